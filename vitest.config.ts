@@ -10,7 +10,8 @@ if (folder !== undefined) process.env['TMPDIR'] = folder
 /** What starts processes and browsers takes longest: begun first, nothing long is left at the end for one core alone. */
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const isLong = ({ moduleId }: TestSpecification) => /\/test\/(?:faults|journeys|bin|bench|sim)\/|\/(?:docs|setup|pages)-[a-z]+\.test/.test(moduleId)
+    const isLong = ({ moduleId }: TestSpecification) =>
+      /\/test\/(?:faults|journeys|bin|bench|sim)\/|\/(?:docs|setup|pages)-[a-z]+\.test/.test(moduleId)
     const sorted = await super.sort(files)
     return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))]
   }

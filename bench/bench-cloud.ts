@@ -12,12 +12,23 @@ import { CLOUD_OPTIONS } from '../bin/settings.ts'
 /** The cloud as `untag cloud` runs it, with its SQLite file in the folder `data`, without a rate limit. */
 export async function openBenchCloud(data: string): Promise<{ running: RunningCloud; platform: Platform }> {
   const platform = realPlatform()
-  const settings = { ...readOptions(CLOUD_OPTIONS, [], {}), data, port: 0, mqttPort: 0, rateLimit: 0, allowPrivateTargets: true }
+  const settings = {
+    ...readOptions(CLOUD_OPTIONS, [], {}),
+    data,
+    port: 0,
+    mqttPort: 0,
+    rateLimit: 0,
+    allowPrivateTargets: true,
+  }
   return { running: await startCloud(settings, platform, newLog('bench', 'error')), platform }
 }
 
 /** An account with a sandbox and a secret key for that. */
-export async function benchAccount(database: Database, platform: Platform, name = 'bench'): Promise<{ tenant: Tenant; key: string }> {
+export async function benchAccount(
+  database: Database,
+  platform: Platform,
+  name = 'bench',
+): Promise<{ tenant: Tenant; key: string }> {
   return database.write(async (db) => {
     const { accountId } = await ensureAccount(db, name, 'PRIME', platform)
     const { key } = await createApiKey(db, { accountId, kind: 'secret', mode: 'test', name: 'bench' }, platform)

@@ -22,9 +22,18 @@ const AS_STARTED = '--max-semi-space-size=4'
 
 /** Starts a compiled program of this folder; it must call `answerBench`. */
 export function startProgram(file: string, core: number, args: readonly string[] = []): Promise<Program> {
-  const node = [process.execPath, AS_STARTED, ...extraFlags(file), fileURLToPath(new URL(file, import.meta.url)), ...args]
+  const node = [
+    process.execPath,
+    AS_STARTED,
+    ...extraFlags(file),
+    fileURLToPath(new URL(file, import.meta.url)),
+    ...args,
+  ]
   const [command = '', ...rest] = canPin ? ['taskset', '-c', String(core), ...node] : node
-  const child = spawn(command, rest, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'], env: { ...process.env, NODE_ENV: 'production' } })
+  const child = spawn(command, rest, {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    env: { ...process.env, NODE_ENV: 'production' },
+  })
   const ended = new Promise<never>((_, reject) => {
     child.once('error', reject)
     child.once('exit', (code) => reject(new Error(`${file} has ended (${code ?? 'by a signal'})`)))
@@ -56,7 +65,10 @@ function extraFlags(file: string): string[] {
 }
 
 /** The child's side: says that it is ready and answers questions one after the other, until the bench goes away. */
-export function answerBench(answer: (question: unknown) => Promise<unknown>, stop: () => Promise<void> = () => Promise.resolve()): void {
+export function answerBench(
+  answer: (question: unknown) => Promise<unknown>,
+  stop: () => Promise<void> = () => Promise.resolve(),
+): void {
   process.on('message', (question) => {
     answer(question).then(
       (value) => process.send?.({ value }),

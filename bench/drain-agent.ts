@@ -29,7 +29,11 @@ export interface Drained {
 
 const [data = '.'] = process.argv.slice(2)
 const platform = realPlatform()
-const log = { info: () => undefined, warn: (fields: object, text?: string) => process.stderr.write(`${JSON.stringify(fields)} ${text ?? ''}\n`), error: (fields: object, text?: string) => process.stderr.write(`${JSON.stringify(fields)} ${text ?? ''}\n`) }
+const log = {
+  info: () => undefined,
+  warn: (fields: object, text?: string) => process.stderr.write(`${JSON.stringify(fields)} ${text ?? ''}\n`),
+  error: (fields: object, text?: string) => process.stderr.write(`${JSON.stringify(fields)} ${text ?? ''}\n`),
+}
 const fail = (failure: Error) => {
   throw failure
 }
@@ -54,7 +58,10 @@ async function release(deviceId: string, ctis: readonly string[]): Promise<null>
 }
 
 /** Two rows, as every release leaves them: the claim with what was done offline, and its outcome. */
-async function releaseOne(ledger: Ledger, { cti, deviceId, storeId }: { cti: string; deviceId: string; storeId: string }): Promise<void> {
+async function releaseOne(
+  ledger: Ledger,
+  { cti, deviceId, storeId }: { cti: string; deviceId: string; storeId: string },
+): Promise<void> {
   const [atMs, redemptionId] = [platform.clock.wall(), newId('rdm', platform)]
   const event = (type: ProtectionEvent['type']): ProtectionEvent => ({
     type,
@@ -67,7 +74,17 @@ async function releaseOne(ledger: Ledger, { cti, deviceId, storeId }: { cti: str
     replayProtectedNonce: cti,
     authorizationState: 'redeemed',
   })
-  const request = { redemptionId, source: 'receipt', nonce: cti, rightClass: 'release', candidates: [0], all: false, exp: Math.floor(atMs / 1_000) + DAY_S, deviceId, nowMs: atMs } as const
+  const request = {
+    redemptionId,
+    source: 'receipt',
+    nonce: cti,
+    rightClass: 'release',
+    candidates: [0],
+    all: false,
+    exp: Math.floor(atMs / 1_000) + DAY_S,
+    deviceId,
+    nowMs: atMs,
+  } as const
   const claimed = ledger.claim(request, () => event('protection.device.offline'))
   await Promise.all([claimed, ledger.settle(redemptionId, 'confirmed', atMs, event('protection.action.completed'))])
   if (!(await claimed).ok) throw new Error('a fresh receipt could not be claimed')
@@ -75,7 +92,17 @@ async function releaseOne(ledger: Ledger, { cti, deviceId, storeId }: { cti: str
 
 async function drain(): Promise<Drained> {
   const startedAt = process.hrtime.bigint()
-  const agent = startAgent({ platform, dataDir: data, identity: own(), keepIdentity: () => undefined, config: EMPTY_CONFIG, fetch, openLine: openMqttLine, log, onFatal: fail })
+  const agent = startAgent({
+    platform,
+    dataDir: data,
+    identity: own(),
+    keepIdentity: () => undefined,
+    config: EMPTY_CONFIG,
+    fetch,
+    openLine: openMqttLine,
+    log,
+    onFatal: fail,
+  })
   try {
     const rows = agent.ledger.journal.waiting
     if (!(await agent.ready(LIMIT_MS))) throw new Error('the cloud was not found')

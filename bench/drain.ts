@@ -44,8 +44,15 @@ async function run({ quick, folder, random, note }: Bench): Promise<Result> {
   const releasesOfAll = ((rounds + 1) * rowsOfSlice) / ROWS_OF_RELEASE
   const { running, platform } = await openBenchCloud(join(folder, 'cloud'))
   const call: Call = async (operation, body, bearer) => {
-    const headers = { 'content-type': 'application/json', ...(bearer !== undefined && { authorization: `Bearer ${bearer}` }) }
-    const answer = await running.cloud.app.request(`${running.baseUrl}/${operation}`, { method: 'POST', headers, body: JSON.stringify(body) })
+    const headers = {
+      'content-type': 'application/json',
+      ...(bearer !== undefined && { authorization: `Bearer ${bearer}` }),
+    }
+    const answer = await running.cloud.app.request(`${running.baseUrl}/${operation}`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify(body),
+    })
     if (answer.status !== 200) throw new Error(`${operation} answered ${answer.status}: ${await answer.text()}`)
     return (await answer.json()) as Record<string, unknown>
   }
@@ -53,7 +60,10 @@ async function run({ quick, folder, random, note }: Bench): Promise<Result> {
   try {
     note(`${2 * releasesOfAll * ROWS_OF_RELEASE} rows of journals are being made`)
     // A store each: agents of one store would have to be told of each other's releases.
-    const [first, second] = [await openShop(running, call, platform, releasesOfAll, 'one'), await openShop(running, call, platform, releasesOfAll, 'two')]
+    const [first, second] = [
+      await openShop(running, call, platform, releasesOfAll, 'one'),
+      await openShop(running, call, platform, releasesOfAll, 'two'),
+    ]
     const fetch: Fetch = async (url, { method, headers, body }) => {
       const answer = await running.cloud.app.request(url, { method, headers, ...(body !== undefined && { body }) })
       const text = await answer.text()
@@ -89,7 +99,8 @@ async function run({ quick, folder, random, note }: Bench): Promise<Result> {
       const some = second.ctis.slice(released, (released += rowsOfSlice / ROWS_OF_RELEASE))
       await agent.ask({ ask: 'release', deviceId: second.deviceId, ctis: some } satisfies DrainQuestion)
       const { rows, us, greetingMs, hasBroker } = await agent.ask<Drained>({ ask: 'drain' } satisfies DrainQuestion)
-      if (rows !== rowsOfSlice || !hasBroker) throw new Error(`${rows} of ${rowsOfSlice} rows were drained, ${hasBroker ? 'with' : 'without'} a broker`)
+      if (rows !== rowsOfSlice || !hasBroker)
+        throw new Error(`${rows} of ${rowsOfSlice} rows were drained, ${hasBroker ? 'with' : 'without'} a broker`)
       greetings.push(greetingMs)
       return us / rows
     }
@@ -102,9 +113,13 @@ async function run({ quick, folder, random, note }: Bench): Promise<Result> {
     bare.close()
     return {
       title: `An agent’s journal drained into the cloud, ${BATCH_LIMIT} rows a batch (SQLite, synchronous=FULL)`,
-      counts: 'wall time of one row; the agent in a process of its own, from its being online to the last acknowledgement on its disk',
+      counts:
+        'wall time of one row; the agent in a process of its own, from its being online to the last acknowledgement on its disk',
       rows: rowsOf(samples, NAMES.bare, { [NAMES.drain]: { 'greeting ms': median(greetings) } }),
-      targets: [ratesAtLeast(samples, NAMES.drain, NAMES.bare, SHARE), ratesAtLeast(samples, NAMES.ours, NAMES.bare, SHARE)],
+      targets: [
+        ratesAtLeast(samples, NAMES.drain, NAMES.bare, SHARE),
+        ratesAtLeast(samples, NAMES.ours, NAMES.bare, SHARE),
+      ],
       notes: [
         'the bare transaction writes the same rows into a copy of the same database, a batch in a commit, and trusts all it is told (bench/peers/bare-ingest.ts)',
         'the greeting is what comes once before: start, login, time, documents, the line to the broker',
@@ -125,22 +140,42 @@ interface Shop {
   ctis: string[]
 }
 
-async function openShop({ database }: RunningCloud, call: Call, platform: Platform, sales: number, name: string): Promise<Shop> {
+async function openShop(
+  { database }: RunningCloud,
+  call: Call,
+  platform: Platform,
+  sales: number,
+  name: string,
+): Promise<Shop> {
   const { tenant, key } = await benchAccount(database, platform, name)
   const { deviceId } = await sellItems(database, tenant, sales, platform)
-  const sold = await database.reads.selectFrom('purchase').select(['cti', 'store_id']).where('tenant', '=', tenant).where('cti', 'is not', null).execute()
+  const sold = await database.reads
+    .selectFrom('purchase')
+    .select(['cti', 'store_id'])
+    .where('tenant', '=', tenant)
+    .where('cti', 'is not', null)
+    .execute()
   const { code } = await call('createEnrolmentCode', { storeId: sold[0]?.store_id }, key)
   return { tenant, deviceId, code: String(code), ctis: sold.map(({ cti }) => String(cti)) }
 }
 
 async function logIn(call: Call, agentId: string, messages: Messages, { clock }: Platform): Promise<string> {
   const { challenge } = await call('agentLogin', { agentId })
-  const { accessToken } = await call('agentLogin', { agentId, assertion: messages.assertion(String(challenge), clock.wall()) })
+  const { accessToken } = await call('agentLogin', {
+    agentId,
+    assertion: messages.assertion(String(challenge), clock.wall()),
+  })
   return String(accessToken)
 }
 
 /** What the agent wrote down while it released all of this offline, in signed batches. */
-function journal(identity: Identity, messages: Messages, ctis: readonly string[], deviceId: string, platform: Platform): string[] {
+function journal(
+  identity: Identity,
+  messages: Messages,
+  ctis: readonly string[],
+  deviceId: string,
+  platform: Platform,
+): string[] {
   const rows: JournalRow[] = []
   let previous = genesisHash(identity.ledgerId, identity.generation)
   const add = (body: JournalBody) => {
@@ -161,8 +196,24 @@ function journal(identity: Identity, messages: Messages, ctis: readonly string[]
       replayProtectedNonce: cti,
       authorizationState: 'redeemed',
     })
-    add({ atMs, evidence: { kind: 'claim', redemptionId, nonce: cti, source: 'receipt', rightClass: 'release', ordinals: [0], deviceId }, event: event('protection.device.offline') })
-    add({ atMs, evidence: { kind: 'outcome', redemptionId, outcome: 'confirmed' }, event: event('protection.action.completed') })
+    add({
+      atMs,
+      evidence: {
+        kind: 'claim',
+        redemptionId,
+        nonce: cti,
+        source: 'receipt',
+        rightClass: 'release',
+        ordinals: [0],
+        deviceId,
+      },
+      event: event('protection.device.offline'),
+    })
+    add({
+      atMs,
+      evidence: { kind: 'outcome', redemptionId, outcome: 'confirmed' },
+      event: event('protection.action.completed'),
+    })
   }
   const batches: string[] = []
   for (let from = 0; from < rows.length; from += BATCH_LIMIT) {

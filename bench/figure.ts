@@ -50,7 +50,11 @@ export interface Figure {
 }
 
 /** The rows of a table, each compared with `base`. */
-export function rowsOf(samples: Samples, base: string, also: Readonly<Record<string, Readonly<Record<string, number>>>> = {}): Row[] {
+export function rowsOf(
+  samples: Samples,
+  base: string,
+  also: Readonly<Record<string, Readonly<Record<string, number>>>> = {},
+): Row[] {
   return [...samples.keys()].map((name) => {
     const microseconds = median(samplesOf(samples, name))
     const against = ratios(samples, name, base)

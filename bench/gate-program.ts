@@ -29,7 +29,11 @@ export interface GateRun {
 
 const [folder = '.'] = process.argv.slice(2)
 const platform = realPlatform()
-const log = { info: () => undefined, warn: () => undefined, error: (fields: object) => process.stderr.write(`${JSON.stringify(fields)}\n`) }
+const log = {
+  info: () => undefined,
+  warn: () => undefined,
+  error: (fields: object) => process.stderr.write(`${JSON.stringify(fields)}\n`),
+}
 const ledger = openLedger({
   file: join(folder, 'ledger.db'),
   ...LEDGER,
@@ -45,7 +49,10 @@ for (let gate = 0; gate < 64; gate++) disk.saveStrays(`gate-${gate}`, [])
 const replica = openReplica({ disk, platform, log })
 const alarms = new Map<string, bigint>()
 // Every item by itself: what is measured is one decision after the other.
-const policy = { ...DEFAULT_POLICY, gate: GatePolicy.parse({ bulk: { tags: 100, seconds: 1 }, replenishment: { tags: 0 } }) }
+const policy = {
+  ...DEFAULT_POLICY,
+  gate: GatePolicy.parse({ bulk: { tags: 100, seconds: 1 }, replenishment: { tags: 0 } }),
+}
 const gates = openGates({
   claimExit: () => Promise.resolve('refused'),
   platform,
@@ -69,8 +76,24 @@ async function load(items: number): Promise<{ ms: number }> {
   const from = platform.clock.elapsed()
   for (let after = 0; after < items; after += PAGE) {
     const count = Math.min(PAGE, items - after)
-    const entries = Array.from({ length: count }, (_, i) => ({ seq: after + i + 1, status: 'sellable' as const, epc: epcOf(after + i), price: 4_990, category: (after + i) % 40 }))
-    replica.take({ aud: 'st_bench', iat: 0, exp: 1, epoch: 0, ver: after + count, after, floor: 0, categories: Array.from({ length: 40 }, (_, n) => `Warengruppe ${n}`), entries })
+    const entries = Array.from({ length: count }, (_, i) => ({
+      seq: after + i + 1,
+      status: 'sellable' as const,
+      epc: epcOf(after + i),
+      price: 4_990,
+      category: (after + i) % 40,
+    }))
+    replica.take({
+      aud: 'st_bench',
+      iat: 0,
+      exp: 1,
+      epoch: 0,
+      ver: after + count,
+      after,
+      floor: 0,
+      categories: Array.from({ length: 40 }, (_, n) => `Warengruppe ${n}`),
+      entries,
+    })
     await new Promise((resolve) => setImmediate(resolve))
   }
   replica.hearHead({ epoch: 0, ver: items, floor: 0 }, platform.clock.wall())
@@ -92,7 +115,11 @@ function run(reader: ReaderOptions): Promise<GateRun> {
       }
       const seenAtMs = platform.clock.elapsed()
       const name = `gate-${report.gate}`
-      gates.onReads(name, name, report.reads.map((read) => ({ ...read, seenAtMs })))
+      gates.onReads(
+        name,
+        name,
+        report.reads.map((read) => ({ ...read, seenAtMs })),
+      )
       const decided = report.leaving === undefined ? undefined : alarms.get(report.leaving)
       if (decided !== undefined) latencies.push(Number(decided - report.sentNs) / 1_000)
       alarms.clear()
@@ -105,7 +132,11 @@ function replay(reads: number, items: number): GateRun {
   const before = total()
   for (let i = 0; i < reads; i += 100) {
     const seenAtMs = platform.clock.elapsed() - 2_001 - i
-    const report = Array.from({ length: 100 }, (_, n) => ({ tag: { epc: epcOf((i + n) % items) }, antenna: 1 + (n % 2), seenAtMs }))
+    const report = Array.from({ length: 100 }, (_, n) => ({
+      tag: { epc: epcOf((i + n) % items) },
+      antenna: 1 + (n % 2),
+      seenAtMs,
+    }))
     gates.onReads('gate-0', 'gate-0', report)
   }
   const after = total()
@@ -114,7 +145,10 @@ function replay(reads: number, items: number): GateRun {
 
 function total(): { reads: number; alarms: number } {
   const all = [...gates.counts().values()]
-  return { reads: all.reduce((sum, gate) => sum + gate.reads, 0), alarms: all.reduce((sum, gate) => sum + gate.alarms, 0) }
+  return {
+    reads: all.reduce((sum, gate) => sum + gate.reads, 0),
+    alarms: all.reduce((sum, gate) => sum + gate.alarms, 0),
+  }
 }
 
 function memory(): Memory {

@@ -43,15 +43,22 @@ function run({ gates, readsPerSecond, lying, firstItem, leavesEveryMs, forMs }: 
 
   function report(gate: number): void {
     const reads: Omit<TagRead, 'seenAtMs'>[] = []
-    for (let i = 0; i < perReport; i++) reads.push({ tag: { epc: epcOf(firstItem + gate * lying + (next++ % lying)) }, antenna: 1, rssiDbm: -60 })
+    for (let i = 0; i < perReport; i++)
+      reads.push({ tag: { epc: epcOf(firstItem + gate * lying + (next++ % lying)) }, antenna: 1, rssiDbm: -60 })
     const isDue = elapsedMs() >= left * leavesEveryMs && left % gates === gate
     const leaving = isDue ? epcOf(firstItem + gates * lying + left) : undefined
     if (leaving !== undefined) {
       left++
       const at = Math.floor(reads.length / 2)
-      reads.splice(at, 0, { tag: { epc: leaving }, antenna: 1, rssiDbm: -45 }, { tag: { epc: leaving }, antenna: 2, rssiDbm: -45 })
+      reads.splice(
+        at,
+        0,
+        { tag: { epc: leaving }, antenna: 1, rssiDbm: -45 },
+        { tag: { epc: leaving }, antenna: 2, rssiDbm: -45 },
+      )
     }
-    if (reads.length > 0) parentPort?.postMessage({ gate, reads, leaving, sentNs: process.hrtime.bigint() } satisfies ReaderReport, [])
+    if (reads.length > 0)
+      parentPort?.postMessage({ gate, reads, leaving, sentNs: process.hrtime.bigint() } satisfies ReaderReport, [])
   }
 
   const timer = setInterval(() => {

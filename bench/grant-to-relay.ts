@@ -59,7 +59,11 @@ async function run({ quick, folder, random }: Bench): Promise<Result> {
   if ('faults' in checked) throw new Error(checked.faults.join('\n'))
   let isReady = () => {}
   const ready = new Promise<void>((resolve) => (isReady = resolve))
-  const supervisor = supervise({ devices: checked.devices, platform, onState: () => void (supervisor.statuses.every(({ state }) => state === 'ready') && isReady()) })
+  const supervisor = supervise({
+    devices: checked.devices,
+    platform,
+    onState: () => void (supervisor.statuses.every(({ state }) => state === 'ready') && isReady()),
+  })
   const exp = tokenSource(random).now + 290
   const parts: Parts = {
     ledger,
@@ -82,8 +86,12 @@ async function run({ quick, folder, random }: Bench): Promise<Result> {
       title: 'Grant → relay command at the agent, durable (WAL, synchronous=FULL)',
       counts: 'wall time from the grant to the coil of a Modbus TCP board on this machine; the pulse is not in it',
       rows: rowsOf(samples, NAMES.bare, { [NAMES.sensed]: { 'p99 ms': p99 } }),
-      targets: [{ text: `${NAMES.sensed}: p99 at most ${RELAY_MS} ms`, measured: p99, limit: RELAY_MS, met: p99 <= RELAY_MS }],
-      notes: ['the commit is the limit: nothing moves before the disk has it; a board on a serial line adds its line (9,600 baud: 17 ms for a command and its answer)'],
+      targets: [
+        { text: `${NAMES.sensed}: p99 at most ${RELAY_MS} ms`, measured: p99, limit: RELAY_MS, met: p99 <= RELAY_MS },
+      ],
+      notes: [
+        'the commit is the limit: nothing moves before the disk has it; a board on a serial line adds its line (9,600 baud: 17 ms for a command and its answer)',
+      ],
     }
   } finally {
     await supervisor.stop()
@@ -95,7 +103,17 @@ async function run({ quick, folder, random }: Bench): Promise<Result> {
 
 async function claim(ledger: Ledger, exp: number): Promise<string> {
   const redemptionId = newId('rdm', platform)
-  const request = { redemptionId, source: 'token', nonce: redemptionId, rightClass: 'release', candidates: [0], all: false, exp, deviceId: 'bare', nowMs: exp * 1_000 - 290_000 } as const
+  const request = {
+    redemptionId,
+    source: 'token',
+    nonce: redemptionId,
+    rightClass: 'release',
+    candidates: [0],
+    all: false,
+    exp,
+    deviceId: 'bare',
+    nowMs: exp * 1_000 - 290_000,
+  } as const
   const claimed = await ledger.claim(request, () => undefined)
   if (!claimed.ok) throw new Error(`a fresh grant could not be claimed: ${claimed.reason}`)
   return redemptionId
@@ -115,7 +133,10 @@ async function claimSlice(parts: Parts): Promise<number> {
 }
 
 /** As edge-agent/decisions/authorize does it: claimed, then commanded. */
-async function relaySlice({ ledger, supervisor, deviceIds, on, claim: claimOne }: Parts, deviceId: string): Promise<number> {
+async function relaySlice(
+  { ledger, supervisor, deviceIds, on, claim: claimOne }: Parts,
+  deviceId: string,
+): Promise<number> {
   let us = 0
   for (let i = 0; i < FEW; i++) {
     const isOn = on(deviceIds.get(deviceId) ?? 0)

@@ -48,7 +48,9 @@ export function httpContender({ name, server, load, address, connections, expect
 }
 
 /** Programs that are stopped together, however the figure ends. */
-export async function withPrograms<T>(work: (keep: (program: Promise<Program>) => Promise<Program>) => Promise<T>): Promise<T> {
+export async function withPrograms<T>(
+  work: (keep: (program: Promise<Program>) => Promise<Program>) => Promise<T>,
+): Promise<T> {
   const programs: Program[] = []
   const keep = async (starting: Promise<Program>) => {
     const program = await starting
@@ -63,6 +65,9 @@ export async function withPrograms<T>(work: (keep: (program: Promise<Program>) =
 }
 
 /** What the rows show beside their cost, by the contender's name. */
-export function alsoOf(contenders: readonly HttpContender[], rounds: number): Record<string, Readonly<Record<string, number>>> {
+export function alsoOf(
+  contenders: readonly HttpContender[],
+  rounds: number,
+): Record<string, Readonly<Record<string, number>>> {
   return Object.fromEntries(contenders.map((contender) => [contender.name, contender.also(rounds)]))
 }

@@ -22,9 +22,23 @@ export interface LoadAnswer {
   bytes: number
 }
 
-export async function sendAll({ port, path, authorization, bodies, connections, expected }: LoadQuestion): Promise<LoadAnswer> {
-  const head = [`POST ${path} HTTP/1.1`, `Host: 127.0.0.1:${port}`, `Authorization: ${authorization}`, 'Content-Type: application/json']
-  const requests = bodies.map((body) => Buffer.from([...head, `Content-Length: ${Buffer.byteLength(body)}`, '', body].join('\r\n')))
+export async function sendAll({
+  port,
+  path,
+  authorization,
+  bodies,
+  connections,
+  expected,
+}: LoadQuestion): Promise<LoadAnswer> {
+  const head = [
+    `POST ${path} HTTP/1.1`,
+    `Host: 127.0.0.1:${port}`,
+    `Authorization: ${authorization}`,
+    'Content-Type: application/json',
+  ]
+  const requests = bodies.map((body) =>
+    Buffer.from([...head, `Content-Length: ${Buffer.byteLength(body)}`, '', body].join('\r\n')),
+  )
   const sockets = await Promise.all(Array.from({ length: connections }, () => open(port)))
   const times: number[] = []
   let next = 0
@@ -38,7 +52,8 @@ export async function sendAll({ port, path, authorization, bodies, connections, 
         const answer = await exchange(request)
         times.push(now() - asked)
         bytes += answer.length
-        if (!answer.startsWith('HTTP/1.1 200 ') || !answer.includes(expected)) throw new Error(`not the expected answer: ${answer}`)
+        if (!answer.startsWith('HTTP/1.1 200 ') || !answer.includes(expected))
+          throw new Error(`not the expected answer: ${answer}`)
       }
     }),
   )

@@ -30,7 +30,9 @@ const FILE_SYSTEMS: Readonly<Record<number, string>> = {
 
 export function describeMachine(folder: string): Machine {
   const db = new Sqlite(':memory:')
-  const { version } = db.prepare<[], { version: string }>('SELECT sqlite_version() AS version').get() ?? { version: 'unknown' }
+  const { version } = db.prepare<[], { version: string }>('SELECT sqlite_version() AS version').get() ?? {
+    version: 'unknown',
+  }
   db.close()
   const { type } = statfsSync(folder)
   return {
@@ -48,7 +50,8 @@ export function describeMachine(folder: string): Machine {
 }
 
 function commitOf(): string {
-  const git = (...args: string[]) => execFileSync('git', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
+  const git = (...args: string[]) =>
+    execFileSync('git', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
   try {
     return `${git('rev-parse', '--short', 'HEAD')}${git('status', '--porcelain', '--untracked-files=no') === '' ? '' : '+'}`
   } catch {

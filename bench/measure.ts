@@ -16,7 +16,12 @@ export interface Contender {
 export type Samples = ReadonlyMap<string, readonly number[]>
 
 /** Runs `rounds` rounds after some that only warm up. */
-export async function takeTurns(contenders: readonly Contender[], rounds: number, random: Randomness, warmUps = 1): Promise<Samples> {
+export async function takeTurns(
+  contenders: readonly Contender[],
+  rounds: number,
+  random: Randomness,
+  warmUps = 1,
+): Promise<Samples> {
   const samples = new Map<string, number[]>(contenders.map(({ name }) => [name, []]))
   for (let round = -warmUps; round < rounds; round++) {
     for (const contender of shuffled(contenders, random)) {

@@ -21,7 +21,11 @@ interface Thing {
 }
 
 const THINGS: readonly Thing[] = [
-  { name: 'LLRP reader', entry: { driver: 'llrp', link: { tcp: '10.0.0.7:5084' } }, serve: (platform) => llrpReader({ platform }).serve },
+  {
+    name: 'LLRP reader',
+    entry: { driver: 'llrp', link: { tcp: '10.0.0.7:5084' } },
+    serve: (platform) => llrpReader({ platform }).serve,
+  },
   {
     name: 'pcscd',
     entry: { driver: 'pcsc', link: { pcsc: 'bench' } },
@@ -76,7 +80,10 @@ async function recover({ entry, serve }: Thing, awayMs: number, seed: number): P
   const isReady = () => supervisor.status('thing')?.state === 'ready'
   async function until(what: string, holds: () => boolean): Promise<void> {
     for (let waited = 0; !holds(); waited += LOOK_MS) {
-      if (waited > 120_000) throw new Error(`${entry['driver'] as string} was not ${what} within two minutes: ${JSON.stringify(supervisor.statuses)}`)
+      if (waited > 120_000)
+        throw new Error(
+          `${entry['driver'] as string} was not ${what} within two minutes: ${JSON.stringify(supervisor.statuses)}`,
+        )
       await world.advance(LOOK_MS)
     }
   }
@@ -115,16 +122,42 @@ async function run({ quick, note }: Bench): Promise<Result> {
     counts: 'virtual time from the return to ready; ratio: of the pause between two tries into which the return fell',
     rows,
     targets: [
-      { text: `tries that it takes once the other side is back: at most ${MOST_STEPS}`, measured: steps, limit: MOST_STEPS, met: steps <= MOST_STEPS },
-      { text: `the slowest of ${all.length}, s: at most ${WITHIN_MS / 1_000}, the longest pause`, measured: slowest / 1_000, limit: WITHIN_MS / 1_000, met: slowest <= WITHIN_MS },
+      {
+        text: `tries that it takes once the other side is back: at most ${MOST_STEPS}`,
+        measured: steps,
+        limit: MOST_STEPS,
+        met: steps <= MOST_STEPS,
+      },
+      {
+        text: `the slowest of ${all.length}, s: at most ${WITHIN_MS / 1_000}, the longest pause`,
+        measured: slowest / 1_000,
+        limit: WITHIN_MS / 1_000,
+        met: slowest <= WITHIN_MS,
+      },
     ],
-    notes: ['the pauses grow from 0.25 s to 15 s with jitter, so what was away briefly is back soon; the same seeds give the same figures on every machine'],
+    notes: [
+      'the pauses grow from 0.25 s to 15 s with jitter, so what was away briefly is back soon; the same seeds give the same figures on every machine',
+    ],
   }
 }
 
 function rowOf(name: string, runs: readonly Recovery[]): Row {
   const shares = runs.map(({ ms, pauseMs }) => ms / Math.max(LOOK_MS, pauseMs))
   const microseconds = median(runs.map(({ ms }) => ms)) * 1_000
-  const also = { 'tries, most': Math.max(...runs.map(({ steps }) => steps)), 'p99 s': quantile(runs.map(({ ms }) => ms), 0.99) / 1_000 }
-  return { name, microseconds, perSecond: 1e6 / microseconds, ratio: median(shares), quartiles: [quantile(shares, 0.25), quantile(shares, 0.75)], also }
+  const also = {
+    'tries, most': Math.max(...runs.map(({ steps }) => steps)),
+    'p99 s':
+      quantile(
+        runs.map(({ ms }) => ms),
+        0.99,
+      ) / 1_000,
+  }
+  return {
+    name,
+    microseconds,
+    perSecond: 1e6 / microseconds,
+    ratio: median(shares),
+    quartiles: [quantile(shares, 0.25), quantile(shares, 0.75)],
+    also,
+  }
 }

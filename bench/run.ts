@@ -64,7 +64,8 @@ async function main(): Promise<void> {
   const say = (text: string) => void process.stdout.write(`${text}\n`)
   const { cpu, cores, node, sqlite, fileSystem, load } = machine
   say(`${cpu}, ${cores} cores, Node ${node}, SQLite ${sqlite}, ${fileSystem}, load ${load.toFixed(1)}\n`)
-  if (fileSystem === 'tmpfs') say('note   the databases lie in memory, where a durable commit costs nothing: give a folder on a disk\n')
+  if (fileSystem === 'tmpfs')
+    say('note   the databases lie in memory, where a durable commit costs nothing: give a folder on a disk\n')
   const { random } = realPlatform()
   const note = (text: string) => void process.stderr.write(`… ${text}\n`)
   const results: Record<string, Result> = {}

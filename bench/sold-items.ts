@@ -19,11 +19,18 @@ const AT_ONCE = 500
  * Puts paid items into the database as a checkout leaves them, each in a purchase of its own, so that a verification of every one
  * is a fresh grant. Beside the API, because a thousand checkouts take longer than the bench.
  */
-export async function sellItems(database: Database, tenant: Tenant, count: number, platform: Platform): Promise<SoldItems> {
+export async function sellItems(
+  database: Database,
+  tenant: Tenant,
+  count: number,
+  platform: Platform,
+): Promise<SoldItems> {
   const { store, product, deviceId } = await findShop(database.reads, tenant)
   const epcs: string[] = []
   for (let done = 0; done < count; done += AT_ONCE) {
-    epcs.push(...(await database.write((db) => sellSome(db, store, product, Math.min(AT_ONCE, count - done), platform))))
+    epcs.push(
+      ...(await database.write((db) => sellSome(db, store, product, Math.min(AT_ONCE, count - done), platform))),
+    )
   }
   return { deviceId, epcs }
 }
@@ -34,7 +41,10 @@ async function findShop(db: Db, tenant: Tenant): Promise<{ store: StoreRow; prod
   const store = await stores.where('security_tag_mode', '=', 'rfid').executeTakeFirst()
   assert(store, 'the sandbox has no store with RFID')
   const products = db.selectFrom('product').selectAll().where('tenant', '=', tenant)
-  const product = await products.where('category', '=', 'bekleidung').where('price_cent', '<', 10_000).executeTakeFirst()
+  const product = await products
+    .where('category', '=', 'bekleidung')
+    .where('price_cent', '<', 10_000)
+    .executeTakeFirst()
   assert(product, 'the sandbox sells no clothes')
   const devices = db.selectFrom('device').select('device_id').where('store_id', '=', store.store_id)
   const device = await devices.where('device_type', '=', 'self_checkout_detacher').executeTakeFirst()
@@ -42,7 +52,13 @@ async function findShop(db: Db, tenant: Tenant): Promise<{ store: StoreRow; prod
   return { store, product, deviceId: device.device_id }
 }
 
-async function sellSome(db: Db, store: StoreRow, product: ProductRow, count: number, platform: Platform): Promise<string[]> {
+async function sellSome(
+  db: Db,
+  store: StoreRow,
+  product: ProductRow,
+  count: number,
+  platform: Platform,
+): Promise<string[]> {
   const nowMs = platform.clock.wall()
   const sales = Array.from({ length: count }, () => ({
     purchaseId: newId('pur', platform),

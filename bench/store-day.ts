@@ -21,21 +21,59 @@ async function run({ quick, folder, note }: Bench): Promise<Result> {
   const { shoppers, hours } = quick ? SMALL : WHOLE
   const file = join(folder, 'day.json')
   const program = fileURLToPath(new URL('../bin/sim.js', import.meta.url))
-  const child = spawn(process.execPath, ['--max-semi-space-size=64', program, '--day', '--shoppers', String(shoppers), '--hours', String(hours), '--json', file], { stdio: ['ignore', 'ignore', 'pipe'] })
+  const child = spawn(
+    process.execPath,
+    [
+      '--max-semi-space-size=64',
+      program,
+      '--day',
+      '--shoppers',
+      String(shoppers),
+      '--hours',
+      String(hours),
+      '--json',
+      file,
+    ],
+    { stdio: ['ignore', 'ignore', 'pipe'] },
+  )
   child.stderr.on('data', (chunk: Buffer) => {
     const line = chunk.toString().trim().split('\n').at(-1)
     if (line) note(line)
   })
   const [code] = (await once(child, 'close')) as [number | null]
-  if (code !== 0) throw new Error(`the day of the store did not hold what must hold: npm run sim -- --day --shoppers ${shoppers} --hours ${hours}`)
+  if (code !== 0)
+    throw new Error(
+      `the day of the store did not hold what must hold: npm run sim -- --day --shoppers ${shoppers} --hours ${hours}`,
+    )
   const day = JSON.parse(readFileSync(file, 'utf8')) as DayRecord
-  const also = { 's of CPU time': day.cpuSeconds, decisions: day.decisions, 'p50 ms': day.decisionMs.p50, 'p99 ms': day.decisionMs.p99, 'units released': day.unitsReleased }
+  const also = {
+    's of CPU time': day.cpuSeconds,
+    decisions: day.decisions,
+    'p50 ms': day.decisionMs.p50,
+    'p99 ms': day.decisionMs.p99,
+    'units released': day.unitsReleased,
+  }
   const microseconds = (day.cpuSeconds * 1e6) / day.shoppers
   return {
     title: `A day of a store (${day.hours} h): 3 agents, ${day.shoppers} shoppers, a while without network, a power cut`,
-    counts: 'CPU time of one process with cloud, agents, oracles and the simulated world, for each shopper; decisions: from question to answer',
+    counts:
+      'CPU time of one process with cloud, agents, oracles and the simulated world, for each shopper; decisions: from question to answer',
     rows: [{ name: 'simulated day', microseconds, perSecond: 1e6 / microseconds, ratio: 1, quartiles: [1, 1], also }],
-    targets: quick ? [] : [{ text: `the whole day, s of one core: at most ${AIM_S}`, measured: day.cpuSeconds, limit: AIM_S, met: day.cpuSeconds <= AIM_S }],
-    notes: ['signatures are quick ones, files lie in memory and the oracles take part (docs/simulation.md)', ...(quick ? ['a small day: its hours cost what they cost without shoppers, so it says nothing of the whole one'] : [])],
+    targets: quick
+      ? []
+      : [
+          {
+            text: `the whole day, s of one core: at most ${AIM_S}`,
+            measured: day.cpuSeconds,
+            limit: AIM_S,
+            met: day.cpuSeconds <= AIM_S,
+          },
+        ],
+    notes: [
+      'signatures are quick ones, files lie in memory and the oracles take part (docs/simulation.md)',
+      ...(quick
+        ? ['a small day: its hours cost what they cost without shoppers, so it says nothing of the whole one']
+        : []),
+    ],
   }
 }

@@ -56,13 +56,18 @@ function stream(epcs: readonly string[]): Uint8Array {
 function asPeopleWalk(epcs: readonly string[], reads: number): string[] {
   const group = READS_OF_ONE * TOGETHER
   // Neighbours in the list are not neighbours in memory: whoever walks together has bought anything.
-  return Array.from({ length: reads }, (_, i) => epcs[(((Math.floor(i / group) * TOGETHER + (i % TOGETHER)) * 7_919) % epcs.length)] ?? '')
+  return Array.from(
+    { length: reads },
+    (_, i) => epcs[((Math.floor(i / group) * TOGETHER + (i % TOGETHER)) * 7_919) % epcs.length] ?? '',
+  )
 }
 
 async function run({ quick, random }: Bench): Promise<Result> {
   const epcs = epcsOfShop(ITEMS)
   // The agent's keys were made when they were loaded, not by the codec.
-  const statuses = new Map<string, ItemStatus>(epcs.map((epc, i) => [`${epc}`, ITEM_STATUSES[i % ITEM_STATUSES.length] ?? 'sellable']))
+  const statuses = new Map<string, ItemStatus>(
+    epcs.map((epc, i) => [`${epc}`, ITEM_STATUSES[i % ITEM_STATUSES.length] ?? 'sellable']),
+  )
   const reads = quick ? 60_000 : 200_000
   const walked = asPeopleWalk(epcs, reads)
   const strange = Array.from({ length: reads }, (_, i) => epcs[(i * 7_919) % epcs.length] ?? '')
@@ -87,7 +92,10 @@ async function run({ quick, random }: Bench): Promise<Result> {
   const known = (epc: string) => {
     if (!statuses.has(epc)) throw new Error(`no status of ${epc}`)
   }
-  const contender = (name: string, operations: number, work: () => void) => ({ name, slice: () => cpuTime(operations, work) })
+  const contender = (name: string, operations: number, work: () => void) => ({
+    name,
+    slice: () => cpuTime(operations, work),
+  })
   const contenders = [
     contender(NAMES.lookUp, reads, () => walked.forEach(known)),
     contender(NAMES.lookUpWorst, reads, () => strange.forEach(known)),

@@ -23,14 +23,23 @@ export const LEDGER = { ledgerId: 'led_01KANX6Y7C3V9Q2M8R5T4W6Z1B', generation: 
 
 export function tokenSource(random: Randomness): TokenSource {
   const own = newKey(random)
-  const record = (x: string, use: KeyUse): KeyRecord => ({ kid: keyId(x), alg: 'EdDSA', x, use, iss: ISS, state: 'active' })
+  const record = (x: string, use: KeyUse): KeyRecord => ({
+    kid: keyId(x),
+    alg: 'EdDSA',
+    x,
+    use,
+    iss: ISS,
+    state: 'active',
+  })
   const by = signer(own.x, own.secret)
   return {
     keys: keyRing([record(own.x, 'token'), ...OTHER_USES.map((use) => record(newKey(random).x, use))]),
     device: DEVICE,
     now: NOW,
     make: (count) =>
-      Array.from({ length: count }, () => signAuthorization(claims(Buffer.from(random.bytes(16)).toString('base64url')), by)),
+      Array.from({ length: count }, () =>
+        signAuthorization(claims(Buffer.from(random.bytes(16)).toString('base64url')), by),
+      ),
   }
 }
 

@@ -58,8 +58,13 @@ async function run({ quick, folder, random }: Bench): Promise<Result> {
     title: '2  Verify and redeem at the agent, durable (WAL, synchronous=FULL)',
     counts: 'wall time; ratios within each half of the table',
     rows: [...rowsOf(many64, NAMES.bareTogether), ...rowsOf(oneByOne, NAMES.bareAlone)],
-    targets: [ratesAtLeast(many64, NAMES.together, NAMES.bareTogether, SHARE), costsAtMost(oneByOne, NAMES.alone, NAMES.bareAlone, LIMIT)],
-    notes: ['a claim asks three questions and writes three pages (claim, its index, chained journal row); the bare insert writes one'],
+    targets: [
+      ratesAtLeast(many64, NAMES.together, NAMES.bareTogether, SHARE),
+      costsAtMost(oneByOne, NAMES.alone, NAMES.bareAlone, LIMIT),
+    ],
+    notes: [
+      'a claim asks three questions and writes three pages (claim, its index, chained journal row); the bare insert writes one',
+    ],
   }
 }
 
@@ -82,11 +87,18 @@ function bareSlice(source: TokenSource, table: BareTable, count: number, group: 
   })
 }
 
-function ourSlice(source: TokenSource, ledger: Ledger, count: number, inFlight: number, event: EventOf): Promise<number> {
+function ourSlice(
+  source: TokenSource,
+  ledger: Ledger,
+  count: number,
+  inFlight: number,
+  event: EventOf,
+): Promise<number> {
   const tokens = source.make(count)
   let next = 0
   const work = async () => {
-    for (let token = tokens[next++]; token !== undefined; token = tokens[next++]) await verifyAndClaim(source, ledger, token, event)
+    for (let token = tokens[next++]; token !== undefined; token = tokens[next++])
+      await verifyAndClaim(source, ledger, token, event)
   }
   return wallTime(count, async () => {
     await Promise.all(Array.from({ length: inFlight }, work))
@@ -94,7 +106,12 @@ function ourSlice(source: TokenSource, ledger: Ledger, count: number, inFlight: 
 }
 
 /** The way of a token through the agent (edge-agent/decisions): checked, then claimed. */
-async function verifyAndClaim({ keys, device, now }: TokenSource, ledger: Ledger, token: string, event: EventOf): Promise<void> {
+async function verifyAndClaim(
+  { keys, device, now }: TokenSource,
+  ledger: Ledger,
+  token: string,
+  event: EventOf,
+): Promise<void> {
   const opened = openAuthorization(token, { keys, audience: device, now })
   if (!opened.ok) throw new Error(`a good token was refused: ${opened.fault}`)
   const { jti, exp, aud } = opened.authorization

@@ -13,7 +13,9 @@ const CONNECTIONS = 32
 /** Least share of the bare route's rate. */
 const SHARE = 0.4
 
-const SHARING = canPin ? 'each server on core 0, the client on core 1' : 'servers and client share the cores as the system likes'
+const SHARING = canPin
+  ? 'each server on core 0, the client on core 1'
+  : 'servers and client share the cores as the system likes'
 
 /** What a whole decision costs over HTTP, beside a route that does only what cannot be left out. */
 export const verifyProtectedItem: Figure = { name: 'verify-protected-item', run }
@@ -33,7 +35,15 @@ async function run({ quick, folder, random, note }: Bench): Promise<Result> {
     const contender = (name: string, server: Program, address: Address) => {
       let sent = 0
       const bodies = () => prepared.bodies.slice(sent, (sent += requests))
-      return httpContender({ name, server, load, address, connections: CONNECTIONS, expected: '"authorized":true', bodies })
+      return httpContender({
+        name,
+        server,
+        load,
+        address,
+        connections: CONNECTIONS,
+        expected: '"authorized":true',
+        bodies,
+      })
     }
     const { port, path, authorization } = prepared
     const contenders = [
@@ -47,7 +57,9 @@ async function run({ quick, folder, random, note }: Bench): Promise<Result> {
       counts: `wall time at the client; ${SHARING}`,
       rows: rowsOf(samples, NAMES.bare, alsoOf(contenders, rounds)),
       targets: [ratesAtLeast(samples, NAMES.ours, NAMES.bare, SHARE)],
-      notes: ['the target is the bare route with a commit a request; that with group commit is shown because ours commits in groups too'],
+      notes: [
+        'the target is the bare route with a commit a request; that with group commit is shown because ours commits in groups too',
+      ],
     }
   })
 }

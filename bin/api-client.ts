@@ -24,8 +24,13 @@ export function apiClient({ baseUrl, key }: { baseUrl: string; key: string | und
         throw new Error(`${baseUrl} cannot be reached: ${whatWentWrong(error)}; check --base-url`, { cause: error })
       })
       const answer = await bodyOf(response)
-      if (!answer) throw new ApiRefusal(`${baseUrl} answers ${response.status} and no JSON: check --base-url, which ends in /api/v1`, response.status)
-      if (!response.ok) throw new ApiRefusal(`${operation}: ${String(answer['error'])} (${String(answer['code'])})`, response.status)
+      if (!answer)
+        throw new ApiRefusal(
+          `${baseUrl} answers ${response.status} and no JSON: check --base-url, which ends in /api/v1`,
+          response.status,
+        )
+      if (!response.ok)
+        throw new ApiRefusal(`${operation}: ${String(answer['error'])} (${String(answer['code'])})`, response.status)
       return { body: answer, serverMs: Date.parse(response.headers.get('date') ?? '') || Date.now() }
     },
   }

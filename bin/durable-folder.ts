@@ -21,7 +21,9 @@ function make(path: string): string | undefined {
     return mkdirSync(path, { recursive: true, mode: 0o700 })
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    throw code === 'EEXIST' || code === 'ENOTDIR' ? new Error(`${path} cannot be a folder: there is a file of that name`, { cause: error }) : outOfReach(path, error)
+    throw code === 'EEXIST' || code === 'ENOTDIR'
+      ? new Error(`${path} cannot be a folder: there is a file of that name`, { cause: error })
+      : outOfReach(path, error)
   }
 }
 

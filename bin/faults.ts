@@ -21,7 +21,12 @@ Exit code 1 when anything that must hold did not.
 async function main(): Promise<boolean> {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { states: { type: 'string', default: '5000' }, seed: { type: 'string', default: '1' }, json: { type: 'string' }, help: { type: 'boolean', default: false } },
+    options: {
+      states: { type: 'string', default: '5000' },
+      seed: { type: 'string', default: '1' },
+      json: { type: 'string' },
+      help: { type: 'boolean', default: false },
+    },
   })
   const [what] = positionals
   if (values.help || what === undefined) {
@@ -40,7 +45,8 @@ async function main(): Promise<boolean> {
 
 function run(what: string, states: number, seed: number): Promise<{ violations: readonly unknown[] }> {
   const show = (text: string) => void (process.stderr.isTTY && process.stderr.write(`\r${text.padEnd(60)}`))
-  if (what === 'power-loss') return powerLoss({ states, seed, onProgress: (done, total) => show(`${done} of ${total} states`) })
+  if (what === 'power-loss')
+    return powerLoss({ states, seed, onProgress: (done, total) => show(`${done} of ${total} states`) })
   if (what === 'sweep') return syscallSweep({ onProgress: (done, point) => show(`${done} runs, ${point}`) })
   if (what === 'full-disk') return fullDisk()
   throw new Error(`there is no ${what}: --help shows what there is`)

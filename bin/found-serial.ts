@@ -55,7 +55,9 @@ function usbFolder(tty: string): string | undefined {
 
 function groupName(gid: number, groups: string): string {
   try {
-    const line = readFileSync(groups, 'utf8').split('\n').find((each) => each.split(':')[2] === String(gid))
+    const line = readFileSync(groups, 'utf8')
+      .split('\n')
+      .find((each) => each.split(':')[2] === String(gid))
     return line?.split(':')[0] ?? String(gid)
   } catch {
     return String(gid)
@@ -85,7 +87,11 @@ function suggest(path: string, usbId: string | undefined): Record<string, unknow
 }
 
 /** The serial ports with stable names, at most 64, with what their plugs tell and what to write about them. Never throws. */
-export function foundSerial({ names = '/dev/serial/by-id', ttys = '/sys/class/tty', groups = '/etc/group' }: SerialPlaces = {}): FoundSerial[] {
+export function foundSerial({
+  names = '/dev/serial/by-id',
+  ttys = '/sys/class/tty',
+  groups = '/etc/group',
+}: SerialPlaces = {}): FoundSerial[] {
   let entries: string[]
   try {
     entries = readdirSync(names).toSorted().slice(0, MOST_PORTS)
@@ -104,7 +110,12 @@ export function foundSerial({ names = '/dev/serial/by-id', ttys = '/sys/class/tt
     const [vendor, product] = usb ? [firstLine(join(usb, 'manufacturer')), firstLine(join(usb, 'product'))] : []
     const usbId = usb && `${firstLine(join(usb, 'idVendor'))}:${firstLine(join(usb, 'idProduct'))}`
     const fix = permissionFix(port, groups)
-    const optional = { ...(vendor && { vendor }), ...(product && { product }), ...(usbId && { usbId }), ...(fix && { fix }) }
+    const optional = {
+      ...(vendor && { vendor }),
+      ...(product && { product }),
+      ...(usbId && { usbId }),
+      ...(fix && { fix }),
+    }
     return [{ path, ...optional, suggestion: suggest(path, usbId) }]
   })
 }

@@ -11,7 +11,13 @@ export interface HttpServer {
 }
 
 /** Patience with slow clients, ms; Node's own is a minute and more. */
-const SERVER_OPTIONS = { headersTimeout: 10_000, requestTimeout: 30_000, connectionsCheckingInterval: 2_000, keepAliveTimeout: 5_000, maxHeaderSize: 16_384 }
+const SERVER_OPTIONS = {
+  headersTimeout: 10_000,
+  requestTimeout: 30_000,
+  connectionsCheckingInterval: 2_000,
+  keepAliveTimeout: 5_000,
+  maxHeaderSize: 16_384,
+}
 const MAX_CONNECTIONS = 10_000
 const CLOSE_WITHIN_MS = 5_000
 
@@ -19,8 +25,15 @@ const CLOSE_WITHIN_MS = 5_000
 export async function listen(options: { host: string; port: number; flag: string }): Promise<HttpServer> {
   renderPlainly()
   let app: Hono | undefined
-  const starting = () => new Response(JSON.stringify({ error: 'starting', code: 'unavailable' }), { status: 503, headers: { 'content-type': 'application/json', 'retry-after': '1' } })
-  const server = createAdaptorServer({ fetch: (request: Request, env: object) => (app ? app.fetch(request, env) : starting()), serverOptions: SERVER_OPTIONS }) as Server
+  const starting = () =>
+    new Response(JSON.stringify({ error: 'starting', code: 'unavailable' }), {
+      status: 503,
+      headers: { 'content-type': 'application/json', 'retry-after': '1' },
+    })
+  const server = createAdaptorServer({
+    fetch: (request: Request, env: object) => (app ? app.fetch(request, env) : starting()),
+    serverOptions: SERVER_OPTIONS,
+  }) as Server
   server.maxConnections = MAX_CONNECTIONS
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => reject(explain(error, options)))
@@ -31,7 +44,10 @@ export async function listen(options: { host: string; port: number; flag: string
     serve: (made) => void (app = made),
     close: () =>
       new Promise((resolve) => {
-        const cut = setTimeout(() => (server as unknown as { closeAllConnections(): void }).closeAllConnections(), CLOSE_WITHIN_MS)
+        const cut = setTimeout(
+          () => (server as unknown as { closeAllConnections(): void }).closeAllConnections(),
+          CLOSE_WITHIN_MS,
+        )
         server.close(() => {
           clearTimeout(cut)
           resolve()
@@ -41,9 +57,15 @@ export async function listen(options: { host: string; port: number; flag: string
   }
 }
 
-export function explain(error: NodeJS.ErrnoException, { host, port, flag }: { host: string; port: number; flag: string }): Error {
-  if (error.code === 'EADDRINUSE') return new Error(`port ${port} is taken: stop what uses it, or choose another with --${flag}`)
-  if (error.code === 'EACCES') return new Error(`port ${port} may not be used by this user: choose one above 1023 with --${flag}`)
-  if (error.code === 'EADDRNOTAVAIL') return new Error(`${host} is not an address of this machine: choose another with --host`)
+export function explain(
+  error: NodeJS.ErrnoException,
+  { host, port, flag }: { host: string; port: number; flag: string },
+): Error {
+  if (error.code === 'EADDRINUSE')
+    return new Error(`port ${port} is taken: stop what uses it, or choose another with --${flag}`)
+  if (error.code === 'EACCES')
+    return new Error(`port ${port} may not be used by this user: choose one above 1023 with --${flag}`)
+  if (error.code === 'EADDRNOTAVAIL')
+    return new Error(`${host} is not an address of this machine: choose another with --host`)
   return error
 }

@@ -34,7 +34,10 @@ export function imageBucket({ url, region, accessKeyId, secretAccessKey }: Bucke
       if (!answer.ok) throw new Error(`the image storage answered ${answer.status} to PUT`)
     },
     async get(name) {
-      const answer = await client.fetch(addressOf(name), { signal: AbortSignal.timeout(ANSWER_WITHIN_MS), redirect: 'error' })
+      const answer = await client.fetch(addressOf(name), {
+        signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
+        redirect: 'error',
+      })
       if (answer.status === 404 || answer.status === 403) {
         await answer.body?.cancel()
         return undefined

@@ -21,6 +21,8 @@ export function isThere(path: string): boolean {
 export function outOfReach(path: string, error: unknown): unknown {
   const { code } = error as NodeJS.ErrnoException
   if (code === undefined || ABSENT.has(code)) return error
-  const why = DENIED.has(code) ? 'this user may not: run untag as the user whose it is, or make it belong to this one' : code
+  const why = DENIED.has(code)
+    ? 'this user may not: run untag as the user whose it is, or make it belong to this one'
+    : code
   return new Error(`${path} cannot be read or written (${why})`, { cause: error })
 }

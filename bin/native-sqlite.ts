@@ -16,6 +16,9 @@ export function mayAbort(addon: Buffer): boolean {
 
 /** The native part of better-sqlite3 as it is installed; undefined where there is none. */
 export function installedSqlite(): Buffer | undefined {
-  const file = join(dirname(createRequire(import.meta.url).resolve('better-sqlite3/package.json')), 'build/Release/better_sqlite3.node')
+  const file = join(
+    dirname(createRequire(import.meta.url).resolve('better-sqlite3/package.json')),
+    'build/Release/better_sqlite3.node',
+  )
   return existsSync(file) ? readFileSync(file) : undefined
 }

@@ -25,18 +25,35 @@ export class WrongUsage extends Error {
 
 type Common = Pick<Option<unknown>, 'flag' | 'env' | 'help'>
 
-export function text<T extends string | undefined>(common: Common, placeholder: string, fallback: T): Option<string | T> {
-  return { ...common, placeholder, fallback, read: (value) => (value === '' ? { fault: 'must not be empty' } : { value }) }
+export function text<T extends string | undefined>(
+  common: Common,
+  placeholder: string,
+  fallback: T,
+): Option<string | T> {
+  return {
+    ...common,
+    placeholder,
+    fallback,
+    read: (value) => (value === '' ? { fault: 'must not be empty' } : { value }),
+  }
 }
 
-export function wholeNumber(common: Common, placeholder: string, fallback: number, min: number, max: number): Option<number> {
+export function wholeNumber(
+  common: Common,
+  placeholder: string,
+  fallback: number,
+  min: number,
+  max: number,
+): Option<number> {
   return {
     ...common,
     placeholder,
     fallback,
     read(value) {
       const number = /^\d{1,9}$/.test(value) ? Number(value) : Number.NaN
-      return number >= min && number <= max ? { value: number } : { fault: `must be a whole number from ${min} to ${max}, not "${value}"` }
+      return number >= min && number <= max
+        ? { value: number }
+        : { fault: `must be a whole number from ${min} to ${max}, not "${value}"` }
     },
   }
 }
@@ -48,7 +65,9 @@ export function euros(common: Common): Option<number | undefined> {
     placeholder: 'EUR',
     fallback: undefined,
     read(value) {
-      return /^\d{1,7}(?:\.\d{1,2})?$/.test(value) ? { value: Math.round(Number(value) * 100) } : { fault: `must be an amount such as 12.90, not "${value}"` }
+      return /^\d{1,7}(?:\.\d{1,2})?$/.test(value)
+        ? { value: Math.round(Number(value) * 100) }
+        : { fault: `must be an amount such as 12.90, not "${value}"` }
     },
   }
 }
@@ -75,7 +94,10 @@ export function choice<T extends string>(common: Common, values: readonly T[], f
     ...common,
     placeholder: values.join('|'),
     fallback,
-    read: (value) => ((values as readonly string[]).includes(value) ? { value: value as T } : { fault: `must be one of ${values.join(', ')}, not "${value}"` }),
+    read: (value) =>
+      (values as readonly string[]).includes(value)
+        ? { value: value as T }
+        : { fault: `must be one of ${values.join(', ')}, not "${value}"` },
   }
 }
 
@@ -86,7 +108,9 @@ export function url(common: Common, protocols: readonly string[]): Option<string
     fallback: undefined,
     read(value) {
       const parsed = URL.canParse(value) ? new URL(value) : undefined
-      return parsed && protocols.includes(parsed.protocol) ? { value: value.replace(/\/+$/, '') } : { fault: `must be an address beginning with ${protocols.map((p) => `${p}//`).join(' or ')}` }
+      return parsed && protocols.includes(parsed.protocol)
+        ? { value: value.replace(/\/+$/, '') }
+        : { fault: `must be an address beginning with ${protocols.map((p) => `${p}//`).join(' or ')}` }
     },
   }
 }
@@ -97,7 +121,8 @@ export function flag(common: Common): Option<boolean> {
     ...common,
     placeholder: '',
     fallback: false,
-    read: (value) => (value === 'true' || value === 'false' ? { value: value === 'true' } : { fault: 'must be true or false' }),
+    read: (value) =>
+      value === 'true' || value === 'false' ? { value: value === 'true' } : { fault: 'must be true or false' },
   }
 }
 
@@ -132,8 +157,19 @@ export function readOptions<O extends Options>(options: O, args: readonly string
 }
 
 function tokensOf(options: Options, args: readonly string[], faults: string[]): { flag: string; value: string }[] {
-  const config = Object.fromEntries(Object.values(options).map((o) => [o.flag, { type: o.placeholder === '' ? ('boolean' as const) : ('string' as const), multiple: true }]))
-  const { tokens } = parseArgs({ args: [...args], options: config, strict: false, allowPositionals: true, tokens: true })
+  const config = Object.fromEntries(
+    Object.values(options).map((o) => [
+      o.flag,
+      { type: o.placeholder === '' ? ('boolean' as const) : ('string' as const), multiple: true },
+    ]),
+  )
+  const { tokens } = parseArgs({
+    args: [...args],
+    options: config,
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  })
   const read: { flag: string; value: string }[] = []
   for (const token of tokens) {
     if (token.kind === 'positional') faults.push(`"${token.value}" is not expected here`)
@@ -141,7 +177,8 @@ function tokensOf(options: Options, args: readonly string[], faults: string[]): 
     const option = Object.values(options).find((o) => o.flag === token.name)
     if (!option) faults.push(`there is no option ${token.rawName}`)
     else if (option.placeholder === '') read.push({ flag: token.name, value: token.value ?? 'true' })
-    else if (token.value === undefined) faults.push(`--${token.name} needs a value: --${token.name} ${option.placeholder}`)
+    else if (token.value === undefined)
+      faults.push(`--${token.name} needs a value: --${token.name} ${option.placeholder}`)
     else read.push({ flag: token.name, value: token.value })
   }
   return read

@@ -1,12 +1,28 @@
 import { lookup as systemLookup, Resolver } from 'node:dns/promises'
-import { request as requestHttp, type ClientRequest, type IncomingHttpHeaders, type IncomingMessage, type RequestOptions } from 'node:http'
+import {
+  request as requestHttp,
+  type ClientRequest,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type RequestOptions,
+} from 'node:http'
 import { request as requestHttps } from 'node:https'
 import type { LookupFunction } from 'node:net'
 import { checkAddress, checkTarget, type TargetRules } from '../cloud/outgoing/address-guard.ts'
-import { OutgoingFault, type OutgoingAnswer, type OutgoingFaultCode, type OutgoingHttp, type OutgoingRequest } from '../cloud/outgoing/outgoing-http.ts'
+import {
+  OutgoingFault,
+  type OutgoingAnswer,
+  type OutgoingFaultCode,
+  type OutgoingHttp,
+  type OutgoingRequest,
+} from '../cloud/outgoing/outgoing-http.ts'
 
 /** All addresses of a name. */
-export type ResolveName = (name: string, rules: TargetRules, signal: AbortSignal) => Promise<{ address: string; family: number }[]>
+export type ResolveName = (
+  name: string,
+  rules: TargetRules,
+  signal: AbortSignal,
+) => Promise<{ address: string; family: number }[]>
 
 const HEADER_LIMIT = 8_192
 const ASK_NAME_WITHIN_MS = 3_000
@@ -29,7 +45,11 @@ export function outgoingHttp(resolve: ResolveName = resolveName): OutgoingHttp {
 }
 
 /** Asks name servers without the system's few threads, so that a slow one holds up nobody else; the system's own names only where private targets are. */
-async function resolveName(name: string, { privateTargets }: TargetRules, signal: AbortSignal): Promise<{ address: string; family: number }[]> {
+async function resolveName(
+  name: string,
+  { privateTargets }: TargetRules,
+  signal: AbortSignal,
+): Promise<{ address: string; family: number }[]> {
   if (privateTargets) return systemLookup(name, { all: true })
   const resolver = new Resolver({ timeout: ASK_NAME_WITHIN_MS, tries: 2 })
   const cancel = () => resolver.cancel()
@@ -37,7 +57,8 @@ async function resolveName(name: string, { privateTargets }: TargetRules, signal
   try {
     const [v4, v6] = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)])
     if (v4.status === 'rejected' && v6.status === 'rejected') throw v4.reason
-    const of = (settled: typeof v4, family: number) => (settled.status === 'fulfilled' ? settled.value.map((address) => ({ address, family })) : [])
+    const of = (settled: typeof v4, family: number) =>
+      settled.status === 'fulfilled' ? settled.value.map((address) => ({ address, family })) : []
     return [...of(v4, 4), ...of(v6, 6)]
   } finally {
     signal.removeEventListener('abort', cancel)
@@ -60,15 +81,28 @@ function guardedLookup(resolve: ResolveName, rules: TargetRules, signal: AbortSi
   }
 }
 
-function exchange(url: URL, request: OutgoingRequest, lookup: LookupFunction, signal: AbortSignal): Promise<OutgoingAnswer> {
+function exchange(
+  url: URL,
+  request: OutgoingRequest,
+  lookup: LookupFunction,
+  signal: AbortSignal,
+): Promise<OutgoingAnswer> {
   const { method, headers, body } = request
   const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
-  const options: RequestOptions = { method, headers: { ...headers, ...length, connection: 'close' }, agent: false, lookup, signal, maxHeaderSize: HEADER_LIMIT }
+  const options: RequestOptions = {
+    method,
+    headers: { ...headers, ...length, connection: 'close' },
+    agent: false,
+    lookup,
+    signal,
+    maxHeaderSize: HEADER_LIMIT,
+  }
   return new Promise((resolve, reject) => {
     const sending: ClientRequest = url.protocol === 'https:' ? requestHttps(url, options) : requestHttp(url, options)
     sending.on('socket', (socket) =>
       socket.once('connect', () => {
-        const refused = socket.remoteAddress === undefined ? undefined : checkConnected(socket.remoteAddress, request.rules)
+        const refused =
+          socket.remoteAddress === undefined ? undefined : checkConnected(socket.remoteAddress, request.rules)
         if (refused) sending.destroy(refused)
       }),
     )
@@ -96,7 +130,11 @@ function checkConnected(address: string, rules: TargetRules): OutgoingFault | un
   return refused && new OutgoingFault('address_refused', refused.refusal)
 }
 
-function readUpTo(response: IncomingMessage, limit: number, finish: (read: { body: Uint8Array; isCut: boolean }) => void): void {
+function readUpTo(
+  response: IncomingMessage,
+  limit: number,
+  finish: (read: { body: Uint8Array; isCut: boolean }) => void,
+): void {
   const chunks: Buffer[] = []
   let size = 0
   const end = (isCut: boolean) => finish({ body: Buffer.concat(chunks).subarray(0, limit), isCut })
@@ -111,7 +149,9 @@ function readUpTo(response: IncomingMessage, limit: number, finish: (read: { bod
 }
 
 function single(headers: IncomingHttpHeaders): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : (value ?? '')]))
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : (value ?? '')]),
+  )
 }
 
 const FAULTS: Readonly<Record<string, OutgoingFaultCode>> = {
@@ -133,6 +173,7 @@ function faultOf(error: unknown, signal: AbortSignal): OutgoingFault {
   if (signal.aborted) return new OutgoingFault('timeout', 'no answer in time')
   const code = String((error as { code?: unknown } | null)?.code ?? '')
   if (code.startsWith('HPE_')) return new OutgoingFault('not_http', `the answer is no HTTP (${code})`)
-  if (/^ERR_(?:TLS|SSL)|CERT|SELF_SIGNED|UNABLE_TO/.test(code)) return new OutgoingFault('tls_failed', `the certificate or TLS is not in order (${code})`)
+  if (/^ERR_(?:TLS|SSL)|CERT|SELF_SIGNED|UNABLE_TO/.test(code))
+    return new OutgoingFault('tls_failed', `the certificate or TLS is not in order (${code})`)
   return new OutgoingFault(FAULTS[code] ?? 'connection_failed', `no answer (${code === '' ? 'unknown' : code})`)
 }

@@ -42,8 +42,12 @@ function install() {
   const file = at('node_modules', '.untag-installed')
   if (stamp(file) === lock) return
   // Whoever ran npm ci by hand has installed it too.
-  const isInstalled = existsSync(at('node_modules', 'better-sqlite3', 'build', 'Release', 'better_sqlite3.node')) && existsSync(at('node_modules', '.package-lock.json'))
-  const isNewer = isInstalled && statSync(at('node_modules', '.package-lock.json')).mtimeMs >= statSync(at('package-lock.json')).mtimeMs
+  const isInstalled =
+    existsSync(at('node_modules', 'better-sqlite3', 'build', 'Release', 'better_sqlite3.node')) &&
+    existsSync(at('node_modules', '.package-lock.json'))
+  const isNewer =
+    isInstalled &&
+    statSync(at('node_modules', '.package-lock.json')).mtimeMs >= statSync(at('package-lock.json')).mtimeMs
   if (!isNewer) {
     console.error('installing packages (the first time takes a few minutes) …')
     run(npm, ['ci', '--no-audit', '--no-fund', '--loglevel=error'])
@@ -60,7 +64,9 @@ function sources(folder) {
 }
 
 function build() {
-  const files = [...ROOMS.flatMap((room) => sources(at(room))), ...CONFIGS.map((c) => at(c))].filter((f) => existsSync(f)).sort()
+  const files = [...ROOMS.flatMap((room) => sources(at(room))), ...CONFIGS.map((c) => at(c))]
+    .filter((f) => existsSync(f))
+    .sort()
   const current = hashOf(files.flatMap((f) => [f.slice(root.length), readFileSync(f)]))
   const file = at('dist', '.built')
   if (stamp(file) === current) return
@@ -79,7 +85,9 @@ async function fitSqlite() {
   const fits = () => `${process.version} ${existsSync(addon) ? statSync(addon).mtimeMs : 'missing'}`
   const file = at('node_modules', '.untag-sqlite')
   if (stamp(file) === fits()) return
-  const loads = spawnSync(process.execPath, ['-e', `new (require('better-sqlite3'))(':memory:')`], { cwd: root, stdio: 'ignore' }).status === 0
+  const loads =
+    spawnSync(process.execPath, ['-e', `new (require('better-sqlite3'))(':memory:')`], { cwd: root, stdio: 'ignore' })
+      .status === 0
   if (!loads) {
     console.error('fitting SQLite to this Node.js …')
     runQuietly(npm, ['rebuild', 'better-sqlite3', '--loglevel=error'])
@@ -90,7 +98,10 @@ async function fitSqlite() {
     console.error('building SQLite again, for the headers of this Node.js make it abort (takes a minute or two) …')
     // From where the compiler runs: a path from the root may have spaces in it.
     const CXXFLAGS = `${process.env.CXXFLAGS ?? ''} -include ../../../bin/native/object-wrap.h`.trim()
-    runQuietly(npm, ['run', '--silent', 'build-release'], { cwd: at('node_modules', 'better-sqlite3'), env: { ...process.env, CXXFLAGS } })
+    runQuietly(npm, ['run', '--silent', 'build-release'], {
+      cwd: at('node_modules', 'better-sqlite3'),
+      env: { ...process.env, CXXFLAGS },
+    })
   }
   writeFileSync(file, fits())
 }

@@ -10,7 +10,9 @@ const SUFFIXES = ['', '-wal', '-shm']
  * operator's PIN a verifier is in them, which whoever has it tries all PINs with. Whom a group lets in was somebody's decision.
  */
 export function hideFromOthers(folder: string, names: readonly string[]): void {
-  for (const file of names.flatMap((name) => SUFFIXES.map((suffix) => join(folder, name + suffix))).filter((file) => existsSync(file))) {
+  for (const file of names
+    .flatMap((name) => SUFFIXES.map((suffix) => join(folder, name + suffix)))
+    .filter((file) => existsSync(file))) {
     const { mode, uid } = statSync(file)
     // Somebody else's only they can change.
     if ((mode & OTHERS) !== 0 && uid === process.getuid?.()) chmodSync(file, mode & 0o770)

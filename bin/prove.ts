@@ -59,7 +59,20 @@ async function main(): Promise<number> {
   const jobs = Number(values.jobs)
   if (!Number.isInteger(jobs) || jobs < 1 || jobs > 64) throw new Error('--jobs is a whole number from 1 to 64')
   if (values.fresh && values['go-on']) throw new Error('--fresh begins anew, --go-on does not: name one of them')
-  return prove({ size, folder: STATE, build: buildOf(), commit: commitOf(), machine: machine(), goesOn: values['go-on'], kept: keptReport()?.parts ?? [] }, values.part?.split(','), jobs, values.fresh)
+  return prove(
+    {
+      size,
+      folder: STATE,
+      build: buildOf(),
+      commit: commitOf(),
+      machine: machine(),
+      goesOn: values['go-on'],
+      kept: keptReport()?.parts ?? [],
+    },
+    values.part?.split(','),
+    jobs,
+    values.fresh,
+  )
 }
 
 async function prove(place: Place, only: readonly string[] | undefined, jobs: number, fresh: boolean): Promise<number> {
@@ -74,7 +87,15 @@ async function prove(place: Place, only: readonly string[] | undefined, jobs: nu
   process.on('SIGINT', stop)
   process.on('SIGTERM', stop)
   try {
-    const proven = await runParts({ ...place, isStill: () => buildOf() === place.build, parts, jobs, clock, signal: controller.signal, progress: progressLine(process.stderr, clock) })
+    const proven = await runParts({
+      ...place,
+      isStill: () => buildOf() === place.build,
+      parts,
+      jobs,
+      clock,
+      signal: controller.signal,
+      progress: progressLine(process.stderr, clock),
+    })
     return proven.every((part) => sumOf(part).violations.length === 0) ? 0 : 1
   } catch (error) {
     if (!controller.signal.aborted) throw error
@@ -104,7 +125,9 @@ function keptReport(): Report | undefined {
 
 /** What was run here and what is kept of before, here or elsewhere. */
 function writeReport(): number {
-  const made = SIZES.map(reportFile).filter((file) => existsSync(file)).map((file) => JSON.parse(readFileSync(file, 'utf8')) as Report)
+  const made = SIZES.map(reportFile)
+    .filter((file) => existsSync(file))
+    .map((file) => JSON.parse(readFileSync(file, 'utf8')) as Report)
   const [first, ...more] = [...made, keptReport()].filter((report) => report !== undefined)
   if (!first) return 1
   const report = asKept(furthest([first, ...more]))
@@ -120,7 +143,8 @@ function buildOf(): string {
 }
 
 function commitOf(): string {
-  const git = (...args: string[]) => execFileSync('git', args, { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
+  const git = (...args: string[]) =>
+    execFileSync('git', args, { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
   try {
     return `${git('rev-parse', '--short', 'HEAD')}${git('status', '--porcelain', '--untracked-files=no') === '' ? '' : '+'}`
   } catch {

@@ -31,12 +31,17 @@ interface Found {
 /** Plants each bug in a process of its own and simulates until it is found, whatever becomes of the others. False when one was not. */
 export async function huntBugs({ seeds, only, jobs, json }: Hunt): Promise<boolean> {
   const wanted = BUGS.filter((bug) => only === undefined || only.split(',').includes(bug.name))
-  if (wanted.length === 0) throw new Error(`there is no bug ${only}; the bank has ${BUGS.map((b) => b.name).join(', ')}`)
+  if (wanted.length === 0)
+    throw new Error(`there is no bug ${only}; the bank has ${BUGS.map((b) => b.name).join(', ')}`)
   const waiting = [...wanted]
   const found: Found[] = []
   const now = new Map<string, number>()
   const isShown = process.stderr.isTTY
-  const show = () => isShown && process.stderr.write(`\r\x1b[K${found.length} of ${wanted.length} bugs; ${[...now].map(([name, n]) => `${name} ${n}`).join(', ')}`)
+  const show = () =>
+    isShown &&
+    process.stderr.write(
+      `\r\x1b[K${found.length} of ${wanted.length} bugs; ${[...now].map(([name, n]) => `${name} ${n}`).join(', ')}`,
+    )
 
   async function hunter(): Promise<void> {
     for (let bug = waiting.shift(); bug; bug = waiting.shift()) {
@@ -56,7 +61,12 @@ export async function huntBugs({ seeds, only, jobs, json }: Hunt): Promise<boole
   const inOrder = wanted.flatMap((bug) => found.filter((f) => f.bug === bug))
   const record: BugsRecord = {
     kind: 'bugs',
-    bugs: inOrder.map(({ bug, seed, invariant }) => ({ name: bug.name, caughtBy: seed === undefined ? null : bug.liveness ? 'liveness' : 'safety', seed: seed ?? null, invariant: seed === undefined ? null : invariant })),
+    bugs: inOrder.map(({ bug, seed, invariant }) => ({
+      name: bug.name,
+      caughtBy: seed === undefined ? null : bug.liveness ? 'liveness' : 'safety',
+      seed: seed ?? null,
+      invariant: seed === undefined ? null : invariant,
+    })),
   }
   if (json !== undefined) writeFileSync(json, `${JSON.stringify(record, null, 2)}\n`)
   process.stdout.write(`${isShown ? '\r\x1b[K' : ''}${caught} of ${found.length} bugs were found\n`)
@@ -71,13 +81,25 @@ function lineOf({ bug, seed, invariant, detail, cpuSeconds }: Found): string {
 
 async function hunt(bug: Bug, seeds: number, onSeed: (ran: RanSeed) => void): Promise<Found> {
   let last: RanSeed | undefined
-  const end = await runWorker({ first: 1, seeds, step: 1, liveness: bug.liveness === true, untilFirst: true, bug: bug.name, troubles: bug.troubles }, (ran) => {
-    last = ran
-    onSeed(ran)
-  })
+  const end = await runWorker(
+    {
+      first: 1,
+      seeds,
+      step: 1,
+      liveness: bug.liveness === true,
+      untilFirst: true,
+      bug: bug.name,
+      troubles: bug.troubles,
+    },
+    (ran) => {
+      last = ran
+      onSeed(ran)
+    },
+  )
   const cpuSeconds = last?.cpuSeconds ?? 0
   if (last?.violation) return { bug, seed: last.seed, ...last.violation, cpuSeconds }
-  if (last?.isUnlike) return { bug, seed: last.seed, invariant: 'determinism', detail: 'its second run was another one', cpuSeconds }
+  if (last?.isUnlike)
+    return { bug, seed: last.seed, invariant: 'determinism', detail: 'its second run was another one', cpuSeconds }
   // A bug that does not fit is a mistake in the bank, and found by nothing.
   if (end.why?.includes('does not fit any more')) throw new Error(end.why)
   // No part of a world may end its process: whoever runs it in a shop would find it gone.

@@ -40,7 +40,10 @@ const ALL_LINES = 5_000_000
 
 /** Runs a day and tells of it. True when all held that must hold. */
 export async function showDay({ seed, shoppers, hours, trace, json }: Day): Promise<boolean> {
-  const { result, cpuSeconds } = await measureDay({ seed, shoppers, hours, keepLines: trace ? ALL_LINES : LAST_LINES }, (text) => process.stderr.write(process.stderr.isTTY ? `\r${text} ` : `${text}\n`))
+  const { result, cpuSeconds } = await measureDay(
+    { seed, shoppers, hours, keepLines: trace ? ALL_LINES : LAST_LINES },
+    (text) => process.stderr.write(process.stderr.isTTY ? `\r${text} ` : `${text}\n`),
+  )
   if (process.stderr.isTTY) process.stderr.write('\n')
   const record = recordOf(result, hours, cpuSeconds)
   if (json !== undefined) writeFileSync(json, `${JSON.stringify(record, null, 2)}\n`)
@@ -50,7 +53,10 @@ export async function showDay({ seed, shoppers, hours, trace, json }: Day): Prom
 }
 
 /** Runs a day; `say` is told of its progress. `cpuSeconds`: of this process, all its threads, without the making of the shop. */
-export async function measureDay(options: { seed: number; shoppers: number; hours: number; keepLines?: number }, say: (text: string) => void): Promise<{ result: DayResult; cpuSeconds: number }> {
+export async function measureDay(
+  options: { seed: number; shoppers: number; hours: number; keepLines?: number },
+  say: (text: string) => void,
+): Promise<{ result: DayResult; cpuSeconds: number }> {
   prepareToSimulate()
   const shop = await makeDayShop(existsSync('/dev/shm') ? '/dev/shm' : tmpdir())
   try {
@@ -61,7 +67,10 @@ export async function measureDay(options: { seed: number; shoppers: number; hour
     }
     const result = await runDay(shop, {
       ...options,
-      onProgress: ({ time, tally }) => say(`${time}  ${tally.came} of ${options.shoppers} shoppers came, ${tally.left} left, ${tally.decisions} decisions, ${tally.alarms.size} alarms, ${used().toFixed(1)} s of CPU time`),
+      onProgress: ({ time, tally }) =>
+        say(
+          `${time}  ${tally.came} of ${options.shoppers} shoppers came, ${tally.left} left, ${tally.decisions} decisions, ${tally.alarms.size} alarms, ${used().toFixed(1)} s of CPU time`,
+        ),
     })
     return { result, cpuSeconds: used() }
   } finally {
@@ -70,9 +79,14 @@ export async function measureDay(options: { seed: number; shoppers: number; hour
 }
 
 /** The figures of a day. */
-export function recordOf({ seed, shoppers, hash, violations, unitsReleased, journalRows, steps, tally }: DayResult, hours: number, cpuSeconds: number): DayRecord {
+export function recordOf(
+  { seed, shoppers, hash, violations, unitsReleased, journalRows, steps, tally }: DayResult,
+  hours: number,
+  cpuSeconds: number,
+): DayRecord {
   const sorted = [...tally.decisionMs].sort((a, b) => a - b)
-  const at = (share: number) => Math.round((sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0) * 100) / 100
+  const at = (share: number) =>
+    Math.round((sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0) * 100) / 100
   return {
     kind: 'day',
     seed,
@@ -96,16 +110,33 @@ export function recordOf({ seed, shoppers, hash, violations, unitsReleased, jour
 
 function asText({ tally, violations }: DayResult, record: DayRecord): string {
   const rows: [string, string][] = [
-    ['shoppers', `${record.shoppers}: ${tally.bought} bought, ${tally.thieves} stole, ${tally.cancelled} changed their mind, ${tally.returned} brought it back`],
+    [
+      'shoppers',
+      `${record.shoppers}: ${tally.bought} bought, ${tally.thieves} stole, ${tally.cancelled} changed their mind, ${tally.returned} brought it back`,
+    ],
     ['units released', `${record.unitsReleased} of ${record.unitsSold} that were carried out paid`],
-    ['alarms', `${record.alarmsOfThieves} of ${tally.unitsStolen} stolen units, ${record.alarmsNeedless} paid ones that the gate could not know of`],
-    ['decisions', `${record.decisions}, ${record.offlineDecisions} of them offline; ${tally.unanswered} were not answered`],
-    ['CPU time of a decision', `p50 ${record.decisionMs.p50} ms, p99 ${record.decisionMs.p99} ms, agent, cloud and world together`],
+    [
+      'alarms',
+      `${record.alarmsOfThieves} of ${tally.unitsStolen} stolen units, ${record.alarmsNeedless} paid ones that the gate could not know of`,
+    ],
+    [
+      'decisions',
+      `${record.decisions}, ${record.offlineDecisions} of them offline; ${tally.unanswered} were not answered`,
+    ],
+    [
+      'CPU time of a decision',
+      `p50 ${record.decisionMs.p50} ms, p99 ${record.decisionMs.p99} ms, agent, cloud and world together`,
+    ],
     ['rows of the journals', String(record.journalRows)],
     ['CPU time', `${record.cpuSeconds} s of one core, ${record.cpuMsPerShopper} ms a shopper, ${record.steps} steps`],
     ['seed', `${record.seed}  ${record.hash}`],
   ]
   const width = Math.max(...rows.map(([name]) => name.length))
-  const verdict = violations.length === 0 ? 'everything held that must hold' : violations.map((v) => `${v.invariant} (${INVARIANTS[v.invariant]}) at ${v.atMs / 1_000} s: ${v.detail}`).join('\n')
+  const verdict =
+    violations.length === 0
+      ? 'everything held that must hold'
+      : violations
+          .map((v) => `${v.invariant} (${INVARIANTS[v.invariant]}) at ${v.atMs / 1_000} s: ${v.detail}`)
+          .join('\n')
   return `${rows.map(([name, text]) => `${name.padEnd(width)}  ${text}`).join('\n')}\n${verdict}\n`
 }

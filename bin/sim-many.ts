@@ -43,7 +43,8 @@ export async function runMany({ seeds, first, liveness, jobs, troubles, json }: 
 
   function fail(seed: number, invariant: string, detail: string): void {
     failed.push({ seed, invariant, detail })
-    if (failed.length <= SHOWN_LIMIT) process.stderr.write(`${isShown ? '\n' : ''}seed ${seed}: ${invariant}: ${detail}\n`)
+    if (failed.length <= SHOWN_LIMIT)
+      process.stderr.write(`${isShown ? '\n' : ''}seed ${seed}: ${invariant}: ${detail}\n`)
   }
 
   function took(worker: number, ran: RanSeed): void {
@@ -56,14 +57,27 @@ export async function runMany({ seeds, first, liveness, jobs, troubles, json }: 
     if (ran.isUnlike) fail(ran.seed, 'determinism', 'its second run was another one')
     // To a prover that has started this.
     process.send?.({ done })
-    if (isShown) process.stderr.write(`\r${done} of ${seeds} worlds, ${failed.length} failed, ${Math.round((Date.now() - began) / 1_000)} s `)
+    if (isShown)
+      process.stderr.write(
+        `\r${done} of ${seeds} worlds, ${failed.length} failed, ${Math.round((Date.now() - began) / 1_000)} s `,
+      )
   }
 
   async function runOne(worker: number): Promise<void> {
     const last = first + seeds - 1
     // A world that ends its process is one that failed; the others of this worker go on in another.
-    for (let seed = first + worker; seed <= last; ) {
-      const end = await runWorker({ first: seed, seeds: Math.floor((last - seed) / workers) + 1, step: workers, liveness, untilFirst: false, troubles }, (ran) => took(worker, ran))
+    for (let seed = first + worker; seed <= last;) {
+      const end = await runWorker(
+        {
+          first: seed,
+          seeds: Math.floor((last - seed) / workers) + 1,
+          step: workers,
+          liveness,
+          untilFirst: false,
+          troubles,
+        },
+        (ran) => took(worker, ran),
+      )
       if (end.why === undefined) return
       done++
       fail(end.seed, 'fault', end.why)
@@ -76,13 +90,25 @@ export async function runMany({ seeds, first, liveness, jobs, troubles, json }: 
   const cpuSeconds = cpu.reduce((sum, s) => sum + s, 0)
   const worldsPerCpuSecond = Math.round((done / Math.max(cpuSeconds, 0.001)) * 100) / 100
   failed.sort((a, b) => a.seed - b.seed)
-  const record: CampaignRecord = { kind: liveness ? 'liveness' : 'safety', seeds: done, from: first, violations: failed.map(({ detail, ...world }) => ({ ...world, detail: detail.split('\n', 1).join('').slice(0, DETAIL_LENGTH) })), cpuSeconds: Math.round(cpuSeconds * 10) / 10, worldsPerCpuSecond }
+  const record: CampaignRecord = {
+    kind: liveness ? 'liveness' : 'safety',
+    seeds: done,
+    from: first,
+    violations: failed.map(({ detail, ...world }) => ({
+      ...world,
+      detail: detail.split('\n', 1).join('').slice(0, DETAIL_LENGTH),
+    })),
+    cpuSeconds: Math.round(cpuSeconds * 10) / 10,
+    worldsPerCpuSecond,
+  }
   if (json !== undefined) writeFileSync(json, `${JSON.stringify(record, null, 2)}\n`)
   process.stdout.write(
     [
       `${done} worlds, ${steps} steps, ${(virtualMs / 3_600_000).toFixed(1)} hours of their time; ${worldsPerCpuSecond.toFixed(1)} worlds per second of CPU time, ${Math.round((Date.now() - began) / 1_000)} s in ${workers} processes`,
       `${ranTwice} ran twice${failed.some((f) => f.invariant === 'determinism') ? '' : ', each the same both times'}`,
-      failed.length === 0 ? 'everything held that must hold' : `${failed.length} worlds failed; see one with --seed ${failed[0]?.seed ?? 0}${liveness ? ' --liveness' : ''} --trace`,
+      failed.length === 0
+        ? 'everything held that must hold'
+        : `${failed.length} worlds failed; see one with --seed ${failed[0]?.seed ?? 0}${liveness ? ' --liveness' : ''} --trace`,
       '',
     ].join('\n'),
   )
@@ -96,7 +122,9 @@ async function showSmallest(seed: number, liveness: boolean, troubles: Trouble[]
   try {
     const again = await runSeed(shops, { seed, liveness, keepLines: LAST_LINES, ...(troubles && { troubles }) })
     const smallest = await fewestTroubles(shops, again, liveness, LAST_LINES)
-    process.stdout.write(`\n${describeSeed(smallest)}with the fewest troubles (--troubles ${smallest.troubles.join(',') || 'none'}):\n${smallest.lines.join('\n')}\n`)
+    process.stdout.write(
+      `\n${describeSeed(smallest)}with the fewest troubles (--troubles ${smallest.troubles.join(',') || 'none'}):\n${smallest.lines.join('\n')}\n`,
+    )
   } finally {
     await shops.remove()
   }

@@ -78,7 +78,15 @@ export async function work({ first, seeds, step, liveness, untilFirst, troubles 
       onSeed({ seed, steps, virtualMs, violations }, { isUnlike, ranTwice }) {
         const used = process.cpuUsage(began)
         const [violation] = violations
-        const line: RanSeed = { seed, steps, virtualMs, isUnlike, ranTwice, cpuSeconds: (used.user + used.system) / 1e6, ...(violation && { violation: { invariant: violation.invariant, detail: violation.detail } }) }
+        const line: RanSeed = {
+          seed,
+          steps,
+          virtualMs,
+          isUnlike,
+          ranTwice,
+          cpuSeconds: (used.user + used.system) / 1e6,
+          ...(violation && { violation: { invariant: violation.invariant, detail: violation.detail } }),
+        }
         process.stdout.write(`${JSON.stringify(line)}\n`)
       },
     })
@@ -89,7 +97,10 @@ export async function work({ first, seeds, step, liveness, untilFirst, troubles 
 
 /** Starts a worker; `onSeed` is told of each world. Never rejects: a worker that dies or hangs says so in its end. */
 export function runWorker(options: WorkerOptions, onSeed: (ran: RanSeed) => void): Promise<WorkerEnd> {
-  const child = spawn(process.execPath, argumentsOf(options), { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...(options.bug !== undefined && { UNTAG_SIM_BUG: options.bug }) } })
+  const child = spawn(process.execPath, argumentsOf(options), {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...(options.bug !== undefined && { UNTAG_SIM_BUG: options.bug }) },
+  })
   let seed = options.first
   let rest = ''
   let err = ''

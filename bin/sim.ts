@@ -63,7 +63,14 @@ async function main(): Promise<boolean> {
     return true
   }
   const jobs = Math.max(1, numberOf(values.jobs, availableParallelism()))
-  if (values.day) return showDay({ seed: numberOf(values.seed, 1), shoppers: numberOf(values.shoppers, 5_000), hours: Math.max(1, numberOf(values.hours, 11)), trace, json })
+  if (values.day)
+    return showDay({
+      seed: numberOf(values.seed, 1),
+      shoppers: numberOf(values.shoppers, 5_000),
+      hours: Math.max(1, numberOf(values.hours, 11)),
+      trace,
+      json,
+    })
   if (values.bugs) return huntBugs({ seeds: numberOf(values.seeds, 500), only: values.only, jobs, json })
   const troubles = values.troubles?.split(',').filter((name) => isTrouble(name))
   if (values.seed !== undefined) return showSeed({ seed: numberOf(values.seed, 1), liveness, trace, troubles })
@@ -73,10 +80,25 @@ async function main(): Promise<boolean> {
   return true
 }
 
-async function showSeed({ seed, liveness, trace, troubles }: { seed: number; liveness: boolean; trace: boolean; troubles: Trouble[] | undefined }): Promise<boolean> {
+async function showSeed({
+  seed,
+  liveness,
+  trace,
+  troubles,
+}: {
+  seed: number
+  liveness: boolean
+  trace: boolean
+  troubles: Trouble[] | undefined
+}): Promise<boolean> {
   const shops = openShops()
   try {
-    const result = await runSeed(shops, { seed, liveness, keepLines: trace ? ALL_LINES : LAST_LINES, ...(troubles && { troubles }) })
+    const result = await runSeed(shops, {
+      seed,
+      liveness,
+      keepLines: trace ? ALL_LINES : LAST_LINES,
+      ...(troubles && { troubles }),
+    })
     if (trace) process.stdout.write(`${result.lines.join('\n')}\n`)
     process.stdout.write(describeSeed(result))
     return result.violations.length === 0

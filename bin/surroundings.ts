@@ -9,7 +9,8 @@ import { foundSerial, type FoundSerial } from './found-serial.ts'
 const LLRP_PORT = 5_084
 
 /** What a port is called: by its plug, else by its place. */
-export const titleOf = ({ path, vendor, product, usbId }: FoundSerial): string => [vendor, product].filter(Boolean).join(' ') || usbId || path
+export const titleOf = ({ path, vendor, product, usbId }: FoundSerial): string =>
+  [vendor, product].filter(Boolean).join(' ') || usbId || path
 
 /** The entry for a reader that pcscd sees. */
 export function readerEntry({ stableName }: ListedReader): Record<string, unknown> {
@@ -20,10 +21,17 @@ export function readerEntry({ stableName }: ListedReader): Record<string, unknow
 export function surroundings(pcscdSocket: string, platform: Platform): Surroundings {
   return {
     async look() {
-      const attached = foundSerial().map((port): Attached => ({ kind: 'serial', name: titleOf(port), at: port.path, ...(port.fix && { fix: port.fix }), entry: port.suggestion }))
+      const attached = foundSerial().map((port): Attached => ({
+        kind: 'serial',
+        name: titleOf(port),
+        at: port.path,
+        ...(port.fix && { fix: port.fix }),
+        entry: port.suggestion,
+      }))
       const notes: string[] = []
       try {
-        for (const reader of await listReaders(pcscdSocket, platform)) attached.push({ kind: 'nfc', name: reader.name, at: pcscdSocket, entry: readerEntry(reader) })
+        for (const reader of await listReaders(pcscdSocket, platform))
+          attached.push({ kind: 'nfc', name: reader.name, at: pcscdSocket, entry: readerEntry(reader) })
       } catch (error) {
         notes.push((error as Error).message)
       }
@@ -34,7 +42,13 @@ export function surroundings(pcscdSocket: string, platform: Platform): Surroundi
       const at = `${host}:${port ?? LLRP_PORT}`
       try {
         const refusal = await greetReader((signal) => openTcp(host, Number(port ?? LLRP_PORT), signal), platform)
-        const entry = { deviceId: UNNAMED_DEVICE, driver: 'llrp', link: { tcp: at }, antennas: { inside: [1], outside: [2] }, siren: { gpo: 1, seconds: 5 } }
+        const entry = {
+          deviceId: UNNAMED_DEVICE,
+          driver: 'llrp',
+          link: { tcp: at },
+          antennas: { inside: [1], outside: [2] },
+          siren: { gpo: 1, seconds: 5 },
+        }
         return { found: { kind: 'llrp', name: 'LLRP', at, ...(refusal !== null && { fix: refusal }), entry } }
       } catch (error) {
         return { fault: (error as Error).message }

@@ -21,7 +21,8 @@ export function traceFiles(dir: string, onFault: (error: Error) => void): { writ
 
   function put(link: string, text: string): void {
     const file = traceFile(dir, link)
-    if (existsSync(file) && statSync(file).size + text.length > MOST_FILE_BYTES) renameSync(file, file.replace(/\.trace$/, '.1.trace'))
+    if (existsSync(file) && statSync(file).size + text.length > MOST_FILE_BYTES)
+      renameSync(file, file.replace(/\.trace$/, '.1.trace'))
     appendFileSync(file, text, { mode: 0o600 })
   }
 

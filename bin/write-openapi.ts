@@ -4,4 +4,7 @@ import { OPERATION_TABLE } from '../cloud/operations/table.ts'
 import { DEFAULT_BASE_URL } from './settings.ts'
 
 /** The last step of the build: what `untag api` knows of the operations without loading the cloud. */
-writeFileSync(new URL('../openapi.json', import.meta.url), JSON.stringify(describeApi(OPERATION_TABLE, DEFAULT_BASE_URL).openApi))
+writeFileSync(
+  new URL('../openapi.json', import.meta.url),
+  JSON.stringify(describeApi(OPERATION_TABLE, DEFAULT_BASE_URL).openApi),
+)

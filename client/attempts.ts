@@ -22,7 +22,12 @@ function passes({ status, code, reason }: UntagError): boolean {
 }
 
 /** How long to wait before the next attempt, ms; undefined: do not. `attempt` counts from 0. */
-export function delayBefore(error: UntagError, attempt: number, rules: RetryRules, random: () => number): number | undefined {
+export function delayBefore(
+  error: UntagError,
+  attempt: number,
+  rules: RetryRules,
+  random: () => number,
+): number | undefined {
   if (attempt >= rules.retries || !passes(error)) return undefined
   const backoff = random() * Math.min(rules.maxDelayMs, rules.baseDelayMs * 2 ** attempt)
   if (error.retryAfterMs === undefined) return backoff
@@ -34,7 +39,12 @@ export function delayBefore(error: UntagError, attempt: number, rules: RetryRule
  * Does it until it works, until it fails in a way that does not pass, or until the attempts are used up. A signal that is
  * aborted ends the waiting too; its reason is thrown.
  */
-export async function withRetries<T>(attempt: () => Promise<T>, rules: RetryRules, platform: ClientPlatform, signal: AbortSignal | undefined): Promise<T> {
+export async function withRetries<T>(
+  attempt: () => Promise<T>,
+  rules: RetryRules,
+  platform: ClientPlatform,
+  signal: AbortSignal | undefined,
+): Promise<T> {
   for (let count = 0; ; count++) {
     signal?.throwIfAborted()
     try {

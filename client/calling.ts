@@ -4,7 +4,12 @@
 const READING = /^(?:fetch|search|get|export|simulate)[A-Z]/
 /** What looks like a question and writes, or the other way round. */
 const CHANGES_NEVERTHELESS: ReadonlySet<string> = new Set(['fetchSignedDocuments', 'getLoyaltyWebhookEvents'])
-const ONLY_LOOKS: ReadonlySet<string> = new Set(['verifyPickupCode', 'generateReceiptQR', 'generateReceiptWithQR', 'generateCodes'])
+const ONLY_LOOKS: ReadonlySet<string> = new Set([
+  'verifyPickupCode',
+  'generateReceiptQR',
+  'generateReceiptWithQR',
+  'generateCodes',
+])
 const GET_ONLY: ReadonlySet<string> = new Set(['getReceiptFromToken'])
 
 /** Whether to send an Idempotency-Key; one that is not needed does no harm. */

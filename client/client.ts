@@ -1,6 +1,15 @@
 import { DEFAULT_RETRY, withRetries, type RetryRules } from './attempts.ts'
 import { isOperationName, mayChange } from './calling.ts'
-import type { AnswerOf, ItemOf, JsonRequestOf, OperationName, PagedName, RequestOf, TextFormatOf, TextRequestOf } from './operations.ts'
+import type {
+  AnswerOf,
+  ItemOf,
+  JsonRequestOf,
+  OperationName,
+  PagedName,
+  RequestOf,
+  TextFormatOf,
+  TextRequestOf,
+} from './operations.ts'
 import { itemsOf } from './pages.ts'
 import { REAL_PLATFORM, type ClientPlatform } from './platform.ts'
 import { send } from './send.ts'
@@ -49,7 +58,11 @@ export interface Client extends OperationMethods {
   /** An operation by its name. */
   call<N extends OperationName>(operation: N, request: RequestOf<N>, options?: CallOptions): Promise<AnswerOf<N>>
   /** Every item of a listing, over all of its pages. */
-  pages<N extends PagedName>(operation: N, request: RequestOf<N>, options?: CallOptions): AsyncGenerator<ItemOf<N>, void, undefined>
+  pages<N extends PagedName>(
+    operation: N,
+    request: RequestOf<N>,
+    options?: CallOptions,
+  ): AsyncGenerator<ItemOf<N>, void, undefined>
 }
 
 const TIMEOUT_MS = 30_000
@@ -63,7 +76,11 @@ export function createClient(options: ClientOptions): Client {
   const rules: RetryRules = { ...DEFAULT_RETRY, ...options.retry }
   const baseUrl = options.baseUrl.replace(/\/+$/, '')
 
-  function call(operation: string, request: Readonly<Record<string, unknown>> = {}, { signal, timeoutMs, idempotencyKey }: CallOptions = {}): Promise<unknown> {
+  function call(
+    operation: string,
+    request: Readonly<Record<string, unknown>> = {},
+    { signal, timeoutMs, idempotencyKey }: CallOptions = {},
+  ): Promise<unknown> {
     const outgoing = {
       operation,
       baseUrl,
@@ -76,11 +93,23 @@ export function createClient(options: ClientOptions): Client {
     return withRetries(() => send(outgoing, platform), rules, platform, signal)
   }
 
-  function pages(operation: string, request: Readonly<Record<string, unknown>> = {}, callOptions: CallOptions = {}): AsyncGenerator<unknown, void, undefined> {
+  function pages(
+    operation: string,
+    request: Readonly<Record<string, unknown>> = {},
+    callOptions: CallOptions = {},
+  ): AsyncGenerator<unknown, void, undefined> {
     const { cursor, offset, ...rest } = request
     // An offset says where the first page begins; a cursor says it of the others, and the API takes one of them.
-    const ask = (at: string | undefined) => call(operation, { ...rest, ...(at === undefined ? offset !== undefined && { offset } : { cursor: at }) }, callOptions)
-    return itemsOf(ask as (at: string | undefined) => Promise<Readonly<Record<string, unknown>>>, cursor as string | undefined)
+    const ask = (at: string | undefined) =>
+      call(
+        operation,
+        { ...rest, ...(at === undefined ? offset !== undefined && { offset } : { cursor: at }) },
+        callOptions,
+      )
+    return itemsOf(
+      ask as (at: string | undefined) => Promise<Readonly<Record<string, unknown>>>,
+      cursor as string | undefined,
+    )
   }
 
   const own: Record<string, unknown> = { call, pages }
@@ -89,8 +118,11 @@ export function createClient(options: ClientOptions): Client {
   return new Proxy(own, {
     get(target, name, receiver) {
       // Whoever awaits the client itself asks for `then`.
-      if (!isOperationName(name) || name === 'then' || Reflect.has(target, name)) return Reflect.get(target, name, receiver) as unknown
-      const made = methods.get(name) ?? ((request?: Record<string, unknown>, callOptions?: CallOptions) => call(name, request, callOptions))
+      if (!isOperationName(name) || name === 'then' || Reflect.has(target, name))
+        return Reflect.get(target, name, receiver) as unknown
+      const made =
+        methods.get(name) ??
+        ((request?: Record<string, unknown>, callOptions?: CallOptions) => call(name, request, callOptions))
       methods.set(name, made)
       return made
     },

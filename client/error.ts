@@ -65,7 +65,17 @@ export function errorOfAnswer(status: number, headers: Headers, body: string, no
 }
 
 /** A proxy in between may answer without our body. */
-const CODE_OF_STATUS: Readonly<Record<number, string>> = { 401: 'unauthenticated', 403: 'permission-denied', 404: 'not-found', 413: 'payload-too-large', 429: 'resource-exhausted', 500: 'internal', 502: 'unavailable', 503: 'unavailable', 504: 'unavailable' }
+const CODE_OF_STATUS: Readonly<Record<number, string>> = {
+  401: 'unauthenticated',
+  403: 'permission-denied',
+  404: 'not-found',
+  413: 'payload-too-large',
+  429: 'resource-exhausted',
+  500: 'internal',
+  502: 'unavailable',
+  503: 'unavailable',
+  504: 'unavailable',
+}
 
 function parsed(body: string): Record<string, unknown> {
   try {

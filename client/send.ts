@@ -31,7 +31,11 @@ export async function send(call: Outgoing, platform: ClientPlatform): Promise<un
   } catch {
     // Below.
   }
-  throw new UntagError('the answer is no JSON object: is the base URL that of the API?', { status: response.status, code: 'bad-answer', requestId })
+  throw new UntagError('the answer is no JSON object: is the base URL that of the API?', {
+    status: response.status,
+    code: 'bad-answer',
+    requestId,
+  })
 }
 
 async function exchange(call: Outgoing, platform: ClientPlatform): Promise<{ response: Response; text: string }> {
@@ -44,15 +48,25 @@ async function exchange(call: Outgoing, platform: ClientPlatform): Promise<{ res
   const stop = () => ending.abort()
   call.signal?.addEventListener('abort', stop, { once: true })
   try {
-    const response = await platform.fetch(addressOf(call), { ...requestOf(call), signal: ending.signal, redirect: 'error' })
+    const response = await platform.fetch(addressOf(call), {
+      ...requestOf(call),
+      signal: ending.signal,
+      redirect: 'error',
+    })
     const announced = Number(response.headers.get('content-length') ?? 0)
-    if (announced > ANSWER_LIMIT) throw new UntagError('the answer is too large', { status: response.status, code: 'bad-answer' })
+    if (announced > ANSWER_LIMIT)
+      throw new UntagError('the answer is too large', { status: response.status, code: 'bad-answer' })
     return { response, text: await response.text() }
   } catch (error) {
     if (error instanceof UntagError) throw error
     if (call.signal?.aborted === true) throw call.signal.reason
-    if (isLate) throw new UntagError(`no answer within ${call.timeoutMs} ms`, { status: 0, code: 'timeout' }, { cause: error })
-    throw new UntagError(`${call.baseUrl} cannot be reached: ${causeOf(error)}`, { status: 0, code: 'network' }, { cause: error })
+    if (isLate)
+      throw new UntagError(`no answer within ${call.timeoutMs} ms`, { status: 0, code: 'timeout' }, { cause: error })
+    throw new UntagError(
+      `${call.baseUrl} cannot be reached: ${causeOf(error)}`,
+      { status: 0, code: 'network' },
+      { cause: error },
+    )
   } finally {
     cancel()
     call.signal?.removeEventListener('abort', stop)

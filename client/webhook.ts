@@ -37,7 +37,12 @@ const encoder = new TextEncoder()
  * body) where there is one, else `X-Untag-Signature` (over the body alone, which says nothing about its age). `rawBody`:
  * the bytes as they came, not JSON that was parsed and written again. Throws `WebhookRefused`. Compares in constant time.
  */
-export async function verifyWebhook(rawBody: string | Uint8Array, headers: HeaderSource, secret: string, options: VerifyOptions = {}): Promise<WebhookEvent> {
+export async function verifyWebhook(
+  rawBody: string | Uint8Array,
+  headers: HeaderSource,
+  secret: string,
+  options: VerifyOptions = {},
+): Promise<WebhookEvent> {
   const body = typeof rawBody === 'string' ? encoder.encode(rawBody) : rawBody
   const standard = headerOf(headers, 'webhook-signature')
   const plain = headerOf(headers, 'x-untag-signature')
@@ -47,13 +52,21 @@ export async function verifyWebhook(rawBody: string | Uint8Array, headers: Heade
   return eventIn(body)
 }
 
-async function verifyStandard(body: Uint8Array, headers: HeaderSource, signatures: string, secret: string, options: VerifyOptions): Promise<void> {
+async function verifyStandard(
+  body: Uint8Array,
+  headers: HeaderSource,
+  signatures: string,
+  secret: string,
+  options: VerifyOptions,
+): Promise<void> {
   const id = headerOf(headers, 'webhook-id')
   const timestamp = headerOf(headers, 'webhook-timestamp')
-  if (id === undefined || timestamp === undefined) throw new WebhookRefused('no_signature', 'webhook-id or webhook-timestamp is missing')
+  if (id === undefined || timestamp === undefined)
+    throw new WebhookRefused('no_signature', 'webhook-id or webhook-timestamp is missing')
   const sentMs = /^\d{1,12}$/.test(timestamp) ? Number(timestamp) * 1_000 : Number.NaN
   const nowMs = (options.now ?? REAL_PLATFORM.now)()
-  if (!(Math.abs(nowMs - sentMs) <= (options.toleranceMs ?? TOLERANCE_MS))) throw new WebhookRefused('too_old', 'the delivery is too old, or of the future')
+  if (!(Math.abs(nowMs - sentMs) <= (options.toleranceMs ?? TOLERANCE_MS)))
+    throw new WebhookRefused('too_old', 'the delivery is too old, or of the future')
   const signed = joined(encoder.encode(`${id}.${timestamp}.`), body)
   const key = await importKey(standardKey(secret))
   // During a roll of the secret there is one for each.
@@ -66,7 +79,9 @@ async function verifyStandard(body: Uint8Array, headers: HeaderSource, signature
 }
 
 async function verifyPlain(body: Uint8Array<ArrayBufferLike>, signature: string, secret: string): Promise<void> {
-  const bytes = /^[0-9a-f]{64}$/i.test(signature) ? Uint8Array.from(signature.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16)) : undefined
+  const bytes = /^[0-9a-f]{64}$/i.test(signature)
+    ? Uint8Array.from(signature.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16))
+    : undefined
   const key = await importKey(encoder.encode(secret))
   if (bytes && (await globalThis.crypto.subtle.verify('HMAC', key, bytes, new Uint8Array(body)))) return
   throw new WebhookRefused('bad_signature', 'the signature of the delivery is not good')

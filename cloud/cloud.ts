@@ -43,7 +43,16 @@ export interface CloudParts {
 }
 
 /** Puts the rooms of the cloud together on an open database; nothing listens yet. */
-export async function createCloud({ config, platform, log, database, keyFiles, images, outgoing, push = logPush(log) }: CloudParts): Promise<Cloud> {
+export async function createCloud({
+  config,
+  platform,
+  log,
+  database,
+  keyFiles,
+  images,
+  outgoing,
+  push = logPush(log),
+}: CloudParts): Promise<Cloud> {
   await refreshDocuments(database)
   await backfillCounters(database)
   // SQLite's file is open in this process only (data-dir-lock.ts); PostgreSQL may serve others, whose leases end by themselves.
@@ -76,7 +85,9 @@ export async function createCloud({ config, platform, log, database, keyFiles, i
       await jobs.stop()
       await dispatcher.stop()
       // On a full disk nothing else waits for this: what is lost is at most when keys were used in the last minute.
-      await services.keyUsage.flush(database).catch((error: unknown) => log.error({ err: error }, 'the last uses of keys were not written down'))
+      await services.keyUsage
+        .flush(database)
+        .catch((error: unknown) => log.error({ err: error }, 'the last uses of keys were not written down'))
       await messages.settled()
     },
   }

@@ -37,7 +37,11 @@ export interface Jobs {
 }
 
 /** Starts what must be done again and again: freshness, and the clearing of what has expired. */
-export function startJobs(database: Database, services: Services, { refresh, cutRevoked }: Pick<AgentMessages, 'refresh' | 'cutRevoked'>): Jobs {
+export function startJobs(
+  database: Database,
+  services: Services,
+  { refresh, cutRevoked }: Pick<AgentMessages, 'refresh' | 'cutRevoked'>,
+): Jobs {
   const { platform, log, authority } = services
   const cancels = new Set<Cancel>()
   const running = new Set<Promise<void>>()

@@ -126,7 +126,8 @@ export function keepDevice(options: KeepOptions): KeptDevice {
     },
     async execute(command, signal) {
       // A signal is kept by the device and written when it is back, so it is passed on in any state.
-      if (status.state === 'ready' || (command.kind === 'signal' && status.state !== 'stopped')) return device.execute(command, signal)
+      if (status.state === 'ready' || (command.kind === 'signal' && status.state !== 'stopped'))
+        return device.execute(command, signal)
       return result('failed', false, 'not_ready', `${status.state}: ${status.detail}`)
     },
     restart: () => hurry(),

@@ -41,19 +41,26 @@ export function readConfig(text: string): CheckedConfig {
   } catch (error) {
     return { ok: false, faults: [`this is not JSON: ${(error as Error).message}`] }
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return { ok: false, faults: ['the file must hold one JSON object: { "devices": [ … ] }'] }
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return { ok: false, faults: ['the file must hold one JSON object: { "devices": [ … ] }'] }
   const { devices = [], ...rest } = value as Record<string, unknown>
   const checked = checkDevices(devices)
   const settings = Settings.safeParse(rest)
-  const faults = [...('faults' in checked ? checked.faults : []), ...(settings.success ? [] : settings.error.issues.flatMap(explain))]
+  const faults = [
+    ...('faults' in checked ? checked.faults : []),
+    ...(settings.success ? [] : settings.error.issues.flatMap(explain)),
+  ]
   if (faults.length > 0 || !settings.success || !('devices' in checked)) return { ok: false, faults }
   const { requirePairing, hosts, language } = settings.data
   const feeds = danglingFeeds(checked.devices)
-  return feeds.length > 0 ? { ok: false, faults: feeds } : { ok: true, config: { devices: checked.devices, requirePairing, hosts, language } }
+  return feeds.length > 0
+    ? { ok: false, faults: feeds }
+    : { ok: true, config: { devices: checked.devices, requirePairing, hosts, language } }
 }
 
 function explain(issue: z.core.$ZodIssue): string[] {
-  if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => `${key}: no such setting; the settings are devices, requirePairing, hosts, language`)
+  if (issue.code === 'unrecognized_keys')
+    return issue.keys.map((key) => `${key}: no such setting; the settings are devices, requirePairing, hosts, language`)
   return [`${issue.path.join('.')}: ${issue.message}`]
 }
 
@@ -64,6 +71,8 @@ function danglingFeeds(devices: readonly DeviceEntry[]): string[] {
   return devices.flatMap((device, i) => {
     const feeds = feedsOf(device)
     if (feeds === undefined || ids.has(feeds)) return []
-    return [`devices[${i}].feeds: "${feeds}" is no device of this file${device.driver === 'scanner' ? '' : ' that stands for itself'}; give the deviceId that the ${device.driver === 'scanner' ? 'scanner' : 'reader'} belongs to`]
+    return [
+      `devices[${i}].feeds: "${feeds}" is no device of this file${device.driver === 'scanner' ? '' : ' that stands for itself'}; give the deviceId that the ${device.driver === 'scanner' ? 'scanner' : 'reader'} belongs to`,
+    ]
   })
 }

@@ -25,7 +25,12 @@ export function openFeed(): Feed {
   const listeners = new Set<(event: FeedEvent) => void>()
   const closing = new AbortController()
 
-  async function* drain(backlog: FeedEvent[], signal: AbortSignal, woken: () => Promise<void>, leave: () => void): AsyncGenerator<FeedEvent> {
+  async function* drain(
+    backlog: FeedEvent[],
+    signal: AbortSignal,
+    woken: () => Promise<void>,
+    leave: () => void,
+  ): AsyncGenerator<FeedEvent> {
     try {
       while (!signal.aborted) {
         const event = backlog.shift()

@@ -11,7 +11,19 @@ const KEEP_ACKED_MS = 14 * 86_400_000
 const HOUSEKEEPING_MS = 600_000
 
 /** Keeps the ledger small, again and again, until it is cancelled. */
-export function keepTidy({ ledger, clock, timers, log, onLook }: { ledger: Ledger; clock: AgentClock; timers: Timers; log: Log; onLook(nowMs: number): void }): Cancel {
+export function keepTidy({
+  ledger,
+  clock,
+  timers,
+  log,
+  onLook,
+}: {
+  ledger: Ledger
+  clock: AgentClock
+  timers: Timers
+  log: Log
+  onLook(nowMs: number): void
+}): Cancel {
   let cancel: Cancel = () => undefined
   const tell = (error: unknown) => {
     if (error instanceof LedgerFull) log.warn({}, 'the disk is full: the ledger is tidied when there is room')

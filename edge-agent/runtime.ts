@@ -133,7 +133,12 @@ export function startAgent(parts: AgentParts): Agent {
   const recovered = recover(ledger, identity.storeId, clock.now().nowMs, platform, outcomes.later)
   if (recovered > 0) log.warn({ claims: recovered }, 'claims without outcome were found: somebody must look')
   const itemsFile = join(parts.dataDir, 'items.db')
-  const itemFile = openItemFile(itemsFile, (error) => log.error({ err: error, file: itemsFile }, 'the file of the items cannot be read: remove it; until then they are fetched at every start'))
+  const itemFile = openItemFile(itemsFile, (error) =>
+    log.error(
+      { err: error, file: itemsFile },
+      'the file of the items cannot be read: remove it; until then they are fetched at every start',
+    ),
+  )
   const items = openReplica({ disk: itemFile, platform, log })
   const trust = openTrust(identity, ledger, clock, items)
   const operators = operatorSessions(platform, () => trust.policy?.operators ?? [])
@@ -142,19 +147,33 @@ export function startAgent(parts: AgentParts): Agent {
   let supervisor: Supervisor | undefined
   const nowMs = () => clock.now().nowMs
   const journal = gateJournal({ platform, ledger, storeId: identity.storeId, nowMs, log })
-  const show = (deviceId: string, result: ScanResult) => feed.publish({ type: 'result', deviceId, atMs: platform.clock.wall(), result })
+  const show = (deviceId: string, result: ScanResult) =>
+    feed.publish({ type: 'result', deviceId, atMs: platform.clock.wall(), result })
   const releases = watchReleases({
     platform,
-    execute: (deviceId, command, signal) => supervisor?.execute(deviceId, command, signal) ?? Promise.resolve(result('failed', false, 'not_ready', 'the agent is starting')),
+    execute: (deviceId, command, signal) =>
+      supervisor?.execute(deviceId, command, signal) ??
+      Promise.resolve(result('failed', false, 'not_ready', 'the agent is starting')),
     confirmInputOf: wiring.confirmInputOf,
     onTrouble(deviceId, reason, detail) {
       log.warn({ deviceId, reason, detail }, 'a release went otherwise than commanded')
-      journal.add({ type: 'protection.exception.raised', deviceId, reason, detail: detail.slice(0, 300), offline: !link.isOnline })
+      journal.add({
+        type: 'protection.exception.raised',
+        deviceId,
+        reason,
+        detail: detail.slice(0, 300),
+        offline: !link.isOnline,
+      })
       if (reason === 'unexpected_release') show(deviceId, { kind: 'alarm', what: reason })
     },
   })
   const { execute } = releases
-  const doors = openDoors({ record: journal.add, isOnline: () => link.isOnline, onAlarm: (deviceId, what) => show(deviceId, { kind: 'alarm', what }), onChange: () => changed() })
+  const doors = openDoors({
+    record: journal.add,
+    isOnline: () => link.isOnline,
+    onAlarm: (deviceId, what) => show(deviceId, { kind: 'alarm', what }),
+    onChange: () => changed(),
+  })
 
   const key = openAgentKey(identity, (changed) => parts.keepIdentity(changed))
   const greeting = ledgerGreeting(ledger, log)
@@ -178,7 +197,11 @@ export function startAgent(parts: AgentParts): Agent {
     describe: () => ({
       policyVersion: trust.policy?.ver ?? 0,
       queueDepth: ledger.journal.waiting,
-      devices: (supervisor?.statuses ?? []).map(({ deviceId, state, detail }) => ({ deviceId, state, detail: detail.slice(0, 300) })),
+      devices: (supervisor?.statuses ?? []).map(({ deviceId, state, detail }) => ({
+        deviceId,
+        state,
+        detail: detail.slice(0, 300),
+      })),
     }),
     nowMs,
     onChange: () => changed(),
@@ -193,12 +216,40 @@ export function startAgent(parts: AgentParts): Agent {
 
   function onRevoked(kid: string): void {
     if (!noteRevoked(ledger, kid)) return
-    log.warn({ agentId: identity.agentId }, 'this agent was revoked: it releases nothing any more (untag edge enrol --replace)')
+    log.warn(
+      { agentId: identity.agentId },
+      'this agent was revoked: it releases nothing any more (untag edge enrol --replace)',
+    )
     changed()
   }
 
-  const home = openHome({ platform, agentId: identity.agentId, ledger, trust, signer: key.signer, fetch: parts.fetch, nowMs, clock, isLedgerSure: () => link.isOnline && ledgerDoubt(ledger, nowMs()) === undefined })
-  const deciding = { platform, agentId: identity.agentId, storeId: identity.storeId, ledger, clock, trust, link, items, home, giveUp, outcomes, log, canRelease: wiring.canRelease, execute }
+  const home = openHome({
+    platform,
+    agentId: identity.agentId,
+    ledger,
+    trust,
+    signer: key.signer,
+    fetch: parts.fetch,
+    nowMs,
+    clock,
+    isLedgerSure: () => link.isOnline && ledgerDoubt(ledger, nowMs()) === undefined,
+  })
+  const deciding = {
+    platform,
+    agentId: identity.agentId,
+    storeId: identity.storeId,
+    ledger,
+    clock,
+    trust,
+    link,
+    items,
+    home,
+    giveUp,
+    outcomes,
+    log,
+    canRelease: wiring.canRelease,
+    execute,
+  }
   const authorize = authorizer(deciding)
   const gates = openGates({
     platform,
@@ -240,10 +291,12 @@ export function startAgent(parts: AgentParts): Agent {
     doors,
     onResult: show,
     onOperator: (deviceId, name) => feed.publish({ type: 'operator', deviceId, name }),
-    onPerson: (deviceId, direction) => feed.publish({ type: 'person', deviceId, direction, count: countPerson(counters, deviceId, direction) }),
+    onPerson: (deviceId, direction) =>
+      feed.publish({ type: 'person', deviceId, direction, count: countPerson(counters, deviceId, direction) }),
   })
 
-  const status = () => agentStatus({ identity, clock, trust, items, link, ledger, doors, fault, devices: supervisor?.statuses ?? [] })
+  const status = () =>
+    agentStatus({ identity, clock, trust, items, link, ledger, doors, fault, devices: supervisor?.statuses ?? [] })
 
   let statusTimer: Cancel | undefined
   let isStopping = false

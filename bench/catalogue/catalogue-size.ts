@@ -23,12 +23,32 @@ interface Question {
 }
 
 const QUESTIONS: readonly Question[] = [
-  { name: 'fetchProduct', operation: 'fetchProduct', body: (random, size) => ({ barcode: benchProduct(below(size, random)).ean }) },
+  {
+    name: 'fetchProduct',
+    operation: 'fetchProduct',
+    body: (random, size) => ({ barcode: benchProduct(below(size, random)).ean }),
+  },
   { name: 'fetchProducts, first page', operation: 'fetchProducts', body: () => ({ limit: 50 }) },
-  { name: 'fetchProducts, middle page', operation: 'fetchProducts', body: (random, _size, cursors) => ({ limit: 50, cursor: cursors[below(cursors.length, random)] }) },
-  { name: 'searchProducts, one word', operation: 'searchProducts', body: (random, size) => ({ q: wordsOf(below(size, random))[0]?.slice(0, 6) }) },
-  { name: 'searchProducts, two words', operation: 'searchProducts', body: (random, size) => ({ q: wordsOf(below(size, random)).join(' ') }) },
-  { name: 'searchProducts, barcode', operation: 'searchProducts', body: (random, size) => ({ q: benchProduct(below(size, random)).ean }) },
+  {
+    name: 'fetchProducts, middle page',
+    operation: 'fetchProducts',
+    body: (random, _size, cursors) => ({ limit: 50, cursor: cursors[below(cursors.length, random)] }),
+  },
+  {
+    name: 'searchProducts, one word',
+    operation: 'searchProducts',
+    body: (random, size) => ({ q: wordsOf(below(size, random))[0]?.slice(0, 6) }),
+  },
+  {
+    name: 'searchProducts, two words',
+    operation: 'searchProducts',
+    body: (random, size) => ({ q: wordsOf(below(size, random)).join(' ') }),
+  },
+  {
+    name: 'searchProducts, barcode',
+    operation: 'searchProducts',
+    body: (random, size) => ({ q: benchProduct(below(size, random)).ean }),
+  },
 ]
 
 function below(limit: number, random: Randomness): number {
@@ -54,7 +74,9 @@ async function run({ quick, folder, random, note }: Bench): Promise<Result> {
       const contenders: Contender[] = clouds.map((cloud) => ({
         name: nameFor(cloud.size),
         slice: async () => {
-          const bodies = Array.from({ length: calls }, () => JSON.stringify({ storeId: cloud.storeId, ...body(random, cloud.size, cloud.cursors) }))
+          const bodies = Array.from({ length: calls }, () =>
+            JSON.stringify({ storeId: cloud.storeId, ...body(random, cloud.size, cloud.cursors) }),
+          )
           return cpuTime(calls, async () => {
             for (const each of bodies) await cloud.call(operation, each)
           })
@@ -68,7 +90,12 @@ async function run({ quick, folder, random, note }: Bench): Promise<Result> {
       counts: 'CPU time of the process, all threads, per call without a socket',
       rows: perQuestion.flatMap(({ samples, base }) => rowsOf(samples, base)),
       targets: perQuestion.map(({ samples, base, most }) => costsAtMost(samples, most, base, LIMIT)),
-      notes: clouds.filter(({ perProduct }) => perProduct > 0).map(({ size, perProduct }) => `${size.toLocaleString('en')} products were put in at ${perProduct.toFixed(0)} µs each`),
+      notes: clouds
+        .filter(({ perProduct }) => perProduct > 0)
+        .map(
+          ({ size, perProduct }) =>
+            `${size.toLocaleString('en')} products were put in at ${perProduct.toFixed(0)} µs each`,
+        ),
     }
   } finally {
     for (const cloud of clouds) await cloud.stop()
@@ -97,18 +124,27 @@ async function openFilled(data: string, size: number, note: (text: string) => vo
     if (done % 50_000 === 0) note(`${done.toLocaleString('en')} of ${size.toLocaleString('en')} products are in`)
   })
   const perProduct = ((platform.clock.elapsed() - from) * 1_000) / size
-  const ids = await database.reads.selectFrom('store_product').select('product_id').where('store_id', '=', storeId).orderBy('product_id').execute()
+  const ids = await database.reads
+    .selectFrom('store_product')
+    .select('product_id')
+    .where('store_id', '=', storeId)
+    .orderBy('product_id')
+    .execute()
   const step = Math.max(1, Math.floor(ids.length / 1_000))
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
   return {
     size,
     storeId,
-    cursors: ids.slice(0, -60).filter((_, i) => i % step === 0).map((row) => row.product_id),
+    cursors: ids
+      .slice(0, -60)
+      .filter((_, i) => i % step === 0)
+      .map((row) => row.product_id),
     perProduct,
     async call(operation, body) {
       const response = await cloud.app.request(`/api/v1/${operation}`, { method: 'POST', headers, body })
       const text = await response.text()
-      if (response.status !== 200 || !text.includes('49999')) throw new Error(`${operation} answered ${response.status}: ${text.slice(0, 300)}`)
+      if (response.status !== 200 || !text.includes('49999'))
+        throw new Error(`${operation} answered ${response.status}: ${text.slice(0, 300)}`)
     },
     async stop() {
       await stop()

@@ -14,7 +14,10 @@ export async function addStore(database: Database, tenant: Tenant, platform: Pla
   const storeId = newId('st', platform)
   await database.write(async (db) => {
     const known = await db.selectFrom('store').selectAll().where('tenant', '=', tenant).executeTakeFirstOrThrow()
-    await db.insertInto('store').values({ ...known, store_id: storeId, trading_name: 'Bench' }).execute()
+    await db
+      .insertInto('store')
+      .values({ ...known, store_id: storeId, trading_name: 'Bench' })
+      .execute()
   })
   return storeId
 }

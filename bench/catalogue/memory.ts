@@ -24,15 +24,29 @@ async function run(bench: Bench): Promise<Result> {
     const some = () => Math.floor(fraction(random) * PRODUCTS)
     const contender = (name: string, shop: Shop, path: string, count: number, body: () => string) => {
       const bodies = () => Array.from({ length: count }, body)
-      return httpContender({ name, load, server: shop.server, address: shop.at(path), connections: CONNECTIONS, expected: '49999', bodies })
+      return httpContender({
+        name,
+        load,
+        server: shop.server,
+        address: shop.at(path),
+        connections: CONNECTIONS,
+        expected: '49999',
+        bodies,
+      })
     }
     const [pages, reads, inserts] = quick ? [500, 1_000, 500] : [3_000, 10_000, 3_000]
     const work = (name: string, shop: Shop, paths: readonly [string, string, string]): HttpContender[] => {
       let next = PRODUCTS
       return [
-        contender(`${name}, page`, shop, paths[0], pages, () => JSON.stringify({ storeId: cloud.storeId, limit: PAGE })),
-        contender(`${name}, product`, shop, paths[1], reads, () => JSON.stringify({ storeId: cloud.storeId, barcode: benchProduct(some()).ean })),
-        contender(`${name}, insert`, shop, paths[2], inserts, () => JSON.stringify({ storeId: cloud.storeId, ...benchProduct(next++) })),
+        contender(`${name}, page`, shop, paths[0], pages, () =>
+          JSON.stringify({ storeId: cloud.storeId, limit: PAGE }),
+        ),
+        contender(`${name}, product`, shop, paths[1], reads, () =>
+          JSON.stringify({ storeId: cloud.storeId, barcode: benchProduct(some()).ean }),
+        ),
+        contender(`${name}, insert`, shop, paths[2], inserts, () =>
+          JSON.stringify({ storeId: cloud.storeId, ...benchProduct(next++) }),
+        ),
       ]
     }
     const contenders = [
@@ -47,7 +61,11 @@ async function run(bench: Bench): Promise<Result> {
     ]
     const samples = await takeTurns(contenders, rounds, random, WARM_UPS)
     const held = new Map<string, Memory>()
-    for (const [name, shop] of [[NAMES.bare, bare], [NAMES.ours, cloud], [NAMES.vendure, vendure]] as const) {
+    for (const [name, shop] of [
+      [NAMES.bare, bare],
+      [NAMES.ours, cloud],
+      [NAMES.vendure, vendure],
+    ] as const) {
       if (shop) held.set(name, await shop.server.ask<Memory>({ kind: 'memory' }))
     }
     const also = alsoOf(contenders, rounds)

@@ -24,7 +24,15 @@ async function run(bench: Bench): Promise<Result> {
     const bare = await shops.bare('single')
     const contender = (name: string, shop: Shop, path: string, body: (number: number) => string, count = requests) => {
       const bodies = () => Array.from({ length: count }, () => body(Math.floor(fraction(random) * PRODUCTS)))
-      return httpContender({ name, load, server: shop.server, address: shop.at(path), connections: CONNECTIONS, expected: '49999', bodies })
+      return httpContender({
+        name,
+        load,
+        server: shop.server,
+        address: shop.at(path),
+        connections: CONNECTIONS,
+        expected: '49999',
+        bodies,
+      })
     }
     const ours = (number: number) => JSON.stringify({ storeId: cloud.storeId, barcode: benchProduct(number).ean })
     const contenders: HttpContender[] = [
@@ -37,8 +45,14 @@ async function run(bench: Bench): Promise<Result> {
       title: `5  A product by its barcode over HTTP, ${CONNECTIONS} connections`,
       counts: `wall time at the client; ${SHARING}`,
       rows: rowsOf(samples, NAMES.bare, alsoOf(contenders, rounds)),
-      targets: [ratesAtLeast(samples, NAMES.ours, NAMES.bare, SHARE), ...(vendure ? [ratesAtLeast(samples, NAMES.ours, NAMES.vendure, TIMES)] : [])],
-      notes: [...(vendure ? ['Vendure does not find a product by its barcode; by its id it is fastest'] : []), ...peerNotes(bench)],
+      targets: [
+        ratesAtLeast(samples, NAMES.ours, NAMES.bare, SHARE),
+        ...(vendure ? [ratesAtLeast(samples, NAMES.ours, NAMES.vendure, TIMES)] : []),
+      ],
+      notes: [
+        ...(vendure ? ['Vendure does not find a product by its barcode; by its id it is fastest'] : []),
+        ...peerNotes(bench),
+      ],
     }
   })
 }

@@ -10,7 +10,10 @@ import { addStore } from './fill-store.ts'
 import { benchProduct } from './products.ts'
 
 const ROWS = 10_000
-const NAMES = { csv: { parser: 'csv-parse alone, .csv', ours: 'importProducts, .csv' }, xlsx: { parser: 'hucre alone, .xlsx', ours: 'importProducts, .xlsx' } }
+const NAMES = {
+  csv: { parser: 'csv-parse alone, .csv', ours: 'importProducts, .csv' },
+  xlsx: { parser: 'hucre alone, .xlsx', ours: 'importProducts, .xlsx' },
+}
 
 /** What importing a file of 10,000 products costs beside reading it. */
 export const productImport: Figure = { name: 'product-import', run }
@@ -49,7 +52,8 @@ async function run({ quick, folder, random, note }: Bench): Promise<Result> {
       rowsOf(new Map([...samples].filter(([name]) => name === parser || name === ours)), parser, also)
     return {
       title: `9  A file of ${ROWS.toLocaleString('en')} new products (SQLite, synchronous=FULL)`,
-      counts: 'wall time of the process without a socket, per row; an import against the parser of its own kind of file',
+      counts:
+        'wall time of the process without a socket, per row; an import against the parser of its own kind of file',
       rows: [...rowsFor(NAMES.csv), ...rowsFor(NAMES.xlsx)],
       targets: [],
       notes: [],
@@ -79,7 +83,9 @@ async function countXlsx(file: Buffer): Promise<number> {
   return rows
 }
 
-async function openImporter(data: string): Promise<{ send(kind: Kind, file: Buffer): Promise<number>; stop(): Promise<void> }> {
+async function openImporter(
+  data: string,
+): Promise<{ send(kind: Kind, file: Buffer): Promise<number>; stop(): Promise<void> }> {
   const { running, platform } = await openBenchCloud(data)
   const { tenant, key } = await benchAccount(running.database, platform)
   const storeId = await addStore(running.database, tenant, platform)
@@ -88,7 +94,11 @@ async function openImporter(data: string): Promise<{ send(kind: Kind, file: Buff
       const form = new FormData()
       form.set('storeId', storeId)
       form.set('file', new File([new Uint8Array(file)], `products.${kind}`))
-      const response = await running.cloud.app.request('/api/v1/importProducts', { method: 'POST', headers: { authorization: `Bearer ${key}` }, body: form })
+      const response = await running.cloud.app.request('/api/v1/importProducts', {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}` },
+        body: form,
+      })
       const text = await response.text()
       if (response.status !== 200) throw new Error(`importProducts answered ${response.status}: ${text.slice(0, 300)}`)
       const { imported, errorCount } = JSON.parse(text) as { imported: number; errorCount: number }

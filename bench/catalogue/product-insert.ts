@@ -4,7 +4,11 @@ import { takeTurns } from '../measure.ts'
 import { benchProduct } from './products.ts'
 import { openShops, PRODUCTS, SHARING, WARM_UPS, type Shop } from './servers.ts'
 
-const NAMES = { bare: 'bare Hono insert, a commit a request', grouped: 'bare Hono insert, group commit', ours: 'insertProduct' }
+const NAMES = {
+  bare: 'bare Hono insert, a commit a request',
+  grouped: 'bare Hono insert, group commit',
+  ours: 'insertProduct',
+}
 const CONNECTIONS = 16
 /** Least share of the bare route's rate. */
 const SHARE = 0.4
@@ -20,8 +24,17 @@ async function run(bench: Bench): Promise<Result> {
     const { load, cloud, bare } = await openShops({ ...bench, vendure: false }, keep)
     const contender = (name: string, shop: Shop, path: string) => {
       let next = PRODUCTS
-      const bodies = () => Array.from({ length: requests }, () => JSON.stringify({ storeId: cloud.storeId, ...benchProduct(next++) }))
-      return httpContender({ name, load, server: shop.server, address: shop.at(path), connections: CONNECTIONS, expected: '49999', bodies })
+      const bodies = () =>
+        Array.from({ length: requests }, () => JSON.stringify({ storeId: cloud.storeId, ...benchProduct(next++) }))
+      return httpContender({
+        name,
+        load,
+        server: shop.server,
+        address: shop.at(path),
+        connections: CONNECTIONS,
+        expected: '49999',
+        bodies,
+      })
     }
     const contenders = [
       contender(NAMES.bare, await bare('single'), '/insert'),
@@ -34,7 +47,9 @@ async function run(bench: Bench): Promise<Result> {
       counts: `wall time at the client; ${SHARING}`,
       rows: rowsOf(samples, NAMES.bare, alsoOf(contenders, rounds)),
       targets: [ratesAtLeast(samples, NAMES.ours, NAMES.bare, SHARE)],
-      notes: ['the target is the bare route with a commit a request; that with group commit is shown because ours commits in groups too'],
+      notes: [
+        'the target is the bare route with a commit a request; that with group commit is shown because ours commits in groups too',
+      ],
     }
   })
 }

@@ -28,7 +28,15 @@ async function run(bench: Bench): Promise<Result> {
     const bare = await shops.bare('single')
     const contender = (name: string, shop: Shop, path: string, body: string, count = requests) => {
       const bodies = new Array<string>(count).fill(body)
-      return httpContender({ name, load, server: shop.server, address: shop.at(path), connections: CONNECTIONS, expected: '49999', bodies: () => bodies })
+      return httpContender({
+        name,
+        load,
+        server: shop.server,
+        address: shop.at(path),
+        connections: CONNECTIONS,
+        expected: '49999',
+        bodies: () => bodies,
+      })
     }
     const body = JSON.stringify({ storeId: cloud.storeId, limit: PAGE })
     const contenders: HttpContender[] = [
@@ -42,8 +50,14 @@ async function run(bench: Bench): Promise<Result> {
       title: `4  A page of ${PAGE} products over HTTP, ${CONNECTIONS} connections`,
       counts: `wall time at the client; ${SHARING}`,
       rows: rowsOf(samples, NAMES.bare, alsoOf(contenders, rounds)),
-      targets: [ratesAtLeast(samples, NAMES.ours, NAMES.bare, SHARE), ...(vendure ? [ratesAtLeast(samples, NAMES.ours, NAMES.vendure, TIMES)] : [])],
-      notes: ['the target is the bare route that makes its answer of rows; that with kept documents is shown because ours keeps them too', ...peerNotes(bench)],
+      targets: [
+        ratesAtLeast(samples, NAMES.ours, NAMES.bare, SHARE),
+        ...(vendure ? [ratesAtLeast(samples, NAMES.ours, NAMES.vendure, TIMES)] : []),
+      ],
+      notes: [
+        'the target is the bare route that makes its answer of rows; that with kept documents is shown because ours keeps them too',
+        ...peerNotes(bench),
+      ],
     }
   })
 }

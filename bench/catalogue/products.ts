@@ -14,10 +14,56 @@ export interface BenchProduct {
   description: string
 }
 
-const STEMS = ['hafer', 'dinkel', 'milch', 'apfel', 'birn', 'nuss', 'wald', 'rind', 'kräuter', 'zitron', 'oliv', 'mandel', 'honig', 'beeren']
+const STEMS = [
+  'hafer',
+  'dinkel',
+  'milch',
+  'apfel',
+  'birn',
+  'nuss',
+  'wald',
+  'rind',
+  'kräuter',
+  'zitron',
+  'oliv',
+  'mandel',
+  'honig',
+  'beeren',
+]
 const THINGS = ['drink', 'brot', 'creme', 'saft', 'öl', 'kekse', 'tee']
-const BEGINNINGS = ['Lind', 'Nord', 'Klar', 'Tann', 'Woll', 'Licht', 'Stein', 'Feld', 'Moor', 'Hag', 'Berg', 'Quell', 'Stern', 'Tal', 'Au']
-const ENDINGS = ['werk', 'hain', 'bach', 'ried', 'mut', 'haus', 'furt', 'mühle', 'hof', 'garten', 'wiese', 'quelle', 'krone', 'tor']
+const BEGINNINGS = [
+  'Lind',
+  'Nord',
+  'Klar',
+  'Tann',
+  'Woll',
+  'Licht',
+  'Stein',
+  'Feld',
+  'Moor',
+  'Hag',
+  'Berg',
+  'Quell',
+  'Stern',
+  'Tal',
+  'Au',
+]
+const ENDINGS = [
+  'werk',
+  'hain',
+  'bach',
+  'ried',
+  'mut',
+  'haus',
+  'furt',
+  'mühle',
+  'hof',
+  'garten',
+  'wiese',
+  'quelle',
+  'krone',
+  'tor',
+]
 const CATEGORIES = ['getraenke', 'lebensmittel', 'drogerie', 'kosmetik', 'spielwaren'] as const
 
 /** The product with this number, from 0; up to ten million differ. */

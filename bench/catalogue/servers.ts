@@ -12,7 +12,9 @@ export const CONNECTIONS = 16
 /** Rounds until all have compiled what they need: our cloud has more of it than a bare route. */
 export const WARM_UPS = 3
 
-export const SHARING = canPin ? 'each server on core 0, the client on core 1' : 'servers and client share the cores as the system likes'
+export const SHARING = canPin
+  ? 'each server on core 0, the client on core 1'
+  : 'servers and client share the cores as the system likes'
 
 /** A server with the shop's products, and where it is asked. */
 export interface Shop {
@@ -30,11 +32,17 @@ export interface Shops {
   readonly vendure: Shop | undefined
 }
 
-export async function openShops({ quick, folder, vendure, note }: Bench, keep: (program: Promise<Program>) => Promise<Program>): Promise<Shops> {
+export async function openShops(
+  { quick, folder, vendure, note }: Bench,
+  keep: (program: Promise<Program>) => Promise<Program>,
+): Promise<Shops> {
   const start = (file: string, core: number, args: string[] = []) => keep(startProgram(file, core, args))
   const load = await start('load-program.js', CORES.load)
   const server = await start('cloud-program.js', CORES.server, [folder])
-  const { port, base, authorization, storeId } = await server.ask<PreparedCatalogue>({ kind: 'catalogue', products: PRODUCTS })
+  const { port, base, authorization, storeId } = await server.ask<PreparedCatalogue>({
+    kind: 'catalogue',
+    products: PRODUCTS,
+  })
   const at = (name: string) => ({ port, path: `${base}/${name}`, authorization })
   const products = await allProducts(at('fetchProducts'), storeId)
   const bare: Shops['bare'] = async (commits) => {
@@ -49,7 +57,9 @@ export async function openShops({ quick, folder, vendure, note }: Bench, keep: (
     const { port } = await program.ask<{ port: number }>({ kind: 'prepare' })
     const address: Address = { port, path: '/shop-api', authorization: 'none' }
     // It has far more code to compile than the others, and slices that are warm would come late.
-    const bodies = Array.from({ length: quick ? 300 : 1_500 }, (_, i) => (i % 3 === 0 ? searchBody(50) : productBody((i % PRODUCTS) + 1)))
+    const bodies = Array.from({ length: quick ? 300 : 1_500 }, (_, i) =>
+      i % 3 === 0 ? searchBody(50) : productBody((i % PRODUCTS) + 1),
+    )
     await load.ask({ ...address, bodies, connections: CONNECTIONS, expected: '49999' })
     return { server: program, at: () => address }
   }
@@ -63,7 +73,7 @@ export function peerNotes({ vendure }: Bench): string[] {
 /** The products as the cloud answers them, so that the bare routes answer the same bytes. */
 async function allProducts({ port, path, authorization }: Address, storeId: string): Promise<BareProduct[]> {
   const products: BareProduct[] = []
-  for (let cursor: string | undefined; ; ) {
+  for (let cursor: string | undefined; ;) {
     const response = await fetch(`http://127.0.0.1:${port}${path}`, {
       method: 'POST',
       headers: { authorization, 'content-type': 'application/json' },

@@ -6,7 +6,8 @@ const SEARCH = `query ($take: Int!) {
   }
 }`
 
-const PRODUCT = 'query ($id: ID!) { product(id: $id) { id name slug description enabled createdAt updatedAt variants { id sku priceWithTax currencyCode } } }'
+const PRODUCT =
+  'query ($id: ID!) { product(id: $id) { id name slug description enabled createdAt updatedAt variants { id sku priceWithTax currencyCode } } }'
 
 /** A page from its search index. */
 export function searchBody(take: number): string {

@@ -31,7 +31,9 @@ for (let i = 0; i < 1_000; i++) addKey.run(hashOf(String(i)), `account ${i}`)
 
 const byHash = db.prepare<[string], { account: string }>('SELECT account FROM api_key WHERE hash = ?')
 const page = db.prepare<[number], BareRow>('SELECT * FROM product ORDER BY product_id LIMIT ?')
-const documents = db.prepare<[number], { product_id: string; doc: string }>('SELECT product_id, doc FROM product_doc ORDER BY product_id LIMIT ?')
+const documents = db.prepare<[number], { product_id: string; doc: string }>(
+  'SELECT product_id, doc FROM product_doc ORDER BY product_id LIMIT ?',
+)
 const byEan = db.prepare<[string], BareRow>('SELECT * FROM product WHERE ean = ?')
 const byId = db.prepare<[string], BareRow>('SELECT * FROM product WHERE product_id = ?')
 const insert = db.prepare<[BareRow]>(INSERT)
@@ -66,7 +68,8 @@ function insertTogether(row: BareRow): Promise<void> {
   })
 }
 
-const isKnown = (c: Context) => byHash.get(hashOf(c.req.header('authorization')?.slice('Bearer '.length) ?? '')) !== undefined
+const isKnown = (c: Context) =>
+  byHash.get(hashOf(c.req.header('authorization')?.slice('Bearer '.length) ?? '')) !== undefined
 
 const app = new Hono()
 app.use(async (c, next) => (isKnown(c) ? next() : c.json({ error: 'unknown key' }, 401)))

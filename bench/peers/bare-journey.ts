@@ -24,12 +24,17 @@ const key = randomBytes(32).toString('base64url')
 db.prepare('INSERT INTO api_key (hash, account) VALUES (?, ?)').run(hashOf(key), 'bench')
 const byHash = db.prepare<[string], { account: string }>('SELECT account FROM api_key WHERE hash = ?')
 const openSession = db.prepare('INSERT INTO session (id, store, at_ms) VALUES (?, ?, ?)')
-const openPurchase = db.prepare("INSERT INTO purchase (id, session, items, status, at_ms) VALUES (?, ?, ?, 'PENDING_PAYMENT', ?)")
-const pay = db.prepare<[string], { id: string; status: string }>("UPDATE purchase SET status = 'SUCCESS' WHERE id = ? RETURNING id, status")
+const openPurchase = db.prepare(
+  "INSERT INTO purchase (id, session, items, status, at_ms) VALUES (?, ?, ?, 'PENDING_PAYMENT', ?)",
+)
+const pay = db.prepare<[string], { id: string; status: string }>(
+  "UPDATE purchase SET status = 'SUCCESS' WHERE id = ? RETURNING id, status",
+)
 
 const app = new Hono()
 app.use(async (c, next) => {
-  if (!byHash.get(hashOf(c.req.header('authorization')?.slice('Bearer '.length) ?? ''))) return c.json({ error: 'unknown key' }, 401)
+  if (!byHash.get(hashOf(c.req.header('authorization')?.slice('Bearer '.length) ?? '')))
+    return c.json({ error: 'unknown key' }, 401)
   return next()
 })
 app.post('/checkIn', async (c) => {

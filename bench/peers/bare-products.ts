@@ -52,7 +52,8 @@ const COLUMNS =
 export const INSERT = `INSERT INTO product (${COLUMNS.join(', ')}) VALUES (${COLUMNS.map((name) => `@${name}`).join(', ')})`
 
 export function rowOf(product: BareProduct): BareRow {
-  const { productId, storeId, ean, name, price, vat, brand, category, unit, description, createdAt, updatedAt } = product
+  const { productId, storeId, ean, name, price, vat, brand, category, unit, description, createdAt, updatedAt } =
+    product
   return {
     product_id: productId,
     store_id: storeId,

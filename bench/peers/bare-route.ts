@@ -80,5 +80,9 @@ await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
 answerBench((question) => {
   const { kind } = question as BareQuestion
   if (kind === 'cpu') return Promise.resolve(process.cpuUsage())
-  return Promise.resolve({ port: (server.address() as AddressInfo).port, path: '/verify', authorization: `Bearer ${key}` })
+  return Promise.resolve({
+    port: (server.address() as AddressInfo).port,
+    path: '/verify',
+    authorization: `Bearer ${key}`,
+  })
 })

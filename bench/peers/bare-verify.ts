@@ -14,7 +14,11 @@ export function signedBytes(token: string, keys: KeyRing): SignedBytes {
   const { kid } = JSON.parse(Buffer.from(header, 'base64url').toString()) as { kid: string }
   const key = keys.get(kid)
   if (!key) throw new Error(`no key ${kid}`)
-  return { message: Buffer.from(`${header}.${claims}`, 'latin1'), signature: Buffer.from(signature, 'base64url'), key: key.publicKey }
+  return {
+    message: Buffer.from(`${header}.${claims}`, 'latin1'),
+    signature: Buffer.from(signature, 'base64url'),
+    key: key.publicKey,
+  }
 }
 
 export function bareVerify({ message, signature, key }: SignedBytes): void {

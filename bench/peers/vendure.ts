@@ -30,7 +30,9 @@ function install(note: (text: string) => void): void {
   const wanted = hashOf([...MANIFEST.map((name) => readFileSync(join(HOME, name), 'utf8')), process.version])
   const stamp = join(HOME, '.installed')
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return
-  note('Vendure is being installed into var/peers/vendure: about 170 MB, some minutes; delete the folder when you are done')
+  note(
+    'Vendure is being installed into var/peers/vendure: about 170 MB, some minutes; delete the folder when you are done',
+  )
   run(process.platform === 'win32' ? 'npm.cmd' : 'npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'])
   writeFileSync(stamp, wanted)
 }
@@ -52,7 +54,11 @@ function seededDatabase(count: number, note: (text: string) => void): string {
 }
 
 function run(command: string, args: readonly string[]): void {
-  const { status, error } = spawnSync(command, args, { cwd: HOME, stdio: ['ignore', 'ignore', 'inherit'], env: { ...process.env, NODE_ENV: 'production' } })
+  const { status, error } = spawnSync(command, args, {
+    cwd: HOME,
+    stdio: ['ignore', 'ignore', 'inherit'],
+    env: { ...process.env, NODE_ENV: 'production' },
+  })
   if (error) throw error
   if (status !== 0) throw new Error(`${command} ${args.join(' ')} failed in ${HOME}`)
 }

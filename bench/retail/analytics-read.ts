@@ -31,7 +31,11 @@ async function run({ quick, folder, random, note }: Bench): Promise<Result> {
             for (let i = 0; i < calls; i++) await cloud.read(period)
           }),
       }))
-      measured.push({ samples: await takeTurns(contenders, rounds, random, 3), base: nameFor(period, sizes[0]), most: nameFor(period, sizes[1]) })
+      measured.push({
+        samples: await takeTurns(contenders, rounds, random, 3),
+        base: nameFor(period, sizes[0]),
+        most: nameFor(period, sizes[1]),
+      })
     }
     const targets: Target[] = measured.map(({ samples, base, most }) => costsAtMost(samples, most, base, LIMIT))
     return {
@@ -55,14 +59,21 @@ interface Filled {
 async function openFilled(data: string, size: number, note: (text: string) => void): Promise<Filled> {
   const { running, platform } = await openBenchCloud(data)
   const { tenant, key } = await benchAccount(running.database, platform)
-  const { storeId, from, to } = await fillSales(running.database, tenant, size, platform, (done) => note(`${done.toLocaleString('en')} of ${size.toLocaleString('en')} purchases are in`))
+  const { storeId, from, to } = await fillSales(running.database, tenant, size, platform, (done) =>
+    note(`${done.toLocaleString('en')} of ${size.toLocaleString('en')} purchases are in`),
+  )
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
   return {
     size,
     async read(period) {
-      const response = await running.cloud.app.request('/api/v1/fetchAnalytics', { method: 'POST', headers, body: JSON.stringify({ storeId, from, to, period }) })
+      const response = await running.cloud.app.request('/api/v1/fetchAnalytics', {
+        method: 'POST',
+        headers,
+        body: JSON.stringify({ storeId, from, to, period }),
+      })
       const text = await response.text()
-      if (response.status !== 200 || !text.includes('revenue')) throw new Error(`fetchAnalytics answered ${response.status}: ${text.slice(0, 300)}`)
+      if (response.status !== 200 || !text.includes('revenue'))
+        throw new Error(`fetchAnalytics answered ${response.status}: ${text.slice(0, 300)}`)
     },
     async stop() {
       await running.stop()

@@ -24,7 +24,11 @@ async function run({ quick, folder, random }: Bench): Promise<Result> {
     const cloud = await start('cloud-program.js', CORES.server, [folder])
     const { storeId, ...ours } = await cloud.ask<PreparedCatalogue>({ kind: 'catalogue', products: PRODUCTS })
     let next = 0
-    const contender = (name: string, server: Program, address: Omit<JourneyQuestion, 'storeId' | 'eans' | 'connections'>): Contender & { cpu: number[] } => {
+    const contender = (
+      name: string,
+      server: Program,
+      address: Omit<JourneyQuestion, 'storeId' | 'eans' | 'connections'>,
+    ): Contender & { cpu: number[] } => {
       const cpu: number[] = []
       return {
         name,
@@ -32,16 +36,29 @@ async function run({ quick, folder, random }: Bench): Promise<Result> {
         async slice() {
           const eans = Array.from({ length: journeys }, () => benchProduct(next++ % PRODUCTS).ean)
           const before = await server.ask<NodeJS.CpuUsage>({ kind: 'cpu' })
-          const microseconds = await load.ask<number>({ ...address, storeId, eans, connections: CONNECTIONS } satisfies JourneyQuestion)
+          const microseconds = await load.ask<number>({
+            ...address,
+            storeId,
+            eans,
+            connections: CONNECTIONS,
+          } satisfies JourneyQuestion)
           const after = await server.ask<NodeJS.CpuUsage>({ kind: 'cpu' })
           cpu.push((after.user + after.system - before.user - before.system) / journeys)
           return microseconds / journeys
         },
       }
     }
-    const contenders = [contender(NAMES.bare, bare, await bare.ask({ kind: 'prepare' })), contender(NAMES.ours, cloud, ours)]
+    const contenders = [
+      contender(NAMES.bare, bare, await bare.ask({ kind: 'prepare' })),
+      contender(NAMES.ours, cloud, ours),
+    ]
     const samples = await takeTurns(contenders, rounds, random, 2)
-    const also = Object.fromEntries(contenders.map(({ name, cpu }) => [name, { 'server CPU µs': cpu.slice(-rounds).reduce((a, b) => a + b, 0) / rounds }]))
+    const also = Object.fromEntries(
+      contenders.map(({ name, cpu }) => [
+        name,
+        { 'server CPU µs': cpu.slice(-rounds).reduce((a, b) => a + b, 0) / rounds },
+      ]),
+    )
     return {
       title: `10 A purchase over HTTP, from check-in to SUCCESS, ${CONNECTIONS} connections (SQLite, synchronous=FULL)`,
       counts: `wall time at the client per purchase of three requests; ${canPin ? 'each server on core 0, the client on core 1' : 'servers and client share the cores as the system likes'}`,

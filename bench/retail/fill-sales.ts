@@ -21,12 +21,23 @@ const REPORT_EVERY = 50_000
  * Puts paid purchases of the past year into a store, with what they add to its days, as checkouts leave them; beside the API because
  * a million checkouts take longer than the bench.
  */
-export async function fillSales(database: Database, tenant: Tenant, count: number, platform: Platform, onProgress: (done: number) => void): Promise<{ storeId: string; from: string; to: string }> {
-  const store = await database.reads.selectFrom('store').selectAll().where('tenant', '=', tenant).where('security_tag_mode', '=', 'rfid').executeTakeFirst()
+export async function fillSales(
+  database: Database,
+  tenant: Tenant,
+  count: number,
+  platform: Platform,
+  onProgress: (done: number) => void,
+): Promise<{ storeId: string; from: string; to: string }> {
+  const store = await database.reads
+    .selectFrom('store')
+    .selectAll()
+    .where('tenant', '=', tenant)
+    .where('security_tag_mode', '=', 'rfid')
+    .executeTakeFirst()
   assert(store, 'the sandbox has no store with RFID')
   const nowMs = platform.clock.wall()
   const perDay = Math.ceil(count / DAYS)
-  for (let done = 0; done < count; ) {
+  for (let done = 0; done < count;) {
     const day = Math.floor(done / perDay)
     const some = Math.min(AT_ONCE, count - done, (day + 1) * perDay - done)
     await fillSome(database, store, some, nowMs - (DAYS - 1 - day) * DAY_MS, platform)
@@ -36,7 +47,13 @@ export async function fillSales(database: Database, tenant: Tenant, count: numbe
   return { storeId: store.store_id, from: dayOf(nowMs - (DAYS - 1) * DAY_MS), to: dayOf(nowMs) }
 }
 
-async function fillSome(database: Database, store: StoreRow, count: number, completedMs: number, platform: Platform): Promise<void> {
+async function fillSome(
+  database: Database,
+  store: StoreRow,
+  count: number,
+  completedMs: number,
+  platform: Platform,
+): Promise<void> {
   const of = { tenant: store.tenant, store_id: store.store_id }
   const ids = Array.from({ length: count }, () => newId('pur', platform))
   const lineCent = 1_999
@@ -55,11 +72,32 @@ async function fillSome(database: Database, store: StoreRow, count: number, comp
       completed_ms: completedMs,
       rev: 2,
     }
-    await db.insertInto('purchase').values(ids.map((purchaseId) => ({ ...purchase, purchase_id: purchaseId }))).execute()
-    const line = { name: 'Haferdrink Waldhain 500 g', ean: '4012345678901', price_cent: lineCent, quantity: 1, vat: 19, price_origin: 'server', tagged: 0 }
-    for (let no = 0; no < LINES_EACH; no++) {
-      await db.insertInto('purchase_line').values(ids.map((purchaseId) => ({ ...line, line_id: newId('lin', platform), purchase_id: purchaseId, line_no: no }))).execute()
+    await db
+      .insertInto('purchase')
+      .values(ids.map((purchaseId) => ({ ...purchase, purchase_id: purchaseId })))
+      .execute()
+    const line = {
+      name: 'Haferdrink Waldhain 500 g',
+      ean: '4012345678901',
+      price_cent: lineCent,
+      quantity: 1,
+      vat: 19,
+      price_origin: 'server',
+      tagged: 0,
     }
-    await addToDay(db, of, dayOf(completedMs), { completed_checkouts: count, revenue_cent: count * LINES_EACH * lineCent, items_scanned: count * LINES_EACH, receipts: count })
+    for (let no = 0; no < LINES_EACH; no++) {
+      await db
+        .insertInto('purchase_line')
+        .values(
+          ids.map((purchaseId) => ({ ...line, line_id: newId('lin', platform), purchase_id: purchaseId, line_no: no })),
+        )
+        .execute()
+    }
+    await addToDay(db, of, dayOf(completedMs), {
+      completed_checkouts: count,
+      revenue_cent: count * LINES_EACH * lineCent,
+      items_scanned: count * LINES_EACH,
+      receipts: count,
+    })
   })
 }

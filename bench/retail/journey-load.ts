@@ -14,7 +14,11 @@ export interface JourneyQuestion {
 async function buyAll({ port, base, authorization, storeId, eans, connections }: JourneyQuestion): Promise<number> {
   const headers = { authorization, 'content-type': 'application/json' }
   async function call(operation: string, body: object): Promise<Record<string, string>> {
-    const response = await fetch(`http://127.0.0.1:${port}${base}/${operation}`, { method: 'POST', headers, body: JSON.stringify(body) })
+    const response = await fetch(`http://127.0.0.1:${port}${base}/${operation}`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify(body),
+    })
     const answer = (await response.json()) as Record<string, string>
     if (response.status !== 200) throw new Error(`${operation} answered ${response.status}: ${answer['error']}`)
     return answer

@@ -33,7 +33,9 @@ async function run({ quick, folder, note }: Bench): Promise<Result> {
     // A process of its own for each, or the memory of the one before would be seen.
     for (const format of ['json', 'csv']) exported.push(await exportAll(data, lines, format, period))
   }
-  const [small, large] = sizes.map((lines) => Math.max(...exported.filter((e) => e.lines === lines).map((e) => e.peakMb)))
+  const [small, large] = sizes.map((lines) =>
+    Math.max(...exported.filter((e) => e.lines === lines).map((e) => e.peakMb)),
+  )
   const measured = (large ?? Number.NaN) / (small ?? Number.NaN)
   const base = exported[0]
   return {
@@ -42,18 +44,38 @@ async function run({ quick, folder, note }: Bench): Promise<Result> {
     rows: exported.map((e): Row => {
       const [cost, against] = [e.microseconds / e.lines, (base?.microseconds ?? 0) / (base?.lines ?? 1)]
       const ratio = cost / against
-      return { name: `${e.format}, ${e.lines.toLocaleString('en')} lines`, microseconds: cost, perSecond: 1e6 / cost, ratio, quartiles: [ratio, ratio], also: { MB: e.bytes / 1e6, 'RSS MB': e.peakMb } }
+      return {
+        name: `${e.format}, ${e.lines.toLocaleString('en')} lines`,
+        microseconds: cost,
+        perSecond: 1e6 / cost,
+        ratio,
+        quartiles: [ratio, ratio],
+        also: { MB: e.bytes / 1e6, 'RSS MB': e.peakMb },
+      }
     }),
-    targets: [{ text: `the large export holds at most ${LIMIT} × the memory of the small one`, measured, limit: LIMIT, met: measured <= LIMIT }],
+    targets: [
+      {
+        text: `the large export holds at most ${LIMIT} × the memory of the small one`,
+        measured,
+        limit: LIMIT,
+        met: measured <= LIMIT,
+      },
+    ],
     notes: [],
   }
 }
 
-async function fill(data: string, lines: number, note: (text: string) => void): Promise<{ storeId: string; from: string; to: string }> {
+async function fill(
+  data: string,
+  lines: number,
+  note: (text: string) => void,
+): Promise<{ storeId: string; from: string; to: string }> {
   const { running, platform } = await openBenchCloud(data)
   const { tenant } = await benchAccount(running.database, platform)
   const purchases = lines / LINES_EACH
-  const period = await fillSales(running.database, tenant, purchases, platform, (done) => note(`${done.toLocaleString('en')} of ${purchases.toLocaleString('en')} purchases are in`))
+  const period = await fillSales(running.database, tenant, purchases, platform, (done) =>
+    note(`${done.toLocaleString('en')} of ${purchases.toLocaleString('en')} purchases are in`),
+  )
   await running.stop()
   return period
 }
@@ -68,7 +90,8 @@ async function exportAll(data: string, lines: number, format: string, period: ob
       headers: { authorization, 'content-type': 'application/json' },
       body: JSON.stringify({ ...period, format }),
     })
-    if (response.status !== 200 || !response.body) throw new Error(`exportSalesData answered ${response.status}: ${await response.text()}`)
+    if (response.status !== 200 || !response.body)
+      throw new Error(`exportSalesData answered ${response.status}: ${await response.text()}`)
     let [bytes, peakMb, looked] = [0, 0, 0]
     for await (const chunk of response.body) {
       bytes += chunk.length

@@ -32,13 +32,21 @@ async function run({ quick, folder, random, note }: Bench): Promise<Result> {
       const cloud = await keep(startProgram('cloud-program.js', CORES.server, [data]))
       const { port, base, shops } = await cloud.ask<PreparedAccounts>({ kind: 'accounts', accounts })
       const call = async (authorization: string, operation: string, body: object) => {
-        const response = await fetch(`http://127.0.0.1:${port}${base}/${operation}`, { method: 'POST', headers: { authorization, 'content-type': 'application/json' }, body: JSON.stringify(body) })
-        if (response.status !== 200) throw new Error(`${operation} answered ${response.status}: ${await response.text()}`)
+        const response = await fetch(`http://127.0.0.1:${port}${base}/${operation}`, {
+          method: 'POST',
+          headers: { authorization, 'content-type': 'application/json' },
+          body: JSON.stringify(body),
+        })
+        if (response.status !== 200)
+          throw new Error(`${operation} answered ${response.status}: ${await response.text()}`)
       }
       for (const [a, { authorization }] of shops.entries()) {
         for (let w = 0; w < PER_ACCOUNT; w++) {
           const kind = trouble && w === 0 && a === 0 ? 'hang' : trouble && w === 0 && a === 1 ? 'slow' : 'ok'
-          await call(authorization, 'registerWebhook', { url: `http://127.0.0.1:${receiverPort}/${run}/${kind}/${a}/${w}`, events: ['product.created'] })
+          await call(authorization, 'registerWebhook', {
+            url: `http://127.0.0.1:${receiverPort}/${run}/${kind}/${a}/${w}`,
+            events: ['product.created'],
+          })
         }
       }
       note(`${accounts * PER_ACCOUNT} webhooks are registered (${name})`)
@@ -50,7 +58,11 @@ async function run({ quick, folder, random, note }: Bench): Promise<Result> {
           const heard = receiver.ask<Heard>({ kind: 'hear', run, expected } satisfies ReceiverQuestion)
           const { ean: _ean, ...product } = benchProduct(0)
           for (let e = 0; e < events; e++) {
-            await Promise.all(shops.map(({ authorization, storeId }) => call(authorization, 'insertProduct', { storeId, ...product, ean: benchProduct(next++).ean })))
+            await Promise.all(
+              shops.map(({ authorization, storeId }) =>
+                call(authorization, 'insertProduct', { storeId, ...product, ean: benchProduct(next++).ean }),
+              ),
+            )
           }
           const { p50Ms, p99Ms, deliveries } = await heard
           lastOf.set(name, { p50Ms, deliveries })
@@ -59,9 +71,14 @@ async function run({ quick, folder, random, note }: Bench): Promise<Result> {
       }
     }
 
-    const contenders = [await contender(NAMES.healthy, 'healthy', false), await contender(NAMES.troubled, 'troubled', true)]
+    const contenders = [
+      await contender(NAMES.healthy, 'healthy', false),
+      await contender(NAMES.troubled, 'troubled', true),
+    ]
     const samples = await takeTurns(contenders, rounds, random, 2)
-    const also = Object.fromEntries([...lastOf].map(([name, { p50Ms, deliveries }]) => [name, { 'p50 ms': p50Ms, deliveries }]))
+    const also = Object.fromEntries(
+      [...lastOf].map(([name, { p50Ms, deliveries }]) => [name, { 'p50 ms': p50Ms, deliveries }]),
+    )
     return {
       title: `11 ${(accounts * PER_ACCOUNT).toLocaleString('en')} webhooks, ${events} events each at once (SQLite)`,
       counts: `p99 of the time from the event to its arrival, at receivers that answer; ${canPin ? 'the cloud on core 0, the receivers on core 1' : 'cloud and receivers share the cores as the system likes'}`,

@@ -53,5 +53,7 @@ function hear(run: string, expected: number): Promise<Heard> {
 answerBench((asked) => {
   const question = asked as ReceiverQuestion
   if (question.kind === 'hear') return hear(question.run, question.expected)
-  return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve({ port: (server.address() as AddressInfo).port })))
+  return new Promise((resolve) =>
+    server.listen(0, '127.0.0.1', () => resolve({ port: (server.address() as AddressInfo).port })),
+  )
 })

@@ -33,7 +33,14 @@ interface Form {
   description: string
   'x-minimum-package': string
   'x-callers': string[]
-  parameters?: { name?: string; in?: string; required?: boolean; description?: string; example?: unknown; schema?: JsonSchema }[]
+  parameters?: {
+    name?: string
+    in?: string
+    required?: boolean
+    description?: string
+    example?: unknown
+    schema?: JsonSchema
+  }[]
   requestBody?: { content: Record<string, Content> }
   responses: Record<string, { content: Record<string, Content> }>
 }
@@ -45,12 +52,20 @@ interface Document {
 
 /** The operations as they were built: no database, no network. */
 export function readOperations(): DescribedApi {
-  const { paths, components } = JSON.parse(readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8')) as Document
-  const operations = Object.entries(paths).map(([path, { post, get }]) => describe(path.slice(1), post ?? get, components.schemas))
+  const { paths, components } = JSON.parse(
+    readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8'),
+  ) as Document
+  const operations = Object.entries(paths).map(([path, { post, get }]) =>
+    describe(path.slice(1), post ?? get, components.schemas),
+  )
   return { operations: new Map(operations.map((each) => [each.name, each])), components: components.schemas }
 }
 
-function describe(name: string, form: Form | undefined, components: Readonly<Record<string, JsonSchema>>): DescribedOperation {
+function describe(
+  name: string,
+  form: Form | undefined,
+  components: Readonly<Record<string, JsonSchema>>,
+): DescribedOperation {
   if (!form) throw new Error(`${name} is described without a method`)
   const bodies = form.requestBody?.content
   const body = bodies?.['multipart/form-data'] ?? bodies?.['application/json']
@@ -63,7 +78,14 @@ function describe(name: string, form: Form | undefined, components: Readonly<Rec
     minimumPackage: form['x-minimum-package'],
     callers: form['x-callers'],
     request: body?.schema ?? queryOf(form),
-    example: bodies?.['application/json']?.example ?? body?.example ?? Object.fromEntries((form.parameters ?? []).flatMap((p) => (p.name === undefined || p.example === undefined ? [] : [[p.name, p.example]]))),
+    example:
+      bodies?.['application/json']?.example ??
+      body?.example ??
+      Object.fromEntries(
+        (form.parameters ?? []).flatMap((p) =>
+          p.name === undefined || p.example === undefined ? [] : [[p.name, p.example]],
+        ),
+      ),
     answer: fieldsOf(answer, components, false),
     answerBases: basesOf(answer, components),
   }
@@ -71,6 +93,15 @@ function describe(name: string, form: Form | undefined, components: Readonly<Rec
 
 function queryOf({ parameters = [] }: Form): JsonSchema {
   const query = parameters.filter((p) => p.in === 'query')
-  const properties = Object.fromEntries(query.map(({ name, schema, description }) => [name ?? '', { ...schema, ...(description !== undefined && { description }) }]))
-  return { type: 'object', properties, required: query.flatMap(({ name, required }) => (required === true && name !== undefined ? [name] : [])) }
+  const properties = Object.fromEntries(
+    query.map(({ name, schema, description }) => [
+      name ?? '',
+      { ...schema, ...(description !== undefined && { description }) },
+    ]),
+  )
+  return {
+    type: 'object',
+    properties,
+    required: query.flatMap(({ name, required }) => (required === true && name !== undefined ? [name] : [])),
+  }
 }

@@ -7,7 +7,9 @@ const NAME_WIDTH = 34
 export function listOperations({ operations }: DescribedApi): string {
   const areas = [...new Set([...operations.values()].map((o) => o.area))]
   const sections = areas.map((area) => {
-    const rows = [...operations.values()].filter((o) => o.area === area).map(({ name, summary }) => `  ${name.padEnd(NAME_WIDTH)} ${summary}`)
+    const rows = [...operations.values()]
+      .filter((o) => o.area === area)
+      .map(({ name, summary }) => `  ${name.padEnd(NAME_WIDTH)} ${summary}`)
     return [area, ...rows].join('\n')
   })
   return `${sections.join('\n\n')}\n\nuntag api OPERATION --help shows the fields of one.\n`
@@ -20,7 +22,10 @@ export function describeOperation(operation: DescribedOperation, { components }:
     const notes = [required && !name.includes('.') ? 'needed' : '', limits, description].filter((note) => note !== '')
     return `${`  --${name.replaceAll('[]', '.0')} ${shown(type)}`.padEnd(NAME_WIDTH + 4)} ${notes.join('; ')}`.trimEnd()
   })
-  const answer = [...operation.answerBases.map((base) => `  everything of ${base}`), ...operation.answer.map(({ name, type }) => `  ${name}: ${type}`)]
+  const answer = [
+    ...operation.answerBases.map((base) => `  everything of ${base}`),
+    ...operation.answer.map(({ name, type }) => `  ${name}: ${type}`),
+  ]
   const parts = [
     `untag api ${operation.name}: ${operation.summary}`,
     ...(operation.description === operation.summary ? [] : ['', operation.description]),
@@ -39,7 +44,13 @@ export function describeOperation(operation: DescribedOperation, { components }:
   return parts.join('\n')
 }
 
-const CALLERS: Readonly<Record<string, string>> = { secret: 'a secret key', publishable: 'a publishable key', admin: 'an admin key', agent: 'an agent’s login', anyone: 'no key' }
+const CALLERS: Readonly<Record<string, string>> = {
+  secret: 'a secret key',
+  publishable: 'a publishable key',
+  admin: 'an admin key',
+  agent: 'an agent’s login',
+  anyone: 'no key',
+}
 
 function shown(type: string): string {
   return type.includes('|') ? type.replaceAll(' | ', '|') : type.toUpperCase()
@@ -48,7 +59,9 @@ function shown(type: string): string {
 function exampleOf(example: Readonly<Record<string, unknown>>): string {
   const simple = Object.values(example).every((value) => typeof value !== 'object')
   if (!simple) return ` --json '${JSON.stringify(example)}'`
-  return Object.entries(example).map(([name, value]) => ` --${name} ${quoted(String(value))}`).join('')
+  return Object.entries(example)
+    .map(([name, value]) => ` --${name} ${quoted(String(value))}`)
+    .join('')
 }
 
 function quoted(text: string): string {

@@ -24,12 +24,18 @@ export function requestOfArguments(args: readonly string[], schema: JsonSchema, 
     else fields.push({ path: name, value })
   }
   for (const { path, value } of fields) place(request, path.split('.'), value, schema, components, path, faults)
-  for (const name of resolved(schema, components).required ?? []) if (!(name in request)) faults.push(`--${name} is needed`)
+  for (const name of resolved(schema, components).required ?? [])
+    if (!(name in request)) faults.push(`--${name} is needed`)
   if (faults.length > 0) throw new WrongUsage(faults)
   return request
 }
 
-function optionsIn(args: readonly string[], schema: JsonSchema, components: Components, faults: string[]): { name: string; value: string | undefined }[] {
+function optionsIn(
+  args: readonly string[],
+  schema: JsonSchema,
+  components: Components,
+  faults: string[],
+): { name: string; value: string | undefined }[] {
   const read: { name: string; value: string | undefined }[] = []
   for (let i = 0; i < args.length; i++) {
     const arg = args[i] ?? ''
@@ -39,7 +45,8 @@ function optionsIn(args: readonly string[], schema: JsonSchema, components: Comp
     }
     const [name = '', inline] = splitOnce(arg.slice(2))
     const next = args[i + 1]
-    const isSwitch = isBoolean(schemaAt(schema, name.split('.'), components), components) && !['true', 'false'].includes(next ?? '')
+    const isSwitch =
+      isBoolean(schemaAt(schema, name.split('.'), components), components) && !['true', 'false'].includes(next ?? '')
     if (inline !== undefined) read.push({ name, value: inline })
     else if (isSwitch || next === undefined || next.startsWith('--')) read.push({ name, value: undefined })
     else {
@@ -85,7 +92,10 @@ function schemaAt(schema: JsonSchema, path: readonly string[], components: Compo
   let node: JsonSchema | undefined = resolved(schema, components)
   for (const step of path.slice(0, DEPTH_LIMIT)) {
     const more: JsonSchema['additionalProperties'] = node?.additionalProperties
-    const next: JsonSchema | undefined = node?.type === 'array' && /^\d+$/.test(step) ? node.items : own(node?.properties, step) ?? (typeof more === 'object' ? more : undefined)
+    const next: JsonSchema | undefined =
+      node?.type === 'array' && /^\d+$/.test(step)
+        ? node.items
+        : (own(node?.properties, step) ?? (typeof more === 'object' ? more : undefined))
     if (!next) return undefined
     node = resolved(next, components)
   }
@@ -97,20 +107,39 @@ function own(properties: Readonly<Record<string, JsonSchema>> | undefined, name:
 }
 
 function isBoolean(schema: JsonSchema | undefined, components: Components): boolean {
-  return schema !== undefined && (schema.type === 'boolean' || (schema.anyOf ?? []).some((option) => isBoolean(resolved(option, components), components)))
+  return (
+    schema !== undefined &&
+    (schema.type === 'boolean' ||
+      (schema.anyOf ?? []).some((option) => isBoolean(resolved(option, components), components)))
+  )
 }
 
-function place(request: Values, path: readonly string[], value: string | undefined, schema: JsonSchema, components: Components, name: string, faults: string[]): void {
+function place(
+  request: Values,
+  path: readonly string[],
+  value: string | undefined,
+  schema: JsonSchema,
+  components: Components,
+  name: string,
+  faults: string[],
+): void {
   const node = schemaAt(schema, path, components)
-  if (!node || path.length > DEPTH_LIMIT || path.includes('__proto__')) return void faults.push(`there is no field --${name}`)
+  if (!node || path.length > DEPTH_LIMIT || path.includes('__proto__'))
+    return void faults.push(`there is no field --${name}`)
   const isList = node.type === 'array' && !(value?.trimStart().startsWith('[') ?? false)
   const read = readValue(value, isList ? resolved(node.items ?? {}, components) : node, components)
   if ('fault' in read) return void faults.push(`--${name} ${read.fault}`)
   let at: Values = request
   for (const [i, step] of path.slice(0, -1).entries()) {
-    if (Array.isArray(at) && Number(step) >= PLACES_LIMIT) return void faults.push(`--${name}: lists are at most ${PLACES_LIMIT} long here; use --json`)
+    if (Array.isArray(at) && Number(step) >= PLACES_LIMIT)
+      return void faults.push(`--${name}: lists are at most ${PLACES_LIMIT} long here; use --json`)
     const existing = at[step]
-    const below = typeof existing === 'object' && existing !== null ? existing : schemaAt(schema, path.slice(0, i + 1), components)?.type === 'array' ? [] : {}
+    const below =
+      typeof existing === 'object' && existing !== null
+        ? existing
+        : schemaAt(schema, path.slice(0, i + 1), components)?.type === 'array'
+          ? []
+          : {}
     at[step] = below
     at = below as Values
   }
@@ -119,7 +148,11 @@ function place(request: Values, path: readonly string[], value: string | undefin
   else at[last] = [...((at[last] as unknown[] | undefined) ?? []), read.value]
 }
 
-function readValue(text: string | undefined, schema: JsonSchema, components: Components): { value: unknown } | { fault: string } {
+function readValue(
+  text: string | undefined,
+  schema: JsonSchema,
+  components: Components,
+): { value: unknown } | { fault: string } {
   const kinds = (schema.anyOf ?? schema.oneOf ?? [schema]).map((option) => resolved(option, components))
   if (text === undefined) return isBoolean(schema, components) ? { value: true } : { fault: 'needs a value' }
   if (schema.nullable === true && text === 'null') return { value: null }
@@ -144,7 +177,10 @@ function readAs(text: string, { type, format }: JsonSchema): { value: unknown } 
     const fits = type === 'integer' ? Number.isSafeInteger(number) : Number.isFinite(number)
     return fits ? { value: number } : { fault: `must be a ${type === 'integer' ? 'whole ' : ''}number, not "${text}"` }
   }
-  if (type === 'boolean') return text === 'true' || text === 'false' ? { value: text === 'true' } : { fault: `must be true or false, not "${text}"` }
+  if (type === 'boolean')
+    return text === 'true' || text === 'false'
+      ? { value: text === 'true' }
+      : { fault: `must be true or false, not "${text}"` }
   if (type === 'string') return { value: text }
   try {
     return { value: JSON.parse(text) as unknown }
@@ -157,5 +193,7 @@ function fileOf(text: string): { value: unknown } | { fault: string } {
   const faults: string[] = []
   const path = text.startsWith('@') ? text.slice(1) : text
   const bytes = readFile(path, faults)
-  return bytes ? { value: new File([new Uint8Array(bytes)], basename(path)) } : { fault: `must be a file: ${faults.join('; ')}` }
+  return bytes
+    ? { value: new File([new Uint8Array(bytes)], basename(path)) }
+    : { fault: `must be a file: ${faults.join('; ')}` }
 }

@@ -1,5 +1,15 @@
 import { createHash } from 'node:crypto'
-import { chmodSync, closeSync, copyFileSync, createReadStream, existsSync, fsyncSync, mkdirSync, openSync, readdirSync } from 'node:fs'
+import {
+  chmodSync,
+  closeSync,
+  copyFileSync,
+  createReadStream,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 
 /** Copies that are on the disk when they are said to be. Everything is readable by its owner alone. */

@@ -43,6 +43,7 @@ export async function readBackup(folder: string): Promise<Manifest> {
   }
   const manifest = Manifest.safeParse(value)
   if (!manifest.success) throw new Error(`${file} is damaged, or was written by a newer untag`)
-  if ((await sha256Of(join(folder, manifest.data.file))) !== manifest.data.sha256) throw new Error(`${join(folder, manifest.data.file)} is damaged: it is not what was backed up`)
+  if ((await sha256Of(join(folder, manifest.data.file))) !== manifest.data.sha256)
+    throw new Error(`${join(folder, manifest.data.file)} is damaged: it is not what was backed up`)
   return manifest.data
 }

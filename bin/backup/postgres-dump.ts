@@ -20,16 +20,28 @@ export function loadPostgres(url: string, file: string): Promise<void> {
   return runTool('pg_restore', url, ['--no-owner', '--no-privileges', '--single-transaction', '--exit-on-error', file])
 }
 
-async function runTool(tool: 'pg_dump' | 'pg_restore', url: string | undefined, args: readonly string[]): Promise<void> {
+async function runTool(
+  tool: 'pg_dump' | 'pg_restore',
+  url: string | undefined,
+  args: readonly string[],
+): Promise<void> {
   const { plain, password } = url === undefined ? {} : withoutPassword(url)
   // The password is not for the list of processes that everybody on the machine may read.
-  const child = spawn(tool, plain === undefined ? args : [...args, `--dbname=${plain}`], { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, ...(password !== undefined && { PGPASSWORD: password }) } })
+  const child = spawn(tool, plain === undefined ? args : [...args, `--dbname=${plain}`], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: { ...process.env, ...(password !== undefined && { PGPASSWORD: password }) },
+  })
   let said = ''
   child.stderr.on('data', (chunk: Buffer) => void (said = (said + chunk.toString()).slice(-4_000)))
   const ended = once(child, 'close') as Promise<[number | null]>
-  const code = await Promise.race([ended.then(([status]) => status), new Promise<Error>((resolve) => child.once('error', resolve))])
+  const code = await Promise.race([
+    ended.then(([status]) => status),
+    new Promise<Error>((resolve) => child.once('error', resolve)),
+  ])
   if (code instanceof Error) {
-    throw new Error(`${tool} is not on this machine: install PostgreSQL's client programs (package postgresql-client), of the server's version at least. Or back up and put back by the server's own means, and then run untag restore --after`)
+    throw new Error(
+      `${tool} is not on this machine: install PostgreSQL's client programs (package postgresql-client), of the server's version at least. Or back up and put back by the server's own means, and then run untag restore --after`,
+    )
   }
   if (code !== 0) throw new Error(`${tool} failed: ${said.trim()}`)
 }
@@ -44,8 +56,12 @@ function withoutPassword(url: string): { plain: string; password: string | undef
 /** Who else works on the database, and whether there is a cloud in it. */
 export async function lookAtPostgres(url: string): Promise<{ others: number; tables: string[] }> {
   return asClient(url, async (query) => {
-    const [row] = await query<{ n: number }>('SELECT COUNT(*)::int AS n FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()')
-    const tables = await query<{ name: string }>('SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema()')
+    const [row] = await query<{ n: number }>(
+      'SELECT COUNT(*)::int AS n FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
+    )
+    const tables = await query<{ name: string }>(
+      'SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema()',
+    )
     return { others: row?.n ?? 0, tables: tables.map(({ name }) => name) }
   })
 }
@@ -54,7 +70,9 @@ export async function lookAtPostgres(url: string): Promise<{ others: number; tab
 export async function keyNamesOf(url: string): Promise<KeyNames> {
   return asClient(url, async (query) => {
     const [root] = await query<{ value: string }>("SELECT value FROM installation WHERE name = 'root_kid'")
-    const sealing = await query<{ name: string }>("SELECT DISTINCT split_part(sealed, '.', 1) AS name FROM signing_key WHERE state = 'active' AND sealed LIKE '%.%' ORDER BY 1")
+    const sealing = await query<{ name: string }>(
+      "SELECT DISTINCT split_part(sealed, '.', 1) AS name FROM signing_key WHERE state = 'active' AND sealed LIKE '%.%' ORDER BY 1",
+    )
     return { root: root?.value, sealing: sealing.map(({ name }) => name) }
   })
 }

@@ -1,5 +1,8 @@
 /** Tells on stderr how far something is: on a terminal in one line, elsewhere a line for every quarter. */
-export function progressOf(what: string, stream: NodeJS.WriteStream = process.stderr): (done: number, total: number) => void {
+export function progressOf(
+  what: string,
+  stream: NodeJS.WriteStream = process.stderr,
+): (done: number, total: number) => void {
   let told = -1
   return (done, total) => {
     const percent = total === 0 ? 100 : Math.floor((done / total) * 100)

@@ -8,7 +8,11 @@ const PAGES_AT_ONCE = 500
  * Copies a database as it is at one moment, beside a cloud that goes on writing. The reading transaction holds that moment still:
  * without it SQLite would begin anew whenever somebody writes, and with a busy shop never end.
  */
-export async function copyDatabase(from: string, to: string, onProgress: (done: number, total: number) => void): Promise<void> {
+export async function copyDatabase(
+  from: string,
+  to: string,
+  onProgress: (done: number, total: number) => void,
+): Promise<void> {
   const source = new Sqlite(from, { readonly: true, timeout: 5_000 })
   try {
     source.exec('BEGIN')

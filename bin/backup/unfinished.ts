@@ -8,5 +8,6 @@ export function restoringFolder(data: string): string {
 
 /** Throws when a restore was begun and not ended: a cloud that ran now would know nothing of what its agents remember. */
 export function assertRestored(data: string): void {
-  if (existsSync(restoringFolder(data))) throw new Error(`a restore into ${data} has not come to its end: run untag restore again`)
+  if (existsSync(restoringFolder(data)))
+    throw new Error(`a restore into ${data} has not come to its end: run untag restore again`)
 }

@@ -12,7 +12,8 @@ const OWN_FLAGS: ReadonlySet<string> = new Set(Object.values(API_OPTIONS).map((o
 export function apiHelp(args: readonly string[]): string {
   const api = readOperations()
   const name = args.find((arg) => !arg.startsWith('-'))
-  if (name === undefined) return `untag api OPERATION --field value …: calls an operation of the API\n\n${describeOptions(API_OPTIONS)}\n\n${listOperations(api)}`
+  if (name === undefined)
+    return `untag api OPERATION --field value …: calls an operation of the API\n\n${describeOptions(API_OPTIONS)}\n\n${listOperations(api)}`
   return `${describeOperation(find(api, name), api)}\n${describeOptions(API_OPTIONS)}\n`
 }
 
@@ -31,7 +32,11 @@ export async function runApi(args: readonly string[], env: NodeJS.ProcessEnv): P
   const request = requestOfArguments(fields, operation.request, api.components)
   const client = createClient({ baseUrl, key })
   try {
-    const answer: unknown = await client.call(name as OperationName, request as never, idempotencyKey === undefined ? {} : { idempotencyKey })
+    const answer: unknown = await client.call(
+      name as OperationName,
+      request as never,
+      idempotencyKey === undefined ? {} : { idempotencyKey },
+    )
     process.stdout.write(typeof answer === 'string' ? answer : `${JSON.stringify(answer, null, 2)}\n`)
     return 0
   } catch (error) {
@@ -45,7 +50,9 @@ function find({ operations }: DescribedApi, name: string): DescribedOperation {
   const operation = operations.get(name)
   if (operation) return operation
   const near = [...operations.keys()].filter((known) => known.toLowerCase().includes(name.toLowerCase())).slice(0, 5)
-  throw new WrongUsage([`there is no operation ${name}${near.length > 0 ? `; is it ${near.join(' or ')}?` : '; untag api --list shows them'}`])
+  throw new WrongUsage([
+    `there is no operation ${name}${near.length > 0 ? `; is it ${near.join(' or ')}?` : '; untag api --list shows them'}`,
+  ])
 }
 
 /** The options of the command itself, and the rest, which are fields. */

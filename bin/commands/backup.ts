@@ -16,7 +16,13 @@ import { assertKnownDatabase, assertOwnKeyFiles } from './known-database.ts'
  *
  * Beside a running cloud. What is not whole never has the name of a backup.
  */
-export async function runBackup({ data, databaseUrl, to, withKeys, json }: Values<typeof BACKUP_OPTIONS>): Promise<void> {
+export async function runBackup({
+  data,
+  databaseUrl,
+  to,
+  withKeys,
+  json,
+}: Values<typeof BACKUP_OPTIONS>): Promise<void> {
   assertRestored(data)
   const source = join(data, 'cloud.db')
   await assertKnownDatabase({ data, databaseUrl })
@@ -33,7 +39,17 @@ export async function runBackup({ data, databaseUrl, to, withKeys, json }: Value
     else await dumpPostgres(databaseUrl, copy)
     const images = copyFolder(join(data, 'images'), join(partial, 'images'))
     if (withKeys) copyFolder(keys, join(partial, 'keys'))
-    const manifest: Manifest = { format: 1, madeAt, database: databaseUrl === undefined ? 'sqlite' : 'postgres', file, sha256: await sha256Of(copy), bytes: statSync(copy).size, images, keys: withKeys ? 'included' : 'apart', ...(databaseUrl !== undefined && { needs: await keyNamesOf(databaseUrl) }) }
+    const manifest: Manifest = {
+      format: 1,
+      madeAt,
+      database: databaseUrl === undefined ? 'sqlite' : 'postgres',
+      file,
+      sha256: await sha256Of(copy),
+      bytes: statSync(copy).size,
+      images,
+      keys: withKeys ? 'included' : 'apart',
+      ...(databaseUrl !== undefined && { needs: await keyNamesOf(databaseUrl) }),
+    }
     writeManifest(partial, manifest)
     renameSync(partial, folder)
     flush(to)
@@ -49,6 +65,7 @@ function aboutKeys({ keys }: Manifest, folder: string): string {
   if (keys === 'apart' && !existsSync(join(folder, 'master.key'))) {
     return `the keys are not in it, and there are none in ${folder}: name the folder of the cloud's data with --data, for its pictures too, unless it is on another machine. Without master.key and root.json this backup cannot be put back`
   }
-  if (keys === 'included') return 'the keys are in it: whoever has this backup can sign as this cloud and read every secret'
+  if (keys === 'included')
+    return 'the keys are in it: whoever has this backup can sign as this cloud and read every secret'
   return `the keys are not in it: keep ${join(folder, 'master.key')} (without it no secret in the database can be read) and ${join(folder, 'root.json')} (without it every agent must be enrolled anew) in another place`
 }

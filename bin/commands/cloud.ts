@@ -46,7 +46,10 @@ export async function startCloud(settings: CloudSettings, platform: Platform, lo
   const { data, host } = settings
   assertNoCloudBelow(settings)
   makeFolder(data)
-  const lock = lockDataDir(join(data, 'cloud.lock'), `another cloud runs with the data in ${data}: stop it, or choose another folder with --data`)
+  const lock = lockDataDir(
+    join(data, 'cloud.lock'),
+    `another cloud runs with the data in ${data}: stop it, or choose another folder with --data`,
+  )
   const stops: (() => Promise<void> | void)[] = [() => lock.release()]
   const stop = async () => {
     for (const each of stops.splice(0).reverse()) await each()
@@ -56,13 +59,24 @@ export async function startCloud(settings: CloudSettings, platform: Platform, lo
     hideFromOthers(data, ['cloud.db'])
     const server = await listen({ host, port: settings.port, flag: 'port' })
     stops.push(server.close)
-    const database = await openDatabase(settings.databaseUrl === undefined ? { file: join(data, 'cloud.db') } : { url: settings.databaseUrl }, (failure) => {
-      log.error({ err: failure }, 'the disk cannot be trusted: this process ends')
-      process.exit(1)
-    })
+    const database = await openDatabase(
+      settings.databaseUrl === undefined ? { file: join(data, 'cloud.db') } : { url: settings.databaseUrl },
+      (failure) => {
+        log.error({ err: failure }, 'the disk cannot be trusted: this process ends')
+        process.exit(1)
+      },
+    )
     stops.push(() => database.close())
     const { config, attach } = await withBroker(settings, server.port, log)
-    const cloud = await createCloud({ config, platform, log, database, keyFiles: loadKeyFiles(data, secretFiles, platform.random), images: imagesOf(settings), outgoing: outgoingHttp() })
+    const cloud = await createCloud({
+      config,
+      platform,
+      log,
+      database,
+      keyFiles: loadKeyFiles(data, secretFiles, platform.random),
+      images: imagesOf(settings),
+      outgoing: outgoingHttp(),
+    })
     stops.push(cloud.stop)
     const broker = await attach(cloud)
     stops.push(broker.close)
@@ -75,7 +89,13 @@ export async function startCloud(settings: CloudSettings, platform: Platform, lo
 }
 
 /** A folder beside the database, unless a bucket is set. */
-function imagesOf({ data, imagesBucket: url, imagesRegion: region, imagesAccessKeyId: accessKeyId, imagesSecretAccessKey: secretAccessKey }: CloudSettings): ImageStore {
+function imagesOf({
+  data,
+  imagesBucket: url,
+  imagesRegion: region,
+  imagesAccessKeyId: accessKeyId,
+  imagesSecretAccessKey: secretAccessKey,
+}: CloudSettings): ImageStore {
   if (url === undefined) return imageFolder(join(data, 'images'))
   if (accessKeyId === undefined || secretAccessKey === undefined) {
     throw new Error('--images-bucket needs UNTAG_IMAGES_ACCESS_KEY_ID and UNTAG_IMAGES_SECRET_ACCESS_KEY')
@@ -84,7 +104,11 @@ function imagesOf({ data, imagesBucket: url, imagesRegion: region, imagesAccessK
 }
 
 /** The broker's port must be known before the addresses are, and the cloud before the broker may let anybody in. */
-async function withBroker(settings: CloudSettings, port: number, log: Log): Promise<{ config: CloudConfig; attach(cloud: Cloud): Promise<Broker> }> {
+async function withBroker(
+  settings: CloudSettings,
+  port: number,
+  log: Log,
+): Promise<{ config: CloudConfig; attach(cloud: Cloud): Promise<Broker> }> {
   const { host, mqttPort } = settings
   const shown = host === '0.0.0.0' || host === '::' ? 'localhost' : host.includes(':') ? `[${host}]` : host
   const origin = settings.publicUrl ?? `http://${shown}:${port}`
@@ -92,7 +116,8 @@ async function withBroker(settings: CloudSettings, port: number, log: Log): Prom
   const broker = await startBroker(
     { host, port: mqttPort },
     {
-      authenticate: (agentId, password) => cloud?.messages.hooks.authenticate(agentId, password) ?? Promise.resolve(undefined),
+      authenticate: (agentId, password) =>
+        cloud?.messages.hooks.authenticate(agentId, password) ?? Promise.resolve(undefined),
       onMessage: (from, topic, payload) => cloud?.messages.hooks.onMessage(from, topic, payload),
       onConnected: (agent) => cloud?.messages.hooks.onConnected(agent),
     },

@@ -27,7 +27,10 @@ const LOOK_MS = 100
 const LOCK = { coil: 0, input: 0, openMs: 30, closeMs: 30 }
 
 /** Simulates the three lanes and the gate's reader, and writes the configuration that drives them. */
-export async function startDemoDevices(deviceIds: Record<'station' | 'detacher' | 'gate', string>, platform: Platform): Promise<DemoDevices> {
+export async function startDemoDevices(
+  deviceIds: Record<'station' | 'detacher' | 'gate', string>,
+  platform: Platform,
+): Promise<DemoDevices> {
   const services: TcpService[] = []
   const entries: object[] = []
 
@@ -38,8 +41,23 @@ export async function startDemoDevices(deviceIds: Record<'station' | 'detacher' 
     const scannerPort = await serveTcp({ port: 0, serve: (link) => scanner.serve(link) })
     services.push(boardPort, scannerPort)
     entries.push(
-      { deviceId, driver: 'modbus', link: { tcp: `127.0.0.1:${boardPort.port}` }, unit: 1, output: 0, confirmInput: 0, pulseMs: 200, ...extra },
-      { deviceId: `${deviceId}-scanner`, driver: 'scanner', link: { tcp: `127.0.0.1:${scannerPort.port}` }, feeds: deviceId, duplicateMs: 0 },
+      {
+        deviceId,
+        driver: 'modbus',
+        link: { tcp: `127.0.0.1:${boardPort.port}` },
+        unit: 1,
+        output: 0,
+        confirmInput: 0,
+        pulseMs: 200,
+        ...extra,
+      },
+      {
+        deviceId: `${deviceId}-scanner`,
+        driver: 'scanner',
+        link: { tcp: `127.0.0.1:${scannerPort.port}` },
+        feeds: deviceId,
+        duplicateMs: 0,
+      },
     )
     return { deviceId, name, board, scanner }
   }
@@ -47,13 +65,24 @@ export async function startDemoDevices(deviceIds: Record<'station' | 'detacher' 
   const lanes = {
     station: await lane(deviceIds.station, 'Staff station', {}),
     detacher: await lane(deviceIds.detacher, 'Self-checkout detacher', {}),
-    gate: await lane(deviceIds.gate, 'Exit gate', { siren: { output: 1, seconds: 3 }, amber: { output: 2 }, green: { output: 3 }, passageInput: 1 }),
+    gate: await lane(deviceIds.gate, 'Exit gate', {
+      siren: { output: 1, seconds: 3 },
+      amber: { output: 2 },
+      green: { output: 3 },
+      passageInput: 1,
+    }),
   }
   // The gate's eyes: a UHF reader with an antenna on either side.
   const reader = llrpReader({ platform, antennas: 2 })
   const readerPort = await serveTcp({ port: 0, serve: (link) => reader.serve(link) })
   services.push(readerPort)
-  entries.push({ deviceId: `${deviceIds.gate}-reader`, driver: 'llrp', link: { tcp: `127.0.0.1:${readerPort.port}` }, antennas: { inside: [1], outside: [2] }, feeds: deviceIds.gate })
+  entries.push({
+    deviceId: `${deviceIds.gate}-reader`,
+    driver: 'llrp',
+    link: { tcp: `127.0.0.1:${readerPort.port}` },
+    antennas: { inside: [1], outside: [2] },
+    feeds: deviceIds.gate,
+  })
 
   async function walkOut(epc: string): Promise<void> {
     for (let ms = 0; ms < WALK_MS; ms += LOOK_MS) {
@@ -64,5 +93,10 @@ export async function startDemoDevices(deviceIds: Record<'station' | 'detacher' 
 
   const checked = readConfig(JSON.stringify({ devices: entries }))
   if (!checked.ok) throw new Error(checked.faults.join('\n'))
-  return { lanes, walkOut, config: checked.config, stop: async () => void (await Promise.all(services.map((s) => s.close()))) }
+  return {
+    lanes,
+    walkOut,
+    config: checked.config,
+    stop: async () => void (await Promise.all(services.map((s) => s.close()))),
+  }
 }

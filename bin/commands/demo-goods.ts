@@ -12,7 +12,9 @@ const CHEAP_ENOUGH = 150
 
 /** Something with a tag that a shopper may take home without staff. */
 async function products(api: Shopper, storeId: string): Promise<DemoProduct[]> {
-  const { products: all } = (await api.call('fetchProducts', { storeId, limit: 100, category: 'bekleidung' })) as { products: DemoProduct[] }
+  const { products: all } = (await api.call('fetchProducts', { storeId, limit: 100, category: 'bekleidung' })) as {
+    products: DemoProduct[]
+  }
   return all.filter((p) => p.tagged && p.price < CHEAP_ENOUGH)
 }
 
@@ -29,7 +31,13 @@ export async function somethingToBuy(api: Shopper, storeId: string): Promise<Dem
 /** A sellable item with an EPC, fresh from the factory. */
 export async function somethingUnpaid(api: Shopper, storeId: string): Promise<DemoProduct & { epc: string }> {
   const product = await somethingToBuy(api, storeId)
-  const epc = `E280${Math.trunc(performance.timeOrigin + performance.now()).toString(16).toUpperCase().padStart(20, '0')}`
-  await api.call('registerProtectedItems', { storeId, items: [{ epc, ean: product.ean, protectionTechnology: 'uhf_rfid' }] })
+  const epc = `E280${Math.trunc(performance.timeOrigin + performance.now())
+    .toString(16)
+    .toUpperCase()
+    .padStart(20, '0')}`
+  await api.call('registerProtectedItems', {
+    storeId,
+    items: [{ epc, ean: product.ean, protectionTechnology: 'uhf_rfid' }],
+  })
   return { ...product, epc }
 }

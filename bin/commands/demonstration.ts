@@ -52,7 +52,10 @@ export async function demonstration(parts: DemonstrationParts): Promise<void> {
       if (!hasPassed) return say(styleText('yellow', '? Exit gate: it did not see the tag leave'))
       say(styleText('green', '✓ Exit gate: a paid tag leaves, the gate stays silent (decided at the gate)'))
       // Nobody waits for that.
-      void walks.untilUnloaded(transactionId).then((isUnloaded) => isUnloaded && say(soft('  the paid tag is gone: its purchase is UNLOADED')), () => undefined)
+      void walks.untilUnloaded(transactionId).then(
+        (isUnloaded) => isUnloaded && say(soft('  the paid tag is gone: its purchase is UNLOADED')),
+        () => undefined,
+      )
     },
     async d() {
       const { epc, name, ean } = await somethingUnpaid(api, store.storeId)
@@ -66,7 +69,11 @@ export async function demonstration(parts: DemonstrationParts): Promise<void> {
         await walks.prepare()
         network.cut()
       }
-      say(network.isCut ? styleText('yellow', 'the network of the store is cut; press s: receipts still work, once') : styleText('green', 'the network is back; what waited is sent by itself'))
+      say(
+        network.isCut
+          ? styleText('yellow', 'the network of the store is cut; press s: receipts still work, once')
+          : styleText('green', 'the network is back; what waited is sent by itself'),
+      )
     },
     q: () => parts.quit(),
   }
@@ -102,7 +109,9 @@ function printWelcome({ baseUrl, key, edge, store }: DemonstrationParts): void {
   say('  Try:')
   say(`  curl -s ${baseUrl}/fetchStores -H 'authorization: Bearer ${key}' -H 'content-type: application/json' -d '{}'`)
   say()
-  say('  Keys: [s] scan a paid receipt  [r] scan it again  [d] detach a paid tag  [u] carry an unpaid item out  [p] carry a paid one out  [o] cut/restore the network  [q] quit')
+  say(
+    '  Keys: [s] scan a paid receipt  [r] scan it again  [d] detach a paid tag  [u] carry an unpaid item out  [p] carry a paid one out  [o] cut/restore the network  [q] quit',
+  )
   say()
 }
 
@@ -118,7 +127,8 @@ async function narrate({ agent }: RunningEdge, { lanes }: DemoDevices): Promise<
     }
     if (event.type !== 'status') continue
     const { queueDepth, online } = event.status
-    if (!online && queueDepth !== queued && queueDepth > 0) say(soft(`  ${queueDepth === 1 ? '1 event waits' : `${queueDepth} events wait`} for the cloud`))
+    if (!online && queueDepth !== queued && queueDepth > 0)
+      say(soft(`  ${queueDepth === 1 ? '1 event waits' : `${queueDepth} events wait`} for the cloud`))
     queued = queueDepth
     if (!online || queueDepth > 0 || !owesCloud) continue
     owesCloud = false

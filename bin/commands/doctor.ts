@@ -32,7 +32,14 @@ interface Suggestion {
  * Looks at this machine and says what is missing or wrong, each with its fix, and what could be written about the
  * devices that it finds; exit code 1 when something is wrong.
  */
-export async function runDoctor({ data, config, pcscdSocket, json, add, device }: Values<typeof DOCTOR_OPTIONS>): Promise<void> {
+export async function runDoctor({
+  data,
+  config,
+  pcscdSocket,
+  json,
+  add,
+  device,
+}: Values<typeof DOCTOR_OPTIONS>): Promise<void> {
   const ports = foundSerial()
   const readers = await seeReaders(pcscdSocket)
   const findings = [
@@ -45,7 +52,12 @@ export async function runDoctor({ data, config, pcscdSocket, json, add, device }
     ...checkReaders(readers),
     ...(config === undefined ? [] : [checkConfig(config)]),
   ]
-  const suggestions = [...ports.map((port) => ({ for: titleOf(port), entry: port.suggestion })), ...('readers' in readers ? readers.readers.map((reader) => ({ for: reader.name, entry: readerEntry(reader) })) : [])]
+  const suggestions = [
+    ...ports.map((port) => ({ for: titleOf(port), entry: port.suggestion })),
+    ...('readers' in readers
+      ? readers.readers.map((reader) => ({ for: reader.name, entry: readerEntry(reader) }))
+      : []),
+  ]
   if (add > 0) return addFound(suggestions[add - 1], config, device)
   if (findings.some((f) => f.state === 'wrong')) process.exitCode = 1
   if (json) process.stdout.write(`${JSON.stringify({ findings, suggestions })}\n`)
@@ -57,7 +69,8 @@ function print(findings: readonly Finding[], suggestions: readonly Suggestion[])
   for (const { what, state, detail } of findings) process.stdout.write(`${marks[state]} ${what.padEnd(18)} ${detail}\n`)
   if (suggestions.length === 0) return
   process.stdout.write('\nFor "devices" of the configuration file, to be completed:\n')
-  for (const [i, suggestion] of suggestions.entries()) process.stdout.write(`  ${i + 1}. ${suggestion.for}\n     ${JSON.stringify(suggestion.entry)}\n`)
+  for (const [i, suggestion] of suggestions.entries())
+    process.stdout.write(`  ${i + 1}. ${suggestion.for}\n     ${JSON.stringify(suggestion.entry)}\n`)
   process.stdout.write('Write one down: untag doctor --config FILE --add NUMBER --device ID\n')
 }
 
@@ -77,10 +90,19 @@ async function checkSqlite(): Promise<Finding> {
     const { version } = db.prepare('SELECT sqlite_version() AS version').get() as { version: string }
     db.close()
     const addon = installedSqlite()
-    if (addon && mayAbort(addon)) return { what: 'Node and SQLite', state: 'wrong', detail: `SQLite was built with headers of Node.js that make it abort now and then (nodejs/node#65446): run npm run build, which builds it again` }
+    if (addon && mayAbort(addon))
+      return {
+        what: 'Node and SQLite',
+        state: 'wrong',
+        detail: `SQLite was built with headers of Node.js that make it abort now and then (nodejs/node#65446): run npm run build, which builds it again`,
+      }
     return { what: 'Node and SQLite', state: 'ok', detail: `Node.js ${process.versions.node}, SQLite ${version}` }
   } catch (error) {
-    return { what: 'Node and SQLite', state: 'wrong', detail: `better-sqlite3 does not load (${(error as Error).message}): run npm rebuild better-sqlite3; it needs python3, make and g++` }
+    return {
+      what: 'Node and SQLite',
+      state: 'wrong',
+      detail: `better-sqlite3 does not load (${(error as Error).message}): run npm rebuild better-sqlite3; it needs python3, make and g++`,
+    }
   }
 }
 
@@ -89,7 +111,11 @@ async function checkPorts(): Promise<Finding[]> {
   return Promise.all(
     Object.entries(wanted).map(async ([port, flag]) => {
       const isFree = await canListen(Number(port))
-      return { what: `port ${port}`, state: isFree ? ('ok' as const) : ('note' as const), detail: isFree ? 'free' : `taken, perhaps by untag itself; choose another with ${flag}` }
+      return {
+        what: `port ${port}`,
+        state: isFree ? ('ok' as const) : ('note' as const),
+        detail: isFree ? 'free' : `taken, perhaps by untag itself; choose another with ${flag}`,
+      }
     }),
   )
 }
@@ -107,19 +133,33 @@ function checkFolder(data: string): Finding {
     // Looking makes nothing: of what is not there yet, the folder that it would be made in counts.
     let there = resolve(data)
     while (!existsSync(there)) there = dirname(there)
-    if (!statSync(there).isDirectory()) return { what: 'data folder', state: 'wrong', detail: `${there} is a file: choose another folder with --data` }
+    if (!statSync(there).isDirectory())
+      return { what: 'data folder', state: 'wrong', detail: `${there} is a file: choose another folder with --data` }
     accessSync(there, constants.W_OK)
     return { what: 'data folder', state: 'ok', detail: `${data} can be written` }
   } catch {
-    return { what: 'data folder', state: 'wrong', detail: `${data} cannot be written: make it belong to this user, or choose another with --data` }
+    return {
+      what: 'data folder',
+      state: 'wrong',
+      detail: `${data} cannot be written: make it belong to this user, or choose another with --data`,
+    }
   }
 }
 
 function checkIdentity(data: string): Finding {
   try {
     const identity = readIdentity(data, secretFiles)
-    if (identity) return { what: 'enrolment', state: 'ok', detail: `agent ${identity.agentId} of store ${identity.storeId} at ${identity.cloud}` }
-    return { what: 'enrolment', state: 'note', detail: `no agent in ${data}; enrol one with untag edge enrol${nearby(data, 'edge', 'agent.json')}` }
+    if (identity)
+      return {
+        what: 'enrolment',
+        state: 'ok',
+        detail: `agent ${identity.agentId} of store ${identity.storeId} at ${identity.cloud}`,
+      }
+    return {
+      what: 'enrolment',
+      state: 'note',
+      detail: `no agent in ${data}; enrol one with untag edge enrol${nearby(data, 'edge', 'agent.json')}`,
+    }
   } catch (error) {
     return { what: 'enrolment', state: 'wrong', detail: (error as Error).message }
   }
@@ -128,12 +168,21 @@ function checkIdentity(data: string): Finding {
 function checkClock(): Finding {
   const year = new Date().getFullYear()
   if (year >= 2026) return { what: 'clock', state: 'ok', detail: new Date().toISOString() }
-  return { what: 'clock', state: 'wrong', detail: `shows ${year}: set the time, or install a time service (systemd-timesyncd, chrony)` }
+  return {
+    what: 'clock',
+    state: 'wrong',
+    detail: `shows ${year}: set the time, or install a time service (systemd-timesyncd, chrony)`,
+  }
 }
 
 function checkSerial(ports: readonly FoundSerial[]): Finding[] {
-  if (ports.length === 0) return [{ what: 'serial ports', state: 'note', detail: 'no serial port; plug the device in, or use TCP' }]
-  return ports.map((port) => ({ what: 'serial port', state: port.fix === undefined ? 'ok' : 'note', detail: `${titleOf(port)} at ${port.path}${port.fix === undefined ? '' : `: ${port.fix}`}` }))
+  if (ports.length === 0)
+    return [{ what: 'serial ports', state: 'note', detail: 'no serial port; plug the device in, or use TCP' }]
+  return ports.map((port) => ({
+    what: 'serial port',
+    state: port.fix === undefined ? 'ok' : 'note',
+    detail: `${titleOf(port)} at ${port.path}${port.fix === undefined ? '' : `: ${port.fix}`}`,
+  }))
 }
 
 async function seeReaders(socket: string): Promise<{ readers: ListedReader[] } | { fault: string }> {
@@ -146,9 +195,15 @@ async function seeReaders(socket: string): Promise<{ readers: ListedReader[] } |
 
 function checkReaders(seen: Awaited<ReturnType<typeof seeReaders>>): Finding[] {
   // Only for those who have such a reader.
-  if ('fault' in seen) return [{ what: 'NFC readers', state: 'note', detail: `${seen.fault}; needed for NFC readers only` }]
-  if (seen.readers.length === 0) return [{ what: 'NFC readers', state: 'note', detail: 'pcscd runs and sees no reader' }]
-  return seen.readers.map(({ name, cardPresent }) => ({ what: 'NFC reader', state: 'ok', detail: `${name}${cardPresent ? ', with a card' : ''}` }))
+  if ('fault' in seen)
+    return [{ what: 'NFC readers', state: 'note', detail: `${seen.fault}; needed for NFC readers only` }]
+  if (seen.readers.length === 0)
+    return [{ what: 'NFC readers', state: 'note', detail: 'pcscd runs and sees no reader' }]
+  return seen.readers.map(({ name, cardPresent }) => ({
+    what: 'NFC reader',
+    state: 'ok',
+    detail: `${name}${cardPresent ? ', with a card' : ''}`,
+  }))
 }
 
 function checkConfig(file: string): Finding {

@@ -39,19 +39,28 @@ const FIRST_CONTACT_MS = 5_000
 
 export async function runEnrol(settings: Values<typeof EDGE_ENROL_OPTIONS>): Promise<void> {
   const { cloud, code, data, name, replace } = settings
-  const missing = [cloud === undefined && '--cloud BASE_URL is needed', code === undefined && '--code CODE is needed: make one with createEnrolmentCode'].filter((m) => m !== false)
+  const missing = [
+    cloud === undefined && '--cloud BASE_URL is needed',
+    code === undefined && '--code CODE is needed: make one with createEnrolmentCode',
+  ].filter((m) => m !== false)
   if (cloud === undefined || code === undefined) throw new WrongUsage(missing)
   const identity = await enrolAgent({ cloud, code, data, replace, ...(name !== undefined && { name }) }, realPlatform())
   process.stdout.write(`enrolled ${JSON.stringify({ agentId: identity.agentId, storeId: identity.storeId })}\n`)
 }
 
-export async function enrolAgent(settings: { cloud: string; code: string; data: string; name?: string; replace?: boolean }, platform: Platform): Promise<Identity> {
+export async function enrolAgent(
+  settings: { cloud: string; code: string; data: string; name?: string; replace?: boolean },
+  platform: Platform,
+): Promise<Identity> {
   const { data } = settings
   makeFolder(data)
   const lock = lockDataDir(join(data, 'agent.lock'), `an agent runs with the data in ${data}: stop it first`)
   try {
     const known = settings.replace ? formerIn(data) : readIdentity(data, secretFiles)
-    if (known && !settings.replace) throw new Error(`${data} holds agent ${known.agentId} already: choose another folder with --data, or replace that agent with --replace`)
+    if (known && !settings.replace)
+      throw new Error(
+        `${data} holds agent ${known.agentId} already: choose another folder with --data, or replace that agent with --replace`,
+      )
     const ledger = join(data, 'ledger.db')
     const kept = existsSync(ledger) ? isSound(ledger, settings.replace === true) : undefined
     const enrolled = await enrol({ ...settings, ...(known && { former: known }), platform, fetch: boundedFetch })
@@ -75,7 +84,9 @@ export async function enrolAgent(settings: { cloud: string; code: string; data: 
 function formerIn(data: string): Identity | undefined {
   const known = findIdentity(data, secretFiles)
   if (known !== 'damaged') return known
-  process.stderr.write('the identity of the agent that was here is damaged: the cloud cannot know that this one takes its place; fetchAgents shows it, and revokeAgent sets its devices and the home free\n')
+  process.stderr.write(
+    'the identity of the agent that was here is damaged: the cloud cannot know that this one takes its place; fetchAgents shows it, and revokeAgent sets its devices and the home free\n',
+  )
   return undefined
 }
 
@@ -93,7 +104,8 @@ function isSound(ledger: string, mayPutAside: boolean): boolean {
 /** A log without its ledger is nothing, and would be taken for that of the next one: it goes first. */
 function putAside(ledger: string, { clock }: Platform): void {
   const aside = ledger.replace(/\.db$/, `-damaged-${new Date(clock.wall()).toISOString().replaceAll(/[:.]/g, '-')}.db`)
-  for (const suffix of ['-wal', '-shm', '']) if (existsSync(ledger + suffix)) renameSync(ledger + suffix, aside + suffix)
+  for (const suffix of ['-wal', '-shm', ''])
+    if (existsSync(ledger + suffix)) renameSync(ledger + suffix, aside + suffix)
   process.stderr.write(`the ledger is damaged and lies in ${aside}: what it had not told the cloud is lost\n`)
 }
 
@@ -118,7 +130,8 @@ export async function runRotateKey({ data }: Values<typeof EDGE_ROTATE_KEY_OPTIO
 
 function assertEnrolled(data: string): Identity {
   const identity = readIdentity(data, secretFiles)
-  if (!identity) throw new Error(`${data} holds no agent: name its folder with --data${nearby(data, 'edge', 'agent.json')}`)
+  if (!identity)
+    throw new Error(`${data} holds no agent: name its folder with --data${nearby(data, 'edge', 'agent.json')}`)
   return identity
 }
 
@@ -146,15 +159,33 @@ export function loadConfig(file: string): AgentConfig {
     throw new Error(`${file} cannot be read: check the path behind --config`)
   }
   const checked = readConfig(text)
-  if (!checked.ok) throw new Error([`${file} has ${checked.faults.length === 1 ? 'a fault' : `${checked.faults.length} faults`}:`, ...checked.faults.map((f) => `  ${f}`)].join('\n'))
+  if (!checked.ok)
+    throw new Error(
+      [
+        `${file} has ${checked.faults.length === 1 ? 'a fault' : `${checked.faults.length} faults`}:`,
+        ...checked.faults.map((f) => `  ${f}`),
+      ].join('\n'),
+    )
   return checked.config
 }
 
-export async function startEdge(settings: EdgeSettings, config: AgentConfig, platform: Platform, log: Log, parts: Partial<AgentParts> = {}): Promise<RunningEdge> {
+export async function startEdge(
+  settings: EdgeSettings,
+  config: AgentConfig,
+  platform: Platform,
+  log: Log,
+  parts: Partial<AgentParts> = {},
+): Promise<RunningEdge> {
   const { data, host } = settings
   const identity = readIdentity(data, secretFiles)
-  if (!identity) throw new Error(`${data} holds no agent yet: enrol it with untag edge enrol --cloud BASE_URL --code CODE --data ${data}${nearby(data, 'edge', 'agent.json')}`)
-  const lock = lockDataDir(join(data, 'agent.lock'), `another agent runs with the data in ${data}: stop it, or choose another folder with --data`)
+  if (!identity)
+    throw new Error(
+      `${data} holds no agent yet: enrol it with untag edge enrol --cloud BASE_URL --code CODE --data ${data}${nearby(data, 'edge', 'agent.json')}`,
+    )
+  const lock = lockDataDir(
+    join(data, 'agent.lock'),
+    `another agent runs with the data in ${data}: stop it, or choose another folder with --data`,
+  )
   const stops: (() => Promise<void> | void)[] = [() => lock.release()]
   const stop = async () => {
     for (const each of stops.splice(0).reverse()) await each()
@@ -163,8 +194,14 @@ export async function startEdge(settings: EdgeSettings, config: AgentConfig, pla
     hideFromOthers(data, ['ledger.db', 'items.db'])
     const server = await listen({ host, port: settings.port, flag: 'port' })
     stops.push(server.close)
-    const openDeviceLink: OpenLink = (link, signal) => openLink('pcsc' in link ? { socket: settings.pcscdSocket, ...link } : link, signal)
-    const traces = settings.trace === undefined ? undefined : traceFiles(settings.trace, (error) => log.error({ err: error }, 'the traces of the devices cannot be written any more'))
+    const openDeviceLink: OpenLink = (link, signal) =>
+      openLink('pcsc' in link ? { socket: settings.pcscdSocket, ...link } : link, signal)
+    const traces =
+      settings.trace === undefined
+        ? undefined
+        : traceFiles(settings.trace, (error) =>
+            log.error({ err: error }, 'the traces of the devices cannot be written any more'),
+          )
     if (traces) stops.push(traces.flush)
     const openWired = traces ? tracedLinks(openDeviceLink, traces.write, platform.clock) : openDeviceLink
     const pushes = pushPort()
@@ -177,7 +214,8 @@ export async function startEdge(settings: EdgeSettings, config: AgentConfig, pla
       fetch: boundedFetch,
       openLine: openMqttLine,
       ...lanAddress({ host, port: server.port, hosts: config.hosts, cloud: identity.cloud }),
-      openLink: (link, signal) => ('push' in link ? pushes.open(link.push.toLowerCase(), signal) : openWired(link, signal)),
+      openLink: (link, signal) =>
+        'push' in link ? pushes.open(link.push.toLowerCase(), signal) : openWired(link, signal),
       log,
       surroundings: surroundings(settings.pcscdSocket, platform),
       ...(settings.config !== undefined && { configFile: configFile(settings.config) }),
@@ -189,7 +227,13 @@ export async function startEdge(settings: EdgeSettings, config: AgentConfig, pla
       ...parts,
     })
     stops.push(agent.stop)
-    const hosts = [`127.0.0.1:${server.port}`, `localhost:${server.port}`, `[::1]:${server.port}`, `${host}:${server.port}`, ...config.hosts]
+    const hosts = [
+      `127.0.0.1:${server.port}`,
+      `localhost:${server.port}`,
+      `[::1]:${server.port}`,
+      `${host}:${server.port}`,
+      ...config.hosts,
+    ]
     server.serve(localApp(agent, { hosts: () => hosts, log, pushes }))
     await agent.ready(FIRST_CONTACT_MS)
     return { url: `http://${host === '0.0.0.0' ? 'localhost' : host}:${server.port}`, agent, stop }

@@ -37,12 +37,19 @@ export async function runKeysCreate(settings: Values<typeof KEYS_CREATE_OPTIONS>
     database.write(async (db) => {
       const { accountId } = await ensureAccount(db, account, settings.package, platform)
       const created = await createApiKey(db, { accountId, kind, mode, name }, platform)
-      await noteChange(db, { tenant: tenantOf(accountId, mode), actor: ACTOR, operation: 'createApiKey', entity_id: created.keyId }, platform)
+      await noteChange(
+        db,
+        { tenant: tenantOf(accountId, mode), actor: ACTOR, operation: 'createApiKey', entity_id: created.keyId },
+        platform,
+      )
       return { accountId, ...created }
     }),
   )
   const { key, keyId, accountId } = made
-  if (isNew) process.stderr.write(`made a new database${databaseUrl === undefined ? ` in ${data}` : ''}: the key counts at a cloud that is started with it\n`)
+  if (isNew)
+    process.stderr.write(
+      `made a new database${databaseUrl === undefined ? ` in ${data}` : ''}: the key counts at a cloud that is started with it\n`,
+    )
   print(settings.json, { key, keyId, accountId, kind, mode }, key)
 }
 
@@ -55,25 +62,43 @@ export async function runKeysList(settings: Values<typeof KEYS_LIST_OPTIONS>): P
     return listKeysOfAll(reads, account)
   })
   const keys = rows.map((row) => ({ account: row.account, accountId: row.account_id, ...toKeyRecord(row, nowMs) }))
-  const lines = keys.map((k) => [k.keyId, k.status.padEnd(7), k.mode, k.kind.padEnd(11), k.shown, (k.lastUsedAt ?? 'never used').padEnd(24), `${k.account}: ${k.name}`].join('  '))
+  const lines = keys.map((k) =>
+    [
+      k.keyId,
+      k.status.padEnd(7),
+      k.mode,
+      k.kind.padEnd(11),
+      k.shown,
+      (k.lastUsedAt ?? 'never used').padEnd(24),
+      `${k.account}: ${k.name}`,
+    ].join('  '),
+  )
   print(settings.json, { keys }, lines.length > 0 ? lines.join('\n') : 'there are no keys: untag keys create makes one')
 }
 
 /** A new key in the place of another; the new one is shown once. */
 export async function runKeysRoll(settings: Values<typeof KEYS_ROLL_OPTIONS>): Promise<void> {
   const platform = realPlatform()
-  const made = await changeKey(settings, 'rollApiKey', (db, row, nowMs) => rollKey(db, row, settings.overlapHours, nowMs, platform))
+  const made = await changeKey(settings, 'rollApiKey', (db, row, nowMs) =>
+    rollKey(db, row, settings.overlapHours, nowMs, platform),
+  )
   print(settings.json, made, made.key)
 }
 
 /** Ends a key at once. */
 export async function runKeysRevoke(settings: Values<typeof KEYS_REVOKE_OPTIONS>): Promise<void> {
   if (settings.use !== 'none') return revokeSigningKey(settings)
-  const record = await changeKey(settings, 'revokeApiKey', async (db, row, nowMs) => toKeyRecord(await revokeKey(db, row, nowMs), nowMs))
+  const record = await changeKey(settings, 'revokeApiKey', async (db, row, nowMs) =>
+    toKeyRecord(await revokeKey(db, row, nowMs), nowMs),
+  )
   print(settings.json, record, `${record.keyId} is revoked`)
 }
 
-function changeKey<T>(settings: Place & { keyId: string | undefined }, operation: string, change: (db: Db, row: ApiKeyRow, nowMs: number) => Promise<T>): Promise<T> {
+function changeKey<T>(
+  settings: Place & { keyId: string | undefined },
+  operation: string,
+  change: (db: Db, row: ApiKeyRow, nowMs: number) => Promise<T>,
+): Promise<T> {
   const { keyId } = settings
   if (keyId === undefined) throw new WrongUsage(['--key-id ID is needed: untag keys list shows it'])
   const platform = realPlatform()
@@ -82,7 +107,11 @@ function changeKey<T>(settings: Place & { keyId: string | undefined }, operation
       const row = await findKey(db, keyId)
       if (!row) throw new Error(`there is no key ${keyId}: untag keys list shows all`)
       const changed = await change(db, row, platform.clock.wall())
-      await noteChange(db, { tenant: tenantOf(row.account_id, row.mode as Mode), actor: ACTOR, operation, entity_id: keyId }, platform)
+      await noteChange(
+        db,
+        { tenant: tenantOf(row.account_id, row.mode as Mode), actor: ACTOR, operation, entity_id: keyId },
+        platform,
+      )
       return changed
     }),
   )

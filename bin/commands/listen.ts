@@ -52,13 +52,23 @@ async function ask(api: ApiClient, body: object): Promise<Envelope[]> {
 async function forward({ storeId: _storeId, ...envelope }: Envelope, url: string, secret: string): Promise<void> {
   const body = JSON.stringify(envelope)
   const began = performance.now()
-  const headers = { 'content-type': 'application/json', ...signatureHeaders({ id: envelope.id, sentS: Math.floor(Date.now() / 1_000), body }, { current: secret }) }
-  const said = await fetch(url, { method: 'POST', headers, body, redirect: 'manual', signal: AbortSignal.timeout(ACKNOWLEDGE_WITHIN_MS) }).then(
+  const headers = {
+    'content-type': 'application/json',
+    ...signatureHeaders({ id: envelope.id, sentS: Math.floor(Date.now() / 1_000), body }, { current: secret }),
+  }
+  const said = await fetch(url, {
+    method: 'POST',
+    headers,
+    body,
+    redirect: 'manual',
+    signal: AbortSignal.timeout(ACKNOWLEDGE_WITHIN_MS),
+  }).then(
     async (response) => {
       await response.body?.cancel()
       return String(response.status)
     },
-    (error: unknown) => `no answer: ${error instanceof Error ? ((error.cause as Error | undefined)?.message ?? error.message) : String(error)}`,
+    (error: unknown) =>
+      `no answer: ${error instanceof Error ? ((error.cause as Error | undefined)?.message ?? error.message) : String(error)}`,
   )
   process.stdout.write(`${envelope.event} ${envelope.id} → ${said} (${Math.round(performance.now() - began)} ms)\n`)
 }

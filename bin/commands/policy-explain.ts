@@ -11,15 +11,31 @@ type Device = AnswerOf<'fetchDevices'>['devices'][number]
 /** Tells what the policy of a device's store decides, at each stage of its age, and why. Nothing is asked for: no event, no authorization. */
 export async function runPolicyExplain(settings: Settings): Promise<void> {
   const { key, baseUrl, deviceId, action, category, brand, priceCent, operator, json } = settings
-  const missing = [key === undefined && '--key KEY is needed, or UNTAG_KEY: a secret key', deviceId === undefined && '--device ID is needed', action === 'none' && '--action is needed: what the device is to do']
-  if (deviceId === undefined || action === 'none' || key === undefined) throw new WrongUsage(missing.filter((fault) => fault !== false))
+  const missing = [
+    key === undefined && '--key KEY is needed, or UNTAG_KEY: a secret key',
+    deviceId === undefined && '--device ID is needed',
+    action === 'none' && '--action is needed: what the device is to do',
+  ]
+  if (deviceId === undefined || action === 'none' || key === undefined)
+    throw new WrongUsage(missing.filter((fault) => fault !== false))
   const client = createClient({ baseUrl, key })
   const device = await findDevice(client, settings.storeId, deviceId)
   const { policy, version } = await client.fetchProtectionPolicy({ storeId: device.storeId })
   const question = { device: factsOf(device), action, category, brand, priceCent, operator }
   const answer = explainPolicy(question, policy)
   const { storeId, deviceType, workflowType } = question.device
-  const asked = { storeId, policyVersion: version, deviceId, deviceType, workflowType, protectionAction: action, category, brand, price: priceCent === undefined ? undefined : priceCent / 100, operator }
+  const asked = {
+    storeId,
+    policyVersion: version,
+    deviceId,
+    deviceType,
+    workflowType,
+    protectionAction: action,
+    category,
+    brand,
+    price: priceCent === undefined ? undefined : priceCent / 100,
+    operator,
+  }
   process.stdout.write(json ? `${JSON.stringify({ ...asked, ...answer })}\n` : textOf(question, version, answer))
 }
 
@@ -28,19 +44,60 @@ async function findDevice(client: Client, storeId: string | undefined, deviceId:
   if (storeId !== undefined) storeIds.push(storeId)
   else for await (const store of client.pages('fetchStores', {})) storeIds.push(store.storeId)
   for (const id of storeIds) {
-    for await (const device of client.pages('fetchDevices', { storeId: id })) if (device.deviceId === deviceId) return device
+    for await (const device of client.pages('fetchDevices', { storeId: id }))
+      if (device.deviceId === deviceId) return device
   }
-  throw new Error(`there is no device ${deviceId} in ${storeId ?? 'any store of this key'}: untag api fetchDevices lists them`)
+  throw new Error(
+    `there is no device ${deviceId} in ${storeId ?? 'any store of this key'}: untag api fetchDevices lists them`,
+  )
 }
 
 /** A device as decisions see it, from what the API shows of it. */
-function factsOf({ deviceId, storeId, deviceType, workflowType, supportedTechnologies, agentId, decommissionedAt, ...shown }: Device): DeviceFacts {
-  const { canDeactivateLabel, canDetachHardTag, canReadReceiptQr, canReadUhfRfid, canReadHfNfc, canUnlockFixture, supportsOfflineAuth } = shown
-  const capabilities = { canDeactivateLabel, canDetachHardTag, canReadReceiptQr, canReadUhfRfid, canReadHfNfc, canUnlockFixture, supportsOfflineAuth }
-  return { deviceId, storeId, deviceType, workflowType, supportedTechnologies, capabilities, agentId: agentId ?? null, revoked: decommissionedAt !== undefined }
+function factsOf({
+  deviceId,
+  storeId,
+  deviceType,
+  workflowType,
+  supportedTechnologies,
+  agentId,
+  decommissionedAt,
+  ...shown
+}: Device): DeviceFacts {
+  const {
+    canDeactivateLabel,
+    canDetachHardTag,
+    canReadReceiptQr,
+    canReadUhfRfid,
+    canReadHfNfc,
+    canUnlockFixture,
+    supportsOfflineAuth,
+  } = shown
+  const capabilities = {
+    canDeactivateLabel,
+    canDetachHardTag,
+    canReadReceiptQr,
+    canReadUhfRfid,
+    canReadHfNfc,
+    canUnlockFixture,
+    supportsOfflineAuth,
+  }
+  return {
+    deviceId,
+    storeId,
+    deviceType,
+    workflowType,
+    supportedTechnologies,
+    capabilities,
+    agentId: agentId ?? null,
+    revoked: decommissionedAt !== undefined,
+  }
 }
 
-function textOf({ device, action, category, brand, priceCent, operator }: PolicyQuestion, version: number, { entry, stages }: PolicyAnswer): string {
+function textOf(
+  { device, action, category, brand, priceCent, operator }: PolicyQuestion,
+  version: number,
+  { entry, stages }: PolicyAnswer,
+): string {
   const goods = [
     category === undefined ? 'an item without a category' : `an item of "${category}"`,
     ...(brand === undefined ? [] : [`brand "${brand}"`]),
@@ -50,7 +107,9 @@ function textOf({ device, action, category, brand, priceCent, operator }: Policy
   return [
     `${action} at ${device.deviceId} (${device.deviceType}, ${device.workflowType}): ${goods.join(', ')}`,
     `policy version ${version} of ${device.storeId}, ${entry === null ? 'which has no entry for it: defaults count' : `entry "${entry}"`}`,
-    ...stages.map((each) => `${each.stage.padEnd(8)} ${each.authorized ? 'granted' : `refused   ${each.reason}: ${each.detail}`}`),
+    ...stages.map(
+      (each) => `${each.stage.padEnd(8)} ${each.authorized ? 'granted' : `refused   ${each.reason}: ${each.detail}`}`,
+    ),
     '',
     'for an item whose payment and right are in order; fresh to 15 minutes, stale to 80 hours without word from the cloud, then expired',
     `receipts that an agent honours alone: ${stages.map(alone).join('; ')}`,

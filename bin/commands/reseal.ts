@@ -31,7 +31,11 @@ export async function runReseal(settings: Values<typeof RESEAL_OPTIONS>): Promis
       if (dropOldKeys) keepSealingKey(data, secretFiles, current)
       const keyId = sealingKeyId(current)
       const oldKeys = dropOldKeys ? 0 : keys.length - 1
-      process.stdout.write(json ? `${JSON.stringify({ keyId, resealed, oldKeys })}\n` : `${counted(resealed, 'secret is', 'secrets are')} sealed with ${keyId} now; ${counted(oldKeys, 'older key is', 'older keys are')} kept\n`)
+      process.stdout.write(
+        json
+          ? `${JSON.stringify({ keyId, resealed, oldKeys })}\n`
+          : `${counted(resealed, 'secret is', 'secrets are')} sealed with ${keyId} now; ${counted(oldKeys, 'older key is', 'older keys are')} kept\n`,
+      )
     } finally {
       lock.release()
     }

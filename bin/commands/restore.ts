@@ -14,7 +14,13 @@ import { WrongUsage, type Values } from '../options.ts'
 import { realPlatform } from '../platform.ts'
 import { secretFiles } from '../secret-files.ts'
 import type { RESTORE_OPTIONS } from '../settings.ts'
-import { assertKnownDatabase, assertNoCloudBelow, withDatabase, withKnownDatabase, type Place } from './known-database.ts'
+import {
+  assertKnownDatabase,
+  assertNoCloudBelow,
+  withDatabase,
+  withKnownDatabase,
+  type Place,
+} from './known-database.ts'
 
 /**
  *   backup ─ sound? ─▶ beside the old one ─ its keys? ─▶ generation raised ─▶ old one aside ─▶ in its place
@@ -26,7 +32,10 @@ type Settings = Values<typeof RESTORE_OPTIONS>
 
 export async function runRestore(settings: Settings): Promise<void> {
   const { data, from, after } = settings
-  if ((from === undefined) === !after) throw new WrongUsage(['--from DIR is needed: a backup that untag backup made; or --after, when the database was put back by other means'])
+  if ((from === undefined) === !after)
+    throw new WrongUsage([
+      '--from DIR is needed: a backup that untag backup made; or --after, when the database was put back by other means',
+    ])
   // What is not there is told before anything is made.
   const manifest = from === undefined ? undefined : await readBackup(from)
   if (manifest) assertNoCloudBelow(settings)
@@ -34,7 +43,10 @@ export async function runRestore(settings: Settings): Promise<void> {
   makeFolder(data)
   const lock = lockDataDir(join(data, 'cloud.lock'), `a cloud runs with the data in ${data}: stop it first`)
   try {
-    print(settings, from === undefined || !manifest ? await afterwards(settings) : await fromBackup(settings, from, manifest))
+    print(
+      settings,
+      from === undefined || !manifest ? await afterwards(settings) : await fromBackup(settings, from, manifest),
+    )
   } finally {
     lock.release()
   }
@@ -50,7 +62,10 @@ async function afterwards(settings: Settings): Promise<Restored> {
 async function fromBackup(settings: Settings, from: string, manifest: Manifest): Promise<Restored> {
   const { data, databaseUrl } = settings
   const wanted = databaseUrl === undefined ? 'sqlite' : 'postgres'
-  if (manifest.database !== wanted) throw new Error(`${from} is a backup of ${manifest.database}, not of ${wanted}: ${manifest.database === 'postgres' ? 'name the database with --database-url' : 'leave --database-url out'}`)
+  if (manifest.database !== wanted)
+    throw new Error(
+      `${from} is a backup of ${manifest.database}, not of ${wanted}: ${manifest.database === 'postgres' ? 'name the database with --database-url' : 'leave --database-url out'}`,
+    )
   const staging = restoringFolder(data)
   const takesKeys = takesKeysOf(settings, manifest)
   await refuseToReplace(settings)
@@ -60,7 +75,10 @@ async function fromBackup(settings: Settings, from: string, manifest: Manifest):
   flush(data)
   if (takesKeys) copyFolder(join(from, 'keys'), join(staging, 'keys'))
   const keyFolder = takesKeys ? staging : data
-  const restored = databaseUrl === undefined ? await stageSqlite(from, staging, keyFolder) : await fillPostgres(settings, databaseUrl, from, keyFolder)
+  const restored =
+    databaseUrl === undefined
+      ? await stageSqlite(from, staging, keyFolder)
+      : await fillPostgres(settings, databaseUrl, from, keyFolder)
   copyFolder(join(from, 'images'), join(data, 'images'))
   swap(settings, staging)
   return restored
@@ -72,26 +90,33 @@ function takesKeysOf({ data, force }: Settings, manifest: Manifest): boolean {
   const hasOwn = existsSync(join(own, 'master.key')) && existsSync(join(own, 'root.json'))
   if (manifest.keys === 'included') return force || !hasOwn
   if (hasOwn) return false
-  throw new Error(`the keys are not in this backup: put master.key and root.json, which you keep apart, into ${own} first`)
+  throw new Error(
+    `the keys are not in this backup: put master.key and root.json, which you keep apart, into ${own} first`,
+  )
 }
 
 async function refuseToReplace(settings: Settings): Promise<void> {
   const { data, databaseUrl, force } = settings
   if (databaseUrl === undefined) {
     const file = join(data, 'cloud.db')
-    if (existsSync(file) && !force) throw new Error(`${file} holds a cloud already: --force puts it aside, and takes the backup instead`)
+    if (existsSync(file) && !force)
+      throw new Error(`${file} holds a cloud already: --force puts it aside, and takes the backup instead`)
     return
   }
   await refuseOthers(settings)
   const { tables } = await lookAtPostgres(databaseUrl)
   // One that was begun and not ended has nothing to lose.
-  if (tables.length > 0 && !force && !existsSync(restoringFolder(data))) throw new Error('the database is not empty: --force drops every table in it, and takes the backup instead')
+  if (tables.length > 0 && !force && !existsSync(restoringFolder(data)))
+    throw new Error('the database is not empty: --force drops every table in it, and takes the backup instead')
 }
 
 async function refuseOthers({ databaseUrl, force }: Settings): Promise<void> {
   if (databaseUrl === undefined || force) return
   const { others } = await lookAtPostgres(databaseUrl)
-  if (others > 0) throw new Error(`${counted(others, 'other is', 'others are')} connected to the database: stop every cloud first; --force goes on all the same`)
+  if (others > 0)
+    throw new Error(
+      `${counted(others, 'other is', 'others are')} connected to the database: stop every cloud first; --force goes on all the same`,
+    )
 }
 
 async function stageSqlite(from: string, staging: string, keyFolder: string): Promise<Restored> {
@@ -109,8 +134,11 @@ async function stageSqlite(from: string, staging: string, keyFolder: string): Pr
 /** Tables cannot be put aside, as files can: dump and keys are looked at before the first is dropped. */
 async function assertOfUse(from: string, { needs }: Manifest, withKeys: string): Promise<void> {
   await checkDump(join(from, 'cloud.dump'))
-  const missing = ['master.key', 'root.json'].map((name) => join(withKeys, 'keys', name)).find((file) => !existsSync(file))
-  if (missing !== undefined) throw new Error(`there is no ${missing}: put the keys that belong to this backup there first`)
+  const missing = ['master.key', 'root.json']
+    .map((name) => join(withKeys, 'keys', name))
+    .find((file) => !existsSync(file))
+  if (missing !== undefined)
+    throw new Error(`there is no ${missing}: put the keys that belong to this backup there first`)
   if (needs) assertNamedKeys(needs, loadKeyFiles(withKeys, secretFiles, realPlatform().random))
 }
 
@@ -158,5 +186,9 @@ function print({ json }: Settings, { generation, agents, revoked, lastSignedMs }
       '',
     ].join('\n'),
   )
-  process.stdout.write(json ? `${JSON.stringify({ generation, agents, revoked, ...(until !== undefined && { backupEnds: until }) })}\n` : `${generation}\n`)
+  process.stdout.write(
+    json
+      ? `${JSON.stringify({ generation, agents, revoked, ...(until !== undefined && { backupEnds: until }) })}\n`
+      : `${generation}\n`,
+  )
 }

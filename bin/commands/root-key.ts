@@ -21,7 +21,10 @@ export async function rotateRoot({ json, ...place }: Place & { json: boolean }):
   assertOwnKeyFiles(data)
   const platform = realPlatform()
   const kid = await withKnownDatabase(place, async (database) => {
-    const lock = lockDataDir(join(data, 'cloud.lock'), `a cloud runs with the data in ${data}: stop it first, on every machine that uses the database`)
+    const lock = lockDataDir(
+      join(data, 'cloud.lock'),
+      `a cloud runs with the data in ${data}: stop it first, on every machine that uses the database`,
+    )
     try {
       const known = await readRoot(database.reads)
       const isKnown = existsSync(file) && loadKeyFiles(data, secretFiles, platform.random).root.signer.kid === known
@@ -29,13 +32,19 @@ export async function rotateRoot({ json, ...place }: Place & { json: boolean }):
       const next = loadKeyFiles(data, secretFiles, platform.random).root.signer.kid
       await database.write(async (db) => {
         await changeRoot(db, next)
-        await noteChange(db, { tenant: INSTALLATION, actor: 'command line', operation: 'rotateSigningKey', entity_id: next }, platform)
+        await noteChange(
+          db,
+          { tenant: INSTALLATION, actor: 'command line', operation: 'rotateSigningKey', entity_id: next },
+          platform,
+        )
       })
       return next
     } finally {
       lock.release()
     }
   })
-  process.stderr.write(`every agent must be enrolled anew now: revokeAgent, createEnrolmentCode, untag edge enrol --replace; the other machines of the cloud need the new ${file}\n`)
+  process.stderr.write(
+    `every agent must be enrolled anew now: revokeAgent, createEnrolmentCode, untag edge enrol --replace; the other machines of the cloud need the new ${file}\n`,
+  )
   process.stdout.write(`${json ? JSON.stringify({ kid, keys: [{ iss: 'root', kid }] }) : `${kid} signs now (root)`}\n`)
 }

@@ -20,7 +20,8 @@ type Settings = Values<typeof KEYS_REVOKE_OPTIONS>
 /** The next key begins to sign; the former is still verified for as long as anything lives that it signed. */
 export async function runKeysRotate(settings: Values<typeof KEYS_ROTATE_OPTIONS>): Promise<void> {
   const { use } = settings
-  if (use === 'none') throw new WrongUsage(['--use token, receipt, policy, freshness or root is needed: what the key signs'])
+  if (use === 'none')
+    throw new WrongUsage(['--use token, receipt, policy, freshness or root is needed: what the key signs'])
   if (use === 'root') return rotateRoot(settings)
   const keys = await change({ ...settings, use }, false)
   print(settings, keys, (iss, kid) => `${kid} signs now (${settings.use}, ${iss})`)
@@ -33,11 +34,20 @@ export async function revokeSigningKey(settings: Settings): Promise<void> {
   print(settings, keys, (iss, kid) => `revoked; ${kid} signs now (${settings.use}, ${iss})${anew}`)
 }
 
-function print({ json }: { json: boolean }, keys: { iss: string; kid: string }[], line: (iss: string, kid: string) => string): void {
-  process.stdout.write(`${json ? JSON.stringify({ kid: keys[0]?.kid, keys }) : keys.map(({ iss, kid }) => line(iss, kid)).join('\n')}\n`)
+function print(
+  { json }: { json: boolean },
+  keys: { iss: string; kid: string }[],
+  line: (iss: string, kid: string) => string,
+): void {
+  process.stdout.write(
+    `${json ? JSON.stringify({ kid: keys[0]?.kid, keys }) : keys.map(({ iss, kid }) => line(iss, kid)).join('\n')}\n`,
+  )
 }
 
-async function change(settings: Omit<Settings, 'keyId' | 'kid'>, revoke: boolean | string): Promise<{ iss: string; kid: string }[]> {
+async function change(
+  settings: Omit<Settings, 'keyId' | 'kid'>,
+  revoke: boolean | string,
+): Promise<{ iss: string; kid: string }[]> {
   const { use, data } = settings
   if (use === 'none') throw new WrongUsage(['--use token, receipt, policy or freshness is needed: what the key signs'])
   // A new key is sealed as the others are; sealing keys of our own would make it useless to the cloud.
@@ -47,18 +57,35 @@ async function change(settings: Omit<Settings, 'keyId' | 'kid'>, revoke: boolean
   return withKnownDatabase(settings, (database) =>
     database.write(async (db) => {
       const accountId = use === 'policy' || use === 'freshness' ? INSTALLATION : await ownerNamed(db, settings.account)
-      const issuers = await issuersOf(db, { use, accountId, ...(settings.mode !== 'both' && { mode: settings.mode }) }, revoke)
+      const issuers = await issuersOf(
+        db,
+        { use, accountId, ...(settings.mode !== 'both' && { mode: settings.mode }) },
+        revoke,
+      )
       const keys = []
-      for (const iss of issuers) keys.push({ iss, kid: await rotateOne(db, { iss, use, revoke }, sealer(files.sealingKeys, random), clock.wall()) })
+      for (const iss of issuers)
+        keys.push({
+          iss,
+          kid: await rotateOne(db, { iss, use, revoke }, sealer(files.sealingKeys, random), clock.wall()),
+        })
       return keys
     }),
   )
 }
 
-async function rotateOne(db: Db, rotation: { iss: string; use: RotatedUse; revoke: boolean | string }, seal: ReturnType<typeof sealer>, nowMs: number): Promise<string> {
+async function rotateOne(
+  db: Db,
+  rotation: { iss: string; use: RotatedUse; revoke: boolean | string },
+  seal: ReturnType<typeof sealer>,
+  nowMs: number,
+): Promise<string> {
   const platform = realPlatform()
   const kid = await rotateKey(db, rotation, { sealer: seal, random: platform.random, nowMs })
-  await noteChange(db, { tenant: rotation.iss, actor: 'command line', operation: 'rotateSigningKey', entity_id: kid }, platform)
+  await noteChange(
+    db,
+    { tenant: rotation.iss, actor: 'command line', operation: 'rotateSigningKey', entity_id: kid },
+    platform,
+  )
   return kid
 }
 

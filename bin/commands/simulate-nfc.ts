@@ -16,7 +16,9 @@ const say = (line: string) => void process.stdout.write(`${line}\n`)
 function ndef(text: string | undefined): Uint8Array | undefined {
   if (text === undefined) return undefined
   const bytes = (of: string) => new TextEncoder().encode(of)
-  const record = text.startsWith('https://') ? ndefRecord('U', Uint8Array.of(HTTPS, ...bytes(text.slice(8)))) : ndefRecord('T', Uint8Array.of(2, ...bytes(`en${text}`)))
+  const record = text.startsWith('https://')
+    ? ndefRecord('U', Uint8Array.of(HTTPS, ...bytes(text.slice(8))))
+    : ndefRecord('T', Uint8Array.of(2, ...bytes(`en${text}`)))
   return ndefTlv(record)
 }
 

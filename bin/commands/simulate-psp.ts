@@ -5,7 +5,13 @@ import type { SIMULATE_PSP_OPTIONS } from '../settings.ts'
 import { stopOnSignals } from '../shutdown.ts'
 
 /** A provider on this machine. What `configurePSP` is to be told is printed; each request and each notification is a line. */
-export async function runSimulatePsp({ host, port, provider, storeId, baseUrl }: Values<typeof SIMULATE_PSP_OPTIONS>): Promise<void> {
+export async function runSimulatePsp({
+  host,
+  port,
+  provider,
+  storeId,
+  baseUrl,
+}: Values<typeof SIMULATE_PSP_OPTIONS>): Promise<void> {
   const { clock } = realPlatform()
   const psp = await simulatedPsp({
     dialect: provider,

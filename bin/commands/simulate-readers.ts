@@ -32,7 +32,11 @@ export async function runNetworkReader(name: NetworkReaderName, settings: Settin
 const say = (text: string) => void process.stdout.write(`${text}\n`)
 
 /** Reads stdin until the reader is closed. */
-function byHand(reader: RunningReader, see: (epc: string, antenna: number) => void, troubles: Readonly<Record<string, () => void>>): RunningReader {
+function byHand(
+  reader: RunningReader,
+  see: (epc: string, antenna: number) => void,
+  troubles: Readonly<Record<string, () => void>>,
+): RunningReader {
   const lines = createInterface({ input: process.stdin })
   lines.on('line', (line) => {
     const text = line.trim()
@@ -50,12 +54,16 @@ function byHand(reader: RunningReader, see: (epc: string, antenna: number) => vo
   }
 }
 
-const onTcp = (service: TcpService, host: string): RunningReader => ({ ready: { tcp: `${host}:${service.port}` }, close: service.close })
+const onTcp = (service: TcpService, host: string): RunningReader => ({
+  ready: { tcp: `${host}:${service.port}` },
+  close: service.close,
+})
 
 /** A device that says again what `untag edge --trace` wrote down. */
 export async function runReplay(file: string, { host, port }: Settings): Promise<void> {
   const device = replay(readFileSync(file, 'utf8'), realPlatform())
-  if (device.connections === 0) throw new Error(`${file} holds no connection: give a file that untag edge --trace has written`)
+  if (device.connections === 0)
+    throw new Error(`${file} holds no connection: give a file that untag edge --trace has written`)
   const service = await serveTcp({ host, port, serve: (link) => device.serve(link) })
   stopOnSignals(service.close)
   process.stdout.write(`ready ${JSON.stringify({ tcp: `${host}:${service.port}`, connections: device.connections })}\n`)
@@ -63,7 +71,11 @@ export async function runReplay(file: string, { host, port }: Settings): Promise
 
 /** An R700 without TLS; its password is `impinj`, as of every one that is new. */
 async function serveImpinj({ host, port }: Settings): Promise<RunningReader> {
-  const reader = impinjReader({ platform: realPlatform(), password: 'impinj', onChange: ({ gpo, on }) => say(`output ${gpo} ${on ? 'on' : 'off'}`) })
+  const reader = impinjReader({
+    platform: realPlatform(),
+    password: 'impinj',
+    onChange: ({ gpo, on }) => say(`output ${gpo} ${on ? 'on' : 'off'}`),
+  })
   const service = await serveTcp({ host, port, serve: (link) => reader.serve(link) })
   return byHand(onTcp(service, host), (epc, antenna) => reader.see(epc, { antenna }), {
     reboot: reader.reboot,
@@ -82,7 +94,8 @@ async function serveImpinj({ host, port }: Settings): Promise<RunningReader> {
 
 /** A reader that sends its reads to an agent by itself. */
 async function pushReads({ pushTo, pushSecret, pushFormat }: Settings): Promise<RunningReader> {
-  if (pushTo === undefined) throw new WrongUsage(['--push-to URL is needed, such as http://127.0.0.1:8090/ingest/gate-1'])
+  if (pushTo === undefined)
+    throw new WrongUsage(['--push-to URL is needed, such as http://127.0.0.1:8090/ingest/gate-1'])
   const headers = { 'content-type': 'application/json', authorization: `Bearer ${pushSecret}` }
   const platform = realPlatform()
   const reader = pushingReader({
@@ -90,21 +103,34 @@ async function pushReads({ pushTo, pushSecret, pushFormat }: Settings): Promise<
     format: pushFormat,
     async post(body) {
       const limit = deadline(platform.timers, 5_000)
-      const answer = await fetch(pushTo, { method: 'POST', headers, body, signal: limit.signal }).then((told) => told.status, (error: Error) => error.message).finally(limit.done)
+      const answer = await fetch(pushTo, { method: 'POST', headers, body, signal: limit.signal })
+        .then(
+          (told) => told.status,
+          (error: Error) => error.message,
+        )
+        .finally(limit.done)
       if (answer !== 200) process.stderr.write(`not taken: ${answer}\n`)
       return answer === 200
     },
   })
-  return byHand({ ready: { pushTo }, close: async () => reader.stop() }, (epc, antenna) => reader.see(epc, { antenna }), {
-    'clock wrong': () => reader.setClock(-3 * 3_600_000),
-    'clock right': () => reader.setClock(0),
-  })
+  return byHand(
+    { ready: { pushTo }, close: async () => reader.stop() },
+    (epc, antenna) => reader.see(epc, { antenna }),
+    {
+      'clock wrong': () => reader.setClock(-3 * 3_600_000),
+      'clock right': () => reader.setClock(0),
+    },
+  )
 }
 
 /** An FX9600 with its own small broker, which the agent connects to; topics below `zebra/FX9600F0F4B5`. */
 async function serveZebra({ host, port }: Settings): Promise<RunningReader> {
   const broker = mqttBroker()
-  const reader = zebraReader({ platform: realPlatform(), bus: broker, onChange: ({ gpo, on }) => say(`output ${gpo} ${on ? 'on' : 'off'}`) })
+  const reader = zebraReader({
+    platform: realPlatform(),
+    bus: broker,
+    onChange: ({ gpo, on }) => say(`output ${gpo} ${on ? 'on' : 'off'}`),
+  })
   const service = await serveTcp({ host, port, serve: (link) => broker.serve(link) })
   return byHand(onTcp(service, host), (epc, antenna) => reader.see(epc, { antenna }), {
     reboot: reader.reboot,

@@ -33,7 +33,8 @@ const MAKERS: Record<SerialSimulator, (where: Where) => Promise<TcpService>> = {
   'uhf-m100': (where) => {
     const pad = m100Pad({ platform: realPlatform() })
     return serveWithOrders(where, pad.serve, {
-      put: (epc = '', killPassword = '00000000') => (EPC.test(epc) ? pad.put({ epc, killPassword }) : say('an EPC is upper-case hex')),
+      put: (epc = '', killPassword = '00000000') =>
+        EPC.test(epc) ? pad.put({ epc, killPassword }) : say('an EPC is upper-case hex'),
       take: (epc = '') => pad.take(epc),
       show: (epc = '') => say(JSON.stringify(pad.tag(epc))),
     })
@@ -48,9 +49,13 @@ const MAKERS: Record<SerialSimulator, (where: Where) => Promise<TcpService>> = {
   },
   /** Address 0, the default key until the panel gives it another. `card HEX`, `input N on|off`, `tamper on|off`. */
   osdp: (where) => {
-    const device = osdpDevice({ platform: realPlatform(), onChange: (output, on) => say(`output ${output} ${on ? 'on' : 'off'}`) })
+    const device = osdpDevice({
+      platform: realPlatform(),
+      onChange: (output, on) => say(`output ${output} ${on ? 'on' : 'off'}`),
+    })
     return serveWithOrders(where, device.serve, {
-      card: (hex = '') => (/^(?:[0-9A-Fa-f]{2}){1,32}$/.test(hex) ? device.card(bytesOfHex(hex)) : say('a card is 1 to 32 bytes in hex')),
+      card: (hex = '') =>
+        /^(?:[0-9A-Fa-f]{2}){1,32}$/.test(hex) ? device.card(bytesOfHex(hex)) : say('a card is 1 to 32 bytes in hex'),
       input: (input = '', on = '') => device.setInput(Number(input), on === 'on'),
       tamper: (on = '') => device.tamper(on === 'on'),
     })

@@ -16,12 +16,29 @@ import { stopOnSignals } from '../shutdown.ts'
 type Start = (options: VendorOptions) => Promise<SimulatedVendor>
 
 const SYSTEMS: Readonly<Record<'pos' | 'erp', Readonly<Record<string, Start>>>> = {
-  pos: { generic: genericSystem, shopify: shopifySystem, square: squareSystem, lightspeed: lightspeedSystem, clover: cloverSystem, sumup: sumupSystem },
-  erp: { generic: genericSystem, odoo: odooSystem, erpnext: erpnextSystem, businesscentral: businessCentralSystem, sapb1: sapB1System },
+  pos: {
+    generic: genericSystem,
+    shopify: shopifySystem,
+    square: squareSystem,
+    lightspeed: lightspeedSystem,
+    clover: cloverSystem,
+    sumup: sumupSystem,
+  },
+  erp: {
+    generic: genericSystem,
+    odoo: odooSystem,
+    erpnext: erpnextSystem,
+    businesscentral: businessCentralSystem,
+    sapb1: sapB1System,
+  },
 }
 
 /** Serves a simulated system until a signal; its first line says which credentials it takes. Throws `WrongUsage` for one that there is not. */
-export async function runSimulateVendor(side: 'pos' | 'erp', system: string, { host, port }: Values<typeof SIMULATE_VENDOR_OPTIONS>): Promise<void> {
+export async function runSimulateVendor(
+  side: 'pos' | 'erp',
+  system: string,
+  { host, port }: Values<typeof SIMULATE_VENDOR_OPTIONS>,
+): Promise<void> {
   const start = Object.hasOwn(SYSTEMS[side], system) ? SYSTEMS[side][system] : undefined
   if (!start) throw new WrongUsage([`SYSTEM must be one of ${Object.keys(SYSTEMS[side]).join(', ')}, not "${system}"`])
   const vendor = await start({ host, port, pageSize: 100 })

@@ -48,7 +48,16 @@ export async function runStart(settings: Values<typeof START_OPTIONS>): Promise<
     const devices = await startDemoDevices(store.devices, platform)
     stops.push(devices.stop)
     const network = networkSwitch(boundedFetch, openMqttLine)
-    const edgeSettings = { data, config: undefined, host: '127.0.0.1', port: settings.edgePort, mqttUrl: running.mqttUrl, pcscdSocket: PCSCD_SOCKET, trace: undefined, logLevel: settings.logLevel }
+    const edgeSettings = {
+      data,
+      config: undefined,
+      host: '127.0.0.1',
+      port: settings.edgePort,
+      mqttUrl: running.mqttUrl,
+      pcscdSocket: PCSCD_SOCKET,
+      trace: undefined,
+      logLevel: settings.logLevel,
+    }
     const parts = { fetch: network.fetch, openLine: network.openLine }
     const edge = await startEdge(edgeSettings, devices.config, platform, log, parts).catch((error: unknown) => {
       // A newcomer's other programs should not stop the demonstration; a port that was asked for is another matter.
@@ -56,14 +65,27 @@ export async function runStart(settings: Values<typeof START_OPTIONS>): Promise<
       return startEdge({ ...edgeSettings, port: 0 }, devices.config, platform, log, parts)
     })
     stops.push(edge.stop)
-    await demonstration({ platform, baseUrl, key, api, store, edge, devices, network, quit: () => process.kill(process.pid, 'SIGTERM') })
+    await demonstration({
+      platform,
+      baseUrl,
+      key,
+      api,
+      store,
+      edge,
+      devices,
+      network,
+      quit: () => process.kill(process.pid, 'SIGTERM'),
+    })
   } catch (error) {
     await stop()
     throw error
   }
 }
 
-async function startAnyPort(settings: Values<typeof START_OPTIONS>, log: ReturnType<typeof newLog>): Promise<RunningCloud> {
+async function startAnyPort(
+  settings: Values<typeof START_OPTIONS>,
+  log: ReturnType<typeof newLog>,
+): Promise<RunningCloud> {
   const { port, mqttPort, data, allowPrivateTargets } = settings
   const defaults = readOptions(CLOUD_OPTIONS, [], {})
   const wanted = { ...defaults, port, mqttPort, allowPrivateTargets, data: join(data, 'cloud') }
@@ -81,7 +103,13 @@ async function demoKey({ database, cloud }: RunningCloud): Promise<string> {
   const { platform } = cloud.services
   return database.write(async (db) => {
     const { accountId } = await ensureAccount(db, ACCOUNT, 'PRIME', platform)
-    await db.updateTable('api_key').set({ revoked_ms: platform.clock.wall() }).where('account_id', '=', accountId).where('name', '=', KEY_NAME).where('revoked_ms', 'is', null).execute()
+    await db
+      .updateTable('api_key')
+      .set({ revoked_ms: platform.clock.wall() })
+      .where('account_id', '=', accountId)
+      .where('name', '=', KEY_NAME)
+      .where('revoked_ms', 'is', null)
+      .execute()
     return (await createApiKey(db, { accountId, kind: 'secret', mode: 'test', name: KEY_NAME }, platform)).key
   })
 }

@@ -7,10 +7,20 @@ import { withKnownDatabase } from './known-database.ts'
 /** Follows the chains of the audit log. Throws, naming the first broken entry, when one is not whole. */
 export async function runVerifyAudit(settings: Values<typeof VERIFY_AUDIT_OPTIONS>): Promise<void> {
   const { chains, unsealed } = await withKnownDatabase(settings, (database) => verifyAudit(database.reads))
-  const broken = chains.flatMap(({ tenant, broken: fault }) => (fault ? [`${tenant}: entry ${fault.number}${fault.entryId === undefined ? '' : ` (${fault.entryId})`}: ${fault.why}`] : []))
+  const broken = chains.flatMap(({ tenant, broken: fault }) =>
+    fault
+      ? [`${tenant}: entry ${fault.number}${fault.entryId === undefined ? '' : ` (${fault.entryId})`}: ${fault.why}`]
+      : [],
+  )
   if (settings.json) process.stdout.write(`${JSON.stringify({ ok: broken.length === 0, chains, unsealed })}\n`)
   if (broken.length > 0) throw new Error(`the audit log was changed:\n${broken.join('\n')}`)
   if (settings.json) return
   const lines = chains.map(({ tenant, entries, hash }) => `${tenant}  ${counted(entries, 'entry', 'entries')}  ${hash}`)
-  process.stdout.write([...lines, `whole: ${counted(chains.length, 'chain')}; ${counted(unsealed, 'entry is', 'entries are')} not sealed yet`, ''].join('\n'))
+  process.stdout.write(
+    [
+      ...lines,
+      `whole: ${counted(chains.length, 'chain')}; ${counted(unsealed, 'entry is', 'entries are')} not sealed yet`,
+      '',
+    ].join('\n'),
+  )
 }

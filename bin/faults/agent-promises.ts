@@ -64,14 +64,17 @@ export function agentPromises(last: string, deviceAt: Readonly<Record<string, st
     if (different >= 0) wrong.push(`row ${different + 1} of the journal is another than was written`)
     if (hashes.length < row) wrong.push(`the journal ends at ${hashes.length}, and ${why} rested on row ${row}`)
     const claims = claimsText(db.prepare<[], ClaimRow>('SELECT redemption_id AS id, ordinal, state FROM claim').all())
-    if (claims !== (reference.claimsAfter[hashes.length] ?? '')) wrong.push(`the claims are not those of row ${hashes.length}`)
+    if (claims !== (reference.claimsAfter[hashes.length] ?? ''))
+      wrong.push(`the claims are not those of row ${hashes.length}`)
     const mark = db.prepare<[string], string>('SELECT value FROM mark WHERE name = ?').pluck()
     const acked = Number(mark.get('acked') ?? 0)
     if (acked > hashes.length) wrong.push(`${acked} rows are acknowledged and ${hashes.length} are there`)
     const denySeq = Number(mark.get('deny_seq') ?? 0)
     if (denySeq < told.denySeq) wrong.push(`denial ${told.denySeq} was confirmed, and ${denySeq} is known`)
     const ver = db.prepare<[string], number>('SELECT ver FROM document WHERE kind = ?').pluck()
-    for (const kind of ['keys', 'policy'] as const) if ((ver.get(kind) ?? 0) < told[kind]) wrong.push(`${kind} ${told[kind]} was believed, and ${ver.get(kind) ?? 'none'} is known`)
+    for (const kind of ['keys', 'policy'] as const)
+      if ((ver.get(kind) ?? 0) < told[kind])
+        wrong.push(`${kind} ${told[kind]} was believed, and ${ver.get(kind) ?? 'none'} is known`)
     return wrong
   }
 
@@ -94,11 +97,22 @@ export function agentPromises(last: string, deviceAt: Readonly<Record<string, st
     const [open, head] = [ledger.claims.open().length, ledger.journal.head.seq]
     recover(ledger, storeId, platform.clock.wall(), platform)
     if (ledger.claims.open().length > 0) wrong.push('claims are open after the recovery')
-    if (ledger.journal.head.seq !== head + open) wrong.push(`${open} claims were open, and ${ledger.journal.head.seq - head} became unknown`)
-    const used = reference.bodies.slice(0, head).findLast((body) => body.evidence?.kind === 'claim' && body.evidence.source === 'token')?.evidence
+    if (ledger.journal.head.seq !== head + open)
+      wrong.push(`${open} claims were open, and ${ledger.journal.head.seq - head} became unknown`)
+    const used = reference.bodies
+      .slice(0, head)
+      .findLast((body) => body.evidence?.kind === 'claim' && body.evidence.source === 'token')?.evidence
     if (used?.kind === 'claim') {
-      const request = { ...used, redemptionId: 'rdm_again', candidates: used.ordinals, all: false, exp: Number.MAX_SAFE_INTEGER, nowMs: platform.clock.wall() }
-      if (ledger.commits.now(() => ledger.claims.claim(request)).ok) wrong.push(`${used.nonce} was claimed, and can be claimed again`)
+      const request = {
+        ...used,
+        redemptionId: 'rdm_again',
+        candidates: used.ordinals,
+        all: false,
+        exp: Number.MAX_SAFE_INTEGER,
+        nowMs: platform.clock.wall(),
+      }
+      if (ledger.commits.now(() => ledger.claims.claim(request)).ok)
+        wrong.push(`${used.nonce} was claimed, and can be claimed again`)
     }
     ledger.close()
     return wrong
@@ -110,7 +124,8 @@ export function agentPromises(last: string, deviceAt: Readonly<Record<string, st
     const wrong = found.agentId === identity?.agentId ? [] : ['the agent is another']
     const latest = offered.at(-1)
     const keys = [found.x, found.next?.x, ...(found.former ?? []).map((key) => key.x)]
-    if (latest !== undefined && !keys.includes(latest)) wrong.push('a key was offered to the cloud, and its secret is lost')
+    if (latest !== undefined && !keys.includes(latest))
+      wrong.push('a key was offered to the cloud, and its secret is lost')
     return wrong
   }
 
@@ -181,12 +196,19 @@ interface ClaimRow {
 
 /** Claims with what became of them; how far the command had come is not told apart. */
 function claimsText(rows: readonly ClaimRow[]): string {
-  return rows.map(({ id, ordinal, state }) => `${id}/${ordinal} ${state === 'claimed' || state === 'commanded' ? 'open' : state}`).toSorted().join('\n')
+  return rows
+    .map(
+      ({ id, ordinal, state }) => `${id}/${ordinal} ${state === 'claimed' || state === 'commanded' ? 'open' : state}`,
+    )
+    .toSorted()
+    .join('\n')
 }
 
 function readReference(file: string): Reference {
   const db = openLedgerFile(file)
-  const rows = db.prepare<[], { seq: number; hash: string; body: string }>('SELECT seq, hash, body FROM journal ORDER BY seq').all()
+  const rows = db
+    .prepare<[], { seq: number; hash: string; body: string }>('SELECT seq, hash, body FROM journal ORDER BY seq')
+    .all()
   db.close()
   const claims = new Map<string, number[]>()
   const rowOf = new Map<string, number>()
@@ -199,7 +221,8 @@ function readReference(file: string): Reference {
       claims.set(evidence.deviceId, [...(claims.get(evidence.deviceId) ?? []), i + 1])
       for (const ordinal of evidence.ordinals) claimed.push({ id: evidence.redemptionId, ordinal, state: 'claimed' })
     }
-    if (evidence?.kind === 'outcome') for (const claim of claimed) if (claim.id === evidence.redemptionId) claim.state = evidence.outcome
+    if (evidence?.kind === 'outcome')
+      for (const claim of claimed) if (claim.id === evidence.redemptionId) claim.state = evidence.outcome
     claimsAfter.push(claimsText(claimed))
   }
   return { hashes: rows.map((row) => row.hash), bodies, claims, rowOf, claimsAfter }

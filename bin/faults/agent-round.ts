@@ -17,17 +17,27 @@ export async function agentRound(rig: Rig, aim: Aim, name: string): Promise<Roun
   const [pulsesBefore, claimsBefore] = [pulses(), claimsIn(rig)]
   const told = new Set<string>()
   const ask = async (): Promise<Answer | undefined> => {
-    const answer = rig.agent.isRunning ? await rig.authorize({ deviceId: rig.devices.pos_deactivator, protectionAction: 'deactivate_label', receipt }) : undefined
+    const answer = rig.agent.isRunning
+      ? await rig.authorize({ deviceId: rig.devices.pos_deactivator, protectionAction: 'deactivate_label', receipt })
+      : undefined
     if (answer?.status === 200 && typeof answer.body['eventId'] === 'string') told.add(answer.body['eventId'])
     if (answer?.status === 500) broken.push(`the agent answered 500: ${answer.text}`)
     return answer
   }
 
   const armed = await arm(aim, () => rig.agent, rig.startAgent)
-  if (rig.agent.isRunning) await until('the boards', async () => !rig.agent.isRunning || (await rig.status())?.devices.every((d) => d.state === 'ready'))
+  if (rig.agent.isRunning)
+    await until(
+      'the boards',
+      async () => !rig.agent.isRunning || (await rig.status())?.devices.every((d) => d.state === 'ready'),
+    )
   await ask()
   // What it tells the cloud, and what it writes down of that, may fail as well.
-  await until('word of it', async () => !rig.agent.isRunning || (await rig.status())?.queueDepth === 0, TOLD_WITHIN_MS).catch(() => undefined)
+  await until(
+    'word of it',
+    async () => !rig.agent.isRunning || (await rig.status())?.queueDepth === 0,
+    TOLD_WITHIN_MS,
+  ).catch(() => undefined)
   const hit = await armed.disarm()
 
   const moved = pulses() - pulsesBefore
@@ -37,10 +47,13 @@ export async function agentRound(rig: Rig, aim: Aim, name: string): Promise<Roun
   if (!again) broken.push('it does not answer after the fault')
   const total = pulses() - pulsesBefore
   if (total > 1) broken.push(`one right opened the lock ${total} times`)
-  if (again?.body['authorized'] !== true && !USED.has(again?.body['reason'])) broken.push(`the right is neither free nor used: ${again?.text ?? ''}`)
+  if (again?.body['authorized'] !== true && !USED.has(again?.body['reason']))
+    broken.push(`the right is neither free nor used: ${again?.text ?? ''}`)
   await allTold(rig).catch((error: unknown) => void broken.push(String(error)))
 
-  const eventsOf = async () => ((await rig.call('fetchProtectionEvents', { storeId: rig.storeId, purchaseId, limit: 500 })) as { events: Event[] }).events
+  const eventsOf = async () =>
+    ((await rig.call('fetchProtectionEvents', { storeId: rig.storeId, purchaseId, limit: 500 })) as { events: Event[] })
+      .events
   // An outcome that met the fault is written down a second later.
   await until('an outcome', async () => (await eventsOf()).some(isOutcome), TOLD_WITHIN_MS).catch(() => undefined)
   const events = await eventsOf()
@@ -68,7 +81,10 @@ async function bringUp(rig: Rig): Promise<boolean> {
       hadEnded = true
       await rig.startAgent()
     }
-    await until('the agent', async () => !rig.agent.isRunning || (await rig.status())?.devices.every((d) => d.state === 'ready'))
+    await until(
+      'the agent',
+      async () => !rig.agent.isRunning || (await rig.status())?.devices.every((d) => d.state === 'ready'),
+    )
     if (rig.agent.isRunning) return hadEnded
   }
 }

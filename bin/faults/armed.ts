@@ -21,7 +21,11 @@ export async function arm(aim: Aim, running: () => Part, start: (traced: Traced)
     }
   }
   await running().stop()
-  const isStarted = await start({ log: aim.log, calls: aim.injections.map((i) => i.calls).join(','), injections: aim.injections }).then(
+  const isStarted = await start({
+    log: aim.log,
+    calls: aim.injections.map((i) => i.calls).join(','),
+    injections: aim.injections,
+  }).then(
     () => true,
     () => false,
   )

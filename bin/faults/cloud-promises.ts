@@ -59,7 +59,11 @@ export function cloudPromises(last: string): Promises {
       count('heads')
       const { policy, deny, items, aud } = claims as { policy: Head; deny: Head; items: Head; aud: string }
       const before = told.get(aud) ?? { policy: 0, deny: 0, items: 0 }
-      told.set(aud, { policy: Math.max(before.policy, policy.ver), deny: Math.max(before.deny, deny.ver), items: Math.max(before.items, items.ver) })
+      told.set(aud, {
+        policy: Math.max(before.policy, policy.ver),
+        deny: Math.max(before.deny, deny.ver),
+        items: Math.max(before.items, items.ver),
+      })
     }
     if (typ === 'keys+jwt') {
       count('a key set')
@@ -71,37 +75,62 @@ export function cloudPromises(last: string): Promises {
     const wrong: string[] = []
     const damage = db.pragma('integrity_check', { simple: true })
     if (damage !== 'ok') wrong.push(`the database is damaged: ${String(damage)}`)
-    const answer = db.prepare<[string, string, string], string>('SELECT body FROM idempotency WHERE tenant = ? AND operation = ? AND key_hash = ?').pluck()
+    const answer = db
+      .prepare<[string, string, string], string>(
+        'SELECT body FROM idempotency WHERE tenant = ? AND operation = ? AND key_hash = ?',
+      )
+      .pluck()
     for (const { tenant, operation, key_hash: hash, body } of someOf(answers)) {
-      if (answer.get(tenant, operation, hash) !== body) wrong.push(`an answer of ${operation} was given, and ${answer.get(tenant, operation, hash) === undefined ? 'is gone' : 'is another'}`)
+      if (answer.get(tenant, operation, hash) !== body)
+        wrong.push(
+          `an answer of ${operation} was given, and ${answer.get(tenant, operation, hash) === undefined ? 'is gone' : 'is another'}`,
+        )
     }
     const token = db.prepare<[string], number>('SELECT COUNT(*) FROM protection_authorization WHERE nonce = ?').pluck()
-    for (const nonce of someOf(nonces)) if (token.get(nonce) !== 1) wrong.push(`the token ${nonce} was given, and is unknown`)
+    for (const nonce of someOf(nonces))
+      if (token.get(nonce) !== 1) wrong.push(`the token ${nonce} was given, and is unknown`)
     const apiKey = db.prepare<[string], number>('SELECT COUNT(*) FROM api_key WHERE hash = ?').pluck()
     for (const key of keys) if (apiKey.get(hashOfKey(key)) !== 1) wrong.push('an API key was shown, and is unknown')
     const signing = db.prepare<[string], number>('SELECT COUNT(*) FROM signing_key WHERE kid = ?').pluck()
     for (const kid of signedBy) if (signing.get(kid) !== 1) wrong.push(`the key ${kid} has signed, and is gone`)
     const agent = db.prepare<[string], number>('SELECT last_seq FROM agent WHERE ledger_id = ?').pluck()
-    for (const [ledger, seq] of acked) if ((agent.get(ledger) ?? 0) < seq) wrong.push(`row ${seq} of ${ledger} was acknowledged, and row ${agent.get(ledger) ?? 'none'} is there`)
-    const rows = db.prepare<[string, number], number>('SELECT COUNT(*) FROM journal_row WHERE ledger_id = ? AND seq <= ?').pluck()
-    for (const [ledger, seq] of acked) if (rows.get(ledger, seq) !== seq) wrong.push(`of ${seq} rows of ${ledger} that were acknowledged ${rows.get(ledger, seq) ?? 0} are there`)
-    const store = db.prepare<[string], { policy: number; deny: number; items: number | null }>('SELECT s.document_version AS policy, s.deny_seq AS deny, h.seq AS items FROM store s LEFT JOIN item_head h ON h.store_id = s.store_id WHERE s.store_id = ?')
+    for (const [ledger, seq] of acked)
+      if ((agent.get(ledger) ?? 0) < seq)
+        wrong.push(`row ${seq} of ${ledger} was acknowledged, and row ${agent.get(ledger) ?? 'none'} is there`)
+    const rows = db
+      .prepare<[string, number], number>('SELECT COUNT(*) FROM journal_row WHERE ledger_id = ? AND seq <= ?')
+      .pluck()
+    for (const [ledger, seq] of acked)
+      if (rows.get(ledger, seq) !== seq)
+        wrong.push(`of ${seq} rows of ${ledger} that were acknowledged ${rows.get(ledger, seq) ?? 0} are there`)
+    const store = db.prepare<[string], { policy: number; deny: number; items: number | null }>(
+      'SELECT s.document_version AS policy, s.deny_seq AS deny, h.seq AS items FROM store s LEFT JOIN item_head h ON h.store_id = s.store_id WHERE s.store_id = ?',
+    )
     for (const [id, versions] of told) {
       const now = store.get(id)
-      for (const name of ['policy', 'deny', 'items'] as const) if ((now?.[name] ?? 0) < versions[name]) wrong.push(`${name} ${versions[name]} of ${id} was told, and ${now?.[name] ?? 'none'} is there`)
+      for (const name of ['policy', 'deny', 'items'] as const)
+        if ((now?.[name] ?? 0) < versions[name])
+          wrong.push(`${name} ${versions[name]} of ${id} was told, and ${now?.[name] ?? 'none'} is there`)
     }
     const set = db.prepare<[string], number>("SELECT ver FROM signed_document WHERE kind = 'keys' AND aud = ?").pluck()
-    if (keySet.ver > 0 && (set.get(keySet.tenant) ?? 0) < keySet.ver) wrong.push(`key set ${keySet.ver} was told, and ${set.get(keySet.tenant) ?? 'none'} is there`)
+    if (keySet.ver > 0 && (set.get(keySet.tenant) ?? 0) < keySet.ver)
+      wrong.push(`key set ${keySet.ver} was told, and ${set.get(keySet.tenant) ?? 'none'} is there`)
     return wrong
   }
 
   /** Keys that lie beside the database: what is sealed in it must open. */
   function checkKeyFiles(folder: string, db: Connection): string[] {
-    const sealed = db.prepare<[], number>('SELECT (SELECT COUNT(*) FROM signing_key) + (SELECT COUNT(*) FROM sealed_secret)').pluck().get() ?? 0
+    const sealed =
+      db
+        .prepare<[], number>('SELECT (SELECT COUNT(*) FROM signing_key) + (SELECT COUNT(*) FROM sealed_secret)')
+        .pluck()
+        .get() ?? 0
     if (sealed === 0 && signedBy.size === 0) return []
     const found = loadKeyFiles(folder, secretFiles, realPlatform().random)
     if (found.root.x !== root) return ['the root key is another']
-    return Buffer.from(found.sealingKeys[0] ?? []).equals(sealing) ? [] : ['the sealing key is another: nothing that was sealed opens any more']
+    return Buffer.from(found.sealingKeys[0] ?? []).equals(sealing)
+      ? []
+      : ['the sealing key is another: nothing that was sealed opens any more']
   }
 
   async function open(folder: string): Promise<string[]> {
@@ -124,7 +153,12 @@ export function cloudPromises(last: string): Promises {
       if (looked++ % FOLLOW_EVERY > 0) return wrong
       if ((writing.pragma('foreign_key_check') as unknown[]).length > 0) wrong.push('rows point to nothing')
       const { chains } = await verifyAudit(database.reads)
-      return [...wrong, ...chains.flatMap(({ tenant, broken }) => (broken ? [`the audit log of ${tenant} is broken: ${broken.why}`] : []))]
+      return [
+        ...wrong,
+        ...chains.flatMap(({ tenant, broken }) =>
+          broken ? [`the audit log of ${tenant} is broken: ${broken.why}`] : [],
+        ),
+      ]
     } finally {
       await database.close()
     }
@@ -167,11 +201,17 @@ function someOf<T>(list: readonly T[]): T[] {
 
 function readReference(folder: string): { kept: Map<string, Kept>; root: string; sealing: Buffer } {
   const db = openConnection(join(folder, 'cloud.db'))
-  const rows = db.prepare<[], Kept>('SELECT tenant, operation, key_hash, body FROM idempotency WHERE status = 200').all()
+  const rows = db
+    .prepare<[], Kept>('SELECT tenant, operation, key_hash, body FROM idempotency WHERE status = 200')
+    .all()
   db.close()
   const { root, sealingKeys } = loadKeyFiles(folder, secretFiles, realPlatform().random)
   // Where two requests got the same words nobody can tell which of them was answered.
   const times = new Map<string, number>()
   for (const { body } of rows) times.set(body, (times.get(body) ?? 0) + 1)
-  return { kept: new Map(rows.filter((row) => times.get(row.body) === 1).map((row) => [row.body, row])), root: root.x, sealing: Buffer.from(sealingKeys[0] ?? []) }
+  return {
+    kept: new Map(rows.filter((row) => times.get(row.body) === 1).map((row) => [row.body, row])),
+    root: root.x,
+    sealing: Buffer.from(sealingKeys[0] ?? []),
+  }
 }

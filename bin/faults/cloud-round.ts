@@ -12,9 +12,12 @@ export interface Till {
 /** A device and a product of the store that has no agent. */
 export async function prepareCloudRound(rig: Rig): Promise<Till> {
   const storeId = rig.otherStoreId
-  const { devices } = (await rig.call('fetchDevices', { storeId })) as { devices: { deviceId: string; deviceType: string }[] }
+  const { devices } = (await rig.call('fetchDevices', { storeId })) as {
+    devices: { deviceId: string; deviceType: string }[]
+  }
   const known = devices.find((d) => d.deviceType === 'pos_deactivator')?.deviceId
-  const made = known ?? (await rig.call('registerDevice', { storeId, deviceType: 'pos_deactivator', name: 'Kasse 1' }))['deviceId']
+  const made =
+    known ?? (await rig.call('registerDevice', { storeId, deviceType: 'pos_deactivator', name: 'Kasse 1' }))['deviceId']
   return { storeId, deviceId: String(made), ean: await taggedProduct(rig.call, storeId) }
 }
 
@@ -30,7 +33,8 @@ export async function cloudRound(rig: Rig, till: Till, aim: Aim, name: string): 
   if (rig.cloud.isRunning) {
     await sell(till, name, async (step, operation, body) => {
       const answer = rig.cloud.isRunning ? await rig.ask(operation, body, `${name}-${step}`) : undefined
-      if (answer && !WHILE_FAILING.has(answer.status)) broken.push(`${operation} answered ${answer.status} to a fault of the disk: ${answer.text}`)
+      if (answer && !WHILE_FAILING.has(answer.status))
+        broken.push(`${operation} answered ${answer.status} to a fault of the disk: ${answer.text}`)
       if (answer?.status === 200) given.set(step, answer.text)
       return answer
     })
@@ -41,19 +45,28 @@ export async function cloudRound(rig: Rig, till: Till, aim: Aim, name: string): 
   let redeemed: Answer | undefined
   const isSold = await sell(till, name, async (step, operation, body) => {
     // The same request may be under way still, as the cloud has it.
-    const answer = await until(operation, async () => {
-      if (!rig.cloud.isRunning) {
-        ended = aim.mode === 'working'
-        // Whoever keeps it running tries again: the one before may hold its port for a moment yet.
-        const isStarted = await rig.startCloud().then(() => true, () => false)
-        if (!isStarted) return false
-      }
-      const tried = await rig.ask(operation, body, `${name}-${step}`)
-      return tried !== undefined && tried.status !== 503 && !tried.text.includes('idempotency_in_progress') && tried
-    }, SETTLE_WITHIN_MS).catch(() => undefined)
-    if (answer?.status !== 200) broken.push(`${operation} cannot be done after the fault: ${answer?.text ?? 'nobody answers'}`)
+    const answer = await until(
+      operation,
+      async () => {
+        if (!rig.cloud.isRunning) {
+          ended = aim.mode === 'working'
+          // Whoever keeps it running tries again: the one before may hold its port for a moment yet.
+          const isStarted = await rig.startCloud().then(
+            () => true,
+            () => false,
+          )
+          if (!isStarted) return false
+        }
+        const tried = await rig.ask(operation, body, `${name}-${step}`)
+        return tried !== undefined && tried.status !== 503 && !tried.text.includes('idempotency_in_progress') && tried
+      },
+      SETTLE_WITHIN_MS,
+    ).catch(() => undefined)
+    if (answer?.status !== 200)
+      broken.push(`${operation} cannot be done after the fault: ${answer?.text ?? 'nobody answers'}`)
     const before = given.get(step)
-    if (before !== undefined && answer?.text !== before) broken.push(`${operation} was answered ${before} and now ${answer?.text ?? ''}`)
+    if (before !== undefined && answer?.text !== before)
+      broken.push(`${operation} was answered ${before} and now ${answer?.text ?? ''}`)
     if (step === 'redeem') redeemed = answer
     return answer
   })
@@ -67,7 +80,10 @@ type Step = (step: string, operation: string, body: object) => Promise<Answer | 
 async function sell({ storeId, deviceId, ean }: Till, name: string, ask: Step): Promise<boolean> {
   const checkedIn = await ask('in', 'checkIn', { storeId, userId: name })
   if (checkedIn?.status !== 200) return false
-  const checkout = await ask('checkout', 'startCheckout', { sessionId: checkedIn.body['sessionId'], items: [{ ean, quantity: 1 }] })
+  const checkout = await ask('checkout', 'startCheckout', {
+    sessionId: checkedIn.body['sessionId'],
+    items: [{ ean, quantity: 1 }],
+  })
   if (checkout?.status !== 200) return false
   const transactionId = checkout.body['transactionId']
   const paid = await ask('pay', 'completeTestCheckout', { transactionId })
@@ -75,7 +91,12 @@ async function sell({ storeId, deviceId, ean }: Till, name: string, ask: Step): 
   const verified = await ask('verify', 'verifySecurityTagDeactivation', { purchaseId: transactionId, deviceId })
   if (verified?.status !== 200) return false
   const authorizationToken = verified.body['authorizationToken']
-  const redeemed = await ask('redeem', 'redeemProtectionAuthorization', { authorizationToken, deviceId, redemptionId: name, outcome: 'confirmed' })
+  const redeemed = await ask('redeem', 'redeemProtectionAuthorization', {
+    authorizationToken,
+    deviceId,
+    redemptionId: name,
+    outcome: 'confirmed',
+  })
   return redeemed?.status === 200
 }
 
@@ -83,12 +104,21 @@ async function sell({ storeId, deviceId, ean }: Till, name: string, ask: Step): 
 async function checkUsedOnce(rig: Rig, till: Till, name: string, broken: string[]): Promise<void> {
   const { deviceId } = till
   const verify = await rig.ask('verifySecurityTagDeactivation', await purchaseOf(rig, till, name), `${name}-verify`)
-  const answer = await rig.ask('redeemProtectionAuthorization', { authorizationToken: verify?.body['authorizationToken'], deviceId, redemptionId: `${name}-again`, outcome: 'confirmed' })
+  const answer = await rig.ask('redeemProtectionAuthorization', {
+    authorizationToken: verify?.body['authorizationToken'],
+    deviceId,
+    redemptionId: `${name}-again`,
+    outcome: 'confirmed',
+  })
   if (answer?.status === 200) broken.push(`a token was redeemed twice: ${answer.text}`)
 }
 
 async function purchaseOf(rig: Rig, { storeId, deviceId, ean }: Till, name: string): Promise<object> {
   const checkedIn = await rig.ask('checkIn', { storeId, userId: name }, `${name}-in`)
-  const checkout = await rig.ask('startCheckout', { sessionId: checkedIn?.body['sessionId'], items: [{ ean, quantity: 1 }] }, `${name}-checkout`)
+  const checkout = await rig.ask(
+    'startCheckout',
+    { sessionId: checkedIn?.body['sessionId'], items: [{ ean, quantity: 1 }] },
+    `${name}-checkout`,
+  )
   return { purchaseId: checkout?.body['transactionId'], deviceId }
 }

@@ -71,7 +71,8 @@ export function crashDisk(): CrashDisk {
   return {
     apply(event) {
       if (event.kind === 'said') return
-      if (event.kind === 'create' || event.kind === 'folder' || event.kind === 'rename' || event.kind === 'unlink') return void pendingNames.push(event)
+      if (event.kind === 'create' || event.kind === 'folder' || event.kind === 'rename' || event.kind === 'unlink')
+        return void pendingNames.push(event)
       if (event.kind === 'sync-folder') {
         for (const each of pendingNames) if (folderOf(each) === event.path) applyName(names, each)
         pendingNames = pendingNames.filter((each) => folderOf(each) !== event.path)
@@ -134,7 +135,7 @@ function applyIf(is: boolean, file: Pick<File, 'flushed' | 'size'>, change: Chan
 }
 
 function* sectorsOf({ at, bytes }: { at: number; bytes: Buffer }): Generator<Change> {
-  for (let from = 0; from < bytes.length; ) {
+  for (let from = 0; from < bytes.length;) {
     const to = Math.min(bytes.length, from + SECTOR - ((at + from) % SECTOR))
     yield { at: at + from, bytes: bytes.subarray(from, to) }
     from = to

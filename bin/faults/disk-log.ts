@@ -14,7 +14,8 @@ export type DiskEvent =
   | { kind: 'said'; part: string; to: string; text: string }
 
 /** The calls that `readDiskLogs` understands; strace is told to write down these. */
-export const RECORDED_CALLS = 'open,openat,creat,pwrite64,write,writev,pwritev,pwritev2,ftruncate,truncate,fallocate,copy_file_range,sendfile,rename,renameat,renameat2,link,linkat,unlink,unlinkat,mkdir,mkdirat,fsync,fdatasync,sync_file_range,msync,sendto,sendmsg'
+export const RECORDED_CALLS =
+  'open,openat,creat,pwrite64,write,writev,pwritev,pwritev2,ftruncate,truncate,fallocate,copy_file_range,sendfile,rename,renameat,renameat2,link,linkat,unlink,unlinkat,mkdir,mkdirat,fsync,fdatasync,sync_file_range,msync,sendto,sendmsg'
 
 /** A log and the name of the part that it belongs to. */
 export interface PartLog {
@@ -49,7 +50,8 @@ function newReader(folder: string): (part: string, call: Syscall) => DiskEvent[]
     const path = named(call, 0)
     if (path === undefined || folders.has(path)) return []
     const known = files.get(path)
-    if (known !== undefined) return call.plain.includes('O_TRUNC') || call.name === 'creat' ? [{ kind: 'truncate', file: known, size: 0 }] : []
+    if (known !== undefined)
+      return call.plain.includes('O_TRUNC') || call.name === 'creat' ? [{ kind: 'truncate', file: known, size: 0 }] : []
     if (!call.plain.includes('O_CREAT') && call.name !== 'creat') return []
     files.set(path, ++count)
     return [{ kind: 'create', path, file: count }]
@@ -59,7 +61,8 @@ function newReader(folder: string): (part: string, call: Syscall) => DiskEvent[]
     const [from, to] = [named(call, 0), named(call, 1)]
     if (from === undefined && to === undefined) return []
     const file = from === undefined ? undefined : files.get(from)
-    if (from === undefined || to === undefined || file === undefined) throw new Error('a file was renamed across the recorded folder')
+    if (from === undefined || to === undefined || file === undefined)
+      throw new Error('a file was renamed across the recorded folder')
     files.delete(from)
     files.set(to, file)
     return [{ kind: 'rename', from, to }]
@@ -72,9 +75,18 @@ function newReader(folder: string): (part: string, call: Syscall) => DiskEvent[]
     const numbers = [...call.plain.matchAll(/, (-?\d+)/g)].map((m) => Number(m[1]))
     if (call.name === 'fsync' || call.name === 'fdatasync') return [{ kind: 'sync', file }]
     if (call.name === 'ftruncate') return [{ kind: 'truncate', file, size: numbers.at(-1) ?? 0 }]
-    if (call.name === 'pwrite64') return [{ kind: 'write', file, at: numbers.at(-1) ?? 0, bytes: (call.texts[0] ?? Buffer.alloc(0)).subarray(0, call.result) }]
+    if (call.name === 'pwrite64')
+      return [
+        {
+          kind: 'write',
+          file,
+          at: numbers.at(-1) ?? 0,
+          bytes: (call.texts[0] ?? Buffer.alloc(0)).subarray(0, call.result),
+        },
+      ]
     // Plain writes go on from where the last ended; here only whole new files are written so (secret-files.ts).
-    if (call.name === 'write') return [{ kind: 'write', file, at: -1, bytes: (call.texts[0] ?? Buffer.alloc(0)).subarray(0, call.result) }]
+    if (call.name === 'write')
+      return [{ kind: 'write', file, at: -1, bytes: (call.texts[0] ?? Buffer.alloc(0)).subarray(0, call.result) }]
     throw new Error(`${call.name} on ${path} is not understood`)
   }
 
@@ -100,6 +112,8 @@ function newReader(folder: string): (part: string, call: Syscall) => DiskEvent[]
     const isTold = /^(?:TCP|UNIX)/.test(call.on ?? '') || /^[12]</.test(call.plain)
     if (!isTold || !/^(?:write|writev|sendto|sendmsg)$/.test(call.name)) return []
     const text = Buffer.concat(call.texts).subarray(0, call.result).toString('latin1')
-    return text === '' ? [] : [{ kind: 'said', part, to: /^[12]</.test(call.plain) ? 'standard output' : (call.on ?? ''), text }]
+    return text === ''
+      ? []
+      : [{ kind: 'said', part, to: /^[12]</.test(call.plain) ? 'standard output' : (call.on ?? ''), text }]
   }
 }

@@ -6,7 +6,13 @@ import { attachFault, type Attached } from './strace.ts'
 /** What happened while there was no room on the disk, and after there was again. */
 export interface FullDiskResult {
   agent: { refusedWith: string; pulsesWhileFull: number; backAfterMs: number; sameProcess: boolean }
-  cloud: { refusedWith: string; readsAnswered: boolean; backAfterMs: number; sameProcess: boolean; answersKept: boolean }
+  cloud: {
+    refusedWith: string
+    readsAnswered: boolean
+    backAfterMs: number
+    sameProcess: boolean
+    answersKept: boolean
+  }
   violations: string[]
 }
 
@@ -29,7 +35,8 @@ export async function fullDisk(): Promise<FullDiskResult> {
   }
 }
 
-const fill = (rig: Rig, part: 'agent' | 'cloud'): Promise<Attached> => attachFault(rig[part].child.pid ?? 0, join(rig.folder, `full-${part}.strace`), NO_ROOM)
+const fill = (rig: Rig, part: 'agent' | 'cloud'): Promise<Attached> =>
+  attachFault(rig[part].child.pid ?? 0, join(rig.folder, `full-${part}.strace`), NO_ROOM)
 
 async function fillAgent(rig: Rig, violations: string[]): Promise<FullDiskResult['agent']> {
   const { receipt } = await rig.buy('full')
@@ -37,20 +44,31 @@ async function fillAgent(rig: Rig, violations: string[]): Promise<FullDiskResult
   const process = rig.agent.child.pid
   const pulses = () => rig.boards.pos_deactivator.writes.filter((w) => w.coil === 0 && w.on).length
   const before = pulses()
-  const ask = () => rig.authorize({ deviceId: rig.devices.pos_deactivator, protectionAction: 'deactivate_label', receipt })
+  const ask = () =>
+    rig.authorize({ deviceId: rig.devices.pos_deactivator, protectionAction: 'deactivate_label', receipt })
   const full = await fill(rig, 'agent')
   const refused = await ask()
-  if (refused?.status !== 503 || refused.body['code'] !== 'ledger_full') violations.push(`the agent does not say that its disk is full: ${refused?.status ?? 'no answer'} ${refused?.text ?? ''}`)
+  if (refused?.status !== 503 || refused.body['code'] !== 'ledger_full')
+    violations.push(
+      `the agent does not say that its disk is full: ${refused?.status ?? 'no answer'} ${refused?.text ?? ''}`,
+    )
   if (!rig.agent.isRunning) violations.push(`the agent ended with a full disk: ${rig.agent.stderr()}`)
   const pulsesWhileFull = pulses() - before
   if (pulsesWhileFull > 0) violations.push('a lock was opened, and the claim could not be written')
   await full.detach()
   const from = Date.now()
-  await until('the agent', async () => (await ask())?.body['outcome'] === 'confirmed', BACK_WITHIN_MS).catch((error: unknown) => void violations.push(String(error)))
+  await until('the agent', async () => (await ask())?.body['outcome'] === 'confirmed', BACK_WITHIN_MS).catch(
+    (error: unknown) => void violations.push(String(error)),
+  )
   const backAfterMs = Date.now() - from
   await allTold(rig)
   if (pulses() - before !== 1) violations.push(`one right opened the lock ${pulses() - before} times`)
-  return { refusedWith: `${refused?.status} ${String(refused?.body['code'])}`, pulsesWhileFull, backAfterMs, sameProcess: rig.agent.child.pid === process }
+  return {
+    refusedWith: `${refused?.status} ${String(refused?.body['code'])}`,
+    pulsesWhileFull,
+    backAfterMs,
+    sameProcess: rig.agent.child.pid === process,
+  }
 }
 
 async function fillCloud(rig: Rig, violations: string[]): Promise<FullDiskResult['cloud']> {
@@ -59,16 +77,30 @@ async function fillCloud(rig: Rig, violations: string[]): Promise<FullDiskResult
   const kept = await rig.ask('checkIn', { storeId, userId: 'before' }, 'full-before')
   const full = await fill(rig, 'cloud')
   const refused = await rig.ask('checkIn', { storeId, userId: 'full' }, 'full-checkin')
-  if (refused?.status !== 503 || refused.body['reason'] !== 'disk_full') violations.push(`the cloud does not say that its disk is full: ${refused?.status ?? 'no answer'} ${refused?.text ?? ''}`)
+  if (refused?.status !== 503 || refused.body['reason'] !== 'disk_full')
+    violations.push(
+      `the cloud does not say that its disk is full: ${refused?.status ?? 'no answer'} ${refused?.text ?? ''}`,
+    )
   const read = await rig.ask('fetchStores', {})
-  if (read?.status !== 200) violations.push(`the cloud does not read with a full disk: ${read?.status ?? 'no answer'} ${read?.text ?? ''}`)
+  if (read?.status !== 200)
+    violations.push(`the cloud does not read with a full disk: ${read?.status ?? 'no answer'} ${read?.text ?? ''}`)
   if (!rig.cloud.isRunning) violations.push(`the cloud ended with a full disk: ${rig.cloud.stderr()}`)
   await full.detach()
   const from = Date.now()
-  await until('the cloud', async () => (await rig.ask('checkIn', { storeId, userId: 'full' }, 'full-checkin'))?.status === 200, BACK_WITHIN_MS).catch((error: unknown) => void violations.push(String(error)))
+  await until(
+    'the cloud',
+    async () => (await rig.ask('checkIn', { storeId, userId: 'full' }, 'full-checkin'))?.status === 200,
+    BACK_WITHIN_MS,
+  ).catch((error: unknown) => void violations.push(String(error)))
   const backAfterMs = Date.now() - from
   const again = await rig.ask('checkIn', { storeId, userId: 'before' }, 'full-before')
   const answersKept = kept !== undefined && again?.text === kept.text
   if (!answersKept) violations.push('an answer from before is another')
-  return { refusedWith: `${refused?.status} ${String(refused?.body['reason'])}`, readsAnswered: read?.status === 200, backAfterMs, sameProcess: rig.cloud.child.pid === process, answersKept }
+  return {
+    refusedWith: `${refused?.status} ${String(refused?.body['reason'])}`,
+    readsAnswered: read?.status === 200,
+    backAfterMs,
+    sameProcess: rig.cloud.child.pid === process,
+    answersKept,
+  }
 }

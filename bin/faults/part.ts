@@ -23,7 +23,9 @@ export interface Part {
 }
 
 /** The project's folder: this file lies in `bin/faults` or in `dist/bin/faults`. */
-const ROOT = ((folder: string): string => (existsSync(join(folder, 'package.json')) ? folder : dirname(folder)))(fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, ''))
+const ROOT = ((folder: string): string => (existsSync(join(folder, 'package.json')) ? folder : dirname(folder)))(
+  fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, ''),
+)
 const COMMAND = join(ROOT, 'bin', 'untag.js')
 const LONGEST_KEPT = 100_000
 /** How long a process may take until it is ready; one that takes longer is killed, ms. */
@@ -41,11 +43,15 @@ export async function startPart(args: readonly string[], traced?: Traced): Promi
       if (line.startsWith('ready ')) resolve(JSON.parse(line.slice(6)) as Record<string, string>)
     })
     late = setTimeout(() => child.kill('SIGKILL'), READY_WITHIN_MS)
-    child.once('exit', (code, signal) => reject(new PartEnded(`untag ${args[0]} ended with ${code ?? signal}: ${stderr()}`)))
-  }).finally(() => clearTimeout(late)).catch(async (error: unknown) => {
-    await ended()
-    throw error
+    child.once('exit', (code, signal) =>
+      reject(new PartEnded(`untag ${args[0]} ended with ${code ?? signal}: ${stderr()}`)),
+    )
   })
+    .finally(() => clearTimeout(late))
+    .catch(async (error: unknown) => {
+      await ended()
+      throw error
+    })
   return {
     ready,
     child,
@@ -78,14 +84,17 @@ export async function runPart(args: readonly string[], traced?: Traced): Promise
   let printed = ''
   child.stdout?.on('data', (chunk: Buffer) => void (printed += chunk.toString()))
   await endOf(child, traced)
-  if (child.exitCode !== 0) throw new PartEnded(`untag ${args.join(' ')} ended with ${child.exitCode ?? child.signalCode}: ${stderr()}`)
+  if (child.exitCode !== 0)
+    throw new PartEnded(`untag ${args.join(' ')} ended with ${child.exitCode ?? child.signalCode}: ${stderr()}`)
   return printed
 }
 
 function begin(args: readonly string[], traced: Traced | undefined): { child: ChildProcess; stderr(): string } {
   const env = { ...process.env, UNTAG_LOG_LEVEL: 'warn' }
   const command = [COMMAND, ...args]
-  const child = traced ? spawnTraced(command, traced, ROOT, env) : spawn(process.execPath, command, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = traced
+    ? spawnTraced(command, traced, ROOT, env)
+    : spawn(process.execPath, command, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'] })
   let errors = ''
   child.stderr?.on('data', (chunk: Buffer) => void (errors = (errors + chunk.toString()).slice(-LONGEST_KEPT)))
   return { child, stderr: () => errors }

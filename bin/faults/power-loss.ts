@@ -56,10 +56,25 @@ const PROGRESS_EVERY = 100
  * Lets the power go at every moment of a recorded run, finds what a disk may hold then, opens it with the real
  * code and asks what was promised by that moment. Needs strace, unless there is a recording.
  */
-export async function powerLoss({ states, seed, onProgress, signal, recording }: PowerLossOptions): Promise<PowerLossResult> {
+export async function powerLoss({
+  states,
+  seed,
+  onProgress,
+  signal,
+  recording,
+}: PowerLossOptions): Promise<PowerLossResult> {
   const began = Date.now()
   const { events, deviceAt } = recording ?? (await record())
-  const result: PowerLossResult = { states: 0, moments: 0, byLoss: { none: 0, all: 0, some: 0, torn: 0 }, byPart: {}, promises: {}, violations: [], recordMs: Date.now() - began, cpuSeconds: 0 }
+  const result: PowerLossResult = {
+    states: 0,
+    moments: 0,
+    byLoss: { none: 0, all: 0, some: 0, torn: 0 },
+    byPart: {},
+    promises: {},
+    violations: [],
+    recordMs: Date.now() - began,
+    cpuSeconds: 0,
+  }
   const onState = async () => {
     if (result.states % PROGRESS_EVERY > 0) return
     onProgress?.(result.states, states)
@@ -75,7 +90,16 @@ export async function powerLoss({ states, seed, onProgress, signal, recording }:
       const last = join(folder, `last-${part}`)
       putDown(endOf(own), last)
       const promises = part === 'edge' ? agentPromises(join(last, part), deviceAt) : cloudPromises(join(last, part))
-      await replay({ part, events: own, promises, states: Math.round(states * SHARE[part]), seed, folder: join(folder, 'state'), result, onState })
+      await replay({
+        part,
+        events: own,
+        promises,
+        states: Math.round(states * SHARE[part]),
+        seed,
+        folder: join(folder, 'state'),
+        result,
+        onState,
+      })
       for (const [kind, n] of Object.entries(promises.given)) result.promises[`${part}: ${kind}`] = n
     }
     onProgress?.(result.states, states)
@@ -139,7 +163,14 @@ async function replay({ part, events, promises, states, seed, folder, result, on
       result.states++
       result.byLoss[loss]++
       result.byPart[part] = (result.byPart[part] ?? 0) + 1
-      if (broken.length > 0 && result.violations.length < MOST_VIOLATIONS) result.violations.push({ part, after: i, loss, broken, ...(result.violations.length < MOST_KEPT && { kept: keep(disk, loss, seed, part, i, k) }) })
+      if (broken.length > 0 && result.violations.length < MOST_VIOLATIONS)
+        result.violations.push({
+          part,
+          after: i,
+          loss,
+          broken,
+          ...(result.violations.length < MOST_KEPT && { kept: keep(disk, loss, seed, part, i, k) }),
+        })
       await onState()
     }
   }
@@ -156,7 +187,9 @@ function momentsOf(events: readonly DiskEvent[]): number[] {
 function lossesAt(disk: CrashDisk, wanted: number, start: number): Loss[] {
   if (wanted <= 0) return []
   if (!disk.isPending) return ['none']
-  return Array.from({ length: wanted }, (_, k) => (k < LOSSES.length ? (LOSSES[(start + k) % LOSSES.length] as Loss) : k % 2 === 0 ? 'some' : 'torn'))
+  return Array.from({ length: wanted }, (_, k) =>
+    k < LOSSES.length ? (LOSSES[(start + k) % LOSSES.length] as Loss) : k % 2 === 0 ? 'some' : 'torn',
+  )
 }
 
 /** The disk as it was found, before anything opened it. */

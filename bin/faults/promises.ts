@@ -24,7 +24,10 @@ const JWS = /eyJ[\w-]+\.([\w-]+)\.[\w-]{80,}/g
 export function documentsIn(text: string): { typ: string; kid: string; claims: Record<string, unknown> }[] {
   return [...text.matchAll(JWS)].flatMap(([jws, body = '']) => {
     try {
-      const header = JSON.parse(Buffer.from(jws.split('.')[0] ?? '', 'base64url').toString()) as { typ: string; kid: string }
+      const header = JSON.parse(Buffer.from(jws.split('.')[0] ?? '', 'base64url').toString()) as {
+        typ: string
+        kid: string
+      }
       return [{ ...header, claims: JSON.parse(Buffer.from(body, 'base64url').toString()) as Record<string, unknown> }]
     } catch {
       // Cut off where one write ended.

@@ -35,7 +35,9 @@ export async function record(keep?: string): Promise<Recording> {
     await rig.agent.stop()
     await rig.cloud.stop()
     if (keep !== undefined) cpSync(rig.disks, keep, { recursive: true })
-    const deviceAt = Object.fromEntries(Object.entries(rig.boardPorts).map(([type, port]) => [String(port), rig.devices[type as keyof Rig['devices']]]))
+    const deviceAt = Object.fromEntries(
+      Object.entries(rig.boardPorts).map(([type, port]) => [String(port), rig.devices[type as keyof Rig['devices']]]),
+    )
     return { events: readDiskLogs(rig.disks, logs), deviceAt }
   } finally {
     await rig.close()
@@ -81,9 +83,11 @@ async function release(rig: Rig, n: number): Promise<void> {
   const { purchaseId, receipt } = await rig.buy(`p${n}`, UNITS)
   const deviceId = rig.devices.pos_deactivator
   const request = { deviceId, protectionAction: 'deactivate_label' }
-  const verified = n % 2 === 0 ? await rig.ask('verifySecurityTagDeactivation', { purchaseId, deviceId }, `p${n}-verify`) : undefined
+  const verified =
+    n % 2 === 0 ? await rig.ask('verifySecurityTagDeactivation', { purchaseId, deviceId }, `p${n}-verify`) : undefined
   const token = verified?.body['authorizationToken']
-  for (let unit = 0; unit <= UNITS; unit++) await rig.authorize({ ...request, ...(typeof token === 'string' ? { token } : { receipt }) })
+  for (let unit = 0; unit <= UNITS; unit++)
+    await rig.authorize({ ...request, ...(typeof token === 'string' ? { token } : { receipt }) })
 }
 
 /** The lock does not answer. */
@@ -107,7 +111,10 @@ const ITEMS = 60
 
 async function registerItems(rig: Rig, n: number): Promise<void> {
   const before = (await rig.status())?.items.known ?? 0
-  const items = Array.from({ length: ITEMS }, (_, i) => ({ epc: `E2801170000002${String(n).padStart(4, '0')}${String(i).padStart(6, '0')}`, ean: rig.ean }))
+  const items = Array.from({ length: ITEMS }, (_, i) => ({
+    epc: `E2801170000002${String(n).padStart(4, '0')}${String(i).padStart(6, '0')}`,
+    ean: rig.ean,
+  }))
   await rig.ask('registerProtectedItems', { storeId: rig.storeId, items }, `items${n}`)
   await until('the items at the gate', async () => ((await rig.status())?.items.known ?? 0) >= before + ITEMS)
 }

@@ -92,27 +92,47 @@ export async function openRig(traceIn: TraceOf = () => undefined): Promise<Rig> 
   const cloudArgs = ['cloud', `--port=${port}`, `--mqtt-port=${mqttPort}`, `--data=${cloudData}`, '--rate-limit=0']
   const agentArgs = ['edge', '--data', edgeData, '--config', join(folder, 'edge.json'), '--port', '0']
 
-  const { key } = JSON.parse(await runPart(['keys', 'create', '--data', cloudData, '--account', 'Faults', '--mode', 'test', '--package', 'PRIME', '--json'], traceOf('keys'))) as { key: string }
+  const { key } = JSON.parse(
+    await runPart(
+      ['keys', 'create', '--data', cloudData, '--account', 'Faults', '--mode', 'test', '--package', 'PRIME', '--json'],
+      traceOf('keys'),
+    ),
+  ) as { key: string }
   const cloud = await startPart(cloudArgs, traceOf('cloud'))
   const stops: (() => Promise<void>)[] = services.map((service) => () => service.close())
 
   const ask = (operation: string, body: object, idempotencyKey?: string) =>
-    post(`${baseUrl}/${operation}`, body, { authorization: `Bearer ${key}`, ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }) })
+    post(`${baseUrl}/${operation}`, body, {
+      authorization: `Bearer ${key}`,
+      ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
+    })
   const call = async (operation: string, body: object, idempotencyKey?: string) => {
     const answer = await ask(operation, body, idempotencyKey)
-    if (answer?.status !== 200) throw new Error(`${operation}: ${answer?.status ?? 'nobody answered'} ${answer?.text ?? ''}`)
+    if (answer?.status !== 200)
+      throw new Error(`${operation}: ${answer?.status ?? 'nobody answered'} ${answer?.text ?? ''}`)
     return answer.body
   }
   const { stores } = (await call('fetchStores', {})) as { stores: { storeId: string; securityTagMode: string }[] }
   const storeId = stores.find((s) => s.securityTagMode === 'rfid')?.storeId ?? ''
   const otherStoreId = stores.find((s) => s.storeId !== storeId)?.storeId ?? ''
-  const { devices: list } = (await call('fetchDevices', { storeId })) as { devices: { deviceId: string; deviceType: string }[] }
+  const { devices: list } = (await call('fetchDevices', { storeId })) as {
+    devices: { deviceId: string; deviceType: string }[]
+  }
   const devices = perDevice((type) => list.find((d) => d.deviceType === type)?.deviceId ?? '')
   const ean = await taggedProduct(call, storeId)
 
   writeFileSync(
     join(folder, 'edge.json'),
-    JSON.stringify({ devices: DEVICE_TYPES.map((type) => ({ deviceId: devices[type], driver: 'modbus', link: { tcp: `127.0.0.1:${boardPorts[type]}` }, output: 0, confirmInput: 0, pulseMs: 20 })) }),
+    JSON.stringify({
+      devices: DEVICE_TYPES.map((type) => ({
+        deviceId: devices[type],
+        driver: 'modbus',
+        link: { tcp: `127.0.0.1:${boardPorts[type]}` },
+        output: 0,
+        confirmInput: 0,
+        pulseMs: 20,
+      })),
+    }),
   )
   const { code } = await call('createEnrolmentCode', { storeId, name: 'faults' })
   await runPart(['edge', 'enrol', '--cloud', baseUrl, '--code', String(code), '--data', edgeData], traceOf('enrol'))
@@ -132,14 +152,20 @@ export async function openRig(traceIn: TraceOf = () => undefined): Promise<Rig> 
     call,
     authorize: (body) => post(`${rig.agent.ready['url']}/v1/authorize`, body, {}),
     async status() {
-      const answer = await fetch(`${rig.agent.ready['url']}/v1/status`, { signal: AbortSignal.timeout(ASK_WITHIN_MS) }).catch(() => undefined)
+      const answer = await fetch(`${rig.agent.ready['url']}/v1/status`, {
+        signal: AbortSignal.timeout(ASK_WITHIN_MS),
+      }).catch(() => undefined)
       return answer?.ok ? ((await answer.json()) as AgentView) : undefined
     },
     startCloud: async (traced) => void (rig.cloud = await startPart(cloudArgs, traced)),
     startAgent: async (traced) => void (rig.agent = await startPart(agentArgs, traced)),
     async buy(name, quantity = 1) {
       const { sessionId } = await call('checkIn', { storeId, userId: 'shopper' }, `${name}-in`)
-      const { transactionId } = await call('startCheckout', { sessionId, items: [{ ean, quantity }] }, `${name}-checkout`)
+      const { transactionId } = await call(
+        'startCheckout',
+        { sessionId, items: [{ ean, quantity }] },
+        `${name}-checkout`,
+      )
       await call('completeTestCheckout', { transactionId }, `${name}-pay`)
       const { url } = await call('generateReceiptQR', { purchaseId: transactionId }, `${name}-qr`)
       return { purchaseId: String(transactionId), receipt: String(url) }
@@ -156,7 +182,12 @@ export async function openRig(traceIn: TraceOf = () => undefined): Promise<Rig> 
 
 async function post(url: string, body: object, headers: Record<string, string>): Promise<Answer | undefined> {
   try {
-    const answer = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body), signal: AbortSignal.timeout(ASK_WITHIN_MS) })
+    const answer = await fetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: JSON.stringify(body),
+      signal: AbortSignal.timeout(ASK_WITHIN_MS),
+    })
     const text = await answer.text()
     return { status: answer.status, text, body: JSON.parse(text) as Record<string, unknown> }
   } catch {
@@ -165,7 +196,11 @@ async function post(url: string, body: object, headers: Record<string, string>):
 }
 
 function perDevice<T>(make: (type: DeviceType) => T): Record<DeviceType, T> {
-  return { pos_deactivator: make('pos_deactivator'), self_checkout_detacher: make('self_checkout_detacher'), exit_gate: make('exit_gate') }
+  return {
+    pos_deactivator: make('pos_deactivator'),
+    self_checkout_detacher: make('self_checkout_detacher'),
+    exit_gate: make('exit_gate'),
+  }
 }
 
 async function freePort(): Promise<number> {
@@ -189,7 +224,9 @@ export async function until<T>(what: string, ask: () => Promise<T | false | unde
 
 /** The EAN of something with a tag that may leave without staff: the catalogue of a sandbox has no order of its own. */
 export async function taggedProduct(call: Rig['call'], storeId: string): Promise<string> {
-  const { products } = (await call('fetchProducts', { storeId, category: 'bekleidung', limit: 100 })) as { products: { ean: string; price: number; tagged: boolean }[] }
+  const { products } = (await call('fetchProducts', { storeId, category: 'bekleidung', limit: 100 })) as {
+    products: { ean: string; price: number; tagged: boolean }[]
+  }
   const product = products.find((p) => p.tagged && p.price < 50)
   if (!product) throw new Error(`store ${storeId} has nothing with a tag below 50 €`)
   return product.ean

@@ -11,7 +11,11 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 /** Why strace cannot be used here, or undefined when it can. */
 export function noStrace(): string | undefined {
   if (process.platform !== 'linux') return 'strace is there on Linux only'
-  const { error, status, stderr } = spawnSync('strace', ['-D', '-f', '-qq', '-o', '/dev/null', '-e', 'trace=fsync', 'true'], { encoding: 'utf8' })
+  const { error, status, stderr } = spawnSync(
+    'strace',
+    ['-D', '-f', '-qq', '-o', '/dev/null', '-e', 'trace=fsync', 'true'],
+    { encoding: 'utf8' },
+  )
   if (error) return 'strace is missing: install the package strace (apt-get install strace)'
   return status === 0 ? undefined : `strace may not trace here: ${stderr.trim()}`
 }
@@ -43,9 +47,27 @@ const FATAL = 'signal=SIGKILL,SIGABRT,SIGSEGV,SIGBUS,SIGTERM'
 const LONGEST_TEXT = 8_388_608
 
 /** Starts Node with these arguments under strace; the process that is answered is Node, not strace. */
-export function spawnTraced(args: readonly string[], { log, calls, whole = false, injections = [] }: Traced, cwd: string, env: NodeJS.ProcessEnv): ChildProcess {
+export function spawnTraced(
+  args: readonly string[],
+  { log, calls, whole = false, injections = [] }: Traced,
+  cwd: string,
+  env: NodeJS.ProcessEnv,
+): ChildProcess {
   const detail = whole ? ['-ttt', '-yy', '-xx', '-s', String(LONGEST_TEXT)] : ['-y', '-s', '0']
-  const options = ['-D', '-f', '-q', ...detail, '--seccomp-bpf', '-e', FATAL, '-e', `trace=${calls}`, ...injections.flatMap(inject), '-o', log]
+  const options = [
+    '-D',
+    '-f',
+    '-q',
+    ...detail,
+    '--seccomp-bpf',
+    '-e',
+    FATAL,
+    '-e',
+    `trace=${calls}`,
+    ...injections.flatMap(inject),
+    '-o',
+    log,
+  ]
   return spawn('strace', [...options, process.execPath, ...args], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] })
 }
 
@@ -89,7 +111,25 @@ export interface Attached {
 /** Has the calls of a running process fail, from when this resolves until it is let go. */
 export async function attachFault(pid: number, log: string, injections: readonly Injection[]): Promise<Attached> {
   const calls = injections.map((i) => i.calls).join(',')
-  const tracer = spawn('strace', ['-f', '-y', '-s', '0', '-e', 'signal=none', '-e', `trace=${calls}`, ...injections.flatMap(inject), '-o', log, '-p', String(pid)], { stdio: ['ignore', 'ignore', 'pipe'] })
+  const tracer = spawn(
+    'strace',
+    [
+      '-f',
+      '-y',
+      '-s',
+      '0',
+      '-e',
+      'signal=none',
+      '-e',
+      `trace=${calls}`,
+      ...injections.flatMap(inject),
+      '-o',
+      log,
+      '-p',
+      String(pid),
+    ],
+    { stdio: ['ignore', 'ignore', 'pipe'] },
+  )
   let said = ''
   let late: NodeJS.Timeout | undefined
   await new Promise<void>((resolve, reject) => {

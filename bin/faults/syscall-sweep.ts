@@ -52,14 +52,21 @@ export type FaultName = keyof typeof FAULTS
 
 /** Every kind of run: what runs, when its calls fail, and how. */
 export const SWEEP_KINDS: readonly SweepKind[] = (['agent', 'cloud'] as const).flatMap((part) =>
-  (['starting', 'working'] as const).flatMap((mode) => (Object.keys(FAULTS) as FaultName[]).map((fault) => ({ part, mode, fault }))),
+  (['starting', 'working'] as const).flatMap((mode) =>
+    (Object.keys(FAULTS) as FaultName[]).map((fault) => ({ part, mode, fault })),
+  ),
 )
 
 /** More calls than any run makes. */
 const MOST = 2_000
 
 /** Sweeps the agent (scan, claim, pulse, outcome, acknowledgement) and the cloud (checkout, verify, redeem). Needs strace. */
-export async function syscallSweep({ sample, kinds = SWEEP_KINDS, signal, onProgress }: SweepOptions = {}): Promise<SweepResult> {
+export async function syscallSweep({
+  sample,
+  kinds = SWEEP_KINDS,
+  signal,
+  onProgress,
+}: SweepOptions = {}): Promise<SweepResult> {
   const rig = await openRig()
   const result: SweepResult = { runs: 0, hit: 0, ended: 0, reached: {}, violations: [] }
   try {
@@ -68,7 +75,9 @@ export async function syscallSweep({ sample, kinds = SWEEP_KINDS, signal, onProg
     const run = async (point: SweepPoint): Promise<boolean> => {
       const aim = aimAt(rig, point, result.runs)
       const name = `s${result.runs}`
-      const round = await (point.part === 'agent' ? agentRound(rig, aim, name) : cloudRound(rig, till, aim, name)).catch((error: unknown): Round => ({ hit: true, ended: false, broken: [String(error)] }))
+      const round = await (
+        point.part === 'agent' ? agentRound(rig, aim, name) : cloudRound(rig, till, aim, name)
+      ).catch((error: unknown): Round => ({ hit: true, ended: false, broken: [String(error)] }))
       result.runs++
       if (round.hit) result.hit++
       if (round.ended) result.ended++
@@ -77,7 +86,9 @@ export async function syscallSweep({ sample, kinds = SWEEP_KINDS, signal, onProg
       return round.hit
     }
     if (sample) for (const point of sample) await run(point)
-    else for (const kind of kinds) result.reached[`${kind.part} ${kind.mode}: ${kind.fault}`] = await untilNone(kind, run, signal)
+    else
+      for (const kind of kinds)
+        result.reached[`${kind.part} ${kind.mode}: ${kind.fault}`] = await untilNone(kind, run, signal)
   } finally {
     await rig.close()
   }
@@ -85,7 +96,11 @@ export async function syscallSweep({ sample, kinds = SWEEP_KINDS, signal, onProg
 }
 
 /** Lets the first call fail, the second, … until a run does not come to it; how many did. */
-async function untilNone(kind: SweepKind, run: (point: SweepPoint) => Promise<boolean>, signal: AbortSignal | undefined): Promise<number> {
+async function untilNone(
+  kind: SweepKind,
+  run: (point: SweepPoint) => Promise<boolean>,
+  signal: AbortSignal | undefined,
+): Promise<number> {
   let n = 1
   while (n < MOST && signal?.aborted !== true && (await run({ ...kind, n }))) n++
   return n - 1

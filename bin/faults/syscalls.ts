@@ -30,7 +30,9 @@ export function readSyscalls(log: string): Syscall[] {
     const [, thread = '', at = '', text = ''] = LINE.exec(line) ?? []
     if (thread === '') continue
     if (text.endsWith(UNFINISHED)) {
-      const place = isTelling(text) ? calls.push({ at: Number(at), name: '', on: undefined, texts: [], plain: '', result: -1 }) - 1 : -1
+      const place = isTelling(text)
+        ? calls.push({ at: Number(at), name: '', on: undefined, texts: [], plain: '', result: -1 }) - 1
+        : -1
       begun.set(thread, { at: Number(at), text: text.slice(0, -UNFINISHED.length), place })
       continue
     }
@@ -48,7 +50,7 @@ export function readSyscalls(log: string): Syscall[] {
 
 /** Lines of a file that may be too long for one string. */
 function* linesOf(bytes: Buffer): Generator<string> {
-  for (let from = 0; from < bytes.length; ) {
+  for (let from = 0; from < bytes.length;) {
     const to = bytes.indexOf(10, from)
     const end = to < 0 ? bytes.length : to
     yield bytes.toString('latin1', from, end)

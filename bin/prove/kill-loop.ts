@@ -11,7 +11,15 @@ import type { WatchedBoard } from './watched-board.ts'
  * Processes that die at every step of a release. Whatever happens: nothing moves twice on one right
  * (P1), and what somebody was told the cloud is told, exactly once (P3).
  */
-export const STEPS = ['as soon as it is asked', 'when the cloud is asked', 'when the output goes on', 'when the output goes off', 'when it has answered', 'while it tells the cloud', 'at any time'] as const
+export const STEPS = [
+  'as soon as it is asked',
+  'when the cloud is asked',
+  'when the output goes on',
+  'when the output goes off',
+  'when it has answered',
+  'while it tells the cloud',
+  'at any time',
+] as const
 export type Step = (typeof STEPS)[number]
 
 export const VICTIMS = ['agent', 'cloud', 'both'] as const
@@ -70,7 +78,12 @@ const TRIES = 3
 export function killNumber(n: number): Kill {
   const victim = (['agent', 'cloud', 'agent', 'both'] as const)[n % 4] ?? 'agent'
   const turn = Math.floor(n / 4)
-  return { victim, step: STEPS[turn % STEPS.length] ?? 'at any time', withToken: Math.floor(turn / STEPS.length) % 2 === 1, offline: victim === 'agent' && turn % 3 === 2 }
+  return {
+    victim,
+    step: STEPS[turn % STEPS.length] ?? 'at any time',
+    withToken: Math.floor(turn / STEPS.length) % 2 === 1,
+    offline: victim === 'agent' && turn % 3 === 2,
+  }
 }
 
 /** The loop over a store that runs. The boards must be ready. */
@@ -79,7 +92,12 @@ export function killLoop({ store, board, platform, random }: KillLoopParts): Kil
   const told = new Set<string>()
   const bought: { transactionId: string; pulses: number }[] = []
 
-  const isUp = () => eventually('the boards', async () => ((await store.status())['devices'] as { state: string }[]).every((d) => d.state === 'ready'), UP_WITHIN_MS)
+  const isUp = () =>
+    eventually(
+      'the boards',
+      async () => ((await store.status())['devices'] as { state: string }[]).every((d) => d.state === 'ready'),
+      UP_WITHIN_MS,
+    )
   const online = () => eventually('online', async () => (await store.status())['online'] === true, UP_WITHIN_MS)
 
   async function agentAgain(): Promise<void> {
@@ -108,7 +126,10 @@ export function killLoop({ store, board, platform, random }: KillLoopParts): Kil
     const { transactionId, receipt } = await store.buy([{ ean: String(store.products[0]?.['ean']), quantity: 1 }])
     const body = { deviceId: store.devices.pos_deactivator, protectionAction: 'deactivate_label' }
     if (!withToken) return { transactionId, body: { ...body, receipt } }
-    const { authorizationToken } = await store.api.call('verifySecurityTagDeactivation', { purchaseId: transactionId, deviceId: body.deviceId })
+    const { authorizationToken } = await store.api.call('verifySecurityTagDeactivation', {
+      purchaseId: transactionId,
+      deviceId: body.deviceId,
+    })
     return { transactionId, body: { ...body, token: authorizationToken } }
   }
 
@@ -165,7 +186,8 @@ export function killLoop({ store, board, platform, random }: KillLoopParts): Kil
     if (pulses > 1) wrong.push(`${name}: ${pulses} releases on one right of ${transactionId}`)
     const isUsedUp = ['already_redeemed', 'manual_assistance_required'].includes(String(again?.['reason']))
     // Used up, or somebody must look whether it moved.
-    if (again?.['authorized'] === true ? again['outcome'] !== 'confirmed' : !isUsedUp) wrong.push(`${name}: asked again, the agent answers ${JSON.stringify(again)}`)
+    if (again?.['authorized'] === true ? again['outcome'] !== 'confirmed' : !isUsedUp)
+      wrong.push(`${name}: asked again, the agent answers ${JSON.stringify(again)}`)
     return wrong
   }
 
@@ -190,20 +212,30 @@ export function killLoop({ store, board, platform, random }: KillLoopParts): Kil
       const wrong: string[] = []
       if (new Set(ids).size !== ids.length) wrong.push(`${ids.length - new Set(ids).size} events are double`)
       const known = new Set(ids)
-      for (const id of told) if (!known.has(id)) wrong.push(`somebody was told of ${id}, and the cloud does not know it`)
+      for (const id of told)
+        if (!known.has(id)) wrong.push(`somebody was told of ${id}, and the cloud does not know it`)
       for (const { transactionId, pulses } of bought) {
-        const tried = events.filter((e) => e['purchaseId'] === transactionId && ['protection.action.completed', 'protection.action.failed'].includes(String(e['type'])))
+        const tried = events.filter(
+          (e) =>
+            e['purchaseId'] === transactionId &&
+            ['protection.action.completed', 'protection.action.failed'].includes(String(e['type'])),
+        )
         // One right, one redemption besides those that moved nothing; what moved is known, or known not to be known.
         const redeemed = tried.filter((e) => e['outcome'] !== 'failed')
-        const as = tried.map((e) => [e['outcome'], e['reason']].filter((each) => each !== undefined).join(' ')).join(', ')
+        const as = tried
+          .map((e) => [e['outcome'], e['reason']].filter((each) => each !== undefined).join(' '))
+          .join(', ')
         if (redeemed.length !== 1) wrong.push(`${transactionId} was redeemed ${redeemed.length} times (${as})`)
         const outcome = redeemed[0]?.['outcome']
         if (pulses !== 1 && outcome !== 'unknown') wrong.push(`${transactionId}: ${pulses} releases are told as ${as}`)
         if (outcome !== 'confirmed') continue
         const { securityTagStatus } = await store.api.call('fetchPurchase', { transactionId })
-        if (securityTagStatus !== 'deactivated') wrong.push(`${transactionId} was released and is ${String(securityTagStatus)}`)
+        if (securityTagStatus !== 'deactivated')
+          wrong.push(`${transactionId} was released and is ${String(securityTagStatus)}`)
       }
-      const doubled = events.filter((e) => e['type'] === 'protection.exception.raised' && e['reason'] === 'double_redeem')
+      const doubled = events.filter(
+        (e) => e['type'] === 'protection.exception.raised' && e['reason'] === 'double_redeem',
+      )
       if (doubled.length > 0) wrong.push(`${doubled.length} exceptions double_redeem`)
       return wrong
     },

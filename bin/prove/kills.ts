@@ -22,12 +22,26 @@ export interface KillsOptions {
 }
 
 /** A store of its own with simulated boards, for as long as `work` takes. */
-export async function withStore<T>(root: string, work: (store: StoreProcesses, station: WatchedBoard) => Promise<T>): Promise<T> {
+export async function withStore<T>(
+  root: string,
+  work: (store: StoreProcesses, station: WatchedBoard) => Promise<T>,
+): Promise<T> {
   const platform = realPlatform()
-  const boards = { station: await watchedBoard(platform), detacher: await watchedBoard(platform), gate: await watchedBoard(platform) }
-  const store = await openStoreProcesses({ processes: processesOf(root), boards: { station: boards.station.address, detacher: boards.detacher.address, gate: boards.gate.address } })
+  const boards = {
+    station: await watchedBoard(platform),
+    detacher: await watchedBoard(platform),
+    gate: await watchedBoard(platform),
+  }
+  const store = await openStoreProcesses({
+    processes: processesOf(root),
+    boards: { station: boards.station.address, detacher: boards.detacher.address, gate: boards.gate.address },
+  })
   try {
-    await eventually('the boards', async () => ((await store.status())['devices'] as { state: string }[]).every((d) => d.state === 'ready'), 60_000)
+    await eventually(
+      'the boards',
+      async () => ((await store.status())['devices'] as { state: string }[]).every((d) => d.state === 'ready'),
+      60_000,
+    )
     return await work(store, boards.station)
   } finally {
     await store.stop()
@@ -51,7 +65,12 @@ export function runKills({ root, from, kills, signal, onKill }: KillsOptions): P
 }
 
 /** Does the work, looks at the end whether anything was lost or doubled, and answers what did not hold: also when processes never came up again. */
-export async function auditedAfter(store: StoreProcesses, loop: KillLoop, signal: AbortSignal, work: (wrong: string[]) => Promise<void>): Promise<string[]> {
+export async function auditedAfter(
+  store: StoreProcesses,
+  loop: KillLoop,
+  signal: AbortSignal,
+  work: (wrong: string[]) => Promise<void>,
+): Promise<string[]> {
   const wrong: string[] = []
   try {
     await work(wrong)

@@ -4,4 +4,13 @@ import { kills, redeem } from './process-parts.ts'
 import { bugs, liveness, safety } from './sim-parts.ts'
 
 /** Every proof, in the order in which they run: a line each. `root`: the project, built. */
-export const partsOf = (root: string): readonly Part[] => [bugs(root), safety(root), liveness(root), redeem(root), kills(root), powerLoss, failingCalls, fullDisks]
+export const partsOf = (root: string): readonly Part[] => [
+  bugs(root),
+  safety(root),
+  liveness(root),
+  redeem(root),
+  kills(root),
+  powerLoss,
+  failingCalls,
+  fullDisks,
+]

@@ -31,7 +31,13 @@ export const redeem = (root: string): Part => ({
   impossible: sweepIsImpossible,
   async run({ from, signal, onProgress }) {
     const call = CUT_CALLS[from] ?? ''
-    const { cuts, violations } = await sweepRedeem({ root, call, upTo: SWEEP_UP_TO, signal, onCut: (cuts) => onProgress(0, `${call}, ${cuts} cuts`) })
+    const { cuts, violations } = await sweepRedeem({
+      root,
+      call,
+      upTo: SWEEP_UP_TO,
+      signal,
+      onCut: (cuts) => onProgress(0, `${call}, ${cuts} cuts`),
+    })
     onProgress(1)
     return { violations, figures: { cuts }, rows: [{ call, cuts }] }
   },

@@ -52,7 +52,11 @@ export function processesOf(root: string): Processes {
   return {
     async start(args, { env = {}, through = [], stdin = 'ignore' } = {}) {
       const [program = '', ...rest] = [...through, process.execPath, command, ...args]
-      const child = spawn(program, rest, { cwd: root, env: { ...process.env, UNTAG_LOG_LEVEL: 'warn', ...env }, stdio: [stdin, 'pipe', 'pipe'] })
+      const child = spawn(program, rest, {
+        cwd: root,
+        env: { ...process.env, UNTAG_LOG_LEVEL: 'warn', ...env },
+        stdio: [stdin, 'pipe', 'pipe'],
+      })
       const lines: string[] = []
       let errors = ''
       child.stderr?.on('data', (chunk: Buffer) => void (errors = (errors + chunk.toString()).slice(-STDERR_KEPT)))
@@ -85,7 +89,11 @@ export function processesOf(root: string): Processes {
       }
     },
     async run(args, env = {}) {
-      const child = spawn(process.execPath, [command, ...args], { cwd: root, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+      const child = spawn(process.execPath, [command, ...args], {
+        cwd: root,
+        env: { ...process.env, ...env },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      })
       let stdout = ''
       let stderr = ''
       child.stdout.on('data', (chunk: Buffer) => void (stdout += chunk.toString()))

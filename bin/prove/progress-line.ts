@@ -6,7 +6,10 @@ import { sumOf } from './state.ts'
 const LINE_EVERY_MS = 30_000
 
 /** How far a run is, on one line of a terminal or, elsewhere, on a line now and then. */
-export function progressLine(out: { isTTY?: boolean; write(text: string): void }, clock: Pick<Clock, 'elapsed'>): Progress {
+export function progressLine(
+  out: { isTTY?: boolean; write(text: string): void },
+  clock: Pick<Clock, 'elapsed'>,
+): Progress {
   let shownAt = -LINE_EVERY_MS
   const end = out.isTTY === true ? '\u001b[K\r' : '\n'
   return {
@@ -15,11 +18,16 @@ export function progressLine(out: { isTTY?: boolean; write(text: string): void }
       shownAt = clock.elapsed()
       const left = perSecond > 0 ? `, ${minutes((of - done) / perSecond)} left` : ''
       const wrong = violations > 0 ? `, ${violations} did not hold` : ''
-      out.write(`${part.name.padEnd(12)} ${done.toLocaleString('en')} of ${of.toLocaleString('en')} ${part.unit}, ${Math.floor((100 * done) / of)} %${left}${wrong}${at === undefined ? '' : `: ${at}`}${end}`)
+      out.write(
+        `${part.name.padEnd(12)} ${done.toLocaleString('en')} of ${of.toLocaleString('en')} ${part.unit}, ${Math.floor((100 * done) / of)} %${left}${wrong}${at === undefined ? '' : `: ${at}`}${end}`,
+      )
     },
     end({ name, unit, skipped, ...state }) {
       const { done, violations } = sumOf(state)
-      const result = skipped === undefined ? `${done.toLocaleString('en')} ${unit}, ${violations.length === 0 ? 'all held' : `${violations.length} DID NOT HOLD`}` : `left out: ${skipped}`
+      const result =
+        skipped === undefined
+          ? `${done.toLocaleString('en')} ${unit}, ${violations.length === 0 ? 'all held' : `${violations.length} DID NOT HOLD`}`
+          : `left out: ${skipped}`
       out.write(`${name.padEnd(12)} ${result}${out.isTTY === true ? '\u001b[K' : ''}\n`)
       for (const text of violations.slice(0, 10)) out.write(`  ${text}\n`)
       shownAt = -LINE_EVERY_MS

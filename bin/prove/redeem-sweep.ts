@@ -38,7 +38,9 @@ const DIES_WITHIN_MS = 400
 
 /** Why releases cannot be cut on this machine, or undefined. */
 export function sweepIsImpossible(): string | undefined {
-  const tried = spawnSync('strace', ['-f', '-e', 'inject=fsync:signal=SIGCONT:when=1', '-o', '/dev/null', 'true'], { encoding: 'utf8' })
+  const tried = spawnSync('strace', ['-f', '-e', 'inject=fsync:signal=SIGCONT:when=1', '-o', '/dev/null', 'true'], {
+    encoding: 'utf8',
+  })
   if (tried.error) return 'strace is not installed'
   return tried.status === 0 ? undefined : `strace does not work here: ${tried.stderr.trim().split('\n')[0]}`
 }
@@ -101,7 +103,17 @@ async function cutAt({ store, loop, call, n, offline }: Cut): Promise<{ wrong: s
 
 /** From when this resolves the n-th such call of any of its threads is the last thing that the process does. */
 async function killAt({ child }: RunningProcess, call: string, n: number): Promise<{ detach(): Promise<void> }> {
-  const args = ['-f', '-p', String(child.pid), '-e', `trace=${call}`, '-e', `inject=${call}:signal=SIGKILL:when=${n}`, '-o', '/dev/null']
+  const args = [
+    '-f',
+    '-p',
+    String(child.pid),
+    '-e',
+    `trace=${call}`,
+    '-e',
+    `inject=${call}:signal=SIGKILL:when=${n}`,
+    '-o',
+    '/dev/null',
+  ]
   const tracer = spawn('strace', args, { stdio: ['ignore', 'ignore', 'pipe'] })
   const gone = once(tracer, 'exit')
   let said = ''
@@ -112,7 +124,9 @@ async function killAt({ child }: RunningProcess, call: string, n: number): Promi
     })
     tracer.once('error', reject)
     // The process it looks at may already have made its last call.
-    void gone.then(() => (said.includes('attached') || child.signalCode !== null ? resolve() : reject(new Error(`strace: ${said}`))))
+    void gone.then(() =>
+      said.includes('attached') || child.signalCode !== null ? resolve() : reject(new Error(`strace: ${said}`)),
+    )
   })
   return {
     async detach() {

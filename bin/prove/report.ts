@@ -16,15 +16,19 @@ export type SizedProven = Proven & { size: Size }
 export function furthest(reports: readonly [Report, ...Report[]]): Report {
   const sorted = reports.toSorted((a, b) => (a.at < b.at ? 1 : -1)) as [Report, ...Report[]]
   const furthestOf = (name: string) => {
-    const runs = sorted.flatMap(({ parts }) => parts.filter((part) => part.name === name)).map((part) => ({ part, sum: sumOf(part) }))
-    return runs.reduce((best, run) => (best.sum.violations.length === 0 && run.sum.done > best.sum.done ? run : best)).part
+    const runs = sorted
+      .flatMap(({ parts }) => parts.filter((part) => part.name === name))
+      .map((part) => ({ part, sum: sumOf(part) }))
+    return runs.reduce((best, run) => (best.sum.violations.length === 0 && run.sum.done > best.sum.done ? run : best))
+      .part
   }
   return { ...sorted[0], parts: sorted[0].parts.map(({ name }) => furthestOf(name)) }
 }
 
 /** The report without what says nothing elsewhere: hashes of the code as it was built. */
 export function asKept(report: Report): Report {
-  const chunksOf = ({ chunks }: Proven) => Object.fromEntries(Object.entries(chunks).map(([n, { build: _build, ...found }]) => [n, found]))
+  const chunksOf = ({ chunks }: Proven) =>
+    Object.fromEntries(Object.entries(chunks).map(([n, { build: _build, ...found }]) => [n, found]))
   return { ...report, parts: report.parts.map((part) => ({ ...part, chunks: chunksOf(part) })) }
 }
 
@@ -54,17 +58,26 @@ function resultOf({ name, skipped, of }: Proven, { violations, done }: Sum): str
 /** One that was stopped, and went on after a change of the code, has several. */
 function commitsOf({ commits, done }: Sum): string {
   const all = Object.entries(commits)
-  return all.map(([commit, count]) => (all.length > 1 ? `${commit} (${Math.round((100 * count) / done)} %)` : commit)).join(', ')
+  return all
+    .map(([commit, count]) => (all.length > 1 ? `${commit} (${Math.round((100 * count) / done)} %)` : commit))
+    .join(', ')
 }
 
 /** The figures of a run as a table. */
 export function figuresTable({ at, parts }: Report): string {
   const summed = parts.map((part) => ({ part, sum: sumOf(part) }))
-  const rows = summed.map(({ part, sum }) => `| ${part.title} | ${part.size} | ${part.skipped === undefined ? figuresOf(part, sum) : '–'} | ${resultOf(part, sum)} | ${time(sum.seconds)} | ${commitsOf(sum)} |`)
+  const rows = summed.map(
+    ({ part, sum }) =>
+      `| ${part.title} | ${part.size} | ${part.skipped === undefined ? figuresOf(part, sum) : '–'} | ${resultOf(part, sum)} | ${time(sum.seconds)} | ${commitsOf(sum)} |`,
+  )
   const failures = summed.flatMap(({ part, sum }) => sum.violations.map((text) => `- ${part.name}: ${text}`))
   const machines = new Set(parts.flatMap(({ chunks }) => Object.values(chunks).map(({ machine }) => machine)))
   const head = `${[at.slice(0, 10), ...machines].join('; ')}.`
-  const table = ['| proof | size | how much | result | time of all processes | commit |', '|---|---|---|---|---|---|', ...rows].join('\n')
+  const table = [
+    '| proof | size | how much | result | time of all processes | commit |',
+    '|---|---|---|---|---|---|',
+    ...rows,
+  ].join('\n')
   return [head, table, ...(failures.length > 0 ? [failures.join('\n')] : [])].join('\n\n')
 }
 
@@ -73,7 +86,14 @@ export function bugsTable({ parts }: Report): string {
   const part = parts.find(({ name }) => name === 'bugs')
   const rows = part ? sumOf(part).rows : []
   if (rows.length === 0) return 'Not run.'
-  return ['| bug | what somebody would have done wrong | found after | by |', '|---|---|---|---|', ...rows.map(({ bug, what, worlds, invariant }) => `| ${bug} | ${what} | ${worlds === 0 ? '**not found**' : `${worlds} worlds`} | ${invariant} |`)].join('\n')
+  return [
+    '| bug | what somebody would have done wrong | found after | by |',
+    '|---|---|---|---|',
+    ...rows.map(
+      ({ bug, what, worlds, invariant }) =>
+        `| ${bug} | ${what} | ${worlds === 0 ? '**not found**' : `${worlds} worlds`} | ${invariant} |`,
+    ),
+  ].join('\n')
 }
 
 const TABLES: Readonly<Record<string, (report: Report) => string>> = { figures: figuresTable, bugs: bugsTable }

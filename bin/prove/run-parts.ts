@@ -42,7 +42,14 @@ export interface RunOptions extends Place {
 
 export interface Progress {
   /** `done` counts what earlier runs did; `perSecond` only this one. */
-  show(line: { part: Part; done: number; of: number; violations: number; perSecond: number; at?: string | undefined }): void
+  show(line: {
+    part: Part
+    done: number
+    of: number
+    violations: number
+    perSecond: number
+    at?: string | undefined
+  }): void
   end(proven: Proven): void
 }
 
@@ -62,7 +69,14 @@ export async function runParts(options: RunOptions): Promise<Proven[]> {
 export function knownOf(part: Part, place: Place): Proven {
   const skipped = part.impossible?.()
   const { name, title, unit } = part
-  return { name, title, unit, of: part.of[place.size], ...(skipped !== undefined && { skipped }), ...stateOf(part, place) }
+  return {
+    name,
+    title,
+    unit,
+    of: part.of[place.size],
+    ...(skipped !== undefined && { skipped }),
+    ...stateOf(part, place),
+  }
 }
 
 /** The file of a part's state. */
@@ -73,10 +87,13 @@ export function stateFile(part: Part, { folder, size }: Pick<Place, 'folder' | '
 function stateOf(part: Part, place: Place): PartState {
   const chunk = part.chunk[place.size]
   const isCounted = (n: number, found: FoundIn) => {
-    const isWhole = found.count === Math.min(chunk, part.of[place.size] - n * chunk) && part.isAbout?.(found, { from: n * chunk }) !== false
+    const isWhole =
+      found.count === Math.min(chunk, part.of[place.size] - n * chunk) &&
+      part.isAbout?.(found, { from: n * chunk }) !== false
     return found.build === place.build || (place.goesOn && found.violations.length === 0 && isWhole)
   }
-  const counted = (state: PartState | undefined) => Object.entries(state?.chunk === chunk ? state.chunks : {}).filter(([n, found]) => isCounted(Number(n), found))
+  const counted = (state: PartState | undefined) =>
+    Object.entries(state?.chunk === chunk ? state.chunks : {}).filter(([n, found]) => isCounted(Number(n), found))
   const kept = place.kept.find(({ name, size }) => name === part.name && size === place.size)
   return { chunk, chunks: Object.fromEntries([...counted(kept), ...counted(readState(stateFile(part, place)))]) }
 }
@@ -92,7 +109,14 @@ async function runPart(part: Part, options: RunOptions): Promise<void> {
   const show = (at?: string) => {
     const { done, violations } = sumOf(state)
     const now = [...running.values()].reduce((sum, n) => sum + n, done)
-    progress.show({ part, at, done: now, of: part.of[size], violations: violations.length, perSecond: ((now - before) * 1_000) / Math.max(1, clock.elapsed() - began) })
+    progress.show({
+      part,
+      at,
+      done: now,
+      of: part.of[size],
+      violations: violations.length,
+      perSecond: ((now - before) * 1_000) / Math.max(1, clock.elapsed() - began),
+    })
   }
   const worker = async () => {
     for (let n = waiting.shift(); n !== undefined; n = waiting.shift()) {
@@ -112,13 +136,22 @@ async function runPart(part: Part, options: RunOptions): Promise<void> {
       })
       running.delete(n)
       if (!options.isStill()) throw new Error('the project was built anew while this ran: run it again')
-      state.chunks[n] = { ...found, count, seconds: (clock.elapsed() - started) / 1_000, build: options.build, commit: options.commit, machine: options.machine }
+      state.chunks[n] = {
+        ...found,
+        count,
+        seconds: (clock.elapsed() - started) / 1_000,
+        build: options.build,
+        commit: options.commit,
+        machine: options.machine,
+      }
       writeJson(stateFile(part, options), state)
       show()
     }
   }
   // One that fails, rather than finds something, ends the run; the others come to the end of what they do.
-  const ends = await Promise.allSettled(Array.from({ length: part.side === 'by side' ? Math.max(1, Math.min(jobs, waiting.length)) : 1 }, worker))
+  const ends = await Promise.allSettled(
+    Array.from({ length: part.side === 'by side' ? Math.max(1, Math.min(jobs, waiting.length)) : 1 }, worker),
+  )
   const failed = ends.find((end) => end.status === 'rejected')
   if (failed) throw failed.reason
 }

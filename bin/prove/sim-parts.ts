@@ -13,11 +13,20 @@ const BUG_SEEDS = 500
 const STDERR_KEPT = 2_000
 
 /** Runs the simulation, which uses all cores; resolves with its result also when it found something. */
-async function sim<T>(root: string, args: readonly string[], signal: AbortSignal, onDone?: (done: number) => void): Promise<T> {
+async function sim<T>(
+  root: string,
+  args: readonly string[],
+  signal: AbortSignal,
+  onDone?: (done: number) => void,
+): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'untag-prove-'))
   const file = join(folder, 'result.json')
   try {
-    const child = spawn(process.execPath, ['--max-semi-space-size=64', join(root, 'dist/bin/sim.js'), ...args, '--json', file], { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] })
+    const child = spawn(
+      process.execPath,
+      ['--max-semi-space-size=64', join(root, 'dist/bin/sim.js'), ...args, '--json', file],
+      { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] },
+    )
     child.on('message', ({ done }: { done: number }) => onDone?.(done))
     const stop = () => void child.kill()
     signal.addEventListener('abort', stop, { once: true })
@@ -37,11 +46,20 @@ async function sim<T>(root: string, args: readonly string[], signal: AbortSignal
   }
 }
 
-async function worlds(root: string, { from, count, signal, onProgress }: Chunk, mode: readonly string[]): Promise<Found> {
+async function worlds(
+  root: string,
+  { from, count, signal, onProgress }: Chunk,
+  mode: readonly string[],
+): Promise<Found> {
   const args = ['--seeds', String(count), '--first', String(from + 1), ...mode]
   const { violations, cpuSeconds } = await sim<CampaignRecord>(root, args, signal, onProgress)
   const again = `npm run sim --${mode.map((m) => ` ${m}`).join('')} --seed`
-  return { violations: violations.map(({ seed, invariant, detail }) => `seed ${seed}: ${invariant}: ${detail} (${again} ${seed})`), figures: { cpuSeconds } }
+  return {
+    violations: violations.map(
+      ({ seed, invariant, detail }) => `seed ${seed}: ${invariant}: ${detail} (${again} ${seed})`,
+    ),
+    figures: { cpuSeconds },
+  }
 }
 
 /** Worlds in which anything may go wrong. */
@@ -77,12 +95,21 @@ export const bugs = (root: string): Part => ({
   isAbout: ({ rows = [] }, { from }) => rows.every(({ bug }, i) => bug === BUGS[from + i]?.name),
   async run({ from, count, signal, onProgress }) {
     const wanted = BUGS.slice(from, from + count)
-    const { bugs: hunted } = await sim<BugsRecord>(root, ['--bugs', '--seeds', String(BUG_SEEDS), '--only', wanted.map((b) => b.name).join(',')], signal)
+    const { bugs: hunted } = await sim<BugsRecord>(
+      root,
+      ['--bugs', '--seeds', String(BUG_SEEDS), '--only', wanted.map((b) => b.name).join(',')],
+      signal,
+    )
     onProgress(count)
     const what = new Map(BUGS.map((bug) => [bug.name, bug.what]))
     return {
       violations: hunted.filter((b) => b.seed === null).map((b) => `${b.name} was not found in ${BUG_SEEDS} worlds`),
-      rows: hunted.map(({ name, seed, invariant }) => ({ bug: name, what: what.get(name) ?? '', worlds: seed ?? 0, invariant: invariant ?? '' })),
+      rows: hunted.map(({ name, seed, invariant }) => ({
+        bug: name,
+        what: what.get(name) ?? '',
+        worlds: seed ?? 0,
+        invariant: invariant ?? '',
+      })),
     }
   },
 })

@@ -35,7 +35,9 @@ export interface Sum {
 
 /** Adds up what the chunks found, in their order. */
 export function sumOf({ chunks }: PartState): Sum {
-  const inOrder = Object.entries(chunks).sort(([a], [b]) => Number(a) - Number(b)).map(([, found]) => found)
+  const inOrder = Object.entries(chunks)
+    .sort(([a], [b]) => Number(a) - Number(b))
+    .map(([, found]) => found)
   const add = (to: Record<string, number>, name: string, value: number) => void (to[name] = (to[name] ?? 0) + value)
   const figures: Record<string, number> = {}
   const commits: Record<string, number> = {}

@@ -61,7 +61,16 @@ export interface StoreOptions {
 }
 
 /** Starts a store in a folder of its own. Takes a few seconds. */
-export async function openStoreProcesses({ processes, boards, databaseUrl, cloudOptions = [], agentOptions = [], cloudHost = '127.0.0.1', cloudIn = {}, agentIn = {} }: StoreOptions): Promise<StoreProcesses> {
+export async function openStoreProcesses({
+  processes,
+  boards,
+  databaseUrl,
+  cloudOptions = [],
+  agentOptions = [],
+  cloudHost = '127.0.0.1',
+  cloudIn = {},
+  agentIn = {},
+}: StoreOptions): Promise<StoreProcesses> {
   const folder = mkdtempSync(join(tmpdir(), 'untag-journey-'))
   const platform = realPlatform()
   const database = databaseUrl === undefined ? [] : ['--database-url', databaseUrl]
@@ -81,7 +90,20 @@ export async function openStoreProcesses({ processes, boards, databaseUrl, cloud
     ...cloudOptions,
   ]
   const cloud = await processes.start(cloudArgs, cloudIn)
-  const keys = await processes.run(['keys', 'create', '--data', join(folder, 'cloud'), ...database, '--account', 'Journey', '--mode', 'test', '--package', 'PRIME', '--json'])
+  const keys = await processes.run([
+    'keys',
+    'create',
+    '--data',
+    join(folder, 'cloud'),
+    ...database,
+    '--account',
+    'Journey',
+    '--mode',
+    'test',
+    '--package',
+    'PRIME',
+    '--json',
+  ])
   if (keys.code !== 0) throw new Error(keys.stderr)
   const { key } = JSON.parse(keys.stdout) as { key: string }
   // A shopper's phone has a network of its own.
@@ -90,17 +112,42 @@ export async function openStoreProcesses({ processes, boards, databaseUrl, cloud
 
   const { stores } = (await api.call('fetchStores', {})) as { stores: { storeId: string; securityTagMode: string }[] }
   const storeId = stores.find((s) => s.securityTagMode === 'rfid')?.storeId ?? ''
-  const { devices: list } = (await api.call('fetchDevices', { storeId })) as { devices: { deviceId: string; deviceType: string }[] }
+  const { devices: list } = (await api.call('fetchDevices', { storeId })) as {
+    devices: { deviceId: string; deviceType: string }[]
+  }
   const devices = Object.fromEntries(list.map((d) => [d.deviceType, d.deviceId])) as StoreProcesses['devices']
-  const { products } = (await api.call('fetchProducts', { storeId, category: 'bekleidung', limit: 100 })) as { products: ({ price: number } & Fields)[] }
+  const { products } = (await api.call('fetchProducts', { storeId, category: 'bekleidung', limit: 100 })) as {
+    products: ({ price: number } & Fields)[]
+  }
   const { code } = await api.call('createEnrolmentCode', { storeId, name: 'journey' })
-  const enrolled = await processes.run(['edge', 'enrol', '--cloud', `http://127.0.0.1:${wire.httpPort}/api/v1`, '--code', String(code), '--data', join(folder, 'edge')], agentIn.env)
+  const enrolled = await processes.run(
+    [
+      'edge',
+      'enrol',
+      '--cloud',
+      `http://127.0.0.1:${wire.httpPort}/api/v1`,
+      '--code',
+      String(code),
+      '--data',
+      join(folder, 'edge'),
+    ],
+    agentIn.env,
+  )
   if (enrolled.code !== 0) throw new Error(enrolled.stderr)
 
   const scanners = { station: scannerSimulator({ platform }), gate: scannerSimulator({ platform }) }
   const services: TcpService[] = []
-  for (const scanner of Object.values(scanners)) services.push(await serveTcp({ port: 0, serve: (link) => scanner.serve(link) }))
-  const board = (deviceId: string, tcp: string, extra: object = {}) => ({ deviceId, driver: 'modbus', link: { tcp }, output: 0, confirmInput: 0, pulseMs: 50, ...extra })
+  for (const scanner of Object.values(scanners))
+    services.push(await serveTcp({ port: 0, serve: (link) => scanner.serve(link) }))
+  const board = (deviceId: string, tcp: string, extra: object = {}) => ({
+    deviceId,
+    driver: 'modbus',
+    link: { tcp },
+    output: 0,
+    confirmInput: 0,
+    pulseMs: 50,
+    ...extra,
+  })
   mkdirSync(join(folder, 'edge'), { recursive: true })
   writeFileSync(
     join(folder, 'edge.json'),
@@ -108,13 +155,37 @@ export async function openStoreProcesses({ processes, boards, databaseUrl, cloud
       devices: [
         board(devices.pos_deactivator, boards.station),
         board(devices.self_checkout_detacher, boards.detacher),
-        board(devices.exit_gate, boards.gate, { siren: { output: 1, seconds: 1 }, amber: { output: 2 }, green: { output: 3 } }),
-        { deviceId: 'scanner-station', driver: 'scanner', link: { tcp: `127.0.0.1:${services[0]?.port}` }, feeds: devices.pos_deactivator },
-        { deviceId: 'scanner-gate', driver: 'scanner', link: { tcp: `127.0.0.1:${services[1]?.port}` }, feeds: devices.exit_gate, duplicateMs: 0 },
+        board(devices.exit_gate, boards.gate, {
+          siren: { output: 1, seconds: 1 },
+          amber: { output: 2 },
+          green: { output: 3 },
+        }),
+        {
+          deviceId: 'scanner-station',
+          driver: 'scanner',
+          link: { tcp: `127.0.0.1:${services[0]?.port}` },
+          feeds: devices.pos_deactivator,
+        },
+        {
+          deviceId: 'scanner-gate',
+          driver: 'scanner',
+          link: { tcp: `127.0.0.1:${services[1]?.port}` },
+          feeds: devices.exit_gate,
+          duplicateMs: 0,
+        },
       ],
     }),
   )
-  const agentArgs = ['edge', '--data', join(folder, 'edge'), '--config', join(folder, 'edge.json'), '--port', '0', ...agentOptions]
+  const agentArgs = [
+    'edge',
+    '--data',
+    join(folder, 'edge'),
+    '--config',
+    join(folder, 'edge.json'),
+    '--port',
+    '0',
+    ...agentOptions,
+  ]
 
   const store: StoreProcesses = {
     folder,
@@ -134,7 +205,11 @@ export async function openStoreProcesses({ processes, boards, databaseUrl, cloud
     startAgent: async () => void (store.agent = await processes.start(agentArgs, agentIn)),
     buy: (items) => api.buy({ storeId, items }),
     async local(path, body, headers = {}) {
-      const answer = await fetch(`${store.agent.ready['url']}${path}`, { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) })
+      const answer = await fetch(`${store.agent.ready['url']}${path}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...headers },
+        body: JSON.stringify(body),
+      })
       return { status: answer.status, body: (await answer.json()) as Fields }
     },
     async authorize(body) {
@@ -147,7 +222,12 @@ export async function openStoreProcesses({ processes, boards, databaseUrl, cloud
       const all: Fields[] = []
       let cursor: string | undefined
       do {
-        const page = (await api.call('fetchProtectionEvents', { storeId, limit: 500, ...filter, ...(cursor !== undefined && { cursor }) })) as { events: Fields[]; nextCursor?: string }
+        const page = (await api.call('fetchProtectionEvents', {
+          storeId,
+          limit: 500,
+          ...filter,
+          ...(cursor !== undefined && { cursor }),
+        })) as { events: Fields[]; nextCursor?: string }
         all.push(...page.events)
         cursor = page.nextCursor
       } while (cursor !== undefined)
@@ -168,7 +248,11 @@ export async function openStoreProcesses({ processes, boards, databaseUrl, cloud
 }
 
 /** Asks again until the condition holds; fails with its name when it does not within the limit, ms. */
-export async function eventually<T>(what: string, ask: () => Promise<T | false | undefined | null>, limitMs = 15_000): Promise<T> {
+export async function eventually<T>(
+  what: string,
+  ask: () => Promise<T | false | undefined | null>,
+  limitMs = 15_000,
+): Promise<T> {
   const { timers, clock } = realPlatform()
   const started = clock.elapsed()
   for (;;) {

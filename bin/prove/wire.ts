@@ -26,7 +26,11 @@ interface Forward {
 }
 
 /** A TCP proxy that can be cut: open connections die, new ones are refused at once. */
-async function forwardTo(target: () => number, onAsked: () => void = () => undefined, host = '127.0.0.1'): Promise<Forward> {
+async function forwardTo(
+  target: () => number,
+  onAsked: () => void = () => undefined,
+  host = '127.0.0.1',
+): Promise<Forward> {
   const sockets = new Set<Socket>()
   const { timers } = realPlatform()
   let delayMs = 0
@@ -44,7 +48,11 @@ async function forwardTo(target: () => number, onAsked: () => void = () => undef
       })
     }
     incoming.on('data', onAsked)
-    const late = () => new Transform({ transform: (chunk, _encoding, done) => void (delayMs > 0 ? timers.after(delayMs, () => done(null, chunk)) : done(null, chunk)) })
+    const late = () =>
+      new Transform({
+        transform: (chunk, _encoding, done) =>
+          void (delayMs > 0 ? timers.after(delayMs, () => done(null, chunk)) : done(null, chunk)),
+      })
     incoming.pipe(late()).pipe(outgoing).pipe(late()).pipe(incoming)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

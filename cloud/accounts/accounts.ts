@@ -12,7 +12,12 @@ export async function findAccountId(db: Db, name: string): Promise<string | unde
 }
 
 /** The account of this name, made with its sandbox when it is new. An existing one keeps its package. */
-export async function ensureAccount(db: Db, name: string, wanted: Package, platform: Platform): Promise<{ accountId: string; isNew: boolean }> {
+export async function ensureAccount(
+  db: Db,
+  name: string,
+  wanted: Package,
+  platform: Platform,
+): Promise<{ accountId: string; isNew: boolean }> {
   const known = await findAccountId(db, name)
   if (known !== undefined) return { accountId: known, isNew: false }
   return { accountId: await addAccount(db, name, wanted, platform), isNew: true }
@@ -21,7 +26,12 @@ export async function ensureAccount(db: Db, name: string, wanted: Package, platf
 /** A new account with its sandbox, never one that is there: two companies of one name are told apart by the id behind it. */
 export async function makeAccount(db: Db, companyName: string, wanted: Package, platform: Platform): Promise<string> {
   const namesake = await findAccountId(db, companyName)
-  return addAccount(db, namesake !== undefined ? `${companyName} (${newId('no', platform)})` : companyName, wanted, platform)
+  return addAccount(
+    db,
+    namesake !== undefined ? `${companyName} (${newId('no', platform)})` : companyName,
+    wanted,
+    platform,
+  )
 }
 
 async function addAccount(db: Db, name: string, wanted: Package, platform: Platform): Promise<string> {

@@ -47,7 +47,11 @@ export interface NewKey {
 }
 
 /** Makes a key; the text is in nobody's hands but the caller's. */
-export async function createApiKey(db: Db, wanted: NewKey, platform: Platform): Promise<{ keyId: string; key: string }> {
+export async function createApiKey(
+  db: Db,
+  wanted: NewKey,
+  platform: Platform,
+): Promise<{ keyId: string; key: string }> {
   const key = newApiKey(wanted.kind, wanted.mode, platform.random)
   const keyId = newId('key', platform)
   await db
@@ -72,7 +76,17 @@ const byHash = prepared((db, p: { hash: string }) =>
   db
     .selectFrom('api_key')
     .innerJoin('account', 'account.account_id', 'api_key.account_id')
-    .select(['key_id', 'api_key.account_id', 'mode', 'kind', 'store_ids', 'expires_ms', 'revoked_ms', 'account.package', 'account.status'])
+    .select([
+      'key_id',
+      'api_key.account_id',
+      'mode',
+      'kind',
+      'store_ids',
+      'expires_ms',
+      'revoked_ms',
+      'account.package',
+      'account.status',
+    ])
     .where('hash', '=', p.hash),
 )
 

@@ -10,6 +10,14 @@ import type { AuditEntryRow } from '../persistence/tables/accounts.ts'
 export const BEFORE_FIRST = ''
 
 /** The link of an entry that is number `seq` of its tenant's chain: base64url. */
-export function linkOf(seq: number, previous: string, { entry_id, tenant, at_ms, actor, operation, entity_id, request_id }: AuditEntryRow): string {
-  return hash('sha256', canonicalJson([seq, previous, { entry_id, tenant, at_ms, actor, operation, entity_id, request_id }]), 'base64url')
+export function linkOf(
+  seq: number,
+  previous: string,
+  { entry_id, tenant, at_ms, actor, operation, entity_id, request_id }: AuditEntryRow,
+): string {
+  return hash(
+    'sha256',
+    canonicalJson([seq, previous, { entry_id, tenant, at_ms, actor, operation, entity_id, request_id }]),
+    'base64url',
+  )
 }

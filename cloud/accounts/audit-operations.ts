@@ -14,7 +14,10 @@ const AuditEntry = z.strictObject({
   operation: z.string(),
   entityId: z.string().optional().describe('What was changed.'),
   requestId: z.string(),
-  number: z.int().optional().describe('Its place in the account’s chain; absent in the first seconds, until the entry is sealed.'),
+  number: z
+    .int()
+    .optional()
+    .describe('Its place in the account’s chain; absent in the first seconds, until the entry is sealed.'),
   previousHash: z.string().optional(),
   hash: z.string().optional().describe('SHA-256 over number, previousHash and the entry.'),
 })
@@ -24,9 +27,15 @@ export const fetchAuditLog = operation({
   area: 'accounts',
   minimumPackage: 'DISCOVER',
   summary: 'Lists who changed what, oldest first.',
-  description: 'Of the account in the mode of the key. A key that is bound to stores sees what was done to these stores, and what it did itself.',
+  description:
+    'Of the account in the mode of the key. A key that is bound to stores sees what was done to these stores, and what it did itself.',
   changes: false,
-  request: z.strictObject({ since: Timestamp.optional(), entityId: Id.optional(), limit: Limit.optional(), cursor: cursorOf('aud').optional() }),
+  request: z.strictObject({
+    since: Timestamp.optional(),
+    entityId: Id.optional(),
+    limit: Limit.optional(),
+    cursor: cursorOf('aud').optional(),
+  }),
   response: z.strictObject({ ...Success, entries: z.array(AuditEntry), nextCursor: z.string().optional() }),
   example: { since: '2026-11-20T00:00:00Z' },
   async run(call, { since, entityId, limit = DEFAULT_PAGE, cursor }) {

@@ -15,17 +15,30 @@ export interface AuditFilter {
 }
 
 /** Entries of one tenant in the order they were written in, at most `limit`. */
-export function listAuditEntries(db: Db, { tenant, sinceMs, entityId, after, only, limit }: AuditFilter): Promise<(AuditEntryRow & SealRow)[]> {
+export function listAuditEntries(
+  db: Db,
+  { tenant, sinceMs, entityId, after, only, limit }: AuditFilter,
+): Promise<(AuditEntryRow & SealRow)[]> {
   let query = db.selectFrom('audit_entry').selectAll().where('tenant', '=', tenant)
   if (sinceMs !== undefined) query = query.where('at_ms', '>=', sinceMs)
   if (entityId !== undefined) query = query.where('entity_id', '=', entityId)
   if (after !== undefined) query = query.where('entry_id', '>', after)
-  if (only) query = query.where((eb) => eb.or([eb('actor', '=', only.actor), eb('entity_id', 'in', [...only.entityIds])]))
+  if (only)
+    query = query.where((eb) => eb.or([eb('actor', '=', only.actor), eb('entity_id', 'in', [...only.entityIds])]))
   return query.orderBy('entry_id').limit(limit).execute()
 }
 
 /** Notes a change that no API call made, such as one from the command line. */
-export async function noteChange(db: Db, entry: Pick<AuditEntryRow, 'tenant' | 'actor' | 'operation' | 'entity_id'>, platform: Platform): Promise<void> {
-  const row = { ...entry, entry_id: newId('aud', platform), request_id: newId('req', platform), at_ms: platform.clock.wall() }
+export async function noteChange(
+  db: Db,
+  entry: Pick<AuditEntryRow, 'tenant' | 'actor' | 'operation' | 'entity_id'>,
+  platform: Platform,
+): Promise<void> {
+  const row = {
+    ...entry,
+    entry_id: newId('aud', platform),
+    request_id: newId('req', platform),
+    at_ms: platform.clock.wall(),
+  }
   await db.insertInto('audit_entry').values(row).execute()
 }

@@ -9,13 +9,20 @@ import { KEY_KINDS, type KeyKind } from './api-keys.ts'
 import { addKey } from './keys.ts'
 import { findRegistration, updateRegistration } from './registration-queries.ts'
 
-const HandedOut = z.strictObject({ keyId: z.string(), key: z.string().describe('Shown once.'), kind: z.enum(KEY_KINDS), mode: z.enum(['test', 'live']), name: z.string() })
+const HandedOut = z.strictObject({
+  keyId: z.string(),
+  key: z.string().describe('Shown once.'),
+  kind: z.enum(KEY_KINDS),
+  mode: z.enum(['test', 'live']),
+  name: z.string(),
+})
 
 export const claimRegistration = operation({
   name: 'claimRegistration',
   area: 'accounts',
   minimumPackage: 'DISCOVER',
-  summary: 'Hands out the keys of an approved request: the test keys once, and the first live secret key once there is a live store.',
+  summary:
+    'Hands out the keys of an approved request: the test keys once, and the first live secret key once there is a live store.',
   description:
     'Call it again when the first live store is approved. While the request waits: 409 `registration_pending`; rejected: 409 `registration_rejected` with the reason in `error`; nothing (more) to hand out: 409 `nothing_to_claim`. With an Idempotency-Key an answer that was lost can be had again for 24 hours.',
   callers: ['anyone'],
@@ -23,14 +30,25 @@ export const claimRegistration = operation({
   secretAnswer: true,
   proofInBody: true,
   request: z.strictObject({ registrationId: Id, claimSecret: z.string().min(1).max(200) }),
-  response: z.strictObject({ ...Success, registrationId: z.string(), status: z.literal('approved'), accountId: z.string(), keys: z.array(HandedOut) }),
+  response: z.strictObject({
+    ...Success,
+    registrationId: z.string(),
+    status: z.literal('approved'),
+    accountId: z.string(),
+    keys: z.array(HandedOut),
+  }),
   example: { registrationId: 'reg_01KANX6Y7C3V9Q2M8R5T4W6Z1B', claimSecret: 'claim_…' },
   async run(call, { registrationId, claimSecret }) {
     const row = await findRegistration(call.db, registrationId)
     // A 256-bit secret that is kept as a hash: how long the comparison takes tells nobody anything.
     if (!row || row.claim_hash === null || row.claim_hash !== hashOf(claimSecret)) throw notFound('registration')
-    if (row.status === 'rejected') throw precondition('registration_rejected', `the registration was rejected: ${row.reason ?? 'no reason was given'}`)
-    if (row.status === 'pending' || row.account_id === null) throw precondition('registration_pending', 'the registration still waits for review')
+    if (row.status === 'rejected')
+      throw precondition(
+        'registration_rejected',
+        `the registration was rejected: ${row.reason ?? 'no reason was given'}`,
+      )
+    if (row.status === 'pending' || row.account_id === null)
+      throw precondition('registration_pending', 'the registration still waits for review')
     const accountId = row.account_id
     const keys: z.infer<typeof HandedOut>[] = []
     if (row.test_claimed_ms === null) {
@@ -42,7 +60,10 @@ export const claimRegistration = operation({
       await updateRegistration(call.db, registrationId, { live_claimed_ms: call.nowMs })
     }
     if (keys.length === 0) {
-      const why = row.live_claimed_ms === null ? 'the live key is handed out when the first live store is approved' : 'everything was handed out'
+      const why =
+        row.live_claimed_ms === null
+          ? 'the live key is handed out when the first live store is approved'
+          : 'everything was handed out'
       throw precondition('nothing_to_claim', `there is nothing to hand out: ${why}`)
     }
     call.changed(registrationId, tenantOf(accountId, keys.some((key) => key.mode === 'live') ? 'live' : 'test'))

@@ -34,7 +34,8 @@ export const createApiKey = operation({
   area: 'accounts',
   minimumPackage: 'DISCOVER',
   summary: 'Makes a key of the same mode as the one it is called with; it is shown once.',
-  description: '`storeIds` bind it to some of your stores; a key that is bound itself makes keys for its own stores only, and one that ends makes none that ends later. Admin keys come from the command line.',
+  description:
+    '`storeIds` bind it to some of your stores; a key that is bound itself makes keys for its own stores only, and one that ends makes none that ends later. Admin keys come from the command line.',
   changes: true,
   secretAnswer: true,
   request: z.strictObject({
@@ -51,7 +52,14 @@ export const createApiKey = operation({
     if (expiresMs !== null && expiresMs <= call.nowMs) throw invalid('expiresAt', 'must be in the future')
     const bound = [...new Set(storeIds ?? caller.storeIds ?? [])]
     for (const storeId of storeIds ? bound : []) await ownStore(call, storeId)
-    const wanted = { accountId: caller.accountId, mode: caller.mode, kind, name, expiresMs: earlier(expiresMs, caller.expiresMs), ...(bound.length > 0 && { storeIds: bound }) }
+    const wanted = {
+      accountId: caller.accountId,
+      mode: caller.mode,
+      kind,
+      name,
+      expiresMs: earlier(expiresMs, caller.expiresMs),
+      ...(bound.length > 0 && { storeIds: bound }),
+    }
     const made = await addKey(call.db, wanted, call.nowMs, call.services.platform)
     call.changed(made.keyId)
     return { success: true as const, ...made }
@@ -70,7 +78,10 @@ export const fetchApiKeys = operation({
   async run(call) {
     const caller = keyCaller(call.caller)
     const rows = (await listKeys(call.db, caller.accountId, caller.mode)).filter((row) => mayKnow(caller, row))
-    return { success: true as const, keys: rows.map((row) => toKeyRecord(row, call.nowMs, call.services.keyUsage.lastUsedMs(row.key_id))) }
+    return {
+      success: true as const,
+      keys: rows.map((row) => toKeyRecord(row, call.nowMs, call.services.keyUsage.lastUsedMs(row.key_id))),
+    }
   },
 })
 
@@ -83,12 +94,24 @@ export const rollApiKey = operation({
   secretAnswer: true,
   request: z.strictObject({
     keyId: Id,
-    overlapHours: z.int().min(0).max(OVERLAP_HOURS.max).optional().describe(`Default ${OVERLAP_HOURS.default}; 0 ends the old key at once.`),
+    overlapHours: z
+      .int()
+      .min(0)
+      .max(OVERLAP_HOURS.max)
+      .optional()
+      .describe(`Default ${OVERLAP_HOURS.default}; 0 ends the old key at once.`),
   }),
   response: NewKeyAnswer,
   example: { keyId: 'key_01KANX6Y7C3V9Q2M8R5T4W6Z1B', overlapHours: 24 },
   async run(call, { keyId, overlapHours = OVERLAP_HOURS.default }) {
-    const made = await rollKey(call.db, await ownKey(call, keyId), overlapHours, call.nowMs, call.services.platform, keyCaller(call.caller).expiresMs)
+    const made = await rollKey(
+      call.db,
+      await ownKey(call, keyId),
+      overlapHours,
+      call.nowMs,
+      call.services.platform,
+      keyCaller(call.caller).expiresMs,
+    )
     call.changed(keyId)
     return { success: true as const, ...made }
   },
@@ -108,16 +131,26 @@ export const revokeApiKey = operation({
     const row = await revokeKey(call.db, await ownKey(call, keyId), call.nowMs)
     call.changed(keyId)
     const warnings = await warningsAfter(call, row)
-    return { success: true as const, ...toKeyRecord(row, call.nowMs, call.services.keyUsage.lastUsedMs(keyId)), ...(warnings.length > 0 && { warnings }) }
+    return {
+      success: true as const,
+      ...toKeyRecord(row, call.nowMs, call.services.keyUsage.lastUsedMs(keyId)),
+      ...(warnings.length > 0 && { warnings }),
+    }
   },
 })
 
 async function warningsAfter(call: Call, { key_id, kind }: ApiKeyRow): Promise<string[]> {
   const caller = keyCaller(call.caller)
   if (kind !== 'secret') return []
-  const left = (await listKeys(call.db, caller.accountId, caller.mode)).filter((row) => row.kind === 'secret' && statusOfKey(row, call.nowMs) === 'active')
+  const left = (await listKeys(call.db, caller.accountId, caller.mode)).filter(
+    (row) => row.kind === 'secret' && statusOfKey(row, call.nowMs) === 'active',
+  )
   return [
-    ...(key_id === caller.keyId ? ['this is the key that the call was made with: the next call with it is answered 401'] : []),
-    ...(left.length === 0 ? [`no ${caller.mode} secret key of the account is left: only the command line can make one now`] : []),
+    ...(key_id === caller.keyId
+      ? ['this is the key that the call was made with: the next call with it is answered 401']
+      : []),
+    ...(left.length === 0
+      ? [`no ${caller.mode} secret key of the account is left: only the command line can make one now`]
+      : []),
   ]
 }

@@ -45,7 +45,11 @@ const LISTED_LIMIT = 100_000
 
 /** The keys of the account of this name, or of every account, with its name. */
 export function listKeysOfAll(db: Db, accountName: string | undefined): Promise<(ApiKeyRow & { account: string })[]> {
-  let query = db.selectFrom('api_key').innerJoin('account', 'account.account_id', 'api_key.account_id').selectAll('api_key').select('account.name as account')
+  let query = db
+    .selectFrom('api_key')
+    .innerJoin('account', 'account.account_id', 'api_key.account_id')
+    .selectAll('api_key')
+    .select('account.name as account')
   if (accountName !== undefined) query = query.where('account.name', '=', accountName)
   return query.orderBy('key_id').limit(LISTED_LIMIT).execute()
 }

@@ -11,7 +11,10 @@ export const KeyRecord = z.strictObject({
   mode: z.enum(['test', 'live']),
   name: z.string(),
   shown: z.string().describe('Beginning and end of the key, to know it by.'),
-  storeIds: z.array(z.string()).optional().describe('The only stores it may touch; absent: all of its account and mode.'),
+  storeIds: z
+    .array(z.string())
+    .optional()
+    .describe('The only stores it may touch; absent: all of its account and mode.'),
   status: z.enum(['active', 'expired', 'revoked']),
   createdAt: z.string(),
   lastUsedAt: z.string().nullable().describe('To the minute.'),

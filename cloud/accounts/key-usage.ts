@@ -37,7 +37,8 @@ export function keyUsage(): KeyUsage {
       const writing = [...unwritten]
       unwritten = new Map()
       try {
-        for (let i = 0; i < writing.length; i += BATCH) await database.write((db) => writeUsage(db, writing.slice(i, i + BATCH)))
+        for (let i = 0; i < writing.length; i += BATCH)
+          await database.write((db) => writeUsage(db, writing.slice(i, i + BATCH)))
       } catch (error) {
         // With the next write once more, but for what was used again meanwhile.
         unwritten = new Map([...writing, ...unwritten])

@@ -17,23 +17,39 @@ export const OVERLAP_HOURS = { default: 24, max: 168 }
 export type KeyStatus = 'active' | 'expired' | 'revoked'
 
 /** Whether a key still counts. */
-export function statusOfKey({ revoked_ms, expires_ms }: Pick<ApiKeyRow, 'revoked_ms' | 'expires_ms'>, nowMs: number): KeyStatus {
+export function statusOfKey(
+  { revoked_ms, expires_ms }: Pick<ApiKeyRow, 'revoked_ms' | 'expires_ms'>,
+  nowMs: number,
+): KeyStatus {
   if (revoked_ms !== null && revoked_ms <= nowMs) return 'revoked'
   return expires_ms !== null && expires_ms <= nowMs ? 'expired' : 'active'
 }
 
 /** Makes a key where there is room; keys that have ended make room. 409 `too_many_keys`. */
-export async function addKey(db: Db, wanted: NewKey, nowMs: number, platform: Platform): Promise<{ keyId: string; key: string }> {
+export async function addKey(
+  db: Db,
+  wanted: NewKey,
+  nowMs: number,
+  platform: Platform,
+): Promise<{ keyId: string; key: string }> {
   const { accountId, mode } = wanted
   if ((await countKeys(db, accountId, mode)) >= KEYS_LIMIT) {
     await deleteEndedKeys(db, accountId, mode, nowMs)
-    if ((await countKeys(db, accountId, mode)) >= KEYS_LIMIT) throw precondition('too_many_keys', `the account has ${KEYS_LIMIT} ${mode} keys, which is the most: revoke one`)
+    if ((await countKeys(db, accountId, mode)) >= KEYS_LIMIT)
+      throw precondition('too_many_keys', `the account has ${KEYS_LIMIT} ${mode} keys, which is the most: revoke one`)
   }
   return createApiKey(db, wanted, platform)
 }
 
 /** A new key in the place of another, which goes on for some hours (0: ends at once). 409 `key_ended`. */
-export async function rollKey(db: Db, row: ApiKeyRow, overlapHours: number, nowMs: number, platform: Platform, notAfterMs: number | null = null): Promise<{ keyId: string; key: string }> {
+export async function rollKey(
+  db: Db,
+  row: ApiKeyRow,
+  overlapHours: number,
+  nowMs: number,
+  platform: Platform,
+  notAfterMs: number | null = null,
+): Promise<{ keyId: string; key: string }> {
   const status = statusOfKey(row, nowMs)
   if (status !== 'active') throw precondition('key_ended', `the key is ${status}: make a new one`)
   const made = await addKey(

@@ -5,13 +5,23 @@ import { packagesOf } from '../stores/queries.ts'
 
 /** The account's package is the highest of its live stores: what a store was given, the account has. Demo stores count for nothing. */
 export async function raiseAccountPackage(db: Db, accountId: string, to: Package): Promise<void> {
-  const { package: have } = await db.selectFrom('account').select('package').where('account_id', '=', accountId).executeTakeFirstOrThrow()
-  if (!isAtLeast(have as Package, to)) await db.updateTable('account').set({ package: to }).where('account_id', '=', accountId).execute()
+  const { package: have } = await db
+    .selectFrom('account')
+    .select('package')
+    .where('account_id', '=', accountId)
+    .executeTakeFirstOrThrow()
+  if (!isAtLeast(have as Package, to))
+    await db.updateTable('account').set({ package: to }).where('account_id', '=', accountId).execute()
 }
 
 /** After a live store went down from `from`: an account that had its package from that store goes down with it. */
 export async function lowerAccountPackage(db: Db, accountId: string, from: Package): Promise<void> {
   const stores = await packagesOf(db, tenantOf(accountId, 'live'))
   const highest = PACKAGES.findLast((name) => stores.includes(name)) ?? 'DISCOVER'
-  await db.updateTable('account').set({ package: highest }).where('account_id', '=', accountId).where('package', '=', from).execute()
+  await db
+    .updateTable('account')
+    .set({ package: highest })
+    .where('account_id', '=', accountId)
+    .where('package', '=', from)
+    .execute()
 }

@@ -4,9 +4,23 @@ import { keyCaller } from '../operations/caller.ts'
 import { Limit, Success, text } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'
 import { cursorOf, nextOf } from '../operations/paging.ts'
-import { ADDRESS_FIELDS, AddressInput, AnyCasePackage, newStoreFields, requireFields, STORE_INPUT_SHAPE, storeFieldsOf } from '../stores/store-input.ts'
+import {
+  ADDRESS_FIELDS,
+  AddressInput,
+  AnyCasePackage,
+  newStoreFields,
+  requireFields,
+  STORE_INPUT_SHAPE,
+  storeFieldsOf,
+} from '../stores/store-input.ts'
 import { listRegistrations } from './registration-queries.ts'
-import { pendingAnswer, Registration, REGISTRATION_STATUSES, RegistrationPending, toRegistration } from './registration-schema.ts'
+import {
+  pendingAnswer,
+  Registration,
+  REGISTRATION_STATUSES,
+  RegistrationPending,
+  toRegistration,
+} from './registration-schema.ts'
 import { registerStore, requestAccount } from './registrations.ts'
 
 const DEFAULT_PAGE = 100
@@ -18,7 +32,9 @@ export const submitStoreRegistration = operation({
   summary: 'Registers a live store of the account; it waits for review.',
   description: 'Works with test and live keys: what is approved becomes a live store. `package` is a wish.',
   changes: true,
-  request: z.strictObject({ ...STORE_INPUT_SHAPE, package: AnyCasePackage.optional() }).transform((input, faults) => ({ fields: newStoreFields(input, faults), package: input.package })),
+  request: z
+    .strictObject({ ...STORE_INPUT_SHAPE, package: AnyCasePackage.optional() })
+    .transform((input, faults) => ({ fields: newStoreFields(input, faults), package: input.package })),
   response: RegistrationPending,
   example: {
     companyName: 'Hafenkante Handels GmbH',
@@ -35,7 +51,8 @@ export const submitStoreRegistrationRequest = operation({
   area: 'accounts',
   minimumPackage: 'DISCOVER',
   summary: 'Asks for an account, without a key.',
-  description: 'Once it is approved, `claimRegistration` with the `claimSecret`, which is shown only here, gives the keys. With an address the first store is a live one, without one a demo store.',
+  description:
+    'Once it is approved, `claimRegistration` with the `claimSecret`, which is shown only here, gives the keys. With an address the first store is a live one, without one a demo store.',
   callers: ['anyone'],
   changes: true,
   request: z
@@ -66,15 +83,29 @@ export const fetchRegistrations = operation({
   summary: 'Lists registrations, oldest first: with an admin key all of them, else those that the account sent in.',
   callers: ['secret', 'admin'],
   changes: false,
-  request: z.strictObject({ status: z.enum(REGISTRATION_STATUSES).optional(), limit: Limit.optional(), cursor: cursorOf('reg').optional() }),
+  request: z.strictObject({
+    status: z.enum(REGISTRATION_STATUSES).optional(),
+    limit: Limit.optional(),
+    cursor: cursorOf('reg').optional(),
+  }),
   response: z.strictObject({ ...Success, registrations: z.array(Registration), nextCursor: z.string().optional() }),
   example: { status: 'pending' },
   async run(call, { status, limit = DEFAULT_PAGE, cursor }) {
     const caller = keyCaller(call.caller)
     const tenant = caller.kind === 'admin' ? undefined : caller.tenant
-    const rows = await listRegistrations(call.db, { status, tenant, storeIds: caller.storeIds ?? undefined, after: cursor, limit: limit + 1 })
+    const rows = await listRegistrations(call.db, {
+      status,
+      tenant,
+      storeIds: caller.storeIds ?? undefined,
+      after: cursor,
+      limit: limit + 1,
+    })
     // A test key sees nothing live, not even its id.
     const { items, nextCursor } = nextOf(rows, (row) => row.registration_id, { limit })
-    return { success: true as const, registrations: items.map((row) => toRegistration(caller.mode === 'test' ? { ...row, store_id: null } : row)), ...(nextCursor !== undefined && { nextCursor }) }
+    return {
+      success: true as const,
+      registrations: items.map((row) => toRegistration(caller.mode === 'test' ? { ...row, store_id: null } : row)),
+      ...(nextCursor !== undefined && { nextCursor }),
+    }
   },
 })

@@ -38,7 +38,10 @@ export interface RegistrationFilter {
 }
 
 /** Registrations in the order they came in, at most `limit`. */
-export function listRegistrations(db: Db, { status, tenant, storeIds, after, limit }: RegistrationFilter): Promise<RegistrationRow[]> {
+export function listRegistrations(
+  db: Db,
+  { status, tenant, storeIds, after, limit }: RegistrationFilter,
+): Promise<RegistrationRow[]> {
   let query = db.selectFrom('registration').selectAll()
   if (status !== undefined) query = query.where('status', '=', status)
   if (tenant !== undefined) query = query.where('tenant', '=', tenant)

@@ -4,7 +4,11 @@ import type { RegistrationRow } from '../persistence/tables/accounts.ts'
 import type { RegistrationDetails } from './registrations.ts'
 
 /** That something was sent in and waits for review. */
-export const RegistrationPending = z.strictObject({ ...Success, registrationId: z.string(), status: z.literal('pending') })
+export const RegistrationPending = z.strictObject({
+  ...Success,
+  registrationId: z.string(),
+  status: z.literal('pending'),
+})
 
 /** `RegistrationPending` of a registration that was just made. */
 export function pendingAnswer({ registration_id }: RegistrationRow): z.infer<typeof RegistrationPending> {
@@ -36,7 +40,10 @@ export const Registration = z.strictObject({
 export function toRegistration(row: RegistrationRow): z.infer<typeof Registration> {
   const { fields, role, contactEmail, package: wish } = JSON.parse(row.details) as RegistrationDetails
   const { street, city, postal_code, country_code } = fields
-  const address = street !== undefined && city !== undefined && postal_code !== undefined && country_code !== undefined ? { street, city, zip: postal_code, country: country_code } : undefined
+  const address =
+    street !== undefined && city !== undefined && postal_code !== undefined && country_code !== undefined
+      ? { street, city, zip: postal_code, country: country_code }
+      : undefined
   return {
     registrationId: row.registration_id,
     kind: row.kind,

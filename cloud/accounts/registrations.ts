@@ -22,23 +22,46 @@ const PENDING_PER_ACCOUNT = 100
 const PENDING_REQUESTS = 10_000
 
 /** A store of the caller's that waits for review. */
-export async function registerStore(call: Call, caller: KeyCaller, details: RegistrationDetails): Promise<RegistrationRow> {
+export async function registerStore(
+  call: Call,
+  caller: KeyCaller,
+  details: RegistrationDetails,
+): Promise<RegistrationRow> {
   assertUnbound(caller)
   if ((await countPending(call.db, caller.tenant)) >= PENDING_PER_ACCOUNT) {
-    throw precondition('too_many_registrations', `${PENDING_PER_ACCOUNT} registrations of this account wait for review, which is the most`)
+    throw precondition(
+      'too_many_registrations',
+      `${PENDING_PER_ACCOUNT} registrations of this account wait for review, which is the most`,
+    )
   }
-  return register(call, details, { kind: 'store', account_id: caller.accountId, tenant: caller.tenant, claim_hash: null })
+  return register(call, details, {
+    kind: 'store',
+    account_id: caller.accountId,
+    tenant: caller.tenant,
+    claim_hash: null,
+  })
 }
 
 /** An account that somebody without a key asks for; `claimHash` is what its keys will be handed out against. */
-export async function requestAccount(call: Call, details: RegistrationDetails, claimHash: string): Promise<RegistrationRow> {
+export async function requestAccount(
+  call: Call,
+  details: RegistrationDetails,
+  claimHash: string,
+): Promise<RegistrationRow> {
   if ((await countPending(call.db, null)) >= PENDING_REQUESTS) {
-    throw new Failure('resource-exhausted', 'too many requests wait for review; try again tomorrow', { reason: 'too_many_registrations', retryAfter: 86_400 })
+    throw new Failure('resource-exhausted', 'too many requests wait for review; try again tomorrow', {
+      reason: 'too_many_registrations',
+      retryAfter: 86_400,
+    })
   }
   return register(call, details, { kind: 'account', account_id: null, tenant: null, claim_hash: claimHash })
 }
 
-async function register(call: Call, details: RegistrationDetails, by: Pick<RegistrationRow, 'kind' | 'account_id' | 'tenant' | 'claim_hash'>): Promise<RegistrationRow> {
+async function register(
+  call: Call,
+  details: RegistrationDetails,
+  by: Pick<RegistrationRow, 'kind' | 'account_id' | 'tenant' | 'claim_hash'>,
+): Promise<RegistrationRow> {
   const row: RegistrationRow = {
     registration_id: newId('reg', call.services.platform),
     ...by,
@@ -59,5 +82,10 @@ async function register(call: Call, details: RegistrationDetails, by: Pick<Regis
 
 /** A key that is bound to stores can have no new one: it could not see it. */
 export function assertUnbound(caller: KeyCaller): void {
-  if (caller.storeIds !== null) throw new Failure('permission-denied', 'this key is bound to its stores: a new store needs a key of the whole account', { reason: 'key_bound_to_stores' })
+  if (caller.storeIds !== null)
+    throw new Failure(
+      'permission-denied',
+      'this key is bound to its stores: a new store needs a key of the whole account',
+      { reason: 'key_bound_to_stores' },
+    )
 }

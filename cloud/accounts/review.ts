@@ -30,7 +30,10 @@ export const approveStoreRegistration = operation({
   description: 'Answers the store. A request without an address gets a demo store, everything else a live one.',
   callers: ['admin'],
   changes: true,
-  request: z.strictObject({ registrationId: Id, package: AnyCasePackage.optional().describe('In either case; default discover.') }),
+  request: z.strictObject({
+    registrationId: Id,
+    package: AnyCasePackage.optional().describe('In either case; default discover.'),
+  }),
   response: Store.extend(Success),
   example: { registrationId: 'reg_01KANX6Y7C3V9Q2M8R5T4W6Z1B', package: 'grow' },
   async run(call, { registrationId, package: given = 'DISCOVER' }) {
@@ -41,7 +44,12 @@ export const approveStoreRegistration = operation({
     const tenant = tenantOf(accountId, fields.street === undefined ? 'test' : 'live')
     const store = await makeStore(call, tenant, fields, given)
     if (tenant.endsWith('.live')) await raiseAccountPackage(call.db, accountId, given)
-    await updateRegistration(call.db, registrationId, { status: 'approved', account_id: accountId, store_id: store.store_id, decided_ms: call.nowMs })
+    await updateRegistration(call.db, registrationId, {
+      status: 'approved',
+      account_id: accountId,
+      store_id: store.store_id,
+      decided_ms: call.nowMs,
+    })
     call.changed(registrationId, (row.tenant as Tenant | null) ?? tenant)
     return { success: true as const, ...toStore(store) }
   },
@@ -56,7 +64,10 @@ export const rejectStoreRegistration = operation({
   changes: true,
   request: z.strictObject({ registrationId: Id, reason: text(500) }),
   response: Registration.extend(Success),
-  example: { registrationId: 'reg_01KANX6Y7C3V9Q2M8R5T4W6Z1B', reason: 'There is no such company in the commercial register.' },
+  example: {
+    registrationId: 'reg_01KANX6Y7C3V9Q2M8R5T4W6Z1B',
+    reason: 'There is no such company in the commercial register.',
+  },
   async run(call, { registrationId, reason }) {
     const row = await undecided(call, registrationId)
     const decided = { status: 'rejected' as const, reason, decided_ms: call.nowMs }

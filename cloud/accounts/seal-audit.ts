@@ -13,7 +13,10 @@ const SETTLED_MS = 5_000
 const AT_ONCE = 200
 
 const seal = prepared((db, p: { entryId: string; seq: number; previous: string; hash: string }) =>
-  db.updateTable('audit_entry').set({ seq: p.seq, prev_hash: p.previous, hash: p.hash }).where('entry_id', '=', p.entryId),
+  db
+    .updateTable('audit_entry')
+    .set({ seq: p.seq, prev_hash: p.previous, hash: p.hash })
+    .where('entry_id', '=', p.entryId),
 )
 
 /** Seals all entries that were written some seconds ago; safe to run twice and in several processes. Answers how many. */
@@ -24,7 +27,8 @@ export async function sealAudit(database: Database, nowMs: number): Promise<numb
     const rows = await unsealed(database.reads, beforeMs).select(['tenant']).limit(1).execute()
     const [next] = rows
     if (!next) return sealed
-    for (let count = AT_ONCE; count === AT_ONCE; sealed += count) count = await database.write((db) => sealSome(db, next.tenant, beforeMs))
+    for (let count = AT_ONCE; count === AT_ONCE; sealed += count)
+      count = await database.write((db) => sealSome(db, next.tenant, beforeMs))
   }
 }
 
@@ -33,7 +37,12 @@ function unsealed(db: Db, beforeMs: number) {
 }
 
 async function sealSome(db: Db, tenant: string, beforeMs: number): Promise<number> {
-  const rows = await unsealed(db, beforeMs).selectAll().where('tenant', '=', tenant).orderBy('entry_id').limit(AT_ONCE).execute()
+  const rows = await unsealed(db, beforeMs)
+    .selectAll()
+    .where('tenant', '=', tenant)
+    .orderBy('entry_id')
+    .limit(AT_ONCE)
+    .execute()
   if (rows.length === 0) return 0
   const head = await db.selectFrom('audit_head').selectAll().where('tenant', '=', tenant).executeTakeFirst()
   let { seq, hash } = head ?? { seq: 0, hash: BEFORE_FIRST }

@@ -37,9 +37,21 @@ export async function verifyAudit(db: Db): Promise<Verification> {
 
 async function follow(db: Db, tenant: string): Promise<VerifiedChain> {
   let [entries, hash] = [0, BEFORE_FIRST]
-  const broken = (entryId: string | undefined, why: string): VerifiedChain => ({ tenant, entries, hash, broken: { number: entries + 1, entryId, why } })
+  const broken = (entryId: string | undefined, why: string): VerifiedChain => ({
+    tenant,
+    entries,
+    hash,
+    broken: { number: entries + 1, entryId, why },
+  })
   for (;;) {
-    const rows = await db.selectFrom('audit_entry').selectAll().where('tenant', '=', tenant).where('seq', '>', entries).orderBy('seq').limit(AT_ONCE).execute()
+    const rows = await db
+      .selectFrom('audit_entry')
+      .selectAll()
+      .where('tenant', '=', tenant)
+      .where('seq', '>', entries)
+      .orderBy('seq')
+      .limit(AT_ONCE)
+      .execute()
     for (const row of rows) {
       const why = faultOf(row, entries + 1, hash)
       if (why !== undefined) return broken(row.seq === entries + 1 ? row.entry_id : undefined, why)
@@ -49,9 +61,16 @@ async function follow(db: Db, tenant: string): Promise<VerifiedChain> {
     if (rows.length > 0) continue
     // Read last: a cloud that runs meanwhile moves the head together with the chain.
     const head = await db.selectFrom('audit_head').selectAll().where('tenant', '=', tenant).executeTakeFirst()
-    const more = await db.selectFrom('audit_entry').select('seq').where('tenant', '=', tenant).where('seq', '>', entries).limit(1).executeTakeFirst()
+    const more = await db
+      .selectFrom('audit_entry')
+      .select('seq')
+      .where('tenant', '=', tenant)
+      .where('seq', '>', entries)
+      .limit(1)
+      .executeTakeFirst()
     if (more) continue
-    if (!head || entries > head.seq || (entries === head.seq && hash !== head.hash)) return broken(undefined, 'the chain and its head do not agree')
+    if (!head || entries > head.seq || (entries === head.seq && hash !== head.hash))
+      return broken(undefined, 'the chain and its head do not agree')
     return entries < head.seq ? broken(undefined, 'the entry is missing') : { tenant, entries, hash }
   }
 }

@@ -2,7 +2,11 @@ import type { Call } from '../operations/operation.ts'
 import { raiseDocumentVersion } from '../stores/queries.ts'
 
 /** Where the agent says that others reach it. They are told with the signed policy. */
-export async function noteAddress({ db, services, afterCommit }: Call, agentId: string, address: string): Promise<void> {
+export async function noteAddress(
+  { db, services, afterCommit }: Call,
+  agentId: string,
+  address: string,
+): Promise<void> {
   const moved = await db
     .updateTable('agent')
     .set({ home_url: address })

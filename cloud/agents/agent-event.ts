@@ -9,7 +9,12 @@ import { noteReported } from '../protection/exceptions.ts'
 import { readItem } from '../protection/item-queries.ts'
 
 /** An agent's event with what only the cloud knows of it: the purchase, the line, the device's place, when it was taken in. To be kept by `storeEvents`. */
-export async function takeAgentEvent(scope: EvidenceScope, agent: AgentRow, event: ProtectionEvent, processedAt: string): Promise<ProtectionEvent> {
+export async function takeAgentEvent(
+  scope: EvidenceScope,
+  agent: AgentRow,
+  event: ProtectionEvent,
+  processedAt: string,
+): Promise<ProtectionEvent> {
   const device = event.deviceId === undefined ? undefined : await scope.facts.device(event.deviceId)
   const place = device && {
     deviceType: device.device_type as DeviceType,
@@ -18,9 +23,13 @@ export async function takeAgentEvent(scope: EvidenceScope, agent: AgentRow, even
     gateId: device.gate_id,
     firmwareVersion: device.firmware_version,
   }
-  const about = event.replayProtectedNonce === undefined ? undefined : await subjectOf(scope, event.replayProtectedNonce)
+  const about =
+    event.replayProtectedNonce === undefined ? undefined : await subjectOf(scope, event.replayProtectedNonce)
   // Not as a literal of three spreads, which costs up to forty times as much on Node 20.
-  const whole: ProtectionEvent = Object.assign(present(Object.assign({}, place, about)), event, { storeId: agent.store_id, processedAt })
+  const whole: ProtectionEvent = Object.assign(present(Object.assign({}, place, about)), event, {
+    storeId: agent.store_id,
+    processedAt,
+  })
   await noteReported(scope, whole, agent.agent_id)
   await raiseForDenial(scope, whole, Date.parse(whole.occurredAt))
   return whole

@@ -8,7 +8,16 @@ import { endLogins } from './sessions.ts'
 
 /** What this agent may sign with. */
 export function agentKeys({ agent_id: iss, x, next_x: next }: AgentRow): KeyRing {
-  return keyRing([x, ...(next === null ? [] : [next])].map((key) => ({ kid: keyId(key), alg: 'EdDSA' as const, x: key, use: 'agent' as const, iss, state: 'active' as const })))
+  return keyRing(
+    [x, ...(next === null ? [] : [next])].map((key) => ({
+      kid: keyId(key),
+      alg: 'EdDSA' as const,
+      x: key,
+      use: 'agent' as const,
+      iss,
+      state: 'active' as const,
+    })),
+  )
 }
 
 /** The new key was used: the former counts no more. */
@@ -32,6 +41,11 @@ export async function isKeyTaken(db: Db, x: string, agentId: string): Promise<bo
 
 /** The key that follows. The other agents of the store are told of it with the policy. */
 export async function changeToKey(db: Db, agentId: string, x: string): Promise<void> {
-  const { store_id: storeId } = await db.updateTable('agent').set({ next_x: x }).where('agent_id', '=', agentId).returning('store_id').executeTakeFirstOrThrow()
+  const { store_id: storeId } = await db
+    .updateTable('agent')
+    .set({ next_x: x })
+    .where('agent_id', '=', agentId)
+    .returning('store_id')
+    .executeTakeFirstOrThrow()
   await raiseDocumentVersion(db, storeId)
 }

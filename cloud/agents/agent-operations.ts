@@ -22,13 +22,25 @@ const Agent = z.strictObject({
   agentId: z.string(),
   storeId: z.string(),
   name: z.string(),
-  state: z.enum(STATES).describe('`forked`: its ledger exists twice, and somebody must decide with `resolveAgentFork`.'),
+  state: z
+    .enum(STATES)
+    .describe('`forked`: its ledger exists twice, and somebody must decide with `resolveAgentFork`.'),
   online: z.boolean().optional().describe('Whether its line to the broker stands; missing where it never had one.'),
   enrolledAt: z.string(),
   lastSeenAt: z.string().describe('When it last logged in or reported.'),
-  stateAt: z.string().optional().describe('When it last said so: it does every 15 s while it reaches the cloud, with or without a broker, and this is at most a minute and a half behind.'),
+  stateAt: z
+    .string()
+    .optional()
+    .describe(
+      'When it last said so: it does every 15 s while it reaches the cloud, with or without a broker, and this is at most a minute and a half behind.',
+    ),
   release: z.string().optional().describe('Of untag, that it runs.'),
-  neededRelease: z.string().optional().describe('`minAgent` of the store’s policy, where that is a later release: the agent goes on with the policy before, as `policyVersion` says. Upgrade it.'),
+  neededRelease: z
+    .string()
+    .optional()
+    .describe(
+      '`minAgent` of the store’s policy, where that is a later release: the agent goes on with the policy before, as `policyVersion` says. Upgrade it.',
+    ),
   policyVersion: z.int().optional().describe('Of the store’s policy document that it has.'),
   queueDepth: z.int().optional().describe('Rows that the cloud does not have yet.'),
   denyVersion: z.int(),
@@ -53,8 +65,13 @@ function describe(row: AgentRow, store: StoreRow): z.infer<typeof Agent> {
     generation: row.generation,
     ledgerSeq: row.last_seq,
     ...(told?.online !== undefined && { online: told.online && row.revoked_ms === null }),
-    ...(told && { stateAt: told.observedAt, ...present({ release: told.release, policyVersion: told.policyVersion, queueDepth: told.queueDepth }) }),
-    ...(told?.release !== undefined && minAgent !== undefined && isOlderRelease(told.release, minAgent) && { neededRelease: minAgent }),
+    ...(told && {
+      stateAt: told.observedAt,
+      ...present({ release: told.release, policyVersion: told.policyVersion, queueDepth: told.queueDepth }),
+    }),
+    ...(told?.release !== undefined &&
+      minAgent !== undefined &&
+      isOlderRelease(told.release, minAgent) && { neededRelease: minAgent }),
     ...(row.revoked_ms !== null && { revokedAt: iso(row.revoked_ms) }),
   }
 }
@@ -72,7 +89,11 @@ export const fetchAgents = operation({
     const store = await ownStore(call, storeId)
     const rows = await listAgents(call.db, storeId, { after: cursor, limit })
     const { items, nextCursor } = nextOf(rows, (row) => row.agent_id, { limit })
-    return { success: true as const, agents: items.map((row) => describe(row, store)), ...(nextCursor !== undefined && { nextCursor }) }
+    return {
+      success: true as const,
+      agents: items.map((row) => describe(row, store)),
+      ...(nextCursor !== undefined && { nextCursor }),
+    }
   },
 })
 
@@ -91,7 +112,10 @@ export const revokeAgent = operation({
   example: { agentId: 'agt_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
   async run(call, { agentId }) {
     const { agent, store } = await ownAgent(call, agentId)
-    return { success: true as const, ...describe(agent.revoked_ms === null ? await revoke(call, agent, store) : agent, store) }
+    return {
+      success: true as const,
+      ...describe(agent.revoked_ms === null ? await revoke(call, agent, store) : agent, store),
+    }
   },
 })
 

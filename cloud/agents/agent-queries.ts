@@ -3,15 +3,27 @@ import type { AgentRow } from '../persistence/tables/agents.ts'
 import { endLogins } from './sessions.ts'
 
 /** Agents of a store in the order in which they enrolled: one row more than `limit` when there are more. */
-export function listAgents(db: Db, storeId: string, { after, limit }: { after: string | undefined; limit: number }): Promise<AgentRow[]> {
+export function listAgents(
+  db: Db,
+  storeId: string,
+  { after, limit }: { after: string | undefined; limit: number },
+): Promise<AgentRow[]> {
   let query = db.selectFrom('agent').selectAll().where('store_id', '=', storeId)
   if (after !== undefined) query = query.where('agent_id', '>', after)
-  return query.orderBy('agent_id').limit(limit + 1).execute()
+  return query
+    .orderBy('agent_id')
+    .limit(limit + 1)
+    .execute()
 }
 
 /** Which of these agents were revoked. */
 export async function revokedAmong(db: Db, agentIds: readonly string[]): Promise<string[]> {
-  const rows = await db.selectFrom('agent').select('agent_id').where('agent_id', 'in', [...agentIds]).where('revoked_ms', 'is not', null).execute()
+  const rows = await db
+    .selectFrom('agent')
+    .select('agent_id')
+    .where('agent_id', 'in', [...agentIds])
+    .where('revoked_ms', 'is not', null)
+    .execute()
   return rows.map((row) => row.agent_id)
 }
 
@@ -22,8 +34,17 @@ export async function noteSeen(db: Db, agentId: string, nowMs: number): Promise<
 
 /** The agent's ledger exists twice, since now or since before; answers since when. */
 export async function noteFork(db: Db, agentId: string, nowMs: number): Promise<number> {
-  await db.updateTable('agent').set({ fork_ms: nowMs }).where('agent_id', '=', agentId).where('fork_ms', 'is', null).execute()
-  const { fork_ms } = await db.selectFrom('agent').select('fork_ms').where('agent_id', '=', agentId).executeTakeFirstOrThrow()
+  await db
+    .updateTable('agent')
+    .set({ fork_ms: nowMs })
+    .where('agent_id', '=', agentId)
+    .where('fork_ms', 'is', null)
+    .execute()
+  const { fork_ms } = await db
+    .selectFrom('agent')
+    .select('fork_ms')
+    .where('agent_id', '=', agentId)
+    .executeTakeFirstOrThrow()
   return fork_ms ?? nowMs
 }
 

@@ -57,11 +57,19 @@ export async function noteLook(db: Db, agent: AgentRow, look: Look, nowMs: numbe
   const ageMs = kept ? nowMs - Date.parse(kept.observedAt) : Infinity
   // One that lies ahead is by an agent's clock.
   if (ageMs >= 0 && ageMs < (isSame ? SAME_MS : CHANGED_MS)) return
-  await write(db, agent.agent_id, { ...kept, observedAt: iso(nowMs), ...present({ policyVersion, queueDepth, release }) })
+  await write(db, agent.agent_id, {
+    ...kept,
+    observedAt: iso(nowMs),
+    ...present({ policyVersion, queueDepth, release }),
+  })
 }
 
 async function write(db: Db, agentId: string, state: KeptState): Promise<void> {
-  await db.updateTable('agent').set({ state: JSON.stringify(state) }).where('agent_id', '=', agentId).execute()
+  await db
+    .updateTable('agent')
+    .set({ state: JSON.stringify(state) })
+    .where('agent_id', '=', agentId)
+    .execute()
 }
 
 function parsed<T>(schema: z.ZodType<T>, text: string | null): T | undefined {

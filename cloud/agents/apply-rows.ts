@@ -31,7 +31,12 @@ export async function applyRows(call: IngestCall, agent: AgentRow, bodies: reado
     return applied
   }
   call.services.log.error({ agentId: agent.agent_id, err: together }, 'a journal row could not be applied')
-  for (const body of bodies) await raiseUnapplied({ db: call.db, tenant: agent.tenant, platform: call.services.platform, nowMs: call.nowMs }, agent, body)
+  for (const body of bodies)
+    await raiseUnapplied(
+      { db: call.db, tenant: agent.tenant, platform: call.services.platform, nowMs: call.nowMs },
+      agent,
+      body,
+    )
   return [false]
 }
 
@@ -63,7 +68,11 @@ async function attempt(call: IngestCall, agent: AgentRow, bodies: readonly Journ
 async function applyAll(scope: EvidenceScope, agent: AgentRow, bodies: readonly JournalBody[]): Promise<boolean[]> {
   const lineIds = await scope.facts.prepare(noncesOf(bodies))
   // A row by itself reads what it needs; together they would read the same again and again.
-  if (bodies.length > 1) await scope.uses.prepare(bodies.flatMap(({ evidence }) => (evidence && 'redemptionId' in evidence ? evidence.redemptionId : [])), lineIds)
+  if (bodies.length > 1)
+    await scope.uses.prepare(
+      bodies.flatMap(({ evidence }) => (evidence && 'redemptionId' in evidence ? evidence.redemptionId : [])),
+      lineIds,
+    )
   const applied: boolean[] = []
   const events = []
   const processedAt = iso(scope.nowMs)
@@ -87,7 +96,11 @@ function noncesOf(bodies: readonly JournalBody[]): Set<string> {
   return nonces
 }
 
-async function applyEvidence(scope: EvidenceScope, agent: AgentRow, { atMs, evidence, event }: JournalBody): Promise<boolean> {
+async function applyEvidence(
+  scope: EvidenceScope,
+  agent: AgentRow,
+  { atMs, evidence, event }: JournalBody,
+): Promise<boolean> {
   if (!evidence) return true
   const witness: Witness = { agentId: agent.agent_id, storeId: agent.store_id, atMs, eventId: event?.eventId ?? '' }
   switch (evidence.kind) {
@@ -112,6 +125,16 @@ export function unappliedSubject(agent: AgentRow, { evidence }: JournalBody): st
 const UNKNOWN = 'an agent reported something that is not known here'
 
 /** People should look at what was kept and could not be applied. */
-export async function raiseUnapplied(scope: EventScope, agent: AgentRow, body: JournalBody, detail = UNKNOWN): Promise<void> {
-  await raiseException(scope, { storeId: agent.store_id, kind: 'unapplied', subject: unappliedSubject(agent, body), detail })
+export async function raiseUnapplied(
+  scope: EventScope,
+  agent: AgentRow,
+  body: JournalBody,
+  detail = UNKNOWN,
+): Promise<void> {
+  await raiseException(scope, {
+    storeId: agent.store_id,
+    kind: 'unapplied',
+    subject: unappliedSubject(agent, body),
+    detail,
+  })
 }

@@ -14,7 +14,11 @@ const GUARD_SECONDS = 60
 const VOIDS_AT_ONCE = 50
 
 /** `cmd+jwt` for this agent. */
-export function commandDocument(agentId: string, command: AgentCommand, { authority, platform }: Pick<Services, 'authority' | 'platform'>): string {
+export function commandDocument(
+  agentId: string,
+  command: AgentCommand,
+  { authority, platform }: Pick<Services, 'authority' | 'platform'>,
+): string {
   const iat = Math.floor(authority.clock.nowMs() / 1_000)
   const jti = Buffer.from(platform.random.bytes(16)).toString('base64url')
   const claims: CommandClaims = { aud: agentId, iat, exp: iat + COMMAND_LIFE, jti, ...command }

@@ -1,6 +1,13 @@
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { signDocument } from '../../policy/documents/signed-document.ts'
-import { contentHash, type DenyClaims, type DenyEntry, type FreshClaims, type OperatorRecord, type PolicyClaims } from '../../policy/documents/store-documents.ts'
+import {
+  contentHash,
+  type DenyClaims,
+  type DenyEntry,
+  type FreshClaims,
+  type OperatorRecord,
+  type PolicyClaims,
+} from '../../policy/documents/store-documents.ts'
 import type { SecurityTagMode } from '../../policy/vocabulary.ts'
 import type { Tenant } from '../operations/caller.ts'
 import type { Services } from '../operations/operation.ts'
@@ -27,24 +34,51 @@ const DENY_CHARACTERS = 150_000
 const AGENTS_LIMIT = 200
 
 const operatorsOf = prepared((db, p: { storeId: string }) =>
-  db.selectFrom('operator').selectAll().where('store_id', '=', p.storeId).where('removed_ms', 'is', null).orderBy('operator_id'),
+  db
+    .selectFrom('operator')
+    .selectAll()
+    .where('store_id', '=', p.storeId)
+    .where('removed_ms', 'is', null)
+    .orderBy('operator_id'),
 )
 const agentsHere = prepared((db, p: { storeId: string }) =>
-  db.selectFrom('agent').select(['agent_id', 'x', 'next_x', 'home_url']).where('store_id', '=', p.storeId).where('revoked_ms', 'is', null).orderBy('agent_id').limit(AGENTS_LIMIT),
+  db
+    .selectFrom('agent')
+    .select(['agent_id', 'x', 'next_x', 'home_url'])
+    .where('store_id', '=', p.storeId)
+    .where('revoked_ms', 'is', null)
+    .orderBy('agent_id')
+    .limit(AGENTS_LIMIT),
 )
-const moveOf = prepared((db, p: { storeId: string }) => db.selectFrom('home_move').selectAll().where('store_id', '=', p.storeId))
+const moveOf = prepared((db, p: { storeId: string }) =>
+  db.selectFrom('home_move').selectAll().where('store_id', '=', p.storeId),
+)
 const entriesBehind = prepared((db, p: { storeId: string; after: number; nowS: number }) =>
-  db.selectFrom('deny_entry').selectAll().where('store_id', '=', p.storeId).where('seq', '>', p.after).where('until_s', '>', p.nowS).orderBy('seq').limit(DENY_PAGE),
+  db
+    .selectFrom('deny_entry')
+    .selectAll()
+    .where('store_id', '=', p.storeId)
+    .where('seq', '>', p.after)
+    .where('until_s', '>', p.nowS)
+    .orderBy('seq')
+    .limit(DENY_PAGE),
 )
 
 /** The store's current policy and operators with the hash of what they say; signed by whoever sends them. */
 export async function policyOfStore(db: Db, store: StoreRow, { authority }: Services): Promise<StorePolicy> {
-  const claims = await policyClaims(db, store, { iat: Math.floor(authority.clock.nowMs() / 1_000), epoch: authority.documentEpoch })
+  const claims = await policyClaims(db, store, {
+    iat: Math.floor(authority.clock.nowMs() / 1_000),
+    epoch: authority.documentEpoch,
+  })
   return { claims, hash: contentHash(claims) }
 }
 
 /** What it says, issued at this time (s); of nothing that is signed the clock need not be sure. */
-export async function policyClaims(db: Db, store: StoreRow, { iat, epoch }: { iat: number; epoch: number }): Promise<PolicyClaims> {
+export async function policyClaims(
+  db: Db,
+  store: StoreRow,
+  { iat, epoch }: { iat: number; epoch: number },
+): Promise<PolicyClaims> {
   const operators = await operatorsOf(db, { storeId: store.store_id })
   // Beside the policy and not in it: an older release could not read the one and must find the other.
   const { minAgent, ...policy } = policyOf(store)
@@ -82,7 +116,11 @@ export function signPolicy({ claims }: StorePolicy, { authority }: Services): st
 
 async function agentsOf(db: Db, storeId: string): Promise<NonNullable<PolicyClaims['agents']>> {
   const rows = await agentsHere(db, { storeId })
-  return rows.map((row) => ({ agentId: row.agent_id, keys: [row.x, ...(row.next_x === null ? [] : [row.next_x])], url: row.home_url }))
+  return rows.map((row) => ({
+    agentId: row.agent_id,
+    keys: [row.x, ...(row.next_x === null ? [] : [row.next_x])],
+    url: row.home_url,
+  }))
 }
 
 async function homeMoveOf(db: Db, storeId: string): Promise<Pick<PolicyClaims, 'homeMove'>> {
@@ -94,7 +132,12 @@ async function homeMoveOf(db: Db, storeId: string): Promise<Pick<PolicyClaims, '
 }
 
 /** The heads of everything a store's agents should have, with the time. `policy`: as it was read for the same answer. */
-export async function freshDocument(db: Db, store: StoreRow, services: Services, policy?: StorePolicy): Promise<string> {
+export async function freshDocument(
+  db: Db,
+  store: StoreRow,
+  services: Services,
+  policy?: StorePolicy,
+): Promise<string> {
   const { authority } = services
   const timeMs = authority.clock.nowMs()
   const iat = Math.floor(timeMs / 1_000)
@@ -116,7 +159,12 @@ export async function freshDocument(db: Db, store: StoreRow, services: Services,
 }
 
 /** The deny list behind entry `after`, as far as one page goes: without what has ended, so that nobody turns the pages of years. */
-export async function denyPage(db: Db, store: StoreRow, after: number, { authority }: Services): Promise<{ jws: string; ver: number }> {
+export async function denyPage(
+  db: Db,
+  store: StoreRow,
+  after: number,
+  { authority }: Services,
+): Promise<{ jws: string; ver: number }> {
   const iat = Math.floor(authority.clock.nowMs() / 1_000)
   const { entries, ver } = fill(await entriesBehind(db, { storeId: store.store_id, after, nowS: iat }), store.deny_seq)
   const claims: DenyClaims = {

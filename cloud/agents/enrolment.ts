@@ -27,7 +27,11 @@ function grouped(text: string): string {
 }
 
 /** A one-time code for one agent of this store; only its hash is kept. */
-export async function createCode(call: Call, store: StoreRow, name: string): Promise<{ code: string; expiresMs: number }> {
+export async function createCode(
+  call: Call,
+  store: StoreRow,
+  name: string,
+): Promise<{ code: string; expiresMs: number }> {
   const { platform, authority } = call.services
   const secret = crockford.encode(platform.random.bytes(8)).slice(0, 12)
   const root = crockford.encode(thumbprint(authority.rootX).subarray(0, ROOT_BYTES))
@@ -35,7 +39,14 @@ export async function createCode(call: Call, store: StoreRow, name: string): Pro
   const expiresMs = call.nowMs + CODE_MS
   await call.db
     .insertInto('enrolment_code')
-    .values({ code_hash: enrolmentCodeHash(code), tenant: store.tenant, store_id: store.store_id, name, expires_ms: expiresMs, tries: 0 })
+    .values({
+      code_hash: enrolmentCodeHash(code),
+      tenant: store.tenant,
+      store_id: store.store_id,
+      name,
+      expires_ms: expiresMs,
+      tries: 0,
+    })
     .execute()
   return { code, expiresMs }
 }
@@ -54,13 +65,21 @@ export async function enrol(call: Call, request: EnrolmentRequest): Promise<Agen
   const weakness = weaknessOf(x)
   if (weakness) throw invalid('publicJwk.x', `is no good key: ${weakness}`, 'weak_key')
   const codeHash = enrolmentCodeHash(request.code)
-  const code = await call.db.selectFrom('enrolment_code').selectAll().where('code_hash', '=', codeHash).executeTakeFirst()
+  const code = await call.db
+    .selectFrom('enrolment_code')
+    .selectAll()
+    .where('code_hash', '=', codeHash)
+    .executeTakeFirst()
   if (!code || code.expires_ms <= call.nowMs) throw notFound('enrolment code, or it is over 15 minutes old')
   if (code.tries >= TRIES) throw precondition('code_blocked', 'this code was tried too often: make a new one')
   const proof = openProof(call, request, codeHash)
   if (proof === 'other time') {
     const now = new Date(call.services.platform.clock.wall()).toISOString()
-    throw invalid('proof', `was made by a clock that is wrong, it is ${now}: set the clock of the agent’s machine and enrol again`, 'clock_wrong')
+    throw invalid(
+      'proof',
+      `was made by a clock that is wrong, it is ${now}: set the clock of the agent’s machine and enrol again`,
+      'clock_wrong',
+    )
   }
   if (proof === undefined) {
     const refusal = invalid('proof', 'is not signed by publicJwk for this code and this address')
@@ -68,22 +87,36 @@ export async function enrol(call: Call, request: EnrolmentRequest): Promise<Agen
     throw refusal
   }
   if (code.agent_id !== null) return sameAgent(call, code, x)
-  if (await isKeyTaken(call.db, x, '')) throw precondition('key_taken', 'an agent with this key is enrolled already: let the new one make its own')
-  if (await isLedgerTaken(call.db, proof.ledger)) throw precondition('ledger_taken', 'another agent tells of this ledger: begin a new one, with a name of its own')
+  if (await isKeyTaken(call.db, x, ''))
+    throw precondition('key_taken', 'an agent with this key is enrolled already: let the new one make its own')
+  if (await isLedgerTaken(call.db, proof.ledger))
+    throw precondition('ledger_taken', 'another agent tells of this ledger: begin a new one, with a name of its own')
   const former = request.replaces && (await formerOf(call, code, request.replaces, proof.ledger))
   return makeAgent(call, code, request, { ledger: proof.ledger, replaces: former?.agent_id ?? null })
 }
 
 /** A ledger is one agent's for good, also of one that was revoked: its rows are kept under this name. */
 async function isLedgerTaken(db: Db, ledger: string): Promise<boolean> {
-  return (await db.selectFrom('agent').select('agent_id').where('ledger_id', '=', ledger).executeTakeFirst()) !== undefined
+  return (
+    (await db.selectFrom('agent').select('agent_id').where('ledger_id', '=', ledger).executeTakeFirst()) !== undefined
+  )
 }
 
 /** Signed by the new key for this code; one of another time comes of a clock nobody has set, as machines without a battery have. */
-function openProof({ services }: Call, { publicJwk, proof }: EnrolmentRequest, codeHash: string): { ledger: string } | 'other time' | undefined {
-  const keys = keyRing([{ kid: keyId(publicJwk.x), alg: 'EdDSA', x: publicJwk.x, use: 'agent', iss: 'new', state: 'active' }])
+function openProof(
+  { services }: Call,
+  { publicJwk, proof }: EnrolmentRequest,
+  codeHash: string,
+): { ledger: string } | 'other time' | undefined {
+  const keys = keyRing([
+    { kid: keyId(publicJwk.x), alg: 'EdDSA', x: publicJwk.x, use: 'agent', iss: 'new', state: 'active' },
+  ])
   const now = Math.floor(services.platform.clock.wall() / 1_000)
-  const opened = openDocument<EnrolmentClaims>(proof, DOCUMENT_KINDS.enrolment, { keys, audience: services.config.baseUrl, now })
+  const opened = openDocument<EnrolmentClaims>(proof, DOCUMENT_KINDS.enrolment, {
+    keys,
+    audience: services.config.baseUrl,
+    now,
+  })
   if (!opened.ok) return opened.fault === 'expired' || opened.fault === 'issued_in_future' ? 'other time' : undefined
   const claims = EnrolmentClaims.safeParse(opened.claims)
   return claims.success && claims.data.codeHash === codeHash ? claims.data : undefined
@@ -95,7 +128,12 @@ async function sameAgent({ db }: Call, code: EnrolmentCodeRow, x: string): Promi
   return agent
 }
 
-async function makeAgent(call: Call, code: EnrolmentCodeRow, request: EnrolmentRequest, { ledger, replaces }: { ledger: string; replaces: string | null }): Promise<AgentRow> {
+async function makeAgent(
+  call: Call,
+  code: EnrolmentCodeRow,
+  request: EnrolmentRequest,
+  { ledger, replaces }: { ledger: string; replaces: string | null },
+): Promise<AgentRow> {
   const agent: AgentRow = {
     agent_id: newId('agt', call.services.platform),
     tenant: code.tenant,
@@ -122,7 +160,11 @@ async function makeAgent(call: Call, code: EnrolmentCodeRow, request: EnrolmentR
   }
   await call.db.insertInto('agent').values(agent).execute()
   await raiseDocumentVersion(call.db, code.store_id)
-  await call.db.updateTable('enrolment_code').set({ agent_id: agent.agent_id }).where('code_hash', '=', code.code_hash).execute()
+  await call.db
+    .updateTable('enrolment_code')
+    .set({ agent_id: agent.agent_id })
+    .where('code_hash', '=', code.code_hash)
+    .execute()
   return agent
 }
 

@@ -38,15 +38,34 @@ const GUARD_SECONDS = 60
 const RIGHTS_LIMIT = 20_000
 
 /** Looks at the head of a ledger that says hello; heals one that was put back, raises one that exists twice. `openedMs`: when its challenge was opened. */
-export async function greetLedger(call: Call, agent: AgentRow, hello: AssertionClaims, openedMs: number): Promise<LedgerGreeting> {
+export async function greetLedger(
+  call: Call,
+  agent: AgentRow,
+  hello: AssertionClaims,
+  openedMs: number,
+): Promise<LedgerGreeting> {
   const { generation, online_only_until_ms: until, fork_ms: forkMs } = await look(call, agent, hello, openedMs)
   // Behind what was put on the list for this ledger just now, and for the answer that was lost before.
-  const { deny_seq: denySeq } = await call.db.selectFrom('store').select('deny_seq').where('store_id', '=', agent.store_id).executeTakeFirstOrThrow()
-  return { generation, denySeq, ...(until !== null && until > call.nowMs && { onlineOnlyUntil: iso(until) }), ...(forkMs !== null && { forked: true as const }) }
+  const { deny_seq: denySeq } = await call.db
+    .selectFrom('store')
+    .select('deny_seq')
+    .where('store_id', '=', agent.store_id)
+    .executeTakeFirstOrThrow()
+  return {
+    generation,
+    denySeq,
+    ...(until !== null && until > call.nowMs && { onlineOnlyUntil: iso(until) }),
+    ...(forkMs !== null && { forked: true as const }),
+  }
 }
 
 /** The agent as it is after its hello. */
-async function look(call: Call, agent: AgentRow, { generation, seq, head }: AssertionClaims, openedMs: number): Promise<AgentRow> {
+async function look(
+  call: Call,
+  agent: AgentRow,
+  { generation, seq, head }: AssertionClaims,
+  openedMs: number,
+): Promise<AgentRow> {
   if (generation > agent.generation) {
     // Only a cloud that was restored can know of an older one: the ledger had been put back since the backup.
     if (agent.resync === null) throw new Failure('unauthenticated', 'the assertion is not valid')
@@ -82,7 +101,11 @@ function rollbackSubject(agentId: string, generation: number): string {
 }
 
 /** Whether rows have come in since the challenge was opened: the hello was only on its way for longer than they, and nothing was put back. */
-async function isOvertaken({ db }: Call, { ledger_id, generation, last_seq }: AgentRow, openedMs: number): Promise<boolean> {
+async function isOvertaken(
+  { db }: Call,
+  { ledger_id, generation, last_seq }: AgentRow,
+  openedMs: number,
+): Promise<boolean> {
   const last = await db
     .selectFrom('journal_row')
     .select('received_ms')
@@ -131,7 +154,13 @@ export function trustAgain(call: Call, agent: AgentRow): Promise<AgentRow> {
 
 async function nextGeneration(call: Call, agent: AgentRow, more: Partial<AgentRow> = {}): Promise<AgentRow> {
   const generation = agent.generation + 1
-  const change = { ...more, generation, last_seq: 0, head_hash: genesisHash(agent.ledger_id, generation), online_only_until_ms: call.nowMs + ONLINE_ONLY_MS }
+  const change = {
+    ...more,
+    generation,
+    last_seq: 0,
+    head_hash: genesisHash(agent.ledger_id, generation),
+    online_only_until_ms: call.nowMs + ONLINE_ONLY_MS,
+  }
   await call.db.updateTable('agent').set(change).where('agent_id', '=', agent.agent_id).execute()
   if (!(await doubtHome(call, agent.store_id, agent.agent_id))) await tellUsedRights(call, agent)
   // It may be a copy that says hello, and the agent itself that goes on in the former generation, in which no token counts any more.
@@ -157,7 +186,11 @@ async function tellUsedRights(call: Call, { store_id }: AgentRow): Promise<void>
   const used = await call.db
     .selectFrom('unit_right')
     .innerJoin('purchase', 'purchase.purchase_id', 'unit_right.purchase_id')
-    .innerJoin('purchase_unit', (join) => join.onRef('purchase_unit.line_id', '=', 'unit_right.line_id').onRef('purchase_unit.unit_no', '=', 'unit_right.unit_no'))
+    .innerJoin('purchase_unit', (join) =>
+      join
+        .onRef('purchase_unit.line_id', '=', 'unit_right.line_id')
+        .onRef('purchase_unit.unit_no', '=', 'unit_right.unit_no'),
+    )
     .select(['purchase.cti', 'purchase.receipt_exp', 'unit_right.right_class', 'purchase_unit.receipt_index'])
     .where('purchase.store_id', '=', store_id)
     .where('purchase.receipt_exp', '>', Math.floor(call.nowMs / 1_000))
@@ -168,7 +201,13 @@ async function tellUsedRights(call: Call, { store_id }: AgentRow): Promise<void>
   for (const { cti, receipt_exp, right_class, receipt_index } of used) {
     if (cti === null || receipt_exp === null || receipt_index === null) continue
     const key = `${cti} ${right_class}`
-    const entry = entries.get(key) ?? { kind: 'right', cti, rightClass: right_class as RightClass, ordinals: [], until: receipt_exp + GUARD_SECONDS }
+    const entry = entries.get(key) ?? {
+      kind: 'right',
+      cti,
+      rightClass: right_class as RightClass,
+      ordinals: [],
+      until: receipt_exp + GUARD_SECONDS,
+    }
     entry.ordinals.push(receipt_index)
     entries.set(key, entry)
   }

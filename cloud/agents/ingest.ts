@@ -25,20 +25,32 @@ import { findAgent } from './sessions.ts'
  *
  * Every well-signed row is kept and acknowledged once; one that cannot be applied never holds up the next (P3).
  */
-export async function ingestBatch(call: Call, caller: AgentCaller, batch: string): Promise<{ accepted: number; duplicates: number; ack: string }> {
+export async function ingestBatch(
+  call: Call,
+  caller: AgentCaller,
+  batch: string,
+): Promise<{ accepted: number; duplicates: number; ack: string }> {
   const agent = await findAgent(call.db, caller.agentId)
   if (!agent || agent.revoked_ms !== null) throw new Failure('unauthenticated', 'this agent is no longer enrolled')
   const { claims, key } = openBatch(agent, batch)
   await noteKeyUse(call.db, agent, key)
-  if (claims.seqFrom > agent.last_seq + 1 && !(await isLostForGood(call, agent, claims))) return { accepted: 0, duplicates: 0, ack: acknowledge(call, agent) }
+  if (claims.seqFrom > agent.last_seq + 1 && !(await isLostForGood(call, agent, claims)))
+    return { accepted: 0, duplicates: 0, ack: acknowledge(call, agent) }
   const texts = await checkChain(call, agent, claims)
 
   const isNew = ({ seq }: SealedRow) => seq > agent.last_seq
-  const fresh = claims.events.flatMap((row, i) => (isNew(row) ? [{ row, text: texts[i] as string, ...readRow(row.body) }] : []))
-  const applied = await applyRows(call, agent, fresh.map(({ body }) => body))
+  const fresh = claims.events.flatMap((row, i) =>
+    isNew(row) ? [{ row, text: texts[i] as string, ...readRow(row.body) }] : [],
+  )
+  const applied = await applyRows(
+    call,
+    agent,
+    fresh.map(({ body }) => body),
+  )
   const scope = { db: call.db, tenant: agent.tenant, platform: call.services.platform, nowMs: call.nowMs }
   for (const { row, body, fault } of fresh) {
-    if (fault !== undefined) await raiseUnapplied(scope, agent, body, `row ${row.seq} of an agent cannot be read: ${fault}`)
+    if (fault !== undefined)
+      await raiseUnapplied(scope, agent, body, `row ${row.seq} of an agent cannot be read: ${fault}`)
   }
   const rows = fresh.map(({ row, text, fault }, i) => ({
     ledger_id: agent.ledger_id,
@@ -54,9 +66,15 @@ export async function ingestBatch(call: Call, caller: AgentCaller, batch: string
   // A device on its way to another agent may have waited for this.
   if (fresh.some(({ body }) => body.evidence?.kind === 'void')) await endMoves(call, agent.store_id)
   const last = fresh.at(-1)?.row
-  const head = last ? { last_seq: last.seq, head_hash: last.hash } : { last_seq: agent.last_seq, head_hash: agent.head_hash }
+  const head = last
+    ? { last_seq: last.seq, head_hash: last.hash }
+    : { last_seq: agent.last_seq, head_hash: agent.head_hash }
   await writeHead(call.db, { agentId: agent.agent_id, seq: head.last_seq, hash: head.head_hash, nowMs: call.nowMs })
-  return { accepted: fresh.length, duplicates: claims.events.length - fresh.length, ack: acknowledge(call, { ...agent, ...head }) }
+  return {
+    accepted: fresh.length,
+    duplicates: claims.events.length - fresh.length,
+    ack: acknowledge(call, { ...agent, ...head }),
+  }
 }
 
 /**
@@ -67,15 +85,24 @@ async function isLostForGood(call: Call, agent: AgentRow, { seqFrom, resync }: S
   const { authority, platform } = call.services
   if (resync?.cloudGeneration !== authority.cloudGeneration || resync.oldest !== seqFrom) return false
   const scope = { db: call.db, tenant: agent.tenant, platform, nowMs: call.nowMs }
-  const why = agent.resync === null ? 'were acknowledged by somebody else' : 'were lost with the cloud that was restored'
+  const why =
+    agent.resync === null ? 'were acknowledged by somebody else' : 'were lost with the cloud that was restored'
   const detail = `rows ${agent.last_seq + 1} to ${seqFrom - 1} ${why}, and the agent does not have them any more`
-  await raiseException(scope, { storeId: agent.store_id, kind: 'ledger_gap', subject: `${agent.agent_id}/${agent.generation}/${seqFrom}`, detail })
+  await raiseException(scope, {
+    storeId: agent.store_id,
+    kind: 'ledger_gap',
+    subject: `${agent.agent_id}/${agent.generation}/${seqFrom}`,
+    detail,
+  })
   return true
 }
 
 const insertRows = preparedInsert((db, rows: readonly JournalRowRow[]) => db.insertInto('journal_row').values(rows))
 const writeHead = prepared((db, p: { agentId: string; seq: number; hash: string; nowMs: number }) =>
-  db.updateTable('agent').set({ last_seq: p.seq, head_hash: p.hash, last_seen_ms: p.nowMs }).where('agent_id', '=', p.agentId),
+  db
+    .updateTable('agent')
+    .set({ last_seq: p.seq, head_hash: p.hash, last_seen_ms: p.nowMs })
+    .where('agent_id', '=', p.agentId),
 )
 
 function openBatch(agent: AgentRow, batch: string): { claims: SealedBatchClaims; key: VerificationKey } {
@@ -84,12 +111,20 @@ function openBatch(agent: AgentRow, batch: string): { claims: SealedBatchClaims;
   const opened = openDocument<SealedBatchClaims>(batch, DOCUMENT_KINDS.events, { keys, audience: CLOUD_AUDIENCE })
   if (!opened.ok) throw invalid('batch', `is refused: ${opened.fault} (${opened.detail})`, opened.fault)
   const claims = SealedBatchClaims.safeParse(opened.claims)
-  if (!claims.success) throw invalid('batch', `has a wrong claim: ${findingsOf(claims.error.issues, opened.claims).slice(0, 1).map(findingText).join('')}`, 'claims_invalid')
+  if (!claims.success)
+    throw invalid(
+      'batch',
+      `has a wrong claim: ${findingsOf(claims.error.issues, opened.claims).slice(0, 1).map(findingText).join('')}`,
+      'claims_invalid',
+    )
   // The claims as they were signed: the check may put their fields into another order, and the hashes are over their text.
   const data = opened.claims as SealedBatchClaims
-  if (data.iss !== agent.agent_id || data.ledger !== agent.ledger_id) throw invalid('batch', 'is of another ledger', 'wrong_ledger')
-  if (data.generation !== agent.generation) throw precondition('ledger_generation', `the ledger is at generation ${agent.generation}`)
-  const numbered = data.events.every((row, i) => row.seq === data.seqFrom + i) && data.seqTo === data.seqFrom + data.events.length - 1
+  if (data.iss !== agent.agent_id || data.ledger !== agent.ledger_id)
+    throw invalid('batch', 'is of another ledger', 'wrong_ledger')
+  if (data.generation !== agent.generation)
+    throw precondition('ledger_generation', `the ledger is at generation ${agent.generation}`)
+  const numbered =
+    data.events.every((row, i) => row.seq === data.seqFrom + i) && data.seqTo === data.seqFrom + data.events.length - 1
   if (!numbered) throw invalid('batch', 'has holes in its numbers', 'gap')
   return { claims: data, key: opened.key }
 }
@@ -105,7 +140,10 @@ async function checkChain(call: Call, agent: AgentRow, claims: SealedBatchClaims
     previous = hash
   }
   // Of rows that chain on to each other the last that is known speaks for all before it.
-  const last = claims.events.findLast((row) => row.seq <= agent.last_seq) ?? { seq: claims.seqFrom - 1, hash: claims.after }
+  const last = claims.events.findLast((row) => row.seq <= agent.last_seq) ?? {
+    seq: claims.seqFrom - 1,
+    hash: claims.after,
+  }
   const known = await knownHash(call, agent, last.seq)
   if (known !== undefined && known !== last.hash) {
     const { tenant, store_id: storeId, agent_id: agentId } = agent
@@ -114,7 +152,10 @@ async function checkChain(call: Call, agent: AgentRow, claims: SealedBatchClaims
       afterRefusal: async (db) => {
         const forkMs = await noteFork(db, agentId, call.nowMs)
         const detail = 'two copies of one ledger report: until resolveAgentFork each of its claims needs the cloud'
-        await raiseException({ db, tenant, platform, nowMs: call.nowMs }, { storeId, kind: 'agent_fork', subject: forkSubject(agentId, forkMs), detail })
+        await raiseException(
+          { db, tenant, platform, nowMs: call.nowMs },
+          { storeId, kind: 'agent_fork', subject: forkSubject(agentId, forkMs), detail },
+        )
         return () => agents.tell({ storeId, agentId }, { command: 'sync' })
       },
     })

@@ -1,5 +1,10 @@
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
-import { ITEM_PAGE_LIMIT, type ItemEntry, type ItemsClaims, type ItemsHead } from '../../policy/documents/item-documents.ts'
+import {
+  ITEM_PAGE_LIMIT,
+  type ItemEntry,
+  type ItemsClaims,
+  type ItemsHead,
+} from '../../policy/documents/item-documents.ts'
 import { signDocument } from '../../policy/documents/signed-document.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
 import { present } from '../operations/fields.ts'
@@ -27,13 +32,31 @@ export async function itemsHead(db: Db, storeId: string, services: Pick<Services
 }
 
 /** What changed behind number `after`, as far as one page goes. */
-export async function itemPage(db: Db, store: StoreRow, after: number, services: Services): Promise<{ jws: string; ver: number }> {
+export async function itemPage(
+  db: Db,
+  store: StoreRow,
+  after: number,
+  services: Services,
+): Promise<{ jws: string; ver: number }> {
   const { authority } = services
   const iat = Math.floor(authority.clock.nowMs() / 1_000)
   // The head first: what comes in while the rows are read belongs to the next page.
   const head = await itemHead(db, store.store_id)
-  const { entries, categories, ver } = fill(await entriesAfter(db, store.store_id, after, head.seq), Math.max(after, head.seq))
-  const claims: ItemsClaims = { aud: store.store_id, iat, exp: iat + ITEMS_LIFE, epoch: itemsEpoch(services), ver, after, floor: head.floor, categories, entries }
+  const { entries, categories, ver } = fill(
+    await entriesAfter(db, store.store_id, after, head.seq),
+    Math.max(after, head.seq),
+  )
+  const claims: ItemsClaims = {
+    aud: store.store_id,
+    iat,
+    exp: iat + ITEMS_LIFE,
+    epoch: itemsEpoch(services),
+    ver,
+    after,
+    floor: head.floor,
+    categories,
+    entries,
+  }
   return { jws: signDocument(DOCUMENT_KINDS.items, claims, authority.freshnessSigner), ver }
 }
 
@@ -41,7 +64,10 @@ type FullEntry = Omit<ItemEntry, 'category'> & { category: string | null }
 
 /** Entries within (after, head] in their order, one more than a page holds. */
 async function entriesAfter(db: Db, storeId: string, after: number, head: number): Promise<FullEntry[]> {
-  const [items, gone] = [await itemsWithin(db, { storeId, after, head }), await goneWithin(db, { storeId, after, head })]
+  const [items, gone] = [
+    await itemsWithin(db, { storeId, after, head }),
+    await goneWithin(db, { storeId, after, head }),
+  ]
   const told = items.map((row): FullEntry => ({
     seq: row.seq,
     status: row.status as ItemStatus,
@@ -49,7 +75,11 @@ async function entriesAfter(db: Db, storeId: string, after: number, head: number
     category: row.category ?? row.product_category,
     ...(row.paying && { paying: true as const }),
   }))
-  const forgotten = gone.map((row): FullEntry => ({ seq: row.seq, [NAMES[row.kind] ?? 'epc']: row.name, category: null }))
+  const forgotten = gone.map((row): FullEntry => ({
+    seq: row.seq,
+    [NAMES[row.kind] ?? 'epc']: row.name,
+    category: null,
+  }))
   return [...told, ...forgotten].sort((a, b) => a.seq - b.seq)
 }
 
@@ -60,8 +90,19 @@ const itemsWithin = prepared((db, p: { storeId: string; after: number; head: num
   db
     .selectFrom('protected_item as i')
     .leftJoin('product as p', 'p.product_id', 'i.product_id')
-    .leftJoin('store_product as s', (join) => join.onRef('s.product_id', '=', 'i.product_id').onRef('s.store_id', '=', 'i.store_id'))
-    .select(['i.item_seq as seq', 'i.item_status as status', 'i.epc', 'i.tag_uid', 'i.tag_id', 'i.price_cent', 'i.category', 'p.category as product_category'])
+    .leftJoin('store_product as s', (join) =>
+      join.onRef('s.product_id', '=', 'i.product_id').onRef('s.store_id', '=', 'i.store_id'),
+    )
+    .select([
+      'i.item_seq as seq',
+      'i.item_status as status',
+      'i.epc',
+      'i.tag_uid',
+      'i.tag_id',
+      'i.price_cent',
+      'i.category',
+      'p.category as product_category',
+    ])
     .select((eb) => eb.fn.coalesce('s.price_cent', 'p.price_cent').as('product_price'))
     .select((eb) =>
       // Named in a checkout that is not paid yet.
@@ -84,13 +125,23 @@ const itemsWithin = prepared((db, p: { storeId: string; after: number; head: num
 )
 
 const goneWithin = prepared((db, p: { storeId: string; after: number; head: number }) =>
-  db.selectFrom('item_gone').selectAll().where('store_id', '=', p.storeId).where('seq', '>', p.after).where('seq', '<=', p.head).orderBy('seq').limit(AT_ONCE),
+  db
+    .selectFrom('item_gone')
+    .selectAll()
+    .where('store_id', '=', p.storeId)
+    .where('seq', '>', p.after)
+    .where('seq', '<=', p.head)
+    .orderBy('seq')
+    .limit(AT_ONCE),
 )
 
 const NAMES: Record<string, 'epc' | 'tagUid' | 'tagId'> = { epc: 'epc', tag_uid: 'tagUid', tag_id: 'tagId' }
 
 /** As many as one page holds; `ver` is the head when nothing was left out. */
-function fill(entries: readonly FullEntry[], head: number): { entries: ItemEntry[]; categories: string[]; ver: number } {
+function fill(
+  entries: readonly FullEntry[],
+  head: number,
+): { entries: ItemEntry[]; categories: string[]; ver: number } {
   const indexes = new Map<string, number>()
   const taken: ItemEntry[] = []
   let characters = 0
@@ -99,7 +150,8 @@ function fill(entries: readonly FullEntry[], head: number): { entries: ItemEntry
     const index = category === null ? undefined : (indexes.get(category) ?? indexes.size)
     const whole: ItemEntry = { ...entry, ...(index !== undefined && { category: index }) }
     characters += JSON.stringify(whole).length + 1 + (isNew ? Buffer.byteLength(JSON.stringify(category)) + 1 : 0)
-    if (taken.length === ITEM_PAGE_LIMIT || characters > PAGE_CHARACTERS) return { entries: taken, categories: [...indexes.keys()], ver: taken.at(-1)?.seq ?? 0 }
+    if (taken.length === ITEM_PAGE_LIMIT || characters > PAGE_CHARACTERS)
+      return { entries: taken, categories: [...indexes.keys()], ver: taken.at(-1)?.seq ?? 0 }
     if (isNew) indexes.set(category, indexes.size)
     taken.push(whole)
   }

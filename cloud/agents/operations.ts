@@ -49,7 +49,12 @@ export const createEnrolmentCode = operation({
   },
 })
 
-const Mqtt = z.strictObject({ url: z.string(), clientId: z.string(), username: z.string(), password: z.string().optional() })
+const Mqtt = z.strictObject({
+  url: z.string(),
+  clientId: z.string(),
+  username: z.string(),
+  password: z.string().optional(),
+})
 
 export const enrolEdgeAgent = operation({
   name: 'enrolEdgeAgent',
@@ -66,9 +71,14 @@ export const enrolEdgeAgent = operation({
     proof: z.string().max(1_024).describe('enrol+jwt: {aud: base URL, codeHash, ledger}.'),
     name: text(120).optional(),
     replaces: z
-      .strictObject({ agentId: Id, proof: z.string().max(1_024).describe('enrol+jwt of the former’s key, with the same claims.') })
+      .strictObject({
+        agentId: Id,
+        proof: z.string().max(1_024).describe('enrol+jwt of the former’s key, with the same claims.'),
+      })
       .optional()
-      .describe('The agent whose ledger it goes on with: when it first logs in, devices, home and what was left to tell are its own, and the former is revoked.'),
+      .describe(
+        'The agent whose ledger it goes on with: when it first logs in, devices, home and what was left to tell are its own, and the former is revoked.',
+      ),
   }),
   response: z.strictObject({
     ...Success,
@@ -78,7 +88,11 @@ export const enrolEdgeAgent = operation({
     documents: z.array(z.string()),
     mqtt: Mqtt,
   }),
-  example: { code: 'K7QX-4M2P-9TRW-0000-0000-0000-0000', publicJwk: { kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' }, proof: 'eyJ…' },
+  example: {
+    code: 'K7QX-4M2P-9TRW-0000-0000-0000-0000',
+    publicJwk: { kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' },
+    proof: 'eyJ…',
+  },
   async run(call, input) {
     const agent = await enrol(call, input)
     const store = await findStore(call.db, agent.store_id)
@@ -94,7 +108,14 @@ async function firstDocuments(call: Call, store: StoreRow) {
   const { authority } = call.services
   const { keySet } = await authority.readyWithin(call.db, store.tenant as Tenant)
   const policy = await policyOfStore(call.db, store, call.services)
-  return { root: publicJwk(authority.rootX), documents: [keySet.jws, signPolicy(policy, call.services), await freshDocument(call.db, store, call.services, policy)] }
+  return {
+    root: publicJwk(authority.rootX),
+    documents: [
+      keySet.jws,
+      signPolicy(policy, call.services),
+      await freshDocument(call.db, store, call.services, policy),
+    ],
+  }
 }
 
 export const agentLogin = operation({
@@ -105,27 +126,48 @@ export const agentLogin = operation({
   callers: ['anyone'],
   changes: true,
   audited: false,
-  request: z.strictObject({ agentId: Id, assertion: z.string().max(1_024).optional().describe('assert+jwt: {iss: agentId, aud: "cloud", challenge, ledger, generation, seq, head}.') }),
+  request: z.strictObject({
+    agentId: Id,
+    assertion: z
+      .string()
+      .max(1_024)
+      .optional()
+      .describe('assert+jwt: {iss: agentId, aud: "cloud", challenge, ledger, generation, seq, head}.'),
+  }),
   response: z.strictObject({
     ...Success,
     challenge: z.string().optional(),
     accessToken: z.string().optional(),
     expiresAt: z.string().optional(),
     mqttChallenge: z.string().optional(),
-    revoked: z.string().optional().describe('In place of a login: cmd+jwt that tells the agent that it was revoked. It releases nothing from then on, also without a network.'),
-    ledger: z
-      .strictObject({ generation: z.int(), denySeq: z.int(), onlineOnlyUntil: z.string().optional(), forked: z.literal(true).optional() })
+    revoked: z
+      .string()
       .optional()
-      .describe('The generation that the ledger goes on with; a higher one than its own says that it was put back and begins anew, and decides nothing alone before it has taken the deny list up to `denySeq`. `forked`: it exists twice.'),
+      .describe(
+        'In place of a login: cmd+jwt that tells the agent that it was revoked. It releases nothing from then on, also without a network.',
+      ),
+    ledger: z
+      .strictObject({
+        generation: z.int(),
+        denySeq: z.int(),
+        onlineOnlyUntil: z.string().optional(),
+        forked: z.literal(true).optional(),
+      })
+      .optional()
+      .describe(
+        'The generation that the ledger goes on with; a higher one than its own says that it was put back and begins anew, and decides nothing alone before it has taken the deny list up to `denySeq`. `forked`: it exists twice.',
+      ),
   }),
   example: { agentId: 'agt_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
   async run(call, { agentId, assertion }) {
     const { random } = call.services.platform
     // Who does not exist gets a challenge too: the answer tells nobody which agents there are.
-    if (assertion === undefined) return { success: true as const, challenge: await openChallenge(call.db, agentId, 'http', random, call.nowMs) }
+    if (assertion === undefined)
+      return { success: true as const, challenge: await openChallenge(call.db, agentId, 'http', random, call.nowMs) }
     const { agent, claims, openedMs } = await openAssertion(call, agentId, 'http', assertion)
     // It could go on with receipts for as long as it hears nothing: this it may believe, for it is signed.
-    if (agent.revoked_ms !== null) return { success: true as const, revoked: commandDocument(agentId, { command: 'revoke' }, call.services) }
+    if (agent.revoked_ms !== null)
+      return { success: true as const, revoked: commandDocument(agentId, { command: 'revoke' }, call.services) }
     await succeed(call, agent)
     const ledger = await greetLedger(call, agent, claims, openedMs)
     await noteSeen(call.db, agentId, call.nowMs)
@@ -146,7 +188,12 @@ export async function assertAgent(call: Asserting, agentId: string, assertion: s
   return agent
 }
 
-async function openAssertion(call: Asserting, agentId: string, where: ChallengeFor, assertion: string): Promise<{ agent: AgentRow; claims: AssertionClaims; openedMs: number }> {
+async function openAssertion(
+  call: Asserting,
+  agentId: string,
+  where: ChallengeFor,
+  assertion: string,
+): Promise<{ agent: AgentRow; claims: AssertionClaims; openedMs: number }> {
   const agent = await findAgent(call.db, agentId)
   if (!agent) throw REFUSED()
   const keys = agentKeys(agent)
@@ -175,20 +222,55 @@ export const fetchSignedDocuments = operation({
   changes: true,
   audited: false,
   request: z.strictObject({
-    have: z.strictObject({ keys: Version.optional(), policy: Version.optional(), deny: Version.optional(), items: Version.optional() }).optional().describe('[epoch, version] of each kind.'),
-    address: z.string().max(200).regex(/^https?:\/\/[A-Za-z0-9.:[\]-]+$/).optional().describe('Where other agents of the store reach this one.'),
-    resynced: z.int().min(1).optional().describe('The generation of the cloud that has all rows again which this agent had told the one before (after a restore).'),
-    cursor: z.string().regex(/^\d{1,15}(\.\d{1,15})?$/).optional(),
-    revocations: z.array(z.string().max(MAX_KEY_SET)).max(REMINDERS_LIMIT).optional().describe('keys+jwt: key sets of before that revoke what the present one does not, or count time in a later epoch; a cloud that was put back has forgotten it, and does it again.'),
+    have: z
+      .strictObject({
+        keys: Version.optional(),
+        policy: Version.optional(),
+        deny: Version.optional(),
+        items: Version.optional(),
+      })
+      .optional()
+      .describe('[epoch, version] of each kind.'),
+    address: z
+      .string()
+      .max(200)
+      .regex(/^https?:\/\/[A-Za-z0-9.:[\]-]+$/)
+      .optional()
+      .describe('Where other agents of the store reach this one.'),
+    resynced: z
+      .int()
+      .min(1)
+      .optional()
+      .describe(
+        'The generation of the cloud that has all rows again which this agent had told the one before (after a restore).',
+      ),
+    cursor: z
+      .string()
+      .regex(/^\d{1,15}(\.\d{1,15})?$/)
+      .optional(),
+    revocations: z
+      .array(z.string().max(MAX_KEY_SET))
+      .max(REMINDERS_LIMIT)
+      .optional()
+      .describe(
+        'keys+jwt: key sets of before that revoke what the present one does not, or count time in a later epoch; a cloud that was put back has forgotten it, and does it again.',
+      ),
     release: Release.optional().describe('What the agent runs; fetchAgents shows it.'),
-    ledgerSeq: z.int().min(0).optional().describe('The end of its ledger, read after `have`: shows when a former home has told all.'),
+    ledgerSeq: z
+      .int()
+      .min(0)
+      .optional()
+      .describe('The end of its ledger, read after `have`: shows when a former home has told all.'),
   }),
   response: z.strictObject({
     ...Success,
     documents: z.array(z.string()),
     nextCursor: z.string().optional(),
     commands: z.array(z.string()).optional().describe('cmd+jwt: what it was asked for and has not answered.'),
-    forked: z.literal(true).optional().describe('Its ledger exists twice: each claim needs the cloud’s yes until resolveAgentFork.'),
+    forked: z
+      .literal(true)
+      .optional()
+      .describe('Its ledger exists twice: each claim needs the cloud’s yes until resolveAgentFork.'),
   }),
   example: { have: { keys: [0, 1], policy: [0, 3], deny: [0, 0], items: [0, 0] } },
   async run(call, { have, cursor, address, ledgerSeq, release, resynced, revocations }) {
@@ -200,16 +282,19 @@ export const fetchSignedDocuments = operation({
     if (resynced !== undefined) await noteResynced(call, caller.agentId, resynced)
     const isOfNow = have?.policy?.[0] === call.services.authority.documentEpoch
     // Of one that exists twice the other copy may not have told.
-    if (agent && agent.fork_ms === null && isOfNow && ledgerSeq !== undefined && ledgerSeq <= agent.last_seq) await noteHasTold(call, caller.agentId, have?.policy?.[1] ?? 0)
+    if (agent && agent.fork_ms === null && isOfNow && ledgerSeq !== undefined && ledgerSeq <= agent.last_seq)
+      await noteHasTold(call, caller.agentId, have?.policy?.[1] ?? 0)
     // The pages that follow are of the same look.
-    if (agent && cursor === undefined) await noteLook(call.db, agent, { policyVersion: have?.policy?.[1], ledgerSeq, release }, call.nowMs)
+    if (agent && cursor === undefined)
+      await noteLook(call.db, agent, { policyVersion: have?.policy?.[1], ledgerSeq, release }, call.nowMs)
     await endMoves(call, caller.storeId)
     const store = await ownStore(call, caller.storeId)
     const { keySet } = call.services.authority.keysOf(caller.tenant)
     const documents: string[] = []
     if (!isCurrent(have?.keys, keySet)) documents.push(keySet.jws)
     const policy = await policyOfStore(call.db, store, call.services)
-    if (!isOfEpoch(have?.policy, { epoch: call.services.authority.documentEpoch, ver: store.document_version })) documents.push(signPolicy(policy, call.services))
+    if (!isOfEpoch(have?.policy, { epoch: call.services.authority.documentEpoch, ver: store.document_version }))
+      documents.push(signPolicy(policy, call.services))
     const from = cursorOf(cursor, have, itemsEpoch(call.services))
     const page = from.deny < store.deny_seq ? await denyPage(call.db, store, from.deny, call.services) : undefined
     if (page) documents.push(page.jws)
@@ -217,8 +302,15 @@ export const fetchSignedDocuments = operation({
     if (items) documents.push(...items.pages)
     documents.push(await freshDocument(call.db, store, call.services, policy))
     // A number that was never given is of whoever stole a key, and confirms nothing.
-    if (have?.deny && have.deny[1] > (agent?.deny_seq ?? 0) && have.deny[1] <= store.deny_seq) await noteDenySeq(call.db, { agentId: caller.agentId, seq: have.deny[1] })
-    if (have?.items && items && have.items[0] === itemsEpoch(call.services) && have.items[1] > (agent?.item_seq ?? 0) && have.items[1] <= items.head)
+    if (have?.deny && have.deny[1] > (agent?.deny_seq ?? 0) && have.deny[1] <= store.deny_seq)
+      await noteDenySeq(call.db, { agentId: caller.agentId, seq: have.deny[1] })
+    if (
+      have?.items &&
+      items &&
+      have.items[0] === itemsEpoch(call.services) &&
+      have.items[1] > (agent?.item_seq ?? 0) &&
+      have.items[1] <= items.head
+    )
       await noteItemSeq(call.db, { agentId: caller.agentId, seq: have.items[1] })
     const more = (page && page.ver < store.deny_seq) || items?.more
     const reached = page?.ver ?? from.deny
@@ -240,7 +332,11 @@ interface From {
 }
 
 /** Where the pages go on: behind the cursor `deny.items`, else behind what the agent has. */
-function cursorOf(cursor: string | undefined, have: { deny?: readonly [number, number] | undefined; items?: readonly [number, number] | undefined } | undefined, epoch: number): From {
+function cursorOf(
+  cursor: string | undefined,
+  have: { deny?: readonly [number, number] | undefined; items?: readonly [number, number] | undefined } | undefined,
+  epoch: number,
+): From {
   const [deny, items] = (cursor ?? '').split('.')
   const held = have?.items && (have.items[0] === epoch ? have.items[1] : 0)
   return { deny: deny ? Number(deny) : (have?.deny?.[1] ?? 0), items: items ? Number(items) : held }
@@ -249,7 +345,11 @@ function cursorOf(cursor: string | undefined, have: { deny?: readonly [number, n
 /** Pages of items in one answer. */
 const ITEM_PAGES_AT_ONCE = 4
 
-async function itemPages({ db, services }: Call, store: StoreRow, after: number): Promise<{ pages: string[]; reached: number; head: number; more: boolean }> {
+async function itemPages(
+  { db, services }: Call,
+  store: StoreRow,
+  after: number,
+): Promise<{ pages: string[]; reached: number; head: number; more: boolean }> {
   const { ver: head } = await itemsHead(db, store.store_id, services)
   const pages: string[] = []
   let reached = after

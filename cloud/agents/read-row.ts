@@ -15,7 +15,9 @@ export function readRow(body: unknown): ReadRow {
   const whole = JournalBody.safeParse(body)
   if (whole.success) return { body: body as JournalBody }
   const [issue] = whole.error.issues
-  const path = [...(issue?.path ?? []), ...(issue?.code === 'unrecognized_keys' ? issue.keys.slice(0, 3) : [])].join('.')
+  const path = [...(issue?.path ?? []), ...(issue?.code === 'unrecognized_keys' ? issue.keys.slice(0, 3) : [])].join(
+    '.',
+  )
   const fault = `${path}: ${issue?.message}`.slice(0, 200).toWellFormed().replaceAll('\0', '')
   const { atMs, evidence } = body as Record<string, unknown>
   const core = evidence === undefined ? undefined : JournalBody.safeParse({ atMs, evidence })

@@ -51,7 +51,11 @@ function retryAllUnapplied(database: Database, services: Services): Promise<void
       return agents
     },
     carryOut: ({ agent_id, tenant }) => {
-      const who = { operation: reportProtectionEvents, caller: systemCaller(tenant as Tenant, 'reconciliation'), requestId: newId('req', services.platform) }
+      const who = {
+        operation: reportProtectionEvents,
+        caller: systemCaller(tenant as Tenant, 'reconciliation'),
+        requestId: newId('req', services.platform),
+      }
       return retryUnapplied(agent_id, (work) =>
         performTask(who, database, services, async (call) => {
           if ((await work(call)) > 0) call.changed(agent_id)
@@ -61,7 +65,12 @@ function retryAllUnapplied(database: Database, services: Services): Promise<void
   })
 }
 
-function agentsWithUnapplied(db: Db, nowMs: number, seen: readonly string[], limit: number): Promise<{ agent_id: string; tenant: string }[]> {
+function agentsWithUnapplied(
+  db: Db,
+  nowMs: number,
+  seen: readonly string[],
+  limit: number,
+): Promise<{ agent_id: string; tenant: string }[]> {
   return db
     .selectFrom('agent')
     .select(['agent_id', 'tenant'])
@@ -97,7 +106,10 @@ interface Place {
  * Tries an agent's unapplied rows again, in the order of its ledger, in transactions of bounded length that `step` runs; a
  * transaction's work answers how many it applied.
  */
-export async function retryUnapplied(agentId: string, step: (work: (call: IngestCall) => Promise<number>) => Promise<void>): Promise<void> {
+export async function retryUnapplied(
+  agentId: string,
+  step: (work: (call: IngestCall) => Promise<number>) => Promise<void>,
+): Promise<void> {
   let place: Place = { generation: 0, seq: 0, applied: 0, isAgentDone: true, isAll: false }
   for (let page = 0; page < PAGES_LIMIT && !place.isAll; page++) {
     const from = place
@@ -123,7 +135,13 @@ async function retryPage(call: IngestCall, agentId: string, after: Place): Promi
     if (!isApplied && subject === agentId) isAgentDone = false
     if (!isApplied) continue
     applied++
-    await db.updateTable('journal_row').set({ applied: 1 }).where('ledger_id', '=', row.ledger_id).where('generation', '=', generation).where('seq', '=', seq).execute()
+    await db
+      .updateTable('journal_row')
+      .set({ applied: 1 })
+      .where('ledger_id', '=', row.ledger_id)
+      .where('generation', '=', generation)
+      .where('seq', '=', seq)
+      .execute()
     if (subject !== agentId) await withdraw(call, agent, subject)
   }
   const isAll = rows.length < PAGE
@@ -142,7 +160,9 @@ function unappliedRows(db: Db, agentId: string, sinceMs: number, { generation, s
     .where('agent_id', '=', agentId)
     .where(IS_UNAPPLIED)
     .where('received_ms', '>=', sinceMs)
-    .where((eb) => eb.or([eb('generation', '>', generation), eb.and([eb('generation', '=', generation), eb('seq', '>', seq)])]))
+    .where((eb) =>
+      eb.or([eb('generation', '>', generation), eb.and([eb('generation', '=', generation), eb('seq', '>', seq)])]),
+    )
     .orderBy('generation')
     .orderBy('seq')
     .limit(PAGE)

@@ -25,5 +25,11 @@ export async function revoke(call: Call, agent: AgentRow, store: StoreRow, goesO
 /** Somebody has decided about the two copies of its ledger, if there were. */
 export async function acknowledgeFork(call: Call, { agent_id, store_id: storeId, fork_ms }: AgentRow): Promise<void> {
   if (fork_ms === null) return
-  await acknowledgeAbout(call.db, { storeId, kind: 'agent_fork', subject: forkSubject(agent_id, fork_ms), by: actorOf(call.caller), atMs: call.nowMs })
+  await acknowledgeAbout(call.db, {
+    storeId,
+    kind: 'agent_fork',
+    subject: forkSubject(agent_id, fork_ms),
+    by: actorOf(call.caller),
+    atMs: call.nowMs,
+  })
 }

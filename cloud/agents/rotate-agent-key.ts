@@ -23,7 +23,10 @@ export const rotateAgentKey = operation({
     proof: z.string().max(1_024).describe('rotate+jwt, signed with the new key: {aud: agentId, formerKid}.'),
   }),
   response: z.strictObject({ ...Success, kid: z.string() }),
-  example: { publicJwk: { kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' }, proof: 'eyJ…' },
+  example: {
+    publicJwk: { kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' },
+    proof: 'eyJ…',
+  },
   async run(call, { publicJwk: { x }, proof }) {
     if (call.caller.kind !== 'agent') throw notFound('agent')
     const agent = await findAgent(call.db, call.caller.agentId)
@@ -34,11 +37,13 @@ export const rotateAgentKey = operation({
     // The login makes it fresh; an agent's clock may be behind.
     const opened = openDocument<RotationClaims>(proof, DOCUMENT_KINDS.rotation, { keys, audience: agent.agent_id })
     const claims = opened.ok ? RotationClaims.safeParse(opened.claims) : undefined
-    if (!claims?.success || !agentKeys(agent).has(claims.data.formerKid)) throw invalid('proof', 'is not signed by publicJwk for this agent and its present key', 'invalid')
+    if (!claims?.success || !agentKeys(agent).has(claims.data.formerKid))
+      throw invalid('proof', 'is not signed by publicJwk for this agent and its present key', 'invalid')
     call.changed(agent.agent_id)
     // It is in use already: the answer was lost.
     if (agent.x === x) return { success: true as const, kid: keyId(x) }
-    if (await isKeyTaken(call.db, x, agent.agent_id)) throw precondition('key_taken', 'an agent with this key is enrolled already: make another')
+    if (await isKeyTaken(call.db, x, agent.agent_id))
+      throw precondition('key_taken', 'an agent with this key is enrolled already: make another')
     await changeToKey(call.db, agent.agent_id, x)
     call.afterCommit(() => call.services.agents.storeChanged(agent.store_id))
     return { success: true as const, kid: keyId(x) }

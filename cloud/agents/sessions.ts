@@ -30,18 +30,35 @@ const addChallenge = prepared((db, p: { hash: string; agentId: string; expiresMs
   db.insertInto('agent_challenge').values({ challenge_hash: p.hash, agent_id: p.agentId, expires_ms: p.expiresMs }),
 )
 const endChallenge = prepared((db, p: { hash: string; agentId: string; nowMs: number }) =>
-  db.deleteFrom('agent_challenge').where('challenge_hash', '=', p.hash).where('agent_id', '=', p.agentId).where('expires_ms', '>', p.nowMs).returning('expires_ms'),
+  db
+    .deleteFrom('agent_challenge')
+    .where('challenge_hash', '=', p.hash)
+    .where('agent_id', '=', p.agentId)
+    .where('expires_ms', '>', p.nowMs)
+    .returning('expires_ms'),
 )
 
 /** A challenge that can be answered once, and only where it is meant for. */
-export async function openChallenge(db: Db, agentId: string, where: ChallengeFor, random: Randomness, nowMs: number): Promise<string> {
+export async function openChallenge(
+  db: Db,
+  agentId: string,
+  where: ChallengeFor,
+  random: Randomness,
+  nowMs: number,
+): Promise<string> {
   const challenge = Buffer.from(random.bytes(32)).toString('base64url')
   await addChallenge(db, { hash: hashOf(`${where}:${challenge}`), agentId, expiresMs: nowMs + CHALLENGE_MS })
   return challenge
 }
 
 /** Uses a challenge up and answers when it was opened; undefined when it is unknown, another agent's, meant for elsewhere, too old or used. */
-export async function useChallenge(db: Db, agentId: string, where: ChallengeFor, challenge: string, nowMs: number): Promise<{ openedMs: number } | undefined> {
+export async function useChallenge(
+  db: Db,
+  agentId: string,
+  where: ChallengeFor,
+  challenge: string,
+  nowMs: number,
+): Promise<{ openedMs: number } | undefined> {
   const [used] = await endChallenge(db, { hash: hashOf(`${where}:${challenge}`), agentId, nowMs })
   return used && { openedMs: used.expires_ms - CHALLENGE_MS }
 }
@@ -51,7 +68,12 @@ const addLogin = prepared((db, p: { hash: string; agentId: string; expiresMs: nu
 )
 
 /** A new access token for the agent; only its hash is kept. */
-export async function openLogin(db: Db, agentId: string, random: Randomness, nowMs: number): Promise<{ accessToken: string; expiresMs: number }> {
+export async function openLogin(
+  db: Db,
+  agentId: string,
+  random: Randomness,
+  nowMs: number,
+): Promise<{ accessToken: string; expiresMs: number }> {
   const accessToken = TOKEN_PREFIX + Buffer.from(random.bytes(32)).toString('base64url')
   const expiresMs = nowMs + LOGIN_MS
   await addLogin(db, { hash: hashOf(accessToken), agentId, expiresMs })
@@ -62,7 +84,15 @@ const callerByToken = prepared((db, p: { hash: string }) =>
   db
     .selectFrom('agent_session')
     .innerJoin('agent', 'agent.agent_id', 'agent_session.agent_id')
-    .select(['agent.agent_id', 'agent.store_id', 'agent.tenant', 'agent.ledger_id', 'agent.generation', 'agent.revoked_ms', 'agent_session.expires_ms'])
+    .select([
+      'agent.agent_id',
+      'agent.store_id',
+      'agent.tenant',
+      'agent.ledger_id',
+      'agent.generation',
+      'agent.revoked_ms',
+      'agent_session.expires_ms',
+    ])
     .where('token_hash', '=', p.hash),
 )
 
@@ -85,7 +115,9 @@ export async function findAgentCaller(db: Db, token: string, nowMs: number): Pro
   }
 }
 
-const agentById = prepared((db, p: { agentId: string }) => db.selectFrom('agent').selectAll().where('agent_id', '=', p.agentId))
+const agentById = prepared((db, p: { agentId: string }) =>
+  db.selectFrom('agent').selectAll().where('agent_id', '=', p.agentId),
+)
 
 /** The agent with this id, of any tenant. */
 export async function findAgent(db: Db, agentId: string): Promise<AgentRow | undefined> {

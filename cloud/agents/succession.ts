@@ -25,18 +25,35 @@ export interface Replacement {
 }
 
 /** The agent of the same store whose key speaks for this enrolment; undefined where none does: a restored cloud may not know it. */
-export async function formerOf(call: Call, code: EnrolmentCodeRow, { agentId, proof }: Replacement, ledger: string): Promise<AgentRow | undefined> {
+export async function formerOf(
+  call: Call,
+  code: EnrolmentCodeRow,
+  { agentId, proof }: Replacement,
+  ledger: string,
+): Promise<AgentRow | undefined> {
   const former = await findAgent(call.db, agentId)
-  if (former?.tenant !== code.tenant || former.store_id !== code.store_id || former.revoked_ms !== null) return undefined
+  if (former?.tenant !== code.tenant || former.store_id !== code.store_id || former.revoked_ms !== null)
+    return undefined
   const now = Math.floor(call.services.platform.clock.wall() / 1_000)
-  const opened = openDocument<EnrolmentClaims>(proof, DOCUMENT_KINDS.enrolment, { keys: agentKeys(former), audience: call.services.config.baseUrl, now })
+  const opened = openDocument<EnrolmentClaims>(proof, DOCUMENT_KINDS.enrolment, {
+    keys: agentKeys(former),
+    audience: call.services.config.baseUrl,
+    now,
+  })
   const claims = opened.ok ? EnrolmentClaims.safeParse(opened.claims) : undefined
-  return claims?.success && claims.data.codeHash === code.code_hash && claims.data.ledger === ledger ? former : undefined
+  return claims?.success && claims.data.codeHash === code.code_hash && claims.data.ledger === ledger
+    ? former
+    : undefined
 }
 
 /** Enrolments in the same place that nobody came of, as when an answer was lost: refunds and homes need not wait for them. */
 function attemptsBeside({ db }: Call, { agent_id, store_id, replaces }: AgentRow): Promise<AgentRow[]> {
-  const others = db.selectFrom('agent').selectAll().where('store_id', '=', store_id).where('replaces', '=', replaces).where('agent_id', '<>', agent_id)
+  const others = db
+    .selectFrom('agent')
+    .selectAll()
+    .where('store_id', '=', store_id)
+    .where('replaces', '=', replaces)
+    .where('agent_id', '<>', agent_id)
   return others.where('revoked_ms', 'is', null).whereRef('last_seen_ms', '=', 'enrolled_ms').execute()
 }
 
@@ -62,7 +79,8 @@ async function takePlaceOf(call: Call, agent: AgentRow, heir: string): Promise<v
   await db.updateTable('device').set({ agent_id: heir }).where('agent_id', '=', former.agent_id).execute()
   // What others wait for from the former is in the ledger that the heir goes on with.
   await waitForHeir(call, former.agent_id, heir)
-  if (former.resync !== null) await db.updateTable('agent').set({ resync: former.resync }).where('agent_id', '=', heir).execute()
+  if (former.resync !== null)
+    await db.updateTable('agent').set({ resync: former.resync }).where('agent_id', '=', heir).execute()
   await revoke(call, former, store, true)
   if (wasHome) await takeHomeFrom(call, agent.store_id, heir)
   call.afterCommit(() => call.services.agents.storeChanged(agent.store_id))

@@ -18,20 +18,28 @@ const BATCH = 200
  * goes on where it was.
  */
 export async function backfillCounters(database: Database): Promise<void> {
-  const found = await database.reads.selectFrom('installation').select('value').where('name', '=', NAME).executeTakeFirst()
+  const found = await database.reads
+    .selectFrom('installation')
+    .select('value')
+    .where('name', '=', NAME)
+    .executeTakeFirst()
   if (found?.value === VERSION) return
   const stores = await database.reads.selectFrom('store').select('store_id').orderBy('store_id').execute()
   for (const { store_id } of stores) await countPurchases(database, store_id)
   await countSessions(database)
   await database.write(async (db) => {
     const row = { name: NAME, value: VERSION }
-    await db.insertInto('installation').values(row).onConflict((c) => c.column('name').doUpdateSet({ value: row.value })).execute()
+    await db
+      .insertInto('installation')
+      .values(row)
+      .onConflict((c) => c.column('name').doUpdateSet({ value: row.value }))
+      .execute()
   })
 }
 
 async function countPurchases(database: Database, storeId: string): Promise<void> {
   const uncounted = await uncountedOf(database.reads, storeId)
-  for (let after: Pick<PurchaseRow, 'completed_ms' | 'purchase_id'> | undefined; uncounted.size > 0; ) {
+  for (let after: Pick<PurchaseRow, 'completed_ms' | 'purchase_id'> | undefined; uncounted.size > 0;) {
     const from = after
     const page = await database.write(async (db) => {
       const purchases = await paidAfter(db, storeId, from)
@@ -40,7 +48,11 @@ async function countPurchases(database: Database, storeId: string): Promise<void
         const done = mine.get(purchase.session_id) ?? 0
         if (done >= (uncounted.get(purchase.session_id) ?? 0)) continue
         mine.set(purchase.session_id, done + 1)
-        await countCompleted({ db, nowMs: purchase.completed_ms ?? purchase.created_ms }, purchase, await readLines(db, purchase.purchase_id))
+        await countCompleted(
+          { db, nowMs: purchase.completed_ms ?? purchase.created_ms },
+          purchase,
+          await readLines(db, purchase.purchase_id),
+        )
       }
       return { purchases, mine }
     })
@@ -72,7 +84,11 @@ async function uncountedOf(db: Db, storeId: string): Promise<Map<string, number>
 }
 
 /** Paid purchases of a store, the oldest first. */
-function paidAfter(db: Db, storeId: string, after: Pick<PurchaseRow, 'completed_ms' | 'purchase_id'> | undefined): Promise<PurchaseRow[]> {
+function paidAfter(
+  db: Db,
+  storeId: string,
+  after: Pick<PurchaseRow, 'completed_ms' | 'purchase_id'> | undefined,
+): Promise<PurchaseRow[]> {
   const { completed_ms, purchase_id } = { completed_ms: 0, purchase_id: '', ...after }
   return db
     .selectFrom('purchase')
@@ -89,8 +105,14 @@ function paidAfter(db: Db, storeId: string, after: Pick<PurchaseRow, 'completed_
 /** Each day has at least as many sessions as were opened on it; erased ones stay counted. */
 async function countSessions(database: Database): Promise<void> {
   const opened = new Map<string, { of: OfStore; day: string; sessions: number }>()
-  for (let after = ''; ; ) {
-    const page = await database.reads.selectFrom('shopping_session').select(['session_id', 'store_id', 'tenant', 'created_ms']).where('session_id', '>', after).orderBy('session_id').limit(BATCH).execute()
+  for (let after = ''; ;) {
+    const page = await database.reads
+      .selectFrom('shopping_session')
+      .select(['session_id', 'store_id', 'tenant', 'created_ms'])
+      .where('session_id', '>', after)
+      .orderBy('session_id')
+      .limit(BATCH)
+      .execute()
     for (const { store_id, tenant, created_ms } of page) {
       const day = dayOf(created_ms)
       const key = `${store_id} ${day}`
@@ -102,7 +124,12 @@ async function countSessions(database: Database): Promise<void> {
   }
   for (const { of, day, sessions } of opened.values()) {
     await database.write(async (db) => {
-      const row = await db.selectFrom('store_day').select('sessions').where('store_id', '=', of.store_id).where('day', '=', day).executeTakeFirst()
+      const row = await db
+        .selectFrom('store_day')
+        .select('sessions')
+        .where('store_id', '=', of.store_id)
+        .where('day', '=', day)
+        .executeTakeFirst()
       const missing = sessions - (row?.sessions ?? 0)
       if (missing > 0) await addToDay(db, of, day, { sessions: missing })
     })

@@ -11,17 +11,41 @@ import { firstDay, readDays, sumVat, type OfStore } from './store-days.ts'
 const AFTER_MIDNIGHT_MS = 10 * 60_000
 
 /** Closes everything since the closing before, up to and with `day`; by default the last day that is over. */
-export async function closeDay({ db, nowMs }: Pick<Call, 'db' | 'nowMs'>, store: OfStore, day: string | undefined): Promise<Closing> {
+export async function closeDay(
+  { db, nowMs }: Pick<Call, 'db' | 'nowMs'>,
+  store: OfStore,
+  day: string | undefined,
+): Promise<Closing> {
   const lastOver = addDays(dayOf(nowMs - AFTER_MIDNIGHT_MS), -1)
   const to = day ?? lastOver
-  if (to > lastOver) throw precondition('day_not_over', `${to} is not over; the last day that can be closed is ${lastOver}`)
+  if (to > lastOver)
+    throw precondition('day_not_over', `${to} is not over; the last day that can be closed is ${lastOver}`)
   const before = await lastClosing(db, store.store_id)
-  if (before && to <= before.to_day) throw new Failure('already-exists', `${to} is closed already: the last closing, number ${before.number}, covers ${before.to_day}`)
+  if (before && to <= before.to_day)
+    throw new Failure(
+      'already-exists',
+      `${to} is closed already: the last closing, number ${before.number}, covers ${before.to_day}`,
+    )
   const first = before ? addDays(before.to_day, 1) : await firstDay(db, store.store_id)
   const from = first !== undefined && first < to ? first : to
   const number = (before?.number ?? 0) + 1
-  const closing = { storeId: store.store_id, number, from, date: to, closedAt: iso(nowMs), ...(await totalsOf(db, store.store_id, from, to)) }
-  const row = { store_id: store.store_id, number, tenant: store.tenant, from_day: from, to_day: to, closed_ms: nowMs, body: JSON.stringify(closing) }
+  const closing = {
+    storeId: store.store_id,
+    number,
+    from,
+    date: to,
+    closedAt: iso(nowMs),
+    ...(await totalsOf(db, store.store_id, from, to)),
+  }
+  const row = {
+    store_id: store.store_id,
+    number,
+    tenant: store.tenant,
+    from_day: from,
+    to_day: to,
+    closed_ms: nowMs,
+    body: JSON.stringify(closing),
+  }
   await db.insertInto('store_closing').values(row).execute()
   return closing
 }
@@ -47,11 +71,22 @@ async function totalsOf(db: Db, storeId: string, from: string, to: string) {
 }
 
 async function lastClosing(db: Db, storeId: string): Promise<StoreClosingRow | undefined> {
-  return db.selectFrom('store_closing').selectAll().where('store_id', '=', storeId).orderBy('number', 'desc').limit(1).executeTakeFirst()
+  return db
+    .selectFrom('store_closing')
+    .selectAll()
+    .where('store_id', '=', storeId)
+    .orderBy('number', 'desc')
+    .limit(1)
+    .executeTakeFirst()
 }
 
 /** Closings of a store, the newest first, below this number. */
-export async function listClosings(db: Db, storeId: string, below: number | undefined, limit: number): Promise<Closing[]> {
+export async function listClosings(
+  db: Db,
+  storeId: string,
+  below: number | undefined,
+  limit: number,
+): Promise<Closing[]> {
   let query = db.selectFrom('store_closing').select('body').where('store_id', '=', storeId)
   if (below !== undefined) query = query.where('number', '<', below)
   const rows = await query.orderBy('number', 'desc').limit(limit).execute()

@@ -19,10 +19,20 @@ export async function countSession({ db }: Moment, session: ShoppingSessionRow):
 }
 
 /** A purchase is paid. */
-export async function countCompleted({ db, nowMs }: Moment, purchase: PurchaseRow, lines: readonly PurchaseLineRow[]): Promise<void> {
+export async function countCompleted(
+  { db, nowMs }: Moment,
+  purchase: PurchaseRow,
+  lines: readonly PurchaseLineRow[],
+): Promise<void> {
   const day = dayOf(nowMs)
-  await addToDay(db, purchase, day, { completed_checkouts: 1, revenue_cent: purchase.total_cent, items_scanned: unitsOf(lines), receipts: 1 })
-  for (const { rate, cent, tax } of taxesOf(lines)) await addToVat(db, purchase, day, rate, { sales_cent: cent, sales_tax_cent: tax })
+  await addToDay(db, purchase, day, {
+    completed_checkouts: 1,
+    revenue_cent: purchase.total_cent,
+    items_scanned: unitsOf(lines),
+    receipts: 1,
+  })
+  for (const { rate, cent, tax } of taxesOf(lines))
+    await addToVat(db, purchase, day, rate, { sales_cent: cent, sales_tax_cent: tax })
   await countInSession(db, purchase, 1)
 }
 
@@ -38,13 +48,23 @@ export interface CountedRefund {
 }
 
 /** Money that went back: out of the day on which it was paid, and into today's closing. -1: it turned out that it did not. */
-export async function countRefund({ db, nowMs }: Moment, purchase: PurchaseRow, { shares, units, isWhole }: CountedRefund, sign: 1 | -1): Promise<void> {
+export async function countRefund(
+  { db, nowMs }: Moment,
+  purchase: PurchaseRow,
+  { shares, units, isWhole }: CountedRefund,
+  sign: 1 | -1,
+): Promise<void> {
   const day = dayOf(nowMs)
   const cent = shares.reduce((sum, share) => sum + share.cent, 0)
-  await addToDay(db, purchase, dayOf(purchase.completed_ms ?? nowMs), { revenue_cent: -sign * cent, items_scanned: -sign * units, completed_checkouts: isWhole ? -sign : 0 })
+  await addToDay(db, purchase, dayOf(purchase.completed_ms ?? nowMs), {
+    revenue_cent: -sign * cent,
+    items_scanned: -sign * units,
+    completed_checkouts: isWhole ? -sign : 0,
+  })
   // What its parts had covered already moves no money.
   if (cent > 0) await addToDay(db, purchase, day, { refunds: sign })
-  for (const share of shares) await addToVat(db, purchase, day, share.rate, { refund_cent: sign * share.cent, refund_tax_cent: sign * share.tax })
+  for (const share of shares)
+    await addToVat(db, purchase, day, share.rate, { refund_cent: sign * share.cent, refund_tax_cent: sign * share.tax })
   if (isWhole) await countInSession(db, purchase, sign === 1 ? -1 : 1)
 }
 

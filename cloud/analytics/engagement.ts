@@ -6,7 +6,15 @@ import { countOnOffer, offerAt } from './offers.ts'
 import { addToDay, type OfStore } from './store-days.ts'
 
 /** What shoppers do with a store and its offers (decisions §14). */
-export const ENGAGEMENTS = ['offer_click', 'offer_favorite', 'offer_unfavorite', 'profile_view', 'follow', 'unfollow', 'message'] as const
+export const ENGAGEMENTS = [
+  'offer_click',
+  'offer_favorite',
+  'offer_unfavorite',
+  'profile_view',
+  'follow',
+  'unfollow',
+  'message',
+] as const
 export type Engagement = (typeof ENGAGEMENTS)[number]
 
 export interface Engaged {
@@ -46,7 +54,13 @@ async function favorite(call: Moment, store: StoreRow, engaged: Engaged): Promis
   const { db, nowMs } = call
   const offerId = await offerAt(db, store, offerOf(engaged))
   if (engaged.userId !== undefined) {
-    const row = { store_id: store.store_id, offer_id: offerId, user_id: engaged.userId, tenant: store.tenant, since_ms: nowMs }
+    const row = {
+      store_id: store.store_id,
+      offer_id: offerId,
+      user_id: engaged.userId,
+      tenant: store.tenant,
+      since_ms: nowMs,
+    }
     const { numInsertedOrUpdatedRows } = await db
       .insertInto('offer_favorite')
       .values(row)
@@ -90,7 +104,12 @@ async function follow(call: Moment, store: StoreRow, userId: string): Promise<bo
 
 /** Who leaves on the day of coming was no new follower; everybody else is one less from today on. */
 export async function unfollow(call: Moment, store: OfStore, userId: string): Promise<boolean> {
-  const removed = await call.db.deleteFrom('follower').where('store_id', '=', store.store_id).where('user_id', '=', userId).returning('since_ms').executeTakeFirst()
+  const removed = await call.db
+    .deleteFrom('follower')
+    .where('store_id', '=', store.store_id)
+    .where('user_id', '=', userId)
+    .returning('since_ms')
+    .executeTakeFirst()
   if (!removed) return false
   const cameToday = dayOf(removed.since_ms) === dayOf(call.nowMs)
   return count(call, store, cameToday ? { new_followers: -1 } : { lost_followers: 1 })

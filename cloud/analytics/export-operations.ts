@@ -22,7 +22,13 @@ export const exportSalesData = operation({
     'Both dates count. Store by store, oldest first; the answer is streamed and may be long. CSV has one row per line of a purchase. Amounts are cents. ' +
     'Purchases that were paid and taken back are in it as CANCELLED; `refundedCent` is what has gone back by now, of each line and of the whole. Nothing of the shopper is in it.',
   changes: false,
-  forms: [{ format: 'csv', contentType: 'text/csv', description: `With \`format\` \`csv\`: RFC 4180 in UTF-8 with the columns ${SALE_COLUMNS.join(', ')}.` }],
+  forms: [
+    {
+      format: 'csv',
+      contentType: 'text/csv',
+      description: `With \`format\` \`csv\`: RFC 4180 in UTF-8 with the columns ${SALE_COLUMNS.join(', ')}.`,
+    },
+  ],
   request: z.strictObject({
     from: Day,
     to: Day,
@@ -41,7 +47,8 @@ export const exportSalesData = operation({
     })
     const pages = readSales(reading, storeIds, startOfDay(from), startOfDay(addDays(to, 1)))
     const fileName = `sales-${from}-${to}.${format}`
-    if (format === 'csv') return { contentType: 'text/csv; charset=utf-8; header=present', fileName, chunks: asCsv(pages) }
+    if (format === 'csv')
+      return { contentType: 'text/csv; charset=utf-8; header=present', fileName, chunks: asCsv(pages) }
     return { contentType: 'application/json', chunks: asJson(pages, { from, to }) }
   },
 })

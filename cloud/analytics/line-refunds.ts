@@ -16,7 +16,10 @@ export function refundedByLine(lines: readonly Line[], refunds: readonly RefundR
   const leftOf = (line: Line) => line.price_cent * line.quantity - (gone.get(line.line_id) ?? 0)
   const take = (cent: number, from: readonly Line[]): number => {
     const lefts = from.map(leftOf)
-    const taken = Math.min(cent, lefts.reduce((sum, each) => sum + each, 0))
+    const taken = Math.min(
+      cent,
+      lefts.reduce((sum, each) => sum + each, 0),
+    )
     for (const [i, part] of prorate(taken, lefts).entries()) {
       const line = from[i]
       if (line) gone.set(line.line_id, (gone.get(line.line_id) ?? 0) + part)
@@ -24,19 +27,32 @@ export function refundedByLine(lines: readonly Line[], refunds: readonly RefundR
     return cent - taken
   }
   // Who names lines gets them, whatever went back without a name before.
-  for (const refund of refunds.filter(hasGone).toSorted((a, b) => Number(a.line_ids === null) - Number(b.line_ids === null))) {
+  for (const refund of refunds
+    .filter(hasGone)
+    .toSorted((a, b) => Number(a.line_ids === null) - Number(b.line_ids === null))) {
     const counted = refund.counted === null ? undefined : (JSON.parse(refund.counted) as CountedRefund)
     const named = new Set([...(JSON.parse(refund.line_ids ?? '[]') as string[]), ...(counted?.lineIds ?? [])])
     for (const { rate, cent } of counted?.shares ?? sharesBy(refund, lines, leftOf, named)) {
       const ofRate = lines.filter((line) => line.vat === rate)
-      take(take(cent, ofRate.filter((line) => named.has(line.line_id))), ofRate)
+      take(
+        take(
+          cent,
+          ofRate.filter((line) => named.has(line.line_id)),
+        ),
+        ofRate,
+      )
     }
   }
   return gone
 }
 
 /** By rate, as the day's figures would have it. */
-function sharesBy(refund: RefundRow, lines: readonly Line[], leftOf: (line: Line) => number, named: ReadonlySet<string>) {
+function sharesBy(
+  refund: RefundRow,
+  lines: readonly Line[],
+  leftOf: (line: Line) => number,
+  named: ReadonlySet<string>,
+) {
   const amounts = (some: readonly Line[]) => sharesOf(some.map((line) => ({ cent: leftOf(line), rate: line.vat })))
   return shareRefund(amounts(lines), amounts(lines.filter((line) => named.has(line.line_id))), refund.amount_cent)
 }

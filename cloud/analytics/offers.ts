@@ -27,8 +27,16 @@ export async function offerAt(db: Db, store: OfStore, offerId: string): Promise<
 }
 
 /** Raises or lowers a counter of the offer's branch document. */
-export async function countOnOffer(db: Db, offerId: string, column: 'click_count' | 'favorited_count', change: 1 | -1): Promise<void> {
-  let query = db.updateTable('offer').set((eb) => ({ [column]: eb(column, '+', change) })).where('offer_id', '=', offerId)
+export async function countOnOffer(
+  db: Db,
+  offerId: string,
+  column: 'click_count' | 'favorited_count',
+  change: 1 | -1,
+): Promise<void> {
+  let query = db
+    .updateTable('offer')
+    .set((eb) => ({ [column]: eb(column, '+', change) }))
+    .where('offer_id', '=', offerId)
   if (change < 0) query = query.where(column, '>', 0)
   await query.execute()
 }

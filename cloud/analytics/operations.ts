@@ -25,12 +25,18 @@ export const fetchAnalytics = operation({
     'Of every period between two dates, both counted; weeks begin on Mondays, and only days between the dates count. Purchases are counted as they stand now: one that is ' +
     `taken back leaves the day on which it was paid. At most ${REPORTS_LIMIT} reports.`,
   changes: false,
-  request: z.strictObject({ storeId: Id, from: Day, to: Day, period: z.enum(PERIODS).optional().describe('Default `daily`.') }),
+  request: z.strictObject({
+    storeId: Id,
+    from: Day,
+    to: Day,
+    period: z.enum(PERIODS).optional().describe('Default `daily`.'),
+  }),
   response: z.strictObject({ ...Success, reports: z.array(AnalyticsReport) }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', from: '2026-11-01', to: '2026-11-30', period: 'weekly' },
   async run(call, { storeId, from, to, period = 'daily' }) {
     if (to < from) throw invalid('to', 'is before from')
-    if (daysBetween(from, to) >= REPORTS_LIMIT * DAYS_OF[period]) throw invalid('to', `is too far from from: at most ${REPORTS_LIMIT} reports`, 'too_many')
+    if (daysBetween(from, to) >= REPORTS_LIMIT * DAYS_OF[period])
+      throw invalid('to', `is too far from from: at most ${REPORTS_LIMIT} reports`, 'too_many')
     const store = await ownStore(call, storeId)
     const { db } = call
     const reports = makeReports({
@@ -58,7 +64,12 @@ export const recordEngagement = operation({
   changes: true,
   // Thousands of shoppers a day are no changes of the merchant's.
   audited: false,
-  request: z.strictObject({ type: z.enum(ENGAGEMENTS), storeId: Id, offerId: Id.optional(), userId: text(128).optional() }),
+  request: z.strictObject({
+    type: z.enum(ENGAGEMENTS),
+    storeId: Id,
+    offerId: Id.optional(),
+    userId: text(128).optional(),
+  }),
   response: z.strictObject({ ...Success, recorded: z.boolean() }),
   example: { type: 'follow', storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', userId: 'shopper-17' },
   async run(call, engaged) {
@@ -75,7 +86,10 @@ export const closeStoreDay = operation({
   description:
     'What was sold and given back, by VAT rate, summed from the receipts. A day can be closed ten minutes after its end. It is no fiscal evidence: nothing here is signed by a certified device.',
   changes: true,
-  request: z.strictObject({ storeId: Id, date: Day.optional().describe('The last day to close; default the last one that is over.') }),
+  request: z.strictObject({
+    storeId: Id,
+    date: Day.optional().describe('The last day to close; default the last one that is over.'),
+  }),
   response: Closing.extend(Success),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', date: '2026-11-19' },
   async run(call, { storeId, date }) {
@@ -92,13 +106,22 @@ export const fetchClosings = operation({
   minimumPackage: 'GROW',
   summary: 'Lists the closings of a store, newest first.',
   changes: false,
-  request: z.strictObject({ storeId: Id, limit: Limit.optional(), cursor: z.string().optional().describe('The `number` of the last closing of the page before.') }),
+  request: z.strictObject({
+    storeId: Id,
+    limit: Limit.optional(),
+    cursor: z.string().optional().describe('The `number` of the last closing of the page before.'),
+  }),
   response: z.strictObject({ ...Success, closings: z.array(Closing), nextCursor: z.string().optional() }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
   async run(call, { storeId, limit = DEFAULT_PAGE, cursor }) {
     if (cursor !== undefined && !/^\d{1,9}$/.test(cursor)) throw wrongCursor()
     const store = await ownStore(call, storeId)
-    const rows = await listClosings(call.db, store.store_id, cursor === undefined ? undefined : Number(cursor), limit + 1)
+    const rows = await listClosings(
+      call.db,
+      store.store_id,
+      cursor === undefined ? undefined : Number(cursor),
+      limit + 1,
+    )
     const { items: closings, nextCursor } = nextOf(rows, (closing) => String(closing.number), { limit })
     return { success: true as const, closings, ...(nextCursor !== undefined && { nextCursor }) }
   },

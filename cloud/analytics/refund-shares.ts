@@ -9,7 +9,11 @@ export interface TaxShare {
 
 /** What lines come to by rate, as on their receipt. */
 export function sharesOf(amounts: readonly GrossAmount[]): TaxShare[] {
-  return Object.entries(vatBreakdown(amounts)).map(([rate, { net, tax }]) => ({ rate: Number(rate), cent: net + tax, tax }))
+  return Object.entries(vatBreakdown(amounts)).map(([rate, { net, tax }]) => ({
+    rate: Number(rate),
+    cent: net + tax,
+    tax,
+  }))
 }
 
 /** What is left of these after others went back. */
@@ -26,7 +30,9 @@ export function sharesLeft(sold: readonly TaxShare[], gone: readonly TaxShare[])
  */
 export function shareRefund(left: readonly TaxShare[], own: readonly TaxShare[], amountCent: number): TaxShare[] {
   const leftCents = left.map((share) => Math.max(0, share.cent))
-  const ownCents = left.map((share, i) => Math.min(leftCents[i] ?? 0, own.find((o) => o.rate === share.rate)?.cent ?? 0))
+  const ownCents = left.map((share, i) =>
+    Math.min(leftCents[i] ?? 0, own.find((o) => o.rate === share.rate)?.cent ?? 0),
+  )
   const first = prorate(Math.min(amountCent, sum(ownCents)), ownCents)
   const rest = leftCents.map((cent, i) => cent - (first[i] ?? 0))
   const second = prorate(Math.min(amountCent - sum(first), sum(rest)), rest)
@@ -43,7 +49,9 @@ export function prorate(cent: number, weights: readonly number[]): number[] {
   const total = sum(weights)
   if (total === 0) return weights.map(() => 0)
   const shares = weights.map((weight) => Math.floor((cent * weight) / total))
-  const byRemainder = weights.map((weight, i) => ({ i, remainder: (cent * weight) % total })).sort((a, b) => b.remainder - a.remainder || a.i - b.i)
+  const byRemainder = weights
+    .map((weight, i) => ({ i, remainder: (cent * weight) % total }))
+    .sort((a, b) => b.remainder - a.remainder || a.i - b.i)
   for (const { i } of byRemainder.slice(0, cent - sum(shares))) shares[i] = (shares[i] ?? 0) + 1
   return shares
 }

@@ -21,7 +21,15 @@ export interface ReportInput {
 }
 
 /** One report a period, also of periods in which nothing happened. A period that reaches beyond from … to counts only its days within. */
-export function makeReports({ storeId, from, to, period, days, followersBefore, offers }: ReportInput): AnalyticsReport[] {
+export function makeReports({
+  storeId,
+  from,
+  to,
+  period,
+  days,
+  followersBefore,
+  offers,
+}: ReportInput): AnalyticsReport[] {
   const sums = new Map<string, { counts: DayCounts; first: string; last: string }>()
   for (let n = 0; n <= daysBetween(from, to); n++) {
     const day = addDays(from, n)
@@ -41,7 +49,12 @@ export function makeReports({ storeId, from, to, period, days, followersBefore, 
   })
 }
 
-function toReport(head: Pick<AnalyticsReport, 'storeId' | 'date' | 'period'>, day: DayCounts, followers: number, activeOffers: number): AnalyticsReport {
+function toReport(
+  head: Pick<AnalyticsReport, 'storeId' | 'date' | 'period'>,
+  day: DayCounts,
+  followers: number,
+  activeOffers: number,
+): AnalyticsReport {
   return {
     ...head,
     scanAndGo: {
@@ -58,7 +71,12 @@ function toReport(head: Pick<AnalyticsReport, 'storeId' | 'date' | 'period'>, da
       totalFavorites: Math.max(0, day.offer_favorites),
       conversionRate: percent(Math.max(0, day.offer_favorites), day.offer_clicks),
     },
-    store: { profileViews: day.profile_views, newFollowers: day.new_followers, totalFollowers: followers, dmReceived: day.messages },
+    store: {
+      profileViews: day.profile_views,
+      newFollowers: day.new_followers,
+      totalFollowers: followers,
+      dmReceived: day.messages,
+    },
   }
 }
 

@@ -9,7 +9,12 @@ export async function* asCsv(pages: AsyncIterable<Sale[]>): AsyncGenerator<strin
 /** One row a line. In the order of the columns, written out: this runs a million times. */
 function rowsOf({ transactionId, storeId, completedAt, status, currency, items }: Sale): string {
   const head = `${transactionId},${storeId},${completedAt},${status},${csvCell(currency)}`
-  return items.map((i) => `${head},${i.itemLineId},${csvCell(i.ean)},${csvCell(i.name)},${i.quantity},${i.vat},${i.priceUnit},${i.totalCent},${i.depositOf ?? ''},${i.refundedCent}\r\n`).join('')
+  return items
+    .map(
+      (i) =>
+        `${head},${i.itemLineId},${csvCell(i.ean)},${csvCell(i.name)},${i.quantity},${i.vat},${i.priceUnit},${i.totalCent},${i.depositOf ?? ''},${i.refundedCent}\r\n`,
+    )
+    .join('')
 }
 
 /**
@@ -24,7 +29,10 @@ export function csvCell(value: string | number | undefined): string {
 }
 
 /** The answer's JSON, sale by sale: whole only when its last brace has come. */
-export async function* asJson(pages: AsyncIterable<Sale[]>, head: Readonly<Record<string, string>>): AsyncGenerator<string> {
+export async function* asJson(
+  pages: AsyncIterable<Sale[]>,
+  head: Readonly<Record<string, string>>,
+): AsyncGenerator<string> {
   let count = 0
   yield `${JSON.stringify({ success: true, ...head }).slice(0, -1)},"sales":[`
   for await (const sales of pages) {

@@ -17,7 +17,12 @@ interface Position {
 }
 
 /** Paid purchases of these stores from one moment (ms) to before another, store by store, the oldest first, a page at a time. */
-export async function* readSales(reading: Reading, storeIds: readonly string[], fromMs: number, toMs: number): AsyncGenerator<Sale[]> {
+export async function* readSales(
+  reading: Reading,
+  storeIds: readonly string[],
+  fromMs: number,
+  toMs: number,
+): AsyncGenerator<Sale[]> {
   for (const storeId of storeIds) {
     let after: Position = { completedMs: fromMs, purchaseId: '' }
     for (;;) {
@@ -30,7 +35,12 @@ export async function* readSales(reading: Reading, storeIds: readonly string[], 
   }
 }
 
-async function readPage(db: Db, storeId: string, { completedMs, purchaseId }: Position, toMs: number): Promise<{ sales: Sale[]; next: Position | undefined }> {
+async function readPage(
+  db: Db,
+  storeId: string,
+  { completedMs, purchaseId }: Position,
+  toMs: number,
+): Promise<{ sales: Sale[]; next: Position | undefined }> {
   const purchases = await db
     .selectFrom('purchase')
     .select(['purchase_id', 'store_id', 'status', 'currency', 'total_cent', 'completed_ms'])
@@ -44,19 +54,36 @@ async function readPage(db: Db, storeId: string, { completedMs, purchaseId }: Po
     .execute()
   const lines = new Map<string, PurchaseLineRow[]>(purchases.map((purchase) => [purchase.purchase_id, []]))
   if (purchases.length > 0) {
-    const rows = await db.selectFrom('purchase_line').selectAll().where('purchase_id', 'in', [...lines.keys()]).orderBy('line_no').execute()
+    const rows = await db
+      .selectFrom('purchase_line')
+      .selectAll()
+      .where('purchase_id', 'in', [...lines.keys()])
+      .orderBy('line_no')
+      .execute()
     for (const row of rows) lines.get(row.purchase_id)?.push(row)
   }
   const refunds = await refundsOfMany(db, [...lines.keys()])
   const last = purchases.at(-1)
   return {
-    sales: purchases.map((purchase) => toSale(purchase, lines.get(purchase.purchase_id) ?? [], refunds.get(purchase.purchase_id) ?? [])),
-    next: purchases.length === SALES_AT_ONCE && last ? { completedMs: last.completed_ms ?? toMs, purchaseId: last.purchase_id } : undefined,
+    sales: purchases.map((purchase) =>
+      toSale(purchase, lines.get(purchase.purchase_id) ?? [], refunds.get(purchase.purchase_id) ?? []),
+    ),
+    next:
+      purchases.length === SALES_AT_ONCE && last
+        ? { completedMs: last.completed_ms ?? toMs, purchaseId: last.purchase_id }
+        : undefined,
   }
 }
 
 function toSale(
-  purchase: { purchase_id: string; store_id: string; status: string; currency: string; total_cent: number; completed_ms: number | null },
+  purchase: {
+    purchase_id: string
+    store_id: string
+    status: string
+    currency: string
+    total_cent: number
+    completed_ms: number | null
+  },
   lines: readonly PurchaseLineRow[],
   refunds: readonly RefundRow[],
 ): Sale {

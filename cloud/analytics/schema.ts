@@ -28,7 +28,12 @@ export const AnalyticsReport = z.strictObject({
     totalFavorites: z.int(),
     conversionRate: Percent.describe('Clicks on offers that led to a favourite, in percent.'),
   }),
-  store: z.strictObject({ profileViews: z.int(), newFollowers: z.int(), totalFollowers: z.int().describe('At the end of the period.'), dmReceived: z.int() }),
+  store: z.strictObject({
+    profileViews: z.int(),
+    newFollowers: z.int(),
+    totalFollowers: z.int().describe('At the end of the period.'),
+    dmReceived: z.int(),
+  }),
 })
 export type AnalyticsReport = z.infer<typeof AnalyticsReport>
 
@@ -52,7 +57,22 @@ export const Closing = z.strictObject({
 export type Closing = z.infer<typeof Closing>
 
 /** Columns of the export, in their order. */
-export const SALE_COLUMNS = ['transactionId', 'storeId', 'completedAt', 'status', 'currency', 'itemLineId', 'ean', 'name', 'quantity', 'vat', 'priceUnit', 'totalCent', 'depositOf', 'refundedCent'] as const
+export const SALE_COLUMNS = [
+  'transactionId',
+  'storeId',
+  'completedAt',
+  'status',
+  'currency',
+  'itemLineId',
+  'ean',
+  'name',
+  'quantity',
+  'vat',
+  'priceUnit',
+  'totalCent',
+  'depositOf',
+  'refundedCent',
+] as const
 
 export const Sale = z.strictObject({
   transactionId: z.string(),
@@ -72,7 +92,11 @@ export const Sale = z.strictObject({
       vat: z.int(),
       priceUnit: z.int().describe('Cents.'),
       totalCent: z.int(),
-      refundedCent: z.int().describe('What of the refunds falls to this line: first those that name it, then its share of those that name none.'),
+      refundedCent: z
+        .int()
+        .describe(
+          'What of the refunds falls to this line: first those that name it, then its share of those that name none.',
+        ),
       depositOf: z.string().optional().describe('The line whose deposit this one is.'),
     }),
   ),

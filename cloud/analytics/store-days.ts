@@ -34,7 +34,13 @@ const addDay = prepared((db, p: StoreDayRow) =>
     .insertInto('store_day')
     .values({ store_id: p.store_id, day: p.day, tenant: p.tenant, ...pick(p, DAY_COLUMNS) })
     .onConflict((c) =>
-      c.columns(['store_id', 'day']).doUpdateSet((eb) => Object.fromEntries(DAY_COLUMNS.map((name) => [name, eb(`store_day.${name}`, '+', eb.ref(`excluded.${name}`))]))),
+      c
+        .columns(['store_id', 'day'])
+        .doUpdateSet((eb) =>
+          Object.fromEntries(
+            DAY_COLUMNS.map((name) => [name, eb(`store_day.${name}`, '+', eb.ref(`excluded.${name}`))]),
+          ),
+        ),
     ),
 )
 
@@ -45,7 +51,11 @@ const addVat = prepared((db, p: StoreDayVatRow) =>
     .onConflict((c) =>
       c
         .columns(['store_id', 'day', 'rate'])
-        .doUpdateSet((eb) => Object.fromEntries(VAT_COLUMNS.map((name) => [name, eb(`store_day_vat.${name}`, '+', eb.ref(`excluded.${name}`))]))),
+        .doUpdateSet((eb) =>
+          Object.fromEntries(
+            VAT_COLUMNS.map((name) => [name, eb(`store_day_vat.${name}`, '+', eb.ref(`excluded.${name}`))]),
+          ),
+        ),
     ),
 )
 
@@ -54,22 +64,45 @@ function pick<T, K extends keyof T>(row: T, names: readonly K[]): Pick<T, K> {
 }
 
 /** Adds to a store's day, within the transaction of what happened. */
-export async function addToDay(db: Db, { store_id, tenant }: OfStore, day: string, counts: Partial<DayCounts>): Promise<void> {
+export async function addToDay(
+  db: Db,
+  { store_id, tenant }: OfStore,
+  day: string,
+  counts: Partial<DayCounts>,
+): Promise<void> {
   await addDay(db, { ...EMPTY_DAY, ...counts, store_id, tenant, day })
 }
 
 /** Adds to what one VAT rate came to on a store's day. */
-export async function addToVat(db: Db, { store_id, tenant }: OfStore, day: string, rate: number, counts: Partial<VatCounts>): Promise<void> {
+export async function addToVat(
+  db: Db,
+  { store_id, tenant }: OfStore,
+  day: string,
+  rate: number,
+  counts: Partial<VatCounts>,
+): Promise<void> {
   await addVat(db, { ...NO_VAT, ...counts, store_id, tenant, day, rate })
 }
 
 /** The days of a store that have something, from one to another (both counted), in their order. */
 export function readDays(db: Db, storeId: string, from: string, to: string): Promise<StoreDayRow[]> {
-  return db.selectFrom('store_day').selectAll().where('store_id', '=', storeId).where('day', '>=', from).where('day', '<=', to).orderBy('day').execute()
+  return db
+    .selectFrom('store_day')
+    .selectAll()
+    .where('store_id', '=', storeId)
+    .where('day', '>=', from)
+    .where('day', '<=', to)
+    .orderBy('day')
+    .execute()
 }
 
 /** What each VAT rate came to, from one day to another (both counted), lowest rate first. */
-export async function sumVat(db: Db, storeId: string, from: string, to: string): Promise<(VatCounts & { rate: number })[]> {
+export async function sumVat(
+  db: Db,
+  storeId: string,
+  from: string,
+  to: string,
+): Promise<(VatCounts & { rate: number })[]> {
   const rows = await db
     .selectFrom('store_day_vat')
     .select((eb) => ['rate', ...VAT_COLUMNS.map((name) => eb.fn.sum<number>(name).as(name))] as const)
@@ -95,6 +128,12 @@ export async function followersBefore(db: Db, storeId: string, day: string): Pro
 
 /** The first day of a store on which anything happened. */
 export async function firstDay(db: Db, storeId: string): Promise<string | undefined> {
-  const row = await db.selectFrom('store_day').select('day').where('store_id', '=', storeId).orderBy('day').limit(1).executeTakeFirst()
+  const row = await db
+    .selectFrom('store_day')
+    .select('day')
+    .where('store_id', '=', storeId)
+    .orderBy('day')
+    .limit(1)
+    .executeTakeFirst()
   return row?.day
 }

@@ -28,15 +28,28 @@ export const createZone = operation({
   area: 'assistance',
   minimumPackage: 'ASSIST',
   summary: 'Makes a zone of a store, with the QR code that hangs there.',
-  description: 'The code opens a page on which shoppers ask for help and exchange messages with staff, in German or English.',
+  description:
+    'The code opens a page on which shoppers ask for help and exchange messages with staff, in German or English.',
   changes: true,
   request: z.strictObject({ storeId: Id, name: text(80).describe('Such as “Herren, 1. Stock”. Shoppers read it.') }),
-  response: z.strictObject({ ...Success, zoneId: z.string(), url: z.string(), imageBase64: z.string().describe('PNG.') }),
+  response: z.strictObject({
+    ...Success,
+    zoneId: z.string(),
+    url: z.string(),
+    imageBase64: z.string().describe('PNG.'),
+  }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', name: 'Herren, 1. Stock' },
   async run(call, { storeId, name }) {
     const store = await ownStore(call, storeId)
-    if ((await listZones(call.db, store.store_id, ZONES_LIMIT)).length >= ZONES_LIMIT) throw precondition('too_many_zones', `a store has ${ZONES_LIMIT} zones at most`)
-    const zone: ZoneRow = { zone_id: newId('zon', call.services.platform), tenant: store.tenant, store_id: store.store_id, name, created_ms: call.nowMs }
+    if ((await listZones(call.db, store.store_id, ZONES_LIMIT)).length >= ZONES_LIMIT)
+      throw precondition('too_many_zones', `a store has ${ZONES_LIMIT} zones at most`)
+    const zone: ZoneRow = {
+      zone_id: newId('zon', call.services.platform),
+      tenant: store.tenant,
+      store_id: store.store_id,
+      name,
+      created_ms: call.nowMs,
+    }
     await call.db.insertInto('zone').values(zone).execute()
     call.changed(zone.zone_id)
     const url = zoneAddress(call, zone.zone_id)
@@ -56,7 +69,15 @@ export const fetchZones = operation({
   async run(call, { storeId }) {
     const store = await ownStore(call, storeId)
     const rows = await listZones(call.db, store.store_id, ZONES_LIMIT)
-    return { success: true as const, zones: rows.map((row) => ({ zoneId: row.zone_id, name: row.name, url: zoneAddress(call, row.zone_id), createdAt: iso(row.created_ms) })) }
+    return {
+      success: true as const,
+      zones: rows.map((row) => ({
+        zoneId: row.zone_id,
+        name: row.name,
+        url: zoneAddress(call, row.zone_id),
+        createdAt: iso(row.created_ms),
+      })),
+    }
   },
 })
 
@@ -86,14 +107,24 @@ export const requestAssistance = operation({
     const { platform } = call.services
     const ticket = newTicket(platform)
     const request = await openRequest({ db: call.db, nowMs: call.nowMs, platform }, zone, ticket, { message, userId })
-    return { success: true as const, requestId: request.request_id, url: `${zoneAddress(call, zone.zone_id)}/${ticket}` }
+    return {
+      success: true as const,
+      requestId: request.request_id,
+      url: `${zoneAddress(call, zone.zone_id)}/${ticket}`,
+    }
   },
 })
 
 async function present(call: Call, rows: readonly AssistanceRequestRow[]): Promise<AssistanceRequest[]> {
-  const messages = await messagesOf(call.db, rows.map((row) => row.request_id))
+  const messages = await messagesOf(
+    call.db,
+    rows.map((row) => row.request_id),
+  )
   const zoneIds = [...new Set(rows.flatMap((row) => row.zone_id ?? []))]
-  const zones = zoneIds.length === 0 ? [] : await call.db.selectFrom('zone').select(['zone_id', 'name']).where('zone_id', 'in', zoneIds).execute()
+  const zones =
+    zoneIds.length === 0
+      ? []
+      : await call.db.selectFrom('zone').select(['zone_id', 'name']).where('zone_id', 'in', zoneIds).execute()
   const names = new Map(zones.map((zone) => [zone.zone_id, zone.name]))
   return rows.map((row) => toRequest(row, names.get(row.zone_id ?? ''), messages.get(row.request_id) ?? []))
 }
@@ -103,7 +134,8 @@ export const fetchAssistanceRequests = operation({
   area: 'assistance',
   minimumPackage: 'ASSIST',
   summary: 'Lists requests for help in a store with their messages, newest first.',
-  description: 'Also those that a security tag has raised: `reason` is then `manual_assistance_required`. Requests are removed 30 days after the last word.',
+  description:
+    'Also those that a security tag has raised: `reason` is then `manual_assistance_required`. Requests are removed 30 days after the last word.',
   changes: false,
   request: z.strictObject({
     storeId: Id,
@@ -118,7 +150,11 @@ export const fetchAssistanceRequests = operation({
     const store = await ownStore(call, storeId)
     const rows = await listRequests(call.db, { storeId: store.store_id, status, below: cursor, limit: limit + 1 })
     const { items, nextCursor } = nextOf(rows, (row) => row.request_id, { limit })
-    return { success: true as const, requests: await present(call, items), ...(nextCursor !== undefined && { nextCursor }) }
+    return {
+      success: true as const,
+      requests: await present(call, items),
+      ...(nextCursor !== undefined && { nextCursor }),
+    }
   },
 })
 
@@ -127,13 +163,15 @@ export const answerAssistanceRequest = operation({
   area: 'assistance',
   minimumPackage: 'ASSIST',
   summary: 'Answers a request for help, or moves it on.',
-  description: 'A message makes it `answered` unless `status` says otherwise; the shopper’s next word opens it again. `closed` is final.',
+  description:
+    'A message makes it `answered` unless `status` says otherwise; the shopper’s next word opens it again. `closed` is final.',
   changes: true,
   request: z.strictObject({ requestId: Id, message: Message.optional(), status: z.enum(REQUEST_STATUSES).optional() }),
   response: AssistanceRequest.extend(Success),
   example: { requestId: 'hlp_01KANX6Y7C3V9Q2M8R5T4W6Z1B', message: 'Ich bin gleich bei Ihnen.' },
   async run(call, { requestId, message, status }) {
-    if (message === undefined && status === undefined) throw invalid('message', 'is missing: send message or status', 'missing')
+    if (message === undefined && status === undefined)
+      throw invalid('message', 'is missing: send message or status', 'missing')
     let request = await findRequest(call.db, knownCaller(call.caller).tenant, requestId)
     if (!request) throw notFound('request')
     await ownStoreOf(call, request.store_id, 'request')

@@ -20,19 +20,33 @@ export function listZones(db: Db, storeId: string, limit: number): Promise<ZoneR
 
 /** The tenant’s request. */
 export function findRequest(db: Db, tenant: string, requestId: string): Promise<AssistanceRequestRow | undefined> {
-  return db.selectFrom('assistance_request').selectAll().where('request_id', '=', requestId).where('tenant', '=', tenant).executeTakeFirst()
+  return db
+    .selectFrom('assistance_request')
+    .selectAll()
+    .where('request_id', '=', requestId)
+    .where('tenant', '=', tenant)
+    .executeTakeFirst()
 }
 
 /** The request behind a shopper's ticket, of any tenant: the ticket is the secret. */
 export function findRequestOfTicket(db: Db, ticket: string): Promise<AssistanceRequestRow | undefined> {
-  return db.selectFrom('assistance_request').selectAll().where('ticket_hash', '=', hashOfTicket(ticket)).executeTakeFirst()
+  return db
+    .selectFrom('assistance_request')
+    .selectAll()
+    .where('ticket_hash', '=', hashOfTicket(ticket))
+    .executeTakeFirst()
 }
 
 /** What was said in these requests, in order. */
 export async function messagesOf(db: Db, requestIds: readonly string[]): Promise<Map<string, AssistanceMessageRow[]>> {
   const messages = new Map<string, AssistanceMessageRow[]>(requestIds.map((id) => [id, []]))
   if (requestIds.length === 0) return messages
-  const rows = await db.selectFrom('assistance_message').selectAll().where('request_id', 'in', [...requestIds]).orderBy('number').execute()
+  const rows = await db
+    .selectFrom('assistance_message')
+    .selectAll()
+    .where('request_id', 'in', [...requestIds])
+    .orderBy('number')
+    .execute()
   for (const row of rows) messages.get(row.request_id)?.push(row)
   return messages
 }
@@ -58,7 +72,10 @@ export interface RequestFilter {
 }
 
 /** Requests of a store, the newest first. */
-export function listRequests(db: Db, { storeId, status, below, limit }: RequestFilter): Promise<AssistanceRequestRow[]> {
+export function listRequests(
+  db: Db,
+  { storeId, status, below, limit }: RequestFilter,
+): Promise<AssistanceRequestRow[]> {
   let query = db.selectFrom('assistance_request').selectAll().where('store_id', '=', storeId)
   if (status !== undefined) query = query.where('status', '=', status as AssistanceRequestRow['status'])
   if (below !== undefined) query = query.where('request_id', '<', below)
@@ -68,6 +85,12 @@ export function listRequests(db: Db, { storeId, status, below, limit }: RequestF
 /** Removes these requests with all that was said in them. */
 export async function deleteRequests(db: Db, requestIds: readonly string[]): Promise<void> {
   if (requestIds.length === 0) return
-  await db.deleteFrom('assistance_message').where('request_id', 'in', [...requestIds]).execute()
-  await db.deleteFrom('assistance_request').where('request_id', 'in', [...requestIds]).execute()
+  await db
+    .deleteFrom('assistance_message')
+    .where('request_id', 'in', [...requestIds])
+    .execute()
+  await db
+    .deleteFrom('assistance_request')
+    .where('request_id', 'in', [...requestIds])
+    .execute()
 }

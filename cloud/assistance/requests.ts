@@ -29,7 +29,12 @@ export function newTicket({ random }: Pick<Platform, 'random'>): string {
 }
 
 /** Opens a request in a zone. The same ticket again, as when a form is sent twice, is the same request. */
-export async function openRequest({ db, platform, nowMs }: Scope, zone: ZoneRow, ticket: string, said: { message?: string | undefined; userId?: string | undefined }): Promise<AssistanceRequestRow> {
+export async function openRequest(
+  { db, platform, nowMs }: Scope,
+  zone: ZoneRow,
+  ticket: string,
+  said: { message?: string | undefined; userId?: string | undefined },
+): Promise<AssistanceRequestRow> {
   const known = await findRequestOfTicket(db, ticket)
   if (known) return known
   await checkRoom(db, zone.store_id)
@@ -54,31 +59,62 @@ export async function openRequest({ db, platform, nowMs }: Scope, zone: ZoneRow,
 }
 
 async function checkRoom(db: Db, storeId: string): Promise<void> {
-  if ((await countOpen(db, storeId, 'shopper')) >= OPEN_LIMIT) throw precondition('too_many_requests_open', `${OPEN_LIMIT} shoppers’ requests of this store wait already: close some`)
+  if ((await countOpen(db, storeId, 'shopper')) >= OPEN_LIMIT)
+    throw precondition(
+      'too_many_requests_open',
+      `${OPEN_LIMIT} shoppers’ requests of this store wait already: close some`,
+    )
 }
 
 /** Adds what somebody says. The shopper's word opens the request again, the staff's answers it. */
-export async function addMessage({ db, nowMs }: Omit<Scope, 'platform'>, request: AssistanceRequestRow, author: AssistanceMessageRow['author'], text: string): Promise<AssistanceRequestRow> {
+export async function addMessage(
+  { db, nowMs }: Omit<Scope, 'platform'>,
+  request: AssistanceRequestRow,
+  author: AssistanceMessageRow['author'],
+  text: string,
+): Promise<AssistanceRequestRow> {
   checkNotClosed(request)
-  if (request.message_count >= MESSAGES_LIMIT) throw precondition('too_many_messages', `a request holds ${MESSAGES_LIMIT} messages at most: open another`)
+  if (request.message_count >= MESSAGES_LIMIT)
+    throw precondition('too_many_messages', `a request holds ${MESSAGES_LIMIT} messages at most: open another`)
   const number = request.message_count + 1
-  await db.insertInto('assistance_message').values({ request_id: request.request_id, number, author, text, at_ms: nowMs }).execute()
-  return update(db, request, { status: author === 'staff' ? 'answered' : 'open', message_count: number, updated_ms: nowMs })
+  await db
+    .insertInto('assistance_message')
+    .values({ request_id: request.request_id, number, author, text, at_ms: nowMs })
+    .execute()
+  return update(db, request, {
+    status: author === 'staff' ? 'answered' : 'open',
+    message_count: number,
+    updated_ms: nowMs,
+  })
 }
 
 /** Moves a request on. */
-export async function setStatus({ db, nowMs }: Omit<Scope, 'platform'>, request: AssistanceRequestRow, status: AssistanceRequestRow['status']): Promise<AssistanceRequestRow> {
+export async function setStatus(
+  { db, nowMs }: Omit<Scope, 'platform'>,
+  request: AssistanceRequestRow,
+  status: AssistanceRequestRow['status'],
+): Promise<AssistanceRequestRow> {
   if (request.status === status) return request
   checkNotClosed(request)
   return update(db, request, { status, updated_ms: nowMs })
 }
 
 function checkNotClosed(request: AssistanceRequestRow): void {
-  if (request.status === 'closed') throw precondition('request_closed', 'the request is closed: open another', { allowedNext: [] })
+  if (request.status === 'closed')
+    throw precondition('request_closed', 'the request is closed: open another', { allowedNext: [] })
 }
 
-function update(db: Db, { request_id }: AssistanceRequestRow, change: Partial<AssistanceRequestRow>): Promise<AssistanceRequestRow> {
-  return db.updateTable('assistance_request').set(change).where('request_id', '=', request_id).returningAll().executeTakeFirstOrThrow()
+function update(
+  db: Db,
+  { request_id }: AssistanceRequestRow,
+  change: Partial<AssistanceRequestRow>,
+): Promise<AssistanceRequestRow> {
+  return db
+    .updateTable('assistance_request')
+    .set(change)
+    .where('request_id', '=', request_id)
+    .returningAll()
+    .executeTakeFirstOrThrow()
 }
 
 export interface Denial {
@@ -125,12 +161,25 @@ export async function requestForDenial({ db, platform, nowMs }: Scope, denial: D
 
 /** Removes what nobody has said anything in for a month; safe to run twice. */
 export async function pruneRequests(db: Db, nowMs: number): Promise<void> {
-  const old = await db.selectFrom('assistance_request').select('request_id').where('updated_ms', '<', nowMs - KEPT_MS).orderBy('updated_ms').limit(REMOVED_AT_ONCE).execute()
-  await deleteRequests(db, old.map((row) => row.request_id))
+  const old = await db
+    .selectFrom('assistance_request')
+    .select('request_id')
+    .where('updated_ms', '<', nowMs - KEPT_MS)
+    .orderBy('updated_ms')
+    .limit(REMOVED_AT_ONCE)
+    .execute()
+  await deleteRequests(
+    db,
+    old.map((row) => row.request_id),
+  )
 }
 
 /** A request as the API shows it. */
-export function toRequest(row: AssistanceRequestRow, zoneName: string | undefined, messages: readonly AssistanceMessageRow[]): AssistanceRequest {
+export function toRequest(
+  row: AssistanceRequestRow,
+  zoneName: string | undefined,
+  messages: readonly AssistanceMessageRow[],
+): AssistanceRequest {
   return {
     requestId: row.request_id,
     storeId: row.store_id,

@@ -10,7 +10,12 @@ export const Message = text(MESSAGE_LENGTH).refine((said) => said.trim() !== '',
 /** `answered` waits for the shopper, `open` for staff; `closed` is final. */
 export const REQUEST_STATUSES = ['open', 'answered', 'closed'] as const
 
-export const Zone = z.strictObject({ zoneId: z.string(), name: z.string(), url: z.string().describe('What the zone’s QR code holds.'), createdAt: z.string() })
+export const Zone = z.strictObject({
+  zoneId: z.string(),
+  name: z.string(),
+  url: z.string().describe('What the zone’s QR code holds.'),
+  createdAt: z.string(),
+})
 
 export const AssistanceRequest = z.strictObject({
   requestId: z.string(),

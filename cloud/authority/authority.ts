@@ -105,7 +105,13 @@ export async function openAuthority(database: Database, files: KeyFiles, platfor
   async function loadShared(db: Db): Promise<Shared> {
     await makeMissingKeys(db, INSTALLATION, ['policy', 'freshness'], maker())
     const own = await readSigningKeys(db, INSTALLATION, seal)
-    return { marks: await readKeyMarks(db), lastSignedMs: (await readLastSigned(db)) ?? 0, own, policy: activeSigner(own, 'policy'), freshness: activeSigner(own, 'freshness') }
+    return {
+      marks: await readKeyMarks(db),
+      lastSignedMs: (await readLastSigned(db)) ?? 0,
+      own,
+      policy: activeSigner(own, 'policy'),
+      freshness: activeSigner(own, 'freshness'),
+    }
   }
   let shared = await database.write(async (db) => {
     await assertKnownRoot(db, files.root.signer.kid)
@@ -118,7 +124,9 @@ export async function openAuthority(database: Database, files: KeyFiles, platfor
     const common = await loadShared(db)
     await makeMissingKeys(db, tenant, ['token', 'receipt'], maker())
     const own = await readSigningKeys(db, tenant, seal)
-    const records = [...common.own, ...own].filter((key) => isPublished(key, clock.noLaterMs())).map((key) => key.record)
+    const records = [...common.own, ...own]
+      .filter((key) => isPublished(key, clock.noLaterMs()))
+      .map((key) => key.record)
     const readable = own.filter(({ record }) => record.use === 'receipt' && record.state !== 'revoked')
     const loaded: TenantKeys = {
       token: activeSigner(own, 'token'),
@@ -150,17 +158,39 @@ export async function openAuthority(database: Database, files: KeyFiles, platfor
   }
 
   /** The signed key set: the kept one while it says the same and lives long enough, else the next version. */
-  async function currentKeySet(db: Db, tenant: Tenant, records: KeyRecord[], { keySetEpoch, timeEpoch }: KeyMarks): Promise<TenantKeys['keySet']> {
-    const kept = await db.selectFrom('signed_document').selectAll().where('kind', '=', 'keys').where('aud', '=', tenant).executeTakeFirst()
+  async function currentKeySet(
+    db: Db,
+    tenant: Tenant,
+    records: KeyRecord[],
+    { keySetEpoch, timeEpoch }: KeyMarks,
+  ): Promise<TenantKeys['keySet']> {
+    const kept = await db
+      .selectFrom('signed_document')
+      .selectAll()
+      .where('kind', '=', 'keys')
+      .where('aud', '=', tenant)
+      .executeTakeFirst()
     const iat = Math.floor(clock.noLaterMs() / 1_000)
-    const content = { aud: tenant, epoch: Math.max(kept?.epoch ?? 0, keySetEpoch), ver: kept?.ver ?? 1, ...(timeEpoch > 0 && { timeEpoch }), keys: records }
+    const content = {
+      aud: tenant,
+      epoch: Math.max(kept?.epoch ?? 0, keySetEpoch),
+      ver: kept?.ver ?? 1,
+      ...(timeEpoch > 0 && { timeEpoch }),
+      keys: records,
+    }
     const isSame = kept?.hash === contentHash({ ...content, iat: 0, exp: 0 })
     const isOfTheFuture = kept !== undefined && kept.iat - iat > AHEAD && clock.doubt() === null
     if (kept && isSame && !isOfTheFuture && iat - kept.iat < KEY_SET_LIFE - RENEW_BEFORE) return kept
     const next = { ...content, ver: kept ? kept.ver + 1 : 1 }
     const { aud, ...said } = next
     const claims: KeySetClaims = { aud, iat, exp: iat + KEY_SET_LIFE, ...said }
-    const row = { epoch: next.epoch, ver: next.ver, hash: contentHash(claims), jws: signDocument(DOCUMENT_KINDS.keys, claims, files.root.signer), iat }
+    const row = {
+      epoch: next.epoch,
+      ver: next.ver,
+      hash: contentHash(claims),
+      jws: signDocument(DOCUMENT_KINDS.keys, claims, files.root.signer),
+      iat,
+    }
     await db
       .insertInto('signed_document')
       .values({ kind: 'keys', aud: tenant, ...row })
@@ -173,7 +203,10 @@ export async function openAuthority(database: Database, files: KeyFiles, platfor
     const kept = await db.selectFrom('sealed_secret').select('sealed').where('name', '=', name).executeTakeFirst()
     if (kept) return seal.open(kept.sealed, name)
     const secret = platform.random.bytes(32)
-    await db.insertInto('sealed_secret').values({ name, sealed: seal.seal(secret, name) }).execute()
+    await db
+      .insertInto('sealed_secret')
+      .values({ name, sealed: seal.seal(secret, name) })
+      .execute()
     return secret
   }
 
@@ -242,6 +275,11 @@ function activeSigner(keys: readonly SigningKey[], use: KeyUse): Signer {
 
 /** Keys that are refused anyway leave the key set in the end, so that it does not grow for ever. */
 function isPublished({ record, changedMs }: SigningKey, nowMs: number): boolean {
-  const goneAfterMs = record.state === 'retired' ? RETIRED_SHOWN_MS : record.state === 'revoked' ? REVOKED_SHOWN_MS : Number.POSITIVE_INFINITY
+  const goneAfterMs =
+    record.state === 'retired'
+      ? RETIRED_SHOWN_MS
+      : record.state === 'revoked'
+        ? REVOKED_SHOWN_MS
+        : Number.POSITIVE_INFINITY
   return nowMs - changedMs < goneAfterMs
 }

@@ -15,7 +15,11 @@ export interface KeyOwner {
  * Whose keys are meant: the installation's for policy and freshness, else the account's, the live side first. A kid in `revoke` is one
  * issuer's alone. Throws 404 for an unknown account, and for a kid that is none of theirs.
  */
-export async function issuersOf(db: Db, { use, accountId, mode }: KeyOwner, revoke: boolean | string): Promise<string[]> {
+export async function issuersOf(
+  db: Db,
+  { use, accountId, mode }: KeyOwner,
+  revoke: boolean | string,
+): Promise<string[]> {
   const issuers = use === 'policy' || use === 'freshness' ? [INSTALLATION] : await sidesOf(db, accountId, mode)
   if (typeof revoke !== 'string') return issuers
   const key = await db.selectFrom('signing_key').select('iss').where('kid', '=', revoke).executeTakeFirst()
@@ -25,7 +29,13 @@ export async function issuersOf(db: Db, { use, accountId, mode }: KeyOwner, revo
 }
 
 async function sidesOf(db: Db, accountId: string, mode: Mode | undefined): Promise<string[]> {
-  const account = await db.selectFrom('account').select('account_id').where('account_id', '=', accountId).executeTakeFirst()
+  const account = await db
+    .selectFrom('account')
+    .select('account_id')
+    .where('account_id', '=', accountId)
+    .executeTakeFirst()
   if (!account) throw notFound('account')
-  return (['live', 'test'] as const).filter((side) => mode === undefined || side === mode).map((side) => tenantOf(accountId, side))
+  return (['live', 'test'] as const)
+    .filter((side) => mode === undefined || side === mode)
+    .map((side) => tenantOf(accountId, side))
 }

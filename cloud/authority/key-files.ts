@@ -27,7 +27,10 @@ export function loadKeyFiles(dataDir: string, files: SecretFiles, random: Random
     files.write(file, text)
     return text
   }
-  const sealingKeys = keysIn(readOrMake(sealingFile(dataDir), () => textOf([random.bytes(KEY_BYTES)])), dataDir)
+  const sealingKeys = keysIn(
+    readOrMake(sealingFile(dataDir), () => textOf([random.bytes(KEY_BYTES)])),
+    dataDir,
+  )
   const file = join(folder, 'root.json')
   const text = readOrMake(file, () => {
     const { x, secret } = newKey(random)
@@ -35,13 +38,17 @@ export function loadKeyFiles(dataDir: string, files: SecretFiles, random: Random
   })
   const root = RootFile.safeParse(safeJson(text))
   if (!root.success) throw new Error(`${file} is damaged: restore it from your backup of keys`)
-  return { sealingKeys, root: { x: root.data.x, signer: signer(root.data.x, Buffer.from(root.data.secret, 'base64url')) } }
+  return {
+    sealingKeys,
+    root: { x: root.data.x, signer: signer(root.data.x, Buffer.from(root.data.secret, 'base64url')) },
+  }
 }
 
 /** Puts a new sealing key before the others; answers all. */
 export function addSealingKey(dataDir: string, files: SecretFiles, random: Randomness): Uint8Array[] {
   const known = files.read(sealingFile(dataDir))
-  if (known === undefined) throw new Error(`there is no ${sealingFile(dataDir)}: name the folder of the cloud's data with --data`)
+  if (known === undefined)
+    throw new Error(`there is no ${sealingFile(dataDir)}: name the folder of the cloud's data with --data`)
   const keys = [random.bytes(KEY_BYTES), ...keysIn(known, dataDir)]
   files.write(sealingFile(dataDir), textOf(keys))
   return keys
@@ -57,8 +64,14 @@ const sealingFile = (dataDir: string) => join(dataDir, 'keys', 'master.key')
 const textOf = (keys: readonly Uint8Array[]) => keys.map((key) => Buffer.from(key).toString('base64url')).join('\n')
 
 function keysIn(text: string, dataDir: string): Buffer[] {
-  const keys = text.trim().split(/\s+/).map((line) => Buffer.from(line, 'base64url'))
-  if (keys.some((key) => key.length !== KEY_BYTES)) throw new Error(`${sealingFile(dataDir)} does not hold keys of ${KEY_BYTES} bytes: restore it from your backup of keys`)
+  const keys = text
+    .trim()
+    .split(/\s+/)
+    .map((line) => Buffer.from(line, 'base64url'))
+  if (keys.some((key) => key.length !== KEY_BYTES))
+    throw new Error(
+      `${sealingFile(dataDir)} does not hold keys of ${KEY_BYTES} bytes: restore it from your backup of keys`,
+    )
   return keys
 }
 

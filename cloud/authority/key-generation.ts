@@ -30,12 +30,15 @@ const NAMES = {
   restoredMs: 'restored_ms',
 } as const satisfies Record<keyof KeyMarks, string>
 
-const marks = prepared((db) => db.selectFrom('installation').select(['name', 'value']).where('name', 'in', Object.values(NAMES)))
+const marks = prepared((db) =>
+  db.selectFrom('installation').select(['name', 'value']).where('name', 'in', Object.values(NAMES)),
+)
 
 /** All of them as they stand. */
 export async function readKeyMarks(db: Db): Promise<KeyMarks> {
   const rows = await marks(db, {})
-  const value = (name: keyof KeyMarks, first: number) => Number(rows.find((row) => row.name === NAMES[name])?.value ?? first)
+  const value = (name: keyof KeyMarks, first: number) =>
+    Number(rows.find((row) => row.name === NAMES[name])?.value ?? first)
   return {
     generation: value('generation', 0),
     documentEpoch: value('documentEpoch', 0),
@@ -46,7 +49,9 @@ export async function readKeyMarks(db: Db): Promise<KeyMarks> {
   }
 }
 
-const generationMark = prepared((db) => db.selectFrom('installation').select('value').where('name', '=', NAMES.generation))
+const generationMark = prepared((db) =>
+  db.selectFrom('installation').select('value').where('name', '=', NAMES.generation),
+)
 
 /** The generation alone: what every request looks at. */
 export async function readKeyGeneration(db: Db): Promise<KeyMarks['generation']> {

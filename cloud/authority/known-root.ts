@@ -16,7 +16,9 @@ export async function assertKnownRoot(db: Db, kid: string): Promise<void> {
 /** Throws when agents know another root than this one; undefined: none yet. */
 export function assertRoot(known: string | undefined, kid: string): void {
   if (known !== undefined && known !== kid) {
-    throw new Error(`root.json is not the root key that agents of this cloud were enrolled with (${known}): put back the keys folder that belongs to it, or, when it is lost, make a new root with untag keys rotate --use root, after which every agent must be enrolled anew`)
+    throw new Error(
+      `root.json is not the root key that agents of this cloud were enrolled with (${known}): put back the keys folder that belongs to it, or, when it is lost, make a new root with untag keys rotate --use root, after which every agent must be enrolled anew`,
+    )
   }
 }
 
@@ -42,6 +44,11 @@ async function writeRoot(db: Db, value: string): Promise<void> {
 
 /** Of databases from before that was noted. */
 async function signerOfKeySets(db: Db): Promise<string | undefined> {
-  const row = await db.selectFrom('signed_document').select('jws').where('kind', '=', 'keys').limit(1).executeTakeFirst()
+  const row = await db
+    .selectFrom('signed_document')
+    .select('jws')
+    .where('kind', '=', 'keys')
+    .limit(1)
+    .executeTakeFirst()
   return row && claimedKeyId(row.jws, DOCUMENT_KINDS.keys)
 }

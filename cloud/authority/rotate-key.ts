@@ -44,7 +44,12 @@ export interface Rotation {
 /** Changes the key that signs, or takes one back at once; answers the kid that signs from now on. Throws 404 for a kid that is not of this use. */
 export async function rotateKey(db: Db, { iss, use, revoke }: Rotation, maker: KeyMaker): Promise<string> {
   await makeMissingKeys(db, iss, [use], maker)
-  const keys = await db.selectFrom('signing_key').select(['kid', 'state']).where('iss', '=', iss).where('key_use', '=', use).execute()
+  const keys = await db
+    .selectFrom('signing_key')
+    .select(['kid', 'state'])
+    .where('iss', '=', iss)
+    .where('key_use', '=', use)
+    .execute()
   const inState = (state: KeyState) => keys.find((key) => key.state === state)
   const [active, next] = [inState('active'), inState('next')]
   assert(active && next, `${iss} has no ${use} keys`)
@@ -73,7 +78,10 @@ export async function rotateKey(db: Db, { iss, use, revoke }: Rotation, maker: K
  */
 async function renewDocuments(db: Db, isRevoked: boolean): Promise<void> {
   if (isRevoked) await raiseDocumentEpoch(db)
-  await db.updateTable('store').set((eb) => ({ document_version: eb('document_version', '+', 1) })).execute()
+  await db
+    .updateTable('store')
+    .set((eb) => ({ document_version: eb('document_version', '+', 1) }))
+    .execute()
 }
 
 async function setState(db: Db, kid: string, state: KeyState, nowMs: number): Promise<void> {
@@ -94,7 +102,9 @@ export async function advanceKeys(db: Db, maker: KeyMaker): Promise<void> {
     if (retired.numUpdatedRows > 0n) await raiseKeyGeneration(db)
     const due = await db
       .selectFrom('signing_key as active')
-      .innerJoin('signing_key as following', (join) => join.onRef('following.iss', '=', 'active.iss').onRef('following.key_use', '=', 'active.key_use'))
+      .innerJoin('signing_key as following', (join) =>
+        join.onRef('following.iss', '=', 'active.iss').onRef('following.key_use', '=', 'active.key_use'),
+      )
       .select('active.iss')
       .where('active.key_use', '=', use)
       .where('active.state', '=', 'active')

@@ -17,15 +17,27 @@ export const rotateSigningKey = operation({
   changes: true,
   request: z.strictObject({
     use: z.enum(ROTATED_USES),
-    revoke: z.union([z.boolean(), z.string().regex(/^[A-Za-z0-9_-]{8}$/)]).optional().describe('true: the key that signs; a kid: that key.'),
+    revoke: z
+      .union([z.boolean(), z.string().regex(/^[A-Za-z0-9_-]{8}$/)])
+      .optional()
+      .describe('true: the key that signs; a kid: that key.'),
     accountId: Id.optional().describe('Whose token or receipt key; the caller’s when left out.'),
     mode: z.enum(['test', 'live']).optional(),
   }),
-  response: z.strictObject({ ...Success, kid: z.string().describe('The key that signs from now on.'), keys: z.array(z.strictObject({ iss: z.string(), kid: z.string() })) }),
+  response: z.strictObject({
+    ...Success,
+    kid: z.string().describe('The key that signs from now on.'),
+    keys: z.array(z.strictObject({ iss: z.string(), kid: z.string() })),
+  }),
   example: { use: 'token' },
   async run(call, { use, revoke = false, accountId, mode }) {
     const keys = []
-    for (const iss of await issuersOf(call.db, { use, mode, accountId: accountId ?? keyCaller(call.caller).accountId }, revoke)) keys.push({ iss, kid: await call.services.authority.rotate(call.db, { iss, use, revoke }) })
+    for (const iss of await issuersOf(
+      call.db,
+      { use, mode, accountId: accountId ?? keyCaller(call.caller).accountId },
+      revoke,
+    ))
+      keys.push({ iss, kid: await call.services.authority.rotate(call.db, { iss, use, revoke }) })
     const [first] = keys
     if (!first) throw notFound('signing key')
     call.changed(first.kid)

@@ -16,7 +16,12 @@ const SEALED_COLUMNS: readonly SealedColumn[] = [
   { table: 'sealed_secret', id: 'name', column: 'sealed', contextOf: (name) => name },
   { table: 'signing_key', id: 'kid', column: 'sealed', contextOf: (kid) => `signing_key/${kid}` },
   { table: 'psp_config', id: 'config_id', column: 'sealed', contextOf: (id) => `psp_config/${id}` },
-  { table: 'integration_connection', id: 'connection_id', column: 'sealed', contextOf: (id) => `integration_connection/${id}` },
+  {
+    table: 'integration_connection',
+    id: 'connection_id',
+    column: 'sealed',
+    contextOf: (id) => `integration_connection/${id}`,
+  },
   { table: 'webhook', id: 'webhook_id', column: 'secret', contextOf: (id) => `webhook/${id}` },
   { table: 'webhook', id: 'webhook_id', column: 'old_secret', contextOf: (id) => `webhook/${id}` },
 ]
@@ -38,11 +43,23 @@ export async function resealAll(database: Database, sealer: Sealer): Promise<num
   return count
 }
 
-function resealPage(database: Database, { table, id, column, contextOf }: SealedColumn, after: string, sealer: Sealer): Promise<{ count: number; next: string | undefined }> {
+function resealPage(
+  database: Database,
+  { table, id, column, contextOf }: SealedColumn,
+  after: string,
+  sealer: Sealer,
+): Promise<{ count: number; next: string | undefined }> {
   const [from, key, text] = [sql.table(table), sql.ref(id), sql.ref(column)]
   return database.write(async (db) => {
-    const { rows } = await sql<{ id: string; sealed: string | null }>`SELECT ${key} AS id, ${text} AS sealed FROM ${from} WHERE ${key} > ${after} ORDER BY ${key} LIMIT ${PAGE}`.execute(db)
-    const old = rows.flatMap((row) => (row.sealed === null || sealer.isCurrent(row.sealed) ? [] : [{ id: row.id, sealed: row.sealed }]))
+    const { rows } = await sql<{
+      id: string
+      sealed: string | null
+    }>`SELECT ${key} AS id, ${text} AS sealed FROM ${from} WHERE ${key} > ${after} ORDER BY ${key} LIMIT ${PAGE}`.execute(
+      db,
+    )
+    const old = rows.flatMap((row) =>
+      row.sealed === null || sealer.isCurrent(row.sealed) ? [] : [{ id: row.id, sealed: row.sealed }],
+    )
     for (const row of old) {
       const context = contextOf(row.id)
       const sealed = sealer.seal(sealer.open(row.sealed, context), context)

@@ -30,7 +30,8 @@ export function signingClock(clock: Clock, lastSignedMs: number): SigningClock {
 
   function doubt(): string | null {
     const wall = clock.wall()
-    if (wall < behindUntil) return `the clock shows ${new Date(wall).toISOString()}, before the last time that was signed`
+    if (wall < behindUntil)
+      return `the clock shows ${new Date(wall).toISOString()}, before the last time that was signed`
     behindUntil = 0
     const drift = Math.abs(wall - clock.elapsed() - offset)
     if (drift > TOLERANCE_MS) {
@@ -53,7 +54,8 @@ export function signingClock(clock: Clock, lastSignedMs: number): SigningClock {
     begin: (ms) => void (behindUntil = ms),
     nowMs() {
       const why = doubt()
-      if (why) throw new Failure('unavailable', `nothing is signed now: ${why}`, { reason: 'clock_untrusted', retryAfter: 60 })
+      if (why)
+        throw new Failure('unavailable', `nothing is signed now: ${why}`, { reason: 'clock_untrusted', retryAfter: 60 })
       return clock.wall()
     },
   }

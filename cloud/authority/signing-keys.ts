@@ -1,4 +1,12 @@
-import { keyId, newKey, signer, type KeyRecord, type KeyState, type KeyUse, type Signer } from '../../policy/documents/keys.ts'
+import {
+  keyId,
+  newKey,
+  signer,
+  type KeyRecord,
+  type KeyState,
+  type KeyUse,
+  type Signer,
+} from '../../policy/documents/keys.ts'
 import type { Randomness } from '../../policy/platform.ts'
 import type { Db } from '../persistence/database.ts'
 import type { SigningKeyRow } from '../persistence/tables/authority.ts'
@@ -15,11 +23,18 @@ export interface SigningKey {
 }
 
 /** What is said where no sealing key opens the database's secrets. */
-export const WRONG_MASTER_KEY = 'the master key is not the one this database was sealed with: put back the keys folder that belongs to it'
+export const WRONG_MASTER_KEY =
+  'the master key is not the one this database was sealed with: put back the keys folder that belongs to it'
 
 /** The keys of this issuer, the active ones with their secrets unsealed. */
 export async function readSigningKeys(db: Db, iss: string, sealer: Sealer): Promise<SigningKey[]> {
-  const rows = await db.selectFrom('signing_key').selectAll().where('iss', '=', iss).orderBy('created_ms').orderBy('kid').execute()
+  const rows = await db
+    .selectFrom('signing_key')
+    .selectAll()
+    .where('iss', '=', iss)
+    .orderBy('created_ms')
+    .orderBy('kid')
+    .execute()
   return rows.map((row) => ({
     record: recordOf(row),
     changedMs: row.changed_ms,
@@ -28,7 +43,14 @@ export async function readSigningKeys(db: Db, iss: string, sealer: Sealer): Prom
 }
 
 function recordOf(row: SigningKeyRow): KeyRecord {
-  return { kid: row.kid, alg: 'EdDSA', x: row.x, use: row.key_use as KeyUse, iss: row.iss, state: row.state as KeyState }
+  return {
+    kid: row.kid,
+    alg: 'EdDSA',
+    x: row.x,
+    use: row.key_use as KeyUse,
+    iss: row.iss,
+    state: row.state as KeyState,
+  }
 }
 
 function openSecret(sealer: Sealer, sealed: string, kid: string): Buffer {
@@ -50,15 +72,28 @@ export interface KeyMaker {
  * Makes an active key for each use that has none, and the one that follows it: published from the first day, so that whoever was
  * offline when it begins to sign knows it already.
  */
-export async function makeMissingKeys(db: Db, iss: string, uses: readonly KeyUse[], { sealer, random, nowMs }: KeyMaker): Promise<void> {
-  const kept = await db.selectFrom('signing_key').select(['key_use', 'state']).where('iss', '=', iss).where('state', 'in', ['active', 'next']).execute()
+export async function makeMissingKeys(
+  db: Db,
+  iss: string,
+  uses: readonly KeyUse[],
+  { sealer, random, nowMs }: KeyMaker,
+): Promise<void> {
+  const kept = await db
+    .selectFrom('signing_key')
+    .select(['key_use', 'state'])
+    .where('iss', '=', iss)
+    .where('state', 'in', ['active', 'next'])
+    .execute()
   for (const use of uses) {
     for (const state of ['active', 'next'] as const) {
       if (kept.some((row) => row.key_use === use && row.state === state)) continue
       const { x, secret } = newKey(random)
       const kid = keyId(x)
       const sealed = sealer.seal(secret, `signing_key/${kid}`)
-      await db.insertInto('signing_key').values({ kid, iss, key_use: use, x, sealed, state, created_ms: nowMs, changed_ms: nowMs }).execute()
+      await db
+        .insertInto('signing_key')
+        .values({ kid, iss, key_use: use, x, sealed, state, created_ms: nowMs, changed_ms: nowMs })
+        .execute()
     }
   }
 }

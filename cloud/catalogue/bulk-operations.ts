@@ -41,7 +41,10 @@ export const bulkImportProducts = operation({
   emits: ['product.bulk_imported'],
   request: z.strictObject({ storeId: Id, products: z.array(Row).min(1).max(BATCH_LIMIT) }),
   response: ImportAnswer,
-  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', products: [{ ean: '4012345678901', name: 'Hafermilch 1 l', price: 1.99, vat: 7 }] },
+  example: {
+    storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B',
+    products: [{ ean: '4012345678901', name: 'Hafermilch 1 l', price: 1.99, vat: 7 }],
+  },
   async run(call, { storeId, products }) {
     const store = await ownStore(call, storeId)
     const errors = rowErrors()
@@ -52,18 +55,36 @@ export const bulkImportProducts = operation({
       if (!product) continue
       const first = indexOfEan.get(product.ean)
       if (first === undefined) upserts.push({ product })
-      else errors.add({ index, ean: product.ean, field: 'ean', code: 'repeated', message: `ean: stands in products[${first}] already` })
+      else
+        errors.add({
+          index,
+          ean: product.ean,
+          field: 'ean',
+          code: 'repeated',
+          message: `ean: stands in products[${first}] already`,
+        })
       if (first === undefined) indexOfEan.set(product.ean, index)
     }
     const { imported, updated } = await upsertProducts(call, store, upserts)
     tellImport(call, storeId, { imported, updated, errorCount: errors.count() })
     const warnings = warningsOf(upserts)
-    return { success: true as const, imported, updated, errors: [...errors.kept], errorCount: errors.count(), ...(warnings.length > 0 && { warnings }) }
+    return {
+      success: true as const,
+      imported,
+      updated,
+      errors: [...errors.kept],
+      errorCount: errors.count(),
+      ...(warnings.length > 0 && { warnings }),
+    }
   },
 })
 
 /** Notes an import in the audit log and tells it to whoever listens. */
-export function tellImport(call: Call, storeId: string, counts: { imported: number; updated: number; errorCount: number }): void {
+export function tellImport(
+  call: Call,
+  storeId: string,
+  counts: { imported: number; updated: number; errorCount: number },
+): void {
   call.changed(storeId)
   if (counts.imported > 0) call.emit({ type: 'product.bulk_imported', storeId, data: { storeId, ...counts } })
 }

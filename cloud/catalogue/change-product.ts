@@ -17,7 +17,11 @@ export interface Inserted {
 }
 
 /** Puts a product into a store that does not sell it. Its fields are the new ones only where no other store sells it. */
-export async function insertIntoStore(call: Call, store: StoreRow, input: ProductInput & { ean: string }): Promise<Inserted> {
+export async function insertIntoStore(
+  call: Call,
+  store: StoreRow,
+  input: ProductInput & { ean: string },
+): Promise<Inserted> {
   const before = await findSharedProduct(call.db, store.tenant, { ean: input.ean })
   const known: Known = before ? await listListings(call.db, [before.product_id]) : new Map<string, Listing[]>()
   const others = before ? (known.get(before.product_id) ?? []) : []
@@ -37,17 +41,27 @@ export async function insertIntoStore(call: Call, store: StoreRow, input: Produc
 
 function differs(input: object, product: Product, name: string): boolean {
   const stated = (input as Record<string, unknown>)[name]
-  return stated !== undefined && name in PRODUCT_FIELDS && JSON.stringify(stated) !== JSON.stringify((product as Record<string, unknown>)[name])
+  return (
+    stated !== undefined &&
+    name in PRODUCT_FIELDS &&
+    JSON.stringify(stated) !== JSON.stringify((product as Record<string, unknown>)[name])
+  )
 }
 
 /** Changes a product that the store sells: its price here, the rest in all stores. Writes nothing where nothing changes. */
-export async function changeProduct(call: Call, store: StoreRow, before: ProductRow, stated: Partial<ProductChanges>): Promise<void> {
+export async function changeProduct(
+  call: Call,
+  store: StoreRow,
+  before: ProductRow,
+  stated: Partial<ProductChanges>,
+): Promise<void> {
   const known = (await listListings(call.db, [before.product_id])).get(before.product_id) ?? []
   const here = known.find((listing) => listing.store_id === store.store_id)
   const prices = priceColumns(stated)
   const isAlone = known.length === 1 && here !== undefined
   const after = changedRow(before, { ...sharedColumns(stated), ...(isAlone && prices) }, call.nowMs)
-  const isNewPrice = here !== undefined && Object.entries(prices).some(([name, value]) => here[name as keyof typeof prices] !== value)
+  const isNewPrice =
+    here !== undefined && Object.entries(prices).some(([name, value]) => here[name as keyof typeof prices] !== value)
   const listing = here && (isNewPrice ? { ...here, ...prices, updated_ms: call.nowMs } : here)
   if (after === before && !isNewPrice) return
   await writeProducts(call.db, [{ before, after, known, listing }])

@@ -9,10 +9,14 @@ const BATCH = 200
 
 /** Writes all documents, words and counts anew where an older version of this program wrote them, or none did. Call it before the first answer. */
 export async function refreshDocuments(database: Database): Promise<void> {
-  const found = await database.reads.selectFrom('installation').select('value').where('name', '=', NAME).executeTakeFirst()
+  const found = await database.reads
+    .selectFrom('installation')
+    .select('value')
+    .where('name', '=', NAME)
+    .executeTakeFirst()
   if (found?.value === DOCUMENT_VERSION) return
   await database.write((db) => db.deleteFrom('product_word').execute())
-  for (let after = ''; ; ) {
+  for (let after = ''; ;) {
     const last = await database.write((db) => refreshBatch(db, after))
     if (last === undefined) break
     after = last
@@ -20,15 +24,33 @@ export async function refreshDocuments(database: Database): Promise<void> {
   await database.write(async (db) => {
     await recount(db)
     const row = { name: NAME, value: DOCUMENT_VERSION }
-    await db.insertInto('installation').values(row).onConflict((c) => c.column('name').doUpdateSet({ value: row.value })).execute()
+    await db
+      .insertInto('installation')
+      .values(row)
+      .onConflict((c) => c.column('name').doUpdateSet({ value: row.value }))
+      .execute()
   })
 }
 
 async function refreshBatch(db: Db, after: string): Promise<string | undefined> {
-  const products = await db.selectFrom('product').selectAll().where('product_id', '>', after).orderBy('product_id').limit(BATCH).execute()
-  const listings = await listListings(db, products.map((product) => product.product_id))
+  const products = await db
+    .selectFrom('product')
+    .selectAll()
+    .where('product_id', '>', after)
+    .orderBy('product_id')
+    .limit(BATCH)
+    .execute()
+  const listings = await listListings(
+    db,
+    products.map((product) => product.product_id),
+  )
   const writes = products.flatMap((product) =>
-    (listings.get(product.product_id) ?? []).map((listing) => ({ before: product, after: product, known: [], listing })),
+    (listings.get(product.product_id) ?? []).map((listing) => ({
+      before: product,
+      after: product,
+      known: [],
+      listing,
+    })),
   )
   await writeProducts(db, writes)
   return products.at(-1)?.product_id
@@ -36,9 +58,17 @@ async function refreshBatch(db: Db, after: string): Promise<string | undefined> 
 
 async function recount(db: Db): Promise<void> {
   await db.deleteFrom('product_count').execute()
-  const all = db.selectFrom('store_product').select((eb) => ['store_id', eb.val('').as('category'), eb.fn.countAll<number>().as('products')])
-  await db.insertInto('product_count').columns(['store_id', 'category', 'products']).expression(all.groupBy('store_id')).execute()
-  const categories = db.selectFrom('store_product').select((eb) => ['store_id', 'category', eb.fn.countAll<number>().as('products')])
+  const all = db
+    .selectFrom('store_product')
+    .select((eb) => ['store_id', eb.val('').as('category'), eb.fn.countAll<number>().as('products')])
+  await db
+    .insertInto('product_count')
+    .columns(['store_id', 'category', 'products'])
+    .expression(all.groupBy('store_id'))
+    .execute()
+  const categories = db
+    .selectFrom('store_product')
+    .select((eb) => ['store_id', 'category', eb.fn.countAll<number>().as('products')])
   await db
     .insertInto('product_count')
     .columns(['store_id', 'category', 'products'])

@@ -16,7 +16,8 @@ const AT_WORK_LIMIT = 3
 let atWork = 0
 
 async function read(file: UploadedFile): Promise<ReadProducts> {
-  if (atWork >= AT_WORK_LIMIT) throw new Failure('unavailable', 'too many files are being read; try again', { retryAfter: 5 })
+  if (atWork >= AT_WORK_LIMIT)
+    throw new Failure('unavailable', 'too many files are being read; try again', { retryAfter: 5 })
   atWork++
   try {
     return await readProducts(Buffer.from(file.bytes.buffer, file.bytes.byteOffset, file.bytes.byteLength))
@@ -27,7 +28,12 @@ async function read(file: UploadedFile): Promise<ReadProducts> {
 
 type Batch = ReadProducts['products']
 
-function importBatch(work: Work, storeId: string, batch: Batch, isLast: (batch: Upserted) => Parameters<typeof tellImport>[2] | undefined): Promise<Upserted> {
+function importBatch(
+  work: Work,
+  storeId: string,
+  batch: Batch,
+  isLast: (batch: Upserted) => Parameters<typeof tellImport>[2] | undefined,
+): Promise<Upserted> {
   return work.step(async (call) => {
     const store = await ownStore(call, storeId)
     const upserted = await upsertProducts(call, store, batch)
@@ -40,8 +46,15 @@ function importBatch(work: Work, storeId: string, batch: Batch, isLast: (batch: 
 /** What an import of this batch would come to. */
 async function tryBatch(call: Call, storeId: string, batch: Batch): Promise<Upserted> {
   const store = await ownStore(call, storeId)
-  const known = await findByEans(call.db, store.tenant, batch.map(({ product }) => product.ean))
-  const listings = await listListings(call.db, [...known.values()].map((row) => row.product_id))
+  const known = await findByEans(
+    call.db,
+    store.tenant,
+    batch.map(({ product }) => product.ean),
+  )
+  const listings = await listListings(
+    call.db,
+    [...known.values()].map((row) => row.product_id),
+  )
   const here = [...listings.values()].filter((all) => all.some((listing) => listing.store_id === storeId))
   return { imported: batch.length, updated: here.length }
 }
@@ -69,8 +82,12 @@ export const importProducts = operation({
       const batch = products.slice(at, at + BATCH_LIMIT)
       const isLast = at + BATCH_LIMIT >= products.length
       const told = ({ imported, updated }: Upserted) =>
-        isLast ? { imported: sum.imported + imported, updated: sum.updated + updated, errorCount: errors.count() } : undefined
-      const done = dryRun ? await work.read((call) => tryBatch(call, storeId, batch)) : await importBatch(work, storeId, batch, told)
+        isLast
+          ? { imported: sum.imported + imported, updated: sum.updated + updated, errorCount: errors.count() }
+          : undefined
+      const done = dryRun
+        ? await work.read((call) => tryBatch(call, storeId, batch))
+        : await importBatch(work, storeId, batch, told)
       sum.imported += done.imported
       sum.updated += done.updated
       work.progress({ rows, done: at + batch.length, imported: sum.imported, errors: errors.count() })

@@ -24,12 +24,20 @@ export const InStoreCodes = z
     z
       .string()
       .length(13)
-      .regex(SHAPE, 'must read like 28IIIIVPPPPPC: a prefix from 20, I for the item, V for a price check digit, P for cents or W for grams, C for the check digit')
-      .refine((layout) => !layout.includes('V') || /[^PW](?:P{4,5}|W{4,5})C$/.test(layout), 'a price check digit belongs to four or five digits'),
+      .regex(
+        SHAPE,
+        'must read like 28IIIIVPPPPPC: a prefix from 20, I for the item, V for a price check digit, P for cents or W for grams, C for the check digit',
+      )
+      .refine(
+        (layout) => !layout.includes('V') || /[^PW](?:P{4,5}|W{4,5})C$/.test(layout),
+        'a price check digit belongs to four or five digits',
+      ),
   )
   .max(LAYOUTS_LIMIT)
   .refine((layouts) => new Set(layouts.map(prefixOf)).size === layouts.length, 'must not give one prefix two layouts')
-  .describe('Layouts of the EAN-13 codes that the store’s scales print, such as `28IIIIVPPPPPC` (price) and `29IIIIVWWWWWC` (weight). An empty list: none.')
+  .describe(
+    'Layouts of the EAN-13 codes that the store’s scales print, such as `28IIIIVPPPPPC` (price) and `29IIIIVWWWWWC` (weight). An empty list: none.',
+  )
 
 /** As German shops have it, where the store says nothing: 28 holds a price, 29 a weight, both with a price check digit. */
 export const DEFAULT_IN_STORE_CODES: readonly string[] = ['28IIIIVPPPPPC', '29IIIIVWWWWWC']

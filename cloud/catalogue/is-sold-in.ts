@@ -3,6 +3,11 @@ import type { Db } from '../persistence/database.ts'
 /** Whether one of these stores sells the product. */
 export async function isSoldIn(db: Db, productId: string, storeIds: readonly string[]): Promise<boolean> {
   if (storeIds.length === 0) return false
-  const row = await db.selectFrom('store_product').select('product_id').where('product_id', '=', productId).where('store_id', 'in', [...storeIds]).executeTakeFirst()
+  const row = await db
+    .selectFrom('store_product')
+    .select('product_id')
+    .where('product_id', '=', productId)
+    .where('store_id', 'in', [...storeIds])
+    .executeTakeFirst()
   return row !== undefined
 }

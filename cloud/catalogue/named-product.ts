@@ -27,7 +27,8 @@ export async function namedProduct(call: Call, names: ProductNames): Promise<Pro
   const caller = knownCaller(call.caller)
   const productId = agreeing('productId', names.productId, names.id)
   const ean = agreeing('ean', names.ean, names.barcode)
-  if (productId === undefined && ean === undefined) throw invalid('productId', 'is missing: name the product by productId or barcode', 'missing')
+  if (productId === undefined && ean === undefined)
+    throw invalid('productId', 'is missing: name the product by productId or barcode', 'missing')
   const bound = caller.kind === 'agent' ? [caller.storeId] : caller.storeIds
   const find = async (name: { ean: string } | { productId: string }) => {
     const product = await findSharedProduct(call.db, caller.tenant, name)

@@ -17,7 +17,11 @@ const DEFAULT_PAGE = 50
 const OLDER_DEFAULT_PAGE = 100
 const DEFAULT_FOUND = 20
 
-async function productPage(call: Call, input: PageRequest & { storeId?: string | undefined; category?: string | undefined }, defaultLimit: number) {
+async function productPage(
+  call: Call,
+  input: PageRequest & { storeId?: string | undefined; category?: string | undefined },
+  defaultLimit: number,
+) {
   const store = await ownStoreOrOnly(call, input.storeId)
   const page = pageOf(input, defaultLimit)
   const rows = await listDocuments(call.db, store.store_id, { ...page, limit: page.limit + 1 }, input.category)
@@ -41,10 +45,20 @@ export const fetchProducts = operation({
     offset: Offset.optional(),
     cursor: cursorOf('prd').optional(),
   }),
-  response: z.strictObject({ ...Success, products: z.array(Product), total: z.int(), nextCursor: z.string().optional() }),
+  response: z.strictObject({
+    ...Success,
+    products: z.array(Product),
+    total: z.int(),
+    nextCursor: z.string().optional(),
+  }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', limit: 20 },
   get: olderForm({
-    request: z.strictObject({ storeId: Id.optional(), category: text(120).optional(), limit: QueryNumber.pipe(Limit).optional(), cursor: cursorOf('prd').optional() }),
+    request: z.strictObject({
+      storeId: Id.optional(),
+      category: text(120).optional(),
+      limit: QueryNumber.pipe(Limit).optional(),
+      cursor: cursorOf('prd').optional(),
+    }),
     response: z.strictObject({ ...Success, data: z.array(Product), total: z.int(), nextCursor: z.string().optional() }),
     async run(call, input) {
       const { products, ...rest } = await productPage(call, input, OLDER_DEFAULT_PAGE)
@@ -62,7 +76,10 @@ const LabelAnswer = z.strictObject({
   price: z.number().describe('EUR, what these goods cost.'),
   weightGrams: z.int().optional(),
 })
-const OneProductAnswer = Product.extend({ ...Success, label: LabelAnswer.optional().describe('Where the barcode is the label of a scale: what it says.') })
+const OneProductAnswer = Product.extend({
+  ...Success,
+  label: LabelAnswer.optional().describe('Where the barcode is the label of a scale: what it says.'),
+})
 
 /** The product at the price of the store that is named, else at the global one. */
 async function oneProduct(call: Call, { storeId, ...asked }: z.output<typeof OneProduct>) {
@@ -77,15 +94,24 @@ async function oneProduct(call: Call, { storeId, ...asked }: z.output<typeof One
   if (label && !label.isSound) throw notFound('product')
   const byCode = (name: string | undefined) => (name === code && label ? label.ean : name)
   const product = await namedProduct(call, { ...asked, ean: byCode(asked.ean), barcode: byCode(asked.barcode) })
-  if (storeId === undefined) return { success: true as const, ...toProduct({ ...product, store_id: null, priced_ms: 0 }) }
+  if (storeId === undefined)
+    return { success: true as const, ...toProduct({ ...product, store_id: null, priced_ms: 0 }) }
   const document = await findDocument(call.db, storeId, product.product_id)
   if (!document) throw notFound('product')
   if (!label || !scanned) return new RawJson<z.input<typeof OneProductAnswer>>(document.doc)
-  return { success: true as const, ...(JSON.parse(document.doc) as Product), label: labelAnswer(label, scanned.product.price_cent) }
+  return {
+    success: true as const,
+    ...(JSON.parse(document.doc) as Product),
+    label: labelAnswer(label, scanned.product.price_cent),
+  }
 }
 
 function labelAnswer(label: Label, priceCent: number) {
-  return { barcode: label.barcode, price: eurosOf(labelCent(label, priceCent)), ...(label.kind === 'weight' && { weightGrams: label.value }) }
+  return {
+    barcode: label.barcode,
+    price: eurosOf(labelCent(label, priceCent)),
+    ...(label.kind === 'weight' && { weightGrams: label.value }),
+  }
 }
 
 export const fetchProduct = operation({
@@ -122,7 +148,9 @@ export const searchProducts = operation({
     const found = await searchDocuments(call.db, store.store_id, q, limit ?? DEFAULT_FOUND)
     if (found.length > 0) return { success: true as const, products: rawList<Product>(found) }
     const scanned = await scannedProduct(call.db, store, q.trim())
-    const document = scanned?.label?.isSound ? await findDocument(call.db, store.store_id, scanned.product.product_id) : undefined
+    const document = scanned?.label?.isSound
+      ? await findDocument(call.db, store.store_id, scanned.product.product_id)
+      : undefined
     return { success: true as const, products: rawList<Product>(document ? [document.doc] : []) }
   },
 })

@@ -29,7 +29,11 @@ async function answerProduct(call: Call, storeId: string, productId: string) {
 }
 
 /** The account's product, which this store must sell. */
-async function productOfStore(call: Call, storeId: string, names: Parameters<typeof namedProduct>[1]): Promise<ProductRow> {
+async function productOfStore(
+  call: Call,
+  storeId: string,
+  names: Parameters<typeof namedProduct>[1],
+): Promise<ProductRow> {
   await ownStore(call, storeId)
   const product = await namedProduct(call, names)
   if (!(await findDocument(call.db, storeId, product.product_id))) throw notFound('product')
@@ -48,17 +52,33 @@ export const insertProduct = operation({
   emits: ['product.created'],
   request: z.strictObject({ storeId: Id, ...BARCODE_FIELDS, ...PRODUCT_FIELDS }),
   response: ProductAnswer.extend({ warnings: z.array(z.string()).optional() }),
-  example: { storeId: EXAMPLE_STORE, ean: '4012345678901', name: 'Hafermilch 1 l', price: 1.99, vat: 7, brand: 'Lindwerk', category: 'getraenke' },
+  example: {
+    storeId: EXAMPLE_STORE,
+    ean: '4012345678901',
+    name: 'Hafermilch 1 l',
+    price: 1.99,
+    vat: 7,
+    brand: 'Lindwerk',
+    category: 'getraenke',
+  },
   async run(call, { storeId, ...input }) {
     const store = await ownStore(call, storeId)
     const ean = statedEan(input)
     if (await findProduct(call.db, store.tenant, { ean }, storeId)) {
-      throw new Failure('already-exists', `the store sells a product with the ean ${ean} already: use updateProduct`, { reason: 'product_exists' })
+      throw new Failure('already-exists', `the store sells a product with the ean ${ean} already: use updateProduct`, {
+        reason: 'product_exists',
+      })
     }
     const { product, kept } = await insertIntoStore(call, store, { ...input, ean })
     call.changed(product.productId)
-    call.emit({ type: 'product.created', storeId, data: { productId: product.productId, storeId, ean, name: product.name, price: product.price } })
-    const warnings = kept.map((name) => `${name} stays what it is: other stores sell this product too; use updateProduct to change it for all`)
+    call.emit({
+      type: 'product.created',
+      storeId,
+      data: { productId: product.productId, storeId, ean, name: product.name, price: product.price },
+    })
+    const warnings = kept.map(
+      (name) => `${name} stays what it is: other stores sell this product too; use updateProduct to change it for all`,
+    )
     const wrongDigit = eanWarning(ean)
     if (wrongDigit !== undefined) warnings.unshift(wrongDigit)
     return { success: true as const, ...product, ...(warnings.length > 0 && { warnings }) }
@@ -121,7 +141,8 @@ export const removeProductFromStore = operation({
   area: 'catalogue',
   minimumPackage: 'DISCOVER',
   summary: 'Takes a product out of a store.',
-  description: 'Other stores keep it, purchases too; inserted again it has its `productId` again. Its stock here is counted no more.',
+  description:
+    'Other stores keep it, purchases too; inserted again it has its `productId` again. Its stock here is counted no more.',
   changes: true,
   request: z.strictObject({ storeId: Id, ...PRODUCT_NAMES }),
   response: z.strictObject(Success),

@@ -13,7 +13,8 @@ export function sharedColumns(stated: Omit<ProductChanges, 'price' | 'oldPrice'>
   const set = <K extends keyof ProductRow>(name: K, value: ProductRow[K] | undefined) => {
     if (value !== undefined) columns[name] = value
   }
-  const json = (value: object | null | undefined) => (value === null || value === undefined ? value : JSON.stringify(value))
+  const json = (value: object | null | undefined) =>
+    value === null || value === undefined ? value : JSON.stringify(value)
   const flag = (value: boolean | null | undefined) => (value === null || value === undefined ? value : Number(value))
   set('name', stated.name)
   set('name_lower', stated.name?.toLowerCase())
@@ -28,7 +29,10 @@ export function sharedColumns(stated: Omit<ProductChanges, 'price' | 'oldPrice'>
   set('is_organic', flag(stated.isOrganic))
   set('is_vegan', flag(stated.isVegan))
   set('allergens', json(stated.allergens))
-  set('deposit_cent', stated.deposit === null || stated.deposit === undefined ? stated.deposit : centsOf(stated.deposit))
+  set(
+    'deposit_cent',
+    stated.deposit === null || stated.deposit === undefined ? stated.deposit : centsOf(stated.deposit),
+  )
   set('deposit_vat', stated.depositVat)
   set('nutrition', json(stated.nutrition))
   set('tagged', flag(stated.tagged) ?? undefined)
@@ -37,7 +41,10 @@ export function sharedColumns(stated: Omit<ProductChanges, 'price' | 'oldPrice'>
 }
 
 /** The price in cents as it is stated; what is not stated is not there. */
-export function priceColumns({ price, oldPrice }: Pick<ProductChanges, 'price' | 'oldPrice'>): Partial<Pick<ProductRow, 'price_cent' | 'old_price_cent'>> {
+export function priceColumns({
+  price,
+  oldPrice,
+}: Pick<ProductChanges, 'price' | 'oldPrice'>): Partial<Pick<ProductRow, 'price_cent' | 'old_price_cent'>> {
   return {
     ...(price !== undefined && { price_cent: centsOf(price) }),
     ...(oldPrice !== undefined && { old_price_cent: oldPrice === null ? null : centsOf(oldPrice) }),
@@ -55,7 +62,10 @@ type TakenBack = 'oldPrice' | 'deposit' | 'depositVat'
 export type NewProduct = Omit<ProductInput, 'barcode' | TakenBack> & Pick<ProductChanges, TakenBack>
 
 /** A product that nobody had before. */
-export function newProductRow(input: NewProduct, made: { productId: string; tenant: string; ean: string; nowMs: number; pos?: PosOrigin | undefined }): ProductRow {
+export function newProductRow(
+  input: NewProduct,
+  made: { productId: string; tenant: string; ean: string; nowMs: number; pos?: PosOrigin | undefined },
+): ProductRow {
   const { price_cent, old_price_cent } = priceColumns(input)
   const blank = {
     brand: null,

@@ -43,16 +43,27 @@ function documentPage(db: Db, p: PageParameters) {
     .offset(p.offset)
 }
 const pageOfAll = prepared((db, p: PageParameters) => documentPage(db, p))
-const pageOfCategory = prepared((db, p: PageParameters & { category: string }) => documentPage(db, p).where('category', '=', p.category))
+const pageOfCategory = prepared((db, p: PageParameters & { category: string }) =>
+  documentPage(db, p).where('category', '=', p.category),
+)
 
 /** A page of the store's products in the order of their ids, which is the order they were made in. */
-export function listDocuments(db: Db, storeId: string, { after = '', limit, offset }: Page, category?: string): Promise<ProductDocument[]> {
+export function listDocuments(
+  db: Db,
+  storeId: string,
+  { after = '', limit, offset }: Page,
+  category?: string,
+): Promise<ProductDocument[]> {
   const page = { storeId, after, limit, offset }
   return category === undefined ? pageOfAll(db, page) : pageOfCategory(db, { ...page, category })
 }
 
 const oneDocument = prepared((db, p: { storeId: string; productId: string }) =>
-  db.selectFrom('store_product').select(['product_id', 'doc']).where('store_id', '=', p.storeId).where('product_id', '=', p.productId),
+  db
+    .selectFrom('store_product')
+    .select(['product_id', 'doc'])
+    .where('store_id', '=', p.storeId)
+    .where('product_id', '=', p.productId),
 )
 
 /** The product as the store answers it; undefined when the store does not sell it. */
@@ -72,13 +83,21 @@ const oneDocumentByEan = prepared((db, p: { storeId: string; tenant: string; ean
 )
 
 /** The same by its EAN. */
-export async function findDocumentByEan(db: Db, { store_id: storeId, tenant }: Pick<StoreRow, 'store_id' | 'tenant'>, ean: string): Promise<ProductDocument | undefined> {
+export async function findDocumentByEan(
+  db: Db,
+  { store_id: storeId, tenant }: Pick<StoreRow, 'store_id' | 'tenant'>,
+  ean: string,
+): Promise<ProductDocument | undefined> {
   const [row] = await oneDocumentByEan(db, { storeId, tenant, ean })
   return row
 }
 
 const countIn = prepared((db, p: { storeId: string; category: string }) =>
-  db.selectFrom('product_count').select('products').where('store_id', '=', p.storeId).where('category', '=', p.category),
+  db
+    .selectFrom('product_count')
+    .select('products')
+    .where('store_id', '=', p.storeId)
+    .where('category', '=', p.category),
 )
 
 /** How many products the store sells, in all or of a category. Exact: it is counted as they are written. */
@@ -91,7 +110,10 @@ const inStoreById = prepared((db, p: { storeId: string; productId: string }) =>
   storeProducts(db).where('store_product.store_id', '=', p.storeId).where('store_product.product_id', '=', p.productId),
 )
 const inStoreByEan = prepared((db, p: { storeId: string; tenant: string; ean: string }) =>
-  storeProducts(db).where('store_product.store_id', '=', p.storeId).where('product.tenant', '=', p.tenant).where('product.ean', '=', p.ean),
+  storeProducts(db)
+    .where('store_product.store_id', '=', p.storeId)
+    .where('product.tenant', '=', p.tenant)
+    .where('product.ean', '=', p.ean),
 )
 const globalById = prepared((db, p: { tenant: string; productId: string }) =>
   db.selectFrom('product').selectAll().where('tenant', '=', p.tenant).where('product_id', '=', p.productId),
@@ -108,7 +130,10 @@ export async function findProduct(
   storeId?: string,
 ): Promise<PricedProduct | undefined> {
   if (storeId !== undefined) {
-    const [row] = 'productId' in by ? await inStoreById(db, { storeId, productId: by.productId }) : await inStoreByEan(db, { storeId, tenant, ean: by.ean })
+    const [row] =
+      'productId' in by
+        ? await inStoreById(db, { storeId, productId: by.productId })
+        : await inStoreByEan(db, { storeId, tenant, ean: by.ean })
     return row?.tenant === tenant ? row : undefined
   }
   const row = await findSharedProduct(db, tenant, by)
@@ -116,15 +141,27 @@ export async function findProduct(
 }
 
 /** The product as all stores of the account share it, with the global price. */
-export async function findSharedProduct(db: Db, tenant: string, by: { productId: string } | { ean: string }): Promise<ProductRow | undefined> {
-  const [row] = 'productId' in by ? await globalById(db, { tenant, productId: by.productId }) : await globalByEan(db, { tenant, ean: by.ean })
+export async function findSharedProduct(
+  db: Db,
+  tenant: string,
+  by: { productId: string } | { ean: string },
+): Promise<ProductRow | undefined> {
+  const [row] =
+    'productId' in by
+      ? await globalById(db, { tenant, productId: by.productId })
+      : await globalByEan(db, { tenant, ean: by.ean })
   return row
 }
 
 /** The products with these EANs, at most 500. */
 export async function findByEans(db: Db, tenant: string, eans: readonly string[]): Promise<Map<string, ProductRow>> {
   if (eans.length === 0) return new Map()
-  const rows = await db.selectFrom('product').selectAll().where('tenant', '=', tenant).where('ean', 'in', eans).execute()
+  const rows = await db
+    .selectFrom('product')
+    .selectAll()
+    .where('tenant', '=', tenant)
+    .where('ean', 'in', eans)
+    .execute()
   return new Map(rows.map((row) => [row.ean, row]))
 }
 

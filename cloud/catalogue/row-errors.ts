@@ -41,10 +41,18 @@ export function rowErrors(): RowErrors {
 }
 
 /** What a field is called in a file. */
-const FILE_NAMES: Readonly<Record<string, string>> = { isOrganic: 'is_organic', isVegan: 'is_vegan', depositVat: 'deposit_vat' }
+const FILE_NAMES: Readonly<Record<string, string>> = {
+  isOrganic: 'is_organic',
+  isVegan: 'is_vegan',
+  depositVat: 'deposit_vat',
+}
 
 /** The product in a row; or undefined, with what is wrong added to `errors`. */
-export function checkRow(raw: unknown, at: { index: number; row?: number }, errors: RowErrors): (ProductInput & { ean: string }) | undefined {
+export function checkRow(
+  raw: unknown,
+  at: { index: number; row?: number },
+  errors: RowErrors,
+): (ProductInput & { ean: string }) | undefined {
   try {
     const { barcode, ean, ...product } = validate(ProductInput, raw)
     return { ...product, ean: statedEan({ ean, barcode }) }
@@ -54,7 +62,13 @@ export function checkRow(raw: unknown, at: { index: number; row?: number }, erro
     const ean = stated?.ean ?? stated?.barcode
     for (const { path, code, message } of (error.extras.details ?? []).slice(0, ERRORS_OF_ROW)) {
       const field = at.row === undefined ? path : (FILE_NAMES[path] ?? path)
-      errors.add({ ...at, ean: typeof ean === 'string' ? ean.slice(0, 40) : null, field, code, message: field === path ? message : message.replace(path, field) })
+      errors.add({
+        ...at,
+        ean: typeof ean === 'string' ? ean.slice(0, 40) : null,
+        field,
+        code,
+        message: field === path ? message : message.replace(path, field),
+      })
     }
     return undefined
   }

@@ -18,7 +18,14 @@ const LAST = '\u{10FFFF}'
 const countOf = prepared((db, p: { storeId: string; from: string; to: string; limit: number }) =>
   db
     .selectFrom((eb) =>
-      eb.selectFrom('product_word').select('word').where('store_id', '=', p.storeId).where('word', '>=', p.from).where('word', '<', p.to).limit(p.limit).as('some'),
+      eb
+        .selectFrom('product_word')
+        .select('word')
+        .where('store_id', '=', p.storeId)
+        .where('word', '>=', p.from)
+        .where('word', '<', p.to)
+        .limit(p.limit)
+        .as('some'),
     )
     .select((eb) => eb.fn.countAll<number>().as('count')),
 )
@@ -67,7 +74,7 @@ export async function searchDocuments(db: Db, storeId: string, q: string, limit:
   const patterns = Object.fromEntries(others.map((word, i) => [`other${i}`, `% ${word}%`]))
   const documents = new Map<string, string>()
   // More than once only where a product has several words that begin alike.
-  for (let [word, productId] = [rarest, '']; documents.size < limit; ) {
+  for (let [word, productId] = [rarest, '']; documents.size < limit;) {
     const rows = await page(db, { storeId, word, productId, to: rarest + LAST, scan: SCAN_LIMIT, limit, ...patterns })
     for (const row of rows) if (documents.size < limit) documents.set(row.product_id, row.doc)
     const last = rows.at(-1)

@@ -4,7 +4,13 @@ import { findSharedProduct, listListings } from './queries.ts'
 import { writeProducts } from './write-products.ts'
 
 /** Sets the picture of a product in all stores that sell it. */
-export async function setProductImage(db: Db, tenant: string, productId: string, imageUrl: string, nowMs: number): Promise<void> {
+export async function setProductImage(
+  db: Db,
+  tenant: string,
+  productId: string,
+  imageUrl: string,
+  nowMs: number,
+): Promise<void> {
   const before = await findSharedProduct(db, tenant, { productId })
   if (!before) return
   const after = changedRow(before, { image_url: imageUrl, media_snapshot: imageUrl }, nowMs)

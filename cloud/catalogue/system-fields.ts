@@ -10,7 +10,10 @@ export const SYSTEM_FIELDS = {
   success: z.literal(true).optional(),
   ean: Ean.optional(),
   barcode: Ean.optional(),
-  media: z.strictObject({ snapshot: text(2_048) }).nullable().optional(),
+  media: z
+    .strictObject({ snapshot: text(2_048) })
+    .nullable()
+    .optional(),
   fromPos: z.boolean().optional(),
   posProductId: text(128).nullable().optional(),
   nameLower: text(240).optional(),
@@ -24,13 +27,29 @@ const SAME_TIME = new Set(['createdAt', 'updatedAt'])
 type Sent = z.output<z.ZodObject<Omit<typeof SYSTEM_FIELDS, 'ean' | 'barcode'>>>
 
 /** What of the sent fields is to be set. Throws 400 for a system-set field that is not as it is. */
-export function settable<T extends Sent>(sent: T, eans: { ean?: string | undefined; barcode?: string | undefined }, product: Product): Omit<T, keyof Sent> {
-  const { success: _success, media, fromPos, posProductId, nameLower, brandLower, createdAt, updatedAt, ...fields } = sent
+export function settable<T extends Sent>(
+  sent: T,
+  eans: { ean?: string | undefined; barcode?: string | undefined },
+  product: Product,
+): Omit<T, keyof Sent> {
+  const {
+    success: _success,
+    media,
+    fromPos,
+    posProductId,
+    nameLower,
+    brandLower,
+    createdAt,
+    updatedAt,
+    ...fields
+  } = sent
   const system = { media, fromPos, posProductId, nameLower, brandLower, createdAt, updatedAt }
   for (const [name, value] of Object.entries(system)) {
     if (value === undefined) continue
     const is = product[name as keyof typeof system] ?? null
-    const isSame = SAME_TIME.has(name) ? Date.parse(String(value)) === Date.parse(String(is)) : JSON.stringify(value) === JSON.stringify(is)
+    const isSame = SAME_TIME.has(name)
+      ? Date.parse(String(value)) === Date.parse(String(is))
+      : JSON.stringify(value) === JSON.stringify(is)
     if (!isSame) throw invalid(name, 'is set by the system and cannot be changed', 'system_field')
   }
   if ((eans.ean ?? eans.barcode) !== undefined && statedEan(eans) !== product.ean) {

@@ -3,7 +3,15 @@ import type { Platform } from '../../policy/platform.ts'
 import { centsOf } from '../operations/fields.ts'
 import type { Db } from '../persistence/database.ts'
 import type { ProductRow, StoreRow } from '../persistence/tables/stores.ts'
-import { changedRow, newProductRow, originColumns, priceColumns, sharedColumns, type NewProduct, type PosOrigin } from './product-row.ts'
+import {
+  changedRow,
+  newProductRow,
+  originColumns,
+  priceColumns,
+  sharedColumns,
+  type NewProduct,
+  type PosOrigin,
+} from './product-row.ts'
 import { findByEans, listListings } from './queries.ts'
 import type { Listing } from './render.ts'
 import { writeProducts, type ProductWrite } from './write-products.ts'
@@ -34,9 +42,20 @@ interface Context {
  * stays, but for a struck-through price that would not be above the price any more. At most 500, each EAN once. What is as it was
  * already is not written. `repriced`: how many the store had at another price.
  */
-export async function upsertProducts({ db, nowMs, services }: Context, store: StoreRow, upserts: readonly Upsert[]): Promise<Upserted & { repriced: number }> {
-  const known = await findByEans(db, store.tenant, upserts.map(({ product }) => product.ean))
-  const listings = await listListings(db, [...known.values()].map((row) => row.product_id))
+export async function upsertProducts(
+  { db, nowMs, services }: Context,
+  store: StoreRow,
+  upserts: readonly Upsert[],
+): Promise<Upserted & { repriced: number }> {
+  const known = await findByEans(
+    db,
+    store.tenant,
+    upserts.map(({ product }) => product.ean),
+  )
+  const listings = await listListings(
+    db,
+    [...known.values()].map((row) => row.product_id),
+  )
   const writes: ProductWrite[] = []
   let [updated, repriced] = [0, 0]
   for (const { product, pos } of upserts) {
@@ -45,7 +64,12 @@ export async function upsertProducts({ db, nowMs, services }: Context, store: St
       const productId = newId('prd', services.platform)
       const after = newProductRow(product, { productId, tenant: store.tenant, ean: product.ean, nowMs, pos })
       const { price_cent, old_price_cent } = after
-      writes.push({ before, after, known: [], listing: { store_id: store.store_id, price_cent, old_price_cent, updated_ms: nowMs } })
+      writes.push({
+        before,
+        after,
+        known: [],
+        listing: { store_id: store.store_id, price_cent, old_price_cent, updated_ms: nowMs },
+      })
       continue
     }
     const all = listings.get(before.product_id) ?? []

@@ -13,7 +13,11 @@ function wordsIn(text: string): string[] {
 }
 
 /** The words by which a product is found: of its name, its brand, and its EAN. Each once. */
-export function wordsOf({ name_lower, brand_lower, ean }: Pick<ProductRow, 'name_lower' | 'brand_lower' | 'ean'>): string[] {
+export function wordsOf({
+  name_lower,
+  brand_lower,
+  ean,
+}: Pick<ProductRow, 'name_lower' | 'brand_lower' | 'ean'>): string[] {
   return [...new Set([ean, ...wordsIn(name_lower), ...wordsIn(brand_lower ?? '')])].slice(0, WORDS_LIMIT)
 }
 

@@ -44,7 +44,12 @@ export async function writeProducts(db: Db, writes: readonly ProductWrite[]): Pr
     for (const row of listing ? [...touched, listing] : touched) {
       const isNew = !known.some(({ store_id }) => store_id === row.store_id)
       listings.push(renderListing(after, { ...row, product_id: after.product_id }))
-      const word = (text: string): ProductWordRow => ({ store_id: row.store_id, word: text, product_id: after.product_id, words: joined })
+      const word = (text: string): ProductWordRow => ({
+        store_id: row.store_id,
+        word: text,
+        product_id: after.product_id,
+        words: joined,
+      })
       if (isNew || !isSameWords) words.come.push(...newWords.map(word))
       if (!isNew) words.gone.push(...oldWords.filter((w) => !newWords.includes(w)).map(word))
       if (isNew) count(row.store_id, '', 1)
@@ -60,11 +65,18 @@ export async function writeProducts(db: Db, writes: readonly ProductWrite[]): Pr
 
 /** Takes a product out of a store. The product itself stays: purchases and other stores may have it. */
 export async function removeListing(db: Db, storeId: string, product: ProductRow): Promise<void> {
-  await db.deleteFrom('store_product').where('store_id', '=', storeId).where('product_id', '=', product.product_id).execute()
+  await db
+    .deleteFrom('store_product')
+    .where('store_id', '=', storeId)
+    .where('product_id', '=', product.product_id)
+    .execute()
   const words = wordsOf(product).map((word) => ({ store_id: storeId, word, product_id: product.product_id, words: '' }))
   for (const rows of inChunks(words)) await deleteWords(db, rows)
   const categories = ['', ...(product.category === null ? [] : [product.category])]
-  await addToCounts(db, categories.map((category) => ({ store_id: storeId, category, products: -1 })))
+  await addToCounts(
+    db,
+    categories.map((category) => ({ store_id: storeId, category, products: -1 })),
+  )
 }
 
 const upsertProducts = preparedInsert((db, rows: readonly ProductRow[]) => {
@@ -73,7 +85,11 @@ const upsertProducts = preparedInsert((db, rows: readonly ProductRow[]) => {
   return db
     .insertInto('product')
     .values(rows)
-    .onConflict((c) => c.column('product_id').doUpdateSet((eb) => Object.fromEntries(columns.map((name) => [name, eb.ref(`excluded.${name}`)]))))
+    .onConflict((c) =>
+      c
+        .column('product_id')
+        .doUpdateSet((eb) => Object.fromEntries(columns.map((name) => [name, eb.ref(`excluded.${name}`)]))),
+    )
 })
 
 const upsertListings = preparedInsert((db, rows: readonly StoreProductRow[]) =>
@@ -95,7 +111,9 @@ const insertWords = preparedInsert((db, rows: readonly ProductWordRow[]) =>
   db
     .insertInto('product_word')
     .values(rows)
-    .onConflict((c) => c.columns(['store_id', 'word', 'product_id']).doUpdateSet((eb) => ({ words: eb.ref('excluded.words') }))),
+    .onConflict((c) =>
+      c.columns(['store_id', 'word', 'product_id']).doUpdateSet((eb) => ({ words: eb.ref('excluded.words') })),
+    ),
 )
 
 async function deleteWords(db: Db, rows: readonly ProductWordRow[]): Promise<void> {
@@ -116,12 +134,16 @@ const addCounts = preparedInsert((db, rows: readonly Count[]) =>
     .insertInto('product_count')
     .values(rows)
     .onConflict((c) =>
-      c.columns(['store_id', 'category']).doUpdateSet((eb) => ({ products: eb('product_count.products', '+', eb.ref('excluded.products')) })),
+      c
+        .columns(['store_id', 'category'])
+        .doUpdateSet((eb) => ({ products: eb('product_count.products', '+', eb.ref('excluded.products')) })),
     ),
 )
 
 async function addToCounts(db: Db, counts: readonly Count[]): Promise<void> {
   // Always in one order: two transactions then wait for each other instead of for ever.
-  const rows = counts.filter(({ products }) => products !== 0).sort((a, b) => (a.store_id + a.category < b.store_id + b.category ? -1 : 1))
+  const rows = counts
+    .filter(({ products }) => products !== 0)
+    .sort((a, b) => (a.store_id + a.category < b.store_id + b.category ? -1 : 1))
   for (const chunk of inChunks(rows)) await addCounts(db, chunk)
 }

@@ -13,6 +13,15 @@ export const CLICK_AND_COLLECT_EVENTS = {
     total: z.number(),
     currency: z.string(),
   }),
-  'clickcollect.status_changed': z.strictObject({ ...About, previousStatus: z.enum(ORDER_STATUSES), status: z.enum(ORDER_STATUSES) }),
-  'clickcollect.picked_up': z.strictObject({ ...About, pickedUpAt: z.string(), total: z.number(), currency: z.string() }),
+  'clickcollect.status_changed': z.strictObject({
+    ...About,
+    previousStatus: z.enum(ORDER_STATUSES),
+    status: z.enum(ORDER_STATUSES),
+  }),
+  'clickcollect.picked_up': z.strictObject({
+    ...About,
+    pickedUpAt: z.string(),
+    total: z.number(),
+    currency: z.string(),
+  }),
 }

@@ -20,11 +20,22 @@ export function cancelOverdueOrders(database: Database, services: Services): Pro
 }
 
 function cancelOverdue(database: Database, services: Services, orderId: string, tenant: Tenant): Promise<void> {
-  const who = { operation: updateClickCollectStatus, caller: systemCaller(tenant, 'pickup-expiry'), requestId: newId('req', services.platform) }
+  const who = {
+    operation: updateClickCollectStatus,
+    caller: systemCaller(tenant, 'pickup-expiry'),
+    requestId: newId('req', services.platform),
+  }
   return performTask(who, database, services, async (call) => {
     const order = await findOrder(call.db, tenant, orderId)
     const store = order && (await findStore(call.db, order.store_id))
-    if (!order || !store || isFinal(order.status as OrderStatus) || order.expires_ms === null || order.expires_ms > call.nowMs) return
+    if (
+      !order ||
+      !store ||
+      isFinal(order.status as OrderStatus) ||
+      order.expires_ms === null ||
+      order.expires_ms > call.nowMs
+    )
+      return
     await moveOrder(call, order, store, { to: 'cancelled', reason: 'expired' })
     call.changed(orderId)
   })

@@ -15,12 +15,19 @@ import { deleteKept, insertKept, itemsOf, linesOf, moveItems, sellableItems } fr
  * The tagged items of an order (decisions §7). The server keeps the first it knows; whoever picks the goods from the shelf
  * may say which they really took.
  */
-export async function keepItems(call: Call, order: PickupOrderRow, lines: readonly PickupOrderLineRow[]): Promise<void> {
+export async function keepItems(
+  call: Call,
+  order: PickupOrderRow,
+  lines: readonly PickupOrderLineRow[],
+): Promise<void> {
   const { db, nowMs } = call
   for (const line of lines) {
     const items = await sellableItems(db, order.store_id, line.product_id, line.quantity)
     const kept = await moveItems(db, items, 'sellable', 'reserved_bopis', nowMs)
-    await insertKept(db, kept.map((item_id) => ({ order_id: order.order_id, item_id, line_no: line.line_no })))
+    await insertKept(
+      db,
+      kept.map((item_id) => ({ order_id: order.order_id, item_id, line_no: line.line_no })),
+    )
   }
   tellGates(call, order.store_id)
 }
@@ -63,15 +70,25 @@ export async function pickItems(call: Call, order: PickupOrderRow, picked: Picke
     const own = lines.filter((line) => line.product_id === productId)
     const quantity = own.reduce((sum, line) => sum + line.quantity, 0)
     const named = [...items.values()].filter(({ item }) => item.product_id === productId)
-    if (named.length > quantity) throw invalid(named[quantity]?.path ?? 'epcs', `is one more than the ${quantity} of its product in the order`, 'too_many_items')
+    if (named.length > quantity)
+      throw invalid(
+        named[quantity]?.path ?? 'epcs',
+        `is one more than the ${quantity} of its product in the order`,
+        'too_many_items',
+      )
     const keptOfProduct = kept.filter((item) => own.some((line) => line.line_no === item.line_no))
     const others = keptOfProduct.filter((item) => !items.has(item.item_id))
     const surplus = others.slice(Math.max(0, quantity - named.length)).map((item) => item.item_id)
-    const added = named.map(({ item }) => item.item_id).filter((id) => !keptOfProduct.some((item) => item.item_id === id))
+    const added = named
+      .map(({ item }) => item.item_id)
+      .filter((id) => !keptOfProduct.some((item) => item.item_id === id))
     await moveItems(db, surplus, 'reserved_bopis', 'sellable', nowMs)
     await deleteKept(db, order.order_id, surplus)
     await moveItems(db, added, 'sellable', 'reserved_bopis', nowMs)
-    await insertKept(db, added.map((item_id) => ({ order_id: order.order_id, item_id, line_no: own[0]?.line_no ?? 0 })))
+    await insertKept(
+      db,
+      added.map((item_id) => ({ order_id: order.order_id, item_id, line_no: own[0]?.line_no ?? 0 })),
+    )
   }
   tellGates(call, order.store_id)
   const stray = [...items.values()].find(({ item }) => item.product_id === null || !products.has(item.product_id))

@@ -25,14 +25,22 @@ export interface Move extends PickedItems {
 const TOLD: ReadonlySet<OrderStatus> = new Set(['confirmed', 'ready', 'cancelled'])
 
 /** Moves an order, with its stock and its tagged items. 409 with `allowedNext` for a move that is none. */
-export async function moveOrder(call: Call, order: PickupOrderRow, store: StoreRow, move: Move): Promise<PickupOrderRow> {
+export async function moveOrder(
+  call: Call,
+  order: PickupOrderRow,
+  store: StoreRow,
+  move: Move,
+): Promise<PickupOrderRow> {
   const { db, nowMs, services } = call
   const { to, reason, pickupCode, estimatedMs = order.estimated_ms } = move
   const from = order.status as OrderStatus
   if (!nextOrderStatuses(from).includes(to)) {
-    throw precondition('illegal_order_move', `an order that is ${from} cannot become ${to}`, { allowedNext: nextOrderStatuses(from) })
+    throw precondition('illegal_order_move', `an order that is ${from} cannot become ${to}`, {
+      allowedNext: nextOrderStatuses(from),
+    })
   }
-  if (pickupCode !== undefined && !isPickupCode(order, pickupCode)) throw precondition('pickup_code_wrong', 'this is not the pick-up code of the order')
+  if (pickupCode !== undefined && !isPickupCode(order, pickupCode))
+    throw precondition('pickup_code_wrong', 'this is not the pick-up code of the order')
   if (to === 'cancelled') {
     await freeItems(call, order)
     await releaseStock(db, order.order_id)
@@ -40,7 +48,12 @@ export async function moveOrder(call: Call, order: PickupOrderRow, store: StoreR
   if (to === 'picked_up') {
     await handOver(call, order)
     await consumeStock(db, order.order_id)
-    await earnAutomatically(call, store, { transactionId: order.order_id, userId: order.user_id, totalCent: order.total_cent, source: 'click_collect' })
+    await earnAutomatically(call, store, {
+      transactionId: order.order_id,
+      userId: order.user_id,
+      totalCent: order.total_cent,
+      source: 'click_collect',
+    })
   }
   if (estimatedMs !== order.estimated_ms) await extendReservations(db, order.order_id, stockKeptUntil(estimatedMs))
   const moved = await updateOrder(db, order, {
@@ -64,5 +77,9 @@ function tell({ emit, nowMs }: Call, order: PickupOrderRow, previousStatus: Orde
   const about = { orderId, storeId, userId, estimatedPickupAt: iso(order.estimated_ms) }
   emit({ type: 'clickcollect.status_changed', storeId, data: { ...about, previousStatus, status } })
   if (status !== 'picked_up') return
-  emit({ type: 'clickcollect.picked_up', storeId, data: { ...about, pickedUpAt: iso(nowMs), total: eurosOf(order.total_cent), currency: order.currency } })
+  emit({
+    type: 'clickcollect.picked_up',
+    storeId,
+    data: { ...about, pickedUpAt: iso(nowMs), total: eurosOf(order.total_cent), currency: order.currency },
+  })
 }

@@ -37,8 +37,16 @@ export const submitClickCollectOrder = operation({
   refusals: ['out_of_stock'],
   secretAnswer: true,
   request: OrderRequest,
-  response: Order.extend({ ...Success, pickupCode: z.string().describe('8 characters; case, O for 0 and I or L for 1 do not matter.') }),
-  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', userId: 'shopper-17', items: [{ productId: 'prd_01KANX6Y7C3V9Q2M8R5T4W6Z1B', quantity: 2 }], note: 'Bitte als Geschenk' },
+  response: Order.extend({
+    ...Success,
+    pickupCode: z.string().describe('8 characters; case, O for 0 and I or L for 1 do not matter.'),
+  }),
+  example: {
+    storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B',
+    userId: 'shopper-17',
+    items: [{ productId: 'prd_01KANX6Y7C3V9Q2M8R5T4W6Z1B', quantity: 2 }],
+    note: 'Bitte als Geschenk',
+  },
   emits: ['clickcollect.order'],
   async run(call, { storeId, ...input }) {
     const store = await ownStore(call, storeId)
@@ -78,7 +86,8 @@ export const updateClickCollectStatus = operation({
     if (!order) throw notFound('order')
     const store = await ownStoreOf(call, order.store_id, 'order')
     const estimatedMs = estimatedPickupAt === undefined ? undefined : Date.parse(estimatedPickupAt)
-    if (estimatedMs !== undefined && estimatedMs > call.nowMs + AHEAD_LIMIT_MS) throw invalid('estimatedPickupAt', 'is more than a year ahead')
+    if (estimatedMs !== undefined && estimatedMs > call.nowMs + AHEAD_LIMIT_MS)
+      throw invalid('estimatedPickupAt', 'is more than a year ahead')
     if (estimatedMs !== undefined && keptUntil(estimatedMs) <= call.nowMs && !isFinal(statusOf(status))) {
       throw invalid('estimatedPickupAt', 'is 7 days ago or more: the order would be cancelled at once')
     }
@@ -93,7 +102,8 @@ export const verifyPickupCode = operation({
   area: 'click and collect',
   minimumPackage: 'GO',
   summary: 'Finds the order of a pick-up code, and says what is to be handed over.',
-  description: 'Moves nothing: `updateClickCollectStatus` does, with the same code. A code of no open or recently fetched order of the store: 404. Agents ask for their handheld readers.',
+  description:
+    'Moves nothing: `updateClickCollectStatus` does, with the same code. A code of no open or recently fetched order of the store: 404. Agents ask for their handheld readers.',
   callers: ['secret', 'agent'],
   changes: false,
   request: z.strictObject({ storeId: Id, pickupCode: text(40).describe('As it was shown or typed.') }),
@@ -130,6 +140,11 @@ export const fetchClickCollectOrders = operation({
     const rows = await listOrders(call.db, storeId, status, { ...page, limit: page.limit + 1 })
     const { items, nextCursor } = nextOf(rows, (row) => row.order_id, page)
     const orders = await toOrders(call.db, items)
-    return { success: true as const, orders, total: await countOrders(call.db, storeId, status), ...(nextCursor && { nextCursor }) }
+    return {
+      success: true as const,
+      orders,
+      total: await countOrders(call.db, storeId, status),
+      ...(nextCursor && { nextCursor }),
+    }
   },
 })

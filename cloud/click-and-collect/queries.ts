@@ -8,13 +8,21 @@ import { OPEN_STATUSES, type OrderStatus } from './order-state.ts'
 
 /** The tenant's order. */
 export function findOrder(db: Db, tenant: string, orderId: string): Promise<PickupOrderRow | undefined> {
-  return db.selectFrom('pickup_order').selectAll().where('order_id', '=', orderId).where('tenant', '=', tenant).executeTakeFirst()
+  return db
+    .selectFrom('pickup_order')
+    .selectAll()
+    .where('order_id', '=', orderId)
+    .where('tenant', '=', tenant)
+    .executeTakeFirst()
 }
 
 /** Writes a new order with its lines. */
 export async function insertOrder(db: Db, order: PickupOrderRow, lines: readonly PickupOrderLineRow[]): Promise<void> {
   await db.insertInto('pickup_order').values(order).execute()
-  await db.insertInto('pickup_order_line').values([...lines]).execute()
+  await db
+    .insertInto('pickup_order_line')
+    .values([...lines])
+    .execute()
 }
 
 /** Writes changed columns of an order and raises its revision. */
@@ -33,7 +41,12 @@ function ordersOf(db: Db, storeId: string, status: OrderStatus | undefined) {
 }
 
 /** A page of a store's orders, the newest first. */
-export function listOrders(db: Db, storeId: string, status: OrderStatus | undefined, { after, limit, offset }: Page): Promise<PickupOrderRow[]> {
+export function listOrders(
+  db: Db,
+  storeId: string,
+  status: OrderStatus | undefined,
+  { after, limit, offset }: Page,
+): Promise<PickupOrderRow[]> {
   const query = ordersOf(db, storeId, status)
   const rest = after === undefined ? query : query.where('order_id', '<', after)
   return rest.selectAll().orderBy('order_id', 'desc').limit(limit).offset(offset).execute()
@@ -41,23 +54,55 @@ export function listOrders(db: Db, storeId: string, status: OrderStatus | undefi
 
 /** How many orders the store has. */
 export async function countOrders(db: Db, storeId: string, status: OrderStatus | undefined): Promise<number> {
-  const { count } = await ordersOf(db, storeId, status).select((eb) => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
+  const { count } = await ordersOf(db, storeId, status)
+    .select((eb) => eb.fn.countAll().as('count'))
+    .executeTakeFirstOrThrow()
   return Number(count)
 }
 
 /** Orders of a store in these statuses with what is kept of their codes, the newest first. */
-export function orderCodes(db: Db, storeId: string, statuses: readonly OrderStatus[], limit: number): Promise<Pick<PickupOrderRow, 'order_id' | 'code_hash'>[]> {
-  return db.selectFrom('pickup_order').select(['order_id', 'code_hash']).where('store_id', '=', storeId).where('status', 'in', statuses).orderBy('order_id', 'desc').limit(limit).execute()
+export function orderCodes(
+  db: Db,
+  storeId: string,
+  statuses: readonly OrderStatus[],
+  limit: number,
+): Promise<Pick<PickupOrderRow, 'order_id' | 'code_hash'>[]> {
+  return db
+    .selectFrom('pickup_order')
+    .select(['order_id', 'code_hash'])
+    .where('store_id', '=', storeId)
+    .where('status', 'in', statuses)
+    .orderBy('order_id', 'desc')
+    .limit(limit)
+    .execute()
 }
 
 /** Orders that nobody fetched in time, the oldest first. */
-export function overdueOrders(db: Db, nowMs: number, { limit, offset }: { limit: number; offset: number }): Promise<Pick<PickupOrderRow, 'order_id' | 'tenant'>[]> {
-  return db.selectFrom('pickup_order').select(['order_id', 'tenant']).where('expires_ms', '<=', nowMs).orderBy('expires_ms').orderBy('order_id').limit(limit).offset(offset).execute()
+export function overdueOrders(
+  db: Db,
+  nowMs: number,
+  { limit, offset }: { limit: number; offset: number },
+): Promise<Pick<PickupOrderRow, 'order_id' | 'tenant'>[]> {
+  return db
+    .selectFrom('pickup_order')
+    .select(['order_id', 'tenant'])
+    .where('expires_ms', '<=', nowMs)
+    .orderBy('expires_ms')
+    .orderBy('order_id')
+    .limit(limit)
+    .offset(offset)
+    .execute()
 }
 
 /** The lines of these orders. */
 export function linesOf(db: Db, orderIds: readonly string[]): Promise<PickupOrderLineRow[]> {
-  return db.selectFrom('pickup_order_line').selectAll().where('order_id', 'in', orderIds).orderBy('order_id').orderBy('line_no').execute()
+  return db
+    .selectFrom('pickup_order_line')
+    .selectAll()
+    .where('order_id', 'in', orderIds)
+    .orderBy('order_id')
+    .orderBy('line_no')
+    .execute()
 }
 
 export type KeptItem = PickupOrderItemRow & Pick<ProtectedItemRow, 'epc' | 'tag_uid' | 'tag_id' | 'item_status'>
@@ -76,12 +121,17 @@ export function itemsOf(db: Db, orderIds: readonly string[]): Promise<KeptItem[]
 
 /** Notes which items are kept for an order. */
 export async function insertKept(db: Db, rows: readonly PickupOrderItemRow[]): Promise<void> {
-  if (rows.length > 0) await db.insertInto('pickup_order_item').values([...rows]).execute()
+  if (rows.length > 0)
+    await db
+      .insertInto('pickup_order_item')
+      .values([...rows])
+      .execute()
 }
 
 /** Forgets that these items are kept for the order. */
 export async function deleteKept(db: Db, orderId: string, itemIds: readonly string[]): Promise<void> {
-  if (itemIds.length > 0) await db.deleteFrom('pickup_order_item').where('order_id', '=', orderId).where('item_id', 'in', itemIds).execute()
+  if (itemIds.length > 0)
+    await db.deleteFrom('pickup_order_item').where('order_id', '=', orderId).where('item_id', 'in', itemIds).execute()
 }
 
 /** The item is kept for no order any more; orders that have ended keep on telling what they had. */
@@ -105,7 +155,13 @@ export async function sellableItems(db: Db, storeId: string, productId: string, 
 }
 
 /** Moves those of the items that are in one status to another, and answers which. */
-export async function moveItems(db: Db, itemIds: readonly string[], from: string, to: string, nowMs: number): Promise<string[]> {
+export async function moveItems(
+  db: Db,
+  itemIds: readonly string[],
+  from: string,
+  to: string,
+  nowMs: number,
+): Promise<string[]> {
   const moved: string[] = []
   for (let i = 0; i < itemIds.length; i += ROWS_AT_ONCE) {
     const rows = await db
@@ -116,7 +172,12 @@ export async function moveItems(db: Db, itemIds: readonly string[], from: string
       .returningAll()
       .execute()
     const stores = new Set(rows.map((row) => row.store_id))
-    for (const storeId of stores) await renumberItems(db, storeId, rows.filter((row) => row.store_id === storeId).map((row) => row.item_id))
+    for (const storeId of stores)
+      await renumberItems(
+        db,
+        storeId,
+        rows.filter((row) => row.store_id === storeId).map((row) => row.item_id),
+      )
     await noteMoves(db, rows, from, nowMs)
     moved.push(...rows.map((row) => row.item_id))
   }

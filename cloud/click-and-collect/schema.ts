@@ -35,7 +35,9 @@ export const Order = z.strictObject({
       price: z.number().describe('EUR, of one.'),
       quantity: z.int(),
       reservedTags: z
-        .array(z.strictObject({ epc: z.string().optional(), tagUid: z.string().optional(), tagId: z.string().optional() }))
+        .array(
+          z.strictObject({ epc: z.string().optional(), tagUid: z.string().optional(), tagId: z.string().optional() }),
+        )
         .describe('The tagged items that are kept for the order.'),
     }),
   ),

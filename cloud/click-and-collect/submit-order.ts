@@ -31,7 +31,11 @@ export function stockKeptUntil(estimatedMs: number): number {
 type Submission = Omit<z.output<typeof OrderRequest>, 'storeId'>
 
 /** Takes an order at the store's prices: stock and tagged items are kept for it from now on, or nothing is. */
-export async function submitOrder(call: Call, store: StoreRow, input: Submission): Promise<{ order: PickupOrderRow; code: string }> {
+export async function submitOrder(
+  call: Call,
+  store: StoreRow,
+  input: Submission,
+): Promise<{ order: PickupOrderRow; code: string }> {
   const { db, nowMs, services } = call
   const lines = merged(await pricedLines(call, store, input.items))
   const units = lines.reduce((sum, line) => sum + line.quantity, 0)
@@ -63,8 +67,18 @@ export async function submitOrder(call: Call, store: StoreRow, input: Submission
   const rows = lines.map((line, n) => rowOf(orderId, line, n))
   await insertOrder(db, order, rows)
   const stock = lines.map(({ productId, name, quantity, path }) => ({ productId, name, quantity, path }))
-  await reserveStock(db, { ownerId: orderId, storeId: store.store_id, lines: stock, expiresMs: stockKeptUntil(estimatedMs) })
-  if (store.security_tag_mode !== 'none') await keepItems(call, order, rows.filter((_, n) => lines[n]?.tagged))
+  await reserveStock(db, {
+    ownerId: orderId,
+    storeId: store.store_id,
+    lines: stock,
+    expiresMs: stockKeptUntil(estimatedMs),
+  })
+  if (store.security_tag_mode !== 'none')
+    await keepItems(
+      call,
+      order,
+      rows.filter((_, n) => lines[n]?.tagged),
+    )
   tell(call, order, rows)
   return { order, code }
 }
@@ -76,7 +90,11 @@ async function pricedLines({ db, nowMs }: Call, store: StoreRow, items: Submissi
     if (productId === undefined && ean === undefined) throw invalid(`items[${i}].productId`, 'is missing', 'missing')
   }
   const priced = await priceLines(db, store, items, nowMs)
-  return priced.flatMap((line, i) => (line.productId === null || line.ean === null ? [] : [{ ...line, productId: line.productId, ean: line.ean, path: `items[${i}]` }]))
+  return priced.flatMap((line, i) =>
+    line.productId === null || line.ean === null
+      ? []
+      : [{ ...line, productId: line.productId, ean: line.ean, path: `items[${i}]` }],
+  )
 }
 
 /** One line a product and price: what a scale labelled has a price of its own. */
@@ -95,7 +113,11 @@ function rowOf(orderId: string, line: OrderLine, n: number): PickupOrderLineRow 
   return { order_id: orderId, line_no: n, product_id: productId, ean, name, price_cent: priceCent, vat, quantity }
 }
 
-function tell({ emit, afterCommit, services }: Call, order: PickupOrderRow, lines: readonly PickupOrderLineRow[]): void {
+function tell(
+  { emit, afterCommit, services }: Call,
+  order: PickupOrderRow,
+  lines: readonly PickupOrderLineRow[],
+): void {
   const { order_id: orderId, store_id: storeId, user_id: userId } = order
   emit({
     type: 'clickcollect.order',

@@ -14,7 +14,12 @@ const LOOKED_AT: readonly { statuses: readonly OrderStatus[]; limit: number }[] 
  * The order of a store that this code belongs to. Only hashes that hold the order's id are kept, so each is tried:
  * a few milliseconds for the limits above.
  */
-export async function orderOfCode(db: Db, tenant: string, storeId: string, code: string): Promise<PickupOrderRow | undefined> {
+export async function orderOfCode(
+  db: Db,
+  tenant: string,
+  storeId: string,
+  code: string,
+): Promise<PickupOrderRow | undefined> {
   for (const { statuses, limit } of LOOKED_AT) {
     const match = (await orderCodes(db, storeId, statuses, limit)).find((order) => isPickupCode(order, code))
     if (match) return findOrder(db, tenant, match.order_id)

@@ -11,7 +11,12 @@ const UserId = text(128).describe('As it was sent at check-in, at checkout, with
 /** Whose customer it is. What somebody did in stores that the key may not see belongs to the answer too. */
 function customerOf(caller: Caller, userId: string): Customer {
   const { tenant, storeIds } = keyCaller(caller)
-  if (storeIds !== null) throw new Failure('permission-denied', 'a customer is one of the whole account: use a key that is not bound to stores', { reason: 'key_bound_to_stores' })
+  if (storeIds !== null)
+    throw new Failure(
+      'permission-denied',
+      'a customer is one of the whole account: use a key that is not bound to stores',
+      { reason: 'key_bound_to_stores' },
+    )
   return { tenant, userId }
 }
 
@@ -20,13 +25,22 @@ export const exportCustomerData = operation({
   area: 'customers',
   minimumPackage: 'DISCOVER',
   summary: 'All that is kept of one customer.',
-  description: 'By kind: purchases, orders, sessions, loyalty, follows, favourites, requests for help. The answer is streamed. An unknown customer has empty lists.',
+  description:
+    'By kind: purchases, orders, sessions, loyalty, follows, favourites, requests for help. The answer is streamed. An unknown customer has empty lists.',
   changes: false,
   request: z.strictObject({ userId: UserId }),
-  response: z.strictObject({ ...Success, userId: z.string(), records: z.record(z.string(), z.array(z.record(z.string(), z.unknown()))) }),
+  response: z.strictObject({
+    ...Success,
+    userId: z.string(),
+    records: z.record(z.string(), z.array(z.record(z.string(), z.unknown()))),
+  }),
   example: { userId: 'shopper-17' },
   async stream(reading, { userId }) {
-    return { contentType: 'application/json', fileName: 'customer.json', chunks: asJson(reading, customerOf(reading.caller, userId)) }
+    return {
+      contentType: 'application/json',
+      fileName: 'customer.json',
+      chunks: asJson(reading, customerOf(reading.caller, userId)),
+    }
   },
 })
 
@@ -37,10 +51,12 @@ async function* asJson(reading: Reading, who: Customer): AsyncGenerator<string> 
     if (name === undefined || page === undefined) continue
     yield `${isFirst ? '' : ','}"${name}":[`
     isFirst = false
-    for (let after: string | undefined = ''; after !== undefined; ) {
+    for (let after: string | undefined = ''; after !== undefined;) {
       const position: string = after
       const { records, next } = await reading.read(({ db }) => page(db, who, position))
-      yield (position !== '' && records.length > 0 ? ',' : '') + records.map((record) => JSON.stringify(record)).join(',')
+      yield (
+        (position !== '' && records.length > 0 ? ',' : '') + records.map((record) => JSON.stringify(record)).join(',')
+      )
       after = next
     }
     yield ']'

@@ -8,7 +8,11 @@ import { personalPage, ROWS_AT_ONCE, type Customer, type PersonalTable } from '.
 
 function membershipsOf(db: Db, { tenant, userId }: Customer, after: string) {
   const programs = db.selectFrom('loyalty_program').select('program_id').where('tenant', '=', tenant)
-  const own = db.selectFrom('loyalty_member').selectAll().where('program_id', 'in', programs).where('user_id', '=', userId)
+  const own = db
+    .selectFrom('loyalty_member')
+    .selectAll()
+    .where('program_id', 'in', programs)
+    .where('user_id', '=', userId)
   return own.where('program_id', '>', after).orderBy('program_id').limit(ROWS_AT_ONCE).execute()
 }
 
@@ -16,15 +20,27 @@ function membershipsOf(db: Db, { tenant, userId }: Customer, after: string) {
 function entriesOf(db: Db, { tenant, userId }: Customer, after: string) {
   const [programId = '', entryId = ''] = after.split(' ')
   const programs = db.selectFrom('loyalty_program').select('program_id').where('tenant', '=', tenant)
-  const own = db.selectFrom('loyalty_entry').selectAll().where('program_id', 'in', programs).where('user_id', '=', userId)
-  const rest = own.where((eb) => eb.or([eb('program_id', '>', programId), eb.and([eb('program_id', '=', programId), eb('entry_id', '>', entryId)])]))
+  const own = db
+    .selectFrom('loyalty_entry')
+    .selectAll()
+    .where('program_id', 'in', programs)
+    .where('user_id', '=', userId)
+  const rest = own.where((eb) =>
+    eb.or([eb('program_id', '>', programId), eb.and([eb('program_id', '=', programId), eb('entry_id', '>', entryId)])]),
+  )
   return rest.orderBy('program_id').orderBy('entry_id').limit(ROWS_AT_ONCE).execute()
 }
 
 /** How amounts of these rows' programs are written: cents of a cashback are EUR in the API. */
-async function amountsFor(db: Db, rows: readonly { program_id: string }[]): Promise<(programId: string, units: number) => number> {
+async function amountsFor(
+  db: Db,
+  rows: readonly { program_id: string }[],
+): Promise<(programId: string, units: number) => number> {
   const ids = [...new Set(rows.map((row) => row.program_id))]
-  const programs = ids.length === 0 ? [] : await db.selectFrom('loyalty_program').select(['program_id', 'type']).where('program_id', 'in', ids).execute()
+  const programs =
+    ids.length === 0
+      ? []
+      : await db.selectFrom('loyalty_program').select(['program_id', 'type']).where('program_id', 'in', ids).execute()
   const types = new Map(programs.map(({ program_id, type }) => [program_id, type as ProgramType]))
   return (programId, units) => amountOf(types.get(programId) ?? 'points', units)
 }
@@ -59,7 +75,8 @@ export const loyaltyEntries: PersonalTable = {
   },
   async erase({ db }, who) {
     const ids = (await entriesOf(db, who, '')).map((row) => row.entry_id)
-    if (ids.length > 0) await takeOut(db, await db.deleteFrom('loyalty_entry').where('entry_id', 'in', ids).returning(ENTRY).execute())
+    if (ids.length > 0)
+      await takeOut(db, await db.deleteFrom('loyalty_entry').where('entry_id', 'in', ids).returning(ENTRY).execute())
     return ids.length
   },
 }
@@ -70,15 +87,29 @@ export const loyaltyMemberships: PersonalTable = {
   async page(db, who, after) {
     const rows = await membershipsOf(db, who, after)
     const amount = await amountsFor(db, rows)
-    const show = (row: (typeof rows)[number]) => ({ programId: row.program_id, balance: amount(row.program_id, row.balance), enrolledAt: iso(row.enrolled_ms) })
+    const show = (row: (typeof rows)[number]) => ({
+      programId: row.program_id,
+      balance: amount(row.program_id, row.balance),
+      enrolledAt: iso(row.enrolled_ms),
+    })
     return personalPage(rows, (row) => row.program_id, show)
   },
   async erase({ db }, who) {
     const rows = await membershipsOf(db, who, '')
     for (const { program_id } of rows) {
       // What was earned since the ledger was erased.
-      const since = await db.deleteFrom('loyalty_entry').where('program_id', '=', program_id).where('user_id', '=', who.userId).returning(ENTRY).execute()
-      const members = await db.deleteFrom('loyalty_member').where('program_id', '=', program_id).where('user_id', '=', who.userId).returning(['program_id', 'month']).execute()
+      const since = await db
+        .deleteFrom('loyalty_entry')
+        .where('program_id', '=', program_id)
+        .where('user_id', '=', who.userId)
+        .returning(ENTRY)
+        .execute()
+      const members = await db
+        .deleteFrom('loyalty_member')
+        .where('program_id', '=', program_id)
+        .where('user_id', '=', who.userId)
+        .returning(['program_id', 'month'])
+        .execute()
       await takeOut(db, [...since, ...members.map((member) => ({ ...member, kind: 'join', amount: 0 }))])
     }
     return rows.length

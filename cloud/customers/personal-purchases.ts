@@ -11,7 +11,10 @@ export const purchases: PersonalTable = {
   async page(db, who, after) {
     const rows = await purchasesOf(db, who, after, ROWS_AT_ONCE)
     const ids = rows.map((row) => row.purchase_id)
-    const lines = ids.length === 0 ? [] : await db.selectFrom('purchase_line').selectAll().where('purchase_id', 'in', ids).orderBy('line_no').execute()
+    const lines =
+      ids.length === 0
+        ? []
+        : await db.selectFrom('purchase_line').selectAll().where('purchase_id', 'in', ids).orderBy('line_no').execute()
     const items = grouped(ids, lines, (line) => line.purchase_id)
     return personalPage(
       rows,
@@ -25,7 +28,13 @@ export const purchases: PersonalTable = {
         totalCent: row.total_cent,
         createdAt: iso(row.created_ms),
         ...present({ completedAt: row.completed_ms === null ? null : iso(row.completed_ms) }),
-        items: (items.get(row.purchase_id) ?? []).map((line) => ({ name: line.name, ...present({ ean: line.ean }), quantity: line.quantity, priceUnit: line.price_cent, vat: line.vat })),
+        items: (items.get(row.purchase_id) ?? []).map((line) => ({
+          name: line.name,
+          ...present({ ean: line.ean }),
+          quantity: line.quantity,
+          priceUnit: line.price_cent,
+          vat: line.vat,
+        })),
       }),
     )
   },
@@ -48,7 +57,10 @@ export const pickupOrders: PersonalTable = {
   async page(db, who, after) {
     const rows = await ordersOf(db, who, after, ROWS_AT_ONCE)
     const ids = rows.map((row) => row.order_id)
-    const lines = ids.length === 0 ? [] : await db.selectFrom('pickup_order_line').selectAll().where('order_id', 'in', ids).orderBy('line_no').execute()
+    const lines =
+      ids.length === 0
+        ? []
+        : await db.selectFrom('pickup_order_line').selectAll().where('order_id', 'in', ids).orderBy('line_no').execute()
     const items = grouped(ids, lines, (line) => line.order_id)
     return personalPage(
       rows,
@@ -61,7 +73,13 @@ export const pickupOrders: PersonalTable = {
         totalCent: row.total_cent,
         ...present({ note: row.note }),
         createdAt: iso(row.created_ms),
-        items: (items.get(row.order_id) ?? []).map((line) => ({ name: line.name, ean: line.ean, quantity: line.quantity, priceUnit: line.price_cent, vat: line.vat })),
+        items: (items.get(row.order_id) ?? []).map((line) => ({
+          name: line.name,
+          ean: line.ean,
+          quantity: line.quantity,
+          priceUnit: line.price_cent,
+          vat: line.vat,
+        })),
       }),
     )
   },

@@ -13,11 +13,23 @@ const sessions: PersonalTable = {
   name: 'sessions',
   async page(db, who, after) {
     const rows = await sessionsOf(db, who, after, ROWS_AT_ONCE)
-    return personalPage(rows, (row) => row.session_id, (row) => ({ sessionId: row.session_id, storeId: row.store_id, checkedInAt: iso(row.created_ms) }))
+    return personalPage(
+      rows,
+      (row) => row.session_id,
+      (row) => ({ sessionId: row.session_id, storeId: row.store_id, checkedInAt: iso(row.created_ms) }),
+    )
   },
   async erase({ db }, who) {
     const rows = await sessionsOf(db, who, '', ROWS_AT_ONCE)
-    if (rows.length > 0) await db.deleteFrom('shopping_session').where('session_id', 'in', rows.map((row) => row.session_id)).execute()
+    if (rows.length > 0)
+      await db
+        .deleteFrom('shopping_session')
+        .where(
+          'session_id',
+          'in',
+          rows.map((row) => row.session_id),
+        )
+        .execute()
     return rows.length
   },
 }
@@ -27,7 +39,11 @@ const follows: PersonalTable = {
   name: 'follows',
   async page(db, who, after) {
     const rows = await followsOf(db, who, after, ROWS_AT_ONCE)
-    return personalPage(rows, (row) => row.store_id, (row) => ({ storeId: row.store_id, since: iso(row.since_ms) }))
+    return personalPage(
+      rows,
+      (row) => row.store_id,
+      (row) => ({ storeId: row.store_id, since: iso(row.since_ms) }),
+    )
   },
   /** The store has one follower less, as when somebody leaves. */
   async erase(call, who) {
@@ -42,12 +58,21 @@ const likes: PersonalTable = {
   name: 'favorites',
   async page(db, who, after) {
     const rows = await likesOf(db, who, after, ROWS_AT_ONCE)
-    return personalPage(rows, (row) => `${row.store_id} ${row.offer_id}`, (row) => ({ storeId: row.store_id, offerId: row.offer_id, since: iso(row.since_ms) }))
+    return personalPage(
+      rows,
+      (row) => `${row.store_id} ${row.offer_id}`,
+      (row) => ({ storeId: row.store_id, offerId: row.offer_id, since: iso(row.since_ms) }),
+    )
   },
   async erase({ db }, who) {
     const rows = await likesOf(db, who, '', ROWS_AT_ONCE)
     for (const row of rows) {
-      await db.deleteFrom('offer_favorite').where('store_id', '=', row.store_id).where('offer_id', '=', row.offer_id).where('user_id', '=', who.userId).execute()
+      await db
+        .deleteFrom('offer_favorite')
+        .where('store_id', '=', row.store_id)
+        .where('offer_id', '=', row.offer_id)
+        .where('user_id', '=', who.userId)
+        .execute()
     }
     return rows.length
   },
@@ -58,12 +83,22 @@ const assistance: PersonalTable = {
   name: 'assistanceRequests',
   async page(db, who, after) {
     const rows = await requestsOf(db, who, after, ROWS_AT_ONCE)
-    const messages = await messagesOf(db, rows.map((row) => row.request_id))
-    return personalPage(rows, (row) => row.request_id, (row) => toRequest(row, undefined, messages.get(row.request_id) ?? []))
+    const messages = await messagesOf(
+      db,
+      rows.map((row) => row.request_id),
+    )
+    return personalPage(
+      rows,
+      (row) => row.request_id,
+      (row) => toRequest(row, undefined, messages.get(row.request_id) ?? []),
+    )
   },
   async erase({ db }, who) {
     const rows = await requestsOf(db, who, '', ROWS_AT_ONCE)
-    await deleteRequests(db, rows.map((row) => row.request_id))
+    await deleteRequests(
+      db,
+      rows.map((row) => row.request_id),
+    )
     return rows.length
   },
 }
@@ -78,4 +113,14 @@ const events: PersonalTable = {
  * Every table that holds a userId, in the order in which they are erased. Whoever makes another one adds it here: a test finds every
  * column named `user_id`.
  */
-export const PERSONAL_TABLES: readonly PersonalTable[] = [purchases, pickupOrders, sessions, loyaltyEntries, loyaltyMemberships, follows, likes, assistance, events]
+export const PERSONAL_TABLES: readonly PersonalTable[] = [
+  purchases,
+  pickupOrders,
+  sessions,
+  loyaltyEntries,
+  loyaltyMemberships,
+  follows,
+  likes,
+  assistance,
+  events,
+]

@@ -23,7 +23,11 @@ export function ordersOf(db: Db, { tenant, userId }: Customer, after: string, li
 
 /** Sessions after this id. */
 export function sessionsOf(db: Db, { tenant, userId }: Customer, after: string, limit: number) {
-  const own = db.selectFrom('shopping_session').select(['session_id', 'store_id', 'created_ms']).where('tenant', '=', tenant).where('user_id', '=', userId)
+  const own = db
+    .selectFrom('shopping_session')
+    .select(['session_id', 'store_id', 'created_ms'])
+    .where('tenant', '=', tenant)
+    .where('user_id', '=', userId)
   return own.where('session_id', '>', after).orderBy('session_id').limit(limit).execute()
 }
 
@@ -37,7 +41,9 @@ export function followsOf(db: Db, { tenant, userId }: Customer, after: string, l
 export function likesOf(db: Db, { tenant, userId }: Customer, after: string, limit: number) {
   const [storeId = '', offerId = ''] = after.split(' ')
   const own = db.selectFrom('offer_favorite').selectAll().where('tenant', '=', tenant).where('user_id', '=', userId)
-  const rest = own.where((eb) => eb.or([eb('store_id', '>', storeId), eb.and([eb('store_id', '=', storeId), eb('offer_id', '>', offerId)])]))
+  const rest = own.where((eb) =>
+    eb.or([eb('store_id', '>', storeId), eb.and([eb('store_id', '=', storeId), eb('offer_id', '>', offerId)])]),
+  )
   return rest.orderBy('store_id').orderBy('offer_id').limit(limit).execute()
 }
 
@@ -48,7 +54,12 @@ export function requestsOf(db: Db, { tenant, userId }: Customer, after: string, 
 }
 
 /** Puts a pseudonym into events that name the customer; answers how many did. */
-export async function eraseFromOutbox(db: Db, { tenant, userId }: Customer, pseudonym: string, limit: number): Promise<number> {
+export async function eraseFromOutbox(
+  db: Db,
+  { tenant, userId }: Customer,
+  pseudonym: string,
+  limit: number,
+): Promise<number> {
   const named = `"userId":${JSON.stringify(userId)}`
   const rows = await db
     .selectFrom('outbox_event')
@@ -60,7 +71,12 @@ export async function eraseFromOutbox(db: Db, { tenant, userId }: Customer, pseu
     .execute()
   for (const { event_id, data } of rows) {
     const erased = { data: data.replaceAll(named, `"userId":"${pseudonym}"`) }
-    await db.updateTable('outbox_event').set(erased).where('event_id', '=', event_id).where('tenant', '=', tenant).execute()
+    await db
+      .updateTable('outbox_event')
+      .set(erased)
+      .where('event_id', '=', event_id)
+      .where('tenant', '=', tenant)
+      .execute()
   }
   return rows.length
 }

@@ -26,7 +26,9 @@ function needsKey({ callers }: Operation): boolean {
 }
 
 function queryOf({ example }: Operation): string {
-  return new URLSearchParams(Object.entries(example).map(([name, value]) => [name, String(value)] as [string, string])).toString()
+  return new URLSearchParams(
+    Object.entries(example).map(([name, value]) => [name, String(value)] as [string, string]),
+  ).toString()
 }
 
 /** What curl sends as it is, within single quotes of a shell. */
@@ -43,7 +45,12 @@ function curl(operation: Operation, baseUrl: string): string {
   const key = needsKey(operation) ? ` \\\n  -H 'authorization: Bearer ${keyOf(operation)}'` : ''
   if (getOnly) return `curl ${shellQuoted(`${baseUrl}/${name}?${queryOf(operation)}`)}${key}`
   if (multipart && isFormOnly(operation)) {
-    const fields = [...Object.entries(example).filter(([field]) => field !== multipart.fileField).map(([field, value]) => `${field}=${String(value)}`), `${multipart.fileField}=@FILE`]
+    const fields = [
+      ...Object.entries(example)
+        .filter(([field]) => field !== multipart.fileField)
+        .map(([field, value]) => `${field}=${String(value)}`),
+      `${multipart.fileField}=@FILE`,
+    ]
     return `curl ${baseUrl}/${name}${key}${fields.map((field) => ` \\\n  -F ${shellQuoted(field)}`).join('')}`
   }
   return `curl ${baseUrl}/${name}${key} \\\n  -H 'content-type: application/json' \\\n  -d ${shellQuoted(JSON.stringify(example))}`
@@ -65,7 +72,9 @@ function literal(value: unknown): string {
   if (typeof value === 'string') return `'${value.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
   if (Array.isArray(value)) return `[${value.map(literal).join(', ')}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
-  const fields = Object.entries(value).map(([name, field]) => `${/^[A-Za-z_$][\w$]*$/.test(name) ? name : literal(name)}: ${literal(field)}`)
+  const fields = Object.entries(value).map(
+    ([name, field]) => `${/^[A-Za-z_$][\w$]*$/.test(name) ? name : literal(name)}: ${literal(field)}`,
+  )
   return fields.length === 0 ? '{}' : `{ ${fields.join(', ')} }`
 }
 
@@ -73,7 +82,11 @@ function python(operation: Operation, baseUrl: string): string {
   const { name, example, getOnly, multipart } = operation
   const key = needsKey(operation) ? `,\n    headers={"Authorization": "Bearer ${keyOf(operation)}"}` : ''
   const called = `${getOnly ? 'get' : 'post'}(\n    "${baseUrl}/${name}"${key}`
-  const sent = getOnly ? `params=${pythonLiteral(example)}` : multipart && isFormOnly(operation) ? `data=${pythonLiteral(withoutFile(operation))},\n    files={"${multipart.fileField}": open("FILE", "rb")}` : `json=${pythonLiteral(example)}`
+  const sent = getOnly
+    ? `params=${pythonLiteral(example)}`
+    : multipart && isFormOnly(operation)
+      ? `data=${pythonLiteral(withoutFile(operation))},\n    files={"${multipart.fileField}": open("FILE", "rb")}`
+      : `json=${pythonLiteral(example)}`
   return `import requests\n\nanswer = requests.${called},\n    ${sent},\n    timeout=30,\n).json()`
 }
 
@@ -86,5 +99,7 @@ function pythonLiteral(value: unknown): string {
   if (typeof value === 'boolean') return value ? 'True' : 'False'
   if (Array.isArray(value)) return `[${value.map(pythonLiteral).join(', ')}]`
   if (typeof value !== 'object') return JSON.stringify(value)
-  return `{${Object.entries(value).map(([name, field]) => `${JSON.stringify(name)}: ${pythonLiteral(field)}`).join(', ')}}`
+  return `{${Object.entries(value)
+    .map(([name, field]) => `${JSON.stringify(name)}: ${pythonLiteral(field)}`)
+    .join(', ')}}`
 }

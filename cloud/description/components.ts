@@ -12,7 +12,8 @@ const SHARED = { Store, StoreMasterData, Product, Device, CheckoutLine, Purchase
 
 /** Names the shared schemas; again is no harm. */
 export function nameSharedSchemas(): void {
-  for (const [id, schema] of Object.entries(SHARED)) if (z.globalRegistry.get(schema)?.id === undefined) z.globalRegistry.add(schema, { id })
+  for (const [id, schema] of Object.entries(SHARED))
+    if (z.globalRegistry.get(schema)?.id === undefined) z.globalRegistry.add(schema, { id })
 }
 
 /** Every object schema with a name, by that name. */

@@ -28,16 +28,38 @@ export function errorsOf(operation: Operation, fields: readonly string[]): Possi
     possible('resource-exhausted', 'too many requests', 'too many requests'),
     ...(open || callers.includes('publishable')
       ? []
-      : [possible('permission-denied', 'wrong kind of key', `${name} cannot be called with a publishable key`, { reason: 'publishable_not_allowed' })]),
-    ...(sends ? [possible('payload-too-large', 'body too large', `the body is over ${operation.bodyLimit} bytes`)] : []),
-    ...(sends ? [possible('unsupported-media-type', 'no JSON', `send the body as ${operation.multipart?.alsoJson === false ? 'multipart/form-data' : 'application/json'}, not text/plain`)] : []),
+      : [
+          possible('permission-denied', 'wrong kind of key', `${name} cannot be called with a publishable key`, {
+            reason: 'publishable_not_allowed',
+          }),
+        ]),
+    ...(sends
+      ? [possible('payload-too-large', 'body too large', `the body is over ${operation.bodyLimit} bytes`)]
+      : []),
+    ...(sends
+      ? [
+          possible(
+            'unsupported-media-type',
+            'no JSON',
+            `send the body as ${operation.multipart?.alsoJson === false ? 'multipart/form-data' : 'application/json'}, not text/plain`,
+          ),
+        ]
+      : []),
     unknownField(fields),
     ...(open || minimumPackage === PACKAGES[0] ? [] : [packageTooLow(operation)]),
-    ...(fields.some((field) => /(?:Id|token|nonce)$/i.test(field)) ? [possible('not-found', 'unknown or foreign', notFoundText(fields))] : []),
-    ...(operation.changes && !open
-      ? [possible('already-exists', 'Idempotency-Key used', 'this Idempotency-Key was used for another request', { reason: 'idempotency_key_reused' })]
+    ...(fields.some((field) => /(?:Id|token|nonce)$/i.test(field))
+      ? [possible('not-found', 'unknown or foreign', notFoundText(fields))]
       : []),
-    ...operation.refusals.map((reason) => possible('failed-precondition', reason, reason.replaceAll('_', ' '), { reason })),
+    ...(operation.changes && !open
+      ? [
+          possible('already-exists', 'Idempotency-Key used', 'this Idempotency-Key was used for another request', {
+            reason: 'idempotency_key_reused',
+          }),
+        ]
+      : []),
+    ...operation.refusals.map((reason) =>
+      possible('failed-precondition', reason, reason.replaceAll('_', ' '), { reason }),
+    ),
     possible('internal', 'fault of ours', 'internal error'),
     possible('unavailable', 'busy', 'too many requests wait; try again'),
   ]
@@ -52,11 +74,16 @@ function unknownField(fields: readonly string[]): PossibleError {
 
 function packageTooLow({ name, minimumPackage }: Operation): PossibleError {
   const currentPackage = PACKAGES[PACKAGES.indexOf(minimumPackage) - 1] ?? PACKAGES[0]
-  return possible('permission-denied', 'package too low', `${name} needs the package ${minimumPackage}`, { reason: 'package_too_low', requiredUpgrade: minimumPackage, currentPackage })
+  return possible('permission-denied', 'package too low', `${name} needs the package ${minimumPackage}`, {
+    reason: 'package_too_low',
+    requiredUpgrade: minimumPackage,
+    currentPackage,
+  })
 }
 
 function notFoundText(fields: readonly string[]): string {
-  const id = fields.find((field) => field.endsWith('Id') && field !== 'storeId') ?? fields.find((field) => field.endsWith('Id'))
+  const id =
+    fields.find((field) => field.endsWith('Id') && field !== 'storeId') ?? fields.find((field) => field.endsWith('Id'))
   const words: Record<string, string> = { transactionId: 'purchase', purchaseId: 'purchase', storeId: 'store' }
   return id === undefined ? 'no such receipt' : `no such ${words[id] ?? id.slice(0, -2)}`
 }

@@ -132,21 +132,36 @@ const DEPTH = 8
  * A plausible answer: what was asked for comes back, known names have known values, the rest follows from its type. Of
  * optional fields only those are shown that have a known value.
  */
-export function exampleAnswer(schema: JsonSchema, components: Components, request: Readonly<Record<string, unknown>>): unknown {
+export function exampleAnswer(
+  schema: JsonSchema,
+  components: Components,
+  request: Readonly<Record<string, unknown>>,
+): unknown {
   return valueOf(schema, '', '', 0)
 
   function valueOf(given: JsonSchema, of: string, name: string, depth: number): unknown {
     const node = resolved(given, components)
     if (node.allOf) return Object.assign({}, ...node.allOf.map((part) => valueOf(part, of, name, depth)))
-    const known = [BY_PLACE[`${of}.${name}`], node.type === 'array' ? undefined : request[name], BY_NAME[name]].find((value) => fits(value, node))
+    const known = [BY_PLACE[`${of}.${name}`], node.type === 'array' ? undefined : request[name], BY_NAME[name]].find(
+      (value) => fits(value, node),
+    )
     if (known !== undefined) return known
     const option = (node.anyOf ?? node.oneOf)?.[0]
     if (option) return valueOf(option, of, name, depth)
     if (node.enum) return node.enum.find((value) => PREFERRED.has(value)) ?? node.enum[0]
-    if (node.type === 'array') return depth > DEPTH || node.maxItems === 0 ? [] : [valueOf(node.items ?? {}, of, name.replace(/s$/, ''), depth + 1)]
-    if (node.type === 'object' || node.properties) return { ...objectOf(node, name, depth), ...askedFor(request[name], node) }
+    if (node.type === 'array')
+      return depth > DEPTH || node.maxItems === 0
+        ? []
+        : [valueOf(node.items ?? {}, of, name.replace(/s$/, ''), depth + 1)]
+    if (node.type === 'object' || node.properties)
+      return { ...objectOf(node, name, depth), ...askedFor(request[name], node) }
     if (node.type === 'boolean') return node.default ?? false
-    if (node.type === 'integer' || node.type === 'number') return /(?:At|Ms)$/.test(name) ? UNIX_MS : name === 'total' && node.type === 'number' ? 39.9 : Math.max(node.minimum ?? 0, 1)
+    if (node.type === 'integer' || node.type === 'number')
+      return /(?:At|Ms)$/.test(name)
+        ? UNIX_MS
+        : name === 'total' && node.type === 'number'
+          ? 39.9
+          : Math.max(node.minimum ?? 0, 1)
     if (node.type === 'string') return textOf(node, name)
     return null
   }
@@ -154,13 +169,22 @@ export function exampleAnswer(schema: JsonSchema, components: Components, reques
   /** Of an object that was sent, what this one has too. */
   function askedFor(sent: unknown, { properties }: JsonSchema): Record<string, unknown> {
     if (!isPlain(sent)) return {}
-    return Object.fromEntries(Object.entries(sent).filter(([name, value]) => properties === undefined || fits(value, resolved(properties[name] ?? { enum: [] }, components))))
+    return Object.fromEntries(
+      Object.entries(sent).filter(
+        ([name, value]) =>
+          properties === undefined || fits(value, resolved(properties[name] ?? { enum: [] }, components)),
+      ),
+    )
   }
 
   function objectOf(node: JsonSchema, of: string, depth: number): Record<string, unknown> {
     const required = new Set(node.required)
-    const shown = Object.entries(node.properties ?? {}).filter(([name, field]) => required.has(name) || (fits(BY_NAME[name], resolved(field, components)) && !HIDDEN.has(name)))
-    const values: Record<string, unknown> = Object.fromEntries(shown.map(([name, field]) => [name, depth > DEPTH ? null : valueOf(field, of, name, depth + 1)]))
+    const shown = Object.entries(node.properties ?? {}).filter(
+      ([name, field]) => required.has(name) || (fits(BY_NAME[name], resolved(field, components)) && !HIDDEN.has(name)),
+    )
+    const values: Record<string, unknown> = Object.fromEntries(
+      shown.map(([name, field]) => [name, depth > DEPTH ? null : valueOf(field, of, name, depth + 1)]),
+    )
     const { additionalProperties: more } = node
     const key = KEYS_OF[of]
     if (key !== undefined && typeof more === 'object') values[key] = valueOf(more, of, '', depth + 1)
@@ -172,7 +196,21 @@ export function exampleAnswer(schema: JsonSchema, components: Components, reques
 const KEYS_OF: Readonly<Record<string, string>> = { vatBreakdown: '19' }
 
 /** Only there when something is wrong, or when there is more. */
-const HIDDEN: ReadonlySet<string> = new Set(['reason', 'nextCursor', 'tagId', 'tagUid', 'oldPrice', 'serialNumber', 'zoneId', 'laneId', 'gateId', 'code', 'key', 'token', 'url'])
+const HIDDEN: ReadonlySet<string> = new Set([
+  'reason',
+  'nextCursor',
+  'tagId',
+  'tagUid',
+  'oldPrice',
+  'serialNumber',
+  'zoneId',
+  'laneId',
+  'gateId',
+  'code',
+  'key',
+  'token',
+  'url',
+])
 
 function textOf(node: JsonSchema, name: string): string {
   if (node.format === 'date-time' || name.endsWith('At') || name === 'timestamp') return TIME
@@ -183,7 +221,10 @@ function textOf(node: JsonSchema, name: string): string {
 }
 
 /** Whether a value may stand where the schema is. */
-function fits(value: unknown, { type, enum: choices, nullable, anyOf, maxLength, maximum, properties }: JsonSchema): boolean {
+function fits(
+  value: unknown,
+  { type, enum: choices, nullable, anyOf, maxLength, maximum, properties }: JsonSchema,
+): boolean {
   if (value === undefined || anyOf) return false
   if (value === null) return nullable === true
   if (choices) return choices.includes(value)

@@ -24,13 +24,24 @@ const ID_DESCRIPTION = 'An opaque id'
 /** The fields of a schema, those of its parts included. With `expand` shared schemas are listed too, else named. */
 export function fieldsOf(schema: JsonSchema, components: Components, expand: boolean, prefix = '', depth = 0): Field[] {
   const whole = depth === 0 ? mergeForms(resolved(schema, components)) : expand ? resolved(schema, components) : schema
-  const parts = (whole.allOf ?? []).flatMap((part) => (componentOf(part) !== undefined && !expand ? [] : fieldsOf(part, components, expand, prefix, depth)))
+  const parts = (whole.allOf ?? []).flatMap((part) =>
+    componentOf(part) !== undefined && !expand ? [] : fieldsOf(part, components, expand, prefix, depth),
+  )
   const own = Object.entries(whole.properties ?? {}).flatMap(([name, field]) => {
     const path = `${prefix}${name}`
     const inner = itemsOf(field, components)
     const isList = inner !== field && resolved(field, components).type === 'array'
     const isShared = componentOf(inner) !== undefined && !expand
-    const below = isShared || depth >= DEPTH ? [] : fieldsOf(expand ? resolved(inner, components) : inner, components, expand, `${path}${isList ? '[]' : ''}.`, depth + 1)
+    const below =
+      isShared || depth >= DEPTH
+        ? []
+        : fieldsOf(
+            expand ? resolved(inner, components) : inner,
+            components,
+            expand,
+            `${path}${isList ? '[]' : ''}.`,
+            depth + 1,
+          )
     return [describeField(path, field, whole.required?.includes(name) === true, components, expand), ...below]
   })
   return [...parts, ...own]
@@ -41,7 +52,10 @@ function mergeForms(schema: JsonSchema): JsonSchema {
   const forms = schema.anyOf ?? []
   if (schema.properties || schema.allOf || forms.length === 0 || forms.some((form) => !form.properties)) return schema
   const properties: Record<string, JsonSchema> = Object.assign({}, ...forms.map((form) => form.properties))
-  return { properties, required: Object.keys(properties).filter((name) => forms.every((form) => form.required?.includes(name))) }
+  return {
+    properties,
+    required: Object.keys(properties).filter((name) => forms.every((form) => form.required?.includes(name))),
+  }
 }
 
 /** The shared schemas all of whose fields the schema has beside its own. */
@@ -55,7 +69,13 @@ function itemsOf(field: JsonSchema, components: Components): JsonSchema {
   return node.type === 'array' && node.items ? node.items : field
 }
 
-function describeField(name: string, field: JsonSchema, required: boolean, components: Components, expand: boolean): Field {
+function describeField(
+  name: string,
+  field: JsonSchema,
+  required: boolean,
+  components: Components,
+  expand: boolean,
+): Field {
   const node = expand ? resolved(field, components) : field
   const description = node.description ?? ''
   const isId = description.startsWith(ID_DESCRIPTION)
@@ -90,15 +110,21 @@ function baseType(node: JsonSchema, components: Components, expand: boolean): st
     const item = typeOf(node.items ?? {}, components, expand)
     return item.includes(' | ') ? `(${item})[]` : `${item}[]`
   }
-  if (typeof node.additionalProperties === 'object' && !node.properties) return `map of ${typeOf(node.additionalProperties, components, expand)}`
+  if (typeof node.additionalProperties === 'object' && !node.properties)
+    return `map of ${typeOf(node.additionalProperties, components, expand)}`
   if (node.format === 'date-time') return 'time'
   if (node.format === 'binary') return 'file'
   return node.type ?? (node.allOf ? 'object' : 'any')
 }
 
 function limitsOf(node: JsonSchema): string {
-  if (node.type === 'array') return joined(range(node.minItems, node.maxItems, 'items'), node.items ? limitsOf(node.items) : '')
-  if (node.type === 'string' && node.format === undefined) return joined(range(node.minLength, node.maxLength, 'characters'), node.pattern !== undefined && node.pattern.length <= 40 ? `/${node.pattern}/` : '')
+  if (node.type === 'array')
+    return joined(range(node.minItems, node.maxItems, 'items'), node.items ? limitsOf(node.items) : '')
+  if (node.type === 'string' && node.format === undefined)
+    return joined(
+      range(node.minLength, node.maxLength, 'characters'),
+      node.pattern !== undefined && node.pattern.length <= 40 ? `/${node.pattern}/` : '',
+    )
   const more = node.exclusiveMinimum === true && node.minimum !== undefined ? `> ${node.minimum}` : ''
   return joined(more, range(more === '' ? node.minimum : undefined, node.maximum, ''))
 }
@@ -109,7 +135,16 @@ function joined(...parts: string[]): string {
 
 function range(min: number | undefined, max: number | undefined, unit: string): string {
   const low = min === 0 && unit !== '' ? undefined : min
-  const text = low !== undefined && max !== undefined ? (low === max ? `${count(low)}` : `${count(low)}${low < 0 ? ' to ' : '–'}${count(max)}`) : low !== undefined ? `≥ ${count(low)}` : max !== undefined ? `≤ ${count(max)}` : ''
+  const text =
+    low !== undefined && max !== undefined
+      ? low === max
+        ? `${count(low)}`
+        : `${count(low)}${low < 0 ? ' to ' : '–'}${count(max)}`
+      : low !== undefined
+        ? `≥ ${count(low)}`
+        : max !== undefined
+          ? `≤ ${count(max)}`
+          : ''
   return text === '' || unit === '' ? text : `${text} ${unit}`
 }
 

@@ -10,7 +10,11 @@ export interface GuideSection {
 }
 
 /** What to know before the first call. It says only what works. */
-export function guideSections({ baseUrl, rateLimit, publishableRateLimit }: Pick<CloudConfig, 'baseUrl' | 'rateLimit' | 'publishableRateLimit'>): GuideSection[] {
+export function guideSections({
+  baseUrl,
+  rateLimit,
+  publishableRateLimit,
+}: Pick<CloudConfig, 'baseUrl' | 'rateLimit' | 'publishableRateLimit'>): GuideSection[] {
   return [
     {
       id: 'calls',
@@ -34,7 +38,9 @@ export function guideSections({ baseUrl, rateLimit, publishableRateLimit }: Pick
     {
       id: 'paging',
       title: 'Paging',
-      text: ['Listings take `limit` (1–500) with `offset` or `cursor`, not both. While there is more, the answer carries `nextCursor`: send it as `cursor`. Pages by cursor neither skip nor repeat while others insert. One that the listing never answered is 400.'],
+      text: [
+        'Listings take `limit` (1–500) with `offset` or `cursor`, not both. While there is more, the answer carries `nextCursor`: send it as `cursor`. Pages by cursor neither skip nor repeat while others insert. One that the listing never answered is 400.',
+      ],
     },
     {
       id: 'idempotency',
@@ -56,12 +62,16 @@ export function guideSections({ baseUrl, rateLimit, publishableRateLimit }: Pick
     {
       id: 'versioning',
       title: 'Versioning',
-      text: [`This is version ${API_VERSION}. The major version is in the path. New operations, fields and events may appear at any time and break nothing that ignores what it does not know.`],
+      text: [
+        `This is version ${API_VERSION}. The major version is in the path. New operations, fields and events may appear at any time and break nothing that ignores what it does not know.`,
+      ],
     },
     {
       id: 'events',
       title: 'Events',
-      text: ['Operations say which events they emit. An event is recorded together with the change it tells of. `verifyWebhook` of `untag/client` checks the signatures of deliveries.'],
+      text: [
+        'Operations say which events they emit. An event is recorded together with the change it tells of. `verifyWebhook` of `untag/client` checks the signatures of deliveries.',
+      ],
     },
   ]
 }

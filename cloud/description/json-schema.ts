@@ -33,7 +33,13 @@ export const POINTER = '#/components/schemas/'
 export function resolved(schema: JsonSchema, components: Readonly<Record<string, JsonSchema>>): JsonSchema {
   const inner = schema.$ref ?? (schema.allOf?.length === 1 ? schema.allOf[0]?.$ref : undefined)
   const found = inner === undefined ? undefined : components[inner.slice(POINTER.length)]
-  return found ? { ...found, ...(schema.nullable === true && { nullable: true }), ...(schema.description !== undefined && { description: schema.description }) } : schema
+  return found
+    ? {
+        ...found,
+        ...(schema.nullable === true && { nullable: true }),
+        ...(schema.description !== undefined && { description: schema.description }),
+      }
+    : schema
 }
 
 /** The name of the component that a schema refers to. */

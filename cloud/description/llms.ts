@@ -5,7 +5,8 @@ import { basesOf, fieldsOf, type Field } from './fields.ts'
 import type { GuideSection } from './guide.ts'
 import type { JsonSchema } from './json-schema.ts'
 
-const INTRODUCTION = '# untag\n\n> Decides, at the shop door and at the till, whether a security tag may come off: a retail API for stores, products, scan and go, receipts and security tags.'
+const INTRODUCTION =
+  '# untag\n\n> Decides, at the shop door and at the till, whether a security tag may come off: a retail API for stores, products, scan and go, receipts and security tags.'
 
 function areasOf({ operations }: Description): string[] {
   return [...new Set(operations.map((o) => o.operation.area))]
@@ -20,7 +21,9 @@ export function llmsText(description: Description, guide: readonly GuideSection[
   const { origin } = new URL(description.baseUrl)
   const calls = guide.find((section) => section.id === 'calls')?.text.join('\n\n') ?? ''
   const areas = areasOf(description).map((area) => {
-    const rows = description.operations.filter((o) => o.operation.area === area).map(({ operation }) => `- [${operation.name}](${origin}/docs#${operation.name}): ${operation.summary}`)
+    const rows = description.operations
+      .filter((o) => o.operation.area === area)
+      .map(({ operation }) => `- [${operation.name}](${origin}/docs#${operation.name}): ${operation.summary}`)
     return `## ${titled(area)}\n\n${rows.join('\n')}`
   })
   const documents = [
@@ -37,17 +40,30 @@ export function llmsText(description: Description, guide: readonly GuideSection[
 export function llmsFullText(description: Description, guide: readonly GuideSection[]): string {
   const sections = guide.map(({ title, text }) => `## ${title}\n\n${text.join('\n\n')}`)
   const areas = areasOf(description).map((area) => {
-    const entries = description.operations.filter((o) => o.operation.area === area).map((each) => operationText(each, description))
+    const entries = description.operations
+      .filter((o) => o.operation.area === area)
+      .map((each) => operationText(each, description))
     return `## ${titled(area)}\n\n${entries.join('\n\n')}`
   })
   const used = new Set(Object.keys(description.shared))
-  const shapes = [...used].map((name) => `### ${name}\n\n${fieldList(fieldsOf(description.components[name] ?? {}, description.components, false))}`)
+  const shapes = [...used].map(
+    (name) =>
+      `### ${name}\n\n${fieldList(fieldsOf(description.components[name] ?? {}, description.components, false))}`,
+  )
   return `${[INTRODUCTION, ...sections, ...areas, `## Shared schemas\n\n${shapes.join('\n\n')}`].join('\n\n')}\n`
 }
 
-function operationText({ operation, request, response, answer, errors }: DescribedOperation, { components, baseUrl }: Description): string {
+function operationText(
+  { operation, request, response, answer, errors }: DescribedOperation,
+  { components, baseUrl }: Description,
+): string {
   const { name, summary, minimumPackage, callers, emits } = operation
-  const about = [`Package ${minimumPackage}; called with ${callersInWords(callers)}.`, ...(operation.changes ? ['Takes an Idempotency-Key.'] : []), ...(operation.get ? ['GET answers the older listing form.'] : []), ...(emits.length > 0 ? [`Emits ${emits.join(', ')}.`] : [])]
+  const about = [
+    `Package ${minimumPackage}; called with ${callersInWords(callers)}.`,
+    ...(operation.changes ? ['Takes an Idempotency-Key.'] : []),
+    ...(operation.get ? ['GET answers the older listing form.'] : []),
+    ...(emits.length > 0 ? [`Emits ${emits.join(', ')}.`] : []),
+  ]
   const refusals = [...new Set(errors.map(({ status, example }) => `${status} ${example.reason ?? example.code}`))]
   return [
     `### ${name}`,
@@ -64,7 +80,9 @@ function operationText({ operation, request, response, answer, errors }: Describ
 
 function fieldListOf(schema: JsonSchema, components: Readonly<Record<string, JsonSchema>>): string {
   const bases = basesOf(schema, components).map((base) => `- everything of ${base}`)
-  return [...bases, fieldList(fieldsOf(schema, components, false))].filter((part) => part !== '').join('\n') || 'nothing'
+  return (
+    [...bases, fieldList(fieldsOf(schema, components, false))].filter((part) => part !== '').join('\n') || 'nothing'
+  )
 }
 
 function fieldList(fields: readonly Field[]): string {

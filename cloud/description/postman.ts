@@ -21,16 +21,30 @@ export function postmanCollection({ operations, baseUrl }: Description): Json {
 function itemOf({ operation, answer }: DescribedOperation): Json {
   const { name, getOnly, example, description, callers } = operation
   const query = getOnly ? Object.entries(example).map(([key, value]) => ({ key, value: String(value) })) : []
-  const search = query.length > 0 ? `?${query.map(({ key, value }) => `${key}=${encodeURIComponent(value)}`).join('&')}` : ''
+  const search =
+    query.length > 0 ? `?${query.map(({ key, value }) => `${key}=${encodeURIComponent(value)}`).join('&')}` : ''
   const request = {
     method: getOnly ? 'GET' : 'POST',
     header: getOnly || isForm(operation) ? [] : [{ key: 'Content-Type', value: 'application/json' }],
     ...(callers.includes('anyone') && { auth: { type: 'noauth' } }),
     ...(!getOnly && { body: bodyOf(operation) }),
-    url: { raw: `{{baseUrl}}/${name}${search}`, host: ['{{baseUrl}}'], path: [name], ...(query.length > 0 && { query }) },
+    url: {
+      raw: `{{baseUrl}}/${name}${search}`,
+      host: ['{{baseUrl}}'],
+      path: [name],
+      ...(query.length > 0 && { query }),
+    },
     description,
   }
-  const response = { name: '200', originalRequest: request, status: 'OK', code: 200, _postman_previewlanguage: 'json', header: [{ key: 'Content-Type', value: 'application/json' }], body: JSON.stringify(answer, null, 2) }
+  const response = {
+    name: '200',
+    originalRequest: request,
+    status: 'OK',
+    code: 200,
+    _postman_previewlanguage: 'json',
+    header: [{ key: 'Content-Type', value: 'application/json' }],
+    body: JSON.stringify(answer, null, 2),
+  }
   return { name, request, response: [response] }
 }
 
@@ -40,7 +54,14 @@ function isForm({ multipart }: DescribedOperation['operation']): boolean {
 
 function bodyOf(operation: DescribedOperation['operation']): Json {
   const { example, multipart } = operation
-  if (!multipart || !isForm(operation)) return { mode: 'raw', raw: JSON.stringify(example, null, 2), options: { raw: { language: 'json' } } }
+  if (!multipart || !isForm(operation))
+    return { mode: 'raw', raw: JSON.stringify(example, null, 2), options: { raw: { language: 'json' } } }
   const texts = Object.entries(example).filter(([key]) => key !== multipart.fileField)
-  return { mode: 'formdata', formdata: [...texts.map(([key, value]) => ({ key, value: String(value), type: 'text' })), { key: multipart.fileField, type: 'file', src: [] }] }
+  return {
+    mode: 'formdata',
+    formdata: [
+      ...texts.map(([key, value]) => ({ key, value: String(value), type: 'text' })),
+      { key: multipart.fileField, type: 'file', src: [] },
+    ],
+  }
 }

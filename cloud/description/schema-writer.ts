@@ -27,7 +27,11 @@ export function schemaWriter(): SchemaWriter {
   }
 
   function plain(schema: z.ZodType, io: Io): JsonSchema {
-    const { definitions, ...made } = z.toJSONSchema(schema, { target: 'openapi-3.0', io, unrepresentable: 'any' }) as Node & { definitions?: Record<string, Node> }
+    const { definitions, ...made } = z.toJSONSchema(schema, {
+      target: 'openapi-3.0',
+      io,
+      unrepresentable: 'any',
+    }) as Node & { definitions?: Record<string, Node> }
     const renamed = new Map<string, string>()
     const shared = Object.entries(definitions ?? {})
     for (const [id, definition] of shared) renamed.set(id, nameOf(id, definition, io))
@@ -38,7 +42,8 @@ export function schemaWriter(): SchemaWriter {
   /** One name stands for one schema: what comes in may be written otherwise than what goes out. */
   function nameOf(id: string, definition: Node, io: Io): string {
     const written = components[id]
-    if (written === undefined || JSON.stringify(written) === JSON.stringify(tidy(definition, io, new Map([[id, id]])))) return id
+    if (written === undefined || JSON.stringify(written) === JSON.stringify(tidy(definition, io, new Map([[id, id]]))))
+      return id
     return io === 'input' ? `${id}Input` : `${id}Output`
   }
 
@@ -52,7 +57,8 @@ function baseOf(schema: z.ZodType): { shared: z.ZodObject; rest: z.ZodObject } |
   let best: z.ZodObject | undefined
   for (const shared of namedObjects().values()) {
     const fields = Object.entries(shared.shape)
-    if (shared === schema || fields.length < WORTH_SHARING || fields.length <= Object.keys(best?.shape ?? {}).length) continue
+    if (shared === schema || fields.length < WORTH_SHARING || fields.length <= Object.keys(best?.shape ?? {}).length)
+      continue
     if (fields.every(([name, field]) => shape[name] === field)) best = shared
   }
   if (!best) return undefined
@@ -76,7 +82,10 @@ function tidied(value: unknown, io: Io, renamed: ReadonlyMap<string, string>): u
   if (node['minimum'] === Number.MIN_SAFE_INTEGER) delete node['minimum']
   if (typeof node['format'] === 'string') delete node['pattern']
   if (io === 'output' && node['additionalProperties'] === false) delete node['additionalProperties']
-  const children = Object.entries(mergeLiterals(node)).map(([name, child]) => [name, name === 'properties' ? fields(child as Node, io, renamed) : tidied(child, io, renamed)])
+  const children = Object.entries(mergeLiterals(node)).map(([name, child]) => [
+    name,
+    name === 'properties' ? fields(child as Node, io, renamed) : tidied(child, io, renamed),
+  ])
   return alone(Object.fromEntries(children) as Node)
 }
 

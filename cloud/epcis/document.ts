@@ -2,7 +2,10 @@ import { CONTEXT, type EpcisEvent } from './event.ts'
 import { writeCursor, type Placed, type Position } from './read-events.ts'
 
 /** At most so many events, and where to go on; without a limit all of them. */
-async function* limited(entries: AsyncIterable<Placed>, limit: number | undefined): AsyncGenerator<EpcisEvent | Position> {
+async function* limited(
+  entries: AsyncIterable<Placed>,
+  limit: number | undefined,
+): AsyncGenerator<EpcisEvent | Position> {
   let count = 0
   let last: Position | undefined
   for await (const entry of entries) {
@@ -22,7 +25,12 @@ function isEvent(part: EpcisEvent | Position): part is EpcisEvent {
 }
 
 /** An EPCIS document in JSON-LD, event by event, with `also` beside its own fields: whole only when its last brace has come. */
-export async function* asDocument(entries: AsyncIterable<Placed>, limit: number | undefined, createdAt: string, also: object): AsyncGenerator<string> {
+export async function* asDocument(
+  entries: AsyncIterable<Placed>,
+  limit: number | undefined,
+  createdAt: string,
+  also: object,
+): AsyncGenerator<string> {
   const head = { ...also, '@context': CONTEXT, type: 'EPCISDocument', schemaVersion: '2.0', creationDate: createdAt }
   let before = `${JSON.stringify(head).slice(0, -1)},"epcisBody":{"eventList":[`
   let cursor: string | undefined

@@ -21,24 +21,67 @@ const VOCABULARY = 'https://ref.gs1.org/cbv/'
 
 const plain = (name: string): Field => ({ name, text: (value) => `${name}=${scalar(value)}` })
 /** A word of a standard vocabulary, which stands for a web address. */
-const word = (name: string, prefix: string): Field => ({ name, text: (value) => `${name}=${expanded(String(value), prefix)}` })
-const list = (name: string, item: (value: unknown) => string): Field => ({ name, text: (value) => name + sorted((value as unknown[]).map(item)) })
-const part = (name: string, fields: readonly Field[]): Field => ({ name, text: (value) => name + inOrder(value as object, fields) })
+const word = (name: string, prefix: string): Field => ({
+  name,
+  text: (value) => `${name}=${expanded(String(value), prefix)}`,
+})
+const list = (name: string, item: (value: unknown) => string): Field => ({
+  name,
+  text: (value) => name + sorted((value as unknown[]).map(item)),
+})
+const part = (name: string, fields: readonly Field[]): Field => ({
+  name,
+  text: (value) => name + inOrder(value as object, fields),
+})
 
 const QUANTITY = [plain('epcClass'), plain('quantity'), plain('uom')]
 const TRANSACTION = [word('type', `${VOCABULARY}BTT-`), plain('bizTransaction')]
 const PLACE = [plain('id')]
-const METADATA = ['time', 'startTime', 'endTime', 'deviceID', 'deviceMetadata', 'rawData', 'dataProcessingMethod', 'bizRules'].map(plain)
+const METADATA = [
+  'time',
+  'startTime',
+  'endTime',
+  'deviceID',
+  'deviceMetadata',
+  'rawData',
+  'dataProcessingMethod',
+  'bizRules',
+].map(plain)
 const REPORT: Field[] = [
   plain('type'),
   word('exception', 'https://gs1.org/voc/'),
-  ...['deviceID', 'deviceMetadata', 'rawData', 'dataProcessingMethod', 'time', 'microorganism', 'chemicalSubstance', 'value'].map(plain),
+  ...[
+    'deviceID',
+    'deviceMetadata',
+    'rawData',
+    'dataProcessingMethod',
+    'time',
+    'microorganism',
+    'chemicalSubstance',
+    'value',
+  ].map(plain),
   word('component', `${VOCABULARY}Comp-`),
-  ...['stringValue', 'booleanValue', 'hexBinaryValue', 'uriValue', 'minValue', 'maxValue', 'meanValue', 'sDev', 'percRank', 'percValue', 'uom', 'coordinateReferenceSystem'].map(plain),
+  ...[
+    'stringValue',
+    'booleanValue',
+    'hexBinaryValue',
+    'uriValue',
+    'minValue',
+    'maxValue',
+    'meanValue',
+    'sDev',
+    'percRank',
+    'percValue',
+    'uom',
+    'coordinateReferenceSystem',
+  ].map(plain),
 ]
 const SENSOR: Field[] = [
   part('sensorMetadata', METADATA),
-  { name: 'sensorReport', text: (value) => sorted((value as object[]).map((report) => `sensorReport${inOrder(report, REPORT)}`)) },
+  {
+    name: 'sensorReport',
+    text: (value) => sorted((value as object[]).map((report) => `sensorReport${inOrder(report, REPORT)}`)),
+  },
 ]
 
 const EVENT: Field[] = [
@@ -58,7 +101,10 @@ const EVENT: Field[] = [
 const LEFT_OUT = new Set(['type', 'eventID', 'recordTime', '@context'])
 
 /** The text that is hashed: the values of an event in the canonical order, without anything between them. */
-export function preHash(event: HashedEvent, namespaces: Readonly<Record<string, string>> = { [PREFIX]: NAMESPACE }): string {
+export function preHash(
+  event: HashedEvent,
+  namespaces: Readonly<Record<string, string>> = { [PREFIX]: NAMESPACE },
+): string {
   const known = new Set(EVENT.map((field) => field.name))
   const others = Object.keys(event).filter((name) => !known.has(name) && !LEFT_OUT.has(name))
   return `eventType=${event.type}${inOrder(event, EVENT)}${sorted(others.flatMap((name) => extension(name, event[name], namespaces)))}`

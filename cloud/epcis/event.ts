@@ -26,7 +26,18 @@ export const EpcisEvent = z.object({
   bizLocation: Place.optional(),
   bizTransactionList: z.array(z.strictObject({ type: z.string(), bizTransaction: Uri })).optional(),
   sensorElementList: z
-    .array(z.strictObject({ sensorReport: z.array(z.strictObject({ type: Uri, exception: z.enum(['ALARM_CONDITION', 'ERROR_CONDITION']).optional(), deviceID: Uri.optional(), stringValue: z.string().optional() })) }))
+    .array(
+      z.strictObject({
+        sensorReport: z.array(
+          z.strictObject({
+            type: Uri,
+            exception: z.enum(['ALARM_CONDITION', 'ERROR_CONDITION']).optional(),
+            deviceID: Uri.optional(),
+            stringValue: z.string().optional(),
+          }),
+        ),
+      }),
+    )
     .optional(),
   'untag:eventId': z.string().optional(),
   'untag:protectionAction': z.string().optional(),

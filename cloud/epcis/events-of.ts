@@ -21,7 +21,12 @@ const ACTION_STEP: Readonly<Record<ProtectionAction, string>> = {
   verify_item_status: 'inspecting',
 }
 /** What is about goods that were paid, where the event does not say what the goods are. */
-const OF_PAID_GOODS: ReadonlySet<ProtectionAction> = new Set(['detach_hard_tag', 'deactivate_label', 'authorize_exit', 'suppress_alarm'])
+const OF_PAID_GOODS: ReadonlySet<ProtectionAction> = new Set([
+  'detach_hard_tag',
+  'deactivate_label',
+  'authorize_exit',
+  'suppress_alarm',
+])
 
 /** A paid purchase with its lines, and the items that became paid with it. */
 export interface Sold {
@@ -88,7 +93,9 @@ export function protectionEvent(store: Store, event: ProtectionEvent, ean: strin
   return identified({
     ...when(event.occurredAt),
     ...(event.processedAt !== undefined && { recordTime: event.processedAt }),
-    ...(epcClass === undefined ? { epcList: epc === undefined ? [] : [epc] } : { quantityList: [{ epcClass, quantity: 1 }] }),
+    ...(epcClass === undefined
+      ? { epcList: epc === undefined ? [] : [epc] }
+      : { quantityList: [{ epcClass, quantity: 1 }] }),
     action: 'OBSERVE',
     bizStep,
     ...(disposition !== undefined && { disposition }),
@@ -97,7 +104,16 @@ export function protectionEvent(store: Store, event: ProtectionEvent, ean: strin
     ...(event.purchaseId !== undefined && { bizTransactionList: transactions(store, event.purchaseId) }),
     ...(exception && {
       sensorElementList: [
-        { sensorReport: [{ type: `${NAMESPACE}ProtectionAction`, exception, ...(event.deviceId !== undefined && { deviceID: deviceUri(event.deviceId) }), ...(reason !== undefined && { stringValue: reason }) }] },
+        {
+          sensorReport: [
+            {
+              type: `${NAMESPACE}ProtectionAction`,
+              exception,
+              ...(event.deviceId !== undefined && { deviceID: deviceUri(event.deviceId) }),
+              ...(reason !== undefined && { stringValue: reason }),
+            },
+          ],
+        },
       ],
     }),
     'untag:eventId': urn('event', event.eventId),
@@ -117,11 +133,15 @@ interface Meaning {
 function meaningOf({ type, protectionAction, itemStatus }: ProtectionEvent): Meaning | undefined {
   const bizStep = protectionAction === undefined ? 'other' : ACTION_STEP[protectionAction]
   const isPaid = protectionAction !== undefined && OF_PAID_GOODS.has(protectionAction)
-  if (type === 'protection.action.completed') return { bizStep, disposition: dispositionOf(itemStatus) ?? (isPaid ? 'retail_sold' : undefined) }
-  if (type === 'protection.action.failed') return { bizStep, disposition: dispositionOf(itemStatus), exception: 'ERROR_CONDITION' }
+  if (type === 'protection.action.completed')
+    return { bizStep, disposition: dispositionOf(itemStatus) ?? (isPaid ? 'retail_sold' : undefined) }
+  if (type === 'protection.action.failed')
+    return { bizStep, disposition: dispositionOf(itemStatus), exception: 'ERROR_CONDITION' }
   // Something is being carried out that may not leave. It is `stolen` only when people have said so.
-  if (type === 'protection.authorization.denied' && bizStep === 'entering_exiting') return { bizStep, disposition: 'unknown', exception: 'ALARM_CONDITION' }
-  if (type === 'protection.exception.raised') return { bizStep: 'inspecting', disposition: 'non_sellable_other', exception: 'ALARM_CONDITION' }
+  if (type === 'protection.authorization.denied' && bizStep === 'entering_exiting')
+    return { bizStep, disposition: 'unknown', exception: 'ALARM_CONDITION' }
+  if (type === 'protection.exception.raised')
+    return { bizStep: 'inspecting', disposition: 'non_sellable_other', exception: 'ALARM_CONDITION' }
   return undefined
 }
 

@@ -39,7 +39,9 @@ export function storeUri({ gln, store_id }: Pick<StoreRow, 'gln' | 'store_id'>):
 /** A gate, lane, zone or device of a store. */
 export function placeUri(store: Pick<StoreRow, 'gln' | 'store_id'>, place: string): string {
   const extended = store.gln !== null && EXTENSION.test(place)
-  return extended ? `${GS1}/414/${store.gln}/254/${escaped(place)}` : `${urn('place', store.store_id)}:${encodeURIComponent(place)}`
+  return extended
+    ? `${GS1}/414/${store.gln}/254/${escaped(place)}`
+    : `${urn('place', store.store_id)}:${encodeURIComponent(place)}`
 }
 
 /** A device. */
@@ -54,7 +56,10 @@ export function purchaseUri({ gln }: Pick<StoreRow, 'gln'>, purchaseId: string):
 
 /** As GS1's own tools write a value into a Digital Link: other spellings of one name are other names, with other hashes of their events. */
 function escaped(value: string): string {
-  return encodeURIComponent(value).replaceAll(/[!'()*]/g, (character) => `%${character.codePointAt(0)?.toString(16).toUpperCase()}`)
+  return encodeURIComponent(value).replaceAll(
+    /[!'()*]/g,
+    (character) => `%${character.codePointAt(0)?.toString(16).toUpperCase()}`,
+  )
 }
 
 /** A name of our own. */

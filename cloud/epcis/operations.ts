@@ -18,8 +18,16 @@ export const exportEpcisEvents = operation({
     'With `format` `json-ld` the document is as the schema of EPCIS 2.0 has it, so without `success`. Nothing of shoppers or staff is in it.',
   changes: false,
   forms: [
-    { format: 'json-ld', contentType: 'application/ld+json', description: 'With `format` `json-ld`: an EPCISDocument as the schema of EPCIS 2.0 has it.' },
-    { format: 'ndjson', contentType: 'application/x-ndjson', description: 'With `format` `ndjson`: one event a line, each with its own `@context`.' },
+    {
+      format: 'json-ld',
+      contentType: 'application/ld+json',
+      description: 'With `format` `json-ld`: an EPCISDocument as the schema of EPCIS 2.0 has it.',
+    },
+    {
+      format: 'ndjson',
+      contentType: 'application/x-ndjson',
+      description: 'With `format` `ndjson`: one event a line, each with its own `@context`.',
+    },
   ],
   request: z.strictObject({
     storeId: Id,
@@ -47,9 +55,15 @@ export const exportEpcisEvents = operation({
     const store = await reading.read((call) => ownStore(call, storeId))
     const sinceMs = since === undefined ? 0 : Date.parse(since)
     const entries = readEvents(reading, store, { storeId, ...filter }, from && from.ms >= sinceMs ? from : sinceMs)
-    if (format === 'ndjson') return { contentType: 'application/x-ndjson', fileName: `epcis-${storeId}.ndjson`, chunks: asLines(entries, limit) }
+    if (format === 'ndjson')
+      return {
+        contentType: 'application/x-ndjson',
+        fileName: `epcis-${storeId}.ndjson`,
+        chunks: asLines(entries, limit),
+      }
     const createdAt = iso(reading.services.platform.clock.wall())
-    if (format === 'json-ld') return { contentType: 'application/ld+json', chunks: asDocument(entries, limit, createdAt, {}) }
+    if (format === 'json-ld')
+      return { contentType: 'application/ld+json', chunks: asDocument(entries, limit, createdAt, {}) }
     return { contentType: 'application/json', chunks: asDocument(entries, limit, createdAt, { success: true }) }
   },
 })

@@ -18,8 +18,17 @@ export interface After {
 }
 
 /** Protection events of a store in the order in which the cloud took them in. */
-export function eventsAfter(db: Db, { storeId, type, deviceId, purchaseId }: Filter, { ms, id }: After, limit: number): Promise<ProtectionEventRow[]> {
-  let query = db.selectFrom('protection_event').selectAll().where('store_id', '=', storeId).where('processed_ms', '>=', ms)
+export function eventsAfter(
+  db: Db,
+  { storeId, type, deviceId, purchaseId }: Filter,
+  { ms, id }: After,
+  limit: number,
+): Promise<ProtectionEventRow[]> {
+  let query = db
+    .selectFrom('protection_event')
+    .selectAll()
+    .where('store_id', '=', storeId)
+    .where('processed_ms', '>=', ms)
   if (type !== undefined) query = query.where('type', '=', type)
   if (deviceId !== undefined) query = query.where('device_id', '=', deviceId)
   if (purchaseId !== undefined) query = query.where('purchase_id', '=', purchaseId)
@@ -43,7 +52,12 @@ export function moveId({ item_id, rev }: ItemMoveRow): string {
 }
 
 /** Moves of a store's items. */
-export function movesAfter(db: Db, { storeId, purchaseId }: Filter, { ms, id }: After, limit: number): Promise<MoveOfPurchase[]> {
+export function movesAfter(
+  db: Db,
+  { storeId, purchaseId }: Filter,
+  { ms, id }: After,
+  limit: number,
+): Promise<MoveOfPurchase[]> {
   const dot = id.lastIndexOf(DOT)
   const itemId = dot < 0 ? id : id.slice(0, dot)
   const rev = dot < 0 ? 0 : Number(id.slice(dot + 1))
@@ -56,7 +70,13 @@ export function movesAfter(db: Db, { storeId, purchaseId }: Filter, { ms, id }: 
     .where('at_ms', '>=', ms)
   if (purchaseId !== undefined) query = query.where('item_move.purchase_id', '=', purchaseId)
   return query
-    .where((eb) => eb.or([eb('at_ms', '>', ms), eb('item_id', '>', itemId), eb.and([eb('item_id', '=', itemId), eb('item_move.rev', '>', rev)])]))
+    .where((eb) =>
+      eb.or([
+        eb('at_ms', '>', ms),
+        eb('item_id', '>', itemId),
+        eb.and([eb('item_id', '=', itemId), eb('item_move.rev', '>', rev)]),
+      ]),
+    )
     .orderBy('at_ms')
     .orderBy('item_id')
     .orderBy('item_move.rev')
@@ -65,8 +85,17 @@ export function movesAfter(db: Db, { storeId, purchaseId }: Filter, { ms, id }: 
 }
 
 /** Paid purchases of a store with what they are made of, whatever became of them later. */
-export async function salesAfter(db: Db, { storeId, purchaseId }: Filter, { ms, id }: After, limit: number): Promise<Sold[]> {
-  let query = db.selectFrom('purchase').select(['purchase_id', 'completed_ms']).where('store_id', '=', storeId).where('completed_ms', '>=', ms)
+export async function salesAfter(
+  db: Db,
+  { storeId, purchaseId }: Filter,
+  { ms, id }: After,
+  limit: number,
+): Promise<Sold[]> {
+  let query = db
+    .selectFrom('purchase')
+    .select(['purchase_id', 'completed_ms'])
+    .where('store_id', '=', storeId)
+    .where('completed_ms', '>=', ms)
   if (purchaseId !== undefined) query = query.where('purchase_id', '=', purchaseId)
   const purchases = await query
     .where((eb) => eb.or([eb('completed_ms', '>', ms), eb('purchase_id', '>', id)]))
@@ -76,8 +105,19 @@ export async function salesAfter(db: Db, { storeId, purchaseId }: Filter, { ms, 
     .execute()
   const ids = purchases.map((purchase) => purchase.purchase_id)
   if (ids.length === 0) return []
-  const lines = await db.selectFrom('purchase_line').select(['purchase_id', 'line_id', 'ean', 'quantity', 'deposit_of', 'weight_grams']).where('purchase_id', 'in', ids).orderBy('line_no').execute()
-  const moves = await db.selectFrom('item_move').selectAll().where('purchase_id', 'in', ids).where('to_status', '=', 'paid').orderBy('item_id').execute()
+  const lines = await db
+    .selectFrom('purchase_line')
+    .select(['purchase_id', 'line_id', 'ean', 'quantity', 'deposit_of', 'weight_grams'])
+    .where('purchase_id', 'in', ids)
+    .orderBy('line_no')
+    .execute()
+  const moves = await db
+    .selectFrom('item_move')
+    .selectAll()
+    .where('purchase_id', 'in', ids)
+    .where('to_status', '=', 'paid')
+    .orderBy('item_id')
+    .execute()
   return purchases.map(({ purchase_id, completed_ms }) => ({
     purchase_id,
     completed_ms: completed_ms ?? 0,
@@ -89,6 +129,10 @@ export async function salesAfter(db: Db, { storeId, purchaseId }: Filter, { ms, 
 /** The EANs of these lines. */
 export async function eansOfLines(db: Db, lineIds: readonly string[]): Promise<Map<string, PurchaseLineRow['ean']>> {
   if (lineIds.length === 0) return new Map()
-  const rows = await db.selectFrom('purchase_line').select(['line_id', 'ean']).where('line_id', 'in', [...new Set(lineIds)]).execute()
+  const rows = await db
+    .selectFrom('purchase_line')
+    .select(['line_id', 'ean'])
+    .where('line_id', 'in', [...new Set(lineIds)])
+    .execute()
   return new Map(rows.map((row) => [row.line_id, row.ean]))
 }

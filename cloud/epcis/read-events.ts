@@ -40,17 +40,35 @@ type Page = (db: Db, store: Store, filter: Filter, after: After) => Promise<Plac
 const PAGES: Readonly<Record<Kind, Page>> = {
   async checkout(db, store, filter, after) {
     const sales = await salesAfter(db, filter, after, PAGE)
-    return sales.map((sold) => ({ kind: 'checkout', ms: sold.completed_ms, id: sold.purchase_id, event: soldEvent(store, sold) }))
+    return sales.map((sold) => ({
+      kind: 'checkout',
+      ms: sold.completed_ms,
+      id: sold.purchase_id,
+      event: soldEvent(store, sold),
+    }))
   },
   async item(db, store, filter, after) {
     const moves = await movesAfter(db, filter, after, PAGE)
-    return moves.map((move) => ({ kind: 'item', ms: move.at_ms, id: moveId(move), event: moveEvent(store, move, move.completed_ms) }))
+    return moves.map((move) => ({
+      kind: 'item',
+      ms: move.at_ms,
+      id: moveId(move),
+      event: moveEvent(store, move, move.completed_ms),
+    }))
   },
   async protection(db, store, filter, after) {
     const rows = await eventsAfter(db, filter, after, PAGE)
     const events = rows.map((row) => ({ row, event: JSON.parse(row.body) as ProtectionEvent }))
-    const eans = await eansOfLines(db, events.flatMap(({ event }) => event.itemLineId ?? []))
-    return events.map(({ row, event }) => ({ kind: 'protection', ms: row.processed_ms, id: row.event_id, event: protectionEvent(store, event, eans.get(event.itemLineId ?? '') ?? null) }))
+    const eans = await eansOfLines(
+      db,
+      events.flatMap(({ event }) => event.itemLineId ?? []),
+    )
+    return events.map(({ row, event }) => ({
+      kind: 'protection',
+      ms: row.processed_ms,
+      id: row.event_id,
+      event: protectionEvent(store, event, eans.get(event.itemLineId ?? '') ?? null),
+    }))
   },
 }
 
@@ -62,7 +80,12 @@ function kindsOf({ type, deviceId }: Filter): Kind[] {
 }
 
 /** Everything of a store after a position, or from a moment (ms) on, in order; also what EPCIS is not told, so that a reader knows how far it is. */
-export async function* readEvents(reading: Reading, store: Store, filter: Filter, from: Position | number): AsyncGenerator<Placed> {
+export async function* readEvents(
+  reading: Reading,
+  store: Store,
+  filter: Filter,
+  from: Position | number,
+): AsyncGenerator<Placed> {
   const heads: { entries: AsyncGenerator<Placed>; head: Placed }[] = []
   for (const kind of kindsOf(filter)) {
     const entries = listing(reading, kind, store, filter, startOf(kind, from))
@@ -78,8 +101,14 @@ export async function* readEvents(reading: Reading, store: Store, filter: Filter
   }
 }
 
-async function* listing(reading: Reading, kind: Kind, store: Store, filter: Filter, start: After): AsyncGenerator<Placed> {
-  for (let after = start; ; ) {
+async function* listing(
+  reading: Reading,
+  kind: Kind,
+  store: Store,
+  filter: Filter,
+  start: After,
+): AsyncGenerator<Placed> {
+  for (let after = start; ;) {
     const from = after
     const entries = await reading.read(({ db }) => PAGES[kind](db, store, filter, from))
     yield* entries
@@ -107,7 +136,8 @@ export function writeCursor({ ms, kind, id }: Position): string {
 
 /** The position behind a cursor; undefined for text that none of ours is. Events of earlier releases have ids of any form. */
 export function readCursor(cursor: string): Position | undefined {
-  const [, ms, kind, id] = /^(\d{1,16})\/([a-z]+)\/([^\0]{1,160})$/u.exec(Buffer.from(cursor, 'base64url').toString()) ?? []
+  const [, ms, kind, id] =
+    /^(\d{1,16})\/([a-z]+)\/([^\0]{1,160})$/u.exec(Buffer.from(cursor, 'base64url').toString()) ?? []
   const known = KINDS.find((each) => each === kind)
   return known && ms !== undefined && id !== undefined ? { ms: Number(ms), kind: known, id } : undefined
 }

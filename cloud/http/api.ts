@@ -33,7 +33,11 @@ const PUBLISHABLE_CEILING: Allowance = { perSecond: 2_000, burst: 4_000 }
 const FORMS: Record<string, 'post' | 'get'> = { POST: 'post', GET: 'get' }
 
 /** Answers `/v1/{operation}` for every operation of the table. */
-export function apiHandler(operations: ReadonlyMap<string, Operation>, database: Database, services: Services): ApiHandler {
+export function apiHandler(
+  operations: ReadonlyMap<string, Operation>,
+  database: Database,
+  services: Services,
+): ApiHandler {
   const { config, log, platform } = services
   const limiter = rateLimiter(platform.clock)
 
@@ -48,8 +52,10 @@ export function apiHandler(operations: ReadonlyMap<string, Operation>, database:
       const caller = await authenticate(database.reads, authorization, nowMs)
       if (caller && caller.kind !== 'agent') services.keyUsage.note(caller.keyId, nowMs)
       const form = FORMS[c.req.method]
-      if (!caller && !operation?.callers.includes('anyone')) throw new Failure('unauthenticated', 'an API key is needed: Authorization: Bearer untag_…')
-      if (!operation || !form) throw new Failure('not-found', `there is no operation ${c.req.method} ${name.slice(0, 80)}`)
+      if (!caller && !operation?.callers.includes('anyone'))
+        throw new Failure('unauthenticated', 'an API key is needed: Authorization: Bearer untag_…')
+      if (!operation || !form)
+        throw new Failure('not-found', `there is no operation ${c.req.method} ${name.slice(0, 80)}`)
       const older = form === 'get' && operation.get !== undefined
       if (form === 'get' && !older && !operation.getOnly) throw new Failure('not-found', `${name} is called with POST`)
       if (form === 'post' && operation.getOnly) throw new Failure('not-found', `${name} is called with GET`)
@@ -61,7 +67,9 @@ export function apiHandler(operations: ReadonlyMap<string, Operation>, database:
       const idempotencyKey = operation.changes ? readIdempotencyKey(c.req.header('idempotency-key')) : undefined
       const request = { operation, caller: who, input, older, idempotencyKey, requestId }
       if (operation.stream) {
-        return streamAnswer(await performStream(request, database, services), headers, (err) => log.error({ requestId, operation: name, err }, 'an answer was broken off'))
+        return streamAnswer(await performStream(request, database, services), headers, (err) =>
+          log.error({ requestId, operation: name, err }, 'an answer was broken off'),
+        )
       }
       const carryOut = (report?: Report) => perform(request, database, services, report)
       const isStream = operation.steps !== undefined && c.req.header('accept')?.includes('text/event-stream') === true
@@ -75,15 +83,26 @@ export function apiHandler(operations: ReadonlyMap<string, Operation>, database:
     }
   }
 
-  function takeFromBucket(caller: KeyCaller | AgentCaller | undefined, operation: Operation, address: string, headers: Record<string, string>): void {
+  function takeFromBucket(
+    caller: KeyCaller | AgentCaller | undefined,
+    operation: Operation,
+    address: string,
+    headers: Record<string, string>,
+  ): void {
     if (config.rateLimit === 0) return
     const verdict = takeFor(caller, operation, address)
-    headers['ratelimit-policy'] = `"${verdict.name}";q=${verdict.allowance.burst};w=${Math.ceil(verdict.allowance.burst / verdict.allowance.perSecond)}`
+    headers['ratelimit-policy'] =
+      `"${verdict.name}";q=${verdict.allowance.burst};w=${Math.ceil(verdict.allowance.burst / verdict.allowance.perSecond)}`
     headers['ratelimit'] = `"${verdict.name}";r=${verdict.remaining};t=${verdict.resetSeconds}`
-    if (!verdict.allowed) throw new Failure('resource-exhausted', 'too many requests', { retryAfter: verdict.resetSeconds })
+    if (!verdict.allowed)
+      throw new Failure('resource-exhausted', 'too many requests', { retryAfter: verdict.resetSeconds })
   }
 
-  function takeFor(caller: KeyCaller | AgentCaller | undefined, operation: Operation, address: string): Verdict & { name: string; allowance: Allowance } {
+  function takeFor(
+    caller: KeyCaller | AgentCaller | undefined,
+    operation: Operation,
+    address: string,
+  ): Verdict & { name: string; allowance: Allowance } {
     const perKey = { perSecond: config.rateLimit, burst: config.rateLimit * 2 }
     if (!caller || operation.callers.includes('anyone')) {
       return { name: 'address', allowance: PUBLIC_ALLOWANCE, ...limiter.take(`address ${address}`, PUBLIC_ALLOWANCE) }
@@ -98,7 +117,13 @@ export function apiHandler(operations: ReadonlyMap<string, Operation>, database:
     return { name: 'key-address', allowance: perAddress, ...own }
   }
 
-  function refuse(error: unknown, c: Context, name: string, requestId: string, headers: Record<string, string>): Response {
+  function refuse(
+    error: unknown,
+    c: Context,
+    name: string,
+    requestId: string,
+    headers: Record<string, string>,
+  ): Response {
     const failure = asFailure(error)
     if (failure.code === 'internal') log.error({ requestId, operation: name, err: error }, 'an operation failed')
     const retryAfter = failure.extras.retryAfter
@@ -107,7 +132,10 @@ export function apiHandler(operations: ReadonlyMap<string, Operation>, database:
     const body = errorBody(failure, requestId)
     if (c.req.header('accept')?.includes('application/problem+json')) {
       const problem = { type: 'about:blank', title: failure.code, status, detail: failure.message, ...body }
-      return new Response(JSON.stringify(problem), { status, headers: { 'content-type': 'application/problem+json', ...headers } })
+      return new Response(JSON.stringify(problem), {
+        status,
+        headers: { 'content-type': 'application/problem+json', ...headers },
+      })
     }
     return new Response(JSON.stringify(body), { status, headers: { 'content-type': 'application/json', ...headers } })
   }
@@ -116,15 +144,24 @@ export function apiHandler(operations: ReadonlyMap<string, Operation>, database:
 /** The body in the form that it says it has, if the operation takes that. */
 function readBody(c: Context, { multipart, bodyLimit, name }: Operation): Promise<Record<string, unknown>> {
   if (multipart && isMultipart(c)) return readMultipart(c, multipart)
-  if (multipart && !multipart.alsoJson) throw new Failure('unsupported-media-type', `send ${name} as multipart/form-data with the file in "${multipart.fileField}"`)
+  if (multipart && !multipart.alsoJson)
+    throw new Failure(
+      'unsupported-media-type',
+      `send ${name} as multipart/form-data with the file in "${multipart.fileField}"`,
+    )
   return readJsonBody(c, bodyLimit)
 }
 
 /** Whose hands the operation is in: 403 for a key of a kind that may not call it. */
 function pickCaller(caller: KeyCaller | AgentCaller | undefined, operation: Operation, address: string): Caller {
-  if (operation.callers.includes('anyone') && !operation.callers.includes(caller?.kind ?? 'anyone')) return { kind: 'anyone', address }
+  if (operation.callers.includes('anyone') && !operation.callers.includes(caller?.kind ?? 'anyone'))
+    return { kind: 'anyone', address }
   if (!caller) return { kind: 'anyone', address }
   if (operation.callers.includes(caller.kind)) return caller
   const reason = `${caller.kind}_not_allowed`
-  throw new Failure('permission-denied', `${operation.name} cannot be called with ${caller.kind === 'agent' ? "an agent's login" : `a ${caller.kind} key`}`, { reason })
+  throw new Failure(
+    'permission-denied',
+    `${operation.name} cannot be called with ${caller.kind === 'agent' ? "an agent's login" : `a ${caller.kind} key`}`,
+    { reason },
+  )
 }

@@ -26,7 +26,8 @@ import { templateRoutes } from './templates.ts'
 
 /** What pages may do: nothing but show themselves. */
 const PAGE_HEADERS = {
-  'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+  'content-security-policy':
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
   'referrer-policy': 'no-referrer',
   'x-content-type-options': 'nosniff',
   'cache-control': 'no-store',
@@ -52,9 +53,12 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
   app.post(`${base}/upload`, (c) => handle(c, 'uploadImageToProduct'))
   app.get(`${base}/getReceiptFromToken`, (c, next) => publicReceipt(c, next))
   notificationRoutes(app, base, database, services, { isTooFast: (c) => isTooFast(c, 'notify ', NOTIFYING), refuse })
-  app.options(`${base}/:operation`, (c, next) => Promise.resolve(answerPreflight(operations.get(c.req.param('operation'))) ?? next()))
+  app.options(`${base}/:operation`, (c, next) =>
+    Promise.resolve(answerPreflight(operations.get(c.req.param('operation'))) ?? next()),
+  )
   app.all(`${base}/:operation`, (c) => handle(c, c.req.param('operation')))
-  for (const [path, document] of Object.entries(apiDocuments(operations, config))) app.get(path, (c) => document.answer(c))
+  for (const [path, document] of Object.entries(apiDocuments(operations, config)))
+    app.get(path, (c) => document.answer(c))
   app.get('/', (c) => c.redirect('/docs'))
   app.get('/healthz', (c) => c.json({ ok: true }))
   app.get('/.well-known/jwks.json', (c) => jwks(c))
@@ -65,7 +69,9 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
   checkoutRoutes(app, database, services, PAGE_HEADERS, (c) => isTooFast(c, 'checkout '))
   templateRoutes(app)
   assistanceRoutes(app, database, services, PAGE_HEADERS)
-  app.notFound((c) => refuse(c, new Failure('not-found', 'there is nothing at this address; the API reference is at /docs')))
+  app.notFound((c) =>
+    refuse(c, new Failure('not-found', 'there is nothing at this address; the API reference is at /docs')),
+  )
   app.onError((error, c) => {
     const failure = asFailure(error)
     if (failure.code === 'internal') services.log.error({ err: error, path: c.req.path }, 'a page failed')
@@ -75,7 +81,10 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
   function refuse(c: Context, failure: Failure): Response {
     const requestId = newId('req', platform)
     const { retryAfter } = failure.extras
-    const headers = { 'x-request-id': requestId, ...(retryAfter !== undefined && { 'retry-after': String(retryAfter) }) }
+    const headers = {
+      'x-request-id': requestId,
+      ...(retryAfter !== undefined && { 'retry-after': String(retryAfter) }),
+    }
     return c.json(errorBody(failure, requestId), ERROR_STATUS[failure.code], headers)
   }
 
@@ -89,21 +98,31 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
   async function answerTime(c: Context): Promise<Response> {
     if (isTooFast(c)) return refuse(c, new Failure('resource-exhausted', 'too many requests', { retryAfter: 1 }))
     const nonce = c.req.query('nonce') ?? ''
-    if (!/^[A-Za-z0-9_-]{16,64}$/.test(nonce)) return refuse(c, invalid('nonce', 'must be 16 to 64 characters of base64url'))
+    if (!/^[A-Za-z0-9_-]{16,64}$/.test(nonce))
+      return refuse(c, invalid('nonce', 'must be 16 to 64 characters of base64url'))
     await services.authority.look()
     const why = services.authority.clock.doubt()
     if (why) return refuse(c, new Failure('unavailable', why))
     const timeMs = services.authority.clock.nowMs()
     const iat = Math.floor(timeMs / 1_000)
     const claims: TimeClaims = { aud: nonce, iat, exp: iat + 60, timeMs, timeEpoch: services.authority.timeEpoch }
-    return c.json({ success: true, time: signDocument(DOCUMENT_KINDS.time, claims, services.authority.freshnessSigner) }, 200, { 'cache-control': 'no-store' })
+    return c.json(
+      { success: true, time: signDocument(DOCUMENT_KINDS.time, claims, services.authority.freshnessSigner) },
+      200,
+      { 'cache-control': 'no-store' },
+    )
   }
 
   async function jwks(c: Context, iss?: string): Promise<Response> {
-    if (isTooFast(c, 'jwks ')) return refuse(c, new Failure('resource-exhausted', 'too many requests', { retryAfter: 1 }))
+    if (isTooFast(c, 'jwks '))
+      return refuse(c, new Failure('resource-exhausted', 'too many requests', { retryAfter: 1 }))
     // Nobody is called so, and PostgreSQL would not even be asked for a name with a NUL.
     if (iss !== undefined && !isIdShaped(iss)) return c.json({ keys: [] }, 200, { 'access-control-allow-origin': '*' })
-    let query = database.reads.selectFrom('signing_key').select(['kid', 'x', 'key_use', 'iss']).where('key_use', 'in', ['token', 'receipt']).where('state', 'in', ['next', 'active', 'retiring'])
+    let query = database.reads
+      .selectFrom('signing_key')
+      .select(['kid', 'x', 'key_use', 'iss'])
+      .where('key_use', 'in', ['token', 'receipt'])
+      .where('state', 'in', ['next', 'active', 'retiring'])
     if (iss !== undefined) query = query.where('iss', '=', iss)
     const rows = await query.orderBy('kid').execute()
     const keys = rows.map((row) => ({ ...publicJwk(row.x), kid: row.kid, use: 'sig', alg: 'EdDSA' }))
@@ -115,7 +134,10 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
     const wanted = /\b(?:text\/(html|plain)|application\/(json))\b/.exec(c.req.header('accept') ?? '')
     const token = c.req.query('token')
     if (!wanted || wanted[2] !== undefined || token === undefined || token.length > 4_096) return next()
-    for (const [name, value] of Object.entries(readableByPages(operations.get('getReceiptFromToken'), c.req.header('authorization')))) c.header(name, value)
+    for (const [name, value] of Object.entries(
+      readableByPages(operations.get('getReceiptFromToken'), c.req.header('authorization')),
+    ))
+      c.header(name, value)
     return receiptPage(c, token, wanted[1] === 'plain' ? 'text' : 'page')
   }
 
@@ -124,7 +146,11 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
     try {
       const receipt = await readPublicReceipt({ db: database.reads, services, nowMs: platform.clock.wall() }, token)
       if (form === 'text') return c.text(receiptText(receipt), 200, PAGE_HEADERS)
-      return await c.html(`<!doctype html>${String(ReceiptPage({ receipt, language: languageOf(c.req.query('lang'), c.req.header('accept-language')) }))}`, 200, PAGE_HEADERS)
+      return await c.html(
+        `<!doctype html>${String(ReceiptPage({ receipt, language: languageOf(c.req.query('lang'), c.req.header('accept-language')) }))}`,
+        200,
+        PAGE_HEADERS,
+      )
     } catch (error) {
       if (!(error instanceof Failure)) throw error
       if (form === 'text') return c.text('Diesen Beleg gibt es nicht / no such receipt\n', 404, PAGE_HEADERS)

@@ -4,9 +4,12 @@ import { WriterBusy } from '../persistence/group-commit.ts'
 /** What the caller is told of an error: what passes is 503 with `Retry-After`, what nobody planned is 500 without a word. */
 export function asFailure(error: unknown): Failure {
   if (error instanceof Failure) return error
-  if (error instanceof WriterBusy) return new Failure('unavailable', 'too many requests wait; try again', { retryAfter: 1 })
+  if (error instanceof WriterBusy)
+    return new Failure('unavailable', 'too many requests wait; try again', { retryAfter: 1 })
   const code = (error as { code?: string } | null)?.code
-  if (code === '40001' || code === '40P01') return new Failure('unavailable', 'too many requests about the same thing; try again', { retryAfter: 1 })
-  if (code === 'SQLITE_FULL') return new Failure('unavailable', 'the disk is full', { reason: 'disk_full', retryAfter: 30 })
+  if (code === '40001' || code === '40P01')
+    return new Failure('unavailable', 'too many requests about the same thing; try again', { retryAfter: 1 })
+  if (code === 'SQLITE_FULL')
+    return new Failure('unavailable', 'the disk is full', { reason: 'disk_full', retryAfter: 30 })
   return new Failure('internal', 'internal error')
 }

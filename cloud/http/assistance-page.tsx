@@ -30,7 +30,19 @@ function Frame({ view, title, children }: { view: ZoneView; title: string; child
   )
 }
 
-function MessageForm({ view, label, button, ticket, required }: { view: ZoneView; label: string; button: string; ticket?: string; required: boolean }) {
+function MessageForm({
+  view,
+  label,
+  button,
+  ticket,
+  required,
+}: {
+  view: ZoneView
+  label: string
+  button: string
+  ticket?: string
+  required: boolean
+}) {
   return (
     <form class="stack" method="post" action={`${view.path}?lang=${view.language}`}>
       <label for="message">{label}</label>
@@ -54,7 +66,15 @@ export function ZonePage({ view, ticket }: { view: ZoneView; ticket: string }) {
 }
 
 /** One conversation. It is renewed by hand: a page that reloads by itself would take away what is being typed. */
-export function ConversationPage({ view, request, zonePath }: { view: ZoneView; request: AssistanceRequest; zonePath: string }) {
+export function ConversationPage({
+  view,
+  request,
+  zonePath,
+}: {
+  view: ZoneView
+  request: AssistanceRequest
+  zonePath: string
+}) {
   const t = ZONE_TEXTS[view.language]
   const isOver = request.status === 'closed'
   const isFull = request.messages.length >= MESSAGES_LIMIT
@@ -86,7 +106,15 @@ export function ConversationPage({ view, request, zonePath }: { view: ZoneView; 
 }
 
 /** Why there is nothing to see or nothing was sent. */
-export function NoZonePage({ language, text, back }: { language: Language; text: ZoneText; back?: string | undefined }) {
+export function NoZonePage({
+  language,
+  text,
+  back,
+}: {
+  language: Language
+  text: ZoneText
+  back?: string | undefined
+}) {
   const t = ZONE_TEXTS[language]
   return (
     <Page title={t.title} language={language}>

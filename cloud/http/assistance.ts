@@ -24,10 +24,19 @@ const READING = { perSecond: 10, burst: 30 }
 const ASKING = { perSecond: 0.5, burst: 20 }
 
 const STATUS = { unknown: 404, tooFast: 429, tooLong: 400, busy: 503, full: 409, closed: 409 } as const
-const WHY: Record<string, keyof typeof STATUS> = { too_many_requests_open: 'busy', too_many_messages: 'full', request_closed: 'closed' }
+const WHY: Record<string, keyof typeof STATUS> = {
+  too_many_requests_open: 'busy',
+  too_many_messages: 'full',
+  request_closed: 'closed',
+}
 
 /** The pages behind the QR codes of zones: whoever stands there may ask; whoever has a conversation's address may go on with it. */
-export function assistanceRoutes(app: Hono, database: Database, services: Services, headers: Record<string, string>): void {
+export function assistanceRoutes(
+  app: Hono,
+  database: Database,
+  services: Services,
+  headers: Record<string, string>,
+): void {
   const { config, platform } = services
   const limiter = rateLimiter(platform.clock)
 
@@ -52,8 +61,21 @@ export function assistanceRoutes(app: Hono, database: Database, services: Servic
   app.get('/z/:zoneId/:ticket', (c) =>
     answer(c, READING, async (language) => {
       const { zone, view, request } = await conversationOf(c, language)
-      const shown = toRequest(request, zone.name, (await messagesOf(database.reads, [request.request_id])).get(request.request_id) ?? [])
-      return page(c, String(ConversationPage({ view: { ...view, path: `/z/${zone.zone_id}/${c.req.param('ticket')}` }, request: shown, zonePath: `/z/${zone.zone_id}` })))
+      const shown = toRequest(
+        request,
+        zone.name,
+        (await messagesOf(database.reads, [request.request_id])).get(request.request_id) ?? [],
+      )
+      return page(
+        c,
+        String(
+          ConversationPage({
+            view: { ...view, path: `/z/${zone.zone_id}/${c.req.param('ticket')}` },
+            request: shown,
+            zonePath: `/z/${zone.zone_id}`,
+          }),
+        ),
+      )
     }),
   )
 
@@ -72,7 +94,11 @@ export function assistanceRoutes(app: Hono, database: Database, services: Servic
   )
 
   /** Limits by address, and puts refusals into words. */
-  async function answer(c: Context, allowance: typeof READING, make: (language: Language) => Promise<Response>): Promise<Response> {
+  async function answer(
+    c: Context,
+    allowance: typeof READING,
+    make: (language: Language) => Promise<Response>,
+  ): Promise<Response> {
     const language = languageOf(c.req.query('lang'), c.req.header('accept-language'))
     const bucket = `${allowance === ASKING ? 'ask' : 'read'} ${clientAddress(c, config.trustedProxies)}`
     if (config.rateLimit !== 0 && !limiter.take(bucket, allowance).allowed) return refuse(c, language, 'tooFast')
@@ -100,12 +126,23 @@ export function assistanceRoutes(app: Hono, database: Database, services: Servic
     const store = known && (await findStore(database.reads, known.store_id))
     if (!known || !store) throw new Failure('not-found', 'no such zone')
     // A store whose package has no zones any more has none here either.
-    const call = { db: database.reads, services, caller: pageCaller(known.tenant as Tenant), operation: requestAssistance } as unknown as Call
+    const call = {
+      db: database.reads,
+      services,
+      caller: pageCaller(known.tenant as Tenant),
+      operation: requestAssistance,
+    } as unknown as Call
     const zone = await ownZone(call, zoneId)
-    return { zone, view: { language, sandbox: isTest(zone.tenant), storeName: store.trading_name, zoneName: zone.name } }
+    return {
+      zone,
+      view: { language, sandbox: isTest(zone.tenant), storeName: store.trading_name, zoneName: zone.name },
+    }
   }
 
-  async function conversationOf(c: Context, language: Language): Promise<{ zone: ZoneRow; view: Omit<ZoneView, 'path'>; request: AssistanceRequestRow }> {
+  async function conversationOf(
+    c: Context,
+    language: Language,
+  ): Promise<{ zone: ZoneRow; view: Omit<ZoneView, 'path'>; request: AssistanceRequestRow }> {
     const { zone, view } = await viewOf(c, language)
     const request = await findRequestOfTicket(database.reads, (c.req.param('ticket') ?? '').slice(0, 64))
     if (request?.zone_id !== zone.zone_id) throw new Failure('not-found', 'no such request')
@@ -113,7 +150,11 @@ export function assistanceRoutes(app: Hono, database: Database, services: Servic
   }
 
   async function task(zone: ZoneRow, work: (call: Call) => Promise<unknown>): Promise<void> {
-    const who = { operation: requestAssistance, caller: pageCaller(zone.tenant as Tenant), requestId: newId('req', platform) }
+    const who = {
+      operation: requestAssistance,
+      caller: pageCaller(zone.tenant as Tenant),
+      requestId: newId('req', platform),
+    }
     await performTask(who, database, services, async (call) => void (await work(call)))
   }
 }
@@ -134,5 +175,14 @@ function said(form: URLSearchParams): string | undefined {
 /** Who acts when a shopper asks: nobody with a key, within the zone's own tenant. */
 function pageCaller(tenant: Tenant): KeyCaller {
   const [accountId = '', mode] = tenant.split('.')
-  return { kind: 'publishable', keyId: 'zone-page', accountId, mode: mode as Mode, tenant, storeIds: null, package: 'PRIME', expiresMs: null }
+  return {
+    kind: 'publishable',
+    keyId: 'zone-page',
+    accountId,
+    mode: mode as Mode,
+    tenant,
+    storeIds: null,
+    package: 'PRIME',
+    expiresMs: null,
+  }
 }

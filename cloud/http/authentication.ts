@@ -5,11 +5,19 @@ import { Failure } from '../operations/failure.ts'
 import type { Db } from '../persistence/database.ts'
 
 /** Who calls, by the Authorization header; undefined when there is none. Throws 401 for one that is no good. */
-export async function authenticate(db: Db, header: string | undefined, nowMs: number): Promise<KeyCaller | AgentCaller | undefined> {
+export async function authenticate(
+  db: Db,
+  header: string | undefined,
+  nowMs: number,
+): Promise<KeyCaller | AgentCaller | undefined> {
   if (header === undefined) return undefined
   const token = /^Bearer +(\S+)$/i.exec(header)?.[1]
   if (token === undefined) throw new Failure('unauthenticated', 'the Authorization header must read: Bearer <key>')
-  const caller = isAgentToken(token) ? await findAgentCaller(db, token, nowMs) : isKeyShaped(token) ? await findKeyCaller(db, token, nowMs) : undefined
+  const caller = isAgentToken(token)
+    ? await findAgentCaller(db, token, nowMs)
+    : isKeyShaped(token)
+      ? await findKeyCaller(db, token, nowMs)
+      : undefined
   if (!caller) throw new Failure('unauthenticated', 'this API key is not valid (any more)')
   return caller
 }

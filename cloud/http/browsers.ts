@@ -7,7 +7,10 @@ import type { Operation } from '../operations/operation.ts'
 
 const ANY_ORIGIN = { 'access-control-allow-origin': '*' }
 /** What a browser may show to the page beside the answer. */
-const READABLE = { ...ANY_ORIGIN, 'access-control-expose-headers': 'Idempotency-Replayed, RateLimit, RateLimit-Policy, Retry-After, X-Request-Id' }
+const READABLE = {
+  ...ANY_ORIGIN,
+  'access-control-expose-headers': 'Idempotency-Replayed, RateLimit, RateLimit-Policy, Retry-After, X-Request-Id',
+}
 /** Browsers keep what they were told for this long, s; none keeps it for longer than a day, most for two hours. */
 const KEPT_SECONDS = 7_200
 /** Without a key, and for anyone who has its token. */
@@ -19,13 +22,20 @@ function isForPages(operation: Operation | undefined): operation is Operation {
 }
 
 /** The headers by which a browser hands an answer, or a refusal, to a page; none where a secret stands in the request: that must not work from a page. */
-export function readableByPages(operation: Operation | undefined, authorization: string | undefined): Readonly<Record<string, string>> {
+export function readableByPages(
+  operation: Operation | undefined,
+  authorization: string | undefined,
+): Readonly<Record<string, string>> {
   return isForPages(operation) && !holdsSecret(authorization) ? READABLE : {}
 }
 
 /** Any credential but a publishable key: what is of no known form is refused anyway, and the page may read that. */
 function holdsSecret(authorization: string | undefined): boolean {
-  return authorization !== undefined && /^Bearer +untag_/i.test(authorization) && !/^Bearer +untag_(?:test|live)_pk_/i.test(authorization)
+  return (
+    authorization !== undefined &&
+    /^Bearer +untag_/i.test(authorization) &&
+    !/^Bearer +untag_(?:test|live)_pk_/i.test(authorization)
+  )
 }
 
 /** What a browser is told when it asks before it calls; undefined for what pages may not call. */

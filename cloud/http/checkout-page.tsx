@@ -6,7 +6,17 @@ import { Page } from './page.tsx'
 import type { WayOut } from './way-out.ts'
 
 /** The test checkout of the sandbox: pay, decline or cancel, without any payment provider. */
-export function CheckoutPage({ purchase, action, way, language }: { purchase: TransactionData; action: string; way: WayOut; language: Language }) {
+export function CheckoutPage({
+  purchase,
+  action,
+  way,
+  language,
+}: {
+  purchase: TransactionData
+  action: string
+  way: WayOut
+  language: Language
+}) {
   const t = CHECKOUT_TEXTS[language]
   const isOpen = purchase.status === 'PENDING_PAYMENT' || purchase.status === 'CREATED'
   const isAwaited = isOpen && purchase.status === 'CREATED'

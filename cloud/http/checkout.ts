@@ -21,7 +21,13 @@ import { wayOut } from './way-out.ts'
 const FORM_LIMIT = 1_000
 
 /** The page of a checkout. In the sandbox whoever has its address may end it, as with a real provider's page. */
-export function checkoutRoutes(app: Hono, database: Database, services: Services, headers: Record<string, string>, isTooFast: (c: Context) => boolean): void {
+export function checkoutRoutes(
+  app: Hono,
+  database: Database,
+  services: Services,
+  headers: Record<string, string>,
+  isTooFast: (c: Context) => boolean,
+): void {
   app.get('/checkout/:id', async (c) => {
     if (isTooFast(c)) return refuse(c)
     const call = { db: database.reads, services, nowMs: services.platform.clock.wall() } as Call
@@ -38,10 +44,15 @@ export function checkoutRoutes(app: Hono, database: Database, services: Services
     if (!isResult(result)) return c.notFound()
     const caller = systemCaller(purchase.tenant as Tenant, 'checkout-page')
     try {
-      await performTask({ operation: completeTestCheckout, caller, requestId: newId('req', services.platform) }, database, services, async (call) => {
-        const current = await findPurchaseOfCheckout(call.db, id)
-        if (current) await endTestCheckout(call, await wholePurchase(call, current), result)
-      })
+      await performTask(
+        { operation: completeTestCheckout, caller, requestId: newId('req', services.platform) },
+        database,
+        services,
+        async (call) => {
+          const current = await findPurchaseOfCheckout(call.db, id)
+          if (current) await endTestCheckout(call, await wholePurchase(call, current), result)
+        },
+      )
     } catch (error) {
       if (!(error instanceof Failure)) throw error
     }
@@ -54,17 +65,26 @@ export function checkoutRoutes(app: Hono, database: Database, services: Services
     if (!isTest(purchase.tenant)) return showLive(c, call, purchase)
     const data = toTransactionData(await wholePurchase(call, purchase), call, 'public')
     const way = await wayOut(database, services, purchase)
-    return c.html(`<!doctype html>${String(CheckoutPage({ purchase: data, action: addressOf(c, id), way, language: languageFor(c) }))}`, 200, headers)
+    return c.html(
+      `<!doctype html>${String(CheckoutPage({ purchase: data, action: addressOf(c, id), way, language: languageFor(c) }))}`,
+      200,
+      headers,
+    )
   }
 
   /** Leads to the provider's page while that is open; whoever comes back from there sees how things stand. */
   async function showLive(c: Context, call: Call, purchase: PurchaseRow): Promise<Response> {
     const payment = await openPaymentOf(call.db, purchase.purchase_id)
-    if (payment?.url && purchase.status === 'PENDING_PAYMENT' && c.req.query('returned') === undefined) return c.redirect(payment.url, 303)
+    if (payment?.url && purchase.status === 'PENDING_PAYMENT' && c.req.query('returned') === undefined)
+      return c.redirect(payment.url, 303)
     const data = toTransactionData(await wholePurchase(call, purchase), call, 'public')
     const isAwaited = purchase.status === 'CREATED' && purchase.approval === 'awaiting'
     const way = await wayOut(database, services, purchase)
-    return c.html(`<!doctype html>${String(PaymentPage({ purchase: data, isAwaited, way, language: languageFor(c) }))}`, 200, headers)
+    return c.html(
+      `<!doctype html>${String(PaymentPage({ purchase: data, isAwaited, way, language: languageFor(c) }))}`,
+      200,
+      headers,
+    )
   }
 }
 

@@ -55,5 +55,8 @@ export async function streamProgress(
       sink = undefined
     },
   })
-  return new Response(body, { status: 200, headers: { ...headers, 'content-type': 'text/event-stream', 'cache-control': 'no-store' } })
+  return new Response(body, {
+    status: 200,
+    headers: { ...headers, 'content-type': 'text/event-stream', 'cache-control': 'no-store' },
+  })
 }

@@ -18,6 +18,9 @@ export function imageRoutes(app: Hono, images: ImageStore, isTooFast: (c: Contex
     if (c.req.header('if-none-match') === etag) return c.body(null, 304, headers)
     const bytes = await images.get(name)
     if (!bytes) return c.notFound()
-    return c.body(bytes as Uint8Array<ArrayBuffer>, 200, { ...headers, 'content-type': IMAGE_TYPES[name.slice(44)] ?? 'application/octet-stream' })
+    return c.body(bytes as Uint8Array<ArrayBuffer>, 200, {
+      ...headers,
+      'content-type': IMAGE_TYPES[name.slice(44)] ?? 'application/octet-stream',
+    })
   })
 }

@@ -17,9 +17,11 @@ export async function readMultipart(c: Context, { fileField, limit }: Multipart)
   const type = c.req.header('content-type') ?? ''
   const bytes = await readBytes(c, limit)
   checkParts(bytes, type)
-  const form = await new Response(bytes as Uint8Array<ArrayBuffer>, { headers: { 'content-type': type } }).formData().catch(() => {
-    throw new Failure('invalid-argument', 'the body is not valid multipart/form-data')
-  })
+  const form = await new Response(bytes as Uint8Array<ArrayBuffer>, { headers: { 'content-type': type } })
+    .formData()
+    .catch(() => {
+      throw new Failure('invalid-argument', 'the body is not valid multipart/form-data')
+    })
   const fields: Record<string, unknown> = {}
   for (const [name, value] of form) {
     if (Object.hasOwn(fields, name)) throw invalid(name, 'is there twice')

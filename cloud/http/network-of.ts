@@ -15,7 +15,10 @@ export function networkOf(address: string): string {
   const head = groupsOf(before)
   const tail = after === undefined ? [] : groupsOf(after)
   const whole = [...head, ...Array.from({ length: GROUPS - head.length - tail.length }, () => '0'), ...tail]
-  return `${whole.slice(0, NETWORK_GROUPS).map((group) => group.replace(/^0+(?=.)/, '')).join(':')}::/64`
+  return `${whole
+    .slice(0, NETWORK_GROUPS)
+    .map((group) => group.replace(/^0+(?=.)/, ''))
+    .join(':')}::/64`
 }
 
 /** The end may be written as IPv4, which stands for two groups; they name nobody's network. */

@@ -29,29 +29,44 @@ interface Door {
  * What payment providers tell us: `{base_url}/notify/{provider}/{storeId}` (decisions §8). A notification that is not genuine is
  * 400 and leaves no trace; one that says nothing new is 200; one that could not be noted is 5xx, so that it is sent again.
  */
-export function notificationRoutes(app: Hono, base: string, database: Database, services: Services, { isTooFast, refuse }: Door): void {
+export function notificationRoutes(
+  app: Hono,
+  base: string,
+  database: Database,
+  services: Services,
+  { isTooFast, refuse }: Door,
+): void {
   app.post(`${base}/notify/:provider/:storeId`, async (c) => {
     if (isTooFast(c)) return refuse(c, new Failure('resource-exhausted', 'too many notifications', { retryAfter: 1 }))
     const body = await readBody(c)
     if (body instanceof Failure) return refuse(c, body)
     const genuine = await verify(c, body).catch(cannotTell)
-    if (genuine === 'unknown') return refuse(c, new Failure('unavailable', 'the provider does not answer; send it again', { retryAfter: 60 }))
-    if (!genuine) return refuse(c, new Failure('invalid-argument', 'the notification is not signed as this store’s provider signs'))
+    if (genuine === 'unknown')
+      return refuse(c, new Failure('unavailable', 'the provider does not answer; send it again', { retryAfter: 60 }))
+    if (!genuine)
+      return refuse(c, new Failure('invalid-argument', 'the notification is not signed as this store’s provider signs'))
     for (const notice of genuine.notices) await apply(genuine.config, notice)
     const heard = providerNamed(genuine.config.provider)?.heard
     return heard === undefined ? c.json({ received: true }) : c.text(heard)
   })
 
   /** The settings, present or past, whose secret the notification is signed with; of several those that it says something about. */
-  async function verify(c: Context, body: string): Promise<{ config: PspConfigRow; notices: readonly Notice[] } | undefined> {
+  async function verify(
+    c: Context,
+    body: string,
+  ): Promise<{ config: PspConfigRow; notices: readonly Notice[] } | undefined> {
     const storeId = c.req.param('storeId') ?? ''
     const provider = c.req.param('provider') ?? ''
     if (!isIdShaped(storeId) || !providerNamed(provider)) return undefined
     const notification = { header: (name: string) => c.req.header(name), body, nowMs: services.platform.clock.wall() }
     let aboutNothing: { config: PspConfigRow; notices: readonly Notice[] } | undefined
     for (const config of await configsOf(database.reads, storeId, provider)) {
-      const isOurs = async (sessionId: string, paymentId: string | null = null) => (await findNoticed(database.reads, config.config_id, { sessionId, paymentId: possible(paymentId) })) !== undefined
-      const isOurRefund = async (refundRef: string, refundId: string | null) => (await findNoticedRefund(database.reads, config.config_id, { refundRef, refundId: possible(refundId) })) !== undefined
+      const isOurs = async (sessionId: string, paymentId: string | null = null) =>
+        (await findNoticed(database.reads, config.config_id, { sessionId, paymentId: possible(paymentId) })) !==
+        undefined
+      const isOurRefund = async (refundRef: string, refundId: string | null) =>
+        (await findNoticedRefund(database.reads, config.config_id, { refundRef, refundId: possible(refundId) })) !==
+        undefined
       const notices = await connectionOf(config, services).readNotification({ ...notification, isOurs, isOurRefund })
       if (notices && notices.length > 0) return { config, notices }
       if (notices) aboutNothing ??= { config, notices }
@@ -63,7 +78,9 @@ export function notificationRoutes(app: Hono, base: string, database: Database, 
     if ('refundRef' in notice) {
       const refund = await findNoticedRefund(database.reads, config.config_id, notice)
       if (!refund || !changesRefund(refund, notice.state)) return
-      await taskRunner(refundPayment, refund.tenant as Tenant, database, services).step((call) => applyRefundNotice(call, refund.refund_id, notice))
+      await taskRunner(refundPayment, refund.tenant as Tenant, database, services).step((call) =>
+        applyRefundNotice(call, refund.refund_id, notice),
+      )
       return
     }
     const payment = await findNoticed(database.reads, config.config_id, notice)

@@ -22,7 +22,17 @@ table.lines :is(th, td) { border: 0 } table.lines :is(tbody td, thead th):first-
 @media print { .ribbon, form { display: none } }`
 
 /** The frame of a page that the cloud renders. */
-export function Page({ title, language = 'de', sandbox = false, children }: { title: string; language?: string; sandbox?: boolean; children?: Child }) {
+export function Page({
+  title,
+  language = 'de',
+  sandbox = false,
+  children,
+}: {
+  title: string
+  language?: string
+  sandbox?: boolean
+  children?: Child
+}) {
   return (
     <html lang={language}>
       <head>

@@ -6,7 +6,17 @@ import { Page } from './page.tsx'
 import type { WayOut } from './way-out.ts'
 
 /** Where a shopper waits before the payment, and comes back to after it. */
-export function PaymentPage({ purchase, isAwaited, way, language }: { purchase: TransactionData; isAwaited: boolean; way: WayOut; language: Language }) {
+export function PaymentPage({
+  purchase,
+  isAwaited,
+  way,
+  language,
+}: {
+  purchase: TransactionData
+  isAwaited: boolean
+  way: WayOut
+  language: Language
+}) {
   const t = CHECKOUT_TEXTS[language]
   const isPaid = purchase.status === 'SUCCESS' || purchase.status === 'UNLOADED'
   const isOver = purchase.status === 'CANCELLED'

@@ -40,7 +40,11 @@ export function rateLimiter(clock: Clock): RateLimiter {
       }
       buckets.set(name, { tokens, atMs: nowMs })
       const missing = allowed ? burst - tokens : 1 - tokens
-      return { allowed, remaining: Math.floor(tokens), resetSeconds: Math.max(allowed ? 0 : 1, Math.ceil(missing / perSecond)) }
+      return {
+        allowed,
+        remaining: Math.floor(tokens),
+        resetSeconds: Math.max(allowed ? 0 : 1, Math.ceil(missing / perSecond)),
+      }
     },
   }
 }

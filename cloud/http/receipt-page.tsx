@@ -21,12 +21,23 @@ export function ReceiptPage({ receipt, language }: { receipt: TransactionData; l
   const other = language === 'de' ? 'en' : 'de'
   const rows = [
     { name: t.sum, amount: money(receipt.totalCent) },
-    ...(back.refundedCent > 0 ? [{ name: t.refunded, amount: money(-back.refundedCent) }, { name: t.remains, amount: money(back.remainingCent) }] : []),
-    ...(back.pendingCent === 0 ? [] : [{ name: t.pending, amount: back.pendingCent === null ? '' : money(back.pendingCent) }]),
+    ...(back.refundedCent > 0
+      ? [
+          { name: t.refunded, amount: money(-back.refundedCent) },
+          { name: t.remains, amount: money(back.remainingCent) },
+        ]
+      : []),
+    ...(back.pendingCent === 0
+      ? []
+      : [{ name: t.pending, amount: back.pendingCent === null ? '' : money(back.pendingCent) }]),
     ...(back.failedCent > 0 ? [{ name: t.failed, amount: money(back.failedCent) }] : []),
   ]
   return (
-    <Page title={`${t.title} ${receipt.storeData.name}`} language={language} sandbox={receipt.storeData.mode === 'demo'}>
+    <Page
+      title={`${t.title} ${receipt.storeData.name}`}
+      language={language}
+      sandbox={receipt.storeData.mode === 'demo'}
+    >
       <h1>{receipt.storeData.name}</h1>
       {back.isCancelled ? <p class="stamp">{t.cancelled}</p> : null}
       <p class="soft">
@@ -45,7 +56,12 @@ export function ReceiptPage({ receipt, language }: { receipt: TransactionData; l
         </thead>
         <tbody>
           {receipt.items.map((item) => (
-            <Line item={item} isReturned={back.isReturned(item.itemLineId)} note={back.isCancelled ? undefined : t.back} money={money} />
+            <Line
+              item={item}
+              isReturned={back.isReturned(item.itemLineId)}
+              note={back.isCancelled ? undefined : t.back}
+              money={money}
+            />
           ))}
           {rows.map(({ name, amount }) => (
             <tr>
@@ -63,7 +79,9 @@ export function ReceiptPage({ receipt, language }: { receipt: TransactionData; l
           </span>
         ))}
       </p>
-      {back.hasGoods && receipt.receiptQrCode ? <img src={receipt.receiptQrCode} alt={t.qr} width="260" height="260" /> : null}
+      {back.hasGoods && receipt.receiptQrCode ? (
+        <img src={receipt.receiptQrCode} alt={t.qr} width="260" height="260" />
+      ) : null}
       {back.hasGoods && receipt.securityTagHint ? <p>{receipt.securityTagHint}</p> : null}
       <p class="soft">Kein steuerlicher Nachweis / no fiscal evidence.</p>
       {receipt.receiptUrl === undefined ? null : (

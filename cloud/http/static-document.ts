@@ -8,7 +8,11 @@ export interface StaticDocument {
 }
 
 /** Serves a text with an ETag, and in gzip to whoever takes it. */
-export function staticDocument(text: string, contentType: string, headers: Readonly<Record<string, string>> = {}): StaticDocument {
+export function staticDocument(
+  text: string,
+  contentType: string,
+  headers: Readonly<Record<string, string>> = {},
+): StaticDocument {
   const plain = new TextEncoder().encode(text)
   const packed = new Uint8Array(gzipSync(plain))
   const hash = createHash('sha256').update(plain).digest('base64url').slice(0, 22)
@@ -17,11 +21,23 @@ export function staticDocument(text: string, contentType: string, headers: Reado
       const isPacked = takesGzip(c.req.header('accept-encoding'))
       // One tag for each form: they are different bytes (RFC 9110 §8.8.3.3).
       const etag = isPacked ? `"${hash}-gzip"` : `"${hash}"`
-      const common = { etag, 'cache-control': 'no-cache', vary: 'accept-encoding', 'x-content-type-options': 'nosniff', ...headers }
-      const known = c.req.header('if-none-match')?.split(',').map((tag) => tag.trim().replace(/^W\//, ''))
-      if (known?.includes(etag) === true || known?.includes('*') === true) return new Response(null, { status: 304, headers: common })
+      const common = {
+        etag,
+        'cache-control': 'no-cache',
+        vary: 'accept-encoding',
+        'x-content-type-options': 'nosniff',
+        ...headers,
+      }
+      const known = c.req
+        .header('if-none-match')
+        ?.split(',')
+        .map((tag) => tag.trim().replace(/^W\//, ''))
+      if (known?.includes(etag) === true || known?.includes('*') === true)
+        return new Response(null, { status: 304, headers: common })
       const body = isPacked ? packed : plain
-      return new Response(body, { headers: { ...common, 'content-type': contentType, ...(isPacked && { 'content-encoding': 'gzip' }) } })
+      return new Response(body, {
+        headers: { ...common, 'content-type': contentType, ...(isPacked && { 'content-encoding': 'gzip' }) },
+      })
     },
   }
 }

@@ -1,7 +1,11 @@
 import type { StreamedAnswer } from '../operations/operation.ts'
 
 /** Sends an answer part by part, each made only when the reader has taken the one before. */
-export function streamAnswer({ contentType, fileName, chunks }: StreamedAnswer, headers: Readonly<Record<string, string>>, onFailure: (error: unknown) => void): Response {
+export function streamAnswer(
+  { contentType, fileName, chunks }: StreamedAnswer,
+  headers: Readonly<Record<string, string>>,
+  onFailure: (error: unknown) => void,
+): Response {
   const encoder = new TextEncoder()
   const parts = chunks[Symbol.asyncIterator]()
   /** The reader has, while a part was being made: nobody takes it any more. */
@@ -27,5 +31,8 @@ export function streamAnswer({ contentType, fileName, chunks }: StreamedAnswer, 
     { highWaterMark: 1 },
   )
   const disposition = fileName === undefined ? {} : { 'content-disposition': `attachment; filename="${fileName}"` }
-  return new Response(body, { status: 200, headers: { ...headers, ...disposition, 'content-type': contentType, 'cache-control': 'no-store' } })
+  return new Response(body, {
+    status: 200,
+    headers: { ...headers, ...disposition, 'content-type': contentType, 'cache-control': 'no-store' },
+  })
 }

@@ -7,7 +7,11 @@ const XLSX = 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet'
 export function templateRoutes(app: Hono): void {
   const csv = csvTemplate()
   let xlsx: Promise<Uint8Array> | undefined
-  const headers = (name: string, type: string) => ({ 'content-type': type, 'content-disposition': `attachment; filename="${name}"`, 'cache-control': 'public, max-age=3600' })
+  const headers = (name: string, type: string) => ({
+    'content-type': type,
+    'content-disposition': `attachment; filename="${name}"`,
+    'cache-control': 'public, max-age=3600',
+  })
   app.get('/templates/products.csv', (c) => c.body(csv, 200, headers('products.csv', 'text/csv; charset=utf-8')))
   app.get('/templates/products.xlsx', async (c) => {
     xlsx ??= xlsxTemplate()

@@ -11,7 +11,8 @@ export function imageQueue(): <T>(work: () => Promise<T>) => Promise<T> {
   let atWork = 0
   return async (work) => {
     if (atWork >= AT_WORK_LIMIT) {
-      if (waiting.length >= WAITING_LIMIT) throw new Failure('unavailable', 'too many images are being taken', { retryAfter: 2 })
+      if (waiting.length >= WAITING_LIMIT)
+        throw new Failure('unavailable', 'too many images are being taken', { retryAfter: 2 })
       await new Promise<void>((resolve) => waiting.push(resolve))
     } else atWork++
     try {

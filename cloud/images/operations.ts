@@ -26,10 +26,22 @@ async function assertOwn(call: Call, productId: string): Promise<string> {
   return tenant
 }
 
-function bytesOf({ imageBase64, snapshot }: { imageBase64?: string | undefined; snapshot?: UploadedFile | undefined }): { bytes: Uint8Array; field: string } {
-  if (snapshot && imageBase64 !== undefined) throw invalid('snapshot', 'send the image once: as snapshot or as imageBase64')
+function bytesOf({
+  imageBase64,
+  snapshot,
+}: {
+  imageBase64?: string | undefined
+  snapshot?: UploadedFile | undefined
+}): { bytes: Uint8Array; field: string } {
+  if (snapshot && imageBase64 !== undefined)
+    throw invalid('snapshot', 'send the image once: as snapshot or as imageBase64')
   if (snapshot) return { bytes: snapshot.bytes, field: 'snapshot' }
-  if (imageBase64 === undefined) throw invalid('imageBase64', 'is missing: send the image as Base64, or as the file "snapshot" of multipart/form-data', 'missing')
+  if (imageBase64 === undefined)
+    throw invalid(
+      'imageBase64',
+      'is missing: send the image as Base64, or as the file "snapshot" of multipart/form-data',
+      'missing',
+    )
   const text = imageBase64.replace(/^data:image\/[a-z+.-]{1,20};base64,/, '').replaceAll(/\s/g, '')
   if (text.length % 4 === 1 || !/^[A-Za-z0-9+/]*={0,2}$/.test(text)) throw invalid('imageBase64', 'is not Base64')
   return { bytes: Buffer.from(text, 'base64'), field: 'imageBase64' }
@@ -40,7 +52,10 @@ async function store({ images, log }: Services, name: string, image: KeptImage):
     await images.put(name, image.bytes, IMAGE_TYPES[image.extension] ?? '')
   } catch (error) {
     log.error({ err: error }, 'a picture could not be stored')
-    throw new Failure('unavailable', 'pictures cannot be stored at the moment; try again', { reason: 'images_unavailable', retryAfter: 10 })
+    throw new Failure('unavailable', 'pictures cannot be stored at the moment; try again', {
+      reason: 'images_unavailable',
+      retryAfter: 10,
+    })
   }
 }
 
@@ -57,7 +72,12 @@ export const uploadImageToProduct = operation({
   multipart: { fileField: 'snapshot', limit: MULTIPART_LIMIT, alsoJson: true },
   request: z.strictObject({
     productId: Id,
-    imageBase64: z.string().min(1).max(JSON_LIMIT).optional().describe('The picture as Base64, with or without data: prefix.'),
+    imageBase64: z
+      .string()
+      .min(1)
+      .max(JSON_LIMIT)
+      .optional()
+      .describe('The picture as Base64, with or without data: prefix.'),
     snapshot: FileField.optional(),
   }),
   response: z.strictObject({
@@ -83,6 +103,13 @@ export const uploadImageToProduct = operation({
       await setProductImage(call.db, tenant, productId, imageUrl, call.nowMs)
       call.changed(productId)
     })
-    return { success: true as const, productId, imageUrl, media: { snapshot: imageUrl }, width: image.width, height: image.height }
+    return {
+      success: true as const,
+      productId,
+      imageUrl,
+      media: { snapshot: imageUrl },
+      width: image.width,
+      height: image.height,
+    }
   },
 })

@@ -22,12 +22,30 @@ interface Sharp {
   toFormat(format: 'jpeg' | 'png' | 'webp', options: object): Sharp
   toBuffer(options: { resolveWithObject: true }): Promise<{ data: Buffer; info: { width: number; height: number } }>
 }
-type MakeSharp = (bytes: Uint8Array, options: { limitInputPixels: number; failOn: 'error'; sequentialRead: boolean }) => Sharp
+type MakeSharp = (
+  bytes: Uint8Array,
+  options: { limitInputPixels: number; failOn: 'error'; sequentialRead: boolean },
+) => Sharp
 
 const FORMATS = [
-  { extension: 'jpg', format: 'jpeg', options: { quality: 85, mozjpeg: true }, begins: (b: Uint8Array) => b[0] === 0xff && b[1] === 0xd8 && b[2] === 0xff },
-  { extension: 'png', format: 'png', options: { compressionLevel: 9 }, begins: (b: Uint8Array) => ascii(b, 1, 'PNG\r\n\x1a\n') && b[0] === 0x89 },
-  { extension: 'webp', format: 'webp', options: { quality: 85 }, begins: (b: Uint8Array) => ascii(b, 0, 'RIFF') && ascii(b, 8, 'WEBP') },
+  {
+    extension: 'jpg',
+    format: 'jpeg',
+    options: { quality: 85, mozjpeg: true },
+    begins: (b: Uint8Array) => b[0] === 0xff && b[1] === 0xd8 && b[2] === 0xff,
+  },
+  {
+    extension: 'png',
+    format: 'png',
+    options: { compressionLevel: 9 },
+    begins: (b: Uint8Array) => ascii(b, 1, 'PNG\r\n\x1a\n') && b[0] === 0x89,
+  },
+  {
+    extension: 'webp',
+    format: 'webp',
+    options: { quality: 85 },
+    begins: (b: Uint8Array) => ascii(b, 0, 'RIFF') && ascii(b, 8, 'WEBP'),
+  },
 ] as const
 
 function ascii(bytes: Uint8Array, at: number, text: string): boolean {
@@ -39,7 +57,8 @@ function ascii(bytes: Uint8Array, at: number, text: string): boolean {
  * else hides in a file. Throws 400 for what is no such image, 413 for one that is too large.
  */
 export async function reencode(bytes: Uint8Array, field: string): Promise<KeptImage> {
-  if (bytes.length > IMAGE_BYTES_LIMIT) throw new Failure('payload-too-large', `${field}: an image has at most ${IMAGE_BYTES_LIMIT} bytes`)
+  if (bytes.length > IMAGE_BYTES_LIMIT)
+    throw new Failure('payload-too-large', `${field}: an image has at most ${IMAGE_BYTES_LIMIT} bytes`)
   const found = FORMATS.find((format) => format.begins(bytes))
   if (!found) throw invalid(field, 'must be a JPEG, PNG or WebP image', 'not_an_image')
   const sharp = await loadSharp()
@@ -51,7 +70,8 @@ export async function reencode(bytes: Uint8Array, field: string): Promise<KeptIm
       .toBuffer({ resolveWithObject: true })
     return { bytes: data, extension: found.extension, width: info.width, height: info.height }
   } catch (error) {
-    if (/pixel limit/i.test(String(error))) throw invalid(field, `an image has at most ${PIXEL_LIMIT / 1_000_000} megapixels`, 'too_many_pixels')
+    if (/pixel limit/i.test(String(error)))
+      throw invalid(field, `an image has at most ${PIXEL_LIMIT / 1_000_000} megapixels`, 'too_many_pixels')
     throw invalid(field, `is damaged: it says it is ${found.format} but cannot be read as such`, 'damaged_image')
   }
 }
@@ -61,6 +81,10 @@ async function loadSharp(): Promise<MakeSharp> {
   try {
     return ((await import(name)) as { default: MakeSharp }).default
   } catch {
-    throw new Failure('unavailable', 'images cannot be taken on this machine: the optional package sharp is not installed', { reason: 'images_unavailable' })
+    throw new Failure(
+      'unavailable',
+      'images cannot be taken on this machine: the optional package sharp is not installed',
+      { reason: 'images_unavailable' },
+    )
   }
 }

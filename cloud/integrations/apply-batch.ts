@@ -40,30 +40,51 @@ async function applyArticles(records: readonly unknown[], { call, store, from, d
     const read = productOfArticle(record, index)
     const ean = 'upsert' in read ? read.upsert.product.ean : ''
     if ('upsert' in read && !upserts.has(ean)) upserts.set(ean, read.upsert)
-    else if ('upsert' in read) errors.push({ ...repeated('articles', index, 'ean'), ean, externalId: read.upsert.pos?.posProductId ?? null })
+    else if ('upsert' in read)
+      errors.push({ ...repeated('articles', index, 'ean'), ean, externalId: read.upsert.pos?.posProductId ?? null })
     else errors.push(...read.errors)
     if ('errors' in read || upserts.get(ean) !== read.upsert) failed++
   }
   const products = [...upserts.values()]
   const { repriced } = dryRun ? { repriced: 0 } : await upsertProducts(call, store, products)
   const categories = products.flatMap(({ product }) => product.category ?? [])
-  return { seen: records.length, taken: products.length, repriced, categories: [...new Set(categories)], errors, failed }
+  return {
+    seen: records.length,
+    taken: products.length,
+    repriced,
+    categories: [...new Set(categories)],
+    errors,
+    failed,
+  }
 }
 
 function repeated(dataType: DataType, index: number, field: string): SyncError {
-  return { dataType, index, ean: null, externalId: null, field, code: 'repeated', message: `${field}: another record of this page has it already` }
+  return {
+    dataType,
+    index,
+    ean: null,
+    externalId: null,
+    field,
+    code: 'repeated',
+    message: `${field}: another record of this page has it already`,
+  }
 }
 
 async function applyStock(records: readonly unknown[], { call, store, from, dryRun }: Target): Promise<BatchCounts> {
   const errors: SyncError[] = []
   const good = each(records, from, errors, readStock)
-  const productIds = await sold(call, store, good.map(({ record }) => record))
+  const productIds = await sold(
+    call,
+    store,
+    good.map(({ record }) => record),
+  )
   const levels = new Map<string, number>()
   for (const { index, record } of good) {
     const productId = productIds.get(keyOf(record))
     const ean = 'ean' in record.name ? record.name.ean : null
     const at = { dataType: 'stock', index, ean, externalId: null, field: ean === null ? 'productId' : 'ean' }
-    if (productId === undefined) errors.push({ ...at, code: 'unknown_product', message: 'the store does not sell this product' })
+    if (productId === undefined)
+      errors.push({ ...at, code: 'unknown_product', message: 'the store does not sell this product' })
     else if (levels.has(productId)) errors.push({ ...repeated('stock', index, at.field), ean })
     else levels.set(productId, record.quantity)
   }
@@ -78,9 +99,13 @@ async function sold({ db }: Call, store: StoreRow, records: readonly StockRecord
   const found = new Map<string, string>()
   const eans = records.flatMap(({ name }) => ('ean' in name ? [name.ean] : []))
   const products = await findByEans(db, store.tenant, eans)
-  const listings = await listListings(db, [...products.values()].map((product) => product.product_id))
+  const listings = await listListings(
+    db,
+    [...products.values()].map((product) => product.product_id),
+  )
   for (const [ean, { product_id }] of products) {
-    if (listings.get(product_id)?.some((listing) => listing.store_id === store.store_id) === true) found.set(`ean ${ean}`, product_id)
+    if (listings.get(product_id)?.some((listing) => listing.store_id === store.store_id) === true)
+      found.set(`ean ${ean}`, product_id)
   }
   for (const { name } of records) {
     if ('ean' in name) continue
@@ -90,11 +115,16 @@ async function sold({ db }: Call, store: StoreRow, records: readonly StockRecord
   return found
 }
 
-async function applyKept(dataType: 'orders' | 'suppliers', records: readonly unknown[], { call, store, system, from, dryRun }: Target): Promise<BatchCounts> {
+async function applyKept(
+  dataType: 'orders' | 'suppliers',
+  records: readonly unknown[],
+  { call, store, system, from, dryRun }: Target,
+): Promise<BatchCounts> {
   const errors: SyncError[] = []
   const kept = new Map<string, KeptRecord>()
   for (const { index, record } of each(records, from, errors, (raw, at) => readKept(dataType, raw, at))) {
-    if (kept.has(record.externalId)) errors.push({ ...repeated(dataType, index, 'externalId'), externalId: record.externalId })
+    if (kept.has(record.externalId))
+      errors.push({ ...repeated(dataType, index, 'externalId'), externalId: record.externalId })
     else kept.set(record.externalId, record)
   }
   const rows = [...kept.values()].map(({ externalId, doc }) => ({
@@ -110,7 +140,12 @@ async function applyKept(dataType: 'orders' | 'suppliers', records: readonly unk
   return { seen: records.length, taken: rows.length, errors, failed: records.length - rows.length }
 }
 
-function each<T>(records: readonly unknown[], from: number, errors: SyncError[], read: (record: unknown, index: number) => Read<T>): { index: number; record: T }[] {
+function each<T>(
+  records: readonly unknown[],
+  from: number,
+  errors: SyncError[],
+  read: (record: unknown, index: number) => Read<T>,
+): { index: number; record: T }[] {
   return records.flatMap((raw, i) => {
     const result = read(raw, from + i)
     if ('record' in result) return [{ index: from + i, record: result.record }]

@@ -12,23 +12,53 @@ const AS_THEY_ARE = ['isOrganic', 'isVegan', 'allergens', 'nutrition', 'tagged',
 
 /** An article under our names (mapping.ts) as a product, or what is wrong with it. */
 export function productOfArticle(record: unknown, index: number): { upsert: Upsert } | { errors: SyncError[] } {
-  const article = typeof record === 'object' && record !== null && !Array.isArray(record) ? (record as Record<string, unknown>) : undefined
-  if (!article) return { errors: [{ dataType: 'articles', index, ean: null, externalId: null, field: '', code: 'invalid', message: 'this is no article' }] }
+  const article =
+    typeof record === 'object' && record !== null && !Array.isArray(record)
+      ? (record as Record<string, unknown>)
+      : undefined
+  if (!article)
+    return {
+      errors: [
+        {
+          dataType: 'articles',
+          index,
+          ean: null,
+          externalId: null,
+          field: '',
+          code: 'invalid',
+          message: 'this is no article',
+        },
+      ],
+    }
   const raw: Record<string, unknown> = {}
   for (const name of TEXTS) raw[name] = asText(article[name])
-  for (const name of PRICES) raw[name] = typeof article[name] === 'string' ? asPrice(article[name].trim()) : article[name]
+  for (const name of PRICES)
+    raw[name] = typeof article[name] === 'string' ? asPrice(article[name].trim()) : article[name]
   for (const name of VATS) {
     const vat = article[name]
     raw[name] = typeof vat === 'string' || typeof vat === 'number' ? asVat(vat) : vat
   }
   for (const name of AS_THEY_ARE) raw[name] = article[name]
-  for (const name of Object.keys(raw)) if (raw[name] === undefined || raw[name] === null || raw[name] === '') delete raw[name]
+  for (const name of Object.keys(raw))
+    if (raw[name] === undefined || raw[name] === null || raw[name] === '') delete raw[name]
   const externalId = shown(article['externalProductId'])
   const errors = rowErrors()
   const product = checkRow(raw, { index }, errors)
-  const takenBack = Object.fromEntries(TAKEN_BACK_BY_NULL.filter((name) => article[name] === null).map((name) => [name, null]))
+  const takenBack = Object.fromEntries(
+    TAKEN_BACK_BY_NULL.filter((name) => article[name] === null).map((name) => [name, null]),
+  )
   if (product) return { upsert: { product: { ...product, ...takenBack }, pos: { posProductId: externalId } } }
-  return { errors: errors.kept.map(({ ean, field, code, message }) => ({ dataType: 'articles', index, ean, externalId, field, code, message })) }
+  return {
+    errors: errors.kept.map(({ ean, field, code, message }) => ({
+      dataType: 'articles',
+      index,
+      ean,
+      externalId,
+      field,
+      code,
+      message,
+    })),
+  }
 }
 
 function asText(value: unknown): unknown {

@@ -8,7 +8,10 @@ import type { IntegrationConnectionRow } from '../persistence/tables/integration
 import type { Connector } from './connector.ts'
 
 /** Credentials as they come in: texts, and the names of fields that a system of one's own uses. */
-export const Credentials = z.record(z.string().max(60), z.union([z.string().max(8_192), z.record(z.string().max(120), z.string().max(60))]))
+export const Credentials = z.record(
+  z.string().max(60),
+  z.union([z.string().max(8_192), z.record(z.string().max(120), z.string().max(60))]),
+)
 export type Credentials = z.output<typeof Credentials>
 
 const FIELDS_LIMIT = 40
@@ -21,15 +24,29 @@ export function systemRules(config: CloudConfig): TargetRules {
 
 /** What is wrong with these credentials for this system; names no value. */
 export function faultsOf(connector: Connector, credentials: Credentials): ErrorDetail[] {
-  if (Object.keys(credentials).length > FIELDS_LIMIT || Object.keys(credentials['mapping'] ?? {}).length > MAPPING_LIMIT) {
-    return [{ path: 'credentials', code: 'too_big', message: `credentials: at most ${FIELDS_LIMIT} fields, and ${MAPPING_LIMIT} in a mapping` }]
+  if (
+    Object.keys(credentials).length > FIELDS_LIMIT ||
+    Object.keys(credentials['mapping'] ?? {}).length > MAPPING_LIMIT
+  ) {
+    return [
+      {
+        path: 'credentials',
+        code: 'too_big',
+        message: `credentials: at most ${FIELDS_LIMIT} fields, and ${MAPPING_LIMIT} in a mapping`,
+      },
+    ]
   }
   const read = connector.credentials.safeParse(credentials)
   if (read.success) return []
   return findingsOf(read.error.issues, credentials).map((finding): ErrorDetail => {
     const there = { ...finding, path: ['credentials', ...finding.path] }
     const path = pathText(there.path)
-    if (finding.code === 'unknown_field') return { path, code: finding.code, message: `${path}: ${connector.name} has no such setting; it takes ${connector.needs}` }
+    if (finding.code === 'unknown_field')
+      return {
+        path,
+        code: finding.code,
+        message: `${path}: ${connector.name} has no such setting; it takes ${connector.needs}`,
+      }
     return { path, code: finding.code === 'missing' ? 'missing' : 'invalid', message: findingText(there) }
   })
 }
@@ -37,7 +54,15 @@ export function faultsOf(connector: Connector, credentials: Credentials): ErrorD
 /** The credentials as the system needs them. Throws 400, also for an address that nothing is sent to. */
 export function readCredentials(connector: Connector, credentials: Credentials, config: CloudConfig): unknown {
   const details = faultsOf(connector, credentials)
-  if (details.length > 0) throw new Failure('invalid-argument', details.map((d) => d.message).slice(0, 3).join('; '), { details })
+  if (details.length > 0)
+    throw new Failure(
+      'invalid-argument',
+      details
+        .map((d) => d.message)
+        .slice(0, 3)
+        .join('; '),
+      { details },
+    )
   const read = connector.credentials.parse(credentials)
   const target = checkTarget(connector.addressOf(read), systemRules(config))
   if ('refusal' in target) throw invalid('credentials.baseUrl', target.refusal, 'url_refused')
@@ -52,7 +77,10 @@ export function sealCredentials({ authority }: Services, connectionId: string, c
 }
 
 /** The credentials that are kept; undefined when there are none. */
-export function keptCredentials({ authority }: Services, row: IntegrationConnectionRow | undefined): Credentials | undefined {
+export function keptCredentials(
+  { authority }: Services,
+  row: IntegrationConnectionRow | undefined,
+): Credentials | undefined {
   if (!row || row.sealed === null) return undefined
   return Credentials.parse(JSON.parse(authority.sealer.open(row.sealed, contextOf(row.connection_id)).toString('utf8')))
 }

@@ -12,7 +12,18 @@ import type { Connector } from './connector.ts'
 import { canonical, type Side, type SystemName } from './systems.ts'
 
 /** The systems that are built. A new one is one file and one line here. */
-const CONNECTORS: readonly Connector[] = [generic, shopify, square, lightspeed, clover, sumup, odoo, erpnext, businesscentral, sapb1]
+const CONNECTORS: readonly Connector[] = [
+  generic,
+  shopify,
+  square,
+  lightspeed,
+  clover,
+  sumup,
+  odoo,
+  erpnext,
+  businesscentral,
+  sapb1,
+]
 
 const BY_NAME: ReadonlyMap<string, Connector> = new Map(CONNECTORS.map((connector) => [connector.name, connector]))
 
@@ -24,5 +35,7 @@ export function findConnector(system: SystemName, side: Side): Connector | undef
 
 /** Names of the systems that are built for a side, and what their credentials are, for the documentation. */
 export function describeSystems(side: Side): string {
-  return CONNECTORS.filter((connector) => connector.sides.includes(side)).map(({ name, needs }) => `\`${name}\`: ${needs}`).join('; ')
+  return CONNECTORS.filter((connector) => connector.sides.includes(side))
+    .map(({ name, needs }) => `\`${name}\`: ${needs}`)
+    .join('; ')
 }

@@ -9,15 +9,34 @@ import { shown, type SyncError } from './sync-error.ts'
 
 const QUANTITY_LIMIT = 1_000_000_000
 const word = (max: number) => z.preprocess((value) => (typeof value === 'number' ? String(value) : value), text(max))
-const amount = z.preprocess((value) => (typeof value === 'string' && /^-?\d+(?:[.,]\d+)?$/.test(value.trim()) ? Number(value.trim().replace(',', '.')) : value), z.number())
+const amount = z.preprocess(
+  (value) =>
+    typeof value === 'string' && /^-?\d+(?:[.,]\d+)?$/.test(value.trim())
+      ? Number(value.trim().replace(',', '.'))
+      : value,
+  z.number(),
+)
 const Ean = word(14).refine(isEan, 'must be 8 or 13 digits without a leading zero')
 
 /** Pieces: what is owed counts as none, and of a started unit only the whole ones. */
-const Quantity = amount.pipe(z.number().min(-QUANTITY_LIMIT).max(QUANTITY_LIMIT)).transform((pieces) => Math.max(0, Math.floor(pieces)))
+const Quantity = amount
+  .pipe(z.number().min(-QUANTITY_LIMIT).max(QUANTITY_LIMIT))
+  .transform((pieces) => Math.max(0, Math.floor(pieces)))
 
-const Stock = z.object({ ean: Ean.optional(), barcode: Ean.optional(), productId: word(128).optional(), quantity: Quantity })
+const Stock = z.object({
+  ean: Ean.optional(),
+  barcode: Ean.optional(),
+  productId: word(128).optional(),
+  quantity: Quantity,
+})
 
-const Line = z.object({ ean: word(40).optional(), name: word(300).optional(), externalProductId: word(128).optional(), quantity: amount.optional(), unitPrice: amount.optional() })
+const Line = z.object({
+  ean: word(40).optional(),
+  name: word(300).optional(),
+  externalProductId: word(128).optional(),
+  quantity: amount.optional(),
+  unitPrice: amount.optional(),
+})
 
 /** A purchase order: goods that are to come. */
 const Order = z.object({
@@ -37,7 +56,9 @@ const Supplier = z.object({
   name: word(300),
   email: word(320).optional(),
   phone: word(60).optional(),
-  address: z.union([word(500), z.record(z.string().max(60), z.union([z.string().max(300), z.number(), z.null()]))]).optional(),
+  address: z
+    .union([word(500), z.record(z.string().max(60), z.union([z.string().max(300), z.number(), z.null()]))])
+    .optional(),
   countryCode: word(60).optional(),
   vatId: word(60).optional(),
 })
@@ -71,15 +92,36 @@ export function readKept(dataType: 'orders' | 'suppliers', record: unknown, inde
   return read(dataType, schema, record, index, (doc) => ({ externalId: doc.externalId, doc }))
 }
 
-function read<T, R>(dataType: string, schema: z.ZodType<T>, record: unknown, index: number, make: (read: T) => R | undefined): Read<R> {
+function read<T, R>(
+  dataType: string,
+  schema: z.ZodType<T>,
+  record: unknown,
+  index: number,
+  make: (read: T) => R | undefined,
+): Read<R> {
   const stated = typeof record === 'object' && record !== null ? (record as Record<string, unknown>) : {}
-  const at = { dataType, index, ean: shown(stated['ean'] ?? stated['barcode']), externalId: shown(stated['externalId'] ?? stated['externalProductId']) }
+  const at = {
+    dataType,
+    index,
+    ean: shown(stated['ean'] ?? stated['barcode']),
+    externalId: shown(stated['externalId'] ?? stated['externalProductId']),
+  }
   try {
     const kept = Object.fromEntries(Object.entries(stated).filter(([, value]) => value !== null && value !== ''))
     const made = make(validate(schema, kept))
-    return made === undefined ? { errors: [{ ...at, field: 'ean', code: 'missing', message: 'ean is missing: nothing says which product it is' }] } : { record: made }
+    return made === undefined
+      ? {
+          errors: [
+            { ...at, field: 'ean', code: 'missing', message: 'ean is missing: nothing says which product it is' },
+          ],
+        }
+      : { record: made }
   } catch (error) {
     if (!(error instanceof Failure)) throw error
-    return { errors: (error.extras.details ?? []).slice(0, 5).map(({ path, code, message }) => ({ ...at, field: path, code, message })) }
+    return {
+      errors: (error.extras.details ?? [])
+        .slice(0, 5)
+        .map(({ path, code, message }) => ({ ...at, field: path, code, message })),
+    }
   }
 }

@@ -26,14 +26,24 @@ export const fetchERPRecords = operation({
   }),
   response: z.strictObject({ ...Success, records: z.array(ErpRecord), nextCursor: z.string().optional() }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', dataType: 'suppliers' },
-  answer: { success: true, records: [{ externalId: 'S-17', name: 'Lindwerk GmbH', updatedAt: '2026-11-20T09:00:00.000Z' }] },
+  answer: {
+    success: true,
+    records: [{ externalId: 'S-17', name: 'Lindwerk GmbH', updatedAt: '2026-11-20T09:00:00.000Z' }],
+  },
   async run(call, { storeId, dataType, system = 'generic', ...paging }) {
     await ownStore(call, storeId)
     const page = pageOf(paging, DEFAULT_PAGE)
     const after = page.after === undefined ? undefined : readCursor(dataType, page.after)
-    const rows = await listErpRecords(call.db, storeId, dataType, canonical(system), { ...page, after, limit: page.limit + 1 })
+    const rows = await listErpRecords(call.db, storeId, dataType, canonical(system), {
+      ...page,
+      after,
+      limit: page.limit + 1,
+    })
     const { items, nextCursor } = nextOf(rows, (row) => row.external_id, page)
-    const records = items.map(({ doc, updated_ms }) => ({ ...(JSON.parse(doc) as { externalId: string }), updatedAt: iso(updated_ms) }))
+    const records = items.map(({ doc, updated_ms }) => ({
+      ...(JSON.parse(doc) as { externalId: string }),
+      updatedAt: iso(updated_ms),
+    }))
     return { success: true as const, records, ...(nextCursor && { nextCursor: writeCursor(dataType, nextCursor) }) }
   },
 })

@@ -12,7 +12,23 @@ const DETAILS = ['isOrganic', 'isVegan', 'allergens', 'nutrition', 'tagged', 'fl
 
 /** What a record may become, by what it is. */
 const TARGETS: Readonly<Record<DataType, readonly string[]>> = {
-  articles: ['ean', 'barcode', 'name', 'price', 'oldPrice', 'vat', 'deposit', 'depositVat', 'category', 'unit', 'brand', 'description', 'imageUrl', 'weight', ...DETAILS],
+  articles: [
+    'ean',
+    'barcode',
+    'name',
+    'price',
+    'oldPrice',
+    'vat',
+    'deposit',
+    'depositVat',
+    'category',
+    'unit',
+    'brand',
+    'description',
+    'imageUrl',
+    'weight',
+    ...DETAILS,
+  ],
   stock: ['ean', 'barcode', 'productId', 'quantity', 'externalProductId'],
   orders: ['externalId', 'number', 'status', 'supplierId', 'orderedAt', 'expectedAt', 'total', 'currency', 'lines'],
   suppliers: ['externalId', 'name', 'email', 'phone', 'address', 'countryCode', 'vatId'],
@@ -41,8 +57,21 @@ const DEFAULTS: Readonly<Record<DataType, Readonly<Record<string, string>>>> = {
     revenue: 'scanAndGo.revenueCent',
   },
   stock: { article_number: 'ean', stock: 'quantity', external_id: 'externalProductId' },
-  orders: { external_id: 'externalId', id: 'externalId', order_number: 'number', supplier_id: 'supplierId', ordered_at: 'orderedAt', expected_at: 'expectedAt' },
-  suppliers: { external_id: 'externalId', id: 'externalId', supplier_name: 'name', country: 'countryCode', vat_id: 'vatId' },
+  orders: {
+    external_id: 'externalId',
+    id: 'externalId',
+    order_number: 'number',
+    supplier_id: 'supplierId',
+    ordered_at: 'orderedAt',
+    expected_at: 'expectedAt',
+  },
+  suppliers: {
+    external_id: 'externalId',
+    id: 'externalId',
+    supplier_name: 'name',
+    country: 'countryCode',
+    vat_id: 'vatId',
+  },
 }
 
 /** Steps of a name with dots, such as `prices.gross`. */
@@ -55,18 +84,25 @@ export function unknownTargets(written: Readonly<Record<string, string>>): strin
 
 /** The generic mapping with a merchant's own entries, `{their field: our field}`; an entry that is the other way round is turned. */
 export function mappingOf(dataType: DataType, written: Readonly<Record<string, string>> = {}): Mapping {
-  const own = Object.entries(written).map(([from, to]) => (EVERY_TARGET.has(to) ? ([from, to] as const) : ([to, from] as const)))
+  const own = Object.entries(written).map(([from, to]) =>
+    EVERY_TARGET.has(to) ? ([from, to] as const) : ([to, from] as const),
+  )
   const targets = new Set(own.map(([, to]) => to))
   const defaults = Object.entries(DEFAULTS[dataType]).filter(([, to]) => !targets.has(to))
   return new Map([...defaults, ...own])
 }
 
 /** A record under our names. Where several fields of theirs mean one of ours, the last that is stated counts; a mapped one before one of our own name. */
-export function mapRecord(record: Readonly<Record<string, unknown>>, dataType: DataType, mapping: Mapping): Record<string, unknown> {
+export function mapRecord(
+  record: Readonly<Record<string, unknown>>,
+  dataType: DataType,
+  mapping: Mapping,
+): Record<string, unknown> {
   const made: Record<string, unknown> = {}
   const wanted = TARGETS[dataType]
   const take = (name: string, value: unknown) => {
-    if (isStated(value) || (value === null && made[name] === undefined && isTakenBackByNull(dataType, name))) made[name] = value
+    if (isStated(value) || (value === null && made[name] === undefined && isTakenBackByNull(dataType, name)))
+      made[name] = value
   }
   for (const name of wanted) if (!mapping.has(name)) take(name, own(record, name))
   for (const [from, to] of mapping) if (wanted.includes(to)) take(to, valueAt(record, from))
@@ -83,7 +119,9 @@ function isStated(value: unknown): boolean {
 
 /** Only what the record itself has: names such as `constructor` are nobody's field. */
 function own(record: unknown, name: string): unknown {
-  return typeof record === 'object' && record !== null && Object.hasOwn(record, name) ? (record as Record<string, unknown>)[name] : undefined
+  return typeof record === 'object' && record !== null && Object.hasOwn(record, name)
+    ? (record as Record<string, unknown>)[name]
+    : undefined
 }
 
 function valueAt(record: unknown, path: string): unknown {

@@ -7,12 +7,18 @@ import { readAnswer, readRecord } from './vendor-values.ts'
 const Listed = z.looseObject({ value: z.array(z.unknown()), '@odata.nextLink': z.string().nullish() })
 
 /** A page of a list. A link that leads elsewhere than `base` is refused: credentials go along with it. */
-export function odataPage<S extends z.ZodType>(json: unknown, base: string, row: S, make: (row: z.output<S>) => Record<string, unknown>): Page {
+export function odataPage<S extends z.ZodType>(
+  json: unknown,
+  base: string,
+  row: S,
+  make: (row: z.output<S>) => Record<string, unknown>,
+): Page {
   const { value, '@odata.nextLink': link } = readAnswer(Listed, json, 'a list')
   const records = value.map((raw) => readRecord(row, raw, make))
   if (link === undefined || link === null) return { records, next: null }
   const next = URL.canParse(link, `${base}/`) ? new URL(link, `${base}/`) : undefined
-  if (next?.origin !== new URL(base).origin) throw new VendorFault('answer_not_understood', 'the next page is at an address that is not the system’s own')
+  if (next?.origin !== new URL(base).origin)
+    throw new VendorFault('answer_not_understood', 'the next page is at an address that is not the system’s own')
   return { records, next: next.href }
 }
 

@@ -26,13 +26,23 @@ const ROUND_LIMIT_MS = 24 * 3_600_000
 
 /** A type of data of which nothing was read. */
 export function freshState(startedMs: number): PullState {
-  return { cursor: null, isDone: false, startedMs, counts: { seen: 0, taken: 0, failed: 0, repriced: 0, categories: [] } }
+  return {
+    cursor: null,
+    isDone: false,
+    startedMs,
+    counts: { seen: 0, taken: 0, failed: 0, repriced: 0, categories: [] },
+  }
 }
 
 /** Where a round goes on; fresh when it is of another source or too old. */
 export function stateOf(row: IntegrationPullRow | undefined, source: string, nowMs: number): PullState {
   if (!row || row.source !== source || row.started_ms <= nowMs - ROUND_LIMIT_MS) return freshState(nowMs)
-  return { cursor: row.next_cursor, isDone: row.is_done === 1, startedMs: row.started_ms, counts: JSON.parse(row.counts) as Counts }
+  return {
+    cursor: row.next_cursor,
+    isDone: row.is_done === 1,
+    startedMs: row.started_ms,
+    counts: JSON.parse(row.counts) as Counts,
+  }
 }
 
 /** What came of one batch. */
@@ -53,7 +63,9 @@ export function add(counts: Counts, batch: BatchCounts): Counts {
     taken: counts.taken + batch.taken,
     failed: counts.failed + batch.failed,
     repriced: counts.repriced + (batch.repriced ?? 0),
-    categories: batch.categories ? [...new Set([...counts.categories, ...batch.categories])].slice(0, CATEGORIES_LIMIT) : counts.categories,
+    categories: batch.categories
+      ? [...new Set([...counts.categories, ...batch.categories])].slice(0, CATEGORIES_LIMIT)
+      : counts.categories,
   }
 }
 

@@ -39,7 +39,12 @@ interface Reading {
 /** Reads all types of data, page by page, each page durable with its cursor. Throws `VendorFault`; what was read until then stays. */
 export async function pullAll(reading: Reading): Promise<Pulled> {
   const { round, connection } = reading
-  const pulled: Pulled & { counts: Map<DataType, Counts> } = { counts: new Map(), errors: [], hasMore: false, warnings: [] }
+  const pulled: Pulled & { counts: Map<DataType, Counts> } = {
+    counts: new Map(),
+    errors: [],
+    hasMore: false,
+    warnings: [],
+  }
   const spent = { pages: 0, records: 0 }
   let absent: VendorFault | undefined
   for (const [dataType, state] of round.states) {
@@ -51,7 +56,8 @@ export async function pullAll(reading: Reading): Promise<Pulled> {
       if (!end.isDone) return { ...pulled, hasMore: true }
     } catch (error) {
       // An ERP need not have all that one may ask for.
-      const hasNone = error instanceof VendorFault && error.status === 404 && round.which.side === 'erp' && state.cursor === null
+      const hasNone =
+        error instanceof VendorFault && error.status === 404 && round.which.side === 'erp' && state.cursor === null
       if (!hasNone) throw error
       absent = error
       pulled.warnings.push(`${dataType}: the system has none (404)`)
@@ -61,12 +67,20 @@ export async function pullAll(reading: Reading): Promise<Pulled> {
   return pulled
 }
 
-async function pullOne(reading: Reading, dataType: DataType, pull: Pull, from: PullState, pulled: Pulled, spent: { pages: number; records: number }): Promise<PullState> {
+async function pullOne(
+  reading: Reading,
+  dataType: DataType,
+  pull: Pull,
+  from: PullState,
+  pulled: Pulled,
+  spent: { pages: number; records: number },
+): Promise<PullState> {
   const { work, budget } = reading
   let state = from
   let isFirst = true
   while (!state.isDone) {
-    if (spent.pages >= PAGES_LIMIT || spent.records >= RECORDS_LIMIT || budget.bytes <= 0 || budget.signal.aborted) return state
+    if (spent.pages >= PAGES_LIMIT || spent.records >= RECORDS_LIMIT || budget.bytes <= 0 || budget.signal.aborted)
+      return state
     let page: Page
     try {
       page = checkPage(await pull(state.cursor), state.cursor)
@@ -91,15 +105,24 @@ async function pullOne(reading: Reading, dataType: DataType, pull: Pull, from: P
 
   function checkPage(page: Page, cursor: string | null): Page {
     const { records, next } = page
-    if (records.length > PAGE_LIMIT) throw new VendorFault('answer_not_understood', `a page has over ${PAGE_LIMIT} records`)
+    if (records.length > PAGE_LIMIT)
+      throw new VendorFault('answer_not_understood', `a page has over ${PAGE_LIMIT} records`)
     if (next === null) return page
-    const isPossible = next.length > 0 && next.length <= CURSOR_LIMIT && !/[\u0000-\u001f\u007f]/.test(next) && next !== cursor
-    if (!isPossible) throw new VendorFault('answer_not_understood', 'the next cursor is the same again, or none that can be kept')
+    const isPossible =
+      next.length > 0 && next.length <= CURSOR_LIMIT && !/[\u0000-\u001f\u007f]/.test(next) && next !== cursor
+    if (!isPossible)
+      throw new VendorFault('answer_not_understood', 'the next cursor is the same again, or none that can be kept')
     return page
   }
 }
 
-async function takePage({ round, credentials, remember }: Reading, dataType: DataType, page: Page, before: PullState, pulled: Pulled): Promise<PullState> {
+async function takePage(
+  { round, credentials, remember }: Reading,
+  dataType: DataType,
+  page: Page,
+  before: PullState,
+  pulled: Pulled,
+): Promise<PullState> {
   let state = before
   const { records, next } = page
   let at = 0
@@ -107,7 +130,13 @@ async function takePage({ round, credentials, remember }: Reading, dataType: Dat
     const batch = records.slice(at, at + BATCH_LIMIT)
     const isLast = at + BATCH_LIMIT >= records.length
     state = await round.step(async (call, store) => {
-      const done = await applyBatch(dataType, batch, { call, store, system: round.which.system, from: state.counts.seen, dryRun: false })
+      const done = await applyBatch(dataType, batch, {
+        call,
+        store,
+        system: round.which.system,
+        from: state.counts.seen,
+        dryRun: false,
+      })
       const counts = add(state.counts, done)
       const after = isLast ? { ...state, counts, cursor: next, isDone: next === null } : { ...state, counts }
       // The cursor moves with the last batch: after a crash the page is read again, which does no harm.

@@ -11,8 +11,17 @@ const BODY_LIMIT = 2 * 1024 * 1024
 
 const request = {
   storeId: Id.describe('May be left out with exactly one store.').optional(),
-  dataType: z.string().min(1).max(60).regex(/^[A-Za-z][A-Za-z0-9_-]*$/).describe('Such as `transactions`; systems other than `generic` take what docs/integrations.md lists.'),
-  records: z.array(z.record(z.string().max(120), z.unknown())).min(1).max(RECORDS_LIMIT).describe('Sent on as they are.'),
+  dataType: z
+    .string()
+    .min(1)
+    .max(60)
+    .regex(/^[A-Za-z][A-Za-z0-9_-]*$/)
+    .describe('Such as `transactions`; systems other than `generic` take what docs/integrations.md lists.'),
+  records: z
+    .array(z.record(z.string().max(120), z.unknown()))
+    .min(1)
+    .max(RECORDS_LIMIT)
+    .describe('Sent on as they are.'),
   credentials: Credentials.describe('Instead of those that a sync has kept; they are not kept.').optional(),
 }
 
@@ -30,7 +39,14 @@ const HOW =
   'Records that it does not take are in `errors[]`. In the sandbox nothing is sent.'
 
 function answerOf(system: string, { isSandbox, pushed, errors, warnings }: Pushed) {
-  return { success: true as const, ...(isSandbox && { _sandbox: true as const }), system, pushed, errors, ...(warnings.length > 0 && { warnings }) }
+  return {
+    success: true as const,
+    ...(isSandbox && { _sandbox: true as const }),
+    system,
+    pushed,
+    errors,
+    ...(warnings.length > 0 && { warnings }),
+  }
 }
 
 function announcing(type: string, system: string, dataType: string): AnnouncePush {
@@ -51,10 +67,19 @@ export const pushToPOS = operation({
   bodyLimit: BODY_LIMIT,
   request: z.strictObject({ system: z.enum(POS_SYSTEMS), ...request }),
   response,
-  example: { system: 'generic', storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', dataType: 'transactions', records: [{ transactionId: 'pur_01KANX6Y7C3V9Q2M8R5T4W6Z1B', total: 49.9 }] },
+  example: {
+    system: 'generic',
+    storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B',
+    dataType: 'transactions',
+    records: [{ transactionId: 'pur_01KANX6Y7C3V9Q2M8R5T4W6Z1B', total: 49.9 }],
+  },
   answer: { success: true, system: 'generic', pushed: 1, errors: [] },
   emits: ['integration.pos.pushed'],
-  steps: async (work, input) => answerOf(input.system, await push(work, 'pos', input, announcing('integration.pos.pushed', input.system, input.dataType))),
+  steps: async (work, input) =>
+    answerOf(
+      input.system,
+      await push(work, 'pos', input, announcing('integration.pos.pushed', input.system, input.dataType)),
+    ),
 })
 
 export const pushToERP = operation({
@@ -68,8 +93,17 @@ export const pushToERP = operation({
   bodyLimit: BODY_LIMIT,
   request: z.strictObject({ system: z.enum(ERP_SYSTEMS), ...request }),
   response,
-  example: { system: 'generic', storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', dataType: 'transactions', records: [{ transactionId: 'pur_01KANX6Y7C3V9Q2M8R5T4W6Z1B', total: 49.9 }] },
+  example: {
+    system: 'generic',
+    storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B',
+    dataType: 'transactions',
+    records: [{ transactionId: 'pur_01KANX6Y7C3V9Q2M8R5T4W6Z1B', total: 49.9 }],
+  },
   answer: { success: true, system: 'generic', pushed: 1, errors: [] },
   emits: ['integration.erp.pushed'],
-  steps: async (work, input) => answerOf(input.system, await push(work, 'erp', input, announcing('integration.erp.pushed', input.system, input.dataType))),
+  steps: async (work, input) =>
+    answerOf(
+      input.system,
+      await push(work, 'erp', input, announcing('integration.erp.pushed', input.system, input.dataType)),
+    ),
 })

@@ -46,7 +46,11 @@ export async function push(work: Work, side: Side, input: PushInput, announce: A
     const row = await findConnection(call.db, { storeId: store.store_id, side, system: canonical(input.system) })
     return { storeId: store.store_id, kept: input.credentials ?? keptCredentials(call.services, row) }
   })
-  if (!kept) throw precondition('system_not_connected', 'no credentials of this system are kept: send them, or synchronise first')
+  if (!kept)
+    throw precondition(
+      'system_not_connected',
+      'no credentials of this system are kept: send them, or synchronise first',
+    )
   const credentials = readCredentials(connector, kept, work.services.config)
   try {
     const errors = await pushWith(work, side, connector, credentials, input)
@@ -64,7 +68,13 @@ export async function push(work: Work, side: Side, input: PushInput, announce: A
   }
 }
 
-async function pushWith(work: Work, side: Side, connector: Connector, credentials: unknown, input: PushInput): Promise<SyncError[]> {
+async function pushWith(
+  work: Work,
+  side: Side,
+  connector: Connector,
+  credentials: unknown,
+  input: PushInput,
+): Promise<SyncError[]> {
   const { platform, outgoing, config } = work.services
   const time = deadline(platform.timers, CALL_WITHIN_MS)
   try {
@@ -86,7 +96,8 @@ async function pushWith(work: Work, side: Side, connector: Connector, credential
 
 function checkDataType(connector: Connector, to: Push | undefined, dataType: string): asserts to is Push {
   if (!to) throw invalid('system', `${connector.name} takes no records`, 'not_supported')
-  if (to.dataTypes?.includes(dataType) === false) throw invalid('dataType', `${connector.name} takes ${to.dataTypes.join(', ')}`, 'not_supported')
+  if (to.dataTypes?.includes(dataType) === false)
+    throw invalid('dataType', `${connector.name} takes ${to.dataTypes.join(', ')}`, 'not_supported')
 }
 
 /** Under one key the same batches have the same keys, so that a system that knows them takes each once. */
@@ -101,12 +112,22 @@ async function sendAll(work: Work, to: Push, { dataType, records }: PushInput): 
       const externalId = shown(record['id'] ?? record['transactionId'] ?? record['externalId'])
       errors.push({ dataType, index: from + index, ean: shown(record['ean']), externalId, field, code, message })
     }
-    work.progress({ dataType, done: Math.min(from + to.batch, records.length), records: records.length, errors: errors.length })
+    work.progress({
+      dataType,
+      done: Math.min(from + to.batch, records.length),
+      records: records.length,
+      errors: errors.length,
+    })
   }
   return errors
 }
 
-function pushSandbox(work: Work, input: PushInput, connector: Connector | undefined, announce: AnnouncePush): Promise<Pushed> {
+function pushSandbox(
+  work: Work,
+  input: PushInput,
+  connector: Connector | undefined,
+  announce: AnnouncePush,
+): Promise<Pushed> {
   return work.step(async (call) => {
     const store = await ownStoreOrOnly(call, input.storeId)
     const warnings = sandboxWarnings(connector, input.system, input.credentials, call)

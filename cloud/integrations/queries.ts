@@ -13,7 +13,12 @@ export interface Which {
 }
 
 function connections(db: Db, { storeId, side, system }: Which) {
-  return db.selectFrom('integration_connection').selectAll().where('store_id', '=', storeId).where('side', '=', side).where('system', '=', system)
+  return db
+    .selectFrom('integration_connection')
+    .selectAll()
+    .where('store_id', '=', storeId)
+    .where('side', '=', side)
+    .where('system', '=', system)
 }
 
 /** The connection of a store to a system; undefined when there was never one. */
@@ -28,21 +33,45 @@ export async function ensureConnection(db: Db, row: IntegrationConnectionRow): P
     .values(row)
     .onConflict((c) => c.columns(['store_id', 'side', 'system']).doNothing())
     .execute()
-  return connections(db, { storeId: row.store_id, side: row.side as Side, system: row.system }).executeTakeFirstOrThrow()
+  return connections(db, {
+    storeId: row.store_id,
+    side: row.side as Side,
+    system: row.system,
+  }).executeTakeFirstOrThrow()
 }
 
 /** Keeps these credentials (sealed), or with null forgets those that were kept. */
-export async function writeSealed(db: Db, connectionId: string, sealed: string | null, updated_ms: number): Promise<void> {
-  await db.updateTable('integration_connection').set({ sealed, updated_ms }).where('connection_id', '=', connectionId).execute()
+export async function writeSealed(
+  db: Db,
+  connectionId: string,
+  sealed: string | null,
+  updated_ms: number,
+): Promise<void> {
+  await db
+    .updateTable('integration_connection')
+    .set({ sealed, updated_ms })
+    .where('connection_id', '=', connectionId)
+    .execute()
 }
 
 /** Takes the lease, or renews one's own. False: somebody else has it. One that ends later than this one and some was given by a clock that was ahead. */
-export async function takeLease(db: Db, connectionId: string, lease: { id: string; untilMs: number; nowMs: number }): Promise<boolean> {
+export async function takeLease(
+  db: Db,
+  connectionId: string,
+  lease: { id: string; untilMs: number; nowMs: number },
+): Promise<boolean> {
   const rows = await db
     .updateTable('integration_connection')
     .set({ lease_id: lease.id, lease_until_ms: lease.untilMs })
     .where('connection_id', '=', connectionId)
-    .where((eb) => eb.or([eb('lease_id', 'is', null), eb('lease_id', '=', lease.id), eb('lease_until_ms', '<=', lease.nowMs), eb('lease_until_ms', '>', lease.untilMs + CLOCKS_DIFFER_MS)]))
+    .where((eb) =>
+      eb.or([
+        eb('lease_id', 'is', null),
+        eb('lease_id', '=', lease.id),
+        eb('lease_until_ms', '<=', lease.nowMs),
+        eb('lease_until_ms', '>', lease.untilMs + CLOCKS_DIFFER_MS),
+      ]),
+    )
     .returning('connection_id')
     .execute()
   return rows.length > 0
@@ -50,12 +79,23 @@ export async function takeLease(db: Db, connectionId: string, lease: { id: strin
 
 /** Gives the lease back; one that is no longer ours stays. */
 export async function endLease(db: Db, connectionId: string, leaseId: string): Promise<void> {
-  await db.updateTable('integration_connection').set({ lease_id: null, lease_until_ms: 0 }).where('connection_id', '=', connectionId).where('lease_id', '=', leaseId).execute()
+  await db
+    .updateTable('integration_connection')
+    .set({ lease_id: null, lease_until_ms: 0 })
+    .where('connection_id', '=', connectionId)
+    .where('lease_id', '=', leaseId)
+    .execute()
 }
 
 /** How far a round was read, by type of data. */
 export function pullsOf(db: Db, { storeId, side, system }: Which): Promise<IntegrationPullRow[]> {
-  return db.selectFrom('integration_pull').selectAll().where('store_id', '=', storeId).where('side', '=', side).where('system', '=', system).execute()
+  return db
+    .selectFrom('integration_pull')
+    .selectAll()
+    .where('store_id', '=', storeId)
+    .where('side', '=', side)
+    .where('system', '=', system)
+    .execute()
 }
 
 /** Notes how far a type of data was read. */
@@ -64,13 +104,22 @@ export async function writePull(db: Db, row: IntegrationPullRow): Promise<void> 
   await db
     .insertInto('integration_pull')
     .values(row)
-    .onConflict((c) => c.columns(['store_id', 'side', 'system', 'data_type']).doUpdateSet({ next_cursor, is_done, counts, source, started_ms, updated_ms }))
+    .onConflict((c) =>
+      c
+        .columns(['store_id', 'side', 'system', 'data_type'])
+        .doUpdateSet({ next_cursor, is_done, counts, source, started_ms, updated_ms }),
+    )
     .execute()
 }
 
 /** The round is over, or is given up. */
 export async function deletePulls(db: Db, { storeId, side, system }: Which): Promise<void> {
-  await db.deleteFrom('integration_pull').where('store_id', '=', storeId).where('side', '=', side).where('system', '=', system).execute()
+  await db
+    .deleteFrom('integration_pull')
+    .where('store_id', '=', storeId)
+    .where('side', '=', side)
+    .where('system', '=', system)
+    .execute()
 }
 
 /** Keeps records of an ERP, each once in the list. */
@@ -79,12 +128,25 @@ export const upsertErpRecords = preparedInsert((db, rows: readonly ErpRecordRow[
     .insertInto('erp_record')
     .values(rows)
     .onConflict((c) =>
-      c.columns(['store_id', 'data_type', 'system', 'external_id']).doUpdateSet((eb) => ({ doc: eb.ref('excluded.doc'), updated_ms: eb.ref('excluded.updated_ms') })),
+      c
+        .columns(['store_id', 'data_type', 'system', 'external_id'])
+        .doUpdateSet((eb) => ({ doc: eb.ref('excluded.doc'), updated_ms: eb.ref('excluded.updated_ms') })),
     ),
 )
 
 /** A page of what is kept of a store's ERP, in the order of their ids there. */
-export function listErpRecords(db: Db, storeId: string, dataType: string, system: string, { after = '', limit, offset }: Page): Promise<ErpRecordRow[]> {
-  const kept = db.selectFrom('erp_record').selectAll().where('store_id', '=', storeId).where('data_type', '=', dataType).where('system', '=', system)
+export function listErpRecords(
+  db: Db,
+  storeId: string,
+  dataType: string,
+  system: string,
+  { after = '', limit, offset }: Page,
+): Promise<ErpRecordRow[]> {
+  const kept = db
+    .selectFrom('erp_record')
+    .selectAll()
+    .where('store_id', '=', storeId)
+    .where('data_type', '=', dataType)
+    .where('system', '=', system)
   return kept.where('external_id', '>', after).orderBy('external_id').limit(limit).offset(offset).execute()
 }

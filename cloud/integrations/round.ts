@@ -7,7 +7,16 @@ import type { StoreRow } from '../persistence/tables/stores.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { sealCredentials, type Credentials } from './connection.ts'
 import { stateOf, type PullState } from './pull-state.ts'
-import { deletePulls, endLease, ensureConnection, pullsOf, takeLease, writePull, writeSealed, type Which } from './queries.ts'
+import {
+  deletePulls,
+  endLease,
+  ensureConnection,
+  pullsOf,
+  takeLease,
+  writePull,
+  writeSealed,
+  type Which,
+} from './queries.ts'
 import { DATA_TYPES, type DataType } from './systems.ts'
 
 /**
@@ -47,7 +56,10 @@ export async function beginRound(work: Work, which: Which, sourceText: string): 
     call.changed(row.connection_id)
     const rows = new Map((await pullsOf(call.db, which)).map((pull) => [pull.data_type, pull]))
     const types: readonly DataType[] = DATA_TYPES[which.side]
-    return { connection: row, states: new Map(types.map((type) => [type, stateOf(rows.get(type), source, call.nowMs)])) }
+    return {
+      connection: row,
+      states: new Map(types.map((type) => [type, stateOf(rows.get(type), source, call.nowMs)])),
+    }
   })
   const connectionId = connection.connection_id
   return {
@@ -74,18 +86,29 @@ export async function beginRound(work: Work, which: Which, sourceText: string): 
         started_ms: startedMs,
         updated_ms: call.nowMs,
       }),
-    remember: (call, credentials) => writeSealed(call.db, connectionId, credentials ? sealCredentials(call.services, connectionId, credentials) : null, call.nowMs),
+    remember: (call, credentials) =>
+      writeSealed(
+        call.db,
+        connectionId,
+        credentials ? sealCredentials(call.services, connectionId, credentials) : null,
+        call.nowMs,
+      ),
     forget: (call) => deletePulls(call.db, which),
     release: () =>
       work
         .step((call) => endLease(call.db, connectionId, leaseId))
-        .catch((error: unknown) => work.services.log.error({ err: error, connectionId }, 'a lease was not given back; it ends by itself')),
+        .catch((error: unknown) =>
+          work.services.log.error({ err: error, connectionId }, 'a lease was not given back; it ends by itself'),
+        ),
   }
 }
 
 async function hold({ db, nowMs }: Call, connectionId: string, leaseId: string): Promise<void> {
   if (await takeLease(db, connectionId, { id: leaseId, untilMs: nowMs + ROUND_LEASE_MS, nowMs })) return
-  throw new Failure('already-exists', 'this system is being read already', { reason: 'sync_in_progress', retryAfter: 5 })
+  throw new Failure('already-exists', 'this system is being read already', {
+    reason: 'sync_in_progress',
+    retryAfter: 5,
+  })
 }
 
 /** The connection of a store to a system, made when there is none. */

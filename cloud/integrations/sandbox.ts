@@ -18,19 +18,39 @@ export const MOCK_CATEGORIES = 9
 export const MOCK_PRICE_UPDATES = 17
 
 /** What live mode would say of these credentials. An address that nothing may be sent to is refused here as well. */
-export function sandboxWarnings(connector: Connector | undefined, system: string, credentials: Credentials | undefined, call: Call): string[] {
+export function sandboxWarnings(
+  connector: Connector | undefined,
+  system: string,
+  credentials: Credentials | undefined,
+  call: Call,
+): string[] {
   if (!credentials) return []
   const { baseUrl } = credentials
   const { allowPrivateTargets } = call.services.config
-  const target = typeof baseUrl === 'string' ? checkTarget(baseUrl, { plainHttp: true, privateTargets: allowPrivateTargets }) : undefined
+  const target =
+    typeof baseUrl === 'string'
+      ? checkTarget(baseUrl, { plainHttp: true, privateTargets: allowPrivateTargets })
+      : undefined
   if (target && 'refusal' in target) throw invalid('credentials.baseUrl', target.refusal, 'url_refused')
   if (!connector) return [`live mode refuses this: ${system} is not built yet`]
   return faultsOf(connector, credentials).map(({ message }) => `live mode refuses this: ${message}`)
 }
 
 /** What would come of records in the call. */
-export async function tryRecords(call: Call, store: StoreRow, dataType: DataType, records: readonly unknown[], mapping: Credentials[string] | undefined): Promise<{ taken: number; categories: number; errors: SyncError[] }> {
+export async function tryRecords(
+  call: Call,
+  store: StoreRow,
+  dataType: DataType,
+  records: readonly unknown[],
+  mapping: Credentials[string] | undefined,
+): Promise<{ taken: number; categories: number; errors: SyncError[] }> {
   const mapped = mapCalled(records, dataType, typeof mapping === 'object' ? mapping : undefined)
-  const { taken, categories, errors } = await applyBatch(dataType, mapped, { call, store, system: 'generic', from: 0, dryRun: true })
+  const { taken, categories, errors } = await applyBatch(dataType, mapped, {
+    call,
+    store,
+    system: 'generic',
+    from: 0,
+    dryRun: true,
+  })
   return { taken, categories: categories?.length ?? 0, errors: [...errors] }
 }

@@ -18,5 +18,8 @@ export const SYNC_ERRORS_LIMIT = 1_000
 /** Something short that may be shown of a record, and kept: no database takes every character. */
 export function shown(value: unknown): string | null {
   if (typeof value !== 'string' && typeof value !== 'number') return null
-  return String(value).slice(0, 80).toWellFormed().replaceAll(/[\u0000-\u001f\u007f]/g, '\ufffd')
+  return String(value)
+    .slice(0, 80)
+    .toWellFormed()
+    .replaceAll(/[\u0000-\u001f\u007f]/g, '\ufffd')
 }

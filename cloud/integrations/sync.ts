@@ -59,11 +59,16 @@ export async function sync(work: Work, side: Side, input: SyncInput, announce: A
   if (input.records) return syncRecords(work, side, { ...input, records: input.records }, connector, announce)
   if (!kept) throw missingCredentials()
   const read = readCredentials(connector, kept, work.services.config)
-  if (atWork >= AT_WORK_LIMIT) throw new Failure('unavailable', 'too many systems are being read; try again', { retryAfter: 5 })
+  if (atWork >= AT_WORK_LIMIT)
+    throw new Failure('unavailable', 'too many systems are being read; try again', { retryAfter: 5 })
   const round = await beginRound(work, which, connector.sourceOf(read))
   atWork++
   try {
-    const pulled = await pullWith(work, side, round, connector, { written: kept, read, remember: input.remember !== false })
+    const pulled = await pullWith(work, side, round, connector, {
+      written: kept,
+      read,
+      remember: input.remember !== false,
+    })
     await round.step(async (call) => {
       if (input.remember === false) await round.remember(call, undefined)
       if (pulled.hasMore) return
@@ -80,18 +85,45 @@ export async function sync(work: Work, side: Side, input: SyncInput, announce: A
 }
 
 function missingCredentials(): Failure {
-  return new Failure('invalid-argument', 'credentials is missing (object)', { details: [{ path: 'credentials', code: 'missing', message: 'credentials is missing (object): none are kept for this system' }] })
+  return new Failure('invalid-argument', 'credentials is missing (object)', {
+    details: [
+      {
+        path: 'credentials',
+        code: 'missing',
+        message: 'credentials is missing (object): none are kept for this system',
+      },
+    ],
+  })
 }
 
-async function pullWith(work: Work, side: Side, round: Round, connector: Connector, credentials: { written: Credentials; read: unknown; remember: boolean }): Promise<Pulled> {
+async function pullWith(
+  work: Work,
+  side: Side,
+  round: Round,
+  connector: Connector,
+  credentials: { written: Credentials; read: unknown; remember: boolean },
+): Promise<Pulled> {
   const { platform, outgoing, config } = work.services
   const time = deadline(platform.timers, CALL_WITHIN_MS)
   const budget = { bytes: BYTES_LIMIT, signal: time.signal }
   const beat = everySoOften(platform, () => round.step(async () => undefined))
   try {
-    const client = vendorClient(connector.addressOf(credentials.read), { outgoing, platform, rules: systemRules(config), budget, beat })
+    const client = vendorClient(connector.addressOf(credentials.read), {
+      outgoing,
+      platform,
+      rules: systemRules(config),
+      budget,
+      beat,
+    })
     const connection = connector.connect(credentials.read, client, side)
-    return await pullAll({ work, round, connection, budget, credentials: credentials.written, remember: credentials.remember })
+    return await pullAll({
+      work,
+      round,
+      connection,
+      budget,
+      credentials: credentials.written,
+      remember: credentials.remember,
+    })
   } finally {
     time.done()
   }
@@ -102,7 +134,13 @@ function typeOfRecords(side: Side, dataType: DataType | undefined): DataType {
 }
 
 /** Takes the records of the call; no system is asked. */
-async function syncRecords(work: Work, side: Side, input: SyncInput & { records: readonly unknown[] }, connector: Connector, announce: Announce): Promise<Synced> {
+async function syncRecords(
+  work: Work,
+  side: Side,
+  input: SyncInput & { records: readonly unknown[] },
+  connector: Connector,
+  announce: Announce,
+): Promise<Synced> {
   const { credentials, records, remember } = input
   const dataType = typeOfRecords(side, input.dataType)
   if (credentials) readCredentials(connector, credentials, work.services.config)
@@ -122,7 +160,13 @@ async function syncRecords(work: Work, side: Side, input: SyncInput & { records:
 }
 
 /** Made-up counts; nothing is asked and nothing written but the event. */
-function syncSandbox(work: Work, side: Side, input: SyncInput, connector: Connector | undefined, announce: Announce): Promise<Synced> {
+function syncSandbox(
+  work: Work,
+  side: Side,
+  input: SyncInput,
+  connector: Connector | undefined,
+  announce: Announce,
+): Promise<Synced> {
   const { credentials, records } = input
   return work.step(async (call) => {
     const store = await ownStore(call, input.storeId)
@@ -134,11 +178,17 @@ function syncSandbox(work: Work, side: Side, input: SyncInput, connector: Connec
     if (records) {
       const dataType = typeOfRecords(side, input.dataType)
       const tried = await tryRecords(call, store, dataType, records, credentials?.['mapping'])
-      counts.set(dataType, { ...blank, taken: tried.taken, failed: records.length - tried.taken, categories: Array.from({ length: tried.categories }, (_, i) => `${i}`) })
+      counts.set(dataType, {
+        ...blank,
+        taken: tried.taken,
+        failed: records.length - tried.taken,
+        categories: Array.from({ length: tried.categories }, (_, i) => `${i}`),
+      })
       errors.push(...tried.errors)
     } else {
       const categories = Array.from({ length: MOCK_CATEGORIES }, (_, i) => `${i}`)
-      for (const dataType of DATA_TYPES[side]) counts.set(dataType, { ...blank, taken: MOCK_COUNTS[dataType], repriced: MOCK_PRICE_UPDATES, categories })
+      for (const dataType of DATA_TYPES[side])
+        counts.set(dataType, { ...blank, taken: MOCK_COUNTS[dataType], repriced: MOCK_PRICE_UPDATES, categories })
     }
     call.changed(store.store_id)
     announce(call, counts)

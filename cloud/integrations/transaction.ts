@@ -57,13 +57,23 @@ type Sent = z.output<typeof Sent>
  *   a purchase of the API (EUR) ─ its receipt: EAN and VAT of lines ─┼─▶ Transaction, or what is wrong with it
  *   its transaction data form (cents; id, times in ms) ──────────────┘
  */
-export function readTransaction(record: PushedRecord, index: number): { transaction: Transaction } | { fault: PushFault } {
+export function readTransaction(
+  record: PushedRecord,
+  index: number,
+): { transaction: Transaction } | { fault: PushFault } {
   const { at, form } = plainForm(record)
   const read = Sent.safeParse(form)
   if (!read.success) {
     const [finding] = findingsOf(read.error.issues, form)
     const there = finding && { ...finding, path: [...at, ...finding.path] }
-    return { fault: { index, field: there?.path.join('.') ?? '', code: 'invalid', message: there ? findingText(there) : 'invalid' } }
+    return {
+      fault: {
+        index,
+        field: there?.path.join('.') ?? '',
+        code: 'invalid',
+        message: there ? findingText(there) : 'invalid',
+      },
+    }
   }
   const refused = refusalOf(read.data)
   if (refused) return { fault: { index, ...refused, field: [...at, refused.field].join('.') } }
@@ -99,8 +109,10 @@ function plainForm(record: PushedRecord): { at: string[]; form: Fields } {
  * and a smaller sale would be none that there was (its receipt and its day's closing say otherwise).
  */
 function refusalOf({ status, refundedCent, refunded, items }: Sent): Omit<PushFault, 'index'> | undefined {
-  if (status === 'CREATED' || status === 'PENDING_PAYMENT') return { field: 'status', code: 'not_paid', message: 'nobody has paid this purchase: there is no sale to write' }
-  if (status === 'CANCELLED') return { field: 'status', code: 'taken_back', message: 'the purchase was taken back: there is no sale to write' }
+  if (status === 'CREATED' || status === 'PENDING_PAYMENT')
+    return { field: 'status', code: 'not_paid', message: 'nobody has paid this purchase: there is no sale to write' }
+  if (status === 'CANCELLED')
+    return { field: 'status', code: 'taken_back', message: 'the purchase was taken back: there is no sale to write' }
   const message = 'a part of what was paid has gone back: book the sale and its refund by hand'
   if ((refundedCent ?? 0) > 0) return { field: 'refundedCent', code: 'taken_back', message }
   if ((refunded ?? 0) > 0) return { field: 'refunded', code: 'taken_back', message }
@@ -136,7 +148,10 @@ function transactionOf({ transactionId, completedAt, currency, totalCent, total,
  * Writes sales one by one. What a system refuses is a fault of that record; what would happen to all of them ends the call,
  * and a repeat must find for itself what was written.
  */
-export async function sendTransactions(records: readonly PushedRecord[], send: (transaction: Transaction, index: number) => Promise<PushFault | undefined>): Promise<PushFault[]> {
+export async function sendTransactions(
+  records: readonly PushedRecord[],
+  send: (transaction: Transaction, index: number) => Promise<PushFault | undefined>,
+): Promise<PushFault[]> {
   const faults: PushFault[] = []
   for (const [index, record] of records.entries()) {
     const read = readTransaction(record, index)

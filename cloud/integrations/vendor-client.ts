@@ -93,8 +93,14 @@ export function vendorClient(address: string, parts: VendorClientParts): VendorC
 
 type Throttled = ((answer: VendorAnswer) => number | undefined) | undefined
 
-async function ask(request: VendorRequest, origin: string, parts: VendorClientParts, throttled: Throttled): Promise<VendorAnswer> {
-  if (!URL.canParse(request.url) || new URL(request.url).origin !== origin) throw new VendorFault('answer_not_understood', 'the system names an address that is not its own')
+async function ask(
+  request: VendorRequest,
+  origin: string,
+  parts: VendorClientParts,
+  throttled: Throttled,
+): Promise<VendorAnswer> {
+  if (!URL.canParse(request.url) || new URL(request.url).origin !== origin)
+    throw new VendorFault('answer_not_understood', 'the system names an address that is not its own')
   const delays = retryDelays(parts.platform.random, FIRST_WAIT_MS, LAST_WAIT_MS)
   for (let attempt = 1; ; attempt++) {
     await parts.beat()
@@ -118,15 +124,38 @@ async function attemptOnce(request: VendorRequest, parts: VendorClientParts, thr
   const limit = deadline(platform.timers, ANSWER_WITHIN_MS, budget.signal)
   let sent: OutgoingAnswer
   try {
-    const body = request.json !== undefined ? JSON.stringify(request.json) : request.form && new URLSearchParams(request.form).toString()
+    const body =
+      request.json !== undefined
+        ? JSON.stringify(request.json)
+        : request.form && new URLSearchParams(request.form).toString()
     const type = request.json !== undefined ? 'application/json' : 'application/x-www-form-urlencoded'
-    const headers = { accept: 'application/json', 'user-agent': 'untag-integrations/1', ...(body !== undefined && { 'content-type': type }), ...request.headers }
-    sent = await outgoing.send({ method: request.method, url: request.url, headers, ...(body !== undefined && { body }), answerLimit: ANSWER_LIMIT, rules }, limit.signal)
+    const headers = {
+      accept: 'application/json',
+      'user-agent': 'untag-integrations/1',
+      ...(body !== undefined && { 'content-type': type }),
+      ...request.headers,
+    }
+    sent = await outgoing.send(
+      {
+        method: request.method,
+        url: request.url,
+        headers,
+        ...(body !== undefined && { body }),
+        answerLimit: ANSWER_LIMIT,
+        rules,
+      },
+      limit.signal,
+    )
   } catch (error) {
     if (!(error instanceof OutgoingFault)) throw error
-    if (error.code === 'address_refused') throw new VendorFault('url_refused', `the address is not possible: ${error.message}`)
+    if (error.code === 'address_refused')
+      throw new VendorFault('url_refused', `the address is not possible: ${error.message}`)
     const never = error.code === 'name_not_found' || error.code === 'connection_refused' || error.code === 'tls_failed'
-    return { fault: new VendorFault('system_unavailable', `the system did not answer: ${error.code}`), waitMs: undefined, mayHaveArrived: !never }
+    return {
+      fault: new VendorFault('system_unavailable', `the system did not answer: ${error.code}`),
+      waitMs: undefined,
+      mayHaveArrived: !never,
+    }
   } finally {
     limit.done()
   }
@@ -137,25 +166,42 @@ async function attemptOnce(request: VendorRequest, parts: VendorClientParts, thr
 function judge(request: VendorRequest, sent: OutgoingAnswer, throttled: Throttled, nowMs: number): Outcome {
   const { status, headers } = sent
   const isGood = (status >= 200 && status < 300) || request.expected?.includes(status) === true
-  if (isGood && sent.isCut) throw new VendorFault('answer_not_understood', `an answer was cut off, or has over ${ANSWER_LIMIT / 1024 / 1024} MB`, { status })
+  if (isGood && sent.isCut)
+    throw new VendorFault(
+      'answer_not_understood',
+      `an answer was cut off, or has over ${ANSWER_LIMIT / 1024 / 1024} MB`,
+      { status },
+    )
   const json = parse(sent.body)
   const answer = { status, headers, json }
   const wait = throttled?.(answer)
   if (wait !== undefined || status === 429) {
     const waitMs = retryAfterMs(headers['retry-after'], nowMs) ?? wait
-    return { fault: new VendorFault('rate_limited', 'the system asks for fewer requests', { status, retryAfter: Math.ceil((waitMs ?? 30_000) / 1_000) }), waitMs, mayHaveArrived: false }
+    return {
+      fault: new VendorFault('rate_limited', 'the system asks for fewer requests', {
+        status,
+        retryAfter: Math.ceil((waitMs ?? 30_000) / 1_000),
+      }),
+      waitMs,
+      mayHaveArrived: false,
+    }
   }
   if (isGood) {
-    if (json === undefined && sent.body.length > 0) throw new VendorFault('answer_not_understood', 'the answer is no JSON', { status })
+    if (json === undefined && sent.body.length > 0)
+      throw new VendorFault('answer_not_understood', 'the answer is no JSON', { status })
     return { answer }
   }
   if (PASSING.has(status)) {
     const fault = new VendorFault('system_unavailable', `the system answered ${status}`, { status, json })
     return { fault, waitMs: retryAfterMs(headers['retry-after'], nowMs), mayHaveArrived: true }
   }
-  if (status === 401 || status === 403) throw new VendorFault('credentials_refused', `the system refuses the credentials (${status})`, { status, json })
+  if (status === 401 || status === 403)
+    throw new VendorFault('credentials_refused', `the system refuses the credentials (${status})`, { status, json })
   const path = new URL(request.url).pathname.slice(0, 100)
-  throw new VendorFault('system_refused', `the system answered ${status} to ${request.method} ${path}`, { status, json })
+  throw new VendorFault('system_refused', `the system answered ${status} to ${request.method} ${path}`, {
+    status,
+    json,
+  })
 }
 
 /** RFC 9110 §10.2.3: seconds or a date; some send fractions of a second. */

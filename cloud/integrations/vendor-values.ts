@@ -8,11 +8,18 @@ export function readAnswer<S extends z.ZodType>(schema: S, json: unknown, what: 
   const read = schema.safeParse(json)
   if (read.success) return read.data
   const at = read.error.issues[0]?.path.join('.') ?? ''
-  throw new VendorFault('answer_not_understood', `the answer to ${what} is not what its API promises${at === '' ? '' : ` (${at.slice(0, 80)})`}`)
+  throw new VendorFault(
+    'answer_not_understood',
+    `the answer to ${what} is not what its API promises${at === '' ? '' : ` (${at.slice(0, 80)})`}`,
+  )
 }
 
 /** A record of a vendor's under our names; null for one that is not as its API promises, so that only this one is refused. */
-export function readRecord<S extends z.ZodType>(schema: S, record: unknown, make: (read: z.output<S>) => Record<string, unknown>): Record<string, unknown> | null {
+export function readRecord<S extends z.ZodType>(
+  schema: S,
+  record: unknown,
+  make: (read: z.output<S>) => Record<string, unknown>,
+): Record<string, unknown> | null {
   const read = schema.safeParse(record)
   return read.success ? make(read.data) : null
 }
@@ -30,7 +37,9 @@ export function grossOf(net: number, vat: number): number {
 
 /** EUR out of a number or a text with a dot; what is no amount stays, so that the one validation names it. */
 export function amountOf(value: unknown): unknown {
-  return typeof value === 'string' && /^-?\d+(?:\.\d+)?$/.test(value.trim()) ? Math.round(Number(value) * 100) / 100 : value
+  return typeof value === 'string' && /^-?\d+(?:\.\d+)?$/.test(value.trim())
+    ? Math.round(Number(value) * 100) / 100
+    : value
 }
 
 /** One base path and what stands below it. */

@@ -14,7 +14,11 @@ const FIGURES = {
   pointsIssued: z.number(),
   pointsRedeemed: z.number(),
   pointsExpired: z.number(),
-  pointsReversed: z.number().describe('Taken back with cancelled and refunded purchases; below 0 in a month in which more of it was given back, as the refund failed.'),
+  pointsReversed: z
+    .number()
+    .describe(
+      'Taken back with cancelled and refunded purchases; below 0 in a month in which more of it was given back, as the refund failed.',
+    ),
   redemptions: z.int(),
 }
 const Rate = z.number().describe('Redeemed of what was issued, percent.')
@@ -27,14 +31,27 @@ export const getLoyaltyAnalytics = operation({
   summary: 'Answers members, points and redemptions, in all, by month and by program.',
   description: 'Of one program, of the programs of one store, or of all own stores. Months in UTC.',
   changes: false,
-  request: z.strictObject({ programId: Id.optional(), storeId: Id.optional(), months: z.int().min(1).max(36).optional().describe('In `monthly`; default 12.') }),
+  request: z.strictObject({
+    programId: Id.optional(),
+    storeId: Id.optional(),
+    months: z.int().min(1).max(36).optional().describe('In `monthly`; default 12.'),
+  }),
   response: z.strictObject({
     ...Success,
     members: z.int(),
     ...FIGURES,
     redemptionRate: Rate,
     monthly: z.array(z.strictObject({ month: z.string(), newMembers: z.int(), ...FIGURES })),
-    programs: z.array(z.strictObject({ programId: z.string(), name: z.string(), type: z.enum(PROGRAM_TYPES), members: z.int(), ...FIGURES, redemptionRate: Rate })),
+    programs: z.array(
+      z.strictObject({
+        programId: z.string(),
+        name: z.string(),
+        type: z.enum(PROGRAM_TYPES),
+        members: z.int(),
+        ...FIGURES,
+        redemptionRate: Rate,
+      }),
+    ),
   }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
   async run(call, { programId, storeId, months }) {
@@ -43,7 +60,11 @@ export const getLoyaltyAnalytics = operation({
   },
 })
 
-async function programsToAnalyse(call: Call, programId: string | undefined, storeId: string | undefined): Promise<LoyaltyProgramRow[]> {
+async function programsToAnalyse(
+  call: Call,
+  programId: string | undefined,
+  storeId: string | undefined,
+): Promise<LoyaltyProgramRow[]> {
   if (storeId !== undefined) await ownStore(call, storeId)
   if (programId !== undefined) {
     const { program } = await ownProgram(call, programId)
@@ -53,5 +74,9 @@ async function programsToAnalyse(call: Call, programId: string | undefined, stor
   if (storeId !== undefined) return programsOfStore(call.db, storeId)
   const caller = knownCaller(call.caller)
   const storeIds = caller.kind === 'agent' ? [caller.storeId] : caller.storeIds
-  return listPrograms(call.db, { tenant: caller.tenant, storeIds }, { limit: ANALYSED_LIMIT, offset: 0, after: undefined })
+  return listPrograms(
+    call.db,
+    { tenant: caller.tenant, storeIds },
+    { limit: ANALYSED_LIMIT, offset: 0, after: undefined },
+  )
 }

@@ -14,8 +14,20 @@ export interface Figures {
   redemptions: number
 }
 
-const NONE: Figures = { members: 0, pointsIssued: 0, pointsRedeemed: 0, pointsExpired: 0, pointsReversed: 0, redemptions: 0 }
-const FIELD_OF = { earn: 'pointsIssued', redeem: 'pointsRedeemed', expire: 'pointsExpired', reverse: 'pointsReversed' } as const
+const NONE: Figures = {
+  members: 0,
+  pointsIssued: 0,
+  pointsRedeemed: 0,
+  pointsExpired: 0,
+  pointsReversed: 0,
+  redemptions: 0,
+}
+const FIELD_OF = {
+  earn: 'pointsIssued',
+  redeem: 'pointsRedeemed',
+  expire: 'pointsExpired',
+  reverse: 'pointsReversed',
+} as const
 
 /** Figures of one program in one month. */
 interface Cell {
@@ -33,14 +45,19 @@ async function readCells(db: Db, programs: readonly LoyaltyProgramRow[]): Promis
     if (kind === 'join') return { programId: program_id, month, figures: { ...NONE, members: entries } }
     // Not by its size: what was taken back for a refund that failed later is given back, and a month may have more of that.
     const units = amountOf(types.get(program_id) ?? 'points', kind === 'earn' ? amount : 0 - amount)
-    const figures = { ...NONE, [FIELD_OF[kind as keyof typeof FIELD_OF]]: units, redemptions: kind === 'redeem' ? entries : 0 }
+    const figures = {
+      ...NONE,
+      [FIELD_OF[kind as keyof typeof FIELD_OF]]: units,
+      redemptions: kind === 'redeem' ? entries : 0,
+    }
     return { programId: program_id, month, figures }
   })
 }
 
 function total(cells: readonly Cell[]): Figures {
   const sum = { ...NONE }
-  for (const { figures } of cells) for (const field of Object.keys(sum) as (keyof Figures)[]) sum[field] += figures[field]
+  for (const { figures } of cells)
+    for (const field of Object.keys(sum) as (keyof Figures)[]) sum[field] += figures[field]
   for (const field of Object.keys(sum) as (keyof Figures)[]) sum[field] = Math.round(sum[field] * 100) / 100
   return sum
 }
@@ -53,7 +70,9 @@ function redemptionRate({ pointsIssued, pointsRedeemed }: Figures): number {
 /** The last months up to this one, the oldest first. */
 function monthsUntil(nowMs: number, count: number): string[] {
   const now = new Date(nowMs)
-  return Array.from({ length: count }, (_, i) => monthOf(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - (count - 1 - i), 1)))
+  return Array.from({ length: count }, (_, i) =>
+    monthOf(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - (count - 1 - i), 1)),
+  )
 }
 
 /** Members, points and redemptions of some programs: in all, month by month, and program by program. */
@@ -69,7 +88,13 @@ export async function analyseLoyalty(db: Db, programs: readonly LoyaltyProgramRo
     }),
     programs: programs.map((program) => {
       const figures = total(cells.filter((cell) => cell.programId === program.program_id))
-      return { programId: program.program_id, name: program.name, type: program.type as ProgramType, ...figures, redemptionRate: redemptionRate(figures) }
+      return {
+        programId: program.program_id,
+        name: program.name,
+        type: program.type as ProgramType,
+        ...figures,
+        redemptionRate: redemptionRate(figures),
+      }
     }),
   }
 }

@@ -23,11 +23,18 @@ export interface CheckedIn {
 }
 
 /** A customer's visit: proven by the code at the counter or by where they are, and not too soon after the last. */
-export async function checkInCustomer(scope: Scope, program: Program, store: StoreRow, userId: string, checkIn: CheckIn): Promise<CheckedIn> {
+export async function checkInCustomer(
+  scope: Scope,
+  program: Program,
+  store: StoreRow,
+  userId: string,
+  checkIn: CheckIn,
+): Promise<CheckedIn> {
   const { method } = checkIn
   const { db, nowMs } = scope
   const programId = program.row.program_id
-  if (!program.methods.includes(method)) throw precondition('earning_method_off', `this program does not earn by ${method}`)
+  if (!program.methods.includes(method))
+    throw precondition('earning_method_off', `this program does not earn by ${method}`)
   if (checkIn.method === 'qr_checkin') assertCode(program, checkIn.code)
   else assertNear(store, checkIn.at)
   const enrolled = await enrol(scope, program, userId, method)
@@ -36,7 +43,10 @@ export async function checkInCustomer(scope: Scope, program: Program, store: Sto
     throw precondition('too_soon', 'this customer has checked in already', { retryAt: iso(last + WAIT_MS[method]) })
   }
   const units = earnedByVisit(program)
-  const balance = units > 0 ? (await earn(scope, program, { userId, units, source: method })).balance : ((await findMember(db, programId, userId))?.balance ?? 0)
+  const balance =
+    units > 0
+      ? (await earn(scope, program, { userId, units, source: method })).balance
+      : ((await findMember(db, programId, userId))?.balance ?? 0)
   return { enrolled, earned: units, balance, nextMs: nowMs + WAIT_MS[method] }
 }
 
@@ -45,7 +55,9 @@ function assertCode({ row }: Program, code: string): void {
 }
 
 function assertNear({ lat, lng }: StoreRow, at: Position): void {
-  if (lat === null || lng === null) throw precondition('store_position_unknown', 'nobody has said where this store is: set its coordinates')
+  if (lat === null || lng === null)
+    throw precondition('store_position_unknown', 'nobody has said where this store is: set its coordinates')
   const km = distanceKm({ lat, lng }, at)
-  if (km > NEAR_KM) throw precondition('too_far', `${Math.round(km * 1_000)} m from the store; at most ${NEAR_KM * 1_000} m`)
+  if (km > NEAR_KM)
+    throw precondition('too_far', `${Math.round(km * 1_000)} m from the store; at most ${NEAR_KM * 1_000} m`)
 }

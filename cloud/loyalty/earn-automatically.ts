@@ -15,7 +15,11 @@ export interface PaidTransaction {
 }
 
 /** Gives the customer what the store's programs give for this. Never refuses anything: a payment must not fail by it. */
-export async function earnAutomatically(scope: Scope, store: StoreRow, { transactionId, userId, totalCent, source }: PaidTransaction): Promise<void> {
+export async function earnAutomatically(
+  scope: Scope,
+  store: StoreRow,
+  { transactionId, userId, totalCent, source }: PaidTransaction,
+): Promise<void> {
   if (userId === null || !isAtLeast(store.package as Package, 'GO')) return
   for (const row of await activePrograms(scope.db, store.store_id)) {
     const program = openProgram(row, store)
@@ -40,14 +44,22 @@ export interface TakenBack {
  * was taken for a refund that failed in the end. What was earned after a part had gone back is the share of what was left then. Stamps stay
  * as long as anything of the visit does.
  */
-export async function adjustEarnings(scope: Scope, { tenant, transactionId, remainingCent, totalCent }: TakenBack): Promise<void> {
+export async function adjustEarnings(
+  scope: Scope,
+  { tenant, transactionId, remainingCent, totalCent }: TakenBack,
+): Promise<void> {
   for (const { entry, reversed } of await openEarnings(scope, tenant, transactionId)) {
     const row = await findProgram(scope.db, tenant, entry.program_id)
     const store = row && (await findStore(scope.db, row.store_id))
     assert(row && store, `program ${entry.program_id} is gone`)
     const program = openProgram(row, store)
     const ofCent = entry.earned_on_cent ?? totalCent
-    const kept = remainingCent <= 0 || ofCent <= 0 ? 0 : program.type === 'stamps' ? entry.amount : Math.floor((entry.amount * Math.min(remainingCent, ofCent)) / ofCent)
+    const kept =
+      remainingCent <= 0 || ofCent <= 0
+        ? 0
+        : program.type === 'stamps'
+          ? entry.amount
+          : Math.floor((entry.amount * Math.min(remainingCent, ofCent)) / ofCent)
     const excess = entry.amount - reversed - kept
     if (excess >= 0) await takeBack(scope, program, entry.user_id, 'reverse', excess, entry.entry_id)
     else await giveBack(scope, program, entry, Math.min(-excess, reversed))

@@ -25,7 +25,13 @@ export const LOYALTY_EVENTS = {
     rewardId: z.string().optional(),
   }),
   'loyalty.enrollment': z.strictObject({ ...Whom, source: z.enum(EARNING_SOURCES) }),
-  'loyalty.reward_unlocked': z.strictObject({ ...Whom, rewardId: z.string(), rewardName: z.string(), cost: z.number(), newBalance: z.number() }),
+  'loyalty.reward_unlocked': z.strictObject({
+    ...Whom,
+    rewardId: z.string(),
+    rewardName: z.string(),
+    cost: z.number(),
+    newBalance: z.number(),
+  }),
   'loyalty.tier_changed': z.strictObject({
     ...Whom,
     previousTier: z.string().nullable(),
@@ -35,4 +41,6 @@ export const LOYALTY_EVENTS = {
   }),
 }
 
-export type LoyaltyEvent = { [T in keyof typeof LOYALTY_EVENTS]: { type: T; storeId: string; data: z.infer<(typeof LOYALTY_EVENTS)[T]> } }[keyof typeof LOYALTY_EVENTS]
+export type LoyaltyEvent = {
+  [T in keyof typeof LOYALTY_EVENTS]: { type: T; storeId: string; data: z.infer<(typeof LOYALTY_EVENTS)[T]> }
+}[keyof typeof LOYALTY_EVENTS]

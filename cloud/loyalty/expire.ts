@@ -29,7 +29,11 @@ export function expireEarnings(database: Database, services: Services): Promise<
 
 async function expireMember(scope: Scope, member: LoyaltyMemberRow): Promise<Tenant> {
   const { db, nowMs } = scope
-  const row = await db.selectFrom('loyalty_program').selectAll().where('program_id', '=', member.program_id).executeTakeFirstOrThrow()
+  const row = await db
+    .selectFrom('loyalty_program')
+    .selectAll()
+    .where('program_id', '=', member.program_id)
+    .executeTakeFirstOrThrow()
   const store = await findStore(db, row.store_id)
   assert(store, `store ${row.store_id} is gone`)
   await takeBack(scope, openProgram(row, store), member.user_id, 'expire', await expiredUnits(db, member, nowMs))

@@ -5,7 +5,15 @@ import type { Call } from '../operations/operation.ts'
 import type { LoyaltyEntryRow } from '../persistence/tables/loyalty.ts'
 import type { LoyaltyEvent } from './events.ts'
 import { amountOf, expiryOf, monthOf, tierOf, unlockedRewards, type Program } from './program.ts'
-import { earnedByTransaction, enrolMember, findEarned, findMember, insertEntry, moveBalance, reversedOf } from './queries.ts'
+import {
+  earnedByTransaction,
+  enrolMember,
+  findEarned,
+  findMember,
+  insertEntry,
+  moveBalance,
+  reversedOf,
+} from './queries.ts'
 import type { EarningSource } from './schema.ts'
 
 /**
@@ -31,7 +39,12 @@ export async function enrol(scope: Scope, { row }: Program, userId: string, sour
   const { db, nowMs } = scope
   const member = { program_id: row.program_id, user_id: userId, balance: 0, month: monthOf(nowMs), enrolled_ms: nowMs }
   const isNew = await enrolMember(db, { ...member, last_qr_ms: null, last_visit_ms: null, next_expiry_ms: null })
-  if (isNew) scope.emit({ type: 'loyalty.enrollment', storeId: row.store_id, data: { userId, programId: row.program_id, storeId: row.store_id, source } })
+  if (isNew)
+    scope.emit({
+      type: 'loyalty.enrollment',
+      storeId: row.store_id,
+      data: { userId, programId: row.program_id, storeId: row.store_id, source },
+    })
   return isNew
 }
 
@@ -46,7 +59,11 @@ export interface Earning {
 }
 
 /** Adds to a balance; the first earning enrols. */
-export async function earn(scope: Scope, program: Program, { userId, units, source, transactionId, earnedOnCent }: Earning): Promise<Moved> {
+export async function earn(
+  scope: Scope,
+  program: Program,
+  { userId, units, source, transactionId, earnedOnCent }: Earning,
+): Promise<Moved> {
   const { db, nowMs } = scope
   const { program_id: programId, store_id: storeId } = program.row
   const known = transactionId === undefined ? undefined : await findEarned(db, programId, transactionId)
@@ -54,8 +71,25 @@ export async function earn(scope: Scope, program: Program, { userId, units, sour
   await enrol(scope, program, userId, source)
   const expiresMs = expiryOf(program, nowMs)
   const balance = (await moveBalance(db, programId, userId, units, expiresMs)) ?? 0
-  const moved = await post(scope, program, { userId, kind: 'earn', units, balance, source, transactionId, expiresMs, earnedOnCent })
-  const data = { userId, programId, storeId, amount: amountOf(program.type, units), newBalance: amountOf(program.type, balance), transactionId: moved.transactionId, source }
+  const moved = await post(scope, program, {
+    userId,
+    kind: 'earn',
+    units,
+    balance,
+    source,
+    transactionId,
+    expiresMs,
+    earnedOnCent,
+  })
+  const data = {
+    userId,
+    programId,
+    storeId,
+    amount: amountOf(program.type, units),
+    newBalance: amountOf(program.type, balance),
+    transactionId: moved.transactionId,
+    source,
+  }
   scope.emit({ type: 'loyalty.points_earned', storeId, data })
   if (source === 'qr_checkin') scope.emit({ type: 'loyalty.qr_earned', storeId, data })
   if (source === 'store_checkin') scope.emit({ type: 'loyalty.checkin_earned', storeId, data })
@@ -64,13 +98,25 @@ export async function earn(scope: Scope, program: Program, { userId, units, sour
 }
 
 async function earnedBefore({ db }: Scope, known: LoyaltyEntryRow, userId: string): Promise<Moved> {
-  if (known.user_id !== userId) throw precondition('transaction_used', 'another customer has earned with this transaction')
+  if (known.user_id !== userId)
+    throw precondition('transaction_used', 'another customer has earned with this transaction')
   const member = await findMember(db, known.program_id, userId)
-  return { entryId: known.entry_id, transactionId: known.transaction_id ?? known.entry_id, units: known.amount, balance: member?.balance ?? known.balance }
+  return {
+    entryId: known.entry_id,
+    transactionId: known.transaction_id ?? known.entry_id,
+    units: known.amount,
+    balance: member?.balance ?? known.balance,
+  }
 }
 
 /** Takes what a customer spends. Throws 409 `balance_too_low`. */
-export async function redeem(scope: Scope, program: Program, userId: string, units: number, rewardId?: string): Promise<Moved> {
+export async function redeem(
+  scope: Scope,
+  program: Program,
+  userId: string,
+  units: number,
+  rewardId?: string,
+): Promise<Moved> {
   const { program_id: programId, store_id: storeId } = program.row
   const balance = await moveBalance(scope.db, programId, userId, -units)
   if (balance === undefined) {
@@ -78,14 +124,29 @@ export async function redeem(scope: Scope, program: Program, userId: string, uni
     throw precondition('balance_too_low', `the balance is ${has}, and this costs ${amountOf(program.type, units)}`)
   }
   const moved = await post(scope, program, { userId, kind: 'redeem', units: -units, balance, rewardId })
-  const amounts = { amount: amountOf(program.type, units), newBalance: amountOf(program.type, balance), transactionId: moved.transactionId }
-  scope.emit({ type: 'loyalty.points_redeemed', storeId, data: present({ userId, programId, storeId, ...amounts, ...(rewardId !== undefined && { rewardId }) }) })
+  const amounts = {
+    amount: amountOf(program.type, units),
+    newBalance: amountOf(program.type, balance),
+    transactionId: moved.transactionId,
+  }
+  scope.emit({
+    type: 'loyalty.points_redeemed',
+    storeId,
+    data: present({ userId, programId, storeId, ...amounts, ...(rewardId !== undefined && { rewardId }) }),
+  })
   tellCrossings(scope, program, userId, balance + units, balance)
   return moved
 }
 
 /** Takes up to so many units that expire, or that were earned by what was cancelled. */
-export async function takeBack(scope: Scope, program: Program, userId: string, kind: 'expire' | 'reverse', units: number, reverses?: string): Promise<void> {
+export async function takeBack(
+  scope: Scope,
+  program: Program,
+  userId: string,
+  kind: 'expire' | 'reverse',
+  units: number,
+  reverses?: string,
+): Promise<void> {
   const member = await findMember(scope.db, program.row.program_id, userId)
   const taken = Math.min(units, member?.balance ?? 0)
   if (taken <= 0) return
@@ -103,7 +164,11 @@ export async function giveBack(scope: Scope, program: Program, earned: LoyaltyEn
 }
 
 /** What a transaction earned in the tenant's programs, and how much of it may still be taken back, units. */
-export async function openEarnings({ db }: Pick<Scope, 'db'>, tenant: string, transactionId: string): Promise<{ entry: LoyaltyEntryRow; reversed: number }[]> {
+export async function openEarnings(
+  { db }: Pick<Scope, 'db'>,
+  tenant: string,
+  transactionId: string,
+): Promise<{ entry: LoyaltyEntryRow; reversed: number }[]> {
   const entries = await earnedByTransaction(db, tenant, transactionId)
   const open = []
   for (const entry of entries) open.push({ entry, reversed: await reversedOf(db, entry) })
@@ -152,10 +217,18 @@ function tellCrossings(scope: Scope, program: Program, userId: string, before: n
   const whom = { userId, programId, storeId }
   const newBalance = amountOf(program.type, after)
   for (const { rewardId, name, cost } of unlockedRewards(program, before, after)) {
-    scope.emit({ type: 'loyalty.reward_unlocked', storeId, data: { ...whom, rewardId, rewardName: name, cost: amountOf(program.type, cost), newBalance } })
+    scope.emit({
+      type: 'loyalty.reward_unlocked',
+      storeId,
+      data: { ...whom, rewardId, rewardName: name, cost: amountOf(program.type, cost), newBalance },
+    })
   }
   const [from, to] = [tierOf(program, before), tierOf(program, after)]
   if (!program.tellsTiers || from?.name === to?.name) return
   const direction = after > before ? ('up' as const) : ('down' as const)
-  scope.emit({ type: 'loyalty.tier_changed', storeId, data: { ...whom, previousTier: from?.name ?? null, newTier: to?.name ?? null, direction, newBalance } })
+  scope.emit({
+    type: 'loyalty.tier_changed',
+    storeId,
+    data: { ...whom, previousTier: from?.name ?? null, newTier: to?.name ?? null, direction, newBalance },
+  })
 }

@@ -22,5 +22,11 @@ export async function addToMonth(db: Db, { program_id, month, kind, amount, entr
 /** What the months of these programs come to: as many rows as there were months, however long the ledger is. */
 export async function monthsOf(db: Db, programIds: readonly string[]): Promise<LoyaltyMonthRow[]> {
   if (programIds.length === 0) return []
-  return db.selectFrom('loyalty_month').selectAll().where('program_id', 'in', programIds).orderBy('program_id').orderBy('month').execute()
+  return db
+    .selectFrom('loyalty_month')
+    .selectAll()
+    .where('program_id', 'in', programIds)
+    .orderBy('program_id')
+    .orderBy('month')
+    .execute()
 }

@@ -50,16 +50,34 @@ export const addLoyaltyPoints = operation({
     transactionId: text(128).optional().describe('Of your own system; with a purchase, its id.'),
   }),
   response: z.strictObject({ ...Movement, transactionId: z.string() }),
-  example: { programId: 'loy_01KANX6Y7C3V9Q2M8R5T4W6Z1B', userId: 'shopper-17', amount: 25, transactionId: 'till-4-20261120-0815' },
-  emits: ['loyalty.points_earned', 'loyalty.enrollment', 'loyalty.reward_unlocked', 'loyalty.tier_changed', 'loyalty.qr_earned', 'loyalty.checkin_earned'],
+  example: {
+    programId: 'loy_01KANX6Y7C3V9Q2M8R5T4W6Z1B',
+    userId: 'shopper-17',
+    amount: 25,
+    transactionId: 'till-4-20261120-0815',
+  },
+  emits: [
+    'loyalty.points_earned',
+    'loyalty.enrollment',
+    'loyalty.reward_unlocked',
+    'loyalty.tier_changed',
+    'loyalty.qr_earned',
+    'loyalty.checkin_earned',
+  ],
   async run(call, input) {
     const { programId, userId, purchaseId } = input
     const { program } = await ownProgram(call, programId)
     assertActive(program)
-    if (purchaseId !== undefined && input.transactionId !== undefined && input.transactionId !== purchaseId) throw invalid('transactionId', 'is another than purchaseId')
+    if (purchaseId !== undefined && input.transactionId !== undefined && input.transactionId !== purchaseId)
+      throw invalid('transactionId', 'is another than purchaseId')
     const earned = await toAdd(call, program, input)
     const source = input.source ?? (purchaseId === undefined ? 'manual' : 'scan_and_go')
-    const moved = await earn(call, program, { userId, ...earned, source, transactionId: purchaseId ?? input.transactionId })
+    const moved = await earn(call, program, {
+      userId,
+      ...earned,
+      source,
+      transactionId: purchaseId ?? input.transactionId,
+    })
     call.changed(moved.entryId)
     return { ...movement(program, userId, moved.units, moved.balance), transactionId: moved.transactionId }
   },
@@ -71,20 +89,29 @@ interface Wish {
 }
 
 /** How much to add; of a purchase with what the customer still pays for it. */
-async function toAdd(call: Call, program: Program, { amount, purchaseId }: Wish): Promise<Pick<Earning, 'units' | 'earnedOnCent'>> {
+async function toAdd(
+  call: Call,
+  program: Program,
+  { amount, purchaseId }: Wish,
+): Promise<Pick<Earning, 'units' | 'earnedOnCent'>> {
   if (purchaseId === undefined) {
     if (amount === undefined) throw invalid('amount', 'is missing: say an amount or a purchaseId', 'missing')
     return { units: unitsOf(program.type, amount, 'amount') }
   }
   const { purchase } = await ownPurchase(call, purchaseId)
   if (purchase.store_id !== program.row.store_id) throw notFound('purchase')
-  if (purchase.status !== 'SUCCESS' && purchase.status !== 'UNLOADED') throw precondition('purchase_not_paid', `a purchase that is ${purchase.status} earns nothing`)
+  if (purchase.status !== 'SUCCESS' && purchase.status !== 'UNLOADED')
+    throw precondition('purchase_not_paid', `a purchase that is ${purchase.status} earns nothing`)
   const earnedOnCent = keptCent(purchase, await refundsOf(call.db, purchaseId))
   if (amount !== undefined) return { units: unitsOf(program.type, amount, 'amount'), earnedOnCent }
   const isAllBack = earnedOnCent <= 0 && purchase.total_cent > 0
   const units = isAllBack ? 0 : earnedByPurchase(program, earnedOnCent)
   // What earned before is answered as it was.
-  if (units === 0 && !(await findEarned(call.db, program.row.program_id, purchaseId))) throw precondition('nothing_earned', isAllBack ? 'all that was paid has gone back' : 'this purchase is too small to earn anything in this program')
+  if (units === 0 && !(await findEarned(call.db, program.row.program_id, purchaseId)))
+    throw precondition(
+      'nothing_earned',
+      isAllBack ? 'all that was paid has gone back' : 'this purchase is too small to earn anything in this program',
+    )
   return { units, earnedOnCent }
 }
 
@@ -97,14 +124,20 @@ export const redeemLoyaltyPoints = operation({
   changes: true,
   refusals: ['balance_too_low'],
   request: z.strictObject({ programId: Id, userId: UserId, rewardId: Id.optional(), amount: Amount.optional() }),
-  response: z.strictObject({ ...Movement, transactionId: z.string(), rewardId: z.string().optional(), rewardName: z.string().optional() }),
+  response: z.strictObject({
+    ...Movement,
+    transactionId: z.string(),
+    rewardId: z.string().optional(),
+    rewardName: z.string().optional(),
+  }),
   example: { programId: 'loy_01KANX6Y7C3V9Q2M8R5T4W6Z1B', userId: 'shopper-17', amount: 10 },
   emits: ['loyalty.points_redeemed', 'loyalty.tier_changed'],
   async run(call, { programId, userId, rewardId, amount }) {
     const { program } = await ownProgram(call, programId)
     const reward = rewardId === undefined ? undefined : program.rewards.find((each) => each.rewardId === rewardId)
     if (rewardId !== undefined && !reward) throw notFound('reward')
-    if (reward === undefined && amount === undefined) throw invalid('rewardId', 'is missing: say a rewardId or an amount', 'missing')
+    if (reward === undefined && amount === undefined)
+      throw invalid('rewardId', 'is missing: say a rewardId or an amount', 'missing')
     const units = amount === undefined ? (reward?.cost ?? 0) : unitsOf(program.type, amount, 'amount')
     if (reward && reward.cost !== units) throw invalid('amount', 'is not what the reward costs')
     const moved = await redeem(call, program, userId, units, rewardId)
@@ -138,16 +171,39 @@ export const loyaltyCheckIn = operation({
     latitude: Degrees(90).describe('Another name of `lat`.'),
     longitude: Degrees(180).describe('Another name of `lng`.'),
   }),
-  response: z.strictObject({ ...Movement, method: z.enum(['qr_checkin', 'store_checkin']), enrolled: z.boolean().describe('By this check-in.'), nextCheckInAt: z.string() }),
-  example: { programId: 'loy_01KANX6Y7C3V9Q2M8R5T4W6Z1B', userId: 'shopper-17', method: 'store_checkin', lat: 53.5446, lng: 9.9889 },
-  emits: ['loyalty.points_earned', 'loyalty.qr_earned', 'loyalty.checkin_earned', 'loyalty.enrollment', 'loyalty.reward_unlocked', 'loyalty.tier_changed'],
+  response: z.strictObject({
+    ...Movement,
+    method: z.enum(['qr_checkin', 'store_checkin']),
+    enrolled: z.boolean().describe('By this check-in.'),
+    nextCheckInAt: z.string(),
+  }),
+  example: {
+    programId: 'loy_01KANX6Y7C3V9Q2M8R5T4W6Z1B',
+    userId: 'shopper-17',
+    method: 'store_checkin',
+    lat: 53.5446,
+    lng: 9.9889,
+  },
+  emits: [
+    'loyalty.points_earned',
+    'loyalty.qr_earned',
+    'loyalty.checkin_earned',
+    'loyalty.enrollment',
+    'loyalty.reward_unlocked',
+    'loyalty.tier_changed',
+  ],
   async run(call, { programId, userId, ...input }) {
     const checkIn = checkInOf(input)
     const { program, store } = await ownProgram(call, programId)
     assertActive(program)
     const { earned, balance, enrolled, nextMs } = await checkInCustomer(call, program, store, userId, checkIn)
     call.changed(programId)
-    return { ...movement(program, userId, earned, balance), method: checkIn.method, enrolled, nextCheckInAt: iso(nextMs) }
+    return {
+      ...movement(program, userId, earned, balance),
+      method: checkIn.method,
+      enrolled,
+      nextCheckInAt: iso(nextMs),
+    }
   },
 })
 

@@ -19,7 +19,10 @@ export interface ProgramSettings {
 }
 
 /** A program that nothing was set of yet. */
-export function blankProgram(of: { tenant: string; storeId: string; name: string; type: ProgramType }, platform: { clock: Clock; random: Randomness }): LoyaltyProgramRow {
+export function blankProgram(
+  of: { tenant: string; storeId: string; name: string; type: ProgramType },
+  platform: { clock: Clock; random: Randomness },
+): LoyaltyProgramRow {
   const nowMs = platform.clock.wall()
   return {
     program_id: newId('loy', platform),
@@ -41,9 +44,23 @@ export function blankProgram(of: { tenant: string; storeId: string; name: string
 }
 
 /** The row with these settings. Throws 400 for amounts that the program's type has not. */
-export function withSettings(row: LoyaltyProgramRow, settings: ProgramSettings, platform: { clock: Clock; random: Randomness }): LoyaltyProgramRow {
+export function withSettings(
+  row: LoyaltyProgramRow,
+  settings: ProgramSettings,
+  platform: { clock: Clock; random: Randomness },
+): LoyaltyProgramRow {
   const type = row.type as ProgramType
-  const { name, earningMethods, rewards, tiers, pointsPerEuro, stampsPerVisit, cashbackPercent, pointsValidMonths, isActive } = settings
+  const {
+    name,
+    earningMethods,
+    rewards,
+    tiers,
+    pointsPerEuro,
+    stampsPerVisit,
+    cashbackPercent,
+    pointsValidMonths,
+    isActive,
+  } = settings
   return {
     ...row,
     ...(name !== undefined && { name }),
@@ -58,18 +75,29 @@ export function withSettings(row: LoyaltyProgramRow, settings: ProgramSettings, 
   }
 }
 
-function rewardsOf(type: ProgramType, rewards: NonNullable<ProgramSettings['rewards']>, newRewardId: () => string): Reward[] {
-  const read = rewards.map(({ rewardId, name, cost }, i) => ({ rewardId: rewardId ?? newRewardId(), name, cost: unitsOf(type, cost, `rewards[${i}].cost`) }))
+function rewardsOf(
+  type: ProgramType,
+  rewards: NonNullable<ProgramSettings['rewards']>,
+  newRewardId: () => string,
+): Reward[] {
+  const read = rewards.map(({ rewardId, name, cost }, i) => ({
+    rewardId: rewardId ?? newRewardId(),
+    name,
+    cost: unitsOf(type, cost, `rewards[${i}].cost`),
+  }))
   return read.sort((a, b) => a.cost - b.cost)
 }
 
 function tiersOf(type: ProgramType, tiers: readonly Tier[]): Tier[] {
-  return tiers.map(({ name, threshold }, i) => ({ name, threshold: unitsOf(type, threshold, `tiers[${i}].threshold`) })).sort((a, b) => a.threshold - b.threshold)
+  return tiers
+    .map(({ name, threshold }, i) => ({ name, threshold: unitsOf(type, threshold, `tiers[${i}].threshold`) }))
+    .sort((a, b) => a.threshold - b.threshold)
 }
 
 /** What the system set may come back in an update, but only as it is (decisions §1). */
 export function assertUnchanged(known: object, sent: Record<string, unknown>): void {
   for (const [field, value] of Object.entries(sent)) {
-    if (value !== undefined && value !== (known as Record<string, unknown>)[field]) throw invalid(field, 'is set by the system and cannot be changed', 'system_field')
+    if (value !== undefined && value !== (known as Record<string, unknown>)[field])
+      throw invalid(field, 'is set by the system and cannot be changed', 'system_field')
   }
 }

@@ -28,7 +28,12 @@ export const createLoyaltyProgram = operation({
   changes: true,
   request: z.strictObject({ storeId: Id, name: Name, type: z.enum(PROGRAM_TYPES), ...PROGRAM_SETTINGS }),
   response: LoyaltyProgram.extend(Success),
-  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', name: 'Stempelkarte', type: 'stamps', rewards: [{ name: 'Ein Kaffee', cost: 10 }] },
+  example: {
+    storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B',
+    name: 'Stempelkarte',
+    type: 'stamps',
+    rewards: [{ name: 'Ein Kaffee', cost: 10 }],
+  },
   async run(call, { storeId, type, ...settings }) {
     const store = await ownStore(call, storeId)
     if ((await programsOfStore(call.db, storeId)).length >= PROGRAMS_PER_STORE) {
@@ -48,12 +53,20 @@ export const updateLoyaltyProgram = operation({
   area: 'loyalty',
   minimumPackage: 'GO',
   summary: 'Changes a loyalty program.',
-  description: 'Only what is sent changes; `rewards` and `tiers` replace the whole list, rewards sent with their `rewardId` stay the same ones. The type of a program is fixed.',
+  description:
+    'Only what is sent changes; `rewards` and `tiers` replace the whole list, rewards sent with their `rewardId` stay the same ones. The type of a program is fixed.',
   changes: true,
   request: z.strictObject({ programId: Id, name: Name.optional(), ...PROGRAM_SETTINGS, ...SYSTEM_FIELDS }),
   response: LoyaltyProgram.extend(Success),
-  example: { programId: 'loy_01KANX6Y7C3V9Q2M8R5T4W6Z1B', earningMethods: ['qr_checkin', 'scan_and_go'], isActive: true },
-  async run(call, { programId, storeId, type, checkInCode: code, qrCodeImage: _image, createdAt, updatedAt, ...settings }) {
+  example: {
+    programId: 'loy_01KANX6Y7C3V9Q2M8R5T4W6Z1B',
+    earningMethods: ['qr_checkin', 'scan_and_go'],
+    isActive: true,
+  },
+  async run(
+    call,
+    { programId, storeId, type, checkInCode: code, qrCodeImage: _image, createdAt, updatedAt, ...settings },
+  ) {
     const { program, store } = await ownProgram(call, programId)
     assertUnchanged(toLoyaltyProgram(program), { storeId, type, checkInCode: code, createdAt, updatedAt })
     const row = { ...withSettings(program.row, settings, call.services.platform), updated_ms: call.nowMs }
@@ -98,7 +111,12 @@ async function membershipOf({ db }: Call, program: Program, userId: string): Pro
   return { ...standing, ...(member && { enrolledAt: iso(member.enrolled_ms) }) }
 }
 
-const Programs = z.strictObject({ ...Success, programs: z.array(LoyaltyProgram), total: z.int(), nextCursor: z.string().optional() })
+const Programs = z.strictObject({
+  ...Success,
+  programs: z.array(LoyaltyProgram),
+  total: z.int(),
+  nextCursor: z.string().optional(),
+})
 
 export const getStoreLoyaltyPrograms = operation({
   name: 'getStoreLoyaltyPrograms',
@@ -122,19 +140,33 @@ export const getLoyaltyPrograms = operation({
   minimumPackage: 'GO',
   summary: 'Lists the loyalty programs of all own stores.',
   changes: false,
-  request: z.strictObject({ isActive: z.boolean().optional(), limit: Limit.optional(), offset: Offset.optional(), cursor: cursorOf('loy').optional() }),
+  request: z.strictObject({
+    isActive: z.boolean().optional(),
+    limit: Limit.optional(),
+    offset: Offset.optional(),
+    cursor: cursorOf('loy').optional(),
+  }),
   response: Programs,
   example: { isActive: true },
   async run(call, { isActive, ...paging }) {
     const { tenant, ...caller } = knownCaller(call.caller)
     const filter = { tenant, storeIds: caller.kind === 'agent' ? [caller.storeId] : caller.storeIds, isActive }
     const page = pageOf(paging, DEFAULT_PAGE)
-    const { items, nextCursor } = nextOf(await listPrograms(call.db, filter, { ...page, limit: page.limit + 1 }), (row) => row.program_id, page)
+    const { items, nextCursor } = nextOf(
+      await listPrograms(call.db, filter, { ...page, limit: page.limit + 1 }),
+      (row) => row.program_id,
+      page,
+    )
     const programs = []
     for (const row of items) {
       const store = await findStore(call.db, row.store_id)
       if (store) programs.push(toLoyaltyProgram(openProgram(row, store)))
     }
-    return { success: true as const, programs, total: await countPrograms(call.db, filter), ...(nextCursor && { nextCursor }) }
+    return {
+      success: true as const,
+      programs,
+      total: await countPrograms(call.db, filter),
+      ...(nextCursor && { nextCursor }),
+    }
   },
 })

@@ -82,7 +82,9 @@ export function unlockedRewards({ rewards }: Pick<Program, 'rewards'>, before: n
 export function expiryOf({ row }: Pick<Program, 'row'>, nowMs: number): number | null {
   if (row.points_valid_months === null) return null
   const now = new Date(nowMs)
-  const lastDay = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + row.points_valid_months + 1, 0)).getUTCDate()
+  const lastDay = new Date(
+    Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + row.points_valid_months + 1, 0),
+  ).getUTCDate()
   const day = Math.min(now.getUTCDate(), lastDay)
   return Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + row.points_valid_months, day) + (nowMs % 86_400_000)
 }

@@ -9,13 +9,23 @@ const programById = prepared((db, p: { tenant: string; programId: string }) =>
   db.selectFrom('loyalty_program').selectAll().where('program_id', '=', p.programId).where('tenant', '=', p.tenant),
 )
 const activeOfStore = prepared((db, p: { storeId: string }) =>
-  db.selectFrom('loyalty_program').selectAll().where('store_id', '=', p.storeId).where('is_active', '=', 1).orderBy('program_id'),
+  db
+    .selectFrom('loyalty_program')
+    .selectAll()
+    .where('store_id', '=', p.storeId)
+    .where('is_active', '=', 1)
+    .orderBy('program_id'),
 )
 const memberOf = prepared((db, p: { programId: string; userId: string }) =>
   db.selectFrom('loyalty_member').selectAll().where('program_id', '=', p.programId).where('user_id', '=', p.userId),
 )
 const earnedEntry = prepared((db, p: { programId: string; transactionId: string }) =>
-  db.selectFrom('loyalty_entry').selectAll().where('program_id', '=', p.programId).where('transaction_id', '=', p.transactionId).where('kind', '=', sql.lit('earn')),
+  db
+    .selectFrom('loyalty_entry')
+    .selectAll()
+    .where('program_id', '=', p.programId)
+    .where('transaction_id', '=', p.transactionId)
+    .where('kind', '=', sql.lit('earn')),
 )
 
 /** The tenant's program. */
@@ -49,20 +59,36 @@ function filtered(db: Db, { tenant, storeIds, isActive }: ProgramFilter) {
 }
 
 /** A page of programs in the order of their ids, which is the order they were made in. */
-export function listPrograms(db: Db, filter: ProgramFilter, { after = '', limit, offset }: Page): Promise<LoyaltyProgramRow[]> {
-  return filtered(db, filter).selectAll().where('program_id', '>', after).orderBy('program_id').limit(limit).offset(offset).execute()
+export function listPrograms(
+  db: Db,
+  filter: ProgramFilter,
+  { after = '', limit, offset }: Page,
+): Promise<LoyaltyProgramRow[]> {
+  return filtered(db, filter)
+    .selectAll()
+    .where('program_id', '>', after)
+    .orderBy('program_id')
+    .limit(limit)
+    .offset(offset)
+    .execute()
 }
 
 /** How many programs there are. */
 export async function countPrograms(db: Db, filter: ProgramFilter): Promise<number> {
-  const { count } = await filtered(db, filter).select((eb) => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
+  const { count } = await filtered(db, filter)
+    .select((eb) => eb.fn.countAll().as('count'))
+    .executeTakeFirstOrThrow()
   return Number(count)
 }
 
 /** Writes a program, new or changed. */
 export async function saveProgram(db: Db, row: LoyaltyProgramRow): Promise<void> {
   const { program_id: _id, ...change } = row
-  await db.insertInto('loyalty_program').values(row).onConflict((c) => c.column('program_id').doUpdateSet(change)).execute()
+  await db
+    .insertInto('loyalty_program')
+    .values(row)
+    .onConflict((c) => c.column('program_id').doUpdateSet(change))
+    .execute()
 }
 
 /** How a customer stands; undefined before the first earning. */
@@ -85,7 +111,13 @@ export async function enrolMember(db: Db, member: LoyaltyMemberRow): Promise<boo
 }
 
 /** Adds to a balance, or takes from it; undefined, and nothing changed, where it would fall below 0. */
-export async function moveBalance(db: Db, programId: string, userId: string, units: number, expiresMs: number | null = null): Promise<number | undefined> {
+export async function moveBalance(
+  db: Db,
+  programId: string,
+  userId: string,
+  units: number,
+  expiresMs: number | null = null,
+): Promise<number | undefined> {
   const row = await db
     .updateTable('loyalty_member')
     .set((eb) => ({
@@ -103,7 +135,14 @@ export async function moveBalance(db: Db, programId: string, userId: string, uni
 }
 
 /** Notes a check-in unless the last one of its kind is too recent; false then. */
-export async function noteCheckIn(db: Db, programId: string, userId: string, column: 'last_qr_ms' | 'last_visit_ms', nowMs: number, waitMs: number): Promise<boolean> {
+export async function noteCheckIn(
+  db: Db,
+  programId: string,
+  userId: string,
+  column: 'last_qr_ms' | 'last_visit_ms',
+  nowMs: number,
+  waitMs: number,
+): Promise<boolean> {
   const rows = await db
     .updateTable('loyalty_member')
     .set({ [column]: nowMs })
@@ -122,7 +161,11 @@ export async function insertEntry(db: Db, entry: LoyaltyEntryRow): Promise<void>
 }
 
 /** What a transaction has earned in a program. */
-export async function findEarned(db: Db, programId: string, transactionId: string): Promise<LoyaltyEntryRow | undefined> {
+export async function findEarned(
+  db: Db,
+  programId: string,
+  transactionId: string,
+): Promise<LoyaltyEntryRow | undefined> {
   const [row] = await earnedEntry(db, { programId, transactionId })
   return row
 }
@@ -152,14 +195,27 @@ export async function reversedOf(db: Db, earned: LoyaltyEntryRow): Promise<numbe
 }
 
 /** Members with something to expire by now. */
-export function membersToExpire(db: Db, nowMs: number, { limit, offset }: { limit: number; offset: number }): Promise<LoyaltyMemberRow[]> {
+export function membersToExpire(
+  db: Db,
+  nowMs: number,
+  { limit, offset }: { limit: number; offset: number },
+): Promise<LoyaltyMemberRow[]> {
   const due = db.selectFrom('loyalty_member').selectAll().where('next_expiry_ms', '<=', nowMs)
   return due.orderBy('next_expiry_ms').orderBy('program_id').orderBy('user_id').limit(limit).offset(offset).execute()
 }
 
 /** Notes when the next of a member's earnings expires. */
-export async function setNextExpiry(db: Db, { program_id, user_id }: LoyaltyMemberRow, next_expiry_ms: number | null): Promise<void> {
-  await db.updateTable('loyalty_member').set({ next_expiry_ms }).where('program_id', '=', program_id).where('user_id', '=', user_id).execute()
+export async function setNextExpiry(
+  db: Db,
+  { program_id, user_id }: LoyaltyMemberRow,
+  next_expiry_ms: number | null,
+): Promise<void> {
+  await db
+    .updateTable('loyalty_member')
+    .set({ next_expiry_ms })
+    .where('program_id', '=', program_id)
+    .where('user_id', '=', user_id)
+    .execute()
 }
 
 type MemberKey = Pick<LoyaltyMemberRow, 'program_id' | 'user_id'>

@@ -23,17 +23,27 @@ const Threshold = z.number().min(0).max(AMOUNT_LIMIT).describe('Points, stamps, 
 export const UserId = text(128).describe('The customer, by your own id.')
 
 const RewardId = z.string().regex(/^[\x21-\x7e]{1,128}$/, 'must be 1 to 128 printable characters without spaces')
-const RewardInput = z.strictObject({ rewardId: RewardId.optional().describe('Given by the server when left out.'), name: text(120), cost: Amount })
+const RewardInput = z.strictObject({
+  rewardId: RewardId.optional().describe('Given by the server when left out.'),
+  name: text(120),
+  cost: Amount,
+})
 const Reward = z.strictObject({ rewardId: z.string(), name: z.string(), cost: z.number() })
 const Tier = z.strictObject({ name: text(60), threshold: Threshold })
 
-const different = <T>(of: (item: T) => unknown) => (items: readonly T[]) => new Set(items.map(of)).size === items.length
+const different =
+  <T>(of: (item: T) => unknown) =>
+  (items: readonly T[]) =>
+    new Set(items.map(of)).size === items.length
 
 const Methods = z
   .array(z.enum(EARNING_METHODS))
   .min(1)
   .max(EARNING_METHODS.length)
-  .refine(different((method) => method), 'must not name a method twice')
+  .refine(
+    different((method) => method),
+    'must not name a method twice',
+  )
 
 const decimals = (places: number) => (n: number) => hasDecimals(n, places)
 
@@ -43,20 +53,57 @@ export const PROGRAM_SETTINGS = {
   rewards: z
     .array(RewardInput)
     .max(REWARDS_LIMIT)
-    .refine((rewards) => different((id) => id)(rewards.flatMap((r) => r.rewardId ?? [])), 'must not use a rewardId twice')
+    .refine(
+      (rewards) => different((id) => id)(rewards.flatMap((r) => r.rewardId ?? [])),
+      'must not use a rewardId twice',
+    )
     .optional(),
   tiers: z
     .array(Tier)
     .max(TIERS_LIMIT)
-    .refine(different((tier: z.infer<typeof Tier>) => tier.name), 'must have different names')
-    .refine(different((tier: z.infer<typeof Tier>) => tier.threshold), 'must have different thresholds')
+    .refine(
+      different((tier: z.infer<typeof Tier>) => tier.name),
+      'must have different names',
+    )
+    .refine(
+      different((tier: z.infer<typeof Tier>) => tier.threshold),
+      'must have different thresholds',
+    )
     .optional()
     .describe('The tier of a member is the highest whose threshold the balance has reached.'),
-  pointsPerEuro: z.number().min(0).max(1_000).refine(decimals(3), 'must have at most 3 decimals').optional().describe('Of points and tier programs; default 1. Rounded down per purchase.'),
-  stampsPerVisit: z.int().min(1).max(1_000).optional().describe('Default 1. In points and tier programs: the points of a check-in.'),
-  cashbackPercent: z.number().min(0).max(100).refine(decimals(2), 'must have at most 2 decimals').optional().describe('Of cashback programs; default 1. Half up to a cent.'),
-  pointsValidMonths: z.int().min(1).max(120).nullable().optional().describe('Calendar months after which what was earned expires; null (default): never. Counts for what is earned from now on.'),
-  isActive: z.boolean().optional().describe('Default true. An inactive program earns nothing; members may still redeem.'),
+  pointsPerEuro: z
+    .number()
+    .min(0)
+    .max(1_000)
+    .refine(decimals(3), 'must have at most 3 decimals')
+    .optional()
+    .describe('Of points and tier programs; default 1. Rounded down per purchase.'),
+  stampsPerVisit: z
+    .int()
+    .min(1)
+    .max(1_000)
+    .optional()
+    .describe('Default 1. In points and tier programs: the points of a check-in.'),
+  cashbackPercent: z
+    .number()
+    .min(0)
+    .max(100)
+    .refine(decimals(2), 'must have at most 2 decimals')
+    .optional()
+    .describe('Of cashback programs; default 1. Half up to a cent.'),
+  pointsValidMonths: z
+    .int()
+    .min(1)
+    .max(120)
+    .nullable()
+    .optional()
+    .describe(
+      'Calendar months after which what was earned expires; null (default): never. Counts for what is earned from now on.',
+    ),
+  isActive: z
+    .boolean()
+    .optional()
+    .describe('Default true. An inactive program earns nothing; members may still redeem.'),
 }
 
 const PROGRAM_FIELDS = {

@@ -20,4 +20,11 @@ export interface AgentChannel {
 export type AgentCommand = { command: 'sync' } | { command: 'revoke' } | { command: 'void'; nonce: string }
 
 /** Nobody is told anything: agents find out when they ask. */
-export const NO_CHANNEL: AgentChannel = { storeChanged: () => undefined, itemsChanged: () => Promise.resolve(), keysChanged: () => undefined, agentRevoked: () => undefined, tell: () => undefined, isConnected: () => false }
+export const NO_CHANNEL: AgentChannel = {
+  storeChanged: () => undefined,
+  itemsChanged: () => Promise.resolve(),
+  keysChanged: () => undefined,
+  agentRevoked: () => undefined,
+  tell: () => undefined,
+  isConnected: () => false,
+}

@@ -86,15 +86,26 @@ export function agentMessages(database: Database, services: () => Services): Age
     const nowMs = platform.clock.elapsed()
     const before = told.get(storeId)
     const known = what === 'news' && before && nowMs - before.allAtMs < TELL_ALL_MS ? before : undefined
-    const publish = (name: StoreTopic, payload: string) => broker?.publish({ topic: storeTopic(storeId, name), payload, retain: true })
+    const publish = (name: StoreTopic, payload: string) =>
+      broker?.publish({ topic: storeTopic(storeId, name), payload, retain: true })
     const policyNow = `${authority.policySigner.kid} ${policy.hash}`
     if (known?.keys !== keySet.jws) publish('keys', keySet.jws)
     if (known?.policy !== policyNow) publish('policy', signPolicy(policy, services()))
-    if (known?.denySeq !== store.deny_seq) publish('deny', (await denyPage(database.reads, store, toldBehind(known?.denySeq, store.deny_seq), services())).jws)
+    if (known?.denySeq !== store.deny_seq)
+      publish(
+        'deny',
+        (await denyPage(database.reads, store, toldBehind(known?.denySeq, store.deny_seq), services())).jws,
+      )
     const itemSeq = await tellItems(store, known?.itemSeq)
     // Last, so that whoever hears it can have the rest already.
     publish('fresh', await freshDocument(database.reads, store, services(), policy))
-    told.set(storeId, { keys: keySet.jws, policy: policyNow, denySeq: store.deny_seq, itemSeq, allAtMs: known?.allAtMs ?? nowMs })
+    told.set(storeId, {
+      keys: keySet.jws,
+      policy: policyNow,
+      denySeq: store.deny_seq,
+      itemSeq,
+      allAtMs: known?.allAtMs ?? nowMs,
+    })
   }
 
   /** The broker may have begun anew with nothing. */
@@ -118,7 +129,11 @@ export function agentMessages(database: Database, services: () => Services): Age
     await services().authority.ready(store.tenant as Tenant)
     const known = told.get(storeId)
     const itemSeq = await tellItems(store, known?.itemSeq)
-    broker.publish({ topic: storeTopic(storeId, 'fresh'), payload: await freshDocument(database.reads, store, services()), retain: true })
+    broker.publish({
+      topic: storeTopic(storeId, 'fresh'),
+      payload: await freshDocument(database.reads, store, services()),
+      retain: true,
+    })
     if (known) told.set(storeId, { ...known, itemSeq: Math.max(itemSeq, known.itemSeq) })
   }
 
@@ -152,7 +167,11 @@ export function agentMessages(database: Database, services: () => Services): Age
 
   function tell({ storeId, agentId }: AgentAddress, command: AgentCommand): void {
     if (!broker || services().authority.clock.doubt() !== null) return
-    broker.publish({ topic: agentTopic(storeId, agentId, 'command'), payload: commandDocument(agentId, command, services()), retain: false })
+    broker.publish({
+      topic: agentTopic(storeId, agentId, 'command'),
+      payload: commandDocument(agentId, command, services()),
+      retain: false,
+    })
   }
 
   async function refresh(what: 'news' | 'all'): Promise<void> {
@@ -192,7 +211,13 @@ export function agentMessages(database: Database, services: () => Services): Age
     const agent = await findAgent(database.reads, from.agentId)
     if (!agent || agent.revoked_ms !== null) return
     const { platform, log } = services()
-    const request = { operation: reportProtectionEvents, caller: callerOf(agent), input: { batch }, older: false, idempotencyKey: undefined }
+    const request = {
+      operation: reportProtectionEvents,
+      caller: callerOf(agent),
+      input: { batch },
+      older: false,
+      idempotencyKey: undefined,
+    }
     try {
       const { body } = await perform({ ...request, requestId: newId('req', platform) }, database, services())
       const { ack } = JSON.parse(body) as { ack: string }
@@ -233,7 +258,9 @@ export function agentMessages(database: Database, services: () => Services): Age
       async authenticate(agentId, password) {
         const { platform } = services()
         try {
-          const agent = await database.write((db) => assertAgent({ db, services: services(), nowMs: platform.clock.wall() }, agentId, password))
+          const agent = await database.write((db) =>
+            assertAgent({ db, services: services(), nowMs: platform.clock.wall() }, agentId, password),
+          )
           return { storeId: agent.store_id, agentId: agent.agent_id }
         } catch (error) {
           if (error instanceof Failure) return undefined
@@ -248,7 +275,11 @@ export function agentMessages(database: Database, services: () => Services): Age
         const count = waiting.get(from.agentId) ?? 0
         if (count >= WAITING_LIMIT) return
         waiting.set(from.agentId, count + 1)
-        void track(inTurn(from.agentId, () => takeIn(from, payload)).finally(() => void waiting.set(from.agentId, (waiting.get(from.agentId) ?? 1) - 1)))
+        void track(
+          inTurn(from.agentId, () => takeIn(from, payload)).finally(
+            () => void waiting.set(from.agentId, (waiting.get(from.agentId) ?? 1) - 1),
+          ),
+        )
       },
     },
   }

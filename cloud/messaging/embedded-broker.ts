@@ -40,7 +40,11 @@ const BAD_USERNAME_OR_PASSWORD = 4
 const STRANGERS_LIMIT = 64
 
 /** The broker inside the cloud process: every connection is bound to one agent and its topics. */
-export async function startBroker(listen: { host: string; port: number }, hooks: BrokerHooks, log: Log): Promise<Broker> {
+export async function startBroker(
+  listen: { host: string; port: number },
+  hooks: BrokerHooks,
+  log: Log,
+): Promise<Broker> {
   const agents = new WeakMap<Client, AgentAddress>()
   const online = new Map<string, AgentAddress>()
   const lines = new Map<string, Client>()
@@ -56,8 +60,14 @@ export async function startBroker(listen: { host: string; port: number }, hooks:
     maxClientsIdLength: 64,
     authenticate: (client, username, password, done) => {
       // A session that outlives its connection would be kept, with all it misses, in memory and without a limit.
-      if (!client.clean) return done(Object.assign(new Error('sessions are not kept'), { returnCode: SERVER_UNAVAILABLE }) as AuthenticateError, false)
-      const refused = Object.assign(new Error('not an agent of this cloud'), { returnCode: BAD_USERNAME_OR_PASSWORD }) as AuthenticateError
+      if (!client.clean)
+        return done(
+          Object.assign(new Error('sessions are not kept'), { returnCode: SERVER_UNAVAILABLE }) as AuthenticateError,
+          false,
+        )
+      const refused = Object.assign(new Error('not an agent of this cloud'), {
+        returnCode: BAD_USERNAME_OR_PASSWORD,
+      }) as AuthenticateError
       // The client id is bound to the credential: nobody throws another agent off by taking its name.
       if (username === undefined || username !== client.id || !password) return done(refused, false)
       hooks.authenticate(username, password.toString()).then(
@@ -102,7 +112,9 @@ export async function startBroker(listen: { host: string; port: number }, hooks:
     const agent = client && agents.get(client)
     if (agent) hooks.onMessage(agent, packet.topic, packet.payload.toString())
   })
-  aedes.on('clientError', (client, error) => log.warn({ client: client.id, reason: error.message }, 'a broker client failed'))
+  aedes.on('clientError', (client, error) =>
+    log.warn({ client: client.id, reason: error.message }, 'a broker client failed'),
+  )
 
   const server = createServer((socket) => {
     const from = socket.remoteAddress ?? ''

@@ -11,9 +11,18 @@ import type { CloneOffer } from './schema.ts'
 const HIGHEST_CENT = 100_000_000
 
 /** Makes a new offer like the named branch of another, at prices of their own where the stores want them. */
-export async function cloneOffer(call: Call, { group, priced }: OwnOffer, input: CloneOffer): Promise<{ group: OfferGroupRow; branches: OfferRow[] }> {
+export async function cloneOffer(
+  call: Call,
+  { group, priced }: OwnOffer,
+  input: CloneOffer,
+): Promise<{ group: OfferGroupRow; branches: OfferRow[] }> {
   const products = JSON.parse((await readList(call.db, priced.list_id)).products) as OfferProduct[]
-  await assertSold(call, products.map((p) => p.ean), input.targetStoreIds, () => 'targetStoreIds')
+  await assertSold(
+    call,
+    products.map((p) => p.ean),
+    input.targetStoreIds,
+    () => 'targetStoreIds',
+  )
   const validity = { fromMs: group.valid_from_ms, toMs: group.valid_to_ms }
   const content = {
     title: group.title,
@@ -28,7 +37,10 @@ export async function cloneOffer(call: Call, { group, priced }: OwnOffer, input:
 }
 
 /** One list of prices for all stores that adjust alike. */
-function pricesByStore(products: readonly OfferProduct[], { targetStoreIds, priceAdjustments = {} }: CloneOffer): PricedBranches[] {
+function pricesByStore(
+  products: readonly OfferProduct[],
+  { targetStoreIds, priceAdjustments = {} }: CloneOffer,
+): PricedBranches[] {
   const byAdjustment = new Map<string, string[]>()
   for (const storeId of targetStoreIds) {
     const adjustment = priceAdjustments[storeId]
@@ -41,7 +53,8 @@ function pricesByStore(products: readonly OfferProduct[], { targetStoreIds, pric
     if (!adjustment) return { storeIds, products }
     const own = adjusted(products, adjustment)
     const tooHigh = own.findIndex((product) => product.priceCent > HIGHEST_CENT)
-    if (tooHigh >= 0) throw invalid(`priceAdjustments.${first}`, `makes the price of ${own[tooHigh]?.name} higher than 1,000,000 EUR`)
+    if (tooHigh >= 0)
+      throw invalid(`priceAdjustments.${first}`, `makes the price of ${own[tooHigh]?.name} higher than 1,000,000 EUR`)
     return { storeIds, products: own }
   })
 }

@@ -4,13 +4,21 @@ import { discountOf, type OfferProduct } from './offer-products.ts'
 /** Names that a description tells before it only counts. */
 const NAMES_TOLD = 2
 
-const DATE = new Intl.DateTimeFormat('de-DE', { timeZone: 'Europe/Berlin', day: '2-digit', month: '2-digit', year: 'numeric' })
+const DATE = new Intl.DateTimeFormat('de-DE', {
+  timeZone: 'Europe/Berlin',
+  day: '2-digit',
+  month: '2-digit',
+  year: 'numeric',
+})
 
 /** A short German sentence for an offer that came without one: what, how much less, how long. */
 export function describeOffer(products: readonly OfferProduct[], { fromMs, toMs }: Validity): string {
   const names = products.slice(0, NAMES_TOLD).map((product) => product.name)
   const others = products.length - names.length
-  const what = others > 0 ? `${names.join(', ')} und ${others} ${others === 1 ? 'weiteres Produkt' : 'weitere Produkte'}` : names.join(' und ')
+  const what =
+    others > 0
+      ? `${names.join(', ')} und ${others} ${others === 1 ? 'weiteres Produkt' : 'weitere Produkte'}`
+      : names.join(' und ')
   const percent = discountOf(products)
   const less = percent > 0 ? `, ${products.length > 1 ? 'bis zu ' : ''}${percent} % günstiger` : ' im Angebot'
   // The last day is the one before an end at midnight.

@@ -19,7 +19,12 @@ const NAME = 'due offers'
 
 /** Starts moving offers on in time. Each move is one guarded UPDATE with its events in the same transaction; answers go by the clock anyway. */
 export function startDueOffers(database: Database, services: Services): DueLoop {
-  return startDueLoop(services, { name: NAME, changed: services.offersChanged, pollMs: POLL_MS, look: () => moveDue(database, services) })
+  return startDueLoop(services, {
+    name: NAME,
+    changed: services.offersChanged,
+    pollMs: POLL_MS,
+    look: () => moveDue(database, services),
+  })
 }
 
 /** Moves a bounded number of due offers; answers in how many ms the next is due, 0 or less when more are. */
@@ -27,7 +32,12 @@ export async function moveDue(database: Database, services: Services): Promise<n
   const rows = await readDue(database.reads, READ_LIMIT)
   const nowMs = services.platform.clock.wall()
   const due = rows.filter((row) => (row.due_ms ?? nowMs) <= nowMs)
-  const good = await carryOut(due.map((row) => () => moveAlone(database, services, row)), AT_ONCE, services, NAME)
+  const good = await carryOut(
+    due.map((row) => () => moveAlone(database, services, row)),
+    AT_ONCE,
+    services,
+    NAME,
+  )
   if (!good) return POLL_MS
   if (due.length === READ_LIMIT) return 0
   const next = rows[due.length]
@@ -40,8 +50,16 @@ class NothingMoved extends Error {
 }
 
 /** Moves one offer in a transaction of its own: with its own audit row, and holding up no other when it fails. */
-async function moveAlone(database: Database, services: Services, offer: { group_id: string; tenant: string }): Promise<void> {
-  const who = { operation: { ...createOffer, name: 'moveDueOffers' }, caller: systemCaller(offer.tenant as Tenant, 'scheduler'), requestId: newId('req', services.platform) }
+async function moveAlone(
+  database: Database,
+  services: Services,
+  offer: { group_id: string; tenant: string },
+): Promise<void> {
+  const who = {
+    operation: { ...createOffer, name: 'moveDueOffers' },
+    caller: systemCaller(offer.tenant as Tenant, 'scheduler'),
+    requestId: newId('req', services.platform),
+  }
   try {
     await performTask(who, database, services, async (call) => {
       if (!(await moveOffer(call, offer.group_id))) throw new NothingMoved()
@@ -59,7 +77,11 @@ async function moveOffer(call: Call, groupId: string): Promise<boolean> {
   const status = statusFrom(group.status as OfferStatus, validity, call.nowMs)
   if (status === group.status) return false
   if (!(await updateGroup(call.db, group, { status, due_ms: dueAfter(status, validity) }))) return false
-  if (status === 'ACTIVE') publish(call, (await readBranches(call.db, groupId)).filter((row) => row.is_active === 1))
+  if (status === 'ACTIVE')
+    publish(
+      call,
+      (await readBranches(call.db, groupId)).filter((row) => row.is_active === 1),
+    )
   call.changed(group.lead_id)
   return true
 }

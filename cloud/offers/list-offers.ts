@@ -7,8 +7,16 @@ import { readBranchesOf } from './queries.ts'
 import type { ListedOffer } from './schema.ts'
 
 /** Offers as listings show them, one row for all branches; `visible`: the only stores that the caller may see. */
-export async function presentOffers(db: Db, groups: readonly OfferGroupRow[], visible: readonly string[] | null, nowMs: number): Promise<ListedOffer[]> {
-  const { branches, counts } = await readBranchesOf(db, groups.map((group) => group.group_id))
+export async function presentOffers(
+  db: Db,
+  groups: readonly OfferGroupRow[],
+  visible: readonly string[] | null,
+  nowMs: number,
+): Promise<ListedOffer[]> {
+  const { branches, counts } = await readBranchesOf(
+    db,
+    groups.map((group) => group.group_id),
+  )
   const stores = new Map<string, string[]>()
   for (const { group_id: id, store_id: storeId } of branches) {
     if (visible !== null && !visible.includes(storeId)) continue
@@ -19,12 +27,22 @@ export async function presentOffers(db: Db, groups: readonly OfferGroupRow[], vi
   const countsOf = new Map(counts.map((row) => [row.group_id, row]))
   return groups.map((group) => {
     const sums = countsOf.get(group.group_id)
-    return toListed(group, stores.get(group.group_id) ?? [], { clicks: Number(sums?.clicks ?? 0), favorites: Number(sums?.favorites ?? 0) }, nowMs)
+    return toListed(
+      group,
+      stores.get(group.group_id) ?? [],
+      { clicks: Number(sums?.clicks ?? 0), favorites: Number(sums?.favorites ?? 0) },
+      nowMs,
+    )
   })
 }
 
 /** One offer as listings show it. Its status is what the clock says. */
-export function toListed(group: OfferGroupRow, storeIds: string[], counts: { clicks: number; favorites: number }, nowMs: number): ListedOffer {
+export function toListed(
+  group: OfferGroupRow,
+  storeIds: string[],
+  counts: { clicks: number; favorites: number },
+  nowMs: number,
+): ListedOffer {
   const status = statusAt({ fromMs: group.valid_from_ms, toMs: group.valid_to_ms }, nowMs)
   return {
     id: group.lead_id,

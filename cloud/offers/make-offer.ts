@@ -53,7 +53,12 @@ export async function makeOffer(
 }
 
 /** The row of a new offer; nothing is stored. */
-export function newGroup(call: Call, content: OfferContent, storeIds: readonly string[], prices: readonly PricedBranches[]): OfferGroupRow {
+export function newGroup(
+  call: Call,
+  content: OfferContent,
+  storeIds: readonly string[],
+  prices: readonly PricedBranches[],
+): OfferGroupRow {
   const { nowMs, services } = call
   const { validity } = content
   const products = prices[0]?.products ?? []
@@ -83,7 +88,13 @@ export function newGroup(call: Call, content: OfferContent, storeIds: readonly s
 }
 
 /** The document of one branch. */
-export function newBranch(call: Call, group: OfferGroupRow, branchNo: number, storeId: string, listId: string): OfferRow {
+export function newBranch(
+  call: Call,
+  group: OfferGroupRow,
+  branchNo: number,
+  storeId: string,
+  listId: string,
+): OfferRow {
   return {
     offer_id: newId('off', call.services.platform),
     tenant: group.tenant,
@@ -103,13 +114,25 @@ export function newBranch(call: Call, group: OfferGroupRow, branchNo: number, st
 /** Keeps a list of products; answers its id. */
 export async function keepList(call: Call, products: readonly OfferProduct[]): Promise<string> {
   const { tenant } = knownCaller(call.caller)
-  const row = { list_id: newId('ofl', call.services.platform), tenant, products: JSON.stringify(products), discount_percent: discountOf(products) }
-  await insertList(call.db, row, products.flatMap(({ ean, priceCent }) => (ean === undefined ? [] : { ean, price_cent: priceCent })))
+  const row = {
+    list_id: newId('ofl', call.services.platform),
+    tenant,
+    products: JSON.stringify(products),
+    discount_percent: discountOf(products),
+  }
+  await insertList(
+    call.db,
+    row,
+    products.flatMap(({ ean, priceCent }) => (ean === undefined ? [] : { ean, price_cent: priceCent })),
+  )
   return row.list_id
 }
 
 /** Tells that these documents have gone live. */
-export function publish(call: Pick<Call, 'emit'>, branches: readonly Pick<OfferRow, 'offer_id' | 'group_id' | 'store_id'>[]): void {
+export function publish(
+  call: Pick<Call, 'emit'>,
+  branches: readonly Pick<OfferRow, 'offer_id' | 'group_id' | 'store_id'>[],
+): void {
   for (const { offer_id: offerId, group_id: groupId, store_id: storeId } of branches) {
     call.emit({ type: 'offer.published', storeId, data: { offerId, groupId, storeId } })
   }

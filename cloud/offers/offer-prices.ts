@@ -1,7 +1,12 @@
 import type { Db } from '../persistence/database.ts'
 
 /** The lowest price (cents) by EAN among the offers that hold in a store at a moment; EANs without an offer are absent. */
-export async function offerPrices(db: Db, storeId: string, eans: readonly string[], nowMs: number): Promise<Map<string, number>> {
+export async function offerPrices(
+  db: Db,
+  storeId: string,
+  eans: readonly string[],
+  nowMs: number,
+): Promise<Map<string, number>> {
   if (eans.length === 0) return new Map()
   const rows = await db
     .selectFrom('offer')

@@ -22,8 +22,17 @@ const DETAILS_LIMIT = 20
 const STORES_TOLD = 5
 
 /** The products as they are kept. Those with an EAN must be sold in every store: 400 that names them. */
-export async function offerProducts(call: Call, inputs: readonly OfferProductInput[], storeIds: readonly string[]): Promise<OfferProduct[]> {
-  const names = await assertSold(call, inputs.map((input) => input.ean), storeIds, (i) => `products[${i}].ean`)
+export async function offerProducts(
+  call: Call,
+  inputs: readonly OfferProductInput[],
+  storeIds: readonly string[],
+): Promise<OfferProduct[]> {
+  const names = await assertSold(
+    call,
+    inputs.map((input) => input.ean),
+    storeIds,
+    (i) => `products[${i}].ean`,
+  )
   return inputs.map((input) => {
     const { ean, category, manufacturer, unit, description } = input
     const { priceCent, oldPriceCent } = pricesOf(input)
@@ -33,7 +42,9 @@ export async function offerProducts(call: Call, inputs: readonly OfferProductInp
 }
 
 function defined<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as { [K in keyof T]?: Exclude<T[K], undefined> }
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]?: Exclude<T[K], undefined>
+  }
 }
 
 /** Throws a 400 unless each EAN is in the catalogue of each store; answers the products' names by EAN. */
@@ -57,7 +68,15 @@ export async function assertSold(
     details.push({ path: pathOf(i), code: 'product_unknown', message })
     if (details.length >= DETAILS_LIMIT) break
   }
-  if (details.length > 0) throw new Failure('invalid-argument', details.slice(0, 3).map((d) => d.message).join('; '), { details })
+  if (details.length > 0)
+    throw new Failure(
+      'invalid-argument',
+      details
+        .slice(0, 3)
+        .map((d) => d.message)
+        .join('; '),
+      { details },
+    )
   return new Map([...sellers.values()].map((row) => [row.ean, row.name]))
 }
 

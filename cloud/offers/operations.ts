@@ -16,7 +16,16 @@ import { removeOffer } from './remove-offer.ts'
 import { listGroups } from './queries.ts'
 import { isSandboxOfferId } from './sandbox-id.ts'
 import { isSandbox, mockMade, mockOffer, mockOffers } from './sandbox-offers.ts'
-import { CloneOffer, CreateOffer, DEFAULT_COLOR, DeleteOffer, ListedOffer, Made, Sandbox, UpdateOffer } from './schema.ts'
+import {
+  CloneOffer,
+  CreateOffer,
+  DEFAULT_COLOR,
+  DeleteOffer,
+  ListedOffer,
+  Made,
+  Sandbox,
+  UpdateOffer,
+} from './schema.ts'
 import { assertUnchanged, hasSystemFields } from './system-fields.ts'
 import { newValidity, storeChanges, updatedFieldsOf, updateOffer as change } from './update-offer.ts'
 
@@ -64,14 +73,19 @@ export const createOffer = operation({
     title: 'Herbstwochen',
     validFrom: '2026-11-20T08:00:00+01:00',
     validTo: '2026-12-04T00:00:00+01:00',
-    products: [{ name: 'Regenschirm', price: 9.99, oldPrice: 14.99 }, { ean: '4012345678901', discountPrice: 1.49, originalPrice: 1.99 }],
+    products: [
+      { name: 'Regenschirm', price: 9.99, oldPrice: 14.99 },
+      { ean: '4012345678901', discountPrice: 1.49, originalPrice: 1.99 },
+    ],
   },
   async run(call, input) {
     const { storeIds } = input
     await ownStores(call, storeIds)
     const products = await offerProducts(call, input.products, storeIds)
     if (isSandbox(call)) {
-      const { group, offerIds } = await mockMade(call, contentOf(input), storeIds, { discount_percent: discountOf(products) })
+      const { group, offerIds } = await mockMade(call, contentOf(input), storeIds, {
+        discount_percent: discountOf(products),
+      })
       return { ...made(group), _sandbox: true as const, offerId: group.lead_id, offerIds }
     }
     const { group, branches } = await makeOffer(call, contentOf(input), storeIds, [{ storeIds, products }])
@@ -84,7 +98,8 @@ export const updateOffer = operation({
   area: 'offers',
   minimumPackage: 'GO',
   summary: 'Changes an offer at all its branches; what is left out stays.',
-  description: '`products` and `storeIds` replace the whole list. Added stores get documents of their own, dropped ones are deactivated. New dates set the status anew.',
+  description:
+    '`products` and `storeIds` replace the whole list. Added stores get documents of their own, dropped ones are deactivated. New dates set the status anew.',
   changes: true,
   emits: ['offer.published'],
   request: UpdateOffer,
@@ -116,9 +131,14 @@ async function mockUpdate(call: Call, offerId: string, input: UpdateOffer) {
   const { group, storeIds, offerIds, named } = await mockOffer(call, offerId)
   const stores = input.storeIds ?? storeIds
   await ownStores(call, stores)
-  if (hasSystemFields(input)) assertUnchanged(input, toListed(group, storeIds, { clicks: 0, favorites: 0 }, call.nowMs), { groupId: group.group_id, offerIds })
+  if (hasSystemFields(input))
+    assertUnchanged(input, toListed(group, storeIds, { clicks: 0, favorites: 0 }, call.nowMs), {
+      groupId: group.group_id,
+      offerIds,
+    })
   // A mock offer does not remember its dates: one new date alone is as good as any.
-  if (input.validFrom !== undefined && (input.validTo ?? input.validUntil) !== undefined) newValidity({ fromMs: 0, toMs: 0 }, input)
+  if (input.validFrom !== undefined && (input.validTo ?? input.validUntil) !== undefined)
+    newValidity({ fromMs: 0, toMs: 0 }, input)
   if (input.products) await offerProducts(call, input.products, stores)
   const updatedFields = updatedFieldsOf(input)
   const changes = storeChanges(storeIds, input.storeIds)
@@ -134,7 +154,12 @@ export const deleteOffer = operation({
   summary: 'Deletes an offer with all its branch documents, at once.',
   changes: true,
   request: DeleteOffer,
-  response: z.strictObject({ ...Success, ...Sandbox, offerId: z.string(), deletedCount: z.int().describe('Branch documents.') }),
+  response: z.strictObject({
+    ...Success,
+    ...Sandbox,
+    offerId: z.string(),
+    deletedCount: z.int().describe('Branch documents.'),
+  }),
   example: { offerId: OFFER },
   async run(call, input) {
     const offerId = offerIdOf(input)
@@ -144,7 +169,10 @@ export const deleteOffer = operation({
       return { success: true as const, _sandbox: true as const, offerId: named, deletedCount: storeIds.length }
     }
     const offer = await ownOffer(call, offerId)
-    await ownStores(call, offer.active.map((row) => row.store_id))
+    await ownStores(
+      call,
+      offer.active.map((row) => row.store_id),
+    )
     return { success: true as const, offerId: offer.named.offer_id, deletedCount: await removeOffer(call, offer) }
   },
 })
@@ -156,7 +184,8 @@ export const getManagerOffers = operation({
   area: 'offers',
   minimumPackage: 'GO',
   summary: 'Lists the offers of the account, the newest first, each once for all its branches.',
-  description: '`scheduled` and `draft` are offers that begin later; `expired` has those that are over, also the archived.',
+  description:
+    '`scheduled` and `draft` are offers that begin later; `expired` has those that are over, also the archived.',
   changes: false,
   request: z.strictObject({
     status: z.enum(Object.keys(OFFER_FILTERS) as [OfferFilter, ...OfferFilter[]]).optional(),
@@ -164,14 +193,25 @@ export const getManagerOffers = operation({
     offset: Offset.optional(),
     cursor: cursorOf('off', isSandboxOfferId).optional(),
   }),
-  response: z.strictObject({ ...Success, ...Sandbox, offers: z.array(ListedOffer), total: z.int(), nextCursor: z.string().optional() }),
+  response: z.strictObject({
+    ...Success,
+    ...Sandbox,
+    offers: z.array(ListedOffer),
+    total: z.int(),
+    nextCursor: z.string().optional(),
+  }),
   example: { status: 'active' },
   async run(call, input) {
     const page = pageOf(input, DEFAULT_PAGE)
     const caller = knownCaller(call.caller)
     const storeIds = caller.kind === 'agent' ? [caller.storeId] : caller.storeIds
     if (isSandbox(call)) return mockPage(call, input.status, page, storeIds)
-    const of = { tenant: caller.tenant, storeIds, only: input.status ? ONLY[input.status] : ('all' as const), nowMs: call.nowMs }
+    const of = {
+      tenant: caller.tenant,
+      storeIds,
+      only: input.status ? ONLY[input.status] : ('all' as const),
+      nowMs: call.nowMs,
+    }
     const { rows, total } = await listGroups(call.db, of, { ...page, limit: page.limit + 1 })
     const { items, nextCursor } = nextOf(rows, (row) => row.lead_id, page)
     const offers = await presentOffers(call.db, items, storeIds, call.nowMs)
@@ -179,18 +219,37 @@ export const getManagerOffers = operation({
   },
 })
 
-async function mockPage(call: Call, filter: OfferFilter | undefined, page: ReturnType<typeof pageOf>, visible: readonly string[] | null) {
+async function mockPage(
+  call: Call,
+  filter: OfferFilter | undefined,
+  page: ReturnType<typeof pageOf>,
+  visible: readonly string[] | null,
+) {
   const all = (await mockOffers(call)).filter(({ group, storeIds }) => {
     const status = statusAt({ fromMs: group.valid_from_ms, toMs: group.valid_to_ms }, call.nowMs)
-    return (filter === undefined || OFFER_FILTERS[filter].includes(status)) && (visible === null || storeIds.some((id) => visible.includes(id)))
+    return (
+      (filter === undefined || OFFER_FILTERS[filter].includes(status)) &&
+      (visible === null || storeIds.some((id) => visible.includes(id)))
+    )
   })
   const { after, offset } = page
   const rest = after === undefined ? all.slice(offset) : all.filter(({ group }) => group.lead_id < after)
   const { items, nextCursor } = nextOf(rest, ({ group }) => group.lead_id, page)
   const offers = items.map(({ group, storeIds }) =>
-    toListed(group, storeIds.filter((id) => visible === null || visible.includes(id)), { clicks: 0, favorites: 0 }, call.nowMs),
+    toListed(
+      group,
+      storeIds.filter((id) => visible === null || visible.includes(id)),
+      { clicks: 0, favorites: 0 },
+      call.nowMs,
+    ),
   )
-  return { success: true as const, _sandbox: true as const, offers, total: all.length, ...(nextCursor && { nextCursor }) }
+  return {
+    success: true as const,
+    _sandbox: true as const,
+    offers,
+    total: all.length,
+    ...(nextCursor && { nextCursor }),
+  }
 }
 
 export const cloneOffer = operation({
@@ -198,18 +257,30 @@ export const cloneOffer = operation({
   area: 'offers',
   minimumPackage: 'GO',
   summary: 'Copies an offer to other stores, at prices of their own where wanted.',
-  description: 'Prices are those of the named branch, adjusted by percentage (−100 … 1000) or by a fixed amount in EUR, half up to a cent, never below 0.',
+  description:
+    'Prices are those of the named branch, adjusted by percentage (−100 … 1000) or by a fixed amount in EUR, half up to a cent, never below 0.',
   changes: true,
   emits: ['offer.published'],
   request: CloneOffer,
   response: z.strictObject({ ...Made, clonedOfferId: z.string(), clonedOfferIds: z.array(z.string()) }),
-  example: { offerId: OFFER, targetStoreIds: [STORE], priceAdjustments: { [STORE]: { type: 'percentage', value: -5 } } },
+  example: {
+    offerId: OFFER,
+    targetStoreIds: [STORE],
+    priceAdjustments: { [STORE]: { type: 'percentage', value: -5 } },
+  },
   async run(call, input) {
     const offerId = offerIdOf(input)
     if (isSandbox(call)) {
       const { group: source } = await mockOffer(call, offerId)
       await ownStores(call, input.targetStoreIds)
-      const content = { title: source.title, description: source.description, merchantColor: source.merchant_color, tags: [], imageUrl: null, quantity: null }
+      const content = {
+        title: source.title,
+        description: source.description,
+        merchantColor: source.merchant_color,
+        tags: [],
+        imageUrl: null,
+        quantity: null,
+      }
       const validity = { fromMs: source.valid_from_ms, toMs: source.valid_to_ms }
       const { group, offerIds } = await mockMade(call, { ...content, validity }, input.targetStoreIds, source)
       return { ...made(group), _sandbox: true as const, clonedOfferId: group.lead_id, clonedOfferIds: offerIds }

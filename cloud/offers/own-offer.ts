@@ -31,8 +31,13 @@ export async function ownOffer(call: Call, offerId: string): Promise<OwnOffer> {
   const named = branches.find((row) => row.offer_id === offerId) ?? branches.find((row) => row.is_active === 1)
   if (!named) throw notFound('offer')
   const active = branches.filter((row) => row.is_active === 1)
-  assertWhole(call, active.map((row) => row.store_id), named.store_id)
-  const priced = named.is_active === 1 ? named : (active.find((row) => row.store_id === named.store_id) ?? active[0] ?? named)
+  assertWhole(
+    call,
+    active.map((row) => row.store_id),
+    named.store_id,
+  )
+  const priced =
+    named.is_active === 1 ? named : (active.find((row) => row.store_id === named.store_id) ?? active[0] ?? named)
   return { group, branches, active, named, priced }
 }
 
@@ -43,5 +48,7 @@ export function assertWhole(call: Call, storeIds: readonly string[], namedStoreI
   const { storeIds: own } = caller
   if (!own.includes(namedStoreId)) throw notFound('offer')
   if (storeIds.every((id) => own.includes(id))) return
-  throw new Failure('permission-denied', 'the offer has branches in stores that this key may not touch', { reason: 'offer_of_other_stores' })
+  throw new Failure('permission-denied', 'the offer has branches in stores that this key may not touch', {
+    reason: 'offer_of_other_stores',
+  })
 }

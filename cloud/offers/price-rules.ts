@@ -29,7 +29,13 @@ export function discountedPrice(oldPriceCent: number, percent: number): number {
 }
 
 /** By how many whole percent a price is below the old one, half up; 0 where it is not below. */
-export function discountPercentOf({ priceCent, oldPriceCent }: { priceCent: number; oldPriceCent?: number | undefined }): number {
+export function discountPercentOf({
+  priceCent,
+  oldPriceCent,
+}: {
+  priceCent: number
+  oldPriceCent?: number | undefined
+}): number {
   if (oldPriceCent === undefined || oldPriceCent <= priceCent) return 0
   return halfUp((oldPriceCent - priceCent) * 100, oldPriceCent)
 }

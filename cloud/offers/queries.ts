@@ -43,7 +43,11 @@ export async function readBranchesOf(db: Db, groupIds: readonly string[]) {
     .execute()
   const counts = await db
     .selectFrom('offer')
-    .select(['group_id', (eb) => eb.fn.sum<number>('click_count').as('clicks'), (eb) => eb.fn.sum<number>('favorited_count').as('favorites')])
+    .select([
+      'group_id',
+      (eb) => eb.fn.sum<number>('click_count').as('clicks'),
+      (eb) => eb.fn.sum<number>('favorited_count').as('favorites'),
+    ])
     .where('group_id', 'in', groupIds)
     .groupBy('group_id')
     .execute()
@@ -51,9 +55,17 @@ export async function readBranchesOf(db: Db, groupIds: readonly string[]) {
 }
 
 /** A list of products and its prices by EAN. */
-export async function insertList(db: Db, row: OfferListRow, prices: readonly { ean: string; price_cent: number }[]): Promise<void> {
+export async function insertList(
+  db: Db,
+  row: OfferListRow,
+  prices: readonly { ean: string; price_cent: number }[],
+): Promise<void> {
   await db.insertInto('offer_list').values(row).execute()
-  if (prices.length > 0) await db.insertInto('offer_price').values(prices.map((price) => ({ list_id: row.list_id, ...price }))).execute()
+  if (prices.length > 0)
+    await db
+      .insertInto('offer_price')
+      .values(prices.map((price) => ({ list_id: row.list_id, ...price })))
+      .execute()
 }
 
 /** The list that a branch shows. */
@@ -64,7 +76,12 @@ export function readList(db: Db, listId: string): Promise<OfferListRow> {
 /** Drops those of the lists that no branch shows any more. */
 export async function dropUnusedLists(db: Db, listIds: Iterable<string>): Promise<void> {
   for (const listId of new Set(listIds)) {
-    const used = await db.selectFrom('offer').select('offer_id').where('list_id', '=', listId).limit(1).executeTakeFirst()
+    const used = await db
+      .selectFrom('offer')
+      .select('offer_id')
+      .where('list_id', '=', listId)
+      .limit(1)
+      .executeTakeFirst()
     if (used) continue
     await db.deleteFrom('offer_price').where('list_id', '=', listId).execute()
     await db.deleteFrom('offer_list').where('list_id', '=', listId).execute()
@@ -73,11 +90,20 @@ export async function dropUnusedLists(db: Db, listIds: Iterable<string>): Promis
 
 /** Adds branch documents. */
 export async function insertBranches(db: Db, rows: readonly OfferRow[]): Promise<void> {
-  for (let i = 0; i < rows.length; i += AT_ONCE) await db.insertInto('offer').values(rows.slice(i, i + AT_ONCE)).execute()
+  for (let i = 0; i < rows.length; i += AT_ONCE)
+    await db
+      .insertInto('offer')
+      .values(rows.slice(i, i + AT_ONCE))
+      .execute()
 }
 
 /** Changes what branches have in common: those of the group, or some of them. */
-export async function updateBranches(db: Db, groupId: string, change: Partial<OfferRow>, offerIds?: readonly string[]): Promise<void> {
+export async function updateBranches(
+  db: Db,
+  groupId: string,
+  change: Partial<OfferRow>,
+  offerIds?: readonly string[],
+): Promise<void> {
   if (offerIds?.length === 0) return
   let query = db.updateTable('offer').set(change).where('group_id', '=', groupId)
   if (offerIds) query = query.where('offer_id', 'in', offerIds)
@@ -92,7 +118,11 @@ export async function deleteBranches(db: Db, groupId: string, offerIds?: readonl
 }
 
 /** Changes an offer if it is still what was read; whether it was. */
-export async function updateGroup(db: Db, group: Pick<OfferGroupRow, 'group_id' | 'status' | 'rev'>, change: Partial<OfferGroupRow>): Promise<boolean> {
+export async function updateGroup(
+  db: Db,
+  group: Pick<OfferGroupRow, 'group_id' | 'status' | 'rev'>,
+  change: Partial<OfferGroupRow>,
+): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('offer_group')
     .set({ ...change, rev: group.rev + 1 })
@@ -129,7 +159,12 @@ export function countSellers(db: Db, tenant: string, eans: readonly string[], st
 }
 
 /** In which of these stores an EAN is sold. */
-export async function readSellers(db: Db, tenant: string, ean: string, storeIds: readonly string[]): Promise<Set<string>> {
+export async function readSellers(
+  db: Db,
+  tenant: string,
+  ean: string,
+  storeIds: readonly string[],
+): Promise<Set<string>> {
   const rows = await db
     .selectFrom('product')
     .innerJoin('store_product', 'store_product.product_id', 'product.product_id')
@@ -156,7 +191,12 @@ export async function mostDiscount(db: Db, groupId: string): Promise<number> {
 /** A page of a tenant's offers, the newest first; `statuses` by the clock. */
 export async function listGroups(
   db: Db,
-  of: { tenant: string; storeIds: readonly string[] | null; only: 'all' | 'scheduled' | 'active' | 'expired'; nowMs: number },
+  of: {
+    tenant: string
+    storeIds: readonly string[] | null
+    only: 'all' | 'scheduled' | 'active' | 'expired'
+    nowMs: number
+  },
   page: { limit: number; offset: number; after: string | undefined },
 ): Promise<{ rows: OfferGroupRow[]; total: number }> {
   let query = db.selectFrom('offer_group').where('tenant', '=', of.tenant)
@@ -165,7 +205,11 @@ export async function listGroups(
   if (of.only === 'expired') query = query.where('valid_to_ms', '<=', of.nowMs)
   const { storeIds } = of
   if (storeIds !== null) {
-    const groups = db.selectFrom('offer').select('group_id').where('is_active', '=', 1).where('store_id', 'in', storeIds)
+    const groups = db
+      .selectFrom('offer')
+      .select('group_id')
+      .where('is_active', '=', 1)
+      .where('store_id', 'in', storeIds)
     query = query.where('group_id', 'in', groups)
   }
   const { count } = await query.select((eb) => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()

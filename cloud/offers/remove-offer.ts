@@ -6,7 +6,10 @@ import { deleteBranches, deleteGroup, dropUnusedLists } from './queries.ts'
 export async function removeOffer(call: Call, { group, branches, active }: OwnOffer): Promise<number> {
   await deleteBranches(call.db, group.group_id)
   await deleteGroup(call.db, group.group_id)
-  await dropUnusedLists(call.db, branches.map((row) => row.list_id))
+  await dropUnusedLists(
+    call.db,
+    branches.map((row) => row.list_id),
+  )
   call.changed(group.lead_id)
   call.afterCommit(call.services.offersChanged.give)
   return active.length

@@ -26,7 +26,10 @@ const PAYLOAD_BYTES = 16
 const CHECK_BYTES = 5
 
 function checkOf(tenant: string, payload: Uint8Array): Uint8Array {
-  return hash('sha256', Buffer.concat([Buffer.from(`sandbox offer\0${tenant}\0`), payload]), 'buffer').subarray(0, CHECK_BYTES)
+  return hash('sha256', Buffer.concat([Buffer.from(`sandbox offer\0${tenant}\0`), payload]), 'buffer').subarray(
+    0,
+    CHECK_BYTES,
+  )
 }
 
 function encode(prefix: string, tenant: string, { createdMs, stores, branch, kind, chance }: SandboxId): string {

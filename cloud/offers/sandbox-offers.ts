@@ -28,9 +28,30 @@ interface MockOffer {
 }
 
 const MOCK_OFFERS: readonly MockOffer[] = [
-  { title: 'Herbstwochen', description: 'Jacken und Strick bis zu 30 % günstiger.', from: -3, to: 11, productCount: 4, discountPercent: 30 },
-  { title: 'Adventsangebote', description: 'Ab nächster Woche: Spielwaren bis zu 20 % günstiger.', from: 7, to: 35, productCount: 6, discountPercent: 20 },
-  { title: 'Sommerschlussverkauf', description: 'Restposten bis zu 50 % günstiger.', from: -40, to: -12, productCount: 3, discountPercent: 50 },
+  {
+    title: 'Herbstwochen',
+    description: 'Jacken und Strick bis zu 30 % günstiger.',
+    from: -3,
+    to: 11,
+    productCount: 4,
+    discountPercent: 30,
+  },
+  {
+    title: 'Adventsangebote',
+    description: 'Ab nächster Woche: Spielwaren bis zu 20 % günstiger.',
+    from: 7,
+    to: 35,
+    productCount: 6,
+    discountPercent: 20,
+  },
+  {
+    title: 'Sommerschlussverkauf',
+    description: 'Restposten bis zu 50 % günstiger.',
+    from: -40,
+    to: -12,
+    productCount: 3,
+    discountPercent: 50,
+  },
 ]
 
 export interface SandboxOffer {
@@ -48,15 +69,31 @@ export function isSandbox(call: Call): boolean {
 }
 
 /** What would have been made. */
-export async function mockMade(call: Call, content: OfferContent, storeIds: readonly string[], like: Pick<OfferGroupRow, 'discount_percent'>): Promise<SandboxOffer> {
+export async function mockMade(
+  call: Call,
+  content: OfferContent,
+  storeIds: readonly string[],
+  like: Pick<OfferGroupRow, 'discount_percent'>,
+): Promise<SandboxOffer> {
   const { tenant } = knownCaller(call.caller)
   const known = (await listStores(call.db, tenant, STORES_NAMED)).map((store) => store.store_id)
   const stores = known.reduce((mask, id, n) => (storeIds.includes(id) ? mask | (1 << n) : mask), 0)
-  const id: SandboxId = { createdMs: call.nowMs, stores, branch: 0, kind: CREATED, chance: newChance(call.services.platform.random) }
+  const id: SandboxId = {
+    createdMs: call.nowMs,
+    stores,
+    branch: 0,
+    kind: CREATED,
+    chance: newChance(call.services.platform.random),
+  }
   const group = newGroup(call, content, storeIds, [])
   const offerIds = storeIds.map((_, branch) => branchId(tenant, { ...id, branch }))
   const lead = offerIds[0] ?? ''
-  return { group: { ...group, group_id: groupIdOf(tenant, id), lead_id: lead, discount_percent: like.discount_percent }, storeIds: [...storeIds], offerIds, named: lead }
+  return {
+    group: { ...group, group_id: groupIdOf(tenant, id), lead_id: lead, discount_percent: like.discount_percent },
+    storeIds: [...storeIds],
+    offerIds,
+    named: lead,
+  }
 }
 
 /** The mock offer behind an id of this sandbox: 404 for any other, as in live mode. */
@@ -73,14 +110,22 @@ export async function mockOffers(call: Call): Promise<SandboxOffer[]> {
   const { tenant } = knownCaller(call.caller)
   const [first] = await listStores(call.db, tenant, 1)
   if (!first) return []
-  const ids = MOCK_OFFERS.map((_, kind) => ({ createdMs: first.created_ms, stores: PRECONFIGURED, branch: 0, kind, chance: 0 }))
+  const ids = MOCK_OFFERS.map((_, kind) => ({
+    createdMs: first.created_ms,
+    stores: PRECONFIGURED,
+    branch: 0,
+    kind,
+    chance: 0,
+  }))
   const offers = await Promise.all(ids.map((id) => offerOf(call, id)))
   return offers.sort((a, b) => (a.group.lead_id < b.group.lead_id ? 1 : -1))
 }
 
 /** The stores that the id of a mock offer stands for. */
 export async function storesNamedBy(db: Db, tenant: string, { stores }: Pick<SandboxId, 'stores'>): Promise<string[]> {
-  return (await listStores(db, tenant, STORES_NAMED)).filter((_, n) => (stores & (1 << n)) !== 0).map((store) => store.store_id)
+  return (await listStores(db, tenant, STORES_NAMED))
+    .filter((_, n) => (stores & (1 << n)) !== 0)
+    .map((store) => store.store_id)
 }
 
 async function offerOf(call: Call, id: SandboxId): Promise<SandboxOffer> {
@@ -88,7 +133,9 @@ async function offerOf(call: Call, id: SandboxId): Promise<SandboxOffer> {
   const storeIds = await storesNamedBy(call.db, tenant, id)
   const mock = MOCK_OFFERS[id.kind]
   const today = Math.floor(call.nowMs / DAY_MS) * DAY_MS
-  const validity = mock ? { fromMs: today + mock.from * DAY_MS, toMs: today + mock.to * DAY_MS } : { fromMs: id.createdMs, toMs: id.createdMs + 14 * DAY_MS }
+  const validity = mock
+    ? { fromMs: today + mock.from * DAY_MS, toMs: today + mock.to * DAY_MS }
+    : { fromMs: id.createdMs, toMs: id.createdMs + 14 * DAY_MS }
   const content: OfferContent = {
     title: mock?.title ?? 'Sandbox-Angebot',
     description: mock?.description ?? 'In der Sandbox wird kein Angebot gespeichert.',

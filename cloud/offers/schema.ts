@@ -26,7 +26,10 @@ export const OfferProductInput = z
     manufacturer: text(120).optional(),
     unit: text(60).optional(),
     description: text(300, 0).optional(),
-    ean: z.string().regex(/^[1-9](?:\d{7}|\d{12})$/, 'must be 8 or 13 digits without a leading zero').optional(),
+    ean: z
+      .string()
+      .regex(/^[1-9](?:\d{7}|\d{12})$/, 'must be 8 or 13 digits without a leading zero')
+      .optional(),
     discountPrice: Euros.optional().describe('EUR, the same as price.'),
     originalPrice: Euros.optional().describe('EUR, the same as oldPrice.'),
   })
@@ -35,12 +38,21 @@ export const OfferProductInput = z
     const price = product.price ?? product.discountPrice
     const oldPrice = product.oldPrice ?? product.originalPrice
     const priceField = product.ean !== undefined && product.price === undefined ? 'discountPrice' : 'price'
-    if (product.name === undefined && product.ean === undefined) wrong('name', 'is missing: an offer product has a name or an ean')
-    if (product.price !== undefined && product.discountPrice !== undefined && product.price !== product.discountPrice) wrong('price', 'differs from discountPrice')
-    if (product.oldPrice !== undefined && product.originalPrice !== undefined && product.oldPrice !== product.originalPrice) wrong('oldPrice', 'differs from originalPrice')
-    if (product.discountPercentage !== undefined && oldPrice === undefined) wrong('discountPercentage', 'needs oldPrice, from which the price is computed')
+    if (product.name === undefined && product.ean === undefined)
+      wrong('name', 'is missing: an offer product has a name or an ean')
+    if (product.price !== undefined && product.discountPrice !== undefined && product.price !== product.discountPrice)
+      wrong('price', 'differs from discountPrice')
+    if (
+      product.oldPrice !== undefined &&
+      product.originalPrice !== undefined &&
+      product.oldPrice !== product.originalPrice
+    )
+      wrong('oldPrice', 'differs from originalPrice')
+    if (product.discountPercentage !== undefined && oldPrice === undefined)
+      wrong('discountPercentage', 'needs oldPrice, from which the price is computed')
     else if (price === undefined && product.discountPercentage === undefined) wrong(priceField, 'is missing')
-    if (price !== undefined && oldPrice !== undefined && product.discountPercentage === undefined && price > oldPrice) wrong(priceField, 'must not be above the old price')
+    if (price !== undefined && oldPrice !== undefined && product.discountPercentage === undefined && price > oldPrice)
+      wrong(priceField, 'must not be above the old price')
   })
 export type OfferProductInput = z.output<typeof OfferProductInput>
 
@@ -49,7 +61,8 @@ export function pricesOf(product: OfferProductInput): { priceCent: number; oldPr
   const old = product.oldPrice ?? product.originalPrice
   const oldPriceCent = old === undefined ? undefined : centsOf(old)
   const { discountPercentage } = product
-  if (discountPercentage !== undefined && oldPriceCent !== undefined) return { priceCent: discountedPrice(oldPriceCent, discountPercentage), oldPriceCent }
+  if (discountPercentage !== undefined && oldPriceCent !== undefined)
+    return { priceCent: discountedPrice(oldPriceCent, discountPercentage), oldPriceCent }
   return { priceCent: centsOf(product.price ?? product.discountPrice ?? 0), oldPriceCent }
 }
 
@@ -60,18 +73,29 @@ const Products = z
   .superRefine((products, context) => {
     const seen = new Set<string>()
     for (const [i, { ean }] of products.entries()) {
-      if (ean !== undefined && seen.has(ean)) context.addIssue({ code: 'custom', path: [i, 'ean'], message: `${ean} is in the offer twice` })
+      if (ean !== undefined && seen.has(ean))
+        context.addIssue({ code: 'custom', path: [i, 'ean'], message: `${ean} is in the offer twice` })
       if (ean !== undefined) seen.add(ean)
     }
   })
 
-const Title = text(80, 3).refine((title) => title.length < 3 || title.trim().length >= 3, 'must have at least 3 characters beside spaces')
+const Title = text(80, 3).refine(
+  (title) => title.length < 3 || title.trim().length >= 3,
+  'must have at least 3 characters beside spaces',
+)
 const Description = text(1_000, 0).transform((words) => words.trim())
-const Color = z.string().regex(/^[0-9A-Fa-f]{6}$/, 'must be six hex digits, without #').transform((color) => color.toUpperCase())
+const Color = z
+  .string()
+  .regex(/^[0-9A-Fa-f]{6}$/, 'must be six hex digits, without #')
+  .transform((color) => color.toUpperCase())
 const ImageUrl = z.url({ protocol: /^https?$/ }).max(2_048)
 const Quantity = z.int().min(1).max(1_000_000_000)
 /** Stores, each once. */
-export const StoreIds = z.array(Id).min(1).max(STORES_LIMIT).transform((ids) => [...new Set(ids)])
+export const StoreIds = z
+  .array(Id)
+  .min(1)
+  .max(STORES_LIMIT)
+  .transform((ids) => [...new Set(ids)])
 
 export const CreateOffer = z
   .strictObject({
@@ -90,22 +114,33 @@ export const CreateOffer = z
   .superRefine((offer, context) => {
     const to = offer.validTo ?? offer.validUntil
     if (to === undefined) context.addIssue({ code: 'custom', path: ['validTo'], message: 'is missing' })
-    else if (Date.parse(to) <= Date.parse(offer.validFrom)) context.addIssue({ code: 'custom', path: ['validTo'], message: 'must be after validFrom' })
+    else if (Date.parse(to) <= Date.parse(offer.validFrom))
+      context.addIssue({ code: 'custom', path: ['validTo'], message: 'must be after validFrom' })
     checkEnds(offer, context)
   })
 export type CreateOffer = z.output<typeof CreateOffer>
 
-function checkEnds({ validTo, validUntil }: { validTo?: string | undefined; validUntil?: string | undefined }, context: z.core.$RefinementCtx): void {
+function checkEnds(
+  { validTo, validUntil }: { validTo?: string | undefined; validUntil?: string | undefined },
+  context: z.core.$RefinementCtx,
+): void {
   if (validTo !== undefined && validUntil !== undefined && Date.parse(validTo) !== Date.parse(validUntil)) {
     context.addIssue({ code: 'custom', path: ['validUntil'], message: 'differs from validTo', input: validUntil })
   }
 }
 
 /** An offer is named by any id of its group; listings call it `id`. */
-const OfferName = { offerId: Id.optional().describe('Any id of the group.'), id: Id.optional().describe('The same as offerId.') }
+const OfferName = {
+  offerId: Id.optional().describe('Any id of the group.'),
+  id: Id.optional().describe('The same as offerId.'),
+}
 
-function checkName({ offerId, id }: { offerId?: string | undefined; id?: string | undefined }, context: z.core.$RefinementCtx): void {
-  if (offerId === undefined && id === undefined) context.addIssue({ code: 'custom', path: ['offerId'], message: 'is missing', input: offerId })
+function checkName(
+  { offerId, id }: { offerId?: string | undefined; id?: string | undefined },
+  context: z.core.$RefinementCtx,
+): void {
+  if (offerId === undefined && id === undefined)
+    context.addIssue({ code: 'custom', path: ['offerId'], message: 'is missing', input: offerId })
 }
 
 /** What the system sets: sent back unchanged it is ignored (decisions §1). */
@@ -170,7 +205,12 @@ export const CloneOffer = z
     checkName(clone, context)
     for (const storeId of Object.keys(clone.priceAdjustments ?? {})) {
       if (clone.targetStoreIds.includes(storeId)) continue
-      context.addIssue({ code: 'custom', path: ['priceAdjustments', storeId], message: 'is none of targetStoreIds', input: storeId })
+      context.addIssue({
+        code: 'custom',
+        path: ['priceAdjustments', storeId],
+        message: 'is none of targetStoreIds',
+        input: storeId,
+      })
     }
   })
 export type CloneOffer = z.output<typeof CloneOffer>

@@ -11,14 +11,21 @@ export function hasSystemFields(input: UpdateOffer): boolean {
 }
 
 /** Fields that the system sets may come back as they were read (decisions §1); anything else in them is a 400. */
-export function assertUnchanged(input: UpdateOffer, offer: ListedOffer, ids: { groupId: string; offerIds: readonly string[] }): void {
+export function assertUnchanged(
+  input: UpdateOffer,
+  offer: ListedOffer,
+  ids: { groupId: string; offerIds: readonly string[] },
+): void {
   const wrong = (field: string) => invalid(field, 'is set by the system and cannot be changed')
   for (const field of FIXED) {
     const given = input[field]
-    if (given !== undefined && given !== offer[field] && !(field === 'groupId' && given === ids.groupId)) throw wrong(field)
+    if (given !== undefined && given !== offer[field] && !(field === 'groupId' && given === ids.groupId))
+      throw wrong(field)
   }
   for (const field of COUNTERS) if ((input[field] ?? 0) > offer[field]) throw wrong(field)
-  if (input.createdAt !== undefined && Date.parse(input.createdAt) !== Date.parse(offer.createdAt)) throw wrong('createdAt')
+  if (input.createdAt !== undefined && Date.parse(input.createdAt) !== Date.parse(offer.createdAt))
+    throw wrong('createdAt')
   const { offerIds } = input
-  if (offerIds && (offerIds.length !== ids.offerIds.length || offerIds.some((id) => !ids.offerIds.includes(id)))) throw wrong('offerIds')
+  if (offerIds && (offerIds.length !== ids.offerIds.length || offerIds.some((id) => !ids.offerIds.includes(id))))
+    throw wrong('offerIds')
 }

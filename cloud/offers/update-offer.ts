@@ -7,7 +7,15 @@ import { keepList, newBranch, publish } from './make-offer.ts'
 import { assertSold, discountOf, offerProducts, type OfferProduct } from './offer-products.ts'
 import { dueAfter, statusAt, statusFrom, type Validity } from './offer-status.ts'
 import type { OwnOffer } from './own-offer.ts'
-import { deleteBranches, dropUnusedLists, insertBranches, mostDiscount, readList, updateBranches, updateGroup } from './queries.ts'
+import {
+  deleteBranches,
+  dropUnusedLists,
+  insertBranches,
+  mostDiscount,
+  readList,
+  updateBranches,
+  updateGroup,
+} from './queries.ts'
 import type { UpdateOffer } from './schema.ts'
 
 /** Documents of branches that were taken out: so many are kept, the newest. */
@@ -21,7 +29,18 @@ export interface OfferUpdated {
   removedStores: string[]
 }
 
-const UPDATABLE = ['title', 'products', 'storeIds', 'validFrom', 'validTo', 'merchantColor', 'tags', 'description', 'imageUrl', 'quantity'] as const
+const UPDATABLE = [
+  'title',
+  'products',
+  'storeIds',
+  'validFrom',
+  'validTo',
+  'merchantColor',
+  'tags',
+  'description',
+  'imageUrl',
+  'quantity',
+] as const
 
 /** Names of the fields that an update sets, in the specification's words. */
 export function updatedFieldsOf({ validUntil, ...input }: UpdateOffer): string[] {
@@ -30,16 +49,29 @@ export function updatedFieldsOf({ validUntil, ...input }: UpdateOffer): string[]
 }
 
 /** Which stores a new list brings, and which it drops. */
-export function storeChanges(current: readonly string[], wanted: readonly string[] | undefined): { addedStores: string[]; removedStores: string[] } {
+export function storeChanges(
+  current: readonly string[],
+  wanted: readonly string[] | undefined,
+): { addedStores: string[]; removedStores: string[] } {
   if (!wanted) return { addedStores: [], removedStores: [] }
-  return { addedStores: wanted.filter((id) => !current.includes(id)), removedStores: current.filter((id) => !wanted.includes(id)) }
+  return {
+    addedStores: wanted.filter((id) => !current.includes(id)),
+    removedStores: current.filter((id) => !wanted.includes(id)),
+  }
 }
 
 /** The dates after an update. Throws a 400 when the end is not after the start. */
-export function newValidity({ fromMs, toMs }: Validity, input: Pick<UpdateOffer, 'validFrom' | 'validTo' | 'validUntil'>): Validity {
+export function newValidity(
+  { fromMs, toMs }: Validity,
+  input: Pick<UpdateOffer, 'validFrom' | 'validTo' | 'validUntil'>,
+): Validity {
   const to = input.validTo ?? input.validUntil
-  const validity = { fromMs: input.validFrom === undefined ? fromMs : Date.parse(input.validFrom), toMs: to === undefined ? toMs : Date.parse(to) }
-  if (validity.toMs <= validity.fromMs) throw invalid(to === undefined ? 'validFrom' : 'validTo', 'validTo must be after validFrom')
+  const validity = {
+    fromMs: input.validFrom === undefined ? fromMs : Date.parse(input.validFrom),
+    toMs: to === undefined ? toMs : Date.parse(to),
+  }
+  if (validity.toMs <= validity.fromMs)
+    throw invalid(to === undefined ? 'validFrom' : 'validTo', 'validTo must be after validFrom')
   return validity
 }
 
@@ -47,7 +79,11 @@ export function newValidity({ fromMs, toMs }: Validity, input: Pick<UpdateOffer,
  * Changes an offer at all its branches. Added stores get documents, dropped ones keep theirs, inactive.
  * `storeIds` of the input, and the stores that stay, must have been found to be the caller's.
  */
-export async function updateOffer(call: Call, { group, branches, active, named, priced }: OwnOffer, input: UpdateOffer): Promise<OfferUpdated> {
+export async function updateOffer(
+  call: Call,
+  { group, branches, active, named, priced }: OwnOffer,
+  input: UpdateOffer,
+): Promise<OfferUpdated> {
   const { db, nowMs } = call
   const current = active.map((row) => row.store_id)
   const changes = storeChanges(current, input.storeIds)
@@ -57,7 +93,13 @@ export async function updateOffer(call: Call, { group, branches, active, named, 
   const validity = newValidity(oldValidity, input)
   const oldProducts = JSON.parse((await readList(db, priced.list_id)).products) as OfferProduct[]
   const products = input.products ? await offerProducts(call, input.products, stores) : oldProducts
-  if (!input.products && changes.addedStores.length > 0) await assertSold(call, products.map((p) => p.ean), changes.addedStores, () => 'storeIds')
+  if (!input.products && changes.addedStores.length > 0)
+    await assertSold(
+      call,
+      products.map((p) => p.ean),
+      changes.addedStores,
+      () => 'storeIds',
+    )
 
   const listId = input.products ? await keepList(call, products) : priced.list_id
   const status = statusAt(validity, nowMs)
@@ -72,18 +114,37 @@ export async function updateOffer(call: Call, { group, branches, active, named, 
     store_count: stores.length,
     updated_ms: nowMs,
   }
-  if (next.description_generated === 1 && (input.products || input.description === '' || updatedFields.includes('validFrom') || updatedFields.includes('validTo'))) {
+  if (
+    next.description_generated === 1 &&
+    (input.products ||
+      input.description === '' ||
+      updatedFields.includes('validFrom') ||
+      updatedFields.includes('validTo'))
+  ) {
     next.description = describeOffer(products, validity)
   }
   const dates = { valid_from_ms: validity.fromMs, valid_to_ms: validity.toMs }
-  await updateBranches(db, group.group_id, { ...dates, ...(input.products && { list_id: listId }) }, active.map((row) => row.offer_id))
+  await updateBranches(
+    db,
+    group.group_id,
+    { ...dates, ...(input.products && { list_id: listId }) },
+    active.map((row) => row.offer_id),
+  )
   const gone = active.filter((row) => changes.removedStores.includes(row.store_id))
-  await updateBranches(db, group.group_id, { is_active: 0 }, gone.map((row) => row.offer_id))
+  await updateBranches(
+    db,
+    group.group_id,
+    { is_active: 0 },
+    gone.map((row) => row.offer_id),
+  )
   const firstNo = Math.max(-1, ...branches.map((row) => row.branch_no)) + 1
   const added = changes.addedStores.map((storeId, i) => newBranch(call, next, firstNo + i, storeId, listId))
   await insertBranches(db, added)
   await forgetOldest(call, [...branches.filter((row) => row.is_active === 0), ...gone])
-  await dropUnusedLists(db, branches.map((row) => row.list_id))
+  await dropUnusedLists(
+    db,
+    branches.map((row) => row.list_id),
+  )
   next.discount_percent = input.products ? discountOf(products) : await mostDiscount(db, group.group_id)
   assert(await updateGroup(db, group, next), 'an offer changed within the transaction that had read it')
 
@@ -114,5 +175,9 @@ async function forgetOldest({ db }: Call, removed: readonly OfferRow[]): Promise
   const [first] = removed
   if (!first || removed.length <= REMOVED_LIMIT) return
   const oldest = [...removed].sort((a, b) => a.branch_no - b.branch_no).slice(0, removed.length - REMOVED_LIMIT)
-  await deleteBranches(db, first.group_id, oldest.map((row) => row.offer_id))
+  await deleteBranches(
+    db,
+    first.group_id,
+    oldest.map((row) => row.offer_id),
+  )
 }

@@ -28,7 +28,16 @@ export interface KeyCaller {
 /** Who acts where no key does: a job, or the cloud's own page. `name` is what the audit log shows. */
 export function systemCaller(tenant: Tenant, name: string): KeyCaller {
   const [accountId = '', mode] = tenant.split('.')
-  return { kind: 'secret', keyId: name, accountId, mode: mode === 'live' ? 'live' : 'test', tenant, storeIds: null, package: 'PRIME', expiresMs: null }
+  return {
+    kind: 'secret',
+    keyId: name,
+    accountId,
+    mode: mode === 'live' ? 'live' : 'test',
+    tenant,
+    storeIds: null,
+    package: 'PRIME',
+    expiresMs: null,
+  }
 }
 
 export interface AgentCaller {
@@ -55,14 +64,16 @@ export type KnownCaller = KeyCaller | AgentCaller
 
 /** The caller, when it has a key or is an agent. Throws unauthenticated. */
 export function knownCaller(caller: Caller): KnownCaller {
-  if (caller.kind === 'anyone') throw new Failure('unauthenticated', 'an API key is needed: Authorization: Bearer untag_…')
+  if (caller.kind === 'anyone')
+    throw new Failure('unauthenticated', 'an API key is needed: Authorization: Bearer untag_…')
   return caller
 }
 
 /** The caller, when it has a key. Throws unauthenticated. */
 export function keyCaller(caller: Caller): KeyCaller {
   const known = knownCaller(caller)
-  if (known.kind === 'agent') throw new Failure('unauthenticated', 'an API key is needed: Authorization: Bearer untag_…')
+  if (known.kind === 'agent')
+    throw new Failure('unauthenticated', 'an API key is needed: Authorization: Bearer untag_…')
   return known
 }
 

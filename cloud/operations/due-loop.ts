@@ -69,7 +69,12 @@ export function startDueLoop({ platform, log }: Services, { name, changed, pollM
 }
 
 /** Carries these out, so many at once; answers whether all went well. One that fails holds up no other. */
-export async function carryOut(tasks: readonly (() => Promise<void>)[], atOnce: number, { log }: Services, name: string): Promise<boolean> {
+export async function carryOut(
+  tasks: readonly (() => Promise<void>)[],
+  atOnce: number,
+  { log }: Services,
+  name: string,
+): Promise<boolean> {
   let good = true
   for (let i = 0; i < tasks.length; i += atOnce) {
     const results = await Promise.allSettled(tasks.slice(i, i + atOnce).map((task) => task()))

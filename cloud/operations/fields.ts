@@ -14,13 +14,18 @@ export const Id = z
   .describe('An opaque id, 1–128 printable characters.')
 
 /** A time with offset, in ISO 8601. */
-export const Timestamp = z.iso.datetime({ offset: true }).describe('ISO 8601 with offset, such as 2026-11-20T09:00:00Z.')
+export const Timestamp = z.iso
+  .datetime({ offset: true })
+  .describe('ISO 8601 with offset, such as 2026-11-20T09:00:00Z.')
 
 export const Limit = z.int().min(1).max(500)
 export const Offset = z.int().min(0).max(1_000_000)
 
 /** A whole number as it stands in a query string. */
-export const QueryNumber = z.string().regex(/^\d{1,9}$/, 'must be a whole number').transform(Number)
+export const QueryNumber = z
+  .string()
+  .regex(/^\d{1,9}$/, 'must be a whole number')
+  .transform(Number)
 
 export const Success = { success: z.literal(true) }
 

@@ -80,13 +80,18 @@ export async function findAnswer(db: Db, request: RequestIdentity, nowMs: number
   const [row] = await byIdentity(db, { tenant: request.tenant, operation: request.operation, keyHash: request.keyHash })
   if (!row || row.created_ms <= nowMs - IDEMPOTENCY_WINDOW_MS) return undefined
   if (row.request_hash !== request.requestHash) {
-    throw new Failure('already-exists', 'this Idempotency-Key was used for another request', { reason: 'idempotency_key_reused' })
+    throw new Failure('already-exists', 'this Idempotency-Key was used for another request', {
+      reason: 'idempotency_key_reused',
+    })
   }
   if (row.status === RUNNING) {
     const leftMs = (row.valid_until_ms ?? 0) - nowMs
     if (leftMs <= 0 || leftMs > RUNNING_LEASE_MS + CLOCKS_DIFFER_MS) return undefined
     const retryAfter = Math.ceil(leftMs / 1_000)
-    throw new Failure('already-exists', 'the same request is being carried out', { reason: 'idempotency_in_progress', retryAfter: Math.min(retryAfter, 5) })
+    throw new Failure('already-exists', 'the same request is being carried out', {
+      reason: 'idempotency_in_progress',
+      retryAfter: Math.min(retryAfter, 5),
+    })
   }
   return { status: row.status, body: row.body }
 }
@@ -94,8 +99,17 @@ export async function findAnswer(db: Db, request: RequestIdentity, nowMs: number
 /** Marks a request of several transactions as being carried out, until its lease ends. What an earlier life of it remembers stays. */
 export async function claimRunning(db: Db, request: RequestIdentity, nowMs: number): Promise<void> {
   const [row] = await byIdentity(db, { tenant: request.tenant, operation: request.operation, keyHash: request.keyHash })
-  const isSame = row?.status === RUNNING && row.request_hash === request.requestHash && row.created_ms > nowMs - IDEMPOTENCY_WINDOW_MS
-  await keepAnswer(db, request, { status: RUNNING, body: isSame ? row.body : '' }, { basis: [], untilMs: nowMs + RUNNING_LEASE_MS }, nowMs)
+  const isSame =
+    row?.status === RUNNING &&
+    row.request_hash === request.requestHash &&
+    row.created_ms > nowMs - IDEMPOTENCY_WINDOW_MS
+  await keepAnswer(
+    db,
+    request,
+    { status: RUNNING, body: isSame ? row.body : '' },
+    { basis: [], untilMs: nowMs + RUNNING_LEASE_MS },
+    nowMs,
+  )
 }
 
 /**
@@ -103,7 +117,9 @@ export async function claimRunning(db: Db, request: RequestIdentity, nowMs: numb
  * for this transaction, so that a life that was only slow cannot do the same beside it.
  */
 export async function takeMemory(db: Db, request: RequestIdentity, nowMs: number): Promise<string | undefined> {
-  const row = await ofRunning(db.updateTable('idempotency').set({ valid_until_ms: nowMs + RUNNING_LEASE_MS }), request).returning('body').executeTakeFirst()
+  const row = await ofRunning(db.updateTable('idempotency').set({ valid_until_ms: nowMs + RUNNING_LEASE_MS }), request)
+    .returning('body')
+    .executeTakeFirst()
   return row?.body
 }
 
@@ -135,14 +151,21 @@ export async function endRunningOfTheDead(db: Db): Promise<void> {
 }
 
 /** Of this request, while it is being carried out. */
-function ofRunning<Q extends { where(column: 'tenant' | 'operation' | 'key_hash' | 'status', op: '=', value: string | number): Q }>(query: Q, request: RequestIdentity): Q {
-  return query.where('tenant', '=', request.tenant).where('operation', '=', request.operation).where('key_hash', '=', request.keyHash).where('status', '=', RUNNING)
+function ofRunning<
+  Q extends { where(column: 'tenant' | 'operation' | 'key_hash' | 'status', op: '=', value: string | number): Q },
+>(query: Q, request: RequestIdentity): Q {
+  return query
+    .where('tenant', '=', request.tenant)
+    .where('operation', '=', request.operation)
+    .where('key_hash', '=', request.keyHash)
+    .where('status', '=', RUNNING)
 }
 
 /** The kept answer to a request without key, if everything it rests on is as it was. */
 export async function findTrueAnswer(db: Db, request: RequestIdentity, nowMs: number): Promise<KeptAnswer | undefined> {
   const [row] = await byIdentity(db, { tenant: request.tenant, operation: request.operation, keyHash: request.keyHash })
-  if (!row || row.created_ms <= nowMs - IDEMPOTENCY_WINDOW_MS || row.created_ms > nowMs + CLOCKS_DIFFER_MS) return undefined
+  if (!row || row.created_ms <= nowMs - IDEMPOTENCY_WINDOW_MS || row.created_ms > nowMs + CLOCKS_DIFFER_MS)
+    return undefined
   if (row.valid_until_ms !== null && row.valid_until_ms <= nowMs) return undefined
   for (const basis of JSON.parse(row.basis ?? '[]') as Basis[]) {
     if ((await revisionOf(db, basis)) !== basis.rev) return undefined
@@ -160,23 +183,41 @@ export async function keepAnswer(
 ): Promise<void> {
   const { tenant, operation, keyHash: key_hash, requestHash: request_hash } = request
   const basis = { basis: JSON.stringify(rests.basis), valid_until_ms: rests.untilMs ?? null, created_ms: nowMs }
-  await insertAnswer(db, { tenant, operation, key_hash, request_hash, status: answer.status, body: answer.body, ...basis })
+  await insertAnswer(db, {
+    tenant,
+    operation,
+    key_hash,
+    request_hash,
+    status: answer.status,
+    body: answer.body,
+    ...basis,
+  })
 }
 
 const REVISIONS = {
-  purchase: prepared((db, p: { id: string }) => db.selectFrom('purchase').select('rev').where('purchase_id', '=', p.id)),
+  purchase: prepared((db, p: { id: string }) =>
+    db.selectFrom('purchase').select('rev').where('purchase_id', '=', p.id),
+  ),
   item: prepared((db, p: { id: string }) => db.selectFrom('protected_item').select('rev').where('item_id', '=', p.id)),
-  items: prepared((db, p: { id: string }) => db.selectFrom('item_head').select('seq as rev').where('store_id', '=', p.id)),
+  items: prepared((db, p: { id: string }) =>
+    db.selectFrom('item_head').select('seq as rev').where('store_id', '=', p.id),
+  ),
   product: prepared((db, p: { id: string }) =>
     db
       .selectFrom('protected_item as i')
       .innerJoin('product as p', 'p.product_id', 'i.product_id')
-      .leftJoin('store_product as s', (join) => join.onRef('s.product_id', '=', 'i.product_id').onRef('s.store_id', '=', 'i.store_id'))
+      .leftJoin('store_product as s', (join) =>
+        join.onRef('s.product_id', '=', 'i.product_id').onRef('s.store_id', '=', 'i.store_id'),
+      )
       .select((eb) => eb('p.updated_ms', '+', eb.fn.coalesce('s.updated_ms', eb.lit(0))).as('rev'))
       .where('i.item_id', '=', p.id),
   ),
-  store: prepared((db, p: { id: string }) => db.selectFrom('store').select('document_version as rev').where('store_id', '=', p.id)),
-  authorization: prepared((db, p: { id: string }) => db.selectFrom('protection_authorization').select('rev').where('nonce', '=', p.id)),
+  store: prepared((db, p: { id: string }) =>
+    db.selectFrom('store').select('document_version as rev').where('store_id', '=', p.id),
+  ),
+  authorization: prepared((db, p: { id: string }) =>
+    db.selectFrom('protection_authorization').select('rev').where('nonce', '=', p.id),
+  ),
 } satisfies Record<Basis['kind'], unknown>
 
 /** The revision of what an answer may rest on; undefined when it is not there. */

@@ -9,9 +9,12 @@ export function parseJsonBody(text: string): Record<string, unknown> {
   try {
     value = text.trim() === '' ? {} : JSON.parse(text)
   } catch {
-    throw new Failure('invalid-argument', 'the body is not valid JSON', { details: [{ path: '', code: 'not_json', message: 'the body is not valid JSON' }] })
+    throw new Failure('invalid-argument', 'the body is not valid JSON', {
+      details: [{ path: '', code: 'not_json', message: 'the body is not valid JSON' }],
+    })
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw refuse('', 'not_object', 'the body must be a JSON object')
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw refuse('', 'not_object', 'the body must be a JSON object')
   checkBounds(value)
   return value as Record<string, unknown>
 }

@@ -13,7 +13,13 @@ export async function keepRefusal(
   database: Database,
   services: Services,
 ): Promise<Performed> {
-  if (!(error instanceof Failure) || error.code !== 'failed-precondition' || !identity || request.idempotencyKey === undefined) throw error
+  if (
+    !(error instanceof Failure) ||
+    error.code !== 'failed-precondition' ||
+    !identity ||
+    request.idempotencyKey === undefined
+  )
+    throw error
   const plain: KeptAnswer = { status: 409, body: JSON.stringify(errorBody(error, request.requestId)) }
   const { idempotencyKey, operation } = request
   const { random } = services.platform

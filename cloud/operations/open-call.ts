@@ -37,7 +37,13 @@ export function identityOf({ operation, caller, input, idempotencyKey }: Request
   if (idempotencyKey === undefined && !operation.answersRepeats) return undefined
   const requestHash = hashOf(canonicalJson(withHashes(input)))
   // Without an account it is the secret in the body that keeps one caller's keys from another's.
-  if (caller.kind === 'anyone') return { tenant: NO_TENANT, operation: operation.name, requestHash, keyHash: hashOf(`body\0${requestHash}\0${idempotencyKey}`) }
+  if (caller.kind === 'anyone')
+    return {
+      tenant: NO_TENANT,
+      operation: operation.name,
+      requestHash,
+      keyHash: hashOf(`body\0${requestHash}\0${idempotencyKey}`),
+    }
   const scope = { tenant: caller.tenant, operation: operation.name, requestHash }
   const who = sharersOf(caller)
   if (idempotencyKey === undefined) return { keyHash: hashOf(`repeat\0${who}\0${requestHash}`), ...scope }
@@ -58,7 +64,10 @@ function sharersOf(caller: KnownCaller): string {
 /** Files count by what is in them. */
 function withHashes(input: unknown): unknown {
   if (typeof input !== 'object' || input === null) return input
-  const fields = Object.entries(input).map(([name, value]) => [name, value instanceof UploadedFile ? hashOfBytes(value.bytes) : (value as unknown)])
+  const fields = Object.entries(input).map(([name, value]) => [
+    name,
+    value instanceof UploadedFile ? hashOfBytes(value.bytes) : (value as unknown),
+  ])
   return Object.fromEntries(fields) as unknown
 }
 
@@ -78,7 +87,12 @@ export interface OpenCall {
 }
 
 /** Opens the call of a request on this transaction. `mayAsk`: it can be run once more. */
-export function openCall({ operation, caller, requestId }: Request, db: Db, services: Services, mayAsk = false): OpenCall {
+export function openCall(
+  { operation, caller, requestId }: Request,
+  db: Db,
+  services: Services,
+  mayAsk = false,
+): OpenCall {
   const events: OutgoingEvent[] = []
   const after: (() => void | Promise<void>)[] = []
   const basis = new Map<string, Basis>()
@@ -113,24 +127,46 @@ export function answerOf({ response }: Pick<Operation, 'response'>, made: object
 }
 
 const insertAudit = prepared((db, p: AuditEntryRow) =>
-  db.insertInto('audit_entry').values(fieldsOf(p, ['entry_id', 'tenant', 'at_ms', 'actor', 'operation', 'entity_id', 'request_id'])),
+  db
+    .insertInto('audit_entry')
+    .values(fieldsOf(p, ['entry_id', 'tenant', 'at_ms', 'actor', 'operation', 'entity_id', 'request_id'])),
 )
 
 /** The audit row of a change, in the transaction of the change. */
-export async function writeAudit(db: Db, request: Request, entity: ChangedEntity | undefined, nowMs: number, { platform }: Services): Promise<void> {
+export async function writeAudit(
+  db: Db,
+  request: Request,
+  entity: ChangedEntity | undefined,
+  nowMs: number,
+  { platform }: Services,
+): Promise<void> {
   const { caller, operation, requestId } = request
   const tenant = caller.kind === 'anyone' ? NO_TENANT : caller.tenant
   const what = { operation: operation.name, entity_id: entity?.id ?? null, request_id: requestId }
   // What an administrator did to somebody's store stands in the logs of both.
   for (const log of new Set([tenant, entity?.owner ?? tenant])) {
-    await insertAudit(db, { entry_id: newId('aud', platform), tenant: log, at_ms: nowMs, actor: actorOf(caller), ...what })
+    await insertAudit(db, {
+      entry_id: newId('aud', platform),
+      tenant: log,
+      at_ms: nowMs,
+      actor: actorOf(caller),
+      ...what,
+    })
   }
 }
 
-const insertEvents = preparedInsert((db, rows: readonly Omit<OutboxEventRow, 'seq' | 'webhook_id'>[]) => db.insertInto('outbox_event').values(rows))
+const insertEvents = preparedInsert((db, rows: readonly Omit<OutboxEventRow, 'seq' | 'webhook_id'>[]) =>
+  db.insertInto('outbox_event').values(rows),
+)
 
 /** Puts events where webhooks are sent from, in the transaction that they come from. */
-export async function writeOutbox(db: Db, caller: Caller, events: readonly OutgoingEvent[], nowMs: number, { platform, config }: Services): Promise<void> {
+export async function writeOutbox(
+  db: Db,
+  caller: Caller,
+  events: readonly OutgoingEvent[],
+  nowMs: number,
+  { platform, config }: Services,
+): Promise<void> {
   if (config.checkAnswers) events.forEach(assertEvent)
   if (events.length === 0 || caller.kind === 'anyone') return
   for (const event of events) {

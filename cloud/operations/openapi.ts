@@ -58,14 +58,21 @@ export function describeApi(operations: ReadonlyMap<string, Operation>, baseUrl:
   const described = [...operations.values()].map((operation) => describeOperation(operation, writer))
   const paths = Object.fromEntries(described.map((each) => [`/${each.operation.name}`, pathOf(each, writer)]))
   const own = described.flatMap(({ operation: { name, getOnly, multipart, example }, request, response }) => [
-    ...(getOnly || multipart?.alsoJson === false ? [] : [[`${titled(name)}Request`, { ...withoutFile(request, multipart), example }] as const]),
+    ...(getOnly || multipart?.alsoJson === false
+      ? []
+      : [[`${titled(name)}Request`, { ...withoutFile(request, multipart), example }] as const]),
     ...(multipart ? [[`${titled(name)}Form`, request] as const] : []),
     [`${titled(name)}Response`, response] as const,
   ])
   const schemas = { Error: ERROR_SCHEMA, ...writer.components, ...Object.fromEntries(own) }
   const openApi: Json = {
     openapi: '3.0.3',
-    info: { title: TITLE, version: API_VERSION, description: DESCRIPTION, license: { name: 'MIT', url: 'https://opensource.org/license/mit' } },
+    info: {
+      title: TITLE,
+      version: API_VERSION,
+      description: DESCRIPTION,
+      license: { name: 'MIT', url: 'https://opensource.org/license/mit' },
+    },
     servers: [{ url: baseUrl }],
     tags: [...new Set(described.map((d) => d.operation.area))].map((name) => ({ name })),
     paths,
@@ -74,12 +81,20 @@ export function describeApi(operations: ReadonlyMap<string, Operation>, baseUrl:
       parameters: { IdempotencyKey: IDEMPOTENCY_KEY },
       headers: HEADERS,
       responses: commonResponses(described.flatMap((d) => d.errors)),
-      securitySchemes: { key: { type: 'http', scheme: 'bearer', description: 'An API key: untag_test_sk_… or untag_live_sk_…' } },
+      securitySchemes: {
+        key: { type: 'http', scheme: 'bearer', description: 'An API key: untag_test_sk_… or untag_live_sk_…' },
+      },
     },
     security: [{ key: [] }],
     'x-webhooks': describeEvents(operations.values()),
   }
-  return { baseUrl, operations: described, components: schemas, shared: { Error: ERROR_SCHEMA, ...writer.components }, openApi }
+  return {
+    baseUrl,
+    operations: described,
+    components: schemas,
+    shared: { Error: ERROR_SCHEMA, ...writer.components },
+    openApi,
+  }
 }
 
 function titled(name: string): string {
@@ -176,11 +191,23 @@ function parametersOf({ properties = {}, required = [] }: JsonSchema, example: J
 function responses({ operation, errors }: DescribedOperation, ok: JsonSchema, example: unknown): Json {
   const refused = [...byStatus(errors)].map(([status, cases]) => {
     const shared = COMMON[status]
-    return [status, shared ? { $ref: `#/components/responses/${shared.name}` } : errorResponse(OWN[status] ?? '', cases)] as const
+    return [
+      status,
+      shared ? { $ref: `#/components/responses/${shared.name}` } : errorResponse(OWN[status] ?? '', cases),
+    ] as const
   })
   const headers = { 'X-Request-Id': { $ref: '#/components/headers/RequestId' } }
-  const forms = operation.forms.map(({ contentType, description }) => [contentType, { schema: { type: 'string', description } }] as const)
-  return { '200': { description: 'Done.', headers, content: { 'application/json': { schema: ok, example }, ...Object.fromEntries(forms) } }, ...Object.fromEntries(refused) }
+  const forms = operation.forms.map(
+    ({ contentType, description }) => [contentType, { schema: { type: 'string', description } }] as const,
+  )
+  return {
+    '200': {
+      description: 'Done.',
+      headers,
+      content: { 'application/json': { schema: ok, example }, ...Object.fromEntries(forms) },
+    },
+    ...Object.fromEntries(refused),
+  }
 }
 
 function byStatus(errors: readonly PossibleError[]): Map<number, PossibleError[]> {
@@ -190,7 +217,9 @@ function byStatus(errors: readonly PossibleError[]): Map<number, PossibleError[]
 }
 
 function errorResponse(description: string, cases: readonly PossibleError[]): Json {
-  const examples = Object.fromEntries(cases.map(({ title, example }) => [title.replaceAll(' ', '-'), { summary: title, value: example }]))
+  const examples = Object.fromEntries(
+    cases.map(({ title, example }) => [title.replaceAll(' ', '-'), { summary: title, value: example }]),
+  )
   return { description, content: { 'application/json': { schema: ref('Error'), examples } } }
 }
 
@@ -199,7 +228,15 @@ function commonResponses(errors: readonly PossibleError[]): Json {
     const one = errors.find((error) => error.status === Number(status))
     if (!one) return []
     const waits = status === '429' || status === '503'
-    return [[name, { ...errorResponse(description, [one]), ...(waits && { headers: { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } } }) }] as const]
+    return [
+      [
+        name,
+        {
+          ...errorResponse(description, [one]),
+          ...(waits && { headers: { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } } }),
+        },
+      ] as const,
+    ]
   })
   return Object.fromEntries(made)
 }
@@ -239,7 +276,11 @@ const ERROR_SCHEMA: JsonSchema = {
         properties: { path: { type: 'string' }, code: { type: 'string' }, message: { type: 'string' } },
       },
     },
-    allowedNext: { type: 'array', items: { type: 'string' }, description: 'States that a refused move could have gone to.' },
+    allowedNext: {
+      type: 'array',
+      items: { type: 'string' },
+      description: 'States that a refused move could have gone to.',
+    },
     retryAt: { type: 'string', format: 'date-time', description: 'From when on it is allowed again.' },
     requestId: { type: 'string' },
   },

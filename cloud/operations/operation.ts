@@ -129,7 +129,10 @@ export interface Work {
    * died: a successor gets the same result, and goes on from there. At most one in an operation; the result is kept as JSON, so
    * it is ids. `isStill` false: what was done has come to nothing since, and is done anew.
    */
-  once<T extends Remembered>(change: (call: Call) => Promise<T>, isStill?: (call: Call, made: T) => Promise<boolean>): Promise<T>
+  once<T extends Remembered>(
+    change: (call: Call) => Promise<T>,
+    isStill?: (call: Call, made: T) => Promise<boolean>,
+  ): Promise<T>
   /** Tells whoever listens how far it is. */
   progress(report: Readonly<Record<string, unknown>>): void
 }
@@ -249,7 +252,10 @@ interface Declaration<N extends string, I extends z.ZodType, O extends z.ZodType
 }
 
 type Running<I extends z.ZodType, O extends z.ZodType, P> =
-  | { prepare?(call: Call, input: z.output<I>): Promise<P>; run(call: Call, input: z.output<I>, prepared: P): Promise<Answerable<z.input<O>>> }
+  | {
+      prepare?(call: Call, input: z.output<I>): Promise<P>
+      run(call: Call, input: z.output<I>, prepared: P): Promise<Answerable<z.input<O>>>
+    }
   | { steps(work: Work, input: z.output<I>): Promise<Answerable<z.input<O>>> }
   | { stream(reading: Reading, input: z.output<I>): Promise<StreamedAnswer> }
 
@@ -285,7 +291,10 @@ function otherwise(): never {
 }
 
 /** The same operation by another name. */
-export function alsoNamed<const N extends string, I extends z.ZodType, O extends z.ZodType>(name: N, { name: first, ...operation }: TypedOperation<string, I, O>): TypedOperation<N, I, O> {
+export function alsoNamed<const N extends string, I extends z.ZodType, O extends z.ZodType>(
+  name: N,
+  { name: first, ...operation }: TypedOperation<string, I, O>,
+): TypedOperation<N, I, O> {
   return { ...operation, name, summary: `Another name of ${first}.` }
 }
 

@@ -2,7 +2,8 @@ import { z } from 'zod'
 import { isIdOf } from '../../policy/ids.ts'
 import { invalid, type Failure } from './failure.ts'
 
-const NOT_OURS = 'must be a nextCursor that this listing answered: send it as it came, or leave it out to begin at the beginning'
+const NOT_OURS =
+  'must be a nextCursor that this listing answered: send it as it came, or leave it out to begin at the beginning'
 
 /**
  * The `nextCursor` of the page before, as it comes back: the id of a row, which may be gone by now. Anything else is refused:
@@ -41,7 +42,11 @@ export function pageOf({ limit, offset, cursor }: PageRequest, defaultLimit: num
 }
 
 /** The page out of everything, in the order of the ids. */
-export function slicePage<T>(all: readonly T[], idOf: (item: T) => string, page: Page): { items: T[]; nextCursor?: string } {
+export function slicePage<T>(
+  all: readonly T[],
+  idOf: (item: T) => string,
+  page: Page,
+): { items: T[]; nextCursor?: string } {
   const { after } = page
   const start = after === undefined ? page.offset : all.findIndex((item) => idOf(item) > after)
   if (start < 0) return { items: [] }
@@ -49,7 +54,11 @@ export function slicePage<T>(all: readonly T[], idOf: (item: T) => string, page:
 }
 
 /** A page of which one row more than wanted was read: that there is one says that there is more. */
-export function nextOf<T>(rows: readonly T[], idOf: (item: T) => string, { limit }: Pick<Page, 'limit'>): { items: T[]; nextCursor?: string } {
+export function nextOf<T>(
+  rows: readonly T[],
+  idOf: (item: T) => string,
+  { limit }: Pick<Page, 'limit'>,
+): { items: T[]; nextCursor?: string } {
   const items = rows.slice(0, limit)
   const last = items.at(-1)
   return rows.length > limit && last !== undefined ? { items, nextCursor: idOf(last) } : { items }

@@ -1,9 +1,30 @@
 import { assert } from '../../policy/assert.ts'
 import type { Database } from '../persistence/database.ts'
-import { claimRunning, endRunning, findAnswer, hashOf, keepAnswer, noteMemory, renewRunning, takeMemory, type KeptAnswer, type RequestIdentity } from './idempotency.ts'
+import {
+  claimRunning,
+  endRunning,
+  findAnswer,
+  hashOf,
+  keepAnswer,
+  noteMemory,
+  renewRunning,
+  takeMemory,
+  type KeptAnswer,
+  type RequestIdentity,
+} from './idempotency.ts'
 import { Failure } from './failure.ts'
 import { keepRefusal } from './keep-refusal.ts'
-import { answerOf, identityOf, openCall, writeAudit, writeOutbox, type ChangedEntity, type OpenCall, type Performed, type Request } from './open-call.ts'
+import {
+  answerOf,
+  identityOf,
+  openCall,
+  writeAudit,
+  writeOutbox,
+  type ChangedEntity,
+  type OpenCall,
+  type Performed,
+  type Request,
+} from './open-call.ts'
 import type { Call, Remembered, Services, Work } from './operation.ts'
 
 /**
@@ -12,7 +33,13 @@ import type { Call, Remembered, Services, Work } from './operation.ts'
  * Work of several transactions. Who sends the same Idempotency-Key meanwhile is told to wait; after a crash the lease
  * runs out and a successor begins again: what was to be done `once` it finds in the row, and goes on from there.
  */
-export async function performSteps(request: Request, input: unknown, database: Database, services: Services, report: Report): Promise<Performed> {
+export async function performSteps(
+  request: Request,
+  input: unknown,
+  database: Database,
+  services: Services,
+  report: Report,
+): Promise<Performed> {
   const { operation } = request
   assert(operation.steps !== undefined && !operation.secretAnswer, `${operation.name} is not carried out in steps`)
   const identity = identityOf(request)
@@ -40,7 +67,11 @@ export async function performSteps(request: Request, input: unknown, database: D
 /** Hears how far the work is. */
 export type Report = (report: Readonly<Record<string, unknown>>) => void
 
-async function findOrClaim(db: Parameters<typeof claimRunning>[0], identity: RequestIdentity, nowMs: number): Promise<KeptAnswer | undefined> {
+async function findOrClaim(
+  db: Parameters<typeof claimRunning>[0],
+  identity: RequestIdentity,
+  nowMs: number,
+): Promise<KeptAnswer | undefined> {
   const kept = await findAnswer(db, identity, nowMs)
   if (!kept) await claimRunning(db, identity, nowMs)
   return kept
@@ -72,11 +103,19 @@ function openWork(
     return made
   }
 
-  async function once<T extends Remembered>(opened: OpenCall, change: (call: Call) => Promise<T>, isStill?: (call: Call, made: T) => Promise<boolean>): Promise<T> {
+  async function once<T extends Remembered>(
+    opened: OpenCall,
+    change: (call: Call) => Promise<T>,
+    isStill?: (call: Call, made: T) => Promise<boolean>,
+  ): Promise<T> {
     const { call } = opened
     if (!identity) return change(call)
     const memory = await takeMemory(call.db, identity, call.nowMs)
-    if (memory === undefined) throw new Failure('already-exists', 'the same request is being carried out', { reason: 'idempotency_in_progress', retryAfter: 1 })
+    if (memory === undefined)
+      throw new Failure('already-exists', 'the same request is being carried out', {
+        reason: 'idempotency_in_progress',
+        retryAfter: 1,
+      })
     const known = memory === '' ? undefined : (JSON.parse(memory) as { made: T; entity?: ChangedEntity })
     if (known && (isStill === undefined || (await isStill(call, known.made)))) {
       entity = known.entity

@@ -13,7 +13,10 @@ export async function performStream(request: Request, database: Database, servic
   const { stream } = operation
   assert(stream !== undefined && !operation.changes, `${operation.name} does not stream its answer`)
   const input = await admit(request, services)
-  const { chunks, ...head } = await stream({ operation, caller, services, read: (look) => look(openCall(request, database.reads, services).call) }, input)
+  const { chunks, ...head } = await stream(
+    { operation, caller, services, read: (look) => look(openCall(request, database.reads, services).call) },
+    input,
+  )
   const parts = chunks[Symbol.asyncIterator]()
   const first = await parts.next()
   return { ...head, chunks: rest(first, parts) }

@@ -2,7 +2,15 @@ import type { Database, Db } from '../persistence/database.ts'
 import type { Caller } from './caller.ts'
 import { AskFirst } from './ask-first.ts'
 import { Failure } from './failure.ts'
-import { findAnswer, findTrueAnswer, keepAnswer, openAnswer, sealAnswer, type KeptAnswer, type RequestIdentity } from './idempotency.ts'
+import {
+  findAnswer,
+  findTrueAnswer,
+  keepAnswer,
+  openAnswer,
+  sealAnswer,
+  type KeptAnswer,
+  type RequestIdentity,
+} from './idempotency.ts'
 import { answerOf, identityOf, openCall, writeAudit, writeOutbox, type Performed, type Request } from './open-call.ts'
 import { needsPackage, type Call, type Operation, type Services } from './operation.ts'
 import { isAtLeast, type Package } from './packages.ts'
@@ -16,7 +24,12 @@ import { validate } from './validation.ts'
  * How every operation is carried out, whoever asks and over whatever wire (decisions §2).
  * What takes several transactions goes through `perform-steps.ts`.
  */
-export async function perform(request: Request, database: Database, services: Services, report: Report = ignore): Promise<Performed> {
+export async function perform(
+  request: Request,
+  database: Database,
+  services: Services,
+  report: Report = ignore,
+): Promise<Performed> {
   const { operation } = request
   const form = request.older && operation.get ? operation.get : operation
   const input = await admit(request, services)
@@ -52,10 +65,20 @@ export function packageTooLow(operation: Operation, have: string): Failure {
 
 /** The same for a part of an operation, or a field, that needs a higher package than the rest. */
 export function packageMissing(what: string, needed: Package, have: string): Failure {
-  return new Failure('permission-denied', `${what} needs the package ${needed}`, { reason: 'package_too_low', requiredUpgrade: needed, currentPackage: have })
+  return new Failure('permission-denied', `${what} needs the package ${needed}`, {
+    reason: 'package_too_low',
+    requiredUpgrade: needed,
+    currentPackage: have,
+  })
 }
 
-async function performChange(request: Request, input: unknown, database: Database, services: Services, mayAsk = true): Promise<Performed> {
+async function performChange(
+  request: Request,
+  input: unknown,
+  database: Database,
+  services: Services,
+  mayAsk = true,
+): Promise<Performed> {
   const { operation } = request
   const identity = identityOf(request)
   const { random } = services.platform
@@ -65,7 +88,10 @@ async function performChange(request: Request, input: unknown, database: Databas
   }
   let after: (() => void | Promise<void>)[] = []
   try {
-    const known = operation.prepare && identity && (await findKept(database.reads, identity, request, services.platform.clock.wall()))
+    const known =
+      operation.prepare &&
+      identity &&
+      (await findKept(database.reads, identity, request, services.platform.clock.wall()))
     if (known) return replay(known)
     const prepared = await operation.prepare?.(openCall(request, database.reads, services).call, input)
     const performed = await database.write(async (db) => {
@@ -74,12 +100,21 @@ async function performChange(request: Request, input: unknown, database: Databas
       after = []
       if (kept) return replay(kept)
       const opened = openCall(request, db, services, mayAsk)
-      const answer: KeptAnswer = { status: 200, body: answerOf(operation, await operation.run(opened.call, input, prepared), services) }
+      const answer: KeptAnswer = {
+        status: 200,
+        body: answerOf(operation, await operation.run(opened.call, input, prepared), services),
+      }
       if (operation.audited) await writeAudit(db, request, opened.entity(), nowMs, services)
       await writeOutbox(db, request.caller, opened.events, nowMs, services)
       if (identity) {
         const secret = operation.secretAnswer && request.idempotencyKey !== undefined
-        await keepAnswer(db, identity, secret ? sealAnswer(answer, request.idempotencyKey ?? '', random) : answer, opened.rests(), nowMs)
+        await keepAnswer(
+          db,
+          identity,
+          secret ? sealAnswer(answer, request.idempotencyKey ?? '', random) : answer,
+          opened.rests(),
+          nowMs,
+        )
       }
       after = opened.after
       return { replayed: false, ...answer }

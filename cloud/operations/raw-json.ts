@@ -20,7 +20,8 @@ export function rawList<T>(documents: readonly string[]): RawJson<T[]> {
 
 /** The body of an answer: `success`, then the fields. */
 export function writeAnswer(answer: object): string {
-  if (answer instanceof RawJson) return answer.text === '{}' ? '{"success":true}' : `{"success":true,${answer.text.slice(1)}`
+  if (answer instanceof RawJson)
+    return answer.text === '{}' ? '{"success":true}' : `{"success":true,${answer.text.slice(1)}`
   let body = '{"success":true'
   for (const [name, value] of Object.entries(answer)) {
     if (name === 'success') continue

@@ -1,11 +1,21 @@
 import { fetchAuditLog } from '../accounts/audit-operations.ts'
 import { claimRegistration } from '../accounts/claim.ts'
 import { createApiKey, fetchApiKeys, revokeApiKey, rollApiKey } from '../accounts/key-operations.ts'
-import { fetchRegistrations, submitStoreRegistration, submitStoreRegistrationRequest } from '../accounts/registration-operations.ts'
+import {
+  fetchRegistrations,
+  submitStoreRegistration,
+  submitStoreRegistrationRequest,
+} from '../accounts/registration-operations.ts'
 import { approveStoreRegistration, rejectStoreRegistration } from '../accounts/review.ts'
 import { exportSalesData } from '../analytics/export-operations.ts'
 import { closeStoreDay, fetchAnalytics, fetchClosings, recordEngagement } from '../analytics/operations.ts'
-import { answerAssistanceRequest, createZone, fetchAssistanceRequests, fetchZones, requestAssistance } from '../assistance/operations.ts'
+import {
+  answerAssistanceRequest,
+  createZone,
+  fetchAssistanceRequests,
+  fetchZones,
+  requestAssistance,
+} from '../assistance/operations.ts'
 import { eraseCustomerData, exportCustomerData } from '../customers/operations.ts'
 import { agentLogin, createEnrolmentCode, enrolEdgeAgent, fetchSignedDocuments } from '../agents/operations.ts'
 import { rotateSigningKey } from '../authority/rotate-signing-key.ts'
@@ -14,7 +24,12 @@ import { fetchAgents, resolveAgentFork, revokeAgent } from '../agents/agent-oper
 import { bulkImportProducts } from '../catalogue/bulk-operations.ts'
 import { importProducts } from '../catalogue/import-operation.ts'
 import { fetchProduct, fetchProducts, searchProducts } from '../catalogue/operations.ts'
-import { insertProduct, registerProductToStore, removeProductFromStore, updateProduct } from '../catalogue/product-operations.ts'
+import {
+  insertProduct,
+  registerProductToStore,
+  removeProductFromStore,
+  updateProduct,
+} from '../catalogue/product-operations.ts'
 import { uploadImageToProduct } from '../images/operations.ts'
 import { cloneOffer, createOffer, deleteOffer, getManagerOffers, updateOffer } from '../offers/operations.ts'
 import { fetchERPRecords } from '../integrations/fetch-erp-records.ts'
@@ -23,7 +38,12 @@ import { syncERP, syncPOS } from '../integrations/sync-operations.ts'
 import { configurePSP } from '../payments/configure-psp.ts'
 import { processPayment } from '../payments/process-payment.ts'
 import { refundPayment } from '../payments/refund-payment.ts'
-import { fetchClickCollectOrders, submitClickCollectOrder, updateClickCollectStatus, verifyPickupCode } from '../click-and-collect/operations.ts'
+import {
+  fetchClickCollectOrders,
+  submitClickCollectOrder,
+  updateClickCollectStatus,
+  verifyPickupCode,
+} from '../click-and-collect/operations.ts'
 import { getLoyaltyAnalytics } from '../loyalty/analytics-operations.ts'
 import { addLoyaltyPoints, loyaltyCheckIn, redeemLoyaltyPoints } from '../loyalty/points-operations.ts'
 import {
@@ -42,7 +62,12 @@ import {
 import { disposeAlarm } from '../protection/dispose-alarm.ts'
 import { acknowledgeException, fetchExceptions } from '../protection/exception-operations.ts'
 import { updateDevice } from '../protection/update-device.ts'
-import { decommissionDevice, fetchDevices, registerDevice, reportDeviceHeartbeat } from '../protection/device-operations.ts'
+import {
+  decommissionDevice,
+  fetchDevices,
+  registerDevice,
+  reportDeviceHeartbeat,
+} from '../protection/device-operations.ts'
 import { moveReceiptHome } from '../protection/move-receipt-home.ts'
 import { exportEpcisEvents } from '../epcis/operations.ts'
 import { fetchProtectionEvents, reportProtectionEvents } from '../protection/event-operations.ts'
@@ -52,7 +77,13 @@ import { fetchProtectionPolicy, updateProtectionPolicy } from '../protection/pol
 import { resolveRedemption } from '../protection/resolve-redemption.ts'
 import { simulateProtectionPolicy } from '../protection/simulate-policy.ts'
 import { generateReceiptQR, generateReceiptWithQR, getReceiptFromToken } from '../receipts/operations.ts'
-import { checkIn, completeTestCheckout, fetchPurchase, markPurchaseCancelled, startCheckout } from '../scan-and-go/operations.ts'
+import {
+  checkIn,
+  completeTestCheckout,
+  fetchPurchase,
+  markPurchaseCancelled,
+  startCheckout,
+} from '../scan-and-go/operations.ts'
 import { insertStore } from '../stores/insert-store.ts'
 import { approveCheckout } from '../scan-and-go/approval-operations.ts'
 import { generateCodes } from '../scan-and-go/code-operations.ts'
@@ -61,8 +92,20 @@ import { fetchStock, setStock } from '../stock/operations.ts'
 import { fetchStore, fetchStores } from '../stores/operations.ts'
 import { setStorePackage } from '../stores/set-store-package.ts'
 import { updateStore } from '../stores/update-store.ts'
-import { fetchWebhookDeliveries, fetchWebhookEvents, redeliverWebhook, sendTestWebhook } from '../webhooks/delivery-operations.ts'
-import { deleteWebhook, fetchWebhooks, getLoyaltyWebhookEvents, registerWebhook, rollWebhookSecret, updateWebhook } from '../webhooks/operations.ts'
+import {
+  fetchWebhookDeliveries,
+  fetchWebhookEvents,
+  redeliverWebhook,
+  sendTestWebhook,
+} from '../webhooks/delivery-operations.ts'
+import {
+  deleteWebhook,
+  fetchWebhooks,
+  getLoyaltyWebhookEvents,
+  registerWebhook,
+  rollWebhookSecret,
+  updateWebhook,
+} from '../webhooks/operations.ts'
 import { assert } from '../../policy/assert.ts'
 import type { Operation } from './operation.ts'
 
@@ -194,4 +237,5 @@ export const OPERATIONS = {
 export type Operations = typeof OPERATIONS
 
 export const OPERATION_TABLE: ReadonlyMap<string, Operation> = new Map(Object.entries(OPERATIONS))
-for (const [name, { name: declared }] of OPERATION_TABLE) assert(name === declared, `${name} is declared as ${declared}`)
+for (const [name, { name: declared }] of OPERATION_TABLE)
+  assert(name === declared, `${name} is declared as ${declared}`)

@@ -15,7 +15,9 @@ export class UploadedFile {
 }
 
 /** The file field of a request. JSON cannot make one. */
-export const FileField = z.instanceof(UploadedFile, { error: 'must be a file: send multipart/form-data' }).meta({ type: 'string', format: 'binary' })
+export const FileField = z
+  .instanceof(UploadedFile, { error: 'must be a file: send multipart/form-data' })
+  .meta({ type: 'string', format: 'binary' })
 
 /** Yes or no, also as the text that a form sends. */
 export const FormBoolean = z.union([z.boolean(), z.enum(['true', 'false']).transform((text) => text === 'true')])

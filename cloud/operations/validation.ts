@@ -9,8 +9,17 @@ const DETAILS_LIMIT = 20
 export function validate<S extends z.ZodType>(schema: S, input: unknown): z.output<S> {
   const parsed = schema.safeParse(input)
   if (parsed.success) return parsed.data
-  const details = findingsOf(parsed.error.issues, input).slice(0, DETAILS_LIMIT).map((finding) => detailOf(finding, schema))
-  throw new Failure('invalid-argument', details.map((d) => d.message).slice(0, 3).join('; '), { details })
+  const details = findingsOf(parsed.error.issues, input)
+    .slice(0, DETAILS_LIMIT)
+    .map((finding) => detailOf(finding, schema))
+  throw new Failure(
+    'invalid-argument',
+    details
+      .map((d) => d.message)
+      .slice(0, 3)
+      .join('; '),
+    { details },
+  )
 }
 
 function detailOf(finding: Finding, schema: z.ZodType): ErrorDetail {
@@ -63,7 +72,8 @@ function editDistance(a: string, b: string, limit: number): number {
     for (let j = 1; j <= b.length; j++) {
       const same = a[i - 1] === b[j - 1]
       let cost = Math.min((previous[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, (previous[j - 1] ?? 0) + (same ? 0 : 1))
-      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) cost = Math.min(cost, (before[j - 2] ?? 0) + 1)
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1])
+        cost = Math.min(cost, (before[j - 2] ?? 0) + 1)
       row.push(cost)
     }
     before = previous

@@ -21,9 +21,10 @@ const URL_LIMIT = 2_048
  * refuse, "port blocking" of the Fetch standard.
  */
 const BAD_PORTS: ReadonlySet<number> = new Set([
-  0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110, 111, 113, 115, 117, 119, 123, 135, 137,
-  139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049,
-  3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080,
+  0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110,
+  111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532,
+  540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061,
+  6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080,
 ])
 
 /** IPv4 that is not for everybody (IANA special-purpose registry), multicast and reserved. */
@@ -61,7 +62,8 @@ const openV6 = listOf(OPEN_V6, 'ipv6')
 const closedV6 = listOf(CLOSED_V6, 'ipv6')
 
 /** Names that mean this machine or this network wherever they are asked for. */
-const CLOSED_NAMES = /(?:^|\.)(?:localhost|localdomain|local|internal|intranet|lan|home|corp|private|home\.arpa|arpa|onion)$/
+const CLOSED_NAMES =
+  /(?:^|\.)(?:localhost|localdomain|local|internal|intranet|lan|home|corp|private|home\.arpa|arpa|onion)$/
 
 function listOf(subnets: readonly (readonly [string, number])[], family: 'ipv4' | 'ipv6'): BlockList {
   const list = new BlockList()
@@ -70,12 +72,16 @@ function listOf(subnets: readonly (readonly [string, number])[], family: 'ipv4' 
 }
 
 /** What is wrong with connecting to this IP address, or undefined. */
-export function checkAddress(address: string, { privateTargets }: Pick<TargetRules, 'privateTargets'>): Refusal | undefined {
+export function checkAddress(
+  address: string,
+  { privateTargets }: Pick<TargetRules, 'privateTargets'>,
+): Refusal | undefined {
   const plain = address.split('%')[0] ?? ''
   const family = isIP(plain)
   if (family === 0) return { refusal: 'this is no IP address' }
   if (privateTargets) return undefined
-  const isOpen = family === 4 ? !closedV4.check(plain, 'ipv4') : openV6.check(plain, 'ipv6') && !closedV6.check(plain, 'ipv6')
+  const isOpen =
+    family === 4 ? !closedV4.check(plain, 'ipv4') : openV6.check(plain, 'ipv6') && !closedV6.check(plain, 'ipv6')
   return isOpen ? undefined : { refusal: 'it leads to a private, loopback, link-local or reserved address' }
 }
 
@@ -88,9 +94,11 @@ export function checkTarget(text: string, rules: TargetRules): { url: URL } | Re
   if (!URL.canParse(text)) return { refusal: 'this is no URL' }
   const url = new URL(text)
   if (url.protocol !== 'https:' && url.protocol !== 'http:') return { refusal: 'only https: is possible' }
-  if (url.protocol === 'http:' && !rules.plainHttp) return { refusal: 'only https: is possible; plain http: in test mode alone' }
+  if (url.protocol === 'http:' && !rules.plainHttp)
+    return { refusal: 'only https: is possible; plain http: in test mode alone' }
   if (url.username !== '' || url.password !== '') return { refusal: 'it must not hold a user name or password' }
-  if (!rules.privateTargets && url.port !== '' && BAD_PORTS.has(Number(url.port))) return { refusal: `port ${url.port} is that of another service` }
+  if (!rules.privateTargets && url.port !== '' && BAD_PORTS.has(Number(url.port)))
+    return { refusal: `port ${url.port} is that of another service` }
   const refused = checkHost(url.hostname, rules)
   return refused ?? { url }
 }
@@ -102,6 +110,7 @@ function checkHost(hostname: string, rules: TargetRules): Refusal | undefined {
   if (name === '') return { refusal: 'it names no host' }
   if (rules.privateTargets) return undefined
   if (isIP(name) !== 0) return checkAddress(name, rules)
-  if (!name.includes('.') || CLOSED_NAMES.test(name)) return { refusal: 'its host is a name of this machine or of a private network' }
+  if (!name.includes('.') || CLOSED_NAMES.test(name))
+    return { refusal: 'its host is a name of this machine or of a private network' }
   return undefined
 }

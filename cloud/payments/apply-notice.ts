@@ -21,7 +21,11 @@ export async function applyNotice(call: Call, paymentId: string, notice: Payment
   call.changed(payment.purchase_id)
   if (payment.state === 'paid') return (await updatePayment(call.db, payment, { charge_ref: notice.chargeId })) && true
   if (notice.state === 'paid') return notePaid(call, payment, notice)
-  await updatePayment(call.db, payment, { state: 'ended', due_ms: null, provider_ref: notice.sessionId ?? payment.provider_ref })
+  await updatePayment(call.db, payment, {
+    state: 'ended',
+    due_ms: null,
+    provider_ref: notice.sessionId ?? payment.provider_ref,
+  })
   const purchase = await purchaseOf(call, payment)
   if (purchase.status === 'CREATED' || purchase.status === 'PENDING_PAYMENT') {
     await endUnpaid(call.db, purchase, { cancel_reason: 'the payment was declined, cancelled or expired' })
@@ -32,7 +36,8 @@ export async function applyNotice(call: Call, paymentId: string, notice: Payment
 /** Whether a notice says something new about this payment. */
 export function changesAnything(payment: PaymentRow, notice: PaymentNotice): boolean {
   // Some tell only later what refunds go by.
-  if (payment.state === 'paid') return notice.state === 'paid' && payment.charge_ref === null && notice.chargeId !== null
+  if (payment.state === 'paid')
+    return notice.state === 'paid' && payment.charge_ref === null && notice.chargeId !== null
   return notice.state === 'paid' || payment.state !== 'ended'
 }
 
@@ -40,14 +45,26 @@ async function notePaid(call: Call, payment: PaymentRow, notice: PaymentNotice):
   const { db, nowMs, services } = call
   const purchase = await purchaseOf(call, payment)
   const amountCent = notice.amountCent ?? payment.amount_cent
-  const isRight = amountCent === payment.amount_cent && (notice.currency ?? payment.currency).toUpperCase() === payment.currency
-  const isAwaited = purchase.status === 'PENDING_PAYMENT' || (purchase.status === 'CREATED' && purchase.approval !== 'awaiting')
-  const paid = { state: 'paid', due_ms: null, paid_ms: nowMs, provider_ref: notice.sessionId ?? payment.provider_ref, charge_ref: notice.chargeId } as const
+  const isRight =
+    amountCent === payment.amount_cent && (notice.currency ?? payment.currency).toUpperCase() === payment.currency
+  const isAwaited =
+    purchase.status === 'PENDING_PAYMENT' || (purchase.status === 'CREATED' && purchase.approval !== 'awaiting')
+  const paid = {
+    state: 'paid',
+    due_ms: null,
+    paid_ms: nowMs,
+    provider_ref: notice.sessionId ?? payment.provider_ref,
+    charge_ref: notice.chargeId,
+  } as const
   await updatePayment(db, payment, { ...paid, applied: isRight && isAwaited ? 1 : 0 })
   const scope = { db, tenant: payment.tenant, platform: services.platform, nowMs }
   const about = { storeId: payment.store_id, subject: payment.payment_id, purchaseId: payment.purchase_id }
   if (!isRight) {
-    await raiseException(scope, { ...about, kind: 'payment_mismatch', detail: `the provider was paid ${amountCent} cents ${notice.currency ?? ''} instead of ${payment.amount_cent} ${payment.currency}` })
+    await raiseException(scope, {
+      ...about,
+      kind: 'payment_mismatch',
+      detail: `the provider was paid ${amountCent} cents ${notice.currency ?? ''} instead of ${payment.amount_cent} ${payment.currency}`,
+    })
     return true
   }
   if (isAwaited) {
@@ -56,9 +73,21 @@ async function notePaid(call: Call, payment: PaymentRow, notice: PaymentNotice):
     await completePurchase(call, purchase, store)
     return true
   }
-  await insertRefund(call, { purchase, payment, kind: 'late', amountCent, state: 'due', reason: `the purchase was ${purchase.status}`, lineIds: null })
+  await insertRefund(call, {
+    purchase,
+    payment,
+    kind: 'late',
+    amountCent,
+    state: 'due',
+    reason: `the purchase was ${purchase.status}`,
+    lineIds: null,
+  })
   call.afterCommit(() => services.paymentsDue.give())
-  await raiseException(scope, { ...about, kind: 'late_payment', detail: `a payment arrived when the purchase was ${purchase.status}; it is refunded` })
+  await raiseException(scope, {
+    ...about,
+    kind: 'late_payment',
+    detail: `a payment arrived when the purchase was ${purchase.status}; it is refunded`,
+  })
   return true
 }
 

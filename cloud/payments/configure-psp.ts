@@ -29,11 +29,21 @@ export const configurePSP = operation({
     storeId: Id,
     config: z.record(z.string().max(60), z.string().max(2_000)).describe('Keys and account ids of the provider.'),
   }),
-  response: z.strictObject({ ...Success, storeId: z.string(), provider: z.string(), notificationUrl: z.string(), configuredAt: z.string() }),
+  response: z.strictObject({
+    ...Success,
+    storeId: z.string(),
+    provider: z.string(),
+    notificationUrl: z.string(),
+    configuredAt: z.string(),
+  }),
   example: {
     provider: 'custom',
     storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B',
-    config: { baseUrl: 'https://psp.example', apiKey: 'key-of-the-shop', webhookSecret: 'whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=' },
+    config: {
+      baseUrl: 'https://psp.example',
+      apiKey: 'key-of-the-shop',
+      webhookSecret: 'whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=',
+    },
   },
   emits: ['integration.psp.configured'],
   async run(call, input) {
@@ -54,9 +64,19 @@ export const configurePSP = operation({
       created_ms: nowMs,
     })
     call.changed(configId)
-    call.emit({ type: 'integration.psp.configured', storeId: store.store_id, data: { storeId: store.store_id, provider: provider.name } })
+    call.emit({
+      type: 'integration.psp.configured',
+      storeId: store.store_id,
+      data: { storeId: store.store_id, provider: provider.name },
+    })
     const notificationUrl = notificationUrlOf({ provider: provider.name, store_id: store.store_id }, call)
-    return { success: true as const, storeId: store.store_id, provider: provider.name, notificationUrl, configuredAt: iso(nowMs) }
+    return {
+      success: true as const,
+      storeId: store.store_id,
+      provider: provider.name,
+      notificationUrl,
+      configuredAt: iso(nowMs),
+    }
   },
 })
 
@@ -66,7 +86,8 @@ function readConfig(provider: PaymentProvider, config: Record<string, string>): 
   if (read.success) return read.data
   const details = findingsOf(read.error.issues, config).map((finding): ErrorDetail => {
     const path = pathText(['config', ...finding.path])
-    if (finding.code === 'unknown_field') return { path, code: finding.code, message: `${provider.name} has no such setting` }
+    if (finding.code === 'unknown_field')
+      return { path, code: finding.code, message: `${provider.name} has no such setting` }
     return { path, code: finding.code === 'missing' ? 'missing' : 'invalid', message: finding.says }
   })
   throw new Failure('invalid-argument', `config: ${details[0]?.path} ${details[0]?.message}`, { details })

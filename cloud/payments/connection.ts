@@ -28,7 +28,9 @@ export function sealConfig({ authority }: Services, configId: string, config: un
 export function connectionOf(row: PspConfigRow, services: Services): ProviderConnection {
   const provider = providerNamed(row.provider)
   assert(provider, `${row.provider} is configured and not built`)
-  const config = provider.config.parse(JSON.parse(services.authority.sealer.open(row.sealed, contextOf(row.config_id)).toString('utf8')))
+  const config = provider.config.parse(
+    JSON.parse(services.authority.sealer.open(row.sealed, contextOf(row.config_id)).toString('utf8')),
+  )
   return provider.connect(config, sender(services), () => services.platform.clock.wall())
 }
 
@@ -36,7 +38,15 @@ function sender({ outgoing, platform, config }: Services): SendToProvider {
   return async (request) => {
     const limit = deadline(platform.timers, ANSWER_WITHIN_MS)
     try {
-      const { status, headers, body } = await outgoing.send({ ...request, headers: { 'user-agent': 'untag-payments/1', ...request.headers }, answerLimit: ANSWER_LIMIT, rules: providerRules(config) }, limit.signal)
+      const { status, headers, body } = await outgoing.send(
+        {
+          ...request,
+          headers: { 'user-agent': 'untag-payments/1', ...request.headers },
+          answerLimit: ANSWER_LIMIT,
+          rules: providerRules(config),
+        },
+        limit.signal,
+      )
       return { status, headers, json: parse(body) }
     } catch (error) {
       if (!(error instanceof OutgoingFault)) throw error

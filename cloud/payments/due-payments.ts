@@ -26,7 +26,12 @@ const NAME = 'due payments'
 
 /** Starts looking after payments and refunds. */
 export function startDuePayments(database: Database, services: Services): DueLoop {
-  return startDueLoop(services, { name: NAME, changed: services.paymentsDue, pollMs: POLL_MS, look: () => seeToPayments(database, services) })
+  return startDueLoop(services, {
+    name: NAME,
+    changed: services.paymentsDue,
+    pollMs: POLL_MS,
+    look: () => seeToPayments(database, services),
+  })
 }
 
 /** Sees to a bounded number of what is due now; answers in how many ms to look again, 0 when there may be more. */
@@ -34,7 +39,10 @@ export async function seeToPayments(database: Database, services: Services): Pro
   const nowMs = services.platform.clock.wall()
   const refunds = await dueRefunds(database.reads, nowMs, READ_LIMIT)
   const payments = await duePayments(database.reads, nowMs, READ_LIMIT)
-  const tasks = [...refunds.map((refund) => () => sendDue(refund, database, services)), ...payments.map((payment) => () => lookAt(payment, database, services))]
+  const tasks = [
+    ...refunds.map((refund) => () => sendDue(refund, database, services)),
+    ...payments.map((payment) => () => lookAt(payment, database, services)),
+  ]
   const good = await carryOut(tasks, AT_ONCE, services, NAME)
   return good && (refunds.length === READ_LIMIT || payments.length === READ_LIMIT) ? 0 : POLL_MS
 }
@@ -54,7 +62,9 @@ async function lookAt(payment: PaymentRow, database: Database, services: Service
   const claimed = await database.write((db) => updatePayment(db, payment, next))
   if (!claimed || claimed.provider_ref === null) return
   try {
-    const notice = await connectionOf(await readConfig(database.reads, payment.config_id), services).findSession(claimed.provider_ref)
+    const notice = await connectionOf(await readConfig(database.reads, payment.config_id), services).findSession(
+      claimed.provider_ref,
+    )
     if (notice) await run.step((call) => applyNotice(call, payment.payment_id, notice))
   } catch (error) {
     if (!(error instanceof ProviderFault)) throw error

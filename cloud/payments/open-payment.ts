@@ -34,7 +34,10 @@ export function checkoutPageOf(purchase: PurchaseRow, call: Pick<Call, 'services
 }
 
 /** Where a store's provider sends its notifications. */
-export function notificationUrlOf({ provider, store_id: storeId }: Pick<PspConfigRow, 'provider' | 'store_id'>, { services }: Pick<Call, 'services'>): string {
+export function notificationUrlOf(
+  { provider, store_id: storeId }: Pick<PspConfigRow, 'provider' | 'store_id'>,
+  { services }: Pick<Call, 'services'>,
+): string {
   return `${services.config.baseUrl}/notify/${provider}/${storeId}`
 }
 
@@ -85,21 +88,38 @@ export async function openPayment(run: Runner, paymentId: string): Promise<Payme
     session = await ask(run, payment, purchase, store)
   } catch (error) {
     if (!(error instanceof ProviderFault)) throw error
-    run.services.log.warn({ paymentId: payment.payment_id, provider: payment.provider, fault: error.message }, 'a payment could not be opened')
+    run.services.log.warn(
+      { paymentId: payment.payment_id, provider: payment.provider, fault: error.message },
+      'a payment could not be opened',
+    )
     const open = await run.step((call) => giveUp(call, payment.payment_id))
     if (open?.state === 'open') return open
-    throw new Failure('unavailable', 'the payment service provider does not answer; try again', { reason: 'psp_unavailable', retryAfter: 5 })
+    throw new Failure('unavailable', 'the payment service provider does not answer; try again', {
+      reason: 'psp_unavailable',
+      retryAfter: 5,
+    })
   }
   const opened = await run.step((call) => noteOpened(call, payment.payment_id, session))
   if (!opened?.url) throw precondition('checkout_ended', 'the purchase ended while its payment was being opened')
   return opened
 }
 
-async function readPayment(db: Db, paymentId: string): Promise<{ payment: PaymentRow; purchase: PurchaseRow; store: StoreRow }> {
+async function readPayment(
+  db: Db,
+  paymentId: string,
+): Promise<{ payment: PaymentRow; purchase: PurchaseRow; store: StoreRow }> {
   const payment = await findPayment(db, paymentId)
   assert(payment, `payment ${paymentId} is gone`)
-  const purchase = await db.selectFrom('purchase').selectAll().where('purchase_id', '=', payment.purchase_id).executeTakeFirstOrThrow()
-  const store = await db.selectFrom('store').selectAll().where('store_id', '=', payment.store_id).executeTakeFirstOrThrow()
+  const purchase = await db
+    .selectFrom('purchase')
+    .selectAll()
+    .where('purchase_id', '=', payment.purchase_id)
+    .executeTakeFirstOrThrow()
+  const store = await db
+    .selectFrom('store')
+    .selectAll()
+    .where('store_id', '=', payment.store_id)
+    .executeTakeFirstOrThrow()
   return { payment, purchase, store }
 }
 
@@ -126,7 +146,11 @@ async function noteOpened(call: Call, paymentId: string, { sessionId, url }: Ses
   }
   const dueMs = payment.created_ms + CHECK_MINUTES[0] * 60_000
   const opened = await updatePayment(call.db, payment, { state: 'open', provider_ref: sessionId, url, due_ms: dueMs })
-  const purchase = await call.db.selectFrom('purchase').selectAll().where('purchase_id', '=', payment.purchase_id).executeTakeFirstOrThrow()
+  const purchase = await call.db
+    .selectFrom('purchase')
+    .selectAll()
+    .where('purchase_id', '=', payment.purchase_id)
+    .executeTakeFirstOrThrow()
   if (purchase.status !== 'CREATED') return undefined
   await updatePurchase(call.db, purchase, { status: 'PENDING_PAYMENT', payment_by_ms: call.nowMs + PAYMENT_MS })
   call.changed(purchase.purchase_id)
@@ -150,8 +174,13 @@ export async function giveUp(call: Call, paymentId: string): Promise<PaymentRow 
   const payment = await findPayment(call.db, paymentId)
   if (!payment || payment.state !== 'asking') return payment
   const ended = await updatePayment(call.db, payment, { state: 'ended', due_ms: null })
-  const purchase = await call.db.selectFrom('purchase').selectAll().where('purchase_id', '=', payment.purchase_id).executeTakeFirstOrThrow()
-  if (purchase.status === 'CREATED') await endUnpaid(call.db, purchase, { cancel_reason: 'the payment service provider did not answer' })
+  const purchase = await call.db
+    .selectFrom('purchase')
+    .selectAll()
+    .where('purchase_id', '=', payment.purchase_id)
+    .executeTakeFirstOrThrow()
+  if (purchase.status === 'CREATED')
+    await endUnpaid(call.db, purchase, { cancel_reason: 'the payment service provider did not answer' })
   call.changed(payment.purchase_id)
   return ended
 }

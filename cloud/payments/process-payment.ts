@@ -28,7 +28,8 @@ export const processPayment = operation({
   area: 'payments',
   minimumPackage: 'GROW',
   summary: 'Opens the payment of a purchase, or answers the one that is open.',
-  description: 'However often it is called, a purchase has one open payment. In the sandbox it answers the test checkout page.',
+  description:
+    'However often it is called, a purchase has one open payment. In the sandbox it answers the test checkout page.',
   refusals: ['awaiting_approval', 'already_paid', 'checkout_ended', 'psp_not_configured'],
   changes: true,
   request: z.strictObject({
@@ -68,9 +69,13 @@ export const processPayment = operation({
 })
 
 function checkPayable({ nowMs }: Call, purchase: PurchaseRow): void {
-  if (purchase.status === 'SUCCESS' || purchase.status === 'UNLOADED') throw precondition('already_paid', 'the purchase is paid', { allowedNext: [] })
+  if (purchase.status === 'SUCCESS' || purchase.status === 'UNLOADED')
+    throw precondition('already_paid', 'the purchase is paid', { allowedNext: [] })
   const isLate = purchase.payment_by_ms !== null && purchase.payment_by_ms <= nowMs
-  if (purchase.status === 'CANCELLED' || isLate) throw precondition('checkout_ended', isLate ? 'the time for the payment is over' : 'the purchase is CANCELLED', { allowedNext: [] })
+  if (purchase.status === 'CANCELLED' || isLate)
+    throw precondition('checkout_ended', isLate ? 'the time for the payment is over' : 'the purchase is CANCELLED', {
+      allowedNext: [],
+    })
   if (purchase.approval === 'awaiting') throw precondition('awaiting_approval', 'staff must look at this basket first')
 }
 
@@ -79,10 +84,16 @@ async function paymentOf(call: Call, purchase: PurchaseRow): Promise<PaymentRow 
   if (!isTest(knownCaller(call.caller).tenant)) {
     const open = await openPaymentOf(call.db, purchase.purchase_id)
     if (open) return open
-    if (purchase.status !== 'CREATED') throw precondition('checkout_ended', 'the payment has ended; start a new checkout', { allowedNext: [] })
+    if (purchase.status !== 'CREATED')
+      throw precondition('checkout_ended', 'the payment has ended; start a new checkout', { allowedNext: [] })
     return beginPayment(call, purchase)
   }
-  const data = { transactionId: purchase.purchase_id, storeId: purchase.store_id, amountCent: purchase.total_cent, currency: purchase.currency }
+  const data = {
+    transactionId: purchase.purchase_id,
+    storeId: purchase.store_id,
+    amountCent: purchase.total_cent,
+    currency: purchase.currency,
+  }
   call.emit({ type: 'payment.created', storeId: purchase.store_id, data })
   return undefined
 }

@@ -148,7 +148,8 @@ const MAY_SUCCEED: ReadonlySet<number> = new Set([408, 409, 425, 429])
 
 /** The answer, read as this. Throws a `ProviderFault`: final when the provider has refused in so many words. */
 export function readAnswer<S extends z.ZodType>({ status, json }: ProviderAnswer, schema: S): z.output<S> {
-  if (status >= 400 && status < 500 && !MAY_SUCCEED.has(status)) throw new ProviderFault(`the provider answered ${status}`, true)
+  if (status >= 400 && status < 500 && !MAY_SUCCEED.has(status))
+    throw new ProviderFault(`the provider answered ${status}`, true)
   if (status < 200 || status > 299) throw new ProviderFault(`the provider answered ${status}`, false)
   const read = schema.safeParse(json)
   if (!read.success) throw new ProviderFault('the provider answered something else than it should', false)

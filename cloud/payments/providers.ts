@@ -12,7 +12,16 @@ import { worldline } from './providers/worldline.ts'
 export const PROVIDER_NAMES = ['stripe', 'adyen', 'mollie', 'paypal', 'klarna', 'sumup', 'worldline', 'custom'] as const
 type ProviderName = (typeof PROVIDER_NAMES)[number]
 
-export const PROVIDERS: Readonly<Record<ProviderName, PaymentProvider>> = { stripe, adyen, mollie, paypal, klarna, sumup, worldline, custom }
+export const PROVIDERS: Readonly<Record<ProviderName, PaymentProvider>> = {
+  stripe,
+  adyen,
+  mollie,
+  paypal,
+  klarna,
+  sumup,
+  worldline,
+  custom,
+}
 
 /** The provider of this name; undefined when there is none. */
 export function providerNamed(name: string): PaymentProvider | undefined {

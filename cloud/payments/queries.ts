@@ -6,7 +6,12 @@ const CONFIGS_LIMIT = 10
 
 /** The provider that the store is paid through now. */
 export function currentConfig(db: Db, storeId: string): Promise<PspConfigRow | undefined> {
-  return db.selectFrom('psp_config').selectAll().where('store_id', '=', storeId).where('is_current', '=', 1).executeTakeFirst()
+  return db
+    .selectFrom('psp_config')
+    .selectAll()
+    .where('store_id', '=', storeId)
+    .where('is_current', '=', 1)
+    .executeTakeFirst()
 }
 
 /** Settings of a store at a provider whose notifications may still come, the newest first. */
@@ -41,9 +46,14 @@ export function findPayment(db: Db, paymentId: string): Promise<PaymentRow | und
 }
 
 /** The payment that the provider means: by its session, or by our own id that it was given. */
-export async function findNoticed(db: Db, configId: string, notice: { sessionId: string | null; paymentId: string | null }): Promise<PaymentRow | undefined> {
+export async function findNoticed(
+  db: Db,
+  configId: string,
+  notice: { sessionId: string | null; paymentId: string | null },
+): Promise<PaymentRow | undefined> {
   const ours = db.selectFrom('payment').selectAll().where('config_id', '=', configId)
-  if (notice.sessionId === null) return notice.paymentId === null ? undefined : ours.where('payment_id', '=', notice.paymentId).executeTakeFirst()
+  if (notice.sessionId === null)
+    return notice.paymentId === null ? undefined : ours.where('payment_id', '=', notice.paymentId).executeTakeFirst()
   const bySession = await ours.where('provider_ref', '=', notice.sessionId).executeTakeFirst()
   if (bySession || notice.paymentId === null) return bySession
   // The session's id may not have reached us: its answer was lost, or is still on its way.
@@ -52,16 +62,30 @@ export async function findNoticed(db: Db, configId: string, notice: { sessionId:
 
 /** The payment of a purchase that is being opened or is open. */
 export function openPaymentOf(db: Db, purchaseId: string): Promise<PaymentRow | undefined> {
-  return db.selectFrom('payment').selectAll().where('purchase_id', '=', purchaseId).where('state', 'in', ['asking', 'open']).executeTakeFirst()
+  return db
+    .selectFrom('payment')
+    .selectAll()
+    .where('purchase_id', '=', purchaseId)
+    .where('state', 'in', ['asking', 'open'])
+    .executeTakeFirst()
 }
 
 /** The payment that made a purchase paid. */
 export function appliedPaymentOf(db: Db, purchaseId: string): Promise<PaymentRow | undefined> {
-  return db.selectFrom('payment').selectAll().where('purchase_id', '=', purchaseId).where('applied', '=', 1).executeTakeFirst()
+  return db
+    .selectFrom('payment')
+    .selectAll()
+    .where('purchase_id', '=', purchaseId)
+    .where('applied', '=', 1)
+    .executeTakeFirst()
 }
 
 /** Changes a payment that is still in this state and was looked at as often; undefined when somebody else was faster. */
-export function updatePayment(db: Db, payment: PaymentRow, change: Partial<PaymentRow>): Promise<PaymentRow | undefined> {
+export function updatePayment(
+  db: Db,
+  payment: PaymentRow,
+  change: Partial<PaymentRow>,
+): Promise<PaymentRow | undefined> {
   return db
     .updateTable('payment')
     .set(change)
@@ -77,7 +101,10 @@ const LONGEST_WAIT_MS = 13 * 3_600_000
 
 /** Payments that somebody must look at, the longest due first. */
 export function duePayments(db: Db, nowMs: number, limit: number): Promise<PaymentRow[]> {
-  const due = db.selectFrom('payment').selectAll().where((eb) => eb.or([eb('due_ms', '<=', nowMs), eb('due_ms', '>', nowMs + LONGEST_WAIT_MS)]))
+  const due = db
+    .selectFrom('payment')
+    .selectAll()
+    .where((eb) => eb.or([eb('due_ms', '<=', nowMs), eb('due_ms', '>', nowMs + LONGEST_WAIT_MS)]))
   return due.orderBy('due_ms').limit(limit).execute()
 }
 
@@ -88,13 +115,22 @@ export function isDue(dueMs: number, nowMs: number): boolean {
 
 /** Refunds that are to be sent, the longest due first. */
 export function dueRefunds(db: Db, nowMs: number, limit: number): Promise<RefundRow[]> {
-  const due = db.selectFrom('refund').selectAll().where((eb) => eb.or([eb('due_ms', '<=', nowMs), eb('due_ms', '>', nowMs + LONGEST_WAIT_MS)]))
+  const due = db
+    .selectFrom('refund')
+    .selectAll()
+    .where((eb) => eb.or([eb('due_ms', '<=', nowMs), eb('due_ms', '>', nowMs + LONGEST_WAIT_MS)]))
   return due.orderBy('due_ms').limit(limit).execute()
 }
 
 /** Every refund of a purchase, the oldest first. */
 export function refundsOf(db: Db, purchaseId: string): Promise<RefundRow[]> {
-  return db.selectFrom('refund').selectAll().where('purchase_id', '=', purchaseId).orderBy('created_ms').orderBy('refund_id').execute()
+  return db
+    .selectFrom('refund')
+    .selectAll()
+    .where('purchase_id', '=', purchaseId)
+    .orderBy('created_ms')
+    .orderBy('refund_id')
+    .execute()
 }
 
 /** A refund by its id. */
@@ -103,15 +139,29 @@ export function findRefund(db: Db, refundId: string): Promise<RefundRow | undefi
 }
 
 /** The refund that the provider means: by our own id that it was given, or by its own. */
-export async function findNoticedRefund(db: Db, configId: string, { refundRef, refundId }: { refundRef: string; refundId: string | null }): Promise<RefundRow | undefined> {
-  const ours = db.selectFrom('refund').innerJoin('payment', 'payment.payment_id', 'refund.payment_id').selectAll('refund').where('payment.config_id', '=', configId)
+export async function findNoticedRefund(
+  db: Db,
+  configId: string,
+  { refundRef, refundId }: { refundRef: string; refundId: string | null },
+): Promise<RefundRow | undefined> {
+  const ours = db
+    .selectFrom('refund')
+    .innerJoin('payment', 'payment.payment_id', 'refund.payment_id')
+    .selectAll('refund')
+    .where('payment.config_id', '=', configId)
   const byId = refundId === null ? undefined : await ours.where('refund_id', '=', refundId).executeTakeFirst()
   return byId ?? ours.where('refund.provider_ref', '=', refundRef).executeTakeFirst()
 }
 
 /** Every other refund of a payment. */
 export function siblingsOf(db: Db, refund: RefundRow): Promise<RefundRow[]> {
-  return db.selectFrom('refund').selectAll().where('payment_id', '=', refund.payment_id).where('refund_id', '!=', refund.refund_id).orderBy('created_ms').execute()
+  return db
+    .selectFrom('refund')
+    .selectAll()
+    .where('payment_id', '=', refund.payment_id)
+    .where('refund_id', '!=', refund.refund_id)
+    .orderBy('created_ms')
+    .execute()
 }
 
 /** Changes a refund that is still in this state and was tried as often; undefined when somebody else was faster. */

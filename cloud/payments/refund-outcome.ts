@@ -28,21 +28,41 @@ export async function noteDone(call: Call, refundId: string, providerRef: string
   const { db, nowMs } = call
   const refund = await findRefund(db, refundId)
   // Told to have failed, while the answer to the request was on its way: that is newer.
-  if (!refund || refund.state === 'done' || refund.state === 'held' || (refund.state === 'failed' && refund.in_doubt === 0)) return refund
-  const done = await updateRefund(db, refund, { state: 'done', in_doubt: 0, due_ms: null, provider_ref: providerRef, finished_ms: nowMs })
+  if (
+    !refund ||
+    refund.state === 'done' ||
+    refund.state === 'held' ||
+    (refund.state === 'failed' && refund.in_doubt === 0)
+  )
+    return refund
+  const done = await updateRefund(db, refund, {
+    state: 'done',
+    in_doubt: 0,
+    due_ms: null,
+    provider_ref: providerRef,
+    finished_ms: nowMs,
+  })
   if (!done) return refund
   call.changed(refund.purchase_id)
   const purchase = await cancelledBy(call, await purchaseOf(call, refund), refund)
   await settleRefund(call, purchase, done)
   if (refund.kind !== 'late' && purchase.status === 'CANCELLED') await settleCancelled(call, purchase)
-  emitRefunded(call, done, refund.payment_id === null ? undefined : (await findPayment(db, refund.payment_id))?.provider)
+  emitRefunded(
+    call,
+    done,
+    refund.payment_id === null ? undefined : (await findPayment(db, refund.payment_id))?.provider,
+  )
   return findRefund(db, refundId)
 }
 
 /** The purchase of a refund that is done. A whole one that was given up, so that the purchase stood again, cancels it after all. */
 async function cancelledBy(call: Call, purchase: PurchaseRow, refund: RefundRow): Promise<PurchaseRow> {
   if (refund.kind !== 'whole' || purchase.status === 'CANCELLED') return purchase
-  return updatePurchase(call.db, purchase, { status: 'CANCELLED', refund_status: 'pending', deny_seq: await withdrawRights(call, purchase) })
+  return updatePurchase(call.db, purchase, {
+    status: 'CANCELLED',
+    refund_status: 'pending',
+    deny_seq: await withdrawRights(call, purchase),
+  })
 }
 
 /** What follows for a cancelled purchase when one of its refunds has gone: nothing while others are under way, for the last one ends it. */
@@ -55,9 +75,19 @@ async function settleCancelled(call: Call, purchase: PurchaseRow): Promise<void>
 }
 
 /** The money stays where it is: a cancelled purchase stands again, and people must look. `inDoubt`: nobody knows, so only its own id may ask again. */
-export async function noteFailed(call: Call, refund: RefundRow, why: string, inDoubt: boolean): Promise<RefundRow | undefined> {
+export async function noteFailed(
+  call: Call,
+  refund: RefundRow,
+  why: string,
+  inDoubt: boolean,
+): Promise<RefundRow | undefined> {
   const { db, nowMs, services } = call
-  const failed = await updateRefund(db, refund, { state: 'failed', in_doubt: inDoubt ? 1 : 0, due_ms: null, finished_ms: nowMs })
+  const failed = await updateRefund(db, refund, {
+    state: 'failed',
+    in_doubt: inDoubt ? 1 : 0,
+    due_ms: null,
+    finished_ms: nowMs,
+  })
   if (!failed) return undefined
   call.changed(refund.purchase_id)
   const purchase = await purchaseOf(call, refund)
@@ -65,7 +95,13 @@ export async function noteFailed(call: Call, refund: RefundRow, why: string, inD
   if (refund.kind !== 'late' && purchase.status === 'CANCELLED') await noteMissing(call, purchase)
   await raiseException(
     { db, tenant: refund.tenant, platform: services.platform, nowMs },
-    { storeId: refund.store_id, kind: 'refund_failed', subject: `${refund.refund_id}/${nowMs}`, purchaseId: refund.purchase_id, detail: `${refund.amount_cent} cents did not go back: ${why}` },
+    {
+      storeId: refund.store_id,
+      kind: 'refund_failed',
+      subject: `${refund.refund_id}/${nowMs}`,
+      purchaseId: refund.purchase_id,
+      detail: `${refund.amount_cent} cents did not go back: ${why}`,
+    },
   )
   return failed
 }
@@ -73,12 +109,17 @@ export async function noteFailed(call: Call, refund: RefundRow, why: string, inD
 /** Money of a cancelled purchase stays where it is: it stands again, unless other money of its cancellation has gone or is under way. */
 async function noteMissing(call: Call, purchase: PurchaseRow): Promise<void> {
   const refunds = await refundsOf(call.db, purchase.purchase_id)
-  if (!refunds.some((refund) => refund.kind === 'whole' && refund.state !== 'failed')) await uncancelPurchase(call, purchase)
+  if (!refunds.some((refund) => refund.kind === 'whole' && refund.state !== 'failed'))
+    await uncancelPurchase(call, purchase)
   else await updatePurchase(call.db, purchase, { refund_status: refunds.some(isPending) ? 'pending' : 'failed' })
 }
 
 /** What a provider tells of a refund by itself; undefined when that is nothing new. */
-export async function applyRefundNotice(call: Call, refundId: string, { state, refundRef }: { state: 'done' | 'failed'; refundRef: string }): Promise<true | undefined> {
+export async function applyRefundNotice(
+  call: Call,
+  refundId: string,
+  { state, refundRef }: { state: 'done' | 'failed'; refundRef: string },
+): Promise<true | undefined> {
   const refund = await findRefund(call.db, refundId)
   if (!refund || !changesRefund(refund, state)) return undefined
   if (state === 'done') await noteDone(call, refundId, refundRef)

@@ -11,7 +11,16 @@ import { ownPurchase, purchaseIdOf } from '../scan-and-go/own-purchase.ts'
 import { toPurchase, type WholePurchase } from '../scan-and-go/present.ts'
 import { Purchase } from '../scan-and-go/schema.ts'
 import { appliedPaymentOf, findRefund, refundsOf } from './queries.ts'
-import { counts, insertRefund, isPending, refundMissing, releaseRefund, remainingCent, returnedLines, reviveRefund } from './refunds.ts'
+import {
+  counts,
+  insertRefund,
+  isPending,
+  refundMissing,
+  releaseRefund,
+  remainingCent,
+  returnedLines,
+  reviveRefund,
+} from './refunds.ts'
 import { returnItems } from './return-items.ts'
 import { emitRefunded } from './refunded.ts'
 import { runnerOf } from './runner.ts'
@@ -25,10 +34,16 @@ const Request = z.strictObject({
   purchaseId: Id.optional(),
   transactionId: Id.optional(),
   id: Id.optional(),
-  amount: Euros.refine((euros) => euros > 0, 'must be over 0').optional().describe('EUR; with `itemLineIds` instead of what those lines cost.'),
+  amount: Euros.refine((euros) => euros > 0, 'must be over 0')
+    .optional()
+    .describe('EUR; with `itemLineIds` instead of what those lines cost.'),
   itemLineIds: z.array(Id).min(1).max(LINES_LIMIT).optional().describe('Lines whose items came back.'),
   reason: text(300).optional().describe('An internal note.'),
-  confirmedBy: text(128).optional().describe('Who of the staff has the goods in hand, or the tag still on them: the whole goes back now, without waiting for authorizations that are out and agents that are away.'),
+  confirmedBy: text(128)
+    .optional()
+    .describe(
+      'Who of the staff has the goods in hand, or the tag still on them: the whole goes back now, without waiting for authorizations that are out and agents that are away.',
+    ),
 })
 
 export const refundPayment = operation({
@@ -45,10 +60,20 @@ export const refundPayment = operation({
   response: Purchase.extend({
     ...Success,
     refund: z
-      .strictObject({ refundId: z.string(), amount: z.number(), currency: z.string(), status: z.enum(['pending', 'done', 'failed']), itemLineIds: z.array(z.string()).optional() })
+      .strictObject({
+        refundId: z.string(),
+        amount: z.number(),
+        currency: z.string(),
+        status: z.enum(['pending', 'done', 'failed']),
+        itemLineIds: z.array(z.string()).optional(),
+      })
       .optional(),
   }),
-  example: { purchaseId: 'pur_01KANX6Y7C3V9Q2M8R5T4W6Z1B', itemLineIds: ['lin_01KANX6Y7C3V9Q2M8R5T4W6Z1B'], reason: 'wrong size' },
+  example: {
+    purchaseId: 'pur_01KANX6Y7C3V9Q2M8R5T4W6Z1B',
+    itemLineIds: ['lin_01KANX6Y7C3V9Q2M8R5T4W6Z1B'],
+    reason: 'wrong size',
+  },
   emits: ['payment.refunded'],
   async steps(work, input) {
     const { purchaseId, refundId } = await work.once(async (call) => {
@@ -60,19 +85,34 @@ export const refundPayment = operation({
     if (refundId !== null) await sendRefund(runnerOf(work), refundId)
     return work.read(async (call) => {
       const refund = refundId === null ? undefined : await findRefund(call.db, refundId)
-      return { success: true as const, ...toPurchase(await ownPurchase(call, purchaseId), call), ...(refund && { refund: shown(refund) }) }
+      return {
+        success: true as const,
+        ...toPurchase(await ownPurchase(call, purchaseId), call),
+        ...(refund && { refund: shown(refund) }),
+      }
     })
   },
 })
 
 function shown(refund: RefundRow) {
-  const status: 'pending' | 'done' | 'failed' = refund.state === 'held' || refund.state === 'due' ? 'pending' : refund.state
+  const status: 'pending' | 'done' | 'failed' =
+    refund.state === 'held' || refund.state === 'due' ? 'pending' : refund.state
   const lines = refund.line_ids === null ? {} : { itemLineIds: JSON.parse(refund.line_ids) as string[] }
-  return { refundId: refund.refund_id, amount: eurosOf(refund.amount_cent), currency: refund.currency, status, ...lines }
+  return {
+    refundId: refund.refund_id,
+    amount: eurosOf(refund.amount_cent),
+    currency: refund.currency,
+    status,
+    ...lines,
+  }
 }
 
 /** The refund that this request asks for; undefined where the whole of it is done without a provider. */
-async function beginRefund(call: Call, whole: WholePurchase, input: z.output<typeof Request>): Promise<RefundRow | undefined> {
+async function beginRefund(
+  call: Call,
+  whole: WholePurchase,
+  input: z.output<typeof Request>,
+): Promise<RefundRow | undefined> {
   const { purchase } = whole
   const isPart = input.amount !== undefined || input.itemLineIds !== undefined
   if (input.confirmedBy !== undefined) {
@@ -87,7 +127,10 @@ async function beginRefund(call: Call, whole: WholePurchase, input: z.output<typ
   const cancelled = await cancelPurchaseOnce(call, whole, input.reason)
   if (input.confirmedBy !== undefined) await letGo(call, cancelled)
   const refunds = await refundsOf(call.db, purchase.purchase_id)
-  return refunds.findLast((row) => row.kind === 'whole' && row.state !== 'failed' && row.amount_cent > 0) ?? refunds.findLast(isPending)
+  return (
+    refunds.findLast((row) => row.kind === 'whole' && row.state !== 'failed' && row.amount_cent > 0) ??
+    refunds.findLast(isPending)
+  )
 }
 
 /** Staff vouch for the goods: what waits, waits no longer. `done`: nobody has to send anything, and nothing is under way. */
@@ -102,50 +145,97 @@ async function letGo(call: Call, purchase: PurchaseRow): Promise<'done' | 'to_se
 async function cancelPurchaseOnce(call: Call, { purchase }: WholePurchase, reason: string | undefined) {
   if (purchase.status !== 'SUCCESS') {
     const how = purchase.status === 'UNLOADED' ? '; its goods have left: name itemLineIds or an amount' : ''
-    throw precondition('purchase_not_refundable', `a purchase that is ${purchase.status} cannot be refunded as a whole${how}`, { allowedNext: [] })
+    throw precondition(
+      'purchase_not_refundable',
+      `a purchase that is ${purchase.status} cannot be refunded as a whole${how}`,
+      { allowedNext: [] },
+    )
   }
   return cancelPurchase(call, purchase, reason)
 }
 
 /** What of a cancelled purchase failed and is tried again, or is still on its way: its own money, or some that came too late. */
 async function refundAgain(call: Call, { purchase }: WholePurchase, refunds: readonly RefundRow[]): Promise<RefundRow> {
-  const failed = refunds.find((refund) => refund.kind === 'late' && refund.state === 'failed' && !isRepeated(refund, refunds))
+  const failed = refunds.find(
+    (refund) => refund.kind === 'late' && refund.state === 'failed' && !isRepeated(refund, refunds),
+  )
   if (failed?.in_doubt === 1) return (await reviveRefund(call, failed, 'due')) ?? failed
   if (failed) {
-    const payment = await call.db.selectFrom('payment').selectAll().where('payment_id', '=', failed.payment_id).executeTakeFirstOrThrow()
-    return insertRefund(call, { purchase, payment, kind: 'late', amountCent: failed.amount_cent, state: 'due', lineIds: null, reason: failed.reason ?? undefined })
+    const payment = await call.db
+      .selectFrom('payment')
+      .selectAll()
+      .where('payment_id', '=', failed.payment_id)
+      .executeTakeFirstOrThrow()
+    return insertRefund(call, {
+      purchase,
+      payment,
+      kind: 'late',
+      amountCent: failed.amount_cent,
+      state: 'due',
+      lineIds: null,
+      reason: failed.reason ?? undefined,
+    })
   }
   await refundMissing(call, purchase)
-  const last = (await refundsOf(call.db, purchase.purchase_id)).findLast((refund) => refund.state === 'held' || refund.state === 'due')
+  const last = (await refundsOf(call.db, purchase.purchase_id)).findLast(
+    (refund) => refund.state === 'held' || refund.state === 'due',
+  )
   if (last) return last
   throw precondition('already_refunded', 'nothing of this purchase is left to refund', { allowedNext: [] })
 }
 
 /** Whether another refund has taken the place of this one: for one that was refused, also one of which nobody knows. */
 function isRepeated(refund: RefundRow, refunds: readonly RefundRow[]): boolean {
-  const others = refunds.filter((other) => other.refund_id !== refund.refund_id && other.payment_id === refund.payment_id && other.kind === 'late')
+  const others = refunds.filter(
+    (other) => other.refund_id !== refund.refund_id && other.payment_id === refund.payment_id && other.kind === 'late',
+  )
   return others.some((other) => (refund.in_doubt === 1 ? other.state !== 'failed' : counts(other)))
 }
 
-async function refundPart(call: Call, { purchase, lines }: WholePurchase, refunds: readonly RefundRow[], input: z.output<typeof Request>): Promise<RefundRow> {
+async function refundPart(
+  call: Call,
+  { purchase, lines }: WholePurchase,
+  refunds: readonly RefundRow[],
+  input: z.output<typeof Request>,
+): Promise<RefundRow> {
   if (purchase.status !== 'SUCCESS' && purchase.status !== 'UNLOADED') {
-    throw precondition('purchase_not_refundable', `a purchase that is ${purchase.status} cannot be refunded`, { allowedNext: [] })
+    throw precondition('purchase_not_refundable', `a purchase that is ${purchase.status} cannot be refunded`, {
+      allowedNext: [],
+    })
   }
   const lineIds = input.itemLineIds && linesToRefund(lines, refunds, [...new Set(input.itemLineIds)])
   const named = lineIds?.map((lineId) => lines.find((line) => line.line_id === lineId) ?? notFoundLine())
   const costCent = named?.reduce((sum, line) => sum + line.price_cent * line.quantity, 0)
   const amountCent = input.amount === undefined ? (costCent ?? 0) : centsOf(input.amount)
-  if (costCent !== undefined && amountCent > costCent) throw invalid('amount', `is more than these lines cost: ${eurosOf(costCent)} EUR`)
-  const doubtful = refunds.find((refund) => refund.kind === 'part' && refund.state === 'failed' && refund.in_doubt === 1 && refund.amount_cent === amountCent && refund.line_ids === (lineIds ? JSON.stringify(lineIds) : null))
+  if (costCent !== undefined && amountCent > costCent)
+    throw invalid('amount', `is more than these lines cost: ${eurosOf(costCent)} EUR`)
+  const doubtful = refunds.find(
+    (refund) =>
+      refund.kind === 'part' &&
+      refund.state === 'failed' &&
+      refund.in_doubt === 1 &&
+      refund.amount_cent === amountCent &&
+      refund.line_ids === (lineIds ? JSON.stringify(lineIds) : null),
+  )
   if (doubtful) return (await reviveRefund(call, doubtful, 'due')) ?? doubtful
   const returned = returnedLines(refunds)
-  if (lineIds?.some((lineId) => returned.has(lineId))) throw precondition('already_refunded', 'one of these lines was refunded before', { allowedNext: [] })
+  if (lineIds?.some((lineId) => returned.has(lineId)))
+    throw precondition('already_refunded', 'one of these lines was refunded before', { allowedNext: [] })
   const leftCent = remainingCent(purchase, refunds)
-  if (amountCent > leftCent) throw precondition('refund_too_high', `only ${eurosOf(leftCent)} EUR are left to refund`, { allowedNext: [] })
+  if (amountCent > leftCent)
+    throw precondition('refund_too_high', `only ${eurosOf(leftCent)} EUR are left to refund`, { allowedNext: [] })
   const payment = await appliedPaymentOf(call.db, purchase.purchase_id)
   // No provider was paid in the sandbox, and none for what costs nothing.
   const isSent = payment !== undefined && amountCent > 0
-  const refund = await insertRefund(call, { purchase, payment: payment ?? null, kind: 'part', amountCent, state: isSent ? 'due' : 'done', lineIds: lineIds ?? null, reason: input.reason })
+  const refund = await insertRefund(call, {
+    purchase,
+    payment: payment ?? null,
+    kind: 'part',
+    amountCent,
+    state: isSent ? 'due' : 'done',
+    lineIds: lineIds ?? null,
+    reason: input.reason,
+  })
   if (lineIds) await returnItems(call, purchase, new Set(lineIds), refund.refund_id)
   if (isSent) return refund
   await settleRefund(call, purchase, refund)
@@ -154,7 +244,11 @@ async function refundPart(call: Call, { purchase, lines }: WholePurchase, refund
 }
 
 /** The named lines, and the deposits on them that have not gone back by themselves. */
-function linesToRefund(lines: WholePurchase['lines'], refunds: readonly RefundRow[], named: readonly string[]): string[] {
+function linesToRefund(
+  lines: WholePurchase['lines'],
+  refunds: readonly RefundRow[],
+  named: readonly string[],
+): string[] {
   const gone = returnedLines(refunds.filter((refund) => refund.state !== 'failed'))
   const deposits = depositsOn(named, lines).filter((lineId) => !gone.has(lineId))
   return [...new Set([...named, ...deposits])].sort()

@@ -53,7 +53,9 @@ export function counts(refund: RefundRow): boolean {
 
 /** What of a purchase has not gone back yet, cents. Money that came too late was never the purchase's. */
 export function remainingCent(purchase: PurchaseRow, refunds: readonly RefundRow[]): number {
-  return refunds.filter((refund) => refund.kind !== 'late' && counts(refund)).reduce((left, refund) => left - refund.amount_cent, purchase.total_cent)
+  return refunds
+    .filter((refund) => refund.kind !== 'late' && counts(refund))
+    .reduce((left, refund) => left - refund.amount_cent, purchase.total_cent)
 }
 
 /** Lines whose items came back already. */
@@ -63,7 +65,9 @@ export function returnedLines(refunds: readonly RefundRow[]): Set<string> {
 
 /** What the customer still pays for, cents: all but what has gone back for certain. */
 export function keptCent(purchase: PurchaseRow, refunds: readonly RefundRow[]): number {
-  return refunds.filter((refund) => refund.kind !== 'late' && refund.state === 'done').reduce((left, refund) => left - refund.amount_cent, purchase.total_cent)
+  return refunds
+    .filter((refund) => refund.kind !== 'late' && refund.state === 'done')
+    .reduce((left, refund) => left - refund.amount_cent, purchase.total_cent)
 }
 
 /** Whether this is a refund of the purchase's own money that nobody has given up, and that has not gone yet. */
@@ -73,7 +77,12 @@ export function isPending({ kind, state }: RefundRow): boolean {
 
 /** Sends a refund that failed in doubt once more, under its own id: then it cannot happen twice. It stays in doubt until somebody knows. */
 export function reviveRefund(call: Call, refund: RefundRow, state: 'held' | 'due'): Promise<RefundRow | undefined> {
-  return updateRefund(call.db, refund, { state, attempts: 0, due_ms: state === 'due' ? call.nowMs : null, finished_ms: null })
+  return updateRefund(call.db, refund, {
+    state,
+    attempts: 0,
+    due_ms: state === 'due' ? call.nowMs : null,
+    finished_ms: null,
+  })
 }
 
 /**
@@ -81,28 +90,46 @@ export function reviveRefund(call: Call, refund: RefundRow, state: 'held' | 'due
  * along under its own id. Answers the last refund that is under way then; undefined when there is none, or no provider was paid: in the
  * sandbox, and for baskets that cost nothing.
  */
-export async function refundWhole(call: Call, purchase: PurchaseRow, state: 'held' | 'due'): Promise<RefundRow | undefined> {
+export async function refundWhole(
+  call: Call,
+  purchase: PurchaseRow,
+  state: 'held' | 'due',
+): Promise<RefundRow | undefined> {
   const payment = await appliedPaymentOf(call.db, purchase.purchase_id)
   if (!payment) return undefined
   const refunds = await refundsOf(call.db, purchase.purchase_id)
   let last = refunds.findLast(isPending)
   for (const refund of refunds) {
-    if (refund.kind !== 'late' && refund.state === 'failed' && refund.in_doubt === 1) last = await reviveRefund(call, refund, state)
+    if (refund.kind !== 'late' && refund.state === 'failed' && refund.in_doubt === 1)
+      last = await reviveRefund(call, refund, state)
   }
   const amountCent = remainingCent(purchase, refunds)
   if (amountCent <= 0) return last
-  return insertRefund(call, { purchase, payment, kind: 'whole', amountCent, state, lineIds: null, reason: purchase.cancel_reason ?? undefined })
+  return insertRefund(call, {
+    purchase,
+    payment,
+    kind: 'whole',
+    amountCent,
+    state,
+    lineIds: null,
+    reason: purchase.cancel_reason ?? undefined,
+  })
 }
 
 /** Sends what of a cancelled purchase has failed, and answers the purchase. */
 export async function refundMissing(call: Call, purchase: PurchaseRow): Promise<PurchaseRow> {
   const isHeld = (await refundsOf(call.db, purchase.purchase_id)).some((refund) => refund.state === 'held')
   const refund = await refundWhole(call, purchase, isHeld ? 'held' : 'due')
-  return refund && purchase.refund_status !== 'pending' ? updatePurchase(call.db, purchase, { refund_status: 'pending' }) : purchase
+  return refund && purchase.refund_status !== 'pending'
+    ? updatePurchase(call.db, purchase, { refund_status: 'pending' })
+    : purchase
 }
 
 /** Lets the held refunds of a cancelled purchase go; `sent` when all that are left are on their way, `none` when there are none. */
-export async function releaseRefund(call: Pick<Call, 'db' | 'nowMs'>, purchase: PurchaseRow): Promise<'released' | 'sent' | 'none'> {
+export async function releaseRefund(
+  call: Pick<Call, 'db' | 'nowMs'>,
+  purchase: PurchaseRow,
+): Promise<'released' | 'sent' | 'none'> {
   const open = (await refundsOf(call.db, purchase.purchase_id)).filter(isPending)
   const held = open.filter((refund) => refund.state === 'held')
   for (const refund of held) await updateRefund(call.db, refund, { state: 'due', due_ms: call.nowMs })

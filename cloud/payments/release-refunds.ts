@@ -24,7 +24,9 @@ export async function releaseRefunds(database: Database, services: Services): Pr
     const page = await waitingAfter(database.reads, after)
     for (const purchase of page) {
       if (!(await mayGo(database.reads, purchase, nowMs))) continue
-      await taskRunner(refundPayment, purchase.tenant as Tenant, database, services).step((call) => releaseOne(call, purchase.purchase_id))
+      await taskRunner(refundPayment, purchase.tenant as Tenant, database, services).step((call) =>
+        releaseOne(call, purchase.purchase_id),
+      )
     }
     after = page.length === READ_LIMIT ? page.at(-1)?.purchase_id : undefined
   }
@@ -42,7 +44,10 @@ const waitingPage = prepared((db, p: { after: string }) =>
     .where('refund_status', '=', sql.lit('pending'))
     .where('purchase_id', '>', p.after)
     .where((eb) => {
-      const refunds = eb.selectFrom('refund').select('refund_id').whereRef('refund.purchase_id', '=', 'purchase.purchase_id')
+      const refunds = eb
+        .selectFrom('refund')
+        .select('refund_id')
+        .whereRef('refund.purchase_id', '=', 'purchase.purchase_id')
       const sent = refunds.where('kind', '!=', sql.lit('late')).where('state', '=', sql.lit('due'))
       return eb.or([eb.not(eb.exists(sent)), eb.exists(refunds.where('state', '=', sql.lit('held')))])
     })
@@ -56,7 +61,11 @@ function waitingAfter(db: Db, after: string): Promise<PurchaseRow[]> {
 
 async function releaseOne(call: Call, purchaseId: string): Promise<true | undefined> {
   const { db, nowMs } = call
-  const purchase = await db.selectFrom('purchase').selectAll().where('purchase_id', '=', purchaseId).executeTakeFirstOrThrow()
+  const purchase = await db
+    .selectFrom('purchase')
+    .selectAll()
+    .where('purchase_id', '=', purchaseId)
+    .executeTakeFirstOrThrow()
   if (purchase.status !== 'CANCELLED' || purchase.refund_status !== 'pending') return undefined
   if (!(await mayGo(db, purchase, nowMs))) return undefined
   const state = await releaseRefund(call, purchase)
@@ -84,6 +93,11 @@ async function isSpent(db: Db, row: ProtectionAuthorizationRow): Promise<boolean
 
 /** Every agent of the store has taken the list of denials up to the one of this receipt. */
 async function denialTaken(db: Db, purchase: PurchaseRow): Promise<boolean> {
-  const agents = await db.selectFrom('agent').select('deny_seq').where('store_id', '=', purchase.store_id).where('revoked_ms', 'is', null).execute()
+  const agents = await db
+    .selectFrom('agent')
+    .select('deny_seq')
+    .where('store_id', '=', purchase.store_id)
+    .where('revoked_ms', 'is', null)
+    .execute()
   return agents.every((agent) => agent.deny_seq >= (purchase.deny_seq ?? 0))
 }

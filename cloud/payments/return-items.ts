@@ -6,7 +6,12 @@ import { isItemOf, returnUnits } from '../protection/return-units.ts'
 import { readUnits } from '../scan-and-go/queries.ts'
 
 /** The items of these lines came back: they are `returned`, and nothing is released for them any more (decisions §8). */
-export async function returnItems(call: Call, purchase: PurchaseRow, lineIds: ReadonlySet<string>, refundId: string): Promise<void> {
+export async function returnItems(
+  call: Call,
+  purchase: PurchaseRow,
+  lineIds: ReadonlySet<string>,
+  refundId: string,
+): Promise<void> {
   const { db, nowMs } = call
   const units = (await readUnits(db, purchase.purchase_id)).filter((unit) => lineIds.has(unit.line_id))
   await returnUnits(call, purchase, units, refundId)

@@ -15,7 +15,11 @@ export interface Runner {
 
 /** An operation in steps as a runner. */
 export function runnerOf(work: Work): Runner {
-  return { services: work.services, read: (look) => work.read((call) => look(call.db)), step: (change) => work.step(change) }
+  return {
+    services: work.services,
+    read: (look) => work.read((call) => look(call.db)),
+    step: (change) => work.step(change),
+  }
 }
 
 /** Thrown to leave no trace of a step that changed nothing. */
@@ -32,10 +36,15 @@ export function taskRunner(operation: Operation, tenant: Tenant, database: Datab
     async step<T>(change: (call: Call) => Promise<T>): Promise<T> {
       let made: T | undefined
       try {
-        await performTask({ operation, caller, requestId: newId('req', services.platform) }, database, services, async (call) => {
-          made = await change(call)
-          if (made === undefined) throw new NothingChanged()
-        })
+        await performTask(
+          { operation, caller, requestId: newId('req', services.platform) },
+          database,
+          services,
+          async (call) => {
+            made = await change(call)
+            if (made === undefined) throw new NothingChanged()
+          },
+        )
       } catch (error) {
         if (!(error instanceof NothingChanged)) throw error
       }

@@ -22,7 +22,15 @@ export async function sendRefund(run: Runner, refundId: string): Promise<RefundR
   if (!begun) return undefined
   const { refund, payment, config, doneCents } = begun
   try {
-    const wish = { refundId, sessionId: payment.provider_ref ?? '', chargeId: payment.charge_ref, amountCent: refund.amount_cent, currency: refund.currency, isRepeated: mayBeMade(refund), doneCents }
+    const wish = {
+      refundId,
+      sessionId: payment.provider_ref ?? '',
+      chargeId: payment.charge_ref,
+      amountCent: refund.amount_cent,
+      currency: refund.currency,
+      isRepeated: mayBeMade(refund),
+      doneCents,
+    }
     const providerRef = await connectionOf(config, run.services).refund(wish)
     return await run.step((call) => noteDone(call, refundId, providerRef))
   } catch (error) {

@@ -32,7 +32,10 @@ async function countedBy({ db }: Call, purchase: PurchaseRow, refund: RefundRow)
   const lines = await readLines(db, purchase.purchase_id)
   const refunds = await refundsOf(db, purchase.purchase_id)
   const before = refunds.flatMap((row) => (row.counted === null ? [] : [JSON.parse(row.counted) as CountedRefund]))
-  const left = sharesLeft(taxesOf(lines), before.flatMap((counted) => counted.shares))
+  const left = sharesLeft(
+    taxesOf(lines),
+    before.flatMap((counted) => counted.shares),
+  )
   const own = ownLines(lines, refund, refunds)
   const standing = own.filter((line) => !before.some((counted) => counted.lineIds.includes(line.line_id)))
   const shares = shareRefund(left, taxesOf(refund.kind === 'whole' ? standing : own), refund.amount_cent)
@@ -42,9 +45,15 @@ async function countedBy({ db }: Call, purchase: PurchaseRow, refund: RefundRow)
 }
 
 /** The lines that a refund is for; of a whole one all but those of parts that are under way: they count them themselves. */
-function ownLines(lines: readonly PurchaseLineRow[], refund: RefundRow, refunds: readonly RefundRow[]): PurchaseLineRow[] {
+function ownLines(
+  lines: readonly PurchaseLineRow[],
+  refund: RefundRow,
+  refunds: readonly RefundRow[],
+): PurchaseLineRow[] {
   if (refund.kind !== 'whole') return lines.filter((line) => namedBy(refund).includes(line.line_id))
-  const underWay = new Set(refunds.filter((row) => row.kind === 'part' && row.counted === null && counts(row)).flatMap(namedBy))
+  const underWay = new Set(
+    refunds.filter((row) => row.kind === 'part' && row.counted === null && counts(row)).flatMap(namedBy),
+  )
   return lines.filter((line) => !underWay.has(line.line_id))
 }
 
@@ -54,5 +63,10 @@ function namedBy(refund: RefundRow): string[] {
 
 async function earnForRest(call: Call, purchase: PurchaseRow): Promise<void> {
   const { tenant, purchase_id: transactionId, total_cent: totalCent } = purchase
-  await adjustEarnings(call, { tenant, transactionId, totalCent, remainingCent: keptCent(purchase, await refundsOf(call.db, transactionId)) })
+  await adjustEarnings(call, {
+    tenant,
+    transactionId,
+    totalCent,
+    remainingCent: keptCent(purchase, await refundsOf(call.db, transactionId)),
+  })
 }

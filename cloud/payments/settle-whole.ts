@@ -12,8 +12,18 @@ import { settleRefund } from './settle-refund.ts'
  * A refund of nothing then says that the purchase has left the figures, whatever becomes of its parts.
  */
 export async function settleWhole(call: Call, purchase: PurchaseRow): Promise<PurchaseRow> {
-  const amountCent = isTest(purchase.tenant) ? remainingCent(purchase, await refundsOf(call.db, purchase.purchase_id)) : 0
-  const refund = await insertRefund(call, { purchase, payment: null, kind: 'whole', amountCent, state: 'done', lineIds: null, reason: purchase.cancel_reason ?? undefined })
+  const amountCent = isTest(purchase.tenant)
+    ? remainingCent(purchase, await refundsOf(call.db, purchase.purchase_id))
+    : 0
+  const refund = await insertRefund(call, {
+    purchase,
+    payment: null,
+    kind: 'whole',
+    amountCent,
+    state: 'done',
+    lineIds: null,
+    reason: purchase.cancel_reason ?? undefined,
+  })
   await settleRefund(call, purchase, refund)
   if (amountCent > 0) emitRefunded(call, refund, undefined)
   return updatePurchase(call.db, purchase, { refund_status: 'done' })

@@ -82,7 +82,10 @@ export async function migrate(db: Db, dialect: 'sqlite' | 'postgres'): Promise<v
     await sql.raw('COMMIT').execute(db)
   } catch (error) {
     // After a failed commit there may be nothing left to undo: what is told is the first error.
-    await sql.raw('ROLLBACK').execute(db).catch(() => undefined)
+    await sql
+      .raw('ROLLBACK')
+      .execute(db)
+      .catch(() => undefined)
     throw error
   }
 }
@@ -96,14 +99,18 @@ async function applyMissing(db: Db, dialect: 'sqlite' | 'postgres'): Promise<voi
   if (unknown) throw new Error(`the database was made by a newer untag (it has "${unknown}"): upgrade this one`)
   for (const { name, statements } of MIGRATIONS) {
     if (applied.has(name)) continue
-    for (const statement of statements) await sql.raw(dialect === 'sqlite' ? forSqlite(statement) : statement).execute(db)
+    for (const statement of statements)
+      await sql.raw(dialect === 'sqlite' ? forSqlite(statement) : statement).execute(db)
     await sql`INSERT INTO migration (name) VALUES (${name})`.execute(db)
   }
 }
 
 /** SQLite's strict tables know no bigint; its integers have 64 bits anyway. Text is ordered by bytes, and a clustered table is its key. */
 function forSqlite(statement: string): string {
-  const text = statement.replaceAll(/\bbigint\b/g, 'integer').replaceAll('double precision', 'real').replaceAll(' COLLATE "C"', '')
+  const text = statement
+    .replaceAll(/\bbigint\b/g, 'integer')
+    .replaceAll('double precision', 'real')
+    .replaceAll(' COLLATE "C"', '')
   if (!/^\s*CREATE TABLE/.test(text)) return text
   return text.endsWith('/* clustered */') ? `${text} STRICT, WITHOUT ROWID` : `${text} STRICT`
 }

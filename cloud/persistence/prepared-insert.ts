@@ -14,7 +14,9 @@ interface Plan {
  *
  *   const insertWords = preparedInsert((db, rows: readonly ProductWordRow[]) => db.insertInto('product_word').values(rows))
  */
-export function preparedInsert<R extends object>(build: (db: Db, rows: readonly R[]) => Compilable): (db: Db, rows: readonly R[]) => Promise<void> {
+export function preparedInsert<R extends object>(
+  build: (db: Db, rows: readonly R[]) => Compilable,
+): (db: Db, rows: readonly R[]) => Promise<void> {
   const plans = new WeakMap<DialectAdapter, Map<number, Plan>>()
 
   return async (db, rows) => {
@@ -26,7 +28,10 @@ export function preparedInsert<R extends object>(build: (db: Db, rows: readonly 
     let plan = ofSize.get(rows.length)
     if (!plan) {
       plan = { query: build(db, rows).compile(), columns: Object.keys(first) }
-      assert(plan.query.parameters.length === rows.length * plan.columns.length, 'the insert has other parameters than its rows')
+      assert(
+        plan.query.parameters.length === rows.length * plan.columns.length,
+        'the insert has other parameters than its rows',
+      )
       ofSize.set(rows.length, plan)
     }
     const { query, columns } = plan

@@ -19,7 +19,9 @@ interface Plan {
  *   const unitsOf = preparedForMany((db, ids) => db.selectFrom('purchase_unit').selectAll().where('purchase_id', 'in', ids))
  *   const units = await unitsOf(db, purchaseIds)
  */
-export function preparedForMany<R>(build: (db: Db, keys: readonly string[]) => Compilable<R>): (db: Db, keys: Iterable<string>) => Promise<R[]> {
+export function preparedForMany<R>(
+  build: (db: Db, keys: readonly string[]) => Compilable<R>,
+): (db: Db, keys: Iterable<string>) => Promise<R[]> {
   const plans = new WeakMap<DialectAdapter, Map<number, Plan>>()
 
   function planOf(db: Db, size: number): Plan {
@@ -31,7 +33,10 @@ export function preparedForMany<R>(build: (db: Db, keys: readonly string[]) => C
     const marks = Array.from({ length: size }, (_, i) => `\0key ${i}`)
     const query = build(db, marks).compile()
     const from = query.parameters.indexOf(marks[0])
-    assert(from >= 0 && marks.every((mark, i) => query.parameters[from + i] === mark), 'the query does not name its keys in their order')
+    assert(
+      from >= 0 && marks.every((mark, i) => query.parameters[from + i] === mark),
+      'the query does not name its keys in their order',
+    )
     const plan = { query, from }
     ofSize.set(size, plan)
     return plan

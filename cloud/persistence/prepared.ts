@@ -23,7 +23,9 @@ interface Plan {
  *   const keyByHash = prepared((db, p: { hash: string }) => db.selectFrom('api_key').selectAll().where('hash', '=', p.hash))
  *   const [key] = await keyByHash(db, { hash })
  */
-export function prepared<P extends object, R>(build: (db: Db, parameters: P) => Compilable<R>): (db: Db, parameters: P) => Promise<R[]> {
+export function prepared<P extends object, R>(
+  build: (db: Db, parameters: P) => Compilable<R>,
+): (db: Db, parameters: P) => Promise<R[]> {
   const plans = new WeakMap<DialectAdapter, Plan>()
   const placeholders = new Proxy({}, { get: (_target, name) => new Placeholder(String(name)) }) as P
 

@@ -1,6 +1,25 @@
 import type { ColumnType } from 'kysely'
-import type { AccountRow, ApiKeyRow, AuditEntryRow, AuditHeadRow, IdempotencyRow, InstallationRow, OutboxEventRow, RegistrationRow, SealRow } from './tables/accounts.ts'
-import type { AgentChallengeRow, AgentRow, AgentSessionRow, DeviceRow, EnrolmentCodeRow, HomeMoveRow, HomeMoveWaitRow, OperatorRow } from './tables/agents.ts'
+import type {
+  AccountRow,
+  ApiKeyRow,
+  AuditEntryRow,
+  AuditHeadRow,
+  IdempotencyRow,
+  InstallationRow,
+  OutboxEventRow,
+  RegistrationRow,
+  SealRow,
+} from './tables/accounts.ts'
+import type {
+  AgentChallengeRow,
+  AgentRow,
+  AgentSessionRow,
+  DeviceRow,
+  EnrolmentCodeRow,
+  HomeMoveRow,
+  HomeMoveWaitRow,
+  OperatorRow,
+} from './tables/agents.ts'
 import type { FollowerRow, OfferFavoriteRow, StoreClosingRow, StoreDayRow, StoreDayVatRow } from './tables/analytics.ts'
 import type { AssistanceMessageRow, AssistanceRequestRow, ZoneRow } from './tables/assistance.ts'
 import type { SealedSecretRow, SignedDocumentRow, SigningKeyRow } from './tables/authority.ts'

@@ -16,7 +16,11 @@ export type OpenConnection = (file: string, options?: { readonly?: boolean }) =>
  *
  * Two connections, because an await on a single one would let a stranger's query slip into an open transaction.
  */
-export async function openSqlite(file: string, onFailure: (failure: StorageFailure) => void, open: OpenConnection = openConnection): Promise<Database> {
+export async function openSqlite(
+  file: string,
+  onFailure: (failure: StorageFailure) => void,
+  open: OpenConnection = openConnection,
+): Promise<Database> {
   const writing = open(file)
   await migrate(kyselyOn(writing), 'sqlite')
   const reading = open(file, { readonly: true })
@@ -57,7 +61,8 @@ export function openConnection(file: string, { readonly = false }: { readonly?: 
   db.pragma('temp_store = MEMORY') // the undo log of savepoints, worth nothing after a crash, stays out of the file system
   assert(db.pragma('journal_mode', { simple: true }) === 'wal', `${file}: journal_mode is not WAL`)
   assert(db.pragma('synchronous', { simple: true }) === 2, `${file}: synchronous is not FULL`)
-  if (!readonly) assert(db.pragma('quick_check', { simple: true }) === 'ok', `${file} is damaged: restore it from a backup`)
+  if (!readonly)
+    assert(db.pragma('quick_check', { simple: true }) === 'ok', `${file} is damaged: restore it from a backup`)
   return db
 }
 
@@ -121,7 +126,8 @@ type Runner = (parameters: readonly unknown[]) => QueryResult<unknown>
 
 /** Rows come over as lists and are made objects here: two thirds of the time that better-sqlite3 takes to make them. */
 function runnerOf(statement: Statement): Runner {
-  if (!statement.reader) return (parameters) => ({ rows: [], numAffectedRows: BigInt(statement.run(...parameters).changes) })
+  if (!statement.reader)
+    return (parameters) => ({ rows: [], numAffectedRows: BigInt(statement.run(...parameters).changes) })
   const names = statement.columns().map((column) => column.name)
   const blank: Record<string, unknown> = Object.fromEntries(names.map((name) => [name, null]))
   statement.raw(true)

@@ -18,9 +18,18 @@ export async function findAlarm(db: Db, tenant: string, eventId: string): Promis
 }
 
 /** What staff have said of these alarms of a tenant, by the event's id. */
-export async function dispositionsOf(db: Db, tenant: string, eventIds: readonly string[]): Promise<Map<string, AlarmDispositionRow>> {
+export async function dispositionsOf(
+  db: Db,
+  tenant: string,
+  eventIds: readonly string[],
+): Promise<Map<string, AlarmDispositionRow>> {
   if (eventIds.length === 0) return new Map()
-  const rows = await db.selectFrom('alarm_disposition').selectAll().where('event_id', 'in', [...eventIds]).where('tenant', '=', tenant).execute()
+  const rows = await db
+    .selectFrom('alarm_disposition')
+    .selectAll()
+    .where('event_id', 'in', [...eventIds])
+    .where('tenant', '=', tenant)
+    .execute()
   return new Map(rows.map((row) => [row.event_id, row]))
 }
 
@@ -30,6 +39,8 @@ export async function writeDisposition(db: Db, row: AlarmDispositionRow): Promis
   await db
     .insertInto('alarm_disposition')
     .values(row)
-    .onConflict((c) => c.columns(['event_id', 'tenant']).doUpdateSet({ disposition, operator_id, recovered_cent, disposed_ms }))
+    .onConflict((c) =>
+      c.columns(['event_id', 'tenant']).doUpdateSet({ disposition, operator_id, recovered_cent, disposed_ms }),
+    )
     .execute()
 }

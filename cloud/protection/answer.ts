@@ -1,7 +1,13 @@
 import type { Decision, DecisionFacts } from '../../policy/decide.ts'
 import { newId } from '../../policy/ids.ts'
 import type { ItemIdentifiers } from '../../policy/identifiers.ts'
-import type { AuthorizationState, DenyReason, ItemStatus, ProtectionAction, ScanSource } from '../../policy/vocabulary.ts'
+import type {
+  AuthorizationState,
+  DenyReason,
+  ItemStatus,
+  ProtectionAction,
+  ScanSource,
+} from '../../policy/vocabulary.ts'
 import { raiseForDenial } from '../assistance/raise-for-denial.ts'
 import type { Call } from '../operations/operation.ts'
 import type { ProtectionAuthorizationRow, RedemptionRow } from '../persistence/tables/protection.ts'
@@ -68,8 +74,17 @@ function scopeOf(call: Call, asked: Asked) {
 /** Records that something was asked and refused; answers the event's id. */
 export async function recordDenied(call: Call, asked: Asked, about: AskedAbout, reason: DenyReason): Promise<string> {
   const fields = eventFields(asked, about)
-  await recordEvent(scopeOf(call, asked), { type: 'protection.authorization.requested', ...fields, eventId: about.eventIds.requested })
-  const denied = { type: 'protection.authorization.denied', ...fields, reason, eventId: about.eventIds.decided } as const
+  await recordEvent(scopeOf(call, asked), {
+    type: 'protection.authorization.requested',
+    ...fields,
+    eventId: about.eventIds.requested,
+  })
+  const denied = {
+    type: 'protection.authorization.denied',
+    ...fields,
+    reason,
+    eventId: about.eventIds.decided,
+  } as const
   await raiseForDenial(scopeOf(call, asked), denied, asked.occurredMs)
   const eventId = await recordEvent(scopeOf(call, asked), denied)
   if (asked.store) await keepDecision(call.db, asked.store, { eventId, atMs: call.nowMs, reason, facts: about.facts })
@@ -77,16 +92,26 @@ export async function recordDenied(call: Call, asked: Asked, about: AskedAbout, 
 }
 
 /** Records that something was asked and granted; the event's id is the one that the token carries. */
-export async function recordGranted(call: Call, asked: Asked, about: AskedAbout, row: ProtectionAuthorizationRow | undefined): Promise<string> {
+export async function recordGranted(
+  call: Call,
+  asked: Asked,
+  about: AskedAbout,
+  row: ProtectionAuthorizationRow | undefined,
+): Promise<string> {
   const fields = eventFields(asked, about)
-  await recordEvent(scopeOf(call, asked), { type: 'protection.authorization.requested', ...fields, eventId: about.eventIds.requested })
+  await recordEvent(scopeOf(call, asked), {
+    type: 'protection.authorization.requested',
+    ...fields,
+    eventId: about.eventIds.requested,
+  })
   const eventId = await recordEvent(scopeOf(call, asked), {
     type: 'protection.authorization.granted',
     ...fields,
     eventId: about.eventIds.decided,
     ...(row && { replayProtectedNonce: row.nonce, authorizationState: 'issued' as const }),
   })
-  if (asked.store) await keepDecision(call.db, asked.store, { eventId, atMs: call.nowMs, reason: null, facts: about.facts })
+  if (asked.store)
+    await keepDecision(call.db, asked.store, { eventId, atMs: call.nowMs, reason: null, facts: about.facts })
   return eventId
 }
 
@@ -110,7 +135,11 @@ export const NO_AUTHORIZATION: AuthorizationAnswer = {
 }
 
 /** `redemptions`: what was used of it so far; nothing of a new one. */
-export function describeAuthorization(call: Call, row: ProtectionAuthorizationRow, redemptions: readonly RedemptionRow[]): AuthorizationAnswer {
+export function describeAuthorization(
+  call: Call,
+  row: ProtectionAuthorizationRow,
+  redemptions: readonly RedemptionRow[],
+): AuthorizationAnswer {
   const { state, redeemedAtMs } = viewAuthorization(row, redemptions, call.nowMs)
   const usedSteps = new Set(redemptions.map((r) => r.step)).size
   call.restsOn({ kind: 'authorization', id: row.nonce, rev: row.rev })

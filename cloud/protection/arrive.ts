@@ -8,13 +8,29 @@ import { nextItemSeq, tellGates, tellItemGone } from './item-sequence.ts'
 import { becomeNobodys } from './move-by-hand.ts'
 
 /** Goods that were sent from another store of the account have come: from now on the item is this store's, and the other knows it no more. */
-export async function arrive(call: Call, item: ProtectedItemRow, storeId: string, itemStatus: ItemStatus, stated: Partial<ProtectedItemRow>): Promise<void> {
+export async function arrive(
+  call: Call,
+  item: ProtectedItemRow,
+  storeId: string,
+  itemStatus: ItemStatus,
+  stated: Partial<ProtectedItemRow>,
+): Promise<void> {
   const { db, nowMs } = call
   const from = item.item_status as ItemStatus
-  if (!mayItemMove(from, itemStatus)) throw precondition('illegal_move', `an item that is ${from} cannot become ${itemStatus}`, { allowedNext: nextItemStatuses(from) })
+  if (!mayItemMove(from, itemStatus))
+    throw precondition('illegal_move', `an item that is ${from} cannot become ${itemStatus}`, {
+      allowedNext: nextItemStatuses(from),
+    })
   const nobodys = await becomeNobodys(call, item)
   await tellItemGone(db, item, nowMs)
-  const change = { ...stated, ...nobodys, store_id: storeId, item_status: itemStatus, item_seq: await nextItemSeq(db, storeId), updated_ms: nowMs }
+  const change = {
+    ...stated,
+    ...nobodys,
+    store_id: storeId,
+    item_status: itemStatus,
+    item_seq: await nextItemSeq(db, storeId),
+    updated_ms: nowMs,
+  }
   const arrived = await db
     .updateTable('protected_item')
     .set((eb) => ({ ...change, rev: eb('rev', '+', 1) }))

@@ -15,17 +15,25 @@ export function askHolders(call: Call, held: readonly ProtectionAuthorizationRow
   if (held.length > 0) call.askFirst((db) => askEach(call, db, held))
 }
 
-async function askEach({ services, nowMs }: Call, db: Db, held: readonly ProtectionAuthorizationRow[]): Promise<WaitForIt> {
+async function askEach(
+  { services, nowMs }: Call,
+  db: Db,
+  held: readonly ProtectionAuthorizationRow[],
+): Promise<WaitForIt> {
   const { agents, platform } = services
   for (const row of held) {
     if (row.void_asked_ms !== null) continue
     await updateAuthorization(db, row, { void_asked_ms: nowMs })
     // Kept answers hand it out no more.
     const units = await unitsOfAuthorization(db, row.nonce)
-    await touchSubjects(db, units.map((unit) => ({ purchaseId: row.purchase_id ?? '', lineId: unit.line_id })))
+    await touchSubjects(
+      db,
+      units.map((unit) => ({ purchaseId: row.purchase_id ?? '', lineId: unit.line_id })),
+    )
   }
   return async (reads) => {
-    for (const { store_id: storeId, agent_id: agentId, nonce } of held) if (agentId !== null) agents.tell({ storeId, agentId }, { command: 'void', nonce })
+    for (const { store_id: storeId, agent_id: agentId, nonce } of held)
+      if (agentId !== null) agents.tell({ storeId, agentId }, { command: 'void', nonce })
     // Who is out of reach is not waited for: it hears of it when it comes back.
     const reachable = held.filter(({ agent_id: agentId }) => agentId !== null && agents.isConnected(agentId))
     for (let waited = 0; reachable.length > 0 && waited < WAIT_MS; waited += STEP_MS) {

@@ -65,7 +65,8 @@ export async function readAsked(call: Call, metadata: Metadata): Promise<Asked> 
   const named = metadata.storeId === undefined ? null : await ownStore(call, metadata.storeId)
   const row = metadata.deviceId === undefined ? undefined : await findDevice(call.db, caller.tenant, metadata.deviceId)
   const visible = row && isVisible(caller, row) ? row : undefined
-  const home = visible && ((named?.store_id === visible.store_id ? named : await findStore(call.db, visible.store_id)) ?? null)
+  const home =
+    visible && ((named?.store_id === visible.store_id ? named : await findStore(call.db, visible.store_id)) ?? null)
   const device = visible && home ? { row: visible, facts: deviceFacts(visible, home) } : null
   if (device && metadata.deviceType !== undefined && metadata.deviceType !== device.row.device_type) {
     throw invalid('deviceType', `the device is registered as ${device.row.device_type}`)
@@ -99,7 +100,11 @@ function occurredAt(text: string | undefined, nowMs: number): number {
 
 async function noteFirmware({ db }: Call, device: DeviceRow, firmwareVersion: string | undefined): Promise<void> {
   if (firmwareVersion === undefined || firmwareVersion === device.firmware_version) return
-  await db.updateTable('device').set({ firmware_version: firmwareVersion }).where('device_id', '=', device.device_id).execute()
+  await db
+    .updateTable('device')
+    .set({ firmware_version: firmwareVersion })
+    .where('device_id', '=', device.device_id)
+    .execute()
 }
 
 /** Places are recorded as sent; where they differ from the registry, the answer says so. */

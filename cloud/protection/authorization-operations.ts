@@ -24,7 +24,10 @@ import { viewAuthorization } from './view.ts'
 
 const AuthorizationFields = {
   authorizationState: z.enum(AUTHORIZATION_STATES).nullable(),
-  authorizationToken: z.string().nullable().describe('A signed token that the device can verify alone (docs/tokens.md).'),
+  authorizationToken: z
+    .string()
+    .nullable()
+    .describe('A signed token that the device can verify alone (docs/tokens.md).'),
   expiresAt: z.string().nullable(),
   redeemedAt: z.string().nullable(),
   replayProtectedNonce: z.string().nullable(),
@@ -59,7 +62,11 @@ export const verifyProtectedItem = operation({
     itemLineId: Id.optional(),
     purchaseId: Id.optional(),
     receiptToken: text(4_096).optional(),
-    authorizationToken: text(4_096).optional().describe('For agents: a token whose `led` is `cloud`, that somebody shows at their device. They get one for their own ledger in its place.'),
+    authorizationToken: text(4_096)
+      .optional()
+      .describe(
+        'For agents: a token whose `led` is `cloud`, that somebody shows at their device. They get one for their own ledger in its place.',
+      ),
     ...DeviceMetadata,
   }),
   response: z.strictObject({
@@ -70,7 +77,11 @@ export const verifyProtectedItem = operation({
     eventId: z.string(),
     ...AuthorizationFields,
   }),
-  example: { deviceId: 'dev_01KANX6Y7C3V9Q2M8R5T4W6Z1B', protectionAction: 'detach_hard_tag', epc: '3034F4E4E4424C800000000B' },
+  example: {
+    deviceId: 'dev_01KANX6Y7C3V9Q2M8R5T4W6Z1B',
+    protectionAction: 'detach_hard_tag',
+    epc: '3034F4E4E4424C800000000B',
+  },
   emits: ['protection.authorization.requested', 'protection.authorization.granted', 'protection.authorization.denied'],
   async run(call, input) {
     return { success: true as const, ...(await verifyItem(call, input)) }
@@ -86,7 +97,12 @@ export const verifySecurityTagDeactivation = operation({
   callers: ['secret', 'agent'],
   changes: true,
   answersRepeats: true,
-  request: z.strictObject({ purchaseId: Id.optional(), receiptToken: text(4_096).optional(), deviceId: Id.optional(), ...DeviceMetadata }),
+  request: z.strictObject({
+    purchaseId: Id.optional(),
+    receiptToken: text(4_096).optional(),
+    deviceId: Id.optional(),
+    ...DeviceMetadata,
+  }),
   response: z.strictObject({
     ...Success,
     status: z.enum(['paid', 'CREATED', 'PENDING_PAYMENT', 'CANCELLED']),
@@ -120,7 +136,8 @@ export const redeemProtectionAuthorization = operation({
   area: 'protection',
   minimumPackage: 'GROW',
   summary: 'Uses up one step of an authorization: call it before acting, and again with the outcome.',
-  description: 'For devices that belong to no agent. The same `redemptionId` gets the same answer; a used step is refused with 409 `already_redeemed`.',
+  description:
+    'For devices that belong to no agent. The same `redemptionId` gets the same answer; a used step is refused with 409 `already_redeemed`.',
   callers: ['secret', 'agent'],
   refusals: ['already_redeemed', 'token_expired', 'token_revoked', 'token_invalid', 'claimed_by_agent'],
   changes: true,
@@ -162,7 +179,8 @@ export const revokeProtectionAuthorization = operation({
     await ownStoreOf(call, row.store_id, 'authorization')
     const redemptions = await redemptionsOf(call.db, row.nonce)
     const before = viewAuthorization(row, redemptions, call.nowMs)
-    const current = before.state === 'issued' || redemptions.length < row.count ? await revoke(call, row, reason ?? 'asked for') : row
+    const current =
+      before.state === 'issued' || redemptions.length < row.count ? await revoke(call, row, reason ?? 'asked for') : row
     call.changed(row.nonce)
     return { success: true as const, authorizationState: viewAuthorization(current, redemptions, call.nowMs).state }
   },

@@ -1,11 +1,20 @@
-import { CLOUD_LEDGER, itemHash, signAuthorization, type AuthorizationClaims } from '../../policy/documents/authorization.ts'
+import {
+  CLOUD_LEDGER,
+  itemHash,
+  signAuthorization,
+  type AuthorizationClaims,
+} from '../../policy/documents/authorization.ts'
 import type { IdentifierKind } from '../../policy/identifiers.ts'
 import type { ProtectionAction, RightClass, ScanSource } from '../../policy/vocabulary.ts'
 import type { Tenant } from '../operations/caller.ts'
 import type { Call, Services } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'
 import { fieldsOf, prepared } from '../persistence/prepared.ts'
-import type { AuthorizationUnitRow, ProtectionAuthorizationRow, RedemptionRow } from '../persistence/tables/protection.ts'
+import type {
+  AuthorizationUnitRow,
+  ProtectionAuthorizationRow,
+  RedemptionRow,
+} from '../persistence/tables/protection.ts'
 import type { DeviceRow } from '../persistence/tables/agents.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { assertResynced } from '../restore/resync.ts'
@@ -39,13 +48,20 @@ export interface Grant {
   scanSource: ScanSource | undefined
 }
 
-const authorizationByNonce = prepared((db, p: { nonce: string }) => db.selectFrom('protection_authorization').selectAll().where('nonce', '=', p.nonce))
-const unitsByNonce = prepared((db, p: { nonce: string }) => db.selectFrom('authorization_unit').selectAll().where('nonce', '=', p.nonce).orderBy('ordinal'))
+const authorizationByNonce = prepared((db, p: { nonce: string }) =>
+  db.selectFrom('protection_authorization').selectAll().where('nonce', '=', p.nonce),
+)
+const unitsByNonce = prepared((db, p: { nonce: string }) =>
+  db.selectFrom('authorization_unit').selectAll().where('nonce', '=', p.nonce).orderBy('ordinal'),
+)
 const redemptionsByNonce = prepared((db, p: { nonce: string }) =>
   db.selectFrom('redemption').selectAll().where('nonce', '=', p.nonce).orderBy('at_ms').orderBy('redemption_id'),
 )
 const ledgerOfAgent = prepared((db, p: { agentId: string }) =>
-  db.selectFrom('agent').select(['ledger_id', 'generation', 'revoked_ms', 'fork_ms', 'online_only_until_ms']).where('agent_id', '=', p.agentId),
+  db
+    .selectFrom('agent')
+    .select(['ledger_id', 'generation', 'revoked_ms', 'fork_ms', 'online_only_until_ms'])
+    .where('agent_id', '=', p.agentId),
 )
 
 const insertAuthorization = prepared((db, p: ProtectionAuthorizationRow) =>
@@ -53,13 +69,39 @@ const insertAuthorization = prepared((db, p: ProtectionAuthorizationRow) =>
     .insertInto('protection_authorization')
     .values(
       fieldsOf(p, [
-        ...(['nonce', 'tenant', 'store_id', 'device_id', 'agent_id', 'ledger', 'action', 'right_class', 'count', 'purchase_id', 'item_id'] as const),
-        ...(['ith_kind', 'ith_id', 'event_id', 'risk_class', 'policy_version', 'key_version', 'iat', 'exp', 'operator_id', 'scan_source', 'rev'] as const),
+        ...([
+          'nonce',
+          'tenant',
+          'store_id',
+          'device_id',
+          'agent_id',
+          'ledger',
+          'action',
+          'right_class',
+          'count',
+          'purchase_id',
+          'item_id',
+        ] as const),
+        ...([
+          'ith_kind',
+          'ith_id',
+          'event_id',
+          'risk_class',
+          'policy_version',
+          'key_version',
+          'iat',
+          'exp',
+          'operator_id',
+          'scan_source',
+          'rev',
+        ] as const),
       ]),
     ),
 )
 const insertUnit = prepared((db, p: { nonce: string; ordinal: number; lineId: string; unitNo: number }) =>
-  db.insertInto('authorization_unit').values({ nonce: p.nonce, ordinal: p.ordinal, line_id: p.lineId, unit_no: p.unitNo }),
+  db
+    .insertInto('authorization_unit')
+    .values({ nonce: p.nonce, ordinal: p.ordinal, line_id: p.lineId, unit_no: p.unitNo }),
 )
 
 /** The authorization with this nonce, of any tenant. */
@@ -79,7 +121,11 @@ export function redemptionsOf(db: Db, nonce: string): Promise<RedemptionRow[]> {
 }
 
 /** Writes a new authorization and leases the rights of its units to the device until its end and a guard. */
-export async function issueAuthorization(call: Call, tenant: Tenant, grant: Grant): Promise<ProtectionAuthorizationRow> {
+export async function issueAuthorization(
+  call: Call,
+  tenant: Tenant,
+  grant: Grant,
+): Promise<ProtectionAuthorizationRow> {
   const { db, services } = call
   const { platform, authority } = services
   await assertResynced(call, grant.store.store_id)
@@ -160,7 +206,8 @@ export function tokenOf(row: ProtectionAuthorizationRow, { authority }: Services
     led: row.ledger,
     act: row.action as ProtectionAction,
     cnt: row.count,
-    ...(row.ith_kind && row.ith_id && { ith: itemHash(row.device_id, row.nonce, row.ith_kind as IdentifierKind, row.ith_id) }),
+    ...(row.ith_kind &&
+      row.ith_id && { ith: itemHash(row.device_id, row.nonce, row.ith_kind as IdentifierKind, row.ith_id) }),
     eid: row.event_id,
     rc: row.risk_class,
     pv: row.policy_version,
@@ -170,7 +217,11 @@ export function tokenOf(row: ProtectionAuthorizationRow, { authority }: Services
 }
 
 /** Writes changed columns of an authorization and raises its revision. */
-export async function updateAuthorization(db: Db, row: ProtectionAuthorizationRow, change: Partial<ProtectionAuthorizationRow>): Promise<ProtectionAuthorizationRow> {
+export async function updateAuthorization(
+  db: Db,
+  row: ProtectionAuthorizationRow,
+  change: Partial<ProtectionAuthorizationRow>,
+): Promise<ProtectionAuthorizationRow> {
   const next = { ...row, ...change, rev: row.rev + 1 }
   await db
     .updateTable('protection_authorization')

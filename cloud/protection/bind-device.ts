@@ -11,14 +11,21 @@ export async function bindToAgent(call: Call, device: DeviceRow, store: StoreRow
   // One that is on its way here comes by itself.
   if (device.agent_id === agentId || device.moving_to === agentId) return
   if (device.agent_id !== null) {
-    throw precondition('device_of_another_agent', `device ${device.device_id} belongs to another agent of this store: give it to this one with updateDevice`)
+    throw precondition(
+      'device_of_another_agent',
+      `device ${device.device_id} belongs to another agent of this store: give it to this one with updateDevice`,
+    )
   }
   await placeAt(call, device, store, agentId)
 }
 
 /** Writes where a device is from now on. */
 export async function placeAt(call: Call, device: DeviceRow, store: StoreRow, agentId: string): Promise<void> {
-  await call.db.updateTable('device').set({ agent_id: agentId, moving_to: null }).where('device_id', '=', device.device_id).execute()
+  await call.db
+    .updateTable('device')
+    .set({ agent_id: agentId, moving_to: null })
+    .where('device_id', '=', device.device_id)
+    .execute()
   if (device.device_type === 'exit_gate' && policyOf(store).home === 'cloud') {
     await beginHomeMove(call, store, agentId)
     await makeHome(call, store, agentId)

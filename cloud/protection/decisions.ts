@@ -23,18 +23,35 @@ const insert = prepared((db, p: ProtectionDecisionRow) =>
 export async function keepDecision(
   db: Db,
   { tenant, store_id }: Pick<StoreRow, 'tenant' | 'store_id'>,
-  { eventId, atMs, reason, facts }: { eventId: string; atMs: number; reason: string | null; facts: readonly DecisionFacts[] },
+  {
+    eventId,
+    atMs,
+    reason,
+    facts,
+  }: { eventId: string; atMs: number; reason: string | null; facts: readonly DecisionFacts[] },
 ): Promise<void> {
-  await insert(db, { event_id: eventId, tenant, store_id, at_ms: atMs, reason, facts: JSON.stringify(facts.slice(0, UNITS_LIMIT)) })
+  await insert(db, {
+    event_id: eventId,
+    tenant,
+    store_id,
+    at_ms: atMs,
+    reason,
+    facts: JSON.stringify(facts.slice(0, UNITS_LIMIT)),
+  })
 }
 
 /** Decisions that are looked at before others have their turn: fifty units of each are read and judged in some milliseconds. */
 const AT_A_TIME = 20
 
 /** The newest decisions of a store since then, newest first. */
-export async function* readDecisions(db: Db, storeId: string, sinceMs: number, limit: number): AsyncGenerator<ProtectionDecisionRow> {
+export async function* readDecisions(
+  db: Db,
+  storeId: string,
+  sinceMs: number,
+  limit: number,
+): AsyncGenerator<ProtectionDecisionRow> {
   let last: ProtectionDecisionRow | undefined
-  for (let left = limit; left > 0; ) {
+  for (let left = limit; left > 0;) {
     const rows: ProtectionDecisionRow[] = await pageOfDecisions(db, storeId, sinceMs, Math.min(left, AT_A_TIME), last)
     yield* rows
     left -= rows.length
@@ -44,15 +61,30 @@ export async function* readDecisions(db: Db, storeId: string, sinceMs: number, l
   }
 }
 
-function pageOfDecisions(db: Db, storeId: string, sinceMs: number, limit: number, after: ProtectionDecisionRow | undefined): Promise<ProtectionDecisionRow[]> {
-  let query = db.selectFrom('protection_decision').selectAll().where('store_id', '=', storeId).where('at_ms', '>=', sinceMs)
+function pageOfDecisions(
+  db: Db,
+  storeId: string,
+  sinceMs: number,
+  limit: number,
+  after: ProtectionDecisionRow | undefined,
+): Promise<ProtectionDecisionRow[]> {
+  let query = db
+    .selectFrom('protection_decision')
+    .selectAll()
+    .where('store_id', '=', storeId)
+    .where('at_ms', '>=', sinceMs)
   if (after) {
-    query = query.where('at_ms', '<=', after.at_ms).where((eb) => eb.or([eb('at_ms', '<', after.at_ms), eb('event_id', '<', after.event_id)]))
+    query = query
+      .where('at_ms', '<=', after.at_ms)
+      .where((eb) => eb.or([eb('at_ms', '<', after.at_ms), eb('event_id', '<', after.event_id)]))
   }
   return query.orderBy('at_ms', 'desc').orderBy('event_id', 'desc').limit(limit).execute()
 }
 
 /** Forgets those that are too old. */
 export async function pruneDecisions(db: Db, nowMs: number): Promise<void> {
-  await db.deleteFrom('protection_decision').where('at_ms', '<', nowMs - KEEP_DECISIONS_MS).execute()
+  await db
+    .deleteFrom('protection_decision')
+    .where('at_ms', '<', nowMs - KEEP_DECISIONS_MS)
+    .execute()
 }

@@ -12,7 +12,11 @@ const GUARD_SECONDS = 60
 const KEEP_AFTER_END = 14 * 86_400
 
 /** Adds entries and has the store's agents told once that is durable; answers the number of the last one. */
-export async function deny(call: Pick<Call, 'db' | 'services' | 'afterCommit'>, storeId: string, entries: readonly DenyEntry[]): Promise<number> {
+export async function deny(
+  call: Pick<Call, 'db' | 'services' | 'afterCommit'>,
+  storeId: string,
+  entries: readonly DenyEntry[],
+): Promise<number> {
   const { db, services } = call
   const { deny_seq: last } = await db
     .updateTable('store')
@@ -23,7 +27,14 @@ export async function deny(call: Pick<Call, 'db' | 'services' | 'afterCommit'>, 
   const first = last - entries.length + 1
   await db
     .insertInto('deny_entry')
-    .values(entries.map((entry, i) => ({ store_id: storeId, seq: first + i, body: JSON.stringify(entry), until_s: entry.until })))
+    .values(
+      entries.map((entry, i) => ({
+        store_id: storeId,
+        seq: first + i,
+        body: JSON.stringify(entry),
+        until_s: entry.until,
+      })),
+    )
     .execute()
   call.afterCommit(() => services.agents.storeChanged(storeId))
   return last
@@ -31,23 +42,39 @@ export async function deny(call: Pick<Call, 'db' | 'services' | 'afterCommit'>, 
 
 /** Forgets entries whose subjects ended long ago; their numbers are not given again. */
 export async function pruneDenied(db: Db, nowMs: number): Promise<void> {
-  await db.deleteFrom('deny_entry').where('until_s', '<=', Math.floor(nowMs / 1_000) - KEEP_AFTER_END).execute()
+  await db
+    .deleteFrom('deny_entry')
+    .where('until_s', '<=', Math.floor(nowMs / 1_000) - KEEP_AFTER_END)
+    .execute()
 }
 
 /** Puts a single authorization on its store's deny list. */
-export async function denyNonce(call: Pick<Call, 'db' | 'services' | 'afterCommit'>, row: ProtectionAuthorizationRow): Promise<void> {
+export async function denyNonce(
+  call: Pick<Call, 'db' | 'services' | 'afterCommit'>,
+  row: ProtectionAuthorizationRow,
+): Promise<void> {
   await deny(call, row.store_id, [{ kind: 'nonce', nonce: row.nonce, until: row.exp + GUARD_SECONDS }])
 }
 
 /** Puts the purchase's receipt on its store's deny list; gives the list's new number, 0 when there is no receipt. */
 export async function denyReceipt(call: Call, purchase: PurchaseRow): Promise<number> {
   if (purchase.cti === null || purchase.receipt_exp === null) return 0
-  return deny(call, purchase.store_id, [{ kind: 'receipt', cti: purchase.cti, until: purchase.receipt_exp + GUARD_SECONDS }])
+  return deny(call, purchase.store_id, [
+    { kind: 'receipt', cti: purchase.cti, until: purchase.receipt_exp + GUARD_SECONDS },
+  ])
 }
 
 /** The numbers that units have in the receipt of their purchase. */
-export async function receiptOrdinals(db: Db, purchaseId: string, units: readonly { lineId: string; unitNo: number }[]): Promise<number[]> {
-  const rows = await db.selectFrom('purchase_unit').select(['line_id', 'unit_no', 'receipt_index']).where('purchase_id', '=', purchaseId).execute()
+export async function receiptOrdinals(
+  db: Db,
+  purchaseId: string,
+  units: readonly { lineId: string; unitNo: number }[],
+): Promise<number[]> {
+  const rows = await db
+    .selectFrom('purchase_unit')
+    .select(['line_id', 'unit_no', 'receipt_index'])
+    .where('purchase_id', '=', purchaseId)
+    .execute()
   const indexes = new Map(rows.map((row) => [`${row.line_id}/${row.unit_no}`, row.receipt_index]))
   return units.flatMap((unit) => indexes.get(`${unit.lineId}/${unit.unitNo}`) ?? [])
 }
@@ -63,5 +90,7 @@ export async function denyRights(
 ): Promise<void> {
   const ordinals = await receiptOrdinals(call.db, purchase.purchase_id, units)
   if (purchase.cti === null || ordinals.length === 0) return
-  await deny(call, purchase.store_id, [{ kind: 'right', cti: purchase.cti, rightClass, ordinals, until, ...(heldBy && { heldBy }) }])
+  await deny(call, purchase.store_id, [
+    { kind: 'right', cti: purchase.cti, rightClass, ordinals, until, ...(heldBy && { heldBy }) },
+  ])
 }

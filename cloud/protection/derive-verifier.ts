@@ -10,7 +10,8 @@ let atWork = 0
 
 /** Does what derives keys when there is room for it; 503 when too many are at it. */
 export async function amongFew<T>(work: () => Promise<T>): Promise<T> {
-  if (atWork >= AT_WORK_LIMIT) throw new Failure('unavailable', 'too many PINs and cards are being taken; try again', { retryAfter: 1 })
+  if (atWork >= AT_WORK_LIMIT)
+    throw new Failure('unavailable', 'too many PINs and cards are being taken; try again', { retryAfter: 1 })
   atWork++
   try {
     return await work()

@@ -32,7 +32,10 @@ export const Device = z.strictObject({
   laneId: z.string().optional(),
   gateId: z.string().optional(),
   agentId: z.string().optional(),
-  movingToAgentId: z.string().optional().describe('It goes to this agent once the present one has given up the tokens that it holds for it.'),
+  movingToAgentId: z
+    .string()
+    .optional()
+    .describe('It goes to this agent once the present one has given up the tokens that it holds for it.'),
   firmwareVersion: z.string().optional(),
   ...Capabilities,
   supportedTechnologies: z.array(z.enum(PROTECTION_TECHNOLOGIES)),
@@ -68,7 +71,9 @@ export function toDevice(row: DeviceRow, store: StoreRow): z.infer<typeof Device
 }
 
 /** Each of them may be stated. */
-export const optionalCapabilities = Object.fromEntries(Object.keys(Capabilities).map((name) => [name, z.boolean().optional()])) as {
+export const optionalCapabilities = Object.fromEntries(
+  Object.keys(Capabilities).map((name) => [name, z.boolean().optional()]),
+) as {
   [K in keyof typeof Capabilities]: z.ZodOptional<z.ZodBoolean>
 }
 
@@ -97,7 +102,8 @@ export const registerDevice = operation({
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', deviceType: 'self_checkout_detacher', name: 'Selbstablöser 2' },
   async run(call, input) {
     const store = await ownStore(call, input.storeId)
-    const { storeId, deviceType, name, zoneId, laneId, gateId, firmwareVersion, workflowType, agentId, ...stated } = input
+    const { storeId, deviceType, name, zoneId, laneId, gateId, firmwareVersion, workflowType, agentId, ...stated } =
+      input
     await assertRoom(call, storeId)
     if (agentId !== undefined) await assertAgentOf(call, storeId, agentId)
     const { capabilities, supportedTechnologies } = completeCapabilities(deviceType, stated)
@@ -136,12 +142,17 @@ async function assertRoom({ db }: Call, storeId: string): Promise<void> {
     .where('store_id', '=', storeId)
     .where('revoked_ms', 'is', null)
     .executeTakeFirstOrThrow()
-  if (Number(count) >= DEVICES_LIMIT) throw invalid('storeId', `has ${DEVICES_LIMIT} devices, which is the most`, 'too_many_devices')
+  if (Number(count) >= DEVICES_LIMIT)
+    throw invalid('storeId', `has ${DEVICES_LIMIT} devices, which is the most`, 'too_many_devices')
 }
 
 /** The agent must be one of the store that was not revoked: 404 otherwise. */
 export async function assertAgentOf({ db }: Call, storeId: string, agentId: string): Promise<void> {
-  const agent = await db.selectFrom('agent').select(['store_id', 'revoked_ms']).where('agent_id', '=', agentId).executeTakeFirst()
+  const agent = await db
+    .selectFrom('agent')
+    .select(['store_id', 'revoked_ms'])
+    .where('agent_id', '=', agentId)
+    .executeTakeFirst()
   if (agent?.store_id !== storeId || agent.revoked_ms !== null) throw notFound('agent')
 }
 
@@ -157,20 +168,33 @@ export const fetchDevices = operation({
   minimumPackage: 'GROW',
   summary: 'Lists the devices of a store.',
   changes: false,
-  request: z.strictObject({ storeId: Id.optional(), limit: Limit.optional(), offset: Offset.optional(), cursor: cursorOf('dev').optional() }),
+  request: z.strictObject({
+    storeId: Id.optional(),
+    limit: Limit.optional(),
+    offset: Offset.optional(),
+    cursor: cursorOf('dev').optional(),
+  }),
   response: z.strictObject({ ...Success, devices: z.array(Device), total: z.int(), nextCursor: z.string().optional() }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
   async run(call, input) {
     const store = await ownStoreOrOnly(call, input.storeId)
     const page = pageOf(input, DEFAULT_PAGE)
     const inStore = call.db.selectFrom('device').where('store_id', '=', store.store_id)
-    let query = inStore.selectAll().orderBy('device_id').limit(page.limit + 1)
+    let query = inStore
+      .selectAll()
+      .orderBy('device_id')
+      .limit(page.limit + 1)
     query = page.after === undefined ? query.offset(page.offset) : query.where('device_id', '>', page.after)
     const rows = await query.execute()
     const { count } = await inStore.select((eb) => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
     const items = rows.slice(0, page.limit)
     const more = rows.length > page.limit ? items.at(-1)?.device_id : undefined
-    return { success: true as const, devices: items.map((row) => toDevice(row, store)), total: Number(count), ...(more && { nextCursor: more }) }
+    return {
+      success: true as const,
+      devices: items.map((row) => toDevice(row, store)),
+      total: Number(count),
+      ...(more && { nextCursor: more }),
+    }
   },
 })
 
@@ -195,7 +219,12 @@ export const decommissionDevice = operation({
     const revokedMs = row.revoked_ms ?? call.nowMs
     if (row.revoked_ms === null) {
       await call.db.updateTable('device').set({ revoked_ms: revokedMs }).where('device_id', '=', deviceId).execute()
-      const live = await call.db.selectFrom('protection_authorization').selectAll().where('device_id', '=', deviceId).where('exp', '>', Math.floor(call.nowMs / 1_000)).execute()
+      const live = await call.db
+        .selectFrom('protection_authorization')
+        .selectAll()
+        .where('device_id', '=', deviceId)
+        .where('exp', '>', Math.floor(call.nowMs / 1_000))
+        .execute()
       for (const authorization of live) await revoke(call, authorization, 'the device was decommissioned')
       await storeDocumentChanged(call, store.store_id)
     }
@@ -209,7 +238,8 @@ export const reportDeviceHeartbeat = operation({
   area: 'protection',
   minimumPackage: 'GROW',
   summary: 'Notes that a device is alive. From an agent it also says that the device is the agent’s.',
-  description: 'A device belongs to the first agent of its store that reports it; the first that reports an exit gate becomes the home of the store’s receipts.',
+  description:
+    'A device belongs to the first agent of its store that reports it; the first that reports an exit gate becomes the home of the store’s receipts.',
   callers: ['secret', 'agent'],
   refusals: ['device_of_another_agent'],
   changes: true,
@@ -219,7 +249,10 @@ export const reportDeviceHeartbeat = operation({
   example: { deviceId: 'dev_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
   async run(call, { deviceId, firmwareVersion, occurredAt }) {
     const { row, store } = await ownDevice(call, deviceId)
-    const seenMs = Math.max(row.last_seen_ms ?? 0, Math.min(occurredAt === undefined ? call.nowMs : Date.parse(occurredAt), call.nowMs))
+    const seenMs = Math.max(
+      row.last_seen_ms ?? 0,
+      Math.min(occurredAt === undefined ? call.nowMs : Date.parse(occurredAt), call.nowMs),
+    )
     await call.db
       .updateTable('device')
       .set({ last_seen_ms: seenMs, ...(firmwareVersion !== undefined && { firmware_version: firmwareVersion }) })
@@ -229,4 +262,3 @@ export const reportDeviceHeartbeat = operation({
     return { success: true as const, lastSeenAt: iso(seenMs) }
   },
 })
-

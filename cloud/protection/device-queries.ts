@@ -15,7 +15,9 @@ export async function findDevice(db: Db, tenant: string, deviceId: string): Prom
   return row
 }
 
-const ofStore = prepared((db, p: { storeId: string }) => db.selectFrom('device').selectAll().where('store_id', '=', p.storeId).orderBy('device_id'))
+const ofStore = prepared((db, p: { storeId: string }) =>
+  db.selectFrom('device').selectAll().where('store_id', '=', p.storeId).orderBy('device_id'),
+)
 
 /** Devices of a store, the oldest first. */
 export function listDevices(db: Db, storeId: string): Promise<DeviceRow[]> {
@@ -25,14 +27,31 @@ export function listDevices(db: Db, storeId: string): Promise<DeviceRow[]> {
 /** Decommissioned devices that agents are told of, the last ones: any other is unknown to them, and refused for that. */
 const DECOMMISSIONED_TOLD = 50
 
-const inService = prepared((db, p: { storeId: string }) => db.selectFrom('device').selectAll().where('store_id', '=', p.storeId).where('revoked_ms', 'is', null).orderBy('device_id'))
+const inService = prepared((db, p: { storeId: string }) =>
+  db
+    .selectFrom('device')
+    .selectAll()
+    .where('store_id', '=', p.storeId)
+    .where('revoked_ms', 'is', null)
+    .orderBy('device_id'),
+)
 const decommissioned = prepared((db, p: { storeId: string; limit: number }) =>
-  db.selectFrom('device').selectAll().where('store_id', '=', p.storeId).where('revoked_ms', 'is not', null).orderBy('revoked_ms', 'desc').orderBy('device_id').limit(p.limit),
+  db
+    .selectFrom('device')
+    .selectAll()
+    .where('store_id', '=', p.storeId)
+    .where('revoked_ms', 'is not', null)
+    .orderBy('revoked_ms', 'desc')
+    .orderBy('device_id')
+    .limit(p.limit),
 )
 
 /** The devices of a store that its agents are told of, the oldest first: those of years would fill their policy. */
 export async function devicesTold(db: Db, storeId: string): Promise<DeviceRow[]> {
-  const told = [...(await inService(db, { storeId })), ...(await decommissioned(db, { storeId, limit: DECOMMISSIONED_TOLD }))]
+  const told = [
+    ...(await inService(db, { storeId })),
+    ...(await decommissioned(db, { storeId, limit: DECOMMISSIONED_TOLD })),
+  ]
   return told.sort((a, b) => (a.device_id < b.device_id ? -1 : 1))
 }
 
@@ -43,7 +62,11 @@ export function deviceFacts(row: DeviceRow, store: Pick<StoreRow, 'workflow_type
     deviceId: row.device_id,
     storeId: row.store_id,
     deviceType,
-    workflowType: resolveWorkflow(deviceType, row.workflow_type as WorkflowType | null, store.workflow_type as WorkflowType | null),
+    workflowType: resolveWorkflow(
+      deviceType,
+      row.workflow_type as WorkflowType | null,
+      store.workflow_type as WorkflowType | null,
+    ),
     capabilities: JSON.parse(row.capabilities) as DeviceCapabilities,
     supportedTechnologies: JSON.parse(row.technologies) as ProtectionTechnology[],
     agentId: row.agent_id,

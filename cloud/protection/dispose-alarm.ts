@@ -46,7 +46,8 @@ export const disposeAlarm = operation({
   area: 'protection',
   minimumPackage: 'GROW',
   summary: 'Notes what an alarm at a gate was: real, unintentional or a phantom.',
-  description: 'For the events `gate_alarm` and `gate_bulk_alarm`. Said again, the last word counts. `recoveredValue` is what was got back, so it goes with no phantom.',
+  description:
+    'For the events `gate_alarm` and `gate_bulk_alarm`. Said again, the last word counts. `recoveredValue` is what was got back, so it goes with no phantom.',
   changes: true,
   request: z.strictObject({
     eventId: Id,
@@ -55,13 +56,19 @@ export const disposeAlarm = operation({
     recoveredValue: Euros.optional().describe('EUR.'),
   }),
   response: Alarm.extend(Success),
-  example: { eventId: 'evt_01KANX6Y7C3V9Q2M8R5T4W6Z1B', disposition: 'real', operatorId: 'op_01KANX6Y7C3V9Q2M8R5T4W6Z1B', recoveredValue: 89.9 },
+  example: {
+    eventId: 'evt_01KANX6Y7C3V9Q2M8R5T4W6Z1B',
+    disposition: 'real',
+    operatorId: 'op_01KANX6Y7C3V9Q2M8R5T4W6Z1B',
+    recoveredValue: 89.9,
+  },
   async run(call, { eventId, disposition, operatorId, recoveredValue }) {
     const { tenant } = knownCaller(call.caller)
     const row = await findAlarm(call.db, tenant, eventId)
     if (!row) throw notFound('alarm')
     const store = await ownStoreOf(call, row.store_id, 'alarm')
-    if (disposition === 'phantom' && recoveredValue !== undefined && recoveredValue > 0) throw invalid('recoveredValue', 'goes with no phantom: nothing was there to be recovered')
+    if (disposition === 'phantom' && recoveredValue !== undefined && recoveredValue > 0)
+      throw invalid('recoveredValue', 'goes with no phantom: nothing was there to be recovered')
     const said: AlarmDispositionRow = {
       event_id: eventId,
       tenant,

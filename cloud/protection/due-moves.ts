@@ -26,7 +26,11 @@ export function endDueMoves(database: Database, services: Services): Promise<voi
       return stores
     },
     carryOut: ({ store_id: storeId, tenant }) => {
-      const who = { operation: updateDevice, caller: systemCaller(tenant as Tenant, 'moving devices'), requestId: newId('req', services.platform) }
+      const who = {
+        operation: updateDevice,
+        caller: systemCaller(tenant as Tenant, 'moving devices'),
+        requestId: newId('req', services.platform),
+      }
       return performTask(who, database, services, async (call) => {
         if ((await endMoves(call, storeId)) > 0) call.changed(storeId)
       })

@@ -25,13 +25,17 @@ export const reportProtectionEvents = operation({
   area: 'protection',
   minimumPackage: 'GROW',
   summary: 'Takes in protection events: from a merchant’s own devices, or a signed batch of an agent’s journal.',
-  description: 'An event is known by its `eventId`, which is one of the account: reported again it changes nothing. A batch is answered with a signed `ack` of all that is durably applied.',
+  description:
+    'An event is known by its `eventId`, which is one of the account: reported again it changes nothing. A batch is answered with a signed `ack` of all that is durably applied.',
   callers: ['secret', 'agent'],
   refusals: ['ledger_generation', 'ledger_fork'],
   changes: true,
   bodyLimit: BULK_BODY_LIMIT,
   request: z.strictObject({
-    events: z.array(ProtectionEvent.omit({ processedAt: true })).max(EVENTS_LIMIT).optional(),
+    events: z
+      .array(ProtectionEvent.omit({ processedAt: true }))
+      .max(EVENTS_LIMIT)
+      .optional(),
     batch: z.string().max(262_144).optional().describe('pevt+jwt'),
   }),
   response: z.strictObject({
@@ -54,9 +58,11 @@ export const reportProtectionEvents = operation({
   },
   emits: ['securityTag.deactivated'],
   async run(call, { events, batch }) {
-    if ((events === undefined) === (batch === undefined)) throw invalid('events', 'send either events[] or a batch', 'missing')
+    if ((events === undefined) === (batch === undefined))
+      throw invalid('events', 'send either events[] or a batch', 'missing')
     if (batch !== undefined) {
-      if (call.caller.kind !== 'agent') throw new Failure('permission-denied', 'batches come from agents only', { reason: 'agents_only' })
+      if (call.caller.kind !== 'agent')
+        throw new Failure('permission-denied', 'batches come from agents only', { reason: 'agents_only' })
       return { success: true as const, ...(await ingestBatch(call, call.caller, batch)), errors: [] }
     }
     return { success: true as const, ...(await reportEvents(call, events ?? [])) }
@@ -79,7 +85,8 @@ async function reportEvents(call: Call, events: readonly ReportedEvent[]) {
       const known = await named.where('tenant', '=', tenant).executeTakeFirst()
       if (known) {
         // Not the same event again: taken for that, an alarm of this store would be lost without a word.
-        if (known.store_id !== event.storeId) throw new Failure('already-exists', 'this eventId stands for an event of another store')
+        if (known.store_id !== event.storeId)
+          throw new Failure('already-exists', 'this eventId stands for an event of another store')
         duplicates++
         continue
       }
@@ -101,7 +108,8 @@ export const fetchProtectionEvents = operation({
   area: 'protection',
   minimumPackage: 'GROW',
   summary: 'Lists the protection events of a store, oldest first.',
-  description: 'Ask again with `nextCursor` to follow what happens; where the cloud runs on PostgreSQL, begin a minute back with `since` to miss nothing that was written at the same moment. An alarm that staff have looked at (disposeAlarm) says in `alarm` what it was, who said so and when.',
+  description:
+    'Ask again with `nextCursor` to follow what happens; where the cloud runs on PostgreSQL, begin a minute back with `since` to miss nothing that was written at the same moment. An alarm that staff have looked at (disposeAlarm) says in `alarm` what it was, who said so and when.',
   changes: false,
   request: z.strictObject({
     storeId: Id,
@@ -117,19 +125,32 @@ export const fetchProtectionEvents = operation({
   async run(call, input) {
     const { tenant } = await ownStore(call, input.storeId)
     const limit = input.limit ?? DEFAULT_PAGE
-    let query = call.db.selectFrom('protection_event').select(['event_id', 'processed_ms', 'body']).where('store_id', '=', input.storeId)
+    let query = call.db
+      .selectFrom('protection_event')
+      .select(['event_id', 'processed_ms', 'body'])
+      .where('store_id', '=', input.storeId)
     if (input.type !== undefined) query = query.where('type', '=', input.type)
     if (input.deviceId !== undefined) query = query.where('device_id', '=', input.deviceId)
     if (input.purchaseId !== undefined) query = query.where('purchase_id', '=', input.purchaseId)
     if (input.since !== undefined) query = query.where('processed_ms', '>=', Date.parse(input.since))
     if (input.cursor !== undefined) {
       const { ms, id } = readCursor(input.cursor)
-      query = query.where((eb) => eb.or([eb('processed_ms', '>', ms), eb.and([eb('processed_ms', '=', ms), eb('event_id', '>', id)])]))
+      query = query.where((eb) =>
+        eb.or([eb('processed_ms', '>', ms), eb.and([eb('processed_ms', '=', ms), eb('event_id', '>', id)])]),
+      )
     }
-    const rows = await query.orderBy('processed_ms').orderBy('event_id').limit(limit + 1).execute()
+    const rows = await query
+      .orderBy('processed_ms')
+      .orderBy('event_id')
+      .limit(limit + 1)
+      .execute()
     const items = rows.slice(0, limit)
     const last = items.at(-1)
-    const said = await dispositionsOf(call.db, tenant, items.map((row) => row.event_id))
+    const said = await dispositionsOf(
+      call.db,
+      tenant,
+      items.map((row) => row.event_id),
+    )
     const events = items.map((row) => {
       const alarm = said.get(row.event_id)
       return { ...(JSON.parse(row.body) as ProtectionEvent), ...(alarm && { alarm: toDisposition(alarm) }) }

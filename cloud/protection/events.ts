@@ -20,14 +20,29 @@ export interface EventScope {
 const insertEvent = prepared((db, p: ProtectionEventRow) =>
   db
     .insertInto('protection_event')
-    .values(fieldsOf(p, ['event_id', 'tenant', 'store_id', 'type', 'device_id', 'purchase_id', 'occurred_ms', 'processed_ms', 'body']))
+    .values(
+      fieldsOf(p, [
+        'event_id',
+        'tenant',
+        'store_id',
+        'type',
+        'device_id',
+        'purchase_id',
+        'occurred_ms',
+        'processed_ms',
+        'body',
+      ]),
+    )
     .onConflict((c) => c.columns(['event_id', 'tenant']).doNothing()),
 )
 
 /** A new event of the cloud's own; answers its id. Empty fields are left out. */
 export async function recordEvent(
   { db, tenant, platform, nowMs }: EventScope,
-  event: { [K in keyof Omit<ProtectionEvent, 'eventId' | 'occurredAt' | 'processedAt'>]: ProtectionEvent[K] | null } & { eventId?: string; occurredMs?: number },
+  event: { [K in keyof Omit<ProtectionEvent, 'eventId' | 'occurredAt' | 'processedAt'>]: ProtectionEvent[K] | null } & {
+    eventId?: string
+    occurredMs?: number
+  },
 ): Promise<string> {
   const { eventId = newId('evt', platform), occurredMs = nowMs, ...fields } = event
   // Named fields first: a literal that begins with a spread and goes on costs up to forty times as much on Node 20.
@@ -51,7 +66,10 @@ const insertEvents = preparedInsert((db, rows: readonly ProtectionEventRow[]) =>
 )
 
 /** Keeps many, as `storeEvent` keeps each. */
-export async function storeEvents(scope: Omit<EventScope, 'platform'>, events: readonly ProtectionEvent[]): Promise<void> {
+export async function storeEvents(
+  scope: Omit<EventScope, 'platform'>,
+  events: readonly ProtectionEvent[],
+): Promise<void> {
   const rows = events.map((event) => rowOf(scope, event))
   for (const chunk of inChunks(rows)) await insertEvents(scope.db, chunk)
   await offerEvents(scope.db, scope.tenant, rows.map(offerOf))
@@ -72,5 +90,12 @@ function rowOf({ tenant, nowMs }: Omit<EventScope, 'platform'>, event: Protectio
 }
 
 function offerOf(row: ProtectionEventRow) {
-  return { eventId: row.event_id, tenant: row.tenant, storeId: row.store_id, type: row.type, atMs: row.processed_ms, data: row.body }
+  return {
+    eventId: row.event_id,
+    tenant: row.tenant,
+    storeId: row.store_id,
+    type: row.type,
+    atMs: row.processed_ms,
+    data: row.body,
+  }
 }

@@ -25,17 +25,30 @@ export interface EvidenceFacts {
   isOwn(owner: string | null, witness: { agentId: string | null; storeId: string }): Promise<boolean>
 }
 
-export type ReceiptPurchase = Pick<PurchaseRow, 'purchase_id' | 'tenant' | 'store_id' | 'status' | 'cti' | 'receipt_exp'>
+export type ReceiptPurchase = Pick<
+  PurchaseRow,
+  'purchase_id' | 'tenant' | 'store_id' | 'status' | 'cti' | 'receipt_exp'
+>
 type FactUnit = Pick<PurchaseUnitRow, 'purchase_id' | 'line_id' | 'unit_no' | 'receipt_index'>
 
-const authorizationsWith = preparedForMany((db, nonces) => db.selectFrom('protection_authorization').select('nonce').where('nonce', 'in', nonces))
+const authorizationsWith = preparedForMany((db, nonces) =>
+  db.selectFrom('protection_authorization').select('nonce').where('nonce', 'in', nonces),
+)
 const purchasesWith = preparedForMany((db, ctis) =>
-  db.selectFrom('purchase').select(['purchase_id', 'tenant', 'store_id', 'status', 'cti', 'receipt_exp']).where('cti', 'in', ctis),
+  db
+    .selectFrom('purchase')
+    .select(['purchase_id', 'tenant', 'store_id', 'status', 'cti', 'receipt_exp'])
+    .where('cti', 'in', ctis),
 )
 const unitsWith = preparedForMany((db, ids) =>
-  db.selectFrom('purchase_unit').select(['purchase_id', 'line_id', 'unit_no', 'receipt_index']).where('purchase_id', 'in', ids),
+  db
+    .selectFrom('purchase_unit')
+    .select(['purchase_id', 'line_id', 'unit_no', 'receipt_index'])
+    .where('purchase_id', 'in', ids),
 )
-const agentsWith = prepared((db, p: { storeId: string }) => db.selectFrom('agent').select(['agent_id', 'replaced_by']).where('store_id', '=', p.storeId))
+const agentsWith = prepared((db, p: { storeId: string }) =>
+  db.selectFrom('agent').select(['agent_id', 'replaced_by']).where('store_id', '=', p.storeId),
+)
 
 /** Facts of this transaction. */
 export function evidenceFacts(db: Db, tenant: string): EvidenceFacts {
@@ -65,7 +78,8 @@ export function evidenceFacts(db: Db, tenant: string): EvidenceFacts {
 
   /** The agents of a store, each with the one that goes on with its ledger. */
   async function successors(storeId: string): Promise<ReadonlyMap<string, string | null>> {
-    const known = agents.get(storeId) ?? new Map((await agentsWith(db, { storeId })).map((row) => [row.agent_id, row.replaced_by]))
+    const known =
+      agents.get(storeId) ?? new Map((await agentsWith(db, { storeId })).map((row) => [row.agent_id, row.replaced_by]))
     agents.set(storeId, known)
     return known
   }

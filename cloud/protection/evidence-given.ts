@@ -13,11 +13,20 @@ export type GivenBack = Extract<Evidence, { kind: 'given_back' }>
 const GUARD_SECONDS = 60
 
 /** A home has given rights to another agent. Answers false when the receipt is unknown: kept, and tried again after an upgrade. */
-export async function applyGiven(scope: EvidenceScope, { storeId }: Witness, { redemptionId, nonce, rightClass, ordinals, agentId }: Given): Promise<boolean> {
+export async function applyGiven(
+  scope: EvidenceScope,
+  { storeId }: Witness,
+  { redemptionId, nonce, rightClass, ordinals, agentId }: Given,
+): Promise<boolean> {
   const purchase = await scope.facts.purchaseOfReceipt(nonce)
   if (purchase?.tenant !== scope.tenant) return false
   if (purchase.store_id !== storeId) {
-    await raiseException(scope, { storeId, kind: 'foreign_evidence', subject: redemptionId, detail: 'rights of a receipt of another store were given away' })
+    await raiseException(scope, {
+      storeId,
+      kind: 'foreign_evidence',
+      subject: redemptionId,
+      detail: 'rights of a receipt of another store were given away',
+    })
     return true
   }
   const untilS = (purchase.receipt_exp ?? Math.floor(scope.nowMs / 1_000)) + GUARD_SECONDS
@@ -33,7 +42,11 @@ export async function applyGiven(scope: EvidenceScope, { storeId }: Witness, { r
 }
 
 /** What the other agent told the home: nothing came of it, or nobody knows. */
-export async function applyGivenBack(scope: EvidenceScope, { storeId }: Witness, { redemptionId, outcome }: GivenBack): Promise<boolean> {
+export async function applyGivenBack(
+  scope: EvidenceScope,
+  { storeId }: Witness,
+  { redemptionId, outcome }: GivenBack,
+): Promise<boolean> {
   scope.due.subjects.push(...(await noteGivenBack(scope.db, { redemptionId, storeId, state: outcome })))
   return true
 }

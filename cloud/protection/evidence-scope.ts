@@ -34,9 +34,23 @@ interface Due {
 }
 
 /** Begins to take evidence of this tenant in; end with `finishEvidence` in the same transaction. */
-export function openEvidence({ db, services, nowMs, emit, afterCommit }: Pick<Call, 'db' | 'services' | 'nowMs' | 'emit' | 'afterCommit'>, tenant: string): EvidenceScope {
+export function openEvidence(
+  { db, services, nowMs, emit, afterCommit }: Pick<Call, 'db' | 'services' | 'nowMs' | 'emit' | 'afterCommit'>,
+  tenant: string,
+): EvidenceScope {
   const due = { subjects: [], purchaseIds: new Set<string>(), denials: new Map<string, DenyEntry[]>() }
-  return { db, tenant, platform: services.platform, nowMs, services, emit, afterCommit, facts: evidenceFacts(db, tenant), uses: usesIn(db, tenant), due }
+  return {
+    db,
+    tenant,
+    platform: services.platform,
+    nowMs,
+    services,
+    emit,
+    afterCommit,
+    facts: evidenceFacts(db, tenant),
+    uses: usesIn(db, tenant),
+    due,
+  }
 }
 
 /** Writes what follows from all that was applied. */

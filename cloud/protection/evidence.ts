@@ -39,7 +39,8 @@ export async function applyClaim(scope: EvidenceScope, witness: Witness, claim: 
 async function applyTokenClaim(scope: EvidenceScope, witness: Witness, claim: Claim): Promise<boolean> {
   const { db, tenant } = scope
   const row = await findAuthorization(db, claim.nonce)
-  if (!row && claim.receipt && scope.services.authority.cloudGeneration > 1) return applyForgotten(scope, witness, claim, claim.receipt)
+  if (!row && claim.receipt && scope.services.authority.cloudGeneration > 1)
+    return applyForgotten(scope, witness, claim, claim.receipt)
   if (row?.tenant !== tenant) return false
   if (!(await scope.facts.isOwn(row.agent_id, witness)) || claim.ordinals.some((ordinal) => ordinal >= row.count)) {
     await raise(scope, witness, 'foreign_evidence', claim.nonce, `a claim of a token that is not this agent's`, claim)
@@ -67,9 +68,11 @@ async function applyTokenClaim(scope: EvidenceScope, witness: Witness, claim: Cl
   }
   const purchase = row.purchase_id === null ? undefined : await findPurchase(db, row.tenant, row.purchase_id)
   const isCancelled = purchase?.status === 'CANCELLED'
-  if (row.item_id !== null) await bindItem(scope, row.item_id, used[0], isCancelled ? 'cancelled' : await returnedOf(scope, used[0]))
+  if (row.item_id !== null)
+    await bindItem(scope, row.item_id, used[0], isCancelled ? 'cancelled' : await returnedOf(scope, used[0]))
   await holdReleased(scope, purchase, used)
-  if (purchase && isCancelled && !raised.has('redeemed_after_revocation')) await raiseReleased(scope, purchase, claim.deviceId)
+  if (purchase && isCancelled && !raised.has('redeemed_after_revocation'))
+    await raiseReleased(scope, purchase, claim.deviceId)
   scope.due.subjects.push(...used)
   await tellOthers(scope, witness, purchase, used, claim.receipt !== undefined)
   // One that was only taken back may still be honoured by an agent that has not heard of it.
@@ -78,7 +81,12 @@ async function applyTokenClaim(scope: EvidenceScope, witness: Witness, claim: Cl
 }
 
 /** A claim of a token that was lost with the cloud which gave it: what it used up stands in the receipt. */
-async function applyForgotten(scope: EvidenceScope, witness: Witness, claim: Claim, receipt: NonNullable<Claim['receipt']>): Promise<boolean> {
+async function applyForgotten(
+  scope: EvidenceScope,
+  witness: Witness,
+  claim: Claim,
+  receipt: NonNullable<Claim['receipt']>,
+): Promise<boolean> {
   const purchase = await scope.facts.purchaseOfReceipt(receipt.cti)
   if (purchase?.tenant !== scope.tenant) return false
   if (purchase.store_id !== witness.storeId) {
@@ -89,10 +97,22 @@ async function applyForgotten(scope: EvidenceScope, witness: Witness, claim: Cla
 }
 
 /** A right is used up for good; when something else had used it already, somebody got two for one. `claim`: when it is new. */
-async function settleUnit(scope: EvidenceScope, witness: Witness, key: UnitKey, claim: { deviceId: string } | undefined): Promise<void> {
+async function settleUnit(
+  scope: EvidenceScope,
+  witness: Witness,
+  key: UnitKey,
+  claim: { deviceId: string } | undefined,
+): Promise<void> {
   const { isDouble, isReturned } = await settleRight(scope.uses, key)
   // Of two that were claimed, one may turn out to have failed: then nobody got two. Goods that came back were released unless that failed.
-  if (!isDouble && !isReturned && !claim) await acknowledgeAbout(scope.db, { storeId: witness.storeId, kind: 'double_redeem', subject: subjectOf(key), by: WITHDRAWN, atMs: scope.nowMs })
+  if (!isDouble && !isReturned && !claim)
+    await acknowledgeAbout(scope.db, {
+      storeId: witness.storeId,
+      kind: 'double_redeem',
+      subject: subjectOf(key),
+      by: WITHDRAWN,
+      atMs: scope.nowMs,
+    })
   if (!isDouble && !(isReturned && claim)) return
   await raiseException(scope, {
     storeId: witness.storeId,
@@ -116,22 +136,49 @@ async function applyReceiptClaim(scope: EvidenceScope, witness: Witness, claim: 
     return true
   }
   if (purchase.status === 'CANCELLED') {
-    await raise(scope, witness, 'redeemed_after_revocation', claim.redemptionId, 'goods of a cancelled purchase were released', claim, purchase.purchase_id)
+    await raise(
+      scope,
+      witness,
+      'redeemed_after_revocation',
+      claim.redemptionId,
+      'goods of a cancelled purchase were released',
+      claim,
+      purchase.purchase_id,
+    )
   }
   if (purchase.receipt_exp !== null && witness.atMs > purchase.receipt_exp * 1_000) {
-    await raise(scope, witness, 'late_redeem', claim.redemptionId, 'a receipt was honoured after its end', claim, purchase.purchase_id)
+    await raise(
+      scope,
+      witness,
+      'late_redeem',
+      claim.redemptionId,
+      'a receipt was honoured after its end',
+      claim,
+      purchase.purchase_id,
+    )
   }
   return useUnits(scope, witness, claim, purchase, claim.ordinals)
 }
 
 /** Uses up the units of a receipt with the numbers `entries`, one for each step of the claim. */
-async function useUnits(scope: EvidenceScope, witness: Witness, claim: Claim, purchase: ReceiptPurchase, entries: readonly number[]): Promise<boolean> {
+async function useUnits(
+  scope: EvidenceScope,
+  witness: Witness,
+  claim: Claim,
+  purchase: ReceiptPurchase,
+  entries: readonly number[],
+): Promise<boolean> {
   const units = await scope.facts.unitsOf(purchase.purchase_id)
   const used: UnitKey[] = []
   for (const [i, ordinal] of claim.ordinals.entries()) {
     const unit = units.find((u) => u.receipt_index === entries[i])
     if (!unit) continue
-    const key = { lineId: unit.line_id, unitNo: unit.unit_no, rightClass: claim.rightClass, purchaseId: purchase.purchase_id }
+    const key = {
+      lineId: unit.line_id,
+      unitNo: unit.unit_no,
+      rightClass: claim.rightClass,
+      purchaseId: purchase.purchase_id,
+    }
     if (!(await add(scope, witness, claim, ordinal, claim.rightClass, key))) continue
     await endLease(scope, key, claim.nonce)
     await settleUnit(scope, witness, key, claim)
@@ -153,7 +200,14 @@ export async function endLease(scope: EvidenceScope, key: UnitKey, by: string, e
   await giveUpLease(scope, lease)
 }
 
-function add(scope: EvidenceScope, witness: Witness, claim: Claim, ordinal: number, rightClass: RightClass, unit: { lineId: string; unitNo: number } | undefined): Promise<boolean> {
+function add(
+  scope: EvidenceScope,
+  witness: Witness,
+  claim: Claim,
+  ordinal: number,
+  rightClass: RightClass,
+  unit: { lineId: string; unitNo: number } | undefined,
+): Promise<boolean> {
   return scope.uses.add({
     nonce: claim.nonce,
     step: ordinal + 1,
@@ -200,22 +254,48 @@ const EXCEPTION_TEXT = {
   redeemed_after_revocation: 'an authorization was redeemed after it was taken back',
 }
 
-async function raise(scope: EvidenceScope, witness: Witness, kind: string, subject: string, detail: string, claim: Claim, purchaseId?: string): Promise<void> {
-  await raiseException(scope, { storeId: witness.storeId, kind, subject, detail, deviceId: claim.deviceId, purchaseId: purchaseId === '' ? undefined : purchaseId })
+async function raise(
+  scope: EvidenceScope,
+  witness: Witness,
+  kind: string,
+  subject: string,
+  detail: string,
+  claim: Claim,
+  purchaseId?: string,
+): Promise<void> {
+  await raiseException(scope, {
+    storeId: witness.storeId,
+    kind,
+    subject,
+    detail,
+    deviceId: claim.deviceId,
+    purchaseId: purchaseId === '' ? undefined : purchaseId,
+  })
 }
 
 /**
  * What became of a claim: a confirmed one counts, a failed one frees its units, an unknown one is for staff. `nonce`
  * where it is known: devices without agent choose their redemption ids themselves.
  */
-export async function applyOutcome(scope: EvidenceScope, witness: Witness, redemptionId: string, outcome: Outcome, nonce?: string): Promise<boolean> {
+export async function applyOutcome(
+  scope: EvidenceScope,
+  witness: Witness,
+  redemptionId: string,
+  outcome: Outcome,
+  nonce?: string,
+): Promise<boolean> {
   const rows = (await scope.uses.ofId(redemptionId)).filter((row) => nonce === undefined || row.nonce === nonce)
   if (rows.length === 0) return false
   const own: RedemptionRow[] = []
   for (const row of rows) if (await scope.facts.isOwn(row.agent_id, witness)) own.push(row)
   const [first] = own
   if (!first) {
-    await raiseException(scope, { storeId: witness.storeId, kind: 'foreign_evidence', subject: redemptionId, detail: `an outcome of a claim that is not this agent's` })
+    await raiseException(scope, {
+      storeId: witness.storeId,
+      kind: 'foreign_evidence',
+      subject: redemptionId,
+      detail: `an outcome of a claim that is not this agent's`,
+    })
     return true
   }
   const changed: RedemptionRow[] = []
@@ -230,7 +310,14 @@ export async function applyOutcome(scope: EvidenceScope, witness: Witness, redem
     }
   }
   const purchases = await settleRedemptions(scope, witness, changed)
-  if (outcome !== 'unknown' && changed.some((row) => row.outcome === 'unknown')) await acknowledgeAbout(scope.db, { storeId: witness.storeId, kind: 'outcome_unknown', subject: redemptionId, by: WITHDRAWN, atMs: scope.nowMs })
+  if (outcome !== 'unknown' && changed.some((row) => row.outcome === 'unknown'))
+    await acknowledgeAbout(scope.db, {
+      storeId: witness.storeId,
+      kind: 'outcome_unknown',
+      subject: redemptionId,
+      by: WITHDRAWN,
+      atMs: scope.nowMs,
+    })
   if (outcome === 'unknown' && changed.length > 0) {
     await raiseException(scope, {
       storeId: witness.storeId,
@@ -258,7 +345,11 @@ async function raiseConflict(scope: EvidenceScope, witness: Witness, row: Redemp
 }
 
 /** Brings rights, and at the end the purchases, to what these redemptions have become; answers the purchases. */
-export async function settleRedemptions(scope: EvidenceScope, witness: Witness, changed: readonly RedemptionRow[]): Promise<string[]> {
+export async function settleRedemptions(
+  scope: EvidenceScope,
+  witness: Witness,
+  changed: readonly RedemptionRow[],
+): Promise<string[]> {
   const { db, due, facts, uses } = scope
   const keys: UnitKey[] = []
   for (const row of changed) {
@@ -282,13 +373,21 @@ export async function applyVoid(scope: EvidenceScope, witness: Witness, nonce: s
   const row = await findAuthorization(scope.db, nonce)
   if (row?.tenant !== scope.tenant) return false
   if (!(await scope.facts.isOwn(row.agent_id, witness))) {
-    await raiseException(scope, { storeId: witness.storeId, kind: 'foreign_evidence', subject: nonce, detail: `a token was voided that is not this agent's` })
+    await raiseException(scope, {
+      storeId: witness.storeId,
+      kind: 'foreign_evidence',
+      subject: nonce,
+      detail: `a token was voided that is not this agent's`,
+    })
     return true
   }
   // The earliest word counts, in whatever order they come.
   const voidedMs = Math.min(row.voided_ms ?? witness.atMs, witness.atMs)
   if (voidedMs === row.voided_ms) return true
-  const voided = await updateAuthorization(scope.db, row, { voided_ms: voidedMs, revoked_ms: Math.min(row.revoked_ms ?? voidedMs, voidedMs) })
+  const voided = await updateAuthorization(scope.db, row, {
+    voided_ms: voidedMs,
+    revoked_ms: Math.min(row.revoked_ms ?? voidedMs, voidedMs),
+  })
   await raiseByState(scope, voided)
   await freeLeases(scope, voided)
   return true

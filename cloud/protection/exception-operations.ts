@@ -40,7 +40,13 @@ function describe(row: ProtectionExceptionRow): z.infer<typeof Exception> {
     raisedAt: iso(row.raised_ms),
     lastRaisedAt: iso(row.last_ms ?? row.raised_ms),
     times: row.times,
-    ...present({ deviceId: row.device_id, purchaseId: row.purchase_id, eventId: row.event_id, acknowledgedBy: row.acknowledged_by, note: row.note }),
+    ...present({
+      deviceId: row.device_id,
+      purchaseId: row.purchase_id,
+      eventId: row.event_id,
+      acknowledgedBy: row.acknowledged_by,
+      note: row.note,
+    }),
     ...(row.acknowledged_ms !== null && { acknowledgedAt: iso(row.acknowledged_ms) }),
   }
 }
@@ -50,7 +56,8 @@ export const fetchExceptions = operation({
   area: 'protection',
   minimumPackage: 'GROW',
   summary: 'Lists what people must look at in a store, the newest first.',
-  description: 'One for each kind and subject. What the cloud finds in the evidence is raised once; what a device or agent tells again is counted, and open again.',
+  description:
+    'One for each kind and subject. What the cloud finds in the evidence is raised once; what a device or agent tells again is counted, and open again.',
   changes: false,
   request: z.strictObject({
     storeId: Id,
@@ -74,7 +81,8 @@ export const acknowledgeException = operation({
   area: 'protection',
   minimumPackage: 'GROW',
   summary: 'Says that somebody has looked at an exception.',
-  description: 'Said again, the last word counts. It changes nothing else: what became of a lock is said with `resolveRedemption`, what an alarm was with `disposeAlarm`.',
+  description:
+    'Said again, the last word counts. It changes nothing else: what became of a lock is said with `resolveRedemption`, what an alarm was with `disposeAlarm`.',
   changes: true,
   request: z.strictObject({ exceptionId: Id, note: text(300).optional() }),
   response: Exception.extend(Success),
@@ -83,7 +91,11 @@ export const acknowledgeException = operation({
     const row = await findException(call.db, knownCaller(call.caller).tenant, exceptionId)
     if (!row) throw notFound('exception')
     await ownStoreOf(call, row.store_id, 'exception')
-    const acknowledged = await writeAcknowledged(call.db, row, { by: actorOf(call.caller), atMs: call.nowMs, note: note ?? row.note })
+    const acknowledged = await writeAcknowledged(call.db, row, {
+      by: actorOf(call.caller),
+      atMs: call.nowMs,
+      note: note ?? row.note,
+    })
     call.changed(exceptionId)
     return { success: true as const, ...describe(acknowledged) }
   },

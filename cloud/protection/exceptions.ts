@@ -47,7 +47,10 @@ export async function raiseException(scope: EventScope, exception: NewException)
       times: 1,
     })
     .onConflict((c) =>
-      c.columns(['store_id', 'kind', 'subject']).doUpdateSet({ acknowledged_ms: null, acknowledged_by: null, event_id: eventId, last_ms: nowMs }).where('protection_exception.acknowledged_by', '=', WITHDRAWN),
+      c
+        .columns(['store_id', 'kind', 'subject'])
+        .doUpdateSet({ acknowledged_ms: null, acknowledged_by: null, event_id: eventId, last_ms: nowMs })
+        .where('protection_exception.acknowledged_by', '=', WITHDRAWN),
     )
     .executeTakeFirst()
   if (inserted.numInsertedOrUpdatedRows === 0n) return
@@ -67,9 +70,20 @@ export async function raiseException(scope: EventScope, exception: NewException)
  * Puts an exception that somebody else saw on the list. Told again about the same thing it is counted, and open again.
  * `reporter`: the agent; its word never stands in the way of what the cloud itself finds.
  */
-export async function noteReported({ db, tenant, platform, nowMs }: EventScope, event: ProtectionEvent, reporter?: string): Promise<void> {
+export async function noteReported(
+  { db, tenant, platform, nowMs }: EventScope,
+  event: ProtectionEvent,
+  reporter?: string,
+): Promise<void> {
   if (event.type !== 'protection.exception.raised') return
-  const about = event.replayProtectedNonce ?? event.epc ?? event.tagUid ?? event.tagId ?? event.itemLineId ?? event.deviceId ?? event.eventId
+  const about =
+    event.replayProtectedNonce ??
+    event.epc ??
+    event.tagUid ??
+    event.tagId ??
+    event.itemLineId ??
+    event.deviceId ??
+    event.eventId
   const told = { event_id: event.eventId, last_ms: nowMs, detail: event.detail ?? '' }
   await db
     .insertInto('protection_exception')
@@ -107,21 +121,41 @@ export interface ExceptionFilter {
 }
 
 /** Exceptions of a store, the newest first: one row more than `limit` when there are more. */
-export function listExceptions(db: Db, storeId: string, { state, kind, after, limit }: ExceptionFilter): Promise<ProtectionExceptionRow[]> {
+export function listExceptions(
+  db: Db,
+  storeId: string,
+  { state, kind, after, limit }: ExceptionFilter,
+): Promise<ProtectionExceptionRow[]> {
   let query = db.selectFrom('protection_exception').selectAll().where('store_id', '=', storeId)
   if (state !== undefined) query = query.where('acknowledged_ms', state === 'open' ? 'is' : 'is not', null)
   if (kind !== undefined) query = query.where('kind', '=', kind)
   if (after !== undefined) query = query.where('exception_id', '<', after)
-  return query.orderBy('exception_id', 'desc').limit(limit + 1).execute()
+  return query
+    .orderBy('exception_id', 'desc')
+    .limit(limit + 1)
+    .execute()
 }
 
 /** The tenant's exception with this id. */
-export function findException(db: Db, tenant: string, exceptionId: string): Promise<ProtectionExceptionRow | undefined> {
-  return db.selectFrom('protection_exception').selectAll().where('exception_id', '=', exceptionId).where('tenant', '=', tenant).executeTakeFirst()
+export function findException(
+  db: Db,
+  tenant: string,
+  exceptionId: string,
+): Promise<ProtectionExceptionRow | undefined> {
+  return db
+    .selectFrom('protection_exception')
+    .selectAll()
+    .where('exception_id', '=', exceptionId)
+    .where('tenant', '=', tenant)
+    .executeTakeFirst()
 }
 
 /** Somebody has seen it. */
-export async function writeAcknowledged(db: Db, row: ProtectionExceptionRow, seen: { by: string; atMs: number; note: string | null }): Promise<ProtectionExceptionRow> {
+export async function writeAcknowledged(
+  db: Db,
+  row: ProtectionExceptionRow,
+  seen: { by: string; atMs: number; note: string | null },
+): Promise<ProtectionExceptionRow> {
   const change = { acknowledged_ms: seen.atMs, acknowledged_by: seen.by, note: seen.note }
   await db.updateTable('protection_exception').set(change).where('exception_id', '=', row.exception_id).execute()
   return { ...row, ...change }

@@ -6,7 +6,10 @@ import type { PurchaseRow } from '../persistence/tables/purchases.ts'
  * sound (contracts §4, "Gate freshness"). Undefined: nothing of it could make a gate sound, or there is no gate
  * with an agent.
  */
-export async function gatesKnow(db: Db, purchase: Pick<PurchaseRow, 'purchase_id' | 'store_id'>): Promise<boolean | undefined> {
+export async function gatesKnow(
+  db: Db,
+  purchase: Pick<PurchaseRow, 'purchase_id' | 'store_id'>,
+): Promise<boolean | undefined> {
   const units = await db
     .selectFrom('purchase_unit')
     .leftJoin('protected_item', 'protected_item.item_id', 'purchase_unit.item_id')

@@ -23,13 +23,31 @@ const KEEP_AFTER_END = 90 * 86_400
 const insert = prepared((db, p: GivenRight) =>
   db
     .insertInto('given_right')
-    .values({ line_id: p.lineId, unit_no: p.unitNo, right_class: p.rightClass, redemption_id: p.redemptionId, purchase_id: p.purchaseId, store_id: p.storeId, agent_id: p.agentId, state: 'given', until_s: p.untilS })
+    .values({
+      line_id: p.lineId,
+      unit_no: p.unitNo,
+      right_class: p.rightClass,
+      redemption_id: p.redemptionId,
+      purchase_id: p.purchaseId,
+      store_id: p.storeId,
+      agent_id: p.agentId,
+      state: 'given',
+      until_s: p.untilS,
+    })
     .onConflict((c) => c.doNothing()),
 )
 const mark = prepared((db, p: UnitKey) =>
   db
     .insertInto('unit_right')
-    .values({ line_id: p.lineId, unit_no: p.unitNo, right_class: p.rightClass, purchase_id: p.purchaseId, state: 'free', failures: 0, was_given: 1 })
+    .values({
+      line_id: p.lineId,
+      unit_no: p.unitNo,
+      right_class: p.rightClass,
+      purchase_id: p.purchaseId,
+      state: 'free',
+      failures: 0,
+      was_given: 1,
+    })
     .onConflict((c) => c.columns(['line_id', 'unit_no', 'right_class']).doUpdateSet({ was_given: 1 })),
 )
 const setState = prepared((db, p: { redemptionId: string; storeId: string; state: string }) =>
@@ -67,7 +85,10 @@ export async function noteGiven(db: Db, given: GivenRight): Promise<void> {
 }
 
 /** Keeps what became of all that was given under this id in this store; answers what that is about. Nothing follows after `failed`. */
-export async function noteGivenBack(db: Db, told: { redemptionId: string; storeId: string; state: 'failed' | 'unknown' }): Promise<Pick<UnitKey, 'purchaseId' | 'lineId'>[]> {
+export async function noteGivenBack(
+  db: Db,
+  told: { redemptionId: string; storeId: string; state: 'failed' | 'unknown' },
+): Promise<Pick<UnitKey, 'purchaseId' | 'lineId'>[]> {
   return (await setState(db, told)).map(({ purchase_id: purchaseId, line_id: lineId }) => ({ purchaseId, lineId }))
 }
 
@@ -76,11 +97,18 @@ export async function noteGivenBack(db: Db, told: { redemptionId: string; storeI
  * has told itself what became of it. Nobody knows of one that was revoked, and tells nothing any more, nor once the receipt is over, when
  * agents and homes forget what was asked and never used.
  */
-export async function viewGranting(db: Db, key: UnitKey, row: UnitRightRow | undefined, nowMs: number, agentId: string | null): Promise<RightView> {
+export async function viewGranting(
+  db: Db,
+  key: UnitKey,
+  row: UnitRightRow | undefined,
+  nowMs: number,
+  agentId: string | null,
+): Promise<RightView> {
   const right = viewRight(row, nowMs)
   if (!row?.was_given || right.state === 'used') return right
   const others = (await standing(db, key)).filter((given) => given.agent_id !== agentId)
-  if (others.some((given) => given.state === 'given' && given.revoked_ms === null && given.until_s * 1_000 > nowMs)) return { state: 'used' }
+  if (others.some((given) => given.state === 'given' && given.revoked_ms === null && given.until_s * 1_000 > nowMs))
+    return { state: 'used' }
   return others.length === 0 ? right : { ...right, staffReason: right.staffReason ?? NOBODY_KNOWS }
 }
 

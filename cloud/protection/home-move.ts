@@ -29,14 +29,18 @@ async function tellUsedRights(call: Call, storeId: string): Promise<void> {
   }
   for (const rights of groups.values()) {
     const [first] = rights
-    const purchase = first && (await call.db.selectFrom('purchase').selectAll().where('purchase_id', '=', first.purchase_id).executeTakeFirst())
+    const purchase =
+      first &&
+      (await call.db.selectFrom('purchase').selectAll().where('purchase_id', '=', first.purchase_id).executeTakeFirst())
     if (!first || !purchase?.receipt_exp) continue
     const units = rights.map((right) => ({ lineId: right.line_id, unitNo: right.unit_no }))
     await denyRights(call, purchase, first.right_class as RightClass, units, purchase.receipt_exp + GUARD_SECONDS)
   }
 }
 
-const agentsHere = prepared((db, p: { storeId: string }) => db.selectFrom('agent').select('agent_id').where('store_id', '=', p.storeId).where('revoked_ms', 'is', null))
+const agentsHere = prepared((db, p: { storeId: string }) =>
+  db.selectFrom('agent').select('agent_id').where('store_id', '=', p.storeId).where('revoked_ms', 'is', null),
+)
 const waitFor = prepared((db, p: { storeId: string; agentId: string; policyVer: number }) =>
   db
     .insertInto('home_move_wait')
@@ -53,14 +57,19 @@ export async function beginHomeMove(call: Call, store: StoreRow, home: string): 
   // The next version of the documents names the new home.
   const policyVer = ((await findStore(db, storeId))?.document_version ?? store.document_version) + 1
   // The former home has given rights to others, too, and the cloud is no better: whoever was cut off from it may have honoured receipts. That only they can tell.
-  for (const { agent_id: agentId } of await agentsHere(db, { storeId })) await waitFor(db, { storeId, agentId, policyVer })
+  for (const { agent_id: agentId } of await agentsHere(db, { storeId }))
+    await waitFor(db, { storeId, agentId, policyVer })
   // What it has redeemed itself it knows.
   await db.deleteFrom('home_move_wait').where('store_id', '=', storeId).where('agent_id', '=', home).execute()
 }
 
 /** Until the home has taken the deny list as it is now, receipts from before then are for staff. */
 async function noteHomeMove({ db }: Call, storeId: string, movedS: number): Promise<void> {
-  const { deny_seq } = await db.selectFrom('store').select('deny_seq').where('store_id', '=', storeId).executeTakeFirstOrThrow()
+  const { deny_seq } = await db
+    .selectFrom('store')
+    .select('deny_seq')
+    .where('store_id', '=', storeId)
+    .executeTakeFirstOrThrow()
   const row = { moved_s: movedS, deny_seq }
   await db
     .insertInto('home_move')
@@ -70,7 +79,11 @@ async function noteHomeMove({ db }: Call, storeId: string, movedS: number): Prom
 }
 
 const endWait = prepared((db, p: { agentId: string; policyVer: number }) =>
-  db.deleteFrom('home_move_wait').where('agent_id', '=', p.agentId).where('policy_ver', '<=', p.policyVer).returning('store_id'),
+  db
+    .deleteFrom('home_move_wait')
+    .where('agent_id', '=', p.agentId)
+    .where('policy_ver', '<=', p.policyVer)
+    .returning('store_id'),
 )
 
 /** A former home has the policy that says so, and the cloud has every row of its ledger: what it redeemed is on the deny list. */
@@ -81,8 +94,13 @@ export async function noteHasTold(call: Call, agentId: string, policyVer: number
 
 /** Another agent goes on with its ledger, and tells what this one has not. */
 export async function waitForHeir({ db }: Call, agentId: string, heir: string): Promise<void> {
-  const waits = await db.deleteFrom('home_move_wait').where('agent_id', '=', agentId).returning(['store_id', 'policy_ver']).execute()
-  for (const { store_id: storeId, policy_ver: policyVer } of waits) await waitFor(db, { storeId, agentId: heir, policyVer })
+  const waits = await db
+    .deleteFrom('home_move_wait')
+    .where('agent_id', '=', agentId)
+    .returning(['store_id', 'policy_ver'])
+    .execute()
+  for (const { store_id: storeId, policy_ver: policyVer } of waits)
+    await waitFor(db, { storeId, agentId: heir, policyVer })
 }
 
 /** An agent is gone for good and tells nothing more: nobody waits for it. */
@@ -106,4 +124,6 @@ export async function isAnyoneWaitedFor(db: Db, storeId: string): Promise<boolea
   return (await waitedFor(db, { storeId })).length > 0
 }
 
-const waitedFor = prepared((db, p: { storeId: string }) => db.selectFrom('home_move_wait').select('agent_id').where('store_id', '=', p.storeId).limit(1))
+const waitedFor = prepared((db, p: { storeId: string }) =>
+  db.selectFrom('home_move_wait').select('agent_id').where('store_id', '=', p.storeId).limit(1),
+)

@@ -37,7 +37,10 @@ export const registerProtectedItems = operation({
     registered: z.int(),
     errors: z.array(z.strictObject({ index: z.int(), field: z.string(), code: z.string(), message: z.string() })),
   }),
-  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', items: [{ epc: '3034F4E4E4424C800000000B', ean: '4012345678901' }] },
+  example: {
+    storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B',
+    items: [{ epc: '3034F4E4E4424C800000000B', ean: '4012345678901' }],
+  },
   async run(call, { storeId, items }) {
     const store = await ownStore(call, storeId)
     const errors: (ErrorDetail & { index: number; field: string })[] = []
@@ -50,12 +53,22 @@ export const registerProtectedItems = operation({
         if (!(error instanceof Failure)) throw error
         const [detail] = error.extras.details ?? []
         const field = detail?.path ?? ''
-        errors.push({ index, field, path: field, code: error.extras.reason ?? detail?.code ?? error.code, message: error.message })
+        errors.push({
+          index,
+          field,
+          path: field,
+          code: error.extras.reason ?? detail?.code ?? error.code,
+          message: error.message,
+        })
       }
     }
     call.changed(storeId)
     if (registered > 0) tellGates(call, storeId)
-    return { success: true as const, registered, errors: errors.map(({ index, field, code, message }) => ({ index, field, code, message })) }
+    return {
+      success: true as const,
+      registered,
+      errors: errors.map(({ index, field, code, message }) => ({ index, field, code, message })),
+    }
   },
 })
 
@@ -106,26 +119,38 @@ interface NamesOfItem {
   itemLineId?: string | undefined
 }
 
-async function namedItem(call: Call, store: StoreRow, { epc, tagUid, tagId, itemLineId }: NamesOfItem): Promise<ProtectedItemRow> {
+async function namedItem(
+  call: Call,
+  store: StoreRow,
+  { epc, tagUid, tagId, itemLineId }: NamesOfItem,
+): Promise<ProtectedItemRow> {
   const normal = normaliseIdentifiers({ epc, tagUid, tagId })
   if (!normal.ok) throw invalid(normal.field, normal.message)
   const namesTag = Object.keys(normal.identifiers).length > 0
-  if (!namesTag && itemLineId === undefined) throw invalid('epc', 'is missing: name the item by epc, tagUid, tagId or itemLineId', 'missing')
-  const item = namesTag ? await findItem(call.db, store.tenant, normal.identifiers) : await itemOfLine(call.db, store.store_id, itemLineId ?? '')
+  if (!namesTag && itemLineId === undefined)
+    throw invalid('epc', 'is missing: name the item by epc, tagUid, tagId or itemLineId', 'missing')
+  const item = namesTag
+    ? await findItem(call.db, store.tenant, normal.identifiers)
+    : await itemOfLine(call.db, store.store_id, itemLineId ?? '')
   if (item?.store_id !== store.store_id) throw notFound('item')
-  if (itemLineId !== undefined && item.line_id !== itemLineId) throw invalid('itemLineId', 'names another item than the other identifier')
+  if (itemLineId !== undefined && item.line_id !== itemLineId)
+    throw invalid('itemLineId', 'names another item than the other identifier')
   return item
 }
 
 /** The one item of this store that a line is bound to. */
 async function itemOfLine(db: Db, storeId: string, lineId: string): Promise<ProtectedItemRow | undefined> {
   const [item, another] = (await itemsOfLine(db, lineId)).filter((each) => each.store_id === storeId)
-  if (another) throw precondition('several_items', 'the line is bound to several items: name one by epc, tagUid or tagId')
+  if (another)
+    throw precondition('several_items', 'the line is bound to several items: name one by epc, tagUid or tagId')
   return item
 }
 
 async function describeItem({ db }: Call, store: StoreRow, item: ProtectedItemRow): Promise<z.infer<typeof Item>> {
-  const product = item.product_id === null ? undefined : await findProduct(db, store.tenant, { productId: item.product_id }, store.store_id)
+  const product =
+    item.product_id === null
+      ? undefined
+      : await findProduct(db, store.tenant, { productId: item.product_id }, store.store_id)
   return {
     itemId: item.item_id,
     storeId: item.store_id,
@@ -149,7 +174,14 @@ async function describeItem({ db }: Call, store: StoreRow, item: ProtectedItemRo
   }
 }
 
-function describeMove({ at_ms, from_status, to_status, purchase_id, reason, operator_id }: ItemMoveRow): z.infer<typeof Move> {
+function describeMove({
+  at_ms,
+  from_status,
+  to_status,
+  purchase_id,
+  reason,
+  operator_id,
+}: ItemMoveRow): z.infer<typeof Move> {
   return {
     at: iso(at_ms),
     ...present({ from: from_status as ItemStatus | null }),
@@ -166,7 +198,10 @@ export const fetchProtectedItem = operation({
   refusals: ['several_items'],
   changes: false,
   request: z.strictObject({ storeId: Id, ...ItemNames }),
-  response: Item.extend({ ...Success, moves: z.array(Move).describe(`The newest ${MOVES_LIMIT} changes of its status in this store, newest first.`) }),
+  response: Item.extend({
+    ...Success,
+    moves: z.array(Move).describe(`The newest ${MOVES_LIMIT} changes of its status in this store, newest first.`),
+  }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', epc: '3034F4E4E4424C800000000B' },
   async run(call, { storeId, ...names }) {
     const store = await ownStore(call, storeId)
@@ -186,15 +221,28 @@ export const updateItemStatus = operation({
     '`reason` and `operatorId` are kept with the move (fetchProtectedItem); one to the status that the item has already moves nothing.',
   refusals: ['illegal_move', 'several_items'],
   changes: true,
-  request: z.strictObject({ storeId: Id, ...ItemNames, itemStatus: z.enum(ITEM_STATUSES), reason: text(300).optional(), operatorId: text(128).optional() }),
+  request: z.strictObject({
+    storeId: Id,
+    ...ItemNames,
+    itemStatus: z.enum(ITEM_STATUSES),
+    reason: text(300).optional(),
+    operatorId: text(128).optional(),
+  }),
   response: Item.extend(Success),
-  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', epc: '3034F4E4E4424C800000000B', itemStatus: 'exception_hold', reason: 'torn label' },
+  example: {
+    storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B',
+    epc: '3034F4E4E4424C800000000B',
+    itemStatus: 'exception_hold',
+    reason: 'torn label',
+  },
   async run(call, { storeId, itemStatus, reason, operatorId, ...names }) {
     const store = await ownStore(call, storeId)
     const item = await namedItem(call, store, names)
     const from = item.item_status as ItemStatus
     if (from !== itemStatus && !mayItemMove(from, itemStatus)) {
-      throw precondition('illegal_move', `an item that is ${from} cannot become ${itemStatus}`, { allowedNext: nextItemStatuses(from) })
+      throw precondition('illegal_move', `an item that is ${from} cannot become ${itemStatus}`, {
+        allowedNext: nextItemStatuses(from),
+      })
     }
     call.changed(item.item_id)
     const moved = from === itemStatus ? item : await moveByHand(call, item, itemStatus, { reason, operatorId })
@@ -202,4 +250,3 @@ export const updateItemStatus = operation({
     return { success: true as const, ...(await describeItem(call, store, moved)) }
   },
 })
-

@@ -9,7 +9,9 @@ import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
 const productById = prepared((db, p: { productId: string; storeId: string }) =>
   db
     .selectFrom('product as p')
-    .leftJoin('store_product as s', (join) => join.onRef('s.product_id', '=', 'p.product_id').on('s.store_id', '=', p.storeId))
+    .leftJoin('store_product as s', (join) =>
+      join.onRef('s.product_id', '=', 'p.product_id').on('s.store_id', '=', p.storeId),
+    )
     .select(['p.category', 'p.brand', (eb) => eb.fn.coalesce('s.price_cent', 'p.price_cent').as('price_cent')])
     .where('p.product_id', '=', p.productId),
 )

@@ -16,10 +16,16 @@ const byTagUid = prepared((db, p: { tenant: string; id: string }) =>
 const byTagId = prepared((db, p: { tenant: string; id: string }) =>
   db.selectFrom('protected_item').selectAll().where('tenant', '=', p.tenant).where('tag_id', '=', p.id),
 )
-const byItemId = prepared((db, p: { itemId: string }) => db.selectFrom('protected_item').selectAll().where('item_id', '=', p.itemId))
+const byItemId = prepared((db, p: { itemId: string }) =>
+  db.selectFrom('protected_item').selectAll().where('item_id', '=', p.itemId),
+)
 
 /** The registered item behind these names; names of two different items are refused. */
-export async function findItem(db: Db, tenant: string, { epc, tagUid, tagId }: ItemIdentifiers): Promise<ProtectedItemRow | undefined> {
+export async function findItem(
+  db: Db,
+  tenant: string,
+  { epc, tagUid, tagId }: ItemIdentifiers,
+): Promise<ProtectedItemRow | undefined> {
   let found: ProtectedItemRow | undefined
   const lookUps = [
     ['epc', epc, byEpc],
@@ -29,7 +35,8 @@ export async function findItem(db: Db, tenant: string, { epc, tagUid, tagId }: I
   for (const [field, id, query] of lookUps) {
     if (id === undefined) continue
     const [row] = await query(db, { tenant, id })
-    if (row && found && row.item_id !== found.item_id) throw invalid(field, 'names another item than the other identifier')
+    if (row && found && row.item_id !== found.item_id)
+      throw invalid(field, 'names another item than the other identifier')
     found = row ?? found
   }
   return found
@@ -60,7 +67,13 @@ export async function readItem(db: Db, itemId: string): Promise<ProtectedItemRow
 }
 
 /** Writes changed columns of an item, raises its revision, gives the change its number for the gates, and notes a move where its status changes. */
-export async function updateItem(db: Db, item: ProtectedItemRow, change: Partial<ProtectedItemRow>, nowMs: number, by?: MovedBy): Promise<ProtectedItemRow> {
+export async function updateItem(
+  db: Db,
+  item: ProtectedItemRow,
+  change: Partial<ProtectedItemRow>,
+  nowMs: number,
+  by?: MovedBy,
+): Promise<ProtectedItemRow> {
   const seq = await numberOfChange(db, item, change, nowMs)
   const changed = await db
     .updateTable('protected_item')

@@ -32,7 +32,9 @@ const raiseHead = prepared((db, p: { storeId: string; count: number }) =>
     .returning('seq'),
 )
 
-const headOfStore = prepared((db, p: { storeId: string }) => db.selectFrom('item_head').select(['seq', 'floor']).where('store_id', '=', p.storeId))
+const headOfStore = prepared((db, p: { storeId: string }) =>
+  db.selectFrom('item_head').select(['seq', 'floor']).where('store_id', '=', p.storeId),
+)
 
 /** Where the sequence of a store's items stands. */
 export async function itemHead(db: Db, storeId: string): Promise<ItemHead> {
@@ -43,7 +45,12 @@ export async function itemHead(db: Db, storeId: string): Promise<ItemHead> {
 const NAMES = ['epc', 'tag_uid', 'tag_id'] as const
 
 /** The number of a change of this item; the names that it gives up are told before it. */
-export async function numberOfChange(db: Db, item: ProtectedItemRow, change: Partial<ProtectedItemRow>, nowMs: number): Promise<number> {
+export async function numberOfChange(
+  db: Db,
+  item: ProtectedItemRow,
+  change: Partial<ProtectedItemRow>,
+  nowMs: number,
+): Promise<number> {
   const given = namesOf(item).filter(({ kind, name }) => change[kind] !== undefined && change[kind] !== name)
   const first = await nextItemSeq(db, item.store_id, given.length + 1)
   await tellGone(db, item.store_id, given, first, nowMs)
@@ -65,7 +72,13 @@ function namesOf(item: ProtectedItemRow): NameOfItem[] {
   return NAMES.flatMap((kind) => (item[kind] === null ? [] : [{ kind, name: item[kind] }]))
 }
 
-async function tellGone(db: Db, storeId: string, names: readonly NameOfItem[], first: number, nowMs: number): Promise<void> {
+async function tellGone(
+  db: Db,
+  storeId: string,
+  names: readonly NameOfItem[],
+  first: number,
+  nowMs: number,
+): Promise<void> {
   for (const [i, { kind, name }] of names.entries()) {
     const row = { store_id: storeId, kind, name, seq: first + i, gone_ms: nowMs }
     await db
@@ -92,7 +105,12 @@ export async function renumberItems(db: Db, storeId: string, itemIds: readonly s
 }
 
 const itemsIn = prepared((db, p: { purchaseId: string }) =>
-  db.selectFrom('purchase_unit').select('item_id').distinct().where('purchase_id', '=', p.purchaseId).where('item_id', 'is not', null),
+  db
+    .selectFrom('purchase_unit')
+    .select('item_id')
+    .distinct()
+    .where('purchase_id', '=', p.purchaseId)
+    .where('item_id', 'is not', null),
 )
 
 /** A checkout of named items has begun or ended: gates ask before they sound for an item that is being paid. */
@@ -104,7 +122,10 @@ export async function renumberItemsOf(db: Db, purchase: { purchase_id: string; s
 }
 
 /** Has the store's gates told once the change is durable, and before whoever asked is answered. */
-export function tellGates(call: { services: Pick<Services, 'agents'>; afterCommit: Call['afterCommit'] }, storeId: string): void {
+export function tellGates(
+  call: { services: Pick<Services, 'agents'>; afterCommit: Call['afterCommit'] },
+  storeId: string,
+): void {
   call.afterCommit(() => call.services.agents.itemsChanged(storeId))
 }
 
@@ -120,6 +141,11 @@ export async function pruneGone(db: Db, nowMs: number): Promise<void> {
     .execute()
   for (const { store_id: storeId, seq } of stores) {
     await db.deleteFrom('item_gone').where('store_id', '=', storeId).where('gone_ms', '<', before).execute()
-    await db.updateTable('item_head').set({ floor: Number(seq) }).where('store_id', '=', storeId).where('floor', '<', Number(seq)).execute()
+    await db
+      .updateTable('item_head')
+      .set({ floor: Number(seq) })
+      .where('store_id', '=', storeId)
+      .where('floor', '<', Number(seq))
+      .execute()
   }
 }

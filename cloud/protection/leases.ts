@@ -3,7 +3,13 @@ import type { ProtectionAction } from '../../policy/vocabulary.ts'
 import type { Call } from '../operations/operation.ts'
 import type { DeviceRow } from '../persistence/tables/agents.ts'
 import type { ProtectionAuthorizationRow } from '../persistence/tables/protection.ts'
-import { findAuthorization, mayRepeat, redemptionsOf, unitsOfAuthorization, updateAuthorization } from './authorizations.ts'
+import {
+  findAuthorization,
+  mayRepeat,
+  redemptionsOf,
+  unitsOfAuthorization,
+  updateAuthorization,
+} from './authorizations.ts'
 import { denyNonce } from './deny-list.ts'
 import { moveEndsAt } from './outstanding.ts'
 import { touchSubjects } from './touch.ts'
@@ -77,17 +83,30 @@ export async function viewLease(
 type Revoking = Pick<Call, 'db' | 'services' | 'afterCommit' | 'nowMs'>
 
 /** Takes what can be taken at once for another device; what the same device's agent is given instead is only exchanged (./presented-token.ts). */
-export async function take(call: Revoking, row: ProtectionAuthorizationRow, device: Pick<DeviceRow, 'device_id'>): Promise<void> {
-  if (row.agent_id !== null || row.device_id !== device.device_id) return void (await revoke(call, row, 'asked for by another device'))
-  if (row.revoked_ms === null) await updateAuthorization(call.db, row, { revoked_ms: call.nowMs, voided_ms: call.nowMs })
+export async function take(
+  call: Revoking,
+  row: ProtectionAuthorizationRow,
+  device: Pick<DeviceRow, 'device_id'>,
+): Promise<void> {
+  if (row.agent_id !== null || row.device_id !== device.device_id)
+    return void (await revoke(call, row, 'asked for by another device'))
+  if (row.revoked_ms === null)
+    await updateAuthorization(call.db, row, { revoked_ms: call.nowMs, voided_ms: call.nowMs })
   await freeUnused(call, row)
 }
 
 /** Takes an authorization back and frees the rights of its steps that were not used. */
-export async function revoke(call: Revoking, row: ProtectionAuthorizationRow, reason: string): Promise<ProtectionAuthorizationRow> {
+export async function revoke(
+  call: Revoking,
+  row: ProtectionAuthorizationRow,
+  reason: string,
+): Promise<ProtectionAuthorizationRow> {
   if (row.revoked_ms !== null) return row
   const { store_id: storeId, agent_id: agentId, nonce } = row
-  const revoked = await updateAuthorization(call.db, row, { revoked_ms: call.nowMs, ...(agentId !== null && { void_asked_ms: row.void_asked_ms ?? call.nowMs }) })
+  const revoked = await updateAuthorization(call.db, row, {
+    revoked_ms: call.nowMs,
+    ...(agentId !== null && { void_asked_ms: row.void_asked_ms ?? call.nowMs }),
+  })
   if (agentId === null) await freeUnused(call, row)
   else {
     await denyNonce(call, row)
@@ -116,7 +135,12 @@ export async function freeUnused({ db }: Pick<Call, 'db'>, row: ProtectionAuthor
   const freed: UnitKey[] = []
   for (const unit of await unitsOfAuthorization(db, row.nonce)) {
     if (used.has(unit.ordinal + 1)) continue
-    const key: UnitKey = { lineId: unit.line_id, unitNo: unit.unit_no, rightClass: row.right_class as RightClass, purchaseId: row.purchase_id ?? '' }
+    const key: UnitKey = {
+      lineId: unit.line_id,
+      unitNo: unit.unit_no,
+      rightClass: row.right_class as RightClass,
+      purchaseId: row.purchase_id ?? '',
+    }
     const right = await findRight(db, key)
     if (right?.nonce !== row.nonce || right.state !== 'leased') continue
     await settleRight(usesIn(db, row.tenant), key, true)

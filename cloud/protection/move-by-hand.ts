@@ -18,9 +18,15 @@ const CAME_BACK: ReadonlySet<ItemStatus> = new Set(['returned', 'cancelled', 'se
  * Staff say what became of an item. One that came back releases nothing for whoever had bought it, in any way, and as `sellable` it is
  * nobody's: no purchase's, and no order's.
  */
-export async function moveByHand(call: Call, item: ProtectedItemRow, itemStatus: ItemStatus, by: MovedBy): Promise<ProtectedItemRow> {
+export async function moveByHand(
+  call: Call,
+  item: ProtectedItemRow,
+  itemStatus: ItemStatus,
+  by: MovedBy,
+): Promise<ProtectedItemRow> {
   const { db, nowMs } = call
-  if (itemStatus === 'sellable') return updateItem(db, item, { item_status: itemStatus, ...(await becomeNobodys(call, item)) }, nowMs, by)
+  if (itemStatus === 'sellable')
+    return updateItem(db, item, { item_status: itemStatus, ...(await becomeNobodys(call, item)) }, nowMs, by)
   if (CAME_BACK.has(itemStatus)) await returnItem(call, item)
   await touchPurchase(call, item)
   return updateItem(db, item, { item_status: itemStatus }, nowMs, by)
@@ -48,7 +54,11 @@ async function returnItem(call: Call, item: ProtectedItemRow): Promise<void> {
   const purchase = item.purchase_id === null ? undefined : await findPurchase(db, item.tenant, item.purchase_id)
   if (!purchase || item.line_id === null || item.unit_no === null) return
   const unit = { line_id: item.line_id, unit_no: item.unit_no }
-  const rights = await Promise.all((['release', 'exit'] as const).map((rightClass) => findRight(db, { lineId: unit.line_id, unitNo: unit.unit_no, rightClass, purchaseId: purchase.purchase_id })))
+  const rights = await Promise.all(
+    (['release', 'exit'] as const).map((rightClass) =>
+      findRight(db, { lineId: unit.line_id, unitNo: unit.unit_no, rightClass, purchaseId: purchase.purchase_id }),
+    ),
+  )
   // Taken back before, with a refund or by hand.
   if (rights.some((row) => row !== undefined && row.returned_by !== null)) return
   await returnUnits(call, purchase, [unit], newId('ret', services.platform))

@@ -29,7 +29,9 @@ export async function giveToAgent(call: Call, device: DeviceRow, store: StoreRow
   if (movingTo === null) return { agent_id: agentId, moving_to: null }
   await withdrawTokens(call, device)
   const moving = { ...device, moving_to: movingTo }
-  return (await arrive(call, moving, store)) ? { agent_id: movingTo, moving_to: null } : { agent_id: device.agent_id, moving_to: movingTo }
+  return (await arrive(call, moving, store))
+    ? { agent_id: movingTo, moving_to: null }
+    : { agent_id: device.agent_id, moving_to: movingTo }
 }
 
 async function withdrawTokens(call: Call, device: DeviceRow): Promise<void> {

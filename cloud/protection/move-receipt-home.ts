@@ -28,7 +28,11 @@ export const moveReceiptHome = operation({
     if (policy.home === home) return { success: true as const, home, homeEpoch: policy.homeEpoch }
     const moved = { ...policy, home, homeEpoch: policy.homeEpoch + 1 }
     await beginHomeMove(call, store, home)
-    await call.db.updateTable('store').set({ policy: JSON.stringify(moved), policy_version: store.policy_version + 1 }).where('store_id', '=', storeId).execute()
+    await call.db
+      .updateTable('store')
+      .set({ policy: JSON.stringify(moved), policy_version: store.policy_version + 1 })
+      .where('store_id', '=', storeId)
+      .execute()
     await storeDocumentChanged(call, storeId)
     return { success: true as const, home, homeEpoch: moved.homeEpoch }
   },

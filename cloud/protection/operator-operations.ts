@@ -16,7 +16,14 @@ import { assertPolicyFits } from './policy-size.ts'
 /** Operators of one store at most: their verifiers travel in the signed policy. */
 const OPERATORS_LIMIT = 500
 
-const Operator = z.strictObject({ operatorId: z.string(), storeId: z.string(), name: z.string(), hasPin: z.boolean(), hasCard: z.boolean(), createdAt: z.string() })
+const Operator = z.strictObject({
+  operatorId: z.string(),
+  storeId: z.string(),
+  name: z.string(),
+  hasPin: z.boolean(),
+  hasCard: z.boolean(),
+  createdAt: z.string(),
+})
 
 export const registerOperator = operation({
   name: 'registerOperator',
@@ -35,7 +42,11 @@ export const registerOperator = operation({
       .string()
       .regex(/^\d{4,12}$/, 'must be 4 to 12 digits')
       .optional(),
-    card: z.string().max(64).optional().describe('Number of a staff card as its reader tells it: 4 to 16 bytes in hex.'),
+    card: z
+      .string()
+      .max(64)
+      .optional()
+      .describe('Number of a staff card as its reader tells it: 4 to 16 bytes in hex.'),
   }),
   response: Operator.extend({ ...Success, badge: z.string().describe('Text for a QR code or Code 128.') }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', name: 'Frau Petersen', pin: '4711' },
@@ -43,13 +54,19 @@ export const registerOperator = operation({
   async prepare(call, { storeId, pin, card: given }) {
     await ownStore(call, storeId)
     const number = given === undefined ? undefined : readCard(given)
-    if (given !== undefined && number === undefined) throw invalid('card', 'must be 4 to 16 bytes in hex, as the reader tells them')
+    if (given !== undefined && number === undefined)
+      throw invalid('card', 'must be 4 to 16 bytes in hex, as the reader tells them')
     await assertRoom(call.db, storeId)
     const { random } = call.services.platform
     const operatorId = newId('op', call.services.platform)
     const secret = base32.encode(random.bytes(16))
-    const slow = pin === undefined && number === undefined ? {} : await amongFew(() => slowVerifiers(call, storeId, pin, number))
-    return { operatorId, badge: badgeText(operatorId, secret), verifiers: { ...slow, badge: newBadgeVerifier(secret, random) } }
+    const slow =
+      pin === undefined && number === undefined ? {} : await amongFew(() => slowVerifiers(call, storeId, pin, number))
+    return {
+      operatorId,
+      badge: badgeText(operatorId, secret),
+      verifiers: { ...slow, badge: newBadgeVerifier(secret, random) },
+    }
   },
   async run(call, { storeId, name, pin }, { operatorId, badge, verifiers }) {
     const store = await ownStore(call, storeId)
@@ -57,31 +74,61 @@ export const registerOperator = operation({
     if (verifiers.card) await assertFree(call.db, storeId, verifiers.card)
     await call.db
       .insertInto('operator')
-      .values({ operator_id: operatorId, tenant: store.tenant, store_id: storeId, name, verifiers: JSON.stringify(verifiers), created_ms: call.nowMs })
+      .values({
+        operator_id: operatorId,
+        tenant: store.tenant,
+        store_id: storeId,
+        name,
+        verifiers: JSON.stringify(verifiers),
+        created_ms: call.nowMs,
+      })
       .execute()
     await assertPolicyFits(call, storeId)
     await storeDocumentChanged(call, storeId)
     call.changed(operatorId)
     const { card } = verifiers
-    return { success: true as const, operatorId, storeId, name, hasPin: pin !== undefined, hasCard: card !== undefined, createdAt: iso(call.nowMs), badge }
+    return {
+      success: true as const,
+      operatorId,
+      storeId,
+      name,
+      hasPin: pin !== undefined,
+      hasCard: card !== undefined,
+      createdAt: iso(call.nowMs),
+      badge,
+    }
   },
 })
 
-async function slowVerifiers({ db, services }: Call, storeId: string, pin: string | undefined, number: string | undefined): Promise<{ pin?: Verifier; card?: Verifier }> {
+async function slowVerifiers(
+  { db, services }: Call,
+  storeId: string,
+  pin: string | undefined,
+  number: string | undefined,
+): Promise<{ pin?: Verifier; card?: Verifier }> {
   const card = number === undefined ? undefined : await deriveVerifier(number, cardDerivation(storeId))
   if (card) await assertFree(db, storeId, card)
-  return { ...(pin !== undefined && { pin: await deriveVerifier(pin, pinDerivation(services.platform.random)) }), ...(card && { card }) }
+  return {
+    ...(pin !== undefined && { pin: await deriveVerifier(pin, pinDerivation(services.platform.random)) }),
+    ...(card && { card }),
+  }
 }
 
 async function assertRoom(db: Db, storeId: string): Promise<void> {
   const inStore = db.selectFrom('operator').where('store_id', '=', storeId).where('removed_ms', 'is', null)
   const { count } = await inStore.select((eb) => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
-  if (Number(count) >= OPERATORS_LIMIT) throw invalid('storeId', `has ${OPERATORS_LIMIT} operators, which is the most`, 'too_many_operators')
+  if (Number(count) >= OPERATORS_LIMIT)
+    throw invalid('storeId', `has ${OPERATORS_LIMIT} operators, which is the most`, 'too_many_operators')
 }
 
 /** Cards of a store have one salt, so that the same card has the same key. */
 async function assertFree(db: Db, storeId: string, card: Verifier): Promise<void> {
-  const rows = await db.selectFrom('operator').select('verifiers').where('store_id', '=', storeId).where('removed_ms', 'is', null).execute()
+  const rows = await db
+    .selectFrom('operator')
+    .select('verifiers')
+    .where('store_id', '=', storeId)
+    .where('removed_ms', 'is', null)
+    .execute()
   const isTaken = rows.some(({ verifiers }) => (JSON.parse(verifiers) as { card?: Verifier }).card?.key === card.key)
   if (isTaken) throw new Failure('already-exists', 'another operator of the store has this card')
 }
@@ -97,7 +144,13 @@ export const fetchOperators = operation({
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
   async run(call, { storeId }) {
     await ownStore(call, storeId)
-    const rows = await call.db.selectFrom('operator').selectAll().where('store_id', '=', storeId).where('removed_ms', 'is', null).orderBy('operator_id').execute()
+    const rows = await call.db
+      .selectFrom('operator')
+      .selectAll()
+      .where('store_id', '=', storeId)
+      .where('removed_ms', 'is', null)
+      .orderBy('operator_id')
+      .execute()
     const operators = rows.map((row) => ({
       operatorId: row.operator_id,
       storeId,
@@ -120,10 +173,18 @@ export const removeOperator = operation({
   response: z.strictObject(Success),
   example: { operatorId: 'op_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
   async run(call, { operatorId }) {
-    const row = await call.db.selectFrom('operator').selectAll().where('operator_id', '=', operatorId).executeTakeFirst()
+    const row = await call.db
+      .selectFrom('operator')
+      .selectAll()
+      .where('operator_id', '=', operatorId)
+      .executeTakeFirst()
     if (!row || row.tenant !== knownCaller(call.caller).tenant || row.removed_ms !== null) throw notFound('operator')
     await ownStoreOf(call, row.store_id, 'operator')
-    await call.db.updateTable('operator').set({ removed_ms: call.nowMs }).where('operator_id', '=', operatorId).execute()
+    await call.db
+      .updateTable('operator')
+      .set({ removed_ms: call.nowMs })
+      .where('operator_id', '=', operatorId)
+      .execute()
     await storeDocumentChanged(call, row.store_id)
     call.changed(operatorId)
     return { success: true as const }

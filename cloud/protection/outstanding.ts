@@ -7,7 +7,11 @@ import { redemptionsOf } from './authorizations.ts'
 const GUARD_SECONDS = 60
 
 /** Authorizations for a moving device that its present agent may still honour: not given up, not used up, and not over for as long as a clock may be wrong. */
-export async function outstandingOf(db: Db, device: Pick<DeviceRow, 'device_id' | 'agent_id'>, nowMs: number): Promise<ProtectionAuthorizationRow[]> {
+export async function outstandingOf(
+  db: Db,
+  device: Pick<DeviceRow, 'device_id' | 'agent_id'>,
+  nowMs: number,
+): Promise<ProtectionAuthorizationRow[]> {
   if (device.agent_id === null) return []
   const rows = await db
     .selectFrom('protection_authorization')

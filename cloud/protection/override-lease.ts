@@ -16,7 +16,11 @@ export function withOverride(call: Call, { device, operatorId, isPast }: Asked, 
 }
 
 /** Takes back what an operator goes past, and writes down that the same goods may have been released there. */
-export async function overrideLease(call: Call, row: ProtectionAuthorizationRow, operatorId: string | null): Promise<void> {
+export async function overrideLease(
+  call: Call,
+  row: ProtectionAuthorizationRow,
+  operatorId: string | null,
+): Promise<void> {
   const { services, db, nowMs } = call
   await revoke(call, row, 'an operator went past it')
   await raiseException(

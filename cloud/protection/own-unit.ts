@@ -12,7 +12,9 @@ import { findRight, noteReturned, useRight, viewRight, type UnitKey } from './ri
  */
 export type OwnUnit = Omit<UnitKey, 'rightClass'>
 
-const endedUnits = prepared((db, p: { itemId: string }) => db.selectFrom('unit_right').select('unit_no').where('line_id', '=', p.itemId).where('returned_by', 'is not', null))
+const endedUnits = prepared((db, p: { itemId: string }) =>
+  db.selectFrom('unit_right').select('unit_no').where('line_id', '=', p.itemId).where('returned_by', 'is not', null),
+)
 
 /** The unit that an item is when no purchase of ours has it. */
 export async function ownUnitOf(db: Db, itemId: string): Promise<OwnUnit> {
@@ -35,7 +37,8 @@ export async function endOwnUnit({ db, nowMs }: Call, itemId: string, by: string
     const right = { ...unit, rightClass }
     const row = await findRight(db, right)
     if (!row) continue
-    if (viewRight(row, nowMs).state !== 'used') await useRight(db, right, { nonce: by, deviceId: '', redemptionId: by }, row.failures)
+    if (viewRight(row, nowMs).state !== 'used')
+      await useRight(db, right, { nonce: by, deviceId: '', redemptionId: by }, row.failures)
     await noteReturned(db, right, by)
   }
 }

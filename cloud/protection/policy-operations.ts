@@ -14,16 +14,29 @@ const PolicyAnswer = z.strictObject({
   ...Success,
   policy: ProtectionPolicy,
   version: z.int(),
-  worstCaseLoss: z.number().nullable().describe('EUR that can be lost at most while no agent reaches anybody; null: no bound.'),
+  worstCaseLoss: z
+    .number()
+    .nullable()
+    .describe('EUR that can be lost at most while no agent reaches anybody; null: no bound.'),
 })
 
 async function describePolicy({ db }: Call, store: StoreRow): Promise<z.infer<typeof PolicyAnswer>> {
   const policy = policyOf(store)
   const inService = db.selectFrom('device').where('store_id', '=', store.store_id).where('revoked_ms', 'is', null)
-  const { gates } = await inService.select((eb) => eb.fn.countAll().as('gates')).where('device_type', '=', 'exit_gate').executeTakeFirstOrThrow()
+  const { gates } = await inService
+    .select((eb) => eb.fn.countAll().as('gates'))
+    .where('device_type', '=', 'exit_gate')
+    .executeTakeFirstOrThrow()
   // Each agent counts for itself, also one that only detaches or deactivates.
-  const { agents } = await inService.select((eb) => eb.fn.count('agent_id').distinct().as('agents')).executeTakeFirstOrThrow()
-  return { success: true, policy, version: store.policy_version, worstCaseLoss: worstCaseLoss(policy, Math.max(Number(gates), Number(agents))) }
+  const { agents } = await inService
+    .select((eb) => eb.fn.count('agent_id').distinct().as('agents'))
+    .executeTakeFirstOrThrow()
+  return {
+    success: true,
+    policy,
+    version: store.policy_version,
+    worstCaseLoss: worstCaseLoss(policy, Math.max(Number(gates), Number(agents))),
+  }
 }
 
 export const fetchProtectionPolicy = operation({
@@ -45,7 +58,8 @@ export const updateProtectionPolicy = operation({
   area: 'protection',
   minimumPackage: 'GROW',
   summary: 'Replaces the protection policy of a store.',
-  description: 'The whole policy, as fetchProtectionPolicy answers it; what is left out takes its default. `home` and `homeEpoch` do not move here.',
+  description:
+    'The whole policy, as fetchProtectionPolicy answers it; what is left out takes its default. `home` and `homeEpoch` do not move here.',
   refusals: ['version_moved', 'policy_too_large'],
   changes: true,
   request: z.strictObject({
@@ -62,9 +76,14 @@ export const updateProtectionPolicy = operation({
     }
     const { home, homeEpoch } = policyOf(store)
     const sent = policy as ProtectionPolicy
-    if (sent.home !== undefined && sent.home !== 'cloud' && sent.home !== home) throw invalid('policy.home', 'moves by moveReceiptHome only')
+    if (sent.home !== undefined && sent.home !== 'cloud' && sent.home !== home)
+      throw invalid('policy.home', 'moves by moveReceiptHome only')
     const next = JSON.stringify({ ...sent, home, homeEpoch })
-    await call.db.updateTable('store').set({ policy: next, policy_version: store.policy_version + 1 }).where('store_id', '=', storeId).execute()
+    await call.db
+      .updateTable('store')
+      .set({ policy: next, policy_version: store.policy_version + 1 })
+      .where('store_id', '=', storeId)
+      .execute()
     // A shorter one is a way out for a store that has too much.
     if (Buffer.byteLength(next) > Buffer.byteLength(store.policy)) await assertPolicyFits(call, storeId)
     await storeDocumentChanged(call, storeId)

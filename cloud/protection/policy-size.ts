@@ -13,10 +13,16 @@ const KEPT_FREE = 32 * 1024
  * Throws 409 `policy_too_large` when the store's policy, as this transaction leaves it, is more than agents take in one document: they
  * would refuse it and every one after it, and after 80 hours nothing but staff would be left. For changes that make it longer.
  */
-export async function assertPolicyFits({ db, services, nowMs }: Pick<Call, 'db' | 'services' | 'nowMs'>, storeId: string): Promise<void> {
+export async function assertPolicyFits(
+  { db, services, nowMs }: Pick<Call, 'db' | 'services' | 'nowMs'>,
+  storeId: string,
+): Promise<void> {
   const store = await findStore(db, storeId)
   if (!store) return
-  const claims = await policyClaims(db, store, { iat: Math.floor(nowMs / 1_000), epoch: services.authority.documentEpoch })
+  const claims = await policyClaims(db, store, {
+    iat: Math.floor(nowMs / 1_000),
+    epoch: services.authority.documentEpoch,
+  })
   const bytes = Buffer.byteLength(JSON.stringify(claims))
   const most = ((DOCUMENT_KINDS.policy.maxLength - AROUND - KEPT_FREE) * 3) / 4
   if (bytes <= most) return

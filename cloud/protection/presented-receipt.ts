@@ -10,7 +10,12 @@ export type PresentedReceipt =
   | { ok: false; reason: 'token_invalid' | 'token_expired' | 'token_revoked'; purchase?: PurchaseRow }
 
 /** The purchase behind a receipt that somebody shows, in any of the forms in which it can be read. `storeId`: where it must be from; `pastMs`: when it was shown, if not now. */
-export async function readReceipt(call: Pick<Call, 'db' | 'services' | 'trueUntil'>, tenant: Tenant, text: string, { storeId, pastMs }: { storeId?: string | undefined; pastMs?: number | undefined } = {}): Promise<PresentedReceipt> {
+export async function readReceipt(
+  call: Pick<Call, 'db' | 'services' | 'trueUntil'>,
+  tenant: Tenant,
+  text: string,
+  { storeId, pastMs }: { storeId?: string | undefined; pastMs?: number | undefined } = {},
+): Promise<PresentedReceipt> {
   const { db, services } = call
   const keys = services.authority.keysOf(tenant).ring
   const genuine = openReceipt(text, { keys, ...(storeId !== undefined && { storeId }) })
@@ -18,7 +23,8 @@ export async function readReceipt(call: Pick<Call, 'db' | 'services' | 'trueUnti
   const purchase = await findPurchaseOfReceipt(db, Buffer.from(genuine.claims.cti).toString('hex'))
   if (purchase?.tenant !== tenant) return { ok: false, reason: 'token_invalid' }
   // In doubt about its clock the cloud says nothing of what has ended: the agent knows the time and decides alone.
-  if (genuine.claims.exp * 1_000 <= (pastMs ?? services.authority.clock.nowMs())) return { ok: false, reason: 'token_expired', purchase }
+  if (genuine.claims.exp * 1_000 <= (pastMs ?? services.authority.clock.nowMs()))
+    return { ok: false, reason: 'token_expired', purchase }
   if (pastMs === undefined) call.trueUntil(genuine.claims.exp * 1_000)
   return { ok: true, purchase }
 }

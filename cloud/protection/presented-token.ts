@@ -31,18 +31,35 @@ interface Shown {
 }
 
 /** What a token that an agent was shown is for. Throws invalid_request for anybody else. */
-export async function readPresentedToken(call: Call, { caller, device }: Asked, { authorizationToken, protectionAction }: Shown): Promise<Presented> {
-  if (caller.kind !== 'agent') throw invalid('authorizationToken', 'is for agents: a program redeems what it was given with redeemProtectionAuthorization')
+export async function readPresentedToken(
+  call: Call,
+  { caller, device }: Asked,
+  { authorizationToken, protectionAction }: Shown,
+): Promise<Presented> {
+  if (caller.kind !== 'agent')
+    throw invalid(
+      'authorizationToken',
+      'is for agents: a program redeems what it was given with redeemProtectionAuthorization',
+    )
   if (!device || device.row.agent_id !== caller.agentId) return { token: 'token_invalid' }
   const { authority } = call.services
-  const opened = openAuthorization(authorizationToken, { keys: authority.keysOf(caller.tenant).ring, audience: device.row.device_id, now: authority.clock.nowMs() / 1_000 })
+  const opened = openAuthorization(authorizationToken, {
+    keys: authority.keysOf(caller.tenant).ring,
+    audience: device.row.device_id,
+    now: authority.clock.nowMs() / 1_000,
+  })
   if (!opened.ok) return { token: denyReasonOf(opened.fault) }
   const row = await findAuthorization(call.db, opened.authorization.jti)
-  if (row?.tenant !== caller.tenant || row.ledger !== CLOUD_LEDGER || row.action !== protectionAction) return { token: 'token_invalid' }
+  if (row?.tenant !== caller.tenant || row.ledger !== CLOUD_LEDGER || row.action !== protectionAction)
+    return { token: 'token_invalid' }
   // One that was exchanged before is asked about again: the answer may have been lost.
   if (row.revoked_ms !== null && row.voided_ms === null) return { token: 'token_revoked' }
   const purchase = row.purchase_id === null ? undefined : await findPurchase(call.db, caller.tenant, row.purchase_id)
-  return { ...(purchase && { purchase }), ...itemOf(row), ...(row.operator_id !== null && { operatorId: row.operator_id }) }
+  return {
+    ...(purchase && { purchase }),
+    ...itemOf(row),
+    ...(row.operator_id !== null && { operatorId: row.operator_id }),
+  }
 }
 
 function itemOf({ ith_kind, ith_id }: ProtectionAuthorizationRow): Pick<Presented, 'item'> {

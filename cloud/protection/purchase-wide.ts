@@ -1,13 +1,27 @@
 import { decide, restsOnOperator, type Decision, type DecisionFacts, type ItemFacts } from '../../policy/decide.ts'
 import type { DeviceFacts } from '../../policy/devices.ts'
 import { DEFAULT_POLICY, riskClass } from '../../policy/store-policy.ts'
-import { rightClass, type DenyReason, type ItemStatus, type ProtectionAction, type RightClass, type ScanSource } from '../../policy/vocabulary.ts'
+import {
+  rightClass,
+  type DenyReason,
+  type ItemStatus,
+  type ProtectionAction,
+  type RightClass,
+  type ScanSource,
+} from '../../policy/vocabulary.ts'
 import type { Call } from '../operations/operation.ts'
 import type { ProtectionAuthorizationRow } from '../persistence/tables/protection.ts'
 import type { PurchaseLineRow, PurchaseRow } from '../persistence/tables/purchases.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { readLines } from '../scan-and-go/queries.ts'
-import { describeAuthorization, newEventIds, NO_AUTHORIZATION, recordDenied, recordGranted, type AskedAbout } from './answer.ts'
+import {
+  describeAuthorization,
+  newEventIds,
+  NO_AUTHORIZATION,
+  recordDenied,
+  recordGranted,
+  type AskedAbout,
+} from './answer.ts'
 import { approvalFacts, approvalsOf, noteApproval } from './approvals.ts'
 import { askHolders } from './ask-void.ts'
 import type { Asked, Metadata } from './asking.ts'
@@ -30,16 +44,37 @@ export interface PurchaseWideRequest {
 }
 
 /** One authorization for all open units of a purchase: for devices at which staff compare goods and count, and for leaving. */
-export async function grantPurchaseWide(call: Call, asked: Asked, { purchase, token, action, scanSource, metadata }: PurchaseWideRequest) {
+export async function grantPurchaseWide(
+  call: Call,
+  asked: Asked,
+  { purchase, token, action, scanSource, metadata }: PurchaseWideRequest,
+) {
   const { device, store } = asked
   const rights = rightClass(action) as RightClass
   const looked: DecisionFacts[] = []
-  const about: AskedAbout = { eventIds: newEventIds(call), action, identifiers: {}, itemStatus: null, purchaseId: purchase?.purchase_id ?? null, itemLineId: null, scanSource, metadata, facts: looked }
+  const about: AskedAbout = {
+    eventIds: newEventIds(call),
+    action,
+    identifiers: {},
+    itemStatus: null,
+    purchaseId: purchase?.purchase_id ?? null,
+    itemLineId: null,
+    scanSource,
+    metadata,
+    facts: looked,
+  }
   if (store) call.restsOn({ kind: 'store', id: store.store_id, rev: store.document_version })
   if (purchase) call.restsOn({ kind: 'purchase', id: purchase.purchase_id, rev: purchase.rev })
 
   const policy = store ? policyOf(store) : DEFAULT_POLICY
-  const open = purchase && device && purchase.store_id === device.row.store_id ? await openUnits({ db: call.db, nowMs: call.nowMs, pastMs: asked.pastMs, agentId: device.row.agent_id }, purchase, rights) : []
+  const open =
+    purchase && device && purchase.store_id === device.row.store_id
+      ? await openUnits(
+          { db: call.db, nowMs: call.nowMs, pastMs: asked.pastMs, agentId: device.row.agent_id },
+          purchase,
+          rights,
+        )
+      : []
   const facts = baseFacts(asked, action, token)
   const approvals = await approvalsOf(call, asked, action)
   const units: GrantedUnit[] = []
@@ -53,7 +88,9 @@ export async function grantPurchaseWide(call: Call, asked: Asked, { purchase, to
   let decision: Decision | undefined
   const lines = new Map(purchase ? (await readLines(call.db, purchase.purchase_id)).map((l) => [l.line_id, l]) : [])
   for (const unit of open) {
-    const lease: LeaseView = device ? withOverride(call, asked, await viewLease(call, unit.right, device.row, action, isPurchaseWide)) : { right: unit.right.state === 'leased' ? 'leased_elsewhere' : unit.right.state }
+    const lease: LeaseView = device
+      ? withOverride(call, asked, await viewLease(call, unit.right, device.row, action, isPurchaseWide))
+      : { right: unit.right.state === 'leased' ? 'leased_elsewhere' : unit.right.state }
     if (lease.held) held.set(lease.held.nonce, lease.held)
     const item = await unitFacts(call, unit, lines.get(unit.key.lineId), purchase, asked.pastMs)
     const unitFact = { ...facts, item, right: lease.right, ...approvalFacts(approvals, lease) }
@@ -71,7 +108,11 @@ export async function grantPurchaseWide(call: Call, asked: Asked, { purchase, to
     if (restsOnOperator(unitFact, policy)) approved.add(granted)
   }
   if (!decision) {
-    looked.push({ ...facts, item: emptyFacts(purchase, device?.row.store_id), right: wasPaid(purchase) ? 'used' : 'free' })
+    looked.push({
+      ...facts,
+      item: emptyFacts(purchase, device?.row.store_id),
+      right: wasPaid(purchase) ? 'used' : 'free',
+    })
     decision = decide(looked[0] as DecisionFacts, policy)
   }
   if (!decision.allowed) {
@@ -80,11 +121,24 @@ export async function grantPurchaseWide(call: Call, asked: Asked, { purchase, to
     return { decision, answer: await denied(call, asked, about, decision.reason, endsAt) }
   }
   if (own && !asked.isPast) {
-    const answer = { authorized: true, ...describeAuthorization(call, own, await redemptionsOf(call.db, own.nonce)), eventId: own.event_id }
-    return { decision, answer: { ...answer, ...(asked.caller.kind === 'agent' && purchase && (await receiptRights(call.db, purchase, own))) } }
+    const answer = {
+      authorized: true,
+      ...describeAuthorization(call, own, await redemptionsOf(call.db, own.nonce)),
+      eventId: own.event_id,
+    }
+    return {
+      decision,
+      answer: {
+        ...answer,
+        ...(asked.caller.kind === 'agent' && purchase && (await receiptRights(call.db, purchase, own))),
+      },
+    }
   }
   if (asked.isPast || !device || !store || !purchase) {
-    return { decision, answer: { authorized: true, ...NO_AUTHORIZATION, eventId: await recordGranted(call, asked, about, undefined) } }
+    return {
+      decision,
+      answer: { authorized: true, ...NO_AUTHORIZATION, eventId: await recordGranted(call, asked, about, undefined) },
+    }
   }
   for (const row of taken.values()) await take(call, row, device.row)
   for (const row of overridden.values()) await overrideLease(call, row, asked.operatorId)
@@ -92,7 +146,15 @@ export async function grantPurchaseWide(call: Call, asked: Asked, { purchase, to
   // What is for one request only is for what that can use: the next unit is asked for by the next request.
   const isForOne = asked.caller.kind === 'agent' && rights === 'release' && (await isDoubted(call, device.row))
   const given = isForOne ? units.slice(0, 1) : units
-  const row = await issue(call, asked, { store, action, rights, purchase, units: given, scanSource, eventId: about.eventIds.decided })
+  const row = await issue(call, asked, {
+    store,
+    action,
+    rights,
+    purchase,
+    units: given,
+    scanSource,
+    eventId: about.eventIds.decided,
+  })
   if (approvals && given.some((unit) => approved.has(unit))) await noteApproval(call, row)
   const eventId = await recordGranted(call, asked, about, row)
   return {
@@ -118,7 +180,11 @@ interface Wide {
   eventId: string
 }
 
-async function issue(call: Call, asked: Asked, { store, action, rights, purchase, units, scanSource, eventId }: Wide): Promise<ProtectionAuthorizationRow> {
+async function issue(
+  call: Call,
+  asked: Asked,
+  { store, action, rights, purchase, units, scanSource, eventId }: Wide,
+): Promise<ProtectionAuthorizationRow> {
   const { device } = asked
   if (!device) throw new Error('an authorization needs a device')
   const row = await issueAuthorization(call, asked.caller.tenant, {
@@ -138,7 +204,11 @@ async function issue(call: Call, asked: Asked, { store, action, rights, purchase
   return row
 }
 
-function baseFacts({ device, store, operatorId }: Asked, action: ProtectionAction, token: DecisionFacts['token']): Omit<DecisionFacts, 'item' | 'right'> {
+function baseFacts(
+  { device, store, operatorId }: Asked,
+  action: ProtectionAction,
+  token: DecisionFacts['token'],
+): Omit<DecisionFacts, 'item' | 'right'> {
   return {
     action,
     storeId: store?.store_id ?? '',
@@ -163,7 +233,8 @@ async function unitFacts(
   if (item) await restOnProduct(call, item)
   const { technology: _unread, ...known } = item ? await itemFacts(call.db, item, line.price_cent) : lineFacts(line)
   const paid = isPaid(purchase)
-  const staffReason = purchase.price_origin === 'shopper' ? 'only the shopper’s app vouches for the price' : right.staffReason
+  const staffReason =
+    purchase.price_origin === 'shopper' ? 'only the shopper’s app vouches for the price' : right.staffReason
   return {
     ...known,
     status: item ? (item.item_status as ItemStatus) : paid ? 'paid' : 'sellable',
@@ -184,7 +255,10 @@ function wasPaid(purchase: PurchaseRow | undefined): boolean {
 
 async function denied(call: Call, asked: Asked, about: AskedAbout, reason: DenyReason, endsAt: number | undefined) {
   if (endsAt !== undefined) call.trueUntil(endsAt * 1_000)
-  const retryAfter = reason === 'authorization_outstanding' && endsAt !== undefined ? Math.max(1, endsAt - Math.floor(call.nowMs / 1_000)) : undefined
+  const retryAfter =
+    reason === 'authorization_outstanding' && endsAt !== undefined
+      ? Math.max(1, endsAt - Math.floor(call.nowMs / 1_000))
+      : undefined
   const eventId = await recordDenied(call, asked, about, reason)
   return { authorized: false, reason, ...NO_AUTHORIZATION, eventId, ...(retryAfter !== undefined && { retryAfter }) }
 }
@@ -208,4 +282,3 @@ export async function mayHoldPurchaseWide(call: Call, device: DeviceFacts, open:
   }
   return true
 }
-

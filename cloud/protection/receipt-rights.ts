@@ -14,7 +14,9 @@ import { policyOf } from './policy.ts'
 const GUARD_SECONDS = 60
 
 /** Without a limit: SQLite prepares a statement anew whenever a bound one might change its plan, which costs five times the few rows. */
-const agentsOfStore = prepared((db, p: { storeId: string }) => db.selectFrom('agent').select('agent_id').where('store_id', '=', p.storeId))
+const agentsOfStore = prepared((db, p: { storeId: string }) =>
+  db.selectFrom('agent').select('agent_id').where('store_id', '=', p.storeId),
+)
 
 /** Whether an agent that was not revoked stands in the store. */
 export async function hasAgents(db: Db, storeId: string): Promise<boolean> {
@@ -25,14 +27,25 @@ export async function hasAgents(db: Db, storeId: string): Promise<boolean> {
 export async function receiptRights(db: Db, purchase: PurchaseRow, row: ProtectionAuthorizationRow) {
   if (purchase.cti === null) return {}
   const units = (await unitsOfAuthorization(db, row.nonce)).map((u) => ({ lineId: u.line_id, unitNo: u.unit_no }))
-  return { receiptRights: { cti: purchase.cti, rightClass: row.right_class as RightClass, ordinals: await receiptOrdinals(db, purchase.purchase_id, units) } }
+  return {
+    receiptRights: {
+      cti: purchase.cti,
+      rightClass: row.right_class as RightClass,
+      ordinals: await receiptOrdinals(db, purchase.purchase_id, units),
+    },
+  }
 }
 
 /**
  * While somebody else than the home holds a lease, the home honours no receipt for the same rights. An agent that asks for itself is
  * told by the answer which rights its token stands for; where a program asks, its agent learns it here, and so does the home.
  */
-export async function tellHome(call: Call, store: StoreRow, purchase: PurchaseRow, row: ProtectionAuthorizationRow): Promise<void> {
+export async function tellHome(
+  call: Call,
+  store: StoreRow,
+  purchase: PurchaseRow,
+  row: ProtectionAuthorizationRow,
+): Promise<void> {
   const { agent_id: agentId, nonce } = row
   const isToldByAnswer = call.caller.kind === 'agent' && call.caller.agentId === agentId
   if ((isToldByAnswer && agentId === policyOf(store).home) || !(await hasAgents(call.db, store.store_id))) return

@@ -1,6 +1,14 @@
 import { newId } from '../../policy/ids.ts'
 import { openAuthorization, denyReasonOf } from '../../policy/documents/authorization.ts'
-import type { ItemStatus, Outcome, ProtectionAction, ProtectionTechnology, RightClass, ScanSource, TagTechnology } from '../../policy/vocabulary.ts'
+import type {
+  ItemStatus,
+  Outcome,
+  ProtectionAction,
+  ProtectionTechnology,
+  RightClass,
+  ScanSource,
+  TagTechnology,
+} from '../../policy/vocabulary.ts'
 import { knownCaller, maySee, type KnownCaller } from '../operations/caller.ts'
 import { invalid, notFound, precondition } from '../operations/failure.ts'
 import type { Call } from '../operations/operation.ts'
@@ -32,11 +40,17 @@ export async function redeem(call: Call, request: RedeemRequest) {
   const row = await findNamed(call, request, caller)
   if (row.device_id !== request.deviceId) throw precondition('token_invalid', 'the authorization is for another device')
   const agentId = caller.kind === 'agent' ? caller.agentId : null
-  if (row.agent_id !== agentId) throw precondition('claimed_by_agent', 'the device belongs to an agent: only its ledger may claim this authorization')
+  if (row.agent_id !== agentId)
+    throw precondition(
+      'claimed_by_agent',
+      'the device belongs to an agent: only its ledger may claim this authorization',
+    )
 
   const scope = openEvidence(call, caller.tenant)
   const redemptions = await redemptionsOf(call.db, row.nonce)
-  const known = redemptions.find((r) => r.redemption_id === request.redemptionId && (request.step === undefined || r.step === request.step))
+  const known = redemptions.find(
+    (r) => r.redemption_id === request.redemptionId && (request.step === undefined || r.step === request.step),
+  )
   const eventId = known?.event_id ?? newId('evt', call.services.platform)
   // A device whose clock is ahead redeems now all the same: nothing that is known was redeemed later.
   const atMs = known?.at_ms ?? Math.min(asked.occurredMs, call.nowMs)
@@ -46,7 +60,8 @@ export async function redeem(call: Call, request: RedeemRequest) {
   if (request.outcome !== undefined) {
     const isNew = known?.outcome === null || known === undefined
     await applyOutcome(scope, witness, request.redemptionId, request.outcome, row.nonce)
-    if (isNew) await recordOutcome(call, row, request, { ...asked, outcome: request.outcome, device: asked.device, eventId })
+    if (isNew)
+      await recordOutcome(call, row, request, { ...asked, outcome: request.outcome, device: asked.device, eventId })
   }
   await finishEvidence(scope)
   call.changed(row.nonce)
@@ -56,15 +71,25 @@ export async function redeem(call: Call, request: RedeemRequest) {
 async function findNamed(call: Call, request: RedeemRequest, caller: KnownCaller): Promise<ProtectionAuthorizationRow> {
   const { authorizationToken, replayProtectedNonce, deviceId } = request
   if (authorizationToken === undefined && replayProtectedNonce === undefined) {
-    throw invalid('authorizationToken', 'is missing: name the authorization by its token or its replayProtectedNonce', 'missing')
+    throw invalid(
+      'authorizationToken',
+      'is missing: name the authorization by its token or its replayProtectedNonce',
+      'missing',
+    )
   }
   let nonce = replayProtectedNonce
   if (authorizationToken !== undefined) {
-    const opened = openAuthorization(authorizationToken, { keys: call.services.authority.keysOf(caller.tenant).ring, audience: deviceId })
-    if (!opened.ok && opened.fault === 'wrong_audience') throw precondition('token_invalid', 'the authorization is for another device')
-    if (!opened.ok && denyReasonOf(opened.fault) === 'token_revoked') throw precondition('token_revoked', 'the key of this token was revoked')
+    const opened = openAuthorization(authorizationToken, {
+      keys: call.services.authority.keysOf(caller.tenant).ring,
+      audience: deviceId,
+    })
+    if (!opened.ok && opened.fault === 'wrong_audience')
+      throw precondition('token_invalid', 'the authorization is for another device')
+    if (!opened.ok && denyReasonOf(opened.fault) === 'token_revoked')
+      throw precondition('token_revoked', 'the key of this token was revoked')
     if (!opened.ok) throw notFound('authorization')
-    if (nonce !== undefined && nonce !== opened.authorization.jti) throw invalid('replayProtectedNonce', 'is not that of the token')
+    if (nonce !== undefined && nonce !== opened.authorization.jti)
+      throw invalid('replayProtectedNonce', 'is not that of the token')
     nonce = opened.authorization.jti
   }
   const row = await findAuthorization(call.db, nonce ?? '')
@@ -77,7 +102,12 @@ async function assertUnitIsStillFor(call: Call, row: ProtectionAuthorizationRow)
   if (row.item_id === null || row.purchase_id === null) return
   const covered = await unitsOfAuthorization(call.db, row.nonce)
   const units = await readUnits(call.db, row.purchase_id)
-  const isAnother = units.some((unit) => unit.bound === 1 && unit.item_id !== row.item_id && covered.some(({ line_id, unit_no }) => line_id === unit.line_id && unit_no === unit.unit_no))
+  const isAnother = units.some(
+    (unit) =>
+      unit.bound === 1 &&
+      unit.item_id !== row.item_id &&
+      covered.some(({ line_id, unit_no }) => line_id === unit.line_id && unit_no === unit.unit_no),
+  )
   if (isAnother) throw precondition('token_revoked', 'the unit that this was for is another item by now')
 }
 
@@ -90,11 +120,14 @@ async function claimStep(
   nowMs: number,
 ): Promise<void> {
   if (row.revoked_ms !== null) throw precondition('token_revoked', 'the authorization was taken back')
-  if (witness.atMs >= row.exp * 1_000 || nowMs >= row.exp * 1_000 + 60_000) throw precondition('token_expired', 'the authorization has expired')
+  if (witness.atMs >= row.exp * 1_000 || nowMs >= row.exp * 1_000 + 60_000)
+    throw precondition('token_expired', 'the authorization has expired')
   const used = new Set(redemptions.map((r) => r.step))
   const step = request.step ?? Array.from({ length: row.count }, (_, i) => i + 1).find((n) => !used.has(n))
-  if (step !== undefined && step > row.count) throw invalid('step', `is ${step}, but the authorization covers ${row.count}`)
-  if (step === undefined || used.has(step)) throw precondition('already_redeemed', 'this step of the authorization is used up')
+  if (step !== undefined && step > row.count)
+    throw invalid('step', `is ${step}, but the authorization covers ${row.count}`)
+  if (step === undefined || used.has(step))
+    throw precondition('already_redeemed', 'this step of the authorization is used up')
   await applyClaim(scope, witness, {
     kind: 'claim',
     redemptionId: request.redemptionId,
@@ -109,8 +142,15 @@ async function claimStep(
 /** The line and the item that a redemption was for, as far as they are known. */
 async function subjectOf(call: Call, row: ProtectionAuthorizationRow, redemptionId: string) {
   const redemption = (await redemptionsOf(call.db, row.nonce)).find((each) => each.redemption_id === redemptionId)
-  const unit = (await unitsOfAuthorization(call.db, row.nonce)).find((each) => each.ordinal === (redemption?.step ?? 0) - 1)
-  const itemId = row.item_id ?? (unit && (await readUnits(call.db, row.purchase_id ?? '')).find((each) => each.line_id === unit.line_id && each.unit_no === unit.unit_no)?.item_id)
+  const unit = (await unitsOfAuthorization(call.db, row.nonce)).find(
+    (each) => each.ordinal === (redemption?.step ?? 0) - 1,
+  )
+  const itemId =
+    row.item_id ??
+    (unit &&
+      (await readUnits(call.db, row.purchase_id ?? '')).find(
+        (each) => each.line_id === unit.line_id && each.unit_no === unit.unit_no,
+      )?.item_id)
   const item = itemId ? await readItem(call.db, itemId) : undefined
   return {
     itemLineId: row.purchase_id ? (unit?.line_id ?? null) : null,
@@ -131,7 +171,12 @@ interface Reported {
   device: NonNullable<Asked['device']>
 }
 
-async function recordOutcome(call: Call, row: ProtectionAuthorizationRow, { redemptionId }: RedeemRequest, { eventId, outcome, occurredMs, device }: Reported): Promise<void> {
+async function recordOutcome(
+  call: Call,
+  row: ProtectionAuthorizationRow,
+  { redemptionId }: RedeemRequest,
+  { eventId, outcome, occurredMs, device }: Reported,
+): Promise<void> {
   const { tenant } = knownCaller(call.caller)
   const subject = await subjectOf(call, row, redemptionId)
   await recordEvent(

@@ -12,12 +12,32 @@ export type NewRedemption = Omit<RedemptionRow, 'outcome' | 'resolved_by' | 'rep
 const insert = prepared((db, p: NewRedemption) =>
   db
     .insertInto('redemption')
-    .values(fieldsOf(p, ['nonce', 'step', 'redemption_id', 'tenant', 'source', 'agent_id', 'device_id', 'at_ms', 'event_id', 'line_id', 'unit_no', 'right_class']))
+    .values(
+      fieldsOf(p, [
+        'nonce',
+        'step',
+        'redemption_id',
+        'tenant',
+        'source',
+        'agent_id',
+        'device_id',
+        'at_ms',
+        'event_id',
+        'line_id',
+        'unit_no',
+        'right_class',
+      ]),
+    )
     .onConflict((c) => c.columns(['nonce', 'step', 'redemption_id']).doNothing())
     .returning('step'),
 )
 const ofUnit = prepared((db, p: { lineId: string; unitNo: number; rightClass: string }) =>
-  db.selectFrom('redemption').selectAll().where('line_id', '=', p.lineId).where('unit_no', '=', p.unitNo).where('right_class', '=', p.rightClass),
+  db
+    .selectFrom('redemption')
+    .selectAll()
+    .where('line_id', '=', p.lineId)
+    .where('unit_no', '=', p.unitNo)
+    .where('right_class', '=', p.rightClass),
 )
 /** All that was reported of the right of a unit. */
 export function redemptionsOfUnit(db: Db, { lineId, unitNo, rightClass }: UnitKey): Promise<RedemptionRow[]> {
@@ -25,7 +45,13 @@ export function redemptionsOfUnit(db: Db, { lineId, unitNo, rightClass }: UnitKe
 }
 
 const byId = prepared((db, p: { redemptionId: string; tenant: string }) =>
-  db.selectFrom('redemption').selectAll().where('redemption_id', '=', p.redemptionId).where('tenant', '=', p.tenant).orderBy('nonce').orderBy('step'),
+  db
+    .selectFrom('redemption')
+    .selectAll()
+    .where('redemption_id', '=', p.redemptionId)
+    .where('tenant', '=', p.tenant)
+    .orderBy('nonce')
+    .orderBy('step'),
 )
 
 /** Who gave one up will never use it. */
@@ -41,7 +67,17 @@ const unusedOf = prepared((db, p: { purchaseId: string; lineId: string; unitNo: 
     .where('a.voided_ms', 'is', null)
     // A device without agent asks us before it acts.
     .where((eb) => eb.or([eb('a.revoked_ms', 'is', null), eb('a.agent_id', 'is not', null)]))
-    .where((eb) => eb.not(eb.exists(eb.selectFrom('redemption as r').select('r.nonce').whereRef('r.nonce', '=', 'a.nonce').whereRef('r.step', '=', eb('u.ordinal', '+', 1)))))
+    .where((eb) =>
+      eb.not(
+        eb.exists(
+          eb
+            .selectFrom('redemption as r')
+            .select('r.nonce')
+            .whereRef('r.nonce', '=', 'a.nonce')
+            .whereRef('r.step', '=', eb('u.ordinal', '+', 1)),
+        ),
+      ),
+    )
     .orderBy('a.exp', 'desc')
     .limit(1),
 )
@@ -64,21 +100,43 @@ export function findRedemptions(db: Db, tenant: string, redemptionId: string): P
 }
 
 const writeOutcome = prepared((db, p: { nonce: string; step: number; redemptionId: string; outcome: string }) =>
-  db.updateTable('redemption').set({ outcome: p.outcome }).where('nonce', '=', p.nonce).where('step', '=', p.step).where('redemption_id', '=', p.redemptionId),
+  db
+    .updateTable('redemption')
+    .set({ outcome: p.outcome })
+    .where('nonce', '=', p.nonce)
+    .where('step', '=', p.step)
+    .where('redemption_id', '=', p.redemptionId),
 )
 
 /** Writes what an agent or a device says of the outcome of one. */
-export async function updateOutcome(db: Db, { nonce, step, redemption_id: redemptionId }: RedemptionRow, outcome: Outcome): Promise<void> {
+export async function updateOutcome(
+  db: Db,
+  { nonce, step, redemption_id: redemptionId }: RedemptionRow,
+  outcome: Outcome,
+): Promise<void> {
   await writeOutcome(db, { nonce, step, redemptionId, outcome })
 }
 
 /** Writes what is known of the outcome of one that staff have looked at. */
-export async function updateRedemption(db: Db, { nonce, step, redemption_id }: RedemptionRow, change: Partial<Pick<RedemptionRow, 'outcome' | 'resolved_by' | 'reported'>>): Promise<void> {
-  await db.updateTable('redemption').set(change).where('nonce', '=', nonce).where('step', '=', step).where('redemption_id', '=', redemption_id).execute()
+export async function updateRedemption(
+  db: Db,
+  { nonce, step, redemption_id }: RedemptionRow,
+  change: Partial<Pick<RedemptionRow, 'outcome' | 'resolved_by' | 'reported'>>,
+): Promise<void> {
+  await db
+    .updateTable('redemption')
+    .set(change)
+    .where('nonce', '=', nonce)
+    .where('step', '=', step)
+    .where('redemption_id', '=', redemption_id)
+    .execute()
 }
 
 /** Of the authorizations that cover a unit and whose step nobody has used, the one that ends last. */
-export async function unusedLease(db: Db, { purchaseId, lineId, unitNo, rightClass }: UnitKey): Promise<{ nonce: string; device_id: string; exp: number } | undefined> {
+export async function unusedLease(
+  db: Db,
+  { purchaseId, lineId, unitNo, rightClass }: UnitKey,
+): Promise<{ nonce: string; device_id: string; exp: number } | undefined> {
   const [lease] = await unusedOf(db, { purchaseId, lineId, unitNo, rightClass })
   return lease
 }

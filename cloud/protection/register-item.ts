@@ -29,7 +29,10 @@ export const NewItem = z.strictObject({
   brand: text(120).optional(),
   category: text(120).optional(),
   price: Euros.optional(),
-  itemStatus: z.enum(FIRST_ITEM_STATUSES).optional().describe('Of a new item; default `sellable`. Of a known one it must be what it is.'),
+  itemStatus: z
+    .enum(FIRST_ITEM_STATUSES)
+    .optional()
+    .describe('Of a new item; default `sellable`. Of a known one it must be what it is.'),
 })
 type NewItem = z.output<typeof NewItem>
 
@@ -41,10 +44,12 @@ export async function registerItem(call: Call, store: StoreRow, item: NewItem): 
   const normal = normaliseIdentifiers({ epc: item.epc, tagUid: item.tagUid, tagId: item.tagId })
   if (!normal.ok) throw invalid(normal.field, normal.message)
   const { epc, tagUid, tagId } = normal.identifiers
-  if (epc === undefined && tagUid === undefined && tagId === undefined) throw invalid('epc', 'is missing: an item needs an epc, a tagUid or a tagId', 'missing')
+  if (epc === undefined && tagUid === undefined && tagId === undefined)
+    throw invalid('epc', 'is missing: an item needs an epc, a tagUid or a tagId', 'missing')
   const known = await findItem(call.db, store.tenant, normal.identifiers)
   const isElsewhere = known !== undefined && known.store_id !== store.store_id
-  if (isElsewhere && known.item_status !== 'transfer_in_transit') throw precondition('item_in_another_store', 'the item is registered in another of your stores')
+  if (isElsewhere && known.item_status !== 'transfer_in_transit')
+    throw precondition('item_in_another_store', 'the item is registered in another of your stores')
   const product = await productOf(call, store, item, epc)
   // What nobody states now stays as it is.
   if (epc !== undefined || product) assertSaysSame(epc ?? known?.epc, product?.ean ?? known?.ean)
@@ -100,14 +105,21 @@ function assertProductStays(known: ProtectedItemRow, productId: string, epc: str
   if (known.product_id === productId || MAY_BE_OTHER_GOODS.has(known.item_status)) return
   // A tag that names its product itself is on no other goods: the store sells them by now.
   if (known.product_id === null && parseEpc(epc ?? known.epc ?? '')?.gtin14 !== undefined) return
-  throw precondition('item_not_sellable', `the item is ${known.item_status}: make it sellable with updateItemStatus before its tag goes onto other goods`)
+  throw precondition(
+    'item_not_sellable',
+    `the item is ${known.item_status}: make it sellable with updateItemStatus before its tag goes onto other goods`,
+  )
 }
 
 /** A tag whose SGTIN is of another product than the registry would never be sold: the till believes neither alone (price-lines.ts). */
 function assertSaysSame(epc: string | null | undefined, ean: string | null | undefined): void {
   const gtin14 = epc ? parseEpc(epc)?.gtin14 : undefined
   if (gtin14 === undefined || !ean || gtin14 === toGtin14(ean)) return
-  throw invalid('epc', `is an SGTIN of ${eanOfGtin14(gtin14) ?? gtin14}, not of ${ean}: name the product that the tag says, or write the tag anew`, 'item_mismatch')
+  throw invalid(
+    'epc',
+    `is an SGTIN of ${eanOfGtin14(gtin14) ?? gtin14}, not of ${ean}: name the product that the tag says, or write the tag anew`,
+    'item_mismatch',
+  )
 }
 
 /** The product of an item, which must be one that the store sells; it may be left open. */

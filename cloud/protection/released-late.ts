@@ -10,7 +10,11 @@ import type { UnitKey } from './rights.ts'
 type Cancelled = Pick<PurchaseRow, 'purchase_id' | 'store_id' | 'status'>
 
 /** Goods of a cancelled purchase turn out to have been released: their items are held, never silently sellable (decisions §8). */
-export async function holdReleased(scope: EvidenceScope, purchase: Cancelled | undefined, released: readonly UnitKey[]): Promise<void> {
+export async function holdReleased(
+  scope: EvidenceScope,
+  purchase: Cancelled | undefined,
+  released: readonly UnitKey[],
+): Promise<void> {
   if (purchase?.status !== 'CANCELLED' || released.length === 0) return
   const { db, nowMs } = scope
   for (const unit of await readUnits(db, purchase.purchase_id)) {

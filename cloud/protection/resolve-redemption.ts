@@ -1,5 +1,10 @@
 import { z } from 'zod'
-import { AUTHORIZATION_STATES, type AuthorizationState, type Outcome, type ProtectionAction } from '../../policy/vocabulary.ts'
+import {
+  AUTHORIZATION_STATES,
+  type AuthorizationState,
+  type Outcome,
+  type ProtectionAction,
+} from '../../policy/vocabulary.ts'
 import { actorOf, knownCaller, maySee } from '../operations/caller.ts'
 import { notFound, precondition } from '../operations/failure.ts'
 import { Success, text } from '../operations/fields.ts'
@@ -37,14 +42,18 @@ export const resolveRedemption = operation({
     redemptionId: text(64),
     outcome: z.enum(['confirmed', 'failed']),
     operatorId: text(128).describe('Recorded as asserted by the caller.'),
-    replayProtectedNonce: text(64).optional().describe('Needed where a device has used one redemptionId for several authorizations.'),
+    replayProtectedNonce: text(64)
+      .optional()
+      .describe('Needed where a device has used one redemptionId for several authorizations.'),
   }),
   response: z.strictObject({ ...Success, authorizationState: z.enum(AUTHORIZATION_STATES) }),
   example: { redemptionId: 'red-1', outcome: 'confirmed', operatorId: 'op_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
   emits: ['protection.action.completed', 'protection.action.failed', 'securityTag.deactivated'],
   async run(call, { redemptionId, outcome, operatorId, replayProtectedNonce }) {
     const { tenant } = knownCaller(call.caller)
-    const rows = (await findRedemptions(call.db, tenant, redemptionId)).filter((row) => replayProtectedNonce === undefined || row.nonce === replayProtectedNonce)
+    const rows = (await findRedemptions(call.db, tenant, redemptionId)).filter(
+      (row) => replayProtectedNonce === undefined || row.nonce === replayProtectedNonce,
+    )
     const { nonce, about } = await ownSubject(call, rows)
     await ownStoreOf(call, about.storeId, 'redemption')
     call.changed(redemptionId)
@@ -61,7 +70,11 @@ async function ownSubject(call: Call, rows: readonly RedemptionRow[]): Promise<{
   for (const nonce of new Set(rows.map((row) => row.nonce))) {
     const about = await subjectOf(call, nonce)
     if (!about || !maySee(caller, { store_id: about.storeId, tenant: caller.tenant })) continue
-    if (own) throw precondition('redemption_ambiguous', 'several authorizations have a redemption of this id: name the replayProtectedNonce')
+    if (own)
+      throw precondition(
+        'redemption_ambiguous',
+        'several authorizations have a redemption of this id: name the replayProtectedNonce',
+      )
     own = { nonce, about }
   }
   if (!own) throw notFound('redemption')
@@ -74,7 +87,11 @@ function isOpen({ nowMs }: Call, { outcome: known, resolved_by, at_ms }: Redempt
     if (known !== said) throw precondition('outcome_known', `the outcome is known: ${known}`)
     return false
   }
-  if (known === null && nowMs < at_ms + REPORT_WITHIN_MS) throw precondition('outcome_pending', 'the device may still say what became of it: five minutes after the claim staff may')
+  if (known === null && nowMs < at_ms + REPORT_WITHIN_MS)
+    throw precondition(
+      'outcome_pending',
+      'the device may still say what became of it: five minutes after the claim staff may',
+    )
   return true
 }
 
@@ -97,7 +114,13 @@ async function stateOf({ db, nowMs }: Call, nonce: string): Promise<Authorizatio
   return row ? viewAuthorization(row, await redemptionsOf(db, nonce), nowMs).state : 'redeemed'
 }
 
-async function resolve(call: Call, rows: readonly RedemptionRow[], about: About, outcome: 'confirmed' | 'failed', operatorId: string): Promise<void> {
+async function resolve(
+  call: Call,
+  rows: readonly RedemptionRow[],
+  about: About,
+  outcome: 'confirmed' | 'failed',
+  operatorId: string,
+): Promise<void> {
   const { db, nowMs } = call
   const { tenant } = knownCaller(call.caller)
   const [first] = rows
@@ -107,7 +130,13 @@ async function resolve(call: Call, rows: readonly RedemptionRow[], about: About,
   await settleRedemptions(scope, { agentId: first.agent_id, storeId: about.storeId, atMs: nowMs, eventId: '' }, rows)
   await finishEvidence(scope)
   if (outcome === 'confirmed') await tellAgents(scope, about, rows)
-  await acknowledgeAbout(db, { storeId: about.storeId, kind: 'outcome_unknown', subject: first.redemption_id, by: actorOf(call.caller), atMs: nowMs })
+  await acknowledgeAbout(db, {
+    storeId: about.storeId,
+    kind: 'outcome_unknown',
+    subject: first.redemption_id,
+    by: actorOf(call.caller),
+    atMs: nowMs,
+  })
   await recordEvent(scope, {
     type: outcome === 'confirmed' ? 'protection.action.completed' : 'protection.action.failed',
     storeId: about.storeId,
@@ -125,7 +154,11 @@ async function resolve(call: Call, rows: readonly RedemptionRow[], about: About,
 }
 
 /** The agent itself may take a failed right for free: it, too, is told that it is used up. */
-async function tellAgents(scope: EvidenceScope, { storeId, purchaseId }: About, rows: readonly RedemptionRow[]): Promise<void> {
+async function tellAgents(
+  scope: EvidenceScope,
+  { storeId, purchaseId }: About,
+  rows: readonly RedemptionRow[],
+): Promise<void> {
   const { db } = scope
   if (!purchaseId || !(await hasAgents(db, storeId))) return
   const purchase = await db.selectFrom('purchase').selectAll().where('purchase_id', '=', purchaseId).executeTakeFirst()

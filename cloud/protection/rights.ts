@@ -26,13 +26,31 @@ export const TRIES = 2
 export const LEASE_GUARD_MS = 60_000
 
 const one = prepared((db, p: { lineId: string; unitNo: number; rightClass: string }) =>
-  db.selectFrom('unit_right').selectAll().where('line_id', '=', p.lineId).where('unit_no', '=', p.unitNo).where('right_class', '=', p.rightClass),
+  db
+    .selectFrom('unit_right')
+    .selectAll()
+    .where('line_id', '=', p.lineId)
+    .where('unit_no', '=', p.unitNo)
+    .where('right_class', '=', p.rightClass),
 )
 const ofPurchase = prepared((db, p: { purchaseId: string; rightClass: string }) =>
-  db.selectFrom('unit_right').selectAll().where('purchase_id', '=', p.purchaseId).where('right_class', '=', p.rightClass),
+  db
+    .selectFrom('unit_right')
+    .selectAll()
+    .where('purchase_id', '=', p.purchaseId)
+    .where('right_class', '=', p.rightClass),
 )
 const upsert = prepared((db, p: Omit<UnitRightRow, 'returned_by' | 'was_given'>) => {
-  const changed = fieldsOf(p, ['purchase_id', 'state', 'nonce', 'device_id', 'until_ms', 'redemption_id', 'outcome', 'failures'])
+  const changed = fieldsOf(p, [
+    'purchase_id',
+    'state',
+    'nonce',
+    'device_id',
+    'until_ms',
+    'redemption_id',
+    'outcome',
+    'failures',
+  ])
   return db
     .insertInto('unit_right')
     .values({ ...changed, ...fieldsOf(p, ['line_id', 'unit_no', 'right_class']), was_given: 0 })
@@ -40,17 +58,23 @@ const upsert = prepared((db, p: Omit<UnitRightRow, 'returned_by' | 'was_given'>)
 })
 
 const writeReturned = prepared((db, p: { lineId: string; unitNo: number; rightClass: string; by: string }) =>
-  db.updateTable('unit_right').set({ returned_by: p.by }).where('line_id', '=', p.lineId).where('unit_no', '=', p.unitNo).where('right_class', '=', p.rightClass),
-)
-
-const writeOutcome = prepared((db, p: { redemptionId: string; lineId: string; unitNo: number; rightClass: string; outcome: string }) =>
   db
     .updateTable('unit_right')
-    .set({ outcome: p.outcome })
+    .set({ returned_by: p.by })
     .where('line_id', '=', p.lineId)
     .where('unit_no', '=', p.unitNo)
-    .where('right_class', '=', p.rightClass)
-    .where('redemption_id', '=', p.redemptionId),
+    .where('right_class', '=', p.rightClass),
+)
+
+const writeOutcome = prepared(
+  (db, p: { redemptionId: string; lineId: string; unitNo: number; rightClass: string; outcome: string }) =>
+    db
+      .updateTable('unit_right')
+      .set({ outcome: p.outcome })
+      .where('line_id', '=', p.lineId)
+      .where('unit_no', '=', p.unitNo)
+      .where('right_class', '=', p.rightClass)
+      .where('redemption_id', '=', p.redemptionId),
 )
 
 const upsertAll = preparedInsert((db, rows: readonly UnitRightRow[]) =>
@@ -95,8 +119,19 @@ export const NOBODY_KNOWS = 'nobody knows whether the last try worked'
 
 const NOTHING = { nonce: null, device_id: null, until_ms: null, redemption_id: null, outcome: null }
 
-async function write(db: Db, key: UnitKey, row: Partial<UnitRightRow> & { state: string; failures: number }): Promise<void> {
-  await upsert(db, { line_id: key.lineId, unit_no: key.unitNo, right_class: key.rightClass, purchase_id: key.purchaseId, ...NOTHING, ...row })
+async function write(
+  db: Db,
+  key: UnitKey,
+  row: Partial<UnitRightRow> & { state: string; failures: number },
+): Promise<void> {
+  await upsert(db, {
+    line_id: key.lineId,
+    unit_no: key.unitNo,
+    right_class: key.rightClass,
+    purchase_id: key.purchaseId,
+    ...NOTHING,
+    ...row,
+  })
 }
 
 /** The goods of a right that is used came back: whatever becomes of a use that was under way, it stays so. */
@@ -124,12 +159,30 @@ export function leaseRight(db: Db, key: UnitKey, lease: Lease, tries: Tries): Pr
 
 /** The columns of a right that is lent. */
 export function leasedRow({ nonce, deviceId, untilMs }: Lease, { failures, isUnknown }: Tries) {
-  return { state: 'leased', nonce, device_id: deviceId, until_ms: untilMs, failures, outcome: isUnknown ? 'unknown' : null }
+  return {
+    state: 'leased',
+    nonce,
+    device_id: deviceId,
+    until_ms: untilMs,
+    failures,
+    outcome: isUnknown ? 'unknown' : null,
+  }
 }
 
 /** The right is used up. */
-export function useRight(db: Db, key: UnitKey, use: { nonce: string; deviceId: string; redemptionId: string }, failures: number): Promise<void> {
-  return write(db, key, { state: 'used', nonce: use.nonce, device_id: use.deviceId, redemption_id: use.redemptionId, failures })
+export function useRight(
+  db: Db,
+  key: UnitKey,
+  use: { nonce: string; deviceId: string; redemptionId: string },
+  failures: number,
+): Promise<void> {
+  return write(db, key, {
+    state: 'used',
+    nonce: use.nonce,
+    device_id: use.deviceId,
+    redemption_id: use.redemptionId,
+    failures,
+  })
 }
 
 /** The right is free again. */
@@ -138,7 +191,12 @@ export function freeRight(db: Db, key: UnitKey, failures: number): Promise<void>
 }
 
 /** Notes what became of the use of a right; nothing when the right was meanwhile used by something else. */
-export async function noteOutcome(db: Db, redemptionId: string, { lineId, unitNo, rightClass }: UnitKey, outcome: string): Promise<void> {
+export async function noteOutcome(
+  db: Db,
+  redemptionId: string,
+  { lineId, unitNo, rightClass }: UnitKey,
+  outcome: string,
+): Promise<void> {
   await writeOutcome(db, { redemptionId, lineId, unitNo, rightClass, outcome })
 }
 
@@ -155,7 +213,8 @@ export function viewRight(row: UnitRightRow | undefined, nowMs: number): RightVi
   if (row.state === 'used' && !isUnknown) return { state: 'used' }
   const staffReason = isUnknown ? NOBODY_KNOWS : failures >= TRIES ? `${failures} tries have failed` : undefined
   const forStaff = staffReason !== undefined && { staffReason }
-  if (row.state === 'leased' && (row.until_ms ?? 0) > nowMs) return { state: 'leased', nonce: row.nonce ?? '', deviceId: row.device_id ?? '', ...forStaff }
+  if (row.state === 'leased' && (row.until_ms ?? 0) > nowMs)
+    return { state: 'leased', nonce: row.nonce ?? '', deviceId: row.device_id ?? '', ...forStaff }
   return { state: 'free', ...forStaff }
 }
 

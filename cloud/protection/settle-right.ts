@@ -5,7 +5,10 @@ import { LEASE_GUARD_MS, triesOf, type UnitKey } from './rights.ts'
 import type { Uses } from './uses.ts'
 
 /** The unit that a redemption used up; undefined for a fixture. */
-export async function unitOf(uses: Pick<Uses, 'right'>, { line_id, unit_no, right_class }: RedemptionRow): Promise<UnitKey | undefined> {
+export async function unitOf(
+  uses: Pick<Uses, 'right'>,
+  { line_id, unit_no, right_class }: RedemptionRow,
+): Promise<UnitKey | undefined> {
   if (line_id === null || unit_no === null || right_class === null) return undefined
   const key = { lineId: line_id, unitNo: unit_no, rightClass: right_class as UnitKey['rightClass'] }
   const right = await uses.right({ ...key, purchaseId: '' })
@@ -17,7 +20,11 @@ export async function unitOf(uses: Pick<Uses, 'right'>, { line_id, unit_no, righ
  * beside what nobody knows or what failed, unless it has just ended; one that a receipt went past comes back. `isReturned`: the goods
  * came back, and something stands that used the right all the same.
  */
-export async function settleRight(uses: Uses, key: UnitKey, leaseEnded = false): Promise<{ isDouble: boolean; isReturned: boolean }> {
+export async function settleRight(
+  uses: Uses,
+  key: UnitKey,
+  leaseEnded = false,
+): Promise<{ isDouble: boolean; isReturned: boolean }> {
   const { use, failures, isDouble } = joinUses((await uses.ofUnit(key)).map(useOf))
   const right = await uses.right(key)
   // Goods that came back are nobody's to take off a second time, whatever becomes of a use that was under way.
@@ -27,13 +34,23 @@ export async function settleRight(uses: Uses, key: UnitKey, leaseEnded = false):
   if (right?.state === 'leased' && !leaseEnded && isOpen) {
     const known = triesOf(right)
     const lease = { nonce: right.nonce ?? '', deviceId: right.device_id ?? '', untilMs: right.until_ms ?? 0 }
-    if (known.failures !== failures || known.isUnknown !== isUnknown) await uses.lease(key, lease, { failures, isUnknown })
+    if (known.failures !== failures || known.isUnknown !== isUnknown)
+      await uses.lease(key, lease, { failures, isUnknown })
     return { isDouble, isReturned: false }
   }
   const lease = right && isOpen && !leaseEnded && key.purchaseId !== '' ? await uses.unusedLease(key) : undefined
-  if (lease) await uses.lease(key, { nonce: lease.nonce, deviceId: lease.device_id, untilMs: lease.exp * 1_000 + LEASE_GUARD_MS }, { failures, isUnknown })
+  if (lease)
+    await uses.lease(
+      key,
+      { nonce: lease.nonce, deviceId: lease.device_id, untilMs: lease.exp * 1_000 + LEASE_GUARD_MS },
+      { failures, isUnknown },
+    )
   else if (use) {
-    const isSame = right?.state === 'used' && right.redemption_id === use.redemptionId && right.nonce === use.nonce && right.failures === failures
+    const isSame =
+      right?.state === 'used' &&
+      right.redemption_id === use.redemptionId &&
+      right.nonce === use.nonce &&
+      right.failures === failures
     const known = isSame ? right.outcome : null
     if (!isSame) await uses.use(key, use, failures)
     if (use.outcome !== null && use.outcome !== known) await uses.noteOutcome(use.redemptionId, key, use.outcome)

@@ -17,7 +17,11 @@ const CHANGED_LIMIT = 500
 const AT_WORK_LIMIT = 2
 let atWork = 0
 
-const Verdict = z.strictObject({ authorized: z.boolean(), reason: z.enum(DENY_REASONS).optional(), detail: z.string().optional() })
+const Verdict = z.strictObject({
+  authorized: z.boolean(),
+  reason: z.enum(DENY_REASONS).optional(),
+  detail: z.string().optional(),
+})
 
 export const simulateProtectionPolicy = operation({
   name: 'simulateProtectionPolicy',
@@ -52,10 +56,19 @@ export const simulateProtectionPolicy = operation({
   async run(call, { storeId, policy, since }) {
     await ownStore(call, storeId)
     const oldest = call.nowMs - KEEP_DECISIONS_MS
-    if (atWork >= AT_WORK_LIMIT) throw new Failure('unavailable', 'too many policies are being tried; try again', { retryAfter: 5 })
+    if (atWork >= AT_WORK_LIMIT)
+      throw new Failure('unavailable', 'too many policies are being tried; try again', { retryAfter: 5 })
     atWork++
     try {
-      return { success: true as const, ...(await tried(call, storeId, since === undefined ? oldest : Math.max(oldest, Date.parse(since)), policy as ProtectionPolicy)) }
+      return {
+        success: true as const,
+        ...(await tried(
+          call,
+          storeId,
+          since === undefined ? oldest : Math.max(oldest, Date.parse(since)),
+          policy as ProtectionPolicy,
+        )),
+      }
     } finally {
       atWork--
     }
@@ -81,7 +94,16 @@ function compare(row: ProtectionDecisionRow, policy: ProtectionPolicy) {
   const before = { authorized: row.reason === null, ...present({ reason: row.reason as DenyReason | null }) }
   const after = decideAll(facts, policy)
   if (after.authorized === before.authorized && after.reason === before.reason) return []
-  return [{ eventId: row.event_id, occurredAt: iso(row.at_ms), ...(first.device && { deviceId: first.device.deviceId }), protectionAction: first.action, before, after }]
+  return [
+    {
+      eventId: row.event_id,
+      occurredAt: iso(row.at_ms),
+      ...(first.device && { deviceId: first.device.deviceId }),
+      protectionAction: first.action,
+      before,
+      after,
+    },
+  ]
 }
 
 /** Of several units it is enough that one may be released; else the first one's reason is told. */

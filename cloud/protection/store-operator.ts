@@ -6,7 +6,11 @@ import type { Call } from '../operations/operation.ts'
  * Who looked is recorded as the merchant asserts (decisions §9): whoever has staff numbers of their own uses those. Fails with 404 for
  * an operator whom the caller knows as another store's, or as removed; others' are words like any other.
  */
-export async function assertOperator({ db, caller }: Pick<Call, 'db' | 'caller'>, operatorId: string, storeId: string): Promise<void> {
+export async function assertOperator(
+  { db, caller }: Pick<Call, 'db' | 'caller'>,
+  operatorId: string,
+  storeId: string,
+): Promise<void> {
   const operator = await db
     .selectFrom('operator')
     .innerJoin('store', 'store.store_id', 'operator.store_id')

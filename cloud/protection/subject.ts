@@ -1,7 +1,13 @@
 import type { ItemFacts } from '../../policy/decide.ts'
 import { canRead, type DeviceFacts } from '../../policy/devices.ts'
 import { ITEM_IDENTIFIER_KINDS, type ItemIdentifierKind, type ItemIdentifiers } from '../../policy/identifiers.ts'
-import { rightClass, type ItemStatus, type ProtectionAction, type ProtectionTechnology, type RightClass } from '../../policy/vocabulary.ts'
+import {
+  rightClass,
+  type ItemStatus,
+  type ProtectionAction,
+  type ProtectionTechnology,
+  type RightClass,
+} from '../../policy/vocabulary.ts'
 import { invalid } from '../operations/failure.ts'
 import { present } from '../operations/fields.ts'
 import type { Db } from '../persistence/database.ts'
@@ -56,8 +62,12 @@ export function isPaid(purchase: { status: string }): boolean {
   return purchase.status === 'SUCCESS' || purchase.status === 'UNLOADED'
 }
 
-const lineById = prepared((db, p: { lineId: string }) => db.selectFrom('purchase_line').selectAll().where('line_id', '=', p.lineId))
-const priceOfLine = prepared((db, p: { lineId: string }) => db.selectFrom('purchase_line').select('price_cent').where('line_id', '=', p.lineId))
+const lineById = prepared((db, p: { lineId: string }) =>
+  db.selectFrom('purchase_line').selectAll().where('line_id', '=', p.lineId),
+)
+const priceOfLine = prepared((db, p: { lineId: string }) =>
+  db.selectFrom('purchase_line').select('price_cent').where('line_id', '=', p.lineId),
+)
 
 /** The item or unit behind the names of a request, or undefined when there is none in this store. */
 export async function findSubject(query: SubjectQuery): Promise<Subject | undefined> {
@@ -76,16 +86,24 @@ export async function findSubject(query: SubjectQuery): Promise<Subject | undefi
 async function asItWas({ db, purchase, pastMs }: SubjectQuery, item: ProtectedItemRow): Promise<ProtectedItemRow> {
   if (pastMs === undefined) return item
   const then = await itemAsOf(db, item, pastMs)
-  const isBoundSince = then.item_status === 'sellable' && item.purchase_id !== null && item.purchase_id === purchase?.purchase_id
+  const isBoundSince =
+    then.item_status === 'sellable' && item.purchase_id !== null && item.purchase_id === purchase?.purchase_id
   return isBoundSince ? { ...item, item_status: then.item_status } : then
 }
 
-async function findPurchaseAsOf({ db, tenant, pastMs }: SubjectQuery, purchaseId: string): Promise<PurchaseRow | undefined> {
+async function findPurchaseAsOf(
+  { db, tenant, pastMs }: SubjectQuery,
+  purchaseId: string,
+): Promise<PurchaseRow | undefined> {
   const purchase = await findPurchase(db, tenant, purchaseId)
   return purchase && pastMs !== undefined ? purchaseAsOf(db, purchase, pastMs) : purchase
 }
 
-function rightOf({ db, nowMs, pastMs, agentId }: Pick<SubjectQuery, 'db' | 'nowMs' | 'pastMs' | 'agentId'>, key: UnitKey, row: UnitRightRow | undefined): Promise<RightView> {
+function rightOf(
+  { db, nowMs, pastMs, agentId }: Pick<SubjectQuery, 'db' | 'nowMs' | 'pastMs' | 'agentId'>,
+  key: UnitKey,
+  row: UnitRightRow | undefined,
+): Promise<RightView> {
   return pastMs === undefined ? viewGranting(db, key, row, nowMs, agentId) : rightAsOf(db, key, pastMs)
 }
 
@@ -108,22 +126,42 @@ async function itemSubject(query: SubjectQuery, item: ProtectedItemRow, line: Li
   const { db, action, pastMs } = query
   const rights = usedUpBy(action)
   if (item.purchase_id !== null && item.line_id !== null && item.unit_no !== null) {
-    if (line && line.line.line_id !== item.line_id) throw invalid('itemLineId', 'names another item than the other identifier')
+    if (line && line.line.line_id !== item.line_id)
+      throw invalid('itemLineId', 'names another item than the other identifier')
     const purchase = await findPurchaseAsOf(query, item.purchase_id)
-    const key = rights && { lineId: item.line_id, unitNo: item.unit_no, rightClass: rights, purchaseId: item.purchase_id }
+    const key = rights && {
+      lineId: item.line_id,
+      unitNo: item.unit_no,
+      rightClass: rights,
+      purchaseId: item.purchase_id,
+    }
     const [paid] = await priceOfLine(db, { lineId: item.line_id })
-    const isBoundSince = pastMs !== undefined && item.item_status === 'sellable' && purchase !== undefined && isPaid(purchase)
-    const facts: ItemFacts = { ...(await itemFacts(db, item, paid?.price_cent)), ...(isBoundSince && { paidBy: 'purchase' as const }) }
+    const isBoundSince =
+      pastMs !== undefined && item.item_status === 'sellable' && purchase !== undefined && isPaid(purchase)
+    const facts: ItemFacts = {
+      ...(await itemFacts(db, item, paid?.price_cent)),
+      ...(isBoundSince && { paidBy: 'purchase' as const }),
+    }
     return withRight(query, { item, key, facts, binds: false, ...(purchase && { purchase }) })
   }
   const purchase = line?.purchase ?? query.purchase
-  const unit = purchase && item.item_status === 'sellable' && rights && isPaid(purchase) ? await unitToBind(query, purchase, item, rights, line?.line) : undefined
+  const unit =
+    purchase && item.item_status === 'sellable' && rights && isPaid(purchase)
+      ? await unitToBind(query, purchase, item, rights, line?.line)
+      : undefined
   if (unit && purchase) {
-    const facts: ItemFacts = { ...(await itemFacts(db, item, unit.line.price_cent)), paidBy: 'purchase', ...shopperPrice(purchase) }
+    const facts: ItemFacts = {
+      ...(await itemFacts(db, item, unit.line.price_cent)),
+      paidBy: 'purchase',
+      ...shopperPrice(purchase),
+    }
     return withRight(query, { item, key: unit.key, facts, binds: true, purchase, right: unit.right })
   }
   const key = rights && { ...(await ownUnitOf(db, item.item_id)), rightClass: rights }
-  return { ...(await withRight(query, { item, key, facts: await itemFacts(db, item, undefined), binds: false })), ...(purchase && { named: purchase }) }
+  return {
+    ...(await withRight(query, { item, key, facts: await itemFacts(db, item, undefined), binds: false })),
+    ...(purchase && { named: purchase }),
+  }
 }
 
 /** By the line alone: its lowest free unit that the device could not read by itself. */
@@ -144,12 +182,31 @@ async function lineSubject(query: SubjectQuery, { line, purchase }: Line): Promi
     ...shopperPrice(purchase),
   }
   const mustBeRead = chosen.readable && rights !== null
-  return { ...(await withRight(query, { key: chosen.key, facts, binds: false, purchase, ...(chosen.item && { item: chosen.item }) })), mustBeRead }
+  return {
+    ...(await withRight(query, {
+      key: chosen.key,
+      facts,
+      binds: false,
+      purchase,
+      ...(chosen.item && { item: chosen.item }),
+    })),
+    mustBeRead,
+  }
 }
 
-async function candidateOf(query: SubjectQuery, unit: PurchaseUnitRow, rights: RightClass | null, purchase: PurchaseRow) {
+async function candidateOf(
+  query: SubjectQuery,
+  unit: PurchaseUnitRow,
+  rights: RightClass | null,
+  purchase: PurchaseRow,
+) {
   const item = await itemBoundTo(query.db, unit, query.pastMs)
-  const key = rights && { lineId: unit.line_id, unitNo: unit.unit_no, rightClass: rights, purchaseId: purchase.purchase_id }
+  const key = rights && {
+    lineId: unit.line_id,
+    unitNo: unit.unit_no,
+    rightClass: rights,
+    purchaseId: purchase.purchase_id,
+  }
   const right = key && (await rightOf(query, key, await findRight(query.db, key)))
   return { key, item, readable: item !== undefined && readableBy(query.device, item), rank: rankOf(query, right, item) }
 }
@@ -172,7 +229,11 @@ function usedUpBy(action: ProtectionAction): RightClass | null {
 }
 
 /** The item that a unit is bound to, or was then. */
-export async function itemBoundTo(db: Db, unit: PurchaseUnitRow, pastMs: number | undefined): Promise<ProtectedItemRow | undefined> {
+export async function itemBoundTo(
+  db: Db,
+  unit: PurchaseUnitRow,
+  pastMs: number | undefined,
+): Promise<ProtectedItemRow | undefined> {
   if (unit.bound !== 1 || unit.item_id === null) return undefined
   const item = await readItem(db, unit.item_id)
   if (pastMs === undefined) return item
@@ -196,7 +257,10 @@ export function mightRead(device: DeviceFacts, item: ProtectedItemRow): boolean 
   if (item.epc !== null || item.tag_uid !== null) return readableBy(device, item)
   const technology = item.protection_technology
   if (technology === null) return true
-  return (technology === 'uhf_rfid' && device.capabilities.canReadUhfRfid) || (technology === 'hf_nfc' && device.capabilities.canReadHfNfc)
+  return (
+    (technology === 'uhf_rfid' && device.capabilities.canReadUhfRfid) ||
+    (technology === 'hf_nfc' && device.capabilities.canReadHfNfc)
+  )
 }
 
 function shopperPrice(purchase: PurchaseRow): Pick<ItemFacts, 'staffReason'> {
@@ -231,23 +295,48 @@ interface Found {
   purchase?: PurchaseRow
 }
 
-async function withRight(query: SubjectQuery, { facts, key, binds, item, purchase, ...found }: Found): Promise<Subject> {
-  const subject = { itemStatus: facts.status, binds, mustBeRead: false, ...(item && { item }), ...(purchase && { purchase }) }
+async function withRight(
+  query: SubjectQuery,
+  { facts, key, binds, item, purchase, ...found }: Found,
+): Promise<Subject> {
+  const subject = {
+    itemStatus: facts.status,
+    binds,
+    mustBeRead: false,
+    ...(item && { item }),
+    ...(purchase && { purchase }),
+  }
   if (!key) return { facts, ...subject }
   const row = await findRight(query.db, key)
   const right = found.right ?? (await rightOf(query, key, row))
   const staffReason = facts.staffReason ?? (right.state === 'used' ? undefined : right.staffReason)
-  return { facts: { ...facts, ...(staffReason !== undefined && { staffReason }) }, unit: { key, right, tries: triesOf(row) }, ...subject }
+  return {
+    facts: { ...facts, ...(staffReason !== undefined && { staffReason }) },
+    unit: { key, right, tries: triesOf(row) },
+    ...subject,
+  }
 }
 
 /** The tagged units of a purchase whose right of this class is not used up, lowest first. */
-export async function openUnits(query: Pick<SubjectQuery, 'db' | 'nowMs' | 'pastMs' | 'agentId'>, purchase: PurchaseRow, rights: RightClass) {
+export async function openUnits(
+  query: Pick<SubjectQuery, 'db' | 'nowMs' | 'pastMs' | 'agentId'>,
+  purchase: PurchaseRow,
+  rights: RightClass,
+) {
   const { db } = query
-  const [units, rows] = [await readUnits(db, purchase.purchase_id), await rightsOfPurchase(db, purchase.purchase_id, rights)]
+  const [units, rows] = [
+    await readUnits(db, purchase.purchase_id),
+    await rightsOfPurchase(db, purchase.purchase_id, rights),
+  ]
   const byUnit = new Map(rows.map((row) => [`${row.line_id}/${row.unit_no}`, row]))
   const open = units.map(async (unit) => {
     const row = byUnit.get(`${unit.line_id}/${unit.unit_no}`)
-    const key: UnitKey = { lineId: unit.line_id, unitNo: unit.unit_no, rightClass: rights, purchaseId: purchase.purchase_id }
+    const key: UnitKey = {
+      lineId: unit.line_id,
+      unitNo: unit.unit_no,
+      rightClass: rights,
+      purchaseId: purchase.purchase_id,
+    }
     const right = await rightOf(query, key, row)
     return right.state === 'used' ? [] : [{ unit, key, right, tries: triesOf(row) }]
   })

@@ -17,6 +17,12 @@ const touchItems = preparedForMany((db, ids) =>
 
 /** A right has been used up, freed or taken back: kept answers about its purchase, or its item, are no longer true. */
 export async function touchSubjects(db: Db, keys: readonly Pick<UnitKey, 'purchaseId' | 'lineId'>[]): Promise<void> {
-  await touchPurchases(db, keys.filter((key) => key.purchaseId !== '').map((key) => key.purchaseId))
-  await touchItems(db, keys.filter((key) => key.purchaseId === '').map((key) => key.lineId))
+  await touchPurchases(
+    db,
+    keys.filter((key) => key.purchaseId !== '').map((key) => key.purchaseId),
+  )
+  await touchItems(
+    db,
+    keys.filter((key) => key.purchaseId === '').map((key) => key.lineId),
+  )
 }

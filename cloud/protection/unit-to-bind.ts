@@ -22,14 +22,23 @@ interface BindQuery {
   agentId: string | null
 }
 
-const OTHER_CLASS = { release: 'exit', exit: 'release', fixture: 'fixture' } as const satisfies Record<RightClass, RightClass>
+const OTHER_CLASS = { release: 'exit', exit: 'release', fixture: 'fixture' } as const satisfies Record<
+  RightClass,
+  RightClass
+>
 
 /**
  * The unbound unit of the same product that this item would be bound to (decisions §8): the one that something was lent of for this
  * very item, else the lowest free one, else the lowest that was lent for another item, which must be given up first.
  * `only`: of this line. Undefined when there is none, or all are used up.
  */
-export async function unitToBind({ db, nowMs, agentId }: BindQuery, purchase: PurchaseRow, item: ProtectedItemRow, rights: RightClass, only: PurchaseLineRow | undefined): Promise<BindableUnit | undefined> {
+export async function unitToBind(
+  { db, nowMs, agentId }: BindQuery,
+  purchase: PurchaseRow,
+  item: ProtectedItemRow,
+  rights: RightClass,
+  only: PurchaseLineRow | undefined,
+): Promise<BindableUnit | undefined> {
   if (item.product_id === null) return undefined
   const lines = only ? [only] : await readLines(db, purchase.purchase_id)
   const units = await readUnits(db, purchase.purchase_id)

@@ -8,10 +8,24 @@ import type { DeviceRow } from '../persistence/tables/agents.ts'
 import { giveToAgent } from './move-device.ts'
 import { deviceFacts } from './device-queries.ts'
 import { assertPolicyFits } from './policy-size.ts'
-import { assertAgentOf, Device, optionalCapabilities, ownDevice, storeDocumentChanged, toDevice } from './device-operations.ts'
+import {
+  assertAgentOf,
+  Device,
+  optionalCapabilities,
+  ownDevice,
+  storeDocumentChanged,
+  toDevice,
+} from './device-operations.ts'
 
 /** What the system sets: sent back as it is, it is passed over (decisions §1). */
-const SYSTEM_FIELDS = ['storeId', 'deviceType', 'registeredAt', 'lastSeenAt', 'decommissionedAt', 'movingToAgentId'] as const
+const SYSTEM_FIELDS = [
+  'storeId',
+  'deviceType',
+  'registeredAt',
+  'lastSeenAt',
+  'decommissionedAt',
+  'movingToAgentId',
+] as const
 const systemFields = Object.fromEntries(SYSTEM_FIELDS.map((name) => [name, z.string().nullable().optional()])) as {
   [K in (typeof SYSTEM_FIELDS)[number]]: z.ZodOptional<z.ZodNullable<z.ZodString>>
 }
@@ -37,19 +51,51 @@ export const updateDevice = operation({
     firmwareVersion: clearable(128),
     ...optionalCapabilities,
     supportedTechnologies: z.array(z.enum(PROTECTION_TECHNOLOGIES)).max(5).optional(),
-    workflowType: z.enum(WORKFLOW_TYPES).nullable().optional().describe('null: the store’s, else that of the device type.'),
+    workflowType: z
+      .enum(WORKFLOW_TYPES)
+      .nullable()
+      .optional()
+      .describe('null: the store’s, else that of the device type.'),
     agentId: Id.optional(),
     ...systemFields,
   }),
   response: Device.extend(Success),
   example: { deviceId: 'dev_01KANX6Y7C3V9Q2M8R5T4W6Z1B', name: 'Ausgang Nord', gateId: 'gate-north' },
-  async run(call, { deviceId, name, zoneId, laneId, gateId, firmwareVersion, workflowType, agentId, storeId, deviceType, registeredAt, lastSeenAt, decommissionedAt, movingToAgentId, ...stated }) {
+  async run(
+    call,
+    {
+      deviceId,
+      name,
+      zoneId,
+      laneId,
+      gateId,
+      firmwareVersion,
+      workflowType,
+      agentId,
+      storeId,
+      deviceType,
+      registeredAt,
+      lastSeenAt,
+      decommissionedAt,
+      movingToAgentId,
+      ...stated
+    },
+  ) {
     const { row, store } = await ownDevice(call, deviceId)
     const shown = toDevice(row, store)
-    for (const [field, value] of Object.entries({ storeId, deviceType, registeredAt, lastSeenAt, decommissionedAt, movingToAgentId })) {
-      if (value !== undefined && value !== (shown[field as keyof typeof shown] ?? null)) throw invalid(field, 'is set by the system and cannot be changed', 'system_field')
+    for (const [field, value] of Object.entries({
+      storeId,
+      deviceType,
+      registeredAt,
+      lastSeenAt,
+      decommissionedAt,
+      movingToAgentId,
+    })) {
+      if (value !== undefined && value !== (shown[field as keyof typeof shown] ?? null))
+        throw invalid(field, 'is set by the system and cannot be changed', 'system_field')
     }
-    if (row.revoked_ms !== null) throw precondition('device_revoked', 'the device was taken out of service: register another')
+    if (row.revoked_ms !== null)
+      throw precondition('device_revoked', 'the device was taken out of service: register another')
     const facts = deviceFacts(row, store)
     const { capabilities, supportedTechnologies } = changeCapabilities(facts, stated)
     const set: Partial<DeviceRow> = {
@@ -64,7 +110,8 @@ export const updateDevice = operation({
       technologies: JSON.stringify(supportedTechnologies),
     }
     await call.db.updateTable('device').set(set).where('device_id', '=', deviceId).execute()
-    if (Buffer.byteLength(set.name ?? '') > Buffer.byteLength(row.name ?? '')) await assertPolicyFits(call, row.store_id)
+    if (Buffer.byteLength(set.name ?? '') > Buffer.byteLength(row.name ?? ''))
+      await assertPolicyFits(call, row.store_id)
     // Read and sent back as it was, the present agent calls nothing off.
     const isMeant = agentId !== undefined && !(agentId === row.agent_id && movingToAgentId === row.moving_to)
     if (isMeant && agentId !== row.agent_id) await assertAgentOf(call, row.store_id, agentId)

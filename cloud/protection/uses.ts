@@ -3,8 +3,27 @@ import type { Db } from '../persistence/database.ts'
 import { inChunks } from '../persistence/in-chunks.ts'
 import { preparedForMany } from '../persistence/prepared-many.ts'
 import type { RedemptionRow, UnitRightRow } from '../persistence/tables/protection.ts'
-import { addRedemption, addRedemptions, findRedemptions, redemptionsOfUnit, unusedLease, updateOutcome, type NewRedemption } from './redemptions.ts'
-import { findRight, freeRight, leasedRow, leaseRight, noteOutcome, useRight, writeRights, type Lease, type Tries, type UnitKey } from './rights.ts'
+import {
+  addRedemption,
+  addRedemptions,
+  findRedemptions,
+  redemptionsOfUnit,
+  unusedLease,
+  updateOutcome,
+  type NewRedemption,
+} from './redemptions.ts'
+import {
+  findRight,
+  freeRight,
+  leasedRow,
+  leaseRight,
+  noteOutcome,
+  useRight,
+  writeRights,
+  type Lease,
+  type Tries,
+  type UnitKey,
+} from './rights.ts'
 
 /**
  *   prepare ─ ofId · ofUnit · right · add · setOutcome · use · free … ─ flush
@@ -63,13 +82,23 @@ export function usesIn(db: Db, tenant: string): Uses {
     const { lineId: line_id, unitNo: unit_no, rightClass: right_class, purchaseId: purchase_id } = key
     const known = rights.get(nameOf(key))
     const nothing = { nonce: null, device_id: null, until_ms: null, redemption_id: null, outcome: null }
-    rights.set(nameOf(key), { line_id, unit_no, right_class, purchase_id, returned_by: known?.returned_by ?? null, was_given: known?.was_given ?? 0, ...nothing, ...right })
+    rights.set(nameOf(key), {
+      line_id,
+      unit_no,
+      right_class,
+      purchase_id,
+      returned_by: known?.returned_by ?? null,
+      was_given: known?.was_given ?? 0,
+      ...nothing,
+      ...right,
+    })
     changed.add(nameOf(key))
     return true
   }
 
   async function flush(): Promise<void> {
-    for (const chunk of inChunks([...added].flatMap((name) => redemptions.get(name) ?? []))) await addRedemptions(db, chunk)
+    for (const chunk of inChunks([...added].flatMap((name) => redemptions.get(name) ?? [])))
+      await addRedemptions(db, chunk)
     for (const chunk of inChunks([...changed].flatMap((name) => rights.get(name) ?? []))) await writeRights(db, chunk)
     added.clear()
     changed.clear()
@@ -93,7 +122,9 @@ export function usesIn(db: Db, tenant: string): Uses {
     async ofId(redemptionId) {
       if (!ids.has(redemptionId)) return findRedemptions(db, tenant, redemptionId)
       // Copies: whoever asked compares with what was.
-      return (byId.get(redemptionId) ?? []).map((row) => ({ ...row })).toSorted((a, b) => compare(a.nonce, b.nonce) || a.step - b.step)
+      return (byId.get(redemptionId) ?? [])
+        .map((row) => ({ ...row }))
+        .toSorted((a, b) => compare(a.nonce, b.nonce) || a.step - b.step)
     },
     async ofUnit(key) {
       return lines.has(key.lineId) ? (byUnit.get(nameOf(key)) ?? []) : redemptionsOfUnit(db, key)
@@ -121,7 +152,13 @@ export function usesIn(db: Db, tenant: string): Uses {
       if (!added.has(redemptionName(row))) await updateOutcome(db, row, outcome)
     },
     async use(key, { nonce, deviceId, redemptionId }, failures) {
-      const isNoted = noteRight(key, { state: 'used', nonce, device_id: deviceId, redemption_id: redemptionId, failures })
+      const isNoted = noteRight(key, {
+        state: 'used',
+        nonce,
+        device_id: deviceId,
+        redemption_id: redemptionId,
+        failures,
+      })
       if (!isNoted) await useRight(db, key, { nonce, deviceId, redemptionId }, failures)
     },
     async free(key, failures) {
@@ -144,7 +181,11 @@ export function usesIn(db: Db, tenant: string): Uses {
   }
 }
 
-function redemptionName({ nonce, step, redemption_id }: Pick<RedemptionRow, 'nonce' | 'step' | 'redemption_id'>): string {
+function redemptionName({
+  nonce,
+  step,
+  redemption_id,
+}: Pick<RedemptionRow, 'nonce' | 'step' | 'redemption_id'>): string {
   // Agents choose ids and nonces: no two may come to the same name.
   return `${step}/${nonce.length}/${nonce}/${redemption_id}`
 }

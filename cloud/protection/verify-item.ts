@@ -8,7 +8,15 @@ import type { Call } from '../operations/operation.ts'
 import type { ProtectionAuthorizationRow } from '../persistence/tables/protection.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import { findPurchase } from '../scan-and-go/queries.ts'
-import { describeAuthorization, extras, newEventIds, NO_AUTHORIZATION, recordDenied, recordGranted, type AskedAbout } from './answer.ts'
+import {
+  describeAuthorization,
+  extras,
+  newEventIds,
+  NO_AUTHORIZATION,
+  recordDenied,
+  recordGranted,
+  type AskedAbout,
+} from './answer.ts'
 import { approvalFacts, approvalsOf, noteApproval } from './approvals.ts'
 import { purchaseAsOf } from './as-of.ts'
 import { askHolders } from './ask-void.ts'
@@ -45,7 +53,11 @@ export async function verifyItem(call: Call, request: ItemRequest) {
   const normal = normaliseIdentifiers(request)
   if (!normal.ok) throw invalid(normal.field, normal.message)
   const { purchase, token, item, operatorId } = await presented(call, told, request)
-  const asked: Asked = { ...told, operatorId: told.operatorId ?? operatorId ?? null, isApproved: operatorId !== undefined }
+  const asked: Asked = {
+    ...told,
+    operatorId: told.operatorId ?? operatorId ?? null,
+    isApproved: operatorId !== undefined,
+  }
   const identifiers = firstIdentifier(normal.identifiers) || !item ? normal.identifiers : { [item.kind]: item.id }
   const named = firstIdentifier(identifiers)
   if (!named) return verifyWithoutItem(call, asked, request, purchase, token)
@@ -55,9 +67,30 @@ export async function verifyItem(call: Call, request: ItemRequest) {
   const here = purchase && purchase.store_id === device?.row.store_id ? await asAsked(call, asked, purchase) : undefined
   const subject =
     device && store
-      ? await findSubject({ db: call.db, tenant: asked.caller.tenant, storeId: device.row.store_id, deviceId: device.row.device_id, agentId: device.row.agent_id, device: device.facts, action, identifiers, purchase: here, nowMs: call.nowMs, pastMs: asked.pastMs })
+      ? await findSubject({
+          db: call.db,
+          tenant: asked.caller.tenant,
+          storeId: device.row.store_id,
+          deviceId: device.row.device_id,
+          agentId: device.row.agent_id,
+          device: device.facts,
+          action,
+          identifiers,
+          purchase: here,
+          nowMs: call.nowMs,
+          pastMs: asked.pastMs,
+        })
       : undefined
-  const viewed: LeaseView = device && subject ? await viewLease(call, subject.unit?.right, device.row, action, (row) => row.ith_kind !== null && row.item_id === (subject.item?.item_id ?? null)) : { right: 'free' }
+  const viewed: LeaseView =
+    device && subject
+      ? await viewLease(
+          call,
+          subject.unit?.right,
+          device.row,
+          action,
+          (row) => row.ith_kind !== null && row.item_id === (subject.item?.item_id ?? null),
+        )
+      : { right: 'free' }
   const lease = withOverride(call, asked, viewed)
   const policy = store ? policyOf(store) : DEFAULT_POLICY
   const approvals = await approvalsOf(call, asked, action)
@@ -82,7 +115,12 @@ export async function verifyItem(call: Call, request: ItemRequest) {
     return { ...common, ...(await denied(call, asked, about, decision, lease)) }
   }
   if (action === 'verify_item_status' || asked.isPast || !device || !store || !subject) {
-    return { authorized: true, ...common, ...NO_AUTHORIZATION, eventId: await recordGranted(call, asked, about, undefined) }
+    return {
+      authorized: true,
+      ...common,
+      ...NO_AUTHORIZATION,
+      eventId: await recordGranted(call, asked, about, undefined),
+    }
   }
   if (lease.own) {
     return {
@@ -160,33 +198,64 @@ function asAsked({ db }: Call, { pastMs }: Asked, purchase: PurchaseRow): Promis
 async function presented(call: Call, asked: Asked, request: ItemRequest): Promise<Presented> {
   const { tenant } = asked.caller
   if (request.authorizationToken !== undefined) {
-    if (request.purchaseId !== undefined || request.receiptToken !== undefined) throw invalid('authorizationToken', 'comes without purchaseId and receiptToken: it says what it is for')
+    if (request.purchaseId !== undefined || request.receiptToken !== undefined)
+      throw invalid('authorizationToken', 'comes without purchaseId and receiptToken: it says what it is for')
     return readPresentedToken(call, asked, { ...request, authorizationToken: request.authorizationToken })
   }
   const byId = request.purchaseId === undefined ? undefined : await findPurchase(call.db, tenant, request.purchaseId)
   if (request.purchaseId !== undefined && !(byId && maySee(asked.caller, byId))) throw notFound('purchase')
   if (request.receiptToken === undefined) return byId ? { purchase: byId } : {}
   // As an agent would have it: goods are released where they were bought.
-  const receipt = await readReceipt(call, tenant, request.receiptToken, { storeId: asked.device?.row.store_id, pastMs: asked.pastMs })
+  const receipt = await readReceipt(call, tenant, request.receiptToken, {
+    storeId: asked.device?.row.store_id,
+    pastMs: asked.pastMs,
+  })
   if (!receipt.ok) return { token: receipt.reason }
-  if (byId && byId.purchase_id !== receipt.purchase.purchase_id) throw invalid('receiptToken', 'is of another purchase than purchaseId')
+  if (byId && byId.purchase_id !== receipt.purchase.purchase_id)
+    throw invalid('receiptToken', 'is of another purchase than purchaseId')
   return { purchase: receipt.purchase }
 }
 
 /** Without any item only leaving makes sense: a receipt at a gate lets all of its goods out (contracts §4). */
-async function verifyWithoutItem(call: Call, asked: Asked, request: ItemRequest, purchase: PurchaseRow | undefined, token: DecisionFacts['token']) {
+async function verifyWithoutItem(
+  call: Call,
+  asked: Asked,
+  request: ItemRequest,
+  purchase: PurchaseRow | undefined,
+  token: DecisionFacts['token'],
+) {
   const { protectionAction: action } = request
   const isWhole = rightClass(action) === 'exit' || request.authorizationToken !== undefined
   if (!isWhole || (!purchase && !token)) {
     throw invalid('epc', 'is missing: name the item by at least one of epc, tagUid, tagId, itemLineId', 'missing')
   }
   const then = purchase && (await asAsked(call, asked, purchase))
-  const result = await grantPurchaseWide(call, asked, { purchase: then, token, action, scanSource: request.scanSource, metadata: request })
-  return { protectionAction: action, itemStatus: null, ...result.answer, ...extras(asked, result.decision, request.explain) }
+  const result = await grantPurchaseWide(call, asked, {
+    purchase: then,
+    token,
+    action,
+    scanSource: request.scanSource,
+    metadata: request,
+  })
+  return {
+    protectionAction: action,
+    itemStatus: null,
+    ...result.answer,
+    ...extras(asked, result.decision, request.explain),
+  }
 }
 
-async function denied(call: Call, asked: Asked, about: AskedAbout, { reason }: Decision & { reason: DenyReason }, lease: LeaseView) {
-  const retryAfter = reason === 'authorization_outstanding' && lease.endsAt !== undefined ? Math.max(1, lease.endsAt - Math.floor(call.nowMs / 1_000)) : undefined
+async function denied(
+  call: Call,
+  asked: Asked,
+  about: AskedAbout,
+  { reason }: Decision & { reason: DenyReason },
+  lease: LeaseView,
+) {
+  const retryAfter =
+    reason === 'authorization_outstanding' && lease.endsAt !== undefined
+      ? Math.max(1, lease.endsAt - Math.floor(call.nowMs / 1_000))
+      : undefined
   // A lease that ends makes the answer untrue without any row changing.
   if (lease.endsAt !== undefined) call.trueUntil(lease.endsAt * 1_000)
   const eventId = await recordDenied(call, asked, about, reason)
@@ -197,10 +266,17 @@ async function denied(call: Call, asked: Asked, about: AskedAbout, { reason }: D
 async function restOn(call: Call, { store, device }: Asked, subject: Subject | undefined, moved = 0): Promise<void> {
   if (store) call.restsOn({ kind: 'store', id: store.store_id, rev: store.document_version })
   // What is not known here may be registered at any moment.
-  if (device && !subject) call.restsOn({ kind: 'items', id: device.row.store_id, rev: (await itemHead(call.db, device.row.store_id)).seq })
+  if (device && !subject)
+    call.restsOn({ kind: 'items', id: device.row.store_id, rev: (await itemHead(call.db, device.row.store_id)).seq })
   if (subject?.named) call.restsOn({ kind: 'purchase', id: subject.named.purchase_id, rev: subject.named.rev })
   const isByItem = subject?.unit?.key.purchaseId === ''
-  if (subject?.item) call.restsOn({ kind: 'item', id: subject.item.item_id, rev: subject.item.rev + (isByItem ? moved : 0) })
+  if (subject?.item)
+    call.restsOn({ kind: 'item', id: subject.item.item_id, rev: subject.item.rev + (isByItem ? moved : 0) })
   if (subject?.item) await restOnProduct(call, subject.item)
-  if (subject?.purchase) call.restsOn({ kind: 'purchase', id: subject.purchase.purchase_id, rev: subject.purchase.rev + (isByItem ? 0 : moved) })
+  if (subject?.purchase)
+    call.restsOn({
+      kind: 'purchase',
+      id: subject.purchase.purchase_id,
+      rev: subject.purchase.rev + (isByItem ? 0 : moved),
+    })
 }

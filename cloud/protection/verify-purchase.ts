@@ -35,7 +35,11 @@ export async function verifyPurchase(call: Call, request: PurchaseRequest) {
   const store = await ownStoreOf(call, purchase.store_id, 'purchase')
   const lines = await readLines(call.db, purchase.purchase_id)
   const units = await readUnits(call.db, purchase.purchase_id)
-  const openNow = await openUnits({ db: call.db, nowMs: call.nowMs, pastMs: asked.pastMs, agentId: asked.device?.row.agent_id ?? null }, purchase, 'release')
+  const openNow = await openUnits(
+    { db: call.db, nowMs: call.nowMs, pastMs: asked.pastMs, agentId: asked.device?.row.agent_id ?? null },
+    purchase,
+    'release',
+  )
   const open = new Set(openNow.map(({ unit }) => `${unit.line_id}/${unit.unit_no}`))
   call.restsOn({ kind: 'purchase', id: purchase.purchase_id, rev: purchase.rev })
   call.restsOn({ kind: 'store', id: store.store_id, rev: store.document_version })
@@ -55,12 +59,20 @@ export async function verifyPurchase(call: Call, request: PurchaseRequest) {
       }
     }),
     securityTagMode: purchase.security_tag_mode as SecurityTagMode,
-    ...(purchase.security_tag_status !== null && { securityTagStatus: purchase.security_tag_status as 'pending' | 'deactivated' }),
+    ...(purchase.security_tag_status !== null && {
+      securityTagStatus: purchase.security_tag_status as 'pending' | 'deactivated',
+    }),
     storeData: storeDataOf(store),
   }
   if (request.deviceId === undefined) {
     const reason = expired ? { reason: 'token_expired' as const } : {}
-    return { ...common, deactivationAuthorized: mayCome && !expired, ...NO_AUTHORIZATION, ...reason, ...extras(asked, undefined, false) }
+    return {
+      ...common,
+      deactivationAuthorized: mayCome && !expired,
+      ...NO_AUTHORIZATION,
+      ...reason,
+      ...extras(asked, undefined, false),
+    }
   }
   return { ...common, ...(await forDevice(call, asked, request, purchase, { mayCome, expired, open: openNow })) }
 }
@@ -72,26 +84,69 @@ interface Standing {
   open: Awaited<ReturnType<typeof openUnits>>
 }
 
-async function forDevice(call: Call, asked: Asked, request: PurchaseRequest, purchase: PurchaseRow, { mayCome, expired, open }: Standing) {
+async function forDevice(
+  call: Call,
+  asked: Asked,
+  request: PurchaseRequest,
+  purchase: PurchaseRow,
+  { mayCome, expired, open }: Standing,
+) {
   const { device } = asked
   const action = (device && releaseActionOf(device.facts)) ?? 'deactivate_label'
   const token: DecisionFacts['token'] = expired ? 'token_expired' : undefined
-  if (device && mayCome && !expired && releaseActionOf(device.facts) && !(await mayHoldPurchaseWide(call, device.facts, open))) {
+  if (
+    device &&
+    mayCome &&
+    !expired &&
+    releaseActionOf(device.facts) &&
+    !(await mayHoldPurchaseWide(call, device.facts, open))
+  ) {
     // Such a device asks item by item: the purchase as a whole is fine, but not for it.
     const facts = mismatchFacts(asked, action)
     const decision = decide(facts, asked.store ? policyOf(asked.store) : DEFAULT_POLICY)
     const reason = decision.allowed ? 'technology_mismatch' : decision.reason
-    const about = { eventIds: newEventIds(call), action, identifiers: {}, itemStatus: null, purchaseId: purchase.purchase_id, itemLineId: null, scanSource: request.scanSource, metadata: request, facts: [facts] }
+    const about = {
+      eventIds: newEventIds(call),
+      action,
+      identifiers: {},
+      itemStatus: null,
+      purchaseId: purchase.purchase_id,
+      itemLineId: null,
+      scanSource: request.scanSource,
+      metadata: request,
+      facts: [facts],
+    }
     const eventId = await recordDenied(call, asked, about, reason)
     const isOwnWay = reason === 'technology_mismatch'
-    return { deactivationAuthorized: isOwnWay, protectionAction: action, ...NO_AUTHORIZATION, reason, eventId, ...extras(asked, decision, request.explain) }
+    return {
+      deactivationAuthorized: isOwnWay,
+      protectionAction: action,
+      ...NO_AUTHORIZATION,
+      reason,
+      eventId,
+      ...extras(asked, decision, request.explain),
+    }
   }
-  const { answer, decision } = await grantPurchaseWide(call, asked, { purchase, token, action, scanSource: request.scanSource, metadata: request })
+  const { answer, decision } = await grantPurchaseWide(call, asked, {
+    purchase,
+    token,
+    action,
+    scanSource: request.scanSource,
+    metadata: request,
+  })
   const { authorized, ...rest } = answer
-  return { deactivationAuthorized: authorized && mayCome, protectionAction: action, ...rest, ...extras(asked, decision satisfies Decision, request.explain) }
+  return {
+    deactivationAuthorized: authorized && mayCome,
+    protectionAction: action,
+    ...rest,
+    ...extras(asked, decision satisfies Decision, request.explain),
+  }
 }
 
-function mismatchFacts({ device, store, operatorId }: Asked, action: 'deactivate_label' | 'detach_hard_tag'): DecisionFacts {
+function mismatchFacts(
+  { device, store, operatorId }: Asked,
+  action: 'deactivate_label' | 'detach_hard_tag',
+): DecisionFacts {
   return {
     action,
     storeId: store?.store_id ?? '',
@@ -107,8 +162,13 @@ function mismatchFacts({ device, store, operatorId }: Asked, action: 'deactivate
 }
 
 /** The purchase by either name; 404 for an unknown one and for a receipt that is not genuine. */
-async function namedPurchase(call: Call, { caller, pastMs }: Asked, { purchaseId, receiptToken }: PurchaseRequest): Promise<{ purchase: PurchaseRow; expired: boolean }> {
-  if (purchaseId === undefined && receiptToken === undefined) throw invalid('purchaseId', 'is missing: name the purchase by purchaseId or receiptToken', 'missing')
+async function namedPurchase(
+  call: Call,
+  { caller, pastMs }: Asked,
+  { purchaseId, receiptToken }: PurchaseRequest,
+): Promise<{ purchase: PurchaseRow; expired: boolean }> {
+  if (purchaseId === undefined && receiptToken === undefined)
+    throw invalid('purchaseId', 'is missing: name the purchase by purchaseId or receiptToken', 'missing')
   const byId = purchaseId === undefined ? undefined : await findPurchase(call.db, caller.tenant, purchaseId)
   if (purchaseId !== undefined && !(byId && maySee(caller, byId))) throw notFound('purchase')
   if (receiptToken === undefined) {
@@ -117,7 +177,8 @@ async function namedPurchase(call: Call, { caller, pastMs }: Asked, { purchaseId
   }
   const receipt = await readReceipt(call, caller.tenant, receiptToken, { pastMs })
   if (!receipt.purchase) throw notFound('purchase')
-  if (byId && byId.purchase_id !== receipt.purchase.purchase_id) throw invalid('receiptToken', 'is of another purchase than purchaseId')
+  if (byId && byId.purchase_id !== receipt.purchase.purchase_id)
+    throw invalid('receiptToken', 'is of another purchase than purchaseId')
   return { purchase: receipt.purchase, expired: !receipt.ok }
 }
 

@@ -2,7 +2,11 @@ import { authorizationView, type AuthorizationView } from '../../policy/authoriz
 import type { ProtectionAuthorizationRow, RedemptionRow } from '../persistence/tables/protection.ts'
 
 /** The state of an authorization out of its row and its redemptions. */
-export function viewAuthorization(row: ProtectionAuthorizationRow, redemptions: readonly RedemptionRow[], nowMs: number): AuthorizationView {
+export function viewAuthorization(
+  row: ProtectionAuthorizationRow,
+  redemptions: readonly RedemptionRow[],
+  nowMs: number,
+): AuthorizationView {
   return authorizationView(
     {
       expMs: row.exp * 1_000,

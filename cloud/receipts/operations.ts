@@ -48,7 +48,10 @@ export const generateReceiptQR = operation({
 export const generateReceiptWithQR = alsoNamed('generateReceiptWithQR', generateReceiptQR)
 
 /** The purchase behind a receipt token, whoever's it is: having the receipt is the permission. */
-export async function readPublicReceipt(call: Pick<Call, 'db' | 'services' | 'nowMs'>, token: string): Promise<TransactionData> {
+export async function readPublicReceipt(
+  call: Pick<Call, 'db' | 'services' | 'nowMs'>,
+  token: string,
+): Promise<TransactionData> {
   const purchase = await findByToken(call, token)
   if (!purchase?.completed_ms || call.nowMs > purchase.completed_ms + READING_MS) throw notFound('receipt')
   return toTransactionData(await wholePurchase(call as Call, purchase), call as Call, 'public')
@@ -57,7 +60,13 @@ export async function readPublicReceipt(call: Pick<Call, 'db' | 'services' | 'no
 async function findByToken({ db, services }: Pick<Call, 'db' | 'services'>, token: string) {
   const kids = claimedReceiptKeys(token)
   if (kids.length === 0) return undefined
-  const key = await db.selectFrom('signing_key').select('iss').where('kid', 'in', kids).where('key_use', '=', 'receipt').where('state', '!=', 'revoked').executeTakeFirst()
+  const key = await db
+    .selectFrom('signing_key')
+    .select('iss')
+    .where('kid', 'in', kids)
+    .where('key_use', '=', 'receipt')
+    .where('state', '!=', 'revoked')
+    .executeTakeFirst()
   if (!key) return undefined
   const { reading } = await services.authority.readyWithin(db, key.iss as Tenant)
   const opened = openReceipt(token, { keys: reading })

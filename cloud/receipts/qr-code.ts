@@ -16,7 +16,11 @@ const PNG_SIGNATURE = Buffer.from('89504e470d0a1a0a', 'hex')
 
 /** A QR code at error correction level M as a PNG of one bit a pixel, `size` pixels wide: whole pixels a module, and white around. Wider only where a module would be less than a pixel. */
 export function qrPng(text: string, size = 512): Buffer {
-  const { data } = encode(text, { ecc: 'M', border: BORDER, maskPattern: text.length < RANDOM_FROM_CHARACTERS ? BEST_MASK : ANY_MASK })
+  const { data } = encode(text, {
+    ecc: 'M',
+    border: BORDER,
+    maskPattern: text.length < RANDOM_FROM_CHARACTERS ? BEST_MASK : ANY_MASK,
+  })
   const scale = Math.max(1, Math.floor(size / data.length))
   const drawnWidth = data.length * scale
   const width = Math.max(size, drawnWidth)
@@ -29,7 +33,8 @@ export function qrPng(text: string, size = 512): Buffer {
     const line = Buffer.from(white)
     for (const [x, dark] of row.entries()) {
       if (!dark) continue
-      for (let px = margin + x * scale; px < margin + (x + 1) * scale; px++) line[1 + (px >> 3)] = (line[1 + (px >> 3)] ?? 0) & ~(0x80 >> (px & 7))
+      for (let px = margin + x * scale; px < margin + (x + 1) * scale; px++)
+        line[1 + (px >> 3)] = (line[1 + (px >> 3)] ?? 0) & ~(0x80 >> (px & 7))
     }
     rows.fill(line, margin + y * scale, margin + (y + 1) * scale)
   }
@@ -37,7 +42,12 @@ export function qrPng(text: string, size = 512): Buffer {
   header.writeUInt32BE(width, 0)
   header.writeUInt32BE(width, 4)
   header[8] = 1 // bit depth; colour type 0: greyscale
-  return Buffer.concat([PNG_SIGNATURE, chunk('IHDR', header), chunk('IDAT', deflateSync(Buffer.concat(rows), { level: FAST })), chunk('IEND', Buffer.alloc(0))])
+  return Buffer.concat([
+    PNG_SIGNATURE,
+    chunk('IHDR', header),
+    chunk('IDAT', deflateSync(Buffer.concat(rows), { level: FAST })),
+    chunk('IEND', Buffer.alloc(0)),
+  ])
 }
 
 function chunk(type: string, data: Buffer): Buffer {

@@ -27,7 +27,13 @@ export interface NewReceipt {
 }
 
 /** What the receipt of a completed purchase says; the same whenever it is asked again. */
-export function makeReceipt(purchase: PurchaseRow, store: StoreRow, units: readonly ReceiptUnit[], completedMs: number, keys: TenantKeys): NewReceipt {
+export function makeReceipt(
+  purchase: PurchaseRow,
+  store: StoreRow,
+  units: readonly ReceiptUnit[],
+  completedMs: number,
+  keys: TenantKeys,
+): NewReceipt {
   const cti = receiptIdentity(keys.receiptSecret, purchase.purchase_id)
   const entries = units.map((u, n) => ({ n, entry: receiptEntry(cti, ...nameOf(u)) }))
   const sorted = entries.toSorted((a, b) => Buffer.compare(a.entry, b.entry) || a.n - b.n)

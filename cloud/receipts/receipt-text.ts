@@ -23,9 +23,16 @@ export function receiptText(receipt: TransactionData): string {
     const amount = row(item.depositOf === undefined ? item.name : `  + ${item.name}`, money(item.totalCent))
     const weight = weightText(item)
     const returned = back.isReturned(item.itemLineId) && !back.isCancelled ? ['  zurückgegeben'] : []
-    return [amount, ...returned, ...(weight === undefined ? [] : [`  ${weight}`]), ...(item.quantity === 1 ? [] : [`  ${item.quantity} x ${money(item.priceUnit)}`])]
+    return [
+      amount,
+      ...returned,
+      ...(weight === undefined ? [] : [`  ${weight}`]),
+      ...(item.quantity === 1 ? [] : [`  ${item.quantity} x ${money(item.priceUnit)}`]),
+    ]
   })
-  const taxes = Object.entries(receipt.vatBreakdown).map(([rate, { net, tax }]) => row(`MwSt ${rate} %  netto ${money(net)}`, money(tax)))
+  const taxes = Object.entries(receipt.vatBreakdown).map(([rate, { net, tax }]) =>
+    row(`MwSt ${rate} %  netto ${money(net)}`, money(tax)),
+  )
   return [
     centered(receipt.storeData.name),
     centered(receipt.storeData.address),
@@ -34,8 +41,12 @@ export function receiptText(receipt: TransactionData): string {
     ...lines,
     '-'.repeat(WIDTH),
     row(`SUMME ${receipt.currency}`, money(receipt.totalCent)),
-    ...(back.refundedCent > 0 ? [row('Erstattet', money(-back.refundedCent)), row('Bleibt', money(back.remainingCent))] : []),
-    ...(back.pendingCent === 0 ? [] : [row('Erstattung unterwegs', back.pendingCent === null ? '' : money(back.pendingCent))]),
+    ...(back.refundedCent > 0
+      ? [row('Erstattet', money(-back.refundedCent)), row('Bleibt', money(back.remainingCent))]
+      : []),
+    ...(back.pendingCent === 0
+      ? []
+      : [row('Erstattung unterwegs', back.pendingCent === null ? '' : money(back.pendingCent))]),
     ...(back.failedCent > 0 ? [row('Erstattung fehlgeschlagen', money(back.failedCent))] : []),
     ...taxes,
     '',

@@ -14,14 +14,24 @@ export interface TakenBack {
 }
 
 /** What buyer and staff should see beside a receipt. */
-export function takenBack({ status, refundStatus, refunds, items, totalCent, refundedCent }: TransactionData): TakenBack {
+export function takenBack({
+  status,
+  refundStatus,
+  refunds,
+  items,
+  totalCent,
+  refundedCent,
+}: TransactionData): TakenBack {
   const own = refunds.filter((refund) => refund.kind !== 'late')
   const standing = own.filter((refund) => refund.status !== 'failed')
   const returned = new Set(standing.flatMap((refund) => refund.itemLineIds ?? []))
   const isCancelled = status === 'CANCELLED'
   const pendingCent = sum(own.filter((refund) => refund.status === 'pending'))
   // What was tried again since is told of once, as it ended.
-  const failed = own.filter((refund, i) => refund.status === 'failed' && !own.some((other, at) => isLater(other, refund, at > i) && isAgain(other, refund)))
+  const failed = own.filter(
+    (refund, i) =>
+      refund.status === 'failed' && !own.some((other, at) => isLater(other, refund, at > i) && isAgain(other, refund)),
+  )
   return {
     isCancelled,
     hasGoods: !isCancelled && items.some((item) => !returned.has(item.itemLineId)),

@@ -35,7 +35,11 @@ const VERSIONS_SKIPPED = 10_000
  * Notes in a database that it was put back to an earlier state; no cloud may run on it meanwhile. Throws when these keys are not its own.
  * A restore signs nothing: the last time that was signed is the end of the backup, also for the restore that follows one that was cut off.
  */
-export async function noteRestore(db: Db, files: KeyFiles, { clock, random }: Pick<Platform, 'clock' | 'random'>): Promise<Restored> {
+export async function noteRestore(
+  db: Db,
+  files: KeyFiles,
+  { clock, random }: Pick<Platform, 'clock' | 'random'>,
+): Promise<Restored> {
   await assertOwnKeys(db, files, random)
   const nowMs = clock.wall()
   const marks = await readKeyMarks(db)
@@ -48,7 +52,10 @@ export async function noteRestore(db: Db, files: KeyFiles, { clock, random }: Pi
   await writeKeyMark(db, 'generation', above(marks.generation))
 
   const isAbove = sql<number>`CASE WHEN deny_seq >= ${sql.lit(generation)} THEN deny_seq + 1 ELSE ${sql.lit(generation)} END`
-  await db.updateTable('store').set((eb) => ({ deny_seq: isAbove, document_version: eb('document_version', '+', VERSIONS_SKIPPED) })).execute()
+  await db
+    .updateTable('store')
+    .set((eb) => ({ deny_seq: isAbove, document_version: eb('document_version', '+', VERSIONS_SKIPPED) }))
+    .execute()
   const revoked = await revokeLive(db, nowMs)
   await forgetLogins(db)
   await doubtRefunds(db)
@@ -85,8 +92,19 @@ async function forgetLogins(db: Db): Promise<void> {
 async function awaitAgents(db: Db, heardSinceMs: number): Promise<number> {
   // What they had confirmed of the items belongs to a sequence that is over.
   const all = await db.updateTable('agent').set({ item_seq: 0 }).where('revoked_ms', 'is', null).executeTakeFirst()
-  await db.updateTable('agent').set({ resync: 'awaited' }).where('revoked_ms', 'is', null).where('last_seen_ms', '>=', heardSinceMs).execute()
+  await db
+    .updateTable('agent')
+    .set({ resync: 'awaited' })
+    .where('revoked_ms', 'is', null)
+    .where('last_seen_ms', '>=', heardSinceMs)
+    .execute()
   // An agent that a restore before this one waits for has not told yet what it knows, however long the cloud has run since.
-  await db.updateTable('agent').set({ resync: 'due' }).where('revoked_ms', 'is', null).where('last_seen_ms', '<', heardSinceMs).where((eb) => eb.or([eb('resync', 'is', null), eb('resync', '!=', 'awaited')])).execute()
+  await db
+    .updateTable('agent')
+    .set({ resync: 'due' })
+    .where('revoked_ms', 'is', null)
+    .where('last_seen_ms', '<', heardSinceMs)
+    .where((eb) => eb.or([eb('resync', 'is', null), eb('resync', '!=', 'awaited')]))
+    .execute()
   return Number(all.numUpdatedRows)
 }

@@ -11,9 +11,15 @@ import type { Call } from '../operations/operation.ts'
  * A cloud that was put back to a backup has forgotten which of its keys were revoked since, and would sign with them what every
  * agent that had heard of it refuses. Agents bring the key sets that say so. The root has signed them: no agent is believed here.
  */
-export async function remindRevocations(call: Pick<Call, 'db' | 'services' | 'afterCommit'>, tenant: Tenant, keySets: readonly string[]): Promise<void> {
+export async function remindRevocations(
+  call: Pick<Call, 'db' | 'services' | 'afterCommit'>,
+  tenant: Tenant,
+  keySets: readonly string[],
+): Promise<void> {
   const { authority, agents, log } = call.services
-  const root = keyRing([{ kid: keyId(authority.rootX), alg: 'EdDSA', x: authority.rootX, use: 'root', iss: 'root', state: 'active' }])
+  const root = keyRing([
+    { kid: keyId(authority.rootX), alg: 'EdDSA', x: authority.rootX, use: 'root', iss: 'root', state: 'active' },
+  ])
   const told = keySets.flatMap((jws) => {
     const opened = openDocument<KeySetClaims>(jws, DOCUMENT_KINDS.keys, { keys: root, audience: tenant })
     const claims = opened.ok ? KeySetClaims.safeParse(opened.claims).data : undefined
@@ -24,7 +30,12 @@ export async function remindRevocations(call: Pick<Call, 'db' | 'services' | 'af
   const isResumed = await resumeTimeEpoch(call.db, Math.max(0, ...told.map(({ timeEpoch }) => timeEpoch ?? 0)))
   if (isResumed) call.afterCommit(() => agents.keysChanged())
   if (revoked.length === 0) return
-  const forgotten = await call.db.selectFrom('signing_key').select(['kid', 'iss', 'key_use']).where('kid', 'in', [...new Set(revoked)]).where('state', '!=', 'revoked').execute()
+  const forgotten = await call.db
+    .selectFrom('signing_key')
+    .select(['kid', 'iss', 'key_use'])
+    .where('kid', 'in', [...new Set(revoked)])
+    .where('state', '!=', 'revoked')
+    .execute()
   for (const { kid, iss, key_use } of forgotten) {
     const use = ROTATED_USES.find((known) => known === key_use)
     if (!use) continue

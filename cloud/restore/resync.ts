@@ -8,17 +8,40 @@ export const RESYNC_MS = 11 * 60_000
 const RETRY_SECONDS = 10
 
 /** Nothing is granted in a store whose agents may know of a use that was forgotten here: throws `unavailable` with `retryAfter`. */
-export async function assertResynced({ db, nowMs, services }: Pick<Call, 'db' | 'nowMs' | 'services'>, storeId: string): Promise<void> {
+export async function assertResynced(
+  { db, nowMs, services }: Pick<Call, 'db' | 'nowMs' | 'services'>,
+  storeId: string,
+): Promise<void> {
   const leftMs = services.authority.restoredMs + RESYNC_MS - nowMs
   if (leftMs <= 0) return
-  const awaited = await db.selectFrom('agent').select('agent_id').where('store_id', '=', storeId).where('resync', '=', 'awaited').where('revoked_ms', 'is', null).limit(1).executeTakeFirst()
+  const awaited = await db
+    .selectFrom('agent')
+    .select('agent_id')
+    .where('store_id', '=', storeId)
+    .where('resync', '=', 'awaited')
+    .where('revoked_ms', 'is', null)
+    .limit(1)
+    .executeTakeFirst()
   if (!awaited) return
   const retryAfter = Math.min(RETRY_SECONDS, Math.ceil(leftMs / 1_000))
-  throw new Failure('unavailable', 'the cloud was restored from a backup and grants nothing here until the agents of the store have told it what was used since', { reason: 'resyncing', retryAfter })
+  throw new Failure(
+    'unavailable',
+    'the cloud was restored from a backup and grants nothing here until the agents of the store have told it what was used since',
+    { reason: 'resyncing', retryAfter },
+  )
 }
 
 /** The agent has told everything again that it knows, to the cloud as it was restored last. */
-export async function noteResynced({ db, services }: Pick<Call, 'db' | 'services'>, agentId: string, cloudGeneration: number): Promise<void> {
+export async function noteResynced(
+  { db, services }: Pick<Call, 'db' | 'services'>,
+  agentId: string,
+  cloudGeneration: number,
+): Promise<void> {
   if (cloudGeneration !== services.authority.cloudGeneration) return
-  await db.updateTable('agent').set({ resync: null }).where('agent_id', '=', agentId).where('resync', 'is not', null).execute()
+  await db
+    .updateTable('agent')
+    .set({ resync: null })
+    .where('agent_id', '=', agentId)
+    .where('resync', 'is not', null)
+    .execute()
 }

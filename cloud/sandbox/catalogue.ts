@@ -43,6 +43,8 @@ export const SANDBOX_CATEGORIES = [
 ] as const
 export type SandboxCategory = (typeof SANDBOX_CATEGORIES)[number]
 
+// One product a line.
+// oxfmt-ignore
 export const SANDBOX_PRODUCTS: readonly SandboxProduct[] = [
   { ean: '4017265103243', name: 'Damen-Bluse Leinen, Größe 40', priceCent: 4995, vat: 19, category: 'bekleidung', brand: 'Lindwerk',
     unit: 'Stück', description: 'Luftige Bluse aus reinem Leinen mit Perlmuttknöpfen.' },

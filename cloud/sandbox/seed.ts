@@ -21,11 +21,20 @@ import { SANDBOX_STORES, type SandboxStore } from './stores.ts'
 export async function seedSandbox(db: Db, tenant: Tenant, platform: Platform): Promise<void> {
   const nowMs = platform.clock.wall()
   const products = SANDBOX_PRODUCTS.map((product) => productRow(product, tenant, newId('prd', platform), nowMs))
-  await writeProducts(db, products.map((product) => ({ before: undefined, after: product, known: [], listing: undefined })))
+  await writeProducts(
+    db,
+    products.map((product) => ({ before: undefined, after: product, known: [], listing: undefined })),
+  )
   for (const store of SANDBOX_STORES) await seedStore(db, tenant, store, products, platform)
 }
 
-async function seedStore(db: Db, tenant: Tenant, store: SandboxStore, products: ProductRow[], platform: Platform): Promise<void> {
+async function seedStore(
+  db: Db,
+  tenant: Tenant,
+  store: SandboxStore,
+  products: ProductRow[],
+  platform: Platform,
+): Promise<void> {
   const nowMs = platform.clock.wall()
   const storeId = newId('st', platform)
   await db
@@ -56,8 +65,16 @@ async function seedStore(db: Db, tenant: Tenant, store: SandboxStore, products: 
       created_ms: nowMs,
     })
     .execute()
-  const prices = products.map(({ price_cent, old_price_cent }) => ({ store_id: storeId, price_cent, old_price_cent, updated_ms: nowMs }))
-  await writeProducts(db, products.map((product, i) => ({ before: product, after: product, known: [], listing: prices[i] })))
+  const prices = products.map(({ price_cent, old_price_cent }) => ({
+    store_id: storeId,
+    price_cent,
+    old_price_cent,
+    updated_ms: nowMs,
+  }))
+  await writeProducts(
+    db,
+    products.map((product, i) => ({ before: product, after: product, known: [], listing: prices[i] })),
+  )
   await db
     .insertInto('device')
     .values(
@@ -82,16 +99,43 @@ async function seedStore(db: Db, tenant: Tenant, store: SandboxStore, products: 
   await seedLoyalty(db, { tenant, storeId, program: store.loyalty, platform })
   const tagged = products.filter((p) => p.tagged === 1)
   const items = tagged.flatMap((product, n) =>
-    Array.from({ length: store.itemsPerProduct }, (_, i) => itemRow(product, { tenant, storeId, itemId: newId('itm', platform), n, i, random: platform.random.bytes(7), nowMs })),
+    Array.from({ length: store.itemsPerProduct }, (_, i) =>
+      itemRow(product, {
+        tenant,
+        storeId,
+        itemId: newId('itm', platform),
+        n,
+        i,
+        random: platform.random.bytes(7),
+        nowMs,
+      }),
+    ),
   )
   const first = await nextItemSeq(db, storeId, items.length)
-  await db.insertInto('protected_item').values(items.map((item, i) => ({ ...item, item_seq: first + i }))).execute()
+  await db
+    .insertInto('protected_item')
+    .values(items.map((item, i) => ({ ...item, item_seq: first + i })))
+    .execute()
 }
 
-function productRow({ ean, name, vat, category, brand, tagged, requiresHumanVerification, ...product }: SandboxProduct, tenant: Tenant, productId: string, nowMs: number): ProductRow {
+function productRow(
+  { ean, name, vat, category, brand, tagged, requiresHumanVerification, ...product }: SandboxProduct,
+  tenant: Tenant,
+  productId: string,
+  nowMs: number,
+): ProductRow {
   const { priceCent, oldPriceCent, allergens, ...optional } = product
   const prices = { price: eurosOf(priceCent), ...(oldPriceCent !== undefined && { oldPrice: eurosOf(oldPriceCent) }) }
-  const input = { name, vat, category, brand, tagged: tagged ?? true, ...prices, ...optional, ...(allergens && { allergens: [...allergens] }) }
+  const input = {
+    name,
+    vat,
+    category,
+    brand,
+    tagged: tagged ?? true,
+    ...prices,
+    ...optional,
+    ...(allergens && { allergens: [...allergens] }),
+  }
   const flags = { requiresHumanVerification: requiresHumanVerification ?? false }
   return newProductRow({ ...input, flags }, { productId, tenant, ean, nowMs })
 }
@@ -108,7 +152,10 @@ interface ItemSeed {
 }
 
 /** Every item has an EPC; every third also an NFC tag, and all a printed tag number. */
-function itemRow(product: ProductRow, { tenant, storeId, itemId, n, i, random, nowMs }: ItemSeed): Omit<ProtectedItemRow, 'item_seq'> {
+function itemRow(
+  product: ProductRow,
+  { tenant, storeId, itemId, n, i, random, nowMs }: ItemSeed,
+): Omit<ProtectedItemRow, 'item_seq'> {
   const serial = String(random.subarray(0, 4).reduce((sum, byte) => sum * 256 + byte, 0))
   const hasNfc = (n + i) % 3 === 0
   return {

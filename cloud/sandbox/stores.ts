@@ -18,7 +18,13 @@ export interface SandboxStore {
   readonly securityTagMode: SecurityTagMode
   readonly securityTagHint: string
   readonly policy: Partial<ProtectionPolicy>
-  readonly devices: readonly { readonly deviceType: DeviceType; readonly name: string; readonly workflowType?: WorkflowType; readonly laneId?: string; readonly gateId?: string }[]
+  readonly devices: readonly {
+    readonly deviceType: DeviceType
+    readonly name: string
+    readonly workflowType?: WorkflowType
+    readonly laneId?: string
+    readonly gateId?: string
+  }[]
   readonly loyalty: SandboxProgram
   /** Registered tagged items of each tagged product. */
   readonly itemsPerProduct: number
@@ -47,7 +53,10 @@ export const SANDBOX_STORES: readonly SandboxStore[] = [
       name: 'Hafenkante Stempelkarte',
       type: 'stamps',
       earningMethods: ['scan_and_go', 'qr_checkin'],
-      rewards: [{ name: 'Ein Heißgetränk', cost: 5 }, { name: '10 € Einkaufsgutschein', cost: 10 }],
+      rewards: [
+        { name: 'Ein Heißgetränk', cost: 5 },
+        { name: '10 € Einkaufsgutschein', cost: 10 },
+      ],
       tiers: [],
     },
     itemsPerProduct: 1,
@@ -88,8 +97,15 @@ export const SANDBOX_STORES: readonly SandboxStore[] = [
       name: 'Hafenkante Club',
       type: 'tier',
       earningMethods: ['scan_and_go', 'click_collect', 'store_checkin', 'qr_checkin'],
-      rewards: [{ name: '5 € Einkaufsgutschein', cost: 250 }, { name: 'Kostenlose Änderungsschneiderei', cost: 1_000 }],
-      tiers: [{ name: 'Bronze', threshold: 100 }, { name: 'Silber', threshold: 500 }, { name: 'Gold', threshold: 2_000 }],
+      rewards: [
+        { name: '5 € Einkaufsgutschein', cost: 250 },
+        { name: 'Kostenlose Änderungsschneiderei', cost: 1_000 },
+      ],
+      tiers: [
+        { name: 'Bronze', threshold: 100 },
+        { name: 'Silber', threshold: 500 },
+        { name: 'Gold', threshold: 2_000 },
+      ],
     },
     itemsPerProduct: 3,
   },

@@ -14,7 +14,8 @@ export const approveCheckout = operation({
   area: 'scan and go',
   minimumPackage: 'GROW',
   summary: 'Staff have looked at a basket that awaits approval: it may be paid, or not.',
-  description: 'Baskets with age-restricted goods, and those that a spot check picks (`spotCheckRate` of the protection policy), are CREATED with `awaitingApproval: true` until then. A spot check that has picked a session, or a shopper by `userId`, stays due through every checkout after it until staff approve one.',
+  description:
+    'Baskets with age-restricted goods, and those that a spot check picks (`spotCheckRate` of the protection policy), are CREATED with `awaitingApproval: true` until then. A spot check that has picked a session, or a shopper by `userId`, stays due through every checkout after it until staff approve one.',
   refusals: ['not_awaiting_approval', 'psp_not_configured', 'checkout_ended'],
   emits: ['payment.created'],
   changes: true,
@@ -22,7 +23,9 @@ export const approveCheckout = operation({
     transactionId: Id.optional(),
     purchaseId: Id.optional(),
     id: Id.optional(),
-    operatorId: text(128).describe('Who looked: recorded as asserted by the caller. An operator who was removed, or is another store’s, is unknown (404).'),
+    operatorId: text(128).describe(
+      'Who looked: recorded as asserted by the caller. An operator who was removed, or is another store’s, is unknown (404).',
+    ),
     approved: z.boolean().optional().describe('Default true; false cancels the purchase.'),
   }),
   response: Purchase.extend(Success),
@@ -38,6 +41,9 @@ export const approveCheckout = operation({
       return { purchaseId: approved.purchase_id, paymentId: payment?.payment_id ?? null }
     })
     if (paymentId !== null) await openPayment(runnerOf(work), paymentId)
-    return work.read(async (call) => ({ success: true as const, ...toPurchase(await ownPurchase(call, purchaseId), call) }))
+    return work.read(async (call) => ({
+      success: true as const,
+      ...toPurchase(await ownPurchase(call, purchaseId), call),
+    }))
   },
 })

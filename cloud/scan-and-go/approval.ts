@@ -36,22 +36,46 @@ export async function approvalNeeded(
 }
 
 /** Where a new purchase stands: at its payment, or before it. In live mode the payment must be opened first. */
-export function firstState(reason: ApprovalReason | null, isLive: boolean, nowMs: number): Pick<PurchaseRow, 'status' | 'approval' | 'approval_reason' | 'payment_by_ms'> {
-  if (reason === null) return { status: isLive ? 'CREATED' : 'PENDING_PAYMENT', approval: null, approval_reason: null, payment_by_ms: nowMs + PAYMENT_MS }
+export function firstState(
+  reason: ApprovalReason | null,
+  isLive: boolean,
+  nowMs: number,
+): Pick<PurchaseRow, 'status' | 'approval' | 'approval_reason' | 'payment_by_ms'> {
+  if (reason === null)
+    return {
+      status: isLive ? 'CREATED' : 'PENDING_PAYMENT',
+      approval: null,
+      approval_reason: null,
+      payment_by_ms: nowMs + PAYMENT_MS,
+    }
   return { status: 'CREATED', approval: 'awaiting', approval_reason: reason, payment_by_ms: null }
 }
 
 /** Staff have looked: the payment may begin, or the purchase is over. */
-export async function decideApproval(call: Call, purchase: PurchaseRow, operatorId: string, isApproved: boolean): Promise<PurchaseRow> {
+export async function decideApproval(
+  call: Call,
+  purchase: PurchaseRow,
+  operatorId: string,
+  isApproved: boolean,
+): Promise<PurchaseRow> {
   await assertOperator(call, operatorId, purchase.store_id)
   if (purchase.status !== 'CREATED' || purchase.approval !== 'awaiting') {
     throw precondition('not_awaiting_approval', `a purchase that is ${purchase.status} awaits no approval`)
   }
-  if (!isApproved) return endUnpaid(call.db, purchase, { approval: 'refused', approved_by: operatorId, cancel_reason: 'not approved by staff' })
+  if (!isApproved)
+    return endUnpaid(call.db, purchase, {
+      approval: 'refused',
+      approved_by: operatorId,
+      cancel_reason: 'not approved by staff',
+    })
   await noteLooked(call.db, purchase)
   await extendReservations(call.db, purchase.purchase_id, call.nowMs + STOCK_MS)
   const change = { approval: 'approved', approved_by: operatorId } as const
   // In live mode the payment is opened next, and the purchase moves on with it.
   if (!isTest(purchase.tenant)) return updatePurchase(call.db, purchase, change)
-  return updatePurchase(call.db, purchase, { ...change, status: 'PENDING_PAYMENT', payment_by_ms: call.nowMs + PAYMENT_MS })
+  return updatePurchase(call.db, purchase, {
+    ...change,
+    status: 'PENDING_PAYMENT',
+    payment_by_ms: call.nowMs + PAYMENT_MS,
+  })
 }

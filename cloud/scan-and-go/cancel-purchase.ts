@@ -18,12 +18,19 @@ import { findRight } from '../protection/rights.ts'
  * Takes a purchase back (decisions §8). Nothing is authorized from then on; of a paid one the
  * authorizations are revoked first, and money goes back only when no token can be used any more. Repeated, it sends what is missing.
  */
-export async function cancelPurchase(call: Call, purchase: PurchaseRow, reason: string | undefined): Promise<PurchaseRow> {
+export async function cancelPurchase(
+  call: Call,
+  purchase: PurchaseRow,
+  reason: string | undefined,
+): Promise<PurchaseRow> {
   const change = { status: 'CANCELLED', cancel_reason: reason ?? null }
-  if (purchase.status === 'PENDING_PAYMENT' || purchase.status === 'CREATED') return endUnpaid(call.db, purchase, change)
+  if (purchase.status === 'PENDING_PAYMENT' || purchase.status === 'CREATED')
+    return endUnpaid(call.db, purchase, change)
   if (purchase.status === 'CANCELLED' && purchase.refund_status === 'failed') return refundMissing(call, purchase)
   if (purchase.status !== 'SUCCESS') {
-    throw precondition('purchase_not_cancellable', `a purchase that is ${purchase.status} cannot be cancelled`, { allowedNext: [] })
+    throw precondition('purchase_not_cancellable', `a purchase that is ${purchase.status} cannot be cancelled`, {
+      allowedNext: [],
+    })
   }
   const denySeq = await withdrawRights(call, purchase)
   const isOpen = await hasOpenAuthorizations(call, purchase)
@@ -102,5 +109,7 @@ async function takeBackItems(call: Call, purchase: PurchaseRow): Promise<void> {
 /** Whether somebody may still hold a token, or a home has not taken the denial yet. */
 export async function hasOpenAuthorizations(call: Call, purchase: PurchaseRow): Promise<boolean> {
   if (await hasAgents(call.db, purchase.store_id)) return true
-  return (await authorizationsOf(call, purchase.purchase_id)).some((row) => row.agent_id !== null && mayBeHonoured(row, call.nowMs))
+  return (await authorizationsOf(call, purchase.purchase_id)).some(
+    (row) => row.agent_id !== null && mayBeHonoured(row, call.nowMs),
+  )
 }

@@ -18,7 +18,11 @@ export async function cancelUnpaid(database: Database, services: Services): Prom
 
 /** Nobody is given longer than this, but by a clock that was ahead: the shopper may be paying, and has the usual time from now. */
 async function shortenWaits(db: Db, nowMs: number): Promise<void> {
-  await db.updateTable('purchase').set({ payment_by_ms: nowMs + PAYMENT_MS }).where('payment_by_ms', '>', nowMs + PAYMENT_MS + CLOCKS_DIFFER_MS).execute()
+  await db
+    .updateTable('purchase')
+    .set({ payment_by_ms: nowMs + PAYMENT_MS })
+    .where('payment_by_ms', '>', nowMs + PAYMENT_MS + CLOCKS_DIFFER_MS)
+    .execute()
 }
 
 function unpaidPurchases(db: Db, nowMs: number, { limit, offset }: { limit: number; offset: number }) {
@@ -27,7 +31,11 @@ function unpaidPurchases(db: Db, nowMs: number, { limit, offset }: { limit: numb
 }
 
 async function cancelLate(db: Db, purchaseId: string, nowMs: number): Promise<void> {
-  const late = db.selectFrom('purchase').selectAll().where('purchase_id', '=', purchaseId).where('payment_by_ms', '<=', nowMs)
+  const late = db
+    .selectFrom('purchase')
+    .selectAll()
+    .where('purchase_id', '=', purchaseId)
+    .where('payment_by_ms', '<=', nowMs)
   const purchase = await late.executeTakeFirst()
   if (purchase) await endUnpaid(db, purchase, { cancel_reason: 'not paid within 30 minutes' })
 }

@@ -21,7 +21,9 @@ export const generateCodes = operation({
   response: z.strictObject({
     ...Success,
     type: z.enum(CODE_TYPES),
-    codes: z.array(z.strictObject({ type: z.enum(CODE_TYPES), data: z.string(), imageBase64: z.string().describe('PNG.') })),
+    codes: z.array(
+      z.strictObject({ type: z.enum(CODE_TYPES), data: z.string(), imageBase64: z.string().describe('PNG.') }),
+    ),
   }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', type: 'checkin', size: 512 },
   async run(call, { storeId, type = 'checkin', size = 512 }) {

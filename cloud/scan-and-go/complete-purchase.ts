@@ -101,7 +101,12 @@ async function bindItem(
   const item = await readItem(call.db, itemId)
   const isHere = item.store_id === purchase.store_id
   if (isHere && item.item_status === 'sellable') {
-    const change = { item_status: 'paid', purchase_id: purchase.purchase_id, line_id: unit.line_id, unit_no: unit.unit_no }
+    const change = {
+      item_status: 'paid',
+      purchase_id: purchase.purchase_id,
+      line_id: unit.line_id,
+      unit_no: unit.unit_no,
+    }
     return updateItem(call.db, item, change, call.nowMs)
   }
   const scope = { db: call.db, tenant: purchase.tenant, platform: call.services.platform, nowMs: call.nowMs }

@@ -11,11 +11,17 @@ const NAME = 'Pfand'
 
 /** The deposit on one piece of a product. It is taxed as the product is, unless the merchant says otherwise. */
 export function depositOf({ deposit_cent, deposit_vat, vat }: PricedProduct): Deposit | undefined {
-  return deposit_cent === null || deposit_cent === 0 ? undefined : { cent: deposit_cent, vat: (deposit_vat ?? vat) as 7 | 19 }
+  return deposit_cent === null || deposit_cent === 0
+    ? undefined
+    : { cent: deposit_cent, vat: (deposit_vat ?? vat) as 7 | 19 }
 }
 
 /** The line of a deposit, behind the line of its goods. */
-export function depositLine(goods: PurchaseLineRow, deposit: Deposit, made: { lineId: string; lineNo: number }): PurchaseLineRow {
+export function depositLine(
+  goods: PurchaseLineRow,
+  deposit: Deposit,
+  made: { lineId: string; lineNo: number },
+): PurchaseLineRow {
   return {
     ...goods,
     line_id: made.lineId,

@@ -15,13 +15,25 @@ export const fetchPurchaseHistory = operation({
   area: 'scan and go',
   minimumPackage: 'GROW',
   summary: 'Lists purchases, the newest first.',
-  description: 'Of one store or all, of one shopper or all. QR codes of receipts are left out here: `fetchPurchase` has them.',
+  description:
+    'Of one store or all, of one shopper or all. QR codes of receipts are left out here: `fetchPurchase` has them.',
   changes: false,
-  request: z.strictObject({ storeId: Id.optional(), userId: text(128).optional(), limit: Limit.optional(), offset: Offset.optional(), cursor: cursorOf('pur').optional() }),
+  request: z.strictObject({
+    storeId: Id.optional(),
+    userId: text(128).optional(),
+    limit: Limit.optional(),
+    offset: Offset.optional(),
+    cursor: cursorOf('pur').optional(),
+  }),
   response: z.strictObject({ ...Success, purchases: z.array(Purchase), ...Paging }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', limit: 20 },
   get: olderForm({
-    request: z.strictObject({ storeId: Id.optional(), userId: text(128).optional(), limit: QueryNumber.pipe(Limit).optional(), cursor: cursorOf('pur').optional() }),
+    request: z.strictObject({
+      storeId: Id.optional(),
+      userId: text(128).optional(),
+      limit: QueryNumber.pipe(Limit).optional(),
+      cursor: cursorOf('pur').optional(),
+    }),
     response: z.strictObject({ ...Success, data: z.array(TransactionData), ...Paging }),
     async run(call, input) {
       const { purchases, ...rest } = await readHistory(call, input, OLDER_DEFAULT_PAGE)

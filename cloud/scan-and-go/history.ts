@@ -28,10 +28,18 @@ export async function readHistory(call: Call, filter: HistoryFilter, defaultLimi
   const matching = await purchasesOf(call, filter)
   let query = matching.selectAll().orderBy('purchase_id', 'desc')
   if (page.after !== undefined) query = query.where('purchase_id', '<', page.after)
-  const rows = await query.limit(page.limit + 1).offset(page.offset).execute()
+  const rows = await query
+    .limit(page.limit + 1)
+    .offset(page.offset)
+    .execute()
   const { items, nextCursor } = nextOf(rows, (row) => row.purchase_id, page)
   const counted = await call.db
-    .selectFrom(matching.select('purchase_id').limit(EXACT_TOTAL + 1).as('matching'))
+    .selectFrom(
+      matching
+        .select('purchase_id')
+        .limit(EXACT_TOTAL + 1)
+        .as('matching'),
+    )
     .select((eb) => eb.fn.countAll().as('count'))
     .executeTakeFirstOrThrow()
   const total = Number(counted.count)
@@ -57,12 +65,31 @@ async function withLines(call: Call, purchases: readonly PurchaseRow[]): Promise
   if (purchases.length === 0) return []
   const ids = purchases.map((purchase) => purchase.purchase_id)
   const lines = new Map<string, PurchaseLineRow[]>(ids.map((id) => [id, []]))
-  const rows = await call.db.selectFrom('purchase_line').selectAll().where('purchase_id', 'in', ids).orderBy('purchase_id').orderBy('line_no').execute()
+  const rows = await call.db
+    .selectFrom('purchase_line')
+    .selectAll()
+    .where('purchase_id', 'in', ids)
+    .orderBy('purchase_id')
+    .orderBy('line_no')
+    .execute()
   for (const line of rows) lines.get(line.purchase_id)?.push(line)
   const refunds = await refundsOfMany(call.db, ids)
-  const stores = new Map(await Promise.all([...new Set(purchases.map((p) => p.store_id))].map(async (id) => [id, await findStore(call.db, id)] as const)))
+  const stores = new Map(
+    await Promise.all(
+      [...new Set(purchases.map((p) => p.store_id))].map(async (id) => [id, await findStore(call.db, id)] as const),
+    ),
+  )
   return purchases.flatMap((purchase) => {
     const store = stores.get(purchase.store_id)
-    return store ? [{ purchase, store, lines: lines.get(purchase.purchase_id) ?? [], refunds: refunds.get(purchase.purchase_id) ?? [] }] : []
+    return store
+      ? [
+          {
+            purchase,
+            store,
+            lines: lines.get(purchase.purchase_id) ?? [],
+            refunds: refunds.get(purchase.purchase_id) ?? [],
+          },
+        ]
+      : []
   })
 }

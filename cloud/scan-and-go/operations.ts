@@ -45,7 +45,14 @@ export const startCheckout = operation({
     'With a test key `checkoutUrl` is a test page with Pay, Decline and Cancel; with a live key the page of the store’s payment provider. ' +
     'A provider that does not answer: 503 with `psp_unavailable`, and the purchase is CANCELLED.',
   callers: ['secret', 'publishable'],
-  refusals: ['out_of_stock', 'price_changed', 'item_mismatch', 'item_not_sellable', 'psp_not_configured', 'checkout_ended'],
+  refusals: [
+    'out_of_stock',
+    'price_changed',
+    'item_mismatch',
+    'item_not_sellable',
+    'psp_not_configured',
+    'checkout_ended',
+  ],
   emits: ['payment.created'],
   changes: true,
   request: CheckoutRequest,
@@ -60,15 +67,21 @@ export const startCheckout = operation({
       if (isLive) await pspOf(call, store.store_id)
       const purchase = await startPurchase(call, session, store, items, userId)
       call.changed(purchase.purchase_id)
-      if (isLive && purchase.total_cent === 0 && purchase.approval === null) await completePurchase(call, purchase, store)
-      const payment = isLive && purchase.total_cent > 0 && purchase.approval === null ? await beginPayment(call, purchase) : undefined
+      if (isLive && purchase.total_cent === 0 && purchase.approval === null)
+        await completePurchase(call, purchase, store)
+      const payment =
+        isLive && purchase.total_cent > 0 && purchase.approval === null ? await beginPayment(call, purchase) : undefined
       return { purchaseId: purchase.purchase_id, paymentId: payment?.payment_id ?? null }
     }
     const { purchaseId, paymentId } = await work.once(start, (call, made) => isStillOpened(call, made.paymentId))
     const opened = paymentId === null ? undefined : await openPayment(runnerOf(work), paymentId)
     return work.read(async (call) => {
       const whole = await ownPurchase(call, purchaseId)
-      return { success: true as const, ...toPurchase(whole, call), checkoutUrl: opened?.url ?? checkoutPageOf(whole.purchase, call) }
+      return {
+        success: true as const,
+        ...toPurchase(whole, call),
+        checkoutUrl: opened?.url ?? checkoutPageOf(whole.purchase, call),
+      }
     })
   },
 })
@@ -93,7 +106,8 @@ export const fetchPurchase = operation({
   area: 'scan and go',
   minimumPackage: 'GROW',
   summary: 'Answers one purchase with its receipt data.',
-  description: 'POST answers the API form (EUR) with the transaction data form (cents) as `receipt`; GET the transaction data form alone.',
+  description:
+    'POST answers the API form (EUR) with the transaction data form (cents) as `receipt`; GET the transaction data form alone.',
   callers: ['secret', 'publishable'],
   changes: false,
   request: PurchaseNames,
@@ -143,7 +157,11 @@ export const TEST_RESULTS = ['paid', 'declined', 'cancelled'] as const
 export type TestResult = (typeof TEST_RESULTS)[number]
 
 /** Ends a test checkout. Paid once more, or cancelled once more, it stays as it is. */
-export async function endTestCheckout(call: Call, { purchase, store }: WholePurchase, result: TestResult): Promise<void> {
+export async function endTestCheckout(
+  call: Call,
+  { purchase, store }: WholePurchase,
+  result: TestResult,
+): Promise<void> {
   const done = result === 'paid' ? ['SUCCESS', 'UNLOADED'] : ['CANCELLED']
   if (done.includes(purchase.status)) return
   if (purchase.approval === 'awaiting' && purchase.status === 'CREATED' && result === 'paid') {
@@ -151,7 +169,11 @@ export async function endTestCheckout(call: Call, { purchase, store }: WholePurc
   }
   const isLate = purchase.payment_by_ms !== null && purchase.payment_by_ms <= call.nowMs
   if ((purchase.status !== 'PENDING_PAYMENT' && purchase.status !== 'CREATED') || isLate) {
-    throw precondition('checkout_ended', isLate ? 'the time for the payment is over' : `the purchase is ${purchase.status} already`, { allowedNext: [] })
+    throw precondition(
+      'checkout_ended',
+      isLate ? 'the time for the payment is over' : `the purchase is ${purchase.status} already`,
+      { allowedNext: [] },
+    )
   }
   if (result === 'paid') await completePurchase(call, purchase, store)
   else await endUnpaid(call.db, purchase, { cancel_reason: result })
@@ -175,7 +197,10 @@ export const completeTestCheckout = operation({
   example: { transactionId: 'pur_01KANX6Y7C3V9Q2M8R5T4W6Z1B', result: 'paid' },
   emits: ['checkout.completed'],
   async run(call, input) {
-    if (knownCaller(call.caller).mode !== 'test') throw new Failure('permission-denied', 'completeTestCheckout works with test keys only', { reason: 'test_keys_only' })
+    if (knownCaller(call.caller).mode !== 'test')
+      throw new Failure('permission-denied', 'completeTestCheckout works with test keys only', {
+        reason: 'test_keys_only',
+      })
     const whole = await ownPurchase(call, purchaseIdOf(input))
     await endTestCheckout(call, whole, input.result ?? 'paid')
     return { success: true as const, ...toPurchase(await ownPurchase(call, whole.purchase.purchase_id), call) }

@@ -10,7 +10,11 @@ import { findPurchase, readLines } from './queries.ts'
 import { refundsBeside } from './shown-refunds.ts'
 
 /** A purchase goes by several names (decisions §1): all are read, and two must agree. */
-export function purchaseIdOf(names: { transactionId?: string | undefined; purchaseId?: string | undefined; id?: string | undefined }): string {
+export function purchaseIdOf(names: {
+  transactionId?: string | undefined
+  purchaseId?: string | undefined
+  id?: string | undefined
+}): string {
   const given = [names.transactionId, names.purchaseId, names.id].filter((id) => id !== undefined)
   const [first] = given
   if (first === undefined) throw invalid('transactionId', 'is missing', 'missing')
@@ -23,12 +27,22 @@ export async function ownPurchase(call: Call, purchaseId: string): Promise<Whole
   const purchase = await findPurchase(call.db, knownCaller(call.caller).tenant, purchaseId)
   if (!purchase) throw notFound('purchase')
   const store = await ownStoreOf(call, purchase.store_id, 'purchase')
-  return { purchase, store, lines: await readLines(call.db, purchaseId), refunds: await refundsBeside(call.db, purchase) }
+  return {
+    purchase,
+    store,
+    lines: await readLines(call.db, purchaseId),
+    refunds: await refundsBeside(call.db, purchase),
+  }
 }
 
 /** The purchase with its lines and refunds. */
 export async function wholePurchase(call: Call, purchase: PurchaseRow): Promise<WholePurchase> {
   const store = await findStore(call.db, purchase.store_id)
   assert(store, `store ${purchase.store_id} is gone`)
-  return { purchase, store, lines: await readLines(call.db, purchase.purchase_id), refunds: await refundsBeside(call.db, purchase) }
+  return {
+    purchase,
+    store,
+    lines: await readLines(call.db, purchase.purchase_id),
+    refunds: await refundsBeside(call.db, purchase),
+  }
 }

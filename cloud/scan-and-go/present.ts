@@ -61,7 +61,8 @@ export type Audience = 'merchant' | 'public' | 'list'
 export function toTransactionData(whole: WholePurchase, call: Call, audience: Audience): TransactionData {
   const { purchase, lines, store, refunds } = whole
   const vat = vatBreakdown(lines.map((l) => ({ cent: l.price_cent * l.quantity, rate: l.vat })))
-  const address = purchase.receipt_token === null ? null : receiptAddress(originOf(call.services.config), purchase.receipt_token)
+  const address =
+    purchase.receipt_token === null ? null : receiptAddress(originOf(call.services.config), purchase.receipt_token)
   return {
     id: purchase.purchase_id,
     ...present({
@@ -78,7 +79,12 @@ export function toTransactionData(whole: WholePurchase, call: Call, audience: Au
       quantity: line.quantity,
       vat: line.vat as 7 | 19,
       totalCent: line.price_cent * line.quantity,
-      ...present({ depositOf: line.deposit_of, barcode: line.barcode, weightGrams: line.weight_grams, pricePerKgCent: line.kg_price_cent }),
+      ...present({
+        depositOf: line.deposit_of,
+        barcode: line.barcode,
+        weightGrams: line.weight_grams,
+        pricePerKgCent: line.kg_price_cent,
+      }),
       ...(audience !== 'public' && { priceOrigin: line.price_origin as PriceOrigin }),
     })),
     currency: purchase.currency,
@@ -123,7 +129,11 @@ export function toPurchase(whole: WholePurchase, call: Call, audience: Audience 
     timestamp: iso(purchase.completed_ms ?? purchase.created_ms),
     status: purchase.status as PurchaseStatus,
     ...present({ refundStatus: purchase.refund_status as Purchase['refundStatus'] | null }),
-    ...(purchase.approval === 'awaiting' && purchase.status === 'CREATED' && { awaitingApproval: true, ...present({ approvalReason: purchase.approval_reason }) }),
+    ...(purchase.approval === 'awaiting' &&
+      purchase.status === 'CREATED' && {
+        awaitingApproval: true,
+        ...present({ approvalReason: purchase.approval_reason }),
+      }),
     ...tagFields(whole),
     receipt: toTransactionData(whole, call, audience),
   }

@@ -46,7 +46,12 @@ export interface PricedLine {
 type WhereOf = (item: ProtectedItemRow) => string
 
 /** Prices every line; tells all price differences at once, so that an app can show them. */
-export async function priceLines(db: Db, store: StoreRow, lines: readonly CheckoutLine[], nowMs: number): Promise<PricedLine[]> {
+export async function priceLines(
+  db: Db,
+  store: StoreRow,
+  lines: readonly CheckoutLine[],
+  nowMs: number,
+): Promise<PricedLine[]> {
   const named = new Map<string, string>()
   const priced: PricedLine[] = []
   for (const [i, line] of lines.entries()) {
@@ -60,10 +65,15 @@ export async function priceLines(db: Db, store: StoreRow, lines: readonly Checko
     const path = `items[${i}]`
     const result = priced[i]
     if (result && line.priceUnit !== undefined && line.priceUnit !== result.priceCent) {
-      differences.push({ path: `${path}.priceUnit`, code: 'price_changed', message: `${path}: the price is ${result.priceCent} cents, not ${line.priceUnit}` })
+      differences.push({
+        path: `${path}.priceUnit`,
+        code: 'price_changed',
+        message: `${path}: the price is ${result.priceCent} cents, not ${line.priceUnit}`,
+      })
     }
   }
-  if (differences.length > 0) throw precondition('price_changed', 'prices differ from those of the store', { details: differences })
+  if (differences.length > 0)
+    throw precondition('price_changed', 'prices differ from those of the store', { details: differences })
   return priced
 }
 
@@ -84,7 +94,13 @@ async function applyOffers(db: Db, store: StoreRow, priced: PricedLine[], nowMs:
 }
 
 /** The registered items that a line names; unknown ones, and one named twice, are refused. */
-async function namedItems(db: Db, store: StoreRow, line: CheckoutLine, path: string, named: Map<string, string>): Promise<ProtectedItemRow[]> {
+async function namedItems(
+  db: Db,
+  store: StoreRow,
+  line: CheckoutLine,
+  path: string,
+  named: Map<string, string>,
+): Promise<ProtectedItemRow[]> {
   const names = [
     ...(line.epcs ?? []).map((epc, i) => ({ path: `${path}.epcs[${i}]`, input: { epc } })),
     ...(line.tagUids ?? []).map((tagUid, i) => ({ path: `${path}.tagUids[${i}]`, input: { tagUid } })),
@@ -101,18 +117,28 @@ async function namedItems(db: Db, store: StoreRow, line: CheckoutLine, path: str
     if (item?.store_id !== store.store_id) throw invalid(where, 'is not registered in this store', 'item_unknown')
     // Two names for one item are one unit, but only within one line.
     const earlier = named.get(item.item_id)
-    if (earlier !== undefined && !items.has(item.item_id)) throw invalid(where, `names the same item as ${earlier}`, 'repeated')
+    if (earlier !== undefined && !items.has(item.item_id))
+      throw invalid(where, `names the same item as ${earlier}`, 'repeated')
     named.set(item.item_id, where)
     items.set(item.item_id, item)
   }
-  if (items.size > line.quantity) throw invalid(path, `names ${items.size} items but has a quantity of ${line.quantity}`, 'too_many_items')
+  if (items.size > line.quantity)
+    throw invalid(path, `names ${items.size} items but has a quantity of ${line.quantity}`, 'too_many_items')
   for (const item of items.values()) {
-    if (item.item_status !== 'sellable') throw refused('item_not_sellable', [{ where: named.get(item.item_id) ?? path, why: `is ${item.item_status}` }])
+    if (item.item_status !== 'sellable')
+      throw refused('item_not_sellable', [{ where: named.get(item.item_id) ?? path, why: `is ${item.item_status}` }])
   }
   return [...items.values()]
 }
 
-async function priceLine(db: Db, store: StoreRow, line: CheckoutLine, items: readonly ProtectedItemRow[], path: string, whereOf: WhereOf): Promise<PricedLine> {
+async function priceLine(
+  db: Db,
+  store: StoreRow,
+  line: CheckoutLine,
+  items: readonly ProtectedItemRow[],
+  path: string,
+  whereOf: WhereOf,
+): Promise<PricedLine> {
   const scanned = await statedProduct(db, store, line, path)
   const product = scanned?.product ?? (await productOfItems(db, store, items, whereOf))
   const common = { quantity: line.quantity, serialNumber: line.serialNumber ?? null, items: [...items] }
@@ -137,10 +163,13 @@ async function priceLine(db: Db, store: StoreRow, line: CheckoutLine, items: rea
   }
   const own = ownPrice(items, whereOf)
   const [first] = items
-  if (line.name === undefined) throw invalid(`${path}.name`, 'is missing: the server does not know this product', 'missing')
-  if (line.vat === undefined) throw invalid(`${path}.vat`, 'is missing: the server does not know this product', 'missing')
+  if (line.name === undefined)
+    throw invalid(`${path}.name`, 'is missing: the server does not know this product', 'missing')
+  if (line.vat === undefined)
+    throw invalid(`${path}.vat`, 'is missing: the server does not know this product', 'missing')
   const priceCent = own ?? line.priceUnit
-  if (priceCent === undefined) throw invalid(`${path}.priceUnit`, 'is missing: the server does not know this product', 'missing')
+  if (priceCent === undefined)
+    throw invalid(`${path}.priceUnit`, 'is missing: the server does not know this product', 'missing')
   return {
     ...common,
     name: line.name,
@@ -158,20 +187,31 @@ async function priceLine(db: Db, store: StoreRow, line: CheckoutLine, items: rea
 
 async function statedProduct(db: Db, store: StoreRow, line: CheckoutLine, path: string): Promise<Scanned | undefined> {
   const scanned = line.ean === undefined ? undefined : await scannedProduct(db, store, line.ean)
-  if (line.ean !== undefined && line.productId === undefined && !scanned) throw invalid(`${path}.ean`, 'is not in the catalogue of this store', 'product_unknown')
+  if (line.ean !== undefined && line.productId === undefined && !scanned)
+    throw invalid(`${path}.ean`, 'is not in the catalogue of this store', 'product_unknown')
   if (line.productId === undefined) return scanned
   const product = await findProduct(db, store.tenant, { productId: line.productId }, store.store_id)
   if (!product) throw invalid(`${path}.productId`, 'is not in the catalogue of this store', 'product_unknown')
-  if (line.ean !== undefined && scanned?.product.product_id !== product.product_id) throw invalid(`${path}.ean`, 'names another product than productId')
+  if (line.ean !== undefined && scanned?.product.product_id !== product.product_id)
+    throw invalid(`${path}.ean`, 'names another product than productId')
   return scanned ?? { product }
 }
 
 /** The product that all named items share; undefined when the registry knows of none for any of them. */
-async function productOfItems(db: Db, store: StoreRow, items: readonly ProtectedItemRow[], whereOf: WhereOf): Promise<PricedProduct | undefined> {
+async function productOfItems(
+  db: Db,
+  store: StoreRow,
+  items: readonly ProtectedItemRow[],
+  whereOf: WhereOf,
+): Promise<PricedProduct | undefined> {
   const productId = items.find((item) => item.product_id !== null)?.product_id
   if (!productId) return undefined
   const others = items.filter((item) => item.product_id !== productId)
-  if (others.length > 0) throw refused('item_mismatch', others.map((item) => ({ where: whereOf(item), why: 'is of another product than the first item of its line' })))
+  if (others.length > 0)
+    throw refused(
+      'item_mismatch',
+      others.map((item) => ({ where: whereOf(item), why: 'is of another product than the first item of its line' })),
+    )
   return findProduct(db, store.tenant, { productId }, store.store_id)
 }
 
@@ -187,7 +227,8 @@ function assertAreOf(product: PricedProduct, items: readonly ProtectedItemRow[],
 function whyNotOf(product: PricedProduct, item: ProtectedItemRow): string | undefined {
   const gtin = item.epc === null ? undefined : parseEpc(item.epc)?.gtin14
   if (gtin !== undefined && gtin !== toGtin14(product.ean)) return `its SGTIN says ${eanOfGtin14(gtin) ?? gtin}`
-  if (item.product_id !== null && item.product_id !== product.product_id) return `it is registered as ${item.ean ?? 'another product'}`
+  if (item.product_id !== null && item.product_id !== product.product_id)
+    return `it is registered as ${item.ean ?? 'another product'}`
   return item.product_id === null && gtin === undefined ? 'it is registered without a product' : undefined
 }
 
@@ -195,12 +236,30 @@ function whyNotOf(product: PricedProduct, item: ProtectedItemRow): string | unde
 function ownPrice(items: readonly ProtectedItemRow[], whereOf: WhereOf): number | undefined {
   const price = items[0]?.price_cent
   const others = items.filter((item) => item.price_cent !== price)
-  if (others.length > 0) throw refused('item_mismatch', others.map((item) => ({ where: whereOf(item), why: 'has another price than the first item of its line' })))
+  if (others.length > 0)
+    throw refused(
+      'item_mismatch',
+      others.map((item) => ({ where: whereOf(item), why: 'has another price than the first item of its line' })),
+    )
   return price ?? undefined
 }
 
 /** 409 that names each item as the request did, so that an app can show which tag is wrong. */
-function refused(reason: 'item_mismatch' | 'item_not_sellable', items: readonly { where: string; why: string }[]): Failure {
-  const details = items.map(({ where, why }): ErrorDetail => ({ path: where, code: reason, message: `${where}: ${why}` }))
-  return precondition(reason, details.map((detail) => detail.message).slice(0, 3).join('; '), { details })
+function refused(
+  reason: 'item_mismatch' | 'item_not_sellable',
+  items: readonly { where: string; why: string }[],
+): Failure {
+  const details = items.map(({ where, why }): ErrorDetail => ({
+    path: where,
+    code: reason,
+    message: `${where}: ${why}`,
+  }))
+  return precondition(
+    reason,
+    details
+      .map((detail) => detail.message)
+      .slice(0, 3)
+      .join('; '),
+    { details },
+  )
 }

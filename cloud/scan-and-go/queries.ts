@@ -5,7 +5,9 @@ import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow } from '../persisten
 const purchaseById = prepared((db, p: { tenant: string; purchaseId: string }) =>
   db.selectFrom('purchase').selectAll().where('purchase_id', '=', p.purchaseId).where('tenant', '=', p.tenant),
 )
-const purchaseByCti = prepared((db, p: { cti: string }) => db.selectFrom('purchase').selectAll().where('cti', '=', p.cti))
+const purchaseByCti = prepared((db, p: { cti: string }) =>
+  db.selectFrom('purchase').selectAll().where('cti', '=', p.cti),
+)
 const purchaseByCheckout = prepared((db, p: { checkoutSessionId: string }) =>
   db.selectFrom('purchase').selectAll().where('checkout_session_id', '=', p.checkoutSessionId),
 )
@@ -13,7 +15,12 @@ const linesOf = prepared((db, p: { purchaseId: string }) =>
   db.selectFrom('purchase_line').selectAll().where('purchase_id', '=', p.purchaseId).orderBy('line_no'),
 )
 const unitsOf = prepared((db, p: { purchaseId: string }) =>
-  db.selectFrom('purchase_unit').selectAll().where('purchase_id', '=', p.purchaseId).orderBy('line_id').orderBy('unit_no'),
+  db
+    .selectFrom('purchase_unit')
+    .selectAll()
+    .where('purchase_id', '=', p.purchaseId)
+    .orderBy('line_id')
+    .orderBy('unit_no'),
 )
 
 /** The tenant's purchase. */
@@ -45,12 +52,25 @@ export function readUnits(db: Db, purchaseId: string): Promise<PurchaseUnitRow[]
 }
 
 /** Notes what a cancellation made of a unit's item; null: it was undone. */
-export async function noteTakenBack(db: Db, { line_id, unit_no }: PurchaseUnitRow, status: string | null): Promise<void> {
-  await db.updateTable('purchase_unit').set({ taken_back: status }).where('line_id', '=', line_id).where('unit_no', '=', unit_no).execute()
+export async function noteTakenBack(
+  db: Db,
+  { line_id, unit_no }: PurchaseUnitRow,
+  status: string | null,
+): Promise<void> {
+  await db
+    .updateTable('purchase_unit')
+    .set({ taken_back: status })
+    .where('line_id', '=', line_id)
+    .where('unit_no', '=', unit_no)
+    .execute()
 }
 
 /** Writes changed columns of a purchase and raises its revision. */
-export async function updatePurchase(db: Db, purchase: PurchaseRow, change: Partial<PurchaseRow>): Promise<PurchaseRow> {
+export async function updatePurchase(
+  db: Db,
+  purchase: PurchaseRow,
+  change: Partial<PurchaseRow>,
+): Promise<PurchaseRow> {
   const isOver = change.status !== undefined && change.status !== 'PENDING_PAYMENT'
   return db
     .updateTable('purchase')

@@ -19,7 +19,12 @@ const Identifiers = z.array(text(128)).min(1).max(QUANTITY_LIMIT).optional()
 /** One line of a basket as an app sends it (decisions §8). */
 export const CheckoutLine = z.strictObject({
   name: text(120).optional(),
-  priceUnit: z.int().min(0).max(100_000_000).optional().describe('Cents; needed where the server does not know the price.'),
+  priceUnit: z
+    .int()
+    .min(0)
+    .max(100_000_000)
+    .optional()
+    .describe('Cents; needed where the server does not know the price.'),
   quantity: z.int().min(1).max(QUANTITY_LIMIT),
   vat: VatRate.optional(),
   ean: text(128).optional().describe('Also the code that a scale printed: it is priced from it.'),
@@ -48,7 +53,9 @@ const TagFields = {
 
 const RefundFields = {
   refundId: z.string(),
-  kind: z.enum(['whole', 'part', 'late']).describe('`late`: money that came when the purchase was over; it never was its own.'),
+  kind: z
+    .enum(['whole', 'part', 'late'])
+    .describe('`late`: money that came when the purchase was over; it never was its own.'),
   status: z.enum(['pending', 'done', 'failed']),
   inDoubt: z.literal(true).optional().describe('It failed, but nobody knows whether the money went all the same.'),
   itemLineIds: z.array(z.string()).optional().describe('Lines whose items came back.'),
@@ -57,17 +64,33 @@ const REFUNDED = 'What has gone back of it; not what is on its way, has failed, 
 const RefundStatus = z
   .enum(['pending', 'done', 'failed'])
   .optional()
-  .describe('`failed`: money is missing, and the call may be repeated. SUCCESS: the cancellation is undone; CANCELLED: some of its money has gone back.')
+  .describe(
+    '`failed`: money is missing, and the call may be repeated. SUCCESS: the cancellation is undone; CANCELLED: some of its money has gone back.',
+  )
 
 /** The store as a purchase tells of it. */
-export const StoreData = z.strictObject({ id: z.string(), name: z.string(), mode: z.enum(['demo', 'live']), address: z.string(), logo: z.string().optional().describe('URL, as `media.logo` of the store.') })
+export const StoreData = z.strictObject({
+  id: z.string(),
+  name: z.string(),
+  mode: z.enum(['demo', 'live']),
+  address: z.string(),
+  logo: z.string().optional().describe('URL, as `media.logo` of the store.'),
+})
 
-const PriceOrigin = z.enum(PRICE_ORIGINS).optional().describe('Who says what it costs: the store’s catalogue and offers, its registered item, or only who began the checkout. Not on public receipts.')
+const PriceOrigin = z
+  .enum(PRICE_ORIGINS)
+  .optional()
+  .describe(
+    'Who says what it costs: the store’s catalogue and offers, its registered item, or only who began the checkout. Not on public receipts.',
+  )
 
 /** Transaction data form: amounts in cents. */
 export const TransactionData = z.strictObject({
   id: z.string(),
-  sessionId: z.string().optional().describe('Not told to whoever reads a receipt by its token: with it a publishable key reads the purchase.'),
+  sessionId: z
+    .string()
+    .optional()
+    .describe('Not told to whoever reads a receipt by its token: with it a publishable key reads the purchase.'),
   userId: z.string().optional(),
   checkoutSessionId: z.string().optional(),
   storeData: StoreData,
@@ -94,7 +117,12 @@ export const TransactionData = z.strictObject({
   totalCent: z.int(),
   refundedCent: z.int().describe(REFUNDED),
   refunds: z.array(
-    z.strictObject({ ...RefundFields, amountCent: z.int(), createdAt: z.int().describe('Unix time, ms.'), completedAt: z.int().optional().describe('When the money had gone.') }),
+    z.strictObject({
+      ...RefundFields,
+      amountCent: z.int(),
+      createdAt: z.int().describe('Unix time, ms.'),
+      completedAt: z.int().optional().describe('When the money had gone.'),
+    }),
   ),
   status: z.enum(PURCHASE_STATUSES),
   refundStatus: RefundStatus,
@@ -102,7 +130,10 @@ export const TransactionData = z.strictObject({
   completedAt: z.int().optional(),
   receiptUrl: z.string().optional(),
   receiptQrCode: z.string().optional().describe('Data URI of a PNG.'),
-  tse: z.record(z.string(), z.string()).nullable().describe('No fiscal evidence: placeholder values in the sandbox, null in live mode.'),
+  tse: z
+    .record(z.string(), z.string())
+    .nullable()
+    .describe('No fiscal evidence: placeholder values in the sandbox, null in live mode.'),
   ...TagFields,
 })
 export type TransactionData = z.infer<typeof TransactionData>
@@ -125,7 +156,14 @@ export const Purchase = z.strictObject({
   ),
   total: z.number(),
   refunded: z.number().describe(`EUR. ${REFUNDED}`),
-  refunds: z.array(z.strictObject({ ...RefundFields, amount: z.number().describe('EUR.'), createdAt: z.string(), completedAt: z.string().optional().describe('When the money had gone.') })),
+  refunds: z.array(
+    z.strictObject({
+      ...RefundFields,
+      amount: z.number().describe('EUR.'),
+      createdAt: z.string(),
+      completedAt: z.string().optional().describe('When the money had gone.'),
+    }),
+  ),
   currency: z.string(),
   timestamp: z.string(),
   status: z.enum(PURCHASE_STATUSES),

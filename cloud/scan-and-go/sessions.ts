@@ -7,7 +7,11 @@ import type { ShoppingSessionRow } from '../persistence/tables/purchases.ts'
 import { ownStoreOf } from '../stores/own-store.ts'
 
 /** Starts a shopper's session in the store. */
-export async function openSession(call: Call, storeId: string, userId: string | undefined): Promise<ShoppingSessionRow> {
+export async function openSession(
+  call: Call,
+  storeId: string,
+  userId: string | undefined,
+): Promise<ShoppingSessionRow> {
   const session: ShoppingSessionRow = {
     session_id: newId('ses', call.services.platform),
     tenant: knownCaller(call.caller).tenant,
@@ -25,7 +29,12 @@ export async function openSession(call: Call, storeId: string, userId: string | 
 /** The caller's session; its store must be one that the caller may see. */
 export async function ownSession(call: Call, sessionId: string): Promise<ShoppingSessionRow> {
   const { tenant } = knownCaller(call.caller)
-  const session = await call.db.selectFrom('shopping_session').selectAll().where('session_id', '=', sessionId).where('tenant', '=', tenant).executeTakeFirst()
+  const session = await call.db
+    .selectFrom('shopping_session')
+    .selectAll()
+    .where('session_id', '=', sessionId)
+    .where('tenant', '=', tenant)
+    .executeTakeFirst()
   if (!session) throw notFound('session')
   await ownStoreOf(call, session.store_id, 'session')
   return session

@@ -10,7 +10,10 @@ import type { Purchase, TransactionData } from './schema.ts'
 type Shown = TransactionData['refunds'][number]
 
 /** The refunds to show beside a purchase. Nothing can have gone back of one that nobody has paid or ended. */
-export async function refundsBeside(db: Db, { purchase_id, status }: Pick<PurchaseRow, 'purchase_id' | 'status'>): Promise<RefundRow[]> {
+export async function refundsBeside(
+  db: Db,
+  { purchase_id, status }: Pick<PurchaseRow, 'purchase_id' | 'status'>,
+): Promise<RefundRow[]> {
   return status === 'CREATED' || status === 'PENDING_PAYMENT' ? [] : refundsOf(db, purchase_id)
 }
 
@@ -18,7 +21,13 @@ export async function refundsBeside(db: Db, { purchase_id, status }: Pick<Purcha
 export async function refundsOfMany(db: Db, purchaseIds: readonly string[]): Promise<Map<string, RefundRow[]>> {
   const found = new Map<string, RefundRow[]>()
   if (purchaseIds.length === 0) return found
-  const rows = await db.selectFrom('refund').selectAll().where('purchase_id', 'in', [...purchaseIds]).orderBy('created_ms').orderBy('refund_id').execute()
+  const rows = await db
+    .selectFrom('refund')
+    .selectAll()
+    .where('purchase_id', 'in', [...purchaseIds])
+    .orderBy('created_ms')
+    .orderBy('refund_id')
+    .execute()
   for (const row of rows) {
     const known = found.get(row.purchase_id)
     if (known) known.push(row)
@@ -54,5 +63,10 @@ export function toShownRefund(refund: RefundRow): Shown {
 /** For the API form: EUR and ISO 8601. */
 export function toApiRefund(refund: RefundRow): Purchase['refunds'][number] {
   const { amountCent, createdAt, completedAt, ...shown } = toShownRefund(refund)
-  return { ...shown, amount: eurosOf(amountCent), createdAt: iso(createdAt), ...(completedAt !== undefined && { completedAt: iso(completedAt) }) }
+  return {
+    ...shown,
+    amount: eurosOf(amountCent),
+    createdAt: iso(createdAt),
+    ...(completedAt !== undefined && { completedAt: iso(completedAt) }),
+  }
 }

@@ -25,28 +25,48 @@ export interface Shopper {
 }
 
 /** Whether staff must look at this basket: it is picked at random, or one before it was and nobody has looked since. */
-export async function isSpotChecked(db: Db, store: StoreRow, shopper: Shopper, { random, nowMs }: { random: Randomness; nowMs: number }): Promise<boolean> {
+export async function isSpotChecked(
+  db: Db,
+  store: StoreRow,
+  shopper: Shopper,
+  { random, nowMs }: { random: Randomness; nowMs: number },
+): Promise<boolean> {
   const { spotCheckRate } = ProtectionPolicy.parse(JSON.parse(store.policy))
   const [a = 0, b = 0, c = 0] = random.bytes(3)
   if (spotCheckRate === 0) return false
   const isPicked = (a * 65_536 + b * 256 + c) / 16_777_216 < spotCheckRate
   const isDue = isPicked || shopper.session.spot_check_due === 1 || (await isDueFor(db, shopper, nowMs))
   // Written either way: two checkouts of a session at once must not both go by what was there before.
-  await db.updateTable('shopping_session').set({ spot_check_due: isDue ? 1 : 0 }).where('session_id', '=', shopper.session.session_id).execute()
+  await db
+    .updateTable('shopping_session')
+    .set({ spot_check_due: isDue ? 1 : 0 })
+    .where('session_id', '=', shopper.session.session_id)
+    .execute()
   return isDue
 }
 
 async function isDueFor(db: Db, { session, userId }: Shopper, nowMs: number): Promise<boolean> {
   if (userId === null) return false
-  const due = await dueOf(db, session.tenant, session.store_id, userId).where('created_ms', '>', nowMs - DUE_MS).limit(1).execute()
+  const due = await dueOf(db, session.tenant, session.store_id, userId)
+    .where('created_ms', '>', nowMs - DUE_MS)
+    .limit(1)
+    .execute()
   return due.length > 0
 }
 
 /** Staff have looked at a basket of this shopper. */
-export async function noteLooked(db: Db, { tenant, store_id: storeId, session_id: sessionId, user_id: userId }: PurchaseRow): Promise<void> {
+export async function noteLooked(
+  db: Db,
+  { tenant, store_id: storeId, session_id: sessionId, user_id: userId }: PurchaseRow,
+): Promise<void> {
   const others = userId === null ? [] : await dueOf(db, tenant, storeId, userId).execute()
   const looked = [sessionId, ...others.map((session) => session.session_id)]
-  await db.updateTable('shopping_session').set({ spot_check_due: 0 }).where('session_id', 'in', looked).where(IS_DUE).execute()
+  await db
+    .updateTable('shopping_session')
+    .set({ spot_check_due: 0 })
+    .where('session_id', 'in', looked)
+    .where(IS_DUE)
+    .execute()
 }
 
 function dueOf(db: Db, tenant: string, storeId: string, userId: string) {

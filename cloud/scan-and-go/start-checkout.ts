@@ -56,7 +56,12 @@ export async function startPurchase(
   for (const line of priced) n += await insertLine(call, purchase, line, n)
   if (await renumberItemsOf(db, purchase)) tellGates(call, store.store_id)
   const stock = priced.map(({ productId, name, quantity }, i) => ({ productId, name, quantity, path: `items[${i}]` }))
-  await reserveStock(db, { ownerId: purchase.purchase_id, storeId: store.store_id, lines: stock, expiresMs: stockKeptUntil(purchase, nowMs) })
+  await reserveStock(db, {
+    ownerId: purchase.purchase_id,
+    storeId: store.store_id,
+    lines: stock,
+    expiresMs: stockKeptUntil(purchase, nowMs),
+  })
   return purchase
 }
 
@@ -64,7 +69,10 @@ export async function startPurchase(
 function assertPricesKnown(lines: readonly PricedLine[], { kind }: KnownCaller): void {
   const n = lines.findIndex((line) => line.priceOrigin === 'client' && line.items.length > 0)
   if (kind !== 'publishable' || n < 0) return
-  throw precondition('price_unknown', `items[${n}]: the store knows no price for the item: staff must sell it, or register it with a price`)
+  throw precondition(
+    'price_unknown',
+    `items[${n}]: the store knows no price for the item: staff must sell it, or register it with a price`,
+  )
 }
 
 /** Prices that only a shopper's app vouches for release nothing without staff (decisions §8). */
@@ -100,7 +108,9 @@ async function insertLine({ db, services }: Call, purchase: PurchaseRow, line: P
     weight_grams: line.weighed?.label.kind === 'weight' ? line.weighed.label.value : null,
     kg_price_cent: line.weighed?.kgPriceCent ?? null,
   }
-  const rows = line.deposit ? [row, depositLine(row, line.deposit, { lineId: newId('lin', services.platform), lineNo: n + 1 })] : [row]
+  const rows = line.deposit
+    ? [row, depositLine(row, line.deposit, { lineId: newId('lin', services.platform), lineNo: n + 1 })]
+    : [row]
   await db.insertInto('purchase_line').values(rows).execute()
   const units = Array.from({ length: tagged }, (_, i) => ({
     line_id: lineId,
@@ -112,7 +122,10 @@ async function insertLine({ db, services }: Call, purchase: PurchaseRow, line: P
     taken_back: null,
   }))
   for (let i = 0; i < units.length; i += UNIT_ROWS_AT_ONCE) {
-    await db.insertInto('purchase_unit').values(units.slice(i, i + UNIT_ROWS_AT_ONCE)).execute()
+    await db
+      .insertInto('purchase_unit')
+      .values(units.slice(i, i + UNIT_ROWS_AT_ONCE))
+      .execute()
   }
   return rows.length
 }

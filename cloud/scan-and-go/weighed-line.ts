@@ -16,12 +16,21 @@ export interface WeighedLine {
  * What the label on a line's goods says; undefined for goods that no scale priced. Throws 400 for a label that was misread, for
  * weighed goods named without their label, whose price nobody knows, and for tags on them: they never carry any (decisions §8).
  */
-export function weighedLine(store: StoreRow, product: PricedProduct, label: Label | undefined, line: CheckoutLine, path: string): WeighedLine | undefined {
+export function weighedLine(
+  store: StoreRow,
+  product: PricedProduct,
+  label: Label | undefined,
+  line: CheckoutLine,
+  path: string,
+): WeighedLine | undefined {
   const own = label ?? baseOf(store, product)
   if (!own) return undefined
-  if (own.value === 0) throw invalid(`${path}.ean`, 'is sold by weight: send the code that the scale printed', 'label_missing')
-  if (!own.isSound) throw invalid(`${path}.ean`, 'is a label of a scale that was misread: its check digits do not fit', 'label_misread')
-  if (line.tagIds ?? line.epcs ?? line.tagUids) throw invalid(path, 'is weighed, and weighed goods carry no tags', 'weighed_item')
+  if (own.value === 0)
+    throw invalid(`${path}.ean`, 'is sold by weight: send the code that the scale printed', 'label_missing')
+  if (!own.isSound)
+    throw invalid(`${path}.ean`, 'is a label of a scale that was misread: its check digits do not fit', 'label_misread')
+  if (line.tagIds ?? line.epcs ?? line.tagUids)
+    throw invalid(path, 'is weighed, and weighed goods carry no tags', 'weighed_item')
   return { label: own, kgPriceCent: own.kind === 'weight' ? product.price_cent : null }
 }
 

@@ -14,7 +14,8 @@ export async function lapseReservations(database: Database, services: Services):
     read: (limit, failed) => overdueReservations(database.reads, nowMs, { limit, offset: failed }),
     carryOut: (row) =>
       database.write(async (db) => {
-        if (await markLapsed(db, row)) await endReservation(db, { storeId: row.store_id, productId: row.product_id, quantity: row.quantity }, false)
+        if (await markLapsed(db, row))
+          await endReservation(db, { storeId: row.store_id, productId: row.product_id, quantity: row.quantity }, false)
       }),
   })
   await database.write((db) => forgetLapsed(db, nowMs - REMEMBERED_MS))

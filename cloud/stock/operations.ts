@@ -35,7 +35,12 @@ export const setStock = operation({
     const store = await ownStore(call, storeId)
     const product = await findProduct(call.db, store.tenant, { productId }, storeId)
     if (!product) throw notFound('product')
-    const level = await writeStock(call.db, { store_id: storeId, product_id: productId, on_hand: quantity, updated_ms: call.nowMs })
+    const level = await writeStock(call.db, {
+      store_id: storeId,
+      product_id: productId,
+      on_hand: quantity,
+      updated_ms: call.nowMs,
+    })
     call.changed(productId)
     return { success: true as const, ...toStock(level) }
   },
@@ -43,7 +48,14 @@ export const setStock = operation({
 
 function toStock({ store_id, product_id, on_hand, reserved, updated_ms }: StockLevelRow): z.infer<typeof Stock> {
   const available = on_hand === null ? null : Math.max(0, on_hand - reserved)
-  return { storeId: store_id, productId: product_id, quantity: on_hand, reserved, available, updatedAt: iso(updated_ms) }
+  return {
+    storeId: store_id,
+    productId: product_id,
+    quantity: on_hand,
+    reserved,
+    available,
+    updatedAt: iso(updated_ms),
+  }
 }
 
 const DEFAULT_PAGE = 50
@@ -55,7 +67,13 @@ export const fetchStock = operation({
   summary: 'Lists what a store counts: pieces, what is promised of them, and what is left.',
   description: 'Products that are not counted are not listed.',
   changes: false,
-  request: z.strictObject({ storeId: Id, productId: Id.optional(), limit: Limit.optional(), offset: Offset.optional(), cursor: cursorOf('prd').optional() }),
+  request: z.strictObject({
+    storeId: Id,
+    productId: Id.optional(),
+    limit: Limit.optional(),
+    offset: Offset.optional(),
+    cursor: cursorOf('prd').optional(),
+  }),
   response: z.strictObject({ ...Success, stock: z.array(Stock), total: z.int(), nextCursor: z.string().optional() }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
   async run(call, { storeId, productId, ...paging }) {
@@ -66,7 +84,16 @@ export const fetchStock = operation({
       const stock = level === undefined || level.on_hand === null ? [] : [toStock(level)]
       return { success: true as const, stock, total: stock.length }
     }
-    const { items, nextCursor } = nextOf(await listStock(call.db, storeId, { ...page, limit: page.limit + 1 }), (row) => row.product_id, page)
-    return { success: true as const, stock: items.map(toStock), total: await countStock(call.db, storeId), ...(nextCursor && { nextCursor }) }
+    const { items, nextCursor } = nextOf(
+      await listStock(call.db, storeId, { ...page, limit: page.limit + 1 }),
+      (row) => row.product_id,
+      page,
+    )
+    return {
+      success: true as const,
+      stock: items.map(toStock),
+      total: await countStock(call.db, storeId),
+      ...(nextCursor && { nextCursor }),
+    }
   },
 })

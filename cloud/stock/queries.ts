@@ -7,18 +7,32 @@ import type { StockLevelRow, StockReservationRow } from '../persistence/tables/s
 /** Which of these products the store keeps stock of. */
 export async function stockedProducts(db: Db, storeId: string, productIds: readonly string[]): Promise<Set<string>> {
   if (productIds.length === 0) return new Set()
-  const rows = await db.selectFrom('stock_level').select('product_id').where('store_id', '=', storeId).where('product_id', 'in', productIds).execute()
+  const rows = await db
+    .selectFrom('stock_level')
+    .select('product_id')
+    .where('store_id', '=', storeId)
+    .where('product_id', 'in', productIds)
+    .execute()
   return new Set(rows.map((row) => row.product_id))
 }
 
 /** What the store has of a product; undefined when it was never counted there. */
 export function findStock(db: Db, storeId: string, productId: string): Promise<StockLevelRow | undefined> {
-  return db.selectFrom('stock_level').selectAll().where('store_id', '=', storeId).where('product_id', '=', productId).executeTakeFirst()
+  return db
+    .selectFrom('stock_level')
+    .selectAll()
+    .where('store_id', '=', storeId)
+    .where('product_id', '=', productId)
+    .executeTakeFirst()
 }
 
 /** A page of what a store counts, in the order of the product ids. */
 export function listStock(db: Db, storeId: string, { after = '', limit, offset }: Page): Promise<StockLevelRow[]> {
-  const counted = db.selectFrom('stock_level').selectAll().where('store_id', '=', storeId).where('on_hand', 'is not', null)
+  const counted = db
+    .selectFrom('stock_level')
+    .selectAll()
+    .where('store_id', '=', storeId)
+    .where('on_hand', 'is not', null)
   return counted.where('product_id', '>', after).orderBy('product_id').limit(limit).offset(offset).execute()
 }
 
@@ -42,7 +56,12 @@ export function writeStock(db: Db, level: Omit<StockLevelRow, 'reserved'>): Prom
 
 /** A product that the store sells no more is not counted there: nobody could end that later, and the count would be an old one when it comes back. */
 export async function endCounting(db: Db, storeId: string, productId: string, updated_ms: number): Promise<void> {
-  await db.updateTable('stock_level').set({ on_hand: null, updated_ms }).where('store_id', '=', storeId).where('product_id', '=', productId).execute()
+  await db
+    .updateTable('stock_level')
+    .set({ on_hand: null, updated_ms })
+    .where('store_id', '=', storeId)
+    .where('product_id', '=', productId)
+    .execute()
 }
 
 interface Amount {
@@ -68,7 +87,9 @@ export async function tryReserve(db: Db, amount: Amount): Promise<boolean> {
 
 /** Goods leave: never below zero, because what was counted may be wrong but what left has left. */
 function fewer(quantity: number) {
-  return sql<number | null>`CASE WHEN on_hand IS NULL THEN NULL WHEN on_hand > ${quantity} THEN on_hand - ${quantity} ELSE 0 END`
+  return sql<
+    number | null
+  >`CASE WHEN on_hand IS NULL THEN NULL WHEN on_hand > ${quantity} THEN on_hand - ${quantity} ELSE 0 END`
 }
 
 /** Gives a promise back; with `gone` the goods have left. */
@@ -95,10 +116,16 @@ export async function takeUnreserved(db: Db, { storeId, productId, quantity }: A
 
 /** Notes what is promised to whom, until when. */
 export async function insertReservations(db: Db, rows: readonly StockReservationRow[]): Promise<void> {
-  if (rows.length > 0) await db.insertInto('stock_reservation').values([...rows]).execute()
+  if (rows.length > 0)
+    await db
+      .insertInto('stock_reservation')
+      .values([...rows])
+      .execute()
 }
 
-const deleteOf = prepared((db, p: { ownerId: string }) => db.deleteFrom('stock_reservation').where('owner_id', '=', p.ownerId).returningAll())
+const deleteOf = prepared((db, p: { ownerId: string }) =>
+  db.deleteFrom('stock_reservation').where('owner_id', '=', p.ownerId).returningAll(),
+)
 
 /** Takes all reservations of an order or a purchase away and answers them, in the order in which stock is always locked. */
 export async function deleteReservations(db: Db, ownerId: string): Promise<StockReservationRow[]> {
@@ -108,12 +135,25 @@ export async function deleteReservations(db: Db, ownerId: string): Promise<Stock
 
 /** Keeps what is held for longer, or shorter. */
 export async function extendReservations(db: Db, ownerId: string, expires_ms: number): Promise<void> {
-  await db.updateTable('stock_reservation').set({ expires_ms }).where('owner_id', '=', ownerId).where('state', '=', 'held').execute()
+  await db
+    .updateTable('stock_reservation')
+    .set({ expires_ms })
+    .where('owner_id', '=', ownerId)
+    .where('state', '=', 'held')
+    .execute()
 }
 
 /** Reservations whose time is over, the oldest first. */
-export function overdueReservations(db: Db, nowMs: number, { limit, offset }: { limit: number; offset: number }): Promise<StockReservationRow[]> {
-  const overdue = db.selectFrom('stock_reservation').selectAll().where('state', '=', 'held').where('expires_ms', '<=', nowMs)
+export function overdueReservations(
+  db: Db,
+  nowMs: number,
+  { limit, offset }: { limit: number; offset: number },
+): Promise<StockReservationRow[]> {
+  const overdue = db
+    .selectFrom('stock_reservation')
+    .selectAll()
+    .where('state', '=', 'held')
+    .where('expires_ms', '<=', nowMs)
   return overdue.orderBy('expires_ms').orderBy('owner_id').orderBy('product_id').limit(limit).offset(offset).execute()
 }
 

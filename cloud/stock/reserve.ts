@@ -1,6 +1,14 @@
 import { precondition, type ErrorDetail } from '../operations/failure.ts'
 import type { Db } from '../persistence/database.ts'
-import { deleteReservations, endReservation, findStock, insertReservations, stockedProducts, takeUnreserved, tryReserve } from './queries.ts'
+import {
+  deleteReservations,
+  endReservation,
+  findStock,
+  insertReservations,
+  stockedProducts,
+  takeUnreserved,
+  tryReserve,
+} from './queries.ts'
 
 /**
  *   reserve ─▶ held ─▶ consume (goods left)
@@ -28,7 +36,8 @@ export interface StockRequest {
 /** Reserves all lines or none: 409 `out_of_stock` with a row per line that there is not enough for. */
 export async function reserveStock(db: Db, { ownerId, storeId, lines, expiresMs }: StockRequest): Promise<void> {
   const wanted = new Map<string, number>()
-  for (const { productId, quantity } of lines) if (productId !== null) wanted.set(productId, (wanted.get(productId) ?? 0) + quantity)
+  for (const { productId, quantity } of lines)
+    if (productId !== null) wanted.set(productId, (wanted.get(productId) ?? 0) + quantity)
   const stocked = await stockedProducts(db, storeId, [...wanted.keys()])
   if (stocked.size === 0) return
   const missing = new Map<string, number>()
@@ -37,10 +46,18 @@ export async function reserveStock(db: Db, { ownerId, storeId, lines, expiresMs 
   for (const productId of [...stocked].sort()) {
     const quantity = wanted.get(productId) ?? 0
     if (await tryReserve(db, { storeId, productId, quantity })) {
-      held.push({ owner_id: ownerId, product_id: productId, store_id: storeId, quantity, state: 'held', expires_ms: expiresMs })
+      held.push({
+        owner_id: ownerId,
+        product_id: productId,
+        store_id: storeId,
+        quantity,
+        state: 'held',
+        expires_ms: expiresMs,
+      })
     } else missing.set(productId, await available(db, storeId, productId))
   }
-  if (missing.size > 0) throw precondition('out_of_stock', 'there is not enough of some lines', { details: shortages(lines, missing) })
+  if (missing.size > 0)
+    throw precondition('out_of_stock', 'there is not enough of some lines', { details: shortages(lines, missing) })
   await insertReservations(db, held)
 }
 
@@ -53,7 +70,13 @@ function shortages(lines: readonly StockLine[], missing: ReadonlyMap<string, num
   return lines.flatMap(({ productId, name, path, quantity }) => {
     const left = productId === null ? undefined : missing.get(productId)
     if (left === undefined) return []
-    return [{ path: `${path}.quantity`, code: 'out_of_stock', message: `${path}: ${left} of "${name}" left, ${quantity} wanted` }]
+    return [
+      {
+        path: `${path}.quantity`,
+        code: 'out_of_stock',
+        message: `${path}: ${left} of "${name}" left, ${quantity} wanted`,
+      },
+    ]
   })
 }
 

@@ -7,12 +7,23 @@ const upsertLevels = preparedInsert((db, rows: readonly StockLevelRow[]) =>
   db
     .insertInto('stock_level')
     .values(rows)
-    .onConflict((c) => c.columns(['store_id', 'product_id']).doUpdateSet((eb) => ({ on_hand: eb.ref('excluded.on_hand'), updated_ms: eb.ref('excluded.updated_ms') }))),
+    .onConflict((c) =>
+      c
+        .columns(['store_id', 'product_id'])
+        .doUpdateSet((eb) => ({ on_hand: eb.ref('excluded.on_hand'), updated_ms: eb.ref('excluded.updated_ms') })),
+    ),
 )
 
 /** Says how many pieces of each product a store has, by productId; what is reserved stays reserved. */
-export async function setLevels(db: Db, storeId: string, levels: ReadonlyMap<string, number>, updated_ms: number): Promise<void> {
+export async function setLevels(
+  db: Db,
+  storeId: string,
+  levels: ReadonlyMap<string, number>,
+  updated_ms: number,
+): Promise<void> {
   // Always in the same order, so that two writers never wait for each other.
-  const rows = [...levels].sort(([a], [b]) => (a < b ? -1 : 1)).map(([product_id, on_hand]) => ({ store_id: storeId, product_id, on_hand, reserved: 0, updated_ms }))
+  const rows = [...levels]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([product_id, on_hand]) => ({ store_id: storeId, product_id, on_hand, reserved: 0, updated_ms }))
   for (const chunk of inChunks(rows)) await upsertLevels(db, chunk)
 }

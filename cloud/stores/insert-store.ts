@@ -16,7 +16,9 @@ export const insertStore = operation({
   description:
     'Needs both names (`name` or `companyName` and `tradingName`), the whole address (either spelling) and a phone number. With a test key the answer is the store; with a live key `{registrationId, status: "pending"}`. `package` is a wish: the reviewer decides.',
   changes: true,
-  request: z.strictObject({ ...STORE_INPUT_SHAPE, package: AnyCasePackage.optional() }).transform((input, faults) => ({ fields: newStoreFields(input, faults, ['phone']), package: input.package })),
+  request: z
+    .strictObject({ ...STORE_INPUT_SHAPE, package: AnyCasePackage.optional() })
+    .transform((input, faults) => ({ fields: newStoreFields(input, faults, ['phone']), package: input.package })),
   response: z.union([Store.extend(Success), RegistrationPending]),
   example: {
     name: { legal: 'Hafenkante Handels GmbH', trading: 'Hafenkante Bremen' },

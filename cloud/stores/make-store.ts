@@ -13,7 +13,8 @@ const STORES_LIMIT = 10_000
 
 /** Makes a store with the default policy. 409 `too_many_stores` when the tenant has all it may have. */
 export async function makeStore(call: Call, tenant: Tenant, fields: StoreFields, wanted: Package): Promise<StoreRow> {
-  if ((await countStores(call.db, tenant)) >= STORES_LIMIT) throw precondition('too_many_stores', `the account has ${STORES_LIMIT} stores, which is the most`)
+  if ((await countStores(call.db, tenant)) >= STORES_LIMIT)
+    throw precondition('too_many_stores', `the account has ${STORES_LIMIT} stores, which is the most`)
   const legalName = fields.legal_name ?? fields.trading_name ?? ''
   const row: StoreRow = {
     store_id: newId('st', call.services.platform),
@@ -57,5 +58,8 @@ export async function makeStore(call: Call, tenant: Tenant, fields: StoreFields,
 /** What a store offers its shoppers unless its merchant says otherwise: what its package has. The sandbox has scan and go at any. */
 export function featuresOf(tenant: string, wanted: Package): Pick<StoreRow, 'has_scan_and_go' | 'has_offers'> {
   const inSandbox = tenant.endsWith('.test')
-  return { has_scan_and_go: inSandbox || isAtLeast(wanted, 'GROW') ? 1 : 0, has_offers: isAtLeast(wanted, 'GO') ? 1 : 0 }
+  return {
+    has_scan_and_go: inSandbox || isAtLeast(wanted, 'GROW') ? 1 : 0,
+    has_offers: isAtLeast(wanted, 'GO') ? 1 : 0,
+  }
 }

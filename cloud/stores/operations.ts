@@ -23,7 +23,8 @@ export const fetchStores = operation({
   area: 'stores',
   minimumPackage: 'DISCOVER',
   summary: 'Lists the stores of the account, in a city or around a place.',
-  description: '`city` ignores case. `radius` (km) lies around `lat` and `lng`, else around the middle of the stores in `city`.',
+  description:
+    '`city` ignores case. `radius` (km) lies around `lat` and `lng`, else around the middle of the stores in `city`.',
   callers: ['secret', 'publishable'],
   changes: false,
   request: z.strictObject({
@@ -46,17 +47,32 @@ export const fetchStores = operation({
       limit: QueryNumber.pipe(Limit).optional(),
       cursor: cursorOf('st').optional(),
     }),
-    response: z.strictObject({ ...Success, data: z.array(StoreMasterData), total: z.int(), nextCursor: z.string().optional() }),
+    response: z.strictObject({
+      ...Success,
+      data: z.array(StoreMasterData),
+      total: z.int(),
+      nextCursor: z.string().optional(),
+    }),
     async run(call, input) {
       const stores = await findStores(call, input)
       const { items, nextCursor } = slicePage(stores, (s) => s.store_id, pageOf(input, DEFAULT_PAGE))
-      return { success: true as const, data: items.map(toMasterData), total: stores.length, ...(nextCursor && { nextCursor }) }
+      return {
+        success: true as const,
+        data: items.map(toMasterData),
+        total: stores.length,
+        ...(nextCursor && { nextCursor }),
+      }
     },
   }),
   async run(call, input) {
     const stores = await findStores(call, input)
     const { items, nextCursor } = slicePage(stores, (s) => s.store_id, pageOf(input, DEFAULT_PAGE))
-    return { success: true as const, stores: items.map(toStore), total: stores.length, ...(nextCursor && { nextCursor }) }
+    return {
+      success: true as const,
+      stores: items.map(toStore),
+      total: stores.length,
+      ...(nextCursor && { nextCursor }),
+    }
   },
 })
 
@@ -86,6 +102,10 @@ export const fetchStore = operation({
   }),
   async run(call, { storeId, includeProducts }) {
     const store = await ownStore(call, storeId)
-    return { success: true as const, ...toStore(store), ...(includeProducts && { products: await firstProducts(call, storeId) }) }
+    return {
+      success: true as const,
+      ...toStore(store),
+      ...(includeProducts && { products: await firstProducts(call, storeId) }),
+    }
   },
 })

@@ -11,7 +11,10 @@ export async function ownStore(call: Call, storeId: string): Promise<StoreRow> {
   const caller = knownCaller(call.caller)
   const store = await findStore(call.db, storeId)
   if (!store || !maySee(caller, store)) throw notFound('store')
-  if (needsPackage(call.operation, caller.mode) && !isAtLeast(store.package as Package, call.operation.minimumPackage)) {
+  if (
+    needsPackage(call.operation, caller.mode) &&
+    !isAtLeast(store.package as Package, call.operation.minimumPackage)
+  ) {
     throw packageTooLow(call.operation, store.package)
   }
   return store

@@ -13,7 +13,11 @@ export async function ownStores(call: Call, storeIds: readonly string[]): Promis
   const caller = knownCaller(call.caller)
   const byId = new Map<string, StoreRow>()
   for (let i = 0; i < storeIds.length; i += AT_ONCE) {
-    const rows = await call.db.selectFrom('store').selectAll().where('store_id', 'in', storeIds.slice(i, i + AT_ONCE)).execute()
+    const rows = await call.db
+      .selectFrom('store')
+      .selectAll()
+      .where('store_id', 'in', storeIds.slice(i, i + AT_ONCE))
+      .execute()
     for (const row of rows) byId.set(row.store_id, row)
   }
   const stores = storeIds.map((id) => {
@@ -22,7 +26,11 @@ export async function ownStores(call: Call, storeIds: readonly string[]): Promis
     return store
   })
   for (const store of stores) {
-    if (needsPackage(call.operation, caller.mode) && !isAtLeast(store.package as Package, call.operation.minimumPackage)) throw packageTooLow(call.operation, store.package)
+    if (
+      needsPackage(call.operation, caller.mode) &&
+      !isAtLeast(store.package as Package, call.operation.minimumPackage)
+    )
+      throw packageTooLow(call.operation, store.package)
   }
   return stores
 }

@@ -2,7 +2,9 @@ import type { Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 
-const byId = prepared((db, p: { storeId: string }) => db.selectFrom('store').selectAll().where('store_id', '=', p.storeId))
+const byId = prepared((db, p: { storeId: string }) =>
+  db.selectFrom('store').selectAll().where('store_id', '=', p.storeId),
+)
 
 /** The store with this id, of any tenant. */
 export async function findStore(db: Db, storeId: string): Promise<StoreRow | undefined> {

@@ -14,7 +14,10 @@ const ProtectionDimensions = {
 
 const Additions = {
   gln: z.string().optional().describe('Global Location Number.'),
-  inStoreCodes: z.array(z.string()).optional().describe('Layouts of the codes that the store’s scales print, where they are not the usual ones.'),
+  inStoreCodes: z
+    .array(z.string())
+    .optional()
+    .describe('Layouts of the codes that the store’s scales print, where they are not the usual ones.'),
 }
 
 /** Store, API form. */
@@ -22,7 +25,12 @@ export const Store = z.strictObject({
   storeId: z.string(),
   companyName: z.string().describe('Legal name.'),
   tradingName: z.string().describe('Display name.'),
-  address: z.strictObject({ street: z.string(), city: z.string(), zip: z.string(), country: z.string().describe('ISO 3166-1 alpha-2.') }),
+  address: z.strictObject({
+    street: z.string(),
+    city: z.string(),
+    zip: z.string(),
+    country: z.string().describe('ISO 3166-1 alpha-2.'),
+  }),
   coordinates: z.strictObject({ lat: z.number(), lng: z.number() }).optional(),
   hasScanAndGo: z.boolean(),
   package: z.enum(PACKAGES),

@@ -15,7 +15,8 @@ export const setStorePackage = operation({
   area: 'stores',
   minimumPackage: 'DISCOVER',
   summary: 'Gives any store another package, at once. For administrators.',
-  description: 'The account has the highest package of its live stores. What the new package has is switched on; what it has not, off.',
+  description:
+    'The account has the highest package of its live stores. What the new package has is switched on; what it has not, off.',
   callers: ['admin'],
   changes: true,
   request: z.strictObject({ storeId: Id, package: AnyCasePackage }),

@@ -78,7 +78,15 @@ export const AddressInput = z.strictObject({
 
 const OpeningHours = z
   .strictObject(
-    Object.fromEntries(WEEKDAYS.map((day) => [day, z.string().regex(/^([01]\d|2[0-3]):[0-5]\d-(([01]\d|2[0-3]):[0-5]\d|24:00)$/, 'must read HH:MM-HH:MM').optional()])) as {
+    Object.fromEntries(
+      WEEKDAYS.map((day) => [
+        day,
+        z
+          .string()
+          .regex(/^([01]\d|2[0-3]):[0-5]\d-(([01]\d|2[0-3]):[0-5]\d|24:00)$/, 'must read HH:MM-HH:MM')
+          .optional(),
+      ]),
+    ) as {
       [K in (typeof WEEKDAYS)[number]]: z.ZodOptional<z.ZodString>
     },
   )
@@ -91,13 +99,24 @@ export const STORE_INPUT_SHAPE = {
   name: z.strictObject({ legal: text(160).optional(), trading: text(160).optional() }).optional(),
   address: AddressInput.optional(),
   coordinates: z
-    .strictObject({ lat: Latitude.optional(), lng: Longitude.optional(), latitude: Latitude.optional(), longitude: Longitude.optional() })
+    .strictObject({
+      lat: Latitude.optional(),
+      lng: Longitude.optional(),
+      latitude: Latitude.optional(),
+      longitude: Longitude.optional(),
+    })
     .nullish(),
-  phone: z.string().regex(/^\+[1-9]\d{6,14}$/, 'must be in E.164, such as +494012345678').nullish().describe('E.164.'),
+  phone: z
+    .string()
+    .regex(/^\+[1-9]\d{6,14}$/, 'must be in E.164, such as +494012345678')
+    .nullish()
+    .describe('E.164.'),
   email: z.email().max(254).nullish(),
   website: Url.nullish(),
   media: z.strictObject({ logo: Url.optional(), cover: Url.optional() }).nullish(),
-  social: z.strictObject({ instagram: text(200).optional(), facebook: text(200).optional(), tiktok: text(200).optional() }).nullish(),
+  social: z
+    .strictObject({ instagram: text(200).optional(), facebook: text(200).optional(), tiktok: text(200).optional() })
+    .nullish(),
   openingHours: OpeningHours.nullish(),
   pspAccountId: text(128).nullish(),
   hasScanAndGo: z.boolean().optional(),
@@ -108,7 +127,12 @@ export const STORE_INPUT_SHAPE = {
   deviceType: z.enum(DEVICE_TYPES).nullish(),
   workflowType: z.enum(WORKFLOW_TYPES).nullish(),
   inStoreCodes: InStoreCodes.nullish(),
-  gln: z.string().regex(/^\d{13}$/, 'must be 13 digits').refine(hasValidCheckDigit, 'has a wrong check digit').nullish().describe('Its GS1 Global Location Number: EPCIS exports name the store by it.'),
+  gln: z
+    .string()
+    .regex(/^\d{13}$/, 'must be 13 digits')
+    .refine(hasValidCheckDigit, 'has a wrong check digit')
+    .nullish()
+    .describe('Its GS1 Global Location Number: EPCIS exports name the store by it.'),
 }
 const StoreInput = z.strictObject(STORE_INPUT_SHAPE)
 export type StoreInput = z.output<typeof StoreInput>
@@ -117,7 +141,11 @@ export type StoreInput = z.output<typeof StoreInput>
 type Faults = Pick<z.RefinementCtx, 'addIssue'>
 
 /** One value under two names. Two that disagree are a fault of the second. */
-function agreed<T>(faults: Faults, a: { path: string[]; value: T | undefined }, b: { path: string[]; value: T | undefined }): T | undefined {
+function agreed<T>(
+  faults: Faults,
+  a: { path: string[]; value: T | undefined },
+  b: { path: string[]; value: T | undefined },
+): T | undefined {
   if (a.value !== undefined && b.value !== undefined && a.value !== b.value) {
     faults.addIssue({ code: 'custom', path: b.path, message: `says something else than ${a.path.join('.')}` })
   }
@@ -134,7 +162,11 @@ export function storeFieldsOf(input: StoreInput, faults: Faults): StoreFields {
     street: address?.street,
     city: address?.city,
     postal_code: agreed(faults, at('address.zip', address?.zip), at('address.postalCode', address?.postalCode)),
-    country_code: agreed(faults, at('address.country', address?.country), at('address.countryCode', address?.countryCode)),
+    country_code: agreed(
+      faults,
+      at('address.country', address?.country),
+      at('address.countryCode', address?.countryCode),
+    ),
     ...(coordinates === null ? { lat: null, lng: null } : coordinates && positionOf(coordinates, faults)),
     phone: input.phone,
     email: input.email,
@@ -187,14 +219,19 @@ const NAMED: Partial<Record<keyof StoreFields, string>> = {
 export function requireFields(fields: StoreFields, names: readonly (keyof StoreFields)[], faults: Faults): void {
   for (const column of names) {
     const path = NAMED[column]
-    if (path !== undefined && (fields[column] ?? undefined) === undefined) faults.addIssue({ code: 'custom', path: path.split('.'), message: 'is missing' })
+    if (path !== undefined && (fields[column] ?? undefined) === undefined)
+      faults.addIssue({ code: 'custom', path: path.split('.'), message: 'is missing' })
   }
 }
 
 export const ADDRESS_FIELDS = ['street', 'city', 'postal_code', 'country_code'] as const
 
 /** A new store: both names, the whole address, and what else is known of it. */
-export function newStoreFields(input: StoreInput, faults: Faults, also: readonly (keyof StoreFields)[] = []): StoreFields {
+export function newStoreFields(
+  input: StoreInput,
+  faults: Faults,
+  also: readonly (keyof StoreFields)[] = [],
+): StoreFields {
   const fields = storeFieldsOf(input, faults)
   requireFields(fields, ['legal_name', 'trading_name', ...ADDRESS_FIELDS, ...also], faults)
   return fields

@@ -23,7 +23,13 @@ const SYSTEM_SET_SHAPE = {
 type SystemSet = z.output<z.ZodObject<typeof SYSTEM_SET_SHAPE>>
 
 /** What agents and gates go by: it travels in the signed policy document, or decides what it says. */
-const TOLD_TO_AGENTS = ['trading_name', 'security_tag_mode', 'protection_technology', 'device_type', 'workflow_type'] as const
+const TOLD_TO_AGENTS = [
+  'trading_name',
+  'security_tag_mode',
+  'protection_technology',
+  'device_type',
+  'workflow_type',
+] as const
 
 export const updateStore = operation({
   name: 'updateStore',
@@ -33,9 +39,17 @@ export const updateStore = operation({
   description:
     'Takes the fields of both forms, as fetchStore answers them; what is left out stays, `null` clears what may be empty. Fields that the system sets are ignored when they come back unchanged, else refused. Agents get a new policy when names or anything about tags has changed.',
   changes: true,
-  request: z.strictObject({ storeId: Id, ...STORE_INPUT_SHAPE, ...SYSTEM_SET_SHAPE }).transform((input, faults) => ({ storeId: input.storeId, fields: storeFieldsOf(input, faults), systemSet: input as SystemSet })),
+  request: z.strictObject({ storeId: Id, ...STORE_INPUT_SHAPE, ...SYSTEM_SET_SHAPE }).transform((input, faults) => ({
+    storeId: input.storeId,
+    fields: storeFieldsOf(input, faults),
+    systemSet: input as SystemSet,
+  })),
   response: Store.extend(Success),
-  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', tradingName: 'Hafenkante Hamburg', openingHours: { monday: '09:00-18:30' } },
+  example: {
+    storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B',
+    tradingName: 'Hafenkante Hamburg',
+    openingHours: { monday: '09:00-18:30' },
+  },
   async run(call, { storeId, fields, systemSet }) {
     const store = await ownStore(call, storeId)
     assertUnchanged(store, systemSet)
@@ -54,15 +68,19 @@ function assertUnchanged(store: StoreRow, sent: SystemSet): void {
   if (sent.id !== undefined && sent.id !== id) throw invalid('id', 'says something else than storeId')
   if (sent.mode !== undefined && sent.mode !== mode) throw refuse('mode')
   if (sent.rating !== undefined && sent.rating !== rating) throw refuse('rating')
-  if (sent.package !== undefined && sent.package.toUpperCase() !== store.package) throw invalid('package', 'is set with setStorePackage, by an administrator')
+  if (sent.package !== undefined && sent.package.toUpperCase() !== store.package)
+    throw invalid('package', 'is set with setStorePackage, by an administrator')
   // It may have grown since it was read.
-  if (sent.receiptCount !== undefined && (sent.receiptCount < 0 || sent.receiptCount > receiptCount)) throw refuse('receiptCount')
+  if (sent.receiptCount !== undefined && (sent.receiptCount < 0 || sent.receiptCount > receiptCount))
+    throw refuse('receiptCount')
 }
 
 /** A live store cannot offer what its package does not have. */
 function assertPackageHas(store: StoreRow, fields: StoreFields): void {
   const inSandbox = store.tenant.endsWith('.test')
   const have = store.package as Package
-  if (fields.has_scan_and_go === 1 && store.has_scan_and_go === 0 && !inSandbox && !isAtLeast(have, 'GROW')) throw packageMissing('hasScanAndGo', 'GROW', have)
-  if (fields.has_offers === 1 && store.has_offers === 0 && !isAtLeast(have, 'GO')) throw packageMissing('hasOffers', 'GO', have)
+  if (fields.has_scan_and_go === 1 && store.has_scan_and_go === 0 && !inSandbox && !isAtLeast(have, 'GROW'))
+    throw packageMissing('hasScanAndGo', 'GROW', have)
+  if (fields.has_offers === 1 && store.has_offers === 0 && !isAtLeast(have, 'GO'))
+    throw packageMissing('hasOffers', 'GO', have)
 }

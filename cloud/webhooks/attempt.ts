@@ -35,11 +35,18 @@ export async function attempt({ webhook, event }: Job, services: Services, stop:
   const { clock, timers } = services.platform
   const atMs = clock.wall()
   const began = clock.elapsed()
-  const outcome = (result: Pick<Outcome, 'status' | 'error' | 'answer'>): Outcome => ({ atMs, tookMs: Math.max(0, Math.round(clock.elapsed() - began)), ...result })
+  const outcome = (result: Pick<Outcome, 'status' | 'error' | 'answer'>): Outcome => ({
+    atMs,
+    tookMs: Math.max(0, Math.round(clock.elapsed() - began)),
+    ...result,
+  })
   const limit = deadline(timers, ACKNOWLEDGE_WITHIN_MS, stop)
   try {
     const body = envelopeOf(event)
-    const signatures = signatureHeaders({ id: event.event_id, sentS: Math.floor(atMs / 1_000), body }, secretsOf(webhook, services, atMs))
+    const signatures = signatureHeaders(
+      { id: event.event_id, sentS: Math.floor(atMs / 1_000), body },
+      secretsOf(webhook, services, atMs),
+    )
     const answer = await services.outgoing.send(
       {
         url: webhook.url,
@@ -53,8 +60,13 @@ export async function attempt({ webhook, event }: Job, services: Services, stop:
     )
     return outcome({ status: answer.status, error: null, answer: shownAnswer(answer.body) })
   } catch (error) {
-    if (!(error instanceof OutgoingFault)) services.log.error({ err: error, webhookId: webhook.webhook_id }, 'an attempt at a webhook failed in us')
-    return outcome({ status: null, error: error instanceof OutgoingFault ? error.code : 'connection_failed', answer: null })
+    if (!(error instanceof OutgoingFault))
+      services.log.error({ err: error, webhookId: webhook.webhook_id }, 'an attempt at a webhook failed in us')
+    return outcome({
+      status: null,
+      error: error instanceof OutgoingFault ? error.code : 'connection_failed',
+      answer: null,
+    })
   } finally {
     limit.done()
   }
@@ -63,11 +75,17 @@ export async function attempt({ webhook, event }: Job, services: Services, stop:
 function secretsOf(webhook: WebhookRow, { authority }: Services, nowMs: number): Secrets {
   const current = openSecret(authority.sealer, webhook.webhook_id, webhook.secret)
   const isOverlap = webhook.old_secret !== null && webhook.old_until_ms !== null && webhook.old_until_ms > nowMs
-  return { current, ...(isOverlap && webhook.old_secret !== null && { old: openSecret(authority.sealer, webhook.webhook_id, webhook.old_secret) }) }
+  return {
+    current,
+    ...(isOverlap &&
+      webhook.old_secret !== null && { old: openSecret(authority.sealer, webhook.webhook_id, webhook.old_secret) }),
+  }
 }
 
 /** The beginning of an answer as text that any database can hold and any log show. */
 function shownAnswer(body: Uint8Array): string | null {
-  const text = new TextDecoder().decode(body.subarray(0, ANSWER_KEPT)).replaceAll(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g, '\ufffd')
+  const text = new TextDecoder()
+    .decode(body.subarray(0, ANSWER_KEPT))
+    .replaceAll(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g, '\ufffd')
   return text === '' ? null : text
 }

@@ -37,10 +37,22 @@ export const fetchWebhookDeliveries = operation({
     const webhooks = webhookId === undefined ? await ownWebhooks(call, storeId) : [await ownWebhook(call, webhookId)]
     const page = pageOf({ limit, cursor }, DEFAULT_PAGE)
     const webhookIds = webhooks.filter((w) => storeId === undefined || w.store_id === storeId).map((w) => w.webhook_id)
-    const rows = await listDeliveries(call.db, knownCaller(call.caller).tenant, { webhookIds, ...filter }, { limit: page.limit + 1, after: page.after })
+    const rows = await listDeliveries(
+      call.db,
+      knownCaller(call.caller).tenant,
+      { webhookIds, ...filter },
+      { limit: page.limit + 1, after: page.after },
+    )
     const { items, ...more } = nextOf(rows, (row) => row.delivery_id, page)
-    const attempts = await readAttempts(call.db, items.map((row) => row.delivery_id))
-    return { success: true as const, deliveries: items.map((row) => toDelivery(row, attempts.get(row.delivery_id) ?? [])), ...more }
+    const attempts = await readAttempts(
+      call.db,
+      items.map((row) => row.delivery_id),
+    )
+    return {
+      success: true as const,
+      deliveries: items.map((row) => toDelivery(row, attempts.get(row.delivery_id) ?? [])),
+      ...more,
+    }
   },
 })
 
@@ -59,11 +71,22 @@ export const redeliverWebhook = operation({
     if (!before || before.tenant !== knownCaller(call.caller).tenant) throw notFound('delivery')
     const webhook = await webhookOfDelivery(call, before.webhook_id)
     assertEnabled(webhook)
-    if (before.status === 'pending') throw precondition('delivery_pending', 'it is being delivered; its attempts are not over')
-    if (!(await findEvent(db, before.tenant, before.event_id))) throw precondition('event_gone', 'the event is older than 30 days and no longer kept')
+    if (before.status === 'pending')
+      throw precondition('delivery_pending', 'it is being delivered; its attempts are not over')
+    if (!(await findEvent(db, before.tenant, before.event_id)))
+      throw precondition('event_gone', 'the event is older than 30 days and no longer kept')
     const { tenant, webhook_id, event_id, type, store_id } = before
     const timing = { attempts: 0, first_ms: null, due_ms: nowMs, lease_id: null, created_ms: nowMs, finished_ms: null }
-    const row = { delivery_id: newId('whd', services.platform), tenant, webhook_id, event_id, type, store_id, status: 'pending', ...timing }
+    const row = {
+      delivery_id: newId('whd', services.platform),
+      tenant,
+      webhook_id,
+      event_id,
+      type,
+      store_id,
+      status: 'pending',
+      ...timing,
+    }
     await db.insertInto('webhook_delivery').values(row).execute()
     call.changed(row.delivery_id)
     call.afterCommit(services.webhooks.wake)
@@ -81,7 +104,11 @@ async function webhookOfDelivery(call: Call, webhookId: string): Promise<Webhook
 }
 
 function assertEnabled(webhook: WebhookRow): void {
-  if (webhook.enabled === 0) throw precondition('webhook_disabled', 'this webhook is switched off: updateWebhook with enabled: true switches it on')
+  if (webhook.enabled === 0)
+    throw precondition(
+      'webhook_disabled',
+      'this webhook is switched off: updateWebhook with enabled: true switches it on',
+    )
 }
 
 export const sendTestWebhook = operation({
@@ -99,7 +126,10 @@ export const sendTestWebhook = operation({
     const { tenant, mode } = knownCaller(call.caller)
     const type = EVENT_TYPES.get(event)
     if (!type || (mode === 'live' && event !== TEST_EVENT)) {
-      throw precondition('test_keys_only', `with live keys only ${TEST_EVENT} can be sent: nobody should take made-up data for real`)
+      throw precondition(
+        'test_keys_only',
+        `with live keys only ${TEST_EVENT} can be sent: nobody should take made-up data for real`,
+      )
     }
     const webhook = webhookId === undefined ? undefined : await ownWebhook(call, webhookId)
     if (webhook) assertEnabled(webhook)
@@ -111,7 +141,15 @@ export const sendTestWebhook = operation({
       ...(event === TEST_EVENT && webhook && { webhookId: webhook.webhook_id }),
     }
     const eventId = newId('whe', services.platform)
-    const row = { event_id: eventId, tenant, store_id: storeId, type: event, at_ms: nowMs, data: JSON.stringify(data), webhook_id: webhook?.webhook_id ?? null }
+    const row = {
+      event_id: eventId,
+      tenant,
+      store_id: storeId,
+      type: event,
+      at_ms: nowMs,
+      data: JSON.stringify(data),
+      webhook_id: webhook?.webhook_id ?? null,
+    }
     await db.insertInto('outbox_event').values(row).execute()
     call.changed(eventId)
     call.afterCommit(services.webhooks.wake)
@@ -126,10 +164,18 @@ export const fetchWebhookEvents = operation({
   name: 'fetchWebhookEvents',
   area: 'webhooks',
   minimumPackage: 'DISCOVER',
-  summary: 'Lists the events of the last 30 days in the order in which they happened, whether or not a webhook was there.',
-  description: 'For catching up after an outage, and for `untag listen`. `cursor` is the `id` of the last event that is known. Events of protection are kept while a webhook is registered for them.',
+  summary:
+    'Lists the events of the last 30 days in the order in which they happened, whether or not a webhook was there.',
+  description:
+    'For catching up after an outage, and for `untag listen`. `cursor` is the `id` of the last event that is known. Events of protection are kept while a webhook is registered for them.',
   changes: false,
-  request: z.strictObject({ storeId: Id.optional(), events: Events.optional(), since: Timestamp.optional(), limit: Limit.optional(), cursor: z.string().optional().describe('The `nextCursor` of the page before, or the `id` of an event.') }),
+  request: z.strictObject({
+    storeId: Id.optional(),
+    events: Events.optional(),
+    since: Timestamp.optional(),
+    limit: Limit.optional(),
+    cursor: z.string().optional().describe('The `nextCursor` of the page before, or the `id` of an event.'),
+  }),
   response: z.strictObject({ ...Success, events: z.array(Envelope), nextCursor: z.string().optional() }),
   example: { since: '2026-11-20T09:00:00Z', limit: 100 },
   async run(call, { storeId, events, since, limit, cursor }) {
@@ -140,9 +186,14 @@ export const fetchWebhookEvents = operation({
     const found = page.after === undefined ? undefined : await findEvent(call.db, caller.tenant, page.after)
     const last = bound === null || bound.includes(found?.store_id ?? '') ? found : undefined
     // Ids of merchants may have any form. One of ours that is not kept any more stands before everything that is.
-    if (page.after !== undefined && !last && !OUR_IDS.some((prefix) => isIdOf(prefix, page.after ?? ''))) throw wrongCursor()
+    if (page.after !== undefined && !last && !OUR_IDS.some((prefix) => isIdOf(prefix, page.after ?? '')))
+      throw wrongCursor()
     const afterSeq = last?.seq ?? 0
-    const filter = { storeIds: storeId === undefined ? bound : [storeId], events: events && namesOf(events), sinceMs: since === undefined ? undefined : Date.parse(since) }
+    const filter = {
+      storeIds: storeId === undefined ? bound : [storeId],
+      events: events && namesOf(events),
+      sinceMs: since === undefined ? undefined : Date.parse(since),
+    }
     const rows = await listEvents(call.db, caller.tenant, filter, { limit: page.limit + 1, afterSeq })
     const { items, ...more } = nextOf(rows, (row) => row.event_id, page)
     return { success: true as const, events: items.map(toEnvelope), ...more }

@@ -7,19 +7,32 @@ import { EVENT_TYPES, TEST_EVENT } from './event-types.ts'
  * what operations declare in `emits`, beside those of protection.
  */
 export function describeEvents(operations: Iterable<{ readonly emits: readonly string[] }>): Record<string, unknown> {
-  const sent = new Set<string>([TEST_EVENT, ...PROTECTION_EVENT_TYPES, ...[...operations].flatMap((operation) => operation.emits)])
+  const sent = new Set<string>([
+    TEST_EVENT,
+    ...PROTECTION_EVENT_TYPES,
+    ...[...operations].flatMap((operation) => operation.emits),
+  ])
   const listed = [...EVENT_TYPES.values()].filter((type) => sent.has(type.name))
   return Object.fromEntries(
     listed.map(({ name, when, minimumPackage, data, example }) => {
       const properties = {
-        id: { type: 'string', description: 'The same for every attempt and every receiver: what was seen already is not done again.' },
+        id: {
+          type: 'string',
+          description: 'The same for every attempt and every receiver: what was seen already is not done again.',
+        },
         event: { type: 'string', enum: [name] },
         type: { type: 'string', enum: [name] },
         timestamp: { type: 'string', format: 'date-time' },
         data: dataSchema(data),
       }
       const schema = { type: 'object', required: ['id', 'event', 'type', 'timestamp', 'data'], properties }
-      const shown = { id: 'whe_01KANX77J9T1W3Y5A7C9E1G3J5', event: name, type: name, timestamp: '2026-11-20T09:00:00.000Z', data: example }
+      const shown = {
+        id: 'whe_01KANX77J9T1W3Y5A7C9E1G3J5',
+        event: name,
+        type: name,
+        timestamp: '2026-11-20T09:00:00.000Z',
+        data: example,
+      }
       const post = {
         summary: when,
         'x-minimum-package': minimumPackage,
@@ -32,7 +45,11 @@ export function describeEvents(operations: Iterable<{ readonly emits: readonly s
 }
 
 function dataSchema(data: z.ZodType): Record<string, unknown> {
-  const { $schema: _schema, ...schema } = z.toJSONSchema(data, { target: 'openapi-3.0', io: 'output', unrepresentable: 'any' }) as Record<string, unknown>
+  const { $schema: _schema, ...schema } = z.toJSONSchema(data, {
+    target: 'openapi-3.0',
+    io: 'output',
+    unrepresentable: 'any',
+  }) as Record<string, unknown>
   // Fields may be added without notice (specification, Versioning).
   delete schema['additionalProperties']
   return schema

@@ -35,7 +35,11 @@ export interface Dispatcher {
  * others; those that nothing arrives at share half of all places. Whoever has fewer places comes first, so that an account with
  * many slow receivers holds up itself alone.
  */
-export function startDispatcher(database: Database, getServices: () => Services, platform: Services['platform']): Dispatcher {
+export function startDispatcher(
+  database: Database,
+  getServices: () => Services,
+  platform: Services['platform'],
+): Dispatcher {
   const stopping = new AbortController()
   setMaxListeners(OVERALL + 1, stopping.signal)
   const sending = new Set<Promise<void>>()
@@ -111,7 +115,9 @@ export function startDispatcher(database: Database, getServices: () => Services,
     const taken = new Map<string, number>()
     const ofAccount = ({ tenant }: Waiting) => (busy.get(tenant ?? '') ?? 0) + (taken.get(tenant ?? '') ?? 0)
     const chosen: { webhookId: string; places: number; isFailing: boolean }[] = []
-    for (const each of due.map((waiting) => ({ ...waiting, has: ofAccount(waiting) })).sort((a, b) => a.is_failing - b.is_failing || a.has - b.has)) {
+    for (const each of due
+      .map((waiting) => ({ ...waiting, has: ofAccount(waiting) }))
+      .sort((a, b) => a.is_failing - b.is_failing || a.has - b.has)) {
       const { webhook_id: webhookId, is_failing, tenant } = each
       const isFailing = is_failing === 1
       const own = (isFailing ? PER_FAILING : PER_WEBHOOK) - (busy.get(webhookId) ?? 0)
@@ -136,7 +142,12 @@ export function startDispatcher(database: Database, getServices: () => Services,
     for (const name of [webhookId, tenant]) occupy(name, 1)
     if (isFailing) failing++
     const run = sendOne(job)
-      .catch((error: unknown) => getServices().log.error({ err: error, webhookId }, 'an attempt at a webhook was not recorded: it is made again'))
+      .catch((error: unknown) =>
+        getServices().log.error(
+          { err: error, webhookId },
+          'an attempt at a webhook was not recorded: it is made again',
+        ),
+      )
       .finally(() => {
         sending.delete(run)
         for (const name of [webhookId, tenant]) occupy(name, -1)
@@ -150,7 +161,9 @@ export function startDispatcher(database: Database, getServices: () => Services,
     const services = getServices()
     const outcome = await attempt(job, services, stopping.signal)
     const wasCut = stopping.signal.aborted && outcome.status === null
-    await database.write((db) => (wasCut ? release(db, job, platform.clock.wall()) : record(db, job, outcome, services)))
+    await database.write((db) =>
+      wasCut ? release(db, job, platform.clock.wall()) : record(db, job, outcome, services),
+    )
   }
 
   wake()

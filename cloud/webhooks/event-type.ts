@@ -19,7 +19,13 @@ export interface EventType {
 /** Declares an event. */
 export function eventType<D extends z.ZodType>(
   name: string,
-  declared: { minimumPackage: Package; freeInSandbox?: boolean; when: string; data: D; example: z.input<D> & Record<string, unknown> },
+  declared: {
+    minimumPackage: Package
+    freeInSandbox?: boolean
+    when: string
+    data: D
+    example: z.input<D> & Record<string, unknown>
+  },
 ): EventType {
   return { name, freeInSandbox: false, ...declared }
 }

@@ -22,7 +22,14 @@ const PROTECTION_EVENTS = PROTECTION_EVENT_TYPES.map((name) =>
     freeInSandbox: true,
     when: PROTECTION_WHEN[name],
     data: ProtectionEvent,
-    example: { type: name, eventId: 'evt_01KANX76H8S0V2X4Z6B8D0F2H4', occurredAt: '2026-11-20T09:00:00.000Z', storeId: STORE, deviceId: 'dev_1', deviceType: 'exit_gate' },
+    example: {
+      type: name,
+      eventId: 'evt_01KANX76H8S0V2X4Z6B8D0F2H4',
+      occurredAt: '2026-11-20T09:00:00.000Z',
+      storeId: STORE,
+      deviceId: 'dev_1',
+      deviceType: 'exit_gate',
+    },
   }),
 )
 
@@ -40,7 +47,10 @@ const OWN_EVENTS: readonly EventType[] = [
 
 /** Every event of the specification, and our own, by name. */
 export const EVENT_TYPES: ReadonlyMap<string, EventType> = new Map(
-  [...RETAIL_EVENTS, ...LOYALTY_EVENTS, ...INTEGRATION_EVENTS, ...PROTECTION_EVENTS, ...OWN_EVENTS].map((type) => [type.name, type]),
+  [...RETAIL_EVENTS, ...LOYALTY_EVENTS, ...INTEGRATION_EVENTS, ...PROTECTION_EVENTS, ...OWN_EVENTS].map((type) => [
+    type.name,
+    type,
+  ]),
 )
 
 /** Throws when an event is none of the list or its data is not as declared: for tests, where answers are checked as well. */

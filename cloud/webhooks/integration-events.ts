@@ -10,17 +10,35 @@ export const INTEGRATION_EVENTS: readonly EventType[] = [
   eventType('integration.pos.synced', {
     minimumPackage: 'GROW',
     when: 'syncPOS has read the till system.',
-    data: z.strictObject({ ...System, synced: z.strictObject({ products: Count, categories: Count, priceUpdates: Count }), failed: Count.optional() }),
+    data: z.strictObject({
+      ...System,
+      synced: z.strictObject({ products: Count, categories: Count, priceUpdates: Count }),
+      failed: Count.optional(),
+    }),
     example: { storeId: STORE, system: 'generic', synced: { products: 120, categories: 8, priceUpdates: 3 } },
   }),
-  eventType('integration.pos.pushed', { minimumPackage: 'GROW', when: 'pushToPOS has written to the till system.', data: Pushed, example: pushedExample }),
+  eventType('integration.pos.pushed', {
+    minimumPackage: 'GROW',
+    when: 'pushToPOS has written to the till system.',
+    data: Pushed,
+    example: pushedExample,
+  }),
   eventType('integration.erp.synced', {
     minimumPackage: 'GROW',
     when: 'syncERP has read the ERP system.',
-    data: z.strictObject({ ...System, synced: z.strictObject({ stock: Count, orders: Count, suppliers: Count }), failed: Count.optional() }),
+    data: z.strictObject({
+      ...System,
+      synced: z.strictObject({ stock: Count, orders: Count, suppliers: Count }),
+      failed: Count.optional(),
+    }),
     example: { storeId: STORE, system: 'generic', synced: { stock: 120, orders: 4, suppliers: 2 } },
   }),
-  eventType('integration.erp.pushed', { minimumPackage: 'GROW', when: 'pushToERP has written to the ERP system.', data: Pushed, example: pushedExample }),
+  eventType('integration.erp.pushed', {
+    minimumPackage: 'GROW',
+    when: 'pushToERP has written to the ERP system.',
+    data: Pushed,
+    example: pushedExample,
+  }),
   eventType('integration.psp.configured', {
     minimumPackage: 'GROW',
     when: 'configurePSP has set the payment provider of a store.',

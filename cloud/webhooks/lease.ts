@@ -15,7 +15,12 @@ const LONGEST_WAIT_MS = 3_600_000
 
 /** What is due later than anything can be was put there by a clock that was ahead: it is due now. */
 export async function bringForward(db: Db, nowMs: number): Promise<void> {
-  await db.updateTable('webhook_delivery').set({ due_ms: nowMs }).where(IS_PENDING).where('due_ms', '>', nowMs + LONGEST_WAIT_MS).execute()
+  await db
+    .updateTable('webhook_delivery')
+    .set({ due_ms: nowMs })
+    .where(IS_PENDING)
+    .where('due_ms', '>', nowMs + LONGEST_WAIT_MS)
+    .execute()
 }
 
 /** A webhook that something waits for. */
@@ -71,7 +76,11 @@ export async function lease(db: Db, webhookId: string, leaseId: string, count: n
     .limit(count)
   const taken = await db
     .updateTable('webhook_delivery')
-    .set((eb) => ({ lease_id: leaseId, due_ms: nowMs + LEASE_MS, first_ms: eb.case().when('attempts', '=', 0).then(eb.val(nowMs)).else(eb.ref('first_ms')).end() }))
+    .set((eb) => ({
+      lease_id: leaseId,
+      due_ms: nowMs + LEASE_MS,
+      first_ms: eb.case().when('attempts', '=', 0).then(eb.val(nowMs)).else(eb.ref('first_ms')).end(),
+    }))
     .where('delivery_id', 'in', due)
     .where('status', '=', 'pending')
     .where('due_ms', '<=', nowMs)
@@ -89,7 +98,11 @@ export async function lease(db: Db, webhookId: string, leaseId: string, count: n
 }
 
 async function giveUp(db: Db, deliveryId: string, nowMs: number): Promise<void> {
-  await db.updateTable('webhook_delivery').set({ status: 'failed', due_ms: null, lease_id: null, finished_ms: nowMs }).where('delivery_id', '=', deliveryId).execute()
+  await db
+    .updateTable('webhook_delivery')
+    .set({ status: 'failed', due_ms: null, lease_id: null, finished_ms: nowMs })
+    .where('delivery_id', '=', deliveryId)
+    .execute()
 }
 
 /** Gives back what was taken but not sent. */

@@ -35,7 +35,13 @@ export const LOYALTY_EVENTS: readonly EventType[] = [
   eventType('loyalty.reward_unlocked', {
     minimumPackage: 'GO',
     when: 'A user has enough points for a reward; once for each time the balance reaches its cost.',
-    data: z.strictObject({ ...Member, rewardId: EventId, rewardName: EventText.optional(), cost: z.number().optional(), newBalance: z.number().optional() }),
+    data: z.strictObject({
+      ...Member,
+      rewardId: EventId,
+      rewardName: EventText.optional(),
+      cost: z.number().optional(),
+      newBalance: z.number().optional(),
+    }),
     example: { ...example, rewardId: 'rew_1', cost: 100, newBalance: 112 },
   }),
   eventType('loyalty.tier_changed', {

@@ -7,7 +7,17 @@ import { cursorOf, pageOf, slicePage } from '../operations/paging.ts'
 import { ownStore } from '../stores/own-store.ts'
 import type { WebhookRow } from '../persistence/tables/webhooks.ts'
 import { changeWebhook, dropPending, readEvents, writeEvents } from './queries.ts'
-import { assertFree, DEFAULT_OVERLAP_HOURS, ownWebhook, ownWebhooks, register, rolled, urlKey, WEBHOOKS_LIMIT, type Registered } from './register.ts'
+import {
+  assertFree,
+  DEFAULT_OVERLAP_HOURS,
+  ownWebhook,
+  ownWebhooks,
+  register,
+  rolled,
+  urlKey,
+  WEBHOOKS_LIMIT,
+  type Registered,
+} from './register.ts'
 import { Events, Secret, TargetUrl, toWebhook, Webhook, WebhookMade } from './schema.ts'
 import { newSecret, sealSecret, secretWarnings } from './secret.ts'
 
@@ -15,19 +25,31 @@ const OVERLAP_HOURS_MAX = 168
 const EXAMPLE_ID = 'whk_01KANX78K0V2X4Z6B8D0F2H4K6'
 
 function made(call: Call, { webhook, events, secret, warnings }: Registered): z.input<typeof WebhookMade> {
-  return { success: true, ...toWebhook(webhook, events, call.nowMs), ...(secret !== undefined && { secret }), ...(warnings.length > 0 && { warnings }) }
+  return {
+    success: true,
+    ...toWebhook(webhook, events, call.nowMs),
+    ...(secret !== undefined && { secret }),
+    ...(warnings.length > 0 && { warnings }),
+  }
 }
 
 async function shown(call: Call, webhook: WebhookRow, secret?: string) {
   const warnings = secretWarnings(secret)
   const events = await readEvents(call.db, [webhook.webhook_id])
-  return { success: true as const, ...toWebhook(webhook, events.get(webhook.webhook_id) ?? [], call.nowMs), ...(warnings.length > 0 && { warnings }) }
+  return {
+    success: true as const,
+    ...toWebhook(webhook, events.get(webhook.webhook_id) ?? [], call.nowMs),
+    ...(warnings.length > 0 && { warnings }),
+  }
 }
 
 async function listed(call: Call, storeId: string | undefined) {
   if (storeId !== undefined) await ownStore(call, storeId)
   const webhooks = await ownWebhooks(call, storeId)
-  const events = await readEvents(call.db, webhooks.map((w) => w.webhook_id))
+  const events = await readEvents(
+    call.db,
+    webhooks.map((w) => w.webhook_id),
+  )
   return webhooks.map((webhook) => toWebhook(webhook, events.get(webhook.webhook_id) ?? [], call.nowMs))
 }
 
@@ -36,7 +58,8 @@ export const registerWebhook = operation({
   area: 'webhooks',
   minimumPackage: 'DISCOVER',
   summary: 'Registers an address that events are posted to.',
-  description: 'With `storeId` for the events of that store, else of the account. An address that is known already gets the events added and keeps its id. The secret is shown once.',
+  description:
+    'With `storeId` for the events of that store, else of the account. An address that is known already gets the events added and keeps its id. The secret is shown once.',
   changes: true,
   secretAnswer: true,
   request: z.strictObject({ url: TargetUrl, events: Events, storeId: Id.optional(), secret: Secret.optional() }),
@@ -45,7 +68,8 @@ export const registerWebhook = operation({
   async run(call, { url, events, storeId, secret }) {
     const caller = knownCaller(call.caller)
     const isBound = caller.kind !== 'agent' && caller.storeIds !== null
-    if (storeId === undefined && isBound) throw invalid('storeId', 'is needed, because this key is for single stores', 'missing')
+    if (storeId === undefined && isBound)
+      throw invalid('storeId', 'is needed, because this key is for single stores', 'missing')
     const store = storeId === undefined ? null : await ownStore(call, storeId)
     return made(call, await register(call, { store, url, events, secret }))
   },
@@ -56,18 +80,32 @@ export const getLoyaltyWebhookEvents = operation({
   area: 'webhooks',
   minimumPackage: 'GO',
   summary: 'Registers a webhook for the events of a store; over GET lists them.',
-  description: 'Another door to the webhooks of `registerWebhook`: an address that is known for the store gets the events added and keeps its id.',
+  description:
+    'Another door to the webhooks of `registerWebhook`: an address that is known for the store gets the events added and keeps its id.',
   changes: true,
   secretAnswer: true,
   request: z.strictObject({ storeId: Id, url: TargetUrl, events: Events, secret: Secret }),
   response: WebhookMade,
-  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', url: 'https://shop.example/untag', events: ['loyalty.points_earned'], secret: 'sixteen-characters-or-more' },
+  example: {
+    storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B',
+    url: 'https://shop.example/untag',
+    events: ['loyalty.points_earned'],
+    secret: 'sixteen-characters-or-more',
+  },
   get: olderForm({
-    request: z.strictObject({ storeId: Id.optional(), limit: QueryNumber.pipe(Limit).optional(), cursor: cursorOf('whk').optional() }),
+    request: z.strictObject({
+      storeId: Id.optional(),
+      limit: QueryNumber.pipe(Limit).optional(),
+      cursor: cursorOf('whk').optional(),
+    }),
     response: z.strictObject({ ...Success, data: z.array(Webhook), total: z.int(), nextCursor: z.string().optional() }),
     async run(call, { storeId, limit, cursor }) {
       const all = await listed(call, storeId)
-      const { items, ...more } = slicePage(all, (webhook) => webhook.webhookId, pageOf({ limit, cursor }, WEBHOOKS_LIMIT))
+      const { items, ...more } = slicePage(
+        all,
+        (webhook) => webhook.webhookId,
+        pageOf({ limit, cursor }, WEBHOOKS_LIMIT),
+      )
       return { success: true as const, data: items, total: all.length, ...more }
     },
   }),
@@ -96,9 +134,16 @@ export const updateWebhook = operation({
   area: 'webhooks',
   minimumPackage: 'DISCOVER',
   summary: 'Replaces the address, the events or the secret of a webhook, or switches it off and on.',
-  description: 'What waits for a webhook that is switched off is given up; `redeliverWebhook` sends it later. `rollWebhookSecret` changes the secret without a gap.',
+  description:
+    'What waits for a webhook that is switched off is given up; `redeliverWebhook` sends it later. `rollWebhookSecret` changes the secret without a gap.',
   changes: true,
-  request: z.strictObject({ webhookId: Id, url: TargetUrl.optional(), events: Events.optional(), enabled: z.boolean().optional(), secret: Secret.optional() }),
+  request: z.strictObject({
+    webhookId: Id,
+    url: TargetUrl.optional(),
+    events: Events.optional(),
+    enabled: z.boolean().optional(),
+    secret: Secret.optional(),
+  }),
   response: Webhook.extend({ ...Success, warnings: z.array(z.string()).optional() }),
   example: { webhookId: EXAMPLE_ID, events: ['*'] },
   async run(call, { webhookId, url, events, enabled, secret }) {
@@ -110,12 +155,24 @@ export const updateWebhook = operation({
       await assertFree(call, webhook, key)
       Object.assign(change, { url, url_key: key, failed_in_row: 0, failing_since_ms: null })
     }
-    if (enabled === true) Object.assign(change, { enabled: 1, disabled_reason: null, disabled_ms: null, failed_in_row: 0, failing_since_ms: null })
+    if (enabled === true)
+      Object.assign(change, {
+        enabled: 1,
+        disabled_reason: null,
+        disabled_ms: null,
+        failed_in_row: 0,
+        failing_since_ms: null,
+      })
     if (enabled === false && webhook.enabled === 1) {
       Object.assign(change, { enabled: 0, disabled_reason: 'switched_off', disabled_ms: nowMs })
       await dropPending(db, webhookId, nowMs)
     }
-    if (secret !== undefined) Object.assign(change, { secret: sealSecret(services.authority.sealer, webhookId, secret), old_secret: null, old_until_ms: null })
+    if (secret !== undefined)
+      Object.assign(change, {
+        secret: sealSecret(services.authority.sealer, webhookId, secret),
+        old_secret: null,
+        old_until_ms: null,
+      })
     if (events !== undefined) await writeEvents(db, webhook, events)
     call.changed(webhookId)
     return shown(call, await changeWebhook(db, webhookId, change), secret)
@@ -149,13 +206,20 @@ export const rollWebhookSecret = operation({
   description: `Until the overlap ends (${DEFAULT_OVERLAP_HOURS} hours unless \`overlapHours\` says otherwise; 0: at once) \`webhook-signature\` has a signature of each, and \`X-Untag-Signature\` is made with the old one.`,
   changes: true,
   secretAnswer: true,
-  request: z.strictObject({ webhookId: Id, overlapHours: z.number().min(0).max(OVERLAP_HOURS_MAX).optional(), secret: Secret.optional() }),
+  request: z.strictObject({
+    webhookId: Id,
+    overlapHours: z.number().min(0).max(OVERLAP_HOURS_MAX).optional(),
+    secret: Secret.optional(),
+  }),
   response: WebhookMade,
   example: { webhookId: EXAMPLE_ID, overlapHours: 24 },
   async run(call, { webhookId, overlapHours = DEFAULT_OVERLAP_HOURS, secret }) {
     const known = await ownWebhook(call, webhookId)
     const next = secret ?? newSecret(call.services.platform.random)
-    const webhook = await changeWebhook(call.db, webhookId, { ...rolled(call, known, next, overlapHours), updated_ms: call.nowMs })
+    const webhook = await changeWebhook(call.db, webhookId, {
+      ...rolled(call, known, next, overlapHours),
+      updated_ms: call.nowMs,
+    })
     call.changed(webhookId)
     return { ...(await shown(call, webhook, secret)), ...(secret === undefined && { secret: next }) }
   },

@@ -38,19 +38,30 @@ export async function planDeliveries(database: Database, platform: Platform): Pr
 }
 
 /** Asked every second. */
-const oneUnplanned = prepared((db) => db.selectFrom('outbox_event').select('event_id').where('seq', 'is', null).limit(1))
+const oneUnplanned = prepared((db) =>
+  db.selectFrom('outbox_event').select('event_id').where('seq', 'is', null).limit(1),
+)
 
 async function hasUnplanned(db: Db): Promise<boolean> {
   return (await oneUnplanned(db, {})).length > 0
 }
 
 async function planBatch(db: Db, platform: Platform): Promise<number> {
-  const events = await db.selectFrom('outbox_event').selectAll().where('seq', 'is', null).orderBy('event_id').orderBy('tenant').limit(BATCH).execute()
+  const events = await db
+    .selectFrom('outbox_event')
+    .selectAll()
+    .where('seq', 'is', null)
+    .orderBy('event_id')
+    .orderBy('tenant')
+    .limit(BATCH)
+    .execute()
   if (events.length === 0) return 0
   const targets = await readTargets(db, events)
   const packages = targets.length > 0 ? await readPackages(db, events) : () => 'DISCOVER' as const
   const nowMs = platform.clock.wall()
-  const deliveries = events.flatMap((event) => receiversOf(event, targets, packages(event)).map((webhookId) => deliveryOf(event, webhookId, nowMs, platform)))
+  const deliveries = events.flatMap((event) =>
+    receiversOf(event, targets, packages(event)).map((webhookId) => deliveryOf(event, webhookId, nowMs, platform)),
+  )
   for (let i = 0; i < deliveries.length; i += ROWS_AT_ONCE) {
     await db
       .insertInto('webhook_delivery')
@@ -82,7 +93,11 @@ async function readTargets(db: Db, events: readonly OutboxEventRow[]): Promise<T
     .where('s.event', 'in', [...types, EVERY_EVENT])
     .where('w.enabled', '=', 1)
     .execute()
-  const named = events.flatMap((event) => (event.webhook_id === null ? [] : [{ webhook_id: event.webhook_id, tenant: event.tenant, store_id: null, event: event.event_id }]))
+  const named = events.flatMap((event) =>
+    event.webhook_id === null
+      ? []
+      : [{ webhook_id: event.webhook_id, tenant: event.tenant, store_id: null, event: event.event_id }],
+  )
   return [...registered, ...named]
 }
 
@@ -90,9 +105,19 @@ async function readTargets(db: Db, events: readonly OutboxEventRow[]): Promise<T
 async function readPackages(db: Db, events: readonly OutboxEventRow[]): Promise<(event: OutboxEventRow) => Package> {
   const storeIds = [...new Set(events.flatMap((event) => (event.store_id === null ? [] : [event.store_id])))]
   const accountIds = [...new Set(events.map((event) => accountOf(event.tenant)))]
-  const stores = storeIds.length === 0 ? [] : await db.selectFrom('store').select(['store_id', 'package']).where('store_id', 'in', storeIds).execute()
-  const accounts = await db.selectFrom('account').select(['account_id', 'package']).where('account_id', 'in', accountIds).execute()
-  const byId = new Map([...stores.map((s) => [s.store_id, s.package] as const), ...accounts.map((a) => [a.account_id, a.package] as const)])
+  const stores =
+    storeIds.length === 0
+      ? []
+      : await db.selectFrom('store').select(['store_id', 'package']).where('store_id', 'in', storeIds).execute()
+  const accounts = await db
+    .selectFrom('account')
+    .select(['account_id', 'package'])
+    .where('account_id', 'in', accountIds)
+    .execute()
+  const byId = new Map([
+    ...stores.map((s) => [s.store_id, s.package] as const),
+    ...accounts.map((a) => [a.account_id, a.package] as const),
+  ])
   return (event) => (byId.get(event.store_id ?? accountOf(event.tenant)) ?? 'DISCOVER') as Package
 }
 
@@ -102,12 +127,16 @@ function accountOf(tenant: string): string {
 
 function receiversOf(event: OutboxEventRow, targets: readonly Target[], have: Package): string[] {
   // A test of one webhook: its own target row has the event's id in place of a name.
-  if (event.webhook_id !== null) return targets.filter((t) => t.event === event.event_id && t.tenant === event.tenant).map((t) => t.webhook_id)
+  if (event.webhook_id !== null)
+    return targets.filter((t) => t.event === event.event_id && t.tenant === event.tenant).map((t) => t.webhook_id)
   const type = EVENT_TYPES.get(event.type)
   const isFree = type?.freeInSandbox === true && event.tenant.endsWith('.test')
   if (type && !isFree && !isAtLeast(have, type.minimumPackage)) return []
   const fitting = targets.filter(
-    (t) => t.tenant === event.tenant && (t.event === event.type || t.event === EVERY_EVENT) && (t.store_id === null || t.store_id === event.store_id),
+    (t) =>
+      t.tenant === event.tenant &&
+      (t.event === event.type || t.event === EVERY_EVENT) &&
+      (t.store_id === null || t.store_id === event.store_id),
   )
   return [...new Set(fitting.map((t) => t.webhook_id))]
 }
@@ -115,7 +144,16 @@ function receiversOf(event: OutboxEventRow, targets: readonly Target[], have: Pa
 function deliveryOf(event: OutboxEventRow, webhookId: string, nowMs: number, platform: Platform): WebhookDeliveryRow {
   const { tenant, event_id, type, store_id } = event
   const timing = { attempts: 0, first_ms: null, due_ms: nowMs, lease_id: null, created_ms: nowMs, finished_ms: null }
-  return { delivery_id: newId('whd', platform), tenant, webhook_id: webhookId, event_id, type, store_id, status: 'pending', ...timing }
+  return {
+    delivery_id: newId('whd', platform),
+    tenant,
+    webhook_id: webhookId,
+    event_id,
+    type,
+    store_id,
+    status: 'pending',
+    ...timing,
+  }
 }
 
 /** Log and events are kept so long, ms. */
@@ -127,9 +165,18 @@ export async function pruneDeliveries(database: Database, nowMs: number): Promis
   const before = nowMs - KEPT_MS
   for (;;) {
     const cleared = await database.write(async (db) => {
-      const old = db.selectFrom('webhook_delivery').select('delivery_id').where('created_ms', '<', before).limit(PRUNE_BATCH)
+      const old = db
+        .selectFrom('webhook_delivery')
+        .select('delivery_id')
+        .where('created_ms', '<', before)
+        .limit(PRUNE_BATCH)
       const deliveries = await db.deleteFrom('webhook_delivery').where('delivery_id', 'in', old).executeTakeFirst()
-      const past = db.selectFrom('outbox_event').select(['event_id', 'tenant']).where('at_ms', '<', before).where('seq', 'is not', null).limit(PRUNE_BATCH)
+      const past = db
+        .selectFrom('outbox_event')
+        .select(['event_id', 'tenant'])
+        .where('at_ms', '<', before)
+        .where('seq', 'is not', null)
+        .limit(PRUNE_BATCH)
       const events = await db
         .deleteFrom('outbox_event')
         .where(({ eb, refTuple }) => eb(refTuple('event_id', 'tenant'), 'in', past.$asTuple('event_id', 'tenant')))

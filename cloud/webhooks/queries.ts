@@ -13,7 +13,12 @@ export function findWebhook(db: Db, webhookId: string): Promise<WebhookRow | und
 }
 
 /** The webhook that is registered for this target already. */
-export function findByTarget(db: Db, tenant: string, storeId: string | null, urlKey: string): Promise<WebhookRow | undefined> {
+export function findByTarget(
+  db: Db,
+  tenant: string,
+  storeId: string | null,
+  urlKey: string,
+): Promise<WebhookRow | undefined> {
   return db
     .selectFrom('webhook')
     .selectAll()
@@ -32,13 +37,22 @@ export function listWebhooks(db: Db, tenant: string, limit: number): Promise<Web
 export async function readEvents(db: Db, webhookIds: readonly string[]): Promise<Map<string, string[]>> {
   const events = new Map<string, string[]>(webhookIds.map((id) => [id, []]))
   if (webhookIds.length === 0) return events
-  const rows = await db.selectFrom('webhook_subscription').select(['webhook_id', 'event']).where('webhook_id', 'in', webhookIds).orderBy('event').execute()
+  const rows = await db
+    .selectFrom('webhook_subscription')
+    .select(['webhook_id', 'event'])
+    .where('webhook_id', 'in', webhookIds)
+    .orderBy('event')
+    .execute()
   for (const row of rows) events.get(row.webhook_id)?.push(row.event)
   return events
 }
 
 /** Registers a webhook for exactly these events. */
-export async function writeEvents(db: Db, webhook: Pick<WebhookRow, 'tenant' | 'webhook_id'>, events: readonly string[]): Promise<void> {
+export async function writeEvents(
+  db: Db,
+  webhook: Pick<WebhookRow, 'tenant' | 'webhook_id'>,
+  events: readonly string[],
+): Promise<void> {
   const { tenant, webhook_id } = webhook
   await db.deleteFrom('webhook_subscription').where('webhook_id', '=', webhook_id).execute()
   await db
@@ -49,7 +63,12 @@ export async function writeEvents(db: Db, webhook: Pick<WebhookRow, 'tenant' | '
 
 /** Changes a webhook and answers it as it is then. */
 export function changeWebhook(db: Db, webhookId: string, change: Partial<WebhookRow>): Promise<WebhookRow> {
-  return db.updateTable('webhook').set(change).where('webhook_id', '=', webhookId).returningAll().executeTakeFirstOrThrow()
+  return db
+    .updateTable('webhook')
+    .set(change)
+    .where('webhook_id', '=', webhookId)
+    .returningAll()
+    .executeTakeFirstOrThrow()
 }
 
 /** Gives up what still waits for a webhook that is switched off or gone. */
@@ -75,9 +94,18 @@ export interface DeliveryFilter {
 }
 
 /** Deliveries to these webhooks, the newest first, from after a cursor. */
-export function listDeliveries(db: Db, tenant: string, filter: DeliveryFilter, page: { limit: number; after: string | undefined }): Promise<WebhookDeliveryRow[]> {
+export function listDeliveries(
+  db: Db,
+  tenant: string,
+  filter: DeliveryFilter,
+  page: { limit: number; after: string | undefined },
+): Promise<WebhookDeliveryRow[]> {
   if (filter.webhookIds.length === 0) return Promise.resolve([])
-  let query = db.selectFrom('webhook_delivery').selectAll().where('tenant', '=', tenant).where('webhook_id', 'in', filter.webhookIds)
+  let query = db
+    .selectFrom('webhook_delivery')
+    .selectAll()
+    .where('tenant', '=', tenant)
+    .where('webhook_id', 'in', filter.webhookIds)
   if (filter.status !== undefined) query = query.where('status', '=', filter.status)
   if (filter.event !== undefined) query = query.where('type', '=', filter.event)
   if (filter.eventId !== undefined) query = query.where('event_id', '=', filter.eventId)
@@ -89,14 +117,25 @@ export function listDeliveries(db: Db, tenant: string, filter: DeliveryFilter, p
 export async function readAttempts(db: Db, deliveryIds: readonly string[]): Promise<Map<string, WebhookAttemptRow[]>> {
   const attempts = new Map<string, WebhookAttemptRow[]>(deliveryIds.map((id) => [id, []]))
   if (deliveryIds.length === 0) return attempts
-  const rows = await db.selectFrom('webhook_attempt').selectAll().where('delivery_id', 'in', deliveryIds).orderBy('delivery_id').orderBy('attempt').execute()
+  const rows = await db
+    .selectFrom('webhook_attempt')
+    .selectAll()
+    .where('delivery_id', 'in', deliveryIds)
+    .orderBy('delivery_id')
+    .orderBy('attempt')
+    .execute()
   for (const row of rows) attempts.get(row.delivery_id)?.push(row)
   return attempts
 }
 
 /** The tenant's event of the outbox. */
 export function findEvent(db: Db, tenant: string, eventId: string): Promise<OutboxEventRow | undefined> {
-  return db.selectFrom('outbox_event').selectAll().where('event_id', '=', eventId).where('tenant', '=', tenant).executeTakeFirst()
+  return db
+    .selectFrom('outbox_event')
+    .selectAll()
+    .where('event_id', '=', eventId)
+    .where('tenant', '=', tenant)
+    .executeTakeFirst()
 }
 
 /** Events in the order in which they became durable, after the place `afterSeq`. */
@@ -107,7 +146,8 @@ export function listEvents(
   page: { limit: number; afterSeq: number },
 ): Promise<OutboxEventRow[]> {
   let query = db.selectFrom('outbox_event').selectAll().where('tenant', '=', tenant).where('seq', '>', page.afterSeq)
-  if (filter.storeIds !== null) query = query.where('store_id', 'in', filter.storeIds.length > 0 ? filter.storeIds : ['-'])
+  if (filter.storeIds !== null)
+    query = query.where('store_id', 'in', filter.storeIds.length > 0 ? filter.storeIds : ['-'])
   if (filter.events !== undefined) query = query.where('type', 'in', filter.events)
   if (filter.sinceMs !== undefined) query = query.where('at_ms', '>=', filter.sinceMs)
   return query.orderBy('seq').limit(page.limit).execute()
@@ -122,11 +162,12 @@ const receiverOf = prepared((db, p: { tenant: string; type: string }) =>
     .limit(1),
 )
 
-const insertOffered = prepared((db, p: { event_id: string; tenant: string; store_id: string; type: string; at_ms: number; data: string }) =>
-  db
-    .insertInto('outbox_event')
-    .values(fieldsOf(p, ['event_id', 'tenant', 'store_id', 'type', 'at_ms', 'data']))
-    .onConflict((c) => c.columns(['event_id', 'tenant']).doNothing()),
+const insertOffered = prepared(
+  (db, p: { event_id: string; tenant: string; store_id: string; type: string; at_ms: number; data: string }) =>
+    db
+      .insertInto('outbox_event')
+      .values(fieldsOf(p, ['event_id', 'tenant', 'store_id', 'type', 'at_ms', 'data']))
+      .onConflict((c) => c.columns(['event_id', 'tenant']).doNothing()),
 )
 
 export interface OfferedEvent {

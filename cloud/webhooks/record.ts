@@ -41,8 +41,25 @@ export async function record(db: Db, job: Job, outcome: Outcome, services: Servi
     .executeTakeFirst()
   if (!mine) return
   const { atMs, tookMs, status, error, answer } = outcome
-  await db.insertInto('webhook_attempt').values({ delivery_id: delivery.delivery_id, attempt: attempts, at_ms: atMs, took_ms: tookMs, status, error, answer }).execute()
-  await noteHealth(db, await findWebhook(db, delivery.webhook_id), { outcome, isGone, isGivenUp: isOver && !isTaken(outcome) }, nowMs, services)
+  await db
+    .insertInto('webhook_attempt')
+    .values({
+      delivery_id: delivery.delivery_id,
+      attempt: attempts,
+      at_ms: atMs,
+      took_ms: tookMs,
+      status,
+      error,
+      answer,
+    })
+    .execute()
+  await noteHealth(
+    db,
+    await findWebhook(db, delivery.webhook_id),
+    { outcome, isGone, isGivenUp: isOver && !isTaken(outcome) },
+    nowMs,
+    services,
+  )
 }
 
 interface Noted {
@@ -51,30 +68,63 @@ interface Noted {
   isGivenUp: boolean
 }
 
-async function noteHealth(db: Db, webhook: WebhookRow | undefined, { outcome, isGone, isGivenUp }: Noted, nowMs: number, services: Services): Promise<void> {
+async function noteHealth(
+  db: Db,
+  webhook: WebhookRow | undefined,
+  { outcome, isGone, isGivenUp }: Noted,
+  nowMs: number,
+  services: Services,
+): Promise<void> {
   if (!webhook || webhook.enabled === 0) return
   if (isTaken(outcome)) {
-    if (webhook.failing_since_ms !== null || webhook.failed_in_row > 0) await changeWebhook(db, webhook.webhook_id, { failing_since_ms: null, failed_in_row: 0 })
+    if (webhook.failing_since_ms !== null || webhook.failed_in_row > 0)
+      await changeWebhook(db, webhook.webhook_id, { failing_since_ms: null, failed_in_row: 0 })
     return
   }
   const since = webhook.failing_since_ms ?? outcome.atMs
   const failed = webhook.failed_in_row + (isGivenUp ? 1 : 0)
-  if (webhook.failing_since_ms === null || isGivenUp) await changeWebhook(db, webhook.webhook_id, { failing_since_ms: since, failed_in_row: failed })
+  if (webhook.failing_since_ms === null || isGivenUp)
+    await changeWebhook(db, webhook.webhook_id, { failing_since_ms: since, failed_in_row: failed })
   const lasts = nowMs - since
-  const isHopeless = isGivenUp && ((failed >= GIVE_UP_DELIVERIES && lasts >= GIVE_UP_AFTER_MS) || lasts >= GIVE_UP_ANYWAY_MS)
+  const isHopeless =
+    isGivenUp && ((failed >= GIVE_UP_DELIVERIES && lasts >= GIVE_UP_AFTER_MS) || lasts >= GIVE_UP_ANYWAY_MS)
   if (isGone || isHopeless) await disable(db, webhook, isGone ? 'gone' : 'failing', nowMs, services)
 }
 
 /** Switches a webhook off for its owner to see: in `fetchWebhooks`, and in the audit log. */
-async function disable(db: Db, webhook: WebhookRow, why: 'gone' | 'failing', nowMs: number, services: Services): Promise<void> {
-  await changeWebhook(db, webhook.webhook_id, { enabled: 0, disabled_reason: why, disabled_ms: nowMs, updated_ms: nowMs })
+async function disable(
+  db: Db,
+  webhook: WebhookRow,
+  why: 'gone' | 'failing',
+  nowMs: number,
+  services: Services,
+): Promise<void> {
+  await changeWebhook(db, webhook.webhook_id, {
+    enabled: 0,
+    disabled_reason: why,
+    disabled_ms: nowMs,
+    updated_ms: nowMs,
+  })
   await dropPending(db, webhook.webhook_id, nowMs)
-  await writeAudit(db, dispatcherRequest(webhook.tenant as Tenant, services), { id: webhook.webhook_id, owner: undefined }, nowMs, services)
+  await writeAudit(
+    db,
+    dispatcherRequest(webhook.tenant as Tenant, services),
+    { id: webhook.webhook_id, owner: undefined },
+    nowMs,
+    services,
+  )
   services.log.warn({ webhookId: webhook.webhook_id, reason: why }, 'a webhook was switched off')
 }
 
 /** What the audit log shows of what nobody asked for. */
 function dispatcherRequest(tenant: Tenant, { platform }: Services): Request {
   const caller = systemCaller(tenant, 'webhook-dispatcher')
-  return { operation: updateWebhook, caller, input: {}, older: false, idempotencyKey: undefined, requestId: newId('req', platform) }
+  return {
+    operation: updateWebhook,
+    caller,
+    input: {},
+    older: false,
+    idempotencyKey: undefined,
+    requestId: newId('req', platform),
+  }
 }

@@ -9,7 +9,15 @@ import { isAtLeast, type Package } from '../operations/packages.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import type { WebhookRow } from '../persistence/tables/webhooks.ts'
 import { EVENT_TYPES } from './event-types.ts'
-import { changeWebhook, EVERY_EVENT, findByTarget, findWebhook, listWebhooks, readEvents, writeEvents } from './queries.ts'
+import {
+  changeWebhook,
+  EVERY_EVENT,
+  findByTarget,
+  findWebhook,
+  listWebhooks,
+  readEvents,
+  writeEvents,
+} from './queries.ts'
 import { URL_LIMIT } from './schema.ts'
 import { newSecret, openSecret, sealSecret, secretWarnings } from './secret.ts'
 
@@ -30,7 +38,12 @@ export function urlKey(call: Call, url: string): string {
   if ('refusal' in checked) throw invalid('url', checked.refusal, 'url_refused')
   checked.url.hash = ''
   const { href } = checked.url
-  if (href.length > URL_LIMIT) throw invalid('url', `is ${href.length} characters as it is sent (letters beyond ASCII are several); at most ${URL_LIMIT}`, 'too_big')
+  if (href.length > URL_LIMIT)
+    throw invalid(
+      'url',
+      `is ${href.length} characters as it is sent (letters beyond ASCII are several); at most ${URL_LIMIT}`,
+      'too_big',
+    )
   return href
 }
 
@@ -65,7 +78,12 @@ export async function register(call: Call, wanted: Registration): Promise<Regist
   return registered
 }
 
-async function make(call: Call, tenant: string, key: string, { store, url, events, secret }: Registration): Promise<Registered> {
+async function make(
+  call: Call,
+  tenant: string,
+  key: string,
+  { store, url, events, secret }: Registration,
+): Promise<Registered> {
   const { db, nowMs, services } = call
   if ((await listWebhooks(db, tenant, WEBHOOKS_LIMIT)).length >= WEBHOOKS_LIMIT) {
     throw precondition('too_many_webhooks', `an account has at most ${WEBHOOKS_LIMIT} webhooks; delete one first`)
@@ -91,7 +109,12 @@ async function make(call: Call, tenant: string, key: string, { store, url, event
   }
   await db.insertInto('webhook').values(webhook).execute()
   await writeEvents(db, webhook, events)
-  return { webhook, events: [...new Set(events)].toSorted(), warnings: [], ...(secret === undefined && { secret: counts }) }
+  return {
+    webhook,
+    events: [...new Set(events)].toSorted(),
+    warnings: [],
+    ...(secret === undefined && { secret: counts }),
+  }
 }
 
 async function merge(call: Call, known: WebhookRow, { events, secret }: Registration): Promise<Registered> {
@@ -99,16 +122,25 @@ async function merge(call: Call, known: WebhookRow, { events, secret }: Registra
   const before = (await readEvents(db, [known.webhook_id])).get(known.webhook_id) ?? []
   const merged = [...new Set([...before, ...events])].toSorted()
   await writeEvents(db, known, merged)
-  const isOther = secret !== undefined && secret !== openSecret(services.authority.sealer, known.webhook_id, known.secret)
+  const isOther =
+    secret !== undefined && secret !== openSecret(services.authority.sealer, known.webhook_id, known.secret)
   const roll = isOther ? rolled(call, known, secret, DEFAULT_OVERLAP_HOURS) : {}
   const webhook = await changeWebhook(db, known.webhook_id, { ...roll, updated_ms: nowMs })
   const until = webhook.old_until_ms
-  const warnings = isOther && until !== null ? [`this URL was registered with another secret: X-Untag-Signature keeps to that one until ${iso(until)}`] : []
+  const warnings =
+    isOther && until !== null
+      ? [`this URL was registered with another secret: X-Untag-Signature keeps to that one until ${iso(until)}`]
+      : []
   return { webhook, events: merged, warnings }
 }
 
 /** The columns of a webhook whose secret is rolled; with no overlap the new one counts alone at once. */
-export function rolled({ nowMs, services }: Call, known: WebhookRow, secret: string, overlapHours: number): Partial<WebhookRow> {
+export function rolled(
+  { nowMs, services }: Call,
+  known: WebhookRow,
+  secret: string,
+  overlapHours: number,
+): Partial<WebhookRow> {
   const sealed = sealSecret(services.authority.sealer, known.webhook_id, secret)
   if (overlapHours === 0) return { secret: sealed, old_secret: null, old_until_ms: null }
   return { secret: sealed, old_secret: known.secret, old_until_ms: nowMs + overlapHours * HOUR_MS }
@@ -141,18 +173,20 @@ export async function ownWebhook(call: Call, webhookId: string): Promise<Webhook
 /** The caller's webhooks, all of them or those for the events of one store. */
 export async function ownWebhooks(call: Call, storeId: string | undefined): Promise<WebhookRow[]> {
   const caller = knownCaller(call.caller)
-  const all = (await listWebhooks(call.db, caller.tenant, WEBHOOKS_LIMIT)).filter((webhook) => maySeeWebhook(caller, webhook))
+  const all = (await listWebhooks(call.db, caller.tenant, WEBHOOKS_LIMIT)).filter((webhook) =>
+    maySeeWebhook(caller, webhook),
+  )
   return storeId === undefined ? all : all.filter((webhook) => webhook.store_id === storeId)
 }
 
 /** 409 when another webhook of the same store has this address. */
 export async function assertFree(call: Call, webhook: WebhookRow, key: string): Promise<void> {
   const other = await findByTarget(call.db, webhook.tenant, webhook.store_id, key)
-  if (other && other.webhook_id !== webhook.webhook_id) throw new Failure('already-exists', `${other.webhook_id} is registered for this URL already`)
+  if (other && other.webhook_id !== webhook.webhook_id)
+    throw new Failure('already-exists', `${other.webhook_id} is registered for this URL already`)
 }
 
 /** Every event that a list of names stands for. */
 export function namesOf(events: readonly string[]): readonly string[] | undefined {
   return events.includes(EVERY_EVENT) ? undefined : events
 }
-

@@ -31,7 +31,14 @@ export const RETAIL_EVENTS: readonly EventType[] = [
       currency: z.string().length(3),
       ...TagFields,
     }),
-    example: { transactionId: PURCHASE, storeId: STORE, totalCent: 8_990, currency: 'EUR', securityTagMode: 'rfid', securityTagStatus: 'pending' },
+    example: {
+      transactionId: PURCHASE,
+      storeId: STORE,
+      totalCent: 8_990,
+      currency: 'EUR',
+      securityTagMode: 'rfid',
+      securityTagStatus: 'pending',
+    },
   }),
   eventType('securityTag.deactivated', {
     minimumPackage: 'GROW',
@@ -43,8 +50,20 @@ export const RETAIL_EVENTS: readonly EventType[] = [
   eventType('product.created', {
     minimumPackage: 'DISCOVER',
     when: 'insertProduct has added a product to a store.',
-    data: z.strictObject({ productId: EventId, storeId: EventId, ean: EventId.optional(), name: z.string().max(120).optional(), price: EventEuros.optional() }),
-    example: { productId: 'prd_01KANX73E5P7R9T1W3Y5A7C9E1', storeId: STORE, ean: '4012345678901', name: 'Trenchcoat', price: 89.9 },
+    data: z.strictObject({
+      productId: EventId,
+      storeId: EventId,
+      ean: EventId.optional(),
+      name: z.string().max(120).optional(),
+      price: EventEuros.optional(),
+    }),
+    example: {
+      productId: 'prd_01KANX73E5P7R9T1W3Y5A7C9E1',
+      storeId: STORE,
+      ean: '4012345678901',
+      name: 'Trenchcoat',
+      price: 89.9,
+    },
   }),
   eventType('product.bulk_imported', {
     minimumPackage: 'DISCOVER',
@@ -84,7 +103,14 @@ export const RETAIL_EVENTS: readonly EventType[] = [
   eventType('payment.created', {
     minimumPackage: 'GROW',
     when: 'processPayment has begun a payment.',
-    data: z.strictObject({ transactionId: EventId, storeId: EventId, paymentId: EventId.optional(), provider: EventId.optional(), amountCent: Count, currency: z.string().length(3) }),
+    data: z.strictObject({
+      transactionId: EventId,
+      storeId: EventId,
+      paymentId: EventId.optional(),
+      provider: EventId.optional(),
+      amountCent: Count,
+      currency: z.string().length(3),
+    }),
     example: { transactionId: PURCHASE, storeId: STORE, amountCent: 8_990, currency: 'EUR', provider: 'custom' },
   }),
   eventType('payment.refunded', {

@@ -13,7 +13,11 @@ export const Events = z
   .describe('Names of events, or `*` for all.')
 /** Of a target’s address, also as it is sent: databases have no room for much longer ones in an index. */
 export const URL_LIMIT = 2_048
-export const TargetUrl = z.string().min(1).max(URL_LIMIT).describe('Where events are posted to: https, a public address.')
+export const TargetUrl = z
+  .string()
+  .min(1)
+  .max(URL_LIMIT)
+  .describe('Where events are posted to: https, a public address.')
 export const Secret = z
   .string()
   .min(1)
@@ -41,7 +45,11 @@ export const Webhook = z.strictObject({
 })
 
 /** As it is answered when it was made: the secret is shown this once. */
-export const WebhookMade = Webhook.extend({ ...Success, secret: z.string().optional(), warnings: z.array(z.string()).optional() })
+export const WebhookMade = Webhook.extend({
+  ...Success,
+  secret: z.string().optional(),
+  warnings: z.array(z.string()).optional(),
+})
 
 /** A webhook as the API shows it: never with its secret. */
 export function toWebhook(row: WebhookRow, events: readonly string[], nowMs: number): z.input<typeof Webhook> {
@@ -94,7 +102,16 @@ export function toDelivery(row: WebhookDeliveryRow, attempts: readonly WebhookAt
     event: row.type,
     storeId: row.store_id,
     status: row.status as (typeof DELIVERY_STATUSES)[number],
-    attempts: attempts.map((a) => present({ attempt: a.attempt, at: iso(a.at_ms), durationMs: a.took_ms, status: a.status, error: a.error, answer: a.answer })),
+    attempts: attempts.map((a) =>
+      present({
+        attempt: a.attempt,
+        at: iso(a.at_ms),
+        durationMs: a.took_ms,
+        status: a.status,
+        error: a.error,
+        answer: a.answer,
+      }),
+    ),
     nextAttemptAt: row.due_ms === null ? null : iso(row.due_ms),
     createdAt: iso(row.created_ms),
     finishedAt: row.finished_ms === null ? null : iso(row.finished_ms),
@@ -113,5 +130,12 @@ export const Envelope = z.strictObject({
 /** An event as it is listed: the body of its deliveries, with the store it is about. */
 export function toEnvelope(row: OutboxEventRow): z.input<typeof Envelope> {
   const data = JSON.parse(row.data) as Record<string, unknown>
-  return present({ id: row.event_id, event: row.type, type: row.type, timestamp: iso(row.at_ms), storeId: row.store_id, data }) as z.input<typeof Envelope>
+  return present({
+    id: row.event_id,
+    event: row.type,
+    type: row.type,
+    timestamp: iso(row.at_ms),
+    storeId: row.store_id,
+    data,
+  }) as z.input<typeof Envelope>
 }

@@ -24,15 +24,26 @@ export function isSecret(text: string): boolean {
 /** Whether it can be what we believe others by: nobody guesses it, and where it says base64 it is. */
 export function isStrongSecret(text: string): boolean {
   if (text.length < STRONG_MIN || !isSecret(text)) return false
-  return !text.startsWith(PREFIX) || /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(text.slice(PREFIX.length))
+  return (
+    !text.startsWith(PREFIX) ||
+    /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(text.slice(PREFIX.length))
+  )
 }
 
 /** What is to be said of a secret that a merchant chose. */
 export function secretWarnings(secret: string | undefined): string[] {
   if (secret === undefined) return []
   return [
-    ...(secret.length < STRONG_MIN ? [`the secret is short: whoever sees a delivery can find it out; take ${STRONG_MIN} characters or more, or leave it out and have one made`] : []),
-    ...(secret.startsWith(PREFIX) && !innerKey(secret) ? [`what stands behind ${PREFIX} is no base64: the whole text is the key of webhook-signature, and other libraries may refuse it`] : []),
+    ...(secret.length < STRONG_MIN
+      ? [
+          `the secret is short: whoever sees a delivery can find it out; take ${STRONG_MIN} characters or more, or leave it out and have one made`,
+        ]
+      : []),
+    ...(secret.startsWith(PREFIX) && !innerKey(secret)
+      ? [
+          `what stands behind ${PREFIX} is no base64: the whole text is the key of webhook-signature, and other libraries may refuse it`,
+        ]
+      : []),
   ]
 }
 

@@ -12,12 +12,19 @@ export const MOST_DEVICES = 64
 type Issue = z.core.$ZodIssue
 
 const named = (path: readonly PropertyKey[]): string =>
-  path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`)).join('').replace(/^\./, '')
+  path
+    .map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`))
+    .join('')
+    .replace(/^\./, '')
 
 /** A link is one of several forms; which one was meant shows in its first key. */
 function linkForm(link: unknown): z.ZodType | null {
   if (typeof link !== 'object' || link === null) return null
-  const web = [...WebLink.options, ...MqttLink.options].find((form) => Object.keys(form.shape).slice(0, 1).some((key) => key in link))
+  const web = [...WebLink.options, ...MqttLink.options].find((form) =>
+    Object.keys(form.shape)
+      .slice(0, 1)
+      .some((key) => key in link),
+  )
   if (web) return web
   return 'tcp' in link ? TcpLink : 'serial' in link ? SerialLink : null
 }

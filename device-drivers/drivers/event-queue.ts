@@ -43,7 +43,8 @@ export function eventQueue(): EventQueue {
     ]
     droppedEvents = 0
     droppedReads = 0
-    if (lost.length > 0) yield { type: 'fault', detail: `${lost.join(' and ')} were lost because nobody took them in time` }
+    if (lost.length > 0)
+      yield { type: 'fault', detail: `${lost.join(' and ')} were lost because nobody took them in time` }
   }
 
   async function* read(): AsyncGenerator<DeviceEvent, void> {

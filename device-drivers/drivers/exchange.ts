@@ -31,7 +31,10 @@ export interface LostAnswer {
 }
 
 /** `answered` without a frame: it was sent and no answer was asked for. */
-export type ExchangeAnswer<Frame> = { readonly kind: 'answered'; readonly frame: Frame } | { readonly kind: 'sent' } | LostAnswer
+export type ExchangeAnswer<Frame> =
+  | { readonly kind: 'answered'; readonly frame: Frame }
+  | { readonly kind: 'sent' }
+  | LostAnswer
 
 /**
  * Question and answer on one link, for protocols in which a device speaks when it is asked. Questions
@@ -66,7 +69,11 @@ interface Job<Frame> {
 const text = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 /** Begins to listen on a link. */
-export function startExchange<Frame>(options: ExchangeOptions<Frame>, link: ByteLink, platform: Platform): Exchange<Frame> {
+export function startExchange<Frame>(
+  options: ExchangeOptions<Frame>,
+  link: ByteLink,
+  platform: Platform,
+): Exchange<Frame> {
   const { codec, gapMs, quarantineMs } = options
   const { clock, timers } = platform
   const lanes: Record<Lane, Job<Frame>[]> = { command: [], poll: [] }
@@ -108,7 +115,8 @@ export function startExchange<Frame>(options: ExchangeOptions<Frame>, link: Byte
     over = reason
     cancelSilence()
     pending?.settle({ kind: 'lost', handed: true, detail: reason })
-    for (const lane of Object.values(lanes)) for (const job of lane.splice(0)) job.settle({ kind: 'lost', handed: false, detail: reason })
+    for (const lane of Object.values(lanes))
+      for (const job of lane.splice(0)) job.settle({ kind: 'lost', handed: false, detail: reason })
     tellEnded(reason)
   }
 
@@ -152,7 +160,11 @@ export function startExchange<Frame>(options: ExchangeOptions<Frame>, link: Byte
   async function work(): Promise<void> {
     if (working) return
     working = true
-    for (let job = lanes.command.shift() ?? lanes.poll.shift(); job; job = lanes.command.shift() ?? lanes.poll.shift()) {
+    for (
+      let job = lanes.command.shift() ?? lanes.poll.shift();
+      job;
+      job = lanes.command.shift() ?? lanes.poll.shift()
+    ) {
       job.settle(await exchange(job.question))
     }
     working = false

@@ -33,7 +33,8 @@ function openIngest(settings: HttpIngestSettings, links: SharedLinks, platform: 
 
   function tell({ sightings, faults, strange }: Mapped): void {
     for (const detail of faults) queue.put({ type: 'fault', detail })
-    if (strange > 0) noise.add({ bytes: strange, detail: 'reads that are none; does the mapping fit what the reader sends?' })
+    if (strange > 0)
+      noise.add({ bytes: strange, detail: 'reads that are none; does the mapping fit what the reader sends?' })
     const arrived = settings.clock === 'arrival' ? { seenAtMs: platform.clock.elapsed() } : {}
     queue.putReads(sightings.map((sighting) => ({ ...readOf(sighting, clock), ...arrived })))
   }
@@ -56,7 +57,8 @@ function openIngest(settings: HttpIngestSettings, links: SharedLinks, platform: 
   const protocol: LinkProtocol<Speaker> = { name: 'http-ingest', start: (link) => ({ ended: listen(link) }) }
 
   const silentMs = () => platform.clock.elapsed() - heardAt
-  const silence = () => `nothing was pushed for ${settings.silentAfterSeconds} s; is the reader on, and does it send to this agent?`
+  const silence = () =>
+    `nothing was pushed for ${settings.silentAfterSeconds} s; is the reader on, and does it send to this agent?`
 
   async function untilSilent(signal: AbortSignal): Promise<string> {
     while (silentMs() < silenceMs) {

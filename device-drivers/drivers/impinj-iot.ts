@@ -73,7 +73,8 @@ function openImpinjIot(settings: ImpinjIotSettings, links: SharedLinks, platform
     const current = session
     const answer = await rest.ask({ method: 'PUT', path: IMPINJ_PATHS.gpos, body: gpoRequest([[output, on]]), once })
     if (answer.kind === 'answered' && answer.status >= 200 && answer.status < 300) return { kind: 'answered' }
-    if (answer.kind === 'answered' && answer.status < 500) return { kind: 'refused', detail: `the reader ${refusal(answer)}` }
+    if (answer.kind === 'answered' && answer.status < 500)
+      return { kind: 'refused', detail: `the reader ${refusal(answer)}` }
     // In which state the output is nobody knows: a new session writes all of them again.
     if (answer.kind === 'answered' || answer.handed) current.end(refusal(answer))
     return { kind: 'lost', handed: answer.kind === 'answered' || answer.handed, detail: refusal(answer) }
@@ -81,7 +82,7 @@ function openImpinjIot(settings: ImpinjIotSettings, links: SharedLinks, platform
 
   /** Ends the session when the reader no longer answers, or no longer reads. */
   async function lookAfter(current: Session): Promise<void> {
-    for (let missed = 0; missed < MOST_MISSED; ) {
+    for (let missed = 0; missed < MOST_MISSED;) {
       await pause(timers, LOOK_EVERY_MS, current.over).catch(() => {})
       if (current.over.aborted) return
       const answer = await rest.ask({ method: 'GET', path: IMPINJ_PATHS.status })
@@ -124,10 +125,19 @@ function openImpinjIot(settings: ImpinjIotSettings, links: SharedLinks, platform
 
   function release(signal: AbortSignal): RunningCommand {
     const refuse = (...why: Parameters<typeof result>): RunningCommand => settled(result(...why))
-    if (!settings.release) return refuse('failed', false, 'not_supported', 'no release is configured; add "release": { "gpo": … }')
+    if (!settings.release)
+      return refuse('failed', false, 'not_supported', 'no release is configured; add "release": { "gpo": … }')
     if (!session || session.over.aborted) return refuse('failed', false, 'not_ready', NOT_CONNECTED)
     const { gpo, pulseMs } = settings.release
-    return startPulse({ gpo, pulseMs, timers, signal, write: (on) => write(gpo, on, on), onPulse: outputs.pulse, onFault })
+    return startPulse({
+      gpo,
+      pulseMs,
+      timers,
+      signal,
+      write: (on) => write(gpo, on, on),
+      onPulse: outputs.pulse,
+      onFault,
+    })
   }
 
   async function sayGoodbye(signal: AbortSignal): Promise<void> {
@@ -144,7 +154,13 @@ function openImpinjIot(settings: ImpinjIotSettings, links: SharedLinks, platform
     queue.end()
   }
 
-  const commands = outputCommands({ platform, outputs, release: (_command, signal) => release(signal), sayGoodbye, letGo })
+  const commands = outputCommands({
+    platform,
+    outputs,
+    release: (_command, signal) => release(signal),
+    sayGoodbye,
+    letGo,
+  })
   return {
     async connect(signal, onFailure) {
       session?.end('connected anew')

@@ -35,7 +35,15 @@ const LOOK_EVERY_MS = 250
 const MOST_MISSED = 3
 
 /** Starts to watch. */
-export function keepReading({ platform, quietMs, reads = false, over, stop, start, onSilent }: KeepReadingOptions): KeptReading {
+export function keepReading({
+  platform,
+  quietMs,
+  reads = false,
+  over,
+  stop,
+  start,
+  onSilent,
+}: KeepReadingOptions): KeptReading {
   const { clock, timers } = platform
   let holds = reads ? 0 : 1
   let heardMs = clock.elapsed()

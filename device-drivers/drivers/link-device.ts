@@ -32,7 +32,11 @@ export interface LinkDeviceOptions<S extends Speaker> {
   /** Asks the device who it is, sets it up, and starts what goes on until `session.over`. Rejects when it does not fit. */
   begin(session: LinkSession<S>, signal: AbortSignal): Promise<DeviceIdentity>
   /** Begins a release on a device that is ready; after `signal` nothing begins. */
-  release(command: Extract<DeviceCommand, { kind: 'release' }>, session: LinkSession<S>, signal: AbortSignal): RunningCommand
+  release(
+    command: Extract<DeviceCommand, { kind: 'release' }>,
+    session: LinkSession<S>,
+    signal: AbortSignal,
+  ): RunningCommand
   /** Sound or light; left out for a device without. */
   signal?(signal: Signal, seconds: number): Promise<CommandResult>
   /** Outputs off; no release runs any more. `session` is null when the device is not there. */
@@ -116,13 +120,17 @@ export function linkDevice<S extends Speaker>(options: LinkDeviceOptions<S>): Pr
     }
   }
 
-  async function release(command: Extract<DeviceCommand, { kind: 'release' }>, signal: AbortSignal): Promise<CommandResult> {
+  async function release(
+    command: Extract<DeviceCommand, { kind: 'release' }>,
+    signal: AbortSignal,
+  ): Promise<CommandResult> {
     const both = eitherSignal(signal, closing.signal)
     const told = await releases.run(both.signal, () => {
       const usable = ready && session && !session.over.aborted
-      const running = usable && session
-        ? options.release(command, session, both.signal)
-        : settled(result('failed', false, 'not_ready', 'the device is not connected'))
+      const running =
+        usable && session
+          ? options.release(command, session, both.signal)
+          : settled(result('failed', false, 'not_ready', 'the device is not connected'))
       void running.finished.then(both.done)
       return running
     })
@@ -133,7 +141,9 @@ export function linkDevice<S extends Speaker>(options: LinkDeviceOptions<S>): Pr
   async function close(): Promise<void> {
     closing.abort(new DOMException('the device is being closed', 'AbortError'))
     const limit = deadline(platform.timers, CLOSE_WITHIN_MS)
-    const outOfTime = new Promise<void>((resolve) => limit.signal.addEventListener('abort', () => resolve(), { once: true }))
+    const outOfTime = new Promise<void>((resolve) =>
+      limit.signal.addEventListener('abort', () => resolve(), { once: true }),
+    )
     const inOrder = releases.idle().then(() => options.switchOff?.(session && !session.over.aborted ? session : null))
     await Promise.race([inOrder, outOfTime])
     limit.done()
@@ -152,7 +162,10 @@ export function linkDevice<S extends Speaker>(options: LinkDeviceOptions<S>): Pr
     async execute(command, signal) {
       if (closing.signal.aborted) return result('failed', false, 'not_ready', 'the device is being closed')
       if (command.kind === 'release') return release(command, signal)
-      return options.signal?.(command.signal, command.seconds) ?? result('failed', false, 'not_supported', 'the device has no such output')
+      return (
+        options.signal?.(command.signal, command.seconds) ??
+        result('failed', false, 'not_supported', 'the device has no such output')
+      )
     },
     events: queue.events,
     close,

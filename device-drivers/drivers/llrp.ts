@@ -53,14 +53,24 @@ function openLlrp(settings: LlrpSettings, links: SharedLinks, platform: Platform
   let membership: Membership<LlrpConversation> | null = null
 
   const onFault = (detail: string) => queue.put({ type: 'fault', detail })
-  const outputs = wantedOutputs({ release: settings.release?.gpo, signals: signalOutputs(settings), setting: 'gpo', platform, write })
+  const outputs = wantedOutputs({
+    release: settings.release?.gpo,
+    signals: signalOutputs(settings),
+    setting: 'gpo',
+    platform,
+    write,
+  })
 
   const connection = (): Connection | null => (membership ? (connections.get(membership.speaker) ?? null) : null)
 
   async function write(output: number, on: boolean): Promise<WriteAnswer> {
     const current = connection()
     if (!current?.takesOutputs) return { kind: 'lost', handed: false, detail: NOT_CONNECTED }
-    const answer = await current.conversation.request('SET_READER_CONFIG_RESPONSE', (id) => outputWrite(id, output, on), { timeoutMs })
+    const answer = await current.conversation.request(
+      'SET_READER_CONFIG_RESPONSE',
+      (id) => outputWrite(id, output, on),
+      { timeoutMs },
+    )
     // A reader that does not answer has the output in a state that nobody knows: a new connection writes all of them again.
     if (answer.kind === 'lost') current.conversation.end(answer.detail)
     if (answer.kind === 'refused' && !on) onFault(`output ${output} could not be switched off: ${answer.detail}`)
@@ -68,7 +78,11 @@ function openLlrp(settings: LlrpSettings, links: SharedLinks, platform: Platform
   }
 
   /** Turns what a reader tells into events. */
-  function listen(readers: ReaderClock, greet: (refusal: string | null) => void, end: (reason: string) => void): LlrpListener {
+  function listen(
+    readers: ReaderClock,
+    greet: (refusal: string | null) => void,
+    end: (reason: string) => void,
+  ): LlrpListener {
     const readOf = ({ epc, antenna, rssiDbm, utcUs, uptimeUs }: TagSighting): TagRead => ({
       tag: { epc },
       seenAtMs: readers.seenAt({ utcUs, uptimeUs }),
@@ -131,7 +145,8 @@ function openLlrp(settings: LlrpSettings, links: SharedLinks, platform: Platform
       greeting,
       settings,
       signal,
-      wanted: () => new Map([...outputs.wanted()].map(([output, on]) => [output, on && output !== settings.release?.gpo])),
+      wanted: () =>
+        new Map([...outputs.wanted()].map(([output, on]) => [output, on && output !== settings.release?.gpo])),
       onOutputsWritten: () => {
         current.takesOutputs = true
       },
@@ -151,16 +166,31 @@ function openLlrp(settings: LlrpSettings, links: SharedLinks, platform: Platform
     if (!current?.reader || current.conversation.isOver) return refuse('failed', false, 'not_ready', NOT_CONNECTED)
     if (settings.release) {
       const { gpo, pulseMs } = settings.release
-      return startPulse({ gpo, pulseMs, timers, signal, write: (on) => write(gpo, on), onPulse: outputs.pulse, onFault })
+      return startPulse({
+        gpo,
+        pulseMs,
+        timers,
+        signal,
+        write: (on) => write(gpo, on),
+        onPulse: outputs.pulse,
+        onFault,
+      })
     }
     const { kill, eas } = settings
-    if (!kill && !eas) return refuse('failed', false, 'not_supported', 'no release is configured; add "release": { "gpo": … }')
-    if (!current.reader.canReachTags) return refuse('failed', false, 'not_supported', 'the reader says that it does no operations on single tags')
-    if (!command.tag || !('epc' in command.tag) || !isEpc(command.tag.epc)) return refuse('failed', false, 'not_supported', 'the command must name the EPC of the tag')
+    if (!kill && !eas)
+      return refuse('failed', false, 'not_supported', 'no release is configured; add "release": { "gpo": … }')
+    if (!current.reader.canReachTags)
+      return refuse('failed', false, 'not_supported', 'the reader says that it does no operations on single tags')
+    if (!command.tag || !('epc' in command.tag) || !isEpc(command.tag.epc))
+      return refuse('failed', false, 'not_supported', 'the command must name the EPC of the tag')
     const { epc } = command.tag
     const { access } = current
-    const done = kill ? killTag(access, epc, kill.password, signal) : switchEasOff({ access, epc, password: eas?.password ?? NO_PASSWORD, signal })
-    const outcome = done.catch((error: unknown) => result('unknown', true, 'answer_lost', `fault in the driver: ${String(error)}`))
+    const done = kill
+      ? killTag(access, epc, kill.password, signal)
+      : switchEasOff({ access, epc, password: eas?.password ?? NO_PASSWORD, signal })
+    const outcome = done.catch((error: unknown) =>
+      result('unknown', true, 'answer_lost', `fault in the driver: ${String(error)}`),
+    )
     return { outcome, finished: outcome }
   }
 
@@ -171,7 +201,9 @@ function openLlrp(settings: LlrpSettings, links: SharedLinks, platform: Platform
     const { conversation } = current
     // Sent in one go, so that the reader has all of it even when it answers late.
     await Promise.all([
-      ...[...outputs.wanted().keys()].map((output) => conversation.request('SET_READER_CONFIG_RESPONSE', (id) => outputWrite(id, output, false), ask)),
+      ...[...outputs.wanted().keys()].map((output) =>
+        conversation.request('SET_READER_CONFIG_RESPONSE', (id) => outputWrite(id, output, false), ask),
+      ),
       conversation.request('DELETE_ROSPEC_RESPONSE', (id) => message('DELETE_ROSPEC', id, { ROSpecID: 0 }), ask),
       conversation.request('CLOSE_CONNECTION_RESPONSE', (id) => message('CLOSE_CONNECTION', id, {}), ask),
     ])
@@ -187,7 +219,14 @@ function openLlrp(settings: LlrpSettings, links: SharedLinks, platform: Platform
   }
 
   const { execute, close } = outputCommands({ platform, outputs, release, sayGoodbye, letGo })
-  return { connect, identify, untilLost: () => membership?.lost ?? Promise.resolve('the link was lost'), execute, events: queue.events, close }
+  return {
+    connect,
+    identify,
+    untilLost: () => membership?.lost ?? Promise.resolve('the link was lost'),
+    execute,
+    events: queue.events,
+    close,
+  }
 }
 
 /** UHF readers and gates that speak LLRP: tag reads, sirens and lamps, barriers, passage sensors. */

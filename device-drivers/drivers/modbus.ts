@@ -54,7 +54,9 @@ function openModbus(settings: ModbusSettings, links: SharedLinks, platform: Plat
     }
     doubtful.add(output)
     if (!over.aborted) void writeDoubtful({ board, doubtful, outputs, release: settings.output })
-    return answer.kind === 'refused' && answer.undecided ? { kind: 'lost', handed: true, detail: answer.detail } : answer
+    return answer.kind === 'refused' && answer.undecided
+      ? { kind: 'lost', handed: true, detail: answer.detail }
+      : answer
   }
 
   const sensors = modbusSensors({
@@ -109,13 +111,22 @@ function openModbus(settings: ModbusSettings, links: SharedLinks, platform: Plat
         return found instanceof Map ? found : null
       }
       sensors.found(before)
-      begun.inputs = watchInputs({ platform, signal: begun.over, read, pollMs: settings.pollMs, before, onChange: sensors.changed })
+      begun.inputs = watchInputs({
+        platform,
+        signal: begun.over,
+        read,
+        pollMs: settings.pollMs,
+        before,
+        onChange: sensors.changed,
+      })
       void auditOutputs({ ...common, timers, outputs, release: settings.output, alone: watched.length === 0, onFault })
     } catch (error) {
       begun.end('not identified')
       throw error
     }
-    return { description: `Modbus ${framingOf(settings).toUpperCase()} unit ${settings.unit} at ${linkKey(settings.link)}` }
+    return {
+      description: `Modbus ${framingOf(settings).toUpperCase()} unit ${settings.unit} at ${linkKey(settings.link)}`,
+    }
   }
 
   function release(signal: AbortSignal): RunningCommand {
@@ -141,7 +152,18 @@ function openModbus(settings: ModbusSettings, links: SharedLinks, platform: Plat
     const endInput = door?.input ?? (interlock && confirmInput)
     const feedbackInput = interlock?.armedInput
     return startRelease({
-      switchOutput, inputs, over, clock, timers, output, confirmInput, pulseMs, endInput, feedbackInput, signal, onPulse,
+      switchOutput,
+      inputs,
+      over,
+      clock,
+      timers,
+      output,
+      confirmInput,
+      pulseMs,
+      endInput,
+      feedbackInput,
+      signal,
+      onPulse,
       onFault,
       deviceEnds: settings.hardwarePulse !== undefined,
     })
@@ -162,8 +184,21 @@ function openModbus(settings: ModbusSettings, links: SharedLinks, platform: Plat
     queue.end()
   }
 
-  const { execute, close } = outputCommands({ platform, outputs, release: (_command, signal) => release(signal), sayGoodbye: switchOff, letGo })
-  return { connect, identify, untilLost: () => session?.lost ?? Promise.resolve('the link was lost'), execute, events: queue.events, close }
+  const { execute, close } = outputCommands({
+    platform,
+    outputs,
+    release: (_command, signal) => release(signal),
+    sayGoodbye: switchOff,
+    letGo,
+  })
+  return {
+    connect,
+    identify,
+    untilLost: () => session?.lost ?? Promise.resolve('the link was lost'),
+    execute,
+    events: queue.events,
+    close,
+  }
 }
 
 /** Relay and input boards: detachers, locks, deactivators with a contact, sirens, lamps, passage sensors. */

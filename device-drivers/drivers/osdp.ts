@@ -1,5 +1,14 @@
 import type { Platform } from '../../policy/platform.ts'
-import { buzzer, led, nakText, OSDP_COMMAND, OSDP_REPLY, osdpCommand, outputOff, outputOnFor } from '../protocols/osdp/messages.ts'
+import {
+  buzzer,
+  led,
+  nakText,
+  OSDP_COMMAND,
+  OSDP_REPLY,
+  osdpCommand,
+  outputOff,
+  outputOnFor,
+} from '../protocols/osdp/messages.ts'
 import type { OsdpCard, OsdpCommand } from '../protocols/osdp/messages.ts'
 import { linkKey, linkMode } from '../transports/link-settings.ts'
 import type { SharedLinks } from '../transports/shared-links.ts'
@@ -62,16 +71,19 @@ function openOsdp(settings: OsdpSettings, links: SharedLinks, platform: Platform
   const configured = new Set(SIGNALS.filter((signal) => signalCommand(settings, signal, 0)))
   const signals = timedSignals(platform.clock, configured, (signal, ms) => send(signalCommand(settings, signal, ms)))
 
-  const doorOf = door && doorWatch({
-    platform,
-    openSeconds: door.openSeconds,
-    pulseMs,
-    onState(state, alarm) {
-      queue.put({ type: 'door', state })
-      if (alarm) onFault(alarm)
-      if (alarm !== undefined && settings.siren) void signals.signal('siren', alarm === null ? 0 : settings.siren.seconds)
-    },
-  })
+  const doorOf =
+    door &&
+    doorWatch({
+      platform,
+      openSeconds: door.openSeconds,
+      pulseMs,
+      onState(state, alarm) {
+        queue.put({ type: 'door', state })
+        if (alarm) onFault(alarm)
+        if (alarm !== undefined && settings.siren)
+          void signals.signal('siren', alarm === null ? 0 : settings.siren.seconds)
+      },
+    })
 
   function onCard({ bits, hex }: OsdpCard): void {
     // What is not whole bytes is a number that an installer has put on the card, no UID.
@@ -91,10 +103,17 @@ function openOsdp(settings: OsdpSettings, links: SharedLinks, platform: Platform
 
   async function readOnce(asked: Dialogue): Promise<Map<number, boolean>> {
     if (watched.length === 0) return new Map()
-    const data = await expectReply(asked, osdpCommand(OSDP_COMMAND.inputStatus), [OSDP_REPLY.inputStatus], 'to tell its inputs')
+    const data = await expectReply(
+      asked,
+      osdpCommand(OSDP_COMMAND.inputStatus),
+      [OSDP_REPLY.inputStatus],
+      'to tell its inputs',
+    )
     const missing = watched.find((input) => input >= data.length)
     if (missing !== undefined) {
-      throw new Error(`the device has no input ${missing}, only ${data.length}; check the settings of ${settings.deviceId}`)
+      throw new Error(
+        `the device has no input ${missing}, only ${data.length}; check the settings of ${settings.deviceId}`,
+      )
     }
     return statesOf(data)
   }
@@ -105,7 +124,10 @@ function openOsdp(settings: OsdpSettings, links: SharedLinks, platform: Platform
       return answer.kind === 'reply' && answer.code === OSDP_REPLY.inputStatus ? statesOf(answer.data) : null
     }
     const { pollMs } = settings
-    inputs = watched.length === 0 ? NO_INPUTS : watchInputs({ platform, read, pollMs, before, signal: over, onChange: onInput })
+    inputs =
+      watched.length === 0
+        ? NO_INPUTS
+        : watchInputs({ platform, read, pollMs, before, signal: over, onChange: onInput })
     const release = output === undefined ? null : { output, isOn: () => pulses > 0 }
     void watchDevice({ dialogue: found, platform, pollMs, over, release, onCard, onFault })
   }
@@ -128,7 +150,8 @@ function openOsdp(settings: OsdpSettings, links: SharedLinks, platform: Platform
       })
     const { identity, dialogue: found } = await identifyDevice({ settings, platform, start, onFault })
     session.heard()
-    if (output !== undefined) await expectReply(found, outputOff(output), [OSDP_REPLY.ack, OSDP_REPLY.outputStatus], `output ${output}`)
+    if (output !== undefined)
+      await expectReply(found, outputOff(output), [OSDP_REPLY.ack, OSDP_REPLY.outputStatus], `output ${output}`)
     // From here on a signal that comes meanwhile goes behind these.
     dialogue = found
     for (const name of signals.due().keys()) {
@@ -157,9 +180,25 @@ function openOsdp(settings: OsdpSettings, links: SharedLinks, platform: Platform
   }
 
   function release(session: LinkSession<OsdpLine>, signal: AbortSignal): RunningCommand {
-    if (output === undefined) return settled(result('failed', false, 'not_supported', 'no output is configured; add "output": …'))
-    const switchOutput = (on: boolean, options?: SendOptions) => send(on ? outputOnFor(output, pulseMs) : outputOff(output), options)
-    return startRelease({ switchOutput, inputs, over: session.over, clock, timers, output, confirmInput, pulseMs, deviceEnds: true, endInput: door?.input, signal, onPulse, onFault })
+    if (output === undefined)
+      return settled(result('failed', false, 'not_supported', 'no output is configured; add "output": …'))
+    const switchOutput = (on: boolean, options?: SendOptions) =>
+      send(on ? outputOnFor(output, pulseMs) : outputOff(output), options)
+    return startRelease({
+      switchOutput,
+      inputs,
+      over: session.over,
+      clock,
+      timers,
+      output,
+      confirmInput,
+      pulseMs,
+      deviceEnds: true,
+      endInput: door?.input,
+      signal,
+      onPulse,
+      onFault,
+    })
   }
 
   async function switchOff(session: LinkSession<OsdpLine> | null): Promise<void> {

@@ -26,7 +26,13 @@ export interface OutputCommandsOptions {
  * What every device with outputs of its own makes of commands, until it is closed: a signal is written at once and past
  * whatever waits; releases wait for each other; who closes ends them, switches off what can be reached, and lets go.
  */
-export function outputCommands({ platform, outputs, release, sayGoodbye, letGo }: OutputCommandsOptions): Pick<ProtectionDevice, 'execute' | 'close'> {
+export function outputCommands({
+  platform,
+  outputs,
+  release,
+  sayGoodbye,
+  letGo,
+}: OutputCommandsOptions): Pick<ProtectionDevice, 'execute' | 'close'> {
   const releases = commandQueue(MOST_RELEASES_WAITING)
   const closing = new AbortController()
   // Every command that waits listens for the end of the device; the queue bounds them.
@@ -49,7 +55,9 @@ export function outputCommands({ platform, outputs, release, sayGoodbye, letGo }
       closing.abort(new DOMException('the device is being closed', 'AbortError'))
       outputs.allOff()
       const limit = deadline(platform.timers, CLOSE_WITHIN_MS)
-      const outOfTime = new Promise<void>((resolve) => limit.signal.addEventListener('abort', () => resolve(), { once: true }))
+      const outOfTime = new Promise<void>((resolve) =>
+        limit.signal.addEventListener('abort', () => resolve(), { once: true }),
+      )
       await Promise.race([releases.idle().then(() => sayGoodbye(limit.signal)), outOfTime])
       limit.done()
       letGo()

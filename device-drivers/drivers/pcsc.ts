@@ -74,7 +74,14 @@ function openPcscReader(settings: PcscSettings, links: SharedLinks, platform: Pl
   function release(tag: DeviceCommand & { kind: 'release' }, signal: AbortSignal): Promise<CommandResult> {
     const wanted = tag.tag && 'tagUid' in tag.tag ? tag.tag.tagUid : null
     if (wanted === null) {
-      return Promise.resolve(result('failed', false, 'not_supported', 'a reader has no output; name the tagUid of the tag whose EAS bit is to go off'))
+      return Promise.resolve(
+        result(
+          'failed',
+          false,
+          'not_supported',
+          'a reader has no output; name the tagUid of the tag whose EAS bit is to go off',
+        ),
+      )
     }
     if (!session) return Promise.resolve(result('failed', false, 'not_ready', 'the reader is not there'))
     const current = session
@@ -82,9 +89,15 @@ function openPcscReader(settings: PcscSettings, links: SharedLinks, platform: Pl
       current.add({
         refuse() {
           if (signal.aborted) return result('failed', false, 'cancelled')
-          if (tags.present?.uid !== wanted) return result('failed', false, 'not_ready', `the tag ${wanted} is not on the reader`)
+          if (tags.present?.uid !== wanted)
+            return result('failed', false, 'not_ready', `the tag ${wanted} is not on the reader`)
           if (tags.present.technology === 'NfcV' && isIcodeSli(wanted)) return null
-          return result('failed', false, 'not_supported', `the tag ${wanted} has no EAS bit that a reader can switch off`)
+          return result(
+            'failed',
+            false,
+            'not_supported',
+            `the tag ${wanted} has no EAS bit that a reader can switch off`,
+          )
         },
         run: (card) => releaseEas(card, wanted, signal),
         tell,

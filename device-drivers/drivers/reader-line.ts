@@ -19,7 +19,13 @@ export interface ReaderLineOptions<Frame> {
 }
 
 /** The line of a serial reader that answers what it is asked and tells tags in between. Made for one device alone: a reader shares its line with nobody. */
-export function readerLine<Frame>({ name, codec, onStray, noise, platform }: ReaderLineOptions<Frame>): LinkProtocol<Exchange<Frame>> {
+export function readerLine<Frame>({
+  name,
+  codec,
+  onStray,
+  noise,
+  platform,
+}: ReaderLineOptions<Frame>): LinkProtocol<Exchange<Frame>> {
   return {
     name,
     start(link) {
@@ -31,7 +37,11 @@ export function readerLine<Frame>({ name, codec, onStray, noise, platform }: Rea
 }
 
 /** The frame of an answer, while a device is identified. Throws when there is none; the session then ends as silent. */
-export function frameOf<Frame>(answer: ExchangeAnswer<Frame>, session: LinkSession<Exchange<Frame>>, signal: AbortSignal): Frame {
+export function frameOf<Frame>(
+  answer: ExchangeAnswer<Frame>,
+  session: LinkSession<Exchange<Frame>>,
+  signal: AbortSignal,
+): Frame {
   if (signal.aborted) throw signal.reason as Error
   if (answer.kind !== 'answered') {
     const detail = answer.kind === 'lost' ? answer.detail : 'no answer'

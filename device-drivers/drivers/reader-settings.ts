@@ -19,7 +19,9 @@ export function antennaSettings(antenna: z.ZodInt, without: string) {
   return z
     .strictObject({ inside: list, outside: list }, { error: 'give { "inside": [1], "outside": [2] }' })
     .optional()
-    .meta({ description: `which antennas look into the shop and which to the way out; without it ${without}every approach counts as leaving` })
+    .meta({
+      description: `which antennas look into the shop and which to the way out; without it ${without}every approach counts as leaving`,
+    })
 }
 
 /** The outputs for signals and for a release. */
@@ -28,12 +30,18 @@ export function outputSettings(gpo: Numbered) {
   const seconds = { error: `give seconds, 1 to ${LONGEST_SIGNAL_S}` }
   return {
     siren: z
-      .strictObject({ gpo: gpo('siren'), seconds: z.number(seconds).min(1, seconds).max(LONGEST_SIGNAL_S, seconds).default(5) }, { error: 'give { "gpo": …, "seconds": 5 }' })
+      .strictObject(
+        { gpo: gpo('siren'), seconds: z.number(seconds).min(1, seconds).max(LONGEST_SIGNAL_S, seconds).default(5) },
+        { error: 'give { "gpo": …, "seconds": 5 }' },
+      )
       .optional(),
     amber: lamp,
     green: lamp,
     release: z
-      .strictObject({ gpo: gpo('barrier or lock'), pulseMs: between('milliseconds', 20, 10_000).default(1_000) }, { error: 'give { "gpo": …, "pulseMs": 1000 }' })
+      .strictObject(
+        { gpo: gpo('barrier or lock'), pulseMs: between('milliseconds', 20, 10_000).default(1_000) },
+        { error: 'give { "gpo": …, "pulseMs": 1000 }' },
+      )
       .optional()
       .meta({ description: 'output that is pulsed to release: a barrier or a lock' }),
   }
@@ -80,5 +88,8 @@ export function signalOutputs(settings: Outputs): Map<Signal, number> {
 /** An output belongs to one purpose; `where` says of what it is one. */
 export function outputClaims(settings: Outputs, where: string): Claim[] {
   const claim = (setting: string, gpo: number): Claim => ({ setting: `${setting}.gpo`, on: `GPO ${gpo} ${where}` })
-  return [...(settings.release ? [claim('release', settings.release.gpo)] : []), ...[...signalOutputs(settings)].map(([signal, gpo]) => claim(signal, gpo))]
+  return [
+    ...(settings.release ? [claim('release', settings.release.gpo)] : []),
+    ...[...signalOutputs(settings)].map(([signal, gpo]) => claim(signal, gpo)),
+  ]
 }

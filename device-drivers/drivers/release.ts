@@ -14,7 +14,10 @@ export type SwitchAnswer =
   | LostAnswer
 
 /** Switches the releasing output. */
-export type SwitchOutput = (on: boolean, options?: { signal?: AbortSignal; onHanded?: () => void }) => Promise<SwitchAnswer>
+export type SwitchOutput = (
+  on: boolean,
+  options?: { signal?: AbortSignal; onHanded?: () => void },
+) => Promise<SwitchAnswer>
 
 /**
  * One release, from the first look at the input to the output being off again.
@@ -142,7 +145,12 @@ async function switchOff(o: ReleaseOptions): Promise<SwitchAnswer> {
 }
 
 /** The last look: what was seen of the input up to 1 s after the pulse. */
-async function lastSeen(o: ReleaseOptions, seen: Promise<Seen>, enough: AbortController, ended: AbortSignal): Promise<Seen> {
+async function lastSeen(
+  o: ReleaseOptions,
+  seen: Promise<Seen>,
+  enough: AbortController,
+  ended: AbortSignal,
+): Promise<Seen> {
   const limit = deadline(o.timers, CONFIRM_WITHIN_MS, ended)
   const stop = () => enough.abort()
   if (limit.signal.aborted) stop()
@@ -171,7 +179,9 @@ async function run(o: ReleaseOptions, ended: AbortSignal, tell: (known: CommandR
   })
   if (on.kind === 'lost' && !on.handed) {
     donePulse()
-    return tell(o.signal.aborted ? result('failed', false, 'cancelled') : result('failed', false, 'not_ready', on.detail))
+    return tell(
+      o.signal.aborted ? result('failed', false, 'cancelled') : result('failed', false, 'not_ready', on.detail),
+    )
   }
   const refused = on.kind === 'refused' && !on.undecided
   if (on.kind === 'refused' && refused) tell(result('failed', true, 'refused', on.detail))
@@ -183,7 +193,9 @@ async function run(o: ReleaseOptions, ended: AbortSignal, tell: (known: CommandR
   const off = await switchOff(o)
   donePulse()
   if (off.kind !== 'done') {
-    o.onFault(`output ${o.output} may still be on (${off.detail}); it is switched off again as soon as the board answers`)
+    o.onFault(
+      `output ${o.output} may still be on (${off.detail}); it is switched off again as soon as the board answers`,
+    )
   }
   if (refused) return enough.abort()
 

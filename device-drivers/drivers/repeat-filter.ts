@@ -15,7 +15,8 @@ export function repeatFilter(clock: Clock, withinMs: number): (text: string) => 
     if (last !== undefined && now - last < withinMs) return true
     seen.delete(text)
     seen.set(text, now)
-    if (seen.size > MOST_REMEMBERED) for (const oldest of [...seen.keys()].slice(0, seen.size - MOST_REMEMBERED)) seen.delete(oldest)
+    if (seen.size > MOST_REMEMBERED)
+      for (const oldest of [...seen.keys()].slice(0, seen.size - MOST_REMEMBERED)) seen.delete(oldest)
     return false
   }
 }

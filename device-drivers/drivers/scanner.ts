@@ -59,7 +59,11 @@ function openScanner(settings: ScannerSettings, links: SharedLinks, platform: Pl
   }
 
   async function listen(link: ByteLink): Promise<string> {
-    const codec = lineCodec({ suffix: settings.suffix, stx: settings.stx, silenceEndsLine: settings.interByteMs !== undefined })
+    const codec = lineCodec({
+      suffix: settings.suffix,
+      stx: settings.stx,
+      silenceEndsLine: settings.interByteMs !== undefined,
+    })
     let cancel: Cancel = () => {}
     const silence = () => {
       onLines(codec.silence())

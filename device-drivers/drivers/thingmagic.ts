@@ -3,9 +3,22 @@ import type { Cancel, Platform } from '../../policy/platform.ts'
 import { THINGMAGIC, thingMagicCodec } from '../protocols/thingmagic/frame.ts'
 import type { ThingMagicFrame } from '../protocols/thingmagic/frame.ts'
 import {
-  decodeThingMagicTag, decodeVersion, isBootLoader, setAntennas, setOutput, setReadPower, START_READING, statusText, STILL_READING,
+  decodeThingMagicTag,
+  decodeVersion,
+  isBootLoader,
+  setAntennas,
+  setOutput,
+  setReadPower,
+  START_READING,
+  statusText,
+  STILL_READING,
   STOP_READING,
-  TELL_EVERY_READ, THINGMAGIC_REGIONS, thingMagicCommand, TOO_HOT, USE_GEN2, useAsOutput,
+  TELL_EVERY_READ,
+  THINGMAGIC_REGIONS,
+  thingMagicCommand,
+  TOO_HOT,
+  USE_GEN2,
+  useAsOutput,
 } from '../protocols/thingmagic/messages.ts'
 import type { ThingMagicRegion } from '../protocols/thingmagic/messages.ts'
 import { linkKey, LinkSettings } from '../transports/link-settings.ts'
@@ -30,7 +43,10 @@ import { timedSignals } from './timed-signals.ts'
 const whole = (from: number, to: number, error: string) => z.int({ error }).min(from, { error }).max(to, { error })
 const REGION_NAMES = Object.keys(THINGMAGIC_REGIONS) as [ThingMagicRegion, ...ThingMagicRegion[]]
 const powerError = { error: 'give dBm, 0 to 31.5, as the law and the module allow' }
-const Lamp = z.strictObject({ output: whole(1, 4, 'give the number of the pin, 1 to 4') }, { error: 'give { "output": 1 }' })
+const Lamp = z.strictObject(
+  { output: whole(1, 4, 'give the number of the pin, 1 to 4') },
+  { error: 'give { "output": 1 }' },
+)
 
 /** A UHF reader module of ThingMagic (M6e, Nano, Micro, M7e) on a serial line. */
 export const ThingMagicSettings = z.strictObject({
@@ -38,14 +54,14 @@ export const ThingMagicSettings = z.strictObject({
   driver: z.literal('thingmagic'),
   link: LinkSettings,
   ...FEEDS_FROM_NEAR,
-  region: z.enum(
-    REGION_NAMES,
-    { error: `give the region that the law of the place asks for: ${REGION_NAMES.map((name) => `"${name}"`).join(', ')}` },
-  ),
-  antennas: z.array(
-    whole(1, 4, 'antennas are numbered 1 to 4'),
-    { error: 'give a list such as [1]' },
-  ).min(1, { error: 'give at least one antenna' }).max(4).default([1]),
+  region: z.enum(REGION_NAMES, {
+    error: `give the region that the law of the place asks for: ${REGION_NAMES.map((name) => `"${name}"`).join(', ')}`,
+  }),
+  antennas: z
+    .array(whole(1, 4, 'antennas are numbered 1 to 4'), { error: 'give a list such as [1]' })
+    .min(1, { error: 'give at least one antenna' })
+    .max(4)
+    .default([1]),
   powerDbm: z.number(powerError).min(0, powerError).max(31.5, powerError).optional(),
   siren: Lamp.optional(),
   amber: Lamp.optional(),
@@ -89,7 +105,8 @@ function openThingMagic(settings: ThingMagicSettings, links: SharedLinks, platfo
       presence.seen([{ tag: { epc }, ...seen, seenAtMs: clock.elapsed() }])
       return null
     }
-    if (frame.opcode !== THINGMAGIC.readMany) return { bytes: frame.data.length, detail: 'a frame that answers nothing' }
+    if (frame.opcode !== THINGMAGIC.readMany)
+      return { bytes: frame.data.length, detail: 'a frame that answers nothing' }
     if (frame.status === TOO_HOT) {
       if (clock.elapsed() - hotMs >= HEAT_OVER_MS) {
         queue.put({ type: 'fault', detail: 'the reader is too hot and reads less; give it air or less power' })
@@ -101,7 +118,13 @@ function openThingMagic(settings: ThingMagicSettings, links: SharedLinks, platfo
     return null
   }
 
-  const protocol = readerLine({ name: 'ThingMagic reader', codec: () => thingMagicCodec('host'), onStray, noise, platform })
+  const protocol = readerLine({
+    name: 'ThingMagic reader',
+    codec: () => thingMagicCodec('host'),
+    onStray,
+    noise,
+    platform,
+  })
 
   /** Reading is stopped for it, as the modules take no other command while they read. */
   async function put({ reading, ask }: Reader, pin: number, on: boolean): Promise<SwitchAnswer> {
@@ -115,7 +138,11 @@ function openThingMagic(settings: ThingMagicSettings, links: SharedLinks, platfo
   async function write(signal: Signal, ms: number): Promise<SwitchAnswer> {
     offTimers.get(signal)?.()
     offTimers.delete(signal)
-    if (ms > 0) offTimers.set(signal, timers.after(ms, () => void write(signal, 0)))
+    if (ms > 0)
+      offTimers.set(
+        signal,
+        timers.after(ms, () => void write(signal, 0)),
+      )
     const pin = settings[signal]?.output
     const reader = current
     if (!reader || pin === undefined) return NOT_CONNECTED
@@ -152,7 +179,9 @@ function openThingMagic(settings: ThingMagicSettings, links: SharedLinks, platfo
       const answer = await ask(frame)
       const got = frameOf(answer, session, signal)
       if (what !== null && got.status !== 0) {
-        throw new Error(`the reader refuses ${what}: ${statusText(got.status ?? 0)}; check the settings of ${settings.deviceId}`)
+        throw new Error(
+          `the reader refuses ${what}: ${statusText(got.status ?? 0)}; check the settings of ${settings.deviceId}`,
+        )
       }
       return got
     }
@@ -165,9 +194,13 @@ function openThingMagic(settings: ThingMagicSettings, links: SharedLinks, platfo
     const version = decodeVersion(await asked(thingMagicCommand(THINGMAGIC.version), 'to tell its version'))
     if (!version) throw new Error('the reader does not tell its version')
     await asked(USE_GEN2, 'Gen2 tags')
-    await asked(thingMagicCommand(THINGMAGIC.setRegion, [THINGMAGIC_REGIONS[settings.region]]), `region ${settings.region}`)
+    await asked(
+      thingMagicCommand(THINGMAGIC.setRegion, [THINGMAGIC_REGIONS[settings.region]]),
+      `region ${settings.region}`,
+    )
     await asked(setAntennas(settings.antennas), `antennas ${settings.antennas.join(', ')}`)
-    if (settings.powerDbm !== undefined) await asked(setReadPower(settings.powerDbm), `a power of ${settings.powerDbm} dBm`)
+    if (settings.powerDbm !== undefined)
+      await asked(setReadPower(settings.powerDbm), `a power of ${settings.powerDbm} dBm`)
     await asked(TELL_EVERY_READ, 'to tell every read')
     const written = new Map<Signal, boolean>()
     for (const [name, ms] of signals.due()) {
@@ -187,13 +220,21 @@ function openThingMagic(settings: ThingMagicSettings, links: SharedLinks, platfo
       }
     }
     const reading = keepReading({
-      platform, quietMs: QUIET_MS, reads: true, over: session.over, stop: () => ask(STOP_READING), start,
+      platform,
+      quietMs: QUIET_MS,
+      reads: true,
+      over: session.over,
+      stop: () => ask(STOP_READING),
+      start,
       onSilent: session.silent,
     })
     current = { reading, ask, end: session.end }
     // What has changed meanwhile found nobody to write it.
     for (const [name, ms] of signals.due()) if (written.get(name) !== ms > 0) void write(name, ms)
-    return { description: `ThingMagic reader ${version.hardware} at ${linkKey(settings.link)}`, firmwareVersion: version.firmware }
+    return {
+      description: `ThingMagic reader ${version.hardware} at ${linkKey(settings.link)}`,
+      firmwareVersion: version.firmware,
+    }
   }
 
   return linkDevice({

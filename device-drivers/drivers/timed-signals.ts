@@ -32,8 +32,14 @@ export function timedSignals(
       const answer = await write(signal, seconds * 1_000)
       if (answer.kind === 'done') return result('confirmed', true, 'acknowledged')
       if (answer.kind === 'refused') return result('failed', true, 'refused', answer.detail)
-      if (answer.handed) return result('unknown', true, 'answer_lost', `${answer.detail}; it is written again while its time lasts`)
-      return result('failed', false, 'not_ready', `${answer.detail}; it is written as soon as the device is back while its time lasts`)
+      if (answer.handed)
+        return result('unknown', true, 'answer_lost', `${answer.detail}; it is written again while its time lasts`)
+      return result(
+        'failed',
+        false,
+        'not_ready',
+        `${answer.detail}; it is written as soon as the device is back while its time lasts`,
+      )
     },
     due: () => new Map([...signals].map((signal) => [signal, Math.max(0, (until.get(signal) ?? 0) - clock.elapsed())])),
     allOff: () => until.clear(),

@@ -2,7 +2,16 @@ import type { Platform } from '../../policy/platform.ts'
 import { m100Codec } from '../protocols/m100/frame.ts'
 import type { M100Frame } from '../protocols/m100/frame.ts'
 import {
-  decodeTag, M100, m100Command, M100_INFORMATION, M100_REGIONS, NO_TAG, pollMany, refusalOf, refusalText, setPower,
+  decodeTag,
+  M100,
+  m100Command,
+  M100_INFORMATION,
+  M100_REGIONS,
+  NO_TAG,
+  pollMany,
+  refusalOf,
+  refusalText,
+  setPower,
 } from '../protocols/m100/messages.ts'
 import { linkKey } from '../transports/link-settings.ts'
 import type { SharedLinks } from '../transports/shared-links.ts'
@@ -33,7 +42,10 @@ const MOST_POLLS = 65_535
 /** A full round of polls without a tag takes some 10 ms. */
 const QUIET_MS = 500
 
-const printable = (bytes: Uint8Array): string => String.fromCharCode(...bytes.subarray(0, 64)).replace(/[^\x20-\x7e]/g, '').trim()
+const printable = (bytes: Uint8Array): string =>
+  String.fromCharCode(...bytes.subarray(0, 64))
+    .replace(/[^\x20-\x7e]/g, '')
+    .trim()
 
 function openM100(settings: M100Settings, links: SharedLinks, platform: Platform): ProtectionDevice {
   const queue = eventQueue()
@@ -55,7 +67,9 @@ function openM100(settings: M100Settings, links: SharedLinks, platform: Platform
       presence.seen([{ tag: { epc: tag.epc }, rssiDbm: tag.rssiDbm, seenAtMs: platform.clock.elapsed() }])
       return null
     }
-    return refusalOf(frame) === NO_TAG ? null : { bytes: frame.parameters.length, detail: 'a frame that answers nothing' }
+    return refusalOf(frame) === NO_TAG
+      ? null
+      : { bytes: frame.parameters.length, detail: 'a frame that answers nothing' }
   }
 
   const protocol = readerLine({ name: 'M100 reader', codec: () => m100Codec('host'), onStray, noise, platform })
@@ -69,7 +83,9 @@ function openM100(settings: M100Settings, links: SharedLinks, platform: Platform
       const got = frameOf(answer, session, signal)
       const refusal = refusalOf(got)
       if (refusal !== null) {
-        throw new Error(`the reader refuses ${what}: ${refusalText(refusal)}; check the settings of ${settings.deviceId}`)
+        throw new Error(
+          `the reader refuses ${what}: ${refusalText(refusal)}; check the settings of ${settings.deviceId}`,
+        )
       }
       return got
     }
@@ -95,7 +111,10 @@ function openM100(settings: M100Settings, links: SharedLinks, platform: Platform
     await polling.go()
     const model = printable(hardware.parameters.subarray(1))
     const firmwareVersion = printable(software.parameters.subarray(1))
-    return { description: `UHF reader ${model} at ${linkKey(settings.link)}`, ...(firmwareVersion ? { firmwareVersion } : {}) }
+    return {
+      description: `UHF reader ${model} at ${linkKey(settings.link)}`,
+      ...(firmwareVersion ? { firmwareVersion } : {}),
+    }
   }
 
   function release({ tag }: { readonly tag?: TagName }, signal: AbortSignal): RunningCommand {

@@ -61,7 +61,12 @@ export function wantedOutputs({ release, signals, setting, platform, write }: Ou
     async signal(signal, seconds) {
       const output = signals.get(signal)
       if (output === undefined) {
-        return result('failed', false, 'not_supported', `no ${signal} is configured; add "${signal}": { "${setting}": … }`)
+        return result(
+          'failed',
+          false,
+          'not_supported',
+          `no ${signal} is configured; add "${signal}": { "${setting}": … }`,
+        )
       }
       if (!(seconds >= 0 && seconds <= LONGEST_SIGNAL_S)) {
         return result('failed', false, 'not_supported', `a signal lasts 0 to ${LONGEST_SIGNAL_S} seconds`)
@@ -70,8 +75,14 @@ export function wantedOutputs({ release, signals, setting, platform, write }: Ou
       const answer = await write(output, seconds > 0)
       if (answer.kind === 'answered') return result('confirmed', true, 'acknowledged')
       if (answer.kind === 'refused') return result('failed', true, 'refused', answer.detail)
-      if (answer.handed) return result('unknown', true, 'answer_lost', `${answer.detail}; it is written again while its time lasts`)
-      return result('failed', false, 'not_ready', `${answer.detail}; it is written as soon as the device is back while its time lasts`)
+      if (answer.handed)
+        return result('unknown', true, 'answer_lost', `${answer.detail}; it is written again while its time lasts`)
+      return result(
+        'failed',
+        false,
+        'not_ready',
+        `${answer.detail}; it is written as soon as the device is back while its time lasts`,
+      )
     },
     wanted() {
       const all = new Map(release === undefined ? [] : [[release, pulses > 0]])

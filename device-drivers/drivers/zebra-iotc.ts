@@ -45,11 +45,18 @@ function openZebra(settings: ZebraIotcSettings, links: SharedLinks, platform: Pl
   const noise = noiseReport(platform, queue.put)
   const clock = readerClock(platform.clock)
   const onFault = (detail: string) => queue.put({ type: 'fault', detail })
-  const outputs = wantedOutputs({ release: settings.release?.gpo, signals: signalOutputs(settings), setting: 'gpo', platform, write })
+  const outputs = wantedOutputs({
+    release: settings.release?.gpo,
+    signals: signalOutputs(settings),
+    setting: 'gpo',
+    platform,
+    write,
+  })
   let membership: Membership<MqttLine> | null = null
   let session: Conversation | null = null
 
-  const setGpo = ({ commands }: Conversation, port: number, state: boolean) => commands.ask(settings.gpoBy, 'set_gpo', { port, state })
+  const setGpo = ({ commands }: Conversation, port: number, state: boolean) =>
+    commands.ask(settings.gpoBy, 'set_gpo', { port, state })
 
   async function write(output: number, on: boolean): Promise<WriteAnswer> {
     if (!session || session.over.aborted) return { kind: 'lost', handed: false, detail: NOT_CONNECTED }
@@ -76,7 +83,9 @@ function openZebra(settings: ZebraIotcSettings, links: SharedLinks, platform: Pl
   async function must(what: string, asked: Promise<ZebraAnswer>): Promise<Record<string, unknown>> {
     const answer = await asked
     if (answer.kind === 'answered') return answer.payload
-    throw new Error(`${what}: ${answer.detail}${answer.kind === 'lost' ? '; is the reader on, and does it use this broker and these topics?' : ''}`)
+    throw new Error(
+      `${what}: ${answer.detail}${answer.kind === 'lost' ? '; is the reader on, and does it use this broker and these topics?' : ''}`,
+    )
   }
 
   /** Ends the session when the reader no longer answers, or no longer reads. */
@@ -101,8 +110,12 @@ function openZebra(settings: ZebraIotcSettings, links: SharedLinks, platform: Pl
   async function begin(current: Conversation, member: Membership<MqttLine>): Promise<DeviceIdentity> {
     const { commands } = current
     await member.speaker.accepted
-    const heard = [topics.data, topics.managementResponse, topics.controlResponse].filter((topic) => topic !== undefined)
-    const leave = await member.speaker.subscribe([...new Set(heard)], (topic, payload) => onMessage(topic, payload, commands))
+    const heard = [topics.data, topics.managementResponse, topics.controlResponse].filter(
+      (topic) => topic !== undefined,
+    )
+    const leave = await member.speaker.subscribe([...new Set(heard)], (topic, payload) =>
+      onMessage(topic, payload, commands),
+    )
     current.over.addEventListener('abort', leave, { once: true })
     if (current.over.aborted) leave()
     member.heard()
@@ -130,7 +143,8 @@ function openZebra(settings: ZebraIotcSettings, links: SharedLinks, platform: Pl
     const started = await commands.ask('control', 'start', { doNotPersistState: true })
     if (started.kind === 'answered') return
     const status = started.kind === 'refused' && isManaged ? await commands.ask('management', 'get_status') : null
-    if (status?.kind !== 'answered' || isActive(status.payload) !== true) await must('starting to read', Promise.resolve(started))
+    if (status?.kind !== 'answered' || isActive(status.payload) !== true)
+      await must('starting to read', Promise.resolve(started))
   }
 
   async function identify(signal: AbortSignal): Promise<DeviceIdentity> {
@@ -161,7 +175,8 @@ function openZebra(settings: ZebraIotcSettings, links: SharedLinks, platform: Pl
 
   function release(signal: AbortSignal): RunningCommand {
     const refuse = (...why: Parameters<typeof result>): RunningCommand => settled(result(...why))
-    if (!settings.release) return refuse('failed', false, 'not_supported', 'no release is configured; add "release": { "gpo": … }')
+    if (!settings.release)
+      return refuse('failed', false, 'not_supported', 'no release is configured; add "release": { "gpo": … }')
     if (!session || session.over.aborted) return refuse('failed', false, 'not_ready', NOT_CONNECTED)
     const { gpo, pulseMs } = settings.release
     return startPulse({ gpo, pulseMs, timers, signal, write: (on) => write(gpo, on), onPulse: outputs.pulse, onFault })
@@ -182,7 +197,13 @@ function openZebra(settings: ZebraIotcSettings, links: SharedLinks, platform: Pl
     queue.end()
   }
 
-  const commands = outputCommands({ platform, outputs, release: (_command, signal) => release(signal), sayGoodbye, letGo })
+  const commands = outputCommands({
+    platform,
+    outputs,
+    release: (_command, signal) => release(signal),
+    sayGoodbye,
+    letGo,
+  })
   return {
     async connect(signal, onFailure) {
       session?.end('connected anew')

@@ -13,7 +13,9 @@ const MOST_EPC_HEX = 124
 
 /** A JSON object, or null. */
 export function objectOf(value: unknown): Record<string, unknown> | null {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : null
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : null
 }
 
 /** Whole 16-bit words of hex in upper case, or null. */

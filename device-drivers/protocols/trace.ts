@@ -22,7 +22,12 @@ export function readTrace(text: string): TraceRecord[] {
   for (const line of text.split('\n')) {
     const parts = /^(\d{1,12}(?:\.\d{1,6})?) ([-+<>])(?: ([A-Za-z0-9+/]+={0,2}))?$/.exec(line.trim())
     const kind = KINDS.get(parts?.[2] ?? '')
-    if (parts && kind) records.push({ atMs: Number(parts[1]), kind, bytes: parts[3] === undefined ? NOTHING : Uint8Array.from(Buffer.from(parts[3], 'base64')) })
+    if (parts && kind)
+      records.push({
+        atMs: Number(parts[1]),
+        kind,
+        bytes: parts[3] === undefined ? NOTHING : Uint8Array.from(Buffer.from(parts[3], 'base64')),
+      })
   }
   return records
 }

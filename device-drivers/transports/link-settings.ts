@@ -18,7 +18,9 @@ function parts(address: string): { host: string; port: number } | null {
 export const TcpLink = z.strictObject({
   tcp: z
     .string({ error: 'give host and port, for example "10.0.0.7:502"' })
-    .refine((value) => parts(value) !== null, { error: 'give host and port, for example "10.0.0.7:502" or "[fe80::1]:502"' })
+    .refine((value) => parts(value) !== null, {
+      error: 'give host and port, for example "10.0.0.7:502" or "[fe80::1]:502"',
+    })
     .meta({ description: 'host:port of the device or serial device server' }),
 })
 
@@ -65,7 +67,9 @@ export const PcscLink = z.strictObject(
 export type PcscLink = z.infer<typeof PcscLink>
 
 const HOST = /^(?:\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._-]+)(?::\d{1,5})?$/
-const hostError = { error: 'give the host, with a port if it is not the usual one, for example "10.0.0.9" or "10.0.0.9:8443"' }
+const hostError = {
+  error: 'give the host, with a port if it is not the usual one, for example "10.0.0.9" or "10.0.0.9:8443"',
+}
 const host = z
   .string(hostError)
   .regex(HOST, hostError)
@@ -79,8 +83,13 @@ const Fingerprint = z
 /** A device that serves HTTP: `{ "https": "10.0.0.9", "fingerprint": "…" }` or `{ "http": "10.0.0.9:8080" }`. */
 export const WebLink = z.union(
   [
-    z.strictObject({ https: host.meta({ description: 'host of the device, port 443 unless told otherwise' }), fingerprint: Fingerprint.optional() }),
-    z.strictObject({ http: host.meta({ description: 'host of the device, port 80 unless told otherwise; passwords go unencrypted' }) }),
+    z.strictObject({
+      https: host.meta({ description: 'host of the device, port 443 unless told otherwise' }),
+      fingerprint: Fingerprint.optional(),
+    }),
+    z.strictObject({
+      http: host.meta({ description: 'host of the device, port 80 unless told otherwise; passwords go unencrypted' }),
+    }),
   ],
   { error: 'give {"https": "host", "fingerprint": "…"} or {"http": "host"}' },
 )
@@ -89,22 +98,38 @@ export type WebLink = z.infer<typeof WebLink>
 /** One of several connections to the same device. */
 export type WebChannel = WebLink & { readonly channel?: string }
 
-const pushError = { error: 'give the last part of the address that the device sends to: letters, digits and hyphens, such as "gate-1"' }
+const pushError = {
+  error: 'give the last part of the address that the device sends to: letters, digits and hyphens, such as "gate-1"',
+}
 
 /** A device that calls the agent: `{ "push": "gate-1" }` for `/ingest/gate-1`. */
-export const PushLink = z.strictObject({ push: z.string(pushError).regex(/^[A-Za-z0-9-]{1,64}$/, pushError) }, { error: 'give {"push": "gate-1"}' })
+export const PushLink = z.strictObject(
+  { push: z.string(pushError).regex(/^[A-Za-z0-9-]{1,64}$/, pushError) },
+  { error: 'give {"push": "gate-1"}' },
+)
 export type PushLink = z.infer<typeof PushLink>
 
 const brokerLogin = {
-  user: z.string({ error: 'give the user name at the broker' }).min(1, { error: 'give the user name at the broker' }).max(128).optional(),
+  user: z
+    .string({ error: 'give the user name at the broker' })
+    .min(1, { error: 'give the user name at the broker' })
+    .max(128)
+    .optional(),
   password: z.string({ error: 'give the password at the broker' }).max(256).optional(),
 }
 
 /** A device that publishes to an MQTT broker: `{ "mqtt": "10.0.0.5", "user": "…", "password": "…" }`. */
 export const MqttLink = z.union(
   [
-    z.strictObject({ mqtts: host.meta({ description: 'host of the broker, port 8883 unless told otherwise' }), fingerprint: Fingerprint.optional(), ...brokerLogin }),
-    z.strictObject({ mqtt: host.meta({ description: 'host of the broker, port 1883 unless told otherwise; passwords go unencrypted' }), ...brokerLogin }),
+    z.strictObject({
+      mqtts: host.meta({ description: 'host of the broker, port 8883 unless told otherwise' }),
+      fingerprint: Fingerprint.optional(),
+      ...brokerLogin,
+    }),
+    z.strictObject({
+      mqtt: host.meta({ description: 'host of the broker, port 1883 unless told otherwise; passwords go unencrypted' }),
+      ...brokerLogin,
+    }),
   ],
   { error: 'give {"mqtts": "host"} or {"mqtt": "host"} of the broker, with "user" and "password" where it wants them' },
 )
@@ -116,7 +141,13 @@ export type AnyLink = LinkSettings | PcscLink | WebChannel | PushLink | MqttLink
 /** Host and port of a link by name. */
 function hostAndPort(link: WebLink | MqttLink): { scheme: string; host: string; port: number; text: string } {
   const [scheme, given, usual] =
-    'https' in link ? (['https', link.https, 443] as const) : 'http' in link ? (['http', link.http, 80] as const) : 'mqtts' in link ? (['mqtts', link.mqtts, 8_883] as const) : (['mqtt', link.mqtt, 1_883] as const)
+    'https' in link
+      ? (['https', link.https, 443] as const)
+      : 'http' in link
+        ? (['http', link.http, 80] as const)
+        : 'mqtts' in link
+          ? (['mqtts', link.mqtts, 8_883] as const)
+          : (['mqtt', link.mqtt, 1_883] as const)
   const { host: name, port } = parts(given) ?? parts(`${given}:${usual}`) ?? { host: given, port: usual }
   return { scheme, host: name, port, text: `${name.includes(':') ? `[${name}]` : name}:${port}`.toLowerCase() }
 }
@@ -127,7 +158,8 @@ export function linkKey(settings: AnyLink): string {
     const { scheme, text } = hostAndPort(settings)
     return `${scheme}:${text}${settings.channel === undefined ? '' : ` (${settings.channel})`}`
   }
-  if ('pcsc' in settings) return settings.socket === undefined ? `pcsc:${settings.pcsc}` : `pcsc:${settings.pcsc} at ${settings.socket}`
+  if ('pcsc' in settings)
+    return settings.socket === undefined ? `pcsc:${settings.pcsc}` : `pcsc:${settings.pcsc} at ${settings.socket}`
   if ('mqtts' in settings || 'mqtt' in settings) {
     const { scheme, text } = hostAndPort(settings)
     return `${scheme}:${text}${settings.user === undefined ? '' : ` as ${settings.user}`}`
@@ -156,9 +188,12 @@ export async function openLink(settings: AnyLink, signal: AbortSignal): Promise<
   }
   if ('https' in settings || 'http' in settings || 'mqtts' in settings || 'mqtt' in settings) {
     const { host: name, port } = hostAndPort(settings)
-    return 'https' in settings || 'mqtts' in settings ? openTls(name, port, settings.fingerprint, signal) : openTcp(name, port, signal)
+    return 'https' in settings || 'mqtts' in settings
+      ? openTls(name, port, settings.fingerprint, signal)
+      : openTcp(name, port, signal)
   }
-  if ('push' in settings) throw new LinkFault('unsupported', 'a device that calls is reached through the agent’s own HTTP only')
+  if ('push' in settings)
+    throw new LinkFault('unsupported', 'a device that calls is reached through the agent’s own HTTP only')
   const { openSerial } = await import('./serial.ts')
   const { serial: path, baudRate, dataBits, parity, stopBits } = settings
   return openSerial({ path, baudRate, dataBits, parity, stopBits }, signal)

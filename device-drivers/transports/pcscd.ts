@@ -3,7 +3,8 @@ import { LinkFault } from './byte-link.ts'
 import type { ByteLink, LinkFaultCode } from './byte-link.ts'
 import { socketLink } from './socket-link.ts'
 
-const INSTALL = 'install the packages pcscd and libccid (apt install pcscd libccid) and start it (systemctl enable --now pcscd.socket)'
+const INSTALL =
+  'install the packages pcscd and libccid (apt install pcscd libccid) and start it (systemctl enable --now pcscd.socket)'
 
 const CODES: Record<string, [LinkFaultCode, string]> = {
   ENOENT: ['missing', `pcscd is not there; ${INSTALL}`],
@@ -22,7 +23,8 @@ export function openPcscd(path: string, signal: AbortSignal): Promise<ByteLink> 
   }
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(signal.reason as Error)
-    if (process.platform !== 'linux') return reject(new LinkFault('unsupported', 'NFC readers over pcscd are supported on Linux only'))
+    if (process.platform !== 'linux')
+      return reject(new LinkFault('unsupported', 'NFC readers over pcscd are supported on Linux only'))
     const socket = connect({ path })
     const finish = (act: () => void) => {
       signal.removeEventListener('abort', onAbort)

@@ -18,7 +18,9 @@ async function holds(pid: string, device: string): Promise<boolean> {
  */
 export async function portOwner(path: string): Promise<string | null> {
   const device = await realpath(path).catch(() => path)
-  const processes = (await readdir('/proc').catch(() => [])).filter((name) => /^\d+$/.test(name) && name !== String(process.pid))
+  const processes = (await readdir('/proc').catch(() => [])).filter(
+    (name) => /^\d+$/.test(name) && name !== String(process.pid),
+  )
   for (const pid of processes.slice(0, MOST_PROCESSES)) {
     if (!(await holds(pid, device))) continue
     const name = await readFile(`/proc/${pid}/comm`, 'utf8').catch(() => 'a program')

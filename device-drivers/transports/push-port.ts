@@ -20,7 +20,8 @@ export function pushPort(): PushPort {
   return {
     async open(name, signal) {
       if (signal.aborted) throw signal.reason as Error
-      if (open.size >= MOST_NAMES && !open.has(name)) throw new LinkFault('busy', `${MOST_NAMES} devices are pushed to already`)
+      if (open.size >= MOST_NAMES && !open.has(name))
+        throw new LinkFault('busy', `${MOST_NAMES} devices are pushed to already`)
       open.get(name)?.cut()
       const pair = memoryPair()
       open.set(name, pair)

@@ -50,7 +50,9 @@ async function loadSerialPort(): Promise<typeof SerialPort> {
     return (await import('serialport')).SerialPort
   } catch (error) {
     const fix = 'run `npm rebuild @serialport/bindings-cpp`, or use a serial device server by TCP'
-    throw new LinkFault('unsupported', `serial ports cannot be used: the add-on "serialport" does not load; ${fix}`, { cause: error })
+    throw new LinkFault('unsupported', `serial ports cannot be used: the add-on "serialport" does not load; ${fix}`, {
+      cause: error,
+    })
   }
 }
 
@@ -94,7 +96,8 @@ function portLink(port: SerialPort, path: string): ByteLink {
       new Promise((resolve, reject) => {
         if (signal.aborted) return reject(signal.reason as Error)
         if (!port.isOpen) return reject(lost())
-        if (port.writableLength > MOST_UNSENT_BYTES) return reject(new LinkFault('lost', `${path}: the port takes no more bytes`))
+        if (port.writableLength > MOST_UNSENT_BYTES)
+          return reject(new LinkFault('lost', `${path}: the port takes no more bytes`))
         const finish = (act: () => void) => {
           signal.removeEventListener('abort', onAbort)
           port.removeListener('close', onClose)

@@ -193,7 +193,10 @@ export function sharedLinks(open: OpenLink, platform: Platform): SharedLinks {
         entry = { protocol, session: null, opening: null, delays: newDelays(), ending: '', closing: Promise.resolve() }
         entries.set(key, entry)
       }
-      assert(entry.protocol === protocol, `${key} is used for ${entry.protocol.name} and cannot carry ${protocol.name} too`)
+      assert(
+        entry.protocol === protocol,
+        `${key} is used for ${entry.protocol.name} and cannot carry ${protocol.name} too`,
+      )
       for (let again = false; ; again = true) {
         if (signal.aborted) throw signal.reason as Error
         if (entry.session) return enter<S>(entry, entry.session)

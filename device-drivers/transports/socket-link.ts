@@ -72,8 +72,10 @@ export function socketLink(socket: Socket, { address, tcp, explain }: SocketLink
     write: (bytes, signal) =>
       new Promise((resolve, reject) => {
         if (signal.aborted) return reject(signal.reason as Error)
-        if (socket.destroyed || !socket.writable) return reject(new LinkFault('lost', `${address}: the connection is closed`))
-        if (socket.writableLength > MOST_UNSENT_BYTES) return reject(new LinkFault('lost', `${address}: the device reads nothing`))
+        if (socket.destroyed || !socket.writable)
+          return reject(new LinkFault('lost', `${address}: the connection is closed`))
+        if (socket.writableLength > MOST_UNSENT_BYTES)
+          return reject(new LinkFault('lost', `${address}: the device reads nothing`))
         const onAbort = () => reject(signal.reason as Error)
         signal.addEventListener('abort', onAbort, { once: true })
         unwritten++

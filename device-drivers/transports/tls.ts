@@ -13,18 +13,29 @@ function objection(socket: TLSSocket, address: string, fingerprint: string | und
   const seen = (socket.getPeerCertificate() as { fingerprint256?: string }).fingerprint256 ?? ''
   if (fingerprint !== undefined) {
     if (seen !== '' && plain(seen) === plain(fingerprint)) return null
-    return new LinkFault('forbidden', `${address}: shows another certificate than the settings name (${plain(seen)}); is it the right device?`)
+    return new LinkFault(
+      'forbidden',
+      `${address}: shows another certificate than the settings name (${plain(seen)}); is it the right device?`,
+    )
   }
   if (socket.authorized) return null
   const why = String(socket.authorizationError)
-  return new LinkFault('forbidden', `${address}: this machine does not trust its certificate (${why}); if it is the device’s own, set "fingerprint": "${plain(seen)}"`)
+  return new LinkFault(
+    'forbidden',
+    `${address}: this machine does not trust its certificate (${why}); if it is the device’s own, set "fingerprint": "${plain(seen)}"`,
+  )
 }
 
 /**
  * Connects over TLS. With a fingerprint only that certificate is accepted, whoever signed it and however old it is,
  * as devices have certificates of their own; without one it must be valid for the name by what this machine trusts.
  */
-export function openTls(host: string, port: number, fingerprint: string | undefined, signal: AbortSignal): Promise<ByteLink> {
+export function openTls(
+  host: string,
+  port: number,
+  fingerprint: string | undefined,
+  signal: AbortSignal,
+): Promise<ByteLink> {
   const address = `${host}:${port}`
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(signal.reason as Error)
@@ -43,12 +54,18 @@ export function openTls(host: string, port: number, fingerprint: string | undefi
         socket.destroy()
         reject(fault)
       })
-    const onAbort = () => giveUp(new LinkFault('unreachable', `${address}: no answer; check cable, power and address`, { cause: signal.reason }))
+    const onAbort = () =>
+      giveUp(
+        new LinkFault('unreachable', `${address}: no answer; check cable, power and address`, { cause: signal.reason }),
+      )
     const onError = (error: Error) => giveUp(explainSocket(address, error, 'unreachable'))
     const onConnect = () => {
       const fault = objection(socket, address, fingerprint)
       if (fault) giveUp(fault)
-      else finish(() => resolve(socketLink(socket, { address, tcp, explain: (error) => explainSocket(address, error, 'lost') })))
+      else
+        finish(() =>
+          resolve(socketLink(socket, { address, tcp, explain: (error) => explainSocket(address, error, 'lost') })),
+        )
     }
     signal.addEventListener('abort', onAbort, { once: true })
     socket.once('error', onError)

@@ -19,7 +19,8 @@ export function tracedLinks(open: OpenLink, write: WriteTrace, clock: Clock): Op
 
   return async (settings: AnyLink, signal): Promise<ByteLink> => {
     const name = linkKey(settings)
-    const note = (kind: TraceRecord['kind'], bytes = nothing) => write(name, traceLine({ atMs: clock.elapsed() - from, kind, bytes }))
+    const note = (kind: TraceRecord['kind'], bytes = nothing) =>
+      write(name, traceLine({ atMs: clock.elapsed() - from, kind, bytes }))
     const link = await open(settings, signal)
     note('open')
     let isOver = false

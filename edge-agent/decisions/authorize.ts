@@ -59,8 +59,16 @@ const ASKED_AGAIN = 10
 const DENIALS_PER_MINUTE = 30
 
 const FOR_STAFF: Verdict = { granted: false, reason: 'manual_assistance_required' }
-const ALREADY_OPEN: CommandResult = { outcome: 'confirmed', commanded: false, detail: 'already_open: it was opened for another unit of the receipt' }
-const NOTHING_TO_OPEN: CommandResult = { outcome: 'confirmed', commanded: false, detail: 'nothing_to_open: nothing bars the way out at this gate' }
+const ALREADY_OPEN: CommandResult = {
+  outcome: 'confirmed',
+  commanded: false,
+  detail: 'already_open: it was opened for another unit of the receipt',
+}
+const NOTHING_TO_OPEN: CommandResult = {
+  outcome: 'confirmed',
+  commanded: false,
+  detail: 'nothing_to_open: nothing bars the way out at this gate',
+}
 
 export type Authorize = (request: AuthorizeRequest) => Promise<AuthorizeAnswer>
 
@@ -110,7 +118,12 @@ export function authorizer(parts: AuthorizeParts): Authorize {
     }
   }
 
-  async function deny(request: AuthorizeRequest, device: DeviceFacts | undefined, verdict: Verdict & { granted: false }, offline: boolean): Promise<AuthorizeAnswer> {
+  async function deny(
+    request: AuthorizeRequest,
+    device: DeviceFacts | undefined,
+    verdict: Verdict & { granted: false },
+    offline: boolean,
+  ): Promise<AuthorizeAnswer> {
     const eventId = verdict.eventId ?? (await recordDenial(request, device, verdict.reason, offline))
     return {
       authorized: false,
@@ -128,14 +141,23 @@ export function authorizer(parts: AuthorizeParts): Authorize {
   }
 
   /** What the cloud did not decide it is told; null when it is not: a device was refused too often, or the disk is full, and no is no all the same. */
-  async function recordDenial(request: AuthorizeRequest, device: DeviceFacts | undefined, reason: DenyReason, offline: boolean): Promise<string | null> {
+  async function recordDenial(
+    request: AuthorizeRequest,
+    device: DeviceFacts | undefined,
+    reason: DenyReason,
+    offline: boolean,
+  ): Promise<string | null> {
     const minute = Math.floor(platform.clock.elapsed() / 60_000)
     const seen = denials.get(request.deviceId)
     const count = seen?.minute === minute ? seen.count + 1 : 1
     if (denials.size > 1_000) denials.clear()
     denials.set(request.deviceId, { minute, count })
     if (count > DENIALS_PER_MINUTE) return null
-    const event: ProtectionEvent = { type: 'protection.authorization.denied', ...baseEvent(request, device, offline), reason }
+    const event: ProtectionEvent = {
+      type: 'protection.authorization.denied',
+      ...baseEvent(request, device, offline),
+      reason,
+    }
     try {
       await ledger.record({ atMs: clock.now().nowMs, event })
     } catch (error) {
@@ -175,7 +197,12 @@ export function authorizer(parts: AuthorizeParts): Authorize {
       () => {
         if (!offline) return undefined
         // A transaction that was undone in company is tried again alone: it is the same event.
-        told ??= { type: 'protection.device.offline' as const, ...baseEvent(request, device, true), ...usedUp(grant), ...(grant.itemStatus && { itemStatus: grant.itemStatus }) }
+        told ??= {
+          type: 'protection.device.offline' as const,
+          ...baseEvent(request, device, true),
+          ...usedUp(grant),
+          ...(grant.itemStatus && { itemStatus: grant.itemStatus }),
+        }
         return told
       },
     )
@@ -222,7 +249,13 @@ export function authorizer(parts: AuthorizeParts): Authorize {
     }
   }
 
-  async function settle(ask: Ask, grant: Grant, redemptionId: string, { outcome, detail }: CommandResult, offline: boolean): Promise<void> {
+  async function settle(
+    ask: Ask,
+    grant: Grant,
+    redemptionId: string,
+    { outcome, detail }: CommandResult,
+    offline: boolean,
+  ): Promise<void> {
     const event: ProtectionEvent = {
       type: outcome === 'confirmed' ? 'protection.action.completed' : 'protection.action.failed',
       ...baseEvent(ask.request, ask.device, offline),
@@ -235,7 +268,9 @@ export function authorizer(parts: AuthorizeParts): Authorize {
   }
 
   /** A verdict and what follows from it; `refused` when the ledger would not have it. */
-  async function decideAndRedeem(ask: Ask): Promise<AuthorizeAnswer | { refused: DenyReason; offline: boolean; isTaken: boolean }> {
+  async function decideAndRedeem(
+    ask: Ask,
+  ): Promise<AuthorizeAnswer | { refused: DenyReason; offline: boolean; isTaken: boolean }> {
     const { request, device } = ask
     const { verdict, offline } = await decideFor(ask)
     // What somebody brought says that there is something newer than what is here.
@@ -246,7 +281,11 @@ export function authorizer(parts: AuthorizeParts): Authorize {
       if (!('refused' in redeemed)) return redeemed
       // The ledger knows of a use that the cloud has not heard of: the unit must not wait for the end of a token that nobody will use.
       if (verdict.grant.heardSeq !== undefined) await parts.giveUp.ifUnused(verdict.grant.nonce)
-      return { ...redeemed, offline, isTaken: redeemed.refused === 'already_redeemed' && verdict.grant.homeAsk !== undefined }
+      return {
+        ...redeemed,
+        offline,
+        isTaken: redeemed.refused === 'already_redeemed' && verdict.grant.homeAsk !== undefined,
+      }
     }
     return {
       authorized: true,
@@ -265,15 +304,22 @@ export function authorizer(parts: AuthorizeParts): Authorize {
   return async (request) => {
     const device = trust.policy?.devices.find((d) => d.deviceId === request.deviceId)
     if (!device || (device.agentId !== null && device.agentId !== parts.agentId)) {
-      return deny(request, undefined, { granted: false, reason: trust.policy ? 'device_unknown' : 'policy_stale' }, !link.isOnline)
+      return deny(
+        request,
+        undefined,
+        { granted: false, reason: trust.policy ? 'device_unknown' : 'policy_stale' },
+        !link.isOnline,
+      )
     }
-    if (device.revoked || doubt() === 'revoked') return deny(request, device, { granted: false, reason: 'device_revoked' }, !link.isOnline)
+    if (device.revoked || doubt() === 'revoked')
+      return deny(request, device, { granted: false, reason: 'device_revoked' }, !link.isOnline)
     const ask: Ask = { request, device }
     const first = await decideAndRedeem(ask)
     // The cloud gives the same device the same token until it has heard what became of it: of two units of a line
     // that are released within a moment, the second is asked for once more when the first has been told. So is one for
     // which the cloud gave a token without knowing what the ledger knows.
-    const isNews = 'refused' in first && first.refused === 'already_redeemed' && request.token === undefined && !first.offline
+    const isNews =
+      'refused' in first && first.refused === 'already_redeemed' && request.token === undefined && !first.offline
     if (isNews) await link.told(TOLD_WITHIN_MS)
     let last = isNews ? await decideAndRedeem(ask) : first
     // Two of one moment at one device ask the home under one id, and the other went on with what it gave: there may be more.
@@ -284,7 +330,8 @@ export function authorizer(parts: AuthorizeParts): Authorize {
 
 /** The tag that a device is to write to, by the name that its own reader knows where both are given. */
 function tagOf({ epc, tagUid }: ItemIdentifiers, { capabilities }: DeviceFacts): TagName | undefined {
-  const isByUid = tagUid !== undefined && (epc === undefined || (capabilities.canReadHfNfc && !capabilities.canReadUhfRfid))
+  const isByUid =
+    tagUid !== undefined && (epc === undefined || (capabilities.canReadHfNfc && !capabilities.canReadUhfRfid))
   if (isByUid) return { tagUid }
   return epc === undefined ? undefined : { epc }
 }

@@ -23,7 +23,12 @@ export interface HomeView {
 }
 
 /** Checks what a scanner read as a receipt of this store; what it says of the cloud's documents is heard. `at` absent: whenever it ends. */
-export function readReceipt(trust: Pick<Trust, 'keys' | 'hearIssued'>, scanned: string, storeId: string, at?: { now: number; isAtLeast: boolean }): OpenedReceipt {
+export function readReceipt(
+  trust: Pick<Trust, 'keys' | 'hearIssued'>,
+  scanned: string,
+  storeId: string,
+  at?: { now: number; isAtLeast: boolean },
+): OpenedReceipt {
   const opened = openReceipt(scanned, { keys: trust.keys, storeId, ...at })
   if (opened.ok) trust.hearIssued({ policy: opened.claims.policyVersion, issuedS: opened.claims.exp - RECEIPT_LIFE })
   return opened
@@ -40,7 +45,8 @@ export function decideByReceipt(parts: TokenParts, home: HomeView, ask: Ask, sca
   const cti = opened.ok ? Buffer.from(opened.claims.cti).toString('hex') : ''
   const token = opened.ok ? (ledger.claims.isDenied(cti) ? 'token_revoked' : undefined) : denyReasonOf(opened.fault)
   const stage = trust.stage()
-  const covered = opened.ok && (rights === 'release' || rights === 'exit') ? coveredBy(opened.claims, request.identifiers) : undefined
+  const covered =
+    opened.ok && (rights === 'release' || rights === 'exit') ? coveredBy(opened.claims, request.identifiers) : undefined
   const operator = request.operatorId !== undefined
   // A receipt at a gate is honoured once, and counted once, however many of its units it lets out.
   const isCounted = request.isOpen !== true
@@ -52,15 +58,23 @@ export function decideByReceipt(parts: TokenParts, home: HomeView, ask: Ask, sca
     token,
     clockTrusted: clockTrust !== 'none',
     stage,
-    item: covered === undefined ? null : itemFacts(opened.ok ? opened.claims : undefined, covered.length > 0 || !namesItem(request.identifiers)),
+    item:
+      covered === undefined
+        ? null
+        : itemFacts(opened.ok ? opened.claims : undefined, covered.length > 0 || !namesItem(request.identifiers)),
     identifiedBy: ITEM_IDENTIFIER_KINDS.filter((kind) => request.identifiers[kind] !== undefined),
     right: free.length > 0 ? 'free' : 'used',
     operator,
-    limit: opened.ok && policy && !home.isHome && isCounted ? overLimit(opened.claims, policy, stage, home, ledger.claims.isolatedCount) : undefined,
+    limit:
+      opened.ok && policy && !home.isHome && isCounted
+        ? overLimit(opened.claims, policy, stage, home, ledger.claims.isolatedCount)
+        : undefined,
   }
   if (!policy) return { granted: false, reason: 'policy_stale' }
-  if (opened.ok && rights === 'release' && !namesItem(request.identifiers) && releasesByTag(device)) return { granted: false, reason: 'technology_mismatch' }
-  if (opened.ok && home.isHome && home.isOwn && trust.isImporting(opened.claims.exp)) return { granted: false, reason: 'manual_assistance_required' }
+  if (opened.ok && rights === 'release' && !namesItem(request.identifiers) && releasesByTag(device))
+    return { granted: false, reason: 'technology_mismatch' }
+  if (opened.ok && home.isHome && home.isOwn && trust.isImporting(opened.claims.exp))
+    return { granted: false, reason: 'manual_assistance_required' }
   const decision = decide(facts, policy)
   if (!decision.allowed) return { granted: false, reason: decision.reason }
   if (!opened.ok || !rights) return { granted: false, reason: 'token_invalid' }
@@ -73,7 +87,11 @@ export function decideByReceipt(parts: TokenParts, home: HomeView, ask: Ask, sca
     exp: opened.claims.exp,
     home: { agentId: policy.home, epoch: policy.homeEpoch },
     ...(!home.isHome && isCounted && { isolated: { limit: limitAt(policy.offline.hardCount, stage) } }),
-    ...(isCounted && restsOnOperator(facts, policy) && request.operatorId !== undefined && { approval: { operatorId: request.operatorId, limit: policy.operatorOverridesPerHour } }),
+    ...(isCounted &&
+      restsOnOperator(facts, policy) &&
+      request.operatorId !== undefined && {
+        approval: { operatorId: request.operatorId, limit: policy.operatorOverridesPerHour },
+      }),
   }
   return { granted: true, grant }
 }
@@ -109,15 +127,25 @@ function itemFacts(claims: ReceiptClaims | undefined, isCovered: boolean): ItemF
     status: isCovered ? 'paid' : 'sellable',
     ...(isCovered && { paidBy: 'purchase' as const }),
     priceBelowCent: claims ? riskClassCeiling(claims.riskClass) : null,
-    ...(claims && !claims.entries && { staffReason: 'the receipt does not tell its goods apart: they are too many, or only the shopper’s app vouches for the price' }),
+    ...(claims &&
+      !claims.entries && {
+        staffReason:
+          'the receipt does not tell its goods apart: they are too many, or only the shopper’s app vouches for the price',
+      }),
   }
 }
 
 /** Why an isolated agent may not honour this receipt, if so. */
-function overLimit(claims: ReceiptClaims, { offline }: ProtectionPolicy, stage: PolicyStage, home: HomeView, counted: number): string | undefined {
+function overLimit(
+  claims: ReceiptClaims,
+  { offline }: ProtectionPolicy,
+  stage: PolicyStage,
+  home: HomeView,
+  counted: number,
+): string | undefined {
   if (offline.storeBound === 'deny') return 'no receipt is honoured without the home'
   if (claims.riskClass > offline.maxRiskClass) return `risk class ${claims.riskClass} is above ${offline.maxRiskClass}`
-  if (home.isolatedSeconds > limitAt(offline.maxIsolatedSeconds, stage)) return `isolated for ${Math.round(home.isolatedSeconds)} s`
+  if (home.isolatedSeconds > limitAt(offline.maxIsolatedSeconds, stage))
+    return `isolated for ${Math.round(home.isolatedSeconds)} s`
   return counted >= limitAt(offline.hardCount, stage) ? `${counted} receipts while isolated` : undefined
 }
-

@@ -1,5 +1,12 @@
 import { decide, type DecisionFacts } from '../../policy/decide.ts'
-import { CLOUD_LEDGER, denyReasonOf, isForItem, openAuthorization, type AuthorizationClaims, type OpenedAuthorization } from '../../policy/documents/authorization.ts'
+import {
+  CLOUD_LEDGER,
+  denyReasonOf,
+  isForItem,
+  openAuthorization,
+  type AuthorizationClaims,
+  type OpenedAuthorization,
+} from '../../policy/documents/authorization.ts'
 import { ITEM_IDENTIFIER_KINDS } from '../../policy/identifiers.ts'
 import { DEFAULT_POLICY, type ProtectionPolicy } from '../../policy/store-policy.ts'
 import type { DenyReason } from '../../policy/vocabulary.ts'
@@ -16,9 +23,18 @@ export interface TokenParts {
 }
 
 /** Checks signature, device and time of a token that is shown at this device, or was fetched for it; what it says of the cloud's documents is heard. */
-export function openFor({ trust, clock }: Pick<TokenParts, 'trust' | 'clock'>, { device }: Ask, token: string): OpenedAuthorization {
+export function openFor(
+  { trust, clock }: Pick<TokenParts, 'trust' | 'clock'>,
+  { device }: Ask,
+  token: string,
+): OpenedAuthorization {
   const opened = openAuthorization(token, { keys: trust.keys, audience: device.deviceId, ...judgedAt(clock) })
-  if (opened.ok) trust.hearIssued({ policy: opened.authorization.pv, keys: opened.authorization.kv, issuedS: opened.authorization.iat })
+  if (opened.ok)
+    trust.hearIssued({
+      policy: opened.authorization.pv,
+      keys: opened.authorization.kv,
+      issuedS: opened.authorization.iat,
+    })
   return opened
 }
 
@@ -26,7 +42,12 @@ export function openFor({ trust, clock }: Pick<TokenParts, 'trust' | 'clock'>, {
  * The same for an agent that may be online: a key that it does not know may be a new one, which no message has brought yet.
  * Then it fetches what is newer than here, and looks once more.
  */
-export async function openByNewestKeys(parts: Pick<TokenParts, 'trust' | 'clock'>, link: Pick<CloudLink, 'isOnline' | 'catchUp'>, ask: Ask, token: string): Promise<OpenedAuthorization> {
+export async function openByNewestKeys(
+  parts: Pick<TokenParts, 'trust' | 'clock'>,
+  link: Pick<CloudLink, 'isOnline' | 'catchUp'>,
+  ask: Ask,
+  token: string,
+): Promise<OpenedAuthorization> {
   const opened = openFor(parts, ask, token)
   if (opened.ok || opened.fault !== 'unknown_key' || !link.isOnline) return opened
   await link.catchUp()
@@ -34,7 +55,12 @@ export async function openByNewestKeys(parts: Pick<TokenParts, 'trust' | 'clock'
 }
 
 /** Decides by a token that was opened, with nothing but what is here: ledger, action, item. */
-export function decideByToken({ trust, clock, ledger }: TokenParts, ask: Ask, opened: OpenedAuthorization, fetchedForThis: boolean): Verdict {
+export function decideByToken(
+  { trust, clock, ledger }: TokenParts,
+  ask: Ask,
+  opened: OpenedAuthorization,
+  fetchedForThis: boolean,
+): Verdict {
   const { request, device } = ask
   const { trust: clockTrust } = clock.now()
   const failed = opened.ok ? mismatch(opened.authorization, ask, ledger, fetchedForThis) : denyReasonOf(opened.fault)
@@ -57,7 +83,10 @@ export function decideByToken({ trust, clock, ledger }: TokenParts, ask: Ask, op
   if (!opened.ok) return { granted: false, reason: 'token_invalid' }
   const { jti, cnt, iat, exp, eid } = opened.authorization
   const candidates = Array.from({ length: cnt }, (_, i) => i)
-  return { granted: true, grant: { source: 'token', nonce: jti, candidates, all: false, count: cnt, exp, issuedS: iat, eventId: eid } }
+  return {
+    granted: true,
+    grant: { source: 'token', nonce: jti, candidates, all: false, count: cnt, exp, issuedS: iat, eventId: eid },
+  }
 }
 
 /** Whether this is a genuine token for what is asked, that only the cloud may honour: it was given while this ledger was doubted. */
@@ -67,8 +96,14 @@ export function isForCloud(opened: OpenedAuthorization, { request }: Ask): boole
   return led === CLOUD_LEDGER && act === request.action && !isForOther(opened.authorization, request)
 }
 
-function mismatch(authorization: AuthorizationClaims, { request }: Ask, ledger: Ledger, fetchedForThis: boolean): Extract<DenyReason, 'token_invalid' | 'token_revoked'> | undefined {
-  if (authorization.act !== request.action || authorization.led !== `${ledger.ledgerId}.${ledger.generation}`) return 'token_invalid'
+function mismatch(
+  authorization: AuthorizationClaims,
+  { request }: Ask,
+  ledger: Ledger,
+  fetchedForThis: boolean,
+): Extract<DenyReason, 'token_invalid' | 'token_revoked'> | undefined {
+  if (authorization.act !== request.action || authorization.led !== `${ledger.ledgerId}.${ledger.generation}`)
+    return 'token_invalid'
   if (ledger.claims.isDenied(authorization.jti)) return 'token_revoked'
   // Given by a cloud that was lost: the restored one knows nothing of it, and may give the right again.
   if (authorization.iat < ledger.cloudGeneration.tokensSince) return 'token_revoked'

@@ -19,12 +19,23 @@ export type ClaimExit = (deviceId: string, tag: TagName, leftMs: number) => Prom
 const PASSING: ReadonlySet<DenyReason> = new Set(['authorization_outstanding', 'clock_untrusted'])
 
 /** Never throws but when the ledger does. */
-export function exitClaimer(parts: Pick<AuthorizeParts, 'platform' | 'agentId' | 'ledger' | 'clock' | 'trust' | 'link' | 'items' | 'giveUp'>): ClaimExit {
+export function exitClaimer(
+  parts: Pick<AuthorizeParts, 'platform' | 'agentId' | 'ledger' | 'clock' | 'trust' | 'link' | 'items' | 'giveUp'>,
+): ClaimExit {
   const { platform, ledger, clock, trust, link, items, giveUp } = parts
   return async (deviceId, tag, leftMs) => {
     const device = trust.policy?.devices.find((d) => d.deviceId === deviceId)
     if (!device || device.revoked || (device.agentId !== null && device.agentId !== parts.agentId)) return 'refused'
-    const ask: Ask = { device, request: { deviceId, action: 'authorize_exit', identifiers: tag, scanSource: 'exit_gate', occurredAt: new Date(leftMs).toISOString() } }
+    const ask: Ask = {
+      device,
+      request: {
+        deviceId,
+        action: 'authorize_exit',
+        identifiers: tag,
+        scanSource: 'exit_gate',
+        occurredAt: new Date(leftMs).toISOString(),
+      },
+    }
     // What would be refused need not be asked: a refusal may call staff, and nobody stands there any more.
     const foreseen = decideByItem(parts, items, ask)
     if (!foreseen.granted) return PASSING.has(foreseen.reason) ? 'later' : 'refused'
@@ -35,7 +46,20 @@ export function exitClaimer(parts: Pick<AuthorizeParts, 'platform' | 'agentId' |
     if (!verdict.grant) return 'refused'
     const { source, nonce, candidates, all, exp, receipt, issuedS, heardSeq } = verdict.grant
     giveUp.unlessUsed(nonce)
-    const claimed = await ledger.useUp({ redemptionId: newId('rdm', platform), source, nonce, rightClass: 'exit', candidates, all, exp, deviceId, receipt, issuedS, heardSeq, nowMs: clock.now().nowMs })
+    const claimed = await ledger.useUp({
+      redemptionId: newId('rdm', platform),
+      source,
+      nonce,
+      rightClass: 'exit',
+      candidates,
+      all,
+      exp,
+      deviceId,
+      receipt,
+      issuedS,
+      heardSeq,
+      nowMs: clock.now().nowMs,
+    })
     if (claimed.ok) return 'claimed'
     // The ledger knew of a use, or had given the token up, and the cloud had not heard of it: it may choose another once it has.
     const isNews = heardSeq !== undefined && ledger.journal.head.seq > heardSeq

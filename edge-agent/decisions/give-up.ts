@@ -27,7 +27,17 @@ const REMEMBERED = 1_000
 const WATCHED = 1_000
 
 /** Gives up tokens of this ledger. */
-export function givingUp({ ledger, timers, nowMs, log }: { ledger: Pick<Ledger, 'commits' | 'claims' | 'journal'>; timers: Timers; nowMs(): number; log: Log }): GiveUp {
+export function givingUp({
+  ledger,
+  timers,
+  nowMs,
+  log,
+}: {
+  ledger: Pick<Ledger, 'commits' | 'claims' | 'journal'>
+  timers: Timers
+  nowMs(): number
+  log: Log
+}): GiveUp {
   const done = new Set<string>()
   const watched = new Map<string, Cancel>()
 
@@ -47,7 +57,8 @@ export function givingUp({ ledger, timers, nowMs, log }: { ledger: Pick<Ledger, 
         if (isGivenUp) done.add(nonce)
       })
       .catch((error: unknown) => {
-        if (error instanceof LedgerFull) log.warn({}, 'the disk is full: a token could not be given up and ends by itself')
+        if (error instanceof LedgerFull)
+          log.warn({}, 'the disk is full: a token could not be given up and ends by itself')
         else log.error({ err: error }, 'a token could not be given up: it ends by itself')
       })
   }

@@ -16,7 +16,14 @@ export async function decideOnline(parts: TokenParts, link: CloudLink, ask: Ask)
   const answer = await link.ask(operation, body)
   if (answer.kind === 'unreachable') return undefined
   // That a login has ended says nothing of what was asked: nobody is sent away for it.
-  if (answer.kind === 'refused') return answer.status >= 500 || answer.status === 429 || answer.status === 401 ? undefined : { granted: false, reason: ask.request.receipt === undefined && ask.request.token === undefined ? 'item_unknown' : 'token_invalid' }
+  if (answer.kind === 'refused')
+    return answer.status >= 500 || answer.status === 429 || answer.status === 401
+      ? undefined
+      : {
+          granted: false,
+          reason:
+            ask.request.receipt === undefined && ask.request.token === undefined ? 'item_unknown' : 'token_invalid',
+        }
   return believe(parts, link, ask, answer.body, heardSeq)
 }
 
@@ -41,14 +48,27 @@ function question(ask: Ask): { operation: string; body: Record<string, unknown> 
     ...(request.scanSource !== undefined && { scanSource: request.scanSource }),
     ...(request.occurredAt !== undefined && { occurredAt: request.occurredAt }),
   }
-  if (request.token !== undefined) return { operation: 'verifyProtectedItem', body: { ...common, protectionAction: request.action, authorizationToken: request.token, ...request.identifiers } }
+  if (request.token !== undefined)
+    return {
+      operation: 'verifyProtectedItem',
+      body: { ...common, protectionAction: request.action, authorizationToken: request.token, ...request.identifiers },
+    }
   if (request.receipt !== undefined && !namesItem(ask) && rightClass(request.action) === 'release') {
     return { operation: 'verifySecurityTagDeactivation', body: common }
   }
-  return { operation: 'verifyProtectedItem', body: { ...common, protectionAction: request.action, ...request.identifiers } }
+  return {
+    operation: 'verifyProtectedItem',
+    body: { ...common, protectionAction: request.action, ...request.identifiers },
+  }
 }
 
-async function believe(parts: TokenParts, link: CloudLink, ask: Ask, body: Record<string, unknown>, heardSeq: number): Promise<Verdict> {
+async function believe(
+  parts: TokenParts,
+  link: CloudLink,
+  ask: Ask,
+  body: Record<string, unknown>,
+  heardSeq: number,
+): Promise<Verdict> {
   const token = body['authorizationToken']
   const eventId = typeof body['eventId'] === 'string' ? body['eventId'] : null
   const itemStatus = typeof body['itemStatus'] === 'string' ? { itemStatus: body['itemStatus'] as ItemStatus } : {}
@@ -56,7 +76,12 @@ async function believe(parts: TokenParts, link: CloudLink, ask: Ask, body: Recor
   if (typeof token !== 'string') {
     const authorized = body['authorized'] === true && ask.request.action === 'verify_item_status'
     if (authorized) return { granted: true, grant: null, eventId, ...itemStatus }
-    return { granted: false, reason: isReason(reason) ? reason : 'token_invalid', ...(eventId !== null && { eventId }), ...itemStatus }
+    return {
+      granted: false,
+      reason: isReason(reason) ? reason : 'token_invalid',
+      ...(eventId !== null && { eventId }),
+      ...itemStatus,
+    }
   }
   const verdict = decideByToken(parts, ask, await openByNewestKeys(parts, link, ask, token), true)
   if (!verdict.granted || verdict.grant === null) return verdict

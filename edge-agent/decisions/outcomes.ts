@@ -25,7 +25,15 @@ const RETRY_MS = 1_000
 const WAITING_LIMIT = 1_000
 
 /** Outcomes of this ledger's claims. */
-export function keepOutcomes({ ledger, timers, log }: { ledger: Pick<Ledger, 'settle'>; timers: Timers; log: Log }): Outcomes {
+export function keepOutcomes({
+  ledger,
+  timers,
+  log,
+}: {
+  ledger: Pick<Ledger, 'settle'>
+  timers: Timers
+  log: Log
+}): Outcomes {
   const waiting = new Map<string, () => Promise<void>>()
   let cancel: Cancel | undefined
 
@@ -67,7 +75,8 @@ export function keepOutcomes({ ledger, timers, log }: { ledger: Pick<Ledger, 'se
         wait(redemptionId, outcome, write)
       }
     },
-    later: (redemptionId, outcome, atMs, event) => wait(redemptionId, outcome, () => ledger.settle(redemptionId, outcome, atMs, event)),
+    later: (redemptionId, outcome, atMs, event) =>
+      wait(redemptionId, outcome, () => ledger.settle(redemptionId, outcome, atMs, event)),
     async stop() {
       cancel?.()
       await tryAll()

@@ -55,20 +55,42 @@ export function withHome(parts: WithHomeParts): WithHome {
       if ('refused' in answer) return { granted: false, reason: answer.refused }
       if (answer.reason) return { granted: false, reason: answer.reason }
       const { redemptionId, ordinals, remaining } = answer
-      return { granted: true, grant: { ...verdict.grant, candidates: ordinals, all: true, homeAsk: redemptionId, homeRedemption: redemptionId, remaining } }
+      return {
+        granted: true,
+        grant: {
+          ...verdict.grant,
+          candidates: ordinals,
+          all: true,
+          homeAsk: redemptionId,
+          homeRedemption: redemptionId,
+          remaining,
+        },
+      }
     },
     stillHolds({ home: decider }) {
       const policy = trust.policy?.policy
-      return decider === undefined || (policy?.home === decider.agentId && policy.homeEpoch === decider.epoch && doubt() === undefined)
+      return (
+        decider === undefined ||
+        (policy?.home === decider.agentId && policy.homeEpoch === decider.epoch && doubt() === undefined)
+      )
     },
   }
 }
 
 /** The home may have given what was asked for, and only its answer is lost: then it is used for this. */
 function underAsk(verdict: Verdict, homeAsk: string | undefined): Verdict {
-  return verdict.granted && verdict.grant && homeAsk !== undefined ? { granted: true, grant: { ...verdict.grant, homeAsk } } : verdict
+  return verdict.granted && verdict.grant && homeAsk !== undefined
+    ? { granted: true, grant: { ...verdict.grant, homeAsk } }
+    : verdict
 }
 
 function wishOf({ request, device }: Ask, { nonce, candidates, all, exp }: Grant): HomeWish {
-  return { cti: nonce, rightClass: rightClass(request.action) ?? 'release', candidates, all, exp, deviceId: device.deviceId }
+  return {
+    cti: nonce,
+    rightClass: rightClass(request.action) ?? 'release',
+    candidates,
+    all,
+    exp,
+    deviceId: device.deviceId,
+  }
 }

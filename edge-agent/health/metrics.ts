@@ -46,16 +46,37 @@ export function metricsText(status: AgentStatus, counters: Counters, gates: Read
     ['{outcome="unknown"}', counters.unknown],
   ])
   const kinds = ['reads', 'late', 'entering', 'passed', 'alarms'] as const
-  metric('gate_total', 'counter', 'Reads at each gate, those too late to alarm, and tags that entered, left and alarmed.', [...gates].flatMap(([deviceId, counts]) => kinds.map((kind): [string, number] => [`{device="${label(deviceId)}",kind="${kind}"}`, counts[kind]])))
+  metric(
+    'gate_total',
+    'counter',
+    'Reads at each gate, those too late to alarm, and tags that entered, left and alarmed.',
+    [...gates].flatMap(([deviceId, counts]) =>
+      kinds.map((kind): [string, number] => [`{device="${label(deviceId)}",kind="${kind}"}`, counts[kind]]),
+    ),
+  )
   const ways = ['in', 'out'] as const
-  metric('people_total', 'counter', 'People who came in and went out, as counted.', [...counters.people].flatMap(([deviceId, count]) => ways.map((way): [string, number] => [`{device="${label(deviceId)}",direction="${way}"}`, count[way]])))
+  metric(
+    'people_total',
+    'counter',
+    'People who came in and went out, as counted.',
+    [...counters.people].flatMap(([deviceId, count]) =>
+      ways.map((way): [string, number] => [`{device="${label(deviceId)}",direction="${way}"}`, count[way]]),
+    ),
+  )
   metric('items', 'gauge', 'Names of items in the replica.', [['', status.items.known]])
-  metric('items_age_seconds', 'gauge', 'Since the items were last known to be complete; -1: never.', [['', status.items.ageSeconds ?? -1]])
+  metric('items_age_seconds', 'gauge', 'Since the items were last known to be complete; -1: never.', [
+    ['', status.items.ageSeconds ?? -1],
+  ])
   metric(
     'device_state',
     'gauge',
     'State of each device.',
-    status.devices.flatMap((d) => STATES.map((state): [string, number] => [`{device="${label(d.deviceId)}",state="${state}"}`, Number(d.state === state)])),
+    status.devices.flatMap((d) =>
+      STATES.map((state): [string, number] => [
+        `{device="${label(d.deviceId)}",state="${state}"}`,
+        Number(d.state === state),
+      ]),
+    ),
   )
   return `${lines.join('\n')}\n`
 }

@@ -59,7 +59,17 @@ export interface StatusSources {
 }
 
 /** The agent as it is now. */
-export function agentStatus({ identity, clock, trust, items, link, ledger, doors, fault, devices }: StatusSources): AgentStatus {
+export function agentStatus({
+  identity,
+  clock,
+  trust,
+  items,
+  link,
+  ledger,
+  doors,
+  fault,
+  devices,
+}: StatusSources): AgentStatus {
   const { nowMs: now, trust: clockTrust } = clock.now()
   return {
     agentId: identity.agentId,
@@ -78,10 +88,18 @@ export function agentStatus({ identity, clock, trust, items, link, ledger, doors
     now: new Date(now).toISOString(),
     isHome: trust.policy?.policy.home === identity.agentId,
     ledgerDoubt: ledgerDoubt(ledger, now) ?? null,
-    items: { known: items.size, ageSeconds: items.confirmedMs === 0 ? null : Math.max(0, Math.round((now - items.confirmedMs) / 1_000)) },
+    items: {
+      known: items.size,
+      ageSeconds: items.confirmedMs === 0 ? null : Math.max(0, Math.round((now - items.confirmedMs) / 1_000)),
+    },
     devices: devices.map((device) => {
       const known = trust.policy?.devices.find((d) => d.deviceId === device.deviceId)
-      return { ...device, name: known?.name ?? null, deviceType: known?.deviceType ?? null, door: doors.stateOf(device.deviceId) ?? null }
+      return {
+        ...device,
+        name: known?.name ?? null,
+        deviceType: known?.deviceType ?? null,
+        door: doors.stateOf(device.deviceId) ?? null,
+      }
     }),
     fault,
   }

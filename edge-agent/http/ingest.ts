@@ -63,10 +63,12 @@ export function ingestRoutes(app: Hono, { devices, port, platform, log }: Ingest
   const now = () => platform.clock.elapsed()
   const pushers = new Map<string, Pusher>()
   for (const settings of devices) {
-    if (settings.driver === 'http-ingest') pushers.set(settings.link.push.toLowerCase(), { settings, tokens: BURST, at: now(), toldAt: -Infinity })
+    if (settings.driver === 'http-ingest')
+      pushers.set(settings.link.push.toLowerCase(), { settings, tokens: BURST, at: now(), toldAt: -Infinity })
   }
   if (pushers.size === 0) return
-  const refuse = (c: Context, status: 400 | 401 | 413 | 415 | 429 | 503, code: string, error: string) => c.json({ error, code }, status)
+  const refuse = (c: Context, status: 400 | 401 | 413 | 415 | 429 | 503, code: string, error: string) =>
+    c.json({ error, code }, status)
 
   /** Null for a wrong secret and for a name that is not there alike. */
   function authenticated(c: Context): Pusher | null {
@@ -75,7 +77,10 @@ export function ingestRoutes(app: Hono, { devices, port, platform, log }: Ingest
     if (pusher && isRight) return pusher
     if (pusher && now() - pusher.toldAt >= TELL_EVERY_MS) {
       pusher.toldAt = now()
-      log.warn({ deviceId: pusher.settings.deviceId }, 'somebody sent reads with a wrong secret: compare the reader’s settings with the configuration')
+      log.warn(
+        { deviceId: pusher.settings.deviceId },
+        'somebody sent reads with a wrong secret: compare the reader’s settings with the configuration',
+      )
     }
     return null
   }
@@ -93,9 +98,15 @@ export function ingestRoutes(app: Hono, { devices, port, platform, log }: Ingest
     if (!pusher) return refuse(c, 401, 'unauthenticated', 'the secret of the device is missing or wrong')
     if (!mayPass(pusher)) {
       c.header('retry-after', '1')
-      return refuse(c, 429, 'rate-limited', `at most ${PER_SECOND} requests a second: let the reader send several reads at a time`)
+      return refuse(
+        c,
+        429,
+        'rate-limited',
+        `at most ${PER_SECOND} requests a second: let the reader send several reads at a time`,
+      )
     }
-    if (!/^application\/json *(;|$)/i.test(c.req.header('content-type') ?? '')) return refuse(c, 415, 'unsupported-media-type', 'send application/json')
+    if (!/^application\/json *(;|$)/i.test(c.req.header('content-type') ?? ''))
+      return refuse(c, 415, 'unsupported-media-type', 'send application/json')
     const body = await readBody(c)
     if (!body) return refuse(c, 413, 'payload-too-large', `send at most ${MOST_PUSHED_BYTES} bytes at a time`)
     const text = body.toString('utf8')
@@ -106,7 +117,11 @@ export function ingestRoutes(app: Hono, { devices, port, platform, log }: Ingest
     }
     const limit = deadline(platform.timers, TAKEN_WITHIN_MS)
     // Line ends stand between values only: within texts JSON has none.
-    const taken = await port.push(pusher.settings.link.push.toLowerCase(), Buffer.from(`${text.replaceAll(/[\r\n]/g, ' ')}\n`), limit.signal).finally(limit.done)
-    return taken ? c.json({ success: true }) : refuse(c, 503, 'unavailable', 'the device is being started, or has too much to do: send it again')
+    const taken = await port
+      .push(pusher.settings.link.push.toLowerCase(), Buffer.from(`${text.replaceAll(/[\r\n]/g, ' ')}\n`), limit.signal)
+      .finally(limit.done)
+    return taken
+      ? c.json({ success: true })
+      : refuse(c, 503, 'unavailable', 'the device is being started, or has too much to do: send it again')
   })
 }

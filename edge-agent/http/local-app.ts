@@ -70,19 +70,29 @@ export function localApp(agent: Agent, { hosts, log, pushes }: LocalAppOptions):
   app.use('*', async (c, next) => {
     // A page from elsewhere must not reach the agent through the browser that stands beside it.
     const host = c.req.header('host') ?? ''
-    if (!hosts().includes(host)) return fail(c, 403, 'host_not_allowed', `this agent is not called ${host.slice(0, 100)}: add it to hosts in the configuration`)
+    if (!hosts().includes(host))
+      return fail(
+        c,
+        403,
+        'host_not_allowed',
+        `this agent is not called ${host.slice(0, 100)}: add it to hosts in the configuration`,
+      )
     const origin = c.req.header('origin')
-    if (origin !== undefined && !hosts().some((name) => origin === `http://${name}` || origin === `https://${name}`)) return fail(c, 403, 'origin_not_allowed', 'requests from other pages are refused')
+    if (origin !== undefined && !hosts().some((name) => origin === `http://${name}` || origin === `https://${name}`))
+      return fail(c, 403, 'origin_not_allowed', 'requests from other pages are refused')
     c.header('x-content-type-options', 'nosniff')
     return next()
   })
   app.use('/v1/*', async (c, next) => {
-    if (!OPEN.has(c.req.path) && !mayUse(c)) return fail(c, 401, 'unauthenticated', 'pair this program first: untag edge pair')
+    if (!OPEN.has(c.req.path) && !mayUse(c))
+      return fail(c, 401, 'unauthenticated', 'pair this program first: untag edge pair')
     return next()
   })
   app.onError((error, c) => {
-    if (error instanceof LedgerFull) return fail(c, 503, 'ledger_full', 'the disk is full: nothing is released until there is room')
-    if (error instanceof LedgerFailure) return fail(c, 503, 'ledger_unavailable', 'the ledger cannot be trusted: nothing is released')
+    if (error instanceof LedgerFull)
+      return fail(c, 503, 'ledger_full', 'the disk is full: nothing is released until there is room')
+    if (error instanceof LedgerFailure)
+      return fail(c, 503, 'ledger_unavailable', 'the ledger cannot be trusted: nothing is released')
     log.error({ err: error, path: c.req.path }, 'a local request failed')
     return fail(c, 500, 'internal', 'internal error')
   })
@@ -94,10 +104,20 @@ export function localApp(agent: Agent, { hosts, log, pushes }: LocalAppOptions):
     const operator = agent.operators.find(sessionOf(c))
     const { deviceId, protectionAction, token, receipt, scan, scanSource } = body
     const { epc: scannedEpc, ...presented } = presentedAs(token, receipt, scan)
-    const normal = normaliseIdentifiers({ epc: body.epc ?? scannedEpc, tagUid: body.tagUid, tagId: body.tagId, itemLineId: body.itemLineId })
+    const normal = normaliseIdentifiers({
+      epc: body.epc ?? scannedEpc,
+      tagUid: body.tagUid,
+      tagId: body.tagId,
+      itemLineId: body.itemLineId,
+    })
     if (!normal.ok) return fail(c, 400, 'invalid-argument', normal.message)
     if (Object.keys(normal.identifiers).length === 0 && Object.keys(presented).length === 0) {
-      return fail(c, 400, 'invalid-argument', 'nothing is presented: send a token, a receipt, a scan, or one of epc, tagUid, tagId, itemLineId')
+      return fail(
+        c,
+        400,
+        'invalid-argument',
+        'nothing is presented: send a token, a receipt, a scan, or one of epc, tagUid, tagId, itemLineId',
+      )
     }
     const answer = await agent.lanes.request({
       deviceId,
@@ -121,10 +141,21 @@ export function localApp(agent: Agent, { hosts, log, pushes }: LocalAppOptions):
     if (reply.kind === 'answer') return c.json({ answer: reply.answer })
     if (reply.kind === 'too_many_questions') return tooMany(c, reply.retryAfterSeconds)
     strangers.take(from)
-    return fail(c, 403, 'not_home', 'this agent is not the home of the receipts that were asked for, or does not know who asks')
+    return fail(
+      c,
+      403,
+      'not_home',
+      'this agent is not the home of the receipts that were asked for, or does not know who asks',
+    )
   }
-  app.post('/v1/home/redeem', homeAnswers((question) => agent.home.answer(question)))
-  app.post('/v1/home/time', homeAnswers((question) => agent.home.answerTime(question)))
+  app.post(
+    '/v1/home/redeem',
+    homeAnswers((question) => agent.home.answer(question)),
+  )
+  app.post(
+    '/v1/home/time',
+    homeAnswers((question) => agent.home.answerTime(question)),
+  )
 
   /** What was typed or read by a keyboard-wedge scanner into the page. */
   app.post('/v1/scan', async (c) => {
@@ -132,7 +163,11 @@ export function localApp(agent: Agent, { hosts, log, pushes }: LocalAppOptions):
     if (body instanceof Response) return body
     const { deviceId, text, byHand } = body
     const from = askerOf(c)
-    const result = await agent.lanes.scan(deviceId, text, { operatorId: agent.operators.find(sessionOf(c))?.operatorId, byHand, from })
+    const result = await agent.lanes.scan(deviceId, text, {
+      operatorId: agent.operators.find(sessionOf(c))?.operatorId,
+      byHand,
+      from,
+    })
     if (result.kind === 'operator') remember(c, from)
     return c.json(result)
   })
@@ -141,7 +176,8 @@ export function localApp(agent: Agent, { hosts, log, pushes }: LocalAppOptions):
   app.post('/v1/pair', async (c) => {
     const body = await read(c, PairBody)
     if (body instanceof Response) return body
-    if (!isCredential(body.credential)) return fail(c, 401, 'unauthenticated', 'this is no credential of this agent: untag edge pair')
+    if (!isCredential(body.credential))
+      return fail(c, 401, 'unauthenticated', 'this is no credential of this agent: untag edge pair')
     setCookie(c, cookieName, body.credential, { path: '/', httpOnly: true, sameSite: 'Strict', maxAge: COOKIE_LIFE })
     return c.json({ success: true })
   })
@@ -153,7 +189,8 @@ export function localApp(agent: Agent, { hosts, log, pushes }: LocalAppOptions):
     const from = askerOf(c)
     const opened = deviceId === undefined ? agent.operators.open(proof) : agent.lanes.signIn(deviceId, proof, from)
     if (opened.ok && deviceId !== undefined) remember(c, from)
-    if (opened.ok) return c.json({ session: opened.session, operatorId: opened.operatorId, name: opened.name, idleSeconds: 900 })
+    if (opened.ok)
+      return c.json({ session: opened.session, operatorId: opened.operatorId, name: opened.name, idleSeconds: 900 })
     if (opened.reason === 'wrong') return fail(c, 401, 'wrong_credentials', 'badge or PIN is wrong')
     c.header('retry-after', String(opened.retryAfterSeconds))
     return fail(c, 429, 'locked', `too many wrong tries: wait ${opened.retryAfterSeconds} s`)
@@ -161,7 +198,10 @@ export function localApp(agent: Agent, { hosts, log, pushes }: LocalAppOptions):
   /** Who stands at a device: a page that lost the agent looks again. */
   app.get('/v1/operator', (c) => {
     const deviceId = c.req.query('deviceId')
-    return c.json({ name: (deviceId === undefined ? agent.operators.look(sessionOf(c))?.name : agent.lanes.operatorAt(deviceId)) ?? null })
+    return c.json({
+      name:
+        (deviceId === undefined ? agent.operators.look(sessionOf(c))?.name : agent.lanes.operatorAt(deviceId)) ?? null,
+    })
   })
   app.delete('/v1/operator', (c) => {
     const session = sessionOf(c)
@@ -170,7 +210,15 @@ export function localApp(agent: Agent, { hosts, log, pushes }: LocalAppOptions):
     if (deviceId) agent.lanes.leave(deviceId)
     return c.json({ success: true })
   })
-  app.get('/v1/operators', (c) => c.json({ operators: (agent.trust.policy?.operators ?? []).map(({ operatorId, name, pin }) => ({ operatorId, name, hasPin: pin !== undefined })) }))
+  app.get('/v1/operators', (c) =>
+    c.json({
+      operators: (agent.trust.policy?.operators ?? []).map(({ operatorId, name, pin }) => ({
+        operatorId,
+        name,
+        hasPin: pin !== undefined,
+      })),
+    }),
+  )
 
   app.get('/v1/status', (c) => c.json(agent.status()))
   app.get('/v1/events', (c) =>
@@ -194,9 +242,21 @@ export function localApp(agent: Agent, { hosts, log, pushes }: LocalAppOptions):
   app.get('/readyz', (c) => {
     const { fault, policyVersion, devices, online } = agent.status()
     const isReady = fault === null && policyVersion !== null
-    return c.json({ ready: isReady, online, policyVersion, devices: devices.map(({ deviceId, state, detail }) => ({ deviceId, state, detail })) }, isReady ? 200 : 503)
+    return c.json(
+      {
+        ready: isReady,
+        online,
+        policyVersion,
+        devices: devices.map(({ deviceId, state, detail }) => ({ deviceId, state, detail })),
+      },
+      isReady ? 200 : 503,
+    )
   })
-  app.get('/metrics', (c) => c.body(metricsText(agent.status(), agent.counters, agent.gates.counts()), 200, { 'content-type': 'text/plain; version=0.0.4' }))
+  app.get('/metrics', (c) =>
+    c.body(metricsText(agent.status(), agent.counters, agent.gates.counts()), 200, {
+      'content-type': 'text/plain; version=0.0.4',
+    }),
+  )
   if (pushes) ingestRoutes(app, { devices: agent.config.devices, port: pushes, platform: agent.platform, log })
   setupRoutes(app, agent, { isLoopback, read, fail })
   pageRoutes(app, agent, { mayUse, isLoopback })
@@ -211,7 +271,12 @@ export function localApp(agent: Agent, { hosts, log, pushes }: LocalAppOptions):
   function askerOf(c: Context): Asker {
     if (isPaired(c)) return 'paired'
     const given = getCookie(c, browserCookie)
-    return { browser: given !== undefined && /^[\w-]{32}$/.test(given) ? given : Buffer.from(agent.platform.random.bytes(24)).toString('base64url') }
+    return {
+      browser:
+        given !== undefined && /^[\w-]{32}$/.test(given)
+          ? given
+          : Buffer.from(agent.platform.random.bytes(24)).toString('base64url'),
+    }
   }
 
   /** Somebody has signed in here: by this the browser is known again, until it is closed. */
@@ -233,8 +298,10 @@ export function localApp(agent: Agent, { hosts, log, pushes }: LocalAppOptions):
   }
 
   async function read<S extends z.ZodType>(c: Context, schema: S): Promise<z.output<S> | Response> {
-    if (!/^application\/json *(;|$)/i.test(c.req.header('content-type') ?? '')) return fail(c, 415, 'unsupported-media-type', 'send application/json')
-    if (Number(c.req.header('content-length') ?? BODY_LIMIT + 1) > BODY_LIMIT) return fail(c, 413, 'payload-too-large', `send a Content-Length of at most ${BODY_LIMIT}`)
+    if (!/^application\/json *(;|$)/i.test(c.req.header('content-type') ?? ''))
+      return fail(c, 415, 'unsupported-media-type', 'send application/json')
+    if (Number(c.req.header('content-length') ?? BODY_LIMIT + 1) > BODY_LIMIT)
+      return fail(c, 413, 'payload-too-large', `send a Content-Length of at most ${BODY_LIMIT}`)
     let value: unknown
     try {
       value = await c.req.json()
@@ -243,14 +310,23 @@ export function localApp(agent: Agent, { hosts, log, pushes }: LocalAppOptions):
     }
     const parsed = schema.safeParse(value)
     if (parsed.success) return parsed.data
-    return fail(c, 400, 'invalid-argument', findingsOf(parsed.error.issues, value).map(findingText).slice(0, 3).join('; '))
+    return fail(
+      c,
+      400,
+      'invalid-argument',
+      findingsOf(parsed.error.issues, value).map(findingText).slice(0, 3).join('; '),
+    )
   }
 
   return app
 }
 
 /** A scan is whatever it turns out to be; what nobody understands is refused as a receipt would be. */
-function presentedAs(token: string | undefined, receipt: string | undefined, scan: string | undefined): { token?: string; receipt?: string; epc?: string } {
+function presentedAs(
+  token: string | undefined,
+  receipt: string | undefined,
+  scan: string | undefined,
+): { token?: string; receipt?: string; epc?: string } {
   if (token !== undefined) return { token }
   if (receipt !== undefined) return { receipt }
   if (scan === undefined) return {}
@@ -259,7 +335,12 @@ function presentedAs(token: string | undefined, receipt: string | undefined, sca
   return scanned.kind === 'epc' ? { epc: scanned.epc } : { receipt: scan }
 }
 
-function fail(c: Context, status: 400 | 401 | 403 | 404 | 413 | 415 | 429 | 500 | 503, code: string, error: string): Response {
+function fail(
+  c: Context,
+  status: 400 | 401 | 403 | 404 | 413 | 415 | 429 | 500 | 503,
+  code: string,
+  error: string,
+): Response {
   return c.json({ error, code }, status)
 }
 

@@ -3,7 +3,10 @@ import { z } from 'zod'
 import type { Agent } from '../runtime.ts'
 
 /** Host names and IPv4 addresses, with a port if not 5084. */
-const Address = z.string().regex(/^[A-Za-z0-9.-]{1,200}(:\d{1,5})?$/, 'give a host name or an IPv4 address, with a port if not 5084').refine((address) => Number(address.split(':')[1] ?? 1) <= 65_535, 'the port is above 65535')
+const Address = z
+  .string()
+  .regex(/^[A-Za-z0-9.-]{1,200}(:\d{1,5})?$/, 'give a host name or an IPv4 address, with a port if not 5084')
+  .refine((address) => Number(address.split(':')[1] ?? 1) <= 65_535, 'the port is above 65535')
 const LlrpBody = z.strictObject({ address: Address })
 /** A device's entry; what is in it the configuration's own check tells. */
 const EntryBody = z.strictObject({ entry: z.record(z.string().max(100), z.unknown()) })
@@ -25,18 +28,30 @@ export function setupRoutes(app: Hono, agent: Agent, { isLoopback, read, fail }:
     return work().finally(() => underWay.delete(what))
   }
 
-  app.use('/v1/setup/*', async (c, next) => (isLoopback(c) ? next() : fail(c, 401, 'unauthenticated', 'this is for the machine of the agent only')))
+  app.use('/v1/setup/*', async (c, next) =>
+    isLoopback(c) ? next() : fail(c, 401, 'unauthenticated', 'this is for the machine of the agent only'),
+  )
 
   app.post('/v1/setup/llrp', async (c) => {
     const body = await read(c, LlrpBody)
-    return body instanceof Response ? body : once(c, 'llrp', async () => c.json((await agent.surroundings?.llrpAt(body.address)) ?? { fault: '' }))
+    return body instanceof Response
+      ? body
+      : once(c, 'llrp', async () => c.json((await agent.surroundings?.llrpAt(body.address)) ?? { fault: '' }))
   })
   app.post('/v1/setup/devices', async (c) => {
     const body = await read(c, EntryBody)
     if (body instanceof Response) return body
-    if (!agent.configFile) return fail(c, 404, 'no_config_file', 'this agent was started without a configuration file: start it with --config FILE')
+    if (!agent.configFile)
+      return fail(
+        c,
+        404,
+        'no_config_file',
+        'this agent was started without a configuration file: start it with --config FILE',
+      )
     const added = agent.configFile.add(body.entry)
-    return added.ok ? c.json({ file: agent.configFile.name }) : fail(c, 400, 'invalid-argument', added.faults.join('; '))
+    return added.ok
+      ? c.json({ file: agent.configFile.name })
+      : fail(c, 400, 'invalid-argument', added.faults.join('; '))
   })
   app.post('/v1/setup/check', async (c) => {
     const body = await read(c, CheckBody)

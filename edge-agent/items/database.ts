@@ -47,7 +47,8 @@ export interface StoredItems {
 
 /** Raised also when the packing of items changes (item-table.ts). */
 const SCHEMA_VERSION = 1
-const ITEMS = 'CREATE TABLE item (name TEXT PRIMARY KEY, info INTEGER NOT NULL, category INTEGER NOT NULL) WITHOUT ROWID, STRICT'
+const ITEMS =
+  'CREATE TABLE item (name TEXT PRIMARY KEY, info INTEGER NOT NULL, category INTEGER NOT NULL) WITHOUT ROWID, STRICT'
 const SCHEMA = `${ITEMS};
   CREATE TABLE category (number INTEGER PRIMARY KEY, name TEXT NOT NULL) STRICT;
   CREATE TABLE gate (gate TEXT PRIMARY KEY) WITHOUT ROWID, STRICT;
@@ -74,7 +75,9 @@ function connect(file: string): Connection {
     const version = db.pragma('user_version', { simple: true }) as number
     if (version === SCHEMA_VERSION) return db
     // Of another make: what it holds can be fetched again.
-    db.exec(`DROP TABLE IF EXISTS item; DROP TABLE IF EXISTS category; DROP TABLE IF EXISTS progress; DROP TABLE IF EXISTS gate; DROP TABLE IF EXISTS stray; ${SCHEMA}`)
+    db.exec(
+      `DROP TABLE IF EXISTS item; DROP TABLE IF EXISTS category; DROP TABLE IF EXISTS progress; DROP TABLE IF EXISTS gate; DROP TABLE IF EXISTS stray; ${SCHEMA}`,
+    )
     db.pragma(`user_version = ${SCHEMA_VERSION}`)
     return db
   } catch (error) {
@@ -84,7 +87,10 @@ function connect(file: string): Connection {
 }
 
 function itemFile(db: Connection): ItemFile {
-  const set = () => db.prepare('INSERT INTO item (name, info, category) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET info = excluded.info, category = excluded.category')
+  const set = () =>
+    db.prepare(
+      'INSERT INTO item (name, info, category) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET info = excluded.info, category = excluded.category',
+    )
   const remove = () => db.prepare('DELETE FROM item WHERE name = ?')
   let [setItem, removeItem] = [set(), remove()]
   const setCategory = db.prepare('INSERT INTO category (number, name) VALUES (?, ?) ON CONFLICT (number) DO NOTHING')
@@ -110,7 +116,10 @@ function itemFile(db: Connection): ItemFile {
   return {
     read: () => ({
       mark: db.prepare<[], ItemMark>('SELECT epoch, ver, base, confirmed_ms AS confirmedMs FROM progress').get(),
-      categories: db.prepare<[], { name: string }>('SELECT name FROM category ORDER BY number').all().map((row) => row.name),
+      categories: db
+        .prepare<[], { name: string }>('SELECT name FROM category ORDER BY number')
+        .all()
+        .map((row) => row.name),
       rows: () => db.prepare<[], StoredRow>('SELECT name, info, category FROM item').iterate(),
     }),
     write(rows, mark, categories) {
@@ -123,14 +132,21 @@ function itemFile(db: Connection): ItemFile {
     },
     strays(gate) {
       const isKnown = db.prepare('SELECT gate FROM gate WHERE gate = ?').get(gate) !== undefined
-      const rows = db.prepare<[string], { tag: string; gap: number | null; outside: number }>('SELECT tag, longest_gap_ms AS gap, was_outside AS outside FROM stray WHERE gate = ?').all(gate)
-      return isKnown ? rows.map(({ tag, gap, outside }) => ({ tag, longestGapMs: gap ?? undefined, wasOutside: outside === 1 })) : undefined
+      const rows = db
+        .prepare<[string], { tag: string; gap: number | null; outside: number }>(
+          'SELECT tag, longest_gap_ms AS gap, was_outside AS outside FROM stray WHERE gate = ?',
+        )
+        .all(gate)
+      return isKnown
+        ? rows.map(({ tag, gap, outside }) => ({ tag, longestGapMs: gap ?? undefined, wasOutside: outside === 1 }))
+        : undefined
     },
     saveStrays: db.transaction((gate: string, strays: readonly StoredStray[]) => {
       db.prepare('INSERT INTO gate (gate) VALUES (?) ON CONFLICT DO NOTHING').run(gate)
       db.prepare('DELETE FROM stray WHERE gate = ?').run(gate)
       const insert = db.prepare('INSERT INTO stray (gate, tag, longest_gap_ms, was_outside) VALUES (?, ?, ?, ?)')
-      for (const { tag, longestGapMs, wasOutside } of strays) insert.run(gate, tag, longestGapMs === undefined ? null : Math.round(longestGapMs), wasOutside ? 1 : 0)
+      for (const { tag, longestGapMs, wasOutside } of strays)
+        insert.run(gate, tag, longestGapMs === undefined ? null : Math.round(longestGapMs), wasOutside ? 1 : 0)
     }),
     close: () => void db.close(),
   }

@@ -40,7 +40,10 @@ const HIGHEST_PRICE = 2 ** 27 - 2
 const CATEGORY_AT = 2 ** 32
 
 /** Packs what is known of an item; prices above 1.3 million EUR are kept as that. */
-export function packItem(item: { status: ItemStatus; priceCent?: number | undefined; paying: boolean }, category: number): PackedItem {
+export function packItem(
+  item: { status: ItemStatus; priceCent?: number | undefined; paying: boolean },
+  category: number,
+): PackedItem {
   const price = item.priceCent === undefined ? 0 : Math.min(item.priceCent, HIGHEST_PRICE) + 1
   return { info: price * 32 + (item.paying ? 16 : 0) + ITEM_STATUSES.indexOf(item.status) + 1, category }
 }
@@ -50,7 +53,12 @@ export function unpackItem({ info }: PackedItem, category: string | undefined): 
   const status = ITEM_STATUSES[(info % 16) - 1]
   if (status === undefined) return undefined
   const price = Math.floor(info / 32)
-  return { status, paying: info % 32 >= 16, ...(price > 0 && { priceCent: price - 1 }), ...(category !== undefined && { category }) }
+  return {
+    status,
+    paying: info % 32 >= 16,
+    ...(price > 0 && { priceCent: price - 1 }),
+    ...(category !== undefined && { category }),
+  }
 }
 
 /** An empty table. Names begin with a letter for their kind: E for an EPC, U for a tag's UID, T for a tag id. */
@@ -65,7 +73,8 @@ export function itemTable(): ItemTable {
   /** The slot of this key, or the empty one where it belongs. */
   function slotOf(a: number, b: number, c: number): number {
     let slot = hashOf(a, b, c) & (slots - 1)
-    while (infos[slot] !== 0 && (keys[slot * 3] !== a || keys[slot * 3 + 1] !== b || keys[slot * 3 + 2] !== c)) slot = (slot + 1) & (slots - 1)
+    while (infos[slot] !== 0 && (keys[slot * 3] !== a || keys[slot * 3 + 1] !== b || keys[slot * 3 + 2] !== c))
+      slot = (slot + 1) & (slots - 1)
     return slot
   }
 
@@ -109,7 +118,9 @@ export function itemTable(): ItemTable {
     get(name) {
       if (!isPackable(name)) {
         const packed = others.get(name)
-        return packed === undefined ? undefined : { info: packed % CATEGORY_AT, category: Math.floor(packed / CATEGORY_AT) }
+        return packed === undefined
+          ? undefined
+          : { info: packed % CATEGORY_AT, category: Math.floor(packed / CATEGORY_AT) }
       }
       const slot = slotOf(word(name, 1), word(name, 9), word(name, 17))
       const info = infos[slot] ?? 0

@@ -116,14 +116,23 @@ export function openReplica({ disk, platform, log }: ReplicaParts): Replica {
     if (isClearDue && !persisting(() => disk.clear(mark(0)))) return false
     isClearDue = false
     const entries: Waiting[] = []
-    for (let rows = 0; entries.length < waiting.length && rows < ROWS_AT_ONCE; ) {
+    for (let rows = 0; entries.length < waiting.length && rows < ROWS_AT_ONCE;) {
       const next = waiting[entries.length]
       if (!next) break
       entries.push(next)
       rows += next.rows.length
     }
     const reached = entries.length === waiting.length ? ver : (entries.at(-1)?.seq ?? ver)
-    if (!persisting(() => disk.write(entries.flatMap((entry) => entry.rows), mark(reached), categories))) return false
+    if (
+      !persisting(() =>
+        disk.write(
+          entries.flatMap((entry) => entry.rows),
+          mark(reached),
+          categories,
+        ),
+      )
+    )
+      return false
     waiting = waiting.slice(entries.length)
     isMarkDirty = false
     return true
@@ -165,7 +174,10 @@ export function openReplica({ disk, platform, log }: ReplicaParts): Replica {
   function apply(entry: ItemEntry, ofPage: readonly string[]): void {
     const category = entry.category === undefined ? undefined : ofPage[entry.category]
     const packed = entry.status
-      ? packItem({ status: entry.status, priceCent: entry.price, paying: entry.paying === true }, category === undefined ? 0 : addCategory(category))
+      ? packItem(
+          { status: entry.status, priceCent: entry.price, paying: entry.paying === true },
+          category === undefined ? 0 : addCategory(category),
+        )
       : { info: 0, category: 0 }
     const rows: StoredRow[] = []
     for (const kind of KINDS) {
@@ -180,7 +192,8 @@ export function openReplica({ disk, platform, log }: ReplicaParts): Replica {
   }
 
   function noteHead(seen: { epoch: number; ver: number }): void {
-    if (seen.epoch > head.epoch || (seen.epoch === head.epoch && seen.ver > head.ver)) head = { epoch: seen.epoch, ver: seen.ver }
+    if (seen.epoch > head.epoch || (seen.epoch === head.epoch && seen.ver > head.ver))
+      head = { epoch: seen.epoch, ver: seen.ver }
   }
 
   /** Names that were given up below the floor are told no more: whoever does not know of them begins anew. */

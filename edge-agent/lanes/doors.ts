@@ -31,7 +31,13 @@ export function openDoors({ record, isOnline, onAlarm, onChange }: DoorsParts): 
       states.set(deviceId, state)
       const alarm = ALARMS[state]
       if (alarm) {
-        record({ type: 'protection.exception.raised', deviceId, protectionAction: 'unlock_fixture', offline: !isOnline(), ...alarm })
+        record({
+          type: 'protection.exception.raised',
+          deviceId,
+          protectionAction: 'unlock_fixture',
+          offline: !isOnline(),
+          ...alarm,
+        })
         onAlarm(deviceId, alarm.reason)
       }
       onChange()

@@ -22,10 +22,18 @@ export const SIREN_SECONDS = 5
  * Green is for a way that is open. Only tags sound the siren: a refused receipt by itself lights amber (contracts §4). A tag whose
  * payment state cannot be known does what the policy says, by default no more than amber. `sirenSeconds` is the gate's own.
  */
-export function gateSignal(answer: AuthorizeAnswer, hasTag: boolean, policy: ProtectionPolicy | undefined, sirenSeconds = SIREN_SECONDS): GateSignal | undefined {
+export function gateSignal(
+  answer: AuthorizeAnswer,
+  hasTag: boolean,
+  policy: ProtectionPolicy | undefined,
+  sirenSeconds = SIREN_SECONDS,
+): GateSignal | undefined {
   const amber: GateSignal = { signal: 'amber', seconds: AMBER_SECONDS, isAlarm: false }
   // Nobody is sent to a way that has stayed shut.
-  if (answer.authorized) return answer.outcome === 'failed' || answer.outcome === 'unknown' ? amber : { signal: 'green', seconds: GREEN_SECONDS, isAlarm: false }
+  if (answer.authorized)
+    return answer.outcome === 'failed' || answer.outcome === 'unknown'
+      ? amber
+      : { signal: 'green', seconds: GREEN_SECONDS, isAlarm: false }
   if (!hasTag) return amber
   const siren: GateSignal = { signal: 'siren', seconds: sirenSeconds, isAlarm: true }
   // What was heard too long ago may be paid by now.

@@ -1,7 +1,14 @@
 import type { DeviceEvent, TagName } from '../../device-drivers/drivers/device.ts'
 import { releaseActionOf, releasesByTag, type DeviceFacts } from '../../policy/devices.ts'
 import { ITEM_IDENTIFIER_KINDS, namesTag, normaliseIdentifiers } from '../../policy/identifiers.ts'
-import { rightClass, type DenyReason, type DeviceType, type ProtectionAction, type ScanSource, type WorkflowType } from '../../policy/vocabulary.ts'
+import {
+  rightClass,
+  type DenyReason,
+  type DeviceType,
+  type ProtectionAction,
+  type ScanSource,
+  type WorkflowType,
+} from '../../policy/vocabulary.ts'
 import type { AuthorizeAnswer, AuthorizeRequest } from '../decisions/request.ts'
 import { looksLikePickupCode, type PickupOrder, type VerifiedCode } from '../decisions/pickup-code.ts'
 import { classify, type Scanned } from '../decisions/scan.ts'
@@ -61,7 +68,10 @@ export type ScanResult =
   | { kind: 'alarm'; what: LaneAlarm }
   /** The order of a pick-up code. */
   | { kind: 'order'; order: PickupOrder }
-  | { kind: 'not_understood'; why: 'unknown_code' | 'needs_connection' | 'product_code' | 'wrong_badge' | 'locked' | 'out_of_order' }
+  | {
+      kind: 'not_understood'
+      why: 'unknown_code' | 'needs_connection' | 'product_code' | 'wrong_badge' | 'locked' | 'out_of_order'
+    }
 
 export type LaneAlarm = Exclude<ReleaseTrouble, 'release_jammed'> | DoorAlarm
 
@@ -91,7 +101,12 @@ const BY_STAFF: ReadonlySet<WorkflowType> = new Set(['staff_assisted', 'pos_inte
 const TAKES_TAG_NUMBERS: ReadonlySet<DeviceType> = new Set(['handheld_reader', 'cabinet_unlocker'])
 
 /** Why a tag is refused that is not the receipt's, or whose receipt counts for nothing. */
-const OF_A_RECEIPT: ReadonlySet<DenyReason> = new Set(['item_not_paid', 'token_invalid', 'token_expired', 'token_revoked'])
+const OF_A_RECEIPT: ReadonlySet<DenyReason> = new Set([
+  'item_not_paid',
+  'token_invalid',
+  'token_expired',
+  'token_revoked',
+])
 
 /** A receipt shown at a device serves for the tags that follow, ms. */
 const RECEIPT_MEMORY_MS = 2 * 60_000
@@ -148,7 +163,13 @@ export function openLanes(parts: LaneParts): Lanes {
 
   /** Of a receipt with tags the answer names one unit; whoever stands there wants to know how many are left. */
   function withRest(asked: AuthorizeRequest, answer: AuthorizeAnswer): AuthorizeAnswer {
-    if (!answer.authorized || asked.receipt === undefined || !namesTag(asked.identifiers) || rightClass(asked.action) !== 'release') return answer
+    if (
+      !answer.authorized ||
+      asked.receipt === undefined ||
+      !namesTag(asked.identifiers) ||
+      rightClass(asked.action) !== 'release'
+    )
+      return answer
     const rest = unusedRights(parts, asked.receipt, 'release')
     return rest ? { ...answer, itemCount: rest.claims.units, remaining: rest.unused.length } : answer
   }
@@ -177,10 +198,12 @@ export function openLanes(parts: LaneParts): Lanes {
       const verified = await parts.verifyPickupCode(text)
       if (verified.kind === 'order') return verified
       // It may be the printed number of a tag all the same.
-      if (verified.kind === 'unreachable' && scanned.kind === 'unknown') return { kind: 'not_understood', why: 'needs_connection' }
+      if (verified.kind === 'unreachable' && scanned.kind === 'unknown')
+        return { kind: 'not_understood', why: 'needs_connection' }
     }
     if (scanned.kind === 'ean') return { kind: 'not_understood', why: 'product_code' }
-    const tagId = scanned.kind === 'unknown' && device && TAKES_TAG_NUMBERS.has(device.deviceType) ? tagIdIn(text) : undefined
+    const tagId =
+      scanned.kind === 'unknown' && device && TAKES_TAG_NUMBERS.has(device.deviceType) ? tagIdIn(text) : undefined
     if (scanned.kind === 'unknown' && tagId === undefined) return { kind: 'not_understood', why: 'unknown_code' }
     const operator = operatorId ?? operators.look(session)?.operatorId
     const base = baseOf(deviceId, device, operator)
@@ -190,7 +213,10 @@ export function openLanes(parts: LaneParts): Lanes {
       presentations.again(deviceId)
       if (rest) return { kind: 'receipt', left: rest.unused.length }
     }
-    const asked = { ...base, ...(tagId === undefined ? presented(scanned, state, base.action) : { identifiers: { tagId } }) }
+    const asked = {
+      ...base,
+      ...(tagId === undefined ? presented(scanned, state, base.action) : { identifiers: { tagId } }),
+    }
     return decision(asked, await decideWith(asked))
   }
 
@@ -209,7 +235,11 @@ export function openLanes(parts: LaneParts): Lanes {
     }
   }
 
-  function presented(scanned: Scanned, state: LaneState, action: ProtectionAction): Pick<AuthorizeRequest, 'identifiers' | 'receipt' | 'token'> {
+  function presented(
+    scanned: Scanned,
+    state: LaneState,
+    action: ProtectionAction,
+  ): Pick<AuthorizeRequest, 'identifiers' | 'receipt' | 'token'> {
     if (scanned.kind === 'token') return { token: scanned.text, identifiers: {} }
     if (scanned.kind === 'receipt') return { receipt: scanned.text, identifiers: {} }
     return { identifiers: scanned.kind === 'epc' ? { epc: scanned.epc } : {}, ...receiptBefore(state, action) }
@@ -265,7 +295,11 @@ export function openLanes(parts: LaneParts): Lanes {
     return opened
   }
 
-  const staffCards = openStaffCards({ platform, wiring: parts.wiring, onCard: (deviceId, readerId, card) => parts.onResult(deviceId, takeProof(deviceId, { card, readerId })) })
+  const staffCards = openStaffCards({
+    platform,
+    wiring: parts.wiring,
+    onCard: (deviceId, readerId, card) => parts.onResult(deviceId, takeProof(deviceId, { card, readerId })),
+  })
 
   return {
     request,
@@ -274,7 +308,11 @@ export function openLanes(parts: LaneParts): Lanes {
       const deviceId = parts.wiring.laneOf(sourceId)
       if (staffCards.take(sourceId, deviceId, event)) return
       if (event.type === 'tags' && isGate(deviceId)) parts.gates.onReads(deviceId, sourceId, event.reads)
-      else if (event.type === 'tags' && factsOf(deviceId)) presentations.onReads(deviceId, event.reads, { awayMs: parts.wiring.awayMsOf(sourceId), nearDbm: parts.wiring.nearDbmOf(sourceId) })
+      else if (event.type === 'tags' && factsOf(deviceId))
+        presentations.onReads(deviceId, event.reads, {
+          awayMs: parts.wiring.awayMsOf(sourceId),
+          nearDbm: parts.wiring.nearDbmOf(sourceId),
+        })
       if (event.type === 'tag_gone') presentations.onGone(deviceId, event.tag)
       if (event.type === 'passage') {
         gateRequests.passage(deviceId)

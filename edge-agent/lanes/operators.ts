@@ -48,7 +48,11 @@ export function operatorSessions(platform: Platform, records: () => readonly Ope
   }
 
   const recordOf = (operatorId: string) => records().find((record) => record.operatorId === operatorId)
-  const locked = (waitMs: number): OpenedSession => ({ ok: false, reason: 'locked', retryAfterSeconds: Math.ceil(waitMs / 1_000) })
+  const locked = (waitMs: number): OpenedSession => ({
+    ok: false,
+    reason: 'locked',
+    retryAfterSeconds: Math.ceil(waitMs / 1_000),
+  })
   const wrong: OpenedSession = { ok: false, reason: 'wrong' }
 
   /** Anybody may name anybody: nothing in the answer, nor when it comes, tells which names exist. */
@@ -76,7 +80,13 @@ export function operatorSessions(platform: Platform, records: () => readonly Ope
     const waitMs = tries.waitMs(reader)
     if (waitMs > 0) return locked(waitMs)
     const known = records()
-    const record = known[findCard(known.map((each) => each.card), card)]
+    const record =
+      known[
+        findCard(
+          known.map((each) => each.card),
+          card,
+        )
+      ]
     if (!record) {
       tries.failed(reader)
       return wrong

@@ -123,7 +123,8 @@ export function openPresentations({ platform, find, ask }: PresentationsParts): 
         if (!isMeant || nowMs - seenAtMs > LATE_MS) continue
         const known = lane.tags.get(keyOf(tag))
         if (known) Object.assign(known, { seenMs: nowMs, awayMs })
-        else if (lane.tags.size < TAGS_LIMIT) lane.tags.set(keyOf(tag), { tag, seenMs: nowMs, awayMs, state: 'waiting', askedAs: '', isChanged: false })
+        else if (lane.tags.size < TAGS_LIMIT)
+          lane.tags.set(keyOf(tag), { tag, seenMs: nowMs, awayMs, state: 'waiting', askedAs: '', isChanged: false })
       }
       void work(laneId)
     },

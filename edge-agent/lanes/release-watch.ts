@@ -51,7 +51,8 @@ export function watchReleases({ platform, execute, confirmInputOf, onTrouble }: 
 
   return {
     async execute(deviceId, command, signal) {
-      if (command.kind !== 'release' || confirmInputOf(deviceId) === undefined) return execute(deviceId, command, signal)
+      if (command.kind !== 'release' || confirmInputOf(deviceId) === undefined)
+        return execute(deviceId, command, signal)
       const seen = seenAt(deviceId)
       const due = { untilMs: Number.POSITIVE_INFINITY }
       seen.owed.push(due)

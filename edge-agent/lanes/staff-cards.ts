@@ -38,7 +38,9 @@ export function openStaffCards({ platform, wiring, onCard }: StaffCardsParts): S
       if (event.type === 'tag_gone') return true
       if (event.type === 'tags') {
         // One card at a time; what a reader had kept is nobody who stands there.
-        const read = event.reads.find(({ tag, seenAtMs }) => 'tagUid' in tag && platform.clock.elapsed() - seenAtMs <= AWAY_MS)
+        const read = event.reads.find(
+          ({ tag, seenAtMs }) => 'tagUid' in tag && platform.clock.elapsed() - seenAtMs <= AWAY_MS,
+        )
         if (read && 'tagUid' in read.tag) show(sourceId, laneId, read.tag.tagUid)
         return true
       }

@@ -18,12 +18,21 @@ export interface ReceiptParts {
 }
 
 /** What is left of a receipt; undefined for one that is not genuine, has ended or was called back. */
-export function unusedRights({ storeId, ledger, clock, trust }: ReceiptParts, receipt: string, rightClass: 'release' | 'exit'): UnusedRights | undefined {
+export function unusedRights(
+  { storeId, ledger, clock, trust }: ReceiptParts,
+  receipt: string,
+  rightClass: 'release' | 'exit',
+): UnusedRights | undefined {
   const { nowMs } = clock.now()
   const opened = openReceipt(receipt, { keys: trust.keys, storeId, ...judgedAt(clock) })
   if (!opened.ok) return undefined
   const { claims } = opened
   const cti = Buffer.from(claims.cti).toString('hex')
   if (ledger.claims.isDenied(cti)) return undefined
-  return { claims, unused: Array.from({ length: claims.units }, (_, n) => n).filter((n) => ledger.claims.isFree(cti, rightClass, n, nowMs, false)) }
+  return {
+    claims,
+    unused: Array.from({ length: claims.units }, (_, n) => n).filter((n) =>
+      ledger.claims.isFree(cti, rightClass, n, nowMs, false),
+    ),
+  }
 }

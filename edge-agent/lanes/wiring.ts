@@ -40,8 +40,13 @@ export function wiringOf(devices: readonly DeviceEntry[]): Wiring {
   const byId = new Map(devices.map((device) => [device.deviceId, device]))
   const feedsOf = (device: DeviceEntry | undefined) => (device && 'feeds' in device ? device.feeds : undefined)
   const laneOf = (sourceId: string) => feedsOf(byId.get(sourceId)) ?? sourceId
-  const seesPassages = (device: DeviceEntry) => ('passageInput' in device && device.passageInput !== undefined) || ('beams' in device && device.beams !== undefined)
-  const releases = devices.map((device) => ({ laneId: laneOf(device.deviceId), deviceId: device.deviceId, does: driverOf(device).releases(device) }))
+  const seesPassages = (device: DeviceEntry) =>
+    ('passageInput' in device && device.passageInput !== undefined) || ('beams' in device && device.beams !== undefined)
+  const releases = devices.map((device) => ({
+    laneId: laneOf(device.deviceId),
+    deviceId: device.deviceId,
+    does: driverOf(device).releases(device),
+  }))
   const withSensor = new Set(devices.filter(seesPassages).map(({ deviceId }) => laneOf(deviceId)))
 
   function antennasOf(sourceId: string): Antennas | undefined {
@@ -53,7 +58,12 @@ export function wiringOf(devices: readonly DeviceEntry[]): Wiring {
   return {
     laneOf,
     hasPassageSensor: (deviceId) => withSensor.has(deviceId),
-    looksLikeGate: (deviceId) => devices.some((device) => laneOf(device.deviceId) === deviceId && (antennasOf(device.deviceId) !== undefined || ('siren' in device && device.siren !== undefined))),
+    looksLikeGate: (deviceId) =>
+      devices.some(
+        (device) =>
+          laneOf(device.deviceId) === deviceId &&
+          (antennasOf(device.deviceId) !== undefined || ('siren' in device && device.siren !== undefined)),
+      ),
     antennasOf,
     readsStaffCards(sourceId) {
       const device = byId.get(sourceId)
@@ -71,7 +81,9 @@ export function wiringOf(devices: readonly DeviceEntry[]): Wiring {
     canRelease(deviceId, isTagNamed) {
       if (!byId.has(deviceId)) return true
       const serving = releases.filter(({ laneId }) => laneId === deviceId)
-      return serving.some(({ does, ...by }) => does === 'output' || (does === 'tag' && isTagNamed && by.deviceId === deviceId))
+      return serving.some(
+        ({ does, ...by }) => does === 'output' || (does === 'tag' && isTagNamed && by.deviceId === deviceId),
+      )
     },
     sirenSecondsOf(deviceId) {
       const { siren } = (byId.get(deviceId) ?? {}) as { siren?: { readonly seconds?: number } }

@@ -74,7 +74,14 @@ export interface Claims {
   /** Claims that a crash left without outcome. */
   open(): OpenClaim[]
   /** Whether the right of a receipt is free here; `mayGoOn`: uses besides that hold nobody up. */
-  isFree(cti: string, rightClass: RightClass, ordinal: number, nowMs: number, operator: boolean, mayGoOn?: (redemptionId: string) => boolean): boolean
+  isFree(
+    cti: string,
+    rightClass: RightClass,
+    ordinal: number,
+    nowMs: number,
+    operator: boolean,
+    mayGoOn?: (redemptionId: string) => boolean,
+  ): boolean
   /** Whether it is free but for what the cloud told of others: nothing here has used it, or staff may go on. */
   isFreeHere(cti: string, rightClass: RightClass, ordinal: number): boolean
   /** Steps of a token that were claimed. */
@@ -85,7 +92,10 @@ export interface Claims {
   /** Rights of a receipt that were used up elsewhere. */
   useElsewhere(cti: string, rightClass: RightClass, ordinals: readonly number[], until: number): void
   /** A token's steps stand for these rights of a receipt, in their order: whichever of the two is used, the other is used up with it. */
-  standsFor(nonce: string, rights: { cti: string; rightClass: RightClass; ordinals: readonly number[]; until: number }): void
+  standsFor(
+    nonce: string,
+    rights: { cti: string; rightClass: RightClass; ordinals: readonly number[]; until: number },
+  ): void
   /** The rights that a token stands for, as far as the cloud has told. */
   receiptOf(nonce: string): ClaimRequest['receipt']
   readonly isolatedCount: number
@@ -108,47 +118,85 @@ export function openClaims(db: Connection): Claims {
   const latest = db.prepare<[string, string, number], ClaimRow>(
     'SELECT redemption_id, attempt, state FROM claim WHERE nonce = ? AND right_class = ? AND ordinal = ? ORDER BY attempt DESC LIMIT 1',
   )
-  const insert = db.prepare('INSERT INTO claim (nonce, right_class, ordinal, attempt, redemption_id, device_id, state, exp, at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)')
-  const setState = db.prepare("UPDATE claim SET state = ? WHERE redemption_id = ? AND state IN ('claimed', 'commanded')")
-  const unsettled = db.prepare<[], OpenClaim>("SELECT DISTINCT redemption_id, nonce, device_id FROM claim WHERE state IN ('claimed', 'commanded')")
+  const insert = db.prepare(
+    'INSERT INTO claim (nonce, right_class, ordinal, attempt, redemption_id, device_id, state, exp, at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
+  )
+  const setState = db.prepare(
+    "UPDATE claim SET state = ? WHERE redemption_id = ? AND state IN ('claimed', 'commanded')",
+  )
+  const unsettled = db.prepare<[], OpenClaim>(
+    "SELECT DISTINCT redemption_id, nonce, device_id FROM claim WHERE state IN ('claimed', 'commanded')",
+  )
   const steps = db.prepare<[string], { n: number }>('SELECT COUNT(*) AS n FROM claim WHERE nonce = ?')
-  const usesOf = db.prepare<[string, string, number], { until_s: number; redemption_id: string }>('SELECT until_s, redemption_id FROM used_right WHERE cti = ? AND right_class = ? AND ordinal = ?')
+  const usesOf = db.prepare<[string, string, number], { until_s: number; redemption_id: string }>(
+    'SELECT until_s, redemption_id FROM used_right WHERE cti = ? AND right_class = ? AND ordinal = ?',
+  )
   const useRight = db.prepare(
     'INSERT INTO used_right (cti, right_class, ordinal, until_s, redemption_id) VALUES (?, ?, ?, ?, ?) ON CONFLICT (cti, right_class, ordinal, redemption_id) DO UPDATE SET until_s = MAX(until_s, excluded.until_s)',
   )
   const freeRights = db.prepare('DELETE FROM used_right WHERE redemption_id = ?')
-  const bind = db.prepare('INSERT INTO token_right (nonce, step, cti, ordinal, until_s) VALUES (?, ?, ?, ?, ?) ON CONFLICT (nonce, step) DO NOTHING')
-  const boundTo = db.prepare<[string], { cti: string; ordinal: number }>('SELECT cti, ordinal FROM token_right WHERE nonce = ? ORDER BY step')
+  const bind = db.prepare(
+    'INSERT INTO token_right (nonce, step, cti, ordinal, until_s) VALUES (?, ?, ?, ?, ?) ON CONFLICT (nonce, step) DO NOTHING',
+  )
+  const boundTo = db.prepare<[string], { cti: string; ordinal: number }>(
+    'SELECT cti, ordinal FROM token_right WHERE nonce = ? ORDER BY step',
+  )
   const claimOf = db.prepare<[string, string, number], { redemption_id: string; state: string }>(
     'SELECT redemption_id, state FROM claim WHERE nonce = ? AND right_class = ? AND ordinal = ? ORDER BY attempt DESC LIMIT 1',
   )
   const denied = db.prepare<[string], { until_s: number }>('SELECT until_s FROM denied WHERE subject = ?')
-  const addDenied = db.prepare('INSERT INTO denied (subject, until_s) VALUES (?, ?) ON CONFLICT (subject) DO UPDATE SET until_s = MAX(until_s, excluded.until_s)')
-  const approvals = db.prepare<[string, number], { n: number }>('SELECT COUNT(*) AS n FROM approval WHERE operator_id = ? AND at_ms > ?')
+  const addDenied = db.prepare(
+    'INSERT INTO denied (subject, until_s) VALUES (?, ?) ON CONFLICT (subject) DO UPDATE SET until_s = MAX(until_s, excluded.until_s)',
+  )
+  const approvals = db.prepare<[string, number], { n: number }>(
+    'SELECT COUNT(*) AS n FROM approval WHERE operator_id = ? AND at_ms > ?',
+  )
   const approve = db.prepare('INSERT INTO approval (operator_id, at_ms) VALUES (?, ?)')
   const readMark = db.prepare<[string], { value: string }>('SELECT value FROM mark WHERE name = ?')
-  const writeMark = db.prepare('INSERT INTO mark (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value')
+  const writeMark = db.prepare(
+    'INSERT INTO mark (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
+  )
 
   const unknown = openUnknownUses(db)
 
   const mark = (name: string) => Number(readMark.get(name)?.value ?? 0)
 
   /** The attempt under which a right may be claimed now, or undefined. */
-  function freeAttempt(nonce: string, rightClass: RightClass, ordinal: number, by: Answering, isReceipt: boolean): number | undefined {
+  function freeAttempt(
+    nonce: string,
+    rightClass: RightClass,
+    ordinal: number,
+    by: Answering,
+    isReceipt: boolean,
+  ): number | undefined {
     const row = latest.get(nonce, rightClass, ordinal)
     if (!row) return 0
     // A token's step is used up by any claim; a receipt's right is free again after a failure.
-    const again = isReceipt && (row.state === 'failed' ? by.operator || row.attempt + 1 < TRIES : row.state === 'unknown' && unknown.isAnsweredFor(row.redemption_id, by))
+    const again =
+      isReceipt &&
+      (row.state === 'failed'
+        ? by.operator || row.attempt + 1 < TRIES
+        : row.state === 'unknown' && unknown.isAnsweredFor(row.redemption_id, by))
     return again ? row.attempt + 1 : undefined
   }
 
   function isUsedElsewhere(cti: string, rightClass: RightClass, ordinal: number, nowMs: number): boolean {
-    return usesOf.all(cti, rightClass, ordinal).some((use) => use.redemption_id === BY_OTHERS && use.until_s * 1_000 > nowMs)
+    return usesOf
+      .all(cti, rightClass, ordinal)
+      .some((use) => use.redemption_id === BY_OTHERS && use.until_s * 1_000 > nowMs)
   }
 
   /** Whether nothing here has used a right of a receipt up: no token, no other agent by our leave, not the receipt. Each use by itself, so that one that is unknown hides no other. */
-  function isFreeHere(cti: string, rightClass: RightClass, ordinal: number, by: Answering, mayGoOn: (redemptionId: string) => boolean = () => false): boolean {
-    const isUsed = usesOf.all(cti, rightClass, ordinal).some(({ redemption_id: id }) => id !== BY_OTHERS && !unknown.isAnsweredFor(id, by) && !mayGoOn(id))
+  function isFreeHere(
+    cti: string,
+    rightClass: RightClass,
+    ordinal: number,
+    by: Answering,
+    mayGoOn: (redemptionId: string) => boolean = () => false,
+  ): boolean {
+    const isUsed = usesOf
+      .all(cti, rightClass, ordinal)
+      .some(({ redemption_id: id }) => id !== BY_OTHERS && !unknown.isAnsweredFor(id, by) && !mayGoOn(id))
     return !isUsed && freeAttempt(cti, rightClass, ordinal, by, true) !== undefined
   }
 
@@ -185,7 +233,11 @@ export function openClaims(db: Connection): Claims {
       const by = { operator: request.operatorId !== undefined, issuedS: request.issuedS, heardSeq: request.heardSeq }
       const free = request.candidates.flatMap((ordinal) => {
         const { nonce, rightClass, nowMs } = request
-        if (isReceipt && (isUsedElsewhere(nonce, rightClass, ordinal, nowMs) || !isFreeHere(nonce, rightClass, ordinal, by))) return []
+        if (
+          isReceipt &&
+          (isUsedElsewhere(nonce, rightClass, ordinal, nowMs) || !isFreeHere(nonce, rightClass, ordinal, by))
+        )
+          return []
         const attempt = freeAttempt(nonce, rightClass, ordinal, by, isReceipt)
         return attempt === undefined || !receiptAllows(request, by, ordinal) ? [] : [{ ordinal, attempt }]
       })
@@ -196,7 +248,8 @@ export function openClaims(db: Connection): Claims {
         const { nonce, rightClass, redemptionId, deviceId, exp, nowMs } = request
         insert.run(nonce, rightClass, ordinal, attempt, redemptionId, deviceId, 'claimed', exp, nowMs)
         const right = request.receipt?.ordinals[ordinal]
-        if (request.receipt && right !== undefined) useRight.run(request.receipt.cti, rightClass, right, exp + RECEIPT_LIFE, redemptionId)
+        if (request.receipt && right !== undefined)
+          useRight.run(request.receipt.cti, rightClass, right, exp + RECEIPT_LIFE, redemptionId)
       }
       if (request.isolated) writeMark.run('isolated_count', String(mark('isolated_count') + 1))
       if (request.approval) approve.run(request.approval.operatorId, request.nowMs)
@@ -224,7 +277,8 @@ export function openClaims(db: Connection): Claims {
         bind.run(nonce, step, cti, ordinal, until)
         // It may have been claimed before this came.
         const claim = claimOf.get(nonce, rightClass, step)
-        if (claim && claim.state !== 'failed') useRight.run(cti, rightClass, ordinal, until + RECEIPT_LIFE, claim.redemption_id)
+        if (claim && claim.state !== 'failed')
+          useRight.run(cti, rightClass, ordinal, until + RECEIPT_LIFE, claim.redemption_id)
       }
     },
     receiptOf(nonce) {
@@ -248,14 +302,16 @@ export function openClaims(db: Connection): Claims {
     },
     doubtAcknowledged(seq) {
       // All that ever were: how many of them the cloud has heard of nobody here knows.
-      if (mark('isolated_seq') > seq) writeMark.run('isolated_count', String(mark('isolated_count') + mark('isolated_told')))
+      if (mark('isolated_seq') > seq)
+        writeMark.run('isolated_count', String(mark('isolated_count') + mark('isolated_told')))
       writeMark.run('isolated_told', '0')
     },
     prune(before) {
       if (before <= mark('floor')) return
       writeMark.run('floor', String(before))
       db.prepare("DELETE FROM claim WHERE exp <= ? AND state NOT IN ('claimed', 'commanded')").run(before)
-      for (const table of ['denied', 'used_right', 'token_right']) db.prepare(`DELETE FROM ${table} WHERE until_s <= ?`).run(before)
+      for (const table of ['denied', 'used_right', 'token_right'])
+        db.prepare(`DELETE FROM ${table} WHERE until_s <= ?`).run(before)
       db.prepare('DELETE FROM approval WHERE at_ms < ?').run(before * 1_000 - HOUR_MS)
       unknown.prune()
     },
@@ -269,4 +325,3 @@ export function openClaims(db: Connection): Claims {
     },
   }
 }
-

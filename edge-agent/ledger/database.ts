@@ -78,7 +78,10 @@ export function openLedgerFile(file: string): Connection {
 }
 
 function damaged(file: string, cause?: unknown): LedgerDamaged {
-  return new LedgerDamaged(`${file} is damaged: enrol this agent anew with untag edge enrol --replace, which puts it aside; the cloud keeps what was reported`, { cause })
+  return new LedgerDamaged(
+    `${file} is damaged: enrol this agent anew with untag edge enrol --replace, which puts it aside; the cloud keeps what was reported`,
+    { cause },
+  )
 }
 
 function prepareLedger(db: Connection, file: string): Connection {

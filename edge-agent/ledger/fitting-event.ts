@@ -42,13 +42,17 @@ export function fittingEvent(given: ProtectionEvent, atMs: number): FittingEvent
 
 function faultsOf(event: object): string[] {
   const { error } = ProtectionEvent.safeParse(event)
-  const fields = (error?.issues ?? []).flatMap((issue) => (issue.code === 'unrecognized_keys' ? issue.keys : [String(issue.path[0])]))
+  const fields = (error?.issues ?? []).flatMap((issue) =>
+    issue.code === 'unrecognized_keys' ? issue.keys : [String(issue.path[0])],
+  )
   return [...new Set(fields)]
 }
 
 function wordAbout(event: ProtectionEvent, given: object, leftOut: readonly string[], wordId: string): ProtectionEvent {
   const { type, occurredAt, storeId, deviceId, reason, eventId } = event
-  const what = leftOut.map((field) => `${field.slice(0, 40)} (${shown((given as Record<string, unknown>)[field])})`).join(', ')
+  const what = leftOut
+    .map((field) => `${field.slice(0, 40)} (${shown((given as Record<string, unknown>)[field])})`)
+    .join(', ')
   return {
     type: 'protection.exception.raised',
     eventId: wordId,
@@ -56,7 +60,9 @@ function wordAbout(event: ProtectionEvent, given: object, leftOut: readonly stri
     storeId,
     ...(deviceId !== undefined && { deviceId }),
     reason: 'event_incomplete',
-    detail: keepable(`${reason ?? type} ${eventId} was told without ${what}`).slice(0, TEXTS.detail).toWellFormed(),
+    detail: keepable(`${reason ?? type} ${eventId} was told without ${what}`)
+      .slice(0, TEXTS.detail)
+      .toWellFormed(),
   }
 }
 

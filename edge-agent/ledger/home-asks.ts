@@ -57,11 +57,17 @@ const WORDS_LIMIT = 1_000
 
 /** Asks in this ledger's tables. */
 export function openHomeAsks(db: Connection, claims: Pick<Claims, 'isFreeHere'>): HomeAsks {
-  const openOf = db.prepare<[string], { redemption_id: string }>("SELECT redemption_id FROM home_ask WHERE subject = ? AND state = 'asked'")
-  const add = db.prepare("INSERT INTO home_ask (redemption_id, subject, home, cti, right_class, candidates, exp, state) VALUES (?, ?, ?, ?, ?, ?, ?, 'asked')")
+  const openOf = db.prepare<[string], { redemption_id: string }>(
+    "SELECT redemption_id FROM home_ask WHERE subject = ? AND state = 'asked'",
+  )
+  const add = db.prepare(
+    "INSERT INTO home_ask (redemption_id, subject, home, cti, right_class, candidates, exp, state) VALUES (?, ?, ?, ?, ?, ?, ?, 'asked')",
+  )
   const open = db.prepare<[], { redemption_id: string }>("SELECT redemption_id FROM home_ask WHERE state = 'asked'")
   const one = db.prepare<[string], { state: string }>('SELECT state FROM home_ask WHERE redemption_id = ?')
-  const use = db.prepare("UPDATE home_ask SET state = 'used', claim_id = ?, candidates = COALESCE(?, candidates) WHERE redemption_id = ? AND state = 'asked'")
+  const use = db.prepare(
+    "UPDATE home_ask SET state = 'used', claim_id = ?, candidates = COALESCE(?, candidates) WHERE redemption_id = ? AND state = 'asked'",
+  )
   const setOutcome = db.prepare("UPDATE home_ask SET state = ? WHERE claim_id = ? AND state = 'used'")
   const endOfClaim = db.prepare('DELETE FROM home_ask WHERE claim_id = ?')
   const setUnused = db.prepare("UPDATE home_ask SET state = 'failed' WHERE redemption_id = ? AND state = 'asked'")
@@ -80,7 +86,8 @@ export function openHomeAsks(db: Connection, claims: Pick<Claims, 'isFreeHere'>)
     refused: (redemptionId) => void end.run(redemptionId),
     isOpen: (redemptionId) => one.get(redemptionId)?.state === 'asked',
     // What the home gave under other ids does not keep this word back.
-    claimed: (redemptionId, claimId, given) => void use.run(claimId, given === undefined ? null : JSON.stringify(given), redemptionId),
+    claimed: (redemptionId, claimId, given) =>
+      void use.run(claimId, given === undefined ? null : JSON.stringify(given), redemptionId),
     settled(claimId, outcome) {
       if (outcome === 'confirmed') endOfClaim.run(claimId)
       else setOutcome.run(outcome, claimId)
@@ -89,7 +96,9 @@ export function openHomeAsks(db: Connection, claims: Pick<Claims, 'isFreeHere'>)
     abandon: (redemptionId) => void setUnused.run(redemptionId),
     words: () =>
       due.all(WORDS_LIMIT).flatMap(({ candidates, ...word }) => {
-        const isFree = word.outcome === 'unknown' || (JSON.parse(candidates) as number[]).every((ordinal) => claims.isFreeHere(word.cti, word.rightClass, ordinal))
+        const isFree =
+          word.outcome === 'unknown' ||
+          (JSON.parse(candidates) as number[]).every((ordinal) => claims.isFreeHere(word.cti, word.rightClass, ordinal))
         return isFree ? [word] : []
       }),
     get isWaiting() {

@@ -44,7 +44,14 @@ export interface HeardWord {
 
 /** What the claims of the same ledger say. */
 export interface FreeRights {
-  isFree(cti: string, rightClass: RightClass, ordinal: number, nowMs: number, operator: boolean, mayGoOn?: (redemptionId: string) => boolean): boolean
+  isFree(
+    cti: string,
+    rightClass: RightClass,
+    ordinal: number,
+    nowMs: number,
+    operator: boolean,
+    mayGoOn?: (redemptionId: string) => boolean,
+  ): boolean
   isDenied(subject: string): boolean
   readonly unknown: Pick<UnknownUses, 'note'>
   readonly floor: number
@@ -61,7 +68,9 @@ const NOTHING: GrantAnswer = { ordinals: [], remaining: 0 }
 /** Grants in this ledger's tables. */
 export function openHomeGrants(db: Connection, claims: FreeRights, journal: Pick<Journal, 'append'>): HomeGrants {
   const find = db.prepare<[string], GrantRow>('SELECT agent_id, answer, state FROM home_grant WHERE redemption_id = ?')
-  const insert = db.prepare('INSERT INTO home_grant (redemption_id, agent_id, answer, state, exp) VALUES (?, ?, ?, ?, ?)')
+  const insert = db.prepare(
+    'INSERT INTO home_grant (redemption_id, agent_id, answer, state, exp) VALUES (?, ?, ?, ?, ?)',
+  )
   const setState = db.prepare('UPDATE home_grant SET state = ? WHERE redemption_id = ?')
   const use = db.prepare(
     'INSERT INTO used_right (cti, right_class, ordinal, until_s, redemption_id) VALUES (?, ?, ?, ?, ?) ON CONFLICT (cti, right_class, ordinal, redemption_id) DO UPDATE SET until_s = excluded.until_s',
@@ -81,7 +90,11 @@ export function openHomeGrants(db: Connection, claims: FreeRights, journal: Pick
     return { ordinals, remaining: unused.length - ordinals.length }
   }
 
-  function keep({ redemptionId, agentId, exp }: Pick<GrantQuestion, 'redemptionId' | 'agentId' | 'exp'>, answer: GrantAnswer, state: 'given' | 'refused' | 'back'): void {
+  function keep(
+    { redemptionId, agentId, exp }: Pick<GrantQuestion, 'redemptionId' | 'agentId' | 'exp'>,
+    answer: GrantAnswer,
+    state: 'given' | 'refused' | 'back',
+  ): void {
     insert.run(redemptionId, agentId, JSON.stringify(answer), state, exp)
   }
 
@@ -92,12 +105,16 @@ export function openHomeGrants(db: Connection, claims: FreeRights, journal: Pick
   return {
     grant(question, refused) {
       const known = find.get(question.redemptionId)
-      if (known) return known.agent_id === question.agentId && (known.state === 'given' || known.state === 'refused') ? (JSON.parse(known.answer) as GrantAnswer) : undefined
+      if (known)
+        return known.agent_id === question.agentId && (known.state === 'given' || known.state === 'refused')
+          ? (JSON.parse(known.answer) as GrantAnswer)
+          : undefined
       const answer = refused ? { ...NOTHING, reason: refused } : decide(question)
       // A refusal is final for this id too, for whoever was refused asks under another: played back, the question gets nothing when the right is free again.
       keep(question, answer, answer.reason ? 'refused' : 'given')
       const { redemptionId, cti: nonce, rightClass, agentId, nowMs } = question
-      if (!answer.reason) tell(nowMs, { kind: 'given', redemptionId, nonce, rightClass, ordinals: answer.ordinals, agentId })
+      if (!answer.reason)
+        tell(nowMs, { kind: 'given', redemptionId, nonce, rightClass, ordinals: answer.ordinals, agentId })
       return answer
     },
     hear({ agentId, redemptionId, outcome, exp, nowMs }) {

@@ -42,12 +42,18 @@ export function openJournal(db: Connection, ledgerId: string, generation: number
   const insert = db.prepare('INSERT INTO journal (seq, hash, body, at_ms) VALUES (?, ?, ?, ?)')
   const last = db.prepare<[], Row>('SELECT seq, hash, body FROM journal ORDER BY seq DESC LIMIT 1')
   const one = db.prepare<[number], Row>('SELECT seq, hash, body FROM journal WHERE seq = ?')
-  const after = db.prepare<[number, number], Row>('SELECT seq, hash, body FROM journal WHERE seq > ? ORDER BY seq LIMIT ?')
+  const after = db.prepare<[number, number], Row>(
+    'SELECT seq, hash, body FROM journal WHERE seq > ? ORDER BY seq LIMIT ?',
+  )
   const readMark = db.prepare<[string], { value: string }>('SELECT value FROM mark WHERE name = ?')
-  const writeMark = db.prepare('INSERT INTO mark (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value')
+  const writeMark = db.prepare(
+    'INSERT INTO mark (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
+  )
   const forget = db.prepare('DELETE FROM journal WHERE seq < ? AND at_ms < ?')
   // Rows are forgotten by their own times, which a clock that was wrong may have left in another order.
-  const afterHole = db.prepare<[], { seq: number | null }>('SELECT MAX(seq) AS seq FROM journal AS j WHERE NOT EXISTS (SELECT 1 FROM journal AS p WHERE p.seq = j.seq - 1)')
+  const afterHole = db.prepare<[], { seq: number | null }>(
+    'SELECT MAX(seq) AS seq FROM journal AS j WHERE NOT EXISTS (SELECT 1 FROM journal AS p WHERE p.seq = j.seq - 1)',
+  )
 
   let head = readHead()
   const readAcked = () => Number(readMark.get('acked')?.value ?? 0)
@@ -117,7 +123,9 @@ export function openJournal(db: Connection, ledgerId: string, generation: number
     },
     hear,
     unsent(limit, from = acked) {
-      const rows = after.all(from, limit).map((row) => ({ seq: row.seq, hash: row.hash, body: JSON.parse(row.body) as JournalBody }))
+      const rows = after
+        .all(from, limit)
+        .map((row) => ({ seq: row.seq, hash: row.hash, body: JSON.parse(row.body) as JournalBody }))
       return { after: hashOf(from) ?? genesis, rows }
     },
     get waiting() {

@@ -32,7 +32,10 @@ export interface Ledger {
   readonly cloudGeneration: CloudGeneration
   readonly commits: Commits
   /** Uses rights up, with the event that goes with it. Resolves when that is durable. */
-  claim(request: ClaimRequest, event: (claimed: Claimed & { ok: true }) => ProtectionEvent | undefined): Promise<Claimed>
+  claim(
+    request: ClaimRequest,
+    event: (claimed: Claimed & { ok: true }) => ProtectionEvent | undefined,
+  ): Promise<Claimed>
   /** Uses rights up for which nothing is to move: claimed and confirmed in one durable transaction. */
   useUp(request: ClaimRequest): Promise<Claimed>
   /** Writes down what became of a claim, with its event. */
@@ -65,7 +68,14 @@ export const LEDGER_ID = 'ledger_id'
 export type OpenLedgerFile = (file: string) => Connection
 
 /** Opens or makes the ledger, with FULL durability read back. Throws when it is damaged or another process has it. */
-export function openLedger({ file, ledgerId, generation, onFailure, onGrown, open = openLedgerFile }: LedgerOptions): Ledger {
+export function openLedger({
+  file,
+  ledgerId,
+  generation,
+  onFailure,
+  onGrown,
+  open = openLedgerFile,
+}: LedgerOptions): Ledger {
   const db = open(file)
   const marks = openMarks(db)
   const own = marks.get(LEDGER_ID)
@@ -133,9 +143,18 @@ export function openLedger({ file, ledgerId, generation, onFailure, onGrown, ope
         if (request.homeAsk !== undefined && !homeAsks.isOpen(request.homeAsk)) return USED
         const claimed = claims.claim(request)
         if (!claimed.ok) return claimed
-        if (request.homeAsk !== undefined) homeAsks.claimed(request.homeAsk, request.redemptionId, request.homeAsk === request.redemptionId ? request.candidates : undefined)
+        if (request.homeAsk !== undefined)
+          homeAsks.claimed(
+            request.homeAsk,
+            request.redemptionId,
+            request.homeAsk === request.redemptionId ? request.candidates : undefined,
+          )
         const told = event(claimed)
-        const seq = journal.append({ atMs: request.nowMs, ...evidenceOf(request, claimed.ordinals), ...(told && { event: told }) })
+        const seq = journal.append({
+          atMs: request.nowMs,
+          ...evidenceOf(request, claimed.ordinals),
+          ...(told && { event: told }),
+        })
         if (request.isolated) claims.countedIn(seq)
         return claimed
       }),
@@ -159,14 +178,34 @@ export function openLedger({ file, ledgerId, generation, onFailure, onGrown, ope
 }
 
 /** Which rights of a receipt a token's claim has used, for a cloud that should have forgotten the token. */
-function receiptOf(receipt: ClaimRequest['receipt'], claimed: readonly number[]): { receipt?: { cti: string; ordinals: number[] } } {
+function receiptOf(
+  receipt: ClaimRequest['receipt'],
+  claimed: readonly number[],
+): { receipt?: { cti: string; ordinals: number[] } } {
   const ordinals = claimed.flatMap((step) => receipt?.ordinals[step] ?? [])
-  return receipt && ordinals.length > 0 && ordinals.length === claimed.length ? { receipt: { cti: receipt.cti, ordinals } } : {}
+  return receipt && ordinals.length > 0 && ordinals.length === claimed.length
+    ? { receipt: { cti: receipt.cti, ordinals } }
+    : {}
 }
 
-function evidenceOf({ redemptionId, nonce, source, rightClass, deviceId, operatorId, receipt }: ClaimRequest, ordinals: number[]): { evidence?: Evidence } {
+function evidenceOf(
+  { redemptionId, nonce, source, rightClass, deviceId, operatorId, receipt }: ClaimRequest,
+  ordinals: number[],
+): { evidence?: Evidence } {
   if (source === 'override') return {}
-  return { evidence: { kind: 'claim', redemptionId, nonce, source, rightClass, ordinals, deviceId, ...(operatorId !== undefined && { operatorId }), ...receiptOf(receipt, ordinals) } }
+  return {
+    evidence: {
+      kind: 'claim',
+      redemptionId,
+      nonce,
+      source,
+      rightClass,
+      ordinals,
+      deviceId,
+      ...(operatorId !== undefined && { operatorId }),
+      ...receiptOf(receipt, ordinals),
+    },
+  }
 }
 
 /** What a journal row says of an outcome: nothing of an override, which used no right up. */

@@ -30,7 +30,9 @@ export interface StoredDocument extends StoredHead {
 /** Marks in this ledger's tables. */
 export function openMarks(db: Connection): Marks {
   const get = db.prepare<[string], { value: string }>('SELECT value FROM mark WHERE name = ?')
-  const set = db.prepare('INSERT INTO mark (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value')
+  const set = db.prepare(
+    'INSERT INTO mark (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
+  )
   const document = db.prepare<[string], StoredDocument>('SELECT epoch, ver, hash, jws FROM document WHERE kind = ?')
   const head = db.prepare<[string], StoredHead>('SELECT epoch, ver, hash FROM document WHERE kind = ?')
   const setDocument = db.prepare(

@@ -8,7 +8,13 @@ import { outcomeOf, type Ledger } from './ledger.ts'
  * again. Whether the lock moved only somebody who looks can say. Runs before any device is opened. With the disk full they stay
  * claimed, which holds them as used, and are given to `whenFull`: gates must alarm all the same (P6). Answers how many there were.
  */
-export function recover(ledger: Ledger, storeId: string, nowMs: number, platform: Platform, whenFull?: Ledger['noteOutcome']): number {
+export function recover(
+  ledger: Ledger,
+  storeId: string,
+  nowMs: number,
+  platform: Platform,
+  whenFull?: Ledger['noteOutcome'],
+): number {
   const open = ledger.claims.open().map(({ redemption_id: redemptionId, device_id: deviceId, nonce }) => {
     const { evidence } = outcomeOf(redemptionId, 'unknown')
     const event = {

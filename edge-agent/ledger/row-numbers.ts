@@ -16,7 +16,10 @@ export function rowNumbers(db: Connection): RowNumbers {
     renumbered(acked, head) {
       // The end of all instead of each row: that is acknowledged a moment later, and no sooner.
       db.prepare("UPDATE mark SET value = ? WHERE name = 'isolated_seq'").run(String(head))
-      db.prepare('UPDATE unknown_use SET seq = CASE WHEN seq <= ? THEN 0 ELSE ? END WHERE seq IS NOT NULL').run(acked, head)
+      db.prepare('UPDATE unknown_use SET seq = CASE WHEN seq <= ? THEN 0 ELSE ? END WHERE seq IS NOT NULL').run(
+        acked,
+        head,
+      )
     },
     toldAgain(acked) {
       db.prepare('UPDATE unknown_use SET told_s = NULL, seq = CASE WHEN seq > ? THEN seq END').run(acked)

@@ -32,7 +32,9 @@ const CLOCKS_DIFFER_S = 1
 /** The uses in this ledger's table. */
 export function openUnknownUses(db: Connection): UnknownUses {
   const add = db.prepare('INSERT OR IGNORE INTO unknown_use (redemption_id, seq) VALUES (?, ?)')
-  const find = db.prepare<[string], { seq: number | null; told_s: number | null }>('SELECT seq, told_s FROM unknown_use WHERE redemption_id = ?')
+  const find = db.prepare<[string], { seq: number | null; told_s: number | null }>(
+    'SELECT seq, told_s FROM unknown_use WHERE redemption_id = ?',
+  )
   const noteTold = db.prepare('UPDATE unknown_use SET told_s = ? WHERE seq <= ? AND told_s IS NULL')
   const forget = db.prepare(
     'DELETE FROM unknown_use WHERE redemption_id NOT IN (SELECT redemption_id FROM claim UNION SELECT redemption_id FROM used_right UNION SELECT redemption_id FROM home_grant)',

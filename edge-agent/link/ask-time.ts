@@ -26,7 +26,13 @@ const ASK_EVERY_MS = 10 * 60_000
 const ASK_AGAIN_MS = 60_000
 
 /** Due at once. */
-export function timeQuestions({ platform: { clock, random }, http, trust, log, onRefused }: TimeQuestionsParts): TimeQuestions {
+export function timeQuestions({
+  platform: { clock, random },
+  http,
+  trust,
+  log,
+  onRefused,
+}: TimeQuestionsParts): TimeQuestions {
   let dueAtMs = 0
   const dueIn = (ms: number) => void (dueAtMs = clock.elapsed() + ms)
 

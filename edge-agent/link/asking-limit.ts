@@ -12,7 +12,10 @@ export interface AskingLimit {
 const NAMES_LIMIT = 1_000
 
 /** `burst` at once, then `perSecond`. */
-export function askingLimit(clock: Pick<Clock, 'elapsed'>, { perSecond, burst }: { perSecond: number; burst: number }): AskingLimit {
+export function askingLimit(
+  clock: Pick<Clock, 'elapsed'>,
+  { perSecond, burst }: { perSecond: number; burst: number },
+): AskingLimit {
   const buckets = new Map<string, { tokens: number; atMs: number }>()
 
   function tokensOf(name: string): number {

@@ -95,7 +95,11 @@ export function brokerLine(parts: BrokerLineParts): BrokerLine {
     )
     if (life.isOver) return
     line = opened
-    opened.subscribe([...STORE_TOPICS.map((name) => storeTopic(storeId, name)), agentTopic(storeId, agentId, 'ack'), agentTopic(storeId, agentId, 'command')])
+    opened.subscribe([
+      ...STORE_TOPICS.map((name) => storeTopic(storeId, name)),
+      agentTopic(storeId, agentId, 'ack'),
+      agentTopic(storeId, agentId, 'command'),
+    ])
     opened.publish(agentTopic(storeId, agentId, 'state'), parts.state(true), { retain: true })
   }
 

@@ -18,10 +18,20 @@ export interface CommandParts {
 }
 
 /** Takes what the cloud asks for, by whichever way it came: only what is signed, and of now unless it is for ever, does more than look. */
-export function commandTaker({ agentId, trust, clock, giveUp, onRevoked }: CommandParts): (text: string) => CommandTaken {
+export function commandTaker({
+  agentId,
+  trust,
+  clock,
+  giveUp,
+  onRevoked,
+}: CommandParts): (text: string) => CommandTaken {
   return (text) => {
     const open = (now?: number) => {
-      const opened = openDocument<CommandClaims>(text, DOCUMENT_KINDS.command, { keys: trust.keys, audience: agentId, ...(now !== undefined && { now }) })
+      const opened = openDocument<CommandClaims>(text, DOCUMENT_KINDS.command, {
+        keys: trust.keys,
+        audience: agentId,
+        ...(now !== undefined && { now }),
+      })
       return opened.ok ? CommandClaims.safeParse(opened.claims).data : undefined
     }
     // Whoever is revoked stays so, and gets no login any more with which to ask for the time: a clock that has drifted must not keep it from hearing.

@@ -100,14 +100,28 @@ export function connect(parts: ConnectionParts): Connection {
     if (!session.isOnline) wake()
     parts.onChange()
   }
-  const session = openSession({ platform, identity, http, messages, log, nowMs, onChange, onRefused: parts.onRefused, onGreeting: parts.onGreeting, onCommand: parts.onCommand })
+  const session = openSession({
+    platform,
+    identity,
+    http,
+    messages,
+    log,
+    nowMs,
+    onChange,
+    onRefused: parts.onRefused,
+    onGreeting: parts.onGreeting,
+    onCommand: parts.onCommand,
+  })
   const documents = openDocuments({
     platform,
     trust,
     session,
     ledger: parts.ledger,
     address: parts.address,
-    hasGate: () => trust.policy?.devices.some((device) => device.deviceType === 'exit_gate' && device.agentId === agentId && !device.revoked) === true,
+    hasGate: () =>
+      trust.policy?.devices.some(
+        (device) => device.deviceType === 'exit_gate' && device.agentId === agentId && !device.revoked,
+      ) === true,
     onTaken,
     onForked: parts.onForked,
     onCommand: parts.onCommand,
@@ -292,7 +306,10 @@ export function connect(parts: ConnectionParts): Connection {
     told: sending.told,
     look: documents.look,
     // Somebody waits for it, however slow the line is.
-    catchUp: () => (session.isOnline && looks.spend() ? Promise.race([documents.look().catch(() => undefined), pause(platform.timers, CALL_MS)]) : Promise.resolve()),
+    catchUp: () =>
+      session.isOnline && looks.spend()
+        ? Promise.race([documents.look().catch(() => undefined), pause(platform.timers, CALL_MS)])
+        : Promise.resolve(),
     start: () => void (running ??= run()),
     ready(limitMs) {
       if (session.isOnline || triesFailed > 0) return Promise.resolve(session.isOnline)

@@ -50,7 +50,19 @@ const CONFIRM_MS = 100
 const PAGES_LIMIT = 1_000
 
 /** The documents of this agent's store, over HTTP and from wherever else they come. */
-export function openDocuments({ platform, trust, session, ledger, address, hasGate, onTaken, onForked, onCommand, onRefused, log }: DocumentsParts): Documents {
+export function openDocuments({
+  platform,
+  trust,
+  session,
+  ledger,
+  address,
+  hasGate,
+  onTaken,
+  onForked,
+  onCommand,
+  onRefused,
+  log,
+}: DocumentsParts): Documents {
   const always = { release: RELEASE, ...(address !== undefined && { address }) }
   let looking: Promise<void> | undefined
   /** What the cloud was last told that is here. */
@@ -59,14 +71,20 @@ export function openDocuments({ platform, trust, session, ledger, address, hasGa
   async function ask(have: Held, cursor?: string): Promise<CloudAnswer> {
     const { resynced } = ledger.cloudGeneration
     const end = await ledgerEnd()
-    const more = { ...(cursor !== undefined && { cursor }), ...always, ...(end !== undefined && { ledgerSeq: end }), ...(resynced !== undefined && { resynced }) }
+    const more = {
+      ...(cursor !== undefined && { cursor }),
+      ...always,
+      ...(end !== undefined && { ledgerSeq: end }),
+      ...(resynced !== undefined && { resynced }),
+    }
     const reminder = trust.forgottenRevocations.length > 0 && { revocations: trust.forgottenRevocations }
     const answer = await session.call('fetchSignedDocuments', { have, ...more, ...reminder })
     if (answer.kind !== 'answered') return answer
     told = { items: String(have.items), denySeq: have.deny?.[1] ?? 0, resynced }
     const { commands, forked } = answer.body
     onForked(forked === true)
-    for (const command of Array.isArray(commands) ? (commands as unknown[]) : []) if (typeof command === 'string') onCommand(command)
+    for (const command of Array.isArray(commands) ? (commands as unknown[]) : [])
+      if (typeof command === 'string') onCommand(command)
     return answer
   }
 
@@ -77,7 +95,8 @@ export function openDocuments({ platform, trust, session, ledger, address, hasGa
 
   function take(document: unknown): string | undefined {
     const taken = typeof document === 'string' ? accept(document) : undefined
-    if (taken && !taken.taken && taken.why === 'refused') onRefused(taken.detail, taken.needed ? 'agent_too_old' : 'refused_document')
+    if (taken && !taken.taken && taken.why === 'refused')
+      onRefused(taken.detail, taken.needed ? 'agent_too_old' : 'refused_document')
     return taken?.taken ? taken.kind : undefined
   }
 
@@ -140,7 +159,8 @@ export function openDocuments({ platform, trust, session, ledger, address, hasGa
     },
     get confirmWithinMs() {
       if (told?.resynced !== ledger.cloudGeneration.resynced) return 0
-      const isDue = trust.takenBackSeq > (told?.denySeq ?? 0) || (hasGate() && told?.items !== String(trust.have().items))
+      const isDue =
+        trust.takenBackSeq > (told?.denySeq ?? 0) || (hasGate() && told?.items !== String(trust.have().items))
       return isDue ? CONFIRM_MS : undefined
     },
   }

@@ -1,5 +1,9 @@
 import { crockford } from '../../policy/base32.ts'
-import { enrolmentCodeHash, normaliseEnrolmentCode, type EnrolmentClaims } from '../../policy/documents/agent-messages.ts'
+import {
+  enrolmentCodeHash,
+  normaliseEnrolmentCode,
+  type EnrolmentClaims,
+} from '../../policy/documents/agent-messages.ts'
 import { decodeClaims } from '../../policy/documents/decode-claims.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { keyId, keyRing, newKey, publicJwk, signer, thumbprint } from '../../policy/documents/keys.ts'
@@ -25,28 +29,74 @@ const ROOT_BYTES = 10
  * Enrols this agent with a code from `createEnrolmentCode`, and checks that the cloud is the one the code was made at. `former`: the
  * agent whose ledger it goes on with, which vouches for it with its key.
  */
-export async function enrol(options: { cloud: string; code: string; name?: string; former?: Identity; platform: Platform; fetch: Fetch }): Promise<Enrolled> {
+export async function enrol(options: {
+  cloud: string
+  code: string
+  name?: string
+  former?: Identity
+  platform: Platform
+  fetch: Fetch
+}): Promise<Enrolled> {
   const { platform, fetch, former } = options
   const cloud = options.cloud.replace(/\/+$/, '')
   const code = normaliseEnrolmentCode(options.code)
   const root = crockford.decode(code.slice(RANDOM_CHARACTERS))
-  if (code.length !== 28 || root?.length !== ROOT_BYTES) return { ok: false, why: 'the code must look like K7QX-4M2P-9TRW-0000-0000-0000-0000: copy it whole' }
+  if (code.length !== 28 || root?.length !== ROOT_BYTES)
+    return { ok: false, why: 'the code must look like K7QX-4M2P-9TRW-0000-0000-0000-0000: copy it whole' }
 
   const { x, secret } = newKey(platform.random)
   const ledgerId = newId('led', platform)
   const iat = Math.floor(platform.clock.wall() / 1_000)
-  const claims: EnrolmentClaims = { aud: cloud, iat, exp: iat + 300, codeHash: enrolmentCodeHash(code), ledger: ledgerId }
+  const claims: EnrolmentClaims = {
+    aud: cloud,
+    iat,
+    exp: iat + 300,
+    codeHash: enrolmentCodeHash(code),
+    ledger: ledgerId,
+  }
   const proof = signDocument(DOCUMENT_KINDS.enrolment, claims, signer(x, secret))
-  const replaces = former && { agentId: former.agentId, proof: signDocument(DOCUMENT_KINDS.enrolment, claims, signer(former.x, Buffer.from(former.secret, 'base64url'))) }
-  const body = { code: options.code, publicJwk: publicJwk(x), proof, ...(replaces && { replaces }), ...(options.name !== undefined && { name: options.name }) }
+  const replaces = former && {
+    agentId: former.agentId,
+    proof: signDocument(DOCUMENT_KINDS.enrolment, claims, signer(former.x, Buffer.from(former.secret, 'base64url'))),
+  }
+  const body = {
+    code: options.code,
+    publicJwk: publicJwk(x),
+    proof,
+    ...(replaces && { replaces }),
+    ...(options.name !== undefined && { name: options.name }),
+  }
   const answer = await httpClient(cloud, fetch, platform).post('enrolEdgeAgent', body, { timeoutMs: ENROL_WITHIN_MS })
-  if (answer.kind === 'unreachable') return { ok: false, why: `nobody answers at ${cloud}: check the address and the network` }
-  if (answer.kind === 'refused') return { ok: false, why: answer.status === 404 && !cloud.endsWith(API_PATH) ? `${answer.message}: the address of a cloud ends in ${API_PATH}` : answer.message }
+  if (answer.kind === 'unreachable')
+    return { ok: false, why: `nobody answers at ${cloud}: check the address and the network` }
+  if (answer.kind === 'refused')
+    return {
+      ok: false,
+      why:
+        answer.status === 404 && !cloud.endsWith(API_PATH)
+          ? `${answer.message}: the address of a cloud ends in ${API_PATH}`
+          : answer.message,
+    }
 
-  const { agentId, storeId, root: rootJwk, documents, mqtt } = answer.body as { agentId: string; storeId: string; root: { x: string }; documents: string[]; mqtt: { url: string } }
+  const {
+    agentId,
+    storeId,
+    root: rootJwk,
+    documents,
+    mqtt,
+  } = answer.body as {
+    agentId: string
+    storeId: string
+    root: { x: string }
+    documents: string[]
+    mqtt: { url: string }
+  }
   // Not TLS alone says that this is the right cloud: the code carries the thumbprint of its root.
   if (!thumbprint(rootJwk.x).subarray(0, ROOT_BYTES).equals(root)) {
-    return { ok: false, why: 'the cloud that answered is not the one that made this code: do not go on, and tell whoever gave it to you' }
+    return {
+      ok: false,
+      why: 'the cloud that answered is not the one that made this code: do not go on, and tell whoever gave it to you',
+    }
   }
   const tenant = tenantOf(documents, rootJwk.x)
   if (tenant === undefined) return { ok: false, why: 'the key set of the cloud is not signed by its root' }
@@ -66,7 +116,12 @@ export async function enrol(options: { cloud: string; code: string; name?: strin
 }
 
 /** Keeps the documents that came with the enrolment, so that the agent can start without the cloud from the first minute. */
-export function keepFirstDocuments(file: string, identity: Identity, documents: readonly string[], platform: Platform): void {
+export function keepFirstDocuments(
+  file: string,
+  identity: Identity,
+  documents: readonly string[],
+  platform: Platform,
+): void {
   const ledger = openLedger({
     file,
     ledgerId: identity.ledgerId,

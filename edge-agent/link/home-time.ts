@@ -51,10 +51,17 @@ export function openHomeTimes({ platform, agentId, clock, signer, fetch, home, r
     if (!at) return
     const jti = Buffer.from(platform.random.bytes(16)).toString('base64url')
     const question: HomeTimeQuestion = { aud: at.agentId, ...times(), iss: agentId, jti }
-    const answer = await httpClient(`${at.url}/v1/home`, fetch, platform).post('time', { question: signDocument(DOCUMENT_KINDS.homeTimeQuestion, question, signer()) }, { timeoutMs: ANSWER_WITHIN_MS })
+    const answer = await httpClient(`${at.url}/v1/home`, fetch, platform).post(
+      'time',
+      { question: signDocument(DOCUMENT_KINDS.homeTimeQuestion, question, signer()) },
+      { timeoutMs: ANSWER_WITHIN_MS },
+    )
     const text = answer.kind === 'answered' ? answer.body['answer'] : undefined
     if (typeof text !== 'string') return
-    const opened = openDocument<HomeTime>(text, DOCUMENT_KINDS.homeTime, { keys: ringOf(at.agentId), audience: agentId })
+    const opened = openDocument<HomeTime>(text, DOCUMENT_KINDS.homeTime, {
+      keys: ringOf(at.agentId),
+      audience: agentId,
+    })
     const told = opened.ok ? HomeTime.safeParse(opened.claims) : undefined
     // Only the answer to this very question: an old one tells an old time.
     if (told?.success && told.data.jti === jti && told.data.iss === at.agentId) clock.offerHome(told.data.timeMs)
@@ -64,12 +71,16 @@ export function openHomeTimes({ platform, agentId, clock, signer, fetch, home, r
     if (isStopped || clock.now().trust !== 'none') return
     // A disk that is full keeps no time: it is asked again.
     await ask().catch(() => undefined)
-    if (!isStopped && clock.now().trust === 'none') again = platform.timers.after(delays.next().value, () => void round())
+    if (!isStopped && clock.now().trust === 'none')
+      again = platform.timers.after(delays.next().value, () => void round())
   }
 
   return {
     answer(question, asker) {
-      const opened = openDocument<HomeTimeQuestion>(question, DOCUMENT_KINDS.homeTimeQuestion, { keys: ringOf(asker), audience: agentId })
+      const opened = openDocument<HomeTimeQuestion>(question, DOCUMENT_KINDS.homeTimeQuestion, {
+        keys: ringOf(asker),
+        audience: agentId,
+      })
       const asked = opened.ok ? HomeTimeQuestion.safeParse(opened.claims) : undefined
       const { nowMs, trust } = clock.now()
       // What was heard from another home is not passed on.

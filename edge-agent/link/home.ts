@@ -41,7 +41,10 @@ export interface Home {
 }
 
 /** `unreachable`: it did not answer as it should; the question may have arrived, under the id that it was asked by. */
-export type HomeSaid = ({ redemptionId: string } & GrantAnswer) | { refused: DenyReason } | { unreachable: true; redemptionId?: string }
+export type HomeSaid =
+  | ({ redemptionId: string } & GrantAnswer)
+  | { refused: DenyReason }
+  | { unreachable: true; redemptionId?: string }
 
 export type HomeReply =
   | { kind: 'answer'; answer: string }
@@ -96,7 +99,17 @@ const TOO_MANY = 'too many'
 const IS_NONE = 'no home'
 
 /** The way to the home, and this agent's part when it is the home itself. */
-export function openHome({ platform, agentId, ledger, trust, signer, fetch, nowMs, clock, isLedgerSure }: HomeParts): Home {
+export function openHome({
+  platform,
+  agentId,
+  ledger,
+  trust,
+  signer,
+  fetch,
+  nowMs,
+  clock,
+  isLedgerSure,
+}: HomeParts): Home {
   const { commits, homeGrants, homeAsks } = ledger
   const asking = askingLimit(platform.clock, ASKING)
   const askingLate = askingLimit(platform.clock, ASKING_LATE)
@@ -107,10 +120,26 @@ export function openHome({ platform, agentId, ledger, trust, signer, fetch, nowM
   /** Asked, and nobody has gone on with it yet. */
   const watched = new Map<string, Cancel>()
   let lastAnswerMs = 0
-  const words = openHomeWords({ platform, ledger, tell, isLedgerSure, isWatched: (redemptionId) => watched.has(redemptionId) })
+  const words = openHomeWords({
+    platform,
+    ledger,
+    tell,
+    isLedgerSure,
+    isWatched: (redemptionId) => watched.has(redemptionId),
+  })
 
   const agentOf = (id: string) => trust.policy?.agents?.find((agent) => agent.agentId === id)
-  const ringOf = (id: string): KeyRing => keyRing((agentOf(id)?.keys ?? []).map((x) => ({ kid: keyId(x), alg: 'EdDSA', x, use: 'agent', iss: id, state: 'active' })))
+  const ringOf = (id: string): KeyRing =>
+    keyRing(
+      (agentOf(id)?.keys ?? []).map((x) => ({
+        kid: keyId(x),
+        alg: 'EdDSA',
+        x,
+        use: 'agent',
+        iss: id,
+        state: 'active',
+      })),
+    )
   const times = () => {
     const iat = Math.max(0, Math.floor(nowMs() / 1_000))
     return { iat, exp: iat + HOME_MESSAGE_LIFE }
@@ -131,22 +160,38 @@ export function openHome({ platform, agentId, ledger, trust, signer, fetch, nowM
 
   const time = openHomeTimes({ platform, agentId, clock, signer, fetch, home, ringOf })
 
-  type Asked = Pick<HomeQuestion, 'redemptionId' | 'cti' | 'rightClass' | 'candidates' | 'all' | 'receiptExp' | 'outcome'>
+  type Asked = Pick<
+    HomeQuestion,
+    'redemptionId' | 'cti' | 'rightClass' | 'candidates' | 'all' | 'receiptExp' | 'outcome'
+  >
 
   async function send(at: At, asked: Asked): Promise<HomeAnswer | typeof TOO_MANY | typeof IS_NONE | undefined> {
     const { redemptionId } = asked
     const jti = Buffer.from(platform.random.bytes(16)).toString('base64url')
     const claims: HomeQuestion = { aud: at.agentId, ...times(), iss: agentId, jti, homeEpoch: at.epoch, ...asked }
     const question = signDocument(DOCUMENT_KINDS.homeQuestion, claims, signer())
-    const answer = await httpClient(`${at.url}/v1/home`, fetch, platform).post('redeem', { question }, { timeoutMs: ANSWER_WITHIN_MS })
+    const answer = await httpClient(`${at.url}/v1/home`, fetch, platform).post(
+      'redeem',
+      { question },
+      { timeoutMs: ANSWER_WITHIN_MS },
+    )
     if (answer.kind === 'refused' && answer.status === 429) return TOO_MANY
     if (answer.kind === 'refused' && answer.code === 'not_home') return IS_NONE
     const text = answer.kind === 'answered' ? answer.body['answer'] : undefined
     if (typeof text !== 'string') return undefined
-    const opened = openDocument<HomeAnswer>(text, DOCUMENT_KINDS.homeAnswer, { keys: ringOf(at.agentId), audience: agentId })
+    const opened = openDocument<HomeAnswer>(text, DOCUMENT_KINDS.homeAnswer, {
+      keys: ringOf(at.agentId),
+      audience: agentId,
+    })
     const checked = opened.ok ? HomeAnswer.safeParse(opened.claims) : undefined
     // Only the answer to the question that is outstanding counts: an old one may say what is no longer so.
-    if (!checked?.success || checked.data.jti !== jti || checked.data.redemptionId !== redemptionId || checked.data.iss !== at.agentId) return undefined
+    if (
+      !checked?.success ||
+      checked.data.jti !== jti ||
+      checked.data.redemptionId !== redemptionId ||
+      checked.data.iss !== at.agentId
+    )
+      return undefined
     if (home()?.agentId === at.agentId) lastAnswerMs = nowMs()
     return checked.data
   }
@@ -159,7 +204,10 @@ export function openHome({ platform, agentId, ledger, trust, signer, fetch, nowM
     if (of === agentId) return 'gone'
     if (!url) return 'not heard'
     // Which units it was the home knows by the id.
-    const answer = await send({ agentId: of, url, epoch: policy.homeEpoch }, { redemptionId, cti, rightClass, candidates: [0], all: false, receiptExp, outcome })
+    const answer = await send(
+      { agentId: of, url, epoch: policy.homeEpoch },
+      { redemptionId, cti, rightClass, candidates: [0], all: false, receiptExp, outcome },
+    )
     return typeof answer === 'object' ? 'heard' : (answer ?? 'not heard')
   }
 
@@ -190,7 +238,10 @@ export function openHome({ platform, agentId, ledger, trust, signer, fetch, nowM
     const asker = issuerOf(text)
     const policy = trust.policy?.policy
     if (!policy || asker === undefined || asker === agentId) return NOT_HOME
-    const opened = openDocument<HomeQuestion>(text, DOCUMENT_KINDS.homeQuestion, { keys: ringOf(asker), audience: agentId })
+    const opened = openDocument<HomeQuestion>(text, DOCUMENT_KINDS.homeQuestion, {
+      keys: ringOf(asker),
+      audience: agentId,
+    })
     const checked = opened.ok ? HomeQuestion.safeParse(opened.claims) : undefined
     if (!checked?.success || checked.data.iss !== asker) return NOT_HOME
     const { jti, redemptionId, cti, rightClass, candidates, all, receiptExp: exp, outcome, homeEpoch } = checked.data
@@ -200,11 +251,15 @@ export function openHome({ platform, agentId, ledger, trust, signer, fetch, nowM
     const retryAfterSeconds = (isOfNow(checked.data) ? asking : askingLate).take(asker)
     if (retryAfterSeconds > 0) return { kind: 'too_many_questions', retryAfterSeconds }
     const given = await commits.durably((): GrantAnswer | undefined => {
-      if (outcome === 'failed' || outcome === 'unknown') homeGrants.hear({ agentId: asker, redemptionId, outcome, exp, nowMs: nowMs() })
+      if (outcome === 'failed' || outcome === 'unknown')
+        homeGrants.hear({ agentId: asker, redemptionId, outcome, exp, nowMs: nowMs() })
       if (outcome !== undefined) return { ordinals: [], remaining: 0 }
       // A ledger that was put back has forgotten what it gave; of one that exists twice the other copy gives too.
       const isUnsure = trust.isImporting(exp) || ledgerDoubt(ledger, nowMs()) !== undefined
-      return homeGrants.grant({ agentId: asker, redemptionId, cti, rightClass, candidates, all, exp, nowMs: nowMs() }, isUnsure ? 'manual_assistance_required' : undefined)
+      return homeGrants.grant(
+        { agentId: asker, redemptionId, cti, rightClass, candidates, all, exp, nowMs: nowMs() },
+        isUnsure ? 'manual_assistance_required' : undefined,
+      )
     })
     if (!given) return NOT_HOME
     const claims: HomeAnswer = { aud: asker, ...times(), iss: agentId, jti, redemptionId, ...given }
@@ -237,7 +292,14 @@ export function openHome({ platform, agentId, ledger, trust, signer, fetch, nowM
         watch(id)
         return id
       })
-      const answer = await send(at, { redemptionId, cti, rightClass, candidates: [...candidates], all, receiptExp: exp })
+      const answer = await send(at, {
+        redemptionId,
+        cti,
+        rightClass,
+        candidates: [...candidates],
+        all,
+        receiptExp: exp,
+      })
       if (!answer) return { unreachable: true, redemptionId }
       // Nothing was decided: the same question may be asked again.
       if (answer === TOO_MANY || answer === IS_NONE) return notNow(answer)

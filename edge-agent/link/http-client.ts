@@ -2,7 +2,10 @@ import type { Platform, Timers } from '../../policy/platform.ts'
 import type { CloudAnswer } from './cloud-link.ts'
 
 /** How HTTP is spoken: the real `fetch`, or a simulated network. */
-export type Fetch = (url: string, init: { method: string; headers: Record<string, string>; body?: string; signal: AbortSignal; redirect: 'error' }) => Promise<FetchAnswer>
+export type Fetch = (
+  url: string,
+  init: { method: string; headers: Record<string, string>; body?: string; signal: AbortSignal; redirect: 'error' },
+) => Promise<FetchAnswer>
 
 export interface FetchAnswer {
   status: number
@@ -27,7 +30,11 @@ export interface HttpClient {
 
 /** Calls of the API. Never throws: what is not an answer is `unreachable`. */
 export function httpClient(baseUrl: string, fetch: Fetch, platform: Pick<Platform, 'timers'>): HttpClient {
-  async function call(url: string, init: { method: string; headers: Record<string, string>; body?: string }, limits: CallLimits): Promise<CloudAnswer> {
+  async function call(
+    url: string,
+    init: { method: string; headers: Record<string, string>; body?: string },
+    limits: CallLimits,
+  ): Promise<CloudAnswer> {
     const limit = silenceLimit(platform.timers, limits)
     try {
       const answer = await fetch(url, { ...init, signal: limit.signal, redirect: 'error' })
@@ -39,7 +46,12 @@ export function httpClient(baseUrl: string, fetch: Fetch, platform: Pick<Platfor
       const { code, error, reason } = body as { code?: unknown; error?: unknown; reason?: unknown }
       // Whoever answers without our error form is not the cloud: a captive portal, a proxy.
       if (typeof code !== 'string') return { kind: 'unreachable' }
-      return { kind: 'refused', status: answer.status, code: typeof reason === 'string' ? reason : code, message: String(error) }
+      return {
+        kind: 'refused',
+        status: answer.status,
+        code: typeof reason === 'string' ? reason : code,
+        message: String(error),
+      }
     } catch {
       return { kind: 'unreachable' }
     } finally {
@@ -53,7 +65,10 @@ export function httpClient(baseUrl: string, fetch: Fetch, platform: Pick<Platfor
         `${baseUrl}/${operation}`,
         {
           method: 'POST',
-          headers: { 'content-type': 'application/json', ...(token !== undefined && { authorization: `Bearer ${token}` }) },
+          headers: {
+            'content-type': 'application/json',
+            ...(token !== undefined && { authorization: `Bearer ${token}` }),
+          },
           body: JSON.stringify(body),
         },
         limits,
@@ -63,9 +78,13 @@ export function httpClient(baseUrl: string, fetch: Fetch, platform: Pick<Platfor
 }
 
 /** Aborts after a silence, and in any case when the whole has taken too long. */
-function silenceLimit(timers: Timers, { timeoutMs, wholeMs }: CallLimits): { signal: AbortSignal; heard(): void; done(): void } {
+function silenceLimit(
+  timers: Timers,
+  { timeoutMs, wholeMs }: CallLimits,
+): { signal: AbortSignal; heard(): void; done(): void } {
   const controller = new AbortController()
-  const abortAfter = (ms: number) => timers.after(ms, () => controller.abort(new DOMException(`no answer within ${ms} ms`, 'TimeoutError')))
+  const abortAfter = (ms: number) =>
+    timers.after(ms, () => controller.abort(new DOMException(`no answer within ${ms} ms`, 'TimeoutError')))
   let silence = abortAfter(timeoutMs)
   const whole = wholeMs === undefined ? undefined : abortAfter(wholeMs)
   let isDone = false

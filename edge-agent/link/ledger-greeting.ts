@@ -26,7 +26,11 @@ export function ledgerGreeting(ledger: Ledger, log: Log): LedgerGreetings {
 
   function takeForked(isForked: boolean): boolean {
     if (!noteForked(ledger, isForked)) return false
-    if (isForked) log.warn({ ledger: ledger.ledgerId }, 'there are two copies of this ledger: nothing is released without the cloud’s yes until somebody decides (resolveAgentFork)')
+    if (isForked)
+      log.warn(
+        { ledger: ledger.ledgerId },
+        'there are two copies of this ledger: nothing is released without the cloud’s yes until somebody decides (resolveAgentFork)',
+      )
     else log.info({ ledger: ledger.ledgerId }, 'this ledger is trusted again')
     return true
   }
@@ -47,7 +51,8 @@ export function ledgerGreeting(ledger: Ledger, log: Log): LedgerGreetings {
     takeForked,
     take({ generation, denySeq, onlineOnlyUntilMs, forked }) {
       greeted = true
-      if (generation > ledger.generation) log.warn({ generation }, 'the ledger had been put back: it goes on as a new generation')
+      if (generation > ledger.generation)
+        log.warn({ generation }, 'the ledger had been put back: it goes on as a new generation')
       ledger.adopt(generation, () => awaitDenials(ledger.marks, denySeq))
       noteOnlineOnly(ledger, onlineOnlyUntilMs)
       takeForked(forked)

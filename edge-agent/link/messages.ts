@@ -22,7 +22,11 @@ export interface LedgerView {
 }
 
 /** Signs what this agent says, with the key that is its own at the moment. */
-export function messagesOf(identity: Identity, view: LedgerView = { generation: identity.generation }, keyNow?: () => Signer): Messages {
+export function messagesOf(
+  identity: Identity,
+  view: LedgerView = { generation: identity.generation },
+  keyNow?: () => Signer,
+): Messages {
   const own = keyNow ?? (() => signer(identity.x, Buffer.from(identity.secret, 'base64url')))
   const times = (nowMs: number, life: number) => {
     const iat = Math.max(0, Math.floor(nowMs / 1_000))
@@ -31,7 +35,14 @@ export function messagesOf(identity: Identity, view: LedgerView = { generation: 
   const ledger = () => ({ ledger: identity.ledgerId, generation: view.generation })
   return {
     assertion(challenge, nowMs, by = own()) {
-      const claims: AssertionClaims = { aud: CLOUD_AUDIENCE, ...times(nowMs, 60), iss: identity.agentId, challenge, ...ledger(), ...(view.hello && { seq: view.hello.seq, head: view.hello.hash }) }
+      const claims: AssertionClaims = {
+        aud: CLOUD_AUDIENCE,
+        ...times(nowMs, 60),
+        iss: identity.agentId,
+        challenge,
+        ...ledger(),
+        ...(view.hello && { seq: view.hello.seq, head: view.hello.hash }),
+      }
       return signDocument(DOCUMENT_KINDS.assertion, claims, by)
     },
     batch(after, rows, nowMs) {

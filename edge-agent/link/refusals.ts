@@ -21,7 +21,10 @@ const KINDS_LIMIT = 100
 
 /** The same with other numbers, or about another key, is of the same kind: a forger has as many of both as he likes. */
 function kindOf(what: string): string {
-  return what.slice(0, 300).replace(/ \(.*$/s, '').replace(/\d+/g, '#')
+  return what
+    .slice(0, 300)
+    .replace(/ \(.*$/s, '')
+    .replace(/\d+/g, '#')
 }
 
 /** Tells of documents from the cloud that are refused, once for each kind: what is refused comes again and again. */
@@ -40,6 +43,8 @@ export function refusals({ platform, ledger, storeId, nowMs, log }: RefusalsPart
       reason,
       detail: what.slice(0, 300),
     }
-    ledger.record({ atMs: nowMs(), event }).catch((error: unknown) => log.error({ err: error }, 'a refusal could not be written down'))
+    ledger
+      .record({ atMs: nowMs(), event })
+      .catch((error: unknown) => log.error({ err: error }, 'a refusal could not be written down'))
   }
 }

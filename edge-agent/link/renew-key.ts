@@ -35,7 +35,16 @@ const SINCE = 'key_since_ms'
 export const ROTATE_ASKED = 'rotate_key_asked'
 
 /** Renews the key of one agent. */
-export function keyRenewal({ agentId, key, session, marks: { marks, commits }, random, nowMs, log, onRefused }: KeyRenewalParts): KeyRenewal {
+export function keyRenewal({
+  agentId,
+  key,
+  session,
+  marks: { marks, commits },
+  random,
+  nowMs,
+  log,
+  onRefused,
+}: KeyRenewalParts): KeyRenewal {
   let putOffUntilMs = 0
   const isAsked = () => marks.get(ROTATE_ASKED) === '1'
   const note = (name: string, value: string) => commits.now(() => marks.set(name, value))
@@ -52,7 +61,10 @@ export function keyRenewal({ agentId, key, session, marks: { marks, commits }, r
   function putOff(error: unknown): void {
     if (error instanceof LedgerFailure) throw error
     putOffUntilMs = nowMs() + PUT_OFF_MS
-    log.warn({ err: error }, 'the change of this agent’s key could not be written down: it is tried again in ten minutes')
+    log.warn(
+      { err: error },
+      'the change of this agent’s key could not be written down: it is tried again in ten minutes',
+    )
   }
 
   function orPutOff(work: () => void): void {

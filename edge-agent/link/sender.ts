@@ -89,7 +89,9 @@ export function sender(parts: SenderParts): Sender {
     isCalling = false
     const ack = answer.kind === 'answered' ? answer.body['ack'] : undefined
     if (typeof ack === 'string' && outbox.goBack(ack, before)) {
-      parts.onRefused(`events: row ${before} was acknowledged by somebody else, for the cloud has none after ${outbox.acked}`)
+      parts.onRefused(
+        `events: row ${before} was acknowledged by somebody else, for the cloud has none after ${outbox.acked}`,
+      )
       return taken(before)
     }
     if (typeof ack === 'string' && outbox.acknowledge(ack)) return taken(before)

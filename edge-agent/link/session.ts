@@ -64,10 +64,20 @@ export function openSession(parts: SessionParts): Session {
   }
 
   function greet(ledger: unknown): void {
-    const { generation, denySeq, onlineOnlyUntil, forked } = (ledger ?? {}) as { generation?: unknown; denySeq?: unknown; onlineOnlyUntil?: unknown; forked?: unknown }
+    const { generation, denySeq, onlineOnlyUntil, forked } = (ledger ?? {}) as {
+      generation?: unknown
+      denySeq?: unknown
+      onlineOnlyUntil?: unknown
+      forked?: unknown
+    }
     if (!Number.isSafeInteger(generation) || !Number.isSafeInteger(denySeq)) return
     const untilMs = typeof onlineOnlyUntil === 'string' ? Date.parse(onlineOnlyUntil) : NaN
-    parts.onGreeting({ generation: generation as number, denySeq: denySeq as number, onlineOnlyUntilMs: Number.isNaN(untilMs) ? null : untilMs, forked: forked === true })
+    parts.onGreeting({
+      generation: generation as number,
+      denySeq: denySeq as number,
+      onlineOnlyUntilMs: Number.isNaN(untilMs) ? null : untilMs,
+      forked: forked === true,
+    })
   }
 
   return {
@@ -95,7 +105,11 @@ export function openSession(parts: SessionParts): Session {
       const first = await http.post('agentLogin', { agentId }, { timeoutMs: CALL_MS })
       const challenge = first.kind === 'answered' ? first.body['challenge'] : undefined
       if (typeof challenge !== 'string') return undefined
-      const second = await http.post('agentLogin', { agentId, assertion: messages.assertion(challenge, parts.nowMs(), by) }, { timeoutMs: CALL_MS })
+      const second = await http.post(
+        'agentLogin',
+        { agentId, assertion: messages.assertion(challenge, parts.nowMs(), by) },
+        { timeoutMs: CALL_MS },
+      )
       wasRefused = second.kind === 'refused' && second.status === 401
       if (second.kind === 'refused') parts.onRefused(`login: ${second.code}`)
       if (second.kind !== 'answered') return undefined

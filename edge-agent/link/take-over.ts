@@ -6,7 +6,21 @@ import { openMarks } from '../ledger/marks.ts'
 import type { Identity } from '../trust/identity.ts'
 
 /** What was believed by the word of the former cloud or root, and counted by its numbers. */
-const BELIEVED = ['deny_seq', 'last_fresh', 'last_contact_ms', 'cloud_generation', 'cloud_generation_doubted', 'tokens_since_s', 'resync_from', 'resync_until', 'online_only_until', 'denials_awaited', 'revoked', 'key_since_ms', 'rotate_key_asked']
+const BELIEVED = [
+  'deny_seq',
+  'last_fresh',
+  'last_contact_ms',
+  'cloud_generation',
+  'cloud_generation_doubted',
+  'tokens_since_s',
+  'resync_from',
+  'resync_until',
+  'online_only_until',
+  'denials_awaited',
+  'revoked',
+  'key_since_ms',
+  'rotate_key_asked',
+]
 
 /**
  * And by that of its root alone: whoever stole it may have revoked good keys, or had times signed that never come. Under the same root
@@ -19,7 +33,12 @@ const BELIEVED_OF_ROOT = ['revoked_kids', 'forgotten_revocations', 'clock']
  * chained anew, and nothing is believed any more. Lacking is what it never acknowledged; a cloud that was restored since it did,
  * and so does not know this agent, lacks everything that is still here. Answers how many rows will be told.
  */
-export function takeOver(file: string, former: Pick<Identity, 'rootX'> | undefined, next: Pick<Identity, 'ledgerId' | 'generation' | 'rootX'>, documents: readonly string[]): number {
+export function takeOver(
+  file: string,
+  former: Pick<Identity, 'rootX'> | undefined,
+  next: Pick<Identity, 'ledgerId' | 'generation' | 'rootX'>,
+  documents: readonly string[],
+): number {
   const db = openLedgerFile(file)
   try {
     return db
@@ -31,7 +50,8 @@ export function takeOver(file: string, former: Pick<Identity, 'rootX'> | undefin
         if (isRestored) journal.tellAgain()
         journal.restart(next.generation)
         const isOtherRoot = former !== undefined && former.rootX !== next.rootX
-        for (const name of isOtherRoot ? [...BELIEVED, ...BELIEVED_OF_ROOT] : BELIEVED) db.prepare('DELETE FROM mark WHERE name = ?').run(name)
+        for (const name of isOtherRoot ? [...BELIEVED, ...BELIEVED_OF_ROOT] : BELIEVED)
+          db.prepare('DELETE FROM mark WHERE name = ?').run(name)
         db.prepare('DELETE FROM document').run()
         marks.set(LEDGER_ID, next.ledgerId)
         return journal.head.seq

@@ -22,7 +22,12 @@ export function readAssets(folder = builtFolder()): Assets {
     }
   }
   const hash = createHash('sha256')
-  for (const name of [...files.keys()].sort()) hash.update(name).update('\0').update(files.get(name) ?? '').update('\0')
+  for (const name of [...files.keys()].sort())
+    hash
+      .update(name)
+      .update('\0')
+      .update(files.get(name) ?? '')
+      .update('\0')
   return { build: hash.digest('hex').slice(0, 16), read: (file) => files.get(file) }
 }
 

@@ -18,5 +18,9 @@ export function pageHeaders(nonce: string): Record<string, string> {
     "form-action 'none'",
     "frame-ancestors 'none'",
   ]
-  return { 'content-security-policy': allowed.join('; '), 'referrer-policy': 'no-referrer', 'cache-control': 'no-store' }
+  return {
+    'content-security-policy': allowed.join('; '),
+    'referrer-policy': 'no-referrer',
+    'cache-control': 'no-store',
+  }
 }

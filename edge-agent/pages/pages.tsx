@@ -46,7 +46,10 @@ interface PageAt {
   script: { src: string; nonce: string }
 }
 
-const FOR_EVER = { 'content-type': 'text/javascript; charset=utf-8', 'cache-control': 'public, max-age=31536000, immutable' }
+const FOR_EVER = {
+  'content-type': 'text/javascript; charset=utf-8',
+  'cache-control': 'public, max-age=31536000, immutable',
+}
 
 /** Adds the pages and their files to the local app. */
 export function pageRoutes(app: Hono, agent: PagesAgent, { mayUse, isLoopback }: PageOptions): void {
@@ -59,7 +62,11 @@ export function pageRoutes(app: Hono, agent: PagesAgent, { mayUse, isLoopback }:
     return textsOf(isLanguage(asked) ? asked : agent.config.language)
   }
 
-  function show(c: Context, render: (nonce: string) => JSX.Element, status: 200 | 401 | 404 = 200): Response | Promise<Response> {
+  function show(
+    c: Context,
+    render: (nonce: string) => JSX.Element,
+    status: 200 | 401 | 404 = 200,
+  ): Response | Promise<Response> {
     const nonce = Buffer.from(agent.platform.random.bytes(16)).toString('base64url')
     return c.html(`<!doctype html>${String(render(nonce))}`, status, pageHeaders(nonce))
   }
@@ -73,8 +80,13 @@ export function pageRoutes(app: Hono, agent: PagesAgent, { mayUse, isLoopback }:
   }
 
   /** Scanners and readers of other devices are no place to stand at. */
-  const feeding = new Set(agent.config.devices.filter((device) => 'feeds' in device && device.feeds !== undefined).map(({ deviceId }) => deviceId))
-  const places = (status: PageStatus): PageDevice[] => status.devices.filter((device) => device.driver !== 'scanner' && !feeding.has(device.deviceId))
+  const feeding = new Set(
+    agent.config.devices
+      .filter((device) => 'feeds' in device && device.feeds !== undefined)
+      .map(({ deviceId }) => deviceId),
+  )
+  const places = (status: PageStatus): PageDevice[] =>
+    status.devices.filter((device) => device.driver !== 'scanner' && !feeding.has(device.deviceId))
 
   function page(path: string, render: (at: PageAt) => JSX.Element): void {
     app.get(path, (c) => {
@@ -86,7 +98,8 @@ export function pageRoutes(app: Hono, agent: PagesAgent, { mayUse, isLoopback }:
       const devices = places(status)
       const device = devices.find((d) => d.deviceId === asked)
       const missing = asked !== undefined
-      if (!device) return show(c, () => <DeviceList texts={texts} devices={devices} missing={missing} />, missing ? 404 : 200)
+      if (!device)
+        return show(c, () => <DeviceList texts={texts} devices={devices} missing={missing} />, missing ? 404 : 200)
       const src = programOf(path.slice(1))
       return show(c, (nonce) => render({ status, device, texts, nowMs, script: { src, nonce } }))
     })
@@ -99,7 +112,9 @@ export function pageRoutes(app: Hono, agent: PagesAgent, { mayUse, isLoopback }:
     const view = last && resultView(last.result, texts)
     const told = last && view ? `${texts.last(clockTime(last.atMs, texts.language))}: ${view.headline}` : ''
     const operator = agent.lanes.operatorAt(device.deviceId) ?? null
-    return <StationPage {...rest} device={device} texts={texts} operator={operator} view={{ kind: 'idle', last: told }} />
+    return (
+      <StationPage {...rest} device={device} texts={texts} operator={operator} view={{ kind: 'idle', last: told }} />
+    )
   })
 
   page('/gate', ({ device, texts, ...rest }) => {
@@ -114,7 +129,17 @@ export function pageRoutes(app: Hono, agent: PagesAgent, { mayUse, isLoopback }:
     const src = programOf('setup')
     const { devices, ledgerDoubt } = agent.status()
     const warning = ledgerDoubt === null ? undefined : texts.ledgerDoubts[ledgerDoubt]
-    return show(c, (nonce) => <SetupPage texts={texts} devices={devices} configFile={agent.configFile?.name} attached={attached} warning={warning} notes={notes} script={{ src, nonce }} />)
+    return show(c, (nonce) => (
+      <SetupPage
+        texts={texts}
+        devices={devices}
+        configFile={agent.configFile?.name}
+        attached={attached}
+        warning={warning}
+        notes={notes}
+        script={{ src, nonce }}
+      />
+    ))
   })
 
   app.get('/assets/:build/:folder/:file', (c) => {

@@ -26,7 +26,8 @@ export function recentResults({ feed, isOurs, policy }: RecentParts): Recent {
     for await (const event of feed.listen(new AbortController().signal)) {
       if (event.type !== 'result' || event.result.kind === 'operator' || !isOurs(event.deviceId)) continue
       const live = liveEvent(event, policy())
-      if (live.type === 'result') results.set(event.deviceId, [live, ...(results.get(event.deviceId) ?? [])].slice(0, GATE_LINES))
+      if (live.type === 'result')
+        results.set(event.deviceId, [live, ...(results.get(event.deviceId) ?? [])].slice(0, GATE_LINES))
     }
   }
   void listen()

@@ -8,7 +8,11 @@ const WITHIN_MS = 10_000
 const DONE: ReadonlySet<string> = new Set(['ready', 'absent', 'degraded'])
 
 /** Connects a device anew and answers what it says it is, or what is wrong; undefined for one that is not configured here. */
-export async function checkDevice(supervisor: Supervisor, platform: Platform, deviceId: string): Promise<DeviceStatus | undefined> {
+export async function checkDevice(
+  supervisor: Supervisor,
+  platform: Platform,
+  deviceId: string,
+): Promise<DeviceStatus | undefined> {
   if (!supervisor.restart(deviceId)) return undefined
   const endMs = platform.clock.elapsed() + WITHIN_MS
   for (;;) {

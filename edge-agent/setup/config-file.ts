@@ -14,11 +14,15 @@ export type Added = { ok: true } | { ok: false; faults: string[] }
 export const UNNAMED_DEVICE = 'dev_…'
 
 /** The text of a configuration file ('' for none yet) with one more device in it; every fault when that would be no good. */
-export function withDevice(text: string, entry: Readonly<Record<string, unknown>>): { ok: true; text: string } | { ok: false; faults: string[] } {
+export function withDevice(
+  text: string,
+  entry: Readonly<Record<string, unknown>>,
+): { ok: true; text: string } | { ok: false; faults: string[] } {
   const before = text.trim() === '' ? '{ "devices": [] }' : text
   const checked = readConfig(before)
   if (!checked.ok) return checked
-  if (entry['deviceId'] === UNNAMED_DEVICE) return { ok: false, faults: ['deviceId: fill in the id of the device, as the cloud knows it'] }
+  if (entry['deviceId'] === UNNAMED_DEVICE)
+    return { ok: false, faults: ['deviceId: fill in the id of the device, as the cloud knows it'] }
   const whole = JSON.parse(before) as Record<string, unknown>
   const after = `${JSON.stringify({ ...whole, devices: [...((whole['devices'] as unknown[] | undefined) ?? []), entry] }, null, 2)}\n`
   const again = readConfig(after)

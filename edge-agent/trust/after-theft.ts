@@ -34,7 +34,10 @@ export function afterTheft({ ledger, denials, told, items }: AfterTheftParts): A
   return {
     take(revoked) {
       if (revoked.length > 0) told.forget()
-      noLongerRevokedBy(ledger, revoked.map(({ kid }) => kid))
+      noLongerRevokedBy(
+        ledger,
+        revoked.map(({ kid }) => kid),
+      )
       if (!revoked.some(({ use }) => use === 'freshness')) return
       denials.beginAnew()
       cloudGeneration.doubt()

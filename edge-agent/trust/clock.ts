@@ -1,5 +1,15 @@
 import type { Clock } from '../../policy/platform.ts'
-import { afterBoot, offerHomeTime, offerSignedTime, startTrustedClock, trustedNow, type ClockTrust, type SignedTime, type SignedTimeVerdict, type TrustedClockState } from '../../policy/trusted-clock.ts'
+import {
+  afterBoot,
+  offerHomeTime,
+  offerSignedTime,
+  startTrustedClock,
+  trustedNow,
+  type ClockTrust,
+  type SignedTime,
+  type SignedTimeVerdict,
+  type TrustedClockState,
+} from '../../policy/trusted-clock.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 
 /** The agent's trusted clock, kept in the ledger. */
@@ -49,7 +59,9 @@ export function openAgentClock({ marks, commits }: Pick<Ledger, 'marks' | 'commi
     },
     offer(time) {
       const known = current()
-      const offered = known ? offerSignedTime(known, clock, time) : { state: startTrustedClock(time, clock), verdict: 'accepted' as const }
+      const offered = known
+        ? offerSignedTime(known, clock, time)
+        : { state: startTrustedClock(time, clock), verdict: 'accepted' as const }
       if (offered.state !== known) commits.now(() => marks.set(MARK, JSON.stringify(offered.state)))
       return offered.verdict
     },

@@ -22,7 +22,10 @@ const BESIDE_S = 5
 export function contradiction(fresh: FreshClaims, held: Held): Refusal | 'overtaken' | 'keys on their way' | undefined {
   const { lowestGeneration: generation } = held
   // Two clouds go on from one backup, or the lost one was not lost.
-  if (fresh.cloudGeneration < generation) return refused(`the freshness is of the cloud as it was before it was restored (generation ${fresh.cloudGeneration}, not ${generation})`)
+  if (fresh.cloudGeneration < generation)
+    return refused(
+      `the freshness is of the cloud as it was before it was restored (generation ${fresh.cloudGeneration}, not ${generation})`,
+    )
   for (const kind of ['keys', 'policy'] as const) {
     const [have, named] = [held.head(kind), fresh[kind]]
     if (!have) continue
@@ -31,16 +34,23 @@ export function contradiction(fresh: FreshClaims, held: Held): Refusal | 'overta
     // Made before what we have, or beside it, and overtaken by it on its way: no rollback.
     if (order < 0 && signedS !== undefined && fresh.timeMs / 1_000 < signedS + BESIDE_S) return 'overtaken'
     // A cloud that was restored from a backup says so, and may know less than we do.
-    if (order < 0 && fresh.cloudGeneration <= generation) return refused(`the freshness names ${kind} ${named.epoch}.${named.ver}, older than ${have.epoch}.${have.ver}`)
-    if (order === 0 && named.hash !== have.hash) return refused(`the freshness names another content of ${kind} ${named.epoch}.${named.ver}`)
+    if (order < 0 && fresh.cloudGeneration <= generation)
+      return refused(`the freshness names ${kind} ${named.epoch}.${named.ver}, older than ${have.epoch}.${have.ver}`)
+    if (order === 0 && named.hash !== have.hash)
+      return refused(`the freshness names another content of ${kind} ${named.epoch}.${named.ver}`)
   }
   return ofAnotherTime(fresh, held)
 }
 
 /** Times of a later epoch count only once the root has opened it. */
-function ofAnotherTime({ timeEpoch, keys }: FreshClaims, { timeEpoch: current, head }: Held): Refusal | 'overtaken' | 'keys on their way' | undefined {
+function ofAnotherTime(
+  { timeEpoch, keys }: FreshClaims,
+  { timeEpoch: current, head }: Held,
+): Refusal | 'overtaken' | 'keys on their way' | undefined {
   if (timeEpoch === current) return undefined
   if (timeEpoch < current) return 'overtaken'
   const have = head('keys')
-  return have && compareVersions(keys, have) <= 0 ? refused(`the freshness counts time in epoch ${timeEpoch}, which the root has not opened`) : 'keys on their way'
+  return have && compareVersions(keys, have) <= 0
+    ? refused(`the freshness counts time in epoch ${timeEpoch}, which the root has not opened`)
+    : 'keys on their way'
 }

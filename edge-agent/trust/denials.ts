@@ -24,7 +24,11 @@ export const DENY_SEQ = 'deny_seq'
 const ON_ITS_WAY_MS = 60_000
 
 /** The deny list in this ledger; `agentId`: whose it is. */
-export function openDenials({ marks, commits, claims }: Pick<Ledger, 'marks' | 'commits' | 'claims'>, agentId: string, clock: Pick<AgentClock, 'now'>): Denials {
+export function openDenials(
+  { marks, commits, claims }: Pick<Ledger, 'marks' | 'commits' | 'claims'>,
+  agentId: string,
+  clock: Pick<AgentClock, 'now'>,
+): Denials {
   let takenBackSeq = 0
   let head = 0
   /** Since when something is missing and none of it has come, trusted ms. */
@@ -55,7 +59,9 @@ export function openDenials({ marks, commits, claims }: Pick<Ledger, 'marks' | '
       const { nowMs } = clock.now()
       // Trusted time may have been set back meanwhile.
       sinceMs = Math.min(sinceMs, nowMs)
-      return nowMs - sinceMs > ON_ITS_WAY_MS ? `denials ${seq() + 1} to ${head} have not come for over a minute, though the freshness names them` : undefined
+      return nowMs - sinceMs > ON_ITS_WAY_MS
+        ? `denials ${seq() + 1} to ${head} have not come for over a minute, though the freshness names them`
+        : undefined
     },
     take(page) {
       // Taken in order: a page that leaves a hole waits until the ones before it were fetched.

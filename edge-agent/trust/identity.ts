@@ -41,7 +41,8 @@ function fileIn(dataDir: string): string {
 /** The identity in a data directory; undefined before enrolment. Throws when the file is damaged. */
 export function readIdentity(dataDir: string, files: SecretFiles): Identity | undefined {
   const identity = findIdentity(dataDir, files)
-  if (identity === 'damaged') throw new Error(`${fileIn(dataDir)} is damaged: enrol this agent anew with untag edge enrol --replace`)
+  if (identity === 'damaged')
+    throw new Error(`${fileIn(dataDir)} is damaged: enrol this agent anew with untag edge enrol --replace`)
   return identity
 }
 

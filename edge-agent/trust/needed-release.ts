@@ -21,7 +21,11 @@ export function neededBy(claims: object): NeededRelease | undefined {
   const { minAgent, epoch, ver } = claims as Partial<Record<'minAgent' | 'epoch' | 'ver', unknown>>
   const asked = Release.safeParse(minAgent)
   if (!asked.success || !isOlderRelease(RELEASE, asked.data)) return undefined
-  return { release: asked.data, epoch: Number.isSafeInteger(epoch) ? (epoch as number) : 0, ver: Number.isSafeInteger(ver) ? (ver as number) : 0 }
+  return {
+    release: asked.data,
+    epoch: Number.isSafeInteger(epoch) ? (epoch as number) : 0,
+    ver: Number.isSafeInteger(ver) ? (ver as number) : 0,
+  }
 }
 
 /** Keeps that the store's policy needs a later release, over restarts; not of an old copy, for the present policy needs none. */

@@ -46,19 +46,39 @@ export function refused(detail: string): Refusal {
 export type OpenedAs<T> = { ok: true; claims: T } | { ok: false; refusal: Refusal }
 
 /** Opens a document of this kind and checks its claims. `now` in seconds; undefined: its times are not judged here. */
-export function openAs<T extends object>(jws: string, kind: DocumentKind, keys: KeyRing, audience: string, schema: Schema<T>, now: number | undefined): OpenedAs<T> {
+export function openAs<T extends object>(
+  jws: string,
+  kind: DocumentKind,
+  keys: KeyRing,
+  audience: string,
+  schema: Schema<T>,
+  now: number | undefined,
+): OpenedAs<T> {
   const opened = openDocument<T>(jws, kind, { keys, audience, ...(now !== undefined && { now }) })
   if (!opened.ok) return { ok: false, refusal: refused(`${kind.typ}: ${opened.fault} (${opened.detail})`) }
   // Before the schema: what a later release has signed need not fit ours.
   const needed = kind.use === 'policy' ? neededBy(opened.claims) : undefined
-  if (needed) return { ok: false, refusal: { ...refused(`${kind.typ} ${needed.epoch}.${needed.ver} needs release ${needed.release}, this is ${RELEASE}`), needed } }
+  if (needed)
+    return {
+      ok: false,
+      refusal: {
+        ...refused(`${kind.typ} ${needed.epoch}.${needed.ver} needs release ${needed.release}, this is ${RELEASE}`),
+        needed,
+      },
+    }
   if (!schema.safeParse(opened.claims).success) return { ok: false, refusal: refused(`${kind.typ}: claims_invalid`) }
   // The claims as signed: hashes are over their own order of fields.
   return { ok: true, claims: opened.claims as T }
 }
 
 /** A document that was accepted before is kept, however old it is. */
-export function openStored<T extends object>(jws: string, kind: DocumentKind, keys: KeyRing, audience: string, schema: Schema<T>): T | undefined {
+export function openStored<T extends object>(
+  jws: string,
+  kind: DocumentKind,
+  keys: KeyRing,
+  audience: string,
+  schema: Schema<T>,
+): T | undefined {
   const opened = openDocument<T>(jws, kind, { keys, audience })
   // Also by a release that was put back to an earlier one, as long as that can read it.
   return opened.ok && schema.safeParse(opened.claims).success ? (opened.claims as T) : undefined
@@ -66,5 +86,7 @@ export function openStored<T extends object>(jws: string, kind: DocumentKind, ke
 
 /** What was accepted while its key still counted is kept when that has retired; only a revoked key takes it along. */
 export function stillVerifying(keys: KeyRing): KeyRing {
-  return new Map([...keys].map(([kid, key]) => [kid, key.state === 'retired' ? { ...key, state: 'retiring' as const } : key]))
+  return new Map(
+    [...keys].map(([kid, key]) => [kid, key.state === 'retired' ? { ...key, state: 'retiring' as const } : key]),
+  )
 }

@@ -59,7 +59,9 @@ export function revokedKeys(marks: Marks): RevokedKeys {
       const isForgotten = (kid: string) => keys.some((key) => key.kid === kid && key.state !== 'revoked')
       const before = forgotten()
       const all = [...before, { jws: former.jws, kids: revokedIn(former.keys), timeEpoch: former.timeEpoch ?? 0 }]
-      const next = all.filter((kept) => kept.kids.some(isForgotten) || kept.timeEpoch > timeEpoch).slice(-REMINDERS_LIMIT)
+      const next = all
+        .filter((kept) => kept.kids.some(isForgotten) || kept.timeEpoch > timeEpoch)
+        .slice(-REMINDERS_LIMIT)
       if (next.length > 0 || before.length > 0) marks.set(FORGOTTEN, JSON.stringify(next))
       return news
     },

@@ -31,7 +31,11 @@ const OVERTAKEN_MS = 60_000
 export function doubtAbout(verdict: SignedTimeVerdict, behindMs: number): (Refusal & { isDoubted: true }) | undefined {
   if (verdict === 'doubted') return { ...refused('its time lies far ahead of ours'), isDoubted: true }
   // The cloud's clock was wrong then or is now, and what it grants has ended here already.
-  if (verdict === 'ignored' && behindMs > OVERTAKEN_MS) return { ...refused(`its time lies ${Math.round(behindMs / 1_000)} s before what was signed earlier`), isDoubted: true }
+  if (verdict === 'ignored' && behindMs > OVERTAKEN_MS)
+    return {
+      ...refused(`its time lies ${Math.round(behindMs / 1_000)} s before what was signed earlier`),
+      isDoubted: true,
+    }
   return undefined
 }
 
@@ -40,7 +44,8 @@ export function timeAnswers(kept: (keys: readonly KeyRecord[]) => KeyRecord[]): 
   let newer: KeySetClaims | undefined
   let isAwaited = false
 
-  const openWith = (jws: string, nonce: string, keys: KeyRing) => openAs(jws, DOCUMENT_KINDS.time, keys, nonce, TimeClaims, undefined)
+  const openWith = (jws: string, nonce: string, keys: KeyRing) =>
+    openAs(jws, DOCUMENT_KINDS.time, keys, nonce, TimeClaims, undefined)
 
   return {
     keep(keySet) {

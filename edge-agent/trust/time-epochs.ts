@@ -23,7 +23,11 @@ export interface TimeEpochs {
 const GUARD_MS = 60_000
 
 /** Begins with the epoch that no key set names. */
-export function timeEpochs(ledger: Pick<Ledger, 'commits' | 'claims' | 'cloudGeneration'>, clock: AgentClock, heard: Heard): TimeEpochs {
+export function timeEpochs(
+  ledger: Pick<Ledger, 'commits' | 'claims' | 'cloudGeneration'>,
+  clock: AgentClock,
+  heard: Heard,
+): TimeEpochs {
   const { commits, claims, cloudGeneration } = ledger
   let current = 0
 
@@ -48,7 +52,8 @@ export function timeEpochs(ledger: Pick<Ledger, 'commits' | 'claims' | 'cloudGen
         const [before, isNew] = [clock.now().nowMs, time.epoch > clock.epoch]
         const verdict = clock.offer(time)
         const { nowMs } = clock.now()
-        if (verdict === 'accepted' && isNew && (before - nowMs > GUARD_MS || claims.floor * 1_000 > nowMs)) setBack(nowMs)
+        if (verdict === 'accepted' && isNew && (before - nowMs > GUARD_MS || claims.floor * 1_000 > nowMs))
+          setBack(nowMs)
         return verdict
       }),
   }

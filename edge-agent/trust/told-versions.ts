@@ -48,7 +48,8 @@ export function toldVersions(clock: Pick<AgentClock, 'now'>): ToldVersions {
     },
     areNewer(have, heardMs) {
       // Within one second nobody knows which came first.
-      const isNewer = (of: Told | undefined, ver: number | undefined) => of !== undefined && (of.issuedS + 1) * 1_000 > heardMs && of.ver > (ver ?? 0)
+      const isNewer = (of: Told | undefined, ver: number | undefined) =>
+        of !== undefined && (of.issuedS + 1) * 1_000 > heardMs && of.ver > (ver ?? 0)
       return isNewer(told.policy, have.policy) || isNewer(told.keys, have.keys)
     },
     forget: () => void (told.policy = told.keys = undefined),

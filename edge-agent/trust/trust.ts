@@ -2,7 +2,15 @@ import { ItemsClaims } from '../../policy/documents/item-documents.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { keyId, keyRing, type KeyRing, type VerificationKey } from '../../policy/documents/keys.ts'
 import { claimedKeyId } from '../../policy/documents/signed-document.ts'
-import { compareVersions, contentHash, DenyClaims, FreshClaims, KeySetClaims, PolicyClaims, type DocumentVersion } from '../../policy/documents/store-documents.ts'
+import {
+  compareVersions,
+  contentHash,
+  DenyClaims,
+  FreshClaims,
+  KeySetClaims,
+  PolicyClaims,
+  type DocumentVersion,
+} from '../../policy/documents/store-documents.ts'
 import { RECEIPT_LIFE } from '../../policy/receipts/receipt-token.ts'
 import { policyStage, type PolicyStage } from '../../policy/store-policy.ts'
 import type { Replica } from '../items/replica.ts'
@@ -65,7 +73,9 @@ const KNOWN = { taken: false, why: 'known' } as const
 /** Opens what was trusted before the restart; nothing in the ledger is trusted unverified. Without `items` none are asked for. */
 export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock, items?: Replica): Trust {
   const { marks, commits, cloudGeneration } = ledger
-  const root = keyRing([{ kid: keyId(identity.rootX), alg: 'EdDSA', x: identity.rootX, use: 'root', iss: 'root', state: 'active' }])
+  const root = keyRing([
+    { kid: keyId(identity.rootX), alg: 'EdDSA', x: identity.rootX, use: 'root', iss: 'root', state: 'active' },
+  ])
   let keys: KeyRing = new Map<string, VerificationKey>()
   let policy: PolicyClaims | undefined
   let policyHash: string | undefined
@@ -91,7 +101,8 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
   const storedKeys = stored('keys')
   const storedPolicy = stored('policy')
   if (storedKeys) useKeys(openStored(storedKeys.jws, DOCUMENT_KINDS.keys, root, identity.tenant, KeySetClaims))
-  if (storedPolicy) usePolicy(openStored(storedPolicy.jws, DOCUMENT_KINDS.policy, stillVerifying(keys), identity.storeId, PolicyClaims))
+  if (storedPolicy)
+    usePolicy(openStored(storedPolicy.jws, DOCUMENT_KINDS.policy, stillVerifying(keys), identity.storeId, PolicyClaims))
   theft.forgetItems()
 
   function useKeys(claims: KeySetClaims | undefined): void {
@@ -122,11 +133,15 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
   }
 
   /** A newer version is taken; the same with the same content is known; everything else is refused. */
-  function isNewer(kind: 'keys' | 'policy', claims: { epoch: number; ver: number; iat: number; exp: number; keys?: KeySetClaims['keys'] }): Acceptance | undefined {
+  function isNewer(
+    kind: 'keys' | 'policy',
+    claims: { epoch: number; ver: number; iat: number; exp: number; keys?: KeySetClaims['keys'] },
+  ): Acceptance | undefined {
     // Whoever has a stolen key may name what is not: it has no say about the set that takes it back.
     const named = claims.keys && takesBack(claims.keys, headsKey) ? undefined : heads?.[kind]
     // Pieces of different states of the cloud do not go together: the freshness says which content a version has.
-    if (named && compareVersions(claims, named) === 0 && contentHash(claims) !== named.hash) return refused(`${kind} ${claims.epoch}.${claims.ver} is not the one that the freshness names`)
+    if (named && compareVersions(claims, named) === 0 && contentHash(claims) !== named.hash)
+      return refused(`${kind} ${claims.epoch}.${claims.ver} is not the one that the freshness names`)
     const have = storedHead(kind)
     if (!have) return undefined
     const order = compareVersions(claims, have)
@@ -135,7 +150,11 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
     return contentHash(claims) === have.hash ? KNOWN : refused(`${kind} ${claims.ver} says something else than before`)
   }
 
-  function store(kind: 'keys' | 'policy', jws: string, claims: { epoch: number; ver: number; iat: number; exp: number }): void {
+  function store(
+    kind: 'keys' | 'policy',
+    jws: string,
+    claims: { epoch: number; ver: number; iat: number; exp: number },
+  ): void {
     commits.now(() => marks.setDocument(kind, { epoch: claims.epoch, ver: claims.ver, hash: contentHash(claims), jws }))
   }
 
@@ -185,7 +204,8 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
   /** The same policy signed with another key: the former may retire. */
   function keepSignature(jws: string, claims: PolicyClaims): void {
     const before = stored('policy')?.jws ?? ''
-    if (claimedKeyId(jws, DOCUMENT_KINDS.policy) !== claimedKeyId(before, DOCUMENT_KINDS.policy)) store('policy', jws, claims)
+    if (claimedKeyId(jws, DOCUMENT_KINDS.policy) !== claimedKeyId(before, DOCUMENT_KINDS.policy))
+      store('policy', jws, claims)
   }
 
   function acceptFresh(jws: string): Acceptance {
@@ -196,7 +216,12 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
     // Two of one millisecond may still differ in the items.
     if (heads?.timeMs === fresh.timeMs) items?.hearHead(fresh.items, fresh.timeMs)
     if (heads && fresh.timeEpoch === heads.timeEpoch && fresh.timeMs <= heads.timeMs) return KNOWN
-    const wrong = contradiction(fresh, { head: storedHead, signedS, lowestGeneration: cloudGeneration.lowest, timeEpoch: times.current })
+    const wrong = contradiction(fresh, {
+      head: storedHead,
+      signedS,
+      lowestGeneration: cloudGeneration.lowest,
+      timeEpoch: times.current,
+    })
     if (wrong === 'keys on their way') keysToCome = fresh.keys
     if (wrong !== undefined) return typeof wrong === 'string' ? KNOWN : wrong
     // The disk is flushed once for all that follows.
@@ -239,7 +264,9 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
     return verdict === 'rollback' ? refused(`items of epoch ${opened.claims.epoch} are over`) : KNOWN
   }
 
-  const isOvertaken = () => denials.heldBack !== undefined || told.areNewer({ policy: storedHead('policy')?.ver, keys: storedHead('keys')?.ver }, heard.lastContactMs)
+  const isOvertaken = () =>
+    denials.heldBack !== undefined ||
+    told.areNewer({ policy: storedHead('policy')?.ver, keys: storedHead('keys')?.ver }, heard.lastContactMs)
 
   const byTyp: Record<string, (jws: string) => Acceptance> = {
     [DOCUMENT_KINDS.keys.typ]: acceptKeys,
@@ -258,7 +285,12 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
     },
     have() {
       const [k, p] = [storedHead('keys'), storedHead('policy')]
-      return { ...(k && { keys: [k.epoch, k.ver] }), ...(p && { policy: [p.epoch, p.ver] }), deny: [0, denials.seq], ...(items && { items: items.have() }) }
+      return {
+        ...(k && { keys: [k.epoch, k.ver] }),
+        ...(p && { policy: [p.epoch, p.ver] }),
+        deny: [0, denials.seq],
+        ...(items && { items: items.have() }),
+      }
     },
     get forgottenRevocations() {
       return revoked.forgotten
@@ -310,7 +342,15 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
       if (keysToCome && compareVersions(keysToCome, storedHead('keys') ?? { epoch: -1, ver: 0 }) > 0) return true
       if (!heads) return false
       const [k, p] = [storedHead('keys'), storedHead('policy')]
-      return !k || !p || !policy || compareVersions(heads.keys, k) > 0 || compareVersions(heads.policy, p) > 0 || heads.deny.ver > denials.seq || items?.isBehind === true
+      return (
+        !k ||
+        !p ||
+        !policy ||
+        compareVersions(heads.keys, k) > 0 ||
+        compareVersions(heads.policy, p) > 0 ||
+        heads.deny.ver > denials.seq ||
+        items?.isBehind === true
+      )
     },
   }
 }

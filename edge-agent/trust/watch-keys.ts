@@ -18,7 +18,13 @@ const DAY_MS = 86_400_000
 const WARNED = 'key_set_warned_ms'
 
 /** Looks, at this trusted time (ms), whether the key set is about to end: told once a day from 30 days before. */
-export function watchKeys({ platform, ledger: { marks, commits, journal }, storeId, trust, log }: WatchKeysParts): (nowMs: number) => void {
+export function watchKeys({
+  platform,
+  ledger: { marks, commits, journal },
+  storeId,
+  trust,
+  log,
+}: WatchKeysParts): (nowMs: number) => void {
   let warnedMs = Number(marks.get(WARNED) ?? 0)
   return (nowMs) => {
     const { keysEndS } = trust

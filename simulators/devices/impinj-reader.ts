@@ -1,4 +1,9 @@
-import { IMPINJ_API, IMPINJ_FACTORY_LOGIN, IMPINJ_PATHS, TRANSITIONS } from '../../device-drivers/protocols/impinj-iot/requests.ts'
+import {
+  IMPINJ_API,
+  IMPINJ_FACTORY_LOGIN,
+  IMPINJ_PATHS,
+  TRANSITIONS,
+} from '../../device-drivers/protocols/impinj-iot/requests.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import type { Cancel, Platform } from '../../policy/platform.ts'
 import { serveHttp } from './serve-http.ts'
@@ -50,7 +55,12 @@ const GPIS = [1, 2]
 const KEEPALIVE = '\r\n'
 
 interface GpiSettings {
-  readonly gpiConfigurations: readonly { readonly gpi: number; readonly enabled: boolean; readonly debounceMilliseconds: number; readonly state: string }[]
+  readonly gpiConfigurations: readonly {
+    readonly gpi: number
+    readonly enabled: boolean
+    readonly debounceMilliseconds: number
+    readonly state: string
+  }[]
   readonly gpiTransitionEvents: string
 }
 interface Trigger {
@@ -72,8 +82,16 @@ export function impinjReader(options: ImpinjReaderOptions): ImpinjReader {
   let isMute = false
   let losesAnswers = false
   let offsetMs = 0
-  let stream: Record<string, unknown> = { eventBufferSize: 1_000, eventPerSecondLimit: 0, eventAgeLimitMinutes: 60, keepAliveIntervalSeconds: 30 }
-  let gpis: GpiSettings = { gpiConfigurations: GPIS.map((gpi) => ({ gpi, enabled: false, debounceMilliseconds: 20, state: 'low' })), gpiTransitionEvents: 'disabled' }
+  let stream: Record<string, unknown> = {
+    eventBufferSize: 1_000,
+    eventPerSecondLimit: 0,
+    eventAgeLimitMinutes: 60,
+    keepAliveIntervalSeconds: 30,
+  }
+  let gpis: GpiSettings = {
+    gpiConfigurations: GPIS.map((gpi) => ({ gpi, enabled: false, debounceMilliseconds: 20, state: 'low' })),
+    gpiTransitionEvents: 'disabled',
+  }
   let triggers: { start: readonly Trigger[]; stop: readonly Trigger[] } = { start: [], stop: [] }
   let cancelKeepalive: Cancel = () => {}
 
@@ -106,7 +124,11 @@ export function impinjReader(options: ImpinjReaderOptions): ImpinjReader {
   function setReading(on: boolean): void {
     if (isReading === on) return
     isReading = on
-    tell({ timestamp: now(), eventType: 'inventoryStatus', inventoryStatusEvent: { inventoryStatus: on ? 'running' : 'idle' } })
+    tell({
+      timestamp: now(),
+      eventType: 'inventoryStatus',
+      inventoryStatusEvent: { inventoryStatus: on ? 'running' : 'idle' },
+    })
   }
 
   function listen(body: OpenBody): void {
@@ -117,7 +139,8 @@ export function impinjReader(options: ImpinjReaderOptions): ImpinjReader {
 
   function writeOutputs(body: string): SimulatedAnswer {
     const { gpoConfigurations } = JSON.parse(body) as { gpoConfigurations: { gpo: number; state: string }[] }
-    if (gpoConfigurations.some(({ gpo, state }) => !outputs.has(gpo) || !['high', 'low'].includes(state))) return refuse('gpo: no such output')
+    if (gpoConfigurations.some(({ gpo, state }) => !outputs.has(gpo) || !['high', 'low'].includes(state)))
+      return refuse('gpo: no such output')
     for (const { gpo, state } of gpoConfigurations) {
       const on = state === 'high'
       writes.push({ gpo, on })
@@ -130,7 +153,11 @@ export function impinjReader(options: ImpinjReaderOptions): ImpinjReader {
 
   function start(body: string): SimulatedAnswer {
     if (isReading) return { status: 409, body: JSON.stringify({ message: 'a profile is running' }) }
-    const { antennaConfigs: configs, startTriggers = [], stopTriggers = [] } = JSON.parse(body || '{}') as { antennaConfigs?: unknown[]; startTriggers?: Trigger[]; stopTriggers?: Trigger[] }
+    const {
+      antennaConfigs: configs,
+      startTriggers = [],
+      stopTriggers = [],
+    } = JSON.parse(body || '{}') as { antennaConfigs?: unknown[]; startTriggers?: Trigger[]; stopTriggers?: Trigger[] }
     if (!Array.isArray(configs) || configs.length === 0) return refuse('antennaConfigs is required')
     triggers = { start: startTriggers, stop: stopTriggers }
     setReading(startTriggers.length === 0 || startTriggers.some(isMet))
@@ -138,15 +165,23 @@ export function impinjReader(options: ImpinjReaderOptions): ImpinjReader {
   }
 
   const isHigh = (gpi: number) => gpis.gpiConfigurations.some((each) => each.gpi === gpi && each.state === 'high')
-  const isMet = ({ gpiTransitionEvent: { gpi, transition } }: Trigger) => isHigh(gpi) === (transition === TRANSITIONS.rise)
+  const isMet = ({ gpiTransitionEvent: { gpi, transition } }: Trigger) =>
+    isHigh(gpi) === (transition === TRANSITIONS.rise)
 
   function setInput(gpi: number, on: boolean): void {
     if (isHigh(gpi) === on) return
-    gpis = { ...gpis, gpiConfigurations: gpis.gpiConfigurations.map((each) => (each.gpi === gpi ? { ...each, state: on ? 'high' : 'low' } : each)) }
+    gpis = {
+      ...gpis,
+      gpiConfigurations: gpis.gpiConfigurations.map((each) =>
+        each.gpi === gpi ? { ...each, state: on ? 'high' : 'low' } : each,
+      ),
+    }
     const transition = on ? TRANSITIONS.rise : TRANSITIONS.fall
-    const isTold = gpis.gpiTransitionEvents === 'enabled' && gpis.gpiConfigurations.some((each) => each.gpi === gpi && each.enabled)
+    const isTold =
+      gpis.gpiTransitionEvents === 'enabled' && gpis.gpiConfigurations.some((each) => each.gpi === gpi && each.enabled)
     if (isTold) tell({ timestamp: now(), eventType: 'gpiTransition', gpiTransitionEvent: { gpi, transition } })
-    const fires = (those: readonly Trigger[]) => those.some((each) => each.gpiTransitionEvent.gpi === gpi && each.gpiTransitionEvent.transition === transition)
+    const fires = (those: readonly Trigger[]) =>
+      those.some((each) => each.gpiTransitionEvent.gpi === gpi && each.gpiTransitionEvent.transition === transition)
     if (fires(triggers.start)) setReading(true)
     if (fires(triggers.stop)) setReading(false)
   }
@@ -160,16 +195,19 @@ export function impinjReader(options: ImpinjReaderOptions): ImpinjReader {
   }
 
   const ROUTES: Readonly<Record<string, (body: string) => SimulatedAnswer>> = {
-    [`GET ${IMPINJ_PATHS.system}`]: () => json({ manufacturer: 'Impinj', productModel: 'R700', serialNumber: '37021010001' }),
+    [`GET ${IMPINJ_PATHS.system}`]: () =>
+      json({ manufacturer: 'Impinj', productModel: 'R700', serialNumber: '37021010001' }),
     [`GET ${IMPINJ_PATHS.image}`]: () => json({ primaryFirmware: '8.2.0.240' }),
-    [`GET ${IMPINJ_PATHS.status}`]: () => json({ status: isReading ? 'running' : 'idle', time: now(), serialNumber: '37021010001' }),
+    [`GET ${IMPINJ_PATHS.status}`]: () =>
+      json({ status: isReading ? 'running' : 'idle', time: now(), serialNumber: '37021010001' }),
     [`GET ${IMPINJ_PATHS.streamSettings}`]: () => json(stream),
     [`PUT ${IMPINJ_PATHS.streamSettings}`]: (body) => {
       stream = { ...stream, ...(JSON.parse(body) as object) }
       scheduleKeepalive()
       return { status: 204 }
     },
-    [`GET ${IMPINJ_PATHS.gpos}`]: () => json({ gpoConfigurations: [...outputs].map(([gpo, on]) => ({ gpo, state: on ? 'high' : 'low' })) }),
+    [`GET ${IMPINJ_PATHS.gpos}`]: () =>
+      json({ gpoConfigurations: [...outputs].map(([gpo, on]) => ({ gpo, state: on ? 'high' : 'low' })) }),
     [`PUT ${IMPINJ_PATHS.gpos}`]: writeOutputs,
     [`GET ${IMPINJ_PATHS.gpis}`]: () => (options.hasInputs === false ? { status: 404, body: '{}' } : json(gpis)),
     [`PUT ${IMPINJ_PATHS.gpis}`]: (body) => {
@@ -186,7 +224,8 @@ export function impinjReader(options: ImpinjReaderOptions): ImpinjReader {
     const { method, path, body } = request
     if (requests.length < MOST_REQUESTS) requests.push({ method, path, body })
     const expected = `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
-    if (request.headers.get('authorization') !== expected) return { status: 401, body: JSON.stringify({ message: 'unauthorized' }) }
+    if (request.headers.get('authorization') !== expected)
+      return { status: 401, body: JSON.stringify({ message: 'unauthorized' }) }
     if (method === 'GET' && path === IMPINJ_PATHS.stream) return { stream: listen }
     const route = ROUTES[`${method} ${path}`]
     if (!route) return { status: 404, body: JSON.stringify({ message: 'not found' }) }
@@ -227,7 +266,16 @@ export function impinjReader(options: ImpinjReaderOptions): ImpinjReader {
       if (!isReading) return
       const named = asBase64 ? { epc: Buffer.from(epc, 'hex').toString('base64url') } : { epcHex: epc }
       const at = now()
-      tell({ timestamp: at, eventType: 'tagInventory', tagInventoryEvent: { ...named, antennaPort: antenna, peakRssiCdbm: Math.round(rssiDbm * 100), lastSeenTime: at } })
+      tell({
+        timestamp: at,
+        eventType: 'tagInventory',
+        tagInventoryEvent: {
+          ...named,
+          antennaPort: antenna,
+          peakRssiCdbm: Math.round(rssiDbm * 100),
+          lastSeenTime: at,
+        },
+      })
     },
     setInput,
     say,

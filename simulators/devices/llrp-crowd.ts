@@ -52,7 +52,13 @@ const STRAY_EVERY_MS = 2_000
 export function epcsOfShop(tags: number): string[] {
   return Array.from({ length: tags }, (_, i) => {
     const itemReference = String(Math.floor(i / 50) + 1).padStart(6, '0')
-    const made = encodeSgtin({ scheme: 'sgtin-96', filter: 1, companyPrefix: '4012345', itemReference, serial: String(1_000 + i) })
+    const made = encodeSgtin({
+      scheme: 'sgtin-96',
+      filter: 1,
+      companyPrefix: '4012345',
+      itemReference,
+      serial: String(1_000 + i),
+    })
     if (!made.ok) throw new RangeError(`no EPC for tag ${i}: ${made.reason}`)
     return made.hex
   })
@@ -97,7 +103,9 @@ export function crowd(options: CrowdOptions): Crowd {
     while (!signal.aborted) {
       await pause(timers, everyMs * (0.5 + fraction(random)), signal).catch(() => {})
       if (signal.aborted) return
-      const carried = Array.from({ length: below(MOST_CARRIED + 1) }, () => epcs[below(epcs.length)] ?? '').filter((epc) => epc !== '')
+      const carried = Array.from({ length: below(MOST_CARRIED + 1) }, () => epcs[below(epcs.length)] ?? '').filter(
+        (epc) => epc !== '',
+      )
       void walk({ epcs: [...new Set(carried)], direction: fraction(random) < LEAVING ? 'out' : 'in' })
     }
   }

@@ -261,19 +261,29 @@ export function llrpReader(options: LlrpReaderOptions): LlrpReader {
       if (!spec || dead.has(epc) || isBooting) return
       const done = operateOn(state, epc, options.tags?.get(epc) ?? {})
       if (done?.isDead) dead.add(epc)
-      tell(tagReport(++lastId, spec.spec, { epc, antenna, rssiDbm, at: now(), ...(done ? { results: done.results } : {}) }))
+      tell(
+        tagReport(++lastId, spec.spec, {
+          epc,
+          antenna,
+          rssiDbm,
+          at: now(),
+          ...(done ? { results: done.results } : {}),
+        }),
+      )
     },
     setInput(gpi, on) {
       if (state.gpis[gpi] === on) return
       state.gpis[gpi] = on
-      if (state.watched.has(gpi) && state.told.has(EVENT.gpi)) tellEvent(parameter('GPIEvent', { GPIPortNumber: gpi, GPIEvent: on }))
+      if (state.watched.has(gpi) && state.told.has(EVENT.gpi))
+        tellEvent(parameter('GPIEvent', { GPIPortNumber: gpi, GPIEvent: on }))
       for (const spec of state.roSpecs.values()) {
         const trigger = startTrigger(spec.spec)
         if (spec.isEnabled && typeof trigger === 'object' && trigger.gpi === gpi && trigger.on === on) start(spec)
       }
     },
     setAntenna(antenna, connected) {
-      if (state.told.has(EVENT.antenna)) tellEvent(parameter('AntennaEvent', { EventType: connected ? 1 : 0, AntennaID: antenna }))
+      if (state.told.has(EVENT.antenna))
+        tellEvent(parameter('AntennaEvent', { EventType: connected ? 1 : 0, AntennaID: antenna }))
     },
     exception(text) {
       if (state.told.has(EVENT.exception)) tellEvent(parameter('ReaderExceptionEvent', { Message: text }))

@@ -198,7 +198,8 @@ export function m100Pad({ platform, pollMs = 10, mostDbm = 26 }: M100PadOptions)
       let order: Promise<void> = Promise.resolve()
       links.add(link)
       try {
-        for await (const chunk of link.bytes) for (const frame of hears.push(chunk)) order = order.then(() => serveOne(link, frame))
+        for await (const chunk of link.bytes)
+          for (const frame of hears.push(chunk)) order = order.then(() => serveOne(link, frame))
       } catch {
         // The link broke: that is how a simulated pad is unplugged too.
       } finally {

@@ -22,7 +22,10 @@ export interface SlaveOptions {
 /** A gap this long ends a request of unknown form, ms. */
 const SILENCE_MS = 20
 
-const CODECS: Record<ModbusFraming, () => ResyncingCodec<ModbusFrame>> = { rtu: () => rtuCodec('request'), tcp: () => tcpCodec('request') }
+const CODECS: Record<ModbusFraming, () => ResyncingCodec<ModbusFrame>> = {
+  rtu: () => rtuCodec('request'),
+  tcp: () => tcpCodec('request'),
+}
 
 /** The answering side of Modbus on one link, with the faults that are switched on. Resolves when the link ends. */
 export async function answerRequests(options: SlaveOptions): Promise<void> {

@@ -30,8 +30,32 @@ const NO_ANSWER = Uint8Array.of(0x63, 0x00)
 
 /** The ATR that a reader makes for a storage card: SS and NN of PC/SC part 3, and the check byte. */
 export function storageAtr(standard: number, chip: number): Uint8Array {
-  const bytes = Uint8Array.of(0x3b, 0x8f, 0x80, 0x01, 0x80, 0x4f, 0x0c, 0xa0, 0, 0, 0x03, 0x06, standard, chip >> 8, chip & 0xff, 0, 0, 0, 0, 0)
-  return bytes.with(19, bytes.subarray(1).reduce((sum, byte) => sum ^ byte, 0))
+  const bytes = Uint8Array.of(
+    0x3b,
+    0x8f,
+    0x80,
+    0x01,
+    0x80,
+    0x4f,
+    0x0c,
+    0xa0,
+    0,
+    0,
+    0x03,
+    0x06,
+    standard,
+    chip >> 8,
+    chip & 0xff,
+    0,
+    0,
+    0,
+    0,
+    0,
+  )
+  return bytes.with(
+    19,
+    bytes.subarray(1).reduce((sum, byte) => sum ^ byte, 0),
+  )
 }
 
 const same = (apdu: Uint8Array, command: Uint8Array) => hex(apdu.subarray(0, command.length)) === hex(command)
@@ -154,7 +178,24 @@ export function icode(uid: string, options: IcodeOptions = {}): IcodeTag {
       if (options.trouble === 'silent') return null
       const said = hear(apdu.subarray(14, 14 + length))
       return said
-        ? Uint8Array.of(0xc0, 0x03, 0x00, 0x90, 0x00, 0x92, 0x01, 0x00, 0x96, 0x02, 0x00, 0x00, 0x97, said.length, ...said, ...OK)
+        ? Uint8Array.of(
+            0xc0,
+            0x03,
+            0x00,
+            0x90,
+            0x00,
+            0x92,
+            0x01,
+            0x00,
+            0x96,
+            0x02,
+            0x00,
+            0x00,
+            0x97,
+            said.length,
+            ...said,
+            ...OK,
+          )
         : options.tellsOutside
           ? Uint8Array.of(0x64, 0x01)
           : Uint8Array.of(0xc0, 0x03, 0x01, 0x64, 0x01, ...OK)
@@ -166,7 +207,8 @@ export function icode(uid: string, options: IcodeOptions = {}): IcodeTag {
     atr: storageAtr(0x0b, 0x0014),
     uid,
     told: options.reversed ? inAir : unhex(uid),
-    read: (block, length) => (options.data && (block + 1) * 4 <= memory.length && length === 4 ? memory.slice(block * 4, block * 4 + 4) : null),
+    read: (block, length) =>
+      options.data && (block + 1) * 4 <= memory.length && length === 4 ? memory.slice(block * 4, block * 4 + 4) : null,
     other: (apdu) => (apdu[0] === 0xff && apdu[1] === 0xc2 ? transparent(apdu) : NO_SUCH_FUNCTION),
   })
   return {

@@ -1,7 +1,14 @@
 import type { Randomness } from '../../policy/platform.ts'
 import { OSDP_REPLY } from '../../device-drivers/protocols/osdp/messages.ts'
 import {
-  DEFAULT_KEY, deviceCryptogram, firstReplyMac, isSame, panelCryptogram, SCS, secureChannel, sessionKeys,
+  DEFAULT_KEY,
+  deviceCryptogram,
+  firstReplyMac,
+  isSame,
+  panelCryptogram,
+  SCS,
+  secureChannel,
+  sessionKeys,
 } from '../../device-drivers/protocols/osdp/secure-channel.ts'
 import type { SecureChannel, SessionKeys } from '../../device-drivers/protocols/osdp/secure-channel.ts'
 

@@ -96,7 +96,10 @@ export function osdpDevice(options: OsdpDeviceOptions): OsdpDevice {
     options.onChange?.(output, on)
     for (const lock of locks) {
       if (lock.coil === output) {
-        platform.timers.after(on ? lock.openMs : lock.closeMs, () => void (outputs[output] === on && (inputs[lock.input] = on)))
+        platform.timers.after(
+          on ? lock.openMs : lock.closeMs,
+          () => void (outputs[output] === on && (inputs[lock.input] = on)),
+        )
       }
     }
   }
@@ -109,7 +112,11 @@ export function osdpDevice(options: OsdpDeviceOptions): OsdpDevice {
     endTimers.delete(output)
     const on = control === 2 || control === 4 || control === 5
     setOutput(output, on)
-    if (control === 5) endTimers.set(output, platform.timers.after((low | (high << 8)) * 100, () => setOutput(output, false)))
+    if (control === 5)
+      endTimers.set(
+        output,
+        platform.timers.after((low | (high << 8)) * 100, () => setOutput(output, false)),
+      )
     return ACK
   }
 
@@ -149,7 +156,8 @@ export function osdpDevice(options: OsdpDeviceOptions): OsdpDevice {
 
   /** What the frame says, out of the channel where it came in one; a number is the code of a NAK. */
   function opened(frame: OsdpFrame): OsdpFrame | number {
-    if (!frame.mac) return PLAIN.has(frame.code) || (key === null && !handshake.channel) ? frame : OSDP_NAK.securityRequired
+    if (!frame.mac)
+      return PLAIN.has(frame.code) || (key === null && !handshake.channel) ? frame : OSDP_NAK.securityRequired
     const plain = handshake.channel?.open(frame)
     if (plain) return plain
     handshake.drop()
@@ -159,11 +167,20 @@ export function osdpDevice(options: OsdpDeviceOptions): OsdpDevice {
   function reply(frame: OsdpFrame, refuse: number | null): Uint8Array {
     const inChannel = frame.mac !== null
     const plain = refuse === null ? opened(frame) : refuse
-    const said = typeof plain === 'number' ? nak(plain) : (answers[plain.code]?.(plain.data, plain) ?? nak(OSDP_NAK.unknownCommand))
+    const said =
+      typeof plain === 'number'
+        ? nak(plain)
+        : (answers[plain.code]?.(plain.data, plain) ?? nak(OSDP_NAK.unknownCommand))
     const { address: at, sequence, check } = frame
     const out: OsdpFrame = {
-      address: at, reply: true, sequence, check, security: said.security ?? null, code: said.code,
-      data: said.data ?? new Uint8Array(0), mac: null,
+      address: at,
+      reply: true,
+      sequence,
+      check,
+      security: said.security ?? null,
+      code: said.code,
+      data: said.data ?? new Uint8Array(0),
+      mac: null,
     }
     const channel = inChannel && typeof plain !== 'number' ? handshake.channel : null
     return codec.encode(channel ? channel.seal(out) : out)
@@ -177,7 +194,8 @@ export function osdpDevice(options: OsdpDeviceOptions): OsdpDevice {
   function take(frame: OsdpFrame, refuse: number | null): Uint8Array {
     if (frame.sequence === 0) forgetNumbers()
     else if (last?.sequence === frame.sequence && last.code === frame.code) return last.bytes
-    else if (!last || frame.sequence !== (last.sequence === 3 ? 1 : last.sequence + 1)) return reply(frame, OSDP_NAK.sequence)
+    else if (!last || frame.sequence !== (last.sequence === 3 ? 1 : last.sequence + 1))
+      return reply(frame, OSDP_NAK.sequence)
     const bytes = reply(frame, refuse)
     last = { sequence: frame.sequence, code: frame.code, bytes }
     return bytes
@@ -189,7 +207,15 @@ export function osdpDevice(options: OsdpDeviceOptions): OsdpDevice {
     if (hits.some((hit) => hit.kind === 'dead')) return
     if (busyTimes > 0) {
       busyTimes--
-      const busy = { ...frame, reply: true, sequence: 0, security: null, code: OSDP_REPLY.busy, data: new Uint8Array(0), mac: null }
+      const busy = {
+        ...frame,
+        reply: true,
+        sequence: 0,
+        security: null,
+        code: OSDP_REPLY.busy,
+        data: new Uint8Array(0),
+        mac: null,
+      }
       return answerWithFaults({ link, timers: platform.timers, hits, bytes: codec.encode(busy) }, -1)
     }
     const exception = hits.find((hit) => hit.kind === 'exception')
@@ -229,7 +255,8 @@ export function osdpDevice(options: OsdpDeviceOptions): OsdpDevice {
       const hears = osdpCodec()
       let order: Promise<void> = Promise.resolve()
       try {
-        for await (const chunk of link.bytes) for (const frame of hears.push(chunk)) order = order.then(() => serveOne(link, frame))
+        for await (const chunk of link.bytes)
+          for (const frame of hears.push(chunk)) order = order.then(() => serveOne(link, frame))
       } catch {
         // The link broke: that is how a simulated device is unplugged too.
       } finally {

@@ -71,7 +71,14 @@ export function pcscdSimulator(options: PcscdOptions): PcscdSimulator {
   const clients = new Set<Client>()
   const handles = new Map<number, { name: string; counter: number }>()
   const log: PcscCommand[] = []
-  const faults: PcscdFaults = { mute: new Set(), refuse: null, closed: false, race: null, unseen: null, powering: false }
+  const faults: PcscdFaults = {
+    mute: new Set(),
+    refuse: null,
+    closed: false,
+    race: null,
+    unseen: null,
+    powering: false,
+  }
   let lastHandle = 0x6c00_0000
 
   const table = () =>
@@ -142,7 +149,9 @@ export function pcscdSimulator(options: PcscdOptions): PcscdSimulator {
     if (said === null) return
     const code = typeof said === 'number' ? said : rv.SUCCESS
     const bytes = typeof said === 'number' ? new Uint8Array(0) : said
-    await client.send(encodeBody(PCSC_BODIES.transmit, { ...body, receiveProtocol: 1, receiveLength: bytes.length, rv: code }))
+    await client.send(
+      encodeBody(PCSC_BODIES.transmit, { ...body, receiveProtocol: 1, receiveLength: bytes.length, rv: code }),
+    )
     if (bytes.length > 0) await client.send(bytes)
   }
 

@@ -40,7 +40,12 @@ const BODIES: Readonly<Record<PushFormat, (reads: readonly Read[]) => string>> =
     JSON.stringify({
       devid: 'AdvanReader-01',
       devmac: 'b0:d5:cc:9f:fd:f8',
-      reads: reads.map(({ epc, antenna, rssiDbm, atMs }) => ({ epc, antenna: String(antenna), rssi: String(rssiDbm), ts: String(atMs) })),
+      reads: reads.map(({ epc, antenna, rssiDbm, atMs }) => ({
+        epc,
+        antenna: String(antenna),
+        rssi: String(rssiDbm),
+        ts: String(atMs),
+      })),
     }),
   impinj: (reads) =>
     JSON.stringify(
@@ -48,7 +53,12 @@ const BODIES: Readonly<Record<PushFormat, (reads: readonly Read[]) => string>> =
         timestamp: new Date(atMs).toISOString(),
         hostname: 'impinj-14-00-01',
         eventType: 'tagInventory',
-        tagInventoryEvent: { epcHex: epc, antennaPort: antenna, peakRssiCdbm: Math.round(rssiDbm * 100), lastSeenTime: new Date(atMs).toISOString() },
+        tagInventoryEvent: {
+          epcHex: epc,
+          antennaPort: antenna,
+          peakRssiCdbm: Math.round(rssiDbm * 100),
+          lastSeenTime: new Date(atMs).toISOString(),
+        },
       })),
     ),
 }

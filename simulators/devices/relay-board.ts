@@ -124,7 +124,8 @@ export function relayBoard(options: RelayBoardOptions): RelayBoard {
     }
     if (address + quantity > SIZE) return { functionCode: MODBUS_FUNCTIONS[name].code, exception: ILLEGAL_DATA_ADDRESS }
     const cell = read[name]
-    if (cell) return { name, address: 0, quantity: 0, values: Array.from({ length: quantity }, (_, i) => cell(address + i)) }
+    if (cell)
+      return { name, address: 0, quantity: 0, values: Array.from({ length: quantity }, (_, i) => cell(address + i)) }
     values.forEach((value, i) => write(name, address + i, value))
     return request
   }
@@ -144,6 +145,7 @@ export function relayBoard(options: RelayBoardOptions): RelayBoard {
       else stuck.set(input, on)
     },
     restart: () => coils.forEach((_, coil) => setCoil(coil, false)),
-    serve: (link) => answerRequests({ link, framing: options.framing ?? 'tcp', units, answer, faults, platform: options.platform }),
+    serve: (link) =>
+      answerRequests({ link, framing: options.framing ?? 'tcp', units, answer, faults, platform: options.platform }),
   }
 }

@@ -27,7 +27,10 @@ const MOST_BODY_BYTES = 1_048_576
 const FOR_EVER = new AbortController().signal
 
 /** Answers requests on one link, one after the other, until it ends. */
-export async function serveHttp(link: ByteLink, answer: (request: SimulatedRequest) => SimulatedAnswer | Promise<SimulatedAnswer>): Promise<void> {
+export async function serveHttp(
+  link: ByteLink,
+  answer: (request: SimulatedRequest) => SimulatedAnswer | Promise<SimulatedAnswer>,
+): Promise<void> {
   const parser = httpParser('requests')
   const send = (bytes: Uint8Array) => link.write(bytes, FOR_EVER)
   let head: Omit<SimulatedRequest, 'body'> | null = null
@@ -40,10 +43,23 @@ export async function serveHttp(link: ByteLink, answer: (request: SimulatedReque
     if (told === 'silence') return true
     if ('stream' in told) {
       await send(encodeResponse(200, { 'content-type': 'application/json' }))
-      told.stream({ write: (text) => send(encodeChunk(text)).catch(() => {}), end: () => send(encodeChunk('')).then(() => link.close(), () => {}) })
+      told.stream({
+        write: (text) => send(encodeChunk(text)).catch(() => {}),
+        end: () =>
+          send(encodeChunk('')).then(
+            () => link.close(),
+            () => {},
+          ),
+      })
       return true
     }
-    await send(encodeResponse(told.status, { 'content-type': 'application/json', ...(told.close && { connection: 'close' }) }, told.body ?? ''))
+    await send(
+      encodeResponse(
+        told.status,
+        { 'content-type': 'application/json', ...(told.close && { connection: 'close' }) },
+        told.body ?? '',
+      ),
+    )
     return !told.close
   }
 

@@ -32,7 +32,8 @@ const MOST_CONNECTIONS = 64
 function socketLink(socket: Socket): ByteLink {
   return {
     bytes: socket,
-    write: (bytes) => new Promise((resolve, reject) => socket.write(bytes, (error) => (error ? reject(error) : resolve()))),
+    write: (bytes) =>
+      new Promise((resolve, reject) => socket.write(bytes, (error) => (error ? reject(error) : resolve()))),
     close: () =>
       new Promise((resolve) => {
         if (socket.closed) return resolve()
@@ -42,7 +43,10 @@ function socketLink(socket: Socket): ByteLink {
   }
 }
 
-async function listenAt(where: { readonly port: number; readonly host: string } | { readonly path: string }, serve: TcpServiceOptions['serve']): Promise<TcpService> {
+async function listenAt(
+  where: { readonly port: number; readonly host: string } | { readonly path: string },
+  serve: TcpServiceOptions['serve'],
+): Promise<TcpService> {
   const sockets = new Set<Socket>()
   const server = createServer({ noDelay: true }, (socket) => {
     sockets.add(socket)

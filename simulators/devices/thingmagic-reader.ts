@@ -49,7 +49,12 @@ const NO_REGION = 0x010a
 const VERSION = bytesOfHex('1412080030000002201503100103014700000010')
 
 /** Makes a reader without tags. It does nothing until a link is served to it. */
-export function thingMagicReader({ platform, roundMs = 40, mostDbm = 27, bootLoader = false }: ThingMagicReaderOptions): ThingMagicReader {
+export function thingMagicReader({
+  platform,
+  roundMs = 40,
+  mostDbm = 27,
+  bootLoader = false,
+}: ThingMagicReaderOptions): ThingMagicReader {
   const codec = thingMagicCodec('reader')
   const faults = faultSwitches()
   const tags = new Map<string, SimulatedTag>()
@@ -78,14 +83,39 @@ export function thingMagicReader({ platform, roundMs = 40, mostDbm = 27, bootLoa
     const pc = ((bytes.length / 2) << 11) & 0xffff
     const bits = (bytes.length + 4) * 8
     const metadata = [
-      1, rssiDbm & 0xff, (antenna << 4) | antenna, 0x0e, 0x08, 0x30, 0, 0, sinceSign >> 8, sinceSign & 0xff, 0, 0, 5,
-      0, 0, 0x0f,
+      1,
+      rssiDbm & 0xff,
+      (antenna << 4) | antenna,
+      0x0e,
+      0x08,
+      0x30,
+      0,
+      0,
+      sinceSign >> 8,
+      sinceSign & 0xff,
+      0,
+      0,
+      5,
+      0,
+      0,
+      0x0f,
     ]
-    return said(
-      THINGMAGIC.readMany,
-      OK,
-      [0x10, 0x00, 0x1b, 0x01, 0xff, 1, ...metadata, bits >> 8, bits & 0xff, pc >> 8, pc & 0xff, ...bytes, 0x45, 0xe9],
-    )
+    return said(THINGMAGIC.readMany, OK, [
+      0x10,
+      0x00,
+      0x1b,
+      0x01,
+      0xff,
+      1,
+      ...metadata,
+      bits >> 8,
+      bits & 0xff,
+      pc >> 8,
+      pc & 0xff,
+      ...bytes,
+      0x45,
+      0xe9,
+    ])
   }
 
   function round(): void {
@@ -190,7 +220,8 @@ export function thingMagicReader({ platform, roundMs = 40, mostDbm = 27, bootLoa
       let order: Promise<void> = Promise.resolve()
       links.add(link)
       try {
-        for await (const chunk of link.bytes) for (const frame of hears.push(chunk)) order = order.then(() => serveOne(link, frame))
+        for await (const chunk of link.bytes)
+          for (const frame of hears.push(chunk)) order = order.then(() => serveOne(link, frame))
       } catch {
         // The link broke: that is how a simulated reader is unplugged too.
       } finally {

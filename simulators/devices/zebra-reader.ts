@@ -74,8 +74,13 @@ export function zebraReader({ platform, bus, base = 'zebra/FX9600F0F4B5', onChan
 
   /** The payload of a success, or null for a failure. */
   function carryOut(command: string, payload: Record<string, unknown>): object | null {
-    if (command === 'get_version') return { readerApplication: '3.21.23.0', model: 'FX9600', serialNumber: '84248df0f4b5' }
-    if (command === 'get_status') return { systemTime: new Date(platform.clock.wall() + offsetMs).toISOString().replace(/\.\d+Z/, '+00:00'), radioActivitiy: isReading ? 'active' : 'inactive' }
+    if (command === 'get_version')
+      return { readerApplication: '3.21.23.0', model: 'FX9600', serialNumber: '84248df0f4b5' }
+    if (command === 'get_status')
+      return {
+        systemTime: new Date(platform.clock.wall() + offsetMs).toISOString().replace(/\.\d+Z/, '+00:00'),
+        radioActivitiy: isReading ? 'active' : 'inactive',
+      }
     if (command === 'set_gpo') return write(payload) ? {} : null
     if (command === 'start') {
       if (isReading) return null
@@ -89,10 +94,22 @@ export function zebraReader({ platform, bus, base = 'zebra/FX9600F0F4B5', onChan
 
   function onCommand(text: string, answerTo: string): void {
     if (isMute || isAway) return
-    const { command = '', command_id: id = '', payload = {} } = JSON.parse(text) as { command?: string; command_id?: string; payload?: Record<string, unknown> }
+    const {
+      command = '',
+      command_id: id = '',
+      payload = {},
+    } = JSON.parse(text) as { command?: string; command_id?: string; payload?: Record<string, unknown> }
     const done = carryOut(command, payload)
     if (losesAnswers) return
-    bus.publish(answerTo, JSON.stringify({ command, command_id: id, response: done ? 'success' : 'failure', payload: done ?? { message: 'not carried out' } }))
+    bus.publish(
+      answerTo,
+      JSON.stringify({
+        command,
+        command_id: id,
+        response: done ? 'success' : 'failure',
+        payload: done ?? { message: 'not carried out' },
+      }),
+    )
   }
 
   bus.subscribe(topics.managementCommand, (text) => onCommand(text, topics.managementResponse))

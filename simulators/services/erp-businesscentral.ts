@@ -1,5 +1,12 @@
 import { odataList, type OdataRow } from './odata-list.ts'
-import { serveVendor, type SimulatedVendor, type VendorAnswer, type VendorApi, type VendorOptions, type VendorRequest } from './vendor-server.ts'
+import {
+  serveVendor,
+  type SimulatedVendor,
+  type VendorAnswer,
+  type VendorApi,
+  type VendorOptions,
+  type VendorRequest,
+} from './vendor-server.ts'
 
 /**
  * Dynamics 365 Business Central's API v2.0 with the login before it. Written from
@@ -19,11 +26,39 @@ export function businessCentralSystem(options: VendorOptions = {}): Promise<Simu
   const idOf = (number: string) => `3f2504e0-4f89-11d3-9a0c-${number.padStart(12, '0')}`
 
   function tableOf(name: string, { goods }: SimulatedVendor): readonly OdataRow[] | undefined {
-    if (name === 'items') return goods.products.map((p) => ({ id: idOf(p.id), number: p.id, displayName: p.name, type: 'Inventory', blocked: false, gtin: p.ean ?? '', inventory: p.stock, unitPrice: p.priceCent / 100 }))
+    if (name === 'items')
+      return goods.products.map((p) => ({
+        id: idOf(p.id),
+        number: p.id,
+        displayName: p.name,
+        type: 'Inventory',
+        blocked: false,
+        gtin: p.ean ?? '',
+        inventory: p.stock,
+        unitPrice: p.priceCent / 100,
+      }))
     if (name === 'purchaseOrders') {
-      return goods.orders.map((o) => ({ id: idOf(o.id), number: o.id, status: 'Open', orderDate: o.orderedAt, requestedReceiptDate: '0001-01-01', vendorNumber: o.supplierId, totalAmountIncludingTax: o.totalCent / 100, currencyCode: 'EUR' }))
+      return goods.orders.map((o) => ({
+        id: idOf(o.id),
+        number: o.id,
+        status: 'Open',
+        orderDate: o.orderedAt,
+        requestedReceiptDate: '0001-01-01',
+        vendorNumber: o.supplierId,
+        totalAmountIncludingTax: o.totalCent / 100,
+        currencyCode: 'EUR',
+      }))
     }
-    if (name === 'vendors') return goods.suppliers.map((s) => ({ id: idOf(s.id), number: s.id, displayName: s.name, email: s.email, phoneNumber: '', country: 'DE', taxRegistrationNumber: '' }))
+    if (name === 'vendors')
+      return goods.suppliers.map((s) => ({
+        id: idOf(s.id),
+        number: s.id,
+        displayName: s.name,
+        email: s.email,
+        phoneNumber: '',
+        country: 'DE',
+        taxRegistrationNumber: '',
+      }))
     return name === 'salesOrders' ? salesOrders : undefined
   }
 
@@ -40,22 +75,53 @@ export function businessCentralSystem(options: VendorOptions = {}): Promise<Simu
 
   function login(text: string): VendorAnswer {
     const form = new URLSearchParams(text)
-    const isKnown = form.get('grant_type') === 'client_credentials' && form.get('client_id') === CLIENT && form.get('client_secret') === 'secret' && form.get('scope') === 'https://api.businesscentral.dynamics.com/.default'
+    const isKnown =
+      form.get('grant_type') === 'client_credentials' &&
+      form.get('client_id') === CLIENT &&
+      form.get('client_secret') === 'secret' &&
+      form.get('scope') === 'https://api.businesscentral.dynamics.com/.default'
     if (isKnown) return { status: 200, body: { token_type: 'Bearer', expires_in: 3_599, access_token: TOKEN } }
-    return { status: 401, body: { error: 'invalid_client', error_description: 'AADSTS7000215: Invalid client secret provided.' } }
+    return {
+      status: 401,
+      body: { error: 'invalid_client', error_description: 'AADSTS7000215: Invalid client secret provided.' },
+    }
   }
 
   const api: VendorApi = {
-    credentials: (baseUrl) => ({ baseUrl, tenantId: TENANT, clientId: CLIENT, clientSecret: 'secret', companyId: COMPANY, customerNumber: '10000' }),
-    isAuthorized: ({ path, headers }) => path.endsWith('/oauth2/v2.0/token') || headers['authorization'] === `Bearer ${TOKEN}`,
-    unauthorized: { status: 401, body: { error: { code: 'Authentication_InvalidCredentials', message: 'The server has rejected the client credentials.' } } },
-    rateLimited: { status: 429, body: { error: { code: 'Application_TooManyRequests', message: 'Too many requests reached.' } }, headers: { 'retry-after': '5' } },
+    credentials: (baseUrl) => ({
+      baseUrl,
+      tenantId: TENANT,
+      clientId: CLIENT,
+      clientSecret: 'secret',
+      companyId: COMPANY,
+      customerNumber: '10000',
+    }),
+    isAuthorized: ({ path, headers }) =>
+      path.endsWith('/oauth2/v2.0/token') || headers['authorization'] === `Bearer ${TOKEN}`,
+    unauthorized: {
+      status: 401,
+      body: {
+        error: {
+          code: 'Authentication_InvalidCredentials',
+          message: 'The server has rejected the client credentials.',
+        },
+      },
+    },
+    rateLimited: {
+      status: 429,
+      body: { error: { code: 'Application_TooManyRequests', message: 'Too many requests reached.' } },
+      headers: { 'retry-after': '5' },
+    },
     serve(request, vendor) {
       const { method, path, text } = request
       if (method === 'POST' && path === `/${TENANT}/oauth2/v2.0/token`) return login(text)
       const name = path.startsWith(BASE) ? path.slice(BASE.length) : ''
       const table = tableOf(name, vendor)
-      if (!table) return { status: 404, body: { error: { code: 'BadRequest_NotFound', message: `Resource not found for the segment '${name}'.` } } }
+      if (!table)
+        return {
+          status: 404,
+          body: { error: { code: 'BadRequest_NotFound', message: `Resource not found for the segment '${name}'.` } },
+        }
       if (method === 'POST' && name === 'salesOrders') return create(request, vendor)
       return odataList(table, request, pageSize, (query) => `${vendor.baseUrl}${path}?${query}`, refuse)
     },

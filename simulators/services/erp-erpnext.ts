@@ -1,4 +1,10 @@
-import { serveVendor, type SimulatedVendor, type VendorAnswer, type VendorApi, type VendorOptions } from './vendor-server.ts'
+import {
+  serveVendor,
+  type SimulatedVendor,
+  type VendorAnswer,
+  type VendorApi,
+  type VendorOptions,
+} from './vendor-server.ts'
 
 /**
  * ERPNext over Frappe's REST API (version 15), as far as lists and new documents go. Written from
@@ -13,10 +19,38 @@ export function erpnextSystem(options: VendorOptions = {}): Promise<SimulatedVen
   const orders: Row[] = []
 
   function tableOf(doctype: string, { goods }: SimulatedVendor): Row[] | undefined {
-    if (doctype === 'Bin') return goods.products.map((p) => ({ name: `bin-${p.id}`, item_code: `ITEM-${p.id}`, warehouse: 'Laden - H', actual_qty: p.stock + 0.0 }))
-    if (doctype === 'Item Barcode') return goods.products.flatMap((p) => (p.ean === null ? [] : [{ name: `bc-${p.id}`, parent: `ITEM-${p.id}`, barcode: p.ean }]))
-    if (doctype === 'Purchase Order') return goods.orders.map((o) => ({ name: o.id, supplier: o.supplierId, status: 'To Receive and Bill', transaction_date: o.orderedAt, schedule_date: null, grand_total: o.totalCent / 100, currency: 'EUR', docstatus: 1 }))
-    if (doctype === 'Supplier') return goods.suppliers.map((s) => ({ name: s.id, supplier_name: s.name, country: 'Germany', tax_id: null, email_id: s.email, mobile_no: null, disabled: 0 }))
+    if (doctype === 'Bin')
+      return goods.products.map((p) => ({
+        name: `bin-${p.id}`,
+        item_code: `ITEM-${p.id}`,
+        warehouse: 'Laden - H',
+        actual_qty: p.stock + 0.0,
+      }))
+    if (doctype === 'Item Barcode')
+      return goods.products.flatMap((p) =>
+        p.ean === null ? [] : [{ name: `bc-${p.id}`, parent: `ITEM-${p.id}`, barcode: p.ean }],
+      )
+    if (doctype === 'Purchase Order')
+      return goods.orders.map((o) => ({
+        name: o.id,
+        supplier: o.supplierId,
+        status: 'To Receive and Bill',
+        transaction_date: o.orderedAt,
+        schedule_date: null,
+        grand_total: o.totalCent / 100,
+        currency: 'EUR',
+        docstatus: 1,
+      }))
+    if (doctype === 'Supplier')
+      return goods.suppliers.map((s) => ({
+        name: s.id,
+        supplier_name: s.name,
+        country: 'Germany',
+        tax_id: null,
+        email_id: s.email,
+        mobile_no: null,
+        disabled: 0,
+      }))
     return doctype === 'Sales Order' ? orders : undefined
   }
 
@@ -25,18 +59,30 @@ export function erpnextSystem(options: VendorOptions = {}): Promise<SimulatedVen
     if (!table) return missing(`DocType ${doctype} not found`)
     const fields = JSON.parse(query.get('fields') ?? '["name"]') as string[]
     const unknown = fields.find((field) => table.length > 0 && !(field in (table[0] as Row)))
-    if (unknown !== undefined) return { status: 417, body: { exc_type: 'DataError', exception: `frappe.exceptions.DataError: Field not permitted in query: ${unknown}` } }
+    if (unknown !== undefined)
+      return {
+        status: 417,
+        body: {
+          exc_type: 'DataError',
+          exception: `frappe.exceptions.DataError: Field not permitted in query: ${unknown}`,
+        },
+      }
     const filters = JSON.parse(query.get('filters') ?? '[]') as Filter[]
     const start = Number(query.get('limit_start') ?? 0)
     const asked = Number(query.get('limit_page_length') ?? 20)
     const length = asked === 0 ? table.length : Math.min(asked, pageSize)
     const found = table.filter((row) => filters.every((filter) => holds(row, filter)))
-    return found.slice(start, start + length).map((row) => Object.fromEntries(fields.map((field) => [field, row[field]])))
+    return found
+      .slice(start, start + length)
+      .map((row) => Object.fromEntries(fields.map((field) => [field, row[field]])))
   }
 
   function insert(doc: Row, vendor: SimulatedVendor): VendorAnswer {
     if (typeof doc['customer'] !== 'string' || !Array.isArray(doc['items'])) {
-      return { status: 417, body: { exc_type: 'MandatoryError', exception: 'frappe.exceptions.MandatoryError: [Sales Order]: customer' } }
+      return {
+        status: 417,
+        body: { exc_type: 'MandatoryError', exception: 'frappe.exceptions.MandatoryError: [Sales Order]: customer' },
+      }
     }
     const made = { name: `SAL-ORD-2026-${String(orders.length + 1).padStart(5, '0')}`, docstatus: 0, ...doc }
     orders.push(made)
@@ -45,15 +91,29 @@ export function erpnextSystem(options: VendorOptions = {}): Promise<SimulatedVen
   }
 
   const api: VendorApi = {
-    credentials: (baseUrl) => ({ baseUrl, apiKey: 'a1b2c3d4e5f6a7b', apiSecret: 'f0e1d2c3b4a5968', warehouse: 'Laden - H', customer: 'Laufkundschaft' }),
+    credentials: (baseUrl) => ({
+      baseUrl,
+      apiKey: 'a1b2c3d4e5f6a7b',
+      apiSecret: 'f0e1d2c3b4a5968',
+      warehouse: 'Laden - H',
+      customer: 'Laufkundschaft',
+    }),
     isAuthorized: ({ headers }) => headers['authorization'] === 'token a1b2c3d4e5f6a7b:f0e1d2c3b4a5968',
-    unauthorized: { status: 401, body: { exc_type: 'AuthenticationError', exception: 'frappe.exceptions.AuthenticationError' } },
-    rateLimited: { status: 429, body: { exc_type: 'RateLimitExceededError' }, headers: { 'retry-after': '4', 'x-ratelimit-remaining': '0' } },
+    unauthorized: {
+      status: 401,
+      body: { exc_type: 'AuthenticationError', exception: 'frappe.exceptions.AuthenticationError' },
+    },
+    rateLimited: {
+      status: 429,
+      body: { exc_type: 'RateLimitExceededError' },
+      headers: { 'retry-after': '4', 'x-ratelimit-remaining': '0' },
+    },
     serve({ method, path, query, json }, vendor) {
       if (method === 'GET' && path === '/api/method/frappe.client.get_list') {
         const doctype = query.get('doctype') ?? ''
         // A child table is read through its parent only.
-        if (doctype === 'Item Barcode' && query.get('parent') !== 'Item') return { status: 403, body: { exc_type: 'PermissionError' } }
+        if (doctype === 'Item Barcode' && query.get('parent') !== 'Item')
+          return { status: 403, body: { exc_type: 'PermissionError' } }
         const rows = list(doctype, query, vendor)
         return Array.isArray(rows) ? { status: 200, body: { message: rows } } : rows
       }

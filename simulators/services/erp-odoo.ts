@@ -1,4 +1,10 @@
-import { serveVendor, type SimulatedVendor, type VendorAnswer, type VendorApi, type VendorOptions } from './vendor-server.ts'
+import {
+  serveVendor,
+  type SimulatedVendor,
+  type VendorAnswer,
+  type VendorApi,
+  type VendorOptions,
+} from './vendor-server.ts'
 
 /**
  * Odoo as far as reading lists and writing sale orders goes: the External JSON-2 API of Odoo 19 and the older JSON-RPC. Written
@@ -16,17 +22,48 @@ export function odooSystem(options: VendorOptions & { api?: 'json2' | 'jsonrpc' 
   const orders: Row[] = []
 
   function tableOf(model: string, { goods }: SimulatedVendor): Row[] | undefined {
-    if (model === 'product.product') return goods.products.map((p) => ({ id: Number(p.id), default_code: `A${p.id}`, name: p.name, barcode: p.ean ?? false, qty_available: p.stock + 0, sale_ok: true }))
+    if (model === 'product.product')
+      return goods.products.map((p) => ({
+        id: Number(p.id),
+        default_code: `A${p.id}`,
+        name: p.name,
+        barcode: p.ean ?? false,
+        qty_available: p.stock + 0,
+        sale_ok: true,
+      }))
     if (model === 'purchase.order') {
       const name = (id: string) => goods.suppliers.find((s) => s.id === id)?.name ?? ''
-      return goods.orders.map((o) => ({ id: Number(o.id), name: `P0${o.id}`, state: 'purchase', partner_id: [Number(o.supplierId), name(o.supplierId)], date_order: `${o.orderedAt} 08:00:00`, date_planned: false, amount_total: o.totalCent / 100, currency_id: [1, 'EUR'] }))
+      return goods.orders.map((o) => ({
+        id: Number(o.id),
+        name: `P0${o.id}`,
+        state: 'purchase',
+        partner_id: [Number(o.supplierId), name(o.supplierId)],
+        date_order: `${o.orderedAt} 08:00:00`,
+        date_planned: false,
+        amount_total: o.totalCent / 100,
+        currency_id: [1, 'EUR'],
+      }))
     }
-    if (model === 'res.partner') return goods.suppliers.map((s) => ({ id: Number(s.id), name: s.name, email: s.email, phone: false, vat: false, country_code: 'DE', supplier_rank: 1 }))
+    if (model === 'res.partner')
+      return goods.suppliers.map((s) => ({
+        id: Number(s.id),
+        name: s.name,
+        email: s.email,
+        phone: false,
+        vat: false,
+        country_code: 'DE',
+        supplier_rank: 1,
+      }))
     return model === 'sale.order' ? orders : undefined
   }
 
   /** The result, or the name of an exception. */
-  function execute(model: string, method: string, args: Row, vendor: SimulatedVendor): { result: unknown } | { exception: string } {
+  function execute(
+    model: string,
+    method: string,
+    args: Row,
+    vendor: SimulatedVendor,
+  ): { result: unknown } | { exception: string } {
     const table = tableOf(model, vendor)
     if (!table) return { exception: 'builtins.KeyError' }
     const domain = (args['domain'] ?? []) as Term[]
@@ -50,24 +87,64 @@ export function odooSystem(options: VendorOptions & { api?: 'json2' | 'jsonrpc' 
 
   function rpc(params: { service?: string; method?: string; args?: unknown[] }, vendor: SimulatedVendor): Row {
     const args = params.args ?? []
-    if (params.service === 'common' && params.method === 'login') return { result: args[0] === DATABASE && args[1] === 'untag' && args[2] === KEY ? 7 : false }
+    if (params.service === 'common' && params.method === 'login')
+      return { result: args[0] === DATABASE && args[1] === 'untag' && args[2] === KEY ? 7 : false }
     const [database, uid, key, model, method, , kwargs] = args
-    if (database !== DATABASE || uid !== 7 || key !== KEY) return { error: { code: 200, message: 'Odoo Server Error', data: { name: 'odoo.exceptions.AccessDenied', message: 'Access Denied' } } }
+    if (database !== DATABASE || uid !== 7 || key !== KEY)
+      return {
+        error: {
+          code: 200,
+          message: 'Odoo Server Error',
+          data: { name: 'odoo.exceptions.AccessDenied', message: 'Access Denied' },
+        },
+      }
     const done = execute(String(model), String(method), (kwargs ?? {}) as Row, vendor)
-    return 'result' in done ? done : { error: { code: 200, message: 'Odoo Server Error', data: { name: done.exception, message: '' } } }
+    return 'result' in done
+      ? done
+      : { error: { code: 200, message: 'Odoo Server Error', data: { name: done.exception, message: '' } } }
   }
 
   const api: VendorApi = {
-    credentials: (baseUrl) => ({ baseUrl, database: DATABASE, apiKey: KEY, partnerId: '42', ...(options.api === 'jsonrpc' && { api: 'jsonrpc', username: 'untag' }) }),
-    isAuthorized: ({ path, headers }) => path === '/jsonrpc' || (headers['authorization'] === `bearer ${KEY}` && headers['x-odoo-database'] === DATABASE),
-    unauthorized: { status: 401, body: { name: 'werkzeug.exceptions.Unauthorized', message: 'Invalid apikey', arguments: ['Invalid apikey', 401], context: {}, debug: '' } },
-    rateLimited: { status: 429, body: '<html><h1>Too Many Requests</h1></html>', headers: { 'content-type': 'text/html' } },
+    credentials: (baseUrl) => ({
+      baseUrl,
+      database: DATABASE,
+      apiKey: KEY,
+      partnerId: '42',
+      ...(options.api === 'jsonrpc' && { api: 'jsonrpc', username: 'untag' }),
+    }),
+    isAuthorized: ({ path, headers }) =>
+      path === '/jsonrpc' || (headers['authorization'] === `bearer ${KEY}` && headers['x-odoo-database'] === DATABASE),
+    unauthorized: {
+      status: 401,
+      body: {
+        name: 'werkzeug.exceptions.Unauthorized',
+        message: 'Invalid apikey',
+        arguments: ['Invalid apikey', 401],
+        context: {},
+        debug: '',
+      },
+    },
+    rateLimited: {
+      status: 429,
+      body: '<html><h1>Too Many Requests</h1></html>',
+      headers: { 'content-type': 'text/html' },
+    },
     serve({ method, path, json }, vendor): VendorAnswer {
-      if (method === 'POST' && path === '/jsonrpc') return { status: 200, body: { jsonrpc: '2.0', id: json['id'], ...rpc((json['params'] ?? {}) as object, vendor) } }
+      if (method === 'POST' && path === '/jsonrpc')
+        return {
+          status: 200,
+          body: { jsonrpc: '2.0', id: json['id'], ...rpc((json['params'] ?? {}) as object, vendor) },
+        }
       const [, , version, model = '', name = ''] = path.split('/')
-      if (method !== 'POST' || version !== '2') return { status: 404, body: { name: 'werkzeug.exceptions.NotFound', message: '404 Not Found' } }
+      if (method !== 'POST' || version !== '2')
+        return { status: 404, body: { name: 'werkzeug.exceptions.NotFound', message: '404 Not Found' } }
       const done = execute(model, name, json, vendor)
-      return 'result' in done ? { status: 200, body: done.result === 0 ? '0' : done.result } : { status: 422, body: { name: done.exception, message: done.exception, arguments: [], context: {}, debug: '' } }
+      return 'result' in done
+        ? { status: 200, body: done.result === 0 ? '0' : done.result }
+        : {
+            status: 422,
+            body: { name: done.exception, message: done.exception, arguments: [], context: {}, debug: '' },
+          }
     },
   }
   return serveVendor(api, options)

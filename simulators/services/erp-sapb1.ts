@@ -1,5 +1,12 @@
 import { odataList, type OdataRow } from './odata-list.ts'
-import { serveVendor, type SimulatedVendor, type VendorAnswer, type VendorApi, type VendorOptions, type VendorRequest } from './vendor-server.ts'
+import {
+  serveVendor,
+  type SimulatedVendor,
+  type VendorAnswer,
+  type VendorApi,
+  type VendorOptions,
+  type VendorRequest,
+} from './vendor-server.ts'
 
 /**
  * SAP Business One's Service Layer, OData 4 (`/b1s/v2`), with its sessions. Written from https://help.sap.com/docs/SAP_BUSINESS_ONE
@@ -16,22 +23,55 @@ export function sapB1System(options: VendorOptions & { sessionRequests?: number 
   function tableOf(name: string, { goods }: SimulatedVendor): readonly OdataRow[] | undefined {
     if (name === 'Items') {
       return goods.products.map((p) => {
-        const warehouses = [{ WarehouseCode: '01', InStock: p.stock }, { WarehouseCode: '02', InStock: 1_000 }]
-        return { ItemCode: `A${p.id}`, ItemName: p.name, BarCode: p.ean, InventoryItem: 'tYES', QuantityOnStock: p.stock + 1_000, ItemWarehouseInfoCollection: warehouses }
+        const warehouses = [
+          { WarehouseCode: '01', InStock: p.stock },
+          { WarehouseCode: '02', InStock: 1_000 },
+        ]
+        return {
+          ItemCode: `A${p.id}`,
+          ItemName: p.name,
+          BarCode: p.ean,
+          InventoryItem: 'tYES',
+          QuantityOnStock: p.stock + 1_000,
+          ItemWarehouseInfoCollection: warehouses,
+        }
       })
     }
     if (name === 'PurchaseOrders') {
-      return goods.orders.map((o) => ({ DocEntry: Number(o.id), DocNum: Number(o.id) + 7, DocumentStatus: 'bost_Open', CardCode: o.supplierId, DocDate: `${o.orderedAt}T00:00:00Z`, DocDueDate: null, DocTotal: o.totalCent / 100, DocCurrency: 'EUR' }))
+      return goods.orders.map((o) => ({
+        DocEntry: Number(o.id),
+        DocNum: Number(o.id) + 7,
+        DocumentStatus: 'bost_Open',
+        CardCode: o.supplierId,
+        DocDate: `${o.orderedAt}T00:00:00Z`,
+        DocDueDate: null,
+        DocTotal: o.totalCent / 100,
+        DocCurrency: 'EUR',
+      }))
     }
-    if (name === 'BusinessPartners') return goods.suppliers.map((s) => ({ CardCode: s.id, CardName: s.name, CardType: 'cSupplier', EmailAddress: s.email, Phone1: null, Country: 'DE', FederalTaxID: null }))
+    if (name === 'BusinessPartners')
+      return goods.suppliers.map((s) => ({
+        CardCode: s.id,
+        CardName: s.name,
+        CardType: 'cSupplier',
+        EmailAddress: s.email,
+        Phone1: null,
+        Country: 'DE',
+        FederalTaxID: null,
+      }))
     return name === 'Orders' ? orders : undefined
   }
 
   function login({ json }: VendorRequest): VendorAnswer {
-    if (json['CompanyDB'] !== 'SBOHAFEN' || json['UserName'] !== 'untag' || json['Password'] !== 'geheim') return api.unauthorized
+    if (json['CompanyDB'] !== 'SBOHAFEN' || json['UserName'] !== 'untag' || json['Password'] !== 'geheim')
+      return api.unauthorized
     const id = `session-${sessions.size + 1}`
     sessions.set(id, sessionRequests)
-    return { status: 200, body: { '@odata.context': '$metadata#B1Sessions', SessionId: id, Version: '1000290', SessionTimeout: 30 }, headers: { 'set-cookie': `B1SESSION=${id}; HttpOnly, ROUTEID=.node3; path=/b1s` } }
+    return {
+      status: 200,
+      body: { '@odata.context': '$metadata#B1Sessions', SessionId: id, Version: '1000290', SessionTimeout: 30 },
+      headers: { 'set-cookie': `B1SESSION=${id}; HttpOnly, ROUTEID=.node3; path=/b1s` },
+    }
   }
 
   /** Whether the cookie is of a session that lives; each request uses one up. */
@@ -52,16 +92,31 @@ export function sapB1System(options: VendorOptions & { sessionRequests?: number 
   }
 
   const api: VendorApi = {
-    credentials: (baseUrl) => ({ baseUrl, companyDb: 'SBOHAFEN', username: 'untag', password: 'geheim', warehouse: '01', cardCode: 'C-LAUF' }),
+    credentials: (baseUrl) => ({
+      baseUrl,
+      companyDb: 'SBOHAFEN',
+      username: 'untag',
+      password: 'geheim',
+      warehouse: '01',
+      cardCode: 'C-LAUF',
+    }),
     isAuthorized: ({ path, headers }) => path === '/b1s/v2/Login' || isOpen(headers['cookie'] ?? ''),
-    unauthorized: { status: 401, body: { error: { code: '301', message: 'Invalid session or session already timeout.' } } },
-    rateLimited: { status: 429, body: { error: { code: '429', message: 'Too many requests' } }, headers: { 'retry-after': '1' } },
+    unauthorized: {
+      status: 401,
+      body: { error: { code: '301', message: 'Invalid session or session already timeout.' } },
+    },
+    rateLimited: {
+      status: 429,
+      body: { error: { code: '429', message: 'Too many requests' } },
+      headers: { 'retry-after': '1' },
+    },
     serve(request, vendor) {
       const { method, path } = request
       if (method === 'POST' && path === '/b1s/v2/Login') return login(request)
       const name = /^\/b1s\/v2\/(\w+)$/.exec(path)?.[1] ?? ''
       const table = tableOf(name, vendor)
-      if (!table) return { status: 404, body: { error: { code: '-1', message: `Unrecognized resource path '${name}'.` } } }
+      if (!table)
+        return { status: 404, body: { error: { code: '-1', message: `Unrecognized resource path '${name}'.` } } }
       if (method === 'POST' && name === 'Orders') return create(request, vendor)
       // Its links are relative to the service.
       return odataList(table, request, pageSize, (query) => `${name}?${query}`, refuse)

@@ -1,4 +1,12 @@
-import { pageFrom, serveVendor, type SimulatedVendor, type VendorAnswer, type VendorApi, type VendorOptions, type VendorRequest } from './vendor-server.ts'
+import {
+  pageFrom,
+  serveVendor,
+  type SimulatedVendor,
+  type VendorAnswer,
+  type VendorApi,
+  type VendorOptions,
+  type VendorRequest,
+} from './vendor-server.ts'
 
 /**
  * A till or ERP system of a merchant's own, as docs/integrations.md asks for one:
@@ -36,7 +44,9 @@ export function genericSystem(options: VendorOptions = {}): Promise<SimulatedVen
 
   const api: VendorApi = {
     credentials: (baseUrl) => ({ baseUrl: `${baseUrl}/api`, token: 'token-of-the-shop' }),
-    isAuthorized: ({ headers }) => headers['authorization'] === 'Bearer token-of-the-shop' || headers['authorization'] === `Basic ${Buffer.from('untag:geheim').toString('base64')}`,
+    isAuthorized: ({ headers }) =>
+      headers['authorization'] === 'Bearer token-of-the-shop' ||
+      headers['authorization'] === `Basic ${Buffer.from('untag:geheim').toString('base64')}`,
     unauthorized: { status: 401, body: { error: 'who are you?' } },
     rateLimited: { status: 429, body: { error: 'slower' }, headers: { 'retry-after': '2' } },
     serve(request, vendor) {
@@ -58,9 +68,30 @@ export function genericSystem(options: VendorOptions = {}): Promise<SimulatedVen
         }))
         return read(articles, kind, request.query)
       }
-      if (kind === 'stock') return read(products.map(({ ean, stock }) => ({ article_number: ean, quantity: stock })), kind, request.query)
-      if (kind === 'orders') return read(orders.map(({ id, supplierId, orderedAt, totalCent, status }) => ({ external_id: id, supplier_id: supplierId, ordered_at: orderedAt, total: totalCent / 100, status })), kind, request.query)
-      if (kind === 'suppliers') return read(suppliers.map(({ id, name, email }) => ({ external_id: Number(id), supplier_name: name, email })), kind, request.query)
+      if (kind === 'stock')
+        return read(
+          products.map(({ ean, stock }) => ({ article_number: ean, quantity: stock })),
+          kind,
+          request.query,
+        )
+      if (kind === 'orders')
+        return read(
+          orders.map(({ id, supplierId, orderedAt, totalCent, status }) => ({
+            external_id: id,
+            supplier_id: supplierId,
+            ordered_at: orderedAt,
+            total: totalCent / 100,
+            status,
+          })),
+          kind,
+          request.query,
+        )
+      if (kind === 'suppliers')
+        return read(
+          suppliers.map(({ id, name, email }) => ({ external_id: Number(id), supplier_name: name, email })),
+          kind,
+          request.query,
+        )
       return { status: 404, body: { error: 'no such path' } }
     },
   }

@@ -19,12 +19,19 @@ export class GraphqlFault extends Error {
 }
 
 /** Reads the operation of a document. Throws `GraphqlFault`. */
-export function parseOperation(document: string, variables: Readonly<Record<string, unknown>>): { kind: string; fields: Selection[] } {
-  const tokens = document.match(/"(?:[^"\\]|\\.)*"|\$?[A-Za-z_]\w*|-?\d+(?:\.\d+)?|[{}()[\]:!=,@]|\.\.\./g)?.filter((token) => token !== ',') ?? []
+export function parseOperation(
+  document: string,
+  variables: Readonly<Record<string, unknown>>,
+): { kind: string; fields: Selection[] } {
+  const tokens =
+    document
+      .match(/"(?:[^"\\]|\\.)*"|\$?[A-Za-z_]\w*|-?\d+(?:\.\d+)?|[{}()[\]:!=,@]|\.\.\./g)
+      ?.filter((token) => token !== ',') ?? []
   let at = 0
   const take = (expected?: string): string => {
     const token = tokens[at++]
-    if (token === undefined || (expected !== undefined && token !== expected)) throw new GraphqlFault(`syntax error, unexpected ${token ?? 'end of file'}`)
+    if (token === undefined || (expected !== undefined && token !== expected))
+      throw new GraphqlFault(`syntax error, unexpected ${token ?? 'end of file'}`)
     return token
   }
   const value = (): unknown => {
@@ -37,7 +44,7 @@ export function parseOperation(document: string, variables: Readonly<Record<stri
   const args = (): Record<string, unknown> => {
     const read: Record<string, unknown> = {}
     if (tokens[at] !== '(') return read
-    for (take('('); tokens[at] !== ')'; ) {
+    for (take('('); tokens[at] !== ')';) {
       const name = take()
       take(':')
       read[name] = value()
@@ -47,7 +54,8 @@ export function parseOperation(document: string, variables: Readonly<Record<stri
   }
   const fields = (): Selection[] => {
     const read: Selection[] = []
-    for (take('{'); tokens[at] !== '}'; ) read.push({ name: take(), args: args(), fields: tokens[at] === '{' ? fields() : [] })
+    for (take('{'); tokens[at] !== '}';)
+      read.push({ name: take(), args: args(), fields: tokens[at] === '{' ? fields() : [] })
     take('}')
     return read
   }
@@ -61,7 +69,8 @@ export function parseOperation(document: string, variables: Readonly<Record<stri
 export function select(value: GraphqlValue, fields: readonly Selection[], type: string): unknown {
   if (Array.isArray(value)) return value.map((entry: GraphqlValue) => select(entry, fields, type))
   if (typeof value !== 'object' || value === null) {
-    if (fields.length > 0 && value !== null) throw new GraphqlFault(`Selections can't be made on scalars (field on ${type})`)
+    if (fields.length > 0 && value !== null)
+      throw new GraphqlFault(`Selections can't be made on scalars (field on ${type})`)
     return value
   }
   if (fields.length === 0) throw new GraphqlFault(`Field must have selections (field '${type}')`)

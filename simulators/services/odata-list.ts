@@ -4,7 +4,13 @@ import type { VendorAnswer, VendorRequest } from './vendor-server.ts'
 export type OdataRow = Readonly<Record<string, unknown>>
 
 /** What the list answers; `linkTo` is how the server writes the address of the next page. */
-export function odataList(rows: readonly OdataRow[], request: VendorRequest, pageSize: number, linkTo: (query: string) => string, refuse: (message: string) => VendorAnswer): VendorAnswer {
+export function odataList(
+  rows: readonly OdataRow[],
+  request: VendorRequest,
+  pageSize: number,
+  linkTo: (query: string) => string,
+  refuse: (message: string) => VendorAnswer,
+): VendorAnswer {
   const { query } = request
   const select = query.get('$select')?.split(',')
   const [known] = rows
@@ -12,8 +18,15 @@ export function odataList(rows: readonly OdataRow[], request: VendorRequest, pag
   if (unknown !== undefined) return refuse(`Could not find a property named '${unknown}'`)
   const terms = (query.get('$filter') ?? '').split(' and ').filter((term) => term !== '')
   const wanted = terms.map((term) => /^(\w+) eq (?:'((?:[^']|'')*)'|(true|false))$/.exec(term))
-  if (wanted.some((term) => term === null || (known !== undefined && !((term[1] ?? '') in known)))) return refuse('The $filter is not understood')
-  const found = rows.filter((row) => wanted.every((term) => row[term?.[1] ?? ''] === (term?.[3] === undefined ? (term?.[2] ?? '').replaceAll("''", "'") : term[3] === 'true')))
+  if (wanted.some((term) => term === null || (known !== undefined && !((term[1] ?? '') in known))))
+    return refuse('The $filter is not understood')
+  const found = rows.filter((row) =>
+    wanted.every(
+      (term) =>
+        row[term?.[1] ?? ''] ===
+        (term?.[3] === undefined ? (term?.[2] ?? '').replaceAll("''", "'") : term[3] === 'true'),
+    ),
+  )
   const skip = Number(query.get('$skip') ?? 0)
   const top = Number(query.get('$top') ?? found.length)
   const asked = Number(/odata\.maxpagesize=(\d+)/.exec(request.headers['prefer'] ?? '')?.[1] ?? pageSize)
@@ -23,5 +36,8 @@ export function odataList(rows: readonly OdataRow[], request: VendorRequest, pag
   next.set('$skip', String(skip + size))
   const hasMore = skip + size < Math.min(found.length, query.has('$top') ? skip + top : found.length)
   const value = page.map((row) => (select ? Object.fromEntries(select.map((field) => [field, row[field]])) : row))
-  return { status: 200, body: { '@odata.context': '$metadata#list', value, ...(hasMore && { '@odata.nextLink': linkTo(next.toString()) }) } }
+  return {
+    status: 200,
+    body: { '@odata.context': '$metadata#list', value, ...(hasMore && { '@odata.nextLink': linkTo(next.toString()) }) },
+  }
 }

@@ -14,26 +14,35 @@ export function cloverSystem(options: VendorOptions = {}): Promise<SimulatedVend
     credentials: (baseUrl) => ({ baseUrl, merchantId: MERCHANT, accessToken: TOKEN }),
     isAuthorized: ({ headers }) => headers['authorization'] === `Bearer ${TOKEN}`,
     unauthorized: { status: 401, body: { message: '401 Unauthorized' } },
-    rateLimited: { status: 429, body: { message: '429 Too Many Requests' }, headers: { 'x-ratelimit-tokenlimit': '16' } },
+    rateLimited: {
+      status: 429,
+      body: { message: '429 Too Many Requests' },
+      headers: { 'x-ratelimit-tokenlimit': '16' },
+    },
     serve({ method, path, query }, vendor) {
-      if (method !== 'GET' || path !== `/v3/merchants/${MERCHANT}/items`) return { status: 404, body: { message: 'Not Found' } }
+      if (method !== 'GET' || path !== `/v3/merchants/${MERCHANT}/items`)
+        return { status: 404, body: { message: 'Not Found' } }
       const limit = Math.min(Number(query.get('limit') ?? 100), pageSize)
       const offset = Number(query.get('offset') ?? 0)
       const expand = (query.get('expand') ?? '').split(',')
-      const elements = vendor.goods.products.slice(offset, offset + limit).map(({ id, ean, name, priceCent, vat, category }) => ({
-        id: `CLV${id}`,
-        hidden: false,
-        available: true,
-        name,
-        ...(ean !== null && { code: ean }),
-        sku: id,
-        price: priceCent,
-        priceType: 'FIXED',
-        defaultTaxRates: false,
-        isRevenue: true,
-        ...(expand.includes('categories') && { categories: { elements: [{ id: `C_${category}`, name: category }] } }),
-        ...(expand.includes('taxRates') && { taxRates: { elements: [{ id: `T_${vat}`, name: 'MwSt', rate: vat * 100_000, isDefault: false }] } }),
-      }))
+      const elements = vendor.goods.products
+        .slice(offset, offset + limit)
+        .map(({ id, ean, name, priceCent, vat, category }) => ({
+          id: `CLV${id}`,
+          hidden: false,
+          available: true,
+          name,
+          ...(ean !== null && { code: ean }),
+          sku: id,
+          price: priceCent,
+          priceType: 'FIXED',
+          defaultTaxRates: false,
+          isRevenue: true,
+          ...(expand.includes('categories') && { categories: { elements: [{ id: `C_${category}`, name: category }] } }),
+          ...(expand.includes('taxRates') && {
+            taxRates: { elements: [{ id: `T_${vat}`, name: 'MwSt', rate: vat * 100_000, isDefault: false }] },
+          }),
+        }))
       return { status: 200, body: { elements, href: `${vendor.baseUrl}${path}?limit=${limit}` } }
     },
   }

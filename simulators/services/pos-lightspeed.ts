@@ -14,18 +14,30 @@ export function lightspeedSystem(options: VendorOptions = {}): Promise<Simulated
     isAuthorized: ({ headers }) => headers['authorization'] === `Bearer ${TOKEN}`,
     unauthorized: { status: 401, body: { error: 'Unauthorized', message: 'Not authorized' } },
     // The date is one that has passed: whoever waits for it waits for a moment.
-    rateLimited: { status: 429, body: { error: 'Too Many Requests', message: 'Rate limiting enforced' }, headers: { 'retry-after': 'Wed, 15 Jul 2020 15:04:05 GMT' } },
+    rateLimited: {
+      status: 429,
+      body: { error: 'Too Many Requests', message: 'Rate limiting enforced' },
+      headers: { 'retry-after': 'Wed, 15 Jul 2020 15:04:05 GMT' },
+    },
     serve({ method, path, query }, vendor) {
       if (method !== 'GET' || path !== '/api/2026-04/products') return { status: 404, body: { error: 'Not Found' } }
       const after = Number(query.get('after') ?? 0)
       const all = vendor.goods.products.map((product, i) => ({ product, version: 9_000 + i * 3 }))
-      const page = all.filter(({ version }) => version > after).slice(0, Math.min(pageSize, Number(query.get('page_size') ?? 100)))
+      const page = all
+        .filter(({ version }) => version > after)
+        .slice(0, Math.min(pageSize, Number(query.get('page_size') ?? 100)))
       const data = page.map(({ product: { id, ean, name, priceCent, vat, category }, version }) => ({
         id: `0242ac12-0002-11ee-8000-${id.padStart(12, '0')}`,
         name,
         variant_name: name,
         sku: `S-${id}`,
-        product_codes: ean === null ? [] : [{ id, type: 'CUSTOM', code: `K${id}` }, { id, type: 'EAN', code: ean }],
+        product_codes:
+          ean === null
+            ? []
+            : [
+                { id, type: 'CUSTOM', code: `K${id}` },
+                { id, type: 'EAN', code: ean },
+              ],
         price_including_tax: priceCent / 100,
         price_excluding_tax: Math.round((priceCent / (100 + vat)) * 1e5) / 1e5,
         brand: { id: 'b', name: 'Lindwerk' },
@@ -36,7 +48,11 @@ export function lightspeedSystem(options: VendorOptions = {}): Promise<Simulated
         deleted_at: null,
         version,
       }))
-      return { status: 200, body: { data, version: { min: page[0]?.version ?? 0, max: page.at(-1)?.version ?? 0 } }, headers: { 'x-ratelimit-limit': '350', 'x-ratelimit-remaining': '349' } }
+      return {
+        status: 200,
+        body: { data, version: { min: page[0]?.version ?? 0, max: page.at(-1)?.version ?? 0 } },
+        headers: { 'x-ratelimit-limit': '350', 'x-ratelimit-remaining': '349' },
+      }
     },
   }
   return serveVendor(api, options)

@@ -1,6 +1,14 @@
 import { GraphqlFault, parseOperation, select, type GraphqlObject } from './graphql-selection.ts'
 import type { VendorProduct } from './vendor-goods.ts'
-import { pageFrom, serveVendor, type SimulatedVendor, type VendorAnswer, type VendorApi, type VendorOptions, type VendorRequest } from './vendor-server.ts'
+import {
+  pageFrom,
+  serveVendor,
+  type SimulatedVendor,
+  type VendorAnswer,
+  type VendorApi,
+  type VendorOptions,
+  type VendorRequest,
+} from './vendor-server.ts'
 
 /**
  * Shopify's GraphQL Admin API, version 2026-07, as far as a till's articles and sales go. Written from Shopify's public
@@ -10,7 +18,11 @@ import { pageFrom, serveVendor, type SimulatedVendor, type VendorAnswer, type Ve
 const PATH = '/admin/api/2026-07/graphql.json'
 const TOKEN = 'shpat_0123456789abcdef'
 
-const COST = { requestedQueryCost: 52, actualQueryCost: 12, throttleStatus: { maximumAvailable: 1_000, currentlyAvailable: 948, restoreRate: 50 } }
+const COST = {
+  requestedQueryCost: 52,
+  actualQueryCost: 12,
+  throttleStatus: { maximumAvailable: 1_000, currentlyAvailable: 948, restoreRate: 50 },
+}
 
 /** A Shopify shop on a port of this machine. */
 export function shopifySystem(options: VendorOptions = {}): Promise<SimulatedVendor> {
@@ -28,7 +40,14 @@ export function shopifySystem(options: VendorOptions = {}): Promise<SimulatedVen
       displayName: `${name} - Default Title`,
       taxable: true,
       image: null,
-      product: { id: `gid://shopify/Product/${id}`, title: name, vendor: 'Lindwerk', productType: category, tags: vat === 7 ? ['ermäßigt'] : [], status: 'ACTIVE' },
+      product: {
+        id: `gid://shopify/Product/${id}`,
+        title: name,
+        vendor: 'Lindwerk',
+        productType: category,
+        tags: vat === 7 ? ['ermäßigt'] : [],
+        status: 'ACTIVE',
+      },
     }
   }
 
@@ -36,11 +55,15 @@ export function shopifySystem(options: VendorOptions = {}): Promise<SimulatedVen
     return {
       shop: { name: 'Hafenkante', currencyCode: 'EUR', taxesIncluded: true },
       productVariants: ({ first, after }) => {
-        const from = after === null || after === undefined ? 0 : Number(Buffer.from(String(after), 'base64').toString().slice(1))
+        const from =
+          after === null || after === undefined ? 0 : Number(Buffer.from(String(after), 'base64').toString().slice(1))
         if (Number.isNaN(from)) throw new GraphqlFault(`Invalid cursor for current pagination sort.`)
         const { page, next } = pageFrom(vendor.goods.products, from, Math.min(pageSize, Number(first ?? 50)))
         const endCursor = page.length === 0 ? null : Buffer.from(`p${from + page.length}`).toString('base64')
-        return { nodes: page.map(variantOf), pageInfo: { hasNextPage: next !== undefined, hasPreviousPage: from > 0, startCursor: null, endCursor } }
+        return {
+          nodes: page.map(variantOf),
+          pageInfo: { hasNextPage: next !== undefined, hasPreviousPage: from > 0, startCursor: null, endCursor },
+        }
       },
       orders: ({ query }) => {
         const id = /^source_identifier:"(.*)"$/.exec(String(query))?.[1] ?? ''
@@ -52,7 +75,9 @@ export function shopifySystem(options: VendorOptions = {}): Promise<SimulatedVen
   }
 
   function createOrder(order: Record<string, unknown>, vendor: SimulatedVendor): GraphqlObject {
-    const lines = Array.isArray(order['lineItems']) ? (order['lineItems'] as { title?: string; quantity?: number }[]) : []
+    const lines = Array.isArray(order['lineItems'])
+      ? (order['lineItems'] as { title?: string; quantity?: number }[])
+      : []
     const wrong = lines.findIndex(({ quantity }) => (quantity ?? 0) > 9_999)
     if (lines.length === 0 || wrong >= 0) {
       const field = lines.length === 0 ? ['order', 'lineItems'] : ['order', 'lineItems', String(wrong), 'quantity']
@@ -67,30 +92,66 @@ export function shopifySystem(options: VendorOptions = {}): Promise<SimulatedVen
   function graphql(request: VendorRequest, vendor: SimulatedVendor): VendorAnswer {
     const extensions = { cost: COST }
     try {
-      const { fields } = parseOperation(String(request.json['query'] ?? ''), (request.json['variables'] ?? {}) as Record<string, unknown>)
+      const { fields } = parseOperation(
+        String(request.json['query'] ?? ''),
+        (request.json['variables'] ?? {}) as Record<string, unknown>,
+      )
       return { status: 200, body: { data: select(root(vendor), fields, 'QueryRoot'), extensions } }
     } catch (error) {
       if (!(error instanceof GraphqlFault)) throw error
-      return { status: 200, body: { errors: [{ message: error.message, locations: [{ line: 1, column: 1 }], extensions: { code: 'undefinedField' } }] } }
+      return {
+        status: 200,
+        body: {
+          errors: [
+            { message: error.message, locations: [{ line: 1, column: 1 }], extensions: { code: 'undefinedField' } },
+          ],
+        },
+      }
     }
   }
 
   const api: VendorApi = {
-    credentials: (baseUrl) => ({ baseUrl, shop: 'hafenkante.myshopify.com', clientId: 'client', clientSecret: 'secret', reducedVatTag: 'ermäßigt' }),
-    isAuthorized: ({ headers, path }) => path === '/admin/oauth/access_token' || headers['x-shopify-access-token'] === TOKEN,
-    unauthorized: { status: 401, body: { errors: '[API] Invalid API key or access token (unrecognized login or wrong password)' } },
+    credentials: (baseUrl) => ({
+      baseUrl,
+      shop: 'hafenkante.myshopify.com',
+      clientId: 'client',
+      clientSecret: 'secret',
+      reducedVatTag: 'ermäßigt',
+    }),
+    isAuthorized: ({ headers, path }) =>
+      path === '/admin/oauth/access_token' || headers['x-shopify-access-token'] === TOKEN,
+    unauthorized: {
+      status: 401,
+      body: { errors: '[API] Invalid API key or access token (unrecognized login or wrong password)' },
+    },
     rateLimited: {
       status: 200,
       body: {
-        errors: [{ message: 'Throttled', extensions: { code: 'THROTTLED', documentation: 'https://shopify.dev/api/usage/rate-limits' } }],
-        extensions: { cost: { requestedQueryCost: 152, actualQueryCost: null, throttleStatus: { maximumAvailable: 1_000, currentlyAvailable: 52, restoreRate: 50 } } },
+        errors: [
+          {
+            message: 'Throttled',
+            extensions: { code: 'THROTTLED', documentation: 'https://shopify.dev/api/usage/rate-limits' },
+          },
+        ],
+        extensions: {
+          cost: {
+            requestedQueryCost: 152,
+            actualQueryCost: null,
+            throttleStatus: { maximumAvailable: 1_000, currentlyAvailable: 52, restoreRate: 50 },
+          },
+        },
       },
     },
     serve(request, vendor) {
       if (request.path === '/admin/oauth/access_token') {
         const form = new URLSearchParams(request.text)
-        const isKnown = form.get('grant_type') === 'client_credentials' && form.get('client_id') === 'client' && form.get('client_secret') === 'secret'
-        return isKnown ? { status: 200, body: { access_token: TOKEN, scope: 'read_products,write_orders', expires_in: 86_399 } } : { status: 400, body: { error: 'invalid_client' } }
+        const isKnown =
+          form.get('grant_type') === 'client_credentials' &&
+          form.get('client_id') === 'client' &&
+          form.get('client_secret') === 'secret'
+        return isKnown
+          ? { status: 200, body: { access_token: TOKEN, scope: 'read_products,write_orders', expires_in: 86_399 } }
+          : { status: 400, body: { error: 'invalid_client' } }
       }
       if (request.path !== PATH || request.method !== 'POST') return { status: 404, body: { errors: 'Not Found' } }
       return graphql(request, vendor)

@@ -1,5 +1,13 @@
 import type { VendorProduct } from './vendor-goods.ts'
-import { pageFrom, serveVendor, type SimulatedVendor, type VendorAnswer, type VendorApi, type VendorOptions, type VendorRequest } from './vendor-server.ts'
+import {
+  pageFrom,
+  serveVendor,
+  type SimulatedVendor,
+  type VendorAnswer,
+  type VendorApi,
+  type VendorOptions,
+  type VendorRequest,
+} from './vendor-server.ts'
 
 /**
  * Square's Connect API v2, Square-Version 2026-09-16: the catalogue, orders and payments that were taken elsewhere. Written from
@@ -24,48 +32,106 @@ export function squareSystem(options: VendorOptions = {}): Promise<SimulatedVend
     const from = cursor === null ? 0 : Number(Buffer.from(cursor, 'base64').toString())
     if (!Number.isInteger(from)) return refused('INVALID_CURSOR', 'Invalid cursor.', 'cursor')
     const { page, next } = pageFrom(all, from, pageSize)
-    return { status: 200, body: { ...(page.length > 0 && { objects: page }), ...(next !== undefined && { cursor: Buffer.from(String(next)).toString('base64') }) } }
+    return {
+      status: 200,
+      body: {
+        ...(page.length > 0 && { objects: page }),
+        ...(next !== undefined && { cursor: Buffer.from(String(next)).toString('base64') }),
+      },
+    }
   }
 
   function once(request: VendorRequest, carryOut: () => VendorAnswer): VendorAnswer {
     const key = request.json['idempotency_key']
-    if (typeof key !== 'string' || key.length === 0 || key.length > 45) return refused('VALUE_TOO_LONG', 'Field must not be greater than 45 length', 'idempotency_key')
+    if (typeof key !== 'string' || key.length === 0 || key.length > 45)
+      return refused('VALUE_TOO_LONG', 'Field must not be greater than 45 length', 'idempotency_key')
     const before = answered.get(`${request.path} ${key}`)
-    if (before) return before.text === request.text ? before.answer : refused('IDEMPOTENCY_KEY_REUSED', 'The idempotency key can only be retried with the same request data.', 'idempotency_key')
+    if (before)
+      return before.text === request.text
+        ? before.answer
+        : refused(
+            'IDEMPOTENCY_KEY_REUSED',
+            'The idempotency key can only be retried with the same request data.',
+            'idempotency_key',
+          )
     const answer = carryOut()
     if (answer.status === 200) answered.set(`${request.path} ${key}`, { text: request.text, answer })
     return answer
   }
 
   function createOrder(request: VendorRequest, vendor: SimulatedVendor): VendorAnswer {
-    const order = (request.json['order'] ?? {}) as { location_id?: string; reference_id?: string; line_items?: { quantity: string; base_price_money: { amount: number } }[] }
+    const order = (request.json['order'] ?? {}) as {
+      location_id?: string
+      reference_id?: string
+      line_items?: { quantity: string; base_price_money: { amount: number } }[]
+    }
     if (order.location_id !== LOCATION) return refused('INVALID_VALUE', 'The location is unknown.', 'order.location_id')
     const lines = order.line_items ?? []
     const wrong = lines.findIndex(({ quantity }) => typeof quantity !== 'string')
     if (wrong >= 0) return refused('EXPECTED_STRING', 'Expected a string value.', `order.line_items[${wrong}].quantity`)
-    const total = lines.reduce((sum, { quantity, base_price_money }) => sum + Number(quantity) * base_price_money.amount, 0)
-    vendor.written.push({ kind: 'transactions', key: String(request.json['idempotency_key']), record: order as Record<string, unknown> })
-    const made = { ...order, id: `order_${++count}`, state: 'OPEN', version: 1, total_money: { amount: total, currency: 'EUR' } }
+    const total = lines.reduce(
+      (sum, { quantity, base_price_money }) => sum + Number(quantity) * base_price_money.amount,
+      0,
+    )
+    vendor.written.push({
+      kind: 'transactions',
+      key: String(request.json['idempotency_key']),
+      record: order as Record<string, unknown>,
+    })
+    const made = {
+      ...order,
+      id: `order_${++count}`,
+      state: 'OPEN',
+      version: 1,
+      total_money: { amount: total, currency: 'EUR' },
+    }
     return { status: 200, body: { order: made } }
   }
 
   function createPayment({ json }: VendorRequest): VendorAnswer {
     if (json['source_id'] !== 'EXTERNAL') return refused('INVALID_VALUE', 'Only external payments here.', 'source_id')
-    if (typeof json['external_details'] !== 'object') return refused('MISSING_REQUIRED_PARAMETER', 'Missing required parameter.', 'external_details')
-    return { status: 200, body: { payment: { id: `payment_${++count}`, status: 'COMPLETED', source_type: 'EXTERNAL', amount_money: json['amount_money'], order_id: json['order_id'], location_id: json['location_id'] } } }
+    if (typeof json['external_details'] !== 'object')
+      return refused('MISSING_REQUIRED_PARAMETER', 'Missing required parameter.', 'external_details')
+    return {
+      status: 200,
+      body: {
+        payment: {
+          id: `payment_${++count}`,
+          status: 'COMPLETED',
+          source_type: 'EXTERNAL',
+          amount_money: json['amount_money'],
+          order_id: json['order_id'],
+          location_id: json['location_id'],
+        },
+      },
+    }
   }
 
   const api: VendorApi = {
     credentials: (baseUrl) => ({ baseUrl, accessToken: TOKEN, locationId: LOCATION }),
-    isAuthorized: ({ headers }) => headers['authorization'] === `Bearer ${TOKEN}` && /^\d{4}-\d{2}-\d{2}$/.test(headers['square-version'] ?? ''),
-    unauthorized: { status: 401, body: { errors: [{ category: 'AUTHENTICATION_ERROR', code: 'UNAUTHORIZED', detail: 'This request could not be authorized.' }] } },
-    rateLimited: { status: 429, body: { errors: [{ category: 'RATE_LIMIT_ERROR', code: 'RATE_LIMITED', detail: 'Too many requests.' }] } },
+    isAuthorized: ({ headers }) =>
+      headers['authorization'] === `Bearer ${TOKEN}` && /^\d{4}-\d{2}-\d{2}$/.test(headers['square-version'] ?? ''),
+    unauthorized: {
+      status: 401,
+      body: {
+        errors: [
+          { category: 'AUTHENTICATION_ERROR', code: 'UNAUTHORIZED', detail: 'This request could not be authorized.' },
+        ],
+      },
+    },
+    rateLimited: {
+      status: 429,
+      body: { errors: [{ category: 'RATE_LIMIT_ERROR', code: 'RATE_LIMITED', detail: 'Too many requests.' }] },
+    },
     serve(request, vendor) {
       const what = `${request.method} ${request.path}`
       if (what === 'GET /v2/catalog/list') return list(vendor, request.query)
       if (what === 'POST /v2/orders') return once(request, () => createOrder(request, vendor))
       if (what === 'POST /v2/payments') return once(request, () => createPayment(request))
-      return { status: 404, body: { errors: [{ category: 'INVALID_REQUEST_ERROR', code: 'NOT_FOUND', detail: 'Resource not found.' }] } }
+      return {
+        status: 404,
+        body: { errors: [{ category: 'INVALID_REQUEST_ERROR', code: 'NOT_FOUND', detail: 'Resource not found.' }] },
+      }
     },
   }
   return serveVendor(api, options)
@@ -76,15 +142,48 @@ function refused(code: string, detail: string, field: string): VendorAnswer {
 }
 
 function* objectsOf(products: readonly VendorProduct[]): Generator<Objects[number]> {
-  const common = { updated_at: '2026-11-20T08:00:00Z', version: 1_700_000_000_000, is_deleted: false, present_at_all_locations: true }
-  for (const category of new Set(products.map((p) => p.category))) yield { ...common, type: 'CATEGORY', id: `CAT_${category}`, category_data: { name: category } }
+  const common = {
+    updated_at: '2026-11-20T08:00:00Z',
+    version: 1_700_000_000_000,
+    is_deleted: false,
+    present_at_all_locations: true,
+  }
+  for (const category of new Set(products.map((p) => p.category)))
+    yield { ...common, type: 'CATEGORY', id: `CAT_${category}`, category_data: { name: category } }
   for (const rate of new Set(products.map((p) => p.vat))) {
-    yield { ...common, type: 'TAX', id: `TAX_${rate}`, tax_data: { name: 'MwSt', percentage: `${rate}.0`, inclusion_type: 'INCLUSIVE', calculation_phase: 'TAX_SUBTOTAL_PHASE', enabled: true } }
+    yield {
+      ...common,
+      type: 'TAX',
+      id: `TAX_${rate}`,
+      tax_data: {
+        name: 'MwSt',
+        percentage: `${rate}.0`,
+        inclusion_type: 'INCLUSIVE',
+        calculation_phase: 'TAX_SUBTOTAL_PHASE',
+        enabled: true,
+      },
+    }
   }
   for (const { id, ean, name, priceCent, vat, category } of products) {
-    const item_variation_data = { item_id: `ITEM_${id}`, name: 'Regular', sku: id, ...(ean !== null && { upc: ean }), pricing_type: 'FIXED_PRICING', price_money: { amount: priceCent, currency: 'EUR' }, ordinal: 1 }
+    const item_variation_data = {
+      item_id: `ITEM_${id}`,
+      name: 'Regular',
+      sku: id,
+      ...(ean !== null && { upc: ean }),
+      pricing_type: 'FIXED_PRICING',
+      price_money: { amount: priceCent, currency: 'EUR' },
+      ordinal: 1,
+    }
     const variation = { ...common, type: 'ITEM_VARIATION', id: `VAR_${id}`, item_variation_data }
-    const item_data = { name, tax_ids: [`TAX_${vat}`], categories: [{ id: `CAT_${category}`, ordinal: 1 }], reporting_category: { id: `CAT_${category}`, ordinal: 1 }, product_type: 'REGULAR', is_archived: false, variations: [variation] }
+    const item_data = {
+      name,
+      tax_ids: [`TAX_${vat}`],
+      categories: [{ id: `CAT_${category}`, ordinal: 1 }],
+      reporting_category: { id: `CAT_${category}`, ordinal: 1 },
+      product_type: 'REGULAR',
+      is_archived: false,
+      variations: [variation],
+    }
     yield { ...common, type: 'ITEM', id: `ITEM_${id}`, item_data }
   }
 }

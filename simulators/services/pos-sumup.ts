@@ -16,11 +16,21 @@ export function sumupSystem(options: VendorOptions = {}): Promise<SimulatedVendo
     rateLimited: { status: 429, body: { message: 'Too Many Attempts.' }, headers: { 'retry-after': '3' } },
     serve({ method, path, json }, { goods }) {
       if (method === 'POST' && path === '/api/login') {
-        const isKnown = json['subdomain'] === 'hafenkante' && json['username'] === 'untag' && json['password'] === 'geheim'
-        return isKnown ? { status: 200, body: { token: TOKEN } } : { status: 401, body: { status: false, message: 'Invalid credentials' } }
+        const isKnown =
+          json['subdomain'] === 'hafenkante' && json['username'] === 'untag' && json['password'] === 'geheim'
+        return isKnown
+          ? { status: 200, body: { token: TOKEN } }
+          : { status: 401, body: { status: false, message: 'Invalid credentials' } }
       }
       if (method !== 'GET') return { status: 404, body: { status: false } }
-      if (path === '/api/categories') return { status: 200, body: { status: true, data: [...new Set(goods.products.map((p) => p.category))].map((name) => ({ id: `cat-${name}`, name })) } }
+      if (path === '/api/categories')
+        return {
+          status: 200,
+          body: {
+            status: true,
+            data: [...new Set(goods.products.map((p) => p.category))].map((name) => ({ id: `cat-${name}`, name })),
+          },
+        }
       if (path !== '/api/products') return { status: 404, body: { status: false } }
       const data = goods.products.map(({ id, ean, name, priceCent, category }) => ({
         id: `gt-${id}`,

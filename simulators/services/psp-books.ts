@@ -1,4 +1,12 @@
-import type { PspAnswer, PspDesk, PspDialect, PspNotification, PspRequest, SimulatedRefund, SimulatedSession } from './psp-desk.ts'
+import type {
+  PspAnswer,
+  PspDesk,
+  PspDialect,
+  PspNotification,
+  PspRequest,
+  SimulatedRefund,
+  SimulatedSession,
+} from './psp-desk.ts'
 import { ADYEN } from './psps/adyen.ts'
 import { CUSTOM } from './psps/custom.ts'
 import { KLARNA } from './psps/klarna.ts'
@@ -12,7 +20,16 @@ import { WORLDLINE } from './psps/worldline.ts'
  * The books of a payment service provider that takes no money. It speaks as one of these; their files name the public
  * documentation that they were written from. Like real ones it answers the same idempotency key the same way, and does a thing once.
  */
-const DIALECTS = { custom: CUSTOM, stripe: STRIPE, mollie: MOLLIE, adyen: ADYEN, paypal: PAYPAL, klarna: KLARNA, sumup: SUMUP, worldline: WORLDLINE } satisfies Record<string, PspDialect>
+const DIALECTS = {
+  custom: CUSTOM,
+  stripe: STRIPE,
+  mollie: MOLLIE,
+  adyen: ADYEN,
+  paypal: PAYPAL,
+  klarna: KLARNA,
+  sumup: SUMUP,
+  worldline: WORLDLINE,
+} satisfies Record<string, PspDialect>
 export type PspName = keyof typeof DIALECTS
 export const PSP_NAMES = Object.keys(DIALECTS) as PspName[]
 
@@ -70,7 +87,9 @@ export function pspBooks(options: PspBooksOptions): PspBooks {
       session.status = 'paid'
     },
     giveBack(session, amountCent, { id, ...names }) {
-      const gone = refunds.filter((refund) => refund.sessionId === session?.id && refund.status === 'done').reduce((sum, refund) => sum + refund.amountCent, 0)
+      const gone = refunds
+        .filter((refund) => refund.sessionId === session?.id && refund.status === 'done')
+        .reduce((sum, refund) => sum + refund.amountCent, 0)
       if (session?.status !== 'paid' || !(amountCent > 0) || gone + amountCent > session.paidCent) return undefined
       const refund: SimulatedRefund = { id, sessionId: session.id, amountCent, ...names, status: 'done' }
       refunds.push(refund)
@@ -115,7 +134,10 @@ export function pspBooks(options: PspBooksOptions): PspBooks {
     forge(sessionId) {
       const session = sessionOf(sessionId)
       const paid: SimulatedSession = { ...session, status: 'paid', paidCent: session.amountCent }
-      return dialect.notificationOf(paid, { ...desk, secret: desk.secret.replace(/.$/, (last) => (last === '0' ? '1' : '0')) })
+      return dialect.notificationOf(paid, {
+        ...desk,
+        secret: desk.secret.replace(/.$/, (last) => (last === '0' ? '1' : '0')),
+      })
     },
     failRefund(refundId) {
       const refund = refunds.find((each) => each.id === refundId)

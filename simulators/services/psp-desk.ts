@@ -57,11 +57,22 @@ export interface PspDesk {
   nowMs(): number
   /** A number that was not given before. */
   next(): number
-  open(wish: { id: string; reference: string; amountCent: number; currency: string; key: string; charge?: string }): SimulatedSession
+  open(wish: {
+    id: string
+    reference: string
+    amountCent: number
+    currency: string
+    key: string
+    charge?: string
+  }): SimulatedSession
   /** The shopper's money is taken: what was approved is captured. */
   capture(session: SimulatedSession): void
   /** undefined when more would go back than was paid. */
-  giveBack(session: SimulatedSession | undefined, amountCent: number, refund: { id: string; key: string; reference?: string }): SimulatedRefund | undefined
+  giveBack(
+    session: SimulatedSession | undefined,
+    amountCent: number,
+    refund: { id: string; key: string; reference?: string },
+  ): SimulatedRefund | undefined
 }
 
 /** How one provider speaks. */

@@ -80,10 +80,17 @@ export async function simulatedPsp(options: PspOptions): Promise<SimulatedPsp> {
   async function servePage(sessionId: string, wish: string | null, response: ServerResponse): Promise<void> {
     const status = ({ pay: 'paid', cancel: 'cancelled', expire: 'expired' } as const)[wish ?? '']
     const session = sessions.get(sessionId)
-    if (session && status) options.onRequest?.(`${sessionId} ${status}: notified ${(await psp.end(sessionId, status).catch(() => ['nobody'])).join(', ')}`)
+    if (session && status)
+      options.onRequest?.(
+        `${sessionId} ${status}: notified ${(await psp.end(sessionId, status).catch(() => ['nobody'])).join(', ')}`,
+      )
     const links = ['pay', 'cancel', 'expire'].map((each) => `<a href="?do=${each}">${each}</a>`).join(' · ')
-    const text = session ? `<p>${options.dialect}: ${session.amountCent / 100} ${session.currency}, ${session.status}</p><p>${links}</p>` : '<p>no such session</p>'
-    response.writeHead(session ? 200 : 404, { 'content-type': 'text/html; charset=utf-8' }).end(`<!doctype html><title>A simulated provider</title>${text}`)
+    const text = session
+      ? `<p>${options.dialect}: ${session.amountCent / 100} ${session.currency}, ${session.status}</p><p>${links}</p>`
+      : '<p>no such session</p>'
+    response
+      .writeHead(session ? 200 : 404, { 'content-type': 'text/html; charset=utf-8' })
+      .end(`<!doctype html><title>A simulated provider</title>${text}`)
   }
 
   async function deliver({ body, headers }: PspNotification): Promise<number[]> {
@@ -147,14 +154,20 @@ export async function simulatedPsp(options: PspOptions): Promise<SimulatedPsp> {
 }
 
 function send(response: ServerResponse, { status, body, headers }: PspAnswer): void {
-  response.writeHead(status, { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers }).end(body === undefined ? '' : JSON.stringify(body))
+  response
+    .writeHead(status, { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers })
+    .end(body === undefined ? '' : JSON.stringify(body))
 }
 
 function post(url: string, body: string, headers: Readonly<Record<string, string>>): Promise<number> {
   return new Promise((resolve, reject) => {
-    const outgoing = request(url, { method: 'POST', headers: { 'content-length': Buffer.byteLength(body), ...headers } }, (response) => {
-      response.resume().on('end', () => resolve(response.statusCode ?? 0))
-    })
+    const outgoing = request(
+      url,
+      { method: 'POST', headers: { 'content-length': Buffer.byteLength(body), ...headers } },
+      (response) => {
+        response.resume().on('end', () => resolve(response.statusCode ?? 0))
+      },
+    )
     outgoing.on('error', reject).end(body)
   })
 }

@@ -9,7 +9,10 @@ export interface ShopperOptions {
   baseUrl: string
   /** A sandbox key. */
   key: string
-  fetch(url: string, init: { method: string; headers: Record<string, string>; body: string }): Promise<{ status: number; json(): Promise<unknown> }>
+  fetch(
+    url: string,
+    init: { method: string; headers: Record<string, string>; body: string },
+  ): Promise<{ status: number; json(): Promise<unknown> }>
 }
 
 export interface BasketLine {

@@ -45,8 +45,18 @@ export function vendorGoods(count: number): VendorGoods {
       category: CATEGORIES[i % CATEGORIES.length] ?? '',
       stock: 5 + i,
     })),
-    orders: Array.from({ length: 4 }, (_, i) => ({ id: String(501 + i), supplierId: String(71 + (i % 2)), status: 'open', orderedAt: `2026-11-1${i}`, totalCent: 10_000 + i })),
-    suppliers: Array.from({ length: 2 }, (_, i) => ({ id: String(71 + i), name: `Lieferant ${i + 1}`, email: `bestellung${i + 1}@lieferant.example` })),
+    orders: Array.from({ length: 4 }, (_, i) => ({
+      id: String(501 + i),
+      supplierId: String(71 + (i % 2)),
+      status: 'open',
+      orderedAt: `2026-11-1${i}`,
+      totalCent: 10_000 + i,
+    })),
+    suppliers: Array.from({ length: 2 }, (_, i) => ({
+      id: String(71 + i),
+      name: `Lieferant ${i + 1}`,
+      email: `bestellung${i + 1}@lieferant.example`,
+    })),
   }
 }
 

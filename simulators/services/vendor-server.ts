@@ -63,7 +63,10 @@ const UNAVAILABLE: VendorAnswer = { status: 503, body: { message: 'try again' } 
 const BODY_LIMIT = 8 * 1024 * 1024
 
 /** Serves an API on a port of this machine; 0 picks one. */
-export async function serveVendor(api: VendorApi, { goods = SAMPLE_GOODS, host = '127.0.0.1', port = 0 }: VendorOptions = {}): Promise<SimulatedVendor> {
+export async function serveVendor(
+  api: VendorApi,
+  { goods = SAMPLE_GOODS, host = '127.0.0.1', port = 0 }: VendorOptions = {},
+): Promise<SimulatedVendor> {
   const requests: VendorRequest[] = []
   const faults: VendorFaultName[] = []
   let baseUrl = ''
@@ -72,7 +75,8 @@ export async function serveVendor(api: VendorApi, { goods = SAMPLE_GOODS, host =
     requests.push(request)
     const fault = faults.shift() ?? vendor.gate?.(request)
     if (fault === 'reset') return void response.destroy()
-    if (fault === 'garbage') return void response.writeHead(200, { 'content-type': 'text/html' }).end('<html>Maintenance</html>')
+    if (fault === 'garbage')
+      return void response.writeHead(200, { 'content-type': 'text/html' }).end('<html>Maintenance</html>')
     if (fault === 'unavailable') return send(response, UNAVAILABLE)
     if (fault === 'rate_limit') return send(response, api.rateLimited)
     if (fault === 'unauthorized' || !api.isAuthorized(request)) return send(response, api.unauthorized)
@@ -113,14 +117,28 @@ export async function serveVendor(api: VendorApi, { goods = SAMPLE_GOODS, host =
 
 function requestOf(incoming: IncomingMessage, text: string): VendorRequest {
   const url = new URL(incoming.url ?? '/', 'http://vendor')
-  const headers = Object.fromEntries(Object.entries(incoming.headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : (value ?? '')]))
-  return { method: incoming.method ?? '', path: url.pathname, query: url.searchParams, headers, text, json: parse(text) }
+  const headers = Object.fromEntries(
+    Object.entries(incoming.headers).map(([name, value]) => [
+      name,
+      Array.isArray(value) ? value.join(', ') : (value ?? ''),
+    ]),
+  )
+  return {
+    method: incoming.method ?? '',
+    path: url.pathname,
+    query: url.searchParams,
+    headers,
+    text,
+    json: parse(text),
+  }
 }
 
 function parse(text: string): Record<string, unknown> {
   try {
     const json = JSON.parse(text) as unknown
-    return typeof json === 'object' && json !== null && !Array.isArray(json) ? (json as Record<string, unknown>) : { '': json }
+    return typeof json === 'object' && json !== null && !Array.isArray(json)
+      ? (json as Record<string, unknown>)
+      : { '': json }
   } catch {
     return {}
   }
@@ -132,7 +150,11 @@ function send(response: ServerResponse, { status, body, headers }: VendorAnswer)
 }
 
 /** A page out of a list: what stands from `from` on, and where the next begins. */
-export function pageFrom<T>(all: readonly T[], from: number, size: number): { page: readonly T[]; next: number | undefined } {
+export function pageFrom<T>(
+  all: readonly T[],
+  from: number,
+  size: number,
+): { page: readonly T[]; next: number | undefined } {
   const page = all.slice(from, from + size)
   return { page, next: from + size < all.length ? from + size : undefined }
 }

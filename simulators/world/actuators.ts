@@ -36,7 +36,8 @@ export function actuators({ scheduler, chance: world, trace, onRelease }: Actuat
   let trouble = 0
 
   function ending(): Ending {
-    if (!chance.happens(trouble)) return { afterMs: chance.between(50, 300), outcome: result('confirmed', true, 'input_changed') }
+    if (!chance.happens(trouble))
+      return { afterMs: chance.between(50, 300), outcome: result('confirmed', true, 'input_changed') }
     switch (chance.one(FAILURES)) {
       case 'jam':
         return { afterMs: 1_200, outcome: result('failed', true, 'no_confirmation') }
@@ -73,14 +74,22 @@ export function actuators({ scheduler, chance: world, trace, onRelease }: Actuat
     },
     supervisor: (agent, process) => (options) => {
       const since = process.platform.clock.wall()
-      const statuses = options.devices.map(({ deviceId, driver }): DeviceStatus => ({ deviceId, driver, state: 'ready', since, detail: 'simulated' }))
+      const statuses = options.devices.map(({ deviceId, driver }): DeviceStatus => ({
+        deviceId,
+        driver,
+        state: 'ready',
+        since,
+        detail: 'simulated',
+      }))
       const status = (deviceId: string) => statuses.find((s) => s.deviceId === deviceId) ?? null
       return {
         statuses,
         status,
         async execute(deviceId: string, command: DeviceCommand, signal: AbortSignal) {
           if (!status(deviceId)) return result('failed', false, 'not_ready', `no device ${deviceId} is configured here`)
-          return command.kind === 'release' ? release(agent, process, deviceId, signal) : result('confirmed', true, 'acknowledged')
+          return command.kind === 'release'
+            ? release(agent, process, deviceId, signal)
+            : result('confirmed', true, 'acknowledged')
         },
         restart: (deviceId) => status(deviceId) !== null,
         stop: () => Promise.resolve(),

@@ -113,7 +113,8 @@ export function agentNode(parts: AgentNodeParts): AgentNode {
       if (!process.isAlive) return
       trace.note(name, `${level}: ${message} ${typeof fields['what'] === 'string' ? fields['what'] : ''}`)
       const { err } = fields as { err?: { name?: string; stack?: string } }
-      if (level === 'error' && !err?.name?.startsWith('Ledger')) core.violate('fault', `${name}: ${message}: ${err?.stack ?? JSON.stringify(fields)}`)
+      if (level === 'error' && !err?.name?.startsWith('Ledger'))
+        core.violate('fault', `${name}: ${message}: ${err?.stack ?? JSON.stringify(fields)}`)
     }
     return { info: () => undefined, warn: line('warn'), error: line('error') }
   }

@@ -25,7 +25,8 @@ export function answerOracle(core: Core): AnswerOracle {
       if (key === undefined || status !== 200 || OPERATION_TABLE.get(operation)?.changes !== true) return
       const whole = `${headers['authorization']} ${operation} ${key}`
       const before = known.get(whole)
-      if (before && core.scheduler.nowMs - before.atMs < WINDOW_MS && before.text !== text) core.violate('I10', `${operation} with ${key} answered ${before.text} and then ${text}`)
+      if (before && core.scheduler.nowMs - before.atMs < WINDOW_MS && before.text !== text)
+        core.violate('I10', `${operation} with ${key} answered ${before.text} and then ${text}`)
       if (!before) known.set(whole, { atMs: core.scheduler.nowMs, text })
     },
   }

@@ -7,7 +7,19 @@ import type { Core } from './core.ts'
 export type AskAgent = (node: AgentNode | undefined, request: AuthorizeRequest) => Promise<AuthorizeAnswer | undefined>
 
 /** What a device may be told (contracts §6). */
-const ANSWER_FIELDS = new Set(['authorized', 'action', 'expiresAt', 'itemCount', 'remaining', 'eventId', 'reason', 'offline', 'outcome', 'itemStatus', 'statusAgeSeconds'])
+const ANSWER_FIELDS = new Set([
+  'authorized',
+  'action',
+  'expiresAt',
+  'itemCount',
+  'remaining',
+  'eventId',
+  'reason',
+  'offline',
+  'outcome',
+  'itemStatus',
+  'statusAgeSeconds',
+])
 const REASONS: ReadonlySet<string> = new Set(DENY_REASONS)
 
 /** What of a world people do not see. */
@@ -26,14 +38,22 @@ const NOTHING: Unseen = { restores: () => 0, holderOf: () => undefined, at: (nod
  * The way people ask agents; `onTold` hears of each event that somebody was told of: it must arrive, unless the cloud that decided was
  * put back to a backup meanwhile, or a copy has told it, which may be taken away with all that it knows.
  */
-export function askingAgents(core: Core, onTold: (eventId: string) => void, { restores, holderOf, at }: Unseen = NOTHING): AskAgent {
+export function askingAgents(
+  core: Core,
+  onTold: (eventId: string) => void,
+  { restores, holderOf, at }: Unseen = NOTHING,
+): AskAgent {
   const { trace } = core
 
   function heard(node: AgentNode, answer: AuthorizeAnswer, isSame: boolean): void {
-    trace.note(node.name, `${answer.action}: ${answer.authorized ? `yes, ${answer.outcome}` : `no, ${answer.reason}`}${answer.offline ? ' (offline)' : ''}`)
+    trace.note(
+      node.name,
+      `${answer.action}: ${answer.authorized ? `yes, ${answer.outcome}` : `no, ${answer.reason}`}${answer.offline ? ' (offline)' : ''}`,
+    )
     const unknown = Object.keys(answer).filter((field) => !ANSWER_FIELDS.has(field))
     if (unknown.length > 0) core.violate('I14', `${node.name} tells a device ${unknown.join(', ')}`)
-    if (answer.reason !== undefined && !REASONS.has(answer.reason)) core.violate('I14', `${node.name} gives the reason ${answer.reason}`)
+    if (answer.reason !== undefined && !REASONS.has(answer.reason))
+      core.violate('I14', `${node.name} gives the reason ${answer.reason}`)
     if (answer.eventId !== null && isSame) onTold(answer.eventId)
   }
 
@@ -58,7 +78,8 @@ export function askingAgents(core: Core, onTold: (eventId: string) => void, { re
           const { name } = error as Error
           trace.note(node.name, `cannot decide: ${name}`)
           // A disk that fails or is full refuses; anything else is a fault of ours.
-          if (process.isAlive && !name.startsWith('Ledger')) core.violate('fault', `${node.name} could not decide: ${String(error)}`)
+          if (process.isAlive && !name.startsWith('Ledger'))
+            core.violate('fault', `${node.name} could not decide: ${String(error)}`)
           resolve(undefined)
         },
       )

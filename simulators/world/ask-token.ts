@@ -16,11 +16,20 @@ export interface AskTokenParts {
 }
 
 /** Asks the cloud for a token: of the whole purchase for the station, or of one tag for the detacher, which asks tag by tag. The text says why there is none. */
-export async function askToken({ shop, merchant, agents }: AskTokenParts, purchaseId: string, epc: string | undefined): Promise<Shown | string> {
+export async function askToken(
+  { shop, merchant, agents }: AskTokenParts,
+  purchaseId: string,
+  epc: string | undefined,
+): Promise<Shown | string> {
   const { station, detacher } = shop.devices
-  const given = epc === undefined
-    ? await merchant.call('verifySecurityTagDeactivation', { purchaseId, deviceId: station }, { tries: 4 })
-    : await merchant.call('verifyProtectedItem', { purchaseId, epc, deviceId: detacher, protectionAction: 'detach_hard_tag' }, { tries: 4 })
+  const given =
+    epc === undefined
+      ? await merchant.call('verifySecurityTagDeactivation', { purchaseId, deviceId: station }, { tries: 4 })
+      : await merchant.call(
+          'verifyProtectedItem',
+          { purchaseId, epc, deviceId: detacher, protectionAction: 'detach_hard_tag' },
+          { tries: 4 },
+        )
   const token = given?.ok ? given.body['authorizationToken'] : undefined
   if (typeof token !== 'string') return given?.ok ? String(given.body['reason']) : (given?.reason ?? 'no answer')
   return epc === undefined

@@ -61,10 +61,16 @@ export function atDevices({ core, shop, merchant, agents, pace, unseen, isTrying
     await ask(node, { ...request, operatorId: shop.operatorId })
   }
 
-  const linger = (chance: Chance) => scheduler.pause(chance.between(1, chance.happens(0.1) ? pace.hasteMs * 10 : pace.hasteMs))
+  const linger = (chance: Chance) =>
+    scheduler.pause(chance.between(1, chance.happens(0.1) ? pace.hasteMs * 10 : pace.hasteMs))
 
   async function atStation({ receipt, chance }: Bought): Promise<void> {
-    const request: AuthorizeRequest = { deviceId: shop.devices.station, action: 'deactivate_label', receipt, identifiers: {} }
+    const request: AuthorizeRequest = {
+      deviceId: shop.devices.station,
+      action: 'deactivate_label',
+      receipt,
+      identifiers: {},
+    }
     // The page and the scanner may say the same at once, and people do it again.
     const times = chance.between(1, 3)
     for (let n = 0; n < times; n++) {
@@ -102,7 +108,12 @@ export function atDevices({ core, shop, merchant, agents, pace, unseen, isTrying
 
   async function byItem({ epcs: tags, receipt, chance }: Bought): Promise<void> {
     for (const epc of tags) {
-      const request: AuthorizeRequest = { deviceId: shop.devices.detacher, action: 'detach_hard_tag', identifiers: { epc }, ...(chance.happens(0.7) && { receipt }) }
+      const request: AuthorizeRequest = {
+        deviceId: shop.devices.detacher,
+        action: 'detach_hard_tag',
+        identifiers: { epc },
+        ...(chance.happens(0.7) && { receipt }),
+      }
       await askStaffToo(agents[1], request, chance)
       if (chance.happens(0.3)) await ask(agents[1], request)
       await linger(chance)
@@ -133,15 +144,33 @@ export function atDevices({ core, shop, merchant, agents, pace, unseen, isTrying
     const times = chance.between(1, 4)
     for (let n = 0; n < times; n++) {
       const redemptionId = `red-${name}-${n}`
-      const redeemed = await merchant.call('redeemProtectionAuthorization', { authorizationToken: token, deviceId, redemptionId }, { tries: 6 })
+      const redeemed = await merchant.call(
+        'redeemProtectionAuthorization',
+        { authorizationToken: token, deviceId, redemptionId },
+        { tries: 6 },
+      )
       if (!redeemed?.ok) return
       await linger(chance)
-      await merchant.call('redeemProtectionAuthorization', { authorizationToken: token, deviceId, redemptionId, outcome: chance.one(['confirmed', 'confirmed', 'failed', 'unknown']) }, { tries: 6 })
+      await merchant.call(
+        'redeemProtectionAuthorization',
+        {
+          authorizationToken: token,
+          deviceId,
+          redemptionId,
+          outcome: chance.one(['confirmed', 'confirmed', 'failed', 'unknown']),
+        },
+        { tries: 6 },
+      )
     }
   }
 
   async function atGate({ receipt, epcs: tags, chance }: Bought): Promise<void> {
-    const request: AuthorizeRequest = { deviceId: shop.devices.gate, action: 'authorize_exit', receipt, identifiers: {} }
+    const request: AuthorizeRequest = {
+      deviceId: shop.devices.gate,
+      action: 'authorize_exit',
+      receipt,
+      identifiers: {},
+    }
     const times = chance.between(1, 2)
     for (let n = 0; n < times; n++) {
       await askStaffToo(agents[0], request, chance)

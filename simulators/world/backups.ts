@@ -95,7 +95,11 @@ export function backups(parts: () => BackupsParts): Backups {
         .all(nonce)
       for (const { cti, right_class: rightClass, receipt_index: ordinal, operator_id: operatorId } of rights) {
         const right = `${cti}/${rightClass}/${ordinal}`
-        if (homes.isUsed(right, restoredMs, operatorId !== null)) core.violate('I9', `the cloud was put back, and grants ${nonce} for the right ${right}, which an agent had used before`)
+        if (homes.isUsed(right, restoredMs, operatorId !== null))
+          core.violate(
+            'I9',
+            `the cloud was put back, and grants ${nonce} for the right ${right}, which an agent had used before`,
+          )
       }
     },
   }

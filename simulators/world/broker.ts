@@ -39,7 +39,11 @@ interface BrokerParts {
 }
 
 /** A broker for the cloud process `home`. */
-export function simBroker(hooks: BrokerHooks, home: Process, { scheduler, chance: world, onThrow }: BrokerParts): SimBroker {
+export function simBroker(
+  hooks: BrokerHooks,
+  home: Process,
+  { scheduler, chance: world, onThrow }: BrokerParts,
+): SimBroker {
   const chance = world.fork('broker')
   const clients = new Map<string, Client>()
   let retained = new Map<string, Message>()
@@ -70,7 +74,8 @@ export function simBroker(hooks: BrokerHooks, home: Process, { scheduler, chance
       publish(topic, payload) {
         if (!client.by.isAlive) return
         client.wire.carry(false, () => {
-          if (client.isOpen && home.isAlive && mayPublish(client.agent, topic)) hooks.onMessage(client.agent, topic, payload)
+          if (client.isOpen && home.isAlive && mayPublish(client.agent, topic))
+            hooks.onMessage(client.agent, topic, payload)
         })
       },
       subscribe(topics) {
@@ -87,10 +92,17 @@ export function simBroker(hooks: BrokerHooks, home: Process, { scheduler, chance
     }
   }
 
-  async function connect(options: MqttLineOptions, by: Process, wire: Wire, done: (line: MqttLine) => boolean, refuse: (why: Error) => boolean): Promise<void> {
+  async function connect(
+    options: MqttLineOptions,
+    by: Process,
+    wire: Wire,
+    done: (line: MqttLine) => boolean,
+    refuse: (why: Error) => boolean,
+  ): Promise<void> {
     const agent = await hooks.authenticate(options.clientId, options.password)
     if (!home.isAlive) return
-    if (!agent || options.username !== options.clientId) return wire.carry(true, () => void refuse(new Error('not an agent of this cloud')))
+    if (!agent || options.username !== options.clientId)
+      return wire.carry(true, () => void refuse(new Error('not an agent of this cloud')))
     const known = clients.get(agent.agentId)
     if (known) end(known, 'taken over', 1)
     const client: Client = { agent, topics: new Set(), wire, by, options, isOpen: true, isHandedOut: false }
@@ -115,12 +127,14 @@ export function simBroker(hooks: BrokerHooks, home: Process, { scheduler, chance
     open: (options, by, wire) =>
       new Promise((resolve, reject) => {
         let isOver = false
-        const once = <T>(act: (value: T) => void) => (value: T) => {
-          if (isOver || !by.isAlive) return false
-          isOver = true
-          act(value)
-          return true
-        }
+        const once =
+          <T>(act: (value: T) => void) =>
+          (value: T) => {
+            if (isOver || !by.isAlive) return false
+            isOver = true
+            act(value)
+            return true
+          }
         const refuse = once(reject)
         scheduler.after(3_000, () => refuse(new Error('no answer from the broker')))
         wire.carry(false, () => {

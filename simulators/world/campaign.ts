@@ -34,7 +34,11 @@ export async function campaign(shops: Shops, options: CampaignOptions): Promise<
   const unlike: number[] = []
   let [count, ranTwice, steps, virtualMs] = [0, 0, 0, 0]
   for (let seed = options.firstSeed; count < options.seeds; seed += options.step ?? 1) {
-    const world: SeedOptions = { seed, liveness: options.liveness, ...(options.troubles && { troubles: options.troubles }) }
+    const world: SeedOptions = {
+      seed,
+      liveness: options.liveness,
+      ...(options.troubles && { troubles: options.troubles }),
+    }
     const result = await runSeed(shops, world)
     count++
     steps += result.steps
@@ -52,7 +56,12 @@ export async function campaign(shops: Shops, options: CampaignOptions): Promise<
 }
 
 /** The fewest kinds of trouble with which a failed seed still fails in the same way, and how it went then. */
-export async function fewestTroubles(shops: Shops, failed: SeedResult, liveness: boolean, keepLines: number): Promise<SeedResult> {
+export async function fewestTroubles(
+  shops: Shops,
+  failed: SeedResult,
+  liveness: boolean,
+  keepLines: number,
+): Promise<SeedResult> {
   const wanted = failed.violations[0]?.invariant
   const again = async (troubles: readonly Trouble[]) => {
     const result = await runSeed(shops, { seed: failed.seed, liveness, troubles, keepLines })

@@ -57,7 +57,16 @@ const CONFIG: CloudConfig = {
 }
 
 /** A machine with the cloud's files on it; nothing runs yet. */
-export function cloudNode({ core, keyFiles, outgoing, template, onCommit, onDiskFault, onAnswer, onEnded }: CloudNodeParts): CloudNode {
+export function cloudNode({
+  core,
+  keyFiles,
+  outgoing,
+  template,
+  onCommit,
+  onDiskFault,
+  onAnswer,
+  onEnded,
+}: CloudNodeParts): CloudNode {
   const { chance: world, trace } = core
   const chance = world.fork('cloud node')
   const computer = machine('cloud', core)
@@ -99,8 +108,10 @@ export function cloudNode({ core, keyFiles, outgoing, template, onCommit, onDisk
       trace.note('cloud', `${level}: ${message}`)
       // Faults of the disk are ours; anything else that is an error to the cloud is one to us.
       const { err } = fields as { err?: { name?: string; code?: string; stack?: string } }
-      const isDisk = err?.name === 'StorageFailure' || err?.code === 'SQLITE_FULL' || err?.code?.startsWith('SQLITE_IOERR')
-      if (level === 'error' && !isDisk) core.violate('fault', `cloud: ${message}: ${err?.stack ?? JSON.stringify(fields)}`)
+      const isDisk =
+        err?.name === 'StorageFailure' || err?.code === 'SQLITE_FULL' || err?.code?.startsWith('SQLITE_IOERR')
+      if (level === 'error' && !isDisk)
+        core.violate('fault', `cloud: ${message}: ${err?.stack ?? JSON.stringify(fields)}`)
     }
     return { info: () => undefined, warn: line('warn'), error: line('error') }
   }
@@ -111,7 +122,8 @@ export function cloudNode({ core, keyFiles, outgoing, template, onCommit, onDisk
   }
 
   function onThrow(agentId: string, by: Process, error: unknown): void {
-    if (by.isAlive) core.violate('fault', `a message from the broker would end the process of ${agentId}: ${(error as Error).stack}`)
+    if (by.isAlive)
+      core.violate('fault', `a message from the broker would end the process of ${agentId}: ${(error as Error).stack}`)
   }
 
   async function start(): Promise<void> {
@@ -121,7 +133,9 @@ export function cloudNode({ core, keyFiles, outgoing, template, onCommit, onDisk
     const onFailure = () => {
       if (process.isAlive) crash({ powerCut: false })
     }
-    const database = await openSqlite(join(disk.folder, CLOUD_DATABASE), onFailure, (file, options) => disk.watch(openConnection(file, options), CLOUD_DATABASE))
+    const database = await openSqlite(join(disk.folder, CLOUD_DATABASE), onFailure, (file, options) =>
+      disk.watch(openConnection(file, options), CLOUD_DATABASE),
+    )
     if (isPutBack) {
       // Who restores sets the clock first: the time of the restore counts the generations.
       computer.putRight()
@@ -133,7 +147,15 @@ export function cloudNode({ core, keyFiles, outgoing, template, onCommit, onDisk
     }
     if (!process.isAlive) return
     const images = { put: () => Promise.resolve(), get: () => Promise.resolve(undefined) }
-    const cloud = await createCloud({ config: CONFIG, platform: process.platform, log, database, keyFiles, images, outgoing: ofLiving(process) })
+    const cloud = await createCloud({
+      config: CONFIG,
+      platform: process.platform,
+      log,
+      database,
+      keyFiles,
+      images,
+      outgoing: ofLiving(process),
+    })
     if (!process.isAlive) return
     const broker = simBroker(cloud.messages.hooks, process, { ...core, onThrow })
     cloud.attachBroker(broker)

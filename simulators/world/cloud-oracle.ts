@@ -67,7 +67,10 @@ export interface CloudListeners {
 }
 
 /** An oracle for the cloud; `reads` made anew for every connection. */
-export function cloudOracle(core: Core, { onGrant = () => undefined, onPaid = () => undefined }: CloudListeners = {}): CloudOracle {
+export function cloudOracle(
+  core: Core,
+  { onGrant = () => undefined, onPaid = () => undefined }: CloudListeners = {},
+): CloudOracle {
   const tokenEnds = new Map<string, number>()
   /** What whoever shows a token is told of. */
   const events = new Set<string>()
@@ -94,13 +97,19 @@ export function cloudOracle(core: Core, { onGrant = () => undefined, onPaid = ()
       isBack: db.prepare<[string, number]>(
         'SELECT 1 FROM purchase_unit u JOIN protected_item i ON i.item_id = u.item_id WHERE u.line_id = ? AND u.unit_no = ? AND (i.line_id IS NOT u.line_id OR i.unit_no IS NOT u.unit_no)',
       ),
-      failedRefunds: db.prepare<[string, string]>("SELECT 1 FROM refund WHERE state = 'failed' AND purchase_id IN (SELECT ? UNION SELECT purchase_id FROM protected_item WHERE item_id = ?)"),
-      denied: db.prepare<[string], Denied>('SELECT cti, deny_seq FROM purchase WHERE purchase_id = ? AND cti IS NOT NULL AND deny_seq > 0'),
+      failedRefunds: db.prepare<[string, string]>(
+        "SELECT 1 FROM refund WHERE state = 'failed' AND purchase_id IN (SELECT ? UNION SELECT purchase_id FROM protected_item WHERE item_id = ?)",
+      ),
+      denied: db.prepare<[string], Denied>(
+        'SELECT cti, deny_seq FROM purchase WHERE purchase_id = ? AND cti IS NOT NULL AND deny_seq > 0',
+      ),
       granted: db.prepare<[number], Granted>(
         `SELECT a.rowid, nonce, right_class, iat, exp, count, event_id, revoked_ms, p.status FROM protection_authorization a LEFT JOIN purchase p ON p.purchase_id = a.purchase_id
          WHERE a.rowid > ? ORDER BY a.rowid`,
       ),
-      heads: db.prepare<[], { ledger_id: string; last_seq: number }>("SELECT ledger_id || '/' || generation AS ledger_id, last_seq FROM agent ORDER BY ledger_id"),
+      heads: db.prepare<[], { ledger_id: string; last_seq: number }>(
+        "SELECT ledger_id || '/' || generation AS ledger_id, last_seq FROM agent ORDER BY ledger_id",
+      ),
     }
     watches.set(db, made)
     return made
@@ -114,7 +123,8 @@ export function cloudOracle(core: Core, { onGrant = () => undefined, onPaid = ()
       const before = byUnit.get(unit) ?? []
       for (const other of before) found ??= watch.counts.get(other.nonce, right_class, iat, other.step)
       byUnit.set(unit, [...before, { nonce, step: ordinal + 1 }])
-      if (watch.isBack.get(line_id, unit_no)) core.violate('I7', `${nonce} was granted for ${unit}, and the goods of it were brought back`)
+      if (watch.isBack.get(line_id, unit_no))
+        core.violate('I7', `${nonce} was granted for ${unit}, and the goods of it were brought back`)
     }
     return found
   }
@@ -126,7 +136,10 @@ export function cloudOracle(core: Core, { onGrant = () => undefined, onPaid = ()
       const kept = { lastChange, lastGrant, taken: new Map(taken), denied: new Map(denied) }
       return () => {
         ;({ lastChange, lastGrant } = kept)
-        for (const [map, before] of [[taken, kept.taken], [denied, kept.denied]] as const) {
+        for (const [map, before] of [
+          [taken, kept.taken],
+          [denied, kept.denied],
+        ] as const) {
           map.clear()
           for (const [name, n] of before) map.set(name, n)
         }
@@ -143,8 +156,13 @@ export function cloudOracle(core: Core, { onGrant = () => undefined, onPaid = ()
         lastChange = change.n
         const wrong = forbidden(change)
         if (wrong !== undefined) core.violate('I15', wrong)
-        const cancelled = change.kind === 'purchase' && change.became === 'CANCELLED' ? watch.denied.get(change.id) : undefined
-        if (isUndone(change) && !watch.failedRefunds.get(change.id, change.id)) core.violate('I15', `${change.kind} ${change.id} went from ${change.was} to ${change.became}, and no refund of it has failed`)
+        const cancelled =
+          change.kind === 'purchase' && change.became === 'CANCELLED' ? watch.denied.get(change.id) : undefined
+        if (isUndone(change) && !watch.failedRefunds.get(change.id, change.id))
+          core.violate(
+            'I15',
+            `${change.kind} ${change.id} went from ${change.was} to ${change.became}, and no refund of it has failed`,
+          )
         if (change.kind === 'purchase' && change.became === 'SUCCESS') onPaid(db, change.id)
         if (cancelled) denied.set(cancelled.cti, cancelled.deny_seq)
         core.trace.note('cloud', `${change.kind} ${change.id.slice(-16)}: ${change.was} → ${change.became}`)
@@ -153,12 +171,16 @@ export function cloudOracle(core: Core, { onGrant = () => undefined, onPaid = ()
         lastGrant = grant.rowid
         tokenEnds.set(grant.nonce, grant.exp)
         events.add(grant.event_id)
-        core.trace.note('cloud', `grants ${grant.nonce.slice(0, 6)} for ${grant.count}, ends in ${grant.exp - grant.iat} s`)
+        core.trace.note(
+          'cloud',
+          `grants ${grant.nonce.slice(0, 6)} for ${grant.count}, ends in ${grant.exp - grant.iat} s`,
+        )
         if (grant.exp - grant.iat > LONGEST_LIFE) core.violate('I8', `a token lives ${grant.exp - grant.iat} s`)
         const other = stillCounts(watch, grant)
         if (other) core.violate('I6', `${grant.nonce} was granted for a unit that ${other.nonce} may still release`)
         // Cancelled in the same commit it was taken back there, too.
-        const isPaid = grant.status === null || PAID.has(grant.status) || (grant.status === 'CANCELLED' && grant.revoked_ms !== null)
+        const isPaid =
+          grant.status === null || PAID.has(grant.status) || (grant.status === 'CANCELLED' && grant.revoked_ms !== null)
         if (!isPaid) core.violate('I7', `${grant.nonce} was granted for a purchase that is ${grant.status}`)
         onGrant(db, grant.nonce)
       }

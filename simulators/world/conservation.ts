@@ -12,9 +12,16 @@ interface Unit {
  * an exception that says so: a gate that is cut off may let somebody out whom another has let out (not
  * promised), but nobody must overlook it.
  */
-export function checkConservation({ core, ledgers }: { core: Core; ledgers: ReadonlyMap<string, LedgerOracle> }, db: Connection): void {
-  const unitsOfToken = db.prepare<[string, number], Unit>('SELECT line_id, unit_no FROM authorization_unit WHERE nonce = ? AND ordinal = ?')
-  const unitsOfReceipt = db.prepare<[string, number], Unit>('SELECT u.line_id, u.unit_no FROM purchase_unit u JOIN purchase p ON p.purchase_id = u.purchase_id WHERE p.cti = ? AND u.receipt_index = ?')
+export function checkConservation(
+  { core, ledgers }: { core: Core; ledgers: ReadonlyMap<string, LedgerOracle> },
+  db: Connection,
+): void {
+  const unitsOfToken = db.prepare<[string, number], Unit>(
+    'SELECT line_id, unit_no FROM authorization_unit WHERE nonce = ? AND ordinal = ?',
+  )
+  const unitsOfReceipt = db.prepare<[string, number], Unit>(
+    'SELECT u.line_id, u.unit_no FROM purchase_unit u JOIN purchase p ON p.purchase_id = u.purchase_id WHERE p.cti = ? AND u.receipt_index = ?',
+  )
   /** Redemptions that moved something, by unit and class; and the nonces that they came by. */
   const moved = new Map<string, { redemptions: Set<string>; nonces: Set<string> }>()
 
@@ -29,7 +36,11 @@ export function checkConservation({ core, ledgers }: { core: Core; ledgers: Read
 
   for (const ledger of ledgers.values()) {
     const rows = [...ledger.former, ...ledger.rows]
-    const confirmed = new Set(rows.flatMap(({ body: { evidence } }) => (evidence?.kind === 'outcome' && evidence.outcome === 'confirmed' ? [evidence.redemptionId] : [])))
+    const confirmed = new Set(
+      rows.flatMap(({ body: { evidence } }) =>
+        evidence?.kind === 'outcome' && evidence.outcome === 'confirmed' ? [evidence.redemptionId] : [],
+      ),
+    )
     for (const { body } of rows) {
       const claim = body.evidence
       if (claim?.kind !== 'claim' || !confirmed.has(claim.redemptionId)) continue
@@ -37,7 +48,9 @@ export function checkConservation({ core, ledgers }: { core: Core; ledgers: Read
       for (const [i, ordinal] of claim.ordinals.entries()) {
         // A token that was lost with the cloud that gave it: what it used up stands in the receipt.
         const right = claim.receipt?.ordinals[i]
-        const unit = units.get(claim.nonce, ordinal) ?? (claim.receipt && right !== undefined ? unitsOfReceipt.get(claim.receipt.cti, right) : undefined)
+        const unit =
+          units.get(claim.nonce, ordinal) ??
+          (claim.receipt && right !== undefined ? unitsOfReceipt.get(claim.receipt.cti, right) : undefined)
         note(unit, claim.rightClass, claim.redemptionId, claim.nonce)
       }
     }
@@ -45,14 +58,25 @@ export function checkConservation({ core, ledgers }: { core: Core; ledgers: Read
   const alone = db.prepare<[], { nonce: string; step: number; redemption_id: string; right_class: string }>(
     "SELECT r.nonce, r.step, r.redemption_id, a.right_class FROM redemption r JOIN protection_authorization a ON a.nonce = r.nonce WHERE r.agent_id IS NULL AND r.outcome = 'confirmed'",
   )
-  for (const row of alone.all()) note(unitsOfToken.get(row.nonce, row.step - 1), row.right_class, row.redemption_id, row.nonce)
+  for (const row of alone.all())
+    note(unitsOfToken.get(row.nonce, row.step - 1), row.right_class, row.redemption_id, row.nonce)
 
-  const right = db.prepare<[string, number, string], { state: string }>('SELECT state FROM unit_right WHERE line_id = ? AND unit_no = ? AND right_class = ?')
-  const raised = new Set(db.prepare<[], { subject: string }>("SELECT subject FROM protection_exception WHERE kind IN ('double_redeem', 'late_redeem', 'redeemed_after_revocation')").all().map((row) => row.subject))
+  const right = db.prepare<[string, number, string], { state: string }>(
+    'SELECT state FROM unit_right WHERE line_id = ? AND unit_no = ? AND right_class = ?',
+  )
+  const raised = new Set(
+    db
+      .prepare<[], { subject: string }>(
+        "SELECT subject FROM protection_exception WHERE kind IN ('double_redeem', 'late_redeem', 'redeemed_after_revocation')",
+      )
+      .all()
+      .map((row) => row.subject),
+  )
   for (const [key, { redemptions, nonces }] of moved) {
     const [line = '', unit = '', rightClass = ''] = key.split('/')
     const state = right.get(line, Number(unit), rightClass)?.state
-    if (state !== 'used') core.violate('I4', `${key} was released, and the cloud holds it for ${state ?? 'never leased'}`)
+    if (state !== 'used')
+      core.violate('I4', `${key} was released, and the cloud holds it for ${state ?? 'never leased'}`)
     if (redemptions.size > 1 && !raised.has(key) && ![...nonces].some((nonce) => raised.has(nonce))) {
       core.violate('I6', `${key} was released by ${[...redemptions].join(' and ')}, and no exception says so`)
     }
@@ -65,5 +89,6 @@ export function checkConservation({ core, ledgers }: { core: Core; ledgers: Read
      AND NOT EXISTS (SELECT 1 FROM purchase_unit u LEFT JOIN unit_right r ON r.line_id = u.line_id AND r.unit_no = u.unit_no AND r.right_class = 'release'
        WHERE u.purchase_id = p.purchase_id AND (r.state IS NULL OR r.state <> 'used' OR r.outcome IS NULL OR r.outcome <> 'confirmed'))`,
   )
-  for (const { purchase_id: id } of undone.all()) core.violate('I4', `every unit of ${id} was released, and its tag status is still pending`)
+  for (const { purchase_id: id } of undone.all())
+    core.violate('I4', `every unit of ${id} was released, and its tag status is still pending`)
 }

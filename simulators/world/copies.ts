@@ -58,7 +58,10 @@ export function copies({ core, cloud, manager, enrolments, ledgers, install, onT
   let pair: Pair | undefined
   let state: 'alone' | 'both' | 'deciding' | 'decided' = 'alone'
 
-  const isForked = (agentId: string) => cloud.disk.reading?.prepare<[string]>('SELECT 1 FROM agent WHERE agent_id = ? AND fork_ms IS NOT NULL').get(agentId) !== undefined
+  const isForked = (agentId: string) =>
+    cloud.disk.reading
+      ?.prepare<[string]>('SELECT 1 FROM agent WHERE agent_id = ? AND fork_ms IS NOT NULL')
+      .get(agentId) !== undefined
   const rowsOf = ({ name }: AgentNode) => ledgers.get(name)?.rows ?? []
 
   /** The first number under which each has something else. */
@@ -68,7 +71,7 @@ export function copies({ core, cloud, manager, enrolments, ledgers, install, onT
   }
 
   async function until(limitMs: number, done: () => boolean): Promise<boolean> {
-    for (const from = scheduler.nowMs; !done(); ) {
+    for (const from = scheduler.nowMs; !done();) {
       if (scheduler.nowMs - from > limitMs) return false
       await scheduler.pause(LOOK_MS)
     }
@@ -90,9 +93,14 @@ export function copies({ core, cloud, manager, enrolments, ledgers, install, onT
     const isNoticed = await until(NOTICED_WITHIN_MS, () => isForked(agentId) || parting(both) === undefined)
     const at = parting(both)
     // One that has changed the key has shut the other out.
-    const isShutOut = (node: AgentNode) => until(ONLINE_WITHIN_MS, () => node.agent?.link.isOnline === true).then((isOnline) => !isOnline)
+    const isShutOut = (node: AgentNode) =>
+      until(ONLINE_WITHIN_MS, () => node.agent?.link.isOnline === true).then((isOnline) => !isOnline)
     const isOriginalOut = await isShutOut(original)
-    if (!isNoticed && !isOriginalOut && !(await isShutOut(copy))) return core.violate('liveness', `${original.name} and ${copy.name} say different things from row ${at} on, and nobody has noticed`)
+    if (!isNoticed && !isOriginalOut && !(await isShutOut(copy)))
+      return core.violate(
+        'liveness',
+        `${original.name} and ${copy.name} say different things from row ${at} on, and nobody has noticed`,
+      )
     if (isOriginalOut) {
       enrolments.enrolAnew(original)
       await until(NOTICED_WITHIN_MS, () => enrolments.underWay === undefined)
@@ -102,7 +110,7 @@ export function copies({ core, cloud, manager, enrolments, ledgers, install, onT
     }
     takeAway(copy)
     // What it had sent may still be on its way, and raise it again.
-    for (const from = scheduler.nowMs; scheduler.nowMs - from < QUIET_MS; ) {
+    for (const from = scheduler.nowMs; scheduler.nowMs - from < QUIET_MS;) {
       if (isForked(agentId)) await manager.call('resolveAgentFork', { agentId, decision: 'trust' })
       await scheduler.pause(LOOK_MS)
     }
@@ -125,7 +133,9 @@ export function copies({ core, cloud, manager, enrolments, ledgers, install, onT
       if (!pair || state !== 'both') return
       state = 'deciding'
       resolve(pair)
-        .catch((error: unknown) => core.violate('fault', `nobody decides about ${pair?.copy.name}: ${(error as Error).stack}`))
+        .catch((error: unknown) =>
+          core.violate('fault', `nobody decides about ${pair?.copy.name}: ${(error as Error).stack}`),
+        )
         .finally(() => void (pair = undefined))
     },
     get underWay() {

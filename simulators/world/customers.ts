@@ -54,7 +54,18 @@ export interface CustomerParts {
 }
 
 /** The people of one world. */
-export function customers({ core, shop, merchant, stranger, agents, pace, isTrying, till, vouch, unseen }: CustomerParts): Customers {
+export function customers({
+  core,
+  shop,
+  merchant,
+  stranger,
+  agents,
+  pace,
+  isTrying,
+  till,
+  vouch,
+  unseen,
+}: CustomerParts): Customers {
   const { restores } = unseen
   const world = core.chance.fork('customers')
   const paid = new Set<string>()
@@ -87,9 +98,12 @@ export function customers({ core, shop, merchant, stranger, agents, pace, isTryi
       return undefined
     }
     // Some are impatient, and ask before they have paid.
-    if (chance.happens(0.2)) await merchant.call('verifySecurityTagDeactivation', { purchaseId, deviceId: shop.devices.alone })
+    if (chance.happens(0.2))
+      await merchant.call('verifySecurityTagDeactivation', { purchaseId, deviceId: shop.devices.alone })
     const receipt = await pay(begun, chance)
-    return receipt === undefined ? undefined : { name, purchaseId, receipt, ean: product.ean, epcs: tagged, units, chance }
+    return receipt === undefined
+      ? undefined
+      : { name, purchaseId, receipt, ean: product.ean, epcs: tagged, units, chance }
   }
 
   /** Checks in and out with this line. */
@@ -169,11 +183,15 @@ export function customers({ core, shop, merchant, stranger, agents, pace, isTryi
     const key = `shared-${purchaseId.slice(-8)}`
     const own = await merchant.call('checkIn', { storeId: shop.storeId }, { key, tries: 3 })
     const other = await stranger.call('checkIn', { storeId: shop.foreignStoreId }, { key, tries: 3 })
-    if (own?.ok && other?.ok && own.body['sessionId'] === other.body['sessionId']) core.violate('I11', 'two tenants share the answer to one Idempotency-Key')
-    if (other && !other.ok && other.reason === 'idempotency_key_reused') core.violate('I11', 'an Idempotency-Key of one tenant is taken for another')
+    if (own?.ok && other?.ok && own.body['sessionId'] === other.body['sessionId'])
+      core.violate('I11', 'two tenants share the answer to one Idempotency-Key')
+    if (other && !other.ok && other.reason === 'idempotency_key_reused')
+      core.violate('I11', 'an Idempotency-Key of one tenant is taken for another')
   }
 
-  const lanes = isTrying ? [devices.everywhere, devices.everywhere, devices.withToken, devices.withToken] : [devices.atStation, devices.withToken, devices.byItem, devices.alone]
+  const lanes = isTrying
+    ? [devices.everywhere, devices.everywhere, devices.withToken, devices.withToken]
+    : [devices.atStation, devices.withToken, devices.byItem, devices.alone]
 
   return {
     paid,
@@ -190,7 +208,8 @@ export function customers({ core, shop, merchant, stranger, agents, pace, isTryi
       const bought = await buy(name, chance)
       if (!bought) return
       if (chance.happens(0.3)) await changePolicy(chance)
-      if (shop.isLive && chance.happens(0.2)) await merchant.call('refundPayment', { purchaseId: bought.purchaseId, amount: chance.between(1, 900) / 100 })
+      if (shop.isLive && chance.happens(0.2))
+        await merchant.call('refundPayment', { purchaseId: bought.purchaseId, amount: chance.between(1, 900) / 100 })
       const uses = chance.between(1, 3)
       for (let n = 0; n < uses; n++) {
         await linger(chance)

@@ -38,14 +38,21 @@ export function deviceMoves({ core, cloud, manager, shop, agents }: DeviceMovesP
   const chance = core.chance.fork('device moves')
   const { gate, station, detacher } = shop.devices
   /** By device, the name of its agent. */
-  const plugged = new Map([[station, 'agent-1'], [detacher, 'agent-2']])
+  const plugged = new Map([
+    [station, 'agent-1'],
+    [detacher, 'agent-2'],
+  ])
   let isAtIt = false
   let isTended = false
 
   const holderOf = (deviceId: string) => agents.find(({ name }) => name === plugged.get(deviceId))
 
   function placeOf(deviceId: string): { agentId: string; isMoving: 0 | 1 } | undefined {
-    return cloud.disk.reading?.prepare<[string], { agentId: string; isMoving: 0 | 1 }>('SELECT agent_id AS agentId, moving_to IS NOT NULL AS isMoving FROM device WHERE device_id = ?').get(deviceId)
+    return cloud.disk.reading
+      ?.prepare<[string], { agentId: string; isMoving: 0 | 1 }>(
+        'SELECT agent_id AS agentId, moving_to IS NOT NULL AS isMoving FROM device WHERE device_id = ?',
+      )
+      .get(deviceId)
   }
 
   const isThere = (deviceId: string) => {
@@ -58,7 +65,8 @@ export function deviceMoves({ core, cloud, manager, shop, agents }: DeviceMovesP
     for (;;) {
       for (const deviceId of plugged.keys()) {
         const agentId = holderOf(deviceId)?.identity.agentId
-        if (!isAtIt && agentId !== undefined && !isThere(deviceId) && placeOf(deviceId)?.isMoving !== 1) await manager.call('updateDevice', { deviceId, agentId }, { tries: 3 })
+        if (!isAtIt && agentId !== undefined && !isThere(deviceId) && placeOf(deviceId)?.isMoving !== 1)
+          await manager.call('updateDevice', { deviceId, agentId }, { tries: 3 })
       }
       await scheduler.pause(TELL_AGAIN_MS)
     }
@@ -96,8 +104,9 @@ export function deviceMoves({ core, cloud, manager, shop, agents }: DeviceMovesP
       const to = chance.one(agents.filter((node) => node !== from))
       isAtIt = true
       trace.note('trouble', `${deviceId.slice(-6)} is to go from ${from.name} to ${to.name}`)
-      carry(deviceId, from, to)
-        .catch((error: unknown) => core.violate('fault', `a device is not moved: ${(error as Error).stack}`))
+      carry(deviceId, from, to).catch((error: unknown) =>
+        core.violate('fault', `a device is not moved: ${(error as Error).stack}`),
+      )
     },
     get underWay() {
       if (isAtIt) return 'a device is being carried'

@@ -65,7 +65,8 @@ export function newDisk(root: string, names: readonly string[], watcher: DiskWat
 
   function copyAll(from: string, to: string): void {
     for (const name of names) {
-      for (const suffix of SUFFIXES) if (existsSync(join(from, name + suffix))) copyFileSync(join(from, name + suffix), join(to, name + suffix))
+      for (const suffix of SUFFIXES)
+        if (existsSync(join(from, name + suffix))) copyFileSync(join(from, name + suffix), join(to, name + suffix))
     }
   }
 
@@ -111,7 +112,12 @@ export function newDisk(root: string, names: readonly string[], watcher: DiskWat
     },
     watch(connection, name) {
       const wal = `${connection.name}-wal`
-      connections.push({ connection, name, walBytes: existsSync(wal) ? statSync(wal).size : 0, life: lifeOf(connection) })
+      connections.push({
+        connection,
+        name,
+        walBytes: existsSync(wal) ? statSync(wal).size : 0,
+        life: lifeOf(connection),
+      })
       if (connection.readonly) return connection
       const prepare = connection.prepare.bind(connection) as (sql: string) => Statement
       const watched = (sql: string) => (sql === 'COMMIT' ? watchCommit(connection, prepare(sql)) : prepare(sql))

@@ -56,7 +56,10 @@ export function enrolments({ core, cloud, manager, shop, agents }: EnrolmentPart
       former: node.identity,
       platform: { clock, timers: { after: (ms, task) => scheduler.after(ms, task) }, random: chance },
       async fetch(url, init) {
-        const answer = await request({ url, ...init }, { wire: node.wire, server: cloud, scheduler, ...(init.signal && { signal: init.signal }) })
+        const answer = await request(
+          { url, ...init },
+          { wire: node.wire, server: cloud, scheduler, ...(init.signal && { signal: init.signal }) },
+        )
         return { status: answer.status, text: () => Promise.resolve(answer.text) }
       },
     })
@@ -68,7 +71,12 @@ export function enrolments({ core, cloud, manager, shop, agents }: EnrolmentPart
   async function revokeOthers(): Promise<true | undefined> {
     const list = await manager.call('fetchAgents', { storeId: shop.storeId })
     if (!list?.ok) return undefined
-    const known = new Set([...shop.agents.map(({ identity }) => identity.agentId), ...agents.map(({ identity }) => identity.agentId)].filter((id) => !former.has(id)))
+    const known = new Set(
+      [
+        ...shop.agents.map(({ identity }) => identity.agentId),
+        ...agents.map(({ identity }) => identity.agentId),
+      ].filter((id) => !former.has(id)),
+    )
     for (const { agentId, state } of list.body['agents'] as { agentId: string; state: string }[]) {
       if (state === 'revoked' || known.has(agentId)) continue
       if (!(await manager.call('revokeAgent', { agentId }))?.ok) return undefined
@@ -90,7 +98,9 @@ export function enrolments({ core, cloud, manager, shop, agents }: EnrolmentPart
       atWork.add(node.name)
       trace.note('trouble', `${node.name} is to be enrolled anew`)
       replace(node)
-        .catch((error: unknown) => core.violate('fault', `${node.name} is not enrolled anew: ${(error as Error).stack}`))
+        .catch((error: unknown) =>
+          core.violate('fault', `${node.name} is not enrolled anew: ${(error as Error).stack}`),
+        )
         .finally(() => void atWork.delete(node.name))
     },
     get underWay() {

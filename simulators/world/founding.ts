@@ -27,19 +27,34 @@ export async function found(cloud: CloudNode, until: Until, isLive: boolean): Pr
   for (const name of COMPANIES) keys.push(await until(keyOf(cloud, name, 'secret', 'test')))
   await until(makeSmall(cloud))
   const [key = '', foreignKey = ''] = keys
-  const sandbox = { key, foreignKey, storeId: await storeOf(cloud, until, key), foreignStoreId: await storeOf(cloud, until, foreignKey) }
+  const sandbox = {
+    key,
+    foreignKey,
+    storeId: await storeOf(cloud, until, key),
+    foreignStoreId: await storeOf(cloud, until, foreignKey),
+  }
   return isLive ? goLive(cloud, until, sandbox) : sandbox
 }
 
 /** A call over no network at all. Throws what is not answered with 200. */
 export async function callAs(cloud: CloudNode, key: string | undefined, operation: string, body: Json): Promise<Json> {
   const headers = { ...(key !== undefined && { authorization: `Bearer ${key}` }), 'content-type': 'application/json' }
-  const answer = await cloud.answer({ url: `${CLOUD_ORIGIN}/api/v1/${operation}`, method: 'POST', headers, body: JSON.stringify(body) })
+  const answer = await cloud.answer({
+    url: `${CLOUD_ORIGIN}/api/v1/${operation}`,
+    method: 'POST',
+    headers,
+    body: JSON.stringify(body),
+  })
   if (answer.status !== 200) throw new Error(`${operation} answered ${answer.status}: ${answer.text}`)
   return JSON.parse(answer.text) as Json
 }
 
-async function keyOf({ running }: CloudNode, name: string, kind: 'secret' | 'admin', mode: 'test' | 'live'): Promise<string> {
+async function keyOf(
+  { running }: CloudNode,
+  name: string,
+  kind: 'secret' | 'admin',
+  mode: 'test' | 'live',
+): Promise<string> {
   if (!running) throw new Error('the cloud is not up')
   const { database, process } = running
   return database.write(async (db) => {
@@ -49,7 +64,9 @@ async function keyOf({ running }: CloudNode, name: string, kind: 'secret' | 'adm
 }
 
 async function storeOf(cloud: CloudNode, until: Until, key: string): Promise<string> {
-  const { stores } = (await until(callAs(cloud, key, 'fetchStores', {}))) as { stores: { storeId: string; securityTagMode: string }[] }
+  const { stores } = (await until(callAs(cloud, key, 'fetchStores', {}))) as {
+    stores: { storeId: string; securityTagMode: string }[]
+  }
   return stores.find((s) => s.securityTagMode === 'rfid')?.storeId ?? stores[0]?.storeId ?? ''
 }
 
@@ -70,22 +87,45 @@ async function goLive(cloud: CloudNode, until: Until, sandbox: Founded): Promise
   const call = (key: string | undefined, operation: string, body: Json) => until(callAs(cloud, key, operation, body))
   const live: { key: string; storeId: string }[] = []
   for (const companyName of COMPANIES) {
-    const { registrationId, claimSecret } = await call(undefined, 'submitStoreRegistrationRequest', { companyName, tradingName: companyName, address: ADDRESS })
+    const { registrationId, claimSecret } = await call(undefined, 'submitStoreRegistrationRequest', {
+      companyName,
+      tradingName: companyName,
+      address: ADDRESS,
+    })
     const { storeId } = await call(admin, 'approveStoreRegistration', { registrationId, package: 'GROW' })
-    const { keys } = (await call(undefined, 'claimRegistration', { registrationId, claimSecret })) as { keys: { mode: string; key: string }[] }
+    const { keys } = (await call(undefined, 'claimRegistration', { registrationId, claimSecret })) as {
+      keys: { mode: string; key: string }[]
+    }
     live.push({ key: keys.find(({ mode }) => mode === 'live')?.key ?? '', storeId: String(storeId) })
   }
   const [own, other] = live
   if (!own || !other) throw new Error('no stores were approved')
   const { key, storeId } = own
   await call(key, 'updateStore', { storeId, securityTagMode: 'rfid' })
-  const { policy } = (await call(sandbox.key, 'fetchProtectionPolicy', { storeId: sandbox.storeId })) as { policy: Json }
+  const { policy } = (await call(sandbox.key, 'fetchProtectionPolicy', { storeId: sandbox.storeId })) as {
+    policy: Json
+  }
   const { home: _home, homeEpoch: _epoch, ...rest } = policy
   await call(key, 'updateProtectionPolicy', { storeId, policy: { ...rest, spotCheckRate: SPOT_CHECKS } })
-  const { products } = (await call(sandbox.key, 'fetchProducts', { storeId: sandbox.storeId, limit: 500, category: SOLD })) as { products: Json[] }
-  const goods = products.map(({ ean, name, price, vat, category, tagged }) => ({ ean, name, price, vat, category, tagged }))
+  const { products } = (await call(sandbox.key, 'fetchProducts', {
+    storeId: sandbox.storeId,
+    limit: 500,
+    category: SOLD,
+  })) as { products: Json[] }
+  const goods = products.map(({ ean, name, price, vat, category, tagged }) => ({
+    ean,
+    name,
+    price,
+    vat,
+    category,
+    tagged,
+  }))
   await call(key, 'bulkImportProducts', { storeId, products: goods })
-  for (const [deviceType, name] of [['pos_deactivator', 'Servicestation'], ['self_checkout_detacher', 'Selbstablöser 1'], ['exit_gate', 'Ausgang']] as const) {
+  for (const [deviceType, name] of [
+    ['pos_deactivator', 'Servicestation'],
+    ['self_checkout_detacher', 'Selbstablöser 1'],
+    ['exit_gate', 'Ausgang'],
+  ] as const) {
     await call(key, 'registerDevice', { storeId, deviceType, name })
   }
   return { key, storeId, foreignKey: other.key, foreignStoreId: other.storeId }

@@ -35,7 +35,12 @@ export interface Shop {
   readonly foreignStoreId: string
   readonly storeId: string
   readonly agents: readonly { readonly identity: Identity; readonly config: AgentConfig }[]
-  readonly devices: { readonly station: string; readonly gate: string; readonly detacher: string; readonly alone: string }
+  readonly devices: {
+    readonly station: string
+    readonly gate: string
+    readonly detacher: string
+    readonly alone: string
+  }
   readonly products: readonly { readonly ean: string; readonly price: number }[]
   /** Paid through a provider; else the sandbox, where no money moves. */
   readonly isLive: boolean
@@ -54,7 +59,10 @@ type Json = Record<string, unknown>
 export type Layout = (devices: Shop['devices']) => readonly AgentConfig[]
 
 const TWO_AGENTS: Layout = ({ gate, station, detacher }) => [
-  configOf([{ deviceId: gate, isGate: true }, { deviceId: station, isGate: false }]),
+  configOf([
+    { deviceId: gate, isGate: true },
+    { deviceId: station, isGate: false },
+  ]),
   configOf([{ deviceId: detacher, isGate: false }]),
 ]
 
@@ -64,7 +72,10 @@ export function layoutOf(agents: number): Layout {
 }
 
 /** The settings of an agent with these devices behind relay boards, and perhaps others. */
-export function configOf(deviceIds: readonly { deviceId: string; isGate: boolean }[], others: readonly Json[] = []): AgentConfig {
+export function configOf(
+  deviceIds: readonly { deviceId: string; isGate: boolean }[],
+  others: readonly Json[] = [],
+): AgentConfig {
   const boards = deviceIds.map(({ deviceId, isGate }, n) => ({
     deviceId,
     driver: 'modbus',
@@ -79,7 +90,10 @@ export function configOf(deviceIds: readonly { deviceId: string; isGate: boolean
 }
 
 /** Makes the shop in a new folder below `parent`. Takes a second or two. */
-export async function makeShop(parent: string, { layout = TWO_AGENTS, isLive = false }: { layout?: Layout; isLive?: boolean } = {}): Promise<Shop> {
+export async function makeShop(
+  parent: string,
+  { layout = TWO_AGENTS, isLive = false }: { layout?: Layout; isLive?: boolean } = {},
+): Promise<Shop> {
   const folder = mkdtempSync(join(parent, 'untag-world-'))
   const chance = chanceOf(GENESIS_SEED)
   const clock = scheduler(GENESIS_MS, chance.fork('scheduler'))
@@ -94,7 +108,11 @@ export async function makeShop(parent: string, { layout = TWO_AGENTS, isLive = f
     crashRate: 0,
   }
   const files = new Map<string, string>()
-  const keyFiles = loadKeyFiles('', { read: (file) => files.get(file), write: (file, text) => void files.set(file, text) }, chance.fork('keys'))
+  const keyFiles = loadKeyFiles(
+    '',
+    { read: (file) => files.get(file), write: (file, text) => void files.set(file, text) },
+    chance.fork('keys'),
+  )
   const cloud = cloudNode({ core, keyFiles, outgoing: { send: () => Promise.reject(new Error('nobody is told yet')) } })
   const until: Until = async (work) => {
     let isDone = false
@@ -107,13 +125,33 @@ export async function makeShop(parent: string, { layout = TWO_AGENTS, isLive = f
   await until(cloud.start())
   const { key, storeId, foreignKey, foreignStoreId } = await found(cloud, until, isLive)
   const call = (by: string, operation: string, body: Json = {}) => until(callAs(cloud, by, operation, body))
-  const { devices } = (await call(key, 'fetchDevices', { storeId })) as { devices: { deviceId: string; deviceType: string }[] }
+  const { devices } = (await call(key, 'fetchDevices', { storeId })) as {
+    devices: { deviceId: string; deviceType: string }[]
+  }
   const deviceOf = (type: string) => devices.find((d) => d.deviceType === type)?.deviceId ?? ''
-  const { deviceId: alone } = (await call(key, 'registerDevice', { storeId, deviceType: 'pos_deactivator', name: 'Ohne Agent', workflowType: 'staff_assisted' })) as { deviceId: string }
-  const { operatorId } = (await call(key, 'registerOperator', { storeId, name: 'Frau Petersen' })) as { operatorId: string }
-  const { products } = (await call(key, 'fetchProducts', { storeId, limit: 500, category: 'bekleidung' })) as { products: { ean: string; price: number }[] }
-  await call(key, 'registerWebhook', { url: WEBHOOK_URL, events: ['checkout.completed', 'securityTag.deactivated'], storeId })
-  const named = { station: deviceOf('pos_deactivator'), gate: deviceOf('exit_gate'), detacher: deviceOf('self_checkout_detacher'), alone }
+  const { deviceId: alone } = (await call(key, 'registerDevice', {
+    storeId,
+    deviceType: 'pos_deactivator',
+    name: 'Ohne Agent',
+    workflowType: 'staff_assisted',
+  })) as { deviceId: string }
+  const { operatorId } = (await call(key, 'registerOperator', { storeId, name: 'Frau Petersen' })) as {
+    operatorId: string
+  }
+  const { products } = (await call(key, 'fetchProducts', { storeId, limit: 500, category: 'bekleidung' })) as {
+    products: { ean: string; price: number }[]
+  }
+  await call(key, 'registerWebhook', {
+    url: WEBHOOK_URL,
+    events: ['checkout.completed', 'securityTag.deactivated'],
+    storeId,
+  })
+  const named = {
+    station: deviceOf('pos_deactivator'),
+    gate: deviceOf('exit_gate'),
+    detacher: deviceOf('self_checkout_detacher'),
+    alone,
+  }
 
   const agents: { identity: Identity; config: AgentConfig }[] = []
   const templates: string[] = []
@@ -121,7 +159,17 @@ export async function makeShop(parent: string, { layout = TWO_AGENTS, isLive = f
     const name = `agent-${n + 1}`
     const { code } = (await call(key, 'createEnrolmentCode', { storeId, name })) as { code: string }
     const identity = await enrolAt(cloud, core, until, { name, code, folder })
-    const node = agentNode({ core, name, identity, config: () => config, template: join(folder, name), cloud, wire: newWire(name, core), lan: newLan(core), actuators: actuators({ ...core, onRelease: () => undefined }) })
+    const node = agentNode({
+      core,
+      name,
+      identity,
+      config: () => config,
+      template: join(folder, name),
+      cloud,
+      wire: newWire(name, core),
+      lan: newLan(core),
+      actuators: actuators({ ...core, onRelease: () => undefined }),
+    })
     node.start()
     await clock.run(clock.nowMs + 20_000)
     await until(node.stop())
@@ -156,7 +204,12 @@ export async function makeShop(parent: string, { layout = TWO_AGENTS, isLive = f
   }
 }
 
-async function enrolAt(cloud: CloudNode, core: Core, until: Until, { name, code, folder }: { name: string; code: string; folder: string }): Promise<Identity> {
+async function enrolAt(
+  cloud: CloudNode,
+  core: Core,
+  until: Until,
+  { name, code, folder }: { name: string; code: string; folder: string },
+): Promise<Identity> {
   const { platform } = cloud.process ?? {}
   if (!platform) throw new Error('the cloud is not up')
   const wire = newWire(`${name} enrols`, core)

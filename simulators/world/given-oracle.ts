@@ -47,12 +47,16 @@ export function givenOracle(core: Core): GivenOracle {
     given.clear()
     back.clear()
     watch = {
-      rows: db.prepare(`SELECT rowid, body FROM journal_row WHERE rowid > ? AND applied = 1 AND body LIKE '%"kind":"given%' ORDER BY rowid`),
+      rows: db.prepare(
+        `SELECT rowid, body FROM journal_row WHERE rowid > ? AND applied = 1 AND body LIKE '%"kind":"given%' ORDER BY rowid`,
+      ),
       units: db.prepare(
         `SELECT p.cti, pu.receipt_index, a.right_class, a.agent_id FROM protection_authorization a JOIN authorization_unit u ON u.nonce = a.nonce
          JOIN purchase p ON p.purchase_id = a.purchase_id JOIN purchase_unit pu ON pu.line_id = u.line_id AND pu.unit_no = u.unit_no WHERE a.nonce = ?`,
       ),
-      isOver: db.prepare('SELECT 1 FROM redemption WHERE redemption_id = ? UNION SELECT 1 FROM agent WHERE agent_id = ? AND revoked_ms IS NOT NULL'),
+      isOver: db.prepare(
+        'SELECT 1 FROM redemption WHERE redemption_id = ? UNION SELECT 1 FROM agent WHERE agent_id = ? AND revoked_ms IS NOT NULL',
+      ),
     }
     take()
     return watch
@@ -76,8 +80,15 @@ export function givenOracle(core: Core): GivenOracle {
       const { units, isOver } = watchOf(db)
       for (const { cti, receipt_index: ordinal, right_class: rightClass, agent_id: agentId } of units.all(nonce)) {
         const right = `${cti}/${rightClass}/${ordinal}`
-        const other = (given.get(right) ?? []).find((each) => each.agentId !== agentId && !back.has(each.redemptionId) && !isOver.get(each.redemptionId, each.agentId))
-        if (other) core.violate('I6', `${nonce} was granted for the right ${right}, which the home had given to ${other.agentId} under ${other.redemptionId}`)
+        const other = (given.get(right) ?? []).find(
+          (each) =>
+            each.agentId !== agentId && !back.has(each.redemptionId) && !isOver.get(each.redemptionId, each.agentId),
+        )
+        if (other)
+          core.violate(
+            'I6',
+            `${nonce} was granted for the right ${right}, which the home had given to ${other.agentId} under ${other.redemptionId}`,
+          )
       }
     },
     committed(db) {

@@ -48,7 +48,11 @@ interface Watch {
 }
 
 /** An oracle over the ledgers of all agents. `receiptEnd`: when the receipt with this identity (hex) ends, s. */
-export function homeOracle(core: Core, ledgers: ReadonlyMap<string, LedgerOracle>, receiptEnd: (cti: string) => number | undefined): HomeOracle {
+export function homeOracle(
+  core: Core,
+  ledgers: ReadonlyMap<string, LedgerOracle>,
+  receiptEnd: (cti: string) => number | undefined,
+): HomeOracle {
   const uses = new Map<string, Use[]>()
   /** What was given under a redemption, as it was made durable. */
   const given = new Map<string, { ordinals: readonly number[] }>()
@@ -73,22 +77,46 @@ export function homeOracle(core: Core, ledgers: ReadonlyMap<string, LedgerOracle
 
   /** What failed, and what was given back, has used nothing up; where nobody knows it is for staff, who are not counted. */
   const stands = ({ redemptionId, isGiven, ledger }: Use) =>
-    isGiven ? ['given', 'unknown'].includes(states.get(`${ledger}/${redemptionId}`) ?? '') : outcomes.get(redemptionId) !== 'failed'
+    isGiven
+      ? ['given', 'unknown'].includes(states.get(`${ledger}/${redemptionId}`) ?? '')
+      : outcomes.get(redemptionId) !== 'failed'
 
   function use(key: string, made: Use, node: AgentNode): void {
     // Its rows began anew in another generation: this is an old one under a new number.
-    if (uses.get(key)?.some(({ ledger, redemptionId, isGiven }) => ledger === made.ledger && redemptionId === made.redemptionId && isGiven === made.isGiven)) return
+    if (
+      uses
+        .get(key)
+        ?.some(
+          ({ ledger, redemptionId, isGiven }) =>
+            ledger === made.ledger && redemptionId === made.redemptionId && isGiven === made.isGiven,
+        )
+    )
+      return
     /** Whoever had it asks for it again: its own ledger sees to it that staff stand there. */
-    const isTheirs = ({ isGiven, agentId, ledger, redemptionId }: Use) => isGiven && made.isGiven && agentId === made.agentId && states.get(`${ledger}/${redemptionId}`) === 'unknown'
-    const standing = (uses.get(key) ?? []).filter((before) => before.redemptionId !== made.redemptionId && stands(before) && !isTheirs(before))
+    const isTheirs = ({ isGiven, agentId, ledger, redemptionId }: Use) =>
+      isGiven && made.isGiven && agentId === made.agentId && states.get(`${ledger}/${redemptionId}`) === 'unknown'
+    const standing = (uses.get(key) ?? []).filter(
+      (before) => before.redemptionId !== made.redemptionId && stands(before) && !isTheirs(before),
+    )
     for (const before of standing) {
       // Its own claims twice over are looked at by the ledger's own oracle.
       if (before.ledger === made.ledger && (before.isGiven || made.isGiven)) {
-        core.violate('I1', `${made.ledger} has ${wordOf(before)} the right ${key} under ${before.redemptionId}, and ${wordOf(made)} it again under ${made.redemptionId}`)
+        core.violate(
+          'I1',
+          `${made.ledger} has ${wordOf(before)} the right ${key} under ${before.redemptionId}, and ${wordOf(made)} it again under ${made.redemptionId}`,
+        )
       }
-      const isFormer = !made.isByToken && before.ledger !== made.ledger && before.homeEpoch !== undefined && made.homeEpoch !== undefined && before.homeEpoch < made.homeEpoch
+      const isFormer =
+        !made.isByToken &&
+        before.ledger !== made.ledger &&
+        before.homeEpoch !== undefined &&
+        made.homeEpoch !== undefined &&
+        before.homeEpoch < made.homeEpoch
       if (isFormer && isFromBeforeMove(key, node)) {
-        core.violate('I1', `${made.ledger} as the home of epoch ${made.homeEpoch} has ${wordOf(made)} the right ${key}, which ${before.ledger} had ${wordOf(before)} as the home of epoch ${before.homeEpoch}`)
+        core.violate(
+          'I1',
+          `${made.ledger} as the home of epoch ${made.homeEpoch} has ${wordOf(made)} the right ${key}, which ${before.ledger} had ${wordOf(before)} as the home of epoch ${before.homeEpoch}`,
+        )
       }
     }
     uses.set(key, [...(uses.get(key) ?? []), made])
@@ -107,18 +135,42 @@ export function homeOracle(core: Core, ledgers: ReadonlyMap<string, LedgerOracle
     const receipt = claim.source === 'receipt' ? { cti: claim.nonce, ordinals: claim.ordinals } : claim.receipt
     const gift = given.get(redemptionId)
     if (gift && claim.ordinals.some((ordinal) => !gift.ordinals.includes(ordinal))) {
-      core.violate('I1', `${name} used ${claim.ordinals.join(',')} under ${redemptionId}, and the home gave it ${gift.ordinals.join(',')}`)
+      core.violate(
+        'I1',
+        `${name} used ${claim.ordinals.join(',')} under ${redemptionId}, and the home gave it ${gift.ordinals.join(',')}`,
+      )
     }
     // What was unknown an operator has looked at, and it may be tried again.
     if (!receipt || operatorId !== undefined) return
-    for (const ordinal of receipt.ordinals) use(`${receipt.cti}/${rightClass}/${ordinal}`, { ledger: name, redemptionId, isGiven: false, agentId: undefined, isByToken: claim.source === 'token', homeEpoch: gift ? undefined : homeEpoch, atMs: core.scheduler.nowMs }, node)
+    for (const ordinal of receipt.ordinals)
+      use(
+        `${receipt.cti}/${rightClass}/${ordinal}`,
+        {
+          ledger: name,
+          redemptionId,
+          isGiven: false,
+          agentId: undefined,
+          isByToken: claim.source === 'token',
+          homeEpoch: gift ? undefined : homeEpoch,
+          atMs: core.scheduler.nowMs,
+        },
+        node,
+      )
   }
 
   return {
-    isUsed: (right, atMs, byStaff) => (uses.get(right) ?? []).some((use) => !use.isGiven && use.atMs <= atMs && stands(use) && !(byStaff && outcomes.get(use.redemptionId) === 'unknown')),
+    isUsed: (right, atMs, byStaff) =>
+      (uses.get(right) ?? []).some(
+        (use) =>
+          !use.isGiven && use.atMs <= atMs && stands(use) && !(byStaff && outcomes.get(use.redemptionId) === 'unknown'),
+      ),
     putBack(name) {
       seen.delete(name)
-      for (const [key, all] of uses) uses.set(key, all.filter((use) => use.ledger !== name))
+      for (const [key, all] of uses)
+        uses.set(
+          key,
+          all.filter((use) => use.ledger !== name),
+        )
     },
     forgetEpochs() {
       for (const use of [...uses.values()].flat()) use.homeEpoch = undefined
@@ -140,16 +192,33 @@ export function homeOracle(core: Core, ledgers: ReadonlyMap<string, LedgerOracle
       }
       now.rows = rows.length
       for (const { redemption_id: redemptionId, agent_id: agentId, answer, state } of grants.all()) {
-        if (state !== 'given' && states.get(`${name}/${redemptionId}`) !== state) core.trace.note(name, `what was asked under ${redemptionId.slice(-6)} is ${state}`)
+        if (state !== 'given' && states.get(`${name}/${redemptionId}`) !== state)
+          core.trace.note(name, `what was asked under ${redemptionId.slice(-6)} is ${state}`)
         states.set(`${name}/${redemptionId}`, state)
         if (given.has(redemptionId)) continue
         const { ordinals } = JSON.parse(answer) as { ordinals: number[] }
         given.set(redemptionId, { ordinals })
-        if (ordinals.length > 0 && !rows.some(({ body: { evidence } }) => evidence?.kind === 'given' && evidence.redemptionId === redemptionId)) {
+        if (
+          ordinals.length > 0 &&
+          !rows.some(({ body: { evidence } }) => evidence?.kind === 'given' && evidence.redemptionId === redemptionId)
+        ) {
           core.violate('I1', `${name} gives ${ordinals.join(',')} under ${redemptionId}, and tells nobody`)
         }
         if (ordinals.length > 0) core.trace.note(name, `gives ${ordinals.join(',')} under ${redemptionId.slice(-6)}`)
-        for (const { cti, right_class: rightClass, ordinal } of rights.all(redemptionId)) use(`${cti}/${rightClass}/${ordinal}`, { ledger: name, redemptionId, isGiven: true, agentId, isByToken: false, homeEpoch, atMs: core.scheduler.nowMs }, node)
+        for (const { cti, right_class: rightClass, ordinal } of rights.all(redemptionId))
+          use(
+            `${cti}/${rightClass}/${ordinal}`,
+            {
+              ledger: name,
+              redemptionId,
+              isGiven: true,
+              agentId,
+              isByToken: false,
+              homeEpoch,
+              atMs: core.scheduler.nowMs,
+            },
+            node,
+          )
       }
       seen.set(name, now)
     },
@@ -162,5 +231,8 @@ function wordOf({ isGiven }: Use): string {
 
 /** When a receipt ends, as the cloud knows it, s; undefined while there is no cloud or no such receipt. */
 export function receiptEnd(db: Connection | undefined, cti: string): number | undefined {
-  return db?.prepare<[string], { end: number | null }>('SELECT receipt_exp AS end FROM purchase WHERE cti = ?').get(cti)?.end ?? undefined
+  return (
+    db?.prepare<[string], { end: number | null }>('SELECT receipt_exp AS end FROM purchase WHERE cti = ?').get(cti)
+      ?.end ?? undefined
+  )
 }

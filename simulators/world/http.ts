@@ -30,7 +30,16 @@ export class NoAnswer extends Error {
  * for ever when the request or its answer is lost, as a socket does. A request that the weather doubles is
  * carried out twice, as behind a proxy that tries again; the first answer counts.
  */
-export function request(asked: SimRequest, { wire, server, scheduler, signal, by }: { wire: Wire; server: HttpServer; scheduler: Scheduler; signal?: AbortSignal; by?: Process }): Promise<SimAnswer> {
+export function request(
+  asked: SimRequest,
+  {
+    wire,
+    server,
+    scheduler,
+    signal,
+    by,
+  }: { wire: Wire; server: HttpServer; scheduler: Scheduler; signal?: AbortSignal; by?: Process },
+): Promise<SimAnswer> {
   return new Promise((resolve, reject) => {
     const isThere = () => by === undefined || by.isAlive
     // What a dead process asks reaches nobody.

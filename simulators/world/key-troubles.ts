@@ -22,7 +22,10 @@ export interface KeyTroubles {
 const CHANGES_PER_BACKUP = 2
 
 /** Changes keys in one world. `onRevoked`: the cloud's kept answers with tokens have ended. */
-export function keyTroubles({ core, cloud, agents, onRevoked }: { core: Core; cloud: CloudNode; agents: readonly AgentNode[]; onRevoked(): void }, chance: Chance): KeyTroubles {
+export function keyTroubles(
+  { core, cloud, agents, onRevoked }: { core: Core; cloud: CloudNode; agents: readonly AgentNode[]; onRevoked(): void },
+  chance: Chance,
+): KeyTroubles {
   /** Of each agent's key, since the last backup; undefined: there is none. */
   let changes: Map<AgentNode, number> | undefined
   return {
@@ -36,14 +39,17 @@ export function keyTroubles({ core, cloud, agents, onRevoked }: { core: Core; cl
       core.trace.note('trouble', `the key for ${use} is ${revoke ? 'taken back' : 'changed'}`)
       const { services } = running.cloud
       const iss = use === 'token' || use === 'receipt' ? tenant : INSTALLATION
-      running.database.write((db) => services.authority.rotate(db, { iss, use, revoke })).then(
-        () => {
-          if (running.process.isAlive) services.agents.keysChanged()
-        },
-        (error: unknown) => {
-          if (running.process.isAlive && !isDiskFault(error)) core.violate('fault', `a key was not changed: ${(error as Error).stack}`)
-        },
-      )
+      running.database
+        .write((db) => services.authority.rotate(db, { iss, use, revoke }))
+        .then(
+          () => {
+            if (running.process.isAlive) services.agents.keysChanged()
+          },
+          (error: unknown) => {
+            if (running.process.isAlive && !isDiskFault(error))
+              core.violate('fault', `a key was not changed: ${(error as Error).stack}`)
+          },
+        )
       if (revoke) onRevoked()
     },
     rotateAgentKey() {

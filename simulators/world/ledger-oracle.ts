@@ -111,7 +111,9 @@ export function ledgerOracle(name: string, core: Core, facts: LedgerFacts): Ledg
       connection,
       added: connection.prepare<[number], Row>('SELECT seq, hash, body FROM journal WHERE seq > ? ORDER BY seq'),
       mark: connection.prepare<[string], { value: string }>('SELECT value FROM mark WHERE name = ?'),
-      policy: connection.prepare<[], { epoch: number; ver: number }>("SELECT epoch, ver FROM document WHERE kind = 'policy'"),
+      policy: connection.prepare<[], { epoch: number; ver: number }>(
+        "SELECT epoch, ver FROM document WHERE kind = 'policy'",
+      ),
     }
     const kept = connection.prepare<[], Row>('SELECT seq, hash, body FROM journal ORDER BY seq').all()
     if (isTakenOver) goOn(kept)
@@ -121,7 +123,11 @@ export function ledgerOracle(name: string, core: Core, facts: LedgerFacts): Ledg
     const bySeq = new Map(kept.map((row) => [row.seq, row.hash]))
     const first = kept[0]?.seq ?? 1
     const missing = rows.find((row) => row.seq >= first && bySeq.get(row.seq) !== row.hash)
-    if (missing) core.violate('I4', `${name}: row ${missing.seq} was durable and ${bySeq.has(missing.seq) ? 'says something else' : 'is gone'}`)
+    if (missing)
+      core.violate(
+        'I4',
+        `${name}: row ${missing.seq} was durable and ${bySeq.has(missing.seq) ? 'says something else' : 'is gone'}`,
+      )
     return watched
   }
 
@@ -130,7 +136,11 @@ export function ledgerOracle(name: string, core: Core, facts: LedgerFacts): Ledg
   /** The ledger goes on with these rows and no others. */
   function begin(kept: readonly Row[]): void {
     anew++
-    rows.splice(0, rows.length, ...kept.map(({ seq, hash, body }) => ({ seq, hash, body: JSON.parse(body) as JournalBody })))
+    rows.splice(
+      0,
+      rows.length,
+      ...kept.map(({ seq, hash, body }) => ({ seq, hash, body: JSON.parse(body) as JournalBody })),
+    )
   }
 
   /** What the cloud had acknowledged stays with it; the rest has new numbers. */
@@ -167,7 +177,8 @@ export function ledgerOracle(name: string, core: Core, facts: LedgerFacts): Ledg
     if (evidence?.kind === 'outcome') takeOutcome(evidence.redemptionId, evidence.outcome)
     if (evidence?.kind !== 'claim') return
     const { redemptionId, nonce, rightClass, ordinals } = evidence
-    for (const ordinal of ordinals) note(`${nonce}/${rightClass}/${ordinal}`, redemptionId, evidence.operatorId !== undefined)
+    for (const ordinal of ordinals)
+      note(`${nonce}/${rightClass}/${ordinal}`, redemptionId, evidence.operatorId !== undefined)
     unsettled.add(redemptionId)
   }
 
@@ -176,25 +187,41 @@ export function ledgerOracle(name: string, core: Core, facts: LedgerFacts): Ledg
     for (const ordinal of ordinals) {
       const key = `${nonce}/${rightClass}/${ordinal}`
       const before = used.get(key) ?? []
-      const isFree = before.every((b) => source === 'receipt' && (b.outcome === 'failed' || (b.outcome === 'unknown' && claim.operatorId !== undefined)))
-      if (!isFree) core.violate('I1', `${name}: ${key} was used by ${before.map((b) => `${b.redemptionId} (${b.outcome ?? 'open'})`).join(', ')} and again by ${redemptionId}`)
+      const isFree = before.every(
+        (b) =>
+          source === 'receipt' &&
+          (b.outcome === 'failed' || (b.outcome === 'unknown' && claim.operatorId !== undefined)),
+      )
+      if (!isFree)
+        core.violate(
+          'I1',
+          `${name}: ${key} was used by ${before.map((b) => `${b.redemptionId} (${b.outcome ?? 'open'})`).join(', ')} and again by ${redemptionId}`,
+        )
       note(key, redemptionId, claim.operatorId !== undefined)
     }
     const deniedAs = source === 'receipt' ? facts.denied.get(nonce) : undefined
-    if (deniedAs !== undefined && deniedAs <= denySeq) core.violate('I7', `${name} honours the receipt ${nonce} of a cancelled purchase, and has denial ${deniedAs}`)
+    if (deniedAs !== undefined && deniedAs <= denySeq)
+      core.violate('I7', `${name} honours the receipt ${nonce} of a cancelled purchase, and has denial ${deniedAs}`)
     const exp = source === 'token' ? facts.tokenEnds.get(nonce) : undefined
     // The agent goes by trusted time: what it writes under the claim must lie before the token's end.
-    if (exp !== undefined && body.atMs > exp * 1_000 + 1_000) core.violate('I8', `${name}: token ${nonce} ended ${body.atMs - exp * 1_000} ms before it was used`)
+    if (exp !== undefined && body.atMs > exp * 1_000 + 1_000)
+      core.violate('I8', `${name}: token ${nonce} ended ${body.atMs - exp * 1_000} ms before it was used`)
     const late = exp === undefined ? 0 : core.scheduler.nowMs - exp * 1_000
-    if (late > GUARD_MS && facts.isClockSure()) core.violate('I8', `${name}: token ${nonce} had ended for ${late} ms when it was used`)
+    if (late > GUARD_MS && facts.isClockSure())
+      core.violate('I8', `${name}: token ${nonce} had ended for ${late} ms when it was used`)
     const lostWith = source === 'token' ? facts.lostWith(nonce) : undefined
     if (lostWith !== undefined && heard.generation > lostWith && heard.atMs < core.scheduler.nowMs) {
       core.violate('I9', `${name} uses the token ${nonce} of a cloud that is lost, and has heard of the one since`)
     }
     const isAlone = source === 'receipt' && body.event?.type === 'protection.device.offline'
-    const isUnsure = knowsSinceMs !== undefined && core.scheduler.nowMs > knowsSinceMs && core.scheduler.nowMs - knowsSinceMs < ONLINE_ONLY_MS
-    if (isAlone && twiceSinceMs !== undefined && core.scheduler.nowMs > twiceSinceMs) core.violate('I9', `${name} knows that there are two of it, and honours the receipt ${nonce} alone`)
-    if (isAlone && isUnsure && facts.isClockSure()) core.violate('I9', `${name} was put back, knows so, and honours the receipt ${nonce} alone`)
+    const isUnsure =
+      knowsSinceMs !== undefined &&
+      core.scheduler.nowMs > knowsSinceMs &&
+      core.scheduler.nowMs - knowsSinceMs < ONLINE_ONLY_MS
+    if (isAlone && twiceSinceMs !== undefined && core.scheduler.nowMs > twiceSinceMs)
+      core.violate('I9', `${name} knows that there are two of it, and honours the receipt ${nonce} alone`)
+    if (isAlone && isUnsure && facts.isClockSure())
+      core.violate('I9', `${name} was put back, knows so, and honours the receipt ${nonce} alone`)
     unsettled.add(redemptionId)
     open.set(deviceId, [...(open.get(deviceId) ?? []), redemptionId])
   }
@@ -209,7 +236,11 @@ export function ledgerOracle(name: string, core: Core, facts: LedgerFacts): Ledg
   function takeOutcome(redemptionId: string, outcome: string): void {
     for (const right of byRedemption.get(redemptionId) ?? []) right.outcome ??= outcome
     unsettled.delete(redemptionId)
-    for (const [deviceId, waiting] of open) open.set(deviceId, waiting.filter((id) => id !== redemptionId))
+    for (const [deviceId, waiting] of open)
+      open.set(
+        deviceId,
+        waiting.filter((id) => id !== redemptionId),
+      )
   }
 
   return {
@@ -241,7 +272,8 @@ export function ledgerOracle(name: string, core: Core, facts: LedgerFacts): Ledg
       for (const { seq, hash, body: text } of added.all(before)) {
         const body = JSON.parse(text) as JournalBody
         const previous = rows.at(-1)?.seq
-        if (previous !== undefined && seq !== previous + 1) core.violate('I5', `${name}: row ${seq} follows row ${previous}`)
+        if (previous !== undefined && seq !== previous + 1)
+          core.violate('I5', `${name}: row ${seq} follows row ${previous}`)
         rows.push({ seq, hash, body })
         facts.onRow?.({ seq, body })
         core.trace.note(name, `row ${seq} ${describe(body)}`)
@@ -250,7 +282,12 @@ export function ledgerOracle(name: string, core: Core, facts: LedgerFacts): Ledg
       }
       // The newest row was written just now: its time is what the agent takes now to be.
       const newest = rows.at(-1)
-      if (newest !== undefined && newest.seq > before && facts.isClockSure() && Math.abs(newest.body.atMs - core.scheduler.nowMs) > GUARD_MS) {
+      if (
+        newest !== undefined &&
+        newest.seq > before &&
+        facts.isClockSure() &&
+        Math.abs(newest.body.atMs - core.scheduler.nowMs) > GUARD_MS
+      ) {
         core.violate('I8', `the trusted time of ${name} is wrong by ${newest.body.atMs - core.scheduler.nowMs} ms`)
       }
       const cloudGeneration = Number(mark.get('cloud_generation')?.value ?? 1)
@@ -259,10 +296,12 @@ export function ledgerOracle(name: string, core: Core, facts: LedgerFacts): Ledg
       acked = Number(mark.get('acked')?.value ?? 0)
       denySeq = Math.max(denySeq, Number(mark.get('deny_seq')?.value ?? 0))
       const now = policy.get() ?? { epoch: 0, ver: 0 }
-      if (compareVersions(now, version) < 0) core.violate('I15', `${name} went back from policy ${version.epoch}/${version.ver} to ${now.epoch}/${now.ver}`)
+      if (compareVersions(now, version) < 0)
+        core.violate('I15', `${name} went back from policy ${version.epoch}/${version.ver} to ${now.epoch}/${now.ver}`)
       version = now
       const head = rows.at(-1)?.seq ?? 0
-      if (rows.length > 0 && acked > head) core.violate('I4', `${name}: ${acked} is acknowledged and ${head} was ever written`)
+      if (rows.length > 0 && acked > head)
+        core.violate('I4', `${name}: ${acked} is acknowledged and ${head} was ever written`)
       if (head - acked > JOURNAL_LIMIT) core.violate('I13', `${name}: ${head - acked} rows wait`)
     },
     processEnded: () => open.clear(),
@@ -282,6 +321,7 @@ function describe({ evidence, event }: JournalBody): string {
   if (evidence.kind === 'void') return `void ${evidence.nonce.slice(0, 6)}`
   const id = evidence.redemptionId.slice(-6)
   if (evidence.kind === 'outcome' || evidence.kind === 'given_back') return `${evidence.kind} ${id} ${evidence.outcome}`
-  if (evidence.kind === 'given') return `given ${id} of ${evidence.nonce.slice(0, 6)} ${evidence.rightClass} ${evidence.ordinals.join(',')} to ${evidence.agentId.slice(-6)}`
+  if (evidence.kind === 'given')
+    return `given ${id} of ${evidence.nonce.slice(0, 6)} ${evidence.rightClass} ${evidence.ordinals.join(',')} to ${evidence.agentId.slice(-6)}`
   return `claim ${id} of ${evidence.source} ${evidence.nonce.slice(0, 6)} ${evidence.rightClass} ${evidence.ordinals.join(',')}`
 }

@@ -36,7 +36,10 @@ export function merchant({ core, name, apiKey, server, wire }: MerchantParts): M
     const cancel = scheduler.after(ANSWER_WITHIN_MS, () => gaveUp.abort())
     const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json', 'idempotency-key': key }
     try {
-      return await request({ url: `${CLOUD_ORIGIN}/api/v1/${operation}`, method: 'POST', headers, body: text }, { wire, server, scheduler, signal: gaveUp.signal })
+      return await request(
+        { url: `${CLOUD_ORIGIN}/api/v1/${operation}`, method: 'POST', headers, body: text },
+        { wire, server, scheduler, signal: gaveUp.signal },
+      )
     } catch {
       return undefined
     } finally {
@@ -50,10 +53,14 @@ export function merchant({ core, name, apiKey, server, wire }: MerchantParts): M
       for (let n = 0; n < tries; n++) {
         const answer = await once(operation, text, key)
         const said = answer === undefined ? undefined : (JSON.parse(answer.text) as Json)
-        trace.note(name, `${operation} ${answer?.status ?? 'no answer'} ${typeof said?.['reason'] === 'string' ? said['reason'] : ''}`)
+        trace.note(
+          name,
+          `${operation} ${answer?.status ?? 'no answer'} ${typeof said?.['reason'] === 'string' ? said['reason'] : ''}`,
+        )
         if (answer?.status === 200 && said) return { ok: true, body: said }
         const reason = String(said?.['reason'] ?? said?.['code'] ?? '')
-        const isLater = answer === undefined || answer.status >= 500 || answer.status === 429 || reason === 'idempotency_in_progress'
+        const isLater =
+          answer === undefined || answer.status >= 500 || answer.status === 429 || reason === 'idempotency_in_progress'
         if (!isLater) return { ok: false, status: answer.status, reason }
         await scheduler.pause(chance.between(500, 1_000) * 2 ** Math.min(n, 5))
       }

@@ -18,14 +18,21 @@ interface Loaded {
 }
 
 /** The file as it is, or with the bug in it. Throws when a change does not fit exactly once. */
-export async function load(url: string, context: object, nextLoad: (url: string, context: object) => Promise<Loaded>): Promise<Loaded> {
+export async function load(
+  url: string,
+  context: object,
+  nextLoad: (url: string, context: object) => Promise<Loaded>,
+): Promise<Loaded> {
   const loaded = await nextLoad(url, context)
   const changes = planted?.bug.changes.filter((change) => url === planted?.base + change.file) ?? []
   if (changes.length === 0 || loaded.source === undefined) return loaded
   let source = typeof loaded.source === 'string' ? loaded.source : new TextDecoder().decode(loaded.source)
   for (const { file, find, put } of changes) {
     const parts = source.split(find)
-    if (parts.length !== 2) throw new Error(`the bug ${planted?.bug.name} does not fit any more: its text is ${parts.length - 1} times in ${file}`)
+    if (parts.length !== 2)
+      throw new Error(
+        `the bug ${planted?.bug.name} does not fit any more: its text is ${parts.length - 1} times in ${file}`,
+      )
     source = parts.join(put)
   }
   return { ...loaded, source }

@@ -61,7 +61,12 @@ export function provider(core: Core, name: PspName, shop: Pick<Shop, 'storeId'>,
     if (chance.happens(trouble)) return again()
     const gaveUp = new AbortController()
     const cancel = scheduler.after(ANSWER_WITHIN_MS, () => gaveUp.abort())
-    const asked = { url: `${CLOUD_ORIGIN}/api/v1/notify/${name}/${shop.storeId}`, method: 'POST', headers: { ...headers }, body }
+    const asked = {
+      url: `${CLOUD_ORIGIN}/api/v1/notify/${name}/${shop.storeId}`,
+      method: 'POST',
+      headers: { ...headers },
+      body,
+    }
     request(asked, { wire, server: cloud(), scheduler, signal: gaveUp.signal }).then(
       ({ status }) => {
         cancel()
@@ -84,12 +89,26 @@ export function provider(core: Core, name: PspName, shop: Pick<Shop, 'storeId'>,
 
   function answer(asked: Parameters<OutgoingHttp['send']>[0]): OutgoingAnswer {
     const url = new URL(asked.url)
-    const headers = Object.fromEntries(Object.entries(asked.headers).map(([header, value]) => [header.toLowerCase(), value]))
+    const headers = Object.fromEntries(
+      Object.entries(asked.headers).map(([header, value]) => [header.toLowerCase(), value]),
+    )
     const before = books.refunds.length
-    const answered = books.answer({ method: asked.method, path: url.pathname, query: url.searchParams, headers, body: asked.body ?? '' })
-    for (const { id } of books.refunds.slice(before)) if (chance.happens(BOUNCED)) scheduler.after(chance.between(BOUNCE_MS.from, BOUNCE_MS.to), () => bounce(id))
+    const answered = books.answer({
+      method: asked.method,
+      path: url.pathname,
+      query: url.searchParams,
+      headers,
+      body: asked.body ?? '',
+    })
+    for (const { id } of books.refunds.slice(before))
+      if (chance.happens(BOUNCED)) scheduler.after(chance.between(BOUNCE_MS.from, BOUNCE_MS.to), () => bounce(id))
     trace.note('provider', `${asked.method} ${url.pathname.slice(0, 40)} ${answered.status}`)
-    return { status: answered.status, headers: { ...answered.headers }, body: new TextEncoder().encode(answered.body === undefined ? '' : JSON.stringify(answered.body)), isCut: false }
+    return {
+      status: answered.status,
+      headers: { ...answered.headers },
+      body: new TextEncoder().encode(answered.body === undefined ? '' : JSON.stringify(answered.body)),
+      isCut: false,
+    }
   }
 
   return {
@@ -120,17 +139,24 @@ export function provider(core: Core, name: PspName, shop: Pick<Shop, 'storeId'>,
     outgoing: {
       send: (asked, signal) =>
         new Promise((resolve, reject) => {
-          const how = chance.happens(trouble) ? chance.one(['refused', 'unavailable', 'silent', 'lost', 'garbled'] as const) : 'good'
+          const how = chance.happens(trouble)
+            ? chance.one(['refused', 'unavailable', 'silent', 'lost', 'garbled'] as const)
+            : 'good'
           if (how !== 'good') trace.note('provider', how)
-          signal.addEventListener('abort', () => reject(new OutgoingFault('timeout', 'no answer in time')), { once: true })
+          signal.addEventListener('abort', () => reject(new OutgoingFault('timeout', 'no answer in time')), {
+            once: true,
+          })
           if (how === 'silent') return
           scheduler.after(chance.between(5, 400), () => {
             if (how === 'refused') return reject(new OutgoingFault('connection_refused', 'refused'))
-            if (how === 'unavailable') return resolve({ status: 503, headers: {}, body: new Uint8Array(), isCut: false })
+            if (how === 'unavailable')
+              return resolve({ status: 503, headers: {}, body: new Uint8Array(), isCut: false })
             const good = answer(asked)
             if (how === 'lost') return
             const body = how === 'garbled' ? new TextEncoder().encode('<html>Maintenance</html>') : good.body
-            scheduler.after(chance.between(5, 400), () => resolve({ ...good, ...(how === 'garbled' && { status: 200, headers: {} }), body }))
+            scheduler.after(chance.between(5, 400), () =>
+              resolve({ ...good, ...(how === 'garbled' && { status: 200, headers: {} }), body }),
+            )
           })
         }),
     },

@@ -16,7 +16,8 @@ export function signQuickly(): void {
   const { createHmac, createPrivateKey, createPublicKey, sign, verify, timingSafeEqual } = crypto
 
   function privateKey(input: Parameters<typeof createPrivateKey>[0]): crypto.KeyObject {
-    if (typeof input !== 'object' || !('key' in input) || !(input.key instanceof Uint8Array)) return createPrivateKey(input)
+    if (typeof input !== 'object' || !('key' in input) || !(input.key instanceof Uint8Array))
+      return createPrivateKey(input)
     const name = Buffer.from(input.key).toString('base64')
     const known = read.get(name)
     if (known) return known
@@ -49,9 +50,16 @@ export function signQuickly(): void {
     return seed ? quick(seed, data) : sign(algorithm, data, key)
   }
 
-  function isSigned(algorithm: string | null | undefined, data: NodeJS.ArrayBufferView, key: crypto.KeyLike, signature: NodeJS.ArrayBufferView): boolean {
+  function isSigned(
+    algorithm: string | null | undefined,
+    data: NodeJS.ArrayBufferView,
+    key: crypto.KeyLike,
+    signature: NodeJS.ArrayBufferView,
+  ): boolean {
     const seed = algorithm === null && key instanceof crypto.KeyObject ? seeds.get(nameOf.get(key) ?? '') : undefined
-    return seed ? signature.byteLength === 64 && timingSafeEqual(quick(seed, data), signature) : verify(algorithm, data, key, signature)
+    return seed
+      ? signature.byteLength === 64 && timingSafeEqual(quick(seed, data), signature)
+      : verify(algorithm, data, key, signature)
   }
 
   Object.assign(crypto, { createPrivateKey: privateKey, createPublicKey: publicKey, sign: signed, verify: isSigned })

@@ -37,7 +37,8 @@ export function receiver(core: Core, crashes: () => number): Receiver {
     if (begunBefore.has(id)) return
     const wanted = SCHEDULE_MS[known.atMs.length - 1]
     const since = nowMs - (known.atMs[0] ?? nowMs)
-    if (crashes() === known.crashesBefore && wanted !== undefined && since < wanted - 2_000) core.violate('I12', `${id} was posted again after ${since} ms`)
+    if (crashes() === known.crashesBefore && wanted !== undefined && since < wanted - 2_000)
+      core.violate('I12', `${id} was posted again after ${since} ms`)
   }
 
   return {
@@ -62,7 +63,9 @@ export function receiver(core: Core, crashes: () => number): Receiver {
           const how = chance.happens(trouble) ? chance.one(['refused', 'silent', 'error', 'lost'] as const) : 'taken'
           core.trace.note('receiver', `${id.slice(-6)} ${how}`)
           const afterMs = chance.between(5, 200)
-          signal.addEventListener('abort', () => reject(new OutgoingFault('timeout', 'no answer in time')), { once: true })
+          signal.addEventListener('abort', () => reject(new OutgoingFault('timeout', 'no answer in time')), {
+            once: true,
+          })
           if (how === 'silent' || how === 'lost') return
           core.scheduler.after(afterMs, () => {
             if (how === 'refused') reject(new OutgoingFault('connection_refused', 'refused'))

@@ -110,9 +110,24 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
     clock.after(1, wait)
   }
 
-  const saved = backups(() => ({ core, cloud, cloudWatch, people, answers, receiver: posts, homes, ledgers, isClockWrong: kinds.includes('cloud-clock') }))
+  const saved = backups(() => ({
+    core,
+    cloud,
+    cloudWatch,
+    people,
+    answers,
+    receiver: posts,
+    homes,
+    ledgers,
+    isClockWrong: kinds.includes('cloud-clock'),
+  }))
   const psp = shop.isLive ? provider(core, plan.one(PSP_NAMES), shop, () => cloud) : undefined
-  const money = psp && moneyOracle(core, psp, { isEveryAgentHere: count === shop.agents.length, isClockSure: !kinds.some((kind) => kind === 'agent-clock' || kind === 'cloud-clock' || kind === 'rollback') })
+  const money =
+    psp &&
+    moneyOracle(core, psp, {
+      isEveryAgentHere: count === shop.agents.length,
+      isClockSure: !kinds.some((kind) => kind === 'agent-clock' || kind === 'cloud-clock' || kind === 'rollback'),
+    })
   const gifts = givenOracle(core)
   const onGrant = (db: Connection, nonce: string) => {
     saved.granted(db, nonce)
@@ -132,7 +147,10 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
   const cloud = cloudNode({
     core,
     keyFiles: shop.keyFiles,
-    outgoing: { send: (asked, signal) => (psp && asked.url.startsWith(psp.books.baseUrl) ? psp : posts).outgoing.send(asked, signal) },
+    outgoing: {
+      send: (asked, signal) =>
+        (psp && asked.url.startsWith(psp.books.baseUrl) ? psp : posts).outgoing.send(asked, signal),
+    },
     template: shop.templates.cloud,
     onCommit(connection) {
       cloudWatch.committed(connection)
@@ -150,13 +168,20 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
     ...core,
     onRelease(name, deviceId) {
       ledgers.get(name)?.released(deviceId)
-      for (const node of [...agents, ...cloned.nodes]) if (node.name === name) node.maybeDie('as a device moves', AS_DEVICE_MOVES)
+      for (const node of [...agents, ...cloned.nodes])
+        if (node.name === name) node.maybeDie('as a device moves', AS_DEVICE_MOVES)
     },
   })
   const lan = newLan(core)
   const homes = homeOracle(core, ledgers, (cti) => receiptEnd(cloud.disk.reading, cti))
   /** A machine with an agent on it, and all that watches it. */
-  function install(name: string, identity: Identity, config: () => AgentConfig, template: string, isThere: () => boolean): AgentNode {
+  function install(
+    name: string,
+    identity: Identity,
+    config: () => AgentConfig,
+    template: string,
+    isThere: () => boolean,
+  ): AgentNode {
     const ledger = ledgerOracle(name, core, {
       ...cloudWatch,
       lostWith: saved.lostWith,
@@ -197,7 +222,15 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
   }
   for (const [n, { identity, config }] of shop.agents.slice(0, count).entries()) {
     const name = `agent-${n + 1}`
-    agents.push(install(name, identity, () => (moves ? moves.configOf({ name }) : config), shop.templates.agents[n] ?? '', () => true))
+    agents.push(
+      install(
+        name,
+        identity,
+        () => (moves ? moves.configOf({ name }) : config),
+        shop.templates.agents[n] ?? '',
+        () => true,
+      ),
+    )
   }
 
   const shopWire = newWire('shop', core)
@@ -240,7 +273,9 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
   /** The shop's manager says how it is paid. */
   async function configure({ name, books }: Provider): Promise<void> {
     let answer: Called | undefined
-    void manager.call('configurePSP', { storeId: shop.storeId, provider: name, config: books.config() }).then((called) => void (answer = called))
+    void manager
+      .call('configurePSP', { storeId: shop.storeId, provider: name, config: books.config() })
+      .then((called) => void (answer = called))
     await clock.run(clock.nowMs + MINUTE_MS, () => isOver() || answer !== undefined)
     if (answer?.ok !== true) core.violate('fault', `the provider ${name} is not taken: ${JSON.stringify(answer)}`)
   }
@@ -266,7 +301,30 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
     for (const node of agents) node.start()
     await clock.run(clock.nowMs + WARM_UP_MS, isOver)
     if (psp) await configure(psp)
-    const troubles = makeTroubles(kinds, { core, cloud, agents, shopWire, lan, shop, manager, actuators: devices, receiver: posts, provider: psp, enrolments: replaced, copies: cloned, moves, backUpCloud: saved.make, copyAgent: saved.copyAgent, onRevoked: answers.forget, keepDown: (name, ms) => void down.set(name, clock.nowMs + ms), onClock: () => void disturbances++ }, pace)
+    const troubles = makeTroubles(
+      kinds,
+      {
+        core,
+        cloud,
+        agents,
+        shopWire,
+        lan,
+        shop,
+        manager,
+        actuators: devices,
+        receiver: posts,
+        provider: psp,
+        enrolments: replaced,
+        copies: cloned,
+        moves,
+        backUpCloud: saved.make,
+        copyAgent: saved.copyAgent,
+        onRevoked: answers.forget,
+        keepDown: (name, ms) => void down.set(name, clock.nowMs + ms),
+        onClock: () => void disturbances++,
+      },
+      pace,
+    )
     let inside = pace.visitors
     for (let n = 0; n < pace.visitors; n++) {
       clock.after(plan.between(1, pace.comeWithinMs), () => {
@@ -288,7 +346,9 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
         if (isOver()) return true
         if (clock.nowMs < lookAt) return false
         lookAt = clock.nowMs + 5_000
-        return !isCopied() && (isForked(cloud) || (moves?.underWay ?? replaced.underWay ?? isSettled(end)) === undefined)
+        return (
+          !isCopied() && (isForked(cloud) || (moves?.underWay ?? replaced.underWay ?? isSettled(end)) === undefined)
+        )
       }
       await clock.run(clock.nowMs + WARM_UP_MS, isOver)
       await clock.run(clock.nowMs + HEALED_WITHIN_MS, settled)
@@ -299,7 +359,15 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
       if (!isLeft && !isOver()) checkEnd(end)
       if (!isLeft && !isOver()) await probe()
     }
-    return { seed, violations, hash: trace.hash, troubles: kinds, steps: clock.steps, virtualMs: clock.nowMs - shop.startMs, lines: trace.lines }
+    return {
+      seed,
+      violations,
+      hash: trace.hash,
+      troubles: kinds,
+      steps: clock.steps,
+      virtualMs: clock.nowMs - shop.startMs,
+      lines: trace.lines,
+    }
   } finally {
     for (const node of [cloud, ...agents, ...cloned.nodes]) {
       node.machine.process?.kill()

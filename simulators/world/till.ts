@@ -17,7 +17,8 @@ const LOOK_MS = 2_500
 
 /** The till of the sandbox: a word is enough. */
 export function testTill(merchant: Merchant): Till {
-  const complete = (begun: Json, result: 'paid' | 'declined') => merchant.call('completeTestCheckout', { transactionId: begun['transactionId'], result })
+  const complete = (begun: Json, result: 'paid' | 'declined') =>
+    merchant.call('completeTestCheckout', { transactionId: begun['transactionId'], result })
   return {
     pay: async (begun) => (await complete(begun, 'paid'))?.ok === true,
     async decline(begun) {
@@ -27,7 +28,12 @@ export function testTill(merchant: Merchant): Till {
 }
 
 /** The till of a live shop. */
-export function liveTill({ scheduler }: Pick<Core, 'scheduler'>, { operatorId }: Pick<Shop, 'operatorId'>, merchant: Merchant, provider: Provider): Till {
+export function liveTill(
+  { scheduler }: Pick<Core, 'scheduler'>,
+  { operatorId }: Pick<Shop, 'operatorId'>,
+  merchant: Merchant,
+  provider: Provider,
+): Till {
   const statusOf = async (transactionId: unknown) => {
     const answer = await merchant.call('fetchPurchase', { transactionId }, { tries: 2 })
     return answer?.ok ? String(answer.body['status']) : undefined

@@ -17,11 +17,44 @@ import type { Receiver } from './receiver.ts'
 import { FINE_WEATHER, type Wire } from './wire.ts'
 
 /** Kinds of trouble. Each world has some of them, none or all, as its seed says: what is rare alone meets what is rare beside it. */
-export const TROUBLES = ['weather', 'partition', 'half-open', 'broker', 'agent-crash', 'cloud-crash', 'restart', 'agent-disk', 'cloud-disk', 'agent-clock', 'cloud-clock', 'devices', 'receiver', 'lan', 'home', 'restore', 'rollback', 'keys', 'provider', 'enrol', 'copy', 'moves'] as const
+export const TROUBLES = [
+  'weather',
+  'partition',
+  'half-open',
+  'broker',
+  'agent-crash',
+  'cloud-crash',
+  'restart',
+  'agent-disk',
+  'cloud-disk',
+  'agent-clock',
+  'cloud-clock',
+  'devices',
+  'receiver',
+  'lan',
+  'home',
+  'restore',
+  'rollback',
+  'keys',
+  'provider',
+  'enrol',
+  'copy',
+  'moves',
+] as const
 export type Trouble = (typeof TROUBLES)[number]
 
 /** Kinds that few worlds have, and mostly one of them only: they would make all of them longer. */
-const RARE: ReadonlySet<Trouble> = new Set<Trouble>(['lan', 'home', 'restore', 'rollback', 'keys', 'provider', 'enrol', 'copy', 'moves'])
+const RARE: ReadonlySet<Trouble> = new Set<Trouble>([
+  'lan',
+  'home',
+  'restore',
+  'rollback',
+  'keys',
+  'provider',
+  'enrol',
+  'copy',
+  'moves',
+])
 
 /**
  * When cloud and agent are both put back nobody knows any more what was used; what a lost cloud has paid out only its provider
@@ -32,7 +65,9 @@ const NEVER_TOGETHER: readonly (readonly Trouble[])[] = [
   ['restore', 'provider'],
   ['restore', 'enrol'],
   ['rollback', 'enrol'],
-  ...(['restore', 'rollback', 'home', 'keys', 'enrol', 'provider', 'moves'] as const).map((other) => ['copy', other] as const),
+  ...(['restore', 'rollback', 'home', 'keys', 'enrol', 'provider', 'moves'] as const).map(
+    (other) => ['copy', other] as const,
+  ),
 ]
 
 /** What a world is made of. */
@@ -87,10 +122,19 @@ export function troublesOf(chance: Chance): Trouble[] {
 }
 
 /** Starts to make trouble, as often and for as long as the pace says. */
-export function makeTroubles(kinds: readonly Trouble[], world: Surroundings, { troubleEveryMs, troubleLastsMs }: Pace): Troubles {
+export function makeTroubles(
+  kinds: readonly Trouble[],
+  world: Surroundings,
+  { troubleEveryMs, troubleLastsMs }: Pace,
+): Troubles {
   const { core, cloud, agents, actuators, receiver } = world
   const chance = core.chance.fork('troubles')
-  const wires = [...agents.map((a) => a.wire), world.shopWire, world.lan.wire, ...(world.provider ? [world.provider.wire] : [])]
+  const wires = [
+    ...agents.map((a) => a.wire),
+    world.shopWire,
+    world.lan.wire,
+    ...(world.provider ? [world.provider.wire] : []),
+  ]
   const keys = keyTroubles(world, chance)
   let isOver = false
   let isBackedUp = false
@@ -99,14 +143,21 @@ export function makeTroubles(kinds: readonly Trouble[], world: Surroundings, { t
   let isEnrolled = false
 
   const note = (what: string) => core.trace.note('trouble', what)
-  const forAWhile = (undo: () => void) => void core.scheduler.after(chance.between(100, troubleLastsMs), () => {
-    if (!isOver) undo()
-  })
+  const forAWhile = (undo: () => void) =>
+    void core.scheduler.after(chance.between(100, troubleLastsMs), () => {
+      if (!isOver) undo()
+    })
 
   const acts: Record<Trouble, () => void> = {
     weather() {
       const wire = chance.one(wires)
-      wire.weather = { lose: chance.next() * 0.3, twice: chance.next() * 0.3, delayMs: chance.between(1, 500), slow: chance.next() * 0.2, slowMs: chance.one([1_000, 20_000, 300_000]) }
+      wire.weather = {
+        lose: chance.next() * 0.3,
+        twice: chance.next() * 0.3,
+        delayMs: chance.between(1, 500),
+        slow: chance.next() * 0.2,
+        slowMs: chance.one([1_000, 20_000, 300_000]),
+      }
       note('bad weather')
       forAWhile(() => void (wire.weather = FINE_WEATHER))
     },
@@ -228,7 +279,8 @@ export function makeTroubles(kinds: readonly Trouble[], world: Surroundings, { t
       core.scheduler.after(chance.between(1_000, 9_000), () => {
         if (!isOver) to.wire.cut()
       })
-      for (const { wire } of agents) core.scheduler.after(chance.between(6_000, 6_000 + troubleLastsMs), () => wire.restore())
+      for (const { wire } of agents)
+        core.scheduler.after(chance.between(6_000, 6_000 + troubleLastsMs), () => wire.restore())
     },
   }
 

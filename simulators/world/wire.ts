@@ -37,7 +37,8 @@ export function newWire(name: string, { scheduler, chance: world }: { scheduler:
   let state: Wire['state'] = 'up'
 
   const passes = (isBack: boolean) => state === 'up' || (state === 'half-open' && !isBack)
-  const delay = () => (chance.happens(weather.slow) ? chance.between(1, weather.slowMs) : chance.between(1, weather.delayMs))
+  const delay = () =>
+    chance.happens(weather.slow) ? chance.between(1, weather.slowMs) : chance.between(1, weather.delayMs)
 
   return {
     get weather() {

@@ -32,7 +32,8 @@ const FIGURES = [
 ]
 
 const folder = mkdtempSync(join(tmpdir(), 'untag-bench-'))
-const bench = (...args: string[]) => spawnSync(process.execPath, ['dist/bench/run.js', ...args], { cwd: ROOT, encoding: 'utf8' })
+const bench = (...args: string[]) =>
+  spawnSync(process.execPath, ['dist/bench/run.js', ...args], { cwd: ROOT, encoding: 'utf8' })
 
 beforeAll(ensureBuilt)
 afterAll(() => rmSync(folder, { recursive: true, force: true }))

@@ -22,7 +22,10 @@ describe('arguments of untag api', () => {
       vat: { type: 'number', enum: [7, 19] },
       tags: { type: 'array', items: { type: 'string' } },
       address: { $ref: '#/components/schemas/Address' },
-      lines: { type: 'array', items: { type: 'object', properties: { ean: { type: 'string' }, quantity: { type: 'integer' } } } },
+      lines: {
+        type: 'array',
+        items: { type: 'object', properties: { ean: { type: 'string' }, quantity: { type: 'integer' } } },
+      },
       prices: { type: 'object', additionalProperties: { type: 'object', properties: { value: { type: 'number' } } } },
       limit: { anyOf: [{ type: 'number' }, { type: 'string', enum: ['all'] }] },
       gone: { type: 'string', nullable: true },
@@ -41,11 +44,26 @@ describe('arguments of untag api', () => {
   }
 
   it('are read by the schema', () => {
-    expect(read('--price', '-1.5', '--count=3', '--on', '--vat', '19', '--gone', 'null')).toEqual({ name: 'x', price: -1.5, count: 3, on: true, vat: 19, gone: null })
+    expect(read('--price', '-1.5', '--count=3', '--on', '--vat', '19', '--gone', 'null')).toEqual({
+      name: 'x',
+      price: -1.5,
+      count: 3,
+      on: true,
+      vat: 19,
+      gone: null,
+    })
     expect(read('--on', 'false', '--name', '007')).toEqual({ name: '007', on: false })
-    expect(read('--tags', 'a', '--tags', 'b', '--address.city', 'Berlin', '--prices.st_1.value', '2')).toEqual({ name: 'x', tags: ['a', 'b'], address: { city: 'Berlin' }, prices: { st_1: { value: 2 } } })
+    expect(read('--tags', 'a', '--tags', 'b', '--address.city', 'Berlin', '--prices.st_1.value', '2')).toEqual({
+      name: 'x',
+      tags: ['a', 'b'],
+      address: { city: 'Berlin' },
+      prices: { st_1: { value: 2 } },
+    })
     expect(read('--lines', '{"ean":"1"}', '--lines', '{"ean":"2"}').lines).toEqual([{ ean: '1' }, { ean: '2' }])
-    expect(read('--lines.0.ean', '1', '--lines.1.ean', '2', '--lines.0.quantity', '4').lines).toEqual([{ ean: '1', quantity: 4 }, { ean: '2' }])
+    expect(read('--lines.0.ean', '1', '--lines.1.ean', '2', '--lines.0.quantity', '4').lines).toEqual([
+      { ean: '1', quantity: 4 },
+      { ean: '2' },
+    ])
     expect(read('--lines', '[{"ean":"1"}]', '--limit', 'all').lines).toEqual([{ ean: '1' }])
     expect([read('--limit', '5').limit, read('--limit', 'all').limit]).toEqual([5, 'all'])
   })
@@ -60,7 +78,9 @@ describe('arguments of untag api', () => {
   })
 
   it('are refused with every fault at once', () => {
-    expect(faults('--price', 'much', '--count', '1.5', '--vat', '8', '--nme', 'x', 'stray', '--json', '[]', '--name')).toEqual([
+    expect(
+      faults('--price', 'much', '--count', '1.5', '--vat', '8', '--nme', 'x', 'stray', '--json', '[]', '--name'),
+    ).toEqual([
       '"stray" is not expected here',
       '--json must be a JSON object',
       '--price must be a number, not "much"',
@@ -85,7 +105,10 @@ it('untag api loads nothing of the cloud but how fields are described', () => {
     for (const next of sources.get(path)?.imports ?? []) if (!next.isType) visit(next.path)
   }
   visit('bin/commands/api.ts')
-  expect([...loaded].filter((path) => path.startsWith('cloud/')).sort()).toEqual(['cloud/description/fields.ts', 'cloud/description/json-schema.ts'])
+  expect([...loaded].filter((path) => path.startsWith('cloud/')).sort()).toEqual([
+    'cloud/description/fields.ts',
+    'cloud/description/json-schema.ts',
+  ])
 })
 
 describe('untag api', () => {
@@ -106,34 +129,93 @@ describe('untag api', () => {
     const nobody = { UNTAG_API: 'http://127.0.0.1:9/api/v1', UNTAG_KEY: '' }
     const { code, stdout } = await runProcess(['api', '--list'], nobody)
     expect(code).toBe(0)
-    for (const { name, summary } of OPERATION_TABLE.values()) expect(stdout).toMatch(new RegExp(`^  ${name} +${summary.slice(0, 12).replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')}`, 'm'))
+    for (const { name, summary } of OPERATION_TABLE.values())
+      expect(stdout).toMatch(
+        new RegExp(`^  ${name} +${summary.slice(0, 12).replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')}`, 'm'),
+      )
     const help = await runProcess(['api', 'verifyProtectedItem', '--help'], nobody)
     expect(help).toMatchObject({ code: 0, stderr: '' })
-    for (const line of [/--deviceId ID +needed/, /--explain BOOLEAN/, /Package GROW; called with a secret key, an agent’s login/, /authorized: boolean/, /--base-url URL/]) expect(help.stdout).toMatch(line)
-    expect(await runProcess(['api', '--help'], nobody)).toMatchObject({ code: 0, stdout: expect.stringContaining('untag api OPERATION --field value') })
+    for (const line of [
+      /--deviceId ID +needed/,
+      /--explain BOOLEAN/,
+      /Package GROW; called with a secret key, an agent’s login/,
+      /authorized: boolean/,
+      /--base-url URL/,
+    ])
+      expect(help.stdout).toMatch(line)
+    expect(await runProcess(['api', '--help'], nobody)).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('untag api OPERATION --field value'),
+    })
   })
 
   it('calls operations and prints what they answer', async () => {
     const { stores } = JSON.parse((await api('fetchStores', '--city', 'hamburg')).stdout) as Json
     expect(stores[0].address.city).toBe('Hamburg')
-    const device = JSON.parse((await api('registerDevice', '--storeId', stores[0].storeId, '--deviceType', 'exit_gate', '--name', 'Tor 3', '--supportedTechnologies', 'am', '--supportedTechnologies', 'rf')).stdout) as Json
+    const device = JSON.parse(
+      (
+        await api(
+          'registerDevice',
+          '--storeId',
+          stores[0].storeId,
+          '--deviceType',
+          'exit_gate',
+          '--name',
+          'Tor 3',
+          '--supportedTechnologies',
+          'am',
+          '--supportedTechnologies',
+          'rf',
+        )
+      ).stdout,
+    ) as Json
     expect(device).toMatchObject({ name: 'Tor 3', supportedTechnologies: ['am', 'rf'] })
     const session = JSON.parse((await api('checkIn', '--storeId', stores[0].storeId)).stdout) as Json
-    const { products } = JSON.parse((await api('fetchProducts', '--storeId', stores[0].storeId, '--limit', '2')).stdout) as Json
+    const { products } = JSON.parse(
+      (await api('fetchProducts', '--storeId', stores[0].storeId, '--limit', '2')).stdout,
+    ) as Json
     expect(products.length).toBe(2)
-    const bought = await api('startCheckout', '--sessionId', session.sessionId, '--items.0.ean', products[0].ean, '--items.0.quantity', '2')
+    const bought = await api(
+      'startCheckout',
+      '--sessionId',
+      session.sessionId,
+      '--items.0.ean',
+      products[0].ean,
+      '--items.0.quantity',
+      '2',
+    )
     expect(JSON.parse(bought.stdout)).toMatchObject({ success: true, total: Math.round(products[0].price * 200) / 100 })
     const key = ['--idempotency-key', 'once']
-    const [first, again] = [await api('checkIn', '--storeId', stores[0].storeId, ...key), await api('checkIn', '--storeId', stores[0].storeId, ...key)]
+    const [first, again] = [
+      await api('checkIn', '--storeId', stores[0].storeId, ...key),
+      await api('checkIn', '--storeId', stores[0].storeId, ...key),
+    ]
     expect(again.stdout).toBe(first.stdout)
   })
 
   it('tells refusals on stderr with 1, wrong use with 2', async () => {
-    expect(await api('fetchStore', '--storeId', 'nobody')).toEqual({ code: 1, stdout: '', stderr: expect.stringMatching(/^no such store \(404, not-found\)\n {2}request req_/) })
-    expect(await api('fetchStores', '--key', 'untag_test_sk_no')).toMatchObject({ code: 1, stderr: expect.stringContaining('401, unauthenticated') })
-    expect(await api('fetchStores', '--radius', '0')).toMatchObject({ code: 1, stderr: expect.stringContaining('  radius: ') })
-    expect(await api('fetchStore')).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('--storeId is needed') })
-    expect(await api('fetchStoer')).toMatchObject({ code: 2, stderr: expect.stringContaining('there is no operation fetchStoer') })
+    expect(await api('fetchStore', '--storeId', 'nobody')).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(/^no such store \(404, not-found\)\n {2}request req_/),
+    })
+    expect(await api('fetchStores', '--key', 'untag_test_sk_no')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('401, unauthenticated'),
+    })
+    expect(await api('fetchStores', '--radius', '0')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('  radius: '),
+    })
+    expect(await api('fetchStore')).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringContaining('--storeId is needed'),
+    })
+    expect(await api('fetchStoer')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('there is no operation fetchStoer'),
+    })
     expect(await api('Stores')).toMatchObject({ code: 2, stderr: expect.stringContaining('is it fetchStores?') })
     expect(await api()).toMatchObject({ code: 2 })
   })
@@ -141,6 +223,12 @@ describe('untag api', () => {
   it('has no field of an operation that its own options hide', () => {
     const { operations } = describeApi(OPERATION_TABLE, 'https://shop.example/api/v1')
     const own = new Set(['key', 'base-url', 'idempotency-key', 'json', 'help', 'list'])
-    expect(operations.flatMap(({ operation, request }) => Object.keys(request.properties ?? {}).filter((name) => own.has(name)).map((name) => `${operation.name}.${name}`))).toEqual([])
+    expect(
+      operations.flatMap(({ operation, request }) =>
+        Object.keys(request.properties ?? {})
+          .filter((name) => own.has(name))
+          .map((name) => `${operation.name}.${name}`),
+      ),
+    ).toEqual([])
   })
 })

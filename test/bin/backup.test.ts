@@ -38,10 +38,14 @@ describe('untag backup and restore, as processes', () => {
     if (ended.code !== 0) throw new Error(ended.stderr)
     return JSON.parse(ended.stdout) as Json
   }
-  const client = (cloud: RunningProcess, key: string) => async (operation: string, body: Json): Promise<Json> => {
-    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
-    return (await fetch(`${cloud.ready['baseUrl']}/${operation}`, { method: 'POST', headers, body: JSON.stringify(body) })).json()
-  }
+  const client =
+    (cloud: RunningProcess, key: string) =>
+    async (operation: string, body: Json): Promise<Json> => {
+      const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+      return (
+        await fetch(`${cloud.ready['baseUrl']}/${operation}`, { method: 'POST', headers, body: JSON.stringify(body) })
+      ).json()
+    }
 
   /** A cloud with an agent, a backup of it beside its work, and what came after; the agent then finds the restored cloud by itself. */
   async function throughARestore(database: readonly string[]): Promise<{ backup: Json; restored: Json }> {
@@ -53,14 +57,26 @@ describe('untag backup and restore, as processes', () => {
     const call = client(cloud, key)
     const storeId = (await call('fetchStores', {})).stores[0].storeId
     const { code } = await call('createEnrolmentCode', { storeId })
-    expect(await runProcess(['edge', 'enrol', '--cloud', String(cloud.ready['baseUrl']), '--code', code, '--data', join(folder, 'edge')])).toMatchObject({ code: 0 })
+    expect(
+      await runProcess([
+        'edge',
+        'enrol',
+        '--cloud',
+        String(cloud.ready['baseUrl']),
+        '--code',
+        code,
+        '--data',
+        join(folder, 'edge'),
+      ]),
+    ).toMatchObject({ code: 0 })
     await start('edge', '--port', '0', '--data', join(folder, 'edge'))
 
     // Somebody writes all the while.
     let written = 0
     let isOver = false
     const writing = (async () => {
-      while (!isOver) if ((await call('updateStore', { storeId, tradingName: `Shop ${written + 1}` })).success) written++
+      while (!isOver)
+        if ((await call('updateStore', { storeId, tradingName: `Shop ${written + 1}` })).success) written++
     })()
     await eventually('a first change', async () => written > 3, LIMIT_MS)
     const backup = await run('backup', '--to', join(folder, 'backups'), ...place)
@@ -70,9 +86,15 @@ describe('untag backup and restore, as processes', () => {
     await writing
     expect(await call('fetchStore', { storeId })).toMatchObject({ tradingName: `Shop ${written}` })
 
-    expect(await runProcess(['restore', '--from', backup.backup, ...place])).toMatchObject({ code: 1, stderr: expect.stringMatching(/a cloud runs with the data in .*: stop it first/) })
+    expect(await runProcess(['restore', '--from', backup.backup, ...place])).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/a cloud runs with the data in .*: stop it first/),
+    })
     expect(await cloud.stop()).toBe(0)
-    expect(await runProcess(['restore', '--from', backup.backup, ...place])).toMatchObject({ code: 1, stderr: expect.stringContaining('--force') })
+    expect(await runProcess(['restore', '--from', backup.backup, ...place])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('--force'),
+    })
     const restored = await run('restore', '--from', backup.backup, '--force', ...place)
     expect(restored).toMatchObject({ agents: 1, revoked: 0 })
     expect(restored.generation).toBeGreaterThan(Date.parse('2026-01-01'))
@@ -83,10 +105,14 @@ describe('untag backup and restore, as processes', () => {
     expect(kept).toBeGreaterThan(3)
     expect(kept).toBeLessThan(written)
     // The agent comes back with what it has, and the cloud waits for it no more: it takes documents above all before.
-    const agent = await eventually('the agent', async () => {
-      const [seen] = (await client(again, key)('fetchAgents', { storeId })).agents
-      return seen.online && seen.policyVersion > 10_000 && seen.denyVersion >= restored.generation && seen
-    }, LIMIT_MS)
+    const agent = await eventually(
+      'the agent',
+      async () => {
+        const [seen] = (await client(again, key)('fetchAgents', { storeId })).agents
+        return seen.online && seen.policyVersion > 10_000 && seen.denyVersion >= restored.generation && seen
+      },
+      LIMIT_MS,
+    )
     expect(agent).toMatchObject({ state: 'active', generation: 1 })
     // While a policy changes many times a second, one may overtake another on its way; nothing of the restored cloud is refused.
     const { exceptions } = await client(again, key)('fetchExceptions', { storeId })
@@ -107,15 +133,25 @@ describe('untag backup and restore, as processes', () => {
     // Elsewhere: without the keys nothing is put back, with others neither, and a damaged copy never.
     const other = join(folder, 'other')
     const put = (...more: string[]) => runProcess(['restore', '--from', backup.backup, '--data', other, ...more])
-    expect(await put()).toMatchObject({ code: 1, stderr: expect.stringMatching(/put master\.key and root\.json, which you keep apart, into/) })
+    expect(await put()).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/put master\.key and root\.json, which you keep apart, into/),
+    })
     loadKeyFiles(join(folder, 'stranger'), secretFiles, realPlatform().random)
     const withForeignKeys = await runProcess(['restore', '--from', backup.backup, '--data', join(folder, 'stranger')])
-    expect(withForeignKeys).toMatchObject({ code: 1, stderr: expect.stringMatching(/root\.json is not the root key|master key is not the one/) })
+    expect(withForeignKeys).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/root\.json is not the root key|master key is not the one/),
+    })
     // Half put back is neither the one nor the other.
-    expect(await runProcess(['cloud', '--port', '0', '--mqtt-port', '0', '--data', join(folder, 'stranger')])).toMatchObject({ code: 1, stderr: expect.stringContaining('has not come to its end') })
+    expect(
+      await runProcess(['cloud', '--port', '0', '--mqtt-port', '0', '--data', join(folder, 'stranger')]),
+    ).toMatchObject({ code: 1, stderr: expect.stringContaining('has not come to its end') })
     const whole = await run('backup', '--data', data(), '--to', join(folder, 'whole'), '--with-keys')
     expect(await run('restore', '--from', whole.backup, '--data', other)).toMatchObject({ agents: 1 })
-    expect(readFileSync(join(other, 'keys/root.json'), 'utf8')).toBe(readFileSync(join(data(), 'keys/root.json'), 'utf8'))
+    expect(readFileSync(join(other, 'keys/root.json'), 'utf8')).toBe(
+      readFileSync(join(data(), 'keys/root.json'), 'utf8'),
+    )
     const twice = await run('restore', '--after', '--data', other)
     expect(twice.generation).toBeGreaterThan(restored.generation)
 
@@ -123,7 +159,10 @@ describe('untag backup and restore, as processes', () => {
     const bytes = readFileSync(file)
     bytes[bytes.length >> 1] = (bytes[bytes.length >> 1] ?? 0) ^ 1
     writeFileSync(file, bytes)
-    expect(await runProcess(['restore', '--from', whole.backup, '--data', other, '--force'])).toMatchObject({ code: 1, stderr: expect.stringContaining('is damaged') })
+    expect(await runProcess(['restore', '--from', whole.backup, '--data', other, '--force'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('is damaged'),
+    })
     expect(await runProcess(['restore', '--data', other])).toMatchObject({ code: 2 })
   }, 240_000)
 
@@ -134,18 +173,51 @@ describe('untag backup and restore, as processes', () => {
     const storeId = (await call('fetchStores', {})).stores[0].storeId
     for (const name of ['heard', 'silent']) {
       const { code } = await call('createEnrolmentCode', { storeId, name })
-      expect(await runProcess(['edge', 'enrol', '--cloud', String(cloud.ready['baseUrl']), '--code', code, '--data', join(folder, name)])).toMatchObject({ code: 0 })
+      expect(
+        await runProcess([
+          'edge',
+          'enrol',
+          '--cloud',
+          String(cloud.ready['baseUrl']),
+          '--code',
+          code,
+          '--data',
+          join(folder, name),
+        ]),
+      ).toMatchObject({ code: 0 })
     }
     expect(await cloud.stop()).toBe(0)
     const DAY_MS = 86_400_000
     const endMs = Date.now() - 15 * DAY_MS
     const ends = new Date(endMs).toISOString()
-    const write = (work: (db: Db) => Promise<unknown>) => withDatabase({ data: data(), databaseUrl: undefined }, (database) => database.write(work))
-    const signedLast = (ms: number) => write((db) => db.updateTable('installation').set({ value: String(ms) }).where('name', '=', 'last_signed_ms').execute())
-    const awaited = async () => Object.fromEntries(await withDatabase({ data: data(), databaseUrl: undefined }, async ({ reads }) => (await reads.selectFrom('agent').select(['name', 'resync']).execute()).map(({ name, resync }) => [name, resync])))
+    const write = (work: (db: Db) => Promise<unknown>) =>
+      withDatabase({ data: data(), databaseUrl: undefined }, (database) => database.write(work))
+    const signedLast = (ms: number) =>
+      write((db) =>
+        db
+          .updateTable('installation')
+          .set({ value: String(ms) })
+          .where('name', '=', 'last_signed_ms')
+          .execute(),
+      )
+    const awaited = async () =>
+      Object.fromEntries(
+        await withDatabase({ data: data(), databaseUrl: undefined }, async ({ reads }) =>
+          (await reads.selectFrom('agent').select(['name', 'resync']).execute()).map(({ name, resync }) => [
+            name,
+            resync,
+          ]),
+        ),
+      )
     await signedLast(endMs)
     await write((db) => db.updateTable('agent').set({ last_seen_ms: endMs }).execute())
-    await write((db) => db.updateTable('agent').set({ last_seen_ms: endMs - 15 * DAY_MS }).where('name', '=', 'silent').execute())
+    await write((db) =>
+      db
+        .updateTable('agent')
+        .set({ last_seen_ms: endMs - 15 * DAY_MS })
+        .where('name', '=', 'silent')
+        .execute(),
+    )
     const { backup } = await run('backup', '--to', join(folder, 'backups'), ...place)
 
     // The time of the restore is not the end of what is put back, nor is that of the one before it.
@@ -155,41 +227,87 @@ describe('untag backup and restore, as processes', () => {
     }
     // A cloud that ran in between without hearing it has learnt nothing of what it knows.
     await signedLast(Date.now())
-    expect(await runProcess(['restore', '--after', ...place])).toMatchObject({ code: 0, stderr: expect.stringContaining('\n2 agents tell again') })
+    expect(await runProcess(['restore', '--after', ...place])).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining('\n2 agents tell again'),
+    })
     expect(await awaited()).toEqual({ heard: 'awaited', silent: 'due' })
     await write((db) => db.updateTable('agent').set({ revoked_ms: endMs }).where('name', '=', 'silent').execute())
-    expect(await runProcess(['restore', '--after', ...place])).toMatchObject({ code: 0, stderr: expect.stringContaining('\n1 agent tells again what it knows; until the agents of a store have, at most for 11 minutes, nothing') })
+    expect(await runProcess(['restore', '--after', ...place])).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining(
+        '\n1 agent tells again what it knows; until the agents of a store have, at most for 11 minutes, nothing',
+      ),
+    })
   }, 120_000)
 
   const without = inject('postgresUrl') === ''
-  it.skipIf(without)(`PostgreSQL: the same through its own programs${without ? ' (skipped: install the package postgresql)' : ''}`, async () => {
-    const { url, remove } = await newPostgresDatabase()
-    try {
-      const { backup } = await throughARestore(['--database-url', url])
-      expect(backup).toMatchObject({ database: 'postgres', file: 'cloud.dump' })
-      expect(await runProcess(['backup', '--to', join(folder, 'b'), '--data', data(), '--database-url', url], { PATH: '/nowhere' })).toMatchObject({ code: 1, stderr: expect.stringMatching(/pg_dump is not on this machine.*untag restore --after/) })
-      const empty = await newPostgresDatabase()
-      expect(await runProcess(['backup', '--to', join(folder, 'b'), '--data', data(), '--database-url', empty.url])).toMatchObject({ code: 1, stderr: expect.stringContaining('there is no cloud in that database: check --database-url') })
-      await empty.remove()
-      expect(await runProcess(['restore', '--from', backup.backup, '--data', data()])).toMatchObject({ code: 1, stderr: expect.stringContaining('backup of postgres, not of sqlite') })
-      expect(await run('restore', '--after', '--data', data(), '--database-url', url)).toMatchObject({ agents: 1 })
+  it.skipIf(without)(
+    `PostgreSQL: the same through its own programs${without ? ' (skipped: install the package postgresql)' : ''}`,
+    async () => {
+      const { url, remove } = await newPostgresDatabase()
+      try {
+        const { backup } = await throughARestore(['--database-url', url])
+        expect(backup).toMatchObject({ database: 'postgres', file: 'cloud.dump' })
+        expect(
+          await runProcess(['backup', '--to', join(folder, 'b'), '--data', data(), '--database-url', url], {
+            PATH: '/nowhere',
+          }),
+        ).toMatchObject({
+          code: 1,
+          stderr: expect.stringMatching(/pg_dump is not on this machine.*untag restore --after/),
+        })
+        const empty = await newPostgresDatabase()
+        expect(
+          await runProcess(['backup', '--to', join(folder, 'b'), '--data', data(), '--database-url', empty.url]),
+        ).toMatchObject({
+          code: 1,
+          stderr: expect.stringContaining('there is no cloud in that database: check --database-url'),
+        })
+        await empty.remove()
+        expect(await runProcess(['restore', '--from', backup.backup, '--data', data()])).toMatchObject({
+          code: 1,
+          stderr: expect.stringContaining('backup of postgres, not of sqlite'),
+        })
+        expect(await run('restore', '--after', '--data', data(), '--database-url', url)).toMatchObject({ agents: 1 })
 
-      // Tables are dropped when it is known that dump and keys are of use, and not before.
-      const force = (folderWithKeys: string, env?: NodeJS.ProcessEnv) => runProcess(['restore', '--from', backup.backup, '--force', '--data', folderWithKeys, '--database-url', url], env)
-      const stranger = join(folder, 'stranger')
-      loadKeyFiles(stranger, secretFiles, realPlatform().random)
-      expect(await force(stranger)).toMatchObject({ code: 1, stderr: expect.stringContaining('root.json is not the root key') })
-      copyFileSync(join(data(), 'keys/root.json'), join(stranger, 'keys/root.json'))
-      expect(await force(stranger)).toMatchObject({ code: 1, stderr: expect.stringContaining('the master key is not the one') })
-      expect(await force(data(), { PATH: '/nowhere' })).toMatchObject({ code: 1, stderr: expect.stringContaining('pg_restore is not on this machine') })
-      const [dump, manifest] = [join(backup.backup, 'cloud.dump'), join(backup.backup, 'backup.json')]
-      writeFileSync(dump, 'no dump')
-      writeFileSync(manifest, JSON.stringify({ ...JSON.parse(readFileSync(manifest, 'utf8')), sha256: createHash('sha256').update('no dump').digest('hex') }))
-      expect(await force(data())).toMatchObject({ code: 1, stderr: expect.stringContaining('pg_restore failed') })
-      expect(existsSync(join(stranger, 'restoring')) || existsSync(join(data(), 'restoring'))).toBe(false)
-      expect(await run('restore', '--after', '--data', data(), '--database-url', url)).toMatchObject({ agents: 1 })
-    } finally {
-      await remove()
-    }
-  }, 240_000)
+        // Tables are dropped when it is known that dump and keys are of use, and not before.
+        const force = (folderWithKeys: string, env?: NodeJS.ProcessEnv) =>
+          runProcess(
+            ['restore', '--from', backup.backup, '--force', '--data', folderWithKeys, '--database-url', url],
+            env,
+          )
+        const stranger = join(folder, 'stranger')
+        loadKeyFiles(stranger, secretFiles, realPlatform().random)
+        expect(await force(stranger)).toMatchObject({
+          code: 1,
+          stderr: expect.stringContaining('root.json is not the root key'),
+        })
+        copyFileSync(join(data(), 'keys/root.json'), join(stranger, 'keys/root.json'))
+        expect(await force(stranger)).toMatchObject({
+          code: 1,
+          stderr: expect.stringContaining('the master key is not the one'),
+        })
+        expect(await force(data(), { PATH: '/nowhere' })).toMatchObject({
+          code: 1,
+          stderr: expect.stringContaining('pg_restore is not on this machine'),
+        })
+        const [dump, manifest] = [join(backup.backup, 'cloud.dump'), join(backup.backup, 'backup.json')]
+        writeFileSync(dump, 'no dump')
+        writeFileSync(
+          manifest,
+          JSON.stringify({
+            ...JSON.parse(readFileSync(manifest, 'utf8')),
+            sha256: createHash('sha256').update('no dump').digest('hex'),
+          }),
+        )
+        expect(await force(data())).toMatchObject({ code: 1, stderr: expect.stringContaining('pg_restore failed') })
+        expect(existsSync(join(stranger, 'restoring')) || existsSync(join(data(), 'restoring'))).toBe(false)
+        expect(await run('restore', '--after', '--data', data(), '--database-url', url)).toMatchObject({ agents: 1 })
+      } finally {
+        await remove()
+      }
+    },
+    240_000,
+  )
 })

@@ -44,7 +44,8 @@ afterAll(() => {
 })
 
 /** Nobody's patience ends here: what is not refused would be read for ever. */
-const post = (operation: string) => httpClient(url, boundedFetch, virtualPlatform()).post(operation, {}, { timeoutMs: 1_000 })
+const post = (operation: string) =>
+  httpClient(url, boundedFetch, virtualPlatform()).post(operation, {}, { timeoutMs: 1_000 })
 
 it('reads an answer as it is', async () => {
   expect(await post('good')).toEqual({ kind: 'answered', body: { success: true } })
@@ -57,6 +58,11 @@ it('reads no answer that does not end, and hangs up', async () => {
 })
 
 it('unpacks no more of an answer than it reads', async () => {
-  const { text } = await boundedFetch(`${url}/packed`, { method: 'GET', headers: {}, signal: new AbortController().signal, redirect: 'error' })
+  const { text } = await boundedFetch(`${url}/packed`, {
+    method: 'GET',
+    headers: {},
+    signal: new AbortController().signal,
+    redirect: 'error',
+  })
   await expect(text(() => undefined)).rejects.toThrow('over 4194304 bytes')
 })

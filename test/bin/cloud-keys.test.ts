@@ -48,7 +48,13 @@ it('a signing key is revoked beside a running cloud: what it signed is refused a
   const cloud = await start('cloud', '--port', '0', '--mqtt-port', '0', '--data', own)
   const { key } = await printed('keys', 'create', '--data', own, '--account', 'Shop', '--mode', 'test')
   const ask = async (operation: string, body: Json = {}): Promise<Json> =>
-    (await fetch(`${cloud.ready['baseUrl']}/${operation}`, { method: 'POST', headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' }, body: JSON.stringify(body) })).json() as Promise<Json>
+    (
+      await fetch(`${cloud.ready['baseUrl']}/${operation}`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      })
+    ).json() as Promise<Json>
   const { storeId } = (await ask('fetchStores')).stores.find((s: Json) => s.securityTagMode === 'rfid')
   const { deviceId } = await ask('registerDevice', { storeId, deviceType: 'pos_deactivator', name: 'Kasse' })
   const { products } = await ask('fetchProducts', { storeId, category: 'bekleidung', limit: 100 })
@@ -59,18 +65,46 @@ it('a signing key is revoked beside a running cloud: what it signed is refused a
     await ask('completeTestCheckout', { transactionId })
     return (await ask('verifySecurityTagDeactivation', { purchaseId: transactionId, deviceId })).authorizationToken
   }
-  const kidOf = (token: string): string => (JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString()) as Json).kid
+  const kidOf = (token: string): string =>
+    (JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString()) as Json).kid
 
   const stolen = await grant()
   for (const command of ['rotate', 'revoke']) {
     const before = kidOf(await grant())
-    const { keys } = await printed('keys', command, '--use', 'token', '--account', 'Shop', '--mode', 'test', '--data', own)
+    const { keys } = await printed(
+      'keys',
+      command,
+      '--use',
+      'token',
+      '--account',
+      'Shop',
+      '--mode',
+      'test',
+      '--data',
+      own,
+    )
     const after = kidOf(await grant())
     expect(keys.map((k: Json) => k.kid)).toEqual([after])
     expect(after).not.toBe(before)
-    if (command === 'rotate') await printed('keys', 'revoke', '--use', 'token', '--account', 'Shop', '--mode', 'test', '--kid', before, '--data', own)
+    if (command === 'rotate')
+      await printed(
+        'keys',
+        'revoke',
+        '--use',
+        'token',
+        '--account',
+        'Shop',
+        '--mode',
+        'test',
+        '--kid',
+        before,
+        '--data',
+        own,
+      )
   }
-  expect(await ask('redeemProtectionAuthorization', { authorizationToken: stolen, deviceId, redemptionId: 'rdm-stolen' })).toMatchObject({ reason: 'token_revoked' })
+  expect(
+    await ask('redeemProtectionAuthorization', { authorizationToken: stolen, deviceId, redemptionId: 'rdm-stolen' }),
+  ).toMatchObject({ reason: 'token_revoked' })
 }, 120_000)
 
 it('the root goes aside for another: agents keep to the former, and say so, until they are enrolled anew', async () => {
@@ -80,7 +114,11 @@ it('the root goes aside for another: agents keep to the former, and say so, unti
   const cloudUrl = `http://127.0.0.1:${port}/api/v1`
   const { key } = await printed('keys', 'create', '--data', data, '--account', 'Shop', '--mode', 'test')
   const call = async (operation: string, body: Json = {}): Promise<Json> => {
-    const answer = await fetch(`${cloudUrl}/${operation}`, { method: 'POST', headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' }, body: JSON.stringify(body) })
+    const answer = await fetch(`${cloudUrl}/${operation}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
     if (!answer.ok) throw new Error(`${operation}: ${await answer.text()}`)
     return answer.json() as Promise<Json>
   }
@@ -101,14 +139,19 @@ it('the root goes aside for another: agents keep to the former, and say so, unti
   await online(agent)
 
   const rotate = ['keys', 'rotate', '--use', 'root', '--data', data]
-  expect(await runProcess(rotate)).toMatchObject({ code: 1, stderr: expect.stringContaining('a cloud runs with the data in') })
+  expect(await runProcess(rotate)).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('a cloud runs with the data in'),
+  })
   await end(cloud)
   const { kid } = await printed(...rotate)
   expect(readdirSync(join(data, 'keys')).filter((name) => name.startsWith('root-'))).toHaveLength(1)
 
   cloud = await startCloud()
   const refusals = () => call('fetchExceptions', { storeId, kind: 'refused_document' })
-  await until('the refusal of the agent', async () => (await refusals()).exceptions.some((e: Json) => e.detail.startsWith('keys+jwt: unknown_key')))
+  await until('the refusal of the agent', async () =>
+    (await refusals()).exceptions.some((e: Json) => e.detail.startsWith('keys+jwt: unknown_key')),
+  )
   await end(agent)
   expect(await enrol()).toMatchObject({ code: 1, stderr: expect.stringContaining('holds agent agt_') })
   const [former] = (await call('fetchAgents', { storeId })).agents
@@ -116,7 +159,9 @@ it('the root goes aside for another: agents keep to the former, and say so, unti
   expect(await enrol('--replace')).toMatchObject({ code: 0 })
   agent = await startAgent()
   await online(agent)
-  expect((await call('fetchAgents', { storeId })).agents.filter((a: Json) => a.state === 'active')).toMatchObject([{ agentId: agent.ready['agentId'] }])
+  expect((await call('fetchAgents', { storeId })).agents.filter((a: Json) => a.state === 'active')).toMatchObject([
+    { agentId: agent.ready['agentId'] },
+  ])
   expect(agent.ready['agentId']).not.toBe(former.agentId)
   expect(kid).toMatch(/^[\w-]{8}$/)
 }, 120_000)
@@ -126,24 +171,48 @@ it('an agent whose identity or ledger is lost or damaged is enrolled anew on its
   const cloud = await start('cloud', '--port', '0', '--mqtt-port', '0', '--data', data)
   const { key } = await printed('keys', 'create', '--data', data, '--account', 'Shop', '--mode', 'test')
   const call = async (operation: string, body: Json = {}): Promise<Json> =>
-    (await fetch(`${cloud.ready['baseUrl']}/${operation}`, { method: 'POST', headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' }, body: JSON.stringify(body) })).json() as Promise<Json>
+    (
+      await fetch(`${cloud.ready['baseUrl']}/${operation}`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      })
+    ).json() as Promise<Json>
   const [{ storeId }] = (await call('fetchStores')).stores
   const enrol = async (...more: string[]) => {
     const { code } = await call('createEnrolmentCode', { storeId })
-    return runProcess(['edge', 'enrol', '--cloud', String(cloud.ready['baseUrl']), '--code', code, '--data', edge, ...more])
+    return runProcess([
+      'edge',
+      'enrol',
+      '--cloud',
+      String(cloud.ready['baseUrl']),
+      '--code',
+      code,
+      '--data',
+      edge,
+      ...more,
+    ])
   }
   /** Starts the agent, refuses something, and waits until the cloud has that. */
   const works = async () => {
     const agent = await start('edge', '--data', edge, '--port', '0')
     const body = JSON.stringify({ deviceId: 'dev_x', protectionAction: 'deactivate_label', token: 'none' })
-    await fetch(`${agent.ready['url']}/v1/authorize`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+    await fetch(`${agent.ready['url']}/v1/authorize`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body,
+    })
     await until('an empty queue', async () => {
       const { online, stage, queueDepth } = (await (await fetch(`${agent.ready['url']}/v1/status`)).json()) as Json
       return online === true && stage === 'fresh' && queueDepth === 0
     })
     await end(agent)
   }
-  const refusesToStart = async (why: RegExp) => expect(await runProcess(['edge', '--data', edge, '--port', '0'])).toMatchObject({ code: 1, stderr: expect.stringMatching(why) })
+  const refusesToStart = async (why: RegExp) =>
+    expect(await runProcess(['edge', '--data', edge, '--port', '0'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(why),
+    })
 
   expect(await enrol()).toMatchObject({ code: 0 })
   await works()
@@ -155,7 +224,10 @@ it('an agent whose identity or ledger is lost or damaged is enrolled anew on its
   expect(await enrol()).toMatchObject({ code: 1, stderr: expect.stringContaining('--replace') })
   expect(await enrol('--replace')).toMatchObject({ code: 0, stderr: expect.stringContaining('revokeAgent') })
   await works()
-  for (const [at, bytes] of [[0, 100], [8_192, 8_192]] as const) {
+  for (const [at, bytes] of [
+    [0, 100],
+    [8_192, 8_192],
+  ] as const) {
     const file = join(edge, 'ledger.db')
     const damaged = readFileSync(file)
     damaged.fill(0x5a, at, at + bytes)

@@ -34,44 +34,128 @@ describe('the command line', () => {
     running.push(started)
     return started
   }
-  const cloudArgs = (...more: string[]) => ['cloud', '--port', '0', '--mqtt-port', '0', '--data', join(folder, 'cloud'), ...more]
+  const cloudArgs = (...more: string[]) => [
+    'cloud',
+    '--port',
+    '0',
+    '--mqtt-port',
+    '0',
+    '--data',
+    join(folder, 'cloud'),
+    ...more,
+  ]
   const enrolledAgent = async (): Promise<string> => {
     const cloud = await start(cloudArgs())
     const { key } = await keysCreate()
-    const call = async (operation: string, body: Json): Promise<Json> => (await fetch(`${cloud.ready['baseUrl']}/${operation}`, { method: 'POST', headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' }, body: JSON.stringify(body) })).json()
+    const call = async (operation: string, body: Json): Promise<Json> =>
+      (
+        await fetch(`${cloud.ready['baseUrl']}/${operation}`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+          body: JSON.stringify(body),
+        })
+      ).json()
     const { stores } = await call('fetchStores', {})
     const { code } = await call('createEnrolmentCode', { storeId: stores[0].storeId, name: 'test' })
-    const enrolled = await runProcess(['edge', 'enrol', '--cloud', String(cloud.ready['baseUrl']), '--code', code, '--data', join(folder, 'edge')])
+    const enrolled = await runProcess([
+      'edge',
+      'enrol',
+      '--cloud',
+      String(cloud.ready['baseUrl']),
+      '--code',
+      code,
+      '--data',
+      join(folder, 'edge'),
+    ])
     expect(enrolled).toMatchObject({ code: 0 })
-    const again = await runProcess(['edge', 'enrol', '--cloud', String(cloud.ready['baseUrl']), '--code', code, '--data', join(folder, 'other')])
+    const again = await runProcess([
+      'edge',
+      'enrol',
+      '--cloud',
+      String(cloud.ready['baseUrl']),
+      '--code',
+      code,
+      '--data',
+      join(folder, 'other'),
+    ])
     expect(again).toMatchObject({ code: 1, stderr: expect.stringMatching(/enrolment failed/) })
-    const root = await runProcess(['edge', 'enrol', '--cloud', new URL(String(cloud.ready['baseUrl'])).origin, '--code', code, '--data', join(folder, 'other')])
+    const root = await runProcess([
+      'edge',
+      'enrol',
+      '--cloud',
+      new URL(String(cloud.ready['baseUrl'])).origin,
+      '--code',
+      code,
+      '--data',
+      join(folder, 'other'),
+    ])
     expect(root).toMatchObject({ code: 1, stderr: expect.stringContaining('the address of a cloud ends in /api/v1') })
     return join(folder, 'edge')
   }
   const keysCreate = async (...more: string[]): Promise<Json> => {
-    const made = await runProcess(['keys', 'create', '--data', join(folder, 'cloud'), '--account', 'Shop', '--mode', 'test', '--json', ...more])
+    const made = await runProcess([
+      'keys',
+      'create',
+      '--data',
+      join(folder, 'cloud'),
+      '--account',
+      'Shop',
+      '--mode',
+      'test',
+      '--json',
+      ...more,
+    ])
     expect(made).toMatchObject({ code: 0, stderr: expect.stringMatching(/^(?:made a new database in .*\n)?$/) })
     return JSON.parse(made.stdout) as Json
   }
 
   it('says how it is used', async () => {
-    expect(await runProcess(['--help'])).toMatchObject({ code: 0, stdout: expect.stringMatching(/untag cloud\s+the authority and API/) })
-    expect(await runProcess(['cloud', '--help'])).toMatchObject({ code: 0, stdout: expect.stringMatching(/--database-url URL .*\[UNTAG_DATABASE_URL\]/) })
+    expect(await runProcess(['--help'])).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/untag cloud\s+the authority and API/),
+    })
+    expect(await runProcess(['cloud', '--help'])).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/--database-url URL .*\[UNTAG_DATABASE_URL\]/),
+    })
     expect(await runProcess([])).toMatchObject({ code: 2 })
-    expect(await runProcess(['fly'])).toMatchObject({ code: 2, stderr: expect.stringContaining('there is no command "fly"') })
+    expect(await runProcess(['fly'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('there is no command "fly"'),
+    })
     const group = await runProcess(['keys'])
-    expect(group).toMatchObject({ code: 2, stderr: expect.stringMatching(/^untag keys goes on with another word:[^]*untag keys create/) })
+    expect(group).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/^untag keys goes on with another word:[^]*untag keys create/),
+    })
     expect(group.stderr).not.toContain('untag cloud')
-    expect(await runProcess(['keys', '--help'])).toMatchObject({ code: 0, stdout: expect.stringMatching(/untag keys revoke/) })
-    expect(await runProcess(['keys', 'make'])).toMatchObject({ code: 2, stderr: expect.stringMatching(/^there is no command "keys make":\n\n {2}untag keys create/) })
-    expect(await runProcess(['keys', 'rotate'])).toMatchObject({ code: 2, stderr: expect.stringContaining('freshness or root is needed') })
+    expect(await runProcess(['keys', '--help'])).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/untag keys revoke/),
+    })
+    expect(await runProcess(['keys', 'make'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/^there is no command "keys make":\n\n {2}untag keys create/),
+    })
+    expect(await runProcess(['keys', 'rotate'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('freshness or root is needed'),
+    })
   })
 
   it('lists every fault of its options at once, wherever they come from', async () => {
-    const { code, stderr, stdout } = await runProcess(cloudArgs('--database-url', 'mysql://x', '--bogus', '--rate-limit', 'many'), { UNTAG_PUBLIC_URL: 'shop', UNTAG_MQTT_PORT: '99999' })
+    const { code, stderr, stdout } = await runProcess(
+      cloudArgs('--database-url', 'mysql://x', '--bogus', '--rate-limit', 'many'),
+      { UNTAG_PUBLIC_URL: 'shop', UNTAG_MQTT_PORT: '99999' },
+    )
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    for (const fault of [/--database-url must be an address beginning with postgres:/, /no option --bogus/, /--rate-limit must be a whole number from 0/, /UNTAG_PUBLIC_URL must be an address/]) expect(stderr).toMatch(fault)
+    for (const fault of [
+      /--database-url must be an address beginning with postgres:/,
+      /no option --bogus/,
+      /--rate-limit must be a whole number from 0/,
+      /UNTAG_PUBLIC_URL must be an address/,
+    ])
+      expect(stderr).toMatch(fault)
   })
 
   it('takes the one process that there is by its name, and no more', () => {
@@ -83,12 +167,24 @@ describe('the command line', () => {
     // A folder of another user is answered the same way, but root may look everywhere.
     const data = join(folder, 'out-of-reach')
     symlinkSync(data, data)
-    for (const command of [['edge'], ['edge', 'pair'], ['keys', 'list'], ['backup'], ['cloud', '--port', '0', '--mqtt-port', '0']]) {
+    for (const command of [
+      ['edge'],
+      ['edge', 'pair'],
+      ['keys', 'list'],
+      ['backup'],
+      ['cloud', '--port', '0', '--mqtt-port', '0'],
+    ]) {
       const { code, stderr } = await runProcess([...command, '--data', data])
-      expect({ command, code, stderr }).toEqual({ command, code: 1, stderr: expect.stringMatching(/out-of-reach.* cannot be read or written \(ELOOP\)/) })
+      expect({ command, code, stderr }).toEqual({
+        command,
+        code: 1,
+        stderr: expect.stringMatching(/out-of-reach.* cannot be read or written \(ELOOP\)/),
+      })
     }
     const refused = Object.assign(new Error('permission denied'), { code: 'EACCES' })
-    expect(outOfReach('/srv/untag', refused)).toMatchObject({ message: expect.stringMatching(/^\/srv\/untag .*run untag as the user whose it is/) })
+    expect(outOfReach('/srv/untag', refused)).toMatchObject({
+      message: expect.stringMatching(/^\/srv\/untag .*run untag as the user whose it is/),
+    })
     expect(isThere(join(folder, 'nothing'))).toBe(false)
   })
 
@@ -102,10 +198,18 @@ describe('the command line', () => {
       throw failure
     })
     await sealAudit(database, Date.now() + 60_000)
-    expect(await verify()).toMatchObject({ code: 0, stdout: expect.stringMatching(/^acc_\w+\.test {2}2 entries {2}[\w-]{43}\nwhole: 1 chain; 0 entries/) })
-    await database.write((db) => db.updateTable('audit_entry').set({ actor: 'nobody' }).where('entity_id', '=', keyId).execute())
+    expect(await verify()).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^acc_\w+\.test {2}2 entries {2}[\w-]{43}\nwhole: 1 chain; 0 entries/),
+    })
+    await database.write((db) =>
+      db.updateTable('audit_entry').set({ actor: 'nobody' }).where('entity_id', '=', keyId).execute(),
+    )
     await database.close()
-    expect(await verify()).toMatchObject({ code: 1, stderr: expect.stringMatching(/entry 2 \(aud_\w+\): it is not what was sealed/) })
+    expect(await verify()).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/entry 2 \(aud_\w+\): it is not what was sealed/),
+    })
     const { code, stdout } = await verify('--json')
     expect([code, JSON.parse(stdout).ok]).toEqual([1, false])
   })
@@ -115,164 +219,391 @@ describe('the command line', () => {
     const demo = join(folder, 'demo')
     const [cloud, edge] = [join(demo, 'cloud'), join(demo, 'edge')]
     const create = (data: string) => runProcess(['keys', 'create', '--data', data, '--account', 'Shop'])
-    expect(await create(cloud)).toMatchObject({ code: 0, stdout: expect.stringMatching(/^untag_test_sk_\w+\n$/), stderr: `made a new database in ${cloud}: the key counts at a cloud that is started with it\n` })
+    expect(await create(cloud)).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^untag_test_sk_\w+\n$/),
+      stderr: `made a new database in ${cloud}: the key counts at a cloud that is started with it\n`,
+    })
     expect(await create(cloud)).toMatchObject({ code: 0, stderr: '' })
     const meant = `${demo} holds no cloud, and ${cloud} does: choose it with --data ${cloud}, or another folder for a new one\n`
     expect(await create(demo)).toMatchObject({ code: 1, stdout: '', stderr: meant })
-    expect(await runProcess(['cloud', '--port', '0', '--mqtt-port', '0', '--data', demo])).toMatchObject({ code: 1, stdout: '', stderr: meant })
+    expect(await runProcess(['cloud', '--port', '0', '--mqtt-port', '0', '--data', demo])).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: meant,
+    })
     const { stdout } = await runProcess(['backup', '--data', cloud, '--to', join(folder, 'backups')])
-    expect(await runProcess(['restore', '--from', stdout.trim(), '--data', demo])).toMatchObject({ code: 1, stderr: meant })
+    expect(await runProcess(['restore', '--from', stdout.trim(), '--data', demo])).toMatchObject({
+      code: 1,
+      stderr: meant,
+    })
 
     const hint = `(there is one in ${cloud}: --data ${cloud})\n`
-    for (const words of [['keys', 'list'], ['keys', 'roll', '--key-id', 'key_x'], ['keys', 'revoke', '--key-id', 'key_x'], ['verify-audit'], ['reseal'], ['backup'], ['restore', '--after']]) {
-      expect(await runProcess([...words, '--data', demo])).toMatchObject({ code: 1, stdout: '', stderr: `there is no ${join(demo, 'cloud.db')}: name the folder with --data, or the database with --database-url ${hint}` })
+    for (const words of [
+      ['keys', 'list'],
+      ['keys', 'roll', '--key-id', 'key_x'],
+      ['keys', 'revoke', '--key-id', 'key_x'],
+      ['verify-audit'],
+      ['reseal'],
+      ['backup'],
+      ['restore', '--after'],
+    ]) {
+      expect(await runProcess([...words, '--data', demo])).toMatchObject({
+        code: 1,
+        stdout: '',
+        stderr: `there is no ${join(demo, 'cloud.db')}: name the folder with --data, or the database with --database-url ${hint}`,
+      })
     }
-    expect(await runProcess(['keys', 'list', '--data', edge])).toMatchObject({ code: 1, stderr: expect.stringContaining(hint) })
+    expect(await runProcess(['keys', 'list', '--data', edge])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(hint),
+    })
     // A database in a place does not make its keys be there.
-    expect(await runProcess(['reseal', '--data', cloud])).toMatchObject({ code: 1, stderr: expect.stringMatching(/there is no .*master\.key/) })
-    expect(await runProcess(['keys', 'rotate', '--use', 'root', '--data', demo])).toMatchObject({ code: 1, stderr: expect.stringMatching(/there is no .*master\.key/) })
-    for (const words of [['edge', 'pair'], ['edge', 'rotate-key'], ['edge']]) expect(await runProcess([...words, '--data', edge])).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining(`${edge} holds no agent`) })
-    expect(await runProcess(['restore', '--from', folder, '--data', edge])).toMatchObject({ code: 1, stderr: expect.stringContaining('holds no whole backup') })
+    expect(await runProcess(['reseal', '--data', cloud])).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/there is no .*master\.key/),
+    })
+    expect(await runProcess(['keys', 'rotate', '--use', 'root', '--data', demo])).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/there is no .*master\.key/),
+    })
+    for (const words of [['edge', 'pair'], ['edge', 'rotate-key'], ['edge']])
+      expect(await runProcess([...words, '--data', edge])).toMatchObject({
+        code: 1,
+        stdout: '',
+        stderr: expect.stringContaining(`${edge} holds no agent`),
+      })
+    expect(await runProcess(['restore', '--from', folder, '--data', edge])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('holds no whole backup'),
+    })
     expect(await runProcess(['doctor', '--data', join(folder, 'deep', 'edge')])).toMatchObject({ code: 0 })
-    expect([readdirSync(demo), readdirSync(folder).toSorted(), readdirSync(cloud).filter((name) => !/-(?:wal|shm)$/.test(name))]).toEqual([['cloud'], ['backups', 'demo'], ['cloud.db']])
+    expect([
+      readdirSync(demo),
+      readdirSync(folder).toSorted(),
+      readdirSync(cloud).filter((name) => !/-(?:wal|shm)$/.test(name)),
+    ]).toEqual([['cloud'], ['backups', 'demo'], ['cloud.db']])
 
     writeFileSync(edge, '')
-    expect(await create(edge)).toMatchObject({ code: 1, stderr: `${edge} cannot be a folder: there is a file of that name\n` })
-    expect(await runProcess(['doctor', '--data', edge])).toMatchObject({ code: 1, stdout: expect.stringContaining(`✗ data folder        ${edge} is a file`) })
+    expect(await create(edge)).toMatchObject({
+      code: 1,
+      stderr: `${edge} cannot be a folder: there is a file of that name\n`,
+    })
+    expect(await runProcess(['doctor', '--data', edge])).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining(`✗ data folder        ${edge} is a file`),
+    })
     writeFileSync(join(cloud, 'cloud.db'), 'something else, which somebody has put here')
-    expect(await runProcess(['keys', 'list', '--data', cloud])).toMatchObject({ code: 1, stderr: expect.stringMatching(/cloud\.db is no database: name the folder/) })
+    expect(await runProcess(['keys', 'list', '--data', cloud])).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/cloud\.db is no database: name the folder/),
+    })
   }, 120_000)
 
   it('pairs programs with an agent that is enrolled, beside it or not, and names the one that was meant', async () => {
     const data = await enrolledAgent()
-    expect(await runProcess(['edge', 'pair', '--data', data])).toMatchObject({ code: 0, stdout: expect.stringMatching(/^untag_pair_[\w-]{32}\n$/) })
+    expect(await runProcess(['edge', 'pair', '--data', data])).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^untag_pair_[\w-]{32}\n$/),
+    })
     for (const words of [['edge', 'pair'], ['edge', 'rotate-key'], ['edge']]) {
-      for (const wrong of [folder, join(folder, 'typo')]) expect(await runProcess([...words, '--data', wrong])).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining(`(there is one in ${data}: --data ${data})`) })
+      for (const wrong of [folder, join(folder, 'typo')])
+        expect(await runProcess([...words, '--data', wrong])).toMatchObject({
+          code: 1,
+          stdout: '',
+          stderr: expect.stringContaining(`(there is one in ${data}: --data ${data})`),
+        })
     }
-    expect(await runProcess(['doctor', '--data', folder])).toMatchObject({ code: 0, stdout: expect.stringContaining(`--data ${data})`) })
+    expect(await runProcess(['doctor', '--data', folder])).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining(`--data ${data})`),
+    })
     expect(readdirSync(folder)).not.toContain('typo')
   })
 
   it('explains what a policy decides, as the cloud then does', async () => {
     const cloud = await start(cloudArgs())
     const { key } = await keysCreate()
-    const call = async (operation: string, body: Json): Promise<Json> => (await fetch(`${cloud.ready['baseUrl']}/${operation}`, { method: 'POST', headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' }, body: JSON.stringify(body) })).json()
+    const call = async (operation: string, body: Json): Promise<Json> =>
+      (
+        await fetch(`${cloud.ready['baseUrl']}/${operation}`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+          body: JSON.stringify(body),
+        })
+      ).json()
     const { storeId } = (await call('fetchStores', {})).stores.find((s: Json) => s.securityTagMode === 'rfid')
-    const { deviceId } = await call('registerDevice', { storeId, deviceType: 'self_checkout_detacher', name: 'Detacher' })
-    const explain = (...more: string[]) => runProcess(['policy', 'explain', '--key', key, '--base-url', String(cloud.ready['baseUrl']), '--device', deviceId, '--action', 'detach_hard_tag', ...more])
-    await call('updateProtectionPolicy', { storeId, policy: { allowedActionsByCategory: { '*': { detach_hard_tag: ['self_service'] } }, requiresManualOverrideAboveValue: 50 } })
+    const { deviceId } = await call('registerDevice', {
+      storeId,
+      deviceType: 'self_checkout_detacher',
+      name: 'Detacher',
+    })
+    const explain = (...more: string[]) =>
+      runProcess([
+        'policy',
+        'explain',
+        '--key',
+        key,
+        '--base-url',
+        String(cloud.ready['baseUrl']),
+        '--device',
+        deviceId,
+        '--action',
+        'detach_hard_tag',
+        ...more,
+      ])
+    await call('updateProtectionPolicy', {
+      storeId,
+      policy: {
+        allowedActionsByCategory: { '*': { detach_hard_tag: ['self_service'] } },
+        requiresManualOverrideAboveValue: 50,
+      },
+    })
     const cheap = await explain('--category', 'bekleidung', '--price', '49.99')
     expect(cheap).toMatchObject({ code: 0, stderr: '' })
-    expect(cheap.stdout).toContain(`detach_hard_tag at ${deviceId} (self_checkout_detacher, self_service): an item of "bekleidung", 49.99 EUR\npolicy version 2 of ${storeId}, entry "*"\nfresh    granted\nstale    granted\nexpired  refused   policy_stale: no word from the cloud`)
+    expect(cheap.stdout).toContain(
+      `detach_hard_tag at ${deviceId} (self_checkout_detacher, self_service): an item of "bekleidung", 49.99 EUR\npolicy version 2 of ${storeId}, entry "*"\nfresh    granted\nstale    granted\nexpired  refused   policy_stale: no word from the cloud`,
+    )
     expect(cheap.stdout).toContain('receipts that an agent honours alone: fresh 20 in 14400 s; stale 10 in 7200 s')
     const dear = JSON.parse((await explain('--price', '50', '--store', storeId, '--json')).stdout) as Json
-    expect(dear).toMatchObject({ storeId, policyVersion: 2, price: 50, entry: '*', stages: [{ stage: 'fresh', authorized: false, reason: 'manual_assistance_required', detail: 'items from 50.00 EUR need staff' }, {}, {}] })
+    expect(dear).toMatchObject({
+      storeId,
+      policyVersion: 2,
+      price: 50,
+      entry: '*',
+      stages: [
+        {
+          stage: 'fresh',
+          authorized: false,
+          reason: 'manual_assistance_required',
+          detail: 'items from 50.00 EUR need staff',
+        },
+        {},
+        {},
+      ],
+    })
     // The same word, and the same explanation, as for an item that is there.
     const { products } = await call('fetchProducts', { storeId, category: 'bekleidung', limit: 100 })
     const { ean } = products.find((p: Json) => p.price > 50)
     // No SGTIN: it names no product by itself.
     const epc = 'E20000000000000000000001'
-    expect(await call('registerProtectedItems', { storeId, items: [{ ean, epc, protectionTechnology: 'uhf_rfid' }] })).toMatchObject({ registered: 1 })
+    expect(
+      await call('registerProtectedItems', { storeId, items: [{ ean, epc, protectionTechnology: 'uhf_rfid' }] }),
+    ).toMatchObject({ registered: 1 })
     const { sessionId } = await call('checkIn', { storeId, userId: 'shopper' })
     const { transactionId } = await call('startCheckout', { sessionId, items: [{ ean, quantity: 1, epcs: [epc] }] })
     await call('completeTestCheckout', { transactionId })
-    const answer = await call('verifyProtectedItem', { deviceId, protectionAction: 'detach_hard_tag', epc, explain: true })
+    const answer = await call('verifyProtectedItem', {
+      deviceId,
+      protectionAction: 'detach_hard_tag',
+      epc,
+      explain: true,
+    })
     expect(answer).toMatchObject({ authorized: false, reason: 'manual_assistance_required' })
     expect(JSON.stringify(answer)).toContain(JSON.stringify(dear.stages[0].trace.at(-1)))
     const events = (await call('fetchProtectionEvents', { storeId })).events as Json[]
     expect(events.filter((e) => e.type === 'protection.authorization.denied')).toHaveLength(1)
 
-    expect(await explain('--price', '12,90')).toMatchObject({ code: 2, stderr: expect.stringContaining('--price must be an amount such as 12.90') })
-    expect(await explain('--device', 'dev_x')).toMatchObject({ code: 1, stderr: expect.stringContaining('there is no device dev_x in any store of this key') })
-    expect(await runProcess(['policy', 'explain'])).toMatchObject({ code: 2, stderr: expect.stringMatching(/--key KEY is needed.*\n--device ID is needed\n--action is needed/) })
+    expect(await explain('--price', '12,90')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--price must be an amount such as 12.90'),
+    })
+    expect(await explain('--device', 'dev_x')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('there is no device dev_x in any store of this key'),
+    })
+    expect(await runProcess(['policy', 'explain'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/--key KEY is needed.*\n--device ID is needed\n--action is needed/),
+    })
   })
 
   it('says who cannot be reached', async () => {
     const nobody = 'http://127.0.0.1:9999'
     const dead = `http://127.0.0.1:${takenPort()}/api/v1`
     taken.close()
-    for (const words of [['trigger', 'webhook.test'], ['listen', '--forward-to', nobody]]) {
-      expect(await runProcess([...words, '--key', 'untag_test_sk_x', '--base-url', dead])).toMatchObject({ code: 1, stderr: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/api\/v1 cannot be reached: .*ECONNREFUSED.*; check --base-url\n$/) })
+    for (const words of [
+      ['trigger', 'webhook.test'],
+      ['listen', '--forward-to', nobody],
+    ]) {
+      expect(await runProcess([...words, '--key', 'untag_test_sk_x', '--base-url', dead])).toMatchObject({
+        code: 1,
+        stderr: expect.stringMatching(
+          /^http:\/\/127\.0\.0\.1:\d+\/api\/v1 cannot be reached: .*ECONNREFUSED.*; check --base-url\n$/,
+        ),
+      })
     }
     const other = createHttpServer((_, response) => response.end('<html>')).listen(0, '127.0.0.1')
     await once(other, 'listening')
     const elsewhere = `http://127.0.0.1:${(other.address() as AddressInfo).port}`
-    expect(await runProcess(['trigger', 'webhook.test', '--key', 'untag_test_sk_x', '--base-url', elsewhere])).toMatchObject({ code: 1, stderr: `${elsewhere} answers 200 and no JSON: check --base-url, which ends in /api/v1\n` })
+    expect(
+      await runProcess(['trigger', 'webhook.test', '--key', 'untag_test_sk_x', '--base-url', elsewhere]),
+    ).toMatchObject({
+      code: 1,
+      stderr: `${elsewhere} answers 200 and no JSON: check --base-url, which ends in /api/v1\n`,
+    })
     other.close()
-    expect(await runProcess(['keys', 'list', '--database-url', `postgres://localhost:${new URL(dead).port}/x`])).toMatchObject({ code: 1, stderr: expect.stringMatching(/^the database cannot be reached: .*ECONNREFUSED.*; check --database-url\n$/) })
+    expect(
+      await runProcess(['keys', 'list', '--database-url', `postgres://localhost:${new URL(dead).port}/x`]),
+    ).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^the database cannot be reached: .*ECONNREFUSED.*; check --database-url\n$/),
+    })
   })
 
   it('takes the last of a repeated option, and the command line before the environment', async () => {
-    const cloud = await start(['cloud', '--port', takenPort(), ...cloudArgs().slice(1)], { UNTAG_PORT: takenPort(), UNTAG_DATA_DIR: '/nowhere' })
+    const cloud = await start(['cloud', '--port', takenPort(), ...cloudArgs().slice(1)], {
+      UNTAG_PORT: takenPort(),
+      UNTAG_DATA_DIR: '/nowhere',
+    })
     expect(Object.keys(cloud.ready)).toEqual(['baseUrl', 'mqttUrl'])
     expect(cloud.ready['baseUrl']).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/api\/v1$/)
   })
 
   it('names the port and the option when a port is taken', async () => {
     const port = takenPort()
-    expect(await runProcess(cloudArgs('--port', port))).toMatchObject({ code: 1, stdout: '', stderr: `port ${port} is taken: stop what uses it, or choose another with --port\n` })
-    expect(await runProcess(cloudArgs('--mqtt-port', port))).toMatchObject({ code: 1, stderr: expect.stringContaining(`port ${port} is taken: stop what uses it, or choose another with --mqtt-port`) })
+    expect(await runProcess(cloudArgs('--port', port))).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: `port ${port} is taken: stop what uses it, or choose another with --port\n`,
+    })
+    expect(await runProcess(cloudArgs('--mqtt-port', port))).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(`port ${port} is taken: stop what uses it, or choose another with --mqtt-port`),
+    })
   })
 
   it('refuses a second cloud or agent on one folder of data', async () => {
     const data = await enrolledAgent()
-    expect(await runProcess(cloudArgs())).toMatchObject({ code: 1, stderr: expect.stringMatching(/another cloud runs with the data in .*--data/) })
+    expect(await runProcess(cloudArgs())).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/another cloud runs with the data in .*--data/),
+    })
     const agent = await start(['edge', '--data', data, '--port', '0'])
     expect(agent.ready['agentId']).toMatch(/^agt_/)
-    expect(await runProcess(['edge', '--data', data, '--port', '0'])).toMatchObject({ code: 1, stderr: expect.stringMatching(/another agent runs with the data in .*--data/) })
+    expect(await runProcess(['edge', '--data', data, '--port', '0'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/another agent runs with the data in .*--data/),
+    })
   })
 
   it('makes keys beside a running cloud; they count at once and are kept only as hashes', async () => {
     const cloud = await start(cloudArgs())
     const made = await keysCreate()
-    expect(made).toEqual({ key: expect.stringMatching(/^untag_test_sk_/), keyId: expect.any(String), accountId: expect.any(String), kind: 'secret', mode: 'test' })
-    const status = async (key: string) => (await fetch(`${cloud.ready['baseUrl']}/fetchStores`, { method: 'POST', headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' }, body: '{}' })).status
+    expect(made).toEqual({
+      key: expect.stringMatching(/^untag_test_sk_/),
+      keyId: expect.any(String),
+      accountId: expect.any(String),
+      kind: 'secret',
+      mode: 'test',
+    })
+    const status = async (key: string) =>
+      (
+        await fetch(`${cloud.ready['baseUrl']}/fetchStores`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+          body: '{}',
+        })
+      ).status
     expect(await status(made.key)).toBe(200)
     expect(await status(`${made.key.slice(0, -1)}${made.key.endsWith('0') ? '1' : '0'}`)).toBe(401)
     const live = await keysCreate('--mode', 'live')
-    expect(live).toMatchObject({ key: expect.stringMatching(/^untag_live_sk_/), accountId: made.accountId, mode: 'live' })
+    expect(live).toMatchObject({
+      key: expect.stringMatching(/^untag_live_sk_/),
+      accountId: made.accountId,
+      mode: 'live',
+    })
     for (const name of readdirSync(join(folder, 'cloud'))) {
       expect(readFileSync(join(folder, 'cloud', name === 'keys' ? 'cloud.db' : name)).includes(made.key)).toBe(false)
     }
-    expect(await runProcess(['keys', 'create', '--data', join(folder, 'cloud')])).toMatchObject({ code: 2, stderr: expect.stringContaining('--account NAME is needed') })
+    expect(await runProcess(['keys', 'create', '--data', join(folder, 'cloud')])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--account NAME is needed'),
+    })
   })
 
   it('lists, rolls and revokes keys beside a running cloud, never showing them', async () => {
     const cloud = await start(cloudArgs())
     const made = await keysCreate()
-    const status = async (key: string) => (await fetch(`${cloud.ready['baseUrl']}/fetchStores`, { method: 'POST', headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' }, body: '{}' })).status
-    const keys = async (...args: string[]) => runProcess(['keys', args[0] ?? '', '--data', join(folder, 'cloud'), ...args.slice(1)])
-    const rolled = JSON.parse((await keys('roll', '--key-id', made.keyId, '--overlap-hours', '1', '--json')).stdout) as Json
+    const status = async (key: string) =>
+      (
+        await fetch(`${cloud.ready['baseUrl']}/fetchStores`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+          body: '{}',
+        })
+      ).status
+    const keys = async (...args: string[]) =>
+      runProcess(['keys', args[0] ?? '', '--data', join(folder, 'cloud'), ...args.slice(1)])
+    const rolled = JSON.parse(
+      (await keys('roll', '--key-id', made.keyId, '--overlap-hours', '1', '--json')).stdout,
+    ) as Json
     expect([await status(made.key), await status(rolled.key)]).toEqual([200, 200])
-    expect(await keys('revoke', '--key-id', made.keyId)).toMatchObject({ code: 0, stdout: `${made.keyId} is revoked\n` })
+    expect(await keys('revoke', '--key-id', made.keyId)).toMatchObject({
+      code: 0,
+      stdout: `${made.keyId} is revoked\n`,
+    })
     expect([await status(made.key), await status(rolled.key)]).toEqual([401, 200])
     const listed = await keys('list', '--account', 'Shop', '--json')
     expect((JSON.parse(listed.stdout) as Json).keys).toMatchObject([
       { keyId: made.keyId, account: 'Shop', status: 'revoked', replacedBy: rolled.keyId },
       { keyId: rolled.keyId, status: 'active', kind: 'secret', mode: 'test' },
     ])
-    const log = (await (await fetch(`${cloud.ready['baseUrl']}/fetchAuditLog`, { method: 'POST', headers: { authorization: `Bearer ${rolled.key}`, 'content-type': 'application/json' }, body: '{}' })).json()) as Json
-    expect(log.entries.map((e: Json) => [e.actor, e.operation])).toEqual(['createApiKey', 'rollApiKey', 'revokeApiKey'].map((operation) => ['command line', operation]))
-    for (const { stdout } of [listed, await keys('list')]) for (const { key } of [made, rolled]) expect(stdout).not.toContain(key)
-    expect(await keysCreate('--kind', 'admin')).toMatchObject({ key: expect.stringMatching(/^untag_live_ak_/), mode: 'live' })
-    expect(await keys('roll', '--key-id', made.keyId)).toMatchObject({ code: 1, stderr: 'the key is revoked: make a new one\n' })
-    expect(await keys('revoke', '--key-id', 'key_x')).toMatchObject({ code: 1, stderr: expect.stringContaining('there is no key key_x') })
+    const log = (await (
+      await fetch(`${cloud.ready['baseUrl']}/fetchAuditLog`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${rolled.key}`, 'content-type': 'application/json' },
+        body: '{}',
+      })
+    ).json()) as Json
+    expect(log.entries.map((e: Json) => [e.actor, e.operation])).toEqual(
+      ['createApiKey', 'rollApiKey', 'revokeApiKey'].map((operation) => ['command line', operation]),
+    )
+    for (const { stdout } of [listed, await keys('list')])
+      for (const { key } of [made, rolled]) expect(stdout).not.toContain(key)
+    expect(await keysCreate('--kind', 'admin')).toMatchObject({
+      key: expect.stringMatching(/^untag_live_ak_/),
+      mode: 'live',
+    })
+    expect(await keys('roll', '--key-id', made.keyId)).toMatchObject({
+      code: 1,
+      stderr: 'the key is revoked: make a new one\n',
+    })
+    expect(await keys('revoke', '--key-id', 'key_x')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('there is no key key_x'),
+    })
     expect(await keys('revoke')).toMatchObject({ code: 2, stderr: expect.stringContaining('--key-id ID is needed') })
-    expect(await keys('list', '--account', 'Nobody')).toMatchObject({ code: 1, stderr: expect.stringContaining('there is no account "Nobody"') })
-    expect(await runProcess(['keys', 'list', '--data', join(folder, 'nowhere')])).toMatchObject({ code: 1, stderr: expect.stringContaining('there is no ') })
+    expect(await keys('list', '--account', 'Nobody')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('there is no account "Nobody"'),
+    })
+    expect(await runProcess(['keys', 'list', '--data', join(folder, 'nowhere')])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('there is no '),
+    })
   })
 
   const without = inject('postgresUrl') === ''
-  it.skipIf(without)(`does the same on PostgreSQL${without ? ' (skipped: install the package postgresql)' : ''}`, async () => {
-    const { url, remove } = await newPostgresDatabase()
-    const keys = async (...args: string[]): Promise<Json> => JSON.parse((await runProcess(['keys', ...args, '--database-url', url, '--json'])).stdout) as Json
-    expect(await runProcess(['keys', 'list', '--database-url', url])).toMatchObject({ code: 1, stderr: 'there is no cloud in that database: check --database-url\n' })
-    const made = await keys('create', '--account', 'Shop', '--mode', 'live')
-    const rolled = await keys('roll', '--key-id', made.keyId, '--overlap-hours', '0')
-    expect(await keys('revoke', '--key-id', rolled.keyId)).toMatchObject({ keyId: rolled.keyId, status: 'revoked' })
-    expect((await keys('list')).keys.map((k: Json) => [k.keyId, k.mode, k.status])).toEqual([made, rolled].map(({ keyId }) => [keyId, 'live', 'revoked']))
-    await remove()
-  })
+  it.skipIf(without)(
+    `does the same on PostgreSQL${without ? ' (skipped: install the package postgresql)' : ''}`,
+    async () => {
+      const { url, remove } = await newPostgresDatabase()
+      const keys = async (...args: string[]): Promise<Json> =>
+        JSON.parse((await runProcess(['keys', ...args, '--database-url', url, '--json'])).stdout) as Json
+      expect(await runProcess(['keys', 'list', '--database-url', url])).toMatchObject({
+        code: 1,
+        stderr: 'there is no cloud in that database: check --database-url\n',
+      })
+      const made = await keys('create', '--account', 'Shop', '--mode', 'live')
+      const rolled = await keys('roll', '--key-id', made.keyId, '--overlap-hours', '0')
+      expect(await keys('revoke', '--key-id', rolled.keyId)).toMatchObject({ keyId: rolled.keyId, status: 'revoked' })
+      expect((await keys('list')).keys.map((k: Json) => [k.keyId, k.mode, k.status])).toEqual(
+        [made, rolled].map(({ keyId }) => [keyId, 'live', 'revoked']),
+      )
+      await remove()
+    },
+  )
 
   it('keeps keys readable only for its own user', async () => {
     await start(cloudArgs())
@@ -286,7 +617,10 @@ describe('the command line', () => {
       mkdirSync(each)
       chmodSync(each, 0o755)
     }
-    const modes = (of: string) => readdirSync(of, { withFileTypes: true }).filter((entry) => entry.isFile()).map(({ name }) => [name, statSync(join(of, name)).mode & 0o077])
+    const modes = (of: string) =>
+      readdirSync(of, { withFileTypes: true })
+        .filter((entry) => entry.isFile())
+        .map(({ name }) => [name, statSync(join(of, name)).mode & 0o077])
     await enrolledAgent()
     expect(modes(cloudFolder).length).toBeGreaterThan(1)
     expect(modes(edge).map(([name]) => name)).toContain('ledger.db')
@@ -300,17 +634,45 @@ describe('the command line', () => {
     const data = await enrolledAgent()
     const config = join(folder, 'edge.json')
     const link = { tcp: 'localhost' }
-    writeFileSync(config, JSON.stringify({ devices: [{ deviceId: 'a', driver: 'modbus', link, output: -1 }, { deviceId: 'a', driver: 'modbusx', link: { tcp: 'x:1' } }], colour: 'red' }))
+    writeFileSync(
+      config,
+      JSON.stringify({
+        devices: [
+          { deviceId: 'a', driver: 'modbus', link, output: -1 },
+          { deviceId: 'a', driver: 'modbusx', link: { tcp: 'x:1' } },
+        ],
+        colour: 'red',
+      }),
+    )
     const { code, stdout, stderr } = await runProcess(['edge', '--data', data, '--config', config, '--port', '0'])
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-    for (const fault of [/edge\.json has \d faults/, /devices\[0\]\.link/, /devices\[0\]\.output/, /devices\[1\]\.driver/, /colour/]) expect(stderr).toMatch(fault)
-    expect(await runProcess(['edge', '--data', data, '--config', join(folder, 'none.json')])).toMatchObject({ code: 1, stderr: expect.stringMatching(/none\.json cannot be read: check the path/) })
-    expect(await runProcess(['doctor', '--data', data, '--config', config])).toMatchObject({ code: 1, stdout: expect.stringMatching(/✗ .*edge\.json/) })
+    for (const fault of [
+      /edge\.json has \d faults/,
+      /devices\[0\]\.link/,
+      /devices\[0\]\.output/,
+      /devices\[1\]\.driver/,
+      /colour/,
+    ])
+      expect(stderr).toMatch(fault)
+    expect(await runProcess(['edge', '--data', data, '--config', join(folder, 'none.json')])).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/none\.json cannot be read: check the path/),
+    })
+    expect(await runProcess(['doctor', '--data', data, '--config', config])).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/✗ .*edge\.json/),
+    })
   })
 
   it('says that a machine without an agent must be enrolled first', async () => {
-    expect(await runProcess(['edge', '--data', join(folder, 'nobody')])).toMatchObject({ code: 1, stderr: expect.stringMatching(/holds no agent yet: enrol it with untag edge enrol/) })
-    expect(await runProcess(['edge', 'enrol'])).toMatchObject({ code: 2, stderr: expect.stringMatching(/--cloud BASE_URL is needed\n--code CODE is needed/) })
+    expect(await runProcess(['edge', '--data', join(folder, 'nobody')])).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/holds no agent yet: enrol it with untag edge enrol/),
+    })
+    expect(await runProcess(['edge', 'enrol'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/--cloud BASE_URL is needed\n--code CODE is needed/),
+    })
   })
 
   it('examines the machine', async () => {
@@ -334,16 +696,28 @@ describe('the command line', () => {
     const { url, credentials } = till.ready as unknown as { url: string; credentials: { accessToken: string } }
     const headers = { authorization: `Bearer ${credentials.accessToken}`, 'square-version': '2026-09-16' }
     expect((await fetch(`${url}/v2/catalog/list?types=ITEM`, { headers })).status).toBe(200)
-    expect(await runProcess(['simulate', 'erp', 'square'])).toMatchObject({ code: 2, stderr: expect.stringContaining('odoo') })
+    expect(await runProcess(['simulate', 'erp', 'square'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('odoo'),
+    })
   })
 
   it('serves a simulated payment provider, and tells what configurePSP is to know', async () => {
     const psp = await start(['simulate', 'psp', '--provider', 'stripe', '--port', '0'])
-    expect(psp.ready).toMatchObject({ baseUrl: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/), provider: 'stripe', config: { secretKey: expect.any(String), webhookSecret: expect.stringMatching(/^whsec_/) } })
+    expect(psp.ready).toMatchObject({
+      baseUrl: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
+      provider: 'stripe',
+      config: { secretKey: expect.any(String), webhookSecret: expect.stringMatching(/^whsec_/) },
+    })
     const { config, baseUrl }: Json = psp.ready
-    const answer = await fetch(`${baseUrl}/v1/checkout/sessions/cs_x`, { headers: { authorization: `Bearer ${config['secretKey']}` } })
+    const answer = await fetch(`${baseUrl}/v1/checkout/sessions/cs_x`, {
+      headers: { authorization: `Bearer ${config['secretKey']}` },
+    })
     expect([answer.status, await answer.json()]).toMatchObject([404, { error: { code: 'resource_missing' } }])
-    expect(await runProcess(['simulate', 'psp', '--provider', 'nobody'])).toMatchObject({ code: 2, stderr: expect.stringMatching(/--provider/) })
+    expect(await runProcess(['simulate', 'psp', '--provider', 'nobody'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/--provider/),
+    })
   })
 
   it('seals secrets with a new key, not beside a running cloud, and forgets old keys when asked', async () => {
@@ -352,14 +726,20 @@ describe('the command line', () => {
     const cloud = await start(cloudArgs())
     expect(await reseal()).toMatchObject({ code: 1, stderr: expect.stringContaining('a cloud runs with the data') })
     await cloud.stop()
-    const keys = () => readFileSync(join(folder, 'cloud', 'keys', 'master.key'), 'utf8').trim().split('\n')
+    const keys = () =>
+      readFileSync(join(folder, 'cloud', 'keys', 'master.key'), 'utf8')
+        .trim()
+        .split('\n')
     const before = keys()
     const first = JSON.parse((await reseal()).stdout)
     expect(first).toMatchObject({ keyId: expect.stringMatching(/^k[0-9a-f]{12}$/), oldKeys: 1 })
     expect(first.resealed).toBeGreaterThan(0)
     expect(keys().slice(1)).toEqual(before)
     await (await start(cloudArgs())).stop()
-    expect(JSON.parse((await reseal('--drop-old-keys')).stdout)).toMatchObject({ resealed: expect.any(Number), oldKeys: 0 })
+    expect(JSON.parse((await reseal('--drop-old-keys')).stdout)).toMatchObject({
+      resealed: expect.any(Number),
+      oldKeys: 0,
+    })
     expect(keys()).toHaveLength(1)
     await (await start(cloudArgs())).stop()
   })

@@ -11,12 +11,17 @@ const page = readFileSync(FILE, 'utf8')
 /** What is written from the code is written anew by `npm test -- -u`. */
 describe('the pages about configuration', () => {
   it('have the options as they are', async () => {
-    const current = page.replace(/<!-- from bin\/settings\.ts -->[\s\S]*?<!-- end -->/, () => `<!-- from bin/settings.ts -->\n\n${configurationTables()}\n\n<!-- end -->`)
+    const current = page.replace(
+      /<!-- from bin\/settings\.ts -->[\s\S]*?<!-- end -->/,
+      () => `<!-- from bin/settings.ts -->\n\n${configurationTables()}\n\n<!-- end -->`,
+    )
     await expect(current).toMatchFileSnapshot(FILE)
   })
 
   it('have the schema as it is', async () => {
-    await expect(`${JSON.stringify(configSchema(), null, 2)}\n`).toMatchFileSnapshot(join(ROOT, 'docs/edge-config.schema.json'))
+    await expect(`${JSON.stringify(configSchema(), null, 2)}\n`).toMatchFileSnapshot(
+      join(ROOT, 'docs/edge-config.schema.json'),
+    )
   })
 
   it('show files that are right', () => {

@@ -25,11 +25,17 @@ describe('untag doctor', () => {
     const pcscd = pcscdSimulator({ platform: realPlatform })
     for (const name of [ACR, ...TWINS]) pcscd.plug(name)
     pcscd.put(ACR, plainTag(storageAtr(3, 1), '01020304'))
-    const server = createServer((socket) => void pcscd.serve(socketLink(socket, { address: path, explain: (error) => new LinkFault('lost', error.message) })))
+    const server = createServer(
+      (socket) =>
+        void pcscd.serve(
+          socketLink(socket, { address: path, explain: (error) => new LinkFault('lost', error.message) }),
+        ),
+    )
     await new Promise<void>((resolve) => server.listen(path, resolve))
     cleanups.push(() => server.close())
   }
-  const doctor = (socket: string, ...more: string[]) => runProcess(['doctor', '--data', join(folder, 'edge'), '--pcscd-socket', socket, ...more])
+  const doctor = (socket: string, ...more: string[]) =>
+    runProcess(['doctor', '--data', join(folder, 'edge'), '--pcscd-socket', socket, ...more])
 
   it('names the NFC readers and what to write about them', async () => {
     const socket = join(folder, 'pcscd.comm')
@@ -38,11 +44,17 @@ describe('untag doctor', () => {
     expect(code).toBe(0)
     expect(stdout).toContain(`✓ NFC reader         ${ACR}, with a card\n`)
     const { stdout: json } = await doctor(socket, '--json')
-    const { findings, suggestions } = JSON.parse(json) as { findings: { what: string }[]; suggestions: { for: string; entry: unknown }[] }
+    const { findings, suggestions } = JSON.parse(json) as {
+      findings: { what: string }[]
+      suggestions: { for: string; entry: unknown }[]
+    }
     expect(findings.filter(({ what }) => what === 'NFC reader')).toHaveLength(3)
     // Two of a kind without serial numbers are told apart by their number only.
     expect(suggestions.slice(-3)).toEqual([
-      { for: ACR, entry: { deviceId: 'dev_…', driver: 'pcsc', link: { pcsc: 'ACS ACR1552 1S CL Reader PICC [000123]' } } },
+      {
+        for: ACR,
+        entry: { deviceId: 'dev_…', driver: 'pcsc', link: { pcsc: 'ACS ACR1552 1S CL Reader PICC [000123]' } },
+      },
       ...TWINS.map((name) => ({ for: name, entry: { deviceId: 'dev_…', driver: 'pcsc', link: { pcsc: name } } })),
     ])
   })
@@ -53,21 +65,39 @@ describe('untag doctor', () => {
     const { suggestions } = JSON.parse((await doctor(socket, '--json')).stdout) as { suggestions: { for: string }[] }
     const number = String(suggestions.findIndex((each) => each.for === ACR) + 1)
     const config = join(folder, 'edge.json')
-    expect(await doctor(socket, '--add', number)).toMatchObject({ code: 2, stderr: expect.stringContaining('--config') })
-    expect(await doctor(socket, '--config', config, '--device', 'dev_a', '--add', '999')).toMatchObject({ code: 2, stderr: expect.stringContaining('number') })
-    expect(await doctor(socket, '--config', config, '--device', 'dev_a', '--add', number)).toMatchObject({ code: 0, stdout: expect.stringContaining(ACR) })
+    expect(await doctor(socket, '--add', number)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--config'),
+    })
+    expect(await doctor(socket, '--config', config, '--device', 'dev_a', '--add', '999')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('number'),
+    })
+    expect(await doctor(socket, '--config', config, '--device', 'dev_a', '--add', number)).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining(ACR),
+    })
     expect(loadConfig(config).devices).toMatchObject([{ deviceId: 'dev_a', driver: 'pcsc' }])
-    expect(await doctor(socket, '--config', config, '--device', 'dev_a', '--add', number)).toMatchObject({ code: 1, stderr: expect.stringContaining('stays as it is') })
+    expect(await doctor(socket, '--config', config, '--device', 'dev_a', '--add', number)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('stays as it is'),
+    })
   })
 
   it('says which package is missing where there is no pcscd', async () => {
     const { code, stdout } = await doctor(join(folder, 'none.comm'))
     expect(code).toBe(0)
-    expect(stdout).toMatch(process.platform === 'linux' ? /· NFC readers .*pcscd is not there; install the packages pcscd and libccid/ : /· NFC readers .*Linux only/)
+    expect(stdout).toMatch(
+      process.platform === 'linux'
+        ? /· NFC readers .*pcscd is not there; install the packages pcscd and libccid/
+        : /· NFC readers .*Linux only/,
+    )
   })
 
   it('finds serial ports by their stable names, with maker, permission and an entry', () => {
-    const [names, ttys, dev, usb, groups] = ['by-id', 'ttys', 'dev', 'usb', 'group'].map((name) => join(folder, name)) as [string, string, string, string, string]
+    const [names, ttys, dev, usb, groups] = ['by-id', 'ttys', 'dev', 'usb', 'group'].map((name) =>
+      join(folder, name),
+    ) as [string, string, string, string, string]
     const plug = (tty: string, name: string, told: Record<string, string>, mode: number) => {
       const device = join(usb, tty)
       for (const each of [names, dev, join(device, 'tty'), join(ttys, tty)]) mkdirSync(each, { recursive: true })
@@ -78,7 +108,12 @@ describe('untag doctor', () => {
       symlinkSync(join(device, 'tty'), join(ttys, tty, 'device'))
     }
     writeFileSync(groups, `root:x:0:\ndialout:x:${process.getgid?.() ?? 0}:\n`)
-    plug('ttyUSB0', 'usb-FTDI_FT232R-if00', { idVendor: '0403', idProduct: '6001', manufacturer: 'FTDI', product: 'FT232R USB UART' }, 0o000)
+    plug(
+      'ttyUSB0',
+      'usb-FTDI_FT232R-if00',
+      { idVendor: '0403', idProduct: '6001', manufacturer: 'FTDI', product: 'FT232R USB UART' },
+      0o000,
+    )
     plug('ttyACM0', 'usb-Honeywell-if00', { idVendor: '0c2e', idProduct: '0b6a' }, 0o660)
     symlinkSync(join(dev, 'gone'), join(names, 'usb-gone'))
     const found = foundSerial({ names, ttys, groups })
@@ -90,9 +125,16 @@ describe('untag doctor', () => {
         product: 'FT232R USB UART',
         usbId: '0403:6001',
         ...(isRoot ? {} : { fix: 'this user may not open it: sudo usermod -aG dialout $USER, and log in again' }),
-        suggestion: expect.objectContaining({ driver: 'modbus', link: { serial: join(names, 'usb-FTDI_FT232R-if00'), baudRate: 9_600 } }),
+        suggestion: expect.objectContaining({
+          driver: 'modbus',
+          link: { serial: join(names, 'usb-FTDI_FT232R-if00'), baudRate: 9_600 },
+        }),
       },
-      { path: join(names, 'usb-Honeywell-if00'), usbId: '0c2e:0b6a', suggestion: expect.objectContaining({ driver: 'scanner' }) },
+      {
+        path: join(names, 'usb-Honeywell-if00'),
+        usbId: '0c2e:0b6a',
+        suggestion: expect.objectContaining({ driver: 'scanner' }),
+      },
     ])
     expect(foundSerial({ names: join(folder, 'none') })).toEqual([])
   })

@@ -11,7 +11,12 @@ const NAME = `${'A'.repeat(43)}.png`
 const SETTINGS = { region: 'eu-central-1', accessKeyId: 'AKID', secretAccessKey: 'very secret' }
 
 /** Storage that takes only requests whose signature is right, computed here by the steps that AWS publishes (Signature Version 4). */
-async function startStorage(): Promise<{ url: string; server: Server; kept: Map<string, { bytes: Buffer; type: string }>; fail: { status: number } }> {
+async function startStorage(): Promise<{
+  url: string
+  server: Server
+  kept: Map<string, { bytes: Buffer; type: string }>
+  fail: { status: number }
+}> {
   const kept = new Map<string, { bytes: Buffer; type: string }>()
   const fail = { status: 0 }
   const server = createServer((request, response) => {
@@ -20,8 +25,10 @@ async function startStorage(): Promise<{ url: string; server: Server; kept: Map<
     request.on('end', () => {
       const body = Buffer.concat(chunks)
       if (fail.status > 0) return void response.writeHead(fail.status).end()
-      if (!isSigned(request.method ?? '', request.url ?? '', request.headers as Record<string, string>, body)) return void response.writeHead(403).end()
-      if (request.method === 'PUT') kept.set(request.url ?? '', { bytes: body, type: request.headers['content-type'] ?? '' })
+      if (!isSigned(request.method ?? '', request.url ?? '', request.headers as Record<string, string>, body))
+        return void response.writeHead(403).end()
+      if (request.method === 'PUT')
+        kept.set(request.url ?? '', { bytes: body, type: request.headers['content-type'] ?? '' })
       const found = kept.get(request.url ?? '')
       if (!found) return void response.writeHead(404).end()
       response.writeHead(200).end(request.method === 'GET' ? found.bytes : undefined)
@@ -32,12 +39,28 @@ async function startStorage(): Promise<{ url: string; server: Server; kept: Map<
 }
 
 function isSigned(method: string, path: string, headers: Record<string, string>, body: Buffer): boolean {
-  const found = /Credential=AKID\/(\d{8})\/eu-central-1\/s3\/aws4_request, SignedHeaders=([a-z0-9;-]+), Signature=([0-9a-f]{64})/.exec(headers['authorization'] ?? '')
+  const found =
+    /Credential=AKID\/(\d{8})\/eu-central-1\/s3\/aws4_request, SignedHeaders=([a-z0-9;-]+), Signature=([0-9a-f]{64})/.exec(
+      headers['authorization'] ?? '',
+    )
   const [, day = '', names = '', signature = ''] = found ?? []
   const hash = headers['x-amz-content-sha256'] ?? ''
   if (hash !== 'UNSIGNED-PAYLOAD' && hash !== createHash('sha256').update(body).digest('hex')) return false
-  const canonical = [method, path, '', ...names.split(';').map((name) => `${name}:${headers[name]?.trim()}`), '', names, hash].join('\n')
-  const toSign = ['AWS4-HMAC-SHA256', headers['x-amz-date'], `${day}/eu-central-1/s3/aws4_request`, createHash('sha256').update(canonical).digest('hex')].join('\n')
+  const canonical = [
+    method,
+    path,
+    '',
+    ...names.split(';').map((name) => `${name}:${headers[name]?.trim()}`),
+    '',
+    names,
+    hash,
+  ].join('\n')
+  const toSign = [
+    'AWS4-HMAC-SHA256',
+    headers['x-amz-date'],
+    `${day}/eu-central-1/s3/aws4_request`,
+    createHash('sha256').update(canonical).digest('hex'),
+  ].join('\n')
   const hmac = (key: string | Buffer, text: string) => createHmac('sha256', key).update(text).digest()
   const key = ['eu-central-1', 's3', 'aws4_request'].reduce(hmac, hmac(`AWS4${SETTINGS.secretAccessKey}`, day))
   return hmac(key, toSign).toString('hex') === signature
@@ -73,7 +96,9 @@ describe('stores of images', () => {
     const { url, server, fail } = await startStorage()
     servers.push(server)
     const wrong = imageBucket({ url, ...SETTINGS, secretAccessKey: 'wrong' })
-    await expect(wrong.put(NAME, new Uint8Array([1]), 'image/png')).rejects.toThrow(/^the image storage answered 403 to PUT$/)
+    await expect(wrong.put(NAME, new Uint8Array([1]), 'image/png')).rejects.toThrow(
+      /^the image storage answered 403 to PUT$/,
+    )
     fail.status = 400
     await expect(imageBucket({ url, ...SETTINGS }).get(NAME)).rejects.toThrow(/^the image storage answered 400 to GET$/)
   })

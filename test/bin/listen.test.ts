@@ -18,9 +18,20 @@ afterEach(async () => {
 
 it('events of the account reach a receiver on this machine: by untag listen, and by a webhook of a cloud that may', async () => {
   const data = join(folder, 'cloud')
-  const cloud = await startProcess(['cloud', '--port', '0', '--mqtt-port', '0', '--data', data, '--allow-private-targets'])
+  const cloud = await startProcess([
+    'cloud',
+    '--port',
+    '0',
+    '--mqtt-port',
+    '0',
+    '--data',
+    data,
+    '--allow-private-targets',
+  ])
   running.push(cloud)
-  const { key } = JSON.parse((await runProcess(['keys', 'create', '--data', data, '--account', 'Shop', '--json'])).stdout) as Json
+  const { key } = JSON.parse(
+    (await runProcess(['keys', 'create', '--data', data, '--account', 'Shop', '--json'])).stdout,
+  ) as Json
   receiver = await startReceiver()
   const { got } = receiver
   const env = { UNTAG_API: String(cloud.ready['baseUrl']), UNTAG_KEY: key as string }
@@ -30,18 +41,41 @@ it('events of the account reach a receiver on this machine: by untag listen, and
   expect(triggered).toMatchObject({ code: 0, stdout: expect.stringMatching(/^checkout\.completed whe_\w+\n$/) })
   await until('the event to be forwarded', () => got.length === 1)
   const { headers, body } = got[0] as Got
-  expect(headers['x-untag-signature']).toBe(createHmac('sha256', String(listening.ready['secret'])).update(body).digest('hex'))
-  expect(JSON.parse(body)).toMatchObject({ id: triggered.stdout.trim().split(' ')[1], event: 'checkout.completed', data: { currency: 'EUR' } })
+  expect(headers['x-untag-signature']).toBe(
+    createHmac('sha256', String(listening.ready['secret'])).update(body).digest('hex'),
+  )
+  expect(JSON.parse(body)).toMatchObject({
+    id: triggered.stdout.trim().split(' ')[1],
+    event: 'checkout.completed',
+    data: { currency: 'EUR' },
+  })
 
-  const answer = await fetch(`${env.UNTAG_API}/registerWebhook`, { method: 'POST', headers: { 'content-type': 'application/json', authorization: `Bearer ${env.UNTAG_KEY}` }, body: JSON.stringify({ url: receiver.url, events: ['product.created'] }) })
+  const answer = await fetch(`${env.UNTAG_API}/registerWebhook`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${env.UNTAG_KEY}` },
+    body: JSON.stringify({ url: receiver.url, events: ['product.created'] }),
+  })
   const { secret } = (await answer.json()) as Json
   await listening.stop()
   await runProcess(['trigger', 'product.created'], env)
   await until('the webhook', () => got.length === 2)
   const second = got[1] as Got
-  expect(second.headers['x-untag-signature']).toBe(createHmac('sha256', secret as string).update(second.body).digest('hex'))
+  expect(second.headers['x-untag-signature']).toBe(
+    createHmac('sha256', secret as string)
+      .update(second.body)
+      .digest('hex'),
+  )
 
-  expect(await runProcess(['trigger'], env)).toMatchObject({ code: 2, stderr: expect.stringContaining('EVENT is missing') })
-  expect(await runProcess(['trigger', 'no.event'], env)).toMatchObject({ code: 1, stderr: expect.stringContaining('invalid-argument') })
-  expect(await runProcess(['listen', '--forward-to', receiver.url])).toMatchObject({ code: 2, stderr: expect.stringContaining('UNTAG_KEY') })
+  expect(await runProcess(['trigger'], env)).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('EVENT is missing'),
+  })
+  expect(await runProcess(['trigger', 'no.event'], env)).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('invalid-argument'),
+  })
+  expect(await runProcess(['listen', '--forward-to', receiver.url])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('UNTAG_KEY'),
+  })
 }, 60_000)

@@ -21,7 +21,9 @@ const PROGRAM = `
   console.log(JSON.stringify({ page, before, after: await idsOfContinuations(), builtin: typeof process.getBuiltinModule('node:fs') }))
 `
 const run = (how: string) =>
-  JSON.parse(execFileSync(process.execPath, ['--input-type=module', '-e', PROGRAM, how], { cwd: ROOT, encoding: 'utf8' })) as { page: string; before: number[]; after: number[]; builtin: string }
+  JSON.parse(
+    execFileSync(process.execPath, ['--input-type=module', '-e', PROGRAM, how], { cwd: ROOT, encoding: 'utf8' }),
+  ) as { page: string; before: number[]; after: number[]; builtin: string }
 
 beforeAll(ensureBuilt)
 

@@ -29,12 +29,28 @@ function part(change: Partial<Part> = {}): Part & { ran: number[] } {
     run({ from, count, onProgress }) {
       ran.push(from)
       onProgress(count)
-      return Promise.resolve({ violations: from <= 13 && 13 < from + count ? ['thing 13'] : [], figures: { hoursOfThings: count / 2 }, rows: [{ from }] })
+      return Promise.resolve({
+        violations: from <= 13 && 13 < from + count ? ['thing 13'] : [],
+        figures: { hoursOfThings: count / 2 },
+        rows: [{ from }],
+      })
     },
     ...change,
   }
 }
-const run = (parts: Part[], change: { build?: string; goesOn?: boolean; kept?: Place['kept']; machine?: string; signal?: AbortSignal; jobs?: number; isStill?: boolean; shown?: number[] } = {}) =>
+const run = (
+  parts: Part[],
+  change: {
+    build?: string
+    goesOn?: boolean
+    kept?: Place['kept']
+    machine?: string
+    signal?: AbortSignal
+    jobs?: number
+    isStill?: boolean
+    shown?: number[]
+  } = {},
+) =>
   runParts({
     parts,
     size: 'ci',
@@ -53,27 +69,58 @@ const run = (parts: Part[], change: { build?: string; goesOn?: boolean; kept?: P
 
 describe('npm run prove', () => {
   it('counts nothing of before that was about something else, as when a bug was put into the middle of the list', async () => {
-    const held = { run: ({ from, count }: { from: number; count: number }) => Promise.resolve({ violations: [], rows: [{ from, count }] }) }
+    const held = {
+      run: ({ from, count }: { from: number; count: number }) =>
+        Promise.resolve({ violations: [], rows: [{ from, count }] }),
+    }
     await run([part({ name: 'list', of: { ci: 23, night: 23 }, ...held })])
     const asked: number[] = []
-    const other = part({ name: 'list', of: { ci: 24, night: 24 }, isAbout: (_, { from }) => from !== 10, run: ({ from, count }) => (asked.push(from), held.run({ from, count })) })
+    const other = part({
+      name: 'list',
+      of: { ci: 24, night: 24 },
+      isAbout: (_, { from }) => from !== 10,
+      run: ({ from, count }) => (asked.push(from), held.run({ from, count })),
+    })
     // The last chunk is longer, the one in the middle another one.
     const [proven] = await run([other], { jobs: 1, build: 'b2', goesOn: true })
-    expect([asked, proven?.done, proven?.rows]).toEqual([[10, 20], 24, [{ from: 0, count: 10 }, { from: 10, count: 10 }, { from: 20, count: 4 }]])
+    expect([asked, proven?.done, proven?.rows]).toEqual([
+      [10, 20],
+      24,
+      [
+        { from: 0, count: 10 },
+        { from: 10, count: 10 },
+        { from: 20, count: 4 },
+      ],
+    ])
   })
 
   it('counts what was done, adds up the figures and keeps what did not hold', async () => {
     const shown: number[] = []
     const [proven] = await run([part({ name: 'whole' })], { shown })
-    expect(proven).toMatchObject({ done: 25, of: 25, violations: ['thing 13'], figures: { hoursOfThings: 12.5 }, rows: [{ from: 0 }, { from: 10 }, { from: 20 }] })
+    expect(proven).toMatchObject({
+      done: 25,
+      of: 25,
+      violations: ['thing 13'],
+      figures: { hoursOfThings: 12.5 },
+      rows: [{ from: 0 }, { from: 10 }, { from: 20 }],
+    })
     expect(shown.at(-1)).toBe(25)
   })
 
   it('shows on one line how far it is, what takes long, and how long it will', () => {
     let shown = ''
     const line = progressLine({ isTTY: true, write: (text) => void (shown = text) }, { elapsed: () => 0 })
-    line.show({ part: part({ name: 'things' }), done: 5_000, of: 25_000, violations: 0, perSecond: 10, at: 'cloud starting: disk full at 200' })
-    expect(shown).toBe('things       5,000 of 25,000 things, 20 %, 33 min left: cloud starting: disk full at 200\u001b[K\r')
+    line.show({
+      part: part({ name: 'things' }),
+      done: 5_000,
+      of: 25_000,
+      violations: 0,
+      perSecond: 10,
+      at: 'cloud starting: disk full at 200',
+    })
+    expect(shown).toBe(
+      'things       5,000 of 25,000 things, 20 %, 33 min left: cloud starting: disk full at 200\u001b[K\r',
+    )
     line.show({ part: part({ name: 'things' }), done: 0, of: 25, violations: 1, perSecond: 0 })
     expect(shown).toBe('things       0 of 25 things, 0 %, 1 did not hold\u001b[K\r')
   })
@@ -101,7 +148,11 @@ describe('npm run prove', () => {
   it('goes on after a change of the code when it is told to: what did not hold is done again', async () => {
     await run([part({ name: 'on' })], { jobs: 1 })
     const again = part({ name: 'on' })
-    expect((await run([again], { jobs: 1, build: 'b2', goesOn: true }))[0]).toMatchObject({ done: 25, violations: ['thing 13'], commits: { 'commit of b1': 15, 'commit of b2': 10 } })
+    expect((await run([again], { jobs: 1, build: 'b2', goesOn: true }))[0]).toMatchObject({
+      done: 25,
+      violations: ['thing 13'],
+      commits: { 'commit of b1': 15, 'commit of b2': 10 },
+    })
     expect(again.ran).toEqual([10])
   })
 
@@ -113,7 +164,11 @@ describe('npm run prove', () => {
     const elsewhere = part({ name: 'far' })
     const [more] = await run([elsewhere], { jobs: 1, kept, goesOn: true, machine: 'another' })
     expect([elsewhere.ran, more?.done]).toEqual([[10], 25])
-    expect(Object.values(more?.chunks ?? {}).map(({ machine }) => machine)).toEqual(['a machine', 'another', 'a machine'])
+    expect(Object.values(more?.chunks ?? {}).map(({ machine }) => machine)).toEqual([
+      'a machine',
+      'another',
+      'a machine',
+    ])
     const anew = part({ name: 'far' })
     rmSync(join(folder, 'ci-far.json'))
     await run([anew], { jobs: 1, kept })
@@ -159,10 +214,48 @@ describe('the report of it', () => {
   const report: Report = {
     at: '2026-11-21T04:00:00.000Z',
     parts: [
-      { name: 'safety', title: 'Worlds', unit: 'worlds', of: 10, size: 'night', chunk: 6, chunks: { 0: { ...found, count: 6, seconds: 20, figures: { virtualHours: 6.2 } }, 1: { ...found, count: 4, seconds: 10, figures: { virtualHours: 6.2 }, commit: 'def5678', machine: 'another' } } },
-      { name: 'bugs', title: 'Bugs', unit: 'bugs', of: 2, size: 'ci', chunk: 2, chunks: { 0: { ...found, count: 2, seconds: 9_000, violations: ['b was not found'], rows: [{ bug: 'a', what: 'x', worlds: 3, invariant: 'I1' }, { bug: 'b', what: 'y', worlds: 0, invariant: '' }] } } },
+      {
+        name: 'safety',
+        title: 'Worlds',
+        unit: 'worlds',
+        of: 10,
+        size: 'night',
+        chunk: 6,
+        chunks: {
+          0: { ...found, count: 6, seconds: 20, figures: { virtualHours: 6.2 } },
+          1: { ...found, count: 4, seconds: 10, figures: { virtualHours: 6.2 }, commit: 'def5678', machine: 'another' },
+        },
+      },
+      {
+        name: 'bugs',
+        title: 'Bugs',
+        unit: 'bugs',
+        of: 2,
+        size: 'ci',
+        chunk: 2,
+        chunks: {
+          0: {
+            ...found,
+            count: 2,
+            seconds: 9_000,
+            violations: ['b was not found'],
+            rows: [
+              { bug: 'a', what: 'x', worlds: 3, invariant: 'I1' },
+              { bug: 'b', what: 'y', worlds: 0, invariant: '' },
+            ],
+          },
+        },
+      },
       { name: 'redeem', title: 'Cuts', unit: 'calls', of: 6, size: 'ci', chunk: 1, chunks: {}, skipped: 'no strace' },
-      { name: 'kills', title: 'Kills', unit: 'kills', of: 5_000, size: 'night', chunk: 700, chunks: { 0: { ...found, count: 700, seconds: 300, commit: 'def5678' } } },
+      {
+        name: 'kills',
+        title: 'Kills',
+        unit: 'kills',
+        of: 5_000,
+        size: 'night',
+        chunk: 700,
+        chunks: { 0: { ...found, count: 700, seconds: 300, commit: 'def5678' } },
+      },
     ],
   }
 
@@ -186,7 +279,11 @@ describe('the report of it', () => {
   it('takes of each part the run that went furthest, unless something did not hold in a newer one', () => {
     const [worlds] = report.parts
     if (!worlds) throw new Error('no part')
-    const of = (hour: number, done: number, violations: string[] = []): Report => ({ ...report, at: `2026-11-21T0${hour}:00:00.000Z`, parts: [{ ...worlds, chunks: { 0: { ...found, count: done, seconds: 1, violations } } }] })
+    const of = (hour: number, done: number, violations: string[] = []): Report => ({
+      ...report,
+      at: `2026-11-21T0${hour}:00:00.000Z`,
+      parts: [{ ...worlds, chunks: { 0: { ...found, count: done, seconds: 1, violations } } }],
+    })
     const doneOf = (...reports: [Report, ...Report[]]) => furthest(reports).parts.map((part) => sumOf(part).done)
     expect(doneOf(of(4, 3), of(5, 2))).toEqual([3])
     expect(doneOf(of(4, 3), of(5, 2, ['seed 2']))).toEqual([2])

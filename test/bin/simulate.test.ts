@@ -39,14 +39,25 @@ describe('untag simulate', () => {
     const seen = await runProcess(['doctor', '--pcscd-socket', socket])
     expect(seen.stdout).toContain('Untag simulated NFC reader')
 
-    const bench = benchOf([{ deviceId: 'pad', driver: 'pcsc', link: { pcsc: 'untag' } }], { openLink: (link, signal) => openLink('pcsc' in link ? { socket, ...link } : link, signal) })
+    const bench = benchOf([{ deviceId: 'pad', driver: 'pcsc', link: { pcsc: 'untag' } }], {
+      openLink: (link, signal) => openLink('pcsc' in link ? { socket, ...link } : link, signal),
+    })
     await bench.untilState('pad', 'ready')
     nfc.say('put 04A2B3C4D5E680 https://example.com/r/ABC')
-    expect(await bench.untilEvent((event) => event.type === 'scan')).toMatchObject({ text: 'https://example.com/r/ABC' })
+    expect(await bench.untilEvent((event) => event.type === 'scan')).toMatchObject({
+      text: 'https://example.com/r/ABC',
+    })
     const tag = { tagUid: 'E00401500A1B2C3D' }
     nfc.say(`put ${tag.tagUid}`)
-    expect(await bench.untilEvent((event) => event.type === 'tags' && event.reads.some((read) => 'tagUid' in read.tag && read.tag.tagUid === tag.tagUid))).toBeDefined()
-    expect(await bench.supervisor.execute('pad', { kind: 'release', tag }, forEver())).toMatchObject({ outcome: 'confirmed' })
+    expect(
+      await bench.untilEvent(
+        (event) =>
+          event.type === 'tags' && event.reads.some((read) => 'tagUid' in read.tag && read.tag.tagUid === tag.tagUid),
+      ),
+    ).toBeDefined()
+    expect(await bench.supervisor.execute('pad', { kind: 'release', tag }, forEver())).toMatchObject({
+      outcome: 'confirmed',
+    })
     nfc.say('show')
     nfc.say('put 12')
     await until('what it says', () => nfc.lines.length === 2)
@@ -58,21 +69,37 @@ describe('untag simulate', () => {
   })
 
   it('replay says what untag edge --trace wrote down of a device', async () => {
-    const [data, edge, traces, config] = ['cloud', 'edge', 'traces', 'edge.json'].map((name) => join(folder, name)) as [string, string, string, string]
+    const [data, edge, traces, config] = ['cloud', 'edge', 'traces', 'edge.json'].map((name) => join(folder, name)) as [
+      string,
+      string,
+      string,
+      string,
+    ]
     const board = await start(['simulate', 'relay-board'])
     const cloud = await start(['cloud', '--port', '0', '--mqtt-port', '0', '--data', data])
-    const { key } = JSON.parse((await runProcess(['keys', 'create', '--data', data, '--account', 'Shop', '--json'])).stdout) as Json
+    const { key } = JSON.parse(
+      (await runProcess(['keys', 'create', '--data', data, '--account', 'Shop', '--json'])).stdout,
+    ) as Json
     const api = String(cloud.ready['baseUrl'])
     const call = async (operation: string, body: Json): Promise<Json> =>
-      (await fetch(`${api}/${operation}`, { method: 'POST', headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' }, body: JSON.stringify(body) })).json()
+      (
+        await fetch(`${api}/${operation}`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+          body: JSON.stringify(body),
+        })
+      ).json()
     const { stores } = await call('fetchStores', {})
     const { code } = await call('createEnrolmentCode', { storeId: stores[0].storeId, name: 'test' })
-    expect(await runProcess(['edge', 'enrol', '--cloud', api, '--code', code, '--data', edge])).toMatchObject({ code: 0 })
+    expect(await runProcess(['edge', 'enrol', '--cloud', api, '--code', code, '--data', edge])).toMatchObject({
+      code: 0,
+    })
     const entry = { deviceId: 'dev_board', driver: 'modbus', output: 0, confirmInput: 0, pulseMs: 100 }
     writeFileSync(config, JSON.stringify({ devices: [{ ...entry, link: { tcp: board.ready['tcp'] } }] }))
 
     const agent = await start(['edge', '--data', edge, '--port', '0', '--config', config, '--trace', traces])
-    const written = () => readdirSync(traces).reduce((text, name) => text + readFileSync(join(traces, name), 'utf8'), '')
+    const written = () =>
+      readdirSync(traces).reduce((text, name) => text + readFileSync(join(traces, name), 'utf8'), '')
     await until('the board to have answered', () => readTrace(written()).filter(({ kind }) => kind === 'in').length > 2)
     expect(await agent.stop()).toBe(0)
     const [file = ''] = readdirSync(traces)

@@ -21,7 +21,11 @@ describe('untag start', () => {
 
   function open(): void {
     said = []
-    child = spawn(process.execPath, [COMMAND, 'start', '--port', '0', '--mqtt-port', '0', '--edge-port', '0', '--data', join(folder, 'demo')], { stdio: ['pipe', 'pipe', 'inherit'] })
+    child = spawn(
+      process.execPath,
+      [COMMAND, 'start', '--port', '0', '--mqtt-port', '0', '--edge-port', '0', '--data', join(folder, 'demo')],
+      { stdio: ['pipe', 'pipe', 'inherit'] },
+    )
     createInterface({ input: child.stdout as NodeJS.ReadableStream }).on('line', (line) => {
       said.push(line)
       for (const look of waiting) look()
@@ -46,34 +50,38 @@ describe('untag start', () => {
     for (const each of wanted) await line(each, from)
   }
 
-  it('prints addresses, a key and a curl line that works; its keys play a shop, online and offline', { timeout: 90_000 }, async () => {
-    const curl = (await line(/^ {2}curl /)).trim()
-    expect(said.join('\n')).toMatch(/Sandbox key {5}untag_test_sk_/)
-    const answer = JSON.parse(execFileSync('sh', ['-c', curl], { encoding: 'utf8' })) as Json
-    expect(answer.stores).toHaveLength(2)
-    await line(/\[q\] quit/)
-    for (const name of ['Staff station', 'Exit gate', 'API reference']) {
-      const url = /http\S+/.exec(await line(new RegExp(name)))?.[0] ?? ''
-      expect((await fetch(url)).status).toBe(200)
-    }
+  it(
+    'prints addresses, a key and a curl line that works; its keys play a shop, online and offline',
+    { timeout: 90_000 },
+    async () => {
+      const curl = (await line(/^ {2}curl /)).trim()
+      expect(said.join('\n')).toMatch(/Sandbox key {5}untag_test_sk_/)
+      const answer = JSON.parse(execFileSync('sh', ['-c', curl], { encoding: 'utf8' })) as Json
+      expect(answer.stores).toHaveLength(2)
+      await line(/\[q\] quit/)
+      for (const name of ['Staff station', 'Exit gate', 'API reference']) {
+        const url = /http\S+/.exec(await line(new RegExp(name)))?.[0] ?? ''
+        expect((await fetch(url)).status).toBe(200)
+      }
 
-    await press('s', /✓ Staff station: deactivate_label confirmed \(decided by the cloud/)
-    await press('r', /✗ Staff station: refused, already_redeemed \(decided by the cloud/)
-    await press('d', /✓ Self-checkout detacher: detach_hard_tag confirmed/)
-    await press('u', /✗ Exit gate: refused, item_not_paid \(decided at the gate\)/)
-    await press('p', /✓ Exit gate: a paid tag leaves/)
-    await press('o', /network of the store is cut/)
-    await press('s', /✓ Staff station: deactivate_label confirmed \(decided offline/)
-    await press('r', /✗ Staff station: refused, already_redeemed \(decided offline/)
-    await press('u', /✗ Exit gate: refused, item_not_paid \(decided at the gate\)/)
-    await press('o', /network is back/, /the cloud has every event/)
-    const ended = once(child, 'exit')
-    await press('q')
-    expect(await ended).toEqual([0, null])
+      await press('s', /✓ Staff station: deactivate_label confirmed \(decided by the cloud/)
+      await press('r', /✗ Staff station: refused, already_redeemed \(decided by the cloud/)
+      await press('d', /✓ Self-checkout detacher: detach_hard_tag confirmed/)
+      await press('u', /✗ Exit gate: refused, item_not_paid \(decided at the gate\)/)
+      await press('p', /✓ Exit gate: a paid tag leaves/)
+      await press('o', /network of the store is cut/)
+      await press('s', /✓ Staff station: deactivate_label confirmed \(decided offline/)
+      await press('r', /✗ Staff station: refused, already_redeemed \(decided offline/)
+      await press('u', /✗ Exit gate: refused, item_not_paid \(decided at the gate\)/)
+      await press('o', /network is back/, /the cloud has every event/)
+      const ended = once(child, 'exit')
+      await press('q')
+      expect(await ended).toEqual([0, null])
 
-    // A second start finds its store and agent again, with a key of its own.
-    open()
-    await line(/\[q\] quit/)
-    await press('s', /✓ Staff station: deactivate_label confirmed/)
-  })
+      // A second start finds its store and agent again, with a key of its own.
+      open()
+      await line(/\[q\] quit/)
+      await press('s', /✓ Staff station: deactivate_label confirmed/)
+    },
+  )
 })

@@ -10,7 +10,17 @@ import { startTestCloud, type TestCloud } from '../support/cloud.ts'
 import { temporaryFolder } from '../support/databases.ts'
 
 const TSC = join(ROOT, 'node_modules/typescript/bin/tsc')
-const STRICT = ['--strict', '--target', 'es2022', '--module', 'nodenext', '--moduleResolution', 'nodenext', '--types', 'node']
+const STRICT = [
+  '--strict',
+  '--target',
+  'es2022',
+  '--module',
+  'nodenext',
+  '--moduleResolution',
+  'nodenext',
+  '--types',
+  'node',
+]
 
 const PROGRAM = `
 import { createClient, UntagError } from 'untag/client'
@@ -22,7 +32,8 @@ const refused = await api.fetchStore({ storeId: 'st_nobody' }).catch((error: unk
 console.log(JSON.stringify({ stores: stores.length, many: names.length > 50, code: refused instanceof UntagError && refused.code }))
 `
 /** The TypeScript of a page, as it is read: from top to bottom. */
-const onPage = (page: string) => [...readFileSync(join(ROOT, page), 'utf8').matchAll(/^```ts\n([\s\S]*?)^```/gm)].map((m) => m[1] ?? '').join('\n')
+const onPage = (page: string) =>
+  [...readFileSync(join(ROOT, page), 'utf8').matchAll(/^```ts\n([\s\S]*?)^```/gm)].map((m) => m[1] ?? '').join('\n')
 const WRONG = `
 import { createClient } from 'untag/client'
 const api = createClient({ baseUrl: '' })
@@ -62,9 +73,15 @@ describe('untag as a package', () => {
   /** Another process, so that this one can answer it. */
   const run = (file: string) =>
     new Promise<string>((resolve, reject) => {
-      execFile(process.execPath, [file], { cwd: folder, env: { ...process.env, API: api, KEY: key } }, (error, stdout, stderr) => (error ? reject(new Error(stderr)) : resolve(stdout)))
+      execFile(
+        process.execPath,
+        [file],
+        { cwd: folder, env: { ...process.env, API: api, KEY: key } },
+        (error, stdout, stderr) => (error ? reject(new Error(stderr)) : resolve(stdout)),
+      )
     })
-  const compile = (file: string, ...more: string[]) => spawnSync(process.execPath, [TSC, ...STRICT, ...more, file], { cwd: folder, encoding: 'utf8' }).stdout
+  const compile = (file: string, ...more: string[]) =>
+    spawnSync(process.execPath, [TSC, ...STRICT, ...more, file], { cwd: folder, encoding: 'utf8' }).stdout
 
   it('gives its types to others without skipLibCheck, and runs', async () => {
     writeFileSync(join(folder, 'program.ts'), PROGRAM)
@@ -77,7 +94,12 @@ describe('untag as a package', () => {
 
   it('refuses wrong calls before they are made', () => {
     writeFileSync(join(folder, 'wrong.ts'), WRONG)
-    expect(compile('wrong.ts', '--noEmit').match(/^wrong\.ts\(\d+/gm)).toEqual(['wrong.ts(4', 'wrong.ts(5', 'wrong.ts(6', 'wrong.ts(7'])
+    expect(compile('wrong.ts', '--noEmit').match(/^wrong\.ts\(\d+/gm)).toEqual([
+      'wrong.ts(4',
+      'wrong.ts(5',
+      'wrong.ts(6',
+      'wrong.ts(7',
+    ])
   })
 
   it('describes itself so that an outside generator makes a client that works', async () => {
@@ -85,7 +107,22 @@ describe('untag as a package', () => {
     const { openapi, servers, ...rest } = (await cloud.get('/openapi.json')).body
     writeFileSync(document, JSON.stringify({ openapi, ...rest, servers: [{ url: api }] }))
     expect(servers).toEqual([{ url: 'https://shop.example/api/v1' }])
-    execFileSync(process.execPath, [join(ROOT, 'node_modules/swagger-typescript-api/dist/cli.mjs'), 'generate', '-p', document, '-o', folder, '-n', 'generated.ts', '--extract-request-body', '--silent'], { cwd: folder, encoding: 'utf8' })
+    execFileSync(
+      process.execPath,
+      [
+        join(ROOT, 'node_modules/swagger-typescript-api/dist/cli.mjs'),
+        'generate',
+        '-p',
+        document,
+        '-o',
+        folder,
+        '-n',
+        'generated.ts',
+        '--extract-request-body',
+        '--silent',
+      ],
+      { cwd: folder, encoding: 'utf8' },
+    )
     writeFileSync(
       join(folder, 'outside.ts'),
       `import { Api } from './generated.js'

@@ -28,7 +28,8 @@ function world(replies: Reply[] = []) {
     fetch(url, init) {
       sent.push({ url, init, headers: new Headers(init.headers) })
       const reply = replies.shift() ?? answer(OK)
-      if (reply === 'never') return new Promise((_, reject) => init.signal?.addEventListener('abort', () => reject(new Error('aborted'))))
+      if (reply === 'never')
+        return new Promise((_, reject) => init.signal?.addEventListener('abort', () => reject(new Error('aborted'))))
       return reply instanceof Error ? Promise.reject(reply) : Promise.resolve(reply)
     },
     now: () => nowMs,
@@ -43,14 +44,23 @@ function world(replies: Reply[] = []) {
     random: () => 0.5,
     unique: () => `key-${++serial}`,
   }
-  return { sent, waited, platform, client: (more: object = {}) => createClient({ baseUrl: `${BASE_URL}/`, key: 'untag_test_sk_x', platform, ...more }) }
+  return {
+    sent,
+    waited,
+    platform,
+    client: (more: object = {}) => createClient({ baseUrl: `${BASE_URL}/`, key: 'untag_test_sk_x', platform, ...more }),
+  }
 }
 
 function answer(body: unknown, status = 200, headers: Record<string, string> = {}): Response {
-  return new Response(typeof body === 'string' ? body : JSON.stringify(body), { status, headers: { 'x-request-id': 'req_1', ...headers } })
+  return new Response(typeof body === 'string' ? body : JSON.stringify(body), {
+    status,
+    headers: { 'x-request-id': 'req_1', ...headers },
+  })
 }
 
-const busy = (headers: Record<string, string> = {}) => answer({ error: 'too many requests', code: 'resource-exhausted', requestId: 'req_2' }, 429, headers)
+const busy = (headers: Record<string, string> = {}) =>
+  answer({ error: 'too many requests', code: 'resource-exhausted', requestId: 'req_2' }, 429, headers)
 
 describe('the client', () => {
   it('sends what the API reads, and an Idempotency-Key with what may change something', async () => {
@@ -60,7 +70,15 @@ describe('the client', () => {
     await api.checkIn({ storeId: 'st_1' })
     await api.checkIn({ storeId: 'st_1' }, { idempotencyKey: 'mine' })
     await api.getReceiptFromToken({ token: 'A&B=C' })
-    expect(sent.map(({ url, init, headers }) => [init.method, url, headers.get('authorization'), headers.get('idempotency-key'), init.body ?? null])).toEqual([
+    expect(
+      sent.map(({ url, init, headers }) => [
+        init.method,
+        url,
+        headers.get('authorization'),
+        headers.get('idempotency-key'),
+        init.body ?? null,
+      ]),
+    ).toEqual([
       ['POST', `${BASE_URL}/fetchStores`, 'Bearer untag_test_sk_x', null, '{"city":"Hamburg"}'],
       ['POST', `${BASE_URL}/checkIn`, 'Bearer untag_test_sk_x', 'key-1', '{"storeId":"st_1"}'],
       ['POST', `${BASE_URL}/checkIn`, 'Bearer untag_test_sk_x', 'mine', '{"storeId":"st_1"}'],
@@ -70,7 +88,11 @@ describe('the client', () => {
 
   it('answers an export in another format as the text that it is', async () => {
     const csv = 'transactionId\r\npur_1\r\n'
-    const { sent, client } = world([answer(csv, 200, { 'content-type': 'text/csv; charset=utf-8' }), answer('{"a":1}\n{"a":2}\n', 200, { 'content-type': 'application/x-ndjson' }), answer({ ...OK, sales: [] })])
+    const { sent, client } = world([
+      answer(csv, 200, { 'content-type': 'text/csv; charset=utf-8' }),
+      answer('{"a":1}\n{"a":2}\n', 200, { 'content-type': 'application/x-ndjson' }),
+      answer({ ...OK, sales: [] }),
+    ])
     const api = client()
     const text = await api.exportSalesData({ from: '2026-11-01', to: '2026-11-30', format: 'csv' })
     expectTypeOf(text).toEqualTypeOf<string>()
@@ -83,37 +105,72 @@ describe('the client', () => {
   })
 
   it('repeats 429, 503 and broken connections with the same Idempotency-Key, ever later, and then gives up', async () => {
-    const { sent, waited, client } = world([busy(), answer('', 503), new TypeError('fetch failed', { cause: { code: 'ECONNRESET' } })])
+    const { sent, waited, client } = world([
+      busy(),
+      answer('', 503),
+      new TypeError('fetch failed', { cause: { code: 'ECONNRESET' } }),
+    ])
     expect(await client().checkIn({ storeId: 'st_1' })).toEqual(OK)
     expect(new Set(sent.map((s) => s.headers.get('idempotency-key')))).toEqual(new Set(['key-1']))
     expect(waited).toEqual([125, 250, 500])
     const hopeless = world([busy(), busy(), busy(), busy(), busy()])
-    await expect(hopeless.client().fetchStores()).rejects.toMatchObject({ name: 'UntagError', status: 429, code: 'resource-exhausted', requestId: 'req_2' })
+    await expect(hopeless.client().fetchStores()).rejects.toMatchObject({
+      name: 'UntagError',
+      status: 429,
+      code: 'resource-exhausted',
+      requestId: 'req_2',
+    })
     expect(hopeless.sent.length).toBe(4)
     const impatient = world([busy()])
     await expect(impatient.client({ retry: { retries: 0 } }).fetchStores()).rejects.toBeInstanceOf(UntagError)
   })
 
   it('asks again for the answer of an attempt that broke off and is still being carried out', async () => {
-    const running = answer({ error: 'the same request is being carried out', code: 'already-exists', reason: 'idempotency_in_progress', requestId: 'req_3' }, 409, { 'retry-after': '5' })
+    const running = answer(
+      {
+        error: 'the same request is being carried out',
+        code: 'already-exists',
+        reason: 'idempotency_in_progress',
+        requestId: 'req_3',
+      },
+      409,
+      { 'retry-after': '5' },
+    )
     const { sent, waited, client } = world([new TypeError('fetch failed', { cause: { code: 'ECONNRESET' } }), running])
-    expect(await client().startCheckout({ sessionId: 'ses_1', items: [{ ean: '4012345678901', quantity: 1 }] })).toEqual(OK)
+    expect(
+      await client().startCheckout({ sessionId: 'ses_1', items: [{ ean: '4012345678901', quantity: 1 }] }),
+    ).toEqual(OK)
     expect(sent.map((s) => s.headers.get('idempotency-key'))).toEqual(['key-1', 'key-1', 'key-1'])
     expect(waited).toEqual([125, 5_125])
-    const used = answer({ error: 'used', code: 'already-exists', reason: 'idempotency_key_reused', requestId: 'req_4' }, 409)
-    await expect(world([used]).client().checkIn({ storeId: 'st_1' })).rejects.toMatchObject({ status: 409, reason: 'idempotency_key_reused' })
+    const used = answer(
+      { error: 'used', code: 'already-exists', reason: 'idempotency_key_reused', requestId: 'req_4' },
+      409,
+    )
+    await expect(world([used]).client().checkIn({ storeId: 'st_1' })).rejects.toMatchObject({
+      status: 409,
+      reason: 'idempotency_key_reused',
+    })
   })
 
   it('goes on by cursor from the page that an offset has begun', async () => {
-    const { sent, client } = world([answer({ ...OK, products: [1], total: 9, nextCursor: 'prd_1' }), answer({ ...OK, products: [2], total: 9 })])
+    const { sent, client } = world([
+      answer({ ...OK, products: [1], total: 9, nextCursor: 'prd_1' }),
+      answer({ ...OK, products: [2], total: 9 }),
+    ])
     const found: unknown[] = []
     for await (const product of client().pages('fetchProducts', { storeId: 'st_1', offset: 7 })) found.push(product)
     expect(found).toEqual([1, 2])
-    expect(sent.map(({ init }) => JSON.parse(String(init.body)))).toEqual([{ storeId: 'st_1', offset: 7 }, { storeId: 'st_1', cursor: 'prd_1' }])
+    expect(sent.map(({ init }) => JSON.parse(String(init.body)))).toEqual([
+      { storeId: 'st_1', offset: 7 },
+      { storeId: 'st_1', cursor: 'prd_1' },
+    ])
   })
 
   it('waits as long as Retry-After says, but not for ever', async () => {
-    const { waited, client } = world([busy({ 'retry-after': '2' }), busy({ 'retry-after': new Date(1_795_165_200_000 + 2_125 + 3_000).toUTCString() })])
+    const { waited, client } = world([
+      busy({ 'retry-after': '2' }),
+      busy({ 'retry-after': new Date(1_795_165_200_000 + 2_125 + 3_000).toUTCString() }),
+    ])
     await client().fetchStores()
     expect(waited[0]).toBe(2_125)
     expect(waited[1]).toBeGreaterThan(2_000)
@@ -124,15 +181,34 @@ describe('the client', () => {
   })
 
   it('does not repeat what was refused, and says why it was', async () => {
-    const body = { error: 'price: must be …', code: 'invalid-argument', reason: 'x', details: [{ path: 'price', code: 'invalid', message: 'm' }], allowedNext: ['a'], requestId: 'req_9', requiredUpgrade: 'GROW', currentPackage: 'GO' }
+    const body = {
+      error: 'price: must be …',
+      code: 'invalid-argument',
+      reason: 'x',
+      details: [{ path: 'price', code: 'invalid', message: 'm' }],
+      allowedNext: ['a'],
+      requestId: 'req_9',
+      requiredUpgrade: 'GROW',
+      currentPackage: 'GO',
+    }
     const { sent, client } = world([answer(body, 400)])
-    const error = await client().fetchStores().catch((caught: unknown) => caught)
+    const error = await client()
+      .fetchStores()
+      .catch((caught: unknown) => caught)
     expect(error).toBeInstanceOf(UntagError)
     const { error: message, ...fields } = body
     expect(error).toMatchObject({ message, status: 400, ...fields })
     expect(sent.length).toBe(1)
-    await expect(world([answer('<html>', 404)]).client().fetchStores()).rejects.toMatchObject({ status: 404, code: 'not-found', requestId: 'req_1' })
-    await expect(world([answer('<html>', 200)]).client().fetchStores()).rejects.toMatchObject({ code: 'bad-answer' })
+    await expect(
+      world([answer('<html>', 404)])
+        .client()
+        .fetchStores(),
+    ).rejects.toMatchObject({ status: 404, code: 'not-found', requestId: 'req_1' })
+    await expect(
+      world([answer('<html>', 200)])
+        .client()
+        .fetchStores(),
+    ).rejects.toMatchObject({ code: 'bad-answer' })
   })
 
   it('ends when its caller or its time says so', async () => {
@@ -141,12 +217,22 @@ describe('the client', () => {
     const waiting = world(['never']).client().fetchStores({}, { signal: calling.signal })
     calling.abort(reason)
     await expect(waiting).rejects.toBe(reason)
-    await expect(world().client().fetchStores({}, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
+    await expect(
+      world()
+        .client()
+        .fetchStores({}, { signal: AbortSignal.abort(reason) }),
+    ).rejects.toBe(reason)
     const late = world(['never'])
-    await expect(late.client({ retry: { retries: 0 } }).fetchStores({}, { timeoutMs: 10 })).rejects.toMatchObject({ code: 'timeout', status: 0 })
+    await expect(late.client({ retry: { retries: 0 } }).fetchStores({}, { timeoutMs: 10 })).rejects.toMatchObject({
+      code: 'timeout',
+      status: 0,
+    })
     const pausing = new AbortController()
     const { platform } = world([busy()])
-    const stuck = createClient({ baseUrl: BASE_URL, platform: { ...platform, after: () => () => pausing.abort(reason) } }).fetchStores({}, { signal: pausing.signal })
+    const stuck = createClient({
+      baseUrl: BASE_URL,
+      platform: { ...platform, after: () => () => pausing.abort(reason) },
+    }).fetchStores({}, { signal: pausing.signal })
     await expect(stuck).rejects.toBe(reason)
   })
 
@@ -163,9 +249,13 @@ describe('the client', () => {
     expectTypeOf(api.fetchProducts).parameter(0).toEqualTypeOf<RequestOf<'fetchProducts'> | undefined>()
     expectTypeOf<RequestOf<'fetchStore'>['storeId']>().toEqualTypeOf<string>()
     expectTypeOf<AnswerOf<'fetchProducts'>['products'][number]['vat']>().toEqualTypeOf<7 | 19>()
-    expectTypeOf<AnswerOf<'fetchPurchase'>['status']>().toEqualTypeOf<'CREATED' | 'PENDING_PAYMENT' | 'SUCCESS' | 'UNLOADED' | 'CANCELLED'>()
+    expectTypeOf<AnswerOf<'fetchPurchase'>['status']>().toEqualTypeOf<
+      'CREATED' | 'PENDING_PAYMENT' | 'SUCCESS' | 'UNLOADED' | 'CANCELLED'
+    >()
     expectTypeOf<NonNullable<RequestOf<'uploadImageToProduct'>['snapshot']>>().toEqualTypeOf<Blob>()
-    expectTypeOf(api.pages('fetchProducts', {})).toEqualTypeOf<AsyncGenerator<AnswerOf<'fetchProducts'>['products'][number], void, undefined>>()
+    expectTypeOf(api.pages('fetchProducts', {})).toEqualTypeOf<
+      AsyncGenerator<AnswerOf<'fetchProducts'>['products'][number], void, undefined>
+    >()
     const parameters = (operation: 'noSuchOperation') => operation
     expectTypeOf(parameters).parameter(0).not.toExtend<keyof typeof api>()
   })
@@ -176,14 +266,20 @@ describe('what the client knows of operations', () => {
   const { operations: described, components } = describeApi(OPERATION_TABLE, BASE_URL)
 
   it('is what the table says', () => {
-    for (const { name, changes, getOnly } of operations) expect([name, mayChange(name), isGet(name)]).toEqual([name, changes, getOnly])
+    for (const { name, changes, getOnly } of operations)
+      expect([name, mayChange(name), isGet(name)]).toEqual([name, changes, getOnly])
   })
 
   it('is which list is paged', () => {
-    const paged = described.filter(({ operation }) => 'nextCursor' in ((operation.response as unknown as { shape?: object }).shape ?? {}))
+    const paged = described.filter(
+      ({ operation }) => 'nextCursor' in ((operation.response as unknown as { shape?: object }).shape ?? {}),
+    )
     expect(paged.length).toBeGreaterThan(3)
     for (const { operation, response } of paged) {
-      expect([operation.name, listIn(exampleAnswer(response, components, {}) as Record<string, unknown>).length]).toEqual([operation.name, 1])
+      expect([
+        operation.name,
+        listIn(exampleAnswer(response, components, {}) as Record<string, unknown>).length,
+      ]).toEqual([operation.name, 1])
     }
   })
 })
@@ -193,40 +289,81 @@ describe('the client at a cloud', () => {
   let api: ReturnType<typeof createClient>
   beforeAll(async () => {
     shop = await openShop('sqlite')
-    api = createClient({ baseUrl: BASE_URL, key: shop.key, platform: { fetch: async (url, init) => shop.cloud.cloud.app.request(new URL(url).pathname + new URL(url).search, init) } })
+    api = createClient({
+      baseUrl: BASE_URL,
+      key: shop.key,
+      platform: {
+        fetch: async (url, init) => shop.cloud.cloud.app.request(new URL(url).pathname + new URL(url).search, init),
+      },
+    })
   })
   afterAll(() => shop.stop())
 
   it('buys, shows the receipt, and asks whether the tag may come off', async () => {
     const { sessionId } = await api.checkIn({ storeId: shop.storeId })
-    const { transactionId } = await api.startCheckout({ sessionId, items: [{ ean: shop.products[0].ean, quantity: 1 }] })
+    const { transactionId } = await api.startCheckout({
+      sessionId,
+      items: [{ ean: shop.products[0].ean, quantity: 1 }],
+    })
     expect((await api.completeTestCheckout({ transactionId })).status).toBe('SUCCESS')
     const { token } = await api.generateReceiptQR({ purchaseId: transactionId })
-    const anyone = createClient({ baseUrl: BASE_URL, platform: { fetch: async (url, init) => shop.cloud.cloud.app.request(url.replace('https://shop.example', ''), init) } })
+    const anyone = createClient({
+      baseUrl: BASE_URL,
+      platform: {
+        fetch: async (url, init) => shop.cloud.cloud.app.request(url.replace('https://shop.example', ''), init),
+      },
+    })
     expect((await anyone.getReceiptFromToken({ token })).id).toBe(transactionId)
-    const { authorized, reason } = await api.verifyProtectedItem({ deviceId: shop.devices.exit_gate, protectionAction: 'authorize_exit', epc: newEpc() })
+    const { authorized, reason } = await api.verifyProtectedItem({
+      deviceId: shop.devices.exit_gate,
+      protectionAction: 'authorize_exit',
+      epc: newEpc(),
+    })
     expect([authorized, reason]).toEqual([false, 'item_unknown'])
   })
 
   it('walks over all pages, and begins where it is told', async () => {
     const all: string[] = []
-    for await (const product of api.pages('fetchProducts', { storeId: shop.storeId, limit: 7 })) all.push(product.productId)
+    for await (const product of api.pages('fetchProducts', { storeId: shop.storeId, limit: 7 }))
+      all.push(product.productId)
     const { total, products, nextCursor } = await api.fetchProducts({ storeId: shop.storeId, limit: 7 })
     expect(new Set(all).size).toBe(total)
     expect(all.slice(0, 7)).toEqual(products.map((p) => p.productId))
     const rest: string[] = []
-    for await (const { productId } of api.pages('fetchProducts', { storeId: shop.storeId, limit: 500, cursor: nextCursor })) rest.push(productId)
+    for await (const { productId } of api.pages('fetchProducts', {
+      storeId: shop.storeId,
+      limit: 500,
+      cursor: nextCursor,
+    }))
+      rest.push(productId)
     expect(rest).toEqual(all.slice(7))
   })
 
   it('is told the reason of a refusal', async () => {
-    await expect(api.fetchStore({ storeId: 'st_nobody' })).rejects.toMatchObject({ status: 404, code: 'not-found', requestId: expect.stringMatching(/^req_/) })
-    await expect(api.startCheckout({ sessionId: 'ses_x', items: [] })).rejects.toMatchObject({ details: [{ path: 'items' }] })
+    await expect(api.fetchStore({ storeId: 'st_nobody' })).rejects.toMatchObject({
+      status: 404,
+      code: 'not-found',
+      requestId: expect.stringMatching(/^req_/),
+    })
+    await expect(api.startCheckout({ sessionId: 'ses_x', items: [] })).rejects.toMatchObject({
+      details: [{ path: 'items' }],
+    })
   })
 
   it('sends files as forms', async () => {
-    const image = new Blob([Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64')], { type: 'image/png' })
-    const { imageUrl, width } = await api.uploadImageToProduct({ productId: shop.products[0].productId, snapshot: image })
+    const image = new Blob(
+      [
+        Buffer.from(
+          'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+          'base64',
+        ),
+      ],
+      { type: 'image/png' },
+    )
+    const { imageUrl, width } = await api.uploadImageToProduct({
+      productId: shop.products[0].productId,
+      snapshot: image,
+    })
     expect([imageUrl, width]).toEqual([expect.stringContaining('/images/'), 1])
   })
 })

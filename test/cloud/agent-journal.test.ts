@@ -34,26 +34,44 @@ onEveryDatabase('the journal of an agent', (kind) => {
   })
   const grant = async () => {
     const purchase = await gate.buy([{ ean: gate.products[0].ean, quantity: 1 }])
-    const { body } = await agent.call('verifySecurityTagDeactivation', { purchaseId: purchase.transactionId, deviceId: gate.devices.pos_deactivator })
+    const { body } = await agent.call('verifySecurityTagDeactivation', {
+      purchaseId: purchase.transactionId,
+      deviceId: gate.devices.pos_deactivator,
+    })
     return { purchase, nonce: body.replayProtectedNonce as string, rights: body.receiptRights }
   }
 
   it('binds the token to the agent’s ledger, and tells which rights of the receipt it covers', async () => {
     const { rights, nonce } = await grant()
     expect(rights).toMatchObject({ rightClass: 'release', ordinals: [0] })
-    const row = await gate.cloud.db.database.reads.selectFrom('protection_authorization').select('ledger').where('nonce', '=', nonce).executeTakeFirst()
+    const row = await gate.cloud.db.database.reads
+      .selectFrom('protection_authorization')
+      .select('ledger')
+      .where('nonce', '=', nonce)
+      .executeTakeFirst()
     expect(row?.ledger).toBe(`${agent.ledgerId}.1`)
   })
 
   it('is taken in once, in order, with an ack that is signed for this ledger', async () => {
     const { purchase, nonce } = await grant()
-    const rows = [agent.row({ evidence: claim(nonce, 'red-1') }), agent.row({ evidence: { kind: 'outcome', redemptionId: 'red-1', outcome: 'confirmed' } })]
+    const rows = [
+      agent.row({ evidence: claim(nonce, 'red-1') }),
+      agent.row({ evidence: { kind: 'outcome', redemptionId: 'red-1', outcome: 'confirmed' } }),
+    ]
     const first = await agent.report(rows)
     expect(first.body).toMatchObject({ accepted: 2, duplicates: 0 })
-    expect(ackOf(first.body)).toMatchObject({ aud: agent.agentId, ledger: agent.ledgerId, generation: 1, seq: 2, head: rows[1]?.hash })
+    expect(ackOf(first.body)).toMatchObject({
+      aud: agent.agentId,
+      ledger: agent.ledgerId,
+      generation: 1,
+      seq: 2,
+      head: rows[1]?.hash,
+    })
     const again = await agent.report(rows)
     expect(again.body).toMatchObject({ accepted: 0, duplicates: 2 })
-    expect(await gate.ok('fetchPurchase', { transactionId: purchase.transactionId })).toMatchObject({ securityTagStatus: 'deactivated' })
+    expect(await gate.ok('fetchPurchase', { transactionId: purchase.transactionId })).toMatchObject({
+      securityTagStatus: 'deactivated',
+    })
   })
 
   it('grants nobody what a home gave to another agent, until that has told what became of it, or told the home that nothing did', async () => {
@@ -61,19 +79,48 @@ onEveryDatabase('the journal of an agent', (kind) => {
     const { transactionId: purchaseId } = await gate.buy([{ ean: gate.products[0].ean, quantity: 1 }])
     const { deviceId } = await gate.ok('registerDevice', { storeId: gate.storeId, deviceType: 'pos_deactivator' })
     await other.call('reportDeviceHeartbeat', { deviceId })
-    const { cti: nonce } = await gate.cloud.db.database.reads.selectFrom('purchase').select('cti').where('purchase_id', '=', purchaseId).executeTakeFirstOrThrow()
-    const give = (redemptionId: string): Evidence => ({ kind: 'given', redemptionId, nonce: nonce ?? '', rightClass: 'release', ordinals: [0], agentId: other.agentId })
-    const back = (redemptionId: string, outcome: 'failed' | 'unknown'): Evidence => ({ kind: 'given_back', redemptionId, outcome })
-    const tell = async (from: TestAgent, ...all: Evidence[]) => expect((await from.report(all.map((evidence) => from.row({ evidence })))).body).toMatchObject({ accepted: all.length })
-    const ask = async (by: TestAgent, at: string) => (await by.call('verifySecurityTagDeactivation', { purchaseId, deviceId: at })).body
+    const { cti: nonce } = await gate.cloud.db.database.reads
+      .selectFrom('purchase')
+      .select('cti')
+      .where('purchase_id', '=', purchaseId)
+      .executeTakeFirstOrThrow()
+    const give = (redemptionId: string): Evidence => ({
+      kind: 'given',
+      redemptionId,
+      nonce: nonce ?? '',
+      rightClass: 'release',
+      ordinals: [0],
+      agentId: other.agentId,
+    })
+    const back = (redemptionId: string, outcome: 'failed' | 'unknown'): Evidence => ({
+      kind: 'given_back',
+      redemptionId,
+      outcome,
+    })
+    const tell = async (from: TestAgent, ...all: Evidence[]) =>
+      expect((await from.report(all.map((evidence) => from.row({ evidence })))).body).toMatchObject({
+        accepted: all.length,
+      })
+    const ask = async (by: TestAgent, at: string) =>
+      (await by.call('verifySecurityTagDeactivation', { purchaseId, deviceId: at })).body
     const asked = () => ask(agent, gate.devices.pos_deactivator)
 
     // Lent to whoever asked first: it is given up for what the home gave.
     const lent = (await asked()).replayProtectedNonce
     await tell(agent, give('given-1'))
-    expect(await gate.cloud.db.database.reads.selectFrom('protection_authorization').select('void_asked_ms').where('nonce', '=', lent).executeTakeFirst()).toMatchObject({ void_asked_ms: expect.any(Number) })
+    expect(
+      await gate.cloud.db.database.reads
+        .selectFrom('protection_authorization')
+        .select('void_asked_ms')
+        .where('nonce', '=', lent)
+        .executeTakeFirst(),
+    ).toMatchObject({ void_asked_ms: expect.any(Number) })
     await tell(agent, { kind: 'void', nonce: lent })
-    expect(await asked()).toMatchObject({ authorizationToken: null, reason: 'already_redeemed', items: [{ openUnits: 0 }] })
+    expect(await asked()).toMatchObject({
+      authorizationToken: null,
+      reason: 'already_redeemed',
+      items: [{ openUnits: 0 }],
+    })
     await tell(agent, back('given-1', 'unknown'))
     expect(await asked()).toMatchObject({ authorizationToken: null, reason: 'manual_assistance_required' })
     await tell(agent, back('given-1', 'failed'), back('given-1', 'unknown'), give('given-2'))
@@ -83,7 +130,19 @@ onEveryDatabase('the journal of an agent', (kind) => {
     expect(own.authorizationToken).toBeTypeOf('string')
     await tell(other, { kind: 'void', nonce: own.replayProtectedNonce })
     // Its own word of it counts from now on; the home's, which comes late, no more.
-    await tell(other, { kind: 'claim', redemptionId: 'given-2', nonce: nonce ?? '', source: 'receipt', rightClass: 'release', ordinals: [0], deviceId }, { kind: 'outcome', redemptionId: 'given-2', outcome: 'failed' })
+    await tell(
+      other,
+      {
+        kind: 'claim',
+        redemptionId: 'given-2',
+        nonce: nonce ?? '',
+        source: 'receipt',
+        rightClass: 'release',
+        ordinals: [0],
+        deviceId,
+      },
+      { kind: 'outcome', redemptionId: 'given-2', outcome: 'failed' },
+    )
     await tell(agent, give('given-2'))
     const granted = await asked()
     expect(granted.authorizationToken).toBeTypeOf('string')
@@ -91,8 +150,15 @@ onEveryDatabase('the journal of an agent', (kind) => {
     expect(await asked()).toMatchObject({ reason: 'already_redeemed' })
     // When the receipt is over, those go of which is known what became of them; the other, of which nobody ever tells, is for staff.
     const { database } = gate.cloud.db
-    const kept = async () => (await database.reads.selectFrom('given_right').select('redemption_id').orderBy('redemption_id').execute()).map((row) => row.redemption_id)
-    const { until_s: untilS } = await database.reads.selectFrom('given_right').select('until_s').where('redemption_id', '=', 'given-3').executeTakeFirstOrThrow()
+    const kept = async () =>
+      (await database.reads.selectFrom('given_right').select('redemption_id').orderBy('redemption_id').execute()).map(
+        (row) => row.redemption_id,
+      )
+    const { until_s: untilS } = await database.reads
+      .selectFrom('given_right')
+      .select('until_s')
+      .where('redemption_id', '=', 'given-3')
+      .executeTakeFirstOrThrow()
     await database.write((db) => pruneGiven(db, untilS * 1_000 - 1))
     expect(await kept()).toEqual(['given-1', 'given-2', 'given-3'])
     await database.write((db) => pruneGiven(db, untilS * 1_000))
@@ -113,17 +179,40 @@ onEveryDatabase('the journal of an agent', (kind) => {
   })
 
   it('shows what was given of a receipt that nobody knows, or of another store', async () => {
-    const raised = async (kind: string) => (await gate.ok('fetchExceptions', { storeId: gate.storeId, kind })).exceptions.map((e: Json) => e.subject)
+    const raised = async (kind: string) =>
+      (await gate.ok('fetchExceptions', { storeId: gate.storeId, kind })).exceptions.map((e: Json) => e.subject)
     const stranger = await enrolTestAgent(gate)
     const { transactionId } = await gate.buy([{ ean: gate.products[0].ean, quantity: 1 }])
-    const { cti } = await gate.cloud.db.database.reads.selectFrom('purchase').select('cti').where('purchase_id', '=', transactionId).executeTakeFirstOrThrow()
-    const { storeId } = await gate.ok('insertStore', { companyName: 'a', tradingName: 'b', address: { street: 's', city: 'c', zip: '12345', country: 'DE' }, phone: '+4940555010' })
-    await gate.cloud.db.database.write((db) => db.updateTable('purchase').set({ store_id: storeId }).where('purchase_id', '=', transactionId).execute())
-    const given = (redemptionId: string, nonce: string) => stranger.row({ evidence: { kind: 'given', redemptionId, nonce, rightClass: 'exit', ordinals: [0], agentId: agent.agentId } })
-    expect((await stranger.report([given('given-nowhere', 'ab'.repeat(16)), given('given-elsewhere', cti ?? '')])).body).toMatchObject({ accepted: 2 })
+    const { cti } = await gate.cloud.db.database.reads
+      .selectFrom('purchase')
+      .select('cti')
+      .where('purchase_id', '=', transactionId)
+      .executeTakeFirstOrThrow()
+    const { storeId } = await gate.ok('insertStore', {
+      companyName: 'a',
+      tradingName: 'b',
+      address: { street: 's', city: 'c', zip: '12345', country: 'DE' },
+      phone: '+4940555010',
+    })
+    await gate.cloud.db.database.write((db) =>
+      db.updateTable('purchase').set({ store_id: storeId }).where('purchase_id', '=', transactionId).execute(),
+    )
+    const given = (redemptionId: string, nonce: string) =>
+      stranger.row({
+        evidence: { kind: 'given', redemptionId, nonce, rightClass: 'exit', ordinals: [0], agentId: agent.agentId },
+      })
+    expect(
+      (await stranger.report([given('given-nowhere', 'ab'.repeat(16)), given('given-elsewhere', cti ?? '')])).body,
+    ).toMatchObject({ accepted: 2 })
     expect(await raised('unapplied')).toContain('given-nowhere')
     expect(await raised('foreign_evidence')).toContain('given-elsewhere')
-    expect(await gate.cloud.db.database.reads.selectFrom('given_right').selectAll().where('redemption_id', 'like', 'given-%where').execute()).toEqual([])
+    expect(
+      await gate.cloud.db.database.reads
+        .selectFrom('given_right')
+        .selectAll()
+        .where('redemption_id', 'like', 'given-%where')
+        .execute(),
+    ).toEqual([])
   })
 
   it('waits for what is missing', async () => {
@@ -152,7 +241,10 @@ onEveryDatabase('the journal of an agent', (kind) => {
     const { rowHash } = await import('../../policy/journal.ts')
     const forged = { ...copy, hash: rowHash(agent.hashBefore(last.seq), last.seq, JSON.stringify(copy.body)) }
     expect(await agent.report([forged])).toMatchObject({ status: 409, body: { reason: 'ledger_fork' } })
-    const { events } = await gate.ok('fetchProtectionEvents', { storeId: gate.storeId, type: 'protection.exception.raised' })
+    const { events } = await gate.ok('fetchProtectionEvents', {
+      storeId: gate.storeId,
+      type: 'protection.exception.raised',
+    })
     expect(events.map((e: Json) => e.reason)).toContain('agent_fork')
   })
 
@@ -162,10 +254,17 @@ onEveryDatabase('the journal of an agent', (kind) => {
     const rows = [one.row({}), one.row({}), one.row({})]
     expect((await one.report(rows)).body).toMatchObject({ accepted: 3 })
     const body = { atMs: 7 }
-    const copyOf = (seq: number) => ({ seq, body, hash: rowHash(seq === 1 ? genesisHash(one.ledgerId, 1) : one.hashBefore(seq), seq, JSON.stringify(body)) })
+    const copyOf = (seq: number) => ({
+      seq,
+      body,
+      hash: rowHash(seq === 1 ? genesisHash(one.ledgerId, 1) : one.hashBefore(seq), seq, JSON.stringify(body)),
+    })
     // What is only late says nothing new.
     expect((await one.report(rows.slice(0, 2))).body).toMatchObject({ accepted: 0, duplicates: 2 })
-    for (const seq of [1, 2]) expect(await one.report([copyOf(seq)], seq === 1 ? genesisHash(one.ledgerId, 1) : one.hashBefore(seq))).toMatchObject({ status: 409, body: { reason: 'ledger_fork' } })
+    for (const seq of [1, 2])
+      expect(
+        await one.report([copyOf(seq)], seq === 1 ? genesisHash(one.ledgerId, 1) : one.hashBefore(seq)),
+      ).toMatchObject({ status: 409, body: { reason: 'ledger_fork' } })
   })
 
   it('keeps and acknowledges what cannot be applied: one event never blocks another', async () => {
@@ -177,23 +276,45 @@ onEveryDatabase('the journal of an agent', (kind) => {
       agent.row({ evidence: { kind: 'outcome', redemptionId: 'red-2', outcome: 'confirmed' } }),
     ]
     expect((await agent.report(rows)).body).toMatchObject({ accepted: 4 })
-    expect(await gate.ok('fetchPurchase', { transactionId: purchase.transactionId })).toMatchObject({ securityTagStatus: 'deactivated' })
-    const unapplied = await gate.cloud.db.database.reads.selectFrom('journal_row').select('seq').where('agent_id', '=', agent.agentId).where('applied', '=', 0).execute()
+    expect(await gate.ok('fetchPurchase', { transactionId: purchase.transactionId })).toMatchObject({
+      securityTagStatus: 'deactivated',
+    })
+    const unapplied = await gate.cloud.db.database.reads
+      .selectFrom('journal_row')
+      .select('seq')
+      .where('agent_id', '=', agent.agentId)
+      .where('applied', '=', 0)
+      .execute()
     expect(unapplied.map((r) => r.seq)).toEqual([rows[0]?.seq, rows[1]?.seq])
   })
 
   /** Tries the agent's unapplied rows again; how many could be applied. */
   async function retryOf(agentId: string): Promise<number> {
     let applied = 0
-    const call = { services: gate.cloud.cloud.services, nowMs: Date.now(), emit: () => undefined, afterCommit: () => undefined }
-    await retryUnapplied(agentId, (work) => gate.cloud.db.database.write(async (db) => void (applied += await work({ ...call, db }))))
+    const call = {
+      services: gate.cloud.cloud.services,
+      nowMs: Date.now(),
+      emit: () => undefined,
+      afterCommit: () => undefined,
+    }
+    await retryUnapplied(agentId, (work) =>
+      gate.cloud.db.database.write(async (db) => void (applied += await work({ ...call, db }))),
+    )
     return applied
   }
 
   it('keeps and acknowledges rows that it cannot read whole, takes their evidence, and reads them after an upgrade', async () => {
     const { database } = gate.cloud.db
     const { purchase, nonce } = await grant()
-    const told = (change: Json) => ({ type: 'protection.exception.raised', eventId: `evt-${nonce}-${JSON.stringify(change).length}`, occurredAt: new Date().toISOString(), storeId: gate.storeId, reason: 'gate_alarm', ...change }) as ProtectionEvent
+    const told = (change: Json) =>
+      ({
+        type: 'protection.exception.raised',
+        eventId: `evt-${nonce}-${JSON.stringify(change).length}`,
+        occurredAt: new Date().toISOString(),
+        storeId: gate.storeId,
+        reason: 'gate_alarm',
+        ...change,
+      }) as ProtectionEvent
     // More than one look tries again.
     for (let batch = 0; batch < 6; batch++) {
       const strange = Array.from({ length: 100 }, () => agent.row({ event: told({ epc: 'AB'.repeat(75) }) }))
@@ -209,10 +330,25 @@ onEveryDatabase('the journal of an agent', (kind) => {
     ]
     expect((await agent.report(rows)).body).toMatchObject({ accepted: 6 })
     expect((await agent.report(rows)).body).toMatchObject({ accepted: 0, duplicates: 6 })
-    expect(await gate.ok('fetchPurchase', { transactionId: purchase.transactionId })).toMatchObject({ securityTagStatus: 'deactivated' })
-    const kept = () => database.reads.selectFrom('journal_row').select(['seq', 'body', 'applied']).where('agent_id', '=', agent.agentId).where('seq', '>=', rows[0]?.seq ?? 0).orderBy('seq').execute()
-    expect((await kept()).map((row) => [row.body, Boolean(row.applied)])).toEqual(rows.map((row, i) => [JSON.stringify(row.body), i > 3]))
-    const about = async (subject: string) => ((await gate.ok('fetchExceptions', { storeId: gate.storeId, kind: 'unapplied', state: 'open' })).exceptions as Json[]).filter((each) => each.subject === subject)
+    expect(await gate.ok('fetchPurchase', { transactionId: purchase.transactionId })).toMatchObject({
+      securityTagStatus: 'deactivated',
+    })
+    const kept = () =>
+      database.reads
+        .selectFrom('journal_row')
+        .select(['seq', 'body', 'applied'])
+        .where('agent_id', '=', agent.agentId)
+        .where('seq', '>=', rows[0]?.seq ?? 0)
+        .orderBy('seq')
+        .execute()
+    expect((await kept()).map((row) => [row.body, Boolean(row.applied)])).toEqual(
+      rows.map((row, i) => [JSON.stringify(row.body), i > 3]),
+    )
+    const about = async (subject: string) =>
+      (
+        (await gate.ok('fetchExceptions', { storeId: gate.storeId, kind: 'unapplied', state: 'open' }))
+          .exceptions as Json[]
+      ).filter((each) => each.subject === subject)
     expect(await about('red-unread')).toEqual([expect.objectContaining({ detail: expect.stringContaining('colour') })])
     expect(await about(agent.agentId)).toEqual([expect.objectContaining({ detail: expect.stringContaining('epc') })])
 
@@ -220,12 +356,27 @@ onEveryDatabase('the journal of an agent', (kind) => {
     expect(await retry()).toBe(0)
     // A release that knows the field, so to speak.
     const { colour: _, ...event } = (rows[1]?.body.event ?? {}) as Json
-    await database.write((db) => db.updateTable('journal_row').set({ body: JSON.stringify({ ...rows[1]?.body, event }) }).where('agent_id', '=', agent.agentId).where('seq', '=', rows[1]?.seq ?? 0).execute())
+    await database.write((db) =>
+      db
+        .updateTable('journal_row')
+        .set({ body: JSON.stringify({ ...rows[1]?.body, event }) })
+        .where('agent_id', '=', agent.agentId)
+        .where('seq', '=', rows[1]?.seq ?? 0)
+        .execute(),
+    )
     expect(await retry()).toBe(1)
     expect(await about('red-unread')).toEqual([])
-    const redeemed = await database.reads.selectFrom('redemption').select('redemption_id').where('nonce', '=', nonce).execute()
+    const redeemed = await database.reads
+      .selectFrom('redemption')
+      .select('redemption_id')
+      .where('nonce', '=', nonce)
+      .execute()
     expect(redeemed).toEqual([{ redemption_id: 'red-unread' }])
-    expect((await gate.ok('fetchProtectionEvents', { storeId: gate.storeId, limit: 500 })).events.filter((each: Json) => each.eventId === event.eventId)).toHaveLength(1)
+    expect(
+      (await gate.ok('fetchProtectionEvents', { storeId: gate.storeId, limit: 500 })).events.filter(
+        (each: Json) => each.eventId === event.eventId,
+      ),
+    ).toHaveLength(1)
   })
 
   it('keeps evidence with names that no database has room for, and what comes behind it counts', async () => {
@@ -238,17 +389,34 @@ onEveryDatabase('the journal of an agent', (kind) => {
       agent.row({ evidence: { kind: 'outcome', redemptionId: 'red-behind', outcome: 'confirmed' } }),
     ]
     expect((await agent.report(rows)).body).toMatchObject({ accepted: 5 })
-    expect(await gate.ok('fetchPurchase', { transactionId: purchase.transactionId })).toMatchObject({ securityTagStatus: 'deactivated' })
+    expect(await gate.ok('fetchPurchase', { transactionId: purchase.transactionId })).toMatchObject({
+      securityTagStatus: 'deactivated',
+    })
   })
 
   it('shows that an agent’s rows cannot be read until the last of them is', async () => {
     const { database } = gate.cloud.db
     const other = await enrolTestAgent(gate)
-    await other.report([other.row({ evidence: { kind: 'forgotten' } as never }), other.row({ evidence: { kind: 'forgotten too' } as never })])
-    const open = async () => ((await gate.ok('fetchExceptions', { storeId: gate.storeId, kind: 'unapplied', state: 'open' })).exceptions as Json[]).filter(({ subject }) => subject === other.agentId)
+    await other.report([
+      other.row({ evidence: { kind: 'forgotten' } as never }),
+      other.row({ evidence: { kind: 'forgotten too' } as never }),
+    ])
+    const open = async () =>
+      (
+        (await gate.ok('fetchExceptions', { storeId: gate.storeId, kind: 'unapplied', state: 'open' }))
+          .exceptions as Json[]
+      ).filter(({ subject }) => subject === other.agentId)
     const retry = () => retryOf(other.agentId)
     // A release that knows them, so to speak: one tells of nothing, the other of a token.
-    const become = (seq: number, body: Json) => database.write((db) => db.updateTable('journal_row').set({ body: JSON.stringify({ atMs: Date.now(), ...body }) }).where('agent_id', '=', other.agentId).where('seq', '=', seq).execute())
+    const become = (seq: number, body: Json) =>
+      database.write((db) =>
+        db
+          .updateTable('journal_row')
+          .set({ body: JSON.stringify({ atMs: Date.now(), ...body }) })
+          .where('agent_id', '=', other.agentId)
+          .where('seq', '=', seq)
+          .execute(),
+      )
     expect(await open()).toHaveLength(1)
     await become(1, {})
     expect(await retry()).toBe(1)
@@ -259,18 +427,32 @@ onEveryDatabase('the journal of an agent', (kind) => {
   })
 
   it('tells late, double and foreign redemptions without losing them', async () => {
-    const reasons = async () => (await gate.ok('fetchProtectionEvents', { storeId: gate.storeId, type: 'protection.exception.raised', limit: 500 })).events.map((e: Json) => e.reason)
+    const reasons = async () =>
+      (
+        await gate.ok('fetchProtectionEvents', {
+          storeId: gate.storeId,
+          type: 'protection.exception.raised',
+          limit: 500,
+        })
+      ).events.map((e: Json) => e.reason)
     const late = await grant()
     await agent.report([agent.row({ evidence: claim(late.nonce, 'red-late'), atMs: Date.now() + 400_000 })])
     expect(await reasons()).toContain('late_redeem')
     const double = await grant()
-    await agent.report([agent.row({ evidence: claim(double.nonce, 'red-a') }), agent.row({ evidence: claim(double.nonce, 'red-b') })])
+    await agent.report([
+      agent.row({ evidence: claim(double.nonce, 'red-a') }),
+      agent.row({ evidence: claim(double.nonce, 'red-b') }),
+    ])
     expect(await reasons()).toContain('double_redeem')
     const foreign = await grant()
     const other = await enrolTestAgent(gate)
     await other.report([other.row({ evidence: claim(foreign.nonce, 'red-foreign') })])
     expect(await reasons()).toContain('foreign_evidence')
-    const state = await gate.cloud.db.database.reads.selectFrom('redemption').select('redemption_id').where('nonce', '=', foreign.nonce).execute()
+    const state = await gate.cloud.db.database.reads
+      .selectFrom('redemption')
+      .select('redemption_id')
+      .where('nonce', '=', foreign.nonce)
+      .execute()
     expect(state).toEqual([])
   })
 
@@ -282,15 +464,23 @@ onEveryDatabase('the journal of an agent', (kind) => {
       agent.row({ evidence: { kind: 'outcome', redemptionId: 'red-second', outcome: 'confirmed' } }),
       agent.row({ evidence: { kind: 'outcome', redemptionId: 'red-first', outcome: 'failed' } }),
     ])
-    const { body } = await agent.call('verifySecurityTagDeactivation', { purchaseId: purchase.transactionId, deviceId: gate.devices.pos_deactivator })
+    const { body } = await agent.call('verifySecurityTagDeactivation', {
+      purchaseId: purchase.transactionId,
+      deviceId: gate.devices.pos_deactivator,
+    })
     expect(body).toMatchObject({ deactivationAuthorized: false, authorizationToken: null, reason: 'already_redeemed' })
   })
 
   it('frees the lease of a token that the agent voids', async () => {
     const { purchase, nonce } = await grant()
     const kiosk = await gate.ok('registerDevice', { storeId: gate.storeId, deviceType: 'pos_deactivator' })
-    const elsewhere = () => gate.ok('verifySecurityTagDeactivation', { purchaseId: purchase.transactionId, deviceId: kiosk.deviceId })
-    expect(await elsewhere()).toMatchObject({ deactivationAuthorized: false, reason: 'authorization_outstanding', retryAfter: expect.any(Number) })
+    const elsewhere = () =>
+      gate.ok('verifySecurityTagDeactivation', { purchaseId: purchase.transactionId, deviceId: kiosk.deviceId })
+    expect(await elsewhere()).toMatchObject({
+      deactivationAuthorized: false,
+      reason: 'authorization_outstanding',
+      retryAfter: expect.any(Number),
+    })
     await agent.report([agent.row({ evidence: { kind: 'void', nonce } })])
     expect(await elsewhere()).toMatchObject({ deactivationAuthorized: true })
   })
@@ -306,21 +496,46 @@ onEveryDatabase('the journal of an agent', (kind) => {
       replayProtectedNonce: nonce,
     }
     await agent.report([agent.row({ evidence: claim(nonce, 'red-3') }), agent.row({ event })])
-    const { events } = await gate.ok('fetchProtectionEvents', { storeId: gate.storeId, purchaseId: purchase.transactionId, type: 'protection.action.completed' })
-    expect(events).toEqual([expect.objectContaining({ eventId: event.eventId, storeId: gate.storeId, laneId: 'lane_1', deviceType: 'pos_deactivator', processedAt: expect.any(String) })])
+    const { events } = await gate.ok('fetchProtectionEvents', {
+      storeId: gate.storeId,
+      purchaseId: purchase.transactionId,
+      type: 'protection.action.completed',
+    })
+    expect(events).toEqual([
+      expect.objectContaining({
+        eventId: event.eventId,
+        storeId: gate.storeId,
+        laneId: 'lane_1',
+        deviceType: 'pos_deactivator',
+        processedAt: expect.any(String),
+      }),
+    ])
   })
 
   it('tries what has become known again however much before it never does', async () => {
     const { database } = gate.cloud.db
     const other = await enrolTestAgent(gate)
     const unknown = (n: number) => other.row({ evidence: { kind: 'void', nonce: `nobody-knows-${n}` } })
-    for (let page = 0; page < 6; page++) await other.report(Array.from({ length: 100 }, (_, n) => unknown(page * 100 + n)))
+    for (let page = 0; page < 6; page++)
+      await other.report(Array.from({ length: 100 }, (_, n) => unknown(page * 100 + n)))
     const last = other.row({ evidence: { kind: 'forgotten' } as never })
     await other.report([last])
     const body = JSON.stringify({ atMs: Date.now(), evidence: { kind: 'void', nonce: (await grant()).nonce } })
-    await database.write((db) => db.updateTable('journal_row').set({ body }).where('agent_id', '=', other.agentId).where('seq', '=', last.seq).execute())
+    await database.write((db) =>
+      db
+        .updateTable('journal_row')
+        .set({ body })
+        .where('agent_id', '=', other.agentId)
+        .where('seq', '=', last.seq)
+        .execute(),
+    )
     expect(await retryOf(other.agentId)).toBe(1)
-    const unapplied = await database.reads.selectFrom('journal_row').select('seq').where('agent_id', '=', other.agentId).where('applied', '=', 0).execute()
+    const unapplied = await database.reads
+      .selectFrom('journal_row')
+      .select('seq')
+      .where('agent_id', '=', other.agentId)
+      .where('applied', '=', 0)
+      .execute()
     expect(unapplied).toHaveLength(600)
     expect(unapplied.map(({ seq }) => seq)).not.toContain(last.seq)
   })

@@ -20,15 +20,24 @@ onEveryDatabase('operations about agents', (kind) => {
   })
   afterAll(() => shop.stop())
 
-  const seen = async (agentId = agent.agentId) => (await shop.ok('fetchAgents', { storeId: shop.storeId })).agents.find((a: Json) => a.agentId === agentId)
-  const openForks = async () => (await shop.ok('fetchExceptions', { storeId: shop.storeId, kind: 'agent_fork', state: 'open' })).exceptions as Json[]
+  const seen = async (agentId = agent.agentId) =>
+    (await shop.ok('fetchAgents', { storeId: shop.storeId })).agents.find((a: Json) => a.agentId === agentId)
+  const openForks = async () =>
+    (await shop.ok('fetchExceptions', { storeId: shop.storeId, kind: 'agent_fork', state: 'open' }))
+      .exceptions as Json[]
   const fork = async (of: TestAgent) => {
     const last = of.row({})
     await of.report([last])
     const copy = { ...last, body: { atMs: 7 } }
     return of.report([{ ...copy, hash: rowHash(of.hashBefore(last.seq), last.seq, JSON.stringify(copy.body)) }])
   }
-  const ask = async (purchase: Json) => (await agent.call('verifySecurityTagDeactivation', { purchaseId: purchase.transactionId, deviceId: shop.devices.pos_deactivator })).body
+  const ask = async (purchase: Json) =>
+    (
+      await agent.call('verifySecurityTagDeactivation', {
+        purchaseId: purchase.transactionId,
+        deviceId: shop.devices.pos_deactivator,
+      })
+    ).body
 
   it('fetchAgents tells what each has said and what the cloud has of it', async () => {
     const { cloud } = shop.cloud
@@ -38,15 +47,29 @@ onEveryDatabase('operations about agents', (kind) => {
     cloud.messages.hooks.onMessage({ storeId: shop.storeId, agentId: agent.agentId }, topic, '{"online":"yes"}')
     await cloud.messages.settled()
     await agent.report([agent.row({})])
-    expect(await seen()).toMatchObject({ state: 'active', online: true, policyVersion: 7, queueDepth: 3, stateAt: told.observedAt, ledgerSeq: 1, generation: 1, lastSeenAt: expect.any(String) })
+    expect(await seen()).toMatchObject({
+      state: 'active',
+      online: true,
+      policyVersion: 7,
+      queueDepth: 3,
+      stateAt: told.observedAt,
+      ledgerSeq: 1,
+      generation: 1,
+      lastSeenAt: expect.any(String),
+    })
   })
 
   it('fetchAgents follows what an agent asks with, beside what it says over the broker, and writes it down now and then', async () => {
     const { cloud } = shop.cloud
     const other = await enrolTestAgent(shop)
-    const look = (ver: number, ledgerSeq: number) => other.call('fetchSignedDocuments', { have: { policy: [0, ver] }, ledgerSeq })
+    const look = (ver: number, ledgerSeq: number) =>
+      other.call('fetchSignedDocuments', { have: { policy: [0, ver] }, ledgerSeq })
     const say = async (state: Json) => {
-      cloud.messages.hooks.onMessage({ storeId: shop.storeId, agentId: other.agentId }, agentTopic(shop.storeId, other.agentId, 'state'), JSON.stringify(state))
+      cloud.messages.hooks.onMessage(
+        { storeId: shop.storeId, agentId: other.agentId },
+        agentTopic(shop.storeId, other.agentId, 'state'),
+        JSON.stringify(state),
+      )
       await cloud.messages.settled()
     }
     const ago = (ms: number) => new Date(shop.cloud.platform.clock.wall() - ms).toISOString()
@@ -93,18 +116,30 @@ onEveryDatabase('operations about agents', (kind) => {
     expect(await ask(other)).toMatchObject({ authorizationToken: null, reason: 'authorization_outstanding' })
     // A till that asks for the agent's device gets nothing that either copy would honour.
     const third = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
-    const forTill = await shop.ok('verifySecurityTagDeactivation', { purchaseId: third.transactionId, deviceId: shop.devices.pos_deactivator })
+    const forTill = await shop.ok('verifySecurityTagDeactivation', {
+      purchaseId: third.transactionId,
+      deviceId: shop.devices.pos_deactivator,
+    })
     expect(JSON.parse(Buffer.from(forTill.authorizationToken.split('.')[1], 'base64url').toString()).led).toBe('cloud')
 
-    expect(await resolve('trust')).toMatchObject({ status: 200, body: { state: 'active', generation: 2, ledgerSeq: 0 } })
+    expect(await resolve('trust')).toMatchObject({
+      status: 200,
+      body: { state: 'active', generation: 2, ledgerSeq: 0 },
+    })
     // Whichever copy is left goes on in another generation, and with the cloud's yes for a while.
     expect((await agent.call('fetchSignedDocuments', {})).status).toBe(401)
-    expect((await agent.login()).ledger).toEqual({ denySeq: expect.any(Number), generation: 2, onlineOnlyUntil: expect.any(String) })
+    expect((await agent.login()).ledger).toEqual({
+      denySeq: expect.any(Number),
+      generation: 2,
+      onlineOnlyUntil: expect.any(String),
+    })
     expect((await agent.call('fetchSignedDocuments', {})).body).not.toHaveProperty('forked')
     expect(await openForks()).toEqual([])
     // What the other copy was given it may have used.
     expect(await ask(other)).toMatchObject({ authorizationToken: null, reason: 'authorization_outstanding' })
-    expect((await ask(await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }]))).authorizationToken).toBeTypeOf('string')
+    expect((await ask(await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }]))).authorizationToken).toBeTypeOf(
+      'string',
+    )
     expect((await agent.report([agent.row({})])).body).toMatchObject({ accepted: 1 })
     await fork(agent)
     expect(await openForks()).toHaveLength(1)
@@ -116,8 +151,23 @@ onEveryDatabase('operations about agents', (kind) => {
     const hello = async (generation: number, seq: number, head: string) => {
       const { challenge } = (await shop.cloud.call(null, 'agentLogin', { agentId: other.agentId })).body
       const iat = Math.floor(Date.now() / 1_000)
-      const claims = { aud: CLOUD_AUDIENCE, iat, exp: iat + 60, iss: other.agentId, challenge, ledger: other.ledgerId, generation, seq, head }
-      return (await shop.cloud.call(null, 'agentLogin', { agentId: other.agentId, assertion: signDocument(DOCUMENT_KINDS.assertion, claims, other.signer) })).body.ledger
+      const claims = {
+        aud: CLOUD_AUDIENCE,
+        iat,
+        exp: iat + 60,
+        iss: other.agentId,
+        challenge,
+        ledger: other.ledgerId,
+        generation,
+        seq,
+        head,
+      }
+      return (
+        await shop.cloud.call(null, 'agentLogin', {
+          agentId: other.agentId,
+          assertion: signDocument(DOCUMENT_KINDS.assertion, claims, other.signer),
+        })
+      ).body.ledger
     }
     expect(await hello(1, 2, other.hashBefore(3))).toEqual({ denySeq: expect.any(Number), generation: 1 })
     const healed = { denySeq: expect.any(Number), generation: 2, onlineOnlyUntil: expect.any(String) }
@@ -133,7 +183,10 @@ onEveryDatabase('operations about agents', (kind) => {
     const { challenge } = (await shop.cloud.call(null, 'agentLogin', { agentId: agent.agentId })).body
     const assertion = agent.messages.assertion(challenge, Date.now())
     expect((await shop.ok('fetchProtectionPolicy', { storeId: shop.storeId })).policy.home).toBe(agent.agentId)
-    expect(await resolve('revoke')).toMatchObject({ status: 200, body: { state: 'revoked', revokedAt: expect.any(String) } })
+    expect(await resolve('revoke')).toMatchObject({
+      status: 200,
+      body: { state: 'revoked', revokedAt: expect.any(String) },
+    })
     expect((await agent.call('fetchSignedDocuments', {})).status).toBe(401)
     expect((await agent.report([agent.row({})])).status).toBe(401)
     expect((await shop.cloud.call(null, 'agentLogin', { agentId: agent.agentId, assertion })).status).toBe(401)
@@ -156,7 +209,10 @@ onEveryDatabase('operations about agents', (kind) => {
 
   it('are about one’s own', async () => {
     const stranger = await shop.cloud.key('secret', 'test', { account: 'Stranger', package: 'PRIME' })
-    for (const [operation, body] of [['revokeAgent', {}], ['resolveAgentFork', { decision: 'trust' }]] as const) {
+    for (const [operation, body] of [
+      ['revokeAgent', {}],
+      ['resolveAgentFork', { decision: 'trust' }],
+    ] as const) {
       expect((await shop.cloud.call(stranger, operation, { agentId: agent.agentId, ...body })).status).toBe(404)
     }
     expect(shop.cloud.errors).toEqual([])

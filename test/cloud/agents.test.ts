@@ -26,7 +26,12 @@ onEveryDatabase('agents', (kind) => {
     return { x, signer: signer(x, secret) }
   }
   const enrol = (code: string, key: ReturnType<typeof keyOf>, change: Json = {}) =>
-    shop.cloud.call(null, 'enrolEdgeAgent', { code, publicJwk: publicJwk(key.x), proof: proofFor(shop, code, `led_${key.x.slice(0, 8)}`, key.signer), ...change })
+    shop.cloud.call(null, 'enrolEdgeAgent', {
+      code,
+      publicJwk: publicJwk(key.x),
+      proof: proofFor(shop, code, `led_${key.x.slice(0, 8)}`, key.signer),
+      ...change,
+    })
 
   describe('enrolment', () => {
     it('gives the agent its store, the root and signed documents that verify down from it', async () => {
@@ -35,22 +40,48 @@ onEveryDatabase('agents', (kind) => {
       expect(Date.parse(expiresAt) - Date.now()).toBeLessThanOrEqual(900_000)
       const { body } = await enrol(code, keyOf(1))
       expect(body).toMatchObject({ storeId: shop.storeId, mqtt: { clientId: body.agentId, username: body.agentId } })
-      const root = keyRing([{ kid: keyId(body.root.x), alg: 'EdDSA', x: body.root.x, use: 'root', iss: 'root', state: 'active' }])
+      const root = keyRing([
+        { kid: keyId(body.root.x), alg: 'EdDSA', x: body.root.x, use: 'root', iss: 'root', state: 'active' },
+      ])
       const [keys, policy, fresh] = body.documents
       const tenant = decodeJwt(keys).aud as string
-      const keySet = openDocument<KeySetClaims>(keys, DOCUMENT_KINDS.keys, { keys: root, audience: tenant, now: Date.now() / 1_000 })
-      expect(keySet.ok && KeySetClaims.parse(keySet.claims).keys.filter((k) => k.state === 'active').map((k) => k.use).sort()).toEqual(['freshness', 'policy', 'receipt', 'token'])
+      const keySet = openDocument<KeySetClaims>(keys, DOCUMENT_KINDS.keys, {
+        keys: root,
+        audience: tenant,
+        now: Date.now() / 1_000,
+      })
+      expect(
+        keySet.ok &&
+          KeySetClaims.parse(keySet.claims)
+            .keys.filter((k) => k.state === 'active')
+            .map((k) => k.use)
+            .sort(),
+      ).toEqual(['freshness', 'policy', 'receipt', 'token'])
       const ring = keyRing(keySet.ok ? keySet.claims.keys : [])
-      const opened = openDocument<PolicyClaims>(policy, DOCUMENT_KINDS.policy, { keys: ring, audience: shop.storeId, now: Date.now() / 1_000 })
+      const opened = openDocument<PolicyClaims>(policy, DOCUMENT_KINDS.policy, {
+        keys: ring,
+        audience: shop.storeId,
+        now: Date.now() / 1_000,
+      })
       expect(opened.ok && PolicyClaims.parse(opened.claims).devices.length).toBe(4)
-      const time = openDocument<FreshClaims>(fresh, DOCUMENT_KINDS.fresh, { keys: ring, audience: shop.storeId, now: Date.now() / 1_000 })
+      const time = openDocument<FreshClaims>(fresh, DOCUMENT_KINDS.fresh, {
+        keys: ring,
+        audience: shop.storeId,
+        now: Date.now() / 1_000,
+      })
       expect(time.ok && FreshClaims.parse(time.claims).policy.ver).toBe(opened.ok && opened.claims.ver)
     })
 
     it('answers the same code with the same key again, and refuses it to another', async () => {
       const { code } = await shop.ok('createEnrolmentCode', { storeId: shop.storeId })
       const first = await enrol(code, keyOf(2))
-      expect((await enrol(code.toLowerCase().replaceAll('-', ' '), keyOf(2), { proof: proofFor(shop, code, 'led_other', keyOf(2).signer) })).body.agentId).toBe(first.body.agentId)
+      expect(
+        (
+          await enrol(code.toLowerCase().replaceAll('-', ' '), keyOf(2), {
+            proof: proofFor(shop, code, 'led_other', keyOf(2).signer),
+          })
+        ).body.agentId,
+      ).toBe(first.body.agentId)
       expect(await enrol(code, keyOf(3))).toMatchObject({ status: 409, body: { reason: 'code_used' } })
     })
 
@@ -58,12 +89,19 @@ onEveryDatabase('agents', (kind) => {
       const ledger = (await enrolTestAgent(shop)).ledgerId
       const stranger = await shop.cloud.key('secret', 'test', { account: 'Stranger', package: 'PRIME' })
       const { stores } = await shop.cloud.ok(stranger, 'fetchStores')
-      for (const [i, make] of [() => shop.ok('createEnrolmentCode', { storeId: shop.storeId }), () => shop.cloud.ok(stranger, 'createEnrolmentCode', { storeId: stores[0].storeId })].entries()) {
+      for (const [i, make] of [
+        () => shop.ok('createEnrolmentCode', { storeId: shop.storeId }),
+        () => shop.cloud.ok(stranger, 'createEnrolmentCode', { storeId: stores[0].storeId }),
+      ].entries()) {
         for (const [n, bad] of [ledger, 'led_\0', '', 'led_x.1', 'led \ud800'].entries()) {
           const { code } = await make()
           const key = keyOf(9_000 + i * 10 + n)
           const answer = await enrol(code, key, { proof: proofFor(shop, code, bad, key.signer) })
-          expect([bad, answer.status, answer.body.code]).toEqual([bad, bad === ledger ? 409 : 400, bad === ledger ? 'failed-precondition' : 'invalid-argument'])
+          expect([bad, answer.status, answer.body.code]).toEqual([
+            bad,
+            bad === ledger ? 409 : 400,
+            bad === ledger ? 'failed-precondition' : 'invalid-argument',
+          ])
         }
       }
     })
@@ -73,7 +111,13 @@ onEveryDatabase('agents', (kind) => {
       const { code, expiresAt } = await shop.ok('createEnrolmentCode', { storeId: shop.storeId })
       const left = async (afterMs: number) => {
         await database.write((db) => pruneCodes(db, Date.parse(expiresAt) + afterMs))
-        return (await database.reads.selectFrom('enrolment_code').select('code_hash').where('code_hash', '=', enrolmentCodeHash(code)).execute()).length
+        return (
+          await database.reads
+            .selectFrom('enrolment_code')
+            .select('code_hash')
+            .where('code_hash', '=', enrolmentCodeHash(code))
+            .execute()
+        ).length
       }
       expect([await left(-1), await left(0)]).toEqual([1, 0])
     })
@@ -100,7 +144,11 @@ onEveryDatabase('agents', (kind) => {
     ])('tells an agent whose clock is far %s that it is, and counts no try', async (_name, aheadS, seed) => {
       const { code } = await shop.ok('createEnrolmentCode', { storeId: shop.storeId })
       const proof = proofFor(shop, code, 'led_clock', keyOf(seed).signer, shop.cloud.baseUrl, aheadS)
-      for (let i = 0; i < 12; i++) expect(await enrol(code, keyOf(seed), { proof })).toMatchObject({ status: 400, body: { details: [{ path: 'proof', code: 'clock_wrong' }] } })
+      for (let i = 0; i < 12; i++)
+        expect(await enrol(code, keyOf(seed), { proof })).toMatchObject({
+          status: 400,
+          body: { details: [{ path: 'proof', code: 'clock_wrong' }] },
+        })
       expect(await enrol(code, keyOf(seed))).toMatchObject({ status: 200 })
     })
 
@@ -125,8 +173,12 @@ onEveryDatabase('agents', (kind) => {
       expect((await send({ agentId: agent.agentId, assertion })).status).toBe(401)
       const other = await enrolTestAgent(shop)
       const { challenge: mine } = (await send({ agentId: agent.agentId })).body
-      expect((await send({ agentId: agent.agentId, assertion: other.messages.assertion(mine, Date.now()) })).status).toBe(401)
-      expect((await send({ agentId: other.agentId, assertion: other.messages.assertion(mine, Date.now()) })).status).toBe(401)
+      expect(
+        (await send({ agentId: agent.agentId, assertion: other.messages.assertion(mine, Date.now()) })).status,
+      ).toBe(401)
+      expect(
+        (await send({ agentId: other.agentId, assertion: other.messages.assertion(mine, Date.now()) })).status,
+      ).toBe(401)
       expect((await send({ agentId: 'agt_nobody', assertion })).status).toBe(401)
     })
 
@@ -136,7 +188,15 @@ onEveryDatabase('agents', (kind) => {
       expect((await agent.call('fetchPurchase', { transactionId: 'pur_x' })).status).toBe(403)
       const elsewhere = await enrolTestAgent(shop, shop.otherStoreId)
       expect((await elsewhere.call('reportDeviceHeartbeat', { deviceId: shop.devices.exit_gate })).status).toBe(404)
-      expect((await elsewhere.call('verifyProtectedItem', { deviceId: shop.devices.exit_gate, protectionAction: 'verify_item_status', epc: 'AAAA' })).body).toMatchObject({ reason: 'device_unknown' })
+      expect(
+        (
+          await elsewhere.call('verifyProtectedItem', {
+            deviceId: shop.devices.exit_gate,
+            protectionAction: 'verify_item_status',
+            epc: 'AAAA',
+          })
+        ).body,
+      ).toMatchObject({ reason: 'device_unknown' })
     })
   })
 
@@ -162,32 +222,47 @@ onEveryDatabase('agents', (kind) => {
       const purchase = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
       await shop.ok('markPurchaseCancelled', { purchaseId: purchase.transactionId })
       const { body } = await agent.call('fetchSignedDocuments', { have: { deny: [0, 0] } })
-      const page = DenyClaims.parse(decodeJwt(body.documents.find((d: string) => decodeProtectedHeader(d).typ === 'deny+jwt')))
+      const page = DenyClaims.parse(
+        decodeJwt(body.documents.find((d: string) => decodeProtectedHeader(d).typ === 'deny+jwt')),
+      )
       expect(page).toMatchObject({ after: 0 })
       expect(page.entries.some((e) => e.kind === 'receipt')).toBe(true)
     })
 
     it('count as confirmed up to what was given, and not further: a refund waits for that', async () => {
       const agent = await enrolTestAgent(shop)
-      const confirmed = async () => (await shop.ok('fetchAgents', { storeId: shop.storeId })).agents.find((a: Json) => a.agentId === agent.agentId).denyVersion
+      const confirmed = async () =>
+        (await shop.ok('fetchAgents', { storeId: shop.storeId })).agents.find((a: Json) => a.agentId === agent.agentId)
+          .denyVersion
       const purchase = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
       await shop.ok('markPurchaseCancelled', { purchaseId: purchase.transactionId })
       await agent.call('fetchSignedDocuments', { have: { deny: [0, Number.MAX_SAFE_INTEGER] } })
       expect(await confirmed()).toBe(0)
       const { body } = await agent.call('fetchSignedDocuments', { have: { deny: [0, 0] } })
-      const { ver } = decodeJwt<DenyClaims>(body.documents.find((d: string) => decodeProtectedHeader(d).typ === 'deny+jwt'))
+      const { ver } = decodeJwt<DenyClaims>(
+        body.documents.find((d: string) => decodeProtectedHeader(d).typ === 'deny+jwt'),
+      )
       await agent.call('fetchSignedDocuments', { have: { deny: [0, ver] } })
       expect(await confirmed()).toBe(ver)
     })
 
     it('of items count as taken up to what was given, and not further: what shoppers are told rests on that', async () => {
       const agent = await enrolTestAgent(shop)
-      await shop.ok('registerProtectedItems', { storeId: shop.storeId, items: [{ ean: shop.products[0].ean, tagId: 'HT-taken', epc: newEpc() }] })
+      await shop.ok('registerProtectedItems', {
+        storeId: shop.storeId,
+        items: [{ ean: shop.products[0].ean, tagId: 'HT-taken', epc: newEpc() }],
+      })
       const { services } = shop.cloud.cloud
       const { epoch, ver } = await itemsHead(shop.cloud.db.database.reads, shop.storeId, services)
       const taken = async (seq: number) => {
         await agent.call('fetchSignedDocuments', { have: { items: [epoch, seq] } })
-        return (await shop.cloud.db.database.reads.selectFrom('agent').select('item_seq').where('agent_id', '=', agent.agentId).executeTakeFirstOrThrow()).item_seq
+        return (
+          await shop.cloud.db.database.reads
+            .selectFrom('agent')
+            .select('item_seq')
+            .where('agent_id', '=', agent.agentId)
+            .executeTakeFirstOrThrow()
+        ).item_seq
       }
       expect([ver > 0, await taken(ver + 1), await taken(ver)]).toEqual([true, 0, ver])
     })
@@ -199,19 +274,44 @@ onEveryDatabase('agents', (kind) => {
       const nowS = Math.floor(nowMs / 1_000)
       const call = { services: shop.cloud.cloud.services, afterCommit: () => undefined }
       const entry = (n: number, until: number) => ({ kind: 'nonce' as const, nonce: `${until}-${n}`, until })
-      await database.write((db) => deny({ ...call, db }, shop.storeId, Array.from({ length: 700 }, (_, n) => entry(n, nowS - 15 * 86_400))))
+      await database.write((db) =>
+        deny(
+          { ...call, db },
+          shop.storeId,
+          Array.from({ length: 700 }, (_, n) => entry(n, nowS - 15 * 86_400)),
+        ),
+      )
       await database.write((db) => deny({ ...call, db }, shop.storeId, [entry(0, nowS - 60), entry(1, nowS + 600)]))
-      const last = await database.write((db) => deny({ ...call, db }, shop.storeId, Array.from({ length: 700 }, (_, n) => entry(n, nowS - 1))))
+      const last = await database.write((db) =>
+        deny(
+          { ...call, db },
+          shop.storeId,
+          Array.from({ length: 700 }, (_, n) => entry(n, nowS - 1)),
+        ),
+      )
       const page = async () => {
         const { body } = await agent.call('fetchSignedDocuments', { have: { deny: [0, 0] } })
-        const { ver, entries } = decodeJwt<DenyClaims>(body.documents.find((d: string) => decodeProtectedHeader(d).typ === 'deny+jwt'))
-        return { ver, more: body.nextCursor, nonces: entries.flatMap((e) => (e.kind === 'nonce' && e.nonce.startsWith(String(nowS + 600)) ? [e.nonce] : [])) }
+        const { ver, entries } = decodeJwt<DenyClaims>(
+          body.documents.find((d: string) => decodeProtectedHeader(d).typ === 'deny+jwt'),
+        )
+        return {
+          ver,
+          more: body.nextCursor,
+          nonces: entries.flatMap((e) =>
+            e.kind === 'nonce' && e.nonce.startsWith(String(nowS + 600)) ? [e.nonce] : [],
+          ),
+        }
       }
       const whole = { ver: last, more: undefined, nonces: [`${nowS + 600}-1`] }
       expect(await page()).toEqual(whole)
       await database.write((db) => pruneDenied(db, nowMs))
       expect(await page()).toEqual(whole)
-      const kept = await database.reads.selectFrom('deny_entry').select('until_s').where('store_id', '=', shop.storeId).orderBy('until_s').execute()
+      const kept = await database.reads
+        .selectFrom('deny_entry')
+        .select('until_s')
+        .where('store_id', '=', shop.storeId)
+        .orderBy('until_s')
+        .execute()
       expect(kept[0]?.until_s).toBeGreaterThan(nowS - 14 * 86_400)
       expect(kept.filter(({ until_s }) => until_s <= nowS)).toHaveLength(701)
     })
@@ -220,8 +320,18 @@ onEveryDatabase('agents', (kind) => {
       const agent = await enrolTestAgent(shop)
       const ordinals = Array.from({ length: 400 }, (_, n) => n)
       const { database } = shop.cloud.db
-      const { deny_seq: first } = await database.reads.selectFrom('store').select('deny_seq').where('store_id', '=', shop.storeId).executeTakeFirstOrThrow()
-      const entries = Array.from({ length: 300 }, (_, n) => ({ kind: 'right' as const, cti: n.toString(16).padStart(32, '0'), rightClass: 'release' as const, ordinals, until: 4_000_000_000 }))
+      const { deny_seq: first } = await database.reads
+        .selectFrom('store')
+        .select('deny_seq')
+        .where('store_id', '=', shop.storeId)
+        .executeTakeFirstOrThrow()
+      const entries = Array.from({ length: 300 }, (_, n) => ({
+        kind: 'right' as const,
+        cti: n.toString(16).padStart(32, '0'),
+        rightClass: 'release' as const,
+        ordinals,
+        until: 4_000_000_000,
+      }))
       await database.write(async (db) => {
         await deny({ db, services: shop.cloud.cloud.services, afterCommit: () => undefined }, shop.storeId, entries)
       })
@@ -242,12 +352,18 @@ onEveryDatabase('agents', (kind) => {
       const other = await openShop(kind)
       const [first, second] = [await enrolTestAgent(other), await enrolTestAgent(other)]
       expect((await first.call('reportDeviceHeartbeat', { deviceId: other.devices.exit_gate })).status).toBe(200)
-      expect(await second.call('reportDeviceHeartbeat', { deviceId: other.devices.exit_gate })).toMatchObject({ status: 409, body: { reason: 'device_of_another_agent' } })
+      expect(await second.call('reportDeviceHeartbeat', { deviceId: other.devices.exit_gate })).toMatchObject({
+        status: 409,
+        body: { reason: 'device_of_another_agent' },
+      })
       const { policy, version } = await other.ok('fetchProtectionPolicy', { storeId: other.storeId })
       expect(policy).toMatchObject({ home: first.agentId, homeEpoch: 1 })
       expect(version).toBe(1)
       const { devices } = await other.ok('fetchDevices', { storeId: other.storeId })
-      expect(devices.find((d: Json) => d.deviceId === other.devices.exit_gate)).toMatchObject({ agentId: first.agentId, lastSeenAt: expect.any(String) })
+      expect(devices.find((d: Json) => d.deviceId === other.devices.exit_gate)).toMatchObject({
+        agentId: first.agentId,
+        lastSeenAt: expect.any(String),
+      })
       await other.stop()
     })
   })
@@ -257,7 +373,10 @@ onEveryDatabase('agents', (kind) => {
     const { body } = await shop.cloud.get(`/api/v1/time?nonce=${nonce}`)
     expect(decodeJwt(body.time)).toMatchObject({ aud: nonce, timeMs: expect.any(Number) })
     const refused = await shop.cloud.get('/api/v1/time?nonce=x')
-    expect(refused).toMatchObject({ status: 400, body: { code: 'invalid-argument', requestId: expect.stringMatching(/^req_/) } })
+    expect(refused).toMatchObject({
+      status: 400,
+      body: { code: 'invalid-argument', requestId: expect.stringMatching(/^req_/) },
+    })
     expect(refused.headers.get('x-request-id')).toBe(refused.body.requestId)
   })
 

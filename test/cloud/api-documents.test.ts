@@ -22,12 +22,24 @@ describe('the documents about the API', () => {
     expect(gunzipSync(await packed.arrayBuffer()).toString()).toBe(await plain.text())
     expect(packed.headers.get('etag')).not.toBe(plain.headers.get('etag'))
     for (const response of [plain, packed]) expect(response.headers.get('vary')).toBe('accept-encoding')
-    for (const etag of [plain.headers.get('etag'), `W/${plain.headers.get('etag')}`, `"x", ${plain.headers.get('etag')}`, '*']) {
+    for (const etag of [
+      plain.headers.get('etag'),
+      `W/${plain.headers.get('etag')}`,
+      `"x", ${plain.headers.get('etag')}`,
+      '*',
+    ]) {
       const again = await cloud.cloud.app.request(path, { headers: { 'if-none-match': etag ?? '' } })
       expect([again.status, await again.text()]).toEqual([304, ''])
     }
-    expect((await cloud.cloud.app.request(path, { headers: { 'if-none-match': '"other"', 'accept-encoding': 'gzip;q=0' } })).status).toBe(200)
-    expect((await cloud.cloud.app.request(path, { headers: { 'accept-encoding': 'gzip;q=0' } })).headers.get('content-encoding')).toBeNull()
+    expect(
+      (await cloud.cloud.app.request(path, { headers: { 'if-none-match': '"other"', 'accept-encoding': 'gzip;q=0' } }))
+        .status,
+    ).toBe(200)
+    expect(
+      (await cloud.cloud.app.request(path, { headers: { 'accept-encoding': 'gzip;q=0' } })).headers.get(
+        'content-encoding',
+      ),
+    ).toBeNull()
     expect((await cloud.cloud.app.request(path, { method: 'HEAD' })).status).toBe(200)
     expect((await cloud.cloud.app.request(path, { method: 'POST' })).status).toBe(404)
   })
@@ -48,14 +60,25 @@ describe('the documents about the API', () => {
   it('as a Postman collection have every operation in the folder of its area', async () => {
     const { info, variable, auth, item } = (await cloud.get('/postman.json')).body
     expect(info.schema).toBe('https://schema.getpostman.com/json/collection/v2.1.0/collection.json')
-    expect(variable).toEqual([expect.objectContaining({ key: 'baseUrl', value: 'https://shop.example/api/v1' }), expect.objectContaining({ key: 'key', value: '' })])
+    expect(variable).toEqual([
+      expect.objectContaining({ key: 'baseUrl', value: 'https://shop.example/api/v1' }),
+      expect.objectContaining({ key: 'key', value: '' }),
+    ])
     expect(auth).toEqual({ type: 'bearer', bearer: [{ key: 'token', value: '{{key}}', type: 'string' }] })
-    const requests = new Map<string, Json>(item.flatMap((folder: Json) => folder.item.map((each: Json) => [each.name, { ...each, folder: folder.name }])))
+    const requests = new Map<string, Json>(
+      item.flatMap((folder: Json) => folder.item.map((each: Json) => [each.name, { ...each, folder: folder.name }])),
+    )
     expect([...requests.keys()].sort()).toEqual(operations.map((o) => o.name).sort())
     for (const operation of operations) {
       const { folder, request, response } = requests.get(operation.name)
-      expect([folder, request.method, request.url.host, request.url.path]).toEqual([operation.area, operation.getOnly ? 'GET' : 'POST', ['{{baseUrl}}'], [operation.name]])
-      if (request.body?.mode === 'raw') expect(operation.request.safeParse(JSON.parse(request.body.raw)).success).toBe(true)
+      expect([folder, request.method, request.url.host, request.url.path]).toEqual([
+        operation.area,
+        operation.getOnly ? 'GET' : 'POST',
+        ['{{baseUrl}}'],
+        [operation.name],
+      ])
+      if (request.body?.mode === 'raw')
+        expect(operation.request.safeParse(JSON.parse(request.body.raw)).success).toBe(true)
       expect(request.auth?.type).toBe(operation.callers.includes('anyone') ? 'noauth' : undefined)
       expect(operation.response.safeParse(JSON.parse(response[0].body)).success).toBe(true)
     }
@@ -64,7 +87,9 @@ describe('the documents about the API', () => {
 
 describe('what documentation is made of', () => {
   it('says the type, limits and need of every field', () => {
-    const components = { Line: { type: 'object', required: ['ean'], properties: { ean: { type: 'string', minLength: 8, maxLength: 13 } } } }
+    const components = {
+      Line: { type: 'object', required: ['ean'], properties: { ean: { type: 'string', minLength: 8, maxLength: 13 } } },
+    }
     const schema = {
       type: 'object',
       required: ['id', 'lines'],
@@ -79,7 +104,12 @@ describe('what documentation is made of', () => {
         kinds: { type: 'array', items: { type: 'string', enum: ['a', 'b'] } },
       },
     }
-    const row = (expand: boolean) => fieldsOf(schema, components, expand).map((f) => [f.name, f.type, f.required, f.limits, f.description, f.refersTo].filter((x) => x !== '' && x !== undefined && x !== false))
+    const row = (expand: boolean) =>
+      fieldsOf(schema, components, expand).map((f) =>
+        [f.name, f.type, f.required, f.limits, f.description, f.refersTo].filter(
+          (x) => x !== '' && x !== undefined && x !== false,
+        ),
+      )
     const common = [
       ['lat', 'number', '-90 to 90'],
       ['radius', 'number | null', '> 0'],
@@ -89,7 +119,12 @@ describe('what documentation is made of', () => {
       ['kinds', '(a | b)[]'],
     ]
     expect(row(false)).toEqual([['id', 'id', true], ['lines', 'Line[]', true, '1–500 items', 'Line'], ...common])
-    expect(row(true)).toEqual([['id', 'id', true], ['lines', 'object[]', true, '1–500 items'], ['lines[].ean', 'string', true, '8–13 characters'], ...common])
+    expect(row(true)).toEqual([
+      ['id', 'id', true],
+      ['lines', 'object[]', true, '1–500 items'],
+      ['lines[].ean', 'string', true, '8–13 characters'],
+      ...common,
+    ])
   })
 
   it('shows calls that a shell, TypeScript and Python read', () => {
@@ -97,7 +132,11 @@ describe('what documentation is made of', () => {
     const odd = { ...fetchProducts, example: { category: "Kids' “wear” \\ 10", isOpen: true, gone: null, 'x-y': [1] } }
     const [curl, typescript, python] = codeSamples(odd, 'https://shop.example/api/v1').map((s) => s.code)
     expect(curl).toContain(String.raw`-d '{"category":"Kids'\'' “wear” \\ 10","isOpen":true,"gone":null,"x-y":[1]}'`)
-    expect(typescript).toContain(String.raw`untag.fetchProducts({ category: 'Kids\' “wear” \\ 10', isOpen: true, gone: null, 'x-y': [1] })`)
-    expect(python).toContain(String.raw`json={"category": "Kids' “wear” \\ 10", "isOpen": True, "gone": None, "x-y": [1]}`)
+    expect(typescript).toContain(
+      String.raw`untag.fetchProducts({ category: 'Kids\' “wear” \\ 10', isOpen: true, gone: null, 'x-y': [1] })`,
+    )
+    expect(python).toContain(
+      String.raw`json={"category": "Kids' “wear” \\ 10", "isOpen": True, "gone": None, "x-y": [1]}`,
+    )
   })
 })

@@ -37,17 +37,25 @@ onEveryDatabase('assistance', (kind) => {
     return { status: response.status, location: response.headers.get('location') ?? '', text: await response.text() }
   }
   const ticketOf = (page: string) => /name="ticket" value="([^"]+)"/.exec(page)?.[1] ?? ''
-  const requests = async (fields: Json = {}): Promise<Json[]> => (await shop.ok('fetchAssistanceRequests', { storeId: shop.storeId, ...fields })).requests
+  const requests = async (fields: Json = {}): Promise<Json[]> =>
+    (await shop.ok('fetchAssistanceRequests', { storeId: shop.storeId, ...fields })).requests
 
   it('a zone has a QR code that opens its page', async () => {
     expect(readQr(Buffer.from(zone.imageBase64, 'base64'))).toBe(zone.url)
-    expect((await shop.ok('fetchZones', { storeId: shop.storeId })).zones).toMatchObject([{ zoneId: zone.zoneId, name: 'Herren <1. Stock>', url: zone.url }])
+    expect((await shop.ok('fetchZones', { storeId: shop.storeId })).zones).toMatchObject([
+      { zoneId: zone.zoneId, name: 'Herren <1. Stock>', url: zone.url },
+    ])
     const page = await shop.cloud.get(new URL(zone.url).pathname)
-    expect([page.status, page.headers.get('content-security-policy')?.includes("default-src 'none'")]).toEqual([200, true])
+    expect([page.status, page.headers.get('content-security-policy')?.includes("default-src 'none'")]).toEqual([
+      200,
+      true,
+    ])
     expect(page.text).toContain('<html lang="de">')
     expect(page.text).toContain('Herren &lt;1. Stock&gt;')
     expect(page.text).not.toContain('<script')
-    expect((await shop.cloud.get(new URL(zone.url).pathname, { 'accept-language': 'en' })).text).toContain('<html lang="en">')
+    expect((await shop.cloud.get(new URL(zone.url).pathname, { 'accept-language': 'en' })).text).toContain(
+      '<html lang="en">',
+    )
   })
 
   it('a shopper and staff talk to each other', async () => {
@@ -59,9 +67,18 @@ onEveryDatabase('assistance', (kind) => {
     await send(path, { ticket, message: 'Gibt es das in L?' })
     const [request, ...others] = await requests()
     expect(others).toEqual([])
-    expect(request).toMatchObject({ reason: 'shopper', status: 'open', zoneId: zone.zoneId, zoneName: 'Herren <1. Stock>', messages: [{ author: 'shopper', text: 'Gibt es das in L?\n<b>Danke</b>' }] })
+    expect(request).toMatchObject({
+      reason: 'shopper',
+      status: 'open',
+      zoneId: zone.zoneId,
+      zoneName: 'Herren <1. Stock>',
+      messages: [{ author: 'shopper', text: 'Gibt es das in L?\n<b>Danke</b>' }],
+    })
     const { requestId } = request as Json
-    expect(await shop.ok('answerAssistanceRequest', { requestId, message: 'Ja, ich komme.' })).toMatchObject({ status: 'answered', messages: [{}, { author: 'staff' }] })
+    expect(await shop.ok('answerAssistanceRequest', { requestId, message: 'Ja, ich komme.' })).toMatchObject({
+      status: 'answered',
+      messages: [{}, { author: 'staff' }],
+    })
     const page = await shop.cloud.get(asked.location)
     expect(page.text).toContain('Ja, ich komme.')
     expect(page.text).toContain('&lt;b&gt;Danke&lt;/b&gt;')
@@ -70,7 +87,9 @@ onEveryDatabase('assistance', (kind) => {
     await shop.ok('answerAssistanceRequest', { requestId, status: 'closed' })
     expect((await send(`${path}/${ticket}`, { message: 'Noch etwas' })).status).toBe(409)
     expect((await shop.cloud.get(asked.location)).text).toContain('Diese Anfrage ist beendet')
-    expect((await shop.call('answerAssistanceRequest', { requestId, message: 'x' })).body).toMatchObject({ reason: 'request_closed' })
+    expect((await shop.call('answerAssistanceRequest', { requestId, message: 'x' })).body).toMatchObject({
+      reason: 'request_closed',
+    })
     expect(await requests({ status: 'open' })).toEqual([])
   })
 
@@ -80,11 +99,19 @@ onEveryDatabase('assistance', (kind) => {
     const path = new URL(url).pathname
     expect((await shop.cloud.get(path)).text).toContain('geheim')
     const ticket = path.split('/').at(-1) ?? ''
-    for (const wrong of [`/z/${zone.zoneId}/${requestId}`, `/z/${zone.zoneId}/x`, `/z/${other.zoneId}/${ticket}`, `/z/zon_x/${ticket}`, '/z/zon_x']) {
+    for (const wrong of [
+      `/z/${zone.zoneId}/${requestId}`,
+      `/z/${zone.zoneId}/x`,
+      `/z/${other.zoneId}/${ticket}`,
+      `/z/zon_x/${ticket}`,
+      '/z/zon_x',
+    ]) {
       expect([wrong, (await shop.cloud.get(wrong)).status]).toEqual([wrong, 404])
       expect([wrong, (await send(wrong, { message: 'x' })).status]).toEqual([wrong, 404])
     }
-    const dump = JSON.stringify(await shop.cloud.db.database.reads.selectFrom('assistance_request').selectAll().execute())
+    const dump = JSON.stringify(
+      await shop.cloud.db.database.reads.selectFrom('assistance_request').selectAll().execute(),
+    )
     expect(dump).not.toContain(ticket)
   })
 
@@ -101,15 +128,21 @@ onEveryDatabase('assistance', (kind) => {
     expect((await shop.cloud.get(chat)).text).toContain('Mehr passt nicht')
     const [request] = await requests({ limit: 1 })
     expect(request?.messages.length).toBe(50)
-    expect((await shop.call('answerAssistanceRequest', { requestId: request?.requestId, message: 'x' })).body).toMatchObject({ reason: 'too_many_messages' })
+    expect(
+      (await shop.call('answerAssistanceRequest', { requestId: request?.requestId, message: 'x' })).body,
+    ).toMatchObject({ reason: 'too_many_messages' })
     expect((await shop.call('answerAssistanceRequest', { requestId: request?.requestId })).status).toBe(400)
   })
 
   it('pages neither skip nor repeat', async () => {
     const all = (await requests({ limit: 100 })).map((r) => r.requestId)
     const seen: string[] = []
-    for (let cursor: string | undefined; ; ) {
-      const page: Json = await shop.ok('fetchAssistanceRequests', { storeId: shop.storeId, limit: 2, ...(cursor && { cursor }) })
+    for (let cursor: string | undefined; ;) {
+      const page: Json = await shop.ok('fetchAssistanceRequests', {
+        storeId: shop.storeId,
+        limit: 2,
+        ...(cursor && { cursor }),
+      })
       seen.push(...page.requests.map((r: Json) => r.requestId))
       cursor = page.nextCursor
       if (!cursor) break
@@ -125,10 +158,20 @@ onEveryDatabase('assistance', (kind) => {
     const dear = products.find((p: Json) => p.price >= 200)
     const { epc } = await shop.newItem(dear)
     const { transactionId } = await shop.buy([{ ean: dear.ean, quantity: 1, epcs: [epc] }])
-    const ask = (extra: Json = {}) => shop.ok('verifyProtectedItem', { deviceId: shop.devices.self_checkout_detacher, protectionAction: 'detach_hard_tag', epc, purchaseId: transactionId, ...extra })
+    const ask = (extra: Json = {}) =>
+      shop.ok('verifyProtectedItem', {
+        deviceId: shop.devices.self_checkout_detacher,
+        protectionAction: 'detach_hard_tag',
+        epc,
+        purchaseId: transactionId,
+        ...extra,
+      })
     expect(await ask()).toMatchObject({ authorized: false, reason: 'manual_assistance_required' })
-    const ofDenial = async () => (await requests({ limit: 100 })).filter((r) => r.reason === 'manual_assistance_required')
-    expect(await ofDenial()).toMatchObject([{ status: 'open', deviceId: shop.devices.self_checkout_detacher, purchaseId: transactionId, messages: [] }])
+    const ofDenial = async () =>
+      (await requests({ limit: 100 })).filter((r) => r.reason === 'manual_assistance_required')
+    expect(await ofDenial()).toMatchObject([
+      { status: 'open', deviceId: shop.devices.self_checkout_detacher, purchaseId: transactionId, messages: [] },
+    ])
     await Promise.all([1, 2, 3].map((n) => ask({ firmwareVersion: `${n}` })))
     expect((await ofDenial()).length).toBe(1)
     // What is a record of something past calls nobody; once they were there, the next denial calls them again.
@@ -141,23 +184,43 @@ onEveryDatabase('assistance', (kind) => {
 
   it('publishable keys ask, and do no more', async () => {
     const key = await shop.cloud.key('publishable')
-    expect((await shop.cloud.ok(key, 'requestAssistance', { zoneId: zone.zoneId, userId: 'shopper-9' })).requestId).toMatch(/^hlp_/)
+    expect(
+      (await shop.cloud.ok(key, 'requestAssistance', { zoneId: zone.zoneId, userId: 'shopper-9' })).requestId,
+    ).toMatch(/^hlp_/)
     expect((await shop.cloud.call(key, 'fetchAssistanceRequests', { storeId: shop.storeId })).status).toBe(403)
   })
 
   it('a flood of what shoppers ask takes no room from goods that wait for staff', async () => {
     const { requestId } = await shop.ok('requestAssistance', { zoneId: zone.zoneId })
     const { database } = shop.cloud.db
-    const row = await database.reads.selectFrom('assistance_request').selectAll().where('request_id', '=', requestId).executeTakeFirstOrThrow()
+    const row = await database.reads
+      .selectFrom('assistance_request')
+      .selectAll()
+      .where('request_id', '=', requestId)
+      .executeTakeFirstOrThrow()
     await database.write(async (db) => {
-      for (let n = 0; n < 500; n++) await db.insertInto('assistance_request').values({ ...row, request_id: `hlp_${String(n).padStart(26, '0')}`, ticket_hash: `flood ${n}` }).execute()
+      for (let n = 0; n < 500; n++)
+        await db
+          .insertInto('assistance_request')
+          .values({ ...row, request_id: `hlp_${String(n).padStart(26, '0')}`, ticket_hash: `flood ${n}` })
+          .execute()
     })
-    expect(await shop.call('requestAssistance', { zoneId: zone.zoneId })).toMatchObject({ status: 409, body: { reason: 'too_many_requests_open' } })
+    expect(await shop.call('requestAssistance', { zoneId: zone.zoneId })).toMatchObject({
+      status: 409,
+      body: { reason: 'too_many_requests_open' },
+    })
     const { products } = await shop.ok('fetchProducts', { storeId: shop.storeId, limit: 500 })
     const dear = products.find((p: Json) => p.price >= 200)
     const { epc } = await shop.newItem(dear)
     const { transactionId } = await shop.buy([{ ean: dear.ean, quantity: 1, epcs: [epc] }])
-    expect(await shop.ok('verifyProtectedItem', { deviceId: shop.devices.self_checkout_detacher, protectionAction: 'detach_hard_tag', epc, purchaseId: transactionId })).toMatchObject({ reason: 'manual_assistance_required' })
+    expect(
+      await shop.ok('verifyProtectedItem', {
+        deviceId: shop.devices.self_checkout_detacher,
+        protectionAction: 'detach_hard_tag',
+        epc,
+        purchaseId: transactionId,
+      }),
+    ).toMatchObject({ reason: 'manual_assistance_required' })
     expect((await requests({ limit: 100 })).filter((r) => r.purchaseId === transactionId)).toHaveLength(1)
     await database.write((db) => db.deleteFrom('assistance_request').where('ticket_hash', 'like', 'flood %').execute())
   })
@@ -182,7 +245,8 @@ describe('the page of a zone', () => {
     const { url } = await shop.ok('createZone', { storeId: shop.storeId, name: 'Herren' })
     const path = new URL(url).pathname
     const statuses: number[] = []
-    for (let n = 0; n < 25; n++) statuses.push((await shop.cloud.cloud.app.request(path, form({ message: `${n}` }))).status)
+    for (let n = 0; n < 25; n++)
+      statuses.push((await shop.cloud.cloud.app.request(path, form({ message: `${n}` }))).status)
     expect(new Set(statuses.slice(0, 20))).toEqual(new Set([303]))
     expect(statuses.at(-1)).toBe(429)
     await shop.stop()

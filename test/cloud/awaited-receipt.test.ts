@@ -16,18 +16,49 @@ onEveryDatabase('a cloud that was put back to before a payment', (kind) => {
     const { platform } = movablePlatform()
     const shop = await openShop(kind, { platform })
     const { database } = shop.cloud.db
-    await database.write((db) => noteRestore(db, loadKeyFiles(shop.cloud.keyFolder, secretFiles, platform.random), platform))
+    await database.write((db) =>
+      noteRestore(db, loadKeyFiles(shop.cloud.keyFolder, secretFiles, platform.random), platform),
+    )
     const { services } = shop.cloud.cloud
     await services.authority.look()
     expect(services.authority.cloudGeneration).toBeGreaterThan(1)
     const agent = await enrolTestAgent(shop)
     const { sessionId } = await shop.ok('checkIn', { storeId: shop.storeId, userId: 'shopper-1' })
-    const { transactionId } = await shop.ok('startCheckout', { sessionId, items: [{ ean: shop.products[0].ean, quantity: 1 }] })
-    const { tenant } = await database.reads.selectFrom('purchase').select('tenant').where('purchase_id', '=', transactionId).executeTakeFirstOrThrow()
-    const nonce = Buffer.from(receiptIdentity(services.authority.keysOf(tenant as Parameters<typeof services.authority.keysOf>[0]).receiptSecret, transactionId)).toString('hex')
-    const claim: Evidence = { kind: 'claim', redemptionId: 'r-before', nonce, source: 'receipt', rightClass: 'release', ordinals: [0], deviceId: shop.devices.pos_deactivator }
-    await agent.report([agent.row({ evidence: claim }), agent.row({ evidence: { kind: 'outcome', redemptionId: 'r-before', outcome: 'confirmed' } })])
-    const right = () => database.reads.selectFrom('unit_right').select(['state', 'outcome']).where('purchase_id', '=', transactionId).where('right_class', '=', 'release').executeTakeFirst()
+    const { transactionId } = await shop.ok('startCheckout', {
+      sessionId,
+      items: [{ ean: shop.products[0].ean, quantity: 1 }],
+    })
+    const { tenant } = await database.reads
+      .selectFrom('purchase')
+      .select('tenant')
+      .where('purchase_id', '=', transactionId)
+      .executeTakeFirstOrThrow()
+    const nonce = Buffer.from(
+      receiptIdentity(
+        services.authority.keysOf(tenant as Parameters<typeof services.authority.keysOf>[0]).receiptSecret,
+        transactionId,
+      ),
+    ).toString('hex')
+    const claim: Evidence = {
+      kind: 'claim',
+      redemptionId: 'r-before',
+      nonce,
+      source: 'receipt',
+      rightClass: 'release',
+      ordinals: [0],
+      deviceId: shop.devices.pos_deactivator,
+    }
+    await agent.report([
+      agent.row({ evidence: claim }),
+      agent.row({ evidence: { kind: 'outcome', redemptionId: 'r-before', outcome: 'confirmed' } }),
+    ])
+    const right = () =>
+      database.reads
+        .selectFrom('unit_right')
+        .select(['state', 'outcome'])
+        .where('purchase_id', '=', transactionId)
+        .where('right_class', '=', 'release')
+        .executeTakeFirst()
     expect(await right()).toBeUndefined()
     await shop.ok('completeTestCheckout', { transactionId })
     await until('the release', async () => (await right())?.outcome === 'confirmed')

@@ -15,14 +15,20 @@ onEveryDatabase('boundaries', (kind) => {
     const { stores } = await shop.cloud.ok(strangerKey, 'fetchStores')
     const storeId = stores.find((s: Json) => s.securityTagMode === 'rfid').storeId
     const { devices } = await shop.cloud.ok(strangerKey, 'fetchDevices', { storeId })
-    stranger = { storeId, devices: Object.fromEntries(devices.map((d: Json) => [d.deviceType, d.deviceId])) as Shop['devices'] }
+    stranger = {
+      storeId,
+      devices: Object.fromEntries(devices.map((d: Json) => [d.deviceType, d.deviceId])) as Shop['devices'],
+    }
   })
   afterAll(() => shop.stop())
 
   it('shows another account’s purchases, receipts, items, authorizations and devices to nobody', async () => {
     const purchase = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
     const { epc } = await shop.newItem(shop.products[0])
-    const grant = await shop.ok('verifySecurityTagDeactivation', { purchaseId: purchase.transactionId, deviceId: shop.devices.pos_deactivator })
+    const grant = await shop.ok('verifySecurityTagDeactivation', {
+      purchaseId: purchase.transactionId,
+      deviceId: shop.devices.pos_deactivator,
+    })
     const { url } = await shop.ok('generateReceiptQR', { purchaseId: purchase.transactionId })
     const ask = (name: string, body: Json) => shop.cloud.call(strangerKey, name, body)
     for (const [name, body] of [
@@ -33,17 +39,35 @@ onEveryDatabase('boundaries', (kind) => {
       ['verifySecurityTagDeactivation', { purchaseId: purchase.transactionId }],
       ['verifySecurityTagDeactivation', { receiptToken: url }],
       ['revokeProtectionAuthorization', { replayProtectedNonce: grant.replayProtectedNonce }],
-      ['redeemProtectionAuthorization', { replayProtectedNonce: grant.replayProtectedNonce, deviceId: stranger.devices.pos_deactivator, redemptionId: 'r' }],
-      ['redeemProtectionAuthorization', { authorizationToken: grant.authorizationToken, deviceId: shop.devices.pos_deactivator, redemptionId: 'r' }],
+      [
+        'redeemProtectionAuthorization',
+        {
+          replayProtectedNonce: grant.replayProtectedNonce,
+          deviceId: stranger.devices.pos_deactivator,
+          redemptionId: 'r',
+        },
+      ],
+      [
+        'redeemProtectionAuthorization',
+        { authorizationToken: grant.authorizationToken, deviceId: shop.devices.pos_deactivator, redemptionId: 'r' },
+      ],
       ['fetchProtectedItem', { storeId: stranger.storeId, epc }],
       ['decommissionDevice', { deviceId: shop.devices.exit_gate }],
       ['fetchProtectionEvents', { storeId: shop.storeId }],
     ] as const) {
       expect([name, (await ask(name, body)).status]).toEqual([name, 404])
     }
-    const verify = await ask('verifyProtectedItem', { deviceId: shop.devices.self_checkout_detacher, protectionAction: 'detach_hard_tag', epc })
+    const verify = await ask('verifyProtectedItem', {
+      deviceId: shop.devices.self_checkout_detacher,
+      protectionAction: 'detach_hard_tag',
+      epc,
+    })
     expect(verify.body).toMatchObject({ authorized: false, reason: 'device_unknown' })
-    const item = await ask('verifyProtectedItem', { deviceId: stranger.devices.self_checkout_detacher, protectionAction: 'detach_hard_tag', epc })
+    const item = await ask('verifyProtectedItem', {
+      deviceId: stranger.devices.self_checkout_detacher,
+      protectionAction: 'detach_hard_tag',
+      epc,
+    })
     expect(item.body).toMatchObject({ authorized: false, reason: 'item_unknown' })
   })
 
@@ -94,7 +118,9 @@ onEveryDatabase('boundaries', (kind) => {
     const key = await shop.cloud.key('secret')
     const { database } = shop.cloud.db
     const { hashOfKey } = await import('../../cloud/accounts/api-keys.ts')
-    await database.write((db) => db.updateTable('api_key').set({ expires_ms: 1 }).where('hash', '=', hashOfKey(key)).execute())
+    await database.write((db) =>
+      db.updateTable('api_key').set({ expires_ms: 1 }).where('hash', '=', hashOfKey(key)).execute(),
+    )
     expect((await shop.cloud.call(key, 'fetchStores')).status).toBe(401)
   })
 
@@ -102,7 +128,15 @@ onEveryDatabase('boundaries', (kind) => {
     const { code } = await shop.ok('createEnrolmentCode', { storeId: shop.storeId })
     const { badge } = await shop.ok('registerOperator', { storeId: shop.storeId, name: 'Herr Ohlsen', pin: '123456' })
     const { reads } = shop.cloud.db.database
-    const tables = ['api_key', 'enrolment_code', 'operator', 'idempotency', 'audit_entry', 'signing_key', 'agent_session'] as const
+    const tables = [
+      'api_key',
+      'enrolment_code',
+      'operator',
+      'idempotency',
+      'audit_entry',
+      'signing_key',
+      'agent_session',
+    ] as const
     const dump = JSON.stringify(await Promise.all(tables.map((t) => reads.selectFrom(t).selectAll().execute())))
     for (const secret of [shop.key, code, code.slice(0, 14), badge, '123456']) expect(dump).not.toContain(secret)
   })

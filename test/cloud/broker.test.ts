@@ -20,10 +20,17 @@ describe('the broker', () => {
   beforeAll(async () => {
     shop = await openShop('sqlite')
     const { hooks } = shop.cloud.cloud.messages
-    const log = { info: () => undefined, warn: (fields: object) => void warnings.push(JSON.stringify(fields)), error: () => undefined }
+    const log = {
+      info: () => undefined,
+      warn: (fields: object) => void warnings.push(JSON.stringify(fields)),
+      error: () => undefined,
+    }
     broker = await startBroker(
       { host: '127.0.0.1', port: 0 },
-      { ...hooks, onMessage: (from, topic, payload) => (heard.push({ topic, payload }), hooks.onMessage(from, topic, payload)) },
+      {
+        ...hooks,
+        onMessage: (from, topic, payload) => (heard.push({ topic, payload }), hooks.onMessage(from, topic, payload)),
+      },
       log,
     )
     shop.cloud.cloud.attachBroker(broker)
@@ -49,13 +56,21 @@ describe('the broker', () => {
     clients.push(client)
     return client
   }
-  const closed = (client: MqttClient) => new Promise<void>((resolve) => (client.connected ? client.once('close', () => resolve()) : resolve()))
+  const closed = (client: MqttClient) =>
+    new Promise<void>((resolve) => (client.connected ? client.once('close', () => resolve()) : resolve()))
 
   it('lets an agent in with a password that it signed, once', async () => {
     const client = await connect(agent)
     await vi.waitFor(() => expect(broker.connected().has(agent.agentId)).toBe(true))
     const password = agent.messages.assertion(agent.mqttChallenge, Date.now())
-    await expect(connectAsync(`mqtt://127.0.0.1:${broker.port}`, { reconnectPeriod: 0, clientId: agent.agentId, username: agent.agentId, password })).rejects.toThrow(/Bad username|Not authorized/i)
+    await expect(
+      connectAsync(`mqtt://127.0.0.1:${broker.port}`, {
+        reconnectPeriod: 0,
+        clientId: agent.agentId,
+        username: agent.agentId,
+        password,
+      }),
+    ).rejects.toThrow(/Bad username|Not authorized/i)
     client.end(true)
   })
 
@@ -70,8 +85,22 @@ describe('the broker', () => {
   it('keeps an agent out that comes under another’s name', async () => {
     await agent.login()
     const password = agent.messages.assertion(agent.mqttChallenge, Date.now())
-    await expect(connectAsync(`mqtt://127.0.0.1:${broker.port}`, { reconnectPeriod: 0, clientId: other.agentId, username: agent.agentId, password })).rejects.toThrow()
-    await expect(connectAsync(`mqtt://127.0.0.1:${broker.port}`, { reconnectPeriod: 0, clientId: other.agentId, username: other.agentId, password })).rejects.toThrow()
+    await expect(
+      connectAsync(`mqtt://127.0.0.1:${broker.port}`, {
+        reconnectPeriod: 0,
+        clientId: other.agentId,
+        username: agent.agentId,
+        password,
+      }),
+    ).rejects.toThrow()
+    await expect(
+      connectAsync(`mqtt://127.0.0.1:${broker.port}`, {
+        reconnectPeriod: 0,
+        clientId: other.agentId,
+        username: other.agentId,
+        password,
+      }),
+    ).rejects.toThrow()
   })
 
   it('cuts the line of an agent that is revoked, here or by another process', async () => {
@@ -80,10 +109,14 @@ describe('the broker', () => {
     await vi.waitFor(() => expect(broker.connected().has(elsewhere.agentId)).toBe(true))
     await shop.ok('revokeAgent', { agentId: here.agentId })
     await closed(lines[0] as MqttClient)
-    await shop.cloud.db.database.write((db) => db.updateTable('agent').set({ revoked_ms: Date.now() }).where('agent_id', '=', elsewhere.agentId).execute())
+    await shop.cloud.db.database.write((db) =>
+      db.updateTable('agent').set({ revoked_ms: Date.now() }).where('agent_id', '=', elsewhere.agentId).execute(),
+    )
     await shop.cloud.cloud.messages.cutRevoked()
     await closed(lines[1] as MqttClient)
-    await vi.waitFor(() => expect(broker.connected().has(here.agentId) || broker.connected().has(elsewhere.agentId)).toBe(false))
+    await vi.waitFor(() =>
+      expect(broker.connected().has(here.agentId) || broker.connected().has(elsewhere.agentId)).toBe(false),
+    )
   })
 
   const foreignTopics = () => [
@@ -110,7 +143,14 @@ describe('the broker', () => {
 
   it('gives no subscription that is not the agent’s own', async () => {
     const client = await connect(agent)
-    const wanted = [...foreignTopics().filter((t) => !t.includes('/policy') && !t.includes('/fresh') && !t.endsWith('/ack')), '#', '+/#', `untag/v1/${shop.storeId}/#`, `untag/v1/+/${agent.agentId}/ack`, storeTopic(shop.otherStoreId, 'policy')]
+    const wanted = [
+      ...foreignTopics().filter((t) => !t.includes('/policy') && !t.includes('/fresh') && !t.endsWith('/ack')),
+      '#',
+      '+/#',
+      `untag/v1/${shop.storeId}/#`,
+      `untag/v1/+/${agent.agentId}/ack`,
+      storeTopic(shop.otherStoreId, 'policy'),
+    ]
     const granted = await client.subscribeAsync(wanted).catch((error: { packet?: { granted?: number[] } }) => error)
     const codes = Array.isArray(granted) ? granted.map((g) => g.qos) : []
     expect(codes.filter((qos) => qos < 128)).toEqual([])
@@ -121,7 +161,9 @@ describe('the broker', () => {
     const topic = agentTopic(shop.storeId, other.agentId, 'state')
     const watcher = await connect(other)
     heard.length = 0
-    const client = await connect(agent, { will: { topic, payload: Buffer.from('{"online":false}'), qos: 1, retain: true } })
+    const client = await connect(agent, {
+      will: { topic, payload: Buffer.from('{"online":false}'), qos: 1, retain: true },
+    })
     client.stream.destroy()
     await closed(client)
     await watcher.publishAsync(agentTopic(shop.storeId, other.agentId, 'state'), '{"online":true}', { qos: 1 })
@@ -138,9 +180,17 @@ describe('the broker', () => {
         if (topic.endsWith('/ack')) resolve(payload.toString())
       })
     })
-    await client.subscribeAsync([agentTopic(shop.storeId, agent.agentId, 'ack'), storeTopic(shop.storeId, 'fresh'), storeTopic(shop.storeId, 'policy')])
+    await client.subscribeAsync([
+      agentTopic(shop.storeId, agent.agentId, 'ack'),
+      storeTopic(shop.storeId, 'fresh'),
+      storeTopic(shop.storeId, 'policy'),
+    ])
     const row = agent.row({})
-    await client.publishAsync(agentTopic(shop.storeId, agent.agentId, 'events'), agent.messages.batch(agent.hashBefore(row.seq), [row], Date.now()), { qos: 1 })
+    await client.publishAsync(
+      agentTopic(shop.storeId, agent.agentId, 'events'),
+      agent.messages.batch(agent.hashBefore(row.seq), [row], Date.now()),
+      { qos: 1 },
+    )
     expect((await acked).split('.')).toHaveLength(3)
     const told = new Promise<void>((resolve) => client.on('message', (topic) => topic.endsWith('/policy') && resolve()))
     await shop.ok('registerDevice', { storeId: shop.storeId, deviceType: 'handheld_reader' })
@@ -152,9 +202,17 @@ describe('the broker', () => {
     const [product] = shop.products
     const { epc } = await shop.newItem(product)
     const { sessionId } = await shop.ok('checkIn', { storeId: shop.storeId, userId: 'shopper-1' })
-    const { transactionId } = await shop.ok('startCheckout', { sessionId, items: [{ ean: product.ean, quantity: 1, epcs: [epc] }] })
+    const { transactionId } = await shop.ok('startCheckout', {
+      sessionId,
+      items: [{ ean: product.ean, quantity: 1, epcs: [epc] }],
+    })
     const told: string[] = []
-    const publish = vi.spyOn(broker, 'publish').mockImplementation(({ topic, payload }) => void told.push(`${topic.split('/').at(-1)} ${topic.endsWith('/items') ? statusIn(payload, epc) : ''}`))
+    const publish = vi
+      .spyOn(broker, 'publish')
+      .mockImplementation(
+        ({ topic, payload }) =>
+          void told.push(`${topic.split('/').at(-1)} ${topic.endsWith('/items') ? statusIn(payload, epc) : ''}`),
+      )
     await shop.ok('completeTestCheckout', { transactionId })
     const toldBefore = [...told]
     publish.mockRestore()
@@ -167,7 +225,8 @@ describe('the broker', () => {
     late.end(true)
   })
 
-  const statusIn = (jws: string, epc: string) => decodeJwt<ItemsClaims>(jws).entries.find((entry) => entry.epc === epc)?.status
+  const statusIn = (jws: string, epc: string) =>
+    decodeJwt<ItemsClaims>(jws).entries.find((entry) => entry.epc === epc)?.status
 
   it('cuts whoever announces a packet that nobody needs, before it is there', async () => {
     const before = process.memoryUsage().rss
@@ -210,7 +269,9 @@ describe('the broker', () => {
   })
 
   it('lets one address open few lines that say nothing, and others theirs', async () => {
-    const silent = Array.from({ length: 200 }, () => tcpConnect({ port: broker.port, host: '127.0.0.1', localAddress: '127.0.0.2' }))
+    const silent = Array.from({ length: 200 }, () =>
+      tcpConnect({ port: broker.port, host: '127.0.0.1', localAddress: '127.0.0.2' }),
+    )
     let cut = 0
     for (const socket of silent) socket.on('error', () => undefined).on('close', () => cut++)
     await vi.waitFor(() => expect(cut).toBe(200 - 64))

@@ -24,7 +24,11 @@ describe('web pages', () => {
     Promise.resolve(
       on.cloud.app.request(`/api/v1/${operation}`, {
         method: 'OPTIONS',
-        headers: { origin: ORIGIN, 'access-control-request-method': method, 'access-control-request-headers': 'authorization,content-type,idempotency-key' },
+        headers: {
+          origin: ORIGIN,
+          'access-control-request-method': method,
+          'access-control-request-headers': 'authorization,content-type,idempotency-key',
+        },
       }),
     )
 
@@ -41,7 +45,11 @@ describe('web pages', () => {
     expect(open).not.toContain('createApiKey')
     const { headers } = await preflight('fetchStores')
     expect(headers.get('access-control-allow-methods')).toBe('POST, GET')
-    expect(headers.get('access-control-allow-headers')?.toLowerCase().split(', ').sort()).toEqual(['authorization', 'content-type', 'idempotency-key'])
+    expect(headers.get('access-control-allow-headers')?.toLowerCase().split(', ').sort()).toEqual([
+      'authorization',
+      'content-type',
+      'idempotency-key',
+    ])
     expect(readable((await preflight('fetchStorez')).headers)).toBe(null)
   })
 
@@ -49,7 +57,13 @@ describe('web pages', () => {
     const answer = await cloud.call(publishable, 'fetchStores', {}, { origin: ORIGIN })
     expect([answer.status, readable(answer.headers)]).toEqual([200, '*'])
     const shown = answer.headers.get('access-control-expose-headers')?.toLowerCase().split(', ')
-    expect(shown?.sort()).toEqual(['idempotency-replayed', 'ratelimit', 'ratelimit-policy', 'retry-after', 'x-request-id'])
+    expect(shown?.sort()).toEqual([
+      'idempotency-replayed',
+      'ratelimit',
+      'ratelimit-policy',
+      'retry-after',
+      'x-request-id',
+    ])
     for (const [key, body, status] of [
       [publishable, { prise: 1 }, 400],
       [publishable, '{', 400],
@@ -80,8 +94,14 @@ describe('web pages', () => {
   })
 
   it('read nothing with a secret, nor what publishable keys may not call', async () => {
-    for (const key of [secret, await cloud.key('admin'), 'untag_agent_x']) expect(readable((await cloud.call(key, 'fetchStores')).headers)).toBe(null)
-    for (const key of [secret, publishable, null]) expect(readable((await cloud.call(key, 'createApiKey', { kind: 'secret', name: 'x' })).headers)).toBe(null)
-    expect(readable((await cloud.get('/api/v1/getReceiptFromToken?token=NONE', { authorization: `Bearer ${secret}` })).headers)).toBe(null)
+    for (const key of [secret, await cloud.key('admin'), 'untag_agent_x'])
+      expect(readable((await cloud.call(key, 'fetchStores')).headers)).toBe(null)
+    for (const key of [secret, publishable, null])
+      expect(readable((await cloud.call(key, 'createApiKey', { kind: 'secret', name: 'x' })).headers)).toBe(null)
+    expect(
+      readable(
+        (await cloud.get('/api/v1/getReceiptFromToken?token=NONE', { authorization: `Bearer ${secret}` })).headers,
+      ),
+    ).toBe(null)
   })
 })

@@ -14,12 +14,19 @@ onEveryDatabase('bulkImportProducts', (kind) => {
   })
   afterAll(() => shop.stop())
 
-  const inserted = (fields: Json) => shop.ok('insertProduct', { storeId: here, name: 'Hafermilch', price: 1.99, vat: 7, ...fields })
-  const events = (type: string) => shop.cloud.db.database.reads.selectFrom('outbox_event').selectAll().where('type', '=', type).execute()
+  const inserted = (fields: Json) =>
+    shop.ok('insertProduct', { storeId: here, name: 'Hafermilch', price: 1.99, vat: 7, ...fields })
+  const events = (type: string) =>
+    shop.cloud.db.database.reads.selectFrom('outbox_event').selectAll().where('type', '=', type).execute()
   const totals = async (storeId: string, category?: string): Promise<[number, number]> => {
     let [seen, cursor]: [number, string | undefined] = [0, undefined]
     for (;;) {
-      const page: Json = await shop.ok('fetchProducts', { storeId, limit: 100, ...(cursor && { cursor }), ...(category && { category }) })
+      const page: Json = await shop.ok('fetchProducts', {
+        storeId,
+        limit: 100,
+        ...(cursor && { cursor }),
+        ...(category && { category }),
+      })
       seen += page.products.length
       cursor = page.nextCursor
       if (cursor === undefined) return [page.total, seen]
@@ -56,21 +63,45 @@ onEveryDatabase('bulkImportProducts', (kind) => {
     expect(answer.errors[4].message).toBe('vat: must be 7 or 19')
     expect(answer.errors[1].message).toContain('did you mean "price"?')
     expect(answer.warnings).toHaveLength(1)
-    expect(await shop.ok('fetchProduct', { ean: a, storeId: here })).toMatchObject({ name: 'Neu', price: 2, brand: 'Bleibt' })
+    expect(await shop.ok('fetchProduct', { ean: a, storeId: here })).toMatchObject({
+      name: 'Neu',
+      price: 2,
+      brand: 'Bleibt',
+    })
     expect((await events('product.bulk_imported')).length).toBe(before + 1)
   })
 
   it('takes 500, not 501, also for a second store and again, and counts right', async () => {
-    const products = Array.from({ length: 500 }, (_, i) => ({ ean: newEan(), name: `Artikel ${i}`, price: i / 100, vat: 7, category: `kategorie ${i % 3}` }))
+    const products = Array.from({ length: 500 }, (_, i) => ({
+      ean: newEan(),
+      name: `Artikel ${i}`,
+      price: i / 100,
+      vat: 7,
+      category: `kategorie ${i % 3}`,
+    }))
     const before = await totals(here)
-    expect(await shop.ok('bulkImportProducts', { storeId: here, products })).toMatchObject({ imported: 500, updated: 0, errors: [] })
-    expect(await shop.ok('bulkImportProducts', { storeId: here, products })).toMatchObject({ imported: 500, updated: 500, errors: [] })
+    expect(await shop.ok('bulkImportProducts', { storeId: here, products })).toMatchObject({
+      imported: 500,
+      updated: 0,
+      errors: [],
+    })
+    expect(await shop.ok('bulkImportProducts', { storeId: here, products })).toMatchObject({
+      imported: 500,
+      updated: 500,
+      errors: [],
+    })
     expect(await totals(here)).toEqual(before.map((n) => n + 500))
     expect(await totals(here, 'kategorie 0')).toEqual([167, 167])
     const moved = products.map((p) => ({ ...p, price: 9, category: 'kategorie 0' }))
-    expect(await shop.ok('bulkImportProducts', { storeId: there, products: moved })).toMatchObject({ imported: 500, updated: 0 })
+    expect(await shop.ok('bulkImportProducts', { storeId: there, products: moved })).toMatchObject({
+      imported: 500,
+      updated: 0,
+    })
     expect(await totals(here, 'kategorie 0')).toEqual([500, 500])
-    expect(await shop.ok('fetchProduct', { ean: products[1]?.ean, storeId: here })).toMatchObject({ price: 0.01, category: 'kategorie 0' })
+    expect(await shop.ok('fetchProduct', { ean: products[1]?.ean, storeId: here })).toMatchObject({
+      price: 0.01,
+      category: 'kategorie 0',
+    })
     const [one] = products
     expect((await shop.call('bulkImportProducts', { storeId: here, products: [...products, one] })).status).toBe(400)
     expect((await shop.call('bulkImportProducts', { storeId: here, products: [] })).status).toBe(400)

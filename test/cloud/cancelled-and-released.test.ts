@@ -20,14 +20,34 @@ onEveryDatabase('a cancelled purchase whose goods were released', (kind) => {
   afterAll(() => shop.stop())
 
   const grant = async (epc: string, purchase: Json) =>
-    (await agent.call('verifyProtectedItem', { deviceId: shop.devices.self_checkout_detacher, protectionAction: 'detach_hard_tag', epc, purchaseId: purchase.transactionId })).body
+    (
+      await agent.call('verifyProtectedItem', {
+        deviceId: shop.devices.self_checkout_detacher,
+        protectionAction: 'detach_hard_tag',
+        epc,
+        purchaseId: purchase.transactionId,
+      })
+    ).body
   const status = async (epc: string) => (await shop.ok('fetchProtectedItem', { storeId: shop.storeId, epc })).itemStatus
   const raised = async ({ transactionId }: Json) =>
-    ((await shop.ok('fetchExceptions', { storeId: shop.storeId, limit: 500 })).exceptions as Json[]).filter((each) => each.purchaseId === transactionId).map((each) => each.kind as string)
+    ((await shop.ok('fetchExceptions', { storeId: shop.storeId, limit: 500 })).exceptions as Json[])
+      .filter((each) => each.purchaseId === transactionId)
+      .map((each) => each.kind as string)
   /** The agent used the token then, and tells it now. */
   const tell = (nonce: string, redemptionId: string, atMs: number) => {
-    const claim: Evidence = { kind: 'claim', redemptionId, nonce, source: 'token', rightClass: 'release', ordinals: [0], deviceId: shop.devices.self_checkout_detacher }
-    return agent.report([agent.row({ evidence: claim, atMs }), agent.row({ evidence: { kind: 'outcome', redemptionId, outcome: 'confirmed' }, atMs })])
+    const claim: Evidence = {
+      kind: 'claim',
+      redemptionId,
+      nonce,
+      source: 'token',
+      rightClass: 'release',
+      ordinals: [0],
+      deviceId: shop.devices.self_checkout_detacher,
+    }
+    return agent.report([
+      agent.row({ evidence: claim, atMs }),
+      agent.row({ evidence: { kind: 'outcome', redemptionId, outcome: 'confirmed' }, atMs }),
+    ])
   }
 
   async function bought(bound: boolean) {
@@ -64,7 +84,10 @@ onEveryDatabase('a cancelled purchase whose goods were released', (kind) => {
     const { epc, purchase } = await bought(false)
     const { replayProtectedNonce: nonce } = await grant(epc, purchase)
     const usedMs = platform.clock.wall()
-    await shop.ok('refundPayment', { transactionId: purchase.transactionId, itemLineIds: [purchase.items[0].itemLineId] })
+    await shop.ok('refundPayment', {
+      transactionId: purchase.transactionId,
+      itemLineIds: [purchase.items[0].itemLineId],
+    })
     await tell(nonce, 'late-line', usedMs)
     expect(await raised(purchase)).toContain('double_redeem')
     expect(await status(epc)).toBe('exception_hold')
@@ -86,18 +109,33 @@ onEveryDatabase('a token that has just ended', (kind) => {
   })
   afterAll(() => shop.stop())
 
-  it.each(['cancelled', 'refunded', 'put back by hand'])('releases nothing by a clock that is behind once its goods are %s', async (how) => {
-    const [product] = shop.products
-    const { epc } = await shop.newItem(product)
-    const purchase = await shop.buy([{ ean: product.ean, quantity: 1, epcs: [epc] }])
-    const deviceId = shop.devices.self_checkout_detacher
-    const { replayProtectedNonce } = await shop.ok('verifyProtectedItem', { deviceId, protectionAction: 'detach_hard_tag', epc })
-    forward(310_000)
-    const { transactionId } = purchase
-    if (how === 'cancelled') await shop.ok('markPurchaseCancelled', { transactionId })
-    else if (how === 'refunded') await shop.ok('refundPayment', { transactionId, itemLineIds: [purchase.items[0].itemLineId] })
-    else await shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus: 'returned' })
-    const occurredAt = new Date(platform.clock.wall() - 20_000).toISOString()
-    expect(await shop.call('redeemProtectionAuthorization', { replayProtectedNonce, deviceId, redemptionId: `behind-${how}`, occurredAt })).toMatchObject({ status: 409, body: { reason: 'token_revoked' } })
-  })
+  it.each(['cancelled', 'refunded', 'put back by hand'])(
+    'releases nothing by a clock that is behind once its goods are %s',
+    async (how) => {
+      const [product] = shop.products
+      const { epc } = await shop.newItem(product)
+      const purchase = await shop.buy([{ ean: product.ean, quantity: 1, epcs: [epc] }])
+      const deviceId = shop.devices.self_checkout_detacher
+      const { replayProtectedNonce } = await shop.ok('verifyProtectedItem', {
+        deviceId,
+        protectionAction: 'detach_hard_tag',
+        epc,
+      })
+      forward(310_000)
+      const { transactionId } = purchase
+      if (how === 'cancelled') await shop.ok('markPurchaseCancelled', { transactionId })
+      else if (how === 'refunded')
+        await shop.ok('refundPayment', { transactionId, itemLineIds: [purchase.items[0].itemLineId] })
+      else await shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus: 'returned' })
+      const occurredAt = new Date(platform.clock.wall() - 20_000).toISOString()
+      expect(
+        await shop.call('redeemProtectionAuthorization', {
+          replayProtectedNonce,
+          deviceId,
+          redemptionId: `behind-${how}`,
+          occurredAt,
+        }),
+      ).toMatchObject({ status: 409, body: { reason: 'token_revoked' } })
+    },
+  )
 })

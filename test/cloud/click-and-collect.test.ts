@@ -33,21 +33,37 @@ onEveryDatabase('click and collect', (kind) => {
   })
   afterAll(() => shop.stop())
 
-  const submit = (fields: Json = {}) => shop.call('submitClickCollectOrder', { storeId: shop.storeId, userId: 'shopper-1', items: [{ productId: product.productId, quantity: 1 }], ...fields })
+  const submit = (fields: Json = {}) =>
+    shop.call('submitClickCollectOrder', {
+      storeId: shop.storeId,
+      userId: 'shopper-1',
+      items: [{ productId: product.productId, quantity: 1 }],
+      ...fields,
+    })
   const ordered = async (fields: Json = {}): Promise<Json> => {
     const { status, body } = await submit(fields)
     expect([status, body.error]).toEqual([200, undefined])
     return body
   }
-  const move = (orderId: string, status: string, fields: Json = {}) => shop.call('updateClickCollectStatus', { orderId, status, ...fields })
+  const move = (orderId: string, status: string, fields: Json = {}) =>
+    shop.call('updateClickCollectStatus', { orderId, status, ...fields })
   const walk = async (orderId: string, ...statuses: string[]) => {
     for (const status of statuses) expect((await move(orderId, status)).status).toBe(200)
   }
-  const statusOfTag = async (tag: Json) => (await shop.ok('fetchProtectedItem', { storeId: shop.storeId, epc: tag.epc })).itemStatus
+  const statusOfTag = async (tag: Json) =>
+    (await shop.ok('fetchProtectedItem', { storeId: shop.storeId, epc: tag.epc })).itemStatus
   const eventsOf = async (orderId: string): Promise<Json[]> => {
-    const rows = await shop.cloud.db.database.reads.selectFrom('outbox_event').selectAll().where('type', 'like', 'clickcollect.%').orderBy('event_id').execute()
-    const events = rows.map((row) => ({ type: row.type, ...JSON.parse(row.data) }) as Json).filter((e) => e.orderId === orderId)
-    for (const { type, ...data } of events) CLICK_AND_COLLECT_EVENTS[type as keyof typeof CLICK_AND_COLLECT_EVENTS].parse(data)
+    const rows = await shop.cloud.db.database.reads
+      .selectFrom('outbox_event')
+      .selectAll()
+      .where('type', 'like', 'clickcollect.%')
+      .orderBy('event_id')
+      .execute()
+    const events = rows
+      .map((row) => ({ type: row.type, ...JSON.parse(row.data) }) as Json)
+      .filter((e) => e.orderId === orderId)
+    for (const { type, ...data } of events)
+      CLICK_AND_COLLECT_EVENTS[type as keyof typeof CLICK_AND_COLLECT_EVENTS].parse(data)
     return events
   }
 
@@ -62,10 +78,14 @@ onEveryDatabase('click and collect', (kind) => {
     expect((await find(first.pickupCode, 'st_x')).status).toBe(404)
     const agent = await enrolTestAgent(shop)
     await agent.login()
-    expect((await agent.call('verifyPickupCode', { storeId: shop.storeId, pickupCode: first.pickupCode })).body).toMatchObject({ orderId: first.orderId })
+    expect(
+      (await agent.call('verifyPickupCode', { storeId: shop.storeId, pickupCode: first.pickupCode })).body,
+    ).toMatchObject({ orderId: first.orderId })
     const { stores } = await shop.ok('fetchStores', {})
     const other = (stores as Json[]).find(({ storeId }) => storeId !== shop.storeId)
-    expect((await agent.call('verifyPickupCode', { storeId: other?.storeId, pickupCode: first.pickupCode })).status).toBe(404)
+    expect(
+      (await agent.call('verifyPickupCode', { storeId: other?.storeId, pickupCode: first.pickupCode })).status,
+    ).toBe(404)
     await move(first.orderId, 'cancelled')
     expect((await find(first.pickupCode)).status).toBe(404)
     await walk(second.orderId, 'confirmed', 'ready', 'picked_up')
@@ -74,23 +94,53 @@ onEveryDatabase('click and collect', (kind) => {
 
   it('takes an order at the store’s prices, keeps its tagged items, and walks it to the pick-up', async () => {
     const pickupTime = new Date(platform.clock.wall() + DAY).toISOString()
-    const order = await ordered({ items: [{ productId: product.productId, quantity: 1 }, { ean: product.ean, quantity: 1 }], pickupTime, note: 'n'.repeat(250) })
-    expect(order).toMatchObject({ status: 'pending', estimatedPickupAt: pickupTime, currency: 'EUR', items: [{ productId: product.productId, quantity: 2, price: product.price }] })
+    const order = await ordered({
+      items: [
+        { productId: product.productId, quantity: 1 },
+        { ean: product.ean, quantity: 1 },
+      ],
+      pickupTime,
+      note: 'n'.repeat(250),
+    })
+    expect(order).toMatchObject({
+      status: 'pending',
+      estimatedPickupAt: pickupTime,
+      currency: 'EUR',
+      items: [{ productId: product.productId, quantity: 2, price: product.price }],
+    })
     expect(order.total).toBeCloseTo(product.price * 2)
     expect(order.pickupCode).toMatch(/^[0-9A-HJKMNP-TV-Z]{8}$/)
     const tags = order.items[0].reservedTags
     expect(tags).toHaveLength(2)
     for (const tag of tags) expect(await statusOfTag(tag)).toBe('reserved_bopis')
-    const gate = (tag: Json) => shop.ok('verifyProtectedItem', { deviceId: shop.devices.exit_gate, protectionAction: 'authorize_exit', epc: tag.epc })
+    const gate = (tag: Json) =>
+      shop.ok('verifyProtectedItem', {
+        deviceId: shop.devices.exit_gate,
+        protectionAction: 'authorize_exit',
+        epc: tag.epc,
+      })
     expect(await gate(tags[0])).toMatchObject({ authorized: false, reason: 'item_not_paid' })
     await walk(order.orderId, 'accepted', 'preparing', 'ready')
-    const before = (await shop.ok('getLoyaltyProgram', { programId: shop.programId, userId: 'shopper-1' })).membership.balance
-    expect((await move(order.orderId, 'picked_up', { pickupCode: 'AAAAAAAA' })).body).toMatchObject({ code: 'failed-precondition', reason: 'pickup_code_wrong' })
-    const spoken = `${order.pickupCode.slice(0, 4)}-${order.pickupCode.slice(4)}`.toLowerCase().replaceAll('0', 'o').replaceAll('1', 'l')
-    expect((await move(order.orderId, 'picked_up', { pickupCode: spoken })).body).toMatchObject({ success: true, status: 'picked_up', pickedUpAt: expect.any(String) })
+    const before = (await shop.ok('getLoyaltyProgram', { programId: shop.programId, userId: 'shopper-1' })).membership
+      .balance
+    expect((await move(order.orderId, 'picked_up', { pickupCode: 'AAAAAAAA' })).body).toMatchObject({
+      code: 'failed-precondition',
+      reason: 'pickup_code_wrong',
+    })
+    const spoken = `${order.pickupCode.slice(0, 4)}-${order.pickupCode.slice(4)}`
+      .toLowerCase()
+      .replaceAll('0', 'o')
+      .replaceAll('1', 'l')
+    expect((await move(order.orderId, 'picked_up', { pickupCode: spoken })).body).toMatchObject({
+      success: true,
+      status: 'picked_up',
+      pickedUpAt: expect.any(String),
+    })
     for (const tag of tags) expect(await statusOfTag(tag)).toBe('picked_up')
     expect(await gate(tags[0])).toMatchObject({ authorized: true })
-    expect((await shop.ok('getLoyaltyProgram', { programId: shop.programId, userId: 'shopper-1' })).membership.balance).toBe(before + Math.floor(order.total))
+    expect(
+      (await shop.ok('getLoyaltyProgram', { programId: shop.programId, userId: 'shopper-1' })).membership.balance,
+    ).toBe(before + Math.floor(order.total))
     const events = await eventsOf(order.orderId)
     expect(events.map((e) => [e.type.slice(13), e.previousStatus, e.status])).toEqual([
       ['order', undefined, 'pending'],
@@ -114,7 +164,11 @@ onEveryDatabase('click and collect', (kind) => {
           if (NEXT[state]?.includes(to)) {
             expect([answer.status, answer.body.status]).toEqual([200, to])
             state = to
-          } else expect(answer).toMatchObject({ status: 409, body: { code: 'failed-precondition', reason: 'illegal_order_move', allowedNext: NEXT[state] } })
+          } else
+            expect(answer).toMatchObject({
+              status: 409,
+              body: { code: 'failed-precondition', reason: 'illegal_order_move', allowedNext: NEXT[state] },
+            })
         }
         await move(orderId, 'cancelled')
       }),
@@ -130,9 +184,14 @@ onEveryDatabase('click and collect', (kind) => {
     expect(tags.some((t: Json) => t.epc === epc)).toBe(true)
     expect((await ordered({ items: [{ productId: other.productId, quantity: 1 }] })).items[0].reservedTags).toEqual([])
     const { sessionId } = await shop.ok('checkIn', { storeId: shop.storeId })
-    expect((await shop.call('startCheckout', { sessionId, items: [{ ean: other.ean, quantity: 1, epcs: [epc] }] })).body).toMatchObject({ reason: 'item_not_sellable' })
+    expect(
+      (await shop.call('startCheckout', { sessionId, items: [{ ean: other.ean, quantity: 1, epcs: [epc] }] })).body,
+    ).toMatchObject({ reason: 'item_not_sellable' })
     await walk(first.orderId, 'confirmed', 'ready')
-    expect((await move(first.orderId, 'cancelled', { reason: 'customer called' })).body).toMatchObject({ status: 'cancelled', reason: 'customer called' })
+    expect((await move(first.orderId, 'cancelled', { reason: 'customer called' })).body).toMatchObject({
+      status: 'cancelled',
+      reason: 'customer called',
+    })
     for (const tag of tags) expect(await statusOfTag(tag)).toBe('sellable')
   })
 
@@ -144,7 +203,9 @@ onEveryDatabase('click and collect', (kind) => {
     const [kept] = order.items[0].reservedTags
     await walk(order.orderId, 'confirmed')
     expect((await move(order.orderId, 'preparing', { epcs: [stray] })).body).toMatchObject({ reason: 'item_mismatch' })
-    expect((await move(order.orderId, 'preparing', { epcs: [epc, kept.epc] })).body).toMatchObject({ code: 'invalid-argument' })
+    expect((await move(order.orderId, 'preparing', { epcs: [epc, kept.epc] })).body).toMatchObject({
+      code: 'invalid-argument',
+    })
     expect((await move(order.orderId, 'preparing', { epcs: ['30'] })).status).toBe(400)
     expect((await move(order.orderId, 'preparing', { epcs: [epc] })).body.items[0].reservedTags).toEqual([{ epc }])
     expect(await statusOfTag(kept)).toBe('sellable')
@@ -155,7 +216,9 @@ onEveryDatabase('click and collect', (kind) => {
   it('gives each tagged item to one of many orders at once', async () => {
     const other = shop.products[1]
     for (let i = 0; i < 5; i++) await shop.newItem(other)
-    const orders = await Promise.all(Array.from({ length: 12 }, () => ordered({ items: [{ productId: other.productId, quantity: 1 }] })))
+    const orders = await Promise.all(
+      Array.from({ length: 12 }, () => ordered({ items: [{ productId: other.productId, quantity: 1 }] })),
+    )
     const epcs = orders.flatMap((o) => o.items[0].reservedTags.map((t: Json) => t.epc))
     expect(new Set(epcs).size).toBe(epcs.length)
     expect(epcs.length).toBeGreaterThanOrEqual(5)
@@ -167,7 +230,10 @@ onEveryDatabase('click and collect', (kind) => {
     const { orderId } = order
     await walk(orderId, 'confirmed', 'ready')
     const run = () => cancelOverdueOrders(shop.cloud.db.database, shop.cloud.cloud.services)
-    const stateOf = async () => (await shop.ok('fetchClickCollectOrders', { storeId: shop.storeId, limit: 500 })).orders.find((o: Json) => o.orderId === orderId)
+    const stateOf = async () =>
+      (await shop.ok('fetchClickCollectOrders', { storeId: shop.storeId, limit: 500 })).orders.find(
+        (o: Json) => o.orderId === orderId,
+      )
     await run()
     expect((await stateOf()).status).toBe('ready')
     forward(7 * DAY + 31 * 60_000)
@@ -183,7 +249,10 @@ onEveryDatabase('click and collect', (kind) => {
     expect([wrong.status, wrong.body.details[0].path]).toEqual([400, 'estimatedPickupAt'])
     await cancelOverdueOrders(shop.cloud.db.database, shop.cloud.cloud.services)
     const late = new Date(platform.clock.wall() - DAY).toISOString()
-    expect((await move(order.orderId, 'confirmed', { estimatedPickupAt: late })).body).toMatchObject({ status: 'confirmed', estimatedPickupAt: late })
+    expect((await move(order.orderId, 'confirmed', { estimatedPickupAt: late })).body).toMatchObject({
+      status: 'confirmed',
+      estimatedPickupAt: late,
+    })
     expect((await move(order.orderId, 'cancelled', { estimatedPickupAt: '2020-11-20T10:00:00Z' })).status).toBe(200)
   })
 
@@ -199,37 +268,72 @@ onEveryDatabase('click and collect', (kind) => {
     expect(third.nextCursor).toBeUndefined()
     await walk(late, 'confirmed')
     expect((await list({ status: 'accepted' })).orders.map((o: Json) => o.orderId)).toEqual([late])
-    expect(await list({ status: 'pending', offset: 1, limit: 1 })).toMatchObject({ total: 5, orders: [{ orderId: made[1] }] })
+    expect(await list({ status: 'pending', offset: 1, limit: 1 })).toMatchObject({
+      total: 5,
+      orders: [{ orderId: made[1] }],
+    })
     expect(JSON.stringify(await list({}))).not.toContain('pickupCode')
-    expect((await shop.call('fetchClickCollectOrders', { storeId: shop.otherStoreId, offset: 1, cursor: late })).status).toBe(400)
+    expect(
+      (await shop.call('fetchClickCollectOrders', { storeId: shop.otherStoreId, offset: 1, cursor: late })).status,
+    ).toBe(400)
   })
 
   it('keeps the code as a hash, and answers a repeat with the same one', async () => {
     const headers = { 'idempotency-key': 'order-once' }
     const body = { storeId: shop.storeId, userId: 'u', items: [{ productId: product.productId, quantity: 1 }] }
-    const [first, second] = [await shop.ok('submitClickCollectOrder', body, headers), await shop.ok('submitClickCollectOrder', body, headers)]
+    const [first, second] = [
+      await shop.ok('submitClickCollectOrder', body, headers),
+      await shop.ok('submitClickCollectOrder', body, headers),
+    ]
     expect(second).toEqual(first)
     const { reads } = shop.cloud.db.database
-    const dump = JSON.stringify(await Promise.all((['pickup_order', 'idempotency', 'audit_entry', 'outbox_event'] as const).map((t) => reads.selectFrom(t).selectAll().execute())))
+    const dump = JSON.stringify(
+      await Promise.all(
+        (['pickup_order', 'idempotency', 'audit_entry', 'outbox_event'] as const).map((t) =>
+          reads.selectFrom(t).selectAll().execute(),
+        ),
+      ),
+    )
     expect(dump).not.toContain(first.pickupCode)
     await walk(first.orderId, 'cancelled')
   })
 
   it('works in live mode too, and where nothing has a tag', async () => {
     const live = await shop.cloud.key('secret', 'live')
-    const [storeId] = await liveStores(shop.cloud, live, { package: 'GO', products: [{ ean: '4017265103243', name: 'Schirm', priceCent: 1999 }] })
-    const order = await shop.cloud.ok(live, 'submitClickCollectOrder', { storeId, userId: 'u', items: [{ ean: '4017265103243', quantity: 2 }] })
+    const [storeId] = await liveStores(shop.cloud, live, {
+      package: 'GO',
+      products: [{ ean: '4017265103243', name: 'Schirm', priceCent: 1999 }],
+    })
+    const order = await shop.cloud.ok(live, 'submitClickCollectOrder', {
+      storeId,
+      userId: 'u',
+      items: [{ ean: '4017265103243', quantity: 2 }],
+    })
     expect(order).toMatchObject({ status: 'pending', total: 39.98, items: [{ reservedTags: [] }] })
-    for (const status of ['confirmed', 'ready', 'picked_up']) await shop.cloud.ok(live, 'updateClickCollectStatus', { orderId: order.orderId, status })
+    for (const status of ['confirmed', 'ready', 'picked_up'])
+      await shop.cloud.ok(live, 'updateClickCollectStatus', { orderId: order.orderId, status })
     expect((await move(order.orderId, 'cancelled')).status).toBe(404)
-    const [poor] = await liveStores(shop.cloud, live, { package: 'ASSIST', products: [{ ean: '4017265103243', name: 'Schirm', priceCent: 1999 }] })
-    const refused = await shop.cloud.call(live, 'submitClickCollectOrder', { storeId: poor, userId: 'u', items: [{ ean: '4017265103243', quantity: 2 }] })
+    const [poor] = await liveStores(shop.cloud, live, {
+      package: 'ASSIST',
+      products: [{ ean: '4017265103243', name: 'Schirm', priceCent: 1999 }],
+    })
+    const refused = await shop.cloud.call(live, 'submitClickCollectOrder', {
+      storeId: poor,
+      userId: 'u',
+      items: [{ ean: '4017265103243', quantity: 2 }],
+    })
     expect(refused).toMatchObject({ status: 403, body: { requiredUpgrade: 'GO', currentPackage: 'ASSIST' } })
   })
 
   it('charges each label of a scale at its own price', async () => {
     const { storeId } = shop
-    const cheese = await shop.ok('insertProduct', { storeId, ean: '2810280000007', name: 'Bergkäse am Stück', price: 19.9, vat: 7 })
+    const cheese = await shop.ok('insertProduct', {
+      storeId,
+      ean: '2810280000007',
+      name: 'Bergkäse am Stück',
+      price: 19.9,
+      vat: 7,
+    })
     await shop.ok('setStock', { storeId, productId: cheese.productId, quantity: 3 })
     const label = (cents: number) => {
       const value = String(cents).padStart(5, '0')
@@ -238,14 +342,24 @@ onEveryDatabase('click and collect', (kind) => {
     }
     const items = [502, 310, 502].map((cents) => ({ ean: label(cents), quantity: 1 }))
     const order = await ordered({ items })
-    expect([order.total, order.items.map((item: Json) => [item.productId, item.price, item.quantity])]).toEqual([13.14, [[cheese.productId, 5.02, 2], [cheese.productId, 3.1, 1]]])
-    expect((await shop.ok('fetchStock', { storeId, limit: 500 })).stock.find((s: Json) => s.productId === cheese.productId)).toMatchObject({ quantity: 3, reserved: 3 })
+    expect([order.total, order.items.map((item: Json) => [item.productId, item.price, item.quantity])]).toEqual([
+      13.14,
+      [
+        [cheese.productId, 5.02, 2],
+        [cheese.productId, 3.1, 1],
+      ],
+    ])
+    expect(
+      (await shop.ok('fetchStock', { storeId, limit: 500 })).stock.find((s: Json) => s.productId === cheese.productId),
+    ).toMatchObject({ quantity: 3, reserved: 3 })
     const tooMany = await submit({ items: items.slice(0, 1) })
     expect([tooMany.status, tooMany.body.reason]).toEqual([409, 'out_of_stock'])
     // Whatever was registered as an item of theirs, it is put to one of the lines.
     const tag = await shop.newItem(cheese)
     await walk(order.orderId, 'confirmed')
-    expect((await move(order.orderId, 'ready', { epcs: [tag.epc] })).body.items.map((item: Json) => item.reservedTags)).toEqual([[{ epc: tag.epc }], []])
+    expect(
+      (await move(order.orderId, 'ready', { epcs: [tag.epc] })).body.items.map((item: Json) => item.reservedTags),
+    ).toEqual([[{ epc: tag.epc }], []])
     await walk(order.orderId, 'picked_up')
     expect(await statusOfTag(tag)).toBe('picked_up')
   })
@@ -263,13 +377,17 @@ onEveryDatabase('click and collect', (kind) => {
     ]) {
       expect([fields, (await submit(fields)).status]).toEqual([fields, 400])
     }
-    expect((await submit({ items: [{ productId: 'prd_x', quantity: 1 }] })).body.details[0].path).toBe('items[0].productId')
+    expect((await submit({ items: [{ productId: 'prd_x', quantity: 1 }] })).body.details[0].path).toBe(
+      'items[0].productId',
+    )
     const { orderId } = await ordered()
     expect((await move(orderId, 'pending')).status).toBe(400)
     const stranger = await shop.cloud.key('secret', 'test', { account: 'Stranger' })
     const bound = await shop.cloud.key('secret', 'test', { storeIds: [shop.otherStoreId] })
     for (const key of [stranger, bound]) {
-      expect((await shop.cloud.call(key, 'updateClickCollectStatus', { orderId, status: 'confirmed' })).status).toBe(404)
+      expect((await shop.cloud.call(key, 'updateClickCollectStatus', { orderId, status: 'confirmed' })).status).toBe(
+        404,
+      )
       expect((await shop.cloud.call(key, 'fetchClickCollectOrders', { storeId: shop.storeId })).status).toBe(404)
     }
     await walk(orderId, 'cancelled')

@@ -19,8 +19,18 @@ onEveryDatabase('counters of what happened before there were any', (kind) => {
   async function counters(): Promise<Json> {
     const { reads } = database()
     const days = await reads.selectFrom('store_day').selectAll().orderBy('store_id').orderBy('day').execute()
-    const rates = await reads.selectFrom('store_day_vat').selectAll().orderBy('store_id').orderBy('day').orderBy('rate').execute()
-    const sessions = await reads.selectFrom('shopping_session').select(['session_id', 'completed']).orderBy('session_id').execute()
+    const rates = await reads
+      .selectFrom('store_day_vat')
+      .selectAll()
+      .orderBy('store_id')
+      .orderBy('day')
+      .orderBy('rate')
+      .execute()
+    const sessions = await reads
+      .selectFrom('shopping_session')
+      .select(['session_id', 'completed'])
+      .orderBy('session_id')
+      .execute()
     return { days, rates, sessions }
   }
   /** As an installation is that comes from before the counters. */
@@ -32,7 +42,10 @@ onEveryDatabase('counters of what happened before there were any', (kind) => {
       await db.deleteFrom('installation').where('name', '=', 'day-counters').execute()
     })
   const pay = async (sessionId: string, quantity: number) => {
-    const { transactionId } = await shop.ok('startCheckout', { sessionId, items: [{ ean: shop.products[0].ean, quantity }] })
+    const { transactionId } = await shop.ok('startCheckout', {
+      sessionId,
+      items: [{ ean: shop.products[0].ean, quantity }],
+    })
     await shop.ok('completeTestCheckout', { transactionId })
     return transactionId as string
   }
@@ -81,7 +94,11 @@ onEveryDatabase('counters of what happened before there were any', (kind) => {
       refunds: started.refunds + 1,
     })
     const { reads } = database()
-    const standing = await reads.selectFrom('purchase').select((eb) => eb.fn.sum<number>('total_cent').as('cent')).where('status', '=', 'SUCCESS').executeTakeFirstOrThrow()
+    const standing = await reads
+      .selectFrom('purchase')
+      .select((eb) => eb.fn.sum<number>('total_cent').as('cent'))
+      .where('status', '=', 'SUCCESS')
+      .executeTakeFirstOrThrow()
     const revenue = (await counters()).days.reduce((sum: number, day: Json) => sum + day.revenue_cent, 0)
     expect(revenue).toBe(Number(standing.cent))
   })

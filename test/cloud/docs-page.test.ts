@@ -19,10 +19,14 @@ describe('the reference page', () => {
     await cloud.stop()
     const text = page.replace(/<script type="module">.*<\/script>/s, '')
     for (const { name, summary, minimumPackage, emits } of OPERATION_TABLE.values()) {
-      const entry = text.slice(text.indexOf(`<article id="${name}"`), text.indexOf('</article>', text.indexOf(`<article id="${name}"`)))
+      const entry = text.slice(
+        text.indexOf(`<article id="${name}"`),
+        text.indexOf('</article>', text.indexOf(`<article id="${name}"`)),
+      )
       expect(entry).toContain(`<span class="tag">${minimumPackage}</span>`)
       expect(entry.replaceAll(/<\/?code>/g, '`').replaceAll('&#39;', "'")).toContain(summary)
-      for (const part of ['curl', 'TypeScript', 'Python', 'Example answer', 'Answer fields', 'Errors', ...emits]) expect(entry).toContain(part)
+      for (const part of ['curl', 'TypeScript', 'Python', 'Example answer', 'Answer fields', 'Errors', ...emits])
+        expect(entry).toContain(part)
       expect(text).toContain(`<li><a href="#${name}">${name}</a></li>`)
     }
     expect(text).not.toMatch(/undefined|\[object|NaN/)
@@ -33,9 +37,13 @@ describe('the reference page', () => {
     expect(page.length / OPERATION_TABLE.size).toBeLessThan(5_500)
     const ids = [...text.matchAll(/ id="([^"]+)"/g)].map((m) => m[1])
     expect(new Set(ids).size).toBe(ids.length)
-    expect([...text.matchAll(/href="#([^"]+)"/g)].map((m) => m[1]).filter((target) => !ids.includes(target))).toEqual([])
+    expect([...text.matchAll(/href="#([^"]+)"/g)].map((m) => m[1]).filter((target) => !ids.includes(target))).toEqual(
+      [],
+    )
     const policy = headers.get('content-security-policy') ?? ''
-    expect(policy).toMatch(/^default-src 'none'; script-src 'sha256-[^']+'; style-src 'sha256-[^']+'; connect-src 'self'; /)
+    expect(policy).toMatch(
+      /^default-src 'none'; script-src 'sha256-[^']+'; style-src 'sha256-[^']+'; connect-src 'self'; /,
+    )
     expect(policy).not.toContain('unsafe')
   })
 })
@@ -63,11 +71,17 @@ describe.skipIf(NO_CHROMIUM)(`the reference page (${NO_CHROMIUM ?? 'in Chromium'
     await cloud.stop()
   })
 
-  const open = async (options: BrowserContextOptions = {}, path = '/docs'): Promise<{ page: Page; complaints: string[]; asked: string[] }> => {
+  const open = async (
+    options: BrowserContextOptions = {},
+    path = '/docs',
+  ): Promise<{ page: Page; complaints: string[]; asked: string[] }> => {
     const page = await (await chromium.browser.newContext(options)).newPage()
     const complaints: string[] = []
     const asked: string[] = []
-    page.on('console', (message) => void (['error', 'warning'].includes(message.type()) && complaints.push(message.text())))
+    page.on(
+      'console',
+      (message) => void (['error', 'warning'].includes(message.type()) && complaints.push(message.text())),
+    )
     page.on('pageerror', (error) => void complaints.push(error.message))
     page.on('request', (request) => void asked.push(request.url()))
     await page.goto(address + path)
@@ -76,7 +90,9 @@ describe.skipIf(NO_CHROMIUM)(`the reference page (${NO_CHROMIUM ?? 'in Chromium'
 
   /** All entries are made of the same parts: what was looked at whole once needs some of them in other colours and widths. */
   const keepSome = (page: Page) =>
-    page.evaluate(`for (const [i, entry] of [...document.querySelectorAll('article')].entries()) if (i % 12 > 0 && !['startCheckout', 'checkIn'].includes(entry.id)) entry.remove()`)
+    page.evaluate(
+      `for (const [i, entry] of [...document.querySelectorAll('article')].entries()) if (i % 12 > 0 && !['startCheckout', 'checkIn'].includes(entry.id)) entry.remove()`,
+    )
 
   it.each([
     ['light', { colorScheme: 'light' }],
@@ -84,7 +100,9 @@ describe.skipIf(NO_CHROMIUM)(`the reference page (${NO_CHROMIUM ?? 'in Chromium'
     ['phone', { ...PHONE, colorScheme: 'dark' }],
   ] as const)('is readable by everyone: %s', async (_, options) => {
     const { page, complaints } = await open(options)
-    await page.evaluate(`for (const each of document.querySelectorAll('#startCheckout details')) { each.removeAttribute('name'); each.open = true }`)
+    await page.evaluate(
+      `for (const each of document.querySelectorAll('#startCheckout details')) { each.removeAttribute('name'); each.open = true }`,
+    )
     await page.click('#startCheckout button.try')
     await page.fill('#startCheckout [name=key]', 'untag_live_sk_x')
     expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true)
@@ -102,7 +120,11 @@ describe.skipIf(NO_CHROMIUM)(`the reference page (${NO_CHROMIUM ?? 'in Chromium'
     await page.waitForSelector('#fetchStores output .good')
     const output = await page.textContent('#fetchStores output')
     expect(output).toMatch(/200 OK.*x-request-id.*req_.*"city": "Hamburg"/s)
-    expect(await page.evaluate('[localStorage.length, document.cookie, Object.values(sessionStorage)]')).toEqual([0, '', [key]])
+    expect(await page.evaluate('[localStorage.length, document.cookie, Object.values(sessionStorage)]')).toEqual([
+      0,
+      '',
+      [key],
+    ])
     await page.click('#checkIn button.try')
     expect(await page.inputValue('#checkIn [name=key]')).toBe(key)
     const { stores } = await cloud.ok(key, 'fetchStores')
@@ -144,7 +166,11 @@ describe.skipIf(NO_CHROMIUM)(`the reference page (${NO_CHROMIUM ?? 'in Chromium'
     expect(await page.evaluate('document.activeElement.textContent.trim()')).toBe('Skip to the content')
     await page.focus('#filter')
     await page.keyboard.type('PROTECTEDITEM')
-    expect(await page.locator('#menu li a:visible').allTextContents()).toEqual(['verifyProtectedItem', 'registerProtectedItems', 'fetchProtectedItem'])
+    expect(await page.locator('#menu li a:visible').allTextContents()).toEqual([
+      'verifyProtectedItem',
+      'registerProtectedItems',
+      'fetchProtectedItem',
+    ])
     await page.keyboard.press('Enter')
     expect(new URL(page.url()).hash).toBe('#verifyProtectedItem')
     await page.focus('#verifyProtectedItem .samples details:nth-child(2) summary')

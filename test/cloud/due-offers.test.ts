@@ -13,7 +13,7 @@ const DAY_MS = 24 * HOUR_MS
 
 /** Waits, without time passing in the world, until it is so. */
 async function until(what: string, condition: () => Promise<boolean> | boolean): Promise<void> {
-  for (const end = Date.now() + 30_000; Date.now() < end; ) {
+  for (const end = Date.now() + 30_000; Date.now() < end;) {
     if (await condition()) return
     await letPromisesSettle()
   }
@@ -50,21 +50,46 @@ async function openWorld(kind: DatabaseKind) {
     stores,
     at,
     create: (fromMs: number, toMs: number, title = 'Herbstwochen') =>
-      cloud.ok(key, 'createOffer', { storeIds: stores, title, validFrom: at(fromMs), validTo: at(toMs), products: [{ name: 'Schirm', price: 5 }] }),
-    stored: async (groupId: string) => (await reads.selectFrom('offer_group').select('status').where('group_id', '=', groupId).executeTakeFirst())?.status,
-    listed: async (id: string): Promise<Json> => (await cloud.ok(key, 'getManagerOffers', {})).offers.find((o: Json) => o.id === id),
+      cloud.ok(key, 'createOffer', {
+        storeIds: stores,
+        title,
+        validFrom: at(fromMs),
+        validTo: at(toMs),
+        products: [{ name: 'Schirm', price: 5 }],
+      }),
+    stored: async (groupId: string) =>
+      (await reads.selectFrom('offer_group').select('status').where('group_id', '=', groupId).executeTakeFirst())
+        ?.status,
+    listed: async (id: string): Promise<Json> =>
+      (await cloud.ok(key, 'getManagerOffers', {})).offers.find((o: Json) => o.id === id),
     published: async () => {
       const rows = await reads.selectFrom('outbox_event').selectAll().where('type', '=', 'offer.published').execute()
       return rows.map((row) => JSON.parse(row.data).offerId as string).sort()
     },
     until,
     /** Waits until every process has done what there is to do and has set its timers. */
-    idle: () => until(`idle, with ${timersAtRest} timers for each process`, () => world.pending === timersAtRest * (1 + others.length)),
+    idle: () =>
+      until(
+        `idle, with ${timersAtRest} timers for each process`,
+        () => world.pending === timersAtRest * (1 + others.length),
+      ),
     /** One more process on the same database. */
     async another() {
       const database = await cloud.db.again()
-      const log = { info: () => undefined, warn: () => undefined, error: (fields: object) => void cloud.errors.push(fields) }
-      const more = await createCloud({ config: TEST_CONFIG, platform: world, log, database, keyFiles: loadKeyFiles(cloud.keyFolder, secretFiles, world.random), images: cloud.cloud.services.images, outgoing: cloud.cloud.services.outgoing })
+      const log = {
+        info: () => undefined,
+        warn: () => undefined,
+        error: (fields: object) => void cloud.errors.push(fields),
+      }
+      const more = await createCloud({
+        config: TEST_CONFIG,
+        platform: world,
+        log,
+        database,
+        keyFiles: loadKeyFiles(cloud.keyFolder, secretFiles, world.random),
+        images: cloud.cloud.services.images,
+        outgoing: cloud.cloud.services.outgoing,
+      })
       others.push({ cloud: more, database })
       return more
     },
@@ -94,10 +119,19 @@ onEveryDatabase('offers in time', (kind) => {
     expect(await w.listed(made.offerId)).toMatchObject({ status: 'ACTIVE', isActive: true })
     await w.until('live', async () => (await w.stored(made.groupId)) === 'ACTIVE')
     expect(await w.published()).toEqual([...made.offerIds].sort())
-    const audit = await w.cloud.db.database.reads.selectFrom('audit_entry').selectAll().where('operation', '=', 'moveDueOffers').execute()
-    expect(audit.map((row) => [row.actor, row.entity_id, row.tenant.endsWith('.live')])).toEqual([['scheduler', made.offerId, true]])
+    const audit = await w.cloud.db.database.reads
+      .selectFrom('audit_entry')
+      .selectAll()
+      .where('operation', '=', 'moveDueOffers')
+      .execute()
+    expect(audit.map((row) => [row.actor, row.entity_id, row.tenant.endsWith('.live')])).toEqual([
+      ['scheduler', made.offerId, true],
+    ])
 
-    for (const [pass, status] of [[DAY_MS, 'EXPIRED'], [90 * DAY_MS, 'ARCHIVED']] as const) {
+    for (const [pass, status] of [
+      [DAY_MS, 'EXPIRED'],
+      [90 * DAY_MS, 'ARCHIVED'],
+    ] as const) {
       await w.idle()
       w.world.sleep(pass)
       // Before any job has run, answers go by the clock.
@@ -146,22 +180,32 @@ onEveryDatabase('offers in time', (kind) => {
   })
 
   // One SQLite file belongs to one process.
-  if (kind === 'postgres') it('are moved by one of several clouds, whichever comes first', async () => {
-    const w = await openWorld(kind)
-    const made: Json[] = []
-    for (let i = 0; i < 104; i++) made.push(await w.create(60_000 + (i % 3), DAY_MS, `Angebot ${i}`))
-    await w.another()
-    await w.idle()
-    w.world.sleep(61_000)
-    await w.world.advance(1)
-    const { reads } = w.cloud.db.database
-    await w.until('all live', async () => (await reads.selectFrom('offer_group').select('group_id').where('status', '=', 'DRAFT').limit(1).execute()).length === 0)
-    await w.idle()
-    await w.world.advance(60_000)
-    const ids = made.flatMap((m) => m.offerIds as string[])
-    expect(await w.published()).toEqual([...ids].sort())
-    const audit = await reads.selectFrom('audit_entry').select('entity_id').where('operation', '=', 'moveDueOffers').execute()
-    expect(audit.map((row) => row.entity_id).sort()).toEqual(made.map((m) => m.offerId).sort())
-    await w.stop()
-  })
+  if (kind === 'postgres')
+    it('are moved by one of several clouds, whichever comes first', async () => {
+      const w = await openWorld(kind)
+      const made: Json[] = []
+      for (let i = 0; i < 104; i++) made.push(await w.create(60_000 + (i % 3), DAY_MS, `Angebot ${i}`))
+      await w.another()
+      await w.idle()
+      w.world.sleep(61_000)
+      await w.world.advance(1)
+      const { reads } = w.cloud.db.database
+      await w.until(
+        'all live',
+        async () =>
+          (await reads.selectFrom('offer_group').select('group_id').where('status', '=', 'DRAFT').limit(1).execute())
+            .length === 0,
+      )
+      await w.idle()
+      await w.world.advance(60_000)
+      const ids = made.flatMap((m) => m.offerIds as string[])
+      expect(await w.published()).toEqual([...ids].sort())
+      const audit = await reads
+        .selectFrom('audit_entry')
+        .select('entity_id')
+        .where('operation', '=', 'moveDueOffers')
+        .execute()
+      expect(audit.map((row) => row.entity_id).sort()).toEqual(made.map((m) => m.offerId).sort())
+      await w.stop()
+    })
 })

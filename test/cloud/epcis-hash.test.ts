@@ -17,7 +17,11 @@ const VECTORS: [name: string, event: HashedEvent, hash: string][] = [
       'example:myField3': { 'example:mySubField3': ['3', '1'] },
       'example:myField1': { 'example:mySubField1': '2', 'example:mySubField2': '5' },
       'example:myField2': '0',
-      epcList: ['https://id.gs1.org/00/040123450000003338', 'https://id.gs1.org/00/040123450000001112', 'https://id.gs1.org/00/040123450000002225'],
+      epcList: [
+        'https://id.gs1.org/00/040123450000003338',
+        'https://id.gs1.org/00/040123450000001112',
+        'https://id.gs1.org/00/040123450000002225',
+      ],
       action: 'OBSERVE',
       bizStep: 'departing',
       readPoint: { id: 'https://id.gs1.org/414/4012345000115/254/987' },
@@ -125,25 +129,43 @@ it.each(VECTORS)('is that of the published vector %s', (_name, event, hash) => {
 })
 
 it('spells out an exception as the published CertificationInfoAndSensorReportWithCRS does', () => {
-  const event = { type: 'ObjectEvent', sensorElementList: [{ sensorReport: [{ type: 'https://gs1.org/voc/Dimensionless', exception: 'ALARM_CONDITION' }] }] }
-  expect(preHash(event)).toBe('eventType=ObjectEventsensorElementListsensorElementsensorReporttype=https://gs1.org/voc/Dimensionlessexception=https://gs1.org/voc/ALARM_CONDITION')
+  const event = {
+    type: 'ObjectEvent',
+    sensorElementList: [
+      { sensorReport: [{ type: 'https://gs1.org/voc/Dimensionless', exception: 'ALARM_CONDITION' }] },
+    ],
+  }
+  expect(preHash(event)).toBe(
+    'eventType=ObjectEventsensorElementListsensorElementsensorReporttype=https://gs1.org/voc/Dimensionlessexception=https://gs1.org/voc/ALARM_CONDITION',
+  )
 })
 
 /** An object with its fields and lists in another order. */
 function shuffled<T>(value: T, order: readonly number[]): T {
-  if (Array.isArray(value)) return value.map((each) => shuffled(each as unknown, order)).sort((_a, _b) => ((order[0] ?? 0) % 2) - 0.5) as T
+  if (Array.isArray(value))
+    return value.map((each) => shuffled(each as unknown, order)).sort((_a, _b) => ((order[0] ?? 0) % 2) - 0.5) as T
   if (typeof value !== 'object' || value === null) return value
-  const entries = Object.entries(value).map(([name, each], i) => [name, shuffled(each as unknown, order), order[i % order.length] ?? 0] as const)
+  const entries = Object.entries(value).map(
+    ([name, each], i) => [name, shuffled(each as unknown, order), order[i % order.length] ?? 0] as const,
+  )
   return Object.fromEntries(entries.sort((a, b) => a[2] - b[2]).map(([name, each]) => [name, each])) as T
 }
 
 it('does not hang on the order of anything, and tells every change', () => {
   fc.assert(
-    fc.property(fc.constantFrom(...VECTORS), fc.array(fc.nat(100), { minLength: 1, maxLength: 20 }), ([, event], order) => {
-      expect(preHash(shuffled(event, order), NAMESPACES)).toBe(preHash(event, NAMESPACES))
-      expect(preHash({ ...event, 'example:more': 'x' }, NAMESPACES)).not.toBe(preHash(event, NAMESPACES))
-      expect(preHash({ ...event, recordTime: '2026-01-01T00:00:00.000Z', eventID: 'urn:x' }, NAMESPACES)).toBe(preHash(event, NAMESPACES))
-    }),
+    fc.property(
+      fc.constantFrom(...VECTORS),
+      fc.array(fc.nat(100), { minLength: 1, maxLength: 20 }),
+      ([, event], order) => {
+        expect(preHash(shuffled(event, order), NAMESPACES)).toBe(preHash(event, NAMESPACES))
+        expect(preHash({ ...event, 'example:more': 'x' }, NAMESPACES)).not.toBe(preHash(event, NAMESPACES))
+        expect(preHash({ ...event, recordTime: '2026-01-01T00:00:00.000Z', eventID: 'urn:x' }, NAMESPACES)).toBe(
+          preHash(event, NAMESPACES),
+        )
+      },
+    ),
   )
-  expect(eventHashId({ type: 'X' })).toBe(`ni:///sha-256;${createHash('sha256').update('eventType=X').digest('hex')}?ver=CBV2.0`)
+  expect(eventHashId({ type: 'X' })).toBe(
+    `ni:///sha-256;${createHash('sha256').update('eventType=X').digest('hex')}?ver=CBV2.0`,
+  )
 })

@@ -17,7 +17,12 @@ const ADDRESS = { street: 'Am Speicher 12', city: 'Hamburg', zip: '20457', count
 const REQUESTS: Record<string, (shop: Shop) => Json> = {
   fetchStores: () => ({}),
   fetchStore: ({ storeId }) => ({ storeId }),
-  insertStore: () => ({ companyName: 'Hafenkante GmbH', tradingName: 'Hafenkante', address: ADDRESS, phone: '+4940555010100' }),
+  insertStore: () => ({
+    companyName: 'Hafenkante GmbH',
+    tradingName: 'Hafenkante',
+    address: ADDRESS,
+    phone: '+4940555010100',
+  }),
   updateStore: ({ storeId }) => ({ storeId, phone: '+4940555010100' }),
   setStorePackage: () => ({ storeId: 'st_x', package: 'grow' }),
   rotateSigningKey: () => ({ use: 'token', revoke: 'unknown-' }),
@@ -39,7 +44,10 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
   updateProduct: ({ storeId, products }) => ({ storeId, productId: products[0].productId, unit: 'Stück' }),
   registerProductToStore: ({ storeId, products }) => ({ storeId, productId: products[0].productId }),
   removeProductFromStore: ({ storeId, products }) => ({ storeId, productId: products.at(-1).productId }),
-  bulkImportProducts: ({ storeId }) => ({ storeId, products: [{ ean: newEan(), name: 'Hafermilch', price: 1.99, vat: 7 }] }),
+  bulkImportProducts: ({ storeId }) => ({
+    storeId,
+    products: [{ ean: newEan(), name: 'Hafermilch', price: 1.99, vat: 7 }],
+  }),
   importProducts: ({ storeId }) => ({ storeId, file: 'ean,name,price,vat\n4006381333931,Marker,1.99,19\n' }),
   uploadImageToProduct: ({ products }) => ({ productId: products[0].productId, imageBase64: PIXEL }),
   createOffer: ({ storeId }) => ({
@@ -55,7 +63,11 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
   cloneOffer: ({ storeId }) => ({ offerId: 'off_x', targetStoreIds: [storeId] }),
   setStock: ({ products, storeId }) => ({ productId: products[1].productId, storeId, quantity: 5 }),
   fetchStock: ({ products, storeId }) => ({ storeId, productId: products[0].productId }),
-  submitClickCollectOrder: ({ products, storeId }) => ({ storeId, userId: 'shopper-1', items: [{ productId: products[0].productId, quantity: 1 }] }),
+  submitClickCollectOrder: ({ products, storeId }) => ({
+    storeId,
+    userId: 'shopper-1',
+    items: [{ productId: products[0].productId, quantity: 1 }],
+  }),
   updateClickCollectStatus: () => ({ orderId: 'ord_x', status: 'confirmed' }),
   verifyPickupCode: ({ storeId }) => ({ storeId, pickupCode: '7K2M-9XQ4' }),
   fetchClickCollectOrders: ({ storeId }) => ({ storeId }),
@@ -80,8 +92,17 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
   generateReceiptQR: () => ({ purchaseId: 'pur_x' }),
   getReceiptFromToken: () => ({ token: 'x' }),
   verifySecurityTagDeactivation: () => ({ purchaseId: 'pur_x' }),
-  verifyProtectedItem: ({ devices, storeId }) => ({ deviceId: devices.exit_gate, storeId, protectionAction: 'verify_item_status', epc: newEpc() }),
-  redeemProtectionAuthorization: ({ devices }) => ({ replayProtectedNonce: 'x', deviceId: devices.exit_gate, redemptionId: 'r' }),
+  verifyProtectedItem: ({ devices, storeId }) => ({
+    deviceId: devices.exit_gate,
+    storeId,
+    protectionAction: 'verify_item_status',
+    epc: newEpc(),
+  }),
+  redeemProtectionAuthorization: ({ devices }) => ({
+    replayProtectedNonce: 'x',
+    deviceId: devices.exit_gate,
+    redemptionId: 'r',
+  }),
   revokeProtectionAuthorization: () => ({ replayProtectedNonce: 'x' }),
   resolveRedemption: () => ({ redemptionId: 'r', outcome: 'confirmed', operatorId: 'op_x' }),
   registerDevice: ({ storeId }) => ({ storeId, deviceType: 'exit_gate' }),
@@ -113,13 +134,35 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
   fetchAgents: ({ storeId }) => ({ storeId }),
   revokeAgent: () => ({ agentId: 'agt_x' }),
   resolveAgentFork: () => ({ agentId: 'agt_x', decision: 'trust' }),
-  configurePSP: ({ storeId }) => ({ storeId, provider: 'custom', config: { baseUrl: 'https://psp.example', webhookSecret: 'a-secret-of-their-own' } }),
+  configurePSP: ({ storeId }) => ({
+    storeId,
+    provider: 'custom',
+    config: { baseUrl: 'https://psp.example', webhookSecret: 'a-secret-of-their-own' },
+  }),
   processPayment: () => ({ purchaseId: 'pur_x' }),
   refundPayment: () => ({ purchaseId: 'pur_x' }),
-  syncPOS: ({ storeId }) => ({ storeId, system: 'generic', credentials: { baseUrl: 'https://till.example', token: 'a-token-of-their-own' } }),
-  pushToPOS: ({ storeId }) => ({ storeId, system: 'generic', dataType: 'transactions', records: [{ transactionId: 'x' }] }),
-  syncERP: ({ storeId }) => ({ storeId, system: 'generic', credentials: { baseUrl: 'https://erp.example', token: 'a-token-of-their-own' } }),
-  pushToERP: ({ storeId }) => ({ storeId, system: 'generic', dataType: 'transactions', records: [{ transactionId: 'x' }] }),
+  syncPOS: ({ storeId }) => ({
+    storeId,
+    system: 'generic',
+    credentials: { baseUrl: 'https://till.example', token: 'a-token-of-their-own' },
+  }),
+  pushToPOS: ({ storeId }) => ({
+    storeId,
+    system: 'generic',
+    dataType: 'transactions',
+    records: [{ transactionId: 'x' }],
+  }),
+  syncERP: ({ storeId }) => ({
+    storeId,
+    system: 'generic',
+    credentials: { baseUrl: 'https://erp.example', token: 'a-token-of-their-own' },
+  }),
+  pushToERP: ({ storeId }) => ({
+    storeId,
+    system: 'generic',
+    dataType: 'transactions',
+    records: [{ transactionId: 'x' }],
+  }),
   fetchERPRecords: ({ storeId }) => ({ storeId, dataType: 'suppliers' }),
   registerWebhook: ({ storeId }) => ({ storeId, url: 'https://receiver.example/hook', events: ['checkout.completed'] }),
   fetchWebhooks: ({ storeId }) => ({ storeId }),
@@ -130,7 +173,12 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
   fetchWebhookDeliveries: ({ storeId }) => ({ storeId }),
   redeliverWebhook: () => ({ deliveryId: 'whd_x' }),
   fetchWebhookEvents: ({ storeId }) => ({ storeId }),
-  getLoyaltyWebhookEvents: ({ storeId }) => ({ storeId, url: 'https://receiver.example/hook', events: ['loyalty.enrollment'], secret: 'a-secret-of-their-own' }),
+  getLoyaltyWebhookEvents: ({ storeId }) => ({
+    storeId,
+    url: 'https://receiver.example/hook',
+    events: ['loyalty.enrollment'],
+    secret: 'a-secret-of-their-own',
+  }),
   fetchAnalytics: ({ storeId }) => ({ storeId, from: '2026-11-01', to: '2026-11-30' }),
   recordEngagement: ({ storeId }) => ({ type: 'profile_view', storeId }),
   exportSalesData: ({ storeId }) => ({ storeId, from: '2026-11-01', to: '2026-11-30' }),
@@ -181,8 +229,35 @@ function shapeOf(schema: unknown): Json {
 
 /** A PNG of one pixel. */
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
-const ID_FIELDS = ['storeId', 'sessionId', 'transactionId', 'purchaseId', 'deviceId', 'operatorId', 'productId', 'offerId', 'programId'] as const
-const BAD_BODIES = ['', '{', '[]', 'null', '42', '"text"', '{"a":}', '{"storeId":', '\u0000', '{"storeId":"a\\u0000b"}', '{"storeId":"\\ud800"}', '{}{}', '<xml/>', 'storeId=1', `{"a":${'['.repeat(40)}${']'.repeat(40)}}`, `{"a":${'{"b":'.repeat(100_000)}1${'}'.repeat(100_000)}}`]
+const ID_FIELDS = [
+  'storeId',
+  'sessionId',
+  'transactionId',
+  'purchaseId',
+  'deviceId',
+  'operatorId',
+  'productId',
+  'offerId',
+  'programId',
+] as const
+const BAD_BODIES = [
+  '',
+  '{',
+  '[]',
+  'null',
+  '42',
+  '"text"',
+  '{"a":}',
+  '{"storeId":',
+  '\u0000',
+  '{"storeId":"a\\u0000b"}',
+  '{"storeId":"\\ud800"}',
+  '{}{}',
+  '<xml/>',
+  'storeId=1',
+  `{"a":${'['.repeat(40)}${']'.repeat(40)}}`,
+  `{"a":${'{"b":'.repeat(100_000)}1${'}'.repeat(100_000)}}`,
+]
 
 onEveryDatabase('every operation', (kind) => {
   let shop: Shop
@@ -202,7 +277,13 @@ onEveryDatabase('every operation', (kind) => {
     const { devices } = await shop.cloud.ok(strangerKey, 'fetchDevices', { storeId })
     const { products } = await shop.cloud.ok(strangerKey, 'fetchProducts', { storeId })
     const { programs } = await shop.cloud.ok(strangerKey, 'getStoreLoyaltyPrograms', { storeId })
-    stranger = { ...shop, storeId, devices: Object.fromEntries(devices.map((d: Json) => [d.deviceType, d.deviceId])) as Shop['devices'], products, programId: programs[0].programId }
+    stranger = {
+      ...shop,
+      storeId,
+      devices: Object.fromEntries(devices.map((d: Json) => [d.deviceType, d.deviceId])) as Shop['devices'],
+      products,
+      programId: programs[0].programId,
+    }
   })
   afterAll(() => shop.stop())
 
@@ -211,7 +292,13 @@ onEveryDatabase('every operation', (kind) => {
     if (!make) throw new Error(`${name} has no row in this test`)
     return make(of)
   }
-  const withoutIds = ({ status, body }: Answer) => ({ status, error: body.error, code: body.code, reason: body.reason, details: body.details })
+  const withoutIds = ({ status, body }: Answer) => ({
+    status,
+    error: body.error,
+    code: body.code,
+    reason: body.reason,
+    details: body.details,
+  })
 
   it('has a row here', () => {
     expect(Object.keys(REQUESTS).sort()).toEqual(operations.map((o) => o.name).sort())
@@ -225,7 +312,9 @@ onEveryDatabase('every operation', (kind) => {
     /** With the kind of key that the operation is for. */
     const ask = (body: unknown, headers?: Record<string, string>) => {
       const key = isForAdmins ? adminKey : shop.key
-      return isForm && typeof body === 'object' ? shop.cloud.sendForm(key, name, body as Json) : shop.cloud.call(key, name, body, headers)
+      return isForm && typeof body === 'object'
+        ? shop.cloud.sendForm(key, name, body as Json)
+        : shop.cloud.call(key, name, body, headers)
     }
 
     if (!operation.callers.includes('anyone')) {
@@ -234,7 +323,10 @@ onEveryDatabase('every operation', (kind) => {
         const tampered = unknown.slice(0, -8) + (unknown.endsWith('aaaaaaaa') ? 'bbbbbbbb' : 'aaaaaaaa')
         for (const key of [null, 'x', tampered]) {
           const answer = await shop.cloud.call(key, name, requestOf(name))
-          expect(answer).toMatchObject({ status: 401, body: { code: 'unauthenticated', requestId: expect.any(String) } })
+          expect(answer).toMatchObject({
+            status: 401,
+            body: { code: 'unauthenticated', requestId: expect.any(String) },
+          })
         }
       })
     }
@@ -263,13 +355,25 @@ onEveryDatabase('every operation', (kind) => {
       for (const field of required) {
         const { [field]: _left, ...rest } = good
         const answer = await ask(rest)
-        expect([field, answer.status, JSON.stringify(answer.body.details)]).toEqual([field, 400, expect.stringContaining(field)])
+        expect([field, answer.status, JSON.stringify(answer.body.details)]).toEqual([
+          field,
+          400,
+          expect.stringContaining(field),
+        ])
       }
       for (const { field, what, value, isAllowed } of probes) {
         const answer = await ask({ ...good, [field]: value })
-        const isRefused = answer.status === 400 && (answer.body.details ?? []).some((d: Json) => d.path.startsWith(field) && d.code.startsWith('too_'))
+        const isRefused =
+          answer.status === 400 &&
+          (answer.body.details ?? []).some((d: Json) => d.path.startsWith(field) && d.code.startsWith('too_'))
         if (isAllowed) expect([field, what, isRefused]).toEqual([field, what, false])
-        else expect([field, what, answer.status, JSON.stringify(answer.body.details)]).toEqual([field, what, 400, expect.stringContaining(field)])
+        else
+          expect([field, what, answer.status, JSON.stringify(answer.body.details)]).toEqual([
+            field,
+            what,
+            400,
+            expect.stringContaining(field),
+          ])
         expect(answer.status).toBeLessThan(500)
       }
     })
@@ -285,7 +389,11 @@ onEveryDatabase('every operation', (kind) => {
 
     it('413 for a body that is too large', async () => {
       if (!isCallable) return
-      const answer = await ask(isForm ? { ...requestOf(name), file: 'x'.repeat(operation.multipart?.limit ?? 0) } : `{"a":"${'x'.repeat(operation.bodyLimit)}"}`)
+      const answer = await ask(
+        isForm
+          ? { ...requestOf(name), file: 'x'.repeat(operation.multipart?.limit ?? 0) }
+          : `{"a":"${'x'.repeat(operation.bodyLimit)}"}`,
+      )
       expect(answer).toMatchObject({ status: 413, body: { code: 'payload-too-large' } })
     })
 
@@ -301,19 +409,26 @@ onEveryDatabase('every operation', (kind) => {
       if (operation.callers.includes('anyone')) return
       const wrong = isForAdmins ? shop.key : adminKey
       const answer = await shop.cloud.call(wrong, name, requestOf(name))
-      if (isForAdmins || !operation.callers.includes('admin')) expect(answer).toMatchObject({ status: 403, body: { code: 'permission-denied' } })
+      if (isForAdmins || !operation.callers.includes('admin'))
+        expect(answer).toMatchObject({ status: 403, body: { code: 'permission-denied' } })
       else expect(answer.status).not.toBe(403)
     })
   })
 
-  it.each(withKey.map((o) => o.name))('%s answers for what is another account’s as for what does not exist', async (name) => {
-    const theirs = requestOf(name, stranger)
-    for (const field of ID_FIELDS.filter((f) => f in theirs)) {
-      const foreign = await shop.call(name, { ...requestOf(name), [field]: theirs[field] })
-      const unknown = await shop.call(name, { ...requestOf(name), [field]: `${String(theirs[field]).slice(0, 4)}ZZZZZZZZZZZZZZZZZZZZZZZZZZ` })
-      expect([field, withoutIds(foreign)]).toEqual([field, withoutIds(unknown)])
-    }
-  })
+  it.each(withKey.map((o) => o.name))(
+    '%s answers for what is another account’s as for what does not exist',
+    async (name) => {
+      const theirs = requestOf(name, stranger)
+      for (const field of ID_FIELDS.filter((f) => f in theirs)) {
+        const foreign = await shop.call(name, { ...requestOf(name), [field]: theirs[field] })
+        const unknown = await shop.call(name, {
+          ...requestOf(name),
+          [field]: `${String(theirs[field]).slice(0, 4)}ZZZZZZZZZZZZZZZZZZZZZZZZZZ`,
+        })
+        expect([field, withoutIds(foreign)]).toEqual([field, withoutIds(unknown)])
+      }
+    },
+  )
 
   it.each(withKey.map((o) => o.name))('%s answers a key of another store as for what does not exist', async (name) => {
     const bound = await shop.cloud.key('secret', 'test', { storeIds: [shop.otherStoreId] })
@@ -322,7 +437,10 @@ onEveryDatabase('every operation', (kind) => {
     for (const field of ID_FIELDS.filter((f) => f in request && f !== 'productId')) {
       const rest = { ...request, ...('storeId' in request && { storeId: shop.otherStoreId }) }
       const foreign = await shop.cloud.call(bound, name, { ...rest, [field]: request[field] })
-      const unknown = await shop.cloud.call(bound, name, { ...rest, [field]: `${String(request[field]).slice(0, 4)}ZZZZZZZZZZZZZZZZZZZZZZZZZZ` })
+      const unknown = await shop.cloud.call(bound, name, {
+        ...rest,
+        [field]: `${String(request[field]).slice(0, 4)}ZZZZZZZZZZZZZZZZZZZZZZZZZZ`,
+      })
       expect([field, withoutIds(foreign)]).toEqual([field, withoutIds(unknown)])
     }
   })
@@ -342,9 +460,27 @@ onEveryDatabase('every operation', (kind) => {
     it('400 that names it and the fix, for one that is none of this listing', async () => {
       expect(ours, 'a listing needs its row in CURSORS').toBeDefined()
       const others = Object.values(CURSORS).filter((other) => other !== ours && other !== EPCIS)
-      for (const cursor of ['zzz', '', 'x'.repeat(1_000), ...(form === 'POST' && name === 'fetchERPRecords' ? [base64url('suppliers/S\0')] : []), `st_${GONE.toLowerCase()}`, `x${ours}`, ...others]) {
+      for (const cursor of [
+        'zzz',
+        '',
+        'x'.repeat(1_000),
+        ...(form === 'POST' && name === 'fetchERPRecords' ? [base64url('suppliers/S\0')] : []),
+        `st_${GONE.toLowerCase()}`,
+        `x${ours}`,
+        ...others,
+      ]) {
         const { status, body } = await ask(cursor)
-        expect([cursor, status, body.details]).toEqual([cursor, 400, [{ path: 'cursor', code: expect.any(String), message: expect.stringMatching(/^(cursor: )?must be a nextCursor .* leave it out/) }]])
+        expect([cursor, status, body.details]).toEqual([
+          cursor,
+          400,
+          [
+            {
+              path: 'cursor',
+              code: expect.any(String),
+              message: expect.stringMatching(/^(cursor: )?must be a nextCursor .* leave it out/),
+            },
+          ],
+        ])
       }
     })
 
@@ -358,7 +494,11 @@ onEveryDatabase('every operation', (kind) => {
     server.serve(shop.cloud.cloud.app)
     const over = async (name: string, body: Json) => {
       const headers = { authorization: `Bearer ${shop.key}`, 'content-type': 'application/json' }
-      const answer = await fetch(`http://127.0.0.1:${server.port}/api/v1/${name}`, { method: 'POST', headers, body: JSON.stringify(body) })
+      const answer = await fetch(`http://127.0.0.1:${server.port}/api/v1/${name}`, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify(body),
+      })
       const { requestId: _id, creationDate: _now, ...rest } = (await answer.json()) as Json
       return { status: answer.status, ...rest }
     }
@@ -380,10 +520,19 @@ onEveryDatabase('every operation', (kind) => {
 })
 
 describe('what is wrong with a request', () => {
-  const schemas = [...OPERATION_TABLE.values()].flatMap((o) => [[o.name, o.request] as const, ...(o.get ? [[`${o.name} by GET`, o.get.request] as const] : [])])
+  const schemas = [...OPERATION_TABLE.values()].flatMap((o) => [
+    [o.name, o.request] as const,
+    ...(o.get ? [[`${o.name} by GET`, o.get.request] as const] : []),
+  ])
   const connectors: [string, z.ZodType | undefined][] = [
-    ...POS_SYSTEMS.map((name): [string, z.ZodType | undefined] => [`syncPOS ${name}`, findConnector(name, 'pos')?.credentials]),
-    ...ERP_SYSTEMS.map((name): [string, z.ZodType | undefined] => [`syncERP ${name}`, findConnector(name, 'erp')?.credentials]),
+    ...POS_SYSTEMS.map((name): [string, z.ZodType | undefined] => [
+      `syncPOS ${name}`,
+      findConnector(name, 'pos')?.credentials,
+    ]),
+    ...ERP_SYSTEMS.map((name): [string, z.ZodType | undefined] => [
+      `syncERP ${name}`,
+      findConnector(name, 'erp')?.credentials,
+    ]),
   ]
   const settings = [
     ...Object.values(PROVIDERS).map(({ name, config }): [string, z.ZodType] => [`configurePSP ${name}`, config]),
@@ -394,9 +543,17 @@ describe('what is wrong with a request', () => {
     for (const { path, wrap, isChoice } of placesOf(schema)) {
       const said = WRONG.flatMap((wrong) => {
         const read = schema.safeParse(wrap(wrong))
-        return read.success ? [] : findingsOf(read.error.issues, wrap(wrong)).map((finding) => ({ at: pathText(finding.path), text: findingText(finding) }))
+        return read.success
+          ? []
+          : findingsOf(read.error.issues, wrap(wrong)).map((finding) => ({
+              at: pathText(finding.path),
+              text: findingText(finding),
+            }))
       })
-      expect([path, said.filter(({ text }) => /invalid input|invalid value$|: *$|undefined|something else/i.test(text))]).toEqual([path, []])
+      expect([
+        path,
+        said.filter(({ text }) => /invalid input|invalid value$|: *$|undefined|something else/i.test(text)),
+      ]).toEqual([path, []])
       if (isChoice) expect([path, said.some(({ at }) => at === path)]).toEqual([path, true])
     }
   })
@@ -415,20 +572,31 @@ interface Place {
 /** Every place of a schema in which a value may stand. */
 function placesOf(schema: unknown, path = '', wrap: Place['wrap'] = (value) => value): Place[] {
   const def = (schema as Json)._zod.def
-  const below = (inner: unknown, step: string, put: (value: unknown) => Json) => placesOf(inner, path + (step.startsWith('[') || path === '' ? step : `.${step}`), (value) => wrap(put(value)))
+  const below = (inner: unknown, step: string, put: (value: unknown) => Json) =>
+    placesOf(inner, path + (step.startsWith('[') || path === '' ? step : `.${step}`), (value) => wrap(put(value)))
   if (def.innerType) return placesOf(def.innerType, path, wrap)
   if (def.in) return placesOf(def.in, path, wrap)
   const here = { path, wrap, isChoice: ['union', 'enum', 'literal'].includes(def.type) }
   if (def.type === 'object') {
     // What a choice is told by must be there, so that its fields are looked at.
-    const told = Object.fromEntries(Object.entries<Json>(def.shape).flatMap(([name, field]) => (field._zod.def.type === 'literal' ? [[name, field._zod.def.values[0]]] : [])))
-    return [here, ...Object.entries(def.shape).flatMap(([name, field]) => below(field, name, (value) => ({ ...told, [name]: value })))]
+    const told = Object.fromEntries(
+      Object.entries<Json>(def.shape).flatMap(([name, field]) =>
+        field._zod.def.type === 'literal' ? [[name, field._zod.def.values[0]]] : [],
+      ),
+    )
+    return [
+      here,
+      ...Object.entries(def.shape).flatMap(([name, field]) =>
+        below(field, name, (value) => ({ ...told, [name]: value })),
+      ),
+    ]
   }
   if (def.type === 'array') return [here, ...below(def.element, '[0]', (value) => [value])]
   if (def.type === 'record') {
     const key = Object.values<string>(def.keyType._zod.def.entries ?? {})[0] ?? 'x'
     return [here, ...below(def.valueType, key, (value) => ({ [key]: value }))]
   }
-  if (def.type === 'union') return [here, ...def.options.flatMap((option: unknown) => placesOf(option, path, wrap).slice(1))]
+  if (def.type === 'union')
+    return [here, ...def.options.flatMap((option: unknown) => placesOf(option, path, wrap).slice(1))]
   return [here]
 }

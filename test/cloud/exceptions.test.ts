@@ -11,7 +11,8 @@ onEveryDatabase('exceptions', (kind) => {
   })
   afterAll(() => shop.stop())
 
-  const open = async (filter: Json = {}) => (await shop.ok('fetchExceptions', { storeId: shop.storeId, ...filter })).exceptions as Json[]
+  const open = async (filter: Json = {}) =>
+    (await shop.ok('fetchExceptions', { storeId: shop.storeId, ...filter })).exceptions as Json[]
   const event = (eventId: string, fields: Json): Json => ({
     type: 'protection.exception.raised',
     eventId,
@@ -39,14 +40,22 @@ onEveryDatabase('exceptions', (kind) => {
       ['tray_open', 1, 'open'],
       ['unapplied', 1, 'open'],
     ])
-    expect((await open({ kind: 'gate_alarm' })).find((e) => e.times === 2)).toMatchObject({ eventId: 'evt-2', deviceId: shop.devices.exit_gate, storeId: shop.storeId })
+    expect((await open({ kind: 'gate_alarm' })).find((e) => e.times === 2)).toMatchObject({
+      eventId: 'evt-2',
+      deviceId: shop.devices.exit_gate,
+      storeId: shop.storeId,
+    })
   })
 
   it('pages, the newest first, and shows each once', async () => {
     const seen: string[] = []
     let cursor: string | undefined
     do {
-      const page = await shop.ok('fetchExceptions', { storeId: shop.storeId, limit: 1, ...(cursor !== undefined && { cursor }) })
+      const page = await shop.ok('fetchExceptions', {
+        storeId: shop.storeId,
+        limit: 1,
+        ...(cursor !== undefined && { cursor }),
+      })
       seen.push(...page.exceptions.map((e: Json) => e.exceptionId))
       cursor = page.nextCursor
     } while (cursor !== undefined)
@@ -56,7 +65,11 @@ onEveryDatabase('exceptions', (kind) => {
 
   it('acknowledgeException says who has looked; what is told again is open again, what the cloud found is not', async () => {
     for (const { exceptionId } of await open()) {
-      expect(await shop.ok('acknowledgeException', { exceptionId, note: 'angesehen' })).toMatchObject({ state: 'acknowledged', note: 'angesehen', acknowledgedBy: expect.stringMatching(/^key_/) })
+      expect(await shop.ok('acknowledgeException', { exceptionId, note: 'angesehen' })).toMatchObject({
+        state: 'acknowledged',
+        note: 'angesehen',
+        acknowledgedBy: expect.stringMatching(/^key_/),
+      })
     }
     expect(await open({ state: 'open' })).toEqual([])
     await shop.ok('reportProtectionEvents', { events: [event('evt-5', { reason: 'tray_open' })] })

@@ -31,17 +31,22 @@ onEveryDatabase('what a cloud granted while its clock was ahead', (kind) => {
   }
   const claimsOf = (token: string) => JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as Json
   const buy = () => shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
-  const verify = (purchaseId: string, deviceId: string) => shop.ok('verifySecurityTagDeactivation', { purchaseId, deviceId })
+  const verify = (purchaseId: string, deviceId: string) =>
+    shop.ok('verifySecurityTagDeactivation', { purchaseId, deviceId })
 
   it('is granted anew to a device without agent', async () => {
     const deviceId = shop.devices.pos_deactivator
     await startAt(START + YEAR_MS)
     const { transactionId } = await buy()
-    expect(claimsOf((await verify(transactionId, deviceId)).authorizationToken).iat * 1_000).toBeGreaterThan(START + YEAR_MS - 1)
+    expect(claimsOf((await verify(transactionId, deviceId)).authorizationToken).iat * 1_000).toBeGreaterThan(
+      START + YEAR_MS - 1,
+    )
     await putRight()
     const { authorizationToken } = await verify(transactionId, deviceId)
     expect(claimsOf(authorizationToken).iat * 1_000).toBeLessThan(START + YEAR_MS)
-    expect(await shop.ok('redeemProtectionAuthorization', { authorizationToken, deviceId, redemptionId: 'r-1' })).toMatchObject({ success: true })
+    expect(
+      await shop.ok('redeemProtectionAuthorization', { authorizationToken, deviceId, redemptionId: 'r-1' }),
+    ).toMatchObject({ success: true })
   })
 
   it('is granted anew to an agent that has given it up, and it is asked to', async () => {
@@ -51,7 +56,8 @@ onEveryDatabase('what a cloud granted while its clock was ahead', (kind) => {
     await startAt(START + YEAR_MS)
     await agent.login()
     const { transactionId } = await buy()
-    const ask = async () => (await agent.call('verifySecurityTagDeactivation', { purchaseId: transactionId, deviceId })).body
+    const ask = async () =>
+      (await agent.call('verifySecurityTagDeactivation', { purchaseId: transactionId, deviceId })).body
     const before = await ask()
     expect(before).toMatchObject({ deactivationAuthorized: true })
     await putRight()
@@ -59,7 +65,11 @@ onEveryDatabase('what a cloud granted while its clock was ahead', (kind) => {
     const refused = await ask()
     expect(refused).toMatchObject({ deactivationAuthorized: false, reason: 'authorization_outstanding' })
     expect(refused.retryAfter).toBeLessThan(300)
-    const asked = await shop.cloud.db.database.reads.selectFrom('protection_authorization').select('void_asked_ms').where('nonce', '=', before.replayProtectedNonce).executeTakeFirst()
+    const asked = await shop.cloud.db.database.reads
+      .selectFrom('protection_authorization')
+      .select('void_asked_ms')
+      .where('nonce', '=', before.replayProtectedNonce)
+      .executeTakeFirst()
     expect(asked?.void_asked_ms).not.toBeNull()
     await agent.report([agent.row({ evidence: { kind: 'void', nonce: before.replayProtectedNonce } })])
     const granted = await ask()

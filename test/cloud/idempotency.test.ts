@@ -16,7 +16,11 @@ onEveryDatabase('idempotency', (kind) => {
 
   const pay = async () => shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
   const detach = (epc: string, headers: Record<string, string> = {}) =>
-    shop.call('verifyProtectedItem', { deviceId: shop.devices.self_checkout_detacher, protectionAction: 'detach_hard_tag', epc }, headers)
+    shop.call(
+      'verifyProtectedItem',
+      { deviceId: shop.devices.self_checkout_detacher, protectionAction: 'detach_hard_tag', epc },
+      headers,
+    )
 
   it('answers the same key and body with the same bytes, executed once', async () => {
     const headers = { 'idempotency-key': 'check-in-1' }
@@ -37,7 +41,10 @@ onEveryDatabase('idempotency', (kind) => {
   it('refuses the same key with another body', async () => {
     const headers = { 'idempotency-key': 'reused' }
     await shop.call('checkIn', { storeId: shop.storeId }, headers)
-    expect(await shop.call('checkIn', { storeId: shop.otherStoreId }, headers)).toMatchObject({ status: 409, body: { code: 'already-exists', reason: 'idempotency_key_reused' } })
+    expect(await shop.call('checkIn', { storeId: shop.otherStoreId }, headers)).toMatchObject({
+      status: 409,
+      body: { code: 'already-exists', reason: 'idempotency_key_reused' },
+    })
   })
 
   it('is per operation and per account', async () => {
@@ -54,7 +61,8 @@ onEveryDatabase('idempotency', (kind) => {
 
   it('is shared by keys of one kind and the same stores only: by one that took another’s place, by none that sees less', async () => {
     const headers = { 'idempotency-key': 'visit-4711' }
-    const visit = async (key: string) => (await shop.cloud.ok(key, 'checkIn', { storeId: shop.storeId }, headers)).sessionId
+    const visit = async (key: string) =>
+      (await shop.cloud.ok(key, 'checkIn', { storeId: shop.storeId }, headers)).sessionId
     const bound = (...storeIds: string[]) => shop.cloud.key('secret', 'test', { storeIds })
     const whole = await visit(shop.key)
     expect(await visit(await shop.cloud.key('secret'))).toBe(whole)
@@ -65,41 +73,68 @@ onEveryDatabase('idempotency', (kind) => {
     expect(await visit(await bound(shop.storeId))).toBe(here)
     expect(await visit(await bound(shop.otherStoreId, shop.storeId, shop.otherStoreId))).toBe(both)
     expect(await visit(await shop.cloud.key('publishable'))).toBe(app)
-    expect((await shop.cloud.call(await bound(shop.otherStoreId), 'checkIn', { storeId: shop.storeId }, headers)).status).toBe(404)
+    expect(
+      (await shop.cloud.call(await bound(shop.otherStoreId), 'checkIn', { storeId: shop.storeId }, headers)).status,
+    ).toBe(404)
   })
 
   it.each([
     ['without a key', {}],
     ['under the same Idempotency-Key', { 'idempotency-key': 'verify-everywhere' }],
-  ])('gives nobody of another store the token that was given here, %s', async (_name, headers: Record<string, string>) => {
-    const { epc } = await shop.newItem(shop.products[0])
-    await shop.buy([{ ean: shop.products[0].ean, quantity: 1, epcs: [epc] }])
-    const body = { deviceId: shop.devices.self_checkout_detacher, protectionAction: 'detach_hard_tag', epc }
-    const grant = await shop.ok('verifyProtectedItem', body, headers)
-    expect(grant.authorizationToken).toEqual(expect.any(String))
-    for (const other of [await shop.cloud.key('secret', 'test', { storeIds: [shop.otherStoreId] }), (await enrolTestAgent(shop, shop.otherStoreId)).token]) {
-      const theirs = await shop.cloud.call(other, 'verifyProtectedItem', body, headers)
-      expect(theirs).toMatchObject({ status: 200, body: { authorized: false, reason: 'device_unknown', authorizationToken: null } })
-      expect(theirs.headers.get('idempotency-replayed')).toBeNull()
-    }
-    // One key more for the same store is another till of it.
-    const till = await shop.cloud.key('secret', 'test', { storeIds: [shop.storeId] })
-    expect((await shop.cloud.ok(till, 'verifyProtectedItem', body, headers)).replayProtectedNonce).toBe(grant.replayProtectedNonce)
-  })
+  ])(
+    'gives nobody of another store the token that was given here, %s',
+    async (_name, headers: Record<string, string>) => {
+      const { epc } = await shop.newItem(shop.products[0])
+      await shop.buy([{ ean: shop.products[0].ean, quantity: 1, epcs: [epc] }])
+      const body = { deviceId: shop.devices.self_checkout_detacher, protectionAction: 'detach_hard_tag', epc }
+      const grant = await shop.ok('verifyProtectedItem', body, headers)
+      expect(grant.authorizationToken).toEqual(expect.any(String))
+      for (const other of [
+        await shop.cloud.key('secret', 'test', { storeIds: [shop.otherStoreId] }),
+        (await enrolTestAgent(shop, shop.otherStoreId)).token,
+      ]) {
+        const theirs = await shop.cloud.call(other, 'verifyProtectedItem', body, headers)
+        expect(theirs).toMatchObject({
+          status: 200,
+          body: { authorized: false, reason: 'device_unknown', authorizationToken: null },
+        })
+        expect(theirs.headers.get('idempotency-replayed')).toBeNull()
+      }
+      // One key more for the same store is another till of it.
+      const till = await shop.cloud.key('secret', 'test', { storeIds: [shop.storeId] })
+      expect((await shop.cloud.ok(till, 'verifyProtectedItem', body, headers)).replayProtectedNonce).toBe(
+        grant.replayProtectedNonce,
+      )
+    },
+  )
 
   it('keeps a refused state move, but no other error', async () => {
     const purchase = await pay()
     await shop.ok('markPurchaseCancelled', { purchaseId: purchase.transactionId })
-    const refused = await shop.call('markPurchaseCancelled', { purchaseId: purchase.transactionId }, { 'idempotency-key': 'refused' })
+    const refused = await shop.call(
+      'markPurchaseCancelled',
+      { purchaseId: purchase.transactionId },
+      { 'idempotency-key': 'refused' },
+    )
     expect(refused.status).toBe(409)
-    expect((await shop.call('markPurchaseCancelled', { purchaseId: purchase.transactionId }, { 'idempotency-key': 'refused' })).text).toBe(refused.text)
+    expect(
+      (
+        await shop.call(
+          'markPurchaseCancelled',
+          { purchaseId: purchase.transactionId },
+          { 'idempotency-key': 'refused' },
+        )
+      ).text,
+    ).toBe(refused.text)
     const missing = { 'idempotency-key': 'missing' }
     expect((await shop.call('checkIn', { storeId: 'st_nobody' }, missing)).status).toBe(404)
     expect((await shop.call('checkIn', { storeId: shop.storeId }, missing)).status).toBe(200)
   })
 
   it('executes 32 concurrent calls with one key once', async () => {
-    const answers = await Promise.all(Array.from({ length: 32 }, () => shop.call('checkIn', { storeId: shop.storeId }, { 'idempotency-key': 'race' })))
+    const answers = await Promise.all(
+      Array.from({ length: 32 }, () => shop.call('checkIn', { storeId: shop.storeId }, { 'idempotency-key': 'race' })),
+    )
     expect(new Set(answers.map((a) => a.text)).size).toBe(1)
     expect(answers.every((a) => a.status === 200)).toBe(true)
   })
@@ -117,7 +152,11 @@ onEveryDatabase('idempotency', (kind) => {
   })
 
   it.each(['', 'with space', 'a'.repeat(256), 'ümlaut'])('refuses the key %j', async (key) => {
-    const answer = await shop.call('checkIn', { storeId: shop.storeId }, { 'idempotency-key': Buffer.from(key).toString('latin1') })
+    const answer = await shop.call(
+      'checkIn',
+      { storeId: shop.storeId },
+      { 'idempotency-key': Buffer.from(key).toString('latin1') },
+    )
     expect(answer.status).toBe(400)
   })
 
@@ -125,7 +164,11 @@ onEveryDatabase('idempotency', (kind) => {
     const headers = { 'idempotency-key': 'enrol-1' }
     const first = await shop.call('createEnrolmentCode', { storeId: shop.storeId }, headers)
     expect((await shop.call('createEnrolmentCode', { storeId: shop.storeId }, headers)).text).toBe(first.text)
-    const rows = await shop.cloud.db.database.reads.selectFrom('idempotency').select('body').where('operation', '=', 'createEnrolmentCode').execute()
+    const rows = await shop.cloud.db.database.reads
+      .selectFrom('idempotency')
+      .select('body')
+      .where('operation', '=', 'createEnrolmentCode')
+      .execute()
     expect(rows.length).toBeGreaterThan(0)
     expect(rows.some((row) => row.body.includes(first.body.code))).toBe(false)
   })
@@ -142,7 +185,11 @@ onEveryDatabase('idempotency', (kind) => {
     const again = await detach(epc)
     expect(again.text).toBe(granted.text)
     expect(again.headers.get('idempotency-replayed')).toBe('true')
-    await shop.ok('redeemProtectionAuthorization', { replayProtectedNonce: granted.body.replayProtectedNonce, deviceId: shop.devices.self_checkout_detacher, redemptionId: 'r' })
+    await shop.ok('redeemProtectionAuthorization', {
+      replayProtectedNonce: granted.body.replayProtectedNonce,
+      deviceId: shop.devices.self_checkout_detacher,
+      redemptionId: 'r',
+    })
     expect((await detach(epc)).body).toMatchObject({ authorized: false, reason: 'already_redeemed' })
   })
 
@@ -152,7 +199,12 @@ onEveryDatabase('idempotency', (kind) => {
     await shop.buy([{ ean: product.ean, quantity: 1, epcs: [epc] }])
     const first = await detach(epc)
     const redeem = (redemptionId: string, nonce: string, outcome?: string) =>
-      shop.ok('redeemProtectionAuthorization', { replayProtectedNonce: nonce, deviceId: shop.devices.self_checkout_detacher, redemptionId, ...(outcome && { outcome }) })
+      shop.ok('redeemProtectionAuthorization', {
+        replayProtectedNonce: nonce,
+        deviceId: shop.devices.self_checkout_detacher,
+        redemptionId,
+        ...(outcome && { outcome }),
+      })
     await redeem('try-1', first.body.replayProtectedNonce)
     expect((await detach(epc)).body).toMatchObject({ reason: 'already_redeemed' })
     expect((await detach(epc)).headers.get('idempotency-replayed')).toBe('true')
@@ -186,9 +238,16 @@ onEveryDatabase('idempotency', (kind) => {
 
   it('expires an authorization by time alone: redeeming it late is refused', async () => {
     const purchase = await pay()
-    const grant = await shop.ok('verifySecurityTagDeactivation', { purchaseId: purchase.transactionId, deviceId: shop.devices.pos_deactivator })
+    const grant = await shop.ok('verifySecurityTagDeactivation', {
+      purchaseId: purchase.transactionId,
+      deviceId: shop.devices.pos_deactivator,
+    })
     await world.advance(300_000)
-    const late = await shop.call('redeemProtectionAuthorization', { replayProtectedNonce: grant.replayProtectedNonce, deviceId: shop.devices.pos_deactivator, redemptionId: 'late' } satisfies Json)
+    const late = await shop.call('redeemProtectionAuthorization', {
+      replayProtectedNonce: grant.replayProtectedNonce,
+      deviceId: shop.devices.pos_deactivator,
+      redemptionId: 'late',
+    } satisfies Json)
     expect(late).toMatchObject({ status: 409, body: { reason: 'token_expired' } })
   })
 

@@ -32,7 +32,24 @@ const WORDS = (
   'shop currencyCode taxesIncluded productVariants nodes pageInfo hasNextPage endCursor item_data variations price orders orderCreate userErrors order status'
 ).split(' ')
 const json = fc.letrec((tie) => ({
-  value: fc.oneof({ maxDepth: 6 }, fc.constantFrom<unknown>(null, true, false, 0, 1, -1, '', 'EUR', 'x', `${BASE}/next`, 'https://elsewhere.example/next'), tie('object'), tie('array')),
+  value: fc.oneof(
+    { maxDepth: 6 },
+    fc.constantFrom<unknown>(
+      null,
+      true,
+      false,
+      0,
+      1,
+      -1,
+      '',
+      'EUR',
+      'x',
+      `${BASE}/next`,
+      'https://elsewhere.example/next',
+    ),
+    tie('object'),
+    tie('array'),
+  ),
   object: fc.dictionary(fc.constantFrom(...WORDS), tie('value'), { maxKeys: 6 }),
   array: fc.array(tie('value'), { maxLength: 3 }),
 })).value
@@ -46,7 +63,8 @@ function answering(answers: readonly unknown[]): VendorClient {
       return { status: 200, headers: {}, json: answers[n++ % answers.length] }
     },
     throttledBy: (wait) => {
-      for (const answer of answers) expect(wait({ status: 200, headers: {}, json: answer }) ?? 0).toBeGreaterThanOrEqual(0)
+      for (const answer of answers)
+        expect(wait({ status: 200, headers: {}, json: answer }) ?? 0).toBeGreaterThanOrEqual(0)
       return client
     },
     at: () => client,
@@ -63,8 +81,15 @@ async function orFault<T>(work: () => Promise<T>): Promise<T | undefined> {
   }
 }
 
-const SALE = { transactionId: 'pur_1', completedAt: '2026-11-20T08:00:00Z', total: 2, items: [{ name: 'A', ean: '4006381333931', quantity: 1, priceUnit: 2, vat: 19 }] }
-const ROWS = (['pos', 'erp'] as const).flatMap((side) => [...(side === 'pos' ? POS_SYSTEMS : ERP_SYSTEMS)].map((system) => [system, side] as const))
+const SALE = {
+  transactionId: 'pur_1',
+  completedAt: '2026-11-20T08:00:00Z',
+  total: 2,
+  items: [{ name: 'A', ean: '4006381333931', quantity: 1, priceUnit: 2, vat: 19 }],
+}
+const ROWS = (['pos', 'erp'] as const).flatMap((side) =>
+  [...(side === 'pos' ? POS_SYSTEMS : ERP_SYSTEMS)].map((system) => [system, side] as const),
+)
 
 describe('whatever a system says', () => {
   it.each(ROWS)('%s (%s) reads it, or says that it cannot', async (system, side: Side) => {
@@ -77,7 +102,11 @@ describe('whatever a system says', () => {
         const { pull, push } = connector.connect(credentials, answering(answers), side)
         for (const type of DATA_TYPES[side]) {
           const page = await orFault(async () => pull[type]?.(null))
-          if (page) expect([Array.isArray(page.records), page.next === null || typeof page.next === 'string']).toEqual([true, true])
+          if (page)
+            expect([Array.isArray(page.records), page.next === null || typeof page.next === 'string']).toEqual([
+              true,
+              true,
+            ])
           for (const [index, record] of (page?.records ?? []).entries()) takes(type, record, index)
         }
         const faults = await orFault(async () => push?.send('transactions', [SALE], 'key'))
@@ -88,25 +117,74 @@ describe('whatever a system says', () => {
   })
 
   function takes(type: string, record: unknown, index: number): void {
-    const read = type === 'articles' ? productOfArticle(record, index) : type === 'stock' ? readStock(record, index) : readKept(type as 'orders', record, index)
+    const read =
+      type === 'articles'
+        ? productOfArticle(record, index)
+        : type === 'stock'
+          ? readStock(record, index)
+          : readKept(type as 'orders', record, index)
     const errors = 'errors' in read ? read.errors : []
     expect('errors' in read ? errors.length > 0 : true).toBe(true)
-    for (const error of errors) expect([error.index, typeof error.code, JSON.stringify(error).includes('\\u0000')]).toEqual([index, 'string', false])
+    for (const error of errors)
+      expect([error.index, typeof error.code, JSON.stringify(error).includes('\\u0000')]).toEqual([
+        index,
+        'string',
+        false,
+      ])
   }
 
   it('takes any record, or names what is wrong with it', () => {
     fc.assert(
-      fc.property(fc.anything({ withNullPrototype: true }), fc.dictionary(fc.constantFrom('ean', 'name', 'price', 'vat', 'quantity', 'externalId', 'externalProductId', 'lines', 'address', '__proto__'), fc.anything()), (any, fields) => {
-        for (const record of [any, fields]) for (const type of ['articles', 'stock', 'orders', 'suppliers']) takes(type, record, 3)
-        const read = readTransaction(fields, 3)
-        if ('fault' in read) expect(read.fault.index).toBe(3)
-      }),
+      fc.property(
+        fc.anything({ withNullPrototype: true }),
+        fc.dictionary(
+          fc.constantFrom(
+            'ean',
+            'name',
+            'price',
+            'vat',
+            'quantity',
+            'externalId',
+            'externalProductId',
+            'lines',
+            'address',
+            '__proto__',
+          ),
+          fc.anything(),
+        ),
+        (any, fields) => {
+          for (const record of [any, fields])
+            for (const type of ['articles', 'stock', 'orders', 'suppliers']) takes(type, record, 3)
+          const read = readTransaction(fields, 3)
+          if ('fault' in read) expect(read.fault.index).toBe(3)
+        },
+      ),
     )
   })
 
   it('maps names as the specification says, and a merchant’s own in either direction', () => {
-    const spec = { article_number: '1', article_name: '2', sell_price: '3', tax_rate: '4', category: '5', unit: '6', image_url: '7', external_id: '8', receipt_number: '9', revenue: '10' }
-    expect(mapRecord(spec, 'articles', mappingOf('articles'))).toEqual({ ean: '1', name: '2', price: '3', vat: '4', category: '5', unit: '6', imageUrl: '7', externalProductId: '8' })
+    const spec = {
+      article_number: '1',
+      article_name: '2',
+      sell_price: '3',
+      tax_rate: '4',
+      category: '5',
+      unit: '6',
+      image_url: '7',
+      external_id: '8',
+      receipt_number: '9',
+      revenue: '10',
+    }
+    expect(mapRecord(spec, 'articles', mappingOf('articles'))).toEqual({
+      ean: '1',
+      name: '2',
+      price: '3',
+      vat: '4',
+      category: '5',
+      unit: '6',
+      imageUrl: '7',
+      externalProductId: '8',
+    })
     fc.assert(
       fc.property(fc.stringMatching(/^[a-z]{2,8}_[a-z]{2,8}$/), fc.string({ minLength: 1 }), (field, value) => {
         const record = { [field]: value, article_number: 'other' }
@@ -114,6 +192,12 @@ describe('whatever a system says', () => {
         expect(mapRecord(record, 'articles', mappingOf('articles', { ean: field }))['ean']).toBe(value)
       }),
     )
-    expect(mapRecord({ constructor: 'x', a: { b: 1 } }, 'articles', mappingOf('articles', { 'a.b': 'price', toString: 'name' }))).toEqual({ price: 1 })
+    expect(
+      mapRecord(
+        { constructor: 'x', a: { b: 1 } },
+        'articles',
+        mappingOf('articles', { 'a.b': 'price', toString: 'name' }),
+      ),
+    ).toEqual({ price: 1 })
   })
 })

@@ -20,12 +20,20 @@ onEveryDatabase('the sequence of the items', (kind) => {
   let agent: TestAgent
   let replica: Replica
   const folder = temporaryFolder('items')
-  const log = { info: () => undefined, warn: () => undefined, error: (fields: object) => expect(fields).toBeUndefined() }
+  const log = {
+    info: () => undefined,
+    warn: () => undefined,
+    error: (fields: object) => expect(fields).toBeUndefined(),
+  }
 
   beforeAll(async () => {
     shop = await openShop(kind)
     agent = await enrolTestAgent(shop)
-    replica = openReplica({ disk: openItemFile(join(folder, 'items.db'), (error) => expect(error).toBeUndefined()), platform: virtualPlatform(), log })
+    replica = openReplica({
+      disk: openItemFile(join(folder, 'items.db'), (error) => expect(error).toBeUndefined()),
+      platform: virtualPlatform(),
+      log,
+    })
   })
   afterAll(async () => {
     replica.close()
@@ -34,7 +42,10 @@ onEveryDatabase('the sequence of the items', (kind) => {
   })
 
   async function fetchOnce(cursor?: string): Promise<string | undefined> {
-    const { status, body } = await agent.call('fetchSignedDocuments', { have: { items: replica.have() }, ...(cursor !== undefined && { cursor }) })
+    const { status, body } = await agent.call('fetchSignedDocuments', {
+      have: { items: replica.have() },
+      ...(cursor !== undefined && { cursor }),
+    })
     expect(status).toBe(200)
     for (const jws of body.documents as string[]) {
       const { typ } = decodeProtectedHeader(jws)
@@ -51,13 +62,20 @@ onEveryDatabase('the sequence of the items', (kind) => {
     expect(replica.isBehind).toBe(false)
   }
 
-  const rows = () => shop.cloud.db.database.reads.selectFrom('protected_item').selectAll().where('store_id', '=', shop.storeId).execute()
+  const rows = () =>
+    shop.cloud.db.database.reads.selectFrom('protected_item').selectAll().where('store_id', '=', shop.storeId).execute()
   /** Every item of the store is known here as it is there, by each of its names. */
   async function expectSame(): Promise<void> {
     await sync()
-    const expected = (await rows()).flatMap((row) => [row.epc, row.tag_uid, row.tag_id].map((name, i) => [i, name, row.item_status] as const).filter(([, name]) => name !== null))
+    const expected = (await rows()).flatMap((row) =>
+      [row.epc, row.tag_uid, row.tag_id]
+        .map((name, i) => [i, name, row.item_status] as const)
+        .filter(([, name]) => name !== null),
+    )
     const kinds = ['epc', 'tagUid', 'tagId'] as const
-    expect(expected.map(([i, name]) => [i, name, replica.find(kinds[i] ?? 'epc', name ?? '')?.status])).toEqual(expected)
+    expect(expected.map(([i, name]) => [i, name, replica.find(kinds[i] ?? 'epc', name ?? '')?.status])).toEqual(
+      expected,
+    )
     expect(replica.size).toBe(expected.length)
   }
   const statusOf = (epc: string) => replica.find('epc', epc)
@@ -66,7 +84,12 @@ onEveryDatabase('the sequence of the items', (kind) => {
     await expectSame()
     expect(replica.size).toBeGreaterThan(50)
     const [row] = await rows()
-    expect(statusOf(row?.epc ?? '')).toMatchObject({ status: 'sellable', category: expect.any(String), priceCent: expect.any(Number), paying: false })
+    expect(statusOf(row?.epc ?? '')).toMatchObject({
+      status: 'sellable',
+      category: expect.any(String),
+      priceCent: expect.any(Number),
+      paying: false,
+    })
   })
 
   it('tells that an item is being paid, was paid, was cancelled, and comes back', async () => {
@@ -75,7 +98,10 @@ onEveryDatabase('the sequence of the items', (kind) => {
     await sync()
     expect(statusOf(epc)).toMatchObject({ status: 'sellable', paying: false })
     const { sessionId } = await shop.ok('checkIn', { storeId: shop.storeId, userId: 'shopper-1' })
-    const { transactionId } = await shop.ok('startCheckout', { sessionId, items: [{ ean: product.ean, quantity: 1, epcs: [epc] }] })
+    const { transactionId } = await shop.ok('startCheckout', {
+      sessionId,
+      items: [{ ean: product.ean, quantity: 1, epcs: [epc] }],
+    })
     await sync()
     expect(statusOf(epc)).toMatchObject({ status: 'sellable', paying: true })
     await shop.ok('completeTestCheckout', { transactionId })
@@ -94,7 +120,12 @@ onEveryDatabase('the sequence of the items', (kind) => {
   it('tells what is kept for an order, handed over and freed', async () => {
     const [, product] = shop.products
     const { epc } = await shop.newItem(product)
-    const order = async () => (await shop.ok('submitClickCollectOrder', { storeId: shop.storeId, userId: 'shopper-1', items: [{ ean: product.ean, quantity: 1 }] })) as Json
+    const order = async () =>
+      (await shop.ok('submitClickCollectOrder', {
+        storeId: shop.storeId,
+        userId: 'shopper-1',
+        items: [{ ean: product.ean, quantity: 1 }],
+      })) as Json
     const { orderId } = await order()
     await expectSame()
     await shop.ok('updateClickCollectStatus', { orderId, status: 'cancelled' })
@@ -105,7 +136,8 @@ onEveryDatabase('the sequence of the items', (kind) => {
   it('forgets the name that an item gave up, also when another takes it', async () => {
     const [product] = shop.products
     const [first, second] = [newEpc(), newEpc()]
-    const register = (fields: Json) => shop.ok('registerProtectedItems', { storeId: shop.storeId, items: [{ ean: product.ean, ...fields }] })
+    const register = (fields: Json) =>
+      shop.ok('registerProtectedItems', { storeId: shop.storeId, items: [{ ean: product.ean, ...fields }] })
     await register({ tagId: 'HT-give', epc: first })
     await sync()
     await register({ tagId: 'HT-give', epc: second })
@@ -119,9 +151,13 @@ onEveryDatabase('the sequence of the items', (kind) => {
   it('forgets goods that went to another store, and knows them again when they come back', async () => {
     const [product] = shop.products
     const epc = newEpc()
-    const register = (storeId: string) => shop.ok('registerProtectedItems', { storeId, items: [{ epc, tagId: 'HT-sent' }] })
+    const register = (storeId: string) =>
+      shop.ok('registerProtectedItems', { storeId, items: [{ epc, tagId: 'HT-sent' }] })
     const send = (storeId: string) => shop.ok('updateItemStatus', { storeId, epc, itemStatus: 'transfer_in_transit' })
-    await shop.ok('registerProtectedItems', { storeId: shop.storeId, items: [{ ean: product.ean, epc, tagId: 'HT-sent' }] })
+    await shop.ok('registerProtectedItems', {
+      storeId: shop.storeId,
+      items: [{ ean: product.ean, epc, tagId: 'HT-sent' }],
+    })
     await send(shop.storeId)
     await expectSame()
     expect(statusOf(epc)?.status).toBe('transfer_in_transit')
@@ -137,10 +173,16 @@ onEveryDatabase('the sequence of the items', (kind) => {
   it('makes whoever missed a forgotten word begin anew, and nobody else', async () => {
     const [product] = shop.products
     const epc = newEpc()
-    await shop.ok('registerProtectedItems', { storeId: shop.storeId, items: [{ ean: product.ean, tagId: 'HT-late', epc }] })
+    await shop.ok('registerProtectedItems', {
+      storeId: shop.storeId,
+      items: [{ ean: product.ean, tagId: 'HT-late', epc }],
+    })
     await sync()
     const before = replica.have()
-    await shop.ok('registerProtectedItems', { storeId: shop.storeId, items: [{ ean: product.ean, tagId: 'HT-late', epc: newEpc() }] })
+    await shop.ok('registerProtectedItems', {
+      storeId: shop.storeId,
+      items: [{ ean: product.ean, tagId: 'HT-late', epc: newEpc() }],
+    })
     await shop.newItem(product)
     await shop.cloud.db.database.write((db) => pruneGone(db, shop.cloud.platform.clock.wall() + 31 * 86_400_000))
     await fetchOnce()
@@ -154,8 +196,18 @@ onEveryDatabase('the sequence of the items', (kind) => {
   it('gives one number to each of the changes that come at once, and none is missed by a reader in between', async () => {
     const [product] = shop.products
     const epcs = Array.from({ length: 12 }, newEpc)
-    await Promise.all([...epcs.map((epc) => shop.ok('registerProtectedItems', { storeId: shop.storeId, items: [{ ean: product.ean, epc }] })), ...Array.from({ length: 6 }, () => fetchOnce())])
-    await Promise.all([...epcs.map((epc) => shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus: 'transfer_in_transit' })), ...Array.from({ length: 6 }, () => fetchOnce())])
+    await Promise.all([
+      ...epcs.map((epc) =>
+        shop.ok('registerProtectedItems', { storeId: shop.storeId, items: [{ ean: product.ean, epc }] }),
+      ),
+      ...Array.from({ length: 6 }, () => fetchOnce()),
+    ])
+    await Promise.all([
+      ...epcs.map((epc) =>
+        shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus: 'transfer_in_transit' }),
+      ),
+      ...Array.from({ length: 6 }, () => fetchOnce()),
+    ])
     await expectSame()
     const numbers = (await rows()).map((row) => row.item_seq)
     expect(new Set(numbers).size).toBe(numbers.length)
@@ -165,7 +217,12 @@ onEveryDatabase('the sequence of the items', (kind) => {
     const [product] = shop.products
     const long = (n: number) => `${'X'.repeat(120)}${String(n).padStart(6, '0')}`
     for (let i = 0; i < 5; i++) {
-      const items = Array.from({ length: 400 }, (_, n) => ({ ean: product.ean, epc: newEpc(), tagId: long(i * 1_000 + n), category: `Kategorie ${i * 400 + n} ${'ü'.repeat(90)}` }))
+      const items = Array.from({ length: 400 }, (_, n) => ({
+        ean: product.ean,
+        epc: newEpc(),
+        tagId: long(i * 1_000 + n),
+        category: `Kategorie ${i * 400 + n} ${'ü'.repeat(90)}`,
+      }))
       await shop.ok('registerProtectedItems', { storeId: shop.storeId, items })
     }
     const { body } = await agent.call('fetchSignedDocuments', { have: { items: [0, 0] } })
@@ -178,7 +235,11 @@ onEveryDatabase('the sequence of the items', (kind) => {
   it('notes how far the agent has come', async () => {
     await sync()
     await fetchOnce()
-    const row = await shop.cloud.db.database.reads.selectFrom('agent').select('item_seq').where('agent_id', '=', agent.agentId).executeTakeFirstOrThrow()
+    const row = await shop.cloud.db.database.reads
+      .selectFrom('agent')
+      .select('item_seq')
+      .where('agent_id', '=', agent.agentId)
+      .executeTakeFirstOrThrow()
     expect(row.item_seq).toBe(replica.have()[1])
   })
 

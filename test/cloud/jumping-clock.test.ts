@@ -32,8 +32,18 @@ onEveryDatabase('webhooks of a cloud whose clock jumps', (kind) => {
 
   const putBack = () => platform.setWall(START + platform.clock.elapsed())
   /** Made, and noted. */
-  const attempts = (count: number) => until(`attempt ${count}`, async () => (await platform.advance(1_000), sent.length >= count && (await deliveries())[0]?.endsWith(` ${count}`) === true))
-  const deliveries = async (): Promise<string[]> => (await cloud.ok(key, 'fetchWebhookDeliveries')).deliveries.map((each: { status: string; attempts: unknown[] }) => `${each.status} ${each.attempts.length}`)
+  const attempts = (count: number) =>
+    until(
+      `attempt ${count}`,
+      async () => (
+        await platform.advance(1_000),
+        sent.length >= count && (await deliveries())[0]?.endsWith(` ${count}`) === true
+      ),
+    )
+  const deliveries = async (): Promise<string[]> =>
+    (await cloud.ok(key, 'fetchWebhookDeliveries')).deliveries.map(
+      (each: { status: string; attempts: unknown[] }) => `${each.status} ${each.attempts.length}`,
+    )
 
   it('are not forgotten by a year that never was', async () => {
     await cloud.ok(key, 'sendTestWebhook')
@@ -137,9 +147,13 @@ onEveryDatabase('leases that were given by a clock which was ahead', (kind) => {
     const key = await cloud.key('secret')
     const [{ storeId }] = (await cloud.ok(key, 'fetchStores')).stores
     const { tenant } = await db().reads.selectFrom('store').select('tenant').executeTakeFirstOrThrow()
-    const [row, lease] = [{ connection_id: connectionId, tenant, store_id: storeId, side: 'erp', system: 'custom' }, { lease_id: null, lease_until_ms: 0 }]
+    const [row, lease] = [
+      { connection_id: connectionId, tenant, store_id: storeId, side: 'erp', system: 'custom' },
+      { lease_id: null, lease_until_ms: 0 },
+    ]
     await db().write((tx) => ensureConnection(tx, { ...row, ...lease, sealed: null, updated_ms: START }))
-    const take = (id: string, nowMs: number) => db().write((tx) => takeLease(tx, connectionId, { id, untilMs: nowMs + 60_000, nowMs }))
+    const take = (id: string, nowMs: number) =>
+      db().write((tx) => takeLease(tx, connectionId, { id, untilMs: nowMs + 60_000, nowMs }))
     expect(await take('a', START + YEAR_MS)).toBe(true)
     expect(await take('b', START)).toBe(true)
     expect(await take('c', START)).toBe(false)

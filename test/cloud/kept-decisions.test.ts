@@ -13,18 +13,27 @@ onEveryDatabase('a question that is asked again', (kind) => {
   })
   afterAll(() => shop.stop())
 
-  const detach = (fields: Json) => shop.ok('verifyProtectedItem', { deviceId: shop.devices.self_checkout_detacher, protectionAction: 'detach_hard_tag', ...fields })
+  const detach = (fields: Json) =>
+    shop.ok('verifyProtectedItem', {
+      deviceId: shop.devices.self_checkout_detacher,
+      protectionAction: 'detach_hard_tag',
+      ...fields,
+    })
   const startCheckout = async (items: Json[]) => {
     const { sessionId } = await shop.ok('checkIn', { storeId: shop.storeId, userId: 'shopper-1' })
     return shop.ok('startCheckout', { sessionId, items })
   }
-  const move = (epc: string, itemStatus: string) => shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus })
+  const move = (epc: string, itemStatus: string) =>
+    shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus })
 
   it('is decided anew once the purchase that it names is paid', async () => {
     const product = shop.products[0]
     const { epc } = await shop.newItem(product)
     const { transactionId, items } = await startCheckout([{ ean: product.ean, quantity: 1 }])
-    const names = [{ epc, purchaseId: transactionId }, { epc, itemLineId: items[0].itemLineId }]
+    const names = [
+      { epc, purchaseId: transactionId },
+      { epc, itemLineId: items[0].itemLineId },
+    ]
     for (const name of names) expect(await detach(name)).toMatchObject({ authorized: false, reason: 'item_not_paid' })
     await shop.ok('completeTestCheckout', { transactionId })
     for (const name of names) expect(await detach(name)).toMatchObject({ authorized: true })
@@ -43,7 +52,11 @@ onEveryDatabase('a question that is asked again', (kind) => {
     const product = shop.products[0]
     const { epc } = await shop.newItem(product)
     const purchase = await shop.buy([{ ean: product.ean, quantity: 1, epcs: [epc] }])
-    const verify = () => shop.ok('verifySecurityTagDeactivation', { purchaseId: purchase.transactionId, deviceId: shop.devices.pos_deactivator })
+    const verify = () =>
+      shop.ok('verifySecurityTagDeactivation', {
+        purchaseId: purchase.transactionId,
+        deviceId: shop.devices.pos_deactivator,
+      })
     await move(epc, 'exception_hold')
     expect(await verify()).toMatchObject({ deactivationAuthorized: false, reason: 'item_not_paid' })
     await move(epc, 'paid')
@@ -53,12 +66,14 @@ onEveryDatabase('a question that is asked again', (kind) => {
   it('is decided anew once the product has another brand, or another price at the store, also for goods a till sold', async () => {
     const { storeId } = shop
     const { policy } = await shop.ok('fetchProtectionPolicy', { storeId })
-    const withPolicy = (change: Json) => shop.ok('updateProtectionPolicy', { storeId, policy: { ...policy, ...change } })
+    const withPolicy = (change: Json) =>
+      shop.ok('updateProtectionPolicy', { storeId, policy: { ...policy, ...change } })
     const product = shop.products[0]
     const { epc } = await shop.newItem(product)
     await move(epc, 'paid')
     const refused = { authorized: false, reason: 'manual_assistance_required' }
-    const priced = async (of: string, price: number) => shop.ok('updateProduct', { storeId: of, productId: product.productId, price })
+    const priced = async (of: string, price: number) =>
+      shop.ok('updateProduct', { storeId: of, productId: product.productId, price })
     await withPolicy({ requiresManualOverrideAboveValue: product.price })
     expect(await detach({ epc })).toMatchObject(refused)
     await priced(shop.otherStoreId, product.price + 1)
@@ -90,8 +105,13 @@ onEveryDatabase('a question that is asked again', (kind) => {
     const purchase = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
     const { token: receiptToken } = await shop.ok('generateReceiptQR', { purchaseId: purchase.transactionId })
     forward(20 * 3_600_000)
-    expect(await shop.ok('verifySecurityTagDeactivation', { receiptToken })).toMatchObject({ deactivationAuthorized: true })
+    expect(await shop.ok('verifySecurityTagDeactivation', { receiptToken })).toMatchObject({
+      deactivationAuthorized: true,
+    })
     forward(5 * 3_600_000)
-    expect(await shop.ok('verifySecurityTagDeactivation', { receiptToken })).toMatchObject({ deactivationAuthorized: false, reason: 'token_expired' })
+    expect(await shop.ok('verifySecurityTagDeactivation', { receiptToken })).toMatchObject({
+      deactivationAuthorized: false,
+      reason: 'token_expired',
+    })
   })
 })

@@ -3,11 +3,16 @@ import { charactersOfPolicies, policyOf } from '../../cloud/protection/policy.ts
 import { DEFAULT_POLICY } from '../../policy/store-policy.ts'
 
 const textOf = (value: number, brands = 0) =>
-  JSON.stringify({ ...DEFAULT_POLICY, requiresManualOverrideAboveValue: value, requiresStaffForBrand: Array.from({ length: brands }, (_, i) => `${i}`.padStart(100, 'b')) })
+  JSON.stringify({
+    ...DEFAULT_POLICY,
+    requiresManualOverrideAboveValue: value,
+    requiresStaffForBrand: Array.from({ length: brands }, (_, i) => `${i}`.padStart(100, 'b')),
+  })
 
 it('a store has one policy that was read, the last', () => {
   const before = charactersOfPolicies()
-  for (let i = 1; i <= 500; i++) expect(policyOf({ store_id: 'st_one', policy: textOf(i) }).requiresManualOverrideAboveValue).toBe(i)
+  for (let i = 1; i <= 500; i++)
+    expect(policyOf({ store_id: 'st_one', policy: textOf(i) }).requiresManualOverrideAboveValue).toBe(i)
   expect(charactersOfPolicies() - before).toBe(textOf(500).length)
   const row = { store_id: 'st_one', policy: textOf(500) }
   expect(policyOf(row)).toBe(policyOf({ ...row }))

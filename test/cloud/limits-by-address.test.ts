@@ -26,13 +26,22 @@ describe('limits by address', () => {
   beforeAll(async () => {
     const platform = realPlatform()
     // Time stands still: nothing that was used up comes back.
-    cloud = await startTestCloud('sqlite', { config: { rateLimit: 50, publishableRateLimit: 10, trustedProxies: ['10.0.0.1'] }, platform: { ...platform, clock: { ...platform.clock, elapsed: () => 1_000 } } })
+    cloud = await startTestCloud('sqlite', {
+      config: { rateLimit: 50, publishableRateLimit: 10, trustedProxies: ['10.0.0.1'] },
+      platform: { ...platform, clock: { ...platform.clock, elapsed: () => 1_000 } },
+    })
   })
   afterAll(() => cloud.stop())
 
   const ask = async (from: string, operation: string, body: object, headers: Record<string, string> = {}) => {
-    const init = { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) }
-    return (await cloud.cloud.app.request(`/api/v1/${operation}`, init, { incoming: { socket: { remoteAddress: from } } })).status
+    const init = {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: JSON.stringify(body),
+    }
+    return (
+      await cloud.cloud.app.request(`/api/v1/${operation}`, init, { incoming: { socket: { remoteAddress: from } } })
+    ).status
   }
 
   it('are not escaped with the other addresses of an IPv6 network, neither directly nor through a proxy', async () => {

@@ -26,10 +26,17 @@ onEveryDatabase('moves between agents', (kind) => {
     await agent.login()
     return (await agent.call('fetchSignedDocuments', body)).body
   }
-  const policyOf = async (agent: TestAgent) => claimsOf((await look(agent)).documents.find((jws: string) => claimsOf(jws).policy?.home !== undefined))
-  const deviceOf = async (deviceId: string) => (await shop.ok('fetchDevices', { storeId: shop.storeId, limit: 500 })).devices.find((d: Json) => d.deviceId === deviceId)
+  const policyOf = async (agent: TestAgent) =>
+    claimsOf((await look(agent)).documents.find((jws: string) => claimsOf(jws).policy?.home !== undefined))
+  const deviceOf = async (deviceId: string) =>
+    (await shop.ok('fetchDevices', { storeId: shop.storeId, limit: 500 })).devices.find(
+      (d: Json) => d.deviceId === deviceId,
+    )
   const tokenFor = async (deviceId: string, purchaseId?: string) =>
-    shop.ok('verifySecurityTagDeactivation', { purchaseId: purchaseId ?? (await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])).transactionId, deviceId })
+    shop.ok('verifySecurityTagDeactivation', {
+      purchaseId: purchaseId ?? (await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])).transactionId,
+      deviceId,
+    })
   const newDevice = async (agent: TestAgent, deviceType = 'pos_deactivator') => {
     const { deviceId } = await shop.ok('registerDevice', { storeId: shop.storeId, deviceType })
     await agent.login()
@@ -41,8 +48,12 @@ onEveryDatabase('moves between agents', (kind) => {
     it('moves at once where no token is out', async () => {
       const deviceId = await newDevice(one)
       expect(await shop.ok('updateDevice', { deviceId, agentId: two.agentId })).toMatchObject({ agentId: two.agentId })
-      expect((await policyOf(one)).devices.find((d: Json) => d.deviceId === deviceId)).toMatchObject({ agentId: two.agentId })
-      expect((await one.call('reportDeviceHeartbeat', { deviceId })).body).toMatchObject({ reason: 'device_of_another_agent' })
+      expect((await policyOf(one)).devices.find((d: Json) => d.deviceId === deviceId)).toMatchObject({
+        agentId: two.agentId,
+      })
+      expect((await one.call('reportDeviceHeartbeat', { deviceId })).body).toMatchObject({
+        reason: 'device_of_another_agent',
+      })
     })
 
     it('waits for the word of the agent that holds its tokens, and gives it nothing new', async () => {
@@ -51,7 +62,11 @@ onEveryDatabase('moves between agents', (kind) => {
       const other = await tokenFor(deviceId)
       const moving = await shop.ok('updateDevice', { deviceId, agentId: two.agentId })
       expect(moving).toMatchObject({ agentId: one.agentId, movingToAgentId: two.agentId })
-      expect(await tokenFor(deviceId)).toMatchObject({ authorizationToken: null, reason: 'authorization_outstanding', retryAfter: expect.any(Number) })
+      expect(await tokenFor(deviceId)).toMatchObject({
+        authorizationToken: null,
+        reason: 'authorization_outstanding',
+        retryAfter: expect.any(Number),
+      })
       // What is read may be sent back, and calls nothing off.
       const { success: _success, ...record } = moving
       expect(await shop.ok('updateDevice', record)).toMatchObject({ movingToAgentId: two.agentId })
@@ -59,7 +74,9 @@ onEveryDatabase('moves between agents', (kind) => {
       await two.login()
       expect((await two.call('reportDeviceHeartbeat', { deviceId })).status).toBe(200)
       const { commands } = await look(one)
-      expect(commands.map((jws: string) => claimsOf(jws).nonce).toSorted()).toEqual([held, other].map((each) => each.replayProtectedNonce).toSorted())
+      expect(commands.map((jws: string) => claimsOf(jws).nonce).toSorted()).toEqual(
+        [held, other].map((each) => each.replayProtectedNonce).toSorted(),
+      )
       expect(commands.map((jws: string) => claimsOf(jws).aud)).toEqual([one.agentId, one.agentId])
       await one.report([one.row({ evidence: { kind: 'void', nonce: held.replayProtectedNonce } })])
       expect(await deviceOf(deviceId)).toMatchObject({ agentId: one.agentId })
@@ -100,27 +117,42 @@ onEveryDatabase('moves between agents', (kind) => {
     const [mine, theirs] = [await newDevice(one), await newDevice(two)]
     const { transactionId } = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
     const held = await tokenFor(mine, transactionId)
-    expect(await tokenFor(theirs, transactionId)).toMatchObject({ authorizationToken: null, reason: 'authorization_outstanding' })
+    expect(await tokenFor(theirs, transactionId)).toMatchObject({
+      authorizationToken: null,
+      reason: 'authorization_outstanding',
+    })
     const { commands } = await look(one)
     expect(claimsOf(commands[0])).toMatchObject({ command: 'void', nonce: held.replayProtectedNonce, aud: one.agentId })
     // Its own device gets it no more: the agent may have given it up.
-    expect(await tokenFor(mine, transactionId)).toMatchObject({ authorizationToken: null, reason: 'authorization_outstanding' })
+    expect(await tokenFor(mine, transactionId)).toMatchObject({
+      authorizationToken: null,
+      reason: 'authorization_outstanding',
+    })
     await one.report([one.row({ evidence: { kind: 'void', nonce: held.replayProtectedNonce } })])
     expect((await tokenFor(theirs, transactionId)).authorizationToken).toBeTypeOf('string')
   })
 
   it('a record of something past takes no token away, and is given none', async () => {
     const occurredAt = new Date(platform.clock.wall() - 3_600_000).toISOString()
-    const [mine, theirs, detacher] = [await newDevice(one), await newDevice(two), await newDevice(one, 'self_checkout_detacher')]
+    const [mine, theirs, detacher] = [
+      await newDevice(one),
+      await newDevice(two),
+      await newDevice(one, 'self_checkout_detacher'),
+    ]
     const { transactionId: purchaseId } = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
     const { epc } = await shop.newItem(shop.products[0])
     await shop.buy([{ ean: shop.products[0].ean, quantity: 1, epcs: [epc] }])
-    const detach = (deviceId: string, body: Json = {}) => shop.ok('verifyProtectedItem', { deviceId, protectionAction: 'detach_hard_tag', epc, ...body })
+    const detach = (deviceId: string, body: Json = {}) =>
+      shop.ok('verifyProtectedItem', { deviceId, protectionAction: 'detach_hard_tag', epc, ...body })
     const [whole, item] = [await tokenFor(mine, purchaseId), await detach(detacher)]
     for (const deviceId of [theirs, mine]) {
-      expect(await shop.ok('verifySecurityTagDeactivation', { purchaseId, deviceId, occurredAt })).toMatchObject({ authorizationToken: null })
+      expect(await shop.ok('verifySecurityTagDeactivation', { purchaseId, deviceId, occurredAt })).toMatchObject({
+        authorizationToken: null,
+      })
     }
-    expect(await detach(await newDevice(two, 'self_checkout_detacher'), { occurredAt })).toMatchObject({ authorizationToken: null })
+    expect(await detach(await newDevice(two, 'self_checkout_detacher'), { occurredAt })).toMatchObject({
+      authorizationToken: null,
+    })
     const asked = ((await look(one)).commands ?? []).map((jws: string) => claimsOf(jws).nonce)
     for (const { replayProtectedNonce } of [whole, item]) expect(asked).not.toContain(replayProtectedNonce)
     expect((await tokenFor(mine, purchaseId)).replayProtectedNonce).toBe(whole.replayProtectedNonce)
@@ -129,10 +161,21 @@ onEveryDatabase('moves between agents', (kind) => {
 
   it('a cancelled purchase waits for all agents, unless staff confirm', async () => {
     const { transactionId } = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
-    expect(await shop.ok('markPurchaseCancelled', { purchaseId: transactionId })).toMatchObject({ refundStatus: 'pending' })
-    const { operatorId: confirmedBy } = await shop.ok('registerOperator', { storeId: shop.storeId, name: 'Frau Petersen' })
-    expect(await shop.ok('refundPayment', { purchaseId: transactionId, confirmedBy })).toMatchObject({ status: 'CANCELLED', refundStatus: 'done' })
-    expect(await shop.call('refundPayment', { purchaseId: transactionId, confirmedBy })).toMatchObject({ status: 409, body: { reason: 'already_refunded' } })
+    expect(await shop.ok('markPurchaseCancelled', { purchaseId: transactionId })).toMatchObject({
+      refundStatus: 'pending',
+    })
+    const { operatorId: confirmedBy } = await shop.ok('registerOperator', {
+      storeId: shop.storeId,
+      name: 'Frau Petersen',
+    })
+    expect(await shop.ok('refundPayment', { purchaseId: transactionId, confirmedBy })).toMatchObject({
+      status: 'CANCELLED',
+      refundStatus: 'done',
+    })
+    expect(await shop.call('refundPayment', { purchaseId: transactionId, confirmedBy })).toMatchObject({
+      status: 409,
+      body: { reason: 'already_refunded' },
+    })
   })
 
   it('a cancelled purchase waits for no token that is spent, nor for one of a device without agent', async () => {
@@ -141,17 +184,40 @@ onEveryDatabase('moves between agents', (kind) => {
       await releaseRefunds(database, shop.cloud.cloud.services)
       return (await shop.ok('fetchPurchase', { transactionId: purchaseId })).refundStatus
     }
-    const [detacher, { deviceId: alone }] = [await newDevice(one), await shop.ok('registerDevice', { storeId: shop.storeId, deviceType: 'pos_deactivator' })]
-    const [held, free] = [await shop.buy([{ ean: shop.products[0].ean, quantity: 2 }]), await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])]
+    const [detacher, { deviceId: alone }] = [
+      await newDevice(one),
+      await shop.ok('registerDevice', { storeId: shop.storeId, deviceType: 'pos_deactivator' }),
+    ]
+    const [held, free] = [
+      await shop.buy([{ ean: shop.products[0].ean, quantity: 2 }]),
+      await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }]),
+    ]
     const { replayProtectedNonce: nonce } = await tokenFor(detacher, held.transactionId)
     expect((await tokenFor(alone, free.transactionId)).authorizationToken).toBeTypeOf('string')
     const claim = (ordinal: number) =>
-      one.report([one.row({ evidence: { kind: 'claim', redemptionId: `spent-${ordinal}`, nonce, source: 'token', rightClass: 'release', ordinals: [ordinal], deviceId: detacher } })])
+      one.report([
+        one.row({
+          evidence: {
+            kind: 'claim',
+            redemptionId: `spent-${ordinal}`,
+            nonce,
+            source: 'token',
+            rightClass: 'release',
+            ordinals: [ordinal],
+            deviceId: detacher,
+          },
+        }),
+      ])
     await claim(0)
-    for (const { transactionId } of [held, free]) expect(await shop.ok('markPurchaseCancelled', { purchaseId: transactionId })).toMatchObject({ refundStatus: 'pending' })
+    for (const { transactionId } of [held, free])
+      expect(await shop.ok('markPurchaseCancelled', { purchaseId: transactionId })).toMatchObject({
+        refundStatus: 'pending',
+      })
     // The agents have not heard of it yet.
     expect([await settled(held.transactionId), await settled(free.transactionId)]).toEqual(['pending', 'pending'])
-    await database.write((db) => db.updateTable('agent').set({ deny_seq: 1_000_000 }).where('store_id', '=', shop.storeId).execute())
+    await database.write((db) =>
+      db.updateTable('agent').set({ deny_seq: 1_000_000 }).where('store_id', '=', shop.storeId).execute(),
+    )
     expect([await settled(held.transactionId), await settled(free.transactionId)]).toEqual(['pending', 'done'])
     await claim(1)
     expect(await settled(held.transactionId)).toBe('done')
@@ -200,8 +266,13 @@ onEveryDatabase('moves between agents', (kind) => {
     const storeId = shop.otherStoreId
     const homeOf = async () => (await shop.ok('fetchProtectionPolicy', { storeId })).policy.home
     await shop.ok('moveReceiptHome', { storeId, home: 'cloud' })
-    const [a, b, c] = [await enrolTestAgent(shop, storeId), await enrolTestAgent(shop, storeId), await enrolTestAgent(shop, storeId)]
-    const gate = async (agent: TestAgent, deviceType = 'exit_gate') => (await shop.ok('registerDevice', { storeId, deviceType, agentId: agent.agentId })).deviceId
+    const [a, b, c] = [
+      await enrolTestAgent(shop, storeId),
+      await enrolTestAgent(shop, storeId),
+      await enrolTestAgent(shop, storeId),
+    ]
+    const gate = async (agent: TestAgent, deviceType = 'exit_gate') =>
+      (await shop.ok('registerDevice', { storeId, deviceType, agentId: agent.agentId })).deviceId
     await gate(a, 'pos_deactivator')
     expect(await homeOf()).toBe('cloud')
     const first = await shop.ok('registerDevice', { storeId, deviceType: 'exit_gate', agentId: a.agentId })

@@ -20,7 +20,8 @@ onEveryDatabase('who may do what with offers', (kind) => {
     products: [{ name: 'Regenschirm', price: 9.99, oldPrice: 14.99 }],
     ...fields,
   })
-  const listed = async (id: string, of = key): Promise<Json> => (await cloud.ok(of, 'getManagerOffers', { limit: 500 })).offers.find((o: Json) => o.id === id || o.groupId === id)
+  const listed = async (id: string, of = key): Promise<Json> =>
+    (await cloud.ok(of, 'getManagerOffers', { limit: 500 })).offers.find((o: Json) => o.id === id || o.groupId === id)
 
   beforeAll(async () => {
     cloud = await startTestCloud(kind)
@@ -39,7 +40,10 @@ onEveryDatabase('who may do what with offers', (kind) => {
     const test = await cloud.key('secret', 'test', { account: `Poor ${kind}` })
     expect(await cloud.call(test, 'getManagerOffers', {})).toMatchObject(refusal)
     const [small] = await liveStores(cloud, key, { package: 'DISCOVER' })
-    expect(await call('createOffer', good({ storeIds: [stores[0], small] }))).toMatchObject({ status: 403, body: { currentPackage: 'DISCOVER' } })
+    expect(await call('createOffer', good({ storeIds: [stores[0], small] }))).toMatchObject({
+      status: 403,
+      body: { currentPackage: 'DISCOVER' },
+    })
   })
 
   it('keeps to the stores that a key is bound to, and to its account', async () => {
@@ -47,8 +51,13 @@ onEveryDatabase('who may do what with offers', (kind) => {
     const alone = await ok('createOffer', good({ storeIds: [stores[0]] }))
     const bound = await cloud.key('secret', 'live', { storeIds: [stores[0] ?? ''] })
     expect(await listed(made.offerId, bound)).toMatchObject({ storeIds: [stores[0]], storeCount: 2 })
-    expect((await cloud.ok(bound, 'getManagerOffers', { limit: 500 })).offers.every((o: Json) => o.storeIds.length === 1)).toBe(true)
-    expect(await cloud.call(bound, 'updateOffer', { offerId: made.offerIds[0], title: 'Meins' })).toMatchObject({ status: 403, body: { reason: 'offer_of_other_stores' } })
+    expect(
+      (await cloud.ok(bound, 'getManagerOffers', { limit: 500 })).offers.every((o: Json) => o.storeIds.length === 1),
+    ).toBe(true)
+    expect(await cloud.call(bound, 'updateOffer', { offerId: made.offerIds[0], title: 'Meins' })).toMatchObject({
+      status: 403,
+      body: { reason: 'offer_of_other_stores' },
+    })
     expect((await cloud.call(bound, 'deleteOffer', { offerId: made.offerIds[1] })).status).toBe(404)
     expect((await cloud.call(bound, 'updateOffer', { offerId: alone.offerId, storeIds: stores })).status).toBe(404)
     await cloud.ok(bound, 'updateOffer', { offerId: alone.offerId, title: 'Meins' })

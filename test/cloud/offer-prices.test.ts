@@ -27,13 +27,31 @@ onEveryDatabase('offers at checkout', (kind) => {
     const own = await cloud.key('secret', 'live', { account: `Basket ${kind}`, package: 'PRIME' })
     const [here, there] = await liveStores(cloud, own, { count: 2, products: [COFFEE, CHOCOLATE] })
     const offer = (price: number, fields: Json = {}) =>
-      cloud.ok(own, 'createOffer', { ...at7(), storeIds: [here], products: [{ ean: COFFEE.ean, discountPrice: price }], ...fields })
+      cloud.ok(own, 'createOffer', {
+        ...at7(),
+        storeIds: [here],
+        products: [{ ean: COFFEE.ean, discountPrice: price }],
+        ...fields,
+      })
     const pay = async (storeId: string | undefined, ean = COFFEE.ean) => {
       const { reads } = cloud.db.database
       const store = await findStore(reads, storeId ?? '')
       if (!store) throw new Error('no store')
-      const product = await reads.selectFrom('product').select('product_id').where('tenant', '=', store.tenant).where('ean', '=', ean).executeTakeFirstOrThrow()
-      const [byEan, byId] = await priceLines(reads, store, [{ ean, quantity: 1 }, { productId: product.product_id, quantity: 2 }], cloud.platform.clock.wall())
+      const product = await reads
+        .selectFrom('product')
+        .select('product_id')
+        .where('tenant', '=', store.tenant)
+        .where('ean', '=', ean)
+        .executeTakeFirstOrThrow()
+      const [byEan, byId] = await priceLines(
+        reads,
+        store,
+        [
+          { ean, quantity: 1 },
+          { productId: product.product_id, quantity: 2 },
+        ],
+        cloud.platform.clock.wall(),
+      )
       expect(byEan?.priceCent).toBe(byId?.priceCent)
       return byEan?.priceCent
     }
@@ -44,8 +62,17 @@ onEveryDatabase('offers at checkout', (kind) => {
     await offer(9)
     expect([await pay(here), await pay(there), await pay(here, CHOCOLATE.ean)]).toEqual([700, 899, 229])
     const store = await findStore(cloud.db.database.reads, here ?? '')
-    const stated = (priceUnit: number) => store && priceLines(cloud.db.database.reads, store, [{ ean: COFFEE.ean, quantity: 1, priceUnit }], cloud.platform.clock.wall())
-    await expect(stated(899)).rejects.toMatchObject({ extras: { reason: 'price_changed', details: [{ path: 'items[0].priceUnit' }] } })
+    const stated = (priceUnit: number) =>
+      store &&
+      priceLines(
+        cloud.db.database.reads,
+        store,
+        [{ ean: COFFEE.ean, quantity: 1, priceUnit }],
+        cloud.platform.clock.wall(),
+      )
+    await expect(stated(899)).rejects.toMatchObject({
+      extras: { reason: 'price_changed', details: [{ path: 'items[0].priceUnit' }] },
+    })
     expect(await stated(700)).toMatchObject([{ priceCent: 700, priceOrigin: 'catalogue' }])
     const six = await offer(6, { storeIds: [here, there] })
     expect([await pay(here), await pay(there)]).toEqual([600, 600])
@@ -63,12 +90,31 @@ onEveryDatabase('offers at checkout', (kind) => {
     const [here = ''] = await liveStores(cloud, own, { products: [APPLES, CHEESE] })
     const store = await findStore(cloud.db.database.reads, here)
     const price = async () => {
-      const lines = store ? await priceLines(cloud.db.database.reads, store, [{ ean: '2957776004085', quantity: 1 }, { ean: '2810275005024', quantity: 1 }], cloud.platform.clock.wall()) : []
+      const lines = store
+        ? await priceLines(
+            cloud.db.database.reads,
+            store,
+            [
+              { ean: '2957776004085', quantity: 1 },
+              { ean: '2810275005024', quantity: 1 },
+            ],
+            cloud.platform.clock.wall(),
+          )
+        : []
       return lines.map((line) => [line.priceCent, line.weighed?.kgPriceCent])
     }
-    expect(await price()).toEqual([[142, 349], [502, null]])
-    const products = [{ ean: APPLES.ean, discountPrice: 2.99 }, { ean: CHEESE.ean, discountPrice: 1 }]
+    expect(await price()).toEqual([
+      [142, 349],
+      [502, null],
+    ])
+    const products = [
+      { ean: APPLES.ean, discountPrice: 2.99 },
+      { ean: CHEESE.ean, discountPrice: 1 },
+    ]
     await cloud.ok(own, 'createOffer', { ...at7(), storeIds: [here], products })
-    expect(await price()).toEqual([[122, 299], [502, null]])
+    expect(await price()).toEqual([
+      [122, 299],
+      [502, null],
+    ])
   })
 })

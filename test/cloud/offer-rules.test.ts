@@ -2,7 +2,14 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { describeOffer } from '../../cloud/offers/description.ts'
 import { OFFER_SCOPES, scopeOf } from '../../cloud/offers/offer-scope.ts'
-import { ARCHIVE_AFTER_MS, dueAfter, OFFER_MOVES, OFFER_STATUSES, statusAt, statusFrom } from '../../cloud/offers/offer-status.ts'
+import {
+  ARCHIVE_AFTER_MS,
+  dueAfter,
+  OFFER_MOVES,
+  OFFER_STATUSES,
+  statusAt,
+  statusFrom,
+} from '../../cloud/offers/offer-status.ts'
 import { adjustPrice, discountedPrice, discountPercentOf } from '../../cloud/offers/price-rules.ts'
 import { branchId, groupIdOf, readSandboxId } from '../../cloud/offers/sandbox-id.ts'
 
@@ -14,19 +21,34 @@ const halfUp = (a: bigint, b: bigint) => {
 }
 
 const cents = fc.integer({ min: 0, max: 100_000_000 })
-const validity = fc.tuple(fc.integer({ min: 0, max: 4e12 }), fc.integer({ min: 1, max: 1e12 })).map(([fromMs, length]) => ({ fromMs, toMs: fromMs + length }))
+const validity = fc
+  .tuple(fc.integer({ min: 0, max: 4e12 }), fc.integer({ min: 1, max: 1e12 }))
+  .map(([fromMs, length]) => ({ fromMs, toMs: fromMs + length }))
 
 describe('rules of offers', () => {
   it('scope: the specification’s table, and never narrower for more stores', () => {
-    const table: [number, number, string][] = [[1, 1, 'LOCAL'], [2, 10, 'MULTI_STORE'], [11, 30, 'CITY_WIDE'], [31, 100, 'REGIONAL'], [101, 1_000, 'NATIONAL']]
+    const table: [number, number, string][] = [
+      [1, 1, 'LOCAL'],
+      [2, 10, 'MULTI_STORE'],
+      [11, 30, 'CITY_WIDE'],
+      [31, 100, 'REGIONAL'],
+      [101, 1_000, 'NATIONAL'],
+    ]
     for (const [from, to, scope] of table) for (let n = from; n <= to; n++) expect([n, scopeOf(n)]).toEqual([n, scope])
-    fc.assert(fc.property(fc.nat(5_000), fc.nat(5_000), (a, b) => a > b || OFFER_SCOPES.indexOf(scopeOf(a)) <= OFFER_SCOPES.indexOf(scopeOf(b))))
+    fc.assert(
+      fc.property(
+        fc.nat(5_000),
+        fc.nat(5_000),
+        (a, b) => a > b || OFFER_SCOPES.indexOf(scopeOf(a)) <= OFFER_SCOPES.indexOf(scopeOf(b)),
+      ),
+    )
   })
 
   it('status: what the specification says at each moment', () => {
     fc.assert(
       fc.property(validity, fc.integer({ min: 0, max: 6e12 }), (v, now) => {
-        const said = now < v.fromMs ? 'DRAFT' : now < v.toMs ? 'ACTIVE' : now < v.toMs + ARCHIVE_AFTER_MS ? 'EXPIRED' : 'ARCHIVED'
+        const said =
+          now < v.fromMs ? 'DRAFT' : now < v.toMs ? 'ACTIVE' : now < v.toMs + ARCHIVE_AFTER_MS ? 'EXPIRED' : 'ARCHIVED'
         expect(statusAt(v, now)).toBe(said)
       }),
     )
@@ -43,7 +65,12 @@ describe('rules of offers', () => {
           expect(OFFER_STATUSES.indexOf(next)).toBeGreaterThanOrEqual(OFFER_STATUSES.indexOf(status))
           expect(next).toBe(statusAt(v, now))
           const due = dueAfter(next, v)
-          if (due !== null) expect([due > now, statusFrom(next, v, due - 1), statusFrom(next, v, due) !== next]).toEqual([true, next, true])
+          if (due !== null)
+            expect([due > now, statusFrom(next, v, due - 1), statusFrom(next, v, due) !== next]).toEqual([
+              true,
+              next,
+              true,
+            ])
           status = next
         }
       }),

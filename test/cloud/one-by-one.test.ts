@@ -18,15 +18,18 @@ describe('what is due, piece by piece', () => {
     const due = new Set(Array.from({ length: 350 }, (_, n) => n))
     const tried: number[] = []
     const logged: unknown[] = []
-    await oneByOne({ log: { error: (entry: unknown) => void logged.push(entry) } as unknown as Services['log'] }, {
-      job: 'a job',
-      read: (limit, failed) => Promise.resolve([...due].slice(failed, failed + limit)),
-      async carryOut(n) {
-        tried.push(n)
-        if (fails(n)) throw new Error('no')
-        due.delete(n)
+    await oneByOne(
+      { log: { error: (entry: unknown) => void logged.push(entry) } as unknown as Services['log'] },
+      {
+        job: 'a job',
+        read: (limit, failed) => Promise.resolve([...due].slice(failed, failed + limit)),
+        async carryOut(n) {
+          tried.push(n)
+          if (fails(n)) throw new Error('no')
+          due.delete(n)
+        },
       },
-    })
+    )
     expect([350 - due.size, tried.length, logged.length]).toEqual([expected, 350, 350 - expected])
   })
 })
@@ -48,23 +51,43 @@ onEveryDatabase('jobs of the clock', (kind) => {
   it('a purchase and a reservation that cannot be ended hold up no others', async () => {
     const [broken, whole] = shop.products
     const { database } = shop.cloud.db
-    for (const { productId } of [broken, whole]) await shop.ok('setStock', { productId, storeId: shop.storeId, quantity: 5 })
+    for (const { productId } of [broken, whole])
+      await shop.ok('setStock', { productId, storeId: shop.storeId, quantity: 5 })
     const first = await checkout(broken)
     // Its own reservation can no longer be given back: what is reserved would fall below nothing.
-    await database.write((db) => db.updateTable('stock_level').set({ reserved: 0 }).where('product_id', '=', broken.productId).execute())
+    await database.write((db) =>
+      db.updateTable('stock_level').set({ reserved: 0 }).where('product_id', '=', broken.productId).execute(),
+    )
     forward(1)
     const second = await checkout(whole)
-    const order = await shop.ok('submitClickCollectOrder', { storeId: shop.storeId, userId: 'u', items: [{ productId: whole.productId, quantity: 1 }] })
-    await database.write((db) => db.updateTable('stock_reservation').set({ expires_ms: platform.clock.wall() + 2 }).where('owner_id', '=', order.orderId).execute())
+    const order = await shop.ok('submitClickCollectOrder', {
+      storeId: shop.storeId,
+      userId: 'u',
+      items: [{ productId: whole.productId, quantity: 1 }],
+    })
+    await database.write((db) =>
+      db
+        .updateTable('stock_reservation')
+        .set({ expires_ms: platform.clock.wall() + 2 })
+        .where('owner_id', '=', order.orderId)
+        .execute(),
+    )
     forward(36 * 60_000)
     await cancelUnpaid(database, shop.cloud.cloud.services)
     expect([await statusOf(first), await statusOf(second)]).toEqual(['PENDING_PAYMENT', 'CANCELLED'])
     await lapseReservations(database, shop.cloud.cloud.services)
     const states = await database.reads.selectFrom('stock_reservation').select(['owner_id', 'state']).execute()
-    expect(new Map(states.map((row) => [row.owner_id, row.state]))).toEqual(new Map([[first, 'held'], [order.orderId, 'lapsed']]))
+    expect(new Map(states.map((row) => [row.owner_id, row.state]))).toEqual(
+      new Map([
+        [first, 'held'],
+        [order.orderId, 'lapsed'],
+      ]),
+    )
     expect(shop.cloud.errors.length).toBe(2)
     // Once it can be ended it is.
-    await database.write((db) => db.updateTable('stock_level').set({ reserved: 1 }).where('product_id', '=', broken.productId).execute())
+    await database.write((db) =>
+      db.updateTable('stock_level').set({ reserved: 1 }).where('product_id', '=', broken.productId).execute(),
+    )
     await cancelUnpaid(database, shop.cloud.cloud.services)
     expect(await statusOf(first)).toBe('CANCELLED')
   })

@@ -28,14 +28,21 @@ describe('the description of the API', () => {
     for (const operation of OPERATION_TABLE.values()) {
       const path = document.paths[`/${operation.name}`]
       const form = operation.getOnly ? path.get : path.post
-      expect([operation.name, form['x-minimum-package'], form.summary]).toEqual([operation.name, operation.minimumPackage, operation.summary])
+      expect([operation.name, form['x-minimum-package'], form.summary]).toEqual([
+        operation.name,
+        operation.minimumPackage,
+        operation.summary,
+      ])
       expect(form.description.length).toBeGreaterThan(0)
       expect(form['x-callers']).toEqual(operation.callers)
       expect(form['x-emits'] ?? []).toEqual(operation.emits)
       const always = ['200', '400', '429', '500', '503', ...(operation.callers.includes('anyone') ? [] : ['401'])]
       expect(Object.keys(form.responses)).toEqual(expect.arrayContaining(always))
       expect(form.responses['200'].content['application/json'].example).toMatchObject({ success: true })
-      expect(Object.keys(form.responses['200'].content)).toEqual(['application/json', ...operation.forms.map((other) => other.contentType)])
+      expect(Object.keys(form.responses['200'].content)).toEqual([
+        'application/json',
+        ...operation.forms.map((other) => other.contentType),
+      ])
       expect(path.get !== undefined).toBe(operation.getOnly || operation.get !== undefined)
     }
     expect(Object.keys(document.paths).length).toBe(OPERATION_TABLE.size)
@@ -44,12 +51,23 @@ describe('the description of the API', () => {
   it('tells in which other types exports are really answered', async () => {
     const key = await cloud.key('secret', 'test', { package: 'PRIME' })
     const { stores } = await cloud.ok(key, 'fetchStores')
-    const forms = [...OPERATION_TABLE.values()].flatMap((operation) => operation.forms.map((form) => ({ operation, ...form })))
-    expect(forms.map(({ operation, format }) => [operation.name, format])).toEqual(expect.arrayContaining([['exportSalesData', 'csv'], ['exportEpcisEvents', 'ndjson']]))
+    const forms = [...OPERATION_TABLE.values()].flatMap((operation) =>
+      operation.forms.map((form) => ({ operation, ...form })),
+    )
+    expect(forms.map(({ operation, format }) => [operation.name, format])).toEqual(
+      expect.arrayContaining([
+        ['exportSalesData', 'csv'],
+        ['exportEpcisEvents', 'ndjson'],
+      ]),
+    )
     for (const { operation, format, contentType } of forms) {
       const { storeId } = stores.find((store: Json) => store.package === 'PRIME')
       const answer = await cloud.call(key, operation.name, { ...operation.example, storeId, format })
-      expect([operation.name, answer.status, answer.headers.get('content-type')?.split(';')[0]]).toEqual([operation.name, 200, contentType])
+      expect([operation.name, answer.status, answer.headers.get('content-type')?.split(';')[0]]).toEqual([
+        operation.name,
+        200,
+        contentType,
+      ])
     }
   })
 
@@ -62,30 +80,54 @@ describe('the description of the API', () => {
   it('has example answers that the operations could have given', () => {
     const wrong = [...OPERATION_TABLE.values()].flatMap((operation) => {
       const path = document.paths[`/${operation.name}`]
-      const answers = [[operation.response, (operation.getOnly ? path.get : path.post).responses['200']], ...(operation.get ? [[operation.get.response, path.get.responses['200']]] : [])] as Json[]
+      const answers = [
+        [operation.response, (operation.getOnly ? path.get : path.post).responses['200']],
+        ...(operation.get ? [[operation.get.response, path.get.responses['200']]] : []),
+      ] as Json[]
       return answers.flatMap(([schema, { content }]) => {
         const parsed = schema.safeParse(content['application/json'].example)
-        return parsed.success ? [] : [`${operation.name}: ${JSON.stringify(parsed.error.issues)} in ${JSON.stringify(content['application/json'].example)}`]
+        return parsed.success
+          ? []
+          : [
+              `${operation.name}: ${JSON.stringify(parsed.error.issues)} in ${JSON.stringify(content['application/json'].example)}`,
+            ]
       })
     })
     expect(wrong).toEqual([])
   })
 
   it('shows each error with an example of its body', () => {
-    const cases = (Object.values(document.paths) as Json[]).flatMap((path) => Object.values(path)).flatMap((form: Json) => Object.entries(form.responses))
-    const bodies = cases.filter(([status]) => status !== '200').map(([status, response]) => [status, (response as Json).$ref ? document.components.responses[(response as Json).$ref.split('/').at(-1)] : response])
+    const cases = (Object.values(document.paths) as Json[])
+      .flatMap((path) => Object.values(path))
+      .flatMap((form: Json) => Object.entries(form.responses))
+    const bodies = cases
+      .filter(([status]) => status !== '200')
+      .map(([status, response]) => [
+        status,
+        (response as Json).$ref ? document.components.responses[(response as Json).$ref.split('/').at(-1)] : response,
+      ])
     for (const [status, { content }] of bodies as [string, Json][]) {
       const examples = Object.values(content['application/json'].examples) as Json[]
       expect(examples.length).toBeGreaterThan(0)
-      for (const { value } of examples) expect([status, ERROR_STATUS[value.code as ErrorCode], typeof value.error, typeof value.requestId]).toEqual([status, Number(status), 'string', 'string'])
+      for (const { value } of examples)
+        expect([status, ERROR_STATUS[value.code as ErrorCode], typeof value.error, typeof value.requestId]).toEqual([
+          status,
+          Number(status),
+          'string',
+          'string',
+        ])
     }
   })
 
   it('shows refusals by reasons that docs/errors.md explains', () => {
     const page = readFileSync(join(ROOT, 'docs/errors.md'), 'utf8')
     const { content } = document.paths['/startCheckout'].post.responses['409']
-    expect(Object.keys(content['application/json'].examples)).toEqual(expect.arrayContaining(['price_changed', 'item_mismatch']))
-    const unknown = [...OPERATION_TABLE.values()].flatMap(({ name, refusals }) => refusals.filter((reason) => !page.includes(`\`${reason}\``)).map((reason) => `${name}: ${reason}`))
+    expect(Object.keys(content['application/json'].examples)).toEqual(
+      expect.arrayContaining(['price_changed', 'item_mismatch']),
+    )
+    const unknown = [...OPERATION_TABLE.values()].flatMap(({ name, refusals }) =>
+      refusals.filter((reason) => !page.includes(`\`${reason}\``)).map((reason) => `${name}: ${reason}`),
+    )
     expect(unknown).toEqual([])
   })
 
@@ -94,7 +136,9 @@ describe('the description of the API', () => {
     expect(answers('FetchProducts').properties.products.items).toEqual({ $ref: '#/components/schemas/Product' })
     expect(answers('FetchProduct').allOf[0]).toEqual({ $ref: '#/components/schemas/Product' })
     expect(answers('StartCheckout').allOf[0]).toEqual({ $ref: '#/components/schemas/Purchase' })
-    expect(Object.keys(document.components.schemas)).toEqual(expect.arrayContaining(['Store', 'Product', 'Purchase', 'TransactionData', 'Error']))
+    expect(Object.keys(document.components.schemas)).toEqual(
+      expect.arrayContaining(['Store', 'Product', 'Purchase', 'TransactionData', 'Error']),
+    )
   })
 
   it('is told to nobody’s surprise: no schema is a hole', () => {

@@ -27,15 +27,27 @@ describe('addresses that the cloud may send to', () => {
     expect(checkTarget(`http://${host}:8080/hook`, TEST)).toHaveProperty('refusal')
   })
 
-  it.each(['https://shop.example/hook', 'https://shop.example:8443/', 'https://shop.example:9443/x', 'https://sap.example:50000/b1s/v2', 'https://8.8.8.8/x?y=1', 'https://[2a00:1450:4001::1]/', 'https://SHOP.example./a', 'https://xn--mller-kva.example/'])('%s', (url) => {
+  it.each([
+    'https://shop.example/hook',
+    'https://shop.example:8443/',
+    'https://shop.example:9443/x',
+    'https://sap.example:50000/b1s/v2',
+    'https://8.8.8.8/x?y=1',
+    'https://[2a00:1450:4001::1]/',
+    'https://SHOP.example./a',
+    'https://xn--mller-kva.example/',
+  ])('%s', (url) => {
     expect(checkTarget(url, LIVE)).toHaveProperty('url')
   })
 
-  it.each(['http://shop.example/hook', 'http://shop.example:8080/', 'http://shop.example:3000/'])('%s in test mode alone', (url) => {
-    expect(checkTarget(url, TEST)).toHaveProperty('url')
-    expect(checkTarget(url, LIVE)).toHaveProperty('refusal')
-    expect(checkTarget(url, { plainHttp: false, privateTargets: true })).toHaveProperty('refusal')
-  })
+  it.each(['http://shop.example/hook', 'http://shop.example:8080/', 'http://shop.example:3000/'])(
+    '%s in test mode alone',
+    (url) => {
+      expect(checkTarget(url, TEST)).toHaveProperty('url')
+      expect(checkTarget(url, LIVE)).toHaveProperty('refusal')
+      expect(checkTarget(url, { plainHttp: false, privateTargets: true })).toHaveProperty('refusal')
+    },
+  )
 
   it.each([
     'ftp://shop.example/',
@@ -63,19 +75,46 @@ describe('addresses that the cloud may send to', () => {
   })
 
   it('on no port that a client of this platform refuses for its service, and on all others', async () => {
-    const isBad = async (port: number) => ((await fetch(`http://127.0.0.1:${port}/`).catch((error: Error) => error.cause)) as Error).message === 'bad port'
+    const isBad = async (port: number) =>
+      ((await fetch(`http://127.0.0.1:${port}/`).catch((error: Error) => error.cause)) as Error).message === 'bad port'
     const isRefused = (port: number) => 'refusal' in checkTarget(`https://shop.example:${port}/`, LIVE)
-    for (const port of [19, 22, 25, 110, 465, 587, 993, 2049, 5060, 6000, 6667, 10080]) expect([port, await isBad(port), isRefused(port)]).toEqual([port, true, true])
-    for (const port of [80, 443, 444, 1024, 3000, 8080, 8443, 9443, 50000, 65535]) expect([port, isRefused(port)]).toEqual([port, false])
+    for (const port of [19, 22, 25, 110, 465, 587, 993, 2049, 5060, 6000, 6667, 10080])
+      expect([port, await isBad(port), isRefused(port)]).toEqual([port, true, true])
+    for (const port of [80, 443, 444, 1024, 3000, 8080, 8443, 9443, 50000, 65535])
+      expect([port, isRefused(port)]).toEqual([port, false])
   })
 
   it('private ones only where that is set', () => {
-    for (const host of ['127.0.0.1:4242', '[::1]:4242', 'localhost:4242', '10.1.2.3']) expect(checkTarget(`http://${host}/`, OPEN)).toHaveProperty('url')
+    for (const host of ['127.0.0.1:4242', '[::1]:4242', 'localhost:4242', '10.1.2.3'])
+      expect(checkTarget(`http://${host}/`, OPEN)).toHaveProperty('url')
   })
 
   it('resolved ones by the same table', () => {
-    for (const address of ['127.0.0.1', '10.0.0.1', '::1', '::ffff:127.0.0.1', '::ffff:8.8.8.8', 'fe80::1%eth0', '64:ff9b::1', '2002::1', 'no address', '']) expect([address, checkAddress(address, LIVE)]).toEqual([address, expect.objectContaining({ refusal: expect.any(String) })])
-    for (const address of ['8.8.8.8', '1.1.1.1', '2606:4700:4700::1111', '223.255.255.255', '172.32.0.1', '100.128.0.1']) expect([address, checkAddress(address, LIVE)]).toEqual([address, undefined])
+    for (const address of [
+      '127.0.0.1',
+      '10.0.0.1',
+      '::1',
+      '::ffff:127.0.0.1',
+      '::ffff:8.8.8.8',
+      'fe80::1%eth0',
+      '64:ff9b::1',
+      '2002::1',
+      'no address',
+      '',
+    ])
+      expect([address, checkAddress(address, LIVE)]).toEqual([
+        address,
+        expect.objectContaining({ refusal: expect.any(String) }),
+      ])
+    for (const address of [
+      '8.8.8.8',
+      '1.1.1.1',
+      '2606:4700:4700::1111',
+      '223.255.255.255',
+      '172.32.0.1',
+      '100.128.0.1',
+    ])
+      expect([address, checkAddress(address, LIVE)]).toEqual([address, undefined])
   })
 })
 
@@ -84,9 +123,22 @@ describe('requests over real sockets', () => {
   beforeAll(async () => void (receiver = await startReceiver()))
   afterAll(() => receiver.close())
 
-  const request = (url: string, more: Partial<OutgoingRequest> = {}): OutgoingRequest => ({ url, method: 'POST', headers: {}, body: '{}', answerLimit: 65_536, rules: OPEN, ...more })
-  const send = (url: string, more: Partial<OutgoingRequest> = {}, resolve?: ResolveName, ms = 5_000) => outgoingHttp(resolve).send(request(url, more), AbortSignal.timeout(ms))
-  const faultOf = (sent: Promise<unknown>) => sent.then(() => 'sent', (error: { code: string }) => error.code)
+  const request = (url: string, more: Partial<OutgoingRequest> = {}): OutgoingRequest => ({
+    url,
+    method: 'POST',
+    headers: {},
+    body: '{}',
+    answerLimit: 65_536,
+    rules: OPEN,
+    ...more,
+  })
+  const send = (url: string, more: Partial<OutgoingRequest> = {}, resolve?: ResolveName, ms = 5_000) =>
+    outgoingHttp(resolve).send(request(url, more), AbortSignal.timeout(ms))
+  const faultOf = (sent: Promise<unknown>) =>
+    sent.then(
+      () => 'sent',
+      (error: { code: string }) => error.code,
+    )
 
   it('carry body, headers and status', async () => {
     receiver.answer = answerWith(202, 'taken', { 'x-own': '1' })
@@ -103,7 +155,10 @@ describe('requests over real sockets', () => {
     const rebinding: ResolveName = async () => (answers.shift() ?? []).map((address) => ({ address, family: 4 }))
     await rebinding('x', TEST, AbortSignal.timeout(1)) // what a check beforehand would have seen
     expect(await faultOf(send(`http://rebind.example:8080/`, { rules: TEST }, rebinding))).toBe('address_refused')
-    const mixed: ResolveName = async () => [{ address: '8.8.8.8', family: 4 }, { address: '127.0.0.1', family: 4 }]
+    const mixed: ResolveName = async () => [
+      { address: '8.8.8.8', family: 4 },
+      { address: '127.0.0.1', family: 4 },
+    ]
     expect(await faultOf(send(`http://mixed.example:8080/`, { rules: TEST }, mixed))).toBe('address_refused')
     const asked: string[] = []
     const pinned: ResolveName = async (name) => [{ address: '127.0.0.1', family: asked.push(name) + 3 }]
@@ -148,10 +203,18 @@ describe('requests over real sockets', () => {
     expect(await faultOf(send(reset.url))).toBe('connection_reset')
     const noise = await startRawReceiver((socket) => socket.end('SSH-2.0-OpenSSH_9.2\r\n'))
     expect(await faultOf(send(noise.url))).toBe('not_http')
-    const large = await startRawReceiver((socket) => socket.once('data', () => socket.write(`HTTP/1.1 200 OK\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`)))
+    const large = await startRawReceiver((socket) =>
+      socket.once('data', () => socket.write(`HTTP/1.1 200 OK\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`)),
+    )
     expect(await faultOf(send(large.url))).toBe('not_http')
     expect(await faultOf(send(noise.url.replace('http:', 'https:')))).toBe('tls_failed')
-    expect(await faultOf(send('https://nowhere.example/', { rules: LIVE }, async () => { throw Object.assign(new Error('x'), { code: 'ENOTFOUND' }) }))).toBe('name_not_found')
+    expect(
+      await faultOf(
+        send('https://nowhere.example/', { rules: LIVE }, async () => {
+          throw Object.assign(new Error('x'), { code: 'ENOTFOUND' })
+        }),
+      ),
+    ).toBe('name_not_found')
     const hanging = await startRawReceiver(() => undefined)
     expect(await faultOf(send(hanging.url, {}, undefined, 50))).toBe('timeout')
     for (const each of [reset, noise, large, hanging]) await each.close()

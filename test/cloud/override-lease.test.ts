@@ -20,33 +20,67 @@ onEveryDatabase('what an agent that is out of reach holds a token for', (kind) =
   afterAll(() => shop.stop())
 
   const operatorId = 'op-1'
-  const exceptions = async (what: string): Promise<Json[]> => (await shop.ok('fetchExceptions', { storeId: shop.storeId, kind: what, state: 'open' })).exceptions
+  const exceptions = async (what: string): Promise<Json[]> =>
+    (await shop.ok('fetchExceptions', { storeId: shop.storeId, kind: what, state: 'open' })).exceptions
   /** A paid item, and the token for it that lies at the agent. */
   async function held() {
     const [p] = shop.products
     const { epc } = await shop.newItem(p)
     const purchase = await shop.buy([{ ean: p.ean, quantity: 1, epcs: [epc] }])
-    const { replayProtectedNonce: nonce } = (await agent.call('verifySecurityTagDeactivation', { purchaseId: purchase.transactionId, deviceId: till, operatorId })).body
+    const { replayProtectedNonce: nonce } = (
+      await agent.call('verifySecurityTagDeactivation', {
+        purchaseId: purchase.transactionId,
+        deviceId: till,
+        operatorId,
+      })
+    ).body
     return { epc, purchase, nonce: nonce as string, subject: `${purchase.items[0].itemLineId}/1/release` }
   }
-  const ask = (epc: string, fields: Json = {}) => shop.ok('verifyProtectedItem', { deviceId: detacher, protectionAction: 'detach_hard_tag', epc, ...fields })
-  const redeem = (nonce: string, redemptionId: string) => shop.ok('redeemProtectionAuthorization', { replayProtectedNonce: nonce, deviceId: detacher, redemptionId, outcome: 'confirmed' })
+  const ask = (epc: string, fields: Json = {}) =>
+    shop.ok('verifyProtectedItem', { deviceId: detacher, protectionAction: 'detach_hard_tag', epc, ...fields })
+  const redeem = (nonce: string, redemptionId: string) =>
+    shop.ok('redeemProtectionAuthorization', {
+      replayProtectedNonce: nonce,
+      deviceId: detacher,
+      redemptionId,
+      outcome: 'confirmed',
+    })
   const released = (nonce: string, redemptionId: string) =>
     agent.report([
-      agent.row({ evidence: { kind: 'claim', redemptionId, nonce, source: 'token', rightClass: 'release', ordinals: [0], deviceId: till } }),
+      agent.row({
+        evidence: {
+          kind: 'claim',
+          redemptionId,
+          nonce,
+          source: 'token',
+          rightClass: 'release',
+          ordinals: [0],
+          deviceId: till,
+        },
+      }),
       agent.row({ evidence: { kind: 'outcome', redemptionId, outcome: 'confirmed' } }),
     ])
 
   it('is for staff: they release it, which is written down, and the agent may do so no more', async () => {
     const { epc, nonce } = await held()
-    expect(await ask(epc)).toMatchObject({ authorized: false, reason: 'authorization_outstanding', retryAfter: expect.any(Number) })
+    expect(await ask(epc)).toMatchObject({
+      authorized: false,
+      reason: 'authorization_outstanding',
+      retryAfter: expect.any(Number),
+    })
     expect(await exceptions('lease_overridden')).toEqual([])
     const given = await ask(epc, { operatorId })
     expect(given).toMatchObject({ authorized: true })
     expect((await exceptions('lease_overridden')).map((each) => each.subject)).toEqual([nonce])
     expect((await ask(epc, { operatorId })).replayProtectedNonce).toBe(given.replayProtectedNonce)
     const { documents } = (await agent.call('fetchSignedDocuments', { have: {} })).body as { documents: string[] }
-    expect(documents.some((jws) => Buffer.from(jws.split('.')[1] ?? '', 'base64url').toString().includes(nonce))).toBe(true)
+    expect(
+      documents.some((jws) =>
+        Buffer.from(jws.split('.')[1] ?? '', 'base64url')
+          .toString()
+          .includes(nonce),
+      ),
+    ).toBe(true)
     await redeem(given.replayProtectedNonce, 'r-overridden')
     await agent.report([agent.row({ evidence: { kind: 'void', nonce } })])
     expect(await exceptions('double_redeem')).toEqual([])
@@ -61,16 +95,31 @@ onEveryDatabase('what an agent that is out of reach holds a token for', (kind) =
 
     const late = await ask(second.epc, { operatorId })
     await released(second.nonce, 'r-there-first')
-    expect((await shop.call('redeemProtectionAuthorization', { replayProtectedNonce: late.replayProtectedNonce, deviceId: detacher, redemptionId: 'r-late', outcome: 'confirmed' })).status).toBe(409)
+    expect(
+      (
+        await shop.call('redeemProtectionAuthorization', {
+          replayProtectedNonce: late.replayProtectedNonce,
+          deviceId: detacher,
+          redemptionId: 'r-late',
+          outcome: 'confirmed',
+        })
+      ).status,
+    ).toBe(409)
     expect((await exceptions('double_redeem')).map((each) => each.subject)).toEqual([first.subject])
   })
 
   it('is released as a purchase too', async () => {
     const { purchase, nonce } = await held()
-    const deviceId = (await shop.ok('registerDevice', { storeId: shop.storeId, deviceType: 'pos_deactivator', name: 'Kasse 2' })).deviceId
-    const verify = (fields: Json = {}) => shop.ok('verifySecurityTagDeactivation', { purchaseId: purchase.transactionId, deviceId, ...fields })
+    const deviceId = (
+      await shop.ok('registerDevice', { storeId: shop.storeId, deviceType: 'pos_deactivator', name: 'Kasse 2' })
+    ).deviceId
+    const verify = (fields: Json = {}) =>
+      shop.ok('verifySecurityTagDeactivation', { purchaseId: purchase.transactionId, deviceId, ...fields })
     expect(await verify()).toMatchObject({ deactivationAuthorized: false, reason: 'authorization_outstanding' })
-    expect(await verify({ operatorId })).toMatchObject({ deactivationAuthorized: true, authorizationToken: expect.any(String) })
+    expect(await verify({ operatorId })).toMatchObject({
+      deactivationAuthorized: true,
+      authorizationToken: expect.any(String),
+    })
     expect((await exceptions('lease_overridden')).map((each) => each.subject)).toContain(nonce)
   })
 })

@@ -48,12 +48,24 @@ onEveryDatabase('a database', (kind) => {
     await Promise.all(
       Array.from({ length: 64 }, () =>
         db.database.write(async (tx) => {
-          const { value } = await tx.selectFrom('installation').select('value').where('name', '=', 'n').executeTakeFirstOrThrow()
-          await tx.updateTable('installation').set({ value: String(Number(value) + 1) }).where('name', '=', 'n').execute()
+          const { value } = await tx
+            .selectFrom('installation')
+            .select('value')
+            .where('name', '=', 'n')
+            .executeTakeFirstOrThrow()
+          await tx
+            .updateTable('installation')
+            .set({ value: String(Number(value) + 1) })
+            .where('name', '=', 'n')
+            .execute()
         }),
       ),
     )
-    const { value } = await db.database.reads.selectFrom('installation').select('value').where('name', '=', 'n').executeTakeFirstOrThrow()
+    const { value } = await db.database.reads
+      .selectFrom('installation')
+      .select('value')
+      .where('name', '=', 'n')
+      .executeTakeFirstOrThrow()
     expect(value).toBe('64')
     await db.database.close()
     await db.remove()
@@ -62,8 +74,15 @@ onEveryDatabase('a database', (kind) => {
   it('keeps numbers whole beyond 32 bits and texts as they are', async () => {
     const db = await newDatabase(kind)
     const at = Date.UTC(2120, 0, 1)
-    await db.database.write((tx) => tx.insertInto('account').values({ account_id: 'a', name: 'Größe ☂ 𝄞', package: 'GO', status: 'active', created_ms: at }).execute())
-    expect(await db.database.reads.selectFrom('account').selectAll().execute()).toEqual([{ account_id: 'a', name: 'Größe ☂ 𝄞', package: 'GO', status: 'active', created_ms: at }])
+    await db.database.write((tx) =>
+      tx
+        .insertInto('account')
+        .values({ account_id: 'a', name: 'Größe ☂ 𝄞', package: 'GO', status: 'active', created_ms: at })
+        .execute(),
+    )
+    expect(await db.database.reads.selectFrom('account').selectAll().execute()).toEqual([
+      { account_id: 'a', name: 'Größe ☂ 𝄞', package: 'GO', status: 'active', created_ms: at },
+    ])
     await db.database.close()
     await db.remove()
   })
@@ -73,7 +92,8 @@ onEveryDatabase('a database', (kind) => {
     await db.database.write((tx) => tx.insertInto('installation').values(row('kept', 'x')).execute())
     await db.database.close()
     // Two processes wait for each other; within one, SQLite's wait would stand in its own way.
-    const [one, two] = kind === 'postgres' ? await Promise.all([db.again(), db.again()]) : [await db.again(), await db.again()]
+    const [one, two] =
+      kind === 'postgres' ? await Promise.all([db.again(), db.again()]) : [await db.again(), await db.again()]
     for (const each of [one, two]) {
       expect(await each.reads.selectFrom('installation').selectAll().execute()).toEqual([row('kept', 'x')])
       await each.close()
@@ -86,23 +106,78 @@ onEveryDatabase('a database', (kind) => {
     const tables = ['protection_event', 'alarm_disposition', 'outbox_event', 'protection_exception'] as const
     const at = { tenant: 'a.test', store_id: 'st_a' }
     const other = { tenant: 'b.test', store_id: 'st_b' }
-    const event = (event_id: string, of: typeof at) => ({ event_id, ...of, type: 't', device_id: 'd', purchase_id: null, occurred_ms: 1, processed_ms: 2, body: '{"ü":1}' })
+    const event = (event_id: string, of: typeof at) => ({
+      event_id,
+      ...of,
+      type: 't',
+      device_id: 'd',
+      purchase_id: null,
+      occurred_ms: 1,
+      processed_ms: 2,
+      body: '{"ü":1}',
+    })
     const outbox = (event_id: string, of: typeof at) => ({ event_id, ...of, type: 't', at_ms: 3, data: '{}' })
-    const disposition = (event_id: string, of: typeof at) => ({ event_id, ...of, disposition: 'real', operator_id: 'o', recovered_cent: 5, disposed_ms: 6 })
-    const exception = (exception_id: string, subject: string, of: typeof at) => ({ exception_id, ...of, kind: 'k', subject, device_id: null, purchase_id: 'p', detail: '', raised_ms: 7, note: 'n', event_id: 'e', times: 2, last_ms: 8 })
-    const read = async (database: Database) => Promise.all(tables.map(async (table) => (await database.reads.selectFrom(table).selectAll().execute()).map((each) => JSON.stringify(Object.entries(each).sort())).sort()))
+    const disposition = (event_id: string, of: typeof at) => ({
+      event_id,
+      ...of,
+      disposition: 'real',
+      operator_id: 'o',
+      recovered_cent: 5,
+      disposed_ms: 6,
+    })
+    const exception = (exception_id: string, subject: string, of: typeof at) => ({
+      exception_id,
+      ...of,
+      kind: 'k',
+      subject,
+      device_id: null,
+      purchase_id: 'p',
+      detail: '',
+      raised_ms: 7,
+      note: 'n',
+      event_id: 'e',
+      times: 2,
+      last_ms: 8,
+    })
+    const read = async (database: Database) =>
+      Promise.all(
+        tables.map(async (table) =>
+          (await database.reads.selectFrom(table).selectAll().execute())
+            .map((each) => JSON.stringify(Object.entries(each).sort()))
+            .sort(),
+        ),
+      )
     await db.database.write(async (tx) => {
       // As they were: with the keys of the releases before.
       for (const table of tables) await sql`DROP TABLE ${sql.table(table)}`.execute(tx)
       for (const { statements } of [FIRST, WEBHOOKS, ITEM_SEQUENCE, RECONCILIATION]) {
-        for (const statement of statements.filter((text) => tables.some((table) => new RegExp(`^(CREATE TABLE|ALTER TABLE|CREATE INDEX \\w+ ON) ${table}\\b`).test(text)))) await sql.raw(statement).execute(tx)
+        for (const statement of statements.filter((text) =>
+          tables.some((table) => new RegExp(`^(CREATE TABLE|ALTER TABLE|CREATE INDEX \\w+ ON) ${table}\\b`).test(text)),
+        ))
+          await sql.raw(statement).execute(tx)
       }
       await sql`DELETE FROM migration WHERE name = ${IDS_OF_OTHERS.name}`.execute(tx)
-      await tx.insertInto('protection_event').values([event('alarm-1', at), event('evt_b', other)]).execute()
+      await tx
+        .insertInto('protection_event')
+        .values([event('alarm-1', at), event('evt_b', other)])
+        .execute()
       await tx.insertInto('alarm_disposition').values(disposition('alarm-1', at)).execute()
-      await tx.insertInto('outbox_event').values([{ ...outbox('alarm-1', at), seq: 1 }, { ...outbox('whe_b', other), webhook_id: 'whk' }]).execute()
-      await tx.insertInto('protection_exception').values([exception('exc_1', 'r-1', at), exception('exc_2', 'r-2', other)]).execute()
-      await expect(sql`SAVEPOINT taken`.execute(tx).then(() => tx.insertInto('protection_event').values(event('alarm-1', other)).execute())).rejects.toThrow()
+      await tx
+        .insertInto('outbox_event')
+        .values([
+          { ...outbox('alarm-1', at), seq: 1 },
+          { ...outbox('whe_b', other), webhook_id: 'whk' },
+        ])
+        .execute()
+      await tx
+        .insertInto('protection_exception')
+        .values([exception('exc_1', 'r-1', at), exception('exc_2', 'r-2', other)])
+        .execute()
+      await expect(
+        sql`SAVEPOINT taken`
+          .execute(tx)
+          .then(() => tx.insertInto('protection_event').values(event('alarm-1', other)).execute()),
+      ).rejects.toThrow()
       await sql`ROLLBACK TO SAVEPOINT taken`.execute(tx)
     })
     const before = await read(db.database)
@@ -113,13 +188,20 @@ onEveryDatabase('a database', (kind) => {
       await tx.insertInto('protection_event').values(event('alarm-1', other)).execute()
       await tx.insertInto('alarm_disposition').values(disposition('alarm-1', other)).execute()
       await tx.insertInto('outbox_event').values(outbox('alarm-1', other)).execute()
-      await tx.insertInto('protection_exception').values(exception('exc_3', 'r-1', other)).execute()
+      await tx
+        .insertInto('protection_exception')
+        .values(exception('exc_3', 'r-1', other))
+        .execute()
     })
     for (const insert of [
       (tx: Db) => tx.insertInto('protection_event').values(event('alarm-1', at)).execute(),
       (tx: Db) => tx.insertInto('alarm_disposition').values(disposition('alarm-1', at)).execute(),
       (tx: Db) => tx.insertInto('outbox_event').values(outbox('alarm-1', at)).execute(),
-      (tx: Db) => tx.insertInto('protection_exception').values(exception('exc_4', 'r-1', at)).execute(),
+      (tx: Db) =>
+        tx
+          .insertInto('protection_exception')
+          .values(exception('exc_4', 'r-1', at))
+          .execute(),
     ]) {
       await expect(again.write(async (tx) => void (await insert(tx)))).rejects.toThrow()
     }
@@ -183,28 +265,34 @@ describe('SQLite', () => {
     expect(prepare('SELECT COUNT(*) AS n FROM t').get()).toEqual({ n: 100 })
   })
 
-  it.each([['SQLITE_FULL', 0], ['SQLITE_IOERR_WRITE', 1]])('refuses all of a group in the midst of which SQLite ended the transaction (%s), and keeps nobody waiting', async (code, failures) => {
-    const db = new Sqlite(':memory:')
-    db.exec('CREATE TABLE t (n INTEGER)')
-    const insert = db.prepare('INSERT INTO t VALUES (?)')
-    let failed = 0
-    const groups = groupCommit(db, () => void failed++)
-    const results = await Promise.allSettled(
-      [1, 2, 3].map((n) =>
-        groups.run(async () => {
-          insert.run(n)
-          if (n !== 2) return
-          db.exec('ROLLBACK')
-          throw Object.assign(new Error('the disk'), { code })
-        }),
-      ),
-    )
-    expect(results.slice(0, 2).map((r) => r.status)).toEqual(['rejected', 'rejected'])
-    expect(results[2]?.status).toBe(failures > 0 ? 'rejected' : 'fulfilled')
-    expect(db.prepare('SELECT n FROM t').pluck().all()).toEqual(failures > 0 ? [] : [3])
-    expect(failed).toBe(failures)
-    db.close()
-  })
+  it.each([
+    ['SQLITE_FULL', 0],
+    ['SQLITE_IOERR_WRITE', 1],
+  ])(
+    'refuses all of a group in the midst of which SQLite ended the transaction (%s), and keeps nobody waiting',
+    async (code, failures) => {
+      const db = new Sqlite(':memory:')
+      db.exec('CREATE TABLE t (n INTEGER)')
+      const insert = db.prepare('INSERT INTO t VALUES (?)')
+      let failed = 0
+      const groups = groupCommit(db, () => void failed++)
+      const results = await Promise.allSettled(
+        [1, 2, 3].map((n) =>
+          groups.run(async () => {
+            insert.run(n)
+            if (n !== 2) return
+            db.exec('ROLLBACK')
+            throw Object.assign(new Error('the disk'), { code })
+          }),
+        ),
+      )
+      expect(results.slice(0, 2).map((r) => r.status)).toEqual(['rejected', 'rejected'])
+      expect(results[2]?.status).toBe(failures > 0 ? 'rejected' : 'fulfilled')
+      expect(db.prepare('SELECT n FROM t').pluck().all()).toEqual(failures > 0 ? [] : [3])
+      expect(failed).toBe(failures)
+      db.close()
+    },
+  )
 
   it('keeps exactly the transactions that succeeded, in any mixture', async () => {
     await fc.assert(

@@ -21,7 +21,11 @@ onEveryDatabase('the policy of a store', (kind) => {
   /** As agents check it. */
   async function policy(): Promise<PolicyClaims> {
     const { documents } = (await agent.call('fetchSignedDocuments', {})).body
-    const policies = documents.filter((jws: string) => Buffer.from(jws.split('.')[0] ?? '', 'base64url').toString().includes(DOCUMENT_KINDS.policy.typ))
+    const policies = documents.filter((jws: string) =>
+      Buffer.from(jws.split('.')[0] ?? '', 'base64url')
+        .toString()
+        .includes(DOCUMENT_KINDS.policy.typ),
+    )
     expect(policies).toHaveLength(1)
     expect(policies[0].length).toBeLessThanOrEqual(DOCUMENT_KINDS.policy.maxLength)
     return PolicyClaims.parse(decodeClaims(policies[0]))
@@ -29,10 +33,22 @@ onEveryDatabase('the policy of a store', (kind) => {
 
   async function copyDevice(times: number, fields: Json): Promise<void> {
     const { database } = shop.cloud.db
-    const row = await database.reads.selectFrom('device').selectAll().where('device_id', '=', shop.devices.exit_gate).executeTakeFirstOrThrow()
-    const rows = Array.from({ length: times }, (_, n) => ({ ...row, device_id: `dev_${fields.name}${String(n).padStart(24, '0')}`, ...fields }))
+    const row = await database.reads
+      .selectFrom('device')
+      .selectAll()
+      .where('device_id', '=', shop.devices.exit_gate)
+      .executeTakeFirstOrThrow()
+    const rows = Array.from({ length: times }, (_, n) => ({
+      ...row,
+      device_id: `dev_${fields.name}${String(n).padStart(24, '0')}`,
+      ...fields,
+    }))
     await database.write(async (db) => {
-      for (let at = 0; at < rows.length; at += 500) await db.insertInto('device').values(rows.slice(at, at + 500)).execute()
+      for (let at = 0; at < rows.length; at += 500)
+        await db
+          .insertInto('device')
+          .values(rows.slice(at, at + 500))
+          .execute()
     })
   }
 
@@ -43,30 +59,50 @@ onEveryDatabase('the policy of a store', (kind) => {
     const { devices } = await policy()
     expect(devices.filter(({ revoked }) => revoked)).toHaveLength(50)
     expect(devices.find((device) => device.deviceId === deviceId)).toMatchObject({ revoked: true })
-    expect(devices.filter(({ revoked }) => !revoked).map((device) => device.deviceId).sort()).toEqual(Object.values(shop.devices).sort())
+    expect(
+      devices
+        .filter(({ revoked }) => !revoked)
+        .map((device) => device.deviceId)
+        .sort(),
+    ).toEqual(Object.values(shop.devices).sort())
   })
 
   it('is refused before it is too long for agents: by its rules', async () => {
     const { policy: before, version } = await shop.ok('fetchProtectionPolicy', { storeId: shop.storeId })
     const entry = Object.fromEntries(PROTECTION_ACTIONS.map((action) => [action, [...WORKFLOW_TYPES]]))
-    const allowedActionsByCategory = Object.fromEntries(Array.from({ length: 500 }, (_, n) => [`${String(n)}${'x'.repeat(100)}`, entry]))
-    expect(await shop.call('updateProtectionPolicy', { storeId: shop.storeId, policy: { ...before, allowedActionsByCategory } })).toMatchObject({ status: 409, body: { reason: 'policy_too_large' } })
+    const allowedActionsByCategory = Object.fromEntries(
+      Array.from({ length: 500 }, (_, n) => [`${String(n)}${'x'.repeat(100)}`, entry]),
+    )
+    expect(
+      await shop.call('updateProtectionPolicy', {
+        storeId: shop.storeId,
+        policy: { ...before, allowedActionsByCategory },
+      }),
+    ).toMatchObject({ status: 409, body: { reason: 'policy_too_large' } })
     expect(await shop.ok('fetchProtectionPolicy', { storeId: shop.storeId })).toMatchObject({ policy: before, version })
     await policy()
   })
 
   it('by its devices and operators; and what makes it shorter is not', async () => {
     await copyDevice(200, { name: 'x'.repeat(3) })
-    const register = () => shop.call('registerDevice', { storeId: shop.storeId, deviceType: 'exit_gate', name: 'x'.repeat(120) })
+    const register = () =>
+      shop.call('registerDevice', { storeId: shop.storeId, deviceType: 'exit_gate', name: 'x'.repeat(120) })
     let answer = await register()
     for (let n = 0; n < 200 && answer.status === 200; n++) answer = await register()
     expect(answer).toMatchObject({ status: 409, body: { reason: 'policy_too_large' } })
     const { devices } = await policy()
     expect(devices.length).toBeGreaterThan(250)
-    expect(await shop.call('registerOperator', { storeId: shop.storeId, name: 'ü'.repeat(80) })).toMatchObject({ status: 409, body: { reason: 'policy_too_large' } })
+    expect(await shop.call('registerOperator', { storeId: shop.storeId, name: 'ü'.repeat(80) })).toMatchObject({
+      status: 409,
+      body: { reason: 'policy_too_large' },
+    })
     const short = devices.find(({ name }) => name === 'xxx')
-    expect(await shop.call('updateDevice', { deviceId: short?.deviceId, name: 'ü'.repeat(120) })).toMatchObject({ status: 409, body: { reason: 'policy_too_large' } })
-    for (const { deviceId } of devices.filter(({ name }) => name === 'xxx').slice(0, 60)) await shop.ok('decommissionDevice', { deviceId })
+    expect(await shop.call('updateDevice', { deviceId: short?.deviceId, name: 'ü'.repeat(120) })).toMatchObject({
+      status: 409,
+      body: { reason: 'policy_too_large' },
+    })
+    for (const { deviceId } of devices.filter(({ name }) => name === 'xxx').slice(0, 60))
+      await shop.ok('decommissionDevice', { deviceId })
     expect(await register()).toMatchObject({ status: 200 })
     await policy()
   })

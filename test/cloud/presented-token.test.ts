@@ -10,24 +10,42 @@ onEveryDatabase('a token that an agent is shown', (kind) => {
   let agent: TestAgent
   let other: TestAgent
   const station = () => shop.devices.pos_deactivator
-  const doubt = (forkMs: number | null) => shop.cloud.db.database.write((db) => db.updateTable('agent').set({ fork_ms: forkMs }).where('agent_id', '=', agent.agentId).execute())
-  const verify = (transactionId: string, deviceId = station()) => shop.ok('verifySecurityTagDeactivation', { purchaseId: transactionId, deviceId })
-  const exchange = (by: TestAgent, authorizationToken: string, more: Json = {}) => by.call('verifyProtectedItem', { deviceId: station(), protectionAction: 'deactivate_label', authorizationToken, ...more })
-  const buy = async (quantity = 1) => (await shop.buy([{ ean: shop.products[0].ean, quantity }])).transactionId as string
+  const doubt = (forkMs: number | null) =>
+    shop.cloud.db.database.write((db) =>
+      db.updateTable('agent').set({ fork_ms: forkMs }).where('agent_id', '=', agent.agentId).execute(),
+    )
+  const verify = (transactionId: string, deviceId = station()) =>
+    shop.ok('verifySecurityTagDeactivation', { purchaseId: transactionId, deviceId })
+  const exchange = (by: TestAgent, authorizationToken: string, more: Json = {}) =>
+    by.call('verifyProtectedItem', {
+      deviceId: station(),
+      protectionAction: 'deactivate_label',
+      authorizationToken,
+      ...more,
+    })
+  const buy = async (quantity = 1) =>
+    (await shop.buy([{ ean: shop.products[0].ean, quantity }])).transactionId as string
 
   beforeAll(async () => {
     shop = await openShop(kind)
     ;[agent, other] = [await enrolTestAgent(shop), await enrolTestAgent(shop)]
     for (const each of [agent, other]) await each.login()
-    await shop.cloud.db.database.write((db) => db.updateTable('device').set({ agent_id: agent.agentId }).where('device_id', '=', station()).execute())
+    await shop.cloud.db.database.write((db) =>
+      db.updateTable('device').set({ agent_id: agent.agentId }).where('device_id', '=', station()).execute(),
+    )
     await doubt(shop.cloud.platform.clock.wall())
   })
   afterAll(() => shop.stop())
 
   it('is exchanged unit by unit, each for a request of its own', async () => {
     const { authorizationToken: token } = await verify(await buy(2))
-    const [first, second, third] = [await exchange(agent, token), await exchange(agent, token), await exchange(agent, token)]
-    for (const { body } of [first, second]) expect(body).toMatchObject({ authorized: true, itemCount: 1, authorizationState: 'issued' })
+    const [first, second, third] = [
+      await exchange(agent, token),
+      await exchange(agent, token),
+      await exchange(agent, token),
+    ]
+    for (const { body } of [first, second])
+      expect(body).toMatchObject({ authorized: true, itemCount: 1, authorizationState: 'issued' })
     expect(first.body.replayProtectedNonce).not.toBe(second.body.replayProtectedNonce)
     expect(third.body).toMatchObject({ authorized: false, reason: 'authorization_outstanding' })
   })
@@ -36,9 +54,15 @@ onEveryDatabase('a token that an agent is shown', (kind) => {
     const bought = await buy()
     const { authorizationToken: token } = await verify(bought)
     expect((await exchange(other, token)).body).toMatchObject({ authorized: false, reason: 'token_invalid' })
-    expect((await exchange(agent, token, { protectionAction: 'authorize_exit' })).body).toMatchObject({ authorized: false, reason: 'token_invalid' })
+    expect((await exchange(agent, token, { protectionAction: 'authorize_exit' })).body).toMatchObject({
+      authorized: false,
+      reason: 'token_invalid',
+    })
     expect((await exchange(agent, 'a.b.c')).body).toMatchObject({ authorized: false, reason: 'token_invalid' })
-    expect(await exchange(agent, token, { purchaseId: bought })).toMatchObject({ status: 400, body: { details: [{ path: 'authorizationToken' }] } })
+    expect(await exchange(agent, token, { purchaseId: bought })).toMatchObject({
+      status: 400,
+      body: { details: [{ path: 'authorizationToken' }] },
+    })
     await shop.ok('markPurchaseCancelled', { purchaseId: bought })
     expect((await exchange(agent, token)).body.authorized).toBe(false)
   })

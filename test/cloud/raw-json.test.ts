@@ -8,7 +8,12 @@ describe('an answer', () => {
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.func(fc.boolean()), (fields, isText) => {
         delete fields['success']
         const expected = JSON.stringify({ success: true, ...fields })
-        const mixed = Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, isText(name) ? new RawJson(JSON.stringify(value)) : value]))
+        const mixed = Object.fromEntries(
+          Object.entries(fields).map(([name, value]) => [
+            name,
+            isText(name) ? new RawJson(JSON.stringify(value)) : value,
+          ]),
+        )
         expect(JSON.parse(writeAnswer({ success: true, ...mixed }))).toEqual(JSON.parse(expected))
         expect(JSON.parse(writeAnswer(new RawJson(JSON.stringify(fields))))).toEqual(JSON.parse(expected))
       }),
@@ -16,7 +21,9 @@ describe('an answer', () => {
   })
 
   it('leaves out what is undefined, and holds lists of documents', () => {
-    expect(writeAnswer({ a: undefined, b: rawList(['{"c":1}', '{"c":2}']), d: rawList([]) })).toBe('{"success":true,"b":[{"c":1},{"c":2}],"d":[]}')
+    expect(writeAnswer({ a: undefined, b: rawList(['{"c":1}', '{"c":2}']), d: rawList([]) })).toBe(
+      '{"success":true,"b":[{"c":1},{"c":2}],"d":[]}',
+    )
     expect(writeAnswer({})).toBe('{"success":true}')
   })
 })

@@ -15,7 +15,10 @@ describe.skipIf(NO_CHROMIUM)(`the pages of checkout and receipt (${NO_CHROMIUM ?
     const begin = async () => {
       const { sessionId } = await shop.ok('checkIn', { storeId: shop.storeId })
       const names = ['Geschirrspülmaschinenreinigungstabs', 'Kinder-Pullover Streifen, Größe 116', 'x'.repeat(120)]
-      return shop.ok('startCheckout', { sessionId, items: names.map((name) => ({ name, priceUnit: 1_234_567, quantity: 2, vat: 19 })) })
+      return shop.ok('startCheckout', {
+        sessionId,
+        items: names.map((name) => ({ name, priceUnit: 1_234_567, quantity: 2, vat: 19 })),
+      })
     }
     const { transactionId } = await begin()
     const paid = await shop.ok('completeTestCheckout', { transactionId })

@@ -19,9 +19,21 @@ const cent = fc.integer({ min: 1, max: 5_000 })
 const step = fc.oneof<fc.WeightedArbitrary<Step>[]>(
   { weight: 2, arbitrary: fc.record({ do: fc.constant('lines' as const), line: fc.constantFrom('shirt', 'tea') }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('amount' as const), cent }) },
-  { weight: 4, arbitrary: fc.record({ do: fc.constant('cancel' as const), by: fc.constantFrom('refundPayment', 'markPurchaseCancelled') }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constant('cancel' as const),
+      by: fc.constantFrom('refundPayment', 'markPurchaseCancelled'),
+    }),
+  },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('part and cancel at once' as const), cent }) },
-  { weight: 4, arbitrary: fc.record({ do: fc.constant('provider' as const), is: fc.constantFrom('up', 'down', 'refusing', 'silent') }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constant('provider' as const),
+      is: fc.constantFrom('up', 'down', 'refusing', 'silent'),
+    }),
+  },
   { weight: 4, arbitrary: fc.record({ do: fc.constant('wait' as const), minutes: fc.constantFrom(1, 10, 900) }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('bank returns' as const), nth: fc.nat(3) }) },
 )
@@ -38,8 +50,24 @@ onEveryDatabase('refunds that are settled', (kind) => {
       await db.updateTable('product').set({ tagged: 1 }).execute()
     })
     const { storeId } = store
-    deviceId = (await store.ok('registerDevice', { storeId, deviceType: 'pos_deactivator', supportedTechnologies: ['uhf_rfid'], canReadUhfRfid: true, canDetachHardTag: true })).deviceId
-    programId = (await store.ok('createLoyaltyProgram', { storeId, name: 'Punkte', type: 'points', pointsPerEuro: 1, earningMethods: ['scan_and_go'] })).programId
+    deviceId = (
+      await store.ok('registerDevice', {
+        storeId,
+        deviceType: 'pos_deactivator',
+        supportedTechnologies: ['uhf_rfid'],
+        canReadUhfRfid: true,
+        canDetachHardTag: true,
+      })
+    ).deviceId
+    programId = (
+      await store.ok('createLoyaltyProgram', {
+        storeId,
+        name: 'Punkte',
+        type: 'points',
+        pointsPerEuro: 1,
+        earningMethods: ['scan_and_go'],
+      })
+    ).programId
   })
   afterAll(() => store.stop())
   afterEach(() => {
@@ -47,10 +75,17 @@ onEveryDatabase('refunds that are settled', (kind) => {
     Object.assign(store.psp.switches, { hang: false, hangAfterwards: false, status: undefined })
   })
 
-  const itemStatus = async (epc: string) => (await store.ok('fetchProtectedItem', { storeId: store.storeId, epc })).itemStatus
-  const isReleased = async (epc: string) => (await store.ok('verifyProtectedItem', { deviceId, protectionAction: 'detach_hard_tag', epc })).authorized
+  const itemStatus = async (epc: string) =>
+    (await store.ok('fetchProtectedItem', { storeId: store.storeId, epc })).itemStatus
+  const isReleased = async (epc: string) =>
+    (await store.ok('verifyProtectedItem', { deviceId, protectionAction: 'detach_hard_tag', epc })).authorized
   const balanceOf = async (userId: string) => {
-    const rows = await store.cloud.db.database.reads.selectFrom('loyalty_member').select('balance').where('program_id', '=', programId).where('user_id', '=', userId).execute()
+    const rows = await store.cloud.db.database.reads
+      .selectFrom('loyalty_member')
+      .select('balance')
+      .where('program_id', '=', programId)
+      .where('user_id', '=', userId)
+      .execute()
     return rows[0]?.balance ?? 0
   }
   let shoppers = 0
@@ -60,16 +95,33 @@ onEveryDatabase('refunds that are settled', (kind) => {
     const { storeId, psp } = store
     const userId = `shopper-${++shoppers}`
     const epc = newEpc()
-    await store.ok('registerProtectedItems', { storeId, items: [{ epc, ean: PRODUCT.ean, protectionTechnology: 'uhf_rfid' }] })
+    await store.ok('registerProtectedItems', {
+      storeId,
+      items: [{ epc, ean: PRODUCT.ean, protectionTechnology: 'uhf_rfid' }],
+    })
     const { sessionId } = await store.ok('checkIn', { storeId, userId })
-    const started = await store.ok('startCheckout', { sessionId, items: [{ ean: PRODUCT.ean, quantity: 1, epcs: [epc] }, { name: 'Tee', priceUnit: 1_070, quantity: 2, vat: 7 }] })
+    const started = await store.ok('startCheckout', {
+      sessionId,
+      items: [
+        { ean: PRODUCT.ean, quantity: 1, epcs: [epc] },
+        { name: 'Tee', priceUnit: 1_070, quantity: 2, vat: 7 },
+      ],
+    })
     const { transactionId } = started
     const session = await store.sessionOf(transactionId)
     const look = async () => ({ ...(await figures()), points: await balanceOf(userId), item: await itemStatus(epc) })
     const before = await figures()
     await psp.end(session, 'paid')
     const [shirt, tea] = [...started.items].sort((a: Json, b: Json) => b.priceUnit - a.priceUnit)
-    return { transactionId: transactionId as string, session, epc, before, look, shirt: shirt.itemLineId as string, tea: tea.itemLineId as string }
+    return {
+      transactionId: transactionId as string,
+      session,
+      epc,
+      before,
+      look,
+      shirt: shirt.itemLineId as string,
+      tea: tea.itemLineId as string,
+    }
   }
 
   /** What the store's days come to: reports and closings. */
@@ -77,7 +129,8 @@ onEveryDatabase('refunds that are settled', (kind) => {
     const days = await reads.selectFrom('store_day').selectAll().where('store_id', '=', store.storeId).execute()
     const vat = await reads.selectFrom('store_day_vat').selectAll().where('store_id', '=', store.storeId).execute()
     const sum = (of: (row: (typeof days)[number]) => number) => days.reduce((total, row) => total + of(row), 0)
-    const left = (rate: number, of: (row: (typeof vat)[number]) => number) => vat.filter((row) => row.rate === rate).reduce((total, row) => total + of(row), 0)
+    const left = (rate: number, of: (row: (typeof vat)[number]) => number) =>
+      vat.filter((row) => row.rate === rate).reduce((total, row) => total + of(row), 0)
     return {
       checkouts: sum((row) => row.completed_checkouts),
       sessions: sum((row) => row.sessions_completed),
@@ -98,7 +151,15 @@ onEveryDatabase('refunds that are settled', (kind) => {
     gross: b.gross.map((cent, i) => cent - (a.gross[i] ?? 0)),
     tax: b.tax.map((cent, i) => cent - (a.tax[i] ?? 0)),
   })
-  const SOLD = { checkouts: 1, sessions: 1, revenue: 7_130, units: 3, refunds: 0, gross: [2_140, 4_990], tax: [140, 797] }
+  const SOLD = {
+    checkouts: 1,
+    sessions: 1,
+    revenue: 7_130,
+    units: 3,
+    refunds: 0,
+    gross: [2_140, 4_990],
+    tax: [140, 797],
+  }
   const NOTHING = { checkouts: 0, sessions: 0, revenue: 0, units: 0, gross: [0, 0], tax: [0, 0] }
 
   it('count nothing and keep everything locked while they are under way, and all is as before when they are refused', async () => {
@@ -108,19 +169,31 @@ onEveryDatabase('refunds that are settled', (kind) => {
     expect(grown(before, sold)).toEqual(SOLD)
     expect(await isReleased(epc)).toBe(true)
     store.psp.switches.status = 500
-    expect(await store.ok('refundPayment', { transactionId })).toMatchObject({ status: 'CANCELLED', refundStatus: 'pending' })
+    expect(await store.ok('refundPayment', { transactionId })).toMatchObject({
+      status: 'CANCELLED',
+      refundStatus: 'pending',
+    })
     // Money and points stay; the item is locked.
     expect(await look()).toEqual({ ...sold, item: 'cancelled' })
     expect(await isReleased(epc)).toBe(false)
-    expect((await store.ok('verifySecurityTagDeactivation', { purchaseId: transactionId, deviceId })).deactivationAuthorized).toBe(false)
+    expect(
+      (await store.ok('verifySecurityTagDeactivation', { purchaseId: transactionId, deviceId })).deactivationAuthorized,
+    ).toBe(false)
     store.psp.switches.status = 403
-    await store.wait('the refusal', async () => (await store.ok('fetchPurchase', { transactionId })).refundStatus === 'failed', 10_000)
+    await store.wait(
+      'the refusal',
+      async () => (await store.ok('fetchPurchase', { transactionId })).refundStatus === 'failed',
+      10_000,
+    )
     expect(await store.statusOf(transactionId)).toBe('SUCCESS')
     expect(await look()).toEqual(sold)
     expect(await isReleased(epc)).toBe(true)
 
     store.psp.switches.status = undefined
-    expect(await store.ok('refundPayment', { transactionId })).toMatchObject({ status: 'CANCELLED', refundStatus: 'done' })
+    expect(await store.ok('refundPayment', { transactionId })).toMatchObject({
+      status: 'CANCELLED',
+      refundStatus: 'done',
+    })
     const after = await look()
     expect(grown(before, after)).toEqual({ ...NOTHING, refunds: 1 })
     expect(after).toMatchObject({ points: 0, item: 'cancelled' })
@@ -129,14 +202,31 @@ onEveryDatabase('refunds that are settled', (kind) => {
 
   it('take the share of a part from the figures and the points, and the rest with the rest', async () => {
     const { transactionId, before, look, tea } = await bought()
-    expect(await store.ok('refundPayment', { transactionId, amount: 7.13 })).toMatchObject({ refund: { status: 'done' } })
+    expect(await store.ok('refundPayment', { transactionId, amount: 7.13 })).toMatchObject({
+      refund: { status: 'done' },
+    })
     const amount = await look()
     // Of both rates in proportion: 2.14 and 4.99.
-    expect(grown(before, amount)).toEqual({ ...SOLD, revenue: 6_417, refunds: 1, gross: [1_926, 4_491], tax: [126, 717] })
+    expect(grown(before, amount)).toEqual({
+      ...SOLD,
+      revenue: 6_417,
+      refunds: 1,
+      gross: [1_926, 4_491],
+      tax: [126, 717],
+    })
     expect(amount.points).toBe(63)
-    expect(await store.ok('refundPayment', { transactionId, itemLineIds: [tea] })).toMatchObject({ refund: { amount: 21.4, status: 'done' } })
+    expect(await store.ok('refundPayment', { transactionId, itemLineIds: [tea] })).toMatchObject({
+      refund: { amount: 21.4, status: 'done' },
+    })
     const line = await look()
-    expect(grown(before, line)).toMatchObject({ checkouts: 1, revenue: 4_277, units: 1, refunds: 2, gross: [0, 4_277], tax: [0, 683] })
+    expect(grown(before, line)).toMatchObject({
+      checkouts: 1,
+      revenue: 4_277,
+      units: 1,
+      refunds: 2,
+      gross: [0, 4_277],
+      tax: [0, 683],
+    })
     expect(line).toMatchObject({ points: 42, item: 'paid' })
     await store.ok('refundPayment', { transactionId })
     const after = await look()
@@ -148,11 +238,16 @@ onEveryDatabase('refunds that are settled', (kind) => {
     const { transactionId, epc, look, shirt } = await bought()
     const sold = await look()
     store.psp.switches.status = 403
-    expect(await store.ok('refundPayment', { transactionId, itemLineIds: [shirt] })).toMatchObject({ status: 'SUCCESS', refund: { status: 'failed' } })
+    expect(await store.ok('refundPayment', { transactionId, itemLineIds: [shirt] })).toMatchObject({
+      status: 'SUCCESS',
+      refund: { status: 'failed' },
+    })
     // The item came back all the same.
     expect(await look()).toEqual({ ...sold, item: 'returned' })
     store.psp.switches.status = undefined
-    expect(await store.ok('refundPayment', { transactionId, itemLineIds: [shirt] })).toMatchObject({ refund: { status: 'done', amount: 49.9 } })
+    expect(await store.ok('refundPayment', { transactionId, itemLineIds: [shirt] })).toMatchObject({
+      refund: { status: 'done', amount: 49.9 },
+    })
     expect(await look()).toMatchObject({ points: 21, revenue: sold.revenue - 4_990, item: 'returned' })
     expect(await isReleased(epc)).toBe(false)
   })
@@ -167,19 +262,43 @@ onEveryDatabase('refunds that are settled', (kind) => {
     store.psp.switches.copies = 3
     expect(await store.psp.failRefund(refund?.id ?? '')).toEqual([200, 200, 200])
     store.psp.switches.copies = 1
-    expect(await store.ok('fetchPurchase', { transactionId })).toMatchObject({ status: 'SUCCESS', refundStatus: 'failed' })
+    expect(await store.ok('fetchPurchase', { transactionId })).toMatchObject({
+      status: 'SUCCESS',
+      refundStatus: 'failed',
+    })
     expect(await look()).toEqual(sold)
     expect(await isReleased(epc)).toBe(true)
-    expect((await store.exceptions('refund_failed')).filter((each) => each.purchase_id === transactionId)).toHaveLength(1)
-    expect(await store.ok('markPurchaseCancelled', { transactionId })).toMatchObject({ status: 'CANCELLED', refundStatus: 'pending' })
-    await store.wait('the second refund', async () => (await store.ok('fetchPurchase', { transactionId })).refundStatus === 'done')
+    expect((await store.exceptions('refund_failed')).filter((each) => each.purchase_id === transactionId)).toHaveLength(
+      1,
+    )
+    expect(await store.ok('markPurchaseCancelled', { transactionId })).toMatchObject({
+      status: 'CANCELLED',
+      refundStatus: 'pending',
+    })
+    await store.wait(
+      'the second refund',
+      async () => (await store.ok('fetchPurchase', { transactionId })).refundStatus === 'done',
+    )
     expect(grown(before, await look())).toEqual({ ...NOTHING, refunds: 1 })
   })
 
-  const gone = (session: string) => store.psp.refunds.filter((each) => each.sessionId === session && each.status === 'done').reduce((sum, each) => sum + each.amountCent, 0)
+  const gone = (session: string) =>
+    store.psp.refunds
+      .filter((each) => each.sessionId === session && each.status === 'done')
+      .reduce((sum, each) => sum + each.amountCent, 0)
   const bankReturns = (session: string, amountCent: number) =>
-    store.psp.failRefund(store.psp.refunds.find((each) => each.sessionId === session && each.amountCent === amountCent && each.status === 'done')?.id ?? '')
-  const rowsOf = (transactionId: string) => store.cloud.db.database.reads.selectFrom('refund').selectAll().where('purchase_id', '=', transactionId).orderBy('refund_id').execute()
+    store.psp.failRefund(
+      store.psp.refunds.find(
+        (each) => each.sessionId === session && each.amountCent === amountCent && each.status === 'done',
+      )?.id ?? '',
+    )
+  const rowsOf = (transactionId: string) =>
+    store.cloud.db.database.reads
+      .selectFrom('refund')
+      .selectAll()
+      .where('purchase_id', '=', transactionId)
+      .orderBy('refund_id')
+      .execute()
   const status = async (transactionId: string) => {
     const purchase = await store.ok('fetchPurchase', { transactionId })
     return [purchase.status, purchase.refundStatus]
@@ -189,32 +308,62 @@ onEveryDatabase('refunds that are settled', (kind) => {
     const purchase = await bought()
     const { transactionId, session, shirt } = purchase
     await store.ok('refundPayment', { transactionId, itemLineIds: [shirt] })
-    expect(await store.ok('refundPayment', { transactionId })).toMatchObject({ status: 'CANCELLED', refundStatus: 'done', refund: { amount: 21.4 } })
+    expect(await store.ok('refundPayment', { transactionId })).toMatchObject({
+      status: 'CANCELLED',
+      refundStatus: 'done',
+      refund: { amount: 21.4 },
+    })
     await bankReturns(session, 4_990)
     return purchase
   }
 
-  it.each(['refundPayment', 'markPurchaseCancelled'])('a part that the bank sends back after the rest was cancelled is missing until %s is repeated', async (operation) => {
-    const { transactionId, session, before, look, epc } = await cancelledWithoutShirt()
-    // The cancellation's own money has gone, so the goods stay here.
-    expect(await status(transactionId)).toEqual(['CANCELLED', 'failed'])
-    expect(grown(before, await look())).toMatchObject({ checkouts: 0, sessions: 0, revenue: 4_990, gross: [0, 4_990], tax: [0, 797], refunds: 1 })
-    expect([(await look()).points, await isReleased(epc)]).toEqual([49, false])
-    expect((await store.exceptions('refund_failed')).filter((each) => each.purchase_id === transactionId)).toHaveLength(1)
-    expect(await store.ok(operation, { transactionId })).toMatchObject({ status: 'CANCELLED', refundStatus: operation === 'refundPayment' ? 'done' : 'pending' })
-    await store.wait('what was missing', async () => (await status(transactionId))[1] === 'done')
-    expect(gone(session)).toBe(7_130)
-    const after = await look()
-    expect(grown(before, after)).toEqual({ ...NOTHING, refunds: 2 })
-    expect(after.points).toBe(0)
-    expect(await store.call('refundPayment', { transactionId })).toMatchObject({ status: 409, body: { reason: 'already_refunded' } })
-    expect(await store.call('markPurchaseCancelled', { transactionId })).toMatchObject({ status: 409, body: { reason: 'purchase_not_cancellable' } })
-  })
+  it.each(['refundPayment', 'markPurchaseCancelled'])(
+    'a part that the bank sends back after the rest was cancelled is missing until %s is repeated',
+    async (operation) => {
+      const { transactionId, session, before, look, epc } = await cancelledWithoutShirt()
+      // The cancellation's own money has gone, so the goods stay here.
+      expect(await status(transactionId)).toEqual(['CANCELLED', 'failed'])
+      expect(grown(before, await look())).toMatchObject({
+        checkouts: 0,
+        sessions: 0,
+        revenue: 4_990,
+        gross: [0, 4_990],
+        tax: [0, 797],
+        refunds: 1,
+      })
+      expect([(await look()).points, await isReleased(epc)]).toEqual([49, false])
+      expect(
+        (await store.exceptions('refund_failed')).filter((each) => each.purchase_id === transactionId),
+      ).toHaveLength(1)
+      expect(await store.ok(operation, { transactionId })).toMatchObject({
+        status: 'CANCELLED',
+        refundStatus: operation === 'refundPayment' ? 'done' : 'pending',
+      })
+      await store.wait('what was missing', async () => (await status(transactionId))[1] === 'done')
+      expect(gone(session)).toBe(7_130)
+      const after = await look()
+      expect(grown(before, after)).toEqual({ ...NOTHING, refunds: 2 })
+      expect(after.points).toBe(0)
+      expect(await store.call('refundPayment', { transactionId })).toMatchObject({
+        status: 409,
+        body: { reason: 'already_refunded' },
+      })
+      expect(await store.call('markPurchaseCancelled', { transactionId })).toMatchObject({
+        status: 409,
+        body: { reason: 'purchase_not_cancellable' },
+      })
+    },
+  )
 
   it('what was missing and is refused stays missing, and what nobody answered goes once', async () => {
     const { transactionId, session, before, look } = await cancelledWithoutShirt()
     store.psp.switches.status = 403
-    for (let n = 0; n < 2; n++) expect(await store.ok('refundPayment', { transactionId })).toMatchObject({ status: 'CANCELLED', refundStatus: 'failed', refund: { amount: 49.9, status: 'failed' } })
+    for (let n = 0; n < 2; n++)
+      expect(await store.ok('refundPayment', { transactionId })).toMatchObject({
+        status: 'CANCELLED',
+        refundStatus: 'failed',
+        refund: { amount: 49.9, status: 'failed' },
+      })
     Object.assign(store.psp.switches, { status: undefined, hangAfterwards: true })
     let isAnswered = false
     const asked = store.ok('refundPayment', { transactionId }).finally(() => (isAnswered = true))
@@ -228,14 +377,21 @@ onEveryDatabase('refunds that are settled', (kind) => {
   })
 
   it('all that the bank sends back of a cancelled purchase, in any order, leaves it standing, and goes back with one call', async () => {
-    for (const order of [[4_990, 2_140], [2_140, 4_990]]) {
+    for (const order of [
+      [4_990, 2_140],
+      [2_140, 4_990],
+    ]) {
       const { transactionId, session, before, look, shirt } = await bought()
       await store.ok('refundPayment', { transactionId, itemLineIds: [shirt] })
       await store.ok('refundPayment', { transactionId })
       for (const cent of order) await bankReturns(session, cent)
       expect(await status(transactionId)).toEqual(['SUCCESS', 'failed'])
       expect(grown(before, await look())).toEqual(SOLD)
-      expect(await store.ok('refundPayment', { transactionId })).toMatchObject({ status: 'CANCELLED', refundStatus: 'done', refund: { amount: 71.3 } })
+      expect(await store.ok('refundPayment', { transactionId })).toMatchObject({
+        status: 'CANCELLED',
+        refundStatus: 'done',
+        refund: { amount: 71.3 },
+      })
       expect([gone(session), grown(before, await look())]).toEqual([7_130, { ...NOTHING, refunds: 1 }])
     }
   })
@@ -248,7 +404,10 @@ onEveryDatabase('refunds that are settled', (kind) => {
     for (const cent of [4_990, 1_000]) await bankReturns(session, cent)
     expect(await status(transactionId)).toEqual(['CANCELLED', 'failed'])
     expect(grown(before, await look())).toMatchObject({ checkouts: 0, revenue: 5_990, refunds: 1 })
-    expect(await store.ok('refundPayment', { transactionId })).toMatchObject({ refundStatus: 'done', refund: { amount: 59.9 } })
+    expect(await store.ok('refundPayment', { transactionId })).toMatchObject({
+      refundStatus: 'done',
+      refund: { amount: 59.9 },
+    })
     expect([gone(session), grown(before, await look())]).toEqual([7_130, { ...NOTHING, refunds: 2 }])
   })
 
@@ -256,11 +415,19 @@ onEveryDatabase('refunds that are settled', (kind) => {
     const { transactionId, session, before, look, shirt, tea } = await bought()
     const sold = await look()
     store.psp.switches.status = 500
-    expect(await store.ok('refundPayment', { transactionId, itemLineIds: [shirt, tea] })).toMatchObject({ refund: { status: 'pending' } })
+    expect(await store.ok('refundPayment', { transactionId, itemLineIds: [shirt, tea] })).toMatchObject({
+      refund: { status: 'pending' },
+    })
     // No cent has gone back yet.
-    expect(await store.ok('markPurchaseCancelled', { transactionId })).toMatchObject({ status: 'CANCELLED', refundStatus: 'pending' })
+    expect(await store.ok('markPurchaseCancelled', { transactionId })).toMatchObject({
+      status: 'CANCELLED',
+      refundStatus: 'pending',
+    })
     await store.platform.advance(20_000)
-    expect(await store.ok('refundPayment', { transactionId })).toMatchObject({ refundStatus: 'pending', refund: { amount: 71.3, status: 'pending' } })
+    expect(await store.ok('refundPayment', { transactionId })).toMatchObject({
+      refundStatus: 'pending',
+      refund: { amount: 71.3, status: 'pending' },
+    })
     expect(await look()).toEqual({ ...sold, item: 'returned' })
     store.psp.switches.status = undefined
     await store.wait('the refund', async () => (await status(transactionId))[1] === 'done', 10_000)
@@ -270,7 +437,10 @@ onEveryDatabase('refunds that are settled', (kind) => {
     const after = await look()
     expect(grown(before, after)).toMatchObject(NOTHING)
     expect(after.points).toBe(0)
-    expect(await store.call('refundPayment', { transactionId })).toMatchObject({ status: 409, body: { reason: 'already_refunded' } })
+    expect(await store.call('refundPayment', { transactionId })).toMatchObject({
+      status: 409,
+      body: { reason: 'already_refunded' },
+    })
   })
 
   it('a cancellation whose only refund was a part that failed is undone, and can be repeated', async () => {
@@ -280,14 +450,21 @@ onEveryDatabase('refunds that are settled', (kind) => {
     await store.ok('refundPayment', { transactionId, amount: 71.3 })
     expect(await store.ok('markPurchaseCancelled', { transactionId })).toMatchObject({ refundStatus: 'pending' })
     store.psp.switches.status = 403
-    await store.wait('the refusal', async () => (await rowsOf(transactionId)).every((row) => row.state === 'failed'), 10_000)
+    await store.wait(
+      'the refusal',
+      async () => (await rowsOf(transactionId)).every((row) => row.state === 'failed'),
+      10_000,
+    )
     // The customer has no money back: the goods are theirs.
     expect(await status(transactionId)).toEqual(['SUCCESS', 'failed'])
     expect(await look()).toEqual(sold)
     expect(await isReleased(epc)).toBe(true)
     store.psp.switches.status = undefined
     // In doubt, so it goes under its own name.
-    expect(await store.ok('refundPayment', { transactionId })).toMatchObject({ status: 'CANCELLED', refund: { amount: 71.3, status: 'done' } })
+    expect(await store.ok('refundPayment', { transactionId })).toMatchObject({
+      status: 'CANCELLED',
+      refund: { amount: 71.3, status: 'done' },
+    })
     await store.wait('the end', async () => (await status(transactionId))[1] === 'done')
     // The cancellation itself had nothing left to send.
     expect([gone(session), grown(before, await look())]).toEqual([7_130, { ...NOTHING, refunds: 1 }])
@@ -299,10 +476,20 @@ onEveryDatabase('refunds that are settled', (kind) => {
       store.psp.switches.status = 500
       await store.ok('refundPayment', { transactionId, itemLineIds: [shirt] })
       store.psp.switches.status = undefined
-      expect(await store.ok('refundPayment', { transactionId })).toMatchObject({ status: 'CANCELLED', refundStatus: 'pending', refund: { amount: 21.4, status: 'done' } })
+      expect(await store.ok('refundPayment', { transactionId })).toMatchObject({
+        status: 'CANCELLED',
+        refundStatus: 'pending',
+        refund: { amount: 21.4, status: 'done' },
+      })
       // The tea's own rate, for the shirt's is on its way.
       const rest = await look()
-      expect(grown(before, rest)).toMatchObject({ checkouts: 0, revenue: 4_990, units: 1, gross: [0, 4_990], tax: [0, 797] })
+      expect(grown(before, rest)).toMatchObject({
+        checkouts: 0,
+        revenue: 4_990,
+        units: 1,
+        gross: [0, 4_990],
+        tax: [0, 797],
+      })
       expect(rest.points).toBe(49)
       if (end === 'failed') {
         store.psp.switches.status = 403
@@ -310,7 +497,11 @@ onEveryDatabase('refunds that are settled', (kind) => {
         expect(await store.statusOf(transactionId)).toBe('CANCELLED')
         expect(grown(before, await look())).toEqual(grown(before, rest))
         store.psp.switches.status = undefined
-        expect(await store.ok('refundPayment', { transactionId })).toMatchObject({ status: 'CANCELLED', refundStatus: 'done', refund: { amount: 49.9, status: 'done' } })
+        expect(await store.ok('refundPayment', { transactionId })).toMatchObject({
+          status: 'CANCELLED',
+          refundStatus: 'done',
+          refund: { amount: 49.9, status: 'done' },
+        })
       }
       await store.wait('the part', async () => (await status(transactionId))[1] === 'done', 10_000)
       expect([gone(session), grown(before, await look())]).toEqual([7_130, { ...NOTHING, refunds: 2 }])
@@ -327,10 +518,17 @@ onEveryDatabase('refunds that are settled', (kind) => {
     await asked
     store.psp.release()
     Object.assign(store.psp.switches, { hangAfterwards: false, status: 403 })
-    await store.wait('the refusal', async () => (await rowsOf(transactionId)).every((row) => row.state === 'failed'), 10_000)
+    await store.wait(
+      'the refusal',
+      async () => (await rowsOf(transactionId)).every((row) => row.state === 'failed'),
+      10_000,
+    )
     store.psp.switches.status = undefined
     expect(gone(session)).toBe(1_000)
-    expect(await store.ok('refundPayment', { transactionId })).toMatchObject({ status: 'CANCELLED', refund: { amount: 61.3, status: 'done' } })
+    expect(await store.ok('refundPayment', { transactionId })).toMatchObject({
+      status: 'CANCELLED',
+      refund: { amount: 61.3, status: 'done' },
+    })
     await store.wait('the part', async () => (await status(transactionId))[1] === 'done')
     expect([gone(session), store.psp.refunds.filter((each) => each.sessionId === session).length]).toEqual([7_130, 2])
     expect(grown(before, await look())).toEqual({ ...NOTHING, refunds: 2 })
@@ -345,10 +543,25 @@ onEveryDatabase('refunds that are settled', (kind) => {
     await bankReturns(session, 2_140)
     expect(await status(transactionId)).toEqual(['SUCCESS', 'failed'])
     expect(grown(before, await look())).toEqual(SOLD)
-    await store.wait('the part', async () => (await rowsOf(transactionId)).some((row) => row.kind === 'part' && row.state === 'done'), 10_000)
+    await store.wait(
+      'the part',
+      async () => (await rowsOf(transactionId)).some((row) => row.kind === 'part' && row.state === 'done'),
+      10_000,
+    )
     expect(await status(transactionId)).toEqual(['SUCCESS', 'failed'])
-    expect(grown(before, await look())).toMatchObject({ checkouts: 1, sessions: 1, revenue: 2_140, units: 2, gross: [2_140, 0], tax: [140, 0] })
-    expect(await store.ok('refundPayment', { transactionId })).toMatchObject({ status: 'CANCELLED', refundStatus: 'done', refund: { amount: 21.4 } })
+    expect(grown(before, await look())).toMatchObject({
+      checkouts: 1,
+      sessions: 1,
+      revenue: 2_140,
+      units: 2,
+      gross: [2_140, 0],
+      tax: [140, 0],
+    })
+    expect(await store.ok('refundPayment', { transactionId })).toMatchObject({
+      status: 'CANCELLED',
+      refundStatus: 'done',
+      refund: { amount: 21.4 },
+    })
     expect([gone(session), grown(before, await look())]).toEqual([7_130, { ...NOTHING, refunds: 2 }])
   })
 
@@ -381,10 +594,21 @@ onEveryDatabase('refunds that are settled', (kind) => {
         /** All of one moment, for the jobs go on meanwhile. */
         const seen = () =>
           store.cloud.db.database.write(async (db) => ({
-            purchase: await db.selectFrom('purchase').selectAll().where('purchase_id', '=', transactionId).executeTakeFirstOrThrow(),
+            purchase: await db
+              .selectFrom('purchase')
+              .selectAll()
+              .where('purchase_id', '=', transactionId)
+              .executeTakeFirstOrThrow(),
             rows: await db.selectFrom('refund').selectAll().where('purchase_id', '=', transactionId).execute(),
             grown: grown(before, await figures(db)),
-            points: (await db.selectFrom('loyalty_member').select('balance').where('program_id', '=', programId).where('user_id', '=', member).executeTakeFirst())?.balance,
+            points: (
+              await db
+                .selectFrom('loyalty_member')
+                .select('balance')
+                .where('program_id', '=', programId)
+                .where('user_id', '=', member)
+                .executeTakeFirst()
+            )?.balance,
           }))
         const check = async () => {
           const { purchase, rows, grown: figure, points } = await seen()
@@ -392,11 +616,19 @@ onEveryDatabase('refunds that are settled', (kind) => {
           const back = done.reduce((sum, row) => sum + row.amount_cent, 0)
           const isOver = purchase.refund_status === 'done'
           expect(gone(session)).toBeLessThanOrEqual(7_130)
-          expect(figure).toMatchObject({ revenue: 7_130 - back, refunds: done.filter((row) => row.amount_cent > 0).length, sessions: figure.checkouts })
+          expect(figure).toMatchObject({
+            revenue: 7_130 - back,
+            refunds: done.filter((row) => row.amount_cent > 0).length,
+            sessions: figure.checkouts,
+          })
           expect(figure.gross.reduce((sum, each) => sum + each, 0)).toBe(7_130 - back)
           expect(points).toBe(Math.floor((71 * (7_130 - back)) / 7_130))
           if (isOver) expect([figure, gone(session)]).toMatchObject([NOTHING, 7_130])
-          if (purchase.status !== 'CANCELLED') return void expect([figure.checkouts, [null, 'failed']]).toEqual([1, expect.arrayContaining([purchase.refund_status])])
+          if (purchase.status !== 'CANCELLED')
+            return void expect([figure.checkouts, [null, 'failed']]).toEqual([
+              1,
+              expect.arrayContaining([purchase.refund_status]),
+            ])
           const isUnderWay = rows.some((row) => row.state === 'due' || row.state === 'held')
           const isCounted = done.some((row) => row.kind === 'whole')
           expect(purchase.refund_status).toBe(isUnderWay || !isCounted ? 'pending' : back === 7_130 ? 'done' : 'failed')
@@ -405,7 +637,8 @@ onEveryDatabase('refunds that are settled', (kind) => {
           if (s.do === 'lines') await ask('refundPayment', { itemLineIds: [at.lines[s.line]] })
           else if (s.do === 'amount') await ask('refundPayment', { amount: s.cent / 100 })
           else if (s.do === 'cancel') await ask(s.by)
-          else if (s.do === 'part and cancel at once') await Promise.all([ask('refundPayment', { amount: s.cent / 100 }), ask('markPurchaseCancelled')])
+          else if (s.do === 'part and cancel at once')
+            await Promise.all([ask('refundPayment', { amount: s.cent / 100 }), ask('markPurchaseCancelled')])
           else if (s.do === 'provider') turn(s.is)
           else if (s.do === 'wait') await pass(s.minutes)
           else {
@@ -418,7 +651,11 @@ onEveryDatabase('refunds that are settled', (kind) => {
         turn('up')
         for (let n = 0; n < 3; n++) {
           // What is under way ends first: it might end while the call is on its way, and then that is refused.
-          await store.wait('what is under way', async () => (await seen()).rows.every((row) => row.state === 'done' || row.state === 'failed'), 20 * 60_000)
+          await store.wait(
+            'what is under way',
+            async () => (await seen()).rows.every((row) => row.state === 'done' || row.state === 'failed'),
+            20 * 60_000,
+          )
           await store.wait('the end', async () => (await seen()).purchase.refund_status !== 'pending')
           await check()
           if ((await seen()).purchase.refund_status === 'done') break
@@ -437,7 +674,11 @@ onEveryDatabase('refunds that are settled', (kind) => {
     const { operatorId } = await store.ok('registerOperator', { storeId: store.storeId, name: 'Frau Petersen' })
     await store.ok('updateItemStatus', { storeId: store.storeId, epc, itemStatus: 'sellable', operatorId })
     store.psp.switches.status = 403
-    await store.wait('the refusal', async () => (await store.ok('fetchPurchase', { transactionId })).refundStatus === 'failed', 10_000)
+    await store.wait(
+      'the refusal',
+      async () => (await store.ok('fetchPurchase', { transactionId })).refundStatus === 'failed',
+      10_000,
+    )
     expect([await store.statusOf(transactionId), await itemStatus(epc)]).toEqual(['SUCCESS', 'sellable'])
   })
 })

@@ -14,8 +14,10 @@ onEveryDatabase('registering items', (kind) => {
   const register = (item: Json, storeId = shop.storeId) => shop.ok('registerProtectedItems', { storeId, items: [item] })
   const codeOf = ({ errors }: Json) => errors.map((error: Json) => error.code)
   const fetchItem = (epc: string, storeId = shop.storeId) => shop.ok('fetchProtectedItem', { storeId, epc })
-  const move = (epc: string, itemStatus: string) => shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus })
-  const leave = (epc: string) => shop.ok('verifyProtectedItem', { deviceId: shop.devices.exit_gate, protectionAction: 'authorize_exit', epc })
+  const move = (epc: string, itemStatus: string) =>
+    shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus })
+  const leave = (epc: string) =>
+    shop.ok('verifyProtectedItem', { deviceId: shop.devices.exit_gate, protectionAction: 'authorize_exit', epc })
 
   async function paidItem() {
     const [product] = shop.products
@@ -41,12 +43,17 @@ onEveryDatabase('registering items', (kind) => {
 
   it('the same said again changes nothing, whatever has become of the goods', async () => {
     const { epc, product } = await paidItem()
-    for (const item of [{ epc, ean: product.ean }, { epc, productId: product.productId, brand: 'Norddeich' }, { epc }]) {
+    for (const item of [
+      { epc, ean: product.ean },
+      { epc, productId: product.productId, brand: 'Norddeich' },
+      { epc },
+    ]) {
       expect(await register(item)).toMatchObject({ registered: 1, errors: [] })
     }
     expect(await fetchItem(epc)).toMatchObject({ itemStatus: 'paid', ean: product.ean, brand: 'Norddeich' })
     const held = newEpc()
-    for (let i = 0; i < 2; i++) expect(await register({ epc: held, itemStatus: 'exception_hold' })).toMatchObject({ registered: 1 })
+    for (let i = 0; i < 2; i++)
+      expect(await register({ epc: held, itemStatus: 'exception_hold' })).toMatchObject({ registered: 1 })
     // On hold it may be corrected.
     expect(await register({ epc: held, ean: product.ean })).toMatchObject({ registered: 1 })
   })
@@ -62,11 +69,23 @@ onEveryDatabase('registering items', (kind) => {
     expect(out).toMatchObject({ authorized: true })
     expect(codeOf(await register({ epc, itemStatus: 'returned' }, otherStoreId))).toEqual(['illegal_move'])
     expect(await register({ epc, price: 12.5 }, otherStoreId)).toMatchObject({ registered: 1, errors: [] })
-    expect(await fetchItem(epc, otherStoreId)).toMatchObject({ itemStatus: 'sellable', storeId: otherStoreId, price: 12.5, ean: product.ean })
+    expect(await fetchItem(epc, otherStoreId)).toMatchObject({
+      itemStatus: 'sellable',
+      storeId: otherStoreId,
+      price: 12.5,
+      ean: product.ean,
+    })
     expect((await shop.call('fetchProtectedItem', { storeId: shop.storeId, epc })).status).toBe(404)
     expect(await leave(epc)).toMatchObject({ authorized: false, reason: 'item_unknown' })
-    const late = { replayProtectedNonce: out.replayProtectedNonce, deviceId: shop.devices.exit_gate, redemptionId: 'late' }
-    expect(await shop.call('redeemProtectionAuthorization', late)).toMatchObject({ status: 409, body: { reason: 'token_revoked' } })
+    const late = {
+      replayProtectedNonce: out.replayProtectedNonce,
+      deviceId: shop.devices.exit_gate,
+      redemptionId: 'late',
+    }
+    expect(await shop.call('redeemProtectionAuthorization', late)).toMatchObject({
+      status: 409,
+      body: { reason: 'token_revoked' },
+    })
     // It has arrived: nobody else's from now on.
     expect(codeOf(await register({ epc }))).toEqual(['item_in_another_store'])
     expect(await register({ epc }, otherStoreId)).toMatchObject({ registered: 1 })
@@ -76,12 +95,17 @@ onEveryDatabase('registering items', (kind) => {
     const [product] = shop.products
     const { epc } = await shop.newItem(product)
     const { sessionId } = await shop.ok('checkIn', { storeId: shop.storeId, userId: 'shopper-1' })
-    const { transactionId } = await shop.ok('startCheckout', { sessionId, items: [{ ean: product.ean, quantity: 1, epcs: [epc] }] })
+    const { transactionId } = await shop.ok('startCheckout', {
+      sessionId,
+      items: [{ ean: product.ean, quantity: 1, epcs: [epc] }],
+    })
     await move(epc, 'transfer_in_transit')
     await register({ epc }, shop.otherStoreId)
     await shop.ok('completeTestCheckout', { transactionId })
     expect(await fetchItem(epc, shop.otherStoreId)).toMatchObject({ itemStatus: 'sellable' })
     const { exceptions } = await shop.ok('fetchExceptions', { storeId: shop.storeId })
-    expect(exceptions.some((each: Json) => each.kind === 'item_already_paid' && each.purchaseId === transactionId)).toBe(true)
+    expect(
+      exceptions.some((each: Json) => each.kind === 'item_already_paid' && each.purchaseId === transactionId),
+    ).toBe(true)
   })
 })

@@ -37,12 +37,18 @@ onEveryDatabase('a request whose process dies, sent once more under its key (P5)
     }
     const app = createApp(OPERATION_TABLE, dying, store.cloud.cloud.services)
     const headers = { authorization: `Bearer ${store.key}`, 'content-type': 'application/json', 'idempotency-key': key }
-    const answered = Promise.resolve(app.request(`/api/v1/${operation}`, { method: 'POST', headers, body: JSON.stringify(body) })).then(() => 'answered' as const)
+    const answered = Promise.resolve(
+      app.request(`/api/v1/${operation}`, { method: 'POST', headers, body: JSON.stringify(body) }),
+    ).then(() => 'answered' as const)
     return (await Promise.race([answered, dead])) === 'answered'
   }
 
   /** Lets a process die at each of its writes in turn, and asks the living one again: what it answers is true from then on. */
-  async function atEveryWrite(operation: string, prepare: () => Promise<Json>, check: (answer: Json, body: Json) => Promise<void>): Promise<void> {
+  async function atEveryWrite(
+    operation: string,
+    prepare: () => Promise<Json>,
+    check: (answer: Json, body: Json) => Promise<void>,
+  ): Promise<void> {
     for (let writes = 0; writes <= WRITES; writes++) {
       const body = await prepare()
       const key = `death-${++keys}`
@@ -58,10 +64,25 @@ onEveryDatabase('a request whose process dies, sent once more under its key (P5)
     throw new Error(`${operation} writes more than ${WRITES} times`)
   }
 
-  const rows = (table: 'purchase' | 'payment' | 'refund', column: 'session_id' | 'purchase_id', id: string): Promise<Json[]> =>
-    store.cloud.db.database.reads.selectFrom(table).selectAll().where(column as never, '=', id as never).execute()
+  const rows = (
+    table: 'purchase' | 'payment' | 'refund',
+    column: 'session_id' | 'purchase_id',
+    id: string,
+  ): Promise<Json[]> =>
+    store.cloud.db.database.reads
+      .selectFrom(table)
+      .selectAll()
+      .where(column as never, '=', id as never)
+      .execute()
   const audits = async (entityId: string, operation: string) =>
-    (await store.cloud.db.database.reads.selectFrom('audit_entry').selectAll().where('entity_id', '=', entityId).where('operation', '=', operation).execute()).length
+    (
+      await store.cloud.db.database.reads
+        .selectFrom('audit_entry')
+        .selectAll()
+        .where('entity_id', '=', entityId)
+        .where('operation', '=', operation)
+        .execute()
+    ).length
 
   async function paid(quantity: number): Promise<string> {
     const { transactionId } = await store.start(quantity)
@@ -70,10 +91,15 @@ onEveryDatabase('a request whose process dies, sent once more under its key (P5)
   }
 
   it('checks out once', async () => {
-    const prepare = async () => ({ sessionId: (await store.ok('checkIn', { storeId: store.storeId })).sessionId, items: [{ ean: PRODUCT.ean, quantity: 1 }] })
+    const prepare = async () => ({
+      sessionId: (await store.ok('checkIn', { storeId: store.storeId })).sessionId,
+      items: [{ ean: PRODUCT.ean, quantity: 1 }],
+    })
     await atEveryWrite('startCheckout', prepare, async ({ transactionId, checkoutUrl }, { sessionId }) => {
       expect((await rows('purchase', 'session_id', sessionId)).map((row) => row.purchase_id)).toEqual([transactionId])
-      expect((await rows('payment', 'purchase_id', transactionId)).map((row) => [row.state, row.url])).toEqual([['open', checkoutUrl]])
+      expect((await rows('payment', 'purchase_id', transactionId)).map((row) => [row.state, row.url])).toEqual([
+        ['open', checkoutUrl],
+      ])
       expect(await audits(transactionId, 'startCheckout')).toBe(1)
     })
   })
@@ -82,10 +108,17 @@ onEveryDatabase('a request whose process dies, sent once more under its key (P5)
     const { sessionId } = await store.ok('checkIn', { storeId: store.storeId })
     const body = { sessionId, items: [{ ean: PRODUCT.ean, quantity: 1 }] }
     await askOneThatDies('startCheckout', body, 'left-alone', 2)
-    await store.wait('the end of what was never opened', async () => (await rows('purchase', 'session_id', sessionId))[0]?.status === 'CANCELLED', 30_000)
+    await store.wait(
+      'the end of what was never opened',
+      async () => (await rows('purchase', 'session_id', sessionId))[0]?.status === 'CANCELLED',
+      30_000,
+    )
     const again = await store.ok('startCheckout', body, { 'idempotency-key': 'left-alone' })
     expect(again).toMatchObject({ status: 'PENDING_PAYMENT', checkoutUrl: expect.stringContaining('/pay/') })
-    expect((await rows('purchase', 'session_id', sessionId)).map((row) => row.status).sort()).toEqual(['CANCELLED', 'PENDING_PAYMENT'])
+    expect((await rows('purchase', 'session_id', sessionId)).map((row) => row.status).sort()).toEqual([
+      'CANCELLED',
+      'PENDING_PAYMENT',
+    ])
   })
 
   it('opens a payment once', async () => {
@@ -110,14 +143,25 @@ onEveryDatabase('a request whose process dies, sent once more under its key (P5)
 
   it.each([
     ['an amount', (transactionId: string) => Promise.resolve({ purchaseId: transactionId, amount: 10 }), 1_000],
-    ['a line', async (transactionId: string) => ({ purchaseId: transactionId, itemLineIds: [(await store.ok('fetchPurchase', { transactionId })).items[0].itemLineId] }), 3 * PRODUCT.priceCent],
+    [
+      'a line',
+      async (transactionId: string) => ({
+        purchaseId: transactionId,
+        itemLineIds: [(await store.ok('fetchPurchase', { transactionId })).items[0].itemLineId],
+      }),
+      3 * PRODUCT.priceCent,
+    ],
     ['all of it', (transactionId: string) => Promise.resolve({ purchaseId: transactionId }), 3 * PRODUCT.priceCent],
   ])('gives %s back once', async (_what, bodyOf, cents) => {
-    await atEveryWrite('refundPayment', async () => bodyOf(await paid(3)), async (_answer, { purchaseId }) => {
-      expect((await rows('refund', 'purchase_id', purchaseId)).map((row) => Number(row.amount_cent))).toEqual([cents])
-      const session = await store.sessionOf(purchaseId)
-      const sent = store.psp.refunds.filter((refund) => refund.sessionId === session)
-      expect(sent.reduce((sum, refund) => sum + refund.amountCent, 0)).toBeLessThanOrEqual(cents)
-    })
+    await atEveryWrite(
+      'refundPayment',
+      async () => bodyOf(await paid(3)),
+      async (_answer, { purchaseId }) => {
+        expect((await rows('refund', 'purchase_id', purchaseId)).map((row) => Number(row.amount_cent))).toEqual([cents])
+        const session = await store.sessionOf(purchaseId)
+        const sent = store.psp.refunds.filter((refund) => refund.sessionId === session)
+        expect(sent.reduce((sum, refund) => sum + refund.amountCent, 0)).toBeLessThanOrEqual(cents)
+      },
+    )
   })
 })

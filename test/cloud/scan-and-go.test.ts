@@ -33,8 +33,12 @@ onEveryDatabase('scan and go', (kind) => {
     for (const ean of ['123456789012345', '(01)04006381333931(21)A', 'x'.repeat(128)]) {
       const unknown = { status: 400, body: { details: [{ path: 'items[0].ean', code: 'product_unknown' }] } }
       expect(await shop.call('startCheckout', { sessionId, items: [{ ean, quantity: 1 }] })).toMatchObject(unknown)
-      expect(await shop.call('submitClickCollectOrder', { storeId, userId: 'u', items: [{ ean, quantity: 1 }] })).toMatchObject(unknown)
-      expect((await shop.ok('registerProtectedItems', { storeId, items: [{ tagId: 'scanned-1', ean }] })).errors).toMatchObject([{ field: 'ean', code: 'product_unknown' }])
+      expect(
+        await shop.call('submitClickCollectOrder', { storeId, userId: 'u', items: [{ ean, quantity: 1 }] }),
+      ).toMatchObject(unknown)
+      expect(
+        (await shop.ok('registerProtectedItems', { storeId, items: [{ tagId: 'scanned-1', ean }] })).errors,
+      ).toMatchObject([{ field: 'ean', code: 'product_unknown' }])
     }
   })
 
@@ -42,7 +46,9 @@ onEveryDatabase('scan and go', (kind) => {
     const logoOf = async () => {
       const { transactionId } = await start([shirt()])
       const { storeData } = (await shop.ok('fetchPurchase', { transactionId })).receipt
-      expect((await shop.ok('verifySecurityTagDeactivation', { purchaseId: transactionId })).storeData).toEqual(storeData)
+      expect((await shop.ok('verifySecurityTagDeactivation', { purchaseId: transactionId })).storeData).toEqual(
+        storeData,
+      )
       return storeData.logo
     }
     expect(await logoOf()).toBe(undefined)
@@ -56,23 +62,35 @@ onEveryDatabase('scan and go', (kind) => {
     const waiting = await start([{ ean: wine.ean, quantity: 1 }])
     expect(waiting).toMatchObject({ status: 'CREATED', awaitingApproval: true, approvalReason: 'age' })
     const { transactionId } = waiting
-    expect(await shop.call('completeTestCheckout', { transactionId })).toMatchObject({ status: 409, body: { reason: 'awaiting_approval' } })
+    expect(await shop.call('completeTestCheckout', { transactionId })).toMatchObject({
+      status: 409,
+      body: { reason: 'awaiting_approval' },
+    })
     expect((await shop.cloud.get(new URL(waiting.checkoutUrl).pathname)).text).toContain('Bitte warten')
     // The clock of the payment stands still meanwhile.
     await platform.advance(45 * 60_000)
     expect(await statusOf(transactionId)).toBe('CREATED')
     expect(await shop.ok('approveCheckout', { transactionId, operatorId })).toMatchObject({ status: 'PENDING_PAYMENT' })
-    expect(await shop.call('approveCheckout', { transactionId, operatorId })).toMatchObject({ status: 409, body: { reason: 'not_awaiting_approval' } })
+    expect(await shop.call('approveCheckout', { transactionId, operatorId })).toMatchObject({
+      status: 409,
+      body: { reason: 'not_awaiting_approval' },
+    })
     expect(await shop.ok('completeTestCheckout', { transactionId })).toMatchObject({ status: 'SUCCESS' })
   })
 
   it('ends what staff refuse, and what the shopper leaves', async () => {
     const refused = await start([{ ean: wine.ean, quantity: 1 }])
-    expect(await shop.ok('approveCheckout', { transactionId: refused.transactionId, operatorId, approved: false })).toMatchObject({ status: 'CANCELLED' })
+    expect(
+      await shop.ok('approveCheckout', { transactionId: refused.transactionId, operatorId, approved: false }),
+    ).toMatchObject({ status: 'CANCELLED' })
     const left = await start([{ ean: wine.ean, quantity: 1 }])
-    expect(await shop.ok('markPurchaseCancelled', { purchaseId: left.transactionId })).toMatchObject({ status: 'CANCELLED' })
+    expect(await shop.ok('markPurchaseCancelled', { purchaseId: left.transactionId })).toMatchObject({
+      status: 'CANCELLED',
+    })
     const ended = await start([{ ean: wine.ean, quantity: 1 }])
-    expect(await shop.ok('completeTestCheckout', { transactionId: ended.transactionId, result: 'cancelled' })).toMatchObject({ status: 'CANCELLED' })
+    expect(
+      await shop.ok('completeTestCheckout', { transactionId: ended.transactionId, result: 'cancelled' }),
+    ).toMatchObject({ status: 'CANCELLED' })
   })
 
   it('picks baskets at the rate that the store has set', async () => {
@@ -86,10 +104,14 @@ onEveryDatabase('scan and go', (kind) => {
   it('a spot check is due until staff have looked, however often the shopper begins again', async () => {
     const { storeId } = shop
     const { policy } = await shop.ok('fetchProtectionPolicy', { storeId })
-    const setRate = (spotCheckRate: number) => shop.ok('updateProtectionPolicy', { storeId, policy: { ...policy, spotCheckRate } })
-    const visit = async (userId?: string): Promise<string> => (await shop.ok('checkIn', { storeId, ...(userId && { userId }) })).sessionId
-    const checkout = (sessionId: string, more: Json = {}) => shop.ok('startCheckout', { sessionId, items: [shirt()], ...more })
-    const isChecked = async (sessionId: string, more?: Json) => (await checkout(sessionId, more)).approvalReason === 'spot_check'
+    const setRate = (spotCheckRate: number) =>
+      shop.ok('updateProtectionPolicy', { storeId, policy: { ...policy, spotCheckRate } })
+    const visit = async (userId?: string): Promise<string> =>
+      (await shop.ok('checkIn', { storeId, ...(userId && { userId }) })).sessionId
+    const checkout = (sessionId: string, more: Json = {}) =>
+      shop.ok('startCheckout', { sessionId, items: [shirt()], ...more })
+    const isChecked = async (sessionId: string, more?: Json) =>
+      (await checkout(sessionId, more)).approvalReason === 'spot_check'
 
     const passed = await visit('shopper-81')
     expect((await checkout(passed)).status).toBe('PENDING_PAYMENT')
@@ -107,13 +129,26 @@ onEveryDatabase('scan and go', (kind) => {
     const refused = await checkout(session)
     await shop.ok('approveCheckout', { transactionId: refused.transactionId, operatorId, approved: false })
     const again = await visit('shopper-82')
-    expect([await isChecked(session), await isChecked(again), await isChecked(await visit(), { userId: 'shopper-82' })]).toEqual([true, true, true])
-    expect([await isChecked(passed), await isChecked(await visit('shopper-83')), await isChecked(await visit())]).toEqual([false, false, false])
+    expect([
+      await isChecked(session),
+      await isChecked(again),
+      await isChecked(await visit(), { userId: 'shopper-82' }),
+    ]).toEqual([true, true, true])
+    expect([
+      await isChecked(passed),
+      await isChecked(await visit('shopper-83')),
+      await isChecked(await visit()),
+    ]).toEqual([false, false, false])
 
     const { transactionId } = await checkout(again)
     expect(await shop.ok('approveCheckout', { transactionId, operatorId })).toMatchObject({ status: 'PENDING_PAYMENT' })
     // They lose the page and begin again, or pay and go on: staff have looked.
-    expect([await isChecked(again), await isChecked(session), await isChecked(await visit('shopper-82')), await isChecked(nobodys)]).toEqual([false, false, false, true])
+    expect([
+      await isChecked(again),
+      await isChecked(session),
+      await isChecked(await visit('shopper-82')),
+      await isChecked(nobodys),
+    ]).toEqual([false, false, false, true])
     expect(await shop.ok('completeTestCheckout', { transactionId })).toMatchObject({ status: 'SUCCESS' })
     expect(await isChecked(again)).toBe(false)
     await setRate(0)
@@ -140,14 +175,20 @@ onEveryDatabase('scan and go', (kind) => {
     const late = await start([shirt()])
     await platform.advance(12 * 60_000)
     // Nobody waits for the job: what is late is late at once.
-    expect(await shop.call('completeTestCheckout', { transactionId: early.transactionId })).toMatchObject({ status: 409, body: { reason: 'checkout_ended' } })
+    expect(await shop.call('completeTestCheckout', { transactionId: early.transactionId })).toMatchObject({
+      status: 409,
+      body: { reason: 'checkout_ended' },
+    })
     // A real database answers in real time, while the virtual clock has moved on.
     const aMinuteLater = async () => {
       await platform.advance(61_000)
       return statusOf(early.transactionId)
     }
     await expect.poll(aMinuteLater, { timeout: 10_000 }).toBe('CANCELLED')
-    expect(await Promise.all([paid, late].map((p) => statusOf(p.transactionId)))).toEqual(['SUCCESS', 'PENDING_PAYMENT'])
+    expect(await Promise.all([paid, late].map((p) => statusOf(p.transactionId)))).toEqual([
+      'SUCCESS',
+      'PENDING_PAYMENT',
+    ])
   })
 
   it('lists purchases, the newest first, in pages that neither skip nor repeat while others buy', async () => {
@@ -166,17 +207,24 @@ onEveryDatabase('scan and go', (kind) => {
       await start([shirt()], 'u-history')
     } while (cursor !== undefined)
     expect(seen).toEqual(made)
-    expect((await shop.ok('fetchPurchaseHistory', { userId: 'u-history', offset: 9, limit: 500 })).purchases).toHaveLength(2)
+    expect(
+      (await shop.ok('fetchPurchaseHistory', { userId: 'u-history', offset: 9, limit: 500 })).purchases,
+    ).toHaveLength(2)
     const first = await shop.ok('fetchPurchaseHistory', { userId: 'u-history', limit: 1 })
     expect(first).toMatchObject({ total: 11, purchases: [{ receipt: { items: [{ name: shop.products[0].name }] } }] })
     expect(first.purchases[0].receipt.receiptQrCode).toBeUndefined()
     expect((await shop.ok('fetchPurchaseHistory', { storeId: shop.otherStoreId })).purchases).toEqual([])
     expect((await shop.call('fetchPurchaseHistory', { limit: 1, offset: 0, cursor: 'x' })).status).toBe(400)
-    const older = await shop.cloud.get('/api/v1/fetchPurchaseHistory?userId=u-history', { authorization: `Bearer ${shop.key}` })
+    const older = await shop.cloud.get('/api/v1/fetchPurchaseHistory?userId=u-history', {
+      authorization: `Bearer ${shop.key}`,
+    })
     expect(older.body).toMatchObject({ success: true, total: 11 })
     expect(older.body.data[0]).toMatchObject({ userId: 'u-history', totalCent: expect.any(Number) })
     const stranger = await shop.cloud.key('secret', 'test', { account: 'Stranger' })
-    expect(await shop.cloud.ok(stranger, 'fetchPurchaseHistory', { userId: 'u-history' })).toMatchObject({ purchases: [], total: 0 })
+    expect(await shop.cloud.ok(stranger, 'fetchPurchaseHistory', { userId: 'u-history' })).toMatchObject({
+      purchases: [],
+      total: 0,
+    })
     const bound = await shop.cloud.key('secret', 'test', { storeIds: [shop.otherStoreId] })
     expect(await shop.cloud.ok(bound, 'fetchPurchaseHistory', {})).toMatchObject({ purchases: [], total: 0 })
   })
@@ -193,10 +241,16 @@ onEveryDatabase('scan and go', (kind) => {
   })
 
   it('tells the merchant who says what each line costs, and the public not', async () => {
-    const { transactionId, items } = await shop.buy([shirt(), { name: 'Tragetasche', priceUnit: 50, quantity: 2, vat: 19 }])
+    const { transactionId, items } = await shop.buy([
+      shirt(),
+      { name: 'Tragetasche', priceUnit: 50, quantity: 2, vat: 19 },
+    ])
     const origins = (lines: Json[]) => lines.map(({ priceOrigin }) => priceOrigin)
     const { receipt } = await shop.ok('fetchPurchase', { transactionId })
-    expect([origins(items), origins(receipt.items)]).toEqual([['catalogue', 'client'], ['catalogue', 'client']])
+    expect([origins(items), origins(receipt.items)]).toEqual([
+      ['catalogue', 'client'],
+      ['catalogue', 'client'],
+    ])
     const { token } = await shop.ok('generateReceiptWithQR', { purchaseId: transactionId })
     expect((await shop.cloud.get(`/api/v1/getReceiptFromToken?token=${token}`)).text).not.toContain('priceOrigin')
   })
@@ -204,8 +258,10 @@ onEveryDatabase('scan and go', (kind) => {
   it('shows a receipt as JSON, page or text, as it is asked for', async () => {
     const { transactionId } = await shop.buy([shirt(), { name: 'Tragetasche', priceUnit: 50, quantity: 2, vat: 19 }])
     const { token } = await shop.ok('generateReceiptWithQR', { purchaseId: transactionId })
-    const read = (accept?: string) => shop.cloud.get(`/api/v1/getReceiptFromToken?token=${token}`, accept === undefined ? {} : { accept })
-    for (const accept of [undefined, '*/*', 'application/json', 'application/json, text/html']) expect((await read(accept)).body).toMatchObject({ success: true, id: transactionId })
+    const read = (accept?: string) =>
+      shop.cloud.get(`/api/v1/getReceiptFromToken?token=${token}`, accept === undefined ? {} : { accept })
+    for (const accept of [undefined, '*/*', 'application/json', 'application/json, text/html'])
+      expect((await read(accept)).body).toMatchObject({ success: true, id: transactionId })
     const page = await read('text/html,application/xhtml+xml,*/*')
     expect(page.headers.get('content-type')).toContain('text/html')
     expect(page.text).toContain('Tragetasche')
@@ -214,7 +270,9 @@ onEveryDatabase('scan and go', (kind) => {
     expect(text.text).toMatch(/^Tragetasche +1,00\n {2}2 x 0,50$/m)
     expect(text.text).toMatch(/^SUMME EUR +[\d.,]+$/m)
     expect(text.text.split('\n').every((line) => line.length <= 48)).toBe(true)
-    expect((await shop.cloud.get('/api/v1/getReceiptFromToken?token=nonsense', { accept: 'text/plain' })).status).toBe(404)
+    expect((await shop.cloud.get('/api/v1/getReceiptFromToken?token=nonsense', { accept: 'text/plain' })).status).toBe(
+      404,
+    )
   })
 
   it('leaves no error in the log', () => expect(shop.cloud.errors).toEqual([]))

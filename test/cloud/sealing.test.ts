@@ -21,9 +21,15 @@ describe('sealed texts', () => {
   it('name their key: old ones are opened, new ones are sealed with the newest', () => {
     const old = sealer([first], random).seal(plain, 'a/1')
     const ring = sealer([second, first], random)
-    expect([ring.open(old, 'a/1'), ring.isCurrent(old), ring.isCurrent(ring.seal(plain, 'a/1'))]).toEqual([plain, false, true])
+    expect([ring.open(old, 'a/1'), ring.isCurrent(old), ring.isCurrent(ring.seal(plain, 'a/1'))]).toEqual([
+      plain,
+      false,
+      true,
+    ])
     expect(old.startsWith(`${sealingKeyId(first)}.`)).toBe(true)
-    expect(() => sealer([second], random).open(old, 'a/1')).toThrow(`sealed with the key ${sealingKeyId(first)}, which is not there`)
+    expect(() => sealer([second], random).open(old, 'a/1')).toThrow(
+      `sealed with the key ${sealingKeyId(first)}, which is not there`,
+    )
     expect(() => ring.open(old, 'a/2')).toThrow()
     expect(() => ring.open(`${sealingKeyId(second)}.${old.split('.')[1]}`, 'a/1')).toThrow()
     expect(() => ring.open(old.slice(0, -2), 'a/1')).toThrow()
@@ -49,9 +55,16 @@ onEveryDatabase('changing the sealing key', (kind) => {
   it('seals everything anew, and a cloud that has the new key alone reads all of it', async () => {
     const key = await cloud.key('secret', 'live')
     const [storeId = ''] = await liveStores(cloud, key)
-    const config = { baseUrl: 'https://psp.example', apiKey: 'key-of-the-shop', webhookSecret: 'secret-of-the-notifications' }
+    const config = {
+      baseUrl: 'https://psp.example',
+      apiKey: 'key-of-the-shop',
+      webhookSecret: 'secret-of-the-notifications',
+    }
     await cloud.ok(key, 'configurePSP', { storeId, provider: 'custom', config })
-    const made = await cloud.ok(key, 'registerWebhook', { url: 'https://shop.example/hook', events: ['checkout.completed'] })
+    const made = await cloud.ok(key, 'registerWebhook', {
+      url: 'https://shop.example/hook',
+      events: ['checkout.completed'],
+    })
     const rolled = await cloud.ok(key, 'rollWebhookSecret', { webhookId: made.webhookId })
     await cloud.ok(await cloud.key('secret'), 'fetchStores')
 
@@ -67,7 +80,12 @@ onEveryDatabase('changing the sealing key', (kind) => {
     const tables = (await database.reads.introspection.getTables()).filter((table) => !table.name.startsWith('pg_'))
     expect(tables.length).toBeGreaterThan(30)
     for (const { name } of tables) {
-      const rows = JSON.stringify(await database.reads.selectFrom(name as never).selectAll().execute())
+      const rows = JSON.stringify(
+        await database.reads
+          .selectFrom(name as never)
+          .selectAll()
+          .execute(),
+      )
       expect([name, rows.includes(`${sealingKeyId(before)}.`)]).toEqual([name, false])
     }
 
@@ -76,14 +94,26 @@ onEveryDatabase('changing the sealing key', (kind) => {
     expect(keyFiles.sealingKeys.map((each) => sealingKeyId(each))).toEqual([sealingKeyId(current)])
     const again = await cloud.db.again()
     const { services } = cloud.cloud
-    const next = await createCloud({ config: TEST_CONFIG, platform: cloud.platform, log: { info: () => undefined, warn: () => undefined, error: () => undefined }, database: again, keyFiles, images: services.images, outgoing: services.outgoing })
+    const next = await createCloud({
+      config: TEST_CONFIG,
+      platform: cloud.platform,
+      log: { info: () => undefined, warn: () => undefined, error: () => undefined },
+      database: again,
+      keyFiles,
+      images: services.images,
+      outgoing: services.outgoing,
+    })
     try {
       const psp = await again.reads.selectFrom('psp_config').selectAll().executeTakeFirstOrThrow()
       expect(connectionOf(psp, next.services)).toHaveProperty('createSession')
       const hook = await again.reads.selectFrom('webhook').selectAll().executeTakeFirstOrThrow()
       expect(openSecret(next.services.authority.sealer, hook.webhook_id, hook.secret)).toBe(rolled.secret)
       expect(openSecret(next.services.authority.sealer, hook.webhook_id, hook.old_secret ?? '')).toBe(made.secret)
-      const answer = await next.app.request('/api/v1/fetchStores', { method: 'POST', headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' }, body: '{}' })
+      const answer = await next.app.request('/api/v1/fetchStores', {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: '{}',
+      })
       expect(answer.status).toBe(200)
     } finally {
       await next.stop()

@@ -14,11 +14,14 @@ onEveryDatabase('goods that are sold elsewhere twice', (kind) => {
   afterAll(() => shop.stop())
 
   const detacher = () => shop.devices.self_checkout_detacher
-  const detach = (epc: string, more: Json = {}) => shop.ok('verifyProtectedItem', { deviceId: detacher(), protectionAction: 'detach_hard_tag', epc, ...more })
+  const detach = (epc: string, more: Json = {}) =>
+    shop.ok('verifyProtectedItem', { deviceId: detacher(), protectionAction: 'detach_hard_tag', epc, ...more })
   const redeem = ({ replayProtectedNonce }: Json, redemptionId: string, outcome: string) =>
     shop.ok('redeemProtectionAuthorization', { replayProtectedNonce, deviceId: detacher(), redemptionId, outcome })
-  const move = (epc: string, itemStatus: string) => shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus })
-  const doubles = async () => ((await shop.ok('fetchExceptions', { storeId: shop.storeId, kind: 'double_redeem' })).exceptions as Json[]).length
+  const move = (epc: string, itemStatus: string) =>
+    shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus })
+  const doubles = async () =>
+    ((await shop.ok('fetchExceptions', { storeId: shop.storeId, kind: 'double_redeem' })).exceptions as Json[]).length
 
   /** Sold elsewhere, released, brought back and sold again. */
   async function soldAgain(name: string) {
@@ -68,8 +71,19 @@ onEveryDatabase('goods that are sold elsewhere twice', (kind) => {
     await move(epc, 'sellable')
     await move(epc, 'paid')
     const nonce = body.replayProtectedNonce as string
-    const claim: Evidence = { kind: 'claim', redemptionId: 'late-first', nonce, source: 'token', rightClass: 'release', ordinals: [0], deviceId }
-    await agent.report([agent.row({ evidence: claim }), agent.row({ evidence: { kind: 'outcome', redemptionId: 'late-first', outcome: 'confirmed' } })])
+    const claim: Evidence = {
+      kind: 'claim',
+      redemptionId: 'late-first',
+      nonce,
+      source: 'token',
+      rightClass: 'release',
+      ordinals: [0],
+      deviceId,
+    }
+    await agent.report([
+      agent.row({ evidence: claim }),
+      agent.row({ evidence: { kind: 'outcome', redemptionId: 'late-first', outcome: 'confirmed' } }),
+    ])
     expect(await detach(epc)).toMatchObject({ authorized: true })
   })
 })

@@ -37,15 +37,20 @@ describe('the clock that signs', () => {
     expect(signing.nowMs()).toBe(wall)
   })
 
-  it.each([3_600_000, -3_600_000])('signs nothing after a jump of %d ms until the clocks have agreed for a minute', (jump) => {
-    const signing = signingClock(clock, 0)
-    wall += jump
-    expect(() => signing.nowMs()).toThrow(expect.objectContaining({ code: 'unavailable', extras: { reason: 'clock_untrusted', retryAfter: 60 } }))
-    pass(59_999)
-    expect(signing.doubt()).toMatch(/jumped/)
-    pass(1)
-    expect(signing.nowMs()).toBe(wall)
-  })
+  it.each([3_600_000, -3_600_000])(
+    'signs nothing after a jump of %d ms until the clocks have agreed for a minute',
+    (jump) => {
+      const signing = signingClock(clock, 0)
+      wall += jump
+      expect(() => signing.nowMs()).toThrow(
+        expect.objectContaining({ code: 'unavailable', extras: { reason: 'clock_untrusted', retryAfter: 60 } }),
+      )
+      pass(59_999)
+      expect(signing.doubt()).toMatch(/jumped/)
+      pass(1)
+      expect(signing.nowMs()).toBe(wall)
+    },
+  )
 
   it('begins the minute anew when the clock jumps again', () => {
     const signing = signingClock(clock, 0)
@@ -112,7 +117,8 @@ describe('the clock that signs', () => {
     })
     await openAuthority(database, files, platform)
     pass(86_400_000)
-    for (const _again of [1, 2]) expect(await database.write((db) => noteRestore(db, files, platform))).toMatchObject({ lastSignedMs: NOW })
+    for (const _again of [1, 2])
+      expect(await database.write((db) => noteRestore(db, files, platform))).toMatchObject({ lastSignedMs: NOW })
     wall -= 3_600_000
     const restarted = await openAuthority(database, files, platform)
     expect(restarted.clock.doubt()).toMatch(/before the last time/)

@@ -32,11 +32,23 @@ onEveryDatabase('signing keys', (kind) => {
     shop = await openShop(kind, { platform })
     agent = await enrolTestAgent(shop)
     admin = await shop.cloud.key('admin', 'live')
-    const [first] = await shop.cloud.db.database.reads.selectFrom('store').select('tenant').where('store_id', '=', shop.storeId).execute()
+    const [first] = await shop.cloud.db.database.reads
+      .selectFrom('store')
+      .select('tenant')
+      .where('store_id', '=', shop.storeId)
+      .execute()
     accountId = (first?.tenant ?? '').split('.')[0] ?? ''
     const quiet = { info: () => undefined, warn: () => undefined, error: () => undefined }
     const keyFiles = loadKeyFiles(shop.cloud.keyFolder, secretFiles, platform.random)
-    other = await createCloud({ config: shop.cloud.cloud.services.config, platform, log: quiet, database: shop.cloud.db.database, keyFiles, images: shop.cloud.cloud.services.images, outgoing: shop.cloud.cloud.services.outgoing })
+    other = await createCloud({
+      config: shop.cloud.cloud.services.config,
+      platform,
+      log: quiet,
+      database: shop.cloud.db.database,
+      keyFiles,
+      images: shop.cloud.cloud.services.images,
+      outgoing: shop.cloud.cloud.services.outgoing,
+    })
     await other.services.authority.ready(`${accountId}.test`)
   })
   afterAll(async () => {
@@ -46,18 +58,36 @@ onEveryDatabase('signing keys', (kind) => {
 
   const rotate = (body: Json) => shop.cloud.ok(admin, 'rotateSigningKey', { mode: 'test', ...body })
   const states = async (use: string): Promise<Json> => {
-    const rows = await shop.cloud.db.database.reads.selectFrom('signing_key').select(['kid', 'state', 'iss']).where('key_use', '=', use as 'token').execute()
-    return Object.fromEntries(rows.filter((row) => row.iss.endsWith('.test') || row.iss === 'installation').map(({ kid, state }) => [kid, state]))
+    const rows = await shop.cloud.db.database.reads
+      .selectFrom('signing_key')
+      .select(['kid', 'state', 'iss'])
+      .where('key_use', '=', use as 'token')
+      .execute()
+    return Object.fromEntries(
+      rows
+        .filter((row) => row.iss.endsWith('.test') || row.iss === 'installation')
+        .map(({ kid, state }) => [kid, state]),
+    )
   }
-  const documents = async (have: Json = {}): Promise<string[]> => (await agent.call('fetchSignedDocuments', { have })).body.documents
-  const ofKind = (all: string[], typ: string) => all.find((jws) => JSON.parse(Buffer.from(jws.split('.')[0] ?? '', 'base64url').toString()).typ === typ) ?? ''
+  const documents = async (have: Json = {}): Promise<string[]> =>
+    (await agent.call('fetchSignedDocuments', { have })).body.documents
+  const ofKind = (all: string[], typ: string) =>
+    all.find((jws) => JSON.parse(Buffer.from(jws.split('.')[0] ?? '', 'base64url').toString()).typ === typ) ?? ''
   const keySet = async (): Promise<KeySetClaims> => claimsOf(ofKind(await documents(), 'keys+jwt'))
   const tick = () => shop.cloud.db.database.write((db) => shop.cloud.cloud.services.authority.advance(db))
   const grant = async () => {
     const purchase = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
-    return shop.ok('verifySecurityTagDeactivation', { purchaseId: purchase.transactionId, deviceId: shop.devices.pos_deactivator })
+    return shop.ok('verifySecurityTagDeactivation', {
+      purchaseId: purchase.transactionId,
+      deviceId: shop.devices.pos_deactivator,
+    })
   }
-  const redeem = (authorizationToken: string) => shop.call('redeemProtectionAuthorization', { authorizationToken, deviceId: shop.devices.pos_deactivator, redemptionId: authorizationToken.slice(-20) })
+  const redeem = (authorizationToken: string) =>
+    shop.call('redeemProtectionAuthorization', {
+      authorizationToken,
+      deviceId: shop.devices.pos_deactivator,
+      redemptionId: authorizationToken.slice(-20),
+    })
 
   it('publishes the next key before it signs; rotateSigningKey makes it sign, and the former is verified until nothing of it lives', async () => {
     const before = await keySet()
@@ -67,7 +97,12 @@ onEveryDatabase('signing keys', (kind) => {
     expect(kid).toBe(next?.kid)
     const after = await keySet()
     expect(after).toMatchObject({ epoch: before.epoch, ver: before.ver + 1 })
-    expect(after.keys.filter((key) => key.use === 'token').map((key) => key.state).toSorted()).toEqual(['active', 'next', 'retiring'])
+    expect(
+      after.keys
+        .filter((key) => key.use === 'token')
+        .map((key) => key.state)
+        .toSorted(),
+    ).toEqual(['active', 'next', 'retiring'])
     const { authorizationToken: fresh } = await grant()
     expect(kidOf(fresh)).toBe(kid)
     expect(claimsOf(fresh).kv).toBe(after.ver)
@@ -83,11 +118,18 @@ onEveryDatabase('signing keys', (kind) => {
     const before = await keySet()
     const { kid } = await rotate({ use: 'token', revoke: true })
     expect(kid).not.toBe(kidOf(authorizationToken))
-    expect((await redeem(authorizationToken)).body).toMatchObject({ code: 'failed-precondition', reason: 'token_revoked' })
+    expect((await redeem(authorizationToken)).body).toMatchObject({
+      code: 'failed-precondition',
+      reason: 'token_revoked',
+    })
     const answer = await other.app.request('/api/v1/redeemProtectionAuthorization', {
       method: 'POST',
       headers: { 'content-type': 'application/json', authorization: `Bearer ${shop.key}` },
-      body: JSON.stringify({ authorizationToken, deviceId: shop.devices.pos_deactivator, redemptionId: 'at-the-other' }),
+      body: JSON.stringify({
+        authorizationToken,
+        deviceId: shop.devices.pos_deactivator,
+        redemptionId: 'at-the-other',
+      }),
     })
     expect(await answer.json()).toMatchObject({ reason: 'token_revoked' })
     const after = await keySet()
@@ -104,7 +146,8 @@ onEveryDatabase('signing keys', (kind) => {
 
   it('does not answer again with a token that nobody takes any more', async () => {
     const { transactionId } = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
-    const ask = () => shop.ok('verifySecurityTagDeactivation', { purchaseId: transactionId, deviceId: shop.devices.pos_deactivator })
+    const ask = () =>
+      shop.ok('verifySecurityTagDeactivation', { purchaseId: transactionId, deviceId: shop.devices.pos_deactivator })
     const first = await ask()
     expect((await ask()).authorizationToken).toBe(first.authorizationToken)
     const { kid } = await rotate({ use: 'token', revoke: true })
@@ -121,7 +164,8 @@ onEveryDatabase('signing keys', (kind) => {
     const old = await receiptOf()
     await rotate({ use: 'receipt' })
     const shown = () => shop.cloud.get(`/api/v1/getReceiptFromToken?token=${encodeURIComponent(old)}`)
-    const ask = () => shop.ok('verifySecurityTagDeactivation', { receiptToken: old, deviceId: shop.devices.pos_deactivator })
+    const ask = () =>
+      shop.ok('verifySecurityTagDeactivation', { receiptToken: old, deviceId: shop.devices.pos_deactivator })
     expect(await ask()).toMatchObject({ deactivationAuthorized: true })
     platform.sleep(DAY + 2 * 60_000)
     await tick()
@@ -129,7 +173,10 @@ onEveryDatabase('signing keys', (kind) => {
     expect((await shown()).status).toBe(200)
     await rotate({ use: 'receipt', revoke: claimedReceiptKeys(old)[0] })
     expect((await shown()).status).toBe(404)
-    expect((await shop.call('verifySecurityTagDeactivation', { receiptToken: old, deviceId: shop.devices.pos_deactivator })).body).not.toMatchObject({ deactivationAuthorized: true })
+    expect(
+      (await shop.call('verifySecurityTagDeactivation', { receiptToken: old, deviceId: shop.devices.pos_deactivator }))
+        .body,
+    ).not.toMatchObject({ deactivationAuthorized: true })
   })
 
   it('signs policies anew when their key changes, in a new epoch when it was revoked', async () => {
@@ -139,7 +186,9 @@ onEveryDatabase('signing keys', (kind) => {
     const policyKid = async () => {
       const jws = ofKind(await documents({ policy: [first.epoch, first.ver] }), 'policy+jwt')
       const keys = keyRing((await keySet()).keys)
-      expect(openDocument<PolicyClaims>(jws, DOCUMENT_KINDS.policy, { keys, audience: shop.storeId })).toMatchObject({ ok: true })
+      expect(openDocument<PolicyClaims>(jws, DOCUMENT_KINDS.policy, { keys, audience: shop.storeId })).toMatchObject({
+        ok: true,
+      })
       return [claimedKeyId(jws, DOCUMENT_KINDS.policy), claimsOf(jws)] as const
     }
     const [rotated, second] = await policyKid()
@@ -148,7 +197,10 @@ onEveryDatabase('signing keys', (kind) => {
     const [revoked, third] = await policyKid()
     expect([rotated, revoked]).toEqual([expect.not.stringMatching(kid), kid])
     expect(third.epoch).toBe(first.epoch + 1)
-    expect(claimsOf(ofKind(await documents(), 'fresh+jwt')).policy).toMatchObject({ epoch: third.epoch, ver: third.ver })
+    expect(claimsOf(ofKind(await documents(), 'fresh+jwt')).policy).toMatchObject({
+      epoch: third.epoch,
+      ver: third.ver,
+    })
     const { kid: freshKid } = await rotate({ use: 'freshness', revoke: true })
     expect(claimedKeyId(ofKind(await documents(), 'fresh+jwt'), DOCUMENT_KINDS.fresh)).toBe(freshKid)
     const { time } = (await shop.cloud.get('/api/v1/time?nonce=0123456789abcdef')).body
@@ -165,20 +217,32 @@ onEveryDatabase('signing keys', (kind) => {
   })
 
   // On SQLite the command opens the cloud's own file: with two processes, test/bin/cloud-keys.test.ts.
-  if (kind === 'postgres') it('counts at once from the command line, beside a running cloud', async () => {
-    const { authorizationToken } = await grant()
-    const place = { data: shop.cloud.keyFolder, databaseUrl: 'url' in shop.cloud.db.location ? shop.cloud.db.location.url : undefined, json: true }
-    const written: string[] = []
-    const { write } = process.stdout
-    process.stdout.write = ((text: string) => written.push(text) > 0) as typeof process.stdout.write
-    try {
-      await runKeysRevoke({ ...place, keyId: undefined, use: 'token', account: 'Hafenkante', mode: 'test', kid: undefined })
-    } finally {
-      process.stdout.write = write
-    }
-    expect(JSON.parse(written.join('')).keys).toHaveLength(1)
-    expect((await redeem(authorizationToken)).body).toMatchObject({ reason: 'token_revoked' })
-  })
+  if (kind === 'postgres')
+    it('counts at once from the command line, beside a running cloud', async () => {
+      const { authorizationToken } = await grant()
+      const place = {
+        data: shop.cloud.keyFolder,
+        databaseUrl: 'url' in shop.cloud.db.location ? shop.cloud.db.location.url : undefined,
+        json: true,
+      }
+      const written: string[] = []
+      const { write } = process.stdout
+      process.stdout.write = ((text: string) => written.push(text) > 0) as typeof process.stdout.write
+      try {
+        await runKeysRevoke({
+          ...place,
+          keyId: undefined,
+          use: 'token',
+          account: 'Hafenkante',
+          mode: 'test',
+          kid: undefined,
+        })
+      } finally {
+        process.stdout.write = write
+      }
+      expect(JSON.parse(written.join('')).keys).toHaveLength(1)
+      expect((await redeem(authorizationToken)).body).toMatchObject({ reason: 'token_revoked' })
+    })
 
   it('signs the key set anew long before it ends, though nothing in it has changed', async () => {
     agent = await enrolTestAgent(shop)
@@ -188,7 +252,12 @@ onEveryDatabase('signing keys', (kind) => {
     expect(before.exp - before.iat).toBe(400 * 86_400)
     const aged = async (days: number) => {
       await shop.cloud.db.database.write(async (db) => {
-        await db.updateTable('signed_document').set({ iat: Math.floor(platform.clock.wall() / 1_000) - days * 86_400 }).where('kind', '=', 'keys').where('aud', '=', `${accountId}.test`).execute()
+        await db
+          .updateTable('signed_document')
+          .set({ iat: Math.floor(platform.clock.wall() / 1_000) - days * 86_400 })
+          .where('kind', '=', 'keys')
+          .where('aud', '=', `${accountId}.test`)
+          .execute()
       })
       await tick()
       return keySet()
@@ -215,12 +284,30 @@ onEveryDatabase('signing keys', (kind) => {
       const keys = set.keys.map((key) => (key.kid === doomed ? { ...key, state: 'revoked' as const } : key))
       return signDocument(DOCUMENT_KINDS.keys, { ...set, iat: set.exp - 400 * 86_400, keys, ...change }, by)
     }
-    const strange = [{ kid: 'AAAAAAAA', alg: 'EdDSA' as const, x: agent.x, use: 'token' as const, iss: set.aud, state: 'revoked' as const }]
-    expect(await bring('nonsense', signed(agent.signer), signed(root, { aud: 'acc_other.test' }), signed(root, { keys: strange }))).toEqual(before)
+    const strange = [
+      {
+        kid: 'AAAAAAAA',
+        alg: 'EdDSA' as const,
+        x: agent.x,
+        use: 'token' as const,
+        iss: set.aud,
+        state: 'revoked' as const,
+      },
+    ]
+    expect(
+      await bring(
+        'nonsense',
+        signed(agent.signer),
+        signed(root, { aud: 'acc_other.test' }),
+        signed(root, { keys: strange }),
+      ),
+    ).toEqual(before)
     const after = await bring(signed(root), signed(root))
     expect(after[doomed]).toBe('revoked')
     expect(Object.values(after).toSorted()).toEqual([...Object.values(before), 'revoked'].toSorted())
     expect(await bring(signed(root))).toEqual(after)
-    expect((await agent.call('fetchSignedDocuments', { revocations: Array.from({ length: 5 }, () => signed(root)) })).status).toBe(400)
+    expect(
+      (await agent.call('fetchSignedDocuments', { revocations: Array.from({ length: 5 }, () => signed(root)) })).status,
+    ).toBe(400)
   })
 })

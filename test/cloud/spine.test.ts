@@ -30,14 +30,26 @@ onEveryDatabase('the spine over the API', (kind) => {
     const qr = await cloud.ok(key, 'generateReceiptQR', { purchaseId: purchase.transactionId })
     const receipt = await cloud.get(`/api/v1/getReceiptFromToken?token=${qr.token}`)
     expect(receipt.status).toBe(200)
-    const grant = await cloud.ok(key, 'verifySecurityTagDeactivation', { receiptToken: qr.url, deviceId: devices['pos_deactivator'] })
+    const grant = await cloud.ok(key, 'verifySecurityTagDeactivation', {
+      receiptToken: qr.url,
+      deviceId: devices['pos_deactivator'],
+    })
     expect(grant).toMatchObject({ deactivationAuthorized: true, itemCount: 2, authorizationState: 'issued' })
     for (const step of [1, 2]) {
-      const body = { authorizationToken: grant.authorizationToken, deviceId: devices['pos_deactivator'], redemptionId: `r${step}` }
-      expect(await cloud.ok(key, 'redeemProtectionAuthorization', body)).toMatchObject({ authorizationState: 'redeemed', remaining: 2 - step })
+      const body = {
+        authorizationToken: grant.authorizationToken,
+        deviceId: devices['pos_deactivator'],
+        redemptionId: `r${step}`,
+      }
+      expect(await cloud.ok(key, 'redeemProtectionAuthorization', body)).toMatchObject({
+        authorizationState: 'redeemed',
+        remaining: 2 - step,
+      })
       await cloud.ok(key, 'redeemProtectionAuthorization', { ...body, outcome: 'confirmed' })
     }
-    expect(await cloud.ok(key, 'fetchPurchase', { transactionId: purchase.transactionId })).toMatchObject({ securityTagStatus: 'deactivated' })
+    expect(await cloud.ok(key, 'fetchPurchase', { transactionId: purchase.transactionId })).toMatchObject({
+      securityTagStatus: 'deactivated',
+    })
     const { events } = await cloud.ok(key, 'fetchProtectionEvents', { storeId: store.storeId })
     expect(events.map((e: Json) => e.type)).toContain('protection.action.completed')
     expect(cloud.errors).toEqual([])

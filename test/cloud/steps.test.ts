@@ -43,7 +43,11 @@ onEveryDatabase('operations in steps', (kind) => {
   afterAll(() => cloud.stop())
 
   const call = (headers: Record<string, string> = {}, body: object = {}) =>
-    app.request('/api/v1/long', { method: 'POST', headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) })
+    app.request('/api/v1/long', {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+      body: JSON.stringify(body),
+    })
   const step = (work: Work, n: number) =>
     work.step(async (c) => {
       c.emit({ type: 'product.bulk_imported', storeId: null, data: { storeId: 'st_x', imported: n } })
@@ -59,7 +63,11 @@ onEveryDatabase('operations in steps', (kind) => {
     }
     expect(await (await call()).json()).toEqual({ success: true, runs: 1 })
     expect(await events()).toBe(2)
-    const audit = await cloud.db.database.reads.selectFrom('audit_entry').selectAll().where('operation', '=', 'long').execute()
+    const audit = await cloud.db.database.reads
+      .selectFrom('audit_entry')
+      .selectAll()
+      .where('operation', '=', 'long')
+      .execute()
     expect(audit.map((row) => row.entity_id)).toEqual(['entity_2'])
   })
 
@@ -72,7 +80,11 @@ onEveryDatabase('operations in steps', (kind) => {
     const answer = await call({ accept: 'text/event-stream' })
     expect(answer.headers.get('content-type')).toBe('text/event-stream')
     const text = await answer.text()
-    expect(text.split('\n\n').filter(Boolean)).toEqual(['event: progress\ndata: {"done":1}', 'event: progress\ndata: {"done":2}', expect.stringMatching(/^event: result\ndata: \{"success":true,"runs":\d+\}$/)])
+    expect(text.split('\n\n').filter(Boolean)).toEqual([
+      'event: progress\ndata: {"done":1}',
+      'event: progress\ndata: {"done":2}',
+      expect.stringMatching(/^event: result\ndata: \{"success":true,"runs":\d+\}$/),
+    ])
   })
 
   it('tells a fault in the middle as an event, without its insides', async () => {

@@ -6,7 +6,12 @@ import { onEveryDatabase } from '../support/databases.ts'
 import { openShop, type Shop } from '../support/shop.ts'
 
 const ADDRESS = { street: 'Kai 1', city: 'Kiel', zip: '24103', country: 'DE' }
-const NEW_STORE = { companyName: 'Deichgold GmbH', tradingName: 'Deichgold Kiel', address: ADDRESS, phone: '+49431555010' }
+const NEW_STORE = {
+  companyName: 'Deichgold GmbH',
+  tradingName: 'Deichgold Kiel',
+  address: ADDRESS,
+  phone: '+49431555010',
+}
 
 onEveryDatabase('stores', (kind) => {
   let shop: Shop
@@ -17,9 +22,18 @@ onEveryDatabase('stores', (kind) => {
     await shop.stop()
     expect(shop.cloud.errors).toEqual([])
   })
-  const masterData = async (storeId: string): Promise<Json> => (await shop.cloud.get(`/api/v1/fetchStore?storeId=${storeId}`, { authorization: `Bearer ${shop.key}` })).body
-  const versionOf = async (storeId: string) => (await shop.cloud.db.database.reads.selectFrom('store').select('document_version').where('store_id', '=', storeId).executeTakeFirstOrThrow()).document_version
-  const newStore = async (more: Json = {}): Promise<string> => (await shop.ok('insertStore', { ...NEW_STORE, ...more })).storeId
+  const masterData = async (storeId: string): Promise<Json> =>
+    (await shop.cloud.get(`/api/v1/fetchStore?storeId=${storeId}`, { authorization: `Bearer ${shop.key}` })).body
+  const versionOf = async (storeId: string) =>
+    (
+      await shop.cloud.db.database.reads
+        .selectFrom('store')
+        .select('document_version')
+        .where('store_id', '=', storeId)
+        .executeTakeFirstOrThrow()
+    ).document_version
+  const newStore = async (more: Json = {}): Promise<string> =>
+    (await shop.ok('insertStore', { ...NEW_STORE, ...more })).storeId
 
   it('keep every field, in whichever form it came', async () => {
     const rest = {
@@ -38,14 +52,38 @@ onEveryDatabase('stores', (kind) => {
       deviceType: 'exit_gate',
       workflowType: 'automatic_exit',
     }
-    const api = { companyName: 'Deichgold GmbH', tradingName: 'Deichgold Kiel', address: ADDRESS, coordinates: { lat: 54.32, lng: 10.13 }, ...rest }
-    const master = { name: { legal: 'Deichgold GmbH', trading: 'Deichgold Kiel' }, address: { street: 'Kai 1', city: 'Kiel', postalCode: '24103', countryCode: 'de' }, coordinates: { latitude: 54.32, longitude: 10.13 }, ...rest }
+    const api = {
+      companyName: 'Deichgold GmbH',
+      tradingName: 'Deichgold Kiel',
+      address: ADDRESS,
+      coordinates: { lat: 54.32, lng: 10.13 },
+      ...rest,
+    }
+    const master = {
+      name: { legal: 'Deichgold GmbH', trading: 'Deichgold Kiel' },
+      address: { street: 'Kai 1', city: 'Kiel', postalCode: '24103', countryCode: 'de' },
+      coordinates: { latitude: 54.32, longitude: 10.13 },
+      ...rest,
+    }
     const one = await newStore(api)
     const answers = [await masterData(one), await masterData((await shop.ok('insertStore', master)).storeId)]
     for (const { id: _id, success: _success, ...answer } of answers) {
-      expect(answer).toEqual({ ...master, address: { ...master.address, countryCode: 'DE' }, mode: 'demo', package: 'grow', rating: 0, receiptCount: 0, products: [] })
+      expect(answer).toEqual({
+        ...master,
+        address: { ...master.address, countryCode: 'DE' },
+        mode: 'demo',
+        package: 'grow',
+        rating: 0,
+        receiptCount: 0,
+        products: [],
+      })
     }
-    expect(await shop.ok('fetchStore', { storeId: one })).toMatchObject({ address: ADDRESS, coordinates: { lat: 54.32, lng: 10.13 }, securityTagMode: 'rfid', package: 'GROW' })
+    expect(await shop.ok('fetchStore', { storeId: one })).toMatchObject({
+      address: ADDRESS,
+      coordinates: { lat: 54.32, lng: 10.13 },
+      securityTagMode: 'rfid',
+      package: 'GROW',
+    })
     // What fetchStore answers, in either form, may be sent back.
     const { products: _products, ...back } = await masterData(one)
     await shop.ok('updateStore', { storeId: one, ...back })
@@ -109,8 +147,15 @@ onEveryDatabase('stores', (kind) => {
     await shop.ok('updateStore', { storeId, address: { city: 'Lübeck' }, email: null, coordinates: null })
     const { email: _email, coordinates: _coordinates, ...kept } = before
     expect(await masterData(storeId)).toEqual({ ...kept, address: { ...before.address, city: 'Lübeck' } })
-    for (const city of ['LÜBECK', ' lübeck ', 'Lübeck'.normalize('NFD')]) expect((await shop.ok('fetchStores', { city })).stores.map((s: Json) => s.storeId)).toEqual([storeId])
-    for (const [field, value] of Object.entries({ package: 'prime', mode: 'live', rating: 4, receiptCount: 1, id: 'st_x' })) {
+    for (const city of ['LÜBECK', ' lübeck ', 'Lübeck'.normalize('NFD')])
+      expect((await shop.ok('fetchStores', { city })).stores.map((s: Json) => s.storeId)).toEqual([storeId])
+    for (const [field, value] of Object.entries({
+      package: 'prime',
+      mode: 'live',
+      rating: 4,
+      receiptCount: 1,
+      id: 'st_x',
+    })) {
       const answer = await shop.call('updateStore', { storeId, [field]: value, tradingName: 'Never' })
       expect([field, answer.status, answer.body.details?.[0]?.path]).toEqual([field, 400, field])
     }
@@ -123,11 +168,16 @@ onEveryDatabase('stores', (kind) => {
     const { registrationId } = await shop.cloud.ok(live, 'insertStore', NEW_STORE)
     const { storeId, hasScanAndGo } = await shop.cloud.ok(admin, 'approveStoreRegistration', { registrationId })
     expect(hasScanAndGo).toBe(false)
-    expect(await shop.cloud.call(live, 'updateStore', { storeId, hasScanAndGo: true })).toMatchObject({ status: 403, body: { reason: 'package_too_low', requiredUpgrade: 'GROW', currentPackage: 'DISCOVER' } })
+    expect(await shop.cloud.call(live, 'updateStore', { storeId, hasScanAndGo: true })).toMatchObject({
+      status: 403,
+      body: { reason: 'package_too_low', requiredUpgrade: 'GROW', currentPackage: 'DISCOVER' },
+    })
     await shop.cloud.ok(admin, 'setStorePackage', { storeId, package: 'PRIME' })
     expect((await shop.cloud.ok(live, 'updateStore', { storeId, hasScanAndGo: false })).hasScanAndGo).toBe(false)
     expect((await shop.cloud.ok(admin, 'setStorePackage', { storeId, package: 'grow' })).hasScanAndGo).toBe(false)
-    expect((await shop.cloud.get(`/api/v1/fetchStore?storeId=${storeId}`, { authorization: `Bearer ${live}` })).body).toMatchObject({ mode: 'live', package: 'grow', hasOffers: true })
+    expect(
+      (await shop.cloud.get(`/api/v1/fetchStore?storeId=${storeId}`, { authorization: `Bearer ${live}` })).body,
+    ).toMatchObject({ mode: 'live', package: 'grow', hasOffers: true })
   })
 
   it('are somewhere on this list of countries', async () => {

@@ -21,7 +21,12 @@ function slowly() {
   const { body } = streamAnswer({ contentType: 'text/plain', chunks: chunks() }, {}, (error) => failures.push(error))
   const reader = (body as ReadableStream<Uint8Array>).getReader()
   const settled = () => new Promise<void>((resolve) => setImmediate(resolve))
-  return { reader, failures, give: async (end: { part?: string; error?: Error }) => (await settled(), go(end), settled()), isEnded: () => isEnded }
+  return {
+    reader,
+    failures,
+    give: async (end: { part?: string; error?: Error }) => (await settled(), go(end), settled()),
+    isEnded: () => isEnded,
+  }
 }
 
 describe('an answer in parts', () => {
@@ -35,16 +40,19 @@ describe('an answer in parts', () => {
     expect([(await last).done, failures]).toEqual([true, []])
   })
 
-  it.each([{ part: 'b' }, {}])('is no failure when its reader leaves while %j is being made, and ends then', async (end) => {
-    const { reader, give, failures, isEnded } = slowly()
-    const first = reader.read()
-    await give({ part: 'a' })
-    await first
-    const left = reader.cancel()
-    await give(end)
-    await left
-    expect([isEnded(), failures]).toEqual([true, []])
-  })
+  it.each([{ part: 'b' }, {}])(
+    'is no failure when its reader leaves while %j is being made, and ends then',
+    async (end) => {
+      const { reader, give, failures, isEnded } = slowly()
+      const first = reader.read()
+      await give({ part: 'a' })
+      await first
+      const left = reader.cancel()
+      await give(end)
+      await left
+      expect([isEnded(), failures]).toEqual([true, []])
+    },
+  )
 
   it('breaks off, and says why to the log, when a part cannot be made', async () => {
     const { reader, give, failures } = slowly()

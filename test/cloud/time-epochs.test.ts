@@ -6,7 +6,8 @@ import { openShop, type Shop } from '../support/shop.ts'
 import { enrolTestAgent, type TestAgent } from '../support/test-agent.ts'
 
 const claimsOf = (jws: string) => JSON.parse(Buffer.from(jws.split('.')[1] ?? '', 'base64url').toString())
-const ofKind = (all: string[], typ: string) => all.find((jws) => JSON.parse(Buffer.from(jws.split('.')[0] ?? '', 'base64url').toString()).typ === typ) ?? ''
+const ofKind = (all: string[], typ: string) =>
+  all.find((jws) => JSON.parse(Buffer.from(jws.split('.')[0] ?? '', 'base64url').toString()).typ === typ) ?? ''
 
 onEveryDatabase('epochs of time', (kind) => {
   let platform: VirtualPlatform
@@ -27,14 +28,20 @@ onEveryDatabase('epochs of time', (kind) => {
   async function epochs(): Promise<(number | undefined)[]> {
     const documents: string[] = (await agent.call('fetchSignedDocuments', { have: {} })).body.documents
     const { time } = (await shop.cloud.get(`/api/v1/time?nonce=${'n'.repeat(22)}`)).body
-    return [claimsOf(ofKind(documents, 'keys+jwt')).timeEpoch, claimsOf(ofKind(documents, 'fresh+jwt')).timeEpoch, claimsOf(time).timeEpoch]
+    return [
+      claimsOf(ofKind(documents, 'keys+jwt')).timeEpoch,
+      claimsOf(ofKind(documents, 'fresh+jwt')).timeEpoch,
+      claimsOf(time).timeEpoch,
+    ]
   }
 
   it('begins one with each freshness key that is revoked, in all that tells time; and signs again where a time of the future was signed', async () => {
     expect(await epochs()).toEqual([undefined, 0, 0])
     await rotate({})
     expect(await epochs()).toEqual([undefined, 0, 0])
-    await shop.cloud.db.database.write((db) => shop.cloud.cloud.services.authority.noteSigned(db, platform.clock.wall() + 400 * 86_400_000))
+    await shop.cloud.db.database.write((db) =>
+      shop.cloud.cloud.services.authority.noteSigned(db, platform.clock.wall() + 400 * 86_400_000),
+    )
     await shop.cloud.restart()
     expect((await agent.call('fetchSignedDocuments', { have: {} })).status).toBe(503)
     await rotate({ revoke: true })

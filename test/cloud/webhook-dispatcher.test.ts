@@ -36,7 +36,8 @@ onEveryDatabase('dispatchers of webhooks', (kind) => {
     await cloud.stop()
   })
 
-  const register = (i: number, more: Json = {}): Promise<Json> => cloud.ok(key, 'registerWebhook', { url: `https://r${i}.example/`, events: ['webhook.test'], ...more })
+  const register = (i: number, more: Json = {}): Promise<Json> =>
+    cloud.ok(key, 'registerWebhook', { url: `https://r${i}.example/`, events: ['webhook.test'], ...more })
   const emit = async (times: number, body: Json = {}) => {
     const ids: string[] = []
     for (let i = 0; i < times; i++) ids.push((await cloud.ok(key, 'sendTestWebhook', body)).eventId)
@@ -44,7 +45,10 @@ onEveryDatabase('dispatchers of webhooks', (kind) => {
   }
 
   /** A process of its own: own connections (SQLite has one writer only), own clock if wanted, own way of sending. */
-  async function startProcess(send: (request: OutgoingRequest, signal: AbortSignal) => Promise<OutgoingAnswer>, own: VirtualPlatform = platform) {
+  async function startProcess(
+    send: (request: OutgoingRequest, signal: AbortSignal) => Promise<OutgoingAnswer>,
+    own: VirtualPlatform = platform,
+  ) {
     const database = kind === 'sqlite' ? { ...cloud.db.database, close: async () => undefined } : await cloud.db.again()
     const sent: Sent = []
     const services: Services = {
@@ -66,18 +70,25 @@ onEveryDatabase('dispatchers of webhooks', (kind) => {
     running.push({ dispatcher: process.dispatcher, platform: process.own })
     return process
   }
-  const statuses = async () => (await cloud.db.database.reads.selectFrom('webhook_delivery').select(['status', 'attempts']).execute()).map((d) => `${d.status} ${d.attempts}`)
+  const statuses = async () =>
+    (await cloud.db.database.reads.selectFrom('webhook_delivery').select(['status', 'attempts']).execute()).map(
+      (d) => `${d.status} ${d.attempts}`,
+    )
 
   it('never send one attempt twice, however many they are', async () => {
     await Promise.all([0, 1, 2].map((i) => register(i)))
     const ids = await emit(40)
     const processes = await Promise.all([1, 2, 3].map(async () => lives(await startProcess(async () => OK))))
     for (const { dispatcher } of processes) dispatcher.wake()
-    await until('all to be delivered', async () => {
-      await platform.advance(1)
-      const all = await statuses()
-      return all.length === 120 && all.every((s) => s === 'delivered 1')
-    }, 30_000)
+    await until(
+      'all to be delivered',
+      async () => {
+        await platform.advance(1)
+        const all = await statuses()
+        return all.length === 120 && all.every((s) => s === 'delivered 1')
+      },
+      30_000,
+    )
     const sent = processes.flatMap((p) => p.sent.map((s) => `${s.id} ${s.url}`))
     expect(sent.length).toBe(120)
     expect(new Set(sent).size).toBe(120)
@@ -124,7 +135,11 @@ onEveryDatabase('dispatchers of webhooks', (kind) => {
     expect(two.sent).toEqual([])
     await platform.advance(1)
     await until('the second attempt', async () => (await statuses())[0] === 'pending 2')
-    const attempts = await cloud.db.database.reads.selectFrom('webhook_attempt').select('at_ms').orderBy('attempt').execute()
+    const attempts = await cloud.db.database.reads
+      .selectFrom('webhook_attempt')
+      .select('at_ms')
+      .orderBy('attempt')
+      .execute()
     expect(attempts.map((a) => a.at_ms - START)).toEqual([0, 60_000])
   })
 
@@ -135,13 +150,20 @@ onEveryDatabase('dispatchers of webhooks', (kind) => {
     const dead = await startProcess(() => new Promise(() => undefined), deadClock)
     await until('it to be sent', () => dead.sent.length === 1)
     const next = lives(await startProcess(async () => ({ ...OK, status: 503 })))
-    const recorded = async () => (await cloud.db.database.reads.selectFrom('webhook_attempt').select('at_ms').orderBy('attempt').execute()).map((a) => a.at_ms)
-    await until('two attempts', async () => {
-      const all = await recorded()
-      // The database is real: an attempt that virtual time ran away from would outlive its lease.
-      if (next.sent.length === all.length) await platform.advance(500)
-      return all.length === 2
-    }, 30_000)
+    const recorded = async () =>
+      (await cloud.db.database.reads.selectFrom('webhook_attempt').select('at_ms').orderBy('attempt').execute()).map(
+        (a) => a.at_ms,
+      )
+    await until(
+      'two attempts',
+      async () => {
+        const all = await recorded()
+        // The database is real: an attempt that virtual time ran away from would outlive its lease.
+        if (next.sent.length === all.length) await platform.advance(500)
+        return all.length === 2
+      },
+      30_000,
+    )
     const [first = 0, second = 0] = await recorded()
     // Stamped as it is sent, which may be a step of this test after it was taken.
     expect(second - first).toBeGreaterThan(55_000)
@@ -151,7 +173,10 @@ onEveryDatabase('dispatchers of webhooks', (kind) => {
 
   it('give back what a stop cuts off, to be sent by the next', async () => {
     await register(1)
-    const cut = await startProcess((_request, signal) => new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('cut off')))))
+    const cut = await startProcess(
+      (_request, signal) =>
+        new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('cut off')))),
+    )
     await emit(1)
     await until('it to be sent', async () => {
       await platform.advance(10)
@@ -172,33 +197,54 @@ onEveryDatabase('dispatchers of webhooks', (kind) => {
     await emit(60, { webhookId })
     const shown = async () => (await cloud.ok(key, 'fetchWebhooks')).webhooks[0]
     // The database is real: were its time to run slower than the virtual one, every attempt would outlive its lease.
-    const recorded = async () => (await cloud.db.database.reads.selectFrom('webhook_delivery').select('delivery_id').where('lease_id', 'is not', null).execute()).length === 0
+    const recorded = async () =>
+      (
+        await cloud.db.database.reads
+          .selectFrom('webhook_delivery')
+          .select('delivery_id')
+          .where('lease_id', 'is not', null)
+          .execute()
+      ).length === 0
     const pass = async (minutes: number) => {
       for (let i = 0; i < 10; i++) {
         await platform.advance(minutes * 6_000)
         await until('the attempts to be written down', recorded, 30_000)
       }
     }
-    await until('all to be given up', async () => {
-      await pass(5)
-      const all = await statuses()
-      return all.length === 60 && all.every((s) => s === 'failed 4')
-    }, 55_000)
+    await until(
+      'all to be given up',
+      async () => {
+        await pass(5)
+        const all = await statuses()
+        return all.length === 60 && all.every((s) => s === 'failed 4')
+      },
+      55_000,
+    )
     expect(await shown()).toMatchObject({ enabled: true })
     platform.setWall(platform.clock.wall() + 25 * 3_600_000)
     await emit(1, { webhookId })
-    await until('it to be switched off', async () => {
-      await pass(5)
-      return (await shown()).enabled === false
-    }, 55_000)
+    await until(
+      'it to be switched off',
+      async () => {
+        await pass(5)
+        return (await shown()).enabled === false
+      },
+      55_000,
+    )
     expect(await shown()).toMatchObject({ disabledReason: 'failing' })
     expect((await cloud.call(key, 'sendTestWebhook', { webhookId })).body.reason).toBe('webhook_disabled')
-    expect((await cloud.ok(key, 'updateWebhook', { webhookId, enabled: true }))).not.toHaveProperty('failingSince')
+    expect(await cloud.ok(key, 'updateWebhook', { webhookId, enabled: true })).not.toHaveProperty('failingSince')
   }, 120_000)
 
   it('let many dead receivers wait for each other, not for them the living', async () => {
     const dead = new Set<string>()
-    const process = lives(await startProcess(({ url }, signal) => (dead.has(url) ? new Promise((_r, reject) => signal.addEventListener('abort', () => reject(new Error('time is up')))) : Promise.resolve(OK))))
+    const process = lives(
+      await startProcess(({ url }, signal) =>
+        dead.has(url)
+          ? new Promise((_r, reject) => signal.addEventListener('abort', () => reject(new Error('time is up'))))
+          : Promise.resolve(OK),
+      ),
+    )
     for (let i = 1; i <= 70; i++) dead.add((await register(i)).url)
     const alive = await register(0, { events: ['product.created'] })
     await emit(1)
@@ -227,15 +273,21 @@ onEveryDatabase('dispatchers of webhooks', (kind) => {
 
   it('let an account with many receivers that take their time wait for itself, not others for it', async () => {
     const slow = new Set<string>()
-    const later = (signal: AbortSignal) => new Promise<OutgoingAnswer>((resolve, reject) => {
-      const cancel = platform.timers.after(9_900, () => resolve(OK))
-      signal.addEventListener('abort', () => (cancel(), reject(new Error('time is up'))))
-    })
-    const process = lives(await startProcess(({ url }, signal) => (slow.has(url) ? later(signal) : Promise.resolve(OK))))
+    const later = (signal: AbortSignal) =>
+      new Promise<OutgoingAnswer>((resolve, reject) => {
+        const cancel = platform.timers.after(9_900, () => resolve(OK))
+        signal.addEventListener('abort', () => (cancel(), reject(new Error('time is up'))))
+      })
+    const process = lives(
+      await startProcess(({ url }, signal) => (slow.has(url) ? later(signal) : Promise.resolve(OK))),
+    )
     for (let i = 1; i <= 60; i++) slow.add((await register(i)).url)
     const other = await cloud.key('secret', 'test', { account: 'Deichgold' })
     await cloud.ok(other, 'fetchStores')
-    const { url } = await cloud.ok(other, 'registerWebhook', { url: 'https://other.example/', events: ['webhook.test'] })
+    const { url } = await cloud.ok(other, 'registerWebhook', {
+      url: 'https://other.example/',
+      events: ['webhook.test'],
+    })
     // Far more than can be sent while this test goes on.
     await emit(20)
     await until('the places of one account to be taken', async () => {

@@ -3,7 +3,15 @@ import { z } from 'zod'
 import { checkDevices } from '../../device-drivers/drivers/check-devices.ts'
 import { DeviceEntry, driverOf, DRIVER_NAMES } from '../../device-drivers/drivers/registry.ts'
 
-const BOARD = { deviceId: 'dev_a', driver: 'modbus', link: { tcp: '127.0.0.1:5020' }, unit: 1, output: 0, confirmInput: 0, pulseMs: 200 }
+const BOARD = {
+  deviceId: 'dev_a',
+  driver: 'modbus',
+  link: { tcp: '127.0.0.1:5020' },
+  unit: 1,
+  output: 0,
+  confirmInput: 0,
+  pulseMs: 200,
+}
 const SERIAL = { serial: '/dev/serial/by-id/usb-x', baudRate: 9600 }
 const SCANNER = { deviceId: 'dev_b', driver: 'scanner', link: SERIAL, feeds: 'dev_a' }
 
@@ -17,7 +25,14 @@ describe('devices of the configuration', () => {
     expect(checkDevices([BOARD, SCANNER])).toEqual({
       devices: [
         { ...BOARD, requestTimeoutMs: 500, pollMs: 20 },
-        { ...SCANNER, link: { ...SERIAL, dataBits: 8, parity: 'none', stopBits: 1 }, suffix: 'any', stx: false, duplicateMs: 500, staffCards: false },
+        {
+          ...SCANNER,
+          link: { ...SERIAL, dataBits: 8, parity: 'none', stopBits: 1 },
+          suffix: 'any',
+          stx: false,
+          duplicateMs: 500,
+          staffCards: false,
+        },
       ],
     })
   })
@@ -70,7 +85,9 @@ describe('devices of the configuration', () => {
   })
 
   test('RTU addresses', () => {
-    expect(faults({ ...BOARD, link: SERIAL, unit: 0 })).toEqual(['devices[0].unit: Modbus RTU boards have addresses 1 to 247'])
+    expect(faults({ ...BOARD, link: SERIAL, unit: 0 })).toEqual([
+      'devices[0].unit: Modbus RTU boards have addresses 1 to 247',
+    ])
     expect(faults({ ...BOARD, unit: 255 })).toEqual([])
   })
 
@@ -82,13 +99,22 @@ describe('devices of the configuration', () => {
     const lock = { deviceId: 'lock', driver: 'osdp', link: SERIAL, key: '00112233445566778899AABBCCDDEEFF' }
     expect(faults(lock)).toEqual([])
     expect(faults({ ...lock, key: undefined, insecure: true })).toEqual([])
-    for (const bad of [{ key: undefined }, { insecure: true }, { key: '303132333435363738393A3B3C3D3E3F' }, { key: 'secret' }, { confirmInput: 0 }, { pulseMs: 250 }]) {
+    for (const bad of [
+      { key: undefined },
+      { insecure: true },
+      { key: '303132333435363738393A3B3C3D3E3F' },
+      { key: 'secret' },
+      { confirmInput: 0 },
+      { pulseMs: 250 },
+    ]) {
       expect(faults({ ...lock, ...bad }), JSON.stringify(bad)).toHaveLength(1)
     }
     expect(faults(lock, { ...lock, deviceId: 'other' })).toEqual([expect.stringContaining('address 0 at serial:')])
     expect(faults(lock, { ...lock, deviceId: 'other', address: 1 })).toEqual([])
     const pad = { deviceId: 'pad', driver: 'uhf-m100', link: SERIAL }
-    expect(faults({ ...pad, deactivate: { method: 'kill', password: '00000000' } })).toEqual(['devices[0].deactivate.password: a tag with the kill password 00000000 cannot be killed'])
+    expect(faults({ ...pad, deactivate: { method: 'kill', password: '00000000' } })).toEqual([
+      'devices[0].deactivate.password: a tag with the kill password 00000000 cannot be killed',
+    ])
     expect(faults({ ...pad, deactivate: { method: 'kill' } })).toHaveLength(1)
   })
 
@@ -101,26 +127,48 @@ describe('devices of the configuration', () => {
     const pad = { driver: 'uhf-m100', link: SERIAL }
     const release = { release: { gpo: 4 } }
     const cases: [string, object][] = [
-      ['output', BOARD], ['output', { ...llrp, ...release }], ['output', { ...impinj, ...release }], ['output', { ...zebra, ...release }], ['output', { ...osdp, output: 0 }],
-      ['tag', { ...llrp, ...kill }], ['tag', { ...llrp, eas: {} }], ['tag', { ...pad, deactivate: { method: 'eas' } }], ['tag', { driver: 'pcsc', link: { pcsc: 'a' } }],
-      ['nothing', llrp], ['nothing', impinj], ['nothing', zebra], ['nothing', osdp], ['nothing', pad], ['nothing', SCANNER],
+      ['output', BOARD],
+      ['output', { ...llrp, ...release }],
+      ['output', { ...impinj, ...release }],
+      ['output', { ...zebra, ...release }],
+      ['output', { ...osdp, output: 0 }],
+      ['tag', { ...llrp, ...kill }],
+      ['tag', { ...llrp, eas: {} }],
+      ['tag', { ...pad, deactivate: { method: 'eas' } }],
+      ['tag', { driver: 'pcsc', link: { pcsc: 'a' } }],
+      ['nothing', llrp],
+      ['nothing', impinj],
+      ['nothing', zebra],
+      ['nothing', osdp],
+      ['nothing', pad],
+      ['nothing', SCANNER],
       ['nothing', { driver: 'thingmagic', link: SERIAL, region: 'europe' }],
-      ['nothing', { driver: 'http-ingest', link: { push: 'gate-1' }, secret: 'k3ep-th1s-to-y0urself', mapping: 'keonn' }],
+      [
+        'nothing',
+        { driver: 'http-ingest', link: { push: 'gate-1' }, secret: 'k3ep-th1s-to-y0urself', mapping: 'keonn' },
+      ],
     ]
     expect(new Set(cases.map(([, entry]) => (entry as { driver: string }).driver))).toEqual(new Set(DRIVER_NAMES))
-    expect(cases.map(([, entry]) => {
-      const checked = DeviceEntry.parse({ deviceId: 'dev_x', ...entry })
-      return driverOf(checked).releases(checked)
-    })).toEqual(cases.map(([does]) => does))
+    expect(
+      cases.map(([, entry]) => {
+        const checked = DeviceEntry.parse({ deviceId: 'dev_x', ...entry })
+        return driverOf(checked).releases(checked)
+      }),
+    ).toEqual(cases.map(([does]) => does))
   })
 
   test('at most 64', () => {
-    expect(checkDevices(Array.from({ length: 65 }, () => BOARD))).toMatchObject({ faults: [expect.stringContaining('64')] })
+    expect(checkDevices(Array.from({ length: 65 }, () => BOARD))).toMatchObject({
+      faults: [expect.stringContaining('64')],
+    })
   })
 
   test('the schema can be published', () => {
     const schema = z.toJSONSchema(DeviceEntry, { io: 'input' })
     expect(schema.oneOf).toHaveLength(DRIVER_NAMES.length)
-    expect(schema.oneOf?.[0]).toMatchObject({ additionalProperties: false, required: ['deviceId', 'driver', 'link', 'output'] })
+    expect(schema.oneOf?.[0]).toMatchObject({
+      additionalProperties: false,
+      required: ['deviceId', 'driver', 'link', 'output'],
+    })
   })
 })

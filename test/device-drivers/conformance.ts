@@ -120,14 +120,23 @@ function bench(rig: Rig, seed = 1): Bench {
 
   async function until(condition: () => boolean, limitMs = BACK_WITHIN_MS): Promise<void> {
     for (let waited = 0; !condition(); waited += 10) {
-      if (waited >= limitMs) throw new Error(`not within ${limitMs} ms of virtual time: ${JSON.stringify(supervisor.statuses)}`)
+      if (waited >= limitMs)
+        throw new Error(`not within ${limitMs} ms of virtual time: ${JSON.stringify(supervisor.statuses)}`)
       await world.advance(10)
     }
   }
   const state = () => supervisor.status(ID)?.state ?? ''
 
   return {
-    world, device, port, supervisor, states, events, tries, state, until,
+    world,
+    device,
+    port,
+    supervisor,
+    states,
+    events,
+    tries,
+    state,
+    until,
     cutAt: (n) => void (left = n),
     get chunks() {
       return chunks
@@ -213,7 +222,11 @@ export function describeDriver(name: string, rig: Rig): void {
       await b.world.advance(60_000)
       expect(b.states.map((status) => status.state)).not.toContain('ready')
       expect(b.states.map((status) => status.state)).toContain(rig.muteIs ?? 'degraded')
-      expect(await b.world.settle(b.release())).toMatchObject({ outcome: 'failed', commanded: false, detail: expect.stringMatching(/^not_ready/) })
+      expect(await b.world.settle(b.release())).toMatchObject({
+        outcome: 'failed',
+        commanded: false,
+        detail: expect.stringMatching(/^not_ready/),
+      })
       b.device.heal()
       await b.until(() => b.state() === 'ready')
       expect(b.device.releases?.() ?? 0).toBe(0)
@@ -260,7 +273,9 @@ export function describeDriver(name: string, rig: Rig): void {
       const outcomes = new Set<string>()
       // Every chunk of the command itself, and some of the watching behind it.
       const last = whole.chunks - before
-      const moments = Array.from({ length: last }, (_, i) => i + 1).filter((chunk) => chunk <= 24 || chunk % Math.ceil(last / 12) === 0)
+      const moments = Array.from({ length: last }, (_, i) => i + 1).filter(
+        (chunk) => chunk <= 24 || chunk % Math.ceil(last / 12) === 0,
+      )
       for (const chunk of moments) {
         const b = bench(rig, chunk)
         await b.ready()

@@ -12,7 +12,8 @@ async function all(queue: EventQueue): Promise<DeviceEvent[]> {
   return events
 }
 
-const numbers = (events: readonly DeviceEvent[]) => events.flatMap((event) => (event.type === 'tags' ? event.reads.map(({ seenAtMs }) => seenAtMs) : []))
+const numbers = (events: readonly DeviceEvent[]) =>
+  events.flatMap((event) => (event.type === 'tags' ? event.reads.map(({ seenAtMs }) => seenAtMs) : []))
 
 test('reads travel together, at most 1,000 in one event, and keep their place among other events', async () => {
   const queue = eventQueue()
@@ -21,7 +22,13 @@ test('reads travel together, at most 1,000 in one event, and keep their place am
   queue.putReads([read(2_500)])
   queue.put({ type: 'tags', reads: [read(2_501)] })
   const events = await all(queue)
-  expect(events.map((event) => (event.type === 'tags' ? event.reads.length : event.type))).toEqual([1_000, 1_000, 500, 'passage', 2])
+  expect(events.map((event) => (event.type === 'tags' ? event.reads.length : event.type))).toEqual([
+    1_000,
+    1_000,
+    500,
+    'passage',
+    2,
+  ])
   expect(numbers(events)).toEqual(Array.from({ length: 2_502 }, (_, n) => n))
 })
 
@@ -44,5 +51,8 @@ test('reads between many other events are bounded too', async () => {
   const [fault, ...events] = await all(queue)
   expect(events).toHaveLength(1_000)
   expect(numbers(events)).toEqual(Array.from({ length: 500 }, (_, n) => 1_000 + n))
-  expect(fault).toEqual({ type: 'fault', detail: '1000 events and 1000 tag reads were lost because nobody took them in time' })
+  expect(fault).toEqual({
+    type: 'fault',
+    detail: '1000 events and 1000 tag reads were lost because nobody took them in time',
+  })
 })

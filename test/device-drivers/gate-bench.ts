@@ -10,7 +10,13 @@ import { virtualPlatform } from '../../simulators/world/virtual-platform.ts'
 import type { VirtualPlatform } from '../../simulators/world/virtual-platform.ts'
 import { entries, forEver } from './workbench.ts'
 
-export const GATE = { deviceId: 'gate', driver: 'llrp', link: { tcp: '10.0.0.7:5084' }, antennas: { inside: [1], outside: [2] }, siren: { gpo: 1, seconds: 5 } }
+export const GATE = {
+  deviceId: 'gate',
+  driver: 'llrp',
+  link: { tcp: '10.0.0.7:5084' },
+  antennas: { inside: [1], outside: [2] },
+  siren: { gpo: 1, seconds: 5 },
+}
 export const EPC = '3034257BF7194E4000001A85'
 
 export interface GateBench {
@@ -32,7 +38,9 @@ export interface GateBench {
 }
 
 /** A supervisor and a simulated reader joined by a memory link, on a virtual clock. */
-export function gateBench(options: { gate?: Record<string, unknown>; reader?: Partial<LlrpReaderOptions>; seed?: number } = {}): GateBench {
+export function gateBench(
+  options: { gate?: Record<string, unknown>; reader?: Partial<LlrpReaderOptions>; seed?: number } = {},
+): GateBench {
   const world = virtualPlatform({ seed: options.seed ?? 1 })
   const reader = llrpReader({ platform: world, bootMs: 3_000, ...options.reader })
   const port = memoryPort((link) => void reader.serve(link))
@@ -49,7 +57,10 @@ export function gateBench(options: { gate?: Record<string, unknown>; reader?: Pa
 
   async function until(condition: () => boolean, limitMs = 60_000): Promise<void> {
     for (let waited = 0; !condition(); waited += 10) {
-      if (waited >= limitMs) throw new Error(`not within ${limitMs} ms of virtual time; ${JSON.stringify([state(), reader.received.slice(-5)])}`)
+      if (waited >= limitMs)
+        throw new Error(
+          `not within ${limitMs} ms of virtual time; ${JSON.stringify([state(), reader.received.slice(-5)])}`,
+        )
       await world.advance(10)
     }
   }

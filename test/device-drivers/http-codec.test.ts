@@ -38,23 +38,43 @@ describe('HTTP messages', () => {
   test('what is written is read, in any pieces, one after the other on one connection', () => {
     const body = fc.string({ maxLength: 300, unit: 'binary' })
     fc.assert(
-      fc.property(fc.array(fc.tuple(fc.integer({ min: 200, max: 599 }).filter((s) => s !== 204 && s !== 304), fc.array(body, { maxLength: 4 }), fc.boolean()), { maxLength: 5 }), fc.integer({ min: 1, max: 50 }), (answers, size) => {
-        const sent = answers.map(([status, parts, inChunks]) =>
-          inChunks ? concat([encodeResponse(status, {}), ...parts.filter((p) => p !== '').map(encodeChunk), encodeChunk('')]) : encodeResponse(status, { a: 'b' }, parts.join('')),
-        )
-        const parser = httpParser('responses')
-        const pieces = chopped(concat(sent), size).flatMap((chunk) => parser.push(chunk))
-        expect(parser.fault).toBeNull()
-        // Unpaired surrogates become one replacement character each, whichever way they are sent.
-        const plain = (text: string) => Buffer.from(text, 'utf8').toString('utf8')
-        expect(told(pieces)).toEqual(answers.flatMap(([status, parts, inChunks]) => [status, inChunks ? parts.map(plain).join('') : plain(parts.join(''))]))
-      }),
+      fc.property(
+        fc.array(
+          fc.tuple(
+            fc.integer({ min: 200, max: 599 }).filter((s) => s !== 204 && s !== 304),
+            fc.array(body, { maxLength: 4 }),
+            fc.boolean(),
+          ),
+          { maxLength: 5 },
+        ),
+        fc.integer({ min: 1, max: 50 }),
+        (answers, size) => {
+          const sent = answers.map(([status, parts, inChunks]) =>
+            inChunks
+              ? concat([encodeResponse(status, {}), ...parts.filter((p) => p !== '').map(encodeChunk), encodeChunk('')])
+              : encodeResponse(status, { a: 'b' }, parts.join('')),
+          )
+          const parser = httpParser('responses')
+          const pieces = chopped(concat(sent), size).flatMap((chunk) => parser.push(chunk))
+          expect(parser.fault).toBeNull()
+          // Unpaired surrogates become one replacement character each, whichever way they are sent.
+          const plain = (text: string) => Buffer.from(text, 'utf8').toString('utf8')
+          expect(told(pieces)).toEqual(
+            answers.flatMap(([status, parts, inChunks]) => [
+              status,
+              inChunks ? parts.map(plain).join('') : plain(parts.join('')),
+            ]),
+          )
+        },
+      ),
     )
   })
 
   test('an answer without a length ends with the connection; 100 and 204 have no body', () => {
     const parser = httpParser('responses')
-    const pieces = parser.push(bytes('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\nHTTP/1.0 200 OK\r\n\r\nabc'))
+    const pieces = parser.push(
+      bytes('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\nHTTP/1.0 200 OK\r\n\r\nabc'),
+    )
     expect(told([...pieces, ...parser.end()])).toEqual([204, '', 200, 'abc'])
     expect(parser.fault).toBeNull()
   })
@@ -78,7 +98,9 @@ describe('HTTP messages', () => {
 
   test('250,000 chunks of anything neither throw nor grow', () => {
     const random = seededRandom(3)
-    const pieces = Array.from({ length: 499 }, (_, i) => (i % 5 === 0 ? bytes('HTTP/1.1 200 OK\r\n\r\n') : random.bytes(1 + (i % 29))))
+    const pieces = Array.from({ length: 499 }, (_, i) =>
+      i % 5 === 0 ? bytes('HTTP/1.1 200 OK\r\n\r\n') : random.bytes(1 + (i % 29)),
+    )
     let parser = httpParser('responses')
     for (let i = 0; i < 250_000; i++) {
       parser.push(pieces[(i * 7) % pieces.length] as Uint8Array)
@@ -99,23 +121,38 @@ describe('HTTP messages', () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const { port } = server.address() as AddressInfo
     const links = sharedLinks(openLink, realPlatform)
-    const rest = restClient({ link: { http: `127.0.0.1:${port}` }, links, platform: realPlatform, timeoutMs: 5_000, headers: {} })
+    const rest = restClient({
+      link: { http: `127.0.0.1:${port}` },
+      links,
+      platform: realPlatform,
+      timeoutMs: 5_000,
+      headers: {},
+    })
     await rest.connect(new AbortController().signal, () => {})
     const chunks = await rest.ask({ method: 'GET', path: '/chunks' })
     expect(chunks).toMatchObject({ kind: 'answered', status: 200, body: 'eins zwei drei' })
     const put = await rest.ask({ method: 'PUT', path: '/a?b=c', body: { ä: 1 } })
-    expect(put.kind === 'answered' && Buffer.from(put.headers.get('x-seen') ?? '', 'latin1').toString('latin1')).toContain(`PUT /a?b=c 127.0.0.1:${port} {`)
+    expect(
+      put.kind === 'answered' && Buffer.from(put.headers.get('x-seen') ?? '', 'latin1').toString('latin1'),
+    ).toContain(`PUT /a?b=c 127.0.0.1:${port} {`)
     expect(put).toMatchObject({ body: 'fertig' })
     await links.close()
     server.close()
 
-    const ours = await serveTcp({ port: 0, serve: (link) => serveHttp(link, ({ method, path, body }) => ({ status: 201, body: `${method} ${path} ${body}` })) })
+    const ours = await serveTcp({
+      port: 0,
+      serve: (link) =>
+        serveHttp(link, ({ method, path, body }) => ({ status: 201, body: `${method} ${path} ${body}` })),
+    })
     const answer = await new Promise<string>((resolve, reject) => {
-      const call = nodeRequest({ port: ours.port, host: '127.0.0.1', method: 'POST', path: '/x', headers: { 'transfer-encoding': 'chunked' } }, (response) => {
-        let text = `${response.statusCode} `
-        response.on('data', (chunk: Buffer) => (text += chunk.toString()))
-        response.on('end', () => resolve(text))
-      })
+      const call = nodeRequest(
+        { port: ours.port, host: '127.0.0.1', method: 'POST', path: '/x', headers: { 'transfer-encoding': 'chunked' } },
+        (response) => {
+          let text = `${response.statusCode} `
+          response.on('data', (chunk: Buffer) => (text += chunk.toString()))
+          response.on('end', () => resolve(text))
+        },
+      )
       call.on('error', reject)
       call.write('ab')
       call.end('cd')
@@ -126,20 +163,31 @@ describe('HTTP messages', () => {
 
   test('a request has its length in bytes', () => {
     const parser = httpParser('requests')
-    expect(told(parser.push(encodeRequest({ method: 'POST', path: '/', headers: {}, body: '€' })))).toEqual(['POST /', '€'])
+    expect(told(parser.push(encodeRequest({ method: 'POST', path: '/', headers: {}, body: '€' })))).toEqual([
+      'POST /',
+      '€',
+    ])
   })
 })
 
 describe('JSON lines', () => {
   test('values in any pieces; empty lines are none; what is no JSON or too long is told and skipped', () => {
     fc.assert(
-      fc.property(fc.array(fc.oneof(fc.json({ maxDepth: 2 }), fc.constant(''), fc.constant('no json')), { maxLength: 20 }), fc.integer({ min: 1, max: 40 }), (lines, size) => {
-        const reader = jsonLines(4_096)
-        const values = chopped(bytes(lines.map((line) => `${line}\r\n`).join('')), size).flatMap((chunk) => reader.push(chunk))
-        expect(values).toEqual(lines.filter((line) => line !== '' && line !== 'no json').map((line) => JSON.parse(line) as unknown))
-        expect(reader.takeNoise() === null).toBe(!lines.includes('no json'))
-        expect(reader.held).toBe(0)
-      }),
+      fc.property(
+        fc.array(fc.oneof(fc.json({ maxDepth: 2 }), fc.constant(''), fc.constant('no json')), { maxLength: 20 }),
+        fc.integer({ min: 1, max: 40 }),
+        (lines, size) => {
+          const reader = jsonLines(4_096)
+          const values = chopped(bytes(lines.map((line) => `${line}\r\n`).join('')), size).flatMap((chunk) =>
+            reader.push(chunk),
+          )
+          expect(values).toEqual(
+            lines.filter((line) => line !== '' && line !== 'no json').map((line) => JSON.parse(line) as unknown),
+          )
+          expect(reader.takeNoise() === null).toBe(!lines.includes('no json'))
+          expect(reader.held).toBe(0)
+        },
+      ),
     )
     const reader = jsonLines(16)
     expect(reader.push(bytes(`"${'x'.repeat(100_000)}`))).toEqual([])
@@ -160,8 +208,12 @@ describe('times of readers', () => {
     [1_716_900_123_456_789, 1_716_900_123_456.789],
   ])('%s', (value, ms) => expect(utcUsOf(value)).toBe(Math.round(ms * 1_000)))
 
-  test('nanoseconds are cut to microseconds', () => expect(utcUsOf('2025-05-17T16:03:13.944189383Z')).toBe(Date.UTC(2025, 4, 17, 16, 3, 13) * 1_000 + 944_189))
-  test.each(['', 'gestern', '2025-02-30T00:00:00Z', '2025-01-01T25:00:00Z', 5, NaN, null, {}, '12345'])('%j is none', (value) => expect(utcUsOf(value)).toBeNull())
+  test('nanoseconds are cut to microseconds', () =>
+    expect(utcUsOf('2025-05-17T16:03:13.944189383Z')).toBe(Date.UTC(2025, 4, 17, 16, 3, 13) * 1_000 + 944_189))
+  test.each(['', 'gestern', '2025-02-30T00:00:00Z', '2025-01-01T25:00:00Z', 5, NaN, null, {}, '12345'])(
+    '%j is none',
+    (value) => expect(utcUsOf(value)).toBeNull(),
+  )
   test('any text is a time or none', () => fc.assert(fc.property(fc.anything(), (value) => void utcUsOf(value))))
 })
 
@@ -172,18 +224,72 @@ describe('times of readers', () => {
 describe('events of Impinj readers', () => {
   test('as published', () => {
     expect(
-      impinjEvent({ timestamp: '2025-05-17T16:03:13.944189383Z', eventType: 'tagInventory', tagInventoryEvent: { epc: '4oARkaUDAGXybMv_', antennaPort: 3, peakRssiCdbm: -7300, frequency: 919750, transmitPowerCdbm: 3000 } }),
-    ).toEqual({ kind: 'tag', sighting: { epc: 'E2801191A5030065F26CCBFF', antenna: 3, rssiDbm: -73, utcUs: Date.UTC(2025, 4, 17, 16, 3, 13) * 1_000 + 944_189 } })
+      impinjEvent({
+        timestamp: '2025-05-17T16:03:13.944189383Z',
+        eventType: 'tagInventory',
+        tagInventoryEvent: {
+          epc: '4oARkaUDAGXybMv_',
+          antennaPort: 3,
+          peakRssiCdbm: -7300,
+          frequency: 919750,
+          transmitPowerCdbm: 3000,
+        },
+      }),
+    ).toEqual({
+      kind: 'tag',
+      sighting: {
+        epc: 'E2801191A5030065F26CCBFF',
+        antenna: 3,
+        rssiDbm: -73,
+        utcUs: Date.UTC(2025, 4, 17, 16, 3, 13) * 1_000 + 944_189,
+      },
+    })
     expect(
-      impinjEvent({ eventType: 'tagInventory', timestamp: '2026-07-18T12:00:00.000Z', tagInventoryEvent: { epcHex: '300833B2DDD9014000000000', tidHex: 'E28011606000020497CB0065', antennaPort: 1, peakRssiCdbm: -4100 } }),
-    ).toEqual({ kind: 'tag', sighting: { epc: '300833B2DDD9014000000000', antenna: 1, rssiDbm: -41, utcUs: Date.UTC(2026, 6, 18, 12) * 1_000 } })
-    expect(impinjEvent({ timestamp: '2026-07-18T12:00:00Z', eventType: 'inventoryStatus', inventoryStatusEvent: { inventoryStatus: 'running' } })).toEqual({ kind: 'other' })
-    const transition = (gpi: unknown, change: string) => impinjEvent({ timestamp: '2026-07-18T12:00:00Z', eventType: 'gpiTransition', gpiTransitionEvent: { gpi, transition: change } })
-    expect(transition(1, 'low-to-high')).toEqual({ kind: 'input', input: 1, on: true, utcUs: Date.UTC(2026, 6, 18, 12) * 1_000 })
+      impinjEvent({
+        eventType: 'tagInventory',
+        timestamp: '2026-07-18T12:00:00.000Z',
+        tagInventoryEvent: {
+          epcHex: '300833B2DDD9014000000000',
+          tidHex: 'E28011606000020497CB0065',
+          antennaPort: 1,
+          peakRssiCdbm: -4100,
+        },
+      }),
+    ).toEqual({
+      kind: 'tag',
+      sighting: { epc: '300833B2DDD9014000000000', antenna: 1, rssiDbm: -41, utcUs: Date.UTC(2026, 6, 18, 12) * 1_000 },
+    })
+    expect(
+      impinjEvent({
+        timestamp: '2026-07-18T12:00:00Z',
+        eventType: 'inventoryStatus',
+        inventoryStatusEvent: { inventoryStatus: 'running' },
+      }),
+    ).toEqual({ kind: 'other' })
+    const transition = (gpi: unknown, change: string) =>
+      impinjEvent({
+        timestamp: '2026-07-18T12:00:00Z',
+        eventType: 'gpiTransition',
+        gpiTransitionEvent: { gpi, transition: change },
+      })
+    expect(transition(1, 'low-to-high')).toEqual({
+      kind: 'input',
+      input: 1,
+      on: true,
+      utcUs: Date.UTC(2026, 6, 18, 12) * 1_000,
+    })
     expect(transition(2, 'high-to-low')).toMatchObject({ kind: 'input', input: 2, on: false })
     expect([transition(1, 'toString'), transition('1', 'low-to-high')]).toEqual([null, null])
-    expect(impinjEvent({ timestamp: '2026-07-18T12:00:00Z', eventType: 'overflow', overflowEvent: { eventsPurged: 17 } })).toMatchObject({ kind: 'fault', detail: expect.stringContaining('17') })
-    expect(impinjEvent({ timestamp: '2026-07-18T12:00:00Z', eventType: 'antennaDisconnected', antennaDisconnectedEvent: { antennaPort: 2 } })).toEqual({ kind: 'fault', detail: 'antenna 2 is not connected' })
+    expect(
+      impinjEvent({ timestamp: '2026-07-18T12:00:00Z', eventType: 'overflow', overflowEvent: { eventsPurged: 17 } }),
+    ).toMatchObject({ kind: 'fault', detail: expect.stringContaining('17') })
+    expect(
+      impinjEvent({
+        timestamp: '2026-07-18T12:00:00Z',
+        eventType: 'antennaDisconnected',
+        antennaDisconnectedEvent: { antennaPort: 2 },
+      }),
+    ).toEqual({ kind: 'fault', detail: 'antenna 2 is not connected' })
   })
 
   test('anything else is an event or none, and never a tag without an EPC', () => {

@@ -37,7 +37,11 @@ describeDriver('http-ingest', {
       mute: () => {},
       heal: () => {},
       stir: () => link?.write(new TextEncoder().encode(`${body}\n`), forEver()).catch(() => {}),
-      fits: (event) => event.type === 'tags' && event.reads[0] !== undefined && 'epc' in event.reads[0].tag && event.reads[0].tag.epc === EPC,
+      fits: (event) =>
+        event.type === 'tags' &&
+        event.reads[0] !== undefined &&
+        'epc' in event.reads[0].tag &&
+        event.reads[0].tag.epc === EPC,
     }
   },
 })
@@ -51,45 +55,64 @@ function bench(settings: Record<string, unknown> = {}) {
   const supervisor = supervise({
     devices,
     platform: world,
-    openLink: (link, signal) => ('push' in link ? port.open(link.push, signal) : Promise.reject(new Error('no such link'))),
+    openLink: (link, signal) =>
+      'push' in link ? port.open(link.push, signal) : Promise.reject(new Error('no such link')),
     onEvent: (_, event) => void events.push(event),
   })
   const app = new Hono()
   const log = pino({ level: 'warn' }, { write: (line: string) => void warnings.push(line) })
   ingestRoutes(app, { devices, port, platform: world, log })
   const post = (body: string, headers: Record<string, string> = {}, method = 'POST') =>
-    app.request('/ingest/gate-1', { method, body, headers: { 'content-type': 'application/json', authorization: `Bearer ${SECRET}`, ...headers } })
+    app.request('/ingest/gate-1', {
+      method,
+      body,
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${SECRET}`, ...headers },
+    })
   const reads = () => events.flatMap((event) => (event.type === 'tags' ? event.reads : []))
   const state = () => supervisor.status('gate')?.state
   return { world, port, supervisor, app, events, warnings, post, reads, state, ready: () => world.advance(50) }
 }
 
 describe('http-ingest', () => {
-  test.each(['keonn', 'impinj'] as const)('a %s reader is heard, with antenna, strength and age; what it could not send is old', async (format: PushFormat) => {
-    const b = bench({ mapping: format })
-    await b.ready()
-    let isReachable = true
-    const reader = pushingReader({ platform: b.world, format, post: async (body) => isReachable && (await b.post(body)).status === 200 })
-    reader.see(EPC, { antenna: 2, rssiDbm: -62 })
-    await b.world.advance(50)
-    isReachable = false
-    reader.see(EPC)
-    const seenAt = b.world.clock.elapsed()
-    await b.world.advance(20_000)
-    isReachable = true
-    await b.world.advance(2_000)
-    expect(b.reads()).toEqual([
-      { tag: { epc: EPC }, antenna: 2, rssiDbm: -62, seenAtMs: 50 },
-      { tag: { epc: EPC }, antenna: 1, rssiDbm: -55, seenAtMs: seenAt },
-    ])
-    expect(reader.waiting).toBe(0)
-  })
+  test.each(['keonn', 'impinj'] as const)(
+    'a %s reader is heard, with antenna, strength and age; what it could not send is old',
+    async (format: PushFormat) => {
+      const b = bench({ mapping: format })
+      await b.ready()
+      let isReachable = true
+      const reader = pushingReader({
+        platform: b.world,
+        format,
+        post: async (body) => isReachable && (await b.post(body)).status === 200,
+      })
+      reader.see(EPC, { antenna: 2, rssiDbm: -62 })
+      await b.world.advance(50)
+      isReachable = false
+      reader.see(EPC)
+      const seenAt = b.world.clock.elapsed()
+      await b.world.advance(20_000)
+      isReachable = true
+      await b.world.advance(2_000)
+      expect(b.reads()).toEqual([
+        { tag: { epc: EPC }, antenna: 2, rssiDbm: -62, seenAtMs: 50 },
+        { tag: { epc: EPC }, antenna: 1, rssiDbm: -55, seenAtMs: seenAt },
+      ])
+      expect(reader.waiting).toBe(0)
+    },
+  )
 
   test('a reader whose clock is ahead counts as live at once; with "arrival" stamps do not count', async () => {
-    for (const [offset, clock] of [[3_600_000, 'reader'], [-3_600_000, 'arrival']] as const) {
+    for (const [offset, clock] of [
+      [3_600_000, 'reader'],
+      [-3_600_000, 'arrival'],
+    ] as const) {
       const b = bench({ clock })
       await b.ready()
-      const reader = pushingReader({ platform: b.world, format: 'keonn', post: async (body) => (await b.post(body)).status === 200 })
+      const reader = pushingReader({
+        platform: b.world,
+        format: 'keonn',
+        post: async (body) => (await b.post(body)).status === 200,
+      })
       reader.setClock(offset)
       reader.see(EPC)
       await b.world.advance(10)
@@ -109,7 +132,15 @@ describe('http-ingest', () => {
       if (authorization === basic(SECRET)) continue
       expect([authorization, answer.status]).toEqual([authorization, 401])
     }
-    expect((await b.app.request('/ingest/another', { method: 'POST', body, headers: { authorization: 'Bearer no such device' } })).status).toBe(401)
+    expect(
+      (
+        await b.app.request('/ingest/another', {
+          method: 'POST',
+          body,
+          headers: { authorization: 'Bearer no such device' },
+        })
+      ).status,
+    ).toBe(401)
     expect((await b.app.request('/ingest/gate-1')).status).toBe(404)
     expect(b.warnings).toHaveLength(1)
     await b.world.advance(10)
@@ -123,7 +154,12 @@ describe('http-ingest', () => {
     expect((await b.post('{}', { 'content-type': 'text/plain' })).status).toBe(415)
     expect((await b.post(`"${'x'.repeat(MOST_PUSHED_BYTES)}"`)).status).toBe(413)
     const endless = new ReadableStream<Uint8Array>({ pull: (to) => to.enqueue(new Uint8Array(65_536).fill(0x20)) })
-    const streamed = new Request('http://x/ingest/gate-1', { method: 'POST', body: endless, duplex: 'half', headers: { authorization: `Bearer ${SECRET}`, 'content-type': 'application/json' } } as RequestInit)
+    const streamed = new Request('http://x/ingest/gate-1', {
+      method: 'POST',
+      body: endless,
+      duplex: 'half',
+      headers: { authorization: `Bearer ${SECRET}`, 'content-type': 'application/json' },
+    } as RequestInit)
     expect((await b.app.request(streamed)).status).toBe(413)
     const statuses = []
     for (let i = 0; i < 120; i++) statuses.push((await b.post('{"reads":[]}')).status)
@@ -140,7 +176,12 @@ describe('http-ingest', () => {
   test('silence, where the reader shows that it is there: lost, and back with the next push, which is told', async () => {
     const b = bench({ mapping: 'impinj', silentAfterSeconds: 30 })
     await b.ready()
-    const reader = pushingReader({ platform: b.world, format: 'impinj', lingerMs: 10_000, post: async (body) => (await b.post(body)).status === 200 })
+    const reader = pushingReader({
+      platform: b.world,
+      format: 'impinj',
+      lingerMs: 10_000,
+      post: async (body) => (await b.post(body)).status === 200,
+    })
     await b.world.advance(300_000)
     expect(b.state()).toBe('ready')
     reader.stop()
@@ -148,7 +189,9 @@ describe('http-ingest', () => {
     expect(b.supervisor.status('gate')).toMatchObject({ state: expect.stringMatching(/degraded|identifying|opening/) })
     await b.world.advance(300_000)
     expect(b.state()).not.toBe('ready')
-    expect((await b.post(JSON.stringify([{ eventType: 'tagInventory', tagInventoryEvent: { epcHex: EPC } }]))).status).toBe(200)
+    expect(
+      (await b.post(JSON.stringify([{ eventType: 'tagInventory', tagInventoryEvent: { epcHex: EPC } }]))).status,
+    ).toBe(200)
     await b.world.advance(16_000)
     expect(b.reads()).toHaveLength(1)
     expect(b.state()).toBe('ready')
@@ -158,11 +201,20 @@ describe('http-ingest', () => {
 
   test('there is no address without a device of this driver, and no command for one with', async () => {
     const app = new Hono()
-    ingestRoutes(app, { devices: entries({ deviceId: 's', driver: 'scanner', link: { tcp: '10.0.0.7:502' }, feeds: 'x' }), port: pushPort(), platform: virtualPlatform(), log: pino({ level: 'silent' }) })
+    ingestRoutes(app, {
+      devices: entries({ deviceId: 's', driver: 'scanner', link: { tcp: '10.0.0.7:502' }, feeds: 'x' }),
+      port: pushPort(),
+      platform: virtualPlatform(),
+      log: pino({ level: 'silent' }),
+    })
     expect((await app.request('/ingest/gate-1', { method: 'POST' })).status).toBe(404)
     const b = bench()
     await b.ready()
-    expect(await b.supervisor.execute('gate', RELEASE, forEver())).toMatchObject({ outcome: 'failed', commanded: false, detail: expect.stringContaining('not_supported') })
+    expect(await b.supervisor.execute('gate', RELEASE, forEver())).toMatchObject({
+      outcome: 'failed',
+      commanded: false,
+      detail: expect.stringContaining('not_supported'),
+    })
   })
 })
 
@@ -176,32 +228,69 @@ describe('mappings', () => {
   }
 
   test('keonn, as published', () => {
-    expect(mapper('keonn')(KEONN)).toEqual({ sightings: [{ epc: EPC, rssiDbm: -62, utcUs: 1_716_900_123_456_000 }], faults: [], strange: 0 })
-    expect(mapper('keonn')({ reads: [{ epc: '3415AFBC0C000000000007EB', rssi: '-62', ts: '2026-06-10T09:14:32Z', antenna: 2 }] }).sightings).toEqual([
+    expect(mapper('keonn')(KEONN)).toEqual({
+      sightings: [{ epc: EPC, rssiDbm: -62, utcUs: 1_716_900_123_456_000 }],
+      faults: [],
+      strange: 0,
+    })
+    expect(
+      mapper('keonn')({
+        reads: [{ epc: '3415AFBC0C000000000007EB', rssi: '-62', ts: '2026-06-10T09:14:32Z', antenna: 2 }],
+      }).sightings,
+    ).toEqual([
       { epc: '3415AFBC0C000000000007EB', antenna: 2, rssiDbm: -62, utcUs: Date.UTC(2026, 5, 10, 9, 14, 32) * 1_000 },
     ])
   })
 
   test('impinj: webhooks are lists of events, empty ones are signs of life', () => {
     expect(mapper('impinj')([])).toEqual({ sightings: [], faults: [], strange: 0 })
-    expect(mapper('impinj')([{ eventType: 'tagInventory', tagInventoryEvent: { epcHex: EPC, antennaPort: 1 } }, { x: 1 }])).toEqual({ sightings: [{ epc: EPC, antenna: 1 }], faults: [], strange: 1 })
+    expect(
+      mapper('impinj')([{ eventType: 'tagInventory', tagInventoryEvent: { epcHex: EPC, antennaPort: 1 } }, { x: 1 }]),
+    ).toEqual({ sightings: [{ epc: EPC, antenna: 1 }], faults: [], strange: 1 })
   })
 
   test('one’s own: deep, base64, parts of a dBm, only some, a list of texts', () => {
-    const own = mapper({ reads: 'data.gates[*].tags[*]', epc: 'id.code', epcIs: 'base64', antenna: 'port', rssi: 's', rssiPerDbm: 10, seenAt: 't', only: { path: 'kind', equals: 'in' } })
-    const tag = { id: { code: Buffer.from(EPC, 'hex').toString('base64') }, port: '4', s: -555, t: 1_716_900_123, kind: 'in' }
-    expect(own({ data: { gates: [{ tags: [tag, { ...tag, kind: 'out' }] }, { tags: [{ ...tag, id: {} }] }, {}] } })).toEqual({
+    const own = mapper({
+      reads: 'data.gates[*].tags[*]',
+      epc: 'id.code',
+      epcIs: 'base64',
+      antenna: 'port',
+      rssi: 's',
+      rssiPerDbm: 10,
+      seenAt: 't',
+      only: { path: 'kind', equals: 'in' },
+    })
+    const tag = {
+      id: { code: Buffer.from(EPC, 'hex').toString('base64') },
+      port: '4',
+      s: -555,
+      t: 1_716_900_123,
+      kind: 'in',
+    }
+    expect(
+      own({ data: { gates: [{ tags: [tag, { ...tag, kind: 'out' }] }, { tags: [{ ...tag, id: {} }] }, {}] } }),
+    ).toEqual({
       sightings: [{ epc: EPC, antenna: 4, rssiDbm: -55.5, utcUs: 1_716_900_123_000_000 }],
       faults: [],
       strange: 1,
     })
-    expect(mapper({ reads: '$[*]', epc: '$', epcIs: 'hex', rssiPerDbm: 1 })([EPC.toLowerCase(), 'no']).sightings).toEqual([{ epc: EPC }])
+    expect(
+      mapper({ reads: '$[*]', epc: '$', epcIs: 'hex', rssiPerDbm: 1 })([EPC.toLowerCase(), 'no']).sightings,
+    ).toEqual([{ epc: EPC }])
   })
 
   test('anything in: no throw, never more than 5,000 reads, no way into prototypes', () => {
     const any = mapper({ reads: 'a[*]', epc: 'constructor.name', epcIs: 'hex', rssiPerDbm: 1 })
-    fc.assert(fc.property(fc.anything(), (value) => void [any(value), any({ a: value }), mapper('keonn')({ reads: value }), mapper('impinj')(value)]))
-    expect(mapper('keonn')({ reads: Array.from({ length: 6_000 }, () => ({ epc: EPC })) })).toMatchObject({ sightings: { length: 5_000 }, strange: 1 })
+    fc.assert(
+      fc.property(
+        fc.anything(),
+        (value) => void [any(value), any({ a: value }), mapper('keonn')({ reads: value }), mapper('impinj')(value)],
+      ),
+    )
+    expect(mapper('keonn')({ reads: Array.from({ length: 6_000 }, () => ({ epc: EPC })) })).toMatchObject({
+      sightings: { length: 5_000 },
+      strange: 1,
+    })
   })
 
   test('what cannot be is refused in the settings', () => {

@@ -65,17 +65,48 @@ function bench(settings: Record<string, unknown> = {}, options: Partial<ImpinjRe
       await world.advance(10)
     }
   }
-  return { world, reader, port, events, states, supervisor, status, reads, faults, until, ready: () => until(() => status()?.state === 'ready') }
+  return {
+    world,
+    reader,
+    port,
+    events,
+    states,
+    supervisor,
+    status,
+    reads,
+    faults,
+    until,
+    ready: () => until(() => status()?.state === 'ready'),
+  }
 }
 
 describe('impinj-iot', () => {
   test('says who the reader is, begins the inventory as configured and asks for frequent signs of life', async () => {
     const b = bench()
     await b.ready()
-    expect(b.status()?.identity).toEqual({ description: 'Impinj R700 at 10.0.0.9:80', serialNumber: '37021010001', firmwareVersion: '8.2.0.240' })
-    const sent = (path: string) => JSON.parse(b.reader.requests.findLast((request) => request.path.endsWith(path) && request.body !== '')?.body ?? 'null') as unknown
-    const antenna = { transmitPowerCdbm: 3_000, rfMode: 1002, inventorySession: 1, inventorySearchMode: 'dual-target', estimatedTagPopulation: 32 }
-    expect(sent('/inventory/start')).toMatchObject({ antennaConfigs: [{ antennaPort: 1, ...antenna }, { antennaPort: 2, ...antenna }], eventConfig: { tagInventory: { epcHex: 'enabled', lastSeenTime: 'enabled' } } })
+    expect(b.status()?.identity).toEqual({
+      description: 'Impinj R700 at 10.0.0.9:80',
+      serialNumber: '37021010001',
+      firmwareVersion: '8.2.0.240',
+    })
+    const sent = (path: string) =>
+      JSON.parse(
+        b.reader.requests.findLast((request) => request.path.endsWith(path) && request.body !== '')?.body ?? 'null',
+      ) as unknown
+    const antenna = {
+      transmitPowerCdbm: 3_000,
+      rfMode: 1002,
+      inventorySession: 1,
+      inventorySearchMode: 'dual-target',
+      estimatedTagPopulation: 32,
+    }
+    expect(sent('/inventory/start')).toMatchObject({
+      antennaConfigs: [
+        { antennaPort: 1, ...antenna },
+        { antennaPort: 2, ...antenna },
+      ],
+      eventConfig: { tagInventory: { epcHex: 'enabled', lastSeenTime: 'enabled' } },
+    })
     expect(sent('/http-stream')).toMatchObject({ keepAliveIntervalSeconds: 5, eventBufferSize: 1_000 })
     expect(b.faults()).toEqual([])
   })
@@ -93,28 +124,33 @@ describe('impinj-iot', () => {
     ])
   })
 
-  test.each([0, -3 * 3_600_000, 3 * 3_600_000])('what the reader kept while the network was away is as old as it is (clock wrong by %i ms)', async (offset) => {
-    const b = bench()
-    b.reader.setClock(offset)
-    await b.ready()
-    b.port.unplug()
-    await b.world.advance(5_000)
-    b.reader.see(EPC)
-    const seenAt = b.world.clock.elapsed()
-    await b.world.advance(20_000)
-    b.port.plug()
-    await b.ready()
-    b.reader.see(EPC)
-    await b.world.advance(10)
-    const [old, fresh] = b.reads()
-    expect(old?.seenAtMs).toBe(seenAt)
-    expect(fresh?.seenAtMs).toBe(b.world.clock.elapsed() - 10)
-  })
+  test.each([0, -3 * 3_600_000, 3 * 3_600_000])(
+    'what the reader kept while the network was away is as old as it is (clock wrong by %i ms)',
+    async (offset) => {
+      const b = bench()
+      b.reader.setClock(offset)
+      await b.ready()
+      b.port.unplug()
+      await b.world.advance(5_000)
+      b.reader.see(EPC)
+      const seenAt = b.world.clock.elapsed()
+      await b.world.advance(20_000)
+      b.port.plug()
+      await b.ready()
+      b.reader.see(EPC)
+      await b.world.advance(10)
+      const [old, fresh] = b.reads()
+      expect(old?.seenAtMs).toBe(seenAt)
+      expect(fresh?.seenAtMs).toBe(b.world.clock.elapsed() - 10)
+    },
+  )
 
   test('siren and lamps: on, off by themselves, written again after a reboot while their time lasts', async () => {
     const b = bench()
     await b.ready()
-    const told = await b.world.settle(b.supervisor.execute('gate', { kind: 'signal', signal: 'siren', seconds: 20 }, forEver()))
+    const told = await b.world.settle(
+      b.supervisor.execute('gate', { kind: 'signal', signal: 'siren', seconds: 20 }, forEver()),
+    )
     expect(told).toMatchObject({ outcome: 'confirmed', commanded: true })
     expect(b.reader.outputs.get(1)).toBe(true)
     b.reader.reboot()
@@ -139,7 +175,11 @@ describe('impinj-iot', () => {
     b.reader.setInput(2, true)
     b.reader.setInput(1, false)
     await b.world.advance(10)
-    expect(told()).toEqual([{ type: 'input', input: 1, on: true }, { type: 'passage' }, { type: 'input', input: 1, on: false }])
+    expect(told()).toEqual([
+      { type: 'input', input: 1, on: true },
+      { type: 'passage' },
+      { type: 'input', input: 1, on: false },
+    ])
     b.port.unplug()
     await b.world.advance(1_000)
     b.reader.setInput(1, true)
@@ -153,7 +193,9 @@ describe('impinj-iot', () => {
     const old = bench({ inputs: [2] }, { hasInputs: false })
     await old.until(() => old.states.some(({ detail }) => detail.includes('this firmware has no inputs (GPI)')))
     const few = bench({ inputs: [3] })
-    await few.until(() => few.states.some(({ detail }) => detail === 'there is no input (GPI) 3; check the settings of gate'))
+    await few.until(() =>
+      few.states.some(({ detail }) => detail === 'there is no input (GPI) 3; check the settings of gate'),
+    )
   })
 
   test('readWhile: it transmits while its input is high, and rests without being taken for stopped', async () => {
@@ -176,7 +218,9 @@ describe('impinj-iot', () => {
     b.reader.setPassword('another')
     await b.world.advance(60_000)
     expect(b.states.map(({ state }) => state)).not.toContain('ready')
-    expect(b.states.some(({ detail }) => detail === 'the reader refuses user "root" (401); check user and password')).toBe(true)
+    expect(
+      b.states.some(({ detail }) => detail === 'the reader refuses user "root" (401); check user and password'),
+    ).toBe(true)
     b.reader.setPassword(PASSWORD)
     await b.ready()
   })
@@ -205,7 +249,8 @@ describe('impinj-iot', () => {
     await b.ready()
     await b.world.advance(60_000)
     expect(b.states.map(({ state }) => state)).toEqual(['opening', 'identifying', 'ready'])
-    for (let i = 0; i < 5; i++) expect((await b.world.settle(b.supervisor.execute('gate', RELEASE, forEver()))).outcome).toBe('confirmed')
+    for (let i = 0; i < 5; i++)
+      expect((await b.world.settle(b.supervisor.execute('gate', RELEASE, forEver()))).outcome).toBe('confirmed')
     await b.world.advance(1_000)
     expect(b.reader.writes.filter(({ gpo, on }) => gpo === 3 && on)).toHaveLength(5)
   })
@@ -232,8 +277,12 @@ describe('impinj-iot', () => {
       }
     }
     expect(faults({ password: undefined })).toContain('devices[0].password: give the password')
-    expect(faults({ link: { https: '10.0.0.9', fingerprint: 'ab' } })).toContain('devices[0].link.fingerprint: give the SHA-256')
-    expect(faults({ preset: 'gate', readWhile: { gpi: 1 } })).toContain('readWhile: an inventory that is kept on the reader has its own triggers')
+    expect(faults({ link: { https: '10.0.0.9', fingerprint: 'ab' } })).toContain(
+      'devices[0].link.fingerprint: give the SHA-256',
+    )
+    expect(faults({ preset: 'gate', readWhile: { gpi: 1 } })).toContain(
+      'readWhile: an inventory that is kept on the reader has its own triggers',
+    )
     expect(faults({ siren: { gpo: 3 } })).toContain('GPO 3 at http:10.0.0.9:80 is taken')
     expect(faults({ link: { https: '10.0.0.9:8443', fingerprint: Array(32).fill('AB').join(':') } })).toBe('')
   })

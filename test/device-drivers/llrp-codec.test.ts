@@ -27,12 +27,19 @@ describe('what a real reader said', () => {
     expect(readTagReports(hex(body))).toEqual([{ epc, antenna: 1, rssiDbm, utcUs, uptimeUs: undefined, count: 1 }])
     const said = decodeMessage(frame(61, body))
     expect(said).toEqual(
-      message('RO_ACCESS_REPORT', 7, {}, parameter('TagReportData', {},
-        parameter('EPC_96', { EPC: epc }),
-        parameter('AntennaID', { AntennaID: 1 }),
-        parameter('PeakRSSI', { PeakRSSI: rssiDbm }),
-        parameter('FirstSeenTimestampUTC', { Microseconds: BigInt(utcUs) }),
-      )),
+      message(
+        'RO_ACCESS_REPORT',
+        7,
+        {},
+        parameter(
+          'TagReportData',
+          {},
+          parameter('EPC_96', { EPC: epc }),
+          parameter('AntennaID', { AntennaID: 1 }),
+          parameter('PeakRSSI', { PeakRSSI: rssiDbm }),
+          parameter('FirstSeenTimestampUTC', { Microseconds: BigInt(utcUs) }),
+        ),
+      ),
     )
     expect(encodeMessage(said as Exclude<typeof said, { name: 'malformed' }>).subarray(10)).toEqual(hex(body))
   })
@@ -44,47 +51,91 @@ describe('what a real reader said', () => {
     expect(first(data, 'ConnectionCloseEvent')).toBeDefined()
   })
 
-  test.each([[4, 'CLOSE_CONNECTION_RESPONSE'], [36, 'GET_ROSPECS_RESPONSE'], [54, 'GET_ACCESSSPECS_RESPONSE']] as const)('status in message %i', (type, name) => {
-    expect(decodeMessage(frame(type, STATUS_OK))).toEqual(message(name, 7, {}, parameter('LLRPStatus', { StatusCode: 0, ErrorDescription: '' })))
+  test.each([
+    [4, 'CLOSE_CONNECTION_RESPONSE'],
+    [36, 'GET_ROSPECS_RESPONSE'],
+    [54, 'GET_ACCESSSPECS_RESPONSE'],
+  ] as const)('status in message %i', (type, name) => {
+    expect(decodeMessage(frame(type, STATUS_OK))).toEqual(
+      message(name, 7, {}, parameter('LLRPStatus', { StatusCode: 0, ErrorDescription: '' })),
+    )
   })
 
   test('its settings', () => {
     const said = decodeMessage(frame(12, CONFIG)) as ReturnType<typeof message<'GET_READER_CONFIG_RESPONSE'>>
     expect(said.name).toBe('GET_READER_CONFIG_RESPONSE')
     expect(Buffer.from(first(said, 'Identification')!.fields.ReaderID).toString('hex')).toBe('001625ffff1125d6')
-    expect(all(said, 'AntennaProperties').map(({ fields }) => fields.AntennaConnected)).toEqual([true, false, false, false])
+    expect(all(said, 'AntennaProperties').map(({ fields }) => fields.AntennaConnected)).toEqual([
+      true,
+      false,
+      false,
+      false,
+    ])
     const antenna = first(said, 'AntennaConfiguration')
     expect(first(antenna, 'RFTransmitter')?.fields).toEqual({ HopTableID: 1, ChannelIndex: 0, TransmitPower: 81 })
     const inventory = first(antenna, 'C1G2InventoryCommand')
     expect(first(inventory, 'C1G2RFControl')?.fields).toEqual({ ModeIndex: 1000, Tari: 0 })
-    expect(first(inventory, 'C1G2SingulationControl')?.fields).toEqual({ Session: 1, TagPopulation: 32, TagTransitTime: 0 })
+    expect(first(inventory, 'C1G2SingulationControl')?.fields).toEqual({
+      Session: 1,
+      TagPopulation: 32,
+      TagTransitTime: 0,
+    })
     const events = all(first(said, 'ReaderEventNotificationSpec'), 'EventNotificationState')
-    expect(events.filter(({ fields }) => fields.NotificationState).map(({ fields }) => fields.EventType)).toEqual([4, 8])
-    expect(first(first(said, 'ROReportSpec'), 'TagReportContentSelector')?.fields).toMatchObject({ EnableAntennaID: true, EnableChannelIndex: false, EnablePeakRSSI: true, EnableFirstSeenTimestamp: true, EnableTagSeenCount: false })
+    expect(events.filter(({ fields }) => fields.NotificationState).map(({ fields }) => fields.EventType)).toEqual([
+      4, 8,
+    ])
+    expect(first(first(said, 'ROReportSpec'), 'TagReportContentSelector')?.fields).toMatchObject({
+      EnableAntennaID: true,
+      EnableChannelIndex: false,
+      EnablePeakRSSI: true,
+      EnableFirstSeenTimestamp: true,
+      EnableTagSeenCount: false,
+    })
     expect(first(said, 'LLRPConfigurationStateValue')?.fields.LLRPConfigurationStateValue).toBe(2057940966)
     expect(encodeMessage(said).subarray(10)).toEqual(hex(CONFIG))
   })
 
   test('what it can do', () => {
-    const said = decodeMessage(frame(11, CAPABILITIES)) as ReturnType<typeof message<'GET_READER_CAPABILITIES_RESPONSE'>>
+    const said = decodeMessage(frame(11, CAPABILITIES)) as ReturnType<
+      typeof message<'GET_READER_CAPABILITIES_RESPONSE'>
+    >
     const general = first(said, 'GeneralDeviceCapabilities')
     expect(general?.fields).toEqual({
-      MaxNumberOfAntennaSupported: 4, CanSetAntennaProperties: false, HasUTCClockCapability: true,
-      DeviceManufacturerName: 25882, ModelName: 2001002, ReaderFirmwareVersion: '5.14.0.240',
+      MaxNumberOfAntennaSupported: 4,
+      CanSetAntennaProperties: false,
+      HasUTCClockCapability: true,
+      DeviceManufacturerName: 25882,
+      ModelName: 2001002,
+      ReaderFirmwareVersion: '5.14.0.240',
     })
     expect(all(general, 'ReceiveSensitivityTableEntry')).toHaveLength(42)
     expect(first(general, 'GPIOCapabilities')?.fields).toEqual({ NumGPIs: 4, NumGPOs: 4 })
     expect(first(said, 'LLRPCapabilities')?.fields).toEqual({
-      CanDoRFSurvey: false, CanReportBufferFillWarning: true, SupportsClientRequestOpSpec: false, CanDoTagInventoryStateAwareSingulation: false,
-      SupportsEventAndReportHolding: true, MaxNumPriorityLevelsSupported: 1, ClientRequestOpSpecTimeout: 0, MaxNumROSpecs: 1, MaxNumSpecsPerROSpec: 32,
-      MaxNumInventoryParameterSpecsPerAISpec: 1, MaxNumAccessSpecs: 1508, MaxNumOpSpecsPerAccessSpec: 8,
+      CanDoRFSurvey: false,
+      CanReportBufferFillWarning: true,
+      SupportsClientRequestOpSpec: false,
+      CanDoTagInventoryStateAwareSingulation: false,
+      SupportsEventAndReportHolding: true,
+      MaxNumPriorityLevelsSupported: 1,
+      ClientRequestOpSpecTimeout: 0,
+      MaxNumROSpecs: 1,
+      MaxNumSpecsPerROSpec: 32,
+      MaxNumInventoryParameterSpecsPerAISpec: 1,
+      MaxNumAccessSpecs: 1508,
+      MaxNumOpSpecsPerAccessSpec: 8,
     })
     const band = first(first(said, 'RegulatoryCapabilities'), 'UHFBandCapabilities')
     const powers = all(band, 'TransmitPowerLevelTableEntry').map(({ fields }) => fields)
-    expect([powers.length, powers[0], powers.at(-1)]).toEqual([81, { Index: 1, TransmitPowerValue: 1000 }, { Index: 81, TransmitPowerValue: 3000 }])
+    expect([powers.length, powers[0], powers.at(-1)]).toEqual([
+      81,
+      { Index: 1, TransmitPowerValue: 1000 },
+      { Index: 81, TransmitPowerValue: 3000 },
+    ])
     const hops = all(first(band, 'FrequencyInformation'), 'FrequencyHopTable')[0]
     expect([hops?.fields.HopTableID, hops?.fields.Frequency.length, hops?.fields.Frequency[0]]).toEqual([1, 50, 909250])
-    expect(all(first(band, 'C1G2UHFRFModeTable'), 'C1G2UHFRFModeTableEntry').map(({ fields }) => fields.ModeIdentifier)).toEqual([0, 1, 2, 3, 4, 1000, 1002, 1003, 1004, 1005])
+    expect(
+      all(first(band, 'C1G2UHFRFModeTable'), 'C1G2UHFRFModeTableEntry').map(({ fields }) => fields.ModeIdentifier),
+    ).toEqual([0, 1, 2, 3, 4, 1000, 1002, 1003, 1004, 1005])
     expect(first(said, 'C1G2LLRPCapabilities')?.fields.MaxNumSelectFiltersPerQuery).toBe(2)
     expect(encodeMessage(said).subarray(10)).toEqual(hex(CAPABILITIES))
   })
@@ -92,7 +143,12 @@ describe('what a real reader said', () => {
 
 describe.skipIf(!hasLlrpVectors)(`files of EdgeX${LLRP_VECTORS_NOTE}`, () => {
   interface EdgexReport {
-    readonly TagReportData: readonly { readonly EPC96: { readonly EPC: string }; readonly AntennaID: number; readonly PeakRSSI: number; readonly FirstSeenUTC: number }[]
+    readonly TagReportData: readonly {
+      readonly EPC96: { readonly EPC: string }
+      readonly AntennaID: number
+      readonly PeakRSSI: number
+      readonly FirstSeenUTC: number
+    }[]
   }
 
   test.each(['r001', 'r005', 'r009'])('%s', (name) => {
@@ -115,14 +171,18 @@ describe.skipIf(!hasLlrpVectors)(`files of EdgeX${LLRP_VECTORS_NOTE}`, () => {
 describe('round trips', () => {
   test('every message and parameter of the tables, in any pieces', () => {
     fc.assert(
-      fc.property(fc.array(anyMessage, { minLength: 1, maxLength: 4 }), fc.integer({ min: 1, max: 400 }), (messages, size) => {
-        const codec = llrpCodec()
-        const bytes = messages.map(encodeMessage)
-        const got = chopped(concat(bytes), size).flatMap((chunk) => codec.push(chunk))
-        expect(got.map(decodeMessage)).toEqual(messages)
-        expect(got.map((each) => codec.encode(each))).toEqual(bytes)
-        expect([codec.held, codec.takeNoise()]).toEqual([0, null])
-      }),
+      fc.property(
+        fc.array(anyMessage, { minLength: 1, maxLength: 4 }),
+        fc.integer({ min: 1, max: 400 }),
+        (messages, size) => {
+          const codec = llrpCodec()
+          const bytes = messages.map(encodeMessage)
+          const got = chopped(concat(bytes), size).flatMap((chunk) => codec.push(chunk))
+          expect(got.map(decodeMessage)).toEqual(messages)
+          expect(got.map((each) => codec.encode(each))).toEqual(bytes)
+          expect([codec.held, codec.takeNoise()]).toEqual([0, null])
+        },
+      ),
       { numRuns: 400 },
     )
     expect(MESSAGE_ROWS.size).toBeGreaterThan(30)
@@ -134,19 +194,24 @@ describe('round trips', () => {
         const { body } = through(encodeMessage(report))
         const long = all(report, 'TagReportData').flatMap((tag) => {
           const bits = first(tag, 'EPCData')?.fields.EPC
-          const epc = first(tag, 'EPC_96')?.fields.EPC ?? (bits && bits.count > 0 && bits.count <= 496 ? bits.hex : undefined)
+          const epc =
+            first(tag, 'EPC_96')?.fields.EPC ?? (bits && bits.count > 0 && bits.count <= 496 ? bits.hex : undefined)
           const micros = (name: 'FirstSeenTimestampUTC' | 'FirstSeenTimestampUptime') => {
             const stamp = first(tag, name)?.fields.Microseconds
             return stamp === undefined ? undefined : Number(stamp)
           }
-          return epc === undefined ? [] : [{
-            epc,
-            antenna: first(tag, 'AntennaID')?.fields.AntennaID,
-            rssiDbm: first(tag, 'PeakRSSI')?.fields.PeakRSSI,
-            utcUs: micros('FirstSeenTimestampUTC'),
-            uptimeUs: micros('FirstSeenTimestampUptime'),
-            count: first(tag, 'TagSeenCount')?.fields.TagCount ?? 1,
-          }]
+          return epc === undefined
+            ? []
+            : [
+                {
+                  epc,
+                  antenna: first(tag, 'AntennaID')?.fields.AntennaID,
+                  rssiDbm: first(tag, 'PeakRSSI')?.fields.PeakRSSI,
+                  utcUs: micros('FirstSeenTimestampUTC'),
+                  uptimeUs: micros('FirstSeenTimestampUptime'),
+                  count: first(tag, 'TagSeenCount')?.fields.TagCount ?? 1,
+                },
+              ]
         })
         expect(readTagReports(body)).toEqual(long)
       }),
@@ -156,11 +221,35 @@ describe('round trips', () => {
 
   test('what the table does not allow is not sent', () => {
     const status = parameter('LLRPStatus', { StatusCode: 0, ErrorDescription: '' })
-    const power = (TransmitPower: number) => message('SET_READER_CONFIG', 1, { ResetToFactoryDefault: false }, parameter('AntennaConfiguration', { AntennaID: 0 }, parameter('RFTransmitter', { HopTableID: 1, ChannelIndex: 0, TransmitPower })))
+    const power = (TransmitPower: number) =>
+      message(
+        'SET_READER_CONFIG',
+        1,
+        { ResetToFactoryDefault: false },
+        parameter(
+          'AntennaConfiguration',
+          { AntennaID: 0 },
+          parameter('RFTransmitter', { HopTableID: 1, ChannelIndex: 0, TransmitPower }),
+        ),
+      )
     expect(() => encodeMessage(message('ADD_ROSPEC_RESPONSE', 1, {}))).toThrow('LLRPStatus is missing')
     expect(() => encodeMessage(message('ADD_ROSPEC_RESPONSE', 1, {}, status, status))).toThrow('2 times')
     expect(() => encodeMessage(message('KEEPALIVE', 1, {}, status))).toThrow('holds no LLRPStatus')
-    expect(() => encodeMessage(message('READER_EVENT_NOTIFICATION', 1, {}, parameter('ReaderEventNotificationData', {}, parameter('ConnectionCloseEvent', {}), parameter('UTCTimestamp', { Microseconds: 1n }))))).toThrow('UTCTimestamp stands too late')
+    expect(() =>
+      encodeMessage(
+        message(
+          'READER_EVENT_NOTIFICATION',
+          1,
+          {},
+          parameter(
+            'ReaderEventNotificationData',
+            {},
+            parameter('ConnectionCloseEvent', {}),
+            parameter('UTCTimestamp', { Microseconds: 1n }),
+          ),
+        ),
+      ),
+    ).toThrow('UTCTimestamp stands too late')
     expect(() => encodeMessage(power(70_000))).toThrow('RFTransmitter.TransmitPower: 70000')
     expect(() => encodeMessage(power(Number.NaN))).toThrow('RFTransmitter.TransmitPower')
     expect(() => encodeMessage(message('DELETE_ROSPEC', 1, {}))).toThrow('ROSpecID is missing')
@@ -168,12 +257,32 @@ describe('round trips', () => {
   })
 
   test('bodies that no reader may send', () => {
-    for (const body of ['00', '00f0', '00f00003', '00f0001f8d', '00f00005 8d', '00f00005 81', '00f00005 95', '00f00008 00f10003']) {
-      expect(decodeMessage(frame(61, body)), body).toMatchObject({ name: 'malformed', type: 61, id: 7, fault: expect.any(String) })
+    for (const body of [
+      '00',
+      '00f0',
+      '00f00003',
+      '00f0001f8d',
+      '00f00005 8d',
+      '00f00005 81',
+      '00f00005 95',
+      '00f00008 00f10003',
+    ]) {
+      expect(decodeMessage(frame(61, body)), body).toMatchObject({
+        name: 'malformed',
+        type: 61,
+        id: 7,
+        fault: expect.any(String),
+      })
       expect(readTagReports(hex(body)), body).toBeNull()
     }
-    const nested = Array.from({ length: 40 }).reduce<string>((inner) => `0121${(inner.length / 2 + 8).toString(16).padStart(4, '0')}00000000${inner}`, '')
-    expect(decodeMessage(frame(100, nested))).toMatchObject({ name: 'malformed', fault: expect.stringContaining('without end') })
+    const nested = Array.from({ length: 40 }).reduce<string>(
+      (inner) => `0121${(inner.length / 2 + 8).toString(16).padStart(4, '0')}00000000${inner}`,
+      '',
+    )
+    expect(decodeMessage(frame(100, nested))).toMatchObject({
+      name: 'malformed',
+      fault: expect.stringContaining('without end'),
+    })
     expect(decodeMessage(frame(46, 'ABCD'))).toEqual({ name: 'unknown', type: 46, id: 7, bytes: hex('ABCD') })
   })
 
@@ -188,13 +297,19 @@ describe('round trips', () => {
 
   test('a tag without an EPC is no tag, and one of 128 bits has 32 digits', () => {
     expect(readTagReports(hex('00f0000a 00f10006 0000'))).toEqual([])
-    expect(readTagReports(hex('00f0001a 00f10016 0080 303132333435363738393A3B3C3D3E3F'))?.[0]?.epc).toBe('303132333435363738393A3B3C3D3E3F')
+    expect(readTagReports(hex('00f0001a 00f10016 0080 303132333435363738393A3B3C3D3E3F'))?.[0]?.epc).toBe(
+      '303132333435363738393A3B3C3D3E3F',
+    )
   })
 })
 
 describe('a stream with garbage in it', () => {
   const keepalive = (id: number) => encodeMessage(message('KEEPALIVE', id, {}))
-  const report = (id: number) => encodeMessage({ ...(decodeMessage(frame(61, REPORTS[id % 9]![0])) as ReturnType<typeof message<'RO_ACCESS_REPORT'>>), id })
+  const report = (id: number) =>
+    encodeMessage({
+      ...(decodeMessage(frame(61, REPORTS[id % 9]![0])) as ReturnType<typeof message<'RO_ACCESS_REPORT'>>),
+      id,
+    })
 
   test('no good message is lost behind garbage, a message that stops half-way, or one that lies about its length', () => {
     const random = seededRandom(3)
@@ -212,9 +327,14 @@ describe('a stream with garbage in it', () => {
       const good = Array.from({ length: 1 + (n % 6) }, (_, i) => (i % 2 === 0 ? report(100 + i) : keepalive(100 + i)))
       // Behind the good ones so many bytes that a false beginning must show itself.
       const after = Array.from({ length: 40 }, (_, i) => keepalive(1_000 + i))
-      const got = chopped(concat([keepalive(1), wrong, ...good, ...after]), 1 + size).flatMap((chunk) => codec.push(chunk))
+      const got = chopped(concat([keepalive(1), wrong, ...good, ...after]), 1 + size).flatMap((chunk) =>
+        codec.push(chunk),
+      )
       const ids = new Set(got.map(({ id }) => id))
-      expect(good.every((_, i) => ids.has(100 + i)), `round ${round}`).toBe(true)
+      expect(
+        good.every((_, i) => ids.has(100 + i)),
+        `round ${round}`,
+      ).toBe(true)
       expect(codec.takeNoise()?.bytes, `round ${round}`).toBeGreaterThan(0)
     }
   })
@@ -227,11 +347,20 @@ describe('a stream with garbage in it', () => {
   })
 
   test('another version, and a length that cannot be, are noise at once', () => {
-    for (const bad of ['083E 0000000A 00000001', '003E 0000000A 00000001', '243E 0000000A 00000001', '043E 00000009 00000001', '043D 00040001 00000001']) {
+    for (const bad of [
+      '083E 0000000A 00000001',
+      '003E 0000000A 00000001',
+      '243E 0000000A 00000001',
+      '043E 00000009 00000001',
+      '043D 00040001 00000001',
+    ]) {
       const codec = llrpCodec()
       expect(codec.push(hex(bad)), bad).toEqual([])
       expect(codec.takeNoise()?.bytes, bad).toBeGreaterThan(0)
-      expect(codec.push(keepalive(3)).map(({ id }) => id), bad).toEqual([3])
+      expect(
+        codec.push(keepalive(3)).map(({ id }) => id),
+        bad,
+      ).toEqual([3])
     }
   })
 
@@ -266,7 +395,13 @@ describe('a stream with garbage in it', () => {
 
   test(`${CHUNKS.toLocaleString('en')} chunks of anything: bounded, never thrown at, and no slower at the end than at the beginning`, () => {
     const random = seededRandom(17)
-    const seeds = [report(1), report(4), keepalive(1), encodeMessage(decodeMessage(frame(11, CAPABILITIES)) as ReturnType<typeof message<'KEEPALIVE'>>), encodeMessage(decodeMessage(frame(12, CONFIG)) as ReturnType<typeof message<'KEEPALIVE'>>)]
+    const seeds = [
+      report(1),
+      report(4),
+      keepalive(1),
+      encodeMessage(decodeMessage(frame(11, CAPABILITIES)) as ReturnType<typeof message<'KEEPALIVE'>>),
+      encodeMessage(decodeMessage(frame(12, CONFIG)) as ReturnType<typeof message<'KEEPALIVE'>>),
+    ]
     const codec = llrpCodec()
     const blocks: number[] = []
     let most = 0
@@ -284,7 +419,8 @@ describe('a stream with garbage in it', () => {
       for (const chunk of chunks) {
         const got = codec.push(chunk)
         frames += got.length
-        for (const each of got) if (decodeMessage(each).name !== 'malformed' && (each.type !== 61 || readTagReports(each.body))) understood++
+        for (const each of got)
+          if (decodeMessage(each).name !== 'malformed' && (each.type !== 61 || readTagReports(each.body))) understood++
         most = Math.max(most, codec.held)
       }
       blocks.push(process.cpuUsage(from).user)

@@ -7,7 +7,13 @@ import { RELEASE } from './workbench.ts'
 
 const SET = MESSAGES.SET_READER_CONFIG.type
 
-const TROUBLES: TroubleOptions = { code: () => 401, mostDelayMs: 4_000, mostNoiseBytes: 80, functions: [[SET], [SET], [MESSAGES.ADD_ROSPEC.type], undefined], mostTimes: 3 }
+const TROUBLES: TroubleOptions = {
+  code: () => 401,
+  mostDelayMs: 4_000,
+  mostNoiseBytes: 80,
+  functions: [[SET], [SET], [MESSAGES.ADD_ROSPEC.type], undefined],
+  mostTimes: 3,
+}
 
 /** The n-th tag of a shift; each is seen once, so that a lost or doubled read shows. */
 const epcOf = (n: number) => `3034F4E4E4${n.toString(16).toUpperCase().padStart(14, '0')}`
@@ -16,7 +22,11 @@ async function shift(seed: number) {
   const { random, below, pick, fault } = troubles(seed, TROUBLES)
   const clockAheadMs = pick([0, 0, -7_200_000, 86_400_000])
   const hasClock = below(4) > 0
-  const bench = gateBench({ seed, gate: { release: { gpo: 3, pulseMs: pick([200, 900]) }, passageInput: 1 }, reader: { clockAheadMs, hasClock } })
+  const bench = gateBench({
+    seed,
+    gate: { release: { gpo: 3, pulseMs: pick([200, 900]) }, passageInput: 1 },
+    reader: { clockAheadMs, hasClock },
+  })
   const releases: Told[] = []
   const seenAt = new Map<string, number>()
   const ons = () => bench.reader.writes.filter(({ gpo, on }) => gpo === 3 && on).length

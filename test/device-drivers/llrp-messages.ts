@@ -27,7 +27,11 @@ const VALUES: { [K in keyof FieldValues]: fc.Arbitrary<FieldValues[K]> } = {
   u32v: fc.array(whole(0, 0xffffffff), { maxLength: 5 }),
   utf8v: fc.string({ unit: 'grapheme', maxLength: 12 }),
   u96: bytes(12, 12).map(hex),
-  bits: bytes(16).chain((whole) => fc.integer({ min: Math.max(0, whole.length * 8 - 7), max: whole.length * 8 }).map((count) => ({ count, hex: hex(whole) }))),
+  bits: bytes(16).chain((whole) =>
+    fc
+      .integer({ min: Math.max(0, whole.length * 8 - 7), max: whole.length * 8 })
+      .map((count) => ({ count, hex: hex(whole) })),
+  ),
   rest: bytes(20),
 }
 
@@ -36,7 +40,11 @@ export type ValuesOf = (element: string, field: string, kind: keyof FieldValues)
 
 const anything: ValuesOf = (_element, _field, kind) => VALUES[kind] as fc.Arbitrary<FieldValue>
 
-const unknown: fc.Arbitrary<AnyParameter> = fc.record({ name: fc.constant('unknown' as const), type: whole(900, 1_000), bytes: bytes(10) })
+const unknown: fc.Arbitrary<AnyParameter> = fc.record({
+  name: fc.constant('unknown' as const),
+  type: whole(900, 1_000),
+  bytes: bytes(10),
+})
 
 /** How often a parameter is made; a test may narrow it to null, which is never. */
 export type CountOf = (element: string, param: string, count: Count) => Count | null
@@ -62,7 +70,9 @@ export function generator(valuesOf: ValuesOf = anything, countOf?: CountOf) {
     })
     // What no table knows may follow what it knows; a field to the end swallows it.
     const endless = row.fields.some(([, kind]) => kind === 'rest')
-    return fc.tuple(...groups, fc.array(unknown, { maxLength: depth === 1 && !endless && !countOf ? 1 : 0 })).map((parts) => parts.flat())
+    return fc
+      .tuple(...groups, fc.array(unknown, { maxLength: depth === 1 && !endless && !countOf ? 1 : 0 }))
+      .map((parts) => parts.flat())
   }
 
   function parameterOf(name: ParameterName, depth: number): fc.Arbitrary<AnyParameter> {
@@ -75,11 +85,15 @@ export function generator(valuesOf: ValuesOf = anything, countOf?: CountOf) {
 
   return function messageOf<N extends MessageName>(name: N): fc.Arbitrary<Message<N>> {
     const row = MESSAGE_ROWS.get(name)!
-    return fc.tuple(whole(0, 0xffffffff), fieldsOf(row), paramsOf(row, 1)).map(([id, fields, params]) => ({ name, id, fields, params }) as unknown as Message<N>)
+    return fc
+      .tuple(whole(0, 0xffffffff), fieldsOf(row), paramsOf(row, 1))
+      .map(([id, fields, params]) => ({ name, id, fields, params }) as unknown as Message<N>)
   }
 }
 
 /** One message of that name, of any form that the tables allow. */
 export const messageOf = generator()
 
-export const anyMessage: fc.Arbitrary<Message> = fc.constantFrom(...MESSAGE_ROWS.keys()).chain((name) => messageOf(name))
+export const anyMessage: fc.Arbitrary<Message> = fc
+  .constantFrom(...MESSAGE_ROWS.keys())
+  .chain((name) => messageOf(name))

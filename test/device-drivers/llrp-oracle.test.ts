@@ -23,7 +23,12 @@ import { forEver } from './workbench.ts'
 interface Definition {
   readonly typeNum: number
   readonly isMessage: boolean
-  readonly fieldDescriptors: readonly { readonly name: string; readonly type: string; readonly bitCount?: number; readonly enumTable: readonly { readonly value: number }[] }[]
+  readonly fieldDescriptors: readonly {
+    readonly name: string
+    readonly type: string
+    readonly bitCount?: number
+    readonly enumTable: readonly { readonly value: number }[]
+  }[]
   readonly subTypeRefs: readonly { readonly td: string; readonly repeat: string; readonly choices: readonly string[] }[]
 }
 interface TheirMessage {
@@ -43,8 +48,14 @@ const { LLRPCoreDef, LLRPCore, LLRPMessage, LLRPClient, LLRPServer } = createReq
   LLRPCoreDef: Readonly<Record<string, Definition>>
   LLRPCore: Readonly<Record<string, new (options: { id?: number; data?: object }) => TheirMessage>>
   LLRPMessage: new (bytes: Buffer) => TheirMessage
-  LLRPClient: new (options: { host: string; port: number }) => TheirEnd & { connect(): Promise<void>; disconnect(): Promise<void> }
-  LLRPServer: new (options: { host: string; port: number }) => TheirEnd & { listen(): void; close(): Promise<void>; disconnect(): Promise<void> }
+  LLRPClient: new (options: {
+    host: string
+    port: number
+  }) => TheirEnd & { connect(): Promise<void>; disconnect(): Promise<void> }
+  LLRPServer: new (options: {
+    host: string
+    port: number
+  }) => TheirEnd & { listen(): void; close(): Promise<void>; disconnect(): Promise<void> }
 }
 
 const theirMessage = (name: string, id: number, data: object = {}): TheirMessage => new LLRPCore[name]!({ id, data })
@@ -62,12 +73,20 @@ const known = (name: string) => !BEYOND.has(name)
 describe('the tables', () => {
   const kinds: Readonly<Record<string, string>> = { flag: 'u1', rest: 'bytesToEnd', bits: 'u1v', u16v: 'u16v' }
 
-  test.each([...MESSAGE_ROWS.values(), ...PARAMETER_ROWS.values()].filter(({ name }) => known(name)).map((row) => [row.name, row] as const))('%s', (name, row) => {
+  test.each(
+    [...MESSAGE_ROWS.values(), ...PARAMETER_ROWS.values()]
+      .filter(({ name }) => known(name))
+      .map((row) => [row.name, row] as const),
+  )('%s', (name, row) => {
     const theirs = LLRPCoreDef[name]!
     expect(row.type).toBe(theirs.typeNum)
     expect(MESSAGE_ROWS.has(name as MessageName)).toBe(theirs.isMessage)
-    const fields = theirs.fieldDescriptors.filter(({ type }) => type !== 'reserved').map(({ name: field, type }) => [field, type])
-    expect(row.fields.filter(([, kind]) => kind !== 'r8').map(([field, kind]) => [field, kinds[kind] ?? kind])).toEqual(fields)
+    const fields = theirs.fieldDescriptors
+      .filter(({ type }) => type !== 'reserved')
+      .map(({ name: field, type }) => [field, type])
+    expect(row.fields.filter(([, kind]) => kind !== 'r8').map(([field, kind]) => [field, kinds[kind] ?? kind])).toEqual(
+      fields,
+    )
     const places = theirs.subTypeRefs.flatMap(({ td, choices }) => (choices.length > 0 ? [...choices] : [td]))
     const order = [...row.params.keys()].filter(known).map((param) => places.indexOf(param))
     expect(order, `${[...row.params.keys()].join()} in ${places.join()}`).toEqual(order.toSorted((a, b) => a - b))
@@ -77,38 +96,43 @@ describe('the tables', () => {
 
 /** What llrpjs takes: its enumerations know no other values, its times are dates, and EPCs of odd lengths are beyond it. */
 const theirValues: ValuesOf = (element, field, kind) => {
-    const values = LLRPCoreDef[element]?.fieldDescriptors.find(({ name }) => name === field)?.enumTable.map(({ value }) => value) ?? []
-    if (values.length > 0 && kind === 'flag') return fc.constantFrom(...values.map((value) => value === 1))
-    if (values.length > 0 && kind === 'u8v') return fc.subarray(values.filter((value) => value > 0)).map((list) => Uint8Array.from(list))
-    if (values.length > 0) return fc.constantFrom(...values)
-    const hex = (bytes: number) => fc.uint8Array({ minLength: bytes, maxLength: bytes }).map((whole) => Buffer.from(whole).toString('hex').toUpperCase())
-    switch (kind) {
-      case 'flag':
-        return fc.boolean()
-      case 'u2':
-        return fc.integer({ min: 0, max: 3 })
-      case 'u8':
-      case 'u16':
-      case 'u32':
-        return fc.integer({ min: 0, max: 2 ** Number(kind.slice(1)) - 1 })
-      case 's8':
-      case 's16':
-        return fc.integer({ min: -128, max: 127 })
-      case 'u64':
-        return fc.bigInt({ min: 1_000_000_000_000_000n, max: 2_000_000_000_000_000n })
-      case 'u8v':
-      case 'rest':
-        return fc.uint8Array({ minLength: 1, maxLength: 9 })
-      case 'u16v':
-      case 'u32v':
-        return fc.array(fc.integer({ min: 0, max: 65_535 }), { minLength: 1, maxLength: 5 })
-      case 'utf8v':
-        return fc.string({ maxLength: 12 })
-      case 'u96':
-        return hex(12)
-      case 'bits':
-        return hex(16).map((text) => ({ count: 128, hex: text }))
-    }
+  const values =
+    LLRPCoreDef[element]?.fieldDescriptors.find(({ name }) => name === field)?.enumTable.map(({ value }) => value) ?? []
+  if (values.length > 0 && kind === 'flag') return fc.constantFrom(...values.map((value) => value === 1))
+  if (values.length > 0 && kind === 'u8v')
+    return fc.subarray(values.filter((value) => value > 0)).map((list) => Uint8Array.from(list))
+  if (values.length > 0) return fc.constantFrom(...values)
+  const hex = (bytes: number) =>
+    fc
+      .uint8Array({ minLength: bytes, maxLength: bytes })
+      .map((whole) => Buffer.from(whole).toString('hex').toUpperCase())
+  switch (kind) {
+    case 'flag':
+      return fc.boolean()
+    case 'u2':
+      return fc.integer({ min: 0, max: 3 })
+    case 'u8':
+    case 'u16':
+    case 'u32':
+      return fc.integer({ min: 0, max: 2 ** Number(kind.slice(1)) - 1 })
+    case 's8':
+    case 's16':
+      return fc.integer({ min: -128, max: 127 })
+    case 'u64':
+      return fc.bigInt({ min: 1_000_000_000_000_000n, max: 2_000_000_000_000_000n })
+    case 'u8v':
+    case 'rest':
+      return fc.uint8Array({ minLength: 1, maxLength: 9 })
+    case 'u16v':
+    case 'u32v':
+      return fc.array(fc.integer({ min: 0, max: 65_535 }), { minLength: 1, maxLength: 5 })
+    case 'utf8v':
+      return fc.string({ maxLength: 12 })
+    case 'u96':
+      return hex(12)
+    case 'bits':
+      return hex(16).map((text) => ({ count: 128, hex: text }))
+  }
 }
 
 /** llrpjs loses parameters that hold nothing. */
@@ -153,7 +177,10 @@ describe('what llrpjs says, we understand', () => {
         Priority: 2,
         CurrentState: 'Disabled',
         ROBoundarySpec: {
-          ROSpecStartTrigger: { ROSpecStartTriggerType: 'GPI', GPITriggerValue: { GPIPortNum: 2, GPIEvent: true, Timeout: 77 } },
+          ROSpecStartTrigger: {
+            ROSpecStartTriggerType: 'GPI',
+            GPITriggerValue: { GPIPortNum: 2, GPIEvent: true, Timeout: 77 },
+          },
           ROSpecStopTrigger: { ROSpecStopTriggerType: 'Duration', DurationTriggerValue: 4_000 },
         },
         AISpec: [
@@ -178,7 +205,10 @@ describe('what llrpjs says, we understand', () => {
             {
               name: 'ROBoundarySpec',
               params: [
-                { fields: { ROSpecStartTriggerType: 3 }, params: [{ name: 'GPITriggerValue', fields: { GPIPortNum: 2, GPIEvent: true, Timeout: 77 } }] },
+                {
+                  fields: { ROSpecStartTriggerType: 3 },
+                  params: [{ name: 'GPITriggerValue', fields: { GPIPortNum: 2, GPIEvent: true, Timeout: 77 } }],
+                },
                 { fields: { ROSpecStopTriggerType: 1, DurationTriggerValue: 4_000 } },
               ],
             },
@@ -199,26 +229,60 @@ test('the client of llrpjs works with our simulated reader', async () => {
   const greeting = new Promise<TheirMessage>((resolve) => client.on('READER_EVENT_NOTIFICATION', resolve))
   await client.connect()
   cleanups.push(() => client.disconnect())
-  expect((await greeting).toLLRPData().data).toMatchObject({ ReaderEventNotificationData: { ConnectionAttemptEvent: { Status: 'Success' } } })
-  const told = async (name: string, data: object = {}) => (await client.transact(theirMessage(name, 1 + Math.round(reader.received.length), data))).toLLRPData().data
+  expect((await greeting).toLLRPData().data).toMatchObject({
+    ReaderEventNotificationData: { ConnectionAttemptEvent: { Status: 'Success' } },
+  })
+  const told = async (name: string, data: object = {}) =>
+    (await client.transact(theirMessage(name, 1 + Math.round(reader.received.length), data))).toLLRPData().data
   const isDone = { LLRPStatus: { StatusCode: 'M_Success' } }
 
   expect(await told('GET_READER_CAPABILITIES', { RequestedData: 'All' })).toMatchObject({
     ...isDone,
     GeneralDeviceCapabilities: { MaxNumberOfAntennaSupported: 4, GPIOCapabilities: { NumGPIs: 4, NumGPOs: 4 } },
-    RegulatoryCapabilities: { UHFBandCapabilities: { FrequencyInformation: { FixedFrequencyTable: { Frequency: [865700, 866300, 866900, 867500] } } } },
+    RegulatoryCapabilities: {
+      UHFBandCapabilities: {
+        FrequencyInformation: { FixedFrequencyTable: { Frequency: [865700, 866300, 866900, 867500] } },
+      },
+    },
   })
-  expect(await told('SET_READER_CONFIG', { ResetToFactoryDefault: false, GPOWriteData: { GPOPortNumber: 2, GPOData: true } })).toMatchObject(isDone)
+  expect(
+    await told('SET_READER_CONFIG', {
+      ResetToFactoryDefault: false,
+      GPOWriteData: { GPOPortNumber: 2, GPOData: true },
+    }),
+  ).toMatchObject(isDone)
   expect(reader.gpos[2]).toBe(true)
-  expect(await told('SET_READER_CONFIG', { ResetToFactoryDefault: false, GPOWriteData: { GPOPortNumber: 7, GPOData: true } })).toMatchObject({ LLRPStatus: { StatusCode: 'A_OutOfRange' } })
+  expect(
+    await told('SET_READER_CONFIG', {
+      ResetToFactoryDefault: false,
+      GPOWriteData: { GPOPortNumber: 7, GPOData: true },
+    }),
+  ).toMatchObject({ LLRPStatus: { StatusCode: 'A_OutOfRange' } })
   const selector = {
-    EnableROSpecID: true, EnableSpecIndex: false, EnableInventoryParameterSpecID: false, EnableAntennaID: true, EnableChannelIndex: false,
-    EnablePeakRSSI: true, EnableFirstSeenTimestamp: true, EnableLastSeenTimestamp: false, EnableTagSeenCount: true, EnableAccessSpecID: false,
+    EnableROSpecID: true,
+    EnableSpecIndex: false,
+    EnableInventoryParameterSpecID: false,
+    EnableAntennaID: true,
+    EnableChannelIndex: false,
+    EnablePeakRSSI: true,
+    EnableFirstSeenTimestamp: true,
+    EnableLastSeenTimestamp: false,
+    EnableTagSeenCount: true,
+    EnableAccessSpecID: false,
   }
   const spec = {
-    ROSpecID: 5, Priority: 0, CurrentState: 'Disabled',
-    ROBoundarySpec: { ROSpecStartTrigger: { ROSpecStartTriggerType: 'Null' }, ROSpecStopTrigger: { ROSpecStopTriggerType: 'Null', DurationTriggerValue: 0 } },
-    AISpec: { AntennaIDs: [0], AISpecStopTrigger: { AISpecStopTriggerType: 'Null', DurationTrigger: 0 }, InventoryParameterSpec: { InventoryParameterSpecID: 1, ProtocolID: 'EPCGlobalClass1Gen2' } },
+    ROSpecID: 5,
+    Priority: 0,
+    CurrentState: 'Disabled',
+    ROBoundarySpec: {
+      ROSpecStartTrigger: { ROSpecStartTriggerType: 'Null' },
+      ROSpecStopTrigger: { ROSpecStopTriggerType: 'Null', DurationTriggerValue: 0 },
+    },
+    AISpec: {
+      AntennaIDs: [0],
+      AISpecStopTrigger: { AISpecStopTriggerType: 'Null', DurationTrigger: 0 },
+      InventoryParameterSpec: { InventoryParameterSpecID: 1, ProtocolID: 'EPCGlobalClass1Gen2' },
+    },
     ROReportSpec: { ROReportTrigger: 'Upon_N_Tags_Or_End_Of_ROSpec', N: 1, TagReportContentSelector: selector },
   }
   expect(await told('ADD_ROSPEC', { ROSpec: spec })).toMatchObject(isDone)
@@ -228,7 +292,13 @@ test('the client of llrpjs works with our simulated reader', async () => {
   const report = new Promise<TheirMessage>((resolve) => client.on('RO_ACCESS_REPORT', resolve))
   reader.see(EPC, { antenna: 3, rssiDbm: -51 })
   expect((await report).toLLRPData().data).toMatchObject({
-    TagReportData: { EPC_96: { EPC }, ROSpecID: { ROSpecID: 5 }, AntennaID: { AntennaID: 3 }, PeakRSSI: { PeakRSSI: -51 }, TagSeenCount: { TagCount: 1 } },
+    TagReportData: {
+      EPC_96: { EPC },
+      ROSpecID: { ROSpecID: 5 },
+      AntennaID: { AntennaID: 3 },
+      PeakRSSI: { PeakRSSI: -51 },
+      TagSeenCount: { TagCount: 1 },
+    },
   })
   expect(await told('DELETE_ROSPEC', { ROSpecID: 0 })).toMatchObject(isDone)
 })
@@ -242,12 +312,29 @@ test('our driver works with a reader made of the server of llrpjs', async () => 
   const capabilities = {
     ...ok,
     GeneralDeviceCapabilities: {
-      MaxNumberOfAntennaSupported: 2, CanSetAntennaProperties: false, HasUTCClockCapability: true, DeviceManufacturerName: 161, ModelName: 9600, ReaderFirmwareVersion: '3.1',
-      ReceiveSensitivityTableEntry: { Index: 1, ReceiveSensitivityValue: 0 }, GPIOCapabilities: { NumGPIs: 2, NumGPOs: 2 }, PerAntennaAirProtocol: { AntennaID: 1, ProtocolID: ['EPCGlobalClass1Gen2'] },
+      MaxNumberOfAntennaSupported: 2,
+      CanSetAntennaProperties: false,
+      HasUTCClockCapability: true,
+      DeviceManufacturerName: 161,
+      ModelName: 9600,
+      ReaderFirmwareVersion: '3.1',
+      ReceiveSensitivityTableEntry: { Index: 1, ReceiveSensitivityValue: 0 },
+      GPIOCapabilities: { NumGPIs: 2, NumGPOs: 2 },
+      PerAntennaAirProtocol: { AntennaID: 1, ProtocolID: ['EPCGlobalClass1Gen2'] },
     },
     LLRPCapabilities: {
-      CanDoRFSurvey: false, CanReportBufferFillWarning: true, SupportsClientRequestOpSpec: false, CanDoTagInventoryStateAwareSingulation: false, SupportsEventAndReportHolding: true,
-      MaxNumPriorityLevelsSupported: 1, ClientRequestOpSpecTimeout: 0, MaxNumROSpecs: 1, MaxNumSpecsPerROSpec: 1, MaxNumInventoryParameterSpecsPerAISpec: 1, MaxNumAccessSpecs: 0, MaxNumOpSpecsPerAccessSpec: 0,
+      CanDoRFSurvey: false,
+      CanReportBufferFillWarning: true,
+      SupportsClientRequestOpSpec: false,
+      CanDoTagInventoryStateAwareSingulation: false,
+      SupportsEventAndReportHolding: true,
+      MaxNumPriorityLevelsSupported: 1,
+      ClientRequestOpSpecTimeout: 0,
+      MaxNumROSpecs: 1,
+      MaxNumSpecsPerROSpec: 1,
+      MaxNumInventoryParameterSpecsPerAISpec: 1,
+      MaxNumAccessSpecs: 0,
+      MaxNumOpSpecsPerAccessSpec: 0,
     },
   }
   const answers: Partial<Record<MessageName, object>> = { GET_READER_CAPABILITIES: capabilities }
@@ -256,16 +343,38 @@ test('our driver works with a reader made of the server of llrpjs', async () => 
       received.push(name)
       act(said)
     })
-  for (const [name, { answer }] of Object.entries(MESSAGES).map(([name, layout]) => [name as MessageName, layout as { answer?: string }] as const)) {
+  for (const [name, { answer }] of Object.entries(MESSAGES).map(
+    ([name, layout]) => [name as MessageName, layout as { answer?: string }] as const,
+  )) {
     if (answer === undefined) continue
     on(name, (said) => {
-      if (name === 'SET_READER_CONFIG') outputs.push((said.toLLRPData().data as { GPOWriteData?: unknown }).GPOWriteData)
+      if (name === 'SET_READER_CONFIG')
+        outputs.push((said.toLLRPData().data as { GPOWriteData?: unknown }).GPOWriteData)
       void server.send(theirMessage(answer, said.getMessageId(), answers[name] ?? ok))
     })
   }
-  const tag = { EPC_96: { EPC }, AntennaID: { AntennaID: 2 }, PeakRSSI: { PeakRSSI: -44 }, FirstSeenTimestampUTC: { Microseconds: new Date() } }
-  on('ENABLE_EVENTS_AND_REPORTS', () => void server.send(theirMessage('RO_ACCESS_REPORT', 1, { TagReportData: [tag, tag] })))
-  server.on('connection', () => void server.send(theirMessage('READER_EVENT_NOTIFICATION', 1, { ReaderEventNotificationData: { UTCTimestamp: { Microseconds: new Date() }, ConnectionAttemptEvent: { Status: 'Success' } } })))
+  const tag = {
+    EPC_96: { EPC },
+    AntennaID: { AntennaID: 2 },
+    PeakRSSI: { PeakRSSI: -44 },
+    FirstSeenTimestampUTC: { Microseconds: new Date() },
+  }
+  on(
+    'ENABLE_EVENTS_AND_REPORTS',
+    () => void server.send(theirMessage('RO_ACCESS_REPORT', 1, { TagReportData: [tag, tag] })),
+  )
+  server.on(
+    'connection',
+    () =>
+      void server.send(
+        theirMessage('READER_EVENT_NOTIFICATION', 1, {
+          ReaderEventNotificationData: {
+            UTCTimestamp: { Microseconds: new Date() },
+            ConnectionAttemptEvent: { Status: 'Success' },
+          },
+        }),
+      ),
+  )
   server.on('error', () => {})
   server.listen()
   cleanups.push(async () => {
@@ -279,7 +388,22 @@ test('our driver works with a reader made of the server of llrpjs', async () => 
   expect(detail).toContain('Zebra UHF reader (model 9600, 2 antennas)')
   const tags = await bench.untilEvent(({ type }) => type === 'tags')
   expect(tags).toMatchObject({ reads: [{ tag: { epc: EPC }, antenna: 2, rssiDbm: -44 }, { antenna: 2 }] })
-  expect(await bench.supervisor.execute('gate', { kind: 'signal', signal: 'siren', seconds: 60 }, forEver())).toMatchObject({ outcome: 'confirmed' })
-  expect(outputs).toEqual([{ GPOPortNumber: 1, GPOData: false }, { GPOPortNumber: 1, GPOData: true }].map((each) => expect.objectContaining({ GPOPortNumber: each.GPOPortNumber })))
-  expect(received.slice(0, 7)).toEqual(['GET_READER_CAPABILITIES', 'DELETE_ROSPEC', 'SET_READER_CONFIG', 'GET_READER_CONFIG', 'ADD_ROSPEC', 'ENABLE_ROSPEC', 'ENABLE_EVENTS_AND_REPORTS'])
+  expect(
+    await bench.supervisor.execute('gate', { kind: 'signal', signal: 'siren', seconds: 60 }, forEver()),
+  ).toMatchObject({ outcome: 'confirmed' })
+  expect(outputs).toEqual(
+    [
+      { GPOPortNumber: 1, GPOData: false },
+      { GPOPortNumber: 1, GPOData: true },
+    ].map((each) => expect.objectContaining({ GPOPortNumber: each.GPOPortNumber })),
+  )
+  expect(received.slice(0, 7)).toEqual([
+    'GET_READER_CAPABILITIES',
+    'DELETE_ROSPEC',
+    'SET_READER_CONFIG',
+    'GET_READER_CONFIG',
+    'ADD_ROSPEC',
+    'ENABLE_ROSPEC',
+    'ENABLE_EVENTS_AND_REPORTS',
+  ])
 })

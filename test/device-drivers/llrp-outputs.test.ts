@@ -10,7 +10,11 @@ describe('siren and lamps', () => {
   test('on, longer, off by time, off by command', async () => {
     const bench = gateBench({ gate: { green: { gpo: 4 } } })
     await bench.untilReady()
-    expect(await bench.world.settle(bench.siren(5))).toEqual({ outcome: 'confirmed', commanded: true, detail: 'acknowledged' })
+    expect(await bench.world.settle(bench.siren(5))).toEqual({
+      outcome: 'confirmed',
+      commanded: true,
+      detail: 'acknowledged',
+    })
     await bench.world.advance(3_000)
     await bench.world.settle(bench.siren(5))
     await bench.world.advance(4_900)
@@ -21,7 +25,11 @@ describe('siren and lamps', () => {
     expect(bench.reader.gpos[4]).toBe(true)
     await bench.world.settle(bench.execute({ kind: 'signal', signal: 'green', seconds: 0 }))
     expect(bench.reader.gpos[4]).toBe(false)
-    expect(await bench.world.settle(bench.execute({ kind: 'signal', signal: 'amber', seconds: 1 }))).toMatchObject({ outcome: 'failed', commanded: false, detail: expect.stringContaining('not_supported: no amber is configured; add "amber": { "gpo": … }') })
+    expect(await bench.world.settle(bench.execute({ kind: 'signal', signal: 'amber', seconds: 1 }))).toMatchObject({
+      outcome: 'failed',
+      commanded: false,
+      detail: expect.stringContaining('not_supported: no amber is configured; add "amber": { "gpo": … }'),
+    })
   })
 
   test('asked for while the reader is away, it sounds as soon as it is back', async () => {
@@ -29,7 +37,11 @@ describe('siren and lamps', () => {
     await bench.untilReady()
     bench.port.unplug()
     await bench.world.advance(100)
-    expect(await bench.world.settle(bench.siren(120))).toMatchObject({ outcome: 'failed', commanded: false, detail: expect.stringContaining('not_ready') })
+    expect(await bench.world.settle(bench.siren(120))).toMatchObject({
+      outcome: 'failed',
+      commanded: false,
+      detail: expect.stringContaining('not_ready'),
+    })
     bench.port.plug()
     await bench.untilReady()
     expect(bench.reader.gpos[1]).toBe(true)
@@ -40,7 +52,9 @@ describe('siren and lamps', () => {
     await bench.untilReady()
     bench.reader.faults.on({ kind: 'dead', functions: of('SET_READER_CONFIG'), times: 1 })
     expect(await bench.world.settle(bench.siren(60))).toEqual({
-      outcome: 'unknown', commanded: true, detail: 'answer_lost: no answer to SET_READER_CONFIG within 3000 ms; it is written again while its time lasts',
+      outcome: 'unknown',
+      commanded: true,
+      detail: 'answer_lost: no answer to SET_READER_CONFIG within 3000 ms; it is written again while its time lasts',
     })
     expect(bench.reader.gpos[1]).toBe(false)
     await bench.untilReady()
@@ -70,7 +84,11 @@ describe('a barrier', () => {
   test('is opened once for each release, and closed', async () => {
     const bench = gateBench({ gate: barrier })
     await bench.untilReady()
-    expect(await bench.world.settle(bench.execute(RELEASE))).toEqual({ outcome: 'confirmed', commanded: true, detail: 'acknowledged' })
+    expect(await bench.world.settle(bench.execute(RELEASE))).toEqual({
+      outcome: 'confirmed',
+      commanded: true,
+      detail: 'acknowledged',
+    })
     expect(bench.reader.gpos[3]).toBe(true)
     await bench.world.advance(600)
     expect(writesTo(bench.reader, 3)).toEqual([false, true, false])
@@ -104,6 +122,10 @@ describe('a barrier', () => {
     expect(writesTo(bench.reader, 3)).not.toContain(true)
     const without = gateBench()
     await without.untilReady()
-    expect(await without.world.settle(without.execute(RELEASE))).toMatchObject({ outcome: 'failed', commanded: false, detail: expect.stringContaining('not_supported') })
+    expect(await without.world.settle(without.execute(RELEASE))).toMatchObject({
+      outcome: 'failed',
+      commanded: false,
+      detail: expect.stringContaining('not_supported'),
+    })
   })
 })

@@ -33,7 +33,11 @@ describe('when a tag was seen', () => {
     bench.reader.setInput(3, true)
     await bench.world.advance(1)
     expect(bench.reads().at(-1)?.seenAtMs).toBe(bench.world.clock.elapsed() - 1)
-    expect(bench.events.slice(-3)).toEqual([{ type: 'input', input: 3, on: false }, { type: 'input', input: 3, on: true }, { type: 'passage' }])
+    expect(bench.events.slice(-3)).toEqual([
+      { type: 'input', input: 3, on: false },
+      { type: 'input', input: 3, on: true },
+      { type: 'passage' },
+    ])
   })
 
   test('the reader’s clock is set while it runs: never in the future, and right again within seconds', async () => {
@@ -125,7 +129,11 @@ describe('what else the reader tells', () => {
       if (n % 15 === 14) await bench.world.advance(10)
     }
     await bench.world.advance(10)
-    expect(bench.reads().map(({ tag }) => ('epc' in tag ? tag.epc : ''))).toEqual(Array.from({ length: 15_000 }, (_, n) => epc(n)))
-    expect(Math.max(...bench.events.map((event) => (event.type === 'tags' ? event.reads.length : 0)))).toBeLessThanOrEqual(1_000)
+    expect(bench.reads().map(({ tag }) => ('epc' in tag ? tag.epc : ''))).toEqual(
+      Array.from({ length: 15_000 }, (_, n) => epc(n)),
+    )
+    expect(
+      Math.max(...bench.events.map((event) => (event.type === 'tags' ? event.reads.length : 0))),
+    ).toBeLessThanOrEqual(1_000)
   })
 })

@@ -28,7 +28,12 @@ function tagBench(gate: Record<string, unknown>, tag: SimulatedTag = {}) {
     return bench.world.settle(releasing)
   }
 
-  return { ...bench, tag, release, looks: () => bench.reader.received.filter((name) => name === 'ENABLE_ACCESSSPEC').length }
+  return {
+    ...bench,
+    tag,
+    release,
+    looks: () => bench.reader.received.filter((name) => name === 'ENABLE_ACCESSSPEC').length,
+  }
 }
 
 describe('killing a tag', () => {
@@ -38,7 +43,11 @@ describe('killing a tag', () => {
   test('that is there and knows the password', async () => {
     const bench = tagBench(kill, mortal)
     await bench.untilReady()
-    expect(await bench.release()).toEqual({ outcome: 'confirmed', commanded: true, detail: 'acknowledged: the tag is dead' })
+    expect(await bench.release()).toEqual({
+      outcome: 'confirmed',
+      commanded: true,
+      detail: 'acknowledged: the tag is dead',
+    })
     const before = bench.reads().length
     bench.reader.see(EPC)
     await bench.world.advance(10)
@@ -51,14 +60,27 @@ describe('killing a tag', () => {
   ])('%s: failed', async (_, tag, detail) => {
     const bench = tagBench(kill, tag)
     await bench.untilReady()
-    expect(await bench.release()).toMatchObject({ outcome: 'failed', commanded: true, detail: expect.stringContaining(detail) })
+    expect(await bench.release()).toMatchObject({
+      outcome: 'failed',
+      commanded: true,
+      detail: expect.stringContaining(detail),
+    })
   })
 
   test.each([
-    [1, 'failed'], [2, 'failed'], [3, 'failed'], [4, 'unknown'], [5, 'unknown'],
+    [1, 'failed'],
+    [2, 'failed'],
+    [3, 'failed'],
+    [4, 'unknown'],
+    [5, 'unknown'],
   ])('of which the reader tells result %i: %s', async (Result, outcome) => {
-    const access: TagAccess = { ask: async () => ({ kind: 'told', results: [parameter('C1G2KillOpSpecResult', { Result, OpSpecID: 1 })] }) }
-    expect(await killTag(access, EPC, '12AB34CD', new AbortController().signal)).toMatchObject({ outcome, commanded: true })
+    const access: TagAccess = {
+      ask: async () => ({ kind: 'told', results: [parameter('C1G2KillOpSpecResult', { Result, OpSpecID: 1 })] }),
+    }
+    expect(await killTag(access, EPC, '12AB34CD', new AbortController().signal)).toMatchObject({
+      outcome,
+      commanded: true,
+    })
   })
 
   test('that does not come: unknown, and it is not killed later', async () => {
@@ -102,9 +124,17 @@ describe('switching the EAS bit of a tag off', () => {
   test('it is toggled once, and the tag shows that it is off; again: it is off already and stays so', async () => {
     const bench = tagBench(eas, { tid: UCODE_8, config: 0x0041 })
     await bench.untilReady()
-    expect(await bench.release()).toEqual({ outcome: 'confirmed', commanded: true, detail: 'acknowledged: the tag shows that its EAS bit is off' })
+    expect(await bench.release()).toEqual({
+      outcome: 'confirmed',
+      commanded: true,
+      detail: 'acknowledged: the tag shows that its EAS bit is off',
+    })
     expect([bench.tag.config, bench.looks()]).toEqual([0x0040, 3])
-    expect(await bench.release()).toEqual({ outcome: 'confirmed', commanded: true, detail: 'acknowledged: its EAS bit was off already' })
+    expect(await bench.release()).toEqual({
+      outcome: 'confirmed',
+      commanded: true,
+      detail: 'acknowledged: its EAS bit was off already',
+    })
     expect([bench.tag.config, bench.looks()]).toEqual([0x0040, 4])
   })
 
@@ -115,14 +145,26 @@ describe('switching the EAS bit of a tag off', () => {
     expect(await knowing.release()).toMatchObject({ outcome: 'confirmed' })
     const ignorant = tagBench(eas, { ...locked })
     await ignorant.untilReady()
-    expect(await ignorant.release()).toEqual({ outcome: 'failed', commanded: true, detail: 'refused: the tag wants its access password: set "password" of "eas"' })
+    expect(await ignorant.release()).toEqual({
+      outcome: 'failed',
+      commanded: true,
+      detail: 'refused: the tag wants its access password: set "password" of "eas"',
+    })
     expect([knowing.tag.config, ignorant.tag.config]).toEqual([0, 1])
   })
 
   test.each<[string, SimulatedTag, string]>([
     ['Impinj', { tid: 'E2801160' }, 'of this chip (Impinj, TID E2801160) no EAS bit is known'],
-    ['NXP UCODE G2iL', { tid: 'E2006806', config: 1 }, 'the EAS bit of an UCODE G2iL (ChangeConfig) needs a command of its maker, which LLRP does not have'],
-    ['NXP UCODE G2XL', { tid: 'E2006004' }, 'the EAS bit of an UCODE G2XL (ChangeEAS) needs a command of its maker, which LLRP does not have'],
+    [
+      'NXP UCODE G2iL',
+      { tid: 'E2006806', config: 1 },
+      'the EAS bit of an UCODE G2iL (ChangeConfig) needs a command of its maker, which LLRP does not have',
+    ],
+    [
+      'NXP UCODE G2XL',
+      { tid: 'E2006004' },
+      'the EAS bit of an UCODE G2XL (ChangeEAS) needs a command of its maker, which LLRP does not have',
+    ],
     ['no EPCglobal chip', { tid: 'E0040150' }, 'its TID E0040150 does not tell what chip it is'],
   ])('%s: refused with the reason, and nothing is written', async (_, tag, why) => {
     const bench = tagBench(eas, tag)
@@ -135,7 +177,11 @@ describe('switching the EAS bit of a tag off', () => {
   test('a tag that does not come: failed and nothing commanded; a good tag behind it goes on', async () => {
     const bench = tagBench(eas, { tid: UCODE_8, config: 1 })
     await bench.untilReady()
-    expect(await bench.release(() => false)).toEqual({ outcome: 'failed', commanded: false, detail: 'not_ready: the tag did not come into the field' })
+    expect(await bench.release(() => false)).toEqual({
+      outcome: 'failed',
+      commanded: false,
+      detail: 'not_ready: the tag did not come into the field',
+    })
     bench.reader.see(EPC)
     expect(bench.tag.config).toBe(1)
     expect(await bench.release()).toMatchObject({ outcome: 'confirmed' })
@@ -144,7 +190,10 @@ describe('switching the EAS bit of a tag off', () => {
   test('its answer to the write is not heard: what it shows behind it decides, and it is not toggled back', async () => {
     const bench = tagBench(eas, { tid: UCODE_8, config: 1, mutters: true })
     await bench.untilReady()
-    expect(await bench.release()).toMatchObject({ outcome: 'confirmed', detail: expect.stringContaining('the tag shows') })
+    expect(await bench.release()).toMatchObject({
+      outcome: 'confirmed',
+      detail: expect.stringContaining('the tag shows'),
+    })
     expect([bench.tag.config, bench.looks()]).toEqual([0, 3])
   })
 
@@ -152,51 +201,72 @@ describe('switching the EAS bit of a tag off', () => {
     for (const isWritten of [false, true]) {
       const bench = tagBench(eas, { tid: UCODE_8, config: 1, mutters: true })
       await bench.untilReady()
-      expect(await bench.release(() => bench.looks() < (isWritten ? 3 : 2))).toMatchObject({ outcome: 'unknown', commanded: true, detail: expect.stringContaining('answer_lost') })
+      expect(await bench.release(() => bench.looks() < (isWritten ? 3 : 2))).toMatchObject({
+        outcome: 'unknown',
+        commanded: true,
+        detail: expect.stringContaining('answer_lost'),
+      })
       expect(bench.tag.config).toBe(isWritten ? 0 : 1)
       expect(await bench.release()).toMatchObject({ outcome: 'confirmed' })
       expect(bench.tag.config).toBe(0)
     }
   })
 
-  test.each(['ADD_ACCESSSPEC', 'ENABLE_ACCESSSPEC', 'DELETE_ACCESSSPEC'] as const)('the plug out at each %s: the bit is toggled at most once, and a new try ends well', async (name) => {
-    for (const nth of [1, 2, 3]) {
-      const bench = tagBench(eas, { tid: UCODE_8, config: 1 })
-      await bench.untilReady()
-      const count = () => bench.reader.received.filter((received) => received === name).length
-      const functions = [MESSAGES[name].type]
-      const told = await bench.release(() => {
-        if (count() === nth - 1) bench.reader.faults.on({ kind: 'cut-before-answer', functions, times: 1 })
-        return true
-      })
-      const where = `${name} ${nth}: ${JSON.stringify(told)}`
-      if (told.outcome === 'confirmed') expect(bench.tag.config, where).toBe(0)
-      if (told.outcome === 'failed') expect([bench.tag.config, told.commanded], where).toEqual([1, false])
-      await bench.world.advance(20_000)
-      await bench.untilReady()
-      expect(await bench.release(), where).toMatchObject({ outcome: 'confirmed' })
-      expect(bench.tag.config, where).toBe(0)
-    }
-  })
+  test.each(['ADD_ACCESSSPEC', 'ENABLE_ACCESSSPEC', 'DELETE_ACCESSSPEC'] as const)(
+    'the plug out at each %s: the bit is toggled at most once, and a new try ends well',
+    async (name) => {
+      for (const nth of [1, 2, 3]) {
+        const bench = tagBench(eas, { tid: UCODE_8, config: 1 })
+        await bench.untilReady()
+        const count = () => bench.reader.received.filter((received) => received === name).length
+        const functions = [MESSAGES[name].type]
+        const told = await bench.release(() => {
+          if (count() === nth - 1) bench.reader.faults.on({ kind: 'cut-before-answer', functions, times: 1 })
+          return true
+        })
+        const where = `${name} ${nth}: ${JSON.stringify(told)}`
+        if (told.outcome === 'confirmed') expect(bench.tag.config, where).toBe(0)
+        if (told.outcome === 'failed') expect([bench.tag.config, told.commanded], where).toEqual([1, false])
+        await bench.world.advance(20_000)
+        await bench.untilReady()
+        expect(await bench.release(), where).toMatchObject({ outcome: 'confirmed' })
+        expect(bench.tag.config, where).toBe(0)
+      }
+    },
+  )
 
   test('what a TID tells', () => {
     expect(easOfChip([0xe280, 0x6890])).toEqual({ kind: 'toggle', chip: 'UCODE 7' })
     // With the flags of Gen2 version 2 set.
     expect(easOfChip([0xe2c0, 0x6994])).toEqual({ kind: 'toggle', chip: 'UCODE 8m' })
-    expect(easOfChip([0xe280, 0x6995])).toMatchObject({ kind: 'none', why: expect.stringContaining('NXP, TID E2806995') })
+    expect(easOfChip([0xe280, 0x6995])).toMatchObject({
+      kind: 'none',
+      why: expect.stringContaining('NXP, TID E2806995'),
+    })
     expect(easOfChip([])).toMatchObject({ kind: 'none' })
   })
 })
 
-test.each([{ kill: { password: '12AB34CD' } }, { eas: {} }])('%j is not tried where the reader says that it cannot, nor without the tag’s name', async (gate) => {
-  const bench = gateBench({ gate, reader: { accessSpecs: 0 } })
-  await bench.untilReady()
-  expect(await bench.world.settle(bench.execute(ORDER))).toMatchObject({ outcome: 'failed', commanded: false, detail: expect.stringContaining('not_supported') })
-  const able = gateBench({ gate })
-  await able.untilReady()
-  for (const tag of [undefined, { tagUid: '04A1' }, { epc: 'xyz' }, { epc: '30' }]) {
-    const command = tag ? ({ kind: 'release', tag } as const) : RELEASE
-    expect(await able.world.settle(able.execute(command))).toMatchObject({ outcome: 'failed', commanded: false, detail: expect.stringContaining('not_supported') })
-  }
-  expect(able.reader.received).not.toContain('ADD_ACCESSSPEC')
-})
+test.each([{ kill: { password: '12AB34CD' } }, { eas: {} }])(
+  '%j is not tried where the reader says that it cannot, nor without the tag’s name',
+  async (gate) => {
+    const bench = gateBench({ gate, reader: { accessSpecs: 0 } })
+    await bench.untilReady()
+    expect(await bench.world.settle(bench.execute(ORDER))).toMatchObject({
+      outcome: 'failed',
+      commanded: false,
+      detail: expect.stringContaining('not_supported'),
+    })
+    const able = gateBench({ gate })
+    await able.untilReady()
+    for (const tag of [undefined, { tagUid: '04A1' }, { epc: 'xyz' }, { epc: '30' }]) {
+      const command = tag ? ({ kind: 'release', tag } as const) : RELEASE
+      expect(await able.world.settle(able.execute(command))).toMatchObject({
+        outcome: 'failed',
+        commanded: false,
+        detail: expect.stringContaining('not_supported'),
+      })
+    }
+    expect(able.reader.received).not.toContain('ADD_ACCESSSPEC')
+  },
+)

@@ -34,10 +34,18 @@ describeDriver('llrp', {
 
 describe('connecting', () => {
   test('the reader is asked, set up and started in the order of the standard; then tags are told', async () => {
-    const { world, reader, untilReady, state, reads, events } = gateBench({ gate: { passageInput: 3, amber: { gpo: 2 }, transmitPowerDbm: 27.4, session: 2 } })
+    const { world, reader, untilReady, state, reads, events } = gateBench({
+      gate: { passageInput: 3, amber: { gpo: 2 }, transmitPowerDbm: 27.4, session: 2 },
+    })
     await untilReady()
     expect(reader.received).toEqual([
-      'GET_READER_CAPABILITIES', 'DELETE_ROSPEC', 'SET_READER_CONFIG', 'GET_READER_CONFIG', 'ADD_ROSPEC', 'ENABLE_ROSPEC', 'ENABLE_EVENTS_AND_REPORTS',
+      'GET_READER_CAPABILITIES',
+      'DELETE_ROSPEC',
+      'SET_READER_CONFIG',
+      'GET_READER_CONFIG',
+      'ADD_ROSPEC',
+      'ENABLE_ROSPEC',
+      'ENABLE_EVENTS_AND_REPORTS',
     ])
     expect(state()).toMatchObject({
       detail: 'maker 0 UHF reader (model 1, 4 antennas) at tcp:10.0.0.7:5084',
@@ -115,7 +123,14 @@ describe('connecting', () => {
     await bench.untilReady()
   })
 
-  test.each(['GET_READER_CAPABILITIES', 'DELETE_ROSPEC', 'SET_READER_CONFIG', 'GET_READER_CONFIG', 'ADD_ROSPEC', 'ENABLE_ROSPEC'] as const)(
+  test.each([
+    'GET_READER_CAPABILITIES',
+    'DELETE_ROSPEC',
+    'SET_READER_CONFIG',
+    'GET_READER_CONFIG',
+    'ADD_ROSPEC',
+    'ENABLE_ROSPEC',
+  ] as const)(
     'the plug pulled, no answer, a garbled or refused one at %s: tried anew until it is ready',
     async (name) => {
       for (const kind of ['cut-before-answer', 'cut-after-answer', 'mute', 'dead', 'garble'] as const) {
@@ -193,7 +208,9 @@ describe('liveness', () => {
       bench.reader.garbage(new Uint8Array(8_000).fill(0x3c))
       await bench.world.advance(10)
     }
-    expect(bench.states.map(({ detail }) => detail)).toContain('what answers there does not speak LLRP; check address and port (5084)')
+    expect(bench.states.map(({ detail }) => detail)).toContain(
+      'what answers there does not speak LLRP; check address and port (5084)',
+    )
     await bench.untilReady()
   })
 
@@ -211,16 +228,24 @@ describe('settings', () => {
   const wrong = (more: Record<string, unknown>) => () => entries({ ...GATE, ...more })
 
   test('defaults', () => {
-    expect(entries(GATE)).toEqual([{ ...GATE, inputs: [], session: 1, tagPopulation: 32, keepaliveMs: 5_000, requestTimeoutMs: 3_000 }])
+    expect(entries(GATE)).toEqual([
+      { ...GATE, inputs: [], session: 1, tagPopulation: 32, keepaliveMs: 5_000, requestTimeoutMs: 3_000 },
+    ])
   })
 
   test.each<[Record<string, unknown>, string]>([
     [{ antennas: {} }, 'antennas: name at least one antenna'],
-    [{ siren: { gpo: 0 } }, 'siren.gpo: give the number of the output (GPO) of the siren as the reader counts them, from 1'],
+    [
+      { siren: { gpo: 0 } },
+      'siren.gpo: give the number of the output (GPO) of the siren as the reader counts them, from 1',
+    ],
     [{ amber: { gpo: 1 } }, 'GPO 1 at tcp:10.0.0.7:5084 is taken by'],
     [{ link: { serial: '/dev/ttyS0', baudRate: 9600 } }, 'link.tcp: give host and port'],
     [{ kill: { password: '00000000' } }, 'kill.password: give the kill password'],
-    [{ kill: { password: '00000001' }, release: { gpo: 2 } }, 'kill: a release either pulses an output or kills the tag'],
+    [
+      { kill: { password: '00000001' }, release: { gpo: 2 } },
+      'kill: a release either pulses an output or kills the tag',
+    ],
     [{ eas: { password: '1' } }, 'eas.password: give the access password of the tags'],
     [{ eas: {}, kill: { password: '00000001' } }, 'eas: a release does one thing'],
     [{ session: 4 }, 'session: give a Gen2 session, 0 to 3'],
@@ -231,6 +256,8 @@ describe('settings', () => {
   })
 
   test('a reader serves one device', () => {
-    expect(() => entries(GATE, { ...GATE, deviceId: 'other', siren: { gpo: 2 } })).toThrow('belongs to devices[0] alone')
+    expect(() => entries(GATE, { ...GATE, deviceId: 'other', siren: { gpo: 2 } })).toThrow(
+      'belongs to devices[0] alone',
+    )
   })
 })

@@ -3,7 +3,17 @@ import { describe, expect, test } from 'vitest'
 import { m100Codec, MOST_M100_PARAMETERS } from '../../device-drivers/protocols/m100/frame.ts'
 import type { M100Frame } from '../../device-drivers/protocols/m100/frame.ts'
 import {
-  changeEas, decodeTag, killTag, M100, m100Command, pollMany, refusalOf, refusalText, selectTag, setPower, tagOfAnswer,
+  changeEas,
+  decodeTag,
+  killTag,
+  M100,
+  m100Command,
+  pollMany,
+  refusalOf,
+  refusalText,
+  selectTag,
+  setPower,
+  tagOfAnswer,
 } from '../../device-drivers/protocols/m100/messages.ts'
 import { describeCodec } from './codec-conformance.ts'
 
@@ -38,15 +48,16 @@ describe('golden answers', () => {
     return frame
   }
 
-  test.each([
-    `BB 02 22 00 11 C9 34 00 ${EPC} 3A 76 EF 7E`,
-  ])('a tag: %s', (bytes) => {
+  test.each([`BB 02 22 00 11 C9 34 00 ${EPC} 3A 76 EF 7E`])('a tag: %s', (bytes) => {
     expect(decodeTag(one(bytes))).toEqual({ epc: EPC, rssiDbm: -55 })
   })
 
   test('a tag heard by an R200', () => {
     // A reader log in public code for the R200.
-    expect(decodeTag(one('BB 02 22 00 11 C4 30 00 E2 00 00 1D 73 15 01 65 21 40 8F C6 B8 3E C2 7E'))).toEqual({ epc: 'E200001D7315016521408FC6', rssiDbm: -60 })
+    expect(decodeTag(one('BB 02 22 00 11 C4 30 00 E2 00 00 1D 73 15 01 65 21 40 8F C6 B8 3E C2 7E'))).toEqual({
+      epc: 'E200001D7315016521408FC6',
+      rssiDbm: -60,
+    })
   })
 
   test('no tag, stopped, power, killed', () => {
@@ -64,17 +75,31 @@ describe('golden answers', () => {
   })
 
   test('notices that are no tag', () => {
-    const notice = (parameters: string): M100Frame => ({ type: 'notice', command: M100.poll, parameters: hex(parameters) })
-    for (const bad of ['', 'C9 34 00 3A 76', 'C9 34 00 30 3A 76', '00'.repeat(80)]) expect(decodeTag(notice(bad))).toBeNull()
-    for (const bad of ['', '0E 34 00', '02 34 00', '00']) expect(tagOfAnswer({ ...notice(bad), type: 'answer' as const })).toBeNull()
+    const notice = (parameters: string): M100Frame => ({
+      type: 'notice',
+      command: M100.poll,
+      parameters: hex(parameters),
+    })
+    for (const bad of ['', 'C9 34 00 3A 76', 'C9 34 00 30 3A 76', '00'.repeat(80)])
+      expect(decodeTag(notice(bad))).toBeNull()
+    for (const bad of ['', '0E 34 00', '02 34 00', '00'])
+      expect(tagOfAnswer({ ...notice(bad), type: 'answer' as const })).toBeNull()
   })
 })
 
 const parameters = fc.uint8Array({ maxLength: MOST_M100_PARAMETERS })
 describeCodec<M100Frame>('M100', {
   make: () => m100Codec('host'),
-  frames: fc.record({ type: fc.constantFrom('answer' as const, 'notice' as const), command: fc.integer({ min: 0, max: 255 }), parameters }),
-  sample: (n) => ({ type: 'notice', command: M100.poll, parameters: hex(`C9 34 00 ${EPC} ${n.toString(16).padStart(2, '0')} 76`) }),
+  frames: fc.record({
+    type: fc.constantFrom('answer' as const, 'notice' as const),
+    command: fc.integer({ min: 0, max: 255 }),
+    parameters,
+  }),
+  sample: (n) => ({
+    type: 'notice',
+    command: M100.poll,
+    parameters: hex(`C9 34 00 ${EPC} ${n.toString(16).padStart(2, '0')} 76`),
+  }),
   mostHeld: MOST_M100_PARAMETERS + 7,
   begin: 0xbb,
 })

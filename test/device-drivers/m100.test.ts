@@ -24,7 +24,8 @@ describeDriver('uhf-m100', {
       mute: () => void pad.faults.on({ kind: 'dead' }),
       heal: pad.faults.heal,
       stir: () => pad.put({ epc: `E280${(++stirred).toString(16).toUpperCase().padStart(20, '0')}` }),
-      fits: (event) => event.type === 'tags' && event.reads.some(({ tag }) => 'epc' in tag && tag.epc.startsWith('E280')),
+      fits: (event) =>
+        event.type === 'tags' && event.reads.some(({ tag }) => 'epc' in tag && tag.epc.startsWith('E280')),
       prepare: () => pad.put({ epc: EPC, killPassword: PASSWORD }),
       rest: pad.restart,
       releases: () => pad.done.length,
@@ -62,7 +63,9 @@ describe('an M100 pad', () => {
 
   test('more power than it has: not ready, and the reason names the setting', async () => {
     const { supervisor, world } = await ready({ powerDbm: 30 })
-    expect(supervisor.status('pad')?.detail).toBe('the reader refuses a power of 30 dBm: error 17 (wrong command or parameters); check the settings of pad')
+    expect(supervisor.status('pad')?.detail).toBe(
+      'the reader refuses a power of 30 dBm: error 17 (wrong command or parameters); check the settings of pad',
+    )
     await world.advance(60_000)
     expect(supervisor.status('pad')?.state).not.toBe('ready')
   })
@@ -74,7 +77,10 @@ describe('an M100 pad', () => {
     pad.take(EPC)
     await world.advance(1_500)
     const reads = events.filter((event) => event.type === 'tags')
-    expect(reads[0]).toEqual({ type: 'tags', reads: [{ tag: { epc: EPC }, rssiDbm: -48, seenAtMs: expect.any(Number) }] })
+    expect(reads[0]).toEqual({
+      type: 'tags',
+      reads: [{ tag: { epc: EPC }, rssiDbm: -48, seenAtMs: expect.any(Number) }],
+    })
     expect(reads.length).toBeGreaterThanOrEqual(4)
     expect(reads.length).toBeLessThanOrEqual(5)
     expect(events.at(-1)).toEqual({ type: 'tag_gone', tag: { epc: EPC } })
@@ -85,7 +91,9 @@ describe('an M100 pad', () => {
     const { world, pad, events } = await ready()
     for (let i = 0; i < 200; i++) pad.put({ epc: `E280${i.toString(16).toUpperCase().padStart(20, '0')}` })
     await world.advance(100)
-    const epcs = new Set(events.flatMap((event) => (event.type === 'tags' ? event.reads.map(({ tag }) => JSON.stringify(tag)) : [])))
+    const epcs = new Set(
+      events.flatMap((event) => (event.type === 'tags' ? event.reads.map(({ tag }) => JSON.stringify(tag)) : [])),
+    )
     expect(epcs.size).toBe(200)
   })
 
@@ -107,7 +115,11 @@ describe('an M100 pad', () => {
     pad.put({ epc: EPC, killPassword: '00000001' })
     pad.put({ epc: OTHER, killPassword: PASSWORD })
     await world.advance(50)
-    expect(await release(EPC)).toEqual({ outcome: 'failed', commanded: true, detail: 'refused: error D0 (the tag refuses: kill, code 0)' })
+    expect(await release(EPC)).toEqual({
+      outcome: 'failed',
+      commanded: true,
+      detail: 'refused: error D0 (the tag refuses: kill, code 0)',
+    })
     expect(await release(OTHER)).toEqual({ outcome: 'confirmed', commanded: true, detail: 'acknowledged' })
     expect([pad.tag(EPC)?.alive, pad.tag(OTHER)?.alive, pad.polling]).toEqual([true, false, true])
   })
@@ -136,12 +148,23 @@ describe('an M100 pad', () => {
 
   test('nothing is killed that does not lie there, has no name, or where no setting allows it', async () => {
     const { world, pad, release, supervisor } = await ready({ deactivate: KILL })
-    expect(await release(EPC)).toMatchObject({ outcome: 'failed', commanded: false, detail: expect.stringContaining('does not lie on the reader') })
-    expect(await world.settle(supervisor.execute('pad', { kind: 'release' }, forEver()))).toMatchObject({ outcome: 'failed', commanded: false })
+    expect(await release(EPC)).toMatchObject({
+      outcome: 'failed',
+      commanded: false,
+      detail: expect.stringContaining('does not lie on the reader'),
+    })
+    expect(await world.settle(supervisor.execute('pad', { kind: 'release' }, forEver()))).toMatchObject({
+      outcome: 'failed',
+      commanded: false,
+    })
     const reading = await ready()
     reading.pad.put({ epc: EPC, killPassword: PASSWORD })
     await reading.world.advance(50)
-    expect(await reading.release(EPC)).toMatchObject({ outcome: 'failed', commanded: false, detail: expect.stringMatching(/^not_supported/) })
+    expect(await reading.release(EPC)).toMatchObject({
+      outcome: 'failed',
+      commanded: false,
+      detail: expect.stringMatching(/^not_supported/),
+    })
     expect([...pad.done, ...reading.pad.done]).toEqual([])
   })
 
@@ -150,7 +173,11 @@ describe('an M100 pad', () => {
     pad.put({ epc: EPC, killPassword: PASSWORD })
     await world.advance(50)
     pad.faults.on({ kind: 'exception', code: 0x12, functions: [0x65] })
-    expect(await release(EPC)).toMatchObject({ outcome: 'failed', commanded: true, detail: 'no_confirmation: the tag still answers' })
+    expect(await release(EPC)).toMatchObject({
+      outcome: 'failed',
+      commanded: true,
+      detail: 'no_confirmation: the tag still answers',
+    })
     const taken = release(EPC)
     pad.take(EPC)
     expect(await taken).toMatchObject({ outcome: 'unknown', commanded: true })

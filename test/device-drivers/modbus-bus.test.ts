@@ -11,7 +11,12 @@ import { memoryPair } from '../../device-drivers/transports/memory.ts'
 import { virtualPlatform } from '../../simulators/world/virtual-platform.ts'
 import { forEver } from './workbench.ts'
 
-const coil = (address: number, on = true): ModbusMessage => ({ name: 'writeSingleCoil', address, quantity: 1, values: [on ? 1 : 0] })
+const coil = (address: number, on = true): ModbusMessage => ({
+  name: 'writeSingleCoil',
+  address,
+  quantity: 1,
+  values: [on ? 1 : 0],
+})
 const inputs: ModbusMessage = { name: 'readDiscreteInputs', address: 0, quantity: 8, values: [] }
 const inputsAre = (first: number): ModbusMessage => ({ ...inputs, quantity: 0, values: [first, 0, 0, 0, 0, 0, 0, 0] })
 
@@ -75,7 +80,13 @@ describe.each(['rtu', 'tcp'] as const)('bus over %s', (framing) => {
 
   test('one request at a time, commands before polls, each lane in its order', async () => {
     const { world, heard, ask, say } = scripted(framing)
-    const asked = [ask(coil(0)), ask(coil(10), { lane: 'poll' }), ask(coil(11), { lane: 'poll' }), ask(coil(1)), ask(coil(2))]
+    const asked = [
+      ask(coil(0)),
+      ask(coil(10), { lane: 'poll' }),
+      ask(coil(11), { lane: 'poll' }),
+      ask(coil(1)),
+      ask(coil(2)),
+    ]
     const order: number[] = []
     for (let i = 0; i < 5; i++) {
       await world.advance(10)
@@ -95,9 +106,13 @@ describe.each(['rtu', 'tcp'] as const)('bus over %s', (framing) => {
     await world.advance(1)
     takenBack.abort()
     const answers = await world.settle(Promise.all(all))
-    expect(answers.filter((answer) => answer.kind === 'lost' && answer.detail.startsWith('64 requests'))).toHaveLength(5)
+    expect(answers.filter((answer) => answer.kind === 'lost' && answer.detail.startsWith('64 requests'))).toHaveLength(
+      5,
+    )
     expect(heard).toHaveLength(1)
-    expect(answers.map((answer) => answer.kind === 'lost' && answer.handed)).toEqual(Array.from({ length: 70 }, (_, i) => i === 0))
+    expect(answers.map((answer) => answer.kind === 'lost' && answer.handed)).toEqual(
+      Array.from({ length: 70 }, (_, i) => i === 0),
+    )
   })
 
   test('a cut ends what is under way as sent and what waits as not sent', async () => {
@@ -106,7 +121,10 @@ describe.each(['rtu', 'tcp'] as const)('bus over %s', (framing) => {
     await world.advance(5)
     cut()
     const detail = 'the memory link was cut'
-    expect(await world.settle(both)).toEqual([{ kind: 'lost', handed: true, detail }, { kind: 'lost', handed: false, detail }])
+    expect(await world.settle(both)).toEqual([
+      { kind: 'lost', handed: true, detail },
+      { kind: 'lost', handed: false, detail },
+    ])
     expect(await ask(coil(2))).toEqual({ kind: 'lost', handed: false, detail })
     expect(await bus.ended).toBe(detail)
   })
@@ -116,7 +134,10 @@ describe.each(['rtu', 'tcp'] as const)('bus over %s', (framing) => {
     const told = ask(coil(9))
     await world.advance(5)
     const codec = framing === 'rtu' ? rtuCodec('answer') : tcpCodec('answer')
-    await far.write(codec.encode({ transaction: heard[0]?.transaction ?? 0, unit: 1, pdu: Uint8Array.of(0x85, 2) }), forEver())
+    await far.write(
+      codec.encode({ transaction: heard[0]?.transaction ?? 0, unit: 1, pdu: Uint8Array.of(0x85, 2) }),
+      forEver(),
+    )
     expect(await world.settle(told)).toEqual({ kind: 'exception', code: 2 })
   })
 })

@@ -4,7 +4,14 @@ import { crc16 } from '../../device-drivers/protocols/modbus/crc16.ts'
 import type { ModbusFrame } from '../../device-drivers/protocols/modbus/frame.ts'
 import { MODBUS_FUNCTIONS } from '../../device-drivers/protocols/modbus/functions.ts'
 import type { FunctionName } from '../../device-drivers/protocols/modbus/functions.ts'
-import { answers, decodeAnswer, decodeRequest, encodePdu, encodeRefusal, pduLength } from '../../device-drivers/protocols/modbus/pdu.ts'
+import {
+  answers,
+  decodeAnswer,
+  decodeRequest,
+  encodePdu,
+  encodeRefusal,
+  pduLength,
+} from '../../device-drivers/protocols/modbus/pdu.ts'
 import type { Direction, ModbusMessage } from '../../device-drivers/protocols/modbus/pdu.ts'
 import { rtuCodec } from '../../device-drivers/protocols/modbus/rtu.ts'
 import { tcpCodec } from '../../device-drivers/protocols/modbus/tcp.ts'
@@ -47,7 +54,13 @@ describe('golden frames', () => {
   // The examples of the Modbus application protocol V1.1b3, chapter 6.
   test.each<[string, string, ModbusMessage, string, ModbusMessage]>([
     ['6.1', '01 0013 0013', span('readCoils', 0x13, 0x13), '01 03 CD6B05', bits('readCoils', 'CD6B05')],
-    ['6.2', '02 00C4 0016', span('readDiscreteInputs', 0xc4, 0x16), '02 03 ACDB35', bits('readDiscreteInputs', 'ACDB35')],
+    [
+      '6.2',
+      '02 00C4 0016',
+      span('readDiscreteInputs', 0xc4, 0x16),
+      '02 03 ACDB35',
+      bits('readDiscreteInputs', 'ACDB35'),
+    ],
     ['6.3', '03 006B 0003', span('readHoldingRegisters', 0x6b, 3), '03 06 022B 0000 0064', words([0x22b, 0, 0x64])],
     ['6.5', '05 00AC FF00', one('writeSingleCoil', 0xac, 1), '05 00AC FF00', one('writeSingleCoil', 0xac, 1)],
     ['6.6', '06 0001 0003', one('writeSingleRegister', 1, 3), '06 0001 0003', one('writeSingleRegister', 1, 3)],
@@ -83,7 +96,12 @@ describe('golden frames', () => {
 })
 
 function bits(name: FunctionName, packed: string): ModbusMessage {
-  return { name, address: 0, quantity: 0, values: [...hex(packed)].flatMap((byte) => Array.from({ length: 8 }, (_, i) => (byte >> i) & 1)) }
+  return {
+    name,
+    address: 0,
+    quantity: 0,
+    values: [...hex(packed)].flatMap((byte) => Array.from({ length: 8 }, (_, i) => (byte >> i) & 1)),
+  }
 }
 function span(name: FunctionName, address: number, quantity: number): ModbusMessage {
   return { name, address, quantity, values: [] }
@@ -98,21 +116,26 @@ function one(name: FunctionName, address: number, value: number): ModbusMessage 
 describe('round trips', () => {
   test('requests and answers, in any pieces, over RTU and TCP', () => {
     fc.assert(
-      fc.property(requests, fc.integer({ min: 0, max: 65_535 }), fc.integer({ min: 1, max: 300 }), (request, transaction, size) => {
-        for (const direction of ['request', 'answer'] as const) {
-          const message = direction === 'request' ? request : answerTo(request)
-          const pdu = encodePdu(direction, message)
-          expect(pduLength(direction, pdu, 0)).toBe(pdu.length)
-          expect(direction === 'request' ? decodeRequest(pdu) : decodeAnswer(pdu)).toEqual(message)
-          for (const codec of [rtuCodec(direction), tcpCodec(direction)]) {
-            const bytes = codec.encode({ transaction, unit: 17, pdu })
-            const got = chopped(bytes, size).flatMap((chunk) => codec.push(chunk))
-            expect(got.map((frame) => [frame.unit, frame.pdu])).toEqual([[17, pdu]])
-            expect([codec.held, codec.takeNoise()]).toEqual([0, null])
+      fc.property(
+        requests,
+        fc.integer({ min: 0, max: 65_535 }),
+        fc.integer({ min: 1, max: 300 }),
+        (request, transaction, size) => {
+          for (const direction of ['request', 'answer'] as const) {
+            const message = direction === 'request' ? request : answerTo(request)
+            const pdu = encodePdu(direction, message)
+            expect(pduLength(direction, pdu, 0)).toBe(pdu.length)
+            expect(direction === 'request' ? decodeRequest(pdu) : decodeAnswer(pdu)).toEqual(message)
+            for (const codec of [rtuCodec(direction), tcpCodec(direction)]) {
+              const bytes = codec.encode({ transaction, unit: 17, pdu })
+              const got = chopped(bytes, size).flatMap((chunk) => codec.push(chunk))
+              expect(got.map((frame) => [frame.unit, frame.pdu])).toEqual([[17, pdu]])
+              expect([codec.held, codec.takeNoise()]).toEqual([0, null])
+            }
           }
-        }
-        expect(answers(answerTo(request), request)).toBe(true)
-      }),
+          expect(answers(answerTo(request), request)).toBe(true)
+        },
+      ),
     )
   })
 
@@ -130,7 +153,8 @@ describe('round trips', () => {
     for (const bad of ['01 0000 0000', '01 0000 07D1', '05 0000 1234', '0F 0000 0008 02 FF00', '10 0000 0001 02 00']) {
       expect(decodeRequest(hex(bad))).toMatchObject({ exception: 3 })
     }
-    for (const bad of ['', '07', '01 00', '01 02 FF', '05 0000 1234', '81', '03 01 00', 'AB 01']) expect(decodeAnswer(hex(bad))).toBeNull()
+    for (const bad of ['', '07', '01 00', '01 02 FF', '05 0000 1234', '81', '03 01 00', 'AB 01'])
+      expect(decodeAnswer(hex(bad))).toBeNull()
   })
 })
 

@@ -12,7 +12,10 @@ const DOOR = { driver: 'modbus', output: 0, confirmInput: 0, pulseMs: 200, passa
 const RIGS: Record<string, { entry: Record<string, unknown>; board?: Partial<RelayBoardOptions> }> = {
   'modbus over TCP': { entry: DOOR },
   'modbus RTU': { entry: { ...DOOR, framing: 'rtu' }, board: { framing: 'rtu' } },
-  'modbus RTU with a hardware pulse': { entry: { ...DOOR, framing: 'rtu', hardwarePulse: 'waveshare' }, board: { framing: 'rtu', flash: true } },
+  'modbus RTU with a hardware pulse': {
+    entry: { ...DOOR, framing: 'rtu', hardwarePulse: 'waveshare' },
+    board: { framing: 'rtu', flash: true },
+  },
 }
 for (const [name, { entry, board: options }] of Object.entries(RIGS)) {
   describeDriver(name, {
@@ -50,12 +53,17 @@ describe('the "flash on" command of Waveshare boards', () => {
     ['01 05 02 01 00 08 9C 74', 0x0201, 8],
   ])('%s', (bytes, address, flash) => {
     const message = { name: 'writeSingleCoil', address, quantity: 1, values: [1], flash } as const
-    expect(rtuCodec('answer').encode({ transaction: 0, unit: 1, pdu: encodePdu('request', message) })).toEqual(hex(bytes))
+    expect(rtuCodec('answer').encode({ transaction: 0, unit: 1, pdu: encodePdu('request', message) })).toEqual(
+      hex(bytes),
+    )
     expect(decodeRequest(hex(bytes).subarray(1, 6))).toEqual(message)
   })
 
   test('the board ends the pulse by itself when the agent is gone', async () => {
-    const bench = workbench({ door: { hardwarePulse: 'waveshare', confirmInput: undefined, pulseMs: 700 }, board: { flash: true } })
+    const bench = workbench({
+      door: { hardwarePulse: 'waveshare', confirmInput: undefined, pulseMs: 700 },
+      board: { flash: true },
+    })
     await bench.untilReady()
     expect(await bench.world.settle(bench.release())).toMatchObject({ outcome: 'confirmed' })
     bench.port.unplug()
@@ -67,27 +75,40 @@ describe('the "flash on" command of Waveshare boards', () => {
 
   // Agents that stand still for a moment: the lock opens and shuts between two looks.
   test('an input that was not looked at for the length of the pulse leaves it open whether the lock moved', async () => {
-    const bench = workbench({ door: { hardwarePulse: 'waveshare', pulseMs: 200 }, board: { flash: true, locks: [{ coil: 0, input: 0, openMs: 5, closeMs: 5 }] } })
+    const bench = workbench({
+      door: { hardwarePulse: 'waveshare', pulseMs: 200 },
+      board: { flash: true, locks: [{ coil: 0, input: 0, openMs: 5, closeMs: 5 }] },
+    })
     await bench.untilReady()
     bench.board.stick(0, false)
     const told = bench.release()
     bench.board.faults.on({ kind: 'delay', ms: 250, functions: [2], after: 1, times: 1 })
     expect(await bench.world.settle(told)).toMatchObject({ outcome: 'unknown', commanded: true })
     bench.board.faults.heal()
-    expect(await bench.world.settle(bench.release())).toMatchObject({ outcome: 'failed', detail: expect.stringMatching(/^no_confirmation/) })
+    expect(await bench.world.settle(bench.release())).toMatchObject({
+      outcome: 'failed',
+      detail: expect.stringMatching(/^no_confirmation/),
+    })
   })
 
   test('a board that does not know it: refused, and the lock stays shut', async () => {
     const bench = workbench({ door: { hardwarePulse: 'waveshare' } })
     await bench.untilReady()
-    expect(await bench.world.settle(bench.release())).toMatchObject({ outcome: 'failed', commanded: true, detail: expect.stringMatching(/^refused/) })
+    expect(await bench.world.settle(bench.release())).toMatchObject({
+      outcome: 'failed',
+      commanded: true,
+      detail: expect.stringMatching(/^refused/),
+    })
     expect(bench.board.log).toEqual([])
   })
 })
 
 describe('the interlock of an AM or RF deactivator', () => {
   const armed = (more: Record<string, unknown> = {}) =>
-    workbench({ door: { confirmInput: 1, pulseMs: 5_000, interlock: { armedInput: 0 }, ...more }, board: { locks: [{ coil: 0, input: 0, openMs: 5, closeMs: 5 }] } })
+    workbench({
+      door: { confirmInput: 1, pulseMs: 5_000, interlock: { armedInput: 0 }, ...more },
+      board: { locks: [{ coil: 0, input: 0, openMs: 5, closeMs: 5 }] },
+    })
 
   test('armed until the deactivation is seen, then off at once, and the falling edge is seen', async () => {
     const bench = armed()
@@ -107,7 +128,10 @@ describe('the interlock of an AM or RF deactivator', () => {
   test('nothing deactivated: off after its time, failed; the authorization ends: off at once', async () => {
     const bench = armed()
     await bench.untilReady()
-    expect(await bench.world.settle(bench.release())).toMatchObject({ outcome: 'failed', detail: expect.stringMatching(/^no_confirmation/) })
+    expect(await bench.world.settle(bench.release())).toMatchObject({
+      outcome: 'failed',
+      detail: expect.stringMatching(/^no_confirmation/),
+    })
     expect(bench.board.coils[0]).toBe(false)
     const end = new AbortController()
     const told = bench.supervisor.execute('door', RELEASE, end.signal)
@@ -126,15 +150,21 @@ describe('the interlock of an AM or RF deactivator', () => {
     void bench.world.settle(bench.release())
     await bench.world.advance(8_000)
     expect(bench.events.filter(({ event }) => event.type === 'fault').map(({ event }) => event)).toEqual([
-      { type: 'fault', detail: 'output 0 was switched off and its contact (input 0) still shows on: is the relay stuck?' },
+      {
+        type: 'fault',
+        detail: 'output 0 was switched off and its contact (input 0) still shows on: is the relay stuck?',
+      },
     ])
   })
 })
 
 describe('a cabinet', () => {
   const cabinet = () =>
-    workbench({ door: { confirmInput: 0, pulseMs: 5_000, door: { input: 2, openSeconds: 30 }, siren: { output: 3, seconds: 10 } } })
-  const faults = (bench: ReturnType<typeof cabinet>) => bench.events.flatMap(({ event }) => (event.type === 'fault' ? [event.detail] : []))
+    workbench({
+      door: { confirmInput: 0, pulseMs: 5_000, door: { input: 2, openSeconds: 30 }, siren: { output: 3, seconds: 10 } },
+    })
+  const faults = (bench: ReturnType<typeof cabinet>) =>
+    bench.events.flatMap(({ event }) => (event.type === 'fault' ? [event.detail] : []))
 
   test('unlocked, opened: it relocks at once; shut in time: no alarm', async () => {
     const bench = cabinet()
@@ -232,6 +262,10 @@ describe('people counter', () => {
 test('settings that do not fit say so', async () => {
   const { checkDevices } = await import('../../device-drivers/drivers/check-devices.ts')
   const entry = { deviceId: 'd', driver: 'modbus', link: { tcp: '10.0.0.7:502' }, output: 0 }
-  expect(checkDevices([{ ...entry, hardwarePulse: 'waveshare', pulseMs: 250 }])).toEqual({ faults: ['devices[0].pulseMs: the board counts in 100 ms: give 100, 200, … (and an output below 256)'] })
-  expect(checkDevices([{ ...entry, interlock: {} }])).toEqual({ faults: ['devices[0].confirmInput: give the input that shows a deactivation, at which the interlock closes'] })
+  expect(checkDevices([{ ...entry, hardwarePulse: 'waveshare', pulseMs: 250 }])).toEqual({
+    faults: ['devices[0].pulseMs: the board counts in 100 ms: give 100, 200, … (and an output below 256)'],
+  })
+  expect(checkDevices([{ ...entry, interlock: {} }])).toEqual({
+    faults: ['devices[0].confirmInput: give the input that shows a deactivation, at which the interlock closes'],
+  })
 })

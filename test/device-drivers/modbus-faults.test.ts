@@ -3,7 +3,13 @@ import { kindOf, troubles } from './troubles.ts'
 import type { Told, TroubleOptions } from './troubles.ts'
 import { forEver, workbench } from './workbench.ts'
 
-const TROUBLES: TroubleOptions = { code: (below) => 1 + below(11), mostDelayMs: 1_200, mostNoiseBytes: 40, functions: [[5], [5], [2], [1, 2, 5]], mostTimes: 4 }
+const TROUBLES: TroubleOptions = {
+  code: (below) => 1 + below(11),
+  mostDelayMs: 1_200,
+  mostNoiseBytes: 40,
+  functions: [[5], [5], [2], [1, 2, 5]],
+  mostTimes: 4,
+}
 
 async function shift(framing: 'rtu' | 'tcp', seed: number) {
   const { below, pick, fault } = troubles(seed, TROUBLES)

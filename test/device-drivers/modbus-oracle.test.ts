@@ -19,7 +19,12 @@ afterEach(async () => {
 })
 
 /** modbus-serial's own TCP server as a relay board: input 0 follows coil 0. */
-function independentBoard(): Promise<{ port: number; coils: boolean[]; writes: [number, boolean][]; close(): Promise<void> }> {
+function independentBoard(): Promise<{
+  port: number
+  coils: boolean[]
+  writes: [number, boolean][]
+  close(): Promise<void>
+}> {
   const coils = Array.from({ length: 8 }, () => false)
   const writes: [number, boolean][] = []
   const vector = {
@@ -55,7 +60,15 @@ describe('our driver against the board of modbus-serial', () => {
     const openLink: OpenLink = (_, signal) =>
       port === null ? Promise.reject(new LinkFault('refused', 'nothing listens')) : openTcp('127.0.0.1', port, signal)
     const link = { tcp: 'board:502' }
-    const door = { deviceId: 'door', driver: 'modbus', link, output: 0, confirmInput: 0, pulseMs: 50, siren: { output: 3 } }
+    const door = {
+      deviceId: 'door',
+      driver: 'modbus',
+      link,
+      output: 0,
+      confirmInput: 0,
+      pulseMs: 50,
+      siren: { output: 3 },
+    }
     const bench = realBench([door], { openLink })
     cleanups.push(() => bench.supervisor.stop())
     await bench.untilState('door', 'ready')
@@ -87,7 +100,10 @@ describe.each(['tcp', 'rtu'] as const)('the client of modbus-serial against our 
     const board = relayBoard({ platform: realPlatform, framing })
     const service: TcpService = await serveTcp({ port: 0, serve: (link) => board.serve(link) })
     const client = new ModbusRTU.default()
-    cleanups.push(() => service.close(), () => new Promise<void>((done) => client.close(() => done())))
+    cleanups.push(
+      () => service.close(),
+      () => new Promise<void>((done) => client.close(() => done())),
+    )
     if (framing === 'tcp') await client.connectTCP('127.0.0.1', { port: service.port })
     else await client.connectTelnet('127.0.0.1', { port: service.port })
     client.setID(1)
@@ -100,7 +116,11 @@ describe.each(['tcp', 'rtu'] as const)('the client of modbus-serial against our 
     await client.writeCoil(2, true)
     await client.writeCoils(4, [true, false, true])
     expect((await client.readCoils(0, 8)).data).toEqual([false, false, true, false, true, false, true, false])
-    expect(board.log.map(({ coil, on }) => [coil, on])).toEqual([[2, true], [4, true], [6, true]])
+    expect(board.log.map(({ coil, on }) => [coil, on])).toEqual([
+      [2, true],
+      [4, true],
+      [6, true],
+    ])
     board.setInput(5, true)
     expect((await client.readDiscreteInputs(0, 8)).data[5]).toBe(true)
     await client.writeRegister(1, 0xbeef)
@@ -129,7 +149,9 @@ describe.each(['tcp', 'rtu'] as const)('our driver against our board over real s
     const service = await serveTcp({ port: 0, serve: (link) => board.serve(link) })
     cleanups.push(() => service.close())
     const link = { tcp: `127.0.0.1:${service.port}` }
-    const bench = realBench([{ deviceId: 'door', driver: 'modbus', framing, link, output: 0, confirmInput: 0, pulseMs: 50 }])
+    const bench = realBench([
+      { deviceId: 'door', driver: 'modbus', framing, link, output: 0, confirmInput: 0, pulseMs: 50 },
+    ])
     cleanups.push(() => bench.supervisor.stop())
     await bench.untilState('door', 'ready')
     expect(await bench.supervisor.execute('door', RELEASE, forEver())).toMatchObject({ outcome: 'confirmed' })
@@ -147,11 +169,16 @@ describe.each(['tcp', 'rtu'] as const)('our driver against our board over real s
     const service = await serveTcp({ port: 0, serve: (link) => board.serve(link) })
     cleanups.push(() => service.close())
     const link = { tcp: `127.0.0.1:${service.port}` }
-    const bench = realBench([{ deviceId: 'door', driver: 'modbus', framing, link, output: 0, confirmInput: 0, pulseMs: 50 }])
+    const bench = realBench([
+      { deviceId: 'door', driver: 'modbus', framing, link, output: 0, confirmInput: 0, pulseMs: 50 },
+    ])
     cleanups.push(() => bench.supervisor.stop())
     await bench.untilState('door', 'ready')
     board.faults.on({ kind: 'cut-before-answer', functions: [5], times: 1 })
-    expect(await bench.supervisor.execute('door', RELEASE, forEver())).toMatchObject({ outcome: 'unknown', commanded: true })
+    expect(await bench.supervisor.execute('door', RELEASE, forEver())).toMatchObject({
+      outcome: 'unknown',
+      commanded: true,
+    })
     expect(board.coils[0]).toBe(true)
     await bench.untilState('door', 'ready')
     expect(board.writes.filter((write) => write.coil === 0).map((write) => write.on)).toEqual([false, true, false])

@@ -61,7 +61,11 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
     bench.board.stick(0, true)
     await bench.world.advance(100)
     const told = await bench.world.settle(bench.release())
-    expect(told).toEqual({ outcome: 'failed', commanded: false, detail: 'input_stuck: input 0 is 1 before anything was commanded' })
+    expect(told).toEqual({
+      outcome: 'failed',
+      commanded: false,
+      detail: 'input_stuck: input 0 is 1 before anything was commanded',
+    })
     expect(pulse(bench, 1)).toEqual([])
   })
 
@@ -78,7 +82,11 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
 
   test('without a confirming input an acknowledged write confirms', async () => {
     const bench = await ready({ confirmInput: undefined })
-    expect(await bench.world.settle(bench.release())).toEqual({ outcome: 'confirmed', commanded: true, detail: 'acknowledged' })
+    expect(await bench.world.settle(bench.release())).toEqual({
+      outcome: 'confirmed',
+      commanded: true,
+      detail: 'acknowledged',
+    })
     await bench.world.advance(300)
     expect(pulse(bench, 1)).toEqual([true, false])
   })
@@ -92,35 +100,44 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
     expect(bench.board.coils[0]).toBe(false)
   })
 
-  test.each([4, 5, 11, 8, 77])('exception %i leaves open whether it moved: unknown, and OFF follows at once', async (code) => {
-    const bench = await ready({ confirmInput: undefined })
-    bench.board.faults.on({ kind: 'exception', code, functions: [5], times: 1 })
-    expect((await bench.world.settle(bench.release())).outcome).toBe('unknown')
-    expect(pulse(bench, 1)).toEqual([false])
-  })
+  test.each([4, 5, 11, 8, 77])(
+    'exception %i leaves open whether it moved: unknown, and OFF follows at once',
+    async (code) => {
+      const bench = await ready({ confirmInput: undefined })
+      bench.board.faults.on({ kind: 'exception', code, functions: [5], times: 1 })
+      expect((await bench.world.settle(bench.release())).outcome).toBe('unknown')
+      expect(pulse(bench, 1)).toEqual([false])
+    },
+  )
 
-  test.each(['mute', 'garble', 'dead'] as const)('%s for the ON write: unknown, ON is never sent again, OFF is', async (kind) => {
-    const bench = await ready()
-    bench.board.stick(0, false)
-    bench.board.faults.on({ kind, functions: [5], times: 1 })
-    expect(await bench.world.settle(bench.release())).toMatchObject({ outcome: 'unknown', commanded: true })
-    await bench.world.advance(30_000)
-    expect(pulse(bench, 1)).toEqual(kind === 'dead' ? [false] : [true, false])
-  })
+  test.each(['mute', 'garble', 'dead'] as const)(
+    '%s for the ON write: unknown, ON is never sent again, OFF is',
+    async (kind) => {
+      const bench = await ready()
+      bench.board.stick(0, false)
+      bench.board.faults.on({ kind, functions: [5], times: 1 })
+      expect(await bench.world.settle(bench.release())).toMatchObject({ outcome: 'unknown', commanded: true })
+      await bench.world.advance(30_000)
+      expect(pulse(bench, 1)).toEqual(kind === 'dead' ? [false] : [true, false])
+    },
+  )
 
-  test.each(['mute', 'garble', 'dead'] as const)('%s to everything from the pulse on: unknown, OFF once it answers again', async (kind) => {
-    const bench = await ready()
-    bench.board.stick(0, false)
-    const told = bench.release()
-    await bench.until(() => bench.board.coils[0] === true)
-    bench.board.faults.on({ kind })
-    expect(await bench.world.settle(told)).toMatchObject({ outcome: 'unknown', commanded: true })
-    await bench.until(() => bench.supervisor.status('door')?.state !== 'ready')
-    bench.board.faults.heal()
-    await bench.untilReady()
-    expect(bench.board.coils[0]).toBe(false)
-    expect(pulse(bench, 1).filter(Boolean)).toHaveLength(1)
-  })
+  test.each(['mute', 'garble', 'dead'] as const)(
+    '%s to everything from the pulse on: unknown, OFF once it answers again',
+    async (kind) => {
+      const bench = await ready()
+      bench.board.stick(0, false)
+      const told = bench.release()
+      await bench.until(() => bench.board.coils[0] === true)
+      bench.board.faults.on({ kind })
+      expect(await bench.world.settle(told)).toMatchObject({ outcome: 'unknown', commanded: true })
+      await bench.until(() => bench.supervisor.status('door')?.state !== 'ready')
+      bench.board.faults.heal()
+      await bench.untilReady()
+      expect(bench.board.coils[0]).toBe(false)
+      expect(pulse(bench, 1).filter(Boolean)).toHaveLength(1)
+    },
+  )
 
   test('an input that could not be read once, and no change: unknown', async () => {
     const bench = await ready()
@@ -128,7 +145,10 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
     const told = bench.release()
     await bench.until(() => bench.board.coils[0] === true)
     bench.board.faults.on({ kind: 'mute', functions: [2], times: 1 })
-    expect(await bench.world.settle(told)).toMatchObject({ outcome: 'unknown', detail: 'answer_lost: input 0 could not be read' })
+    expect(await bench.world.settle(told)).toMatchObject({
+      outcome: 'unknown',
+      detail: 'answer_lost: input 0 could not be read',
+    })
   })
 
   test('the answer to ON is lost but the input is seen to change: confirmed', async () => {
@@ -276,6 +296,8 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
     await bench.world.advance(3_000)
     expect(bench.board.coils[0]).toBe(false)
     expect(pulse(bench, 1).filter(Boolean)).toHaveLength(1)
-    expect(bench.events.some(({ event }) => event.type === 'fault' && event.detail.includes('may still be on'))).toBe(true)
+    expect(bench.events.some(({ event }) => event.type === 'fault' && event.detail.includes('may still be on'))).toBe(
+      true,
+    )
   })
 })

@@ -7,7 +7,8 @@ const LAMPS = { siren: { output: 1 }, amber: { output: 2 }, green: { output: 3 }
 async function ready(door: Record<string, unknown> = {}) {
   const bench = workbench({ door: { ...LAMPS, ...door } })
   await bench.untilReady()
-  const signal = (name: Signal, seconds: number) => bench.supervisor.execute('door', { kind: 'signal', signal: name, seconds }, forEver())
+  const signal = (name: Signal, seconds: number) =>
+    bench.supervisor.execute('door', { kind: 'signal', signal: name, seconds }, forEver())
   return { ...bench, signal }
 }
 
@@ -94,11 +95,17 @@ describe('signals', () => {
     bench.board.restart()
     await bench.world.advance(1_200)
     expect(bench.board.coils[1]).toBe(true)
-    expect(bench.events.some(({ event }) => event.type === 'fault' && event.detail.startsWith('output 1 was off'))).toBe(true)
+    expect(
+      bench.events.some(({ event }) => event.type === 'fault' && event.detail.startsWith('output 1 was off')),
+    ).toBe(true)
   })
 
   test('a board that cannot tell its outputs is ready all the same and is not asked for ever', async () => {
-    const seldom = [{ kind: 'dead', most: 6 }, { kind: 'exception', code: 4, most: 6 }, { kind: 'exception', code: 1, most: 1 }] as const
+    const seldom = [
+      { kind: 'dead', most: 6 },
+      { kind: 'exception', code: 4, most: 6 },
+      { kind: 'exception', code: 1, most: 1 },
+    ] as const
     for (const { most, ...fault } of seldom) {
       const bench = workbench({ door: LAMPS })
       let asked = 0
@@ -162,7 +169,10 @@ describe('signals', () => {
     await bench.until(() => bench.board.coils[0] === true)
     bench.board.faults.on(busy)
     await bench.world.settle(told)
-    await bench.until(() => bench.events.some(({ event }) => event.type === 'fault' && event.detail.includes('may still be on')), 5_000)
+    await bench.until(
+      () => bench.events.some(({ event }) => event.type === 'fault' && event.detail.includes('may still be on')),
+      5_000,
+    )
     expect(bench.board.coils[0]).toBe(true)
     await bench.world.advance(3_000)
     expect(bench.board.coils[0]).toBe(false)
@@ -174,7 +184,9 @@ describe('signals', () => {
     bench.board.faults.on({ kind: 'dead', functions: [1], times: 2 })
     await bench.untilReady()
     await bench.world.advance(15_000)
-    await bench.world.settle(bench.supervisor.execute('door', { kind: 'signal', signal: 'siren', seconds: 30 }, forEver()))
+    await bench.world.settle(
+      bench.supervisor.execute('door', { kind: 'signal', signal: 'siren', seconds: 30 }, forEver()),
+    )
     bench.board.restart()
     await bench.world.advance(1_200)
     expect(bench.board.coils[1]).toBe(true)
@@ -183,9 +195,15 @@ describe('signals', () => {
   test('a signal that is not configured, or lasts too long, is not supported', async () => {
     const bench = await ready({ green: undefined })
     const refused = { outcome: 'failed', commanded: false }
-    expect(await bench.signal('green', 5)).toMatchObject({ ...refused, detail: expect.stringMatching(/^not_supported: no green/) })
+    expect(await bench.signal('green', 5)).toMatchObject({
+      ...refused,
+      detail: expect.stringMatching(/^not_supported: no green/),
+    })
     for (const seconds of [-1, 3_601, NaN, Infinity]) {
-      expect(await bench.signal('siren', seconds)).toMatchObject({ ...refused, detail: expect.stringMatching(/^not_supported/) })
+      expect(await bench.signal('siren', seconds)).toMatchObject({
+        ...refused,
+        detail: expect.stringMatching(/^not_supported/),
+      })
     }
   })
 })
@@ -210,7 +228,10 @@ describe('inputs', () => {
     await bench.world.settle(bench.release())
     await bench.world.advance(500)
     const changes = bench.events.flatMap(({ event }) => (event.type === 'input' ? [[event.input, event.on]] : []))
-    expect(changes).toEqual([[0, true], [0, false]])
+    expect(changes).toEqual([
+      [0, true],
+      [0, false],
+    ])
   })
 
   test('inputs far apart are read without asking for what lies between', async () => {

@@ -3,15 +3,41 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { MOST_OSDP_BYTES, osdpChecksum, osdpCodec, osdpCrc } from '../../device-drivers/protocols/osdp/frame.ts'
 import type { OsdpFrame } from '../../device-drivers/protocols/osdp/frame.ts'
-import { buzzer, decodeCapabilities, decodeCard, decodeIdentity, led, nakText, outputOnFor } from '../../device-drivers/protocols/osdp/messages.ts'
 import {
-  decryptData, DEFAULT_KEY, deviceCryptogram, encryptData, firstReplyMac, osdpMac, panelCryptogram, secureChannel, sessionKeys,
+  buzzer,
+  decodeCapabilities,
+  decodeCard,
+  decodeIdentity,
+  led,
+  nakText,
+  outputOnFor,
+} from '../../device-drivers/protocols/osdp/messages.ts'
+import {
+  decryptData,
+  DEFAULT_KEY,
+  deviceCryptogram,
+  encryptData,
+  firstReplyMac,
+  osdpMac,
+  panelCryptogram,
+  secureChannel,
+  sessionKeys,
 } from '../../device-drivers/protocols/osdp/secure-channel.ts'
 import { describeCodec } from './codec-conformance.ts'
 
 const hex = (text: string) => Uint8Array.from(Buffer.from(text.replaceAll(' ', ''), 'hex'))
 const NOTHING = new Uint8Array(0)
-const frameOf = (rest: Partial<OsdpFrame>): OsdpFrame => ({ address: 0, reply: false, sequence: 0, check: 'crc', security: null, code: 0x60, data: NOTHING, mac: null, ...rest })
+const frameOf = (rest: Partial<OsdpFrame>): OsdpFrame => ({
+  address: 0,
+  reply: false,
+  sequence: 0,
+  check: 'crc',
+  security: null,
+  code: 0x60,
+  data: NOTHING,
+  mac: null,
+  ...rest,
+})
 
 // SIA OSDP, Annex E, as the tests of libosdp give it (goToMain/libosdp, tests/unit-tests/test-sc-sia-vectors.c, Apache-2.0); the bytes are retyped.
 describe('SIA OSDP Annex E', () => {
@@ -32,7 +58,9 @@ describe('SIA OSDP Annex E', () => {
 
   test('the same messages as frames', () => {
     expect(osdpCodec().encode(frameOf({ code: 0x61, data: hex('00') }))).toEqual(hex('FF 53 00 09 00 04 61 00 C0 66'))
-    expect(osdpCodec().encode(frameOf({ address: 0x7f, check: 'checksum', code: 0x6e, data: hex('00 80 25 00 00') }))).toEqual(hex('FF 53 7F 0C 00 00 6E 00 80 25 00 00 0F'))
+    expect(
+      osdpCodec().encode(frameOf({ address: 0x7f, check: 'checksum', code: 0x6e, data: hex('00 80 25 00 00') })),
+    ).toEqual(hex('FF 53 7F 0C 00 00 6E 00 80 25 00 00 0F'))
   })
 
   test('session keys, cryptograms and the first MAC', () => {
@@ -56,8 +84,16 @@ describe('frames of libosdp', () => {
   const one = (bytes: string): OsdpFrame | undefined => osdpCodec().push(hex(bytes))[0]
 
   test('commands', () => {
-    expect(osdpCodec().encode(frameOf({ address: 0x65 })).subarray(1)).toEqual(hex('53 65 08 00 04 60 60 90'))
-    expect(osdpCodec().encode(frameOf({ address: 0x65, code: 0x61, data: hex('00') })).subarray(1)).toEqual(hex('53 65 09 00 04 61 00 D9 7A'))
+    expect(
+      osdpCodec()
+        .encode(frameOf({ address: 0x65 }))
+        .subarray(1),
+    ).toEqual(hex('53 65 08 00 04 60 60 90'))
+    expect(
+      osdpCodec()
+        .encode(frameOf({ address: 0x65, code: 0x61, data: hex('00') }))
+        .subarray(1),
+    ).toEqual(hex('53 65 09 00 04 61 00 D9 7A'))
   })
 
   test('replies', () => {
@@ -67,7 +103,9 @@ describe('frames of libosdp', () => {
     expect(one('53 E5 1B 00 0D 03 14 01 78 A0A1A2A3A4A5A6A7A8A9AAABACADAEAF CA BA')).toEqual(
       frameOf({ ...reply, security: hex('14 01'), code: 0x78, data: hex('A0A1A2A3A4A5A6A7A8A9AAABACADAEAF') }),
     )
-    expect(one('53 E5 0D 00 09 02 16 40 00 00 00 00 5A')).toEqual(frameOf({ ...reply, check: 'checksum', security: hex('16'), code: 0x40, mac: hex('00000000') }))
+    expect(one('53 E5 0D 00 09 02 16 40 00 00 00 00 5A')).toEqual(
+      frameOf({ ...reply, check: 'checksum', security: hex('16'), code: 0x40, mac: hex('00000000') }),
+    )
   })
 })
 
@@ -77,7 +115,9 @@ describe('MAC and encryption', () => {
   const iv = hex('000102030405060708090a0b0c0d0e0f')
   const keys = { enc: key, mac1: key, mac2: key }
   const before = iv.map((byte) => ~byte)
-  const plain = hex('6bc1bee22e409f96e93d7e117393172aae2d8a571e03ac9c9eb76fac45af8e5130c81c46a35ce411e5fbc1191a0a52eff69f2445df4f9b17ad2b417be66c3710')
+  const plain = hex(
+    '6bc1bee22e409f96e93d7e117393172aae2d8a571e03ac9c9eb76fac45af8e5130c81c46a35ce411e5fbc1191a0a52eff69f2445df4f9b17ad2b417be66c3710',
+  )
 
   test('of whole blocks and of part of one', () => {
     expect(osdpMac(keys, iv, plain.subarray(0, 16))).toEqual(hex('7649abac8119b246cee98e9b12e9197d'))
@@ -87,7 +127,9 @@ describe('MAC and encryption', () => {
 
   test('of data', () => {
     expect(encryptData(keys, before, iv.subarray(0, 15))).toEqual(hex('c5311f3d23d086ea86f5ee7f85247b40'))
-    expect(encryptData(keys, before, iv)).toEqual(hex('7df76b0c1ab899b33e42f047b91b546fe2fe5bd6c1dfcdd19124f03e1a134d3b'))
+    expect(encryptData(keys, before, iv)).toEqual(
+      hex('7df76b0c1ab899b33e42f047b91b546fe2fe5bd6c1dfcdd19124f03e1a134d3b'),
+    )
     expect(encryptData(keys, before, NOTHING)).toEqual(hex('4c08220c79d9191022dc6674874ceaf8'))
     expect(decryptData(keys, before, hex('c5311f3d23d086ea86f5ee7f85247b40'))).toEqual(iv.subarray(0, 15))
     expect(decryptData(keys, before, new Uint8Array(15))).toBeNull()
@@ -106,13 +148,22 @@ const ends = fc.record({
   data: bytes(200),
 })
 const frames = fc
-  .tuple(ends, fc.constantFrom(null, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18), fc.uint8Array({ minLength: 4, maxLength: 4 }))
-  .map(([end, type, mac]): OsdpFrame => ({ ...end, security: type === null ? null : Uint8Array.of(type, 1), mac: type !== null && type >= 0x15 ? mac : null }))
+  .tuple(
+    ends,
+    fc.constantFrom(null, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18),
+    fc.uint8Array({ minLength: 4, maxLength: 4 }),
+  )
+  .map(([end, type, mac]): OsdpFrame => ({
+    ...end,
+    security: type === null ? null : Uint8Array.of(type, 1),
+    mac: type !== null && type >= 0x15 ? mac : null,
+  }))
 
 describeCodec<OsdpFrame>('OSDP', {
   make: osdpCodec,
   frames,
-  sample: (n) => frameOf({ reply: true, sequence: 1, code: 0x50, data: Uint8Array.of(0, 0, 32, 0, 0xde, 0xad, 0xbe, n) }),
+  sample: (n) =>
+    frameOf({ reply: true, sequence: 1, code: 0x50, data: Uint8Array.of(0, 0, 32, 0, 0xde, 0xad, 0xbe, n) }),
   mostHeld: MOST_OSDP_BYTES + 1,
   begin: 0x53,
   unchecked: 1,
@@ -169,7 +220,13 @@ describe('messages', () => {
   })
 
   test('what devices say', () => {
-    expect(decodeIdentity(hex('CAFE01 01 02 87D61200 03 04 05'))).toEqual({ vendor: 'CAFE01', model: 1, version: 2, serialNumber: '1234567', firmwareVersion: '3.4.5' })
+    expect(decodeIdentity(hex('CAFE01 01 02 87D61200 03 04 05'))).toEqual({
+      vendor: 'CAFE01',
+      model: 1,
+      version: 2,
+      serialNumber: '1234567',
+      firmwareVersion: '3.4.5',
+    })
     expect(decodeIdentity(hex('CAFE01'))).toBeNull()
     expect(decodeCapabilities(hex('01 01 04 09 01 01')).get(9)).toEqual({ level: 1, count: 1 })
     expect(decodeCard(hex('00 01 1A 00 AABBCC40'))).toEqual({ bits: 26, hex: 'AABBCC40' })

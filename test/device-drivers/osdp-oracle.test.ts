@@ -41,47 +41,71 @@ async function peer(key: string, ...more: string[]): Promise<Peer> {
   return made
 }
 
-describe.skipIf(!PROGRAM)(`libosdp${PROGRAM ? '' : ' (skipped: build libosdp-peer.c with libosdp and name it in UNTAG_TEST_LIBOSDP)'}`, () => {
-  const settings = (port: number, more: object) => [{ deviceId: 'lock', driver: 'osdp', link: { tcp: `127.0.0.1:${port}` }, key: KEY, output: 0, confirmInput: 0, amber: { led: 0 }, siren: { buzzer: true }, ...more }]
+describe.skipIf(!PROGRAM)(
+  `libosdp${PROGRAM ? '' : ' (skipped: build libosdp-peer.c with libosdp and name it in UNTAG_TEST_LIBOSDP)'}`,
+  () => {
+    const settings = (port: number, more: object) => [
+      {
+        deviceId: 'lock',
+        driver: 'osdp',
+        link: { tcp: `127.0.0.1:${port}` },
+        key: KEY,
+        output: 0,
+        confirmInput: 0,
+        amber: { led: 0 },
+        siren: { buzzer: true },
+        ...more,
+      },
+    ]
 
-  test('its secure channel: a release, a card, LED and buzzer', async () => {
-    const { port, said, child } = await peer(KEY)
-    const bench = realBench(settings(port, {}))
-    expect((await bench.untilState('lock', 'ready')).identity).toMatchObject({ serialNumber: '1234567', description: expect.stringContaining('in secure channel') })
-    child.stdin.write('card\n')
-    expect(await bench.untilEvent((event) => event.type === 'tags')).toMatchObject({ reads: [{ tag: { tagUid: '04A1B2C3' } }] })
-    expect(await bench.supervisor.execute('lock', RELEASE, forEver())).toMatchObject({ outcome: 'confirmed' })
-    await bench.untilEvent((event) => event.type === 'input' && !event.on)
-    expect(await bench.supervisor.execute('lock', { kind: 'signal', signal: 'amber', seconds: 2 }, forEver())).toMatchObject({ outcome: 'confirmed' })
-    expect(await bench.supervisor.execute('lock', { kind: 'signal', signal: 'siren', seconds: 2 }, forEver())).toMatchObject({ outcome: 'confirmed' })
-    expect(said.filter((line) => line.startsWith('OUT 0 5'))).toEqual(['OUT 0 5 5'])
-    expect(said).toContain('LED 2 3')
-    expect(said).toContain('BUZ 2 2')
-    expect(bench.events.filter((event) => event.type === 'fault' || event.type === 'noise')).toEqual([])
-    await bench.supervisor.stop()
-  }, 20_000)
+    test('its secure channel: a release, a card, LED and buzzer', async () => {
+      const { port, said, child } = await peer(KEY)
+      const bench = realBench(settings(port, {}))
+      expect((await bench.untilState('lock', 'ready')).identity).toMatchObject({
+        serialNumber: '1234567',
+        description: expect.stringContaining('in secure channel'),
+      })
+      child.stdin.write('card\n')
+      expect(await bench.untilEvent((event) => event.type === 'tags')).toMatchObject({
+        reads: [{ tag: { tagUid: '04A1B2C3' } }],
+      })
+      expect(await bench.supervisor.execute('lock', RELEASE, forEver())).toMatchObject({ outcome: 'confirmed' })
+      await bench.untilEvent((event) => event.type === 'input' && !event.on)
+      expect(
+        await bench.supervisor.execute('lock', { kind: 'signal', signal: 'amber', seconds: 2 }, forEver()),
+      ).toMatchObject({ outcome: 'confirmed' })
+      expect(
+        await bench.supervisor.execute('lock', { kind: 'signal', signal: 'siren', seconds: 2 }, forEver()),
+      ).toMatchObject({ outcome: 'confirmed' })
+      expect(said.filter((line) => line.startsWith('OUT 0 5'))).toEqual(['OUT 0 5 5'])
+      expect(said).toContain('LED 2 3')
+      expect(said).toContain('BUZ 2 2')
+      expect(bench.events.filter((event) => event.type === 'fault' || event.type === 'noise')).toEqual([])
+      await bench.supervisor.stop()
+    }, 20_000)
 
-  test('another key: never ready', async () => {
-    const { port } = await peer('FF'.repeat(16))
-    const bench = realBench(settings(port, {}))
-    expect((await bench.untilState('lock', 'degraded')).detail).toMatch(/another key|no such key/)
-    await bench.supervisor.stop()
-  }, 20_000)
+    test('another key: never ready', async () => {
+      const { port } = await peer('FF'.repeat(16))
+      const bench = realBench(settings(port, {}))
+      expect((await bench.untilState('lock', 'degraded')).detail).toMatch(/another key|no such key/)
+      await bench.supervisor.stop()
+    }, 20_000)
 
-  test('install mode: it is given its key, and keeps it', async () => {
-    const { port, said } = await peer('-', 'install')
-    const bench = realBench(settings(port, { installMode: true }))
-    await bench.untilState('lock', 'ready')
-    expect(said).toContain(`KEYSET ${KEY}`)
-    expect(await bench.supervisor.execute('lock', RELEASE, forEver())).toMatchObject({ outcome: 'confirmed' })
-    await bench.supervisor.stop()
-  }, 20_000)
+    test('install mode: it is given its key, and keeps it', async () => {
+      const { port, said } = await peer('-', 'install')
+      const bench = realBench(settings(port, { installMode: true }))
+      await bench.untilState('lock', 'ready')
+      expect(said).toContain(`KEYSET ${KEY}`)
+      expect(await bench.supervisor.execute('lock', RELEASE, forEver())).toMatchObject({ outcome: 'confirmed' })
+      await bench.supervisor.stop()
+    }, 20_000)
 
-  test('without a channel, with checksums', async () => {
-    const { port } = await peer('-')
-    const bench = realBench(settings(port, { key: undefined, insecure: true, check: 'checksum' }))
-    await bench.untilState('lock', 'ready')
-    expect(await bench.supervisor.execute('lock', RELEASE, forEver())).toMatchObject({ outcome: 'confirmed' })
-    await bench.supervisor.stop()
-  }, 20_000)
-})
+    test('without a channel, with checksums', async () => {
+      const { port } = await peer('-')
+      const bench = realBench(settings(port, { key: undefined, insecure: true, check: 'checksum' }))
+      await bench.untilState('lock', 'ready')
+      expect(await bench.supervisor.execute('lock', RELEASE, forEver())).toMatchObject({ outcome: 'confirmed' })
+      await bench.supervisor.stop()
+    }, 20_000)
+  },
+)

@@ -13,14 +13,22 @@ const KEY = '00112233445566778899AABBCCDDEEFF'
 const KEY_BYTES = Uint8Array.from(Buffer.from(KEY, 'hex'))
 const ENTRY = { driver: 'osdp', key: KEY, output: 0, confirmInput: 0, pulseMs: 500 }
 
-const ons = (device: OsdpDevice) => device.outputCommands.filter(({ output, control }) => output === 0 && control === 5).length
+const ons = (device: OsdpDevice) =>
+  device.outputCommands.filter(({ output, control }) => output === 0 && control === 5).length
 
-for (const [name, entry] of Object.entries({ 'osdp with a confirming input': ENTRY, 'osdp, acknowledged only': { ...ENTRY, confirmInput: undefined } })) {
+for (const [name, entry] of Object.entries({
+  'osdp with a confirming input': ENTRY,
+  'osdp, acknowledged only': { ...ENTRY, confirmInput: undefined },
+})) {
   describeDriver(name, {
     entry,
     release: RELEASE,
     device(platform) {
-      const device = osdpDevice({ platform, key: KEY_BYTES, ...(entry.confirmInput === undefined ? { locks: [] } : {}) })
+      const device = osdpDevice({
+        platform,
+        key: KEY_BYTES,
+        ...(entry.confirmInput === undefined ? { locks: [] } : {}),
+      })
       return {
         serve: device.serve,
         mute: () => void device.faults.on({ kind: 'dead' }),
@@ -36,17 +44,23 @@ for (const [name, entry] of Object.entries({ 'osdp with a confirming input': ENT
   })
 }
 
-async function ready(settings: Record<string, unknown> = {}, device: Partial<OsdpDeviceOptions> = {}, wire: (bytes: Uint8Array) => Uint8Array | null = (b) => b) {
+async function ready(
+  settings: Record<string, unknown> = {},
+  device: Partial<OsdpDeviceOptions> = {},
+  wire: (bytes: Uint8Array) => Uint8Array | null = (b) => b,
+) {
   const world = virtualPlatform()
   const pd = osdpDevice({ platform: world, key: KEY_BYTES, ...device })
-  const port = memoryPort((link) =>
-    void pd.serve({
-      ...link,
-      async write(bytes, signal) {
-        const carried = wire(bytes)
-        if (carried) await link.write(carried, signal)
-      },
-    }))
+  const port = memoryPort(
+    (link) =>
+      void pd.serve({
+        ...link,
+        async write(bytes, signal) {
+          const carried = wire(bytes)
+          if (carried) await link.write(carried, signal)
+        },
+      }),
+  )
   const events: DeviceEvent[] = []
   const supervisor = supervise({
     devices: entries({ deviceId: 'lock', link: { tcp: ADDRESS }, ...ENTRY, ...settings }),
@@ -58,7 +72,8 @@ async function ready(settings: Record<string, unknown> = {}, device: Partial<Osd
   const state = () => supervisor.status('lock')?.state
   const faults = () => events.flatMap((event) => (event.type === 'fault' ? [event.detail] : []))
   const release = () => world.settle(supervisor.execute('lock', RELEASE, forEver()))
-  const signal = (name: 'siren' | 'amber' | 'green', seconds: number) => world.settle(supervisor.execute('lock', { kind: 'signal', signal: name, seconds }, forEver()))
+  const signal = (name: 'siren' | 'amber' | 'green', seconds: number) =>
+    world.settle(supervisor.execute('lock', { kind: 'signal', signal: name, seconds }, forEver()))
   return { world, pd, port, events, supervisor, state, faults, release, signal }
 }
 
@@ -77,7 +92,9 @@ describe('OSDP: the secure channel', () => {
 
   test('another key: never ready, and the reason says what to do', async () => {
     const { world, supervisor, state } = await ready({ key: 'FF'.repeat(16) })
-    expect(supervisor.status('lock')?.detail).toBe('the device has another key; check "key", or set "installMode" while a new device is installed')
+    expect(supervisor.status('lock')?.detail).toBe(
+      'the device has another key; check "key", or set "installMode" while a new device is installed',
+    )
     await world.advance(60_000)
     expect(state()).not.toBe('ready')
   })
@@ -142,7 +159,15 @@ describe('OSDP: the secure channel', () => {
     let forging = false
     const forge = (bytes: Uint8Array) => {
       const [frame] = codec.push(bytes)
-      return frame && forging && frame.mac ? codec.encode({ ...frame, security: null, mac: null, code: 0x50, data: Uint8Array.of(0, 0, 32, 0, 1, 2, 3, 4) }) : bytes
+      return frame && forging && frame.mac
+        ? codec.encode({
+            ...frame,
+            security: null,
+            mac: null,
+            code: 0x50,
+            data: Uint8Array.of(0, 0, 32, 0, 1, 2, 3, 4),
+          })
+        : bytes
     }
     const { world, events, faults } = await ready({}, {}, forge)
     forging = true
@@ -155,7 +180,11 @@ describe('OSDP: the secure channel', () => {
 describe('OSDP: commands', () => {
   test('a release is one timed output, which the device ends by itself', async () => {
     const { world, pd, release } = await ready()
-    expect(await release()).toEqual({ outcome: 'confirmed', commanded: true, detail: 'input_changed: input 0 changed to 1' })
+    expect(await release()).toEqual({
+      outcome: 'confirmed',
+      commanded: true,
+      detail: 'input_changed: input 0 changed to 1',
+    })
     expect(pd.outputs[0]).toBe(true)
     await world.advance(600)
     expect(pd.outputs[0]).toBe(false)
@@ -205,7 +234,11 @@ describe('OSDP: commands', () => {
   test('an input that is 1 already: nothing commanded', async () => {
     const { pd, release } = await ready()
     pd.setInput(0, true)
-    expect(await release()).toMatchObject({ outcome: 'failed', commanded: false, detail: expect.stringMatching(/^input_stuck/) })
+    expect(await release()).toMatchObject({
+      outcome: 'failed',
+      commanded: false,
+      detail: expect.stringMatching(/^input_stuck/),
+    })
     expect(ons(pd)).toBe(0)
   })
 
@@ -231,7 +264,9 @@ describe('OSDP: commands', () => {
     await world.advance(5_000)
     expect(events).toContainEqual({ type: 'passage' })
     expect(events).toContainEqual({ type: 'input', input: 2, on: true })
-    expect(events.filter((event) => event.type === 'fault')).toEqual([{ type: 'fault', detail: 'its housing is open or its sensor says so (tamper)' }])
+    expect(events.filter((event) => event.type === 'fault')).toEqual([
+      { type: 'fault', detail: 'its housing is open or its sensor says so (tamper)' },
+    ])
   })
 
   test('siren and lamps: timed by the device, written again after a reconnect while their time lasts', async () => {
@@ -255,7 +290,8 @@ describe('OSDP: commands', () => {
       let [replies, lit]: [number, Promise<unknown> | undefined] = [0, undefined]
       let isCut = false
       const bench = await ready({ siren: { output: 2 }, amber: { led: 1 } }, {}, (bytes) => {
-        if (isCut && ++replies === at) lit = bench.supervisor.execute('lock', { kind: 'signal', signal: 'amber', seconds: 60 }, forEver())
+        if (isCut && ++replies === at)
+          lit = bench.supervisor.execute('lock', { kind: 'signal', signal: 'amber', seconds: 60 }, forEver())
         return bytes
       })
       bench.pd.restart()
@@ -315,7 +351,9 @@ describe('OSDP: commands', () => {
       })
     })
     const supervisor = supervise({
-      devices: entries(...pds.map((_, address) => ({ deviceId: `lock${address}`, link: { tcp: ADDRESS }, ...ENTRY, address }))),
+      devices: entries(
+        ...pds.map((_, address) => ({ deviceId: `lock${address}`, link: { tcp: ADDRESS }, ...ENTRY, address })),
+      ),
       platform: world,
       openLink: (_, signal) => port.open(signal),
     })
@@ -323,7 +361,9 @@ describe('OSDP: commands', () => {
     expect(supervisor.statuses.map(({ state }) => state)).toEqual(pds.map(() => 'ready'))
     pds[3]?.faults.on({ kind: 'dead' })
     await world.advance(20_000)
-    expect(supervisor.statuses.filter(({ state }) => state === 'ready').map(({ deviceId }) => deviceId)).toEqual([0, 1, 2, 4, 5, 6, 7].map((i) => `lock${i}`))
+    expect(supervisor.statuses.filter(({ state }) => state === 'ready').map(({ deviceId }) => deviceId)).toEqual(
+      [0, 1, 2, 4, 5, 6, 7].map((i) => `lock${i}`),
+    )
     expect(await world.settle(supervisor.execute('lock5', RELEASE, forEver()))).toMatchObject({ outcome: 'confirmed' })
     expect(pds.map(ons)).toEqual([0, 0, 0, 0, 0, 1, 0, 0])
     expect(port.opened).toBe(1)

@@ -13,7 +13,9 @@ export const READER = 'ACS ACR1552 1S CL Reader PICC [000123] 00 00'
 export type Told = { tag: string; technology?: string } | { gone: string } | { scan: string } | { fault: string }
 
 /** The driver and a simulated pcscd with one reader, joined in memory, on a virtual clock. */
-export function pcscBench(options: { settings?: Record<string, unknown>; pcscd?: Partial<PcscdOptions>; plugged?: boolean } = {}) {
+export function pcscBench(
+  options: { settings?: Record<string, unknown>; pcscd?: Partial<PcscdOptions>; plugged?: boolean } = {},
+) {
   const world = virtualPlatform()
   const pcscd = pcscdSimulator({ platform: world, ...options.pcscd })
   if (options.plugged !== false) pcscd.plug(READER)
@@ -21,7 +23,9 @@ export function pcscBench(options: { settings?: Record<string, unknown>; pcscd?:
   const told: Told[] = []
   const states: DeviceStatus[] = []
   const note = (event: DeviceEvent) => {
-    if (event.type === 'tags') for (const { tag, technology } of event.reads) told.push({ tag: 'tagUid' in tag ? tag.tagUid : tag.epc, ...(technology ? { technology } : {}) })
+    if (event.type === 'tags')
+      for (const { tag, technology } of event.reads)
+        told.push({ tag: 'tagUid' in tag ? tag.tagUid : tag.epc, ...(technology ? { technology } : {}) })
     if (event.type === 'tag_gone') told.push({ gone: 'tagUid' in event.tag ? event.tag.tagUid : event.tag.epc })
     if (event.type === 'scan') told.push({ scan: event.text })
     if (event.type === 'fault') told.push({ fault: event.detail })
@@ -37,7 +41,8 @@ export function pcscBench(options: { settings?: Record<string, unknown>; pcscd?:
 
   async function until(condition: () => boolean, limitMs = 60_000): Promise<void> {
     for (let waited = 0; !condition(); waited += 10) {
-      if (waited >= limitMs) throw new Error(`not within ${limitMs} ms of virtual time: ${JSON.stringify([status(), told])}`)
+      if (waited >= limitMs)
+        throw new Error(`not within ${limitMs} ms of virtual time: ${JSON.stringify([status(), told])}`)
       await world.advance(10)
     }
   }
@@ -57,6 +62,7 @@ export function pcscBench(options: { settings?: Record<string, unknown>; pcscd?:
       await world.advance(ms)
       return told.splice(0)
     },
-    release: (tagUid?: string, signal = forEver()) => world.settle(supervisor.execute('pad', { kind: 'release', ...(tagUid ? { tag: { tagUid } } : {}) }, signal)),
+    release: (tagUid?: string, signal = forEver()) =>
+      world.settle(supervisor.execute('pad', { kind: 'release', ...(tagUid ? { tag: { tagUid } } : {}) }, signal)),
   }
 }

@@ -3,9 +3,21 @@ import { describe, expect, test } from 'vitest'
 import { answerBuffer } from '../../device-drivers/protocols/pcsc/answer-buffer.ts'
 import { splitAnswer } from '../../device-drivers/protocols/pcsc/apdu.ts'
 import { hex, unhex } from '../../device-drivers/protocols/pcsc/hex.ts'
-import { bodyBytes, decodeBody, decodeRequest, encodeBody, encodeRequest, PCSC_BODIES, PCSC_COMMANDS } from '../../device-drivers/protocols/pcsc/messages.ts'
+import {
+  bodyBytes,
+  decodeBody,
+  decodeRequest,
+  encodeBody,
+  encodeRequest,
+  PCSC_BODIES,
+  PCSC_COMMANDS,
+} from '../../device-drivers/protocols/pcsc/messages.ts'
 import type { PcscBody, PcscCommand } from '../../device-drivers/protocols/pcsc/messages.ts'
-import { decodeReaderStates, encodeReaderStates, READER_STATES_BYTES } from '../../device-drivers/protocols/pcsc/reader-states.ts'
+import {
+  decodeReaderStates,
+  encodeReaderStates,
+  READER_STATES_BYTES,
+} from '../../device-drivers/protocols/pcsc/reader-states.ts'
 
 const NAME = 'Virtual PCD 00 00'
 const ATR = '3B8F8001804F0CA000000306030003000000000068'
@@ -17,8 +29,20 @@ const name128 = `${hex(new TextEncoder().encode(NAME))}${'00'.repeat(111)}`
  * Reconnect, Disconnect and ReleaseContext on a card of vsmartcard-vpcd.
  */
 const RECORDED: readonly [command: PcscCommand, request: string, answer: string, asked: PcscBody, told: PcscBody][] = [
-  ['version', '0c00000011000000 040000000400000000000000', '040000000400000000000000', { major: 4, minor: 4, rv: 0 }, { major: 4, minor: 4, rv: 0 }],
-  ['establishContext', '0c00000001000000 020000000000000000000000', '02000000e055635d00000000', { scope: 2, context: 0, rv: 0 }, { scope: 2, context: 0x5d6355e0, rv: 0 }],
+  [
+    'version',
+    '0c00000011000000 040000000400000000000000',
+    '040000000400000000000000',
+    { major: 4, minor: 4, rv: 0 },
+    { major: 4, minor: 4, rv: 0 },
+  ],
+  [
+    'establishContext',
+    '0c00000001000000 020000000000000000000000',
+    '02000000e055635d00000000',
+    { scope: 2, context: 0, rv: 0 },
+    { scope: 2, context: 0x5d6355e0, rv: 0 },
+  ],
   ['getReadersState', '0000000012000000', '', {}, {}],
   [
     'connect',
@@ -27,15 +51,45 @@ const RECORDED: readonly [command: PcscCommand, request: string, answer: string,
     { context: 0x5d6355e0, reader: NAME, shareMode: 2, protocols: 3, card: 0, protocol: 0, rv: 0 },
     { context: 0x5d6355e0, reader: NAME, shareMode: 2, protocols: 3, card: 0x6c66f1c9, protocol: 2, rv: 0 },
   ],
-  ['beginTransaction', '0800000007000000 c9f1666c00000000', 'c9f1666c00000000', { card: 0x6c66f1c9, rv: 0 }, { card: 0x6c66f1c9, rv: 0 }],
+  [
+    'beginTransaction',
+    '0800000007000000 c9f1666c00000000',
+    'c9f1666c00000000',
+    { card: 0x6c66f1c9, rv: 0 },
+    { card: 0x6c66f1c9, rv: 0 },
+  ],
   [
     'transmit',
     '2000000009000000 c9f1666c02000000100000000500000003000000100000000201000000000000 ffca000000',
     'c9f1666c02000000100000000500000001000000100000000700000000000000 04112233449000',
-    { card: 0x6c66f1c9, sendProtocol: 2, sendPciLength: 16, sendLength: 5, receiveProtocol: 3, receivePciLength: 16, receiveLength: 258, rv: 0 },
-    { card: 0x6c66f1c9, sendProtocol: 2, sendPciLength: 16, sendLength: 5, receiveProtocol: 1, receivePciLength: 16, receiveLength: 7, rv: 0 },
+    {
+      card: 0x6c66f1c9,
+      sendProtocol: 2,
+      sendPciLength: 16,
+      sendLength: 5,
+      receiveProtocol: 3,
+      receivePciLength: 16,
+      receiveLength: 258,
+      rv: 0,
+    },
+    {
+      card: 0x6c66f1c9,
+      sendProtocol: 2,
+      sendPciLength: 16,
+      sendLength: 5,
+      receiveProtocol: 1,
+      receivePciLength: 16,
+      receiveLength: 7,
+      rv: 0,
+    },
   ],
-  ['endTransaction', '0c00000008000000 c9f1666c0000000000000000', 'c9f1666c0000000000000000', { card: 0x6c66f1c9, disposition: 0, rv: 0 }, { card: 0x6c66f1c9, disposition: 0, rv: 0 }],
+  [
+    'endTransaction',
+    '0c00000008000000 c9f1666c0000000000000000',
+    'c9f1666c0000000000000000',
+    { card: 0x6c66f1c9, disposition: 0, rv: 0 },
+    { card: 0x6c66f1c9, disposition: 0, rv: 0 },
+  ],
   [
     'reconnect',
     '1800000005000000 c9f1666c0200000003000000010000000200000000000000',
@@ -43,8 +97,20 @@ const RECORDED: readonly [command: PcscCommand, request: string, answer: string,
     { card: 0x6c66f1c9, shareMode: 2, protocols: 3, initialization: 1, protocol: 2, rv: 0 },
     { card: 0x6c66f1c9, shareMode: 2, protocols: 3, initialization: 1, protocol: 2, rv: 0 },
   ],
-  ['disconnect', '0c00000006000000 c9f1666c0000000000000000', 'c9f1666c0000000000000000', { card: 0x6c66f1c9, disposition: 0, rv: 0 }, { card: 0x6c66f1c9, disposition: 0, rv: 0 }],
-  ['releaseContext', '0800000002000000 e055635d00000000', 'e055635d00000000', { context: 0x5d6355e0, rv: 0 }, { context: 0x5d6355e0, rv: 0 }],
+  [
+    'disconnect',
+    '0c00000006000000 c9f1666c0000000000000000',
+    'c9f1666c0000000000000000',
+    { card: 0x6c66f1c9, disposition: 0, rv: 0 },
+    { card: 0x6c66f1c9, disposition: 0, rv: 0 },
+  ],
+  [
+    'releaseContext',
+    '0800000002000000 e055635d00000000',
+    'e055635d00000000',
+    { context: 0x5d6355e0, rv: 0 },
+    { context: 0x5d6355e0, rv: 0 },
+  ],
   ['waitReaderStateChange', '0000000013000000', '', {}, {}],
   ['stopWaitingReaderStateChange', '0000000014000000', '', {}, {}],
 ]
@@ -75,7 +141,8 @@ describe.runIf(isLittle)('messages of pcscd, as recorded', () => {
     const body = unhex(answer).subarray(0, bodyBytes(fields))
     expect(decodeBody(fields, body)).toEqual(told)
     expect(hex(encodeBody(fields, told))).toBe(hex(body))
-    if (command === 'transmit') expect(splitAnswer(unhex(answer).subarray(32))).toEqual({ data: unhex('0411223344'), status: 0x9000 })
+    if (command === 'transmit')
+      expect(splitAnswer(unhex(answer).subarray(32))).toEqual({ data: unhex('0411223344'), status: 0x9000 })
   })
 
   test('the table of readers', () => {
@@ -102,15 +169,28 @@ describe('messages of pcscd', () => {
 
   test('what is written is read again, whatever follows', () => {
     fc.assert(
-      fc.property(fc.constantFrom(...commands), fc.array(word, { minLength: 8, maxLength: 8 }), reader, fc.uint8Array({ maxLength: 264 }), fc.uint8Array({ maxLength: 40 }), (command, words, name, apdu, rest) => {
-        const body: Record<string, number | string> = {}
-        PCSC_BODIES[command].forEach((field, i) => (body[field] = field === 'reader' ? name : (words[i] ?? 0)))
-        const data = command === 'transmit' ? apdu : new Uint8Array(0)
-        if (command === 'transmit') body['sendLength'] = data.length
-        const bytes = encodeRequest(command, body, data)
-        expect(decodeRequest(Uint8Array.from([...bytes, ...rest]))).toEqual({ command, body, data, length: bytes.length })
-        for (const cut of [0, 7, bytes.length - 1]) expect(decodeRequest(bytes.subarray(0, Math.min(cut, bytes.length - 1)))).toBeNull()
-      }),
+      fc.property(
+        fc.constantFrom(...commands),
+        fc.array(word, { minLength: 8, maxLength: 8 }),
+        reader,
+        fc.uint8Array({ maxLength: 264 }),
+        fc.uint8Array({ maxLength: 40 }),
+        (command, words, name, apdu, rest) => {
+          const body: Record<string, number | string> = {}
+          PCSC_BODIES[command].forEach((field, i) => (body[field] = field === 'reader' ? name : (words[i] ?? 0)))
+          const data = command === 'transmit' ? apdu : new Uint8Array(0)
+          if (command === 'transmit') body['sendLength'] = data.length
+          const bytes = encodeRequest(command, body, data)
+          expect(decodeRequest(Uint8Array.from([...bytes, ...rest]))).toEqual({
+            command,
+            body,
+            data,
+            length: bytes.length,
+          })
+          for (const cut of [0, 7, bytes.length - 1])
+            expect(decodeRequest(bytes.subarray(0, Math.min(cut, bytes.length - 1)))).toBeNull()
+        },
+      ),
     )
   })
 
@@ -134,17 +214,21 @@ describe('messages of pcscd', () => {
 
   test('the buffer of answers gives what is asked for, in any pieces, and has an end', () => {
     fc.assert(
-      fc.property(fc.array(fc.uint8Array({ maxLength: 50 }), { maxLength: 20 }), fc.integer({ min: 1, max: 60 }), (chunks, want) => {
-        const buffer = answerBuffer(1_000)
-        const all = chunks.flatMap((chunk) => [...chunk])
-        for (const chunk of chunks) expect(buffer.push(chunk)).toBe(true)
-        const got: number[] = []
-        for (let taken = buffer.take(want); taken; taken = buffer.take(want)) got.push(...taken)
-        expect(got).toEqual(all.slice(0, got.length))
-        expect(all.length - got.length).toBe(buffer.held)
-        expect(buffer.held).toBeLessThan(want)
-        expect(buffer.push(new Uint8Array(1_001))).toBe(false)
-      }),
+      fc.property(
+        fc.array(fc.uint8Array({ maxLength: 50 }), { maxLength: 20 }),
+        fc.integer({ min: 1, max: 60 }),
+        (chunks, want) => {
+          const buffer = answerBuffer(1_000)
+          const all = chunks.flatMap((chunk) => [...chunk])
+          for (const chunk of chunks) expect(buffer.push(chunk)).toBe(true)
+          const got: number[] = []
+          for (let taken = buffer.take(want); taken; taken = buffer.take(want)) got.push(...taken)
+          expect(got).toEqual(all.slice(0, got.length))
+          expect(all.length - got.length).toBe(buffer.held)
+          expect(buffer.held).toBeLessThan(want)
+          expect(buffer.push(new Uint8Array(1_001))).toBe(false)
+        },
+      ),
     )
   })
 })

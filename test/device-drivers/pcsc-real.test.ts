@@ -8,8 +8,10 @@ import { NO_VPCD, vpcdStation } from './vpcd-station.ts'
 import type { VpcdStation } from './vpcd-station.ts'
 
 const NAME = 'Virtual PCD 00 00'
-const isTag = (uid: string) => (event: DeviceEvent) => event.type === 'tags' && event.reads.some(({ tag }) => 'tagUid' in tag && tag.tagUid === uid)
-const isGone = (uid: string) => (event: DeviceEvent) => event.type === 'tag_gone' && 'tagUid' in event.tag && event.tag.tagUid === uid
+const isTag = (uid: string) => (event: DeviceEvent) =>
+  event.type === 'tags' && event.reads.some(({ tag }) => 'tagUid' in tag && tag.tagUid === uid)
+const isGone = (uid: string) => (event: DeviceEvent) =>
+  event.type === 'tag_gone' && 'tagUid' in event.tag && event.tag.tagUid === uid
 
 describe.skipIf(NO_VPCD !== null)(`the real pcscd${NO_VPCD === null ? '' : ` (skipped: ${NO_VPCD})`}`, () => {
   let station: VpcdStation
@@ -38,9 +40,20 @@ describe.skipIf(NO_VPCD !== null)(`the real pcscd${NO_VPCD === null ? '' : ` (sk
   test('a tag with a link comes and goes; another card, ISO 15693, in the second slot meanwhile', async () => {
     const bench = await pads()
     expect(bench.supervisor.status('pad')?.detail).toBe(`NFC reader ${NAME}`)
-    const takeFirst = station.insert(0, ntag('04A2B3C4D5E680', ndefTlv(ndefRecord('U', Uint8Array.of(4, ...new TextEncoder().encode('example.com/r/1'))))))
-    expect(await bench.untilEvent(isTag('04A2B3C4D5E680'))).toMatchObject({ reads: [{ technology: 'MifareUltralight', seenAtMs: expect.any(Number) }] })
-    expect(await bench.untilEvent((event) => event.type === 'scan')).toEqual({ type: 'scan', text: 'https://example.com/r/1' })
+    const takeFirst = station.insert(
+      0,
+      ntag(
+        '04A2B3C4D5E680',
+        ndefTlv(ndefRecord('U', Uint8Array.of(4, ...new TextEncoder().encode('example.com/r/1')))),
+      ),
+    )
+    expect(await bench.untilEvent(isTag('04A2B3C4D5E680'))).toMatchObject({
+      reads: [{ technology: 'MifareUltralight', seenAtMs: expect.any(Number) }],
+    })
+    expect(await bench.untilEvent((event) => event.type === 'scan')).toEqual({
+      type: 'scan',
+      text: 'https://example.com/r/1',
+    })
 
     const takeSecond = station.insert(1, icode('E00401500A1B2C3D', { reversed: true }))
     expect(await bench.untilEvent(isTag('E00401500A1B2C3D'))).toMatchObject({ reads: [{ technology: 'NfcV' }] })
@@ -56,7 +69,8 @@ describe.skipIf(NO_VPCD !== null)(`the real pcscd${NO_VPCD === null ? '' : ` (sk
     const tag = icode('E0040150AABBCCDD', { transparent: true })
     const take = station.insert(0, tag)
     await bench.untilEvent(isTag('E0040150AABBCCDD'))
-    const release = () => bench.supervisor.execute('pad', { kind: 'release', tag: { tagUid: 'E0040150AABBCCDD' } }, forEver())
+    const release = () =>
+      bench.supervisor.execute('pad', { kind: 'release', tag: { tagUid: 'E0040150AABBCCDD' } }, forEver())
     expect(await release()).toMatchObject({ outcome: 'confirmed', commanded: true })
     expect(tag.eas).toBe(false)
     take()
@@ -91,14 +105,24 @@ describe.skipIf(NO_VPCD !== null)(`the real pcscd${NO_VPCD === null ? '' : ` (sk
 
     const lost = realBench([{ deviceId: 'lost', driver: 'pcsc', link: { pcsc: 'ACR122', socket: station.socket } }])
     cleanups.push(() => lost.supervisor.stop())
-    await expect.poll(() => lost.supervisor.status('lost')?.detail).toBe(`pcscd sees no reader "ACR122"; it sees "${NAME}", "Virtual PCD 00 01"`)
+    await expect
+      .poll(() => lost.supervisor.status('lost')?.detail)
+      .toBe(`pcscd sees no reader "ACR122"; it sees "${NAME}", "Virtual PCD 00 01"`)
   })
 })
 
 test('no pcscd: the packages are named', async () => {
-  const bench = realBench([{ deviceId: 'pad', driver: 'pcsc', link: { pcsc: 'ACR122', socket: '/nowhere/pcscd.comm' } }])
+  const bench = realBench([
+    { deviceId: 'pad', driver: 'pcsc', link: { pcsc: 'ACR122', socket: '/nowhere/pcscd.comm' } },
+  ])
   const { detail } = await bench.untilState('pad', 'absent').finally(() => undefined)
   expect(detail === 'not tried yet' || detail.includes('install the packages pcscd and libccid')).toBe(true)
-  await expect.poll(() => bench.supervisor.status('pad')?.detail).toMatch(process.platform === 'linux' ? /^\/nowhere\/pcscd\.comm: pcscd is not there; install the packages pcscd and libccid/ : /Linux only/)
+  await expect
+    .poll(() => bench.supervisor.status('pad')?.detail)
+    .toMatch(
+      process.platform === 'linux'
+        ? /^\/nowhere\/pcscd\.comm: pcscd is not there; install the packages pcscd and libccid/
+        : /Linux only/,
+    )
   await bench.supervisor.stop()
 })

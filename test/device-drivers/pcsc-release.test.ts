@@ -59,7 +59,11 @@ describe('pcsc: release switches the EAS bit of a tag off', () => {
 
   test('confirmed by the tag; nothing is told anew', async () => {
     const { release, tag, news } = await withTag({})
-    expect(await release(ICODE)).toEqual({ outcome: 'confirmed', commanded: true, detail: 'acknowledged: the tag has switched its EAS bit off' })
+    expect(await release(ICODE)).toEqual({
+      outcome: 'confirmed',
+      commanded: true,
+      detail: 'acknowledged: the tag has switched its EAS bit off',
+    })
     expect(tag.eas).toBe(false)
     expect(tag.log.filter((apdu) => apdu.includes('22A304'))).toHaveLength(1)
     expect(tag.log.at(-1)).not.toContain('22A304')
@@ -67,14 +71,49 @@ describe('pcsc: release switches the EAS bit of a tag off', () => {
   })
 
   test.each([
-    ['a reader without transparent sessions', { transparent: false }, 'failed', false, /^not_supported: this reader passes no commands/, true],
+    [
+      'a reader without transparent sessions',
+      { transparent: false },
+      'failed',
+      false,
+      /^not_supported: this reader passes no commands/,
+      true,
+    ],
     ['a locked bit', { locked: true }, 'failed', true, /^refused: the EAS bit is locked/, true],
     ['no answer, but done', { trouble: 'no-answer-done' }, 'unknown', true, /^answer_lost/, false],
-    ['no answer, and it still alarms', { trouble: 'no-answer-undone' }, 'failed', true, /^no_confirmation: the EAS bit of the tag is still on/, true],
-    ['no answer, as some readers tell it, but done', { trouble: 'no-answer-done', tellsOutside: true }, 'unknown', true, /^answer_lost/, false],
-    ['no answer, as some readers tell it, and it still alarms', { trouble: 'no-answer-undone', tellsOutside: true }, 'failed', true, /^no_confirmation/, true],
+    [
+      'no answer, and it still alarms',
+      { trouble: 'no-answer-undone' },
+      'failed',
+      true,
+      /^no_confirmation: the EAS bit of the tag is still on/,
+      true,
+    ],
+    [
+      'no answer, as some readers tell it, but done',
+      { trouble: 'no-answer-done', tellsOutside: true },
+      'unknown',
+      true,
+      /^answer_lost/,
+      false,
+    ],
+    [
+      'no answer, as some readers tell it, and it still alarms',
+      { trouble: 'no-answer-undone', tellsOutside: true },
+      'failed',
+      true,
+      /^no_confirmation/,
+      true,
+    ],
     ['it says done and still alarms', { trouble: 'says-done-undone' }, 'failed', true, /^no_confirmation/, true],
-    ['pcscd says no more', { trouble: 'silent' }, 'unknown', true, /^answer_lost: pcscd does not answer transmit/, true],
+    [
+      'pcscd says no more',
+      { trouble: 'silent' },
+      'unknown',
+      true,
+      /^answer_lost: pcscd does not answer transmit/,
+      true,
+    ],
   ] as const)('%s', async (_, options, outcome, commanded, detail, eas) => {
     const { release, tag } = await withTag(options)
     expect(await release(ICODE)).toEqual({ outcome, commanded, detail: expect.stringMatching(detail) })
@@ -83,26 +122,45 @@ describe('pcsc: release switches the EAS bit of a tag off', () => {
 
   test('nothing is commanded without the right tag', async () => {
     const { release, tag, pcscd, news } = await withTag({})
-    expect(await release()).toMatchObject({ outcome: 'failed', commanded: false, detail: expect.stringMatching(/^not_supported/) })
-    expect(await release('E00401500A1B2C3E')).toMatchObject({ commanded: false, detail: 'not_ready: the tag E00401500A1B2C3E is not on the reader' })
+    expect(await release()).toMatchObject({
+      outcome: 'failed',
+      commanded: false,
+      detail: expect.stringMatching(/^not_supported/),
+    })
+    expect(await release('E00401500A1B2C3E')).toMatchObject({
+      commanded: false,
+      detail: 'not_ready: the tag E00401500A1B2C3E is not on the reader',
+    })
     const given = new AbortController()
     given.abort()
     expect(await release(ICODE, given.signal)).toMatchObject({ commanded: false, detail: 'cancelled' })
     pcscd.put(READER, classic())
     await news()
-    expect(await release('9A3B7C11')).toMatchObject({ commanded: false, detail: expect.stringMatching(/^not_supported: the tag 9A3B7C11 has no EAS bit/) })
+    expect(await release('9A3B7C11')).toMatchObject({
+      commanded: false,
+      detail: expect.stringMatching(/^not_supported: the tag 9A3B7C11 has no EAS bit/),
+    })
     pcscd.unplug(READER)
     await news()
-    expect(await release(ICODE)).toMatchObject({ outcome: 'failed', commanded: false, detail: expect.stringMatching(/^not_ready/) })
+    expect(await release(ICODE)).toMatchObject({
+      outcome: 'failed',
+      commanded: false,
+      detail: expect.stringMatching(/^not_ready/),
+    })
     expect(tag.eas).toBe(true)
   })
 
   test('the tag is taken away meanwhile, and pcscd dies meanwhile', async () => {
     const { supervisor, pcscd, port, tag, world } = await withTag({})
-    const release = () => supervisor.execute('pad', { kind: 'release', tag: { tagUid: ICODE } }, new AbortController().signal)
+    const release = () =>
+      supervisor.execute('pad', { kind: 'release', tag: { tagUid: ICODE } }, new AbortController().signal)
     const taken = release()
     pcscd.take(READER)
-    expect(await world.settle(taken)).toMatchObject({ outcome: 'failed', commanded: false, detail: expect.stringMatching(/^not_ready/) })
+    expect(await world.settle(taken)).toMatchObject({
+      outcome: 'failed',
+      commanded: false,
+      detail: expect.stringMatching(/^not_ready/),
+    })
     pcscd.put(READER, tag)
     await world.advance(1_000)
     const dying = release()

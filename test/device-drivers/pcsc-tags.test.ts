@@ -14,10 +14,26 @@ import { storageAtr } from '../../simulators/devices/nfc-tags.ts'
 describe('technology from the ATR', () => {
   // Published by people who had the card before them: smartcard_list.txt of pcsc-tools (github.com/LudovicRousseau/pcsc-tools).
   test.each([
-    ['Oyster card, first generation (MIFARE Classic 1K)', '3B 8F 80 01 80 4F 0C A0 00 00 03 06 03 00 01 00 00 00 00 6A', 'MifareClassic'],
-    ['OV-chipkaart (MIFARE Classic 4K)', '3B 8F 80 01 80 4F 0C A0 00 00 03 06 03 00 02 00 00 00 00 69', 'MifareClassic'],
-    ['MIFARE Ultralight or Ultralight C', '3B 8F 80 01 80 4F 0C A0 00 00 03 06 03 00 03 00 00 00 00 68', 'MifareUltralight'],
-    ['ISO 14443 A-3, no chip named (Düsseldorf public library)', '3B 8F 80 01 80 4F 0C A0 00 00 03 06 03 00 00 00 00 00 00 6B', 'NfcA'],
+    [
+      'Oyster card, first generation (MIFARE Classic 1K)',
+      '3B 8F 80 01 80 4F 0C A0 00 00 03 06 03 00 01 00 00 00 00 6A',
+      'MifareClassic',
+    ],
+    [
+      'OV-chipkaart (MIFARE Classic 4K)',
+      '3B 8F 80 01 80 4F 0C A0 00 00 03 06 03 00 02 00 00 00 00 69',
+      'MifareClassic',
+    ],
+    [
+      'MIFARE Ultralight or Ultralight C',
+      '3B 8F 80 01 80 4F 0C A0 00 00 03 06 03 00 03 00 00 00 00 68',
+      'MifareUltralight',
+    ],
+    [
+      'ISO 14443 A-3, no chip named (Düsseldorf public library)',
+      '3B 8F 80 01 80 4F 0C A0 00 00 03 06 03 00 00 00 00 00 00 6B',
+      'NfcA',
+    ],
     ['Topaz, NFC Forum Type 1', '3B 8F 80 01 80 4F 0C A0 00 00 03 06 03 F0 04 00 00 00 00 9F', 'NfcA'],
     ['Atmel CryptoRF (14443 B-3)', '3B 8F 80 01 80 4F 0C A0 00 00 03 06 07 00 00 00 00 00 00 6F', 'NfcB'],
     ['Chinese ID card', '3B 8F 80 01 80 4F 0C A0 00 00 03 06 07 FF B0 00 00 00 00 20', 'NfcB'],
@@ -31,7 +47,11 @@ describe('technology from the ATR', () => {
     ['Ireland ePassport', '3B 88 80 01 42 41 45 49 44 31 2E 30 6D', 'IsoDep'],
     ['FeliCa (Suica)', '3B 8F 80 01 80 4F 0C A0 00 00 03 06 11 00 3B 00 00 00 00 42', undefined],
     ['HID Prox, 125 kHz', '3B 8F 80 01 80 4F 0C A0 00 00 03 06 40 00 00 00 00 00 00 28', undefined],
-    ['Xperia in Android Beam mode: no standard given', '3B 8F 80 01 80 4F 0C A0 00 00 03 06 00 00 00 00 00 00 00 68', undefined],
+    [
+      'Xperia in Android Beam mode: no standard given',
+      '3B 8F 80 01 80 4F 0C A0 00 00 03 06 00 00 00 00 00 00 00 68',
+      undefined,
+    ],
     ['a card with contacts', '3B 65 00 00 20 63 CB 68 00', undefined],
   ] as const)('%s', (_, atr, technology) => {
     expect(parseAtr(unhex(atr))?.checked).toBe(true)
@@ -62,7 +82,9 @@ describe('technology from the ATR', () => {
 
   test('anything at all is no fault', () => {
     fc.assert(fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => void tagTechnology(bytes)))
-    fc.assert(fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => void tagTechnology(Uint8Array.of(0x3b, ...bytes))))
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => void tagTechnology(Uint8Array.of(0x3b, ...bytes))),
+    )
   })
 })
 
@@ -95,8 +117,13 @@ describe('UID', () => {
   })
 
   test('both orders of an ISO 15693 UID have one name', () => {
-    const uid = fc.uint8Array({ minLength: 8, maxLength: 8 }).map((bytes) => bytes.with(0, 0xe0)).filter((bytes) => bytes[7] !== 0xe0)
-    fc.assert(fc.property(uid, (bytes) => void expect(readUid(bytes.toReversed(), 'NfcV')).toEqual(readUid(bytes, 'NfcV'))))
+    const uid = fc
+      .uint8Array({ minLength: 8, maxLength: 8 })
+      .map((bytes) => bytes.with(0, 0xe0))
+      .filter((bytes) => bytes[7] !== 0xe0)
+    fc.assert(
+      fc.property(uid, (bytes) => void expect(readUid(bytes.toReversed(), 'NfcV')).toEqual(readUid(bytes, 'NfcV'))),
+    )
   })
 })
 
@@ -117,7 +144,12 @@ describe('NDEF', () => {
     const mime = '12 03 02 612F62 0102'
     const badUtf8 = '11 01 03 55 04 FFFE'
     const last = '41 01 00000004 55 03 652E66' // http://e.f, long form
-    expect(ndefTexts(unhex([uri, withId, utf16, mime, badUtf8, last, uri].join('')))).toEqual(['https://a.b', 'https://c.d', 'AB', 'http://e.f'])
+    expect(ndefTexts(unhex([uri, withId, utf16, mime, badUtf8, last, uri].join('')))).toEqual([
+      'https://a.b',
+      'https://c.d',
+      'AB',
+      'http://e.f',
+    ])
   })
 
   test('anything at all is no fault, and no control characters come out', () => {
@@ -177,16 +209,23 @@ describe('NDEF', () => {
 
   test('whatever a tag holds: few reads, none behind the stated size, and a message that fits', () => {
     fc.assert(
-      fc.property(fc.uint8Array({ minLength: 1_100, maxLength: 1_100 }), fc.integer({ min: 0, max: 255 }), (noise, size) => {
-        for (const [read, first, unit, each] of [[readType2(), 12, 4, 16], [readType5(), 0, 4, 4]] as const) {
-          const memory = noise.slice()
-          memory.set([0xe1, 0x10, size, 0], first)
-          const { message, asked } = readFrom(read, memory, unit)
-          expect(message?.length ?? 0).toBeLessThanOrEqual(MOST_NDEF_BYTES)
-          expect(Math.max(...asked) * unit).toBeLessThan(first + 4 + size * 8)
-          expect(asked.length).toBeLessThanOrEqual(1 + Math.ceil((MOST_NDEF_BYTES * 3 + 20) / each))
-        }
-      }),
+      fc.property(
+        fc.uint8Array({ minLength: 1_100, maxLength: 1_100 }),
+        fc.integer({ min: 0, max: 255 }),
+        (noise, size) => {
+          for (const [read, first, unit, each] of [
+            [readType2(), 12, 4, 16],
+            [readType5(), 0, 4, 4],
+          ] as const) {
+            const memory = noise.slice()
+            memory.set([0xe1, 0x10, size, 0], first)
+            const { message, asked } = readFrom(read, memory, unit)
+            expect(message?.length ?? 0).toBeLessThanOrEqual(MOST_NDEF_BYTES)
+            expect(Math.max(...asked) * unit).toBeLessThan(first + 4 + size * 8)
+            expect(asked.length).toBeLessThanOrEqual(1 + Math.ceil((MOST_NDEF_BYTES * 3 + 20) / each))
+          }
+        },
+      ),
     )
   })
 })
@@ -198,7 +237,12 @@ describe('EAS of ICODE tags', () => {
     expect(hex(easFrame('reset', UID))).toBe('22A3043D2C1B0A500104E0')
     expect(hex(easFrame('set', UID))).toBe('22A2043D2C1B0A500104E0')
     expect(hex(easAlarmFrame(UID))).toBe('22A5043D2C1B0A500104E0')
-    expect([isIcodeSli(UID), isIcodeSli('E00402500A1B2C3D'), isIcodeSli('E01601500A1B2C3D'), isIcodeSli('04A2B3C4D5E680')]).toEqual([true, false, false, false])
+    expect([
+      isIcodeSli(UID),
+      isIcodeSli('E00402500A1B2C3D'),
+      isIcodeSli('E01601500A1B2C3D'),
+      isIcodeSli('04A2B3C4D5E680'),
+    ]).toEqual([true, false, false, false])
   })
 
   test('what a tag says', () => {
@@ -211,14 +255,21 @@ describe('EAS of ICODE tags', () => {
   test('through a transparent session, as public drivers for the ACR1552U write and read it', () => {
     // Reading block 0 (02 20 00) within 50 ms.
     expect(hex(transceive(unhex('022000')))).toBe('FFC200010C5F460450C30000950302200000')
-    expect(transparentAnswer(unhex('C003009000 920100 96020000 9705 00E1400D01 9000'))).toEqual({ kind: 'done', frame: unhex('00E1400D01') })
+    expect(transparentAnswer(unhex('C003009000 920100 96020000 9705 00E1400D01 9000'))).toEqual({
+      kind: 'done',
+      frame: unhex('00E1400D01'),
+    })
     expect(transparentAnswer(unhex('C003009000 9000'))).toEqual({ kind: 'done', frame: null })
     expect(transparentAnswer(unhex('C003016401 9000'))).toEqual({ kind: 'no_answer' })
     expect(transparentAnswer(unhex('C003009000 96020100 970100 9000'))).toEqual({ kind: 'no_answer' })
     expect(transparentAnswer(unhex('C003016A81 9000'))).toEqual({ kind: 'refused', status: 0x6a81 })
     expect(transparentAnswer(unhex('6A81'))).toEqual({ kind: 'refused', status: 0x6a81 })
-    for (const told of ['', '6401', '6400', '6300', '6F00']) expect(transparentAnswer(unhex(told))).toEqual({ kind: 'no_answer' })
-    expect(transparentAnswer(unhex('C003016282 960200009705 00E1400D01 9000'))).toEqual({ kind: 'done', frame: unhex('00E1400D01') })
+    for (const told of ['', '6401', '6400', '6300', '6F00'])
+      expect(transparentAnswer(unhex(told))).toEqual({ kind: 'no_answer' })
+    expect(transparentAnswer(unhex('C003016282 960200009705 00E1400D01 9000'))).toEqual({
+      kind: 'done',
+      frame: unhex('00E1400D01'),
+    })
   })
 
   test('anything at all is no fault', () => {
@@ -228,7 +279,10 @@ describe('EAS of ICODE tags', () => {
         transparentAnswer(Uint8Array.of(...bytes, 0x90, 0x00))
         tagAnswer(bytes)
         const answer = splitAnswer(bytes)
-        if (bytes.length >= 2) expect([...(answer?.data ?? []), (answer?.status ?? 0) >> 8, (answer?.status ?? 0) & 0xff]).toEqual([...bytes])
+        if (bytes.length >= 2)
+          expect([...(answer?.data ?? []), (answer?.status ?? 0) >> 8, (answer?.status ?? 0) & 0xff]).toEqual([
+            ...bytes,
+          ])
         else expect(goodData(answer)).toBeNull()
       }),
     )

@@ -45,11 +45,14 @@ describe('pcsc: what is told', () => {
     expect(await bench.news()).toEqual([{ gone: '01020304' }, { tag: '01020304', technology: 'MifareClassic' }])
   })
 
-  test.each([false, true])('an ISO 15693 UID begins with E0 whichever way the reader turns it (reversed: %s)', async (reversed) => {
-    const { pcscd, news } = await ready()
-    pcscd.put(READER, icode(ICODE, { reversed }))
-    expect(await news()).toEqual([{ tag: ICODE, technology: 'NfcV' }])
-  })
+  test.each([false, true])(
+    'an ISO 15693 UID begins with E0 whichever way the reader turns it (reversed: %s)',
+    async (reversed) => {
+      const { pcscd, news } = await ready()
+      pcscd.put(READER, icode(ICODE, { reversed }))
+      expect(await news()).toEqual([{ tag: ICODE, technology: 'NfcV' }])
+    },
+  )
 
   test('a random UID is no tag, and nothing to complain of', async () => {
     const { pcscd, news } = await ready()
@@ -63,7 +66,12 @@ describe('pcsc: what is told', () => {
     const { pcscd, news } = await ready()
     pcscd.put(READER, ntag(UID, link('example.com/r/ABC')))
     expect(await news()).toEqual([{ tag: UID, technology: 'MifareUltralight' }, { scan: 'https://example.com/r/ABC' }])
-    pcscd.put(READER, icode(ICODE, { data: ndefTlv(ndefRecord('T', Uint8Array.of(2, ...new TextEncoder().encode('enGTIN 4006381333931')))) }))
+    pcscd.put(
+      READER,
+      icode(ICODE, {
+        data: ndefTlv(ndefRecord('T', Uint8Array.of(2, ...new TextEncoder().encode('enGTIN 4006381333931')))),
+      }),
+    )
     expect(await news()).toEqual([{ gone: UID }, { tag: ICODE, technology: 'NfcV' }, { scan: 'GTIN 4006381333931' }])
 
     const off = await ready({ settings: { ndef: false } })
@@ -118,7 +126,10 @@ describe('pcsc: what is not there', () => {
     await until(() => status()?.detail === 'pcscd sees no reader; is one plugged in?')
     pcscd.plug('Broadcom 5880 [Contacted SmartCard] 00 00')
     await world.advance(10)
-    expect(status()).toMatchObject({ state: 'absent', detail: 'pcscd sees no reader "acr1552"; it sees "Broadcom 5880 [Contacted SmartCard] 00 00"' })
+    expect(status()).toMatchObject({
+      state: 'absent',
+      detail: 'pcscd sees no reader "acr1552"; it sees "Broadcom 5880 [Contacted SmartCard] 00 00"',
+    })
     pcscd.plug(READER)
     pcscd.plug('ACS ACR1552 1S CL Reader SAM [000123] 00 01')
     await world.advance(10)
@@ -255,7 +266,9 @@ describe('pcsc: versions of pcscd', () => {
   test('one that takes neither is named', async () => {
     const bench = pcscBench({ pcscd: { minor: 7, oldest: 7 } })
     await bench.world.advance(100)
-    expect(bench.status()?.detail).toBe('pcscd speaks protocol 4:7; this agent speaks 4:4 and 4:5 (pcscd 1.8.24 and later)')
+    expect(bench.status()?.detail).toBe(
+      'pcscd speaks protocol 4:7; this agent speaks 4:4 and 4:5 (pcscd 1.8.24 and later)',
+    )
   })
 
   test('a change that falls between a look and the wish to wait', async () => {
@@ -267,16 +280,19 @@ describe('pcsc: versions of pcscd', () => {
     expect(await news(100)).toHaveLength(1)
   })
 
-  test.each([0, 8, 184, 1_000, 2_936, 2_944])('a change told in the midst of the table, at byte %i', async (changeAt) => {
-    const { pcscd, news, world } = await ready({ pcscd: { minor: 6, oldest: 4, changeAt } })
-    const tags: NfcTag[] = [classic(), classic('01020304'), classic('0A0B0C0D')]
-    for (const tag of tags) {
-      pcscd.faults.race = () => pcscd.put(READER, tag)
-      // Wakes the waiting, so that it begins anew.
-      pcscd.plug('Another 01 00')
-      await world.advance(100)
-      expect(pcscd.faults.race).toBeNull()
-      expect((await news(500)).at(-1)).toHaveProperty('tag')
-    }
-  })
+  test.each([0, 8, 184, 1_000, 2_936, 2_944])(
+    'a change told in the midst of the table, at byte %i',
+    async (changeAt) => {
+      const { pcscd, news, world } = await ready({ pcscd: { minor: 6, oldest: 4, changeAt } })
+      const tags: NfcTag[] = [classic(), classic('01020304'), classic('0A0B0C0D')]
+      for (const tag of tags) {
+        pcscd.faults.race = () => pcscd.put(READER, tag)
+        // Wakes the waiting, so that it begins anew.
+        pcscd.plug('Another 01 00')
+        await world.advance(100)
+        expect(pcscd.faults.race).toBeNull()
+        expect((await news(500)).at(-1)).toHaveProperty('tag')
+      }
+    },
+  )
 })

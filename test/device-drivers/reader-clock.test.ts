@@ -21,28 +21,48 @@ function bench(behindMs: number) {
   }
 }
 
-const every = (stepMs: number, fromMs: number, toMs: number) => Array.from({ length: Math.max(0, Math.ceil((toMs - fromMs) / stepMs)) }, (_, n) => fromMs + n * stepMs)
+const every = (stepMs: number, fromMs: number, toMs: number) =>
+  Array.from({ length: Math.max(0, Math.ceil((toMs - fromMs) / stepMs)) }, (_, n) => fromMs + n * stepMs)
 
 describe('the clock of a reader', () => {
   it.each([
-    [3_000, 100], [3_000, 900], [3_000, 1_200], [3_000, 1_900], [60_000, 1_500], [4 * 3_600_000, 1_000],
-  ])('that is %i ms behind and told in batches of %i ms is put right within four seconds, or five batches', (behindMs, batchMs) => {
-    const { hear } = bench(behindMs)
-    const late = every(batchMs, batchMs, 120_000).flatMap((atMs) => hear(atMs, every(100, atMs - batchMs, atMs)).map((ms) => ({ atMs, ms })))
-    expect(late[0]?.ms).toBeGreaterThan(LATE_MS)
-    expect(late.filter(({ atMs, ms }) => atMs > Math.max(4_000, 5 * batchMs) && ms > LATE_MS)).toEqual([])
-  })
+    [3_000, 100],
+    [3_000, 900],
+    [3_000, 1_200],
+    [3_000, 1_900],
+    [60_000, 1_500],
+    [4 * 3_600_000, 1_000],
+  ])(
+    'that is %i ms behind and told in batches of %i ms is put right within four seconds, or five batches',
+    (behindMs, batchMs) => {
+      const { hear } = bench(behindMs)
+      const late = every(batchMs, batchMs, 120_000).flatMap((atMs) =>
+        hear(atMs, every(100, atMs - batchMs, atMs)).map((ms) => ({ atMs, ms })),
+      )
+      expect(late[0]?.ms).toBeGreaterThan(LATE_MS)
+      expect(late.filter(({ atMs, ms }) => atMs > Math.max(4_000, 5 * batchMs) && ms > LATE_MS)).toEqual([])
+    },
+  )
 
   it('that is behind is put right also by few and uneven reads', () => {
     fc.assert(
-      fc.property(fc.integer({ min: 2_100, max: 1e7 }), fc.array(fc.integer({ min: 50, max: 900 }), { minLength: 200, maxLength: 200 }), (behindMs, gaps) => {
-        const { hear } = bench(behindMs)
-        const batchMs = 1_200
-        let seen = 0
-        const reads = gaps.map((gap) => (seen += gap))
-        const late = every(batchMs, batchMs, seen).flatMap((atMs) => hear(atMs, reads.filter((ms) => ms > atMs - batchMs && ms <= atMs)).map((ms) => ({ atMs, ms })))
-        expect(late.filter(({ atMs, ms }) => atMs > 60_000 && ms > LATE_MS)).toEqual([])
-      }),
+      fc.property(
+        fc.integer({ min: 2_100, max: 1e7 }),
+        fc.array(fc.integer({ min: 50, max: 900 }), { minLength: 200, maxLength: 200 }),
+        (behindMs, gaps) => {
+          const { hear } = bench(behindMs)
+          const batchMs = 1_200
+          let seen = 0
+          const reads = gaps.map((gap) => (seen += gap))
+          const late = every(batchMs, batchMs, seen).flatMap((atMs) =>
+            hear(
+              atMs,
+              reads.filter((ms) => ms > atMs - batchMs && ms <= atMs),
+            ).map((ms) => ({ atMs, ms })),
+          )
+          expect(late.filter(({ atMs, ms }) => atMs > 60_000 && ms > LATE_MS)).toEqual([])
+        },
+      ),
     )
   })
 

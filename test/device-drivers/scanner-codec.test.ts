@@ -8,20 +8,29 @@ import { chopped, concat } from './pieces.ts'
 
 const SUFFIXES: ScannerSuffix[] = ['any', 'CR', 'LF', 'CRLF', 'TAB']
 const bytes = (text: string) => new TextEncoder().encode(text)
-const make = (options: Partial<LineOptions> = {}) => lineCodec({ suffix: 'any', stx: false, silenceEndsLine: false, ...options })
+const make = (options: Partial<LineOptions> = {}) =>
+  lineCodec({ suffix: 'any', stx: false, silenceEndsLine: false, ...options })
 
-const printable = fc.string({ minLength: 1, maxLength: 200, unit: 'grapheme' }).filter((text) => !/[\p{Cc}\ufffd]/u.test(text))
+const printable = fc
+  .string({ minLength: 1, maxLength: 200, unit: 'grapheme' })
+  .filter((text) => !/[\p{Cc}\ufffd]/u.test(text))
 
 describe('lines', () => {
   test('round trip with every suffix, with and without STX, in any pieces', () => {
     const suffix = fc.constantFrom(...SUFFIXES)
     fc.assert(
-      fc.property(suffix, fc.boolean(), fc.array(printable, { maxLength: 5 }), fc.integer({ min: 1, max: 50 }), (end, stx, lines, size) => {
-        const codec = make({ suffix: end, stx })
-        const sent = concat(lines.map((line) => codec.encode(line)))
-        expect(chopped(sent, size).flatMap((chunk) => codec.push(chunk))).toEqual(lines)
-        expect([codec.held, codec.silence(), codec.takeNoise()]).toEqual([0, [], null])
-      }),
+      fc.property(
+        suffix,
+        fc.boolean(),
+        fc.array(printable, { maxLength: 5 }),
+        fc.integer({ min: 1, max: 50 }),
+        (end, stx, lines, size) => {
+          const codec = make({ suffix: end, stx })
+          const sent = concat(lines.map((line) => codec.encode(line)))
+          expect(chopped(sent, size).flatMap((chunk) => codec.push(chunk))).toEqual(lines)
+          expect([codec.held, codec.silence(), codec.takeNoise()]).toEqual([0, [], null])
+        },
+      ),
     )
   })
 
@@ -73,7 +82,9 @@ describe('lines', () => {
   test('250,000 chunks of anything: never more than one line held, good lines all found', () => {
     const random = seededRandom(9)
     const codec = make({ suffix: 'CR' })
-    const noise = Array.from({ length: 97 }, (_, i) => random.bytes(1 + (i % 29)).map((byte) => (byte === 0x0d ? 0x20 : byte)))
+    const noise = Array.from({ length: 97 }, (_, i) =>
+      random.bytes(1 + (i % 29)).map((byte) => (byte === 0x0d ? 0x20 : byte)),
+    )
     const good = codec.encode('GOOD')
     let found = 0
     let most = 0

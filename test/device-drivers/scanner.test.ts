@@ -30,7 +30,13 @@ async function ready(settings: Record<string, unknown> = {}, simulator: Partial<
   const scanner = scannerSimulator({ platform: world, ...simulator })
   const port = memoryPort((link) => void scanner.serve(link))
   const events: DeviceEvent[] = []
-  const devices = entries({ deviceId: 'scanner', driver: 'scanner', link: { tcp: ADDRESS }, feeds: 'door', ...settings })
+  const devices = entries({
+    deviceId: 'scanner',
+    driver: 'scanner',
+    link: { tcp: ADDRESS },
+    feeds: 'door',
+    ...settings,
+  })
   const supervisor = supervise({
     devices,
     platform: world,
@@ -40,7 +46,8 @@ async function ready(settings: Record<string, unknown> = {}, simulator: Partial<
   await world.advance(10)
   expect(supervisor.status('scanner')?.state).toBe('ready')
   const texts = () => events.flatMap((event) => (event.type === 'scan' ? [event.text] : []))
-  const noise = () => events.flatMap((event) => (event.type === 'noise' ? [event.bytes] : [])).reduce((a, b) => a + b, 0)
+  const noise = () =>
+    events.flatMap((event) => (event.type === 'noise' ? [event.bytes] : [])).reduce((a, b) => a + b, 0)
   return { world, scanner, port, events, supervisor, texts, noise }
 }
 
@@ -126,7 +133,10 @@ describe('scanner', () => {
 
   test('has nothing to release', async () => {
     const { supervisor } = await ready()
-    expect(await supervisor.execute('scanner', RELEASE, forEver())).toMatchObject({ outcome: 'failed', commanded: false })
+    expect(await supervisor.execute('scanner', RELEASE, forEver())).toMatchObject({
+      outcome: 'failed',
+      commanded: false,
+    })
   })
 
   test('stops and leaves no timers', async () => {

@@ -22,7 +22,10 @@ interface Troubled {
 
 const KEY = '00112233445566778899AABBCCDDEEFF'
 
-const DEVICES: Record<string, { entry: Record<string, unknown>; codes: readonly number[]; make(platform: Platform): Troubled }> = {
+const DEVICES: Record<
+  string,
+  { entry: Record<string, unknown>; codes: readonly number[]; make(platform: Platform): Troubled }
+> = {
   osdp: {
     entry: { driver: 'osdp', key: KEY, output: 0, confirmInput: 0 },
     codes: [0x60, 0x61, 0x65, 0x68, 0x68, 0x76, 0x77],
@@ -70,13 +73,28 @@ async function shift(name: string, seed: number, outcomes: Set<string>): Promise
   const world = virtualPlatform({ seed })
   const device = kind.make(world)
   const port = memoryPort((link) => void device.serve(link))
-  const supervisor = supervise({ devices: entries({ deviceId: 'thing', link: { tcp: ADDRESS }, ...kind.entry }), platform: world, openLink: (_, signal) => port.open(signal) })
+  const supervisor = supervise({
+    devices: entries({ deviceId: 'thing', link: { tcp: ADDRESS }, ...kind.entry }),
+    platform: world,
+    openLink: (_, signal) => port.open(signal),
+  })
   const fault = (): Fault => {
     const kinds: Fault[] = [
-      { kind: 'mute' }, { kind: 'dead' }, { kind: 'garble' }, { kind: 'cut-before-answer' }, { kind: 'cut-after-answer' },
-      { kind: 'exception', code: 1 + below(30) }, { kind: 'delay', ms: below(900) }, { kind: 'noise', bytes: random.bytes(1 + below(40)) },
+      { kind: 'mute' },
+      { kind: 'dead' },
+      { kind: 'garble' },
+      { kind: 'cut-before-answer' },
+      { kind: 'cut-after-answer' },
+      { kind: 'exception', code: 1 + below(30) },
+      { kind: 'delay', ms: below(900) },
+      { kind: 'noise', bytes: random.bytes(1 + below(40)) },
     ]
-    return { ...(kinds[below(kinds.length)] as Fault), functions: [kind.codes[below(kind.codes.length)] ?? 0], after: below(2), times: 1 + below(4) }
+    return {
+      ...(kinds[below(kinds.length)] as Fault),
+      functions: [kind.codes[below(kind.codes.length)] ?? 0],
+      after: below(2),
+      times: 1 + below(4),
+    }
   }
 
   for (let step = 0; step < 25; step++) {
@@ -104,7 +122,9 @@ async function shift(name: string, seed: number, outcomes: Set<string>): Promise
   expect(supervisor.status('thing')?.state, `${name}, seed ${seed}`).toBe('ready')
   const last = device.prepare()
   await world.advance(200)
-  expect(await world.settle(supervisor.execute('thing', last, forEver())), `${name}, seed ${seed}`).toMatchObject({ outcome: 'confirmed' })
+  expect(await world.settle(supervisor.execute('thing', last, forEver())), `${name}, seed ${seed}`).toMatchObject({
+    outcome: 'confirmed',
+  })
   await world.settle(supervisor.stop())
   device.restart()
   await world.advance(60_000)

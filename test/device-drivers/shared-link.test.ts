@@ -12,7 +12,10 @@ const LOCKS = [
 
 /** Two devices on one link; the simulated board answers as both units. */
 function two(framing: 'rtu' | 'tcp', right: Record<string, unknown> = {}) {
-  const devices = [{ ...LEFT, framing }, { ...RIGHT, framing, ...right }]
+  const devices = [
+    { ...LEFT, framing },
+    { ...RIGHT, framing, ...right },
+  ]
   return workbench({ devices, board: { units: [1, 2], locks: LOCKS } })
 }
 const states = (bench: ReturnType<typeof two>) => bench.supervisor.statuses.map((status) => status.state)
@@ -31,7 +34,10 @@ describe.each(['tcp', 'rtu'] as const)('two devices on one %s link', (framing) =
     expect(told.map((t) => t.outcome)).toEqual(['confirmed', 'confirmed'])
     const pulses = (board: RelayBoard) => [0, 1].map((coil) => writesTo(board, coil).slice(1))
     await bench.world.advance(500)
-    expect(pulses(bench.board)).toEqual([[true, false], [true, false]])
+    expect(pulses(bench.board)).toEqual([
+      [true, false],
+      [true, false],
+    ])
   })
 
   test('when the link breaks both follow, and it is opened once again', async () => {
@@ -73,7 +79,9 @@ describe.each(['tcp', 'rtu'] as const)('two devices on one %s link', (framing) =
     const told = bench.release('left')
     await bench.world.advance(400)
     const from = bench.world.clock.elapsed()
-    await bench.world.settle(bench.supervisor.execute('right', { kind: 'signal', signal: 'siren', seconds: 5 }, forEver()))
+    await bench.world.settle(
+      bench.supervisor.execute('right', { kind: 'signal', signal: 'siren', seconds: 5 }, forEver()),
+    )
     expect(bench.world.clock.elapsed() - from).toBeLessThan(50)
     expect((await bench.world.settle(told)).outcome).toBe('failed')
   })

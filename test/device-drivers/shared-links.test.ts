@@ -32,7 +32,10 @@ function links() {
 describe('shared links', () => {
   test('joined at the same time, opened once; the speaker is the same', async () => {
     const { port, shared, one } = links()
-    const [a, b] = await Promise.all([shared.join(LINK, one, forEver(), quiet), shared.join(LINK, one, forEver(), quiet)])
+    const [a, b] = await Promise.all([
+      shared.join(LINK, one, forEver(), quiet),
+      shared.join(LINK, one, forEver(), quiet),
+    ])
     expect(port.opened).toBe(1)
     expect(a.speaker).toBe(b.speaker)
   })
@@ -62,7 +65,8 @@ describe('shared links', () => {
     const closed: string[] = []
     const open = async (_: unknown, signal: AbortSignal): Promise<ByteLink> => {
       const link = await port.open(signal)
-      const flushed = (flush: AbortSignal) => new Promise<void>((resolve) => flush.addEventListener('abort', () => resolve(), { once: true }))
+      const flushed = (flush: AbortSignal) =>
+        new Promise<void>((resolve) => flush.addEventListener('abort', () => resolve(), { once: true }))
       const close = async (flush?: AbortSignal) => {
         closed.push(flush ? 'in order' : 'at once')
         if (flush) await flushed(flush)

@@ -30,7 +30,10 @@ describe('states', () => {
     expect(bench.supervisor.status('door')).toMatchObject({ state: 'absent', detail: 'the memory port is unplugged' })
     const detail = 'not_ready: absent: the memory port is unplugged'
     expect(await bench.release()).toEqual({ outcome: 'failed', commanded: false, detail })
-    expect(await bench.supervisor.execute('nobody', RELEASE, forEver())).toMatchObject({ outcome: 'failed', commanded: false })
+    expect(await bench.supervisor.execute('nobody', RELEASE, forEver())).toMatchObject({
+      outcome: 'failed',
+      commanded: false,
+    })
   })
 
   test('a board that is silent from the start is degraded, never ready', async () => {

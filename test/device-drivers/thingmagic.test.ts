@@ -4,7 +4,16 @@ import type { DeviceEvent } from '../../device-drivers/drivers/device.ts'
 import { THINGMAGIC, thingMagicCodec } from '../../device-drivers/protocols/thingmagic/frame.ts'
 import type { ThingMagicFrame } from '../../device-drivers/protocols/thingmagic/frame.ts'
 import {
-  decodeThingMagicTag, decodeVersion, isBootLoader, setAntennas, setReadPower, START_READING, STOP_READING, TELL_EVERY_READ, thingMagicCommand, useAsOutput,
+  decodeThingMagicTag,
+  decodeVersion,
+  isBootLoader,
+  setAntennas,
+  setReadPower,
+  START_READING,
+  STOP_READING,
+  TELL_EVERY_READ,
+  thingMagicCommand,
+  useAsOutput,
 } from '../../device-drivers/protocols/thingmagic/messages.ts'
 import { supervise } from '../../device-drivers/supervisor.ts'
 import { memoryPort } from '../../device-drivers/transports/memory.ts'
@@ -39,7 +48,9 @@ describe('golden frames', () => {
   }
 
   test('replies', () => {
-    expect(decodeVersion(one('FF 14 03 00 00 14 12 08 00 30 00 00 02 20 15 03 10 01 03 01 47 00 00 00 10 EB FF'))).toEqual({ hardware: '30.00.00.02', firmware: '01.03.01.47' })
+    expect(
+      decodeVersion(one('FF 14 03 00 00 14 12 08 00 30 00 00 02 20 15 03 10 01 03 01 47 00 00 00 10 EB FF')),
+    ).toEqual({ hardware: '30.00.00.02', firmware: '01.03.01.47' })
     expect(isBootLoader(one('FF 01 0C 00 00 52 63 03'))).toBe(false)
     expect(one('FF 00 22 04 00 84 E0')).toEqual({ opcode: 0x22, status: 0x0400, data: new Uint8Array(0) })
     expect(one('FF 01 2F 00 00 02 30 E6')).toEqual({ opcode: 0x2f, status: 0, data: hex('02') })
@@ -47,19 +58,40 @@ describe('golden frames', () => {
   })
 
   test.each([
-    ['FF 28 22 00 00 10 00 1B 01 FF 01 01 C4 11 0E 16 40 00 00 01 27 00 00 05 00 00 0F 00 80 30 00 00 00 00 00 00 00 00 00 00 00 15 45 E9 4A 56 1D', '000000000000000000001545', -60],
-    ['FF 20 22 00 00 10 00 1B 01 FF 01 01 C7 11 0E 08 30 00 00 00 0F 00 00 05 00 00 0F 00 40 10 00 59 6F 59 6F F3 13 89 90', '596F596F', -57],
-    ['FF 28 22 00 00 10 00 1B 01 FF 01 01 C9 11 0E 08 30 00 00 00 13 00 00 05 00 00 0F 00 80 30 00 E2 00 10 26 76 0E 01 79 15 90 71 25 19 85 57 97', 'E2001026760E017915907125', -55],
+    [
+      'FF 28 22 00 00 10 00 1B 01 FF 01 01 C4 11 0E 16 40 00 00 01 27 00 00 05 00 00 0F 00 80 30 00 00 00 00 00 00 00 00 00 00 00 15 45 E9 4A 56 1D',
+      '000000000000000000001545',
+      -60,
+    ],
+    [
+      'FF 20 22 00 00 10 00 1B 01 FF 01 01 C7 11 0E 08 30 00 00 00 0F 00 00 05 00 00 0F 00 40 10 00 59 6F 59 6F F3 13 89 90',
+      '596F596F',
+      -57,
+    ],
+    [
+      'FF 28 22 00 00 10 00 1B 01 FF 01 01 C9 11 0E 08 30 00 00 00 13 00 00 05 00 00 0F 00 80 30 00 E2 00 10 26 76 0E 01 79 15 90 71 25 19 85 57 97',
+      'E2001026760E017915907125',
+      -55,
+    ],
   ])('a tag: %s', (bytes, epc, rssiDbm) => {
     expect(decodeThingMagicTag(one(bytes))).toEqual({ epc, rssiDbm, antenna: 1 })
   })
 
   test('what is no tag', () => {
-    const good = one('FF 20 22 00 00 10 00 1B 01 FF 01 01 C7 11 0E 08 30 00 00 00 0F 00 00 05 00 00 0F 00 40 10 00 59 6F 59 6F F3 13 89 90')
-    for (let cut = 0; cut < good.data.length; cut++) expect(decodeThingMagicTag({ ...good, data: good.data.subarray(0, cut) })).toBeNull()
+    const good = one(
+      'FF 20 22 00 00 10 00 1B 01 FF 01 01 C7 11 0E 08 30 00 00 00 0F 00 00 05 00 00 0F 00 40 10 00 59 6F 59 6F F3 13 89 90',
+    )
+    for (let cut = 0; cut < good.data.length; cut++)
+      expect(decodeThingMagicTag({ ...good, data: good.data.subarray(0, cut) })).toBeNull()
     expect(decodeThingMagicTag({ ...good, status: 0x0400 })).toBeNull()
     // Behind the metadata: bits 2, PC 2, EPC, CRC 2. No tag has an EPC of more than 496 bits.
-    const ofBytes = (epc: number) => Uint8Array.of(...good.data.subarray(0, 22), (8 * (epc + 4)) >> 8, (8 * (epc + 4)) & 0xff, ...Array<number>(epc + 4).fill(0xab))
+    const ofBytes = (epc: number) =>
+      Uint8Array.of(
+        ...good.data.subarray(0, 22),
+        (8 * (epc + 4)) >> 8,
+        (8 * (epc + 4)) & 0xff,
+        ...Array<number>(epc + 4).fill(0xab),
+      )
     expect(decodeThingMagicTag({ ...good, data: ofBytes(62) })).toMatchObject({ epc: 'AB'.repeat(62) })
     expect(decodeThingMagicTag({ ...good, data: ofBytes(64) })).toBeNull()
     fc.assert(fc.property(fc.uint8Array({ maxLength: 255 }), (data) => void decodeThingMagicTag({ ...good, data })))
@@ -68,7 +100,11 @@ describe('golden frames', () => {
 
 describeCodec<ThingMagicFrame>('ThingMagic', {
   make: () => thingMagicCodec('host'),
-  frames: fc.record({ opcode: fc.constantFrom(...Object.values(THINGMAGIC)), status: fc.integer({ min: 0, max: 0xffff }), data: fc.uint8Array({ maxLength: 255 }) }),
+  frames: fc.record({
+    opcode: fc.constantFrom(...Object.values(THINGMAGIC)),
+    status: fc.integer({ min: 0, max: 0xffff }),
+    data: fc.uint8Array({ maxLength: 255 }),
+  }),
   sample: (n) => ({ opcode: THINGMAGIC.readMany, status: 0, data: Uint8Array.of(1, 2, 3, n) }),
   mostHeld: 255 + 7,
   begin: 0xff,
@@ -88,7 +124,8 @@ describeDriver('thingmagic', {
       heal: reader.faults.heal,
       rest: reader.restart,
       stir: () => reader.put({ epc: `E280${(++stirred).toString(16).toUpperCase().padStart(20, '0')}` }),
-      fits: (event) => event.type === 'tags' && event.reads.some(({ tag }) => 'epc' in tag && tag.epc.startsWith('E280')),
+      fits: (event) =>
+        event.type === 'tags' && event.reads.some(({ tag }) => 'epc' in tag && tag.epc.startsWith('E280')),
     }
   },
 })
@@ -99,26 +136,38 @@ async function ready(settings: Record<string, unknown> = {}, options: { bootLoad
   const port = memoryPort((link) => void reader.serve(link))
   const events: DeviceEvent[] = []
   const supervisor = supervise({
-    devices: entries({ deviceId: 'reader', driver: 'thingmagic', link: { tcp: ADDRESS }, region: 'europe', ...settings }),
+    devices: entries({
+      deviceId: 'reader',
+      driver: 'thingmagic',
+      link: { tcp: ADDRESS },
+      region: 'europe',
+      ...settings,
+    }),
     platform: world,
     openLink: (_, signal) => port.open(signal),
     onEvent: (_, event) => void events.push(event),
   })
   await world.advance(50)
-  const signal = (seconds: number) => world.settle(supervisor.execute('reader', { kind: 'signal', signal: 'green', seconds }, forEver()))
+  const signal = (seconds: number) =>
+    world.settle(supervisor.execute('reader', { kind: 'signal', signal: 'green', seconds }, forEver()))
   return { world, reader, port, events, supervisor, signal }
 }
 
 describe('a ThingMagic reader', () => {
   test.each([false, true])('says what it is, and takes its settings (boot loader first: %s)', async (bootLoader) => {
     const { supervisor, reader } = await ready({ powerDbm: 21.5 }, { bootLoader })
-    expect(supervisor.status('reader')?.identity).toEqual({ description: `ThingMagic reader 30.00.00.02 at tcp:${ADDRESS}`, firmwareVersion: '01.03.01.47' })
+    expect(supervisor.status('reader')?.identity).toEqual({
+      description: `ThingMagic reader 30.00.00.02 at tcp:${ADDRESS}`,
+      firmwareVersion: '01.03.01.47',
+    })
     expect([reader.region, reader.powerDbm, reader.reading]).toEqual([8, 21.5, true])
   })
 
   test('more power than it has: not ready, and the reason names the setting', async () => {
     const { supervisor } = await ready({ powerDbm: 31 })
-    expect(supervisor.status('reader')?.detail).toBe('the reader refuses a power of 31 dBm: status 0103 (power too high); check the settings of reader')
+    expect(supervisor.status('reader')?.detail).toBe(
+      'the reader refuses a power of 31 dBm: status 0103 (power too high); check the settings of reader',
+    )
   })
 
   test('a tag: told, told again, gone', async () => {
@@ -127,7 +176,10 @@ describe('a ThingMagic reader', () => {
     await world.advance(600)
     reader.take(EPC)
     await world.advance(1_500)
-    expect(events[0]).toEqual({ type: 'tags', reads: [{ tag: { epc: EPC }, rssiDbm: -48, antenna: 1, seenAtMs: expect.any(Number) }] })
+    expect(events[0]).toEqual({
+      type: 'tags',
+      reads: [{ tag: { epc: EPC }, rssiDbm: -48, antenna: 1, seenAtMs: expect.any(Number) }],
+    })
     expect(events.at(-1)).toEqual({ type: 'tag_gone', tag: { epc: EPC } })
     expect(events.length).toBeLessThanOrEqual(5)
   })
@@ -150,7 +202,10 @@ describe('a ThingMagic reader', () => {
 
   test('a pin is made an output, as all are inputs after power on', async () => {
     const { reader } = await ready({ green: { output: 2 }, siren: { output: 1 } })
-    expect([...reader.outputs].sort()).toEqual([[1, false], [2, false]])
+    expect([...reader.outputs].sort()).toEqual([
+      [1, false],
+      [2, false],
+    ])
     expect([...useAsOutput(2, true).data]).toEqual([1, 2, 1, 1])
   })
 
@@ -184,15 +239,19 @@ describe('a ThingMagic reader', () => {
     expect([reader.outputs.get(1), reader.reading]).toEqual([false, true])
   })
 
-  test.each([...faulty, ['the module refuses it once', { kind: 'exception', code: 0x0101, functions: [THINGMAGIC.setOutput], times: 1 }] satisfies [string, Fault]])(
-    'a lamp goes off although %s', async (_, fault) => {
-      const { world, reader, signal } = await ready({ green: { output: 1 } })
-      await signal(5)
-      reader.faults.on(fault)
-      await world.advance(25_000)
-      expect([reader.outputs.get(1), reader.reading]).toEqual([false, true])
-    },
-  )
+  test.each([
+    ...faulty,
+    [
+      'the module refuses it once',
+      { kind: 'exception', code: 0x0101, functions: [THINGMAGIC.setOutput], times: 1 },
+    ] satisfies [string, Fault],
+  ])('a lamp goes off although %s', async (_, fault) => {
+    const { world, reader, signal } = await ready({ green: { output: 1 } })
+    await signal(5)
+    reader.faults.on(fault)
+    await world.advance(25_000)
+    expect([reader.outputs.get(1), reader.reading]).toEqual([false, true])
+  })
 
   test('a lamp goes on, or off, that is to do so while the module is being set up', async () => {
     for (const atMs of Array.from({ length: 75 }, (_, n) => n * 20)) {
@@ -220,7 +279,10 @@ describe('a ThingMagic reader', () => {
 
   test('has nothing to release; closing ends the reading', async () => {
     const { world, reader, supervisor } = await ready({ green: { output: 1 } })
-    expect(await world.settle(supervisor.execute('reader', RELEASE, forEver()))).toMatchObject({ outcome: 'failed', commanded: false })
+    expect(await world.settle(supervisor.execute('reader', RELEASE, forEver()))).toMatchObject({
+      outcome: 'failed',
+      commanded: false,
+    })
     await world.settle(supervisor.stop())
     expect(reader.reading).toBe(false)
   })

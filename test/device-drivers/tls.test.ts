@@ -11,7 +11,10 @@ let server: Server
 let https = ''
 
 beforeAll(async () => {
-  server = createServer({ key: OWN_KEY, cert: OWN_CERTIFICATE }, (socket) => void socket.on('error', () => {}).pipe(socket))
+  server = createServer(
+    { key: OWN_KEY, cert: OWN_CERTIFICATE },
+    (socket) => void socket.on('error', () => {}).pipe(socket),
+  )
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   https = `127.0.0.1:${(server.address() as AddressInfo).port}`
 })
@@ -33,11 +36,17 @@ test('the certificate that the settings name is accepted, with colons or without
 
 test('another one is refused, whatever it is', async () => {
   const other = fingerprint.replace(/^../, (first) => (first === '00' ? '11' : '00'))
-  await expect(openLink({ https, fingerprint: other }, signal())).rejects.toMatchObject({ code: 'forbidden', message: expect.stringContaining('another certificate') })
+  await expect(openLink({ https, fingerprint: other }, signal())).rejects.toMatchObject({
+    code: 'forbidden',
+    message: expect.stringContaining('another certificate'),
+  })
 })
 
 test('without a fingerprint one that nobody vouches for is refused, and the message has the setting to add', async () => {
-  await expect(openLink({ https }, signal())).rejects.toMatchObject({ code: 'forbidden', message: expect.stringContaining(`"fingerprint": "${fingerprint.replaceAll(':', '')}"`) })
+  await expect(openLink({ https }, signal())).rejects.toMatchObject({
+    code: 'forbidden',
+    message: expect.stringContaining(`"fingerprint": "${fingerprint.replaceAll(':', '')}"`),
+  })
 })
 
 test('nobody there, and given up', async () => {
@@ -72,7 +81,7 @@ test.each([
   const cut = new Promise((resolve) => near.once('close', resolve))
   near.pause()
   let taken = 0
-  for (let written = true; written; ) {
+  for (let written = true; written;) {
     written = await link.write(new Uint8Array(262_144), AbortSignal.timeout(200)).then(
       () => true,
       () => false,

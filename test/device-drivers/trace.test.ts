@@ -18,7 +18,14 @@ import type { VirtualPlatform } from '../../simulators/world/virtual-platform.ts
 import { entries, forEver, RELEASE } from './workbench.ts'
 
 const SCANNER = { deviceId: 'thing', driver: 'scanner', link: { tcp: '10.0.0.7:502' }, feeds: 'door' }
-const BOARD = { deviceId: 'thing', driver: 'modbus', link: { tcp: '10.0.0.7:502' }, output: 0, confirmInput: 0, pulseMs: 200 }
+const BOARD = {
+  deviceId: 'thing',
+  driver: 'modbus',
+  link: { tcp: '10.0.0.7:502' },
+  output: 0,
+  confirmInput: 0,
+  pulseMs: 200,
+}
 
 /** A supervisor on whatever serves links; all that goes over them is written down. */
 function bench(entry: Record<string, unknown>, world: VirtualPlatform, serve: (link: ByteLink) => Promise<void>) {
@@ -28,10 +35,21 @@ function bench(entry: Record<string, unknown>, world: VirtualPlatform, serve: (l
   const supervisor = supervise({
     devices: entries(entry),
     platform: world,
-    openLink: tracedLinks((_, signal) => port.open(signal), (_, line) => void lines.push(line), world.clock),
+    openLink: tracedLinks(
+      (_, signal) => port.open(signal),
+      (_, line) => void lines.push(line),
+      world.clock,
+    ),
     onEvent: (_, event) => void events.push(event),
   })
-  return { port, lines, events, supervisor, trace: () => lines.join('\n'), state: () => supervisor.status('thing')?.state }
+  return {
+    port,
+    lines,
+    events,
+    supervisor,
+    trace: () => lines.join('\n'),
+    state: () => supervisor.status('thing')?.state,
+  }
 }
 
 describe('traces', () => {
@@ -78,14 +96,23 @@ describe('traces', () => {
     const again = bench(BOARD, later, (link) => device.serve(link))
     await later.advance(100)
     expect(again.state()).toBe('ready')
-    expect(await later.settle(again.supervisor.execute('thing', RELEASE, forEver()))).toMatchObject({ outcome: 'confirmed', detail: expect.stringContaining('input_changed') })
+    expect(await later.settle(again.supervisor.execute('thing', RELEASE, forEver()))).toMatchObject({
+      outcome: 'confirmed',
+      detail: expect.stringContaining('input_changed'),
+    })
     await later.advance(3_000)
-    expect(again.events.filter(({ type }) => type === 'input').slice(0, 2)).toEqual(known.filter(({ type }) => type === 'input').slice(0, 2))
+    expect(again.events.filter(({ type }) => type === 'input').slice(0, 2)).toEqual(
+      known.filter(({ type }) => type === 'input').slice(0, 2),
+    )
     await later.settle(again.supervisor.stop())
   })
 
   test('what is written is read; other lines are left out', () => {
-    const record = fc.record({ atMs: fc.integer({ min: 0, max: 1e9 }).map((us) => us / 1_000), kind: fc.constantFrom('open' as const, 'close' as const, 'in' as const, 'out' as const), bytes: fc.uint8Array({ maxLength: 50 }) })
+    const record = fc.record({
+      atMs: fc.integer({ min: 0, max: 1e9 }).map((us) => us / 1_000),
+      kind: fc.constantFrom('open' as const, 'close' as const, 'in' as const, 'out' as const),
+      bytes: fc.uint8Array({ maxLength: 50 }),
+    })
     fc.assert(
       fc.property(fc.array(record), (records) => {
         expect(readTrace(`${records.map(traceLine).join('\n')}\n12.3 < cut of`)).toEqual(records)

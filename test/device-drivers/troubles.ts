@@ -24,7 +24,10 @@ export interface Troubles {
 }
 
 /** Random troubles, the same for the same seed. */
-export function troubles(seed: number, { code, mostDelayMs, mostNoiseBytes, functions, mostTimes }: TroubleOptions): Troubles {
+export function troubles(
+  seed: number,
+  { code, mostDelayMs, mostNoiseBytes, functions, mostTimes }: TroubleOptions,
+): Troubles {
   const random = seededRandom(seed)
   const below = (n: number) => Math.floor(fraction(random) * n)
   const pick = <T>(list: readonly T[]): T => list[below(list.length)] as T

@@ -43,16 +43,30 @@ export const NO_VPCD_PACKAGES = missingPackages()
 /** Containers often have no namespaces to give; a machine that is there for tests alone needs none. */
 function place(): 'namespaces' | 'machine' | null {
   if (process.platform !== 'linux' || NO_VPCD_PACKAGES !== null) return null
-  if (process.env['UNTAG_TEST_NAMESPACES'] !== 'false' && spawnSync('unshare', [...UNSHARE, 'sh', '-c', PREPARE]).status === 0) return 'namespaces'
-  return isRoot && process.env['UNTAG_TEST_TOOLS'] === 'required' && !existsSync('/run/pcscd/pcscd.comm') ? 'machine' : null
+  if (
+    process.env['UNTAG_TEST_NAMESPACES'] !== 'false' &&
+    spawnSync('unshare', [...UNSHARE, 'sh', '-c', PREPARE]).status === 0
+  )
+    return 'namespaces'
+  return isRoot && process.env['UNTAG_TEST_TOOLS'] === 'required' && !existsSync('/run/pcscd/pcscd.comm')
+    ? 'machine'
+    : null
 }
 
 const PLACE = place()
 
 /** Why there can be no such station here, or null. */
-export const NO_VPCD = PLACE !== null ? null : process.platform === 'linux' ? (NO_VPCD_PACKAGES ?? 'no permission for namespaces: run as root') : 'pcscd is tested on Linux only'
+export const NO_VPCD =
+  PLACE !== null
+    ? null
+    : process.platform === 'linux'
+      ? (NO_VPCD_PACKAGES ?? 'no permission for namespaces: run as root')
+      : 'pcscd is tested on Linux only'
 
-const ended = (child: ChildProcess): Promise<void> => new Promise((resolve) => (child.exitCode !== null || child.signalCode !== null ? resolve() : child.once('exit', () => resolve())))
+const ended = (child: ChildProcess): Promise<void> =>
+  new Promise((resolve) =>
+    child.exitCode !== null || child.signalCode !== null ? resolve() : child.once('exit', () => resolve()),
+  )
 
 function canConnect(path: string): Promise<boolean> {
   return new Promise((resolve) => {
@@ -74,13 +88,25 @@ export async function vpcdStation(): Promise<VpcdStation> {
   const folder = mkdtempSync(join(tmpdir(), 'untag-vpcd-'))
   const config = join(folder, 'readers')
   mkdirSync(config)
-  writeFileSync(join(config, 'vpcd'), `FRIENDLYNAME "Virtual PCD"\nDEVICENAME /dev/null:0x8C7B\nLIBPATH ${DRIVER}\nCHANNELID 0x8C7B\n`)
+  writeFileSync(
+    join(config, 'vpcd'),
+    `FRIENDLYNAME "Virtual PCD"\nDEVICENAME /dev/null:0x8C7B\nLIBPATH ${DRIVER}\nCHANNELID 0x8C7B\n`,
+  )
   const held = PLACE === 'namespaces' ? `${PREPARE} && ` : 'mkdir -p /run/pcscd && '
-  const [keeper = '', ...args] = [...(PLACE === 'namespaces' ? ['unshare', ...UNSHARE] : []), 'sh', '-c', `${held}touch /run/pcscd/here && exec cat`]
+  const [keeper = '', ...args] = [
+    ...(PLACE === 'namespaces' ? ['unshare', ...UNSHARE] : []),
+    'sh',
+    '-c',
+    `${held}touch /run/pcscd/here && exec cat`,
+  ]
   const holder = spawn(keeper, args, { stdio: ['pipe', 'ignore', 'inherit'] })
   const run = `/proc/${holder.pid}/root/run/pcscd`
-  const enter = PLACE === 'namespaces' ? ['nsenter', '-t', String(holder.pid), '-n', '-m', ...(isRoot ? [] : ['-U', '--preserve-credentials'])] : ['env']
-  const within = (command: readonly string[], options: SpawnOptions): ChildProcess => spawn(enter[0] ?? '', [...enter.slice(1), ...command], options)
+  const enter =
+    PLACE === 'namespaces'
+      ? ['nsenter', '-t', String(holder.pid), '-n', '-m', ...(isRoot ? [] : ['-U', '--preserve-credentials'])]
+      : ['env']
+  const within = (command: readonly string[], options: SpawnOptions): ChildProcess =>
+    spawn(enter[0] ?? '', [...enter.slice(1), ...command], options)
   const socket = join(run, 'pcscd.comm')
   const cards = new Set<ChildProcess>()
   let pcscd: ChildProcess | null = null
@@ -92,10 +118,15 @@ export async function vpcdStation(): Promise<VpcdStation> {
     cards.add(card)
     card.stdin?.on('error', () => {})
     let held: Buffer = Buffer.alloc(0)
-    const say = (bytes: Uint8Array) => void card.stdin?.write(Uint8Array.of(bytes.length >> 8, bytes.length & 0xff, ...bytes))
+    const say = (bytes: Uint8Array) =>
+      void card.stdin?.write(Uint8Array.of(bytes.length >> 8, bytes.length & 0xff, ...bytes))
     card.stdout?.on('data', (chunk: Buffer) => {
       held = Buffer.concat([held, chunk])
-      for (; held.length >= 2 && held.length >= 2 + held.readUInt16BE(0); held = held.subarray(2 + held.readUInt16BE(0))) {
+      for (
+        ;
+        held.length >= 2 && held.length >= 2 + held.readUInt16BE(0);
+        held = held.subarray(2 + held.readUInt16BE(0))
+      ) {
         const message = held.subarray(2, 2 + held.readUInt16BE(0))
         // One byte: power off 0, on 1, reset 2, which want no answer, and ATR 4.
         if (message.length > 1) say(tag.answer(message) ?? Uint8Array.of(0x64, 0x01))

@@ -43,7 +43,12 @@ const DOOR = { deviceId: 'door', driver: 'modbus', link: { tcp: ADDRESS }, outpu
 
 /** A supervisor and a simulated board joined by a memory link, on a virtual clock. */
 export function workbench(
-  options: { devices?: Record<string, unknown>[]; door?: Record<string, unknown>; board?: Partial<RelayBoardOptions>; seed?: number } = {},
+  options: {
+    devices?: Record<string, unknown>[]
+    door?: Record<string, unknown>
+    board?: Partial<RelayBoardOptions>
+    seed?: number
+  } = {},
 ): Workbench {
   const world = virtualPlatform({ seed: options.seed ?? 1 })
   const devices = entries(...(options.devices ?? [{ ...DOOR, ...options.door }]))
@@ -56,14 +61,16 @@ export function workbench(
   const supervisor = supervise({
     devices,
     platform: world,
-    openLink: (link, signal) => (linkKey(link) === key ? port.open(signal) : Promise.reject(new LinkFault('refused', 'nothing there'))),
+    openLink: (link, signal) =>
+      linkKey(link) === key ? port.open(signal) : Promise.reject(new LinkFault('refused', 'nothing there')),
     onState: (status) => void states.push(status),
     onEvent: (deviceId, event) => void events.push({ deviceId, event }),
   })
 
   async function until(condition: () => boolean, limitMs = 60_000): Promise<void> {
     for (let waited = 0; !condition(); waited += 10) {
-      if (waited >= limitMs) throw new Error(`not within ${limitMs} ms of virtual time; ${JSON.stringify(supervisor.statuses)}`)
+      if (waited >= limitMs)
+        throw new Error(`not within ${limitMs} ms of virtual time; ${JSON.stringify(supervisor.statuses)}`)
       await world.advance(10)
     }
   }

@@ -22,7 +22,13 @@ import { entries, forEver, RELEASE } from './workbench.ts'
 
 const EPC = '3034257BF7194E4000001A85'
 const BASE = 'zebra/FX9600F0F4B5'
-const ENTRY = { driver: 'zebra-iotc', link: { mqtt: '10.0.0.5' }, topics: BASE, siren: { gpo: 1 }, release: { gpo: 3, pulseMs: 200 } }
+const ENTRY = {
+  driver: 'zebra-iotc',
+  link: { mqtt: '10.0.0.5' },
+  topics: BASE,
+  siren: { gpo: 1 },
+  release: { gpo: 3, pulseMs: 200 },
+}
 
 describeDriver('zebra-iotc', {
   entry: ENTRY,
@@ -65,14 +71,27 @@ function bench(settings: Record<string, unknown> = {}, others: Record<string, un
     onState: (status) => void states.push(status),
   })
   const status = (id = 'gate') => supervisor.status(id)
-  const reads = (id = 'gate') => events.flatMap(({ deviceId, event }) => (deviceId === id && event.type === 'tags' ? event.reads : []))
+  const reads = (id = 'gate') =>
+    events.flatMap(({ deviceId, event }) => (deviceId === id && event.type === 'tags' ? event.reads : []))
   async function until(condition: () => boolean, limitMs = 30_000): Promise<void> {
     for (let waited = 0; !condition(); waited += 10) {
       if (waited >= limitMs) throw new Error(`not within ${limitMs} ms: ${JSON.stringify(supervisor.statuses)}`)
       await world.advance(10)
     }
   }
-  return { world, broker, reader, port, events, states, supervisor, status, reads, until, ready: () => until(() => status()?.state === 'ready') }
+  return {
+    world,
+    broker,
+    reader,
+    port,
+    events,
+    states,
+    supervisor,
+    status,
+    reads,
+    until,
+    ready: () => until(() => status()?.state === 'ready'),
+  }
 }
 
 /** aedes, and a reader that is a client of its own (mqtt.js). */
@@ -124,33 +143,46 @@ describe('zebra-iotc', () => {
   test('who the reader is; one tag in a message, many in a message', async () => {
     const b = bench()
     await b.ready()
-    expect(b.status()?.identity).toEqual({ description: `Zebra FX9600 on ${BASE}/data at mqtt:10.0.0.5:1883`, firmwareVersion: '3.21.23.0', serialNumber: '84248df0f4b5' })
+    expect(b.status()?.identity).toEqual({
+      description: `Zebra FX9600 on ${BASE}/data at mqtt:10.0.0.5:1883`,
+      firmwareVersion: '3.21.23.0',
+      serialNumber: '84248df0f4b5',
+    })
     b.reader.see(EPC, { antenna: 2, rssiDbm: -48 })
     b.reader.seeMany([EPC, '112233445566778899001134'])
     await b.world.advance(10)
-    expect(b.reads()).toMatchObject([{ tag: { epc: EPC }, antenna: 2, rssiDbm: -48 }, { tag: { epc: EPC } }, { tag: { epc: '112233445566778899001134' }, antenna: 1 }])
+    expect(b.reads()).toMatchObject([
+      { tag: { epc: EPC }, antenna: 2, rssiDbm: -48 },
+      { tag: { epc: EPC } },
+      { tag: { epc: '112233445566778899001134' }, antenna: 1 },
+    ])
   })
 
-  test.each([0, -3 * 3_600_000, 3 * 3_600_000])('what the reader kept while the network was away is as old as it is (clock wrong by %i ms)', async (offset) => {
-    const b = bench()
-    b.reader.setClock(offset)
-    await b.ready()
-    // Its status tells whole seconds; the first read that comes at once puts that right.
-    b.reader.see(EPC)
-    await b.world.advance(500)
-    b.reader.disconnect(true)
-    b.reader.see(EPC)
-    const seenAt = b.world.clock.elapsed()
-    await b.world.advance(4_000)
-    b.reader.disconnect(false)
-    await b.world.advance(10)
-    expect(b.reads().at(-1)?.seenAtMs).toBe(seenAt)
-  })
+  test.each([0, -3 * 3_600_000, 3 * 3_600_000])(
+    'what the reader kept while the network was away is as old as it is (clock wrong by %i ms)',
+    async (offset) => {
+      const b = bench()
+      b.reader.setClock(offset)
+      await b.ready()
+      // Its status tells whole seconds; the first read that comes at once puts that right.
+      b.reader.see(EPC)
+      await b.world.advance(500)
+      b.reader.disconnect(true)
+      b.reader.see(EPC)
+      const seenAt = b.world.clock.elapsed()
+      await b.world.advance(4_000)
+      b.reader.disconnect(false)
+      await b.world.advance(10)
+      expect(b.reads().at(-1)?.seenAtMs).toBe(seenAt)
+    },
+  )
 
   test('a siren that still has to sound is written again after a reboot of the reader', async () => {
     const b = bench()
     await b.ready()
-    expect(await b.world.settle(b.supervisor.execute('gate', { kind: 'signal', signal: 'siren', seconds: 60 }, forEver()))).toMatchObject({ outcome: 'confirmed' })
+    expect(
+      await b.world.settle(b.supervisor.execute('gate', { kind: 'signal', signal: 'siren', seconds: 60 }, forEver())),
+    ).toMatchObject({ outcome: 'confirmed' })
     expect(b.reader.outputs.get(1)).toBe(true)
     b.reader.reboot()
     await b.until(() => b.reader.outputs.get(1) === true && b.reader.isReading)
@@ -172,14 +204,30 @@ describe('zebra-iotc', () => {
   })
 
   test('a reader that is off is not taken for one that is there, and does not disturb its neighbour on the broker', async () => {
-    const b = bench({}, [{ deviceId: 'other', driver: 'zebra-iotc', link: ENTRY.link, topics: 'zebra/OFF' }, { deviceId: 'deaf', driver: 'zebra-iotc', link: ENTRY.link, topics: { data: 'handheld/data' } }])
+    const b = bench({}, [
+      { deviceId: 'other', driver: 'zebra-iotc', link: ENTRY.link, topics: 'zebra/OFF' },
+      { deviceId: 'deaf', driver: 'zebra-iotc', link: ENTRY.link, topics: { data: 'handheld/data' } },
+    ])
     await b.ready()
     await b.world.advance(120_000)
     expect(b.status('other')?.state).not.toBe('ready')
-    expect(b.states.some(({ deviceId, detail }) => deviceId === 'other' && detail.includes('is the reader on'))).toBe(true)
-    expect(b.states.filter(({ deviceId }) => deviceId === 'gate').map(({ state }) => state)).toEqual(['opening', 'identifying', 'ready'])
+    expect(b.states.some(({ deviceId, detail }) => deviceId === 'other' && detail.includes('is the reader on'))).toBe(
+      true,
+    )
+    expect(b.states.filter(({ deviceId }) => deviceId === 'gate').map(({ state }) => state)).toEqual([
+      'opening',
+      'identifying',
+      'ready',
+    ])
     expect(b.port.opened).toBe(1)
-    b.broker.publish('handheld/data', JSON.stringify({ type: 'INVENTORY', timestamp: '2026-05-19T14:15:22Z', data: { tagData: [{ EPCid: EPC, eventNum: 1 }] } }))
+    b.broker.publish(
+      'handheld/data',
+      JSON.stringify({
+        type: 'INVENTORY',
+        timestamp: '2026-05-19T14:15:22Z',
+        data: { tagData: [{ EPCid: EPC, eventNum: 1 }] },
+      }),
+    )
     await b.world.advance(10)
     expect([b.reads('deaf').length, b.reads('gate').length]).toEqual([1, 0])
   })
@@ -187,7 +235,8 @@ describe('zebra-iotc', () => {
   test('garbage on the data topic is noise and nothing more', async () => {
     const b = bench()
     await b.ready()
-    for (const text of ['', 'x', '[1,2]', '{"data":{"idHex":"zz"}}', '{"data":[{}]}']) b.broker.publish(`${BASE}/data`, text)
+    for (const text of ['', 'x', '[1,2]', '{"data":{"idHex":"zz"}}', '{"data":[{}]}'])
+      b.broker.publish(`${BASE}/data`, text)
     b.reader.see(EPC)
     await b.world.advance(1_500)
     expect(b.reads()).toHaveLength(1)
@@ -234,7 +283,10 @@ describe('zebra-iotc', () => {
     const b = realBench([{ deviceId: 'gate', ...ENTRY, requestTimeoutMs: 500, link: { mqtt: `127.0.0.1:${port}` } }])
     await b.untilState('gate', 'ready')
     await away()
-    expect(await b.supervisor.execute('gate', RELEASE, forEver())).toMatchObject({ outcome: 'unknown', detail: expect.stringContaining('no answer to set_gpo') })
+    expect(await b.supervisor.execute('gate', RELEASE, forEver())).toMatchObject({
+      outcome: 'unknown',
+      detail: expect.stringContaining('no answer to set_gpo'),
+    })
     await back()
     await b.untilState('gate', 'ready')
     expect(reader.writes.filter(({ on }) => on)).toEqual([])
@@ -248,42 +300,139 @@ describe('messages of Zebra readers, as published', () => {
   test.each([
     // An FX9600's data, written down by a programmer in 2024; its owner read further memory banks.
     [
-      { data: { MAC: '84:24:8D:F1:0A:E0', PC: '3f17', accessResults: ['e2c24500200000668534009c'], antenna: 1, channel: 918.7, eventNum: 63, format: 'uii', hostName: 'FX9600F10AE0', idHex: 'e2c24500200000668534009c', peakRssi: -39 }, timestamp: '2024-11-21T13:20:53.319-0600', type: 'SIMPLE' },
-      [{ epc: 'E2C24500200000668534009C', antenna: 1, rssiDbm: -39, utcUs: Date.UTC(2024, 10, 21, 19, 20, 53, 319) * 1_000 }],
+      {
+        data: {
+          MAC: '84:24:8D:F1:0A:E0',
+          PC: '3f17',
+          accessResults: ['e2c24500200000668534009c'],
+          antenna: 1,
+          channel: 918.7,
+          eventNum: 63,
+          format: 'uii',
+          hostName: 'FX9600F10AE0',
+          idHex: 'e2c24500200000668534009c',
+          peakRssi: -39,
+        },
+        timestamp: '2024-11-21T13:20:53.319-0600',
+        type: 'SIMPLE',
+      },
+      [
+        {
+          epc: 'E2C24500200000668534009C',
+          antenna: 1,
+          rssiDbm: -39,
+          utcUs: Date.UTC(2024, 10, 21, 19, 20, 53, 319) * 1_000,
+        },
+      ],
     ],
     // A batch by HTTP POST, 2023.
     [
       [
-        { data: { antenna: 1, eventNum: 1759, format: 'epc', idHex: '112233445566778899001134', peakRssi: -53, reads: 387321 }, timestamp: '2023-04-03T21:50:16.699+0200', type: 'SIMPLE' },
+        {
+          data: {
+            antenna: 1,
+            eventNum: 1759,
+            format: 'epc',
+            idHex: '112233445566778899001134',
+            peakRssi: -53,
+            reads: 387321,
+          },
+          timestamp: '2023-04-03T21:50:16.699+0200',
+          type: 'SIMPLE',
+        },
       ],
-      [{ epc: '112233445566778899001134', antenna: 1, rssiDbm: -53, utcUs: Date.UTC(2023, 3, 3, 19, 50, 16, 699) * 1_000 }],
+      [
+        {
+          epc: '112233445566778899001134',
+          antenna: 1,
+          rssiDbm: -53,
+          utcUs: Date.UTC(2023, 3, 3, 19, 50, 16, 699) * 1_000,
+        },
+      ],
     ],
     // RFD40/90 MQTT API 1.22.0, dataEVT.
     [
-      { type: 'BALANCED_PERFORMANCE', timestamp: '2019-08-24T14:15:22Z', data: { tagData: [{ EPCid: 'BEDD11112222333344445555', TID: 'E2003412', channel: 911.75, eventNum: 1, peakRssi: -39, phase: 0, seenCount: 1 }] } },
+      {
+        type: 'BALANCED_PERFORMANCE',
+        timestamp: '2019-08-24T14:15:22Z',
+        data: {
+          tagData: [
+            {
+              EPCid: 'BEDD11112222333344445555',
+              TID: 'E2003412',
+              channel: 911.75,
+              eventNum: 1,
+              peakRssi: -39,
+              phase: 0,
+              seenCount: 1,
+            },
+          ],
+        },
+      },
       [{ epc: 'BEDD11112222333344445555', rssiDbm: -39, utcUs: Date.UTC(2019, 7, 24, 14, 15, 22) * 1_000 }],
     ],
     [{ type: 'heartbeat', timestamp: '2019-08-24T14:15:22Z', data: { radio_control: {} } }, []],
   ])('%#', (message, sightings) => expect(zebraTags(message)).toEqual({ sightings, strange: 0 }))
 
   test('responses (Raw MQTT payloads 1.0.0)', () => {
-    expect(zebraResponse({ command: 'set_gpo', command_id: 'abcd1324', response: 'success', payload: {} })).toEqual({ command: 'set_gpo', id: 'abcd1324', isSuccess: true, payload: {} })
+    expect(zebraResponse({ command: 'set_gpo', command_id: 'abcd1324', response: 'success', payload: {} })).toEqual({
+      command: 'set_gpo',
+      id: 'abcd1324',
+      isSuccess: true,
+      payload: {},
+    })
     expect(zebraResponse({ command: 'set_gpo', command_id: 'abcd1324', payload: {} })).toBeNull()
   })
 
-  test('anything in, no throw', () => fc.assert(fc.property(fc.anything(), (value) => void [zebraTags(value), zebraTags({ data: value }), zebraTags({ data: { tagData: value } }), zebraResponse(value)])))
+  test('anything in, no throw', () =>
+    fc.assert(
+      fc.property(
+        fc.anything(),
+        (value) =>
+          void [
+            zebraTags(value),
+            zebraTags({ data: value }),
+            zebraTags({ data: { tagData: value } }),
+            zebraResponse(value),
+          ],
+      ),
+    ))
 })
 
 describe('MQTT packets', () => {
   const topic = fc.string({ minLength: 1, maxLength: 40, unit: 'grapheme' })
   const id = fc.integer({ min: 1, max: 65_535 })
   const packet: fc.Arbitrary<MqttPacket> = fc.oneof(
-    fc.record({ kind: fc.constant('connect' as const), clientId: topic, keepaliveSeconds: fc.integer({ min: 0, max: 65_535 }), user: topic, password: topic }),
+    fc.record({
+      kind: fc.constant('connect' as const),
+      clientId: topic,
+      keepaliveSeconds: fc.integer({ min: 0, max: 65_535 }),
+      user: topic,
+      password: topic,
+    }),
     fc.record({ kind: fc.constant('connack' as const), code: fc.integer({ min: 0, max: 5 }) }),
-    fc.record({ kind: fc.constant('publish' as const), topic, payload: fc.uint8Array({ maxLength: 400 }), qos: fc.constant(1 as const), retain: fc.boolean(), id }),
-    fc.record({ kind: fc.constant('publish' as const), topic, payload: fc.uint8Array({ maxLength: 400 }), qos: fc.constant(0 as const), retain: fc.boolean(), id: fc.constant(0) }),
+    fc.record({
+      kind: fc.constant('publish' as const),
+      topic,
+      payload: fc.uint8Array({ maxLength: 400 }),
+      qos: fc.constant(1 as const),
+      retain: fc.boolean(),
+      id,
+    }),
+    fc.record({
+      kind: fc.constant('publish' as const),
+      topic,
+      payload: fc.uint8Array({ maxLength: 400 }),
+      qos: fc.constant(0 as const),
+      retain: fc.boolean(),
+      id: fc.constant(0),
+    }),
     fc.record({ kind: fc.constant('subscribe' as const), id, topics: fc.array(topic, { minLength: 1, maxLength: 4 }) }),
-    fc.record({ kind: fc.constant('suback' as const), id, codes: fc.array(fc.constantFrom(0, 1, 128), { minLength: 1, maxLength: 4 }) }),
+    fc.record({
+      kind: fc.constant('suback' as const),
+      id,
+      codes: fc.array(fc.constantFrom(0, 1, 128), { minLength: 1, maxLength: 4 }),
+    }),
     fc.record({ kind: fc.constant('puback' as const), id }),
     fc.record({ kind: fc.constantFrom('pingreq' as const, 'pingresp' as const, 'disconnect' as const) }),
   )
@@ -292,7 +441,9 @@ describe('MQTT packets', () => {
     fc.assert(
       fc.property(fc.array(packet, { maxLength: 6 }), fc.integer({ min: 1, max: 60 }), (packets, size) => {
         const codec = mqttCodec()
-        expect(chopped(concat(packets.map((one) => codec.encode(one))), size).flatMap((chunk) => codec.push(chunk))).toEqual(packets)
+        expect(
+          chopped(concat(packets.map((one) => codec.encode(one))), size).flatMap((chunk) => codec.push(chunk)),
+        ).toEqual(packets)
         expect([codec.held, codec.fault]).toEqual([0, null])
       }),
     )
@@ -300,12 +451,23 @@ describe('MQTT packets', () => {
 
   test('the examples of the standard: a CONNECT head, a remaining length of two bytes', () => {
     const codec = mqttCodec()
-    expect([...codec.encode({ kind: 'connect', clientId: '', keepaliveSeconds: 10 })]).toEqual([0x10, 12, 0, 4, 0x4d, 0x51, 0x54, 0x54, 4, 2, 0, 10, 0, 0])
-    expect([...codec.encode({ kind: 'publish', topic: 'a/b', payload: new Uint8Array(316), qos: 1, retain: false, id: 10 })].slice(0, 10)).toEqual([0x32, 0xc3, 0x02, 0, 3, 0x61, 0x2f, 0x62, 0, 10])
+    expect([...codec.encode({ kind: 'connect', clientId: '', keepaliveSeconds: 10 })]).toEqual([
+      0x10, 12, 0, 4, 0x4d, 0x51, 0x54, 0x54, 4, 2, 0, 10, 0, 0,
+    ])
+    expect(
+      [
+        ...codec.encode({ kind: 'publish', topic: 'a/b', payload: new Uint8Array(316), qos: 1, retain: false, id: 10 }),
+      ].slice(0, 10),
+    ).toEqual([0x32, 0xc3, 0x02, 0, 3, 0x61, 0x2f, 0x62, 0, 10])
   })
 
   test('packets of megabytes and lengths that cannot be are faults; anything in, bounded', () => {
-    for (const bytes of [[0x30, 0xff, 0xff, 0xff, 0x7f], [0x30, 0xff, 0xff, 0xff, 0xff, 0x01], [0x34, 5, 0, 1, 0x61, 0, 1], [0x00, 0]]) {
+    for (const bytes of [
+      [0x30, 0xff, 0xff, 0xff, 0x7f],
+      [0x30, 0xff, 0xff, 0xff, 0xff, 0x01],
+      [0x34, 5, 0, 1, 0x61, 0, 1],
+      [0x00, 0],
+    ]) {
       const codec = mqttCodec()
       codec.push(Uint8Array.from(bytes))
       expect(codec.fault).not.toBeNull()

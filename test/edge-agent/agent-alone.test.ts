@@ -22,7 +22,9 @@ describe('the agent alone', () => {
         },
       },
     })
-    const asked = vi.spyOn(store.shop.cloud.cloud.app, 'request').mockImplementation(() => Promise.reject(new Error('no answer')))
+    const asked = vi
+      .spyOn(store.shop.cloud.cloud.app, 'request')
+      .mockImplementation(() => Promise.reject(new Error('no answer')))
     await store.until('offline', () => !store.agent.link.isOnline)
     asked.mockClear()
     const topic = agentTopic(store.shop.storeId, store.identity.agentId, 'command')
@@ -39,7 +41,12 @@ describe('the agent alone', () => {
   it('works for 72 hours without cloud, and then everything arrives by itself, exactly once', async () => {
     store = await openStore()
     const { policy } = await store.shop.ok('fetchProtectionPolicy', { storeId: store.shop.storeId })
-    await store.drive(store.shop.ok('updateProtectionPolicy', { storeId: store.shop.storeId, policy: { ...policy, requiresManualOverrideAboveValue: null } }))
+    await store.drive(
+      store.shop.ok('updateProtectionPolicy', {
+        storeId: store.shop.storeId,
+        policy: { ...policy, requiresManualOverrideAboveValue: null },
+      }),
+    )
     await store.until('the policy', () => store.agent.trust.policy?.policy.requiresManualOverrideAboveValue === null)
     await offline()
     const bought: Json[] = []
@@ -55,7 +62,10 @@ describe('the agent alone', () => {
     await store.until('online', () => store.agent.link.isOnline, 120_000)
     await synced()
     for (const purchase of bought) {
-      expect(await store.shop.ok('fetchPurchase', { transactionId: purchase.transactionId })).toMatchObject({ status: 'UNLOADED', securityTagStatus: 'deactivated' })
+      expect(await store.shop.ok('fetchPurchase', { transactionId: purchase.transactionId })).toMatchObject({
+        status: 'UNLOADED',
+        securityTagStatus: 'deactivated',
+      })
       expect(await events({ purchaseId: purchase.transactionId, type: 'protection.action.completed' })).toHaveLength(2)
       expect(await events({ purchaseId: purchase.transactionId, type: 'protection.device.offline' })).toHaveLength(2)
     }
@@ -65,7 +75,9 @@ describe('the agent alone', () => {
 
   it('leaves receipts to staff with an operator once nothing was heard for over 80 hours', async () => {
     store = await openStore()
-    const registered = await store.drive(store.shop.ok('registerOperator', { storeId: store.shop.storeId, name: 'Frau Petersen', pin: '4711' }))
+    const registered = await store.drive(
+      store.shop.ok('registerOperator', { storeId: store.shop.storeId, name: 'Frau Petersen', pin: '4711' }),
+    )
     await store.until('the operator', () => (store.agent.trust.policy?.operators.length ?? 0) === 1)
     await offline()
     store.world.sleep(81 * HOUR)
@@ -73,8 +85,16 @@ describe('the agent alone', () => {
     const { receipt } = await store.buy([{ ean: product().ean, quantity: 1 }])
     expect(await leave({ receipt })).toMatchObject({ authorized: false, reason: 'policy_stale' })
     expect(await release(receipt)).toMatchObject({ authorized: false, reason: 'manual_assistance_required' })
-    const { body } = await store.local('/v1/operator', { method: 'POST', body: { operatorId: registered.operatorId, pin: '4711' } })
-    expect(await store.authorize({ deviceId: device('station'), protectionAction: 'deactivate_label', receipt }, { 'x-untag-operator': body.session })).toMatchObject({ authorized: true })
+    const { body } = await store.local('/v1/operator', {
+      method: 'POST',
+      body: { operatorId: registered.operatorId, pin: '4711' },
+    })
+    expect(
+      await store.authorize(
+        { deviceId: device('station'), protectionAction: 'deactivate_label', receipt },
+        { 'x-untag-operator': body.session },
+      ),
+    ).toMatchObject({ authorized: true })
   })
 
   it('bounds what it honours alone when it is not the home', async () => {
@@ -83,7 +103,15 @@ describe('the agent alone', () => {
     await store.shop.cloud.db.database.write((db) =>
       db
         .updateTable('store')
-        .set({ policy: JSON.stringify({ ...policy, requiresManualOverrideAboveValue: null, home: 'cloud', offline: { ...policy.offline, hardCount: 2, maxRiskClass: 1 } }), document_version: 99 })
+        .set({
+          policy: JSON.stringify({
+            ...policy,
+            requiresManualOverrideAboveValue: null,
+            home: 'cloud',
+            offline: { ...policy.offline, hardCount: 2, maxRiskClass: 1 },
+          }),
+          document_version: 99,
+        })
         .where('store_id', '=', store.shop.storeId)
         .execute(),
     )

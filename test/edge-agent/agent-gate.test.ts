@@ -12,16 +12,26 @@ describe('the agent at the exit gate', () => {
 
   it('knows offline, and after a restart, whether an item is paid: it may leave, or the siren sounds', async () => {
     store = await openStore()
-    const [{ epc }, { epc: unpaid }] = [await store.drive(store.shop.newItem(product())), await store.drive(store.shop.newItem(product()))]
+    const [{ epc }, { epc: unpaid }] = [
+      await store.drive(store.shop.newItem(product())),
+      await store.drive(store.shop.newItem(product())),
+    ]
     await store.buy([{ ean: product().ean, quantity: 1, epcs: [epc] }])
     await store.until('the replica', () => store.agent.items.find('epc', epc)?.status === 'paid')
     await store.until('the disk', () => !store.agent.trust.isBehind)
     await offline()
     await store.restart()
-    expect(await store.authorize({ deviceId: device('detacher'), protectionAction: 'verify_item_status', epc })).toMatchObject({ authorized: true, itemStatus: 'paid', offline: true })
+    expect(
+      await store.authorize({ deviceId: device('detacher'), protectionAction: 'verify_item_status', epc }),
+    ).toMatchObject({ authorized: true, itemStatus: 'paid', offline: true })
     expect(await leave({ epc })).toMatchObject({ authorized: true, itemStatus: 'paid', offline: true, outcome: null })
     expect(store.boards.gate.log.some((c) => c.coil === 1 && c.on)).toBe(false)
-    expect(await leave({ epc: unpaid })).toMatchObject({ authorized: false, reason: 'item_not_paid', itemStatus: 'sellable', offline: true })
+    expect(await leave({ epc: unpaid })).toMatchObject({
+      authorized: false,
+      reason: 'item_not_paid',
+      itemStatus: 'sellable',
+      offline: true,
+    })
     await store.until('the siren', () => store.boards.gate.log.some((c) => c.coil === 1 && c.on))
     expect(store.pulses('gate')).toBe(0)
   })
@@ -33,15 +43,23 @@ describe('the agent at the exit gate', () => {
     await store.until('the siren', () => store.boards.gate.log.some((c) => c.coil === 1 && c.on))
     expect(store.pulses('gate')).toBe(0)
     const told = await events()
-    expect(told.find((e) => e.type === 'protection.authorization.denied' && e.epc === epc)).toMatchObject({ reason: 'item_not_paid' })
-    expect(told.find((e) => e.type === 'protection.exception.raised' && e.epc === epc)).toMatchObject({ reason: 'gate_alarm', itemStatus: 'sellable' })
+    expect(told.find((e) => e.type === 'protection.authorization.denied' && e.epc === epc)).toMatchObject({
+      reason: 'item_not_paid',
+    })
+    expect(told.find((e) => e.type === 'protection.exception.raised' && e.epc === epc)).toMatchObject({
+      reason: 'gate_alarm',
+      itemStatus: 'sellable',
+    })
   })
 
   it('goes on alarming when the key that signed the policy was stolen, and no other policy has come yet', async () => {
     const reader = fakeReader()
     store = await openStore({ reader: { device: reader.device, antennas: { inside: [1], outside: [2] } } })
     const { epc } = await store.drive(store.shop.newItem(product()))
-    await store.until('the replica', () => store.agent.items.find('epc', epc) !== undefined && store.agent.items.confirmedMs > 0)
+    await store.until(
+      'the replica',
+      () => store.agent.items.find('epc', epc) !== undefined && store.agent.items.confirmedMs > 0,
+    )
     const admin = await store.shop.cloud.key('admin', 'live')
     await offline()
     await store.shop.cloud.ok(admin, 'rotateSigningKey', { use: 'policy', revoke: true })
@@ -55,12 +73,16 @@ describe('the agent at the exit gate', () => {
       return answer.body
     }
     const { challenge } = await bodyOf('agentLogin', { agentId })
-    const { accessToken } = await bodyOf('agentLogin', { agentId, assertion: messages.assertion(String(challenge), store.world.clock.wall()) })
+    const { accessToken } = await bodyOf('agentLogin', {
+      agentId,
+      assertion: messages.assertion(String(challenge), store.world.clock.wall()),
+    })
     const { documents } = await bodyOf('fetchSignedDocuments', { have: {} }, String(accessToken))
     store.network(false)
     store.agent.trust.accept((documents as string[])[0] ?? '')
     expect(store.agent.trust.policy).toBeUndefined()
-    const see = (antenna: number) => reader.see([{ tag: { epc }, antenna, rssiDbm: -50, seenAtMs: store.world.clock.elapsed() }])
+    const see = (antenna: number) =>
+      reader.see([{ tag: { epc }, antenna, rssiDbm: -50, seenAtMs: store.world.clock.elapsed() }])
     for (const antenna of [1, 2, 2, 2]) {
       see(antenna)
       await store.world.advance(260)
@@ -83,14 +105,21 @@ describe('the agent at the exit gate', () => {
       const { purchase, receipt } = await store.buy([{ ean: product().ean, quantity: 3 }])
       if (!isOnline) await offline()
       const before = store.pulses('gate')
-      expect(await leave({ receipt })).toMatchObject({ authorized: true, itemCount: 3, remaining: 0, offline: !isOnline })
+      expect(await leave({ receipt })).toMatchObject({
+        authorized: true,
+        itemCount: 3,
+        remaining: 0,
+        offline: !isOnline,
+      })
       expect(await leave({ receipt })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
       expect(store.pulses('gate')).toBe(before + 1)
       store.network(true)
       await store.until('online', () => store.agent.link.isOnline)
       const told = await events({ purchaseId: purchase.transactionId, type: 'protection.action.completed' })
       expect(told).toHaveLength(1)
-      expect(await store.shop.ok('fetchPurchase', { transactionId: purchase.transactionId })).toMatchObject({ status: 'UNLOADED' })
+      expect(await store.shop.ok('fetchPurchase', { transactionId: purchase.transactionId })).toMatchObject({
+        status: 'UNLOADED',
+      })
     }
   })
 
@@ -109,24 +138,27 @@ describe('the agent at the exit gate', () => {
   it.each([
     ['failed', { kind: 'exception', code: 2, functions: [5] }, { authorized: true, outcome: 'confirmed' }, 1],
     ['is unknown', { kind: 'mute', functions: [5] }, { authorized: false, reason: 'manual_assistance_required' }, 0],
-  ] as const)('opens on a second look under a redemption only: the first that %s leaves none', async (_name, fault, then, pulses) => {
-    store = await openStore({ passageSensor: true })
-    const { receipt } = await store.buy([{ ean: product().ean, quantity: 1 }])
-    store.boards.gate.stick(0, false)
-    const off = store.boards.gate.faults.on(fault)
-    await leave({ receipt })
-    off()
-    store.boards.gate.stick(0, null)
-    await store.until('the board', () => store.agent.status().devices.every((d) => d.state === 'ready'))
-    await synced()
-    const before = store.pulses('gate')
-    expect(await leave({ receipt })).toMatchObject(then)
-    await store.world.advance(1_500)
-    store.boards.gate.setInput(1, true)
-    await store.world.advance(500)
-    expect(await leave({ receipt })).toMatchObject({ authorized: false })
-    expect(store.pulses('gate') - before).toBe(pulses)
-  })
+  ] as const)(
+    'opens on a second look under a redemption only: the first that %s leaves none',
+    async (_name, fault, then, pulses) => {
+      store = await openStore({ passageSensor: true })
+      const { receipt } = await store.buy([{ ean: product().ean, quantity: 1 }])
+      store.boards.gate.stick(0, false)
+      const off = store.boards.gate.faults.on(fault)
+      await leave({ receipt })
+      off()
+      store.boards.gate.stick(0, null)
+      await store.until('the board', () => store.agent.status().devices.every((d) => d.state === 'ready'))
+      await synced()
+      const before = store.pulses('gate')
+      expect(await leave({ receipt })).toMatchObject(then)
+      await store.world.advance(1_500)
+      store.boards.gate.setInput(1, true)
+      await store.world.advance(500)
+      expect(await leave({ receipt })).toMatchObject({ authorized: false })
+      expect(store.pulses('gate') - before).toBe(pulses)
+    },
+  )
 
   it('takes a question about a receipt for no first look, and a question behind it for no second', async () => {
     store = await openStore({ passageSensor: true })
@@ -173,6 +205,8 @@ describe('the agent at the exit gate', () => {
     store.boards.station.stick(0, null)
     await store.until('the board', () => store.agent.status().devices.every((d) => d.state === 'ready'))
     const again = await release(receipt)
-    expect(again).toMatchObject(outcome === 'failed' ? { authorized: true } : { authorized: false, reason: 'manual_assistance_required' })
+    expect(again).toMatchObject(
+      outcome === 'failed' ? { authorized: true } : { authorized: false, reason: 'manual_assistance_required' },
+    )
   })
 })

@@ -11,7 +11,9 @@ describe('a release of which nobody knows whether it worked', () => {
   /** By token, as a receipt is released online; the board has not answered, or the power was cut. */
   async function unknown(how: 'mute' | 'power cut' = 'mute') {
     store = await openStore()
-    const { operatorId } = await store.drive(store.shop.ok('registerOperator', { storeId: store.shop.storeId, name: 'Frau Petersen', pin: '4711' }))
+    const { operatorId } = await store.drive(
+      store.shop.ok('registerOperator', { storeId: store.shop.storeId, name: 'Frau Petersen', pin: '4711' }),
+    )
     await store.until('the operator', () => store.agent.trust.policy?.operators.length === 1)
     const { purchase, receipt } = await store.buy([{ ean: product().ean, quantity: 1 }])
     if (how === 'mute') {
@@ -24,21 +26,36 @@ describe('a release of which nobody knows whether it worked', () => {
       const { ledger } = store.agent
       // It dies as the board is told.
       ledger.settle = () => new Promise(() => undefined)
-      void store.agent.lanes.request({ deviceId: device('station'), action: 'deactivate_label', receipt, identifiers: {} })
+      void store.agent.lanes.request({
+        deviceId: device('station'),
+        action: 'deactivate_label',
+        receipt,
+        identifiers: {},
+      })
       await store.until('the pulse', () => store.pulses('station') === 1)
       await store.world.advance(2_000)
       store.agent.lanes.settled = () => Promise.resolve()
       await store.restart()
     }
     await synced()
-    await store.until('the board', () => store.agent.link.isOnline && store.agent.status().devices.every((d) => d.state === 'ready'))
+    await store.until(
+      'the board',
+      () => store.agent.link.isOnline && store.agent.status().devices.every((d) => d.state === 'ready'),
+    )
     expect(await release(receipt)).toMatchObject({ authorized: false, reason: 'manual_assistance_required' })
-    const [exception] = (await store.drive(store.shop.ok('fetchExceptions', { storeId: store.shop.storeId, kind: 'outcome_unknown' }))).exceptions as Json[]
-    const staffSay = (outcome: string) => store.drive(store.shop.ok('resolveRedemption', { redemptionId: exception?.subject, outcome, operatorId }))
-    const signIn = async () => ({ 'x-untag-operator': (await store.local('/v1/operator', { method: 'POST', body: { operatorId, pin: '4711' } })).body.session as string })
+    const [exception] = (
+      await store.drive(store.shop.ok('fetchExceptions', { storeId: store.shop.storeId, kind: 'outcome_unknown' }))
+    ).exceptions as Json[]
+    const staffSay = (outcome: string) =>
+      store.drive(store.shop.ok('resolveRedemption', { redemptionId: exception?.subject, outcome, operatorId }))
+    const signIn = async () => ({
+      'x-untag-operator': (await store.local('/v1/operator', { method: 'POST', body: { operatorId, pin: '4711' } }))
+        .body.session as string,
+    })
     return { purchase, receipt, operatorId, staffSay, signIn }
   }
-  const by = (receipt: string, headers: Record<string, string>) => store.authorize({ deviceId: device('station'), protectionAction: 'deactivate_label', receipt }, headers)
+  const by = (receipt: string, headers: Record<string, string>) =>
+    store.authorize({ deviceId: device('station'), protectionAction: 'deactivate_label', receipt }, headers)
 
   it.each(['mute', 'power cut'] as const)('is tried again by staff who have signed in, once (%s)', async (how) => {
     const { receipt, signIn } = await unknown(how)
@@ -58,8 +75,12 @@ describe('a release of which nobody knows whether it worked', () => {
     expect(await by(receipt, staff)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
     store.network(true)
     await store.until('all told', () => store.agent.link.isOnline && store.agent.ledger.journal.waiting === 0)
-    expect(await store.shop.ok('fetchPurchase', { transactionId: purchase.transactionId })).toMatchObject({ securityTagStatus: 'deactivated' })
-    const { exceptions } = await store.drive(store.shop.ok('fetchExceptions', { storeId: store.shop.storeId, kind: 'double_redeem' }))
+    expect(await store.shop.ok('fetchPurchase', { transactionId: purchase.transactionId })).toMatchObject({
+      securityTagStatus: 'deactivated',
+    })
+    const { exceptions } = await store.drive(
+      store.shop.ok('fetchExceptions', { storeId: store.shop.storeId, kind: 'double_redeem' }),
+    )
     expect(exceptions).toEqual([])
   })
 
@@ -84,7 +105,19 @@ describe('a release of which nobody knows whether it worked', () => {
   it('is released by a token that a program was given on the word of staff', async () => {
     const { purchase, operatorId } = await unknown()
     await store.world.advance(3_000)
-    const given = await store.drive(store.shop.ok('verifySecurityTagDeactivation', { purchaseId: purchase.transactionId, deviceId: device('station'), operatorId }))
-    expect(await store.authorize({ deviceId: device('station'), protectionAction: 'deactivate_label', token: given.authorizationToken })).toMatchObject({ authorized: true, outcome: 'confirmed' })
+    const given = await store.drive(
+      store.shop.ok('verifySecurityTagDeactivation', {
+        purchaseId: purchase.transactionId,
+        deviceId: device('station'),
+        operatorId,
+      }),
+    )
+    expect(
+      await store.authorize({
+        deviceId: device('station'),
+        protectionAction: 'deactivate_label',
+        token: given.authorizationToken,
+      }),
+    ).toMatchObject({ authorized: true, outcome: 'confirmed' })
   })
 })

@@ -15,12 +15,23 @@ describe('the agent', () => {
     store = await openStore()
     const { purchase, receipt } = await store.buy([{ ean: product().ean, quantity: 1 }])
     const answer = await release(receipt)
-    expect(answer).toMatchObject({ authorized: true, action: 'deactivate_label', offline: false, outcome: 'confirmed', itemCount: 1, remaining: 0 })
+    expect(answer).toMatchObject({
+      authorized: true,
+      action: 'deactivate_label',
+      offline: false,
+      outcome: 'confirmed',
+      itemCount: 1,
+      remaining: 0,
+    })
     expect(store.pulses('station')).toBe(1)
     const told = await events({ purchaseId: purchase.transactionId })
-    expect(told.map((e) => e.type)).toEqual(expect.arrayContaining(['protection.authorization.granted', 'protection.action.completed']))
+    expect(told.map((e) => e.type)).toEqual(
+      expect.arrayContaining(['protection.authorization.granted', 'protection.action.completed']),
+    )
     expect(told.some((e) => e.eventId === answer.eventId)).toBe(true)
-    expect(await store.shop.ok('fetchPurchase', { transactionId: purchase.transactionId })).toMatchObject({ securityTagStatus: 'deactivated' })
+    expect(await store.shop.ok('fetchPurchase', { transactionId: purchase.transactionId })).toMatchObject({
+      securityTagStatus: 'deactivated',
+    })
     expect(await release(receipt)).toMatchObject({ authorized: false, reason: 'already_redeemed', outcome: null })
     expect(store.pulses('station')).toBe(1)
   })
@@ -28,7 +39,8 @@ describe('the agent', () => {
   it('counts several units down, one pulse each', async () => {
     store = await openStore()
     const { receipt } = await store.buy([{ ean: product().ean, quantity: 3 }])
-    for (const remaining of [2, 1, 0]) expect(await release(receipt)).toMatchObject({ authorized: true, itemCount: 3, remaining })
+    for (const remaining of [2, 1, 0])
+      expect(await release(receipt)).toMatchObject({ authorized: true, itemCount: 3, remaining })
     expect(await release(receipt)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
     expect(store.pulses('station')).toBe(3)
   })
@@ -36,10 +48,21 @@ describe('the agent', () => {
   it('says that there is nothing to release on a receipt without tagged goods, online as offline', async () => {
     store = await openStore()
     const untagged = { ean: '4044713104064' }
-    const [first, second] = [await store.buy([{ ean: untagged.ean, quantity: 1 }]), await store.buy([{ ean: untagged.ean, quantity: 1 }])]
-    expect(await release(first.receipt)).toMatchObject({ authorized: false, reason: 'already_redeemed', offline: false })
+    const [first, second] = [
+      await store.buy([{ ean: untagged.ean, quantity: 1 }]),
+      await store.buy([{ ean: untagged.ean, quantity: 1 }]),
+    ]
+    expect(await release(first.receipt)).toMatchObject({
+      authorized: false,
+      reason: 'already_redeemed',
+      offline: false,
+    })
     await offline()
-    expect(await release(second.receipt)).toMatchObject({ authorized: false, reason: 'already_redeemed', offline: true })
+    expect(await release(second.receipt)).toMatchObject({
+      authorized: false,
+      reason: 'already_redeemed',
+      offline: true,
+    })
   })
 
   it('is told by its scanner with real bytes, garbage and half lines between', async () => {
@@ -49,7 +72,8 @@ describe('the agent', () => {
     await store.drive(scanner.garbage(300))
     await store.drive(scanner.halfLine(receipt.slice(0, 40)))
     await store.drive(scanner.scan(receipt, 'Q1'))
-    const status = async () => (await store.shop.ok('fetchPurchase', { transactionId: purchase.transactionId })).securityTagStatus
+    const status = async () =>
+      (await store.shop.ok('fetchPurchase', { transactionId: purchase.transactionId })).securityTagStatus
     await store.until('deactivated', async () => (await status()) === 'deactivated')
     expect(store.pulses('station')).toBe(1)
   })
@@ -70,20 +94,31 @@ describe('the agent', () => {
     const told = await events({ purchaseId: purchase.transactionId })
     expect(told.filter((e) => e.type === 'protection.device.offline')).toHaveLength(1)
     expect(told.filter((e) => e.type === 'protection.action.completed')).toHaveLength(1)
-    expect(await store.shop.ok('fetchPurchase', { transactionId: purchase.transactionId })).toMatchObject({ securityTagStatus: 'deactivated' })
+    expect(await store.shop.ok('fetchPurchase', { transactionId: purchase.transactionId })).toMatchObject({
+      securityTagStatus: 'deactivated',
+    })
     expect(await release(receipt)).toMatchObject({ authorized: false, reason: 'already_redeemed', offline: false })
   })
 
-  it.each([['with a broker', true], ['without', false]])('fetchAgents shows when a policy has arrived and the backlog is told: %s', async (_name, broker) => {
+  it.each([
+    ['with a broker', true],
+    ['without', false],
+  ])('fetchAgents shows when a policy has arrived and the backlog is told: %s', async (_name, broker) => {
     store = await openStore({ broker })
-    const agent = async () => (await store.drive(store.shop.ok('fetchAgents', { storeId: store.shop.storeId }))).agents[0] as Json
+    const agent = async () =>
+      (await store.drive(store.shop.ok('fetchAgents', { storeId: store.shop.storeId }))).agents[0] as Json
     const receipts: string[] = []
     for (let i = 0; i < 4; i++) receipts.push((await store.buy([{ ean: product().ean, quantity: 1 }])).receipt)
     const before = store.agent.trust.policy?.ver ?? 0
     await offline()
     for (const receipt of receipts) expect(await release(receipt)).toMatchObject({ authorized: true, offline: true })
     const { policy } = await store.drive(store.shop.ok('fetchProtectionPolicy', { storeId: store.shop.storeId }))
-    await store.drive(store.shop.ok('updateProtectionPolicy', { storeId: store.shop.storeId, policy: { ...policy, spotCheckRate: 0.5 } }))
+    await store.drive(
+      store.shop.ok('updateProtectionPolicy', {
+        storeId: store.shop.storeId,
+        policy: { ...policy, spotCheckRate: 0.5 },
+      }),
+    )
     await store.world.advance(2 * 60_000)
     store.network(true)
     await store.until('online', () => store.agent.link.isOnline)
@@ -112,7 +147,10 @@ describe('the agent', () => {
   it('honours a token that was fetched before the network went, once', async () => {
     store = await openStore()
     const { purchase } = await store.buy([{ ean: product().ean, quantity: 1 }])
-    const { authorizationToken: token } = await store.shop.ok('verifySecurityTagDeactivation', { purchaseId: purchase.transactionId, deviceId: device('station') })
+    const { authorizationToken: token } = await store.shop.ok('verifySecurityTagDeactivation', {
+      purchaseId: purchase.transactionId,
+      deviceId: device('station'),
+    })
     await offline()
     const ask = () => store.authorize({ deviceId: device('station'), protectionAction: 'deactivate_label', token })
     expect(await ask()).toMatchObject({ authorized: true, offline: true, outcome: 'confirmed' })
@@ -125,9 +163,15 @@ describe('the agent', () => {
   it('refuses a token that is expired, for another device, for another action, altered, revoked', async () => {
     store = await openStore()
     const { purchase } = await store.buy([{ ean: product().ean, quantity: 1 }])
-    const { authorizationToken: token, replayProtectedNonce } = await store.shop.ok('verifySecurityTagDeactivation', { purchaseId: purchase.transactionId, deviceId: device('station') })
-    const ask = (fields: Json) => store.authorize({ deviceId: device('station'), protectionAction: 'deactivate_label', token, ...fields })
-    expect(await ask({ deviceId: device('detacher'), protectionAction: 'detach_hard_tag' })).toMatchObject({ reason: 'token_invalid' })
+    const { authorizationToken: token, replayProtectedNonce } = await store.shop.ok('verifySecurityTagDeactivation', {
+      purchaseId: purchase.transactionId,
+      deviceId: device('station'),
+    })
+    const ask = (fields: Json) =>
+      store.authorize({ deviceId: device('station'), protectionAction: 'deactivate_label', token, ...fields })
+    expect(await ask({ deviceId: device('detacher'), protectionAction: 'detach_hard_tag' })).toMatchObject({
+      reason: 'token_invalid',
+    })
     expect(await ask({ protectionAction: 'detach_hard_tag' })).toMatchObject({ reason: 'token_invalid' })
     expect(await ask({ token: `${token.slice(0, -8)}AAAAAAAA` })).toMatchObject({ reason: 'token_invalid' })
     expect(await ask({ token: 'a.b.c' })).toMatchObject({ reason: 'token_invalid' })
@@ -135,7 +179,10 @@ describe('the agent', () => {
     await store.until('the denial', () => store.agent.ledger.claims.isDenied(replayProtectedNonce))
     expect(await ask({})).toMatchObject({ reason: 'token_revoked' })
     const { purchase: second } = await store.buy([{ ean: product().ean, quantity: 1 }])
-    const fresh = await store.shop.ok('verifySecurityTagDeactivation', { purchaseId: second.transactionId, deviceId: device('station') })
+    const fresh = await store.shop.ok('verifySecurityTagDeactivation', {
+      purchaseId: second.transactionId,
+      deviceId: device('station'),
+    })
     store.world.sleep(301_000)
     expect(await ask({ token: fresh.authorizationToken })).toMatchObject({ reason: 'token_expired' })
     expect(store.pulses('station')).toBe(0)
@@ -164,7 +211,9 @@ describe('the agent', () => {
     store = await openStore()
     const { receipt } = await store.buy([{ ean: product().ean, quantity: 1 }])
     await offline()
-    expect(await release(receipt.toLowerCase().replace(/[yz]/g, (c) => (c === 'y' ? 'z' : 'y')))).toMatchObject({ authorized: true })
+    expect(await release(receipt.toLowerCase().replace(/[yz]/g, (c) => (c === 'y' ? 'z' : 'y')))).toMatchObject({
+      authorized: true,
+    })
   })
 
   it('detaches a hard tag by every name of the item, online', async () => {
@@ -172,7 +221,10 @@ describe('the agent', () => {
     const tagUid = '04A2B3C4D5E680'
     const { epc } = await store.drive(store.shop.newItem(product(), { tagUid, tagId: 'HT-1' }))
     await store.buy([{ ean: product().ean, quantity: 1, epcs: [epc] }])
-    expect(await detach({ epc: 'E280FFFFFFFFFFFFFFFFFFFF' })).toMatchObject({ authorized: false, reason: 'item_unknown' })
+    expect(await detach({ epc: 'E280FFFFFFFFFFFFFFFFFFFF' })).toMatchObject({
+      authorized: false,
+      reason: 'item_unknown',
+    })
     expect(await detach({ tagUid })).toMatchObject({ authorized: true, outcome: 'confirmed', itemStatus: 'paid' })
     expect(await detach({ epc })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
     expect(store.pulses('detacher')).toBe(1)
@@ -183,7 +235,12 @@ describe('the agent', () => {
     const { epc } = await store.drive(store.shop.newItem(product()))
     const { epc: other } = await store.drive(store.shop.newItem(product()))
     const { policy } = await store.shop.ok('fetchProtectionPolicy', { storeId: store.shop.storeId })
-    await store.drive(store.shop.ok('updateProtectionPolicy', { storeId: store.shop.storeId, policy: { ...policy, requiresManualOverrideAboveValue: null } }))
+    await store.drive(
+      store.shop.ok('updateProtectionPolicy', {
+        storeId: store.shop.storeId,
+        policy: { ...policy, requiresManualOverrideAboveValue: null },
+      }),
+    )
     const { receipt } = await store.buy([{ ean: product().ean, quantity: 1, epcs: [epc] }])
     await store.until('the policy', () => store.agent.trust.policy?.policy.requiresManualOverrideAboveValue === null)
     await offline()
@@ -191,8 +248,15 @@ describe('the agent', () => {
     expect(await detach({ epc, receipt })).toMatchObject({ authorized: true, offline: true })
     expect(await detach({ epc, receipt })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
     // Its replica knows that it is paid, but not whether its tag was released already.
-    expect(await detach({ epc })).toMatchObject({ authorized: false, reason: 'manual_assistance_required', itemStatus: 'paid' })
-    expect(await detach({ epc: 'E280FFFFFFFFFFFFFFFFFFFF' })).toMatchObject({ authorized: false, reason: 'item_unknown' })
+    expect(await detach({ epc })).toMatchObject({
+      authorized: false,
+      reason: 'manual_assistance_required',
+      itemStatus: 'paid',
+    })
+    expect(await detach({ epc: 'E280FFFFFFFFFFFFFFFFFFFF' })).toMatchObject({
+      authorized: false,
+      reason: 'item_unknown',
+    })
     expect(store.pulses('detacher')).toBe(1)
   })
 
@@ -214,12 +278,34 @@ describe('the agent', () => {
     const cti = opened.ok ? Buffer.from(opened.claims.cti).toString('hex') : ''
     // To an agent of which the cloud believes that it knows itself what it was given.
     const { agentId } = store.agent.identity
-    store.agent.ledger.commits.now(() => store.agent.ledger.homeGrants.grant({ agentId, redemptionId: 'rdm_x', cti, rightClass: 'release', candidates: [0], all: false, exp: 4_000_000_000, nowMs: store.agent.clock.now().nowMs }))
+    store.agent.ledger.commits.now(() =>
+      store.agent.ledger.homeGrants.grant({
+        agentId,
+        redemptionId: 'rdm_x',
+        cti,
+        rightClass: 'release',
+        candidates: [0],
+        all: false,
+        exp: 4_000_000_000,
+        nowMs: store.agent.clock.now().nowMs,
+      }),
+    )
     expect(await release(receipt)).toMatchObject({ authorized: false, reason: 'already_redeemed', offline: false })
     await synced()
-    const tokens = await store.shop.cloud.db.database.reads.selectFrom('protection_authorization').select('voided_ms').execute()
+    const tokens = await store.shop.cloud.db.database.reads
+      .selectFrom('protection_authorization')
+      .select('voided_ms')
+      .execute()
     expect(tokens.map(({ voided_ms }) => voided_ms !== null)).toEqual([true, true])
-    store.agent.ledger.commits.now(() => store.agent.ledger.homeGrants.hear({ agentId, redemptionId: 'rdm_x', outcome: 'failed', exp: 4_000_000_000, nowMs: store.agent.clock.now().nowMs }))
+    store.agent.ledger.commits.now(() =>
+      store.agent.ledger.homeGrants.hear({
+        agentId,
+        redemptionId: 'rdm_x',
+        outcome: 'failed',
+        exp: 4_000_000_000,
+        nowMs: store.agent.clock.now().nowMs,
+      }),
+    )
     expect(await release(receipt)).toMatchObject({ authorized: true, outcome: 'confirmed' })
   })
 })

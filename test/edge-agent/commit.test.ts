@@ -89,26 +89,32 @@ describe('commits of the ledger', () => {
     expect(db.prepare('SELECT n FROM t ORDER BY n').pluck().all()).toEqual([1, 3])
   })
 
-  it.each(['SQLITE_IOERR_FSYNC', 'SQLITE_FULL'])('stops for good when undoing fails too (after %s): what is in memory may not be what is on the disk', async (code) => {
-    const db = table()
-    const failures: string[] = []
-    let isBroken = true
-    const commit = () => {
-      if (!isBroken) return void db.exec('COMMIT')
-      db.exec('ROLLBACK')
-      throw Object.assign(new Error('the commit failed'), { code })
-    }
-    const onUndone = () => {
-      throw Object.assign(new Error('disk I/O error'), { code: 'SQLITE_IOERR_READ' })
-    }
-    const work = commits(withCommit(db, commit), watcher({ onUndone, onFailure: ({ message }) => void failures.push(message) }))
-    const insert = db.prepare('INSERT INTO t (n) VALUES (1)')
-    await expect(work.durably(() => insert.run())).rejects.toThrow(LedgerFailure)
-    expect(failures).toHaveLength(1)
-    isBroken = false
-    await expect(work.durably(() => insert.run())).rejects.toThrow(LedgerFailure)
-    expect(db.prepare('SELECT n FROM t').all()).toEqual([])
-  })
+  it.each(['SQLITE_IOERR_FSYNC', 'SQLITE_FULL'])(
+    'stops for good when undoing fails too (after %s): what is in memory may not be what is on the disk',
+    async (code) => {
+      const db = table()
+      const failures: string[] = []
+      let isBroken = true
+      const commit = () => {
+        if (!isBroken) return void db.exec('COMMIT')
+        db.exec('ROLLBACK')
+        throw Object.assign(new Error('the commit failed'), { code })
+      }
+      const onUndone = () => {
+        throw Object.assign(new Error('disk I/O error'), { code: 'SQLITE_IOERR_READ' })
+      }
+      const work = commits(
+        withCommit(db, commit),
+        watcher({ onUndone, onFailure: ({ message }) => void failures.push(message) }),
+      )
+      const insert = db.prepare('INSERT INTO t (n) VALUES (1)')
+      await expect(work.durably(() => insert.run())).rejects.toThrow(LedgerFailure)
+      expect(failures).toHaveLength(1)
+      isBroken = false
+      await expect(work.durably(() => insert.run())).rejects.toThrow(LedgerFailure)
+      expect(db.prepare('SELECT n FROM t').all()).toEqual([])
+    },
+  )
 
   it('stops for good when the disk fails: what was asked is not known to be done', async () => {
     const db = table()

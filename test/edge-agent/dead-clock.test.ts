@@ -10,7 +10,14 @@ afterEach(() => store.stop())
 const product = () => store.shop.products.toSorted((a, b) => a.price - b.price)[0]
 const buy = () => store.buy([{ ean: product().ean, quantity: 1 }])
 const at = (lane: keyof typeof LANES, more: Json, headers?: Record<string, string>) =>
-  store.authorize({ deviceId: store.shop.devices[LANES[lane]], protectionAction: lane === 'gate' ? 'authorize_exit' : 'deactivate_label', ...more }, headers)
+  store.authorize(
+    {
+      deviceId: store.shop.devices[LANES[lane]],
+      protectionAction: lane === 'gate' ? 'authorize_exit' : 'deactivate_label',
+      ...more,
+    },
+    headers,
+  )
 /** The agent is without the cloud; `sold` happens meanwhile; then the power fails. */
 async function powerCut<T>(sold: () => Promise<T>): Promise<T> {
   store.network(false)
@@ -27,11 +34,16 @@ async function powerCut<T>(sold: () => Promise<T>): Promise<T> {
 
 it('what was sold since the last word of the cloud is genuine where people stand, and elsewhere the time is what is wrong', async () => {
   store = await openStore()
-  const { operatorId } = await store.drive(store.shop.ok('registerOperator', { storeId: store.shop.storeId, name: 'Frau Petersen', pin: '4711' }))
+  const { operatorId } = await store.drive(
+    store.shop.ok('registerOperator', { storeId: store.shop.storeId, name: 'Frau Petersen', pin: '4711' }),
+  )
   await store.until('known', () => store.agent.trust.policy?.operators.length === 1, 20_000)
   const [first, second, token] = await powerCut(async () => {
     const [a, b, c] = [await buy(), await buy(), await buy()]
-    const { authorizationToken } = await store.shop.ok('verifySecurityTagDeactivation', { purchaseId: c.purchase.transactionId, deviceId: store.shop.devices[LANES.station] })
+    const { authorizationToken } = await store.shop.ok('verifySecurityTagDeactivation', {
+      purchaseId: c.purchase.transactionId,
+      deviceId: store.shop.devices[LANES.station],
+    })
     return [a.receipt, b.receipt, authorizationToken as string] as const
   })
   const { body } = await store.local('/v1/operator', { method: 'POST', body: { operatorId, pin: '4711' } })

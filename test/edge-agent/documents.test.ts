@@ -32,10 +32,19 @@ function open(pages: Record<'deny' | 'items', number>, { hasGate = true, takesBa
         const { have } = body as Json
         told.push(have)
         const of = (kind: 'deny' | 'items') => (have[kind]?.[1] < pages[kind] ? [`${kind}:${have[kind][1] + 1}`] : [])
-        return Promise.resolve({ kind: 'answered', status: 200, body: { documents: [...of('deny'), ...of('items')] } } as never)
+        return Promise.resolve({
+          kind: 'answered',
+          status: 200,
+          body: { documents: [...of('deny'), ...of('items')] },
+        } as never)
       },
     },
-    ledger: { commits: { durably: (work: () => unknown) => Promise.resolve(work()) }, journal: { head: { seq: 0, hash: '' } }, cloudGeneration: { resynced: undefined }, marks: { recall: () => undefined } } as never,
+    ledger: {
+      commits: { durably: (work: () => unknown) => Promise.resolve(work()) },
+      journal: { head: { seq: 0, hash: '' } },
+      cloudGeneration: { resynced: undefined },
+      marks: { recall: () => undefined },
+    } as never,
     address: undefined,
     hasGate: () => hasGate,
     onForked: () => undefined,
@@ -47,17 +56,23 @@ function open(pages: Record<'deny' | 'items', number>, { hasGate = true, takesBa
   return { documents, told, unconfirmed, refused, trust }
 }
 
-it.each(['fetch', 'look'] as const)('knows that the cloud has not heard yet of what came by the same answer (%s)', async (how) => {
-  const { documents, told, unconfirmed } = open({ deny: 1, items: 1 })
-  const ask = () => (how === 'fetch' ? documents.fetch('all') : documents.look())
-  expect(documents.confirmWithinMs).toBeGreaterThan(0)
-  await ask()
-  expect(documents.confirmWithinMs).toBeGreaterThan(0)
-  await ask()
-  expect(documents.confirmWithinMs).toBeUndefined()
-  expect(unconfirmed).toEqual([true, false])
-  expect(told.map((have) => [have.deny[1], have.items[1]])).toEqual([[0, 0], [1, 1]])
-})
+it.each(['fetch', 'look'] as const)(
+  'knows that the cloud has not heard yet of what came by the same answer (%s)',
+  async (how) => {
+    const { documents, told, unconfirmed } = open({ deny: 1, items: 1 })
+    const ask = () => (how === 'fetch' ? documents.fetch('all') : documents.look())
+    expect(documents.confirmWithinMs).toBeGreaterThan(0)
+    await ask()
+    expect(documents.confirmWithinMs).toBeGreaterThan(0)
+    await ask()
+    expect(documents.confirmWithinMs).toBeUndefined()
+    expect(unconfirmed).toEqual([true, false])
+    expect(told.map((have) => [have.deny[1], have.items[1]])).toEqual([
+      [0, 0],
+      [1, 1],
+    ])
+  },
+)
 
 it.each(['fetch', 'look'] as const)('tells what the cloud names and does not give (%s)', async (how) => {
   const { documents, refused, trust } = open({ deny: 0, items: 0 })

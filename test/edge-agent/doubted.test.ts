@@ -12,13 +12,21 @@ afterEach(() => store.stop())
 const station = () => store.shop.devices[LANES.station]
 const detacher = () => store.shop.devices[LANES.detacher]
 const ok = (operation: string, body: Json) => store.drive(store.shop.ok(operation, body))
-const synced = () => store.until('an empty outbox', () => store.agent.link.isOnline && store.agent.ledger.journal.waiting === 0)
+const synced = () =>
+  store.until('an empty outbox', () => store.agent.link.isOnline && store.agent.ledger.journal.waiting === 0)
 const product = () => store.shop.products.toSorted((a, b) => a.price - b.price)[0]
 const buy = (quantity = 1) => store.buy([{ ean: product().ean, quantity }])
-const authorization = (nonce: string) => store.shop.cloud.db.database.reads.selectFrom('protection_authorization').selectAll().where('nonce', '=', nonce).executeTakeFirstOrThrow()
-const verify = ({ transactionId }: Json, more: Json = {}) => ok('verifySecurityTagDeactivation', { purchaseId: transactionId, deviceId: station(), ...more })
+const authorization = (nonce: string) =>
+  store.shop.cloud.db.database.reads
+    .selectFrom('protection_authorization')
+    .selectAll()
+    .where('nonce', '=', nonce)
+    .executeTakeFirstOrThrow()
+const verify = ({ transactionId }: Json, more: Json = {}) =>
+  ok('verifySecurityTagDeactivation', { purchaseId: transactionId, deviceId: station(), ...more })
 const show = (shown: Json) => store.authorize({ deviceId: station(), protectionAction: 'deactivate_label', ...shown })
-const exceptions = async () => ((await ok('fetchExceptions', { storeId: store.shop.storeId })).exceptions as Json[]).map(({ kind }) => kind)
+const exceptions = async () =>
+  ((await ok('fetchExceptions', { storeId: store.shop.storeId })).exceptions as Json[]).map(({ kind }) => kind)
 
 /** The agent is put back to before its last row, and the cloud has noticed. */
 async function putBack(): Promise<void> {
@@ -50,7 +58,12 @@ it('a program’s token serves, unit by unit and not more often, for the cloud g
   await synced()
   expect(await show({ token })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
   expect(store.pulses('station')).toBe(pulses + 2)
-  await store.until('deactivated', async () => (await store.shop.ok('fetchPurchase', { transactionId: purchase.transactionId })).securityTagStatus === 'deactivated')
+  await store.until(
+    'deactivated',
+    async () =>
+      (await store.shop.ok('fetchPurchase', { transactionId: purchase.transactionId })).securityTagStatus ===
+      'deactivated',
+  )
   expect(await exceptions()).toEqual(['ledger_rollback'])
 })
 
@@ -61,7 +74,8 @@ it('whoever has such a token may show the receipt in its place, for every unit',
   const { authorizationToken: token } = await verify(purchase)
   for (let n = 0; n < 3; n++) expect(await show({ receipt })).toMatchObject({ authorized: true, outcome: 'confirmed' })
   await synced()
-  for (const shown of [{ receipt }, { token }]) expect(await show(shown)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+  for (const shown of [{ receipt }, { token }])
+    expect(await show(shown)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
   expect(await exceptions()).toEqual(['ledger_rollback'])
 })
 
@@ -69,11 +83,23 @@ it('a token of one tag serves with the tag or without it, and for no other tag',
   store = await openStore()
   await putBack()
   const epcs = ['E28000000000000000000001', 'E28000000000000000000002']
-  await ok('registerProtectedItems', { storeId: store.shop.storeId, items: epcs.map((epc) => ({ epc, ean: product().ean, protectionTechnology: 'uhf_rfid' })) })
+  await ok('registerProtectedItems', {
+    storeId: store.shop.storeId,
+    items: epcs.map((epc) => ({ epc, ean: product().ean, protectionTechnology: 'uhf_rfid' })),
+  })
   const { purchase } = await store.buy([{ ean: product().ean, quantity: 2, epcs }])
-  const tokenOf = async (epc: string | undefined) => (await ok('verifyProtectedItem', { purchaseId: purchase.transactionId, deviceId: detacher(), protectionAction: 'detach_hard_tag', epc })).authorizationToken
+  const tokenOf = async (epc: string | undefined) =>
+    (
+      await ok('verifyProtectedItem', {
+        purchaseId: purchase.transactionId,
+        deviceId: detacher(),
+        protectionAction: 'detach_hard_tag',
+        epc,
+      })
+    ).authorizationToken
   const [first, second] = [await tokenOf(epcs[0]), await tokenOf(epcs[1])]
-  const detach = (shown: Json) => store.authorize({ deviceId: detacher(), protectionAction: 'detach_hard_tag', ...shown })
+  const detach = (shown: Json) =>
+    store.authorize({ deviceId: detacher(), protectionAction: 'detach_hard_tag', ...shown })
   expect(await detach({ token: first, epc: epcs[1] })).toMatchObject({ authorized: false, reason: 'token_invalid' })
   expect(await detach({ token: first, epc: epcs[0] })).toMatchObject({ authorized: true, outcome: 'confirmed' })
   expect(await detach({ token: second })).toMatchObject({ authorized: true, outcome: 'confirmed' })
@@ -87,10 +113,16 @@ it('what was taken back, has expired or is for something else stays refused; wit
   await putBack()
   const { purchase } = await buy()
   const { authorizationToken: token, replayProtectedNonce } = await verify(purchase)
-  expect(await show({ token, deviceId: detacher(), protectionAction: 'detach_hard_tag' })).toMatchObject({ reason: 'token_invalid' })
+  expect(await show({ token, deviceId: detacher(), protectionAction: 'detach_hard_tag' })).toMatchObject({
+    reason: 'token_invalid',
+  })
   store.network(false)
   await store.until('offline', () => !store.agent.link.isOnline)
-  expect(await show({ token })).toMatchObject({ authorized: false, reason: 'manual_assistance_required', offline: true })
+  expect(await show({ token })).toMatchObject({
+    authorized: false,
+    reason: 'manual_assistance_required',
+    offline: true,
+  })
   store.network(true)
   await synced()
   await ok('revokeProtectionAuthorization', { replayProtectedNonce })
@@ -129,13 +161,33 @@ it('only the device’s own agent may exchange a token, alone, and what it was e
   expect(refused.status).toBe(400)
   expect(refused.body.error).toMatch(/^authorizationToken: is for agents/)
   expect(await show({ token })).toMatchObject({ authorized: true })
-  const redeemed = await store.drive(store.shop.call('redeemProtectionAuthorization', { replayProtectedNonce, deviceId: station(), redemptionId: 'r-1' }))
+  const redeemed = await store.drive(
+    store.shop.call('redeemProtectionAuthorization', {
+      replayProtectedNonce,
+      deviceId: station(),
+      redemptionId: 'r-1',
+    }),
+  )
   expect(redeemed.status).toBe(409)
 
   const other = await buy()
   const given = await verify(other.purchase)
-  expect((await store.drive(store.shop.call('redeemProtectionAuthorization', { authorizationToken: given.authorizationToken, deviceId: station(), redemptionId: 'r-2', outcome: 'confirmed' }))).status).toBe(200)
-  expect(await show({ token: given.authorizationToken })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+  expect(
+    (
+      await store.drive(
+        store.shop.call('redeemProtectionAuthorization', {
+          authorizationToken: given.authorizationToken,
+          deviceId: station(),
+          redemptionId: 'r-2',
+          outcome: 'confirmed',
+        }),
+      )
+    ).status,
+  ).toBe(200)
+  expect(await show({ token: given.authorizationToken })).toMatchObject({
+    authorized: false,
+    reason: 'already_redeemed',
+  })
 })
 
 it('the same holds for an agent of which there are two, until somebody decides', async () => {
@@ -147,9 +199,13 @@ it('the same holds for an agent of which there are two, until somebody decides',
   await store.restart()
   await synced()
   const { authorizationToken: token } = await verify(purchase)
-  for (let n = 0; n < 2; n++) expect(await show({ token })).toMatchObject({ authorized: true, outcome: 'confirmed', offline: false })
+  for (let n = 0; n < 2; n++)
+    expect(await show({ token })).toMatchObject({ authorized: true, outcome: 'confirmed', offline: false })
   // The other one may have used it.
-  expect(await show({ token: before.authorizationToken })).toMatchObject({ authorized: false, reason: 'manual_assistance_required' })
+  expect(await show({ token: before.authorizationToken })).toMatchObject({
+    authorized: false,
+    reason: 'manual_assistance_required',
+  })
   await synced()
   expect(await show({ token })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
 })

@@ -9,12 +9,19 @@ afterEach(() => store.stop())
 const station = () => store.shop.devices[LANES.station]
 const ok = (operation: string, body: object): Promise<Json> => store.drive(store.shop.ok(operation, body))
 const buy = () => store.buy([{ ean: store.shop.products.toSorted((a, b) => a.price - b.price)[0].ean, quantity: 1 }])
-const tokenFor = async (purchase: Json) => (await ok('verifySecurityTagDeactivation', { purchaseId: purchase.transactionId, deviceId: station() })).authorizationToken
-const withToken = (token: string) => store.authorize({ deviceId: station(), protectionAction: 'deactivate_label', token })
-const status = async (purchase: Json) => (await ok('fetchPurchase', { transactionId: purchase.transactionId })).securityTagStatus
-const agents = async (): Promise<[string, string][]> => (await ok('fetchAgents', { storeId: store.shop.storeId })).agents.map((a: Json) => [a.agentId, a.state])
-const raised = async (): Promise<string[]> => (await ok('fetchExceptions', { storeId: store.shop.storeId })).exceptions.map((e: Json) => e.kind)
-const homeOf = async (): Promise<string> => (await ok('fetchProtectionPolicy', { storeId: store.shop.storeId })).policy.home
+const tokenFor = async (purchase: Json) =>
+  (await ok('verifySecurityTagDeactivation', { purchaseId: purchase.transactionId, deviceId: station() }))
+    .authorizationToken
+const withToken = (token: string) =>
+  store.authorize({ deviceId: station(), protectionAction: 'deactivate_label', token })
+const status = async (purchase: Json) =>
+  (await ok('fetchPurchase', { transactionId: purchase.transactionId })).securityTagStatus
+const agents = async (): Promise<[string, string][]> =>
+  (await ok('fetchAgents', { storeId: store.shop.storeId })).agents.map((a: Json) => [a.agentId, a.state])
+const raised = async (): Promise<string[]> =>
+  (await ok('fetchExceptions', { storeId: store.shop.storeId })).exceptions.map((e: Json) => e.kind)
+const homeOf = async (): Promise<string> =>
+  (await ok('fetchProtectionPolicy', { storeId: store.shop.storeId })).policy.home
 const network = async (isUp: boolean) => {
   store.network(isUp)
   await store.until(isUp ? 'online' : 'offline', () => store.agent.link.isOnline === isUp)
@@ -45,7 +52,10 @@ it('whoever is enrolled anew has the devices and the home of its former, and tel
   expect(await homeOf()).toBe(former)
   const purchase = await releaseUnheard()
   const { agentId } = await replaceAgent(store)
-  expect(await agents()).toEqual([[former, 'revoked'], [agentId, 'active']])
+  expect(await agents()).toEqual([
+    [former, 'revoked'],
+    [agentId, 'active'],
+  ])
   await expectInPlace(agentId, purchase)
   expect(store.pulses('station')).toBe(2)
 })
@@ -55,7 +65,13 @@ it('what it had used counts also when somebody revoked the former before the new
   const purchase = await releaseUnheard()
   const { agentId } = await replaceAgent(store, (former) => ok('revokeAgent', { agentId: former.agentId }))
   expect([await status(purchase), await raised()]).toEqual(['deactivated', []])
-  await store.until('the devices', async () => (await store.shop.ok('fetchDevices', { storeId: store.shop.storeId })).devices.find((d: Json) => d.deviceId === station()).agentId === agentId)
+  await store.until(
+    'the devices',
+    async () =>
+      (await store.shop.ok('fetchDevices', { storeId: store.shop.storeId })).devices.find(
+        (d: Json) => d.deviceId === station(),
+      ).agentId === agentId,
+  )
 })
 
 it('enrolled anew twice before it was started, it takes the place of the first all the same', async () => {
@@ -76,9 +92,15 @@ it('until the new one has come the former goes on; a key that is not its own vou
   const { x, secret } = newKey(world.random)
   const forged = { ...identity, x, secret: secret.toString('base64url') }
   const claimed = async (former: typeof identity) => {
-    const enrolled = await store.drive(enrol({ cloud: shop.cloud.baseUrl, code: await codeNow(), former, platform: world, fetch }))
+    const enrolled = await store.drive(
+      enrol({ cloud: shop.cloud.baseUrl, code: await codeNow(), former, platform: world, fetch }),
+    )
     if (!enrolled.ok) throw new Error(enrolled.why)
-    const row = await shop.cloud.db.database.reads.selectFrom('agent').select('replaces').where('agent_id', '=', enrolled.identity.agentId).executeTakeFirst()
+    const row = await shop.cloud.db.database.reads
+      .selectFrom('agent')
+      .select('replaces')
+      .where('agent_id', '=', enrolled.identity.agentId)
+      .executeTakeFirst()
     return { agentId: enrolled.identity.agentId, replaces: row?.replaces }
   }
   expect(await claimed(forged)).toMatchObject({ replaces: null })
@@ -101,7 +123,8 @@ it('a new home waits for what the former had used unheard until whoever goes on 
   const former = store.agent.identity.agentId
   await ok('moveReceiptHome', { storeId: store.shop.storeId, home: 'cloud' })
   const { database } = store.shop.cloud.db
-  const waits = async () => (await database.reads.selectFrom('home_move_wait').select('agent_id').execute()).map(({ agent_id }) => agent_id)
+  const waits = async () =>
+    (await database.reads.selectFrom('home_move_wait').select('agent_id').execute()).map(({ agent_id }) => agent_id)
   expect(await waits()).toEqual([former])
   const seen: string[][] = []
   store.onFetch(async (url) => {

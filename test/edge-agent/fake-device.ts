@@ -1,4 +1,11 @@
-import { result, type CommandResult, type DeviceCommand, type DeviceEvent, type ProtectionDevice, type TagName } from '../../device-drivers/drivers/device.ts'
+import {
+  result,
+  type CommandResult,
+  type DeviceCommand,
+  type DeviceEvent,
+  type ProtectionDevice,
+  type TagName,
+} from '../../device-drivers/drivers/device.ts'
 import { eventQueue } from '../../device-drivers/drivers/event-queue.ts'
 
 /** A device on no link at all: what it is told to see comes through the whole agent, and it notes its commands. */
@@ -11,7 +18,10 @@ export interface FakeDevice {
 }
 
 /** `clock`: elapsed ms of the agent. */
-export function fakeDevice(clock: () => number, answer: CommandResult = result('confirmed', true, 'acknowledged')): FakeDevice {
+export function fakeDevice(
+  clock: () => number,
+  answer: CommandResult = result('confirmed', true, 'acknowledged'),
+): FakeDevice {
   const queue = eventQueue()
   const commands: DeviceCommand[] = []
   return {

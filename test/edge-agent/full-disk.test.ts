@@ -85,10 +85,14 @@ describe('an agent whose disk is full for long', () => {
   it('stays in touch, its gate knows the items and sounds, and all is told when there is room', async () => {
     let isFull = false
     const reader = fakeReader()
-    store = await openStore({ reader: { device: reader.device, antennas: { inside: [1], outside: [2] } }, parts: { openLedgerFile: (file) => failing(openLedgerFile(file), () => (isFull ? 'SQLITE_FULL' : undefined)) } })
+    store = await openStore({
+      reader: { device: reader.device, antennas: { inside: [1], outside: [2] } },
+      parts: { openLedgerFile: (file) => failing(openLedgerFile(file), () => (isFull ? 'SQLITE_FULL' : undefined)) },
+    })
     const { reads } = store.shop.cloud.db.database
     const isKnown = (epc: string) => store.agent.items.find('epc', epc)?.status === 'sellable'
-    const see = (epc: string, antenna: number) => reader.see([{ tag: { epc }, antenna, rssiDbm: -50, seenAtMs: store.world.clock.elapsed() }])
+    const see = (epc: string, antenna: number) =>
+      reader.see([{ tag: { epc }, antenna, rssiDbm: -50, seenAtMs: store.world.clock.elapsed() }])
     await store.until('the items', () => store.agent.items.confirmedMs > 0)
     isFull = true
     store.network(false)
@@ -100,10 +104,19 @@ describe('an agent whose disk is full for long', () => {
     expect(store.agent.link.isOnline).toBe(true)
     const { epc } = await store.drive(store.shop.newItem(store.shop.products[0]))
     await store.until('the new item', () => isKnown(epc))
-    expect(store.agent.status()).toMatchObject({ online: true, stage: 'fresh', items: { ageSeconds: expect.any(Number) } })
+    expect(store.agent.status()).toMatchObject({
+      online: true,
+      stage: 'fresh',
+      items: { ageSeconds: expect.any(Number) },
+    })
     expect(store.agent.status().items.ageSeconds).toBeLessThan(90)
     const { receipt } = await store.buy([{ ean: store.shop.products[1].ean, quantity: 1 }])
-    expect(await store.local('/v1/authorize', { method: 'POST', body: { deviceId: store.shop.devices.pos_deactivator, protectionAction: 'deactivate_label', receipt } })).toMatchObject({ status: 503, body: { code: 'ledger_full' } })
+    expect(
+      await store.local('/v1/authorize', {
+        method: 'POST',
+        body: { deviceId: store.shop.devices.pos_deactivator, protectionAction: 'deactivate_label', receipt },
+      }),
+    ).toMatchObject({ status: 503, body: { code: 'ledger_full' } })
     see(epc, 1)
     for (let i = 0; i < 3; i++) {
       await store.world.advance(260)
@@ -115,13 +128,19 @@ describe('an agent whose disk is full for long', () => {
     isFull = false
     await store.world.advance(30_000)
     await store.until('an empty outbox', () => store.agent.ledger.journal.waiting === 0)
-    const told = await reads.selectFrom('protection_event').select('body').where('store_id', '=', store.shop.storeId).execute()
+    const told = await reads
+      .selectFrom('protection_event')
+      .select('body')
+      .where('store_id', '=', store.shop.storeId)
+      .execute()
     expect(told.filter(({ body }) => body.includes('gate_alarm') && body.includes(epc))).toHaveLength(1)
   })
 
   it('says no, sounds for what is not paid, lights amber for what it cannot honour, and tells the alarm when there is room', async () => {
     let isFull = false
-    store = await openStore({ parts: { openLedgerFile: (file) => failing(openLedgerFile(file), () => (isFull ? 'SQLITE_FULL' : undefined)) } })
+    store = await openStore({
+      parts: { openLedgerFile: (file) => failing(openLedgerFile(file), () => (isFull ? 'SQLITE_FULL' : undefined)) },
+    })
     const { shop } = store
     const { epc } = await store.drive(shop.newItem(shop.products[0]))
     await store.until('the item', () => store.agent.items.find('epc', epc) !== undefined)
@@ -130,8 +149,15 @@ describe('an agent whose disk is full for long', () => {
     await store.until('offline', () => !store.agent.link.isOnline)
     isFull = true
     const lit = (coil: number) => store.boards.gate.log.filter((change) => change.coil === coil && change.on).length
-    const leave = (fields: object) => store.local('/v1/authorize', { method: 'POST', body: { deviceId: shop.devices.exit_gate, protectionAction: 'authorize_exit', ...fields } })
-    expect(await leave({ epc })).toMatchObject({ status: 200, body: { authorized: false, reason: 'item_not_paid', eventId: null } })
+    const leave = (fields: object) =>
+      store.local('/v1/authorize', {
+        method: 'POST',
+        body: { deviceId: shop.devices.exit_gate, protectionAction: 'authorize_exit', ...fields },
+      })
+    expect(await leave({ epc })).toMatchObject({
+      status: 200,
+      body: { authorized: false, reason: 'item_not_paid', eventId: null },
+    })
     await store.world.advance(1_000)
     expect([lit(1), lit(2)]).toEqual([1, 0])
     expect(await leave({ receipt })).toMatchObject({ status: 503, body: { code: 'ledger_full' } })
@@ -141,15 +167,21 @@ describe('an agent whose disk is full for long', () => {
     store.network(true)
     await store.world.advance(10_000)
     await store.until('an empty outbox', () => store.agent.link.isOnline && store.agent.ledger.journal.waiting === 0)
-    const { events } = await store.drive(shop.ok('fetchProtectionEvents', { storeId: shop.storeId, type: 'protection.exception.raised', limit: 500 }))
+    const { events } = await store.drive(
+      shop.ok('fetchProtectionEvents', { storeId: shop.storeId, type: 'protection.exception.raised', limit: 500 }),
+    )
     expect(events).toMatchObject([{ reason: 'gate_alarm', epc }])
   })
 
   it('claims the ways out of paid tags when there is room again', async () => {
     let isFull = false
     const reader = fakeReader()
-    store = await openStore({ reader: { device: reader.device, antennas: { inside: [1], outside: [2] } }, parts: { openLedgerFile: (file) => failing(openLedgerFile(file), () => (isFull ? 'SQLITE_FULL' : undefined)) } })
-    const see = (epc: string, antenna: number) => reader.see([{ tag: { epc }, antenna, rssiDbm: -50, seenAtMs: store.world.clock.elapsed() }])
+    store = await openStore({
+      reader: { device: reader.device, antennas: { inside: [1], outside: [2] } },
+      parts: { openLedgerFile: (file) => failing(openLedgerFile(file), () => (isFull ? 'SQLITE_FULL' : undefined)) },
+    })
+    const see = (epc: string, antenna: number) =>
+      reader.see([{ tag: { epc }, antenna, rssiDbm: -50, seenAtMs: store.world.clock.elapsed() }])
     const [product] = store.shop.products
     const epcs: string[] = []
     for (let n = 0; n < 2; n++) epcs.push((await store.drive(store.shop.newItem(product))).epc)
@@ -167,12 +199,16 @@ describe('an agent whose disk is full for long', () => {
     isFull = false
     await store.world.advance(60_000)
     await store.until('an empty outbox', () => store.agent.link.isOnline && store.agent.ledger.journal.waiting === 0)
-    expect((await store.drive(store.shop.ok('fetchPurchase', { transactionId: purchase.transactionId }))).status).toBe('UNLOADED')
+    expect((await store.drive(store.shop.ok('fetchPurchase', { transactionId: purchase.transactionId }))).status).toBe(
+      'UNLOADED',
+    )
   })
 
   it('takes the cloud’s word for what waited, and tells nothing twice', async () => {
     let isFull = false
-    store = await openStore({ parts: { openLedgerFile: (file) => failing(openLedgerFile(file), () => (isFull ? 'SQLITE_FULL' : undefined)) } })
+    store = await openStore({
+      parts: { openLedgerFile: (file) => failing(openLedgerFile(file), () => (isFull ? 'SQLITE_FULL' : undefined)) },
+    })
     store.network(false)
     await store.until('offline', () => !store.agent.link.isOnline)
     await store.drive(store.agent.ledger.record({ atMs: store.world.clock.wall() }))
@@ -187,7 +223,9 @@ describe('an agent whose disk is full for long', () => {
 
   it('counts no isolated receipt any more that the cloud has heard of, once there is room', async () => {
     let isFull = false
-    store = await openStore({ parts: { openLedgerFile: (file) => failing(openLedgerFile(file), () => (isFull ? 'SQLITE_FULL' : undefined)) } })
+    store = await openStore({
+      parts: { openLedgerFile: (file) => failing(openLedgerFile(file), () => (isFull ? 'SQLITE_FULL' : undefined)) },
+    })
     const { receipt } = await store.buy([{ ean: store.shop.products[0].ean, quantity: 1 }])
     store.network(false)
     await store.until('offline', () => !store.agent.link.isOnline)
@@ -195,7 +233,18 @@ describe('an agent whose disk is full for long', () => {
     const opened = openReceipt(receipt, { keys: trust.keys, storeId: store.shop.storeId })
     if (!opened.ok) throw new Error(opened.fault)
     const nonce = Buffer.from(opened.claims.cti).toString('hex')
-    const isolated = { redemptionId: 'rdm_alone', source: 'receipt' as const, nonce, rightClass: 'release' as const, candidates: [0], all: false, exp: opened.claims.exp, deviceId: store.shop.devices.pos_deactivator, isolated: { limit: 1 }, nowMs: store.world.clock.wall() }
+    const isolated = {
+      redemptionId: 'rdm_alone',
+      source: 'receipt' as const,
+      nonce,
+      rightClass: 'release' as const,
+      candidates: [0],
+      all: false,
+      exp: opened.claims.exp,
+      deviceId: store.shop.devices.pos_deactivator,
+      isolated: { limit: 1 },
+      nowMs: store.world.clock.wall(),
+    }
     expect(await store.drive(ledger.claim(isolated, () => undefined))).toMatchObject({ ok: true })
     await store.drive(ledger.settle('rdm_alone', 'confirmed', isolated.nowMs))
     isFull = true
@@ -213,7 +262,12 @@ describe('an agent whose disk is full for long', () => {
     const keepIdentity = vi.fn(() => {
       throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' })
     })
-    store = await openStore({ parts: { keepIdentity, openLedgerFile: (file) => failing(openLedgerFile(file), () => (isFull ? 'SQLITE_FULL' : undefined)) } })
+    store = await openStore({
+      parts: {
+        keepIdentity,
+        openLedgerFile: (file) => failing(openLedgerFile(file), () => (isFull ? 'SQLITE_FULL' : undefined)),
+      },
+    })
     store.agent.ledger.commits.now(() => store.agent.ledger.marks.set('rotate_key_asked', '1'))
     isFull = true
     await store.world.advance(120_000)
@@ -255,10 +309,16 @@ describe('an agent whose disk is full just as the lock has moved', () => {
 
   it('tells how it went, and writes it down when there is room', async () => {
     let isFull = false
-    store = await openStore({ parts: { openLedgerFile: (file) => failing(openLedgerFile(file), () => (isFull ? 'SQLITE_FULL' : undefined)) } })
+    store = await openStore({
+      parts: { openLedgerFile: (file) => failing(openLedgerFile(file), () => (isFull ? 'SQLITE_FULL' : undefined)) },
+    })
     const { shop, agent } = store
     const { purchase, receipt } = await store.buy([{ ean: shop.products[0].ean, quantity: 1 }])
-    const asked = store.authorize({ deviceId: shop.devices.pos_deactivator, protectionAction: 'deactivate_label', receipt })
+    const asked = store.authorize({
+      deviceId: shop.devices.pos_deactivator,
+      protectionAction: 'deactivate_label',
+      receipt,
+    })
     await store.until('the lock moves', () => store.pulses('station') === 1)
     isFull = true
     expect(await store.drive(asked)).toMatchObject({ authorized: true, outcome: 'confirmed' })
@@ -266,7 +326,9 @@ describe('an agent whose disk is full just as the lock has moved', () => {
     expect(agent.ledger.claims.open()).toHaveLength(1)
     isFull = false
     await store.until('the outcome is on the disk', () => agent.ledger.claims.open().length === 0)
-    const tagStatus = async () => ((await shop.ok('fetchPurchase', { transactionId: purchase.transactionId })) as { securityTagStatus: string }).securityTagStatus
+    const tagStatus = async () =>
+      ((await shop.ok('fetchPurchase', { transactionId: purchase.transactionId })) as { securityTagStatus: string })
+        .securityTagStatus
     await store.until('the cloud knows', async () => (await tagStatus()) === 'deactivated', 30_000)
   })
 })
@@ -277,12 +339,24 @@ describe('an agent that starts while its disk is full', () => {
 
   it('starts all the same, honours nothing twice, and tells what it left behind when there is room', async () => {
     let isFull = false
-    store = await openStore({ parts: { openLedgerFile: (file) => failing(openLedgerFile(file), () => (isFull ? 'SQLITE_FULL' : undefined)) } })
+    store = await openStore({
+      parts: { openLedgerFile: (file) => failing(openLedgerFile(file), () => (isFull ? 'SQLITE_FULL' : undefined)) },
+    })
     const { shop } = store
     const { receipt } = await store.buy([{ ean: shop.products[0].ean, quantity: 1 }])
     const opened = openReceipt(receipt, { keys: store.agent.trust.keys, storeId: shop.storeId })
     if (!opened.ok) throw new Error(opened.fault)
-    const request = { redemptionId: 'rdm_left', source: 'receipt' as const, nonce: Buffer.from(opened.claims.cti).toString('hex'), rightClass: 'release' as const, candidates: [0], all: false, exp: opened.claims.exp, deviceId: shop.devices.pos_deactivator, nowMs: store.world.clock.wall() }
+    const request = {
+      redemptionId: 'rdm_left',
+      source: 'receipt' as const,
+      nonce: Buffer.from(opened.claims.cti).toString('hex'),
+      rightClass: 'release' as const,
+      candidates: [0],
+      all: false,
+      exp: opened.claims.exp,
+      deviceId: shop.devices.pos_deactivator,
+      nowMs: store.world.clock.wall(),
+    }
     expect(await store.drive(store.agent.ledger.claim(request, () => undefined))).toMatchObject({ ok: true })
     await store.restart(() => {
       isFull = true
@@ -292,12 +366,18 @@ describe('an agent that starts while its disk is full', () => {
     isFull = false
     await store.until('it is told', () => store.agent.ledger.claims.open().length === 0)
     expect(store.agent.ledger.claims.unknown.isAnsweredFor('rdm_left', { operator: true })).toBe(true)
-    const answer = await store.authorize({ deviceId: shop.devices.pos_deactivator, protectionAction: 'deactivate_label', receipt })
+    const answer = await store.authorize({
+      deviceId: shop.devices.pos_deactivator,
+      protectionAction: 'deactivate_label',
+      receipt,
+    })
     expect(answer).toMatchObject({ authorized: false, reason: 'already_redeemed' })
     expect(store.pulses('station')).toBe(0)
     store.network(true)
     await store.until('an empty outbox', () => store.agent.link.isOnline && store.agent.ledger.journal.waiting === 0)
-    const { events } = await store.drive(shop.ok('fetchProtectionEvents', { storeId: shop.storeId, type: 'protection.action.failed', limit: 500 }))
+    const { events } = await store.drive(
+      shop.ok('fetchProtectionEvents', { storeId: shop.storeId, type: 'protection.action.failed', limit: 500 }),
+    )
     expect(events).toMatchObject([{ outcome: 'unknown', reason: 'power_loss' }])
   })
 })
@@ -308,13 +388,18 @@ describe('two releases of one moment whose commit finds the disk full', () => {
 
   it('are tried again each alone, and told under the ids that are written down', async () => {
     let fullFor = 0
-    store = await openStore({ parts: { openLedgerFile: (file) => failing(openLedgerFile(file), () => (fullFor-- > 0 ? 'SQLITE_FULL' : undefined)) } })
+    store = await openStore({
+      parts: {
+        openLedgerFile: (file) => failing(openLedgerFile(file), () => (fullFor-- > 0 ? 'SQLITE_FULL' : undefined)),
+      },
+    })
     const { shop, agent } = store
     const { receipt } = await store.buy([{ ean: shop.products[0].ean, quantity: 2 }])
     await store.world.advance(1_000)
     store.network(false)
     await store.until('it knows that it is alone', () => !agent.link.isOnline, 60_000)
-    const ask = () => store.authorize({ deviceId: shop.devices.pos_deactivator, protectionAction: 'deactivate_label', receipt })
+    const ask = () =>
+      store.authorize({ deviceId: shop.devices.pos_deactivator, protectionAction: 'deactivate_label', receipt })
     fullFor = 1
     const answers = await store.drive(Promise.all([ask(), ask()]))
     const written = agent.ledger.journal.unsent(100).rows.map((row) => row.body.event?.eventId)
@@ -325,7 +410,11 @@ describe('two releases of one moment whose commit finds the disk full', () => {
 describe('a cloud whose disk fails as it starts', () => {
   it('tells what failed, not that there was nothing to undo', async () => {
     const file = `${temporaryFolder('failing')}/cloud.db`
-    const opened = openSqlite(file, () => undefined, (name, options) => failing(openConnection(name, options), () => 'SQLITE_IOERR_FSYNC'))
+    const opened = openSqlite(
+      file,
+      () => undefined,
+      (name, options) => failing(openConnection(name, options), () => 'SQLITE_IOERR_FSYNC'),
+    )
     await expect(opened).rejects.toMatchObject({ code: 'SQLITE_IOERR_FSYNC' })
   })
 })

@@ -30,19 +30,25 @@ describe('the pieces of a gate', () => {
 
   it('hear every tag that was inside a moment ago and is now outside for two seconds, whatever it did before', () => {
     fc.assert(
-      fc.property(fc.array(fc.record({ zone: fc.constantFrom<Zone>('inside', 'outside'), afterMs: fc.integer({ min: 20, max: 3_000 }) }), { maxLength: 60 }), (before) => {
-        const around = presence({ strays: [], calibratingUntilMs: 30_000, nowMs: 0 })
-        let atMs = 0
-        for (const read of before) {
-          atMs += read.afterMs
-          around.see('x', read.zone, atMs)
-        }
-        // It comes from inside: it is there for a second at least.
-        for (let i = 0; i < 6; i++) around.see('x', 'inside', (atMs += 250))
-        const leaving = Array.from({ length: 60 }, () => around.see('x', 'outside', (atMs += 250)))
-        expect(leaving.filter((movement) => movement === 'leaving')).toHaveLength(1)
-        expect(leaving.slice(0, around.isStray('x') ? 26 : 5)).toContain('leaving')
-      }),
+      fc.property(
+        fc.array(
+          fc.record({ zone: fc.constantFrom<Zone>('inside', 'outside'), afterMs: fc.integer({ min: 20, max: 3_000 }) }),
+          { maxLength: 60 },
+        ),
+        (before) => {
+          const around = presence({ strays: [], calibratingUntilMs: 30_000, nowMs: 0 })
+          let atMs = 0
+          for (const read of before) {
+            atMs += read.afterMs
+            around.see('x', read.zone, atMs)
+          }
+          // It comes from inside: it is there for a second at least.
+          for (let i = 0; i < 6; i++) around.see('x', 'inside', (atMs += 250))
+          const leaving = Array.from({ length: 60 }, () => around.see('x', 'outside', (atMs += 250)))
+          expect(leaving.filter((movement) => movement === 'leaving')).toHaveLength(1)
+          expect(leaving.slice(0, around.isStray('x') ? 26 : 5)).toContain('leaving')
+        },
+      ),
     )
   })
 
@@ -62,7 +68,14 @@ describe('the pieces of a gate', () => {
   })
 
   it('find the first rule that fits', () => {
-    const policy = GatePolicy.parse({ severity: [{ category: 'Socken', fromValue: 20, severity: 'siren' }, { category: 'Socken', severity: 'notify' }, { fromValue: 500, severity: 'siren' }, { severity: 'silent' }] })
+    const policy = GatePolicy.parse({
+      severity: [
+        { category: 'Socken', fromValue: 20, severity: 'siren' },
+        { category: 'Socken', severity: 'notify' },
+        { fromValue: 500, severity: 'siren' },
+        { severity: 'silent' },
+      ],
+    })
     const cases = [
       [{ category: 'Socken', priceCent: 499 }, 'notify', 2],
       [{ category: 'Socken', priceCent: 2_000 }, 'siren', 1],
@@ -76,7 +89,11 @@ describe('the pieces of a gate', () => {
 
   it('know whose a tag is', () => {
     const policy = GatePolicy.parse({ ownPrefixes: ['0614141'], ownMasks: ['e28a?1'], alarmMasks: ['FFFF'] })
-    expect(['3074257BF7194E4000001A85', 'E28AF1000000', 'E28AF2000000', 'FFFF0000', 'FF', '3018E20A00AFFD1CBE991A14'].map((epc) => ownerOf(policy, epc))).toEqual(['own', 'own', 'foreign', 'alarm', 'foreign', 'foreign'])
+    expect(
+      ['3074257BF7194E4000001A85', 'E28AF1000000', 'E28AF2000000', 'FFFF0000', 'FF', '3018E20A00AFFD1CBE991A14'].map(
+        (epc) => ownerOf(policy, epc),
+      ),
+    ).toEqual(['own', 'own', 'foreign', 'alarm', 'foreign', 'foreign'])
     expect(ownerOf(DEFAULT_GATE_POLICY, 'ABCD')).toBe('unclear')
     expect(GatePolicy.safeParse({ ownMasks: ['*'] }).success).toBe(false)
   })
@@ -85,7 +102,13 @@ describe('the pieces of a gate', () => {
     const reader = { driver: 'llrp', link: { tcp: '10.0.0.7:5084' } }
     const [release, kill] = [{ release: { gpo: 4 } }, { kill: { password: '12AB34CD' } }]
     const scanner = { deviceId: 'scan', driver: 'scanner', link: { tcp: '10.0.0.8:4000' }, feeds: 'gate' }
-    const push = { deviceId: 'gate', driver: 'http-ingest', link: { push: 'gate-1' }, secret: 'k3ep-th1s-to-y0urself', mapping: 'keonn' }
+    const push = {
+      deviceId: 'gate',
+      driver: 'http-ingest',
+      link: { push: 'gate-1' },
+      secret: 'k3ep-th1s-to-y0urself',
+      mapping: 'keonn',
+    }
     const cases: [boolean, boolean, object[]][] = [
       [false, false, [{ deviceId: 'gate', ...reader }, scanner]],
       [true, true, [{ deviceId: 'gate', ...reader, ...release }]],
@@ -99,7 +122,10 @@ describe('the pieces of a gate', () => {
       const checked = checkDevices(entries)
       if (!('devices' in checked)) throw new Error(checked.faults.join())
       const wiring = wiringOf(checked.devices)
-      expect([wiring.canRelease('gate', false), wiring.canRelease('gate', true)], JSON.stringify(entries)).toEqual([alone, withTag])
+      expect([wiring.canRelease('gate', false), wiring.canRelease('gate', true)], JSON.stringify(entries)).toEqual([
+        alone,
+        withTag,
+      ])
     }
   })
 })

@@ -47,7 +47,15 @@ export function newTag(): string {
   return `3034007D00011C40${(++serial).toString(16).padStart(8, '0')}`.toUpperCase()
 }
 
-export function gateWorld(options: { policy?: Partial<ProtectionPolicy>; gate?: Parameters<typeof GatePolicy.parse>[0]; isNew?: boolean; sirenSeconds?: number; seed?: number } = {}): GateWorld {
+export function gateWorld(
+  options: {
+    policy?: Partial<ProtectionPolicy>
+    gate?: Parameters<typeof GatePolicy.parse>[0]
+    isNew?: boolean
+    sirenSeconds?: number
+    seed?: number
+  } = {},
+): GateWorld {
   const world = virtualPlatform({ seed: options.seed ?? 3 })
   const policy: ProtectionPolicy = { ...DEFAULT_POLICY, ...options.policy, gate: GatePolicy.parse(options.gate ?? {}) }
   const items = new Map<string, KnownItem>()
@@ -122,7 +130,9 @@ export function gateWorld(options: { policy?: Partial<ProtectionPolicy>; gate?: 
       gate.lane.stop()
       gate.lane = open()
     },
-    sirens: () => commands.filter(({ command }) => command.kind === 'signal' && command.signal === 'siren' && command.seconds > 0).length,
+    sirens: () =>
+      commands.filter(({ command }) => command.kind === 'signal' && command.signal === 'siren' && command.seconds > 0)
+        .length,
     reasons: () => events.map((event) => event.reason ?? event.type),
   }
   return gate
@@ -146,19 +156,34 @@ export const comesIn = (...epcs: string[]): Walker => ({
 })
 
 /** Stands inside near the gate for so long, and goes back into the shop. */
-export const lingers = (forMs: number, ...epcs: string[]): Walker => ({ epcs, seen: (ms) => (ms >= forMs ? undefined : { inside: 0.3, outside: 0, none: 0 }) })
+export const lingers = (forMs: number, ...epcs: string[]): Walker => ({
+  epcs,
+  seen: (ms) => (ms >= forMs ? undefined : { inside: 0.3, outside: 0, none: 0 }),
+})
 
 /** Lies between the antennas. */
-export const lies = (forMs: number, ...epcs: string[]): Walker => ({ epcs, seen: (ms) => (ms >= forMs ? undefined : { inside: 0.2, outside: 0.1, none: 0 }) })
+export const lies = (forMs: number, ...epcs: string[]): Walker => ({
+  epcs,
+  seen: (ms) => (ms >= forMs ? undefined : { inside: 0.2, outside: 0.1, none: 0 }),
+})
 
 /** Is carried away from where it lay: seen outside only, then gone. */
-export const isCarriedOut = (...epcs: string[]): Walker => ({ epcs, seen: (ms) => (ms >= 2_500 ? undefined : { inside: 0, outside: 0.4, none: 0 }) })
+export const isCarriedOut = (...epcs: string[]): Walker => ({
+  epcs,
+  seen: (ms) => (ms >= 2_500 ? undefined : { inside: 0, outside: 0.4, none: 0 }),
+})
 
 /** Is put down for so long near a gate that cannot tell where a tag is. */
-export const isNear = (forMs: number, ...epcs: string[]): Walker => ({ epcs, seen: (ms) => (ms >= forMs ? undefined : { inside: 0, outside: 0, none: 0.3 }) })
+export const isNear = (forMs: number, ...epcs: string[]): Walker => ({
+  epcs,
+  seen: (ms) => (ms >= forMs ? undefined : { inside: 0, outside: 0, none: 0.3 }),
+})
 
 /** Passes a gate that cannot tell where a tag is. */
-export const approaches = (...epcs: string[]): Walker => ({ epcs, seen: (ms) => (ms >= 1_500 ? undefined : { inside: 0, outside: 0, none: 0.4 }) })
+export const approaches = (...epcs: string[]): Walker => ({
+  epcs,
+  seen: (ms) => (ms >= 1_500 ? undefined : { inside: 0, outside: 0, none: 0.4 }),
+})
 
 /** Nobody, for so long. */
 export const nobody = (forMs: number): Walker => ({ epcs: [], seen: (ms) => (ms >= forMs ? undefined : nowhere) })

@@ -1,9 +1,21 @@
 import { describe, expect, it } from 'vitest'
 import { receiptEntry, type ReceiptClaims } from '../../policy/receipts/claims.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
-import { approaches, comesIn, gateWorld, goesOut, isCarriedOut, isNear, lies, lingers, newTag, nobody } from './gate-world.ts'
+import {
+  approaches,
+  comesIn,
+  gateWorld,
+  goesOut,
+  isCarriedOut,
+  isNear,
+  lies,
+  lingers,
+  newTag,
+  nobody,
+} from './gate-world.ts'
 
-const at = (gate: ReturnType<typeof gateWorld>, reason: string) => gate.events.filter((event) => event.reason === reason)
+const at = (gate: ReturnType<typeof gateWorld>, reason: string) =>
+  gate.events.filter((event) => event.reason === reason)
 
 describe('the exit gate', () => {
   it.each([
@@ -20,7 +32,19 @@ describe('the exit gate', () => {
     const epc = gate.item(status)
     await gate.walk(goesOut(epc))
     expect(gate.sirens()).toBe(expected === 'siren' ? 1 : 0)
-    expect(gate.events).toEqual([expect.objectContaining(expected === 'siren' ? { type: 'protection.exception.raised', reason: 'gate_alarm', epc, itemStatus: status, detail: `siren: not_paid; the item is ${status}` } : { type: 'protection.action.completed', epc, itemStatus: status })])
+    expect(gate.events).toEqual([
+      expect.objectContaining(
+        expected === 'siren'
+          ? {
+              type: 'protection.exception.raised',
+              reason: 'gate_alarm',
+              epc,
+              itemStatus: status,
+              detail: `siren: not_paid; the item is ${status}`,
+            }
+          : { type: 'protection.action.completed', epc, itemStatus: status },
+      ),
+    ])
   })
 
   it('sounds within the turn in which the first read outside comes', () => {
@@ -61,14 +85,17 @@ describe('the exit gate', () => {
     expect([gate.sirens(), gate.alarms.length]).toEqual([2, 2])
   })
 
-  it.each([1_000, 4_900, 6_000, 30_000, 55_000])('sounds for one that was not read for %i ms between inside and outside', async (unreadMs) => {
-    const gate = gateWorld()
-    const epc = gate.item('sellable')
-    await gate.walk(lingers(1_500, epc))
-    await gate.walk(nobody(unreadMs))
-    await gate.walk(isCarriedOut(epc))
-    expect([gate.sirens(), gate.alarms.length]).toEqual([1, 1])
-  })
+  it.each([1_000, 4_900, 6_000, 30_000, 55_000])(
+    'sounds for one that was not read for %i ms between inside and outside',
+    async (unreadMs) => {
+      const gate = gateWorld()
+      const epc = gate.item('sellable')
+      await gate.walk(lingers(1_500, epc))
+      await gate.walk(nobody(unreadMs))
+      await gate.walk(isCarriedOut(epc))
+      expect([gate.sirens(), gate.alarms.length]).toEqual([1, 1])
+    },
+  )
 
   it('does not sound for who comes in, wherever on the way the tag is not read; but for who has been inside and goes out again', async () => {
     const gate = gateWorld()
@@ -167,7 +194,9 @@ describe('the exit gate', () => {
     await gate.walk(goesOut(...trolley), nobody(15_000))
     expect(gate.sirens()).toBe(1)
     expect(at(gate, 'gate_alarm')).toHaveLength(41)
-    expect(at(gate, 'gate_bulk_alarm').map((event) => event.detail)).toEqual([expect.stringMatching(/^siren: bulk; 4[01] unpaid items left within \d\.\d s$/)])
+    expect(at(gate, 'gate_bulk_alarm').map((event) => event.detail)).toEqual([
+      expect.stringMatching(/^siren: bulk; 4[01] unpaid items left within \d\.\d s$/),
+    ])
   })
 
   it('falls silent when goods are being moved, says so once, and hears again afterwards', async () => {
@@ -194,32 +223,50 @@ describe('the exit gate', () => {
     }
     await gate.world.advance(6_000)
     expect(gate.commands).toEqual([])
-    expect(gate.events.map((event) => event.detail)).toEqual(['2000 reads came too late to alarm, the oldest 200 s; 50 unpaid items among them'])
+    expect(gate.events.map((event) => event.detail)).toEqual([
+      '2000 reads came too late to alarm, the oldest 200 s; 50 unpaid items among them',
+    ])
     expect(gate.lane.counts).toMatchObject({ late: 2_000, alarms: 0 })
   })
 
   describe('what it cannot know', () => {
     it('lights amber for an item that was last heard of over 90 s ago, and says so; the siren where the policy wants it', async () => {
-      for (const [unknownTag, sirens] of [['notify', 0], ['ignore', 0], ['siren', 1]] as const) {
+      for (const [unknownTag, sirens] of [
+        ['notify', 0],
+        ['ignore', 0],
+        ['siren', 1],
+      ] as const) {
         const gate = gateWorld({ policy: { unknownTag } })
         gate.cloud.isOnline = false
         gate.cloud.ageMs = 95_000
         await gate.walk(goesOut(gate.item('sellable')))
         expect([unknownTag, gate.sirens(), gate.commands.length]).toEqual([unknownTag, sirens, 1])
-        expect(gate.events[0]).toMatchObject({ offline: true, detail: expect.stringMatching(/status_stale; the item is sellable; items last heard of 9\d s ago/) })
+        expect(gate.events[0]).toMatchObject({
+          offline: true,
+          detail: expect.stringMatching(/status_stale; the item is sellable; items last heard of 9\d s ago/),
+        })
       }
     })
 
     it('does with an unknown tag what the policy says', async () => {
-      for (const [unknownTag, expected] of [['notify', 'amber'], ['siren', 'siren'], ['ignore', undefined]] as const) {
+      for (const [unknownTag, expected] of [
+        ['notify', 'amber'],
+        ['siren', 'siren'],
+        ['ignore', undefined],
+      ] as const) {
         const gate = gateWorld({ policy: { unknownTag } })
         await gate.walk(goesOut(newTag()))
-        expect(gate.commands.map(({ command }) => command.kind === 'signal' && command.signal)).toEqual(expected ? [expected] : [])
+        expect(gate.commands.map(({ command }) => command.kind === 'signal' && command.signal)).toEqual(
+          expected ? [expected] : [],
+        )
       }
     })
 
     it('passes over a stranger’s tag, and sounds for a mask of hard tags', async () => {
-      const gate = gateWorld({ policy: { unknownTag: 'siren' }, gate: { ownPrefixes: ['0614141'], alarmMasks: ['E280??FF'] } })
+      const gate = gateWorld({
+        policy: { unknownTag: 'siren' },
+        gate: { ownPrefixes: ['0614141'], alarmMasks: ['E280??FF'] },
+      })
       await gate.walk(goesOut('3018E20A00AFFD1CBE991A14'), goesOut('E28011FE0000000000000001'))
       expect([gate.commands, gate.events]).toEqual([[], []])
       await gate.walk(goesOut('3074257BF7194E4000001A85'))
@@ -274,7 +321,10 @@ describe('the exit gate', () => {
     })
 
     it('ends the alarm when the payment arrives within 10 s, and not when it comes later', async () => {
-      for (const [afterMs, isEnded] of [[3_000, true], [11_000, false]] as const) {
+      for (const [afterMs, isEnded] of [
+        [3_000, true],
+        [11_000, false],
+      ] as const) {
         const gate = gateWorld()
         const [first, second] = [gate.item('sellable'), gate.item('sellable')]
         await gate.walk(goesOut(first, second))
@@ -283,7 +333,14 @@ describe('the exit gate', () => {
         pays(gate, first)
         expect(gate.commands).toEqual([])
         pays(gate, second)
-        expect(gate.commands.map(({ command }) => command)).toEqual(isEnded ? [{ kind: 'signal', signal: 'siren', seconds: 0 }, { kind: 'signal', signal: 'green', seconds: 4 }] : [])
+        expect(gate.commands.map(({ command }) => command)).toEqual(
+          isEnded
+            ? [
+                { kind: 'signal', signal: 'siren', seconds: 0 },
+                { kind: 'signal', signal: 'green', seconds: 4 },
+              ]
+            : [],
+        )
         expect(at(gate, 'late_status').map((event) => event.epc)).toEqual(isEnded ? [first, second] : [])
       }
     })
@@ -291,14 +348,27 @@ describe('the exit gate', () => {
 
   describe('and receipts', () => {
     const cti = new Uint8Array(16).fill(7)
-    const receipt = (entries: Uint8Array[]): ReceiptClaims => ({ storeId: 's', exp: 1, cti, units: entries.length, riskClass: 0, policyVersion: 1, entries })
+    const receipt = (entries: Uint8Array[]): ReceiptClaims => ({
+      storeId: 's',
+      exp: 1,
+      cti,
+      units: entries.length,
+      riskClass: 0,
+      policyVersion: 1,
+      entries,
+    })
     const gtin = '80614141123458'
     const serials = (n: number) => `3074257BF7194E40000000${n.toString(16).padStart(2, '0')}`.toUpperCase()
 
     it('lets pass as many tags as there are unused entries, by EPC or by product, and sounds for the rest', async () => {
       const gate = gateWorld()
       const mine = gate.item('sellable')
-      const claims = receipt([receiptEntry(cti, 'epc', mine), receiptEntry(cti, 'gtin', gtin), receiptEntry(cti, 'gtin', gtin), receiptEntry(cti, 'gtin', gtin)])
+      const claims = receipt([
+        receiptEntry(cti, 'epc', mine),
+        receiptEntry(cti, 'gtin', gtin),
+        receiptEntry(cti, 'gtin', gtin),
+        receiptEntry(cti, 'gtin', gtin),
+      ])
       // One of the four has left before.
       gate.lane.receipt(claims, [0, 1, 2])
       for (let n = 0; n < 3; n++) gate.items.set(serials(n), { status: 'sellable', paying: false })
@@ -323,11 +393,18 @@ describe('the exit gate', () => {
       const gate = gateWorld()
       const [mine, paid, lying] = [gate.item('sellable'), gate.item('paid'), gate.item('sellable')]
       for (let n = 0; n < 3; n++) gate.items.set(serials(n), { status: n === 2 ? 'paid' : 'sellable', paying: false })
-      const claims = receipt([...[mine, paid, lying].map((epc) => receiptEntry(cti, 'epc', epc)), receiptEntry(cti, 'gtin', gtin)])
+      const claims = receipt([
+        ...[mine, paid, lying].map((epc) => receiptEntry(cti, 'epc', epc)),
+        receiptEntry(cti, 'gtin', gtin),
+      ])
       await gate.walk(lies(30_000, lying))
       await gate.walk(lingers(1_000, mine, paid, serials(0), serials(2)))
       // One that is paid otherwise is no matter for the entry of its product.
-      expect(gate.lane.withReceipt(claims, [0, 1, 2, 3])).toEqual([{ tag: mine, entry: 0 }, { tag: paid, entry: 1 }, { tag: serials(0), entry: 3 }])
+      expect(gate.lane.withReceipt(claims, [0, 1, 2, 3])).toEqual([
+        { tag: mine, entry: 0 },
+        { tag: paid, entry: 1 },
+        { tag: serials(0), entry: 3 },
+      ])
       expect(gate.lane.withReceipt(claims, [1, 2])).toEqual([{ tag: paid, entry: 1 }])
       await gate.walk(lingers(1_000, serials(1)))
       expect(gate.lane.withReceipt(claims, [0, 3])).toEqual([{ tag: mine, entry: 0 }])
@@ -351,10 +428,24 @@ describe('the exit gate', () => {
     gate.items.set(uid(2), { status: 'paid', paying: false })
     gate.items.set(uid(3), { status: 'sellable', paying: false })
     await gate.walk(goesOut(`U${uid(1)}`), goesOut(`U${uid(2)}`))
-    expect([gate.sirens(), at(gate, 'gate_alarm')]).toEqual([1, [expect.objectContaining({ tagUid: uid(1), itemStatus: 'sellable' })]])
+    expect([gate.sirens(), at(gate, 'gate_alarm')]).toEqual([
+      1,
+      [expect.objectContaining({ tagUid: uid(1), itemStatus: 'sellable' })],
+    ])
     expect(gate.events.find(({ type }) => type === 'protection.action.completed')).toMatchObject({ tagUid: uid(2) })
     const cti = new Uint8Array(16).fill(9)
-    gate.lane.receipt({ storeId: 's', exp: 1, cti, units: 1, riskClass: 0, policyVersion: 1, entries: [receiptEntry(cti, 'tagUid', uid(3))] }, [0])
+    gate.lane.receipt(
+      {
+        storeId: 's',
+        exp: 1,
+        cti,
+        units: 1,
+        riskClass: 0,
+        policyVersion: 1,
+        entries: [receiptEntry(cti, 'tagUid', uid(3))],
+      },
+      [0],
+    )
     await gate.walk(goesOut(`U${uid(3)}`))
     expect(gate.sirens()).toBe(1)
     await gate.walk(goesOut('U08123456'))
@@ -386,9 +477,23 @@ describe('the exit gate', () => {
       const [stays, returns, covered] = [gate.item('paid'), gate.item('paid'), gate.item('paid')]
       await gate.walk(goesOut(stays, returns, covered))
       const cti = new Uint8Array(16).fill(7)
-      gate.lane.receipt({ storeId: 's', exp: 1, cti, units: 1, riskClass: 0, policyVersion: 1, entries: [receiptEntry(cti, 'epc', covered)] }, [0])
+      gate.lane.receipt(
+        {
+          storeId: 's',
+          exp: 1,
+          cti,
+          units: 1,
+          riskClass: 0,
+          policyVersion: 1,
+          entries: [receiptEntry(cti, 'epc', covered)],
+        },
+        [0],
+      )
       await gate.walk(comesIn(returns))
-      await gate.walk({ epcs: [stays], seen: (ms) => (ms > 40_000 ? undefined : { inside: 0, outside: 0.05, none: 0 }) })
+      await gate.walk({
+        epcs: [stays],
+        seen: (ms) => (ms > 40_000 ? undefined : { inside: 0, outside: 0.05, none: 0 }),
+      })
       expect(told(gate)).toEqual([])
       await gate.walk(nobody(40_000))
       expect(told(gate)).toEqual([stays])

@@ -11,7 +11,9 @@ it('moves with moveReceiptHome: the new home knows what was used, needs staff fo
   await until('told', async () => s.home.agent.ledger.journal.waiting === 0)
   const moved = await s.shop.ok('moveReceiptHome', { storeId: s.shop.storeId, home: s.other.agent.identity.agentId })
   expect(moved).toMatchObject({ home: s.other.agent.identity.agentId, homeEpoch: 2 })
-  expect(await s.shop.ok('moveReceiptHome', { storeId: s.shop.storeId, home: moved.home })).toMatchObject({ homeEpoch: 2 })
+  expect(await s.shop.ok('moveReceiptHome', { storeId: s.shop.storeId, home: moved.home })).toMatchObject({
+    homeEpoch: 2,
+  })
   expect((await s.shop.call('moveReceiptHome', { storeId: s.shop.storeId, home: 'agt_x' })).status).toBe(404)
   const { database } = s.shop.cloud.db
   await until('the former home to have told all', async () => {
@@ -19,29 +21,74 @@ it('moves with moveReceiptHome: the new home knows what was used, needs staff fo
     return (await database.reads.selectFrom('home_move_wait').selectAll().execute()).length === 0
   })
   // The policy has come, the used rights have not yet.
-  const [{ deny_seq: last } = { deny_seq: 0 }] = await database.reads.selectFrom('home_move').select('deny_seq').execute()
+  const [{ deny_seq: last } = { deny_seq: 0 }] = await database.reads
+    .selectFrom('home_move')
+    .select('deny_seq')
+    .execute()
   expect(last).toBeGreaterThan(0)
-  await database.write((db) => db.updateTable('home_move').set({ deny_seq: last + 1_000 }).execute())
-  await database.write((db) => db.updateTable('store').set((eb) => ({ document_version: eb('document_version', '+', 1) })).where('store_id', '=', s.shop.storeId).execute())
+  await database.write((db) =>
+    db
+      .updateTable('home_move')
+      .set({ deny_seq: last + 1_000 })
+      .execute(),
+  )
+  await database.write((db) =>
+    db
+      .updateTable('store')
+      .set((eb) => ({ document_version: eb('document_version', '+', 1) }))
+      .where('store_id', '=', s.shop.storeId)
+      .execute(),
+  )
   await s.other.agent.link.look()
   await s.home.agent.link.look()
-  expect(s.other.agent.trust.policy).toMatchObject({ policy: moved.policy ?? { home: moved.home }, homeMove: { denySeq: last + 1_000 } })
+  expect(s.other.agent.trust.policy).toMatchObject({
+    policy: moved.policy ?? { home: moved.home },
+    homeMove: { denySeq: last + 1_000 },
+  })
   await cutCloud()
-  expect(await leave(s.other, free.text)).toMatchObject({ authorized: false, reason: 'manual_assistance_required', offline: true })
-  expect(await leave(s.home, free.text)).toMatchObject({ authorized: false, reason: 'manual_assistance_required', offline: true })
+  expect(await leave(s.other, free.text)).toMatchObject({
+    authorized: false,
+    reason: 'manual_assistance_required',
+    offline: true,
+  })
+  expect(await leave(s.home, free.text)).toMatchObject({
+    authorized: false,
+    reason: 'manual_assistance_required',
+    offline: true,
+  })
   s.isUp = true
   await database.write((db) => db.updateTable('home_move').set({ deny_seq: last }).execute())
-  await database.write((db) => db.updateTable('store').set((eb) => ({ document_version: eb('document_version', '+', 1) })).where('store_id', '=', s.shop.storeId).execute())
-  for (const node of s.nodes) await until('the move complete', async () => node.agent.link.isOnline && node.agent.trust.policy?.homeMove?.denySeq === last && (node.agent.trust.have().deny?.[1] ?? 0) >= last, 20_000)
+  await database.write((db) =>
+    db
+      .updateTable('store')
+      .set((eb) => ({ document_version: eb('document_version', '+', 1) }))
+      .where('store_id', '=', s.shop.storeId)
+      .execute(),
+  )
+  for (const node of s.nodes)
+    await until(
+      'the move complete',
+      async () =>
+        node.agent.link.isOnline &&
+        node.agent.trust.policy?.homeMove?.denySeq === last &&
+        (node.agent.trust.have().deny?.[1] ?? 0) >= last,
+      20_000,
+    )
   await cutCloud()
-  expect(await leave(s.other, used.text)).toMatchObject({ authorized: false, reason: 'already_redeemed', offline: true })
+  expect(await leave(s.other, used.text)).toMatchObject({
+    authorized: false,
+    reason: 'already_redeemed',
+    offline: true,
+  })
   expect(await leave(s.home, free.text)).toMatchObject({ authorized: true, offline: true })
   expect(await leave(s.other, free.text)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
   expect(s.sent.at(-1)?.url).toContain(`:${s.other.port}/`)
 })
 
 it('is nobody before what a revoked home gave to others is told: it may be used', async () => {
-  const third = await addAgent((await s.shop.ok('registerDevice', { storeId: s.shop.storeId, deviceType: 'exit_gate' })).deviceId)
+  const third = await addAgent(
+    (await s.shop.ok('registerDevice', { storeId: s.shop.storeId, deviceType: 'exit_gate' })).deviceId,
+  )
   const [used, free] = [await receipt(), await receipt()]
   await cutCloud()
   expect(await leave(s.other, used.text)).toMatchObject({ authorized: true, offline: true })
@@ -59,15 +106,23 @@ it('is nobody before what a revoked home gave to others is told: it may be used'
   s.isUp = false
   const alone = () => until('offline', async () => (await third.agent.link.look(), !third.agent.link.isOnline))
   await alone()
-  expect(await leave(third, used.text)).toMatchObject({ authorized: false, reason: 'manual_assistance_required', offline: true })
+  expect(await leave(third, used.text)).toMatchObject({
+    authorized: false,
+    reason: 'manual_assistance_required',
+    offline: true,
+  })
   s.isUp = true
   await run(s.other)
   await until('told', async () => s.other.agent.link.isOnline && s.other.agent.ledger.journal.waiting === 0)
   await takenOver()
-  await until('all known', async () => {
-    for (const node of s.nodes) await node.agent.link.look()
-    return !third.agent.trust.isImporting(Date.now() / 1_000 + 60)
-  }, 20_000)
+  await until(
+    'all known',
+    async () => {
+      for (const node of s.nodes) await node.agent.link.look()
+      return !third.agent.trust.isImporting(Date.now() / 1_000 + 60)
+    },
+    20_000,
+  )
   s.isUp = false
   await alone()
   expect(await leave(third, used.text)).toMatchObject({ authorized: false, reason: 'already_redeemed', offline: true })
@@ -92,19 +147,33 @@ it('waits when it was the cloud, too, for whoever was cut off from it and may ha
   s.isUp = true
   await s.shop.ok('moveReceiptHome', { storeId, home: s.home.agent.identity.agentId })
   const { agentId } = s.home.agent.identity
-  await until('the new home', async () => (await s.home.agent.link.look(), s.home.agent.link.isOnline && s.home.agent.trust.policy?.policy.home === agentId))
+  await until(
+    'the new home',
+    async () => (
+      await s.home.agent.link.look(),
+      s.home.agent.link.isOnline && s.home.agent.trust.policy?.policy.home === agentId
+    ),
+  )
   s.isUp = false
   const alone = () => until('offline', async () => (await s.home.agent.link.look(), !s.home.agent.link.isOnline))
   await alone()
-  expect(await leave(s.home, used.text)).toMatchObject({ authorized: false, reason: 'manual_assistance_required', offline: true })
+  expect(await leave(s.home, used.text)).toMatchObject({
+    authorized: false,
+    reason: 'manual_assistance_required',
+    offline: true,
+  })
   s.isUp = true
   await run(s.other)
   await until('told', async () => s.other.agent.link.isOnline && s.other.agent.ledger.journal.waiting === 0)
   await until('everybody heard', nobodyWaited)
-  await until('all known', async () => {
-    for (const node of s.nodes) await node.agent.link.look()
-    return !s.home.agent.trust.isImporting(Date.now() / 1_000 + 60)
-  }, 20_000)
+  await until(
+    'all known',
+    async () => {
+      for (const node of s.nodes) await node.agent.link.look()
+      return !s.home.agent.trust.isImporting(Date.now() / 1_000 + 60)
+    },
+    20_000,
+  )
   s.isUp = false
   await alone()
   expect(await leave(s.home, used.text)).toMatchObject({ authorized: false, reason: 'already_redeemed', offline: true })

@@ -11,14 +11,34 @@ describe('a reader that sends to the agent and feeds a gate', () => {
   it('sounds the siren of the gate’s board for an unpaid tag', async () => {
     store = await openStore({
       extra: async (shop) => ({
-        entries: [{ deviceId: 'arch', driver: 'http-ingest', link: { push: 'gate-1' }, secret: SECRET, mapping: 'keonn', clock: 'arrival', feeds: shop.devices.exit_gate, antennas: { inside: [1], outside: [2] } }],
+        entries: [
+          {
+            deviceId: 'arch',
+            driver: 'http-ingest',
+            link: { push: 'gate-1' },
+            secret: SECRET,
+            mapping: 'keonn',
+            clock: 'arrival',
+            feeds: shop.devices.exit_gate,
+            antennas: { inside: [1], outside: [2] },
+          },
+        ],
       }),
     })
     const { epc } = await store.drive(store.shop.newItem(store.shop.products[0]))
-    await store.until('the replica', () => store.agent.items.find('epc', epc) !== undefined && store.agent.items.confirmedMs > 0)
+    await store.until(
+      'the replica',
+      () => store.agent.items.find('epc', epc) !== undefined && store.agent.items.confirmedMs > 0,
+    )
     const isOn = () => store.boards.gate.log.some((change) => change.coil === 1 && change.on)
     const see = async (antenna: string) => {
-      expect(await store.local('/ingest/gate-1', { method: 'POST', body: { reads: [{ epc, antenna, rssi: '-50' }] }, headers: { authorization: `Bearer ${SECRET}` } })).toMatchObject({ status: 200 })
+      expect(
+        await store.local('/ingest/gate-1', {
+          method: 'POST',
+          body: { reads: [{ epc, antenna, rssi: '-50' }] },
+          headers: { authorization: `Bearer ${SECRET}` },
+        }),
+      ).toMatchObject({ status: 200 })
       await store.world.advance(260)
     }
     await see('1')
@@ -30,17 +50,26 @@ describe('a reader that sends to the agent and feeds a gate', () => {
 
 describe('readers that send to the agent', () => {
   let store: TestStore
-  const send = (headers: Record<string, string>) => store.local('/ingest/gate-1', { method: 'POST', body: BODY, headers })
+  const send = (headers: Record<string, string>) =>
+    store.local('/ingest/gate-1', { method: 'POST', body: BODY, headers })
   beforeAll(async () => {
-    store = await openStore({ devices: [{ deviceId: 'dev_reader', driver: 'http-ingest', link: { push: 'gate-1' }, secret: SECRET, mapping: 'keonn' }] })
+    store = await openStore({
+      devices: [
+        { deviceId: 'dev_reader', driver: 'http-ingest', link: { push: 'gate-1' }, secret: SECRET, mapping: 'keonn' },
+      ],
+    })
   })
   afterAll(() => store.stop())
 
   it('reach their driver through the agent’s own HTTP, with their secret and by the agent’s name only', async () => {
-    await store.until('the device', () => store.agent.status().devices.some(({ deviceId, state }) => deviceId === 'dev_reader' && state === 'ready'))
+    await store.until('the device', () =>
+      store.agent.status().devices.some(({ deviceId, state }) => deviceId === 'dev_reader' && state === 'ready'),
+    )
     expect(await send({ authorization: `Bearer ${SECRET}` })).toMatchObject({ status: 200, body: { success: true } })
     expect(await send({})).toMatchObject({ status: 401, body: { code: 'unauthenticated' } })
     expect(await send({ authorization: `Bearer ${SECRET}`, host: 'evil.example' })).toMatchObject({ status: 403 })
-    expect(await send({ authorization: `Bearer ${SECRET}`, origin: 'https://evil.example' })).toMatchObject({ status: 403 })
+    expect(await send({ authorization: `Bearer ${SECRET}`, origin: 'https://evil.example' })).toMatchObject({
+      status: 403,
+    })
   })
 })

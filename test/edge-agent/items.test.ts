@@ -35,11 +35,25 @@ function registry() {
       gone.clear()
     },
     page(after: number, limit: number): ItemsClaims {
-      const all = [...items.values(), ...[...gone].map(([epc, at]) => ({ seq: at, epc }))].filter((e) => e.seq > after).sort((a, b) => a.seq - b.seq)
+      const all = [...items.values(), ...[...gone].map(([epc, at]) => ({ seq: at, epc }))]
+        .filter((e) => e.seq > after)
+        .sort((a, b) => a.seq - b.seq)
       const taken = all.slice(0, limit)
       const categories = ['c0', 'c1', 'c2']
-      const entries = taken.map((e) => ('category' in e ? { ...e, category: categories.indexOf(e.category ?? '') } : e)) as ItemEntry[]
-      return { aud: 's', iat: 0, exp: 1, epoch: 0, ver: all.length > limit ? (taken.at(-1)?.seq ?? 0) : seq, after, floor, categories, entries }
+      const entries = taken.map((e) =>
+        'category' in e ? { ...e, category: categories.indexOf(e.category ?? '') } : e,
+      ) as ItemEntry[]
+      return {
+        aud: 's',
+        iat: 0,
+        exp: 1,
+        epoch: 0,
+        ver: all.length > limit ? (taken.at(-1)?.seq ?? 0) : seq,
+        after,
+        floor,
+        categories,
+        entries,
+      }
     },
     states: () => new Map([...items.values()].map((item) => [item.epc ?? '', item.status])),
   }
@@ -47,7 +61,9 @@ function registry() {
 
 /** Half of them fit the slots of the table, the others do not. */
 function epcOf(name: number): string {
-  return name % 2 === 0 ? `30340000000000000000${String(name).padStart(4, '0')}` : `3600000000000000000000000000000000000000000000000${String(name).padStart(3, '0')}`
+  return name % 2 === 0
+    ? `30340000000000000000${String(name).padStart(4, '0')}`
+    : `3600000000000000000000000000000000000000000000000${String(name).padStart(3, '0')}`
 }
 
 const NAMES = 12
@@ -72,10 +88,12 @@ describe('the replica of the items', () => {
     return join(folder, 'items.db')
   }
   const states = (replica: Replica) =>
-    new Map(Array.from({ length: NAMES }, (_, n) => epcOf(n)).flatMap((epc) => {
-      const item = replica.find('epc', epc)
-      return item ? [[epc, item.status] as const] : []
-    }))
+    new Map(
+      Array.from({ length: NAMES }, (_, n) => epcOf(n)).flatMap((epc) => {
+        const item = replica.find('epc', epc)
+        return item ? [[epc, item.status] as const] : []
+      }),
+    )
 
   it('begins anew also when a page that was on its way brings it past the floor meanwhile', () => {
     const cloud = registry()
@@ -115,11 +133,40 @@ describe('the replica of the items', () => {
 
   it('is the registry in the end, whatever was lost, doubled or out of order, and whenever it was killed', async () => {
     const step = fc.oneof(
-      { weight: 6, arbitrary: fc.record({ kind: fc.constant('change' as const), n: fc.nat(7), status: fc.constantFrom(...ITEM_STATUSES), name: fc.nat(NAMES - 1) }) },
-      { weight: 4, arbitrary: fc.record({ kind: fc.constant('page' as const), back: fc.nat(12), limit: fc.integer({ min: 1, max: 6 }) }) },
-      { weight: 4, arbitrary: fc.record({ kind: fc.constant('deliver' as const), pick: fc.nat(50), keep: fc.boolean() }) },
-      { weight: 2, arbitrary: fc.record({ kind: fc.constant('fetch' as const), limit: fc.integer({ min: 1, max: 5 }) }) },
-      { weight: 1, arbitrary: fc.constantFrom({ kind: 'kill' as const }, { kind: 'flush' as const }, { kind: 'forget' as const }, { kind: 'disk' as const }) },
+      {
+        weight: 6,
+        arbitrary: fc.record({
+          kind: fc.constant('change' as const),
+          n: fc.nat(7),
+          status: fc.constantFrom(...ITEM_STATUSES),
+          name: fc.nat(NAMES - 1),
+        }),
+      },
+      {
+        weight: 4,
+        arbitrary: fc.record({
+          kind: fc.constant('page' as const),
+          back: fc.nat(12),
+          limit: fc.integer({ min: 1, max: 6 }),
+        }),
+      },
+      {
+        weight: 4,
+        arbitrary: fc.record({ kind: fc.constant('deliver' as const), pick: fc.nat(50), keep: fc.boolean() }),
+      },
+      {
+        weight: 2,
+        arbitrary: fc.record({ kind: fc.constant('fetch' as const), limit: fc.integer({ min: 1, max: 5 }) }),
+      },
+      {
+        weight: 1,
+        arbitrary: fc.constantFrom(
+          { kind: 'kill' as const },
+          { kind: 'flush' as const },
+          { kind: 'forget' as const },
+          { kind: 'disk' as const },
+        ),
+      },
     )
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60 }), async (steps) => {
@@ -177,8 +224,19 @@ describe('the replica of the items', () => {
   it('knows price, category and whether an item is being paid', () => {
     const replica = openReplica({ disk: diskOf(newFile()), platform: virtualPlatform(), log })
     const page = { aud: 's', iat: 0, exp: 1, epoch: 0, ver: 2, after: 0, floor: 0, categories: ['Schuhe'] }
-    replica.take({ ...page, entries: [{ seq: 1, status: 'sellable', epc: 'ABCD', tagUid: '04A2B3C4', price: 4_999, category: 0, paying: true }, { seq: 2, status: 'paid', tagId: 'HT-1' }] })
-    expect(replica.find('epc', 'ABCD')).toEqual({ status: 'sellable', priceCent: 4_999, category: 'Schuhe', paying: true })
+    replica.take({
+      ...page,
+      entries: [
+        { seq: 1, status: 'sellable', epc: 'ABCD', tagUid: '04A2B3C4', price: 4_999, category: 0, paying: true },
+        { seq: 2, status: 'paid', tagId: 'HT-1' },
+      ],
+    })
+    expect(replica.find('epc', 'ABCD')).toEqual({
+      status: 'sellable',
+      priceCent: 4_999,
+      category: 'Schuhe',
+      paying: true,
+    })
     expect(replica.find('tagUid', '04A2B3C4')).toEqual(replica.find('epc', 'ABCD'))
     expect(replica.find('tagId', 'HT-1')).toEqual({ status: 'paid', paying: false })
     expect(replica.find('epc', '04A2B3C4')).toBeUndefined()
@@ -189,12 +247,22 @@ describe('the replica of the items', () => {
     const replica = openReplica({ disk: diskOf(newFile()), platform: virtualPlatform(), log })
     const page = { aud: 's', iat: 0, exp: 1, floor: 0, categories: [] }
     replica.take({ ...page, epoch: 0, ver: 9, after: 0, entries: [{ seq: 9, status: 'paid', epc: 'AAAA' }] })
-    expect(replica.take({ ...page, epoch: 1, ver: 4, after: 3, entries: [{ seq: 4, status: 'paid', epc: 'BBBB' }] })).toBe('gap')
+    expect(
+      replica.take({ ...page, epoch: 1, ver: 4, after: 3, entries: [{ seq: 4, status: 'paid', epc: 'BBBB' }] }),
+    ).toBe('gap')
     expect(replica.have()).toEqual([0, 0])
     expect(replica.find('epc', 'AAAA')?.status).toBe('paid')
-    expect(replica.take({ ...page, epoch: 1, ver: 4, after: 0, entries: [{ seq: 4, status: 'sellable', epc: 'BBBB' }] })).toBe('taken')
-    expect([replica.find('epc', 'AAAA'), replica.find('epc', 'BBBB')?.status, replica.have()]).toEqual([undefined, 'sellable', [1, 4]])
-    expect(replica.take({ ...page, epoch: 0, ver: 20, after: 0, entries: [{ seq: 20, status: 'paid', epc: 'BBBB' }] })).toBe('rollback')
+    expect(
+      replica.take({ ...page, epoch: 1, ver: 4, after: 0, entries: [{ seq: 4, status: 'sellable', epc: 'BBBB' }] }),
+    ).toBe('taken')
+    expect([replica.find('epc', 'AAAA'), replica.find('epc', 'BBBB')?.status, replica.have()]).toEqual([
+      undefined,
+      'sellable',
+      [1, 4],
+    ])
+    expect(
+      replica.take({ ...page, epoch: 0, ver: 20, after: 0, entries: [{ seq: 20, status: 'paid', epc: 'BBBB' }] }),
+    ).toBe('rollback')
     replica.close()
   })
 
@@ -204,10 +272,20 @@ describe('the replica of the items', () => {
     expect(disk.strays('gate')).toBeUndefined()
     disk.saveStrays('empty', [])
     disk.saveStrays('gate', [{ tag: 'A', longestGapMs: 12.6, wasOutside: true }])
-    disk.saveStrays('gate', [{ tag: 'B', longestGapMs: undefined, wasOutside: false }, { tag: 'A', longestGapMs: 13.4, wasOutside: true }])
+    disk.saveStrays('gate', [
+      { tag: 'B', longestGapMs: undefined, wasOutside: false },
+      { tag: 'A', longestGapMs: 13.4, wasOutside: true },
+    ])
     disk.close()
     const again = diskOf(file)
-    expect([again.strays('empty'), again.strays('gate'), again.strays('other')]).toEqual([[], [{ tag: 'A', longestGapMs: 13, wasOutside: true }, { tag: 'B', longestGapMs: undefined, wasOutside: false }], undefined])
+    expect([again.strays('empty'), again.strays('gate'), again.strays('other')]).toEqual([
+      [],
+      [
+        { tag: 'A', longestGapMs: 13, wasOutside: true },
+        { tag: 'B', longestGapMs: undefined, wasOutside: false },
+      ],
+      undefined,
+    ])
     again.close()
   })
 
@@ -216,7 +294,17 @@ describe('the replica of the items', () => {
     writeFileSync(file, 'this is no database, and it is long enough to be looked at '.repeat(200))
     const replica = openReplica({ disk: diskOf(file), platform: virtualPlatform(), log })
     expect(errors.splice(0)).toHaveLength(1)
-    replica.take({ aud: 's', iat: 0, exp: 1, epoch: 0, ver: 1, after: 0, floor: 0, categories: [], entries: [{ seq: 1, status: 'paid', epc: 'AAAA' }] })
+    replica.take({
+      aud: 's',
+      iat: 0,
+      exp: 1,
+      epoch: 0,
+      ver: 1,
+      after: 0,
+      floor: 0,
+      categories: [],
+      entries: [{ seq: 1, status: 'paid', epc: 'AAAA' }],
+    })
     expect(replica.find('epc', 'AAAA')?.status).toBe('paid')
     replica.close()
     expect(errors).toEqual([])
@@ -225,8 +313,18 @@ describe('the replica of the items', () => {
 
 describe('the table of items', () => {
   it('does what a Map does', () => {
-    const name = fc.oneof(fc.nat(40).map((n) => `E30340000000000000000${String(n).padStart(4, '0')}`), fc.nat(9).map((n) => `T-${n}`))
-    const op = fc.record({ name, info: fc.oneof({ weight: 1, arbitrary: fc.constant(0) }, { weight: 2, arbitrary: fc.integer({ min: 1, max: 2 ** 32 - 1 }) }), category: fc.nat(65_535) })
+    const name = fc.oneof(
+      fc.nat(40).map((n) => `E30340000000000000000${String(n).padStart(4, '0')}`),
+      fc.nat(9).map((n) => `T-${n}`),
+    )
+    const op = fc.record({
+      name,
+      info: fc.oneof(
+        { weight: 1, arbitrary: fc.constant(0) },
+        { weight: 2, arbitrary: fc.integer({ min: 1, max: 2 ** 32 - 1 }) },
+      ),
+      category: fc.nat(65_535),
+    })
     fc.assert(
       fc.property(fc.array(op, { maxLength: 200 }), (ops) => {
         const table = itemTable()

@@ -8,7 +8,8 @@ describe('an agent that hears nothing of what is new', () => {
   afterEach(() => store.stop())
 
   /** A line that is open as far as anybody knows, and on which nothing comes. */
-  const deaf: OpenMqttLine = () => Promise.resolve({ publish: () => undefined, subscribe: () => undefined, close: () => undefined })
+  const deaf: OpenMqttLine = () =>
+    Promise.resolve({ publish: () => undefined, subscribe: () => undefined, close: () => undefined })
   const open = async () => {
     store = await openStore({ parts: { openLine: deaf } })
     await store.until('everything is here', () => !store.agent.trust.isBehind)
@@ -29,7 +30,10 @@ describe('an agent that hears nothing of what is new', () => {
     await changeKey('token')
     const { transactionId } = (await store.buy([item()])).purchase
     const deviceId = store.shop.devices.pos_deactivator
-    const { authorizationToken: token } = await store.shop.ok('verifySecurityTagDeactivation', { purchaseId: transactionId, deviceId })
+    const { authorizationToken: token } = await store.shop.ok('verifySecurityTagDeactivation', {
+      purchaseId: transactionId,
+      deviceId,
+    })
     expect(await atStation({ token })).toMatchObject({ authorized: true, outcome: 'confirmed' })
     expect(purchase.transactionId).not.toBe(transactionId)
   })
@@ -38,12 +42,17 @@ describe('an agent that hears nothing of what is new', () => {
     await open()
     const { storeId } = store.shop
     const { policy } = await store.shop.ok('fetchProtectionPolicy', { storeId })
-    await store.shop.ok('updateProtectionPolicy', { storeId, policy: { ...policy, requiresManualOverrideAboveValue: 400 } })
+    await store.shop.ok('updateProtectionPolicy', {
+      storeId,
+      policy: { ...policy, requiresManualOverrideAboveValue: 400 },
+    })
     const { receipt } = await store.buy([item()])
     const before = store.agent.status().policyVersion ?? 0
     const tag = { epc: 'E28000000000000000000001' }
     const deviceId = store.shop.devices.pos_deactivator
-    expect(await store.authorize({ deviceId, protectionAction: 'deactivate_label', receipt, ...tag })).toMatchObject({ authorized: false })
+    expect(await store.authorize({ deviceId, protectionAction: 'deactivate_label', receipt, ...tag })).toMatchObject({
+      authorized: false,
+    })
     await store.until('the policy', () => (store.agent.status().policyVersion ?? 0) > before, 40)
   })
 
@@ -58,7 +67,10 @@ describe('an agent that hears nothing of what is new', () => {
     })
     expect(store.agent.status().stage).toBe('fresh')
     const before = await store.buy([item()])
-    await store.shop.ok('updateProtectionPolicy', { storeId, policy: { ...policy, requiresManualOverrideAboveValue: 400 } })
+    await store.shop.ok('updateProtectionPolicy', {
+      storeId,
+      policy: { ...policy, requiresManualOverrideAboveValue: 400 },
+    })
     const after = await store.buy([item()])
     await atStation({ receipt: before.receipt })
     expect(store.agent.status()).toMatchObject({ stage: 'fresh', isOvertaken: false })

@@ -11,7 +11,9 @@ describe('lanes with readers, through the whole agent', () => {
   let told: FeedEvent[]
   afterEach(() => store.stop())
 
-  async function open(hardware: (shop: TestStore['shop'], fake: FakeDevice) => ExtraHardware | Promise<ExtraHardware>): Promise<void> {
+  async function open(
+    hardware: (shop: TestStore['shop'], fake: FakeDevice) => ExtraHardware | Promise<ExtraHardware>,
+  ): Promise<void> {
     store = await openStore({
       extra: async (shop, world) => {
         fake = fakeDevice(world.clock.elapsed)
@@ -20,7 +22,8 @@ describe('lanes with readers, through the whole agent', () => {
     })
     told = []
     void (async () => {
-      for await (const event of store.agent.feed.listen(new AbortController().signal)) if (event.type !== 'status') told.push(event)
+      for await (const event of store.agent.feed.listen(new AbortController().signal))
+        if (event.type !== 'status') told.push(event)
     })()
   }
   /** A pad beside the detacher's lock. */
@@ -41,12 +44,23 @@ describe('lanes with readers, through the whole agent', () => {
   const exceptions = async () => {
     await passes(300)
     await store.until('an empty outbox', () => store.agent.ledger.journal.waiting === 0)
-    const { events } = await store.drive(store.shop.ok('fetchProtectionEvents', { storeId: store.shop.storeId, type: 'protection.exception.raised', limit: 500 }))
+    const { events } = await store.drive(
+      store.shop.ok('fetchProtectionEvents', {
+        storeId: store.shop.storeId,
+        type: 'protection.exception.raised',
+        limit: 500,
+      }),
+    )
     return (events as Json[]).map((event) => event.reason)
   }
   const selfServiceForAll = async () => {
     const { policy } = await store.shop.ok('fetchProtectionPolicy', { storeId: store.shop.storeId })
-    await store.drive(store.shop.ok('updateProtectionPolicy', { storeId: store.shop.storeId, policy: { ...policy, requiresManualOverrideAboveValue: null } }))
+    await store.drive(
+      store.shop.ok('updateProtectionPolicy', {
+        storeId: store.shop.storeId,
+        policy: { ...policy, requiresManualOverrideAboveValue: null },
+      }),
+    )
     await store.until('the policy', () => store.agent.trust.policy?.policy.requiresManualOverrideAboveValue === null)
   }
 
@@ -87,7 +101,13 @@ describe('lanes with readers, through the whole agent', () => {
     await store.drive(store.agent.lanes.scan(store.shop.devices.self_checkout_detacher, receipt))
     // By itself it moves nothing: whichever tag lay in the detacher would come off.
     expect([results(), store.pulses('detacher')]).toEqual([[{ kind: 'receipt', left: 2 }], 0])
-    expect(await store.authorize({ deviceId: store.shop.devices.self_checkout_detacher, protectionAction: 'detach_hard_tag', receipt })).toMatchObject({ authorized: false, reason: 'technology_mismatch' })
+    expect(
+      await store.authorize({
+        deviceId: store.shop.devices.self_checkout_detacher,
+        protectionAction: 'detach_hard_tag',
+        receipt,
+      }),
+    ).toMatchObject({ authorized: false, reason: 'technology_mismatch' })
     told = []
     for (const epc of [other, first, second]) {
       fake.lay({ epc })
@@ -95,7 +115,9 @@ describe('lanes with readers, through the whole agent', () => {
       fake.tells({ type: 'tag_gone', tag: { epc } })
       await passes(1_500)
     }
-    expect(answers().map(({ authorized, itemCount, remaining, offline }) => ({ authorized, itemCount, remaining, offline }))).toEqual([
+    expect(
+      answers().map(({ authorized, itemCount, remaining, offline }) => ({ authorized, itemCount, remaining, offline })),
+    ).toEqual([
       { authorized: false, itemCount: 0, remaining: 0, offline: true },
       { authorized: true, itemCount: 2, remaining: 1, offline: true },
       { authorized: true, itemCount: 2, remaining: 0, offline: true },
@@ -111,7 +133,12 @@ describe('lanes with readers, through the whole agent', () => {
     await store.drive(store.agent.link.look())
     const { lanes } = store.agent
     const detacher = store.shop.devices.self_checkout_detacher
-    await store.drive(lanes.scan(detacher, receipt.replace(/.$/, (last) => (last === 'A' ? 'B' : 'A'))))
+    await store.drive(
+      lanes.scan(
+        detacher,
+        receipt.replace(/.$/, (last) => (last === 'A' ? 'B' : 'A')),
+      ),
+    )
     expect(answers()[0]).toMatchObject({ authorized: false, reason: 'token_invalid' })
     fake.lay({ epc: laid })
     await store.until('an answer', () => answers().length === 2)
@@ -163,12 +190,22 @@ describe('lanes with readers, through the whole agent', () => {
     await store.until('the jam', () => answers().length === 2)
     expect(answers()[1]).toMatchObject({ authorized: true, outcome: 'failed' })
     expect(store.pulses('detacher')).toBe(1)
-    expect((await exceptions()).toSorted()).toEqual(expect.arrayContaining(['release_jammed', 'unexpected_release', 'unexpected_release']))
+    expect((await exceptions()).toSorted()).toEqual(
+      expect.arrayContaining(['release_jammed', 'unexpected_release', 'unexpected_release']),
+    )
   })
 
   it('names the tag to a device that writes to it, and takes weak reads for a neighbour', async () => {
     await open((shop, { device }) => ({
-      entries: [{ deviceId: shop.devices.self_checkout_detacher, driver: 'uhf-m100', link: { tcp: '10.0.0.9:1' }, nearDbm: -50, deactivate: { method: 'eas' } }],
+      entries: [
+        {
+          deviceId: shop.devices.self_checkout_detacher,
+          driver: 'uhf-m100',
+          link: { tcp: '10.0.0.9:1' },
+          nearDbm: -50,
+          deactivate: { method: 'eas' },
+        },
+      ],
       devices: { [shop.devices.self_checkout_detacher]: device },
     }))
     const epc = await newItem()
@@ -185,7 +222,19 @@ describe('lanes with readers, through the whole agent', () => {
 
   it('counts people by beams, and takes them for the passage that ends a second look', async () => {
     await open((shop) => ({
-      entries: [{ deviceId: shop.devices.exit_gate, driver: 'modbus', link: { tcp: '10.0.0.2:502' }, output: 0, confirmInput: 0, beams: { outside: 4, inside: 3 }, siren: { output: 1 }, amber: { output: 2 }, green: { output: 3 } }],
+      entries: [
+        {
+          deviceId: shop.devices.exit_gate,
+          driver: 'modbus',
+          link: { tcp: '10.0.0.2:502' },
+          output: 0,
+          confirmInput: 0,
+          beams: { outside: 4, inside: 3 },
+          siren: { output: 1 },
+          amber: { output: 2 },
+          green: { output: 3 },
+        },
+      ],
     }))
     const { gate } = store.boards
     const leaves = async () => {
@@ -197,17 +246,36 @@ describe('lanes with readers, through the whole agent', () => {
       }
     }
     const { receipt } = await store.buy([{ ean: cheap().ean, quantity: 1 }])
-    const show = () => store.authorize({ deviceId: store.shop.devices.exit_gate, protectionAction: 'authorize_exit', receipt })
-    expect([await show(), await show()]).toEqual([expect.objectContaining({ authorized: true }), expect.objectContaining({ authorized: true })])
+    const show = () =>
+      store.authorize({ deviceId: store.shop.devices.exit_gate, protectionAction: 'authorize_exit', receipt })
+    expect([await show(), await show()]).toEqual([
+      expect.objectContaining({ authorized: true }),
+      expect.objectContaining({ authorized: true }),
+    ])
     await leaves()
     expect(await show()).toMatchObject({ authorized: false, reason: 'already_redeemed' })
-    expect(told.filter((event) => event.type === 'person')).toEqual([{ type: 'person', deviceId: store.shop.devices.exit_gate, direction: 'out', count: 1 }])
-    expect((await store.local('/metrics')).body).toContain(`untag_people_total{device="${store.shop.devices.exit_gate}",direction="out"} 1`)
+    expect(told.filter((event) => event.type === 'person')).toEqual([
+      { type: 'person', deviceId: store.shop.devices.exit_gate, direction: 'out', count: 1 },
+    ])
+    expect((await store.local('/metrics')).body).toContain(
+      `untag_people_total{device="${store.shop.devices.exit_gate}",direction="out"} 1`,
+    )
   })
 
   it('lights green at the gate for a way that has opened, and amber for one that stays shut', async () => {
     await open((shop) => ({
-      entries: [{ deviceId: shop.devices.exit_gate, driver: 'modbus', link: { tcp: '10.0.0.2:502' }, output: 0, confirmInput: 0, siren: { output: 1 }, amber: { output: 2 }, green: { output: 3 } }],
+      entries: [
+        {
+          deviceId: shop.devices.exit_gate,
+          driver: 'modbus',
+          link: { tcp: '10.0.0.2:502' },
+          output: 0,
+          confirmInput: 0,
+          siren: { output: 1 },
+          amber: { output: 2 },
+          green: { output: 3 },
+        },
+      ],
     }))
     const { gate } = store.boards
     const lit = () => [2, 3].filter((coil) => gate.log.some((change) => change.coil === coil && change.on))

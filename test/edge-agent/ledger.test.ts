@@ -60,8 +60,14 @@ describe('the ledger', () => {
     await ask('late')
     await ledger.commits.durably(() => ledger.homeAsks.abandon('late'))
     // The home is told that nobody uses it, and gives it to others.
-    expect(await claim({ ...shown, homeAsk: 'late', isolated: { limit: 20 } })).toEqual({ ok: false, reason: 'already_redeemed' })
-    expect(await claim({ ...shown, homeAsk: 'late', redemptionId: 'late' })).toEqual({ ok: false, reason: 'already_redeemed' })
+    expect(await claim({ ...shown, homeAsk: 'late', isolated: { limit: 20 } })).toEqual({
+      ok: false,
+      reason: 'already_redeemed',
+    })
+    expect(await claim({ ...shown, homeAsk: 'late', redemptionId: 'late' })).toEqual({
+      ok: false,
+      reason: 'already_redeemed',
+    })
     await ledger.commits.durably(() => ledger.homeAsks.heard('late'))
     expect(await claim({ ...shown, homeAsk: 'late', isolated: { limit: 20 } })).toMatchObject({ ok: false })
     await ask('again')
@@ -85,18 +91,26 @@ describe('the ledger', () => {
   })
 
   it('uses no right twice in any order of tokens and receipts over the same units', async () => {
-    const step = fc.record({ kind: fc.constantFrom('token-a', 'token-b', 'receipt'), outcome: fc.constantFrom('confirmed', 'failed', 'unknown', 'none'), restart: fc.boolean() })
+    const step = fc.record({
+      kind: fc.constantFrom('token-a', 'token-b', 'receipt'),
+      outcome: fc.constantFrom('confirmed', 'failed', 'unknown', 'none'),
+      restart: fc.boolean(),
+    })
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 14 }), fc.nat(), async (steps, seed) => {
         const cti = `cti-${seed}-${ids}`
         const used = new Map<number, number>()
         for (const { kind, outcome, restart } of steps) {
           const redemptionId = `red-${ids++}`
-          const own = kind === 'receipt' ? { source: 'receipt' as const, nonce: cti } : { nonce: `${cti}-${kind}`, receipt: { cti, ordinals: [0, 1] } }
+          const own =
+            kind === 'receipt'
+              ? { source: 'receipt' as const, nonce: cti }
+              : { nonce: `${cti}-${kind}`, receipt: { cti, ordinals: [0, 1] } }
           const claimed = await claim({ ...own, redemptionId, candidates: [0, 1] })
           if (claimed.ok) {
             // What failed has moved nothing; everything else may have.
-            for (const ordinal of claimed.ordinals) if (outcome !== 'failed') used.set(ordinal, (used.get(ordinal) ?? 0) + 1)
+            for (const ordinal of claimed.ordinals)
+              if (outcome !== 'failed') used.set(ordinal, (used.get(ordinal) ?? 0) + 1)
             if (outcome !== 'none') await ledger.settle(redemptionId, outcome, NOW)
           }
           if (restart) reopen()
@@ -118,8 +132,23 @@ describe('the ledger', () => {
   it('goes on after an unknown use for staff, or with a token of a cloud that knew of it, and for nobody else, whatever happens between', async () => {
     const platform = virtualPlatform()
     const step = fc.record({
-      kind: fc.constantFrom('shown token', 'fetched token', 'receipt', 'receipt', 'given', 'acknowledged', 'told of others', 'begun anew'),
-      outcome: fc.constantFrom('confirmed' as const, 'failed' as const, 'unknown' as const, 'unknown' as const, 'none' as const),
+      kind: fc.constantFrom(
+        'shown token',
+        'fetched token',
+        'receipt',
+        'receipt',
+        'given',
+        'acknowledged',
+        'told of others',
+        'begun anew',
+      ),
+      outcome: fc.constantFrom(
+        'confirmed' as const,
+        'failed' as const,
+        'unknown' as const,
+        'unknown' as const,
+        'none' as const,
+      ),
       operator: fc.boolean(),
       isOld: fc.boolean(),
       restart: fc.boolean(),
@@ -140,14 +169,35 @@ describe('the ledger', () => {
           const asker = kind !== 'given' ? 'itself' : isOld ? 'agt_2' : 'agt_3'
           // Another agent asks again for what it does not know of only for staff.
           const isForStaff = (agentId: string) => (kind === 'given' ? agentId === asker : operator)
-          const mayGoOn = ({ outcome, agentId, toldS }: (typeof uses)[0]) => outcome === 'failed' || (outcome === 'unknown' && (isForStaff(agentId) || (!isReceipt && issuedS > toldS)))
+          const mayGoOn = ({ outcome, agentId, toldS }: (typeof uses)[0]) =>
+            outcome === 'failed' || (outcome === 'unknown' && (isForStaff(agentId) || (!isReceipt && issuedS > toldS)))
           const isFree = uses.every(mayGoOn) && !(isReceipt && isOfOthers)
           const right = { redemptionId, exp: nowS + 100, nowMs: nowS * 1_000 }
-          const token = { nonce: redemptionId, receipt: { cti, ordinals: [0] }, issuedS, ...(kind === 'fetched token' && { heardSeq: ledger.journal.acked }) }
+          const token = {
+            nonce: redemptionId,
+            receipt: { cti, ordinals: [0] },
+            issuedS,
+            ...(kind === 'fetched token' && { heardSeq: ledger.journal.acked }),
+          }
           const isTaken =
             kind === 'given'
-              ? ledger.commits.now(() => ledger.homeGrants.grant({ ...right, agentId: asker, cti, rightClass: 'release', candidates: [0], all: false }))?.ordinals.length === 1
-              : (await claim({ ...right, ...(isReceipt ? { source: 'receipt' as const, nonce: cti } : token), ...(operator && { operatorId: 'op_1' }) })).ok
+              ? ledger.commits.now(() =>
+                  ledger.homeGrants.grant({
+                    ...right,
+                    agentId: asker,
+                    cti,
+                    rightClass: 'release',
+                    candidates: [0],
+                    all: false,
+                  }),
+                )?.ordinals.length === 1
+              : (
+                  await claim({
+                    ...right,
+                    ...(isReceipt ? { source: 'receipt' as const, nonce: cti } : token),
+                    ...(operator && { operatorId: 'op_1' }),
+                  })
+                ).ok
           // Two failures are for staff as well.
           if (isTaken || uses.every(({ outcome }) => outcome !== 'failed')) expect(isTaken).toBe(isFree)
           if (!isTaken) return
@@ -161,7 +211,8 @@ describe('the ledger', () => {
           const before = uses.length
           if (kind === 'acknowledged') {
             acknowledge(nowS)
-            for (const use of uses) if (use.agentId === 'itself' && use.outcome === 'unknown') use.toldS = Math.min(use.toldS, nowS)
+            for (const use of uses)
+              if (use.agentId === 'itself' && use.outcome === 'unknown') use.toldS = Math.min(use.toldS, nowS)
           } else if (kind === 'begun anew') ledger.adopt(++generation, () => undefined)
           else if (kind === 'told of others') {
             ledger.commits.now(() => ledger.claims.useElsewhere(cti, 'release', [0], nowS + 86_400))
@@ -170,7 +221,16 @@ describe('the ledger', () => {
           const use = uses[before]
           if (use && outcome !== 'none') {
             if (use.agentId === 'itself') await ledger.settle(redemptionId, outcome, nowS * 1_000)
-            else if (outcome !== 'confirmed') ledger.commits.now(() => ledger.homeGrants.hear({ agentId: use.agentId, redemptionId, outcome, exp: nowS + 100, nowMs: nowS * 1_000 }))
+            else if (outcome !== 'confirmed')
+              ledger.commits.now(() =>
+                ledger.homeGrants.hear({
+                  agentId: use.agentId,
+                  redemptionId,
+                  outcome,
+                  exp: nowS + 100,
+                  nowMs: nowS * 1_000,
+                }),
+              )
             use.outcome = outcome
           }
           if (!restart) continue
@@ -187,7 +247,8 @@ describe('the ledger', () => {
   it('does not take a cloud that was restored since for one that knew', async () => {
     await claim({ nonce: 'a', redemptionId: 'unknown', receipt: { cti: 'cti', ordinals: [0] } })
     await ledger.settle('unknown', 'unknown', NOW)
-    const next = (change: Partial<ClaimRequest>) => claim({ receipt: { cti: 'cti', ordinals: [0] }, issuedS: NOW / 1_000 + 100, ...change })
+    const next = (change: Partial<ClaimRequest>) =>
+      claim({ receipt: { cti: 'cti', ordinals: [0] }, issuedS: NOW / 1_000 + 100, ...change })
     acknowledge(NOW / 1_000)
     ledger.commits.now(() => ledger.journal.tellAgain())
     ledger.adopt(2, () => undefined)
@@ -232,7 +293,10 @@ describe('the ledger', () => {
     expect(await claim({ source: 'receipt', nonce: 'cti' })).toEqual({ ok: false, reason: 'already_redeemed' })
     expect(await claim({ source: 'receipt', nonce: 'cti', nowMs: NOW + 11_000 })).toMatchObject({ ok: true })
     ledger.commits.now(() => ledger.claims.deny('cti-2', NOW / 1_000 + 400))
-    expect(await claim({ nonce: 'token', receipt: { cti: 'cti-2', ordinals: [0] } })).toEqual({ ok: false, reason: 'token_revoked' })
+    expect(await claim({ nonce: 'token', receipt: { cti: 'cti-2', ordinals: [0] } })).toEqual({
+      ok: false,
+      reason: 'token_revoked',
+    })
   })
 
   it('counts isolated claims in their own transaction, and resets them only by an ack that covers them', async () => {
@@ -297,7 +361,16 @@ describe('the ledger', () => {
 
   it('keeps nothing of receipts and tokens that are over: no right that was given away, no use of which nobody knew', async () => {
     const [exp, cti] = [NOW / 1_000 + 300, 'c'.repeat(32)]
-    const given = { agentId: 'agt_2', redemptionId: 'given', cti, rightClass: 'release' as const, candidates: [0, 1], all: true, exp, nowMs: NOW }
+    const given = {
+      agentId: 'agt_2',
+      redemptionId: 'given',
+      cti,
+      rightClass: 'release' as const,
+      candidates: [0, 1],
+      all: true,
+      exp,
+      nowMs: NOW,
+    }
     ledger.commits.now(() => {
       expect(ledger.homeGrants.grant(given)).toMatchObject({ ordinals: [0, 1] })
       ledger.homeGrants.hear({ agentId: 'agt_2', redemptionId: 'given', outcome: 'unknown', exp, nowMs: NOW })
@@ -326,9 +399,22 @@ describe('the ledger', () => {
 
   it('has the home hear of a release that failed, though other units of the receipt are off by then', async () => {
     const given = (id: string, asked: readonly number[], ordinal: number) => {
-      const wish = { home: 'agt_home', cti: 'cti-1', rightClass: 'release' as const, candidates: asked, exp: NOW / 1_000 + 300 }
+      const wish = {
+        home: 'agt_home',
+        cti: 'cti-1',
+        rightClass: 'release' as const,
+        candidates: asked,
+        exp: NOW / 1_000 + 300,
+      }
       ledger.commits.now(() => ledger.homeAsks.ask(`dev ${id}`, id, wish))
-      return claim({ redemptionId: id, source: 'receipt', nonce: 'cti-1', candidates: [ordinal], all: true, homeAsk: id })
+      return claim({
+        redemptionId: id,
+        source: 'receipt',
+        nonce: 'cti-1',
+        candidates: [ordinal],
+        all: true,
+        homeAsk: id,
+      })
     }
     expect(await given('red_a', [0, 1, 2], 0)).toMatchObject({ ok: true })
     expect(await given('red_b', [1, 2], 1)).toMatchObject({ ok: true })
@@ -364,12 +450,24 @@ describe('the ledger', () => {
     expect(ledger.journal.waiting).toBe(0)
   })
 
-  const alarm = (change: object = {}) => ({ type: 'protection.exception.raised', eventId: 'evt_1', occurredAt: new Date(NOW).toISOString(), storeId: 'st_1', deviceId: 'dev_1', reason: 'gate_alarm', ...change }) as ProtectionEvent
+  const alarm = (change: object = {}) =>
+    ({
+      type: 'protection.exception.raised',
+      eventId: 'evt_1',
+      occurredAt: new Date(NOW).toISOString(),
+      storeId: 'st_1',
+      deviceId: 'dev_1',
+      reason: 'gate_alarm',
+      ...change,
+    }) as ProtectionEvent
   const told = () => ledger.journal.unsent(1_000).rows.map(({ body }) => body)
 
   it('tells an event that fits as it is, and shortens texts without a word', async () => {
     await ledger.record({ atMs: NOW, event: alarm({ epc: 'AB'.repeat(62) }) })
-    await ledger.record({ atMs: NOW, event: alarm({ reason: 'r'.repeat(70), detail: `${'d'.repeat(299)}\u{1f6aa}\0` }) })
+    await ledger.record({
+      atMs: NOW,
+      event: alarm({ reason: 'r'.repeat(70), detail: `${'d'.repeat(299)}\u{1f6aa}\0` }),
+    })
     expect(told()).toEqual([
       { atMs: NOW, event: alarm({ epc: 'AB'.repeat(62) }) },
       { atMs: NOW, event: alarm({ reason: 'r'.repeat(60), detail: `${'d'.repeat(299)}\ufffd` }) },
@@ -381,13 +479,23 @@ describe('the ledger', () => {
     await ledger.record({ atMs: NOW, evidence, event: alarm({ epc: 'AB'.repeat(75), tagId: '', offline: true }) })
     const [whole, word] = told()
     expect(whole).toEqual({ atMs: NOW, evidence, event: alarm({ offline: true }) })
-    expect(word?.event).toMatchObject({ type: 'protection.exception.raised', storeId: 'st_1', deviceId: 'dev_1', reason: 'event_incomplete', detail: expect.stringMatching(/^gate_alarm evt_1 was told without epc \(150 characters: ABAB.*tagId/) })
+    expect(word?.event).toMatchObject({
+      type: 'protection.exception.raised',
+      storeId: 'st_1',
+      deviceId: 'dev_1',
+      reason: 'event_incomplete',
+      detail: expect.stringMatching(/^gate_alarm evt_1 was told without epc \(150 characters: ABAB.*tagId/),
+    })
     expect(word?.event?.eventId).not.toBe('evt_1')
     expect(told()).toHaveLength(2)
   })
 
   it('writes down nothing but events that the cloud takes, whatever it is given', async () => {
-    const junk = fc.dictionary(fc.constantFrom(...Object.keys(ProtectionEvent.shape), 'colour', 'x'.repeat(300)), fc.oneof(fc.string({ unit: 'binary' }), fc.constant('A'.repeat(5_000)), fc.anything()), { maxKeys: 8 })
+    const junk = fc.dictionary(
+      fc.constantFrom(...Object.keys(ProtectionEvent.shape), 'colour', 'x'.repeat(300)),
+      fc.oneof(fc.string({ unit: 'binary' }), fc.constant('A'.repeat(5_000)), fc.anything()),
+      { maxKeys: 8 },
+    )
     await fc.assert(
       fc.asyncProperty(junk, async (change) => {
         const before = ledger.journal.head.seq
@@ -404,7 +512,11 @@ describe('the ledger', () => {
     await ledger.record({ atMs: NOW, event: alarm() })
     const db = new Sqlite(join(folder, 'ledger.db'))
     const bad = JSON.stringify({ atMs: NOW, event: alarm({ epc: 'AB'.repeat(75) }) })
-    db.prepare('INSERT INTO journal (seq, hash, body, at_ms) VALUES (2, ?, ?, ?)').run(rowHash(ledger.journal.head.hash, 2, bad), bad, NOW)
+    db.prepare('INSERT INTO journal (seq, hash, body, at_ms) VALUES (2, ?, ?, ?)').run(
+      rowHash(ledger.journal.head.hash, 2, bad),
+      bad,
+      NOW,
+    )
     db.close()
     reopen()
     expect(told()[1]?.event?.epc).toHaveLength(150)
@@ -423,7 +535,10 @@ describe('the ledger', () => {
     expect(recover(ledger, 'st_1', NOW, platform)).toBe(1)
     expect(recover(ledger, 'st_1', NOW, platform)).toBe(0)
     const { rows } = ledger.journal.unsent(10)
-    expect(rows.at(-1)?.body).toMatchObject({ evidence: { kind: 'outcome', outcome: 'unknown' }, event: { type: 'protection.action.failed', reason: 'power_loss' } })
+    expect(rows.at(-1)?.body).toMatchObject({
+      evidence: { kind: 'outcome', outcome: 'unknown' },
+      event: { type: 'protection.action.failed', reason: 'power_loss' },
+    })
     expect(await claim({ nonce: 'crashed' })).toMatchObject({ ok: false })
   })
 
@@ -452,10 +567,18 @@ describe('the ledger', () => {
     expect(await claim({ nonce: 'b', ...receipt(0), ...staff })).toEqual({ ok: false, reason: 'already_redeemed' })
     expect(await claim({ nonce: 'b', ...receipt(1) })).toEqual({ ok: false, reason: 'already_redeemed' })
     // The cloud may have told of another use beside it: the receipt alone is not enough.
-    expect(await claim({ source: 'receipt', nonce: 'cti', candidates: [1], ...staff })).toEqual({ ok: false, reason: 'already_redeemed' })
+    expect(await claim({ source: 'receipt', nonce: 'cti', candidates: [1], ...staff })).toEqual({
+      ok: false,
+      reason: 'already_redeemed',
+    })
     expect(await claim({ nonce: 'b', ...receipt(1), ...staff })).toMatchObject({ ok: true })
-    expect(await claim({ source: 'receipt', nonce: 'cti', candidates: [2] })).toEqual({ ok: false, reason: 'already_redeemed' })
-    expect(await claim({ source: 'receipt', nonce: 'cti', candidates: [2], nowMs: NOW + 11_000 })).toMatchObject({ ok: true })
+    expect(await claim({ source: 'receipt', nonce: 'cti', candidates: [2] })).toEqual({
+      ok: false,
+      reason: 'already_redeemed',
+    })
+    expect(await claim({ source: 'receipt', nonce: 'cti', candidates: [2], nowMs: NOW + 11_000 })).toMatchObject({
+      ok: true,
+    })
     acknowledge(NOW / 1_000)
     expect(await claim({ source: 'receipt', nonce: 'other', isolated: { limit: 1 } })).toMatchObject({ ok: true })
   })

@@ -4,11 +4,27 @@ import { violations } from '../support/axe.ts'
 import { ensureBuilt } from '../support/built.ts'
 import { NO_CHROMIUM, startChromium, type TestBrowser } from '../support/chromium.ts'
 import { wedge } from '../support/wedge.ts'
-import { atTheGate, denied, GATE, granted, pagesBench, servePages, STATION, type PagesBench, type ServedPages } from './pages-agent.ts'
+import {
+  atTheGate,
+  denied,
+  GATE,
+  granted,
+  pagesBench,
+  servePages,
+  STATION,
+  type PagesBench,
+  type ServedPages,
+} from './pages-agent.ts'
 
 const SCHEMES = ['dark', 'light'] as const
-const UNPAID = atTheGate('E2801160600002084F1C2A3B', denied('item_not_paid', { action: 'authorize_exit', itemStatus: 'sellable' }))
-const SIZES = [{ width: 1280, height: 800 }, { width: 390, height: 844 }]
+const UNPAID = atTheGate(
+  'E2801160600002084F1C2A3B',
+  denied('item_not_paid', { action: 'authorize_exit', itemStatus: 'sellable' }),
+)
+const SIZES = [
+  { width: 1280, height: 800 },
+  { width: 390, height: 844 },
+]
 
 /** Everybody must be able to read and to use the pages: WCAG 2.2 AA as far as a program can tell, and targets for fingers. */
 describe.skipIf(NO_CHROMIUM)(`access to the pages (${NO_CHROMIUM ?? 'in Chromium'})`, () => {
@@ -121,33 +137,38 @@ describe.skipIf(NO_CHROMIUM)(`access to the pages (${NO_CHROMIUM ?? 'in Chromium
     await page.close()
   })
 
-  it.each(SIZES)('everything to touch is big enough at $width × $height, and nothing hangs over the edge', async (viewport) => {
-    const page = await open(`/station?device=${STATION}`, 'dark', viewport)
-    const small = async (least: number, selector: string) => {
-      const places = await page.locator(selector).filter({ visible: true }).all()
-      const boxes = await Promise.all(places.map((place) => place.boundingBox()))
-      return boxes.filter((box) => !box || box.height < least || box.width < least || box.x < 0 || box.x + box.width > viewport.width)
-    }
-    expect(await small(48, 'button, a, input')).toEqual([])
-    // A name is the merchant's: one long word at the top must not push the rest aside on a handheld.
-    await page.evaluate("document.querySelector('h1').textContent = 'Herrenoberbekleidungsabteilung'.repeat(4)")
-    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(viewport.width)
-    bench.answer = () => granted({ itemCount: 3, remaining: 2 })
-    await scan(page, 'granted')
-    expect(await small(72, '.result button')).toEqual([])
-    await page.getByRole('button', { name: 'Anmelden' }).click()
-    await page.getByRole('button', { name: 'Frau Petersen' }).click()
-    expect(await small(72, '.pad button')).toEqual([])
-    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(viewport.width)
-    await page.close()
-  })
+  it.each(SIZES)(
+    'everything to touch is big enough at $width × $height, and nothing hangs over the edge',
+    async (viewport) => {
+      const page = await open(`/station?device=${STATION}`, 'dark', viewport)
+      const small = async (least: number, selector: string) => {
+        const places = await page.locator(selector).filter({ visible: true }).all()
+        const boxes = await Promise.all(places.map((place) => place.boundingBox()))
+        return boxes.filter(
+          (box) => !box || box.height < least || box.width < least || box.x < 0 || box.x + box.width > viewport.width,
+        )
+      }
+      expect(await small(48, 'button, a, input')).toEqual([])
+      // A name is the merchant's: one long word at the top must not push the rest aside on a handheld.
+      await page.evaluate("document.querySelector('h1').textContent = 'Herrenoberbekleidungsabteilung'.repeat(4)")
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(viewport.width)
+      bench.answer = () => granted({ itemCount: 3, remaining: 2 })
+      await scan(page, 'granted')
+      expect(await small(72, '.result button')).toEqual([])
+      await page.getByRole('button', { name: 'Anmelden' }).click()
+      await page.getByRole('button', { name: 'Frau Petersen' }).click()
+      expect(await small(72, '.pad button')).toEqual([])
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(viewport.width)
+      await page.close()
+    },
+  )
 
   it('the station can be used with the keys alone, and shows where they are', async () => {
     const page = await open(`/station?device=${STATION}`, 'dark')
     const seen: string[] = []
     for (let i = 0; i < 4; i++) {
       await page.keyboard.press('Tab')
-      seen.push(String(await page.evaluate("document.activeElement.textContent || document.activeElement.id")))
+      seen.push(String(await page.evaluate('document.activeElement.textContent || document.activeElement.id')))
       const ring = await page.evaluate('Number.parseFloat(getComputedStyle(document.activeElement).outlineWidth)')
       expect(ring).toBeGreaterThanOrEqual(3)
     }

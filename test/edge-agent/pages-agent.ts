@@ -42,7 +42,15 @@ const platform = realPlatform()
 
 function facts(deviceId: string, deviceType: DeviceType): DeviceFacts {
   const workflowType = DEFAULT_WORKFLOW[deviceType]
-  return { deviceId, storeId: 'st_1', deviceType, workflowType, ...completeCapabilities(deviceType, {}), agentId: 'agt_1', revoked: false }
+  return {
+    deviceId,
+    storeId: 'st_1',
+    deviceType,
+    workflowType,
+    ...completeCapabilities(deviceType, {}),
+    agentId: 'agt_1',
+    revoked: false,
+  }
 }
 
 export function granted(more: Partial<AuthorizeAnswer> = {}): ScanResult {
@@ -60,7 +68,10 @@ export function granted(more: Partial<AuthorizeAnswer> = {}): ScanResult {
   return { kind: 'decision', answer }
 }
 
-export function denied(reason: NonNullable<AuthorizeAnswer['reason']>, more: Partial<AuthorizeAnswer> = {}): ScanResult {
+export function denied(
+  reason: NonNullable<AuthorizeAnswer['reason']>,
+  more: Partial<AuthorizeAnswer> = {},
+): ScanResult {
   return granted({ authorized: false, reason, outcome: null, itemCount: 0, expiresAt: null, ...more })
 }
 
@@ -121,10 +132,18 @@ export function pagesBench(): PagesBench {
     feed,
     platform,
     status: () => bench.status,
-    trust: { policy: { devices: [facts(STATION, 'pos_deactivator'), facts(GATE, 'exit_gate')], operators, policy: DEFAULT_POLICY } },
+    trust: {
+      policy: {
+        devices: [facts(STATION, 'pos_deactivator'), facts(GATE, 'exit_gate')],
+        operators,
+        policy: DEFAULT_POLICY,
+      },
+    },
     operators: sessions,
     identity: { agentId: 'agt_1' },
-    ledger: { marks: { isPaired: (hash: string) => hash === createHash('sha256').update(CREDENTIAL).digest('base64url') } },
+    ledger: {
+      marks: { isPaired: (hash: string) => hash === createHash('sha256').update(CREDENTIAL).digest('base64url') },
+    },
     lanes: {
       operatorAt: () => sessions.look(standing)?.name,
       signIn(deviceId: string, proof: Proof) {
@@ -151,7 +170,11 @@ export function pagesBench(): PagesBench {
   return bench
 }
 
-const LOG: Log = { info: () => undefined, warn: () => undefined, error: (fields) => process.stderr.write(`${JSON.stringify(fields)}\n`) }
+const LOG: Log = {
+  info: () => undefined,
+  warn: () => undefined,
+  error: (fields) => process.stderr.write(`${JSON.stringify(fields)}\n`),
+}
 
 /** Asks for a page without a socket; `peer`: who asks, from this machine unless said otherwise. */
 export async function getPage(bench: PagesBench, path: string, peer = '127.0.0.1'): Promise<Response> {

@@ -11,19 +11,37 @@ import { DENY_REASONS, DEVICE_TYPES, OUTCOMES } from '../../policy/vocabulary.ts
 import { denied, GATE, getPage, granted, newStatus, pagesBench, servePages, STATION } from './pages-agent.ts'
 
 const status = newStatus()
-const device: PageDevice = { deviceId: STATION, driver: 'modbus', state: 'ready', detail: '', name: null, deviceType: 'pos_deactivator' }
+const device: PageDevice = {
+  deviceId: STATION,
+  driver: 'modbus',
+  state: 'ready',
+  detail: '',
+  name: null,
+  deviceType: 'pos_deactivator',
+}
 const NOT_UNDERSTOOD = ['unknown_code', 'product_code', 'wrong_badge', 'locked', 'out_of_order'] as const
 
 const RESULTS: PageResult[] = [
   ...DENY_REASONS.map((reason) => denied(reason)),
-  ...[...OUTCOMES, null].flatMap((outcome) => [0, 1, 2].map((remaining) => granted({ outcome, remaining, itemCount: 3 }))),
+  ...[...OUTCOMES, null].flatMap((outcome) =>
+    [0, 1, 2].map((remaining) => granted({ outcome, remaining, itemCount: 3 })),
+  ),
   ...NOT_UNDERSTOOD.map((why) => ({ kind: 'not_understood' as const, why })),
 ]
 
 function station(texts: Texts, result: PageResult, of: PageDevice = device): string {
   const view = resultView(result, texts)
   if (!view) throw new Error('this result has no view')
-  return String(StationPage({ texts, status, device: of, nowMs: 0, operator: 'Frau Petersen', view: { kind: 'result', result: view } }))
+  return String(
+    StationPage({
+      texts,
+      status,
+      device: of,
+      nowMs: 0,
+      operator: 'Frau Petersen',
+      view: { kind: 'result', result: view },
+    }),
+  )
 }
 
 describe.each(LANGUAGES)('rendered on the server in %s', (language) => {
@@ -34,25 +52,34 @@ describe.each(LANGUAGES)('rendered on the server in %s', (language) => {
       const html = station(texts, result)
       expect(html).toContain(`<html lang="${language}">`)
       expect(html).toContain('data-view="result"')
-      if (result.kind === 'decision' && result.answer.reason) expect(html).toContain(texts.reasons[result.answer.reason].what)
+      if (result.kind === 'decision' && result.answer.reason)
+        expect(html).toContain(texts.reasons[result.answer.reason].what)
     }
   })
 
   it('the station stands at every type of device, idle and busy', () => {
     for (const deviceType of [...DEVICE_TYPES, null, 'toString'])
       for (const view of [{ kind: 'idle', last: '' }, { kind: 'busy' }] as const) {
-        const html = String(StationPage({ texts, status, device: { ...device, deviceType }, nowMs: 0, operator: null, view }))
+        const html = String(
+          StationPage({ texts, status, device: { ...device, deviceType }, nowMs: 0, operator: null, view }),
+        )
         expect(html).toContain(`data-view="${view.kind}"`)
       }
   })
 
   it('the gate shows every result, ready and lost', () => {
-    const results = RESULTS.flatMap((result) => ['green', 'amber', 'siren', undefined].map((light) => ({ result, light })))
+    const results = RESULTS.flatMap((result) =>
+      ['green', 'amber', 'siren', undefined].map((light) => ({ result, light })),
+    )
     const event = { type: 'result', deviceId: GATE, atMs: 0 } as const
-    const views = results.map(({ result, light }) => gateView({ ...event, result, ...(light && { light: light as 'green' }) }, texts))
+    const views = results.map(({ result, light }) =>
+      gateView({ ...event, result, ...(light && { light: light as 'green' }) }, texts),
+    )
     for (const view of [gateReady(texts), gateLost(texts), ...views]) {
       if (!view) throw new Error('this result has no view')
-      expect(String(GatePage({ texts, status, device, nowMs: 0, view, lines: [] }))).toContain(`data-tone="${view.tone}"`)
+      expect(String(GatePage({ texts, status, device, nowMs: 0, view, lines: [] }))).toContain(
+        `data-tone="${view.tone}"`,
+      )
     }
   })
 })
@@ -62,7 +89,10 @@ describe('the pages of the agent', () => {
 
   it('run one program with a nonce of their own and nothing else', async () => {
     const bench = pagesBench()
-    const [first, second] = [await getPage(bench, `/station?device=${STATION}`), await getPage(bench, `/station?device=${STATION}`)]
+    const [first, second] = [
+      await getPage(bench, `/station?device=${STATION}`),
+      await getPage(bench, `/station?device=${STATION}`),
+    ]
     const policy = first.headers.get('content-security-policy')
     expect(policy).toContain("default-src 'none'")
     expect(policy).not.toContain('unsafe')
@@ -131,7 +161,12 @@ describe('the pages of the agent', () => {
   it('serve their programs by build, for ever, and nothing else', async () => {
     const { build } = readAssets()
     const bench = pagesBench()
-    const others = ['0000/browser/station.js', `${build}/browser/none.js`, `${build}/..%2f/pages.js`, `${build}/components/stage.js`]
+    const others = [
+      '0000/browser/station.js',
+      `${build}/browser/none.js`,
+      `${build}/..%2f/pages.js`,
+      `${build}/components/stage.js`,
+    ]
     for (const path of others) expect((await getPage(bench, `/assets/${path}`)).status).toBe(404)
   })
 })

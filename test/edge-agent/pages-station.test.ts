@@ -5,7 +5,17 @@ import { violations } from '../support/axe.ts'
 import { ensureBuilt } from '../support/built.ts'
 import { NO_CHROMIUM, startChromium, type TestBrowser } from '../support/chromium.ts'
 import { wedge, type Wedge } from '../support/wedge.ts'
-import { CREDENTIAL, denied, granted, OPERATOR, pagesBench, servePages, STATION, type PagesBench, type ServedPages } from './pages-agent.ts'
+import {
+  CREDENTIAL,
+  denied,
+  granted,
+  OPERATOR,
+  pagesBench,
+  servePages,
+  STATION,
+  type PagesBench,
+  type ServedPages,
+} from './pages-agent.ts'
 
 const RECEIPT = 'HTTPS://SHOP.EXAMPLE/R/2IABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 
@@ -178,7 +188,10 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
     await page.keyboard.press('Enter')
     await toneIs('granted')
     expect(await page.locator('.operator').innerText()).toContain('Angemeldet: Frau Petersen')
-    expect(bench.scans.map(({ text, operatorId, byHand }) => [text, operatorId, byHand])).toEqual([[RECEIPT, undefined, false], [RECEIPT, OPERATOR.operatorId, true]])
+    expect(bench.scans.map(({ text, operatorId, byHand }) => [text, operatorId, byHand])).toEqual([
+      [RECEIPT, undefined, false],
+      [RECEIPT, OPERATOR.operatorId, true],
+    ])
     expect(await page.evaluate('document.cookie + localStorage.length + sessionStorage.length')).toBe('00')
     await button('Abmelden').click()
     await button('Anmelden').waitFor()

@@ -3,7 +3,13 @@ import { describe, expect, it } from 'vitest'
 import { LONGEST_SCAN, typedBurst, type BurstVerdict } from '../../edge-agent/pages/model/typed-burst.ts'
 
 /** Types keys with a pause between them and answers what became of the last. */
-function typing(keys: readonly string[], gapMs: number, inField = false, burst = typedBurst(), startMs = 1_000): BurstVerdict {
+function typing(
+  keys: readonly string[],
+  gapMs: number,
+  inField = false,
+  burst = typedBurst(),
+  startMs = 1_000,
+): BurstVerdict {
   let verdict: BurstVerdict = { do: 'pass' }
   keys.forEach((key, i) => (verdict = burst.take({ key, atMs: startMs + i * gapMs, inField })))
   return verdict

@@ -4,7 +4,14 @@ import { resultView } from '../../edge-agent/pages/model/result-view.ts'
 import { lostView, statusView } from '../../edge-agent/pages/model/status-view.ts'
 import type { GateLight, PageAnswer, PageResult } from '../../edge-agent/pages/model/wire.ts'
 import { textsOf } from '../../edge-agent/pages/texts/catalogue.ts'
-import { DENY_REASONS, ITEM_STATUSES, OUTCOMES, PROTECTION_ACTIONS, type DenyReason, type ItemStatus } from '../../policy/vocabulary.ts'
+import {
+  DENY_REASONS,
+  ITEM_STATUSES,
+  OUTCOMES,
+  PROTECTION_ACTIONS,
+  type DenyReason,
+  type ItemStatus,
+} from '../../policy/vocabulary.ts'
 import { newStatus, STATION } from './pages-agent.ts'
 
 const de = textsOf('de')
@@ -18,13 +25,20 @@ const ANSWER: PageAnswer = {
   offline: false,
   outcome: 'confirmed',
 }
-const decision = (more: Partial<PageAnswer>): PageResult & { kind: 'decision' } => ({ kind: 'decision', answer: { ...ANSWER, ...more } })
+const decision = (more: Partial<PageAnswer>): PageResult & { kind: 'decision' } => ({
+  kind: 'decision',
+  answer: { ...ANSWER, ...more },
+})
 const refused = (reason: DenyReason) => shown({ authorized: false, outcome: null, reason })
 const shown = (more: Partial<PageAnswer>, texts = de) => resultView(decision(more), texts)
 
 describe('a result at the station', () => {
   it('counts labels down in the right number', () => {
-    expect(shown({ itemCount: 3, remaining: 2 })).toMatchObject({ tone: 'granted', left: 'Noch 2 Etiketten', again: 'next' })
+    expect(shown({ itemCount: 3, remaining: 2 })).toMatchObject({
+      tone: 'granted',
+      left: 'Noch 2 Etiketten',
+      again: 'next',
+    })
     expect(shown({ itemCount: 3, remaining: 1 })).toMatchObject({ left: 'Noch 1 Etikett', again: 'next' })
     expect(shown({ itemCount: 3, remaining: 1 }, en)).toMatchObject({ left: '1 label left' })
     const done = { left: '', message: 'Alle 3 Etiketten erledigt.', again: null, seconds: 6 }
@@ -32,13 +46,21 @@ describe('a result at the station', () => {
   })
 
   it('asks people to look when nobody knows whether it moved, and does not offer to send it again', () => {
-    expect(shown({ outcome: 'unknown' })).toMatchObject({ tone: 'unsure', headline: 'Ist das Etikett ab?', again: null })
+    expect(shown({ outcome: 'unknown' })).toMatchObject({
+      tone: 'unsure',
+      headline: 'Ist das Etikett ab?',
+      again: null,
+    })
     expect(shown({ outcome: 'failed' })).toMatchObject({ tone: 'unsure', headline: 'Nicht ausgelöst', again: 'retry' })
   })
 
   it('tells refusals from calls for staff, and stays longer than a success', () => {
     expect(refused('already_redeemed')).toMatchObject({ tone: 'refused', headline: 'Abgelehnt', again: null })
-    expect(refused('manual_assistance_required')).toMatchObject({ tone: 'staff', headline: 'Personal rufen', again: 'approve' })
+    expect(refused('manual_assistance_required')).toMatchObject({
+      tone: 'staff',
+      headline: 'Personal rufen',
+      again: 'approve',
+    })
     for (const reason of DENY_REASONS) expect(refused(reason)?.seconds).toBeGreaterThan(6)
   })
 
@@ -56,14 +78,21 @@ describe('a result at the station', () => {
     for (const texts of [de, en])
       for (const action of PROTECTION_ACTIONS)
         for (const outcome of [...OUTCOMES, null])
-          for (const itemStatus of ITEM_STATUSES) expect(shown({ action, outcome, itemStatus }, texts)?.headline).toMatch(/\w/)
+          for (const itemStatus of ITEM_STATUSES)
+            expect(shown({ action, outcome, itemStatus }, texts)?.headline).toMatch(/\w/)
     expect(information('sellable')).toMatchObject({ tone: 'refused', headline: 'nicht bezahlt' })
     expect(information()).toMatchObject({ tone: 'note' })
   })
 })
 
 describe('a result at the gate', () => {
-  const at = (result: PageResult, light: GateLight) => ({ type: 'result' as const, deviceId: 'g', atMs: 0, result, light })
+  const at = (result: PageResult, light: GateLight) => ({
+    type: 'result' as const,
+    deviceId: 'g',
+    atMs: 0,
+    result,
+    light,
+  })
   const exit = (more: Partial<PageAnswer>) => decision({ action: 'authorize_exit', ...more })
   const unpaid: PageResult = {
     ...exit({ authorized: false, outcome: null, reason: 'item_not_paid', itemStatus: 'sellable' }),
@@ -93,7 +122,11 @@ describe('a result at the gate', () => {
   })
 
   it('tells staff why in the list', () => {
-    expect(gateLine(at(unpaid, 'siren'), en)).toMatchObject({ tone: 'alarm', text: 'This item is not paid.', item: 'E280AA' })
+    expect(gateLine(at(unpaid, 'siren'), en)).toMatchObject({
+      tone: 'alarm',
+      text: 'This item is not paid.',
+      item: 'E280AA',
+    })
     expect(gateLine(at({ kind: 'operator', name: 'x' }, null), en)).toBeUndefined()
   })
 })
@@ -121,11 +154,15 @@ describe('the state of the agent', () => {
   })
 
   it('says what is old, uncertain or broken', () => {
-    expect(words({ stage: 'stale', clock: 'none' })).toEqual(expect.arrayContaining(['Regeln v7 veraltet', 'Uhrzeit nicht gesichert']))
+    expect(words({ stage: 'stale', clock: 'none' })).toEqual(
+      expect.arrayContaining(['Regeln v7 veraltet', 'Uhrzeit nicht gesichert']),
+    )
     expect(words({ stage: 'expired' })).toContain('Regeln v7 abgelaufen')
     expect(words({ neededRelease: '9.0.0' })).toContain('Regeln v7 veraltet')
     expect(words({ policyVersion: null })).toContain('Keine Regeln')
-    expect(texts({ fault: 'disk I/O error' }).banners).toEqual([{ tone: 'bad', text: 'Es wird nichts freigegeben: disk I/O error' }])
+    expect(texts({ fault: 'disk I/O error' }).banners).toEqual([
+      { tone: 'bad', text: 'Es wird nichts freigegeben: disk I/O error' },
+    ])
     const devices = status.devices.map((device) => ({ ...device, state: 'degraded' as const, detail: 'no answer' }))
     expect(texts({ devices }).banners).toEqual([{ tone: 'warn', text: 'Das Gerät löst gerade nichts aus: no answer' }])
   })

@@ -25,10 +25,16 @@ it('takes a request whose sender has hung up, so that nobody can say where it ca
   const { host, hostname, port } = new URL(served.url)
   const socket = connect(Number(port), hostname)
   await once(socket, 'connect')
-  socket.write(`POST /v1/scan HTTP/1.1\r\nhost: ${host}\r\ncontent-type: application/json\r\ncontent-length: ${BODY.length}\r\n\r\n${BODY}`)
+  socket.write(
+    `POST /v1/scan HTTP/1.1\r\nhost: ${host}\r\ncontent-type: application/json\r\ncontent-length: ${BODY.length}\r\n\r\n${BODY}`,
+  )
   socket.resetAndDestroy()
   expect(await scansAfterAnother()).toBe(0)
-  const { status } = await fetch(`${served.url}/v1/scan`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: BODY })
+  const { status } = await fetch(`${served.url}/v1/scan`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: BODY,
+  })
   expect(status).toBe(200)
   expect(await scansAfterAnother()).toBe(1)
 })

@@ -15,18 +15,30 @@ describe('the key of an agent', () => {
   afterEach(() => store.stop())
 
   const kept = (): Identity => readIdentity(store.dataDir, secretFiles) as Identity
-  const row = () => store.shop.cloud.db.database.reads.selectFrom('agent').select(['x', 'next_x']).where('agent_id', '=', store.identity.agentId).executeTakeFirstOrThrow()
-  const changedTo = (x: string) => store.until('the new key at work', async () => {
-    const { next, x: own } = kept()
-    const known = await row()
-    return own === x && !next && known.x === x && known.next_x === null
-  })
+  const row = () =>
+    store.shop.cloud.db.database.reads
+      .selectFrom('agent')
+      .select(['x', 'next_x'])
+      .where('agent_id', '=', store.identity.agentId)
+      .executeTakeFirstOrThrow()
+  const changedTo = (x: string) =>
+    store.until('the new key at work', async () => {
+      const { next, x: own } = kept()
+      const known = await row()
+      return own === x && !next && known.x === x && known.next_x === null
+    })
   /** The one key that the cloud knows of this agent. */
-  const honour = (x: string) => store.shop.cloud.db.database.write((db) => db.updateTable('agent').set({ x, next_x: null }).where('agent_id', '=', store.identity.agentId).execute())
+  const honour = (x: string) =>
+    store.shop.cloud.db.database.write((db) =>
+      db.updateTable('agent').set({ x, next_x: null }).where('agent_id', '=', store.identity.agentId).execute(),
+    )
   const login = async (identity: Identity) => {
     const { agentId } = identity
     const { challenge } = (await store.shop.cloud.call(null, 'agentLogin', { agentId })).body
-    return store.shop.cloud.call(null, 'agentLogin', { agentId, assertion: messagesOf(identity).assertion(challenge, store.world.clock.wall()) })
+    return store.shop.cloud.call(null, 'agentLogin', {
+      agentId,
+      assertion: messagesOf(identity).assertion(challenge, store.world.clock.wall()),
+    })
   }
   const fresh = () => {
     const { x, secret } = newKey(store.world.random)
@@ -34,7 +46,11 @@ describe('the key of an agent', () => {
   }
   const rotate = ({ x, secret }: { x: string; secret: string }, formerKid: string) => {
     const iat = Math.floor(store.world.clock.wall() / 1_000)
-    const proof = signDocument(DOCUMENT_KINDS.rotation, { aud: store.identity.agentId, iat, exp: iat + 300, formerKid }, signer(x, Buffer.from(secret, 'base64url')))
+    const proof = signDocument(
+      DOCUMENT_KINDS.rotation,
+      { aud: store.identity.agentId, iat, exp: iat + 300, formerKid },
+      signer(x, Buffer.from(secret, 'base64url')),
+    )
     return store.drive(store.agent.link.ask('rotateAgentKey', { publicJwk: publicJwk(x), proof }))
   }
   const formerKid = () => signer(store.identity.x, Buffer.from(store.identity.secret, 'base64url')).kid
@@ -48,7 +64,13 @@ describe('the key of an agent', () => {
     await changedTo(second.x)
     expect((await login(first)).status).toBe(401)
     const { receipt } = await store.buy([{ ean: store.shop.products[0].ean, quantity: 1 }])
-    expect(await store.authorize({ deviceId: store.shop.devices.pos_deactivator, protectionAction: 'deactivate_label', receipt })).toMatchObject({ authorized: true })
+    expect(
+      await store.authorize({
+        deviceId: store.shop.devices.pos_deactivator,
+        protectionAction: 'deactivate_label',
+        receipt,
+      }),
+    ).toMatchObject({ authorized: true })
     await store.until('an empty outbox', () => store.agent.ledger.journal.waiting === 0)
     store.world.sleep(31 * DAY)
     await store.until('a third key', () => kept().x !== second.x, 120_000)
@@ -56,20 +78,36 @@ describe('the key of an agent', () => {
   })
 
   it.each<[string, (next: { x: string; secret: string }) => Promise<void> | void]>([
-    ['it was made and nobody was asked', (next) => writeIdentity(store.dataDir, { ...store.identity, next }, secretFiles)],
-    ['the cloud took it and the answer was lost', async (next) => {
-      await store.shop.cloud.db.database.write((db) => db.updateTable('agent').set({ next_x: next.x }).where('agent_id', '=', store.identity.agentId).execute())
-      writeIdentity(store.dataDir, { ...store.identity, next }, secretFiles)
-    }],
-    ['it was adopted and not used', async (next) => {
-      await store.shop.cloud.db.database.write((db) => db.updateTable('agent').set({ next_x: next.x }).where('agent_id', '=', store.identity.agentId).execute())
-      const { x, secret } = store.identity
-      writeIdentity(store.dataDir, { ...store.identity, ...next, former: [{ x, secret }] }, secretFiles)
-    }],
-    ['the cloud has forgotten it, as after a restore', (next) => {
-      const { x, secret } = store.identity
-      writeIdentity(store.dataDir, { ...store.identity, ...next, former: [{ x, secret }] }, secretFiles)
-    }],
+    [
+      'it was made and nobody was asked',
+      (next) => writeIdentity(store.dataDir, { ...store.identity, next }, secretFiles),
+    ],
+    [
+      'the cloud took it and the answer was lost',
+      async (next) => {
+        await store.shop.cloud.db.database.write((db) =>
+          db.updateTable('agent').set({ next_x: next.x }).where('agent_id', '=', store.identity.agentId).execute(),
+        )
+        writeIdentity(store.dataDir, { ...store.identity, next }, secretFiles)
+      },
+    ],
+    [
+      'it was adopted and not used',
+      async (next) => {
+        await store.shop.cloud.db.database.write((db) =>
+          db.updateTable('agent').set({ next_x: next.x }).where('agent_id', '=', store.identity.agentId).execute(),
+        )
+        const { x, secret } = store.identity
+        writeIdentity(store.dataDir, { ...store.identity, ...next, former: [{ x, secret }] }, secretFiles)
+      },
+    ],
+    [
+      'the cloud has forgotten it, as after a restore',
+      (next) => {
+        const { x, secret } = store.identity
+        writeIdentity(store.dataDir, { ...store.identity, ...next, former: [{ x, secret }] }, secretFiles)
+      },
+    ],
   ])('heals a crash after %s', async (_name, leave) => {
     store = await openStore()
     const next = fresh()
@@ -127,9 +165,21 @@ describe('the key of an agent', () => {
   it('refuses keys of small order, non-canonical ones, and proofs of another key or agent', async () => {
     store = await openStore()
     const good = fresh()
-    const ask = (x: string, proof: string) => store.drive(store.agent.link.ask('rotateAgentKey', { publicJwk: publicJwk(x), proof }))
-    const weak = ['00'.repeat(32), `01${'00'.repeat(31)}`, `ec${'ff'.repeat(30)}7f`, `ed${'ff'.repeat(30)}7f`, `ee${'ff'.repeat(30)}ff`, '26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05']
-    for (const bytes of weak) expect(await ask(Buffer.from(bytes, 'hex').toString('base64url'), 'x')).toMatchObject({ kind: 'refused', status: 400 })
+    const ask = (x: string, proof: string) =>
+      store.drive(store.agent.link.ask('rotateAgentKey', { publicJwk: publicJwk(x), proof }))
+    const weak = [
+      '00'.repeat(32),
+      `01${'00'.repeat(31)}`,
+      `ec${'ff'.repeat(30)}7f`,
+      `ed${'ff'.repeat(30)}7f`,
+      `ee${'ff'.repeat(30)}ff`,
+      '26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05',
+    ]
+    for (const bytes of weak)
+      expect(await ask(Buffer.from(bytes, 'hex').toString('base64url'), 'x')).toMatchObject({
+        kind: 'refused',
+        status: 400,
+      })
     const iat = Math.floor(store.world.clock.wall() / 1_000)
     const claims = { aud: store.identity.agentId, iat, exp: iat + 300, formerKid: formerKid() }
     const own = signer(good.x, Buffer.from(good.secret, 'base64url'))
@@ -139,7 +189,8 @@ describe('the key of an agent', () => {
       signDocument(DOCUMENT_KINDS.rotation, { ...claims, aud: 'agt_x' }, own),
       signDocument(DOCUMENT_KINDS.rotation, { ...claims, formerKid: 'AAAAAAAA' }, own),
       signDocument(DOCUMENT_KINDS.enrolment, claims, own),
-    ]) expect(await ask(good.x, proof)).toMatchObject({ kind: 'refused', status: 400 })
+    ])
+      expect(await ask(good.x, proof)).toMatchObject({ kind: 'refused', status: 400 })
     expect((await row()).next_x).toBeNull()
   })
 })

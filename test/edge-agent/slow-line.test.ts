@@ -10,16 +10,18 @@ describe('an answer over a slow line', () => {
   const platform = virtualPlatform()
 
   /** An answer of which a part comes every `everyMs`. */
-  const inParts = (count: number, everyMs: number): Fetch => async (_url, { signal }) => ({
-    status: 200,
-    async text(onPart) {
-      for (let n = 0; n < count; n++) {
-        await pause(platform.timers, everyMs, signal)
-        onPart()
-      }
-      return '{"success":true}'
-    },
-  })
+  const inParts =
+    (count: number, everyMs: number): Fetch =>
+    async (_url, { signal }) => ({
+      status: 200,
+      async text(onPart) {
+        for (let n = 0; n < count; n++) {
+          await pause(platform.timers, everyMs, signal)
+          onPart()
+        }
+        return '{"success":true}'
+      },
+    })
   const call = async (fetch: Fetch, limits: CallLimits) => {
     const answer = httpClient('https://cloud.example', fetch, platform).post('fetchSignedDocuments', {}, limits)
     await platform.advance(200_000)
@@ -49,7 +51,11 @@ describe('an agent on a slow line', () => {
     const fetch: Fetch = async (url, init) => {
       if (!line.isUp || !shop || !world) throw new Error('cut')
       const { timers } = world
-      const answer = await shop.cloud.cloud.app.request(url.replace('https://shop.example', ''), { method: init.method, headers: init.headers, ...(init.body !== undefined && { body: init.body }) })
+      const answer = await shop.cloud.cloud.app.request(url.replace('https://shop.example', ''), {
+        method: init.method,
+        headers: init.headers,
+        ...(init.body !== undefined && { body: init.body }),
+      })
       const text = await answer.text()
       return {
         status: answer.status,
@@ -79,7 +85,11 @@ describe('an agent on a slow line', () => {
     await store.until('offline', () => !store.agent.link.isOnline)
     const epc = (n: number) => `E2801160AABBCCDD${n.toString(16).padStart(8, '0').toUpperCase()}`
     for (let page = 0; page < 8; page++) {
-      const items: Json[] = Array.from({ length: 500 }, (_, n) => ({ epc: epc(page * 500 + n), ean: store.shop.products[0].ean, protectionTechnology: 'uhf_rfid' }))
+      const items: Json[] = Array.from({ length: 500 }, (_, n) => ({
+        epc: epc(page * 500 + n),
+        ean: store.shop.products[0].ean,
+        protectionTechnology: 'uhf_rfid',
+      }))
       await store.drive(store.shop.ok('registerProtectedItems', { storeId: store.shop.storeId, items }))
     }
     line.isSlow = true

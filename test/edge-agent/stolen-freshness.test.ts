@@ -21,10 +21,18 @@ const authority = () => store.shop.cloud.cloud.services.authority
 const ok = (operation: string, body: Json) => store.drive(store.shop.ok(operation, body))
 const journal = () => store.agent.ledger.journal
 const cloudHas = async () => (await ok('fetchAgents', { storeId: store.shop.storeId })).agents[0].ledgerSeq as number
-const raised = async (kind: string): Promise<Json[]> => (await ok('fetchExceptions', { storeId: store.shop.storeId, kind })).exceptions
-const atStation = (receipt: string) => store.authorize({ deviceId: store.shop.devices[LANES.station], protectionAction: 'deactivate_label', receipt })
-const revokeKey = () => store.drive(store.shop.cloud.db.database.write((db) => authority().rotate(db, { iss: 'installation', use: 'freshness', revoke: true })))
-const allTold = () => store.until('everything is told', async () => journal().waiting === 0 && (await cloudHas()) === journal().head.seq)
+const raised = async (kind: string): Promise<Json[]> =>
+  (await ok('fetchExceptions', { storeId: store.shop.storeId, kind })).exceptions
+const atStation = (receipt: string) =>
+  store.authorize({ deviceId: store.shop.devices[LANES.station], protectionAction: 'deactivate_label', receipt })
+const revokeKey = () =>
+  store.drive(
+    store.shop.cloud.db.database.write((db) =>
+      authority().rotate(db, { iss: 'installation', use: 'freshness', revoke: true }),
+    ),
+  )
+const allTold = () =>
+  store.until('everything is told', async () => journal().waiting === 0 && (await cloudHas()) === journal().head.seq)
 
 async function open(): Promise<void> {
   isHeld = false
@@ -34,8 +42,15 @@ async function open(): Promise<void> {
     extra: async (shop) => {
       parts.openLine = async (options, timeoutMs) => {
         line = options
-        const real = await memoryBroker(shop.cloud.cloud, { storeId: shop.storeId, agentId: options.clientId })(options, timeoutMs)
-        return { ...real, publish: (topic, payload, kept) => void (!(isHeld && topic.endsWith('/events')) && real.publish(topic, payload, kept)) }
+        const real = await memoryBroker(shop.cloud.cloud, { storeId: shop.storeId, agentId: options.clientId })(
+          options,
+          timeoutMs,
+        )
+        return {
+          ...real,
+          publish: (topic, payload, kept) =>
+            void (!(isHeld && topic.endsWith('/events')) && real.publish(topic, payload, kept)),
+        }
       }
       return {}
     },
@@ -48,7 +63,11 @@ function say(topic: 'ack' | 'command', document: string): void {
   line?.onMessage(agentTopic(storeId, agentId, topic), document)
 }
 
-const times = () => ({ aud: store.identity.agentId, iat: Math.floor(store.world.clock.wall() / 1_000), exp: Math.floor(store.world.clock.wall() / 1_000) + 60 })
+const times = () => ({
+  aud: store.identity.agentId,
+  iat: Math.floor(store.world.clock.wall() / 1_000),
+  exp: Math.floor(store.world.clock.wall() / 1_000) + 60,
+})
 
 function acknowledge(): void {
   const { seq, hash: head } = journal().head
@@ -69,7 +88,11 @@ async function swallowed(): Promise<string> {
 }
 
 async function isTold(eventId: string): Promise<void> {
-  const { events } = await ok('fetchProtectionEvents', { storeId: store.shop.storeId, type: 'protection.authorization.denied', limit: 500 })
+  const { events } = await ok('fetchProtectionEvents', {
+    storeId: store.shop.storeId,
+    type: 'protection.authorization.denied',
+    limit: 500,
+  })
   expect(events.map((e: Json) => e.eventId)).toContain(eventId)
 }
 
@@ -93,7 +116,9 @@ describe('with a stolen freshness key', () => {
     await allTold()
     await isTold(first)
     await isTold(eventId)
-    expect((await raised('refused_document')).map(({ detail }) => detail as string)).toContainEqual(expect.stringMatching(/acknowledged by somebody else/))
+    expect((await raised('refused_document')).map(({ detail }) => detail as string)).toContainEqual(
+      expect.stringMatching(/acknowledged by somebody else/),
+    )
   })
 
   it('rows that the agent has forgotten on such a word are a gap that somebody is told of, and what follows arrives', async () => {
@@ -111,7 +136,9 @@ describe('with a stolen freshness key', () => {
     isHeld = false
     await allTold()
     await isTold(eventId)
-    expect((await raised('ledger_gap')).map(({ detail }) => detail as string)).toEqual([expect.stringMatching(new RegExp(`to ${forgotten + 1} were acknowledged by somebody else`))])
+    expect((await raised('ledger_gap')).map(({ detail }) => detail as string)).toEqual([
+      expect.stringMatching(new RegExp(`to ${forgotten + 1} were acknowledged by somebody else`)),
+    ])
   })
 
   const revokeAgent = () => {

@@ -11,9 +11,22 @@ const { reopen, iat, keySetClaims, keySet, fresh, all } = t
 describe('fast forward: a time of a stolen freshness key, a year ahead', () => {
   const YEAR = 365 * 24 * HOUR
   const next = testKey('freshness', { seed: 8, iss: 'installation' })
-  const revoked = (change: Partial<KeySetClaims> = {}) => ({ ver: 2, timeEpoch: iat(), keys: [...records({ [freshness.record.kid]: { state: 'revoked' } }), next.record], ...change })
-  const time = (timeEpoch: number, by: TestKey = next) => signDocument(DOCUMENT_KINDS.time, { aud: 'n', iat: iat(), exp: iat() + 60, timeMs: t.world.clock.wall(), timeEpoch }, by.signer)
-  const named = (claims: Partial<KeySetClaims>) => ({ keys: { epoch: 0, ver: 2, hash: contentHash(keySetClaims(claims)) }, timeEpoch: claims.timeEpoch ?? 0 })
+  const revoked = (change: Partial<KeySetClaims> = {}) => ({
+    ver: 2,
+    timeEpoch: iat(),
+    keys: [...records({ [freshness.record.kid]: { state: 'revoked' } }), next.record],
+    ...change,
+  })
+  const time = (timeEpoch: number, by: TestKey = next) =>
+    signDocument(
+      DOCUMENT_KINDS.time,
+      { aud: 'n', iat: iat(), exp: iat() + 60, timeMs: t.world.clock.wall(), timeEpoch },
+      by.signer,
+    )
+  const named = (claims: Partial<KeySetClaims>) => ({
+    keys: { epoch: 0, ver: 2, hash: contentHash(keySetClaims(claims)) },
+    timeEpoch: claims.timeEpoch ?? 0,
+  })
   const poison = () => {
     all()
     for (let n = 0; n < 2; n++) {
@@ -22,7 +35,20 @@ describe('fast forward: a time of a stolen freshness key, a year ahead', () => {
     }
     expect(t.clock.now()).toEqual({ nowMs: t.world.clock.wall() + YEAR, trust: 'signed' })
   }
-  const claim = (source: 'token' | 'receipt', nonce: string, exp: number) => t.ledger.commits.now(() => t.ledger.claims.claim({ redemptionId: `${nonce}-${exp}`, source, nonce, rightClass: 'release', candidates: [0], all: false, exp, deviceId: 'd', nowMs: t.clock.now().nowMs }))
+  const claim = (source: 'token' | 'receipt', nonce: string, exp: number) =>
+    t.ledger.commits.now(() =>
+      t.ledger.claims.claim({
+        redemptionId: `${nonce}-${exp}`,
+        source,
+        nonce,
+        rightClass: 'release',
+        candidates: [0],
+        all: false,
+        exp,
+        deviceId: 'd',
+        nowMs: t.clock.now().nowMs,
+      }),
+    )
 
   it('is over with the key set that revokes the key, over a restart too: time, age of the policy, and what a wrong time had forgotten', () => {
     poison()
@@ -41,7 +67,11 @@ describe('fast forward: a time of a stolen freshness key, a year ahead', () => {
     expect(t.trust.stage()).toBe('expired')
     reopen()
     expect(t.trust.accept(fresh(named(revoked()), next))).toMatchObject({ taken: true })
-    expect([t.trust.stage(), t.clock.now().nowMs, t.trust.lastContactMs]).toEqual(['fresh', t.world.clock.wall(), t.world.clock.wall()])
+    expect([t.trust.stage(), t.clock.now().nowMs, t.trust.lastContactMs]).toEqual([
+      'fresh',
+      t.world.clock.wall(),
+      t.world.clock.wall(),
+    ])
     expect(t.ledger.cloudGeneration.tokensSince).toBe(iat())
     expect(claim('receipt', 'aa', iat() + 80_000)).toMatchObject({ ok: false, reason: 'token_expired' })
     expect(claim('receipt', 'bb', iat() + 86_400)).toMatchObject({ ok: false })
@@ -51,7 +81,17 @@ describe('fast forward: a time of a stolen freshness key, a year ahead', () => {
 
   it('ends a real-time clock that is years ahead too, when the key that follows had been published before', () => {
     t.trust.accept(keySet({ keys: [...records(), { ...next.record, state: 'next' }] }))
-    expect(t.trust.accept(fresh({ keys: { epoch: 0, ver: 1, hash: contentHash(keySetClaims({ keys: [...records(), { ...next.record, state: 'next' }] })) } }))).toMatchObject({ taken: true })
+    expect(
+      t.trust.accept(
+        fresh({
+          keys: {
+            epoch: 0,
+            ver: 1,
+            hash: contentHash(keySetClaims({ keys: [...records(), { ...next.record, state: 'next' }] })),
+          },
+        }),
+      ),
+    ).toMatchObject({ taken: true })
     t.world.sleep(HOUR)
     const [now, claims] = [t.world.clock.wall(), revoked()]
     const [keys, answer] = [keySet(claims), time(claims.timeEpoch ?? 0)]
@@ -72,7 +112,12 @@ describe('fast forward: a time of a stolen freshness key, a year ahead', () => {
     expect(t.trust.isTimeAwaited).toBe(true)
     t.world.sleep(1_000)
     expect(t.trust.accept(fresh(named(claims), next))).toEqual({ taken: true, kind: 'fresh' })
-    expect([t.clock.epoch, t.clock.now(), t.trust.isTimeAwaited, t.ledger.cloudGeneration.tokensSince]).toEqual([claims.timeEpoch, { nowMs: t.world.clock.wall(), trust: 'signed' }, false, 0])
+    expect([t.clock.epoch, t.clock.now(), t.trust.isTimeAwaited, t.ledger.cloudGeneration.tokensSince]).toEqual([
+      claims.timeEpoch,
+      { nowMs: t.world.clock.wall(), trust: 'signed' },
+      false,
+      0,
+    ])
     // Of before.
     expect(t.trust.acceptTime(time(0), 'n')).toEqual({ taken: true, kind: 'time' })
     expect(t.clock.epoch).toBe(claims.timeEpoch)
@@ -81,7 +126,10 @@ describe('fast forward: a time of a stolen freshness key, a year ahead', () => {
   it('cannot be done once more in an epoch that the key opens itself', () => {
     all()
     t.world.sleep(1_000)
-    expect(t.trust.accept(fresh({ timeEpoch: 7 }))).toMatchObject({ why: 'refused', detail: expect.stringContaining('which the root has not opened') })
+    expect(t.trust.accept(fresh({ timeEpoch: 7 }))).toMatchObject({
+      why: 'refused',
+      detail: expect.stringContaining('which the root has not opened'),
+    })
     expect(t.trust.acceptTime(time(7, freshness), 'n')).toEqual({ taken: false, why: 'known' })
     expect(t.clock.epoch).toBe(0)
   })

@@ -11,11 +11,20 @@ const station = () => store.shop.devices[LANES.station]
 const product = () => store.shop.products.toSorted((a, b) => a.price - b.price)[0]
 const buy = (quantity: number) => store.buy([{ ean: product().ean, quantity }])
 const show = (shown: Json) => store.authorize({ deviceId: station(), protectionAction: 'deactivate_label', ...shown })
-const tokenOf = async ({ transactionId }: Json) => (await store.drive(store.shop.ok('verifySecurityTagDeactivation', { purchaseId: transactionId, deviceId: station() }))).authorizationToken as string
+const tokenOf = async ({ transactionId }: Json) =>
+  (
+    await store.drive(
+      store.shop.ok('verifySecurityTagDeactivation', { purchaseId: transactionId, deviceId: station() }),
+    )
+  ).authorizationToken as string
 const told = () => store.until('told', () => store.agent.link.isOnline && store.agent.ledger.journal.waiting === 0)
 /** The agent has heard what the token stands for. */
-const heard = () => store.until('the deny list', () => Number(store.agent.ledger.marks.get('deny_seq') ?? 0) > 0, 20_000)
-const exceptions = async () => ((await store.drive(store.shop.ok('fetchExceptions', { storeId: store.shop.storeId }))).exceptions as Json[]).map(({ kind }) => kind as string)
+const heard = () =>
+  store.until('the deny list', () => Number(store.agent.ledger.marks.get('deny_seq') ?? 0) > 0, 20_000)
+const exceptions = async () =>
+  ((await store.drive(store.shop.ok('fetchExceptions', { storeId: store.shop.storeId }))).exceptions as Json[]).map(
+    ({ kind }) => kind as string,
+  )
 
 async function network(isUp: boolean): Promise<void> {
   store.network(isUp)
@@ -26,11 +35,13 @@ describe('what was released online', () => {
   it.each([1, 2, 3])('is not released again offline by the receipt, of %i units', async (quantity) => {
     store = await openStore()
     const { receipt } = await buy(quantity)
-    for (let n = 0; n < quantity; n++) expect(await show({ receipt })).toMatchObject({ authorized: true, outcome: 'confirmed', offline: false })
+    for (let n = 0; n < quantity; n++)
+      expect(await show({ receipt })).toMatchObject({ authorized: true, outcome: 'confirmed', offline: false })
     await told()
     await store.world.advance(60_000)
     await network(false)
-    for (let n = 0; n < 2; n++) expect(await show({ receipt })).toMatchObject({ authorized: false, reason: 'already_redeemed', offline: true })
+    for (let n = 0; n < 2; n++)
+      expect(await show({ receipt })).toMatchObject({ authorized: false, reason: 'already_redeemed', offline: true })
     expect(store.pulses('station')).toBe(quantity)
   })
 
@@ -82,7 +93,8 @@ describe('a program’s token', () => {
     await network(false)
     expect(await show({ receipt })).toMatchObject({ authorized: true, offline: true })
     expect(await show({ token })).toMatchObject({ authorized: true })
-    for (const shown of [{ token }, { receipt }]) expect(await show(shown)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    for (const shown of [{ token }, { receipt }])
+      expect(await show(shown)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
     expect(store.pulses('station')).toBe(2)
     await network(true)
     await told()
@@ -124,13 +136,23 @@ it('goods that only the shopper’s app has priced are for staff, offline as wel
   const key = await store.shop.cloud.key('publishable')
   const call = (operation: string, body: Json) => store.drive(store.shop.cloud.ok(key, operation, body))
   const { sessionId } = await call('checkIn', { storeId: store.shop.storeId })
-  const { transactionId } = await call('startCheckout', { sessionId, items: [{ name: 'x', priceUnit: 1, quantity: 5, vat: 19 }] })
+  const { transactionId } = await call('startCheckout', {
+    sessionId,
+    items: [{ name: 'x', priceUnit: 1, quantity: 5, vat: 19 }],
+  })
   await store.drive(store.shop.ok('completeTestCheckout', { transactionId }))
   const { url: receipt } = await store.drive(store.shop.ok('generateReceiptQR', { purchaseId: transactionId }))
   const gate = { deviceId: store.shop.devices[LANES.gate], protectionAction: 'authorize_exit' }
   for (const isUp of [true, false]) {
     if (!isUp) await network(false)
-    expect(await show({ receipt })).toMatchObject({ authorized: false, reason: 'manual_assistance_required', offline: !isUp })
-    expect(await store.authorize({ ...gate, receipt })).toMatchObject({ authorized: false, reason: 'manual_assistance_required' })
+    expect(await show({ receipt })).toMatchObject({
+      authorized: false,
+      reason: 'manual_assistance_required',
+      offline: !isUp,
+    })
+    expect(await store.authorize({ ...gate, receipt })).toMatchObject({
+      authorized: false,
+      reason: 'manual_assistance_required',
+    })
   }
 })

@@ -36,21 +36,35 @@ it('keeps its time over a restart of the process, and over a reboot takes the re
 
 it('takes the answer to its own question for the time, and no other', () => {
   all()
-  const time = (aud: string) => signDocument(DOCUMENT_KINDS.time, { aud, iat: iat(), exp: iat() + 60, timeMs: t.world.clock.wall(), timeEpoch: 0 }, freshness.signer)
+  const time = (aud: string) =>
+    signDocument(
+      DOCUMENT_KINDS.time,
+      { aud, iat: iat(), exp: iat() + 60, timeMs: t.world.clock.wall(), timeEpoch: 0 },
+      freshness.signer,
+    )
   expect(t.trust.acceptTime(time('n1'), 'n1')).toEqual({ taken: true, kind: 'time' })
   expect(t.trust.acceptTime(time('n2'), 'n1')).toMatchObject({ taken: false, why: 'refused' })
 })
 
 it('reports a cloud whose time lies before what it has signed: nothing that it grants would count here', () => {
   all()
-  const time = (ms: number) => signDocument(DOCUMENT_KINDS.time, { aud: 'n', iat: iat(), exp: iat() + 60, timeMs: ms, timeEpoch: 0 }, freshness.signer)
+  const time = (ms: number) =>
+    signDocument(
+      DOCUMENT_KINDS.time,
+      { aud: 'n', iat: iat(), exp: iat() + 60, timeMs: ms, timeEpoch: 0 },
+      freshness.signer,
+    )
   const ahead = 2 * HOUR
   for (const verdict of [{ why: 'refused' }, { taken: true }]) {
     t.world.sleep(61_000)
     expect(t.trust.accept(fresh({ timeMs: t.world.clock.wall() + ahead }))).toMatchObject(verdict)
   }
   t.world.sleep(61_000)
-  expect(t.trust.acceptTime(time(t.world.clock.wall()), 'n')).toMatchObject({ why: 'refused', isDoubted: true, detail: expect.stringMatching(/its time lies 72\d\d s before what was signed earlier/) })
+  expect(t.trust.acceptTime(time(t.world.clock.wall()), 'n')).toMatchObject({
+    why: 'refused',
+    isDoubted: true,
+    detail: expect.stringMatching(/its time lies 72\d\d s before what was signed earlier/),
+  })
   expect(t.trust.acceptTime(time(t.world.clock.wall() + ahead), 'n')).toMatchObject({ taken: true })
   // Two that have overtaken each other.
   expect(t.trust.acceptTime(time(t.world.clock.wall() + ahead - 900), 'n')).toMatchObject({ taken: true })
@@ -78,8 +92,10 @@ it('knows no time that it could not write down', () => {
 describe('with a real-time clock years ahead', () => {
   const YEARS = 2 * 365 * 24 * HOUR
   const newKey = testKey('freshness', { seed: 42, iss: 'installation' })
-  const next = (change: Partial<KeySetClaims> = {}) => keySet({ ver: 2, keys: [token, receipt, policyKey, newKey].map((k) => k.record), ...change })
-  const time = (by: TestKey, ms = t.world.clock.wall()) => signDocument(DOCUMENT_KINDS.time, { aud: 'n', iat: iat(), exp: iat() + 60, timeMs: ms, timeEpoch: 0 }, by.signer)
+  const next = (change: Partial<KeySetClaims> = {}) =>
+    keySet({ ver: 2, keys: [token, receipt, policyKey, newKey].map((k) => k.record), ...change })
+  const time = (by: TestKey, ms = t.world.clock.wall()) =>
+    signDocument(DOCUMENT_KINDS.time, { aud: 'n', iat: iat(), exp: iat() + 60, timeMs: ms, timeEpoch: 0 }, by.signer)
   /** Signed while the wall clock was right; accepted once it is not. */
   const bootAhead = <T>(signed: () => T): T => {
     all()
@@ -103,11 +119,21 @@ describe('with a real-time clock years ahead', () => {
   })
 
   it('believes those keys nothing else, and no time outside the life of their set', () => {
-    const [keys, heads, before, after, other] = bootAhead(() => [next(), fresh({}, newKey), time(newKey, t.world.clock.wall() - 30_000), time(newKey, t.world.clock.wall() + 86_400_000), time(token)] as const)
+    const [keys, heads, before, after, other] = bootAhead(
+      () =>
+        [
+          next(),
+          fresh({}, newKey),
+          time(newKey, t.world.clock.wall() - 30_000),
+          time(newKey, t.world.clock.wall() + 86_400_000),
+          time(token),
+        ] as const,
+    )
     t.trust.accept(keys)
     const now = t.clock.now()
     expect(t.trust.accept(heads)).toMatchObject({ detail: expect.stringContaining('unknown_key') })
-    for (const answer of [before, after, other]) expect(t.trust.acceptTime(answer, 'n')).toMatchObject({ taken: false, why: 'refused' })
+    for (const answer of [before, after, other])
+      expect(t.trust.acceptTime(answer, 'n')).toMatchObject({ taken: false, why: 'refused' })
     expect(t.clock.now()).toEqual(now)
   })
 
@@ -115,7 +141,9 @@ describe('with a real-time clock years ahead', () => {
     ['the root has not signed', {}, policyKey],
     ['is no newer than the one that is known', { ver: 1 }, root],
   ])('keeps no key set that %s', (_name, change, by) => {
-    const [keys, answer] = bootAhead(() => [keySet({ ver: 2, keys: [newKey.record], ...change }, by), time(newKey)] as const)
+    const [keys, answer] = bootAhead(
+      () => [keySet({ ver: 2, keys: [newKey.record], ...change }, by), time(newKey)] as const,
+    )
     expect(t.trust.accept(keys)).toMatchObject({ why: 'refused' })
     expect(t.trust.acceptTime(answer, 'n')).toMatchObject({ taken: false, why: 'refused' })
   })

@@ -48,12 +48,19 @@ it.each<[string, () => string]>([
   ['a policy signed by the freshness key', () => policy({ ver: 2 }, freshness)],
   ['a policy of another store', () => policy({ ver: 2, aud: 'st_2' })],
   ['a policy without signature', () => `${policy({ ver: 2 }).split('.').slice(0, 2).join('.')}.`],
-  ['a policy with a claim more', () => signDocument(DOCUMENT_KINDS.policy, { ...policyClaims({ ver: 2 }), extra: 1 } as PolicyClaims, policyKey.signer)],
+  [
+    'a policy with a claim more',
+    () =>
+      signDocument(DOCUMENT_KINDS.policy, { ...policyClaims({ ver: 2 }), extra: 1 } as PolicyClaims, policyKey.signer),
+  ],
   ['a policy that has expired', () => policy({ ver: 2, iat: iat() - 81 * 3_600, exp: iat() - 3_600 })],
   ['a policy from the future', () => policy({ ver: 2, iat: iat() + 60, exp: iat() + 3_600 })],
   ['a freshness of another store', () => fresh({ aud: 'st_2' })],
   ['a freshness signed by the token key', () => fresh({}, token)],
-  ['a token', () => signDocument(DOCUMENT_KINDS.authorization, { aud: 'st_1', iat: iat(), exp: iat() + 60 }, token.signer)],
+  [
+    'a token',
+    () => signDocument(DOCUMENT_KINDS.authorization, { aud: 'st_1', iat: iat(), exp: iat() + 60 }, token.signer),
+  ],
   ['nonsense', () => 'nonsense'],
   ['a flood', () => 'x'.repeat(300_000)],
 ])('refuses %s', (_name, document) => {
@@ -68,8 +75,14 @@ it('refuses an older version, and the same version that says something else, als
   expect(t.trust.accept(keySet({ ver: 2 }))).toEqual({ taken: true, kind: 'keys' })
   for (const again of [() => undefined, reopen]) {
     again()
-    expect(t.trust.accept(policy({ ver: 2 }))).toMatchObject({ why: 'refused', detail: expect.stringContaining('older') })
-    expect(t.trust.accept(policy({ ver: 3, securityTagMode: 'station' }))).toMatchObject({ why: 'refused', detail: expect.stringContaining('something else') })
+    expect(t.trust.accept(policy({ ver: 2 }))).toMatchObject({
+      why: 'refused',
+      detail: expect.stringContaining('older'),
+    })
+    expect(t.trust.accept(policy({ ver: 3, securityTagMode: 'station' }))).toMatchObject({
+      why: 'refused',
+      detail: expect.stringContaining('something else'),
+    })
     expect(t.trust.accept(keySet({ ver: 1 }))).toMatchObject({ why: 'refused' })
     expect(t.trust.accept(policy({ ver: 3, iat: iat() + 1 }))).toEqual({ taken: false, why: 'known' })
   }
@@ -79,8 +92,13 @@ it('refuses an older version, and the same version that says something else, als
 it('no longer believes what a revoked key signs', () => {
   all()
   const revoked = { ...policyKey.record, state: 'revoked' as const }
-  expect(t.trust.accept(keySet({ ver: 2, keys: [token.record, receipt.record, revoked, freshness.record] }))).toMatchObject({ taken: true })
-  expect(t.trust.accept(policy({ ver: 2 }))).toMatchObject({ why: 'refused', detail: expect.stringContaining('key_revoked') })
+  expect(
+    t.trust.accept(keySet({ ver: 2, keys: [token.record, receipt.record, revoked, freshness.record] })),
+  ).toMatchObject({ taken: true })
+  expect(t.trust.accept(policy({ ver: 2 }))).toMatchObject({
+    why: 'refused',
+    detail: expect.stringContaining('key_revoked'),
+  })
 })
 
 it('believes no stolen key until the next start because the disk was full as it heard of the revocation', () => {
@@ -141,8 +159,18 @@ it('takes the deny list in order, page by page, and remembers it', () => {
   all()
   const until = iat() + 1_000
   expect(t.trust.accept(deny(5, 6, [{ kind: 'nonce', nonce: 'late', until }]))).toEqual({ taken: false, why: 'known' })
-  expect(t.trust.accept(deny(0, 2, [{ kind: 'nonce', nonce: 'n1', until }, { kind: 'receipt', cti: 'c1', until }]))).toEqual({ taken: true, kind: 'deny' })
-  expect(t.trust.accept(deny(2, 3, [{ kind: 'right', cti: 'c2', rightClass: 'exit', ordinals: [1], until }]))).toEqual({ taken: true, kind: 'deny' })
+  expect(
+    t.trust.accept(
+      deny(0, 2, [
+        { kind: 'nonce', nonce: 'n1', until },
+        { kind: 'receipt', cti: 'c1', until },
+      ]),
+    ),
+  ).toEqual({ taken: true, kind: 'deny' })
+  expect(t.trust.accept(deny(2, 3, [{ kind: 'right', cti: 'c2', rightClass: 'exit', ordinals: [1], until }]))).toEqual({
+    taken: true,
+    kind: 'deny',
+  })
   reopen()
   expect(t.trust.have().deny).toEqual([0, 3])
   expect(t.ledger.claims.isDenied('n1')).toBe(true)

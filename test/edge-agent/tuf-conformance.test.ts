@@ -10,7 +10,12 @@ import { crockford } from '../../policy/base32.ts'
 import { publicJwk, thumbprint } from '../../policy/documents/keys.ts'
 import { DOCUMENT_KINDS, type DocumentKindName } from '../../policy/documents/kinds.ts'
 import { signDocument } from '../../policy/documents/signed-document.ts'
-import { contentHash, type FreshClaims, type KeySetClaims, type PolicyClaims } from '../../policy/documents/store-documents.ts'
+import {
+  contentHash,
+  type FreshClaims,
+  type KeySetClaims,
+  type PolicyClaims,
+} from '../../policy/documents/store-documents.ts'
 import { DEFAULT_POLICY } from '../../policy/store-policy.ts'
 import { virtualPlatform, type VirtualPlatform } from '../../simulators/world/virtual-platform.ts'
 import { temporaryFolder } from '../support/databases.ts'
@@ -38,9 +43,24 @@ describe('tuf-conformance', () => {
   let clock: AgentClock
   let trust: Trust
   const root = testKey('root')
-  const [token, policyKey, freshness] = [testKey('token'), testKey('policy', { iss: 'installation' }), testKey('freshness', { iss: 'installation' })]
+  const [token, policyKey, freshness] = [
+    testKey('token'),
+    testKey('policy', { iss: 'installation' }),
+    testKey('freshness', { iss: 'installation' }),
+  ]
   const stranger = testKey('policy', { seed: 77, iss: 'installation' })
-  const identity: Identity = { agentId: 'agt_1', storeId: 'st_1', tenant: 'acc_1.test', ledgerId: 'led_1', generation: 1, cloud: 'https://x', mqttUrl: 'mqtt://x', rootX: root.record.x, x: root.record.x, secret: '' }
+  const identity: Identity = {
+    agentId: 'agt_1',
+    storeId: 'st_1',
+    tenant: 'acc_1.test',
+    ledgerId: 'led_1',
+    generation: 1,
+    cloud: 'https://x',
+    mqttUrl: 'mqtt://x',
+    rootX: root.record.x,
+    x: root.record.x,
+    secret: '',
+  }
 
   beforeEach(() => {
     folder = temporaryFolder('tuf')
@@ -63,9 +83,32 @@ describe('tuf-conformance', () => {
 
   const iat = () => Math.floor(world.clock.wall() / 1_000)
   const times = (seconds: number) => ({ iat: iat(), exp: iat() + seconds })
-  const keySetClaims = (change: Partial<KeySetClaims> = {}): KeySetClaims => ({ aud: 'acc_1.test', ...times(30 * 86_400), epoch: 0, ver: 1, keys: [token, policyKey, freshness].map((k) => k.record), ...change })
-  const policyClaims = (change: Partial<PolicyClaims> = {}): PolicyClaims => ({ storeName: 'Hafencity', iss: 'acc_1.test', aud: 'st_1', ...times(80 * 3_600), epoch: 0, ver: 1, securityTagMode: 'rfid', policy: DEFAULT_POLICY, devices: [], operators: [], ...change })
-  const head = (claims: KeySetClaims | PolicyClaims) => ({ epoch: claims.epoch, ver: claims.ver, hash: contentHash(claims) })
+  const keySetClaims = (change: Partial<KeySetClaims> = {}): KeySetClaims => ({
+    aud: 'acc_1.test',
+    ...times(30 * 86_400),
+    epoch: 0,
+    ver: 1,
+    keys: [token, policyKey, freshness].map((k) => k.record),
+    ...change,
+  })
+  const policyClaims = (change: Partial<PolicyClaims> = {}): PolicyClaims => ({
+    storeName: 'Hafencity',
+    iss: 'acc_1.test',
+    aud: 'st_1',
+    ...times(80 * 3_600),
+    epoch: 0,
+    ver: 1,
+    securityTagMode: 'rfid',
+    policy: DEFAULT_POLICY,
+    devices: [],
+    operators: [],
+    ...change,
+  })
+  const head = (claims: KeySetClaims | PolicyClaims) => ({
+    epoch: claims.epoch,
+    ver: claims.ver,
+    hash: contentHash(claims),
+  })
   const freshClaims = (keys: KeySetClaims, policy: PolicyClaims, change: Partial<FreshClaims> = {}): FreshClaims => ({
     aud: 'st_1',
     ...times(80 * 3_600),
@@ -78,11 +121,14 @@ describe('tuf-conformance', () => {
     items: { epoch: 0, ver: 0, floor: 0 },
     ...change,
   })
-  const sign = (kind: DocumentKindName, claims: { aud: string; iat: number; exp: number }, by: TestKey) => signDocument(DOCUMENT_KINDS[kind], claims, by.signer)
+  const sign = (kind: DocumentKindName, claims: { aud: string; iat: number; exp: number }, by: TestKey) =>
+    signDocument(DOCUMENT_KINDS[kind], claims, by.signer)
   /** A good state of everything, version 1. */
   const begin = () => {
     expect(trust.accept(sign('keys', keySetClaims(), root))).toMatchObject({ taken: true })
-    expect(trust.accept(sign('fresh', freshClaims(keySetClaims(), policyClaims()), freshness))).toMatchObject({ taken: true })
+    expect(trust.accept(sign('fresh', freshClaims(keySetClaims(), policyClaims()), freshness))).toMatchObject({
+      taken: true,
+    })
     expect(trust.accept(sign('policy', policyClaims(), policyKey))).toMatchObject({ taken: true })
     world.sleep(1_000)
   }
@@ -90,33 +136,55 @@ describe('tuf-conformance', () => {
   const state = () => ({ have: trust.have(), stage: trust.stage(), behind: trust.isBehind, now: clock.now() })
   const refused = (document: string, detail: RegExp) => {
     const before = state()
-    expect(trust.accept(document)).toMatchObject({ taken: false, why: 'refused', detail: expect.stringMatching(detail) })
+    expect(trust.accept(document)).toMatchObject({
+      taken: false,
+      why: 'refused',
+      detail: expect.stringMatching(detail),
+    })
     expect(state()).toEqual(before)
   }
   const enrolAt = (rootX: string, documents: string[]) => {
     // 12 characters of chance, then 10 bytes of the root's thumbprint.
     const code = 'K7QX4M2P9TRW' + crockford.encode(thumbprint(root.record.x).subarray(0, 10))
     const answer = { agentId: 'agt_1', storeId: 'st_1', root: publicJwk(rootX), documents, mqtt: { url: 'mqtt://x' } }
-    return enrol({ cloud: 'https://x/api/v1', code, platform: world, fetch: () => Promise.resolve({ status: 200, text: () => Promise.resolve(JSON.stringify(answer)) }) })
+    return enrol({
+      cloud: 'https://x/api/v1',
+      code,
+      platform: world,
+      fetch: () => Promise.resolve({ status: 200, text: () => Promise.resolve(JSON.stringify(answer)) }),
+    })
   }
 
   const THRESHOLD = 'one root key, one signature a document: there is no threshold to be missed'
   const DELEGATION = 'there are no delegations and no targets files'
-  const MISSING = { test: 'ages without word from the cloud, and only a freshness that names this very policy makes it young' }
+  const MISSING = {
+    test: 'ages without word from the cloud, and only a freshness that names this very policy makes it young',
+  }
 
   const CASES: Record<string, Ours> = {
     // test_basic.py
-    test_basic_refresh_requests: { test: 'takes keys by the root, then time, then policy, and keeps them over a restart' },
-    test_basic_refresh_trusted_data: { test: 'takes keys by the root, then time, then policy, and keeps them over a restart' },
+    test_basic_refresh_requests: {
+      test: 'takes keys by the root, then time, then policy, and keeps them over a restart',
+    },
+    test_basic_refresh_trusted_data: {
+      test: 'takes keys by the root, then time, then policy, and keeps them over a restart',
+    },
     test_implicit_refresh: { not: 'documents are pushed and pulled all the time; nothing is downloaded by their word' },
     test_invalid_initial_root: {
       here: 'enrolment ends at a root that is not the one in the code',
-      run: async () => expect(await enrolAt(stranger.record.x, [sign('keys', keySetClaims(), stranger)])).toMatchObject({ ok: false, why: expect.stringContaining('is not the one that made this code') }),
+      run: async () =>
+        expect(await enrolAt(stranger.record.x, [sign('keys', keySetClaims(), stranger)])).toMatchObject({
+          ok: false,
+          why: expect.stringContaining('is not the one that made this code'),
+        }),
     },
     test_unsigned_initial_root: {
       here: 'enrolment ends at a key set that its root has not signed',
       async run() {
-        expect(await enrolAt(root.record.x, [sign('keys', keySetClaims(), stranger)])).toMatchObject({ ok: false, why: expect.stringContaining('not signed by its root') })
+        expect(await enrolAt(root.record.x, [sign('keys', keySetClaims(), stranger)])).toMatchObject({
+          ok: false,
+          why: expect.stringContaining('not signed by its root'),
+        })
         expect(await enrolAt(root.record.x, [sign('keys', keySetClaims(), root)])).toMatchObject({ ok: true })
       },
     },
@@ -140,13 +208,25 @@ describe('tuf-conformance', () => {
       run() {
         begin()
         const policy = policyClaims()
-        expect(trust.accept(sign('fresh', freshClaims(keySetClaims(), policy), freshness))).toMatchObject({ taken: true })
+        expect(trust.accept(sign('fresh', freshClaims(keySetClaims(), policy), freshness))).toMatchObject({
+          taken: true,
+        })
         const before = state()
-        expect(trust.accept(sign('fresh', freshClaims(keySetClaims(), policy, { policy: { epoch: 0, ver: 100, hash: 'x' } }), freshness))).toEqual({ taken: false, why: 'known' })
+        expect(
+          trust.accept(
+            sign(
+              'fresh',
+              freshClaims(keySetClaims(), policy, { policy: { epoch: 0, ver: 100, hash: 'x' } }),
+              freshness,
+            ),
+          ),
+        ).toEqual({ taken: false, why: 'known' })
         expect(state()).toEqual(before)
       },
     },
-    test_basic_metadata_hash_support: { test: 'takes keys by the root, then time, then policy, and keeps them over a restart' },
+    test_basic_metadata_hash_support: {
+      test: 'takes keys by the root, then time, then policy, and keeps them over a restart',
+    },
     test_targets_hash_mismatch: { test: 'a version of the policy with other content' },
     test_snapshot_hash_mismatch: { test: 'mix and match: the freshness names another content of what is here' },
     test_metadata_bytes_match: {
@@ -189,7 +269,9 @@ describe('tuf-conformance', () => {
         expect(clock.now()).toEqual(before)
       },
     },
-    test_snapshot_expired: { test: 'freeze: the same documents over and over make it stale and then expired, expired documents that were accepted stay' },
+    test_snapshot_expired: {
+      test: 'freeze: the same documents over and over make it stale and then expired, expired documents that were accepted stay',
+    },
     test_targets_expired: { test: 'a policy that has expired' },
     test_expired_local_root: {
       here: 'with a key set that has expired the next one is taken',
@@ -199,7 +281,9 @@ describe('tuf-conformance', () => {
         const keys = keySetClaims({ ver: 2 })
         expect(trust.accept(sign('keys', keys, root))).toMatchObject({ taken: true })
         expect(trust.accept(sign('policy', policyClaims({ ver: 2 }), policyKey))).toMatchObject({ taken: true })
-        expect(trust.accept(sign('fresh', freshClaims(keys, policyClaims({ ver: 2 })), freshness))).toMatchObject({ taken: true })
+        expect(trust.accept(sign('fresh', freshClaims(keys, policyClaims({ ver: 2 })), freshness))).toMatchObject({
+          taken: true,
+        })
         expect(trust.stage()).toBe('fresh')
       },
     },
@@ -209,7 +293,9 @@ describe('tuf-conformance', () => {
         begin()
         world.sleep(18 * 24 * HOUR)
         expect(trust.stage()).toBe('expired')
-        expect(trust.accept(sign('fresh', freshClaims(keySetClaims(), policyClaims()), freshness))).toMatchObject({ taken: true })
+        expect(trust.accept(sign('fresh', freshClaims(keySetClaims(), policyClaims()), freshness))).toMatchObject({
+          taken: true,
+        })
         expect(trust.stage()).toBe('fresh')
       },
     },
@@ -222,7 +308,9 @@ describe('tuf-conformance', () => {
       here: 'several signatures on one document are no form that is read',
       run() {
         begin()
-        const [header = '', payload = '', signature = ''] = sign('policy', policyClaims({ ver: 2 }), policyKey).split('.')
+        const [header = '', payload = '', signature = ''] = sign('policy', policyClaims({ ver: 2 }), policyKey).split(
+          '.',
+        )
         const one = { protected: header, signature }
         refused(JSON.stringify({ payload, signatures: [one, one] }), /not a document/)
         refused(`${header}.${payload}.${signature}.${signature}`, /malformed/)
@@ -233,13 +321,22 @@ describe('tuf-conformance', () => {
       run() {
         begin()
         const record = { ...stranger.record, alg: 'ES256' as 'EdDSA' }
-        refused(sign('keys', keySetClaims({ ver: 2, keys: [token.record, policyKey.record, freshness.record, record] }), root), /claims_invalid/)
+        refused(
+          sign(
+            'keys',
+            keySetClaims({ ver: 2, keys: [token.record, policyKey.record, freshness.record, record] }),
+            root,
+          ),
+          /claims_invalid/,
+        )
       },
     },
     test_invalid_sig_in_valid_metadata: { not: THRESHOLD },
 
     // test_rollback.py
-    test_new_timestamp_version_rollback: { test: 'is not frozen young by an old freshness that is shown again and again' },
+    test_new_timestamp_version_rollback: {
+      test: 'is not frozen young by an old freshness that is shown again and again',
+    },
     test_snapshot_rollback: { test: 'rollback of the freshness: it names an older policy' },
     test_targets_role_removal: {
       here: 'a freshness that no longer names a kind is refused',
@@ -249,16 +346,25 @@ describe('tuf-conformance', () => {
         refused(sign('fresh', rest, freshness), /claims_invalid/)
       },
     },
-    test_targets_fast_forward_recovery: { test: 'fast forward: a policy of a stolen key is dropped with the key, and its version with it' },
+    test_targets_fast_forward_recovery: {
+      test: 'fast forward: a policy of a stolen key is dropped with the key, and its version with it',
+    },
     test_new_snapshot_fast_forward_recovery: {
       here: 'what a stolen freshness key has named is forgotten with the key',
       run() {
         begin()
         const next = testKey('freshness', { seed: 8, iss: 'installation' })
         const far = { epoch: 0, ver: Number.MAX_SAFE_INTEGER, hash: 'x' }
-        expect(trust.accept(sign('fresh', freshClaims(keySetClaims(), policyClaims(), { keys: far, policy: far }), freshness))).toMatchObject({ taken: true })
+        expect(
+          trust.accept(
+            sign('fresh', freshClaims(keySetClaims(), policyClaims(), { keys: far, policy: far }), freshness),
+          ),
+        ).toMatchObject({ taken: true })
         expect(trust.isBehind).toBe(true)
-        const keys = keySetClaims({ ver: 2, keys: [token.record, policyKey.record, { ...freshness.record, state: 'revoked' }, next.record] })
+        const keys = keySetClaims({
+          ver: 2,
+          keys: [token.record, policyKey.record, { ...freshness.record, state: 'revoked' }, next.record],
+        })
         expect(trust.accept(sign('keys', keys, root))).toMatchObject({ taken: true })
         world.sleep(1_000)
         expect(trust.accept(sign('fresh', freshClaims(keys, policyClaims()), next))).toMatchObject({ taken: true })
@@ -271,15 +377,23 @@ describe('tuf-conformance', () => {
 
     // test_updater_key_rotations.py
     'test_root_rotation[1-of-1-key-rotation]': { not: 'the root is replaced by enrolment anew alone' },
-    'test_root_rotation[1-of-1-key-rotation-fail-not-signed-with-old-key]': { test: 'the key set of a new root with a higher epoch, before enrolment anew' },
+    'test_root_rotation[1-of-1-key-rotation-fail-not-signed-with-old-key]': {
+      test: 'the key set of a new root with a higher epoch, before enrolment anew',
+    },
     'test_root_rotation[thresholds]': { not: THRESHOLD },
-    'test_non_root_rotations[1-of-1-key-rotation]': { test: 'key rotation: what the next key signs is believed as soon as it is published, and the policy outlives the retirement of its key' },
+    'test_non_root_rotations[1-of-1-key-rotation]': {
+      test: 'key rotation: what the next key signs is believed as soon as it is published, and the policy outlives the retirement of its key',
+    },
     'test_non_root_rotations[1-of-1-key-rotation-fail-not-signed-with-new-key]': {
       here: 'a key that is no longer in the set signs nothing',
       run() {
         begin()
         const next = testKey('policy', { seed: 9, iss: 'installation' })
-        expect(trust.accept(sign('keys', keySetClaims({ ver: 2, keys: [token.record, next.record, freshness.record] }), root))).toMatchObject({ taken: true })
+        expect(
+          trust.accept(
+            sign('keys', keySetClaims({ ver: 2, keys: [token.record, next.record, freshness.record] }), root),
+          ),
+        ).toMatchObject({ taken: true })
         refused(sign('policy', policyClaims({ ver: 2 }), policyKey), /unknown_key/)
         expect(trust.accept(sign('policy', policyClaims({ ver: 2 }), next))).toMatchObject({ taken: true })
       },
@@ -298,7 +412,9 @@ describe('tuf-conformance', () => {
   }
 
   it('refers to tests that exist', () => {
-    const text = ['trust.test.ts', 'trust-attacks.test.ts', 'trust-time.test.ts'].map((file) => readFileSync(join(import.meta.dirname, file), 'utf8')).join('\n')
+    const text = ['trust.test.ts', 'trust-attacks.test.ts', 'trust-time.test.ts']
+      .map((file) => readFileSync(join(import.meta.dirname, file), 'utf8'))
+      .join('\n')
     for (const [upstream, ours] of Object.entries(CASES)) {
       if (!('test' in ours)) continue
       expect(text, `${upstream}: ${ours.test}`).toContain(`'${ours.test}'`)

@@ -22,10 +22,18 @@ const add = async (deviceIds: string[], options: Parameters<typeof addAgent>[2] 
   others.push(other)
   return other
 }
-const register = async (deviceType: string) => (await ok('registerDevice', { storeId: store.shop.storeId, deviceType })).deviceId as string
-const tokenFor = (purchaseId: string, deviceId = station()) => ok('verifySecurityTagDeactivation', { purchaseId, deviceId })
-const authorization = (nonce: string) => store.shop.cloud.db.database.reads.selectFrom('protection_authorization').selectAll().where('nonce', '=', nonce).executeTakeFirstOrThrow()
-const raised = async () => ((await ok('fetchExceptions', { storeId: store.shop.storeId })).exceptions as Json[]).map(({ kind }) => kind)
+const register = async (deviceType: string) =>
+  (await ok('registerDevice', { storeId: store.shop.storeId, deviceType })).deviceId as string
+const tokenFor = (purchaseId: string, deviceId = station()) =>
+  ok('verifySecurityTagDeactivation', { purchaseId, deviceId })
+const authorization = (nonce: string) =>
+  store.shop.cloud.db.database.reads
+    .selectFrom('protection_authorization')
+    .selectAll()
+    .where('nonce', '=', nonce)
+    .executeTakeFirstOrThrow()
+const raised = async () =>
+  ((await ok('fetchExceptions', { storeId: store.shop.storeId })).exceptions as Json[]).map(({ kind }) => kind)
 /** Virtual ms that something took. */
 const took = async <T>(work: () => Promise<T>): Promise<{ ms: number; value: T }> => {
   const from = store.world.clock.elapsed()
@@ -52,7 +60,10 @@ describe('a token that is taken back', () => {
       await store.until('given up', async () => (await authorization(nonce)).voided_ms !== null)
     })
     expect(ms).toBeLessThan(1_000)
-    expect(await store.authorize({ deviceId: station(), protectionAction: 'deactivate_label', token })).toMatchObject({ authorized: false, reason: 'token_revoked' })
+    expect(await store.authorize({ deviceId: station(), protectionAction: 'deactivate_label', token })).toMatchObject({
+      authorized: false,
+      reason: 'token_revoked',
+    })
 
     const again = await tokenFor(purchase.transactionId)
     expect(again.replayProtectedNonce).not.toBe(nonce)
@@ -61,7 +72,12 @@ describe('a token that is taken back', () => {
       await store.until('given up', async () => (await authorization(again.replayProtectedNonce)).voided_ms !== null)
     })
     expect(cancelled.ms).toBeLessThan(1_000)
-    await store.until('the refund', async () => (await store.shop.ok('fetchPurchase', { transactionId: purchase.transactionId })).refundStatus === 'done', 10_000)
+    await store.until(
+      'the refund',
+      async () =>
+        (await store.shop.ok('fetchPurchase', { transactionId: purchase.transactionId })).refundStatus === 'done',
+      10_000,
+    )
     expect(await raised()).toEqual([])
   })
 
@@ -77,7 +93,10 @@ describe('a token that is taken back', () => {
     store = await openStore({ broker: true })
     const { purchase } = await store.buy([{ ean: product().ean, quantity: 2 }])
     const { replayProtectedNonce: nonce, authorizationToken: token } = await tokenFor(purchase.transactionId)
-    expect(await store.authorize({ deviceId: station(), protectionAction: 'deactivate_label', token })).toMatchObject({ authorized: true, remaining: 1 })
+    expect(await store.authorize({ deviceId: station(), protectionAction: 'deactivate_label', token })).toMatchObject({
+      authorized: true,
+      remaining: 1,
+    })
     await ok('revokeProtectionAuthorization', { replayProtectedNonce: nonce })
     await store.until('given up', async () => (await authorization(nonce)).voided_ms !== null)
     expect(await raised()).toEqual([])
@@ -95,15 +114,29 @@ it('a refund waits for the agents to have taken the denial; goods that left mean
   const statusOf = async (transactionId: string) => (await ok('fetchPurchase', { transactionId })).refundStatus
   expect(await statusOf(purchase.transactionId)).toBe('pending')
   // It has not heard: what a shopper with the paper gets is bounded by the network being away.
-  expect(await store.authorize({ deviceId: station(), protectionAction: 'deactivate_label', receipt })).toMatchObject({ authorized: true, offline: true })
+  expect(await store.authorize({ deviceId: station(), protectionAction: 'deactivate_label', receipt })).toMatchObject({
+    authorized: true,
+    offline: true,
+  })
   await online()
-  for (const { transactionId } of [purchase, kept]) await store.until('the refund', async () => (await store.shop.ok('fetchPurchase', { transactionId })).refundStatus === 'done', 20_000)
+  for (const { transactionId } of [purchase, kept])
+    await store.until(
+      'the refund',
+      async () => (await store.shop.ok('fetchPurchase', { transactionId })).refundStatus === 'done',
+      20_000,
+    )
   const [agent] = (await ok('fetchAgents', { storeId: store.shop.storeId })).agents
-  const { deny_seq: denied } = await store.shop.cloud.db.database.reads.selectFrom('purchase').select('deny_seq').where('purchase_id', '=', kept.transactionId).executeTakeFirstOrThrow()
+  const { deny_seq: denied } = await store.shop.cloud.db.database.reads
+    .selectFrom('purchase')
+    .select('deny_seq')
+    .where('purchase_id', '=', kept.transactionId)
+    .executeTakeFirstOrThrow()
   expect(agent.denyVersion).toBeGreaterThanOrEqual(denied ?? Infinity)
   expect(await raised()).toEqual(['redeemed_after_revocation'])
   await offline()
-  expect(await store.authorize({ deviceId: station(), protectionAction: 'deactivate_label', receipt: keptReceipt })).toMatchObject({ authorized: false, reason: 'token_revoked', offline: true })
+  expect(
+    await store.authorize({ deviceId: station(), protectionAction: 'deactivate_label', receipt: keptReceipt }),
+  ).toMatchObject({ authorized: false, reason: 'token_revoked', offline: true })
 })
 
 it('a lease goes to the device of another agent that asks, within the question, unless its holder used it or is out of reach', async () => {
@@ -115,22 +148,45 @@ it('a lease goes to the device of another agent that asks, within the question, 
   const { ms, value: handed } = await took(() => tokenFor(purchase.transactionId, second))
   expect(handed).toMatchObject({ deactivationAuthorized: true, itemCount: 1 })
   expect(ms).toBeLessThan(1_000)
-  expect(await store.authorize({ deviceId: station(), protectionAction: 'deactivate_label', token: held.authorizationToken })).toMatchObject({ authorized: false, reason: 'token_revoked' })
+  expect(
+    await store.authorize({
+      deviceId: station(),
+      protectionAction: 'deactivate_label',
+      token: held.authorizationToken,
+    }),
+  ).toMatchObject({ authorized: false, reason: 'token_revoked' })
   // And back again, to the device that had it first: not the token that it gave up.
   const back = await tokenFor(purchase.transactionId)
   expect(back.deactivationAuthorized).toBe(true)
   expect(back.replayProtectedNonce).not.toBe(held.replayProtectedNonce)
 
   const usedToken = await tokenFor(used.transactionId)
-  expect(await store.authorize({ deviceId: station(), protectionAction: 'deactivate_label', token: usedToken.authorizationToken })).toMatchObject({ authorized: true })
-  expect(await tokenFor(used.transactionId, second)).toMatchObject({ authorizationToken: null, reason: 'already_redeemed' })
+  expect(
+    await store.authorize({
+      deviceId: station(),
+      protectionAction: 'deactivate_label',
+      token: usedToken.authorizationToken,
+    }),
+  ).toMatchObject({ authorized: true })
+  expect(await tokenFor(used.transactionId, second)).toMatchObject({
+    authorizationToken: null,
+    reason: 'already_redeemed',
+  })
 
   await offline()
   const away = await took(() => tokenFor(purchase.transactionId, second))
-  expect(away.value).toMatchObject({ authorizationToken: null, reason: 'authorization_outstanding', retryAfter: expect.any(Number) })
+  expect(away.value).toMatchObject({
+    authorizationToken: null,
+    reason: 'authorization_outstanding',
+    retryAfter: expect.any(Number),
+  })
   expect(away.ms).toBeLessThan(1_500)
   await online()
-  await store.until('handed over', async () => (await tokenFor(purchase.transactionId, second)).authorizationToken !== null, 20_000)
+  await store.until(
+    'handed over',
+    async () => (await tokenFor(purchase.transactionId, second)).authorizationToken !== null,
+    20_000,
+  )
   expect(await raised()).toEqual([])
 })
 
@@ -139,15 +195,22 @@ it('a device moves to another agent when the former has given up its tokens, and
   const other = await add([])
   const { agentId } = other.agent.identity
   const held = await tokenFor((await buy()).purchase.transactionId)
-  const knownTo = (agent: TestStore['agent']) => agent.trust.policy?.devices.find((d) => d.deviceId === station())?.agentId
+  const knownTo = (agent: TestStore['agent']) =>
+    agent.trust.policy?.devices.find((d) => d.deviceId === station())?.agentId
   const { ms } = await took(async () => {
-    expect(await ok('updateDevice', { deviceId: station(), agentId })).toMatchObject({ agentId: store.identity.agentId, movingToAgentId: agentId })
+    expect(await ok('updateDevice', { deviceId: station(), agentId })).toMatchObject({
+      agentId: store.identity.agentId,
+      movingToAgentId: agentId,
+    })
     await store.until('both follow', () => knownTo(store.agent) === agentId && knownTo(other.agent) === agentId)
   })
   expect(ms).toBeLessThan(1_500)
   const { receipt } = await buy()
   const wish = { deviceId: station(), protectionAction: 'deactivate_label' }
-  expect(await store.authorize({ ...wish, token: held.authorizationToken })).toMatchObject({ authorized: false, reason: 'device_unknown' })
+  expect(await store.authorize({ ...wish, token: held.authorizationToken })).toMatchObject({
+    authorized: false,
+    reason: 'device_unknown',
+  })
   expect(await store.authorize({ ...wish, receipt })).toMatchObject({ authorized: false, reason: 'device_unknown' })
 
   // And back again, where the first has no token of it to wait for.
@@ -165,7 +228,9 @@ it('a new home honours no older receipt until the former has told what it redeem
   const leave = (receipt: string) => other.ask({ deviceId: secondGate, action: 'authorize_exit', receipt })
   const isHome = () => other.agent.status().isHome
   await offline()
-  expect(await store.authorize({ deviceId: gate(), protectionAction: 'authorize_exit', receipt: used.receipt })).toMatchObject({ authorized: true, offline: true })
+  expect(
+    await store.authorize({ deviceId: gate(), protectionAction: 'authorize_exit', receipt: used.receipt }),
+  ).toMatchObject({ authorized: true, offline: true })
   await ok('moveReceiptHome', { storeId: store.shop.storeId, home: other.agent.identity.agentId })
   await store.until('the new home', isHome, 20_000)
   // Some looks later it still waits.
@@ -176,12 +241,17 @@ it('a new home honours no older receipt until the former has told what it redeem
     await other.agent.link.look()
     return !other.agent.link.isOnline
   })
-  expect(await leave(used.receipt)).toMatchObject({ authorized: false, reason: 'manual_assistance_required', offline: true })
+  expect(await leave(used.receipt)).toMatchObject({
+    authorized: false,
+    reason: 'manual_assistance_required',
+    offline: true,
+  })
   expect(await leave(free.receipt)).toMatchObject({ authorized: false, reason: 'manual_assistance_required' })
   expect(await leave(later.receipt)).toMatchObject({ authorized: true, offline: true })
   await online()
   other.network(true)
-  const honours = () => other.agent.link.isOnline && !other.agent.trust.isImporting(store.world.clock.wall() / 1_000 + 60)
+  const honours = () =>
+    other.agent.link.isOnline && !other.agent.trust.isImporting(store.world.clock.wall() / 1_000 + 60)
   await store.until('all that was used is known', honours, 60_000)
   other.network(false)
   await store.until('alone', async () => {
@@ -211,7 +281,10 @@ it('an agent whose ledger begins anew because a copy of it looks like an old one
   await store.until('the agent has heard', () => store.agent.ledger.generation === 2, 20_000)
   expect(await raised()).toEqual(['ledger_rollback'])
   await online()
-  expect(await store.authorize({ ...release, receipt: (await buy()).receipt })).toMatchObject({ authorized: true, offline: false })
+  expect(await store.authorize({ ...release, receipt: (await buy()).receipt })).toMatchObject({
+    authorized: true,
+    offline: false,
+  })
 })
 
 it('an agent that exists twice is told, in both copies, releases nothing alone, and is whole again when somebody has decided', async () => {
@@ -237,13 +310,24 @@ it('an agent that exists twice is told, in both copies, releases nothing alone, 
   expect(await raised()).toContain('agent_fork')
   const page = await store.local('/station?device=' + station())
   expect(page.body).toContain('role="alert"')
-  for (const path of [`/station?device=${station()}&lang=en`, '/setup?lang=en']) expect((await store.local(path)).body).toMatch(/This agent exists twice|Diesen Agenten gibt es zweimal/)
+  for (const path of [`/station?device=${station()}&lang=en`, '/setup?lang=en'])
+    expect((await store.local(path)).body).toMatch(/This agent exists twice|Diesen Agenten gibt es zweimal/)
   // With the cloud's yes it goes on; a token from before could have been used by the other.
-  expect(await store.authorize({ ...release, receipt: receipts[1] })).toMatchObject({ authorized: true, offline: false })
-  expect(await store.authorize({ ...release, token: held.authorizationToken })).toMatchObject({ authorized: false, reason: 'manual_assistance_required' })
+  expect(await store.authorize({ ...release, receipt: receipts[1] })).toMatchObject({
+    authorized: true,
+    offline: false,
+  })
+  expect(await store.authorize({ ...release, token: held.authorizationToken })).toMatchObject({
+    authorized: false,
+    reason: 'manual_assistance_required',
+  })
   await offline()
   await store.restart()
-  expect(await store.authorize({ ...release, receipt: receipts[2] })).toMatchObject({ authorized: false, reason: 'manual_assistance_required', offline: true })
+  expect(await store.authorize({ ...release, receipt: receipts[2] })).toMatchObject({
+    authorized: false,
+    reason: 'manual_assistance_required',
+    offline: true,
+  })
   await copy?.stop()
   others = []
   await online()
@@ -251,7 +335,10 @@ it('an agent that exists twice is told, in both copies, releases nothing alone, 
   await store.until('trusted again', () => store.agent.status().ledgerDoubt === 'put_back', 1_000)
   await online()
   // What the copy has used nobody here knows: with the cloud's yes for eleven minutes, and then alone.
-  expect(await store.authorize({ ...release, receipt: receipts[3] })).toMatchObject({ authorized: true, offline: false })
+  expect(await store.authorize({ ...release, receipt: receipts[3] })).toMatchObject({
+    authorized: true,
+    offline: false,
+  })
   await store.world.advance(11 * 60_000)
   await online()
   await offline()

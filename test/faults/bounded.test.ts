@@ -49,7 +49,11 @@ describe.skipIf(!isLinux)('what is open, and the heap (needs /proc, which Linux 
     writeFileSync(join(folder, 'probe.mjs'), PROBE)
     const env = { NODE_OPTIONS: `--import=${join(folder, 'probe.mjs')}`, PROBE_FOLDER: folder }
     boards = { station: await independentBoard(), detacher: await independentBoard(), gate: await independentBoard() }
-    journey = await openJourney({ boards: { station: boards.station.address, detacher: boards.detacher.address, gate: boards.gate.address }, cloudIn: { env }, agentIn: { env } })
+    journey = await openJourney({
+      boards: { station: boards.station.address, detacher: boards.detacher.address, gate: boards.gate.address },
+      cloudIn: { env },
+      agentIn: { env },
+    })
     await eventually('the boards', async () => (await journey.status()).devices.every((d: Json) => d.state === 'ready'))
   })
   afterAll(async () => {
@@ -72,7 +76,17 @@ describe.skipIf(!isLinux)('what is open, and the heap (needs /proc, which Linux 
   async function work(): Promise<void> {
     for (let n = 0; n < RELEASES; n++) {
       const { transactionId, receipt } = await journey.buy([{ ean: String(journey.products[0]?.ean), quantity: 1 }])
-      const shown = n % 2 === 0 ? { receipt } : { token: (await journey.api.call('verifySecurityTagDeactivation', { purchaseId: transactionId, deviceId: deviceId() })).authorizationToken }
+      const shown =
+        n % 2 === 0
+          ? { receipt }
+          : {
+              token: (
+                await journey.api.call('verifySecurityTagDeactivation', {
+                  purchaseId: transactionId,
+                  deviceId: deviceId(),
+                })
+              ).authorizationToken,
+            }
       const ask = () => journey.authorize({ deviceId: deviceId(), protectionAction: 'deactivate_label', ...shown })
       expect(await ask()).toMatchObject({ authorized: true })
       expect(await ask()).toMatchObject({ authorized: false })
@@ -94,8 +108,12 @@ describe.skipIf(!isLinux)('what is open, and the heap (needs /proc, which Linux 
     }
     const [first, last] = [seen[0], seen.at(-1)]
     for (const part of ['agent', 'cloud'] as const) {
-      expect(last?.[part].files, `files of the ${part}: ${JSON.stringify(seen)}`).toBeLessThanOrEqual((first?.[part].files ?? 0) + 4)
-      expect(last?.[part].kilobytes, `heap of the ${part}: ${JSON.stringify(seen)}`).toBeLessThan((first?.[part].kilobytes ?? 0) + KILOBYTES_MORE)
+      expect(last?.[part].files, `files of the ${part}: ${JSON.stringify(seen)}`).toBeLessThanOrEqual(
+        (first?.[part].files ?? 0) + 4,
+      )
+      expect(last?.[part].kilobytes, `heap of the ${part}: ${JSON.stringify(seen)}`).toBeLessThan(
+        (first?.[part].kilobytes ?? 0) + KILOBYTES_MORE,
+      )
     }
   })
 })

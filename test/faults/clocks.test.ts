@@ -35,7 +35,11 @@ describe.skipIf(why !== null)(`wall clocks that jump${why === null ? '' : ` (${w
     cloudTime.set(-2 * HOUR)
     agentTime.set(-2 * HOUR)
     boards = { station: await independentBoard(), detacher: await independentBoard(), gate: await independentBoard() }
-    journey = await openJourney({ boards: { station: boards.station.address, detacher: boards.detacher.address, gate: boards.gate.address }, cloudIn: { env: cloudTime.env }, agentIn })
+    journey = await openJourney({
+      boards: { station: boards.station.address, detacher: boards.detacher.address, gate: boards.gate.address },
+      cloudIn: { env: cloudTime.env },
+      agentIn,
+    })
     await isUp()
     ended = await token((await buy()).transactionId)
   })
@@ -45,7 +49,8 @@ describe.skipIf(why !== null)(`wall clocks that jump${why === null ? '' : ` (${w
     rmSync(folder, { recursive: true, force: true })
   })
 
-  const isUp = () => eventually('the boards', async () => (await journey.status()).devices.every((d: Json) => d.state === 'ready'))
+  const isUp = () =>
+    eventually('the boards', async () => (await journey.status()).devices.every((d: Json) => d.state === 'ready'))
   const online = () => eventually('online', async () => (await journey.status()).online === true, 30_000)
   const offline = async () => {
     journey.wire.cut()
@@ -57,16 +62,26 @@ describe.skipIf(why !== null)(`wall clocks that jump${why === null ? '' : ` (${w
     return purchase
   }
   const token = async (purchaseId: string) => {
-    const { authorizationToken } = (await journey.api.call('verifySecurityTagDeactivation', { purchaseId, deviceId: journey.devices.pos_deactivator })) as Json
+    const { authorizationToken } = (await journey.api.call('verifySecurityTagDeactivation', {
+      purchaseId,
+      deviceId: journey.devices.pos_deactivator,
+    })) as Json
     return String(authorizationToken)
   }
-  const release = (body: { token: string } | { receipt: string }) => journey.authorize({ deviceId: journey.devices.pos_deactivator, protectionAction: 'deactivate_label', ...body })
+  const release = (body: { token: string } | { receipt: string }) =>
+    journey.authorize({ deviceId: journey.devices.pos_deactivator, protectionAction: 'deactivate_label', ...body })
   const granted = async (body: { token: string } | { receipt: string }) => {
     const { authorized, reason } = await release(body)
     expect([authorized, reason]).toEqual([true, undefined])
   }
-  const denied = async (body: { token: string } | { receipt: string }, reason: unknown) => expect(await release(body)).toMatchObject({ authorized: false, reason })
-  const post = (operation: string, body: object) => fetch(`${journey.baseUrl}/${operation}`, { method: 'POST', headers: { 'content-type': 'application/json', authorization: `Bearer ${journey.key}` }, body: JSON.stringify(body) })
+  const denied = async (body: { token: string } | { receipt: string }, reason: unknown) =>
+    expect(await release(body)).toMatchObject({ authorized: false, reason })
+  const post = (operation: string, body: object) =>
+    fetch(`${journey.baseUrl}/${operation}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${journey.key}` },
+      body: JSON.stringify(body),
+    })
 
   /** The agent's machine starts anew and shows this time. */
   async function reboot(seconds: number): Promise<void> {
@@ -134,7 +149,10 @@ describe.skipIf(why !== null)(`wall clocks that jump${why === null ? '' : ` (${w
   it('have the cloud sign nothing while its own clock is in doubt; the store goes on', async () => {
     const [first, second] = [await buy(), await buy()]
     const ask = async () => {
-      const answer = await post('verifySecurityTagDeactivation', { purchaseId: second.transactionId, deviceId: journey.devices.pos_deactivator })
+      const answer = await post('verifySecurityTagDeactivation', {
+        purchaseId: second.transactionId,
+        deviceId: journey.devices.pos_deactivator,
+      })
       return { status: answer.status, body: (await answer.json()) as Json }
     }
     const signsNothing = async () => {
@@ -158,7 +176,11 @@ describe.skipIf(why !== null)(`wall clocks that jump${why === null ? '' : ` (${w
     const events = await journey.events()
     expect(new Set(events.map((e) => e.eventId)).size).toBe(events.length)
     // What was refused by a clock two days ahead is told with that clock's time: nothing better was known.
-    for (const event of events.filter((e) => e.type === 'protection.action.completed')) expect(Math.abs(Date.parse(event.occurredAt) - Date.now())).toBeLessThan(3 * HOUR * 1_000)
-    for (const transactionId of bought.slice(1)) expect(events.filter((e) => e.purchaseId === transactionId && e.type === 'protection.action.completed')).toHaveLength(1)
+    for (const event of events.filter((e) => e.type === 'protection.action.completed'))
+      expect(Math.abs(Date.parse(event.occurredAt) - Date.now())).toBeLessThan(3 * HOUR * 1_000)
+    for (const transactionId of bought.slice(1))
+      expect(
+        events.filter((e) => e.purchaseId === transactionId && e.type === 'protection.action.completed'),
+      ).toHaveLength(1)
   })
 })

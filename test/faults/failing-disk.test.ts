@@ -20,6 +20,11 @@ describe.skipIf(NO_STRACE)(`a disk that fails${NO_STRACE ? ` (${NO_STRACE})` : '
     const { agent, cloud, violations } = await fullDisk()
     expect(violations).toEqual([])
     expect(agent).toMatchObject({ refusedWith: '503 ledger_full', pulsesWhileFull: 0, sameProcess: true })
-    expect(cloud).toMatchObject({ refusedWith: '503 disk_full', readsAnswered: true, sameProcess: true, answersKept: true })
+    expect(cloud).toMatchObject({
+      refusedWith: '503 disk_full',
+      readsAnswered: true,
+      sameProcess: true,
+      answersKept: true,
+    })
   }, 300_000)
 })

@@ -16,12 +16,18 @@ import { independentBoard, type IndependentBoard } from '../support/modbus-seria
 /** A PUBLISH of QoS 0 to 2, as a broker sends it. */
 function publish(topic: string, payload: Buffer, qos = 0): Buffer {
   const name = Buffer.from(topic)
-  const body = Buffer.concat([Buffer.from([name.length >> 8, name.length & 0xff]), name, ...(qos > 0 ? [Buffer.from([0, 1])] : []), payload])
+  const body = Buffer.concat([
+    Buffer.from([name.length >> 8, name.length & 0xff]),
+    name,
+    ...(qos > 0 ? [Buffer.from([0, 1])] : []),
+    payload,
+  ])
   return Buffer.concat([Buffer.from([0x30 | (qos << 1)]), lengthOf(body.length), body])
 }
 function lengthOf(bytes: number): Buffer {
   const digits: number[] = []
-  for (let left = bytes; digits.length === 0 || left > 0; left = Math.floor(left / 128)) digits.push((left % 128) | (left >= 128 ? 0x80 : 0))
+  for (let left = bytes; digits.length === 0 || left > 0; left = Math.floor(left / 128))
+    digits.push((left % 128) | (left >= 128 ? 0x80 : 0))
   return Buffer.from(digits)
 }
 const MEGABYTE = 1024 * 1024
@@ -36,7 +42,18 @@ describe('a line to a broker that breaks the protocol', () => {
     let tellClosed: (why: string) => void = () => undefined
     const closed = new Promise<string>((resolve) => (tellClosed = resolve))
     const will = { topic: 't', payload: 'gone' }
-    const line = openMqttLine({ url: broker.url, clientId: 'a', username: 'a', password: 'p', will, onMessage: (topic) => void heard.push(topic), onClosed: tellClosed }, 2_000)
+    const line = openMqttLine(
+      {
+        url: broker.url,
+        clientId: 'a',
+        username: 'a',
+        password: 'p',
+        will,
+        onMessage: (topic) => void heard.push(topic),
+        onClosed: tellClosed,
+      },
+      2_000,
+    )
     return { broker, line, heard, closed }
   }
   const afterConnack = (bytes: () => Buffer | undefined) => (socket: Socket) => {
@@ -54,7 +71,12 @@ describe('a line to a broker that breaks the protocol', () => {
   }
 
   it.each([
-    ['a packet of 250 MB', [Buffer.concat([Buffer.from([0x30]), lengthOf(250 * MEGABYTE)]), Buffer.alloc(MEGABYTE)], 200, /a packet over/],
+    [
+      'a packet of 250 MB',
+      [Buffer.concat([Buffer.from([0x30]), lengthOf(250 * MEGABYTE)]), Buffer.alloc(MEGABYTE)],
+      200,
+      /a packet over/,
+    ],
     ['a length without end', [Buffer.from([0x30, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff])], 1, /packet over|Invalid/],
     ['messages that must be remembered', [publish('t', Buffer.alloc(1_000), 2)], 50_000, /QoS 2/],
     ['bytes that are no packet', [Buffer.from([0xf0, 0, 0, 0, 1, 2, 3])], 1, /./],
@@ -66,7 +88,15 @@ describe('a line to a broker that breaks the protocol', () => {
     const { broker, line, closed } = await open(afterConnack(() => (isFirst ? ((isFirst = false), first) : more())))
     const before = process.memoryUsage().rss
     // Told before the line was handed over, or after: once, either way.
-    expect(await Promise.race([closed, line.then(() => closed, (error: Error) => error.message)])).toMatch(why)
+    expect(
+      await Promise.race([
+        closed,
+        line.then(
+          () => closed,
+          (error: Error) => error.message,
+        ),
+      ]),
+    ).toMatch(why)
     expect(process.memoryUsage().rss - before).toBeLessThan(64 * MEGABYTE)
     await broker.close()
   })
@@ -91,7 +121,10 @@ describe('an agent whose broker is hostile', () => {
   beforeAll(async () => {
     boards = { station: await independentBoard(), detacher: await independentBoard(), gate: await independentBoard() }
     broker = await hostileBroker()
-    journey = await openJourney({ boards: { station: boards.station.address, detacher: boards.detacher.address, gate: boards.gate.address }, agentOptions: ['--mqtt-url', broker.url] })
+    journey = await openJourney({
+      boards: { station: boards.station.address, detacher: boards.detacher.address, gate: boards.gate.address },
+      agentOptions: ['--mqtt-url', broker.url],
+    })
     agentId = String(journey.agent.ready['agentId'])
     await isUp()
   })
@@ -101,9 +134,12 @@ describe('an agent whose broker is hostile', () => {
     for (const board of Object.values(boards)) await board.close()
   })
 
-  const isUp = () => eventually('the boards', async () => (await journey.status()).devices.every((d: Json) => d.state === 'ready'))
-  const release = (body: Json) => journey.authorize({ deviceId: journey.devices.pos_deactivator, protectionAction: 'deactivate_label', ...body })
-  const megabytes = () => Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${journey.agent.child.pid}/status`, 'utf8'))?.[1]) / 1_024
+  const isUp = () =>
+    eventually('the boards', async () => (await journey.status()).devices.every((d: Json) => d.state === 'ready'))
+  const release = (body: Json) =>
+    journey.authorize({ deviceId: journey.devices.pos_deactivator, protectionAction: 'deactivate_label', ...body })
+  const megabytes = () =>
+    Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${journey.agent.child.pid}/status`, 'utf8'))?.[1]) / 1_024
   const synced = () => eventually('an empty outbox', async () => (await journey.status()).queueDepth === 0, 20_000)
 
   /** A paid unit is released once and no more, an unpaid one not at all. While this process pours, its board may answer too late. */
@@ -111,7 +147,10 @@ describe('an agent whose broker is hostile', () => {
     const { transactionId, receipt } = await journey.buy([{ ean: journey.products[0].ean, quantity: 1 }])
     const before = boards.station.pulses()
     const released = await release({ receipt })
-    expect(released).toMatchObject({ authorized: true, outcome: isPouring ? expect.stringMatching(/^(confirmed|unknown)$/) : 'confirmed' })
+    expect(released).toMatchObject({
+      authorized: true,
+      outcome: isPouring ? expect.stringMatching(/^(confirmed|unknown)$/) : 'confirmed',
+    })
     expect(await release({ receipt })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
     expect(await release({ receipt: `${receipt.slice(0, -8)}AAAAAAAA` })).toMatchObject({ authorized: false })
     expect(boards.station.pulses()).toBe(before + 1)
@@ -122,41 +161,75 @@ describe('an agent whose broker is hostile', () => {
     await decidesRight()
     await synced()
     expect(broker.swallowed.some(({ topic }) => topic.endsWith('/events'))).toBe(true)
-    expect((await journey.api.call('fetchPurchase', { transactionId: bought[0] ?? '' })) as Json).toMatchObject({ securityTagStatus: 'deactivated' })
+    expect((await journey.api.call('fetchPurchase', { transactionId: bought[0] ?? '' })) as Json).toMatchObject({
+      securityTagStatus: 'deactivated',
+    })
   })
 
   it('has given it a password that opens nothing but a broker, and that once', async () => {
     const { password: assertion } = broker.logins.at(-1) as { password: string }
-    const login = await fetch(`${journey.baseUrl}/agentLogin`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ agentId, assertion }) })
+    const login = await fetch(`${journey.baseUrl}/agentLogin`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ agentId, assertion }),
+    })
     expect(login.status).toBe(401)
   })
 
   it('decides right while everything true, old, foreign and forged is poured over it on every topic', async () => {
     // In between as it is, it can be the agent to the cloud’s own broker, and so has what is true.
     const { password } = broker.logins.at(-1) as { password: string }
-    const cloud = await connectAsync(String(journey.cloud.ready['mqttUrl']), { protocolVersion: 4, reconnectPeriod: 0, clientId: agentId, username: agentId, password })
+    const cloud = await connectAsync(String(journey.cloud.ready['mqttUrl']), {
+      protocolVersion: 4,
+      reconnectPeriod: 0,
+      clientId: agentId,
+      username: agentId,
+      password,
+    })
     const heard: { topic: string; payload: string }[] = []
     cloud.on('message', (topic, payload) => void heard.push({ topic, payload: payload.toString() }))
-    await cloud.subscribeAsync([...STORE_TOPICS.map((name) => storeTopic(journey.storeId, name)), agentTopic(journey.storeId, agentId, 'ack')])
+    await cloud.subscribeAsync([
+      ...STORE_TOPICS.map((name) => storeTopic(journey.storeId, name)),
+      agentTopic(journey.storeId, agentId, 'ack'),
+    ])
     const batch = broker.swallowed.find(({ topic }) => topic.endsWith('/events'))
     await cloud.publishAsync(agentTopic(journey.storeId, agentId, 'events'), batch?.payload ?? '', { qos: 1 })
     await eventually('what is true', async () => new Set(heard.map(({ topic }) => topic)).size === 6)
     const old = heard.splice(0)
 
     const { policy } = (await journey.api.call('fetchProtectionPolicy', { storeId: journey.storeId })) as Json
-    await journey.api.call('updateProtectionPolicy', { storeId: journey.storeId, policy: { ...policy, offline: { ...policy.offline, hardCount: 4 } } })
+    await journey.api.call('updateProtectionPolicy', {
+      storeId: journey.storeId,
+      policy: { ...policy, offline: { ...policy.offline, hardCount: 4 } },
+    })
     const { code } = await journey.api.call('createEnrolmentCode', { storeId: journey.otherStoreId })
-    const foreign = await enrol({ cloud: String(journey.cloud.ready['baseUrl']), code: String(code), platform: realPlatform(), fetch })
+    const foreign = await enrol({
+      cloud: String(journey.cloud.ready['baseUrl']),
+      code: String(code),
+      platform: realPlatform(),
+      fetch,
+    })
     if (!foreign.ok) throw new Error(foreign.why)
     await eventually('a newer policy', async () => heard.some(({ topic }) => topic.endsWith('/policy')))
     cloud.end(true)
 
-    const signed = [...old.map(({ payload }) => payload), ...heard.map(({ payload }) => payload), ...foreign.documents, batch?.payload ?? '', password]
+    const signed = [
+      ...old.map(({ payload }) => payload),
+      ...heard.map(({ payload }) => payload),
+      ...foreign.documents,
+      batch?.payload ?? '',
+      password,
+    ]
     const number = (below: number) => Math.floor((Buffer.from(random.bytes(4)).readUInt32BE() / 2 ** 32) * below)
     const forge = [
       (text: string) => Buffer.from(text),
       (text: string) => Buffer.from(text.slice(0, number(text.length))),
-      (text: string) => Buffer.from(text.replace(/^[^.]+/, (header) => Buffer.from(Buffer.from(header, 'base64url').toString().replace('EdDSA', 'none')).toString('base64url'))),
+      (text: string) =>
+        Buffer.from(
+          text.replace(/^[^.]+/, (header) =>
+            Buffer.from(Buffer.from(header, 'base64url').toString().replace('EdDSA', 'none')).toString('base64url'),
+          ),
+        ),
       (text: string) => Buffer.from(text.slice(0, text.lastIndexOf('.') + 1)),
       (text: string) => {
         const bytes = Buffer.from(text)
@@ -168,7 +241,12 @@ describe('an agent whose broker is hostile', () => {
       () => Buffer.alloc(200_000, 'A'),
       () => Buffer.from('{"command":"revoke"}'),
     ]
-    const topics = [...STORE_TOPICS.map((name) => storeTopic(journey.storeId, name)), ...AGENT_TOPICS.filter((name) => name === 'ack' || name === 'command').map((name) => agentTopic(journey.storeId, agentId, name))]
+    const topics = [
+      ...STORE_TOPICS.map((name) => storeTopic(journey.storeId, name)),
+      ...AGENT_TOPICS.filter((name) => name === 'ack' || name === 'command').map((name) =>
+        agentTopic(journey.storeId, agentId, name),
+      ),
+    ]
     // What is retained greets the agent whenever it comes back.
     for (const { topic, payload } of old) await broker.tell(topic, payload, { retain: true })
 
@@ -176,7 +254,11 @@ describe('an agent whose broker is hostile', () => {
     let poured = 0
     const pouring = (async () => {
       while (isPouring) {
-        const [topic = '', text = '', change] = [topics[number(topics.length)], signed[number(signed.length)], forge[number(forge.length)]]
+        const [topic = '', text = '', change] = [
+          topics[number(topics.length)],
+          signed[number(signed.length)],
+          forge[number(forge.length)],
+        ]
         await broker.tell(topic, change?.(text) ?? text)
         // The test's own process has other work, too: the board is in it, and must answer in time.
         poured++
@@ -186,7 +268,11 @@ describe('an agent whose broker is hostile', () => {
     try {
       const before = broker.connections
       for (let n = 0; n < 5; n++) await decidesRight({ isPouring })
-      await eventually('a line that was cut and opened again', async () => broker.connections > before && poured > 5_000, 20_000)
+      await eventually(
+        'a line that was cut and opened again',
+        async () => broker.connections > before && poured > 5_000,
+        20_000,
+      )
       await decidesRight({ isPouring })
     } finally {
       // Other tests follow in this process.
@@ -195,7 +281,8 @@ describe('an agent whose broker is hostile', () => {
     }
 
     await synced()
-    const versions = (messages: typeof heard) => messages.filter(({ topic }) => topic.endsWith('/policy')).map(({ payload }) => Number(decodeJwt(payload)['ver']))
+    const versions = (messages: typeof heard) =>
+      messages.filter(({ topic }) => topic.endsWith('/policy')).map(({ payload }) => Number(decodeJwt(payload)['ver']))
     const newest = Math.max(...versions(heard))
     expect(newest).toBeGreaterThan(Math.max(...versions(old)))
     await eventually('the newest policy', async () => (await journey.status()).policyVersion === newest)
@@ -205,7 +292,9 @@ describe('an agent whose broker is hostile', () => {
   })
 
   it('says so, in few words', async () => {
-    const refused = (await journey.events({ type: 'protection.exception.raised' })).filter((e) => e.reason === 'refused_document')
+    const refused = (await journey.events({ type: 'protection.exception.raised' })).filter(
+      (e) => e.reason === 'refused_document',
+    )
     const details = refused.map((e) => String(e.detail))
     expect(details.some((d) => d.includes('wrong_audience'))).toBe(true)
     expect(details.some((d) => d.includes('bad_signature'))).toBe(true)
@@ -213,24 +302,31 @@ describe('an agent whose broker is hostile', () => {
     expect(refused.length).toBeLessThan(60)
   })
 
-  it.each(['closes at once', 'says nothing'] as const)('is in touch with the cloud all the same when it %s', async (trick) => {
-    broker.trick = trick
-    const before = broker.connections
-    await journey.agent.kill()
-    await journey.startAgent()
-    await isUp()
-    await eventually('a try', async () => broker.connections > before)
-    await eventually('online', async () => (await journey.status()).online === true)
-    await decidesRight()
-    await synced()
-  })
+  it.each(['closes at once', 'says nothing'] as const)(
+    'is in touch with the cloud all the same when it %s',
+    async (trick) => {
+      broker.trick = trick
+      const before = broker.connections
+      await journey.agent.kill()
+      await journey.startAgent()
+      await isUp()
+      await eventually('a try', async () => broker.connections > before)
+      await eventually('online', async () => (await journey.status()).online === true)
+      await decidesRight()
+      await synced()
+    },
+  )
 
   it('has told everything once', async () => {
     const events = await journey.events()
     expect(new Set(events.map((e) => e.eventId)).size).toBe(events.length)
     for (const transactionId of bought) {
-      expect(events.filter((e) => e.purchaseId === transactionId && e.type === 'protection.action.completed')).toHaveLength(1)
-      expect((await journey.api.call('fetchPurchase', { transactionId })) as Json).toMatchObject({ securityTagStatus: 'deactivated' })
+      expect(
+        events.filter((e) => e.purchaseId === transactionId && e.type === 'protection.action.completed'),
+      ).toHaveLength(1)
+      expect((await journey.api.call('fetchPurchase', { transactionId })) as Json).toMatchObject({
+        securityTagStatus: 'deactivated',
+      })
     }
     expect(events.filter((e) => e.reason === 'double_redeem')).toEqual([])
   })

@@ -30,10 +30,17 @@ describe('a cloud whose broker is attacked', () => {
 
   beforeAll(async () => {
     boards = { station: await independentBoard(), detacher: await independentBoard(), gate: await independentBoard() }
-    journey = await openJourney({ boards: { station: boards.station.address, detacher: boards.detacher.address, gate: boards.gate.address } })
+    journey = await openJourney({
+      boards: { station: boards.station.address, detacher: boards.detacher.address, gate: boards.gate.address },
+    })
     await eventually('the boards', async () => (await journey.status()).devices.every((d: Json) => d.state === 'ready'))
     const { code } = await journey.api.call('createEnrolmentCode', { storeId: journey.storeId })
-    const enrolled = await enrol({ cloud: String(journey.cloud.ready['baseUrl']), code: String(code), platform: realPlatform(), fetch })
+    const enrolled = await enrol({
+      cloud: String(journey.cloud.ready['baseUrl']),
+      code: String(code),
+      platform: realPlatform(),
+      fetch,
+    })
     if (!enrolled.ok) throw new Error(enrolled.why)
     identity = enrolled.identity
     messages = messagesOf(identity)
@@ -47,19 +54,37 @@ describe('a cloud whose broker is attacked', () => {
     for (const board of Object.values(boards)) await board.close()
   })
 
-  const post = async (operation: string, body: object): Promise<Json> => (await fetch(`${journey.baseUrl}/${operation}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })).json()
-  const megabytes = () => Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${journey.cloud.child.pid}/status`, 'utf8'))?.[1]) / 1_024
+  const post = async (operation: string, body: object): Promise<Json> =>
+    (
+      await fetch(`${journey.baseUrl}/${operation}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      })
+    ).json()
+  const megabytes = () =>
+    Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${journey.cloud.child.pid}/status`, 'utf8'))?.[1]) / 1_024
 
   /** A line of the agent that was taken over: it has its key. */
   async function line(): Promise<MqttClient> {
     const { agentId } = identity
     const { challenge } = await post('agentLogin', { agentId })
-    const { mqttChallenge } = await post('agentLogin', { agentId, assertion: messages.assertion(challenge, Date.now()) })
-    const client = await connectAsync(`mqtt://127.0.0.1:${port}`, { protocolVersion: 4, reconnectPeriod: 0, clientId: agentId, username: agentId, password: messages.assertion(mqttChallenge, Date.now()) })
+    const { mqttChallenge } = await post('agentLogin', {
+      agentId,
+      assertion: messages.assertion(challenge, Date.now()),
+    })
+    const client = await connectAsync(`mqtt://127.0.0.1:${port}`, {
+      protocolVersion: 4,
+      reconnectPeriod: 0,
+      clientId: agentId,
+      username: agentId,
+      password: messages.assertion(mqttChallenge, Date.now()),
+    })
     client.on('error', () => undefined)
     return client
   }
-  const closed = (client: MqttClient) => new Promise<void>((resolve) => (client.connected ? client.once('close', () => resolve()) : resolve()))
+  const closed = (client: MqttClient) =>
+    new Promise<void>((resolve) => (client.connected ? client.once('close', () => resolve()) : resolve()))
 
   /** The same again and again until the test is over. */
   function keepUp(attack: () => Promise<void>): void {
@@ -74,11 +99,24 @@ describe('a cloud whose broker is attacked', () => {
     const victim = String(journey.agent.ready['agentId'])
     const spy = await line()
     spy.on('message', (topic) => void spied.push(topic))
-    const wanted = ['#', '+/#', '$SYS/#', `untag/v1/+/${victim}/#`, agentTopic(journey.storeId, victim, 'events'), agentTopic(journey.storeId, victim, 'ack'), storeTopic(journey.otherStoreId, 'policy')]
+    const wanted = [
+      '#',
+      '+/#',
+      '$SYS/#',
+      `untag/v1/+/${victim}/#`,
+      agentTopic(journey.storeId, victim, 'events'),
+      agentTopic(journey.storeId, victim, 'ack'),
+      storeTopic(journey.otherStoreId, 'policy'),
+    ]
     await spy.subscribeAsync(wanted).catch(() => undefined)
     // Another line would take its place: it has one name only.
     await journey.buy([{ ean: journey.products[0].ean, quantity: 1 }])
-    for (const topic of [agentTopic(journey.storeId, victim, 'events'), agentTopic(journey.storeId, victim, 'state'), agentTopic(journey.storeId, identity.agentId, 'ack'), storeTopic(journey.storeId, 'fresh')]) {
+    for (const topic of [
+      agentTopic(journey.storeId, victim, 'events'),
+      agentTopic(journey.storeId, victim, 'state'),
+      agentTopic(journey.storeId, identity.agentId, 'ack'),
+      storeTopic(journey.storeId, 'fresh'),
+    ]) {
       const client = await line()
       client.publish(topic, 'x', { qos: 1 }, () => undefined)
       await closed(client)
@@ -96,14 +134,24 @@ describe('a cloud whose broker is attacked', () => {
         const socket = tcpConnect({ port, host: '127.0.0.1', localAddress: STRANGERS })
         sockets.add(socket)
         socket.on('error', () => undefined)
-        return new Promise<void>((resolve) => socket.on('close', () => (sockets.delete(socket), linesLost++, resolve())))
+        return new Promise<void>((resolve) =>
+          socket.on('close', () => (sockets.delete(socket), linesLost++, resolve())),
+        )
       })
       await Promise.race(silent)
     })
     // Guesses of a password, one after the other.
     keepUp(async () => {
-      const client = connectMqtt(`mqtt://127.0.0.1:${port}`, { protocolVersion: 4, reconnectPeriod: 0, clientId: identity.agentId, username: identity.agentId, password: 'eyJhbGciOiJFZERTQSJ9.e30.x' })
-      await new Promise<void>((resolve) => client.on('error', () => (refusedLogins++, resolve())).on('close', () => resolve()))
+      const client = connectMqtt(`mqtt://127.0.0.1:${port}`, {
+        protocolVersion: 4,
+        reconnectPeriod: 0,
+        clientId: identity.agentId,
+        username: identity.agentId,
+        password: 'eyJhbGciOiJFZERTQSJ9.e30.x',
+      })
+      await new Promise<void>((resolve) =>
+        client.on('error', () => (refusedLogins++, resolve())).on('close', () => resolve()),
+      )
       client.end(true)
     })
     // The agent that was taken over: thousands of states, and batches that are none.
@@ -112,7 +160,10 @@ describe('a cloud whose broker is attacked', () => {
       const state = JSON.stringify({ online: true, observedAt: new Date().toISOString() })
       for (let n = 0; n < 4_000 && !isOver && client.connected; n++) {
         client.publish(agentTopic(identity.storeId, identity.agentId, 'state'), state, { qos: 0, retain: true })
-        if (n % 20 === 0) await client.publishAsync(agentTopic(identity.storeId, identity.agentId, 'events'), 'A'.repeat(100_000), { qos: 1 })
+        if (n % 20 === 0)
+          await client.publishAsync(agentTopic(identity.storeId, identity.agentId, 'events'), 'A'.repeat(100_000), {
+            qos: 1,
+          })
       }
       client.end(true)
     })
@@ -127,7 +178,10 @@ describe('a cloud whose broker is attacked', () => {
       decided.push(transactionId)
     }
     await eventually('an empty outbox', async () => (await journey.status()).queueDepth === 0)
-    for (const transactionId of decided) expect((await journey.api.call('fetchPurchase', { transactionId })) as Json).toMatchObject({ securityTagStatus: 'deactivated' })
+    for (const transactionId of decided)
+      expect((await journey.api.call('fetchPurchase', { transactionId })) as Json).toMatchObject({
+        securityTagStatus: 'deactivated',
+      })
     // Whoever is honest finds a place also in the middle of it.
     await journey.agent.kill()
     await journey.startAgent()

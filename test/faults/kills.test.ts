@@ -7,7 +7,9 @@ import { eventually, openJourney, type Journey } from '../support/journey.ts'
 import { independentBoard, type IndependentBoard } from '../support/modbus-serial-board.ts'
 
 /** Two at each step, with a receipt and with a token; `npm run prove` has every victim at every step. */
-const KILLS = STEPS.flatMap((_, turn) => [4 * turn + (turn % 4), 4 * (turn + STEPS.length) + ((turn + 1) % 4)]).map(killNumber)
+const KILLS = STEPS.flatMap((_, turn) => [4 * turn + (turn % 4), 4 * (turn + STEPS.length) + ((turn + 1) % 4)]).map(
+  killNumber,
+)
 
 describe('power cuts', () => {
   let journey: Journey
@@ -17,9 +19,16 @@ describe('power cuts', () => {
 
   beforeAll(async () => {
     boards = { station: await independentBoard(), detacher: await independentBoard(), gate: await independentBoard() }
-    journey = await openJourney({ boards: { station: boards.station.address, detacher: boards.detacher.address, gate: boards.gate.address } })
+    journey = await openJourney({
+      boards: { station: boards.station.address, detacher: boards.detacher.address, gate: boards.gate.address },
+    })
     await eventually('the boards', async () => (await journey.status()).devices.every((d: Json) => d.state === 'ready'))
-    loop = killLoop({ store: journey, board: boards.station, platform: realPlatform(), random: seededRandom(20_261_120) })
+    loop = killLoop({
+      store: journey,
+      board: boards.station,
+      platform: realPlatform(),
+      random: seededRandom(20_261_120),
+    })
   })
   afterAll(async () => {
     if (!isStopped) await journey.stop()

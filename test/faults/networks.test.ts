@@ -5,69 +5,83 @@ import { independentBoard, type IndependentBoard } from '../support/modbus-seria
 import { NO_OTHER_NETWORK, otherNetwork, type OtherNetwork } from '../support/other-network.ts'
 
 /** The cloud in a network of its own: what is lost between it and the agent is lost by the kernel. */
-describe.skipIf(NO_OTHER_NETWORK !== null)(`a cloud in another network${NO_OTHER_NETWORK === null ? '' : ` (${NO_OTHER_NETWORK})`}`, () => {
-  let boards: Record<'station' | 'detacher' | 'gate', IndependentBoard>
-  let network: OtherNetwork
-  let journey: Journey
-  const bought: string[] = []
+describe.skipIf(NO_OTHER_NETWORK !== null)(
+  `a cloud in another network${NO_OTHER_NETWORK === null ? '' : ` (${NO_OTHER_NETWORK})`}`,
+  () => {
+    let boards: Record<'station' | 'detacher' | 'gate', IndependentBoard>
+    let network: OtherNetwork
+    let journey: Journey
+    const bought: string[] = []
 
-  beforeAll(async () => {
-    network = otherNetwork()
-    boards = { station: await independentBoard(), detacher: await independentBoard(), gate: await independentBoard() }
-    journey = await openJourney({ boards: { station: boards.station.address, detacher: boards.detacher.address, gate: boards.gate.address }, cloudHost: network.host, cloudIn: { through: network.through } })
-    await eventually('the boards', async () => (await journey.status()).devices.every((d: Json) => d.state === 'ready'))
-  })
-  afterAll(async () => {
-    await journey.stop()
-    network.remove()
-    for (const board of Object.values(boards)) await board.close()
-  })
+    beforeAll(async () => {
+      network = otherNetwork()
+      boards = { station: await independentBoard(), detacher: await independentBoard(), gate: await independentBoard() }
+      journey = await openJourney({
+        boards: { station: boards.station.address, detacher: boards.detacher.address, gate: boards.gate.address },
+        cloudHost: network.host,
+        cloudIn: { through: network.through },
+      })
+      await eventually('the boards', async () =>
+        (await journey.status()).devices.every((d: Json) => d.state === 'ready'),
+      )
+    })
+    afterAll(async () => {
+      await journey.stop()
+      network.remove()
+      for (const board of Object.values(boards)) await board.close()
+    })
 
-  /** Paid for while the network was good. */
-  const receipts = async (count: number) => {
-    const made: string[] = []
-    for (let n = 0; n < count; n++) {
-      const { transactionId, receipt } = await journey.buy([{ ean: journey.products[0].ean, quantity: 1 }])
-      bought.push(transactionId)
-      made.push(receipt)
+    /** Paid for while the network was good. */
+    const receipts = async (count: number) => {
+      const made: string[] = []
+      for (let n = 0; n < count; n++) {
+        const { transactionId, receipt } = await journey.buy([{ ean: journey.products[0].ean, quantity: 1 }])
+        bought.push(transactionId)
+        made.push(receipt)
+      }
+      return made
     }
-    return made
-  }
-  const release = (receipt: string) => journey.authorize({ deviceId: journey.devices.pos_deactivator, protectionAction: 'deactivate_label', receipt })
-  async function releasesOnce(receipt: string): Promise<void> {
-    const before = boards.station.pulses()
-    expect(await release(receipt)).toMatchObject({ authorized: true, outcome: 'confirmed' })
-    expect(await release(receipt)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
-    expect(boards.station.pulses()).toBe(before + 1)
-  }
-  async function hasAllOnce(): Promise<void> {
-    await eventually('online', async () => (await journey.status()).online === true, 40_000)
-    await eventually('an empty outbox', async () => (await journey.status()).queueDepth === 0, 40_000)
-    const events = await journey.events()
-    expect(new Set(events.map((e) => e.eventId)).size).toBe(events.length)
-    for (const transactionId of bought) {
-      expect(events.filter((e) => e.purchaseId === transactionId && e.type === 'protection.action.completed')).toHaveLength(1)
-      expect((await journey.api.call('fetchPurchase', { transactionId })) as Json).toMatchObject({ securityTagStatus: 'deactivated' })
+    const release = (receipt: string) =>
+      journey.authorize({ deviceId: journey.devices.pos_deactivator, protectionAction: 'deactivate_label', receipt })
+    async function releasesOnce(receipt: string): Promise<void> {
+      const before = boards.station.pulses()
+      expect(await release(receipt)).toMatchObject({ authorized: true, outcome: 'confirmed' })
+      expect(await release(receipt)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+      expect(boards.station.pulses()).toBe(before + 1)
     }
-    expect(events.filter((e) => e.reason === 'double_redeem')).toEqual([])
-  }
+    async function hasAllOnce(): Promise<void> {
+      await eventually('online', async () => (await journey.status()).online === true, 40_000)
+      await eventually('an empty outbox', async () => (await journey.status()).queueDepth === 0, 40_000)
+      const events = await journey.events()
+      expect(new Set(events.map((e) => e.eventId)).size).toBe(events.length)
+      for (const transactionId of bought) {
+        expect(
+          events.filter((e) => e.purchaseId === transactionId && e.type === 'protection.action.completed'),
+        ).toHaveLength(1)
+        expect((await journey.api.call('fetchPurchase', { transactionId })) as Json).toMatchObject({
+          securityTagStatus: 'deactivated',
+        })
+      }
+      expect(events.filter((e) => e.reason === 'double_redeem')).toEqual([])
+    }
 
-  it('is not missed when the cable is pulled, and has everything once when it is back', async () => {
-    const good = await receipts(3)
-    network.unplug()
-    for (const receipt of good) await releasesOnce(receipt)
-    expect(await journey.status()).toMatchObject({ online: false })
-    network.plug()
-    await hasAllOnce()
-  })
+    it('is not missed when the cable is pulled, and has everything once when it is back', async () => {
+      const good = await receipts(3)
+      network.unplug()
+      for (const receipt of good) await releasesOnce(receipt)
+      expect(await journey.status()).toMatchObject({ online: false })
+      network.plug()
+      await hasAllOnce()
+    })
 
-  it('may be 300 ms away with three of ten packets lost each way: what is decided is right, and all of it arrives', async () => {
-    const good = await receipts(3)
-    network.lose(30)
-    journey.wire.delay(300)
-    for (const receipt of good) await releasesOnce(receipt)
-    network.lose(0)
-    journey.wire.delay(0)
-    await hasAllOnce()
-  })
-})
+    it('may be 300 ms away with three of ten packets lost each way: what is decided is right, and all of it arrives', async () => {
+      const good = await receipts(3)
+      network.lose(30)
+      journey.wire.delay(300)
+      for (const receipt of good) await releasesOnce(receipt)
+      network.lose(0)
+      journey.wire.delay(0)
+      await hasAllOnce()
+    })
+  },
+)

@@ -14,7 +14,8 @@ const STATES = 500
 
 describe('a disk after a power cut', () => {
   const bytes = (text: string) => Buffer.from(text)
-  const found = (disk: ReturnType<typeof crashDisk>, loss: 'none' | 'all') => [...disk.after(loss, chanceOf(1))].map(([path, content]) => `${path}=${content?.toString() ?? '/'}`).toSorted()
+  const found = (disk: ReturnType<typeof crashDisk>, loss: 'none' | 'all') =>
+    [...disk.after(loss, chanceOf(1))].map(([path, content]) => `${path}=${content?.toString() ?? '/'}`).toSorted()
 
   it('keeps what was flushed, and of the rest nothing or all', () => {
     const disk = crashDisk()
@@ -49,8 +50,15 @@ describe('a disk after a power cut', () => {
     disk.apply({ kind: 'create', path: 'a', file: 1 })
     disk.apply({ kind: 'sync-folder', path: '' })
     disk.apply({ kind: 'write', file: 1, at: 0, bytes: Buffer.alloc(4_096, 'x') })
-    const states = Array.from({ length: 50 }, (_, seed) => disk.after('torn', chanceOf(seed)).get('a') ?? Buffer.alloc(0))
-    const isWhole = (state: Buffer) => Array.from({ length: Math.ceil(state.length / 512) }, (_, i) => new Set(state.subarray(i * 512, i * 512 + 512)).size).every((kinds) => kinds === 1)
+    const states = Array.from(
+      { length: 50 },
+      (_, seed) => disk.after('torn', chanceOf(seed)).get('a') ?? Buffer.alloc(0),
+    )
+    const isWhole = (state: Buffer) =>
+      Array.from(
+        { length: Math.ceil(state.length / 512) },
+        (_, i) => new Set(state.subarray(i * 512, i * 512 + 512)).size,
+      ).every((kinds) => kinds === 1)
     expect(states.every(isWhole)).toBe(true)
     expect(new Set(states.map((state) => state.toString('latin1'))).size).toBeGreaterThan(20)
   })
@@ -65,7 +73,10 @@ describe.skipIf(NO_STRACE)(`power cuts at every moment of a day's work${NO_STRAC
     const file = join(folder, 'result.json')
     try {
       // A process of its own: what it uses of the processor is then its own, too.
-      execFileSync(process.execPath, ['dist/bin/faults.js', 'power-loss', '--states', String(STATES), '--json', file], { cwd: ROOT, stdio: 'pipe' })
+      execFileSync(process.execPath, ['dist/bin/faults.js', 'power-loss', '--states', String(STATES), '--json', file], {
+        cwd: ROOT,
+        stdio: 'pipe',
+      })
     } finally {
       if (readdirSync(folder).length > 0) result = JSON.parse(readFileSync(file, 'utf8')) as PowerLossResult
     }
@@ -78,8 +89,22 @@ describe.skipIf(NO_STRACE)(`power cuts at every moment of a day's work${NO_STRAC
   })
 
   it('has seen promises of every kind, and every kind of loss', () => {
-    const kinds = ['edge: enrolled', 'edge: a release', 'edge: an answer', 'edge: what the cloud was told', 'edge: denials confirmed', 'edge: a new key']
-    const ofCloud = ['cloud: an API key', 'cloud: an answer', 'cloud: a token', 'cloud: events acknowledged', 'cloud: heads', 'cloud: a key set']
+    const kinds = [
+      'edge: enrolled',
+      'edge: a release',
+      'edge: an answer',
+      'edge: what the cloud was told',
+      'edge: denials confirmed',
+      'edge: a new key',
+    ]
+    const ofCloud = [
+      'cloud: an API key',
+      'cloud: an answer',
+      'cloud: a token',
+      'cloud: events acknowledged',
+      'cloud: heads',
+      'cloud: a key set',
+    ]
     expect([...kinds, ...ofCloud].filter((kind) => !((result.promises[kind] ?? 0) > 0))).toEqual([])
     expect(Math.min(...Object.values(result.byLoss))).toBeGreaterThan(STATES / 10)
   })

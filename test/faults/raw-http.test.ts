@@ -40,13 +40,18 @@ describe('bytes that are no good request', () => {
         got += chunk.toString('latin1')
         if (got.includes('\r\n')) resolve(got.slice(0, got.indexOf('\r\n')))
       })
-      line.on('close', () => resolve(got === '' ? 'closed' : got.split('\r\n')[0] ?? ''))
+      line.on('close', () => resolve(got === '' ? 'closed' : (got.split('\r\n')[0] ?? '')))
       line.write(typeof bytes === 'string' ? Buffer.from(bytes.replace('@KEY', key), 'latin1') : bytes)
     })
   }
-  const head = (extra: string) => `POST /api/v1/fetchStores HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer @KEY\r\nContent-Type: application/json\r\n${extra}`
+  const head = (extra: string) =>
+    `POST /api/v1/fetchStores HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer @KEY\r\nContent-Type: application/json\r\n${extra}`
   const stillServes = async () => {
-    const answer = await fetch(`${base}/fetchStores`, { method: 'POST', headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' }, body: '{}' })
+    const answer = await fetch(`${base}/fetchStores`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: '{}',
+    })
     expect(answer.status).toBe(200)
   }
 
@@ -60,7 +65,11 @@ describe('bytes that are no good request', () => {
     ['a body announced too large', head('Content-Length: 99999999\r\n\r\n'), /413/],
     ['a chunk of nonsense', head('Transfer-Encoding: chunked\r\n\r\nZZ\r\n'), /400|411|413|closed/],
     ['a half character', head('Content-Length: 16\r\n\r\n{"storeId":"a\xc3"}'), /400/],
-    ['a body nested 100,000 deep', head(`Content-Length: 200000\r\n\r\n${'['.repeat(100_000)}${']'.repeat(100_000)}`), /400/],
+    [
+      'a body nested 100,000 deep',
+      head(`Content-Length: 200000\r\n\r\n${'['.repeat(100_000)}${']'.repeat(100_000)}`),
+      /400/,
+    ],
     ['__proto__ in the body', head('Content-Length: 26\r\n\r\n{"__proto__":{"admin":1} }'), /400/],
   ])('answers %s with an error of the client, and goes on', async (_, bytes, status) => {
     expect(await answerTo(bytes)).toMatch(status)
@@ -82,6 +91,12 @@ describe('bytes that are no good request', () => {
       other.write(head('Content-Length: 2\r\n\r\n{}').replace('@KEY', key), () => other.destroy())
     }
     await stillServes()
-    expect(cloud.stderr().split('\n').filter((line) => /"level":(50|60)/.test(line)).slice(0, 3)).toEqual([])
+    expect(
+      cloud
+        .stderr()
+        .split('\n')
+        .filter((line) => /"level":(50|60)/.test(line))
+        .slice(0, 3),
+    ).toEqual([])
   })
 })

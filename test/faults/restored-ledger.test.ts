@@ -13,7 +13,9 @@ describe('a ledger that is put back, or copied, under a real agent', () => {
 
   beforeAll(async () => {
     boards = { station: await independentBoard(), detacher: await independentBoard(), gate: await independentBoard() }
-    journey = await openJourney({ boards: { station: boards.station.address, detacher: boards.detacher.address, gate: boards.gate.address } })
+    journey = await openJourney({
+      boards: { station: boards.station.address, detacher: boards.detacher.address, gate: boards.gate.address },
+    })
     await settled()
   })
   afterAll(async () => {
@@ -28,9 +30,19 @@ describe('a ledger that is put back, or copied, under a real agent', () => {
       return online === true && queueDepth === 0 && devices.every((d: Json) => d.state === 'ready')
     })
   const buy = (quantity = 1) => journey.buy([{ ean: String(journey.products[0]?.ean), quantity }])
-  const show = (shown: Json) => journey.authorize({ deviceId: journey.devices.pos_deactivator, protectionAction: 'deactivate_label', ...shown })
-  const tokenOf = async (transactionId: string) => (await journey.api.call('verifySecurityTagDeactivation', { purchaseId: transactionId, deviceId: journey.devices.pos_deactivator }))['authorizationToken']
-  const raised = async () => ((await journey.api.call('fetchExceptions', { storeId: journey.storeId })) as { exceptions: Json[] }).exceptions.map(({ kind }) => kind as string)
+  const show = (shown: Json) =>
+    journey.authorize({ deviceId: journey.devices.pos_deactivator, protectionAction: 'deactivate_label', ...shown })
+  const tokenOf = async (transactionId: string) =>
+    (
+      await journey.api.call('verifySecurityTagDeactivation', {
+        purchaseId: transactionId,
+        deviceId: journey.devices.pos_deactivator,
+      })
+    )['authorizationToken']
+  const raised = async () =>
+    (
+      (await journey.api.call('fetchExceptions', { storeId: journey.storeId })) as { exceptions: Json[] }
+    ).exceptions.map(({ kind }) => kind as string)
   const cable = async (isIn: boolean) => {
     if (isIn) journey.wire.restore()
     else journey.wire.cut()
@@ -46,20 +58,42 @@ describe('a ledger that is put back, or copied, under a real agent', () => {
     await settled()
     expect(await show({ receipt: (await buy()).receipt })).toMatchObject({ authorized: true })
     await settled()
-    const copy: RunningProcess = await startProcess(['edge', '--data', folder, '--config', join(journey.folder, 'edge.json'), '--port', '0'])
+    const copy: RunningProcess = await startProcess([
+      'edge',
+      '--data',
+      folder,
+      '--config',
+      join(journey.folder, 'edge.json'),
+      '--port',
+      '0',
+    ])
     try {
-      const askCopy = async (body: Json) => (await (await fetch(`${copy.ready['url']}/v1/authorize`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })).json()) as Json
+      const askCopy = async (body: Json) =>
+        (await (
+          await fetch(`${copy.ready['url']}/v1/authorize`, {
+            method: 'POST',
+            headers: { 'content-type': 'application/json' },
+            body: JSON.stringify(body),
+          })
+        ).json()) as Json
       const asked = { deviceId: journey.devices.pos_deactivator, protectionAction: 'deactivate_label' }
       await askCopy({ ...asked, receipt: 'nonsense' })
       await eventually('noticed', async () => (await raised()).includes('agent_fork'))
-      await eventually('both told', async () => (await journey.status()).ledgerDoubt === 'forked' && ((await (await fetch(`${copy.ready['url']}/v1/status`)).json()) as Json).ledgerDoubt === 'forked')
+      await eventually(
+        'both told',
+        async () =>
+          (await journey.status()).ledgerDoubt === 'forked' &&
+          ((await (await fetch(`${copy.ready['url']}/v1/status`)).json()) as Json).ledgerDoubt === 'forked',
+      )
       const pulses = boards.station.pulses()
       const { transactionId, receipt } = await buy(2)
       const token = await tokenOf(transactionId)
       // One unit at each of the two, and no third. They take the broker's line from one another, and without a line each says no for a moment.
       await eventually('one unit', async () => (await show({ token })).authorized)
       await eventually('the other unit', async () => (await askCopy({ ...asked, receipt })).authorized)
-      for (const shown of [{ token }, { receipt }]) for (const ask of [show, (body: Json) => askCopy({ ...asked, ...body })]) expect(await ask(shown)).toMatchObject({ authorized: false })
+      for (const shown of [{ token }, { receipt }])
+        for (const ask of [show, (body: Json) => askCopy({ ...asked, ...body })])
+          expect(await ask(shown)).toMatchObject({ authorized: false })
       expect(boards.station.pulses()).toBe(pulses + 2)
     } finally {
       await copy.stop()
@@ -76,38 +110,48 @@ describe('a ledger that is put back, or copied, under a real agent', () => {
     expect(kinds).not.toContain('double_redeem')
   })
 
-  it('releases nothing twice, and people at the station notice nothing while the cloud is in reach', { timeout: 60_000 }, async () => {
-    const before = await buy()
-    expect(await show({ receipt: before.receipt })).toMatchObject({ authorized: true })
-    await settled()
-    await journey.agent.stop()
-    copyFileSync(join(data(), 'ledger.db'), join(journey.folder, 'backup.db'))
-    await journey.startAgent()
-    await settled()
-    const since = await buy()
-    expect(await show({ receipt: since.receipt })).toMatchObject({ authorized: true })
-    await settled()
-    await journey.agent.stop()
-    for (const suffix of ['-wal', '-shm']) rmSync(join(data(), `ledger.db${suffix}`), { force: true })
-    copyFileSync(join(journey.folder, 'backup.db'), join(data(), 'ledger.db'))
-    await journey.startAgent()
-    await settled()
-    await eventually('noticed', async () => (await raised()).includes('ledger_rollback'))
+  it(
+    'releases nothing twice, and people at the station notice nothing while the cloud is in reach',
+    { timeout: 60_000 },
+    async () => {
+      const before = await buy()
+      expect(await show({ receipt: before.receipt })).toMatchObject({ authorized: true })
+      await settled()
+      await journey.agent.stop()
+      copyFileSync(join(data(), 'ledger.db'), join(journey.folder, 'backup.db'))
+      await journey.startAgent()
+      await settled()
+      const since = await buy()
+      expect(await show({ receipt: since.receipt })).toMatchObject({ authorized: true })
+      await settled()
+      await journey.agent.stop()
+      for (const suffix of ['-wal', '-shm']) rmSync(join(data(), `ledger.db${suffix}`), { force: true })
+      copyFileSync(join(journey.folder, 'backup.db'), join(data(), 'ledger.db'))
+      await journey.startAgent()
+      await settled()
+      await eventually('noticed', async () => (await raised()).includes('ledger_rollback'))
 
-    // The ledger has forgotten this one.
-    const pulses = boards.station.pulses()
-    expect(await show({ receipt: since.receipt })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
-    const [byReceipt, byToken, later] = [await buy(2), await buy(2), await buy()]
-    const token = await tokenOf(byToken.transactionId)
-    for (const shown of [{ receipt: byReceipt.receipt }, { receipt: byReceipt.receipt }, { token }, { token }]) expect(await show(shown)).toMatchObject({ authorized: true, outcome: 'confirmed' })
-    await settled()
-    for (const shown of [{ receipt: byReceipt.receipt }, { token }, { receipt: byToken.receipt }]) expect(await show(shown)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
-    await cable(false)
-    expect(await show({ receipt: later.receipt })).toMatchObject({ authorized: false, reason: 'manual_assistance_required', offline: true })
-    await cable(true)
-    await settled()
-    expect(await show({ receipt: later.receipt })).toMatchObject({ authorized: true })
-    expect(boards.station.pulses()).toBe(pulses + 5)
-    expect(await raised()).not.toContain('double_redeem')
-  })
+      // The ledger has forgotten this one.
+      const pulses = boards.station.pulses()
+      expect(await show({ receipt: since.receipt })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+      const [byReceipt, byToken, later] = [await buy(2), await buy(2), await buy()]
+      const token = await tokenOf(byToken.transactionId)
+      for (const shown of [{ receipt: byReceipt.receipt }, { receipt: byReceipt.receipt }, { token }, { token }])
+        expect(await show(shown)).toMatchObject({ authorized: true, outcome: 'confirmed' })
+      await settled()
+      for (const shown of [{ receipt: byReceipt.receipt }, { token }, { receipt: byToken.receipt }])
+        expect(await show(shown)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+      await cable(false)
+      expect(await show({ receipt: later.receipt })).toMatchObject({
+        authorized: false,
+        reason: 'manual_assistance_required',
+        offline: true,
+      })
+      await cable(true)
+      await settled()
+      expect(await show({ receipt: later.receipt })).toMatchObject({ authorized: true })
+      expect(boards.station.pulses()).toBe(pulses + 5)
+      expect(await raised()).not.toContain('double_redeem')
+    },
+  )
 })

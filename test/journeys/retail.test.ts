@@ -38,7 +38,14 @@ onEveryDatabase('what a shop does all day, with real processes', (kind) => {
       boards: { station: boards.station.address, detacher: boards.detacher.address, gate: boards.gate.address },
       cloudOptions: ['--allow-private-targets'],
     })
-    programId = (await ok('createLoyaltyProgram', { storeId: journey.storeId, name: 'Punkte', type: 'points', earningMethods: ['scan_and_go', 'click_collect'] })).programId
+    programId = (
+      await ok('createLoyaltyProgram', {
+        storeId: journey.storeId,
+        name: 'Punkte',
+        type: 'points',
+        earningMethods: ['scan_and_go', 'click_collect'],
+      })
+    ).programId
     await ok('registerWebhook', { url: receiver.url, events: EVENTS, secret: SECRET })
     await eventually('the boards', async () => (await journey.status()).devices.every((d: Json) => d.state === 'ready'))
   }, 60_000)
@@ -51,14 +58,17 @@ onEveryDatabase('what a shop does all day, with real processes', (kind) => {
 
   const ok = (operation: string, body: Json) => journey.api.call(operation, body) as Promise<Json>
   const text = async (url: string, accept: string) => (await fetch(url, { headers: { accept } })).text()
-  const at = (device: keyof Journey['devices'], protectionAction: string, body: Json) => journey.authorize({ deviceId: journey.devices[device], protectionAction, ...body })
+  const at = (device: keyof Journey['devices'], protectionAction: string, body: Json) =>
+    journey.authorize({ deviceId: journey.devices[device], protectionAction, ...body })
   /** What was allowed and done; a refusal is told whole. */
   async function done(device: keyof Journey['devices'], protectionAction: string, body: Json): Promise<void> {
     const answer = await at(device, protectionAction, body)
-    if (answer.authorized !== true || !['confirmed', null].includes(answer.outcome)) throw new Error(JSON.stringify(answer))
+    if (answer.authorized !== true || !['confirmed', null].includes(answer.outcome))
+      throw new Error(JSON.stringify(answer))
   }
   const statusOf = async (epc: string) => (await ok('fetchProtectedItem', { storeId: journey.storeId, epc })).itemStatus
-  const balanceOf = async (userId: string) => (await ok('getLoyaltyProgram', { programId, userId })).membership?.balance ?? 0
+  const balanceOf = async (userId: string) =>
+    (await ok('getLoyaltyProgram', { programId, userId })).membership?.balance ?? 0
 
   async function newItem(product: Json): Promise<string> {
     const epc = `E2801170000002000001${String(++tags).padStart(4, '0')}`
@@ -87,53 +97,107 @@ onEveryDatabase('what a shop does all day, with real processes', (kind) => {
     const wrong = await fetch(`${journey.baseUrl}/startCheckout`, {
       method: 'POST',
       headers: { authorization: `Bearer ${journey.key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ sessionId, items: [{ ean: shirt.ean, name: shirt.name, priceUnit: 1, vat: shirt.vat, quantity: 2 }] }),
+      body: JSON.stringify({
+        sessionId,
+        items: [{ ean: shirt.ean, name: shirt.name, priceUnit: 1, vat: shirt.vat, quantity: 2 }],
+      }),
     })
     expect([wrong.status, await wrong.json()]).toEqual([409, expect.objectContaining({ code: 'failed-precondition' })])
-    const purchase = await ok('startCheckout', { sessionId, items: [{ ean: shirt.ean, quantity: 2 }, { ean: coat.ean, epcs: [epc], quantity: 1 }] })
+    const purchase = await ok('startCheckout', {
+      sessionId,
+      items: [
+        { ean: shirt.ean, quantity: 2 },
+        { ean: coat.ean, epcs: [epc], quantity: 1 },
+      ],
+    })
     expect(purchase.total).toBeCloseTo(shirt.price * 2 + coat.price)
     const { transactionId } = purchase
-    expect(await at('exit_gate', 'authorize_exit', { epc })).toMatchObject({ authorized: false, reason: 'item_not_paid' })
+    expect(await at('exit_gate', 'authorize_exit', { epc })).toMatchObject({
+      authorized: false,
+      reason: 'item_not_paid',
+    })
 
-    const page = await fetch(purchase.checkoutUrl, { method: 'POST', headers: { 'content-type': 'application/x-www-form-urlencoded' }, body: 'result=paid' })
+    const page = await fetch(purchase.checkoutUrl, {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: 'result=paid',
+    })
     expect(await page.text()).toContain('Bezahlt')
     const qr = await ok('generateReceiptQR', { purchaseId: transactionId })
-    const receipt = JSON.parse(await text(`${journey.baseUrl}/getReceiptFromToken?token=${qr.token}`, 'application/json')) as Json
+    const receipt = JSON.parse(
+      await text(`${journey.baseUrl}/getReceiptFromToken?token=${qr.token}`, 'application/json'),
+    ) as Json
     expect(receipt).toMatchObject({ id: transactionId, totalCent: Math.round(purchase.total * 100) })
-    expect((Object.values(receipt.vatBreakdown) as Json[]).reduce((sum, v) => sum + v.net + v.tax, 0)).toBe(receipt.totalCent)
-    for (const form of ['text/html', 'text/plain']) expect(await text(`${journey.baseUrl}/getReceiptFromToken?token=${qr.token}`, form)).toContain(coat.name)
+    expect((Object.values(receipt.vatBreakdown) as Json[]).reduce((sum, v) => sum + v.net + v.tax, 0)).toBe(
+      receipt.totalCent,
+    )
+    for (const form of ['text/html', 'text/plain'])
+      expect(await text(`${journey.baseUrl}/getReceiptFromToken?token=${qr.token}`, form)).toContain(coat.name)
 
-    for (const _ of [1, 2]) await done('self_checkout_detacher', 'detach_hard_tag', { receipt: qr.url, itemLineId: purchase.items[0].itemLineId })
-    expect(await at('self_checkout_detacher', 'detach_hard_tag', { receipt: qr.url, itemLineId: purchase.items[0].itemLineId })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    for (const _ of [1, 2])
+      await done('self_checkout_detacher', 'detach_hard_tag', {
+        receipt: qr.url,
+        itemLineId: purchase.items[0].itemLineId,
+      })
+    expect(
+      await at('self_checkout_detacher', 'detach_hard_tag', {
+        receipt: qr.url,
+        itemLineId: purchase.items[0].itemLineId,
+      }),
+    ).toMatchObject({ authorized: false, reason: 'already_redeemed' })
     await done('self_checkout_detacher', 'detach_hard_tag', { epc })
     const before = boards.gate.pulses(0)
     await journey.scanners.gate.scan(qr.url)
     await eventually('the way out', async () => boards.gate.pulses(0) === before + 1)
     await eventually('UNLOADED', async () => (await ok('fetchPurchase', { transactionId })).status === 'UNLOADED')
-    expect(await balanceOf(userId)).toBe(Math.floor(purchase.total) )
+    expect(await balanceOf(userId)).toBe(Math.floor(purchase.total))
 
     const about = (e: Json) => e.data.transactionId === transactionId || e.data.purchaseId === transactionId
     // They are posted side by side: any of them may be the last.
     const count = (name: string) => heard(about).filter(({ event }) => event === name).length
-    await eventually('every notice', async () => count('protection.action.completed') === 4 && count('securityTag.deactivated') === 1)
-    expect(new Set(names(heard(about)))).toEqual(new Set(['checkout.completed', 'loyalty.points_earned', 'protection.action.completed', 'securityTag.deactivated']))
-    expect(heard(about).filter((e) => ['checkout.completed', 'securityTag.deactivated'].includes(e.event))).toHaveLength(2)
+    await eventually(
+      'every notice',
+      async () => count('protection.action.completed') === 4 && count('securityTag.deactivated') === 1,
+    )
+    expect(new Set(names(heard(about)))).toEqual(
+      new Set([
+        'checkout.completed',
+        'loyalty.points_earned',
+        'protection.action.completed',
+        'securityTag.deactivated',
+      ]),
+    )
+    expect(
+      heard(about).filter((e) => ['checkout.completed', 'securityTag.deactivated'].includes(e.event)),
+    ).toHaveLength(2)
   })
 
   it('an order is kept, fetched and carried out; before that its goods alarm', async () => {
     const product = journey.products[2] as Json
     await newItem(product)
-    const order = await ok('submitClickCollectOrder', { storeId: journey.storeId, userId: 'collector', items: [{ ean: product.ean, quantity: 1 }] })
+    const order = await ok('submitClickCollectOrder', {
+      storeId: journey.storeId,
+      userId: 'collector',
+      items: [{ ean: product.ean, quantity: 1 }],
+    })
     const { epc } = order.items[0].reservedTags[0]
     expect(await statusOf(epc)).toBe('reserved_bopis')
-    expect(await at('exit_gate', 'authorize_exit', { epc })).toMatchObject({ authorized: false, itemStatus: 'reserved_bopis' })
-    for (const status of ['accepted', 'preparing', 'ready']) await ok('updateClickCollectStatus', { orderId: order.orderId, status })
+    expect(await at('exit_gate', 'authorize_exit', { epc })).toMatchObject({
+      authorized: false,
+      itemStatus: 'reserved_bopis',
+    })
+    for (const status of ['accepted', 'preparing', 'ready'])
+      await ok('updateClickCollectStatus', { orderId: order.orderId, status })
     await ok('updateClickCollectStatus', { orderId: order.orderId, status: 'picked_up', pickupCode: order.pickupCode })
     await done('self_checkout_detacher', 'detach_hard_tag', { epc })
     await done('exit_gate', 'authorize_exit', { epc })
     const about = (e: Json) => e.data.orderId === order.orderId
     await eventually('every notice', async () => heard(about).length === 6)
-    expect(names(heard(about))).toEqual(['clickcollect.order', 'clickcollect.picked_up', ...Array.from({ length: 4 }, () => 'clickcollect.status_changed')])
+    expect(names(heard(about))).toEqual([
+      'clickcollect.order',
+      'clickcollect.picked_up',
+      ...Array.from({ length: 4 }, () => 'clickcollect.status_changed'),
+    ])
   })
 
   it('a refund takes everything back: receipt, goods, points; what is back on the shelf is sold again', async () => {
@@ -144,7 +208,10 @@ onEveryDatabase('what a shop does all day, with real processes', (kind) => {
     const { transactionId, receipt } = await journey.buy([{ ean: product.ean, epcs: [epc], quantity: 1 }])
     expect(await balanceOf(userId)).toBeGreaterThan(before)
     await ok('refundPayment', { purchaseId: transactionId, reason: 'does not fit' })
-    await eventually('the money back', async () => (await ok('fetchPurchase', { transactionId })).refundStatus === 'done')
+    await eventually(
+      'the money back',
+      async () => (await ok('fetchPurchase', { transactionId })).refundStatus === 'done',
+    )
     expect(await ok('fetchPurchase', { transactionId })).toMatchObject({ status: 'CANCELLED' })
     expect(await balanceOf(userId)).toBe(before)
     expect(['cancelled', 'returned']).toContain(await statusOf(epc))
@@ -152,7 +219,10 @@ onEveryDatabase('what a shop does all day, with real processes', (kind) => {
     expect(denied).toMatchObject({ authorized: false })
     journey.wire.cut()
     await eventually('offline', async () => (await journey.status()).online === false)
-    expect(await at('pos_deactivator', 'deactivate_label', { receipt })).toMatchObject({ authorized: false, offline: true })
+    expect(await at('pos_deactivator', 'deactivate_label', { receipt })).toMatchObject({
+      authorized: false,
+      offline: true,
+    })
     journey.wire.restore()
     await eventually('online', async () => (await journey.status()).online === true, 30_000)
     await ok('updateItemStatus', { storeId: journey.storeId, epc, itemStatus: 'sellable' })
@@ -164,8 +234,23 @@ onEveryDatabase('what a shop does all day, with real processes', (kind) => {
     const eans = ['4006381333931', '4012345678901', '4000417025005']
     const form = new FormData()
     form.set('storeId', journey.storeId)
-    form.set('file', new File([`ean,name,price,vat\n${eans.map((ean, i) => `${ean},Ware ${i},${10 + i}.50,19`).join('\n')}\n12345,Falsch,1,19\n`], 'waren.csv', { type: 'text/csv' }))
-    const imported = (await (await fetch(`${journey.baseUrl}/importProducts`, { method: 'POST', headers: { authorization: `Bearer ${journey.key}` }, body: form })).json()) as Json
+    form.set(
+      'file',
+      new File(
+        [
+          `ean,name,price,vat\n${eans.map((ean, i) => `${ean},Ware ${i},${10 + i}.50,19`).join('\n')}\n12345,Falsch,1,19\n`,
+        ],
+        'waren.csv',
+        { type: 'text/csv' },
+      ),
+    )
+    const imported = (await (
+      await fetch(`${journey.baseUrl}/importProducts`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${journey.key}` },
+        body: form,
+      })
+    ).json()) as Json
     expect(imported).toMatchObject({ imported: 3, errors: [expect.objectContaining({ field: 'ean' })] })
     const bought = await journey.buy(eans.map((ean) => ({ ean, quantity: 2 })))
     // By the shop's calendar: in Munich it is tomorrow an hour before it is at Greenwich.
@@ -175,28 +260,37 @@ onEveryDatabase('what a shop does all day, with real processes', (kind) => {
     const { items } = sales.sales.find((sale: Json) => sale.transactionId === bought.transactionId)
     expect(items.map((line: Json) => [line.ean, line.quantity])).toEqual(eans.map((ean) => [ean, 2]))
     expect(JSON.stringify(await ok('fetchAnalytics', period))).toContain('revenue')
-    await eventually('the import’s notice', async () => heard((e) => e.event === 'product.bulk_imported' && e.data.imported === 3).length === 1)
+    await eventually(
+      'the import’s notice',
+      async () => heard((e) => e.event === 'product.bulk_imported' && e.data.imported === 3).length === 1,
+    )
   })
 
-  it('the cloud’s process dies again and again while it sells: every payment is told, none twice', { timeout: 120_000 }, async () => {
-    const ean = journey.products[0]?.ean as string
-    const paid: string[] = []
-    // A receiver that is slow and sometimes refuses, so that deaths fall between sending and noting.
-    receiver.answer = (response) => void setTimeout(() => answerWith(200)(response), 20)
-    for (let round = 0; round < 6; round++) {
-      const selling = Promise.allSettled(Array.from({ length: 4 }, () => journey.buy([{ ean, quantity: 1 }])))
-      const before = receiver.got.length
-      await eventually('something was told', async () => receiver.got.length > before + (round % 3))
-      await journey.cloud.kill()
-      for (const result of await selling) if (result.status === 'fulfilled') paid.push(result.value.transactionId)
-      await journey.startCloud()
-    }
-    const { purchases } = await ok('fetchPurchaseHistory', { storeId: journey.storeId, limit: 500 })
-    const settled = (purchases as Json[]).filter((p) => ['SUCCESS', 'UNLOADED'].includes(p.status)).map((p) => String(p.transactionId ?? p.id))
-    for (const id of paid) expect(settled).toContain(id)
-    const told = () => heard((e) => e.event === 'checkout.completed').map((e) => e.data.transactionId as string)
-    // Attempts whose process died are made again a minute after the first.
-    await eventually('every payment is told', async () => settled.every((id) => told().includes(id)), 100_000)
-    expect(new Set(told()).size).toBe(told().length)
-  })
+  it(
+    'the cloud’s process dies again and again while it sells: every payment is told, none twice',
+    { timeout: 120_000 },
+    async () => {
+      const ean = journey.products[0]?.ean as string
+      const paid: string[] = []
+      // A receiver that is slow and sometimes refuses, so that deaths fall between sending and noting.
+      receiver.answer = (response) => void setTimeout(() => answerWith(200)(response), 20)
+      for (let round = 0; round < 6; round++) {
+        const selling = Promise.allSettled(Array.from({ length: 4 }, () => journey.buy([{ ean, quantity: 1 }])))
+        const before = receiver.got.length
+        await eventually('something was told', async () => receiver.got.length > before + (round % 3))
+        await journey.cloud.kill()
+        for (const result of await selling) if (result.status === 'fulfilled') paid.push(result.value.transactionId)
+        await journey.startCloud()
+      }
+      const { purchases } = await ok('fetchPurchaseHistory', { storeId: journey.storeId, limit: 500 })
+      const settled = (purchases as Json[])
+        .filter((p) => ['SUCCESS', 'UNLOADED'].includes(p.status))
+        .map((p) => String(p.transactionId ?? p.id))
+      for (const id of paid) expect(settled).toContain(id)
+      const told = () => heard((e) => e.event === 'checkout.completed').map((e) => e.data.transactionId as string)
+      // Attempts whose process died are made again a minute after the first.
+      await eventually('every payment is told', async () => settled.every((id) => told().includes(id)), 100_000)
+      expect(new Set(told()).size).toBe(told().length)
+    },
+  )
 })

@@ -13,7 +13,10 @@ onEveryDatabase('a store with real processes', (kind) => {
   beforeAll(async () => {
     boards = { station: await independentBoard(), detacher: await independentBoard(), gate: await independentBoard() }
     postgres = kind === 'postgres' ? await newPostgresDatabase() : undefined
-    journey = await openJourney({ ...(postgres && { databaseUrl: postgres.url }), boards: { station: boards.station.address, detacher: boards.detacher.address, gate: boards.gate.address } })
+    journey = await openJourney({
+      ...(postgres && { databaseUrl: postgres.url }),
+      boards: { station: boards.station.address, detacher: boards.detacher.address, gate: boards.gate.address },
+    })
     await eventually('the boards', async () => (await journey.status()).devices.every((d: Json) => d.state === 'ready'))
   }, 60_000)
   afterAll(async () => {
@@ -22,7 +25,8 @@ onEveryDatabase('a store with real processes', (kind) => {
     await postgres?.remove()
   })
 
-  const release = (receipt: string) => journey.authorize({ deviceId: journey.devices.pos_deactivator, protectionAction: 'deactivate_label', receipt })
+  const release = (receipt: string) =>
+    journey.authorize({ deviceId: journey.devices.pos_deactivator, protectionAction: 'deactivate_label', receipt })
   const buyOne = () => journey.buy([{ ean: journey.products[0].ean, quantity: 1 }])
   const purchase = (transactionId: string) => journey.api.call('fetchPurchase', { transactionId }) as Promise<Json>
   const synced = () => eventually('an empty outbox', async () => (await journey.status()).queueDepth === 0)
@@ -37,18 +41,31 @@ onEveryDatabase('a store with real processes', (kind) => {
 
   it('1. buys: check-in, checkout with tags, payment, QR code, receipt', async () => {
     const { epc } = { epc: 'E28011700000020000000001' }
-    await journey.api.call('registerProtectedItems', { storeId: journey.storeId, items: [{ epc, ean: journey.products[1].ean, tagId: 'HT-77' }] })
+    await journey.api.call('registerProtectedItems', {
+      storeId: journey.storeId,
+      items: [{ epc, ean: journey.products[1].ean, tagId: 'HT-77' }],
+    })
     const { sessionId } = await journey.api.call('checkIn', { storeId: journey.storeId, userId: 'u1' })
-    const items = [{ ean: journey.products[0].ean, quantity: 1 }, { quantity: 1, epcs: [epc], tagIds: ['HT-77'] }]
+    const items = [
+      { ean: journey.products[0].ean, quantity: 1 },
+      { quantity: 1, epcs: [epc], tagIds: ['HT-77'] },
+    ]
     const { transactionId, checkoutUrl } = (await journey.api.call('startCheckout', { sessionId, items })) as Json
-    expect((await (await fetch(checkoutUrl)).text())).toContain('Bezahlen')
-    const paid = await fetch(checkoutUrl, { method: 'POST', headers: { 'content-type': 'application/x-www-form-urlencoded' }, body: 'result=paid' })
+    expect(await (await fetch(checkoutUrl)).text()).toContain('Bezahlen')
+    const paid = await fetch(checkoutUrl, {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: 'result=paid',
+    })
     expect(await paid.text()).toContain('Bezahlt')
     expect(await purchase(transactionId)).toMatchObject({ status: 'SUCCESS', securityTagStatus: 'pending' })
     const qr = (await journey.api.call('generateReceiptQR', { purchaseId: transactionId })) as Json
     expect(readQr(Buffer.from(qr.imageBase64, 'base64'))).toBe(qr.url)
     const receipt = (await (await fetch(`${journey.baseUrl}/getReceiptFromToken?token=${qr.token}`)).json()) as Json
-    expect(receipt).toMatchObject({ id: transactionId, items: [{ name: journey.products[0].name }, { name: journey.products[1].name }] })
+    expect(receipt).toMatchObject({
+      id: transactionId,
+      items: [{ name: journey.products[0].name }, { name: journey.products[1].name }],
+    })
   })
 
   it('2. releases online: scanned with real bytes, pulsed on an independent Modbus board, seen, reported', async () => {
@@ -60,8 +77,19 @@ onEveryDatabase('a store with real processes', (kind) => {
     await eventually('deactivated', async () => (await purchase(transactionId)).securityTagStatus === 'deactivated')
     expect(boards.station.pulses()).toBe(before + 1)
     const events = await journey.events({ purchaseId: transactionId })
-    expect(events.map((e) => e.type)).toEqual(expect.arrayContaining(['protection.authorization.requested', 'protection.authorization.granted', 'protection.action.completed']))
-    expect(events.find((e) => e.type === 'protection.action.completed')).toMatchObject({ outcome: 'confirmed', offline: false, authorizationState: 'redeemed', laneId: 'lane_1' })
+    expect(events.map((e) => e.type)).toEqual(
+      expect.arrayContaining([
+        'protection.authorization.requested',
+        'protection.authorization.granted',
+        'protection.action.completed',
+      ]),
+    )
+    expect(events.find((e) => e.type === 'protection.action.completed')).toMatchObject({
+      outcome: 'confirmed',
+      offline: false,
+      authorizationState: 'redeemed',
+      laneId: 'lane_1',
+    })
   })
 
   it('2b. takes what a keyboard-wedge scanner types into the page', async () => {
@@ -71,21 +99,39 @@ onEveryDatabase('a store with real processes', (kind) => {
   })
 
   it('3. detaches a hard tag by EPC, tagUid, tagId and line; refuses unpaid and forbidden ones with the reason', async () => {
-    const detach = (body: Json) => journey.authorize({ deviceId: journey.devices.self_checkout_detacher, protectionAction: 'detach_hard_tag', ...body })
+    const detach = (body: Json) =>
+      journey.authorize({
+        deviceId: journey.devices.self_checkout_detacher,
+        protectionAction: 'detach_hard_tag',
+        ...body,
+      })
     const product = journey.products[2]
     for (const [i, name] of (['epc', 'tagUid', 'tagId'] as const).entries()) {
       const item = { epc: `E2801170000002000000010${i}`, tagUid: `0411223344558${i}`, tagId: `HT-A${i}` }
-      await journey.api.call('registerProtectedItems', { storeId: journey.storeId, items: [{ ...item, ean: product.ean }] })
-      expect(await detach({ [name]: item[name] })).toMatchObject({ authorized: false, reason: 'item_not_paid', itemStatus: 'sellable' })
+      await journey.api.call('registerProtectedItems', {
+        storeId: journey.storeId,
+        items: [{ ...item, ean: product.ean }],
+      })
+      expect(await detach({ [name]: item[name] })).toMatchObject({
+        authorized: false,
+        reason: 'item_not_paid',
+        itemStatus: 'sellable',
+      })
       await journey.buy([{ ean: product.ean, quantity: 1, epcs: [item.epc] }])
       expect(await detach({ [name]: item[name] })).toMatchObject({ authorized: true, outcome: 'confirmed' })
     }
     const byLine = await journey.buy([{ ean: product.ean, quantity: 1 }])
-    expect(await detach({ itemLineId: byLine.items[0]?.itemLineId })).toMatchObject({ authorized: true, outcome: 'confirmed' })
+    expect(await detach({ itemLineId: byLine.items[0]?.itemLineId })).toMatchObject({
+      authorized: true,
+      outcome: 'confirmed',
+    })
     expect(boards.detacher.pulses()).toBe(4)
 
     const { policy } = (await journey.api.call('fetchProtectionPolicy', { storeId: journey.storeId })) as Json
-    await journey.api.call('updateProtectionPolicy', { storeId: journey.storeId, policy: { ...policy, allowedActionsByCategory: { [product.category]: { detach_hard_tag: ['staff_assisted'] } } } })
+    await journey.api.call('updateProtectionPolicy', {
+      storeId: journey.storeId,
+      policy: { ...policy, allowedActionsByCategory: { [product.category]: { detach_hard_tag: ['staff_assisted'] } } },
+    })
     const epc = 'E28011700000020000000200'
     await journey.api.call('registerProtectedItems', { storeId: journey.storeId, items: [{ epc, ean: product.ean }] })
     await journey.buy([{ ean: product.ean, quantity: 1, epcs: [epc] }])
@@ -95,13 +141,21 @@ onEveryDatabase('a store with real processes', (kind) => {
 
   it('4. offline: honours a token and a receipt once each, also after SIGKILL; then everything arrives, once', async () => {
     const [withReceipt, withToken] = [await buyOne(), await buyOne()]
-    const { authorizationToken: token } = await journey.api.call('verifySecurityTagDeactivation', { purchaseId: withToken.transactionId, deviceId: journey.devices.pos_deactivator })
-    const byToken = () => journey.authorize({ deviceId: journey.devices.pos_deactivator, protectionAction: 'deactivate_label', token })
+    const { authorizationToken: token } = await journey.api.call('verifySecurityTagDeactivation', {
+      purchaseId: withToken.transactionId,
+      deviceId: journey.devices.pos_deactivator,
+    })
+    const byToken = () =>
+      journey.authorize({ deviceId: journey.devices.pos_deactivator, protectionAction: 'deactivate_label', token })
     const before = boards.station.pulses()
     await offline()
     expect(await release(withReceipt.receipt)).toMatchObject({ authorized: true, offline: true, outcome: 'confirmed' })
     expect(await byToken()).toMatchObject({ authorized: true, offline: true, outcome: 'confirmed' })
-    expect(await release(withReceipt.receipt)).toMatchObject({ authorized: false, reason: 'already_redeemed', offline: true })
+    expect(await release(withReceipt.receipt)).toMatchObject({
+      authorized: false,
+      reason: 'already_redeemed',
+      offline: true,
+    })
     expect(await byToken()).toMatchObject({ authorized: false, reason: 'already_redeemed' })
     const status = await journey.status()
     expect(status).toMatchObject({ online: false, offlineSince: expect.any(String) })
@@ -138,14 +192,22 @@ onEveryDatabase('a store with real processes', (kind) => {
 
   it('5. unpaid: refuses, sounds the siren, says why', async () => {
     const epc = 'E28011700000020000000300'
-    await journey.api.call('registerProtectedItems', { storeId: journey.storeId, items: [{ epc, ean: journey.products[0].ean }] })
+    await journey.api.call('registerProtectedItems', {
+      storeId: journey.storeId,
+      items: [{ epc, ean: journey.products[0].ean }],
+    })
     await journey.scanners.gate.scan(epc)
     await eventually('the siren', async () => boards.gate.pulses(1) === 1)
     expect(boards.gate.pulses(0)).toBe(0)
     await synced()
     const events = await journey.events()
-    expect(events.find((e) => e.type === 'protection.authorization.denied' && e.epc === epc)).toMatchObject({ reason: 'item_not_paid', deviceId: journey.devices.exit_gate })
-    expect(events.find((e) => e.type === 'protection.exception.raised' && e.epc === epc)).toMatchObject({ reason: 'gate_alarm' })
+    expect(events.find((e) => e.type === 'protection.authorization.denied' && e.epc === epc)).toMatchObject({
+      reason: 'item_not_paid',
+      deviceId: journey.devices.exit_gate,
+    })
+    expect(events.find((e) => e.type === 'protection.exception.raised' && e.epc === epc)).toMatchObject({
+      reason: 'gate_alarm',
+    })
   })
 
   it('5b. lets a receipt leave once', async () => {
@@ -159,7 +221,9 @@ onEveryDatabase('a store with real processes', (kind) => {
   })
 
   it('agent and cloud refused nothing of each other', async () => {
-    const refused = (await journey.events()).filter((e) => e.reason === 'refused_document' || e.reason === 'unapplied' || e.reason === 'foreign_evidence')
+    const refused = (await journey.events()).filter(
+      (e) => e.reason === 'refused_document' || e.reason === 'unapplied' || e.reason === 'foreign_evidence',
+    )
     expect(refused).toEqual([])
     expect(journey.cloud.stderr()).not.toMatch(/"level":(50|60)/)
   })

@@ -3,7 +3,11 @@ import { describe, expect, it } from 'vitest'
 import { authorizationView, type RedemptionEvidence } from '../../policy/authorization-state.ts'
 
 const EXP = 600_000
-const evidence = (redemptionId: string, step: number, atMs: number): RedemptionEvidence => ({ redemptionId, step, atMs })
+const evidence = (redemptionId: string, step: number, atMs: number): RedemptionEvidence => ({
+  redemptionId,
+  step,
+  atMs,
+})
 
 describe('authorizationView', () => {
   it('is issued, then expired by time alone', () => {

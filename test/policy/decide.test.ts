@@ -27,20 +27,70 @@ describe('decide', () => {
   })
 
   it('is what a policy is explained by, at each stage, for an item that only the policy is asked about', () => {
-    const device: DeviceFacts = { deviceId: 'dev_1', storeId: 'st_1', deviceType: 'self_checkout_detacher', workflowType: 'self_service', ...completeCapabilities('self_checkout_detacher', {}), agentId: null, revoked: false }
-    const policy = ProtectionPolicy.parse({ allowedActionsByCategory: { '*': { detach_hard_tag: ['self_service'] }, wine: {} }, requiresManualOverrideAboveValue: 100, requiresStaffForBrand: ['Luxus'], offline: { hardCount: 5, maxIsolatedSeconds: 60 } })
-    const question = { device, action: 'detach_hard_tag', category: 'shirts', brand: undefined, priceCent: 9_999, operator: false } as const
-    const outcome = (changed: Partial<PolicyQuestion>) => explainPolicy({ ...question, ...changed }, policy).stages.map((s) => (s.authorized ? 'granted' : s.reason))
+    const device: DeviceFacts = {
+      deviceId: 'dev_1',
+      storeId: 'st_1',
+      deviceType: 'self_checkout_detacher',
+      workflowType: 'self_service',
+      ...completeCapabilities('self_checkout_detacher', {}),
+      agentId: null,
+      revoked: false,
+    }
+    const policy = ProtectionPolicy.parse({
+      allowedActionsByCategory: { '*': { detach_hard_tag: ['self_service'] }, wine: {} },
+      requiresManualOverrideAboveValue: 100,
+      requiresStaffForBrand: ['Luxus'],
+      offline: { hardCount: 5, maxIsolatedSeconds: 60 },
+    })
+    const question = {
+      device,
+      action: 'detach_hard_tag',
+      category: 'shirts',
+      brand: undefined,
+      priceCent: 9_999,
+      operator: false,
+    } as const
+    const outcome = (changed: Partial<PolicyQuestion>) =>
+      explainPolicy({ ...question, ...changed }, policy).stages.map((s) => (s.authorized ? 'granted' : s.reason))
     const { entry, stages } = explainPolicy(question, policy)
-    expect([entry, stages.map((s) => [s.stage, s.authorized, s.isolated])]).toEqual(['*', [['fresh', true, { receipts: 5, seconds: 60 }], ['stale', true, { receipts: 2, seconds: 30 }], ['expired', false, { receipts: 2, seconds: 30 }]]])
+    expect([entry, stages.map((s) => [s.stage, s.authorized, s.isolated])]).toEqual([
+      '*',
+      [
+        ['fresh', true, { receipts: 5, seconds: 60 }],
+        ['stale', true, { receipts: 2, seconds: 30 }],
+        ['expired', false, { receipts: 2, seconds: 30 }],
+      ],
+    ])
     expect(outcome({})).toEqual(['granted', 'granted', 'policy_stale'])
-    for (const staff of [{ priceCent: 10_000 }, { priceCent: undefined }, { brand: ' luxus' }]) expect(outcome(staff)).toEqual(['manual_assistance_required', 'manual_assistance_required', 'policy_stale'])
+    for (const staff of [{ priceCent: 10_000 }, { priceCent: undefined }, { brand: ' luxus' }])
+      expect(outcome(staff)).toEqual(['manual_assistance_required', 'manual_assistance_required', 'policy_stale'])
     expect(outcome({ priceCent: 10_000, operator: true })).toEqual(['granted', 'granted', 'policy_stale'])
     expect(outcome({ category: 'wine' })).toEqual(['action_not_allowed', 'action_not_allowed', 'policy_stale'])
-    expect(outcome({ device: { ...device, workflowType: 'staff_assisted' } })).toEqual(['workflow_not_allowed', 'workflow_not_allowed', 'workflow_not_allowed'])
-    expect(outcome({ device: { ...device, revoked: true } })).toEqual(['device_revoked', 'device_revoked', 'device_revoked'])
-    const cabinet: DeviceFacts = { ...device, deviceType: 'cabinet_unlocker', workflowType: 'staff_assisted', ...completeCapabilities('cabinet_unlocker', {}) }
-    expect(explainPolicy({ ...question, device: cabinet, action: 'unlock_fixture', operator: true }, ProtectionPolicy.parse({ offline: { storeBound: 'deny' } }))).toMatchObject({ entry: null, stages: [{ authorized: true, isolated: null }, { authorized: true }, { authorized: true }] })
+    expect(outcome({ device: { ...device, workflowType: 'staff_assisted' } })).toEqual([
+      'workflow_not_allowed',
+      'workflow_not_allowed',
+      'workflow_not_allowed',
+    ])
+    expect(outcome({ device: { ...device, revoked: true } })).toEqual([
+      'device_revoked',
+      'device_revoked',
+      'device_revoked',
+    ])
+    const cabinet: DeviceFacts = {
+      ...device,
+      deviceType: 'cabinet_unlocker',
+      workflowType: 'staff_assisted',
+      ...completeCapabilities('cabinet_unlocker', {}),
+    }
+    expect(
+      explainPolicy(
+        { ...question, device: cabinet, action: 'unlock_fixture', operator: true },
+        ProtectionPolicy.parse({ offline: { storeBound: 'deny' } }),
+      ),
+    ).toMatchObject({
+      entry: null,
+      stages: [{ authorized: true, isolated: null }, { authorized: true }, { authorized: true }],
+    })
   })
 
   it('counts a grant as resting on the operator only where staff were needed', () => {

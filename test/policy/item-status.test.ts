@@ -19,7 +19,9 @@ const LISTED = [
 
 describe('item status', () => {
   it('moves as listed and in no other way', () => {
-    const moves = ITEM_STATUSES.flatMap((from) => ITEM_STATUSES.filter((to) => mayItemMove(from, to)).map((to) => `${from}>${to}`))
+    const moves = ITEM_STATUSES.flatMap((from) =>
+      ITEM_STATUSES.filter((to) => mayItemMove(from, to)).map((to) => `${from}>${to}`),
+    )
     const withoutHold = moves.filter((move) => !move.includes('exception_hold'))
     expect(withoutHold.sort()).toEqual([...LISTED].sort())
   })
@@ -39,6 +41,10 @@ describe('item status', () => {
 
   it('begins unpaid, so that nobody registers an item past the gate', () => {
     for (const status of FIRST_ITEM_STATUSES) expect(['paid', 'picked_up']).not.toContain(status)
-    expect(ITEM_STATUSES.filter((s) => GATE_BEHAVIOUR[s] === 'pass')).toEqual(['paid', 'picked_up', 'transfer_in_transit'])
+    expect(ITEM_STATUSES.filter((s) => GATE_BEHAVIOUR[s] === 'pass')).toEqual([
+      'paid',
+      'picked_up',
+      'transfer_in_transit',
+    ])
   })
 })

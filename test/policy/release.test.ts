@@ -17,4 +17,7 @@ it.each([
   ['2.0.0', '1.99.99', false],
 ])('%s before %s: %s', (a, b, isOlder) => expect(isOlderRelease(a, b)).toBe(isOlder))
 
-it.each(['1', '1.2', 'v1.2.3', '1.2.3-rc.1', '01.2.3', '1.2.3 ', ' 1.2.3', '1.2.999999', '1.2.3\n'])('is no release: %j', (text) => expect(Release.safeParse(text).success).toBe(false))
+it.each(['1', '1.2', 'v1.2.3', '1.2.3-rc.1', '01.2.3', '1.2.3 ', ' 1.2.3', '1.2.999999', '1.2.3\n'])(
+  'is no release: %j',
+  (text) => expect(Release.safeParse(text).success).toBe(false),
+)

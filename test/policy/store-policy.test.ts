@@ -51,24 +51,43 @@ describe('the protection policy', () => {
   })
 
   it('ages', () => {
-    expect([0, 900, 901, 80 * 3_600, 80 * 3_600 + 1].map(policyStage)).toEqual(['fresh', 'fresh', 'stale', 'stale', 'expired'])
+    expect([0, 900, 901, 80 * 3_600, 80 * 3_600 + 1].map(policyStage)).toEqual([
+      'fresh',
+      'fresh',
+      'stale',
+      'stale',
+      'expired',
+    ])
   })
 })
 
 describe('completeCapabilities', () => {
   it('takes what is stated and completes the rest from the type', () => {
-    expect(completeCapabilities('pos_deactivator', {}).capabilities).toMatchObject({ canDeactivateLabel: true, canDetachHardTag: false, canReadUhfRfid: false })
+    expect(completeCapabilities('pos_deactivator', {}).capabilities).toMatchObject({
+      canDeactivateLabel: true,
+      canDetachHardTag: false,
+      canReadUhfRfid: false,
+    })
     expect(completeCapabilities('self_checkout_detacher', {}).supportedTechnologies).toContain('uhf_rfid')
   })
 
   it('lets stated technologies say what can be read, and stated readers what is spoken', () => {
-    expect(completeCapabilities('self_checkout_detacher', { supportedTechnologies: ['hf_nfc'] }).capabilities).toMatchObject({ canReadUhfRfid: false, canReadHfNfc: true })
-    expect(completeCapabilities('pos_deactivator', { canReadUhfRfid: true }).supportedTechnologies).toEqual(['am', 'rf', 'uhf_rfid'])
+    expect(
+      completeCapabilities('self_checkout_detacher', { supportedTechnologies: ['hf_nfc'] }).capabilities,
+    ).toMatchObject({ canReadUhfRfid: false, canReadHfNfc: true })
+    expect(completeCapabilities('pos_deactivator', { canReadUhfRfid: true }).supportedTechnologies).toEqual([
+      'am',
+      'rf',
+      'uhf_rfid',
+    ])
     expect(completeCapabilities('exit_gate', { canReadUhfRfid: false }).supportedTechnologies).toEqual([])
   })
 
   it('lets an explicit word win over what is implied', () => {
-    const { capabilities } = completeCapabilities('exit_gate', { supportedTechnologies: ['uhf_rfid'], canReadUhfRfid: false })
+    const { capabilities } = completeCapabilities('exit_gate', {
+      supportedTechnologies: ['uhf_rfid'],
+      canReadUhfRfid: false,
+    })
     expect(capabilities.canReadUhfRfid).toBe(false)
   })
 })

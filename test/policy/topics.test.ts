@@ -25,13 +25,24 @@ describe('topics', () => {
     for (const name of STORE_TOPICS) expect(maySubscribe(me, storeTopic('st_1', name))).toBe(true)
     expect(maySubscribe(me, agentTopic('st_1', 'agt_1', 'ack'))).toBe(true)
     expect(maySubscribe(me, agentTopic('st_1', 'agt_1', 'command'))).toBe(true)
-    const others = ['#', '+', 'untag/v1/+/policy', 'untag/v1/st_1/#', 'untag/v1/st_1/+/ack', 'untag/v1/st_2/policy', agentTopic('st_1', 'agt_2', 'command'), agentTopic('st_1', 'agt_1', 'events'), '$SYS/#']
+    const others = [
+      '#',
+      '+',
+      'untag/v1/+/policy',
+      'untag/v1/st_1/#',
+      'untag/v1/st_1/+/ack',
+      'untag/v1/st_2/policy',
+      agentTopic('st_1', 'agt_2', 'command'),
+      agentTopic('st_1', 'agt_1', 'events'),
+      '$SYS/#',
+    ]
     expect(others.filter((topic) => maySubscribe(me, topic))).toEqual([])
   })
 
   it('reads its own topics back', () => {
     expect(parseTopic(agentTopic('s', 'a', 'ack'))).toEqual({ storeId: 's', agentId: 'a', name: 'ack' })
     expect(parseTopic(storeTopic('s', 'deny'))).toEqual({ storeId: 's', agentId: null, name: 'deny' })
-    for (const topic of ['', '/', 'untag/v1', 'untag/v1/s', 'untag/v1/s/x', 'untag/v1//policy', 'untag/v1/s/a/ack/x']) expect(parseTopic(topic)).toBeUndefined()
+    for (const topic of ['', '/', 'untag/v1', 'untag/v1/s', 'untag/v1/s/x', 'untag/v1//policy', 'untag/v1/s/a/ack/x'])
+      expect(parseTopic(topic)).toBeUndefined()
   })
 })

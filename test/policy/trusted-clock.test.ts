@@ -1,6 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { afterBoot, offerSignedTime, startTrustedClock, trustedNow, type TrustedClockState } from '../../policy/trusted-clock.ts'
+import {
+  afterBoot,
+  offerSignedTime,
+  startTrustedClock,
+  trustedNow,
+  type TrustedClockState,
+} from '../../policy/trusted-clock.ts'
 import { virtualPlatform } from '../../simulators/world/virtual-platform.ts'
 
 const START = Date.UTC(2026, 10, 20, 9)
@@ -73,7 +79,10 @@ describe('the trusted clock', () => {
     expect(trustedNow(old.state, world.clock)).toEqual({ nowMs: START + 10 * MINUTE, trust: 'none' })
     await world.advance(MINUTE)
     const second = offerSignedTime(old.state, world.clock, fresh(START + 71 * MINUTE))
-    expect([second.verdict, trustedNow(second.state, world.clock)]).toEqual(['accepted', { nowMs: START + 71 * MINUTE, trust: 'signed' }])
+    expect([second.verdict, trustedNow(second.state, world.clock)]).toEqual([
+      'accepted',
+      { nowMs: START + 71 * MINUTE, trust: 'signed' },
+    ])
     // What comes over the network is always a little late: that is of now.
     const honest = offerSignedTime(old.state, world.clock, fresh(START + 11 * MINUTE - 300))
     expect(trustedNow(honest.state, world.clock).trust).toBe('signed')
@@ -104,7 +113,9 @@ describe('the trusted clock', () => {
     const heard = offerSignedTime(booted, world.clock, fresh(START + MINUTE))
     expect(heard).toMatchObject({ verdict: 'accepted', state: { highWaterMs: START + MINUTE } })
     expect(trustedNow(heard.state, world.clock)).toEqual({ nowMs: START + 1_440 * MINUTE, trust: 'rtc' })
-    expect(trustedNow(offerSignedTime(heard.state, world.clock, fresh(START + 1_441 * MINUTE)).state, world.clock).trust).toBe('signed')
+    expect(
+      trustedNow(offerSignedTime(heard.state, world.clock, fresh(START + 1_441 * MINUTE)).state, world.clock).trust,
+    ).toBe('signed')
     const asked = offerSignedTime(heard.state, world.clock, answer(START + 2 * MINUTE))
     expect(trustedNow(asked.state, world.clock)).toEqual({ nowMs: START + 2 * MINUTE, trust: 'signed' })
   })
@@ -118,20 +129,34 @@ describe('the trusted clock', () => {
     expect(offerSignedTime(healed.state, world.clock, answer(START + 1e12)).verdict).toBe('ignored')
     expect(state.epoch).toBe(0)
     // A document may be an old copy: it takes the epoch on, and lowers nothing.
-    expect(offerSignedTime(poisoned, world.clock, { ms: START, epoch: 1, answersChallenge: false }).verdict).toBe('ignored')
+    expect(offerSignedTime(poisoned, world.clock, { ms: START, epoch: 1, answersChallenge: false }).verdict).toBe(
+      'ignored',
+    )
     const told = offerSignedTime(state, world.clock, { ms: START + 1_000, epoch: 1, answersChallenge: false })
-    expect([told.verdict, told.state.epoch, trustedNow(told.state, world.clock).nowMs]).toEqual(['accepted', 1, START + 1_000])
+    expect([told.verdict, told.state.epoch, trustedNow(told.state, world.clock).nowMs]).toEqual([
+      'accepted',
+      1,
+      START + 1_000,
+    ])
   })
 
   it('never runs backwards below what was signed and never ahead of it by more than elapsed time', async () => {
-    const step = fc.record({ pass: fc.integer({ min: 0, max: 3_600_000 }), lie: fc.integer({ min: -7_200_000, max: 7_200_000 }), asked: fc.boolean() })
+    const step = fc.record({
+      pass: fc.integer({ min: 0, max: 3_600_000 }),
+      lie: fc.integer({ min: -7_200_000, max: 7_200_000 }),
+      asked: fc.boolean(),
+    })
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
         const { world, state: first } = started()
         let state: TrustedClockState = first
         for (const { pass, lie, asked } of steps) {
           await world.advance(pass)
-          state = offerSignedTime(state, world.clock, { ms: Math.max(0, trustedNow(state, world.clock).nowMs + lie), epoch: 0, answersChallenge: asked }).state
+          state = offerSignedTime(state, world.clock, {
+            ms: Math.max(0, trustedNow(state, world.clock).nowMs + lie),
+            epoch: 0,
+            answersChallenge: asked,
+          }).state
           expect(trustedNow(state, world.clock).nowMs).toBeGreaterThanOrEqual(state.highWaterMs)
         }
       }),

@@ -4,16 +4,18 @@ import { joinOutcome, joinUses, type UnitUse } from '../../policy/unit-uses.ts'
 import { OUTCOMES, type Outcome } from '../../policy/vocabulary.ts'
 
 const outcome = fc.constantFrom(null, ...OUTCOMES)
-const uses = fc.uniqueArray(
-  fc.record({
-    redemptionId: fc.constantFrom('a', 'b', 'c', 'd'),
-    nonce: fc.constantFrom('n1', 'n2', 'cti'),
-    deviceId: fc.constant('dev'),
-    atMs: fc.integer({ min: 0, max: 3 }),
-    outcome,
-  }),
-  { selector: ({ redemptionId, nonce }) => `${redemptionId}${nonce}`, maxLength: 5 },
-).map((all) => all.map((use): UnitUse => ({ ...use, source: use.nonce === 'cti' ? 'receipt' : 'token' })))
+const uses = fc
+  .uniqueArray(
+    fc.record({
+      redemptionId: fc.constantFrom('a', 'b', 'c', 'd'),
+      nonce: fc.constantFrom('n1', 'n2', 'cti'),
+      deviceId: fc.constant('dev'),
+      atMs: fc.integer({ min: 0, max: 3 }),
+      outcome,
+    }),
+    { selector: ({ redemptionId, nonce }) => `${redemptionId}${nonce}`, maxLength: 5 },
+  )
+  .map((all) => all.map((use): UnitUse => ({ ...use, source: use.nonce === 'cti' ? 'receipt' : 'token' })))
 
 it('joinUses comes to the same in any order', () => {
   fc.assert(
@@ -33,7 +35,8 @@ it('joinUses frees a right only when every use has failed, and a confirmed one a
       expect(use === null).toBe(all.every((each) => each.outcome === 'failed'))
       expect(failures).toBe(all.filter((each) => each.outcome === 'failed').length)
       if (all.some((each) => each.outcome === 'confirmed')) expect(use?.outcome).toBe('confirmed')
-      if (all.filter((each) => each.outcome === 'confirmed' && each.source === 'receipt').length > 1) expect(isDouble).toBe(true)
+      if (all.filter((each) => each.outcome === 'confirmed' && each.source === 'receipt').length > 1)
+        expect(isDouble).toBe(true)
     }),
   )
 })
@@ -49,7 +52,9 @@ it('joinOutcome is the most certain word, in any order, and tells a contradictio
     )
   fc.assert(
     fc.property(
-      fc.array(fc.constantFrom(...OUTCOMES), { maxLength: 5 }).chain((all) => fc.tuple(fc.constant(all), fc.shuffledSubarray(all, { minLength: all.length }))),
+      fc
+        .array(fc.constantFrom(...OUTCOMES), { maxLength: 5 })
+        .chain((all) => fc.tuple(fc.constant(all), fc.shuffledSubarray(all, { minLength: all.length }))),
       ([all, shuffled]) => {
         expect(joinAll(shuffled)).toEqual(joinAll(all))
         expect(joinAll(all).isConflict).toBe(all.includes('confirmed') && all.includes('failed'))

@@ -17,7 +17,17 @@ const SHORT = { shoppers: 24, hours: 1 }
 
 it('a day of a store holds what must hold', { timeout: 300_000 }, async () => {
   const file = join(folder, 'day.json')
-  const { code, stdout, stderr } = await runSim(['--day', '--seed', '3', '--shoppers', '24', '--hours', '1', '--json', file])
+  const { code, stdout, stderr } = await runSim([
+    '--day',
+    '--seed',
+    '3',
+    '--shoppers',
+    '24',
+    '--hours',
+    '1',
+    '--json',
+    file,
+  ])
   expect(stdout).toContain('everything held that must hold')
   expect(stderr).toContain('24 of 24 shoppers came')
   expect(code).toBe(0)
@@ -33,7 +43,13 @@ it('a gate that lets thieves pass is told of', { timeout: 120_000 }, async () =>
   const shop = await makeDayShop(existsSync('/dev/shm') ? '/dev/shm' : tmpdir())
   try {
     // A gate whose reader is not there sees nobody.
-    const blind = { ...shop, agents: shop.agents.map((agent) => ({ ...agent, config: { ...agent.config, devices: agent.config.devices.filter(({ driver }) => driver !== 'llrp') } })) }
+    const blind = {
+      ...shop,
+      agents: shop.agents.map((agent) => ({
+        ...agent,
+        config: { ...agent.config, devices: agent.config.devices.filter(({ driver }) => driver !== 'llrp') },
+      })),
+    }
     const { violations } = await runDay(blind, { seed: 3, ...SHORT })
     expect(violations[0]?.detail).toMatch(/carried \d unpaid goods out, and 0 alarmed/)
   } finally {
@@ -48,5 +64,6 @@ it('people come when they have time, and nobody after the last entry', () => {
   expect(people).toHaveLength(5_000)
   expect(Math.max(...people.map(({ comesMs }) => comesMs))).toBeLessThanOrEqual(plan.lengthMs - 20 * 60_000)
   expect(inHour(9)).toBeGreaterThan(2 * inHour(0))
-  for (const kind of ['buyer', 'thief', 'declined', 'changes-mind'] as const) expect(people.some((shopper) => shopper.kind === kind)).toBe(true)
+  for (const kind of ['buyer', 'thief', 'declined', 'changes-mind'] as const)
+    expect(people.some((shopper) => shopper.kind === kind)).toBe(true)
 })

@@ -20,28 +20,55 @@ describe('simulated worlds', () => {
   afterAll(() => shops.remove())
 
   it('are the same when they run twice, and others with another seed', { timeout: 120_000 }, async () => {
-    const [first, again, other] = [await runSeed(shops, { seed: 3, liveness: false }), await runSeed(shops, { seed: 3, liveness: false }), await runSeed(shops, { seed: 4, liveness: false })]
+    const [first, again, other] = [
+      await runSeed(shops, { seed: 3, liveness: false }),
+      await runSeed(shops, { seed: 3, liveness: false }),
+      await runSeed(shops, { seed: 4, liveness: false }),
+    ]
     expect(again.hash).toBe(first.hash)
     expect(again.steps).toBe(first.steps)
     expect(other.hash).not.toBe(first.hash)
   })
 
   it('hold what must hold whatever goes wrong', { timeout: 300_000 }, async () => {
-    const { failed, unlike, seeds } = await campaign(shops, { firstSeed: 1_000, seeds: 5, liveness: false, twiceEvery: 0, untilFirst: true })
+    const { failed, unlike, seeds } = await campaign(shops, {
+      firstSeed: 1_000,
+      seeds: 5,
+      liveness: false,
+      twiceEvery: 0,
+      untilFirst: true,
+    })
     expect(failed.flatMap((f) => f.violations)).toEqual([])
     expect(unlike).toEqual([])
     expect(seeds).toBe(5)
   })
 
   it('come right by themselves once all is well', { timeout: 300_000 }, async () => {
-    const { failed } = await campaign(shops, { firstSeed: 2_000, seeds: 2, liveness: true, twiceEvery: 0, untilFirst: true })
+    const { failed } = await campaign(shops, {
+      firstSeed: 2_000,
+      seeds: 2,
+      liveness: true,
+      twiceEvery: 0,
+      untilFirst: true,
+    })
     expect(failed.flatMap((f) => f.violations)).toEqual([])
   })
 
-  it('sell what was paid, or give the money back, whatever goes wrong with the provider', { timeout: 300_000 }, async () => {
-    const { failed } = await campaign(shops, { firstSeed: 3_000, seeds: 3, liveness: true, twiceEvery: 0, untilFirst: true, troubles: ['provider', 'cloud-crash', 'weather'] })
-    expect(failed.flatMap((f) => f.violations)).toEqual([])
-  })
+  it(
+    'sell what was paid, or give the money back, whatever goes wrong with the provider',
+    { timeout: 300_000 },
+    async () => {
+      const { failed } = await campaign(shops, {
+        firstSeed: 3_000,
+        seeds: 3,
+        liveness: true,
+        twiceEvery: 0,
+        untilFirst: true,
+        troubles: ['provider', 'cloud-crash', 'weather'],
+      })
+      expect(failed.flatMap((f) => f.violations)).toEqual([])
+    },
+  )
 
   it('go on working while nothing goes wrong', { timeout: 120_000 }, async () => {
     const { violations, lines } = await runSeed(shops, { seed: 5, liveness: true, troubles: [], keepLines: 100_000 })
@@ -64,15 +91,30 @@ describe('the bank of bugs', () => {
   })
 
   it.each(BUGS.map((bug) => [bug.name, bug] as const))('%s fits the code as it is built', (_, bug) => {
-    for (const { file, find } of bug.changes) expect(readFileSync(join(DIST, file), 'utf8').split(find).length - 1, `${file}: ${find}`).toBe(1)
+    for (const { file, find } of bug.changes)
+      expect(readFileSync(join(DIST, file), 'utf8').split(find).length - 1, `${file}: ${find}`).toBe(1)
   })
 
   it('is found: the quick ones here, all of them by npm run sim -- --bugs', { timeout: 300_000 }, async () => {
     const file = join(folder, 'bugs.json')
-    const { code } = await runSim(['--bugs', '--seeds', '40', '--only', 'release-before-ledger,no-unique-claim', '--json', file])
-    const { kind, bugs } = JSON.parse(readFileSync(file, 'utf8')) as { kind: string; bugs: { name: string; caughtBy: string; seed: number; invariant: string }[] }
+    const { code } = await runSim([
+      '--bugs',
+      '--seeds',
+      '40',
+      '--only',
+      'release-before-ledger,no-unique-claim',
+      '--json',
+      file,
+    ])
+    const { kind, bugs } = JSON.parse(readFileSync(file, 'utf8')) as {
+      kind: string
+      bugs: { name: string; caughtBy: string; seed: number; invariant: string }[]
+    }
     expect(kind).toBe('bugs')
-    expect(bugs.map((b) => [b.name, b.caughtBy, b.invariant]).sort()).toEqual([['no-unique-claim', 'safety', 'I1'], ['release-before-ledger', 'safety', 'I2']])
+    expect(bugs.map((b) => [b.name, b.caughtBy, b.invariant]).sort()).toEqual([
+      ['no-unique-claim', 'safety', 'I1'],
+      ['release-before-ledger', 'safety', 'I2'],
+    ])
     expect(code).toBe(0)
   })
 })
@@ -81,7 +123,14 @@ describe('a campaign', () => {
   it('runs in several processes and writes down what it found', { timeout: 300_000 }, async () => {
     const file = join(folder, 'safety.json')
     const { code, stdout } = await runSim(['--first', '3000', '--seeds', '3', '--jobs', '2', '--json', file])
-    expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({ kind: 'safety', seeds: 3, from: 3_000, violations: [], cpuSeconds: expect.any(Number) as number, worldsPerCpuSecond: expect.any(Number) as number })
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({
+      kind: 'safety',
+      seeds: 3,
+      from: 3_000,
+      violations: [],
+      cpuSeconds: expect.any(Number) as number,
+      worldsPerCpuSecond: expect.any(Number) as number,
+    })
     expect(stdout).toContain('2 ran twice, each the same both times')
     expect(code).toBe(0)
   })
@@ -93,7 +142,13 @@ describe('the clock of a world', () => {
     for (let seed = 0; seed < 20; seed++) {
       const clock = scheduler(0, chanceOf(seed))
       const done: string[] = []
-      for (const [name, ms] of [['late', 9], ['a', 5], ['b', 5], ['early', 1]] as const) clock.after(ms, () => void done.push(name))
+      for (const [name, ms] of [
+        ['late', 9],
+        ['a', 5],
+        ['b', 5],
+        ['early', 1],
+      ] as const)
+        clock.after(ms, () => void done.push(name))
       clock.after(7, () => void done.push('never'))()
       await clock.run(100)
       expect([done[0], done.at(-1), done.length]).toEqual(['early', 'late', 4])

@@ -20,7 +20,8 @@ function connect(reader: ReturnType<typeof llrpReader>, world: ReturnType<typeof
   void reader.serve(far)
   void (async () => {
     const codec = llrpCodec()
-    for await (const chunk of near.bytes) for (const frame of codec.push(chunk)) heard.push(decodeMessage(frame) as Message)
+    for await (const chunk of near.bytes)
+      for (const frame of codec.push(chunk)) heard.push(decodeMessage(frame) as Message)
     isOver = true
   })()
   return {
@@ -47,13 +48,26 @@ describe('the simulated reader', () => {
     await world.advance(1)
     expect(first(first(one.heard[0], 'ReaderEventNotificationData'), 'ConnectionAttemptEvent')?.fields.Status).toBe(0)
     expect(statusOf(await one.ask(message('ENABLE_ROSPEC', 7, { ROSpecID: 3 })))).toBe(101)
-    expect(statusOf(await one.ask(message('SET_READER_CONFIG', 8, { ResetToFactoryDefault: false }, parameter('GPOWriteData', { GPOPortNumber: 9, GPOData: true }))))).toBe(301)
+    expect(
+      statusOf(
+        await one.ask(
+          message(
+            'SET_READER_CONFIG',
+            8,
+            { ResetToFactoryDefault: false },
+            parameter('GPOWriteData', { GPOPortNumber: 9, GPOData: true }),
+          ),
+        ),
+      ),
+    ).toBe(301)
     expect(await one.ask(message('KEEPALIVE', 9, {}))).toMatchObject({ name: 'ERROR_MESSAGE' })
     const two = connect(reader, world)
     await world.advance(1)
     expect(first(first(two.heard[0], 'ReaderEventNotificationData'), 'ConnectionAttemptEvent')?.fields.Status).toBe(2)
     expect([two.isOver, one.isOver]).toEqual([true, false])
-    expect(first(first(one.heard.at(-1), 'ReaderEventNotificationData'), 'ConnectionAttemptEvent')?.fields.Status).toBe(4)
+    expect(first(first(one.heard.at(-1), 'ReaderEventNotificationData'), 'ConnectionAttemptEvent')?.fields.Status).toBe(
+      4,
+    )
   })
 })
 
@@ -61,7 +75,10 @@ describe('the crowd', () => {
   test('EPCs are those of articles', () => {
     const epcs = epcsOfShop(200)
     expect(new Set(epcs).size).toBe(200)
-    expect(decodeSgtin(epcs[199]!)).toMatchObject({ ok: true, sgtin: { companyPrefix: '4012345', itemReference: '000004', serial: '1199' } })
+    expect(decodeSgtin(epcs[199]!)).toMatchObject({
+      ok: true,
+      sgtin: { companyPrefix: '4012345', itemReference: '000004', serial: '1199' },
+    })
   })
 
   test('who goes out is heard inside first, then outside, and breaks the beam once', async () => {
@@ -71,7 +88,10 @@ describe('the crowd', () => {
     const walks: Walk[] = []
     const people = crowd({
       platform: world,
-      reader: { see: (_, look) => void heard.push({ antenna: look?.antenna ?? 0, ms: world.clock.elapsed() }), setInput: (_, on) => void beam.push(on) },
+      reader: {
+        see: (_, look) => void heard.push({ antenna: look?.antenna ?? 0, ms: world.clock.elapsed() }),
+        setInput: (_, on) => void beam.push(on),
+      },
       tags: 1,
       walkersPerMinute: 0,
       onWalk: (walk) => void walks.push(walk),
@@ -90,7 +110,13 @@ describe('the crowd', () => {
   test('about so many a minute as was asked', async () => {
     const world = virtualPlatform({ seed: 9 })
     let walks = 0
-    const people = crowd({ platform: world, reader: { see: () => {}, setInput: () => {} }, tags: 200, walkersPerMinute: 30, onWalk: () => walks++ })
+    const people = crowd({
+      platform: world,
+      reader: { see: () => {}, setInput: () => {} },
+      tags: 200,
+      walkersPerMinute: 30,
+      onWalk: () => walks++,
+    })
     await world.advance(10 * 60_000)
     people.stop()
     expect(walks).toBeGreaterThan(270)

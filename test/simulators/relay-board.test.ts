@@ -10,7 +10,12 @@ import type { RelayBoardOptions } from '../../simulators/devices/relay-board.ts'
 import { letPromisesSettle, virtualPlatform } from '../../simulators/world/virtual-platform.ts'
 
 const forEver = () => new AbortController().signal
-const coil = (address: number, on: boolean): ModbusMessage => ({ name: 'writeSingleCoil', address, quantity: 1, values: [on ? 1 : 0] })
+const coil = (address: number, on: boolean): ModbusMessage => ({
+  name: 'writeSingleCoil',
+  address,
+  quantity: 1,
+  values: [on ? 1 : 0],
+})
 const inputs: ModbusMessage = { name: 'readDiscreteInputs', address: 0, quantity: 8, values: [] }
 
 /** A board on a memory link, spoken to frame by frame. */
@@ -26,7 +31,8 @@ function onLink(options: Partial<RelayBoardOptions> = {}) {
   void (async () => {
     for await (const chunk of near.bytes) {
       raw.push(chunk)
-      for (const frame of codec.push(chunk)) answers.push({ transaction: frame.transaction, pdu: Buffer.from(frame.pdu).toString('hex') })
+      for (const frame of codec.push(chunk))
+        answers.push({ transaction: frame.transaction, pdu: Buffer.from(frame.pdu).toString('hex') })
     }
     ended = true
   })()

@@ -16,36 +16,64 @@ describe('simulated vendors, asked by the vendors’ own clients', () => {
 
   it('Square lists its catalogue, takes an order once, and says what is wrong in its own form', async () => {
     vendor = await squareSystem({ goods })
-    const client = new SquareClient({ token: vendor.credentials['accessToken'] ?? '', baseUrl: vendor.baseUrl, maxRetries: 1 })
+    const client = new SquareClient({
+      token: vendor.credentials['accessToken'] ?? '',
+      baseUrl: vendor.baseUrl,
+      maxRetries: 1,
+    })
     const read: unknown[] = []
     for await (const object of await client.catalog.list({ types: 'ITEM' })) {
       const variation = object.type === 'ITEM' ? object.itemData?.variations?.[0] : undefined
-      if (variation?.type === 'ITEM_VARIATION') read.push([variation.itemVariationData?.upc, variation.itemVariationData?.priceMoney?.amount])
+      if (variation?.type === 'ITEM_VARIATION')
+        read.push([variation.itemVariationData?.upc, variation.itemVariationData?.priceMoney?.amount])
     }
     expect(read).toEqual(goods.products.map(({ ean, priceCent }) => [ean, BigInt(priceCent)]))
-    const order = { locationId: vendor.credentials['locationId'] ?? '', lineItems: [{ name: 'Schirm', quantity: '2', basePriceMoney: { amount: BigInt(999), currency: 'EUR' as const } }] }
+    const order = {
+      locationId: vendor.credentials['locationId'] ?? '',
+      lineItems: [{ name: 'Schirm', quantity: '2', basePriceMoney: { amount: BigInt(999), currency: 'EUR' as const } }],
+    }
     const made = await client.orders.create({ idempotencyKey: 'k1', order })
     expect((await client.orders.create({ idempotencyKey: 'k1', order })).order?.id).toBe(made.order?.id)
     expect([made.order?.totalMoney?.amount, vendor.written.length]).toEqual([BigInt(1_998), 1])
-    const payment = { idempotencyKey: 'k2', sourceId: 'EXTERNAL', amountMoney: { amount: BigInt(1_998), currency: 'EUR' as const }, orderId: made.order?.id ?? '', externalDetails: { type: 'OTHER', source: 'untag' } }
+    const payment = {
+      idempotencyKey: 'k2',
+      sourceId: 'EXTERNAL',
+      amountMoney: { amount: BigInt(1_998), currency: 'EUR' as const },
+      orderId: made.order?.id ?? '',
+      externalDetails: { type: 'OTHER', source: 'untag' },
+    }
     expect((await client.payments.create(payment)).payment?.status).toBe('COMPLETED')
-    await expect(client.orders.create({ idempotencyKey: 'k3', order: { ...order, locationId: 'x' } })).rejects.toMatchObject({ statusCode: 400, errors: [{ code: 'INVALID_VALUE', field: 'order.location_id' }] })
+    await expect(
+      client.orders.create({ idempotencyKey: 'k3', order: { ...order, locationId: 'x' } }),
+    ).rejects.toMatchObject({ statusCode: 400, errors: [{ code: 'INVALID_VALUE', field: 'order.location_id' }] })
     vendor.faults.push('rate_limit')
     expect((await client.catalog.list({ types: 'TAX' })).data).toHaveLength(2)
-    await expect(new SquareClient({ token: 'x', baseUrl: vendor.baseUrl, maxRetries: 0 }).catalog.list()).rejects.toMatchObject({ statusCode: 401 })
+    await expect(
+      new SquareClient({ token: 'x', baseUrl: vendor.baseUrl, maxRetries: 0 }).catalog.list(),
+    ).rejects.toMatchObject({ statusCode: 401 })
   })
 
   it('Shopify answers what is selected, page by page, and its errors in the form of GraphQL', async () => {
     vendor = await shopifySystem({ goods })
-    const here: typeof fetch = (url, init) => fetch(String(url).replace('https://hafenkante.myshopify.com', vendor.baseUrl), init)
-    const login = await here('https://hafenkante.myshopify.com/admin/oauth/access_token', { method: 'POST', body: new URLSearchParams({ grant_type: 'client_credentials', client_id: 'client', client_secret: 'secret' }) })
+    const here: typeof fetch = (url, init) =>
+      fetch(String(url).replace('https://hafenkante.myshopify.com', vendor.baseUrl), init)
+    const login = await here('https://hafenkante.myshopify.com/admin/oauth/access_token', {
+      method: 'POST',
+      body: new URLSearchParams({ grant_type: 'client_credentials', client_id: 'client', client_secret: 'secret' }),
+    })
     const { access_token: accessToken } = (await login.json()) as { access_token: string }
     const clientOf = (token: string) =>
-      createAdminApiClient({ storeDomain: 'hafenkante.myshopify.com', apiVersion: '2026-07', accessToken: token, customFetchApi: (url, init) => here(url, init as RequestInit) })
+      createAdminApiClient({
+        storeDomain: 'hafenkante.myshopify.com',
+        apiVersion: '2026-07',
+        accessToken: token,
+        customFetchApi: (url, init) => here(url, init as RequestInit),
+      })
     const client = clientOf(accessToken)
-    const query = 'query ($after: String) { productVariants(first: 50, after: $after) { nodes { id barcode product { title } } pageInfo { hasNextPage endCursor } } }'
+    const query =
+      'query ($after: String) { productVariants(first: 50, after: $after) { nodes { id barcode product { title } } pageInfo { hasNextPage endCursor } } }'
     const read: string[] = []
-    for (let after: string | null = null; ; ) {
+    for (let after: string | null = null; ;) {
       const { data, errors, extensions }: Json = await client.request(query, { variables: { after } })
       expect(errors).toBeUndefined()
       expect(extensions).toMatchObject({ cost: { throttleStatus: { restoreRate: 50 } } })
@@ -54,9 +82,13 @@ describe('simulated vendors, asked by the vendors’ own clients', () => {
       after = data.productVariants.pageInfo.endCursor
     }
     expect(read).toEqual(eans)
-    expect((await client.request('{ productVariants(first: 1) { nodes { colour } } }')).errors?.graphQLErrors?.[0]).toMatchObject({ message: expect.stringContaining("Field 'colour' doesn't exist") })
+    expect(
+      (await client.request('{ productVariants(first: 1) { nodes { colour } } }')).errors?.graphQLErrors?.[0],
+    ).toMatchObject({ message: expect.stringContaining("Field 'colour' doesn't exist") })
     vendor.faults.push('rate_limit')
-    expect((await client.request(query)).errors?.graphQLErrors?.[0]).toMatchObject({ extensions: { code: 'THROTTLED' } })
+    expect((await client.request(query)).errors?.graphQLErrors?.[0]).toMatchObject({
+      extensions: { code: 'THROTTLED' },
+    })
     expect((await clientOf('shpat_x').request(query)).errors?.networkStatusCode).toBe(401)
   })
 })

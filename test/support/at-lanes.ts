@@ -24,9 +24,11 @@ export function atLanes(store: () => TestStore): AtLanes {
   const synced = () => store().until('an empty outbox', () => store().agent.ledger.journal.waiting === 0)
   return {
     device,
-    release: (receipt, fields = {}) => store().authorize({ deviceId: device('station'), protectionAction: 'deactivate_label', receipt, ...fields }),
+    release: (receipt, fields = {}) =>
+      store().authorize({ deviceId: device('station'), protectionAction: 'deactivate_label', receipt, ...fields }),
     leave: (fields) => store().authorize({ deviceId: device('gate'), protectionAction: 'authorize_exit', ...fields }),
-    detach: (fields) => store().authorize({ deviceId: device('detacher'), protectionAction: 'detach_hard_tag', ...fields }),
+    detach: (fields) =>
+      store().authorize({ deviceId: device('detacher'), protectionAction: 'detach_hard_tag', ...fields }),
     synced,
     async offline() {
       store().network(false)

@@ -9,6 +9,10 @@ const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
 export async function violations(page: Page): Promise<string[]> {
   await page.evaluate(SOURCE)
   const found = await page.evaluate(`axe.run(document, { runOnly: ${JSON.stringify(RULES)} })`)
-  const { violations: list } = found as { violations: { id: string; nodes: { target: string[]; failureSummary?: string }[] }[] }
-  return list.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => `${id}: ${target.join(' ')} ${failureSummary ?? ''}`))
+  const { violations: list } = found as {
+    violations: { id: string; nodes: { target: string[]; failureSummary?: string }[] }[]
+  }
+  return list.flatMap(({ id, nodes }) =>
+    nodes.map(({ target, failureSummary }) => `${id}: ${target.join(' ')} ${failureSummary ?? ''}`),
+  )
 }

@@ -35,7 +35,11 @@ export interface TestCloud {
   keyFolder: string
   errors: unknown[]
   baseUrl: string
-  key(kind: KeyKind, mode?: Mode, options?: { account?: string; package?: Package; storeIds?: string[] }): Promise<string>
+  key(
+    kind: KeyKind,
+    mode?: Mode,
+    options?: { account?: string; package?: Package; storeIds?: string[] },
+  ): Promise<string>
   /** Calls an operation without a socket. */
   call(key: string | null, operation: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
   /** Sends fields as multipart/form-data; `file` and `snapshot` as files. */
@@ -66,7 +70,10 @@ function imagesInMemory(): ImageStore {
   }
 }
 
-export async function startTestCloud(kind: DatabaseKind, options: { config?: Partial<CloudConfig>; platform?: Platform; images?: ImageStore; outgoing?: OutgoingHttp } = {}): Promise<TestCloud> {
+export async function startTestCloud(
+  kind: DatabaseKind,
+  options: { config?: Partial<CloudConfig>; platform?: Platform; images?: ImageStore; outgoing?: OutgoingHttp } = {},
+): Promise<TestCloud> {
   const platform = options.platform ?? realPlatform()
   const db = await newDatabase(kind)
   const folder = temporaryFolder('keys')
@@ -75,7 +82,16 @@ export async function startTestCloud(kind: DatabaseKind, options: { config?: Par
   const config = { ...TEST_CONFIG, ...options.config }
   const images = options.images ?? imagesInMemory()
   const outgoing = options.outgoing ?? outgoingHttp()
-  const start = () => createCloud({ config, platform, log, database: db.database, keyFiles: loadKeyFiles(folder, secretFiles, platform.random), images, outgoing })
+  const start = () =>
+    createCloud({
+      config,
+      platform,
+      log,
+      database: db.database,
+      keyFiles: loadKeyFiles(folder, secretFiles, platform.random),
+      images,
+      outgoing,
+    })
 
   const read = async (response: Response): Promise<Answer> => {
     const text = await response.text()
@@ -91,7 +107,11 @@ export async function startTestCloud(kind: DatabaseKind, options: { config?: Par
     read(
       await running.cloud.app.request(`/api/v1/${operation}`, {
         method: 'POST',
-        headers: { 'content-type': 'application/json', ...(key !== null && { authorization: `Bearer ${key}` }), ...headers },
+        headers: {
+          'content-type': 'application/json',
+          ...(key !== null && { authorization: `Bearer ${key}` }),
+          ...headers,
+        },
         body: typeof body === 'string' ? body : JSON.stringify(body),
       }),
     )
@@ -110,12 +130,24 @@ export async function startTestCloud(kind: DatabaseKind, options: { config?: Par
         form.set(name, name === 'file' || name === 'snapshot' ? new Blob([text]) : text)
       }
       const { body, headers } = await formBody(form)
-      return read(await running.cloud.app.request(`/api/v1/${operation}`, { method: 'POST', headers: { ...headers, ...(key !== null && { authorization: `Bearer ${key}` }) }, body }))
+      return read(
+        await running.cloud.app.request(`/api/v1/${operation}`, {
+          method: 'POST',
+          headers: { ...headers, ...(key !== null && { authorization: `Bearer ${key}` }) },
+          body,
+        }),
+      )
     },
     async key(keyKind, mode = 'test', { account = 'Hafenkante', package: wanted = 'GROW', storeIds } = {}) {
       return db.database.write(async (tx) => {
         const { accountId } = await ensureAccount(tx, account, wanted, platform)
-        return (await createApiKey(tx, { accountId, kind: keyKind, mode, name: 'test', ...(storeIds && { storeIds }) }, platform)).key
+        return (
+          await createApiKey(
+            tx,
+            { accountId, kind: keyKind, mode, name: 'test', ...(storeIds && { storeIds }) },
+            platform,
+          )
+        ).key
       })
     },
     async ok(key, operation, body, headers) {

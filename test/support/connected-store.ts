@@ -53,7 +53,11 @@ export async function openConnectedStore(kind: DatabaseKind): Promise<ConnectedS
       return answer.body
     },
     async events(type) {
-      const rows = await cloud.db.database.reads.selectFrom('outbox_event').select('data').where('type', '=', type).execute()
+      const rows = await cloud.db.database.reads
+        .selectFrom('outbox_event')
+        .select('data')
+        .where('type', '=', type)
+        .execute()
       return rows.map(({ data }) => JSON.parse(data))
     },
     newStore,

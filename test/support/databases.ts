@@ -30,7 +30,12 @@ export async function newDatabase(kind: DatabaseKind): Promise<TestDatabase> {
     const folder = temporaryFolder('cloud')
     const location = { file: join(folder, 'cloud.db') }
     const again = () => openDatabase(location, fail)
-    return { database: await again(), location, again, remove: async () => rmSync(folder, { recursive: true, force: true }) }
+    return {
+      database: await again(),
+      location,
+      again,
+      remove: async () => rmSync(folder, { recursive: true, force: true }),
+    }
   }
   const { url, remove } = await newPostgresDatabase()
   const again = () => openDatabase({ url }, fail)
@@ -59,5 +64,7 @@ async function asAdmin(server: string, statement: string): Promise<void> {
 export function onEveryDatabase(name: string, suite: (kind: DatabaseKind) => void): void {
   describe(`${name} on SQLite`, () => suite('sqlite'))
   const has = inject('postgresUrl') !== ''
-  describe.skipIf(!has)(`${name} on PostgreSQL${has ? '' : ' (skipped: install the package postgresql)'}`, () => suite('postgres'))
+  describe.skipIf(!has)(`${name} on PostgreSQL${has ? '' : ' (skipped: install the package postgresql)'}`, () =>
+    suite('postgres'),
+  )
 }

@@ -28,7 +28,10 @@ export async function startDemonstration(): Promise<Demonstration> {
   ensureBuilt()
   const data = temporaryFolder('demonstration')
   const options = ['--port', '0', '--mqtt-port', '0', '--edge-port', '0', '--data', data]
-  const child = spawn(process.execPath, ['bin/untag.js', 'start', ...options], { cwd: ROOT, stdio: ['pipe', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, ['bin/untag.js', 'start', ...options], {
+    cwd: ROOT,
+    stdio: ['pipe', 'pipe', 'pipe'],
+  })
   let printed = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => (printed += text))
   child.stderr.setEncoding('utf8').on('data', (text: string) => (printed += text))

@@ -17,6 +17,10 @@ export function endlessBody(limit: number): { body: ReadableStream<Uint8Array>; 
 }
 
 /** How a request has such a body: without an announced length. */
-export function endlessRequest(body: ReadableStream<Uint8Array>, headers: Record<string, string> = {}, method = 'POST'): RequestInit {
+export function endlessRequest(
+  body: ReadableStream<Uint8Array>,
+  headers: Record<string, string> = {},
+  method = 'POST',
+): RequestInit {
   return { method, headers, body, duplex: 'half' } as RequestInit
 }

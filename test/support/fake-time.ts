@@ -4,10 +4,20 @@ import { existsSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** libfaketime, wherever Debian puts it for this machine. */
-const LIBRARY = process.platform === 'linux' ? readdirSync('/usr/lib').map((folder) => join('/usr/lib', folder, 'faketime/libfaketimeMT.so.1')).find((file) => existsSync(file)) : undefined
+const LIBRARY =
+  process.platform === 'linux'
+    ? readdirSync('/usr/lib')
+        .map((folder) => join('/usr/lib', folder, 'faketime/libfaketimeMT.so.1'))
+        .find((file) => existsSync(file))
+    : undefined
 
 /** Why no process can have a clock of its own here, or null. */
-export const NO_FAKETIME = LIBRARY !== undefined ? null : process.platform === 'linux' ? 'install the package libfaketime' : 'libfaketime is used on Linux only'
+export const NO_FAKETIME =
+  LIBRARY !== undefined
+    ? null
+    : process.platform === 'linux'
+      ? 'install the package libfaketime'
+      : 'libfaketime is used on Linux only'
 
 /** A process's wall clock, which can be set while it runs. What counts the time that passes stays as it is. */
 export interface FakeTime {
@@ -19,7 +29,12 @@ export interface FakeTime {
 export function fakeTime(folder: string, name: string): FakeTime {
   const file = join(folder, `${name}.time`)
   const time: FakeTime = {
-    env: { LD_PRELOAD: LIBRARY, FAKETIME_TIMESTAMP_FILE: file, FAKETIME_NO_CACHE: '1', FAKETIME_DONT_FAKE_MONOTONIC: '1' },
+    env: {
+      LD_PRELOAD: LIBRARY,
+      FAKETIME_TIMESTAMP_FILE: file,
+      FAKETIME_NO_CACHE: '1',
+      FAKETIME_DONT_FAKE_MONOTONIC: '1',
+    },
     set(seconds) {
       // Whole or not at all: it is read at every look at the clock.
       writeFileSync(`${file}.new`, `${seconds < 0 ? '-' : '+'}${Math.abs(seconds)}\n`)
@@ -31,7 +46,14 @@ export function fakeTime(folder: string, name: string): FakeTime {
 }
 
 const BOOT_ID = '/proc/sys/kernel/random/boot_id'
-const rebooted = (file: string) => ['unshare', '--mount', 'sh', '-c', `mount --bind '${file}' ${BOOT_ID} && exec "$@"`, 'sh']
+const rebooted = (file: string) => [
+  'unshare',
+  '--mount',
+  'sh',
+  '-c',
+  `mount --bind '${file}' ${BOOT_ID} && exec "$@"`,
+  'sh',
+]
 
 /** Surroundings in which the machine looks as if it had been started anew. */
 export function newBoot(folder: string): readonly string[] {

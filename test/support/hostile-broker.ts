@@ -56,7 +56,14 @@ export async function hostileBroker(): Promise<HostileBroker> {
     },
     tell: (topic, payload, { retain = false } = {}) =>
       new Promise((resolve) => {
-        const packet: PublishPacket = { cmd: 'publish', topic, payload: Buffer.from(payload), qos: 1, retain, dup: false }
+        const packet: PublishPacket = {
+          cmd: 'publish',
+          topic,
+          payload: Buffer.from(payload),
+          qos: 1,
+          retain,
+          dup: false,
+        }
         aedes.publish(packet, () => resolve())
       }),
     async close() {

@@ -1,4 +1,13 @@
-import { keyId, keyRing, newKey, signer, type KeyRecord, type KeyState, type KeyUse, type Signer } from '../../policy/documents/keys.ts'
+import {
+  keyId,
+  keyRing,
+  newKey,
+  signer,
+  type KeyRecord,
+  type KeyState,
+  type KeyUse,
+  type Signer,
+} from '../../policy/documents/keys.ts'
 import { seededRandom } from '../../simulators/world/virtual-platform.ts'
 
 export interface TestKey {

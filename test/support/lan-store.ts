@@ -83,7 +83,11 @@ export function lanStore(): LanStore {
   const fetchAll: Fetch = async (url, init) => {
     if (url.startsWith('https://shop.example')) {
       if (!isUp) throw new Error('the cloud is away')
-      const answer = await shop.cloud.cloud.app.request(url.replace('https://shop.example', ''), { method: init.method, headers: init.headers, ...(init.body !== undefined && { body: init.body }) })
+      const answer = await shop.cloud.cloud.app.request(url.replace('https://shop.example', ''), {
+        method: init.method,
+        headers: init.headers,
+        ...(init.body !== undefined && { body: init.body }),
+      })
       return { status: answer.status, text: () => answer.text() }
     }
     const fate = onLan(url)
@@ -100,7 +104,11 @@ export function lanStore(): LanStore {
 
   async function run(node: Omit<LanAgent, 'agent' | 'server'>): Promise<void> {
     const server = await listen({ host: '127.0.0.1', port: node.port, flag: 'port' })
-    const checked = readConfig(JSON.stringify({ devices: [{ deviceId: node.deviceId, driver: 'modbus', link: { tcp: '127.0.0.1:1' }, output: 0 }] }))
+    const checked = readConfig(
+      JSON.stringify({
+        devices: [{ deviceId: node.deviceId, driver: 'modbus', link: { tcp: '127.0.0.1:1' }, output: 0 }],
+      }),
+    )
     if (!checked.ok) throw new Error(checked.faults.join())
     const running = node as LanAgent
     let end: () => void = () => undefined
@@ -128,7 +136,10 @@ export function lanStore(): LanStore {
       identity: readIdentity(node.folder, secretFiles) as Identity,
       keepIdentity: (identity) => writeIdentity(node.folder, identity, secretFiles),
       config: checked.config,
-      fetch: (url, init) => (running.isCutOff && url.startsWith('https://shop.example') ? Promise.reject(new Error('the cloud is away')) : fetchAll(url, init)),
+      fetch: (url, init) =>
+        running.isCutOff && url.startsWith('https://shop.example')
+          ? Promise.reject(new Error('the cloud is away'))
+          : fetchAll(url, init),
       openLine: () => Promise.reject(new Error('no broker')),
       openLink: () => Promise.reject(new Error('no link')),
       openDevice: () => device,
@@ -153,7 +164,8 @@ export function lanStore(): LanStore {
     await ready(node as LanAgent)
     return node as LanAgent
   }
-  const ready = (node: LanAgent) => until('the device', async () => node.agent.status().devices.every((d) => d.state === 'ready'))
+  const ready = (node: LanAgent) =>
+    until('the device', async () => node.agent.status().devices.every((d) => d.state === 'ready'))
   const kill = async (node: LanAgent) => {
     await node.server.close()
     await node.agent.stop()
@@ -167,11 +179,26 @@ export function lanStore(): LanStore {
     return answer.json()
   }
   const receipt = async () => {
-    const { transactionId } = await shop.buy([{ ean: shop.products.toSorted((a, b) => a.price - b.price)[0].ean, quantity: 2 }])
-    return { purchaseId: transactionId as string, text: (await shop.ok('generateReceiptQR', { purchaseId: transactionId })).url as string }
+    const { transactionId } = await shop.buy([
+      { ean: shop.products.toSorted((a, b) => a.price - b.price)[0].ean, quantity: 2 },
+    ])
+    return {
+      purchaseId: transactionId as string,
+      text: (await shop.ok('generateReceiptQR', { purchaseId: transactionId })).url as string,
+    }
   }
-  const play = (question: string) => fetch(`http://127.0.0.1:${home.port}/v1/home/redeem`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: question })
-  const heard = (node: LanAgent) => until('the home to have heard', async () => !node.agent.ledger.homeAsks.isWaiting && node.agent.ledger.homeAsks.open().length === 0, 15_000)
+  const play = (question: string) =>
+    fetch(`http://127.0.0.1:${home.port}/v1/home/redeem`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: question,
+    })
+  const heard = (node: LanAgent) =>
+    until(
+      'the home to have heard',
+      async () => !node.agent.ledger.homeAsks.isWaiting && node.agent.ledger.homeAsks.open().length === 0,
+      15_000,
+    )
   const cutCloud = async () => {
     isUp = false
     for (const node of nodes) {
@@ -188,7 +215,10 @@ export function lanStore(): LanStore {
     nodes = []
     shop = await openShop('sqlite')
     const { policy } = await shop.ok('fetchProtectionPolicy', { storeId: shop.storeId })
-    await shop.ok('updateProtectionPolicy', { storeId: shop.storeId, policy: { ...policy, offline: { ...policy.offline, hardCount: 1 } } })
+    await shop.ok('updateProtectionPolicy', {
+      storeId: shop.storeId,
+      policy: { ...policy, offline: { ...policy.offline, hardCount: 1 } },
+    })
     const { deviceId } = await shop.ok('registerDevice', { storeId: shop.storeId, deviceType: 'exit_gate' })
     home = await addAgent(shop.devices.exit_gate)
     other = await addAgent(deviceId)

@@ -16,8 +16,14 @@ const LARGEST = 20_000
 
 /** The limits that an operation's published schema names, each with a value at it and one beyond it. */
 export function limitsOf(operation: Operation): { required: string[]; probes: Probe[] } {
-  const schema = z.toJSONSchema(operation.request, { target: 'openapi-3.0', io: 'input', unrepresentable: 'any' }) as Json
-  const probes = Object.entries<Json>(schema.properties ?? {}).flatMap(([field, rule]) => probesOf(rule).map((probe) => ({ field, ...probe })))
+  const schema = z.toJSONSchema(operation.request, {
+    target: 'openapi-3.0',
+    io: 'input',
+    unrepresentable: 'any',
+  }) as Json
+  const probes = Object.entries<Json>(schema.properties ?? {}).flatMap(([field, rule]) =>
+    probesOf(rule).map((probe) => ({ field, ...probe })),
+  )
   return { required: schema.required ?? [], probes }
 }
 
@@ -43,9 +49,26 @@ function probesOf(rule: Json): Omit<Probe, 'field'>[] {
     if (bottom > Number.MIN_SAFE_INTEGER) add(`${bottom}`, bottom, true)
     if (rule.type === 'integer') add('half of one', 0.5, false)
   } else if (rule.type === 'array') {
-    const item = Object.keys(rule.items ?? {}).length > 0 ? (rule.items.type === 'object' ? {} : rule.items.type === 'string' ? 'x' : 1) : null
-    if (rule.minItems > 0) add(`${rule.minItems - 1} entries`, Array.from({ length: rule.minItems - 1 }, () => item), false)
-    if (rule.maxItems < 2_000) add(`${rule.maxItems + 1} entries`, Array.from({ length: rule.maxItems + 1 }, () => item), false)
+    const item =
+      Object.keys(rule.items ?? {}).length > 0
+        ? rule.items.type === 'object'
+          ? {}
+          : rule.items.type === 'string'
+            ? 'x'
+            : 1
+        : null
+    if (rule.minItems > 0)
+      add(
+        `${rule.minItems - 1} entries`,
+        Array.from({ length: rule.minItems - 1 }, () => item),
+        false,
+      )
+    if (rule.maxItems < 2_000)
+      add(
+        `${rule.maxItems + 1} entries`,
+        Array.from({ length: rule.maxItems + 1 }, () => item),
+        false,
+      )
   }
   return probes
 }

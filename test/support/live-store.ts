@@ -15,16 +15,29 @@ export interface LiveProduct {
 }
 
 /** Puts stores of an account's live side straight into the database, with what they sell; answers their ids. */
-export async function liveStores(cloud: TestCloud, key: string, options: { count?: number; package?: string; products?: readonly LiveProduct[] } = {}): Promise<string[]> {
+export async function liveStores(
+  cloud: TestCloud,
+  key: string,
+  options: { count?: number; package?: string; products?: readonly LiveProduct[] } = {},
+): Promise<string[]> {
   const { platform, db } = cloud
-  const { account_id: accountId } = await db.database.reads.selectFrom('api_key').select('account_id').where('hash', '=', hashOfKey(key)).executeTakeFirstOrThrow()
+  const { account_id: accountId } = await db.database.reads
+    .selectFrom('api_key')
+    .select('account_id')
+    .where('hash', '=', hashOfKey(key))
+    .executeTakeFirstOrThrow()
   const tenant = `${accountId}.live`
   const nowMs = platform.clock.wall()
   return db.database.write(async (tx) => {
     const sold: { product: ProductRow; priceCent: number }[] = []
     for (const { ean, name, priceCent } of options.products ?? []) {
       const known = await findSharedProduct(tx, tenant, { ean })
-      const product = known ?? newProductRow({ name, price: priceCent / 100, vat: 19, tagged: false }, { productId: newId('prd', platform), tenant, ean, nowMs })
+      const product =
+        known ??
+        newProductRow(
+          { name, price: priceCent / 100, vat: 19, tagged: false },
+          { productId: newId('prd', platform), tenant, ean, nowMs },
+        )
       if (!known) await writeProducts(tx, [{ before: undefined, after: product, known: [], listing: undefined }])
       sold.push({ product, priceCent })
     }
@@ -50,9 +63,20 @@ export async function liveStores(cloud: TestCloud, key: string, options: { count
         deny_seq: 0,
         created_ms: nowMs,
       }))
-      await tx.insertInto('store').values(rows as never).execute()
-      const listings = rows.flatMap((store) => sold.map(({ product, priceCent }) => ({ product, listing: { store_id: store.store_id, price_cent: priceCent, old_price_cent: null, updated_ms: nowMs } })))
-      await writeProducts(tx, listings.map(({ product, listing }) => ({ before: product, after: product, known: [], listing })))
+      await tx
+        .insertInto('store')
+        .values(rows as never)
+        .execute()
+      const listings = rows.flatMap((store) =>
+        sold.map(({ product, priceCent }) => ({
+          product,
+          listing: { store_id: store.store_id, price_cent: priceCent, old_price_cent: null, updated_ms: nowMs },
+        })),
+      )
+      await writeProducts(
+        tx,
+        listings.map(({ product, listing }) => ({ before: product, after: product, known: [], listing })),
+      )
     }
     return storeIds
   })

@@ -6,7 +6,13 @@ import { DEPOSITS_AND_MOVES } from '../../cloud/persistence/migrations/0016-depo
 /** What is kept by month is what the ledger and the members come to: as the migration counts them. */
 export async function assertLoyaltyMonths(database: Database): Promise<void> {
   const read = async (db: Db) => {
-    const rows = await db.selectFrom('loyalty_month').selectAll().orderBy('program_id').orderBy('month').orderBy('kind').execute()
+    const rows = await db
+      .selectFrom('loyalty_month')
+      .selectAll()
+      .orderBy('program_id')
+      .orderBy('month')
+      .orderBy('kind')
+      .execute()
     return rows.filter((row) => row.entries !== 0 || row.amount !== 0)
   }
   const undo = new Error('nothing of this stays')
@@ -14,7 +20,10 @@ export async function assertLoyaltyMonths(database: Database): Promise<void> {
   let counted: unknown
   const recount = database.write(async (db) => {
     await db.deleteFrom('loyalty_month').execute()
-    for (const statement of DEPOSITS_AND_MOVES.statements.filter((text) => text.startsWith('INSERT INTO loyalty_month'))) await sql.raw(statement).execute(db)
+    for (const statement of DEPOSITS_AND_MOVES.statements.filter((text) =>
+      text.startsWith('INSERT INTO loyalty_month'),
+    ))
+      await sql.raw(statement).execute(db)
     counted = await read(db)
     throw undo
   })

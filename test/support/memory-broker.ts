@@ -40,7 +40,11 @@ function brokerOf(cloud: Cloud): MemoryBroker {
 }
 
 /** A line of this agent to the broker of its cloud. */
-export function memoryBroker(cloud: Cloud, { storeId, agentId }: AgentAddress, isUp: () => boolean = () => true): OpenMqttLine {
+export function memoryBroker(
+  cloud: Cloud,
+  { storeId, agentId }: AgentAddress,
+  isUp: () => boolean = () => true,
+): OpenMqttLine {
   const agent = { storeId, agentId }
   const { lines, retained } = brokerOf(cloud)
   return (options) => {

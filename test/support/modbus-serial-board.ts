@@ -25,7 +25,9 @@ export interface IndependentBoard {
 
 /** Output 0 moves a lock whose input 0 follows at once. */
 export async function independentBoard(): Promise<IndependentBoard> {
-  const { ServerTCP } = createRequire(import.meta.url)('modbus-serial') as { ServerTCP: new (vector: Vector, options: object) => ServerTcp }
+  const { ServerTCP } = createRequire(import.meta.url)('modbus-serial') as {
+    ServerTCP: new (vector: Vector, options: object) => ServerTcp
+  }
   const coils = new Array<boolean>(16).fill(false)
   const board: IndependentBoard = {
     address: '',

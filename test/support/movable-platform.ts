@@ -7,7 +7,10 @@ export function movablePlatform(): { platform: Platform; forward(ms: number): vo
   let offset = 0
   const { clock } = real
   return {
-    platform: { ...real, clock: { wall: () => clock.wall() + offset++, elapsed: () => clock.elapsed() + offset, bootId: clock.bootId } },
+    platform: {
+      ...real,
+      clock: { wall: () => clock.wall() + offset++, elapsed: () => clock.elapsed() + offset, bootId: clock.bootId },
+    },
     forward: (ms) => void (offset += ms),
   }
 }

@@ -36,9 +36,18 @@ const there = (command: string) => `ip netns exec ${NAME} ${command}`
 
 /** Linux’s own way to lose packets, or the firewall where the kernel does not have it. */
 function setLoss(percent: number): boolean {
-  if (run(`tc qdisc replace dev ${HERE} root netem loss ${percent}%`).ok) return run(there(`tc qdisc replace dev ${THERE} root netem loss ${percent}%`)).ok
+  if (run(`tc qdisc replace dev ${HERE} root netem loss ${percent}%`).ok)
+    return run(there(`tc qdisc replace dev ${THERE} root netem loss ${percent}%`)).ok
   const rule = (hook: string) => run(there(`nft add rule inet loss ${hook} numgen random mod 100 < ${percent} drop`)).ok
-  return run(there('nft add table inet loss')).ok && ['input', 'output'].every((hook) => run(there(`nft add chain inet loss ${hook} { type filter hook ${hook} priority 0 ; }`)).ok && run(there(`nft flush chain inet loss ${hook}`)).ok && rule(hook))
+  return (
+    run(there('nft add table inet loss')).ok &&
+    ['input', 'output'].every(
+      (hook) =>
+        run(there(`nft add chain inet loss ${hook} { type filter hook ${hook} priority 0 ; }`)).ok &&
+        run(there(`nft flush chain inet loss ${hook}`)).ok &&
+        rule(hook),
+    )
+  )
 }
 
 function open(): void {

@@ -7,7 +7,9 @@ const ROOT = process.env['UNTAG_TEST_VECTORS'] ?? join(import.meta.dirname, '../
 export const hasOutsideVectors = existsSync(ROOT)
 
 /** For the name of a suite: says why it is skipped where the files are missing. */
-export const OUTSIDE_VECTORS_NOTE = hasOutsideVectors ? '' : ' (skipped: set UNTAG_TEST_VECTORS to a folder with jose/*_test.json of C2SP/wycheproof)'
+export const OUTSIDE_VECTORS_NOTE = hasOutsideVectors
+  ? ''
+  : ' (skipped: set UNTAG_TEST_VECTORS to a folder with jose/*_test.json of C2SP/wycheproof)'
 
 export function outsideVectors<T>(path: string): T {
   return JSON.parse(readFileSync(join(ROOT, path), 'utf8')) as T
@@ -15,7 +17,9 @@ export function outsideVectors<T>(path: string): T {
 
 export const hasLlrpVectors = existsSync(join(ROOT, 'llrp'))
 
-export const LLRP_VECTORS_NOTE = hasLlrpVectors ? '' : ' (skipped: set UNTAG_TEST_VECTORS to a folder with llrp/*.bytes of edgexfoundry/device-rfid-llrp-go)'
+export const LLRP_VECTORS_NOTE = hasLlrpVectors
+  ? ''
+  : ' (skipped: set UNTAG_TEST_VECTORS to a folder with llrp/*.bytes of edgexfoundry/device-rfid-llrp-go)'
 
 export function outsideBytes(path: string): Uint8Array {
   return Uint8Array.from(readFileSync(join(ROOT, path)))

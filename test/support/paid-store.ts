@@ -73,11 +73,17 @@ export async function openPaidStore(kind: DatabaseKind, dialect: PspName = 'cust
       return ok('startCheckout', { sessionId, items: [{ ean: PRODUCT.ean, quantity }] })
     },
     async sessionOf(transactionId) {
-      const rows = await reads.selectFrom('payment').select('provider_ref').where('purchase_id', '=', transactionId).where('provider_ref', 'is not', null).execute()
+      const rows = await reads
+        .selectFrom('payment')
+        .select('provider_ref')
+        .where('purchase_id', '=', transactionId)
+        .where('provider_ref', 'is not', null)
+        .execute()
       return rows[0]?.provider_ref ?? ''
     },
     statusOf: async (transactionId) => (await ok('fetchPurchase', { transactionId })).status,
-    exceptions: (exceptionKind) => reads.selectFrom('protection_exception').selectAll().where('kind', '=', exceptionKind).execute(),
+    exceptions: (exceptionKind) =>
+      reads.selectFrom('protection_exception').selectAll().where('kind', '=', exceptionKind).execute(),
     wait,
     pass(ms, stepMs = 30_000) {
       const endMs = platform.clock.wall() + ms

@@ -1,7 +1,11 @@
 import { createRequire } from 'node:module'
 import { PNG } from 'pngjs'
 
-const jsqr = createRequire(import.meta.url)('jsqr') as (data: Uint8ClampedArray, width: number, height: number) => { data: string } | null
+const jsqr = createRequire(import.meta.url)('jsqr') as (
+  data: Uint8ClampedArray,
+  width: number,
+  height: number,
+) => { data: string } | null
 
 /** What an independent reader sees in a PNG. */
 export function readQr(png: Buffer): string | undefined {

@@ -18,7 +18,10 @@ export interface Receiver {
   close(): Promise<void>
 }
 
-export const answerWith = (status: number, body = '', headers: Record<string, string> = {}) => (response: ServerResponse) => void response.writeHead(status, headers).end(body)
+export const answerWith =
+  (status: number, body = '', headers: Record<string, string> = {}) =>
+  (response: ServerResponse) =>
+    void response.writeHead(status, headers).end(body)
 
 /** A receiver on a real socket that keeps what it gets. */
 export async function startReceiver(answer: Receiver['answer'] = answerWith(200)): Promise<Receiver> {
@@ -50,7 +53,9 @@ export async function startReceiver(answer: Receiver['answer'] = answerWith(200)
 }
 
 /** A receiver of plain bytes, for what no HTTP server would do. */
-export async function startRawReceiver(serve: (socket: Socket) => void): Promise<{ url: string; connections(): number; close(): Promise<void> }> {
+export async function startRawReceiver(
+  serve: (socket: Socket) => void,
+): Promise<{ url: string; connections(): number; close(): Promise<void> }> {
   const sockets = new Set<Socket>()
   let connections = 0
   const server = createTcpServer((socket) => {
@@ -80,7 +85,8 @@ export async function until(what: string, check: () => boolean | Promise<boolean
 }
 
 /** In place of name servers: there are no names. */
-export const nowhere: ResolveName = () => Promise.reject(Object.assign(new Error('there are no names here'), { code: 'ENOTFOUND' }))
+export const nowhere: ResolveName = () =>
+  Promise.reject(Object.assign(new Error('there are no names here'), { code: 'ENOTFOUND' }))
 
 /** Stops what waits for a clock that only moves when it is told to. */
 export async function stopInVirtualTime(what: { stop(): Promise<void> }, platform: VirtualPlatform): Promise<void> {

@@ -7,13 +7,19 @@ import { readIdentity, writeIdentity, type Identity } from '../../edge-agent/tru
 import type { TestStore } from './store.ts'
 
 /** Ends the agent and enrols it anew on its machine, as `untag edge enrol --replace` does, so many times before it is started; answers its new identity. */
-export async function replaceAgent(store: TestStore, meanwhile: (former: Identity) => Promise<unknown> = async () => undefined, times = 1): Promise<Identity> {
+export async function replaceAgent(
+  store: TestStore,
+  meanwhile: (former: Identity) => Promise<unknown> = async () => undefined,
+  times = 1,
+): Promise<Identity> {
   let made: Identity | undefined
   const enrolAnew = async () => {
     const former = readIdentity(store.dataDir, secretFiles)
     if (!former) throw new Error('no agent')
     const { code } = await store.drive(store.shop.ok('createEnrolmentCode', { storeId: store.shop.storeId }))
-    const enrolled = await store.drive(enrol({ cloud: store.shop.cloud.baseUrl, code, former, platform: store.world, fetch: store.fetch }))
+    const enrolled = await store.drive(
+      enrol({ cloud: store.shop.cloud.baseUrl, code, former, platform: store.world, fetch: store.fetch }),
+    )
     if (!enrolled.ok) throw new Error(enrolled.why)
     await meanwhile(former)
     const ledger = join(store.dataDir, 'ledger.db')
@@ -27,7 +33,10 @@ export async function replaceAgent(store: TestStore, meanwhile: (former: Identit
     store.network(true)
     for (let n = 0; n < times; n++) await enrolAnew()
   })
-  await store.until('an empty outbox', () => store.agent.link.isOnline && store.agent.ledger.journal.waiting === 0 && !store.agent.trust.isBehind)
+  await store.until(
+    'an empty outbox',
+    () => store.agent.link.isOnline && store.agent.ledger.journal.waiting === 0 && !store.agent.trust.isBehind,
+  )
   if (!made) throw new Error('the agent was not enrolled')
   return made
 }

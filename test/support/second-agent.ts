@@ -17,19 +17,32 @@ import type { TestStore } from './store.ts'
 export interface SecondAgent {
   agent: Agent
   network(isUp: boolean): void
-  ask(request: { deviceId: string; action: ProtectionAction; receipt?: string; token?: string }): Promise<AuthorizeAnswer>
+  ask(request: {
+    deviceId: string
+    action: ProtectionAction
+    receipt?: string
+    token?: string
+  }): Promise<AuthorizeAnswer>
   stop(): Promise<void>
 }
 
 /** `copyOf`: it runs on a copy of that folder, as a cloned card does, and without broker. */
-export async function addAgent(store: TestStore, deviceIds: readonly string[], options: { copyOf?: string; broker?: boolean } = {}): Promise<SecondAgent> {
+export async function addAgent(
+  store: TestStore,
+  deviceIds: readonly string[],
+  options: { copyOf?: string; broker?: boolean } = {},
+): Promise<SecondAgent> {
   const { world, shop } = store
   const { cloud } = shop.cloud
   const folder = temporaryFolder('second')
   let isUp = true
   const fetch: Fetch = async (url, init) => {
     if (!isUp) throw new Error('the network is cut')
-    const answer = await cloud.app.request(url.replace('https://shop.example', ''), { method: init.method, headers: init.headers, ...(init.body !== undefined && { body: init.body }) })
+    const answer = await cloud.app.request(url.replace('https://shop.example', ''), {
+      method: init.method,
+      headers: init.headers,
+      ...(init.body !== undefined && { body: init.body }),
+    })
     const text = await answer.text()
     if (!isUp) throw new Error('the network is cut')
     return { status: answer.status, text: () => Promise.resolve(text) }
@@ -43,7 +56,12 @@ export async function addAgent(store: TestStore, deviceIds: readonly string[], o
   } else cpSync(options.copyOf, folder, { recursive: true })
   const identity = readIdentity(folder, secretFiles)
   if (!identity) throw new Error('not enrolled')
-  const devices = deviceIds.map((deviceId, i) => ({ deviceId, driver: 'modbus', link: { tcp: `10.1.0.${i}:502` }, output: 0 }))
+  const devices = deviceIds.map((deviceId, i) => ({
+    deviceId,
+    driver: 'modbus',
+    link: { tcp: `10.1.0.${i}:502` },
+    output: 0,
+  }))
   const checked = readConfig(JSON.stringify({ devices }))
   if (!checked.ok) throw new Error(checked.faults.join())
   const log = { info: () => undefined, warn: () => undefined, error: () => undefined }
@@ -60,7 +78,10 @@ export async function addAgent(store: TestStore, deviceIds: readonly string[], o
     log,
     onFatal: () => undefined,
   })
-  await store.until('the second agent', () => agent.link.isOnline && agent.status().devices.every((d) => d.state === 'ready'))
+  await store.until(
+    'the second agent',
+    () => agent.link.isOnline && agent.status().devices.every((d) => d.state === 'ready'),
+  )
   return {
     agent,
     network(up) {

@@ -54,7 +54,9 @@ export async function openShop(kind: DatabaseKind, options: Parameters<typeof st
     storeId,
     otherStoreId,
     devices: Object.fromEntries(devices.map((d: Json) => [d.deviceType, d.deviceId])) as Shop['devices'],
-    products: products.filter((p: Json) => p.price < 150 && p.price > 20).sort((a: Json, b: Json) => (a.ean < b.ean ? -1 : 1)),
+    products: products
+      .filter((p: Json) => p.price < 150 && p.price > 20)
+      .sort((a: Json, b: Json) => (a.ean < b.ean ? -1 : 1)),
     ok,
     call: (operation, body, headers) => cloud.call(key, operation, body, headers),
     programId: programs[0].programId,
@@ -65,7 +67,10 @@ export async function openShop(kind: DatabaseKind, options: Parameters<typeof st
     },
     async newItem(product, fields = {}) {
       const epc = newEpc()
-      const { registered, errors } = await ok('registerProtectedItems', { storeId, items: [{ epc, ean: product.ean, protectionTechnology: 'uhf_rfid', ...fields }] })
+      const { registered, errors } = await ok('registerProtectedItems', {
+        storeId,
+        items: [{ epc, ean: product.ean, protectionTechnology: 'uhf_rfid', ...fields }],
+      })
       if (registered !== 1) throw new Error(JSON.stringify(errors))
       return { epc }
     },

@@ -5,7 +5,9 @@ import { join } from 'node:path'
 const PROGRAM = join(import.meta.dirname, '../../dist/bin/sim.js')
 
 /** Runs the simulation as `npm run sim` does, as it was built last. */
-export async function runSim(args: readonly string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
+export async function runSim(
+  args: readonly string[],
+): Promise<{ code: number | null; stdout: string; stderr: string }> {
   const child = spawn(process.execPath, [PROGRAM, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
   let stdout = ''
   let stderr = ''

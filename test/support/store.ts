@@ -50,7 +50,10 @@ export interface TestStore {
   /** Lets virtual time pass until the condition holds. */
   until(what: string, condition: () => boolean | Promise<boolean>, limitMs?: number): Promise<void>
   /** A request to the agent's local HTTP. */
-  local(path: string, init?: { method?: string; body?: Json; headers?: Record<string, string> }): Promise<{ status: number; body: Json; cookie: string }>
+  local(
+    path: string,
+    init?: { method?: string; body?: Json; headers?: Record<string, string> },
+  ): Promise<{ status: number; body: Json; cookie: string }>
   authorize(body: Json, headers?: Record<string, string>): Promise<Json>
   /** How often the release output of a lane was switched on. */
   pulses(lane: LaneName): number
@@ -75,7 +78,18 @@ export type LaneName = keyof typeof LANES
 
 const HOST = '127.0.0.1:8090'
 
-export async function openStore(options: { passageSensor?: boolean; startMs?: number; devices?: Json[]; reader?: { device: ProtectionDevice; antennas?: Antennas }; broker?: boolean; llrpGate?: boolean; extra?: (shop: Shop, world: VirtualPlatform) => Promise<ExtraHardware>; parts?: Partial<AgentParts> } = {}): Promise<TestStore> {
+export async function openStore(
+  options: {
+    passageSensor?: boolean
+    startMs?: number
+    devices?: Json[]
+    reader?: { device: ProtectionDevice; antennas?: Antennas }
+    broker?: boolean
+    llrpGate?: boolean
+    extra?: (shop: Shop, world: VirtualPlatform) => Promise<ExtraHardware>
+    parts?: Partial<AgentParts>
+  } = {},
+): Promise<TestStore> {
   const world = virtualPlatform({ seed: 5, ...(options.startMs !== undefined && { startMs: options.startMs }) })
   const shop = await openShop('sqlite', { platform: world })
   const dataDir = temporaryFolder('agent')
@@ -83,7 +97,11 @@ export async function openStore(options: { passageSensor?: boolean; startMs?: nu
   let onFetch: (url: string) => boolean | Promise<boolean> = () => true
   const fetch: Fetch = async (url, init) => {
     if (!isUp || !(await onFetch(url))) throw new Error('the network is cut')
-    const answer = await shop.cloud.cloud.app.request(url.replace('https://shop.example', ''), { method: init.method, headers: init.headers, ...(init.body !== undefined && { body: init.body }) })
+    const answer = await shop.cloud.cloud.app.request(url.replace('https://shop.example', ''), {
+      method: init.method,
+      headers: init.headers,
+      ...(init.body !== undefined && { body: init.body }),
+    })
     const text = await answer.text()
     if (!isUp) throw new Error('the network is cut')
     return { status: answer.status, text: () => Promise.resolve(text) }
@@ -99,11 +117,30 @@ export async function openStore(options: { passageSensor?: boolean; startMs?: nu
     boards[lane] = relayBoard({ platform: world, locks: [{ coil: 0, input: 0, openMs: 30, closeMs: 30 }] })
     scanners[lane] = scannerSimulator({ platform: world })
     const [board, scanner] = [boards[lane], scanners[lane]]
-    ports.set(`10.0.0.${i}:502`, memoryPort((link) => board.serve(link)))
-    ports.set(`10.0.0.${i}:4000`, memoryPort((link) => scanner.serve(link)))
-    const gate = { siren: { output: 1, seconds: 3 }, amber: { output: 2 }, green: { output: 3 }, ...(options.passageSensor && { passageInput: 1 }) }
+    ports.set(
+      `10.0.0.${i}:502`,
+      memoryPort((link) => board.serve(link)),
+    )
+    ports.set(
+      `10.0.0.${i}:4000`,
+      memoryPort((link) => scanner.serve(link)),
+    )
+    const gate = {
+      siren: { output: 1, seconds: 3 },
+      amber: { output: 2 },
+      green: { output: 3 },
+      ...(options.passageSensor && { passageInput: 1 }),
+    }
     entries.push(
-      { deviceId, driver: 'modbus', link: { tcp: `10.0.0.${i}:502` }, output: 0, confirmInput: 0, pulseMs: 200, ...(lane === 'gate' && gate) },
+      {
+        deviceId,
+        driver: 'modbus',
+        link: { tcp: `10.0.0.${i}:502` },
+        output: 0,
+        confirmInput: 0,
+        pulseMs: 200,
+        ...(lane === 'gate' && gate),
+      },
       { deviceId: `${lane}-scanner`, driver: 'scanner', link: { tcp: `10.0.0.${i}:4000` }, feeds: deviceId },
     )
   }
@@ -112,13 +149,27 @@ export async function openStore(options: { passageSensor?: boolean; startMs?: nu
   const gatePort = memoryPort((link) => gateReader.serve(link))
   if (options.llrpGate) {
     ports.set('10.0.0.9:5084', gatePort)
-    const own = { driver: 'llrp', link: { tcp: '10.0.0.9:5084' }, antennas: { inside: [1], outside: [2] }, siren: { gpo: 1, seconds: 5 }, amber: { gpo: 2 } }
-    for (const [i, entry] of entries.entries()) if (entry.deviceId === shop.devices.exit_gate) entries[i] = { deviceId: entry.deviceId, ...own }
+    const own = {
+      driver: 'llrp',
+      link: { tcp: '10.0.0.9:5084' },
+      antennas: { inside: [1], outside: [2] },
+      siren: { gpo: 1, seconds: 5 },
+      amber: { gpo: 2 },
+    }
+    for (const [i, entry] of entries.entries())
+      if (entry.deviceId === shop.devices.exit_gate) entries[i] = { deviceId: entry.deviceId, ...own }
   }
   // A reader stands in for the gate's scanner: it feeds the same gate.
   const reads = (deviceId: string) => options.reader !== undefined && deviceId === 'gate-scanner'
   for (const [i, { deviceId, link, feeds }] of entries.entries()) {
-    if (reads(deviceId)) entries[i] = { deviceId, driver: 'llrp', link, feeds, ...(options.reader?.antennas && { antennas: options.reader.antennas }) }
+    if (reads(deviceId))
+      entries[i] = {
+        deviceId,
+        driver: 'llrp',
+        link,
+        feeds,
+        ...(options.reader?.antennas && { antennas: options.reader.antennas }),
+      }
   }
   const extra = (await options.extra?.(shop, world)) ?? {}
   for (const [address, serve] of Object.entries(extra.ports ?? {})) ports.set(address, memoryPort(serve))
@@ -136,7 +187,9 @@ export async function openStore(options: { passageSensor?: boolean; startMs?: nu
   const errors: unknown[] = []
   const log = { info: () => undefined, warn: () => undefined, error: (fields: object) => void errors.push(fields) }
 
-  const openLine = options.broker ? memoryBroker(shop.cloud.cloud, enrolled.identity) : () => Promise.reject(new Error('no broker in this test'))
+  const openLine = options.broker
+    ? memoryBroker(shop.cloud.cloud, enrolled.identity)
+    : () => Promise.reject(new Error('no broker in this test'))
 
   function start(): Agent {
     const identity = readIdentity(dataDir, secretFiles)
@@ -155,7 +208,10 @@ export async function openStore(options: { passageSensor?: boolean; startMs?: nu
         const port = ports.get('tcp' in settings ? settings.tcp : '')
         return port ? port.open(signal) : Promise.reject(new Error('no such port'))
       },
-      openDevice: (entry, links, platform) => (options.reader && reads(entry.deviceId) ? options.reader.device : (extra.devices?.[entry.deviceId] ?? openDevice(entry, links, platform))),
+      openDevice: (entry, links, platform) =>
+        options.reader && reads(entry.deviceId)
+          ? options.reader.device
+          : (extra.devices?.[entry.deviceId] ?? openDevice(entry, links, platform)),
       onFatal: (why) => void errors.push(why),
       ...options.parts,
     })
@@ -200,10 +256,25 @@ export async function openStore(options: { passageSensor?: boolean; startMs?: nu
     async local(path, { method = 'GET', body, headers = {} } = {}) {
       const app = localApp(store.agent, { hosts: () => [HOST], log, pushes })
       const text = body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body)
-      const init = { method, headers: { host: HOST, ...(text !== undefined && { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(text)) }), ...headers }, ...(text !== undefined && { body: text }) }
+      const init = {
+        method,
+        headers: {
+          host: HOST,
+          ...(text !== undefined && {
+            'content-type': 'application/json',
+            'content-length': String(Buffer.byteLength(text)),
+          }),
+          ...headers,
+        },
+        ...(text !== undefined && { body: text }),
+      }
       const answer = await drive(Promise.resolve(app.request(`http://${HOST}${path}`, init)))
       const read = await answer.text()
-      return { status: answer.status, body: read.startsWith('{') ? JSON.parse(read) : read, cookie: answer.headers.get('set-cookie')?.split(';')[0] ?? '' }
+      return {
+        status: answer.status,
+        body: read.startsWith('{') ? JSON.parse(read) : read,
+        cookie: answer.headers.get('set-cookie')?.split(';')[0] ?? '',
+      }
     },
     async authorize(body, headers) {
       const answer = await store.local('/v1/authorize', { method: 'POST', body, ...(headers && { headers }) })
@@ -228,9 +299,15 @@ export async function openStore(options: { passageSensor?: boolean; startMs?: nu
       await drive(store.agent.stop())
       await shop.stop()
       rmSync(join(dataDir), { recursive: true, force: true })
-      if (errors.length > 0) throw new Error(`errors in the agent's log: ${errors.map((e) => (e as { err?: Error }).err?.stack ?? String(e)).join('\n')}`)
+      if (errors.length > 0)
+        throw new Error(
+          `errors in the agent's log: ${errors.map((e) => (e as { err?: Error }).err?.stack ?? String(e)).join('\n')}`,
+        )
     },
   }
-  await until('the agent online with its devices', () => store.agent.link.isOnline && store.agent.status().devices.every((d) => d.state === 'ready'))
+  await until(
+    'the agent online with its devices',
+    () => store.agent.link.isOnline && store.agent.status().devices.every((d) => d.state === 'ready'),
+  )
   return store
 }

@@ -9,7 +9,6 @@ import { messagesOf, type Messages } from '../../edge-agent/link/messages.ts'
 import type { Answer, Json } from './cloud.ts'
 import type { Shop } from './shop.ts'
 
-
 /** An agent as the cloud sees it, with a journal that a test writes by hand. */
 export interface TestAgent {
   agentId: string
@@ -39,8 +38,23 @@ export async function enrolTestAgent(shop: Shop, storeId = shop.storeId): Promis
   const answer = await shop.cloud.call(null, 'enrolEdgeAgent', { code, publicJwk: publicJwk(x), proof })
   if (answer.status !== 200) throw new Error(answer.text)
   const { agentId } = answer.body
-  const identity = { agentId, storeId, tenant: '', ledgerId, generation: 1, cloud: shop.cloud.baseUrl, mqttUrl: '', rootX: '', x, secret: secret.toString('base64url') }
-  const messages = messagesOf(identity, { get generation() { return identity.generation } })
+  const identity = {
+    agentId,
+    storeId,
+    tenant: '',
+    ledgerId,
+    generation: 1,
+    cloud: shop.cloud.baseUrl,
+    mqttUrl: '',
+    rootX: '',
+    x,
+    secret: secret.toString('base64url'),
+  }
+  const messages = messagesOf(identity, {
+    get generation() {
+      return identity.generation
+    },
+  })
   const hashes = [genesisHash(ledgerId, 1)]
   const agent: TestAgent = {
     agentId,
@@ -55,7 +69,10 @@ export async function enrolTestAgent(shop: Shop, storeId = shop.storeId): Promis
     call: (operation, body) => shop.cloud.call(agent.token, operation, body),
     async login() {
       const { challenge } = (await shop.cloud.call(null, 'agentLogin', { agentId })).body
-      const { body } = await shop.cloud.call(null, 'agentLogin', { agentId, assertion: messages.assertion(challenge, platform.clock.wall()) })
+      const { body } = await shop.cloud.call(null, 'agentLogin', {
+        agentId,
+        assertion: messages.assertion(challenge, platform.clock.wall()),
+      })
       agent.token = body.accessToken
       if (body.ledger?.generation > identity.generation) {
         identity.generation = body.ledger.generation
@@ -81,7 +98,18 @@ export async function enrolTestAgent(shop: Shop, storeId = shop.storeId): Promis
   return agent
 }
 
-export function proofFor(shop: Shop, code: string, ledger: string, by: Signer, aud = shop.cloud.baseUrl, aheadS = 0): string {
+export function proofFor(
+  shop: Shop,
+  code: string,
+  ledger: string,
+  by: Signer,
+  aud = shop.cloud.baseUrl,
+  aheadS = 0,
+): string {
   const iat = Math.floor(shop.cloud.platform.clock.wall() / 1_000) + aheadS
-  return signDocument(DOCUMENT_KINDS.enrolment, { aud, iat, exp: iat + 300, codeHash: enrolmentCodeHash(code), ledger }, by)
+  return signDocument(
+    DOCUMENT_KINDS.enrolment,
+    { aud, iat, exp: iat + 300, codeHash: enrolmentCodeHash(code), ledger },
+    by,
+  )
 }

@@ -9,7 +9,13 @@ import type { Identity } from '../../edge-agent/trust/identity.ts'
 import { openTrust, type Trust } from '../../edge-agent/trust/trust.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { signDocument } from '../../policy/documents/signed-document.ts'
-import { contentHash, type DenyClaims, type FreshClaims, type KeySetClaims, type PolicyClaims } from '../../policy/documents/store-documents.ts'
+import {
+  contentHash,
+  type DenyClaims,
+  type FreshClaims,
+  type KeySetClaims,
+  type PolicyClaims,
+} from '../../policy/documents/store-documents.ts'
 import { DEFAULT_POLICY } from '../../policy/store-policy.ts'
 import { virtualPlatform, type VirtualPlatform } from '../../simulators/world/virtual-platform.ts'
 import { temporaryFolder } from './databases.ts'
@@ -24,7 +30,18 @@ export const receipt = testKey('receipt')
 export const policyKey = testKey('policy', { iss: 'installation' })
 export const freshness = testKey('freshness', { iss: 'installation' })
 const KEYS = [token, receipt, policyKey, freshness]
-export const identity: Identity = { agentId: 'agt_1', storeId: 'st_1', tenant: 'acc_1.test', ledgerId: 'led_1', generation: 1, cloud: 'https://x', mqttUrl: 'mqtt://x', rootX: root.record.x, x: root.record.x, secret: '' }
+export const identity: Identity = {
+  agentId: 'agt_1',
+  storeId: 'st_1',
+  tenant: 'acc_1.test',
+  ledgerId: 'led_1',
+  generation: 1,
+  cloud: 'https://x',
+  mqttUrl: 'mqtt://x',
+  rootX: root.record.x,
+  x: root.record.x,
+  secret: '',
+}
 
 /** What one agent believes, and a cloud that signs whatever a test wants it to. */
 export interface TrustBench {
@@ -51,11 +68,14 @@ export interface TrustBench {
 }
 
 /** The records of all keys, those named changed. */
-export const records = (change: Record<string, Partial<TestKey['record']>> = {}): TestKey['record'][] => KEYS.map((k) => ({ ...k.record, ...change[k.record.kid] }))
+export const records = (change: Record<string, Partial<TestKey['record']>> = {}): TestKey['record'][] =>
+  KEYS.map((k) => ({ ...k.record, ...change[k.record.kid] }))
 
 /** A new one for each test of a file. */
 export function trustBench(): TrustBench {
-  let now: { folder: string; world: VirtualPlatform; ledger: Ledger; clock: AgentClock; trust: Trust; items: Replica } | undefined
+  let now:
+    | { folder: string; world: VirtualPlatform; ledger: Ledger; clock: AgentClock; trust: Trust; items: Replica }
+    | undefined
   let place: { folder: string; world: VirtualPlatform } | undefined
 
   function opened(): NonNullable<typeof now> {
@@ -70,7 +90,13 @@ export function trustBench(): TrustBench {
     const onFailure = (failure: unknown) => {
       throw failure
     }
-    const ledger = openLedger({ open: openFile, file: join(folder, 'ledger.db'), ledgerId: 'led_1', generation: 1, onFailure })
+    const ledger = openLedger({
+      open: openFile,
+      file: join(folder, 'ledger.db'),
+      ledgerId: 'led_1',
+      generation: 1,
+      onFailure,
+    })
     const clock = openAgentClock(ledger, world.clock)
     const items = openReplica({ disk: openItemFile(join(folder, 'items.db'), onFailure), platform: world, log })
     now = { folder, world, ledger, clock, items, trust: openTrust(who, ledger, clock, items) }
@@ -91,8 +117,17 @@ export function trustBench(): TrustBench {
   })
 
   const iat = () => Math.floor(opened().world.clock.wall() / 1_000)
-  const keySetClaims = (change: Partial<KeySetClaims> = {}): KeySetClaims => ({ aud: 'acc_1.test', iat: iat(), exp: iat() + 86_400, epoch: 0, ver: 1, keys: records(), ...change })
-  const keySet = (change: Partial<KeySetClaims> = {}, by: TestKey = root) => signDocument(DOCUMENT_KINDS.keys, keySetClaims(change), by.signer)
+  const keySetClaims = (change: Partial<KeySetClaims> = {}): KeySetClaims => ({
+    aud: 'acc_1.test',
+    iat: iat(),
+    exp: iat() + 86_400,
+    epoch: 0,
+    ver: 1,
+    keys: records(),
+    ...change,
+  })
+  const keySet = (change: Partial<KeySetClaims> = {}, by: TestKey = root) =>
+    signDocument(DOCUMENT_KINDS.keys, keySetClaims(change), by.signer)
   const policyClaims = (change: Partial<PolicyClaims> = {}): PolicyClaims => ({
     storeName: 'Hafencity',
     iss: 'acc_1.test',
@@ -107,13 +142,36 @@ export function trustBench(): TrustBench {
     operators: [],
     ...change,
   })
-  const policy = (change: Partial<PolicyClaims> = {}, by: TestKey = policyKey) => signDocument(DOCUMENT_KINDS.policy, policyClaims(change), by.signer)
+  const policy = (change: Partial<PolicyClaims> = {}, by: TestKey = policyKey) =>
+    signDocument(DOCUMENT_KINDS.policy, policyClaims(change), by.signer)
   const fresh = (change: Partial<FreshClaims> = {}, by: TestKey = freshness) => {
-    const heads = { keys: { epoch: 0, ver: 1, hash: contentHash(keySetClaims()) }, policy: { epoch: 0, ver: 1, hash: contentHash(policyClaims()) }, deny: { epoch: 0, ver: 0 }, items: { epoch: 0, ver: 0, floor: 0 } }
-    return signDocument(DOCUMENT_KINDS.fresh, { aud: 'st_1', iat: iat(), exp: iat() + 80 * 3_600, timeMs: opened().world.clock.wall(), timeEpoch: 0, cloudGeneration: 1, ...heads, ...change }, by.signer)
+    const heads = {
+      keys: { epoch: 0, ver: 1, hash: contentHash(keySetClaims()) },
+      policy: { epoch: 0, ver: 1, hash: contentHash(policyClaims()) },
+      deny: { epoch: 0, ver: 0 },
+      items: { epoch: 0, ver: 0, floor: 0 },
+    }
+    return signDocument(
+      DOCUMENT_KINDS.fresh,
+      {
+        aud: 'st_1',
+        iat: iat(),
+        exp: iat() + 80 * 3_600,
+        timeMs: opened().world.clock.wall(),
+        timeEpoch: 0,
+        cloudGeneration: 1,
+        ...heads,
+        ...change,
+      },
+      by.signer,
+    )
   }
   const deny = (after: number, ver: number, entries: DenyClaims['entries'], by: TestKey = freshness) =>
-    signDocument(DOCUMENT_KINDS.deny, { aud: 'st_1', iat: iat(), exp: iat() + 3_600, epoch: 0, after, ver, entries }, by.signer)
+    signDocument(
+      DOCUMENT_KINDS.deny,
+      { aud: 'st_1', iat: iat(), exp: iat() + 3_600, epoch: 0, after, ver, entries },
+      by.signer,
+    )
   const all = () => [keySet(), fresh(), policy()].map((d) => opened().trust.accept(d))
 
   return {

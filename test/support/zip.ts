@@ -57,7 +57,10 @@ const escape = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '
 const letter = (n: number) => String.fromCharCode(65 + n)
 
 /** The parts of a workbook of one sheet: texts inline, or shared as spreadsheet programs write them. */
-export function workbookParts(rows: readonly (readonly (string | number | null)[])[], { shared = false }: { shared?: boolean } = {}): ZipPart[] {
+export function workbookParts(
+  rows: readonly (readonly (string | number | null)[])[],
+  { shared = false }: { shared?: boolean } = {},
+): ZipPart[] {
   const texts: string[] = []
   const cell = (value: string | number | null, at: string) => {
     if (value === null) return ''
@@ -65,7 +68,11 @@ export function workbookParts(rows: readonly (readonly (string | number | null)[
     if (!shared) return `<c r="${at}" t="inlineStr"><is><t xml:space="preserve">${escape(value)}</t></is></c>`
     return `<c r="${at}" t="s"><v>${texts.push(value) - 1}</v></c>`
   }
-  const data = rows.map((cells, r) => `<row r="${r + 1}">${cells.map((value, c) => cell(value, `${letter(c)}${r + 1}`)).join('')}</row>`).join('')
+  const data = rows
+    .map(
+      (cells, r) => `<row r="${r + 1}">${cells.map((value, c) => cell(value, `${letter(c)}${r + 1}`)).join('')}</row>`,
+    )
+    .join('')
   const xml = (body: string) => `<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n${body}`
   const main = 'http://schemas.openxmlformats.org/spreadsheetml/2006/main'
   const types = 'http://schemas.openxmlformats.org/officeDocument/2006/relationships'
@@ -86,10 +93,30 @@ export function workbookParts(rows: readonly (readonly (string | number | null)[
     { name: '_rels/.rels', bytes: relations([['officeDocument', 'xl/workbook.xml']]) },
     {
       name: 'xl/workbook.xml',
-      bytes: xml(`<workbook xmlns="${main}" xmlns:r="${types}"><sheets><sheet name="Tabelle1" sheetId="1" r:id="rId1"/></sheets></workbook>`),
+      bytes: xml(
+        `<workbook xmlns="${main}" xmlns:r="${types}"><sheets><sheet name="Tabelle1" sheetId="1" r:id="rId1"/></sheets></workbook>`,
+      ),
     },
-    { name: 'xl/_rels/workbook.xml.rels', bytes: relations([['worksheet', 'worksheets/sheet1.xml'], ...(shared ? [['sharedStrings', 'sharedStrings.xml'] as [string, string]] : [])]) },
-    ...(shared ? [{ name: 'xl/sharedStrings.xml', bytes: xml(`<sst xmlns="${main}">${texts.map((t) => `<si><t xml:space="preserve">${escape(t)}</t></si>`).join('')}</sst>`) }] : []),
-    { name: 'xl/worksheets/sheet1.xml', bytes: xml(`<worksheet xmlns="${main}"><sheetData>${data}</sheetData></worksheet>`) },
+    {
+      name: 'xl/_rels/workbook.xml.rels',
+      bytes: relations([
+        ['worksheet', 'worksheets/sheet1.xml'],
+        ...(shared ? [['sharedStrings', 'sharedStrings.xml'] as [string, string]] : []),
+      ]),
+    },
+    ...(shared
+      ? [
+          {
+            name: 'xl/sharedStrings.xml',
+            bytes: xml(
+              `<sst xmlns="${main}">${texts.map((t) => `<si><t xml:space="preserve">${escape(t)}</t></si>`).join('')}</sst>`,
+            ),
+          },
+        ]
+      : []),
+    {
+      name: 'xl/worksheets/sheet1.xml',
+      bytes: xml(`<worksheet xmlns="${main}"><sheetData>${data}</sheetData></worksheet>`),
+    },
   ]
 }

@@ -2,11 +2,30 @@ import { Failure, invalid, type ErrorDetail } from '../../operations/failure.ts'
 import type { Cell, SheetRow } from './sheet.ts'
 
 /** The columns of a product file, in the order of the template. */
-export const COLUMNS = ['ean', 'name', 'price', 'vat', 'category', 'unit', 'brand', 'description', 'is_organic', 'is_vegan', 'deposit', 'deposit_vat'] as const
+export const COLUMNS = [
+  'ean',
+  'name',
+  'price',
+  'vat',
+  'category',
+  'unit',
+  'brand',
+  'description',
+  'is_organic',
+  'is_vegan',
+  'deposit',
+  'deposit_vat',
+] as const
 export type Column = (typeof COLUMNS)[number]
 
 const REQUIRED: readonly Column[] = ['ean', 'name', 'price', 'vat']
-const OTHER_NAMES: Readonly<Record<string, Column>> = { barcode: 'ean', isorganic: 'is_organic', isvegan: 'is_vegan', pfand: 'deposit', depositvat: 'deposit_vat' }
+const OTHER_NAMES: Readonly<Record<string, Column>> = {
+  barcode: 'ean',
+  isorganic: 'is_organic',
+  isvegan: 'is_vegan',
+  pfand: 'deposit',
+  depositvat: 'deposit_vat',
+}
 
 /** Which column stands where: index by name. */
 export type ColumnPlaces = ReadonlyMap<Column, number>
@@ -20,19 +39,29 @@ export function readHeader({ row, cells }: SheetRow): ColumnPlaces {
     if (written === '') continue
     const column = columnOf(written)
     const shown = written.slice(0, 40)
-    if (column === undefined) faults.push({ path: 'file', code: 'unknown_column', message: `unknown column "${shown}"` })
-    else if (places.has(column)) faults.push({ path: 'file', code: 'repeated_column', message: `the column "${shown}" is there twice` })
+    if (column === undefined)
+      faults.push({ path: 'file', code: 'unknown_column', message: `unknown column "${shown}"` })
+    else if (places.has(column))
+      faults.push({ path: 'file', code: 'repeated_column', message: `the column "${shown}" is there twice` })
     else places.set(column, at)
   }
   if (places.size === 0) {
     const found = faults.slice(0, 5).map((fault) => fault.message.replace('unknown column ', ''))
-    throw invalid('file', `has no header: row ${row} of the first sheet must name the columns ${COLUMNS.join(', ')}, and it holds ${found.join(', ')}`, 'no_header')
+    throw invalid(
+      'file',
+      `has no header: row ${row} of the first sheet must name the columns ${COLUMNS.join(', ')}, and it holds ${found.join(', ')}`,
+      'no_header',
+    )
   }
   for (const column of REQUIRED) {
-    if (!places.has(column)) faults.push({ path: 'file', code: 'missing_column', message: `the column "${column}" is missing` })
+    if (!places.has(column))
+      faults.push({ path: 'file', code: 'missing_column', message: `the column "${column}" is missing` })
   }
   if (faults.length === 0) return places
-  const message = `${faults.slice(0, 5).map((fault) => fault.message).join('; ')}. Columns are ${COLUMNS.join(', ')}`
+  const message = `${faults
+    .slice(0, 5)
+    .map((fault) => fault.message)
+    .join('; ')}. Columns are ${COLUMNS.join(', ')}`
   throw new Failure('invalid-argument', `file: ${message}`, { details: faults.slice(0, 20) })
 }
 

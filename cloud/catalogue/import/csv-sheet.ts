@@ -47,7 +47,9 @@ function separatorOf(text: string): string {
     else if (!isQuoted && (char === '\n' || char === '\r') && [...counts.values()].some((n) => n > 0)) break
     else if (!isQuoted) counts.set(char, (counts.get(char) ?? -Infinity) + 1)
   }
-  return SEPARATORS.reduce((best, separator) => ((counts.get(separator) ?? 0) > (counts.get(best) ?? 0) ? separator : best))
+  return SEPARATORS.reduce((best, separator) =>
+    (counts.get(separator) ?? 0) > (counts.get(best) ?? 0) ? separator : best,
+  )
 }
 
 /** Piece by piece with everybody else's work in between: parsing 20 MB takes a second. */
@@ -60,7 +62,13 @@ async function* pieces(text: string): AsyncGenerator<string> {
 
 async function* rowsOf(text: string): AsyncGenerator<SheetRow> {
   const parser = Readable.from(pieces(text)).pipe(
-    parse({ delimiter: separatorOf(text), relax_column_count: true, max_record_size: ROW_LIMIT, skip_empty_lines: true, info: true }),
+    parse({
+      delimiter: separatorOf(text),
+      relax_column_count: true,
+      max_record_size: ROW_LIMIT,
+      skip_empty_lines: true,
+      info: true,
+    }),
   )
   let empty = 0
   let width: number | undefined
@@ -69,7 +77,8 @@ async function* rowsOf(text: string): AsyncGenerator<SheetRow> {
       const row = info.records + info.empty_lines
       if (row % ROWS_AT_A_TIME === 0) await othersTurn()
       if (isEmptyRow(cells)) {
-        if (++empty > EMPTY_ROWS_LIMIT) throw invalid('file', `has over ${EMPTY_ROWS_LIMIT} empty rows: delete them`, 'too_many_rows')
+        if (++empty > EMPTY_ROWS_LIMIT)
+          throw invalid('file', `has over ${EMPTY_ROWS_LIMIT} empty rows: delete them`, 'too_many_rows')
         continue
       }
       if (cells.length > COLUMNS_LIMIT && !isEmptyRow(cells.slice(COLUMNS_LIMIT))) {
@@ -82,7 +91,11 @@ async function* rowsOf(text: string): AsyncGenerator<SheetRow> {
     }
   } catch (error) {
     if (error instanceof Failure || !(error instanceof CsvError)) throw error
-    throw invalid('file', `cannot be read as CSV at row ${(error['records'] as number) + (error['empty_lines'] as number) + 1}: ${whatIsWrong(error.code)}`, 'damaged')
+    throw invalid(
+      'file',
+      `cannot be read as CSV at row ${(error['records'] as number) + (error['empty_lines'] as number) + 1}: ${whatIsWrong(error.code)}`,
+      'damaged',
+    )
   } finally {
     parser.destroy()
   }

@@ -13,7 +13,8 @@ import { readXlsxSheet } from './xlsx-sheet.ts'
  *   .csv ──▶ encoding ─▶ csv ────┘
  */
 
-const TOO_MANY_CELLS = 'the row has more cells than the header: put what holds the separator, such as 1,99, into quotation marks'
+const TOO_MANY_CELLS =
+  'the row has more cells than the header: put what holds the separator, such as 1,99, into quotation marks'
 
 /** A product out of a file, with where it stood. */
 export interface ReadProduct {
@@ -36,7 +37,11 @@ async function readSheet(file: Buffer): Promise<Sheet> {
   const magic = file.subarray(0, 4).toString('latin1')
   if (magic === 'PK\u0003\u0004' || magic === 'PK\u0005\u0006') return readXlsxSheet(file)
   if (magic === '\u00d0\u00cf\u0011\u00e0') {
-    throw invalid('file', 'is an old .xls workbook, or one with a password: save it as .xlsx without a password', 'encrypted')
+    throw invalid(
+      'file',
+      'is an old .xls workbook, or one with a password: save it as .xlsx without a password',
+      'encrypted',
+    )
   }
   return readCsvSheet(file)
 }
@@ -57,7 +62,14 @@ export async function readProducts(file: Buffer): Promise<ReadProducts> {
     if (read.rows > ROWS_LIMIT) throw invalid('file', `has over ${ROWS_LIMIT} rows: send it in parts`, 'too_many_rows')
     if (isOverfull) {
       const ean = cellOf(cells, places, 'ean')
-      read.errors.add({ index, row, ean: typeof ean === 'string' ? ean.slice(0, 40) : null, field: '', code: 'too_many_cells', message: TOO_MANY_CELLS })
+      read.errors.add({
+        index,
+        row,
+        ean: typeof ean === 'string' ? ean.slice(0, 40) : null,
+        field: '',
+        code: 'too_many_cells',
+        message: TOO_MANY_CELLS,
+      })
       continue
     }
     const product = checkRow(productOfRow(cells, places), { index, row }, read.errors)
@@ -67,7 +79,14 @@ export async function readProducts(file: Buffer): Promise<ReadProducts> {
       rowOfEan.set(product.ean, row)
       read.products.push({ index, row, product })
     } else {
-      read.errors.add({ index, row, ean: product.ean, field: 'ean', code: 'repeated', message: `ean: stands in row ${first} already` })
+      read.errors.add({
+        index,
+        row,
+        ean: product.ean,
+        field: 'ean',
+        code: 'repeated',
+        message: `ean: stands in row ${first} already`,
+      })
     }
   }
   if (!places) throw invalid('file', 'holds nothing: the first sheet is empty', 'empty_file')

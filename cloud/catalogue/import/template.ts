@@ -3,11 +3,27 @@ import type { Cell } from './sheet.ts'
 import { writeXlsxSheet } from './xlsx-sheet.ts'
 
 /** An empty product file with one line as an example. */
-const EXAMPLE: readonly Cell[] = ['4012345678901', 'Hafermilch 1 l', 1.99, 7, 'getraenke', 'l', 'Lindwerk', 'Aus deutschem Hafer, ohne Zucker.', 'true', 'true', 0.25, 7]
+const EXAMPLE: readonly Cell[] = [
+  '4012345678901',
+  'Hafermilch 1 l',
+  1.99,
+  7,
+  'getraenke',
+  'l',
+  'Lindwerk',
+  'Aus deutschem Hafer, ohne Zucker.',
+  'true',
+  'true',
+  0.25,
+  7,
+]
 
 /** The template as CSV, with the mark by which spreadsheet programs know UTF-8. */
 export function csvTemplate(): string {
-  const line = (cells: readonly Cell[]) => cells.map((cell) => (/[",]/.test(String(cell)) ? `"${String(cell).replaceAll('"', '""')}"` : String(cell))).join(',')
+  const line = (cells: readonly Cell[]) =>
+    cells
+      .map((cell) => (/[",]/.test(String(cell)) ? `"${String(cell).replaceAll('"', '""')}"` : String(cell)))
+      .join(',')
   return `\ufeff${line(COLUMNS)}\r\n${line(EXAMPLE)}\r\n`
 }
 

@@ -1,7 +1,15 @@
 import { streamXlsxRows, XlsxStreamWriter } from 'hucre/xlsx'
 import { Failure, invalid } from '../../operations/failure.ts'
 import { othersTurn } from '../../operations/others-turn.ts'
-import { COLUMNS_LIMIT, EMPTY_ROWS_LIMIT, isEmptyRow, ROWS_AT_A_TIME, type Cell, type Sheet, type SheetRow } from './sheet.ts'
+import {
+  COLUMNS_LIMIT,
+  EMPTY_ROWS_LIMIT,
+  isEmptyRow,
+  ROWS_AT_A_TIME,
+  type Cell,
+  type Sheet,
+  type SheetRow,
+} from './sheet.ts'
 import { checkWorkbook } from './zip-preflight.ts'
 
 /** Workbooks (.xlsx), by hucre. Nothing else knows of it. */
@@ -18,7 +26,8 @@ async function* rowsOf(file: Buffer): AsyncGenerator<SheetRow> {
     for await (const { index, values } of streamXlsxRows(file, { sheet: 0 })) {
       if (++seen % ROWS_AT_A_TIME === 0) await othersTurn()
       if (isEmptyRow(values)) {
-        if (++empty > EMPTY_ROWS_LIMIT) throw invalid('file', `has over ${EMPTY_ROWS_LIMIT} empty rows: delete them`, 'too_many_rows')
+        if (++empty > EMPTY_ROWS_LIMIT)
+          throw invalid('file', `has over ${EMPTY_ROWS_LIMIT} empty rows: delete them`, 'too_many_rows')
         continue
       }
       if (values.length > COLUMNS_LIMIT && !isEmptyRow(values.slice(COLUMNS_LIMIT))) {
@@ -28,7 +37,11 @@ async function* rowsOf(file: Buffer): AsyncGenerator<SheetRow> {
     }
   } catch (error) {
     if (error instanceof Failure) throw error
-    throw invalid('file', 'cannot be read as an .xlsx workbook: open it in a spreadsheet program and save it again', 'damaged')
+    throw invalid(
+      'file',
+      'cannot be read as an .xlsx workbook: open it in a spreadsheet program and save it again',
+      'damaged',
+    )
   }
 }
 

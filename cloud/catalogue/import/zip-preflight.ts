@@ -49,19 +49,26 @@ function refuse(code: string, message: string): Failure {
 /** Checks a workbook; throws 400 with a code of its own for each reason to refuse one. */
 export async function checkWorkbook(file: Buffer): Promise<void> {
   const entries = readDirectory(file)
-  if (!entries.some((entry) => entry.name === '[Content_Types].xml')) throw refuse('not_a_workbook', 'is a zip archive, but no .xlsx workbook')
+  if (!entries.some((entry) => entry.name === '[Content_Types].xml'))
+    throw refuse('not_a_workbook', 'is a zip archive, but no .xlsx workbook')
   let total = 0
   for (const { name, method, packed, size } of entries) {
-    if (method !== 0 && method !== 8) throw refuse('not_a_workbook', `holds a part packed in a way that workbooks are not (${name.slice(0, 80)})`)
+    if (method !== 0 && method !== 8)
+      throw refuse('not_a_workbook', `holds a part packed in a way that workbooks are not (${name.slice(0, 80)})`)
     total += size
     if (total > SIZE_LIMIT) throw refuse('too_large_unpacked', `unpacks to more than ${SIZE_LIMIT / 1024 / 1024} MB`)
-    if (size > RATIO_FROM && size > packed * RATIO_LIMIT) throw refuse('too_large_unpacked', `is packed more than ${RATIO_LIMIT} times: it looks like a zip bomb`)
+    if (size > RATIO_FROM && size > packed * RATIO_LIMIT)
+      throw refuse('too_large_unpacked', `is packed more than ${RATIO_LIMIT} times: it looks like a zip bomb`)
   }
   for (const entry of entries) {
     if (!/\.(?:xml|rels)$/i.test(entry.name)) continue
     const isTexts = /sharedstrings\.xml$/i.test(entry.name)
     const isSheet = /worksheets\//i.test(entry.name)
-    if (isTexts && entry.size > TEXTS_SIZE_LIMIT) throw refuse('too_many_texts', `holds over ${TEXTS_SIZE_LIMIT / 1024 / 1024} MB of texts: far more than ${ROWS_LIMIT} products have`)
+    if (isTexts && entry.size > TEXTS_SIZE_LIMIT)
+      throw refuse(
+        'too_many_texts',
+        `holds over ${TEXTS_SIZE_LIMIT / 1024 / 1024} MB of texts: far more than ${ROWS_LIMIT} products have`,
+      )
     if (!isTexts && !isSheet && entry.size > SMALL_PART_LIMIT && !/drawings?\/|media\/|charts?\//i.test(entry.name)) {
       throw refuse('too_large_unpacked', `has a part of over ${SMALL_PART_LIMIT / 1024 / 1024} MB that is no sheet`)
     }
@@ -73,12 +80,15 @@ function readDirectory(file: Buffer): Entry[] {
   const end = findEnd(file)
   const count = file.readUInt16LE(end + 10)
   let at = file.readUInt32LE(end + 16)
-  if (count === 0xffff || at === 0xffffffff) throw refuse('not_a_workbook', 'is a zip archive of a kind that no workbook is (zip64)')
+  if (count === 0xffff || at === 0xffffffff)
+    throw refuse('not_a_workbook', 'is a zip archive of a kind that no workbook is (zip64)')
   if (count > ENTRIES_LIMIT) throw refuse('too_many_parts', `has over ${ENTRIES_LIMIT} parts`)
   const entries: Entry[] = []
   for (let i = 0; i < count; i++) {
-    if (at + ENTRY_SIZE > file.length || file.readUInt32LE(at) !== ENTRY_RECORD) throw refuse('damaged', 'is damaged: its directory is cut off')
-    if ((file.readUInt16LE(at + 8) & 1) !== 0) throw refuse('encrypted', 'is protected by a password: save it without one')
+    if (at + ENTRY_SIZE > file.length || file.readUInt32LE(at) !== ENTRY_RECORD)
+      throw refuse('damaged', 'is damaged: its directory is cut off')
+    if ((file.readUInt16LE(at + 8) & 1) !== 0)
+      throw refuse('encrypted', 'is protected by a password: save it without one')
     const nameLength = file.readUInt16LE(at + 28)
     const next = at + ENTRY_SIZE + nameLength + file.readUInt16LE(at + 30) + file.readUInt16LE(at + 32)
     entries.push({
@@ -103,7 +113,8 @@ function findEnd(file: Buffer): number {
 /** Looks for a DTD in a part and counts texts, on the way through: nothing is kept. A part that unpacks to more than it says is refused. */
 async function lookInto(file: Buffer, entry: Entry, isTexts: boolean): Promise<void> {
   const { name, method, packed, size, offset } = entry
-  if (offset + LOCAL_SIZE > file.length || file.readUInt32LE(offset) !== LOCAL_RECORD) throw refuse('damaged', 'is damaged: a part is missing')
+  if (offset + LOCAL_SIZE > file.length || file.readUInt32LE(offset) !== LOCAL_RECORD)
+    throw refuse('damaged', 'is damaged: a part is missing')
   const start = offset + LOCAL_SIZE + file.readUInt16LE(offset + 26) + file.readUInt16LE(offset + 28)
   const bytes = file.subarray(start, start + packed)
   let [seen, texts, before] = [0, 0, '']
@@ -115,7 +126,8 @@ async function lookInto(file: Buffer, entry: Entry, isTexts: boolean): Promise<v
     if (DTD.test(before + text)) throw refuse('dtd', 'holds a document type definition, which no workbook needs')
     if (isTexts) {
       for (const mark of TEXT_ENDS) texts += occurrences(before.slice(1 - mark.length) + text, mark)
-      if (texts > TEXTS_LIMIT) throw refuse('too_many_texts', `holds over ${TEXTS_LIMIT} texts: far more than ${ROWS_LIMIT} products have`)
+      if (texts > TEXTS_LIMIT)
+        throw refuse('too_many_texts', `holds over ${TEXTS_LIMIT} texts: far more than ${ROWS_LIMIT} products have`)
     }
     before = text.slice(-8)
   }
@@ -125,7 +137,8 @@ async function lookInto(file: Buffer, entry: Entry, isTexts: boolean): Promise<v
   try {
     for await (const chunk of inflate) look(chunk as Buffer)
   } catch (error) {
-    if ((error as { code?: string }).code?.startsWith('Z_')) throw refuse('damaged', `is damaged: a part cannot be unpacked (${name.slice(0, 80)})`)
+    if ((error as { code?: string }).code?.startsWith('Z_'))
+      throw refuse('damaged', `is damaged: a part cannot be unpacked (${name.slice(0, 80)})`)
     throw error
   } finally {
     inflate.destroy()

@@ -24,13 +24,21 @@ export function apiDocuments(operations: ReadonlyMap<string, Operation>, config:
   const description = once(() => describeApi(operations, config.baseUrl))
   const guide = once(() => guideSections(config))
   return {
-    '/openapi.json': madeOnce(() => staticDocument(JSON.stringify(description().openApi), 'application/json', ANYWHERE)),
-    '/postman.json': madeOnce(() => staticDocument(JSON.stringify(postmanCollection(description())), 'application/json', ANYWHERE)),
+    '/openapi.json': madeOnce(() =>
+      staticDocument(JSON.stringify(description().openApi), 'application/json', ANYWHERE),
+    ),
+    '/postman.json': madeOnce(() =>
+      staticDocument(JSON.stringify(postmanCollection(description())), 'application/json', ANYWHERE),
+    ),
     '/llms.txt': madeOnce(() => staticDocument(llmsText(description(), guide()), PLAIN)),
     '/llms-full.txt': madeOnce(() => staticDocument(llmsFullText(description(), guide()), PLAIN)),
     '/docs': madeOnce(() => {
       const script = readScript()
-      return staticDocument(`<!doctype html>${String(DocsPage({ description: description(), guide: guide(), script }))}`, 'text/html; charset=utf-8', pageHeaders(script))
+      return staticDocument(
+        `<!doctype html>${String(DocsPage({ description: description(), guide: guide(), script }))}`,
+        'text/html; charset=utf-8',
+        pageHeaders(script),
+      )
     }),
   }
 }

@@ -24,7 +24,13 @@ export function FieldList({ fields, bases, mark }: Parts) {
   )
 }
 
-function FieldRow({ field: { name, type, refersTo, required, limits, description }, mark }: { field: Field; mark: Parts['mark'] }) {
+function FieldRow({
+  field: { name, type, refersTo, required, limits, description },
+  mark,
+}: {
+  field: Field
+  mark: Parts['mark']
+}) {
   return (
     <li>
       <code>{name}</code> <i>{refersTo === undefined ? type : <a href={`#${schemaId(refersTo)}`}>{type}</a>}</i>

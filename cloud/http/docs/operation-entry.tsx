@@ -9,7 +9,13 @@ import { Code, Prose } from './prose.tsx'
 const EVERYWHERE: ReadonlySet<number> = new Set([401, 413, 415, 429, 500, 503])
 
 /** All that is known of one operation. */
-export function OperationEntry({ described, description }: { described: DescribedOperation; description: Description }) {
+export function OperationEntry({
+  described,
+  description,
+}: {
+  described: DescribedOperation
+  description: Description
+}) {
   const { operation, request, response, answer, errors } = described
   const { components, baseUrl } = description
   const { name, summary } = operation
@@ -43,21 +49,36 @@ export function OperationEntry({ described, description }: { described: Describe
             {operation.emits.length > 0 ? ` Emits ${operation.emits.join(', ')}.` : ''}
           </p>
           <h4>Request</h4>
-          <FieldList fields={fieldsOf(request, components, false)} bases={basesOf(request, components)} mark="required" />
+          <FieldList
+            fields={fieldsOf(request, components, false)}
+            bases={basesOf(request, components)}
+            mark="required"
+          />
           <details>
             <summary>Answer fields</summary>
-            <FieldList fields={fieldsOf(response, components, false)} bases={basesOf(response, components)} mark="optional" />
+            <FieldList
+              fields={fieldsOf(response, components, false)}
+              bases={basesOf(response, components)}
+              mark="optional"
+            />
           </details>
           <details>
             <summary>Errors</summary>
             <ul class="errors">
-              {errors.filter(({ status }) => !EVERYWHERE.has(status)).toSorted((a, b) => a.status - b.status).map(({ status, code, example }) => (
-                <li>
-                  <b>{status}</b> <code>{example.reason ?? code}</code> {example.error}
-                </li>
-              ))}
+              {errors
+                .filter(({ status }) => !EVERYWHERE.has(status))
+                .toSorted((a, b) => a.status - b.status)
+                .map(({ status, code, example }) => (
+                  <li>
+                    <b>{status}</b> <code>{example.reason ?? code}</code> {example.error}
+                  </li>
+                ))}
               <li>
-                And <a href="#errors">those of every operation</a>: {[...new Set(errors.map((e) => e.status).filter((status) => EVERYWHERE.has(status)))].toSorted((a, b) => a - b).join(', ')}.
+                And <a href="#errors">those of every operation</a>:{' '}
+                {[...new Set(errors.map((e) => e.status).filter((status) => EVERYWHERE.has(status)))]
+                  .toSorted((a, b) => a - b)
+                  .join(', ')}
+                .
               </li>
             </ul>
           </details>

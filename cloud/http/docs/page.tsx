@@ -46,10 +46,18 @@ export function DocsPage({ description, guide, script }: Parts) {
               Version {API_VERSION}, {description.operations.length} operations: {areas.join(', ')}.
             </p>
             <ul class="links">
-              <li><a href="/openapi.json">OpenAPI 3.0.3</a></li>
-              <li><a href="/postman.json">Postman collection</a></li>
-              <li><a href="/llms.txt">llms.txt</a></li>
-              <li><a href="/.well-known/jwks.json">Keys that verify tokens</a></li>
+              <li>
+                <a href="/openapi.json">OpenAPI 3.0.3</a>
+              </li>
+              <li>
+                <a href="/postman.json">Postman collection</a>
+              </li>
+              <li>
+                <a href="/llms.txt">llms.txt</a>
+              </li>
+              <li>
+                <a href="/.well-known/jwks.json">Keys that verify tokens</a>
+              </li>
             </ul>
           </div>
           <section class="guide">
@@ -65,9 +73,11 @@ export function DocsPage({ description, guide, script }: Parts) {
           {areas.map((area) => (
             <section>
               <h2 id={areaId(area)}>{titled(area)}</h2>
-              {description.operations.filter((o) => o.operation.area === area).map((described) => (
-                <OperationEntry described={described} description={description} />
-              ))}
+              {description.operations
+                .filter((o) => o.operation.area === area)
+                .map((described) => (
+                  <OperationEntry described={described} description={description} />
+                ))}
             </section>
           ))}
           <section>
@@ -90,7 +100,15 @@ export function DocsPage({ description, guide, script }: Parts) {
   )
 }
 
-function Menu({ areas, description, guide }: { areas: readonly string[]; description: Description; guide: readonly GuideSection[] }) {
+function Menu({
+  areas,
+  description,
+  guide,
+}: {
+  areas: readonly string[]
+  description: Description
+  guide: readonly GuideSection[]
+}) {
   return (
     <nav id="menu" popover="auto" aria-label="Contents">
       <p>
@@ -98,26 +116,41 @@ function Menu({ areas, description, guide }: { areas: readonly string[]; descrip
           untag API <span>{API_VERSION}</span>
         </a>
       </p>
-      <input id="filter" type="search" placeholder="Filter operations" aria-label="Filter operations" autocomplete="off" hidden />
+      <input
+        id="filter"
+        type="search"
+        placeholder="Filter operations"
+        aria-label="Filter operations"
+        autocomplete="off"
+        hidden
+      />
       <b>Guide</b>
       <ul>
         {guide.map(({ id, title }) => (
-          <li><a href={`#${id}`}>{title}</a></li>
+          <li>
+            <a href={`#${id}`}>{title}</a>
+          </li>
         ))}
       </ul>
       {areas.map((area) => (
         <div>
           <b>{titled(area)}</b>
           <ul>
-            {description.operations.filter((o) => o.operation.area === area).map(({ operation }) => (
-              <li><a href={`#${operation.name}`}>{operation.name}</a></li>
-            ))}
+            {description.operations
+              .filter((o) => o.operation.area === area)
+              .map(({ operation }) => (
+                <li>
+                  <a href={`#${operation.name}`}>{operation.name}</a>
+                </li>
+              ))}
           </ul>
         </div>
       ))}
       <b>More</b>
       <ul>
-        <li><a href="#schemas">Shared schemas</a></li>
+        <li>
+          <a href="#schemas">Shared schemas</a>
+        </li>
       </ul>
     </nav>
   )

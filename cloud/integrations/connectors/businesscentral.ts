@@ -21,7 +21,10 @@ const BcCredentials = z.strictObject({
   tenantId: guid,
   clientId: guid,
   clientSecret: Secret,
-  environment: z.string().regex(/^[A-Za-z0-9-]{1,60}$/, 'is letters, digits and hyphens').optional(),
+  environment: z
+    .string()
+    .regex(/^[A-Za-z0-9-]{1,60}$/, 'is letters, digits and hyphens')
+    .optional(),
   companyId: guid,
   customerNumber: z.string().min(1).max(20).optional(),
   ...DEPOSIT_SETTINGS,
@@ -41,20 +44,36 @@ interface Api {
 
 function api(client: VendorClient, credentials: BcCredentials): Api {
   const { tenantId, clientId, clientSecret, environment, companyId, baseUrl } = credentials
-  const base = urlOf(addressOf(credentials), `v2.0/${tenantId}/${environment ?? 'Production'}/api/v2.0/companies(${companyId})`)
+  const base = urlOf(
+    addressOf(credentials),
+    `v2.0/${tenantId}/${environment ?? 'Production'}/api/v2.0/companies(${companyId})`,
+  )
   let token: string | undefined
   const login = async (): Promise<string> => {
     const host = baseUrl ?? LOGIN_HOST
     const form = { grant_type: 'client_credentials', client_id: clientId, client_secret: clientSecret, scope: SCOPE }
-    const { json, status } = await client.at(host).ask({ method: 'POST', url: urlOf(host, `${tenantId}/oauth2/v2.0/token`), form, repeatable: true, expected: [400] })
-    if (status === 400) throw new VendorFault('credentials_refused', 'Microsoft Entra refuses tenantId, clientId or clientSecret', { status })
+    const { json, status } = await client.at(host).ask({
+      method: 'POST',
+      url: urlOf(host, `${tenantId}/oauth2/v2.0/token`),
+      form,
+      repeatable: true,
+      expected: [400],
+    })
+    if (status === 400)
+      throw new VendorFault('credentials_refused', 'Microsoft Entra refuses tenantId, clientId or clientSecret', {
+        status,
+      })
     return readAnswer(z.looseObject({ access_token: z.string().min(1) }), json, 'the login').access_token
   }
-  const headers = async () => ({ authorization: `Bearer ${(token ??= await login())}`, prefer: `odata.maxpagesize=${PAGE}` })
+  const headers = async () => ({
+    authorization: `Bearer ${(token ??= await login())}`,
+    prefer: `odata.maxpagesize=${PAGE}`,
+  })
   return {
     base,
     get: async (url) => (await client.ask({ method: 'GET', url, headers: await headers() })).json,
-    post: async (path, json) => (await client.ask({ method: 'POST', url: `${base}/${path}`, headers: await headers(), json })).json,
+    post: async (path, json) =>
+      (await client.ask({ method: 'POST', url: `${base}/${path}`, headers: await headers(), json })).json,
   }
 }
 
@@ -62,10 +81,32 @@ const text = z.string().nullish()
 /** A date of year 1 is Business Central's word for none. */
 const date = text.transform((value) => (value === null || value?.startsWith('0001-') === true ? undefined : value))
 const Item = z.looseObject({ id: z.string(), number: z.string(), gtin: text, inventory: z.number() })
-const Order = z.looseObject({ id: z.string(), number: z.string(), status: text, orderDate: date, requestedReceiptDate: date, vendorNumber: text, totalAmountIncludingTax: z.number().nullish(), currencyCode: text })
-const Vendor = z.looseObject({ number: z.string(), displayName: text, email: text, phoneNumber: text, country: text, taxRegistrationNumber: text })
+const Order = z.looseObject({
+  id: z.string(),
+  number: z.string(),
+  status: text,
+  orderDate: date,
+  requestedReceiptDate: date,
+  vendorNumber: text,
+  totalAmountIncludingTax: z.number().nullish(),
+  currencyCode: text,
+})
+const Vendor = z.looseObject({
+  number: z.string(),
+  displayName: text,
+  email: text,
+  phoneNumber: text,
+  country: text,
+  taxRegistrationNumber: text,
+})
 
-function pull<S extends z.ZodType>({ base, get }: Api, list: string, query: Record<string, string>, row: S, make: (row: z.output<S>) => Record<string, unknown>): (cursor: string | null) => Promise<Page> {
+function pull<S extends z.ZodType>(
+  { base, get }: Api,
+  list: string,
+  query: Record<string, string>,
+  row: S,
+  make: (row: z.output<S>) => Record<string, unknown>,
+): (cursor: string | null) => Promise<Page> {
   return async (cursor) => odataPage(await get(cursor ?? urlOf(base, list, query)), base, row, make)
 }
 
@@ -73,26 +114,39 @@ const Numbered = z.looseObject({ number: z.string() })
 
 function pushTo({ base, get, post }: Api, credentials: BcCredentials): Push {
   const { customerNumber, prices } = credentials
-  const find = async (list: string, filter: string) => odataRows(await get(urlOf(base, list, { $filter: filter, $top: '1', $select: 'number' })), Numbered)
+  const find = async (list: string, filter: string) =>
+    odataRows(await get(urlOf(base, list, { $filter: filter, $top: '1', $select: 'number' })), Numbered)
   const send = async (transaction: Transaction, index: number): Promise<PushFault | undefined> => {
     // Of an external document number 35 characters are kept.
     const externalDocumentNumber = transaction.id.slice(0, 35)
-    if ((await find('salesOrders', `externalDocumentNumber eq ${quoted(externalDocumentNumber)}`)).length > 0) return undefined
+    if ((await find('salesOrders', `externalDocumentNumber eq ${quoted(externalDocumentNumber)}`)).length > 0)
+      return undefined
     const articles = await articlesOf(transaction.lines, index, credentials, {
       byEan: async (ean) => (await find('items', `gtin eq ${quoted(ean)}`))[0]?.number,
       byNumber: (number) => number,
     })
     if ('fault' in articles) return articles.fault
-    const salesOrderLines = articles.found.map(({ line, article }) => ({ lineType: 'Item', lineObjectNumber: article, quantity: line.quantity, unitPrice: unitPrice(line, prices) }))
+    const salesOrderLines = articles.found.map(({ line, article }) => ({
+      lineType: 'Item',
+      lineObjectNumber: article,
+      quantity: line.quantity,
+      unitPrice: unitPrice(line, prices),
+    }))
     const orderDate = transaction.day
-    await post('salesOrders', { customerNumber, externalDocumentNumber, ...(orderDate !== undefined && { orderDate }), salesOrderLines })
+    await post('salesOrders', {
+      customerNumber,
+      externalDocumentNumber,
+      ...(orderDate !== undefined && { orderDate }),
+      salesOrderLines,
+    })
     return undefined
   }
   return {
     dataTypes: ['transactions'],
     batch: 50,
     async send(_dataType, records) {
-      if (customerNumber === undefined) throw new VendorFault('system_refused', 'customerNumber is needed to write sales to Business Central')
+      if (customerNumber === undefined)
+        throw new VendorFault('system_refused', 'customerNumber is needed to write sales to Business Central')
       return sendTransactions(records, send)
     },
   }
@@ -104,34 +158,56 @@ export const businesscentral = connector<BcCredentials>({
   credentials: BcCredentials,
   needs: `\`tenantId\`, \`clientId\`, \`clientSecret\`, \`companyId\`, \`environment\`? (Production), \`customerNumber\` (to write sales), ${DEPOSIT_NEEDS}, \`prices\`?`,
   addressOf,
-  sourceOf: (credentials) => `${addressOf(credentials)} ${credentials.tenantId} ${credentials.environment ?? ''} ${credentials.companyId}`,
+  sourceOf: (credentials) =>
+    `${addressOf(credentials)} ${credentials.tenantId} ${credentials.environment ?? ''} ${credentials.companyId}`,
   connect(credentials, client) {
     const bc = api(client, credentials)
     return {
       pull: {
-        stock: pull(bc, 'items', { $filter: "type eq 'Inventory' and blocked eq false", $select: 'id,number,gtin,inventory' }, Item, ({ number, gtin, inventory }) => ({
-          externalProductId: number,
-          ean: gtin,
-          quantity: inventory,
-        })),
-        orders: pull(bc, 'purchaseOrders', { $select: 'id,number,status,orderDate,requestedReceiptDate,vendorNumber,totalAmountIncludingTax,currencyCode' }, Order, (row) => ({
-          externalId: row.number,
-          number: row.number,
-          status: row.status,
-          supplierId: row.vendorNumber,
-          orderedAt: row.orderDate,
-          expectedAt: row.requestedReceiptDate,
-          total: row.totalAmountIncludingTax,
-          currency: row.currencyCode,
-        })),
-        suppliers: pull(bc, 'vendors', { $select: 'number,displayName,email,phoneNumber,country,taxRegistrationNumber' }, Vendor, (row) => ({
-          externalId: row.number,
-          name: fit(row.displayName, 300),
-          email: row.email,
-          phone: row.phoneNumber,
-          countryCode: row.country,
-          vatId: row.taxRegistrationNumber,
-        })),
+        stock: pull(
+          bc,
+          'items',
+          { $filter: "type eq 'Inventory' and blocked eq false", $select: 'id,number,gtin,inventory' },
+          Item,
+          ({ number, gtin, inventory }) => ({
+            externalProductId: number,
+            ean: gtin,
+            quantity: inventory,
+          }),
+        ),
+        orders: pull(
+          bc,
+          'purchaseOrders',
+          {
+            $select:
+              'id,number,status,orderDate,requestedReceiptDate,vendorNumber,totalAmountIncludingTax,currencyCode',
+          },
+          Order,
+          (row) => ({
+            externalId: row.number,
+            number: row.number,
+            status: row.status,
+            supplierId: row.vendorNumber,
+            orderedAt: row.orderDate,
+            expectedAt: row.requestedReceiptDate,
+            total: row.totalAmountIncludingTax,
+            currency: row.currencyCode,
+          }),
+        ),
+        suppliers: pull(
+          bc,
+          'vendors',
+          { $select: 'number,displayName,email,phoneNumber,country,taxRegistrationNumber' },
+          Vendor,
+          (row) => ({
+            externalId: row.number,
+            name: fit(row.displayName, 300),
+            email: row.email,
+            phone: row.phoneNumber,
+            countryCode: row.country,
+            vatId: row.taxRegistrationNumber,
+          }),
+        ),
       },
       push: pushTo(bc, credentials),
     }

@@ -11,7 +11,11 @@ import { BaseUrlSetting, fit, readAnswer, readRecord, Secret, urlOf, VatSetting 
 const PAGE = 500
 const RATE_UNIT = 100_000
 
-const HOSTS = { eu: 'https://api.eu.clover.com', us: 'https://api.clover.com', sandbox: 'https://apisandbox.dev.clover.com' } as const
+const HOSTS = {
+  eu: 'https://api.eu.clover.com',
+  us: 'https://api.clover.com',
+  sandbox: 'https://apisandbox.dev.clover.com',
+} as const
 
 const CloverCredentials = z.strictObject({
   merchantId: z.string().regex(/^[A-Za-z0-9]{1,40}$/, 'is letters and digits'),
@@ -53,13 +57,24 @@ function articleOf(raw: unknown, { vat }: CloverCredentials): Record<string, unk
   })
 }
 
-async function readArticles(client: VendorClient, credentials: CloverCredentials, cursor: string | null): Promise<Page> {
+async function readArticles(
+  client: VendorClient,
+  credentials: CloverCredentials,
+  cursor: string | null,
+): Promise<Page> {
   const offset = Number(cursor ?? 0)
   const query = { expand: 'categories,taxRates', limit: String(PAGE), offset: String(offset) }
   const url = urlOf(addressOf(credentials), `v3/merchants/${credentials.merchantId}/items`, query)
-  const { json } = await client.ask({ method: 'GET', url, headers: { authorization: `Bearer ${credentials.accessToken}` } })
+  const { json } = await client.ask({
+    method: 'GET',
+    url,
+    headers: { authorization: `Bearer ${credentials.accessToken}` },
+  })
   const { elements: items } = readAnswer(Items, json, 'GET items')
-  return { records: items.map((item) => articleOf(item, credentials)), next: items.length === 0 ? null : String(offset + items.length) }
+  return {
+    records: items.map((item) => articleOf(item, credentials)),
+    next: items.length === 0 ? null : String(offset + items.length),
+  }
 }
 
 export const clover = connector<CloverCredentials>({

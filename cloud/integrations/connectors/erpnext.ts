@@ -27,34 +27,68 @@ type ErpnextCredentials = z.output<typeof ErpnextCredentials>
 type Filters = readonly (readonly [string, string, unknown])[]
 
 const Listed = z.looseObject({ data: z.array(z.unknown()) })
-const Barcodes = z.looseObject({ message: z.array(z.looseObject({ parent: z.string(), barcode: z.string() })).nullish() })
+const Barcodes = z.looseObject({
+  message: z.array(z.looseObject({ parent: z.string(), barcode: z.string() })).nullish(),
+})
 
 interface Frappe {
-  list(doctype: string, fields: readonly string[], filters: Filters, page: { start: number; length: number }): Promise<unknown[]>
+  list(
+    doctype: string,
+    fields: readonly string[],
+    filters: Filters,
+    page: { start: number; length: number },
+  ): Promise<unknown[]>
   barcodes(filters: Filters): Promise<{ parent: string; barcode: string }[]>
   insert(doctype: string, doc: object): Promise<void>
 }
 
 function frappe(client: VendorClient, { baseUrl, apiKey, apiSecret }: ErpnextCredentials): Frappe {
   const headers = { authorization: `token ${apiKey}:${apiSecret}` }
-  const get = async (path: string, query: Record<string, string>) => (await client.ask({ method: 'GET', url: urlOf(baseUrl, path, query), headers })).json
+  const get = async (path: string, query: Record<string, string>) =>
+    (await client.ask({ method: 'GET', url: urlOf(baseUrl, path, query), headers })).json
   return {
     async list(doctype, fields, filters, { start, length }) {
-      const query = { fields: JSON.stringify(fields), filters: JSON.stringify(filters), order_by: 'name asc', limit_start: String(start), limit_page_length: String(length) }
-      return readAnswer(Listed, await get(`api/resource/${encodeURIComponent(doctype)}`, query), `the list of ${doctype}`).data
+      const query = {
+        fields: JSON.stringify(fields),
+        filters: JSON.stringify(filters),
+        order_by: 'name asc',
+        limit_start: String(start),
+        limit_page_length: String(length),
+      }
+      return readAnswer(
+        Listed,
+        await get(`api/resource/${encodeURIComponent(doctype)}`, query),
+        `the list of ${doctype}`,
+      ).data
     },
     async barcodes(filters) {
-      const query = { doctype: 'Item Barcode', parent: 'Item', fields: '["parent","barcode"]', filters: JSON.stringify(filters), limit_page_length: '0' }
-      return readAnswer(Barcodes, await get('api/method/frappe.client.get_list', query), 'the list of Item Barcode').message ?? []
+      const query = {
+        doctype: 'Item Barcode',
+        parent: 'Item',
+        fields: '["parent","barcode"]',
+        filters: JSON.stringify(filters),
+        limit_page_length: '0',
+      }
+      return (
+        readAnswer(Barcodes, await get('api/method/frappe.client.get_list', query), 'the list of Item Barcode')
+          .message ?? []
+      )
     },
     async insert(doctype, doc) {
-      await client.ask({ method: 'POST', url: urlOf(baseUrl, `api/resource/${encodeURIComponent(doctype)}`), headers, json: doc })
+      await client.ask({
+        method: 'POST',
+        url: urlOf(baseUrl, `api/resource/${encodeURIComponent(doctype)}`),
+        headers,
+        json: doc,
+      })
     },
   }
 }
 
 /** Pages by offset, until one is empty: a server may have a smaller limit than was asked for. */
-function paged(read: (start: number) => Promise<{ count: number; records: unknown[] }>): (cursor: string | null) => Promise<Page> {
+function paged(
+  read: (start: number) => Promise<{ count: number; records: unknown[] }>,
+): (cursor: string | null) => Promise<Page> {
   return async (cursor) => {
     const start = Number(cursor ?? 0)
     const { count, records } = await read(start)
@@ -64,14 +98,47 @@ function paged(read: (start: number) => Promise<{ count: number; records: unknow
 
 const Bin = z.looseObject({ item_code: z.string(), actual_qty: z.number() })
 const text = z.string().nullish()
-const Order = z.looseObject({ name: z.string(), supplier: text, status: text, transaction_date: text, schedule_date: text, grand_total: z.number(), currency: text })
-const Supplier = z.looseObject({ name: z.string(), supplier_name: text, country: text, tax_id: text, email_id: text, mobile_no: text })
+const Order = z.looseObject({
+  name: z.string(),
+  supplier: text,
+  status: text,
+  transaction_date: text,
+  schedule_date: text,
+  grand_total: z.number(),
+  currency: text,
+})
+const Supplier = z.looseObject({
+  name: z.string(),
+  supplier_name: text,
+  country: text,
+  tax_id: text,
+  email_id: text,
+  mobile_no: text,
+})
 
-async function readStock(api: Frappe, warehouse: string, start: number): Promise<{ count: number; records: unknown[] }> {
-  const bins = await api.list('Bin', ['item_code', 'actual_qty'], [['warehouse', '=', warehouse]], { start, length: PAGE })
+async function readStock(
+  api: Frappe,
+  warehouse: string,
+  start: number,
+): Promise<{ count: number; records: unknown[] }> {
+  const bins = await api.list('Bin', ['item_code', 'actual_qty'], [['warehouse', '=', warehouse]], {
+    start,
+    length: PAGE,
+  })
   const codes = bins.flatMap((bin) => Bin.safeParse(bin).data?.item_code ?? [])
-  const eans = new Map((codes.length === 0 ? [] : await api.barcodes([['parent', 'in', codes]])).map(({ parent, barcode }) => [parent, barcode]))
-  const records = bins.map((bin) => readRecord(Bin, bin, ({ item_code, actual_qty }) => ({ externalProductId: item_code, ean: eans.get(item_code) ?? eanOf(item_code), quantity: actual_qty })))
+  const eans = new Map(
+    (codes.length === 0 ? [] : await api.barcodes([['parent', 'in', codes]])).map(({ parent, barcode }) => [
+      parent,
+      barcode,
+    ]),
+  )
+  const records = bins.map((bin) =>
+    readRecord(Bin, bin, ({ item_code, actual_qty }) => ({
+      externalProductId: item_code,
+      ean: eans.get(item_code) ?? eanOf(item_code),
+      quantity: actual_qty,
+    })),
+  )
   return { count: bins.length, records }
 }
 
@@ -80,21 +147,32 @@ const eanOf = (code: string) => (/^(?:\d{8}|\d{13})$/.test(code) ? code : undefi
 function pushTo(api: Frappe, credentials: ErpnextCredentials): Push {
   const { customer, prices } = credentials
   const send = async ({ id, day, lines }: Transaction, index: number): Promise<PushFault | undefined> => {
-    if ((await api.list('Sales Order', ['name'], [['po_no', '=', id]], { start: 0, length: 1 })).length > 0) return undefined
+    if ((await api.list('Sales Order', ['name'], [['po_no', '=', id]], { start: 0, length: 1 })).length > 0)
+      return undefined
     const articles = await articlesOf(lines, index, credentials, {
       byEan: async (ean) => (await api.barcodes([['barcode', '=', ean]]))[0]?.parent,
       byNumber: (number) => number,
     })
     if ('fault' in articles) return articles.fault
-    const items = articles.found.map(({ line, article }) => ({ item_code: article, qty: line.quantity, rate: unitPrice(line, prices) }))
-    await api.insert('Sales Order', { customer, po_no: id, ...(day !== undefined && { transaction_date: day, delivery_date: day }), items })
+    const items = articles.found.map(({ line, article }) => ({
+      item_code: article,
+      qty: line.quantity,
+      rate: unitPrice(line, prices),
+    }))
+    await api.insert('Sales Order', {
+      customer,
+      po_no: id,
+      ...(day !== undefined && { transaction_date: day, delivery_date: day }),
+      items,
+    })
     return undefined
   }
   return {
     dataTypes: ['transactions'],
     batch: 50,
     async send(_dataType, records) {
-      if (customer === undefined) throw new VendorFault('system_refused', 'customer is needed to write sales to ERPNext')
+      if (customer === undefined)
+        throw new VendorFault('system_refused', 'customer is needed to write sales to ERPNext')
       return sendTransactions(records, send)
     },
   }
@@ -109,7 +187,13 @@ export const erpnext = connector<ErpnextCredentials>({
   sourceOf: ({ baseUrl, warehouse }) => `${baseUrl} ${warehouse}`,
   connect(credentials, client) {
     const api = frappe(client, credentials)
-    const list = <S extends z.ZodType>(doctype: string, fields: readonly string[], filters: Filters, row: S, make: (row: z.output<S>) => Record<string, unknown>) =>
+    const list = <S extends z.ZodType>(
+      doctype: string,
+      fields: readonly string[],
+      filters: Filters,
+      row: S,
+      make: (row: z.output<S>) => Record<string, unknown>,
+    ) =>
       paged(async (start) => {
         const rows = await api.list(doctype, fields, filters, { start, length: PAGE })
         return { count: rows.length, records: rows.map((raw) => readRecord(row, raw, make)) }
@@ -117,24 +201,36 @@ export const erpnext = connector<ErpnextCredentials>({
     return {
       pull: {
         stock: paged((start) => readStock(api, credentials.warehouse, start)),
-        orders: list('Purchase Order', ['name', 'supplier', 'status', 'transaction_date', 'schedule_date', 'grand_total', 'currency'], [['docstatus', '<', 2]], Order, (row) => ({
-          externalId: row.name,
-          number: row.name,
-          status: row.status,
-          supplierId: row.supplier,
-          orderedAt: row.transaction_date,
-          expectedAt: row.schedule_date,
-          total: row.grand_total,
-          currency: row.currency,
-        })),
-        suppliers: list('Supplier', ['name', 'supplier_name', 'country', 'tax_id', 'email_id', 'mobile_no'], [['disabled', '=', 0]], Supplier, (row) => ({
-          externalId: row.name,
-          name: fit(row.supplier_name ?? row.name, 300),
-          email: row.email_id,
-          phone: row.mobile_no,
-          countryCode: row.country,
-          vatId: row.tax_id,
-        })),
+        orders: list(
+          'Purchase Order',
+          ['name', 'supplier', 'status', 'transaction_date', 'schedule_date', 'grand_total', 'currency'],
+          [['docstatus', '<', 2]],
+          Order,
+          (row) => ({
+            externalId: row.name,
+            number: row.name,
+            status: row.status,
+            supplierId: row.supplier,
+            orderedAt: row.transaction_date,
+            expectedAt: row.schedule_date,
+            total: row.grand_total,
+            currency: row.currency,
+          }),
+        ),
+        suppliers: list(
+          'Supplier',
+          ['name', 'supplier_name', 'country', 'tax_id', 'email_id', 'mobile_no'],
+          [['disabled', '=', 0]],
+          Supplier,
+          (row) => ({
+            externalId: row.name,
+            name: fit(row.supplier_name ?? row.name, 300),
+            email: row.email_id,
+            phone: row.mobile_no,
+            countryCode: row.country,
+            vatId: row.tax_id,
+          }),
+        ),
       },
       push: pushTo(api, credentials),
     }

@@ -16,10 +16,16 @@ const GenericCredentials = z
     password: z.string().max(1_024).optional(),
     mapping: z
       .record(z.string().min(1).max(120), z.string().min(1).max(60))
-      .refine((mapping) => unknownTargets(mapping).length === 0, 'each entry names a field of ours, such as {"sku": "ean"}')
+      .refine(
+        (mapping) => unknownTargets(mapping).length === 0,
+        'each entry names a field of ours, such as {"sku": "ean"}',
+      )
       .optional(),
   })
-  .refine((given) => given.username === undefined || (given.token ?? given.apiKey) === undefined, 'either token (or apiKey), or username and password')
+  .refine(
+    (given) => given.username === undefined || (given.token ?? given.apiKey) === undefined,
+    'either token (or apiKey), or username and password',
+  )
 type GenericCredentials = z.output<typeof GenericCredentials>
 
 /** The address of a path below the base; a query of the base stays. */
@@ -39,13 +45,25 @@ function authorization({ token, apiKey, username, password }: GenericCredentials
 
 const Answered = z.looseObject({ nextCursor: z.union([z.string(), z.number()]).nullish() })
 
-function pull(client: VendorClient, credentials: GenericCredentials, dataType: DataType): (cursor: string | null) => Promise<Page> {
+function pull(
+  client: VendorClient,
+  credentials: GenericCredentials,
+  dataType: DataType,
+): (cursor: string | null) => Promise<Page> {
   const mapping = mappingOf(dataType, credentials.mapping)
   return async (cursor) => {
-    const { json } = await client.ask({ method: 'GET', url: at(credentials, dataType, cursor === null ? {} : { cursor }), headers: authorization(credentials) })
+    const { json } = await client.ask({
+      method: 'GET',
+      url: at(credentials, dataType, cursor === null ? {} : { cursor }),
+      headers: authorization(credentials),
+    })
     const answered = Answered.safeParse(json)
     const records = answered.success ? (answered.data[dataType] ?? answered.data['records']) : undefined
-    if (!answered.success || !Array.isArray(records)) throw new VendorFault('answer_not_understood', `the answer to GET /${dataType} is not {"${dataType}": […], "nextCursor"?}`)
+    if (!answered.success || !Array.isArray(records))
+      throw new VendorFault(
+        'answer_not_understood',
+        `the answer to GET /${dataType} is not {"${dataType}": […], "nextCursor"?}`,
+      )
     const { nextCursor } = answered.data
     const next = nextCursor === undefined || nextCursor === null || nextCursor === '' ? null : String(nextCursor)
     return { records: records.map((record: unknown) => mapped(record, dataType, mapping)), next }
@@ -53,16 +71,27 @@ function pull(client: VendorClient, credentials: GenericCredentials, dataType: D
 }
 
 function mapped(record: unknown, dataType: DataType, mapping: ReturnType<typeof mappingOf>): unknown {
-  return typeof record === 'object' && record !== null && !Array.isArray(record) ? mapRecord(record as Record<string, unknown>, dataType, mapping) : null
+  return typeof record === 'object' && record !== null && !Array.isArray(record)
+    ? mapRecord(record as Record<string, unknown>, dataType, mapping)
+    : null
 }
 
 /** Records that came in a call, under our names. */
-export function mapCalled(records: readonly unknown[], dataType: DataType, written: Readonly<Record<string, string>> | undefined): unknown[] {
+export function mapCalled(
+  records: readonly unknown[],
+  dataType: DataType,
+  written: Readonly<Record<string, string>> | undefined,
+): unknown[] {
   const mapping = mappingOf(dataType, written)
   return records.map((record) => mapped(record, dataType, mapping))
 }
 
-const Fault = z.looseObject({ index: z.int().min(0), field: z.string().max(120).optional(), code: z.string().max(60).optional(), message: z.string().max(300).optional() })
+const Fault = z.looseObject({
+  index: z.int().min(0),
+  field: z.string().max(120).optional(),
+  code: z.string().max(60).optional(),
+  message: z.string().max(300).optional(),
+})
 const PushAnswer = z.looseObject({ errors: z.array(Fault).max(500).optional() })
 
 export const generic = connector<GenericCredentials>({
@@ -76,19 +105,41 @@ export const generic = connector<GenericCredentials>({
     pull:
       side === 'pos'
         ? { articles: pull(client, credentials, 'articles') }
-        : { stock: pull(client, credentials, 'stock'), orders: pull(client, credentials, 'orders'), suppliers: pull(client, credentials, 'suppliers') },
+        : {
+            stock: pull(client, credentials, 'stock'),
+            orders: pull(client, credentials, 'orders'),
+            suppliers: pull(client, credentials, 'suppliers'),
+          },
     push: {
       dataTypes: undefined,
       batch: 500,
       async send(dataType, records, key): Promise<PushFault[]> {
         const headers = { ...authorization(credentials), 'idempotency-key': key }
-        const { status, json } = await client.ask({ method: 'POST', url: at(credentials, dataType), headers, json: { records }, repeatable: true, expected: [207, 422] })
+        const { status, json } = await client.ask({
+          method: 'POST',
+          url: at(credentials, dataType),
+          headers,
+          json: { records },
+          repeatable: true,
+          expected: [207, 422],
+        })
         const answered = PushAnswer.safeParse(json ?? {})
-        if (!answered.success) throw new VendorFault('answer_not_understood', `the answer to POST /${dataType} is not {"errors"?: [{"index", …}]}`)
+        if (!answered.success)
+          throw new VendorFault(
+            'answer_not_understood',
+            `the answer to POST /${dataType} is not {"errors"?: [{"index", …}]}`,
+          )
         const errors = answered.data.errors ?? []
-        if (status === 422 && errors.length === 0) throw new VendorFault('system_refused', `the system answered 422 to POST /${dataType}`, { status })
-        if (errors.some(({ index }) => index >= records.length)) throw new VendorFault('answer_not_understood', 'an error is about a record that was not sent')
-        return errors.map(({ index, field, code, message }) => ({ index, field: field ?? '', code: code ?? 'refused', message: message ?? 'the system did not take it' }))
+        if (status === 422 && errors.length === 0)
+          throw new VendorFault('system_refused', `the system answered 422 to POST /${dataType}`, { status })
+        if (errors.some(({ index }) => index >= records.length))
+          throw new VendorFault('answer_not_understood', 'an error is about a record that was not sent')
+        return errors.map(({ index, field, code, message }) => ({
+          index,
+          field: field ?? '',
+          code: code ?? 'refused',
+          message: message ?? 'the system did not take it',
+        }))
       },
     },
   }),

@@ -11,16 +11,22 @@ const VERSION = '2026-04'
 const PAGE = '200'
 
 const LightspeedCredentials = z.strictObject({
-  domainPrefix: z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'is the part of the shop’s address before .retail.lightspeed.app'),
+  domainPrefix: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'is the part of the shop’s address before .retail.lightspeed.app'),
   accessToken: Secret,
   vat: VatSetting.optional(),
   baseUrl: BaseUrlSetting,
 })
 type LightspeedCredentials = z.output<typeof LightspeedCredentials>
 
-const addressOf = ({ domainPrefix, baseUrl }: LightspeedCredentials) => baseUrl ?? `https://${domainPrefix}.retail.lightspeed.app`
+const addressOf = ({ domainPrefix, baseUrl }: LightspeedCredentials) =>
+  baseUrl ?? `https://${domainPrefix}.retail.lightspeed.app`
 
-const Products = z.looseObject({ data: z.array(z.unknown()), version: z.looseObject({ max: z.number().nullish() }).nullish() })
+const Products = z.looseObject({
+  data: z.array(z.unknown()),
+  version: z.looseObject({ max: z.number().nullish() }).nullish(),
+})
 const Named = z.looseObject({ name: z.string().nullish() })
 const Price = z.union([z.number(), z.string()])
 const Product = z.looseObject({
@@ -67,14 +73,27 @@ function articleOf(product: Product, { vat }: LightspeedCredentials): Record<str
 /** A family of variants is not sold by itself; what was deleted or switched off is not sold at all. */
 function isSold(raw: unknown): boolean {
   const product = Product.safeParse(raw).data
-  return product === undefined || !(product.has_variants === true || product.is_active === false || typeof product.deleted_at === 'string')
+  return (
+    product === undefined ||
+    !(product.has_variants === true || product.is_active === false || typeof product.deleted_at === 'string')
+  )
 }
 
-async function readArticles(client: VendorClient, credentials: LightspeedCredentials, cursor: string | null): Promise<Page> {
+async function readArticles(
+  client: VendorClient,
+  credentials: LightspeedCredentials,
+  cursor: string | null,
+): Promise<Page> {
   const url = urlOf(addressOf(credentials), `api/${VERSION}/products`, { page_size: PAGE, after: cursor ?? undefined })
-  const { json } = await client.ask({ method: 'GET', url, headers: { authorization: `Bearer ${credentials.accessToken}` } })
+  const { json } = await client.ask({
+    method: 'GET',
+    url,
+    headers: { authorization: `Bearer ${credentials.accessToken}` },
+  })
   const { data, version } = readAnswer(Products, json, 'GET products')
-  const records = data.filter(isSold).map((raw) => readRecord(Product, raw, (product) => articleOf(product, credentials)))
+  const records = data
+    .filter(isSold)
+    .map((raw) => readRecord(Product, raw, (product) => articleOf(product, credentials)))
   return { records, next: data.length === 0 || typeof version?.max !== 'number' ? null : String(version.max) }
 }
 

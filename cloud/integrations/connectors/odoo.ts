@@ -19,37 +19,68 @@ const OdooCredentials = z
     apiKey: Secret,
     api: z.enum(['json2', 'jsonrpc']).optional(),
     username: z.string().min(1).max(256).optional(),
-    locationId: z.string().regex(/^\d{1,9}$/, 'is the number of a stock location').optional(),
-    partnerId: z.string().regex(/^\d{1,9}$/, 'is the number of the contact that sales are written to').optional(),
+    locationId: z
+      .string()
+      .regex(/^\d{1,9}$/, 'is the number of a stock location')
+      .optional(),
+    partnerId: z
+      .string()
+      .regex(/^\d{1,9}$/, 'is the number of the contact that sales are written to')
+      .optional(),
     ...DEPOSIT_SETTINGS,
     prices: PricesSetting.optional(),
   })
-  .refine((given) => given.api !== 'jsonrpc' || (given.database !== undefined && given.username !== undefined), 'jsonrpc needs database and username')
+  .refine(
+    (given) => given.api !== 'jsonrpc' || (given.database !== undefined && given.username !== undefined),
+    'jsonrpc needs database and username',
+  )
 type OdooCredentials = z.output<typeof OdooCredentials>
 
 type Execute = (model: string, method: string, args: Record<string, unknown>, repeatable?: boolean) => Promise<unknown>
 
 function json2(client: VendorClient, { baseUrl, database, apiKey }: OdooCredentials): Execute {
   const headers = { authorization: `bearer ${apiKey}`, ...(database !== undefined && { 'x-odoo-database': database }) }
-  return async (model, method, args, repeatable = true) => (await client.ask({ method: 'POST', url: urlOf(baseUrl, `json/2/${model}/${method}`), headers, json: args, repeatable })).json
+  return async (model, method, args, repeatable = true) =>
+    (
+      await client.ask({
+        method: 'POST',
+        url: urlOf(baseUrl, `json/2/${model}/${method}`),
+        headers,
+        json: args,
+        repeatable,
+      })
+    ).json
 }
 
-const RpcAnswer = z.looseObject({ result: z.unknown().optional(), error: z.looseObject({ message: z.string().optional(), data: z.looseObject({ name: z.string().optional() }).optional() }).optional() })
+const RpcAnswer = z.looseObject({
+  result: z.unknown().optional(),
+  error: z
+    .looseObject({ message: z.string().optional(), data: z.looseObject({ name: z.string().optional() }).optional() })
+    .optional(),
+})
 
 function jsonrpc(client: VendorClient, { baseUrl, database, username, apiKey }: OdooCredentials): Execute {
   let uid: number | undefined
   const rpc = async (service: string, method: string, args: unknown[], repeatable: boolean): Promise<unknown> => {
     const json = { jsonrpc: '2.0', method: 'call', id: 1, params: { service, method, args } }
-    const { result, error } = readAnswer(RpcAnswer, (await client.ask({ method: 'POST', url: urlOf(baseUrl, 'jsonrpc'), json, repeatable })).json, 'JSON-RPC')
+    const { result, error } = readAnswer(
+      RpcAnswer,
+      (await client.ask({ method: 'POST', url: urlOf(baseUrl, 'jsonrpc'), json, repeatable })).json,
+      'JSON-RPC',
+    )
     if (!error) return result
     const name = error.data?.name ?? ''
     const isRefused = /AccessDenied|AccessError|SessionExpired/.test(name)
-    throw new VendorFault(isRefused ? 'credentials_refused' : 'system_refused', isRefused ? 'Odoo refuses the credentials' : `Odoo refuses the call (${name.slice(0, 80)})`)
+    throw new VendorFault(
+      isRefused ? 'credentials_refused' : 'system_refused',
+      isRefused ? 'Odoo refuses the credentials' : `Odoo refuses the call (${name.slice(0, 80)})`,
+    )
   }
   return async (model, method, args, repeatable = true) => {
     if (uid === undefined) {
       const found = await rpc('common', 'login', [database, username, apiKey], true)
-      if (typeof found !== 'number') throw new VendorFault('credentials_refused', 'Odoo refuses database, username or apiKey')
+      if (typeof found !== 'number')
+        throw new VendorFault('credentials_refused', 'Odoo refuses database, username or apiKey')
       uid = found
     }
     return rpc('object', 'execute_kw', [database, uid, apiKey, model, method, [], args], repeatable)
@@ -67,9 +98,18 @@ interface Reading<S extends z.ZodType> {
   make(row: z.output<S>): Record<string, unknown>
 }
 
-function pull<S extends z.ZodType>(execute: Execute, { model, domain, fields, context, row, make }: Reading<S>): (cursor: string | null) => Promise<Page> {
+function pull<S extends z.ZodType>(
+  execute: Execute,
+  { model, domain, fields, context, row, make }: Reading<S>,
+): (cursor: string | null) => Promise<Page> {
   return async (cursor) => {
-    const args = { domain: [...domain, ['id', '>', Number(cursor ?? 0)]], fields, limit: PAGE, order: 'id', ...(context && { context }) }
+    const args = {
+      domain: [...domain, ['id', '>', Number(cursor ?? 0)]],
+      fields,
+      limit: PAGE,
+      order: 'id',
+      ...(context && { context }),
+    }
     const rows = readAnswer(Rows, await execute(model, 'search_read', args), `search_read of ${model}`)
     const last = rows.at(-1)?.id
     return { records: rows.map((raw) => readRecord(row, raw, make)), next: last === undefined ? null : String(last) }
@@ -77,12 +117,24 @@ function pull<S extends z.ZodType>(execute: Execute, { model, domain, fields, co
 }
 
 /** Odoo says false where there is nothing. */
-const text = z.union([z.string(), z.literal(false)]).nullish().transform((value) => (value === false || value === null ? undefined : value))
+const text = z
+  .union([z.string(), z.literal(false)])
+  .nullish()
+  .transform((value) => (value === false || value === null ? undefined : value))
 const many2one = z.union([z.tuple([z.int(), z.string()]), z.literal(false)]).nullish()
 const idOf = (value: z.output<typeof many2one>) => (Array.isArray(value) ? String(value[0]) : undefined)
 
 const STOCK = z.looseObject({ id: z.int(), barcode: text, qty_available: z.number() })
-const ORDER = z.looseObject({ id: z.int(), name: text, state: text, partner_id: many2one, date_order: text, date_planned: text, amount_total: z.number(), currency_id: many2one })
+const ORDER = z.looseObject({
+  id: z.int(),
+  name: text,
+  state: text,
+  partner_id: many2one,
+  date_order: text,
+  date_planned: text,
+  amount_total: z.number(),
+  currency_id: many2one,
+})
 const SUPPLIER = z.looseObject({ id: z.int(), name: text, email: text, phone: text, vat: text, country_code: text })
 
 const Ids = z.union([z.int(), z.array(z.int())])
@@ -90,17 +142,34 @@ const Ids = z.union([z.int(), z.array(z.int())])
 function pushTo(execute: Execute, credentials: OdooCredentials): Push {
   const { partnerId, prices } = credentials
   const find = async (field: string, value: string) => {
-    const found = await execute('product.product', 'search_read', { domain: [[field, '=', value]], fields: ['id'], limit: 1 })
+    const found = await execute('product.product', 'search_read', {
+      domain: [[field, '=', value]],
+      fields: ['id'],
+      limit: 1,
+    })
     return readAnswer(Rows, found, 'search_read')[0]?.id
   }
   const send = async ({ id, completedAt, lines }: Transaction, index: number): Promise<PushFault | undefined> => {
     const before = await execute('sale.order', 'search_count', { domain: [['client_order_ref', '=', id]] })
     if (readAnswer(z.int(), before, 'search_count of sale.order') > 0) return undefined
-    const articles = await articlesOf(lines, index, credentials, { byEan: (ean) => find('barcode', ean), byNumber: (number) => find('default_code', number) })
+    const articles = await articlesOf(lines, index, credentials, {
+      byEan: (ean) => find('barcode', ean),
+      byNumber: (number) => find('default_code', number),
+    })
     if ('fault' in articles) return articles.fault
-    const order_line = articles.found.map(({ line, article }) => [0, 0, { product_id: article, name: line.name, product_uom_qty: line.quantity, price_unit: unitPrice(line, prices) }])
+    const order_line = articles.found.map(({ line, article }) => [
+      0,
+      0,
+      { product_id: article, name: line.name, product_uom_qty: line.quantity, price_unit: unitPrice(line, prices) },
+    ])
     const date_order = completedAt?.slice(0, 19).replace('T', ' ')
-    const vals = { partner_id: Number(partnerId), client_order_ref: id, origin: 'untag', ...(date_order !== undefined && { date_order }), order_line }
+    const vals = {
+      partner_id: Number(partnerId),
+      client_order_ref: id,
+      origin: 'untag',
+      ...(date_order !== undefined && { date_order }),
+      order_line,
+    }
     readAnswer(Ids, await execute('sale.order', 'create', { vals_list: [vals] }, false), 'create of sale.order')
     return undefined
   }
@@ -132,7 +201,11 @@ export const odoo = connector<OdooCredentials>({
           fields: ['id', 'barcode', 'qty_available'],
           context,
           row: STOCK,
-          make: ({ id, barcode, qty_available }) => ({ externalProductId: String(id), ean: barcode, quantity: qty_available }),
+          make: ({ id, barcode, qty_available }) => ({
+            externalProductId: String(id),
+            ean: barcode,
+            quantity: qty_available,
+          }),
         }),
         orders: pull(execute, {
           model: 'purchase.order',
@@ -155,7 +228,14 @@ export const odoo = connector<OdooCredentials>({
           domain: [['supplier_rank', '>', 0]],
           fields: ['id', 'name', 'email', 'phone', 'vat', 'country_code'],
           row: SUPPLIER,
-          make: ({ id, name, email, phone, vat, country_code }) => ({ externalId: String(id), name: fit(name, 300), email, phone, vatId: vat, countryCode: country_code }),
+          make: ({ id, name, email, phone, vat, country_code }) => ({
+            externalId: String(id),
+            name: fit(name, 300),
+            email,
+            phone,
+            vatId: vat,
+            countryCode: country_code,
+          }),
         }),
       },
       push: pushTo(execute, credentials),

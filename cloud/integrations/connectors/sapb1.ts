@@ -36,7 +36,12 @@ function serviceLayer(client: VendorClient, { baseUrl, companyDb, username, pass
   const base = urlOf(baseUrl, 'b1s/v2')
   let cookie: string | undefined
   const login = async (): Promise<string> => {
-    const answer = await client.ask({ method: 'POST', url: `${base}/Login`, json: { CompanyDB: companyDb, UserName: username, Password: password }, repeatable: true })
+    const answer = await client.ask({
+      method: 'POST',
+      url: `${base}/Login`,
+      json: { CompanyDB: companyDb, UserName: username, Password: password },
+      repeatable: true,
+    })
     const route = /\bROUTEID=([^;,\s]+)/.exec(answer.headers['set-cookie'] ?? '')?.[1]
     return `B1SESSION=${readAnswer(Login, answer.json, 'Login').SessionId}${route === undefined ? '' : `; ROUTEID=${route}`}`
   }
@@ -52,7 +57,8 @@ function serviceLayer(client: VendorClient, { baseUrl, companyDb, username, pass
         cookie = await login()
         answer = await send(request, cookie)
       }
-      if (answer.status === 401) throw new VendorFault('credentials_refused', 'the Service Layer refuses the session (401)', { status: 401 })
+      if (answer.status === 401)
+        throw new VendorFault('credentials_refused', 'the Service Layer refuses the session (401)', { status: 401 })
       return answer.json
     },
   }
@@ -65,16 +71,42 @@ const Item = z.looseObject({
   QuantityOnStock: z.number().nullish(),
   ItemWarehouseInfoCollection: z.array(z.looseObject({ WarehouseCode: text, InStock: z.number().nullish() })).nullish(),
 })
-const Order = z.looseObject({ DocEntry: z.int(), DocNum: z.int().nullish(), DocumentStatus: text, CardCode: text, DocDate: text, DocDueDate: text, DocTotal: z.number().nullish(), DocCurrency: text })
-const Partner = z.looseObject({ CardCode: z.string(), CardName: text, EmailAddress: text, Phone1: text, Country: text, FederalTaxID: text })
+const Order = z.looseObject({
+  DocEntry: z.int(),
+  DocNum: z.int().nullish(),
+  DocumentStatus: text,
+  CardCode: text,
+  DocDate: text,
+  DocDueDate: text,
+  DocTotal: z.number().nullish(),
+  DocCurrency: text,
+})
+const Partner = z.looseObject({
+  CardCode: z.string(),
+  CardName: text,
+  EmailAddress: text,
+  Phone1: text,
+  Country: text,
+  FederalTaxID: text,
+})
 
-function stockOf({ QuantityOnStock, ItemWarehouseInfoCollection }: z.output<typeof Item>, warehouse: string | undefined): number {
+function stockOf(
+  { QuantityOnStock, ItemWarehouseInfoCollection }: z.output<typeof Item>,
+  warehouse: string | undefined,
+): number {
   if (warehouse === undefined) return QuantityOnStock ?? 0
   return ItemWarehouseInfoCollection?.find(({ WarehouseCode }) => WarehouseCode === warehouse)?.InStock ?? 0
 }
 
-function pull<S extends z.ZodType>({ base, ask }: Api, list: string, query: Record<string, string>, row: S, make: (row: z.output<S>) => Record<string, unknown>): (cursor: string | null) => Promise<Page> {
-  return async (cursor) => odataPage(await ask({ method: 'GET', url: cursor ?? urlOf(base, list, query) }), base, row, make)
+function pull<S extends z.ZodType>(
+  { base, ask }: Api,
+  list: string,
+  query: Record<string, string>,
+  row: S,
+  make: (row: z.output<S>) => Record<string, unknown>,
+): (cursor: string | null) => Promise<Page> {
+  return async (cursor) =>
+    odataPage(await ask({ method: 'GET', url: cursor ?? urlOf(base, list, query) }), base, row, make)
 }
 
 /** Their currency sign or code; the code of ISO 4217 where it is one. */
@@ -83,26 +115,50 @@ const currencyOf = (currency: string | null | undefined) => (/^[A-Z]{3}$/.test(c
 function pushTo({ base, ask }: Api, credentials: SapCredentials): Push {
   const { cardCode, warehouse, prices } = credentials
   const find = async <S extends z.ZodType>(list: string, filter: string, select: string, row: S) =>
-    odataRows(await ask({ method: 'GET', url: urlOf(base, list, { $filter: filter, $top: '1', $select: select }) }), row)
+    odataRows(
+      await ask({ method: 'GET', url: urlOf(base, list, { $filter: filter, $top: '1', $select: select }) }),
+      row,
+    )
   const send = async ({ id, day, lines }: Transaction, index: number): Promise<PushFault | undefined> => {
-    if ((await find('Orders', `NumAtCard eq ${quoted(id)}`, 'DocEntry', z.looseObject({ DocEntry: z.int() }))).length > 0) return undefined
+    if (
+      (await find('Orders', `NumAtCard eq ${quoted(id)}`, 'DocEntry', z.looseObject({ DocEntry: z.int() }))).length > 0
+    )
+      return undefined
     const articles = await articlesOf(lines, index, credentials, {
-      byEan: async (ean) => (await find('Items', `BarCode eq ${quoted(ean)}`, 'ItemCode', z.looseObject({ ItemCode: z.string() })))[0]?.ItemCode,
+      byEan: async (ean) =>
+        (await find('Items', `BarCode eq ${quoted(ean)}`, 'ItemCode', z.looseObject({ ItemCode: z.string() })))[0]
+          ?.ItemCode,
       byNumber: (number) => number,
     })
     if ('fault' in articles) return articles.fault
     const DocumentLines = articles.found.map(({ line, article }) => {
-      const price = prices === 'net' ? { UnitPrice: unitPrice(line, 'net') } : { PriceAfterVAT: unitPrice(line, 'gross') }
-      return { ItemCode: article, Quantity: line.quantity, ...price, ...(warehouse !== undefined && { WarehouseCode: warehouse }) }
+      const price =
+        prices === 'net' ? { UnitPrice: unitPrice(line, 'net') } : { PriceAfterVAT: unitPrice(line, 'gross') }
+      return {
+        ItemCode: article,
+        Quantity: line.quantity,
+        ...price,
+        ...(warehouse !== undefined && { WarehouseCode: warehouse }),
+      }
     })
-    await ask({ method: 'POST', url: `${base}/Orders`, json: { CardCode: cardCode, NumAtCard: id, ...(day !== undefined && { DocDate: day, DocDueDate: day }), DocumentLines } })
+    await ask({
+      method: 'POST',
+      url: `${base}/Orders`,
+      json: {
+        CardCode: cardCode,
+        NumAtCard: id,
+        ...(day !== undefined && { DocDate: day, DocDueDate: day }),
+        DocumentLines,
+      },
+    })
     return undefined
   }
   return {
     dataTypes: ['transactions'],
     batch: 50,
     async send(_dataType, records) {
-      if (cardCode === undefined) throw new VendorFault('system_refused', 'cardCode is needed to write sales to SAP Business One')
+      if (cardCode === undefined)
+        throw new VendorFault('system_refused', 'cardCode is needed to write sales to SAP Business One')
       return sendTransactions(records, send)
     },
   }
@@ -121,25 +177,41 @@ export const sapb1 = connector<SapCredentials>({
     const select = `ItemCode,BarCode,QuantityOnStock${warehouse === undefined ? '' : ',ItemWarehouseInfoCollection'}`
     return {
       pull: {
-        stock: pull(sap, 'Items', { $filter: "InventoryItem eq 'tYES'", $select: select }, Item, (item) => ({ externalProductId: item.ItemCode, ean: item.BarCode, quantity: stockOf(item, warehouse) })),
-        orders: pull(sap, 'PurchaseOrders', { $select: 'DocEntry,DocNum,DocumentStatus,CardCode,DocDate,DocDueDate,DocTotal,DocCurrency' }, Order, (row) => ({
-          externalId: String(row.DocEntry),
-          number: row.DocNum,
-          status: row.DocumentStatus,
-          supplierId: row.CardCode,
-          orderedAt: row.DocDate,
-          expectedAt: row.DocDueDate,
-          total: row.DocTotal,
-          currency: currencyOf(row.DocCurrency),
+        stock: pull(sap, 'Items', { $filter: "InventoryItem eq 'tYES'", $select: select }, Item, (item) => ({
+          externalProductId: item.ItemCode,
+          ean: item.BarCode,
+          quantity: stockOf(item, warehouse),
         })),
-        suppliers: pull(sap, 'BusinessPartners', { $filter: "CardType eq 'cSupplier'", $select: 'CardCode,CardName,EmailAddress,Phone1,Country,FederalTaxID' }, Partner, (row) => ({
-          externalId: row.CardCode,
-          name: fit(row.CardName, 300),
-          email: row.EmailAddress,
-          phone: row.Phone1,
-          countryCode: row.Country,
-          vatId: row.FederalTaxID,
-        })),
+        orders: pull(
+          sap,
+          'PurchaseOrders',
+          { $select: 'DocEntry,DocNum,DocumentStatus,CardCode,DocDate,DocDueDate,DocTotal,DocCurrency' },
+          Order,
+          (row) => ({
+            externalId: String(row.DocEntry),
+            number: row.DocNum,
+            status: row.DocumentStatus,
+            supplierId: row.CardCode,
+            orderedAt: row.DocDate,
+            expectedAt: row.DocDueDate,
+            total: row.DocTotal,
+            currency: currencyOf(row.DocCurrency),
+          }),
+        ),
+        suppliers: pull(
+          sap,
+          'BusinessPartners',
+          { $filter: "CardType eq 'cSupplier'", $select: 'CardCode,CardName,EmailAddress,Phone1,Country,FederalTaxID' },
+          Partner,
+          (row) => ({
+            externalId: row.CardCode,
+            name: fit(row.CardName, 300),
+            email: row.EmailAddress,
+            phone: row.Phone1,
+            countryCode: row.Country,
+            vatId: row.FederalTaxID,
+          }),
+        ),
       },
       push: pushTo(sap, credentials),
     }

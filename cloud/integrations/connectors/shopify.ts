@@ -3,7 +3,17 @@ import { connector, type Page, type Push, type PushFault } from '../connector.ts
 import { decimal, sendTransactions, type Transaction } from '../transaction.ts'
 import type { VendorAnswer, VendorClient } from '../vendor-client.ts'
 import { VendorFault } from '../vendor-fault.ts'
-import { amountOf, BaseUrlSetting, fit, grossOf, readAnswer, readRecord, Secret, urlOf, VatSetting } from '../vendor-values.ts'
+import {
+  amountOf,
+  BaseUrlSetting,
+  fit,
+  grossOf,
+  readAnswer,
+  readRecord,
+  Secret,
+  urlOf,
+  VatSetting,
+} from '../vendor-values.ts'
 
 /**
  * Shopify, GraphQL Admin API 2026-07 (https://shopify.dev/docs/api/admin-graphql/2026-07; the REST Admin API is legacy since
@@ -14,7 +24,12 @@ const PAGE = 100
 
 const ShopifyCredentials = z
   .strictObject({
-    shop: z.string().regex(/^[a-z0-9][a-z0-9-]{0,60}\.myshopify\.com$/, 'must be the shop’s own domain, such as hafenkante.myshopify.com'),
+    shop: z
+      .string()
+      .regex(
+        /^[a-z0-9][a-z0-9-]{0,60}\.myshopify\.com$/,
+        'must be the shop’s own domain, such as hafenkante.myshopify.com',
+      ),
     accessToken: Secret.optional(),
     clientId: Secret.optional(),
     clientSecret: Secret.optional(),
@@ -22,19 +37,38 @@ const ShopifyCredentials = z
     reducedVatTag: z.string().min(1).max(255).optional(),
     baseUrl: BaseUrlSetting,
   })
-  .refine((given) => (given.accessToken === undefined) !== (given.clientId === undefined || given.clientSecret === undefined), 'either accessToken, or clientId and clientSecret')
+  .refine(
+    (given) => (given.accessToken === undefined) !== (given.clientId === undefined || given.clientSecret === undefined),
+    'either accessToken, or clientId and clientSecret',
+  )
 type ShopifyCredentials = z.output<typeof ShopifyCredentials>
 
 const addressOf = ({ shop, baseUrl }: ShopifyCredentials) => baseUrl ?? `https://${shop}`
 
-const Errors = z.looseObject({ errors: z.union([z.string(), z.array(z.looseObject({ message: z.string(), extensions: z.looseObject({ code: z.string().optional() }).optional() }))]).optional() })
+const Errors = z.looseObject({
+  errors: z
+    .union([
+      z.string(),
+      z.array(
+        z.looseObject({ message: z.string(), extensions: z.looseObject({ code: z.string().optional() }).optional() }),
+      ),
+    ])
+    .optional(),
+})
 const Cost = z.looseObject({
-  extensions: z.looseObject({ cost: z.looseObject({ requestedQueryCost: z.number(), throttleStatus: z.looseObject({ currentlyAvailable: z.number(), restoreRate: z.number().positive() }) }) }),
+  extensions: z.looseObject({
+    cost: z.looseObject({
+      requestedQueryCost: z.number(),
+      throttleStatus: z.looseObject({ currentlyAvailable: z.number(), restoreRate: z.number().positive() }),
+    }),
+  }),
 })
 
 function codesOf(json: unknown): string[] {
   const { errors } = Errors.safeParse(json).data ?? {}
-  return typeof errors === 'string' ? [errors] : (errors ?? []).map(({ message, extensions }) => extensions?.code ?? message)
+  return typeof errors === 'string'
+    ? [errors]
+    : (errors ?? []).map(({ message, extensions }) => extensions?.code ?? message)
 }
 
 /** Until the bucket holds what the query costs again. */
@@ -53,18 +87,43 @@ function asking(client: VendorClient, credentials: ShopifyCredentials): Ask {
   const shopify = client.throttledBy(throttledMs)
   let token = credentials.accessToken
   const login = async (): Promise<string> => {
-    const form = { grant_type: 'client_credentials', client_id: credentials.clientId ?? '', client_secret: credentials.clientSecret ?? '' }
-    const { json, status } = await client.ask({ method: 'POST', url: urlOf(base, 'admin/oauth/access_token'), form, repeatable: true, expected: [400] })
-    if (status === 400) throw new VendorFault('credentials_refused', 'the shop refuses clientId and clientSecret', { status })
+    const form = {
+      grant_type: 'client_credentials',
+      client_id: credentials.clientId ?? '',
+      client_secret: credentials.clientSecret ?? '',
+    }
+    const { json, status } = await client.ask({
+      method: 'POST',
+      url: urlOf(base, 'admin/oauth/access_token'),
+      form,
+      repeatable: true,
+      expected: [400],
+    })
+    if (status === 400)
+      throw new VendorFault('credentials_refused', 'the shop refuses clientId and clientSecret', { status })
     return readAnswer(z.looseObject({ access_token: z.string().min(1) }), json, 'the login').access_token
   }
   return async (query, variables, repeatable) => {
     token ??= await login()
     const headers = { 'x-shopify-access-token': token }
-    const { json } = await shopify.ask({ method: 'POST', url: urlOf(base, `admin/api/${VERSION}/graphql.json`), headers, json: { query, variables }, repeatable })
+    const { json } = await shopify.ask({
+      method: 'POST',
+      url: urlOf(base, `admin/api/${VERSION}/graphql.json`),
+      headers,
+      json: { query, variables },
+      repeatable,
+    })
     const [code] = codesOf(json)
-    if (code === 'ACCESS_DENIED') throw new VendorFault('credentials_refused', 'the token lacks an access scope: read_products, and write_orders for pushes')
-    if (code !== undefined) throw new VendorFault(code === 'INTERNAL_SERVER_ERROR' ? 'system_unavailable' : 'system_refused', `Shopify refuses the query (${code.slice(0, 80)})`)
+    if (code === 'ACCESS_DENIED')
+      throw new VendorFault(
+        'credentials_refused',
+        'the token lacks an access scope: read_products, and write_orders for pushes',
+      )
+    if (code !== undefined)
+      throw new VendorFault(
+        code === 'INTERNAL_SERVER_ERROR' ? 'system_unavailable' : 'system_refused',
+        `Shopify refuses the query (${code.slice(0, 80)})`,
+      )
     return json
   }
 }
@@ -80,7 +139,10 @@ const ARTICLES = `query Articles($first: Int!, $after: String) {
 const Articles = z.looseObject({
   data: z.looseObject({
     shop: z.looseObject({ currencyCode: z.string(), taxesIncluded: z.boolean() }),
-    productVariants: z.looseObject({ nodes: z.array(z.unknown()), pageInfo: z.looseObject({ hasNextPage: z.boolean(), endCursor: z.string().nullable() }) }),
+    productVariants: z.looseObject({
+      nodes: z.array(z.unknown()),
+      pageInfo: z.looseObject({ hasNextPage: z.boolean(), endCursor: z.string().nullable() }),
+    }),
   }),
 })
 
@@ -91,10 +153,19 @@ const Variant = z.looseObject({
   compareAtPrice: z.union([z.string(), z.number()]).nullish(),
   title: z.string(),
   image: z.looseObject({ url: z.string() }).nullish(),
-  product: z.looseObject({ title: z.string(), vendor: z.string().nullish(), productType: z.string().nullish(), tags: z.array(z.string()) }),
+  product: z.looseObject({
+    title: z.string(),
+    vendor: z.string().nullish(),
+    productType: z.string().nullish(),
+    tags: z.array(z.string()),
+  }),
 })
 
-function articleOf(node: unknown, { vat, reducedVatTag }: ShopifyCredentials, taxesIncluded: boolean): Record<string, unknown> | null {
+function articleOf(
+  node: unknown,
+  { vat, reducedVatTag }: ShopifyCredentials,
+  taxesIncluded: boolean,
+): Record<string, unknown> | null {
   return readRecord(Variant, node, ({ id, barcode, price, compareAtPrice, title, image, product }) => {
     const rate = reducedVatTag !== undefined && product.tags.includes(reducedVatTag) ? 7 : Number(vat ?? 19)
     const gross = (amount: unknown) => (taxesIncluded || typeof amount !== 'number' ? amount : grossOf(amount, rate))
@@ -114,16 +185,28 @@ function articleOf(node: unknown, { vat, reducedVatTag }: ShopifyCredentials, ta
 
 async function readArticles(ask: Ask, credentials: ShopifyCredentials, cursor: string | null): Promise<Page> {
   const { data } = readAnswer(Articles, await ask(ARTICLES, { first: PAGE, after: cursor }, true), 'productVariants')
-  if (data.shop.currencyCode !== 'EUR') throw new VendorFault('system_refused', `the shop’s currency is ${data.shop.currencyCode.slice(0, 3)}; only EUR is possible`)
+  if (data.shop.currencyCode !== 'EUR')
+    throw new VendorFault(
+      'system_refused',
+      `the shop’s currency is ${data.shop.currencyCode.slice(0, 3)}; only EUR is possible`,
+    )
   const { nodes, pageInfo } = data.productVariants
-  return { records: nodes.map((node) => articleOf(node, credentials, data.shop.taxesIncluded)), next: pageInfo.hasNextPage ? pageInfo.endCursor : null }
+  return {
+    records: nodes.map((node) => articleOf(node, credentials, data.shop.taxesIncluded)),
+    next: pageInfo.hasNextPage ? pageInfo.endCursor : null,
+  }
 }
 
 const FIND_ORDER = 'query FindOrder($query: String!) { orders(first: 1, query: $query) { nodes { id } } }'
 const Found = z.looseObject({ data: z.looseObject({ orders: z.looseObject({ nodes: z.array(z.unknown()) }) }) })
-const CREATE_ORDER = 'mutation CreateOrder($order: OrderCreateOrderInput!) { orderCreate(order: $order) { order { id } userErrors { field message } } }'
+const CREATE_ORDER =
+  'mutation CreateOrder($order: OrderCreateOrderInput!) { orderCreate(order: $order) { order { id } userErrors { field message } } }'
 const Created = z.looseObject({
-  data: z.looseObject({ orderCreate: z.looseObject({ userErrors: z.array(z.looseObject({ field: z.array(z.string()).nullish(), message: z.string() })) }) }),
+  data: z.looseObject({
+    orderCreate: z.looseObject({
+      userErrors: z.array(z.looseObject({ field: z.array(z.string()).nullish(), message: z.string() })),
+    }),
+  }),
 })
 
 function orderOf({ id, completedAt, currency, totalCent, lines }: Transaction): object {
@@ -133,7 +216,12 @@ function orderOf({ id, completedAt, currency, totalCent, lines }: Transaction): 
     taxesIncluded: true,
     sourceIdentifier: id,
     ...(completedAt !== undefined && { processedAt: completedAt }),
-    lineItems: lines.map(({ name, quantity, unitCent, ean }) => ({ title: name, quantity, priceSet: money(unitCent), ...(ean !== undefined && { sku: ean }) })),
+    lineItems: lines.map(({ name, quantity, unitCent, ean }) => ({
+      title: name,
+      quantity,
+      priceSet: money(unitCent),
+      ...(ean !== undefined && { sku: ean }),
+    })),
     transactions: [{ kind: 'SALE', status: 'SUCCESS', amountSet: money(totalCent) }],
   }
 }
@@ -142,10 +230,17 @@ function orderOf({ id, completedAt, currency, totalCent, lines }: Transaction): 
 function pushTo(ask: Ask): Push {
   const send = async (transaction: Transaction, index: number): Promise<PushFault | undefined> => {
     const query = `source_identifier:"${transaction.id.replaceAll(/["\\]/g, '')}"`
-    if (readAnswer(Found, await ask(FIND_ORDER, { query }, true), 'orders').data.orders.nodes.length > 0) return undefined
-    const { userErrors } = readAnswer(Created, await ask(CREATE_ORDER, { order: orderOf(transaction) }, false), 'orderCreate').data.orderCreate
+    if (readAnswer(Found, await ask(FIND_ORDER, { query }, true), 'orders').data.orders.nodes.length > 0)
+      return undefined
+    const { userErrors } = readAnswer(
+      Created,
+      await ask(CREATE_ORDER, { order: orderOf(transaction) }, false),
+      'orderCreate',
+    ).data.orderCreate
     const [fault] = userErrors
-    return fault && { index, field: fault.field?.join('.') ?? '', code: 'refused', message: fault.message.slice(0, 300) }
+    return (
+      fault && { index, field: fault.field?.join('.') ?? '', code: 'refused', message: fault.message.slice(0, 300) }
+    )
   }
   return { dataTypes: ['transactions'], batch: 50, send: (_dataType, records) => sendTransactions(records, send) }
 }

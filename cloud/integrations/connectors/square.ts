@@ -24,15 +24,27 @@ const SquareCredentials = z.strictObject({
 })
 type SquareCredentials = z.output<typeof SquareCredentials>
 
-const addressOf = ({ environment, baseUrl }: SquareCredentials) => baseUrl ?? (environment === 'sandbox' ? 'https://connect.squareupsandbox.com' : 'https://connect.squareup.com')
-const headersOf = ({ accessToken }: SquareCredentials) => ({ authorization: `Bearer ${accessToken}`, 'square-version': VERSION })
+const addressOf = ({ environment, baseUrl }: SquareCredentials) =>
+  baseUrl ?? (environment === 'sandbox' ? 'https://connect.squareupsandbox.com' : 'https://connect.squareup.com')
+const headersOf = ({ accessToken }: SquareCredentials) => ({
+  authorization: `Bearer ${accessToken}`,
+  'square-version': VERSION,
+})
 
 const Listed = z.looseObject({ objects: z.array(z.unknown()).optional(), cursor: z.string().nullish() })
-const Category = z.looseObject({ type: z.literal('CATEGORY'), id: z.string(), category_data: z.looseObject({ name: z.string() }) })
+const Category = z.looseObject({
+  type: z.literal('CATEGORY'),
+  id: z.string(),
+  category_data: z.looseObject({ name: z.string() }),
+})
 const Tax = z.looseObject({
   type: z.literal('TAX'),
   id: z.string(),
-  tax_data: z.looseObject({ percentage: z.string().nullish(), inclusion_type: z.string().nullish(), enabled: z.boolean().nullish() }),
+  tax_data: z.looseObject({
+    percentage: z.string().nullish(),
+    inclusion_type: z.string().nullish(),
+    enabled: z.boolean().nullish(),
+  }),
 })
 const Money = z.looseObject({ amount: z.number().nullish(), currency: z.string().nullish() })
 const Ref = z.looseObject({ id: z.string().nullish() })
@@ -42,7 +54,9 @@ const Variation = z.looseObject({
     name: z.string().nullish(),
     upc: z.string().nullish(),
     price_money: Money.nullish(),
-    location_overrides: z.array(z.looseObject({ location_id: z.string().nullish(), price_money: Money.nullish() })).nullish(),
+    location_overrides: z
+      .array(z.looseObject({ location_id: z.string().nullish(), price_money: Money.nullish() }))
+      .nullish(),
   }),
 })
 const Item = z.looseObject({
@@ -65,9 +79,18 @@ interface Names {
   taxes: Map<string, { rate: number; isIncluded: boolean }>
 }
 
-async function listPage(client: VendorClient, credentials: SquareCredentials, types: string, cursor: string | null): Promise<z.output<typeof Listed>> {
+async function listPage(
+  client: VendorClient,
+  credentials: SquareCredentials,
+  types: string,
+  cursor: string | null,
+): Promise<z.output<typeof Listed>> {
   const url = urlOf(addressOf(credentials), 'v2/catalog/list', { types, cursor: cursor ?? undefined })
-  return readAnswer(Listed, (await client.ask({ method: 'GET', url, headers: headersOf(credentials) })).json ?? {}, 'ListCatalog')
+  return readAnswer(
+    Listed,
+    (await client.ask({ method: 'GET', url, headers: headersOf(credentials) })).json ?? {},
+    'ListCatalog',
+  )
 }
 
 async function readNames(client: VendorClient, credentials: SquareCredentials): Promise<Names> {
@@ -79,7 +102,11 @@ async function readNames(client: VendorClient, credentials: SquareCredentials): 
       const category = Category.safeParse(object).data
       if (category) names.categories.set(category.id, category.category_data.name)
       const tax = Tax.safeParse(object).data
-      if (tax && tax.tax_data.enabled !== false) names.taxes.set(tax.id, { rate: Number(tax.tax_data.percentage ?? Number.NaN), isIncluded: tax.tax_data.inclusion_type === 'INCLUSIVE' })
+      if (tax && tax.tax_data.enabled !== false)
+        names.taxes.set(tax.id, {
+          rate: Number(tax.tax_data.percentage ?? Number.NaN),
+          isIncluded: tax.tax_data.inclusion_type === 'INCLUSIVE',
+        })
     }
     cursor = listed.cursor ?? null
     if (cursor === null || cursor === '') return names
@@ -94,7 +121,11 @@ function isSoldAt(item: Item, locationId: string | undefined): boolean {
   return item.absent_at_location_ids?.includes(locationId) !== true
 }
 
-function articlesOf(object: unknown, names: Names, { locationId, vat }: SquareCredentials): (Record<string, unknown> | null)[] {
+function articlesOf(
+  object: unknown,
+  names: Names,
+  { locationId, vat }: SquareCredentials,
+): (Record<string, unknown> | null)[] {
   const item = Item.safeParse(object).data
   if (!item) return [null]
   if (!isSoldAt(item, locationId)) return []
@@ -106,7 +137,9 @@ function articlesOf(object: unknown, names: Names, { locationId, vat }: SquareCr
     const variation = Variation.safeParse(raw).data
     if (!variation) return null
     const data = variation.item_variation_data
-    const money = data.location_overrides?.find(({ location_id }) => location_id !== undefined && location_id === locationId)?.price_money ?? data.price_money
+    const money =
+      data.location_overrides?.find(({ location_id }) => location_id !== undefined && location_id === locationId)
+        ?.price_money ?? data.price_money
     const isPriced = typeof money?.amount === 'number' && (money.currency ?? 'EUR') === 'EUR'
     const price = isPriced ? eurosOf(money.amount ?? 0) : money?.currency
     const hasOne = (variations ?? []).length === 1
@@ -127,35 +160,68 @@ function pullArticles(client: VendorClient, credentials: SquareCredentials): (cu
     names ??= await readNames(client, credentials)
     const known = names
     const { objects, cursor: next } = await listPage(client, credentials, 'ITEM', cursor)
-    return { records: (objects ?? []).flatMap((object) => articlesOf(object, known, credentials)), next: next === undefined || next === '' ? null : next }
+    return {
+      records: (objects ?? []).flatMap((object) => articlesOf(object, known, credentials)),
+      next: next === undefined || next === '' ? null : next,
+    }
   }
 }
 
-const Refusal = z.looseObject({ errors: z.array(z.looseObject({ code: z.string(), detail: z.string().nullish(), field: z.string().nullish() })).min(1) })
+const Refusal = z.looseObject({
+  errors: z
+    .array(z.looseObject({ code: z.string(), detail: z.string().nullish(), field: z.string().nullish() }))
+    .min(1),
+})
 const Ordered = z.looseObject({ order: z.looseObject({ id: z.string() }) })
 
 /** An order and its payment that was taken elsewhere. Both have a key that comes of the sale's id, so that neither is made twice. */
 function pushTo(client: VendorClient, credentials: SquareCredentials): Push {
   const { locationId } = credentials
-  const post = async (path: string, json: object) => client.ask({ method: 'POST', url: urlOf(addressOf(credentials), path), headers: headersOf(credentials), json, repeatable: true, expected: [400] })
-  const send = async ({ id, currency, totalCent, lines }: Transaction, index: number): Promise<PushFault | undefined> => {
+  const post = async (path: string, json: object) =>
+    client.ask({
+      method: 'POST',
+      url: urlOf(addressOf(credentials), path),
+      headers: headersOf(credentials),
+      json,
+      repeatable: true,
+      expected: [400],
+    })
+  const send = async (
+    { id, currency, totalCent, lines }: Transaction,
+    index: number,
+  ): Promise<PushFault | undefined> => {
     const key = (what: string) => hashOf(`${what} ${locationId} ${id}`)
     const money = (amount: number) => ({ amount, currency })
-    const line_items = lines.map(({ name, quantity, unitCent }) => ({ name, quantity: String(quantity), base_price_money: money(unitCent) }))
-    const made = await post('v2/orders', { idempotency_key: key('order'), order: { location_id: locationId, reference_id: id.slice(0, 40), line_items } })
+    const line_items = lines.map(({ name, quantity, unitCent }) => ({
+      name,
+      quantity: String(quantity),
+      base_price_money: money(unitCent),
+    }))
+    const made = await post('v2/orders', {
+      idempotency_key: key('order'),
+      order: { location_id: locationId, reference_id: id.slice(0, 40), line_items },
+    })
     if (made.status === 400) return faultOf(made.json, index)
     const order_id = readAnswer(Ordered, made.json, 'CreateOrder').order.id
     // What cost nothing was paid by nobody.
     if (totalCent === 0) return undefined
     const external_details = { type: 'OTHER', source: 'untag', source_id: id }
-    const paid = await post('v2/payments', { idempotency_key: key('payment'), source_id: 'EXTERNAL', amount_money: money(totalCent), order_id, location_id: locationId, external_details })
+    const paid = await post('v2/payments', {
+      idempotency_key: key('payment'),
+      source_id: 'EXTERNAL',
+      amount_money: money(totalCent),
+      order_id,
+      location_id: locationId,
+      external_details,
+    })
     return paid.status === 400 ? faultOf(paid.json, index) : undefined
   }
   return {
     dataTypes: ['transactions'],
     batch: 50,
     async send(_dataType, records) {
-      if (locationId === undefined) throw new VendorFault('system_refused', 'locationId is needed to write sales to Square')
+      if (locationId === undefined)
+        throw new VendorFault('system_refused', 'locationId is needed to write sales to Square')
       return sendTransactions(records, send)
     },
   }
@@ -164,7 +230,12 @@ function pushTo(client: VendorClient, credentials: SquareCredentials): Push {
 function faultOf(json: unknown, index: number): PushFault {
   const { errors } = readAnswer(Refusal, json, 'a refused request')
   const [fault] = errors
-  return { index, field: fault?.field ?? '', code: 'refused', message: `${fault?.code ?? ''} ${fault?.detail ?? ''}`.trim().slice(0, 300) }
+  return {
+    index,
+    field: fault?.field ?? '',
+    code: 'refused',
+    message: `${fault?.code ?? ''} ${fault?.detail ?? ''}`.trim().slice(0, 300),
+  }
 }
 
 export const square = connector<SquareCredentials>({
@@ -174,5 +245,8 @@ export const square = connector<SquareCredentials>({
   needs: '`accessToken`, `locationId` (to write sales), `environment`?, `vat`?',
   addressOf,
   sourceOf: (credentials) => `${addressOf(credentials)} ${credentials.locationId ?? ''}`,
-  connect: (credentials, client) => ({ pull: { articles: pullArticles(client, credentials) }, push: pushTo(client, credentials) }),
+  connect: (credentials, client) => ({
+    pull: { articles: pullArticles(client, credentials) },
+    push: pushTo(client, credentials),
+  }),
 })

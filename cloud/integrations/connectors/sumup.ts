@@ -18,7 +18,10 @@ const SumupCredentials = z.strictObject({
   username: z.string().min(1).max(256),
   password: Secret,
   outletId: z.string().min(1).max(100).optional(),
-  eanField: z.string().regex(/^[a-z][a-z0-9_]{0,59}$/, 'is the name of a field of a product, such as product_sku').optional(),
+  eanField: z
+    .string()
+    .regex(/^[a-z][a-z0-9_]{0,59}$/, 'is the name of a field of a product, such as product_sku')
+    .optional(),
   vat: VatSetting.optional(),
   baseUrl: BaseUrlSetting,
 })
@@ -50,13 +53,28 @@ interface Shop {
 async function readShop(client: VendorClient, credentials: SumupCredentials): Promise<Shop> {
   const base = addressOf(credentials)
   const { subdomain, username, password, outletId } = credentials
-  const login = await client.ask({ method: 'POST', url: urlOf(base, 'api/login'), json: { subdomain, username, password }, repeatable: true, expected: [422] })
-  if (login.status === 422) throw new VendorFault('credentials_refused', 'SumUp POS refuses subdomain, username or password', { status: 422 })
+  const login = await client.ask({
+    method: 'POST',
+    url: urlOf(base, 'api/login'),
+    json: { subdomain, username, password },
+    repeatable: true,
+    expected: [422],
+  })
+  if (login.status === 422)
+    throw new VendorFault('credentials_refused', 'SumUp POS refuses subdomain, username or password', { status: 422 })
   const { token } = readAnswer(z.looseObject({ token: z.string().min(1) }), login.json, 'the login')
   const headers = { authorization: `Bearer ${token}`, ...(outletId !== undefined && { 'outlet-id': outletId }) }
-  const list = async (what: string) => readAnswer(Listed, (await client.ask({ method: 'GET', url: urlOf(base, `api/${what}`), headers })).json, `GET ${what}`).data
+  const list = async (what: string) =>
+    readAnswer(
+      Listed,
+      (await client.ask({ method: 'GET', url: urlOf(base, `api/${what}`), headers })).json,
+      `GET ${what}`,
+    ).data
   const categories = (await list('categories')).flatMap((raw) => Category.safeParse(raw).data ?? [])
-  return { products: (await list('products')).filter((raw) => isSold(raw, outletId)), categories: new Map(categories.map(({ id, name }) => [id, name])) }
+  return {
+    products: (await list('products')).filter((raw) => isSold(raw, outletId)),
+    categories: new Map(categories.map(({ id, name }) => [id, name])),
+  }
 }
 
 function isSold(raw: unknown, outletId: string | undefined): boolean {
@@ -66,7 +84,11 @@ function isSold(raw: unknown, outletId: string | undefined): boolean {
   return outletId === undefined || isOn(product.shareable) || product.outlet_id === outletId
 }
 
-function articleOf(raw: unknown, { categories }: Shop, { eanField, vat }: SumupCredentials): Record<string, unknown> | null {
+function articleOf(
+  raw: unknown,
+  { categories }: Shop,
+  { eanField, vat }: SumupCredentials,
+): Record<string, unknown> | null {
   return readRecord(Product, raw, (product) => ({
     externalProductId: product.id,
     ean: product[eanField ?? 'product_sku'],

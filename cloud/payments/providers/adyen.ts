@@ -9,13 +9,23 @@ const Config = z.strictObject({
   apiKey: Credential,
   merchantAccount: z.string().regex(/^[\x21-\x7e]{1,80}$/),
   hmacKey: z.string().regex(/^(?:[0-9A-Fa-f]{2}){16,64}$/, 'must be the HMAC key of the webhook, in hex'),
-  liveUrlPrefix: z.string().regex(/^[A-Za-z0-9-]{1,80}$/).optional().describe('Of live accounts; without it the test system is asked.'),
+  liveUrlPrefix: z
+    .string()
+    .regex(/^[A-Za-z0-9-]{1,80}$/)
+    .optional()
+    .describe('Of live accounts; without it the test system is asked.'),
   baseUrl: BaseUrl.optional(),
 })
 
 const AdyenId = z.string().regex(/^[A-Za-z0-9_-]{1,80}$/)
 const Amount = z.object({ value: z.int().min(0), currency: z.string().max(3) })
-const PaymentLink = z.object({ id: AdyenId, url: z.string().max(4_000).nullish(), status: z.string(), amount: Amount, reference: z.string().nullish() })
+const PaymentLink = z.object({
+  id: AdyenId,
+  url: z.string().max(4_000).nullish(),
+  status: z.string(),
+  amount: Amount,
+  reference: z.string().nullish(),
+})
 const Accepted = z.object({ pspReference: AdyenId, status: z.string().nullish() })
 const Item = z.object({
   pspReference: z.string().max(80),
@@ -28,7 +38,12 @@ const Item = z.object({
   additionalData: z.record(z.string(), z.unknown()).nullish(),
 })
 type Item = z.output<typeof Item>
-const Body = z.object({ notificationItems: z.array(z.object({ NotificationRequestItem: Item })).min(1).max(100) })
+const Body = z.object({
+  notificationItems: z
+    .array(z.object({ NotificationRequestItem: Item }))
+    .min(1)
+    .max(100),
+})
 
 /** Refunds that failed at once, later, or came back from the bank. */
 const REFUND_FAILS = new Set(['REFUND_FAILED', 'REFUNDED_REVERSED'])
@@ -37,7 +52,16 @@ const REFUND_FAILS = new Set(['REFUND_FAILED', 'REFUNDED_REVERSED'])
 function noticesOf({ eventCode, success, merchantReference, pspReference, amount }: Item): Notice[] {
   const paymentId = merchantReference ?? null
   if (eventCode === 'AUTHORISATION' && success === 'true' && paymentId !== null) {
-    return [{ sessionId: null, paymentId, state: 'paid', amountCent: amount.value, currency: amount.currency, chargeId: pspReference }]
+    return [
+      {
+        sessionId: null,
+        paymentId,
+        state: 'paid',
+        amountCent: amount.value,
+        currency: amount.currency,
+        chargeId: pspReference,
+      },
+    ]
   }
   const refund = { refundRef: pspReference, refundId: paymentId }
   if (eventCode === 'REFUND') return [{ ...refund, state: success === 'true' ? 'done' : 'failed' }]
@@ -45,7 +69,12 @@ function noticesOf({ eventCode, success, merchantReference, pspReference, amount
 }
 
 function addressOf({ baseUrl, liveUrlPrefix }: z.output<typeof Config>): string {
-  return baseUrl ?? (liveUrlPrefix === undefined ? 'https://checkout-test.adyen.com' : `https://${liveUrlPrefix}-checkout-live.adyenpayments.com/checkout`)
+  return (
+    baseUrl ??
+    (liveUrlPrefix === undefined
+      ? 'https://checkout-test.adyen.com'
+      : `https://${liveUrlPrefix}-checkout-live.adyenpayments.com/checkout`)
+  )
 }
 
 export const adyen = paymentProvider({
@@ -58,23 +87,53 @@ export const adyen = paymentProvider({
     const api = `${addressOf(config)}/v71`
     const headers = { 'x-api-key': apiKey, accept: 'application/json' }
     const post = (path: string, key: string, body: object) =>
-      send({ url: `${api}${path}`, method: 'POST', headers: { ...headers, 'content-type': 'application/json', 'idempotency-key': key }, body: JSON.stringify({ merchantAccount, ...body }) })
+      send({
+        url: `${api}${path}`,
+        method: 'POST',
+        headers: { ...headers, 'content-type': 'application/json', 'idempotency-key': key },
+        body: JSON.stringify({ merchantAccount, ...body }),
+      })
     return {
       async createSession({ paymentId, amountCent, currency, returnUrl, title, untilMs }) {
-        const wish = { reference: paymentId, amount: { value: amountCent, currency }, description: title, returnUrl, expiresAt: new Date(untilMs).toISOString() }
+        const wish = {
+          reference: paymentId,
+          amount: { value: amountCent, currency },
+          description: title,
+          returnUrl,
+          expiresAt: new Date(untilMs).toISOString(),
+        }
         const { id, url } = readAnswer(await post('/paymentLinks', paymentId, wish), PaymentLink)
         if (!url) throw new ProviderFault('the provider answered a link without its address', false)
         return { sessionId: id, url }
       },
       async findSession(sessionId) {
-        const link = readAnswer(await send({ url: `${api}/paymentLinks/${sessionId}`, method: 'GET', headers }), PaymentLink)
+        const link = readAnswer(
+          await send({ url: `${api}/paymentLinks/${sessionId}`, method: 'GET', headers }),
+          PaymentLink,
+        )
         const state = link.status === 'completed' ? 'paid' : link.status === 'expired' ? 'ended' : undefined
         // What refunds go by, only the notification tells.
-        return state && { sessionId, paymentId: link.reference ?? null, state, amountCent: link.amount.value, currency: link.amount.currency, chargeId: null }
+        return (
+          state && {
+            sessionId,
+            paymentId: link.reference ?? null,
+            state,
+            amountCent: link.amount.value,
+            currency: link.amount.currency,
+            chargeId: null,
+          }
+        )
       },
       async refund({ refundId, chargeId, amountCent, currency }) {
-        if (chargeId === null) throw new ProviderFault('the notification that names the payment has not come yet', false)
-        return readAnswer(await post(`/payments/${chargeId}/refunds`, refundId, { reference: refundId, amount: { value: amountCent, currency } }), Accepted).pspReference
+        if (chargeId === null)
+          throw new ProviderFault('the notification that names the payment has not come yet', false)
+        return readAnswer(
+          await post(`/payments/${chargeId}/refunds`, refundId, {
+            reference: refundId,
+            amount: { value: amountCent, currency },
+          }),
+          Accepted,
+        ).pspReference
       },
       async readNotification({ body }) {
         const read = Body.safeParse(parseJson(body))

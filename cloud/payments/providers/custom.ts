@@ -1,6 +1,13 @@
 import { z } from 'zod'
 import { isStrongSecret, STRONG_SECRET_RULE } from '../../webhooks/secret.ts'
-import { paymentProvider, ProviderFault, readAnswer, type Notification, type PaymentNotice, type RefundNotice } from '../provider.ts'
+import {
+  paymentProvider,
+  ProviderFault,
+  readAnswer,
+  type Notification,
+  type PaymentNotice,
+  type RefundNotice,
+} from '../provider.ts'
 import { BaseUrl, Credential, PageUrl, parseJson } from './fields.ts'
 import { isStandardSigned } from './signed-notifications.ts'
 
@@ -9,7 +16,10 @@ import { isStandardSigned } from './signed-notifications.ts'
 const Config = z.strictObject({
   baseUrl: BaseUrl.describe('Where `/sessions` and `/refunds` are.'),
   apiKey: Credential.optional().describe('Sent as bearer token.'),
-  webhookSecret: z.string().refine(isStrongSecret, STRONG_SECRET_RULE).describe('What notifications are signed with (Standard Webhooks).'),
+  webhookSecret: z
+    .string()
+    .refine(isStrongSecret, STRONG_SECRET_RULE)
+    .describe('What notifications are signed with (Standard Webhooks).'),
 })
 
 const ProviderId = z.string().regex(/^[\x21-\x7e]{1,200}$/)
@@ -22,7 +32,11 @@ const Outcome = z.object({
   currency: z.string().max(3).nullish(),
 })
 const NotificationBody = Outcome.extend({ sessionId: ProviderId })
-const RefundBody = z.object({ refundId: ProviderId, status: z.string().max(40), reference: z.string().max(200).nullish() })
+const RefundBody = z.object({
+  refundId: ProviderId,
+  status: z.string().max(40),
+  reference: z.string().max(200).nullish(),
+})
 
 const PAID = new Set(['paid', 'succeeded', 'completed'])
 const ENDED = new Set(['failed', 'cancelled', 'canceled', 'declined', 'expired'])
@@ -37,7 +51,16 @@ function refundNoticeOf({ refundId, status, reference }: z.output<typeof RefundB
 
 function noticeOf(sessionId: string, outcome: z.output<typeof Outcome>): PaymentNotice | undefined {
   const state = PAID.has(outcome.status) ? 'paid' : ENDED.has(outcome.status) ? 'ended' : undefined
-  return state && { sessionId, paymentId: outcome.reference ?? null, state, amountCent: outcome.amountCent ?? null, currency: outcome.currency ?? null, chargeId: null }
+  return (
+    state && {
+      sessionId,
+      paymentId: outcome.reference ?? null,
+      state,
+      amountCent: outcome.amountCent ?? null,
+      currency: outcome.currency ?? null,
+      chargeId: null,
+    }
+  )
 }
 
 export const custom = paymentProvider({
@@ -45,16 +68,32 @@ export const custom = paymentProvider({
   config: Config,
   addressOf: ({ baseUrl }) => baseUrl,
   connect({ baseUrl, apiKey, webhookSecret }, send) {
-    const headers = { 'content-type': 'application/json', accept: 'application/json', ...(apiKey !== undefined && { authorization: `Bearer ${apiKey}` }) }
+    const headers = {
+      'content-type': 'application/json',
+      accept: 'application/json',
+      ...(apiKey !== undefined && { authorization: `Bearer ${apiKey}` }),
+    }
     const post = (path: string, key: string, body: object) =>
-      send({ url: `${baseUrl}${path}`, method: 'POST', headers: { ...headers, 'idempotency-key': key }, body: JSON.stringify(body) })
+      send({
+        url: `${baseUrl}${path}`,
+        method: 'POST',
+        headers: { ...headers, 'idempotency-key': key },
+        body: JSON.stringify(body),
+      })
     return {
       async createSession({ paymentId, amountCent, currency, returnUrl }) {
-        const answer = readAnswer(await post('/sessions', paymentId, { reference: paymentId, amountCent, currency, returnUrl }), SessionAnswer)
+        const answer = readAnswer(
+          await post('/sessions', paymentId, { reference: paymentId, amountCent, currency, returnUrl }),
+          SessionAnswer,
+        )
         return { sessionId: answer.id, url: answer.url }
       },
       async findSession(sessionId) {
-        const answer = await send({ url: `${baseUrl}/sessions/${encodeURIComponent(sessionId)}`, method: 'GET', headers })
+        const answer = await send({
+          url: `${baseUrl}/sessions/${encodeURIComponent(sessionId)}`,
+          method: 'GET',
+          headers,
+        })
         if (answer.status !== 200) return undefined
         return noticeOf(sessionId, readAnswer(answer, Outcome))
       },

@@ -10,7 +10,11 @@ import { BaseUrl, basicOf, Credential, PageUrl, parseJson } from './fields.ts'
 const Config = z.strictObject({
   username: Credential,
   password: Credential,
-  country: z.string().regex(/^[A-Z]{2}$/).optional().describe('Where it is bought; default DE.'),
+  country: z
+    .string()
+    .regex(/^[A-Z]{2}$/)
+    .optional()
+    .describe('Where it is bought; default DE.'),
   baseUrl: BaseUrl.optional().describe('Default https://api.klarna.com.'),
 })
 
@@ -18,7 +22,12 @@ const KlarnaId = z.string().regex(/^[A-Za-z0-9-]{1,100}$/)
 const PaymentSession = z.object({ session_id: KlarnaId })
 const Page = z.object({ session_id: KlarnaId, redirect_url: PageUrl })
 const PageState = z.object({ session_id: KlarnaId, status: z.string(), order_id: KlarnaId.nullish() })
-const Order = z.object({ order_id: KlarnaId, captured_amount: z.int(), purchase_currency: z.string(), merchant_reference1: z.string().max(255).nullish() })
+const Order = z.object({
+  order_id: KlarnaId,
+  captured_amount: z.int(),
+  purchase_currency: z.string(),
+  merchant_reference1: z.string().max(255).nullish(),
+})
 const Body = z.object({ session: z.object({ session_id: KlarnaId }) })
 
 /** Where its page is in German; elsewhere it is in English. */
@@ -34,32 +43,80 @@ export const klarna = paymentProvider({
     const headers = { authorization: basicOf(username, password), accept: 'application/json' }
     const get = (path: string) => send({ url: `${baseUrl}${path}`, method: 'GET', headers })
     const post = (path: string, body: object, own: Record<string, string> = {}) =>
-      send({ url: `${baseUrl}${path}`, method: 'POST', headers: { ...headers, ...own, 'content-type': 'application/json' }, body: JSON.stringify(body) })
+      send({
+        url: `${baseUrl}${path}`,
+        method: 'POST',
+        headers: { ...headers, ...own, 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      })
 
     async function find(sessionId: string): Promise<PaymentNotice | undefined> {
       const { status, order_id: orderId } = readAnswer(await get(`/hpp/v1/sessions/${sessionId}`), PageState)
       if (status === 'COMPLETED' && orderId) {
         const order = readAnswer(await get(`/ordermanagement/v1/orders/${orderId}`), Order)
         if (order.captured_amount <= 0) return undefined
-        return { sessionId, paymentId: order.merchant_reference1 ?? null, state: 'paid', amountCent: order.captured_amount, currency: order.purchase_currency, chargeId: orderId }
+        return {
+          sessionId,
+          paymentId: order.merchant_reference1 ?? null,
+          state: 'paid',
+          amountCent: order.captured_amount,
+          currency: order.purchase_currency,
+          chargeId: orderId,
+        }
       }
-      return ENDED.has(status) ? { sessionId, paymentId: null, state: 'ended', amountCent: null, currency: null, chargeId: null } : undefined
+      return ENDED.has(status)
+        ? { sessionId, paymentId: null, state: 'ended', amountCent: null, currency: null, chargeId: null }
+        : undefined
     }
 
     return {
       async createSession({ paymentId, amountCent, currency, returnUrl, notifyUrl, title }) {
-        const line = { name: title, quantity: 1, unit_price: amountCent, total_amount: amountCent, tax_rate: 0, total_tax_amount: 0 }
-        const wish = { intent: 'buy', purchase_country: country, purchase_currency: currency, locale: `${GERMAN.has(country) ? 'de' : 'en'}-${country}`, order_amount: amountCent, order_tax_amount: 0, order_lines: [line], merchant_reference1: paymentId }
+        const line = {
+          name: title,
+          quantity: 1,
+          unit_price: amountCent,
+          total_amount: amountCent,
+          tax_rate: 0,
+          total_tax_amount: 0,
+        }
+        const wish = {
+          intent: 'buy',
+          purchase_country: country,
+          purchase_currency: currency,
+          locale: `${GERMAN.has(country) ? 'de' : 'en'}-${country}`,
+          order_amount: amountCent,
+          order_tax_amount: 0,
+          order_lines: [line],
+          merchant_reference1: paymentId,
+        }
         const payment = readAnswer(await post('/payments/v1/sessions', wish), PaymentSession)
-        const urls = { success: returnUrl, cancel: returnUrl, back: returnUrl, failure: returnUrl, error: returnUrl, status_update: notifyUrl }
-        const page = readAnswer(await post('/hpp/v1/sessions', { payment_session_url: `${baseUrl}/payments/v1/sessions/${payment.session_id}`, merchant_urls: urls, options: { place_order_mode: 'CAPTURE_ORDER' } }), Page)
+        const urls = {
+          success: returnUrl,
+          cancel: returnUrl,
+          back: returnUrl,
+          failure: returnUrl,
+          error: returnUrl,
+          status_update: notifyUrl,
+        }
+        const page = readAnswer(
+          await post('/hpp/v1/sessions', {
+            payment_session_url: `${baseUrl}/payments/v1/sessions/${payment.session_id}`,
+            merchant_urls: urls,
+            options: { place_order_mode: 'CAPTURE_ORDER' },
+          }),
+          Page,
+        )
         return { sessionId: page.session_id, url: page.redirect_url }
       },
       findSession: find,
       async refund({ refundId, sessionId, chargeId, amountCent }) {
         const orderId = chargeId ?? (await find(sessionId))?.chargeId
         if (!orderId) throw new ProviderFault('the provider names no order of this page', true)
-        const answer = await post(`/ordermanagement/v1/orders/${orderId}/refunds`, { refunded_amount: amountCent, reference: refundId }, { 'klarna-idempotency-key': refundId })
+        const answer = await post(
+          `/ordermanagement/v1/orders/${orderId}/refunds`,
+          { refunded_amount: amountCent, reference: refundId },
+          { 'klarna-idempotency-key': refundId },
+        )
         readAnswer(answer, z.unknown())
         return answer.headers['refund-id'] ?? answer.headers['location']?.split('/').at(-1) ?? refundId
       },

@@ -1,5 +1,12 @@
 import { z } from 'zod'
-import { paymentProvider, ProviderFault, readAnswer, type Notice, type PaymentNotice, type RefundNotice } from '../provider.ts'
+import {
+  paymentProvider,
+  ProviderFault,
+  readAnswer,
+  type Notice,
+  type PaymentNotice,
+  type RefundNotice,
+} from '../provider.ts'
 import { BaseUrl, centOf, decimalOf } from './fields.ts'
 
 /**
@@ -22,13 +29,26 @@ const Payment = z.object({
   _links: z.object({ checkout: z.object({ href: z.string().max(2_000) }).nullish() }).nullish(),
   _embedded: z.object({ refunds: z.array(Refund).max(1_000).nullish() }).nullish(),
 })
-const REFUND_STATES: Readonly<Record<string, RefundNotice['state']>> = { refunded: 'done', failed: 'failed', canceled: 'failed' }
+const REFUND_STATES: Readonly<Record<string, RefundNotice['state']>> = {
+  refunded: 'done',
+  failed: 'failed',
+  canceled: 'failed',
+}
 
 const ENDED = new Set(['failed', 'canceled', 'expired'])
 
 function noticeOf({ id, status, amount }: z.output<typeof Payment>): PaymentNotice | undefined {
   const state = status === 'paid' ? 'paid' : ENDED.has(status) ? 'ended' : undefined
-  return state && { sessionId: id, paymentId: null, state, amountCent: centOf(amount.value), currency: amount.currency, chargeId: id }
+  return (
+    state && {
+      sessionId: id,
+      paymentId: null,
+      state,
+      amountCent: centOf(amount.value),
+      currency: amount.currency,
+      chargeId: id,
+    }
+  )
 }
 
 const amountOf = (cent: number, currency: string) => ({ currency, value: decimalOf(cent) })
@@ -56,11 +76,26 @@ export const mollie = paymentProvider({
   connect({ apiKey, baseUrl = 'https://api.mollie.com' }, send) {
     const headers = { authorization: `Bearer ${apiKey}`, accept: 'application/json' }
     const post = (path: string, key: string, body: object) =>
-      send({ url: `${baseUrl}${path}`, method: 'POST', headers: { ...headers, 'content-type': 'application/json', 'idempotency-key': key }, body: JSON.stringify(body) })
-    const find = async (sessionId: string) => readAnswer(await send({ url: `${baseUrl}/v2/payments/${sessionId}?embed=refunds`, method: 'GET', headers }), Payment)
+      send({
+        url: `${baseUrl}${path}`,
+        method: 'POST',
+        headers: { ...headers, 'content-type': 'application/json', 'idempotency-key': key },
+        body: JSON.stringify(body),
+      })
+    const find = async (sessionId: string) =>
+      readAnswer(
+        await send({ url: `${baseUrl}/v2/payments/${sessionId}?embed=refunds`, method: 'GET', headers }),
+        Payment,
+      )
     return {
       async createSession({ paymentId, amountCent, currency, returnUrl, notifyUrl, title }) {
-        const wish = { amount: amountOf(amountCent, currency), description: title, redirectUrl: returnUrl, webhookUrl: notifyUrl, metadata: { reference: paymentId } }
+        const wish = {
+          amount: amountOf(amountCent, currency),
+          description: title,
+          redirectUrl: returnUrl,
+          webhookUrl: notifyUrl,
+          metadata: { reference: paymentId },
+        }
         const payment = readAnswer(await post('/v2/payments', paymentId, wish), Payment)
         const url = payment._links?.checkout?.href
         if (url === undefined) throw new ProviderFault('the provider answered a payment without its page', false)
@@ -68,10 +103,14 @@ export const mollie = paymentProvider({
       },
       findSession: async (sessionId) => noticeOf(await find(sessionId)),
       async refund({ refundId, sessionId, amountCent, currency, isRepeated }) {
-        const known = isRepeated ? (await find(sessionId))._embedded?.refunds?.find(({ metadata }) => ourIdOf(metadata) === refundId) : undefined
+        const known = isRepeated
+          ? (await find(sessionId))._embedded?.refunds?.find(({ metadata }) => ourIdOf(metadata) === refundId)
+          : undefined
         const wish = { amount: amountOf(amountCent, currency), metadata: { reference: refundId } }
-        const { id, status } = known ?? readAnswer(await post(`/v2/payments/${sessionId}/refunds`, refundId, wish), Refund)
-        if (status === 'failed' || status === 'canceled') throw new ProviderFault(`the provider answered that the refund is ${status}`, true)
+        const { id, status } =
+          known ?? readAnswer(await post(`/v2/payments/${sessionId}/refunds`, refundId, wish), Refund)
+        if (status === 'failed' || status === 'canceled')
+          throw new ProviderFault(`the provider answered that the refund is ${status}`, true)
         return id
       },
       async readNotification({ body, isOurs }) {

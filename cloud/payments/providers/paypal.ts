@@ -1,5 +1,12 @@
 import { z } from 'zod'
-import { paymentProvider, ProviderFault, readAnswer, type Notice, type Notification, type PaymentNotice } from '../provider.ts'
+import {
+  paymentProvider,
+  ProviderFault,
+  readAnswer,
+  type Notice,
+  type Notification,
+  type PaymentNotice,
+} from '../provider.ts'
 import { BaseUrl, basicOf, centOf, Credential, Decimal, decimalOf, PageUrl, parseJson } from './fields.ts'
 
 /**
@@ -21,7 +28,14 @@ const Capture = z.object({ id: PayPalId, status: z.string(), amount: Money })
 const Order = z.object({
   id: PayPalId,
   status: z.string(),
-  purchase_units: z.array(z.object({ custom_id: z.string().max(200).nullish(), payments: z.object({ captures: z.array(Capture).nullish() }).nullish() })).nullish(),
+  purchase_units: z
+    .array(
+      z.object({
+        custom_id: z.string().max(200).nullish(),
+        payments: z.object({ captures: z.array(Capture).nullish() }).nullish(),
+      }),
+    )
+    .nullish(),
   links: z.array(z.object({ rel: z.string(), href: PageUrl })).nullish(),
 })
 type Order = z.output<typeof Order>
@@ -29,23 +43,45 @@ const Refund = z.object({ id: PayPalId, status: z.string().nullish(), custom_id:
 const Refusal = z.object({ details: z.array(z.object({ issue: z.string() })).nullish() })
 const Verdict = z.object({ verification_status: z.string() })
 const Event = z.object({ event_type: z.string(), resource: z.unknown() })
-const AboutOrder = z.object({ id: PayPalId, purchase_units: z.array(z.object({ custom_id: z.string().max(200).nullish() })).nullish() })
-const AboutCapture = z.object({ custom_id: z.string().max(200).nullish(), supplementary_data: z.object({ related_ids: z.object({ order_id: PayPalId }) }) })
+const AboutOrder = z.object({
+  id: PayPalId,
+  purchase_units: z.array(z.object({ custom_id: z.string().max(200).nullish() })).nullish(),
+})
+const AboutCapture = z.object({
+  custom_id: z.string().max(200).nullish(),
+  supplementary_data: z.object({ related_ids: z.object({ order_id: PayPalId }) }),
+})
 
 /** A capture whose money has come, whatever went back of it since. */
 const CAPTURED = new Set(['COMPLETED', 'PARTIALLY_REFUNDED', 'REFUNDED'])
 /** The shopper is not through yet, or must choose another way of paying. */
 const STILL_OPEN = new Set(['ORDER_NOT_APPROVED', 'PAYER_ACTION_REQUIRED', 'INSTRUMENT_DECLINED'])
-const REFUND_STATES: Readonly<Record<string, 'done' | 'failed'>> = { COMPLETED: 'done', FAILED: 'failed', CANCELLED: 'failed' }
+const REFUND_STATES: Readonly<Record<string, 'done' | 'failed'>> = {
+  COMPLETED: 'done',
+  FAILED: 'failed',
+  CANCELLED: 'failed',
+}
 
 function capturedOf({ id, purchase_units: units }: Order): PaymentNotice | undefined {
   const unit = units?.[0]
   const capture = unit?.payments?.captures?.find(({ status }) => CAPTURED.has(status))
-  return capture && { sessionId: id, paymentId: unit?.custom_id ?? null, state: 'paid', amountCent: centOf(capture.amount.value), currency: capture.amount.currency_code, chargeId: capture.id }
+  return (
+    capture && {
+      sessionId: id,
+      paymentId: unit?.custom_id ?? null,
+      state: 'paid',
+      amountCent: centOf(capture.amount.value),
+      currency: capture.amount.currency_code,
+      chargeId: capture.id,
+    }
+  )
 }
 
 /** The order that an event is about, and our payment. */
-function orderOf({ event_type: type, resource }: z.output<typeof Event>): { id: string; paymentId: string | null } | undefined {
+function orderOf({
+  event_type: type,
+  resource,
+}: z.output<typeof Event>): { id: string; paymentId: string | null } | undefined {
   const order = type.startsWith('CHECKOUT.ORDER.') ? AboutOrder.safeParse(resource).data : undefined
   if (order) return { id: order.id, paymentId: order.purchase_units?.[0]?.custom_id ?? null }
   const capture = type.startsWith('PAYMENT.CAPTURE.') ? AboutCapture.safeParse(resource).data : undefined
@@ -58,10 +94,16 @@ function isRefund(type: string): boolean {
 
 /** The transmission as PayPal wants it back; undefined when it cannot be one of PayPal's: then it is not asked at all. */
 function transmissionOf({ header }: Notification): Record<string, string> | undefined {
-  const [id, time, sig, algo, cert] = ['id', 'time', 'sig'].map((name) => header(`paypal-transmission-${name}`)).concat(header('paypal-auth-algo'), header('paypal-cert-url'))
-  if (!id || !time || !sig || !algo || !cert || [id, time, sig, algo, cert].some((text) => text.length > 1_000)) return undefined
-  const isTheirs = URL.canParse(cert) && new URL(cert).protocol === 'https:' && new URL(cert).hostname.endsWith('.paypal.com')
-  return isTheirs ? { auth_algo: algo, cert_url: cert, transmission_id: id, transmission_sig: sig, transmission_time: time } : undefined
+  const [id, time, sig, algo, cert] = ['id', 'time', 'sig']
+    .map((name) => header(`paypal-transmission-${name}`))
+    .concat(header('paypal-auth-algo'), header('paypal-cert-url'))
+  if (!id || !time || !sig || !algo || !cert || [id, time, sig, algo, cert].some((text) => text.length > 1_000))
+    return undefined
+  const isTheirs =
+    URL.canParse(cert) && new URL(cert).protocol === 'https:' && new URL(cert).hostname.endsWith('.paypal.com')
+  return isTheirs
+    ? { auth_algo: algo, cert_url: cert, transmission_id: id, transmission_sig: sig, transmission_time: time }
+    : undefined
 }
 
 export const paypal = paymentProvider({
@@ -71,12 +113,28 @@ export const paypal = paymentProvider({
   connect({ clientId, clientSecret, webhookId, baseUrl = 'https://api-m.paypal.com' }, send) {
     let token: Promise<string> | undefined
     async function newToken(): Promise<string> {
-      const headers = { authorization: basicOf(clientId, clientSecret), 'content-type': 'application/x-www-form-urlencoded' }
-      return readAnswer(await send({ url: `${baseUrl}/v1/oauth2/token`, method: 'POST', headers, body: 'grant_type=client_credentials' }), Token).access_token
+      const headers = {
+        authorization: basicOf(clientId, clientSecret),
+        'content-type': 'application/x-www-form-urlencoded',
+      }
+      return readAnswer(
+        await send({
+          url: `${baseUrl}/v1/oauth2/token`,
+          method: 'POST',
+          headers,
+          body: 'grant_type=client_credentials',
+        }),
+        Token,
+      ).access_token
     }
     async function call(method: 'GET' | 'POST', path: string, body?: string, key?: string) {
       token ??= newToken()
-      const headers = { authorization: `Bearer ${await token}`, prefer: 'return=representation', ...(body !== undefined && { 'content-type': 'application/json' }), ...(key !== undefined && { 'paypal-request-id': key }) }
+      const headers = {
+        authorization: `Bearer ${await token}`,
+        prefer: 'return=representation',
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...(key !== undefined && { 'paypal-request-id': key }),
+      }
       return send({ url: `${baseUrl}${path}`, method, headers, ...(body !== undefined && { body }) })
     }
     const orderPath = (id: string) => `/v2/checkout/orders/${id}`
@@ -84,7 +142,14 @@ export const paypal = paymentProvider({
     /** An order is captured once, however often it is asked for: that is its own key. */
     async function find(id: string): Promise<PaymentNotice | undefined> {
       const found = await call('GET', orderPath(id))
-      const ended = { sessionId: id, paymentId: null, state: 'ended', amountCent: null, currency: null, chargeId: null } as const
+      const ended = {
+        sessionId: id,
+        paymentId: null,
+        state: 'ended',
+        amountCent: null,
+        currency: null,
+        chargeId: null,
+      } as const
       // What was never approved is forgotten after some hours.
       if (found.status === 404) return ended
       const order = readAnswer(found, Order)
@@ -98,9 +163,23 @@ export const paypal = paymentProvider({
 
     return {
       async createSession({ paymentId, amountCent, currency, returnUrl, title }) {
-        const unit = { reference_id: paymentId, custom_id: paymentId, description: title.slice(0, 127), amount: { currency_code: currency, value: decimalOf(amountCent) } }
-        const context = { return_url: returnUrl, cancel_url: returnUrl, user_action: 'PAY_NOW', shipping_preference: 'NO_SHIPPING' }
-        const wish = { intent: 'CAPTURE', purchase_units: [unit], payment_source: { paypal: { experience_context: context } } }
+        const unit = {
+          reference_id: paymentId,
+          custom_id: paymentId,
+          description: title.slice(0, 127),
+          amount: { currency_code: currency, value: decimalOf(amountCent) },
+        }
+        const context = {
+          return_url: returnUrl,
+          cancel_url: returnUrl,
+          user_action: 'PAY_NOW',
+          shipping_preference: 'NO_SHIPPING',
+        }
+        const wish = {
+          intent: 'CAPTURE',
+          purchase_units: [unit],
+          payment_source: { paypal: { experience_context: context } },
+        }
         const order = readAnswer(await call('POST', '/v2/checkout/orders', JSON.stringify(wish), paymentId), Order)
         const page = order.links?.find(({ rel }) => rel === 'payer-action' || rel === 'approve')
         if (!page) throw new ProviderFault('the provider answered an order without its page', false)
@@ -111,8 +190,12 @@ export const paypal = paymentProvider({
         const captureId = chargeId ?? capturedOf(readAnswer(await call('GET', orderPath(sessionId)), Order))?.chargeId
         if (!captureId) throw new ProviderFault('the provider names no capture of this order', true)
         const wish = { amount: { currency_code: currency, value: decimalOf(amountCent) }, custom_id: refundId }
-        const { id, status } = readAnswer(await call('POST', `/v2/payments/captures/${captureId}/refund`, JSON.stringify(wish), refundId), Refund)
-        if (REFUND_STATES[status ?? ''] === 'failed') throw new ProviderFault(`the provider answered that the refund is ${status}`, true)
+        const { id, status } = readAnswer(
+          await call('POST', `/v2/payments/captures/${captureId}/refund`, JSON.stringify(wish), refundId),
+          Refund,
+        )
+        if (REFUND_STATES[status ?? ''] === 'failed')
+          throw new ProviderFault(`the provider answered that the refund is ${status}`, true)
         return id
       },
       async readNotification(notification): Promise<readonly Notice[] | undefined> {
@@ -122,11 +205,22 @@ export const paypal = paymentProvider({
         const order = isRefund(event.data.event_type) ? undefined : orderOf(event.data)
         const refund = isRefund(event.data.event_type) ? Refund.safeParse(event.data.resource).data : undefined
         // A webhook tells of all orders of an application, and anybody may make one up: PayPal is asked about ours alone.
-        const isOurs = order ? await notification.isOurs(order.id, order.paymentId) : refund ? await notification.isOurRefund(refund.id, refund.custom_id ?? null) : false
+        const isOurs = order
+          ? await notification.isOurs(order.id, order.paymentId)
+          : refund
+            ? await notification.isOurRefund(refund.id, refund.custom_id ?? null)
+            : false
         if (!isOurs) return []
         // The event goes back letter by letter: its sum is part of what is signed.
-        const question = JSON.stringify({ ...transmission, webhook_id: webhookId }).replace(/\}$/, `,"webhook_event":${notification.body}}`)
-        if (readAnswer(await call('POST', '/v1/notifications/verify-webhook-signature', question), Verdict).verification_status !== 'SUCCESS') return undefined
+        const question = JSON.stringify({ ...transmission, webhook_id: webhookId }).replace(
+          /\}$/,
+          `,"webhook_event":${notification.body}}`,
+        )
+        if (
+          readAnswer(await call('POST', '/v1/notifications/verify-webhook-signature', question), Verdict)
+            .verification_status !== 'SUCCESS'
+        )
+          return undefined
         if (order) {
           const notice = await find(order.id)
           return notice ? [{ ...notice, paymentId: notice.paymentId ?? order.paymentId }] : []

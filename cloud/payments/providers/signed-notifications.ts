@@ -14,12 +14,17 @@ export function isStandardSigned({ header, body, nowMs }: SignedNotification, se
   if (id === undefined || time === undefined || !isRecent(time, nowMs)) return false
   const expected = createHmac('sha256', standardKey(secret)).update(`${id}.${time}.${body}`).digest()
   const given = (header('webhook-signature') ?? '').slice(0, 2_000).split(' ')
-  return given.some((signature) => signature.startsWith('v1,') && isSame(Buffer.from(signature.slice(3), 'base64'), expected))
+  return given.some(
+    (signature) => signature.startsWith('v1,') && isSame(Buffer.from(signature.slice(3), 'base64'), expected),
+  )
 }
 
 /** Whether a notification is signed as Stripe does: `t=…,v1=…`, HMAC-SHA256 in hex over `t.body`. */
 export function isStripeSigned({ header, body, nowMs }: SignedNotification, secret: string): boolean {
-  const parts = (header('stripe-signature') ?? '').slice(0, 2_000).split(',').map((part) => part.trim())
+  const parts = (header('stripe-signature') ?? '')
+    .slice(0, 2_000)
+    .split(',')
+    .map((part) => part.trim())
   const time = parts.find((part) => part.startsWith('t='))?.slice(2)
   if (time === undefined || !isRecent(time, nowMs)) return false
   const expected = createHmac('sha256', secret).update(`${time}.${body}`).digest()
@@ -42,7 +47,16 @@ export interface AdyenItem {
 export function isAdyenSigned(item: AdyenItem, hmacKey: string): boolean {
   const given = item.additionalData?.['hmacSignature']
   const { value, currency } = item.amount
-  const fields = [item.pspReference, item.originalReference ?? '', item.merchantAccountCode, item.merchantReference ?? '', value, currency, item.eventCode, item.success]
+  const fields = [
+    item.pspReference,
+    item.originalReference ?? '',
+    item.merchantAccountCode,
+    item.merchantReference ?? '',
+    value,
+    currency,
+    item.eventCode,
+    item.success,
+  ]
   const expected = createHmac('sha256', Buffer.from(hmacKey, 'hex')).update(fields.join(':')).digest()
   return typeof given === 'string' && isSame(Buffer.from(given.slice(0, 200), 'base64'), expected)
 }

@@ -6,9 +6,17 @@ import { isStripeSigned } from './signed-notifications.ts'
 /** Stripe Checkout: its own page, one line with the whole amount. */
 
 const Config = z.strictObject({
-  secretKey: z.string().regex(/^(?:sk|rk)_(?:test|live)_[A-Za-z0-9]{8,250}$/, 'must be a secret or restricted key: sk_… or rk_…'),
-  webhookSecret: z.string().regex(/^whsec_[\x21-\x7e]{8,120}$/, 'must be the signing secret of the webhook endpoint: whsec_…'),
-  accountId: z.string().regex(/^acct_[A-Za-z0-9]{1,60}$/).optional().describe('The connected account that is paid.'),
+  secretKey: z
+    .string()
+    .regex(/^(?:sk|rk)_(?:test|live)_[A-Za-z0-9]{8,250}$/, 'must be a secret or restricted key: sk_… or rk_…'),
+  webhookSecret: z
+    .string()
+    .regex(/^whsec_[\x21-\x7e]{8,120}$/, 'must be the signing secret of the webhook endpoint: whsec_…'),
+  accountId: z
+    .string()
+    .regex(/^acct_[A-Za-z0-9]{1,60}$/)
+    .optional()
+    .describe('The connected account that is paid.'),
   baseUrl: BaseUrl.optional().describe('Default https://api.stripe.com.'),
 })
 
@@ -30,7 +38,11 @@ const CheckoutSession = z.object({
 })
 type CheckoutSession = z.output<typeof CheckoutSession>
 const Event = z.object({ type: z.string(), data: z.object({ object: z.unknown() }) })
-const Refund = z.object({ id: StripeId, status: z.string().nullish(), metadata: z.record(z.string(), z.string()).nullish() })
+const Refund = z.object({
+  id: StripeId,
+  status: z.string().nullish(),
+  metadata: z.record(z.string(), z.string()).nullish(),
+})
 
 function noticeOf(session: CheckoutSession, state: PaymentNotice['state']): PaymentNotice {
   return {
@@ -54,7 +66,11 @@ const COMPLETES = new Set(['checkout.session.completed', 'checkout.session.async
 
 /** Refunds fail days later too, when the bank does not take them. */
 const TELLS_REFUND = new Set(['refund.failed', 'refund.updated', 'charge.refund.updated'])
-const REFUND_STATES: Readonly<Record<string, RefundNotice['state']>> = { succeeded: 'done', failed: 'failed', canceled: 'failed' }
+const REFUND_STATES: Readonly<Record<string, RefundNotice['state']>> = {
+  succeeded: 'done',
+  failed: 'failed',
+  canceled: 'failed',
+}
 
 function refundNotices(object: unknown): RefundNotice[] {
   const refund = Refund.safeParse(object)
@@ -67,7 +83,11 @@ export const stripe = paymentProvider({
   config: Config,
   addressOf: ({ baseUrl }) => baseUrl ?? 'https://api.stripe.com',
   connect({ secretKey, webhookSecret, accountId, baseUrl = 'https://api.stripe.com' }, send) {
-    const headers = { authorization: `Bearer ${secretKey}`, 'stripe-version': VERSION, ...(accountId !== undefined && { 'stripe-account': accountId }) }
+    const headers = {
+      authorization: `Bearer ${secretKey}`,
+      'stripe-version': VERSION,
+      ...(accountId !== undefined && { 'stripe-account': accountId }),
+    }
     const post = (path: string, key: string, fields: Record<string, string>) =>
       send({
         url: `${baseUrl}${path}`,
@@ -75,7 +95,11 @@ export const stripe = paymentProvider({
         headers: { ...headers, 'content-type': 'application/x-www-form-urlencoded', 'idempotency-key': key },
         body: new URLSearchParams(fields).toString(),
       })
-    const readSession = async (sessionId: string) => readAnswer(await send({ url: `${baseUrl}/v1/checkout/sessions/${sessionId}`, method: 'GET', headers }), CheckoutSession)
+    const readSession = async (sessionId: string) =>
+      readAnswer(
+        await send({ url: `${baseUrl}/v1/checkout/sessions/${sessionId}`, method: 'GET', headers }),
+        CheckoutSession,
+      )
     return {
       async createSession({ paymentId, amountCent, currency, returnUrl, title, untilMs }) {
         const answer = await post('/v1/checkout/sessions', paymentId, {
@@ -97,8 +121,16 @@ export const stripe = paymentProvider({
       async refund({ refundId, sessionId, chargeId, amountCent }) {
         const intent = chargeId ?? (await readSession(sessionId)).payment_intent
         if (!intent) throw new ProviderFault('the provider names no payment of this session', true)
-        const { id, status } = readAnswer(await post('/v1/refunds', refundId, { payment_intent: intent, amount: String(amountCent), 'metadata[refundId]': refundId }), Refund)
-        if (status === 'failed' || status === 'canceled') throw new ProviderFault(`the provider answered that the refund is ${status}`, true)
+        const { id, status } = readAnswer(
+          await post('/v1/refunds', refundId, {
+            payment_intent: intent,
+            amount: String(amountCent),
+            'metadata[refundId]': refundId,
+          }),
+          Refund,
+        )
+        if (status === 'failed' || status === 'canceled')
+          throw new ProviderFault(`the provider answered that the refund is ${status}`, true)
         return id
       },
       async readNotification(notification) {

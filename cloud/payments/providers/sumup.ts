@@ -25,13 +25,32 @@ const Checkout = z.object({
   transactions: z.array(z.object({ id: SumUpId, status: z.string() })).nullish(),
 })
 type Checkout = z.output<typeof Checkout>
-const Transaction = z.object({ events: z.array(z.object({ id: z.union([z.number(), z.string()]).nullish(), type: z.string(), status: z.string(), amount: z.number() })).nullish() })
+const Transaction = z.object({
+  events: z
+    .array(
+      z.object({
+        id: z.union([z.number(), z.string()]).nullish(),
+        type: z.string(),
+        status: z.string(),
+        amount: z.number(),
+      }),
+    )
+    .nullish(),
+})
 const Body = z.object({ id: SumUpId.nullish(), payload: z.object({ checkout_id: SumUpId.nullish() }).nullish() })
 
 /** After FAILED the shopper may try again. */
-function noticeOf({ id, status, amount, currency, checkout_reference, transactions }: Checkout): PaymentNotice | undefined {
+function noticeOf({
+  id,
+  status,
+  amount,
+  currency,
+  checkout_reference,
+  transactions,
+}: Checkout): PaymentNotice | undefined {
   const about = { sessionId: id, paymentId: checkout_reference ?? null, amountCent: centOf(amount), currency }
-  if (status === 'PAID') return { ...about, state: 'paid', chargeId: transactions?.find((each) => each.status === 'SUCCESSFUL')?.id ?? null }
+  if (status === 'PAID')
+    return { ...about, state: 'paid', chargeId: transactions?.find((each) => each.status === 'SUCCESSFUL')?.id ?? null }
   return status === 'EXPIRED' ? { ...about, state: 'ended', chargeId: null } : undefined
 }
 
@@ -48,24 +67,52 @@ export const sumup = paymentProvider({
   connect({ apiKey, merchantCode, baseUrl = 'https://api.sumup.com' }, send) {
     const headers = { authorization: `Bearer ${apiKey}`, accept: 'application/json' }
     const get = (path: string) => send({ url: `${baseUrl}${path}`, method: 'GET', headers })
-    const post = (path: string, body: object) => send({ url: `${baseUrl}${path}`, method: 'POST', headers: { ...headers, 'content-type': 'application/json' }, body: JSON.stringify(body) })
+    const post = (path: string, body: object) =>
+      send({
+        url: `${baseUrl}${path}`,
+        method: 'POST',
+        headers: { ...headers, 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      })
     const find = async (id: string) => noticeOf(readAnswer(await get(`/v0.1/checkouts/${id}`), Checkout))
 
     /** Refunds of this amount that the provider has made or begun, less those that are known: by what was not known. */
-    async function unknownRefund(transactionId: string, amountCent: number, doneCents: readonly number[]): Promise<string | undefined> {
-      const transaction = readAnswer(await get(`/v2.1/merchants/${merchantCode}/transactions?id=${transactionId}`), Transaction)
-      const alike = (transaction.events ?? []).filter((event) => event.type === 'REFUND' && event.status !== 'FAILED' && centOf(event.amount) === amountCent)
+    async function unknownRefund(
+      transactionId: string,
+      amountCent: number,
+      doneCents: readonly number[],
+    ): Promise<string | undefined> {
+      const transaction = readAnswer(
+        await get(`/v2.1/merchants/${merchantCode}/transactions?id=${transactionId}`),
+        Transaction,
+      )
+      const alike = (transaction.events ?? []).filter(
+        (event) => event.type === 'REFUND' && event.status !== 'FAILED' && centOf(event.amount) === amountCent,
+      )
       const known = doneCents.filter((cent) => cent === amountCent).length
       return alike.length > known ? String(alike.at(-1)?.id ?? `${transactionId}/${alike.length}`) : undefined
     }
 
     return {
       async createSession({ paymentId, amountCent, currency, returnUrl, notifyUrl, title, untilMs }) {
-        const wish = { checkout_reference: paymentId, amount: amountCent / 100, currency, merchant_code: merchantCode, description: title, return_url: notifyUrl, redirect_url: returnUrl, valid_until: new Date(untilMs).toISOString(), hosted_checkout: { enabled: true } }
+        const wish = {
+          checkout_reference: paymentId,
+          amount: amountCent / 100,
+          currency,
+          merchant_code: merchantCode,
+          description: title,
+          return_url: notifyUrl,
+          redirect_url: returnUrl,
+          valid_until: new Date(untilMs).toISOString(),
+          hosted_checkout: { enabled: true },
+        }
         const answer = await post('/v0.1/checkouts', wish)
         const isKnown = answer.status === 409
-        const checkout = isKnown ? readAnswer(await get(`/v0.1/checkouts?checkout_reference=${paymentId}`), z.array(Checkout))[0] : readAnswer(answer, Checkout)
-        if (!checkout?.hosted_checkout_url) throw new ProviderFault('the provider answered a checkout without its page', false)
+        const checkout = isKnown
+          ? readAnswer(await get(`/v0.1/checkouts?checkout_reference=${paymentId}`), z.array(Checkout))[0]
+          : readAnswer(answer, Checkout)
+        if (!checkout?.hosted_checkout_url)
+          throw new ProviderFault('the provider answered a checkout without its page', false)
         return { sessionId: checkout.id, url: checkout.hosted_checkout_url }
       },
       findSession: find,
@@ -74,7 +121,9 @@ export const sumup = paymentProvider({
         if (!transactionId) throw new ProviderFault('the provider names no transaction of this checkout', true)
         const made = isRepeated ? await unknownRefund(transactionId, amountCent, doneCents) : undefined
         if (made !== undefined) return made
-        const answer = await post(`/v1.0/merchants/${merchantCode}/payments/${transactionId}/refunds`, { amount: amountCent / 100 })
+        const answer = await post(`/v1.0/merchants/${merchantCode}/payments/${transactionId}/refunds`, {
+          amount: amountCent / 100,
+        })
         refusedFinally(answer)
         readAnswer(answer, z.unknown())
         return refundId

@@ -22,9 +22,16 @@ const Payment = z.object({
   status: z.string(),
   paymentOutput: z.object({ amountOfMoney: AmountOfMoney.nullish(), references: References.nullish() }).nullish(),
 })
-const Refund = z.object({ id: WorldlineId, status: z.string().nullish(), refundOutput: z.object({ references: References.nullish() }).nullish() })
+const Refund = z.object({
+  id: WorldlineId,
+  status: z.string().nullish(),
+  refundOutput: z.object({ references: References.nullish() }).nullish(),
+})
 const CheckoutMade = z.object({ hostedCheckoutId: WorldlineId, redirectUrl: PageUrl })
-const Checkout = z.object({ status: z.string(), createdPaymentOutput: z.object({ payment: Payment.nullish() }).nullish() })
+const Checkout = z.object({
+  status: z.string(),
+  createdPaymentOutput: z.object({ payment: Payment.nullish() }).nullish(),
+})
 const Event = z.object({ merchantId: z.string(), payment: Payment.nullish(), refund: Refund.nullish() })
 
 const REFUND_FAILS = new Set(['REJECTED', 'CANCELLED', 'REJECTED_CREDIT'])
@@ -40,7 +47,10 @@ interface SignedRequest {
 }
 
 /** The `Authorization` of a request: `GCS v1HMAC:{key}:` and HMAC-SHA256 in base64 over its method, type, date, X-GCS headers and path. */
-export function worldlineAuthorization({ method, path, date, contentType = '', headers }: SignedRequest, { apiKeyId, secretApiKey }: { apiKeyId: string; secretApiKey: string }): string {
+export function worldlineAuthorization(
+  { method, path, date, contentType = '', headers }: SignedRequest,
+  { apiKeyId, secretApiKey }: { apiKeyId: string; secretApiKey: string },
+): string {
   const own = Object.entries(headers)
     .map(([name, value]) => [name.toLowerCase(), value.trim()] as const)
     .filter(([name]) => name.startsWith('x-gcs'))
@@ -54,7 +64,16 @@ function paidNotices({ id, status, paymentOutput }: z.output<typeof Payment>, se
   const paymentId = paymentOutput?.references?.merchantReference ?? null
   if (status !== 'CAPTURED') return []
   const amount = paymentOutput?.amountOfMoney
-  return [{ sessionId, paymentId, state: 'paid', amountCent: amount?.amount ?? null, currency: amount?.currencyCode ?? null, chargeId: id }]
+  return [
+    {
+      sessionId,
+      paymentId,
+      state: 'paid',
+      amountCent: amount?.amount ?? null,
+      currency: amount?.currencyCode ?? null,
+      chargeId: id,
+    },
+  ]
 }
 
 function refundNotices({ id, status, refundOutput }: z.output<typeof Refund>): Notice[] {
@@ -66,22 +85,40 @@ export const worldline = paymentProvider({
   name: 'worldline',
   config: Config,
   addressOf: ({ baseUrl }) => baseUrl ?? 'https://payment.direct.worldline-solutions.com',
-  connect({ merchantId, apiKeyId, secretApiKey, webhookSecret, baseUrl = 'https://payment.direct.worldline-solutions.com' }, send, nowMs) {
+  connect(
+    { merchantId, apiKeyId, secretApiKey, webhookSecret, baseUrl = 'https://payment.direct.worldline-solutions.com' },
+    send,
+    nowMs,
+  ) {
     const prefix = new URL(baseUrl).pathname.replace(/\/$/, '')
     async function call(method: 'GET' | 'POST', what: string, key?: string, body?: object) {
       const path = `/v2/${merchantId}/${what}`
       const date = new Date(nowMs()).toUTCString()
       const contentType = body === undefined ? '' : 'application/json'
       const own: Record<string, string> = key === undefined ? {} : { 'x-gcs-idempotence-key': key }
-      const authorization = worldlineAuthorization({ method, path: `${prefix}${path}`, date, contentType, headers: own }, { apiKeyId, secretApiKey })
+      const authorization = worldlineAuthorization(
+        { method, path: `${prefix}${path}`, date, contentType, headers: own },
+        { apiKeyId, secretApiKey },
+      )
       const headers = { ...own, date, authorization, ...(body !== undefined && { 'content-type': contentType }) }
-      return send({ url: `${baseUrl}${path}`, method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) })
+      return send({
+        url: `${baseUrl}${path}`,
+        method,
+        headers,
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      })
     }
     return {
       async createSession({ paymentId, amountCent, currency, returnUrl, untilMs }) {
         const answer = await call('POST', 'hostedcheckouts', paymentId, {
-          order: { amountOfMoney: { amount: amountCent, currencyCode: currency }, references: { merchantReference: paymentId } },
-          hostedCheckoutSpecificInput: { returnUrl, sessionTimeout: Math.max(1, Math.floor((untilMs - nowMs()) / 60_000)) },
+          order: {
+            amountOfMoney: { amount: amountCent, currencyCode: currency },
+            references: { merchantReference: paymentId },
+          },
+          hostedCheckoutSpecificInput: {
+            returnUrl,
+            sessionTimeout: Math.max(1, Math.floor((untilMs - nowMs()) / 60_000)),
+          },
           cardPaymentMethodSpecificInput: { authorizationMode: 'SALE' },
         })
         const { hostedCheckoutId, redirectUrl } = readAnswer(answer, CheckoutMade)
@@ -96,14 +133,22 @@ export const worldline = paymentProvider({
         const [paid] = payment ? paidNotices(payment, sessionId) : []
         if (paid && 'sessionId' in paid) return paid
         const isOver = isGone || checkout?.status === 'CANCELLED_BY_CONSUMER'
-        return isOver ? { sessionId, paymentId: null, state: 'ended', amountCent: null, currency: null, chargeId: null } : undefined
+        return isOver
+          ? { sessionId, paymentId: null, state: 'ended', amountCent: null, currency: null, chargeId: null }
+          : undefined
       },
       async refund({ refundId, sessionId, chargeId, amountCent, currency }) {
-        const known = chargeId ?? readAnswer(await call('GET', `hostedcheckouts/${sessionId}`), Checkout).createdPaymentOutput?.payment?.id
+        const known =
+          chargeId ??
+          readAnswer(await call('GET', `hostedcheckouts/${sessionId}`), Checkout).createdPaymentOutput?.payment?.id
         if (known === undefined) throw new ProviderFault('the provider names no payment of this page', true)
-        const wish = { amountOfMoney: { amount: amountCent, currencyCode: currency }, references: { merchantReference: refundId } }
+        const wish = {
+          amountOfMoney: { amount: amountCent, currencyCode: currency },
+          references: { merchantReference: refundId },
+        }
         const { id, status } = readAnswer(await call('POST', `payments/${known}/refund`, refundId, wish), Refund)
-        if (REFUND_FAILS.has(status ?? '')) throw new ProviderFault(`the provider answered that the refund is ${status}`, true)
+        if (REFUND_FAILS.has(status ?? ''))
+          throw new ProviderFault(`the provider answered that the refund is ${status}`, true)
         return id
       },
       async readNotification(notification) {

@@ -11,7 +11,10 @@ const secretError = { error: 'give a secret of this device alone, 16 to 128 char
 const perDbm = { error: 'give how many parts are 1 dBm, 1 to 1000' }
 const silence = { error: 'give seconds, 5 to 86400' }
 const antennaError = { error: 'give a list of antennas, such as [1, 2]' }
-const antennaList = z.array(z.int(antennaError).min(1, antennaError).max(65_535, antennaError), antennaError).max(64).default([])
+const antennaList = z
+  .array(z.int(antennaError).min(1, antennaError).max(65_535, antennaError), antennaError)
+  .max(64)
+  .default([])
 
 const Mapping = z.strictObject({
   reads: path.meta({ description: 'where the reads stand: "reads[*]"; "$" for a body that is one read' }),
@@ -21,7 +24,10 @@ const Mapping = z.strictObject({
   rssi: single.optional(),
   rssiPerDbm: z.number(perDbm).min(1, perDbm).max(1_000, perDbm).default(1),
   seenAt: single.optional().meta({ description: 'the reader’s time of the read: ISO 8601, or s, ms or µs since 1970' }),
-  only: z.strictObject({ path: single, equals: z.string().max(128) }).optional().meta({ description: 'only reads in which this field has this value' }),
+  only: z
+    .strictObject({ path: single, equals: z.string().max(128) })
+    .optional()
+    .meta({ description: 'only reads in which this field has this value' }),
 })
 
 /** One reader that sends its reads to the agent by HTTP. */
@@ -29,7 +35,10 @@ export const HttpIngestSettings = z.strictObject({
   deviceId: DeviceId,
   driver: z.literal('http-ingest'),
   link: PushLink,
-  secret: z.string(secretError).regex(/^[!-~]{16,128}$/, secretError).meta({ description: 'what the reader must send: as bearer token, as password, or in X-Untag-Secret' }),
+  secret: z
+    .string(secretError)
+    .regex(/^[!-~]{16,128}$/, secretError)
+    .meta({ description: 'what the reader must send: as bearer token, as password, or in X-Untag-Secret' }),
   mapping: z
     .union([z.enum(['keonn', 'impinj']), Mapping], { error: 'use "keonn", "impinj", or { "reads": "…", "epc": "…" }' })
     .meta({ description: 'where the reads stand in what the reader sends' }),
@@ -37,9 +46,14 @@ export const HttpIngestSettings = z.strictObject({
   antennas: z
     .strictObject({ inside: antennaList, outside: antennaList }, { error: 'give { "inside": [1], "outside": [2] }' })
     .optional()
-    .meta({ description: 'which antennas look into the shop and which to the way out; without it every approach counts as leaving' }),
+    .meta({
+      description:
+        'which antennas look into the shop and which to the way out; without it every approach counts as leaving',
+    }),
   clock: z
-    .enum(['reader', 'arrival'], { error: 'use "reader" (the reader’s stamps, put right) or "arrival" (they are not used)' })
+    .enum(['reader', 'arrival'], {
+      error: 'use "reader" (the reader’s stamps, put right) or "arrival" (they are not used)',
+    })
     .default('reader'),
   silentAfterSeconds: z
     .int(silence)

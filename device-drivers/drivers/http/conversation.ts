@@ -117,7 +117,9 @@ export function startHttp(link: ByteLink, platform: Platform): HttpConversation 
       // An answer that comes too late would be taken for the next one, so the connection is given up.
       const late = () => end(`no answer within ${request.timeoutMs} ms`)
       limit.signal.addEventListener('abort', late, { once: true })
-      link.write(encodeRequest(request), limit.signal).catch((error: unknown) => end(error instanceof Error ? error.message : String(error)))
+      link
+        .write(encodeRequest(request), limit.signal)
+        .catch((error: unknown) => end(error instanceof Error ? error.message : String(error)))
     })
     limit.done()
   }

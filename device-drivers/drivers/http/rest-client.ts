@@ -63,10 +63,20 @@ export function restClient({ link, links, platform, timeoutMs, headers }: RestOp
     }
   }
 
-  async function once(current: Membership<HttpConversation>, { method, path, body, signal }: RestRequest): Promise<HttpAnswer> {
+  async function once(
+    current: Membership<HttpConversation>,
+    { method, path, body, signal }: RestRequest,
+  ): Promise<HttpAnswer> {
     const json = body === undefined ? {} : { body: JSON.stringify(body) }
     const type = body === undefined ? {} : { 'content-type': 'application/json' }
-    const answer = await current.speaker.request({ method, path, headers: { ...common, ...type }, ...json, timeoutMs, ...(signal && { signal }) })
+    const answer = await current.speaker.request({
+      method,
+      path,
+      headers: { ...common, ...type },
+      ...json,
+      timeoutMs,
+      ...(signal && { signal }),
+    })
     if (answer.kind === 'answered') current.heard()
     return answer
   }
@@ -80,7 +90,8 @@ export function restClient({ link, links, platform, timeoutMs, headers }: RestOp
       const kept = member && !member.speaker.isOver ? member : null
       if (kept) {
         const answer = await once(kept, request)
-        const isStale = answer.kind === 'lost' && !(answer.handed && request.once) && platform.clock.elapsed() - from < timeoutMs
+        const isStale =
+          answer.kind === 'lost' && !(answer.handed && request.once) && platform.clock.elapsed() - from < timeoutMs
         if (!isStale || request.signal?.aborted) return answer
       }
       try {

@@ -40,7 +40,10 @@ export interface DataStream {
 export function dataStream(options: DataStreamOptions): DataStream {
   const { link, links, platform, timeoutMs, silenceMs } = options
   const { clock, timers } = platform
-  const protocol: LinkProtocol<HttpConversation> = { name: 'HTTP stream', start: (opened) => startHttp(opened, platform) }
+  const protocol: LinkProtocol<HttpConversation> = {
+    name: 'HTTP stream',
+    start: (opened) => startHttp(opened, platform),
+  }
 
   function watchSilence(session: Session, heardAt: () => number): void {
     const look = () => {
@@ -59,7 +62,8 @@ export function dataStream(options: DataStreamOptions): DataStream {
     const sightings: TagSighting[] = []
     for (const value of values) {
       const event = impinjEvent(value)
-      if (event === null) options.onNoise({ bytes: JSON.stringify(value).length, detail: 'a line that is no event of a reader' })
+      if (event === null)
+        options.onNoise({ bytes: JSON.stringify(value).length, detail: 'a line that is no event of a reader' })
       else if (event.kind === 'tag') sightings.push(event.sighting)
       else if (event.kind === 'input') options.onInput(event)
       else if (event.kind === 'fault') options.onFault(event.detail)

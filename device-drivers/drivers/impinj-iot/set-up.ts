@@ -1,4 +1,10 @@
-import { IMPINJ_PATHS, gpiRequest, gpoRequest, inventoryRequest, presetPath } from '../../protocols/impinj-iot/requests.ts'
+import {
+  IMPINJ_PATHS,
+  gpiRequest,
+  gpoRequest,
+  inventoryRequest,
+  presetPath,
+} from '../../protocols/impinj-iot/requests.ts'
 import { objectOf } from '../../protocols/tag-sighting.ts'
 import { utcUsOf } from '../../protocols/timestamps.ts'
 import { webHost } from '../../transports/link-settings.ts'
@@ -27,22 +33,32 @@ function reasonOf(what: string, answer: HttpAnswer, settings: ImpinjIotSettings)
     return new Error('there is no Impinj IoT device interface; choose it as the RFID interface on the reader')
   }
   if (answer.kind === 'answered' && answer.status === 404 && what === 'its inputs') {
-    return new Error('this firmware has no inputs (GPI) on the IoT device interface: update the reader, or take passageInput, inputs and readWhile away')
+    return new Error(
+      'this firmware has no inputs (GPI) on the IoT device interface: update the reader, or take passageInput, inputs and readWhile away',
+    )
   }
-  return new Error(`${what}: the reader ${answer.kind === 'answered' ? refusal(answer) : `gave no answer (${answer.detail})`}`)
+  return new Error(
+    `${what}: the reader ${answer.kind === 'answered' ? refusal(answer) : `gave no answer (${answer.detail})`}`,
+  )
 }
 
-const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value.slice(0, 100) : undefined)
+const textOf = (value: unknown): string | undefined =>
+  typeof value === 'string' && value !== '' ? value.slice(0, 100) : undefined
 
 /**
  * From an open connection to a reader that reads: who it is, what its clock shows, its outputs as wanted, then the
  * inventory begun anew, as nobody knows with which settings one that runs was begun. Rejects with what is wrong.
  */
 export async function setUpReader({ rest, settings, clock, signal, wanted }: SetUpOptions): Promise<DeviceIdentity> {
-  async function must(what: string, request: RestRequest, alsoGood: readonly number[] = []): Promise<Record<string, unknown>> {
+  async function must(
+    what: string,
+    request: RestRequest,
+    alsoGood: readonly number[] = [],
+  ): Promise<Record<string, unknown>> {
     if (signal.aborted) throw signal.reason as Error
     const answer = await rest.ask({ ...request, signal })
-    const isGood = answer.kind === 'answered' && ((answer.status >= 200 && answer.status < 300) || alsoGood.includes(answer.status))
+    const isGood =
+      answer.kind === 'answered' && ((answer.status >= 200 && answer.status < 300) || alsoGood.includes(answer.status))
     if (!isGood) throw reasonOf(what, answer, settings)
     return objectOf(jsonOf(answer)) ?? {}
   }
@@ -58,17 +74,31 @@ export async function setUpReader({ rest, settings, clock, signal, wanted }: Set
   const inputs = inputsOf(settings)
   if (inputs.length > 0) {
     const asked = gpiRequest(await must('its inputs', { method: 'GET', path: IMPINJ_PATHS.gpis }), inputs)
-    if ('missing' in asked) throw new Error(`there is no input (GPI) ${asked.missing}; check the settings of ${settings.deviceId}`)
+    if ('missing' in asked)
+      throw new Error(`there is no input (GPI) ${asked.missing}; check the settings of ${settings.deviceId}`)
     await must('its inputs', { method: 'PUT', path: IMPINJ_PATHS.gpis, body: asked.body })
   }
   const stream = await must('its stream settings', { method: 'GET', path: IMPINJ_PATHS.streamSettings }, [404])
   if (stream['keepAliveIntervalSeconds'] !== settings.keepaliveSeconds) {
-    await must('its stream settings', { method: 'PUT', path: IMPINJ_PATHS.streamSettings, body: { ...stream, keepAliveIntervalSeconds: settings.keepaliveSeconds } }, [404])
+    await must(
+      'its stream settings',
+      {
+        method: 'PUT',
+        path: IMPINJ_PATHS.streamSettings,
+        body: { ...stream, keepAliveIntervalSeconds: settings.keepaliveSeconds },
+      },
+      [404],
+    )
   }
   // 409: nothing was running.
   await must('stopping what it does', { method: 'POST', path: IMPINJ_PATHS.stop }, [409])
   const { preset } = settings
-  if (preset === undefined) await must('starting to read', { method: 'POST', path: IMPINJ_PATHS.start, body: inventoryRequest({ ...settings, antennas: antennasOf(settings), readWhile: settings.readWhile?.gpi }) })
+  if (preset === undefined)
+    await must('starting to read', {
+      method: 'POST',
+      path: IMPINJ_PATHS.start,
+      body: inventoryRequest({ ...settings, antennas: antennasOf(settings), readWhile: settings.readWhile?.gpi }),
+    })
   else await must(`starting the preset ${preset}`, { method: 'POST', path: presetPath(preset), body: {} })
 
   const model = textOf(system['productModel']) ?? textOf(system['productDescription']) ?? 'reader'

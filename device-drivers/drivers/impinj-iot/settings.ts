@@ -2,7 +2,16 @@ import { z } from 'zod'
 import { linkKey, WebLink } from '../../transports/link-settings.ts'
 import { DeviceId, type Claim } from '../driver.ts'
 import { FEEDS_FROM_NEAR } from '../feeding.ts'
-import { antennaSettings, between, inOrder, inputSettings, namedAntennas, namesAntennas, outputClaims, outputSettings } from '../reader-settings.ts'
+import {
+  antennaSettings,
+  between,
+  inOrder,
+  inputSettings,
+  namedAntennas,
+  namesAntennas,
+  outputClaims,
+  outputSettings,
+} from '../reader-settings.ts'
 
 const gpi = (what: string) => between(`the number of the input (GPI) of the ${what}`, 1, 64)
 const gpo = (what: string) => between(`the number of the output (GPO) of the ${what}`, 1, 64)
@@ -14,7 +23,9 @@ export const ImpinjIotSettings = z
     deviceId: DeviceId,
     driver: z.literal('impinj-iot'),
     link: WebLink,
-    user: word('give the user name on the reader').refine((name) => !name.includes(':'), { error: 'a user name has no colon' }).default('root'),
+    user: word('give the user name on the reader')
+      .refine((name) => !name.includes(':'), { error: 'a user name has no colon' })
+      .default('root'),
     password: word('give the password of that user on the reader'),
     ...FEEDS_FROM_NEAR,
     antennas: antennaSettings(between('the number of an antenna port', 1, 64), ''),
@@ -26,24 +37,42 @@ export const ImpinjIotSettings = z
       .min(0, { error: 'give dBm, 0 to 36, within what your country allows' })
       .max(36, { error: 'give dBm, 0 to 36, within what your country allows' })
       .default(30),
-    rfMode: between('a mode of the reader', 0, 65_535).default(1002).meta({ description: 'RF mode; which ones there are depends on the region' }),
+    rfMode: between('a mode of the reader', 0, 65_535)
+      .default(1002)
+      .meta({ description: 'RF mode; which ones there are depends on the region' }),
     session: between('a Gen2 session', 0, 3).default(1),
     searchMode: z
-      .enum(['single-target', 'dual-target', 'single-target-with-tagfocus', 'single-target-b-to-a', 'dual-target-with-b-to-a-select'], {
-        error: 'use "dual-target" or another search mode of the reader',
-      })
+      .enum(
+        [
+          'single-target',
+          'dual-target',
+          'single-target-with-tagfocus',
+          'single-target-b-to-a',
+          'dual-target-with-b-to-a-select',
+        ],
+        {
+          error: 'use "dual-target" or another search mode of the reader',
+        },
+      )
       .default('dual-target'),
-    tagPopulation: between('a number of tags', 1, 32_768).default(32).meta({ description: 'tags that are in the field at a time, roughly' }),
+    tagPopulation: between('a number of tags', 1, 32_768)
+      .default(32)
+      .meta({ description: 'tags that are in the field at a time, roughly' }),
     ...outputSettings(gpo),
     ...inputSettings(gpi, '[2]'),
     readWhile: z
       .strictObject({ gpi: gpi('beam') }, { error: 'give { "gpi": … }' })
       .optional()
       .meta({ description: 'the reader transmits only while this input is high; without it always' }),
-    keepaliveSeconds: between('seconds', 1, 60).default(5).meta({ description: 'how often an idle stream shows that it is there; three times nothing means lost' }),
+    keepaliveSeconds: between('seconds', 1, 60)
+      .default(5)
+      .meta({ description: 'how often an idle stream shows that it is there; three times nothing means lost' }),
     requestTimeoutMs: between('milliseconds', 100, 10_000).default(2_000).meta({ description: 'for one answer' }),
   })
-  .refine(({ preset, readWhile }) => preset === undefined || !readWhile, { error: 'an inventory that is kept on the reader has its own triggers: remove one', path: ['readWhile'] })
+  .refine(({ preset, readWhile }) => preset === undefined || !readWhile, {
+    error: 'an inventory that is kept on the reader has its own triggers: remove one',
+    path: ['readWhile'],
+  })
   .refine(namesAntennas, {
     error: 'name at least one antenna, or leave antennas out',
     path: ['antennas'],
@@ -58,7 +87,11 @@ export function antennasOf(settings: ImpinjIotSettings): number[] {
 
 /** The inputs to be told of. */
 export function inputsOf({ passageInput, inputs, readWhile }: ImpinjIotSettings): number[] {
-  return inOrder([...inputs, ...(passageInput === undefined ? [] : [passageInput]), ...(readWhile ? [readWhile.gpi] : [])])
+  return inOrder([
+    ...inputs,
+    ...(passageInput === undefined ? [] : [passageInput]),
+    ...(readWhile ? [readWhile.gpi] : []),
+  ])
 }
 
 /** An output belongs to one purpose. */

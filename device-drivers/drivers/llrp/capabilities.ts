@@ -24,7 +24,12 @@ export interface ReaderCapabilities {
 }
 
 // IANA's private enterprise numbers, by which readers name their makers.
-const MAKERS: Readonly<Record<number, string>> = { 161: 'Zebra', 17_996: 'Alien', 25_882: 'Impinj', 26_554: 'ThingMagic' }
+const MAKERS: Readonly<Record<number, string>> = {
+  161: 'Zebra',
+  17_996: 'Alien',
+  25_882: 'Impinj',
+  26_554: 'ThingMagic',
+}
 
 /** Reads the answer; null when it lacks what every reader must tell. */
 export function capabilitiesIn(answer: Message<'GET_READER_CAPABILITIES_RESPONSE'>): ReaderCapabilities | null {
@@ -35,7 +40,12 @@ export function capabilitiesIn(answer: Message<'GET_READER_CAPABILITIES_RESPONSE
   const band = first(first(answer, 'RegulatoryCapabilities'), 'UHFBandCapabilities')
   const frequencies = first(band, 'FrequencyInformation')
   const hops = frequencies?.fields.Hopping === true ? first(frequencies, 'FrequencyHopTable') : undefined
-  const { DeviceManufacturerName: maker, ModelName: model, ReaderFirmwareVersion: firmwareVersion, MaxNumberOfAntennaSupported: antennas } = general.fields
+  const {
+    DeviceManufacturerName: maker,
+    ModelName: model,
+    ReaderFirmwareVersion: firmwareVersion,
+    MaxNumberOfAntennaSupported: antennas,
+  } = general.fields
   return {
     maker: MAKERS[maker] ?? `maker ${maker}`,
     model,
@@ -45,7 +55,10 @@ export function capabilitiesIn(answer: Message<'GET_READER_CAPABILITIES_RESPONSE
     gpos: gpio?.NumGPOs ?? 0,
     canHold: protocol?.SupportsEventAndReportHolding === true,
     canWarnOfFullBuffer: protocol?.CanReportBufferFillWarning === true,
-    canReachTags: (protocol?.MaxNumAccessSpecs ?? 0) > 0 && (protocol?.MaxNumOpSpecsPerAccessSpec ?? 0) > 0 && first(answer, 'C1G2LLRPCapabilities') !== undefined,
+    canReachTags:
+      (protocol?.MaxNumAccessSpecs ?? 0) > 0 &&
+      (protocol?.MaxNumOpSpecsPerAccessSpec ?? 0) > 0 &&
+      first(answer, 'C1G2LLRPCapabilities') !== undefined,
     powers: all(band, 'TransmitPowerLevelTableEntry')
       .map(({ fields }) => ({ index: fields.Index, dbm: fields.TransmitPowerValue / 100 }))
       .sort((a, b) => a.dbm - b.dbm),

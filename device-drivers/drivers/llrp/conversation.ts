@@ -27,7 +27,11 @@ export type LlrpAnswer<N extends MessageName = MessageName> =
 /** One connection to a reader. */
 export interface LlrpConversation extends Speaker {
   /** Asks; `make` gets the number that ties the answer to it. Never rejects. */
-  request<A extends MessageName>(answer: A, make: (id: number) => Message, options: RequestOptions): Promise<LlrpAnswer<A>>
+  request<A extends MessageName>(
+    answer: A,
+    make: (id: number) => Message,
+    options: RequestOptions,
+  ): Promise<LlrpAnswer<A>>
   /** Says something that has no answer. */
   tell(make: (id: number) => Message): void
   /** From now on, so long without a sign of life ends the connection, ms. */
@@ -117,7 +121,8 @@ export function startConversation(link: ByteLink, platform: Platform, listener: 
     if (!asked || (said.name !== asked.answer && said.name !== 'ERROR_MESSAGE')) return
     pending.delete(id)
     const status = first(said, 'LLRPStatus')
-    if (said.name !== 'ERROR_MESSAGE' && status?.fields.StatusCode === 0) asked.settle({ kind: 'answered', message: said })
+    if (said.name !== 'ERROR_MESSAGE' && status?.fields.StatusCode === 0)
+      asked.settle({ kind: 'answered', message: said })
     else asked.settle({ kind: 'refused', detail: statusText(status) })
   }
 
@@ -182,7 +187,11 @@ export function startConversation(link: ByteLink, platform: Platform, listener: 
     if (!over.signal.aborted) void write(encodeMessage(make(newId())), over.signal)
   }
 
-  async function request<A extends MessageName>(answer: A, make: (id: number) => Message, options: RequestOptions): Promise<LlrpAnswer<A>> {
+  async function request<A extends MessageName>(
+    answer: A,
+    make: (id: number) => Message,
+    options: RequestOptions,
+  ): Promise<LlrpAnswer<A>> {
     const notHanded = (detail: string): LlrpAnswer<A> => ({ kind: 'lost', handed: false, detail })
     if (over.signal.aborted) return notHanded((over.signal.reason as Error).message)
     if (options.signal?.aborted) return notHanded('given up')

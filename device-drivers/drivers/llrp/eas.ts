@@ -24,7 +24,9 @@ export interface EasOptions {
   readonly signal: AbortSignal
 }
 
-type Look = { readonly kind: 'seen'; readonly tid: readonly number[]; readonly word: number } | { readonly kind: 'unseen'; readonly why: CommandResult }
+type Look =
+  | { readonly kind: 'seen'; readonly tid: readonly number[]; readonly word: number }
+  | { readonly kind: 'unseen'; readonly why: CommandResult }
 
 const unseen = (detail: string): Look => ({ kind: 'unseen', why: result('failed', false, 'not_ready', detail) })
 const wordsOf = (read: OperationResult | undefined): readonly number[] | null =>
@@ -35,16 +37,23 @@ async function look({ access, epc, password, signal }: EasOptions): Promise<Look
   const AccessPassword = Number.parseInt(password, 16)
   const read = (OpSpecID: number, { bank: MB, word: WordPointer }: { bank: number; word: number }, WordCount: number) =>
     parameter('C1G2Read', { OpSpecID, AccessPassword, MB, WordPointer, WordCount })
-  const answer = await access.ask(epc, (nextId) => [read(nextId(), TID_WORDS, TID_WORDS.count), read(nextId(), EAS_WORD, 1)], signal)
+  const answer = await access.ask(
+    epc,
+    (nextId) => [read(nextId(), TID_WORDS, TID_WORDS.count), read(nextId(), EAS_WORD, 1)],
+    signal,
+  )
   if (answer.kind === 'undone') return { kind: 'unseen', why: { ...answer.result, commanded: false } }
-  if (answer.kind === 'silent') return unseen(signal.aborted ? 'it was given up before the tag came' : 'the tag did not come into the field')
+  if (answer.kind === 'silent')
+    return unseen(signal.aborted ? 'it was given up before the tag came' : 'the tag did not come into the field')
   const tid = wordsOf(answer.results[0])
   if (!tid || tid.length < TID_WORDS.count) return unseen('the tag does not let its TID be read; hold it closer')
   // A chip without such a word says no to this one: what chip it is says then more than that.
   const word = wordsOf(answer.results[1])?.[0]
   const eas = easOfChip(tid)
   if (eas.kind === 'none') return { kind: 'unseen', why: result('failed', false, 'not_supported', eas.why) }
-  return word === undefined ? unseen(`the ${eas.chip} does not let its configuration word be read; hold it closer`) : { kind: 'seen', tid, word }
+  return word === undefined
+    ? unseen(`the ${eas.chip} does not let its configuration word be read; hold it closer`)
+    : { kind: 'seen', tid, word }
 }
 
 const isOn = (word: number): boolean => (word & EAS_WORD.mask) !== 0
@@ -62,15 +71,25 @@ export async function switchEasOff(options: EasOptions): Promise<CommandResult> 
 
   const { bank: MB, word: WordPointer, mask } = EAS_WORD
   const AccessPassword = Number.parseInt(password, 16)
-  const answer = await access.ask(epc, (nextId) => [parameter('C1G2Write', { OpSpecID: nextId(), AccessPassword, MB, WordPointer, WriteData: [mask] })], signal)
+  const answer = await access.ask(
+    epc,
+    (nextId) => [parameter('C1G2Write', { OpSpecID: nextId(), AccessPassword, MB, WordPointer, WriteData: [mask] })],
+    signal,
+  )
   if (answer.kind === 'undone') return answer.result
   const told = answer.kind === 'told' ? answer.results[0]?.fields.Result : undefined
-  if (signal.aborted && told !== WRITTEN) return result('unknown', true, 'cancelled', 'it was given up before the tag showed what became of it')
+  if (signal.aborted && told !== WRITTEN)
+    return result('unknown', true, 'cancelled', 'it was given up before the tag showed what became of it')
 
   const after = await look({ ...options, signal: new AbortController().signal })
-  if (after.kind === 'seen' && !isOn(after.word)) return result('confirmed', true, 'acknowledged', 'the tag shows that its EAS bit is off')
+  if (after.kind === 'seen' && !isOn(after.word))
+    return result('confirmed', true, 'acknowledged', 'the tag shows that its EAS bit is off')
   const refusal = told === undefined || told === WRITTEN ? undefined : (REFUSALS[told] ?? `result ${told}`)
-  if (after.kind === 'seen') return refusal ? result('failed', true, 'refused', refusal) : result('failed', true, 'no_confirmation', 'its EAS bit is still on')
-  if (told === WRITTEN) return result('confirmed', true, 'acknowledged', 'the tag took it, and has gone before it could be read again')
+  if (after.kind === 'seen')
+    return refusal
+      ? result('failed', true, 'refused', refusal)
+      : result('failed', true, 'no_confirmation', 'its EAS bit is still on')
+  if (told === WRITTEN)
+    return result('confirmed', true, 'acknowledged', 'the tag took it, and has gone before it could be read again')
   return result('unknown', true, 'answer_lost', refusal ?? 'the reader did not tell what became of the tag')
 }

@@ -18,13 +18,28 @@ const RESULTS: Readonly<Record<number, string>> = {
  * Kills one tag, for ever; `password` in 8 hex digits. Until the reader has the order nothing has happened; from then on only
  * the tag's own answer makes it other than `unknown`, for the tag may be dead and the report of it lost.
  */
-export async function killTag(access: TagAccess, epc: string, password: string, signal: AbortSignal): Promise<CommandResult> {
+export async function killTag(
+  access: TagAccess,
+  epc: string,
+  password: string,
+  signal: AbortSignal,
+): Promise<CommandResult> {
   const KillPassword = Number.parseInt(password, 16)
-  const answer = await access.ask(epc, (nextId) => [parameter('C1G2Kill', { OpSpecID: nextId(), KillPassword })], signal)
+  const answer = await access.ask(
+    epc,
+    (nextId) => [parameter('C1G2Kill', { OpSpecID: nextId(), KillPassword })],
+    signal,
+  )
   if (answer.kind === 'undone') return answer.result
   const told = answer.kind === 'told' ? answer.results[0]?.fields.Result : undefined
   if (told === 0) return result('confirmed', true, 'acknowledged', 'the tag is dead')
-  if (told === undefined) return result('unknown', true, signal.aborted ? 'cancelled' : 'answer_lost', 'the reader did not tell what became of the tag')
+  if (told === undefined)
+    return result(
+      'unknown',
+      true,
+      signal.aborted ? 'cancelled' : 'answer_lost',
+      'the reader did not tell what became of the tag',
+    )
   // "No answer" after a kill may be the silence of the dead, and an error of the reader says nothing about the tag.
   if (told === NO_ANSWER || told === READER_ERROR) return result('unknown', true, 'answer_lost', RESULTS[told])
   return result('failed', true, 'refused', RESULTS[told] ?? `result ${told}`)

@@ -11,7 +11,10 @@ export function stampOf(notification: Message<'READER_EVENT_NOTIFICATION'>): Rea
   const data = first(notification, 'ReaderEventNotificationData')
   const utc = first(data, 'UTCTimestamp')?.fields.Microseconds
   const uptime = first(data, 'Uptime')?.fields.Microseconds
-  return { utcUs: utc === undefined ? undefined : Number(utc), uptimeUs: uptime === undefined ? undefined : Number(uptime) }
+  return {
+    utcUs: utc === undefined ? undefined : Number(utc),
+    uptimeUs: uptime === undefined ? undefined : Number(uptime),
+  }
 }
 
 const OTHER_CLIENT =
@@ -51,16 +54,27 @@ function faultsIn(data: Data | undefined): DeviceEvent[] {
   const antenna = first(data, 'AntennaEvent')?.fields
   if (antenna) {
     const connected = antenna.EventType === 1
-    events.push(fault(connected ? `antenna ${antenna.AntennaID} is connected again` : `antenna ${antenna.AntennaID} is not connected; check its cable`))
+    events.push(
+      fault(
+        connected
+          ? `antenna ${antenna.AntennaID} is connected again`
+          : `antenna ${antenna.AntennaID} is not connected; check its cable`,
+      ),
+    )
   }
   const level = first(data, 'ReportBufferLevelWarningEvent')?.fields.ReportBufferPercentageFull
   if (level !== undefined) events.push(fault(`the reader’s report buffer is ${level} % full`))
-  if (first(data, 'ReportBufferOverflowErrorEvent')) events.push(fault('the reader’s report buffer ran over: tag reads were lost'))
+  if (first(data, 'ReportBufferOverflowErrorEvent'))
+    events.push(fault('the reader’s report buffer ran over: tag reads were lost'))
   return events
 }
 
 /** What a notification means for the shop; `ageMs`: how old it is. */
-export function eventsIn(notification: Message<'READER_EVENT_NOTIFICATION'>, ageMs: number, passageInput: number | undefined): DeviceEvent[] {
+export function eventsIn(
+  notification: Message<'READER_EVENT_NOTIFICATION'>,
+  ageMs: number,
+  passageInput: number | undefined,
+): DeviceEvent[] {
   const data = first(notification, 'ReaderEventNotificationData')
   const input = first(data, 'GPIEvent')?.fields
   const changes = input ? inputEvents({ input: input.GPIPortNumber, on: input.GPIEvent, ageMs }, passageInput) : []

@@ -33,7 +33,9 @@ export function startPulse(options: PulseOptions): RunningCommand {
       const off = await options.write(false)
       if (off.kind === 'answered') return
       if (off.kind === 'lost' || tries === MOST_OFF_TRIES - 1) {
-        options.onFault(`output ${gpo} may still be on (${off.detail}); it is switched off again as soon as the reader is back`)
+        options.onFault(
+          `output ${gpo} may still be on (${off.detail}); it is switched off again as soon as the reader is back`,
+        )
         return
       }
     }
@@ -52,6 +54,8 @@ export function startPulse(options: PulseOptions): RunningCommand {
     if (on.kind !== 'lost' || on.handed) await switchOff()
   }
 
-  const finished = run().catch((error: unknown) => tell(result('unknown', true, 'answer_lost', `fault in the driver: ${String(error)}`)))
+  const finished = run().catch((error: unknown) =>
+    tell(result('unknown', true, 'answer_lost', `fault in the driver: ${String(error)}`)),
+  )
   return { outcome, finished }
 }

@@ -54,7 +54,14 @@ interface Scale {
   watches: readonly Watch[]
 }
 
-const beginWatch = (rule: Rule, leasts: readonly number[] = []): Watch => ({ rule, from: 0, count: 0, least: Infinity, most: -Infinity, leasts })
+const beginWatch = (rule: Rule, leasts: readonly number[] = []): Watch => ({
+  rule,
+  from: 0,
+  count: 0,
+  least: Infinity,
+  most: -Infinity,
+  leasts,
+})
 
 /** By how much the reader's clock is behind, as this stamp shows, ms; 0: it does not show. */
 function behindMs(watch: Watch, lateMs: number, now: number): number {

@@ -18,7 +18,12 @@ const PERIODIC = 1
 export const ROSPEC_ID = 1
 
 /** What the reader shall tell, how often it shall show that it is there, and its outputs as they are wanted now. */
-export function readerConfig(id: number, settings: LlrpSettings, reader: ReaderCapabilities, outputs: ReadonlyMap<number, boolean>): Message<'SET_READER_CONFIG'> {
+export function readerConfig(
+  id: number,
+  settings: LlrpSettings,
+  reader: ReaderCapabilities,
+  outputs: ReadonlyMap<number, boolean>,
+): Message<'SET_READER_CONFIG'> {
   const inputs = inputsOf(settings)
   const wanted: readonly (readonly [number, boolean])[] = [
     [EVENTS.hopping, false],
@@ -29,7 +34,9 @@ export function readerConfig(id: number, settings: LlrpSettings, reader: ReaderC
     [EVENTS.aiSpec, false],
     [EVENTS.antenna, true],
   ]
-  const states = wanted.map(([EventType, NotificationState]) => parameter('EventNotificationState', { EventType, NotificationState }))
+  const states = wanted.map(([EventType, NotificationState]) =>
+    parameter('EventNotificationState', { EventType, NotificationState }),
+  )
   return message(
     'SET_READER_CONFIG',
     id,
@@ -44,7 +51,12 @@ export function readerConfig(id: number, settings: LlrpSettings, reader: ReaderC
 
 /** One output of the reader. */
 export function outputWrite(id: number, GPOPortNumber: number, GPOData: boolean): Message<'SET_READER_CONFIG'> {
-  return message('SET_READER_CONFIG', id, { ResetToFactoryDefault: false }, parameter('GPOWriteData', { GPOPortNumber, GPOData }))
+  return message(
+    'SET_READER_CONFIG',
+    id,
+    { ResetToFactoryDefault: false },
+    parameter('GPOWriteData', { GPOPortNumber, GPOData }),
+  )
 }
 
 function boundary({ readOnBeam }: LlrpSettings) {
@@ -59,8 +71,15 @@ function boundary({ readOnBeam }: LlrpSettings) {
   return parameter(
     'ROBoundarySpec',
     {},
-    parameter('ROSpecStartTrigger', { ROSpecStartTriggerType: START.onInput }, parameter('GPITriggerValue', { GPIPortNum: readOnBeam.gpi, GPIEvent: true, Timeout: 0 })),
-    parameter('ROSpecStopTrigger', { ROSpecStopTriggerType: STOP.afterDuration, DurationTriggerValue: readOnBeam.seconds * 1_000 }),
+    parameter(
+      'ROSpecStartTrigger',
+      { ROSpecStartTriggerType: START.onInput },
+      parameter('GPITriggerValue', { GPIPortNum: readOnBeam.gpi, GPIEvent: true, Timeout: 0 }),
+    ),
+    parameter('ROSpecStopTrigger', {
+      ROSpecStopTriggerType: STOP.afterDuration,
+      DurationTriggerValue: readOnBeam.seconds * 1_000,
+    }),
   )
 }
 
@@ -69,7 +88,13 @@ function inventory(settings: LlrpSettings, reader: ReaderCapabilities) {
   const power =
     transmitPowerDbm === undefined
       ? []
-      : [parameter('RFTransmitter', { HopTableID: reader.hopTableId, ChannelIndex: reader.channelIndex, TransmitPower: powerIndex(reader, transmitPowerDbm) })]
+      : [
+          parameter('RFTransmitter', {
+            HopTableID: reader.hopTableId,
+            ChannelIndex: reader.channelIndex,
+            TransmitPower: powerIndex(reader, transmitPowerDbm),
+          }),
+        ]
   const command = parameter(
     'C1G2InventoryCommand',
     { TagInventoryStateAware: false },

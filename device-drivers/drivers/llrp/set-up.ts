@@ -31,7 +31,12 @@ const ALL_SPECS = 0
 async function greeted({ conversation, greeting, signal }: SetUpOptions): Promise<void> {
   let giveUp = () => {}
   const timeUp = new Promise<never>((_, reject) => {
-    giveUp = () => reject(new Error('the reader accepts the connection but does not greet; is this an LLRP port (5084), and is the reader still starting?'))
+    giveUp = () =>
+      reject(
+        new Error(
+          'the reader accepts the connection but does not greet; is this an LLRP port (5084), and is the reader still starting?',
+        ),
+      )
   })
   const over = conversation.ended.then((reason): never => {
     throw new Error(`${reason} before it greeted; is another program connected to it?`)
@@ -55,7 +60,9 @@ async function greeted({ conversation, greeting, signal }: SetUpOptions): Promis
  * The reader is not set back to its factory settings: what was set on its web page (region, power) stays.
  * Rejects with what an operator should do.
  */
-export async function setUpReader(options: SetUpOptions): Promise<{ identity: DeviceIdentity; reader: ReaderCapabilities }> {
+export async function setUpReader(
+  options: SetUpOptions,
+): Promise<{ identity: DeviceIdentity; reader: ReaderCapabilities }> {
   const { conversation, settings, signal } = options
   const { requestTimeoutMs: timeoutMs } = settings
 
@@ -72,14 +79,17 @@ export async function setUpReader(options: SetUpOptions): Promise<{ identity: De
   }
 
   await greeted(options)
-  const told = await ask('GET_READER_CAPABILITIES_RESPONSE', (id) => message('GET_READER_CAPABILITIES', id, { RequestedData: EVERYTHING }))
+  const told = await ask('GET_READER_CAPABILITIES_RESPONSE', (id) =>
+    message('GET_READER_CAPABILITIES', id, { RequestedData: EVERYTHING }),
+  )
   const reader = capabilitiesIn(told)
   if (!reader) throw new Error('the reader does not tell its capabilities')
   const wrong = misfit(settings, reader)
   if (wrong !== null) throw new Error(`${wrong}; check the settings of ${settings.deviceId}`)
 
   await ask('DELETE_ROSPEC_RESPONSE', (id) => message('DELETE_ROSPEC', id, { ROSpecID: ALL_SPECS }))
-  if ((settings.kill || settings.eas) && reader.canReachTags) await ask('DELETE_ACCESSSPEC_RESPONSE', (id) => message('DELETE_ACCESSSPEC', id, { AccessSpecID: ALL_SPECS }))
+  if ((settings.kill || settings.eas) && reader.canReachTags)
+    await ask('DELETE_ACCESSSPEC_RESPONSE', (id) => message('DELETE_ACCESSSPEC', id, { AccessSpecID: ALL_SPECS }))
   await ask('SET_READER_CONFIG_RESPONSE', (id) => {
     const config = readerConfig(id, settings, reader, options.wanted())
     // The reader works off what it is sent in order, so whatever is written from now on comes after this.
@@ -103,7 +113,8 @@ export async function setUpReader(options: SetUpOptions): Promise<{ identity: De
 async function serialOf({ conversation, settings, signal }: SetUpOptions): Promise<string | null> {
   const answer = await conversation.request(
     'GET_READER_CONFIG_RESPONSE',
-    (id) => message('GET_READER_CONFIG', id, { AntennaID: 0, RequestedData: IDENTIFICATION, GPIPortNum: 0, GPOPortNum: 0 }),
+    (id) =>
+      message('GET_READER_CONFIG', id, { AntennaID: 0, RequestedData: IDENTIFICATION, GPIPortNum: 0, GPOPortNum: 0 }),
     { timeoutMs: settings.requestTimeoutMs, signal },
   )
   if (answer.kind === 'lost') throw new Error(answer.detail)

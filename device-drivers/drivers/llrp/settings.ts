@@ -2,7 +2,16 @@ import { z } from 'zod'
 import { linkKey, TcpLink } from '../../transports/link-settings.ts'
 import { DeviceId, type Claim } from '../driver.ts'
 import { FEEDS_FROM_NEAR } from '../feeding.ts'
-import { antennaSettings, between, inOrder, inputSettings, namedAntennas, namesAntennas, outputClaims, outputSettings } from '../reader-settings.ts'
+import {
+  antennaSettings,
+  between,
+  inOrder,
+  inputSettings,
+  namedAntennas,
+  namesAntennas,
+  outputClaims,
+  outputSettings,
+} from '../reader-settings.ts'
 
 const numbered = (what: string) => {
   const error = `give the number of the ${what} as the reader counts them, from 1`
@@ -23,16 +32,30 @@ export const LlrpSettings = z
     antennas: antennaSettings(numbered('antenna'), 'all are used and '),
     ...outputSettings(gpo),
     kill: z
-      .strictObject({ password: z.string(killPassword).regex(/^(?!0{8})[0-9A-Fa-f]{8}$/, killPassword) }, { error: 'give { "password": "…" }' })
+      .strictObject(
+        { password: z.string(killPassword).regex(/^(?!0{8})[0-9A-Fa-f]{8}$/, killPassword) },
+        { error: 'give { "password": "…" }' },
+      )
       .optional()
       .meta({ description: 'a release kills the tag that it names, for ever' }),
     eas: z
-      .strictObject({ password: z.string(accessPassword).regex(/^[0-9A-Fa-f]{8}$/, accessPassword).default('00000000') }, { error: 'give {} or { "password": "…" }' })
+      .strictObject(
+        {
+          password: z
+            .string(accessPassword)
+            .regex(/^[0-9A-Fa-f]{8}$/, accessPassword)
+            .default('00000000'),
+        },
+        { error: 'give {} or { "password": "…" }' },
+      )
       .optional()
       .meta({ description: 'a release switches the EAS bit of the tag that it names off' }),
     ...inputSettings(gpi, '[2, 3]'),
     readOnBeam: z
-      .strictObject({ gpi: gpi('beam'), seconds: between('seconds', 1, 600).default(10) }, { error: 'give { "gpi": …, "seconds": 10 }' })
+      .strictObject(
+        { gpi: gpi('beam'), seconds: between('seconds', 1, 600).default(10) },
+        { error: 'give { "gpi": …, "seconds": 10 }' },
+      )
       .optional()
       .meta({ description: 'the reader transmits only for so long after this input rose; without it always' }),
     transmitPowerDbm: z
@@ -41,14 +64,28 @@ export const LlrpSettings = z
       .max(36, { error: 'give dBm, 0 to 36, within what your country allows' })
       .optional()
       .meta({ description: 'at most so much at each antenna port; without it as set on the reader' }),
-    session: between('a Gen2 session', 0, 3).default(1).meta({ description: 'Gen2 session: 1 tells a tag again every few seconds, 0 at every look, 2 and 3 once' }),
-    tagPopulation: between('a number of tags', 1, 65_535).default(32).meta({ description: 'tags that are in the field at a time, roughly' }),
-    rfMode: between('a mode of the reader', 0, 65_535).optional().meta({ description: 'the reader’s mode index; without it as set on the reader' }),
-    keepaliveMs: between('milliseconds', 1_000, 60_000).default(5_000).meta({ description: 'how often the reader shows that it is there; three times nothing means lost' }),
+    session: between('a Gen2 session', 0, 3)
+      .default(1)
+      .meta({ description: 'Gen2 session: 1 tells a tag again every few seconds, 0 at every look, 2 and 3 once' }),
+    tagPopulation: between('a number of tags', 1, 65_535)
+      .default(32)
+      .meta({ description: 'tags that are in the field at a time, roughly' }),
+    rfMode: between('a mode of the reader', 0, 65_535)
+      .optional()
+      .meta({ description: 'the reader’s mode index; without it as set on the reader' }),
+    keepaliveMs: between('milliseconds', 1_000, 60_000)
+      .default(5_000)
+      .meta({ description: 'how often the reader shows that it is there; three times nothing means lost' }),
     requestTimeoutMs: between('milliseconds', 100, 10_000).default(3_000).meta({ description: 'for one answer' }),
   })
-  .refine(({ release, kill }) => !release || !kill, { error: 'a release either pulses an output or kills the tag: remove one', path: ['kill'] })
-  .refine(({ release, kill, eas }) => !eas || !(release || kill), { error: 'a release does one thing, pulse an output, kill the tag or switch its EAS bit off: leave one', path: ['eas'] })
+  .refine(({ release, kill }) => !release || !kill, {
+    error: 'a release either pulses an output or kills the tag: remove one',
+    path: ['kill'],
+  })
+  .refine(({ release, kill, eas }) => !eas || !(release || kill), {
+    error: 'a release does one thing, pulse an output, kill the tag or switch its EAS bit off: leave one',
+    path: ['eas'],
+  })
   .refine(namesAntennas, {
     error: 'name at least one antenna, or leave antennas out to use all',
     path: ['antennas'],
@@ -62,7 +99,11 @@ export function antennasOf(settings: LlrpSettings): number[] {
 
 /** The inputs to be watched. */
 export function inputsOf({ passageInput, inputs, readOnBeam }: LlrpSettings): number[] {
-  return inOrder([...inputs, ...(passageInput === undefined ? [] : [passageInput]), ...(readOnBeam ? [readOnBeam.gpi] : [])])
+  return inOrder([
+    ...inputs,
+    ...(passageInput === undefined ? [] : [passageInput]),
+    ...(readOnBeam ? [readOnBeam.gpi] : []),
+  ])
 }
 
 /** An output belongs to one purpose. */

@@ -35,7 +35,11 @@ export type AccessAnswer =
 /** Operations on single tags over one connection, one after the other. */
 export interface TagAccess {
   /** Carries `operations` out at the tag of this EPC, once. `operations` gets a number for each that no other has had. Never rejects. */
-  ask(epc: string, operations: (nextId: () => number) => readonly TagOperation[], signal: AbortSignal): Promise<AccessAnswer>
+  ask(
+    epc: string,
+    operations: (nextId: () => number) => readonly TagOperation[],
+    signal: AbortSignal,
+  ): Promise<AccessAnswer>
 }
 
 /** Whether this can be the EPC of a Gen2 tag: whole 16-bit words, at most 496 bits, in upper-case hex. */
@@ -68,18 +72,29 @@ export function accessSpec(id: number, epc: string, operations: readonly TagOper
 }
 
 /** The results of these operations in a report of this tag; null when it is about something else. */
-function resultsIn(report: Message<'RO_ACCESS_REPORT'>, epc: string, ids: readonly number[]): readonly OperationResult[] | null {
+function resultsIn(
+  report: Message<'RO_ACCESS_REPORT'>,
+  epc: string,
+  ids: readonly number[],
+): readonly OperationResult[] | null {
   for (const tag of all(report, 'TagReportData')) {
     if ((first(tag, 'EPC_96')?.fields.EPC ?? first(tag, 'EPCData')?.fields.EPC.hex) !== epc) continue
-    const isResult = (param: AnyParameter): param is OperationResult => (RESULTS as readonly string[]).includes(param.name)
+    const isResult = (param: AnyParameter): param is OperationResult =>
+      (RESULTS as readonly string[]).includes(param.name)
     const results = tag.params.filter(isResult).filter(({ fields }) => ids.includes(fields.OpSpecID))
-    if (results.length > 0) return results.toSorted((a, b) => ids.indexOf(a.fields.OpSpecID) - ids.indexOf(b.fields.OpSpecID))
+    if (results.length > 0)
+      return results.toSorted((a, b) => ids.indexOf(a.fields.OpSpecID) - ids.indexOf(b.fields.OpSpecID))
   }
   return null
 }
 
 /** Operations on single tags over this connection, to whose reports it listens while one runs. */
-export function tagAccess(conversation: LlrpConversation, listener: LlrpListener, timers: Timers, timeoutMs: number): TagAccess {
+export function tagAccess(
+  conversation: LlrpConversation,
+  listener: LlrpListener,
+  timers: Timers,
+  timeoutMs: number,
+): TagAccess {
   let lastId = 0
   const nextId = () => {
     lastId = (lastId % MOST_OPERATION_IDS) + 1
@@ -88,15 +103,27 @@ export function tagAccess(conversation: LlrpConversation, listener: LlrpListener
 
   /** Takes the order back. A reader that may still have it is left: a new connection begins with none. */
   async function remove(isCarriedOut: boolean): Promise<void> {
-    const gone = await conversation.request('DELETE_ACCESSSPEC_RESPONSE', (id) => message('DELETE_ACCESSSPEC', id, { AccessSpecID: SPEC }), { timeoutMs })
+    const gone = await conversation.request(
+      'DELETE_ACCESSSPEC_RESPONSE',
+      (id) => message('DELETE_ACCESSSPEC', id, { AccessSpecID: SPEC }),
+      { timeoutMs },
+    )
     // One that was carried out the reader has deleted by itself, and may refuse to do it again.
-    if (gone.kind === 'lost' || (gone.kind === 'refused' && !isCarriedOut)) conversation.end(`an operation on a tag could not be taken back: ${gone.detail}`)
+    if (gone.kind === 'lost' || (gone.kind === 'refused' && !isCarriedOut))
+      conversation.end(`an operation on a tag could not be taken back: ${gone.detail}`)
   }
 
-  async function ask(epc: string, operations: (nextId: () => number) => readonly TagOperation[], signal: AbortSignal): Promise<AccessAnswer> {
+  async function ask(
+    epc: string,
+    operations: (nextId: () => number) => readonly TagOperation[],
+    signal: AbortSignal,
+  ): Promise<AccessAnswer> {
     const todo = operations(nextId)
     const notDone = (...why: Parameters<typeof result>): AccessAnswer => ({ kind: 'undone', result: result(...why) })
-    const added = await conversation.request('ADD_ACCESSSPEC_RESPONSE', (id) => accessSpec(id, epc, todo), { timeoutMs, signal })
+    const added = await conversation.request('ADD_ACCESSSPEC_RESPONSE', (id) => accessSpec(id, epc, todo), {
+      timeoutMs,
+      signal,
+    })
     if (added.kind === 'refused') return notDone('failed', false, 'refused', added.detail)
     if (added.kind === 'lost') {
       // The reader may have it all the same, and takes no other of this number while it has.
@@ -115,9 +142,14 @@ export function tagAccess(conversation: LlrpConversation, listener: LlrpListener
     void conversation.ended.then(stopWaiting)
     signal.addEventListener('abort', stopWaiting, { once: true })
     try {
-      const enabled = await conversation.request('ENABLE_ACCESSSPEC_RESPONSE', (id) => message('ENABLE_ACCESSSPEC', id, { AccessSpecID: SPEC }), { timeoutMs, signal })
+      const enabled = await conversation.request(
+        'ENABLE_ACCESSSPEC_RESPONSE',
+        (id) => message('ENABLE_ACCESSSPEC', id, { AccessSpecID: SPEC }),
+        { timeoutMs, signal },
+      )
       if (enabled.kind === 'refused') return notDone('failed', true, 'refused', enabled.detail)
-      if (enabled.kind === 'lost' && !enabled.handed) return notDone('failed', false, signal.aborted ? 'cancelled' : 'not_ready', enabled.detail)
+      if (enabled.kind === 'lost' && !enabled.handed)
+        return notDone('failed', false, signal.aborted ? 'cancelled' : 'not_ready', enabled.detail)
       if (!told) await pause(timers, WITHIN_MS, waiting.signal).catch(() => {})
     } finally {
       signal.removeEventListener('abort', stopWaiting)

@@ -3,7 +3,10 @@ import { M100, NO_TAG, refusalOf } from '../../protocols/m100/messages.ts'
 import type { Exchange, ExchangeAnswer } from '../exchange.ts'
 
 /** Asks the reader. A start of many polls is only sent: nothing answers it but the tags. */
-export type AskM100 = (frame: M100Frame, options?: { signal?: AbortSignal; onHanded?: () => void }) => Promise<ExchangeAnswer<M100Frame>>
+export type AskM100 = (
+  frame: M100Frame,
+  options?: { signal?: AbortSignal; onHanded?: () => void },
+) => Promise<ExchangeAnswer<M100Frame>>
 
 /** Whether `frame` answers `command`: the same code, or a refusal that is not the "no tag" of a poll still under way. */
 export function answersM100(frame: M100Frame, command: number): boolean {

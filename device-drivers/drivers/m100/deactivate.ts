@@ -33,16 +33,27 @@ async function lookAgain(o: DeactivateOptions, sinceMs: number): Promise<Command
   await pause(o.platform.timers, LOOK_AGAIN_MS)
   const seen = o.presence.lastSeenMs({ epc: o.epc })
   if (seen !== null && seen > sinceMs) return result('failed', true, 'no_confirmation', 'the tag still answers')
-  return result('unknown', true, 'answer_lost', 'the tag did not answer and is not read any more: killed, or taken away')
+  return result(
+    'unknown',
+    true,
+    'answer_lost',
+    'the tag did not answer and is not read any more: killed, or taken away',
+  )
 }
 
 async function command(o: DeactivateOptions): Promise<CommandResult> {
   const select = await o.ask(selectTag(o.epc), { signal: o.signal })
   if (o.signal.aborted) return result('failed', false, 'cancelled')
-  if (select.kind !== 'answered') return result('failed', false, 'not_ready', select.kind === 'lost' ? select.detail : 'no answer')
+  if (select.kind !== 'answered')
+    return result('failed', false, 'not_ready', select.kind === 'lost' ? select.detail : 'no answer')
   const refusedSelect = refusalOf(select.frame)
   if (refusedSelect !== null) {
-    return result('failed', false, 'not_supported', `the reader does not select this tag: ${refusalText(refusedSelect)}`)
+    return result(
+      'failed',
+      false,
+      'not_supported',
+      `the reader does not select this tag: ${refusalText(refusedSelect)}`,
+    )
   }
 
   const { method, password } = o.how
@@ -68,7 +79,8 @@ async function command(o: DeactivateOptions): Promise<CommandResult> {
 
 /** Kills one tag or clears its EAS bit: once, whatever the answer. Never rejects. */
 export async function deactivateTag(o: DeactivateOptions): Promise<CommandResult> {
-  if (!o.presence.has({ epc: o.epc })) return result('failed', false, 'not_ready', `the tag ${o.epc} does not lie on the reader`)
+  if (!o.presence.has({ epc: o.epc }))
+    return result('failed', false, 'not_ready', `the tag ${o.epc} does not lie on the reader`)
   const held = await o.polling.hold()
   try {
     if (o.signal.aborted) return result('failed', false, 'cancelled')

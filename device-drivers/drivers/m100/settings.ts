@@ -22,7 +22,10 @@ const Kill = z.strictObject({
 })
 const Eas = z.strictObject({
   method: z.literal('eas'),
-  password: z.string().regex(HEX_8, { error: 'give the access password of the tags, 8 hex digits' }).default('00000000'),
+  password: z
+    .string()
+    .regex(HEX_8, { error: 'give the access password of the tags, 8 hex digits' })
+    .default('00000000'),
 })
 
 /** A UHF pad or module with an M100 or QM100 chip. */
@@ -37,7 +40,8 @@ export const M100Settings = z.strictObject({
   region: z.enum(REGION_NAMES, { error: `use ${REGION_NAMES.map((name) => `"${name}"`).join(', ')}` }).optional(),
   deactivate: z
     .discriminatedUnion('method', [Kill, Eas], {
-      error: 'use {"method": "kill", "password": "8 hex digits"} or {"method": "eas"}, or leave it out for a reader that only reads',
+      error:
+        'use {"method": "kill", "password": "8 hex digits"} or {"method": "eas"}, or leave it out for a reader that only reads',
     })
     .optional()
     .meta({ description: 'what a release does to the tag; left out: nothing' }),

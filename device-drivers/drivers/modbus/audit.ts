@@ -73,7 +73,7 @@ export async function auditOutputs(options: AuditOptions): Promise<void> {
   let everySo = alone ? 1 : 0
   // Boards that ignore Read Coils hold up the bus each time; noise on the line may look the same.
   let skipped = 1
-  for (let left = 1; ; ) {
+  for (let left = 1; ;) {
     await pause(timers, AUDIT_EVERY_MS, signal).catch(() => {})
     if (signal.aborted) return
     await writeDoubtful(options)

@@ -34,7 +34,10 @@ export function beamCounter({ platform, onPerson, onBlocked }: BeamOptions): Bea
       blocked.get(beam)?.()
       blocked.delete(beam)
       if (!now) return
-      blocked.set(beam, timers.after(BLOCKED_MS, () => onBlocked(beam)))
+      blocked.set(
+        beam,
+        timers.after(BLOCKED_MS, () => onBlocked(beam)),
+      )
       if (before === undefined) return
       if (first && first.beam !== beam && clock.elapsed() - first.atMs <= WITHIN_MS) {
         onPerson(beam === 'inside' ? 'in' : 'out')

@@ -28,11 +28,22 @@ export function board(bus: ModbusBus, unit: number, timeoutMs: number, onSilent:
   }
 
   return {
-    writeCoil: (address, on, options) => ask({ name: 'writeSingleCoil', address, quantity: 1, values: [on ? 1 : 0] }, options ?? {}),
+    writeCoil: (address, on, options) =>
+      ask({ name: 'writeSingleCoil', address, quantity: 1, values: [on ? 1 : 0] }, options ?? {}),
     flashCoil: (address, ms, options) =>
-      ask({ name: 'writeSingleCoil', address: FLASH_COILS + address, quantity: 1, values: [1], flash: Math.ceil(ms / 100) }, options ?? {}),
+      ask(
+        {
+          name: 'writeSingleCoil',
+          address: FLASH_COILS + address,
+          quantity: 1,
+          values: [1],
+          flash: Math.ceil(ms / 100),
+        },
+        options ?? {},
+      ),
     readCoils: (address, quantity) => ask({ name: 'readCoils', address, quantity, values: [] }, { lane: 'poll' }),
-    readInputs: (address, quantity, lane = 'poll') => ask({ name: 'readDiscreteInputs', address, quantity, values: [] }, { lane }),
+    readInputs: (address, quantity, lane = 'poll') =>
+      ask({ name: 'readDiscreteInputs', address, quantity, values: [] }, { lane }),
   }
 }
 

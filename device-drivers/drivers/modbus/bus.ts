@@ -59,7 +59,11 @@ interface Wire {
 
 function startBus({ codec, numbered, gapMs }: Wire, link: ByteLink, platform: Platform): ModbusBus {
   const stray = (frame: ModbusFrame) => ({ bytes: frame.pdu.length, detail: 'a frame that answers no open request' })
-  const exchange = startExchange({ codec, gapMs, quarantineMs: numbered ? 0 : QUARANTINE_MS, onStray: stray }, link, platform)
+  const exchange = startExchange(
+    { codec, gapMs, quarantineMs: numbered ? 0 : QUARANTINE_MS, onStray: stray },
+    link,
+    platform,
+  )
   let transaction = 0
 
   async function request({ unit, message, ...rest }: BusRequest): Promise<BusAnswer> {
@@ -73,7 +77,10 @@ function startBus({ codec, numbered, gapMs }: Wire, link: ByteLink, platform: Pl
       answers(frame) {
         const answer = decodeAnswer(frame.pdu)
         if (!answer || frame.unit !== unit || frame.transaction !== asked || !answers(answer, message)) return false
-        said = 'exception' in answer ? { kind: 'exception', code: answer.exception } : { kind: 'answered', values: answer.values }
+        said =
+          'exception' in answer
+            ? { kind: 'exception', code: answer.exception }
+            : { kind: 'answered', values: answer.values }
         return true
       },
     })
@@ -92,6 +99,7 @@ export const MODBUS_BUS: Record<ModbusFraming, LinkProtocol<ModbusBus>> = {
   },
   tcp: {
     name: 'Modbus TCP',
-    start: (link, _settings, platform) => startBus({ codec: tcpCodec('answer'), numbered: true, gapMs: 0 }, link, platform),
+    start: (link, _settings, platform) =>
+      startBus({ codec: tcpCodec('answer'), numbered: true, gapMs: 0 }, link, platform),
   },
 }

@@ -14,14 +14,18 @@ export function readSpans(inputs: readonly number[]): Span[] {
   const spans: Span[] = []
   for (const input of [...new Set(inputs)].sort((a, b) => a - b)) {
     const last = spans.at(-1)
-    if (last && input - last.first < WIDEST_READ) spans[spans.length - 1] = { first: last.first, quantity: input - last.first + 1 }
+    if (last && input - last.first < WIDEST_READ)
+      spans[spans.length - 1] = { first: last.first, quantity: input - last.first + 1 }
     else spans.push({ first: input, quantity: 1 })
   }
   return spans
 }
 
 /** Reads the given inputs once: each with its state, or the first answer that was none. */
-export async function readInputs(board: Board, inputs: readonly number[]): Promise<Map<number, boolean> | FailedAnswer> {
+export async function readInputs(
+  board: Board,
+  inputs: readonly number[],
+): Promise<Map<number, boolean> | FailedAnswer> {
   const found = new Map<number, boolean>()
   for (const span of readSpans(inputs)) {
     const answer = await board.readInputs(span.first, span.quantity)

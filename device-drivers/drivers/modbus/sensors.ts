@@ -32,24 +32,29 @@ const BEAMS: readonly Beam[] = ['outside', 'inside']
 export function modbusSensors({ settings, platform, tell, siren }: SensorOptions): Sensors {
   const { confirmInput, passageInput, door, beams, interlock } = settings
   const onFault = (detail: string) => tell({ type: 'fault', detail })
-  const doorOf = door && doorWatch({
-    platform,
-    openSeconds: door.openSeconds,
-    pulseMs: settings.pulseMs,
-    onState(state, alarm) {
-      tell({ type: 'door', state })
-      if (alarm) onFault(alarm)
-      if (alarm !== undefined) siren(alarm === null ? 0 : (settings.siren?.seconds ?? 0))
-    },
-  })
-  const counter = beams && beamCounter({
-    platform,
-    onPerson(direction) {
-      tell({ type: 'person', direction })
-      if (direction === 'out') tell({ type: 'passage' })
-    },
-    onBlocked: (beam) => onFault(`the ${beam} beam has been broken for 30 s: is something in the way, or is it dirty?`),
-  })
+  const doorOf =
+    door &&
+    doorWatch({
+      platform,
+      openSeconds: door.openSeconds,
+      pulseMs: settings.pulseMs,
+      onState(state, alarm) {
+        tell({ type: 'door', state })
+        if (alarm) onFault(alarm)
+        if (alarm !== undefined) siren(alarm === null ? 0 : (settings.siren?.seconds ?? 0))
+      },
+    })
+  const counter =
+    beams &&
+    beamCounter({
+      platform,
+      onPerson(direction) {
+        tell({ type: 'person', direction })
+        if (direction === 'out') tell({ type: 'passage' })
+      },
+      onBlocked: (beam) =>
+        onFault(`the ${beam} beam has been broken for 30 s: is something in the way, or is it dirty?`),
+    })
 
   function set(input: number, on: boolean): void {
     if (input === door?.input) doorOf?.set(on)
@@ -57,14 +62,9 @@ export function modbusSensors({ settings, platform, tell, siren }: SensorOptions
   }
 
   return {
-    watched: [
-      confirmInput,
-      passageInput,
-      door?.input,
-      interlock?.armedInput,
-      beams?.outside,
-      beams?.inside,
-    ].filter((input) => input !== undefined),
+    watched: [confirmInput, passageInput, door?.input, interlock?.armedInput, beams?.outside, beams?.inside].filter(
+      (input) => input !== undefined,
+    ),
     found: (states) => states.forEach((on, input) => set(input, on)),
     changed(input, on) {
       tell({ type: 'input', input, on })

@@ -39,10 +39,17 @@ export function beginSession(member: Membership<ModbusBus>, settings: ModbusSett
 }
 
 /** Why the board is not what the settings say; the link is told whether it answers at all. */
-export function misfit(member: Membership<ModbusBus>, settings: ModbusSettings, answer: FailedAnswer, what: string): Error {
+export function misfit(
+  member: Membership<ModbusBus>,
+  settings: ModbusSettings,
+  answer: FailedAnswer,
+  what: string,
+): Error {
   if (answer.kind === 'exception') {
     member.heard()
-    return new Error(`unit ${settings.unit} refuses ${what}: ${answerText(answer)}; check the settings of ${settings.deviceId}`)
+    return new Error(
+      `unit ${settings.unit} refuses ${what}: ${answerText(answer)}; check the settings of ${settings.deviceId}`,
+    )
   }
   member.silent(answer.detail)
   return new Error(answer.detail)

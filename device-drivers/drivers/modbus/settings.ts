@@ -62,7 +62,9 @@ export const ModbusSettings = z
       .optional()
       .meta({ description: 'the board itself ends the pulse' }),
     passageInput: address('input of the passage sensor').optional(),
-    door: Door.optional().meta({ description: 'door behind the lock: relocks when it opens, tells when it is forced or left open' }),
+    door: Door.optional().meta({
+      description: 'door behind the lock: relocks when it opens, tells when it is forced or left open',
+    }),
     interlock: Interlock.optional().meta({
       description: 'the output arms a deactivator for pulseMs at most, and until confirmInput shows that it is done',
     }),
@@ -88,7 +90,10 @@ export const ModbusSettings = z
 export type ModbusSettings = z.infer<typeof ModbusSettings>
 
 /** The framing that is meant: Modbus TCP on a network link, RTU on a serial one, unless told otherwise. */
-export function framingOf(settings: { readonly framing?: ModbusFraming | undefined; readonly link: LinkSettings }): ModbusFraming {
+export function framingOf(settings: {
+  readonly framing?: ModbusFraming | undefined
+  readonly link: LinkSettings
+}): ModbusFraming {
   return settings.framing ?? ('tcp' in settings.link ? 'tcp' : 'rtu')
 }
 
@@ -110,6 +115,9 @@ export function signalOutputs(settings: ModbusSettings): Map<Signal, number> {
 /** Outputs belong to one purpose; an input may be watched by several devices. */
 export function claimsOf(settings: ModbusSettings): Claim[] {
   const on = (output: number) => `output ${output} of unit ${settings.unit} at ${linkKey(settings.link)}`
-  const signals = [...signalOutputs(settings)].map(([signal, output]) => ({ setting: `${signal}.output`, on: on(output) }))
+  const signals = [...signalOutputs(settings)].map(([signal, output]) => ({
+    setting: `${signal}.output`,
+    on: on(output),
+  }))
   return [{ setting: 'output', on: on(settings.output) }, ...signals]
 }

@@ -35,7 +35,8 @@ function startMqtt(link: ByteLink, settings: AnyLink, platform: Platform): MqttL
   const codec = mqttCodec()
   const listeners = new Map<string, Set<(topic: string, payload: Uint8Array) => void>>()
   const asked = new Map<number, { done: () => void; fail: (why: Error) => void }>()
-  const { user, password }: { user?: string | undefined; password?: string | undefined } = 'mqtt' in settings || 'mqtts' in settings ? settings : {}
+  const { user, password }: { user?: string | undefined; password?: string | undefined } =
+    'mqtt' in settings || 'mqtts' in settings ? settings : {}
   let heardAt = clock.elapsed()
   let id = 0
   let pings = 0
@@ -90,17 +91,20 @@ function startMqtt(link: ByteLink, settings: AnyLink, platform: Platform): MqttL
 
   function onPacket(packet: MqttPacket): void {
     if (packet.kind === 'connack' && packet.code === 0) accept()
-    else if (packet.kind === 'connack') end(`the broker refuses the connection: ${CONNECT_REFUSALS[packet.code] ?? `code ${packet.code}`}`)
+    else if (packet.kind === 'connack')
+      end(`the broker refuses the connection: ${CONNECT_REFUSALS[packet.code] ?? `code ${packet.code}`}`)
     else if (packet.kind === 'suback') {
       const open = asked.get(packet.id)
       asked.delete(packet.id)
-      if (packet.codes.some((code) => code > 2)) open?.fail(new Error('the broker does not let this user read a topic; check its access list'))
+      if (packet.codes.some((code) => code > 2))
+        open?.fail(new Error('the broker does not let this user read a topic; check its access list'))
       else open?.done()
     } else if (packet.kind === 'pingresp') pongs++
     else if (packet.kind === 'publish') {
       if (packet.qos === 1) void send({ kind: 'puback', id: packet.id })
       // What was kept on the broker is of no known age.
-      if (!packet.retain) for (const listener of listeners.get(packet.topic) ?? []) listener(packet.topic, packet.payload)
+      if (!packet.retain)
+        for (const listener of listeners.get(packet.topic) ?? []) listener(packet.topic, packet.payload)
     }
   }
 
@@ -125,7 +129,13 @@ function startMqtt(link: ByteLink, settings: AnyLink, platform: Platform): MqttL
 
   void listen()
   const clientId = `untag-${Buffer.from(platform.random.bytes(6)).toString('hex')}`
-  void send({ kind: 'connect', clientId, keepaliveSeconds: KEEPALIVE_SECONDS, ...(user !== undefined && { user }), ...(password !== undefined && { password }) })
+  void send({
+    kind: 'connect',
+    clientId,
+    keepaliveSeconds: KEEPALIVE_SECONDS,
+    ...(user !== undefined && { user }),
+    ...(password !== undefined && { password }),
+  })
   beat()
 
   return {
@@ -133,7 +143,8 @@ function startMqtt(link: ByteLink, settings: AnyLink, platform: Platform): MqttL
     accepted,
     async subscribe(topics, listener) {
       if (over !== null) throw new Error(over)
-      if (listeners.size + topics.length > MOST_LISTENERS) throw new Error(`${MOST_LISTENERS} topics are listened to already`)
+      if (listeners.size + topics.length > MOST_LISTENERS)
+        throw new Error(`${MOST_LISTENERS} topics are listened to already`)
       const mine = nextId()
       const told = new Promise<void>((done, fail) => asked.set(mine, { done, fail }))
       for (const topic of topics) listeners.set(topic, (listeners.get(topic) ?? new Set()).add(listener))
@@ -150,7 +161,14 @@ function startMqtt(link: ByteLink, settings: AnyLink, platform: Platform): MqttL
     },
     // QoS 0: with 1 a broker keeps it for a reader that is away, and a barrier would open by itself once that is back.
     async publish(topic, payload) {
-      const message = send({ kind: 'publish', topic, payload: new TextEncoder().encode(payload), qos: 0, retain: false, id: 0 })
+      const message = send({
+        kind: 'publish',
+        topic,
+        payload: new TextEncoder().encode(payload),
+        qos: 0,
+        retain: false,
+        id: 0,
+      })
       // Nothing confirms QoS 0, but a broker that answers what came behind it has it.
       const mine = ping()
       return (await message) && { taken: () => pongs >= mine }

@@ -59,7 +59,8 @@ const BUSY_PAUSE_MS = 100
 const NOT_OURS =
   'an answer outside of the secure channel or with a wrong MAC: somebody else speaks on this line, or the device has lost the channel'
 
-const isBusy = (frame: OsdpFrame): boolean => frame.code === OSDP_REPLY.busy && frame.security === null && frame.data.length === 0
+const isBusy = (frame: OsdpFrame): boolean =>
+  frame.code === OSDP_REPLY.busy && frame.security === null && frame.data.length === 0
 
 /** BUSY comes with number 0; what a device says to a number that it does not expect comes with any. */
 const isUnnumbered = (frame: OsdpFrame): boolean => isBusy(frame) || frame.code === OSDP_REPLY.nak
@@ -111,7 +112,8 @@ export function startDialogue(o: DialogueOptions): Dialogue {
         },
         who: `address ${o.address}`,
         timeoutMs: o.timeoutMs,
-        answers: (frame) => frame.reply && frame.address === o.address && (frame.sequence === sent?.sequence || isUnnumbered(frame)),
+        answers: (frame) =>
+          frame.reply && frame.address === o.address && (frame.sequence === sent?.sequence || isUnnumbered(frame)),
         lane: options.lane ?? 'command',
         signal: repeats ? o.over : signal,
         ...(!repeats && options.onHanded ? { onHanded: options.onHanded } : {}),

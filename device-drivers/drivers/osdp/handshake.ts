@@ -1,27 +1,42 @@
 import type { Randomness } from '../../../policy/platform.ts'
 import { nakText, OSDP_COMMAND, OSDP_REPLY, osdpCommand } from '../../protocols/osdp/messages.ts'
 import {
-  DEFAULT_KEY, deviceCryptogram, firstReplyMac, isSame, panelCryptogram, SCS, secureChannel, sessionKeys,
+  DEFAULT_KEY,
+  deviceCryptogram,
+  firstReplyMac,
+  isSame,
+  panelCryptogram,
+  SCS,
+  secureChannel,
+  sessionKeys,
 } from '../../protocols/osdp/secure-channel.ts'
 import type { Dialogue, OsdpAnswer } from './dialogue.ts'
 
 /** `wrong key`: it answered, and does not have this key. */
-export type Handshake = { readonly kind: 'secured' } | { readonly kind: 'wrong key' | 'failed'; readonly detail: string }
+export type Handshake =
+  | { readonly kind: 'secured' }
+  | { readonly kind: 'wrong key' | 'failed'; readonly detail: string }
 
 /** In the security block: which kind of key the two mean. */
 const KEY_KIND = { default: 0, own: 1 } as const
 
 function failed(answer: OsdpAnswer, what: string): Handshake {
   if (answer.kind === 'lost') return { kind: 'failed', detail: answer.detail }
-  return { kind: 'failed', detail: `the device answers ${what} with ${answer.kind === 'nak' ? nakText(answer.code) : 'something else'}` }
+  return {
+    kind: 'failed',
+    detail: `the device answers ${what} with ${answer.kind === 'nak' ? nakText(answer.code) : 'something else'}`,
+  }
 }
 
 /** Proves to the device, and has it prove, that both have `key`; then the dialogue goes on in the secure channel. */
 export async function secureDialogue(dialogue: Dialogue, key: Uint8Array, random: Randomness): Promise<Handshake> {
   const kind = isSame(key, DEFAULT_KEY) ? KEY_KIND.default : KEY_KIND.own
   const panelRandom = random.bytes(8)
-  const challenged = await dialogue.send(osdpCommand(OSDP_COMMAND.challenge, panelRandom), { security: [SCS.challenge, kind] })
-  if (challenged.kind === 'nak') return { kind: 'wrong key', detail: `the device takes no such key: ${nakText(challenged.code)}` }
+  const challenged = await dialogue.send(osdpCommand(OSDP_COMMAND.challenge, panelRandom), {
+    security: [SCS.challenge, kind],
+  })
+  if (challenged.kind === 'nak')
+    return { kind: 'wrong key', detail: `the device takes no such key: ${nakText(challenged.code)}` }
   if (challenged.kind !== 'reply' || challenged.code !== OSDP_REPLY.deviceCryptogram || challenged.data.length !== 32) {
     return failed(challenged, 'the challenge')
   }
@@ -35,7 +50,9 @@ export async function secureDialogue(dialogue: Dialogue, key: Uint8Array, random
     return { kind: 'wrong key', detail: 'the device has another key' }
   }
   const cryptogram = panelCryptogram(keys, panelRandom, deviceRandom)
-  const proven = await dialogue.send(osdpCommand(OSDP_COMMAND.panelCryptogram, cryptogram), { security: [SCS.panelCryptogram, kind] })
+  const proven = await dialogue.send(osdpCommand(OSDP_COMMAND.panelCryptogram, cryptogram), {
+    security: [SCS.panelCryptogram, kind],
+  })
   if (proven.kind !== 'reply' || proven.code !== OSDP_REPLY.firstMac) return failed(proven, 'the cryptogram')
   const firstMac = firstReplyMac(keys, cryptogram)
   if (proven.security?.[1] !== 1 || !isSame(proven.data, firstMac)) {

@@ -1,6 +1,13 @@
 import type { Platform } from '../../../policy/platform.ts'
 import { bytesOfHex } from '../../protocols/hex.ts'
-import { decodeIdentity, nakText, OSDP_COMMAND, OSDP_REPLY, osdpCommand, setKey } from '../../protocols/osdp/messages.ts'
+import {
+  decodeIdentity,
+  nakText,
+  OSDP_COMMAND,
+  OSDP_REPLY,
+  osdpCommand,
+  setKey,
+} from '../../protocols/osdp/messages.ts'
 import type { OsdpCommand, OsdpIdentity } from '../../protocols/osdp/messages.ts'
 import { DEFAULT_KEY } from '../../protocols/osdp/secure-channel.ts'
 import type { Dialogue } from './dialogue.ts'
@@ -16,7 +23,12 @@ export interface IdentifyOptions {
 }
 
 /** What an answer must be, or the reason why this device is not usable. */
-export async function expectReply(dialogue: Dialogue, command: OsdpCommand, codes: readonly number[], what: string): Promise<Uint8Array> {
+export async function expectReply(
+  dialogue: Dialogue,
+  command: OsdpCommand,
+  codes: readonly number[],
+  what: string,
+): Promise<Uint8Array> {
   const answer = await dialogue.send(command)
   if (answer.kind === 'lost') throw new Error(answer.detail)
   if (answer.kind === 'nak') throw new Error(`the device refuses ${what}: ${nakText(answer.code)}; check its settings`)
@@ -25,7 +37,9 @@ export async function expectReply(dialogue: Dialogue, command: OsdpCommand, code
 }
 
 async function introduced(dialogue: Dialogue): Promise<OsdpIdentity> {
-  const identity = decodeIdentity(await expectReply(dialogue, osdpCommand(OSDP_COMMAND.id, [0]), [OSDP_REPLY.id], 'to name itself'))
+  const identity = decodeIdentity(
+    await expectReply(dialogue, osdpCommand(OSDP_COMMAND.id, [0]), [OSDP_REPLY.id], 'to name itself'),
+  )
   if (!identity) throw new Error('the device does not name itself')
   return identity
 }
@@ -49,7 +63,8 @@ export async function identifyDevice(o: IdentifyOptions): Promise<{ identity: Os
     onFault(`${settings.deviceId} is driven without a secure channel: whoever reaches its line can open it`)
     return { identity, dialogue }
   }
-  if (settings.installMode) onFault(`${settings.deviceId} is in install mode: take "installMode" out of its settings once it works`)
+  if (settings.installMode)
+    onFault(`${settings.deviceId} is in install mode: take "installMode" out of its settings once it works`)
   const key = bytesOfHex(settings.key)
   const own = await secureDialogue(dialogue, key, platform.random)
   if (own.kind === 'secured') return { identity, dialogue }

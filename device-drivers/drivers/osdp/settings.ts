@@ -16,7 +16,10 @@ const Led = z.strictObject({ led: numberOf('LED') }, { error: 'give { "led": 0 }
 const secondsError = { error: `give seconds, 1 to ${LONGEST_SIGNAL_S}` }
 const seconds = z.number(secondsError).min(1, secondsError).max(LONGEST_SIGNAL_S, secondsError).default(5)
 const Siren = z.union(
-  [z.strictObject({ output: numberOf('output of the siren'), seconds }), z.strictObject({ buzzer: z.literal(true), seconds })],
+  [
+    z.strictObject({ output: numberOf('output of the siren'), seconds }),
+    z.strictObject({ buzzer: z.literal(true), seconds }),
+  ],
   { error: 'give { "output": …, "seconds": 5 } or { "buzzer": true, "seconds": 5 }' },
 )
 const keyError = 'give the base key (SCBK) of this device, 32 hex digits'
@@ -34,12 +37,13 @@ export const OsdpSettings = z
     key: z
       .string({ error: keyError })
       .regex(/^[0-9A-Fa-f]{32}$/, { error: keyError })
-      .refine(
-        (key) => key.toUpperCase() !== hexOfBytes(DEFAULT_KEY),
-        { error: 'this is the default key, which everybody knows; make one of 16 random bytes' },
-      )
+      .refine((key) => key.toUpperCase() !== hexOfBytes(DEFAULT_KEY), {
+        error: 'this is the default key, which everybody knows; make one of 16 random bytes',
+      })
       .optional(),
-    installMode: z.boolean({ error: 'use true only while a new device is being installed' }).default(false)
+    installMode: z
+      .boolean({ error: 'use true only while a new device is being installed' })
+      .default(false)
       .meta({ description: 'a device that has the default key only is given `key`' }),
     insecure: z.boolean({ error: 'use true only for a device that knows no secure channel' }).default(false),
     output: numberOf('output that releases').optional(),
@@ -47,10 +51,15 @@ export const OsdpSettings = z
     pulseMs: ms(100, 60_000).multipleOf(100, { error: 'OSDP counts in 100 ms: give 100, 200, …' }).default(500),
     passageInput: numberOf('input of the passage sensor').optional(),
     door: z
-      .strictObject({ input: numberOf('door sensor, which is 1 while the door is open'), openSeconds: OpenSeconds }, { error: 'give { "input": …, "openSeconds": 30 }' })
+      .strictObject(
+        { input: numberOf('door sensor, which is 1 while the door is open'), openSeconds: OpenSeconds },
+        { error: 'give { "input": …, "openSeconds": 30 }' },
+      )
       .optional()
       .meta({ description: 'door behind the lock: relocks when it opens, tells when it is forced or left open' }),
-    cards: z.enum(['tags', 'scans'], { error: 'use "tags" or "scans"' }).default('tags')
+    cards: z
+      .enum(['tags', 'scans'], { error: 'use "tags" or "scans"' })
+      .default('tags')
       .meta({ description: 'what a card is told as: a tag with its number as tagUid, or a scanned text' }),
     siren: Siren.optional(),
     amber: Led.optional(),
@@ -76,7 +85,8 @@ export type OsdpSettings = z.infer<typeof OsdpSettings>
 export function osdpClaims(settings: OsdpSettings): Claim[] {
   const at = `address ${settings.address} at ${linkKey(settings.link)}`
   const { siren: sounder } = settings
-  const siren = sounder && 'output' in sounder ? [{ setting: 'siren.output', on: `output ${sounder.output} of ${at}` }] : []
+  const siren =
+    sounder && 'output' in sounder ? [{ setting: 'siren.output', on: `output ${sounder.output} of ${at}` }] : []
   const release = settings.output === undefined ? [] : [{ setting: 'output', on: `output ${settings.output} of ${at}` }]
   // Two devices with one address would count each other's numbers.
   return [{ setting: 'address', on: at }, ...release, ...siren]

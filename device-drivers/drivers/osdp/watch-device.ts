@@ -57,7 +57,13 @@ export async function watchDevice(o: WatchDeviceOptions): Promise<void> {
     const { release } = o
     if (!release || release.isOn()) return
     const answer = await ask(OSDP_COMMAND.outputStatus)
-    if (answer?.kind !== 'reply' || answer.code !== OSDP_REPLY.outputStatus || !answer.data[release.output] || release.isOn()) return
+    if (
+      answer?.kind !== 'reply' ||
+      answer.code !== OSDP_REPLY.outputStatus ||
+      !answer.data[release.output] ||
+      release.isOn()
+    )
+      return
     o.onFault(`output ${release.output} was on and is switched off again`)
     await o.dialogue.send(outputOff(release.output))
   }

@@ -49,7 +49,13 @@ async function unlessRefused(ask: Promise<unknown>): Promise<void> {
  * Lets `work` speak with the card on a reader, alone. Rejects with `PcscRefusal` when there is none, when it
  * does not answer or when another program keeps it, and with another error when the conversation is over.
  */
-export async function withCard<T>(pcscd: Pcscd, reader: string, timers: Timers, over: AbortSignal, work: (card: Card) => Promise<T>): Promise<T> {
+export async function withCard<T>(
+  pcscd: Pcscd,
+  reader: string,
+  timers: Timers,
+  over: AbortSignal,
+  work: (card: Card) => Promise<T>,
+): Promise<T> {
   const request = { context: pcscd.context, reader, shareMode: SHARED, protocols: ANY_PROTOCOL }
   const { body } = await inTurn(timers, over, () => pcscd.ask('connect', request))
   const { card = 0, protocol = 0 } = body
@@ -59,8 +65,19 @@ export async function withCard<T>(pcscd: Pcscd, reader: string, timers: Timers, 
     try {
       return await work({
         async transmit(apdu) {
-          const pci = { sendProtocol: protocol, sendPciLength: PCI_BYTES, receiveProtocol: protocol, receivePciLength: PCI_BYTES }
-          return (await pcscd.ask('transmit', { card, ...pci, sendLength: apdu.length, receiveLength: MOST_ANSWER_BYTES }, apdu)).data
+          const pci = {
+            sendProtocol: protocol,
+            sendPciLength: PCI_BYTES,
+            receiveProtocol: protocol,
+            receivePciLength: PCI_BYTES,
+          }
+          return (
+            await pcscd.ask(
+              'transmit',
+              { card, ...pci, sendLength: apdu.length, receiveLength: MOST_ANSWER_BYTES },
+              apdu,
+            )
+          ).data
         },
         spoil: () => void (disposition = RESET),
       })

@@ -4,13 +4,22 @@ import type { ReaderState } from '../../protocols/pcsc/reader-states.ts'
  * The one reader that is meant by its name or a part of it, or what is wrong. pcscd's names end with the number of
  * the reader and of its slot (`… 00 00`), of which the first follows the order of plugging in: better leave it out.
  */
-export function findReader(states: readonly ReaderState[], wanted: string): { readonly name: string } | { readonly missing: string } {
+export function findReader(
+  states: readonly ReaderState[],
+  wanted: string,
+): { readonly name: string } | { readonly missing: string } {
   const names = states.map((state) => state.name)
   if (names.includes(wanted)) return { name: wanted }
   const fitting = names.filter((name) => name.toLowerCase().includes(wanted.toLowerCase()))
   const [name] = fitting
   if (name !== undefined && fitting.length === 1) return { name }
   const list = (of: readonly string[]) => of.map((each) => `"${each}"`).join(', ')
-  if (fitting.length > 1) return { missing: `"${wanted}" fits several readers: ${list(fitting)}; give more of the name in link.pcsc` }
-  return { missing: names.length === 0 ? 'pcscd sees no reader; is one plugged in?' : `pcscd sees no reader "${wanted}"; it sees ${list(names)}` }
+  if (fitting.length > 1)
+    return { missing: `"${wanted}" fits several readers: ${list(fitting)}; give more of the name in link.pcsc` }
+  return {
+    missing:
+      names.length === 0
+        ? 'pcscd sees no reader; is one plugged in?'
+        : `pcscd sees no reader "${wanted}"; it sees ${list(names)}`,
+  }
 }

@@ -1,6 +1,13 @@
 import type { Platform, Timers } from '../../../policy/platform.ts'
 import { answerBuffer } from '../../protocols/pcsc/answer-buffer.ts'
-import { bodyBytes, CHANGE_FIELDS, decodeBody, encodeRequest, MOST_APDU_BYTES, PCSC_BODIES } from '../../protocols/pcsc/messages.ts'
+import {
+  bodyBytes,
+  CHANGE_FIELDS,
+  decodeBody,
+  encodeRequest,
+  MOST_APDU_BYTES,
+  PCSC_BODIES,
+} from '../../protocols/pcsc/messages.ts'
 import type { PcscBody, PcscCommand } from '../../protocols/pcsc/messages.ts'
 import { decodeReaderStates, READER_STATES_BYTES, sameStates } from '../../protocols/pcsc/reader-states.ts'
 import type { ReaderState } from '../../protocols/pcsc/reader-states.ts'
@@ -33,7 +40,11 @@ export interface Pcscd extends Speaker {
   /** Agrees on the version and opens a context. Call it once, first. */
   greet(): Promise<void>
   /** Rejects with `PcscRefusal` when pcscd answers anything but success. `data`: only of transmit. */
-  ask(command: PcscCommand, body: PcscBody, data?: Uint8Array): Promise<{ readonly body: PcscBody; readonly data: Uint8Array }>
+  ask(
+    command: PcscCommand,
+    body: PcscBody,
+    data?: Uint8Array,
+  ): Promise<{ readonly body: PcscBody; readonly data: Uint8Array }>
   /** The readers and their cards now. */
   readers(): Promise<readonly ReaderState[]>
   /** Resolves when they are perhaps not as `known` any more, when `wake` aborts, and from time to time. */
@@ -57,7 +68,12 @@ const ANSWER_WITHIN_MS = 2_000
 /** After this long without news pcscd is asked, to see that it still answers. */
 const ASK_EVERY_MS = 10_000
 
-const WITHIN_MS: Partial<Record<PcscCommand, number>> = { connect: CARD_WITHIN_MS, reconnect: CARD_WITHIN_MS, transmit: CARD_WITHIN_MS, disconnect: CARD_WITHIN_MS }
+const WITHIN_MS: Partial<Record<PcscCommand, number>> = {
+  connect: CARD_WITHIN_MS,
+  reconnect: CARD_WITHIN_MS,
+  transmit: CARD_WITHIN_MS,
+  disconnect: CARD_WITHIN_MS,
+}
 const CHANGE_BYTES = bodyBytes(CHANGE_FIELDS)
 const MOST_HELD_BYTES = 2 * (READER_STATES_BYTES + CHANGE_BYTES) + MOST_APDU_BYTES
 
@@ -137,7 +153,11 @@ export function startPcscd(link: ByteLink, { timers }: Platform): Pcscd {
     write(command, body, data)
   }
 
-  async function exchange(command: PcscCommand, body: PcscBody, data?: Uint8Array): Promise<{ body: PcscBody; data: Uint8Array }> {
+  async function exchange(
+    command: PcscCommand,
+    body: PcscBody,
+    data?: Uint8Array,
+  ): Promise<{ body: PcscBody; data: Uint8Array }> {
     say(command, body, data)
     const ms = WITHIN_MS[command] ?? ANSWER_WITHIN_MS
     const answer = decodeBody(PCSC_BODIES[command], await readWithin(bodyBytes(PCSC_BODIES[command]), ms, command))
@@ -147,7 +167,11 @@ export function startPcscd(link: ByteLink, { timers }: Platform): Pcscd {
     return { body: answer, data: await readWithin(length, ms, command) }
   }
 
-  async function ask(command: PcscCommand, body: PcscBody, data?: Uint8Array): Promise<{ body: PcscBody; data: Uint8Array }> {
+  async function ask(
+    command: PcscCommand,
+    body: PcscBody,
+    data?: Uint8Array,
+  ): Promise<{ body: PcscBody; data: Uint8Array }> {
     const answer = await exchange(command, body, data)
     if (answer.body.rv !== SUCCESS) throw new PcscRefusal(answer.body.rv ?? 0)
     return answer

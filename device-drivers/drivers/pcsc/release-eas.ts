@@ -1,6 +1,12 @@
 import { statusText } from '../../protocols/pcsc/apdu.ts'
 import { easAlarmFrame, easFrame, tagAnswer } from '../../protocols/pcsc/icode-eas.ts'
-import { END_SESSION, START_SESSION, SWITCH_TO_ISO15693, transceive, transparentAnswer } from '../../protocols/pcsc/transparent.ts'
+import {
+  END_SESSION,
+  START_SESSION,
+  SWITCH_TO_ISO15693,
+  transceive,
+  transparentAnswer,
+} from '../../protocols/pcsc/transparent.ts'
 import { result } from '../device.ts'
 import type { CommandResult } from '../device.ts'
 import type { Card } from './card.ts'
@@ -9,7 +15,10 @@ const lost = (why: string) => result('unknown', true, 'answer_lost', why)
 const text = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 /** What the tag says to a frame: its answer, or null when nothing whole came back. A refusal of the reader ends it. */
-async function say(card: Card, frame: Uint8Array): Promise<{ readonly frame: Uint8Array | null } | { readonly refused: string }> {
+async function say(
+  card: Card,
+  frame: Uint8Array,
+): Promise<{ readonly frame: Uint8Array | null } | { readonly refused: string }> {
   const answer = transparentAnswer(await card.transmit(transceive(frame)))
   if (answer.kind === 'refused') return { refused: statusText(answer.status) }
   return { frame: answer.kind === 'done' ? answer.frame : null }
@@ -35,8 +44,11 @@ async function reset(card: Card, uid: string): Promise<CommandResult> {
   }
   const answer = said.frame && tagAnswer(said.frame)
   if (answer?.refused) return result('failed', true, 'refused', answer.refused)
-  if (await stillAlarms(card, uid)) return result('failed', true, 'no_confirmation', 'the EAS bit of the tag is still on')
-  return answer ? result('confirmed', true, 'acknowledged', 'the tag has switched its EAS bit off') : lost('the tag did not answer')
+  if (await stillAlarms(card, uid))
+    return result('failed', true, 'no_confirmation', 'the EAS bit of the tag is still on')
+  return answer
+    ? result('confirmed', true, 'acknowledged', 'the tag has switched its EAS bit off')
+    : lost('the tag did not answer')
 }
 
 /**
@@ -47,11 +59,17 @@ async function reset(card: Card, uid: string): Promise<CommandResult> {
 export async function releaseEas(card: Card, uid: string, signal: AbortSignal): Promise<CommandResult> {
   const start = transparentAnswer(await card.transmit(START_SESSION))
   if (start.kind !== 'done') {
-    return result('failed', false, 'not_supported', 'this reader passes no commands through to tags (PC/SC transparent session)')
+    return result(
+      'failed',
+      false,
+      'not_supported',
+      'this reader passes no commands through to tags (PC/SC transparent session)',
+    )
   }
   try {
     const turned = transparentAnswer(await card.transmit(SWITCH_TO_ISO15693))
-    if (turned.kind !== 'done') return result('failed', false, 'not_supported', 'this reader passes no ISO 15693 commands through')
+    if (turned.kind !== 'done')
+      return result('failed', false, 'not_supported', 'this reader passes no ISO 15693 commands through')
     if (signal.aborted) return result('failed', false, 'cancelled')
     return await reset(card, uid)
   } finally {

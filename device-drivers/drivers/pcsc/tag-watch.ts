@@ -31,7 +31,11 @@ const MOST_TRIES = 3
 const TRY_AGAIN_MS = 150
 
 /** Tells what comes and goes to `tell`. `withTexts`: links and texts on tags too. */
-export function tagWatch({ clock, timers }: Platform, withTexts: boolean, tell: (event: DeviceEvent) => void): TagWatch {
+export function tagWatch(
+  { clock, timers }: Platform,
+  withTexts: boolean,
+  tell: (event: DeviceEvent) => void,
+): TagWatch {
   let present: PresentTag | null = null
   /** The card that has been dealt with, as pcscd counts them. */
   let handled: number | null = null
@@ -81,7 +85,10 @@ export function tagWatch({ clock, timers }: Platform, withTexts: boolean, tell: 
         if (error instanceof PcscRefusal && (error.rv === NO_CARD || error.rv === REMOVED)) return gone()
         if (tries >= MOST_TRIES) {
           gone()
-          tell({ type: 'fault', detail: `the card on ${state.name} cannot be read: ${error instanceof Error ? error.message : String(error)}` })
+          tell({
+            type: 'fault',
+            detail: `the card on ${state.name} cannot be read: ${error instanceof Error ? error.message : String(error)}`,
+          })
           break
         }
         await pause(timers, TRY_AGAIN_MS, over)

@@ -22,7 +22,12 @@ export interface ZebraCommands {
 const MOST_WAITING = 64
 
 /** Each command goes out once; its answer is known by its id. */
-export function zebraCommands(line: MqttLine, topics: ZebraTopics, platform: Platform, timeoutMs: number): ZebraCommands {
+export function zebraCommands(
+  line: MqttLine,
+  topics: ZebraTopics,
+  platform: Platform,
+  timeoutMs: number,
+): ZebraCommands {
   const waiting = new Map<string, { settle: (answer: ZebraAnswer) => void; cancel: Cancel }>()
   const prefix = Buffer.from(platform.random.bytes(4)).toString('hex')
   let count = 0
@@ -36,7 +41,9 @@ export function zebraCommands(line: MqttLine, topics: ZebraTopics, platform: Pla
   }
 
   const answerOf = ({ isSuccess, payload }: ZebraResponse): ZebraAnswer =>
-    isSuccess ? { kind: 'answered', payload } : { kind: 'refused', detail: `the reader refuses: ${JSON.stringify(payload).slice(0, 200)}` }
+    isSuccess
+      ? { kind: 'answered', payload }
+      : { kind: 'refused', detail: `the reader refuses: ${JSON.stringify(payload).slice(0, 200)}` }
 
   return {
     ask(by, command, payload = {}) {

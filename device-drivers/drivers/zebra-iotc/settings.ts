@@ -24,8 +24,12 @@ export const ZebraIotcSettings = z
     driver: z.literal('zebra-iotc'),
     link: MqttLink,
     topics: z
-      .union([topic, Topics], { error: 'give the base of the topics, such as "zebra/FX9600F0F4B5", or { "data": "…", … }' })
-      .meta({ description: 'as set on the reader; a base stands for …/data, …/mgmt/cmd, …/mgmt/res, …/ctrl/cmd, …/ctrl/res' }),
+      .union([topic, Topics], {
+        error: 'give the base of the topics, such as "zebra/FX9600F0F4B5", or { "data": "…", … }',
+      })
+      .meta({
+        description: 'as set on the reader; a base stands for …/data, …/mgmt/cmd, …/mgmt/res, …/ctrl/cmd, …/ctrl/res',
+      }),
     ...FEEDS_FROM_NEAR,
     antennas: antennaSettings(between('the number of an antenna', 1, 64), ''),
     ...outputSettings(gpo),

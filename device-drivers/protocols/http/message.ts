@@ -22,7 +22,16 @@ const MOST_HEADERS = 100
 const LF = 0x0a
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 
-type State = 'start' | 'headers' | 'fixed' | 'until-close' | 'chunk-size' | 'chunk' | 'chunk-end' | 'trailers' | 'broken'
+type State =
+  | 'start'
+  | 'headers'
+  | 'fixed'
+  | 'until-close'
+  | 'chunk-size'
+  | 'chunk'
+  | 'chunk-end'
+  | 'trailers'
+  | 'broken'
 
 /** Reads answers (a client's side) or requests (a server's side). */
 export function httpParser(reads: 'responses' | 'requests'): HttpParser {
@@ -49,7 +58,8 @@ export function httpParser(reads: 'responses' | 'requests'): HttpParser {
   function onStart(text: string): void {
     // Empty lines before a head are allowed, and a keep-alive of some servers.
     if (text === '') return
-    const pattern = reads === 'responses' ? /^HTTP\/1\.[01] [1-5]\d\d(?: .*)?$/ : /^[A-Z]{1,20} \S{1,4096} HTTP\/1\.[01]$/
+    const pattern =
+      reads === 'responses' ? /^HTTP\/1\.[01] [1-5]\d\d(?: .*)?$/ : /^[A-Z]{1,20} \S{1,4096} HTTP\/1\.[01]$/
     if (!pattern.test(text)) return broken('this is not HTTP/1.1')
     first = text
     headers = new Map()
@@ -71,7 +81,8 @@ export function httpParser(reads: 'responses' | 'requests'): HttpParser {
   function onHead(pieces: HttpPiece[]): void {
     const coding = headers.get('transfer-encoding')
     const size = headers.get('content-length')
-    if (coding !== undefined && (size !== undefined || coding.toLowerCase() !== 'chunked')) return broken('a body whose length cannot be known')
+    if (coding !== undefined && (size !== undefined || coding.toLowerCase() !== 'chunked'))
+      return broken('a body whose length cannot be known')
     if (size !== undefined && !/^\d{1,12}$/.test(size)) return broken('a Content-Length that is no number')
     let mayHaveBody = true
     if (reads === 'requests') {
@@ -160,7 +171,12 @@ function head(first: string, headers: Readonly<Record<string, string>>): string 
 }
 
 /** A request; a body is sent with its length. Values of headers must have no line ends. */
-export function encodeRequest(request: { method: string; path: string; headers: Readonly<Record<string, string>>; body?: string | undefined }): Uint8Array {
+export function encodeRequest(request: {
+  method: string
+  path: string
+  headers: Readonly<Record<string, string>>
+  body?: string | undefined
+}): Uint8Array {
   const body = text.encode(request.body ?? '')
   const size = request.body === undefined ? {} : { 'content-length': String(body.length) }
   const bytes = text.encode(head(`${request.method} ${request.path} HTTP/1.1`, { ...request.headers, ...size }))
@@ -170,7 +186,12 @@ export function encodeRequest(request: { method: string; path: string; headers: 
 /** An answer. Without a body it begins one in chunks, which `encodeChunk` goes on with. */
 export function encodeResponse(status: number, headers: Readonly<Record<string, string>>, body?: string): Uint8Array {
   const bytes = text.encode(body ?? '')
-  const size: Record<string, string> = body === undefined ? { 'transfer-encoding': 'chunked' } : status === 204 ? {} : { 'content-length': String(bytes.length) }
+  const size: Record<string, string> =
+    body === undefined
+      ? { 'transfer-encoding': 'chunked' }
+      : status === 204
+        ? {}
+        : { 'content-length': String(bytes.length) }
   return Uint8Array.from([...text.encode(head(`HTTP/1.1 ${status} -`, { ...headers, ...size })), ...bytes])
 }
 

@@ -22,9 +22,14 @@ export function impinjEvent(value: unknown): ImpinjEvent | null {
   const transition = objectOf(event['gpiTransitionEvent'])
   if (transition) return inputEvent(event, transition)
   const antenna = objectOf(event['antennaDisconnectedEvent'])
-  if (antenna) return { kind: 'fault', detail: `antenna ${String(antenna['antennaPort'] ?? '?').slice(0, 8)} is not connected` }
+  if (antenna)
+    return { kind: 'fault', detail: `antenna ${String(antenna['antennaPort'] ?? '?').slice(0, 8)} is not connected` }
   const overflow = objectOf(event['overflowEvent'])
-  if (overflow) return { kind: 'fault', detail: `the reader has thrown away ${String(overflow['eventsPurged'] ?? 'some').slice(0, 12)} events that were not fetched in time` }
+  if (overflow)
+    return {
+      kind: 'fault',
+      detail: `the reader has thrown away ${String(overflow['eventsPurged'] ?? 'some').slice(0, 12)} events that were not fetched in time`,
+    }
   return typeof event['eventType'] === 'string' || typeof event['timestamp'] === 'string' ? { kind: 'other' } : null
 }
 
@@ -42,6 +47,11 @@ function tagEvent(event: Record<string, unknown>, tag: Record<string, unknown>):
   const utcUs = utcUsOf(tag['lastSeenTime']) ?? utcUsOf(event['timestamp'])
   return {
     kind: 'tag',
-    sighting: { epc, ...antennaOf(tag['antennaPort']), ...rssiOf(tag['peakRssiCdbm'], 100), ...(utcUs === null ? {} : { utcUs }) },
+    sighting: {
+      epc,
+      ...antennaOf(tag['antennaPort']),
+      ...rssiOf(tag['peakRssiCdbm'], 100),
+      ...(utcUs === null ? {} : { utcUs }),
+    },
   }
 }

@@ -55,8 +55,13 @@ export function inventoryRequest(settings: InventorySettings): object {
   const told = { epcHex: 'enabled', antennaPort: 'enabled', peakRssiCdbm: 'enabled', lastSeenTime: 'enabled' }
   const untold = { epc: 'disabled', tid: 'disabled', frequency: 'disabled', transmitPowerCdbm: 'disabled' }
   const on = (transition: string) => [{ gpiTransitionEvent: { gpi: settings.readWhile, transition } }]
-  const triggers = settings.readWhile === undefined ? {} : { startTriggers: on(TRANSITIONS.rise), stopTriggers: on(TRANSITIONS.fall) }
-  return { eventConfig: { common: { hostname: 'disabled' }, tagInventory: { ...told, ...untold } }, antennaConfigs, ...triggers }
+  const triggers =
+    settings.readWhile === undefined ? {} : { startTriggers: on(TRANSITIONS.rise), stopTriggers: on(TRANSITIONS.fall) }
+  return {
+    eventConfig: { common: { hostname: 'disabled' }, tagInventory: { ...told, ...untold } },
+    antennaConfigs,
+    ...triggers,
+  }
 }
 
 /** The body of `gpos`. */
@@ -65,10 +70,17 @@ export function gpoRequest(outputs: Iterable<readonly [number, boolean]>): objec
 }
 
 /** The body of `gpis` that tells changes of these inputs: what the reader has now, with them enabled; or the one that it lacks. */
-export function gpiRequest(now: Record<string, unknown>, inputs: readonly number[]): { readonly body: object } | { readonly missing: number } {
-  const known = Array.isArray(now['gpiConfigurations']) ? now['gpiConfigurations'].map((each) => objectOf(each) ?? {}) : []
+export function gpiRequest(
+  now: Record<string, unknown>,
+  inputs: readonly number[],
+): { readonly body: object } | { readonly missing: number } {
+  const known = Array.isArray(now['gpiConfigurations'])
+    ? now['gpiConfigurations'].map((each) => objectOf(each) ?? {})
+    : []
   const missing = inputs.find((gpi) => !known.some((each) => each['gpi'] === gpi))
   if (missing !== undefined) return { missing }
-  const gpiConfigurations = known.map((each) => (inputs.includes(each['gpi'] as number) ? { ...each, enabled: true } : each))
+  const gpiConfigurations = known.map((each) =>
+    inputs.includes(each['gpi'] as number) ? { ...each, enabled: true } : each,
+  )
   return { body: { ...now, gpiConfigurations, gpiTransitionEvents: 'enabled' } }
 }

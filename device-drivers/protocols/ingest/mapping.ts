@@ -38,10 +38,20 @@ export const PATH = /^(?:\$|[A-Za-z0-9_-]{1,64})(?:\.[A-Za-z0-9_-]{1,64}|\[\*\])
 export const MOST_READS_IN_BODY = 5_000
 
 /** AdvanNet's HTTP service with the body that docs/hardware/http-ingest.md gives it. */
-const KEONN: ReadMapping = { reads: 'reads[*]', epc: 'epc', epcIs: 'hex', antenna: 'antenna', rssi: 'rssi', rssiPerDbm: 1, seenAt: 'ts' }
+const KEONN: ReadMapping = {
+  reads: 'reads[*]',
+  epc: 'epc',
+  epcIs: 'hex',
+  antenna: 'antenna',
+  rssi: 'rssi',
+  rssiPerDbm: 1,
+  seenAt: 'ts',
+}
 
 function stepsOf(path: string): Step[] {
-  return [...path.matchAll(/\[\*\]|[^.[]+/g)].map(([part]) => (part === '[*]' ? '*' : part)).filter((step, i) => !(i === 0 && step === '$'))
+  return [...path.matchAll(/\[\*\]|[^.[]+/g)]
+    .map(([part]) => (part === '[*]' ? '*' : part))
+    .filter((step, i) => !(i === 0 && step === '$'))
 }
 
 /** Everything that a path leads to. */
@@ -50,8 +60,10 @@ function follow(value: unknown, steps: readonly Step[]): unknown[] {
   for (const step of steps) {
     const next: unknown[] = []
     for (const one of here) {
-      if (step === '*' && Array.isArray(one)) for (const item of one.slice(0, MOST_READS_IN_BODY + 1)) next.push(item as unknown)
-      else if (step !== '*' && typeof one === 'object' && one !== null && Object.hasOwn(one, step)) next.push((one as Record<string, unknown>)[step])
+      if (step === '*' && Array.isArray(one))
+        for (const item of one.slice(0, MOST_READS_IN_BODY + 1)) next.push(item as unknown)
+      else if (step !== '*' && typeof one === 'object' && one !== null && Object.hasOwn(one, step))
+        next.push((one as Record<string, unknown>)[step])
     }
     here = next.slice(0, MOST_READS_IN_BODY + 1)
   }
@@ -64,7 +76,13 @@ function byMapping(mapping: ReadMapping): Mapper {
     return (read: unknown) => (steps ? follow(read, steps)[0] : undefined)
   }
   const reads = stepsOf(mapping.reads)
-  const [epc, antenna, rssi, seenAt, only] = [mapping.epc, mapping.antenna, mapping.rssi, mapping.seenAt, mapping.only?.path].map(field)
+  const [epc, antenna, rssi, seenAt, only] = [
+    mapping.epc,
+    mapping.antenna,
+    mapping.rssi,
+    mapping.seenAt,
+    mapping.only?.path,
+  ].map(field)
   const epcOf = mapping.epcIs === 'hex' ? epcOfHex : epcOfBase64
 
   return (body) => {
@@ -76,7 +94,13 @@ function byMapping(mapping: ReadMapping): Mapper {
       const code = epcOf(epc?.(read))
       const utcUs = utcUsOf(seenAt?.(read))
       if (code === null) strange++
-      else sightings.push({ epc: code, ...antennaOf(antenna?.(read)), ...rssiOf(rssi?.(read), mapping.rssiPerDbm), ...(utcUs === null ? {} : { utcUs }) })
+      else
+        sightings.push({
+          epc: code,
+          ...antennaOf(antenna?.(read)),
+          ...rssiOf(rssi?.(read), mapping.rssiPerDbm),
+          ...(utcUs === null ? {} : { utcUs }),
+        })
     }
     return { sightings, faults: [], strange }
   }

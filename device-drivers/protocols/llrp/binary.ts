@@ -5,7 +5,14 @@ import { HEADER_BYTES, MAX_MESSAGE_BYTES, VERSION } from './frames.ts'
 import type { LlrpFrame } from './frames.ts'
 import type { MessageName } from './messages.ts'
 import type { ParameterName } from './parameters.ts'
-import { FIRST_TLV, MESSAGE_ROWS, MESSAGE_ROWS_BY_TYPE, PARAMETER_ROWS, PARAMETER_ROWS_BY_TYPE, TV_LENGTHS } from './tables.ts'
+import {
+  FIRST_TLV,
+  MESSAGE_ROWS,
+  MESSAGE_ROWS_BY_TYPE,
+  PARAMETER_ROWS,
+  PARAMETER_ROWS_BY_TYPE,
+  TV_LENGTHS,
+} from './tables.ts'
 import type { Row } from './tables.ts'
 
 /** A message of a type that no table knows: of a later version, or a vendor's. */
@@ -17,7 +24,10 @@ export interface UnknownMessage {
 }
 
 /** What a frame says, or why it cannot be understood. */
-export type Decoded = Message | UnknownMessage | { readonly name: 'malformed'; readonly type: number; readonly id: number; readonly fault: string }
+export type Decoded =
+  | Message
+  | UnknownMessage
+  | { readonly name: 'malformed'; readonly type: number; readonly id: number; readonly fault: string }
 
 /** Parameters within parameters; the standard needs 7. */
 const DEEPEST = 16
@@ -40,14 +50,23 @@ function readParameter(cursor: Cursor, depth: number): AnyParameter {
   const type = isShort ? head - FIRST_TLV : ((head & 3) << 8) | (bytes[at + 1] ?? 0)
   const length = isShort ? (TV_LENGTHS[type] ?? 0) : ((bytes[at + 2] ?? 0) << 8) | (bytes[at + 3] ?? 0)
   const header = isShort ? 1 : 4
-  if (length < header || at + length > cursor.end) throw new Malformed(`a parameter of type ${type} claims ${length} bytes`)
+  if (length < header || at + length > cursor.end)
+    throw new Malformed(`a parameter of type ${type} claims ${length} bytes`)
   cursor.at = at + length
   const row = PARAMETER_ROWS_BY_TYPE[type]
-  if (!row || isShort !== type < FIRST_TLV) return { name: 'unknown', type, bytes: bytes.slice(at + header, at + length) }
-  return { name: row.name, ...readElement(row, { bytes, at: at + header, end: at + length, bit: 0 }, depth) } as unknown as AnyParameter
+  if (!row || isShort !== type < FIRST_TLV)
+    return { name: 'unknown', type, bytes: bytes.slice(at + header, at + length) }
+  return {
+    name: row.name,
+    ...readElement(row, { bytes, at: at + header, end: at + length, bit: 0 }, depth),
+  } as unknown as AnyParameter
 }
 
-function readElement(row: Row<string>, cursor: Cursor, depth: number): { fields: Record<string, FieldValue>; params: AnyParameter[] } {
+function readElement(
+  row: Row<string>,
+  cursor: Cursor,
+  depth: number,
+): { fields: Record<string, FieldValue>; params: AnyParameter[] } {
   if (depth > DEEPEST) throw new Malformed('parameters within parameters without end')
   try {
     const fields = readFields(row, cursor)
@@ -68,7 +87,11 @@ export function decodeMessage({ type, id, body }: LlrpFrame): Decoded {
   const row = MESSAGE_ROWS_BY_TYPE[type]
   if (!row) return { name: 'unknown', type, id, bytes: body.slice() }
   try {
-    return { name: row.name, id, ...readElement(row, { bytes: body, at: 0, end: body.length, bit: 0 }, 0) } as unknown as Message
+    return {
+      name: row.name,
+      id,
+      ...readElement(row, { bytes: body, at: 0, end: body.length, bit: 0 }, 0),
+    } as unknown as Message
   } catch (error) {
     if (error instanceof Malformed) return { name: 'malformed', type, id, fault: error.message }
     throw error
@@ -84,13 +107,21 @@ function writeFields(row: Row<string>, fields: Readonly<Record<string, FieldValu
   writer.bit = 0
 }
 
-function writeOne(row: Row<string>, name: string, kind: Exclude<FieldKind, 'r8'>, value: FieldValue | undefined, writer: Writer): void {
+function writeOne(
+  row: Row<string>,
+  name: string,
+  kind: Exclude<FieldKind, 'r8'>,
+  value: FieldValue | undefined,
+  writer: Writer,
+): void {
   if (value === undefined) throw new RangeError(`${row.name}: the field ${name} is missing`)
   try {
     // The table that types the value is the one that names its kind.
     writeField<keyof FieldValues>(kind, writer, value)
   } catch (error) {
-    throw new RangeError(`${row.name}.${name}: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+    throw new RangeError(`${row.name}.${name}: ${error instanceof Error ? error.message : String(error)}`, {
+      cause: error,
+    })
   }
 }
 
@@ -110,7 +141,8 @@ function checkParams(row: Row<string>, params: readonly AnyParameter[]): void {
   for (const [name, count] of row.params) {
     const there = counts.get(name) ?? 0
     if ((count === '1' || count === '+') && there === 0) throw new RangeError(`${row.name}: ${name} is missing`)
-    if ((count === '1' || count === '?') && there > 1) throw new RangeError(`${row.name}: ${name} stands ${there} times`)
+    if ((count === '1' || count === '?') && there > 1)
+      throw new RangeError(`${row.name}: ${name} stands ${there} times`)
   }
 }
 
@@ -129,7 +161,11 @@ function writeParameter(param: AnyParameter, writer: Writer): void {
   writer.bytes[from + 3] = length & 0xff
 }
 
-function writeElement(row: Row<string>, { fields, params }: { readonly fields: object; readonly params: readonly AnyParameter[] }, writer: Writer): void {
+function writeElement(
+  row: Row<string>,
+  { fields, params }: { readonly fields: object; readonly params: readonly AnyParameter[] },
+  writer: Writer,
+): void {
   writeFields(row, fields as Readonly<Record<string, FieldValue>>, writer)
   checkParams(row, params)
   for (const param of params) writeParameter(param, writer)
@@ -144,9 +180,9 @@ export function encodeMessage(said: Message | UnknownMessage): Uint8Array {
   if (said.name === 'unknown') for (const byte of said.bytes) writer.bytes.push(byte)
   else if (row) writeElement(row, said, writer)
   const length = writer.bytes.length
-  if (length < HEADER_BYTES || length > MAX_MESSAGE_BYTES) throw new RangeError(`${said.name}: a message of ${length} bytes`)
+  if (length < HEADER_BYTES || length > MAX_MESSAGE_BYTES)
+    throw new RangeError(`${said.name}: a message of ${length} bytes`)
   const bytes = Uint8Array.from(writer.bytes)
   new DataView(bytes.buffer).setUint32(2, length)
   return bytes
 }
-

@@ -21,14 +21,29 @@ export const TID_WORDS = { bank: 2, word: 0, count: 2 } as const
 
 const EPCGLOBAL = 0xe2
 const NXP = 0x006
-const MAKERS: Readonly<Record<number, string>> = { 0x001: 'Impinj', 0x003: 'Alien', 0x006: 'NXP', 0x00b: 'EM Microelectronic' }
+const MAKERS: Readonly<Record<number, string>> = {
+  0x001: 'Impinj',
+  0x003: 'Alien',
+  0x006: 'NXP',
+  0x00b: 'EM Microelectronic',
+}
 
 const TOGGLED: Readonly<Record<number, string>> = {
-  0x810: 'UCODE 7', 0x890: 'UCODE 7', 0x811: 'UCODE 7m', 0x891: 'UCODE 7m', 0x894: 'UCODE 8', 0x994: 'UCODE 8m',
+  0x810: 'UCODE 7',
+  0x890: 'UCODE 7',
+  0x811: 'UCODE 7m',
+  0x891: 'UCODE 7m',
+  0x894: 'UCODE 8',
+  0x994: 'UCODE 8m',
 }
 const OWN_COMMAND: Readonly<Record<number, string>> = {
-  0x003: 'UCODE G2XM (ChangeEAS)', 0x004: 'UCODE G2XL (ChangeEAS)', 0x806: 'UCODE G2iL (ChangeConfig)', 0x906: 'UCODE G2iL (ChangeConfig)',
-  0x807: 'UCODE G2iL+ (ChangeConfig)', 0x80a: 'UCODE G2iM (ChangeConfig)', 0x80b: 'UCODE G2iM+ (ChangeConfig)',
+  0x003: 'UCODE G2XM (ChangeEAS)',
+  0x004: 'UCODE G2XL (ChangeEAS)',
+  0x806: 'UCODE G2iL (ChangeConfig)',
+  0x906: 'UCODE G2iL (ChangeConfig)',
+  0x807: 'UCODE G2iL+ (ChangeConfig)',
+  0x80a: 'UCODE G2iM (ChangeConfig)',
+  0x80b: 'UCODE G2iM+ (ChangeConfig)',
 }
 
 /** How the EAS bit of the chip with these first two words of its TID is switched. */
@@ -39,7 +54,8 @@ export function easOfChip([first = 0, second = 0]: readonly number[]): EasOfChip
   const maker = ((first & 0x1f) << 4) | (second >> 12)
   const model = second & 0xfff
   const own = maker === NXP ? OWN_COMMAND[model] : undefined
-  if (own) return { kind: 'none', why: `the EAS bit of an ${own} needs a command of its maker, which LLRP does not have` }
+  if (own)
+    return { kind: 'none', why: `the EAS bit of an ${own} needs a command of its maker, which LLRP does not have` }
   const chip = maker === NXP ? TOGGLED[model] : undefined
   if (chip) return { kind: 'toggle', chip }
   return { kind: 'none', why: `of this chip (${MAKERS[maker] ?? `maker ${maker}`}, TID ${tid}) no EAS bit is known` }

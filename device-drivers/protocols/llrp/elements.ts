@@ -4,7 +4,11 @@ import type { ParameterName, PARAMETERS } from './parameters.ts'
 
 /** One parameter with what is within it, in the order of the wire. */
 export type Parameter<N extends ParameterName = ParameterName> = {
-  [K in N]: { readonly name: K; readonly fields: FieldsOf<(typeof PARAMETERS)[K]>; readonly params: readonly AnyParameter[] }
+  [K in N]: {
+    readonly name: K
+    readonly fields: FieldsOf<(typeof PARAMETERS)[K]>
+    readonly params: readonly AnyParameter[]
+  }
 }[N]
 
 /** A parameter that no table knows, as it came, without its header. */
@@ -18,18 +22,32 @@ export type AnyParameter = Parameter | UnknownParameter
 
 /** One message. `id` ties an answer to its request. */
 export type Message<N extends MessageName = MessageName> = {
-  [K in N]: { readonly name: K; readonly id: number; readonly fields: FieldsOf<(typeof MESSAGES)[K]>; readonly params: readonly AnyParameter[] }
+  [K in N]: {
+    readonly name: K
+    readonly id: number
+    readonly fields: FieldsOf<(typeof MESSAGES)[K]>
+    readonly params: readonly AnyParameter[]
+  }
 }[N]
 
 type NoFields = Record<never, never>
 
 /** Makes a parameter. */
-export function parameter<N extends ParameterName>(name: N, fields: FieldsOf<(typeof PARAMETERS)[N]>, ...params: AnyParameter[]): Parameter<N> {
+export function parameter<N extends ParameterName>(
+  name: N,
+  fields: FieldsOf<(typeof PARAMETERS)[N]>,
+  ...params: AnyParameter[]
+): Parameter<N> {
   return { name, fields, params } as unknown as Parameter<N>
 }
 
 /** Makes a message; `params` in the order of the standard. */
-export function message<N extends MessageName>(name: N, id: number, fields: FieldsOf<(typeof MESSAGES)[N]> | NoFields, ...params: AnyParameter[]): Message<N> {
+export function message<N extends MessageName>(
+  name: N,
+  id: number,
+  fields: FieldsOf<(typeof MESSAGES)[N]> | NoFields,
+  ...params: AnyParameter[]
+): Message<N> {
   return { name, id, fields, params } as unknown as Message<N>
 }
 
@@ -37,7 +55,8 @@ interface Holder {
   readonly params?: readonly AnyParameter[]
 }
 
-const named = (within: Holder | undefined, name: ParameterName): readonly AnyParameter[] => within?.params?.filter((param) => param.name === name) ?? []
+const named = (within: Holder | undefined, name: ParameterName): readonly AnyParameter[] =>
+  within?.params?.filter((param) => param.name === name) ?? []
 
 /** The first parameter of that name directly within, or undefined. */
 export function first<N extends ParameterName>(within: Holder | undefined, name: N): Parameter<N> | undefined {

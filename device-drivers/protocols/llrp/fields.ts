@@ -154,7 +154,8 @@ function putBits(writer: Writer, value: number, count: number): void {
 
 /** Throws `RangeError` unless a number is whole and within its width: a wrong setting must not become another right one. */
 function within(value: number, min: number, max: number): number {
-  if (!Number.isInteger(value) || value < min || value > max) throw new RangeError(`${value} is not from ${min} to ${max}`)
+  if (!Number.isInteger(value) || value < min || value > max)
+    throw new RangeError(`${value} is not from ${min} to ${max}`)
   return value
 }
 

@@ -97,7 +97,11 @@ export function llrpCodec(): ResyncingCodec<LlrpFrame> {
     while (at < end) {
       const length = lengthAt(bytes, at, end, isLost)
       if (length > 0) {
-        frames.push({ type: word(bytes, at) & 0x3ff, id: long(bytes, at + 6), body: bytes.subarray(at + HEADER_BYTES, at + length) })
+        frames.push({
+          type: word(bytes, at) & 0x3ff,
+          id: long(bytes, at + 6),
+          body: bytes.subarray(at + HEADER_BYTES, at + length),
+        })
         isLost = false
         at += length
       } else if (length < 0 || (isLast && isLost)) {

@@ -12,7 +12,7 @@ export interface Layout {
 
 /** The values of an element's fields, by their names in the standard. */
 export type FieldsOf<L extends Layout> = {
-  readonly [K in keyof L['fields'] as L['fields'][K] extends keyof FieldValues ? K : never]: L['fields'][K] extends keyof FieldValues
-    ? FieldValues[L['fields'][K]]
-    : never
+  readonly [
+    K in keyof L['fields'] as L['fields'][K] extends keyof FieldValues ? K : never
+  ]: L['fields'][K] extends keyof FieldValues ? FieldValues[L['fields'][K]] : never
 }

@@ -12,7 +12,12 @@ const EMPTY = { fields: {}, params: {} } as const
 
 /** Every message that is understood (LLRP 1.0.1, chapter 16.1). */
 export const MESSAGES = {
-  GET_READER_CAPABILITIES: { type: 1, fields: { RequestedData: 'u8' }, params: { Custom: '*' }, answer: 'GET_READER_CAPABILITIES_RESPONSE' },
+  GET_READER_CAPABILITIES: {
+    type: 1,
+    fields: { RequestedData: 'u8' },
+    params: { Custom: '*' },
+    answer: 'GET_READER_CAPABILITIES_RESPONSE',
+  },
   GET_READER_CAPABILITIES_RESPONSE: {
     type: 11,
     fields: {},

@@ -78,7 +78,11 @@ export const PARAMETERS = {
     params: { TransmitPowerLevelTableEntry: '+', FrequencyInformation: '1', C1G2UHFRFModeTable: '+' },
   },
   TransmitPowerLevelTableEntry: { type: 145, fields: { Index: 'u16', TransmitPowerValue: 's16' }, params: {} },
-  FrequencyInformation: { type: 146, fields: { Hopping: 'flag' }, params: { FrequencyHopTable: '*', FixedFrequencyTable: '?' } },
+  FrequencyInformation: {
+    type: 146,
+    fields: { Hopping: 'flag' },
+    params: { FrequencyHopTable: '*', FixedFrequencyTable: '?' },
+  },
   FrequencyHopTable: { type: 147, fields: { HopTableID: 'u8', Reserved: 'r8', Frequency: 'u32v' }, params: {} },
   FixedFrequencyTable: { type: 148, fields: { Frequency: 'u32v' }, params: {} },
   C1G2LLRPCapabilities: {
@@ -112,7 +116,11 @@ export const PARAMETERS = {
     params: { ROBoundarySpec: '1', AISpec: '+', ROReportSpec: '?' },
   },
   ROBoundarySpec: { type: 178, fields: {}, params: { ROSpecStartTrigger: '1', ROSpecStopTrigger: '1' } },
-  ROSpecStartTrigger: { type: 179, fields: { ROSpecStartTriggerType: 'u8' }, params: { PeriodicTriggerValue: '?', GPITriggerValue: '?' } },
+  ROSpecStartTrigger: {
+    type: 179,
+    fields: { ROSpecStartTriggerType: 'u8' },
+    params: { PeriodicTriggerValue: '?', GPITriggerValue: '?' },
+  },
   PeriodicTriggerValue: { type: 180, fields: { Offset: 'u32', Period: 'u32' }, params: { UTCTimestamp: '?' } },
   GPITriggerValue: { type: 181, fields: { GPIPortNum: 'u16', GPIEvent: 'flag', Timeout: 'u32' }, params: {} },
   ROSpecStopTrigger: {
@@ -132,7 +140,14 @@ export const PARAMETERS = {
   },
   TagObservationTrigger: {
     type: 185,
-    fields: { TriggerType: 'u8', Reserved: 'r8', NumberOfTags: 'u16', NumberOfAttempts: 'u16', T: 'u16', Timeout: 'u32' },
+    fields: {
+      TriggerType: 'u8',
+      Reserved: 'r8',
+      NumberOfTags: 'u16',
+      NumberOfAttempts: 'u16',
+      T: 'u16',
+      Timeout: 'u32',
+    },
     params: {},
   },
   InventoryParameterSpec: {
@@ -153,8 +168,16 @@ export const PARAMETERS = {
     params: { C1G2RFControl: '?', C1G2SingulationControl: '?', Custom: '*' },
   },
   C1G2RFControl: { type: 335, fields: { ModeIndex: 'u16', Tari: 'u16' }, params: {} },
-  C1G2SingulationControl: { type: 336, fields: { Session: 'u2', TagPopulation: 'u16', TagTransitTime: 'u32' }, params: {} },
-  ROReportSpec: { type: 237, fields: { ROReportTrigger: 'u8', N: 'u16' }, params: { TagReportContentSelector: '1', Custom: '*' } },
+  C1G2SingulationControl: {
+    type: 336,
+    fields: { Session: 'u2', TagPopulation: 'u16', TagTransitTime: 'u32' },
+    params: {},
+  },
+  ROReportSpec: {
+    type: 237,
+    fields: { ROReportTrigger: 'u8', N: 'u16' },
+    params: { TagReportContentSelector: '1', Custom: '*' },
+  },
   TagReportContentSelector: {
     type: 238,
     fields: {
@@ -180,12 +203,28 @@ export const PARAMETERS = {
     params: { AccessSpecStopTrigger: '1', AccessCommand: '1', AccessReportSpec: '?', Custom: '*' },
   },
   AccessSpecStopTrigger: { type: 208, fields: { AccessSpecStopTrigger: 'u8', OperationCountValue: 'u16' }, params: {} },
-  AccessCommand: { type: 209, fields: {}, params: { C1G2TagSpec: '1', C1G2Read: '*', C1G2Write: '*', C1G2Kill: '*', Custom: '*' } },
+  AccessCommand: {
+    type: 209,
+    fields: {},
+    params: { C1G2TagSpec: '1', C1G2Read: '*', C1G2Write: '*', C1G2Kill: '*', Custom: '*' },
+  },
   AccessReportSpec: { type: 239, fields: { AccessReportTrigger: 'u8' }, params: {} },
   C1G2TagSpec: { type: 338, fields: {}, params: { C1G2TargetTag: '+' } },
-  C1G2TargetTag: { type: 339, fields: { MB: 'u2', Match: 'flag', Pointer: 'u16', TagMask: 'bits', TagData: 'bits' }, params: {} },
-  C1G2Read: { type: 341, fields: { OpSpecID: 'u16', AccessPassword: 'u32', MB: 'u2', WordPointer: 'u16', WordCount: 'u16' }, params: {} },
-  C1G2Write: { type: 342, fields: { OpSpecID: 'u16', AccessPassword: 'u32', MB: 'u2', WordPointer: 'u16', WriteData: 'u16v' }, params: {} },
+  C1G2TargetTag: {
+    type: 339,
+    fields: { MB: 'u2', Match: 'flag', Pointer: 'u16', TagMask: 'bits', TagData: 'bits' },
+    params: {},
+  },
+  C1G2Read: {
+    type: 341,
+    fields: { OpSpecID: 'u16', AccessPassword: 'u32', MB: 'u2', WordPointer: 'u16', WordCount: 'u16' },
+    params: {},
+  },
+  C1G2Write: {
+    type: 342,
+    fields: { OpSpecID: 'u16', AccessPassword: 'u32', MB: 'u2', WordPointer: 'u16', WriteData: 'u16v' },
+    params: {},
+  },
   C1G2Kill: { type: 343, fields: { OpSpecID: 'u16', KillPassword: 'u32' }, params: {} },
   C1G2ReadOpSpecResult: { type: 349, fields: { Result: 'u8', OpSpecID: 'u16', ReadData: 'u16v' }, params: {} },
   C1G2WriteOpSpecResult: { type: 350, fields: { Result: 'u8', OpSpecID: 'u16', NumWordsWritten: 'u16' }, params: {} },
@@ -196,7 +235,11 @@ export const PARAMETERS = {
   Identification: { type: 218, fields: { IDType: 'u8', ReaderID: 'u8v' }, params: {} },
   GPOWriteData: { type: 219, fields: { GPOPortNumber: 'u16', GPOData: 'flag' }, params: {} },
   KeepaliveSpec: { type: 220, fields: { KeepaliveTriggerType: 'u8', PeriodicTriggerValue: 'u32' }, params: {} },
-  AntennaProperties: { type: 221, fields: { AntennaConnected: 'flag', AntennaID: 'u16', AntennaGain: 's16' }, params: {} },
+  AntennaProperties: {
+    type: 221,
+    fields: { AntennaConnected: 'flag', AntennaID: 'u16', AntennaGain: 's16' },
+    params: {},
+  },
   GPIPortCurrentState: { type: 225, fields: { GPIPortNum: 'u16', Config: 'flag', State: 'u8' }, params: {} },
   EventsAndReports: { type: 226, fields: { HoldEventsAndReportsUponReconnect: 'flag' }, params: {} },
   ReaderEventNotificationSpec: { type: 244, fields: {}, params: { EventNotificationState: '+' } },
@@ -256,7 +299,15 @@ export const PARAMETERS = {
   ReaderExceptionEvent: {
     type: 252,
     fields: { Message: 'utf8v' },
-    params: { ROSpecID: '?', SpecIndex: '?', InventoryParameterSpecID: '?', AntennaID: '?', AccessSpecID: '?', OpSpecID: '?', Custom: '*' },
+    params: {
+      ROSpecID: '?',
+      SpecIndex: '?',
+      InventoryParameterSpecID: '?',
+      AntennaID: '?',
+      AccessSpecID: '?',
+      OpSpecID: '?',
+      Custom: '*',
+    },
   },
   AntennaEvent: { type: 255, fields: { EventType: 'u8', AntennaID: 'u16' }, params: {} },
   ConnectionAttemptEvent: { type: 256, fields: { Status: 'u16' }, params: {} },

@@ -36,6 +36,9 @@ export function statusText(status: Parameter<'LLRPStatus'> | undefined): string 
   const { StatusCode: code, ErrorDescription: description } = status.fields
   const parameter = first(status, 'ParameterError')
   const field = first(status, 'FieldError') ?? first(parameter, 'FieldError')
-  const where = [parameter && `parameter ${parameter.fields.ParameterType}`, field && `field ${field.fields.FieldNum}`].filter((part) => part !== undefined)
+  const where = [
+    parameter && `parameter ${parameter.fields.ParameterType}`,
+    field && `field ${field.fields.FieldNum}`,
+  ].filter((part) => part !== undefined)
   return [`${STATUS_NAMES[code] ?? 'refused'} (${code})`, ...(description ? [description] : []), ...where].join(', ')
 }

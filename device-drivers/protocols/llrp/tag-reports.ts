@@ -17,8 +17,9 @@ export interface TagSighting {
   readonly count: number
 }
 
-const TV = (name: 'EPC_96' | 'AntennaID' | 'PeakRSSI' | 'FirstSeenTimestampUTC' | 'FirstSeenTimestampUptime' | 'TagSeenCount') =>
-  FIRST_TLV | PARAMETERS[name].type
+const TV = (
+  name: 'EPC_96' | 'AntennaID' | 'PeakRSSI' | 'FirstSeenTimestampUTC' | 'FirstSeenTimestampUptime' | 'TagSeenCount',
+) => FIRST_TLV | PARAMETERS[name].type
 const EPC_96 = TV('EPC_96')
 const ANTENNA = TV('AntennaID')
 const RSSI = TV('PeakRSSI')
@@ -35,7 +36,9 @@ const micros = (bytes: Uint8Array, at: number): number =>
   (word(bytes, at) * 65_536 + word(bytes, at + 2)) * 4_294_967_296 + word(bytes, at + 4) * 65_536 + word(bytes, at + 6)
 
 /** The two digits of every byte, as character codes. */
-const DIGITS = new TextEncoder().encode(Array.from({ length: 256 }, (_, byte) => upperHex(Uint8Array.of(byte))).join(''))
+const DIGITS = new TextEncoder().encode(
+  Array.from({ length: 256 }, (_, byte) => upperHex(Uint8Array.of(byte))).join(''),
+)
 const high = (bytes: Uint8Array, at: number): number => DIGITS[2 * (bytes[at] ?? 0)] ?? 0
 const low = (bytes: Uint8Array, at: number): number => DIGITS[2 * (bytes[at] ?? 0) + 1] ?? 0
 
@@ -45,16 +48,39 @@ const low = (bytes: Uint8Array, at: number): number => DIGITS[2 * (bytes[at] ?? 
  */
 function hex96(b: Uint8Array, at: number): string {
   return String.fromCharCode(
-    high(b, at), low(b, at), high(b, at + 1), low(b, at + 1), high(b, at + 2), low(b, at + 2), high(b, at + 3), low(b, at + 3),
-    high(b, at + 4), low(b, at + 4), high(b, at + 5), low(b, at + 5), high(b, at + 6), low(b, at + 6), high(b, at + 7), low(b, at + 7),
-    high(b, at + 8), low(b, at + 8), high(b, at + 9), low(b, at + 9), high(b, at + 10), low(b, at + 10), high(b, at + 11), low(b, at + 11),
+    high(b, at),
+    low(b, at),
+    high(b, at + 1),
+    low(b, at + 1),
+    high(b, at + 2),
+    low(b, at + 2),
+    high(b, at + 3),
+    low(b, at + 3),
+    high(b, at + 4),
+    low(b, at + 4),
+    high(b, at + 5),
+    low(b, at + 5),
+    high(b, at + 6),
+    low(b, at + 6),
+    high(b, at + 7),
+    low(b, at + 7),
+    high(b, at + 8),
+    low(b, at + 8),
+    high(b, at + 9),
+    low(b, at + 9),
+    high(b, at + 10),
+    low(b, at + 10),
+    high(b, at + 11),
+    low(b, at + 11),
   )
 }
 
 /** The EPC of an EPCData parameter that lies from `at` to `end`, or null. */
 function epcData(bytes: Uint8Array, at: number, end: number): string | null {
   const length = Math.ceil(word(bytes, at + 4) / 8)
-  return length > 0 && length <= MOST_EPC_BYTES && at + 6 + length <= end ? upperHex(bytes, at + 6, at + 6 + length) : null
+  return length > 0 && length <= MOST_EPC_BYTES && at + 6 + length <= end
+    ? upperHex(bytes, at + 6, at + 6 + length)
+    : null
 }
 
 /** One TagReportData from `at` to `end`; null when it names no tag, `malformed` when its parts do not fit. */

@@ -47,7 +47,10 @@ function shape(receives: ReadonlySet<M100Type>): FrameShape<M100Frame> {
       const sumAt = start + HEAD + length
       if (bytes.length < sumAt + TAIL) return 'more'
       if (type === undefined || bytes[sumAt + 1] !== END || bytes[sumAt] !== sum(bytes, start + 1, sumAt)) return 'none'
-      return { frame: { type, command: bytes[start + 2] ?? 0, parameters: bytes.slice(start + HEAD, sumAt) }, length: HEAD + length + TAIL }
+      return {
+        frame: { type, command: bytes[start + 2] ?? 0, parameters: bytes.slice(start + HEAD, sumAt) },
+        length: HEAD + length + TAIL,
+      }
     },
   }
 }

@@ -40,7 +40,13 @@ const REFUSALS: Readonly<Record<number, string>> = {
 }
 
 /** Gen2 error codes of the tag itself come in the low half byte, behind the kind of access. */
-const TAG_REFUSALS: Readonly<Record<number, string>> = { 0xa0: 'read', 0xb0: 'write', 0xc0: 'lock', 0xd0: 'kill', 0xe0: 'block lock' }
+const TAG_REFUSALS: Readonly<Record<number, string>> = {
+  0xa0: 'read',
+  0xb0: 'write',
+  0xc0: 'lock',
+  0xd0: 'kill',
+  0xe0: 'block lock',
+}
 
 /** A refusal in words, such as `error 16 (wrong access password)`. */
 export function refusalText(code: number): string {

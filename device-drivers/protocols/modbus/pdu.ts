@@ -63,7 +63,10 @@ const FORMS: Record<Direction, Record<ModbusFunction['access'], Form>> = {
 
 const ENCODE: Record<Form, (f: ModbusFunction, m: ModbusMessage) => number[]> = {
   span: (_, m) => [...toBytes(m.address), ...toBytes(m.quantity)],
-  one: (f, m) => [...toBytes(m.address), ...toBytes(m.flash ?? (f.unit === 'word' ? (m.values[0] ?? 0) : m.values[0] ? COIL_ON : 0))],
+  one: (f, m) => [
+    ...toBytes(m.address),
+    ...toBytes(m.flash ?? (f.unit === 'word' ? (m.values[0] ?? 0) : m.values[0] ? COIL_ON : 0)),
+  ],
   many: (f, m) => [...toBytes(m.address), ...toBytes(m.quantity), dataLength(f, m.quantity), ...pack(f, m.values)],
   data: (f, m) => [dataLength(f, m.values.length), ...pack(f, m.values)],
 }
@@ -136,7 +139,8 @@ export function decodeAnswer(pdu: Uint8Array): ModbusMessage | ModbusRefusal | n
   const code = pdu[0] ?? 0
   const name = functionOf(code & ~EXCEPTION_BIT)
   if (!name) return null
-  if (code & EXCEPTION_BIT) return pdu.length === 2 ? { functionCode: code & ~EXCEPTION_BIT, exception: pdu[1] ?? 0 } : null
+  if (code & EXCEPTION_BIT)
+    return pdu.length === 2 ? { functionCode: code & ~EXCEPTION_BIT, exception: pdu[1] ?? 0 } : null
   return decode('answer', name, pdu)
 }
 
@@ -149,6 +153,7 @@ export function answers(answer: ModbusMessage | ModbusRefusal, request: ModbusMe
   if ('exception' in answer) return answer.functionCode === f.code
   if (answer.name !== request.name) return false
   if (f.access === 'read') return dataLength(f, answer.values.length) === dataLength(f, request.quantity)
-  const sameValue = f.access === 'write many' || (answer.values[0] === request.values[0] && answer.flash === request.flash)
+  const sameValue =
+    f.access === 'write many' || (answer.values[0] === request.values[0] && answer.flash === request.flash)
   return answer.address === request.address && answer.quantity === request.quantity && sameValue
 }

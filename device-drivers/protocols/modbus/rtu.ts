@@ -27,7 +27,9 @@ function shape(direction: Direction): FrameShape<ModbusFrame> {
         // Only silence ends a request of unknown form; a board has to hear it in order to refuse it.
         if (direction === 'answer') return 'none'
         if (!last) return 'more'
-        return bytes.length - start >= 4 && crcHolds(bytes, start, bytes.length) ? frame(bytes, start, bytes.length) : 'none'
+        return bytes.length - start >= 4 && crcHolds(bytes, start, bytes.length)
+          ? frame(bytes, start, bytes.length)
+          : 'none'
       }
       const end = start + 1 + body + 2
       if (end - start > MAX_FRAME) return 'none'

@@ -2,11 +2,24 @@ import type { Codec } from '../codec.ts'
 
 /** The packets of MQTT 3.1.1 that a client needs for QoS 0 and 1, and what a broker answers (OASIS standard, 2014). */
 export type MqttPacket =
-  | { readonly kind: 'connect'; readonly clientId: string; readonly keepaliveSeconds: number; readonly user?: string; readonly password?: string }
+  | {
+      readonly kind: 'connect'
+      readonly clientId: string
+      readonly keepaliveSeconds: number
+      readonly user?: string
+      readonly password?: string
+    }
   /** `code` 0: accepted. */
   | { readonly kind: 'connack'; readonly code: number }
   /** `id` only with QoS 1. */
-  | { readonly kind: 'publish'; readonly topic: string; readonly payload: Uint8Array; readonly qos: 0 | 1; readonly retain: boolean; readonly id: number }
+  | {
+      readonly kind: 'publish'
+      readonly topic: string
+      readonly payload: Uint8Array
+      readonly qos: 0 | 1
+      readonly retain: boolean
+      readonly id: number
+    }
   | { readonly kind: 'puback'; readonly id: number }
   | { readonly kind: 'subscribe'; readonly id: number; readonly topics: readonly string[] }
   /** One code for each topic; 128: refused. */
@@ -33,7 +46,23 @@ export const CONNECT_REFUSALS: Readonly<Record<number, string>> = {
   5: 'this user may not connect',
 }
 
-const TYPES = ['', 'connect', 'connack', 'publish', 'puback', '', '', '', 'subscribe', 'suback', '', '', 'pingreq', 'pingresp', 'disconnect'] as const
+const TYPES = [
+  '',
+  'connect',
+  'connack',
+  'publish',
+  'puback',
+  '',
+  '',
+  '',
+  'subscribe',
+  'suback',
+  '',
+  '',
+  'pingreq',
+  'pingresp',
+  'disconnect',
+] as const
 const text = new TextEncoder()
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
@@ -47,7 +76,13 @@ function fields(body: Uint8Array) {
   }
   const byte = () => take(1)[0] ?? 0
   const word = () => byte() * 256 + byte()
-  return { byte, word, string: () => utf8.decode(take(word())), rest: () => take(body.length - at), isOver: () => at === body.length }
+  return {
+    byte,
+    word,
+    string: () => utf8.decode(take(word())),
+    rest: () => take(body.length - at),
+    isOver: () => at === body.length,
+  }
 }
 
 function decodeConnect(body: Uint8Array): MqttPacket {
@@ -60,7 +95,13 @@ function decodeConnect(body: Uint8Array): MqttPacket {
     f.string()
     f.string()
   }
-  return { kind: 'connect', clientId, keepaliveSeconds, ...(flags & 0x80 && { user: f.string() }), ...(flags & 0x40 && { password: f.string() }) }
+  return {
+    kind: 'connect',
+    clientId,
+    keepaliveSeconds,
+    ...(flags & 0x80 && { user: f.string() }),
+    ...(flags & 0x40 && { password: f.string() }),
+  }
 }
 
 function decodePublish(flags: number, body: Uint8Array): MqttPacket {
@@ -68,7 +109,14 @@ function decodePublish(flags: number, body: Uint8Array): MqttPacket {
   const qos = (flags >> 1) & 3
   if (qos > 1) throw new RangeError('a message with QoS 2, which was not asked for')
   const topic = f.string()
-  return { kind: 'publish', topic, qos: qos === 1 ? 1 : 0, retain: (flags & 1) === 1, id: qos === 1 ? f.word() : 0, payload: f.rest().slice() }
+  return {
+    kind: 'publish',
+    topic,
+    qos: qos === 1 ? 1 : 0,
+    retain: (flags & 1) === 1,
+    id: qos === 1 ? f.word() : 0,
+    payload: f.rest().slice(),
+  }
 }
 
 function decodeTopics(body: Uint8Array): MqttPacket {
@@ -112,12 +160,18 @@ function bodyOf(packet: MqttPacket): { flags: number; body: Iterable<number> & {
       const { user, password } = packet
       const flags = 0x02 | (user === undefined ? 0 : 0x80) | (password === undefined ? 0 : 0x40)
       const login = [...(user === undefined ? [] : string(user)), ...(password === undefined ? [] : string(password))]
-      return { flags: 0, body: [...string('MQTT'), 4, flags, ...word(packet.keepaliveSeconds), ...string(packet.clientId), ...login] }
+      return {
+        flags: 0,
+        body: [...string('MQTT'), 4, flags, ...word(packet.keepaliveSeconds), ...string(packet.clientId), ...login],
+      }
     }
     case 'connack':
       return { flags: 0, body: [0, packet.code] }
     case 'publish':
-      return { flags: (packet.qos << 1) | (packet.retain ? 1 : 0), body: [...string(packet.topic), ...(packet.qos === 1 ? word(packet.id) : []), ...packet.payload] }
+      return {
+        flags: (packet.qos << 1) | (packet.retain ? 1 : 0),
+        body: [...string(packet.topic), ...(packet.qos === 1 ? word(packet.id) : []), ...packet.payload],
+      }
     case 'puback':
       return { flags: 0, body: word(packet.id) }
     case 'subscribe':

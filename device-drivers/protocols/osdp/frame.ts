@@ -53,7 +53,8 @@ const CRC_TABLE = Uint16Array.from({ length: 256 }, (_, byte) => {
 /** CRC-16 with polynomial 1021h and start 1D0Fh. On the wire its low byte comes first. (SIA OSDP, Annex C) */
 export function osdpCrc(bytes: Uint8Array, start = 0, end = bytes.length): number {
   let crc = 0x1d0f
-  for (let i = start; i < end; i++) crc = ((crc << 8) ^ (CRC_TABLE[((crc >>> 8) ^ (bytes[i] ?? 0)) & 0xff] ?? 0)) & 0xffff
+  for (let i = start; i < end; i++)
+    crc = ((crc << 8) ^ (CRC_TABLE[((crc >>> 8) ^ (bytes[i] ?? 0)) & 0xff] ?? 0)) & 0xffff
   return crc
 }
 
@@ -74,7 +75,15 @@ export function osdpBody(frame: OsdpFrame): Uint8Array {
   const bytes = new Uint8Array(HEAD + block.length + 1 + data.length)
   const length = bytes.length + (hasMac ? MAC_LENGTH : 0) + checkLength(frame.check)
   const control = frame.sequence | (frame.check === 'crc' ? CRC_BIT : 0) | (security ? SECURITY_BIT : 0)
-  bytes.set([BEGIN, frame.address | (frame.reply ? REPLY_BIT : 0), length & 0xff, length >>> 8, control, ...block, frame.code])
+  bytes.set([
+    BEGIN,
+    frame.address | (frame.reply ? REPLY_BIT : 0),
+    length & 0xff,
+    length >>> 8,
+    control,
+    ...block,
+    frame.code,
+  ])
   bytes.set(data, HEAD + block.length + 1)
   return bytes
 }

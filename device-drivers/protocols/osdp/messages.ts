@@ -32,7 +32,13 @@ export const OSDP_REPLY = {
 } as const
 
 export const OSDP_NAK = {
-  check: 1, length: 2, unknownCommand: 3, sequence: 4, noSecurity: 5, securityRequired: 6, cannotProcess: 9,
+  check: 1,
+  length: 2,
+  unknownCommand: 3,
+  sequence: 4,
+  noSecurity: 5,
+  securityRequired: 6,
+  cannotProcess: 9,
 } as const
 
 const NAK_TEXTS: Readonly<Record<number, string>> = {
@@ -91,7 +97,13 @@ export function buzzer(ms: number): OsdpCommand {
   if (ms <= 0) return osdpCommand(OSDP_COMMAND.buzzer, [0, 1, 0, 0, 0])
   // Half a second each, longer where 255 times would not do.
   const half = Math.max(5, Math.ceil(ticks(ms) / (2 * 255)))
-  return osdpCommand(OSDP_COMMAND.buzzer, [0, 2, half, half, Math.min(255, Math.max(1, Math.round(ticks(ms) / (2 * half))))])
+  return osdpCommand(OSDP_COMMAND.buzzer, [
+    0,
+    2,
+    half,
+    half,
+    Math.min(255, Math.max(1, Math.round(ticks(ms) / (2 * half)))),
+  ])
 }
 
 /** Gives the device its own base key; only within a secure channel. */
@@ -128,7 +140,8 @@ export const OSDP_CAPABILITY = { inputs: 1, outputs: 2, leds: 4, buzzer: 5, secu
 /** By function code: level of compliance and number of things. */
 export function decodeCapabilities(data: Uint8Array): Map<number, { level: number; count: number }> {
   const found = new Map<number, { level: number; count: number }>()
-  for (let at = 0; at + 3 <= data.length; at += 3) found.set(data[at] ?? 0, { level: data[at + 1] ?? 0, count: data[at + 2] ?? 0 })
+  for (let at = 0; at + 3 <= data.length; at += 3)
+    found.set(data[at] ?? 0, { level: data[at + 1] ?? 0, count: data[at + 2] ?? 0 })
   return found
 }
 

@@ -16,8 +16,14 @@ import type { OsdpFrame } from './frame.ts'
  *                                        ◀───     … SCS_16 no data, SCS_18 encrypted
  */
 export const SCS = {
-  challenge: 0x11, deviceCryptogram: 0x12, panelCryptogram: 0x13, firstMac: 0x14, command: 0x15, reply: 0x16,
-  commandData: 0x17, replyData: 0x18,
+  challenge: 0x11,
+  deviceCryptogram: 0x12,
+  panelCryptogram: 0x13,
+  firstMac: 0x14,
+  command: 0x15,
+  reply: 0x16,
+  commandData: 0x17,
+  replyData: 0x18,
 } as const
 
 /** The key that every device has when it leaves the factory, and so no secret: for setting a real one, and for nothing else. */
@@ -123,7 +129,8 @@ export function secureChannel(keys: SessionKeys, replyMac: Uint8Array): SecureCh
   return {
     seal(frame) {
       const [own, other] = sides(frame)
-      const type = frame.data.length > 0 ? (frame.reply ? SCS.replyData : SCS.commandData) : frame.reply ? SCS.reply : SCS.command
+      const type =
+        frame.data.length > 0 ? (frame.reply ? SCS.replyData : SCS.commandData) : frame.reply ? SCS.reply : SCS.command
       const data = frame.data.length > 0 ? encryptData(keys, last[other], frame.data) : frame.data
       const sealed = { ...frame, security: Uint8Array.of(type), data }
       last[own] = osdpMac(keys, last[other], osdpBody(sealed))

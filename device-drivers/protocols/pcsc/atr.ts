@@ -18,7 +18,7 @@ export function parseAtr(bytes: Uint8Array): Atr | null {
   if ((ts !== 0x3b && ts !== 0x3f) || t0 === undefined || bytes.length > 33) return null
   const protocols: number[] = []
   let at = 2
-  for (let y: number | null = t0 >> 4; y !== null; ) {
+  for (let y: number | null = t0 >> 4; y !== null;) {
     // TA, TB and TC, then TD, which says what comes next.
     at += (y & 1) + ((y >> 1) & 1) + ((y >> 2) & 1)
     if ((y & 8) === 0) break

@@ -1,6 +1,8 @@
 /** Upper-case hex without spaces. */
 export function hex(bytes: Uint8Array): string {
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('').toUpperCase()
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0'))
+    .join('')
+    .toUpperCase()
 }
 
 /** The bytes of hex digits, in which spaces do not count. */

@@ -41,7 +41,16 @@ export const PCSC_BODIES = {
   beginTransaction: HANDLE,
   endTransaction: ['card', 'disposition', 'rv'],
   /** The bytes for the card follow the request; its answer follows the answer when `rv` is 0. */
-  transmit: ['card', 'sendProtocol', 'sendPciLength', 'sendLength', 'receiveProtocol', 'receivePciLength', 'receiveLength', 'rv'],
+  transmit: [
+    'card',
+    'sendProtocol',
+    'sendPciLength',
+    'sendLength',
+    'receiveProtocol',
+    'receivePciLength',
+    'receiveLength',
+    'rv',
+  ],
   version: ['major', 'minor', 'rv'],
   getReadersState: [],
   waitReaderStateChange: [],
@@ -97,7 +106,11 @@ export function encodeBody(fields: readonly string[], body: PcscBody): Uint8Arra
 }
 
 /** A whole request; `data` is what follows the body of a transmit. */
-export function encodeRequest(command: PcscCommand, body: PcscBody = {}, data: Uint8Array = new Uint8Array(0)): Uint8Array {
+export function encodeRequest(
+  command: PcscCommand,
+  body: PcscBody = {},
+  data: Uint8Array = new Uint8Array(0),
+): Uint8Array {
   const inner = encodeBody(PCSC_BODIES[command], body)
   const bytes = new Uint8Array(HEADER_BYTES + inner.length + data.length)
   const view = new DataView(bytes.buffer)

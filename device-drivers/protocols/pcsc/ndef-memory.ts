@@ -54,7 +54,7 @@ function* readMessage({ first, step, each }: Layout): NdefRead {
 
   if (!(yield* fetchTo(CC_BYTES)) || at(0) !== MAGIC) return null
   size = CC_BYTES + at(2) * 8
-  for (let from = CC_BYTES; ; ) {
+  for (let from = CC_BYTES; ;) {
     if (!(yield* fetchTo(from + 1))) return null
     const tag = at(from++)
     if (tag === TERMINATOR_TLV) return null
@@ -67,7 +67,8 @@ function* readMessage({ first, step, each }: Layout): NdefRead {
       from += 2
     }
     if (length > MOST_NDEF_BYTES || from + length > size) return null
-    if (tag === NDEF_TLV) return length > 0 && (yield* fetchTo(from + length)) ? Uint8Array.from(held.slice(from, from + length)) : null
+    if (tag === NDEF_TLV)
+      return length > 0 && (yield* fetchTo(from + length)) ? Uint8Array.from(held.slice(from, from + length)) : null
     from += length
   }
 }

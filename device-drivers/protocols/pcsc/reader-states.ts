@@ -41,7 +41,8 @@ export function decodeReaderStates(bytes: Uint8Array): ReaderState[] {
     const cardPresent = (view.getUint32(at + 132, LITTLE) & PRESENT) !== 0
     // Longer than possible: a card that is still being powered up.
     const atrLength = view.getUint32(at + 176, LITTLE)
-    const atr = cardPresent && atrLength <= MOST_ATR_BYTES ? bytes.slice(at + 140, at + 140 + atrLength) : new Uint8Array(0)
+    const atr =
+      cardPresent && atrLength <= MOST_ATR_BYTES ? bytes.slice(at + 140, at + 140 + atrLength) : new Uint8Array(0)
     states.push({ name, eventCounter: view.getUint32(at + NAME_BYTES, LITTLE), cardPresent, atr })
   }
   return states
@@ -65,6 +66,7 @@ export function encodeReaderStates(states: readonly ReaderState[]): Uint8Array {
 
 /** Whether nothing has changed that matters here. */
 export function sameStates(a: readonly ReaderState[], b: readonly ReaderState[]): boolean {
-  const told = (states: readonly ReaderState[]) => JSON.stringify(states.map((s) => [s.name, s.eventCounter, s.cardPresent, [...s.atr]]))
+  const told = (states: readonly ReaderState[]) =>
+    JSON.stringify(states.map((s) => [s.name, s.eventCounter, s.cardPresent, [...s.atr]]))
   return told(a) === told(b)
 }

@@ -35,7 +35,7 @@ export type TransparentAnswer =
 
 /** Splits `{tag, length, value}`; stops at the first that is cut short. */
 function* objects(bytes: Uint8Array): Generator<{ tag: number; value: Uint8Array }> {
-  for (let at = 0; at + 1 < bytes.length; ) {
+  for (let at = 0; at + 1 < bytes.length;) {
     const tag = bytes[at] ?? 0
     const length = bytes[at + 1] ?? 0
     if (length > 0x7f || at + 2 + length > bytes.length) return

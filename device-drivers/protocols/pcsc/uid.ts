@@ -20,7 +20,8 @@ const LENGTHS: ReadonlySet<number> = new Set([4, 7, 8, 10])
  */
 export function readUid(bytes: Uint8Array, technology: TagTechnology | undefined): ReadUid {
   if (!LENGTHS.has(bytes.length)) return { refused: `a UID of ${bytes.length} bytes` }
-  if (bytes.every((byte) => byte === 0) || bytes.every((byte) => byte === 0xff)) return { refused: `a blank UID ${hex(bytes)}` }
+  if (bytes.every((byte) => byte === 0) || bytes.every((byte) => byte === 0xff))
+    return { refused: `a blank UID ${hex(bytes)}` }
   if (technology === 'NfcV') {
     if (bytes.length !== 8) return { refused: `an ISO 15693 UID of ${bytes.length} bytes` }
     const [isFirst, isLast] = [bytes[0] === ISO15693, bytes[7] === ISO15693]

@@ -28,7 +28,13 @@ const ENDS: Record<ScannerSuffix, (byte: number, before: number) => boolean> = {
   TAB: (byte) => byte === TAB,
 }
 
-const SUFFIX_BYTES: Record<ScannerSuffix, readonly number[]> = { any: [CR], CR: [CR], LF: [LF], CRLF: [CR, LF], TAB: [TAB] }
+const SUFFIX_BYTES: Record<ScannerSuffix, readonly number[]> = {
+  any: [CR],
+  CR: [CR],
+  LF: [LF],
+  CRLF: [CR, LF],
+  TAB: [TAB],
+}
 
 /** GS stays: it separates the fields of a GS1 element string. */
 const GS = '\u001d'
@@ -63,7 +69,8 @@ export function lineCodec(options: LineOptions): ResyncingCodec<string> {
 
   function finish(lines: string[]): void {
     const text = withoutControls(decoder.decode(buffer.subarray(0, length)))
-    if (tooLong > 0) throwAway(length + tooLong, `a line over ${MOST_LINE_BYTES} bytes; is the suffix set on the scanner?`)
+    if (tooLong > 0)
+      throwAway(length + tooLong, `a line over ${MOST_LINE_BYTES} bytes; is the suffix set on the scanner?`)
     else if (text !== '') lines.push(text)
     restart()
   }
@@ -99,7 +106,8 @@ export function lineCodec(options: LineOptions): ResyncingCodec<string> {
         return lines
       }
       const printable = buffer.subarray(0, length).some((byte) => byte >= 0x20)
-      if (printable || tooLong > 0) throwAway(length + tooLong, 'a line that stopped half-way; is the suffix set on the scanner?')
+      if (printable || tooLong > 0)
+        throwAway(length + tooLong, 'a line that stopped half-way; is the suffix set on the scanner?')
       restart()
       return lines
     },

@@ -70,7 +70,11 @@ function shape(isReply: boolean): FrameShape<ThingMagicFrame> {
       if (thingMagicCrc(bytes, start + 1, end - 2) !== word(bytes, end - 2)) return 'none'
       const dataAt = start + (isReply ? 5 : 3)
       return {
-        frame: { opcode: bytes[start + 2] ?? 0, status: isReply ? word(bytes, start + 3) : null, data: bytes.slice(dataAt, end - 2) },
+        frame: {
+          opcode: bytes[start + 2] ?? 0,
+          status: isReply ? word(bytes, start + 3) : null,
+          data: bytes.slice(dataAt, end - 2),
+        },
         length,
       }
     },
@@ -86,7 +90,8 @@ export function thingMagicCodec(end: 'host' | 'reader'): ResyncingCodec<ThingMag
       return framer.held
     },
     encode({ opcode, status, data }) {
-      const head = status === null ? [BEGIN, data.length, opcode] : [BEGIN, data.length, opcode, status >>> 8, status & 0xff]
+      const head =
+        status === null ? [BEGIN, data.length, opcode] : [BEGIN, data.length, opcode, status >>> 8, status & 0xff]
       const bytes = new Uint8Array(head.length + data.length + 2)
       bytes.set(head)
       bytes.set(data, head.length)

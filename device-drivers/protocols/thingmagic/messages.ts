@@ -4,8 +4,16 @@ import type { ThingMagicFrame } from './frame.ts'
 
 /** Regions as the modules number them. */
 export const THINGMAGIC_REGIONS = {
-  northAmerica: 0x01, india: 0x04, japan: 0x05, china: 0x06, europe: 0x08, korea: 0x09, australia: 0x0b, newZealand: 0x0c,
-  northAmerica2: 0x0d, open: 0xff,
+  northAmerica: 0x01,
+  india: 0x04,
+  japan: 0x05,
+  china: 0x06,
+  europe: 0x08,
+  korea: 0x09,
+  australia: 0x0b,
+  newZealand: 0x0c,
+  northAmerica2: 0x0d,
+  open: 0xff,
 } as const
 export type ThingMagicRegion = keyof typeof THINGMAGIC_REGIONS
 
@@ -45,13 +53,37 @@ export const USE_GEN2 = thingMagicCommand(THINGMAGIC.setProtocol, [0, GEN2])
 export const TELL_EVERY_READ = thingMagicCommand(THINGMAGIC.setOption, [0x01, 0x0c, 0x00])
 
 /** What is told of each read, in this order. Bits of the metadata flags. */
-const METADATA = { count: 1, rssi: 2, antenna: 4, frequency: 8, time: 16, phase: 32, protocol: 64, data: 128, outputs: 256 } as const
+const METADATA = {
+  count: 1,
+  rssi: 2,
+  antenna: 4,
+  frequency: 8,
+  time: 16,
+  phase: 32,
+  protocol: 64,
+  data: 128,
+  outputs: 256,
+} as const
 const ALL_METADATA = 0x01ff
 
 /** Reads until it is stopped: with every metadatum, and a sign of life every 1,000 ms. */
 export const START_READING = thingMagicCommand(THINGMAGIC.tagOperation, [
-  0, 0, 0x01, THINGMAGIC.readMany, 0, 0, GEN2,
-  0x07, THINGMAGIC.readMany, 0x10, 0x00, 0x1b, 0x03, 0xe8, ALL_METADATA >> 8, ALL_METADATA & 0xff,
+  0,
+  0,
+  0x01,
+  THINGMAGIC.readMany,
+  0,
+  0,
+  GEN2,
+  0x07,
+  THINGMAGIC.readMany,
+  0x10,
+  0x00,
+  0x1b,
+  0x03,
+  0xe8,
+  ALL_METADATA >> 8,
+  ALL_METADATA & 0xff,
 ])
 export const STOP_READING = thingMagicCommand(THINGMAGIC.tagOperation, [0, 0, 0x02])
 
@@ -101,8 +133,15 @@ const MOST_EPC_BYTES = 62
 
 /** Length of each metadatum in bytes, lowest bit first; data brings its own. */
 const LENGTHS: readonly (readonly [number, number])[] = [
-  [METADATA.count, 1], [METADATA.rssi, 1], [METADATA.antenna, 1], [METADATA.frequency, 3], [METADATA.time, 4],
-  [METADATA.phase, 2], [METADATA.protocol, 1], [METADATA.data, 2], [METADATA.outputs, 1],
+  [METADATA.count, 1],
+  [METADATA.rssi, 1],
+  [METADATA.antenna, 1],
+  [METADATA.frequency, 3],
+  [METADATA.time, 4],
+  [METADATA.phase, 2],
+  [METADATA.protocol, 1],
+  [METADATA.data, 2],
+  [METADATA.outputs, 1],
 ]
 
 /** Option 1, search flags 2, metadata flags 2, count 1, metadata, bits 2, PC 2, EPC, CRC 2. Null when it is no tag. */

@@ -44,7 +44,8 @@ export interface ZebraResponse {
 export function zebraResponse(value: unknown): ZebraResponse | null {
   const message = objectOf(value)
   const [command, id, response] = [message?.['command'], message?.['command_id'], message?.['response']]
-  if (typeof command !== 'string' || typeof id !== 'string' || (response !== 'success' && response !== 'failure')) return null
+  if (typeof command !== 'string' || typeof id !== 'string' || (response !== 'success' && response !== 'failure'))
+    return null
   return { command, id, isSuccess: response === 'success', payload: objectOf(message?.['payload']) ?? {} }
 }
 
@@ -80,7 +81,13 @@ export function zebraTags(value: unknown): ZebraTags {
       const epc = epcOfHex(record?.['idHex']) ?? epcOfHex(record?.['EPCid']) ?? epcOfHex(record?.['EPC'])
       const utcUs = utcUsOf(record?.['timestamp']) ?? utcUsOf(event?.['timestamp'])
       if (epc === null) strange++
-      else sightings.push({ epc, ...antennaOf(record?.['antenna']), ...rssiOf(record?.['peakRssi']), ...(utcUs === null ? {} : { utcUs }) })
+      else
+        sightings.push({
+          epc,
+          ...antennaOf(record?.['antenna']),
+          ...rssiOf(record?.['peakRssi']),
+          ...(utcUs === null ? {} : { utcUs }),
+        })
     }
   }
   return { sightings, strange }

@@ -64,7 +64,8 @@ export function openExitClaims({ platform, nowMs, claim, log }: ExitClaimsParts)
       if (nowMs() - next.leftMs > CLAIMED_WITHIN_MS || isDone(gateTagOf(next.tag))) continue
       // A disk that is full just now: it is claimed when there is room.
       const became = await claim(next.deviceId, next.tag, next.leftMs).catch((error: unknown) => {
-        if (!(error instanceof LedgerFull)) log.error({ err: error, deviceId: next.deviceId }, 'the way out of a tag could not be claimed')
+        if (!(error instanceof LedgerFull))
+          log.error({ err: error, deviceId: next.deviceId }, 'the way out of a tag could not be claimed')
         return 'later' as const
       })
       if (became === 'later') later.push(next)

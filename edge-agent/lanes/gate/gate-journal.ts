@@ -73,7 +73,10 @@ export function gateJournal({ platform, ledger, storeId, nowMs, log }: GateJourn
   function put(event: GateEvent): void {
     const atMs = nowMs()
     const { type, ...fields } = event
-    waiting.push({ atMs, event: { type, eventId: newId('evt', platform), occurredAt: new Date(atMs).toISOString(), storeId, ...fields } })
+    waiting.push({
+      atMs,
+      event: { type, eventId: newId('evt', platform), occurredAt: new Date(atMs).toISOString(), storeId, ...fields },
+    })
     timer ??= platform.timers.after(FLUSH_MS, () => void flush())
   }
 
@@ -82,7 +85,12 @@ export function gateJournal({ platform, ledger, storeId, nowMs, log }: GateJourn
       const count = countOf(event.deviceId)
       if (count > PER_MINUTE + 1 || waiting.length >= WAITING_LIMIT) return
       if (count <= PER_MINUTE) return put(event)
-      put({ type: 'protection.exception.raised', deviceId: event.deviceId, reason: 'gate_events_dropped', detail: `over ${PER_MINUTE} events in a minute: the rest of the minute is only signalled` })
+      put({
+        type: 'protection.exception.raised',
+        deviceId: event.deviceId,
+        reason: 'gate_events_dropped',
+        detail: `over ${PER_MINUTE} events in a minute: the rest of the minute is only signalled`,
+      })
     },
     write: () => flush(),
     flush: () => flush(true),

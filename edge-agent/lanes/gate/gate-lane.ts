@@ -90,12 +90,20 @@ export function openGate(parts: GateParts): GateLane {
   const gatePolicy = (): GatePolicy => parts.policy()?.gate ?? DEFAULT_GATE_POLICY
   const recently = deduplicator()
   const nowMs = clock.elapsed()
-  const around = presence({ strays: parts.strays ?? [], calibratingUntilMs: parts.strays ? nowMs : nowMs + CALIBRATION_MS, nowMs })
+  const around = presence({
+    strays: parts.strays ?? [],
+    calibratingUntilMs: parts.strays ? nowMs : nowMs + CALIBRATION_MS,
+    nowMs,
+  })
   const many = crowd(gatePolicy)
   const open = incidents()
   const receipts = receiptPasses()
   const departed = departures()
-  const late = lateReads(timers, (tag) => isUnpaid(tag), (detail) => record('late_reads', { detail }))
+  const late = lateReads(
+    timers,
+    (tag) => isUnpaid(tag),
+    (detail) => record('late_reads', { detail }),
+  )
   const held = new Set<string>()
   const secondsOf: Record<Signal, number> = { siren: parts.sirenSeconds, amber: AMBER_SECONDS, green: GREEN_SECONDS }
   const litUntil: Record<Signal, number> = { siren: 0, amber: 0, green: 0 }
@@ -123,7 +131,12 @@ export function openGate(parts: GateParts): GateLane {
   }
 
   function judgeNow(tag: string): Judgement {
-    const leaving = { name: tagNameOf(tag), item: itemOf(items, tag), ageSeconds: ageSeconds(), isCovered: () => receipts.covers(tag, clock.elapsed()) }
+    const leaving = {
+      name: tagNameOf(tag),
+      item: itemOf(items, tag),
+      ageSeconds: ageSeconds(),
+      isCovered: () => receipts.covers(tag, clock.elapsed()),
+    }
     return judge(leaving, parts.policy() ?? DEFAULT_POLICY, gatePolicy())
   }
 
@@ -175,7 +188,12 @@ export function openGate(parts: GateParts): GateLane {
     if (judgement.severity === 'notify') light('amber', atMs)
     open.raise(tag, isBulk, atMs)
     watchIncident()
-    record('gate_alarm', { ...tagNameOf(tag), protectionAction: 'authorize_exit', detail: explain(judgement, ageSeconds()), ...(judgement.item && { itemStatus: judgement.item.status }) })
+    record('gate_alarm', {
+      ...tagNameOf(tag),
+      protectionAction: 'authorize_exit',
+      detail: explain(judgement, ageSeconds()),
+      ...(judgement.item && { itemStatus: judgement.item.status }),
+    })
     if (judgement.severity !== 'silent') parts.onAlarm(tag, judgement)
   }
 
@@ -187,7 +205,9 @@ export function openGate(parts: GateParts): GateLane {
     litUntil.siren = 0
     light('amber', atMs)
     const { replenishment } = gatePolicy()
-    record('gate_replenishment', { detail: `notify: replenishment; ${replenishment.tags} items within ${replenishment.seconds} s are goods being moved: the siren is silent for ${replenishment.muteSeconds} s` })
+    record('gate_replenishment', {
+      detail: `notify: replenishment; ${replenishment.tags} items within ${replenishment.seconds} s are goods being moved: the siren is silent for ${replenishment.muteSeconds} s`,
+    })
   }
 
   /** Switched on again only when it is about to end. */
@@ -216,7 +236,10 @@ export function openGate(parts: GateParts): GateLane {
 
   function tidyIncident(): void {
     const over = open.tidy(clock.elapsed())
-    if (over) record('gate_bulk_alarm', { detail: `siren: bulk; ${over.count} unpaid items left within ${over.seconds.toFixed(1)} s` })
+    if (over)
+      record('gate_bulk_alarm', {
+        detail: `siren: bulk; ${over.count} unpaid items left within ${over.seconds.toFixed(1)} s`,
+      })
   }
 
   /** Tags that alarmed and are all right now; when all are, the alarm ends. */
@@ -224,7 +247,14 @@ export function openGate(parts: GateParts): GateLane {
     const { tags, isOver } = open.resolve(isRight, clock.elapsed())
     for (const tag of tags) {
       const item = itemOf(items, tag)
-      record('late_status', { ...tagNameOf(tag), detail: reason === 'receipt' ? 'the alarm was needless: a receipt covers the item' : `the alarm was needless: the item is ${item?.status ?? 'gone'}`, ...(item && { itemStatus: item.status }) })
+      record('late_status', {
+        ...tagNameOf(tag),
+        detail:
+          reason === 'receipt'
+            ? 'the alarm was needless: a receipt covers the item'
+            : `the alarm was needless: the item is ${item?.status ?? 'gone'}`,
+        ...(item && { itemStatus: item.status }),
+      })
     }
     if (!isOver) return
     for (const signal of ['siren', 'amber'] as const) {
@@ -267,7 +297,11 @@ export function openGate(parts: GateParts): GateLane {
     withReceipt(claims, unused) {
       const atMs = clock.elapsed()
       const here = new Set([...around.near(HERE_MS, atMs), ...open.tags(atMs)])
-      return tagsOfReceipt(claims, unused, [...here].map((tag) => ({ tag, isPaid: itemOf(items, tag) !== undefined && !isUnpaid(tag) })))
+      return tagsOfReceipt(
+        claims,
+        unused,
+        [...here].map((tag) => ({ tag, isPaid: itemOf(items, tag) !== undefined && !isUnpaid(tag) })),
+      )
     },
     receipt(claims, unused, taken) {
       receipts.show(claims, unused, clock.elapsed(), taken)

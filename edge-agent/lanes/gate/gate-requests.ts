@@ -69,7 +69,12 @@ export function openGateRequests(parts: GateRequestsParts): GateRequests {
 
   async function show(asked: AuthorizeRequest, answer: AuthorizeAnswer): Promise<void> {
     const { deviceId } = asked
-    const shown = gateSignal(answer, namesTag(asked.identifiers), trust.policy?.policy, parts.wiring.sirenSecondsOf(deviceId))
+    const shown = gateSignal(
+      answer,
+      namesTag(asked.identifiers),
+      trust.policy?.policy,
+      parts.wiring.sirenSecondsOf(deviceId),
+    )
     if (shown) signal(deviceId, { kind: 'signal', signal: shown.signal, seconds: shown.seconds })
     if (!shown?.isAlarm) return
     parts.journal.add({
@@ -116,10 +121,20 @@ export function openGateRequests(parts: GateRequestsParts): GateRequests {
     const rest = isRestDue ? await authorize({ ...asked, isOpen: first !== undefined }) : undefined
     const answer = first ?? rest
     if (!answer) throw new Error('a receipt without an answer')
-    if (answer.authorized) parts.gates.onReceipt(asked.deviceId, claims, rest?.authorized === true ? unused : out.map(({ entry }) => entry), out)
+    if (answer.authorized)
+      parts.gates.onReceipt(
+        asked.deviceId,
+        claims,
+        rest?.authorized === true ? unused : out.map(({ entry }) => entry),
+        out,
+      )
     if (first === undefined) return answer
     const isRestLeft = rest?.authorized === false && rest.reason !== 'already_redeemed'
-    return { ...answer, itemCount: claims.units, remaining: isRestLeft || first.outcome !== 'confirmed' ? unused.length - out.length : 0 }
+    return {
+      ...answer,
+      itemCount: claims.units,
+      remaining: isRestLeft || first.outcome !== 'confirmed' ? unused.length - out.length : 0,
+    }
   }
 
   const passagesAt = (deviceId: string) => passages.get(deviceId) ?? 0

@@ -121,7 +121,12 @@ export function openGates(parts: GatesParts): Gates {
     const antennas = parts.antennasOf(sourceId)
     // With one side alone nobody can tell where a tag goes.
     const isBoth = antennas !== undefined && antennas.inside.length > 0 && antennas.outside.length > 0
-    const table = isBoth ? new Map<number, Zone>([...antennas.inside.map((n) => [n, 'inside'] as const), ...antennas.outside.map((n) => [n, 'outside'] as const)]) : undefined
+    const table = isBoth
+      ? new Map<number, Zone>([
+          ...antennas.inside.map((n) => [n, 'inside'] as const),
+          ...antennas.outside.map((n) => [n, 'outside'] as const),
+        ])
+      : undefined
     zones.set(sourceId, table)
     return table
   }

@@ -14,7 +14,16 @@ import { STALE_SECONDS } from '../../items/replica.ts'
  * - `status_stale`: its status does not let it leave, but is too old to be sure
  * - `bulk`: one of many · `replenishment`: one of very many, which are being moved
  */
-export type GateReason = 'paid' | 'receipt' | 'not_paid' | 'alarm_mask' | 'foreign_tag' | 'unknown_tag' | 'status_stale' | 'bulk' | 'replenishment'
+export type GateReason =
+  | 'paid'
+  | 'receipt'
+  | 'not_paid'
+  | 'alarm_mask'
+  | 'foreign_tag'
+  | 'unknown_tag'
+  | 'status_stale'
+  | 'bulk'
+  | 'replenishment'
 
 export interface Judgement {
   readonly reason: GateReason
@@ -44,7 +53,8 @@ export function judge(tag: LeavingTag, policy: ProtectionPolicy, gate: GatePolic
   const { severity, rule } = severityOf(gate, item)
   // Whether it was paid since nobody here can know: that is a question for people, unless the policy says otherwise.
   const isLouder = tag.ageSeconds > STALE_SECONDS && severity === 'siren' && policy.unknownTag !== 'siren'
-  if (tag.ageSeconds > STALE_SECONDS) return { reason: 'status_stale', severity: isLouder ? 'notify' : severity, item, rule }
+  if (tag.ageSeconds > STALE_SECONDS)
+    return { reason: 'status_stale', severity: isLouder ? 'notify' : severity, item, rule }
   return { reason: 'not_paid', severity, item, rule }
 }
 
@@ -65,7 +75,10 @@ export function explain({ reason, severity, item, rule }: Judgement, ageSeconds:
     item?.category !== undefined && `category ${item.category}`,
     item?.priceCent !== undefined && `${(item.priceCent / 100).toFixed(2)} EUR`,
     rule !== undefined && rule > 0 && `severity by rule ${rule}`,
-    reason === 'status_stale' && (Number.isFinite(ageSeconds) ? `items last heard of ${Math.round(ageSeconds)} s ago` : 'items never heard of completely'),
+    reason === 'status_stale' &&
+      (Number.isFinite(ageSeconds)
+        ? `items last heard of ${Math.round(ageSeconds)} s ago`
+        : 'items never heard of completely'),
   ]
   return parts.filter(Boolean).join('; ').slice(0, 300)
 }

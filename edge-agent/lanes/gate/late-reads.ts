@@ -10,7 +10,11 @@ const TOGETHER_MS = 5_000
 const UNPAID_LIMIT = 1_000
 
 /** `tell` gets one line for a person. */
-export function lateReads(timers: Timers, isUnpaid: (tag: string) => boolean, tell: (detail: string) => void): LateReads {
+export function lateReads(
+  timers: Timers,
+  isUnpaid: (tag: string) => boolean,
+  tell: (detail: string) => void,
+): LateReads {
   let count = 0
   let oldestMs = 0
   let unpaid = new Set<string>()
@@ -18,7 +22,9 @@ export function lateReads(timers: Timers, isUnpaid: (tag: string) => boolean, te
 
   function finish(): void {
     timer = undefined
-    tell(`${count} reads came too late to alarm, the oldest ${Math.round(oldestMs / 1_000)} s; ${unpaid.size >= UNPAID_LIMIT ? 'over ' : ''}${unpaid.size} unpaid items among them`)
+    tell(
+      `${count} reads came too late to alarm, the oldest ${Math.round(oldestMs / 1_000)} s; ${unpaid.size >= UNPAID_LIMIT ? 'over ' : ''}${unpaid.size} unpaid items among them`,
+    )
     count = 0
     oldestMs = 0
     unpaid = new Set()

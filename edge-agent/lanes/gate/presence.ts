@@ -102,7 +102,13 @@ export function presence({ strays, calibratingUntilMs, nowMs }: PresenceOptions)
     const wasInside = longestGapMs !== undefined
     // Where nobody can tell an approach from a way out, what was taken away meanwhile would come back unheard.
     if (!wasInside && !wasOutside) continue
-    tracks.set(tag, { ...begin(wasInside ? 'inside' : 'none', nowMs), longestGapMs: longestGapMs ?? 0, wasInside, wasOutside, isStray: true })
+    tracks.set(tag, {
+      ...begin(wasInside ? 'inside' : 'none', nowMs),
+      longestGapMs: longestGapMs ?? 0,
+      wasInside,
+      wasOutside,
+      isStray: true,
+    })
   }
 
   function trackOf(tag: string, zone: Zone, atMs: number): { track: Track; isNew: boolean } {
@@ -188,7 +194,14 @@ export function presence({ strays, calibratingUntilMs, nowMs }: PresenceOptions)
     passed(atMs) {
       const near: string[] = []
       for (const [tag, track] of tracks) {
-        if (track.origin === 'outside' && !track.wasInside && !track.isStray && !track.hasLeft && Math.abs(atMs - track.lastMs) <= PASSAGE_MS) near.push(tag)
+        if (
+          track.origin === 'outside' &&
+          !track.wasInside &&
+          !track.isStray &&
+          !track.hasLeft &&
+          Math.abs(atMs - track.lastMs) <= PASSAGE_MS
+        )
+          near.push(tag)
       }
       return near
     },
@@ -199,11 +212,15 @@ export function presence({ strays, calibratingUntilMs, nowMs }: PresenceOptions)
       return true
     },
     isStray: (tag) => tracks.get(tag)?.isStray === true,
-    near: (withinMs, atMs) => [...tracks].flatMap(([tag, { isStray, lastMs }]) => (!isStray && atMs - lastMs <= withinMs ? [tag] : [])),
+    near: (withinMs, atMs) =>
+      [...tracks].flatMap(([tag, { isStray, lastMs }]) => (!isStray && atMs - lastMs <= withinMs ? [tag] : [])),
     strays() {
-      const lying = [...tracks].filter(([, track]) => track.isStray && (track.wasInside || track.wasOutside)).slice(-STRAYS_KEPT)
+      const lying = [...tracks]
+        .filter(([, track]) => track.isStray && (track.wasInside || track.wasOutside))
+        .slice(-STRAYS_KEPT)
       // In steps, so that what lies still is not written again and again.
-      const gapOf = (track: Track) => (track.wasInside ? Math.ceil(track.longestGapMs / GAP_STEP_MS) * GAP_STEP_MS : undefined)
+      const gapOf = (track: Track) =>
+        track.wasInside ? Math.ceil(track.longestGapMs / GAP_STEP_MS) * GAP_STEP_MS : undefined
       return lying.map(([tag, track]) => ({ tag, longestGapMs: gapOf(track), wasOutside: track.wasOutside }))
     },
     tidy(atMs) {

@@ -76,7 +76,11 @@ export function receiptPasses(): ReceiptPasses {
  * Which tags are here with a receipt, each with the number of the entry that it takes of those that are `unused`. Where more
  * tags of a product are here than the receipt has entries of it, nobody can tell which are the shopper's: none of them is.
  */
-export function tagsOfReceipt({ cti, entries }: ReceiptClaims, unused: readonly number[], tags: readonly { tag: string; isPaid: boolean }[]): TagEntry[] {
+export function tagsOfReceipt(
+  { cti, entries }: ReceiptClaims,
+  unused: readonly number[],
+  tags: readonly { tag: string; isPaid: boolean }[],
+): TagEntry[] {
   const free = new Map<string, number[]>()
   for (const n of unused) {
     const entry = entries?.[n]
@@ -89,7 +93,9 @@ export function tagsOfReceipt({ cti, entries }: ReceiptClaims, unused: readonly 
   }
   return [...byEntry].flatMap(([entry, here]) => {
     const numbers = free.get(entry) ?? []
-    return here.length > numbers.length ? [] : here.flatMap((tag, i) => (numbers[i] === undefined ? [] : [{ tag, entry: numbers[i] }]))
+    return here.length > numbers.length
+      ? []
+      : here.flatMap((tag, i) => (numbers[i] === undefined ? [] : [{ tag, entry: numbers[i] }]))
   })
 }
 
@@ -98,7 +104,10 @@ function entriesFor(cti: Uint8Array, tag: string, isPaid: boolean): string[] {
   const name = tagNameOf(tag)
   if ('tagUid' in name) return [hexOf(receiptEntry(cti, 'tagUid', name.tagUid))]
   const gtin = isPaid ? undefined : parseEpc(name.epc)?.gtin14
-  return [hexOf(receiptEntry(cti, 'epc', name.epc)), ...(gtin === undefined ? [] : [hexOf(receiptEntry(cti, 'gtin', gtin))])]
+  return [
+    hexOf(receiptEntry(cti, 'epc', name.epc)),
+    ...(gtin === undefined ? [] : [hexOf(receiptEntry(cti, 'gtin', gtin))]),
+  ]
 }
 
 function hexOf(entry: Uint8Array): string {

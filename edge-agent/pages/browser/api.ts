@@ -3,7 +3,9 @@ import type { Texts } from '../texts/texts.ts'
 import { ask } from './platform.ts'
 
 /** What came of asking the agent for something; `error` is in English, for those who set machines up. */
-export type Answer<T> = { ok: true; body: T } | { ok: false; fault: Fault; status: number; retryAfterSeconds: number; error: string }
+export type Answer<T> =
+  | { ok: true; body: T }
+  | { ok: false; fault: Fault; status: number; retryAfterSeconds: number; error: string }
 
 export type Fault = keyof Texts['requestFailed']
 
@@ -54,7 +56,13 @@ export async function call<T>(method: string, path: string, body?: object): Prom
     const answer = (await response.json()) as T & { code?: string; error?: string }
     if (response.ok) return { ok: true, body: answer }
     const { status } = response
-    return { ok: false, fault: faultOf(answer.code), status, retryAfterSeconds: Number(response.headers.get('retry-after') ?? 0), error: answer.error ?? '' }
+    return {
+      ok: false,
+      fault: faultOf(answer.code),
+      status,
+      retryAfterSeconds: Number(response.headers.get('retry-after') ?? 0),
+      error: answer.error ?? '',
+    }
   } catch {
     return { ok: false, fault: 'unreachable', status: 0, retryAfterSeconds: 0, error: '' }
   }

@@ -25,7 +25,9 @@ export function openHeader({ deviceId, texts }: Place): Header {
     const key = JSON.stringify(view)
     if (key === shown) return
     shown = key
-    slot('badges').replaceChildren(...view.badges.map(({ tone, text }) => made('li', text, { tone, className: 'badge' })))
+    slot('badges').replaceChildren(
+      ...view.badges.map(({ tone, text }) => made('li', text, { tone, className: 'badge' })),
+    )
     const banners = slot('banners')
     if (view.banners.map(({ text }) => text).join() === [...banners.children].map((b) => b.textContent).join()) return
     banners.replaceChildren(...view.banners.map(({ tone, text }) => made('p', text, { tone, className: 'banner' })))

@@ -19,8 +19,13 @@ async function check(button: HTMLButtonElement, deviceId: string): Promise<void>
 async function look(address: string): Promise<void> {
   write('llrp-told', texts.busy)
   slot('llrp-entry').hidden = true
-  const answer = await call<{ found?: { at: string; fix?: string; entry: object }; fault?: string }>('POST', '/v1/setup/llrp', { address })
-  if (!answer.ok || !answer.body.found) return write('llrp-told', (answer.ok && answer.body.fault) || texts.setup.failed)
+  const answer = await call<{ found?: { at: string; fix?: string; entry: object }; fault?: string }>(
+    'POST',
+    '/v1/setup/llrp',
+    { address },
+  )
+  if (!answer.ok || !answer.body.found)
+    return write('llrp-told', (answer.ok && answer.body.fault) || texts.setup.failed)
   const { at, fix, entry } = answer.body.found
   write('llrp-told', `${texts.setup.kinds.llrp}: ${at}${fix === undefined ? '' : ` (${fix})`}`)
   const place = slot('llrp-entry').querySelector<HTMLElement>('[data-entry]')
@@ -31,7 +36,11 @@ async function look(address: string): Promise<void> {
 
 /** Writes down what stands in the field; what is wrong with it is said beside it. */
 async function writeDown(form: HTMLFormElement): Promise<void> {
-  const [field, told, button] = [form.querySelector('textarea'), form.querySelector('[data-told]'), form.querySelector('button')]
+  const [field, told, button] = [
+    form.querySelector('textarea'),
+    form.querySelector('[data-told]'),
+    form.querySelector('button'),
+  ]
   if (!field || !told || !button) return
   const entry = parsed(field.value)
   if (entry === undefined) return void (told.textContent = texts.setup.noEntry)

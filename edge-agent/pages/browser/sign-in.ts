@@ -105,7 +105,10 @@ export function openSignIn({ deviceId, texts }: Place, operator: Operator): Sign
   // Digits only, whatever the keyboard says.
   pin.addEventListener('input', () => (pin.value = pin.value.replace(/\D/g, '')))
   for (const key of dialog.querySelectorAll<HTMLElement>('[data-digit]')) {
-    key.addEventListener('click', () => (pin.value = (pin.value + (key.dataset['digit'] ?? '')).slice(0, pin.maxLength)))
+    key.addEventListener(
+      'click',
+      () => (pin.value = (pin.value + (key.dataset['digit'] ?? '')).slice(0, pin.maxLength)),
+    )
   }
   slot('pin-delete').addEventListener('click', () => (pin.value = pin.value.slice(0, -1)))
   slot('pin-back').addEventListener('click', () => void askWho())

@@ -4,7 +4,15 @@ import type { Advice, Texts } from '../texts/texts.ts'
 import { Frame } from './frame.tsx'
 
 /** Which device this screen stands at. `missing`: the one that was asked for is not driven here. */
-export function DeviceList({ texts, devices, missing }: { texts: Texts; devices: readonly PageDevice[]; missing: boolean }) {
+export function DeviceList({
+  texts,
+  devices,
+  missing,
+}: {
+  texts: Texts
+  devices: readonly PageDevice[]
+  missing: boolean
+}) {
   return (
     <Frame title={`${texts.chooseDevice} · untag`} texts={texts} kind="list">
       <main>

@@ -10,7 +10,13 @@ const PATHS = {
 } as const
 type Shape = keyof typeof PATHS
 
-const OF_TONE: Record<Tone, Shape> = { granted: 'check', refused: 'cross', staff: 'hand', unsure: 'question', note: 'info' }
+const OF_TONE: Record<Tone, Shape> = {
+  granted: 'check',
+  refused: 'cross',
+  staff: 'hand',
+  unsure: 'question',
+  note: 'info',
+}
 
 /** One shape with its name for screen readers. */
 export function Icon({ shape, name }: { shape: Shape; name: string }) {

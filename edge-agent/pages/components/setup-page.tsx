@@ -51,7 +51,13 @@ export function SetupPage({ texts, script, devices, attached, configFile, warnin
           ))}
         </ul>
         <h2>{setup.attached}</h2>
-        <p class="soft">{attached.length === 0 ? setup.nothingAttached : configFile === undefined ? setup.entryHint : setup.writeHint(configFile)}</p>
+        <p class="soft">
+          {attached.length === 0
+            ? setup.nothingAttached
+            : configFile === undefined
+              ? setup.entryHint
+              : setup.writeHint(configFile)}
+        </p>
         <ul class="devices">
           {attached.map(({ kind, name, at, fix, entry }) => (
             <li>
@@ -71,7 +77,16 @@ export function SetupPage({ texts, script, devices, attached, configFile, warnin
         <form data-slot="llrp" method="post">
           <label for="address">{setup.address}</label>
           <div class="row">
-            <input id="address" data-slot="address" maxlength={206} autocomplete="off" autocapitalize="none" spellcheck={false} placeholder="10.0.0.7" required />
+            <input
+              id="address"
+              data-slot="address"
+              maxlength={206}
+              autocomplete="off"
+              autocapitalize="none"
+              spellcheck={false}
+              placeholder="10.0.0.7"
+              required
+            />
             <button type="submit">{setup.look}</button>
           </div>
         </form>
@@ -100,7 +115,15 @@ function Entry({ texts: { setup }, text, isWritable }: { texts: Texts; text: str
   }
   return (
     <form data-write method="post">
-      <textarea data-entry aria-label={setup.entry} rows={4} maxlength={4_000} autocomplete="off" autocapitalize="none" spellcheck={false}>
+      <textarea
+        data-entry
+        aria-label={setup.entry}
+        rows={4}
+        maxlength={4_000}
+        autocomplete="off"
+        autocapitalize="none"
+        spellcheck={false}
+      >
         {text}
       </textarea>
       <p class="row">

@@ -43,9 +43,7 @@ export function StationPage({ texts, status, device, nowMs, operator, script, vi
               spellcheck={false}
               enterkeyhint="send"
             />
-            <button type="submit">
-              {texts.check}
-            </button>
+            <button type="submit">{texts.check}</button>
           </div>
         </form>
         <OperatorBar name={operator} texts={texts} />

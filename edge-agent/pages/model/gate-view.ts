@@ -52,12 +52,25 @@ export function gateLost(texts: Texts): GateView {
 export function gateView({ result, light }: GateResult, texts: Texts): GateView | undefined {
   if (result.kind !== 'not_understood' && result.kind !== 'decision') return undefined
   if (result.kind === 'not_understood') {
-    return { tone: 'amber', headline: texts.gate.amber, message: texts.notUnderstood[result.why].what, item: '', seconds: SECONDS.amber }
+    return {
+      tone: 'amber',
+      headline: texts.gate.amber,
+      message: texts.notUnderstood[result.why].what,
+      item: '',
+      seconds: SECONDS.amber,
+    }
   }
   const tone = toneOf(result.answer, light)
   if (!tone) return undefined
-  const message = tone === 'green' ? texts.gate.greenHint : tone === 'alarm' ? reasonOf(result.answer, texts) : texts.gate.amberHint
-  return { tone, headline: texts.gate[tone], message, item: tone === 'alarm' ? (result.item ?? '') : '', seconds: SECONDS[tone] }
+  const message =
+    tone === 'green' ? texts.gate.greenHint : tone === 'alarm' ? reasonOf(result.answer, texts) : texts.gate.amberHint
+  return {
+    tone,
+    headline: texts.gate[tone],
+    message,
+    item: tone === 'alarm' ? (result.item ?? '') : '',
+    seconds: SECONDS[tone],
+  }
 }
 
 /** What staff read in the list of the last decisions. */

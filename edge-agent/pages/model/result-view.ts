@@ -66,13 +66,22 @@ const APPROVABLE: ReadonlySet<DenyReason> = new Set(['manual_assistance_required
 /** Undefined: nothing to show on the stage, as the header tells who has signed in. */
 export function resultView(result: PageResult, texts: Texts): ResultView | undefined {
   if (result.kind === 'operator') return undefined
-  if (result.kind === 'decision') return result.answer.authorized ? granted(result.answer, texts) : refused(result.answer, texts)
+  if (result.kind === 'decision')
+    return result.answer.authorized ? granted(result.answer, texts) : refused(result.answer, texts)
   if (result.kind === 'receipt') return receipt(result.left, texts)
-  if (result.kind === 'alarm') return view('staff', texts.callStaff, { message: texts.alarms[result.what].what, advice: texts.alarms[result.what].todo, seconds: ALARM_SECONDS })
+  if (result.kind === 'alarm')
+    return view('staff', texts.callStaff, {
+      message: texts.alarms[result.what].what,
+      advice: texts.alarms[result.what].todo,
+      seconds: ALARM_SECONDS,
+    })
   if (result.kind === 'order') return order(result.order, texts)
   const { what, todo } = texts.notUnderstood[result.why]
   const isBroken = result.why === 'out_of_order'
-  return view(isBroken ? 'staff' : 'note', isBroken ? texts.callStaff : texts.notARelease, { message: what, advice: todo })
+  return view(isBroken ? 'staff' : 'note', isBroken ? texts.callStaff : texts.notARelease, {
+    message: what,
+    advice: todo,
+  })
 }
 
 /** Everything that is not said is empty. */
@@ -83,7 +92,11 @@ function view(tone: Tone, headline: string, more: Partial<ResultView>): ResultVi
 /** A receipt by itself releases nothing where tags are read. */
 function receipt(left: number, texts: Texts): ResultView {
   if (left === 0) return view('note', texts.receiptRead.what, { message: texts.nothingLeft })
-  return view('granted', texts.receiptRead.what, { left: texts.labelsLeft(left), message: texts.receiptRead.todo, seconds: COUNTING_SECONDS })
+  return view('granted', texts.receiptRead.what, {
+    left: texts.labelsLeft(left),
+    message: texts.receiptRead.todo,
+    seconds: COUNTING_SECONDS,
+  })
 }
 
 /** An order is handed over when it is ready, and once. */
@@ -113,7 +126,10 @@ function granted(answer: PageAnswer, texts: Texts): ResultView {
 function information({ itemStatus, action }: PageAnswer, texts: Texts): ResultView {
   if (itemStatus === undefined) return view('note', texts.granted[action], { message: texts.statusUnknown })
   const tone = STATUS_TONES[itemStatus]
-  return view(tone, texts.itemStatuses[itemStatus], { message: texts.granted[action], seconds: Math.max(SECONDS[tone], SECONDS.note) })
+  return view(tone, texts.itemStatuses[itemStatus], {
+    message: texts.granted[action],
+    seconds: Math.max(SECONDS[tone], SECONDS.note),
+  })
 }
 
 function refused({ reason, itemStatus }: PageAnswer, texts: Texts): ResultView {

@@ -42,7 +42,13 @@ export function statusView(status: PageStatus, deviceId: string, texts: Texts, n
       ...deviceBadge(device, texts),
       ...doorBadge(device, texts),
     ],
-    banners: [...fault(status, texts), ...doubt(status, texts), ...tooOld(status, texts), ...deviceBanner(device, texts), ...doorBanner(device, texts)],
+    banners: [
+      ...fault(status, texts),
+      ...doubt(status, texts),
+      ...tooOld(status, texts),
+      ...deviceBanner(device, texts),
+      ...doorBanner(device, texts),
+    ],
   }
 }
 
@@ -101,7 +107,9 @@ function fault({ fault: why }: PageStatus, texts: Texts): Banner[] {
 }
 
 function doubt({ ledgerDoubt }: PageStatus, texts: Texts): Banner[] {
-  return ledgerDoubt === null ? [] : [{ tone: ledgerDoubt === 'put_back' ? 'warn' : 'bad', text: texts.ledgerDoubts[ledgerDoubt] }]
+  return ledgerDoubt === null
+    ? []
+    : [{ tone: ledgerDoubt === 'put_back' ? 'warn' : 'bad', text: texts.ledgerDoubts[ledgerDoubt] }]
 }
 
 function tooOld({ neededRelease }: PageStatus, texts: Texts): Banner[] {

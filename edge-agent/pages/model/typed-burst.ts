@@ -41,7 +41,9 @@ export function typedBurst(): TypedBurst {
 
   function isFast(atMs: number, inField: boolean): boolean {
     if (atMs - lastMs > LOOSE_GAP_MS) return false
-    return inField ? text.length >= SHORTEST_IN_FIELD && (atMs - firstMs) / text.length <= FIELD_GAP_MS : text.length >= SHORTEST
+    return inField
+      ? text.length >= SHORTEST_IN_FIELD && (atMs - firstMs) / text.length <= FIELD_GAP_MS
+      : text.length >= SHORTEST
   }
 
   function end(inField: boolean, atMs: number): BurstVerdict {

@@ -58,7 +58,13 @@ export interface PageOrder {
 export type PageAlarm = 'unexpected_release' | 'door_forced' | 'door_left_open'
 
 /** Why a scan was not even a question. */
-export type NotUnderstood = 'unknown_code' | 'needs_connection' | 'product_code' | 'wrong_badge' | 'locked' | 'out_of_order'
+export type NotUnderstood =
+  | 'unknown_code'
+  | 'needs_connection'
+  | 'product_code'
+  | 'wrong_badge'
+  | 'locked'
+  | 'out_of_order'
 
 export type PageResult =
   | { kind: 'decision'; answer: PageAnswer; /** The tag that it was about. */ item?: string }

@@ -12,15 +12,27 @@ export const de: Texts = {
   needsScript: 'Diese Seite braucht JavaScript. Belege scannen geht am Scanner trotzdem.',
 
   deviceTypes: {
-    pos_deactivator: { name: 'Servicestation', prompt: 'Beleg scannen', hint: 'Den QR-Code des Belegs vor den Scanner halten.' },
+    pos_deactivator: {
+      name: 'Servicestation',
+      prompt: 'Beleg scannen',
+      hint: 'Den QR-Code des Belegs vor den Scanner halten.',
+    },
     self_checkout_detacher: {
       name: 'Selbstablöser',
       prompt: 'Bezahlte Ware auflegen',
       hint: 'Das Hartetikett in den Ablöser halten, oder den Beleg scannen.',
     },
     exit_gate: { name: 'Ausgang', prompt: 'Beleg scannen', hint: 'Den QR-Code des Belegs vor den Scanner halten.' },
-    handheld_reader: { name: 'Handgerät', prompt: 'Etikett lesen', hint: 'Das Etikett lesen, oder seine Nummer oder einen Abholcode scannen.' },
-    cabinet_unlocker: { name: 'Vitrine', prompt: 'Ausweis scannen', hint: 'Anmelden und die Ware scannen, um zu öffnen.' },
+    handheld_reader: {
+      name: 'Handgerät',
+      prompt: 'Etikett lesen',
+      hint: 'Das Etikett lesen, oder seine Nummer oder einen Abholcode scannen.',
+    },
+    cabinet_unlocker: {
+      name: 'Vitrine',
+      prompt: 'Ausweis scannen',
+      hint: 'Anmelden und die Ware scannen, um zu öffnen.',
+    },
   },
   anyDevice: { name: 'Station', prompt: 'Beleg scannen', hint: 'Den QR-Code des Belegs vor den Scanner halten.' },
   chooseDevice: 'Welches Gerät?',
@@ -35,11 +47,15 @@ export const de: Texts = {
     send: 'Zulassen',
     wrong: 'Diesen Schlüssel kennt der Agent nicht.',
   },
-  notHere: { what: 'Diese Seite gibt es nur am Gerät selbst.', todo: 'Bitte an dem Rechner öffnen, auf dem der Agent läuft.' },
+  notHere: {
+    what: 'Diese Seite gibt es nur am Gerät selbst.',
+    todo: 'Bitte an dem Rechner öffnen, auf dem der Agent läuft.',
+  },
 
   online: 'Online',
   offline: 'Offline',
-  since: (ms) => elapsedText(ms, { since: 'seit', underAMinute: 'weniger als 1 min', minutes: 'min', hours: 'h', days: 'Tagen' }),
+  since: (ms) =>
+    elapsedText(ms, { since: 'seit', underAMinute: 'weniger als 1 min', minutes: 'min', hours: 'h', days: 'Tagen' }),
   eventsWait: (count) => plural(count, 'Ereignis wartet', 'Ereignisse warten'),
   policy: (version, stage) => `Regeln v${version} ${STAGES[stage]}`,
   noPolicy: 'Keine Regeln',
@@ -55,13 +71,20 @@ export const de: Texts = {
   doors: { shut: 'Tür zu', open: 'Tür offen', forced: 'Tür aufgebrochen', left_open: 'Tür steht offen' },
   deviceAway: (detail) => `Das Gerät löst gerade nichts aus: ${detail}`,
   fault: (why) => `Es wird nichts freigegeben: ${why}`,
-  tooOld: (release) => `Dieser Agent ist zu alt für die neuen Regeln der Filiale (nötig: ${release}) und richtet sich nach den bisherigen. Bitte die Filialleitung rufen: Er muss erneuert werden.`,
+  tooOld: (release) =>
+    `Dieser Agent ist zu alt für die neuen Regeln der Filiale (nötig: ${release}) und richtet sich nach den bisherigen. Bitte die Filialleitung rufen: Er muss erneuert werden.`,
   ledgerDoubts: {
-    revoked: 'Dieser Agent wurde gesperrt und gibt nichts mehr frei. Bitte die Filialleitung rufen: Er muss neu angemeldet werden.',
-    forked: 'Diesen Agenten gibt es zweimal. Ohne Verbindung wird nichts freigegeben, bis jemand entschieden hat, welcher bleibt.',
-    put_back: 'Das Gedächtnis dieses Agenten wurde zurückgesetzt. Ohne Verbindung wird einige Minuten nichts freigegeben.',
+    revoked:
+      'Dieser Agent wurde gesperrt und gibt nichts mehr frei. Bitte die Filialleitung rufen: Er muss neu angemeldet werden.',
+    forked:
+      'Diesen Agenten gibt es zweimal. Ohne Verbindung wird nichts freigegeben, bis jemand entschieden hat, welcher bleibt.',
+    put_back:
+      'Das Gedächtnis dieses Agenten wurde zurückgesetzt. Ohne Verbindung wird einige Minuten nichts freigegeben.',
   },
-  lost: { what: 'Agent nicht erreichbar', todo: 'Diese Seite hat die Verbindung zum Agenten verloren und versucht es weiter.' },
+  lost: {
+    what: 'Agent nicht erreichbar',
+    todo: 'Diese Seite hat die Verbindung zum Agenten verloren und versucht es weiter.',
+  },
 
   busy: 'Wird geprüft …',
   granted: {
@@ -91,18 +114,30 @@ export const de: Texts = {
   noReason: 'Es wurde kein Grund genannt.',
   notUnderstood: {
     unknown_code: { what: 'Dieser Code ist kein Beleg.', todo: 'Bitte den QR-Code auf dem Beleg scannen.' },
-    needs_connection: { what: 'Abholcodes brauchen eine Verbindung.', todo: 'Bitte noch einmal, wenn der Agent online ist.' },
+    needs_connection: {
+      what: 'Abholcodes brauchen eine Verbindung.',
+      todo: 'Bitte noch einmal, wenn der Agent online ist.',
+    },
     product_code: { what: 'Das ist der Strichcode der Ware.', todo: 'Bitte den QR-Code auf dem Beleg scannen.' },
-    wrong_badge: { what: 'Dieser Ausweis gilt hier nicht.', todo: 'Mit Name und PIN anmelden, oder einen neuen Ausweis holen.' },
+    wrong_badge: {
+      what: 'Dieser Ausweis gilt hier nicht.',
+      todo: 'Mit Name und PIN anmelden, oder einen neuen Ausweis holen.',
+    },
     locked: { what: 'Zu viele falsche Versuche.', todo: 'Kurz warten, dann noch einmal.' },
-    out_of_order: { what: 'Die Prüfung ist gerade gestört.', todo: 'Noch einmal scannen. Bleibt es dabei, von Hand lösen.' },
+    out_of_order: {
+      what: 'Die Prüfung ist gerade gestört.',
+      todo: 'Noch einmal scannen. Bleibt es dabei, von Hand lösen.',
+    },
   },
   receiptRead: { what: 'Beleg gelesen', todo: 'Jetzt die Ware auflegen, eine nach der anderen.' },
   nothingLeft: 'Alle Etiketten dieses Belegs sind schon freigegeben.',
   alarms: {
     door_forced: { what: 'Die Tür wurde ohne Freigabe geöffnet.', todo: 'Bitte sofort nachsehen und schließen.' },
     door_left_open: { what: 'Die Tür steht zu lange offen.', todo: 'Bitte nachsehen und schließen.' },
-    unexpected_release: { what: 'Ein Etikett ging ohne Freigabe ab.', todo: 'Bitte nachsehen, welches, und ob es bezahlt ist.' },
+    unexpected_release: {
+      what: 'Ein Etikett ging ohne Freigabe ab.',
+      todo: 'Bitte nachsehen, welches, und ob es bezahlt ist.',
+    },
   },
   orders: {
     pending: { what: 'Bestellung noch nicht bestätigt', todo: 'Bitte die Bestellung erst bestätigen.' },

@@ -18,7 +18,10 @@ export const reasonsEn: Texts['reasons'] = {
     what: 'The time of this device is not certain.',
     todo: 'Wait until the connection is back, or take the tag off by hand.',
   },
-  policy_stale: { what: 'Head office was out of reach for too long.', todo: 'Only staff may release now. Please check the connection.' },
+  policy_stale: {
+    what: 'Head office was out of reach for too long.',
+    todo: 'Only staff may release now. Please check the connection.',
+  },
   device_not_capable: { what: 'This device cannot do that.', todo: 'Try another device.' },
   technology_mismatch: { what: 'This tag does not fit this device.', todo: 'Try another device.' },
   item_unknown: { what: 'Nothing is known about this item.', todo: 'Scan the receipt and compare the goods.' },
@@ -27,9 +30,21 @@ export const reasonsEn: Texts['reasons'] = {
     what: 'There is nothing left to release for this.',
     todo: 'Each tag is released only once. When in doubt call staff.',
   },
-  authorization_outstanding: { what: 'Another device is releasing this right now.', todo: 'Wait a moment and scan again.' },
+  authorization_outstanding: {
+    what: 'Another device is releasing this right now.',
+    todo: 'Wait a moment and scan again.',
+  },
   action_not_allowed: { what: 'This is not intended for this item.', todo: 'Ask at the till.' },
-  workflow_not_allowed: { what: 'This is not allowed at this place.', todo: 'Please go to the till or to the service station.' },
-  manual_assistance_required: { what: 'Staff must release this.', todo: 'Compare goods and receipt, then sign in and release.' },
-  limit_exceeded: { what: 'The limit for releases is reached.', todo: 'Wait until the connection is back, or have somebody else release.' },
+  workflow_not_allowed: {
+    what: 'This is not allowed at this place.',
+    todo: 'Please go to the till or to the service station.',
+  },
+  manual_assistance_required: {
+    what: 'Staff must release this.',
+    todo: 'Compare goods and receipt, then sign in and release.',
+  },
+  limit_exceeded: {
+    what: 'The limit for releases is reached.',
+    todo: 'Wait until the connection is back, or have somebody else release.',
+  },
 }

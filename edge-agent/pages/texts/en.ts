@@ -12,14 +12,22 @@ export const en: Texts = {
   needsScript: 'This page needs JavaScript. Receipts can still be scanned at the scanner.',
 
   deviceTypes: {
-    pos_deactivator: { name: 'Service station', prompt: 'Scan the receipt', hint: 'Hold the QR code of the receipt to the scanner.' },
+    pos_deactivator: {
+      name: 'Service station',
+      prompt: 'Scan the receipt',
+      hint: 'Hold the QR code of the receipt to the scanner.',
+    },
     self_checkout_detacher: {
       name: 'Self-detacher',
       prompt: 'Put paid goods here',
       hint: 'Hold the hard tag into the detacher, or scan the receipt.',
     },
     exit_gate: { name: 'Exit', prompt: 'Scan the receipt', hint: 'Hold the QR code of the receipt to the scanner.' },
-    handheld_reader: { name: 'Handheld', prompt: 'Read the tag', hint: 'Read the tag, or scan its number or a pick-up code.' },
+    handheld_reader: {
+      name: 'Handheld',
+      prompt: 'Read the tag',
+      hint: 'Read the tag, or scan its number or a pick-up code.',
+    },
     cabinet_unlocker: { name: 'Cabinet', prompt: 'Scan your badge', hint: 'Sign in and scan the item to open.' },
   },
   anyDevice: { name: 'Station', prompt: 'Scan the receipt', hint: 'Hold the QR code of the receipt to the scanner.' },
@@ -35,11 +43,15 @@ export const en: Texts = {
     send: 'Pair',
     wrong: 'The agent does not know this credential.',
   },
-  notHere: { what: 'This page exists only at the device itself.', todo: 'Please open it on the machine that the agent runs on.' },
+  notHere: {
+    what: 'This page exists only at the device itself.',
+    todo: 'Please open it on the machine that the agent runs on.',
+  },
 
   online: 'Online',
   offline: 'Offline',
-  since: (ms) => elapsedText(ms, { since: 'for', underAMinute: 'less than 1 min', minutes: 'min', hours: 'h', days: 'days' }),
+  since: (ms) =>
+    elapsedText(ms, { since: 'for', underAMinute: 'less than 1 min', minutes: 'min', hours: 'h', days: 'days' }),
   eventsWait: (count) => plural(count, 'event waits', 'events wait'),
   policy: (version, stage) => `Rules v${version} ${STAGES[stage]}`,
   noPolicy: 'No rules',
@@ -55,10 +67,13 @@ export const en: Texts = {
   doors: { shut: 'Door shut', open: 'Door open', forced: 'Door forced', left_open: 'Door left open' },
   deviceAway: (detail) => `The device releases nothing at the moment: ${detail}`,
   fault: (why) => `Nothing is released: ${why}`,
-  tooOld: (release) => `This agent is too old for the store’s new rules (they need ${release}) and goes by those before. Please call the store’s management: it must be upgraded.`,
+  tooOld: (release) =>
+    `This agent is too old for the store’s new rules (they need ${release}) and goes by those before. Please call the store’s management: it must be upgraded.`,
   ledgerDoubts: {
-    revoked: 'This agent was revoked and releases nothing any more. Please call the store manager: it must be enrolled anew.',
-    forked: 'This agent exists twice. Nothing is released without a connection until somebody has decided which one stays.',
+    revoked:
+      'This agent was revoked and releases nothing any more. Please call the store manager: it must be enrolled anew.',
+    forked:
+      'This agent exists twice. Nothing is released without a connection until somebody has decided which one stays.',
     put_back: 'This agent’s memory was put back. For some minutes nothing is released without a connection.',
   },
   lost: { what: 'Agent out of reach', todo: 'This page has lost the agent and keeps trying.' },
@@ -95,14 +110,20 @@ export const en: Texts = {
     product_code: { what: 'This is the bar code of the goods.', todo: 'Please scan the QR code on the receipt.' },
     wrong_badge: { what: 'This badge is not valid here.', todo: 'Sign in with name and PIN, or get a new badge.' },
     locked: { what: 'Too many wrong tries.', todo: 'Wait a moment, then try again.' },
-    out_of_order: { what: 'Checking is disturbed at the moment.', todo: 'Scan again. If it stays so, take the tag off by hand.' },
+    out_of_order: {
+      what: 'Checking is disturbed at the moment.',
+      todo: 'Scan again. If it stays so, take the tag off by hand.',
+    },
   },
   receiptRead: { what: 'Receipt read', todo: 'Now put the goods on, one after the other.' },
   nothingLeft: 'All labels of this receipt are released already.',
   alarms: {
     door_forced: { what: 'The door was opened without a release.', todo: 'Please look at once, and shut it.' },
     door_left_open: { what: 'The door has been open for too long.', todo: 'Please look, and shut it.' },
-    unexpected_release: { what: 'A tag came off without being released.', todo: 'Please look which one, and whether it is paid.' },
+    unexpected_release: {
+      what: 'A tag came off without being released.',
+      todo: 'Please look which one, and whether it is paid.',
+    },
   },
   orders: {
     pending: { what: 'Order not confirmed yet', todo: 'Confirm the order first.' },
@@ -140,7 +161,10 @@ export const en: Texts = {
       what: 'The disk of this machine is full.',
       todo: 'Nothing is released until there is room. Please tell the technicians.',
     },
-    ledger_unavailable: { what: 'The record of releases is disturbed.', todo: 'Nothing is released. Please tell the technicians.' },
+    ledger_unavailable: {
+      what: 'The record of releases is disturbed.',
+      todo: 'Nothing is released. Please tell the technicians.',
+    },
     other: { what: 'That did not work.', todo: 'Scan again. If it stays so, tell the technicians.' },
   },
 

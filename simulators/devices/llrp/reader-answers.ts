@@ -60,7 +60,8 @@ const REQUESTS: { readonly [N in MessageName]?: Request<N> } = {
   ADD_ACCESSSPEC({ state, can }, said) {
     const spec = first(said, 'AccessSpec')
     if (!spec || state.accessSpecs.size >= can.accessSpecs) return [FIELD_ERROR, 'no room for it']
-    if (state.accessSpecs.has(spec.fields.AccessSpecID)) return [FIELD_ERROR, `AccessSpec ${spec.fields.AccessSpecID} is there already`]
+    if (state.accessSpecs.has(spec.fields.AccessSpecID))
+      return [FIELD_ERROR, `AccessSpec ${spec.fields.AccessSpecID} is there already`]
     state.accessSpecs.set(spec.fields.AccessSpecID, { spec, isEnabled: false })
     return DONE
   },
@@ -88,11 +89,24 @@ export function answerOf({ state, can }: Doing, said: Message, [code, text]: Sta
   const status = parameter('LLRPStatus', { StatusCode: code, ErrorDescription: text })
   if (said.name === 'GET_READER_CAPABILITIES' && code === SUCCESS) return capabilities(said.id, status, can)
   if (said.name === 'GET_READER_CONFIG' && code === SUCCESS) {
-    const identification = parameter('Identification', { IDType: 0, ReaderID: Uint8Array.of(0, 0x16, 0x25, 0xff, 0xfe, 0, 0, 1) })
-    const outputs = state.gpos.slice(1).map((GPOData, i) => parameter('GPOWriteData', { GPOPortNumber: i + 1, GPOData }))
-    return message('GET_READER_CONFIG_RESPONSE', said.id, {}, status, identification, ...(said.fields.RequestedData === 0 ? outputs : []))
+    const identification = parameter('Identification', {
+      IDType: 0,
+      ReaderID: Uint8Array.of(0, 0x16, 0x25, 0xff, 0xfe, 0, 0, 1),
+    })
+    const outputs = state.gpos
+      .slice(1)
+      .map((GPOData, i) => parameter('GPOWriteData', { GPOPortNumber: i + 1, GPOData }))
+    return message(
+      'GET_READER_CONFIG_RESPONSE',
+      said.id,
+      {},
+      status,
+      identification,
+      ...(said.fields.RequestedData === 0 ? outputs : []),
+    )
   }
-  if (said.name === 'GET_ROSPECS') return message('GET_ROSPECS_RESPONSE', said.id, {}, status, ...[...state.roSpecs.values()].map(({ spec }) => spec))
+  if (said.name === 'GET_ROSPECS')
+    return message('GET_ROSPECS_RESPONSE', said.id, {}, status, ...[...state.roSpecs.values()].map(({ spec }) => spec))
   const name = answerTo(said.name)
   // Every other answer is a status and nothing else.
   if (name !== undefined) return message(name as 'ADD_ROSPEC_RESPONSE', said.id, {}, status)

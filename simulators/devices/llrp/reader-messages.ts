@@ -20,7 +20,10 @@ export interface Sighting {
 
 /** READER_EVENT_NOTIFICATION of one event. */
 export function notification(id: number, at: Stamp, event: AnyParameter): Message {
-  const stamp = at.utcUs === undefined ? parameter('Uptime', { Microseconds: BigInt(at.uptimeUs) }) : parameter('UTCTimestamp', { Microseconds: BigInt(at.utcUs) })
+  const stamp =
+    at.utcUs === undefined
+      ? parameter('Uptime', { Microseconds: BigInt(at.uptimeUs) })
+      : parameter('UTCTimestamp', { Microseconds: BigInt(at.utcUs) })
   return message('READER_EVENT_NOTIFICATION', id, {}, parameter('ReaderEventNotificationData', {}, stamp, event))
 }
 
@@ -34,7 +37,8 @@ export function tagReport(id: number, spec: Parameter<'ROSpec'>, seen: Sighting)
   ]
   if (wants?.EnableROSpecID) parts.push(parameter('ROSpecID', { ROSpecID: spec.fields.ROSpecID }))
   if (wants?.EnableAntennaID) parts.push(parameter('AntennaID', { AntennaID: seen.antenna }))
-  if (wants?.EnablePeakRSSI) parts.push(parameter('PeakRSSI', { PeakRSSI: Math.max(-128, Math.min(127, Math.round(seen.rssiDbm))) }))
+  if (wants?.EnablePeakRSSI)
+    parts.push(parameter('PeakRSSI', { PeakRSSI: Math.max(-128, Math.min(127, Math.round(seen.rssiDbm))) }))
   if (wants?.EnableFirstSeenTimestamp) {
     const { utcUs, uptimeUs } = seen.at
     if (utcUs === undefined) parts.push(parameter('FirstSeenTimestampUptime', { Microseconds: BigInt(uptimeUs) }))
@@ -53,7 +57,9 @@ export interface Abilities extends ReaderShape {
 
 /** GET_READER_CAPABILITIES_RESPONSE of a reader for Europe with four channels. */
 export function capabilities(id: number, status: Parameter<'LLRPStatus'>, can: Abilities): Message {
-  const gen2 = Array.from({ length: can.antennas }, (_, i) => parameter('PerAntennaAirProtocol', { AntennaID: i + 1, ProtocolID: Uint8Array.of(1) }))
+  const gen2 = Array.from({ length: can.antennas }, (_, i) =>
+    parameter('PerAntennaAirProtocol', { AntennaID: i + 1, ProtocolID: Uint8Array.of(1) }),
+  )
   const general = parameter(
     'GeneralDeviceCapabilities',
     {
@@ -83,7 +89,9 @@ export function capabilities(id: number, status: Parameter<'LLRPStatus'>, can: A
     MaxNumAccessSpecs: can.accessSpecs,
     MaxNumOpSpecsPerAccessSpec: can.accessSpecs > 0 ? 8 : 0,
   })
-  const powers = can.powersDbm.map((dbm, i) => parameter('TransmitPowerLevelTableEntry', { Index: i + 1, TransmitPowerValue: Math.round(dbm * 100) }))
+  const powers = can.powersDbm.map((dbm, i) =>
+    parameter('TransmitPowerLevelTableEntry', { Index: i + 1, TransmitPowerValue: Math.round(dbm * 100) }),
+  )
   const mode = parameter('C1G2UHFRFModeTableEntry', {
     ModeIdentifier: 0,
     DRValue: true,
@@ -101,7 +109,11 @@ export function capabilities(id: number, status: Parameter<'LLRPStatus'>, can: A
     'UHFBandCapabilities',
     {},
     ...powers,
-    parameter('FrequencyInformation', { Hopping: false }, parameter('FixedFrequencyTable', { Frequency: [865_700, 866_300, 866_900, 867_500] })),
+    parameter(
+      'FrequencyInformation',
+      { Hopping: false },
+      parameter('FixedFrequencyTable', { Frequency: [865_700, 866_300, 866_900, 867_500] }),
+    ),
     parameter('C1G2UHFRFModeTable', {}, mode),
   )
   return message(
@@ -112,6 +124,10 @@ export function capabilities(id: number, status: Parameter<'LLRPStatus'>, can: A
     general,
     protocol,
     parameter('RegulatoryCapabilities', { CountryCode: 276, CommunicationsStandard: 2 }, band),
-    parameter('C1G2LLRPCapabilities', { CanSupportBlockErase: false, CanSupportBlockWrite: true, MaxNumSelectFiltersPerQuery: 2 }),
+    parameter('C1G2LLRPCapabilities', {
+      CanSupportBlockErase: false,
+      CanSupportBlockWrite: true,
+      MaxNumSelectFiltersPerQuery: 2,
+    }),
   )
 }

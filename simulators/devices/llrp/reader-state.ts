@@ -55,7 +55,12 @@ export function newState(shape: ReaderShape): ReaderState {
 const within = (value: number, most: number): boolean => value >= 1 && value <= most
 
 /** Takes SET_READER_CONFIG; changes nothing when any of it is wrong. `setOutput` is told of every output that is written. */
-export function configure(state: ReaderState, shape: ReaderShape, said: Message<'SET_READER_CONFIG'>, setOutput: (gpo: number, on: boolean) => void): Status {
+export function configure(
+  state: ReaderState,
+  shape: ReaderShape,
+  said: Message<'SET_READER_CONFIG'>,
+  setOutput: (gpo: number, on: boolean) => void,
+): Status {
   const outputs = all(said, 'GPOWriteData').map(({ fields }) => fields)
   const inputs = all(said, 'GPIPortCurrentState').map(({ fields }) => fields)
   const output = outputs.find(({ GPOPortNumber }) => !within(GPOPortNumber, shape.gpos))
@@ -89,7 +94,8 @@ export function addRoSpec(state: ReaderState, shape: ReaderShape, spec: Paramete
     for (const inventory of all(look, 'InventoryParameterSpec')) {
       for (const configuration of all(inventory, 'AntennaConfiguration')) {
         const power = first(configuration, 'RFTransmitter')?.fields.TransmitPower
-        if (power !== undefined && !within(power, shape.powersDbm.length)) return [OUT_OF_RANGE, `no transmit power ${power}`]
+        if (power !== undefined && !within(power, shape.powersDbm.length))
+          return [OUT_OF_RANGE, `no transmit power ${power}`]
       }
     }
   }
@@ -106,7 +112,11 @@ export function onRoSpecs(state: ReaderState, id: number, change: (spec: RoSpecS
 
 /** The ROSpec that looks at this antenna now. */
 export function looking(state: ReaderState, antenna: number): RoSpecState | undefined {
-  return [...state.roSpecs.values()].find(({ spec, isActive }) => isActive && all(spec, 'AISpec').some(({ fields }) => fields.AntennaIDs.some((each) => each === 0 || each === antenna)))
+  return [...state.roSpecs.values()].find(
+    ({ spec, isActive }) =>
+      isActive &&
+      all(spec, 'AISpec').some(({ fields }) => fields.AntennaIDs.some((each) => each === 0 || each === antenna)),
+  )
 }
 
 /** How a ROSpec begins by itself: at once, when an input has this value, or not. */

@@ -42,7 +42,11 @@ function kill({ killPassword }: SimulatedTag, password: number): number {
 }
 
 /** Carries out what waits for the tag of this EPC, once; null when nothing does. */
-export function operateOn(state: ReaderState, epc: string, tag: SimulatedTag): { readonly results: readonly AnyParameter[]; readonly isDead: boolean } | null {
+export function operateOn(
+  state: ReaderState,
+  epc: string,
+  tag: SimulatedTag,
+): { readonly results: readonly AnyParameter[]; readonly isDead: boolean } | null {
   for (const [id, { spec, isEnabled }] of state.accessSpecs) {
     const command = first(spec, 'AccessCommand')
     const target = first(first(command, 'C1G2TagSpec'), 'C1G2TargetTag')
@@ -53,10 +57,22 @@ export function operateOn(state: ReaderState, epc: string, tag: SimulatedTag): {
     for (const { name, fields } of (command?.params ?? []).filter((param) => param.name !== 'unknown')) {
       if (name === 'C1G2Read') {
         const data = read(tag, fields.MB, fields.WordPointer)?.slice(0, fields.WordCount)
-        results.push(parameter('C1G2ReadOpSpecResult', { Result: data ? 0 : NO_SUCH_MEMORY, OpSpecID: fields.OpSpecID, ReadData: data ?? [] }))
+        results.push(
+          parameter('C1G2ReadOpSpecResult', {
+            Result: data ? 0 : NO_SUCH_MEMORY,
+            OpSpecID: fields.OpSpecID,
+            ReadData: data ?? [],
+          }),
+        )
       } else if (name === 'C1G2Write') {
         const Result = write(tag, fields.MB, fields.WordPointer, fields.WriteData, fields.AccessPassword)
-        results.push(parameter('C1G2WriteOpSpecResult', { Result, OpSpecID: fields.OpSpecID, NumWordsWritten: Result === 0 ? fields.WriteData.length : 0 }))
+        results.push(
+          parameter('C1G2WriteOpSpecResult', {
+            Result,
+            OpSpecID: fields.OpSpecID,
+            NumWordsWritten: Result === 0 ? fields.WriteData.length : 0,
+          }),
+        )
       } else if (name === 'C1G2Kill') {
         const Result = kill(tag, fields.KillPassword)
         isDead ||= Result === 0

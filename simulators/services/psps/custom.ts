@@ -1,5 +1,13 @@
 import { createHmac } from 'node:crypto'
-import { idIn, JSON_TYPE, jsonOf, type PspDesk, type PspDialect, type SimulatedRefund, type SimulatedSession } from '../psp-desk.ts'
+import {
+  idIn,
+  JSON_TYPE,
+  jsonOf,
+  type PspDesk,
+  type PspDialect,
+  type SimulatedRefund,
+  type SimulatedSession,
+} from '../psp-desk.ts'
 
 /** Our own protocol (docs/payments.md), signed as Standard Webhooks. */
 
@@ -12,14 +20,29 @@ interface Wish {
 
 function shown(session: SimulatedSession, desk: PspDesk) {
   const { id, status, reference, currency } = session
-  return { id, url: `${desk.baseUrl}/pay/${id}`, status, reference, amountCent: status === 'paid' ? session.paidCent : null, currency }
+  return {
+    id,
+    url: `${desk.baseUrl}/pay/${id}`,
+    status,
+    reference,
+    amountCent: status === 'paid' ? session.paidCent : null,
+    currency,
+  }
 }
 
 function signed(body: string, { secret, nowMs }: PspDesk) {
   const seconds = String(Math.floor(nowMs() / 1_000))
   const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
   const signature = createHmac('sha256', key).update(`msg_1.${seconds}.${body}`).digest('base64')
-  return { body, headers: { ...JSON_TYPE, 'webhook-id': 'msg_1', 'webhook-timestamp': seconds, 'webhook-signature': `v1,${signature}` } }
+  return {
+    body,
+    headers: {
+      ...JSON_TYPE,
+      'webhook-id': 'msg_1',
+      'webhook-timestamp': seconds,
+      'webhook-signature': `v1,${signature}`,
+    },
+  }
 }
 
 export const CUSTOM: PspDialect = {
@@ -36,12 +59,24 @@ export const CUSTOM: PspDialect = {
     }
     const wish = jsonOf<Wish>(body)
     if (path === '/sessions') {
-      const made = desk.open({ id: `cs_${desk.next()}`, reference: wish.reference ?? '', amountCent: wish.amountCent ?? 0, currency: wish.currency ?? '', key })
+      const made = desk.open({
+        id: `cs_${desk.next()}`,
+        reference: wish.reference ?? '',
+        amountCent: wish.amountCent ?? 0,
+        currency: wish.currency ?? '',
+        key,
+      })
       return { status: 200, body: shown(made, desk) }
     }
     if (path !== '/refunds') return { status: 404, body: { error: 'no such path' } }
-    const refund: SimulatedRefund | undefined = desk.giveBack(desk.sessions.get(wish.sessionId ?? ''), wish.amountCent ?? 0, { id: `re_${desk.next()}`, key })
-    return refund ? { status: 200, body: { id: refund.id, status: 'succeeded' } } : { status: 400, body: { error: 'nothing to refund' } }
+    const refund: SimulatedRefund | undefined = desk.giveBack(
+      desk.sessions.get(wish.sessionId ?? ''),
+      wish.amountCent ?? 0,
+      { id: `re_${desk.next()}`, key },
+    )
+    return refund
+      ? { status: 200, body: { id: refund.id, status: 'succeeded' } }
+      : { status: 400, body: { error: 'nothing to refund' } }
   },
   notificationOf: (session, desk) => signed(JSON.stringify({ sessionId: session.id, ...shown(session, desk) }), desk),
 }

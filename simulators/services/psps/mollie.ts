@@ -1,4 +1,11 @@
-import { jsonOf, type PspAnswer, type PspDesk, type PspDialect, type SimulatedRefund, type SimulatedSession } from '../psp-desk.ts'
+import {
+  jsonOf,
+  type PspAnswer,
+  type PspDesk,
+  type PspDialect,
+  type SimulatedRefund,
+  type SimulatedSession,
+} from '../psp-desk.ts'
 
 /** Mollie: Payments API v2 and its refunds, by https://docs.mollie.com/reference. Notifications only name a payment. */
 
@@ -12,12 +19,20 @@ function amountOf(cent: number, currency: string) {
 }
 
 function shownRefund(refund: SimulatedRefund, currency: string): object {
-  return { resource: 'refund', id: refund.id, status: refund.status === 'done' ? 'refunded' : 'failed', amount: amountOf(refund.amountCent, currency), metadata: refund.reference === undefined ? null : { reference: refund.reference } }
+  return {
+    resource: 'refund',
+    id: refund.id,
+    status: refund.status === 'done' ? 'refunded' : 'failed',
+    amount: amountOf(refund.amountCent, currency),
+    metadata: refund.reference === undefined ? null : { reference: refund.reference },
+  }
 }
 
 function shown(session: SimulatedSession, desk: PspDesk, embedsRefunds = false): object {
   const { id, status, currency } = session
-  const refunds = desk.refunds.filter((refund) => refund.sessionId === id).map((refund) => shownRefund(refund, currency))
+  const refunds = desk.refunds
+    .filter((refund) => refund.sessionId === id)
+    .map((refund) => shownRefund(refund, currency))
   return {
     resource: 'payment',
     id,
@@ -32,7 +47,10 @@ function error(status: number, title: string, detail: string): PspAnswer {
   return { status, body: { status, title, detail } }
 }
 
-const notification = (id: string) => ({ body: `id=${id}`, headers: { 'content-type': 'application/x-www-form-urlencoded' } })
+const notification = (id: string) => ({
+  body: `id=${id}`,
+  headers: { 'content-type': 'application/x-www-form-urlencoded' },
+})
 
 export const MOLLIE: PspDialect = {
   example: { apiKey: 'test_51abcdefgh', secret: '' },
@@ -46,15 +64,31 @@ export const MOLLIE: PspDialect = {
     if (version !== 'v2' || what !== 'payments') return error(404, 'Not Found', 'no such path')
     const session = id === undefined ? undefined : desk.sessions.get(id)
     if (id !== undefined && !session) return error(404, 'Not Found', `No payment exists with token ${id}.`)
-    if (session && method === 'GET') return { status: 200, body: shown(session, desk, query.get('embed') === 'refunds') }
+    if (session && method === 'GET')
+      return { status: 200, body: shown(session, desk, query.get('embed') === 'refunds') }
     const { amount, metadata } = jsonOf<Wish>(body)
     const amountCent = Math.round(Number(amount?.value) * 100)
     if (!session) {
-      const made = desk.open({ id: `tr_${desk.next()}`, reference: metadata?.reference ?? '', amountCent, currency: amount?.currency ?? '', key })
+      const made = desk.open({
+        id: `tr_${desk.next()}`,
+        reference: metadata?.reference ?? '',
+        amountCent,
+        currency: amount?.currency ?? '',
+        key,
+      })
       return { status: 201, body: shown(made, desk) }
     }
-    const refund = refunds === 'refunds' ? desk.giveBack(session, amountCent, { id: `re_${desk.next()}`, key, ...(metadata && { reference: metadata.reference }) }) : undefined
-    return refund ? { status: 201, body: shownRefund(refund, session.currency) } : error(422, 'Unprocessable Entity', 'The specified amount cannot be refunded')
+    const refund =
+      refunds === 'refunds'
+        ? desk.giveBack(session, amountCent, {
+            id: `re_${desk.next()}`,
+            key,
+            ...(metadata && { reference: metadata.reference }),
+          })
+        : undefined
+    return refund
+      ? { status: 201, body: shownRefund(refund, session.currency) }
+      : error(422, 'Unprocessable Entity', 'The specified amount cannot be refunded')
   },
   notificationOf: (session) => notification(session.id),
   refundNotificationOf: (_refund, session) => notification(session.id),

@@ -1,6 +1,15 @@
 import { createSign, createVerify, generateKeyPairSync } from 'node:crypto'
 import { crc32 } from 'node:zlib'
-import { idIn, JSON_TYPE, jsonOf, type PspAnswer, type PspDesk, type PspDialect, type SimulatedRefund, type SimulatedSession } from '../psp-desk.ts'
+import {
+  idIn,
+  JSON_TYPE,
+  jsonOf,
+  type PspAnswer,
+  type PspDesk,
+  type PspDialect,
+  type SimulatedRefund,
+  type SimulatedSession,
+} from '../psp-desk.ts'
 
 /**
  * PayPal: Orders v2 (2.13), Payments v2 (2.5) and webhooks v1 (1.11), by the OpenAPI descriptions in
@@ -33,7 +42,14 @@ const money = (cent: number, currency_code: string) => ({ currency_code, value: 
 const centsOf = (value: string | undefined) => Math.round(Number(value) * 100)
 
 function shownCapture({ id, charge, paidCent, currency, reference }: SimulatedSession): object {
-  return { id: charge, status: 'COMPLETED', amount: money(paidCent, currency), final_capture: true, custom_id: reference, supplementary_data: { related_ids: { order_id: id } } }
+  return {
+    id: charge,
+    status: 'COMPLETED',
+    amount: money(paidCent, currency),
+    final_capture: true,
+    custom_id: reference,
+    supplementary_data: { related_ids: { order_id: id } },
+  }
 }
 
 function shown(session: SimulatedSession, desk: PspDesk): object {
@@ -43,7 +59,14 @@ function shown(session: SimulatedSession, desk: PspDesk): object {
     id,
     intent: 'CAPTURE',
     status: isPaid ? 'COMPLETED' : status === 'approved' ? 'APPROVED' : 'PAYER_ACTION_REQUIRED',
-    purchase_units: [{ reference_id: reference, custom_id: reference, amount: money(amountCent, currency), ...(isPaid && { payments: { captures: [shownCapture(session)] } }) }],
+    purchase_units: [
+      {
+        reference_id: reference,
+        custom_id: reference,
+        amount: money(amountCent, currency),
+        ...(isPaid && { payments: { captures: [shownCapture(session)] } }),
+      },
+    ],
     links: [{ rel: 'payer-action', method: 'GET', href: `${desk.baseUrl}/pay/${id}` }],
   }
 }
@@ -61,10 +84,31 @@ const NOT_FOUND = error(404, 'RESOURCE_NOT_FOUND', 'INVALID_RESOURCE_ID')
 function signed(event_type: string, resource_type: string, resource: object, desk: PspDesk) {
   const id = `69cd13f0-d67a-11e5-baa3-${String(desk.next()).padStart(12, '0')}`
   const time = new Date(desk.nowMs()).toISOString()
-  const body = JSON.stringify({ id: `WH-${id.slice(-6)}`, event_version: '1.0', create_time: time, resource_type, event_type, resource })
-  const signature = createSign('RSA-SHA256').update(`${id}|${time}|${desk.secret}|${crc32(body)}`).sign(keysOf().privateKey, 'base64')
-  const transmission = { 'paypal-transmission-id': id, 'paypal-transmission-time': time, 'paypal-transmission-sig': signature, 'paypal-auth-algo': 'SHA256withRSA' }
-  return { body, headers: { ...JSON_TYPE, ...transmission, 'paypal-cert-url': 'https://api.paypal.com/v1/notifications/certs/CERT-360caa42-fca2a594-a5cafa77' } }
+  const body = JSON.stringify({
+    id: `WH-${id.slice(-6)}`,
+    event_version: '1.0',
+    create_time: time,
+    resource_type,
+    event_type,
+    resource,
+  })
+  const signature = createSign('RSA-SHA256')
+    .update(`${id}|${time}|${desk.secret}|${crc32(body)}`)
+    .sign(keysOf().privateKey, 'base64')
+  const transmission = {
+    'paypal-transmission-id': id,
+    'paypal-transmission-time': time,
+    'paypal-transmission-sig': signature,
+    'paypal-auth-algo': 'SHA256withRSA',
+  }
+  return {
+    body,
+    headers: {
+      ...JSON_TYPE,
+      ...transmission,
+      'paypal-cert-url': 'https://api.paypal.com/v1/notifications/certs/CERT-360caa42-fca2a594-a5cafa77',
+    },
+  }
 }
 
 interface Question {
@@ -76,7 +120,13 @@ interface Question {
 }
 
 function isGenuine(body: string, { secret }: PspDesk): boolean {
-  const { transmission_id: id, transmission_time: time, transmission_sig: signature = '', webhook_id: webhookId, webhook_event: event } = jsonOf<Question>(body)
+  const {
+    transmission_id: id,
+    transmission_time: time,
+    transmission_sig: signature = '',
+    webhook_id: webhookId,
+    webhook_event: event,
+  } = jsonOf<Question>(body)
   const text = `${id}|${time}|${webhookId}|${crc32(JSON.stringify(event))}`
   return webhookId === secret && createVerify('RSA-SHA256').update(text).verify(keysOf().publicKey, signature, 'base64')
 }
@@ -87,19 +137,43 @@ export const PAYPAL: PspDialect = {
   capturesLater: true,
   configOf: ({ baseUrl, apiKey, secret }) => ({ baseUrl, clientId: CLIENT, clientSecret: apiKey, webhookId: secret }),
   isAllowed({ path, headers }, { apiKey }) {
-    const wanted = path === '/v1/oauth2/token' ? `Basic ${Buffer.from(`${CLIENT}:${apiKey}`).toString('base64')}` : `Bearer ${TOKEN}`
+    const wanted =
+      path === '/v1/oauth2/token' ? `Basic ${Buffer.from(`${CLIENT}:${apiKey}`).toString('base64')}` : `Bearer ${TOKEN}`
     return headers.authorization === wanted
   },
-  errorOf: (status) => (status === 401 ? { error: 'invalid_client', error_description: 'Client Authentication failed' } : { name: 'NOT_AUTHORIZED', message: 'refused', debug_id: 'd' }),
+  errorOf: (status) =>
+    status === 401
+      ? { error: 'invalid_client', error_description: 'Client Authentication failed' }
+      : { name: 'NOT_AUTHORIZED', message: 'refused', debug_id: 'd' },
   answer({ method, path, body }, key, desk) {
-    if (path === '/v1/oauth2/token') return { status: 200, body: { access_token: TOKEN, token_type: 'Bearer', expires_in: 32_400 }, isQuick: true }
-    if (path === '/v1/notifications/verify-webhook-signature') return { status: 200, body: { verification_status: isGenuine(body, desk) ? 'SUCCESS' : 'FAILURE' }, isQuick: true }
+    if (path === '/v1/oauth2/token')
+      return { status: 200, body: { access_token: TOKEN, token_type: 'Bearer', expires_in: 32_400 }, isQuick: true }
+    if (path === '/v1/notifications/verify-webhook-signature')
+      return {
+        status: 200,
+        body: { verification_status: isGenuine(body, desk) ? 'SUCCESS' : 'FAILURE' },
+        isQuick: true,
+      }
     const wish = jsonOf<Wish>(body)
     if (path === '/v2/checkout/orders') {
       const unit = wish.purchase_units?.[0]
-      if (wish.intent !== 'CAPTURE' || !unit || !/^\d+\.\d{2}$/.test(unit.amount.value)) return error(422, 'UNPROCESSABLE_ENTITY', 'DECIMAL_PRECISION')
+      if (wish.intent !== 'CAPTURE' || !unit || !/^\d+\.\d{2}$/.test(unit.amount.value))
+        return error(422, 'UNPROCESSABLE_ENTITY', 'DECIMAL_PRECISION')
       const id = `5O190127TN36471${desk.next()}T`
-      return { status: 200, body: shown(desk.open({ id, reference: unit.custom_id, amountCent: centsOf(unit.amount.value), currency: unit.amount.currency_code, key, charge: `3C679366${id}` }), desk) }
+      return {
+        status: 200,
+        body: shown(
+          desk.open({
+            id,
+            reference: unit.custom_id,
+            amountCent: centsOf(unit.amount.value),
+            currency: unit.amount.currency_code,
+            key,
+            charge: `3C679366${id}`,
+          }),
+          desk,
+        ),
+      }
     }
     const order = desk.sessions.get(idIn(path, /^\/v2\/checkout\/orders\/([^/]+)/) ?? '')
     if (path.startsWith('/v2/checkout/')) {
@@ -114,12 +188,20 @@ export const PAYPAL: PspDialect = {
     const session = [...desk.sessions.values()].find((each) => each.charge === charge)
     if (!session) return NOT_FOUND
     const refund = desk.giveBack(session, centsOf(wish.amount?.value), { id: `1JU08902781${desk.next()}`, key })
-    return refund ? { status: 201, body: shownRefund(refund, session.currency) } : error(422, 'UNPROCESSABLE_ENTITY', 'REFUND_AMOUNT_EXCEEDED')
+    return refund
+      ? { status: 201, body: shownRefund(refund, session.currency) }
+      : error(422, 'UNPROCESSABLE_ENTITY', 'REFUND_AMOUNT_EXCEEDED')
   },
   notificationOf(session, desk) {
     if (session.status === 'expired' || session.status === 'cancelled') return undefined
     if (session.status === 'paid') return signed('PAYMENT.CAPTURE.COMPLETED', 'capture', shownCapture(session), desk)
     return signed('CHECKOUT.ORDER.APPROVED', 'checkout-order', shown(session, desk), desk)
   },
-  refundNotificationOf: (refund, session, desk) => signed(refund.status === 'failed' ? 'PAYMENT.REFUND.FAILED' : 'PAYMENT.CAPTURE.REFUNDED', 'refund', shownRefund(refund, session.currency), desk),
+  refundNotificationOf: (refund, session, desk) =>
+    signed(
+      refund.status === 'failed' ? 'PAYMENT.REFUND.FAILED' : 'PAYMENT.CAPTURE.REFUNDED',
+      'refund',
+      shownRefund(refund, session.currency),
+      desk,
+    ),
 }

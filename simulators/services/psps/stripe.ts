@@ -1,5 +1,13 @@
 import { createHmac } from 'node:crypto'
-import { idIn, JSON_TYPE, type PspAnswer, type PspDesk, type PspDialect, type SimulatedRefund, type SimulatedSession } from '../psp-desk.ts'
+import {
+  idIn,
+  JSON_TYPE,
+  type PspAnswer,
+  type PspDesk,
+  type PspDialect,
+  type SimulatedRefund,
+  type SimulatedSession,
+} from '../psp-desk.ts'
 
 /** Stripe: Checkout Sessions and Refunds, by https://docs.stripe.com/api (version 2024-06-20), errors included. */
 
@@ -37,7 +45,13 @@ function error(status: number, code: string, message: string): PspAnswer {
 function signed(type: string, object: object, desk: PspDesk) {
   const seconds = String(Math.floor(desk.nowMs() / 1_000))
   const body = JSON.stringify({ id: `evt_${desk.next()}`, object: 'event', type, data: { object } })
-  return { body, headers: { ...JSON_TYPE, 'stripe-signature': `t=${seconds},v1=${createHmac('sha256', desk.secret).update(`${seconds}.${body}`).digest('hex')}` } }
+  return {
+    body,
+    headers: {
+      ...JSON_TYPE,
+      'stripe-signature': `t=${seconds},v1=${createHmac('sha256', desk.secret).update(`${seconds}.${body}`).digest('hex')}`,
+    },
+  }
 }
 
 export const STRIPE: PspDialect = {
@@ -50,22 +64,50 @@ export const STRIPE: PspDialect = {
     const sessionId = idIn(path, /^\/v1\/checkout\/sessions\/([^/]+)$/)
     if (method === 'GET' && sessionId !== undefined) {
       const session = desk.sessions.get(sessionId)
-      return session ? { status: 200, body: shown(session, desk) } : error(404, 'resource_missing', `No such checkout.session: ${sessionId}`)
+      return session
+        ? { status: 200, body: shown(session, desk) }
+        : error(404, 'resource_missing', `No such checkout.session: ${sessionId}`)
     }
     const form = new URLSearchParams(body)
     if (path === '/v1/checkout/sessions') {
       const id = `cs_test_${desk.next()}`
       const price = 'line_items[0][price_data]'
       const amountCent = Number(form.get(`${price}[unit_amount]`)) * Number(form.get('line_items[0][quantity]'))
-      if (!Number.isInteger(amountCent) || amountCent <= 0) return error(400, 'parameter_invalid_integer', 'Invalid integer')
+      if (!Number.isInteger(amountCent) || amountCent <= 0)
+        return error(400, 'parameter_invalid_integer', 'Invalid integer')
       const currency = (form.get(`${price}[currency]`) ?? '').toUpperCase()
-      return { status: 200, body: shown(desk.open({ id, reference: form.get('client_reference_id') ?? '', amountCent, currency, key, charge: `pi_${id}` }), desk) }
+      return {
+        status: 200,
+        body: shown(
+          desk.open({
+            id,
+            reference: form.get('client_reference_id') ?? '',
+            amountCent,
+            currency,
+            key,
+            charge: `pi_${id}`,
+          }),
+          desk,
+        ),
+      }
     }
     if (path !== '/v1/refunds') return error(404, 'resource_missing', 'Unrecognized request URL')
     const session = [...desk.sessions.values()].find((each) => each.charge === form.get('payment_intent'))
     const refund = desk.giveBack(session, Number(form.get('amount')), { id: `re_${desk.next()}`, key })
-    return session && refund ? { status: 200, body: shownRefund(refund, session, key) } : error(400, 'charge_already_refunded', 'Refund amount is greater than unrefunded amount')
+    return session && refund
+      ? { status: 200, body: shownRefund(refund, session, key) }
+      : error(400, 'charge_already_refunded', 'Refund amount is greater than unrefunded amount')
   },
-  notificationOf: (session, desk) => signed(session.status === 'paid' ? 'checkout.session.completed' : 'checkout.session.expired', shown(session, desk), desk),
-  refundNotificationOf: (refund, session, desk) => signed(refund.status === 'failed' ? 'refund.failed' : 'refund.updated', shownRefund(refund, session, refund.key), desk),
+  notificationOf: (session, desk) =>
+    signed(
+      session.status === 'paid' ? 'checkout.session.completed' : 'checkout.session.expired',
+      shown(session, desk),
+      desk,
+    ),
+  refundNotificationOf: (refund, session, desk) =>
+    signed(
+      refund.status === 'failed' ? 'refund.failed' : 'refund.updated',
+      shownRefund(refund, session, refund.key),
+      desk,
+    ),
 }

@@ -1,4 +1,12 @@
-import { idIn, JSON_TYPE, jsonOf, type PspAnswer, type PspDesk, type PspDialect, type SimulatedSession } from '../psp-desk.ts'
+import {
+  idIn,
+  JSON_TYPE,
+  jsonOf,
+  type PspAnswer,
+  type PspDesk,
+  type PspDialect,
+  type SimulatedSession,
+} from '../psp-desk.ts'
 
 /**
  * SumUp: Hosted Checkout, transactions and refunds, by the OpenAPI description in https://github.com/sumup/sumup-ts (2026-08) and
@@ -33,11 +41,27 @@ function shown(session: SimulatedSession, desk: PspDesk): object {
 }
 
 function problem(status: number, title: string, detail: string): PspAnswer {
-  return { status, body: { type: `https://developer.sumup.com/problem/${title.toLowerCase().replaceAll(' ', '-')}`, title, status, detail } }
+  return {
+    status,
+    body: {
+      type: `https://developer.sumup.com/problem/${title.toLowerCase().replaceAll(' ', '-')}`,
+      title,
+      status,
+      detail,
+    },
+  }
 }
 
 function eventsOf(session: SimulatedSession, desk: PspDesk): object[] {
-  return desk.refunds.filter((refund) => refund.sessionId === session.id).map(({ id, amountCent }, n) => ({ id: n + 1, foreign: id, type: 'REFUND', status: 'REFUNDED', amount: amountCent / 100 }))
+  return desk.refunds
+    .filter((refund) => refund.sessionId === session.id)
+    .map(({ id, amountCent }, n) => ({
+      id: n + 1,
+      foreign: id,
+      type: 'REFUND',
+      status: 'REFUNDED',
+      amount: amountCent / 100,
+    }))
 }
 
 export const SUMUP: PspDialect = {
@@ -52,24 +76,56 @@ export const SUMUP: PspDialect = {
       const session = desk.sessions.get(checkoutId)
       return session ? { status: 200, body: shown(session, desk) } : problem(404, 'Not Found', 'Resource not found')
     }
-    if (method === 'GET' && path === '/v0.1/checkouts') return { status: 200, body: all.filter((each) => each.reference === query.get('checkout_reference')).map((each) => shown(each, desk)) }
+    if (method === 'GET' && path === '/v0.1/checkouts')
+      return {
+        status: 200,
+        body: all.filter((each) => each.reference === query.get('checkout_reference')).map((each) => shown(each, desk)),
+      }
     if (method === 'GET' && path === `/v2.1/merchants/${MERCHANT}/transactions`) {
       const session = all.find((each) => each.charge === query.get('id'))
-      return session ? { status: 200, body: { id: session.charge, status: 'SUCCESSFUL', events: eventsOf(session, desk) } } : problem(404, 'Not Found', 'Transaction not found')
+      return session
+        ? { status: 200, body: { id: session.charge, status: 'SUCCESSFUL', events: eventsOf(session, desk) } }
+        : problem(404, 'Not Found', 'Transaction not found')
     }
     const wish = jsonOf<Wish>(body)
     if (path === '/v0.1/checkouts') {
-      if (wish.merchant_code !== MERCHANT) return { status: 400, body: { message: 'Validation error', error_code: 'MISSING', param: 'merchant_code' } }
-      if (all.some((each) => each.reference === wish.checkout_reference)) return { status: 409, body: { error_code: 'DUPLICATED_CHECKOUT', message: 'Checkout with this checkout reference and pay to email already exists' } }
+      if (wish.merchant_code !== MERCHANT)
+        return { status: 400, body: { message: 'Validation error', error_code: 'MISSING', param: 'merchant_code' } }
+      if (all.some((each) => each.reference === wish.checkout_reference))
+        return {
+          status: 409,
+          body: {
+            error_code: 'DUPLICATED_CHECKOUT',
+            message: 'Checkout with this checkout reference and pay to email already exists',
+          },
+        }
       const id = `4e425463-3e1b-431d-83fa-${String(desk.next()).padStart(12, '0')}`
       const amountCent = Math.round((wish.amount ?? 0) * 100)
-      return { status: 201, body: shown(desk.open({ id, reference: wish.checkout_reference ?? '', amountCent, currency: wish.currency ?? '', key, charge: `410fc44a-${id.slice(9)}` }), desk) }
+      return {
+        status: 201,
+        body: shown(
+          desk.open({
+            id,
+            reference: wish.checkout_reference ?? '',
+            amountCent,
+            currency: wish.currency ?? '',
+            key,
+            charge: `410fc44a-${id.slice(9)}`,
+          }),
+          desk,
+        ),
+      }
     }
     const charge = idIn(path, /^\/v1\.0\/merchants\/MH4H92C7\/payments\/([^/]+)\/refunds$/)
     const session = all.find((each) => each.charge === charge)
     if (charge === undefined || !session) return problem(404, 'Not Found', 'The identified transaction was not found.')
     const refund = desk.giveBack(session, Math.round((wish.amount ?? 0) * 100), { id: `rf-${desk.next()}`, key })
-    return refund ? { status: 201, body: {} } : problem(409, 'Conflict', 'The state of the transaction does not permit the operation.')
+    return refund
+      ? { status: 201, body: {} }
+      : problem(409, 'Conflict', 'The state of the transaction does not permit the operation.')
   },
-  notificationOf: (session) => ({ body: JSON.stringify({ event_type: 'CHECKOUT_STATUS_CHANGED', id: session.id }), headers: JSON_TYPE }),
+  notificationOf: (session) => ({
+    body: JSON.stringify({ event_type: 'CHECKOUT_STATUS_CHANGED', id: session.id }),
+    headers: JSON_TYPE,
+  }),
 }

@@ -5,40 +5,72 @@ export const AGENT_BUGS: readonly Bug[] = [
   {
     name: 'ledger-not-flushed',
     what: 'the ledger is opened with synchronous=NORMAL',
-    changes: [change('edge-agent/ledger/database.js', "db.pragma('synchronous = FULL')", "db.pragma('synchronous = NORMAL')"), change('edge-agent/ledger/database.js', '{ simple: true }) === 2', '{ simple: true }) === 1')],
+    changes: [
+      change('edge-agent/ledger/database.js', "db.pragma('synchronous = FULL')", "db.pragma('synchronous = NORMAL')"),
+      change('edge-agent/ledger/database.js', '{ simple: true }) === 2', '{ simple: true }) === 1'),
+    ],
   },
   {
     name: 'cloud-not-flushed',
     what: 'the cloud’s database is opened with synchronous=NORMAL',
-    changes: [change('cloud/persistence/sqlite.js', "db.pragma('synchronous = FULL')", "db.pragma('synchronous = NORMAL')"), change('cloud/persistence/sqlite.js', '{ simple: true }) === 2', '{ simple: true }) === 1')],
+    changes: [
+      change('cloud/persistence/sqlite.js', "db.pragma('synchronous = FULL')", "db.pragma('synchronous = NORMAL')"),
+      change('cloud/persistence/sqlite.js', '{ simple: true }) === 2', '{ simple: true }) === 1'),
+    ],
   },
   {
     name: 'release-before-ledger',
     what: 'the device moves before the claim is durable',
     changes: [
-      change('edge-agent/decisions/authorize.js', 'let told;', 'let told;\nconst done = await actuate(redemptionId, ask);'),
-      change('edge-agent/decisions/authorize.js', 'const done = openAlready(ask) ?? (await actuate(redemptionId, ask));', ''),
+      change(
+        'edge-agent/decisions/authorize.js',
+        'let told;',
+        'let told;\nconst done = await actuate(redemptionId, ask);',
+      ),
+      change(
+        'edge-agent/decisions/authorize.js',
+        'const done = openAlready(ask) ?? (await actuate(redemptionId, ask));',
+        '',
+      ),
     ],
   },
   {
     name: 'release-again-at-boot',
     what: 'claims without outcome are commanded once more after a restart',
     changes: [
-      change('edge-agent/runtime.js', 'const recovered = recover(', 'const unfinished = ledger.claims.open();\nconst recovered = recover('),
-      change('edge-agent/runtime.js', 'link.start();', "link.start();\nfor (const claim of unfinished) void execute(claim.device_id, { kind: 'release' }, new AbortController().signal);"),
+      change(
+        'edge-agent/runtime.js',
+        'const recovered = recover(',
+        'const unfinished = ledger.claims.open();\nconst recovered = recover(',
+      ),
+      change(
+        'edge-agent/runtime.js',
+        'link.start();',
+        "link.start();\nfor (const claim of unfinished) void execute(claim.device_id, { kind: 'release' }, new AbortController().signal);",
+      ),
     ],
   },
   {
     name: 'no-unique-claim',
     what: 'a right that was used and confirmed may be claimed again',
-    changes: [change('edge-agent/ledger/claims.js', 'if (!row)\n            return 0;', "if (!row || row.state === 'confirmed')\n            return (row?.attempt ?? -1) + 1;")],
+    changes: [
+      change(
+        'edge-agent/ledger/claims.js',
+        'if (!row)\n            return 0;',
+        "if (!row || row.state === 'confirmed')\n            return (row?.attempt ?? -1) + 1;",
+      ),
+    ],
   },
   {
     name: 'nonces-forgotten-by-wall-clock',
     what: 'used nonces are cleared away by the wall clock, and no floor is kept',
     changes: [
       change('edge-agent/housekeeping.js', 'const HOUSEKEEPING_MS = 600_000;', 'const HOUSEKEEPING_MS = 20_000;'),
-      change('edge-agent/runtime.js', 'keepTidy({ ledger, clock, ', 'keepTidy({ ledger, clock: { now: () => ({ nowMs: platform.clock.wall() }) }, '),
+      change(
+        'edge-agent/runtime.js',
+        'keepTidy({ ledger, clock, ',
+        'keepTidy({ ledger, clock: { now: () => ({ nowMs: platform.clock.wall() }) }, ',
+      ),
       change('edge-agent/ledger/claims.js', "writeMark.run('floor', String(before));", ''),
     ],
   },
@@ -47,18 +79,34 @@ export const AGENT_BUGS: readonly Bug[] = [
     what: 'the floor below which tokens are dead is raised by the wall clock',
     changes: [
       change('edge-agent/housekeeping.js', 'const HOUSEKEEPING_MS = 600_000;', 'const HOUSEKEEPING_MS = 20_000;'),
-      change('edge-agent/runtime.js', 'keepTidy({ ledger, clock, ', 'keepTidy({ ledger, clock: { now: () => ({ nowMs: platform.clock.wall() }) }, '),
+      change(
+        'edge-agent/runtime.js',
+        'keepTidy({ ledger, clock, ',
+        'keepTidy({ ledger, clock: { now: () => ({ nowMs: platform.clock.wall() }) }, ',
+      ),
     ],
   },
   {
     name: 'done-when-published',
     what: 'a row of the journal is done when it was handed to the network (PUBACK), not when the cloud has signed for it',
-    changes: [change('edge-agent/link/outbox.js', 'return last && { batch', 'if (last) ledger.commits.now(() => ledger.journal.acknowledge(last.seq, last.hash));\nreturn last && { batch')],
+    changes: [
+      change(
+        'edge-agent/link/outbox.js',
+        'return last && { batch',
+        'if (last) ledger.commits.now(() => ledger.journal.acknowledge(last.seq, last.hash));\nreturn last && { batch',
+      ),
+    ],
   },
   {
     name: 'never-sent-again',
     what: 'a batch that was published and lost is not sent again',
-    changes: [change('edge-agent/link/sender.js', 'later(() => {\n            parts.onPublished(false);\n            viaHttp();\n        });', '')],
+    changes: [
+      change(
+        'edge-agent/link/sender.js',
+        'later(() => {\n            parts.onPublished(false);\n            viaHttp();\n        });',
+        '',
+      ),
+    ],
   },
   {
     name: 'numbers-not-taken-back',
@@ -73,7 +121,13 @@ export const AGENT_BUGS: readonly Bug[] = [
   {
     name: 'commit-error-ignored',
     what: 'a commit that failed is taken for done',
-    changes: [change('edge-agent/ledger/commit.js', 'commit.run();', "try { commit.run(); } catch { if (db.inTransaction) db.exec('ROLLBACK'); }")],
+    changes: [
+      change(
+        'edge-agent/ledger/commit.js',
+        'commit.run();',
+        "try { commit.run(); } catch { if (db.inTransaction) db.exec('ROLLBACK'); }",
+      ),
+    ],
   },
   {
     name: 'outcome-not-recovered',
@@ -83,12 +137,24 @@ export const AGENT_BUGS: readonly Bug[] = [
   {
     name: 'ended-token-accepted',
     what: 'a token’s end is not looked at',
-    changes: [change('policy/documents/signed-document.js', "return refuse('expired', `expired ${Math.round(now - expires)} s ago`);", '{ }')],
+    changes: [
+      change(
+        'policy/documents/signed-document.js',
+        "return refuse('expired', `expired ${Math.round(now - expires)} s ago`);",
+        '{ }',
+      ),
+    ],
   },
   {
     name: 'time-by-wall-clock',
     what: 'trusted time goes by the wall clock',
-    changes: [change('policy/trusted-clock.js', 'nowMs: Math.max(state.anchorMs + passed, state.highWaterMs)', 'nowMs: clock.wall()')],
+    changes: [
+      change(
+        'policy/trusted-clock.js',
+        'nowMs: Math.max(state.anchorMs + passed, state.highWaterMs)',
+        'nowMs: clock.wall()',
+      ),
+    ],
   },
   {
     name: 'time-asked-once',
@@ -104,24 +170,46 @@ export const AGENT_BUGS: readonly Bug[] = [
   {
     name: 'policy-goes-back',
     what: 'an older policy that arrives late is taken',
-    changes: [change('edge-agent/trust/trust.js', 'if (order < 0)', 'if (order < 0 && kind === "policy")\n            return undefined;\n        if (order < 0)')],
+    changes: [
+      change(
+        'edge-agent/trust/trust.js',
+        'if (order < 0)',
+        'if (order < 0 && kind === "policy")\n            return undefined;\n        if (order < 0)',
+      ),
+    ],
   },
   {
     name: 'denials-counted-not-taken',
     what: 'a page of denials is marked as taken without its entries',
-    changes: [change('edge-agent/trust/denials.js', '                    takeEntry(entry);', '                void entry;')],
+    changes: [
+      change('edge-agent/trust/denials.js', '                    takeEntry(entry);', '                void entry;'),
+    ],
   },
   {
     name: 'full-disk-ends-process',
     what: 'a full disk that a message from the broker runs into is nobody’s to catch',
     changes: [
-      change('edge-agent/link/documents.js', "if (!(error instanceof LedgerFull))\n                throw error;", 'throw error;'),
-      change('edge-agent/link/connection.js', '            takeMessage(topic, payload);\n        }\n        catch (error) {', '            takeMessage(topic, payload);\n        }\n        catch (error) {\n            throw error;'),
+      change(
+        'edge-agent/link/documents.js',
+        'if (!(error instanceof LedgerFull))\n                throw error;',
+        'throw error;',
+      ),
+      change(
+        'edge-agent/link/connection.js',
+        '            takeMessage(topic, payload);\n        }\n        catch (error) {',
+        '            takeMessage(topic, payload);\n        }\n        catch (error) {\n            throw error;',
+      ),
     ],
   },
   {
     name: 'devices-told-more',
     what: 'a device is told the nonce with the answer',
-    changes: [change('edge-agent/decisions/authorize.js', 'outcome: done.outcome,\n', 'outcome: done.outcome,\nnonce: grant.nonce,\n')],
+    changes: [
+      change(
+        'edge-agent/decisions/authorize.js',
+        'outcome: done.outcome,\n',
+        'outcome: done.outcome,\nnonce: grant.nonce,\n',
+      ),
+    ],
   },
 ]

@@ -5,25 +5,45 @@ export const MANY_AGENTS_BUGS: readonly Bug[] = [
   {
     name: 'home-moves-empty-handed',
     what: 'a new home honours receipts from before the move before it knows what was used of them',
-    changes: [change('edge-agent/trust/trust.js', 'return move !== undefined && denials.seq < move.denySeq', 'return move === null && denials.seq < move.denySeq')],
+    changes: [
+      change(
+        'edge-agent/trust/trust.js',
+        'return move !== undefined && denials.seq < move.denySeq',
+        'return move === null && denials.seq < move.denySeq',
+      ),
+    ],
     troubles: ['home', 'devices'],
   },
   {
     name: 'home-gives-twice',
     what: 'the home gives another agent what was used already',
-    changes: [change('edge-agent/ledger/home-grants.js', 'candidates.filter((ordinal) => claims.isFree(cti, rightClass, ordinal, nowMs, false, isTheirs))', '[...candidates]')],
+    changes: [
+      change(
+        'edge-agent/ledger/home-grants.js',
+        'candidates.filter((ordinal) => claims.isFree(cti, rightClass, ordinal, nowMs, false, isTheirs))',
+        '[...candidates]',
+      ),
+    ],
     troubles: ['home', 'lan', 'devices'],
   },
   {
     name: 'home-gives-in-silence',
     what: 'the home does not tell the cloud what it gives to other agents',
-    changes: [change('edge-agent/ledger/home-grants.js', 'if (!answer.reason)\n                tell(', 'if (answer.reason === null)\n                tell(')],
+    changes: [
+      change(
+        'edge-agent/ledger/home-grants.js',
+        'if (!answer.reason)\n                tell(',
+        'if (answer.reason === null)\n                tell(',
+      ),
+    ],
     troubles: ['home', 'lan', 'devices'],
   },
   {
     name: 'given-and-granted',
     what: 'the cloud grants what a home has given to an agent that it does not hear of',
-    changes: [change('cloud/protection/given-rights.js', "if (!row?.was_given || right.state === 'used')", 'if (right)')],
+    changes: [
+      change('cloud/protection/given-rights.js', "if (!row?.was_given || right.state === 'used')", 'if (right)'),
+    ],
     troubles: ['home', 'partition', 'lan'],
   },
   {
@@ -41,32 +61,50 @@ export const MANY_AGENTS_BUGS: readonly Bug[] = [
   {
     name: 'put-back-and-sure',
     what: 'an agent whose ledger was put back goes on deciding alone, though the cloud has told it',
-    changes: [change('edge-agent/trust/ledger-doubt.js', "return Number(marks.get(ONLINE_ONLY) ?? 0) > nowMs || !isWhole ? 'put_back' : undefined;", 'return undefined;')],
+    changes: [
+      change(
+        'edge-agent/trust/ledger-doubt.js',
+        "return Number(marks.get(ONLINE_ONLY) ?? 0) > nowMs || !isWhole ? 'put_back' : undefined;",
+        'return undefined;',
+      ),
+    ],
     troubles: ['rollback', 'partition'],
   },
   {
     name: 'anew-and-silent',
     what: 'what the cloud had not acknowledged is not told under the new identity',
-    changes: [change('edge-agent/link/take-over.js', 'journal.restart(next.generation);', "db.exec('DELETE FROM journal');\n            journal.restart(next.generation);")],
+    changes: [
+      change(
+        'edge-agent/link/take-over.js',
+        'journal.restart(next.generation);',
+        "db.exec('DELETE FROM journal');\n            journal.restart(next.generation);",
+      ),
+    ],
     troubles: ['enrol', 'partition'],
   },
   {
     name: 'anew-and-unheard',
     what: 'what an agent has used up before it was enrolled anew is taken for another’s word',
-    changes: [change('cloud/protection/evidence-facts.js', 'if (owner === null || agentId === null)', 'if (owner !== agentId)')],
+    changes: [
+      change('cloud/protection/evidence-facts.js', 'if (owner === null || agentId === null)', 'if (owner !== agentId)'),
+    ],
     troubles: ['enrol', 'partition'],
     liveness: true,
   },
   {
     name: 'copied-and-sure',
     what: 'an agent that knows that there are two of it goes on deciding alone',
-    changes: [change('edge-agent/trust/ledger-doubt.js', "if (marks.get(FORKED) === '1')", "if (marks.get(FORKED) === '2')")],
+    changes: [
+      change('edge-agent/trust/ledger-doubt.js', "if (marks.get(FORKED) === '1')", "if (marks.get(FORKED) === '2')"),
+    ],
     troubles: ['copy', 'partition'],
   },
   {
     name: 'copies-believed',
     what: 'rows under numbers that are taken are not compared with those',
-    changes: [change('cloud/agents/ingest.js', 'if (known !== undefined && known !== last.hash) {', 'if (known === null) {')],
+    changes: [
+      change('cloud/agents/ingest.js', 'if (known !== undefined && known !== last.hash) {', 'if (known === null) {'),
+    ],
     troubles: ['copy', 'partition'],
     liveness: true,
   },

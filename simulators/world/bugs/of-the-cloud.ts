@@ -5,17 +5,40 @@ export const CLOUD_BUGS: readonly Bug[] = [
   {
     name: 'answer-before-commit',
     what: 'a caller is answered before the transaction is durable',
-    changes: [change('cloud/persistence/group-commit.js', 'done.push({ job, value: await job.work() });', 'const value = await job.work();\njob.resolve(value);\ndone.push({ job, value });\nawait new Promise((resolve) => setImmediate(resolve));')],
+    changes: [
+      change(
+        'cloud/persistence/group-commit.js',
+        'done.push({ job, value: await job.work() });',
+        'const value = await job.work();\njob.resolve(value);\ndone.push({ job, value });\nawait new Promise((resolve) => setImmediate(resolve));',
+      ),
+    ],
   },
   {
     name: 'outbox-after-commit',
     what: 'events are written after the transaction that they belong to',
-    changes: [change('cloud/operations/perform.js', 'await writeOutbox(db, request.caller, opened.events, nowMs, services);\n            if (identity)', 'setImmediate(() => void database.write((later) => writeOutbox(later, request.caller, opened.events, nowMs, services)).catch(() => undefined));\n            if (identity)')],
+    changes: [
+      change(
+        'cloud/operations/perform.js',
+        'await writeOutbox(db, request.caller, opened.events, nowMs, services);\n            if (identity)',
+        'setImmediate(() => void database.write((later) => writeOutbox(later, request.caller, opened.events, nowMs, services)).catch(() => undefined));\n            if (identity)',
+      ),
+    ],
   },
   {
     name: 'idempotency-not-kept',
     what: 'the answer under an Idempotency-Key is not kept',
-    changes: [change('cloud/operations/idempotency.js', 'await insertAnswer(db, {', 'if (status_of(answer)) await insertAnswer(db, {'), change('cloud/operations/idempotency.js', 'const RUNNING_LEASE_MS = 60_000;', 'const RUNNING_LEASE_MS = 60_000;\nconst status_of = (answer) => answer.status === RUNNING;')],
+    changes: [
+      change(
+        'cloud/operations/idempotency.js',
+        'await insertAnswer(db, {',
+        'if (status_of(answer)) await insertAnswer(db, {',
+      ),
+      change(
+        'cloud/operations/idempotency.js',
+        'const RUNNING_LEASE_MS = 60_000;',
+        'const RUNNING_LEASE_MS = 60_000;\nconst status_of = (answer) => answer.status === RUNNING;',
+      ),
+    ],
   },
   {
     name: 'idempotency-across-tenants',
@@ -25,12 +48,24 @@ export const CLOUD_BUGS: readonly Bug[] = [
   {
     name: 'granted-unpaid',
     what: 'a purchase counts as paid while its payment is pending',
-    changes: [change('cloud/protection/subject.js', "return purchase.status === 'SUCCESS' || purchase.status === 'UNLOADED';", "return purchase.status !== 'CANCELLED';")],
+    changes: [
+      change(
+        'cloud/protection/subject.js',
+        "return purchase.status === 'SUCCESS' || purchase.status === 'UNLOADED';",
+        "return purchase.status !== 'CANCELLED';",
+      ),
+    ],
   },
   {
     name: 'granted-after-cancel',
     what: 'a cancelled purchase still counts as paid',
-    changes: [change('cloud/protection/subject.js', "return purchase.status === 'SUCCESS' || purchase.status === 'UNLOADED';", "return ['SUCCESS', 'UNLOADED', 'CANCELLED'].includes(purchase.status);")],
+    changes: [
+      change(
+        'cloud/protection/subject.js',
+        "return purchase.status === 'SUCCESS' || purchase.status === 'UNLOADED';",
+        "return ['SUCCESS', 'UNLOADED', 'CANCELLED'].includes(purchase.status);",
+      ),
+    ],
   },
   {
     name: 'lease-not-exclusive',
@@ -40,12 +75,24 @@ export const CLOUD_BUGS: readonly Bug[] = [
   {
     name: 'freed-though-released',
     what: 'a failed release frees a unit that another one has released',
-    changes: [change('policy/unit-uses.js', 'return { use, failures', 'return { use: uses.length > standing.length ? null : use, failures')],
+    changes: [
+      change(
+        'policy/unit-uses.js',
+        'return { use, failures',
+        'return { use: uses.length > standing.length ? null : use, failures',
+      ),
+    ],
   },
   {
     name: 'paid-after-end',
     what: 'a checkout that has ended can still be paid',
-    changes: [change('cloud/scan-and-go/operations.js', "if ((purchase.status !== 'PENDING_PAYMENT' && purchase.status !== 'CREATED') || isLate) {", 'if (isLate) {')],
+    changes: [
+      change(
+        'cloud/scan-and-go/operations.js',
+        "if ((purchase.status !== 'PENDING_PAYMENT' && purchase.status !== 'CREATED') || isLate) {",
+        'if (isLate) {',
+      ),
+    ],
   },
   {
     name: 'items-without-numbers',
@@ -55,7 +102,13 @@ export const CLOUD_BUGS: readonly Bug[] = [
   {
     name: 'webhooks-without-schedule',
     what: 'a webhook that failed is posted again at once',
-    changes: [change('cloud/webhooks/record.js', 'export const SCHEDULE_MS = [0, 1 * MINUTE_MS, 5 * MINUTE_MS, 30 * MINUTE_MS];', 'export const SCHEDULE_MS = [0, 0, 0, 0];')],
+    changes: [
+      change(
+        'cloud/webhooks/record.js',
+        'export const SCHEDULE_MS = [0, 1 * MINUTE_MS, 5 * MINUTE_MS, 30 * MINUTE_MS];',
+        'export const SCHEDULE_MS = [0, 0, 0, 0];',
+      ),
+    ],
   },
   {
     name: 'webhooks-under-new-ids',

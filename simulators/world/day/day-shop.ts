@@ -10,7 +10,18 @@ export function makeDayShop(parent: string): Promise<Shop> {
   const layout: Layout = ({ station, detacher, gate }) => [
     configOf([{ deviceId: station, isGate: false }]),
     configOf([{ deviceId: detacher, isGate: false }]),
-    configOf([{ deviceId: gate, isGate: true }], [{ deviceId: READER, driver: 'llrp', link: { tcp: '10.0.0.9:5084' }, feeds: gate, antennas: { inside: [ANTENNAS.inside], outside: [ANTENNAS.outside] } }]),
+    configOf(
+      [{ deviceId: gate, isGate: true }],
+      [
+        {
+          deviceId: READER,
+          driver: 'llrp',
+          link: { tcp: '10.0.0.9:5084' },
+          feeds: gate,
+          antennas: { inside: [ANTENNAS.inside], outside: [ANTENNAS.outside] },
+        },
+      ],
+    ),
   ]
   return makeShop(parent, { layout })
 }

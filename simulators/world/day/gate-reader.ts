@@ -18,19 +18,27 @@ const BETWEEN_LOOKS_MS = 350
 
 /** A reader called `readerId` on the machine of agent `owner`. */
 export function gateReader(devices: Actuators, owner: string, readerId: string, scheduler: Scheduler): GateReader {
-  let tell: { process: Process; onEvent: ((deviceId: string, event: DeviceEvent) => void | Promise<void>) | undefined } | undefined
+  let tell:
+    | { process: Process; onEvent: ((deviceId: string, event: DeviceEvent) => void | Promise<void>) | undefined }
+    | undefined
   return {
     supervisor: (agent, process) => (options) => {
       if (agent === owner) tell = { process, onEvent: options.onEvent }
       return devices.supervisor(agent, process)(options)
     },
     async carry(epcs, way) {
-      const order = way === 'out' ? ({ first: ANTENNAS.inside, second: ANTENNAS.outside } as const) : ({ first: ANTENNAS.outside, second: ANTENNAS.inside } as const)
+      const order =
+        way === 'out'
+          ? ({ first: ANTENNAS.inside, second: ANTENNAS.outside } as const)
+          : ({ first: ANTENNAS.outside, second: ANTENNAS.inside } as const)
       for (const look of LOOKS) {
         const { process, onEvent } = tell ?? {}
         if (process?.isAlive && onEvent && epcs.length > 0) {
           const seenAtMs = process.platform.clock.elapsed()
-          void onEvent(readerId, { type: 'tags', reads: epcs.map((epc) => ({ tag: { epc }, antenna: order[look], seenAtMs })) })
+          void onEvent(readerId, {
+            type: 'tags',
+            reads: epcs.map((epc) => ({ tag: { epc }, antenna: order[look], seenAtMs })),
+          })
         }
         await scheduler.pause(BETWEEN_LOOKS_MS)
       }

@@ -14,7 +14,10 @@ export interface Goods {
 
 /** `count` goods of these products, in no order that anybody could know. */
 export function newGoods(products: readonly { readonly ean: string }[], count: number): Good[] {
-  return Array.from({ length: count }, (_, n) => ({ epc: `E2800000${(n + 1).toString(16).padStart(16, '0').toUpperCase()}`, ean: products[n % products.length]?.ean ?? '' }))
+  return Array.from({ length: count }, (_, n) => ({
+    epc: `E2800000${(n + 1).toString(16).padStart(16, '0').toUpperCase()}`,
+    ean: products[n % products.length]?.ean ?? '',
+  }))
 }
 
 /** Shelves with these goods on them. */

@@ -7,19 +7,33 @@ import type { Tally } from './tally.ts'
 export function unitsReleasedBy(ledgers: ReadonlyMap<string, LedgerOracle>): number {
   let released = 0
   for (const { rows } of ledgers.values()) {
-    const confirmed = new Set(rows.flatMap(({ body: { evidence } }) => (evidence?.kind === 'outcome' && evidence.outcome === 'confirmed' ? [evidence.redemptionId] : [])))
+    const confirmed = new Set(
+      rows.flatMap(({ body: { evidence } }) =>
+        evidence?.kind === 'outcome' && evidence.outcome === 'confirmed' ? [evidence.redemptionId] : [],
+      ),
+    )
     for (const { body } of rows) {
       const claim = body.evidence
-      if (claim?.kind === 'claim' && claim.rightClass === 'release' && confirmed.has(claim.redemptionId)) released += claim.ordinals.length
+      if (claim?.kind === 'claim' && claim.rightClass === 'release' && confirmed.has(claim.redemptionId))
+        released += claim.ordinals.length
     }
   }
   return released
 }
 
 /** The books of a day that is over: every unit that was carried out paid had its tag released, once, and the cloud knows of each. */
-export function checkReleases(released: number, { core, cloud, tally }: { core: Core; cloud: CloudNode; tally: Tally }): void {
+export function checkReleases(
+  released: number,
+  { core, cloud, tally }: { core: Core; cloud: CloudNode; tally: Tally },
+): void {
   const db = cloud.disk.reading
-  const known = db?.prepare<[], { n: number }>("SELECT COUNT(*) AS n FROM unit_right WHERE right_class = 'release' AND state = 'used' AND outcome = 'confirmed'").get()?.n ?? 0
-  if (released !== tally.unitsSold) core.violate('I4', `${tally.unitsSold} paid units were carried out, and the ledgers released ${released}`)
+  const known =
+    db
+      ?.prepare<[], { n: number }>(
+        "SELECT COUNT(*) AS n FROM unit_right WHERE right_class = 'release' AND state = 'used' AND outcome = 'confirmed'",
+      )
+      .get()?.n ?? 0
+  if (released !== tally.unitsSold)
+    core.violate('I4', `${tally.unitsSold} paid units were carried out, and the ledgers released ${released}`)
   if (known !== released) core.violate('I4', `the ledgers released ${released} units, and the cloud knows of ${known}`)
 }

@@ -105,7 +105,14 @@ export async function runDay(shop: Shop, options: DayOptions): Promise<DayResult
   const cloudWatch = cloudOracle(core)
   const answers = answerOracle(core)
   const posts = receiver(core, () => crashes)
-  const cloud = cloudNode({ core, keyFiles: shop.keyFiles, outgoing: posts.outgoing, template: shop.templates.cloud, onCommit: cloudWatch.committed, onAnswer: answers.answered })
+  const cloud = cloudNode({
+    core,
+    keyFiles: shop.keyFiles,
+    outgoing: posts.outgoing,
+    template: shop.templates.cloud,
+    onCommit: cloudWatch.committed,
+    onAnswer: answers.answered,
+  })
 
   const agents: AgentNode[] = []
   const ledgers = new Map<string, LedgerOracle>()
@@ -114,7 +121,12 @@ export async function runDay(shop: Shop, options: DayOptions): Promise<DayResult
   const lan = newLan(core)
   for (const [n, { identity, config }] of shop.agents.entries()) {
     const name = `agent-${n + 1}`
-    const ledger = ledgerOracle(name, core, { ...cloudWatch, lostWith: () => undefined, isClockSure: () => agents[n]?.wasInTouch === true, onRow: ({ body }) => tally.row(body, clock.nowMs) })
+    const ledger = ledgerOracle(name, core, {
+      ...cloudWatch,
+      lostWith: () => undefined,
+      isClockSure: () => agents[n]?.wasInTouch === true,
+      onRow: ({ body }) => tally.row(body, clock.nowMs),
+    })
     ledgers.set(name, ledger)
     agents.push(
       agentNode({
@@ -149,7 +161,16 @@ export async function runDay(shop: Shop, options: DayOptions): Promise<DayResult
     tally,
     isGateInformed: () => clock.nowMs < outage.fromMs || clock.nowMs - GATE_KNOWS_MS > outage.toMs + BACK_WITHIN_MS,
   })
-  const end: EndParts = { core, cloud, agents, ledgers, people: { ...crowd, resold: new Set() }, receiver: posts, money: undefined, shop }
+  const end: EndParts = {
+    core,
+    cloud,
+    agents,
+    ledgers,
+    people: { ...crowd, resold: new Set() },
+    receiver: posts,
+    money: undefined,
+    shop,
+  }
 
   /** Runs until the work is done; what fails ends the day. */
   async function until(what: string, work: Promise<unknown>, withinMs: number): Promise<void> {
@@ -169,12 +190,17 @@ export async function runDay(shop: Shop, options: DayOptions): Promise<DayResult
       return answer.body
     }
     for (let n = 0; n < stock.length; n += GOODS_IN_CALL) {
-      const items = stock.slice(n, n + GOODS_IN_CALL).map(({ epc, ean }) => ({ epc, ean, protectionTechnology: 'uhf_rfid' }))
+      const items = stock
+        .slice(n, n + GOODS_IN_CALL)
+        .map(({ epc, ean }) => ({ epc, ean, protectionTechnology: 'uhf_rfid' }))
       await must('registerProtectedItems', { storeId: shop.storeId, items })
     }
     // What is sold here costs less together: nobody need be called for it, also when only the receipt tells what it cost.
     const { policy } = await must('fetchProtectionPolicy', { storeId: shop.storeId })
-    await must('updateProtectionPolicy', { storeId: shop.storeId, policy: { ...(policy as Json), requiresManualOverrideAboveValue: STAFF_ABOVE_EUR } })
+    await must('updateProtectionPolicy', {
+      storeId: shop.storeId,
+      policy: { ...(policy as Json), requiresManualOverrideAboveValue: STAFF_ABOVE_EUR },
+    })
     // Receipts are redeemed at the station, so that they are honoured while the line is down.
     await must('moveReceiptHome', { storeId: shop.storeId, home: station?.identity.agentId })
   }
@@ -198,7 +224,9 @@ export async function runDay(shop: Shop, options: DayOptions): Promise<DayResult
         inside++
         crowd
           .visit(shopper)
-          .catch((error: unknown) => core.violate('fault', `the visit of ${shopper.name} failed: ${(error as Error).stack}`))
+          .catch((error: unknown) =>
+            core.violate('fault', `the visit of ${shopper.name} failed: ${(error as Error).stack}`),
+          )
           .finally(() => void inside--)
       })
     }
@@ -238,7 +266,17 @@ export async function runDay(shop: Shop, options: DayOptions): Promise<DayResult
     if (!isOver()) checkReleases(unitsReleased, { core, cloud, tally })
     options.onProgress?.({ time: timeOf(clock.nowMs), tally })
     const journalRows = [...ledgers.values()].reduce((sum, { rows }) => sum + rows.length, 0)
-    return { seed, shoppers: people.length, violations, hash: trace.hash, steps: clock.steps, tally, unitsReleased, journalRows, lines: trace.lines }
+    return {
+      seed,
+      shoppers: people.length,
+      violations,
+      hash: trace.hash,
+      steps: clock.steps,
+      tally,
+      unitsReleased,
+      journalRows,
+      lines: trace.lines,
+    }
   } finally {
     for (const node of [cloud, ...agents]) {
       node.machine.process?.kill()

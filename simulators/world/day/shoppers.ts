@@ -52,7 +52,16 @@ const DETACHER_TRIES = 3
 const ALARM_WITHIN_MS = 3 * SECOND_MS
 
 /** The people of the day, none of whom has come yet. */
-export function shoppers({ core, shop, merchant, agents, reader, goods, tally, isGateInformed }: ShopperParts): Shoppers {
+export function shoppers({
+  core,
+  shop,
+  merchant,
+  agents,
+  reader,
+  goods,
+  tally,
+  isGateInformed,
+}: ShopperParts): Shoppers {
   const { scheduler } = core
   const world = core.chance.fork('shoppers')
   const paid = new Set<string>()
@@ -61,7 +70,8 @@ export function shoppers({ core, shop, merchant, agents, reader, goods, tally, i
   const askAgent = askingAgents(core, (eventId) => void told.add(eventId))
   const { storeId, devices } = shop
 
-  const linger = (chance: Chance, fromS: number, toS: number) => scheduler.pause(chance.between(fromS * SECOND_MS, toS * SECOND_MS))
+  const linger = (chance: Chance, fromS: number, toS: number) =>
+    scheduler.pause(chance.between(fromS * SECOND_MS, toS * SECOND_MS))
 
   async function ask(node: AgentNode, request: AuthorizeRequest) {
     const before = process.cpuUsage()
@@ -111,7 +121,13 @@ export function shoppers({ core, shop, merchant, agents, reader, goods, tally, i
     let left = units
     let staff = {}
     for (let n = 0; n < PATIENCE.tries && left > 0; n++) {
-      const answer = await ask(agents.station, { deviceId: devices.station, action: 'deactivate_label', receipt, identifiers: {}, ...staff })
+      const answer = await ask(agents.station, {
+        deviceId: devices.station,
+        action: 'deactivate_label',
+        receipt,
+        identifiers: {},
+        ...staff,
+      })
       if (answer?.outcome === 'confirmed') left--
       // Nobody knows whether a release worked that a power cut has ended: staff come and look at the tag.
       staff = answer?.reason === 'manual_assistance_required' ? { operatorId: shop.operatorId } : {}
@@ -123,10 +139,22 @@ export function shoppers({ core, shop, merchant, agents, reader, goods, tally, i
   /** Tag by tag, each with a token that the telephone got for it; answers how many are still on. */
   async function atDetacher({ goods: bag }: Bag): Promise<number> {
     const left = bag.map(({ epc }) => epc)
-    for (let failed = 0; failed < DETACHER_TRIES && left.length > 0; ) {
-      const verified = await merchant.call('verifyProtectedItem', { epc: left[0], deviceId: devices.detacher, protectionAction: 'detach_hard_tag' })
+    for (let failed = 0; failed < DETACHER_TRIES && left.length > 0;) {
+      const verified = await merchant.call('verifyProtectedItem', {
+        epc: left[0],
+        deviceId: devices.detacher,
+        protectionAction: 'detach_hard_tag',
+      })
       const token = verified?.ok ? verified.body['authorizationToken'] : undefined
-      const answer = typeof token === 'string' ? await ask(agents.detacher, { deviceId: devices.detacher, action: 'detach_hard_tag', token, identifiers: {} }) : undefined
+      const answer =
+        typeof token === 'string'
+          ? await ask(agents.detacher, {
+              deviceId: devices.detacher,
+              action: 'detach_hard_tag',
+              token,
+              identifiers: {},
+            })
+          : undefined
       if (answer?.outcome === 'confirmed') left.shift()
       else failed++
       await scheduler.pause(answer ? 2 * SECOND_MS : PATIENCE.pauseMs)
@@ -154,7 +182,11 @@ export function shoppers({ core, shop, merchant, agents, reader, goods, tally, i
     tally.unitsSold += epcs.length
     if (alarmed.length === 0) return
     tally.alarmsNeedless += alarmed.length
-    if (wasInformed && isGateInformed()) core.violate('liveness', `${shopper.name} has paid, the gate knew, and it alarmed: ${tally.alarms.get(alarmed[0] ?? '')?.detail}`)
+    if (wasInformed && isGateInformed())
+      core.violate(
+        'liveness',
+        `${shopper.name} has paid, the gate knew, and it alarmed: ${tally.alarms.get(alarmed[0] ?? '')?.detail}`,
+      )
     // Staff look, and the receipt settles it.
     if (!shopper.showsReceipt) await showAtGate(bag)
   }
@@ -163,12 +195,19 @@ export function shoppers({ core, shop, merchant, agents, reader, goods, tally, i
     const alarmed = await throughGate(taken.map(({ epc }) => epc))
     tally.unitsStolen += taken.length
     tally.alarmsOfThieves += alarmed.length
-    if (alarmed.length < taken.length) core.violate('liveness', `${shopper.name} carried ${taken.length} unpaid goods out, and ${alarmed.length} alarmed`)
+    if (alarmed.length < taken.length)
+      core.violate(
+        'liveness',
+        `${shopper.name} carried ${taken.length} unpaid goods out, and ${alarmed.length} alarmed`,
+      )
   }
 
   /** Back at the counter: staff take the goods and hang them up again. */
   async function bringBack(bag: Bag): Promise<void> {
-    await reader.carry(bag.goods.map(({ epc }) => epc), 'in')
+    await reader.carry(
+      bag.goods.map(({ epc }) => epc),
+      'in',
+    )
     for (const { epc } of bag.goods) {
       for (const itemStatus of ['returned', 'sellable']) await call('updateItemStatus', { storeId, epc, itemStatus })
     }

@@ -50,7 +50,8 @@ export function newTally(): Tally {
     alarmsOfThieves: 0,
     alarmsNeedless: 0,
     row({ event }, atMs) {
-      if (event?.reason === 'gate_alarm' && event.epc !== undefined) alarms.set(event.epc, { atMs, detail: event.detail ?? '' })
+      if (event?.reason === 'gate_alarm' && event.epc !== undefined)
+        alarms.set(event.epc, { atMs, detail: event.detail ?? '' })
     },
   }
 }

@@ -38,7 +38,11 @@ export function planOf(hours: number): DayPlan {
   const share = lengthMs / (WHOLE_DAY.hours * HOUR_MS)
   const outageMs = Math.min(30 * MINUTE_MS, lengthMs / 6)
   const [outage, cut] = [3 * HOUR_MS * share, 8.5 * HOUR_MS * share]
-  return { lengthMs, outage: { fromMs: outage, toMs: outage + outageMs }, powerCut: { fromMs: cut, toMs: cut + 3 * MINUTE_MS } }
+  return {
+    lengthMs,
+    outage: { fromMs: outage, toMs: outage + outageMs },
+    powerCut: { fromMs: cut, toMs: cut + 3 * MINUTE_MS },
+  }
 }
 
 /** How busy each part of the day is, from the first: noon, and after work. */
@@ -64,7 +68,14 @@ export function timetable(count: number, { lengthMs }: DayPlan, chance: Chance):
 function shopper(name: string, comesMs: number, lengthMs: number, chance: Chance): Shopper {
   const mind = chance.next()
   const { thief, declined, changesMind } = SHARES
-  const kind = mind < thief ? 'thief' : mind < thief + declined ? 'declined' : mind < thief + declined + changesMind ? 'changes-mind' : 'buyer'
+  const kind =
+    mind < thief
+      ? 'thief'
+      : mind < thief + declined
+        ? 'declined'
+        : mind < thief + declined + changesMind
+          ? 'changes-mind'
+          : 'buyer'
   const backMs = chance.between(20 * MINUTE_MS, 3 * HOUR_MS)
   const isBackInTime = comesMs + backMs < lengthMs - 30 * MINUTE_MS
   return {

@@ -1,7 +1,15 @@
 import { createPrivateKey, createPublicKey } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
-import { isSignedBy, keyId, publicJwk, signBytes, signer, thumbprint, weaknessOf } from '../../../policy/documents/keys.ts'
+import {
+  isSignedBy,
+  keyId,
+  publicJwk,
+  signBytes,
+  signer,
+  thumbprint,
+  weaknessOf,
+} from '../../../policy/documents/keys.ts'
 import { openDocument } from '../../../policy/documents/signed-document.ts'
 import { ringOf } from '../../support/keys.ts'
 
@@ -11,13 +19,20 @@ const D = 'nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A'
 const SIGNING_INPUT = 'eyJhbGciOiJFZERTQSJ9.RXhhbXBsZSBvZiBFZDI1NTE5IHNpZ25pbmc'
 const SIGNATURE = 'hgyY0il_MGCjP0JzlnLWG1PPOt7-09PGcvMg3AIbQR6dWbhijcNR4ki4iylGjg5BhVsPt9g7sVvpAr_MuM0KAg'
 
-const secret = createPrivateKey({ key: { kty: 'OKP', crv: 'Ed25519', d: D, x: X }, format: 'jwk' }).export({ format: 'der', type: 'pkcs8' })
+const secret = createPrivateKey({ key: { kty: 'OKP', crv: 'Ed25519', d: D, x: X }, format: 'jwk' }).export({
+  format: 'der',
+  type: 'pkcs8',
+})
 const publicKey = createPublicKey({ key: { ...publicJwk(X) }, format: 'jwk' })
 
 describe('RFC 8037 Appendix A', () => {
   it('A.1, A.2: the key is one of ours, secret and public half', () => {
     expect(weaknessOf(X)).toBeUndefined()
-    expect(createPublicKey(signer(X, secret).privateKey).export({ format: 'jwk' })).toMatchObject({ kty: 'OKP', crv: 'Ed25519', x: X })
+    expect(createPublicKey(signer(X, secret).privateKey).export({ format: 'jwk' })).toMatchObject({
+      kty: 'OKP',
+      crv: 'Ed25519',
+      x: X,
+    })
   })
 
   it('A.3: the thumbprint, of which a key id is the beginning', () => {
@@ -43,6 +58,10 @@ describe('RFC 8037 Appendix A', () => {
   it('the JWS is none of our documents, even under a key that we trust: it names no key and no kind', () => {
     const record = { kid: keyId(X), alg: 'EdDSA', x: X, use: 'token', iss: 'acc_1.test', state: 'active' } as const
     const keys = ringOf({ record, signer: signer(X, secret) })
-    for (const kind of Object.values(DOCUMENT_KINDS)) expect(openDocument(`${SIGNING_INPUT}.${SIGNATURE}`, kind, { keys, audience: 'x' })).toMatchObject({ ok: false, fault: 'header_not_allowed' })
+    for (const kind of Object.values(DOCUMENT_KINDS))
+      expect(openDocument(`${SIGNING_INPUT}.${SIGNATURE}`, kind, { keys, audience: 'x' })).toMatchObject({
+        ok: false,
+        fault: 'header_not_allowed',
+      })
   })
 })

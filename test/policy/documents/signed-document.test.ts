@@ -37,21 +37,49 @@ describe('openDocument', () => {
   })
 
   it.each<[string, string, DocumentFault]>([
-    ['alg none', `${b64(JSON.stringify({ alg: 'none', kid: token.record.kid, typ: kind.typ }))}.${payload}.`, 'header_not_allowed'],
+    [
+      'alg none',
+      `${b64(JSON.stringify({ alg: 'none', kid: token.record.kid, typ: kind.typ }))}.${payload}.`,
+      'header_not_allowed',
+    ],
     ['HS256 with the public key as secret', hs256(), 'header_not_allowed'],
-    ['alg Ed25519 (RFC 9864) under an EdDSA key', forge(headerText.replace('EdDSA', 'Ed25519'), JSON.stringify(claims)), 'header_not_allowed'],
+    [
+      'alg Ed25519 (RFC 9864) under an EdDSA key',
+      forge(headerText.replace('EdDSA', 'Ed25519'), JSON.stringify(claims)),
+      'header_not_allowed',
+    ],
     ['no kid', forge(JSON.stringify({ alg: 'EdDSA', typ: kind.typ }), JSON.stringify(claims)), 'header_not_allowed'],
-    ['a kid that is no string', forge(JSON.stringify({ alg: 'EdDSA', kid: ['a'], typ: kind.typ }), JSON.stringify(claims)), 'header_not_allowed'],
-    ['a kid that is a path', forge(headerText.replace(token.record.kid, '../../etc'), JSON.stringify(claims)), 'header_not_allowed'],
-    ['a kid that names a property of objects', forge(headerText.replace(token.record.kid, '__proto_'), JSON.stringify(claims)), 'unknown_key'],
+    [
+      'a kid that is no string',
+      forge(JSON.stringify({ alg: 'EdDSA', kid: ['a'], typ: kind.typ }), JSON.stringify(claims)),
+      'header_not_allowed',
+    ],
+    [
+      'a kid that is a path',
+      forge(headerText.replace(token.record.kid, '../../etc'), JSON.stringify(claims)),
+      'header_not_allowed',
+    ],
+    [
+      'a kid that names a property of objects',
+      forge(headerText.replace(token.record.kid, '__proto_'), JSON.stringify(claims)),
+      'unknown_key',
+    ],
     ['a jwk in the header', forge(headerText.replace('}', ',"jwk":{}}'), JSON.stringify(claims)), 'header_not_allowed'],
     ['crit', forge(headerText.replace('}', ',"crit":["exp"]}'), JSON.stringify(claims)), 'header_not_allowed'],
-    ['a repeated header field', forge(headerText.replace('}', ',"alg":"EdDSA"}'), JSON.stringify(claims)), 'not_canonical'],
+    [
+      'a repeated header field',
+      forge(headerText.replace('}', ',"alg":"EdDSA"}'), JSON.stringify(claims)),
+      'not_canonical',
+    ],
     ['another typ', forge(headerText.replace(kind.typ, 'policy+jwt'), JSON.stringify(claims)), 'wrong_kind'],
     ['a key of another use', signDocument(kind, claims, testKey('policy').signer), 'wrong_kind'],
     ['a key nobody knows', signDocument(kind, claims, testKey('token', { seed: 99 }).signer), 'unknown_key'],
     ['an altered claim', `${header}.${b64(JSON.stringify({ ...claims, jti: 'y' }))}.${signature}`, 'bad_signature'],
-    ['an altered signature', `${header}.${payload}.${signature.replace(/^./, (c) => (c === 'A' ? 'B' : 'A'))}`, 'bad_signature'],
+    [
+      'an altered signature',
+      `${header}.${payload}.${signature.replace(/^./, (c) => (c === 'A' ? 'B' : 'A'))}`,
+      'bad_signature',
+    ],
     ['a cut signature', `${header}.${payload}.${signature.slice(0, -4)}`, 'bad_signature'],
     ['padding', `${header}.${payload}.${signature}==`, 'bad_signature'],
     ['a newline at the end', `${good}\n`, 'bad_signature'],
@@ -107,10 +135,14 @@ describe('openDocument', () => {
 
   it('refuses every single changed character', () => {
     fc.assert(
-      fc.property(fc.nat({ max: good.length - 1 }), fc.constantFrom('A', 'b', '0', '-', '_', '.', '=', '\u0000'), (at, c) => {
-        fc.pre(good[at] !== c)
-        expect(faultOf(good.slice(0, at) + c + good.slice(at + 1))).not.toBe('ok')
-      }),
+      fc.property(
+        fc.nat({ max: good.length - 1 }),
+        fc.constantFrom('A', 'b', '0', '-', '_', '.', '=', '\u0000'),
+        (at, c) => {
+          fc.pre(good[at] !== c)
+          expect(faultOf(good.slice(0, at) + c + good.slice(at + 1))).not.toBe('ok')
+        },
+      ),
       { numRuns: 2_000 },
     )
   })
@@ -162,7 +194,11 @@ function hs256(): string {
 }
 
 interface WycheproofJws {
-  testGroups: { private?: { kid?: string }; public?: { kid?: string }; tests: { tcId: number; jws: unknown; result: string }[] }[]
+  testGroups: {
+    private?: { kid?: string }
+    public?: { kid?: string }
+    tests: { tcId: number; jws: unknown; result: string }[]
+  }[]
 }
 interface WycheproofEd25519 {
   testGroups: { publicKeyJwk: { x: string }; tests: { tcId: number; msg: string; sig: string; result: string }[] }[]
@@ -171,7 +207,9 @@ interface WycheproofEd25519 {
 describe.skipIf(!hasOutsideVectors)(`Wycheproof${OUTSIDE_VECTORS_NOTE}`, () => {
   it('opens none of the 401 JWS vectors: nothing in them is one of our documents', () => {
     const { testGroups } = outsideVectors<WycheproofJws>('jose/json_web_signature_test.json')
-    const texts = testGroups.flatMap((g) => g.tests.map((t) => (typeof t.jws === 'string' ? t.jws : JSON.stringify(t.jws))))
+    const texts = testGroups.flatMap((g) =>
+      g.tests.map((t) => (typeof t.jws === 'string' ? t.jws : JSON.stringify(t.jws))),
+    )
     expect(texts.length).toBe(401)
     for (const each of Object.values(DOCUMENT_KINDS)) {
       expect(texts.filter((t) => openDocument(t, each, { keys, audience: 'joe' }).ok)).toEqual([])

@@ -16,7 +16,11 @@ interface Case {
 
 const x = (hex: string) => Buffer.from(hex, 'hex').toString('base64url')
 const verifies = ({ message, pub_key: key, signature }: Case) =>
-  isSignedBy(Buffer.from(message, 'hex'), Buffer.from(signature, 'hex'), createPublicKey({ key: { ...publicJwk(x(key)) }, format: 'jwk' }))
+  isSignedBy(
+    Buffer.from(message, 'hex'),
+    Buffer.from(signature, 'hex'),
+    createPublicKey({ key: { ...publicJwk(x(key)) }, format: 'jwk' }),
+  )
 
 /** No signer makes one: OpenSSL 3.0 takes it (Node.js 20), 3.5 does not (Node.js 24). */
 const [major = 0, minor = 0] = process.versions.openssl.split('.').map(Number)
@@ -41,7 +45,8 @@ describe('ed25519-speccheck', () => {
   it.skipIf(!hasOutsideVectors)(`comes out as expected in all twelve cases${OUTSIDE_VECTORS_NOTE}`, () => {
     const cases = outsideVectors<Case[]>('jose/speccheck.json')
     expect(cases).toHaveLength(EXPECTED.length)
-    const outcome = (c: Case) => (weaknessOf(x(c.pub_key)) !== undefined ? 'key refused' : verifies(c) ? 'verifies' : 'does not verify')
+    const outcome = (c: Case) =>
+      weaknessOf(x(c.pub_key)) !== undefined ? 'key refused' : verifies(c) ? 'verifies' : 'does not verify'
     expect(EXPECTED.map(([i, name]) => [i, name, outcome(cases[i]!)])).toEqual(EXPECTED)
   })
 })

@@ -4,7 +4,8 @@ import type { Sgtin, SgtinScheme } from '../../../policy/gs1/sgtin.ts'
 /** The 82 characters as the General Specifications print them, not as the code under test ranges them. */
 export const SET_82 = '!"%&\'()*+,-./0123456789:;<=>?ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz'
 
-const digits = (length: number) => fc.string({ unit: fc.constantFrom(...'0123456789'), minLength: length, maxLength: length })
+const digits = (length: number) =>
+  fc.string({ unit: fc.constantFrom(...'0123456789'), minLength: length, maxLength: length })
 
 const SERIAL: Record<SgtinScheme, fc.Arbitrary<string>> = {
   'sgtin-96': fc.oneof(fc.bigInt(0n, 2n ** 38n - 1n), fc.constantFrom(0n, 1n, 2n ** 38n - 1n)).map(String),
@@ -12,11 +13,13 @@ const SERIAL: Record<SgtinScheme, fc.Arbitrary<string>> = {
 }
 
 export function anySgtin(scheme: SgtinScheme): fc.Arbitrary<Sgtin> {
-  return fc.integer({ min: 6, max: 12 }).chain((prefixLength) => fc.record({
-    scheme: fc.constant(scheme),
-    filter: fc.integer({ min: 0, max: 7 }),
-    companyPrefix: digits(prefixLength),
-    itemReference: digits(13 - prefixLength),
-    serial: SERIAL[scheme],
-  }))
+  return fc.integer({ min: 6, max: 12 }).chain((prefixLength) =>
+    fc.record({
+      scheme: fc.constant(scheme),
+      filter: fc.integer({ min: 0, max: 7 }),
+      companyPrefix: digits(prefixLength),
+      itemReference: digits(13 - prefixLength),
+      serial: SERIAL[scheme],
+    }),
+  )
 }

@@ -27,23 +27,41 @@ describe('element strings', () => {
   ])('%j', (text, item) => expect(readElementString(text)).toEqual(item))
 
   test.each([
-    '', GS, '4006381333931', '96385074', '0109506000134353', '010950600013435', '01095060001343521', '0109506000134352XX', '00123456789012345678', `0109506000134352${GS}${GS}`,
-    '3074257BF7194E4000001A85', '303400000000000000000001', `0109506000134352${'21'}${'x'.repeat(21)}`, '0109506000134352'.padEnd(600, '9'), '(01)09506000134352',
+    '',
+    GS,
+    '4006381333931',
+    '96385074',
+    '0109506000134353',
+    '010950600013435',
+    '01095060001343521',
+    '0109506000134352XX',
+    '00123456789012345678',
+    `0109506000134352${GS}${GS}`,
+    '3074257BF7194E4000001A85',
+    '303400000000000000000001',
+    `0109506000134352${'21'}${'x'.repeat(21)}`,
+    '0109506000134352'.padEnd(600, '9'),
+    '(01)09506000134352',
   ])('%j is none', (text) => expect(readElementString(text)).toBeUndefined())
 
   test('GTIN and serial come back in any order and company', () => {
     fc.assert(
       fc.property(gtins, serials, lots, dates, fc.integer({ min: 0, max: 5 }), (gtin14, serial, lot, date, turn) => {
         const fields = [`01${gtin14}`, `17${date}`, `21${serial}${GS}`, `10${lot}${GS}`]
-        const turned = [...fields.slice(turn % 4), ...fields.slice(0, turn % 4)].join('').replace(new RegExp(`${GS}$`), '')
+        const turned = [...fields.slice(turn % 4), ...fields.slice(0, turn % 4)]
+          .join('')
+          .replace(new RegExp(`${GS}$`), '')
         expect(readElementString(turned)).toEqual({ gtin14, serial })
       }),
     )
   })
 
   test('anything at all is read or not, quickly', () => {
-    fc.assert(fc.property(fc.string({ maxLength: 600 }), (text) => void [readElementString(text), readDigitalLink(text)]))
-    for (const filler of ['21', GS, '01', '/01/', 'a/']) expect(readDigitalLink(`https://x/${filler.repeat(20_000)}`)).toBeUndefined()
+    fc.assert(
+      fc.property(fc.string({ maxLength: 600 }), (text) => void [readElementString(text), readDigitalLink(text)]),
+    )
+    for (const filler of ['21', GS, '01', '/01/', 'a/'])
+      expect(readDigitalLink(`https://x/${filler.repeat(20_000)}`)).toBeUndefined()
   })
 })
 
@@ -54,15 +72,22 @@ describe('Digital Links', () => {
     ['https://example.com/01/04012345111118/21/987?15=211231', { gtin14: '04012345111118', serial: '987' }],
     ['HTTPS://ID.GS1.ORG/01/09506000134352/21/ABC', { gtin14: '09506000134352', serial: 'ABC' }],
     ['https://id.gs1.org/01/614141123452/lot/ABC1/ser/12345?exp=180426', { gtin14: '00614141123452', serial: '12345' }],
-    ['https://shop.example/some/path/01/09506000134352/10/A%2FB/21/32a%2Fb', { gtin14: '09506000134352', serial: '32a/b' }],
+    [
+      'https://shop.example/some/path/01/09506000134352/10/A%2FB/21/32a%2Fb',
+      { gtin14: '09506000134352', serial: '32a/b' },
+    ],
     ['https://id.gs1.org/01/09506000134352/10/21/21/ABC', { gtin14: '09506000134352', serial: 'ABC' }],
     ['https://id.gs1.org/01/09506000134352/10/21', { gtin14: '09506000134352' }],
     ['https://id.gs1.org/01/09506000134352/21/A%00', { gtin14: '09506000134352' }],
     ['https://id.gs1.org/01/05412345000013/22/AJY3095721P49/10/ABC123', { gtin14: '05412345000013' }],
   ])('%s', (text, item) => expect(readDigitalLink(text)).toEqual(item))
 
-  test.each(['https://id.gs1.org/00/106141412345678908', 'https://id.gs1.org/01/09506000134353', 'https://example.com/', 'ftp://x/01/09506000134352', '0109506000134352', 'https://id.gs1.org/01/123'])(
-    '%s is none',
-    (text) => expect(readDigitalLink(text)).toBeUndefined(),
-  )
+  test.each([
+    'https://id.gs1.org/00/106141412345678908',
+    'https://id.gs1.org/01/09506000134353',
+    'https://example.com/',
+    'ftp://x/01/09506000134352',
+    '0109506000134352',
+    'https://id.gs1.org/01/123',
+  ])('%s is none', (text) => expect(readDigitalLink(text)).toBeUndefined())
 })

@@ -35,15 +35,18 @@ describe('pure identity URI', () => {
 })
 
 test.each(['sgtin-96', 'sgtin-198'] as const)('hex and URI of any %s are one EPC', (scheme) => {
-  fc.assert(fc.property(anySgtin(scheme), (sgtin) => {
-    const encoded = encodeSgtin(sgtin)
-    if (!encoded.ok) throw new Error(encoded.reason)
-    const uri = epcUri(encoded.hex)!
-    expect(uri).toMatch(/^[!%'-.0-;=A-Z_a-z]+$/)
-    expect(parseEpc(uri)).toEqual(parseEpc(encoded.hex))
-    const identity = `urn:epc:id:sgtin:${sgtin.companyPrefix}.${sgtin.itemReference}.${escapeSerial(sgtin.serial)}`
-    expect(parseEpc(identity)).toMatchObject({ serial: sgtin.serial, gtin14: parseEpc(uri)!.gtin14 })
-  }), { numRuns: 1000 })
+  fc.assert(
+    fc.property(anySgtin(scheme), (sgtin) => {
+      const encoded = encodeSgtin(sgtin)
+      if (!encoded.ok) throw new Error(encoded.reason)
+      const uri = epcUri(encoded.hex)!
+      expect(uri).toMatch(/^[!%'-.0-;=A-Z_a-z]+$/)
+      expect(parseEpc(uri)).toEqual(parseEpc(encoded.hex))
+      const identity = `urn:epc:id:sgtin:${sgtin.companyPrefix}.${sgtin.itemReference}.${escapeSerial(sgtin.serial)}`
+      expect(parseEpc(identity)).toMatchObject({ serial: sgtin.serial, gtin14: parseEpc(uri)!.gtin14 })
+    }),
+    { numRuns: 1000 },
+  )
 })
 
 describe('other hex is one opaque tag', () => {
@@ -66,7 +69,20 @@ describe('other hex is one opaque tag', () => {
 
 describe('parseEpc knows nothing of', () => {
   test.each([
-    '', '30', '300', '30742', 'ABCD'.repeat(32), '3074 257B', ' 3074', '3074\n', '0x3074', '30-74', '307G', 'ﬀﬀ', '３０７４', 'EPC1',
+    '',
+    '30',
+    '300',
+    '30742',
+    'ABCD'.repeat(32),
+    '3074 257B',
+    ' 3074',
+    '3074\n',
+    '0x3074',
+    '30-74',
+    '307G',
+    'ﬀﬀ',
+    '３０７４',
+    'EPC1',
     'urn:epc:tag:sgtin-96:3.0614141.812345', // no serial
     'urn:epc:tag:sgtin-96:3.0614141.812345.',
     'urn:epc:tag:sgtin-96:8.0614141.812345.1',
@@ -92,10 +108,16 @@ describe('parseEpc knows nothing of', () => {
 
   test('and never throws, nor answers anything but words of upper-case hex', () => {
     const nearly = fc.stringMatching(/^urn:epc:(?:id:sgtin|tag:sgtin-(?:96|198)):[0-9.%A-Fa-z]{0,40}$/)
-    fc.assert(fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.stringMatching(/^[0-9A-Fa-f]{0,130}$/), nearly), (text) => {
-      const hex = parseEpc(text)?.hex
-      if (hex !== undefined) expect(hex).toMatch(/^(?:[0-9A-F]{4}){1,31}$/)
-      epcUri(text)
-    }), { numRuns: 3000 })
+    fc.assert(
+      fc.property(
+        fc.oneof(fc.string({ unit: 'binary' }), fc.stringMatching(/^[0-9A-Fa-f]{0,130}$/), nearly),
+        (text) => {
+          const hex = parseEpc(text)?.hex
+          if (hex !== undefined) expect(hex).toMatch(/^(?:[0-9A-F]{4}){1,31}$/)
+          epcUri(text)
+        },
+      ),
+      { numRuns: 3000 },
+    )
   })
 })

@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import {
-  firstIdentifier, IDENTIFIER_KINDS, normaliseIdentifiers, type ItemIdentifierInput, type ItemIdentifierKind,
+  firstIdentifier,
+  IDENTIFIER_KINDS,
+  normaliseIdentifiers,
+  type ItemIdentifierInput,
+  type ItemIdentifierKind,
 } from '../../../policy/identifiers.ts'
 
 test('the order of kinds is a contract', () => {
@@ -59,12 +63,18 @@ describe('normaliseIdentifiers', () => {
 
   test('takes several, leaves out what is not given, looks at nothing else', () => {
     const request = { itemLineId: 'l1', tagUid: '04a2b3c4', epc: undefined, storeId: 'x y' } as ItemIdentifierInput
-    expect(normaliseIdentifiers(request)).toStrictEqual({ ok: true, identifiers: { tagUid: '04A2B3C4', itemLineId: 'l1' } })
+    expect(normaliseIdentifiers(request)).toStrictEqual({
+      ok: true,
+      identifiers: { tagUid: '04A2B3C4', itemLineId: 'l1' },
+    })
     expect(normaliseIdentifiers({})).toStrictEqual({ ok: true, identifiers: {} })
   })
 
   test('names the first bad one in order', () => {
-    expect(normaliseIdentifiers({ itemLineId: '', tagUid: 'x', epc: 'DEAD' })).toMatchObject({ ok: false, field: 'tagUid' })
+    expect(normaliseIdentifiers({ itemLineId: '', tagUid: 'x', epc: 'DEAD' })).toMatchObject({
+      ok: false,
+      field: 'tagUid',
+    })
   })
 
   test('what is normal stays as it is', () => {
@@ -74,8 +84,14 @@ describe('normaliseIdentifiers', () => {
 })
 
 test('firstIdentifier goes by kind, not by the order given', () => {
-  expect(firstIdentifier({ itemLineId: 'l', tagId: 't', tagUid: '04A2B3C4', epc: 'DEAD' })).toEqual({ kind: 'epc', id: 'DEAD' })
-  expect(firstIdentifier({ itemLineId: 'l', tagId: 't', tagUid: '04A2B3C4' })).toEqual({ kind: 'tagUid', id: '04A2B3C4' })
+  expect(firstIdentifier({ itemLineId: 'l', tagId: 't', tagUid: '04A2B3C4', epc: 'DEAD' })).toEqual({
+    kind: 'epc',
+    id: 'DEAD',
+  })
+  expect(firstIdentifier({ itemLineId: 'l', tagId: 't', tagUid: '04A2B3C4' })).toEqual({
+    kind: 'tagUid',
+    id: '04A2B3C4',
+  })
   expect(firstIdentifier({ itemLineId: 'l', tagId: 't' })).toEqual({ kind: 'tagId', id: 't' })
   expect(firstIdentifier({ itemLineId: 'l' })).toEqual({ kind: 'itemLineId', id: 'l' })
   expect(firstIdentifier({})).toBeUndefined()

@@ -15,15 +15,18 @@ test.each([
   ['sgtin-96', () => new tds.Sgtin96(), ''],
   ['sgtin-198', () => new tds.Sgtin198(), '00'],
 ] as const)('epc-tds agrees on random %s', (scheme, create, lastByte) => {
-  fc.assert(fc.property(anySgtin(scheme), (sgtin) => {
-    const theirs = create().setFilter(sgtin.filter)
-    theirs.setPartition(12 - sgtin.companyPrefix.length)
-    theirs.setCompanyPrefix(Number(sgtin.companyPrefix))
-    theirs.setItemReference(Number(sgtin.itemReference))
-    theirs.setSerial((scheme === 'sgtin-96' ? Number(sgtin.serial) : sgtin.serial) as never)
-    const hex = theirs.toHexString() + lastByte
+  fc.assert(
+    fc.property(anySgtin(scheme), (sgtin) => {
+      const theirs = create().setFilter(sgtin.filter)
+      theirs.setPartition(12 - sgtin.companyPrefix.length)
+      theirs.setCompanyPrefix(Number(sgtin.companyPrefix))
+      theirs.setItemReference(Number(sgtin.itemReference))
+      theirs.setSerial((scheme === 'sgtin-96' ? Number(sgtin.serial) : sgtin.serial) as never)
+      const hex = theirs.toHexString() + lastByte
 
-    expect(encodeSgtin(sgtin)).toEqual({ ok: true, hex })
-    expect(decodeSgtin(hex)).toEqual({ ok: true, sgtin: { ...sgtin, gtin14: theirs.getGtin() } })
-  }), { numRuns: 4000 })
+      expect(encodeSgtin(sgtin)).toEqual({ ok: true, hex })
+      expect(decodeSgtin(hex)).toEqual({ ok: true, sgtin: { ...sgtin, gtin14: theirs.getGtin() } })
+    }),
+    { numRuns: 4000 },
+  )
 })

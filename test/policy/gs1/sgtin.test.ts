@@ -11,22 +11,46 @@ const HEX_198 = '3666C4409047E159B2C2BF100000000000000000000000000000'
 const ITEM: Sgtin = { scheme: 'sgtin-96', filter: 3, companyPrefix: '0614141', itemReference: '812345', serial: '6789' }
 
 /** SGTIN-96 or -198 from raw field values, in range or not: written bit by bit, as the coding table reads. */
-function rawHex(header: number, partition: number, prefixBits: number, prefix: number, item: number, serial: string): string {
+function rawHex(
+  header: number,
+  partition: number,
+  prefixBits: number,
+  prefix: number,
+  item: number,
+  serial: string,
+): string {
   const bin = (value: number, count: number) => value.toString(2).padStart(count, '0')
-  const bits = bin(header, 8) + '001' + bin(partition, 3) + bin(prefix, prefixBits) + bin(item, 44 - prefixBits) + serial
-  return bits.match(/.{4}/g)!.map((nibble) => Number.parseInt(nibble, 2).toString(16)).join('').toUpperCase()
+  const bits =
+    bin(header, 8) + '001' + bin(partition, 3) + bin(prefix, prefixBits) + bin(item, 44 - prefixBits) + serial
+  return bits
+    .match(/.{4}/g)!
+    .map((nibble) => Number.parseInt(nibble, 2).toString(16))
+    .join('')
+    .toUpperCase()
 }
 const raw96 = (partition: number, prefixBits: number, prefix: number, item: number) =>
   rawHex(0x30, partition, prefixBits, prefix, item, '1'.padStart(38, '0'))
 const raw198 = (codes: number[], padding = '0000000000') =>
-  rawHex(0x36, 5, 24, 614141, 12345, codes.map((c) => c.toString(2).padStart(7, '0')).join('').padEnd(140, '0') + padding)
+  rawHex(
+    0x36,
+    5,
+    24,
+    614141,
+    12345,
+    codes
+      .map((c) => c.toString(2).padStart(7, '0'))
+      .join('')
+      .padEnd(140, '0') + padding,
+  )
 
 describe('published encodings', () => {
   test.each(VECTORS)('$uri ($source)', ({ hex, uri, gtin14, serial }) => {
     const decoded = decodeSgtin(hex)
     if (!decoded.ok) throw new Error(decoded.reason)
     expect(decoded.sgtin).toMatchObject({ gtin14, serial })
-    expect(uri).toContain(`${decoded.sgtin.scheme}:${decoded.sgtin.filter}.${decoded.sgtin.companyPrefix}.${decoded.sgtin.itemReference}.`)
+    expect(uri).toContain(
+      `${decoded.sgtin.scheme}:${decoded.sgtin.filter}.${decoded.sgtin.companyPrefix}.${decoded.sgtin.itemReference}.`,
+    )
     expect(encodeSgtin(decoded.sgtin)).toEqual({ ok: true, hex })
     expect(decodeSgtin(hex.toLowerCase())).toEqual(decoded)
   })
@@ -34,29 +58,37 @@ describe('published encodings', () => {
 
 describe.each(SCHEMES)('%s', (scheme) => {
   test('decode undoes encode', () => {
-    fc.assert(fc.property(anySgtin(scheme), (sgtin) => {
-      const encoded = encodeSgtin(sgtin)
-      if (!encoded.ok) throw new Error(encoded.reason)
-      expect(encoded.hex).toMatch(scheme === 'sgtin-96' ? /^30[0-9A-F]{22}$/ : /^36[0-9A-F]{50}$/)
-      expect(decodeSgtin(encoded.hex)).toMatchObject({ ok: true, sgtin })
-    }), { numRuns: 2000 })
+    fc.assert(
+      fc.property(anySgtin(scheme), (sgtin) => {
+        const encoded = encodeSgtin(sgtin)
+        if (!encoded.ok) throw new Error(encoded.reason)
+        expect(encoded.hex).toMatch(scheme === 'sgtin-96' ? /^30[0-9A-F]{22}$/ : /^36[0-9A-F]{50}$/)
+        expect(decodeSgtin(encoded.hex)).toMatchObject({ ok: true, sgtin })
+      }),
+      { numRuns: 2000 },
+    )
   })
 
   test('whatever decodes is the only spelling of itself', () => {
     const header = scheme === 'sgtin-96' ? '30' : '36'
     const length = scheme === 'sgtin-96' ? 22 : 50
     const anyHex = fc.oneof(
-      fc.string({ unit: fc.constantFrom(...'0123456789ABCDEF'), minLength: length, maxLength: length }).map((rest) => header + rest),
+      fc
+        .string({ unit: fc.constantFrom(...'0123456789ABCDEF'), minLength: length, maxLength: length })
+        .map((rest) => header + rest),
       // One bit away from a good one: most of these still decode.
       fc.tuple(anySgtin(scheme), fc.nat(length * 4 - 1)).map(([sgtin, bit]) => {
         const encoded = encodeSgtin(sgtin)
         return encoded.ok ? flip(encoded.hex, bit + 8) : ''
       }),
     )
-    fc.assert(fc.property(anyHex, (hex) => {
-      const decoded = decodeSgtin(hex)
-      if (decoded.ok) expect(encodeSgtin(decoded.sgtin)).toEqual({ ok: true, hex })
-    }), { numRuns: 4000 })
+    fc.assert(
+      fc.property(anyHex, (hex) => {
+        const decoded = decodeSgtin(hex)
+        if (decoded.ok) expect(encodeSgtin(decoded.sgtin)).toEqual({ ok: true, hex })
+      }),
+      { numRuns: 4000 },
+    )
   })
 })
 
@@ -94,17 +126,29 @@ describe('decodeSgtin refuses', () => {
   ])('%s', (_, hex, reason) => expect(decodeSgtin(hex)).toEqual({ ok: false, reason }))
 
   test('and never throws', () => {
-    fc.assert(fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.stringMatching(/^3[06][0-9A-Fa-f]{20,52}$/)), (text) => {
-      expect(typeof decodeSgtin(text).ok).toBe('boolean')
-    }), { numRuns: 2000 })
+    fc.assert(
+      fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.stringMatching(/^3[06][0-9A-Fa-f]{20,52}$/)), (text) => {
+        expect(typeof decodeSgtin(text).ok).toBe('boolean')
+      }),
+      { numRuns: 2000 },
+    )
   })
 })
 
 describe('the ranges of the raw builder', () => {
   test('reach the largest values that fit', () => {
-    expect(decodeSgtin(raw96(0, 40, 1e12 - 1, 9))).toMatchObject({ ok: true, sgtin: { companyPrefix: '999999999999', itemReference: '9' } })
-    expect(decodeSgtin(raw96(6, 20, 999_999, 9_999_999))).toMatchObject({ ok: true, sgtin: { companyPrefix: '999999' } })
-    expect(decodeSgtin(raw198(Array<number>(20).fill(122)))).toMatchObject({ ok: true, sgtin: { serial: 'z'.repeat(20) } })
+    expect(decodeSgtin(raw96(0, 40, 1e12 - 1, 9))).toMatchObject({
+      ok: true,
+      sgtin: { companyPrefix: '999999999999', itemReference: '9' },
+    })
+    expect(decodeSgtin(raw96(6, 20, 999_999, 9_999_999))).toMatchObject({
+      ok: true,
+      sgtin: { companyPrefix: '999999' },
+    })
+    expect(decodeSgtin(raw198(Array<number>(20).fill(122)))).toMatchObject({
+      ok: true,
+      sgtin: { serial: 'z'.repeat(20) },
+    })
   })
 })
 
@@ -137,7 +181,9 @@ describe('encodeSgtin refuses', () => {
     expect(new Set(SET_82).size).toBe(82)
     for (let code = 0; code < 128; code++) {
       const serial = String.fromCharCode(code)
-      expect(encodeSgtin({ ...ITEM, scheme: 'sgtin-198', serial }).ok, JSON.stringify(serial)).toBe(SET_82.includes(serial))
+      expect(encodeSgtin({ ...ITEM, scheme: 'sgtin-198', serial }).ok, JSON.stringify(serial)).toBe(
+        SET_82.includes(serial),
+      )
     }
   })
 })
@@ -151,17 +197,20 @@ describe('splitGtin14', () => {
 
   test('refuses other prefix lengths, other numbers and a wrong check digit', () => {
     for (const length of [5, 13, 7.5, Number.NaN]) expect(splitGtin14('80614141123458', length)).toBeUndefined()
-    for (const gtin of ['80614141123459', '614141123452', '8061414112345X', '']) expect(splitGtin14(gtin, 7)).toBeUndefined()
+    for (const gtin of ['80614141123459', '614141123452', '8061414112345X', ''])
+      expect(splitGtin14(gtin, 7)).toBeUndefined()
   })
 
   test('goes into a tag and comes back as the same GTIN', () => {
-    fc.assert(fc.property(anySgtin('sgtin-96'), (sgtin) => {
-      const encoded = encodeSgtin(sgtin)
-      const decoded = encoded.ok ? decodeSgtin(encoded.hex) : encoded
-      if (!decoded.ok) throw new Error(decoded.reason)
-      const { companyPrefix, itemReference } = sgtin
-      expect(splitGtin14(decoded.sgtin.gtin14, companyPrefix.length)).toEqual({ companyPrefix, itemReference })
-    }))
+    fc.assert(
+      fc.property(anySgtin('sgtin-96'), (sgtin) => {
+        const encoded = encodeSgtin(sgtin)
+        const decoded = encoded.ok ? decodeSgtin(encoded.hex) : encoded
+        if (!decoded.ok) throw new Error(decoded.reason)
+        const { companyPrefix, itemReference } = sgtin
+        expect(splitGtin14(decoded.sgtin.gtin14, companyPrefix.length)).toEqual({ companyPrefix, itemReference })
+      }),
+    )
   })
 })
 

@@ -16,22 +16,34 @@ const EDDSA = {
   d: '9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60',
   protectedHeader: 'a201270300',
   payload: '546869732069732074686520636f6e74656e742e',
-  signature: '7142fd2ff96d56db85bee905a76ba1d0b7321a95c8c4d3607c5781932b7afb8711497dfa751bf40b58b3bcc32300b1487f3db34085eef013bf08f4a44d6fef0d',
-  message: 'd28445a201270300a10442313154546869732069732074686520636f6e74656e742e58407142fd2ff96d56db85bee905a76ba1d0b7321a95c8c4d3607c5781932b7afb8711497dfa751bf40b58b3bcc32300b1487f3db34085eef013bf08f4a44d6fef0d',
+  signature:
+    '7142fd2ff96d56db85bee905a76ba1d0b7321a95c8c4d3607c5781932b7afb8711497dfa751bf40b58b3bcc32300b1487f3db34085eef013bf08f4a44d6fef0d',
+  message:
+    'd28445a201270300a10442313154546869732069732074686520636f6e74656e742e58407142fd2ff96d56db85bee905a76ba1d0b7321a95c8c4d3607c5781932b7afb8711497dfa751bf40b58b3bcc32300b1487f3db34085eef013bf08f4a44d6fef0d',
 }
 /** RFC 9052 C.2.1: one ECDSA signature. */
-const ECDSA = 'd28443a10126a10442313154546869732069732074686520636f6e74656e742e58408eb33e4ca31d1c465ab05aac34cc6b23d58fef5c083106c4d25a91aef0b0117e2af9a291aa32e14ab834dc56ed2a223444547e01f11d3b0916e5a4c345cacb36'
+const ECDSA =
+  'd28443a10126a10442313154546869732069732074686520636f6e74656e742e58408eb33e4ca31d1c465ab05aac34cc6b23d58fef5c083106c4d25a91aef0b0117e2af9a291aa32e14ab834dc56ed2a223444547e01f11d3b0916e5a4c345cacb36'
 /** RFC 8392 A.1: {iss, sub, aud, exp, nbf, iat, cti}. */
-const CWT_CLAIMS = 'a70175636f61703a2f2f61732e6578616d706c652e636f6d02656572696b77037818636f61703a2f2f6c696768742e6578616d706c652e636f6d041a5612aeb0051a5610d9f0061a5610d9f007420b71'
+const CWT_CLAIMS =
+  'a70175636f61703a2f2f61732e6578616d706c652e636f6d02656572696b77037818636f61703a2f2f6c696768742e6578616d706c652e636f6d041a5612aeb0051a5610d9f0061a5610d9f007420b71'
 /** RFC 8392 A.3, as it is in cose-wg/Examples: the claims signed with ECDSA. */
 const CWT_ECDSA = `d28443a10126a05850${CWT_CLAIMS}58405427c1ff28d23fbad1f29c4c7c6a555e601d6fa29f9179bc3d7438bacaca5acd08c8d4d4f96131680c429a01f85951ecee743a52b9b63632c57209120e1c9e30`
 
 const x = Buffer.from(EDDSA.x, 'hex').toString('base64url')
 const publicKey = createPublicKey({ key: { ...publicJwk(x) }, format: 'jwk' })
-const own = signer(x, Buffer.concat([Buffer.from('302e020100300506032b657004220420', 'hex'), Buffer.from(EDDSA.d, 'hex')]))
+const own = signer(
+  x,
+  Buffer.concat([Buffer.from('302e020100300506032b657004220420', 'hex'), Buffer.from(EDDSA.d, 'hex')]),
+)
 
 describe('COSE_Sign1 of others', () => {
-  const cose = { kid: '11', protectedHeader: hex(EDDSA.protectedHeader), payload: hex(EDDSA.payload), signature: hex(EDDSA.signature) }
+  const cose = {
+    kid: '11',
+    protectedHeader: hex(EDDSA.protectedHeader),
+    payload: hex(EDDSA.payload),
+    signature: hex(EDDSA.signature),
+  }
 
   it('eddsa-sig-01 verifies: the Sig_structure is the one of RFC 9052 §4.4', () => {
     expect(isCoseSignedBy(cose, NONE, publicKey)).toBe(true)

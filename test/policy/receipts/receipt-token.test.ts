@@ -2,15 +2,32 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { base32 } from '../../../policy/base32.ts'
 import { MAX_ENTRIES, receiptEntry, receiptIdentity, type ReceiptClaims } from '../../../policy/receipts/claims.ts'
-import { openReceipt, RECEIPT_LIFE, RECEIPT_PREFIX, receiptAddress, receiptTextIn, signReceipt } from '../../../policy/receipts/receipt-token.ts'
+import {
+  openReceipt,
+  RECEIPT_LIFE,
+  RECEIPT_PREFIX,
+  receiptAddress,
+  receiptTextIn,
+  signReceipt,
+} from '../../../policy/receipts/receipt-token.ts'
 import { ringOf, testKey } from '../../support/keys.ts'
 
 const NOW = 1_800_000_000
 const receiptKey = testKey('receipt')
 const keys = ringOf(receiptKey, testKey('token'))
 const cti = receiptIdentity(Buffer.alloc(32, 7), 'pur_1')
-const entries = ['3034007D00011C400000000B', '3034007D00011C400000000C'].map((epc) => receiptEntry(cti, 'epc', epc)).sort(Buffer.compare)
-const claims: ReceiptClaims = { storeId: 'st_1', exp: NOW + RECEIPT_LIFE, cti, units: 2, riskClass: 1, policyVersion: 42, entries }
+const entries = ['3034007D00011C400000000B', '3034007D00011C400000000C']
+  .map((epc) => receiptEntry(cti, 'epc', epc))
+  .sort(Buffer.compare)
+const claims: ReceiptClaims = {
+  storeId: 'st_1',
+  exp: NOW + RECEIPT_LIFE,
+  cti,
+  units: 2,
+  riskClass: 1,
+  policyVersion: 42,
+  entries,
+}
 const token = signReceipt(claims, receiptKey.signer)
 const expected = { keys, storeId: 'st_1', now: NOW }
 const answer = (text: string, change: Partial<typeof expected> = {}) => {
@@ -22,7 +39,11 @@ const swap = (text: string) => text.replace(/[YZ]/g, (c) => (c === 'Y' ? 'Z' : '
 describe('a receipt token', () => {
   it('says what it was made of', () => {
     const opened = openReceipt(token, expected)
-    expect(opened.ok && opened.claims).toEqual({ ...claims, cti: Uint8Array.from(cti), entries: entries.map((e) => Uint8Array.from(e)) })
+    expect(opened.ok && opened.claims).toEqual({
+      ...claims,
+      cti: Uint8Array.from(cti),
+      entries: entries.map((e) => Uint8Array.from(e)),
+    })
   })
 
   it('is the same for the same purchase: a reprint is no second receipt', () => {
@@ -32,14 +53,32 @@ describe('a receipt token', () => {
 
   it('matches its documented vector, byte for byte (docs/tokens.md)', () => {
     const { record, signer } = testKey('receipt', { seed: 1 })
-    const vector = signReceipt({ storeId: 'st_1', exp: 1_800_086_400, cti: Buffer.alloc(16, 1), units: 1, riskClass: 0, policyVersion: 1, entries: [Buffer.from('a1b2c3d4', 'hex')] }, signer)
+    const vector = signReceipt(
+      {
+        storeId: 'st_1',
+        exp: 1_800_086_400,
+        cti: Buffer.alloc(16, 1),
+        units: 1,
+        riskClass: 0,
+        policyVersion: 1,
+        entries: [Buffer.from('a1b2c3d4', 'hex')],
+      },
+      signer,
+    )
     expect(record.kid).toMatchInlineSnapshot(`"mESCV25p"`)
-    expect(vector).toMatchInlineSnapshot(`"2KCE3IQBE4CEQ3KFKNBVMMRVOCQFQO5HANSHG5C7GECBU22LEOAAOUABAEAQCAIBAEAQCAIBAEAQCAIBHIAACAAAAE5AAAIAAEADUAABAABACOQAAEAAGRFBWLB5IWCASMA7YDQNY4HFEUYSUYR2T3WLGQUD4XMDC5A6J2K7UYGI5FK6HXKHEIFMALBRWYCFACB27PGQYY235G5CTZIYN5U4YFRB7SHN5XMIUDY"`)
+    expect(vector).toMatchInlineSnapshot(
+      `"2KCE3IQBE4CEQ3KFKNBVMMRVOCQFQO5HANSHG5C7GECBU22LEOAAOUABAEAQCAIBAEAQCAIBAEAQCAIBHIAACAAAAE5AAAIAAEADUAABAABACOQAAEAAGRFBWLB5IWCASMA7YDQNY4HFEUYSUYR2T3WLGQUD4XMDC5A6J2K7UYGI5FK6HXKHEIFMALBRWYCFACB27PGQYY235G5CTZIYN5U4YFRB7SHN5XMIUDY"`,
+    )
   })
 
   it('fits an alphanumeric QR code of version 15 at level M even with 32 units and a long address', () => {
-    const many = Array.from({ length: MAX_ENTRIES }, (_, i) => receiptEntry(cti, 'gtin', String(i))).sort(Buffer.compare)
-    const address = receiptAddress('https://receipts.a-rather-long-shop-name.example:8443', signReceipt({ ...claims, storeId: `st_${'X'.repeat(26)}`, units: MAX_ENTRIES, entries: many }, receiptKey.signer))
+    const many = Array.from({ length: MAX_ENTRIES }, (_, i) => receiptEntry(cti, 'gtin', String(i))).sort(
+      Buffer.compare,
+    )
+    const address = receiptAddress(
+      'https://receipts.a-rather-long-shop-name.example:8443',
+      signReceipt({ ...claims, storeId: `st_${'X'.repeat(26)}`, units: MAX_ENTRIES, entries: many }, receiptKey.signer),
+    )
     expect(address).toMatch(/^[0-9A-Z $%*+\-./:]+$/)
     expect(address.length).toBeLessThanOrEqual(600) // capacity of 15-M, alphanumeric (ISO/IEC 18004 table 7)
   })
@@ -64,7 +103,11 @@ describe('a receipt token', () => {
     ['of a token key', signReceipt(claims, testKey('token').signer), 'wrong_kind'],
     ['of an unknown key', signReceipt(claims, testKey('receipt', { seed: 5 }).signer), 'unknown_key'],
     ['of another store', signReceipt({ ...claims, storeId: 'st_2' }, receiptKey.signer), 'wrong_audience'],
-    ['good for longer than a day', signReceipt({ ...claims, exp: NOW + RECEIPT_LIFE + 61 }, receiptKey.signer), 'life_too_long'],
+    [
+      'good for longer than a day',
+      signReceipt({ ...claims, exp: NOW + RECEIPT_LIFE + 61 }, receiptKey.signer),
+      'life_too_long',
+    ],
     ['with fewer entries than units', signReceipt({ ...claims, units: 3 }, receiptKey.signer), 'claims_invalid'],
     ['a web page', 'https://example.com/', 'malformed'],
     ['nothing', '', 'malformed'],
@@ -105,7 +148,15 @@ describe('a receipt token', () => {
 
 describe('base32', () => {
   it('has the vectors of RFC 4648 §10, without padding', () => {
-    const vectors = { '': '', f: 'MY', fo: 'MZXQ', foo: 'MZXW6', foob: 'MZXW6YQ', fooba: 'MZXW6YTB', foobar: 'MZXW6YTBOI' }
+    const vectors = {
+      '': '',
+      f: 'MY',
+      fo: 'MZXQ',
+      foo: 'MZXW6',
+      foob: 'MZXW6YQ',
+      fooba: 'MZXW6YTB',
+      foobar: 'MZXW6YTBOI',
+    }
     for (const [text, encoded] of Object.entries(vectors)) {
       expect(base32.encode(Buffer.from(text))).toBe(encoded)
       expect(Buffer.from(base32.decode(encoded) ?? []).toString()).toBe(text)
@@ -114,10 +165,13 @@ describe('base32', () => {
 
   it('decodes only what it would write', () => {
     fc.assert(
-      fc.property(fc.string({ unit: fc.constantFrom(...'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'), maxLength: 20 }), (text) => {
-        const bytes = base32.decode(text)
-        if (bytes) expect(base32.encode(bytes)).toBe(text)
-      }),
+      fc.property(
+        fc.string({ unit: fc.constantFrom(...'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'), maxLength: 20 }),
+        (text) => {
+          const bytes = base32.decode(text)
+          if (bytes) expect(base32.encode(bytes)).toBe(text)
+        },
+      ),
     )
     expect(base32.decode('MY======')).toBeUndefined()
     expect(base32.decode('my')).toBeUndefined()

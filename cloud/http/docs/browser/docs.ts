@@ -24,10 +24,12 @@ function startMenu(): void {
   filter.addEventListener('input', () => {
     const wanted = filter.value.trim().toLowerCase()
     for (const list of all<HTMLElement>('ul', menu)) {
-      for (const item of all<HTMLElement>('li', list)) item.hidden = wanted !== '' && item.textContent?.toLowerCase().includes(wanted) === false
+      for (const item of all<HTMLElement>('li', list))
+        item.hidden = wanted !== '' && item.textContent?.toLowerCase().includes(wanted) === false
       const isEmpty = all<HTMLElement>('li', list).every((item) => item.hidden)
       list.hidden = isEmpty
-      if (list.previousElementSibling instanceof HTMLElement && list.previousElementSibling.tagName === 'B') list.previousElementSibling.hidden = isEmpty
+      if (list.previousElementSibling instanceof HTMLElement && list.previousElementSibling.tagName === 'B')
+        list.previousElementSibling.hidden = isEmpty
     }
   })
   filter.addEventListener('keydown', (event) => {
@@ -50,7 +52,8 @@ function markPlace(menu: HTMLElement): void {
       for (const other of links.values()) other.removeAttribute('aria-current')
       link.setAttribute('aria-current', 'true')
       const { top, bottom } = link.getBoundingClientRect()
-      if (menu.clientHeight > 0 && (top < 0 || bottom > menu.clientHeight)) menu.scrollTop += top - menu.clientHeight / 2
+      if (menu.clientHeight > 0 && (top < 0 || bottom > menu.clientHeight))
+        menu.scrollTop += top - menu.clientHeight / 2
     },
     { rootMargin: '-5% 0px -85% 0px' },
   )
@@ -103,7 +106,8 @@ function freshKey(): string {
 /** Why this must not be sent; undefined when it may. */
 function objection(key: string, isOpen: boolean): string | undefined {
   if (key === '') return isOpen ? undefined : 'Enter a test key first.'
-  if (key.includes('_live_')) return 'This is a live key: it would change real data. Use a test key here, and replace this one if others could see it.'
+  if (key.includes('_live_'))
+    return 'This is a live key: it would change real data. Use a test key here, and replace this one if others could see it.'
   return TEST_KEY.test(key) ? undefined : 'A test key looks like untag_test_sk_…'
 }
 
@@ -187,13 +191,20 @@ async function submit(article: HTMLElement, parts: Parts): Promise<void> {
   try {
     await show(parts.output, await call(article, parts, key, request))
   } catch (error) {
-    parts.output.replaceChildren(element('p', `No answer: ${error instanceof Error ? error.message : String(error)}`, 'bad'))
+    parts.output.replaceChildren(
+      element('p', `No answer: ${error instanceof Error ? error.message : String(error)}`, 'bad'),
+    )
   } finally {
     if (send) send.disabled = false
   }
 }
 
-function call({ dataset }: HTMLElement, { file, once }: Parts, key: string, request: Record<string, unknown>): Promise<Response> {
+function call(
+  { dataset }: HTMLElement,
+  { file, once }: Parts,
+  key: string,
+  request: Record<string, unknown>,
+): Promise<Response> {
   const headers: Record<string, string> = key === '' ? {} : { authorization: `Bearer ${key}` }
   const path = dataset['path'] ?? ''
   const options = { credentials: 'omit', cache: 'no-store', signal: AbortSignal.timeout(SENDING_LIMIT_MS) } as const
@@ -203,9 +214,16 @@ function call({ dataset }: HTMLElement, { file, once }: Parts, key: string, requ
   }
   if (once.value !== '') headers['idempotency-key'] = once.value
   const chosen = dataset['file'] === undefined ? undefined : file.files?.[0]
-  if (!chosen) return fetch(path, { ...options, method: 'POST', headers: { ...headers, 'content-type': 'application/json' }, body: JSON.stringify(request) })
+  if (!chosen)
+    return fetch(path, {
+      ...options,
+      method: 'POST',
+      headers: { ...headers, 'content-type': 'application/json' },
+      body: JSON.stringify(request),
+    })
   const form = new FormData()
-  for (const [name, value] of Object.entries(request)) form.append(name, typeof value === 'string' ? value : JSON.stringify(value))
+  for (const [name, value] of Object.entries(request))
+    form.append(name, typeof value === 'string' ? value : JSON.stringify(value))
   form.append(dataset['file'] ?? '', chosen)
   return fetch(path, { ...options, method: 'POST', headers, body: form })
 }
