@@ -49,7 +49,11 @@ export function authorizationView(facts: AuthorizationFacts, nowMs: number): Aut
   return { state: stateOf(facts, first, nowMs), redeemedAtMs: first, exceptions }
 }
 
-function stateOf({ revokedAtMs, expMs }: AuthorizationFacts, redeemedAtMs: number | null, nowMs: number): AuthorizationState {
+function stateOf(
+  { revokedAtMs, expMs }: AuthorizationFacts,
+  redeemedAtMs: number | null,
+  nowMs: number,
+): AuthorizationState {
   if (redeemedAtMs !== null) return 'redeemed'
   if (revokedAtMs !== undefined && revokedAtMs < expMs) return 'revoked'
   return nowMs >= expMs ? 'expired' : 'issued'

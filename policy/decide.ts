@@ -58,7 +58,9 @@ export interface TraceStep {
   detail: string
 }
 
-export type Decision = { allowed: true; trace: TraceStep[] } | { allowed: false; reason: DenyReason; trace: TraceStep[] }
+export type Decision =
+  | { allowed: true; trace: TraceStep[] }
+  | { allowed: false; reason: DenyReason; trace: TraceStep[] }
 
 /** Item states in which an action is granted (decisions §9, grant table). */
 const GRANTED_IN: Record<ProtectionAction, readonly ItemStatus[]> = {
@@ -83,13 +85,19 @@ const CHECKS: readonly (readonly [DenyReason, Check])[] = [
   ['device_revoked', (f) => (f.device?.revoked ? 'the device was taken out of service' : null)],
   ['store_mismatch', (f) => (f.device && f.device.storeId !== f.storeId ? 'the device stands in another store' : null)],
   ['clock_untrusted', (f) => (f.clockTrusted || worksWithoutClock(f) ? null : 'the time is not known well enough')],
-  ['policy_stale', (f) => (f.stage === 'expired' && !worksWithoutClock(f) ? 'no word from the cloud for over 80 hours' : null)],
+  [
+    'policy_stale',
+    (f) => (f.stage === 'expired' && !worksWithoutClock(f) ? 'no word from the cloud for over 80 hours' : null),
+  ],
   ['device_not_capable', (f) => (f.device && !canPerform(f.device, f.action) ? `the device cannot ${f.action}` : null)],
   ['technology_mismatch', technologyMismatch],
   ['item_unknown', (f) => (f.item === null ? 'no such item' : null)],
   ['item_not_paid', itemNotPaid],
   ['already_redeemed', (f) => (f.right === 'used' ? 'the right of this unit is used up' : null)],
-  ['authorization_outstanding', (f) => (f.right === 'leased_elsewhere' ? 'another device holds an authorization for this unit' : null)],
+  [
+    'authorization_outstanding',
+    (f) => (f.right === 'leased_elsewhere' ? 'another device holds an authorization for this unit' : null),
+  ],
   ['action_not_allowed', actionNotAllowed],
   ['workflow_not_allowed', workflowNotAllowed],
   ['manual_assistance_required', (f, p) => (f.operator ? null : staffNeeded(f, p))],
@@ -112,7 +120,9 @@ export type ToldDecision = { authorized: true } | { authorized: false; reason: D
 
 /** What is told of a decision: the reason that counts is the last thing that was looked at. */
 export function toldOf(decision: Decision): ToldDecision {
-  return decision.allowed ? { authorized: true } : { authorized: false, reason: decision.reason, detail: decision.trace.at(-1)?.detail ?? decision.reason }
+  return decision.allowed
+    ? { authorized: true }
+    : { authorized: false, reason: decision.reason, detail: decision.trace.at(-1)?.detail ?? decision.reason }
 }
 
 /** Whether the grant rests on an operator's word: such grants are counted per operator and hour. */
@@ -122,7 +132,8 @@ export function restsOnOperator(facts: DecisionFacts, policy: ProtectionPolicy):
 
 function approvedTooOften(facts: DecisionFacts, policy: ProtectionPolicy): string | null {
   const { approvals } = facts
-  if (approvals === undefined || approvals < policy.operatorOverridesPerHour || !restsOnOperator(facts, policy)) return null
+  if (approvals === undefined || approvals < policy.operatorOverridesPerHour || !restsOnOperator(facts, policy))
+    return null
   return `the operator has approved ${approvals} within the hour`
 }
 
@@ -134,7 +145,8 @@ function technologyMismatch({ device, item, identifiedBy, mustBeRead }: Decision
   if (!device) return null
   const unreadable = identifiedBy.find((kind) => !canRead(device, kind))
   if (unreadable) return `the device has no reader for ${unreadable}`
-  if (item?.technology && !device.supportedTechnologies.includes(item.technology)) return `the device does not work with ${item.technology} tags`
+  if (item?.technology && !device.supportedTechnologies.includes(item.technology))
+    return `the device does not work with ${item.technology} tags`
   return mustBeRead ? 'the device can read this item and must ask by what it reads' : null
 }
 
@@ -151,7 +163,10 @@ function allowedWorkflows({ action, item }: DecisionFacts, policy: ProtectionPol
 }
 
 /** The entry of the policy that counts for a category: its own, else `*`; undefined: there is neither. */
-export function entryFor(category: string | undefined, { allowedActionsByCategory: byCategory }: ProtectionPolicy): string | undefined {
+export function entryFor(
+  category: string | undefined,
+  { allowedActionsByCategory: byCategory }: ProtectionPolicy,
+): string | undefined {
   if (category !== undefined && Object.hasOwn(byCategory, category)) return category
   return Object.hasOwn(byCategory, '*') ? '*' : undefined
 }
@@ -178,8 +193,10 @@ function staffNeeded(facts: DecisionFacts, policy: ProtectionPolicy): string | n
   if (action === 'unlock_fixture' && device?.workflowType !== 'self_service') return 'a fixture is unlocked by staff'
   if (item?.staffReason !== undefined) return item.staffReason
   const threshold = overrideThresholdCent(policy)
-  if (threshold !== null && !isBelow(item, threshold)) return `items from ${(threshold / 100).toFixed(2)} EUR need staff`
-  if (policy.requiresStaffForBrand.length > 0 && !isOtherBrand(item, policy.requiresStaffForBrand)) return 'the brand needs staff'
+  if (threshold !== null && !isBelow(item, threshold))
+    return `items from ${(threshold / 100).toFixed(2)} EUR need staff`
+  if (policy.requiresStaffForBrand.length > 0 && !isOtherBrand(item, policy.requiresStaffForBrand))
+    return 'the brand needs staff'
   return null
 }
 

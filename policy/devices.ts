@@ -41,7 +41,10 @@ const NONE: DeviceCapabilities = {
 
 /** What a device of each type can do and speak when its registration leaves it open. */
 const TYPE_DEFAULTS: Record<DeviceType, { capabilities: DeviceCapabilities; technologies: ProtectionTechnology[] }> = {
-  pos_deactivator: { capabilities: { ...NONE, canDeactivateLabel: true, canReadReceiptQr: true }, technologies: ['am', 'rf'] },
+  pos_deactivator: {
+    capabilities: { ...NONE, canDeactivateLabel: true, canReadReceiptQr: true },
+    technologies: ['am', 'rf'],
+  },
   self_checkout_detacher: {
     capabilities: { ...NONE, canDetachHardTag: true, canReadUhfRfid: true, canReadHfNfc: true },
     technologies: ['am', 'rf', 'uhf_rfid', 'hf_nfc', 'mechanical_lock'],
@@ -60,7 +63,9 @@ interface Abilities {
 }
 
 /** What is stated of a device; what is left open stays as it is. */
-type StatedAbilities = { [K in keyof DeviceCapabilities]?: boolean | undefined } & { supportedTechnologies?: ProtectionTechnology[] | undefined }
+type StatedAbilities = { [K in keyof DeviceCapabilities]?: boolean | undefined } & {
+  supportedTechnologies?: ProtectionTechnology[] | undefined
+}
 
 /** Completes what a registration states: stated technologies say what can be read, and the other way round. */
 export function completeCapabilities(deviceType: DeviceType, stated: StatedAbilities): Abilities {
@@ -69,7 +74,10 @@ export function completeCapabilities(deviceType: DeviceType, stated: StatedAbili
 }
 
 /** The abilities with what is stated now: stated technologies say what can be read, and the other way round. */
-export function changeCapabilities(current: Abilities, { supportedTechnologies: technologies, ...booleans }: StatedAbilities): Abilities {
+export function changeCapabilities(
+  current: Abilities,
+  { supportedTechnologies: technologies, ...booleans }: StatedAbilities,
+): Abilities {
   const capabilities = { ...current.capabilities }
   if (technologies) {
     capabilities.canReadUhfRfid = technologies.includes('uhf_rfid')
@@ -89,7 +97,11 @@ export function changeCapabilities(current: Abilities, { supportedTechnologies: 
 }
 
 /** The workflow that counts: the device's own, else its store's, else that of its type. */
-export function resolveWorkflow(deviceType: DeviceType, own?: WorkflowType | null, store?: WorkflowType | null): WorkflowType {
+export function resolveWorkflow(
+  deviceType: DeviceType,
+  own?: WorkflowType | null,
+  store?: WorkflowType | null,
+): WorkflowType {
   return own ?? store ?? DEFAULT_WORKFLOW[deviceType]
 }
 

@@ -42,10 +42,23 @@ export function explainPolicy(question: PolicyQuestion, policy: ProtectionPolicy
   }
 }
 
-function factsOf({ device, action, category, brand, priceCent, operator }: PolicyQuestion, stage: PolicyStage): DecisionFacts {
+function factsOf(
+  { device, action, category, brand, priceCent, operator }: PolicyQuestion,
+  stage: PolicyStage,
+): DecisionFacts {
   const status = action === 'unlock_fixture' ? 'sellable' : 'paid'
   const item = { status, category, brand: brand ?? '', priceCent } as const
-  return { action, storeId: device.storeId, device, clockTrusted: true, stage, item, identifiedBy: [], right: 'free', operator }
+  return {
+    action,
+    storeId: device.storeId,
+    device,
+    clockTrusted: true,
+    stage,
+    item,
+    identifiedBy: [],
+    right: 'free',
+    operator,
+  }
 }
 
 function isolatedAt({ offline }: ProtectionPolicy, stage: PolicyStage): StageAnswer['isolated'] {

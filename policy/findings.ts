@@ -32,9 +32,12 @@ export function findingsOf(issues: readonly Issue[], value: unknown): Finding[] 
 
 function findingsOfOne(issue: Issue, value: unknown): Finding[] {
   const { path, code } = issue
-  if (code === 'unrecognized_keys') return issue.keys.map((key) => ({ path: [...path, key], code: 'unknown_field', says: `unknown field "${key}"` }))
-  if (code === 'invalid_type' && issue.message.includes('received undefined')) return [{ path, code: 'missing', says: `is missing (${issue.expected})` }]
-  if (code === 'invalid_value' && valueAt(value, path) === undefined) return [{ path, code: 'missing', says: `is missing (${listed(issue.values.map(shown))})` }]
+  if (code === 'unrecognized_keys')
+    return issue.keys.map((key) => ({ path: [...path, key], code: 'unknown_field', says: `unknown field "${key}"` }))
+  if (code === 'invalid_type' && issue.message.includes('received undefined'))
+    return [{ path, code: 'missing', says: `is missing (${issue.expected})` }]
+  if (code === 'invalid_value' && valueAt(value, path) === undefined)
+    return [{ path, code: 'missing', says: `is missing (${listed(issue.values.map(shown))})` }]
   if (code === 'invalid_union' && (issue.message === SAYS_NOTHING || toldApart(issue))) return ofChoice(issue, value)
   return [{ path, code, says: issue.message.replace(/^Invalid input: /, '') }]
 }
@@ -44,7 +47,11 @@ function ofChoice(issue: Choice, value: unknown): Finding[] {
   const { path, code } = issue
   const options = issue.errors
   const [meant, ...others] = meantOf(options)
-  if (meant && others.length === 0) return findingsOf(meant.map((inner) => ({ ...inner, path: [...path, ...inner.path] })), value)
+  if (meant && others.length === 0)
+    return findingsOf(
+      meant.map((inner) => ({ ...inner, path: [...path, ...inner.path] })),
+      value,
+    )
   if (meant) {
     const needs = [meant, ...others].map((option) => missingIn(option).join(' and ')).filter((names) => names !== '')
     if (needs.length > 0) return [{ path, code, says: `needs ${[...new Set(needs)].join(', or ')}` }]
@@ -62,7 +69,11 @@ function toldApart(issue: Choice): readonly unknown[] | undefined {
 /** The forms that the value comes nearest to: of its type, then with the fewest fields that they do not know. */
 function meantOf(options: readonly (readonly Issue[])[]): (readonly Issue[])[] {
   const near = options.filter((option) => option.every((inner) => inner.path.length > 0 || !isOfType(inner)))
-  const unknown = (option: readonly Issue[]) => option.reduce((sum, inner) => sum + (inner.code === 'unrecognized_keys' && inner.path.length === 0 ? inner.keys.length : 0), 0)
+  const unknown = (option: readonly Issue[]) =>
+    option.reduce(
+      (sum, inner) => sum + (inner.code === 'unrecognized_keys' && inner.path.length === 0 ? inner.keys.length : 0),
+      0,
+    )
   const least = Math.min(...near.map(unknown))
   return near.filter((option) => unknown(option) === least)
 }
@@ -72,7 +83,11 @@ function isOfType({ code }: Issue): boolean {
 }
 
 function missingIn(option: readonly Issue[]): string[] {
-  return option.flatMap((inner) => (inner.path.length === 1 && inner.code === 'invalid_type' && inner.message.includes('received undefined') ? [String(inner.path[0])] : []))
+  return option.flatMap((inner) =>
+    inner.path.length === 1 && inner.code === 'invalid_type' && inner.message.includes('received undefined')
+      ? [String(inner.path[0])]
+      : [],
+  )
 }
 
 function wordsFor(issue: Issue): readonly string[] {
@@ -91,12 +106,17 @@ function listed(words: readonly string[]): string {
 }
 
 function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
-  return path.reduce<unknown>((inner, step) => (inner as Record<PropertyKey, unknown> | null | undefined)?.[step], value)
+  return path.reduce<unknown>(
+    (inner, step) => (inner as Record<PropertyKey, unknown> | null | undefined)?.[step],
+    value,
+  )
 }
 
 /** A path as people write it: `items[0].vat`. */
 export function pathText(path: readonly PropertyKey[]): string {
-  return path.map((step, i) => (typeof step === 'number' ? `[${step}]` : i === 0 ? String(step) : `.${String(step)}`)).join('')
+  return path
+    .map((step, i) => (typeof step === 'number' ? `[${step}]` : i === 0 ? String(step) : `.${String(step)}`))
+    .join('')
 }
 
 /** A finding as one sentence. */

@@ -10,38 +10,61 @@ const Masks = z.array(z.string().regex(/^[0-9A-Fa-f?]{1,124}$/, `must be ${MASK}
 
 const SeverityRule = z.strictObject({
   category: z.string().min(1).max(120).optional().describe('Of the item; left out: any.'),
-  fromValue: z.number().min(0).max(1_000_000).optional().describe('EUR: items at or above this price; an unknown price is not.'),
+  fromValue: z
+    .number()
+    .min(0)
+    .max(1_000_000)
+    .optional()
+    .describe('EUR: items at or above this price; an unknown price is not.'),
   severity: z.enum(SEVERITIES),
 })
 
 /** How exit gates judge what leaves. */
 export const GatePolicy = z.strictObject({
-  severity: z.array(SeverityRule).max(100).default([]).describe('The first rule that fits says how loud an unpaid item is; where none fits the siren sounds.'),
+  severity: z
+    .array(SeverityRule)
+    .max(100)
+    .default([])
+    .describe('The first rule that fits says how loud an unpaid item is; where none fits the siren sounds.'),
   ownPrefixes: z
     .array(z.string().regex(/^\d{6,12}$/, 'must be a GS1 company prefix, 6 to 12 digits'))
     .max(50)
     .default([])
-    .describe('GS1 company prefixes whose tags are this store’s. With ownMasks: every other unregistered tag is a stranger’s and is passed over.'),
+    .describe(
+      'GS1 company prefixes whose tags are this store’s. With ownMasks: every other unregistered tag is a stranger’s and is passed over.',
+    ),
   ownMasks: Masks.default([]).describe(`Beginnings of EPCs that are this store’s: ${MASK}.`),
-  alarmMasks: Masks.default([]).describe('Beginnings of EPCs that always alarm, such as hard tags that nobody registered.'),
+  alarmMasks: Masks.default([]).describe(
+    'Beginnings of EPCs that always alarm, such as hard tags that nobody registered.',
+  ),
   bulk: z
     .strictObject({ tags: z.int().min(2).max(100).default(5), seconds: z.int().min(1).max(30).default(3) })
     .default({ tags: 5, seconds: 3 })
     .describe('So many unpaid items within so many seconds are one bulk alarm, which always sounds the siren.'),
   replenishment: z
-    .strictObject({ tags: z.int().min(0).max(10_000).default(100), seconds: z.int().min(1).max(60).default(10), muteSeconds: z.int().min(1).max(3_600).default(120) })
+    .strictObject({
+      tags: z.int().min(0).max(10_000).default(100),
+      seconds: z.int().min(1).max(60).default(10),
+      muteSeconds: z.int().min(1).max(3_600).default(120),
+    })
     .default({ tags: 100, seconds: 10, muteSeconds: 120 })
-    .describe('So many within so many seconds are goods being moved: after the first alarm the siren stays silent for muteSeconds. 0 tags: never.'),
+    .describe(
+      'So many within so many seconds are goods being moved: after the first alarm the siren stays silent for muteSeconds. 0 tags: never.',
+    ),
 })
 export type GatePolicy = z.infer<typeof GatePolicy>
 
 export const DEFAULT_GATE_POLICY: GatePolicy = GatePolicy.parse({})
 
 /** How loud an unpaid item is, and by which rule (its number from 1; 0: none fits). `priceCent` undefined: unknown. */
-export function severityOf({ severity: rules }: GatePolicy, item: { category?: string | undefined; priceCent?: number | undefined }): { severity: Severity; rule: number } {
+export function severityOf(
+  { severity: rules }: GatePolicy,
+  item: { category?: string | undefined; priceCent?: number | undefined },
+): { severity: Severity; rule: number } {
   const fits = (rule: z.infer<typeof SeverityRule>) =>
     (rule.category === undefined || rule.category === item.category) &&
-    (rule.fromValue === undefined || (item.priceCent !== undefined && item.priceCent >= Math.round(rule.fromValue * 100)))
+    (rule.fromValue === undefined ||
+      (item.priceCent !== undefined && item.priceCent >= Math.round(rule.fromValue * 100)))
   const index = rules.findIndex(fits)
   return { severity: rules[index]?.severity ?? 'siren', rule: index + 1 }
 }

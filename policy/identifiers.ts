@@ -30,12 +30,14 @@ interface Rule {
 const RULES: Record<ItemIdentifierKind, Rule> = {
   epc: {
     normalise: (text) => parseEpc(text)?.hex,
-    expected: '4 to 124 hex digits in groups of 4 with nothing between them (3074257BF7194E4000001A85), '
-      + 'or an SGTIN URI (urn:epc:tag:sgtin-96:3.0614141.812345.6789, urn:epc:id:sgtin:0614141.812345.6789)',
+    expected:
+      '4 to 124 hex digits in groups of 4 with nothing between them (3074257BF7194E4000001A85), ' +
+      'or an SGTIN URI (urn:epc:tag:sgtin-96:3.0614141.812345.6789, urn:epc:id:sgtin:0614141.812345.6789)',
   },
   tagUid: {
     normalise: normaliseTagUid,
-    expected: '4, 7, 8 or 10 bytes in hex, bare (04A2B3C4D5E680) or with ":" or "-" between the bytes (04:A2:B3:C4:D5:E6:80)',
+    expected:
+      '4, 7, 8 or 10 bytes in hex, bare (04A2B3C4D5E680) or with ":" or "-" between the bytes (04:A2:B3:C4:D5:E6:80)',
   },
   tagId: {
     normalise: (text) => (/^[\x20-\x7e]{1,128}$/.test(text) ? text : undefined),

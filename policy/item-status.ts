@@ -23,7 +23,12 @@ export function mayItemMove(from: ItemStatus, to: ItemStatus): boolean {
 }
 
 /** Statuses in which a registration may begin an item's life. */
-export const FIRST_ITEM_STATUSES = ['sellable', 'returned', 'transfer_in_transit', 'exception_hold'] as const satisfies readonly ItemStatus[]
+export const FIRST_ITEM_STATUSES = [
+  'sellable',
+  'returned',
+  'transfer_in_transit',
+  'exception_hold',
+] as const satisfies readonly ItemStatus[]
 
 export type GateBehaviour = 'alarm' | 'pass' | 'alarm_and_staff'
 

@@ -25,7 +25,9 @@ export const Evidence = z.discriminatedUnion('kind', [
     deviceId: name(128),
     operatorId: z.string().max(128).refine(isKeepable, UNKEEPABLE).optional(),
     /** Of a token: which right of which receipt each ordinal stands for, should the cloud have forgotten the token (a restore). */
-    receipt: z.strictObject({ cti: Nonce, ordinals: z.array(z.int().min(0).max(100_000)).min(1).max(100_000) }).optional(),
+    receipt: z
+      .strictObject({ cti: Nonce, ordinals: z.array(z.int().min(0).max(100_000)).min(1).max(100_000) })
+      .optional(),
   }),
   /** What became of a claim. */
   z.strictObject({

@@ -25,7 +25,7 @@ export function packetLengths(limit: number): PacketLengths {
   const lengths: PacketLengths = {
     limit,
     faultIn(chunk) {
-      for (let i = 0; i < chunk.length; ) {
+      for (let i = 0; i < chunk.length;) {
         if (left > 0) {
           const step = Math.min(left, chunk.length - i)
           left -= step

@@ -26,17 +26,27 @@ const hasCents = (euros: number) => hasDecimals(euros, 2)
 export const OfflineLimits = z.strictObject({
   maxRiskClass: z.int().min(0).max(3).default(2).describe('Receipts of a higher class go to staff.'),
   hardCount: z.int().min(0).max(10_000).default(20).describe('Receipts honoured while isolated, per agent.'),
-  maxIsolatedSeconds: z.int().min(0).max(259_200).default(14_400).describe('How long receipts are honoured while isolated.'),
+  maxIsolatedSeconds: z
+    .int()
+    .min(0)
+    .max(259_200)
+    .default(14_400)
+    .describe('How long receipts are honoured while isolated.'),
   storeBound: z.enum(['risk', 'deny']).default('risk').describe('`deny`: no receipt is honoured while isolated.'),
 })
 
 /** The protection policy of one store (decisions §9). */
 export const ProtectionPolicy = z.strictObject({
   allowedActionsByCategory: z
-    .record(z.string().min(1).max(120), z.partialRecord(z.enum(PROTECTION_ACTIONS), z.array(z.enum(WORKFLOW_TYPES)).max(4)))
+    .record(
+      z.string().min(1).max(120),
+      z.partialRecord(z.enum(PROTECTION_ACTIONS), z.array(z.enum(WORKFLOW_TYPES)).max(4)),
+    )
     .default({})
     .refine((byCategory) => Object.keys(byCategory).length <= 500, 'at most 500 categories')
-    .describe('Per category, for each action the workflows in which it is allowed. The entry of a category replaces "*".'),
+    .describe(
+      'Per category, for each action the workflows in which it is allowed. The entry of a category replaces "*".',
+    ),
   requiresManualOverrideAboveValue: z
     .number()
     .min(0)
@@ -45,14 +55,33 @@ export const ProtectionPolicy = z.strictObject({
     .nullable()
     .default(null)
     .describe('EUR: items at or above this price need staff.'),
-  requiresStaffForBrand: z.array(z.string().min(1).max(120)).max(500).default([]).describe('Brands whose items need staff.'),
+  requiresStaffForBrand: z
+    .array(z.string().min(1).max(120))
+    .max(500)
+    .default([])
+    .describe('Brands whose items need staff.'),
   offline: OfflineLimits.default(() => OfflineLimits.parse({})),
-  unknownTag: z.enum(['ignore', 'notify', 'siren']).default('notify').describe('What a gate does about a tag whose payment state it cannot know.'),
+  unknownTag: z
+    .enum(['ignore', 'notify', 'siren'])
+    .default('notify')
+    .describe('What a gate does about a tag whose payment state it cannot know.'),
   gate: GatePolicy.default(() => GatePolicy.parse({})).describe('How exit gates judge what leaves.'),
-  operatorOverridesPerHour: z.int().min(0).max(1_000).default(10).describe('How often one operator may approve within an hour: by the cloud, and by an agent alone.'),
+  operatorOverridesPerHour: z
+    .int()
+    .min(0)
+    .max(1_000)
+    .default(10)
+    .describe('How often one operator may approve within an hour: by the cloud, and by an agent alone.'),
   spotCheckRate: z.number().min(0).max(1).default(0).describe('Share of checkouts that staff look at.'),
-  minAgent: Release.optional().describe('Agents of an older release do not take this policy: they say so (`agent_too_old`) and go on with the one before, which grows old.'),
-  home: z.string().min(1).max(128).default('cloud').describe('Where receipts are redeemed: an agentId or `cloud`. Moves by moveReceiptHome.'),
+  minAgent: Release.optional().describe(
+    'Agents of an older release do not take this policy: they say so (`agent_too_old`) and go on with the one before, which grows old.',
+  ),
+  home: z
+    .string()
+    .min(1)
+    .max(128)
+    .default('cloud')
+    .describe('Where receipts are redeemed: an agentId or `cloud`. Moves by moveReceiptHome.'),
   homeEpoch: z.int().min(0).default(0),
 })
 export type ProtectionPolicy = z.infer<typeof ProtectionPolicy>

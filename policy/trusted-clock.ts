@@ -42,7 +42,12 @@ export function startTrustedClock(time: SignedTime, clock: Clock): TrustedClockS
   return anchoredAt({ highWaterMs: time.ms, epoch: time.epoch }, time.ms, 'signed', clock)
 }
 
-function anchoredAt(mark: { highWaterMs: number; epoch: number }, ms: number, trust: ClockTrust, clock: Clock): TrustedClockState {
+function anchoredAt(
+  mark: { highWaterMs: number; epoch: number },
+  ms: number,
+  trust: ClockTrust,
+  clock: Clock,
+): TrustedClockState {
   return { ...mark, anchorMs: ms, anchorElapsedMs: clock.elapsed(), bootId: clock.bootId, trust }
 }
 
@@ -58,7 +63,9 @@ export function afterBoot(state: TrustedClockState, clock: Clock): TrustedClockS
   if (state.bootId === clock.bootId) return state
   const mark = { highWaterMs: state.highWaterMs, epoch: state.epoch }
   const wall = clock.wall()
-  return wall >= state.highWaterMs ? anchoredAt(mark, wall, 'rtc', clock) : anchoredAt(mark, state.highWaterMs, 'none', clock)
+  return wall >= state.highWaterMs
+    ? anchoredAt(mark, wall, 'rtc', clock)
+    : anchoredAt(mark, state.highWaterMs, 'none', clock)
 }
 
 /** After a reboot without a clock of its own: the time of the store's home counts as a real-time clock does, if it is at or past the mark. */
@@ -83,22 +90,34 @@ export function offerSignedTime(
   const mark = { highWaterMs: time.ms, epoch: time.epoch }
   if (time.ms <= nowMs + STEP_LIMIT_MS) {
     // A late copy of a true document must not set us back, nor vouch for what we have instead; an answer to our own question may do both.
-    if (time.answersChallenge || time.ms >= nowMs) return { state: anchoredAt(mark, time.ms, 'signed', clock), verdict: 'accepted' }
+    if (time.answersChallenge || time.ms >= nowMs)
+      return { state: anchoredAt(mark, time.ms, 'signed', clock), verdict: 'accepted' }
     const { doubted } = state
     const isOld = nowMs - time.ms > UNDER_WAY_MS
-    return { state: { ...anchoredAt(mark, nowMs, state.trust, clock), ...(isOld && doubted && { doubted }) }, verdict: 'accepted' }
+    return {
+      state: { ...anchoredAt(mark, nowMs, state.trust, clock), ...(isOld && doubted && { doubted }) },
+      verdict: 'accepted',
+    }
   }
   const { doubted } = state
   if (doubted && clock.elapsed() - doubted.elapsedMs >= SECOND_ANSWER_AFTER_MS) {
     const expected = doubted.signedMs + clock.elapsed() - doubted.elapsedMs
-    if (Math.abs(time.ms - expected) <= STEP_LIMIT_MS) return { state: anchoredAt(mark, time.ms, 'signed', clock), verdict: 'accepted' }
+    if (Math.abs(time.ms - expected) <= STEP_LIMIT_MS)
+      return { state: anchoredAt(mark, time.ms, 'signed', clock), verdict: 'accepted' }
   }
   const first = doubted && Math.abs(time.ms - doubted.signedMs - (clock.elapsed() - doubted.elapsedMs)) <= STEP_LIMIT_MS
-  return { state: first ? state : { ...state, doubted: { signedMs: time.ms, elapsedMs: clock.elapsed() } }, verdict: 'doubted' }
+  return {
+    state: first ? state : { ...state, doubted: { signedMs: time.ms, elapsedMs: clock.elapsed() } },
+    verdict: 'doubted',
+  }
 }
 
 /** Only the answer to our own question lowers the mark: a document of the new epoch may be an old copy, and counts where it would have in the former one. */
-function beginEpoch(state: TrustedClockState, clock: Clock, time: SignedTime): { state: TrustedClockState; verdict: SignedTimeVerdict } {
+function beginEpoch(
+  state: TrustedClockState,
+  clock: Clock,
+  time: SignedTime,
+): { state: TrustedClockState; verdict: SignedTimeVerdict } {
   if (time.answersChallenge) return { state: startTrustedClock(time, clock), verdict: 'accepted' }
   const judged = offerSignedTime(state, clock, { ...time, epoch: state.epoch })
   return judged.verdict === 'accepted' ? { ...judged, state: { ...judged.state, epoch: time.epoch } } : judged

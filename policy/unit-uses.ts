@@ -31,9 +31,14 @@ const RANK = { confirmed: 0, claimed: 1, unknown: 2 } as const
 export function joinUses(uses: readonly UnitUse[]): UnitUseView {
   const standing = uses.filter((use) => use.outcome !== 'failed')
   const [use = null] = standing.toSorted(
-    (a, b) => rankOf(a) - rankOf(b) || a.atMs - b.atMs || compare(a.redemptionId, b.redemptionId) || compare(a.nonce, b.nonce),
+    (a, b) =>
+      rankOf(a) - rankOf(b) || a.atMs - b.atMs || compare(a.redemptionId, b.redemptionId) || compare(a.nonce, b.nonce),
   )
-  const counting = new Set(standing.filter((each) => each.outcome !== 'unknown').map((each) => (each.source === 'token' ? each.nonce : `${each.nonce} ${each.redemptionId}`)))
+  const counting = new Set(
+    standing
+      .filter((each) => each.outcome !== 'unknown')
+      .map((each) => (each.source === 'token' ? each.nonce : `${each.nonce} ${each.redemptionId}`)),
+  )
   return { use, failures: uses.length - standing.length, isDouble: counting.size > 1 }
 }
 

@@ -53,7 +53,9 @@ export function findCard(verifiers: readonly (Verifier | undefined)[], card: str
     if (!derived.has(how) && derived.size < MOST_SALTS) derived.set(how, derive(card, { salt, n, r, p }))
     return derived.get(how)
   }
-  return verifiers.findIndex((verifier) => verifier !== undefined && isSame(Buffer.from(verifier.key, 'base64url'), keyBy(verifier)))
+  return verifiers.findIndex(
+    (verifier) => verifier !== undefined && isSame(Buffer.from(verifier.key, 'base64url'), keyBy(verifier)),
+  )
 }
 
 function derivation(cost: { n: number; r: number; p: number }, salt: Uint8Array): Derivation {

@@ -3,7 +3,13 @@
 export const PROTECTION_TECHNOLOGIES = ['am', 'rf', 'uhf_rfid', 'hf_nfc', 'mechanical_lock'] as const
 export type ProtectionTechnology = (typeof PROTECTION_TECHNOLOGIES)[number]
 
-export const DEVICE_TYPES = ['pos_deactivator', 'self_checkout_detacher', 'exit_gate', 'handheld_reader', 'cabinet_unlocker'] as const
+export const DEVICE_TYPES = [
+  'pos_deactivator',
+  'self_checkout_detacher',
+  'exit_gate',
+  'handheld_reader',
+  'cabinet_unlocker',
+] as const
 export type DeviceType = (typeof DEVICE_TYPES)[number]
 
 export const WORKFLOW_TYPES = ['staff_assisted', 'self_service', 'automatic_exit', 'pos_integrated'] as const

@@ -69,7 +69,11 @@ export const AssertionClaims = z.strictObject({
 export type AssertionClaims = z.infer<typeof AssertionClaims>
 
 /** `enrol+jwt`: proof that the key which asks to be enrolled is held by who has the code. */
-export const EnrolmentClaims = z.strictObject({ ...Common, codeHash: z.string(), ledger: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/) })
+export const EnrolmentClaims = z.strictObject({
+  ...Common,
+  codeHash: z.string(),
+  ledger: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/),
+})
 export type EnrolmentClaims = z.infer<typeof EnrolmentClaims>
 
 /** How long the proof of a new key counts, seconds. */
@@ -86,7 +90,13 @@ export const AgentState = z.strictObject({
   policyVersion: z.int().min(0).optional(),
   queueDepth: z.int().min(0).optional(),
   devices: z
-    .array(z.strictObject({ deviceId: z.string().max(128), state: z.string().max(40), detail: z.string().max(300).optional() }))
+    .array(
+      z.strictObject({
+        deviceId: z.string().max(128),
+        state: z.string().max(40),
+        detail: z.string().max(300).optional(),
+      }),
+    )
     .max(200)
     .optional(),
 })
@@ -100,5 +110,7 @@ export function normaliseEnrolmentCode(code: string): string {
 
 /** What the cloud keeps of a one-time code: a hash, base64url, that no other use of SHA-256 here can give. */
 export function enrolmentCodeHash(code: string): string {
-  return createHash('sha256').update(`untag/enrol/1\0${normaliseEnrolmentCode(code)}`).digest('base64url')
+  return createHash('sha256')
+    .update(`untag/enrol/1\0${normaliseEnrolmentCode(code)}`)
+    .digest('base64url')
 }

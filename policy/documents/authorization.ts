@@ -36,15 +36,19 @@ export const AuthorizationClaims = z.strictObject({
 export type AuthorizationClaims = z.infer<typeof AuthorizationClaims>
 export type Authorization = Verified<AuthorizationClaims>
 
-export type OpenedAuthorization = { ok: true; authorization: Authorization } | { ok: false; fault: DocumentFault; detail: string }
+export type OpenedAuthorization =
+  | { ok: true; authorization: Authorization }
+  | { ok: false; fault: DocumentFault; detail: string }
 
 /** Checks an authorization token: signature, kind, device, times and every claim. */
 export function openAuthorization(token: string, expected: Expectation): OpenedAuthorization {
   const opened = openDocument<AuthorizationClaims>(token, DOCUMENT_KINDS.authorization, expected)
   if (!opened.ok) return opened
   const claims = AuthorizationClaims.safeParse(opened.claims)
-  if (!claims.success) return { ok: false, fault: 'claims_invalid', detail: claims.error.issues[0]?.message ?? 'claims' }
-  if (opened.key.iss !== claims.data.iss) return { ok: false, fault: 'claims_invalid', detail: 'signed by the key of another issuer' }
+  if (!claims.success)
+    return { ok: false, fault: 'claims_invalid', detail: claims.error.issues[0]?.message ?? 'claims' }
+  if (opened.key.iss !== claims.data.iss)
+    return { ok: false, fault: 'claims_invalid', detail: 'signed by the key of another issuer' }
   return { ok: true, authorization: opened.claims as Authorization }
 }
 

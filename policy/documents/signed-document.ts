@@ -118,7 +118,8 @@ export function openDocument<T extends object>(text: string, kind: DocumentKind,
   if (text.length > kind.maxLength) return refuse('too_long', `over ${kind.maxLength} characters`)
   const first = text.indexOf('.')
   const second = text.indexOf('.', first + 1)
-  if (first < 1 || second < first + 2 || text.indexOf('.', second + 1) >= 0) return refuse('malformed', 'not three parts')
+  if (first < 1 || second < first + 2 || text.indexOf('.', second + 1) >= 0)
+    return refuse('malformed', 'not three parts')
   const header = readHeader(text.slice(0, first))
   if (typeof header === 'string') return refuse(header, 'the header is not exactly {alg, kid, typ}')
   if (header.typ !== kind.typ) return refuse('wrong_kind', `${header.typ} is not ${kind.typ}`)
@@ -140,15 +141,21 @@ export function openDocument<T extends object>(text: string, kind: DocumentKind,
   return fault ?? { ok: true, claims: claims as Verified<T & CommonClaims>, key }
 }
 
-function checkCommonClaims(claims: Record<string, unknown>, kind: DocumentKind, { audience, now, isAtLeast = false }: Expectation) {
+function checkCommonClaims(
+  claims: Record<string, unknown>,
+  kind: DocumentKind,
+  { audience, now, isAtLeast = false }: Expectation,
+) {
   const { aud, iat, exp } = claims
   if (aud !== audience) return refuse('wrong_audience', `not for ${audience}`)
-  if (!Number.isSafeInteger(iat) || !Number.isSafeInteger(exp)) return refuse('claims_invalid', 'iat and exp must be whole seconds')
+  if (!Number.isSafeInteger(iat) || !Number.isSafeInteger(exp))
+    return refuse('claims_invalid', 'iat and exp must be whole seconds')
   const [issued, expires] = [iat as number, exp as number]
   if (issued < 0 || expires <= issued) return refuse('claims_invalid', 'exp must come after iat')
   if (expires - issued > kind.maxLife) return refuse('life_too_long', `lives over ${kind.maxLife} s`)
   if (now === undefined) return undefined
-  if (!isAtLeast && issued > now + ISSUED_AHEAD_TOLERANCE) return refuse('issued_in_future', `issued ${Math.round(issued - now)} s ahead`)
+  if (!isAtLeast && issued > now + ISSUED_AHEAD_TOLERANCE)
+    return refuse('issued_in_future', `issued ${Math.round(issued - now)} s ahead`)
   if (now >= expires) return refuse('expired', `expired ${Math.round(now - expires)} s ago`)
   return undefined
 }

@@ -69,7 +69,13 @@ export const PolicyClaims = z.strictObject({
   homeMove: z.strictObject({ atS: Seconds, denySeq: z.int().min(0) }).optional(),
   /** The agents of the store: with which keys they sign, and where they are reached over the store's network. */
   agents: z
-    .array(z.strictObject({ agentId: z.string(), keys: z.array(z.string().length(43)).max(2), url: z.string().max(200).nullable() }))
+    .array(
+      z.strictObject({
+        agentId: z.string(),
+        keys: z.array(z.string().length(43)).max(2),
+        url: z.string().max(200).nullable(),
+      }),
+    )
     .max(200)
     .optional(),
 })

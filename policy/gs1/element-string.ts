@@ -18,13 +18,46 @@ const MAX_LENGTH = 500
  * identifiers with 3 and 4 digits are counted in (GS1 General Specifications, figure 7.8.5-2).
  */
 const FIXED: Readonly<Record<string, number>> = {
-  '00': 18, '01': 14, '02': 14, '03': 14, '11': 6, '12': 6, '13': 6, '14': 6, '15': 6, '16': 6, '17': 6, '18': 6, '19': 6, '20': 2,
-  '31': 8, '32': 8, '33': 8, '34': 8, '35': 8, '36': 8, '41': 14,
+  '00': 18,
+  '01': 14,
+  '02': 14,
+  '03': 14,
+  '11': 6,
+  '12': 6,
+  '13': 6,
+  '14': 6,
+  '15': 6,
+  '16': 6,
+  '17': 6,
+  '18': 6,
+  '19': 6,
+  '20': 2,
+  '31': 8,
+  '32': 8,
+  '33': 8,
+  '34': 8,
+  '35': 8,
+  '36': 8,
+  '41': 14,
 }
 
 /** Identifiers of 2 digits whose field has no fixed length, and the most characters of it. Others have 3 or 4 digits. */
 const VARIABLE: Readonly<Record<string, number>> = {
-  '10': 20, '21': 20, '22': 20, '30': 8, '37': 8, '90': 30, '91': 90, '92': 90, '93': 90, '94': 90, '95': 90, '96': 90, '97': 90, '98': 90, '99': 90,
+  '10': 20,
+  '21': 20,
+  '22': 20,
+  '30': 8,
+  '37': 8,
+  '90': 30,
+  '91': 90,
+  '92': 90,
+  '93': 90,
+  '94': 90,
+  '95': 90,
+  '96': 90,
+  '97': 90,
+  '98': 90,
+  '99': 90,
 }
 /** Fields with identifiers of 3 or 4 digits: whatever stands up to the next GS. */
 const LONG = /^(?:2[345]|39|[478])/
@@ -67,7 +100,8 @@ export function readElementString(text: string): ScannedItem | undefined {
   return { gtin14: gtin, ...(serial === undefined ? {} : { serial }) }
 }
 
-const DIGITAL_LINK = /^https?:\/\/[^/?#]+(?:\/[^?#]*?)?\/(?:01|gtin)\/(\d{8}|\d{12,14})((?:\/[^/?#]+\/[^/?#]+){0,3})\/?(?:[?#].*)?$/i
+const DIGITAL_LINK =
+  /^https?:\/\/[^/?#]+(?:\/[^?#]*?)?\/(?:01|gtin)\/(\d{8}|\d{12,14})((?:\/[^/?#]+\/[^/?#]+){0,3})\/?(?:[?#].*)?$/i
 
 function unescaped(text: string): string | undefined {
   try {

@@ -26,7 +26,15 @@ export interface Sgtin {
 
 /** Which field is wrong; `length` and `padding` are of the whole. */
 export type SgtinFault =
-  | 'not_hex' | 'header' | 'length' | 'filter' | 'partition' | 'company_prefix' | 'item_reference' | 'serial' | 'padding'
+  | 'not_hex'
+  | 'header'
+  | 'length'
+  | 'filter'
+  | 'partition'
+  | 'company_prefix'
+  | 'item_reference'
+  | 'serial'
+  | 'padding'
 export type SgtinRefusal = { readonly ok: false; readonly reason: SgtinFault }
 export type DecodedSgtin = { readonly ok: true; readonly sgtin: Sgtin & { readonly gtin14: string } }
 export type EncodedSgtin = { readonly ok: true; readonly hex: string }
@@ -64,7 +72,13 @@ export function decodeSgtin(hex: string): DecodedSgtin | SgtinRefusal {
 }
 
 /** Writes an SGTIN as the upper-case hex of the EPC memory: 24 digits for sgtin-96, 52 for sgtin-198. */
-export function encodeSgtin({ scheme, filter, companyPrefix, itemReference, serial }: Sgtin): EncodedSgtin | SgtinRefusal {
+export function encodeSgtin({
+  scheme,
+  filter,
+  companyPrefix,
+  itemReference,
+  serial,
+}: Sgtin): EncodedSgtin | SgtinRefusal {
   if (!Number.isInteger(filter) || filter < 0 || filter > 7) return refuse('filter')
   if (!/^\d{6,12}$/.test(companyPrefix)) return refuse('company_prefix')
   const partition = 12 - companyPrefix.length
@@ -83,7 +97,10 @@ export function encodeSgtin({ scheme, filter, companyPrefix, itemReference, seri
  * 6–12, which no GTIN tells by itself; for an EAN-8 it is 8 (five zeros and the GS1-8 prefix).
  * Undefined for another length, and for a wrong check digit: the tag would decode to another product.
  */
-export function splitGtin14(gtin14: string, prefixLength: number): Pick<Sgtin, 'companyPrefix' | 'itemReference'> | undefined {
+export function splitGtin14(
+  gtin14: string,
+  prefixLength: number,
+): Pick<Sgtin, 'companyPrefix' | 'itemReference'> | undefined {
   if (!Number.isInteger(prefixLength) || prefixLength < 6 || prefixLength > 12) return undefined
   if (gtin14.length !== 14 || !hasValidCheckDigit(gtin14)) return undefined
   const end = 1 + prefixLength

@@ -20,7 +20,15 @@ export interface ReceiptClaims {
 }
 
 /** CWT claim keys. The first three are registered; RFC 8392 leaves those below −65536 to private use. */
-const CLAIM = { aud: 3, exp: 4, cti: 7, units: -65_537, riskClass: -65_538, policyVersion: -65_539, entries: -65_540 } as const
+const CLAIM = {
+  aud: 3,
+  exp: 4,
+  cti: 7,
+  units: -65_537,
+  riskClass: -65_538,
+  policyVersion: -65_539,
+  entries: -65_540,
+} as const
 
 const ENTRY_BYTES = 4
 /** Above so many units a receipt carries no entries, and staff must look. */
@@ -67,7 +75,8 @@ export function decodeClaims(payload: Uint8Array): ReceiptClaims | undefined {
   const riskClass = count(CLAIM.riskClass, 3)
   const policyVersion = count(CLAIM.policyVersion, Number.MAX_SAFE_INTEGER)
   if (typeof storeId !== 'string' || !(cti instanceof Uint8Array) || cti.length !== 16) return undefined
-  if (exp === undefined || units === undefined || riskClass === undefined || policyVersion === undefined) return undefined
+  if (exp === undefined || units === undefined || riskClass === undefined || policyVersion === undefined)
+    return undefined
   const claims = { storeId, exp, cti, units, riskClass, policyVersion }
   if (!map.has(CLAIM.entries)) return claims
   const entries = splitEntries(map.get(CLAIM.entries))
@@ -75,6 +84,9 @@ export function decodeClaims(payload: Uint8Array): ReceiptClaims | undefined {
 }
 
 function splitEntries(joined: unknown): Uint8Array[] | undefined {
-  if (!(joined instanceof Uint8Array) || joined.length % ENTRY_BYTES !== 0 || joined.length > MAX_ENTRIES * ENTRY_BYTES) return undefined
-  return Array.from({ length: joined.length / ENTRY_BYTES }, (_, i) => joined.subarray(i * ENTRY_BYTES, (i + 1) * ENTRY_BYTES))
+  if (!(joined instanceof Uint8Array) || joined.length % ENTRY_BYTES !== 0 || joined.length > MAX_ENTRIES * ENTRY_BYTES)
+    return undefined
+  return Array.from({ length: joined.length / ENTRY_BYTES }, (_, i) =>
+    joined.subarray(i * ENTRY_BYTES, (i + 1) * ENTRY_BYTES),
+  )
 }

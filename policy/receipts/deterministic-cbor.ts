@@ -9,7 +9,13 @@ export function encodeCbor(value: unknown): Uint8Array {
 
 /** The value of `bytes` (maps as `Map`, the given tag as `Tagged`), or undefined when they are anything but its deterministic encoding. */
 export function decodeCbor(bytes: Uint8Array, tag: number): unknown {
-  const strict = { strict: true, useMaps: true, rejectDuplicateMapKeys: true, allowIndefinite: false, tags: Tagged.preserve(tag) }
+  const strict = {
+    strict: true,
+    useMaps: true,
+    rejectDuplicateMapKeys: true,
+    allowIndefinite: false,
+    tags: Tagged.preserve(tag),
+  }
   try {
     const value: unknown = decode(bytes, strict)
     return Buffer.compare(encodeCbor(value), bytes) === 0 ? value : undefined

@@ -33,7 +33,9 @@ export function receiptAddress(origin: string, token: string): string {
   return `${origin.toUpperCase()}/R/${token}`
 }
 
-export type OpenedReceipt = { ok: true; claims: ReceiptClaims; iss: string } | { ok: false; fault: DocumentFault; detail: string }
+export type OpenedReceipt =
+  | { ok: true; claims: ReceiptClaims; iss: string }
+  | { ok: false; fault: DocumentFault; detail: string }
 
 export interface ReceiptExpectation {
   keys: KeyRing
@@ -93,9 +95,11 @@ function openToken(token: string, expected: ReceiptExpectation): OpenedReceipt {
   if (!isCoseSignedBy(cose, EXTERNAL_AAD, key.publicKey)) return refuse('bad_signature', `not signed by ${key.kid}`)
   const claims = decodeClaims(cose.payload)
   if (!claims) return refuse('claims_invalid', 'the claims are not those of a receipt')
-  if (expected.storeId !== undefined && claims.storeId !== expected.storeId) return refuse('wrong_audience', 'a receipt of another store')
+  if (expected.storeId !== undefined && claims.storeId !== expected.storeId)
+    return refuse('wrong_audience', 'a receipt of another store')
   if (expected.now !== undefined) {
-    if (!expected.isAtLeast && claims.exp > expected.now + RECEIPT_LIFE + AHEAD_TOLERANCE) return refuse('life_too_long', 'expires later than any receipt may')
+    if (!expected.isAtLeast && claims.exp > expected.now + RECEIPT_LIFE + AHEAD_TOLERANCE)
+      return refuse('life_too_long', 'expires later than any receipt may')
     if (expected.now >= claims.exp) return refuse('expired', 'over 24 hours old')
   }
   return { ok: true, claims, iss: key.iss }
