@@ -7,7 +7,8 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const at = (...parts) => join(root, ...parts)
-const ROOMS = ['policy', 'device-drivers', 'edge-agent', 'cloud', 'client', 'simulators', 'bin', 'bench']
+const MODULES = ['policy', 'device-drivers', 'edge-agent', 'cloud', 'client', 'simulators', 'bin', 'bench']
+const BUILD_INFO = ['.server.tsbuildinfo', '.browser.tsbuildinfo']
 const CONFIGS = ['package-lock.json', 'tsconfig.json', 'tsconfig.browser.json']
 
 function run(command, args) {
@@ -63,15 +64,36 @@ function sources(folder) {
   })
 }
 
+/** Deletes outputs whose source is gone. Returns false if an output is missing. */
+function removeOrphans() {
+  if (!existsSync(at('dist'))) return false
+  const expected = new Set(
+    MODULES.flatMap((module) => sources(at(module)))
+      .filter((file) => /\.tsx?$/.test(file))
+      .map((file) => join('dist', file.slice(root.length)).replace(/\.tsx?$/, '')),
+  )
+  const present = new Set()
+  for (const entry of readdirSync(at('dist'), { recursive: true, withFileTypes: true })) {
+    const match = /^(.+?)(\.js\.map|\.d\.ts|\.js|\.jsx)$/.exec(entry.name)
+    if (!entry.isFile() || match === null) continue
+    const path = join(entry.parentPath, match[1]).slice(root.length)
+    if (!expected.has(path)) rmSync(join(entry.parentPath, entry.name))
+    else if (match[2] === '.js' || match[2] === '.jsx') present.add(path)
+  }
+  return present.size === expected.size
+}
+
 function build() {
-  const files = [...ROOMS.flatMap((room) => sources(at(room))), ...CONFIGS.map((c) => at(c))]
+  const files = [...MODULES.flatMap((module) => sources(at(module))), ...CONFIGS.map((c) => at(c))]
     .filter((f) => existsSync(f))
     .sort()
   const current = hashOf(files.flatMap((f) => [f.slice(root.length), readFileSync(f)]))
   const file = at('dist', '.built')
   if (stamp(file) === current) return
   console.error('building …')
-  rmSync(at('dist'), { recursive: true, force: true })
+  const hasAllOutputs = removeOrphans()
+  // The compiler trusts its own notes about what it wrote; without them it writes everything.
+  if (!hasAllOutputs) for (const config of BUILD_INFO) rmSync(at('dist', config), { force: true })
   const tsc = at('node_modules', 'typescript', 'bin', 'tsc')
   run(process.execPath, [tsc, '-p', 'tsconfig.json'])
   run(process.execPath, [tsc, '-p', 'tsconfig.browser.json'])

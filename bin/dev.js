@@ -1,0 +1,98 @@
+// Runs `untag start` and restarts it after every change of the sources. Plain JavaScript: it runs before anything is built.
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
+const START = ['--enable-source-maps', '--max-semi-space-size=4', join(root, 'bin', 'untag.js'), 'start']
+/** Both compilers report a change of the same moment, ms. */
+const SETTLE_MS = 200
+/** An application that does not stop in time is killed, ms. */
+const STOP_LIMIT_MS = 10_000
+
+/** Configurations whose last compilation had no errors. */
+const compiled = new Set()
+let application
+let restart
+let isStopping = false
+
+/** Starts the compiler of one configuration in watch mode. */
+function watch(config) {
+  const compiler = spawn(process.execPath, [tsc, '-p', config, '--watch', '--preserveWatchOutput'], {
+    cwd: root,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  let line = ''
+  compiler.stdout.setEncoding('utf8').on('data', (text) => {
+    const lines = (line + text).split('\n')
+    line = lines.pop() ?? ''
+    for (const complete of lines) report(config, complete)
+  })
+  compiler.on('exit', (code) => {
+    if (!isStopping) stop(code ?? 1)
+  })
+  return compiler
+}
+
+function report(config, line) {
+  const found = /Found (\d+) errors?/.exec(line)
+  if (found === null) {
+    if (!/Starting (?:incremental )?compilation/.test(line) && line.trim() !== '') console.error(line)
+    return
+  }
+  if (found[1] !== '0') {
+    compiled.delete(config)
+    console.error(`${config}: ${found[1]} errors; the last build goes on running`)
+    return
+  }
+  compiled.add(config)
+  if (compiled.size < compilers.length) return
+  clearTimeout(restart)
+  restart = setTimeout(startAgain, SETTLE_MS)
+}
+
+async function startAgain() {
+  await end(application)
+  if (isStopping) return
+  spawn(process.execPath, [join(root, 'dist', 'bin', 'write-openapi.js')], { cwd: root, stdio: 'inherit' }).on(
+    'exit',
+    () => {
+      if (isStopping) return
+      console.error('starting …')
+      application = spawn(process.execPath, [...START, ...process.argv.slice(2)], { cwd: root, stdio: 'inherit' })
+      const started = application
+      // `q` quits everything. A crash waits for the next change.
+      started.on('exit', (code, signal) => {
+        if (started !== application) return
+        if (code === 0) stop(0)
+        else console.error(`untag start ended (${signal ?? code}); waiting for a change`)
+      })
+    },
+  )
+}
+
+/** Resolves when the child has ended. */
+function end(child) {
+  if (child === application) application = undefined
+  if (child === undefined || child.exitCode !== null || child.signalCode !== null) return Promise.resolve()
+  return new Promise((resolve) => {
+    const kill = setTimeout(() => child.kill('SIGKILL'), STOP_LIMIT_MS)
+    child.once('exit', () => {
+      clearTimeout(kill)
+      resolve()
+    })
+    child.kill('SIGTERM')
+  })
+}
+
+async function stop(code) {
+  if (isStopping) return
+  isStopping = true
+  await Promise.all([...compilers, application].map(end))
+  process.exit(code)
+}
+
+process.on('SIGINT', () => stop(0))
+process.on('SIGTERM', () => stop(0))
+const compilers = ['tsconfig.json', 'tsconfig.browser.json'].map(watch)
