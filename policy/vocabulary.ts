@@ -94,6 +94,14 @@ export function rightClass(action: ProtectionAction): RightClass | null {
   return CLASS_OF[action]
 }
 
+/**
+ * Whether an authorized action drives an output of a device: a lock, a detacher, a deactivator, a barrier or the gate's
+ * release. These are the actions that use up a right. Such an action has an outcome whenever it is authorized.
+ */
+export function drivesOutput(action: ProtectionAction): boolean {
+  return rightClass(action) !== null
+}
+
 /** The workflow of a device that neither its own record nor its store's names. */
 export const DEFAULT_WORKFLOW: Record<DeviceType, WorkflowType> = {
   pos_deactivator: 'staff_assisted',

@@ -20,7 +20,14 @@ import { decideByToken, isForCloud, openByNewestKeys } from './by-token.ts'
 import type { GiveUp } from './give-up.ts'
 import { decideOnline } from './online.ts'
 import type { Outcomes } from './outcomes.ts'
-import type { Ask, AuthorizeAnswer, AuthorizeRequest, Grant, Verdict } from './request.ts'
+import {
+  withOutcome,
+  type Ask,
+  type AuthorizeAnswer,
+  type AuthorizeRequest,
+  type Grant,
+  type Verdict,
+} from './request.ts'
 import { withHome } from './with-home.ts'
 
 /**
@@ -301,7 +308,7 @@ export function authorizer(parts: AuthorizeParts): Authorize {
     }
   }
 
-  return async (request) => {
+  async function answerTo(request: AuthorizeRequest): Promise<AuthorizeAnswer> {
     const device = trust.policy?.devices.find((d) => d.deviceId === request.deviceId)
     if (!device || (device.agentId !== null && device.agentId !== parts.agentId)) {
       return deny(
@@ -326,6 +333,8 @@ export function authorizer(parts: AuthorizeParts): Authorize {
     for (let n = 0; 'refused' in last && last.isTaken && n < ASKED_AGAIN; n++) last = await decideAndRedeem(ask)
     return 'refused' in last ? deny(request, device, { granted: false, reason: last.refused }, last.offline) : last
   }
+
+  return async (request) => withOutcome(await answerTo(request))
 }
 
 /** The tag that a device is to write to, by the name that its own reader knows where both are given. */

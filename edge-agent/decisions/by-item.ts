@@ -1,27 +1,30 @@
 import { decide, type DecisionFacts } from '../../policy/decide.ts'
 import { ITEM_IDENTIFIER_KINDS, type ItemIdentifiers } from '../../policy/identifiers.ts'
 import type { Platform } from '../../policy/platform.ts'
+import type { ProtectionPolicy } from '../../policy/store-policy.ts'
+import { drivesOutput, type DenyReason, type ItemStatus } from '../../policy/vocabulary.ts'
 import type { KnownItem } from '../items/item-table.ts'
 import { STALE_SECONDS, type Replica } from '../items/replica.ts'
 import type { TokenParts } from './by-token.ts'
-import type { Ask, Verdict } from './request.ts'
+import type { Ask, Grant, Verdict } from './request.ts'
 
 /** For how long an override is worth something: it is used at once. */
 const OVERRIDE_SECONDS = 60
 
-/**
- * Decides about a named item by the replica alone. It says whether the item is paid, but not whether its
- * rights are still unused: so what it answers moves nothing. A paid item may leave, which needs no actuator;
- * to release its tag takes a receipt, or staff. A fixture has no rights that could be unused: an operator opens it,
- * counted as an override.
- */
-export function decideByItem(
-  { trust, clock, platform }: TokenParts & { platform: Pick<Platform, 'random'> },
+/** What the policy says of a named item, with the item's status for the answer. `refusal` is undefined where the policy allows it. */
+export type ItemJudgement = { status: { itemStatus?: ItemStatus; statusAgeSeconds?: number } } & (
+  | { refusal: DenyReason }
+  | { refusal?: undefined; policy: ProtectionPolicy }
+)
+
+/** Judges a named item by the replica. The replica does not know which rights are used, so this alone authorizes nothing. */
+export function judgeItem(
+  { trust, clock }: Pick<TokenParts, 'trust' | 'clock'>,
   items: Pick<Replica, 'find' | 'confirmedMs'>,
   { request, device }: Ask,
-): Verdict {
+): ItemJudgement {
   const policy = trust.policy?.policy
-  if (!policy) return { granted: false, reason: 'policy_stale' }
+  if (!policy) return { refusal: 'policy_stale', status: {} }
   const item = findItem(items, request.identifiers)
   const facts: DecisionFacts = {
     action: request.action,
@@ -42,33 +45,39 @@ export function decideByItem(
   }
   const decision = decide(facts, policy)
   const ageSeconds = Math.round((clock.now().nowMs - items.confirmedMs) / 1_000)
-  const status = item && {
-    itemStatus: item.status,
-    ...(ageSeconds > STALE_SECONDS && { statusAgeSeconds: ageSeconds }),
+  const status = item
+    ? { itemStatus: item.status, ...(ageSeconds > STALE_SECONDS && { statusAgeSeconds: ageSeconds }) }
+    : {}
+  return decision.allowed ? { policy, status } : { refusal: decision.reason, status }
+}
+
+/**
+ * Decides about a named item by the replica alone. The replica says whether the item is paid, but not whether its rights
+ * are unused. So an action that drives an output needs a receipt, a token or staff. One exception: an operator opens a
+ * fixture, which has no unit rights; that counts as an override.
+ */
+export function decideByItem(
+  parts: TokenParts & { platform: Pick<Platform, 'random'> },
+  items: Pick<Replica, 'find' | 'confirmedMs'>,
+  ask: Ask,
+): Verdict {
+  const { action, operatorId } = ask.request
+  const { status, ...judged } = judgeItem(parts, items, ask)
+  if (judged.refusal !== undefined) return { granted: false, reason: judged.refusal, ...status }
+  if (!drivesOutput(action)) return { granted: true, grant: null, eventId: null, ...status }
+  if (action !== 'unlock_fixture' || operatorId === undefined)
+    return { granted: false, reason: 'manual_assistance_required', ...status }
+  const grant: Grant = {
+    source: 'override',
+    nonce: Buffer.from(parts.platform.random.bytes(16)).toString('base64url'),
+    candidates: [0],
+    all: false,
+    count: 1,
+    exp: Math.floor(parts.clock.now().nowMs / 1_000) + OVERRIDE_SECONDS,
+    approval: { operatorId, limit: judged.policy.operatorOverridesPerHour },
+    ...(status.itemStatus && { itemStatus: status.itemStatus }),
   }
-  if (!decision.allowed) return { granted: false, reason: decision.reason, ...status }
-  if (request.action === 'unlock_fixture' && request.operatorId !== undefined) {
-    const nonce = Buffer.from(platform.random.bytes(16)).toString('base64url')
-    const exp = Math.floor(clock.now().nowMs / 1_000) + OVERRIDE_SECONDS
-    const approval = { operatorId: request.operatorId, limit: policy.operatorOverridesPerHour }
-    return {
-      granted: true,
-      grant: {
-        source: 'override',
-        nonce,
-        candidates: [0],
-        all: false,
-        count: 1,
-        exp,
-        approval,
-        ...(item && { itemStatus: item.status }),
-      },
-    }
-  }
-  const movesNothing = request.action === 'verify_item_status' || request.action === 'authorize_exit'
-  return movesNothing
-    ? { granted: true, grant: null, eventId: null, ...status }
-    : { granted: false, reason: 'manual_assistance_required', ...status }
+  return { granted: true, grant }
 }
 
 /** Names of two different items name none. */

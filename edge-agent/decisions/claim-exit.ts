@@ -2,7 +2,7 @@ import type { TagName } from '../../device-drivers/drivers/device.ts'
 import { newId } from '../../policy/ids.ts'
 import type { DenyReason } from '../../policy/vocabulary.ts'
 import type { AuthorizeParts } from './authorize.ts'
-import { decideByItem } from './by-item.ts'
+import { judgeItem } from './by-item.ts'
 import { decideOnline } from './online.ts'
 import type { Ask } from './request.ts'
 
@@ -37,8 +37,8 @@ export function exitClaimer(
       },
     }
     // What would be refused need not be asked: a refusal may call staff, and nobody stands there any more.
-    const foreseen = decideByItem(parts, items, ask)
-    if (!foreseen.granted) return PASSING.has(foreseen.reason) ? 'later' : 'refused'
+    const { refusal } = judgeItem(parts, items, ask)
+    if (refusal !== undefined) return PASSING.has(refusal) ? 'later' : 'refused'
     if (!link.isOnline) return 'later'
     const verdict = await decideOnline(parts, link, ask)
     if (!verdict) return 'later'

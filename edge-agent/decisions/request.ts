@@ -1,6 +1,14 @@
+import { assert } from '../../policy/assert.ts'
 import type { DeviceFacts } from '../../policy/devices.ts'
 import type { ItemIdentifiers } from '../../policy/identifiers.ts'
-import type { DenyReason, ItemStatus, Outcome, ProtectionAction, ScanSource } from '../../policy/vocabulary.ts'
+import {
+  drivesOutput,
+  type DenyReason,
+  type ItemStatus,
+  type Outcome,
+  type ProtectionAction,
+  type ScanSource,
+} from '../../policy/vocabulary.ts'
 
 /** Somebody wants a device of this agent to do something. */
 export interface AuthorizeRequest {
@@ -31,11 +39,20 @@ export interface AuthorizeAnswer {
   reason?: DenyReason
   /** Decided with no working connection to the cloud. */
   offline: boolean
-  /** null: nothing was actuated. */
+  /** null: nothing was actuated. Never null with `authorized` for an action that drives an output. */
   outcome: Outcome | null
   itemStatus?: ItemStatus
   /** The status is as old as this, and may have changed since. */
   statusAgeSeconds?: number
+}
+
+/** The answer as it is; throws where an action that drives an output is authorized without an outcome. */
+export function withOutcome(answer: AuthorizeAnswer): AuthorizeAnswer {
+  assert(
+    !answer.authorized || !drivesOutput(answer.action) || answer.outcome !== null,
+    `${answer.action} is authorized without an outcome`,
+  )
+  return answer
 }
 
 /** Leave to use rights up, from a token or a receipt, or to act on an operator's word. Nothing is used up yet. */
@@ -73,7 +90,7 @@ export interface Grant {
 
 export type Verdict =
   | { granted: true; grant: Grant }
-  /** Nothing is to be used up: asking for an item's status. */
+  /** Nothing is to be used up: asking for an item's status, the one action that drives no output. */
   | { granted: true; grant: null; itemStatus?: ItemStatus; statusAgeSeconds?: number; eventId: string | null }
   /** `eventId`: the cloud has recorded it already. */
   | { granted: false; reason: DenyReason; eventId?: string; itemStatus?: ItemStatus; statusAgeSeconds?: number }

@@ -36,9 +36,11 @@ export function gateSignal(
       : { signal: 'green', seconds: GREEN_SECONDS, isAlarm: false }
   if (!hasTag) return amber
   const siren: GateSignal = { signal: 'siren', seconds: sirenSeconds, isAlarm: true }
+  // A refused item whose status lets it leave is for staff, not for the siren.
+  if (answer.itemStatus && GATE_BEHAVIOUR[answer.itemStatus] === 'pass') return amber
   // What was heard too long ago may be paid by now.
   const isKnown = answer.statusAgeSeconds === undefined
-  if (answer.itemStatus && isKnown) return GATE_BEHAVIOUR[answer.itemStatus] === 'pass' ? amber : siren
+  if (answer.itemStatus && isKnown) return siren
   // A receipt that does not cover the tag: the tag is known not to be paid by it.
   if (answer.reason === 'item_not_paid' && isKnown) return siren
   if (policy?.unknownTag === 'siren') return siren

@@ -1,4 +1,4 @@
-import { DENY_REASONS } from '../../policy/vocabulary.ts'
+import { DENY_REASONS, drivesOutput } from '../../policy/vocabulary.ts'
 import type { AuthorizeAnswer, AuthorizeRequest } from '../../edge-agent/decisions/request.ts'
 import type { AgentNode } from './agent-node.ts'
 import type { Core } from './core.ts'
@@ -54,6 +54,8 @@ export function askingAgents(
     if (unknown.length > 0) core.violate('I14', `${node.name} tells a device ${unknown.join(', ')}`)
     if (answer.reason !== undefined && !REASONS.has(answer.reason))
       core.violate('I14', `${node.name} gives the reason ${answer.reason}`)
+    if (answer.authorized && drivesOutput(answer.action) && answer.outcome === null)
+      core.violate('I2', `${node.name} authorizes ${answer.action} without an outcome`)
     if (answer.eventId !== null && isSame) onTold(answer.eventId)
   }
 

@@ -177,6 +177,10 @@ export function atDevices({ core, shop, merchant, agents, pace, unseen, isTrying
       await linger(chance)
     }
     for (const epc of tags) if (chance.happens(0.5)) await ask(agents[0], { ...request, identifiers: { epc } })
+    // A program at the gate may name the tag alone.
+    const [tag] = tags
+    if (tag !== undefined && chance.fork('by-name').happens(0.3))
+      await ask(agents[0], { ...request, receipt: undefined, identifiers: { epc: tag } })
   }
 
   return { ask, atStation, withToken, byItem, everywhere, alone, atGate, linger, told, lost }

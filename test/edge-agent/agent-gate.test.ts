@@ -10,7 +10,7 @@ describe('the agent at the exit gate', () => {
   afterEach(() => store.stop())
   const { device, release, leave, synced, offline, events, product } = atLanes(() => store)
 
-  it('knows offline, and after a restart, whether an item is paid: it may leave, or the siren sounds', async () => {
+  it('refuses offline, also after a restart, an exit by EPC alone: staff for a paid item, the siren for an unpaid one', async () => {
     store = await openStore()
     const [{ epc }, { epc: unpaid }] = [
       await store.drive(store.shop.newItem(product())),
@@ -24,8 +24,17 @@ describe('the agent at the exit gate', () => {
     expect(
       await store.authorize({ deviceId: device('detacher'), protectionAction: 'verify_item_status', epc }),
     ).toMatchObject({ authorized: true, itemStatus: 'paid', offline: true })
-    expect(await leave({ epc })).toMatchObject({ authorized: true, itemStatus: 'paid', offline: true, outcome: null })
-    expect(store.boards.gate.log.some((c) => c.coil === 1 && c.on)).toBe(false)
+    // Amber and a call for staff; nothing bars the way, and no siren sounds.
+    expect(await leave({ epc })).toMatchObject({
+      authorized: false,
+      reason: 'manual_assistance_required',
+      itemStatus: 'paid',
+      offline: true,
+      outcome: null,
+      eventId: expect.any(String),
+    })
+    await store.until('amber', () => store.boards.gate.log.some((c) => c.coil === 2 && c.on))
+    expect(store.boards.gate.log.filter((c) => c.coil !== 2)).toEqual([])
     expect(await leave({ epc: unpaid })).toMatchObject({
       authorized: false,
       reason: 'item_not_paid',

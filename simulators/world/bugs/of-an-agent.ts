@@ -212,4 +212,16 @@ export const AGENT_BUGS: readonly Bug[] = [
       ),
     ],
   },
+  {
+    name: 'yes-without-outcome',
+    what: 'offline, a paid item may leave by its name alone: nothing moves and nothing is recorded',
+    changes: [
+      change(
+        'edge-agent/decisions/by-item.js',
+        'if (!drivesOutput(action))',
+        "if (!drivesOutput(action) || action === 'authorize_exit')",
+      ),
+      change('edge-agent/decisions/request.js', 'answer.outcome !== null', 'true'),
+    ],
+  },
 ]
