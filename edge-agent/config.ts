@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { checkDevices, MOST_DEVICES } from '../device-drivers/drivers/check-devices.ts'
-import { DeviceEntry } from '../device-drivers/drivers/registry.ts'
+import { capabilitiesOf, DeviceEntry } from '../device-drivers/drivers/registry.ts'
 
 /** The agent's configuration file (contracts §6). The agent never writes it unless asked. */
 export interface AgentConfig {
@@ -66,13 +66,12 @@ function explain(issue: z.core.$ZodIssue): string[] {
 
 /** A scanner or reader must feed a device that is driven here and feeds no other. */
 function danglingFeeds(devices: readonly DeviceEntry[]): string[] {
-  const feedsOf = (device: DeviceEntry) => ('feeds' in device ? device.feeds : undefined)
-  const ids = new Set(devices.filter((d) => feedsOf(d) === undefined).map((d) => d.deviceId))
-  return devices.flatMap((device, i) => {
-    const feeds = feedsOf(device)
+  const wired = devices.map((device) => ({ deviceId: device.deviceId, feeds: capabilitiesOf(device).feeds }))
+  const ids = new Set(wired.filter(({ feeds }) => feeds === undefined).map(({ deviceId }) => deviceId))
+  return wired.flatMap(({ feeds }, i) => {
     if (feeds === undefined || ids.has(feeds)) return []
     return [
-      `devices[${i}].feeds: "${feeds}" is no device of this file${device.driver === 'scanner' ? '' : ' that stands for itself'}; give the deviceId that the ${device.driver === 'scanner' ? 'scanner' : 'reader'} belongs to`,
+      `devices[${i}].feeds: "${feeds}" must name a device of this file without "feeds"; give the deviceId of the device that this scanner or reader serves`,
     ]
   })
 }

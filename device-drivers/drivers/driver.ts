@@ -3,6 +3,7 @@ import type { Platform } from '../../policy/platform.ts'
 import { linkKey } from '../transports/link-settings.ts'
 import type { AnyLink } from '../transports/link-settings.ts'
 import type { SharedLinks } from '../transports/shared-links.ts'
+import type { Capabilities } from './capabilities.ts'
 import type { ProtectionDevice } from './device.ts'
 
 /** The key of a device in the configuration and the cloud. */
@@ -26,9 +27,6 @@ export interface Claim {
   readonly on: string
 }
 
-/** What a release does at a device: it moves an output, it writes to the tag that it names, or there is nothing that it could do. */
-export type Releases = 'output' | 'tag' | 'nothing'
-
 /** What a driver's file exports: how its entry is written and how its device is made. */
 export interface Driver<Settings extends DeviceSettings, Schema extends z.ZodType<Settings>> {
   /** The word in `driver`. */
@@ -39,7 +37,8 @@ export interface Driver<Settings extends DeviceSettings, Schema extends z.ZodTyp
   linkUse(settings: Settings): string | null
   /** The outputs and inputs that belong to this device. */
   claims(settings: Settings): readonly Claim[]
-  releases(settings: Settings): Releases
+  /** Everything that the agent's wiring needs to know of a device with these settings. */
+  capabilities(settings: Settings): Capabilities
   /** Makes the device; nothing is opened before `connect`. */
   open(settings: Settings, links: SharedLinks, platform: Platform): ProtectionDevice
 }
@@ -48,7 +47,7 @@ export interface Driver<Settings extends DeviceSettings, Schema extends z.ZodTyp
 export interface AnyDriver {
   readonly name: string
   use(entry: DeviceSettings): { link: string; use: string | null; claims: readonly Claim[] }
-  releases(entry: DeviceSettings): Releases
+  capabilities(entry: DeviceSettings): Capabilities
   open(entry: DeviceSettings, links: SharedLinks, platform: Platform): ProtectionDevice
 }
 
@@ -60,7 +59,7 @@ export function anyDriver<S extends DeviceSettings, Z extends z.ZodType<S>>(driv
       const settings = driver.settings.parse(entry)
       return { link: linkKey(settings.link), use: driver.linkUse(settings), claims: driver.claims(settings) }
     },
-    releases: (entry) => driver.releases(driver.settings.parse(entry)),
+    capabilities: (entry) => driver.capabilities(driver.settings.parse(entry)),
     open: (entry, links, platform) => driver.open(driver.settings.parse(entry), links, platform),
   }
 }

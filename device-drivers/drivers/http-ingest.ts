@@ -9,7 +9,7 @@ import { result } from './device.ts'
 import type { ProtectionDevice } from './device.ts'
 import type { Driver } from './driver.ts'
 import { eventQueue } from './event-queue.ts'
-import { HttpIngestSettings } from './http-ingest/settings.ts'
+import { httpIngestCapabilities, HttpIngestSettings } from './http-ingest/settings.ts'
 import { readerClock } from './llrp/reader-clock.ts'
 import { noiseReport } from './noise-report.ts'
 import { readOf } from './tag-read.ts'
@@ -122,6 +122,6 @@ export const httpIngestDriver: Driver<HttpIngestSettings, typeof HttpIngestSetti
   settings: HttpIngestSettings,
   linkUse: () => null,
   claims: () => [],
-  releases: () => 'nothing',
+  capabilities: httpIngestCapabilities,
   open: openIngest,
 }

@@ -12,7 +12,7 @@ import { basicAuth } from './http/conversation.ts'
 import { jsonOf, refusal, restClient } from './http/rest-client.ts'
 import { dataStream } from './impinj-iot/data-stream.ts'
 import { signalOutputs } from './reader-settings.ts'
-import { claimsOf, ImpinjIotSettings, inputsOf } from './impinj-iot/settings.ts'
+import { claimsOf, impinjIotCapabilities, ImpinjIotSettings, inputsOf } from './impinj-iot/settings.ts'
 import { setUpReader } from './impinj-iot/set-up.ts'
 import { inputEvents } from './input-events.ts'
 import { settled } from './link-device.ts'
@@ -179,6 +179,6 @@ export const impinjIotDriver: Driver<ImpinjIotSettings, typeof ImpinjIotSettings
   settings: ImpinjIotSettings,
   linkUse: () => null,
   claims: claimsOf,
-  releases: ({ release }) => (release ? 'output' : 'nothing'),
+  capabilities: impinjIotCapabilities,
   open: openImpinjIot,
 }

@@ -20,7 +20,7 @@ import { readerClock } from './llrp/reader-clock.ts'
 import type { ReaderClock } from './llrp/reader-clock.ts'
 import { outputWrite } from './llrp/reader-settings.ts'
 import { signalOutputs } from './reader-settings.ts'
-import { claimsOf, LlrpSettings } from './llrp/settings.ts'
+import { claimsOf, llrpCapabilities, LlrpSettings } from './llrp/settings.ts'
 import { setUpReader } from './llrp/set-up.ts'
 import { isEpc, tagAccess } from './llrp/tag-access.ts'
 import type { TagAccess } from './llrp/tag-access.ts'
@@ -236,6 +236,6 @@ export const llrpDriver: Driver<LlrpSettings, typeof LlrpSettings> = {
   // A reader serves one client.
   linkUse: () => null,
   claims: claimsOf,
-  releases: ({ release, kill, eas }) => (release ? 'output' : kill || eas ? 'tag' : 'nothing'),
+  capabilities: llrpCapabilities,
   open: openLlrp,
 }

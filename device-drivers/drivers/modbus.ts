@@ -17,7 +17,7 @@ import { readInputs } from './modbus/inputs.ts'
 import { modbusSensors } from './modbus/sensors.ts'
 import { beginSession, misfit } from './modbus/session.ts'
 import type { Session } from './modbus/session.ts'
-import { claimsOf, framingOf, linkUseOf, ModbusSettings, signalOutputs } from './modbus/settings.ts'
+import { claimsOf, framingOf, linkUseOf, modbusCapabilities, ModbusSettings, signalOutputs } from './modbus/settings.ts'
 import { noiseReport } from './noise-report.ts'
 import { outputCommands } from './output-commands.ts'
 import { startRelease } from './release.ts'
@@ -207,6 +207,6 @@ export const modbusDriver: Driver<ModbusSettings, typeof ModbusSettings> = {
   settings: ModbusSettings,
   linkUse: linkUseOf,
   claims: claimsOf,
-  releases: () => 'output',
+  capabilities: modbusCapabilities,
   open: openModbus,
 }

@@ -28,7 +28,7 @@ import type { Dialogue, OsdpAnswer, SendOptions } from './osdp/dialogue.ts'
 import { expectReply, identifyDevice } from './osdp/identify.ts'
 import { OSDP_LINE } from './osdp/line.ts'
 import type { OsdpLine } from './osdp/line.ts'
-import { osdpClaims, OsdpSettings } from './osdp/settings.ts'
+import { osdpCapabilities, osdpClaims, OsdpSettings } from './osdp/settings.ts'
 import { watchDevice } from './osdp/watch-device.ts'
 import { startRelease } from './release.ts'
 import type { SwitchAnswer } from './release.ts'
@@ -231,6 +231,6 @@ export const osdpDriver: Driver<OsdpSettings, typeof OsdpSettings> = {
   settings: OsdpSettings,
   linkUse: (settings) => `OSDP, ${linkMode(settings.link)}`,
   claims: osdpClaims,
-  releases: ({ output }) => (output === undefined ? 'nothing' : 'output'),
+  capabilities: osdpCapabilities,
   open: openOsdp,
 }

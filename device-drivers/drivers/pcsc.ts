@@ -13,7 +13,7 @@ import type { Pcscd } from './pcsc/pcscd.ts'
 import { releaseEas } from './pcsc/release-eas.ts'
 import { beginSession } from './pcsc/session.ts'
 import type { Session } from './pcsc/session.ts'
-import { PcscSettings } from './pcsc/settings.ts'
+import { pcscCapabilities, PcscSettings } from './pcsc/settings.ts'
 import { tagWatch } from './pcsc/tag-watch.ts'
 
 const MOST_RELEASES_WAITING = 8
@@ -141,6 +141,6 @@ export const pcscDriver: Driver<PcscSettings, typeof PcscSettings> = {
   settings: PcscSettings,
   linkUse: () => null,
   claims: () => [],
-  releases: () => 'tag',
+  capabilities: pcscCapabilities,
   open: openPcscReader,
 }

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { assert } from '../../policy/assert.ts'
 import type { Platform } from '../../policy/platform.ts'
 import type { SharedLinks } from '../transports/shared-links.ts'
+import type { Capabilities } from './capabilities.ts'
 import type { ProtectionDevice } from './device.ts'
 import { anyDriver } from './driver.ts'
 import type { AnyDriver, DeviceSettings } from './driver.ts'
@@ -54,6 +55,11 @@ export function driverOf(entry: DeviceSettings): AnyDriver {
   const driver = DRIVERS.find((candidate) => candidate.name === entry.driver)
   assert(driver, `no driver is called ${entry.driver}`)
   return driver
+}
+
+/** The capabilities of an entry that has passed the schema. */
+export function capabilitiesOf(entry: DeviceSettings): Capabilities {
+  return driverOf(entry).capabilities(entry)
 }
 
 /** Makes the device of an entry; nothing is opened before its `connect`. */

@@ -5,6 +5,7 @@ import { splitSymbology } from '../protocols/scanner/symbology.ts'
 import type { ByteLink } from '../transports/byte-link.ts'
 import { linkKey, LinkSettings } from '../transports/link-settings.ts'
 import type { LinkProtocol, Membership, SharedLinks, Speaker } from '../transports/shared-links.ts'
+import type { Capabilities } from './capabilities.ts'
 import { result } from './device.ts'
 import type { ProtectionDevice } from './device.ts'
 import { DeviceId } from './driver.ts'
@@ -44,6 +45,22 @@ export const ScannerSettings = z.strictObject({
   duplicateMs: z.int(duplicate).min(0, duplicate).max(60_000, duplicate).default(500),
 })
 export type ScannerSettings = z.infer<typeof ScannerSettings>
+
+/** Only sends texts. */
+function scannerCapabilities(settings: ScannerSettings): Capabilities {
+  return {
+    releases: 'nothing',
+    confirmInput: undefined,
+    passage: false,
+    departures: undefined,
+    antennas: undefined,
+    siren: undefined,
+    feeds: settings.feeds,
+    staffCards: settings.staffCards,
+    minimumRssiDbm: undefined,
+    webhook: undefined,
+  }
+}
 
 /** A line that stops half-way is given up after so long, so that it does not run into the next one. */
 const HALF_LINE_MS = 1_000
@@ -122,6 +139,6 @@ export const scannerDriver: Driver<ScannerSettings, typeof ScannerSettings> = {
   settings: ScannerSettings,
   linkUse: () => null,
   claims: () => [],
-  releases: () => 'nothing',
+  capabilities: scannerCapabilities,
   open: openScanner,
 }

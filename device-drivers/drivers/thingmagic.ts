@@ -23,6 +23,7 @@ import {
 import type { ThingMagicRegion } from '../protocols/thingmagic/messages.ts'
 import { linkKey, LinkSettings } from '../transports/link-settings.ts'
 import type { SharedLinks } from '../transports/shared-links.ts'
+import type { Capabilities } from './capabilities.ts'
 import { result, SIGNALS } from './device.ts'
 import type { DeviceIdentity, ProtectionDevice, Signal } from './device.ts'
 import { DeviceId } from './driver.ts'
@@ -71,6 +72,22 @@ export const ThingMagicSettings = z.strictObject({
   requestTimeoutMs: whole(50, 5_000, 'give milliseconds, 50 to 5000').default(1_000),
 })
 export type ThingMagicSettings = z.infer<typeof ThingMagicSettings>
+
+/** Only reads; its list of antennas says which are used, not where they face. */
+function thingMagicCapabilities(settings: ThingMagicSettings): Capabilities {
+  return {
+    releases: 'nothing',
+    confirmInput: undefined,
+    passage: false,
+    departures: 'reported',
+    antennas: undefined,
+    siren: settings.siren && { seconds: undefined },
+    feeds: settings.feeds,
+    staffCards: false,
+    minimumRssiDbm: settings.nearDbm,
+    webhook: undefined,
+  }
+}
 
 type Line = Exchange<ThingMagicFrame>
 
@@ -272,6 +289,6 @@ export const thingMagicDriver: Driver<ThingMagicSettings, typeof ThingMagicSetti
       const lamp = settings[signal]
       return lamp ? [{ setting: `${signal}.output`, on: `pin ${lamp.output} of ${deviceId}` }] : []
     }),
-  releases: () => 'nothing',
+  capabilities: thingMagicCapabilities,
   open: openThingMagic,
 }

@@ -28,7 +28,7 @@ import type { LinkSession } from './link-device.ts'
 import { askOn } from './m100/ask.ts'
 import type { AskM100 } from './m100/ask.ts'
 import { deactivateTag } from './m100/deactivate.ts'
-import { M100Settings } from './m100/settings.ts'
+import { m100Capabilities, M100Settings } from './m100/settings.ts'
 import { noiseReport } from './noise-report.ts'
 import { frameOf, readerLine } from './reader-line.ts'
 import { tagPresence } from './tag-presence.ts'
@@ -152,6 +152,6 @@ export const m100Driver: Driver<M100Settings, typeof M100Settings> = {
   settings: M100Settings,
   linkUse: () => null,
   claims: () => [],
-  releases: ({ deactivate }) => (deactivate ? 'tag' : 'nothing'),
+  capabilities: m100Capabilities,
   open: openM100,
 }

@@ -24,7 +24,7 @@ import type { WriteAnswer } from './wanted-outputs.ts'
 import { zebraCommands } from './zebra-iotc/commands.ts'
 import type { ZebraAnswer, ZebraCommands } from './zebra-iotc/commands.ts'
 import { signalOutputs } from './reader-settings.ts'
-import { claimsOf, hasCommands, topicsOf, ZebraIotcSettings } from './zebra-iotc/settings.ts'
+import { claimsOf, hasCommands, topicsOf, zebraIotcCapabilities, ZebraIotcSettings } from './zebra-iotc/settings.ts'
 
 const LOOK_EVERY_MS = 3_000
 const MOST_MISSED = 2
@@ -230,6 +230,6 @@ export const zebraIotcDriver: Driver<ZebraIotcSettings, typeof ZebraIotcSettings
   settings: ZebraIotcSettings,
   linkUse: ({ link }) => brokerUse(link),
   claims: claimsOf,
-  releases: ({ release }) => (release ? 'output' : 'nothing'),
+  capabilities: zebraIotcCapabilities,
   open: openZebra,
 }

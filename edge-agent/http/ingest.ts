@@ -1,8 +1,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Context, Hono } from 'hono'
 import { MOST_PUSHED_BYTES } from '../../device-drivers/drivers/http-ingest.ts'
-import type { HttpIngestSettings } from '../../device-drivers/drivers/http-ingest/settings.ts'
-import type { DeviceEntry } from '../../device-drivers/drivers/registry.ts'
+import type { WebhookCapability } from '../../device-drivers/drivers/capabilities.ts'
+import { capabilitiesOf, type DeviceEntry } from '../../device-drivers/drivers/registry.ts'
 import type { PushPort } from '../../device-drivers/transports/push-port.ts'
 import { deadline, type Platform } from '../../policy/platform.ts'
 import type { Log } from '../log.ts'
@@ -22,8 +22,8 @@ export interface IngestParts {
   log: Log
 }
 
-interface Pusher {
-  readonly settings: HttpIngestSettings
+interface Pusher extends WebhookCapability {
+  readonly deviceId: string
   tokens: number
   at: number
   toldAt: number
@@ -56,15 +56,17 @@ async function readBody(c: Context): Promise<Buffer | null> {
 }
 
 /**
- * `POST` or `PUT /ingest/NAME`: where readers send their reads. There is no such address unless a device of the driver
- * `http-ingest` is configured; each has a secret of its own.
+ * `POST` or `PUT /ingest/NAME`: where readers send their reads. The address exists only if a configured device has the
+ * capability `webhook`; each has a secret of its own.
  */
 export function ingestRoutes(app: Hono, { devices, port, platform, log }: IngestParts): void {
   const now = () => platform.clock.elapsed()
   const pushers = new Map<string, Pusher>()
-  for (const settings of devices) {
-    if (settings.driver === 'http-ingest')
-      pushers.set(settings.link.push.toLowerCase(), { settings, tokens: BURST, at: now(), toldAt: -Infinity })
+  for (const device of devices) {
+    const { webhook } = capabilitiesOf(device)
+    if (!webhook) continue
+    const name = webhook.name.toLowerCase()
+    pushers.set(name, { ...webhook, name, deviceId: device.deviceId, tokens: BURST, at: now(), toldAt: -Infinity })
   }
   if (pushers.size === 0) return
   const refuse = (c: Context, status: 400 | 401 | 413 | 415 | 429 | 503, code: string, error: string) =>
@@ -73,12 +75,12 @@ export function ingestRoutes(app: Hono, { devices, port, platform, log }: Ingest
   /** Null for a wrong secret and for a name that is not there alike. */
   function authenticated(c: Context): Pusher | null {
     const pusher = pushers.get((c.req.param('name') ?? '').toLowerCase())
-    const isRight = timingSafeEqual(digest(secretIn(c) ?? ''), digest(pusher?.settings.secret ?? 'no such device'))
+    const isRight = timingSafeEqual(digest(secretIn(c) ?? ''), digest(pusher?.secret ?? 'no such device'))
     if (pusher && isRight) return pusher
     if (pusher && now() - pusher.toldAt >= TELL_EVERY_MS) {
       pusher.toldAt = now()
       log.warn(
-        { deviceId: pusher.settings.deviceId },
+        { deviceId: pusher.deviceId },
         'somebody sent reads with a wrong secret: compare the reader’s settings with the configuration',
       )
     }
@@ -118,7 +120,7 @@ export function ingestRoutes(app: Hono, { devices, port, platform, log }: Ingest
     const limit = deadline(platform.timers, TAKEN_WITHIN_MS)
     // Line ends stand between values only: within texts JSON has none.
     const taken = await port
-      .push(pusher.settings.link.push.toLowerCase(), Buffer.from(`${text.replaceAll(/[\r\n]/g, ' ')}\n`), limit.signal)
+      .push(pusher.name, Buffer.from(`${text.replaceAll(/[\r\n]/g, ' ')}\n`), limit.signal)
       .finally(limit.done)
     return taken
       ? c.json({ success: true })

@@ -1,5 +1,6 @@
 import type { Context, Hono } from 'hono'
 import type { JSX } from 'hono/jsx/jsx-runtime'
+import { capabilitiesOf } from '../../device-drivers/drivers/registry.ts'
 import type { PolicyClaims } from '../../policy/documents/store-documents.ts'
 import type { Platform } from '../../policy/platform.ts'
 import type { Lanes } from '../lanes/lanes.ts'
@@ -81,12 +82,9 @@ export function pageRoutes(app: Hono, agent: PagesAgent, { mayUse, isLoopback }:
 
   /** Scanners and readers of other devices are no place to stand at. */
   const feeding = new Set(
-    agent.config.devices
-      .filter((device) => 'feeds' in device && device.feeds !== undefined)
-      .map(({ deviceId }) => deviceId),
+    agent.config.devices.filter((device) => capabilitiesOf(device).feeds !== undefined).map(({ deviceId }) => deviceId),
   )
-  const places = (status: PageStatus): PageDevice[] =>
-    status.devices.filter((device) => device.driver !== 'scanner' && !feeding.has(device.deviceId))
+  const places = (status: PageStatus): PageDevice[] => status.devices.filter((device) => !feeding.has(device.deviceId))
 
   function page(path: string, render: (at: PageAt) => JSX.Element): void {
     app.get(path, (c) => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { checkDevices } from '../../device-drivers/drivers/check-devices.ts'
-import { DeviceEntry, driverOf, DRIVER_NAMES } from '../../device-drivers/drivers/registry.ts'
+import { DeviceEntry, capabilitiesOf, DRIVER_NAMES } from '../../device-drivers/drivers/registry.ts'
 
 const BOARD = {
   deviceId: 'dev_a',
@@ -152,7 +152,7 @@ describe('devices of the configuration', () => {
     expect(
       cases.map(([, entry]) => {
         const checked = DeviceEntry.parse({ deviceId: 'dev_x', ...entry })
-        return driverOf(checked).releases(checked)
+        return capabilitiesOf(checked).releases
       }),
     ).toEqual(cases.map(([does]) => does))
   })

@@ -18,6 +18,7 @@ import type { OperatorRecord } from '../../policy/documents/store-documents.ts'
 import { DEFAULT_POLICY } from '../../policy/store-policy.ts'
 import { newBadgeVerifier, newPinVerifier } from '../../policy/verifiers.ts'
 import { DEFAULT_WORKFLOW, type DeviceType } from '../../policy/vocabulary.ts'
+import { entries } from '../device-drivers/workbench.ts'
 
 /** An agent as the pages see it, whose state and answers the test decides. Its local HTTP is the real one. */
 export interface PagesBench {
@@ -109,6 +110,12 @@ export function newStatus(): AgentStatus {
   }
 }
 
+const DEVICES = entries(
+  { deviceId: STATION, driver: 'modbus', link: { tcp: '127.0.0.1:502' }, output: 0 },
+  { deviceId: GATE, driver: 'modbus', link: { tcp: '127.0.0.1:502' }, output: 1 },
+  { deviceId: 'dev_scanner', driver: 'scanner', link: { tcp: '127.0.0.1:4000' }, feeds: STATION },
+)
+
 export function pagesBench(): PagesBench {
   const { random } = platform
   const operators: OperatorRecord[] = [
@@ -128,7 +135,7 @@ export function pagesBench(): PagesBench {
     agent: undefined as unknown as Agent,
   }
   const agent = {
-    config: { ...EMPTY_CONFIG, devices: [STATION, GATE].map((deviceId) => ({ deviceId })) },
+    config: { ...EMPTY_CONFIG, devices: DEVICES },
     feed,
     platform,
     status: () => bench.status,

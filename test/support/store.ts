@@ -1,6 +1,6 @@
 import type { ProtectionDevice } from '../../device-drivers/drivers/device.ts'
 import { openDevice } from '../../device-drivers/drivers/registry.ts'
-import type { Antennas } from '../../edge-agent/lanes/gate/gates.ts'
+import type { AntennaSides } from '../../device-drivers/drivers/capabilities.ts'
 import { join } from 'node:path'
 import { rmSync } from 'node:fs'
 import { secretFiles } from '../../bin/secret-files.ts'
@@ -83,7 +83,7 @@ export async function openStore(
     passageSensor?: boolean
     startMs?: number
     devices?: Json[]
-    reader?: { device: ProtectionDevice; antennas?: Antennas }
+    reader?: { device: ProtectionDevice; antennas?: AntennaSides }
     broker?: boolean
     llrpGate?: boolean
     extra?: (shop: Shop, world: VirtualPlatform) => Promise<ExtraHardware>

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { PATH } from '../../protocols/ingest/mapping.ts'
 import { PushLink } from '../../transports/link-settings.ts'
+import { TAG_ABSENT_MS, type Capabilities } from '../capabilities.ts'
 import { DeviceId } from '../driver.ts'
 import { FEEDS_FROM_NEAR } from '../feeding.ts'
 
@@ -63,3 +64,19 @@ export const HttpIngestSettings = z.strictObject({
     .meta({ description: 'nothing for so long means lost, for readers that also send when there is nothing to tell' }),
 })
 export type HttpIngestSettings = z.infer<typeof HttpIngestSettings>
+
+/** The reader posts its reads; the agent cannot command it. */
+export function httpIngestCapabilities(settings: HttpIngestSettings): Capabilities {
+  return {
+    releases: 'nothing',
+    confirmInput: undefined,
+    passage: false,
+    departures: { afterMs: TAG_ABSENT_MS },
+    antennas: settings.antennas,
+    siren: undefined,
+    feeds: settings.feeds,
+    staffCards: false,
+    minimumRssiDbm: settings.nearDbm,
+    webhook: { name: settings.link.push, secret: settings.secret },
+  }
+}

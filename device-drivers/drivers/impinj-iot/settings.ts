@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { linkKey, WebLink } from '../../transports/link-settings.ts'
+import { TAG_ABSENT_MS, type Capabilities } from '../capabilities.ts'
 import { DeviceId, type Claim } from '../driver.ts'
 import { FEEDS_FROM_NEAR } from '../feeding.ts'
 import {
@@ -97,4 +98,20 @@ export function inputsOf({ passageInput, inputs, readWhile }: ImpinjIotSettings)
 /** An output belongs to one purpose. */
 export function claimsOf(settings: ImpinjIotSettings): Claim[] {
   return outputClaims(settings, `at ${linkKey(settings.link)}`)
+}
+
+/** Releases by an output; the reader reports each tag as often as it reads it. */
+export function impinjIotCapabilities(settings: ImpinjIotSettings): Capabilities {
+  return {
+    releases: settings.release ? 'output' : 'nothing',
+    confirmInput: undefined,
+    passage: settings.passageInput !== undefined,
+    departures: { afterMs: TAG_ABSENT_MS },
+    antennas: settings.antennas,
+    siren: settings.siren,
+    feeds: settings.feeds,
+    staffCards: false,
+    minimumRssiDbm: settings.nearDbm,
+    webhook: undefined,
+  }
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { linkKey, TcpLink } from '../../transports/link-settings.ts'
+import { TAG_ABSENT_MS, type Capabilities } from '../capabilities.ts'
 import { DeviceId, type Claim } from '../driver.ts'
 import { FEEDS_FROM_NEAR } from '../feeding.ts'
 import {
@@ -109,4 +110,23 @@ export function inputsOf({ passageInput, inputs, readOnBeam }: LlrpSettings): nu
 /** An output belongs to one purpose. */
 export function claimsOf(settings: LlrpSettings): Claim[] {
   return outputClaims(settings, `at ${linkKey(settings.link)}`)
+}
+
+/** Time without a read after which a tag counts as gone, by Gen2 session, ms: sessions 1 to 3 silence a tag after each read. */
+const ABSENT_IN_SESSION_MS = [TAG_ABSENT_MS, 6_000, 60_000, 60_000]
+
+/** Releases by an output, or by killing the tag or clearing its EAS bit. */
+export function llrpCapabilities(settings: LlrpSettings): Capabilities {
+  return {
+    releases: settings.release ? 'output' : settings.kill || settings.eas ? 'tag' : 'nothing',
+    confirmInput: undefined,
+    passage: settings.passageInput !== undefined,
+    departures: { afterMs: ABSENT_IN_SESSION_MS[settings.session] ?? TAG_ABSENT_MS },
+    antennas: settings.antennas,
+    siren: settings.siren,
+    feeds: settings.feeds,
+    staffCards: false,
+    minimumRssiDbm: settings.nearDbm,
+    webhook: undefined,
+  }
 }

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { M100_REGIONS } from '../../protocols/m100/messages.ts'
 import type { M100Region } from '../../protocols/m100/messages.ts'
 import { LinkSettings } from '../../transports/link-settings.ts'
+import type { Capabilities } from '../capabilities.ts'
 import { DeviceId } from '../driver.ts'
 import { FEEDS_FROM_NEAR } from '../feeding.ts'
 
@@ -50,3 +51,19 @@ export const M100Settings = z.strictObject({
   requestTimeoutMs: ms(50, 5_000).default(500),
 })
 export type M100Settings = z.infer<typeof M100Settings>
+
+/** Releases by writing to the tag, if `deactivate` is set. */
+export function m100Capabilities(settings: M100Settings): Capabilities {
+  return {
+    releases: settings.deactivate ? 'tag' : 'nothing',
+    confirmInput: undefined,
+    passage: false,
+    departures: 'reported',
+    antennas: undefined,
+    siren: undefined,
+    feeds: settings.feeds,
+    staffCards: false,
+    minimumRssiDbm: settings.nearDbm,
+    webhook: undefined,
+  }
+}

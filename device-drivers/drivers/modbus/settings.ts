@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { ModbusFraming } from '../../protocols/modbus/frame.ts'
 import { linkKey, linkMode, LinkSettings } from '../../transports/link-settings.ts'
+import type { Capabilities } from '../capabilities.ts'
 import type { Signal } from '../device.ts'
 import { LONGEST_SIGNAL_S, SIGNALS } from '../device.ts'
 import { OpenSeconds } from '../door-watch.ts'
@@ -120,4 +121,20 @@ export function claimsOf(settings: ModbusSettings): Claim[] {
     on: on(output),
   }))
   return [{ setting: 'output', on: on(settings.output) }, ...signals]
+}
+
+/** Releases by its output; a people counter reports passages too. */
+export function modbusCapabilities(settings: ModbusSettings): Capabilities {
+  return {
+    releases: 'output',
+    confirmInput: settings.confirmInput,
+    passage: settings.passageInput !== undefined || settings.beams !== undefined,
+    departures: undefined,
+    antennas: undefined,
+    siren: settings.siren,
+    feeds: undefined,
+    staffCards: false,
+    minimumRssiDbm: undefined,
+    webhook: undefined,
+  }
 }

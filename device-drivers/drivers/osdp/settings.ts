@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { hexOfBytes } from '../../protocols/hex.ts'
 import { DEFAULT_KEY } from '../../protocols/osdp/secure-channel.ts'
 import { linkKey, LinkSettings } from '../../transports/link-settings.ts'
+import { TAG_ABSENT_MS, type Capabilities } from '../capabilities.ts'
 import { LONGEST_SIGNAL_S } from '../device.ts'
 import { OpenSeconds } from '../door-watch.ts'
 import { DeviceId } from '../driver.ts'
@@ -90,4 +91,20 @@ export function osdpClaims(settings: OsdpSettings): Claim[] {
   const release = settings.output === undefined ? [] : [{ setting: 'output', on: `output ${settings.output} of ${at}` }]
   // Two devices with one address would count each other's numbers.
   return [{ setting: 'address', on: at }, ...release, ...siren]
+}
+
+/** A lock releases by its output; cards count as tags. */
+export function osdpCapabilities(settings: OsdpSettings): Capabilities {
+  return {
+    releases: settings.output === undefined ? 'nothing' : 'output',
+    confirmInput: settings.confirmInput,
+    passage: settings.passageInput !== undefined,
+    departures: { afterMs: TAG_ABSENT_MS },
+    antennas: undefined,
+    siren: settings.siren,
+    feeds: settings.feeds,
+    staffCards: settings.staffCards,
+    minimumRssiDbm: undefined,
+    webhook: undefined,
+  }
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { PcscLink } from '../../transports/link-settings.ts'
+import type { Capabilities } from '../capabilities.ts'
 import { DeviceId } from '../driver.ts'
 import { FEEDS, STAFF_CARDS } from '../feeding.ts'
 
@@ -16,3 +17,19 @@ export const PcscSettings = z.strictObject({
     .meta({ description: 'read URI and text records from tags and tell them as scans' }),
 })
 export type PcscSettings = z.infer<typeof PcscSettings>
+
+/** Releases by switching off the EAS bit of the tag on the reader. */
+export function pcscCapabilities(settings: PcscSettings): Capabilities {
+  return {
+    releases: 'tag',
+    confirmInput: undefined,
+    passage: false,
+    departures: 'reported',
+    antennas: undefined,
+    siren: undefined,
+    feeds: settings.feeds,
+    staffCards: settings.staffCards,
+    minimumRssiDbm: undefined,
+    webhook: undefined,
+  }
+}

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { zebraTopics } from '../../protocols/zebra-iotc/messages.ts'
 import type { ZebraTopics } from '../../protocols/zebra-iotc/messages.ts'
 import { linkKey, MqttLink } from '../../transports/link-settings.ts'
+import { TAG_ABSENT_MS, type Capabilities } from '../capabilities.ts'
 import { DeviceId, type Claim } from '../driver.ts'
 import { FEEDS_FROM_NEAR } from '../feeding.ts'
 import { antennaSettings, between, outputClaims, outputSettings } from '../reader-settings.ts'
@@ -61,4 +62,20 @@ export function claimsOf(settings: ZebraIotcSettings): Claim[] {
   const { data } = topicsOf(settings)
   const reader = linkKey(settings.link)
   return [{ setting: 'topics', on: `topic ${data} at ${reader}` }, ...outputClaims(settings, `of ${data} at ${reader}`)]
+}
+
+/** Releases by an output; the IoT Connector reports no inputs. */
+export function zebraIotcCapabilities(settings: ZebraIotcSettings): Capabilities {
+  return {
+    releases: settings.release ? 'output' : 'nothing',
+    confirmInput: undefined,
+    passage: false,
+    departures: { afterMs: TAG_ABSENT_MS },
+    antennas: settings.antennas,
+    siren: settings.siren,
+    feeds: settings.feeds,
+    staffCards: false,
+    minimumRssiDbm: settings.nearDbm,
+    webhook: undefined,
+  }
 }

@@ -1,3 +1,4 @@
+import type { AntennaSides } from '../../../device-drivers/drivers/capabilities.ts'
 import type { DeviceCommand, TagRead } from '../../../device-drivers/drivers/device.ts'
 import type { Cancel, Platform } from '../../../policy/platform.ts'
 import type { ReceiptClaims } from '../../../policy/receipts/claims.ts'
@@ -26,12 +27,6 @@ export interface Gates {
   stop(): Promise<void>
 }
 
-/** Which antennas look into the shop and which out of it. */
-export interface Antennas {
-  readonly inside: readonly number[]
-  readonly outside: readonly number[]
-}
-
 export interface GatesParts {
   platform: Platform
   items: Replica
@@ -43,7 +38,7 @@ export interface GatesParts {
   ask(): Promise<void>
   execute(deviceId: string, command: DeviceCommand, signal: AbortSignal): Promise<unknown>
   /** Undefined: the reader cannot tell where a tag is. */
-  antennasOf(sourceId: string): Antennas | undefined
+  antennasOf(sourceId: string): AntennaSides | undefined
   /** How long an alarm sounds at a gate, s. */
   sirenSecondsOf(deviceId: string): number
   /** Uses up the exit rights of paid tags that are gone. */
