@@ -82,6 +82,7 @@ async function load(items: number): Promise<{ ms: number }> {
       epc: epcOf(after + i),
       price: 4_990,
       category: (after + i) % 40,
+      brand: (after + i) % 20,
     }))
     replica.take({
       aud: 'st_bench',
@@ -92,6 +93,7 @@ async function load(items: number): Promise<{ ms: number }> {
       after,
       floor: 0,
       categories: Array.from({ length: 40 }, (_, n) => `Warengruppe ${n}`),
+      brands: Array.from({ length: 20 }, (_, n) => `Marke ${n}`),
       entries,
     })
     await new Promise((resolve) => setImmediate(resolve))

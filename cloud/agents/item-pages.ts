@@ -6,7 +6,7 @@ import {
   type ItemsHead,
 } from '../../policy/documents/item-documents.ts'
 import { signDocument } from '../../policy/documents/signed-document.ts'
-import type { ItemStatus } from '../../policy/vocabulary.ts'
+import type { ItemStatus, ProtectionTechnology } from '../../policy/vocabulary.ts'
 import { present } from '../operations/fields.ts'
 import type { Services } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'
@@ -42,7 +42,7 @@ export async function itemPage(
   const iat = Math.floor(authority.clock.nowMs() / 1_000)
   // The head first: what comes in while the rows are read belongs to the next page.
   const head = await itemHead(db, store.store_id)
-  const { entries, categories, ver } = fill(
+  const { entries, categories, brands, ver } = fill(
     await entriesAfter(db, store.store_id, after, head.seq),
     Math.max(after, head.seq),
   )
@@ -55,12 +55,13 @@ export async function itemPage(
     after,
     floor: head.floor,
     categories,
+    brands,
     entries,
   }
   return { jws: signDocument(DOCUMENT_KINDS.items, claims, authority.freshnessSigner), ver }
 }
 
-type FullEntry = Omit<ItemEntry, 'category'> & { category: string | null }
+type FullEntry = Omit<ItemEntry, 'category' | 'brand'> & { category: string | null; brand: string | null }
 
 /** Entries within (after, head] in their order, one more than a page holds. */
 async function entriesAfter(db: Db, storeId: string, after: number, head: number): Promise<FullEntry[]> {
@@ -71,14 +72,22 @@ async function entriesAfter(db: Db, storeId: string, after: number, head: number
   const told = items.map((row): FullEntry => ({
     seq: row.seq,
     status: row.status as ItemStatus,
-    ...present({ epc: row.epc, tagUid: row.tag_uid, tagId: row.tag_id, price: row.price_cent ?? row.product_price }),
+    ...present({
+      epc: row.epc,
+      tagUid: row.tag_uid,
+      tagId: row.tag_id,
+      price: row.paid_price ?? row.price_cent ?? row.product_price,
+      technology: row.protection_technology as ProtectionTechnology | null,
+    }),
     category: row.category ?? row.product_category,
+    brand: row.brand ?? row.product_brand,
     ...(row.paying && { paying: true as const }),
   }))
   const forgotten = gone.map((row): FullEntry => ({
     seq: row.seq,
     [NAMES[row.kind] ?? 'epc']: row.name,
     category: null,
+    brand: null,
   }))
   return [...told, ...forgotten].sort((a, b) => a.seq - b.seq)
 }
@@ -93,6 +102,8 @@ const itemsWithin = prepared((db, p: { storeId: string; after: number; head: num
     .leftJoin('store_product as s', (join) =>
       join.onRef('s.product_id', '=', 'i.product_id').onRef('s.store_id', '=', 'i.store_id'),
     )
+    // The price that a decision about a sold item counts with (protection/subject.ts).
+    .leftJoin('purchase_line as l', 'l.line_id', 'i.line_id')
     .select([
       'i.item_seq as seq',
       'i.item_status as status',
@@ -101,7 +112,11 @@ const itemsWithin = prepared((db, p: { storeId: string; after: number; head: num
       'i.tag_id',
       'i.price_cent',
       'i.category',
+      'i.brand',
+      'i.protection_technology',
+      'l.price_cent as paid_price',
       'p.category as product_category',
+      'p.brand as product_brand',
     ])
     .select((eb) => eb.fn.coalesce('s.price_cent', 'p.price_cent').as('product_price'))
     .select((eb) =>
@@ -141,19 +156,36 @@ const NAMES: Record<string, 'epc' | 'tagUid' | 'tagId'> = { epc: 'epc', tag_uid:
 function fill(
   entries: readonly FullEntry[],
   head: number,
-): { entries: ItemEntry[]; categories: string[]; ver: number } {
-  const indexes = new Map<string, number>()
+): Pick<ItemsClaims, 'entries' | 'categories' | 'brands' | 'ver'> {
+  const [categories, brands] = [textTable(), textTable()]
   const taken: ItemEntry[] = []
+  const page = (ver: number) => ({ entries: taken, categories: categories.texts(), brands: brands.texts(), ver })
   let characters = 0
-  for (const { category, ...entry } of entries) {
-    const isNew = category !== null && !indexes.has(category)
-    const index = category === null ? undefined : (indexes.get(category) ?? indexes.size)
-    const whole: ItemEntry = { ...entry, ...(index !== undefined && { category: index }) }
-    characters += JSON.stringify(whole).length + 1 + (isNew ? Buffer.byteLength(JSON.stringify(category)) + 1 : 0)
-    if (taken.length === ITEM_PAGE_LIMIT || characters > PAGE_CHARACTERS)
-      return { entries: taken, categories: [...indexes.keys()], ver: taken.at(-1)?.seq ?? 0 }
-    if (isNew) indexes.set(category, indexes.size)
+  for (const { category, brand, ...entry } of entries) {
+    const whole: ItemEntry = {
+      ...entry,
+      ...(category !== null && { category: categories.indexOf(category) }),
+      ...(brand !== null && { brand: brands.indexOf(brand) }),
+    }
+    characters += JSON.stringify(whole).length + 1 + categories.costOf(category) + brands.costOf(brand)
+    if (taken.length === ITEM_PAGE_LIMIT || characters > PAGE_CHARACTERS) return page(taken.at(-1)?.seq ?? 0)
+    categories.add(category)
+    brands.add(brand)
     taken.push(whole)
   }
-  return { entries: taken, categories: [...indexes.keys()], ver: head }
+  return page(head)
+}
+
+/** Texts that entries name by their number. */
+function textTable() {
+  const indexes = new Map<string, number>()
+  return {
+    /** The number that the text has, or would have. */
+    indexOf: (text: string) => indexes.get(text) ?? indexes.size,
+    /** Characters that the page grows by with this text. */
+    costOf: (text: string | null) =>
+      text === null || indexes.has(text) ? 0 : Buffer.byteLength(JSON.stringify(text)) + 1,
+    add: (text: string | null) => void (text !== null && !indexes.has(text) && indexes.set(text, indexes.size)),
+    texts: () => [...indexes.keys()],
+  }
 }

@@ -1,5 +1,6 @@
 import Sqlite, { type Database as Connection } from 'better-sqlite3'
-import type { PackedItem } from './item-table.ts'
+import type { ProtectionTechnology } from '../../policy/vocabulary.ts'
+import type { ItemLabel, PackedItem } from './item-table.ts'
 
 /**
  * The file of the items, and of what lies around the gates. It can be fetched and learnt again, so it needs
@@ -8,7 +9,7 @@ import type { PackedItem } from './item-table.ts'
 export interface ItemFile {
   read(): StoredItems
   /** Rows and the number they reach in one transaction; a row with info 0 is removed. */
-  write(rows: readonly StoredRow[], mark: ItemMark, categories: readonly string[]): void
+  write(rows: readonly StoredRow[], mark: ItemMark, labels: readonly ItemLabel[]): void
   /** Forgets every item. */
   clear(mark: ItemMark): void
   /** What lies around a gate; undefined: the gate is new. */
@@ -41,16 +42,22 @@ export interface ItemMark {
 export interface StoredItems {
   readonly mark: ItemMark | undefined
   /** By number, from 1. */
-  readonly categories: readonly string[]
+  readonly labels: readonly ItemLabel[]
   rows(): IterableIterator<StoredRow>
 }
 
+interface StoredLabel {
+  readonly category: string
+  readonly brand: string
+  readonly technology: ProtectionTechnology | null
+}
+
 /** Raised also when the packing of items changes (item-table.ts). */
-const SCHEMA_VERSION = 1
+const SCHEMA_VERSION = 2
 const ITEMS =
-  'CREATE TABLE item (name TEXT PRIMARY KEY, info INTEGER NOT NULL, category INTEGER NOT NULL) WITHOUT ROWID, STRICT'
+  'CREATE TABLE item (name TEXT PRIMARY KEY, info INTEGER NOT NULL, label INTEGER NOT NULL) WITHOUT ROWID, STRICT'
 const SCHEMA = `${ITEMS};
-  CREATE TABLE category (number INTEGER PRIMARY KEY, name TEXT NOT NULL) STRICT;
+  CREATE TABLE label (number INTEGER PRIMARY KEY, category TEXT NOT NULL, brand TEXT NOT NULL, technology TEXT) STRICT;
   CREATE TABLE gate (gate TEXT PRIMARY KEY) WITHOUT ROWID, STRICT;
   CREATE TABLE stray (gate TEXT NOT NULL, tag TEXT NOT NULL, longest_gap_ms INTEGER, was_outside INTEGER NOT NULL, PRIMARY KEY (gate, tag)) WITHOUT ROWID, STRICT;
   CREATE TABLE progress (id INTEGER PRIMARY KEY CHECK (id = 1), epoch INTEGER NOT NULL, ver INTEGER NOT NULL, base INTEGER NOT NULL, confirmed_ms INTEGER NOT NULL) STRICT;`
@@ -76,7 +83,7 @@ function connect(file: string): Connection {
     if (version === SCHEMA_VERSION) return db
     // Of another make: what it holds can be fetched again.
     db.exec(
-      `DROP TABLE IF EXISTS item; DROP TABLE IF EXISTS category; DROP TABLE IF EXISTS progress; DROP TABLE IF EXISTS gate; DROP TABLE IF EXISTS stray; ${SCHEMA}`,
+      `DROP TABLE IF EXISTS item; DROP TABLE IF EXISTS category; DROP TABLE IF EXISTS label; DROP TABLE IF EXISTS progress; DROP TABLE IF EXISTS gate; DROP TABLE IF EXISTS stray; ${SCHEMA}`,
     )
     db.pragma(`user_version = ${SCHEMA_VERSION}`)
     return db
@@ -89,22 +96,25 @@ function connect(file: string): Connection {
 function itemFile(db: Connection): ItemFile {
   const set = () =>
     db.prepare(
-      'INSERT INTO item (name, info, category) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET info = excluded.info, category = excluded.category',
+      'INSERT INTO item (name, info, label) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET info = excluded.info, label = excluded.label',
     )
   const remove = () => db.prepare('DELETE FROM item WHERE name = ?')
   let [setItem, removeItem] = [set(), remove()]
-  const setCategory = db.prepare('INSERT INTO category (number, name) VALUES (?, ?) ON CONFLICT (number) DO NOTHING')
+  const setLabel = db.prepare(
+    'INSERT INTO label (number, category, brand, technology) VALUES (?, ?, ?, ?) ON CONFLICT (number) DO NOTHING',
+  )
   const setMark = db.prepare(
     'INSERT INTO progress (id, epoch, ver, base, confirmed_ms) VALUES (1, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET epoch = excluded.epoch, ver = excluded.ver, base = excluded.base, confirmed_ms = excluded.confirmed_ms',
   )
-  let stored = (db.prepare('SELECT COUNT(*) AS n FROM category').get() as { n: number }).n
+  let stored = (db.prepare('SELECT COUNT(*) AS n FROM label').get() as { n: number }).n
   const writeMark = ({ epoch, ver, base, confirmedMs }: ItemMark) => void setMark.run(epoch, ver, base, confirmedMs)
 
-  const write = db.transaction((rows: readonly StoredRow[], mark: ItemMark, categories: readonly string[]) => {
-    for (let i = stored; i < categories.length; i++) setCategory.run(i + 1, categories[i])
-    for (const { name, info, category } of rows) {
+  const write = db.transaction((rows: readonly StoredRow[], mark: ItemMark, labels: readonly ItemLabel[]) => {
+    for (const [i, { category, brand, technology }] of labels.slice(stored).entries())
+      setLabel.run(stored + i + 1, category, brand, technology ?? null)
+    for (const { name, info, label } of rows) {
       if (info === 0) removeItem.run(name)
-      else setItem.run(name, info, category)
+      else setItem.run(name, info, label)
     }
     writeMark(mark)
   })
@@ -116,15 +126,15 @@ function itemFile(db: Connection): ItemFile {
   return {
     read: () => ({
       mark: db.prepare<[], ItemMark>('SELECT epoch, ver, base, confirmed_ms AS confirmedMs FROM progress').get(),
-      categories: db
-        .prepare<[], { name: string }>('SELECT name FROM category ORDER BY number')
+      labels: db
+        .prepare<[], StoredLabel>('SELECT category, brand, technology FROM label ORDER BY number')
         .all()
-        .map((row) => row.name),
-      rows: () => db.prepare<[], StoredRow>('SELECT name, info, category FROM item').iterate(),
+        .map(({ technology, ...label }) => ({ ...label, ...(technology !== null && { technology }) })),
+      rows: () => db.prepare<[], StoredRow>('SELECT name, info, label FROM item').iterate(),
     }),
-    write(rows, mark, categories) {
-      write.immediate(rows, mark, categories)
-      stored = Math.max(stored, categories.length)
+    write(rows, mark, labels) {
+      write.immediate(rows, mark, labels)
+      stored = Math.max(stored, labels.length)
     },
     clear(mark) {
       clear.immediate(mark)

@@ -2,7 +2,7 @@ import type { ItemEntry, ItemsClaims, ItemsHead } from '../../policy/documents/i
 import type { Cancel, Platform } from '../../policy/platform.ts'
 import type { Log } from '../log.ts'
 import type { ItemFile, ItemMark, StoredRow } from './database.ts'
-import { itemTable, packItem, unpackItem, type KnownItem } from './item-table.ts'
+import { itemTable, packItem, unpackItem, type ItemLabel, type KnownItem } from './item-table.ts'
 
 /**
  *   items+jwt ─ in order? ─▶ memory (at once) ─▶ disk (in batches, with the number they reach)
@@ -51,8 +51,8 @@ const RETRY_MS = 60_000
 const ROWS_AT_ONCE = 300
 /** So many wait for the disk at most; beyond, it is waited for. */
 const WAITING_LIMIT = 50_000
-/** Categories beyond are not told apart. */
-const CATEGORY_LIMIT = 65_535
+/** Items with a label beyond this count have an unknown one. */
+const LABEL_LIMIT = 65_535
 const LETTERS = { epc: 'E', tagUid: 'U', tagId: 'T' } as const
 const KINDS = ['epc', 'tagUid', 'tagId'] as const
 
@@ -65,7 +65,7 @@ interface Waiting {
 /** Opens the replica with what is on the disk. */
 export function openReplica({ disk, platform, log }: ReplicaParts): Replica {
   const table = itemTable()
-  const categories: string[] = []
+  const labels: ItemLabel[] = []
   const numbers = new Map<string, number>()
   const listeners = new Set<() => void>()
   let waiting: Waiting[] = []
@@ -80,21 +80,23 @@ export function openReplica({ disk, platform, log }: ReplicaParts): Replica {
 
   const stored = disk.read()
   let { epoch, ver, base, confirmedMs } = stored.mark ?? { epoch: 0, ver: 0, base: 0, confirmedMs: 0 }
-  for (const name of stored.categories) addCategory(name)
-  for (const { name, info, category } of stored.rows()) table.set(name, { info, category })
+  for (const label of stored.labels) addLabel(label)
+  for (const { name, info, label } of stored.rows()) table.set(name, { info, label })
 
   /** The end of the sequence as far as anybody has said. */
   let head = { epoch, ver }
   /** Set: we must begin anew, with a beginning that is at least as young as this floor. */
   let restartFloor: number | undefined
 
-  function addCategory(name: string): number {
-    const known = numbers.get(name)
+  /** The label's number, from 1; 0 when there are too many. */
+  function addLabel(label: ItemLabel): number {
+    const key = JSON.stringify([label.category, label.brand, label.technology])
+    const known = numbers.get(key)
     if (known !== undefined) return known
-    if (categories.length >= CATEGORY_LIMIT) return 0
-    categories.push(name)
-    numbers.set(name, categories.length)
-    return categories.length
+    if (labels.length >= LABEL_LIMIT) return 0
+    labels.push(label)
+    numbers.set(key, labels.length)
+    return labels.length
   }
 
   /** Whether it is done. What is on the disk stays true as of its own number; the gate goes on by what is in memory. */
@@ -128,7 +130,7 @@ export function openReplica({ disk, platform, log }: ReplicaParts): Replica {
         disk.write(
           entries.flatMap((entry) => entry.rows),
           mark(reached),
-          categories,
+          labels,
         ),
       )
     )
@@ -171,14 +173,11 @@ export function openReplica({ disk, platform, log }: ReplicaParts): Replica {
     else flushLater()
   }
 
-  function apply(entry: ItemEntry, ofPage: readonly string[]): void {
-    const category = entry.category === undefined ? undefined : ofPage[entry.category]
-    const packed = entry.status
-      ? packItem(
-          { status: entry.status, priceCent: entry.price, paying: entry.paying === true },
-          category === undefined ? 0 : addCategory(category),
-        )
-      : { info: 0, category: 0 }
+  function apply(entry: ItemEntry, page: ItemsClaims): void {
+    const { status, price: priceCent, paying = false } = entry
+    const packed = status
+      ? packItem({ status, priceCent, paying }, addLabel(labelOf(entry, page)))
+      : { info: 0, label: 0 }
     const rows: StoredRow[] = []
     for (const kind of KINDS) {
       const given = entry[kind]
@@ -208,7 +207,7 @@ export function openReplica({ disk, platform, log }: ReplicaParts): Replica {
   return {
     find(kind, name) {
       const packed = table.get(LETTERS[kind] + name)
-      return packed && unpackItem(packed, categories[packed.category - 1])
+      return packed && unpackItem(packed, labels[packed.label - 1])
     },
     take(page) {
       if (page.epoch < epoch) return 'rollback'
@@ -227,7 +226,7 @@ export function openReplica({ disk, platform, log }: ReplicaParts): Replica {
       // Made before the floor that we began with: names in it may have been given up since, of which nobody tells any more.
       if (page.floor < base && ver < base) return 'gap'
       if (ver === 0) base = Math.max(base, page.after === 0 ? page.floor : base)
-      for (const entry of page.entries) if (entry.seq > ver) apply(entry, page.categories)
+      for (const entry of page.entries) if (entry.seq > ver) apply(entry, page)
       ver = page.ver
       while (waiting.length > WAITING_LIMIT) if (!flushSome()) giveUp()
       flushLater()
@@ -266,5 +265,13 @@ export function openReplica({ disk, platform, log }: ReplicaParts): Replica {
       while (!isGivenUp && (waiting.length > 0 || isMarkDirty || isClearDue) && flushSome());
       disk.close()
     },
+  }
+}
+
+function labelOf({ category, brand, technology }: ItemEntry, { categories, brands }: ItemsClaims): ItemLabel {
+  return {
+    category: (category !== undefined && categories[category]) || '',
+    brand: (brand !== undefined && brands[brand]) || '',
+    ...(technology !== undefined && { technology }),
   }
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ITEM_STATUSES } from '../vocabulary.ts'
+import { ITEM_STATUSES, PROTECTION_TECHNOLOGIES } from '../vocabulary.ts'
 
 /**
  *   changes of a store's items ── 1 · 2 · 3 · … · ver ──▶ pages (after, ver] ──▶ the same items at every gate
@@ -22,10 +22,13 @@ export const ItemEntry = z.strictObject({
   epc: Name.optional(),
   tagUid: Name.optional(),
   tagId: Name.optional(),
-  /** Cents; as it was when the item changed last. */
+  /** Cents: what was paid for the item, else its own price; as it was when the item changed last. */
   price: z.int().min(0).optional(),
-  /** Index into the page's `categories`. */
+  /** Index into the page's `categories`; absent: the item has none. */
   category: z.int().min(0).optional(),
+  /** Index into the page's `brands`; absent: the item has none. */
+  brand: z.int().min(0).optional(),
+  technology: z.enum(PROTECTION_TECHNOLOGIES).optional(),
   /** Named in a checkout that has not been paid yet. */
   paying: z.literal(true).optional(),
 })
@@ -44,6 +47,7 @@ export const ItemsClaims = z.strictObject({
   after: z.int().min(0),
   floor: z.int().min(0),
   categories: z.array(z.string().max(120)).max(ITEM_PAGE_LIMIT),
+  brands: z.array(z.string().max(120)).max(ITEM_PAGE_LIMIT),
   entries: z.array(ItemEntry).max(ITEM_PAGE_LIMIT),
 })
 export type ItemsClaims = z.infer<typeof ItemsClaims>

@@ -92,6 +92,24 @@ onEveryDatabase('the sequence of the items', (kind) => {
     })
   })
 
+  it('carries the brand, the technology and, once sold, the price that was paid', async () => {
+    const [product] = shop.products
+    const epc = newEpc()
+    const own = { epc, ean: product.ean, price: 777, brand: 'Nordhof', protectionTechnology: 'uhf_rfid' }
+    await shop.ok('registerProtectedItems', { storeId: shop.storeId, items: [own] })
+    await sync()
+    expect(statusOf(epc)).toMatchObject({ priceCent: 77_700, brand: 'Nordhof', technology: 'uhf_rfid' })
+    const { sessionId } = await shop.ok('checkIn', { storeId: shop.storeId, userId: 'shopper-1' })
+    const { transactionId } = await shop.ok('startCheckout', {
+      sessionId,
+      items: [{ ean: product.ean, quantity: 1, epcs: [epc] }],
+    })
+    await shop.ok('completeTestCheckout', { transactionId })
+    await sync()
+    expect(statusOf(epc)?.priceCent).toBeLessThan(77_700)
+    expect(statusOf(epc)).toMatchObject({ status: 'paid', brand: 'Nordhof' })
+  })
+
   it('tells that an item is being paid, was paid, was cancelled, and comes back', async () => {
     const [product] = shop.products
     const { epc } = await shop.newItem(product)

@@ -52,6 +52,7 @@ function registry() {
         after,
         floor,
         categories,
+        brands: [],
         entries,
       }
     },
@@ -221,31 +222,52 @@ describe('the replica of the items', () => {
     )
   })
 
-  it('knows price, category and whether an item is being paid', () => {
-    const replica = openReplica({ disk: diskOf(newFile()), platform: virtualPlatform(), log })
-    const page = { aud: 's', iat: 0, exp: 1, epoch: 0, ver: 2, after: 0, floor: 0, categories: ['Schuhe'] }
-    replica.take({
+  it('keeps price, category, brand, technology and a running checkout of an item, also over a restart', () => {
+    const file = newFile()
+    const open = () => openReplica({ disk: diskOf(file), platform: virtualPlatform(), log })
+    const first = open()
+    const page = {
+      aud: 's',
+      iat: 0,
+      exp: 1,
+      epoch: 0,
+      ver: 2,
+      after: 0,
+      floor: 0,
+      categories: ['Schuhe'],
+      brands: ['Nordhof'],
+    }
+    const names = { epc: 'ABCD', tagUid: '04A2B3C4' }
+    first.take({
       ...page,
       entries: [
-        { seq: 1, status: 'sellable', epc: 'ABCD', tagUid: '04A2B3C4', price: 4_999, category: 0, paying: true },
+        { seq: 1, status: 'sellable', ...names, price: 4_999, category: 0, brand: 0, technology: 'am', paying: true },
         { seq: 2, status: 'paid', tagId: 'HT-1' },
       ],
     })
-    expect(replica.find('epc', 'ABCD')).toEqual({
-      status: 'sellable',
-      priceCent: 4_999,
-      category: 'Schuhe',
-      paying: true,
-    })
-    expect(replica.find('tagUid', '04A2B3C4')).toEqual(replica.find('epc', 'ABCD'))
-    expect(replica.find('tagId', 'HT-1')).toEqual({ status: 'paid', paying: false })
-    expect(replica.find('epc', '04A2B3C4')).toBeUndefined()
-    replica.close()
+    const expectAll = (replica: Replica) => {
+      expect(replica.find('epc', 'ABCD')).toEqual({
+        status: 'sellable',
+        priceCent: 4_999,
+        category: 'Schuhe',
+        brand: 'Nordhof',
+        technology: 'am',
+        paying: true,
+      })
+      expect(replica.find('tagUid', '04A2B3C4')).toEqual(replica.find('epc', 'ABCD'))
+      expect(replica.find('tagId', 'HT-1')).toEqual({ status: 'paid', category: '', brand: '', paying: false })
+      expect(replica.find('epc', '04A2B3C4')).toBeUndefined()
+    }
+    expectAll(first)
+    first.close()
+    const again = open()
+    expectAll(again)
+    again.close()
   })
 
   it('begins anew with another epoch, and never goes back to one that is over', () => {
     const replica = openReplica({ disk: diskOf(newFile()), platform: virtualPlatform(), log })
-    const page = { aud: 's', iat: 0, exp: 1, floor: 0, categories: [] }
+    const page = { aud: 's', iat: 0, exp: 1, floor: 0, categories: [], brands: [] }
     replica.take({ ...page, epoch: 0, ver: 9, after: 0, entries: [{ seq: 9, status: 'paid', epc: 'AAAA' }] })
     expect(
       replica.take({ ...page, epoch: 1, ver: 4, after: 3, entries: [{ seq: 4, status: 'paid', epc: 'BBBB' }] }),
@@ -303,6 +325,7 @@ describe('the replica of the items', () => {
       after: 0,
       floor: 0,
       categories: [],
+      brands: [],
       entries: [{ seq: 1, status: 'paid', epc: 'AAAA' }],
     })
     expect(replica.find('epc', 'AAAA')?.status).toBe('paid')
@@ -323,19 +346,19 @@ describe('the table of items', () => {
         { weight: 1, arbitrary: fc.constant(0) },
         { weight: 2, arbitrary: fc.integer({ min: 1, max: 2 ** 32 - 1 }) },
       ),
-      category: fc.nat(65_535),
+      label: fc.nat(65_535),
     })
     fc.assert(
       fc.property(fc.array(op, { maxLength: 200 }), (ops) => {
         const table = itemTable()
-        const map = new Map<string, { info: number; category: number }>()
-        for (const { name: key, info, category } of ops) {
+        const map = new Map<string, { info: number; label: number }>()
+        for (const { name: key, info, label } of ops) {
           if (info === 0) {
             table.delete(key)
             map.delete(key)
           } else {
-            table.set(key, { info, category })
-            map.set(key, { info, category })
+            table.set(key, { info, label })
+            map.set(key, { info, label })
           }
         }
         expect(table.size).toBe(map.size)
@@ -347,7 +370,7 @@ describe('the table of items', () => {
   it('holds 200,000 items in a few bytes each, and loses none when it grows and shrinks', () => {
     const table = itemTable()
     const epc = (n: number) => `E3034007D00011C4${n.toString(16).toUpperCase().padStart(9, '0')}`
-    for (let n = 0; n < 200_000; n++) table.set(epc(n), { info: n + 1, category: n % 7 })
+    for (let n = 0; n < 200_000; n++) table.set(epc(n), { info: n + 1, label: n % 7 })
     for (let n = 0; n < 200_000; n += 3) table.delete(epc(n))
     for (let n = 0; n < 200_000; n++) {
       const found = table.get(epc(n))

@@ -334,7 +334,18 @@ describe('against whoever has the broker, or a stolen key', () => {
     const itemsOf = (epoch: number, ver: number, by: TestKey, entries: ItemsClaims['entries']) =>
       signDocument(
         DOCUMENT_KINDS.items,
-        { aud: 'st_1', iat: iat(), exp: iat() + 3_600, epoch, ver, after: 0, floor: 0, categories: [], entries },
+        {
+          aud: 'st_1',
+          iat: iat(),
+          exp: iat() + 3_600,
+          epoch,
+          ver,
+          after: 0,
+          floor: 0,
+          categories: [],
+          brands: [],
+          entries,
+        },
         by.signer,
       )
     all()

@@ -72,7 +72,7 @@ export function explain({ reason, severity, item, rule }: Judgement, ageSeconds:
   const parts = [
     `${severity}: ${reason}`,
     item && `the item is ${item.status}`,
-    item?.category !== undefined && `category ${item.category}`,
+    item?.category && `category ${item.category}`,
     item?.priceCent !== undefined && `${(item.priceCent / 100).toFixed(2)} EUR`,
     rule !== undefined && rule > 0 && `severity by rule ${rule}`,
     reason === 'status_stale' &&
