@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { EARNING_EVENTS } from '../loyalty/earn-automatically.ts'
 import { knownCaller } from '../operations/caller.ts'
 import { invalid, notFound } from '../operations/failure.ts'
 import { Id, Limit, Offset, Success, text, Timestamp } from '../operations/fields.ts'
@@ -80,7 +81,7 @@ export const updateClickCollectStatus = operation({
   }),
   response: Order.extend(Success),
   example: { orderId: 'ord_01KANX6Y7C3V9Q2M8R5T4W6Z1B', status: 'confirmed' },
-  emits: ['clickcollect.status_changed', 'clickcollect.picked_up'],
+  emits: ['clickcollect.status_changed', 'clickcollect.picked_up', ...EARNING_EVENTS],
   async run(call, { orderId, status, estimatedPickupAt, ...rest }) {
     const order = await findOrder(call.db, knownCaller(call.caller).tenant, orderId)
     if (!order) throw notFound('order')

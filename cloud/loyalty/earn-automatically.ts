@@ -14,6 +14,14 @@ export interface PaidTransaction {
   source: 'scan_and_go' | 'click_collect'
 }
 
+/** What `earnAutomatically` emits. */
+export const EARNING_EVENTS = [
+  'loyalty.enrollment',
+  'loyalty.points_earned',
+  'loyalty.reward_unlocked',
+  'loyalty.tier_changed',
+] as const
+
 /** Gives the customer what the store's programs give for this. Never refuses anything: a payment must not fail by it. */
 export async function earnAutomatically(
   scope: Scope,
@@ -29,6 +37,9 @@ export async function earnAutomatically(
     await earn(scope, program, { userId, units, source, transactionId })
   }
 }
+
+/** What `adjustEarnings` emits. */
+export const ADJUSTMENT_EVENTS = ['loyalty.reward_unlocked', 'loyalty.tier_changed'] as const
 
 /** A transaction that was taken back, whole or in part. */
 export interface TakenBack {

@@ -10,6 +10,9 @@ import { takeBack, type Scope } from './ledger.ts'
 import { openProgram } from './program.ts'
 import { expiredUnits, findMember, membersToExpire, nextExpiry, setNextExpiry } from './queries.ts'
 
+/** The job as the source of its events. */
+const EXPIRY = { name: 'loyalty-expiry', emits: ['loyalty.tier_changed'] } as const
+
 /** Expires what is due, member by member, each in a transaction of its own. Safe to run twice and in several processes. */
 export function expireEarnings(database: Database, services: Services): Promise<void> {
   return oneByOne(services, {
@@ -22,7 +25,7 @@ export function expireEarnings(database: Database, services: Services): Promise<
         if (!member || member.next_expiry_ms === null || member.next_expiry_ms > nowMs) return
         const events: OutgoingEvent[] = []
         const tenant = await expireMember({ db, nowMs, services, emit: (event) => void events.push(event) }, member)
-        await writeOutbox(db, systemCaller(tenant, 'loyalty-expiry'), events, nowMs, services)
+        await writeOutbox(db, { operation: EXPIRY, caller: systemCaller(tenant, EXPIRY.name) }, events, nowMs, services)
       }),
   })
 }

@@ -1,3 +1,4 @@
+import { BrokenInvariant } from '../../policy/assert.ts'
 import { newId } from '../../policy/ids.ts'
 import type { Db } from '../persistence/database.ts'
 import { fieldsOf, prepared } from '../persistence/prepared.ts'
@@ -155,18 +156,36 @@ export async function writeAudit(
   }
 }
 
+/**
+ * Tests stop here. Production logs the fault and sends the event: it would otherwise roll back a refund or a release, again at every
+ * retry, because the documentation lacks a name.
+ */
+function reportUndeclared(name: string, event: string, { config, log }: Services): void {
+  const fault = new BrokenInvariant(`${name} emitted "${event}": add it to \`emits\` of ${name}`)
+  if (config.checkAnswers) throw fault
+  log.error({ err: fault, operation: name, event }, 'an operation emitted an event that it does not declare')
+}
+
 const insertEvents = preparedInsert((db, rows: readonly Omit<OutboxEventRow, 'seq' | 'webhook_id'>[]) =>
   db.insertInto('outbox_event').values(rows),
 )
 
-/** Puts events where webhooks are sent from, in the transaction that they come from. */
+/** An operation, or a job without one, as the source of events. */
+export interface EventSource {
+  readonly operation: Pick<Operation, 'name' | 'emits'>
+  readonly caller: Caller
+}
+
+/** Stores events in the outbox, in the transaction that they come from. */
 export async function writeOutbox(
   db: Db,
-  caller: Caller,
+  { operation, caller }: EventSource,
   events: readonly OutgoingEvent[],
   nowMs: number,
-  { platform, config }: Services,
+  services: Services,
 ): Promise<void> {
+  const { platform, config } = services
+  for (const { type } of events) if (!operation.emits.includes(type)) reportUndeclared(operation.name, type, services)
   if (config.checkAnswers) events.forEach(assertEvent)
   if (events.length === 0 || caller.kind === 'anyone') return
   for (const event of events) {

@@ -190,6 +190,7 @@ export interface Operation {
   readonly answer: Record<string, unknown> | undefined
   /** The `reason`s of its refusals (409) that the documentation shows. */
   readonly refusals: readonly string[]
+  /** Every event that the operation emits, or a job that runs in its name (`performTask`), except `protection.*` events of `recordEvent`. */
   readonly emits: readonly string[]
   /** The answer holds a secret: a kept copy is sealed under the Idempotency-Key itself. */
   readonly secretAnswer: boolean

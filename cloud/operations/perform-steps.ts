@@ -93,7 +93,7 @@ function openWork(
       const nowMs = services.platform.clock.wall()
       const opened = openCall(request, db, services)
       const result = await change(opened)
-      await writeOutbox(db, request.caller, opened.events, nowMs, services)
+      await writeOutbox(db, request, opened.events, nowMs, services)
       if (identity) await renewRunning(db, identity, nowMs)
       entity = opened.entity() ?? entity
       after = opened.after

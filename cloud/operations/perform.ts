@@ -105,7 +105,7 @@ async function performChange(
         body: answerOf(operation, await operation.run(opened.call, input, prepared), services),
       }
       if (operation.audited) await writeAudit(db, request, opened.entity(), nowMs, services)
-      await writeOutbox(db, request.caller, opened.events, nowMs, services)
+      await writeOutbox(db, request, opened.events, nowMs, services)
       if (identity) {
         const secret = operation.secretAnswer && request.idempotencyKey !== undefined
         await keepAnswer(
@@ -147,7 +147,7 @@ export async function performTask(
     const opened = openCall(request, db, services)
     await work(opened.call)
     if (who.operation.audited) await writeAudit(db, request, opened.entity(), nowMs, services)
-    await writeOutbox(db, request.caller, opened.events, nowMs, services)
+    await writeOutbox(db, request, opened.events, nowMs, services)
     after = opened.after
   })
   await Promise.all(after.map((task) => task()))

@@ -5,6 +5,7 @@ import { eurosOf, Id, present, Success, text } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
 import type { PaymentRow } from '../persistence/tables/payments.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
+import { COMPLETION_EVENTS } from '../scan-and-go/complete-purchase.ts'
 import { ownPurchase, purchaseIdOf } from '../scan-and-go/own-purchase.ts'
 import { isTest } from '../scan-and-go/present.ts'
 import { PURCHASE_STATUSES, type PurchaseStatus } from '../scan-and-go/schema.ts'
@@ -40,7 +41,7 @@ export const processPayment = operation({
   }),
   response: PaymentAnswer,
   example: { purchaseId: 'pur_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
-  emits: ['payment.created'],
+  emits: ['payment.created', ...COMPLETION_EVENTS],
   async steps(work, input) {
     const { purchaseId, paymentId } = await work.once(
       async (call) => {

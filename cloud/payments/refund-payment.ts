@@ -22,7 +22,7 @@ import {
   reviveRefund,
 } from './refunds.ts'
 import { returnItems } from './return-items.ts'
-import { emitRefunded } from './refunded.ts'
+import { emitRefunded, REFUND_EVENTS } from './refunded.ts'
 import { runnerOf } from './runner.ts'
 import { sendRefund } from './send-refund.ts'
 import { settleRefund } from './settle-refund.ts'
@@ -74,7 +74,7 @@ export const refundPayment = operation({
     itemLineIds: ['lin_01KANX6Y7C3V9Q2M8R5T4W6Z1B'],
     reason: 'wrong size',
   },
-  emits: ['payment.refunded'],
+  emits: [...REFUND_EVENTS, 'securityTag.deactivated'],
   async steps(work, input) {
     const { purchaseId, refundId } = await work.once(async (call) => {
       const whole = await ownPurchase(call, purchaseIdOf(input))

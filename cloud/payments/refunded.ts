@@ -1,6 +1,10 @@
+import { ADJUSTMENT_EVENTS } from '../loyalty/earn-automatically.ts'
 import { present } from '../operations/fields.ts'
 import type { Call } from '../operations/operation.ts'
 import type { RefundRow } from '../persistence/tables/payments.ts'
+
+/** What a refund emits that is done, or fails after it was done. */
+export const REFUND_EVENTS = ['payment.refunded', ...ADJUSTMENT_EVENTS] as const
 
 /** Tells the merchant's webhooks that money has gone back. */
 export function emitRefunded(call: Call, refund: RefundRow, provider: string | undefined): void {

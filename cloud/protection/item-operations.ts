@@ -41,6 +41,7 @@ export const registerProtectedItems = operation({
     storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B',
     items: [{ epc: '3034F4E4E4424C800000000B', ean: '4012345678901' }],
   },
+  emits: ['securityTag.deactivated'],
   async run(call, { storeId, items }) {
     const store = await ownStore(call, storeId)
     const errors: (ErrorDetail & { index: number; field: string })[] = []
@@ -235,6 +236,7 @@ export const updateItemStatus = operation({
     itemStatus: 'exception_hold',
     reason: 'torn label',
   },
+  emits: ['securityTag.deactivated'],
   async run(call, { storeId, itemStatus, reason, operatorId, ...names }) {
     const store = await ownStore(call, storeId)
     const item = await namedItem(call, store, names)

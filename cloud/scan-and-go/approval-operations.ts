@@ -4,7 +4,7 @@ import { operation } from '../operations/operation.ts'
 import { decideApproval } from './approval.ts'
 import { beginPayment, openPayment } from '../payments/open-payment.ts'
 import { runnerOf } from '../payments/runner.ts'
-import { completePurchase } from './complete-purchase.ts'
+import { COMPLETION_EVENTS, completePurchase } from './complete-purchase.ts'
 import { ownPurchase, purchaseIdOf } from './own-purchase.ts'
 import { isTest, toPurchase } from './present.ts'
 import { Purchase } from './schema.ts'
@@ -17,7 +17,7 @@ export const approveCheckout = operation({
   description:
     'Baskets with age-restricted goods, and those that a spot check picks (`spotCheckRate` of the protection policy), are CREATED with `awaitingApproval: true` until then. A spot check that has picked a session, or a shopper by `userId`, stays due through every checkout after it until staff approve one.',
   refusals: ['not_awaiting_approval', 'psp_not_configured', 'checkout_ended'],
-  emits: ['payment.created'],
+  emits: ['payment.created', ...COMPLETION_EVENTS],
   changes: true,
   request: z.strictObject({
     transactionId: Id.optional(),

@@ -1,4 +1,4 @@
-import { earnAutomatically } from '../loyalty/earn-automatically.ts'
+import { earnAutomatically, EARNING_EVENTS } from '../loyalty/earn-automatically.ts'
 import { countCompleted } from '../analytics/count-purchases.ts'
 import type { Tenant } from '../operations/caller.ts'
 import type { Call } from '../operations/operation.ts'
@@ -13,6 +13,9 @@ import { consumeStock } from '../stock/reserve.ts'
 import { makeReceipt, type ReceiptUnit } from '../receipts/receipt-of-purchase.ts'
 import { present } from '../operations/fields.ts'
 import { readLines, readUnits, updatePurchase } from './queries.ts'
+
+/** What `completePurchase` emits. */
+export const COMPLETION_EVENTS = ['checkout.completed', ...EARNING_EVENTS] as const
 
 /** The payment has arrived: items become paid, units are bound, the receipt is fixed for good. */
 export async function completePurchase(call: Call, purchase: PurchaseRow, store: StoreRow): Promise<PurchaseRow> {

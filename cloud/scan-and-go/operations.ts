@@ -4,10 +4,11 @@ import { Failure, notFound, precondition } from '../operations/failure.ts'
 import { Id, iso, Success, text } from '../operations/fields.ts'
 import { olderForm, operation, type Call } from '../operations/operation.ts'
 import { beginPayment, checkoutPageOf, isStillOpened, openPayment, pspOf } from '../payments/open-payment.ts'
+import { REFUND_EVENTS } from '../payments/refunded.ts'
 import { runnerOf } from '../payments/runner.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { cancelPurchase } from './cancel-purchase.ts'
-import { completePurchase } from './complete-purchase.ts'
+import { COMPLETION_EVENTS, completePurchase } from './complete-purchase.ts'
 import { endUnpaid } from './end-unpaid.ts'
 import { ownPurchase, purchaseIdOf, wholePurchase } from './own-purchase.ts'
 import { toPurchase, toTransactionData, type WholePurchase } from './present.ts'
@@ -53,7 +54,7 @@ export const startCheckout = operation({
     'psp_not_configured',
     'checkout_ended',
   ],
-  emits: ['payment.created'],
+  emits: ['payment.created', ...COMPLETION_EVENTS],
   changes: true,
   request: CheckoutRequest,
   response: Purchase.extend({ ...Success, checkoutUrl: z.string() }),
@@ -142,7 +143,7 @@ export const markPurchaseCancelled = operation({
   }),
   response: Purchase.extend(Success),
   example: { purchaseId: 'pur_01KANX6Y7C3V9Q2M8R5T4W6Z1B', reason: 'customer changed her mind' },
-  emits: ['payment.refunded'],
+  emits: [...REFUND_EVENTS],
   async run(call, input) {
     const { purchase } = await ownPurchase(call, purchaseIdOf(input))
     const cancelled = await cancelPurchase(call, purchase, input.reason)
@@ -195,7 +196,7 @@ export const completeTestCheckout = operation({
   }),
   response: Purchase.extend(Success),
   example: { transactionId: 'pur_01KANX6Y7C3V9Q2M8R5T4W6Z1B', result: 'paid' },
-  emits: ['checkout.completed'],
+  emits: [...COMPLETION_EVENTS],
   async run(call, input) {
     if (knownCaller(call.caller).mode !== 'test')
       throw new Failure('permission-denied', 'completeTestCheckout works with test keys only', {

@@ -28,6 +28,7 @@ onEveryDatabase('operations in steps', (kind) => {
       area: 'catalogue',
       minimumPackage: 'DISCOVER',
       summary: 'Takes its time.',
+      emits: ['product.bulk_imported'],
       changes: true,
       request: z.strictObject({ n: z.int().optional() }),
       response: z.strictObject({ success: z.literal(true), runs: z.int() }),

@@ -124,7 +124,7 @@ function isSender({ path }: Source): boolean {
 
 /** The text without the lists in which operations declare their events. */
 function withoutDeclaredEvents(text: string): string {
-  return text.replaceAll(/\b(?:emits|events): (?:\[[^\]]*\]|.*)/g, '')
+  return text.replaceAll(/\b(?:emits|events): (?:\[[^\]]*\]|.*)|\b[A-Z]+_EVENTS = \[[^\]]*\]/g, '')
 }
 
 function filesWith(sources: readonly Source[], pattern: RegExp): string[] {

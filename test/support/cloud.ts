@@ -152,7 +152,10 @@ export async function startTestCloud(
     },
     async ok(key, operation, body, headers) {
       const answer = await call(key, operation, body, headers)
-      if (answer.status !== 200) throw new Error(`${operation} answered ${answer.status}: ${answer.text}`)
+      if (answer.status !== 200) {
+        const logged = answer.status === 500 ? `, logged: ${String((errors.at(-1) as Json)?.err)}` : ''
+        throw new Error(`${operation} answered ${answer.status}: ${answer.text}${logged}`)
+      }
       return answer.body
     },
     get: async (path, headers = {}) => read(await running.cloud.app.request(path, { headers })),

@@ -19,8 +19,8 @@ export const CLOUD_BUGS: readonly Bug[] = [
     changes: [
       change(
         'cloud/operations/perform.js',
-        'await writeOutbox(db, request.caller, opened.events, nowMs, services);\n            if (identity)',
-        'setImmediate(() => void database.write((later) => writeOutbox(later, request.caller, opened.events, nowMs, services)).catch(() => undefined));\n            if (identity)',
+        'await writeOutbox(db, request, opened.events, nowMs, services);\n            if (identity)',
+        'setImmediate(() => void database.write((later) => writeOutbox(later, request, opened.events, nowMs, services)).catch(() => undefined));\n            if (identity)',
       ),
     ],
   },
