@@ -64,6 +64,9 @@ function extraFlags(file: string): string[] {
   return wanted !== undefined && file.includes(wanted) ? ['--cpu-prof', '--cpu-prof-dir=var/bench/profiles'] : []
 }
 
+/** A program that has not stopped after this long exits anyway: nobody is left to wait for it. */
+const STOP_LIMIT_MS = 30_000
+
 /** The child's side: says that it is ready and answers questions one after the other, until the bench goes away. */
 export function answerBench(
   answer: (question: unknown) => Promise<unknown>,
@@ -76,6 +79,7 @@ export function answerBench(
     )
   })
   process.on('disconnect', () => {
+    setTimeout(() => process.exit(1), STOP_LIMIT_MS).unref()
     stop().finally(() => process.exit(0))
   })
   process.send?.('ready')

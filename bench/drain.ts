@@ -14,7 +14,7 @@ import { newId } from '../policy/ids.ts'
 import { genesisHash, rowHash, type JournalBody, type JournalRow } from '../policy/journal.ts'
 import type { Platform } from '../policy/platform.ts'
 import { benchAccount, openBenchCloud } from './bench-cloud.ts'
-import { ratesAtLeast, rowsOf, type Bench, type Figure, type Result } from './figure.ts'
+import { ratesAtLeast, rowsOf, type Bench, type Figure, type Result, type Sizes } from './figure.ts'
 import { CORES, startProgram } from './child.ts'
 import type { Drained, DrainQuestion } from './drain-agent.ts'
 import { median, takeTurns, wallTime } from './measure.ts'
@@ -27,19 +27,24 @@ const SHARE = 0.5
 /** A release leaves two rows: the claim with what was done offline, and its outcome. */
 const ROWS_OF_RELEASE = 2
 
+const SIZES = {
+  full: { batchesOfSlice: 60, rounds: 9 },
+  quick: { batchesOfSlice: 5, rounds: 5 },
+  smoke: { batchesOfSlice: 1, rounds: 1 },
+} satisfies Sizes
+
 /**
  *   bare ingest transaction ── hand-written, into a copy of the database      reportProtectionEvents ── the whole operation
  *   an agent drains ── another process: ledger ─ signature ─ broker ─▶ reportProtectionEvents ─▶ acknowledgement on its disk
  *
  * How fast the cloud takes in what an agent kept while it was alone for three days. Each of the three has releases of its own.
  */
-export const drain: Figure = { name: 'drain', run }
+export const drain: Figure = { sizes: SIZES, run }
 
 type Call = (operation: string, body: object, bearer?: string) => Promise<Record<string, unknown>>
 
-async function run({ quick, folder, random, note }: Bench): Promise<Result> {
-  const batchesOfSlice = quick ? 5 : 60
-  const rounds = quick ? 5 : 9
+async function run({ mode, folder, random, note }: Bench): Promise<Result> {
+  const { batchesOfSlice, rounds } = SIZES[mode]
   const rowsOfSlice = batchesOfSlice * BATCH_LIMIT
   const releasesOfAll = ((rounds + 1) * rowsOfSlice) / ROWS_OF_RELEASE
   const { running, platform } = await openBenchCloud(join(folder, 'cloud'))

@@ -1,10 +1,16 @@
 import type { Randomness } from '../policy/platform.ts'
 import { median, quantile, ratios, samplesOf, type Samples } from './measure.ts'
 
+/** `full` measures steadily, `quick` takes minutes, `smoke` only shows that every step of a figure still runs. */
+export const MODES = ['full', 'quick', 'smoke'] as const
+export type Mode = (typeof MODES)[number]
+
+/** How much a figure does in each mode: rounds, requests, rows. */
+export type Sizes = Readonly<Record<Mode, Readonly<Record<string, number | readonly number[]>>>>
+
 /** What a figure is given to work with. */
 export interface Bench {
-  /** Fewer rounds and shorter slices, for CI. */
-  readonly quick: boolean
+  readonly mode: Mode
   /** An empty folder of the figure's own on the disk that is measured. */
   readonly folder: string
   readonly random: Randomness
@@ -45,7 +51,7 @@ export interface Result {
 }
 
 export interface Figure {
-  readonly name: string
+  readonly sizes: Sizes
   run(bench: Bench): Promise<Result>
 }
 

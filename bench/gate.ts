@@ -1,5 +1,5 @@
 import { CORES, startProgram } from './child.ts'
-import type { Bench, Figure, Result, Row } from './figure.ts'
+import type { Bench, Figure, Result, Sizes, Row } from './figure.ts'
 import type { GateQuestion, GateRun } from './gate-program.ts'
 import type { ReaderOptions } from './gate-reader.ts'
 import { quantile } from './measure.ts'
@@ -7,19 +7,25 @@ import type { Memory } from './memory-of.ts'
 
 const GATES = 4
 const READS_PER_SECOND = 1_500
-const ITEMS = 500_000
-const REPLAYED = 20_000
 /** Aims: a person walks through a gate in less than a second. */
 const P99_MS = 25
 const RSS_MB = 200
 
-/** How soon a gate sounds while its readers see all that lies around it. */
-export const gate: Figure = { name: 'gate', run }
+const SIZES = {
+  full: { items: 500_000, replayed: 20_000, warmUpMs: 1_000, forMs: 60_000 },
+  quick: { items: 500_000, replayed: 20_000, warmUpMs: 1_000, forMs: 5_000 },
+  smoke: { items: 20_000, replayed: 1_000, warmUpMs: 100, forMs: 500 },
+} satisfies Sizes
 
-async function run({ quick, folder, note }: Bench): Promise<Result> {
+/** How soon a gate sounds while its readers see all that lies around it. */
+export const gate: Figure = { sizes: SIZES, run }
+
+async function run({ mode, folder, note }: Bench): Promise<Result> {
   const program = await startProgram('gate-program.js', CORES.server, [folder])
   const ask = <A>(question: GateQuestion) => program.ask<A>(question)
-  const forMs = quick ? 5_000 : 60_000
+  const { items, replayed: oldReads, warmUpMs, forMs } = SIZES[mode]
+  // Each run has items of its own.
+  const [firstOfRuns, firstOfWarmUp] = [items * 0.02, items * 0.8]
   const reader: ReaderOptions = {
     gates: GATES,
     readsPerSecond: READS_PER_SECOND,
@@ -30,17 +36,20 @@ async function run({ quick, folder, note }: Bench): Promise<Result> {
   }
   const left = Math.ceil(forMs / reader.leavesEveryMs) + GATES
   try {
-    note(`${ITEMS.toLocaleString('en')} items into the replica`)
-    const loaded = await ask<{ ms: number }>({ ask: 'load', items: ITEMS })
-    await ask<GateRun>({ ask: 'run', reader: { ...reader, readsPerSecond: 0, forMs: 1_000, firstItem: 400_000 } })
+    note(`${items.toLocaleString('en')} items into the replica`)
+    const loaded = await ask<{ ms: number }>({ ask: 'load', items })
+    await ask<GateRun>({
+      ask: 'run',
+      reader: { ...reader, readsPerSecond: 0, forMs: warmUpMs, firstItem: firstOfWarmUp },
+    })
     note('nothing but the tags that leave')
-    const alone = await ask<GateRun>({ ask: 'run', reader: { ...reader, readsPerSecond: 0, firstItem: 10_000 } })
+    const alone = await ask<GateRun>({ ask: 'run', reader: { ...reader, readsPerSecond: 0, firstItem: firstOfRuns } })
     note(`${GATES} gates with ${READS_PER_SECOND.toLocaleString('en')} reads a second each`)
     const busy = await ask<GateRun>({
       ask: 'run',
-      reader: { ...reader, firstItem: 10_000 + GATES * reader.lying + left },
+      reader: { ...reader, firstItem: firstOfRuns + GATES * reader.lying + left },
     })
-    const replayed = await ask<GateRun>({ ask: 'replay', reads: REPLAYED, items: ITEMS })
+    const replayed = await ask<GateRun>({ ask: 'replay', reads: oldReads, items })
     const memory = await ask<Memory>({ ask: 'memory' })
     const [base, p99] = [quantile(alone.latencies, 0.5), quantile(busy.latencies, 0.99)]
     return {
@@ -60,16 +69,16 @@ async function run({ quick, folder, note }: Bench): Promise<Result> {
           met: p99 / 1_000 <= P99_MS,
         },
         {
-          text: `memory of the program with ${ITEMS.toLocaleString('en')} items, MB: below ${RSS_MB}`,
+          text: `memory of the program with ${items.toLocaleString('en')} items, MB: below ${RSS_MB}`,
           measured: memory.rss,
           limit: RSS_MB,
           met: memory.rss < RSS_MB,
         },
         {
-          text: `alarms of ${REPLAYED.toLocaleString('en')} reads that were over 2 s old: none`,
+          text: `alarms of ${oldReads.toLocaleString('en')} reads that were over 2 s old: none`,
           measured: replayed.alarms,
           limit: 0,
-          met: replayed.alarms === 0 && replayed.reads === REPLAYED,
+          met: replayed.alarms === 0 && replayed.reads === oldReads,
         },
         {
           text: 'tags that left and were not heard: none',

@@ -6,7 +6,7 @@ import { openLedger, type Ledger } from '../edge-agent/ledger/ledger.ts'
 import { newId } from '../policy/ids.ts'
 import { relayBoard } from '../simulators/devices/relay-board.ts'
 import { serveTcp } from '../simulators/devices/serve.ts'
-import { rowsOf, type Bench, type Figure, type Result } from './figure.ts'
+import { rowsOf, type Bench, type Figure, type Result, type Sizes } from './figure.ts'
 import { quantile, samplesOf, takeTurns, type Contender } from './measure.ts'
 import { bareTable, type BareTable } from './peers/bare-table.ts'
 import { LEDGER, tokenSource } from './tokens.ts'
@@ -30,8 +30,14 @@ const RELAY_MS = 50
 const platform = realPlatform()
 const nowUs = () => Number(process.hrtime.bigint()) / 1_000
 
+const SIZES = {
+  full: { rounds: 200, warmUps: 5 },
+  quick: { rounds: 40, warmUps: 5 },
+  smoke: { rounds: 1, warmUps: 0 },
+} satisfies Sizes
+
 /** From a decision to release until the relay has moved: the commit that uses the grant up, and the way to the board. */
-export const grantToRelay: Figure = { name: 'grant-to-relay', run }
+export const grantToRelay: Figure = { sizes: SIZES, run }
 
 interface Parts {
   readonly ledger: Ledger
@@ -42,7 +48,8 @@ interface Parts {
   claim(): Promise<string>
 }
 
-async function run({ quick, folder, random }: Bench): Promise<Result> {
+async function run({ mode, folder, random }: Bench): Promise<Result> {
+  const { rounds, warmUps } = SIZES[mode]
   const bare = bareTable(join(folder, 'bare.db'))
   const ledger = openLedger({
     file: join(folder, 'ledger.db'),
@@ -80,7 +87,7 @@ async function run({ quick, folder, random }: Bench): Promise<Result> {
       { name: NAMES.relay, slice: () => relaySlice(parts, 'bare') },
       { name: NAMES.sensed, slice: () => relaySlice(parts, 'sensed') },
     ]
-    const samples = await takeTurns(contenders, quick ? 40 : 200, random, 5)
+    const samples = await takeTurns(contenders, rounds, random, warmUps)
     const p99 = quantile(samplesOf(samples, NAMES.sensed), 0.99) / 1_000
     return {
       title: 'Grant → relay command at the agent, durable (WAL, synchronous=FULL)',

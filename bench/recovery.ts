@@ -8,7 +8,7 @@ import { mqttBroker } from '../simulators/devices/mqtt-broker.ts'
 import { pcscdSimulator } from '../simulators/devices/pcscd.ts'
 import { zebraReader } from '../simulators/devices/zebra-reader.ts'
 import { virtualPlatform } from '../simulators/world/virtual-platform.ts'
-import type { Bench, Figure, Result, Row } from './figure.ts'
+import type { Bench, Figure, Result, Sizes, Row } from './figure.ts'
 import { median, quantile } from './measure.ts'
 
 const READER = 'Bench reader 00 00'
@@ -51,8 +51,14 @@ const MOST_STEPS = 1
 const WITHIN_MS = 15_000
 const LOOK_MS = 5
 
+const SIZES = {
+  full: { seeds: 100 },
+  quick: { seeds: 10 },
+  smoke: { seeds: 1 },
+} satisfies Sizes
+
 /** How soon the supervisor has something back that was away, in its own steps: on virtual time, so that the machine has no part in it. */
-export const recovery: Figure = { name: 'recovery', run }
+export const recovery: Figure = { sizes: SIZES, run }
 
 interface Recovery {
   /** From its return to ready. */
@@ -103,14 +109,14 @@ async function recover({ entry, serve }: Thing, awayMs: number, seed: number): P
   return { ms, pauseMs, steps: tries.length - before }
 }
 
-async function run({ quick, note }: Bench): Promise<Result> {
+async function run({ mode, note }: Bench): Promise<Result> {
   const rows: Row[] = []
   const all: Recovery[] = []
   for (const thing of THINGS) {
     for (const awayS of AWAY_S) {
       note(`${thing.name}, away for ${awayS} s`)
       const runs: Recovery[] = []
-      for (let seed = 1; seed <= (quick ? 10 : 100); seed++) runs.push(await recover(thing, awayS * 1_000, seed))
+      for (let seed = 1; seed <= SIZES[mode].seeds; seed++) runs.push(await recover(thing, awayS * 1_000, seed))
       all.push(...runs)
       rows.push(rowOf(`${thing.name}, away for ${awayS} s`, runs))
     }

@@ -6,7 +6,7 @@ import { epcsOfShop } from '../simulators/devices/llrp-crowd.ts'
 import type { ItemStatus } from '../policy/vocabulary.ts'
 import { ITEM_STATUSES } from '../policy/vocabulary.ts'
 import { median, ratios, samplesOf, takeTurns, cpuTime } from './measure.ts'
-import { rowsOf, type Bench, type Figure, type Result, type Target } from './figure.ts'
+import { rowsOf, type Bench, type Figure, type Result, type Sizes, type Target } from './figure.ts'
 import { llrpjsDecode } from './peers/llrpjs-decode.ts'
 
 const NAMES = {
@@ -18,18 +18,22 @@ const NAMES = {
   peer: 'llrpjs: one message decoded (fewer steps)',
 }
 
-/** Items of the shop, all with a status. */
-const ITEMS = 200_000
 /** A TCP segment's worth of several readers; messages run over its end. */
 const CHUNK_BYTES = 65_536
 /** A tag on its way through the gate: it is read so often, between the reads of so many others. */
 const READS_OF_ONE = 20
 const TOGETHER = 15
 const PER_SECOND = 1e6
-const WARM_UPS = 3
+
+/** `items`: of the shop, all with a status. */
+const SIZES = {
+  full: { items: 200_000, reads: 200_000, peerReads: 2_000, rounds: 15, warmUps: 3 },
+  quick: { items: 200_000, reads: 60_000, peerReads: 2_000, rounds: 5, warmUps: 3 },
+  smoke: { items: 2_000, reads: 1_000, peerReads: 20, rounds: 1, warmUps: 0 },
+} satisfies Sizes
 
 /** How many tag reads a second one core takes from the wire to the status of the item. */
-export const tagReads: Figure = { name: 'tag-reads', run }
+export const tagReads: Figure = { sizes: SIZES, run }
 
 /** RO_ACCESS_REPORTs of one tag each, as readers at a gate send them, back to back. */
 function stream(epcs: readonly string[]): Uint8Array {
@@ -62,18 +66,17 @@ function asPeopleWalk(epcs: readonly string[], reads: number): string[] {
   )
 }
 
-async function run({ quick, random }: Bench): Promise<Result> {
-  const epcs = epcsOfShop(ITEMS)
+async function run({ mode, random }: Bench): Promise<Result> {
+  const { items, reads, peerReads, rounds, warmUps } = SIZES[mode]
+  const epcs = epcsOfShop(items)
   // The agent's keys were made when they were loaded, not by the codec.
   const statuses = new Map<string, ItemStatus>(
     epcs.map((epc, i) => [`${epc}`, ITEM_STATUSES[i % ITEM_STATUSES.length] ?? 'sellable']),
   )
-  const reads = quick ? 60_000 : 200_000
   const walked = asPeopleWalk(epcs, reads)
   const strange = Array.from({ length: reads }, (_, i) => epcs[(i * 7_919) % epcs.length] ?? '')
   const walkedBytes = stream(walked)
   const strangeBytes = stream(strange)
-  const peerReads = 2_000
   const length = walkedBytes.length / reads
 
   function eachRead(bytes: Uint8Array, look: (epc: string) => void): void {
@@ -106,7 +109,7 @@ async function run({ quick, random }: Bench): Promise<Result> {
       for (let i = 0; i < peerReads; i++) known(llrpjsDecode(walkedBytes.subarray(i * length, (i + 1) * length)))
     }),
   ]
-  const samples = await takeTurns(contenders, quick ? 5 : 15, random, WARM_UPS)
+  const samples = await takeTurns(contenders, rounds, random, warmUps)
   const perSecond = PER_SECOND / median(samplesOf(samples, NAMES.both))
   const target: Target = {
     text: `${NAMES.both}: at least a million a second, one core (millions)`,
@@ -115,7 +118,7 @@ async function run({ quick, random }: Bench): Promise<Result> {
     met: perSecond >= PER_SECOND,
   }
   return {
-    title: `Tag reads of LLRP readers, from the wire to the status in a Map of ${ITEMS.toLocaleString('en')} items`,
+    title: `Tag reads of LLRP readers, from the wire to the status in a Map of ${items.toLocaleString('en')} items`,
     counts: 'CPU time of the process, all threads; one tag a message, as at a gate',
     rows: rowsOf(samples, NAMES.decode),
     targets: [target],

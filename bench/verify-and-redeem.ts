@@ -4,7 +4,7 @@ import { openLedger, type Ledger } from '../edge-agent/ledger/ledger.ts'
 import { openAuthorization } from '../policy/documents/authorization.ts'
 import type { ProtectionEvent } from '../policy/events.ts'
 import { newId } from '../policy/ids.ts'
-import { costsAtMost, ratesAtLeast, rowsOf, type Bench, type Figure, type Result } from './figure.ts'
+import { costsAtMost, ratesAtLeast, rowsOf, type Bench, type Figure, type Result, type Sizes } from './figure.ts'
 import { takeTurns, wallTime, type Contender } from './measure.ts'
 import { bareTable, type BareTable } from './peers/bare-table.ts'
 import { bareVerify, signedBytes } from './peers/bare-verify.ts'
@@ -25,10 +25,17 @@ const LIMIT = 1.5
 
 type EventOf = (nonce: string) => ProtectionEvent | undefined
 
-/** What it costs to use a token up for good at the agent: checked, and on the disk before anything moves. */
-export const verifyAndRedeem: Figure = { name: 'verify-and-redeem', run }
+const SIZES = {
+  full: { batches: 20, rounds: 15, roundsAlone: 200, warmUpsAlone: 10 },
+  quick: { batches: 10, rounds: 7, roundsAlone: 75, warmUpsAlone: 10 },
+  smoke: { batches: 1, rounds: 1, roundsAlone: 1, warmUpsAlone: 0 },
+} satisfies Sizes
 
-async function run({ quick, folder, random }: Bench): Promise<Result> {
+/** What it costs to use a token up for good at the agent: checked, and on the disk before anything moves. */
+export const verifyAndRedeem: Figure = { sizes: SIZES, run }
+
+async function run({ mode, folder, random }: Bench): Promise<Result> {
+  const { batches, rounds, roundsAlone, warmUpsAlone } = SIZES[mode]
   const source = tokenSource(random)
   const bare = bareTable(join(folder, 'bare.db'))
   const ledger = openLedger({
@@ -38,7 +45,7 @@ async function run({ quick, folder, random }: Bench): Promise<Result> {
       throw failure
     },
   })
-  const many = IN_FLIGHT * (quick ? 10 : 20)
+  const many = IN_FLIGHT * batches
   // Few at a time and often: what else uses the disk comes in bursts of a second, and then meets both sides.
   const few = 10
   const together: Contender[] = [
@@ -50,8 +57,8 @@ async function run({ quick, folder, random }: Bench): Promise<Result> {
     { name: NAMES.bareAlone, slice: () => bareSlice(source, bare, few, 1) },
     { name: NAMES.alone, slice: () => ourSlice(source, ledger, few, 1, () => undefined) },
   ]
-  const many64 = await takeTurns(together, quick ? 7 : 15, random)
-  const oneByOne = await takeTurns(alone, quick ? 75 : 200, random, 10)
+  const many64 = await takeTurns(together, rounds, random)
+  const oneByOne = await takeTurns(alone, roundsAlone, random, warmUpsAlone)
   ledger.close()
   bare.close()
   return {

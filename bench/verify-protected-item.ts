@@ -1,6 +1,6 @@
 import { canPin, CORES, startProgram, type Program } from './child.ts'
 import type { PreparedCloud } from './cloud-program.ts'
-import { ratesAtLeast, rowsOf, type Bench, type Figure, type Result } from './figure.ts'
+import { ratesAtLeast, rowsOf, type Bench, type Figure, type Result, type Sizes } from './figure.ts'
 import { alsoOf, httpContender, withPrograms, type Address } from './http-contender.ts'
 import { takeTurns } from './measure.ts'
 
@@ -17,12 +17,17 @@ const SHARING = canPin
   ? 'each server on core 0, the client on core 1'
   : 'servers and client share the cores as the system likes'
 
-/** What a whole decision costs over HTTP, beside a route that does only what cannot be left out. */
-export const verifyProtectedItem: Figure = { name: 'verify-protected-item', run }
+const SIZES = {
+  full: { requests: 2_500, rounds: 9 },
+  quick: { requests: 1_000, rounds: 3 },
+  smoke: { requests: 40, rounds: 1 },
+} satisfies Sizes
 
-async function run({ quick, folder, random, note }: Bench): Promise<Result> {
-  const requests = quick ? 1_000 : 2_500
-  const rounds = quick ? 3 : 9
+/** What a whole decision costs over HTTP, beside a route that does only what cannot be left out. */
+export const verifyProtectedItem: Figure = { sizes: SIZES, run }
+
+async function run({ mode, folder, random, note }: Bench): Promise<Result> {
+  const { requests, rounds } = SIZES[mode]
   return withPrograms(async (keep) => {
     const start = (file: string, core: number, args: string[] = []) => keep(startProgram(file, core, args))
     const load = await start('load-program.js', CORES.load)

@@ -1,5 +1,5 @@
 import { openAuthorization } from '../policy/documents/authorization.ts'
-import { costsAtMost, rowsOf, type Bench, type Figure, type Result } from './figure.ts'
+import { costsAtMost, rowsOf, type Bench, type Figure, type Result, type Sizes } from './figure.ts'
 import { cpuTime, takeTurns } from './measure.ts'
 import { bareVerify, signedBytes } from './peers/bare-verify.ts'
 import { joseVerify } from './peers/jose-verify.ts'
@@ -11,16 +11,21 @@ const JOSE = 'jose jwtVerify (fewer checks)'
 
 /** Most that strict checking may cost over the signature alone. */
 const LIMIT = 1.3
-/** Rounds until everything is compiled: the bare side has nothing to compile. */
-const WARM_UPS = 3
+/** `warmUps`: rounds until everything is compiled; the bare side has nothing to compile. */
+const SIZES = {
+  full: { tokens: 500, rounds: 25, warmUps: 3 },
+  quick: { tokens: 500, rounds: 9, warmUps: 3 },
+  smoke: { tokens: 20, rounds: 1, warmUps: 0 },
+} satisfies Sizes
 
 /** How much the strict checks cost beside the signature that they guard. */
-export const verifyToken: Figure = { name: 'verify-token', run }
+export const verifyToken: Figure = { sizes: SIZES, run }
 
-async function run({ quick, random }: Bench): Promise<Result> {
+async function run({ mode, random }: Bench): Promise<Result> {
+  const { rounds, warmUps, ...sizes } = SIZES[mode]
   const source = tokenSource(random)
   const { keys, device: audience, now } = source
-  const tokens = source.make(500)
+  const tokens = source.make(sizes.tokens)
   const bytes = tokens.map((token) => signedBytes(token, keys))
   const contenders = [
     {
@@ -48,7 +53,7 @@ async function run({ quick, random }: Bench): Promise<Result> {
         }),
     },
   ]
-  const samples = await takeTurns(contenders, quick ? 9 : 25, random, WARM_UPS)
+  const samples = await takeTurns(contenders, rounds, random, warmUps)
   return {
     title: '1  Strict verification of an authorization token',
     counts: 'CPU time of the process, all threads',

@@ -2,18 +2,22 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fraction, type Randomness } from '../../policy/platform.ts'
 import { openBenchCloud, benchAccount } from '../bench-cloud.ts'
-import { costsAtMost, rowsOf, type Bench, type Figure, type Result } from '../figure.ts'
+import { costsAtMost, rowsOf, type Bench, type Figure, type Result, type Sizes } from '../figure.ts'
 import { cpuTime, takeTurns, type Contender, type Samples } from '../measure.ts'
 import { addStore, fillStore } from './fill-store.ts'
 import { benchProduct } from './products.ts'
 
-const SIZES = [1_000, 100_000, 1_000_000] as const
-const QUICK_SIZES = [1_000, 100_000] as const
 /** Most that the largest may cost over the smallest. */
 const LIMIT = 1.5
 
+const SIZES = {
+  full: { products: [1_000, 100_000, 1_000_000], calls: 300, rounds: 21, warmUps: 3 },
+  quick: { products: [1_000, 100_000], calls: 100, rounds: 7, warmUps: 3 },
+  smoke: { products: [100, 200], calls: 2, rounds: 1, warmUps: 0 },
+} satisfies Sizes
+
 /** Whether a store with a thousand times as many products is slower. */
-export const catalogueSize: Figure = { name: 'catalogue-size', run }
+export const catalogueSize: Figure = { sizes: SIZES, run }
 
 /** One operation with what it is asked, in a store of `size` products whose ids are in `cursors`. */
 interface Question {
@@ -61,10 +65,9 @@ function wordsOf(number: number): string[] {
   return [name.split(' ')[0] ?? '', brand]
 }
 
-async function run({ quick, folder, random, note }: Bench): Promise<Result> {
-  const sizes = quick ? QUICK_SIZES : SIZES
-  const [calls, rounds] = quick ? [100, 7] : [300, 21]
-  const [smallest, largest] = [sizes[0], sizes.at(-1) as number]
+async function run({ mode, folder, random, note }: Bench): Promise<Result> {
+  const { products: sizes, calls, rounds, warmUps } = SIZES[mode]
+  const [smallest, largest] = [Math.min(...sizes), Math.max(...sizes)]
   const clouds: FilledCloud[] = []
   try {
     for (const size of sizes) clouds.push(await openFilled(join(folder, String(size)), size, note))
@@ -82,7 +85,7 @@ async function run({ quick, folder, random, note }: Bench): Promise<Result> {
           })
         },
       }))
-      const samples = await takeTurns(contenders, rounds, random, 3)
+      const samples = await takeTurns(contenders, rounds, random, warmUps)
       perQuestion.push({ name, samples, base: nameFor(smallest), most: nameFor(largest) })
     }
     return {

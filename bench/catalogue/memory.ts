@@ -1,10 +1,10 @@
 import { fraction } from '../../policy/platform.ts'
-import { rowsOf, type Bench, type Figure, type Result, type Target } from '../figure.ts'
+import { rowsOf, type Bench, type Figure, type Result, type Sizes, type Target } from '../figure.ts'
 import { alsoOf, httpContender, withPrograms, type HttpContender } from '../http-contender.ts'
 import { takeTurns } from '../measure.ts'
 import type { Memory } from '../memory-of.ts'
 import { benchProduct } from './products.ts'
-import { CONNECTIONS, openShops, peerNotes, PRODUCTS, SHARING, WARM_UPS, type Shop } from './servers.ts'
+import { CONNECTIONS, openShops, peerNotes, PRODUCTS, SHARING, type Shop } from './servers.ts'
 import { productBody, searchBody } from './vendure-questions.ts'
 
 const NAMES = { bare: 'bare Hono routes', ours: 'cloud', vendure: 'Vendure' }
@@ -12,12 +12,18 @@ const NAMES = { bare: 'bare Hono routes', ours: 'cloud', vendure: 'Vendure' }
 const LIMIT = 150
 const PAGE = 50
 
+const SIZES = {
+  full: { pages: 3_000, reads: 10_000, inserts: 3_000, rounds: 6, warmUps: 3 },
+  quick: { pages: 500, reads: 1_000, inserts: 500, rounds: 2, warmUps: 3 },
+  smoke: { pages: 20, reads: 20, inserts: 20, rounds: 1, warmUps: 0 },
+} satisfies Sizes
+
 /** What a server holds in memory after the work of the figures before: pages, single products and (but for Vendure) new ones. */
-export const memory: Figure = { name: 'memory', run }
+export const memory: Figure = { sizes: SIZES, run }
 
 async function run(bench: Bench): Promise<Result> {
-  const { quick, random } = bench
-  const rounds = quick ? 2 : 6
+  const { mode, random } = bench
+  const { pages, reads, inserts, rounds, warmUps } = SIZES[mode]
   return withPrograms(async (keep) => {
     const { load, cloud, vendure, ...shops } = await openShops(bench, keep)
     const bare = await shops.bare('single')
@@ -34,7 +40,6 @@ async function run(bench: Bench): Promise<Result> {
         bodies,
       })
     }
-    const [pages, reads, inserts] = quick ? [500, 1_000, 500] : [3_000, 10_000, 3_000]
     const work = (name: string, shop: Shop, paths: readonly [string, string, string]): HttpContender[] => {
       let next = PRODUCTS
       return [
@@ -59,7 +64,7 @@ async function run(bench: Bench): Promise<Result> {
           ]
         : []),
     ]
-    const samples = await takeTurns(contenders, rounds, random, WARM_UPS)
+    const samples = await takeTurns(contenders, rounds, random, warmUps)
     const held = new Map<string, Memory>()
     for (const [name, shop] of [
       [NAMES.bare, bare],

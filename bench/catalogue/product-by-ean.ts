@@ -1,9 +1,9 @@
 import { fraction } from '../../policy/platform.ts'
-import { ratesAtLeast, rowsOf, type Bench, type Figure, type Result } from '../figure.ts'
+import { ratesAtLeast, rowsOf, type Bench, type Figure, type Result, type Sizes } from '../figure.ts'
 import { alsoOf, httpContender, withPrograms, type HttpContender } from '../http-contender.ts'
 import { takeTurns } from '../measure.ts'
 import { benchProduct } from './products.ts'
-import { CONNECTIONS, openShops, peerNotes, PRODUCTS, SHARING, WARM_UPS, type Shop } from './servers.ts'
+import { CONNECTIONS, openShops, peerNotes, PRODUCTS, SHARING, type Shop } from './servers.ts'
 import { productBody } from './vendure-questions.ts'
 
 const NAMES = { bare: 'bare Hono route', ours: 'fetchProduct', vendure: 'Vendure product(id)' }
@@ -12,13 +12,19 @@ const SHARE = 0.4
 /** How many times Vendure's rate. */
 const TIMES = 20
 
+/** `warmUps`: rounds until all have compiled what they need; the cloud has more of it than a bare route. */
+const SIZES = {
+  full: { requests: 5_000, rounds: 9, warmUps: 3 },
+  quick: { requests: 400, rounds: 3, warmUps: 3 },
+  smoke: { requests: 20, rounds: 1, warmUps: 0 },
+} satisfies Sizes
+
 /** What a scan at the shelf costs over HTTP: one product by its barcode, at the price of the store. */
-export const productByEan: Figure = { name: 'product-by-ean', run }
+export const productByEan: Figure = { sizes: SIZES, run }
 
 async function run(bench: Bench): Promise<Result> {
-  const { quick, random } = bench
-  const requests = quick ? 400 : 5_000
-  const rounds = quick ? 3 : 9
+  const { mode, random } = bench
+  const { requests, rounds, warmUps } = SIZES[mode]
   return withPrograms(async (keep) => {
     const { load, cloud, vendure, ...shops } = await openShops(bench, keep)
     const bare = await shops.bare('single')
@@ -40,7 +46,7 @@ async function run(bench: Bench): Promise<Result> {
       contender(NAMES.ours, cloud, 'fetchProduct', ours),
       ...(vendure ? [contender(NAMES.vendure, vendure, '', (number) => productBody(number + 1), requests / 4)] : []),
     ]
-    const samples = await takeTurns(contenders, rounds, random, WARM_UPS)
+    const samples = await takeTurns(contenders, rounds, random, warmUps)
     return {
       title: `5  A product by its barcode over HTTP, ${CONNECTIONS} connections`,
       counts: `wall time at the client; ${SHARING}`,

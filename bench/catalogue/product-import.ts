@@ -4,24 +4,29 @@ import { streamXlsxRows } from 'hucre/xlsx'
 import { COLUMNS, type Column } from '../../cloud/catalogue/import/columns.ts'
 import { writeXlsxSheet } from '../../cloud/catalogue/import/xlsx-sheet.ts'
 import { openBenchCloud, benchAccount } from '../bench-cloud.ts'
-import { rowsOf, type Bench, type Figure, type Result, type Row } from '../figure.ts'
+import { rowsOf, type Bench, type Figure, type Result, type Sizes, type Row } from '../figure.ts'
 import { median, takeTurns, wallTime, type Contender } from '../measure.ts'
 import { addStore } from './fill-store.ts'
 import { benchProduct } from './products.ts'
 
-const ROWS = 10_000
 const NAMES = {
   csv: { parser: 'csv-parse alone, .csv', ours: 'importProducts, .csv' },
   xlsx: { parser: 'hucre alone, .xlsx', ours: 'importProducts, .xlsx' },
 }
 
+const SIZES = {
+  full: { rows: 10_000, rounds: 7 },
+  quick: { rows: 10_000, rounds: 2 },
+  smoke: { rows: 50, rounds: 1 },
+} satisfies Sizes
+
 /** What importing a file of 10,000 products costs beside reading it. */
-export const productImport: Figure = { name: 'product-import', run }
+export const productImport: Figure = { sizes: SIZES, run }
 
 type Kind = keyof typeof NAMES
 
-async function run({ quick, folder, random, note }: Bench): Promise<Result> {
-  const rounds = quick ? 2 : 7
+async function run({ mode, folder, random, note }: Bench): Promise<Result> {
+  const { rows: count, rounds } = SIZES[mode]
   const importer = await openImporter(join(folder, 'cloud'))
   try {
     const cpu = new Map<string, number[]>()
@@ -29,14 +34,14 @@ async function run({ quick, folder, random, note }: Bench): Promise<Result> {
     const contender = (name: string, kind: Kind, work: (file: Buffer) => Promise<number>): Contender => ({
       name,
       async slice() {
-        const file = await fileOf(kind, files++ * ROWS, ROWS)
+        const file = await fileOf(kind, files++ * count, count)
         const before = process.cpuUsage()
-        const cost = await wallTime(ROWS, async () => {
+        const cost = await wallTime(count, async () => {
           const rows = await work(file)
-          if (rows !== ROWS) throw new Error(`${name}: ${rows} rows of ${ROWS}`)
+          if (rows !== count) throw new Error(`${name}: ${rows} rows of ${count}`)
         })
         const { user, system } = process.cpuUsage(before)
-        cpu.set(name, [...(cpu.get(name) ?? []), (user + system) / ROWS])
+        cpu.set(name, [...(cpu.get(name) ?? []), (user + system) / count])
         note(`${name}: ${cost.toFixed(1)} µs a row`)
         return cost
       },
@@ -51,7 +56,7 @@ async function run({ quick, folder, random, note }: Bench): Promise<Result> {
     const rowsFor = ({ parser, ours }: (typeof NAMES)[Kind]): Row[] =>
       rowsOf(new Map([...samples].filter(([name]) => name === parser || name === ours)), parser, also)
     return {
-      title: `9  A file of ${ROWS.toLocaleString('en')} new products (SQLite, synchronous=FULL)`,
+      title: `9  A file of ${count.toLocaleString('en')} new products (SQLite, synchronous=FULL)`,
       counts:
         'wall time of the process without a socket, per row; an import against the parser of its own kind of file',
       rows: [...rowsFor(NAMES.csv), ...rowsFor(NAMES.xlsx)],

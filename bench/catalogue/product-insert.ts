@@ -1,8 +1,8 @@
-import { ratesAtLeast, rowsOf, type Bench, type Figure, type Result } from '../figure.ts'
+import { ratesAtLeast, rowsOf, type Bench, type Figure, type Result, type Sizes } from '../figure.ts'
 import { alsoOf, httpContender, withPrograms } from '../http-contender.ts'
 import { takeTurns } from '../measure.ts'
 import { benchProduct } from './products.ts'
-import { openShops, PRODUCTS, SHARING, WARM_UPS, type Shop } from './servers.ts'
+import { openShops, PRODUCTS, SHARING, type Shop } from './servers.ts'
 
 const NAMES = {
   bare: 'bare Hono insert, a commit a request',
@@ -13,13 +13,19 @@ const CONNECTIONS = 16
 /** Least share of the bare route's rate. */
 const SHARE = 0.4
 
+/** `warmUps`: rounds until all have compiled what they need; the cloud has more of it than a bare route. */
+const SIZES = {
+  full: { requests: 2_000, rounds: 9, warmUps: 3 },
+  quick: { requests: 500, rounds: 3, warmUps: 3 },
+  smoke: { requests: 20, rounds: 1, warmUps: 0 },
+} satisfies Sizes
+
 /** What a new product costs over HTTP: durable, and read back. */
-export const productInsert: Figure = { name: 'product-insert', run }
+export const productInsert: Figure = { sizes: SIZES, run }
 
 async function run(bench: Bench): Promise<Result> {
-  const { quick, random } = bench
-  const requests = quick ? 500 : 2_000
-  const rounds = quick ? 3 : 9
+  const { mode, random } = bench
+  const { requests, rounds, warmUps } = SIZES[mode]
   return withPrograms(async (keep) => {
     const { load, cloud, bare } = await openShops({ ...bench, vendure: false }, keep)
     const contender = (name: string, shop: Shop, path: string) => {
@@ -41,7 +47,7 @@ async function run(bench: Bench): Promise<Result> {
       contender(NAMES.grouped, await bare('grouped'), '/insert'),
       contender(NAMES.ours, cloud, 'insertProduct'),
     ]
-    const samples = await takeTurns(contenders, rounds, random, WARM_UPS)
+    const samples = await takeTurns(contenders, rounds, random, warmUps)
     return {
       title: `6  A new product over HTTP, ${CONNECTIONS} connections (SQLite, synchronous=FULL)`,
       counts: `wall time at the client; ${SHARING}`,

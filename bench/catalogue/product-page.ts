@@ -1,7 +1,7 @@
-import { ratesAtLeast, rowsOf, type Bench, type Figure, type Result } from '../figure.ts'
+import { ratesAtLeast, rowsOf, type Bench, type Figure, type Result, type Sizes } from '../figure.ts'
 import { alsoOf, httpContender, withPrograms, type HttpContender } from '../http-contender.ts'
 import { takeTurns } from '../measure.ts'
-import { CONNECTIONS, openShops, peerNotes, SHARING, WARM_UPS, type Shop } from './servers.ts'
+import { CONNECTIONS, openShops, peerNotes, SHARING, type Shop } from './servers.ts'
 import { searchBody } from './vendure-questions.ts'
 
 const NAMES = {
@@ -16,13 +16,19 @@ const SHARE = 0.6
 /** How many times Vendure's rate. */
 const TIMES = 5
 
+/** `warmUps`: rounds until all have compiled what they need; the cloud has more of it than a bare route. */
+const SIZES = {
+  full: { requests: 2_000, rounds: 9, warmUps: 3 },
+  quick: { requests: 500, rounds: 3, warmUps: 3 },
+  smoke: { requests: 20, rounds: 1, warmUps: 0 },
+} satisfies Sizes
+
 /** What a page of products costs over HTTP, beside a route that does only what cannot be left out and beside a shop system. */
-export const productPage: Figure = { name: 'product-page', run }
+export const productPage: Figure = { sizes: SIZES, run }
 
 async function run(bench: Bench): Promise<Result> {
-  const { quick, random } = bench
-  const requests = quick ? 500 : 2_000
-  const rounds = quick ? 3 : 9
+  const { mode, random } = bench
+  const { requests, rounds, warmUps } = SIZES[mode]
   return withPrograms(async (keep) => {
     const { load, cloud, vendure, ...shops } = await openShops(bench, keep)
     const bare = await shops.bare('single')
@@ -45,7 +51,7 @@ async function run(bench: Bench): Promise<Result> {
       contender(NAMES.ours, cloud, 'fetchProducts', body),
       ...(vendure ? [contender(NAMES.vendure, vendure, '', searchBody(PAGE), requests / 4)] : []),
     ]
-    const samples = await takeTurns(contenders, rounds, random, WARM_UPS)
+    const samples = await takeTurns(contenders, rounds, random, warmUps)
     return {
       title: `4  A page of ${PAGE} products over HTTP, ${CONNECTIONS} connections`,
       counts: `wall time at the client; ${SHARING}`,

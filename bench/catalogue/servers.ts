@@ -8,9 +8,9 @@ import { productBody, searchBody } from './vendure-questions.ts'
 
 /** Products of the shop that all sell. */
 export const PRODUCTS = 1_000
+/** Requests until Vendure has compiled what it needs: far more of it than the others, so slices that are warm would come late. */
+const VENDURE_WARM_UPS = { full: 1_500, quick: 300, smoke: 3 }
 export const CONNECTIONS = 16
-/** Rounds until all have compiled what they need: our cloud has more of it than a bare route. */
-export const WARM_UPS = 3
 
 export const SHARING = canPin
   ? 'each server on core 0, the client on core 1'
@@ -33,7 +33,7 @@ export interface Shops {
 }
 
 export async function openShops(
-  { quick, folder, vendure, note }: Bench,
+  { mode, folder, vendure, note }: Bench,
   keep: (program: Promise<Program>) => Promise<Program>,
 ): Promise<Shops> {
   const start = (file: string, core: number, args: string[] = []) => keep(startProgram(file, core, args))
@@ -56,8 +56,7 @@ export async function openShops(
     const program = await keep(startVendure(folder, PRODUCTS, note))
     const { port } = await program.ask<{ port: number }>({ kind: 'prepare' })
     const address: Address = { port, path: '/shop-api', authorization: 'none' }
-    // It has far more code to compile than the others, and slices that are warm would come late.
-    const bodies = Array.from({ length: quick ? 300 : 1_500 }, (_, i) =>
+    const bodies = Array.from({ length: VENDURE_WARM_UPS[mode] }, (_, i) =>
       i % 3 === 0 ? searchBody(50) : productBody((i % PRODUCTS) + 1),
     )
     await load.ask({ ...address, bodies, connections: CONNECTIONS, expected: '49999' })

@@ -1,23 +1,26 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { benchAccount, openBenchCloud } from '../bench-cloud.ts'
-import { costsAtMost, rowsOf, type Bench, type Figure, type Result, type Target } from '../figure.ts'
+import { costsAtMost, rowsOf, type Bench, type Figure, type Result, type Sizes, type Target } from '../figure.ts'
 import { cpuTime, takeTurns, type Contender, type Samples } from '../measure.ts'
 import { fillSales } from './fill-sales.ts'
 
-const SIZES = [10_000, 1_000_000] as const
-const QUICK_SIZES = [1_000, 20_000] as const
 /** Most that the most sales may cost over the fewest. */
 const LIMIT = 1.5
 
 const PERIODS = ['daily', 'weekly', 'monthly'] as const
 
-/** Whether a store's report is slower when a hundred times as much was sold: the report of the whole year. */
-export const analyticsRead: Figure = { name: 'analytics-read', run }
+const SIZES = {
+  full: { purchases: [10_000, 1_000_000], calls: 60, rounds: 15, warmUps: 3 },
+  quick: { purchases: [1_000, 20_000], calls: 20, rounds: 7, warmUps: 3 },
+  smoke: { purchases: [10, 20], calls: 2, rounds: 1, warmUps: 0 },
+} satisfies Sizes
 
-async function run({ quick, folder, random, note }: Bench): Promise<Result> {
-  const sizes = quick ? QUICK_SIZES : SIZES
-  const [calls, rounds] = quick ? [20, 7] : [60, 15]
+/** Whether a store's report is slower when a hundred times as much was sold: the report of the whole year. */
+export const analyticsRead: Figure = { sizes: SIZES, run }
+
+async function run({ mode, folder, random, note }: Bench): Promise<Result> {
+  const { purchases: sizes, calls, rounds, warmUps } = SIZES[mode]
   const clouds: Filled[] = []
   try {
     for (const size of sizes) clouds.push(await openFilled(join(folder, String(size)), size, note))
@@ -32,9 +35,9 @@ async function run({ quick, folder, random, note }: Bench): Promise<Result> {
           }),
       }))
       measured.push({
-        samples: await takeTurns(contenders, rounds, random, 3),
-        base: nameFor(period, sizes[0]),
-        most: nameFor(period, sizes[1]),
+        samples: await takeTurns(contenders, rounds, random, warmUps),
+        base: nameFor(period, Math.min(...sizes)),
+        most: nameFor(period, Math.max(...sizes)),
       })
     }
     const targets: Target[] = measured.map(({ samples, base, most }) => costsAtMost(samples, most, base, LIMIT))

@@ -1,6 +1,6 @@
 import { canPin, CORES, startProgram, type Program } from '../child.ts'
 import type { PreparedCatalogue } from '../cloud-program.ts'
-import { ratesAtLeast, rowsOf, type Bench, type Figure, type Result } from '../figure.ts'
+import { ratesAtLeast, rowsOf, type Bench, type Figure, type Result, type Sizes } from '../figure.ts'
 import { benchProduct } from '../catalogue/products.ts'
 import { withPrograms } from '../http-contender.ts'
 import { takeTurns, type Contender } from '../measure.ts'
@@ -12,11 +12,17 @@ const PRODUCTS = 1_000
 /** Least share of the bare routes' rate. */
 const SHARE = 0.4
 
-/** A whole purchase over HTTP, from check-in to SUCCESS, beside three routes that do nothing but one durable row each. */
-export const checkoutJourney: Figure = { name: 'checkout-journey', run }
+const SIZES = {
+  full: { journeys: 1_000, rounds: 9, warmUps: 2 },
+  quick: { journeys: 200, rounds: 3, warmUps: 2 },
+  smoke: { journeys: 16, rounds: 1, warmUps: 0 },
+} satisfies Sizes
 
-async function run({ quick, folder, random }: Bench): Promise<Result> {
-  const [journeys, rounds] = quick ? [200, 3] : [1_000, 9]
+/** A whole purchase over HTTP, from check-in to SUCCESS, beside three routes that do nothing but one durable row each. */
+export const checkoutJourney: Figure = { sizes: SIZES, run }
+
+async function run({ mode, folder, random }: Bench): Promise<Result> {
+  const { journeys, rounds, warmUps } = SIZES[mode]
   return withPrograms(async (keep) => {
     const start = (file: string, core: number, args: string[] = []) => keep(startProgram(file, core, args))
     const load = await start('retail/journey-load.js', CORES.load)
@@ -52,7 +58,7 @@ async function run({ quick, folder, random }: Bench): Promise<Result> {
       contender(NAMES.bare, bare, await bare.ask({ kind: 'prepare' })),
       contender(NAMES.ours, cloud, ours),
     ]
-    const samples = await takeTurns(contenders, rounds, random, 2)
+    const samples = await takeTurns(contenders, rounds, random, warmUps)
     const also = Object.fromEntries(
       contenders.map(({ name, cpu }) => [
         name,

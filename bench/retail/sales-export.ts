@@ -2,19 +2,23 @@ import { join } from 'node:path'
 import { benchAccount, openBenchCloud } from '../bench-cloud.ts'
 import { CORES, startProgram } from '../child.ts'
 import type { PreparedAccount } from '../cloud-program.ts'
-import type { Bench, Figure, Result, Row } from '../figure.ts'
+import type { Bench, Figure, Result, Sizes, Row } from '../figure.ts'
 import { withPrograms } from '../http-contender.ts'
 import type { Memory } from '../memory-of.ts'
 import { fillSales, LINES_EACH } from './fill-sales.ts'
 
-const LINES = [10_000, 1_000_000] as const
-const QUICK_LINES = [2_000, 40_000] as const
 /** Most that the large export may hold over the small one. */
 const LIMIT = 1.2
 const LOOK_MS = 20
 
+const SIZES = {
+  full: { lines: [10_000, 1_000_000] },
+  quick: { lines: [2_000, 40_000] },
+  smoke: { lines: [20, 40] },
+} satisfies Sizes
+
 /** What the cloud holds while it streams a year's sales: the same for a hundred times as much. */
-export const salesExport: Figure = { name: 'sales-export', run }
+export const salesExport: Figure = { sizes: SIZES, run }
 
 interface Exported {
   lines: number
@@ -24,8 +28,8 @@ interface Exported {
   peakMb: number
 }
 
-async function run({ quick, folder, note }: Bench): Promise<Result> {
-  const sizes = quick ? QUICK_LINES : LINES
+async function run({ mode, folder, note }: Bench): Promise<Result> {
+  const sizes = SIZES[mode].lines
   const exported: Exported[] = []
   for (const lines of sizes) {
     const data = join(folder, String(lines))

@@ -2,24 +2,28 @@ import { join } from 'node:path'
 import { mkdirSync } from 'node:fs'
 import { canPin, CORES, startProgram } from '../child.ts'
 import type { PreparedAccounts } from '../cloud-program.ts'
-import { costsAtMost, rowsOf, type Bench, type Figure, type Result } from '../figure.ts'
+import { costsAtMost, rowsOf, type Bench, type Figure, type Result, type Sizes } from '../figure.ts'
 import { withPrograms } from '../http-contender.ts'
 import { takeTurns, type Contender } from '../measure.ts'
 import { benchProduct } from '../catalogue/products.ts'
 import type { Heard, ReceiverQuestion } from './webhook-receiver.ts'
 
 const NAMES = { healthy: 'all answer', troubled: 'one hangs, one is slow' }
-/** Webhooks of one account, its most, and accounts. */
-const PER_ACCOUNT = 100
 /** Most that the others' p99 may rise by. */
 const LIMIT = 1.2
 
-/** Whether a receiver that hangs and one that is slow hold up the others: an event at every account at once. */
-export const webhookFanOut: Figure = { name: 'webhook-fan-out', run }
+/** An account has at most 100 webhooks. */
+const SIZES = {
+  full: { accounts: 10, perAccount: 100, events: 3, rounds: 7, warmUps: 2 },
+  quick: { accounts: 2, perAccount: 100, events: 2, rounds: 3, warmUps: 2 },
+  smoke: { accounts: 2, perAccount: 3, events: 1, rounds: 1, warmUps: 0 },
+} satisfies Sizes
 
-async function run({ quick, folder, random, note }: Bench): Promise<Result> {
-  const accounts = quick ? 2 : 10
-  const [events, rounds] = quick ? [2, 3] : [3, 7]
+/** Whether a receiver that hangs and one that is slow hold up the others: an event at every account at once. */
+export const webhookFanOut: Figure = { sizes: SIZES, run }
+
+async function run({ mode, folder, random, note }: Bench): Promise<Result> {
+  const { accounts, perAccount, events, rounds, warmUps } = SIZES[mode]
   return withPrograms(async (keep) => {
     const receiver = await keep(startProgram('retail/webhook-receiver.js', CORES.load))
     const { port: receiverPort } = await receiver.ask<{ port: number }>({ kind: 'open' } satisfies ReceiverQuestion)
@@ -41,7 +45,7 @@ async function run({ quick, folder, random, note }: Bench): Promise<Result> {
           throw new Error(`${operation} answered ${response.status}: ${await response.text()}`)
       }
       for (const [a, { authorization }] of shops.entries()) {
-        for (let w = 0; w < PER_ACCOUNT; w++) {
+        for (let w = 0; w < perAccount; w++) {
           const kind = trouble && w === 0 && a === 0 ? 'hang' : trouble && w === 0 && a === 1 ? 'slow' : 'ok'
           await call(authorization, 'registerWebhook', {
             url: `http://127.0.0.1:${receiverPort}/${run}/${kind}/${a}/${w}`,
@@ -49,12 +53,12 @@ async function run({ quick, folder, random, note }: Bench): Promise<Result> {
           })
         }
       }
-      note(`${accounts * PER_ACCOUNT} webhooks are registered (${name})`)
+      note(`${accounts * perAccount} webhooks are registered (${name})`)
       const troubled = trouble ? 2 : 0
       return {
         name,
         async slice() {
-          const expected = events * (accounts * PER_ACCOUNT - troubled)
+          const expected = events * (accounts * perAccount - troubled)
           const heard = receiver.ask<Heard>({ kind: 'hear', run, expected } satisfies ReceiverQuestion)
           const { ean: _ean, ...product } = benchProduct(0)
           for (let e = 0; e < events; e++) {
@@ -75,12 +79,12 @@ async function run({ quick, folder, random, note }: Bench): Promise<Result> {
       await contender(NAMES.healthy, 'healthy', false),
       await contender(NAMES.troubled, 'troubled', true),
     ]
-    const samples = await takeTurns(contenders, rounds, random, 2)
+    const samples = await takeTurns(contenders, rounds, random, warmUps)
     const also = Object.fromEntries(
       [...lastOf].map(([name, { p50Ms, deliveries }]) => [name, { 'p50 ms': p50Ms, deliveries }]),
     )
     return {
-      title: `11 ${(accounts * PER_ACCOUNT).toLocaleString('en')} webhooks, ${events} events each at once (SQLite)`,
+      title: `11 ${(accounts * perAccount).toLocaleString('en')} webhooks, ${events} events each at once (SQLite)`,
       counts: `p99 of the time from the event to its arrival, at receivers that answer; ${canPin ? 'the cloud on core 0, the receivers on core 1' : 'cloud and receivers share the cores as the system likes'}`,
       rows: rowsOf(samples, NAMES.healthy, also),
       targets: [costsAtMost(samples, NAMES.troubled, NAMES.healthy, LIMIT)],

@@ -1,35 +1,14 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Result } from '../../bench/figure.ts'
+import { FIGURE_NAMES } from '../../bench/figures.ts'
+import type { Report } from '../../bench/run-figures.ts'
 import { benchProduct } from '../../bench/catalogue/products.ts'
 import { isEan } from '../../cloud/catalogue/ean.ts'
 import { hasValidCheckDigit } from '../../policy/gs1/gtin.ts'
 import { ensureBuilt, ROOT } from '../support/built.ts'
-
-const FIGURES = [
-  'verify-token',
-  'verify-and-redeem',
-  'verify-protected-item',
-  'product-page',
-  'product-by-ean',
-  'product-insert',
-  'memory',
-  'catalogue-size',
-  'product-import',
-  'checkout-journey',
-  'webhook-fan-out',
-  'analytics-read',
-  'sales-export',
-  'gate',
-  'tag-reads',
-  'grant-to-relay',
-  'recovery',
-  'drain',
-  'store-day',
-]
 
 const folder = mkdtempSync(join(tmpdir(), 'untag-bench-'))
 const bench = (...args: string[]) =>
@@ -42,48 +21,46 @@ describe('npm run bench', () => {
   it('lists its figures', () => {
     const { status, stdout } = bench('--help')
     expect(status).toBe(0)
-    expect(stdout).toContain(FIGURES.join(', '))
+    expect(stdout).toContain(FIGURE_NAMES.join(', '))
   })
 
-  it('refuses a figure that it does not have', () => {
-    const { status, stderr } = bench('no-such-figure')
+  it.each([
+    ['a figure that does not exist', ['no-such-figure'], 'there is no figure no-such-figure'],
+    ['--quick together with --smoke', ['--quick', '--smoke'], '--quick and --smoke exclude each other'],
+    ['a JSON file that cannot be written', ['--json', join(folder, 'missing', 'x.json')], 'ENOENT'],
+  ])('rejects %s before it measures anything', (_, args, message) => {
+    const { status, stderr, stdout } = bench('--folder', folder, ...args)
     expect(status).toBe(1)
-    expect(stderr).toContain('there is no figure no-such-figure')
+    expect(stderr).toContain(message)
+    expect(stdout).not.toContain('µs/op')
   })
 
-  it('measures a product by its barcode beside a bare route, and says what is missing', () => {
-    const json = join(folder, 'result.json')
-    const { status, stdout, stderr } = bench('--quick', '--folder', folder, '--json', json, 'product-by-ean')
-    expect(stderr).not.toContain('Error')
+  it('runs every figure in its smallest size and stores all results', () => {
+    const json = join(folder, 'smoke.json')
+    const { status, stdout, stderr } = bench('--smoke', '--folder', folder, '--json', json)
+    const { figures, failures, mode } = JSON.parse(readFileSync(json, 'utf8')) as Report
+    expect(failures, stderr).toEqual({})
     expect(status).toBe(0)
-    expect(stdout).toContain('Vendure is not measured')
-    const { figures } = JSON.parse(readFileSync(json, 'utf8')) as { figures: Record<string, Result> }
-    expect(Object.keys(figures)).toEqual(['product-by-ean'])
-    const { rows, targets } = figures['product-by-ean'] as Result
+    expect(mode).toBe('smoke')
+    expect(Object.keys(figures)).toEqual(FIGURE_NAMES)
+    for (const name of FIGURE_NAMES) expect(stdout).toContain(`ran     ${name}\n`)
+    // The bare route answers the same product; only the headers differ.
+    const { rows, notes } = figures['product-by-ean']!
     expect(rows.map((row) => row.name)).toEqual(['bare Hono route', 'fetchProduct'])
-    const [bare, ours] = rows.map((row) => row.also['bytes'] ?? Number.NaN)
-    // The same product; what differs is the header.
-    expect(Math.abs((ours ?? Number.NaN) - (bare ?? Number.NaN))).toBeLessThan(150)
-    for (const row of rows) expect(row.microseconds).toBeGreaterThan(0)
-    expect(targets.map((target) => target.limit)).toEqual([0.4])
-  }, 120_000)
-
-  it('measures tag reads from the wire beside the codec and the memory alone', () => {
-    const json = join(folder, 'tags.json')
-    const { status, stderr } = bench('--quick', '--folder', folder, '--json', json, 'tag-reads')
-    expect(stderr).not.toContain('Error')
-    expect(status).toBe(0)
-    const { figures } = JSON.parse(readFileSync(json, 'utf8')) as { figures: Record<string, Result> }
-    expect(figures['tag-reads']?.rows).toHaveLength(6)
-    expect(figures['tag-reads']?.targets.map(({ limit }) => limit)).toEqual([1])
-  }, 120_000)
+    expect(Math.abs(rows[0]!.also['bytes']! - rows[1]!.also['bytes']!)).toBeLessThan(150)
+    expect(notes.join()).toContain('Vendure is not measured')
+    expect(figures['tag-reads']!.rows).toHaveLength(6)
+    // Each figure's folder is removed.
+    expect(readdirSync(folder)).toEqual(['smoke.json'])
+  }, 600_000)
 
   it('measures the recovery of devices in tries of the supervisor', () => {
     const json = join(folder, 'recovery.json')
     const { status, stdout } = bench('--quick', '--folder', folder, '--json', json, 'recovery')
     expect(status).toBe(0)
-    const { figures } = JSON.parse(readFileSync(json, 'utf8')) as { figures: Record<string, Result> }
-    expect(figures['recovery']?.rows).toHaveLength(9)
+    const { figures } = JSON.parse(readFileSync(json, 'utf8')) as Report
+    expect(Object.keys(figures)).toEqual(['recovery'])
+    expect(figures['recovery']!.rows).toHaveLength(9)
     // On virtual time: what is missed here is missed everywhere.
     expect(stdout).not.toContain('MISSED')
   }, 120_000)

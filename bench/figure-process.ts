@@ -1,0 +1,41 @@
+import { fork } from 'node:child_process'
+import type { Mode, Result } from './figure.ts'
+
+/** What a figure's process is started with, as JSON in its first argument. */
+export interface FigureRequest {
+  readonly name: string
+  readonly mode: Mode
+  readonly folder: string
+  readonly vendure: boolean
+}
+
+export type FigureReply = { readonly result: Result } | { readonly error: Error }
+
+/** Time after which a figure counts as hanging, ms. The full sizes fill a million rows first. */
+export const LIMITS_MS: Readonly<Record<Mode, number>> = { full: 7_200_000, quick: 900_000, smoke: 120_000 }
+
+/**
+ * Runs one figure in a process of its own: a crash or an endless wait ends this figure alone. Rejects with the figure's error,
+ * or says how its process ended. Settles when the process has exited.
+ */
+export function runInProcess(program: string, request: FigureRequest, limitMs: number): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    // JSON, the default, would turn NaN into null and lose the stack of an error.
+    const child = fork(program, [JSON.stringify(request)], { execArgv: [], serialization: 'advanced' })
+    let reply: FigureReply | undefined
+    let isLate = false
+    const timer = setTimeout(() => {
+      isLate = true
+      child.kill('SIGKILL')
+    }, limitMs)
+    child.once('message', (message) => (reply = message as FigureReply))
+    child.once('error', reject)
+    child.once('exit', (code, signal) => {
+      clearTimeout(timer)
+      if (reply && 'result' in reply) return resolve(reply.result)
+      if (reply) return reject(reply.error)
+      const ending = isLate ? `did not end within ${limitMs / 1_000} s` : `ended without a result (${code ?? signal})`
+      reject(new Error(`the process of ${request.name} ${ending}`))
+    })
+  })
+}

@@ -1,0 +1,60 @@
+import type { Mode, Result } from './figure.ts'
+import type { Machine } from './machine.ts'
+import { asText } from './report.ts'
+
+/** The file that `--json` writes. */
+export interface Report {
+  readonly at: string
+  readonly mode: Mode
+  readonly machine: Machine
+  readonly figures: Readonly<Record<string, Result>>
+  /** Figures that did not run to their end. */
+  readonly failures: Readonly<Record<string, { readonly message: string }>>
+}
+
+export type Outcome = Pick<Report, 'figures' | 'failures'>
+
+/** One run of some figures, with everything that it needs from outside. */
+export interface Run {
+  readonly names: readonly string[]
+  readonly mode: Mode
+  measure(name: string): Promise<Result>
+  /** Stores what is known so far. Called before the first figure, so that a bad file stops the run early, and after each. */
+  keep(outcome: Outcome): void
+  /** Writes to stdout. */
+  say(text: string): void
+  /** Writes to stderr. */
+  warn(text: string): void
+}
+
+/** Runs the figures one after the other. A figure that fails is recorded, and the next one runs. */
+export async function runFigures({ names, mode, measure, keep, say, warn }: Run): Promise<Outcome> {
+  const figures: Record<string, Result> = {}
+  const failures: Record<string, { message: string }> = {}
+  keep({ figures, failures })
+  for (const name of names) {
+    try {
+      const result = checked(await measure(name))
+      // The sizes of a smoke run are too small to say anything about speed.
+      figures[name] = mode === 'smoke' ? { ...result, targets: [] } : result
+      say(mode === 'smoke' ? `ran     ${name}` : asText(result))
+    } catch (error) {
+      const { message, stack } = error instanceof Error ? error : new Error(String(error))
+      failures[name] = { message }
+      say(`FAILED  ${name}: ${message}\n`)
+      warn(stack ?? message)
+    }
+    keep({ figures, failures })
+  }
+  const failed = Object.keys(failures)
+  if (failed.length > 0) say(`${failed.length} of ${names.length} figures failed: ${failed.join(', ')}`)
+  return { figures, failures }
+}
+
+/** Throws if a row was not measured: JSON would show it as null. */
+function checked(result: Result): Result {
+  if (result.rows.length === 0) throw new Error('the figure has no rows')
+  const missing = result.rows.find(({ microseconds }) => !Number.isFinite(microseconds))
+  if (missing) throw new Error(`nothing was measured for the row "${missing.name}"`)
+  return result
+}
