@@ -17,7 +17,7 @@ import { thingMagicDriver } from './thingmagic.ts'
 import { m100Driver } from './uhf-m100.ts'
 import { zebraIotcDriver } from './zebra-iotc.ts'
 
-// A new driver is one line in each of these two tables.
+// A new driver is one line in each of these two tables. `test/device-drivers/driver-parts.test.ts` lists its other parts.
 
 /** One entry of `devices` in the agent's configuration. */
 export const DeviceEntry = z.discriminatedUnion('driver', [
@@ -33,6 +33,7 @@ export const DeviceEntry = z.discriminatedUnion('driver', [
   zebraIotcDriver.settings,
 ])
 export type DeviceEntry = z.infer<typeof DeviceEntry>
+export type DriverName = DeviceEntry['driver']
 
 const DRIVERS: readonly AnyDriver[] = [
   anyDriver(modbusDriver),

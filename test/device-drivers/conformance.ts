@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Platform } from '../../policy/platform.ts'
+import { capabilitiesOf, type DriverName } from '../../device-drivers/drivers/registry.ts'
+import type { Capabilities } from '../../device-drivers/drivers/capabilities.ts'
 import type { CommandResult, DeviceCommand, DeviceEvent } from '../../device-drivers/drivers/device.ts'
 import type { DeviceStatus } from '../../device-drivers/keep-device.ts'
 import { supervise } from '../../device-drivers/supervisor.ts'
@@ -32,7 +34,9 @@ export interface RigDevice {
 }
 
 export interface Rig {
-  /** Its settings, without `deviceId` and `link`. */
+  /** Title of the row, for a driver with several. */
+  readonly name?: string
+  /** Its settings, without `deviceId` and `driver`; without `link` it is on TCP. */
   readonly entry: Record<string, unknown>
   device(platform: Platform): RigDevice
   /** A command that actuates; left out for a device that has nothing to actuate. */
@@ -49,7 +53,15 @@ const ID = 'thing'
 const LONGEST_PAUSE_MS = 15_000
 const BACK_WITHIN_MS = LONGEST_PAUSE_MS + 6_000
 
+/** True if the capabilities of the device announce events of this type. */
+function isDeclared(can: Capabilities, { type }: DeviceEvent): boolean {
+  if (type === 'tags') return can.departures !== undefined
+  if (type === 'tag_gone') return can.departures === 'reported'
+  return type !== 'passage' || can.passage
+}
+
 interface Bench {
+  readonly capabilities: Capabilities
   readonly world: VirtualPlatform
   readonly device: RigDevice
   readonly port: MemoryPort
@@ -69,7 +81,8 @@ interface Bench {
   ready(): Promise<void>
 }
 
-function bench(rig: Rig, seed = 1): Bench {
+function openBench(driver: DriverName, rig: Rig, seed: number): Bench {
+  const devices = entries({ deviceId: ID, link: { tcp: ADDRESS }, ...rig.entry, driver })
   const world = virtualPlatform({ seed })
   const random = seededRandom(seed + 99)
   const device = rig.device(world)
@@ -111,7 +124,7 @@ function bench(rig: Rig, seed = 1): Bench {
   }
 
   const supervisor = supervise({
-    devices: entries({ deviceId: ID, link: { tcp: ADDRESS }, ...rig.entry }),
+    devices,
     platform: world,
     openLink: (_, signal) => open(signal),
     onState: (status) => void states.push(status),
@@ -128,6 +141,7 @@ function bench(rig: Rig, seed = 1): Bench {
   const state = () => supervisor.status(ID)?.state ?? ''
 
   return {
+    capabilities: capabilitiesOf(devices[0]!),
     world,
     device,
     port,
@@ -151,13 +165,18 @@ function bench(rig: Rig, seed = 1): Bench {
   }
 }
 
-/** What every driver of a device on a byte link must do, whatever its protocol. */
-export function describeDriver(name: string, rig: Rig): void {
+/**
+ * The conformance row of a driver: what every driver of a device on a byte link must do, whatever its protocol. Call it
+ * with the driver's name as a literal: `driver-parts.test.ts` searches for it.
+ */
+export function describeDriver(driver: DriverName, rig: Rig): void {
+  const name = rig.name ?? driver
   const answers = rig.answers ?? true
+  const bench = (seed = 1) => openBench(driver, rig, seed)
 
   describe(`${name}, as every driver`, () => {
     test('opening, identifying, ready; then it tells what happens, also between noise', async () => {
-      const b = bench(rig)
+      const b = bench()
       await b.ready()
       expect(b.states.map((status) => status.state)).toEqual(['opening', 'identifying', 'ready'])
       for (let i = 0; i < 3; i++) {
@@ -168,11 +187,22 @@ export function describeDriver(name: string, rig: Rig): void {
       }
     })
 
+    test('sends only events that its capabilities announce, and releases only if they say so', async () => {
+      const b = bench()
+      await b.ready()
+      await b.device.stir()
+      await b.until(() => b.events.some((event) => b.device.fits(event)), 3_000)
+      expect(b.events.filter((event) => !isDeclared(b.capabilities, event))).toEqual([])
+      expect(b.capabilities.releases !== 'nothing', 'capabilities.releases and the release of the rig').toBe(
+        rig.release !== undefined,
+      )
+    })
+
     test('the plug out in every state: it comes back by itself each time, and has released nothing', async () => {
-      const first = bench(rig)
+      const first = bench()
       await first.ready()
       for (let chunk = 1; chunk <= first.chunks + 3; chunk++) {
-        const b = bench(rig, chunk)
+        const b = bench(chunk)
         b.cutAt(chunk)
         await b.world.advance(3_000)
         b.cutAt(Infinity)
@@ -185,7 +215,7 @@ export function describeDriver(name: string, rig: Rig): void {
     })
 
     test('away for a day: absent, tries at most 15 s apart and never in step; then ready, and no timers are left', async () => {
-      const b = bench(rig)
+      const b = bench()
       await b.ready()
       b.port.unplug()
       await b.world.advance(24 * 3_600_000)
@@ -203,7 +233,7 @@ export function describeDriver(name: string, rig: Rig): void {
 
     test('stopped in the middle of things: nothing runs on, and stopping again does no harm', async () => {
       for (const after of [0, 1, 30, 300]) {
-        const b = bench(rig, after + 1)
+        const b = bench(after + 1)
         await b.world.advance(after)
         if (rig.release) void b.release()
         await b.world.settle(b.supervisor.stop())
@@ -217,7 +247,7 @@ export function describeDriver(name: string, rig: Rig): void {
 
     if (!answers) return
     test('mute from the beginning: never ready, a release answers that nothing was commanded; healed: ready', async () => {
-      const b = bench(rig)
+      const b = bench()
       b.device.mute()
       await b.world.advance(60_000)
       expect(b.states.map((status) => status.state)).not.toContain('ready')
@@ -233,7 +263,7 @@ export function describeDriver(name: string, rig: Rig): void {
     })
 
     test('mute while ready: noticed, told, opened anew; healed: ready', async () => {
-      const b = bench(rig)
+      const b = bench()
       await b.ready()
       b.device.mute()
       await b.until(() => b.state() !== 'ready', rig.noticedWithinMs ?? 5_000)
@@ -243,7 +273,7 @@ export function describeDriver(name: string, rig: Rig): void {
     })
 
     test('the wrong speed: noise is told at most once a second, never ready, nothing released; the right one: ready', async () => {
-      const b = bench(rig)
+      const b = bench()
       b.scramble(true)
       await b.world.advance(60_000)
       expect(b.states.map((status) => status.state)).not.toContain('ready')
@@ -257,7 +287,7 @@ export function describeDriver(name: string, rig: Rig): void {
   if (!rig.release) return
   describe(`${name}, releasing as every driver`, () => {
     test('a release: confirmed, once', async () => {
-      const b = bench(rig)
+      const b = bench()
       await b.ready()
       expect(await b.world.settle(b.release())).toMatchObject({ outcome: 'confirmed', commanded: true })
       await b.world.advance(5_000)
@@ -265,7 +295,7 @@ export function describeDriver(name: string, rig: Rig): void {
     })
 
     test('the plug out at every moment of a release: at most one, never one that was not commanded, and none later', async () => {
-      const whole = bench(rig)
+      const whole = bench()
       await whole.ready()
       const before = whole.chunks
       await whole.world.settle(whole.release())
@@ -277,7 +307,7 @@ export function describeDriver(name: string, rig: Rig): void {
         (chunk) => chunk <= 24 || chunk % Math.ceil(last / 12) === 0,
       )
       for (const chunk of moments) {
-        const b = bench(rig, chunk)
+        const b = bench(chunk)
         await b.ready()
         b.cutAt(chunk)
         const told = await b.world.settle(b.release())
@@ -298,7 +328,7 @@ export function describeDriver(name: string, rig: Rig): void {
     })
 
     test('an answer that is lost: unknown, and the command is not given again, not even after a reconnect', async () => {
-      const b = bench(rig)
+      const b = bench()
       await b.ready()
       b.device.loseAnswer?.()
       expect(await b.world.settle(b.release())).toMatchObject({ outcome: 'unknown', commanded: true })
@@ -311,7 +341,7 @@ export function describeDriver(name: string, rig: Rig): void {
     })
 
     test('releases wait for each other; one given up while it waits is not commanded', async () => {
-      const b = bench(rig)
+      const b = bench()
       await b.ready()
       const giveUp = new AbortController()
       const both = [b.release(), b.supervisor.execute(ID, rig.release ?? { kind: 'release' }, giveUp.signal)]

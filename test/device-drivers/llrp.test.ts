@@ -10,7 +10,7 @@ import { entries, RELEASE } from './workbench.ts'
 const of = (...names: MessageName[]) => names.map((name) => MESSAGES[name].type)
 
 describeDriver('llrp', {
-  entry: { driver: 'llrp', antennas: GATE.antennas, siren: GATE.siren, release: { gpo: 3, pulseMs: 200 } },
+  entry: { antennas: GATE.antennas, siren: GATE.siren, release: { gpo: 3, pulseMs: 200 } },
   // Three keepalives, and what is under way.
   noticedWithinMs: 16_000,
   release: RELEASE,

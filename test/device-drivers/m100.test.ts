@@ -14,7 +14,7 @@ const PASSWORD = 'DEADBEEF'
 const KILL = { method: 'kill', password: PASSWORD }
 
 describeDriver('uhf-m100', {
-  entry: { driver: 'uhf-m100', deactivate: KILL, powerDbm: 20 },
+  entry: { deactivate: KILL, powerDbm: 20 },
   release: { kind: 'release', tag: { epc: EPC } },
   device(platform) {
     const pad = m100Pad({ platform })

@@ -18,7 +18,8 @@ const RIGS: Record<string, { entry: Record<string, unknown>; board?: Partial<Rel
   },
 }
 for (const [name, { entry, board: options }] of Object.entries(RIGS)) {
-  describeDriver(name, {
+  describeDriver('modbus', {
+    name,
     entry,
     release: RELEASE,
     device(platform) {

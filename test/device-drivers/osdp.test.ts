@@ -20,7 +20,8 @@ for (const [name, entry] of Object.entries({
   'osdp with a confirming input': ENTRY,
   'osdp, acknowledged only': { ...ENTRY, confirmInput: undefined },
 })) {
-  describeDriver(name, {
+  describeDriver('osdp', {
+    name,
     entry,
     release: RELEASE,
     device(platform) {

@@ -13,7 +13,7 @@ const EAS_RESET = hex(easFrame('reset', ICODE))
 const classic = (uid = '9A3B7C11') => plainTag(storageAtr(0x03, 0x0001), uid)
 
 describeDriver('pcsc', {
-  entry: { driver: 'pcsc', link: { pcsc: 'acr1552' } },
+  entry: { link: { pcsc: 'acr1552' } },
   muteIs: 'absent',
   // pcscd is asked every 10 s at least, and has 2 s for an answer.
   noticedWithinMs: 15_000,

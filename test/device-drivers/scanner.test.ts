@@ -10,7 +10,7 @@ import { describeDriver } from './conformance.ts'
 import { ADDRESS, entries, forEver, RELEASE } from './workbench.ts'
 
 describeDriver('scanner', {
-  entry: { driver: 'scanner', feeds: 'door' },
+  entry: { feeds: 'door' },
   answers: false,
   device(platform) {
     const scanner = scannerSimulator({ platform })

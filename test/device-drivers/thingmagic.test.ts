@@ -113,7 +113,7 @@ describeCodec<ThingMagicFrame>('ThingMagic', {
 const EPC = '3074257BF7194E4000001A85'
 
 describeDriver('thingmagic', {
-  entry: { driver: 'thingmagic', region: 'europe', green: { output: 1 } },
+  entry: { region: 'europe', green: { output: 1 } },
   noticedWithinMs: 10_000,
   device(platform) {
     const reader = thingMagicReader({ platform })
