@@ -12,7 +12,8 @@ import { freeUnused, giveUpLease } from './leases.ts'
 import { updateRedemption } from './redemptions.ts'
 import { holdReleased, raiseReleased } from './released-late.ts'
 import type { UnitKey } from './rights.ts'
-import { settleRight, unitOf } from './settle-right.ts'
+import { unitOf } from './settle-right.ts'
+import { settleUnit } from './settle-unit.ts'
 import { tellOthers } from './tell-others.ts'
 import { viewAuthorization } from './view.ts'
 
@@ -63,7 +64,7 @@ async function applyTokenClaim(scope: EvidenceScope, witness: Witness, claim: Cl
     const key = { lineId: unit.line_id, unitNo: unit.unit_no, rightClass, purchaseId: row.purchase_id ?? '' }
     // An operator went past this token: the one that was given instead must not release the goods once more.
     await endLease(scope, key, row.nonce)
-    await settleUnit(scope, witness, key, claim)
+    await settleUnit(scope, witness.storeId, key, claim)
     used.push(key)
   }
   const purchase = row.purchase_id === null ? undefined : await findPurchase(db, row.tenant, row.purchase_id)
@@ -94,38 +95,6 @@ async function applyForgotten(
     return true
   }
   return useUnits(scope, witness, claim, purchase, receipt.ordinals)
-}
-
-/** A right is used up for good; when something else had used it already, somebody got two for one. `claim`: when it is new. */
-async function settleUnit(
-  scope: EvidenceScope,
-  witness: Witness,
-  key: UnitKey,
-  claim: { deviceId: string } | undefined,
-): Promise<void> {
-  const { isDouble, isReturned } = await settleRight(scope.uses, key)
-  // Of two that were claimed, one may turn out to have failed: then nobody got two. Goods that came back were released unless that failed.
-  if (!isDouble && !isReturned && !claim)
-    await acknowledgeAbout(scope.db, {
-      storeId: witness.storeId,
-      kind: 'double_redeem',
-      subject: subjectOf(key),
-      by: WITHDRAWN,
-      atMs: scope.nowMs,
-    })
-  if (!isDouble && !(isReturned && claim)) return
-  await raiseException(scope, {
-    storeId: witness.storeId,
-    kind: 'double_redeem',
-    subject: subjectOf(key),
-    detail: 'one unit was released twice',
-    deviceId: claim?.deviceId,
-    purchaseId: key.purchaseId === '' ? undefined : key.purchaseId,
-  })
-}
-
-function subjectOf({ lineId, unitNo, rightClass }: UnitKey): string {
-  return `${lineId}/${unitNo}/${rightClass}`
 }
 
 async function applyReceiptClaim(scope: EvidenceScope, witness: Witness, claim: Claim): Promise<boolean> {
@@ -181,7 +150,7 @@ async function useUnits(
     }
     if (!(await add(scope, witness, claim, ordinal, claim.rightClass, key))) continue
     await endLease(scope, key, claim.nonce)
-    await settleUnit(scope, witness, key, claim)
+    await settleUnit(scope, witness.storeId, key, claim)
     used.push(key)
   }
   scope.due.subjects.push(...used)
@@ -355,7 +324,7 @@ export async function settleRedemptions(
   for (const row of changed) {
     const key = await unitOf(uses, row)
     if (!key) continue
-    await settleUnit(scope, witness, key, undefined)
+    await settleUnit(scope, witness.storeId, key, undefined)
     keys.push(key)
   }
   due.subjects.push(...keys)

@@ -40,3 +40,20 @@ export async function raiseReleased(scope: EvidenceScope, purchase: Cancelled, d
     purchaseId: purchase.purchase_id,
   })
 }
+
+/** A unit was released although its line was refunded or its item came back: its item is held while it still is `returned`. */
+export async function holdReturned(
+  scope: EvidenceScope,
+  storeId: string,
+  { purchaseId, lineId, unitNo }: UnitKey,
+): Promise<void> {
+  const { db, nowMs } = scope
+  const units = await readUnits(db, purchaseId)
+  const unit = units.find((each) => each.line_id === lineId && each.unit_no === unitNo)
+  if (!unit || unit.bound === 0 || unit.item_id === null) return
+  const item = await readItem(db, unit.item_id)
+  // A status that staff have set since stands.
+  if (item.item_status !== 'returned' || !isItemOf(item, unit)) return
+  await updateItem(db, item, { item_status: 'exception_hold' }, nowMs)
+  tellGates(scope, storeId)
+}

@@ -17,18 +17,18 @@ export async function unitOf(
 
 /**
  * Brings the right of a unit to what all its redemptions come to; answers whether somebody got two for one. A lease stays
- * beside what nobody knows or what failed, unless it has just ended; one that a receipt went past comes back. `isReturned`: the goods
- * came back, and something stands that used the right all the same.
+ * beside what nobody knows or what failed, unless it has just ended; one that a receipt went past comes back. `returned`: the goods came back;
+ * `used`: some redemption of the right stands all the same.
  */
 export async function settleRight(
   uses: Uses,
   key: UnitKey,
   leaseEnded = false,
-): Promise<{ isDouble: boolean; isReturned: boolean }> {
+): Promise<{ isDouble: boolean; returned?: 'used' | 'unused' }> {
   const { use, failures, isDouble } = joinUses((await uses.ofUnit(key)).map(useOf))
   const right = await uses.right(key)
   // Goods that came back are nobody's to take off a second time, whatever becomes of a use that was under way.
-  if (right && right.returned_by !== null) return { isDouble, isReturned: use !== null }
+  if (right && right.returned_by !== null) return { isDouble, returned: use === null ? 'unused' : 'used' }
   const isUnknown = use?.outcome === 'unknown'
   const isOpen = use === null || isUnknown
   if (right?.state === 'leased' && !leaseEnded && isOpen) {
@@ -36,7 +36,7 @@ export async function settleRight(
     const lease = { nonce: right.nonce ?? '', deviceId: right.device_id ?? '', untilMs: right.until_ms ?? 0 }
     if (known.failures !== failures || known.isUnknown !== isUnknown)
       await uses.lease(key, lease, { failures, isUnknown })
-    return { isDouble, isReturned: false }
+    return { isDouble }
   }
   const lease = right && isOpen && !leaseEnded && key.purchaseId !== '' ? await uses.unusedLease(key) : undefined
   if (lease)
@@ -55,7 +55,7 @@ export async function settleRight(
     if (!isSame) await uses.use(key, use, failures)
     if (use.outcome !== null && use.outcome !== known) await uses.noteOutcome(use.redemptionId, key, use.outcome)
   } else if (right) await uses.free(key, failures)
-  return { isDouble, isReturned: false }
+  return { isDouble }
 }
 
 function useOf(row: RedemptionRow): UnitUse {

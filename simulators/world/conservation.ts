@@ -67,7 +67,7 @@ export function checkConservation(
   const raised = new Set(
     db
       .prepare<[], { subject: string }>(
-        "SELECT subject FROM protection_exception WHERE kind IN ('double_redeem', 'late_redeem', 'redeemed_after_revocation')",
+        "SELECT subject FROM protection_exception WHERE kind IN ('double_redeem', 'late_redeem', 'redeemed_after_revocation', 'released_after_refund')",
       )
       .all()
       .map((row) => row.subject),
@@ -82,6 +82,8 @@ export function checkConservation(
     }
   }
 
+  checkCalledDouble(core, db)
+
   // Effects follow from what was used: a purchase whose every tagged unit was released says so.
   const undone = db.prepare<[], { purchase_id: string }>(
     `SELECT p.purchase_id FROM purchase p WHERE p.security_tag_status = 'pending' AND p.status IN ('SUCCESS', 'UNLOADED')
@@ -91,4 +93,16 @@ export function checkConservation(
   )
   for (const { purchase_id: id } of undone.all())
     core.violate('I4', `every unit of ${id} was released, and its tag status is still pending`)
+}
+
+/** `double_redeem` says that one unit was released twice: the cloud knows of two redemptions that have not failed. */
+function checkCalledDouble(core: Core, db: Connection): void {
+  const once = db.prepare<[], { subject: string; standing: number }>(
+    `SELECT e.subject, (SELECT COUNT(DISTINCT r.redemption_id || ' ' || r.nonce) FROM redemption r
+       WHERE r.line_id || '/' || r.unit_no || '/' || r.right_class = e.subject AND (r.outcome IS NULL OR r.outcome <> 'failed')) AS standing
+     FROM protection_exception e WHERE e.kind = 'double_redeem' AND e.subject LIKE '%/%/%'
+       AND (e.acknowledged_by IS NULL OR e.acknowledged_by <> 'later evidence') AND standing < 2`,
+  )
+  for (const { subject, standing } of once.all())
+    core.violate('I6', `double_redeem names ${subject}, of which ${standing} redemption is known that has not failed`)
 }

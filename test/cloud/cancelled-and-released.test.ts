@@ -34,12 +34,12 @@ onEveryDatabase('a cancelled purchase whose goods were released', (kind) => {
       .filter((each) => each.purchaseId === transactionId)
       .map((each) => each.kind as string)
   /** The agent used the token then, and tells it now. */
-  const tell = (nonce: string, redemptionId: string, atMs: number) => {
+  const tell = (nonce: string, redemptionId: string, atMs: number, source: 'token' | 'receipt' = 'token') => {
     const claim: Evidence = {
       kind: 'claim',
       redemptionId,
       nonce,
-      source: 'token',
+      source,
       rightClass: 'release',
       ordinals: [0],
       deviceId: shop.devices.self_checkout_detacher,
@@ -80,17 +80,54 @@ onEveryDatabase('a cancelled purchase whose goods were released', (kind) => {
     expect((await agent.call('verifyProtectedItem', gate)).body).toMatchObject({ authorized: false })
   })
 
-  it('what was refunded by its line and released then is held, too', async () => {
-    const { epc, purchase } = await bought(false)
+  /** One unit was released by its token, and its line was refunded before the agent reported that. */
+  async function refundedUnheard(bound: boolean) {
+    const { epc, purchase } = await bought(bound)
     const { replayProtectedNonce: nonce } = await grant(epc, purchase)
     const usedMs = platform.clock.wall()
     await shop.ok('refundPayment', {
       transactionId: purchase.transactionId,
       itemLineIds: [purchase.items[0].itemLineId],
     })
-    await tell(nonce, 'late-line', usedMs)
-    expect(await raised(purchase)).toContain('double_redeem')
+    return { epc, purchase, nonce, usedMs }
+  }
+
+  it.each([
+    ['bound', true],
+    ['not yet bound', false],
+  ])('holds the item of a refunded line that was released once (%s)', async (_which, bound) => {
+    const { epc, purchase, nonce, usedMs } = await refundedUnheard(bound)
+    await tell(nonce, `late-line-${bound}`, usedMs)
+    expect(await raised(purchase)).toEqual(['released_after_refund'])
     expect(await status(epc)).toBe('exception_hold')
+  })
+
+  it('holds the item of a refunded line that was released by its receipt', async () => {
+    const { epc, purchase } = await bought(true)
+    await shop.ok('refundPayment', {
+      transactionId: purchase.transactionId,
+      itemLineIds: [purchase.items[0].itemLineId],
+    })
+    expect(await status(epc)).toBe('returned')
+    const { cti } = await shop.cloud.db.database.reads
+      .selectFrom('purchase')
+      .select('cti')
+      .where('purchase_id', '=', purchase.transactionId)
+      .executeTakeFirstOrThrow()
+    await tell(cti ?? '', 'late-receipt', platform.clock.wall(), 'receipt')
+    expect(await raised(purchase)).toEqual(['released_after_refund'])
+    expect(await status(epc)).toBe('exception_hold')
+    // A second release of the same unit is another matter.
+    await tell(cti ?? '', 'late-receipt-2', platform.clock.wall(), 'receipt')
+    expect((await raised(purchase)).toSorted()).toEqual(['double_redeem', 'released_after_refund'])
+  })
+
+  it('leaves a refunded item where staff have put it before the release is reported', async () => {
+    const { epc, purchase, nonce, usedMs } = await refundedUnheard(true)
+    await shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus: 'sellable' })
+    await tell(nonce, 'late-refund-shelf', usedMs)
+    expect(await raised(purchase)).toEqual(['released_after_refund'])
+    expect(await status(epc)).toBe('sellable')
   })
 
   it('what staff have put on the shelf since stays there', async () => {

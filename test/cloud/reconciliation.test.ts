@@ -268,11 +268,11 @@ onEveryDatabase('reconciliation', (kind) => {
       ] as const) {
         await report(claim(cti, id, 'receipt'), outcome(id, said))
       }
-      expect(await about('double_redeem', gone.subject)).toHaveLength(1)
-      expect(await about('double_redeem', kept.subject)).toEqual([])
-      expect(await about('double_redeem', doubtful.subject)).toHaveLength(1)
+      expect(await about('released_after_refund', gone.subject)).toHaveLength(1)
+      expect(await about('released_after_refund', kept.subject)).toEqual([])
+      expect(await about('released_after_refund', doubtful.subject)).toHaveLength(1)
       await resolve('r-doubt', 'failed')
-      expect(await about('double_redeem', doubtful.subject)).toEqual([])
+      expect(await about('released_after_refund', doubtful.subject)).toEqual([])
     })
   })
 

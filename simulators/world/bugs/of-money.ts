@@ -100,4 +100,9 @@ export const MONEY_BUGS: readonly Bug[] = [
       ),
     ],
   },
+  {
+    name: 'refunded-called-double',
+    what: 'one release of goods that came back is reported as two releases',
+    changes: [change('cloud/protection/settle-unit.js', "raise('released_after_refund')", "raise('double_redeem')")],
+  },
 ]
