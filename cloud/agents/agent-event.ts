@@ -1,6 +1,6 @@
 import type { ProtectionEvent } from '../../policy/events.ts'
 import type { DeviceType, ItemStatus } from '../../policy/vocabulary.ts'
-import { raiseForDenial } from '../assistance/raise-for-denial.ts'
+import { raiseForEvent } from '../assistance/raise-for-event.ts'
 import { present } from '../operations/fields.ts'
 import type { AgentRow } from '../persistence/tables/agents.ts'
 import { findAuthorization, unitsOfAuthorization } from '../protection/authorizations.ts'
@@ -31,7 +31,7 @@ export async function takeAgentEvent(
     processedAt,
   })
   await noteReported(scope, whole, agent.agent_id)
-  await raiseForDenial(scope, whole, Date.parse(whole.occurredAt))
+  await raiseForEvent(scope, whole, Date.parse(whole.occurredAt))
   return whole
 }
 

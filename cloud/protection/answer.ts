@@ -8,7 +8,7 @@ import type {
   ProtectionAction,
   ScanSource,
 } from '../../policy/vocabulary.ts'
-import { raiseForDenial } from '../assistance/raise-for-denial.ts'
+import { raiseForEvent } from '../assistance/raise-for-event.ts'
 import type { Call } from '../operations/operation.ts'
 import type { ProtectionAuthorizationRow, RedemptionRow } from '../persistence/tables/protection.ts'
 import { recordEvent } from './events.ts'
@@ -85,7 +85,7 @@ export async function recordDenied(call: Call, asked: Asked, about: AskedAbout, 
     reason,
     eventId: about.eventIds.decided,
   } as const
-  await raiseForDenial(scopeOf(call, asked), denied, asked.occurredMs)
+  await raiseForEvent(scopeOf(call, asked), denied, asked.occurredMs)
   const eventId = await recordEvent(scopeOf(call, asked), denied)
   if (asked.store) await keepDecision(call.db, asked.store, { eventId, atMs: call.nowMs, reason, facts: about.facts })
   return eventId

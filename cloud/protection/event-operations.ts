@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { ProtectionEvent, PROTECTION_EVENT_TYPES } from '../../policy/events.ts'
 import { normaliseIdentifiers } from '../../policy/identifiers.ts'
 import { ingestBatch } from '../agents/ingest.ts'
+import { raiseForEvent } from '../assistance/raise-for-event.ts'
 import { knownCaller } from '../operations/caller.ts'
 import { Failure, invalid } from '../operations/failure.ts'
 import { Id, iso, Limit, Success, Timestamp } from '../operations/fields.ts'
@@ -94,6 +95,7 @@ async function reportEvents(call: Call, events: readonly ReportedEvent[]) {
       const scope = { db: call.db, tenant, platform: call.services.platform, nowMs: call.nowMs }
       await storeEvent(scope, whole)
       await noteReported(scope, whole, call.caller.kind === 'agent' ? call.caller.agentId : undefined)
+      await raiseForEvent(scope, whole, Date.parse(whole.occurredAt))
       accepted++
     } catch (error) {
       if (!(error instanceof Failure)) throw error

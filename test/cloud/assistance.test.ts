@@ -1,10 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { pruneRequests } from '../../cloud/assistance/requests.ts'
 import { languageOf } from '../../cloud/http/assistance-texts.ts'
+import type { ProtectionEvent } from '../../policy/events.ts'
+import type { ItemStatus } from '../../policy/vocabulary.ts'
 import type { Json } from '../support/cloud.ts'
 import { onEveryDatabase } from '../support/databases.ts'
 import { readQr } from '../support/qr.ts'
 import { openShop, type Shop } from '../support/shop.ts'
+import { enrolTestAgent } from '../support/test-agent.ts'
 
 const form = (fields: Record<string, string>): RequestInit => ({
   method: 'POST',
@@ -180,6 +183,69 @@ onEveryDatabase('assistance', (kind) => {
     expect((await ofDenial()).map((r) => r.status)).toEqual(['closed'])
     await ask({ firmwareVersion: '4' })
     expect((await ofDenial()).map((r) => r.status).sort()).toEqual(['closed', 'open'])
+  })
+
+  describe('an item on hold at a gate', () => {
+    const ofGate = async () =>
+      (await requests({ limit: 100 })).filter((r) => r.deviceId === shop.devices.exit_gate && r.status === 'open')
+    const closeAll = async () => {
+      for (const { requestId } of await ofGate())
+        await shop.ok('answerAssistanceRequest', { requestId, status: 'closed' })
+    }
+    const held = async () => {
+      const { epc } = await shop.newItem(shop.products[0])
+      await shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus: 'exception_hold' })
+      return epc
+    }
+    const alarmOf = (epc: string, itemStatus: ItemStatus, at = new Date().toISOString()): ProtectionEvent => ({
+      type: 'protection.exception.raised',
+      eventId: `evt-${epc}-${itemStatus}`,
+      occurredAt: at,
+      storeId: shop.storeId,
+      deviceId: shop.devices.exit_gate,
+      protectionAction: 'authorize_exit',
+      reason: 'gate_alarm',
+      epc,
+      itemStatus,
+    })
+
+    it.each([
+      [
+        'refused by the cloud',
+        async (epc: string) =>
+          void (await shop.ok('verifyProtectedItem', {
+            deviceId: shop.devices.exit_gate,
+            protectionAction: 'authorize_exit',
+            epc,
+          })),
+      ],
+      [
+        'reported by a gate without agent',
+        async (epc: string) =>
+          void (await shop.ok('reportProtectionEvents', { events: [alarmOf(epc, 'exception_hold')] })),
+      ],
+      [
+        'reported by an agent',
+        async (epc: string) => {
+          const agent = await enrolTestAgent(shop)
+          expect((await agent.report([agent.row({ event: alarmOf(epc, 'exception_hold') })])).status).toBe(200)
+        },
+      ],
+    ])('calls staff once: %s', async (_how, happen) => {
+      const epc = await held()
+      await happen(epc)
+      expect(await ofGate()).toMatchObject([{ reason: 'manual_assistance_required', status: 'open' }])
+      await closeAll()
+    })
+
+    it('calls nobody for an item that is merely unpaid, or an alarm of an hour ago', async () => {
+      const epc = await held()
+      const past = new Date(shop.cloud.platform.clock.wall() - 3_600_000).toISOString()
+      await shop.ok('reportProtectionEvents', {
+        events: [alarmOf(epc, 'sellable'), alarmOf(epc, 'exception_hold', past)],
+      })
+      expect(await ofGate()).toEqual([])
+    })
   })
 
   it('publishable keys ask, and do no more', async () => {

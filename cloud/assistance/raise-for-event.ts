@@ -1,0 +1,50 @@
+import type { ProtectionEvent } from '../../policy/events.ts'
+import { GATE_BEHAVIOUR } from '../../policy/item-status.ts'
+import type { ItemStatus } from '../../policy/vocabulary.ts'
+import type { Scope } from './requests.ts'
+import { requestForDenial } from './requests.ts'
+
+/** Who stood there five minutes ago has been helped, or has left. */
+const STILL_THERE_MS = 5 * 60_000
+
+type TagEvent = Pick<ProtectionEvent, 'type' | 'storeId'> & {
+  [K in
+    | 'reason'
+    | 'protectionAction'
+    | 'itemStatus'
+    | 'deviceId'
+    | 'purchaseId'
+    | 'itemLineId'
+    | 'epc'
+    | 'tagUid'
+    | 'tagId']?: string | null | undefined
+}
+
+/** Opens an assistance request if the event, of the last five minutes, says that a tag needs staff. */
+export async function raiseForEvent(
+  scope: Scope & { tenant: string },
+  event: TagEvent,
+  occurredMs: number,
+): Promise<void> {
+  if (!isDeniedForStaff(event) && !isHeldAtGate(event)) return
+  if (Math.abs(scope.nowMs - occurredMs) > STILL_THERE_MS) return
+  await requestForDenial(scope, {
+    tenant: scope.tenant,
+    storeId: event.storeId,
+    deviceId: event.deviceId ?? null,
+    purchaseId: event.purchaseId ?? null,
+    item: event.itemLineId ?? event.epc ?? event.tagUid ?? event.tagId ?? null,
+  })
+}
+
+function isDeniedForStaff({ type, reason }: TagEvent): boolean {
+  return type === 'protection.authorization.denied' && reason === 'manual_assistance_required'
+}
+
+/** A gate alarms for an item on hold, or the cloud refuses its exit: "alarm plus staff notification" (specification, itemStatus table). */
+function isHeldAtGate({ type, reason, protectionAction, itemStatus }: TagEvent): boolean {
+  if (!itemStatus || GATE_BEHAVIOUR[itemStatus as ItemStatus] !== 'alarm_and_staff') return false
+  return type === 'protection.exception.raised'
+    ? reason === 'gate_alarm'
+    : type === 'protection.authorization.denied' && protectionAction === 'authorize_exit'
+}
