@@ -8,16 +8,18 @@ import { requestForDenial } from './requests.ts'
 const STILL_THERE_MS = 5 * 60_000
 
 type TagEvent = Pick<ProtectionEvent, 'type' | 'storeId'> & {
-  [K in
-    | 'reason'
-    | 'protectionAction'
-    | 'itemStatus'
-    | 'deviceId'
-    | 'purchaseId'
-    | 'itemLineId'
-    | 'epc'
-    | 'tagUid'
-    | 'tagId']?: string | null | undefined
+  [
+    K in
+      | 'reason'
+      | 'protectionAction'
+      | 'itemStatus'
+      | 'deviceId'
+      | 'purchaseId'
+      | 'itemLineId'
+      | 'epc'
+      | 'tagUid'
+      | 'tagId'
+  ]?: string | null | undefined
 }
 
 /** Opens an assistance request if the event, of the last five minutes, says that a tag needs staff. */

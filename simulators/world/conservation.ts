@@ -61,8 +61,8 @@ export function checkConservation(
   for (const row of alone.all())
     note(unitsOfToken.get(row.nonce, row.step - 1), row.right_class, row.redemption_id, row.nonce)
 
-  const right = db.prepare<[string, number, string], { state: string }>(
-    'SELECT state FROM unit_right WHERE line_id = ? AND unit_no = ? AND right_class = ?',
+  const right = db.prepare<[string, number, string], { state: string; isUsedByReturn: number }>(
+    'SELECT state, redemption_id IS returned_by AND returned_by IS NOT NULL AS isUsedByReturn FROM unit_right WHERE line_id = ? AND unit_no = ? AND right_class = ?',
   )
   const raised = new Set(
     db
@@ -72,14 +72,26 @@ export function checkConservation(
       .all()
       .map((row) => row.subject),
   )
+  const afterReturn = new Set(
+    db
+      .prepare<[], { subject: string }>(
+        "SELECT subject FROM protection_exception WHERE kind = 'released_after_refund' AND (acknowledged_by IS NULL OR acknowledged_by <> 'later evidence')",
+      )
+      .all()
+      .map((row) => row.subject),
+  )
   for (const [key, { redemptions, nonces }] of moved) {
     const [line = '', unit = '', rightClass = ''] = key.split('/')
-    const state = right.get(line, Number(unit), rightClass)?.state
+    const known = right.get(line, Number(unit), rightClass)
+    const state = known?.state
     if (state !== 'used')
       core.violate('I4', `${key} was released, and the cloud holds it for ${state ?? 'never leased'}`)
     if (redemptions.size > 1 && !raised.has(key) && ![...nonces].some((nonce) => raised.has(nonce))) {
       core.violate('I6', `${key} was released by ${[...redemptions].join(' and ')}, and no exception says so`)
     }
+    // The return used the right up: every release of the unit was reported after it.
+    if (known?.isUsedByReturn === 1 && !afterReturn.has(key))
+      core.violate('I6', `${key} was released, its line had been refunded, and no exception says so`)
   }
 
   checkCalledDouble(core, db)
