@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
+import { SlowestTests } from './test/support/slowest-tests.ts'
 import { makeMemoryFolder } from './test/support/memory-folder.ts'
 
 // Before the workers start: they and their children take it over.
@@ -17,6 +18,11 @@ class LongFirst extends BaseSequencer {
   }
 }
 
+/** Sources that run at a customer's. */
+const SHIPPED = ['policy', 'device-drivers', 'edge-agent', 'cloud', 'client', 'bin'].map(
+  (module) => `${module}/**/*.{ts,tsx}`,
+)
+
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
@@ -29,6 +35,9 @@ export default defineConfig({
     sequence: { sequencer: LongFirst },
     testTimeout: 60_000,
     hookTimeout: 120_000,
-    reporters: ['default'],
+    // A run of a few files needs no ranking.
+    reporters: process.env['CI'] ? ['default', new SlowestTests()] : ['default'],
+    // With `--coverage` (.ci/run): code in processes that tests start is not counted.
+    coverage: { include: SHIPPED, reporter: ['text-summary'], reportOnFailure: true },
   },
 })

@@ -130,8 +130,10 @@ async function fitSqlite() {
 
 try {
   if (!process.argv.includes('--build-only')) install()
-  build()
-  await fitSqlite()
+  if (!process.argv.includes('--install-only')) {
+    build()
+    await fitSqlite()
+  }
 } catch (error) {
   if (error.status === undefined) throw error
   process.exit(1)
