@@ -6,15 +6,20 @@ import { fileURLToPath } from 'node:url'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
 const START = ['--enable-source-maps', '--max-semi-space-size=4', join(root, 'bin', 'untag.js'), 'start']
+const WRITE_OPENAPI = join(root, 'dist', 'bin', 'write-openapi.js')
 /** Both compilers report a change of the same moment, ms. */
 const SETTLE_MS = 200
 /** An application that does not stop in time is killed, ms. */
 const STOP_LIMIT_MS = 10_000
 
+const HAS_GROUPS = process.platform !== 'win32'
+
 /** Configurations whose last compilation had no errors. */
 const compiled = new Set()
 let application
 let restart
+let isRestarting = false
+let isChanged = false
 let isStopping = false
 
 /** Starts the compiler of one configuration in watch mode. */
@@ -22,6 +27,8 @@ function watch(config) {
   const compiler = spawn(process.execPath, [tsc, '-p', config, '--watch', '--preserveWatchOutput'], {
     cwd: root,
     stdio: ['ignore', 'pipe', 'inherit'],
+    // `tsc` runs a native program as its child: both end together only as a process group.
+    detached: HAS_GROUPS,
   })
   let line = ''
   compiler.stdout.setEncoding('utf8').on('data', (text) => {
@@ -52,43 +59,51 @@ function report(config, line) {
   restart = setTimeout(startAgain, SETTLE_MS)
 }
 
+/** Stops the application and starts it again. A change that comes meanwhile leads to one more restart afterwards. */
 async function startAgain() {
-  await end(application)
-  if (isStopping) return
-  spawn(process.execPath, [join(root, 'dist', 'bin', 'write-openapi.js')], { cwd: root, stdio: 'inherit' }).on(
-    'exit',
-    () => {
-      if (isStopping) return
-      console.error('starting …')
-      application = spawn(process.execPath, [...START, ...process.argv.slice(2)], { cwd: root, stdio: 'inherit' })
-      const started = application
-      // `q` quits everything. A crash waits for the next change.
-      started.on('exit', (code, signal) => {
-        if (started !== application) return
-        if (code === 0) stop(0)
-        else console.error(`untag start ended (${signal ?? code}); waiting for a change`)
-      })
-    },
-  )
+  if (isRestarting) {
+    isChanged = true
+    return
+  }
+  isRestarting = true
+  do {
+    isChanged = false
+    await end(application)
+    await ended(spawn(process.execPath, [WRITE_OPENAPI], { cwd: root, stdio: 'inherit' }))
+  } while (isChanged)
+  isRestarting = false
+  if (!isStopping) start()
+}
+
+function start() {
+  console.error('starting …')
+  const started = spawn(process.execPath, [...START, ...process.argv.slice(2)], { cwd: root, stdio: 'inherit' })
+  application = started
+  // `q` quits everything. A crash waits for the next change.
+  started.on('exit', (code, signal) => {
+    if (started !== application) return
+    if (code === 0) stop(0)
+    else console.error(`untag start ended (${signal ?? code}); waiting for a change`)
+  })
+}
+
+function ended(child) {
+  return new Promise((resolve) => child.once('exit', resolve))
 }
 
 /** Resolves when the child has ended. */
 function end(child) {
   if (child === application) application = undefined
   if (child === undefined || child.exitCode !== null || child.signalCode !== null) return Promise.resolve()
-  return new Promise((resolve) => {
-    const kill = setTimeout(() => child.kill('SIGKILL'), STOP_LIMIT_MS)
-    child.once('exit', () => {
-      clearTimeout(kill)
-      resolve()
-    })
-    child.kill('SIGTERM')
-  })
+  const kill = setTimeout(() => child.kill('SIGKILL'), STOP_LIMIT_MS)
+  child.kill('SIGTERM')
+  return ended(child).finally(() => clearTimeout(kill))
 }
 
 async function stop(code) {
   if (isStopping) return
   isStopping = true
+  for (const { pid } of compilers) if (HAS_GROUPS && pid !== undefined) process.kill(-pid)
   await Promise.all([...compilers, application].map(end))
   process.exit(code)
 }
