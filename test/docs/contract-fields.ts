@@ -1,0 +1,145 @@
+import { POINTER, type JsonSchema } from '../../cloud/description/json-schema.ts'
+
+/** One field of a schema, with every variant of a union and every part of an `allOf` merged. */
+export interface Field {
+  /** The named schema or operation that has the field, and its path there: what a person looks for. */
+  readonly owner: string
+  readonly path: string
+  /** Empty: any type. */
+  readonly types: ReadonlySet<string>
+  readonly isRequired: boolean
+  readonly isNullable: boolean
+  /** JSON texts of an enum. */
+  readonly values: ReadonlySet<string> | undefined
+  readonly bounds: ReadonlyMap<Bound, number>
+  /** `format`, `pattern` and exclusive bounds as one text; empty: none. */
+  readonly form: string
+}
+
+/** Fields by their whole path: `.items[].ean`; the schema itself is ''. */
+export type Fields = ReadonlyMap<string, Field>
+
+export const UPPER_BOUNDS = ['maxLength', 'maximum', 'maxItems'] as const
+export const LOWER_BOUNDS = ['minLength', 'minimum', 'minItems'] as const
+const BOUNDS = [...UPPER_BOUNDS, ...LOWER_BOUNDS]
+export type Bound = (typeof BOUNDS)[number]
+
+interface Place {
+  owner: string
+  path: string
+  components: Readonly<Record<string, JsonSchema>>
+  /** Named schemas around this place: a schema that contains itself ends there. */
+  within: readonly string[]
+}
+
+/** Every field of a schema that `owner` uses as a whole. */
+export function fieldsOf(schema: JsonSchema, owner: string, components: Place['components']): Fields {
+  const own = schema.$ref === undefined ? schema : (components[schema.$ref.slice(POINTER.length)] ?? {})
+  return collect(own, { owner, path: '', components, within: [] })
+}
+
+function collect(schema: JsonSchema, place: Place): Fields {
+  if (schema.$ref !== undefined) return collectNamed(schema.$ref.slice(POINTER.length), place)
+  let fields = new Map<string, Field>([['', fieldOf(schema, place)]])
+  const add = (step: string, child: JsonSchema, isRequired: boolean) => {
+    for (const [path, field] of collect(child, { ...place, path: place.path + step }))
+      fields.set(step + path, path === '' ? { ...field, isRequired } : field)
+  }
+  for (const [name, child] of Object.entries(schema.properties ?? {}))
+    add(`.${name}`, child, schema.required?.includes(name) === true)
+  if (schema.items) add('[]', schema.items, true)
+  const { additionalProperties: others } = schema
+  if (others !== undefined && others !== false) add('.*', others === true ? {} : others, true)
+  for (const part of schema.allOf ?? []) fields = both(fields, collect(part, place))
+  for (const variants of [schema.anyOf, schema.oneOf])
+    if (variants) fields = both(fields, either(variants.map((variant) => collect(variant, place))))
+  return fields
+}
+
+function collectNamed(name: string, place: Place): Fields {
+  const isWithinItself = place.within.includes(name)
+  const schema = isWithinItself ? { type: 'object' } : (place.components[name] ?? {})
+  const fields = collect(schema, { ...place, owner: name, path: '', within: [...place.within, name] })
+  // The field that refers to the schema is its owner's; the fields inside are the schema's.
+  return new Map([...fields].map(([path, field]) => [path, path === '' ? { ...field, ...ownerOf(place) } : field]))
+}
+
+function ownerOf({ owner, path }: Place): Pick<Field, 'owner' | 'path'> {
+  return { owner, path: path.replace(/^\./, '') }
+}
+
+function fieldOf(schema: JsonSchema, place: Place): Field {
+  const type = schema.type ?? (schema.properties ? 'object' : undefined)
+  const bounds = BOUNDS.flatMap((bound) => {
+    const value = schema[bound]
+    return value === undefined ? [] : [[bound, value] as const]
+  })
+  const { format, pattern, exclusiveMinimum, exclusiveMaximum } = schema
+  const exclusive = [
+    ...(exclusiveMinimum ? ['exclusiveMinimum'] : []),
+    ...(exclusiveMaximum ? ['exclusiveMaximum'] : []),
+  ]
+  return {
+    ...ownerOf(place),
+    types: new Set(type === undefined ? [] : [type]),
+    isRequired: true,
+    isNullable: schema.nullable === true,
+    values: schema.enum && new Set(schema.enum.map((value) => JSON.stringify(value))),
+    bounds: new Map(bounds),
+    form: [format, pattern, ...exclusive].filter((part) => part !== undefined).join(' '),
+  }
+}
+
+/** The fields of a schema that is all of one and all of the other. */
+function both(one: Fields, other: Fields): Map<string, Field> {
+  const fields = new Map(one)
+  for (const [path, more] of other) {
+    const known = fields.get(path)
+    fields.set(path, known ? { ...known, ...narrowed(known, more) } : more)
+  }
+  return fields
+}
+
+function narrowed(known: Field, more: Field): Partial<Field> {
+  return {
+    types: new Set([...known.types, ...more.types]),
+    isRequired: known.isRequired || more.isRequired,
+    isNullable: known.isNullable || more.isNullable,
+    values: known.values ?? more.values,
+    bounds: new Map([...more.bounds, ...known.bounds]),
+    form: known.form === '' ? more.form : known.form,
+  }
+}
+
+/** The fields of a schema that is one of these. */
+function either(variants: readonly Fields[]): Fields {
+  const fields = new Map<string, Field>()
+  for (const path of new Set(variants.flatMap((variant) => [...variant.keys()]))) {
+    const found = variants.flatMap((variant) => variant.get(path) ?? [])
+    const [first] = found
+    if (first) fields.set(path, { ...first, ...widened(found), isRequired: isRequiredInAll(found, variants.length) })
+  }
+  return fields
+}
+
+function isRequiredInAll(found: readonly Field[], variants: number): boolean {
+  return found.length === variants && found.every((field) => field.isRequired)
+}
+
+function widened(found: readonly Field[]): Partial<Field> {
+  const bounds = BOUNDS.flatMap((bound) => {
+    const values = found.flatMap((field) => field.bounds.get(bound) ?? [])
+    if (values.length < found.length) return []
+    return [[bound, bound.startsWith('max') ? Math.max(...values) : Math.min(...values)] as const]
+  })
+  const forms = new Set(found.map((field) => field.form))
+  return {
+    types: new Set(found.some((field) => field.types.size === 0) ? [] : found.flatMap((field) => [...field.types])),
+    isNullable: found.some((field) => field.isNullable),
+    values: found.every((field) => field.values)
+      ? new Set(found.flatMap((field) => [...(field.values ?? [])]))
+      : undefined,
+    bounds: new Map(bounds),
+    form: forms.size === 1 ? [...forms].join('') : '',
+  }
+}

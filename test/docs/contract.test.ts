@@ -1,0 +1,60 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { describe, expect, it } from 'vitest'
+import { ROOT } from '../house/sources.ts'
+import { breakingChanges, undeclaredChanges, type ContractDocument } from './breaking-changes.ts'
+import { contractDocument, contractPage, readableJson } from './contract-page.ts'
+
+const FILE = 'docs/openapi.json'
+const UPDATE = 'npx vitest run test/docs/contract.test.ts -u'
+const committed = () => JSON.parse(readFileSync(join(ROOT, FILE), 'utf8')) as ContractDocument
+const current = contractDocument()
+
+describe(FILE, () => {
+  // One test: with -u the file is written only after every breaking change is declared.
+  it('equals the document made from the code, and CHANGELOG.md declares what breaks callers', async () => {
+    expect(committed, `restore the file first: git checkout ${FILE}`).not.toThrow()
+    const undeclared = undeclaredChanges(
+      breakingChanges(committed(), current),
+      readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8'),
+    )
+    expect(
+      undeclared,
+      `These changes break callers. Undo them, or add each line to the unreleased section of CHANGELOG.md (text may follow it), then run: ${UPDATE}`,
+    ).toEqual([])
+    await expect(
+      contractPage(current),
+      `The API has changed without breaking callers. Write ${FILE} anew: ${UPDATE}`,
+    ).toMatchFileSnapshot(join(ROOT, FILE))
+  })
+
+  it('is valid OpenAPI and names no host', async () => {
+    const { valid, errors } = await new Validator().validate(structuredClone({ ...current }))
+    expect([valid, errors ?? []]).toEqual([true, []])
+    expect(current.servers).toEqual([{ url: '/api/v1' }])
+  })
+
+  it('breaks nothing in comparison with itself, and much in comparison with nothing', () => {
+    expect(breakingChanges(current, current)).toEqual([])
+    const empty = { ...current, paths: {}, 'x-webhooks': {} }
+    const parts = Object.keys(current['x-webhooks']).length + Object.keys(current.paths).length
+    expect(breakingChanges(current, empty).length).toBeGreaterThanOrEqual(parts)
+    expect(breakingChanges(empty, current)).toEqual([])
+  })
+})
+
+describe('readable JSON', () => {
+  it('keeps short values on one line and reads back as the same', () => {
+    const value = {
+      name: 'ean',
+      'x-y': [],
+      long: Array.from({ length: 40 }, (_, n) => ({ n, text: `"${n}"` })),
+      no: null,
+    }
+    const text = readableJson(value)
+    expect(JSON.parse(text)).toEqual(value)
+    expect(text).toContain('\n  "name": "ean",\n')
+    expect(text).toContain('\n    { "n": 7, "text": "\\"7\\"" },\n')
+  })
+})
