@@ -1,5 +1,6 @@
 import type { Cancel } from '../policy/platform.ts'
 import { sealAudit } from './accounts/seal-audit.ts'
+import { pruneFormerKeys } from './agents/agent-keys.ts'
 import { pruneCodes } from './agents/enrolment.ts'
 import { startRetrying } from './agents/retry-unapplied.ts'
 import { pruneLogins } from './agents/sessions.ts'
@@ -97,6 +98,7 @@ export function startJobs(
     await database.write((db) => pruneApprovals(db, nowMs))
     await database.write((db) => pruneDenied(db, nowMs))
     await database.write((db) => pruneGiven(db, nowMs))
+    await database.write((db) => pruneFormerKeys(db, nowMs))
   })
   every(SETTLING_MS, 'refunds of cancelled purchases', () => releaseRefunds(database, services))
   everyByTheClock(HOUSEKEEPING_MS, 'moving devices', () => endDueMoves(database, services))

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { z } from 'zod'
+import { DOCUMENT_KINDS } from './documents/kinds.ts'
 import { isKeepable, ProtectionEvent, UNKEEPABLE } from './events.ts'
 import { OUTCOMES, RIGHT_CLASSES } from './vocabulary.ts'
 
@@ -46,9 +47,17 @@ export const Evidence = z.discriminatedUnion('kind', [
     rightClass: z.enum(RIGHT_CLASSES),
     ordinals: z.array(z.int().min(0).max(100_000)).min(1).max(100_000),
     agentId: name(128),
+    /** The epoch in which the sender gave them as the receipt home. A row without it has no effect. */
+    homeEpoch: z.int().min(0).optional(),
   }),
-  /** What the other agent told the home of them: they were not used, or nobody knows. */
-  z.strictObject({ kind: z.literal('given_back'), redemptionId: name(64), outcome: z.enum(['failed', 'unknown']) }),
+  /** The other agent reported to the receipt home that it did not use them, or that the outcome is unknown. */
+  z.strictObject({
+    kind: z.literal('given_back'),
+    redemptionId: name(64),
+    outcome: z.enum(['failed', 'unknown']),
+    /** The `ask+jwt` with which that agent reported the outcome. A row without it has no effect. */
+    report: z.string().min(1).max(DOCUMENT_KINDS.homeQuestion.maxLength).refine(isKeepable, UNKEEPABLE).optional(),
+  }),
 ])
 export type Evidence = z.infer<typeof Evidence>
 

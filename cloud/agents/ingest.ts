@@ -33,7 +33,7 @@ export async function ingestBatch(
   const agent = await findAgent(call.db, caller.agentId)
   if (!agent || agent.revoked_ms !== null) throw new Failure('unauthenticated', 'this agent is no longer enrolled')
   const { claims, key } = openBatch(agent, batch)
-  await noteKeyUse(call.db, agent, key)
+  await noteKeyUse(call.db, agent, key, call.nowMs)
   if (claims.seqFrom > agent.last_seq + 1 && !(await isLostForGood(call, agent, claims)))
     return { accepted: 0, duplicates: 0, ack: acknowledge(call, agent) }
   const texts = await checkChain(call, agent, claims)

@@ -204,7 +204,7 @@ async function openAssertion(
   if (claims.data.ledger !== agent.ledger_id) throw REFUSED()
   const used = await useChallenge(call.db, agentId, where, claims.data.challenge, call.nowMs)
   if (!used) throw REFUSED()
-  if (opened.ok) await noteKeyUse(call.db, agent, opened.key)
+  if (opened.ok) await noteKeyUse(call.db, agent, opened.key, call.nowMs)
   return { agent, claims: claims.data, openedMs: used.openedMs }
 }
 

@@ -32,6 +32,7 @@ import { GOODS_BACK } from './migrations/0030-goods-back.ts'
 import { SPOT_CHECKS } from './migrations/0031-spot-checks.ts'
 import { APPROVALS_AND_REASONS } from './migrations/0032-approvals-and-reasons.ts'
 import { GIVEN_RIGHTS } from './migrations/0033-given-rights.ts'
+import { RECEIPT_HOMES } from './migrations/0034-receipt-homes.ts'
 import type { Migration } from './migrations/migration.ts'
 
 /** In the order in which they are applied; one that was released is never changed. */
@@ -68,6 +69,7 @@ const MIGRATIONS: readonly Migration[] = [
   SPOT_CHECKS,
   APPROVALS_AND_REASONS,
   GIVEN_RIGHTS,
+  RECEIPT_HOMES,
 ]
 
 /** Any number that no other program uses as an advisory lock on this database. */

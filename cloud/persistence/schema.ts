@@ -16,6 +16,8 @@ import type {
   AgentSessionRow,
   DeviceRow,
   EnrolmentCodeRow,
+  FormerHomeRow,
+  AgentFormerKeyRow,
   HomeMoveRow,
   HomeMoveWaitRow,
   OperatorRow,
@@ -103,6 +105,8 @@ export interface Schema {
   protection_decision: ProtectionDecisionRow
   protection_exception: ProtectionExceptionRow
   deny_entry: DenyEntryRow
+  former_home: FormerHomeRow
+  agent_former_key: AgentFormerKeyRow
   home_move: HomeMoveRow
   home_move_wait: HomeMoveWaitRow
   signing_key: SigningKeyRow

@@ -5,6 +5,7 @@ import type { StoreRow } from '../persistence/tables/stores.ts'
 import { findStore, raiseDocumentVersion } from '../stores/queries.ts'
 import { beginHomeMove } from './home-move.ts'
 import { policyOf } from './policy.ts'
+import { noteFormerHome } from './receipt-homes.ts'
 
 /** A device belongs to the first agent of its store that reports it (contracts §2); moving it is an operation of its own. */
 export async function bindToAgent(call: Call, device: DeviceRow, store: StoreRow, agentId: string): Promise<void> {
@@ -38,6 +39,7 @@ export async function placeAt(call: Call, device: DeviceRow, store: StoreRow, ag
 /** Receipts of the store are redeemed at the agent that owns its exit gates, or at the cloud. */
 async function makeHome({ db }: Call, store: StoreRow, agentId: string): Promise<void> {
   const policy = policyOf(store)
+  await noteFormerHome(db, store)
   const moved = JSON.stringify({ ...policy, home: agentId, homeEpoch: policy.homeEpoch + 1 })
   await db.updateTable('store').set({ policy: moved }).where('store_id', '=', store.store_id).execute()
 }

@@ -4,6 +4,7 @@ import { preparedForMany } from '../persistence/prepared-many.ts'
 import type { DeviceRow } from '../persistence/tables/agents.ts'
 import type { PurchaseRow, PurchaseUnitRow } from '../persistence/tables/purchases.ts'
 import { findDevice } from './device-queries.ts'
+import { findHomeIn } from './receipt-homes.ts'
 
 /**
  * What evidence is judged by and does not change: read once in a transaction, and for the rows of a batch all at once.
@@ -21,6 +22,8 @@ export interface EvidenceFacts {
   device(deviceId: string): Promise<DeviceRow | undefined>
   /** The agents of a store. */
   agentsOf(storeId: string): Promise<readonly string[]>
+  /** Whether this agent was the receipt home of its store in this epoch, or goes on with the ledger of the one that was. */
+  isHomeIn(epoch: number, witness: { agentId: string | null; storeId: string }): Promise<boolean>
   /** Whether what was given to `owner` is this witness's to tell: its own, or of one whose ledger it goes on with. */
   isOwn(owner: string | null, witness: { agentId: string | null; storeId: string }): Promise<boolean>
 }
@@ -57,6 +60,7 @@ export function evidenceFacts(db: Db, tenant: string): EvidenceFacts {
   const units = new Map<string, FactUnit[]>()
   const devices = new Map<string, DeviceRow | undefined>()
   const agents = new Map<string, ReadonlyMap<string, string | null>>()
+  const homes = new Map<string, string | undefined>()
 
   async function readAuthorizations(nonces: Iterable<string>): Promise<void> {
     const asked = [...nonces].filter((nonce) => !authorizations.has(nonce))
@@ -84,7 +88,31 @@ export function evidenceFacts(db: Db, tenant: string): EvidenceFacts {
     return known
   }
 
+  async function homeIn(storeId: string, epoch: number): Promise<string | undefined> {
+    const name = `${storeId} ${epoch}`
+    if (!homes.has(name)) homes.set(name, await findHomeIn(db, storeId, epoch))
+    return homes.get(name)
+  }
+
+  async function isOwn(
+    owner: string | null,
+    { agentId, storeId }: { agentId: string | null; storeId: string },
+  ): Promise<boolean> {
+    if (owner === agentId) return true
+    if (owner === null || agentId === null) return false
+    const known = await successors(storeId)
+    // Bounded by the agents of the store, should two name each other.
+    let next: string | null = owner
+    for (let n = 0; n < known.size && next !== null && next !== agentId; n++) next = known.get(next) ?? null
+    return next === agentId
+  }
+
   return {
+    isOwn,
+    async isHomeIn(epoch, witness) {
+      const home = await homeIn(witness.storeId, epoch)
+      return home !== undefined && (await isOwn(home, witness))
+    },
     async prepare(nonces) {
       const asked = [...nonces]
       await readAuthorizations(asked)
@@ -110,14 +138,5 @@ export function evidenceFacts(db: Db, tenant: string): EvidenceFacts {
       return devices.get(deviceId)
     },
     agentsOf: async (storeId) => [...(await successors(storeId)).keys()],
-    async isOwn(owner, { agentId, storeId }) {
-      if (owner === agentId) return true
-      if (owner === null || agentId === null) return false
-      const known = await successors(storeId)
-      // Bounded by the agents of the store, should two name each other.
-      let next: string | null = owner
-      for (let n = 0; n < known.size && next !== null && next !== agentId; n++) next = known.get(next) ?? null
-      return next === agentId
-    },
   }
 }

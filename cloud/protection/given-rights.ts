@@ -1,6 +1,6 @@
 import type { Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
-import type { UnitRightRow } from '../persistence/tables/protection.ts'
+import type { GivenRightRow, UnitRightRow } from '../persistence/tables/protection.ts'
 import { NOBODY_KNOWS, viewRight, type RightView, type UnitKey } from './rights.ts'
 
 /**
@@ -15,7 +15,11 @@ export interface GivenRight extends UnitKey {
   agentId: string
   /** When the receipt has ended for every clock, s since 1970. */
   untilS: number
+  homeAgentId: string
+  homeEpoch: number
 }
+
+type GivenRightKey = 'line_id' | 'unit_no' | 'right_class' | 'redemption_id'
 
 /** Of what nobody has ever told anything, s after the receipt's end: much longer than an agent is away. */
 const KEEP_AFTER_END = 90 * 86_400
@@ -33,6 +37,8 @@ const insert = prepared((db, p: GivenRight) =>
       agent_id: p.agentId,
       state: 'given',
       until_s: p.untilS,
+      home_agent_id: p.homeAgentId,
+      home_epoch: p.homeEpoch,
     })
     .onConflict((c) => c.doNothing()),
 )
@@ -50,14 +56,23 @@ const mark = prepared((db, p: UnitKey) =>
     })
     .onConflict((c) => c.columns(['line_id', 'unit_no', 'right_class']).doUpdateSet({ was_given: 1 })),
 )
-const setState = prepared((db, p: { redemptionId: string; storeId: string; state: string }) =>
+const setState = prepared((db, p: Pick<GivenRightRow, GivenRightKey> & { state: string }) =>
   db
     .updateTable('given_right')
     .set({ state: p.state })
-    .where('redemption_id', '=', p.redemptionId)
-    .where('store_id', '=', p.storeId)
+    .where('line_id', '=', p.line_id)
+    .where('unit_no', '=', p.unit_no)
+    .where('right_class', '=', p.right_class)
+    .where('redemption_id', '=', p.redemption_id)
     .where('state', '<>', 'failed')
     .returning(['purchase_id', 'line_id']),
+)
+const under = prepared((db, p: { redemptionId: string; storeId: string }) =>
+  db
+    .selectFrom('given_right')
+    .selectAll()
+    .where('redemption_id', '=', p.redemptionId)
+    .where('store_id', '=', p.storeId),
 )
 /** Those of which whoever has them has not told anything. */
 const standing = prepared((db, p: { lineId: string; unitNo: number; rightClass: string }) =>
@@ -84,12 +99,22 @@ export async function noteGiven(db: Db, given: GivenRight): Promise<void> {
   await mark(db, given)
 }
 
-/** Keeps what became of all that was given under this id in this store; answers what that is about. Nothing follows after `failed`. */
+/** The rights that homes of this store gave under this redemption id. */
+export async function givenUnder(db: Db, redemptionId: string, storeId: string): Promise<GivenRightRow[]> {
+  return under(db, { redemptionId, storeId })
+}
+
+/** Stores the outcome that was reported for these rights; answers which of them it changed. Nothing follows after `failed`. */
 export async function noteGivenBack(
   db: Db,
-  told: { redemptionId: string; storeId: string; state: 'failed' | 'unknown' },
+  rights: readonly GivenRightRow[],
+  state: 'failed' | 'unknown',
 ): Promise<Pick<UnitKey, 'purchaseId' | 'lineId'>[]> {
-  return (await setState(db, told)).map(({ purchase_id: purchaseId, line_id: lineId }) => ({ purchaseId, lineId }))
+  const changed: Pick<UnitKey, 'purchaseId' | 'lineId'>[] = []
+  for (const right of rights)
+    for (const { purchase_id: purchaseId, line_id: lineId } of await setState(db, { ...right, state }))
+      changed.push({ purchaseId, lineId })
+  return changed
 }
 
 /**

@@ -7,6 +7,7 @@ import { findAgent } from '../agents/sessions.ts'
 import { storeDocumentChanged } from './device-operations.ts'
 import { beginHomeMove } from './home-move.ts'
 import { policyOf } from './policy.ts'
+import { noteFormerHome } from './receipt-homes.ts'
 
 export const moveReceiptHome = operation({
   name: 'moveReceiptHome',
@@ -28,6 +29,7 @@ export const moveReceiptHome = operation({
     if (policy.home === home) return { success: true as const, home, homeEpoch: policy.homeEpoch }
     const moved = { ...policy, home, homeEpoch: policy.homeEpoch + 1 }
     await beginHomeMove(call, store, home)
+    await noteFormerHome(call.db, store)
     await call.db
       .updateTable('store')
       .set({ policy: JSON.stringify(moved), policy_version: store.policy_version + 1 })

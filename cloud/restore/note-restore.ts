@@ -6,6 +6,8 @@ import type { KeyFiles } from '../authority/key-files.ts'
 import { readKeyMarks, writeKeyMark } from '../authority/key-generation.ts'
 import { endKeptAnswers } from '../operations/end-kept-answers.ts'
 import type { Db } from '../persistence/database.ts'
+import { policyOf } from '../protection/policy.ts'
+import { noteFormerHome } from '../protection/receipt-homes.ts'
 
 /**
  *   backup ─── what happened since ───✗        restored ─▶ generation, epochs and numbers above all that ─▶ agents tell again
@@ -56,6 +58,7 @@ export async function noteRestore(
     .updateTable('store')
     .set((eb) => ({ deny_seq: isAbove, document_version: eb('document_version', '+', VERSIONS_SKIPPED) }))
     .execute()
+  await raiseHomeEpochs(db, above)
   const revoked = await revokeLive(db, nowMs)
   await forgetLogins(db)
   await doubtRefunds(db)
@@ -64,6 +67,20 @@ export async function noteRestore(
   const lastSignedMs = await readLastSigned(db)
   const agents = await awaitAgents(db, (lastSignedMs ?? nowMs) - HEARD_WITHIN_MS)
   return { generation, agents, revoked, lastSignedMs }
+}
+
+/**
+ * A receipt home may have moved since: no epoch is given a second time, so that no agent reports as the home for another. Reports of homes
+ * of an epoch that was forgotten have no effect.
+ */
+async function raiseHomeEpochs(db: Db, above: (number: number) => number): Promise<void> {
+  const stores = await db.selectFrom('store').select(['store_id', 'policy']).execute()
+  for (const store of stores) {
+    const policy = policyOf(store)
+    await noteFormerHome(db, store)
+    const raised = JSON.stringify({ ...policy, homeEpoch: above(policy.homeEpoch) })
+    await db.updateTable('store').set({ policy: raised }).where('store_id', '=', store.store_id).execute()
+  }
 }
 
 /** Agents drop the tokens of the lost cloud; what they used of them they tell, and that counts as it was. */

@@ -3,7 +3,7 @@ import { assert } from '../../policy/assert.ts'
 
 /** The agent's own database: what was used up, what is still to be told, what was believed. */
 
-const SCHEMA_VERSION = 3
+const SCHEMA_VERSION = 4
 
 const SCHEMA = `
   -- One row for each right that was ever claimed here. A failed one may be tried again under the next attempt.
@@ -60,6 +60,9 @@ const SCHEMA_3 = `
     WHERE name = 'isolated_seq' AND CAST(value AS INTEGER) > (SELECT COALESCE(MAX(seq), 0) FROM journal);
 `
 
+/** The epoch of the receipt home that was asked: the outcome report names it. */
+const SCHEMA_4 = 'ALTER TABLE home_ask ADD COLUMN home_epoch INTEGER;'
+
 /** The file is no ledger any more, whatever it was: only a fresh one helps. */
 export class LedgerDamaged extends Error {
   override name = 'LedgerDamaged'
@@ -99,7 +102,8 @@ function prepareLedger(db: Connection, file: string): Connection {
     db.transaction(() => {
       if (version < 1) db.exec(SCHEMA)
       if (version < 2) db.exec(SCHEMA_2)
-      db.exec(SCHEMA_3)
+      if (version < 3) db.exec(SCHEMA_3)
+      db.exec(SCHEMA_4)
       db.pragma(`user_version = ${SCHEMA_VERSION}`)
     }).immediate()
   }

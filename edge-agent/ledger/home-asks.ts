@@ -36,6 +36,7 @@ export interface HomeAsks {
 export interface AskedRights {
   /** The agent that is asked. */
   home: string
+  homeEpoch: number
   cti: string
   rightClass: RightClass
   candidates: readonly number[]
@@ -46,8 +47,12 @@ export interface AskedRights {
 export interface HomeWord {
   redemptionId: string
   home: string
+  /** The epoch in which the home was asked; null in rows of an earlier release. */
+  homeEpoch: number | null
   cti: string
   rightClass: RightClass
+  /** The units that the home gave, or all that it was asked for if its answer was lost. */
+  candidates: number[]
   exp: number
   outcome: 'failed' | 'unknown'
 }
@@ -61,7 +66,7 @@ export function openHomeAsks(db: Connection, claims: Pick<Claims, 'isFreeHere'>)
     "SELECT redemption_id FROM home_ask WHERE subject = ? AND state = 'asked'",
   )
   const add = db.prepare(
-    "INSERT INTO home_ask (redemption_id, subject, home, cti, right_class, candidates, exp, state) VALUES (?, ?, ?, ?, ?, ?, ?, 'asked')",
+    "INSERT INTO home_ask (redemption_id, subject, home, home_epoch, cti, right_class, candidates, exp, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'asked')",
   )
   const open = db.prepare<[], { redemption_id: string }>("SELECT redemption_id FROM home_ask WHERE state = 'asked'")
   const one = db.prepare<[string], { state: string }>('SELECT state FROM home_ask WHERE redemption_id = ?')
@@ -72,15 +77,15 @@ export function openHomeAsks(db: Connection, claims: Pick<Claims, 'isFreeHere'>)
   const endOfClaim = db.prepare('DELETE FROM home_ask WHERE claim_id = ?')
   const setUnused = db.prepare("UPDATE home_ask SET state = 'failed' WHERE redemption_id = ? AND state = 'asked'")
   const end = db.prepare('DELETE FROM home_ask WHERE redemption_id = ?')
-  const due = db.prepare<[number], HomeWord & { candidates: string }>(
-    "SELECT redemption_id AS redemptionId, home, cti, right_class AS rightClass, candidates, exp, state AS outcome FROM home_ask WHERE state IN ('failed', 'unknown') ORDER BY redemption_id LIMIT ?",
+  const due = db.prepare<[number], Omit<HomeWord, 'candidates'> & { candidates: string }>(
+    "SELECT redemption_id AS redemptionId, home, home_epoch AS homeEpoch, cti, right_class AS rightClass, candidates, exp, state AS outcome FROM home_ask WHERE state IN ('failed', 'unknown') ORDER BY redemption_id LIMIT ?",
   )
   const waiting = db.prepare<[], { n: number }>("SELECT COUNT(*) AS n FROM home_ask WHERE state <> 'asked'")
   return {
-    ask(subject, newId, { home, cti, rightClass, candidates, exp }) {
+    ask(subject, newId, { home, homeEpoch, cti, rightClass, candidates, exp }) {
       const known = openOf.get(subject)
       if (known) return known.redemption_id
-      add.run(newId, subject, home, cti, rightClass, JSON.stringify(candidates), exp)
+      add.run(newId, subject, home, homeEpoch, cti, rightClass, JSON.stringify(candidates), exp)
       return newId
     },
     refused: (redemptionId) => void end.run(redemptionId),
@@ -95,10 +100,11 @@ export function openHomeAsks(db: Connection, claims: Pick<Claims, 'isFreeHere'>)
     open: () => open.all().map(({ redemption_id: id }) => id),
     abandon: (redemptionId) => void setUnused.run(redemptionId),
     words: () =>
-      due.all(WORDS_LIMIT).flatMap(({ candidates, ...word }) => {
+      due.all(WORDS_LIMIT).flatMap((row) => {
+        const word: HomeWord = { ...row, candidates: JSON.parse(row.candidates) as number[] }
         const isFree =
           word.outcome === 'unknown' ||
-          (JSON.parse(candidates) as number[]).every((ordinal) => claims.isFreeHere(word.cti, word.rightClass, ordinal))
+          word.candidates.every((ordinal) => claims.isFreeHere(word.cti, word.rightClass, ordinal))
         return isFree ? [word] : []
       }),
     get isWaiting() {

@@ -26,6 +26,8 @@ export interface GrantQuestion {
   all: boolean
   exp: number
   nowMs: number
+  /** The epoch of this home. */
+  homeEpoch: number
 }
 
 export interface GrantAnswer {
@@ -38,8 +40,12 @@ export interface HeardWord {
   agentId: string
   redemptionId: string
   outcome: 'failed' | 'unknown'
+  /** The units that the report is about. */
+  candidates: readonly number[]
   exp: number
   nowMs: number
+  /** The report as the other agent signed it: the cloud verifies it. */
+  report: string
 }
 
 /** What the claims of the same ledger say. */
@@ -112,29 +118,33 @@ export function openHomeGrants(db: Connection, claims: FreeRights, journal: Pick
       const answer = refused ? { ...NOTHING, reason: refused } : decide(question)
       // A refusal is final for this id too, for whoever was refused asks under another: played back, the question gets nothing when the right is free again.
       keep(question, answer, answer.reason ? 'refused' : 'given')
-      const { redemptionId, cti: nonce, rightClass, agentId, nowMs } = question
+      const { redemptionId, cti: nonce, rightClass, agentId, nowMs, homeEpoch } = question
       if (!answer.reason)
-        tell(nowMs, { kind: 'given', redemptionId, nonce, rightClass, ordinals: answer.ordinals, agentId })
+        tell(nowMs, { kind: 'given', redemptionId, nonce, rightClass, ordinals: answer.ordinals, agentId, homeEpoch })
       return answer
     },
-    hear({ agentId, redemptionId, outcome, exp, nowMs }) {
+    hear({ agentId, redemptionId, outcome, candidates, exp, nowMs, report }) {
       const known = find.get(redemptionId)
+      const back: Evidence = { kind: 'given_back', redemptionId, outcome, report }
       // The question is lost, or still on its way: nothing is given under this id any more.
       if (!known) {
         keep({ redemptionId, agentId, exp }, NOTHING, 'back')
         // Or this ledger was put back, and the cloud knows what it has forgotten.
-        return tell(nowMs, { kind: 'given_back', redemptionId, outcome })
+        return tell(nowMs, back)
       }
       if (known.agent_id !== agentId) return
+      // The cloud would free no more than the report names.
+      const { ordinals } = JSON.parse(known.answer) as GrantAnswer
+      if (!ordinals.every((ordinal) => candidates.includes(ordinal))) return
       if (outcome === 'unknown' && known.state === 'given') {
         claims.unknown.note(redemptionId, null)
         setState.run('unknown', redemptionId)
-        tell(nowMs, { kind: 'given_back', redemptionId, outcome })
+        tell(nowMs, back)
       }
       if (outcome === 'failed' && (known.state === 'given' || known.state === 'unknown')) {
         free.run(redemptionId)
         setState.run('back', redemptionId)
-        tell(nowMs, { kind: 'given_back', redemptionId, outcome })
+        tell(nowMs, back)
       }
     },
     prune: (before) => void db.prepare('DELETE FROM home_grant WHERE exp <= ?').run(before),

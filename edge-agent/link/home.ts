@@ -197,16 +197,17 @@ export function openHome({
   }
 
   /** Tells whoever gave a right what became of it, also when receipts have another home by now. One that is no more may have been enrolled anew, as the home. */
-  async function tell({ redemptionId, home: to, cti, rightClass, exp: receiptExp, outcome }: HomeWord): Promise<Told> {
+  async function tell(word: HomeWord): Promise<Told> {
+    const { redemptionId, home: to, homeEpoch, cti, rightClass, candidates, exp: receiptExp, outcome } = word
     const { agents, policy } = trust.policy ?? {}
     if (!agents || !policy) return 'not heard'
     const { agentId: of, url } = agentOf(to) ?? agentOf(policy.home) ?? { agentId, url: null }
     if (of === agentId) return 'gone'
     if (!url) return 'not heard'
-    // Which units it was the home knows by the id.
+    // The home forwards this report, and the cloud verifies it against what was given: the same epoch and units.
     const answer = await send(
-      { agentId: of, url, epoch: policy.homeEpoch },
-      { redemptionId, cti, rightClass, candidates: [0], all: false, receiptExp, outcome },
+      { agentId: of, url, epoch: homeEpoch ?? policy.homeEpoch },
+      { redemptionId, cti, rightClass, candidates, all: false, receiptExp, outcome },
     )
     return typeof answer === 'object' ? 'heard' : (answer ?? 'not heard')
   }
@@ -252,12 +253,12 @@ export function openHome({
     if (retryAfterSeconds > 0) return { kind: 'too_many_questions', retryAfterSeconds }
     const given = await commits.durably((): GrantAnswer | undefined => {
       if (outcome === 'failed' || outcome === 'unknown')
-        homeGrants.hear({ agentId: asker, redemptionId, outcome, exp, nowMs: nowMs() })
+        homeGrants.hear({ agentId: asker, redemptionId, outcome, candidates, exp, nowMs: nowMs(), report: text })
       if (outcome !== undefined) return { ordinals: [], remaining: 0 }
       // A ledger that was put back has forgotten what it gave; of one that exists twice the other copy gives too.
       const isUnsure = trust.isImporting(exp) || ledgerDoubt(ledger, nowMs()) !== undefined
       return homeGrants.grant(
-        { agentId: asker, redemptionId, cti, rightClass, candidates, all, exp, nowMs: nowMs() },
+        { agentId: asker, redemptionId, cti, rightClass, candidates, all, exp, nowMs: nowMs(), homeEpoch },
         isUnsure ? 'manual_assistance_required' : undefined,
       )
     })
@@ -288,7 +289,14 @@ export function openHome({
       const { deviceId, cti, rightClass, all, candidates, exp } = wish
       const subject = [at.agentId, at.epoch, cti, rightClass, deviceId, all, candidates.join(',')].join('|')
       const redemptionId = await commits.durably(() => {
-        const id = homeAsks.ask(subject, newId('rdm', platform), { home: at.agentId, cti, rightClass, candidates, exp })
+        const id = homeAsks.ask(subject, newId('rdm', platform), {
+          home: at.agentId,
+          homeEpoch: at.epoch,
+          cti,
+          rightClass,
+          candidates,
+          exp,
+        })
         watch(id)
         return id
       })

@@ -8,6 +8,7 @@ import type { ProtectionEvent } from '../../policy/events.ts'
 import type { Evidence } from '../../policy/journal.ts'
 import type { Json } from '../support/cloud.ts'
 import { onEveryDatabase } from '../support/databases.ts'
+import { makeHome, outcomeReport } from '../support/outcome-report.ts'
 import { openShop, type Shop } from '../support/shop.ts'
 import { enrolTestAgent, type TestAgent } from '../support/test-agent.ts'
 
@@ -84,6 +85,7 @@ onEveryDatabase('the journal of an agent', (kind) => {
       .select('cti')
       .where('purchase_id', '=', purchaseId)
       .executeTakeFirstOrThrow()
+    const homeEpoch = await makeHome(gate, agent)
     const give = (redemptionId: string): Evidence => ({
       kind: 'given',
       redemptionId,
@@ -91,11 +93,13 @@ onEveryDatabase('the journal of an agent', (kind) => {
       rightClass: 'release',
       ordinals: [0],
       agentId: other.agentId,
+      homeEpoch,
     })
     const back = (redemptionId: string, outcome: 'failed' | 'unknown'): Evidence => ({
       kind: 'given_back',
       redemptionId,
       outcome,
+      report: outcomeReport(other, { aud: agent.agentId, redemptionId, cti: nonce ?? '', homeEpoch, outcome }),
     })
     const tell = async (from: TestAgent, ...all: Evidence[]) =>
       expect((await from.report(all.map((evidence) => from.row({ evidence })))).body).toMatchObject({
@@ -197,9 +201,18 @@ onEveryDatabase('the journal of an agent', (kind) => {
     await gate.cloud.db.database.write((db) =>
       db.updateTable('purchase').set({ store_id: storeId }).where('purchase_id', '=', transactionId).execute(),
     )
+    const homeEpoch = await makeHome(gate, stranger)
     const given = (redemptionId: string, nonce: string) =>
       stranger.row({
-        evidence: { kind: 'given', redemptionId, nonce, rightClass: 'exit', ordinals: [0], agentId: agent.agentId },
+        evidence: {
+          kind: 'given',
+          redemptionId,
+          nonce,
+          rightClass: 'exit',
+          ordinals: [0],
+          agentId: agent.agentId,
+          homeEpoch,
+        },
       })
     expect(
       (await stranger.report([given('given-nowhere', 'ab'.repeat(16)), given('given-elsewhere', cti ?? '')])).body,

@@ -282,6 +282,7 @@ describe('the agent', () => {
       store.agent.ledger.homeGrants.grant({
         agentId,
         redemptionId: 'rdm_x',
+        homeEpoch: store.agent.trust.policy?.policy.homeEpoch ?? 0,
         cti,
         rightClass: 'release',
         candidates: [0],
@@ -302,6 +303,8 @@ describe('the agent', () => {
         agentId,
         redemptionId: 'rdm_x',
         outcome: 'failed',
+        candidates: [0],
+        report: 'not signed',
         exp: 4_000_000_000,
         nowMs: store.agent.clock.now().nowMs,
       }),

@@ -282,7 +282,13 @@ it('gives nothing for questions that are played back, and takes nothing from wha
     exp: 4_000_000_000,
     deviceId: s.other.deviceId,
   }
-  const taken = { ...wish, agentId: 'agt_x', redemptionId: 'rdm_x', nowMs: s.home.agent.clock.now().nowMs }
+  const taken = {
+    ...wish,
+    homeEpoch: 1,
+    agentId: 'agt_x',
+    redemptionId: 'rdm_x',
+    nowMs: s.home.agent.clock.now().nowMs,
+  }
   s.home.agent.ledger.commits.now(() => s.home.agent.ledger.homeGrants.grant(taken))
   const refused = await question(async () =>
     expect(await s.other.agent.home.ask(wish)).toMatchObject({ reason: 'already_redeemed' }),
@@ -292,6 +298,8 @@ it('gives nothing for questions that are played back, and takes nothing from wha
       agentId: 'agt_x',
       redemptionId: 'rdm_x',
       outcome: 'failed',
+      candidates: [0],
+      report: 'not signed',
       exp: wish.exp,
       nowMs: taken.nowMs,
     }),

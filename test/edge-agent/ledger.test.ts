@@ -54,7 +54,14 @@ describe('the ledger', () => {
   }
 
   it('claims nothing under a question to the home that was given up meanwhile, with its answer or alone', async () => {
-    const wish = { home: 'agt_2', cti: 'cti', rightClass: 'exit' as const, candidates: [0], exp: NOW / 1_000 + 300 }
+    const wish = {
+      home: 'agt_2',
+      homeEpoch: 1,
+      cti: 'cti',
+      rightClass: 'exit' as const,
+      candidates: [0],
+      exp: NOW / 1_000 + 300,
+    }
     const shown = { source: 'receipt' as const, nonce: 'cti', rightClass: 'exit' as const }
     const ask = (id: string) => ledger.commits.durably(() => ledger.homeAsks.ask(id, id, wish))
     await ask('late')
@@ -185,6 +192,7 @@ describe('the ledger', () => {
                   ledger.homeGrants.grant({
                     ...right,
                     agentId: asker,
+                    homeEpoch: 1,
                     cti,
                     rightClass: 'release',
                     candidates: [0],
@@ -227,6 +235,8 @@ describe('the ledger', () => {
                   agentId: use.agentId,
                   redemptionId,
                   outcome,
+                  candidates: [0],
+                  report: 'report',
                   exp: nowS + 100,
                   nowMs: nowS * 1_000,
                 }),
@@ -362,6 +372,7 @@ describe('the ledger', () => {
   it('keeps nothing of receipts and tokens that are over: no right that was given away, no use of which nobody knew', async () => {
     const [exp, cti] = [NOW / 1_000 + 300, 'c'.repeat(32)]
     const given = {
+      homeEpoch: 1,
       agentId: 'agt_2',
       redemptionId: 'given',
       cti,
@@ -373,7 +384,15 @@ describe('the ledger', () => {
     }
     ledger.commits.now(() => {
       expect(ledger.homeGrants.grant(given)).toMatchObject({ ordinals: [0, 1] })
-      ledger.homeGrants.hear({ agentId: 'agt_2', redemptionId: 'given', outcome: 'unknown', exp, nowMs: NOW })
+      ledger.homeGrants.hear({
+        agentId: 'agt_2',
+        redemptionId: 'given',
+        outcome: 'unknown',
+        candidates: [0, 1],
+        report: 'report',
+        exp,
+        nowMs: NOW,
+      })
     })
     await claim({ redemptionId: 'mine', receipt: { cti, ordinals: [2] } })
     await ledger.settle('mine', 'unknown', NOW)
@@ -401,6 +420,7 @@ describe('the ledger', () => {
     const given = (id: string, asked: readonly number[], ordinal: number) => {
       const wish = {
         home: 'agt_home',
+        homeEpoch: 1,
         cti: 'cti-1',
         rightClass: 'release' as const,
         candidates: asked,

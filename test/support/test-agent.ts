@@ -28,14 +28,21 @@ export interface TestAgent {
   hashBefore(seq: number): string
 }
 
-export async function enrolTestAgent(shop: Shop, storeId = shop.storeId): Promise<TestAgent> {
+/** `former`: the agent that it replaces once it logs in. */
+export async function enrolTestAgent(shop: Shop, storeId = shop.storeId, former?: TestAgent): Promise<TestAgent> {
   const { platform } = shop.cloud
   const { code } = await shop.ok('createEnrolmentCode', { storeId })
   const { x, secret } = newKey(platform.random)
   const own = signer(x, secret)
   const ledgerId = newId('led', platform)
   const proof = proofFor(shop, code, ledgerId, own)
-  const answer = await shop.cloud.call(null, 'enrolEdgeAgent', { code, publicJwk: publicJwk(x), proof })
+  const replaces = former && { agentId: former.agentId, proof: proofFor(shop, code, ledgerId, former.signer) }
+  const answer = await shop.cloud.call(null, 'enrolEdgeAgent', {
+    code,
+    publicJwk: publicJwk(x),
+    proof,
+    ...(replaces && { replaces }),
+  })
   if (answer.status !== 200) throw new Error(answer.text)
   const { agentId } = answer.body
   const identity = {

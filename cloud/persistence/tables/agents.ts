@@ -37,6 +37,21 @@ export interface HomeMoveRow {
   deny_seq: number
 }
 
+/** The receipt home of a store in an epoch that is over. */
+export interface FormerHomeRow {
+  store_id: string
+  home_epoch: number
+  /** The agent, or `cloud`. */
+  agent_id: string
+}
+
+/** A key that an agent signed with before its present one. */
+export interface AgentFormerKeyRow {
+  agent_id: string
+  x: string
+  retired_ms: number
+}
+
 /** A former home that may still have redeemed what nobody knows of. */
 export interface HomeMoveWaitRow {
   store_id: string

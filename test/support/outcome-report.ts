@@ -1,0 +1,50 @@
+import type { HomeQuestion } from '../../policy/documents/home-messages.ts'
+import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
+import type { Signer } from '../../policy/documents/keys.ts'
+import { signDocument } from '../../policy/documents/signed-document.ts'
+import type { Json } from './cloud.ts'
+import type { Shop } from './shop.ts'
+import type { TestAgent } from './test-agent.ts'
+
+/** Signs what an agent reports to a receipt home of a right that it was given there. */
+export function outcomeReport(
+  by: TestAgent,
+  about: Pick<HomeQuestion, 'redemptionId' | 'cti' | 'homeEpoch' | 'outcome'> & Partial<HomeQuestion>,
+  signer: Signer = by.signer,
+): string {
+  const claims: HomeQuestion = {
+    aud: '',
+    iat: 1_800_000_000,
+    exp: 1_800_000_060,
+    iss: by.agentId,
+    jti: 'a'.repeat(22),
+    rightClass: 'release',
+    candidates: [0],
+    all: false,
+    receiptExp: 1_800_086_400,
+    ...about,
+  }
+  return signDocument(DOCUMENT_KINDS.homeQuestion, claims, signer)
+}
+
+/** Makes an agent the receipt home of the shop; answers the epoch. */
+export async function makeHome(shop: Shop, agent: Pick<TestAgent, 'agentId'>): Promise<number> {
+  return (await shop.ok('moveReceiptHome', { storeId: shop.storeId, home: agent.agentId })).homeEpoch
+}
+
+/** A paid purchase of one tagged unit, and the id of its receipt. */
+export async function paidReceipt(shop: Shop): Promise<{ purchaseId: string; cti: string }> {
+  const { transactionId: purchaseId } = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
+  const row = await shop.cloud.db.database.reads
+    .selectFrom('purchase')
+    .select('cti')
+    .where('purchase_id', '=', purchaseId)
+    .executeTakeFirstOrThrow()
+  return { purchaseId, cti: row.cti ?? '' }
+}
+
+/** What the exceptions of this kind are about. */
+export async function exceptionSubjects(shop: Shop, kind: string): Promise<string[]> {
+  const { exceptions } = await shop.ok('fetchExceptions', { storeId: shop.storeId, kind, limit: 200 })
+  return exceptions.map((each: Json) => each.subject)
+}
