@@ -148,7 +148,6 @@ describe('devices of the configuration', () => {
         { driver: 'http-ingest', link: { push: 'gate-1' }, secret: 'k3ep-th1s-to-y0urself', mapping: 'keonn' },
       ],
     ]
-    expect(new Set(cases.map(([, entry]) => (entry as { driver: string }).driver))).toEqual(new Set(DRIVER_NAMES))
     expect(
       cases.map(([, entry]) => {
         const checked = DeviceEntry.parse({ deviceId: 'dev_x', ...entry })

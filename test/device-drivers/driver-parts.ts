@@ -10,6 +10,7 @@ export const REGISTERED: readonly string[] = [
   ...new Set([...DRIVER_NAMES, ...DeviceEntry.options.map(({ shape }) => shape.driver.value)]),
 ]
 
+const SCHEMA = 'docs/edge-config.schema.json'
 const read = (path: string) => (existsSync(join(ROOT, path)) ? readFileSync(join(ROOT, path), 'utf8') : '')
 
 /** What the driver lacks: one line for each missing part, with what to add and where. */
@@ -35,6 +36,10 @@ export function missingParts(driver: string): string[] {
       `page: write ${page} with an example entry that contains \`"driver": "${driver}"\``,
     ],
     [read('README.md').includes(`(${page})`), `page: link ${page} from the table of devices in README.md`],
+    [
+      read(SCHEMA).includes(`"const": "${driver}"`),
+      `schema: write ${SCHEMA} with \`npx vitest run test/bin/configuration-page.test.ts -u\``,
+    ],
     [
       row !== undefined,
       `conformance row: call \`describeDriver('${driver}', …)\` of test/device-drivers/conformance.ts in test/device-drivers/${driver}.test.ts`,

@@ -1,0 +1,49 @@
+import { expect, test } from 'vitest'
+import type { Capabilities } from '../../device-drivers/drivers/capabilities.ts'
+import type { DeviceEvent } from '../../device-drivers/drivers/device.ts'
+import { capabilitiesOf, DeviceEntry, type DriverName } from '../../device-drivers/drivers/registry.ts'
+import { ADDRESS, entries } from './workbench.ts'
+
+/** Settings that mean the same in every driver that has them, and the capability that must show each. */
+const SHARED_SETTINGS: readonly [setting: string, value: unknown, capability: Partial<Capabilities>][] = [
+  ['feeds', 'lane', { feeds: 'lane' }],
+  ['staffCards', true, { staffCards: true }],
+  ['nearDbm', -45, { minimumRssiDbm: -45 }],
+  ['passageInput', 5, { passage: true }],
+  ['confirmInput', 6, { confirmInput: 6 }],
+]
+
+/** The capabilities of a driver with these settings; `entry` may leave out the TCP link. */
+export function capabilitiesWith(driver: DriverName, entry: Record<string, unknown>): Capabilities {
+  const [device] = entries({ deviceId: 'thing', link: { tcp: ADDRESS }, ...entry, driver })
+  return capabilitiesOf(device!)
+}
+
+/** The capability that the driver must declare before it may send such an event; undefined if it has declared it. */
+export function undeclared({ departures, passage }: Capabilities, { type }: DeviceEvent): string | undefined {
+  if (type === 'tags' && departures === undefined) return 'sends `tags`: declare `departures`'
+  if (type === 'tag_gone' && departures !== 'reported') return "sends `tag_gone`: declare `departures: 'reported'`"
+  if (type === 'passage' && !passage) return 'sends `passage`: declare `passage: true`'
+  return undefined
+}
+
+/** The capabilities must follow the settings; `hasRelease`: the conformance row has a release. */
+export function testCapabilities(driver: DriverName, entry: Record<string, unknown>, hasRelease: boolean): void {
+  const shape = DeviceEntry.options.map((option) => option.shape).find((each) => each.driver.value === driver) ?? {}
+
+  test('declares in its capabilities what its settings say', () => {
+    for (const [setting, value, capability] of SHARED_SETTINGS.filter(([name]) => name in shape))
+      expect(
+        capabilitiesWith(driver, { ...entry, [setting]: value }),
+        `the capabilities of ${driver} ignore the setting \`${setting}\``,
+      ).toMatchObject(capability)
+  })
+
+  test('declares a release exactly if the conformance row has one', () => {
+    const { releases } = capabilitiesWith(driver, entry)
+    const fix = hasRelease
+      ? "declare `releases: 'output'` or `'tag'`"
+      : "give the conformance row a `release`, or declare `releases: 'nothing'`"
+    expect(releases !== 'nothing', fix).toBe(hasRelease)
+  })
+}
