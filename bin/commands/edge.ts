@@ -12,7 +12,6 @@ import { openMarks } from '../../edge-agent/ledger/marks.ts'
 import { enrol, keepFirstDocuments } from '../../edge-agent/link/enrol.ts'
 import { takeOver } from '../../edge-agent/link/take-over.ts'
 import { ROTATE_ASKED } from '../../edge-agent/link/renew-key.ts'
-import type { Log } from '../../edge-agent/log.ts'
 import { startAgent, type Agent, type AgentParts } from '../../edge-agent/runtime.ts'
 import { findIdentity, readIdentity, writeIdentity, type Identity } from '../../edge-agent/trust/identity.ts'
 import type { Platform } from '../../policy/platform.ts'
@@ -22,7 +21,7 @@ import { lockDataDir } from '../data-dir-lock.ts'
 import { makeFolder } from '../durable-folder.ts'
 import { listen } from '../http-server.ts'
 import { lanAddress } from '../lan-address.ts'
-import { newLog } from '../log.ts'
+import { newLog, type ProcessLog } from '../log.ts'
 import { openMqttLine } from '../mqtt-line.ts'
 import { WrongUsage, type Values } from '../options.ts'
 import { realPlatform } from '../platform.ts'
@@ -173,7 +172,7 @@ export async function startEdge(
   settings: EdgeSettings,
   config: AgentConfig,
   platform: Platform,
-  log: Log,
+  log: ProcessLog,
   parts: Partial<AgentParts> = {},
 ): Promise<RunningEdge> {
   const { data, host } = settings
@@ -234,7 +233,7 @@ export async function startEdge(
       `${host}:${server.port}`,
       ...config.hosts,
     ]
-    server.serve(localApp(agent, { hosts: () => hosts, log, pushes }))
+    server.serve(localApp(agent, { hosts: () => hosts, log, pushes, lostLogLines: log.lostLines }))
     await agent.ready(FIRST_CONTACT_MS)
     return { url: `http://${host === '0.0.0.0' ? 'localhost' : host}:${server.port}`, agent, stop }
   } catch (error) {

@@ -27,7 +27,12 @@ export function countPerson({ people }: Counters, deviceId: string, direction: '
 const STATES = ['absent', 'opening', 'identifying', 'ready', 'degraded', 'stopped'] as const
 
 /** The status in the text format of Prometheus. */
-export function metricsText(status: AgentStatus, counters: Counters, gates: ReadonlyMap<string, GateCounts>): string {
+export function metricsText(
+  status: AgentStatus,
+  counters: Counters,
+  gates: ReadonlyMap<string, GateCounts>,
+  lostLogLines: number,
+): string {
   const lines: string[] = []
   const metric = (name: string, type: 'gauge' | 'counter', help: string, values: [labels: string, value: number][]) => {
     lines.push(`# HELP untag_${name} ${help}`, `# TYPE untag_${name} ${type}`)
@@ -36,6 +41,7 @@ export function metricsText(status: AgentStatus, counters: Counters, gates: Read
   metric('online', 'gauge', 'Whether the cloud is in reach.', [['', Number(status.online)]])
   metric('queue_depth', 'gauge', 'Journal rows that wait for the cloud.', [['', status.queueDepth]])
   metric('healthy', 'gauge', 'Whether ledger and clock can be trusted.', [['', Number(status.fault === null)]])
+  metric('log_lines_lost_total', 'counter', 'Log lines that nobody read in time.', [['', lostLogLines]])
   metric('decisions_total', 'counter', 'Requests decided.', [
     ['{result="granted"}', counters.granted],
     ['{result="denied"}', counters.denied],

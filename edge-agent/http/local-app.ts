@@ -57,10 +57,12 @@ export interface LocalAppOptions {
   log: Log
   /** Where devices that call are handed to their drivers. */
   pushes?: PushPort
+  /** Log lines that nobody read, since the start; by default none. */
+  lostLogLines?: () => number
 }
 
 /** The agent's own HTTP API and pages (contracts §6). */
-export function localApp(agent: Agent, { hosts, log, pushes }: LocalAppOptions): Hono {
+export function localApp(agent: Agent, { hosts, log, pushes, lostLogLines = () => 0 }: LocalAppOptions): Hono {
   const app = new Hono()
   // Browsers keep one jar for all ports of a machine, and there may be several agents on it.
   const cookieName = `untag_${agent.identity.agentId}`
@@ -253,7 +255,7 @@ export function localApp(agent: Agent, { hosts, log, pushes }: LocalAppOptions):
     )
   })
   app.get('/metrics', (c) =>
-    c.body(metricsText(agent.status(), agent.counters, agent.gates.counts()), 200, {
+    c.body(metricsText(agent.status(), agent.counters, agent.gates.counts(), lostLogLines()), 200, {
       'content-type': 'text/plain; version=0.0.4',
     }),
   )
