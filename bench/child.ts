@@ -35,7 +35,7 @@ export function startProgram(file: string, core: number, args: readonly string[]
     env: { ...process.env, NODE_ENV: 'production' },
   })
   const ended = new Promise<never>((_, reject) => {
-    child.once('error', reject)
+    child.once('error', ({ message }) => reject(new Error(`${file}: ${message}`)))
     child.once('exit', (code) => reject(new Error(`${file} has ended (${code ?? 'by a signal'})`)))
   })
   // Whoever asks next is told; that it ends when it was stopped is no error.

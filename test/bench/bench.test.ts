@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,15 +11,20 @@ import { hasValidCheckDigit } from '../../policy/gs1/gtin.ts'
 import { ensureBuilt, ROOT } from '../support/built.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'untag-bench-'))
+/** Not spawnSync: a worker that blocks for a minute loses its connection to vitest. */
 const bench = (...args: string[]) =>
-  spawnSync(process.execPath, ['dist/bench/run.js', ...args], { cwd: ROOT, encoding: 'utf8' })
+  new Promise<{ status: number; stdout: string; stderr: string }>((resolve) => {
+    execFile(process.execPath, ['dist/bench/run.js', ...args], { cwd: ROOT }, (error, stdout, stderr) =>
+      resolve({ status: error === null ? 0 : Number(error.code), stdout, stderr }),
+    )
+  })
 
 beforeAll(ensureBuilt)
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 describe('npm run bench', () => {
-  it('lists its figures', () => {
-    const { status, stdout } = bench('--help')
+  it('lists its figures', async () => {
+    const { status, stdout } = await bench('--help')
     expect(status).toBe(0)
     expect(stdout).toContain(FIGURE_NAMES.join(', '))
   })
@@ -28,16 +33,16 @@ describe('npm run bench', () => {
     ['a figure that does not exist', ['no-such-figure'], 'there is no figure no-such-figure'],
     ['--quick together with --smoke', ['--quick', '--smoke'], '--quick and --smoke exclude each other'],
     ['a JSON file that cannot be written', ['--json', join(folder, 'missing', 'x.json')], 'ENOENT'],
-  ])('rejects %s before it measures anything', (_, args, message) => {
-    const { status, stderr, stdout } = bench('--folder', folder, ...args)
+  ])('rejects %s before it measures anything', async (_, args, message) => {
+    const { status, stderr, stdout } = await bench('--folder', folder, ...args)
     expect(status).toBe(1)
     expect(stderr).toContain(message)
     expect(stdout).not.toContain('µs/op')
   })
 
-  it('runs every figure in its smallest size and stores all results', () => {
+  it('runs every figure in its smallest size and stores all results', async () => {
     const json = join(folder, 'smoke.json')
-    const { status, stdout, stderr } = bench('--smoke', '--folder', folder, '--json', json)
+    const { status, stdout, stderr } = await bench('--smoke', '--folder', folder, '--json', json)
     const { figures, failures, mode } = JSON.parse(readFileSync(json, 'utf8')) as Report
     expect(failures, stderr).toEqual({})
     expect(status).toBe(0)
@@ -54,9 +59,9 @@ describe('npm run bench', () => {
     expect(readdirSync(folder)).toEqual(['smoke.json'])
   }, 600_000)
 
-  it('measures the recovery of devices in tries of the supervisor', () => {
+  it('measures the recovery of devices in tries of the supervisor', async () => {
     const json = join(folder, 'recovery.json')
-    const { status, stdout } = bench('--quick', '--folder', folder, '--json', json, 'recovery')
+    const { status, stdout } = await bench('--quick', '--folder', folder, '--json', json, 'recovery')
     expect(status).toBe(0)
     const { figures } = JSON.parse(readFileSync(json, 'utf8')) as Report
     expect(Object.keys(figures)).toEqual(['recovery'])
