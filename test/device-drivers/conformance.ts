@@ -21,6 +21,8 @@ export interface RigDevice {
   heal(): void
   /** Makes one thing happen at the device that the driver must tell. */
   stir(): unknown
+  /** The tag of the last `stir` leaves the field; required if the driver reports departures. */
+  leave?(): void
   /** Whether this event tells of it. */
   fits(event: DeviceEvent): boolean
   /** Puts it so that a release can succeed, such as a tag on the reader. */
@@ -184,8 +186,15 @@ export function describeDriver(driver: DriverName, rig: Rig): void {
       await b.ready()
       await b.device.stir()
       await b.until(() => b.events.some((event) => b.device.fits(event)), 3_000)
+      b.device.leave?.()
+      await b.world.advance(5_000)
       const can = capabilitiesWith(driver, rig.entry)
       expect(new Set(b.events.flatMap((event) => undeclared(can, event) ?? []))).toEqual(new Set())
+      if (can.departures === 'reported')
+        expect(
+          b.events.some(({ type }) => type === 'tag_gone'),
+          "`departures` is 'reported': send `tag_gone`, and give the conformance row `leave`",
+        ).toBe(true)
     })
 
     test('the plug out in every state: it comes back by itself each time, and has released nothing', async () => {

@@ -13,6 +13,8 @@ const OTHER = '30751FEB705C5904E3D50D70'
 const PASSWORD = 'DEADBEEF'
 const KILL = { method: 'kill', password: PASSWORD }
 
+const stirredEpc = (n: number) => `E280${n.toString(16).toUpperCase().padStart(20, '0')}`
+
 describeDriver('uhf-m100', {
   entry: { deactivate: KILL, powerDbm: 20 },
   release: { kind: 'release', tag: { epc: EPC } },
@@ -23,7 +25,8 @@ describeDriver('uhf-m100', {
       serve: pad.serve,
       mute: () => void pad.faults.on({ kind: 'dead' }),
       heal: pad.faults.heal,
-      stir: () => pad.put({ epc: `E280${(++stirred).toString(16).toUpperCase().padStart(20, '0')}` }),
+      stir: () => pad.put({ epc: stirredEpc(++stirred) }),
+      leave: () => pad.take(stirredEpc(stirred)),
       fits: (event) =>
         event.type === 'tags' && event.reads.some(({ tag }) => 'epc' in tag && tag.epc.startsWith('E280')),
       prepare: () => pad.put({ epc: EPC, killPassword: PASSWORD }),

@@ -28,6 +28,7 @@ describeDriver('pcsc', {
       mute: () => void (pcscd.faults.mute = new Set(Object.keys(PCSC_BODIES) as PcscCommand[])),
       heal: () => void (pcscd.faults.mute = new Set()),
       stir: () => pcscd.put(READER, classic(`0100${(++stirred).toString(16).padStart(4, '0')}`.toUpperCase())),
+      leave: () => pcscd.take(READER),
       fits: (event) => event.type === 'tags' && event.reads.some(({ technology }) => technology === 'MifareClassic'),
       prepare() {
         tag = icode(ICODE, { transparent: true })

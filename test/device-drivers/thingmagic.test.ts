@@ -112,6 +112,8 @@ describeCodec<ThingMagicFrame>('ThingMagic', {
 
 const EPC = '3074257BF7194E4000001A85'
 
+const stirredEpc = (n: number) => `E280${n.toString(16).toUpperCase().padStart(20, '0')}`
+
 describeDriver('thingmagic', {
   entry: { region: 'europe', green: { output: 1 } },
   noticedWithinMs: 10_000,
@@ -123,7 +125,8 @@ describeDriver('thingmagic', {
       mute: () => void reader.faults.on({ kind: 'dead' }),
       heal: reader.faults.heal,
       rest: reader.restart,
-      stir: () => reader.put({ epc: `E280${(++stirred).toString(16).toUpperCase().padStart(20, '0')}` }),
+      stir: () => reader.put({ epc: stirredEpc(++stirred) }),
+      leave: () => reader.take(stirredEpc(stirred)),
       fits: (event) =>
         event.type === 'tags' && event.reads.some(({ tag }) => 'epc' in tag && tag.epc.startsWith('E280')),
     }
