@@ -5,16 +5,31 @@ import { present } from '../operations/fields.ts'
 import type { AgentRow } from '../persistence/tables/agents.ts'
 import { findAuthorization, unitsOfAuthorization } from '../protection/authorizations.ts'
 import type { EvidenceScope } from '../protection/evidence-scope.ts'
-import { noteReported } from '../protection/exceptions.ts'
+import { noteReported, raiseException } from '../protection/exceptions.ts'
 import { readItem } from '../protection/item-queries.ts'
 
-/** An agent's event with what only the cloud knows of it: the purchase, the line, the device's place, when it was taken in. To be kept by `storeEvents`. */
+/** Events that say what happened under a nonce: only the agent that may redeem it reports them. A denial may name what was shown. */
+const ABOUT_USE: ReadonlySet<string> = new Set(['protection.action.completed', 'protection.action.failed'])
+
+/** An agent's event with what only the cloud knows of it: the purchase, the line, the device's place, when it was taken in. To be kept by `storeEvents`. Undefined when another agent or store must report it: `foreign_evidence`. */
 export async function takeAgentEvent(
   scope: EvidenceScope,
   agent: AgentRow,
-  event: ProtectionEvent,
+  reported: ProtectionEvent,
   processedAt: string,
-): Promise<ProtectionEvent> {
+): Promise<ProtectionEvent | undefined> {
+  // Only the cloud knows the purchase.
+  const { purchaseId: _, ...event } = reported
+  const foreign = await foreignIn(scope, agent, event)
+  if (foreign !== undefined) {
+    await raiseException(scope, {
+      storeId: agent.store_id,
+      kind: 'foreign_evidence',
+      subject: event.eventId,
+      detail: `an agent reported an event about ${foreign}`,
+    })
+    return undefined
+  }
   const device = event.deviceId === undefined ? undefined : await scope.facts.device(event.deviceId)
   const place = device && {
     deviceType: device.device_type as DeviceType,
@@ -33,6 +48,25 @@ export async function takeAgentEvent(
   await noteReported(scope, whole, agent.agent_id)
   await raiseForEvent(scope, whole, Date.parse(whole.occurredAt))
   return whole
+}
+
+/** What the event names that is not this agent's to report about. */
+async function foreignIn(
+  { db, tenant, facts }: EvidenceScope,
+  { agent_id: agentId, store_id: storeId }: AgentRow,
+  { type, deviceId, replayProtectedNonce: nonce }: ProtectionEvent,
+): Promise<string | undefined> {
+  const device = deviceId === undefined ? undefined : await facts.device(deviceId)
+  if (device && device.store_id !== storeId) return 'a device of another store'
+  if (nonce === undefined) return undefined
+  if (!(await facts.isAuthorization(nonce))) {
+    const purchase = await facts.purchaseOfReceipt(nonce)
+    return purchase?.tenant === tenant && purchase.store_id !== storeId ? 'a receipt of another store' : undefined
+  }
+  if (!ABOUT_USE.has(type)) return undefined
+  const row = await findAuthorization(db, nonce)
+  const isOwn = row?.tenant === tenant && (await facts.isOwn(row.agent_id, { agentId, storeId }))
+  return isOwn ? undefined : 'a token of another agent'
 }
 
 async function subjectOf({ db, tenant, facts }: EvidenceScope, nonce: string) {

@@ -78,7 +78,8 @@ async function applyAll(scope: EvidenceScope, agent: AgentRow, bodies: readonly 
   const processedAt = iso(scope.nowMs)
   for (const body of bodies) {
     const isKnown = await applyEvidence(scope, agent, body)
-    if (body.event) events.push(await takeAgentEvent(scope, agent, body.event, processedAt))
+    const event = body.event && (await takeAgentEvent(scope, agent, body.event, processedAt))
+    if (event) events.push(event)
     if (!isKnown) await raiseUnapplied(scope, agent, body)
     applied.push(isKnown)
   }

@@ -66,6 +66,9 @@ export const reportProtectionEvents = operation({
         throw new Failure('permission-denied', 'batches come from agents only', { reason: 'agents_only' })
       return { success: true as const, ...(await ingestBatch(call, call.caller, batch)), errors: [] }
     }
+    // What an agent reports is signed and a row of its journal, and is checked there.
+    if (call.caller.kind === 'agent')
+      throw new Failure('permission-denied', 'agents report in signed batches', { reason: 'batches_only' })
     return { success: true as const, ...(await reportEvents(call, events ?? [])) }
   },
 })
@@ -94,7 +97,7 @@ async function reportEvents(call: Call, events: readonly ReportedEvent[]) {
       const whole = { ...event, ...normal.identifiers, processedAt: iso(call.nowMs) }
       const scope = { db: call.db, tenant, platform: call.services.platform, nowMs: call.nowMs }
       await storeEvent(scope, whole)
-      await noteReported(scope, whole, call.caller.kind === 'agent' ? call.caller.agentId : undefined)
+      await noteReported(scope, whole)
       await raiseForEvent(scope, whole, Date.parse(whole.occurredAt))
       accepted++
     } catch (error) {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { keyId, newKey, publicJwk, signer, type Signer } from '../../policy/documents/keys.ts'
 import { signDocument } from '../../policy/documents/signed-document.ts'
+import type { ProtectionEvent } from '../../policy/events.ts'
 import type { Evidence } from '../../policy/journal.ts'
 import { noteRestore } from '../../cloud/restore/note-restore.ts'
 import { loadKeyFiles } from '../../cloud/authority/key-files.ts'
@@ -80,6 +81,111 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
     expect(await kept(row.redemptionId)).toEqual(state)
     expect(await isForeign(row.redemptionId)).toBe(true)
   }
+
+  describe('rows about a token', () => {
+    /** A token of the third agent, which has redeemed it. */
+    const redeemed = async () => {
+      const { purchaseId } = await paidReceipt(shop)
+      const deviceId = shop.devices.pos_deactivator
+      const { body } = await third.call('verifySecurityTagDeactivation', { purchaseId, deviceId })
+      const nonce: string = body.replayProtectedNonce
+      const redemptionId = newRedemption()
+      const claim = (id: string): Evidence => ({
+        kind: 'claim',
+        redemptionId: id,
+        nonce,
+        source: 'token',
+        rightClass: 'release',
+        ordinals: [0],
+        deviceId,
+      })
+      await report(third, claim(redemptionId))
+      return { purchaseId, nonce, redemptionId, claim, deviceId }
+    }
+    const outcomesOf = (nonce: string) =>
+      shop.cloud.db.database.reads
+        .selectFrom('redemption')
+        .select(['redemption_id', 'outcome'])
+        .where('nonce', '=', nonce)
+        .execute()
+
+    it('have no effect from an agent that the token does not name: no claim, no outcome, no void', async () => {
+      const { nonce, redemptionId, claim } = await redeemed()
+      const foreign = newRedemption()
+      await report(asker, claim(foreign), { kind: 'outcome', redemptionId, outcome: 'failed' }, { kind: 'void', nonce })
+      expect(await outcomesOf(nonce)).toEqual([{ redemption_id: redemptionId, outcome: null }])
+      const row = await shop.cloud.db.database.reads
+        .selectFrom('protection_authorization')
+        .select('voided_ms')
+        .where('nonce', '=', nonce)
+        .executeTakeFirstOrThrow()
+      expect(row.voided_ms).toBeNull()
+      for (const subject of [nonce, redemptionId]) expect(await isForeign(subject)).toBe(true)
+    })
+
+    it('have no effect from an agent of another store that names a receipt', async () => {
+      const elsewhere = await enrolTestAgent(shop, shop.otherStoreId)
+      const { purchaseId, cti } = await paidReceipt(shop)
+      const row: Evidence = {
+        kind: 'claim',
+        redemptionId: newRedemption(),
+        nonce: cti,
+        source: 'receipt',
+        rightClass: 'release',
+        ordinals: [0],
+        deviceId: shop.devices.pos_deactivator,
+      }
+      await report(elsewhere, row)
+      expect(await outcomesOf(cti)).toEqual([])
+      expect(await grantedTo(purchaseId)).toBe(true)
+    })
+
+    it('tell no event of a use that another agent made, nor of a device or a receipt of another store', async () => {
+      const { nonce, deviceId, purchaseId } = await redeemed()
+      const elsewhere = await enrolTestAgent(shop, shop.otherStoreId)
+      const { cti } = await paidReceipt(shop)
+      const event = (change: Partial<ProtectionEvent>): ProtectionEvent => ({
+        type: 'protection.action.completed',
+        eventId: `evt-${newRedemption()}`,
+        occurredAt: new Date().toISOString(),
+        storeId: shop.storeId,
+        ...change,
+      })
+      const foreign = [
+        event({ replayProtectedNonce: nonce, deviceId }),
+        event({ type: 'protection.action.failed', replayProtectedNonce: nonce }),
+      ]
+      const ofOtherStore = [event({ deviceId }), event({ replayProtectedNonce: cti })]
+      const made = event({ deviceId, replayProtectedNonce: nonce, purchaseId: 'pur_of_nobody' })
+      const send = async (by: TestAgent, events: ProtectionEvent[]) =>
+        expect((await by.report(events.map((each) => by.row({ event: each })))).body).toMatchObject({
+          accepted: events.length,
+        })
+      await send(asker, foreign)
+      await send(elsewhere, ofOtherStore)
+      await send(third, [made])
+      const known = await shop.cloud.db.database.reads
+        .selectFrom('protection_event')
+        .select(['event_id', 'purchase_id'])
+        .where(
+          'event_id',
+          'in',
+          [...foreign, ...ofOtherStore, made].map(({ eventId }) => eventId),
+        )
+        .execute()
+      expect(known).toEqual([{ event_id: made.eventId, purchase_id: purchaseId }])
+      for (const { eventId } of foreign) expect(await isForeign(eventId)).toBe(true)
+    })
+
+    it('come in signed batches only', async () => {
+      const event = { type: 'protection.action.completed', eventId: 'evt-unsigned', storeId: shop.storeId }
+      const events = [{ ...event, occurredAt: new Date().toISOString() }]
+      expect(await asker.call('reportProtectionEvents', { events })).toMatchObject({
+        status: 403,
+        body: { reason: 'batches_only' },
+      })
+    })
+  })
 
   describe('given rights', () => {
     it('block the shopper only when the home of that epoch reports them', async () => {

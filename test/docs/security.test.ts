@@ -1,0 +1,65 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { OPERATION_TABLE } from '../../cloud/operations/table.ts'
+import { CommandClaims } from '../../policy/documents/agent-messages.ts'
+import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
+import { PROTECTION_EVENT_TYPES } from '../../policy/events.ts'
+import { Evidence } from '../../policy/journal.ts'
+import { AGENT_TOPICS, STORE_TOPICS } from '../../policy/topics.ts'
+import { ROOT } from '../house/sources.ts'
+
+/** Calls that need no login and come from agents. */
+const BEFORE_LOGIN = ['enrolEdgeAgent', 'agentLogin']
+
+const rows = readFileSync(join(ROOT, 'docs/security.md'), 'utf8')
+  .split('\n')
+  .filter((line) => line.startsWith('| `'))
+  .map((line) => line.slice(2, -2).split(' | '))
+const listed = rows.map(([kind = '']) => kind.replaceAll('`', ''))
+
+/** The routes of an agent's local HTTP below a path, as its sources write them. */
+function routesBelow(path: string): string[] {
+  const folder = join(ROOT, 'edge-agent/http')
+  const texts = readdirSync(folder).map((file) => readFileSync(join(folder, file), 'utf8'))
+  return [...new Set(texts.flatMap((text) => text.match(new RegExp(`(?<=')${path}/[^']+(?=')`, 'g')) ?? []))]
+}
+
+describe('the tables of docs/security.md', () => {
+  it.each([
+    [
+      'calls of agents',
+      [...OPERATION_TABLE.values()].filter(({ callers }) => callers.includes('agent')).map(({ name }) => name),
+    ],
+    ['calls before a login', BEFORE_LOGIN],
+    ['row kinds', Evidence.options.map(({ shape }) => `row ${shape.kind.value}`)],
+    ['events', PROTECTION_EVENT_TYPES.map((type) => `event ${type}`)],
+    ['requests to a receipt home', routesBelow('/v1/home')],
+    ['requests of readers', routesBelow('/ingest')],
+    ['topics', [...AGENT_TOPICS, ...STORE_TOPICS].map((name) => `topic ${name}`)],
+    ['commands', CommandClaims.shape.command.options.map((name) => `command ${name}`)],
+    ['signed documents', Object.values(DOCUMENT_KINDS).map(({ typ }) => typ)],
+  ])('list all %s', (_, kinds) => {
+    expect(kinds.length).toBeGreaterThan(0)
+    expect(kinds.filter((kind) => !listed.includes(kind))).toEqual([])
+  })
+
+  it('list each kind once, with its sender, its subject, a check and a test', () => {
+    expect(listed.filter((kind, n) => listed.indexOf(kind) !== n)).toEqual([])
+    expect(rows.filter((cells) => cells.length !== 5 || cells.some((cell) => cell.trim() === ''))).toEqual([])
+  })
+
+  it('name checks that exist', () => {
+    const files = rows.flatMap(([, , , check = '']) =>
+      [...check.matchAll(/\]\(\.\.\/([^)]+)\)/g)].map(([, file = '']) => file),
+    )
+    expect(files.filter((file) => !existsSync(join(ROOT, file)))).toEqual([])
+    expect(rows.filter(([, , , check = '']) => !check.includes('](../'))).toEqual([])
+  })
+
+  it.each(rows.map(([kind, , , , test = '']) => [kind, test]))('%s has a test that exists', (_, cell) => {
+    const [, file = '', title = ''] = /^\[[^\]]+\]\(\.\.\/([^)]+)\): "(.+)"$/.exec(cell) ?? []
+    expect(file, cell).toMatch(/^test\/.*\.test\.ts$/)
+    expect(readFileSync(join(ROOT, file), 'utf8')).toContain(`'${title}'`)
+  })
+})
