@@ -1,14 +1,24 @@
 import { canPerform, canRead, type DeviceFacts } from './devices.ts'
 import type { IdentifierKind } from './identifiers.ts'
 import { overrideThresholdCent, type PolicyStage, type ProtectionPolicy } from './store-policy.ts'
-import type { DenyReason, ItemStatus, ProtectionAction, ProtectionTechnology, WorkflowType } from './vocabulary.ts'
+import type {
+  DenyReason,
+  ItemFact,
+  ItemStatus,
+  ProtectionAction,
+  ProtectionTechnology,
+  WorkflowType,
+} from './vocabulary.ts'
 
 /**
  * The one decision of the house: may this device do this to this item, now? Cloud and agent both
  * run it, on the same vectors (policy/vectors/). Facts in, answer and explanation out; nothing else.
  */
 
-/** What is known of the item, or of one unit of a purchase. */
+/**
+ * What is known of the item, or of one unit of a purchase. A category, brand or price that is absent is unknown, and the
+ * strictest rule that could apply counts. An item without category or brand has the empty text.
+ */
 export interface ItemFacts {
   /** null: whether it is paid cannot be known here. */
   status: ItemStatus | null
@@ -16,7 +26,7 @@ export interface ItemFacts {
   paidBy?: 'purchase'
   category?: string | undefined
   brand?: string | undefined
-  /** Unknown to an agent that has only a receipt; `priceBelowCent` then bounds it. */
+  /** Where the price is unknown, `priceBelowCent` may bound it. */
   priceCent?: number | undefined
   priceBelowCent?: number | null
   technology?: ProtectionTechnology | undefined
@@ -58,9 +68,11 @@ export interface TraceStep {
   detail: string
 }
 
-export type Decision =
-  | { allowed: true; trace: TraceStep[] }
-  | { allowed: false; reason: DenyReason; trace: TraceStep[] }
+/** `unknownFacts`: what a rule that was checked needed to know of the item and did not; only with them a decision may be stricter. */
+export type Decision = { trace: TraceStep[]; unknownFacts: ItemFact[] } & (
+  | { allowed: true }
+  | { allowed: false; reason: DenyReason }
+)
 
 /** Item states in which an action is granted (decisions §9, grant table). */
 const GRANTED_IN: Record<ProtectionAction, readonly ItemStatus[]> = {
@@ -107,12 +119,30 @@ const CHECKS: readonly (readonly [DenyReason, Check])[] = [
 /** Whether a request may be granted; the first reason that holds is the one that is told. */
 export function decide(facts: DecisionFacts, policy: ProtectionPolicy): Decision {
   const trace: TraceStep[] = []
+  const unknown = new Set<ItemFact>()
   for (const [check, fails] of CHECKS) {
+    for (const fact of factsMissing(check, facts, policy)) unknown.add(fact)
     const detail = fails(facts, policy)
     trace.push({ check, passed: detail === null, detail: detail ?? 'ok' })
-    if (detail !== null) return { allowed: false, reason: check, trace }
+    if (detail !== null) return { allowed: false, reason: check, trace, unknownFacts: [...unknown] }
   }
-  return { allowed: true, trace }
+  return { allowed: true, trace, unknownFacts: [...unknown] }
+}
+
+/** What this check needs of the item, and is unknown. The category is needed where the rules that could apply differ. */
+function factsMissing(check: DenyReason, facts: DecisionFacts, policy: ProtectionPolicy): ItemFact[] {
+  const { action, item, grantedByCloud } = facts
+  if (action === 'verify_item_status' || grantedByCloud || !item) return []
+  if (check === 'action_not_allowed') {
+    if (item.category !== undefined) return []
+    const answers = rulesFor(facts, policy).map((rule) => rule.workflows && isAllowedBy(facts, rule))
+    return new Set(answers).size > 1 ? ['category'] : []
+  }
+  if (check !== 'manual_assistance_required') return []
+  return [
+    ...(item.brand === undefined && policy.requiresStaffForBrand.length > 0 ? (['brand'] as const) : []),
+    ...(item.priceCent === undefined && isDear(item, policy) ? (['price'] as const) : []),
+  ]
 }
 
 /** A decision in the words of the API: whether, and why not. */
@@ -156,10 +186,30 @@ function itemNotPaid({ action, item }: DecisionFacts): string | null {
   return GRANTED_IN[action].includes(item.status) ? null : `the item is ${item.status}`
 }
 
-/** The workflows in which the policy allows the action for the item's category; undefined: it says nothing. */
-function allowedWorkflows({ action, item }: DecisionFacts, policy: ProtectionPolicy) {
-  const entry = entryFor(item?.category, policy)
-  return entry === undefined ? ALLOWED_WITHOUT_ENTRY : policy.allowedActionsByCategory[entry]?.[action]
+/** An entry of the policy, by its name, with the workflows in which it allows the action. */
+interface Rule {
+  entry: string | undefined
+  workflows: readonly WorkflowType[] | undefined
+}
+
+/** The rule for the item's category; where that is unknown, every rule that could apply. */
+function rulesFor({ action, item }: DecisionFacts, policy: ProtectionPolicy): Rule[] {
+  const byCategory = policy.allowedActionsByCategory
+  const others = entryFor('', policy)
+  const entries =
+    item?.category === undefined
+      ? [...new Set([...Object.keys(byCategory), others])]
+      : [entryFor(item.category, policy)]
+  return entries.map((entry) => ({
+    entry,
+    workflows: entry === undefined ? ALLOWED_WITHOUT_ENTRY : byCategory[entry]?.[action],
+  }))
+}
+
+function isAllowedBy({ action, device, operator }: DecisionFacts, { workflows }: Rule): boolean {
+  if (workflows === undefined) return false
+  // Serving from a cabinet is for staff unless the policy opens it: that is a question of staff, not of workflow.
+  return !device || (action === 'unlock_fixture' && operator) || workflows.includes(device.workflowType)
 }
 
 /** The entry of the policy that counts for a category: its own, else `*`; undefined: there is neither. */
@@ -172,16 +222,22 @@ export function entryFor(
 }
 
 function actionNotAllowed(facts: DecisionFacts, policy: ProtectionPolicy): string | null {
-  if (facts.action === 'verify_item_status' || allowedWorkflows(facts, policy)) return null
-  return `the policy lists no ${facts.action} for this category`
+  if (facts.action === 'verify_item_status') return null
+  const rule = rulesFor(facts, policy).find(({ workflows }) => workflows === undefined)
+  return rule ? `the policy lists no ${facts.action} for ${categoryOf(facts, rule)}` : null
 }
 
 function workflowNotAllowed(facts: DecisionFacts, policy: ProtectionPolicy): string | null {
   const { action, device } = facts
-  // Serving from a cabinet is for staff unless the policy opens it: that is a question of staff, not of workflow.
-  if (action === 'verify_item_status' || !device || (action === 'unlock_fixture' && facts.operator)) return null
-  if (allowedWorkflows(facts, policy)?.includes(device.workflowType)) return null
-  return `the policy does not allow ${action} as ${device.workflowType}`
+  if (action === 'verify_item_status' || !device) return null
+  const rule = rulesFor(facts, policy).find((each) => !isAllowedBy(facts, each))
+  if (!rule) return null
+  return `the policy does not allow ${action} as ${device.workflowType}${facts.item?.category === undefined ? ` for ${categoryOf(facts, rule)}` : ''}`
+}
+
+function categoryOf({ item }: DecisionFacts, { entry }: Rule): string {
+  if (item?.category !== undefined) return 'this category'
+  return `"${entry ?? 'any other'}", and the item's category is unknown`
 }
 
 /** Why staff are needed, or null. */
@@ -192,12 +248,18 @@ function staffNeeded(facts: DecisionFacts, policy: ProtectionPolicy): string | n
   if (grantedByCloud) return null
   if (action === 'unlock_fixture' && device?.workflowType !== 'self_service') return 'a fixture is unlocked by staff'
   if (item?.staffReason !== undefined) return item.staffReason
+  if (isDear(item, policy)) {
+    const rule = `items from ${((overrideThresholdCent(policy) ?? 0) / 100).toFixed(2)} EUR need staff`
+    return item?.priceCent === undefined ? `${rule}, and the price is unknown` : rule
+  }
+  if (policy.requiresStaffForBrand.length === 0 || isOtherBrand(item, policy.requiresStaffForBrand)) return null
+  return item?.brand === undefined ? 'some brands need staff, and the brand is unknown' : 'the brand needs staff'
+}
+
+/** Whether the price reaches the policy's threshold for staff, or may do so. */
+function isDear(item: ItemFacts | null, policy: ProtectionPolicy): boolean {
   const threshold = overrideThresholdCent(policy)
-  if (threshold !== null && !isBelow(item, threshold))
-    return `items from ${(threshold / 100).toFixed(2)} EUR need staff`
-  if (policy.requiresStaffForBrand.length > 0 && !isOtherBrand(item, policy.requiresStaffForBrand))
-    return 'the brand needs staff'
-  return null
+  return threshold !== null && !isBelow(item, threshold)
 }
 
 /** Certainly cheaper than the threshold: the price where it is known, else what bounds it. */
@@ -207,7 +269,6 @@ function isBelow(item: ItemFacts | null, thresholdCent: number): boolean {
 }
 
 function isOtherBrand(item: ItemFacts | null, brands: readonly string[]): boolean {
-  // An item known to have no brand is '' here; undefined means that nobody can tell.
   if (item?.brand === undefined) return false
   const brand = item.brand.trim().toLowerCase()
   return !brands.some((b) => b.trim().toLowerCase() === brand)

@@ -4,6 +4,7 @@ import {
   AUTHORIZATION_STATES,
   DENY_REASONS,
   DEVICE_TYPES,
+  ITEM_FACTS,
   ITEM_STATUSES,
   OUTCOMES,
   PROTECTION_ACTIONS,
@@ -67,6 +68,8 @@ export const ProtectionEvent = z.strictObject({
   reason: z.union([z.enum(DENY_REASONS), Word]).optional(),
   /** Decided with no working connection to the cloud. */
   offline: z.boolean().optional(),
+  /** Of an offline decision: what a rule needed to know of the item and the agent did not, so the strictest rule counted. */
+  unknownFacts: z.array(z.enum(ITEM_FACTS)).min(1).max(ITEM_FACTS.length).optional(),
   outcome: z.enum(OUTCOMES).optional(),
   detail: Text.optional(),
 })

@@ -47,7 +47,7 @@ function factsOf(
   stage: PolicyStage,
 ): DecisionFacts {
   const status = action === 'unlock_fixture' ? 'sellable' : 'paid'
-  const item = { status, category, brand: brand ?? '', priceCent } as const
+  const item = { status, category: category ?? '', brand: brand ?? '', priceCent } as const
   return {
     action,
     storeId: device.storeId,

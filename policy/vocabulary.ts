@@ -3,6 +3,10 @@
 export const PROTECTION_TECHNOLOGIES = ['am', 'rf', 'uhf_rfid', 'hf_nfc', 'mechanical_lock'] as const
 export type ProtectionTechnology = (typeof PROTECTION_TECHNOLOGIES)[number]
 
+/** What the rules of a policy read of an item. */
+export const ITEM_FACTS = ['category', 'brand', 'price'] as const
+export type ItemFact = (typeof ITEM_FACTS)[number]
+
 export const DEVICE_TYPES = [
   'pos_deactivator',
   'self_checkout_detacher',

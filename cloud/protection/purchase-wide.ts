@@ -1,4 +1,5 @@
 import { decide, restsOnOperator, type Decision, type DecisionFacts, type ItemFacts } from '../../policy/decide.ts'
+import { betterDecision } from '../../policy/decide-units.ts'
 import type { DeviceFacts } from '../../policy/devices.ts'
 import { DEFAULT_POLICY, riskClass } from '../../policy/store-policy.ts'
 import {
@@ -98,7 +99,7 @@ export async function grantPurchaseWide(
     const each = decide(unitFact, policy)
     if (lease.right === 'leased_elsewhere') endsAt = Math.min(endsAt ?? Infinity, lease.endsAt ?? Infinity)
     // What may be released is; a unit that needs staff or is held elsewhere is told only when nothing else is left.
-    decision = !decision || (!decision.allowed && each.allowed) ? each : decision
+    decision = decision ? betterDecision(decision, each) : each
     if (!each.allowed) continue
     if (lease.own) own = lease.own
     if (lease.takeable) taken.set(lease.takeable.nonce, lease.takeable)
@@ -246,7 +247,7 @@ async function unitFacts(
 /** When a purchase has no open unit: unknown in this store, not paid, or all used up. */
 function emptyFacts(purchase: PurchaseRow | undefined, storeId: string | undefined): ItemFacts | null {
   if (!purchase || purchase.store_id !== storeId) return null
-  return { status: isPaid(purchase) ? 'paid' : 'sellable', brand: '' }
+  return { status: isPaid(purchase) ? 'paid' : 'sellable', category: '', brand: '' }
 }
 
 function wasPaid(purchase: PurchaseRow | undefined): boolean {

@@ -269,7 +269,7 @@ function shopperPrice(purchase: PurchaseRow): Pick<ItemFacts, 'staffReason'> {
 
 /** What the policy wants to know of a line. */
 export function lineFacts(line: PurchaseLineRow): ItemFacts {
-  return { status: null, category: line.category ?? undefined, brand: line.brand ?? '', priceCent: line.price_cent }
+  return { status: null, category: line.category ?? '', brand: line.brand ?? '', priceCent: line.price_cent }
 }
 
 /** What is known of an item; its price is what was paid for it, else its own, else the product's in the store. */
@@ -278,7 +278,7 @@ export async function itemFacts(db: Db, item: ProtectedItemRow, paidCent: number
   const product = isComplete(item, price) ? undefined : await productOf(db, item)
   return {
     status: item.item_status as ItemStatus,
-    category: item.category ?? product?.category ?? undefined,
+    category: item.category ?? product?.category ?? '',
     brand: item.brand ?? product?.brand ?? '',
     priceCent: price ?? product?.price_cent ?? undefined,
     technology: (item.protection_technology as ProtectionTechnology | null) ?? undefined,

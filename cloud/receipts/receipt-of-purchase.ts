@@ -1,7 +1,7 @@
 import { toGtin14 } from '../../policy/gs1/gtin.ts'
 import { firstIdentifier } from '../../policy/identifiers.ts'
-import { MAX_ENTRIES, receiptEntry, receiptIdentity } from '../../policy/receipts/claims.ts'
-import { RECEIPT_LIFE, signReceipt } from '../../policy/receipts/receipt-token.ts'
+import { MAX_ENTRIES, receiptEntry, receiptIdentity, type UnitFacts } from '../../policy/receipts/claims.ts'
+import { RECEIPT_LIFE, signReceiptFor } from '../../policy/receipts/receipt-token.ts'
 import { riskClass } from '../../policy/store-policy.ts'
 import type { TenantKeys } from '../authority/authority.ts'
 import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
@@ -9,11 +9,12 @@ import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow } from '../persisten
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { present } from '../operations/fields.ts'
 
-/** A tagged unit with the item it was bound to, if any. */
+/** A tagged unit with the item it was bound to, if any, and what a policy reads of it. */
 export interface ReceiptUnit {
   unit: PurchaseUnitRow
   line: PurchaseLineRow
   item: ProtectedItemRow | undefined
+  facts: UnitFacts
 }
 
 export interface NewReceipt {
@@ -26,21 +27,23 @@ export interface NewReceipt {
   indexes: number[]
 }
 
-/** What the receipt of a completed purchase says; the same whenever it is asked again. */
+/** What the receipt of a completed purchase says; the same whenever it is asked again. `origin`: of the address in its QR code. */
 export function makeReceipt(
   purchase: PurchaseRow,
   store: StoreRow,
   units: readonly ReceiptUnit[],
   completedMs: number,
   keys: TenantKeys,
+  origin: string,
 ): NewReceipt {
   const cti = receiptIdentity(keys.receiptSecret, purchase.purchase_id)
-  const entries = units.map((u, n) => ({ n, entry: receiptEntry(cti, ...nameOf(u)) }))
+  const entries = units.map((u, n) => ({ n, entry: receiptEntry(cti, ...nameOf(u)), facts: u.facts }))
   const sorted = entries.toSorted((a, b) => Buffer.compare(a.entry, b.entry) || a.n - b.n)
   const exp = Math.floor(completedMs / 1_000) + RECEIPT_LIFE
   // Without entries nobody can match a tag: staff must look, also where the cloud cannot say so (decisions §8).
   const isForStaff = purchase.price_origin === 'shopper'
-  const token = signReceipt(
+  const token = signReceiptFor(
+    origin,
     {
       storeId: store.store_id,
       exp,
@@ -48,7 +51,8 @@ export function makeReceipt(
       units: units.length,
       riskClass: riskClass(purchase.total_cent),
       policyVersion: store.document_version,
-      ...(units.length <= MAX_ENTRIES && !isForStaff && { entries: sorted.map((e) => e.entry) }),
+      ...(units.length <= MAX_ENTRIES &&
+        !isForStaff && { entries: sorted.map((e) => e.entry), facts: sorted.map((e) => e.facts) }),
     },
     keys.receipt,
   )

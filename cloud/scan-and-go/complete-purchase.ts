@@ -1,14 +1,18 @@
+import { originOf } from '../config.ts'
 import { earnAutomatically, EARNING_EVENTS } from '../loyalty/earn-automatically.ts'
 import { countCompleted } from '../analytics/count-purchases.ts'
 import type { Tenant } from '../operations/caller.ts'
 import type { Call } from '../operations/operation.ts'
+import type { UnitFacts } from '../../policy/receipts/claims.ts'
+import type { Db } from '../persistence/database.ts'
 import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
-import type { PurchaseRow } from '../persistence/tables/purchases.ts'
+import type { PurchaseLineRow, PurchaseRow } from '../persistence/tables/purchases.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { receiptIsKnown } from '../protection/awaited-receipt.ts'
 import { raiseException } from '../protection/exceptions.ts'
 import { readItem, updateItem } from '../protection/item-queries.ts'
 import { renumberItemsOf, tellGates } from '../protection/item-sequence.ts'
+import { itemFacts, lineFacts } from '../protection/subject.ts'
 import { consumeStock } from '../stock/reserve.ts'
 import { makeReceipt, type ReceiptUnit } from '../receipts/receipt-of-purchase.ts'
 import { present } from '../operations/fields.ts'
@@ -25,9 +29,12 @@ export async function completePurchase(call: Call, purchase: PurchaseRow, store:
   const units: ReceiptUnit[] = []
   for (const unit of await readUnits(db, purchase.purchase_id)) {
     const line = lines.get(unit.line_id)
-    if (line) units.push({ unit, line, item: await bindItem(call, purchase, unit.item_id, unit) })
+    if (!line) continue
+    const item = await bindItem(call, purchase, unit.item_id, unit)
+    units.push({ unit, line, item, facts: await receiptFacts(db, line, item) })
   }
-  const receipt = makeReceipt(purchase, store, units, nowMs, services.authority.keysOf(purchase.tenant as Tenant))
+  const keys = services.authority.keysOf(purchase.tenant as Tenant)
+  const receipt = makeReceipt(purchase, store, units, nowMs, keys, originOf(services.config))
   for (const [n, { unit, item }] of units.entries()) {
     await db
       .updateTable('purchase_unit')
@@ -75,6 +82,12 @@ export async function completePurchase(call: Call, purchase: PurchaseRow, store:
     source: 'scan_and_go',
   })
   return completed
+}
+
+/** What an online decision about this unit would count with. */
+async function receiptFacts(db: Db, line: PurchaseLineRow, item: ProtectedItemRow | undefined): Promise<UnitFacts> {
+  const { category = '', brand = '' } = item ? await itemFacts(db, item, line.price_cent) : lineFacts(line)
+  return { category, brand, priceCent: line.price_cent }
 }
 
 /** Counted stock is used up; what had been promised to others meanwhile is told to staff, for the money has arrived. */

@@ -21,6 +21,7 @@ import type { GiveUp } from './give-up.ts'
 import { decideOnline } from './online.ts'
 import type { Outcomes } from './outcomes.ts'
 import {
+  knowledgeOf,
   withOutcome,
   type Ask,
   type AuthorizeAnswer,
@@ -131,7 +132,7 @@ export function authorizer(parts: AuthorizeParts): Authorize {
     verdict: Verdict & { granted: false },
     offline: boolean,
   ): Promise<AuthorizeAnswer> {
-    const eventId = verdict.eventId ?? (await recordDenial(request, device, verdict.reason, offline))
+    const eventId = verdict.eventId ?? (await recordDenial(request, device, verdict, offline))
     return {
       authorized: false,
       action: request.action,
@@ -142,8 +143,7 @@ export function authorizer(parts: AuthorizeParts): Authorize {
       reason: verdict.reason,
       offline,
       outcome: null,
-      ...(verdict.itemStatus && { itemStatus: verdict.itemStatus }),
-      ...(verdict.statusAgeSeconds !== undefined && { statusAgeSeconds: verdict.statusAgeSeconds }),
+      ...knowledgeOf(verdict),
     }
   }
 
@@ -151,7 +151,7 @@ export function authorizer(parts: AuthorizeParts): Authorize {
   async function recordDenial(
     request: AuthorizeRequest,
     device: DeviceFacts | undefined,
-    reason: DenyReason,
+    { reason, unknownFacts }: Verdict & { granted: false },
     offline: boolean,
   ): Promise<string | null> {
     const minute = Math.floor(platform.clock.elapsed() / 60_000)
@@ -163,6 +163,7 @@ export function authorizer(parts: AuthorizeParts): Authorize {
     const event: ProtectionEvent = {
       type: 'protection.authorization.denied',
       ...baseEvent(request, device, offline),
+      ...(unknownFacts && { unknownFacts: [...unknownFacts] }),
       reason,
     }
     try {
@@ -176,7 +177,7 @@ export function authorizer(parts: AuthorizeParts): Authorize {
   }
 
   /** Uses the rights up, moves the device, writes down how that went. */
-  async function redeem(ask: Ask, grant: Grant, offline: boolean): Promise<AuthorizeAnswer | { refused: DenyReason }> {
+  async function redeem(ask: Ask, grant: Grant, offline: boolean): Promise<AuthorizeAnswer | Refused> {
     const { request, device } = ask
     // In the order of time, so that the index pages of claims that are written together are the same.
     const redemptionId = grant.homeRedemption ?? newId(grant.source === 'override' ? OVERRIDE_ID : 'rdm', platform)
@@ -209,11 +210,12 @@ export function authorizer(parts: AuthorizeParts): Authorize {
           ...baseEvent(request, device, true),
           ...usedUp(grant),
           ...(grant.itemStatus && { itemStatus: grant.itemStatus }),
+          ...(grant.unknownFacts && { unknownFacts: [...grant.unknownFacts] }),
         }
         return told
       },
     )
-    if (!claimed.ok) return { refused: claimed.reason }
+    if (!claimed.ok) return refusalOf(claimed.reason, grant)
     const done = openAlready(ask) ?? (await actuate(redemptionId, ask))
     await settle(ask, grant, redemptionId, done, offline)
     if (grant.homeAsk !== undefined) await tellHome(grant, done.outcome)
@@ -226,7 +228,7 @@ export function authorizer(parts: AuthorizeParts): Authorize {
       eventId: grant.eventId ?? told?.eventId ?? null,
       offline,
       outcome: done.outcome,
-      ...(grant.itemStatus && { itemStatus: grant.itemStatus }),
+      ...knowledgeOf(grant),
     }
   }
 
@@ -277,7 +279,7 @@ export function authorizer(parts: AuthorizeParts): Authorize {
   /** A verdict and what follows from it; `refused` when the ledger would not have it. */
   async function decideAndRedeem(
     ask: Ask,
-  ): Promise<AuthorizeAnswer | { refused: DenyReason; offline: boolean; isTaken: boolean }> {
+  ): Promise<AuthorizeAnswer | (Refused & { offline: boolean; isTaken: boolean })> {
     const { request, device } = ask
     const { verdict, offline } = await decideFor(ask)
     // What somebody brought says that there is something newer than what is here.
@@ -291,7 +293,7 @@ export function authorizer(parts: AuthorizeParts): Authorize {
       return {
         ...redeemed,
         offline,
-        isTaken: redeemed.refused === 'already_redeemed' && verdict.grant.homeAsk !== undefined,
+        isTaken: redeemed.refused.reason === 'already_redeemed' && verdict.grant.homeAsk !== undefined,
       }
     }
     return {
@@ -303,8 +305,7 @@ export function authorizer(parts: AuthorizeParts): Authorize {
       eventId: verdict.eventId,
       offline,
       outcome: null,
-      ...(verdict.itemStatus && { itemStatus: verdict.itemStatus }),
-      ...(verdict.statusAgeSeconds !== undefined && { statusAgeSeconds: verdict.statusAgeSeconds }),
+      ...knowledgeOf(verdict),
     }
   }
 
@@ -326,15 +327,24 @@ export function authorizer(parts: AuthorizeParts): Authorize {
     // that are released within a moment, the second is asked for once more when the first has been told. So is one for
     // which the cloud gave a token without knowing what the ledger knows.
     const isNews =
-      'refused' in first && first.refused === 'already_redeemed' && request.token === undefined && !first.offline
+      'refused' in first && first.refused.reason === 'already_redeemed' && request.token === undefined && !first.offline
     if (isNews) await link.told(TOLD_WITHIN_MS)
     let last = isNews ? await decideAndRedeem(ask) : first
     // Two of one moment at one device ask the home under one id, and the other went on with what it gave: there may be more.
     for (let n = 0; 'refused' in last && last.isTaken && n < ASKED_AGAIN; n++) last = await decideAndRedeem(ask)
-    return 'refused' in last ? deny(request, device, { granted: false, reason: last.refused }, last.offline) : last
+    return 'refused' in last ? deny(request, device, last.refused, last.offline) : last
   }
 
   return async (request) => withOutcome(await answerTo(request))
+}
+
+/** The ledger does not take the claim. */
+interface Refused {
+  refused: Verdict & { granted: false }
+}
+
+function refusalOf(reason: DenyReason, { unknownFacts }: Grant): Refused {
+  return { refused: { granted: false, reason, ...(unknownFacts && { unknownFacts }) } }
 }
 
 /** The tag that a device is to write to, by the name that its own reader knows where both are given. */

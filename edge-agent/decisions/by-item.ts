@@ -1,18 +1,18 @@
 import { decide, type DecisionFacts } from '../../policy/decide.ts'
-import { ITEM_IDENTIFIER_KINDS, type ItemIdentifiers } from '../../policy/identifiers.ts'
+import { ITEM_IDENTIFIER_KINDS } from '../../policy/identifiers.ts'
 import type { Platform } from '../../policy/platform.ts'
 import type { ProtectionPolicy } from '../../policy/store-policy.ts'
-import { drivesOutput, type DenyReason, type ItemStatus } from '../../policy/vocabulary.ts'
-import type { KnownItem } from '../items/item-table.ts'
+import { drivesOutput, type DenyReason } from '../../policy/vocabulary.ts'
+import { itemOf } from '../items/item-named.ts'
 import { STALE_SECONDS, type Replica } from '../items/replica.ts'
 import type { TokenParts } from './by-token.ts'
-import type { Ask, Grant, Verdict } from './request.ts'
+import type { Ask, Grant, ItemKnowledge, Verdict } from './request.ts'
 
 /** For how long an override is worth something: it is used at once. */
 const OVERRIDE_SECONDS = 60
 
 /** What the policy says of a named item, with the item's status for the answer. `refusal` is undefined where the policy allows it. */
-export type ItemJudgement = { status: { itemStatus?: ItemStatus; statusAgeSeconds?: number } } & (
+export type ItemJudgement = { status: ItemKnowledge } & (
   | { refusal: DenyReason }
   | { refusal?: undefined; policy: ProtectionPolicy }
 )
@@ -25,29 +25,25 @@ export function judgeItem(
 ): ItemJudgement {
   const policy = trust.policy?.policy
   if (!policy) return { refusal: 'policy_stale', status: {} }
-  const item = findItem(items, request.identifiers)
+  const item = itemOf(items, request.identifiers)
   const facts: DecisionFacts = {
     action: request.action,
     storeId: device.storeId,
     device,
     clockTrusted: clock.now().trust !== 'none',
     stage: trust.stage(),
-    item: item
-      ? {
-          status: item.status,
-          category: item.category,
-          ...(item.priceCent !== undefined && { priceCent: item.priceCent }),
-        }
-      : null,
+    item: item ?? null,
     identifiedBy: ITEM_IDENTIFIER_KINDS.filter((kind) => request.identifiers[kind] !== undefined),
     right: 'free',
     operator: request.operatorId !== undefined,
   }
   const decision = decide(facts, policy)
   const ageSeconds = Math.round((clock.now().nowMs - items.confirmedMs) / 1_000)
-  const status = item
-    ? { itemStatus: item.status, ...(ageSeconds > STALE_SECONDS && { statusAgeSeconds: ageSeconds }) }
-    : {}
+  const status: ItemKnowledge = {
+    ...(item && { itemStatus: item.status }),
+    ...(item && ageSeconds > STALE_SECONDS && { statusAgeSeconds: ageSeconds }),
+    ...(decision.unknownFacts.length > 0 && { unknownFacts: decision.unknownFacts }),
+  }
   return decision.allowed ? { policy, status } : { refusal: decision.reason, status }
 }
 
@@ -76,21 +72,7 @@ export function decideByItem(
     exp: Math.floor(parts.clock.now().nowMs / 1_000) + OVERRIDE_SECONDS,
     approval: { operatorId, limit: judged.policy.operatorOverridesPerHour },
     ...(status.itemStatus && { itemStatus: status.itemStatus }),
+    ...(status.unknownFacts && { unknownFacts: status.unknownFacts }),
   }
   return { granted: true, grant }
-}
-
-/** Names of two different items name none. */
-function findItem(items: Pick<Replica, 'find'>, identifiers: ItemIdentifiers): KnownItem | undefined {
-  const found = (['epc', 'tagUid', 'tagId'] as const).flatMap((kind) => {
-    const name = identifiers[kind]
-    return name === undefined ? [] : [items.find(kind, name)]
-  })
-  const [first] = found
-  return first &&
-    found.every(
-      (item) => item?.status === first.status && item.priceCent === first.priceCent && item.category === first.category,
-    )
-    ? first
-    : undefined
 }

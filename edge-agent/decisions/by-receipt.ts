@@ -1,4 +1,5 @@
-import { decide, restsOnOperator, type DecisionFacts, type ItemFacts } from '../../policy/decide.ts'
+import { restsOnOperator, type DecisionFacts, type ItemFacts } from '../../policy/decide.ts'
+import { decideUnits } from '../../policy/decide-units.ts'
 import { parseEpc } from '../../policy/gs1/epc.ts'
 import { ITEM_IDENTIFIER_KINDS, type IdentifierKind, type ItemIdentifiers } from '../../policy/identifiers.ts'
 import { receiptEntry, type ReceiptClaims } from '../../policy/receipts/claims.ts'
@@ -8,6 +9,9 @@ import { rightClass } from '../../policy/vocabulary.ts'
 import { denyReasonOf } from '../../policy/documents/authorization.ts'
 import { releasesByTag } from '../../policy/devices.ts'
 import { judgedAt } from '../trust/clock.ts'
+import { itemOf } from '../items/item-named.ts'
+import type { KnownItem } from '../items/item-table.ts'
+import type { Replica } from '../items/replica.ts'
 import type { Trust } from '../trust/trust.ts'
 import type { TokenParts } from './by-token.ts'
 import type { Ask, Grant, Verdict } from './request.ts'
@@ -34,9 +38,15 @@ export function readReceipt(
   return opened
 }
 
-/** Decides about a receipt with nothing but what is here (contracts §4, "Receipts" and "Isolated"). */
-export function decideByReceipt(parts: TokenParts, home: HomeView, ask: Ask, scanned: string): Verdict {
-  const { trust, clock, ledger } = parts
+/** What decides about receipts: the replica knows the items that are named. */
+export type ReceiptParts = TokenParts & { items: Pick<Replica, 'find'> }
+
+/**
+ * Decides about a receipt with nothing but what is here (contracts §4, "Receipts" and "Isolated"): each unit by its own facts,
+ * as the cloud does.
+ */
+export function decideByReceipt(parts: ReceiptParts, home: HomeView, ask: Ask, scanned: string): Verdict {
+  const { trust, clock, ledger, items } = parts
   const { request, device } = ask
   const policy = trust.policy?.policy
   const rights = rightClass(request.action)
@@ -51,47 +61,51 @@ export function decideByReceipt(parts: TokenParts, home: HomeView, ask: Ask, sca
   // A receipt at a gate is honoured once, and counted once, however many of its units it lets out.
   const isCounted = request.isOpen !== true
   const free = covered && rights ? covered.filter((n) => ledger.claims.isFree(cti, rights, n, nowMs, operator)) : []
-  const facts: DecisionFacts = {
+  const facts: Omit<DecisionFacts, 'item' | 'right'> = {
     action: request.action,
     storeId: device.storeId,
     device,
     token,
     clockTrusted: clockTrust !== 'none',
     stage,
-    item:
-      covered === undefined
-        ? null
-        : itemFacts(opened.ok ? opened.claims : undefined, covered.length > 0 || !namesItem(request.identifiers)),
     identifiedBy: ITEM_IDENTIFIER_KINDS.filter((kind) => request.identifiers[kind] !== undefined),
-    right: free.length > 0 ? 'free' : 'used',
     operator,
     limit:
       opened.ok && policy && !home.isHome && isCounted
         ? overLimit(opened.claims, policy, stage, home, ledger.claims.isolatedCount)
         : undefined,
   }
+  const known = itemOf(items, request.identifiers)
+  const units = free.map((n): DecisionFacts => ({
+    ...facts,
+    item: opened.ok ? unitFacts(opened.claims, n, known) : null,
+    right: 'free',
+  }))
+  const [first = { ...facts, item: noUnit(covered, request.identifiers), right: 'used' as const }, ...others] = units
   if (!policy) return { granted: false, reason: 'policy_stale' }
   if (opened.ok && rights === 'release' && !namesItem(request.identifiers) && releasesByTag(device))
     return { granted: false, reason: 'technology_mismatch' }
   if (opened.ok && home.isHome && home.isOwn && trust.isImporting(opened.claims.exp))
     return { granted: false, reason: 'manual_assistance_required' }
-  const decision = decide(facts, policy)
-  if (!decision.allowed) return { granted: false, reason: decision.reason }
+  const { decision, allowed, unknownFacts } = decideUnits([first, ...others], policy)
+  const unknown = unknownFacts.length > 0 ? { unknownFacts } : {}
+  if (!decision.allowed) return { granted: false, reason: decision.reason, ...unknown }
   if (!opened.ok || !rights) return { granted: false, reason: 'token_invalid' }
   const grant: Grant = {
     source: 'receipt',
     nonce: cti,
-    candidates: free,
+    candidates: free.filter((_, n) => allowed.includes(n)),
     all: rights === 'exit' && !namesItem(request.identifiers),
     count: opened.claims.units,
     exp: opened.claims.exp,
     home: { agentId: policy.home, epoch: policy.homeEpoch },
     ...(!home.isHome && isCounted && { isolated: { limit: limitAt(policy.offline.hardCount, stage) } }),
     ...(isCounted &&
-      restsOnOperator(facts, policy) &&
+      units.some((unit, n) => allowed.includes(n) && restsOnOperator(unit, policy)) &&
       request.operatorId !== undefined && {
         approval: { operatorId: request.operatorId, limit: policy.operatorOverridesPerHour },
       }),
+    ...unknown,
   }
   return { granted: true, grant }
 }
@@ -121,18 +135,31 @@ function namesOf(identifiers: ItemIdentifiers): [IdentifierKind, string][] {
   return gtin === undefined ? names : [...names, ['gtin', gtin]]
 }
 
-/** What a receipt says of the goods: paid, and not dearer than its risk class. A tag that it does not cover is not paid by it. */
-function itemFacts(claims: ReceiptClaims | undefined, isCovered: boolean): ItemFacts {
+/**
+ * A unit of a receipt: paid, with what the replica knows of the item that is named, else what the receipt says of the unit, else
+ * unknown. The replica has the price that was paid only once the item is sold; before, the receipt has it.
+ */
+function unitFacts(claims: ReceiptClaims, n: number, known: KnownItem | undefined): ItemFacts {
+  const signed = claims.facts?.[n]
   return {
-    status: isCovered ? 'paid' : 'sellable',
-    ...(isCovered && { paidBy: 'purchase' as const }),
-    priceBelowCent: claims ? riskClassCeiling(claims.riskClass) : null,
-    ...(claims &&
-      !claims.entries && {
-        staffReason:
-          'the receipt does not tell its goods apart: they are too many, or only the shopper’s app vouches for the price',
-      }),
+    status: 'paid',
+    paidBy: 'purchase',
+    category: known?.category ?? signed?.category,
+    brand: known?.brand ?? signed?.brand,
+    priceCent: known && known.status !== 'sellable' ? known.priceCent : signed?.priceCent,
+    priceBelowCent: riskClassCeiling(claims.riskClass),
+    technology: known?.technology,
+    ...(!claims.entries && {
+      staffReason:
+        'the receipt does not tell its goods apart: they are too many, or only the shopper’s app vouches for the price',
+    }),
   }
+}
+
+/** Facts where no unit is free: the tag is none of the receipt's, or all is used up; null where a receipt is not for this action. */
+function noUnit(covered: readonly number[] | undefined, identifiers: ItemIdentifiers): ItemFacts | null {
+  if (covered === undefined) return null
+  return covered.length > 0 || !namesItem(identifiers) ? { status: 'paid', paidBy: 'purchase' } : { status: 'sellable' }
 }
 
 /** Why an isolated agent may not honour this receipt, if so. */

@@ -4,6 +4,7 @@ import type { ItemIdentifiers } from '../../policy/identifiers.ts'
 import {
   drivesOutput,
   type DenyReason,
+  type ItemFact,
   type ItemStatus,
   type Outcome,
   type ProtectionAction,
@@ -44,6 +45,8 @@ export interface AuthorizeAnswer {
   itemStatus?: ItemStatus
   /** The status is as old as this, and may have changed since. */
   statusAgeSeconds?: number
+  /** Of an offline decision: what a rule needed to know of the item and was unknown, so the strictest rule counted. Never empty. */
+  unknownFacts?: readonly ItemFact[]
 }
 
 /** The answer as it is; throws where an action that drives an output is authorized without an outcome. */
@@ -86,14 +89,31 @@ export interface Grant {
   /** The event that granted it, where the cloud did. */
   eventId?: string
   itemStatus?: ItemStatus
+  unknownFacts?: readonly ItemFact[]
+}
+
+/** What is known of the item, for the answer. */
+export interface ItemKnowledge {
+  itemStatus?: ItemStatus
+  statusAgeSeconds?: number
+  unknownFacts?: readonly ItemFact[]
+}
+
+/** What an answer says of the item. */
+export function knowledgeOf({ itemStatus, statusAgeSeconds, unknownFacts }: ItemKnowledge): ItemKnowledge {
+  return {
+    ...(itemStatus && { itemStatus }),
+    ...(statusAgeSeconds !== undefined && { statusAgeSeconds }),
+    ...(unknownFacts && { unknownFacts }),
+  }
 }
 
 export type Verdict =
   | { granted: true; grant: Grant }
   /** Nothing is to be used up: asking for an item's status, the one action that drives no output. */
-  | { granted: true; grant: null; itemStatus?: ItemStatus; statusAgeSeconds?: number; eventId: string | null }
+  | ({ granted: true; grant: null; eventId: string | null } & ItemKnowledge)
   /** `eventId`: the cloud has recorded it already. */
-  | { granted: false; reason: DenyReason; eventId?: string; itemStatus?: ItemStatus; statusAgeSeconds?: number }
+  | ({ granted: false; reason: DenyReason; eventId?: string } & ItemKnowledge)
 
 export interface Ask {
   request: AuthorizeRequest

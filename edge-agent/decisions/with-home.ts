@@ -1,8 +1,7 @@
-import { rightClass } from '../../policy/vocabulary.ts'
+import { rightClass, type DenyReason } from '../../policy/vocabulary.ts'
 import type { Home, HomeWish } from '../link/home.ts'
 import { ledgerDoubt } from '../trust/ledger-doubt.ts'
-import { decideByReceipt, type HomeView } from './by-receipt.ts'
-import type { TokenParts } from './by-token.ts'
+import { decideByReceipt, type HomeView, type ReceiptParts } from './by-receipt.ts'
 import type { Ask, Grant, Verdict } from './request.ts'
 
 /**
@@ -20,7 +19,7 @@ export interface WithHome {
   stillHolds(grant: Grant): boolean
 }
 
-export interface WithHomeParts extends TokenParts {
+export interface WithHomeParts extends ReceiptParts {
   agentId: string
   /** The other agent where receipts are redeemed, if so. */
   home: Pick<Home, 'isElsewhere' | 'lastAnswerMs' | 'ask'>
@@ -52,8 +51,8 @@ export function withHome(parts: WithHomeParts): WithHome {
       if (!verdict.granted || verdict.grant === null) return verdict
       const answer = await home.ask(wishOf(ask, verdict.grant))
       if ('unreachable' in answer) return underAsk(alone(), answer.redemptionId)
-      if ('refused' in answer) return { granted: false, reason: answer.refused }
-      if (answer.reason) return { granted: false, reason: answer.reason }
+      if ('refused' in answer) return refusal(answer.refused, verdict.grant)
+      if (answer.reason) return refusal(answer.reason, verdict.grant)
       const { redemptionId, ordinals, remaining } = answer
       return {
         granted: true,
@@ -75,6 +74,10 @@ export function withHome(parts: WithHomeParts): WithHome {
       )
     },
   }
+}
+
+function refusal(reason: DenyReason, { unknownFacts }: Grant): Verdict {
+  return { granted: false, reason, ...(unknownFacts && { unknownFacts }) }
 }
 
 /** The home may have given what was asked for, and only its answer is lost: then it is used for this. */

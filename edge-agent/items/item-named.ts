@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { ItemIdentifiers } from '../../policy/identifiers.ts'
 import type { KnownItem } from './item-table.ts'
 import type { Replica } from './replica.ts'
@@ -6,4 +7,14 @@ import type { Replica } from './replica.ts'
 export function itemNamed(items: Pick<Replica, 'find'>, { epc, tagUid }: ItemIdentifiers): KnownItem | undefined {
   if (epc !== undefined) return items.find('epc', epc)
   return tagUid === undefined ? undefined : items.find('tagUid', tagUid)
+}
+
+/** The item that a request names; undefined where it is unknown, or where the names differ about it. */
+export function itemOf(items: Pick<Replica, 'find'>, identifiers: ItemIdentifiers): KnownItem | undefined {
+  const found = (['epc', 'tagUid', 'tagId'] as const).flatMap((kind) => {
+    const name = identifiers[kind]
+    return name === undefined ? [] : [items.find(kind, name)]
+  })
+  const [first] = found
+  return found.every((item) => isDeepStrictEqual(item, first)) ? first : undefined
 }

@@ -17,6 +17,16 @@ export interface ReceiptClaims {
   policyVersion: number
   /** Per unit 4 bytes that a tag can be matched with, sorted; absent above 32 units. */
   entries?: readonly Uint8Array[]
+  /** Per unit what a policy reads of it, in the order of the entries; absent where it does not fit the QR code. */
+  facts?: readonly UnitFacts[]
+}
+
+/** What a policy reads of a unit. A unit without category or brand has the empty text. */
+export interface UnitFacts {
+  category: string
+  brand: string
+  /** What was paid for it. */
+  priceCent: number
 }
 
 /** CWT claim keys. The first three are registered; RFC 8392 leaves those below −65536 to private use. */
@@ -28,12 +38,15 @@ const CLAIM = {
   riskClass: -65_538,
   policyVersion: -65_539,
   entries: -65_540,
+  factSets: -65_541,
+  factIndexes: -65_542,
 } as const
 
 const ENTRY_BYTES = 4
 /** Above so many units a receipt carries no entries, and staff must look. */
 export const MAX_ENTRIES = 32
 const MAX_UNITS = 100_000
+const MAX_TEXT = 120
 const NO_TAG = -1
 
 /** The receipt's identity: 128 bits from an HMAC of the purchase. */
@@ -57,13 +70,52 @@ export function encodeClaims(claims: ReceiptClaims): Uint8Array {
     [CLAIM.policyVersion, claims.policyVersion],
   ])
   if (claims.entries) map.set(CLAIM.entries, Buffer.concat(claims.entries))
+  if (claims.facts) {
+    const { sets, indexes } = factTable(claims.facts)
+    map.set(CLAIM.factSets, sets)
+    map.set(CLAIM.factIndexes, indexes)
+  }
   return encodeCbor(map)
+}
+
+/** The distinct sets in the order of their first unit, and for each unit the number of its set. */
+function factTable(facts: readonly UnitFacts[]): { sets: [string, string, number][]; indexes: Uint8Array } {
+  const numbers = new Map<string, number>()
+  const sets: [string, string, number][] = []
+  const indexes = facts.map(({ category, brand, priceCent }) => {
+    const key = JSON.stringify([category, brand, priceCent])
+    const number = numbers.get(key) ?? sets.push([category, brand, priceCent]) - 1
+    numbers.set(key, number)
+    return number
+  })
+  return { sets, indexes: packIndexes(indexes, sets.length) }
+}
+
+/** Bits of one index: none where there is one set only. A whole byte for each would cost 32 units their QR code. */
+function indexBits(sets: number): number {
+  return Math.ceil(Math.log2(sets))
+}
+
+/** The indexes one after the other, the first in the highest bits; the last byte is filled with zeros. */
+function packIndexes(indexes: readonly number[], sets: number): Uint8Array {
+  const width = indexBits(sets)
+  if (width === 0) return new Uint8Array()
+  const bits = indexes.map((index) => index.toString(2).padStart(width, '0')).join('')
+  return Uint8Array.from(bits.match(/.{1,8}/g) ?? [], (byte) => Number.parseInt(byte.padEnd(8, '0'), 2))
+}
+
+function unpackIndexes(packed: Uint8Array, units: number, sets: number): number[] {
+  const width = indexBits(sets)
+  const bits = [...packed].map((byte) => byte.toString(2).padStart(8, '0')).join('')
+  return Array.from({ length: units }, (_, n) =>
+    width === 0 ? 0 : Number.parseInt(bits.slice(n * width, (n + 1) * width), 2),
+  )
 }
 
 /** The claims, or undefined when anything is missing, unknown, out of range or not in deterministic form. */
 export function decodeClaims(payload: Uint8Array): ReceiptClaims | undefined {
   const map = decodeCbor(payload, NO_TAG)
-  if (!(map instanceof Map) || map.size !== (map.has(CLAIM.entries) ? 7 : 6)) return undefined
+  if (!(map instanceof Map) || map.size !== sizeOf(map)) return undefined
   const count = (key: number, max: number) => {
     const value: unknown = map.get(key)
     return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 && value <= max ? value : undefined
@@ -80,7 +132,39 @@ export function decodeClaims(payload: Uint8Array): ReceiptClaims | undefined {
   const claims = { storeId, exp, cti, units, riskClass, policyVersion }
   if (!map.has(CLAIM.entries)) return claims
   const entries = splitEntries(map.get(CLAIM.entries))
-  return entries?.length === units ? { ...claims, entries } : undefined
+  if (entries?.length !== units) return undefined
+  if (!map.has(CLAIM.factSets)) return { ...claims, entries }
+  const facts = readFacts(map.get(CLAIM.factSets), map.get(CLAIM.factIndexes), units)
+  if (!facts) return undefined
+  const whole = { ...claims, entries, facts }
+  // One spelling: no set twice, none without a unit, none out of order.
+  return Buffer.compare(encodeClaims(whole), payload) === 0 ? whole : undefined
+}
+
+/** How many claims there must be, by those that may be absent: facts come with entries only. */
+function sizeOf(map: Map<unknown, unknown>): number {
+  if (!map.has(CLAIM.entries)) return 6
+  return map.has(CLAIM.factSets) || map.has(CLAIM.factIndexes) ? 9 : 7
+}
+
+function readFacts(sets: unknown, indexes: unknown, units: number): UnitFacts[] | undefined {
+  if (!Array.isArray(sets) || sets.length === 0 || sets.length > MAX_ENTRIES) return undefined
+  if (!(indexes instanceof Uint8Array) || indexes.length > MAX_ENTRIES) return undefined
+  const known = sets.map(readFactSet)
+  const facts = unpackIndexes(indexes, units, sets.length).map((number) => known[number])
+  return facts.every((each) => each !== undefined) ? facts : undefined
+}
+
+function readFactSet(set: unknown): UnitFacts | undefined {
+  if (!Array.isArray(set) || set.length !== 3) return undefined
+  const [category, brand, priceCent] = set as unknown[]
+  if (!isShortText(category) || !isShortText(brand)) return undefined
+  if (typeof priceCent !== 'number' || !Number.isSafeInteger(priceCent) || priceCent < 0) return undefined
+  return { category, brand, priceCent }
+}
+
+function isShortText(value: unknown): value is string {
+  return typeof value === 'string' && value.length <= MAX_TEXT
 }
 
 function splitEntries(joined: unknown): Uint8Array[] | undefined {

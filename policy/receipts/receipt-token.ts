@@ -33,6 +33,20 @@ export function receiptAddress(origin: string, token: string): string {
   return `${origin.toUpperCase()}/R/${token}`
 }
 
+/** Characters that a QR code of version 15 at level M holds in alphanumeric mode (ISO/IEC 18004, table 7). */
+export const RECEIPT_QR_CHARACTERS = 600
+
+/**
+ * Signs a receipt whose address at `origin` fits a QR code of version 15 at level M. Facts of the units that do not fit are
+ * left out; everything else always fits.
+ */
+export function signReceiptFor(origin: string, claims: ReceiptClaims, by: Signer): string {
+  const whole = signReceipt(claims, by)
+  if (claims.facts === undefined || receiptAddress(origin, whole).length <= RECEIPT_QR_CHARACTERS) return whole
+  const { facts: _tooLong, ...bare } = claims
+  return signReceipt(bare, by)
+}
+
 export type OpenedReceipt =
   | { ok: true; claims: ReceiptClaims; iss: string }
   | { ok: false; fault: DocumentFault; detail: string }

@@ -19,6 +19,7 @@ const ANSWER_FIELDS = new Set([
   'outcome',
   'itemStatus',
   'statusAgeSeconds',
+  'unknownFacts',
 ])
 const REASONS: ReadonlySet<string> = new Set(DENY_REASONS)
 

@@ -9,11 +9,15 @@ import { decisionVectors } from '../support/decision-vectors.ts'
 describe('decide', () => {
   const vectors = decisionVectors()
 
-  it.each(vectors.map((v) => [v.name, v] as const))('%s', (_name, { facts, policy, expect: expected }) => {
-    const decision = decide(facts, policy)
-    expect(decision.allowed ? 'allowed' : decision.reason).toBe(expected)
-    expect(decision.trace.at(-1)?.passed).toBe(decision.allowed)
-  })
+  it.each(vectors.map((v) => [v.name, v] as const))(
+    '%s',
+    (_name, { facts, policy, expect: expected, unknownFacts }) => {
+      const decision = decide(facts, policy)
+      expect(decision.allowed ? 'allowed' : decision.reason).toBe(expected)
+      expect(decision.trace.at(-1)?.passed).toBe(decision.allowed)
+      expect(decision.unknownFacts).toEqual(unknownFacts)
+    },
+  )
 
   it('tells every reason in some vector, so that none can go untested', () => {
     const told = new Set(vectors.map((v) => v.expect))

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { DecisionFacts, ItemFacts } from '../../policy/decide.ts'
 import type { DeviceCapabilities, DeviceFacts } from '../../policy/devices.ts'
 import { ProtectionPolicy } from '../../policy/store-policy.ts'
-import type { DenyReason } from '../../policy/vocabulary.ts'
+import type { DenyReason, ItemFact } from '../../policy/vocabulary.ts'
 
 interface Change {
   facts?: Partial<DecisionFacts>
@@ -13,7 +13,7 @@ interface Change {
 
 interface File {
   base: { facts: DecisionFacts; device: DeviceFacts; item: ItemFacts; policy: Record<string, unknown> }
-  vectors: (Change & { name: string; expect: DenyReason | 'allowed' })[]
+  vectors: (Change & { name: string; expect: DenyReason | 'allowed'; unknownFacts?: ItemFact[] })[]
 }
 
 export interface DecisionVector {
@@ -21,13 +21,14 @@ export interface DecisionVector {
   facts: DecisionFacts
   policy: ProtectionPolicy
   expect: DenyReason | 'allowed'
+  unknownFacts: ItemFact[]
 }
 
 /** The vectors of policy/vectors/decisions.json, each as whole facts and policy. */
 export function decisionVectors(): DecisionVector[] {
   const url = new URL('../../policy/vectors/decisions.json', import.meta.url)
   const { base, vectors } = JSON.parse(readFileSync(url, 'utf8')) as File
-  return vectors.map(({ name, expect, facts, device, item, policy }) => {
+  return vectors.map(({ name, expect, unknownFacts = [], facts, device, item, policy }) => {
     const capabilities = { ...base.device.capabilities, ...device?.capabilities }
     const whole: DecisionFacts = {
       ...base.facts,
@@ -35,7 +36,7 @@ export function decisionVectors(): DecisionVector[] {
       item: itemOf(base.item, item),
       ...facts,
     }
-    return { name, expect, facts: whole, policy: ProtectionPolicy.parse({ ...base.policy, ...policy }) }
+    return { name, expect, unknownFacts, facts: whole, policy: ProtectionPolicy.parse({ ...base.policy, ...policy }) }
   })
 }
 
