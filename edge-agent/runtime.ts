@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { result } from '../device-drivers/drivers/device.ts'
 import type { DeviceStatus } from '../device-drivers/keep-device.ts'
 import { supervise, type Supervisor, type SupervisorOptions } from '../device-drivers/supervisor.ts'
+import type { Release } from '../policy/documents/release-notice.ts'
 import type { Cancel, Platform } from '../policy/platform.ts'
 import type { AgentConfig } from './config.ts'
 import { authorizer } from './decisions/authorize.ts'
@@ -18,6 +19,7 @@ import { openReplica, type Replica } from './items/replica.ts'
 import { openDoors } from './lanes/doors.ts'
 import { gateJournal } from './lanes/gate/gate-journal.ts'
 import { openGates, type Gates } from './lanes/gate/gates.ts'
+import { verifyRelease } from './lanes/gate/release-proof.ts'
 import { alarmShown } from './lanes/gate/alarm-shown.ts'
 import { openLanes, type Lanes, type ScanResult } from './lanes/lanes.ts'
 import { operatorSessions, type Operators } from './lanes/operators.ts'
@@ -34,6 +36,7 @@ import { messagesOf } from './link/messages.ts'
 import type { OpenMqttLine } from './link/mqtt-line.ts'
 import { outbox } from './link/outbox.ts'
 import { refusals } from './link/refusals.ts'
+import { openReleaseNotices, type ReleaseNotices } from './link/release-notices.ts'
 import type { Log } from './log.ts'
 import { checkDevice } from './setup/check-device.ts'
 import type { ConfigFile } from './setup/config-file.ts'
@@ -61,6 +64,8 @@ export interface Agent {
   readonly items: Replica
   readonly link: Connection
   readonly home: Home
+  /** What is released, between the agents of the store. */
+  readonly notices: ReleaseNotices
   readonly lanes: Lanes
   readonly gates: Gates
   readonly operators: Operators
@@ -234,6 +239,25 @@ export function startAgent(parts: AgentParts): Agent {
     clock,
     isLedgerSure: () => link.isOnline && ledgerDoubt(ledger, nowMs()) === undefined,
   })
+  const releaseProof = { agentId: identity.agentId, storeId: identity.storeId, trust, clock, ledger }
+  /** Silences this agent's gates for a unit that was released here or elsewhere; why not, where the proof does not hold. */
+  function silence(release: Release, senderId: string): string | undefined {
+    const checked = verifyRelease(releaseProof, release, senderId)
+    if (!checked.ok) return checked.why
+    gates.onReleased(checked.unit)
+    return undefined
+  }
+  const notices = openReleaseNotices({
+    platform,
+    agentId: identity.agentId,
+    storeId: identity.storeId,
+    trust,
+    clock,
+    signer: key.signer,
+    fetch: parts.fetch,
+    log,
+    onNotice: silence,
+  })
   const deciding = {
     platform,
     agentId: identity.agentId,
@@ -248,6 +272,10 @@ export function startAgent(parts: AgentParts): Agent {
     outcomes,
     log,
     canRelease: wiring.canRelease,
+    onReleased(release: Release) {
+      silence(release, identity.agentId)
+      notices.send(release)
+    },
     execute,
   }
   const authorize = authorizer(deciding)
@@ -340,6 +368,7 @@ export function startAgent(parts: AgentParts): Agent {
     items,
     link,
     home,
+    notices,
     lanes,
     gates,
     operators,
@@ -355,6 +384,7 @@ export function startAgent(parts: AgentParts): Agent {
       isStopping = true
       stopTidying()
       giveUp.stop()
+      notices.stop()
       statusTimer?.()
       feed.close()
       lanes.stop()

@@ -1,5 +1,6 @@
 import type { DeviceCommand, CommandResult, TagName } from '../../device-drivers/drivers/device.ts'
 import type { DeviceFacts } from '../../policy/devices.ts'
+import type { Release } from '../../policy/documents/release-notice.ts'
 import type { ProtectionEvent } from '../../policy/events.ts'
 import type { ItemIdentifiers } from '../../policy/identifiers.ts'
 import { newId } from '../../policy/ids.ts'
@@ -29,6 +30,7 @@ import {
   type Grant,
   type Verdict,
 } from './request.ts'
+import { releasesOf } from './released.ts'
 import { withHome } from './with-home.ts'
 
 /**
@@ -53,6 +55,8 @@ export interface AuthorizeParts {
   log: Log
   /** Whether a release does anything at this device, by an output or to the tag that it names. */
   canRelease(deviceId: string, isTagNamed: boolean): boolean
+  /** A tag came off: the gates of the store are to know. Returns at once. */
+  onReleased(release: Release): void
   /** Moves a device; never throws. */
   execute(deviceId: string, command: DeviceCommand, signal: AbortSignal): Promise<CommandResult>
 }
@@ -217,6 +221,8 @@ export function authorizer(parts: AuthorizeParts): Authorize {
     )
     if (!claimed.ok) return refusalOf(claimed.reason, grant)
     const done = openAlready(ask) ?? (await actuate(redemptionId, ask))
+    if (done.outcome === 'confirmed')
+      for (const release of releasesOf(ask, grant, claimed.ordinals, clock.now().nowMs)) parts.onReleased(release)
     await settle(ask, grant, redemptionId, done, offline)
     if (grant.homeAsk !== undefined) await tellHome(grant, done.outcome)
     return {

@@ -86,7 +86,7 @@ async function believe(
   const verdict = decideByToken(parts, ask, await openByNewestKeys(parts, link, ask, token), true)
   if (!verdict.granted || verdict.grant === null) return verdict
   const all = rightClass(ask.request.action) === 'exit' && !namesItem(ask)
-  return { granted: true, grant: { ...verdict.grant, all, heardSeq, ...receiptOf(body), ...itemStatus } }
+  return { granted: true, grant: { ...verdict.grant, token, all, heardSeq, ...receiptOf(body), ...itemStatus } }
 }
 
 function isReason(value: unknown): value is DenyReason {

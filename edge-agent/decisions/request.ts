@@ -72,6 +72,8 @@ export interface Grant {
   /** Seconds since 1970. */
   exp: number
   receipt?: { cti: string; ordinals: readonly number[] }
+  /** The token that the cloud gave for this request. */
+  token?: string
   /** Of a token: when the cloud gave it, s by its clock. */
   issuedS?: number
   /** Of one that was fetched for this: up to which row the cloud had the ledger when it was asked. */

@@ -26,7 +26,7 @@ const BODY_LIMIT = 16 * 1024
 /** Questions to the home from one address that turned out to be none. */
 const REFUSED_QUESTIONS = { perSecond: 5, burst: 50 }
 /** Who asks here proves it by what is asked: other agents by their signature, a browser by the credential that was pasted into its page. */
-const OPEN: ReadonlySet<string> = new Set(['/v1/home/redeem', '/v1/home/time', '/v1/pair'])
+const OPEN: ReadonlySet<string> = new Set(['/v1/home/redeem', '/v1/home/time', '/v1/releases', '/v1/pair'])
 /** As long as browsers keep a cookie, s. */
 const COOKIE_LIFE = 400 * 86_400
 
@@ -45,6 +45,7 @@ const AuthorizeBody = z.strictObject({
 })
 const PairBody = z.strictObject({ credential: z.string().trim().max(200) })
 const HomeBody = z.strictObject({ question: z.string().max(8_192) })
+const NoticeBody = z.strictObject({ notice: z.string().max(4_096) })
 const ScanBody = z.strictObject({ deviceId: Id, text: z.string().min(1).max(4_096), byHand: z.boolean().optional() })
 const OperatorBody = z.union([
   z.strictObject({ badge: z.string().min(1).max(200), deviceId: Id.optional() }),
@@ -158,6 +159,21 @@ export function localApp(agent: Agent, { hosts, log, pushes, lostLogLines = () =
     '/v1/home/time',
     homeAnswers((question) => agent.home.answerTime(question)),
   )
+
+  /** What another agent of the store has released. */
+  app.post('/v1/releases', async (c) => {
+    const from = addressOf(c) ?? ''
+    const wait = strangers.wait(from)
+    if (wait > 0) return tooMany(c, wait)
+    const body = await read(c, NoticeBody)
+    if (body instanceof Response) return body
+    const reply = agent.notices.take(body.notice)
+    if (reply.kind === 'taken') return c.json({ success: true })
+    if (reply.kind === 'too_many') return tooMany(c, reply.retryAfterSeconds)
+    if (reply.kind === 'refused') return fail(c, 403, 'release_refused', `the gates stay as they are: ${reply.why}`)
+    strangers.take(from)
+    return fail(c, 403, 'notice_not_genuine', 'no agent that this one knows in its store has signed the notice')
+  })
 
   /** What was typed or read by a keyboard-wedge scanner into the page. */
   app.post('/v1/scan', async (c) => {

@@ -15,6 +15,10 @@ export interface ItemFile {
   /** What lies around a gate; undefined: the gate is new. */
   strays(gate: string): StoredStray[] | undefined
   saveStrays(gate: string, strays: readonly StoredStray[]): void
+  /** Released units that have not ended at this trusted time, ms, the oldest first (lanes/gate/released-units.ts). */
+  releases(nowMs: number): StoredRelease[]
+  /** Writes these units, and forgets those that have ended. */
+  saveReleases(rows: readonly StoredRelease[], nowMs: number): void
   close(): void
 }
 
@@ -27,6 +31,14 @@ export interface StoredStray {
   readonly tag: string
   readonly longestGapMs: number | undefined
   readonly wasOutside: boolean
+}
+
+/** A released unit as its owner writes it. */
+export interface StoredRelease {
+  readonly id: string
+  /** Trusted ms. */
+  readonly untilMs: number
+  readonly text: string
 }
 
 /** How far the replica has come. */
@@ -62,6 +74,10 @@ const SCHEMA = `${ITEMS};
   CREATE TABLE stray (gate TEXT NOT NULL, tag TEXT NOT NULL, longest_gap_ms INTEGER, was_outside INTEGER NOT NULL, PRIMARY KEY (gate, tag)) WITHOUT ROWID, STRICT;
   CREATE TABLE progress (id INTEGER PRIMARY KEY CHECK (id = 1), epoch INTEGER NOT NULL, ver INTEGER NOT NULL, base INTEGER NOT NULL, confirmed_ms INTEGER NOT NULL) STRICT;`
 
+/** A table of its own: a file that was made before it exists keeps its items. */
+const RELEASED =
+  'CREATE TABLE IF NOT EXISTS released (id TEXT PRIMARY KEY, until_ms INTEGER NOT NULL, text TEXT NOT NULL) WITHOUT ROWID, STRICT'
+
 /** Opens the file of a replica. One that cannot be read is left alone, and a temporary one takes its place until somebody removes it. */
 export function openItemFile(file: string, onDamaged: (error: unknown) => void): ItemFile {
   try {
@@ -79,6 +95,7 @@ function connect(file: string): Connection {
     db.pragma('synchronous = NORMAL')
     db.pragma('cache_size = -4000')
     db.pragma('journal_size_limit = 16777216')
+    db.exec(RELEASED)
     const version = db.pragma('user_version', { simple: true }) as number
     if (version === SCHEMA_VERSION) return db
     // Of another make: what it holds can be fetched again.
@@ -105,6 +122,13 @@ function itemFile(db: Connection): ItemFile {
   )
   const setMark = db.prepare(
     'INSERT INTO progress (id, epoch, ver, base, confirmed_ms) VALUES (1, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET epoch = excluded.epoch, ver = excluded.ver, base = excluded.base, confirmed_ms = excluded.confirmed_ms',
+  )
+  const releasesAfter = db.prepare<[number], StoredRelease>(
+    'SELECT id, until_ms AS untilMs, text FROM released WHERE until_ms > ? ORDER BY until_ms',
+  )
+  const dropReleases = db.prepare('DELETE FROM released WHERE until_ms <= ?')
+  const setRelease = db.prepare(
+    'INSERT INTO released (id, until_ms, text) VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET until_ms = excluded.until_ms, text = excluded.text',
   )
   let stored = (db.prepare('SELECT COUNT(*) AS n FROM label').get() as { n: number }).n
   const writeMark = ({ epoch, ver, base, confirmedMs }: ItemMark) => void setMark.run(epoch, ver, base, confirmedMs)
@@ -157,6 +181,11 @@ function itemFile(db: Connection): ItemFile {
       const insert = db.prepare('INSERT INTO stray (gate, tag, longest_gap_ms, was_outside) VALUES (?, ?, ?, ?)')
       for (const { tag, longestGapMs, wasOutside } of strays)
         insert.run(gate, tag, longestGapMs === undefined ? null : Math.round(longestGapMs), wasOutside ? 1 : 0)
+    }),
+    releases: (nowMs) => releasesAfter.all(nowMs),
+    saveReleases: db.transaction((rows: readonly StoredRelease[], nowMs: number) => {
+      dropReleases.run(nowMs)
+      for (const { id, untilMs, text } of rows) setRelease.run(id, untilMs, text)
     }),
     close: () => void db.close(),
   }

@@ -24,13 +24,15 @@ export interface Replica {
   /** Trusted time at which it was last known to be complete, ms; 0: never. */
   readonly confirmedMs: number
   readonly size: number
-  /** Calls back whenever something has changed; answers how to stop that. */
-  onChange(listener: () => void): Cancel
+  /** Calls back whenever something has changed, with the entries that say so; returns how to stop that. */
+  onChange(listener: ItemListener): Cancel
   /** Neither the items nor their numbers can be believed: all are fetched anew. */
   beginAnew(): void
   /** Puts on the disk what waits, and lets go of it. */
   close(): void
 }
+
+export type ItemListener = (entries: readonly ItemEntry[]) => void
 
 /** `rollback`: the page is of a sequence that was left behind. */
 export type ItemsVerdict = 'taken' | 'known' | 'gap' | 'rollback'
@@ -67,7 +69,7 @@ export function openReplica({ disk, platform, log }: ReplicaParts): Replica {
   const table = itemTable()
   const labels: ItemLabel[] = []
   const numbers = new Map<string, number>()
-  const listeners = new Set<() => void>()
+  const listeners = new Set<ItemListener>()
   let waiting: Waiting[] = []
   let timer: Cancel | undefined
   /** The last write did not succeed. */
@@ -226,11 +228,12 @@ export function openReplica({ disk, platform, log }: ReplicaParts): Replica {
       // Made before the floor that we began with: names in it may have been given up since, of which nobody tells any more.
       if (page.floor < base && ver < base) return 'gap'
       if (ver === 0) base = Math.max(base, page.after === 0 ? page.floor : base)
-      for (const entry of page.entries) if (entry.seq > ver) apply(entry, page)
+      const entries = page.entries.filter(({ seq }) => seq > ver)
+      for (const entry of entries) apply(entry, page)
       ver = page.ver
       while (waiting.length > WAITING_LIMIT) if (!flushSome()) giveUp()
       flushLater()
-      for (const listener of listeners) listener()
+      for (const listener of listeners) listener(entries)
       return 'taken'
     },
     hearHead(told, atMs) {
@@ -258,7 +261,7 @@ export function openReplica({ disk, platform, log }: ReplicaParts): Replica {
     beginAnew() {
       head = { epoch: 0, ver: 0 }
       begin({ epoch: 0, floor: 0 })
-      for (const listener of listeners) listener()
+      for (const listener of listeners) listener([])
     },
     close() {
       timer?.()

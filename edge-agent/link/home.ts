@@ -1,6 +1,6 @@
 import { HOME_MESSAGE_LIFE, HomeAnswer, HomeQuestion } from '../../policy/documents/home-messages.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
-import { keyId, keyRing, type KeyRing, type Signer } from '../../policy/documents/keys.ts'
+import type { Signer } from '../../policy/documents/keys.ts'
 import { openDocument, signDocument } from '../../policy/documents/signed-document.ts'
 import { newId } from '../../policy/ids.ts'
 import type { Cancel, Platform } from '../../policy/platform.ts'
@@ -15,6 +15,7 @@ import { askingLimit } from './asking-limit.ts'
 import { openHomeTimes } from './home-time.ts'
 import { openHomeWords, type Told } from './home-words.ts'
 import { httpClient, type Fetch } from './http-client.ts'
+import { agentKeys, storeAgent } from './store-agents.ts'
 
 /**
  *   asker: commit redemption id ─ sign ──▶ home: same id? same answer : take the rights ─ sign ──▶ asker: claim ─ actuate ─ outcome
@@ -128,18 +129,8 @@ export function openHome({
     isWatched: (redemptionId) => watched.has(redemptionId),
   })
 
-  const agentOf = (id: string) => trust.policy?.agents?.find((agent) => agent.agentId === id)
-  const ringOf = (id: string): KeyRing =>
-    keyRing(
-      (agentOf(id)?.keys ?? []).map((x) => ({
-        kid: keyId(x),
-        alg: 'EdDSA',
-        x,
-        use: 'agent',
-        iss: id,
-        state: 'active',
-      })),
-    )
+  const agentOf = (id: string) => storeAgent(trust, id)
+  const ringOf = (id: string) => agentKeys(trust, id)
   const times = () => {
     const iat = Math.max(0, Math.floor(nowMs() / 1_000))
     return { iat, exp: iat + HOME_MESSAGE_LIFE }

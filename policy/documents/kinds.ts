@@ -35,6 +35,7 @@ export const DOCUMENT_KINDS = {
   homeQuestion: { typ: 'ask+jwt', use: 'agent', maxLife: MINUTE, maxLength: 8_192 },
   homeAnswer: { typ: 'redeem+jwt', use: 'agent', maxLife: MINUTE, maxLength: 8_192 },
   homeTimeQuestion: { typ: 'asktime+jwt', use: 'agent', maxLife: MINUTE, maxLength: TOKEN },
+  release: { typ: 'release+jwt', use: 'agent', maxLife: MINUTE, maxLength: 4_096 },
   homeTime: { typ: 'hometime+jwt', use: 'agent', maxLife: MINUTE, maxLength: TOKEN },
 } as const satisfies Record<string, DocumentKind>
 

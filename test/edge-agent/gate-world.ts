@@ -86,6 +86,7 @@ export function gateWorld(
         cloud.asked++
         return cloud.answer()
       },
+      released: { covers: () => false, takenOf: () => [] },
       signal: (command) => void commands.push({ atMs: world.clock.elapsed(), command }),
       sirenSeconds: options.sirenSeconds ?? 5,
       record: (event) => void events.push(event),

@@ -8,6 +8,7 @@ import type { Fetch } from '../../edge-agent/link/http-client.ts'
 import { startAgent, type Agent } from '../../edge-agent/runtime.ts'
 import { readIdentity, writeIdentity } from '../../edge-agent/trust/identity.ts'
 import type { AuthorizeAnswer } from '../../edge-agent/decisions/request.ts'
+import type { ItemIdentifiers } from '../../policy/identifiers.ts'
 import type { ProtectionAction } from '../../policy/vocabulary.ts'
 import { temporaryFolder } from './databases.ts'
 import { cutLine, memoryBroker } from './memory-broker.ts'
@@ -22,21 +23,26 @@ export interface SecondAgent {
     action: ProtectionAction
     receipt?: string
     token?: string
+    identifiers?: ItemIdentifiers
   }): Promise<AuthorizeAnswer>
   stop(): Promise<void>
 }
 
-/** `copyOf`: it runs on a copy of that folder, as a cloned card does, and without broker. */
+/**
+ * `copyOf`: it runs on a copy of that folder, as a cloned card does, and without broker. `lan`: how it reaches other agents of the
+ * store, which goes on when its way to the cloud is cut.
+ */
 export async function addAgent(
   store: TestStore,
   deviceIds: readonly string[],
-  options: { copyOf?: string; broker?: boolean } = {},
+  options: { copyOf?: string; broker?: boolean; lan?: Fetch } = {},
 ): Promise<SecondAgent> {
   const { world, shop } = store
   const { cloud } = shop.cloud
   const folder = temporaryFolder('second')
   let isUp = true
   const fetch: Fetch = async (url, init) => {
+    if (options.lan && !url.startsWith('https://shop.example')) return options.lan(url, init)
     if (!isUp) throw new Error('the network is cut')
     const answer = await cloud.app.request(url.replace('https://shop.example', ''), {
       method: init.method,

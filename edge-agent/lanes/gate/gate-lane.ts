@@ -15,6 +15,7 @@ import { incidents, RESOLVABLE_MS } from './incident.ts'
 import { explain, judge, type Judgement } from './judge.ts'
 import { lateReads } from './late-reads.ts'
 import { presence, type Stray } from './presence.ts'
+import type { ReleasedUnits } from './released-units.ts'
 import { receiptPasses, tagsOfReceipt, type TagEntry } from './receipt-pass.ts'
 
 /**
@@ -34,6 +35,8 @@ export interface GateLane {
   receipt(claims: ReceiptClaims, unused: readonly number[], taken?: readonly TagEntry[]): void
   /** Something is newly known of items. */
   itemsChanged(): void
+  /** A unit was released, which may be one that alarmed a moment ago. */
+  releasesChanged(): void
   /** What lies around the gate, for the next start. */
   strays(): Stray[]
   readonly counts: Readonly<GateCounts>
@@ -53,6 +56,7 @@ export interface GateParts {
   deviceId: string
   platform: Platform
   items: Pick<Replica, 'find' | 'isBehind' | 'confirmedMs'>
+  released: Pick<ReleasedUnits, 'covers' | 'takenOf'>
   /** Trusted time, ms. */
   nowMs(): number
   policy(): ProtectionPolicy | undefined
@@ -135,9 +139,16 @@ export function openGate(parts: GateParts): GateLane {
       name: tagNameOf(tag),
       item: itemOf(items, tag),
       ageSeconds: ageSeconds(),
-      isCovered: () => receipts.covers(tag, clock.elapsed()),
+      coveredBy: () => coveredBy(tag),
     }
     return judge(leaving, parts.policy() ?? DEFAULT_POLICY, gatePolicy())
+  }
+
+  /** Both are asked: a unit that was released and then shown on its receipt lets one tag pass, not two. */
+  function coveredBy(tag: string): 'receipt' | 'released' | undefined {
+    const isReleased = parts.released.covers(tag)
+    if (receipts.covers(tag, clock.elapsed())) return 'receipt'
+    return isReleased ? 'released' : undefined
   }
 
   function leave(tag: string): void {
@@ -243,15 +254,15 @@ export function openGate(parts: GateParts): GateLane {
   }
 
   /** Tags that alarmed and are all right now; when all are, the alarm ends. */
-  function resolve(isRight: (tag: string) => boolean, reason: 'late_status' | 'receipt'): void {
+  function resolve(isRight: (tag: string) => boolean, reason: 'late_status' | 'receipt' | 'release'): void {
     const { tags, isOver } = open.resolve(isRight, clock.elapsed())
     for (const tag of tags) {
       const item = itemOf(items, tag)
       record('late_status', {
         ...tagNameOf(tag),
         detail:
-          reason === 'receipt'
-            ? 'the alarm was needless: a receipt covers the item'
+          reason !== 'late_status'
+            ? `the alarm was needless: a ${reason} covers the item`
             : `the alarm was needless: the item is ${item?.status ?? 'gone'}`,
         ...(item && { itemStatus: item.status }),
       })
@@ -304,11 +315,13 @@ export function openGate(parts: GateParts): GateLane {
       )
     },
     receipt(claims, unused, taken) {
-      receipts.show(claims, unused, clock.elapsed(), taken)
+      // A released tag has its entry already, and leaves it to no other.
+      receipts.show(claims, unused, clock.elapsed(), [...(taken ?? []), ...parts.released.takenOf(claims.cti)])
       departed.forget((tag) => receipts.covers(tag, clock.elapsed(), true))
       resolve((tag) => receipts.covers(tag, clock.elapsed()), 'receipt')
     },
     itemsChanged: () => resolve((tag) => itemOf(items, tag) !== undefined && !isUnpaid(tag), 'late_status'),
+    releasesChanged: () => resolve((tag) => parts.released.covers(tag), 'release'),
     strays: () => around.strays(),
     counts,
     stop() {

@@ -14,6 +14,7 @@ import { gateTagOf, tagNameOf } from './gate-tag.ts'
 import { openGate, type GateCounts, type GateLane } from './gate-lane.ts'
 import type { Judgement } from './judge.ts'
 import type { TagEntry } from './receipt-pass.ts'
+import { openReleasedUnits, type ReleasedUnit } from './released-units.ts'
 
 /** The exit gates of this agent; each begins with the first thing that happens at it. */
 export interface Gates {
@@ -23,6 +24,8 @@ export interface Gates {
   /** The tags that are at this gate with a receipt, each with the entry that it takes; none where no reader has seen any. */
   withReceipt(deviceId: string, claims: ReceiptClaims, unused: readonly number[]): TagEntry[]
   onReceipt(deviceId: string, claims: ReceiptClaims, unused: readonly number[], taken: readonly TagEntry[]): void
+  /** A verified unit was released by this agent, or by another of its store. */
+  onReleased(unit: ReleasedUnit): void
   counts(): ReadonlyMap<string, GateCounts>
   stop(): Promise<void>
 }
@@ -30,7 +33,7 @@ export interface Gates {
 export interface GatesParts {
   platform: Platform
   items: Replica
-  memory: Pick<ItemFile, 'strays' | 'saveStrays'>
+  memory: Pick<ItemFile, 'strays' | 'saveStrays' | 'releases' | 'saveReleases'>
   journal: GateJournal
   nowMs(): number
   policy(): ProtectionPolicy | undefined
@@ -57,7 +60,9 @@ export function openGates(parts: GatesParts): Gates {
   const zones = new Map<string, Map<number, Zone> | undefined>()
   const exits = openExitClaims({ platform, nowMs: parts.nowMs, claim: parts.claimExit, log })
   let saving: Cancel | undefined
-  const stopListening = items.onChange(() => {
+  const released = openReleasedUnits({ nowMs: parts.nowMs, timers: platform.timers, memory, safely })
+  const stopListening = items.onChange((entries) => {
+    released.itemsChanged(entries)
     for (const { lane } of gates.values()) lane.itemsChanged()
   })
 
@@ -75,6 +80,7 @@ export function openGates(parts: GatesParts): Gates {
       ...parts,
       deviceId,
       strays,
+      released,
       signal: (command) => signal(deviceId, command),
       sirenSeconds: parts.sirenSecondsOf(deviceId),
       record: parts.journal.add,
@@ -90,7 +96,7 @@ export function openGates(parts: GatesParts): Gates {
     try {
       return work()
     } catch (error) {
-      log.error({ err: error }, 'what lies around a gate cannot be kept: it is learnt anew after a restart')
+      log.error({ err: error }, 'what a gate has learnt cannot be kept: it is learnt anew after a restart')
       return undefined
     }
   }
@@ -139,10 +145,15 @@ export function openGates(parts: GatesParts): Gates {
     onPassage: (deviceId) => gates.get(deviceId)?.lane.passage(),
     withReceipt: (deviceId, claims, unused) => gates.get(deviceId)?.lane.withReceipt(claims, unused) ?? [],
     onReceipt: (deviceId, claims, unused, taken) => laneOf(deviceId).receipt(claims, unused, taken),
+    onReleased(unit) {
+      if (!released.add(unit)) return
+      for (const { lane } of gates.values()) lane.releasesChanged()
+    },
     counts: () => new Map([...gates].map(([deviceId, { lane }]) => [deviceId, { ...lane.counts }])),
     async stop() {
       saving?.()
       stopListening()
+      released.stop()
       save()
       for (const { lane } of gates.values()) lane.stop()
       await exits.stop()

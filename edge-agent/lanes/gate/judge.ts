@@ -9,6 +9,7 @@ import { STALE_SECONDS } from '../../items/replica.ts'
  * Why a gate did what it did about a leaving tag. Listed in docs/gate.md.
  *
  * - `paid`: its status lets it leave · `receipt`: a receipt that was shown here covers it
+ * - `released`: an agent of the store has released it, and the cloud has said nothing newer of it
  * - `not_paid`: its status does not · `alarm_mask`: such tags always alarm
  * - `foreign_tag`: of another shop · `unknown_tag`: registered nowhere, and nobody can say whose it is
  * - `status_stale`: its status does not let it leave, but is too old to be sure
@@ -17,6 +18,7 @@ import { STALE_SECONDS } from '../../items/replica.ts'
 export type GateReason =
   | 'paid'
   | 'receipt'
+  | 'released'
   | 'not_paid'
   | 'alarm_mask'
   | 'foreign_tag'
@@ -40,8 +42,8 @@ export interface LeavingTag {
   readonly item: KnownItem | undefined
   /** Seconds since the items were last known to be complete. */
   readonly ageSeconds: number
-  /** A receipt that was shown covers it. */
-  isCovered(): boolean
+  /** What covers it: a receipt that was shown, or a release. */
+  coveredBy(): 'receipt' | 'released' | undefined
 }
 
 /** What is to be done about one leaving tag, looked at by itself. */
@@ -49,7 +51,8 @@ export function judge(tag: LeavingTag, policy: ProtectionPolicy, gate: GatePolic
   const { item } = tag
   if (!item) return judgeUnknown(tag, policy, gate)
   if (GATE_BEHAVIOUR[item.status] === 'pass') return { reason: 'paid', severity: 'pass', item }
-  if (tag.isCovered()) return { reason: 'receipt', severity: 'pass', item }
+  const covered = tag.coveredBy()
+  if (covered) return { reason: covered, severity: 'pass', item }
   const { severity, rule } = severityOf(gate, item)
   // Whether it was paid since nobody here can know: that is a question for people, unless the policy says otherwise.
   const isLouder = tag.ageSeconds > STALE_SECONDS && severity === 'siren' && policy.unknownTag !== 'siren'
@@ -61,7 +64,8 @@ export function judge(tag: LeavingTag, policy: ProtectionPolicy, gate: GatePolic
 function judgeUnknown(tag: LeavingTag, policy: ProtectionPolicy, gate: GatePolicy): Judgement {
   const owner = ownerOf(gate, 'epc' in tag.name ? tag.name.epc : undefined)
   if (owner === 'foreign') return { reason: 'foreign_tag', severity: 'pass' }
-  if (tag.isCovered()) return { reason: 'receipt', severity: 'pass' }
+  const covered = tag.coveredBy()
+  if (covered) return { reason: covered, severity: 'pass' }
   if (owner === 'alarm') return { reason: 'alarm_mask', severity: 'siren' }
   if (policy.unknownTag === 'ignore') return { reason: 'unknown_tag', severity: 'pass' }
   return { reason: 'unknown_tag', severity: policy.unknownTag }

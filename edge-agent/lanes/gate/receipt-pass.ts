@@ -100,7 +100,7 @@ export function tagsOfReceipt(
 }
 
 /** The entries of a receipt that a tag may take, in hex: its own, and where it is not paid that of the product which an EPC names. */
-function entriesFor(cti: Uint8Array, tag: string, isPaid: boolean): string[] {
+export function entriesFor(cti: Uint8Array, tag: string, isPaid: boolean): string[] {
   const name = tagNameOf(tag)
   if ('tagUid' in name) return [hexOf(receiptEntry(cti, 'tagUid', name.tagUid))]
   const gtin = isPaid ? undefined : parseEpc(name.epc)?.gtin14

@@ -1,0 +1,99 @@
+import { openAuthorization } from '../../../policy/documents/authorization.ts'
+import type { Release } from '../../../policy/documents/release-notice.ts'
+import { canPerform } from '../../../policy/devices.ts'
+import { normaliseIdentifiers } from '../../../policy/identifiers.ts'
+import { openReceipt } from '../../../policy/receipts/receipt-token.ts'
+import type { Ledger } from '../../ledger/ledger.ts'
+import { judgedAt, type AgentClock } from '../../trust/clock.ts'
+import type { Trust } from '../../trust/trust.ts'
+import { fitsUnit, type ReleasedUnit, type UnitProof } from './released-units.ts'
+
+/**
+ *   device: the sender's, can release ─ age ─ receipt or token: genuine, of this store, not revoked ─ unit ─ named tag fits ─▶ released unit
+ *
+ * Checks a release of this agent, or of another that announces one, before a gate falls silent for it.
+ */
+export interface ReleaseProofParts {
+  agentId: string
+  storeId: string
+  trust: Pick<Trust, 'keys' | 'policy' | 'stage'>
+  clock: Pick<AgentClock, 'now'>
+  ledger: Pick<Ledger, 'claims'>
+}
+
+export type CheckedRelease = { ok: true; unit: ReleasedUnit } | { ok: false; why: string }
+
+/** How long a gate lets a released unit pass, s. News of the item from the cloud ends it earlier. */
+export const SILENT_SECONDS = 3_600
+/** Clocks in a store may differ by so much, s. */
+const CLOCKS_DIFFER_S = 60
+
+const refuse = (why: string) => ({ ok: false as const, why })
+
+/** The unit that the proof verifies, or why there is none. `senderId` announces the release. */
+export function verifyRelease(parts: ReleaseProofParts, release: Release, senderId: string): CheckedRelease {
+  const fault = senderFault(parts, release, senderId) ?? ageFault(parts, release)
+  if (fault !== undefined) return refuse(fault)
+  const { releasedS } = release
+  const opened = 'receipt' in release.proof ? byReceipt(parts, release.proof) : byToken(parts, release, release.proof)
+  if (!opened.ok) return opened
+  const { epc, tagUid } = release
+  const named = normaliseIdentifiers({ epc, tagUid })
+  if (!named.ok || named.identifiers.epc !== epc || named.identifiers.tagUid !== tagUid)
+    return refuse('the named tag is not in its normal form')
+  const tags = [...(epc === undefined ? [] : [epc]), ...(tagUid === undefined ? [] : [`U${tagUid}`])]
+  const tag = tags.find((each) => fitsUnit(opened.proof, each))
+  if (tags.length > 0 && tag === undefined) return refuse('the named tag is not the unit of the receipt or token')
+  const untilMs = Math.min(releasedS + SILENT_SECONDS, opened.endsS ?? Number.POSITIVE_INFINITY) * 1_000
+  return { ok: true, unit: { proof: opened.proof, untilMs, ...(tag !== undefined && { tag }) } }
+}
+
+/** Only the agent that owns the device may announce what it released. */
+function senderFault({ agentId, trust }: ReleaseProofParts, release: Release, senderId: string): string | undefined {
+  const device = trust.policy?.devices.find(({ deviceId }) => deviceId === release.deviceId)
+  if (!device || trust.stage() === 'expired') return 'the device is not known here, or the policy has ended'
+  // A device that no agent has reported yet belongs to nobody else.
+  const owner = device.agentId ?? agentId
+  if (owner !== senderId) return 'the sender does not own the device'
+  return device.revoked || !canPerform(device, release.protectionAction)
+    ? 'the device releases nothing of the kind'
+    : undefined
+}
+
+/** A release that is long over says nothing of who walks out now; without a trusted clock nobody can tell. */
+function ageFault({ clock }: ReleaseProofParts, { releasedS }: Release): string | undefined {
+  const { nowMs, trust } = clock.now()
+  const ageS = nowMs / 1_000 - releasedS
+  if (trust === 'none') return 'the time is not known here'
+  return ageS < -CLOCKS_DIFFER_S || ageS >= SILENT_SECONDS ? 'the release is not of the last hour' : undefined
+}
+
+type OpenedProof = { ok: true; proof: UnitProof; endsS?: number } | { ok: false; why: string }
+
+function byReceipt(
+  { storeId, trust, clock, ledger }: ReleaseProofParts,
+  { receipt, ordinal }: { receipt: string; ordinal: number },
+): OpenedProof {
+  const opened = openReceipt(receipt, { keys: trust.keys, storeId, ...judgedAt(clock) })
+  if (!opened.ok) return refuse(`the receipt is ${opened.fault}`)
+  const { cti, entries, exp } = opened.claims
+  const entry = entries?.[ordinal]
+  if (!entry) return refuse('the receipt has no entry for the unit')
+  if (ledger.claims.isDenied(Buffer.from(cti).toString('hex'))) return refuse('the receipt was revoked')
+  return { ok: true, proof: { kind: 'receipt', cti, ordinal, entry: Buffer.from(entry).toString('hex') }, endsS: exp }
+}
+
+function byToken(
+  { trust, ledger }: ReleaseProofParts,
+  { deviceId, protectionAction, releasedS }: Release,
+  { token }: { token: string },
+): OpenedProof {
+  const opened = openAuthorization(token, { keys: trust.keys, audience: deviceId })
+  if (!opened.ok) return refuse(`the token is ${opened.fault}`)
+  const { aud, jti, ith, act, iat, exp } = opened.authorization
+  if (act !== protectionAction || releasedS < iat - CLOCKS_DIFFER_S || releasedS > exp + CLOCKS_DIFFER_S)
+    return refuse('the token is for another action or another time')
+  if (ith === undefined) return refuse('the token names no item')
+  if (ledger.claims.isDenied(jti)) return refuse('the token was revoked')
+  return { ok: true, proof: { kind: 'token', aud, jti, ith } }
+}

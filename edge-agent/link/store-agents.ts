@@ -1,0 +1,16 @@
+import { keyId, keyRing, type KeyRing } from '../../policy/documents/keys.ts'
+import type { PolicyClaims } from '../../policy/documents/store-documents.ts'
+import type { Trust } from '../trust/trust.ts'
+
+export type StoreAgent = NonNullable<PolicyClaims['agents']>[number]
+
+/** An agent of the store as the signed policy lists it; undefined: it is none, or no more. */
+export function storeAgent({ policy }: Pick<Trust, 'policy'>, agentId: string): StoreAgent | undefined {
+  return policy?.agents?.find((agent) => agent.agentId === agentId)
+}
+
+/** The keys that an agent of the store signs with; empty for any other. */
+export function agentKeys(trust: Pick<Trust, 'policy'>, agentId: string): KeyRing {
+  const keys = storeAgent(trust, agentId)?.keys ?? []
+  return keyRing(keys.map((x) => ({ kid: keyId(x), alg: 'EdDSA', x, use: 'agent', iss: agentId, state: 'active' })))
+}
