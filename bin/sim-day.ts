@@ -25,7 +25,6 @@ export interface DayRecord {
   unitsReleased: number
   unitsSold: number
   alarmsOfThieves: number
-  alarmsNeedless: number
   decisions: number
   offlineDecisions: number
   decisionMs: { p50: number; p99: number }
@@ -97,7 +96,6 @@ export function recordOf(
     unitsReleased,
     unitsSold: tally.unitsSold,
     alarmsOfThieves: tally.alarmsOfThieves,
-    alarmsNeedless: tally.alarmsNeedless,
     decisions: tally.decisions,
     offlineDecisions: tally.offline,
     decisionMs: { p50: at(0.5), p99: at(0.99) },
@@ -115,10 +113,7 @@ function asText({ tally, violations }: DayResult, record: DayRecord): string {
       `${record.shoppers}: ${tally.bought} bought, ${tally.thieves} stole, ${tally.cancelled} changed their mind, ${tally.returned} brought it back`,
     ],
     ['units released', `${record.unitsReleased} of ${record.unitsSold} that were carried out paid`],
-    [
-      'alarms',
-      `${record.alarmsOfThieves} of ${tally.unitsStolen} stolen units, ${record.alarmsNeedless} paid ones that the gate could not know of`,
-    ],
+    ['alarms', `${record.alarmsOfThieves} of ${tally.unitsStolen} stolen units, no paid one`],
     [
       'decisions',
       `${record.decisions}, ${record.offlineDecisions} of them offline; ${tally.unanswered} were not answered`,

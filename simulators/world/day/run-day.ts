@@ -70,10 +70,6 @@ const SPARE_GOODS = 50
 const SETTLED_WITHIN_MS = 30 * MINUTE_MS
 /** Above it staff are called, EUR: the end of the receipts' risk class that three goods may have. */
 const STAFF_ABOVE_EUR = 1_000
-/** What is paid reaches the gate within, ms. */
-const GATE_KNOWS_MS = 5_000
-/** The link is up again so long after the line is, at the latest, ms: the longest pause between two tries, and a login. */
-const BACK_WITHIN_MS = 30_000
 
 /** Runs one day of a store that `makeDayShop` made: the same seed, the same day. The first violation ends it. */
 export async function runDay(shop: Shop, options: DayOptions): Promise<DayResult> {
@@ -159,7 +155,6 @@ export async function runDay(shop: Shop, options: DayOptions): Promise<DayResult
     reader,
     goods: shelves(stock, chance.fork('shelves')),
     tally,
-    isGateInformed: () => clock.nowMs < outage.fromMs || clock.nowMs - GATE_KNOWS_MS > outage.toMs + BACK_WITHIN_MS,
   })
   const end: EndParts = {
     core,

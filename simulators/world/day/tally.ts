@@ -23,8 +23,6 @@ export interface Tally {
   /** The last alarm of each tag: true time and what the gate said of it. */
   readonly alarms: Map<string, { atMs: number; detail: string }>
   alarmsOfThieves: number
-  /** Of paid goods, while the gate could not know. */
-  alarmsNeedless: number
   /** A row of a ledger is durable. */
   row(body: JournalBody, atMs: number): void
 }
@@ -48,7 +46,6 @@ export function newTally(): Tally {
     decisionMs: [],
     alarms,
     alarmsOfThieves: 0,
-    alarmsNeedless: 0,
     row({ event }, atMs) {
       if (event?.reason === 'gate_alarm' && event.epc !== undefined)
         alarms.set(event.epc, { atMs, detail: event.detail ?? '' })
