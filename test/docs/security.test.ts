@@ -35,6 +35,7 @@ describe('the tables of docs/security.md', () => {
     ['row kinds', Evidence.options.map(({ shape }) => `row ${shape.kind.value}`)],
     ['events', PROTECTION_EVENT_TYPES.map((type) => `event ${type}`)],
     ['requests to a receipt home', routesBelow('/v1/home')],
+    ['notices between agents', ['/v1/releases']],
     ['requests of readers', routesBelow('/ingest')],
     ['topics', [...AGENT_TOPICS, ...STORE_TOPICS].map((name) => `topic ${name}`)],
     ['commands', CommandClaims.shape.command.options.map((name) => `command ${name}`)],
