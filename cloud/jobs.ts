@@ -20,6 +20,7 @@ import type { AgentMessages } from './messaging/agent-messages.ts'
 import { startDuePayments } from './payments/due-payments.ts'
 import { releaseRefunds } from './payments/release-refunds.ts'
 import type { Database } from './persistence/database.ts'
+import { oldestOpen } from './persistence/positions.ts'
 import { cancelUnpaid } from './scan-and-go/cancel-unpaid.ts'
 import { lapseReservations } from './stock/lapse.ts'
 
@@ -32,6 +33,8 @@ const SETTLING_MS = 5_000
 /** A key that another process or the command line has revoked is told to agents within so long. */
 const KEYS_MS = 2_000
 const REVOKED_MS = 2_000
+/** A transaction that is open at two looks in a row is logged. */
+const HELD_BACK_MS = 30_000
 
 export interface Jobs {
   stop(): Promise<void>
@@ -48,6 +51,7 @@ export function startJobs(
   const running = new Set<Promise<void>>()
   let stopped = false
   let toldKeys = 0
+  let oldestId: number | undefined
 
   function every(ms: number, name: string, work: () => Promise<void>): void {
     const schedule = () => {
@@ -108,6 +112,12 @@ export function startJobs(
   everyByTheClock(HOUSEKEEPING_MS, 'loyalty expiry', () => expireEarnings(database, services))
   every(REVOKED_MS, 'revoked agents', cutRevoked)
   every(SEALING_MS, 'audit chain', async () => void (await sealAudit(database, platform.clock.wall())))
+  every(HELD_BACK_MS, 'events held back', async () => {
+    const oldest = await oldestOpen(database.reads)
+    if (oldest !== undefined && oldest.id === oldestId)
+      log.warn({ ...oldest }, 'a database transaction has been open for 30 s: newer events are listed when it ends')
+    oldestId = oldest?.id
+  })
   every(HOUSEKEEPING_MS, 'key usage', () => services.keyUsage.flush(database))
 
   const dueOffers = startDueOffers(database, services)

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { Id, iso, Limit, Success, Timestamp } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'
 import { wrongCursor } from '../operations/paging.ts'
+import { settledBelow } from '../protection/settled.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { asDocument, asLines } from './document.ts'
 import { EpcisEvent } from './event.ts'
@@ -13,7 +14,7 @@ export const exportEpcisEvents = operation({
   minimumPackage: 'GROW',
   summary: 'What happened to goods in a store, as EPCIS 2.0 events.',
   description:
-    'From paid purchases, changes of items’ statuses and protection events, oldest first by the time at which the cloud took them in; streamed, so the answer may be long. ' +
+    'From paid purchases, changes of items’ statuses and protection events, in the order in which they became durable; streamed, so the answer may be long. ' +
     'The same event has the same `eventID` in every export: capturing it twice does no harm. `format` `ndjson` gives one event a line. With a `limit` there may be `untag:nextCursor`. ' +
     'With `format` `json-ld` the document is as the schema of EPCIS 2.0 has it, so without `success`. Nothing of shoppers or staff is in it.',
   changes: false,
@@ -53,8 +54,9 @@ export const exportEpcisEvents = operation({
     const from = cursor === undefined ? undefined : readCursor(cursor)
     if (cursor !== undefined && !from) throw wrongCursor()
     const store = await reading.read((call) => ownStore(call, storeId))
-    const sinceMs = since === undefined ? 0 : Date.parse(since)
-    const entries = readEvents(reading, store, { storeId, ...filter }, from && from.ms >= sinceMs ? from : sinceMs)
+    const below = await reading.read((call) => settledBelow(call, storeId))
+    const range = { below, sinceMs: since === undefined ? 0 : Date.parse(since) }
+    const entries = readEvents(reading, store, { storeId, ...filter }, range, from)
     if (format === 'ndjson')
       return {
         contentType: 'application/x-ndjson',

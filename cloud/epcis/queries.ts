@@ -11,30 +11,40 @@ export interface Filter {
   purchaseId?: string | undefined
 }
 
-/** After which entry a page begins: entries are in the order of their moment (ms), then of their id. */
+/** After which entry a page begins. Entries are in the order of their position, then of their id. */
 export interface After {
-  ms: number
+  position: number
   id: string
 }
 
-/** Protection events of a store in the order in which the cloud took them in. */
+/** The part of a listing that may be read. */
+export interface Range {
+  /** Entries from this position on may still be joined by others (finalBelow). */
+  below: number
+  /** By the time at which the cloud took an entry in, ms. */
+  sinceMs: number
+}
+
+/** Protection events of a store in the order in which they became durable. */
 export function eventsAfter(
   db: Db,
   { storeId, type, deviceId, purchaseId }: Filter,
-  { ms, id }: After,
+  { below, sinceMs }: Range,
+  { position, id }: After,
   limit: number,
 ): Promise<ProtectionEventRow[]> {
   let query = db
     .selectFrom('protection_event')
     .selectAll()
     .where('store_id', '=', storeId)
-    .where('processed_ms', '>=', ms)
+    .where('processed_ms', '>=', sinceMs)
   if (type !== undefined) query = query.where('type', '=', type)
   if (deviceId !== undefined) query = query.where('device_id', '=', deviceId)
   if (purchaseId !== undefined) query = query.where('purchase_id', '=', purchaseId)
   return query
-    .where((eb) => eb.or([eb('processed_ms', '>', ms), eb('event_id', '>', id)]))
-    .orderBy('processed_ms')
+    .where(({ eb, refTuple, tuple }) => eb(refTuple('position', 'event_id'), '>', tuple(position, id)))
+    .where('position', '<', below)
+    .orderBy('position')
     .orderBy('event_id')
     .limit(limit)
     .execute()
@@ -46,7 +56,7 @@ export type MoveOfPurchase = ItemMoveRow & { completed_ms: number | null }
 /** What separates an item's id from its revision, in the id of a move. */
 const DOT = '.'
 
-/** The id of a move among those of one moment. */
+/** The id of a move among those of one position. */
 export function moveId({ item_id, rev }: ItemMoveRow): string {
   return `${item_id}${DOT}${rev}`
 }
@@ -55,7 +65,8 @@ export function moveId({ item_id, rev }: ItemMoveRow): string {
 export function movesAfter(
   db: Db,
   { storeId, purchaseId }: Filter,
-  { ms, id }: After,
+  { below, sinceMs }: Range,
+  { position, id }: After,
   limit: number,
 ): Promise<MoveOfPurchase[]> {
   const dot = id.lastIndexOf(DOT)
@@ -67,39 +78,41 @@ export function movesAfter(
     .selectAll('item_move')
     .select('purchase.completed_ms as completed_ms')
     .where('item_move.store_id', '=', storeId)
-    .where('at_ms', '>=', ms)
+    .where('at_ms', '>=', sinceMs)
   if (purchaseId !== undefined) query = query.where('item_move.purchase_id', '=', purchaseId)
   return query
-    .where((eb) =>
-      eb.or([
-        eb('at_ms', '>', ms),
-        eb('item_id', '>', itemId),
-        eb.and([eb('item_id', '=', itemId), eb('item_move.rev', '>', rev)]),
-      ]),
+    .where(({ eb, refTuple, tuple }) =>
+      eb(refTuple('position', 'item_id', 'item_move.rev'), '>', tuple(position, itemId, rev)),
     )
-    .orderBy('at_ms')
+    .where('position', '<', below)
+    .orderBy('position')
     .orderBy('item_id')
     .orderBy('item_move.rev')
     .limit(limit)
     .execute()
 }
 
+/** A paid purchase with its position. */
+export type PlacedSale = Sold & { completed_position: number }
+
 /** Paid purchases of a store with what they are made of, whatever became of them later. */
 export async function salesAfter(
   db: Db,
   { storeId, purchaseId }: Filter,
-  { ms, id }: After,
+  { below, sinceMs }: Range,
+  { position, id }: After,
   limit: number,
-): Promise<Sold[]> {
+): Promise<PlacedSale[]> {
   let query = db
     .selectFrom('purchase')
-    .select(['purchase_id', 'completed_ms'])
+    .select(['purchase_id', 'completed_ms', 'completed_position'])
     .where('store_id', '=', storeId)
-    .where('completed_ms', '>=', ms)
+    .where('completed_ms', '>=', sinceMs)
   if (purchaseId !== undefined) query = query.where('purchase_id', '=', purchaseId)
   const purchases = await query
-    .where((eb) => eb.or([eb('completed_ms', '>', ms), eb('purchase_id', '>', id)]))
-    .orderBy('completed_ms')
+    .where(({ eb, refTuple, tuple }) => eb(refTuple('completed_position', 'purchase_id'), '>', tuple(position, id)))
+    .where('completed_position', '<', below)
+    .orderBy('completed_position')
     .orderBy('purchase_id')
     .limit(limit)
     .execute()
@@ -118,9 +131,10 @@ export async function salesAfter(
     .where('to_status', '=', 'paid')
     .orderBy('item_id')
     .execute()
-  return purchases.map(({ purchase_id, completed_ms }) => ({
+  return purchases.map(({ purchase_id, completed_ms, completed_position }) => ({
     purchase_id,
     completed_ms: completed_ms ?? 0,
+    completed_position: completed_position ?? 0,
     lines: lines.filter((line) => line.purchase_id === purchase_id),
     moves: moves.filter((move) => move.purchase_id === purchase_id && move.at_ms === completed_ms),
   }))

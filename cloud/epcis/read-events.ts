@@ -1,14 +1,24 @@
 import { PROTECTION_EVENT_TYPES, type ProtectionEvent } from '../../policy/events.ts'
 import type { Reading } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'
+import { positionSince } from '../persistence/positions.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import type { EpcisEvent } from './event.ts'
 import { moveEvent, protectionEvent, soldEvent } from './events-of.ts'
-import { eansOfLines, eventsAfter, moveId, movesAfter, salesAfter, type After, type Filter } from './queries.ts'
+import {
+  eansOfLines,
+  eventsAfter,
+  moveId,
+  movesAfter,
+  salesAfter,
+  type After,
+  type Filter,
+  type Range,
+} from './queries.ts'
 
 /**
  *   purchases ─────┐
- *   item moves ────┼─▶ by moment, then kind, then id ─▶ EPCIS events
+ *   item moves ────┼─▶ by position, then kind, then id ─▶ EPCIS events
  *   protection ────┘
  *
  * Three listings, each read a page at a time and merged: what is in memory does not grow with the answer.
@@ -17,7 +27,7 @@ import { eansOfLines, eventsAfter, moveId, movesAfter, salesAfter, type After, t
 /** Rows of one listing in memory. */
 const PAGE = 200
 
-/** The listings, in the order in which they come at one moment. */
+/** The listings, in the order in which they come at one position. */
 const KINDS = ['checkout', 'item', 'protection'] as const
 type Kind = (typeof KINDS)[number]
 
@@ -35,29 +45,29 @@ export interface Placed extends Position {
 }
 
 type Store = Pick<StoreRow, 'store_id' | 'gln'>
-type Page = (db: Db, store: Store, filter: Filter, after: After) => Promise<Placed[]>
+type Page = (db: Db, store: Store, filter: Filter, range: Range, after: After) => Promise<Placed[]>
 
 const PAGES: Readonly<Record<Kind, Page>> = {
-  async checkout(db, store, filter, after) {
-    const sales = await salesAfter(db, filter, after, PAGE)
+  async checkout(db, store, filter, range, after) {
+    const sales = await salesAfter(db, filter, range, after, PAGE)
     return sales.map((sold) => ({
       kind: 'checkout',
-      ms: sold.completed_ms,
+      position: sold.completed_position,
       id: sold.purchase_id,
       event: soldEvent(store, sold),
     }))
   },
-  async item(db, store, filter, after) {
-    const moves = await movesAfter(db, filter, after, PAGE)
+  async item(db, store, filter, range, after) {
+    const moves = await movesAfter(db, filter, range, after, PAGE)
     return moves.map((move) => ({
       kind: 'item',
-      ms: move.at_ms,
+      position: move.position,
       id: moveId(move),
       event: moveEvent(store, move, move.completed_ms),
     }))
   },
-  async protection(db, store, filter, after) {
-    const rows = await eventsAfter(db, filter, after, PAGE)
+  async protection(db, store, filter, range, after) {
+    const rows = await eventsAfter(db, filter, range, after, PAGE)
     const events = rows.map((row) => ({ row, event: JSON.parse(row.body) as ProtectionEvent }))
     const eans = await eansOfLines(
       db,
@@ -65,7 +75,7 @@ const PAGES: Readonly<Record<Kind, Page>> = {
     )
     return events.map(({ row, event }) => ({
       kind: 'protection',
-      ms: row.processed_ms,
+      position: row.position,
       id: row.event_id,
       event: protectionEvent(store, event, eans.get(event.itemLineId ?? '') ?? null),
     }))
@@ -79,16 +89,17 @@ function kindsOf({ type, deviceId }: Filter): Kind[] {
   return type === undefined && deviceId === undefined ? [...KINDS] : ['protection']
 }
 
-/** Everything of a store after a position, or from a moment (ms) on, in order; also what EPCIS is not told, so that a reader knows how far it is. */
+/** Everything of a store in this range and after `from`, in order. Includes entries that are no EPCIS event, so that a reader knows how far it is. */
 export async function* readEvents(
   reading: Reading,
   store: Store,
   filter: Filter,
-  from: Position | number,
+  range: Range,
+  from: Position | undefined,
 ): AsyncGenerator<Placed> {
   const heads: { entries: AsyncGenerator<Placed>; head: Placed }[] = []
   for (const kind of kindsOf(filter)) {
-    const entries = listing(reading, kind, store, filter, startOf(kind, from))
+    const entries = listing(reading, kind, store, filter, range, from)
     const first = await entries.next()
     if (!first.done) heads.push({ entries, head: first.value })
   }
@@ -106,11 +117,14 @@ async function* listing(
   kind: Kind,
   store: Store,
   filter: Filter,
-  start: After,
+  range: Range,
+  position: Position | undefined,
 ): AsyncGenerator<Placed> {
-  for (let after = start; ;) {
+  const since = await reading.read(({ db }) => positionSince(db, kind, filter.storeId, range.sinceMs))
+  const start = position && startOf(kind, position)
+  for (let after = start && start.position >= since ? start : { position: since, id: '' }; ;) {
     const from = after
-    const entries = await reading.read(({ db }) => PAGES[kind](db, store, filter, from))
+    const entries = await reading.read(({ db }) => PAGES[kind](db, store, filter, range, from))
     yield* entries
     const last = entries.at(-1)
     if (!last || entries.length < PAGE) return
@@ -118,26 +132,28 @@ async function* listing(
   }
 }
 
-/** At the moment of the position, listings of a kind before its own are through, those behind it have not begun. */
-function startOf(kind: Kind, from: Position | number): After {
-  if (typeof from === 'number') return { ms: from, id: '' }
+/** At that position, listings of a kind before its own are through, those behind it have not begun. */
+function startOf(kind: Kind, from: Position): After {
   if (kind === from.kind) return from
-  return KINDS.indexOf(kind) < KINDS.indexOf(from.kind) ? { ms: from.ms + 1, id: '' } : { ms: from.ms, id: '' }
+  const isThrough = KINDS.indexOf(kind) < KINDS.indexOf(from.kind)
+  return { position: from.position + (isThrough ? 1 : 0), id: '' }
 }
 
 function compare(a: Position, b: Position): number {
-  return a.ms - b.ms || KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind)
+  return a.position - b.position || KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind)
 }
 
 /** The position as text that a request may send back. */
-export function writeCursor({ ms, kind, id }: Position): string {
-  return Buffer.from(`${ms}/${kind}/${id}`).toString('base64url')
+export function writeCursor({ position, kind, id }: Position): string {
+  return Buffer.from(`${position}/${kind}/${id}`).toString('base64url')
 }
 
 /** The position behind a cursor; undefined for text that none of ours is. Events of earlier releases have ids of any form. */
 export function readCursor(cursor: string): Position | undefined {
-  const [, ms, kind, id] =
+  const [, position, kind, id] =
     /^(\d{1,16})\/([a-z]+)\/([^\0]{1,160})$/u.exec(Buffer.from(cursor, 'base64url').toString()) ?? []
   const known = KINDS.find((each) => each === kind)
-  return known && ms !== undefined && id !== undefined ? { ms: Number(ms), kind: known, id } : undefined
+  return known && position !== undefined && id !== undefined
+    ? { position: Number(position), kind: known, id }
+    : undefined
 }

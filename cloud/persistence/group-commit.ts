@@ -27,9 +27,13 @@ export class WriterBusy extends Error {
 /**
  * One writer. Transactions that wait at the same time share a commit, because the disk's flush costs
  * more than all the rest; each has its own savepoint and fails alone, and none is told "done" before
- * the commit. After an I/O error nobody can know what the disk holds, so the writer stops for good.
+ * the commit. `onBegin` is called before each transaction, in the order in which they commit. After an I/O error nobody can know what the disk holds, so the writer stops for good.
  */
-export function groupCommit(db: Connection, onFailure: (failure: StorageFailure) => void): GroupCommit {
+export function groupCommit(
+  db: Connection,
+  onFailure: (failure: StorageFailure) => void,
+  onBegin: () => void = () => undefined,
+): GroupCommit {
   const queue: Job[] = []
   const [begin, commit, rollback] = ['BEGIN IMMEDIATE', 'COMMIT', 'ROLLBACK'].map((sql) => db.prepare(sql))
   const [save, release, undo] = ['SAVEPOINT job', 'RELEASE job', 'ROLLBACK TO job'].map((sql) => db.prepare(sql))
@@ -45,6 +49,7 @@ export function groupCommit(db: Connection, onFailure: (failure: StorageFailure)
         const job = queue.shift()
         if (!job) break
         taken.push(job)
+        onBegin()
         save?.run()
         try {
           done.push({ job, value: await job.work() })

@@ -33,6 +33,8 @@ import { SPOT_CHECKS } from './migrations/0031-spot-checks.ts'
 import { APPROVALS_AND_REASONS } from './migrations/0032-approvals-and-reasons.ts'
 import { GIVEN_RIGHTS } from './migrations/0033-given-rights.ts'
 import { RECEIPT_HOMES } from './migrations/0034-receipt-homes.ts'
+import { EVENT_POSITIONS } from './migrations/0035-event-positions.ts'
+import { SALE_AND_MOVE_POSITIONS } from './migrations/0036-sale-and-move-positions.ts'
 import type { Migration } from './migrations/migration.ts'
 
 /** In the order in which they are applied; one that was released is never changed. */
@@ -70,6 +72,8 @@ const MIGRATIONS: readonly Migration[] = [
   APPROVALS_AND_REASONS,
   GIVEN_RIGHTS,
   RECEIPT_HOMES,
+  EVENT_POSITIONS,
+  SALE_AND_MOVE_POSITIONS,
 ]
 
 /** Any number that no other program uses as an advisory lock on this database. */

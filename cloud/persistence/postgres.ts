@@ -3,12 +3,15 @@ import pg from 'pg'
 import { assert } from '../../policy/assert.ts'
 import type { Database, Db } from './database.ts'
 import { migrate } from './migrate.ts'
+import { raisePositions } from './positions.ts'
 import type { Schema } from './schema.ts'
 
 const POOL_SIZE = 12
 /** Serialization failures and deadlocks: the transaction did nothing and may run again (PostgreSQL manual §13.5). */
 const RETRYABLE = new Set(['40001', '40P01'])
 const ATTEMPTS = 100
+/** PostgreSQL ends a transaction whose process sends nothing for so long. */
+const IDLE_IN_TRANSACTION_MS = 30_000
 
 /** Connects, checks that commits are durable and brings the schema up to date. Throws when the server cannot be reached. */
 export async function openPostgres(url: string): Promise<Database> {
@@ -16,6 +19,12 @@ export async function openPostgres(url: string): Promise<Database> {
     connectionString: url,
     max: POOL_SIZE,
     connectionTimeoutMillis: 5_000,
+    onConnect: async (client) => {
+      // A connection that breaks between two queries of a transaction fails the next query. Without a listener the process would end.
+      client.on('error', () => undefined)
+      // An open transaction holds back every follower of events: a process that froze inside one must not do so for long.
+      await client.query(`SET idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_MS}`)
+    },
     types: {
       // Sums, counts and times in ms come as int8 and numeric; all of ours are below 2^53.
       getTypeParser: (oid: number, format?: 'text' | 'binary') => {
@@ -30,20 +39,17 @@ export async function openPostgres(url: string): Promise<Database> {
   await assertDurable(pool)
   await migrate(db, 'postgres')
   const retries = oneByOne()
-  return {
-    dialect: 'postgres',
-    reads: db,
-    async write<T>(work: (tx: Db) => Promise<T>): Promise<T> {
-      const attempt = () => db.transaction().setIsolationLevel('serializable').execute(work)
-      try {
-        return await attempt()
-      } catch (error) {
-        if (!isRetryable(error)) throw error
-        return retries(attempt)
-      }
-    },
-    close: () => db.destroy(),
+  async function write<T>(work: (tx: Db) => Promise<T>): Promise<T> {
+    const attempt = () => db.transaction().setIsolationLevel('serializable').execute(work)
+    try {
+      return await attempt()
+    } catch (error) {
+      if (!isRetryable(error)) throw error
+      return retries(attempt)
+    }
   }
+  await write(raisePositions)
+  return { dialect: 'postgres', reads: db, write, close: () => db.destroy() }
 }
 
 function isRetryable(error: unknown): boolean {

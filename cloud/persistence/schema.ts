@@ -7,6 +7,7 @@ import type {
   IdempotencyRow,
   InstallationRow,
   OutboxEventRow,
+  PositionOffsetRow,
   RegistrationRow,
   SealRow,
 } from './tables/accounts.ts'
@@ -102,6 +103,7 @@ export interface Schema {
   redemption: RedemptionRow
   journal_row: JournalRowRow
   protection_event: ProtectionEventRow
+  position_offset: PositionOffsetRow
   protection_decision: ProtectionDecisionRow
   protection_exception: ProtectionExceptionRow
   deny_entry: DenyEntryRow

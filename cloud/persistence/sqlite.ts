@@ -5,6 +5,7 @@ import { assert } from '../../policy/assert.ts'
 import type { Database, Db, StorageFailure } from './database.ts'
 import { groupCommit } from './group-commit.ts'
 import { migrate } from './migrate.ts'
+import { raisePositions } from './positions.ts'
 import type { Schema } from './schema.ts'
 
 /** Opens one connection; the simulated world has disks of its own. */
@@ -25,7 +26,9 @@ export async function openSqlite(
   await migrate(kyselyOn(writing), 'sqlite')
   const reading = open(file, { readonly: true })
   const tx = kyselyOn(writing)
-  const groups = groupCommit(writing, onFailure)
+  const transactions = numberTransactions(writing)
+  const groups = groupCommit(writing, onFailure, transactions.begin)
+  await groups.run(() => raisePositions(tx))
   return {
     dialect: 'sqlite',
     reads: kyselyOn(reading),
@@ -120,6 +123,13 @@ function kyselyOn(db: Connection): Db {
     createDriver: () => driver,
   }
   return new Kysely<Schema>({ config: { dialect }, dialect, driver, executor: new OneConnectionExecutor(connection) })
+}
+
+/** Gives SQLite the number of the transaction under PostgreSQL's name. It begins at 1 with each open, see raisePositions. */
+function numberTransactions(db: Connection): { begin(): void } {
+  let current = 0
+  db.function('pg_current_xact_id', () => current)
+  return { begin: () => void current++ }
 }
 
 type Runner = (parameters: readonly unknown[]) => QueryResult<unknown>

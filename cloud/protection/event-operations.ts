@@ -3,16 +3,19 @@ import { ProtectionEvent, PROTECTION_EVENT_TYPES } from '../../policy/events.ts'
 import { normaliseIdentifiers } from '../../policy/identifiers.ts'
 import { ingestBatch } from '../agents/ingest.ts'
 import { raiseForEvent } from '../assistance/raise-for-event.ts'
+import { eventsAfter, type After } from '../epcis/queries.ts'
 import { knownCaller } from '../operations/caller.ts'
 import { Failure, invalid } from '../operations/failure.ts'
 import { Id, iso, Limit, Success, Timestamp } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
 import { wrongCursor } from '../operations/paging.ts'
+import { positionSince } from '../persistence/positions.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { dispositionsOf } from './alarm-queries.ts'
 import { Disposition, toDisposition } from './dispose-alarm.ts'
 import { storeEvent } from './events.ts'
 import { noteReported } from './exceptions.ts'
+import { settledBelow } from './settled.ts'
 
 const EVENTS_LIMIT = 500
 const DEFAULT_PAGE = 100
@@ -112,9 +115,9 @@ export const fetchProtectionEvents = operation({
   name: 'fetchProtectionEvents',
   area: 'protection',
   minimumPackage: 'GROW',
-  summary: 'Lists the protection events of a store, oldest first.',
+  summary: 'Lists the protection events of a store in the order in which they became durable.',
   description:
-    'Ask again with `nextCursor` to follow what happens; where the cloud runs on PostgreSQL, begin a minute back with `since` to miss nothing that was written at the same moment. An alarm that staff have looked at (disposeAlarm) says in `alarm` what it was, who said so and when.',
+    'To follow what happens, send the last `nextCursor` again: nothing is added before it. A page without `nextCursor` is not full yet; ask for it again, and know its events by `eventId`. An alarm that staff have looked at (disposeAlarm) says in `alarm` what it was, who said so and when.',
   changes: false,
   request: z.strictObject({
     storeId: Id,
@@ -127,32 +130,21 @@ export const fetchProtectionEvents = operation({
   }),
   response: z.strictObject({ ...Success, events: z.array(KeptEvent), nextCursor: z.string().optional() }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', type: 'protection.action.completed' },
-  async run(call, input) {
-    const { tenant } = await ownStore(call, input.storeId)
-    const limit = input.limit ?? DEFAULT_PAGE
-    let query = call.db
-      .selectFrom('protection_event')
-      .select(['event_id', 'processed_ms', 'body'])
-      .where('store_id', '=', input.storeId)
-    if (input.type !== undefined) query = query.where('type', '=', input.type)
-    if (input.deviceId !== undefined) query = query.where('device_id', '=', input.deviceId)
-    if (input.purchaseId !== undefined) query = query.where('purchase_id', '=', input.purchaseId)
-    if (input.since !== undefined) query = query.where('processed_ms', '>=', Date.parse(input.since))
-    if (input.cursor !== undefined) {
-      const { ms, id } = readCursor(input.cursor)
-      query = query.where((eb) =>
-        eb.or([eb('processed_ms', '>', ms), eb.and([eb('processed_ms', '=', ms), eb('event_id', '>', id)])]),
-      )
+  async run(call, { since, cursor, limit = DEFAULT_PAGE, ...filter }) {
+    const { db } = call
+    const from = cursor === undefined ? START : readCursor(cursor)
+    const { tenant } = await ownStore(call, filter.storeId)
+    const range = {
+      below: await settledBelow(call, filter.storeId),
+      sinceMs: since === undefined ? 0 : Date.parse(since),
     }
-    const rows = await query
-      .orderBy('processed_ms')
-      .orderBy('event_id')
-      .limit(limit + 1)
-      .execute()
+    const position = await positionSince(db, 'protection', filter.storeId, range.sinceMs)
+    const after = from.position >= position ? from : { position, id: '' }
+    const rows = await eventsAfter(db, filter, range, after, limit + 1)
     const items = rows.slice(0, limit)
     const last = items.at(-1)
     const said = await dispositionsOf(
-      call.db,
+      db,
       tenant,
       items.map((row) => row.event_id),
     )
@@ -164,13 +156,16 @@ export const fetchProtectionEvents = operation({
   },
 })
 
-function writeCursor({ processed_ms, event_id }: { processed_ms: number; event_id: string }): string {
-  return Buffer.from(`${processed_ms}/${event_id}`).toString('base64url')
+/** Before the first event. */
+const START: After = { position: 0, id: '' }
+
+function writeCursor({ position, event_id }: { position: number; event_id: string }): string {
+  return Buffer.from(`${position}/${event_id}`).toString('base64url')
 }
 
 /** What `writeCursor` has written, whatever the event is called. */
-function readCursor(cursor: string): { ms: number; id: string } {
+function readCursor(cursor: string): After {
   const match = /^(\d{1,16})\/([^\0]{1,128})$/u.exec(Buffer.from(cursor, 'base64url').toString())
   if (match?.[1] === undefined || match[2] === undefined) throw wrongCursor()
-  return { ms: Number(match[1]), id: match[2] }
+  return { position: Number(match[1]), id: match[2] }
 }

@@ -5,6 +5,7 @@ import { iso, present } from '../operations/fields.ts'
 import type { Db } from '../persistence/database.ts'
 import { fieldsOf, prepared } from '../persistence/prepared.ts'
 import { inChunks } from '../persistence/in-chunks.ts'
+import { COMMIT_POSITION } from '../persistence/positions.ts'
 import { preparedInsert } from '../persistence/prepared-insert.ts'
 import { offerEvent, offerEvents } from '../webhooks/queries.ts'
 import type { ProtectionEventRow } from '../persistence/tables/protection.ts'
@@ -17,11 +18,14 @@ export interface EventScope {
   nowMs: number
 }
 
-const insertEvent = prepared((db, p: ProtectionEventRow) =>
+/** A row before its transaction has given it a position. */
+type NewEventRow = Omit<ProtectionEventRow, 'position'>
+
+const insertEvent = prepared((db, p: NewEventRow) =>
   db
     .insertInto('protection_event')
-    .values(
-      fieldsOf(p, [
+    .values({
+      ...fieldsOf(p, [
         'event_id',
         'tenant',
         'store_id',
@@ -32,7 +36,8 @@ const insertEvent = prepared((db, p: ProtectionEventRow) =>
         'processed_ms',
         'body',
       ]),
-    )
+      position: COMMIT_POSITION,
+    })
     .onConflict((c) => c.columns(['event_id', 'tenant']).doNothing()),
 )
 
@@ -58,10 +63,10 @@ export async function storeEvent(scope: Omit<EventScope, 'platform'>, event: Pro
   await offerEvent(scope.db, offerOf(row))
 }
 
-const insertEvents = preparedInsert((db, rows: readonly ProtectionEventRow[]) =>
+const insertEvents = preparedInsert((db, rows: readonly NewEventRow[]) =>
   db
     .insertInto('protection_event')
-    .values(rows)
+    .values(rows.map((row) => ({ ...row, position: COMMIT_POSITION })))
     .onConflict((c) => c.columns(['event_id', 'tenant']).doNothing()),
 )
 
@@ -75,7 +80,7 @@ export async function storeEvents(
   await offerEvents(scope.db, scope.tenant, rows.map(offerOf))
 }
 
-function rowOf({ tenant, nowMs }: Omit<EventScope, 'platform'>, event: ProtectionEvent): ProtectionEventRow {
+function rowOf({ tenant, nowMs }: Omit<EventScope, 'platform'>, event: ProtectionEvent): NewEventRow {
   return {
     event_id: event.eventId,
     tenant,
@@ -89,7 +94,7 @@ function rowOf({ tenant, nowMs }: Omit<EventScope, 'platform'>, event: Protectio
   }
 }
 
-function offerOf(row: ProtectionEventRow) {
+function offerOf(row: NewEventRow) {
   return {
     eventId: row.event_id,
     tenant: row.tenant,

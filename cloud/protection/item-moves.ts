@@ -1,8 +1,11 @@
 import type { Db } from '../persistence/database.ts'
+import { COMMIT_POSITION } from '../persistence/positions.ts'
 import { preparedInsert } from '../persistence/prepared-insert.ts'
 import type { ItemMoveRow, ProtectedItemRow } from '../persistence/tables/protection.ts'
 
-const insertMoves = preparedInsert((db, rows: readonly ItemMoveRow[]) => db.insertInto('item_move').values(rows))
+const insertMoves = preparedInsert((db, rows: readonly Omit<ItemMoveRow, 'position'>[]) =>
+  db.insertInto('item_move').values(rows.map((row) => ({ ...row, position: COMMIT_POSITION }))),
+)
 
 /** Who moved an item by hand, and why, as far as they have said. */
 export interface MovedBy {

@@ -8,6 +8,7 @@ import { endKeptAnswers } from '../operations/end-kept-answers.ts'
 import type { Db } from '../persistence/database.ts'
 import { policyOf } from '../protection/policy.ts'
 import { noteFormerHome } from '../protection/receipt-homes.ts'
+import { skipLostPositions } from '../persistence/positions.ts'
 
 /**
  *   backup ─── what happened since ───✗        restored ─▶ generation, epochs and numbers above all that ─▶ agents tell again
@@ -47,6 +48,7 @@ export async function noteRestore(
   const marks = await readKeyMarks(db)
   const generation = Math.max(marks.cloudGeneration + 1, Math.floor(nowMs))
   const above = (number: number) => Math.max(number + 1, generation)
+  await skipLostPositions(db, nowMs)
   await writeKeyMark(db, 'cloudGeneration', generation)
   await writeKeyMark(db, 'restoredMs', nowMs)
   await writeKeyMark(db, 'documentEpoch', above(marks.documentEpoch))

@@ -1,4 +1,5 @@
 import type { Db } from '../persistence/database.ts'
+import { COMMIT_POSITION } from '../persistence/positions.ts'
 import { prepared } from '../persistence/prepared.ts'
 import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow } from '../persistence/tables/purchases.ts'
 
@@ -71,10 +72,16 @@ export async function updatePurchase(
   purchase: PurchaseRow,
   change: Partial<PurchaseRow>,
 ): Promise<PurchaseRow> {
+  const isPaid = typeof change.completed_ms === 'number'
   const isOver = change.status !== undefined && change.status !== 'PENDING_PAYMENT'
   return db
     .updateTable('purchase')
-    .set((eb) => ({ ...change, ...(isOver && { payment_by_ms: null }), rev: eb('rev', '+', 1) }))
+    .set((eb) => ({
+      ...change,
+      ...(isOver && { payment_by_ms: null }),
+      ...(isPaid && { completed_position: COMMIT_POSITION }),
+      rev: eb('rev', '+', 1),
+    }))
     .where('purchase_id', '=', purchase.purchase_id)
     .returningAll()
     .executeTakeFirstOrThrow()

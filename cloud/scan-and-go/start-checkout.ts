@@ -49,6 +49,7 @@ export async function startPurchase(
     approved_by: null,
     created_ms: nowMs,
     completed_ms: null,
+    completed_position: null,
     rev: 1,
   }
   await db.insertInto('purchase').values(purchase).execute()

@@ -292,6 +292,7 @@ onEveryDatabase('exportEpcisEvents', (kind) => {
         occurred_ms: nowMs,
         processed_ms: nowMs,
         body: JSON.stringify(event),
+        position: 1,
       }
     })
     for (let i = 0; i < rows.length; i += 100)

@@ -9,6 +9,8 @@ import { WEBHOOKS } from '../../cloud/persistence/migrations/0005-webhooks.ts'
 import { ITEM_SEQUENCE } from '../../cloud/persistence/migrations/0017-item-sequence.ts'
 import { RECONCILIATION } from '../../cloud/persistence/migrations/0020-reconciliation.ts'
 import { IDS_OF_OTHERS } from '../../cloud/persistence/migrations/0025-ids-of-others.ts'
+import { EVENT_POSITIONS } from '../../cloud/persistence/migrations/0035-event-positions.ts'
+import type { ProtectionEventRow } from '../../cloud/persistence/tables/protection.ts'
 import { newDatabase, onEveryDatabase } from '../support/databases.ts'
 
 onEveryDatabase('a database', (kind) => {
@@ -106,16 +108,17 @@ onEveryDatabase('a database', (kind) => {
     const tables = ['protection_event', 'alarm_disposition', 'outbox_event', 'protection_exception'] as const
     const at = { tenant: 'a.test', store_id: 'st_a' }
     const other = { tenant: 'b.test', store_id: 'st_b' }
-    const event = (event_id: string, of: typeof at) => ({
-      event_id,
-      ...of,
-      type: 't',
-      device_id: 'd',
-      purchase_id: null,
-      occurred_ms: 1,
-      processed_ms: 2,
-      body: '{"ü":1}',
-    })
+    const event = (event_id: string, of: typeof at) =>
+      ({
+        event_id,
+        ...of,
+        type: 't',
+        device_id: 'd',
+        purchase_id: null,
+        occurred_ms: 1,
+        processed_ms: 2,
+        body: '{"ü":1}',
+      }) as ProtectionEventRow
     const outbox = (event_id: string, of: typeof at) => ({ event_id, ...of, type: 't', at_ms: 3, data: '{}' })
     const disposition = (event_id: string, of: typeof at) => ({
       event_id,
@@ -143,7 +146,8 @@ onEveryDatabase('a database', (kind) => {
       Promise.all(
         tables.map(async (table) =>
           (await database.reads.selectFrom(table).selectAll().execute())
-            .map((each) => JSON.stringify(Object.entries(each).sort()))
+            // Positions are given by a later migration.
+            .map((each) => JSON.stringify(Object.entries({ ...each, position: 0 }).sort()))
             .sort(),
         ),
       )
@@ -156,7 +160,8 @@ onEveryDatabase('a database', (kind) => {
         ))
           await sql.raw(statement).execute(tx)
       }
-      await sql`DELETE FROM migration WHERE name = ${IDS_OF_OTHERS.name}`.execute(tx)
+      for (const { name } of [IDS_OF_OTHERS, EVENT_POSITIONS])
+        await sql`DELETE FROM migration WHERE name = ${name}`.execute(tx)
       await tx
         .insertInto('protection_event')
         .values([event('alarm-1', at), event('evt_b', other)])

@@ -98,3 +98,9 @@ export interface InstallationRow {
   name: string
   value: string
 }
+
+/** One row: what a transaction's id is added to for its position (../positions.ts). */
+export interface PositionOffsetRow {
+  id: number
+  value: number
+}

@@ -73,6 +73,8 @@ export interface ItemMoveRow {
   /** As whoever moved it by hand said. */
   reason: string | null
   operator_id: string | null
+  /** Follows the order of commits (../positions.ts). */
+  position: number
 }
 
 export interface ProtectionAuthorizationRow {
@@ -198,6 +200,8 @@ export interface ProtectionEventRow {
   occurred_ms: number
   processed_ms: number
   body: string
+  /** Follows the order of commits (../positions.ts). */
+  position: number
 }
 
 export interface ProtectionExceptionRow {

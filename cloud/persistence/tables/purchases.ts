@@ -37,6 +37,8 @@ export interface PurchaseRow {
   payment_by_ms: number | null
   created_ms: number
   completed_ms: number | null
+  /** Of the transaction that completed it (../positions.ts). */
+  completed_position: number | null
   rev: number
 }
 

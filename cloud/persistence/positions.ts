@@ -1,0 +1,162 @@
+import { PostgresAdapter, sql, type RawBuilder } from 'kysely'
+import { assert } from '../../policy/assert.ts'
+import type { Db } from './database.ts'
+
+/**
+ * Positions in lists that a caller follows: `protection_event`, `item_move`, and `purchase` when it is paid.
+ *
+ *   position = position_offset + id of the writing transaction
+ *
+ *   ──── committed or rolled back ────┐┌─ open ─┐┌─ committed ─┐
+ *   … 97  98  99 ─────────────────────┘   100         101          readers list below 100
+ *                                         └ finalBelow      end ┘
+ *
+ * PostgreSQL numbers a transaction when it first writes, and makes its rows visible when it commits. Below the oldest open
+ * transaction nothing can be added, so a reader that stops there misses nothing. Writers share no row and no lock for this.
+ * SQLite has one writer, which numbers its transactions itself (sqlite.ts). Its readers need no bound.
+ *
+ * A restored database and another PostgreSQL cluster both count from a lower number. The offset is raised then.
+ */
+export const COMMIT_POSITION: RawBuilder<number> = sql<number>`((select value from position_offset) + cast(cast(pg_current_xact_id() as text) as bigint))`
+
+/** Larger than every position. */
+const NO_BOUND = Number.MAX_SAFE_INTEGER
+
+/** The tables with positions, and when the cloud took a row in. */
+export const POSITIONED = {
+  protection: { table: 'protection_event', position: 'position', takenIn: 'processed_ms' },
+  item: { table: 'item_move', position: 'position', takenIn: 'at_ms' },
+  checkout: { table: 'purchase', position: 'completed_position', takenIn: 'completed_ms' },
+} as const
+export type Positioned = keyof typeof POSITIONED
+
+const SOURCES = Object.values(POSITIONED)
+
+/** A transaction of another database of the cluster: it cannot write here, so readers do not wait for it. */
+const IS_ELSEWHERE = sql`exists (
+    select from pg_stat_activity a where a.backend_xid = open.id::xid and a.datname <> current_database())
+  or exists (
+    select from pg_prepared_xacts p where p.transaction = open.id::xid and p.database <> current_database())`
+
+/** How far the lists may be read at a moment. */
+export interface Frontier {
+  /** Every transaction that may still add a row has this position or a higher one. Rows below it are final. */
+  finalBelow: number
+  /** Everything that was committed by then is below. */
+  end: number
+}
+
+/** The frontier of the lists now. */
+export async function readFrontier(db: Db): Promise<Frontier> {
+  if (!isPostgres(db)) return { finalBelow: NO_BOUND, end: NO_BOUND }
+  const { rows } = await sql<Frontier>`
+    select o.value + e.id as "end", o.value + coalesce(
+      (select min(open.id::text::bigint) from pg_snapshot_xip(now.snapshot) as open(id) where not (${IS_ELSEWHERE})),
+      e.id) as "finalBelow"
+    from position_offset as o, (select pg_current_snapshot() as snapshot) as now,
+      lateral (select pg_snapshot_xmax(now.snapshot)::text::bigint as id) as e`.execute(db)
+  const [frontier] = rows
+  assert(frontier !== undefined, 'position_offset has no row')
+  return frontier
+}
+
+/** A transaction that holds back readers. */
+export interface OpenTransaction {
+  id: number
+  /** Of its connection; null if it is prepared (two-phase commit). */
+  pid: number | null
+  application: string | null
+}
+
+/** The oldest open transaction of this database that has written. */
+export async function oldestOpen(db: Db): Promise<OpenTransaction | undefined> {
+  if (!isPostgres(db)) return undefined
+  const { rows } = await sql<OpenTransaction>`
+    select open.id::text::bigint as id, a.pid, a.application_name as application
+    from pg_snapshot_xip(pg_current_snapshot()) as open(id) left join pg_stat_activity as a on a.backend_xid = open.id::xid
+    where not (${IS_ELSEWHERE}) order by 1 limit 1`.execute(db)
+  return rows[0]
+}
+
+/** True if rows of this store that were committed by then are not final, because an older transaction is still open. */
+export async function isHeldBack(db: Db, storeId: string, { finalBelow, end }: Frontier): Promise<boolean> {
+  if (finalBelow >= end) return false
+  const found = sql.join(
+    SOURCES.map(
+      ({ table, position }) =>
+        sql`exists (select 1 from ${sql.table(table)} where store_id = ${storeId} and ${sql.ref(position)} >= ${finalBelow} and ${sql.ref(position)} < ${end})`,
+    ),
+    sql` or `,
+  )
+  const { rows } = await sql<{ held: boolean }>`select (${found}) as held`.execute(db)
+  return rows[0]?.held === true
+}
+
+/** By how much clocks of processes may differ, and how long a transaction may last, ms. */
+const DISORDER_MS = 3_600_000
+
+/** The position from which on to look for what was taken in at `sinceMs` or later. Positions follow that time, but not exactly. */
+export async function positionSince(db: Db, source: Positioned, storeId: string, sinceMs: number): Promise<number> {
+  if (sinceMs <= 0) return 0
+  const { table, position, takenIn } = POSITIONED[source]
+  const time = sql.ref(takenIn)
+  const first = sql`(select min(${time}) from ${sql.table(table)} where store_id = ${storeId} and ${time} >= ${sinceMs})`
+  const { rows } = await sql<{ start: number | null }>`
+    select min(${sql.ref(position)}) as start from ${sql.table(table)}
+    where store_id = ${storeId} and ${time} >= ${sinceMs} and ${time} <= ${first} + ${DISORDER_MS}`.execute(db)
+  return rows[0]?.start ?? NO_BOUND
+}
+
+/**
+ * Raises the offset where this server's next position is not above every position in the database. At each start: the database may
+ * have been moved to another cluster. Runs in a transaction that has written nothing yet, else its number is too low.
+ */
+export async function raisePositions(db: Db): Promise<void> {
+  const highest = await highestPosition(db)
+  const known = await db.selectFrom('position_offset').select('value').executeTakeFirst()
+  if (known && highest < known.value + (await transactionId(db))) return
+  await countFrom(db, highest + 1)
+}
+
+/**
+ * Raises the offset above every position that the lost database may have given since the backup. There a position rose by less than
+ * one in a microsecond, so the time of the restore in microseconds is higher.
+ */
+export async function skipLostPositions(db: Db, nowMs: number): Promise<void> {
+  await countFrom(db, Math.max((await highestPosition(db)) + 1, Math.floor(nowMs) * 1_000))
+}
+
+async function countFrom(db: Db, position: number): Promise<void> {
+  const value = position - (await transactionId(db))
+  await db
+    .insertInto('position_offset')
+    .values({ id: 1, value })
+    .onConflict((c) => c.column('id').doUpdateSet({ value }))
+    .execute()
+}
+
+async function transactionId(db: Db): Promise<number> {
+  const { rows } = await sql<{ id: number }>`select cast(cast(pg_current_xact_id() as text) as bigint) as id`.execute(
+    db,
+  )
+  return rows[0]?.id ?? 0
+}
+
+/** Looks at each store's last row: no index orders the rows of all stores. */
+async function highestPosition(db: Db): Promise<number> {
+  const lasts = sql.join(
+    SOURCES.map(
+      ({ table, position }) =>
+        sql`select (select max(${sql.ref(`t.${position}`)}) from ${sql.table(table)} as t where t.store_id = store.store_id) as position from store`,
+    ),
+    sql` union all `,
+  )
+  const { rows } = await sql<{ highest: number | null }>`
+    select max(position) as highest from (
+      ${lasts} union all select value from position_offset) as positions`.execute(db)
+  return rows[0]?.highest ?? 0
+}
+
+function isPostgres(db: Db): boolean {
+  return db.getExecutor().adapter instanceof PostgresAdapter
+}
