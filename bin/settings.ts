@@ -485,8 +485,16 @@ export const POLICY_EXPLAIN_OPTIONS = {
     ['none', ...PROTECTION_ACTIONS],
     'none',
   ),
-  category: text({ flag: 'category', env: 'UNTAG_CATEGORY', help: 'category of the item' }, 'TEXT', undefined),
-  brand: text({ flag: 'brand', env: 'UNTAG_BRAND', help: 'its brand; none when left out' }, 'TEXT', undefined),
+  category: text(
+    { flag: 'category', env: 'UNTAG_CATEGORY', help: 'category of the item; none when left out, and offline unknown' },
+    'TEXT',
+    undefined,
+  ),
+  brand: text(
+    { flag: 'brand', env: 'UNTAG_BRAND', help: 'its brand; none when left out, and offline unknown' },
+    'TEXT',
+    undefined,
+  ),
   priceCent: euros({
     flag: 'price',
     env: 'UNTAG_PRICE',

@@ -1,5 +1,6 @@
 import { decide, entryFor, toldOf, type DecisionFacts, type ToldDecision, type TraceStep } from './decide.ts'
 import type { DeviceFacts } from './devices.ts'
+import { decideOffline, type OfflineAnswer } from './offline.ts'
 import { limitAt, type PolicyStage, type ProtectionPolicy } from './store-policy.ts'
 import type { ProtectionAction } from './vocabulary.ts'
 
@@ -7,10 +8,11 @@ import type { ProtectionAction } from './vocabulary.ts'
 export interface PolicyQuestion {
   device: DeviceFacts
   action: ProtectionAction
+  /** Left out: an item without one; offline: unknown. */
   category: string | undefined
-  /** Left out: an item without one. */
+  /** Left out: an item without one; offline: unknown. */
   brand: string | undefined
-  /** Left out: nobody knows, as with a receipt alone. */
+  /** Left out: unknown. */
   priceCent: number | undefined
   /** An operator stands behind the request. */
   operator: boolean
@@ -27,13 +29,19 @@ export interface PolicyAnswer {
   /** The entry that counts for the category; null: the policy says nothing, and the defaults count. */
   entry: string | null
   stages: StageAnswer[]
+  /** What the device's agent decides by a receipt, just cut off from cloud and home; what the question leaves out is unknown. */
+  offline: OfflineAnswer
 }
 
 const STAGES: readonly PolicyStage[] = ['fresh', 'stale', 'expired']
 
 /** What a policy decides at each stage of its age, and why: by the same `decide` as in cloud and agent. */
 export function explainPolicy(question: PolicyQuestion, policy: ProtectionPolicy): PolicyAnswer {
+  const { category, brand, priceCent } = question
+  const fresh = factsOf(question, 'fresh')
+  const known = { status: fresh.item?.status ?? null, category, brand, priceCent }
   return {
+    offline: decideOffline([{ ...fresh, item: known }], policy),
     entry: entryFor(question.category, policy) ?? null,
     stages: STAGES.map((stage) => {
       const decision = decide(factsOf(question, stage), policy)

@@ -93,16 +93,6 @@ export function overrideThresholdCent(policy: ProtectionPolicy): number | null {
   return policy.requiresManualOverrideAboveValue === null ? null : cents(policy.requiresManualOverrideAboveValue)
 }
 
-/**
- * The most that can be lost in EUR while no agent can reach anybody: `ledgers` (exit gates, or agents with devices where
- * those are more) × hardCount × the ceiling of `maxRiskClass`. null when the policy sets no bound (class 3 has no ceiling).
- */
-export function worstCaseLoss(policy: ProtectionPolicy, ledgers: number): number | null {
-  if (policy.offline.storeBound === 'deny') return 0
-  const ceiling = riskClassCeiling(policy.offline.maxRiskClass)
-  return ceiling === null ? null : (ledgers * policy.offline.hardCount * ceiling) / 100
-}
-
 /** How old what an agent knows is (contracts §4): limits halve when stale, only staff remain when expired. */
 export type PolicyStage = 'fresh' | 'stale' | 'expired'
 

@@ -96,7 +96,7 @@ function factsOf({
 function textOf(
   { device, action, category, brand, priceCent, operator }: PolicyQuestion,
   version: number,
-  { entry, stages }: PolicyAnswer,
+  { entry, stages, offline }: PolicyAnswer,
 ): string {
   const goods = [
     category === undefined ? 'an item without a category' : `an item of "${category}"`,
@@ -112,9 +112,15 @@ function textOf(
     ),
     '',
     'for an item whose payment and right are in order; fresh to 15 minutes, stale to 80 hours without word from the cloud, then expired',
+    `cut off from cloud and home, by a receipt: ${offlineText(offline)}`,
     `receipts that an agent honours alone: ${stages.map(alone).join('; ')}`,
     '',
   ].join('\n')
+}
+
+function offlineText({ authorized, reason, unknownFacts }: PolicyAnswer['offline']): string {
+  const answer = authorized ? 'granted' : `refused (${reason})`
+  return unknownFacts.length === 0 ? answer : `${answer}; unknown: ${unknownFacts.join(', ')}`
 }
 
 function alone({ stage, isolated }: StageAnswer): string {

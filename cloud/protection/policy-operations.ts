@@ -1,11 +1,13 @@
 import { z } from 'zod'
-import { ProtectionPolicy, worstCaseLoss } from '../../policy/store-policy.ts'
+import { worstCaseLoss } from '../../policy/offline.ts'
+import { ProtectionPolicy } from '../../policy/store-policy.ts'
 import { invalid, precondition } from '../operations/failure.ts'
 import { Id, Success } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { findStore } from '../stores/queries.ts'
+import { deviceFacts } from './device-queries.ts'
 import { storeDocumentChanged } from './device-operations.ts'
 import { policyOf } from './policy.ts'
 import { assertPolicyFits } from './policy-size.ts'
@@ -17,25 +19,25 @@ const PolicyAnswer = z.strictObject({
   worstCaseLoss: z
     .number()
     .nullable()
-    .describe('EUR that can be lost at most while no agent reaches anybody; null: no bound.'),
+    .describe(
+      'EUR that can be lost at most while no agent reaches anybody; 0: nothing is released then without staff; null: no bound.',
+    ),
 })
 
 async function describePolicy({ db }: Call, store: StoreRow): Promise<z.infer<typeof PolicyAnswer>> {
   const policy = policyOf(store)
-  const inService = db.selectFrom('device').where('store_id', '=', store.store_id).where('revoked_ms', 'is', null)
-  const { gates } = await inService
-    .select((eb) => eb.fn.countAll().as('gates'))
-    .where('device_type', '=', 'exit_gate')
-    .executeTakeFirstOrThrow()
-  // Each agent counts for itself, also one that only detaches or deactivates.
-  const { agents } = await inService
-    .select((eb) => eb.fn.count('agent_id').distinct().as('agents'))
-    .executeTakeFirstOrThrow()
+  const rows = await db
+    .selectFrom('device')
+    .selectAll()
+    .where('store_id', '=', store.store_id)
+    .where('revoked_ms', 'is', null)
+    .execute()
+  const devices = rows.map((row) => deviceFacts(row, store))
   return {
     success: true,
     policy,
     version: store.policy_version,
-    worstCaseLoss: worstCaseLoss(policy, Math.max(Number(gates), Number(agents))),
+    worstCaseLoss: worstCaseLoss(policy, devices),
   }
 }
 

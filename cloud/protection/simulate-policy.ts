@@ -1,7 +1,9 @@
 import { z } from 'zod'
-import { decide, toldOf, type DecisionFacts } from '../../policy/decide.ts'
+import { toldOf, type DecisionFacts } from '../../policy/decide.ts'
+import { decideUnits } from '../../policy/decide-units.ts'
+import { decideOffline } from '../../policy/offline.ts'
 import { ProtectionPolicy } from '../../policy/store-policy.ts'
-import { DENY_REASONS, PROTECTION_ACTIONS, type DenyReason } from '../../policy/vocabulary.ts'
+import { DENY_REASONS, ITEM_FACTS, PROTECTION_ACTIONS, type DenyReason } from '../../policy/vocabulary.ts'
 import { Failure } from '../operations/failure.ts'
 import { Id, iso, present, Success, Timestamp } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
@@ -22,6 +24,14 @@ const Verdict = z.strictObject({
   reason: z.enum(DENY_REASONS).optional(),
   detail: z.string().optional(),
 })
+
+const Offline = z
+  .strictObject({
+    authorized: z.boolean(),
+    reason: z.enum(DENY_REASONS).optional(),
+    unknownFacts: z.array(z.enum(ITEM_FACTS)).describe('What a rule needs of the item and nobody knows.'),
+  })
+  .describe("What the device's agent would decide by a receipt, just cut off from the cloud and from the receipt home.")
 
 export const simulateProtectionPolicy = operation({
   name: 'simulateProtectionPolicy',
@@ -49,6 +59,7 @@ export const simulateProtectionPolicy = operation({
         protectionAction: z.enum(PROTECTION_ACTIONS),
         before: Verdict,
         after: Verdict,
+        offline: Offline,
       }),
     ),
   }),
@@ -88,11 +99,10 @@ async function tried({ db }: Call, storeId: string, sinceMs: number, policy: Pro
 }
 
 function compare(row: ProtectionDecisionRow, policy: ProtectionPolicy) {
-  const facts = JSON.parse(row.facts) as DecisionFacts[]
-  const [first] = facts
+  const [first, ...others] = (JSON.parse(row.facts) as DecisionFacts[]).map(asKnownToCloud)
   if (!first) return []
   const before = { authorized: row.reason === null, ...present({ reason: row.reason as DenyReason | null }) }
-  const after = decideAll(facts, policy)
+  const after: z.infer<typeof Verdict> = toldOf(decideUnits([first, ...others], policy).decision)
   if (after.authorized === before.authorized && after.reason === before.reason) return []
   return [
     {
@@ -102,14 +112,12 @@ function compare(row: ProtectionDecisionRow, policy: ProtectionPolicy) {
       protectionAction: first.action,
       before,
       after,
+      offline: decideOffline([first, ...others], policy),
     },
   ]
 }
 
-/** Of several units it is enough that one may be released; else the first one's reason is told. */
-function decideAll(facts: readonly DecisionFacts[], policy: ProtectionPolicy): z.infer<typeof Verdict> {
-  const decisions = facts.map((each) => decide(each, policy))
-  const [first] = decisions
-  if (!first || first.allowed || decisions.some((each) => each.allowed)) return { authorized: true }
-  return toldOf(first)
+/** The cloud always knows whether an item has a category; rows of earlier releases leave it out where it has none. */
+function asKnownToCloud(facts: DecisionFacts): DecisionFacts {
+  return facts.item ? { ...facts, item: { category: '', ...facts.item } } : facts
 }

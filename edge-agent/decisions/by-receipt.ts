@@ -4,7 +4,8 @@ import { parseEpc } from '../../policy/gs1/epc.ts'
 import { ITEM_IDENTIFIER_KINDS, type IdentifierKind, type ItemIdentifiers } from '../../policy/identifiers.ts'
 import { receiptEntry, type ReceiptClaims } from '../../policy/receipts/claims.ts'
 import { openReceipt, RECEIPT_LIFE, type OpenedReceipt } from '../../policy/receipts/receipt-token.ts'
-import { limitAt, riskClassCeiling, type PolicyStage, type ProtectionPolicy } from '../../policy/store-policy.ts'
+import { isolatedLimit } from '../../policy/offline.ts'
+import { limitAt, riskClassCeiling } from '../../policy/store-policy.ts'
 import { rightClass } from '../../policy/vocabulary.ts'
 import { denyReasonOf } from '../../policy/documents/authorization.ts'
 import { releasesByTag } from '../../policy/devices.ts'
@@ -72,7 +73,12 @@ export function decideByReceipt(parts: ReceiptParts, home: HomeView, ask: Ask, s
     operator,
     limit:
       opened.ok && policy && !home.isHome && isCounted
-        ? overLimit(opened.claims, policy, stage, home, ledger.claims.isolatedCount)
+        ? isolatedLimit(policy, {
+            riskClass: opened.claims.riskClass,
+            stage,
+            isolatedSeconds: home.isolatedSeconds,
+            counted: ledger.claims.isolatedCount,
+          })
         : undefined,
   }
   const known = itemOf(items, request.identifiers)
@@ -160,19 +166,4 @@ function unitFacts(claims: ReceiptClaims, n: number, known: KnownItem | undefine
 function noUnit(covered: readonly number[] | undefined, identifiers: ItemIdentifiers): ItemFacts | null {
   if (covered === undefined) return null
   return covered.length > 0 || !namesItem(identifiers) ? { status: 'paid', paidBy: 'purchase' } : { status: 'sellable' }
-}
-
-/** Why an isolated agent may not honour this receipt, if so. */
-function overLimit(
-  claims: ReceiptClaims,
-  { offline }: ProtectionPolicy,
-  stage: PolicyStage,
-  home: HomeView,
-  counted: number,
-): string | undefined {
-  if (offline.storeBound === 'deny') return 'no receipt is honoured without the home'
-  if (claims.riskClass > offline.maxRiskClass) return `risk class ${claims.riskClass} is above ${offline.maxRiskClass}`
-  if (home.isolatedSeconds > limitAt(offline.maxIsolatedSeconds, stage))
-    return `isolated for ${Math.round(home.isolatedSeconds)} s`
-  return counted >= limitAt(offline.hardCount, stage) ? `${counted} receipts while isolated` : undefined
 }

@@ -371,6 +371,7 @@ describe('the command line', () => {
       policyVersion: 2,
       price: 50,
       entry: '*',
+      offline: { authorized: false, reason: 'manual_assistance_required', unknownFacts: [] },
       stages: [
         {
           stage: 'fresh',

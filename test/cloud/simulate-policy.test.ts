@@ -43,6 +43,7 @@ onEveryDatabase('simulateProtectionPolicy', (kind) => {
       protectionAction: 'detach_hard_tag',
       before: { authorized: true },
       after: { authorized: false, reason: 'manual_assistance_required', detail: expect.stringContaining('1.00 EUR') },
+      offline: { authorized: false, reason: 'manual_assistance_required', unknownFacts: [] },
     })
     expect((await simulate(strict, { since: new Date(Date.now() + 60_000).toISOString() })).decisions).toBe(0)
     // Nothing was changed by trying; then the policy is, and the answer is the one that was foretold.
@@ -52,13 +53,21 @@ onEveryDatabase('simulateProtectionPolicy', (kind) => {
       storeId: shop.storeId,
       policy: { ...rest, ...strict },
     })
-    // One gate × 20 receipts × 1,000 EUR (risk class 2).
-    expect(worstCaseLoss).toBe(20_000)
+    // One gate × 20 receipts × 32 units below 1 EUR.
+    expect(worstCaseLoss).toBeCloseTo(20 * 32 * 0.99)
     const again = await shop.newItem(shop.products[0])
     await shop.buy([{ ean: shop.products[0].ean, quantity: 1, epcs: [again.epc] }])
     expect(await ask(again.epc)).toMatchObject({ authorized: false, reason: 'manual_assistance_required' })
     expect((await simulate({})).changed).toMatchObject([
-      { before: { authorized: false, reason: 'manual_assistance_required' }, after: { authorized: true } },
+      {
+        before: { authorized: false, reason: 'manual_assistance_required' },
+        after: { authorized: true },
+        offline: { authorized: true, unknownFacts: [] },
+      },
+    ])
+    // Online it would be granted; a cut agent that may honour no receipt refuses.
+    expect((await simulate({ offline: { ...current.offline, storeBound: 'deny' } })).changed).toMatchObject([
+      { after: { authorized: true }, offline: { authorized: false, reason: 'limit_exceeded', unknownFacts: [] } },
     ])
     expect(shop.cloud.errors).toEqual([])
   })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { completeCapabilities } from '../../policy/devices.ts'
-import { DEFAULT_POLICY, policyStage, ProtectionPolicy, riskClass, worstCaseLoss } from '../../policy/store-policy.ts'
+import { DEFAULT_POLICY, policyStage, ProtectionPolicy, riskClass } from '../../policy/store-policy.ts'
 
 describe('the protection policy', () => {
   it('has the defaults of decisions §9', () => {
@@ -40,14 +40,6 @@ describe('the protection policy', () => {
 
   it('classes purchases by their total', () => {
     expect([0, 4_999, 5_000, 19_999, 20_000, 99_999, 100_000, 1e8].map(riskClass)).toEqual([0, 0, 1, 1, 2, 2, 3, 3])
-  })
-
-  it('says in euros what a partition can cost at most', () => {
-    expect(worstCaseLoss(DEFAULT_POLICY, 2)).toBe(2 * 20 * 1_000)
-    const offline = DEFAULT_POLICY.offline
-    expect(worstCaseLoss({ ...DEFAULT_POLICY, offline: { ...offline, maxRiskClass: 0 } }, 3)).toBe(3 * 20 * 50)
-    expect(worstCaseLoss({ ...DEFAULT_POLICY, offline: { ...offline, maxRiskClass: 3 } }, 1)).toBeNull()
-    expect(worstCaseLoss({ ...DEFAULT_POLICY, offline: { ...offline, storeBound: 'deny' } }, 9)).toBe(0)
   })
 
   it('ages', () => {

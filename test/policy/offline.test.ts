@@ -1,0 +1,114 @@
+import { describe, expect, it } from 'vitest'
+import { completeCapabilities, type DeviceFacts } from '../../policy/devices.ts'
+import { explainPolicy } from '../../policy/explain.ts'
+import { worstCaseLoss } from '../../policy/offline.ts'
+import { ProtectionPolicy } from '../../policy/store-policy.ts'
+import { DEFAULT_WORKFLOW, type DeviceType } from '../../policy/vocabulary.ts'
+
+const deviceOf = (deviceType: DeviceType, agentId: string | null = null): DeviceFacts => ({
+  deviceId: `dev_${deviceType}`,
+  storeId: 'st_1',
+  deviceType,
+  workflowType: DEFAULT_WORKFLOW[deviceType],
+  ...completeCapabilities(deviceType, {}),
+  agentId,
+  revoked: false,
+})
+const gate = deviceOf('exit_gate')
+const detacher = deviceOf('self_checkout_detacher', 'agent_1')
+const policyOf = (fields: object) => ProtectionPolicy.parse(fields)
+const lossOf = (fields: object, devices = [gate]) => worstCaseLoss(policyOf(fields), devices)
+
+describe('the worst case of isolated agents', () => {
+  it('is ledgers × receipts × the ceiling of the risk class, in EUR', () => {
+    expect(lossOf({}, [gate, gate])).toBe(2 * 20 * 1_000)
+    expect(lossOf({ offline: { maxRiskClass: 0 } }, [gate, gate, gate])).toBe(3 * 20 * 50)
+    expect(lossOf({}, [gate, deviceOf('pos_deactivator', 'agent_1'), deviceOf('pos_deactivator', 'agent_2')])).toBe(
+      2 * 20 * 1_000,
+    )
+    expect(lossOf({ offline: { maxRiskClass: 3 } })).toBeNull()
+  })
+
+  it.each([
+    ['no receipt is honoured', { offline: { storeBound: 'deny' } }, [gate]],
+    ['no receipt is counted', { offline: { hardCount: 0 } }, [gate]],
+    ['no time passes', { offline: { maxIsolatedSeconds: 0 } }, [gate]],
+    ['every category is forbidden', { allowedActionsByCategory: { '*': {} } }, [gate]],
+    [
+      'no workflow of the store is allowed',
+      { allowedActionsByCategory: { '*': { authorize_exit: ['staff_assisted'] } } },
+      [gate],
+    ],
+    ['self-service needs an entry that there is not', {}, [detacher]],
+    ['every item needs staff', { requiresManualOverrideAboveValue: 0 }, [gate]],
+    ['there is no device', {}, []],
+    ['the device is out of service', {}, [{ ...gate, revoked: true }]],
+    ['a cabinet opens for staff only', {}, [deviceOf('cabinet_unlocker', 'agent_1')]],
+  ])('is 0 where %s', (_name, fields, devices) => {
+    expect(lossOf(fields, devices)).toBe(0)
+  })
+
+  it('counts only devices that release some category', () => {
+    const rules = { '*': {}, hemden: { detach_hard_tag: ['self_service'] } }
+    expect(lossOf({ allowedActionsByCategory: rules }, [gate, gate, detacher])).toBe(20 * 1_000)
+  })
+
+  it('counts only prices below the threshold for staff', () => {
+    expect(lossOf({ requiresManualOverrideAboveValue: 10 })).toBeCloseTo(20 * 32 * 9.99)
+    expect(lossOf({ requiresManualOverrideAboveValue: 10, offline: { maxRiskClass: 3 } })).toBeCloseTo(20 * 32 * 9.99)
+    expect(lossOf({ requiresManualOverrideAboveValue: 500 })).toBe(20 * 1_000)
+  })
+})
+
+describe('the offline answer of a policy that is explained', () => {
+  const question = {
+    device: detacher,
+    action: 'detach_hard_tag',
+    category: 'hemden',
+    brand: 'Nordhof',
+    priceCent: 3_000,
+    operator: false,
+  } as const
+  const rules = {
+    allowedActionsByCategory: { '*': { detach_hard_tag: ['self_service'] }, tabak: {} },
+    requiresStaffForBrand: ['Luxus'],
+    requiresManualOverrideAboveValue: 40,
+  }
+  const offline = (changed: object, fields: object = {}) =>
+    explainPolicy({ ...question, ...changed }, policyOf({ ...rules, ...fields })).offline
+
+  it('is that of all facts where all are given', () => {
+    expect(offline({})).toEqual({ authorized: true, unknownFacts: [] })
+    expect(offline({ category: 'tabak' })).toEqual({
+      authorized: false,
+      reason: 'action_not_allowed',
+      unknownFacts: [],
+    })
+    expect(offline({ priceCent: 4_000 })).toMatchObject({ reason: 'manual_assistance_required', unknownFacts: [] })
+    expect(offline({ priceCent: 4_000, operator: true })).toEqual({ authorized: true, unknownFacts: [] })
+  })
+
+  it('is the strictest where a fact is left out, and names it', () => {
+    expect(offline({ category: undefined })).toEqual({
+      authorized: false,
+      reason: 'action_not_allowed',
+      unknownFacts: ['category'],
+    })
+    expect(offline({ brand: undefined, priceCent: undefined })).toEqual({
+      authorized: false,
+      reason: 'manual_assistance_required',
+      unknownFacts: ['brand', 'price'],
+    })
+    const { stages } = explainPolicy({ ...question, category: undefined, brand: undefined }, policyOf(rules))
+    expect(stages[0]?.authorized).toBe(true)
+  })
+
+  it('keeps to the limits of an isolated agent, which the receipt home is not', () => {
+    const deny = { offline: { storeBound: 'deny' } }
+    expect(offline({}, deny)).toEqual({ authorized: false, reason: 'limit_exceeded', unknownFacts: [] })
+    expect(offline({}, { ...deny, home: 'agent_1' })).toEqual({ authorized: true, unknownFacts: [] })
+    expect(offline({}, { offline: { maxRiskClass: 0 } })).toMatchObject({ authorized: true })
+    const dear = { requiresManualOverrideAboveValue: null, offline: { maxRiskClass: 0 } }
+    expect(offline({ priceCent: 5_000 }, dear)).toMatchObject({ reason: 'limit_exceeded' })
+  })
+})
