@@ -3,7 +3,7 @@ import pg from 'pg'
 import { assert } from '../../policy/assert.ts'
 import type { Database, Db } from './database.ts'
 import { migrate } from './migrate.ts'
-import { raisePositions } from './positions.ts'
+import { raisePositions, rememberOffset } from './positions.ts'
 import type { Schema } from './schema.ts'
 
 const POOL_SIZE = 12
@@ -48,7 +48,7 @@ export async function openPostgres(url: string): Promise<Database> {
       return retries(attempt)
     }
   }
-  await write(raisePositions)
+  rememberOffset(db, await write(raisePositions))
   return { dialect: 'postgres', reads: db, write, close: () => db.destroy() }
 }
 

@@ -5,7 +5,7 @@ import { iso, present } from '../operations/fields.ts'
 import type { Db } from '../persistence/database.ts'
 import { fieldsOf, prepared } from '../persistence/prepared.ts'
 import { inChunks } from '../persistence/in-chunks.ts'
-import { COMMIT_POSITION } from '../persistence/positions.ts'
+import { commitPosition } from '../persistence/positions.ts'
 import { preparedInsert } from '../persistence/prepared-insert.ts'
 import { offerEvent, offerEvents } from '../webhooks/queries.ts'
 import type { ProtectionEventRow } from '../persistence/tables/protection.ts'
@@ -36,7 +36,7 @@ const insertEvent = prepared((db, p: NewEventRow) =>
         'processed_ms',
         'body',
       ]),
-      position: COMMIT_POSITION,
+      position: commitPosition(db),
     })
     .onConflict((c) => c.columns(['event_id', 'tenant']).doNothing()),
 )
@@ -66,7 +66,7 @@ export async function storeEvent(scope: Omit<EventScope, 'platform'>, event: Pro
 const insertEvents = preparedInsert((db, rows: readonly NewEventRow[]) =>
   db
     .insertInto('protection_event')
-    .values(rows.map((row) => ({ ...row, position: COMMIT_POSITION })))
+    .values(rows.map((row) => ({ ...row, position: commitPosition(db) })))
     .onConflict((c) => c.columns(['event_id', 'tenant']).doNothing()),
 )
 

@@ -1,10 +1,10 @@
 import type { Db } from '../persistence/database.ts'
-import { COMMIT_POSITION } from '../persistence/positions.ts'
+import { commitPosition } from '../persistence/positions.ts'
 import { preparedInsert } from '../persistence/prepared-insert.ts'
 import type { ItemMoveRow, ProtectedItemRow } from '../persistence/tables/protection.ts'
 
 const insertMoves = preparedInsert((db, rows: readonly Omit<ItemMoveRow, 'position'>[]) =>
-  db.insertInto('item_move').values(rows.map((row) => ({ ...row, position: COMMIT_POSITION }))),
+  db.insertInto('item_move').values(rows.map((row) => ({ ...row, position: commitPosition(db) }))),
 )
 
 /** Who moved an item by hand, and why, as far as they have said. */

@@ -1,5 +1,5 @@
 import type { Db } from '../persistence/database.ts'
-import { COMMIT_POSITION } from '../persistence/positions.ts'
+import { commitPosition } from '../persistence/positions.ts'
 import { prepared } from '../persistence/prepared.ts'
 import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow } from '../persistence/tables/purchases.ts'
 
@@ -79,7 +79,7 @@ export async function updatePurchase(
     .set((eb) => ({
       ...change,
       ...(isOver && { payment_by_ms: null }),
-      ...(isPaid && { completed_position: COMMIT_POSITION }),
+      ...(isPaid && { completed_position: commitPosition(db) }),
       rev: eb('rev', '+', 1),
     }))
     .where('purchase_id', '=', purchase.purchase_id)

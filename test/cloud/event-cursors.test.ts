@@ -163,6 +163,7 @@ onEveryDatabase('a follower of events', (kind) => {
       await db.deleteFrom('protection_event').where('event_id', 'in', ['c', 'd']).execute()
       await skipLostPositions(db, nowMs + 1_000)
     })
+    await shop.cloud.restart()
     await write('after', nowMs)
     for (const { read } of followers) expect(await read()).toEqual(['a', 'b', 'c', 'after'])
     expect(await follow('fetchProtectionEvents', 500).read()).toEqual(['a', 'b', 'after'])
