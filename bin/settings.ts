@@ -288,6 +288,15 @@ export const EDGE_OPTIONS = {
     'DIR',
     undefined,
   ),
+  runtimeDir: text(
+    {
+      flag: 'runtime-dir',
+      env: 'UNTAG_RUNTIME_DIR',
+      help: 'folder outside --data that is emptied at a reboot, not at a restart; shows a restored ledger. Default: XDG_RUNTIME_DIR/untag, else untag-UID in the temporary folder',
+    },
+    'DIR',
+    undefined,
+  ),
   pcscdSocket,
   logLevel: logLevel('info'),
 }

@@ -37,6 +37,7 @@ import type { OpenMqttLine } from './link/mqtt-line.ts'
 import { outbox } from './link/outbox.ts'
 import { refusals } from './link/refusals.ts'
 import { openReleaseNotices, type ReleaseNotices } from './link/release-notices.ts'
+import type { RuntimeFiles } from './ledger/watermark.ts'
 import type { Log } from './log.ts'
 import { checkDevice } from './setup/check-device.ts'
 import type { ConfigFile } from './setup/config-file.ts'
@@ -44,7 +45,7 @@ import type { Surroundings } from './setup/surroundings.ts'
 import { openAgentKey } from './trust/agent-key.ts'
 import { openAgentClock, type AgentClock } from './trust/clock.ts'
 import type { Identity } from './trust/identity.ts'
-import { ledgerDoubt } from './trust/ledger-doubt.ts'
+import { keepRestored, ledgerDoubt } from './trust/ledger-doubt.ts'
 import { openTrust, type Trust } from './trust/trust.ts'
 import { noteRevoked } from './trust/ledger-doubt.ts'
 import { watchKeys } from './trust/watch-keys.ts'
@@ -105,6 +106,8 @@ export interface AgentParts {
   supervise?: (options: SupervisorOptions) => Supervisor
   /** How the ledger's file is opened; by default the real way. */
   openLedgerFile?: OpenLedgerFile
+  /** Where the watermark of the ledger is kept, outside `dataDir`; by default nowhere. */
+  runtimeFiles?: RuntimeFiles
   /** How devices are made of their entries; by default by their drivers. */
   openDevice?: SupervisorOptions['openDevice']
   /** The ledger cannot be trusted any more: the process must end and start again (P6). */
@@ -132,7 +135,9 @@ export function startAgent(parts: AgentParts): Agent {
     },
     onGrown: () => tellCloud(),
     open: parts.openLedgerFile,
+    runtime: parts.runtimeFiles && { files: parts.runtimeFiles, log },
   })
+  if (ledger.isBehindWatermark) keepRestored(ledger, log)
   const clock = openAgentClock(ledger, platform.clock)
   const outcomes = keepOutcomes({ ledger, timers: platform.timers, log })
   const recovered = recover(ledger, identity.storeId, clock.now().nowMs, platform, outcomes.later)

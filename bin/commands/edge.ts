@@ -26,6 +26,7 @@ import { openMqttLine } from '../mqtt-line.ts'
 import { WrongUsage, type Values } from '../options.ts'
 import { realPlatform } from '../platform.ts'
 import { hideFromOthers } from '../private-files.ts'
+import { runtimeFiles } from '../runtime-files.ts'
 import { secretFiles } from '../secret-files.ts'
 import type { EDGE_ENROL_OPTIONS, EDGE_OPTIONS, EDGE_PAIR_OPTIONS, EDGE_ROTATE_KEY_OPTIONS } from '../settings.ts'
 import { stopOnSignals } from '../shutdown.ts'
@@ -216,6 +217,7 @@ export async function startEdge(
       openLink: (link, signal) =>
         'push' in link ? pushes.open(link.push.toLowerCase(), signal) : openWired(link, signal),
       log,
+      runtimeFiles: runtimeFiles(settings.runtimeDir),
       surroundings: surroundings(settings.pcscdSocket, platform),
       ...(settings.config !== undefined && { configFile: configFile(settings.config) }),
       ...(settings.mqttUrl !== undefined && { mqttUrl: settings.mqttUrl }),

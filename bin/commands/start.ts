@@ -56,6 +56,7 @@ export async function runStart(settings: Values<typeof START_OPTIONS>): Promise<
       mqttUrl: running.mqttUrl,
       pcscdSocket: PCSCD_SOCKET,
       trace: undefined,
+      runtimeDir: undefined,
       logLevel: settings.logLevel,
     }
     const parts = { fetch: network.fetch, openLine: network.openLine }

@@ -184,6 +184,8 @@ export async function openStoreProcesses({
     join(folder, 'edge.json'),
     '--port',
     '0',
+    '--runtime-dir',
+    join(folder, 'run'),
     ...agentOptions,
   ]
 

@@ -15,6 +15,7 @@ import { endLogins } from './sessions.ts'
 
 /**
  *   head at or behind ours, same hash ─▶ put back: generation + 1, online only for 11 min, used rights told again
+ *   the agent says that it was restored ─▶ the same, also where the cloud lacks the rows that were lost
  *   same number, other hash, an older generation than one in use, or put back again within the hour ─▶ there are two: agent_fork
  *
  * What an agent's hello says of its ledger (contracts §5).
@@ -63,7 +64,7 @@ export async function greetLedger(
 async function look(
   call: Call,
   agent: AgentRow,
-  { generation, seq, head }: AssertionClaims,
+  { generation, seq, head, restored }: AssertionClaims,
   openedMs: number,
 ): Promise<AgentRow> {
   if (generation > agent.generation) {
@@ -77,10 +78,12 @@ async function look(
     const isFork = generation < agent.generation - 1 || agent.last_seq > 0
     return isFork ? raiseFork(call, agent) : agent
   }
-  if (seq > agent.last_seq) return agent
-  const known = seq === 0 ? genesisHash(agent.ledger_id, agent.generation) : await knownHash(call, agent, seq)
-  if (known !== head) return raiseFork(call, agent)
-  if (seq === agent.last_seq || (await isOvertaken(call, agent, openedMs))) return agent
+  if (seq > agent.last_seq && !restored) return agent
+  if (seq <= agent.last_seq) {
+    const known = seq === 0 ? genesisHash(agent.ledger_id, agent.generation) : await knownHash(call, agent, seq)
+    if (known !== head) return raiseFork(call, agent)
+    if (!restored && (seq === agent.last_seq || (await isOvertaken(call, agent, openedMs)))) return agent
+  }
   return (await wasJustPutBack(call, agent)) ? raiseFork(call, agent) : beginAnew(call, agent, seq)
 }
 
@@ -176,7 +179,10 @@ async function beginAnew(call: Call, agent: AgentRow, seq: number): Promise<Agen
     storeId: agent.store_id,
     kind: ROLLBACK,
     subject: rollbackSubject(agent.agent_id, generation),
-    detail: `the ledger was put back from row ${agent.last_seq} to ${seq}: it goes on as generation ${generation}`,
+    detail:
+      seq < agent.last_seq
+        ? `the ledger was put back from row ${agent.last_seq} to ${seq}: it goes on as generation ${generation}`
+        : `the ledger was restored to row ${seq}: releases after it are unknown that the agent had not reported; it goes on as generation ${generation}`,
   })
   return anew
 }

@@ -14,7 +14,7 @@ import type { CloudLink } from '../link/cloud-link.ts'
 import type { Home } from '../link/home.ts'
 import type { Log } from '../log.ts'
 import type { AgentClock } from '../trust/clock.ts'
-import { ledgerDoubt } from '../trust/ledger-doubt.ts'
+import { isRestored, ledgerDoubt } from '../trust/ledger-doubt.ts'
 import type { Trust } from '../trust/trust.ts'
 import { decideByItem } from './by-item.ts'
 import { decideByToken, isForCloud, openByNewestKeys } from './by-token.ts'
@@ -97,8 +97,10 @@ export function authorizer(parts: AuthorizeParts): Authorize {
     const { request } = ask
     const shown = request.token === undefined ? undefined : await openByNewestKeys(tokenParts, link, ask, request.token)
     if (shown && !isForCloud(shown, ask)) {
-      // The other copy of a ledger that exists twice may have used it: only what the cloud gives for this very request counts.
-      const verdict = doubt() === 'forked' ? FOR_STAFF : decideByToken(tokenParts, ask, shown, false)
+      // The other copy of a ledger that exists twice may have used it, or this one before it was restored: only what the cloud gives
+      // for this very request counts. Once the cloud has seen that it was restored, tokens of before are of another generation.
+      const verdict =
+        doubt() === 'forked' || isRestored(ledger) ? FOR_STAFF : decideByToken(tokenParts, ask, shown, false)
       return { verdict, offline: !link.isOnline }
     }
     const online = link.isOnline ? await decideOnline(tokenParts, link, ask) : undefined

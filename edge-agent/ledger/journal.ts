@@ -10,6 +10,8 @@ export interface Journal {
   /** As it is on disk, after a transaction was undone. */
   reload(): void
   readonly head: { seq: number; hash: string }
+  /** The hash of a row; undefined when it is no longer here. */
+  hashAt(seq: number): string | undefined
   /** Everything up to this number is safe in the cloud. */
   readonly acked: number
   /** Takes an acknowledgement for everything up to `seq`; false when it names another chain. Call it inside a transaction. */
@@ -113,6 +115,7 @@ export function openJournal(db: Connection, ledgerId: string, generation: number
     get head() {
       return head
     },
+    hashAt: hashOf,
     get acked() {
       return acked
     },

@@ -10,6 +10,8 @@ import { openHomeGrants, type HomeGrants } from './home-grants.ts'
 import { openJournal, type Journal } from './journal.ts'
 import { openCloudGeneration, RESYNC_FROM, RESYNC_UNTIL, type CloudGeneration } from './cloud-generation.ts'
 import { openMarks, type Marks } from './marks.ts'
+import { openWatermark, type RuntimeFiles } from './watermark.ts'
+import type { Log } from '../log.ts'
 
 /**
  *   claim ── one durable transaction: rights, counters, journal row ──▶ (only now) the actuator ──▶ settle
@@ -22,6 +24,10 @@ export interface Ledger {
   readonly generation: number
   /** The end of the journal when it was opened. */
   readonly openedAt: { seq: number; hash: string }
+  /** It lacks rows that were durable since the machine was booted, and the cloud has not seen that yet. */
+  readonly isBehindWatermark: boolean
+  /** Goes on from here with the cloud's consent. */
+  acceptPosition(): void
   /** Goes on as this generation, durably; nothing when it is not newer. */
   adopt(generation: number, also: () => void): void
   readonly journal: Journal
@@ -56,6 +62,8 @@ export interface LedgerOptions {
   onGrown?: () => void
   /** How the file is opened; by default the real way. */
   open?: OpenLedgerFile | undefined
+  /** Where the watermark is kept; by default nowhere. */
+  runtime?: { files: RuntimeFiles; log: Pick<Log, 'warn'> } | undefined
 }
 
 const FOR_STAFF: Claimed = { ok: false, reason: 'manual_assistance_required' }
@@ -75,6 +83,7 @@ export function openLedger({
   onFailure,
   onGrown,
   open = openLedgerFile,
+  runtime,
 }: LedgerOptions): Ledger {
   const db = open(file)
   const marks = openMarks(db)
@@ -86,6 +95,8 @@ export function openLedger({
   let current = Math.max(generation, Number(marks.get('generation') ?? 0))
   const journal = openJournal(db, ledgerId, current)
   const openedAt = journal.head
+  const position = () => ({ generation: current, ...journal.head })
+  const watermark = runtime && openWatermark({ ...runtime, ledgerId }, position(), journal.hashAt)
   const claims = openClaims(db)
   const homeGrants = openHomeGrants(db, claims, journal)
   const homeAsks = openHomeAsks(db, claims)
@@ -107,6 +118,7 @@ export function openLedger({
     onDurable() {
       if (journal.head.seq === told) return
       told = journal.head.seq
+      watermark?.note(position())
       onGrown?.()
     },
   })
@@ -116,6 +128,10 @@ export function openLedger({
       return current
     },
     openedAt,
+    get isBehindWatermark() {
+      return watermark?.isAhead === true
+    },
+    acceptPosition: () => watermark?.accept(position()),
     adopt(next, also) {
       if (next <= current) return
       work.now(() => {

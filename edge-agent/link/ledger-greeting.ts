@@ -1,6 +1,6 @@
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Log } from '../log.ts'
-import { awaitDenials, noteForked, noteOnlineOnly } from '../trust/ledger-doubt.ts'
+import { awaitDenials, endRestored, isRestored, noteForked, noteOnlineOnly } from '../trust/ledger-doubt.ts'
 import type { LedgerView } from './messages.ts'
 
 /** What the cloud says of our ledger, at each login. */
@@ -44,6 +44,9 @@ export function ledgerGreeting(ledger: Ledger, log: Log): LedgerGreetings {
       get hello() {
         return greeted ? ledger.journal.head : ledger.openedAt
       },
+      get restored() {
+        return isRestored(ledger)
+      },
       get resync() {
         return ledger.cloudGeneration.underWay
       },
@@ -51,9 +54,13 @@ export function ledgerGreeting(ledger: Ledger, log: Log): LedgerGreetings {
     takeForked,
     take({ generation, denySeq, onlineOnlyUntilMs, forked }) {
       greeted = true
-      if (generation > ledger.generation)
-        log.warn({ generation }, 'the ledger had been put back: it goes on as a new generation')
-      ledger.adopt(generation, () => awaitDenials(ledger.marks, denySeq))
+      const isNew = generation > ledger.generation
+      if (isNew) log.warn({ generation }, 'the ledger had been put back: it goes on as a new generation')
+      ledger.adopt(generation, () => {
+        awaitDenials(ledger.marks, denySeq)
+        endRestored(ledger.marks)
+      })
+      if (isNew) ledger.acceptPosition()
       noteOnlineOnly(ledger, onlineOnlyUntilMs)
       takeForked(forked)
     },

@@ -17,6 +17,8 @@ export interface LedgerView {
   readonly generation: number
   /** Its end, for the hello. */
   readonly hello?: { seq: number; hash: string }
+  /** The agent found that its ledger was restored. */
+  readonly restored?: boolean
   /** What is told again to a cloud that was restored, or that had not acknowledged it after all. */
   readonly resync?: { cloudGeneration: number; oldest: number } | undefined
 }
@@ -42,6 +44,7 @@ export function messagesOf(
         challenge,
         ...ledger(),
         ...(view.hello && { seq: view.hello.seq, head: view.hello.hash }),
+        ...(view.restored && { restored: true as const }),
       }
       return signDocument(DOCUMENT_KINDS.assertion, claims, by)
     },

@@ -17,6 +17,7 @@ const BELIEVED = [
   'resync_until',
   'online_only_until',
   'denials_awaited',
+  'restored',
   'revoked',
   'key_since_ms',
   'rotate_key_asked',

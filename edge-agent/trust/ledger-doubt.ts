@@ -1,4 +1,6 @@
+import { LedgerFull } from '../ledger/commit.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import type { Log } from '../log.ts'
 import { DENY_SEQ } from './denials.ts'
 
 /**
@@ -11,16 +13,21 @@ export type LedgerDoubt = 'revoked' | 'forked' | 'put_back'
 const ONLINE_ONLY = 'online_only_until'
 /** What it has forgotten comes back with the deny list: up to this number it must have been taken, however late that is. */
 const DENIALS_AWAITED = 'denials_awaited'
+/** The agent found its ledger behind the watermark, and the cloud has not seen that yet. */
+const RESTORED = 'restored'
 const FORKED = 'forked'
 const REVOKED = 'revoked'
 const REVOKERS_LIMIT = 8
 
 type Kept = Pick<Ledger, 'marks' | 'commits'>
+type Doubted = Pick<Ledger, 'marks' | 'isBehindWatermark'>
 
 /** The doubt about this ledger as the cloud last told it; kept over restarts. */
-export function ledgerDoubt({ marks }: Pick<Kept, 'marks'>, nowMs: number): LedgerDoubt | undefined {
+export function ledgerDoubt(ledger: Doubted, nowMs: number): LedgerDoubt | undefined {
+  const { marks } = ledger
   if (revokers(marks).length > 0) return 'revoked'
   if (marks.get(FORKED) === '1') return 'forked'
+  if (isRestored(ledger)) return 'put_back'
   const isWhole = Number(marks.recall(DENY_SEQ) ?? 0) >= Number(marks.recall(DENIALS_AWAITED) ?? 0)
   return Number(marks.get(ONLINE_ONLY) ?? 0) > nowMs || !isWhole ? 'put_back' : undefined
 }
@@ -50,6 +57,30 @@ export function noLongerRevokedBy(ledger: Kept, kids: readonly string[]): void {
 /** With which keys the words were signed that revoke this agent. */
 function revokers(marks: Kept['marks']): string[] {
   return (marks.get(REVOKED) ?? '0').split(' ').filter((kid) => kid !== '0')
+}
+
+/** Whether this ledger was restored and the cloud is to be told so at the next login. */
+export function isRestored({ marks, isBehindWatermark }: Doubted): boolean {
+  return isBehindWatermark || marks.recall(RESTORED) === '1'
+}
+
+/** Keeps that this ledger was restored, for it may be opened again after a reboot, which the watermark does not outlive. */
+export function keepRestored(ledger: Kept, log: Log): void {
+  log.warn(
+    {},
+    'the ledger was restored: it lacks rows of before. Nothing is released without the cloud until that has seen it',
+  )
+  try {
+    note(ledger, RESTORED, '1')
+  } catch (error) {
+    // Gates must alarm all the same (P6), and the watermark says so as long as this machine runs.
+    if (!(error instanceof LedgerFull)) throw error
+  }
+}
+
+/** In a transaction: the cloud has seen that this ledger was restored. */
+export function endRestored(marks: Kept['marks']): void {
+  if (marks.get(RESTORED) === '1') marks.set(RESTORED, '0')
 }
 
 /** In a transaction: nothing is decided alone before the deny list was taken up to here. */

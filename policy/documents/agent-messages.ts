@@ -65,6 +65,8 @@ export const AssertionClaims = z.strictObject({
   /** The end of the ledger as it was at the start, and from the first login on as it is: shows one that was put back. */
   seq: z.int().min(0).optional(),
   head: z.string().length(43).optional(),
+  /** The agent itself has found that its ledger was restored: rows are lost that the cloud may never have received. */
+  restored: z.literal(true).optional(),
 })
 export type AssertionClaims = z.infer<typeof AssertionClaims>
 

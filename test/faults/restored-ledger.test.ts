@@ -66,6 +66,9 @@ describe('a ledger that is put back, or copied, under a real agent', () => {
       join(journey.folder, 'edge.json'),
       '--port',
       '0',
+      // It stands for another machine.
+      '--runtime-dir',
+      join(journey.folder, 'copy-run'),
     ])
     try {
       const askCopy = async (body: Json) =>

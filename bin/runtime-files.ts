@@ -1,0 +1,69 @@
+import { closeSync, constants, existsSync, lstatSync, mkdirSync, openSync, readFileSync, writeSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { RuntimeFiles } from '../edge-agent/ledger/watermark.ts'
+
+const WRITABLE_BY_OTHERS = 0o022
+const { O_CREAT, O_NOFOLLOW = 0, O_WRONLY } = constants
+
+/** Files of this user that live until the machine is booted, in `folder` or where this system keeps such files. */
+export function runtimeFiles(folder: string = defaultFolder()): RuntimeFiles {
+  let isOwn = false
+
+  /** Once is enough: a folder of this user that nobody else may write to stays so. */
+  function makeOwn(): void {
+    if (isOwn) return
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    checkOwn(folder)
+    isOwn = true
+  }
+
+  return {
+    read(name) {
+      if (!existsSync(join(folder, name))) return undefined
+      makeOwn()
+      return readFileSync(join(folder, name), 'utf8')
+    },
+    write(name, text) {
+      makeOwn()
+      try {
+        overwrite(join(folder, name), text)
+      } catch (error) {
+        // The system may have emptied the runtime folder.
+        if ((error as { code?: string }).code !== 'ENOENT') throw error
+        isOwn = false
+        makeOwn()
+        overwrite(join(folder, name), text)
+      }
+    },
+  }
+}
+
+/** `XDG_RUNTIME_DIR/untag`, or a folder of this user's in the folder for temporary files. */
+export function defaultFolder(env: NodeJS.ProcessEnv = process.env): string {
+  const { XDG_RUNTIME_DIR: runtime } = env
+  return runtime === undefined || runtime === ''
+    ? join(tmpdir(), `untag-${process.getuid?.() ?? 'run'}`)
+    : join(runtime, 'untag')
+}
+
+/** Another user of the machine may have made the folder, or let it point elsewhere. */
+function checkOwn(folder: string): void {
+  const stat = lstatSync(folder)
+  const isOwn = process.getuid === undefined || stat.uid === process.getuid()
+  const isOpen = process.getuid !== undefined && (stat.mode & WRITABLE_BY_OTHERS) !== 0
+  if (!stat.isDirectory() || !isOwn || isOpen)
+    throw new Error(
+      `${folder} must be a folder of this user that nobody else may write to: choose another with --runtime-dir`,
+    )
+}
+
+/** In place and without truncating first: a process that is killed in between leaves the old text or the new one. */
+function overwrite(file: string, text: string): void {
+  const opened = openSync(file, O_WRONLY | O_CREAT | O_NOFOLLOW, 0o600)
+  try {
+    writeSync(opened, text, 0)
+  } finally {
+    closeSync(opened)
+  }
+}

@@ -1,0 +1,54 @@
+import { chmodSync, existsSync, mkdirSync, rmSync, statSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { defaultFolder, runtimeFiles } from '../../bin/runtime-files.ts'
+import { temporaryFolder } from '../support/databases.ts'
+
+describe.skipIf(process.platform === 'win32')('files of the runtime folder', () => {
+  let root: string
+  beforeEach(() => {
+    root = temporaryFolder('runtime')
+    mkdirSync(root, { recursive: true })
+  })
+
+  it('lie in a folder of this user alone, which is made when the first is written', () => {
+    const folder = join(root, 'run/untag')
+    const files = runtimeFiles(folder)
+    expect(files.read('a')).toBe(undefined)
+    expect(existsSync(folder)).toBe(false)
+    files.write('a', 'one')
+    files.write('a', 'two')
+    expect([files.read('a'), statSync(folder).mode & 0o777, statSync(join(folder, 'a')).mode & 0o777]).toEqual([
+      'two',
+      0o700,
+      0o600,
+    ])
+    // The system may empty it while the agent runs.
+    rmSync(folder, { recursive: true })
+    files.write('a', 'new')
+    expect(files.read('a')).toBe('new')
+  })
+
+  it('are refused in a folder that others may write to, or that is a link', () => {
+    const open = join(root, 'open')
+    mkdirSync(open)
+    chmodSync(open, 0o777)
+    const link = join(root, 'link')
+    symlinkSync(open, link)
+    for (const folder of [open, link])
+      expect(() => runtimeFiles(folder).write('a', 'one')).toThrow('must be a folder of this user')
+  })
+
+  it('follow no link that somebody has put in their place', () => {
+    const target = join(root, 'target')
+    mkdirSync(join(root, 'run'), { mode: 0o700 })
+    symlinkSync(target, join(root, 'run/a'))
+    expect(() => runtimeFiles(join(root, 'run')).write('a', 'one')).toThrow('ELOOP')
+    expect(existsSync(target)).toBe(false)
+  })
+
+  it('lie where the system keeps such files', () => {
+    expect(defaultFolder({ XDG_RUNTIME_DIR: '/run/user/7' })).toBe('/run/user/7/untag')
+    expect(defaultFolder({})).toMatch(new RegExp(`untag-${process.getuid?.()}$`))
+  })
+})
