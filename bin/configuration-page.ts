@@ -26,7 +26,8 @@ import {
 } from './settings.ts'
 import type { Options } from './options.ts'
 
-const COMMANDS: Record<string, Options> = {
+/** The options of each command, as the page lists them. */
+export const COMMANDS: Record<string, Options> = {
   'untag start': START_OPTIONS,
   'untag cloud': CLOUD_OPTIONS,
   'untag keys create': KEYS_CREATE_OPTIONS,

@@ -1,12 +1,16 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { configurationTables } from '../../bin/configuration-page.ts'
+import { COMMANDS, configurationTables } from '../../bin/configuration-page.ts'
+import type { Options } from '../../bin/options.ts'
+import * as settings from '../../bin/settings.ts'
 import { configSchema, readConfig } from '../../edge-agent/config.ts'
-import { ROOT } from '../house/sources.ts'
+import { readSources, ROOT } from '../house/sources.ts'
 
 const FILE = join(ROOT, 'docs/configuration.md')
 const page = readFileSync(FILE, 'utf8')
+const UPDATE = 'Write the pages anew: npx vitest run test/bin/configuration-page.test.ts -u'
+const declared = Object.entries(settings).filter(([name]) => name.endsWith('_OPTIONS')) as [string, Options][]
 
 /** What is written from the code is written anew by `npm test -- -u`. */
 describe('the pages about configuration', () => {
@@ -15,11 +19,37 @@ describe('the pages about configuration', () => {
       /<!-- from bin\/settings\.ts -->[\s\S]*?<!-- end -->/,
       () => `<!-- from bin/settings.ts -->\n\n${configurationTables()}\n\n<!-- end -->`,
     )
-    await expect(current).toMatchFileSnapshot(FILE)
+    await expect(current, UPDATE).toMatchFileSnapshot(FILE)
+  })
+
+  it('have the options of every command', () => {
+    const documented = new Set(Object.values(COMMANDS))
+    expect(
+      declared.filter(([, options]) => !documented.has(options)).map(([name]) => name),
+      'list these options with their command in COMMANDS of bin/configuration-page.ts',
+    ).toEqual([])
+  })
+
+  it('have only options that a command reads', () => {
+    const readers = readSources(['bin']).filter(
+      ({ path }) => path !== 'bin/settings.ts' && path !== 'bin/configuration-page.ts',
+    )
+    const isRead = (key: string) => readers.some(({ code }) => new RegExp(`\\b${key}\\b`).test(code))
+    const unread = declared.flatMap(([name, options]) =>
+      Object.keys(options).flatMap((key) => (isRead(key) ? [] : [`${key} of ${name}`])),
+    )
+    expect(unread, 'use these settings in the command in bin/, or remove them from bin/settings.ts').toEqual([])
+  })
+
+  it('name each option and each environment variable of a command once', () => {
+    for (const [name, options] of declared) {
+      const names = Object.values(options).flatMap(({ flag, env }) => [flag, env])
+      expect([name, names]).toEqual([name, [...new Set(names)]])
+    }
   })
 
   it('have the schema as it is', async () => {
-    await expect(`${JSON.stringify(configSchema(), null, 2)}\n`).toMatchFileSnapshot(
+    await expect(`${JSON.stringify(configSchema(), null, 2)}\n`, UPDATE).toMatchFileSnapshot(
       join(ROOT, 'docs/edge-config.schema.json'),
     )
   })

@@ -267,7 +267,10 @@ describe('what the client knows of operations', () => {
 
   it('is what the table says', () => {
     for (const { name, changes, getOnly } of operations)
-      expect([name, mayChange(name), isGet(name)]).toEqual([name, changes, getOnly])
+      expect(
+        { name, mayChange: mayChange(name), isGet: isGet(name) },
+        'client/calling.ts takes an operation for one that changes or only reads by its name; list exceptions there',
+      ).toEqual({ name, mayChange: changes, isGet: getOnly })
   })
 
   it('is which list is paged', () => {

@@ -264,7 +264,8 @@ onEveryDatabase('every operation', (kind) => {
   let stranger: Shop
   let strangerKey: string
   let adminKey: string
-  const operations = [...OPERATION_TABLE.values()]
+  // One without a row fails in one test, not in all of them.
+  const operations = [...OPERATION_TABLE.values()].filter(({ name }) => name in REQUESTS)
   const posts = operations.filter((o) => !o.getOnly)
   const withKey = posts.filter((o) => !o.callers.includes('anyone') && o.callers.includes('secret'))
 
@@ -301,7 +302,10 @@ onEveryDatabase('every operation', (kind) => {
   })
 
   it('has a row here', () => {
-    expect(Object.keys(REQUESTS).sort()).toEqual(operations.map((o) => o.name).sort())
+    expect(
+      Object.keys(REQUESTS).sort(),
+      'REQUESTS in test/cloud/every-operation.test.ts needs a request of each operation',
+    ).toEqual([...OPERATION_TABLE.keys()].sort())
   })
 
   describe.each(posts.map((o) => [o.name, o] as const))('%s', (name, operation) => {
@@ -458,7 +462,7 @@ onEveryDatabase('every operation', (kind) => {
     const ours = CURSORS[name]
 
     it('400 that names it and the fix, for one that is none of this listing', async () => {
-      expect(ours, 'a listing needs its row in CURSORS').toBeDefined()
+      expect(ours, 'CURSORS in test/cloud/every-operation.test.ts needs a cursor of this listing').toBeDefined()
       const others = Object.values(CURSORS).filter((other) => other !== ours && other !== EPCIS)
       for (const cursor of [
         'zzz',

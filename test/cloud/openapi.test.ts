@@ -143,13 +143,16 @@ describe('the description of the API', () => {
 
   it('is told to nobody’s surprise: no schema is a hole', () => {
     const holes: string[] = []
+    const hasType = (field: object) => ['type', '$ref', 'enum', 'allOf', 'anyOf', 'oneOf'].some((key) => key in field)
     const walk = (node: Json, path: string) => {
       if (typeof node !== 'object' || node === null) return
       if (node.type === 'object' && !node.properties && node.additionalProperties === undefined) holes.push(path)
+      for (const [name, field] of Object.entries(node.properties ?? {}))
+        if (!hasType(field as object)) holes.push(`${path}/${name}`)
       for (const [name, child] of Object.entries(node)) if (name !== 'example') walk(child, `${path}/${name}`)
     }
     walk(document.components.schemas, '')
-    expect(holes).toEqual([])
+    expect(holes, 'describe the fields, or a type: `Id` is one of requests only, answers have z.string()').toEqual([])
   })
 
   it('has a reference page that names every operation and asks nobody else for anything', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { JsonSchema } from '../../cloud/description/json-schema.ts'
-import { breakingChanges, undeclaredChanges, type ContractDocument } from './breaking-changes.ts'
+import { breakingChanges, undeclaredChanges, unnamedAdditions, type ContractDocument } from './breaking-changes.ts'
 
 const TEXT: JsonSchema = { type: 'string' }
 const NUMBER: JsonSchema = { type: 'number' }
@@ -199,6 +199,13 @@ describe('declarations in the changelog', () => {
   it('asks for the line that is missing', () => {
     for (const line of ['', `- ${change}.`, `- Breaking: \`order\` request \`aa\` was removed.`])
       expect(undeclaredChanges([change], changelog(line))).toEqual([`- Breaking: ${change}.`])
+  })
+
+  it('asks for the names of new operations and events', () => {
+    const before = { ...documentOf({ name: 'pay' }), 'x-webhooks': {} }
+    const added = unnamedAdditions(before, documentOf({}), changelog('- Add `order.send`.'))
+    expect(added).toEqual(['order', 'order.sent'])
+    expect(unnamedAdditions(before, documentOf({}), changelog('- Add `order` and `order.sent`.'))).toEqual([])
   })
 
   it('does not count what a former release declared', () => {

@@ -178,11 +178,21 @@ function limit({ bounds }: Field, bound: (typeof UPPER_BOUNDS | typeof LOWER_BOU
   return bounds.get(bound) ?? none
 }
 
+/** Operations and events that are new and that the unreleased section of CHANGELOG.md does not name. */
+export function unnamedAdditions(before: ContractDocument, after: ContractDocument, changelog: string): string[] {
+  const known = new Set([...operationsOf(before).keys(), ...Object.keys(before['x-webhooks'])])
+  const names = [...operationsOf(after).keys(), ...Object.keys(after['x-webhooks'])]
+  return names.filter((name) => !known.has(name) && !unreleasedPart(changelog).includes(`\`${name}\``))
+}
+
 /** The breaking changes that no line `- Breaking: …` of the unreleased section of CHANGELOG.md declares. */
 export function undeclaredChanges(changes: readonly string[], changelog: string): string[] {
-  const unreleased = changelog.split(/^## /m).find((section) => section.startsWith('Unreleased')) ?? ''
-  const lines = unreleased.split('\n')
+  const lines = unreleasedPart(changelog).split('\n')
   return changes
     .map((change) => `- Breaking: ${change}.`)
     .filter((declaration) => !lines.some((line) => line.startsWith(declaration)))
+}
+
+function unreleasedPart(changelog: string): string {
+  return changelog.split(/^## /m).find((section) => section.startsWith('Unreleased')) ?? ''
 }

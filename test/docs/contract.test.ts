@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { describe, expect, it } from 'vitest'
 import { ROOT } from '../house/sources.ts'
-import { breakingChanges, undeclaredChanges, type ContractDocument } from './breaking-changes.ts'
+import { breakingChanges, undeclaredChanges, unnamedAdditions, type ContractDocument } from './breaking-changes.ts'
 import { contractDocument, contractPage, readableJson } from './contract-page.ts'
 
 const FILE = 'docs/openapi.json'
@@ -15,13 +15,15 @@ describe(FILE, () => {
   // One test: with -u the file is written only after every breaking change is declared.
   it('equals the document made from the code, and CHANGELOG.md declares what breaks callers', async () => {
     expect(committed, `restore the file first: git checkout ${FILE}`).not.toThrow()
-    const undeclared = undeclaredChanges(
-      breakingChanges(committed(), current),
-      readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8'),
-    )
+    const changelog = readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8')
+    const undeclared = undeclaredChanges(breakingChanges(committed(), current), changelog)
     expect(
       undeclared,
       `These changes break callers. Undo them, or add each line to the unreleased section of CHANGELOG.md (text may follow it), then run: ${UPDATE}`,
+    ).toEqual([])
+    expect(
+      unnamedAdditions(committed(), current, changelog),
+      'The unreleased section of CHANGELOG.md needs a line that names these operations and events, each in backticks',
     ).toEqual([])
     await expect(
       contractPage(current),

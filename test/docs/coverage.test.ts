@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { OPERATION_TABLE } from '../../cloud/operations/table.ts'
+import { EVENT_TYPES } from '../../cloud/webhooks/event-types.ts'
 import { ROOT } from '../house/sources.ts'
 import { coverage, coveragePage } from './coverage-page.ts'
 
@@ -8,9 +9,17 @@ const found = coverage()
 const all = [...found.specified, ...found.decided, ...found.own, ...found.events]
 
 it('has an own test for every operation and every event that is there', () => {
-  expect(all.filter(({ sources, tests }) => sources.length > 0 && tests.length === 0).map(({ name }) => name)).toEqual(
-    [],
-  )
+  expect(
+    all.filter(({ sources, tests }) => sources.length > 0 && tests.length === 0).map(({ name }) => name),
+    'test/cloud needs a test that calls each operation by its name, beside the tests of all operations',
+  ).toEqual([])
+})
+
+it('finds where every event is emitted that is declared', () => {
+  expect(
+    found.events.filter(({ name, sources }) => EVENT_TYPES.has(name) && sources.length === 0).map(({ name }) => name),
+    'emit each event with `call.emit`, or remove it from cloud/webhooks/*-events.ts',
+  ).toEqual([])
 })
 
 it('finds every operation of the table, each once', () => {
@@ -21,5 +30,8 @@ it('finds every operation of the table, each once', () => {
 })
 
 it('is told by the page as it is', async () => {
-  await expect(coveragePage(found)).toMatchFileSnapshot(join(ROOT, 'docs/coverage.md'))
+  await expect(
+    coveragePage(found),
+    'Write docs/coverage.md anew: npx vitest run test/docs/coverage.test.ts -u',
+  ).toMatchFileSnapshot(join(ROOT, 'docs/coverage.md'))
 })
