@@ -9,6 +9,7 @@ import { expireEarnings } from './loyalty/expire.ts'
 import { startDueOffers } from './offers/due-offers.ts'
 import { pruneRequests } from './assistance/requests.ts'
 import { pruneAnswers } from './operations/idempotency.ts'
+import { logJobFailure } from './log.ts'
 import type { Services } from './operations/operation.ts'
 import { pruneApprovals } from './protection/approvals.ts'
 import { pruneDecisions } from './protection/decisions.ts'
@@ -59,7 +60,7 @@ export function startJobs(
       const cancel = platform.timers.after(ms, () => {
         cancels.delete(cancel)
         const run = work()
-          .catch((error: unknown) => log.error({ err: error, job: name }, 'a job failed'))
+          .catch((error: unknown) => logJobFailure(log, error, name))
           .finally(() => {
             running.delete(run)
             schedule()

@@ -1,6 +1,17 @@
+import { DatabaseUnavailable } from './persistence/database.ts'
+
 /** The log as the rooms see it: one line of JSON to stderr, made in bin/. Never a token, a key or a secret. */
 export interface Log {
   info(fields: Record<string, unknown>, message: string): void
   warn(fields: Record<string, unknown>, message: string): void
   error(fields: Record<string, unknown>, message: string): void
+}
+
+/**
+ * Logs that background work failed. It stays silent while the database is away: that is logged once by whoever opened the database, and
+ * every job fails until it is back.
+ */
+export function logJobFailure(log: Log, error: unknown, job: string): void {
+  if (error instanceof DatabaseUnavailable) return
+  log.error({ err: error, job }, 'a job failed')
 }

@@ -65,6 +65,10 @@ export async function startCloud(settings: CloudSettings, platform: Platform, lo
         log.error({ err: failure }, 'the disk cannot be trusted: this process ends')
         process.exit(1)
       },
+      (isAvailable, err) => {
+        if (isAvailable) log.info({}, 'the database answers again')
+        else log.error({ err }, 'the database does not answer: calls get 503, jobs and webhooks wait')
+      },
     )
     stops.push(() => database.close())
     const { config, attach } = await withBroker(settings, server.port, log)

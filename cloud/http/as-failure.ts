@@ -1,4 +1,5 @@
 import { Failure } from '../operations/failure.ts'
+import { DatabaseUnavailable } from '../persistence/database.ts'
 import { WriterBusy } from '../persistence/group-commit.ts'
 
 /** What the caller is told of an error: what passes is 503 with `Retry-After`, what nobody planned is 500 without a word. */
@@ -6,6 +7,12 @@ export function asFailure(error: unknown): Failure {
   if (error instanceof Failure) return error
   if (error instanceof WriterBusy)
     return new Failure('unavailable', 'too many requests wait; try again', { retryAfter: 1 })
+  if (error instanceof DatabaseUnavailable) {
+    const text = error.isOutcomeUnknown
+      ? 'the connection to the database was lost while the change was stored, so it may be stored or not; send the request again with the same Idempotency-Key'
+      : 'the database does not answer, and nothing was changed; send the request again'
+    return new Failure('unavailable', text, { reason: 'database_unavailable', retryAfter: 2 })
+  }
   const code = (error as { code?: string } | null)?.code
   if (code === '40001' || code === '40P01')
     return new Failure('unavailable', 'too many requests about the same thing; try again', { retryAfter: 1 })

@@ -7,6 +7,7 @@ import { itemPage } from '../agents/item-pages.ts'
 import { findAgent } from '../agents/sessions.ts'
 import { revokedAmong } from '../agents/agent-queries.ts'
 import { noteState } from '../agents/agent-state.ts'
+import { logJobFailure } from '../log.ts'
 import type { AgentCaller, Mode, Tenant } from '../operations/caller.ts'
 import { Failure } from '../operations/failure.ts'
 import type { Services } from '../operations/operation.ts'
@@ -70,7 +71,7 @@ export function agentMessages(database: Database, services: () => Services): Age
 
   function track(work: Promise<void>): Promise<void> {
     const done = work
-      .catch((error: unknown) => services().log.error({ err: error }, 'agents could not be told'))
+      .catch((error: unknown) => logJobFailure(services().log, error, 'messages to agents'))
       .finally(() => underWay.delete(done))
     underWay.add(done)
     return done

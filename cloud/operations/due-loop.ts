@@ -1,4 +1,5 @@
 import type { Cancel } from '../../policy/platform.ts'
+import { logJobFailure } from '../log.ts'
 import type { Services } from './operation.ts'
 import type { Signal } from './signal.ts'
 
@@ -46,7 +47,7 @@ export function startDueLoop({ platform, log }: Services, { name, changed, pollM
       again = false
       cancel?.()
       waitMs = await look().catch((error: unknown) => {
-        log.error({ err: error, job: name }, 'a job failed')
+        logJobFailure(log, error, name)
         return pollMs
       })
     }
@@ -80,7 +81,7 @@ export async function carryOut(
     const results = await Promise.allSettled(tasks.slice(i, i + atOnce).map((task) => task()))
     for (const result of results) {
       if (result.status === 'fulfilled') continue
-      log.error({ err: result.reason as unknown, job: name }, 'a job failed')
+      logJobFailure(log, result.reason, name)
       good = false
     }
   }

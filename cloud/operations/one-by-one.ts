@@ -1,3 +1,4 @@
+import { logJobFailure } from '../log.ts'
 import type { Services } from './operation.ts'
 
 /** Read at once, and how often in one run: a job of the clock never keeps a stopping process waiting for long. */
@@ -24,7 +25,7 @@ export async function oneByOne<T>({ log }: Pick<Services, 'log'>, { job, read, c
         await carryOut(piece)
       } catch (error) {
         failed++
-        log.error({ err: error, job }, 'a job failed')
+        logJobFailure(log, error, job)
       }
     }
     if (pieces.length < READ_LIMIT) return

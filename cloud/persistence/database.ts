@@ -24,3 +24,14 @@ export interface Database {
 export class StorageFailure extends Error {
   override name = 'StorageFailure'
 }
+
+/** The database did not answer, or the connection to it was lost. Nothing was stored, unless `isOutcomeUnknown`. */
+export class DatabaseUnavailable extends Error {
+  override name = 'DatabaseUnavailable'
+  /** The connection was lost during COMMIT: the transaction may be stored or not. */
+  readonly isOutcomeUnknown: boolean
+  constructor(isOutcomeUnknown: boolean, options?: ErrorOptions) {
+    super('the database does not answer', options)
+    this.isOutcomeUnknown = isOutcomeUnknown
+  }
+}

@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import { newId } from '../../policy/ids.ts'
 import { pause, type Cancel } from '../../policy/platform.ts'
+import { logJobFailure } from '../log.ts'
 import type { Services } from '../operations/operation.ts'
 import type { Database } from '../persistence/database.ts'
 import { attempt } from './attempt.ts'
@@ -71,7 +72,7 @@ export function startDispatcher(
         nextMs = await look()
       } catch (error) {
         nextMs = LOOK_MS
-        getServices().log.error({ err: error }, 'webhooks cannot be sent now')
+        logJobFailure(getServices().log, error, 'webhooks')
       }
     }
     if (!stopped) cancel = platform.timers.after(nextMs, wake)

@@ -107,7 +107,7 @@ describe('the house', () => {
       'bin/backup/sqlite-copy.ts',
       'bin/commands/doctor.ts',
       'bin/data-dir-lock.ts',
-      'cloud/persistence/postgres.ts',
+      'cloud/persistence/postgres-pool.ts',
       'cloud/persistence/sqlite.ts',
       'edge-agent/items/database.ts',
       'edge-agent/ledger/database.ts',

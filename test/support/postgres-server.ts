@@ -7,6 +7,8 @@ import { freePort } from './ports.ts'
 /** A PostgreSQL server of our own for a test run, if the machine has the programs for one. */
 export interface PostgresServer {
   url: string
+  /** Stops the server in the way of `pg_ctl -m`, and starts it again on the same data after `meanwhile`. */
+  restart(mode: 'fast' | 'immediate', meanwhile?: () => Promise<void>): Promise<void>
   stop(): Promise<void>
 }
 
@@ -36,15 +38,25 @@ export async function startPostgres(): Promise<PostgresServer | undefined> {
   execFileSync(join(bin, 'initdb'), ['-D', data, '-U', 'untag', '-A', 'trust', '-E', 'UTF8', '--locale=C'], as)
   const port = await freePort()
   const options = ['-D', data, '-p', String(port), '-h', '127.0.0.1', '-k', dir, '-c', 'max_connections=200']
-  const server = spawn(join(bin, 'postgres'), options, as)
+  const begin = () => spawn(join(bin, 'postgres'), options, as)
+  let server = begin()
+  const end = async (signal: NodeJS.Signals) => {
+    const ended = new Promise((resolve) => server.once('exit', resolve))
+    server.kill(signal)
+    await ended
+  }
   const url = `postgres://untag@127.0.0.1:${port}/postgres`
   await untilAnswers(url, server)
   return {
     url,
-    stop: async () => {
-      const ended = new Promise((resolve) => server.once('exit', resolve))
-      server.kill('SIGINT')
-      await ended
+    async restart(mode, meanwhile) {
+      await end(mode === 'fast' ? 'SIGINT' : 'SIGQUIT')
+      await meanwhile?.()
+      server = begin()
+      await untilAnswers(url, server)
+    },
+    async stop() {
+      await end('SIGINT')
       rmSync(dir, { recursive: true, force: true })
     },
   }

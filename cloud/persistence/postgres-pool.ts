@@ -1,0 +1,96 @@
+import type { PostgresPool, PostgresPoolClient } from 'kysely'
+import pg from 'pg'
+import { DatabaseUnavailable } from './database.ts'
+
+/** Connections of one process. */
+const POOL_SIZE = 12
+/** Limit for opening a connection, and for waiting for a free one, ms. */
+const CONNECT_LIMIT_MS = 5_000
+/** Limit for the answer to one statement, ms. After that the connection is closed: a stalled network must not hold callers. */
+const STATEMENT_LIMIT_MS = 20_000
+/** The server ends a transaction whose client is silent for this long, ms: a lost client holds no locks and no follower of events. */
+const IDLE_IN_TRANSACTION_LIMIT_MS = 30_000
+
+/**
+ * SQLSTATE classes and codes that mean "no server for now" (PostgreSQL manual, appendix A): connection exceptions, shutdown, start-up,
+ * too many connections, and a standby that was not promoted yet.
+ */
+const AWAY_CODES = /^(?:08...|57P0[1-5]|53300|25006|25P03)$/
+/** Codes of the operating system and texts of `pg` for a connection that could not be opened or was lost. */
+const SYSTEM_CODES = /^(?:ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_|ENOENT)/
+const LOST_TEXTS =
+  /connection (?:terminated|ended|error)|timeout exceeded when trying to connect|query read timeout|not queryable|server closed/i
+
+/** Called once when the database stops answering, and once when it answers again. */
+export type OnAvailability = (isAvailable: boolean, cause?: unknown) => void
+
+/** A pool whose connections never end the process: every loss is a `DatabaseUnavailable` of the call that needed it. */
+export interface GuardedPool extends PostgresPool {
+  query<R extends pg.QueryResultRow>(text: string): Promise<pg.QueryResult<R>>
+}
+
+/** Makes a pool for this URL. It connects when the first statement comes. */
+export function guardedPool(url: string, types: pg.CustomTypesConfig, onAvailability: OnAvailability): GuardedPool {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: POOL_SIZE,
+    connectionTimeoutMillis: CONNECT_LIMIT_MS,
+    query_timeout: STATEMENT_LIMIT_MS,
+    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_LIMIT_MS,
+    keepAlive: true,
+    types,
+  })
+  // Without listeners an error would end the process: the pool listens to idle connections only.
+  pool.on('error', () => undefined)
+  pool.on('connect', (client) => void client.on('error', () => undefined))
+  let isAvailable = true
+
+  function note(available: boolean, cause?: unknown): void {
+    if (available === isAvailable) return
+    isAvailable = available
+    onAvailability(available, cause)
+  }
+
+  function explained(error: unknown, statement: string): unknown {
+    if (!isLoss(error)) return error
+    note(false, error)
+    return new DatabaseUnavailable(/^commit\b/i.test(statement), { cause: error })
+  }
+
+  async function connect(): Promise<PostgresPoolClient> {
+    const client = await pool.connect().catch((error: unknown) => {
+      throw explained(error, '')
+    })
+    let isBroken = false
+    const query = async (statement: string, parameters: readonly unknown[]) => {
+      try {
+        const result = await client.query(statement, [...parameters])
+        note(true)
+        return result
+      } catch (error) {
+        isBroken ||= isLoss(error)
+        throw explained(error, statement)
+      }
+    }
+    return {
+      query: query as unknown as PostgresPoolClient['query'],
+      // A connection whose statement timed out is still busy with it.
+      release: () => client.release(isBroken),
+    }
+  }
+
+  return {
+    connect,
+    end: () => pool.end(),
+    query: (text) =>
+      pool.query(text).catch((error: unknown) => {
+        throw explained(error, text)
+      }),
+  }
+}
+
+function isLoss(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const { code } = error as { code?: string }
+  return (code !== undefined && (AWAY_CODES.test(code) || SYSTEM_CODES.test(code))) || LOST_TEXTS.test(error.message)
+}
