@@ -32,6 +32,7 @@ export function metricsText(
   counters: Counters,
   gates: ReadonlyMap<string, GateCounts>,
   lostLogLines: number,
+  waitingNotices: number,
 ): string {
   const lines: string[] = []
   const metric = (name: string, type: 'gauge' | 'counter', help: string, values: [labels: string, value: number][]) => {
@@ -40,6 +41,9 @@ export function metricsText(
   }
   metric('online', 'gauge', 'Whether the cloud is in reach.', [['', Number(status.online)]])
   metric('queue_depth', 'gauge', 'Journal rows that wait for the cloud.', [['', status.queueDepth]])
+  metric('release_notices_waiting', 'gauge', 'Releases that other agents of the store have not heard of yet.', [
+    ['', waitingNotices],
+  ])
   metric('healthy', 'gauge', 'Whether ledger and clock can be trusted.', [['', Number(status.fault === null)]])
   metric('log_lines_lost_total', 'counter', 'Log lines that nobody read in time.', [['', lostLogLines]])
   metric('decisions_total', 'counter', 'Requests decided.', [

@@ -271,9 +271,13 @@ export function localApp(agent: Agent, { hosts, log, pushes, lostLogLines = () =
     )
   })
   app.get('/metrics', (c) =>
-    c.body(metricsText(agent.status(), agent.counters, agent.gates.counts(), lostLogLines()), 200, {
-      'content-type': 'text/plain; version=0.0.4',
-    }),
+    c.body(
+      metricsText(agent.status(), agent.counters, agent.gates.counts(), lostLogLines(), agent.notices.waiting),
+      200,
+      {
+        'content-type': 'text/plain; version=0.0.4',
+      },
+    ),
   )
   if (pushes) ingestRoutes(app, { devices: agent.config.devices, port: pushes, platform: agent.platform, log })
   setupRoutes(app, agent, { isLoopback, read, fail })

@@ -1,7 +1,12 @@
 import { decodeClaims } from '../../policy/documents/decode-claims.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import type { Signer } from '../../policy/documents/keys.ts'
-import { RELEASE_NOTICE_LIFE, ReleaseNotice, type Release } from '../../policy/documents/release-notice.ts'
+import {
+  RELEASE_NOTICE_LIFE,
+  ReleaseNotice,
+  SILENT_SECONDS,
+  type Release,
+} from '../../policy/documents/release-notice.ts'
 import { openDocument, signDocument } from '../../policy/documents/signed-document.ts'
 import { retryDelays, type Cancel, type Platform } from '../../policy/platform.ts'
 import type { Log } from '../log.ts'
@@ -110,8 +115,8 @@ export function openReleaseNotices(parts: ReleaseNoticesParts): ReleaseNotices {
   /** `done`: it knows, or will never take it. */
   async function post(target: Target, release: Release): Promise<'done' | 'later'> {
     const agent = storeAgent(trust, target.agentId)
-    // It was revoked meanwhile.
-    if (!agent) return 'done'
+    // It was revoked meanwhile, or nobody walks out with that any more.
+    if (!agent || clock.now().nowMs / 1_000 - release.releasedS >= SILENT_SECONDS) return 'done'
     if (agent.url === null) return 'later'
     const answer = await httpClient(`${agent.url}/v1`, fetch, platform).post(
       'releases',

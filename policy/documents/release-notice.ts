@@ -4,6 +4,8 @@ import { z } from 'zod'
 
 /** Life of a notice, seconds: it is signed anew each time that it is sent. */
 export const RELEASE_NOTICE_LIFE = 60
+/** How long a gate lets a released unit pass, s. News of the item from the cloud ends it earlier. */
+export const SILENT_SECONDS = 3_600
 
 /** What verifies the release: a unit of a receipt, or an authorization token. */
 const Proof = z.union([

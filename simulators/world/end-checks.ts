@@ -45,6 +45,7 @@ export function isSettled(parts: EndParts): string | undefined {
     const unsettled = ledgers.get(name)?.unsettled ?? []
     if (unsettled.length > 0) return `${name} has not written down what became of ${unsettled.join(', ')}`
     if (ledger.homeAsks.words().length > 0) return `${name} has something to tell the home of receipts`
+    if (agent.notices.waiting > 0) return `${agent.notices.waiting} releases of ${name} are not announced`
     if (trust.isBehind) return `${name} is behind`
     if (trust.stage() !== 'fresh') return `the policy of ${name} is ${trust.stage()}`
     if (clock.now().trust !== 'signed') return `the clock of ${name} rests on ${clock.now().trust}`

@@ -1,5 +1,5 @@
 import { openAuthorization } from '../../../policy/documents/authorization.ts'
-import type { Release } from '../../../policy/documents/release-notice.ts'
+import { SILENT_SECONDS, type Release } from '../../../policy/documents/release-notice.ts'
 import { canPerform } from '../../../policy/devices.ts'
 import { normaliseIdentifiers } from '../../../policy/identifiers.ts'
 import { openReceipt } from '../../../policy/receipts/receipt-token.ts'
@@ -23,8 +23,6 @@ export interface ReleaseProofParts {
 
 export type CheckedRelease = { ok: true; unit: ReleasedUnit } | { ok: false; why: string }
 
-/** How long a gate lets a released unit pass, s. News of the item from the cloud ends it earlier. */
-export const SILENT_SECONDS = 3_600
 /** Clocks in a store may differ by so much, s. */
 const CLOCKS_DIFFER_S = 60
 
