@@ -28,8 +28,8 @@ export interface AgentNode {
   start(): void
   crash(how: { powerCut: boolean }): void
   stop(): Promise<void>
-  /** Ends, and goes on from this old copy of its disk. */
-  putBack(copy: string): void
+  /** Ends, and goes on from this old copy of its disk. Returns whether it ran until then: its watermark is up to date. */
+  putBack(copy: string): boolean
   /** Ends, and goes on under another identity (`untag edge enrol --replace`). */
   replace(next: Identity, documents: readonly string[]): void
   /** It was in touch with the cloud since its machine booted, for so long that what it writes now was thought of since. */
@@ -69,7 +69,10 @@ export function agentNode(parts: AgentNodeParts): AgentNode {
   const { trace, scheduler } = core
   const chance = core.chance.fork(`agent node ${name}`)
   const computer = machine(name, core)
+  /** The runtime folder: empty again when the machine is booted. */
+  const runtime = new Map<string, string>()
   let agent: Agent | undefined
+  let isRestored = false
   let served: AgentServer | undefined
   let inTouchSinceMs: number | undefined = Number.NEGATIVE_INFINITY
   /** Was answered the time; should it end before that is written down, the next one knows nothing of it. */
@@ -103,6 +106,7 @@ export function agentNode(parts: AgentNodeParts): AgentNode {
     computer.process?.kill()
     if (powerCut) {
       computer.reboot()
+      runtime.clear()
       inTouchSinceMs = undefined
     }
     parts.onEnded?.()
@@ -178,6 +182,10 @@ export function agentNode(parts: AgentNodeParts): AgentNode {
         address: `http://${lanHost(name)}`,
         log: logOf(process),
         supervise: parts.actuators.supervisor(name, process),
+        runtimeFiles: {
+          read: (file) => runtime.get(file),
+          write: (file, text) => void (process.isAlive && runtime.set(file, text)),
+        },
         openLedgerFile: (file) => disk.watch(openLedgerFile(file), LEDGER),
         onFatal: () => {
           if (process.isAlive) crash({ powerCut: false })
@@ -186,13 +194,18 @@ export function agentNode(parts: AgentNodeParts): AgentNode {
       // It may have died while it started.
       if (!process.isAlive) return
       agent = started
+      if (started.ledger.isBehindWatermark && !isRestored)
+        core.violate('fault', `${name} takes its ledger for restored, which it was not`)
       served = serveAgent(name, started, logOf(process))
     },
     crash,
     putBack(copy) {
+      const ran = computer.isUp
       crash({ powerCut: false })
       disk.restore(copy)
+      isRestored = true
       inTouchSinceMs = undefined
+      return ran
     },
     replace(next, documents) {
       crash({ powerCut: false })

@@ -76,9 +76,9 @@ export function backups(parts: () => BackupsParts): Backups {
       const forget = parts().people.copyTold()
       return () => {
         const { homes, ledgers } = parts()
-        node.putBack(copy)
+        const ran = node.putBack(copy)
         forget()
-        ledgers.get(node.name)?.putBack(head)
+        ledgers.get(node.name)?.putBack(head, ran)
         homes.putBack(node.name)
       }
     },

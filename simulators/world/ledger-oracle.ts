@@ -22,7 +22,7 @@ export interface LedgerOracle {
   /** How often the rows began anew, under other numbers. */
   readonly anew: number
   /** The next process finds an old copy of the ledger, which ends with this row. */
-  putBack(head: number): void
+  putBack(head: number, isNoticed?: boolean): void
   /** The next process finds the same ledger under another identity. */
   takenOver(): void
   /** Everything up to this number was acknowledged, as the agent has it on its disk. */
@@ -87,6 +87,10 @@ export function ledgerOracle(name: string, core: Core, facts: LedgerFacts): Ledg
   let generation = 1
   let anew = 0
   let putBackTo: number | undefined
+  /** The agent can know by its watermark that it was restored. */
+  let isNoticed = false
+  /** What it used in rows that it lost: without the cloud's yes it must not use that again. */
+  const lost = new Set<string>()
   let isTakenOver = false
   /** It was put back, and has heard so from the cloud, at this true time. */
   let knowsSinceMs: number | undefined
@@ -158,18 +162,22 @@ export function ledgerOracle(name: string, core: Core, facts: LedgerFacts): Ledg
     isTakenOver = false
     goOnWith(kept)
     generation = 1
+    lost.clear()
     ;[denySeq, version, heard, acked] = [0, { epoch: 0, ver: 0 }, { generation: 1, atMs: 0 }, 0]
   }
 
   /** What the copy does not have it may use again, until it hears from the cloud what it was. */
   function forget(kept: readonly Row[]): void {
     putBackTo = undefined
+    const before = [...used].flatMap(([key, uses]) => (uses.some(({ outcome }) => outcome !== 'failed') ? [key] : []))
     begin(kept)
     used.clear()
     byRedemption.clear()
     unsettled.clear()
     ;[denySeq, version, heard, acked] = [0, { epoch: 0, ver: 0 }, { generation: 1, atMs: 0 }, 0]
     for (const { body } of rows) replay(body)
+    lost.clear()
+    if (isNoticed) for (const key of before) if (!used.has(key)) lost.add(key)
   }
 
   /** A row that was judged when it was written. */
@@ -187,6 +195,11 @@ export function ledgerOracle(name: string, core: Core, facts: LedgerFacts): Ledg
     for (const ordinal of ordinals) {
       const key = `${nonce}/${rightClass}/${ordinal}`
       const before = used.get(key) ?? []
+      if (lost.has(key))
+        core.violate(
+          'I1',
+          `${name}: ${key} was used in rows that were lost when the ledger was restored, and again by ${redemptionId}`,
+        )
       const isFree = before.every(
         (b) =>
           source === 'receipt' &&
@@ -252,7 +265,7 @@ export function ledgerOracle(name: string, core: Core, facts: LedgerFacts): Ledg
     get anew() {
       return anew
     },
-    putBack: (head) => void (putBackTo = head),
+    putBack: (head, noticed = false) => void ([putBackTo, isNoticed] = [head, noticed]),
     takenOver: () => void (isTakenOver = true),
     get unsettled() {
       return [...unsettled]
@@ -265,6 +278,8 @@ export function ledgerOracle(name: string, core: Core, facts: LedgerFacts): Ledg
       const current = generationOf(mark)
       if (current !== generation) {
         goOnWith(added.all(0))
+        // The cloud has seen that the ledger was restored.
+        if (current > generation) lost.clear()
         generation = current
         knowsSinceMs = core.scheduler.nowMs
       }

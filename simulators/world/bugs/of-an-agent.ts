@@ -224,4 +224,12 @@ export const AGENT_BUGS: readonly Bug[] = [
       change('edge-agent/decisions/request.js', 'answer.outcome !== null', 'true'),
     ],
   },
+  {
+    name: 'watermark-ignored',
+    what: 'an agent whose ledger was restored while the cloud was unreachable goes on deciding alone',
+    changes: [
+      change('edge-agent/ledger/watermark.js', 'let isAhead = kept !== undefined &&', 'let isAhead = kept === null &&'),
+    ],
+    troubles: ['rollback', 'partition'],
+  },
 ]
