@@ -21,6 +21,7 @@ import { PSP_NAMES } from '../services/psp-books.ts'
 import { givenOracle } from './given-oracle.ts'
 import { homeOracle, receiptEnd } from './home-oracle.ts'
 import { newLan } from './lan.ts'
+import { liar } from './liar.ts'
 import { ledgerOracle, type LedgerOracle } from './ledger-oracle.ts'
 import { merchant, type Called } from './merchant.ts'
 import { moneyOracle } from './money-oracle.ts'
@@ -75,10 +76,12 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
   const chance = chanceOf(seed)
   const plan = chance.fork('plan')
   const kinds = options.troubles ?? troublesOf(plan)
-  const isShared = plan.happens(0.7) || kinds.includes('home') || kinds.includes('moves')
+  const isShared = plan.happens(0.7) || kinds.includes('home') || kinds.includes('moves') || kinds.includes('liar')
   const isLarge = plan.happens(kinds.includes('home') ? 0.4 : 0.1)
-  const count = isShared ? (isLarge ? 3 : 2) : 1
-  const shop = await shops.of({ isLive: kinds.includes('provider'), agents: Math.max(2, count) })
+  // The third of a world with a liar is the liar.
+  const count = isShared ? (isLarge && !kinds.includes('liar') ? 3 : 2) : 1
+  const enrolled = kinds.includes('liar') ? 3 : Math.max(2, count)
+  const shop = await shops.of({ isLive: kinds.includes('provider'), agents: enrolled })
   const violations: Violation[] = []
   const clock = scheduler(shop.startMs, chance.fork('scheduler'))
   const trace = newTrace(() => clock.nowMs, shop.startMs, options.keepLines ?? 60)
@@ -128,7 +131,8 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
       isEveryAgentHere: count === shop.agents.length,
       isClockSure: !kinds.some((kind) => kind === 'agent-clock' || kind === 'cloud-clock' || kind === 'rollback'),
     })
-  const gifts = givenOracle(core)
+  const lyingAs = kinds.includes('liar') ? shop.agents[2]?.identity : undefined
+  const gifts = givenOracle(core, lyingAs?.agentId)
   const onGrant = (db: Connection, nonce: string) => {
     saved.granted(db, nonce)
     gifts.granted(db, nonce)
@@ -155,6 +159,7 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
     onCommit(connection) {
       cloudWatch.committed(connection)
       gifts.committed(connection)
+      lying?.cloudCommitted(connection)
     },
     // What could not be written down is done again.
     onDiskFault: () => void disturbances++,
@@ -213,6 +218,7 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
       onCommit(connection) {
         ledger.committed(connection)
         homes.committed(node, connection)
+        lying?.agentCommitted(node, connection)
       },
       onStart: ledger.processEnded,
       onEnded: () => inMind(name, start),
@@ -238,6 +244,9 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
   const manager = merchant({ ...parts, name: 'manager', apiKey: shop.key })
   const program = merchant({ ...parts, name: 'merchant', apiKey: shop.key })
   const moves = kinds.includes('moves') ? deviceMoves({ core, cloud, manager, shop, agents }) : undefined
+  const lying =
+    lyingAs &&
+    liar({ core, cloud, manager, identity: lyingAs, agents, lan, taken: cloudWatch.taken, pauseMs: pace.hasteMs })
   const replaced = enrolments({ core, cloud, manager, shop, agents })
   const cloned = copies({
     core,
@@ -280,6 +289,14 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
     if (answer?.ok !== true) core.violate('fault', `the provider ${name} is not taken: ${JSON.stringify(answer)}`)
   }
 
+  /** Lets the world go on until this is done. */
+  async function atOnce(work: Promise<void>): Promise<void> {
+    let isDone = false
+    const done = () => void (isDone = true)
+    work.then(done, done)
+    await clock.run(clock.nowMs + MINUTE_MS, () => isOver() || isDone)
+  }
+
   /** On a good day everything works, whatever was before. */
   async function probe(): Promise<void> {
     // A cloud whose clock has jumped signs nothing for a minute from when it has noticed, for which it looks twice a minute.
@@ -301,6 +318,7 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
     for (const node of agents) node.start()
     await clock.run(clock.nowMs + WARM_UP_MS, isOver)
     if (psp) await configure(psp)
+    if (lying) await atOnce(lying.begin())
     const troubles = makeTroubles(
       kinds,
       {
@@ -317,6 +335,7 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
         enrolments: replaced,
         copies: cloned,
         moves,
+        liar: lying,
         backUpCloud: saved.make,
         copyAgent: saved.copyAgent,
         onRevoked: answers.forget,

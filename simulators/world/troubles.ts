@@ -10,6 +10,7 @@ import type { DeviceMoves } from './device-moves.ts'
 import type { Enrolments } from './enrolments.ts'
 import { keyTroubles } from './key-troubles.ts'
 import type { Lan } from './lan.ts'
+import type { Liar } from './liar.ts'
 import type { Merchant } from './merchant.ts'
 import type { Pace } from './pace.ts'
 import type { Provider } from './provider.ts'
@@ -40,6 +41,7 @@ export const TROUBLES = [
   'enrol',
   'copy',
   'moves',
+  'liar',
 ] as const
 export type Trouble = (typeof TROUBLES)[number]
 
@@ -50,6 +52,19 @@ const RARE: ReadonlySet<Trouble> = new Set<Trouble>([
   'restore',
   'rollback',
   'keys',
+  'provider',
+  'enrol',
+  'copy',
+  'moves',
+])
+
+/** In so many worlds an enrolled agent lies: drawn apart, so that the others stay the worlds that they were. */
+const LIAR: Trouble = 'liar'
+const LIAR_WORLDS = 0.06
+/** The liar has one machine and one ledger, and cannot vouch for what a lost cloud knew. */
+const NEVER_WITH_LIAR: ReadonlySet<Trouble> = new Set<Trouble>([
+  'restore',
+  'rollback',
   'provider',
   'enrol',
   'copy',
@@ -87,6 +102,7 @@ export interface Surroundings {
   enrolments: Enrolments
   copies: Copies
   moves: DeviceMoves | undefined
+  liar: Liar | undefined
   /** Makes a backup of the cloud; what it answers puts the cloud back to it. */
   backUpCloud(): () => void
   /** Copies the disk of an agent; what it answers puts the agent back to that. */
@@ -111,9 +127,15 @@ const SECOND_RARE = 0.3
 
 /** Draws which kinds of trouble a seed has. */
 export function troublesOf(chance: Chance): Trouble[] {
+  const drawn = honestTroublesOf(chance)
+  const isLiar = chance.fork(LIAR).happens(LIAR_WORLDS) && !drawn.some((kind) => NEVER_WITH_LIAR.has(kind))
+  return isLiar ? [...drawn, LIAR] : drawn
+}
+
+function honestTroublesOf(chance: Chance): Trouble[] {
   if (chance.happens(0.05)) return []
   const density = chance.one([0.15, 0.4, 0.8])
-  const common = TROUBLES.filter((kind) => !RARE.has(kind) && chance.happens(density))
+  const common = TROUBLES.filter((kind) => kind !== LIAR && !RARE.has(kind) && chance.happens(density))
   if (!chance.happens(RARE_WORLDS)) return common
   const first = chance.one([...RARE])
   const second = chance.happens(SECOND_RARE) ? chance.one([...RARE]) : first
@@ -251,6 +273,7 @@ export function makeTroubles(
       world.enrolments.enrolAnew(chance.one(agents))
     },
     moves: () => world.moves?.move(),
+    liar: () => world.liar?.lie(),
     // Of one that people meet: a third agent has no device.
     copy: () => world.copies.make(chance.one(agents.slice(0, 2))),
     keys: () => (chance.happens(0.6) ? keys.rotateSigningKey() : keys.rotateAgentKey()),
@@ -313,6 +336,7 @@ export function makeTroubles(
       actuators.trouble = 0
       receiver.trouble = 0
       world.provider?.heal()
+      world.liar?.stop()
     },
   }
 }

@@ -5,6 +5,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { campaign, fewestTroubles } from '../../simulators/world/campaign.ts'
 import { chanceOf } from '../../simulators/world/chance.ts'
 import { BUGS } from '../../simulators/world/bugs/bank.ts'
+import { LIAR_BUGS } from '../../simulators/world/bugs/of-a-liar.ts'
 import { shopsIn } from '../../simulators/world/shops.ts'
 import { runSeed } from '../../simulators/world/run-seed.ts'
 import { scheduler } from '../../simulators/world/scheduler.ts'
@@ -70,6 +71,18 @@ describe('simulated worlds', () => {
     },
   )
 
+  it('let no agent speak for another, whatever an enrolled one reports', { timeout: 300_000 }, async () => {
+    const { failed } = await campaign(shops, {
+      firstSeed: 1,
+      seeds: 4,
+      liveness: false,
+      twiceEvery: 4,
+      untilFirst: true,
+      troubles: ['liar', 'lan', 'weather'],
+    })
+    expect(failed.flatMap((f) => f.violations)).toEqual([])
+  })
+
   it('go on working while nothing goes wrong', { timeout: 120_000 }, async () => {
     const { violations, lines } = await runSeed(shops, { seed: 5, liveness: true, troubles: [], keepLines: 100_000 })
     expect(violations).toEqual([])
@@ -116,6 +129,18 @@ describe('the bank of bugs', () => {
       ['release-before-ledger', 'safety', 'I2'],
     ])
     expect(code).toBe(0)
+  })
+})
+
+describe('the bugs that let one agent speak for another', () => {
+  // Each is found within the first sixteen worlds with a liar.
+  it('are all found', { timeout: 300_000 }, async () => {
+    const file = join(folder, 'lies.json')
+    const names = LIAR_BUGS.map((bug) => bug.name)
+    await runSim(['--bugs', '--seeds', '24', '--only', names.join(','), '--json', file])
+    const { bugs } = JSON.parse(readFileSync(file, 'utf8')) as { bugs: { name: string; seed: number | null }[] }
+    expect(bugs.filter(({ seed }) => seed === null)).toEqual([])
+    expect(bugs.map(({ name }) => name)).toEqual(names)
   })
 })
 

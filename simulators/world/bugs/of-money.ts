@@ -8,8 +8,8 @@ export const MONEY_BUGS: readonly Bug[] = [
     changes: [
       change(
         'cloud/payments/apply-notice.js',
-        "await insertRefund(call, { purchase, payment, kind: 'late'",
-        "if (nowMs < 0)\n        await insertRefund(call, { purchase, payment, kind: 'late'",
+        'await insertRefund(call, {',
+        'if (nowMs < 0)\n        await insertRefund(call, {',
       ),
     ],
     troubles: ['provider'],
@@ -33,8 +33,8 @@ export const MONEY_BUGS: readonly Bug[] = [
     changes: [
       change(
         'cloud/payments/send-refund.js',
-        'const wish = { refundId,',
-        'const wish = { refundId: `${refundId}-${refund.attempts}`,',
+        'const wish = {\n            refundId,',
+        'const wish = {\n            refundId: `${refundId}-${refund.attempts}`,',
       ),
     ],
     troubles: ['provider'],

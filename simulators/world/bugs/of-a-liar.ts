@@ -1,0 +1,88 @@
+import { change, type Bug } from './bug.ts'
+
+/** Bugs that let one agent speak for another: found where an enrolled agent lies. */
+export const LIAR_BUGS: readonly Bug[] = [
+  {
+    name: 'given-from-anyone',
+    what: 'the cloud accepts `given` from any agent of the store',
+    changes: [
+      change('cloud/protection/evidence-given.js', '!(await facts.isHomeIn(homeEpoch, witness))', 'homeEpoch < 0'),
+    ],
+    troubles: ['liar'],
+  },
+  {
+    name: 'given-without-epoch',
+    what: 'the cloud accepts `given` without the epoch of the home',
+    changes: [
+      change(
+        'cloud/protection/evidence-given.js',
+        'homeEpoch === undefined || !(await facts.isHomeIn(homeEpoch, witness))',
+        '(homeEpoch !== undefined && !(await facts.isHomeIn(homeEpoch, witness)))',
+      ),
+      change(
+        'cloud/protection/evidence-given.js',
+        'homeAgentId, homeEpoch });',
+        'homeAgentId, homeEpoch: homeEpoch ?? 0 });',
+      ),
+    ],
+    troubles: ['liar'],
+  },
+  {
+    name: 'given-back-unsigned',
+    what: 'the cloud accepts `given_back` without the signature of the agent that had asked',
+    changes: [
+      change(
+        'cloud/protection/outcome-report.js',
+        'opened.ok ? HomeQuestion.safeParse(opened.claims).data : undefined',
+        'HomeQuestion.safeParse(opened.ok ? opened.claims : decodeClaims(report)).data',
+      ),
+    ],
+    troubles: ['liar'],
+  },
+  {
+    name: 'outcome-of-another',
+    what: 'the cloud accepts the outcome of another agent’s redemption',
+    changes: [
+      change(
+        'cloud/protection/evidence.js',
+        'if (await scope.facts.isOwn(row.agent_id, witness))',
+        'if (row.agent_id !== null)',
+      ),
+    ],
+    troubles: ['liar'],
+  },
+  {
+    name: 'notice-without-receipt',
+    what: 'a gate falls silent for a release notice whose receipt is not genuine',
+    changes: [
+      change(
+        'edge-agent/lanes/gate/release-proof.js',
+        'return refuse(`the receipt is ${opened.fault}`)',
+        "return { ok: true, proof: { kind: 'receipt', cti: new Uint8Array(16), ordinal, entry: '00000000' } }",
+      ),
+    ],
+    troubles: ['liar'],
+  },
+  {
+    name: 'ack-of-another-ledger',
+    what: 'an agent accepts the acknowledgement of another agent’s ledger',
+    changes: [
+      change(
+        'edge-agent/link/outbox.js',
+        'audience: agentId',
+        "audience: JSON.parse(Buffer.from(ack.split('.')[1] ?? '', 'base64url').toString()).aud",
+      ),
+      change(
+        'edge-agent/link/outbox.js',
+        'if (claims?.ledger !== ledger.ledgerId || claims.generation !== ledger.generation)',
+        'if (!claims)',
+      ),
+      change(
+        'edge-agent/ledger/journal.js',
+        'hashOf(seq) !== hash)\n            return false;\n        acked = Math.max',
+        'false)\n            return false;\n        acked = Math.max',
+      ),
+    ],
+    troubles: ['liar', 'weather'],
+  },
+]
