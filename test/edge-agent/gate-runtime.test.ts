@@ -47,6 +47,21 @@ describe('a gate with a reader, through the whole agent', () => {
       .events
   }
 
+  it('sounds the siren for an item on hold, and the cloud opens an assistance request', async () => {
+    await open()
+    const epc = await newItem()
+    const { storeId } = store.shop
+    await store.drive(store.shop.ok('updateItemStatus', { storeId, epc, itemStatus: 'exception_hold' }))
+    await store.until('the hold', () => store.agent.items.find('epc', epc)?.status === 'exception_hold')
+    await leaves(epc)
+    expect(isOn(1)).toBe(true)
+    expect(await told()).toContainEqual(
+      expect.objectContaining({ reason: 'gate_alarm', epc, itemStatus: 'exception_hold' }),
+    )
+    const { requests } = await store.drive(store.shop.ok('fetchAssistanceRequests', { storeId }))
+    expect(requests).toMatchObject([{ reason: 'manual_assistance_required', deviceId: store.shop.devices.exit_gate }])
+  })
+
   it('sounds the siren of its board for an unpaid tag, tells the cloud, and knows a paid one', async () => {
     await open()
     const [unpaid, paid] = [await newItem(), await newItem()]
