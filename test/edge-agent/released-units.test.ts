@@ -86,6 +86,16 @@ describe('released units', () => {
     expect([units.covers(epcOf(0)), units.covers(epcOf(499)), units.covers(epcOf(500))]).toEqual([false, false, true])
   })
 
+  it('without a tag are at most 500, and leave the others their room', () => {
+    const { units, unit } = openUnits()
+    units.add(unit(9_000, epcOf(9_000)))
+    for (let n = 0; n < 700; n++) units.add(unit(n))
+    expect(units.size).toBe(501)
+    const passed = Array.from({ length: 600 }, (_, n) => units.covers(epcOf(n))).filter(Boolean)
+    expect(passed).toHaveLength(500)
+    expect(units.covers(epcOf(9_000))).toBe(true)
+  })
+
   it('work without a disk', () => {
     const world = virtualPlatform({ seed: 1 })
     const fail = () => {

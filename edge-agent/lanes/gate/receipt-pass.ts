@@ -100,11 +100,16 @@ export function tagsOfReceipt(
 }
 
 /** The entries of a receipt that a tag may take, in hex: its own, and where it is not paid that of the product which an EPC names. */
-export function entriesFor(cti: Uint8Array, tag: string, isPaid: boolean): string[] {
+function entriesFor(cti: Uint8Array, tag: string, isPaid: boolean): string[] {
+  return entriesOf(tag, isPaid)(cti)
+}
+
+/** The same for one tag and many receipts. */
+export function entriesOf(tag: string, isPaid = false): (cti: Uint8Array) => string[] {
   const name = tagNameOf(tag)
-  if ('tagUid' in name) return [hexOf(receiptEntry(cti, 'tagUid', name.tagUid))]
+  if ('tagUid' in name) return (cti) => [hexOf(receiptEntry(cti, 'tagUid', name.tagUid))]
   const gtin = isPaid ? undefined : parseEpc(name.epc)?.gtin14
-  return [
+  return (cti) => [
     hexOf(receiptEntry(cti, 'epc', name.epc)),
     ...(gtin === undefined ? [] : [hexOf(receiptEntry(cti, 'gtin', gtin))]),
   ]

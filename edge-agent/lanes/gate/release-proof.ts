@@ -6,7 +6,7 @@ import { openReceipt } from '../../../policy/receipts/receipt-token.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { judgedAt, type AgentClock } from '../../trust/clock.ts'
 import type { Trust } from '../../trust/trust.ts'
-import { fitsUnit, type ReleasedUnit, type UnitProof } from './released-units.ts'
+import { unitsThatFit, type ReleasedUnit, type UnitProof } from './released-units.ts'
 
 /**
  *   device: the sender's, can release ─ age ─ receipt or token: genuine, of this store, not revoked ─ unit ─ named tag fits ─▶ released unit
@@ -40,7 +40,7 @@ export function verifyRelease(parts: ReleaseProofParts, release: Release, sender
   if (!named.ok || named.identifiers.epc !== epc || named.identifiers.tagUid !== tagUid)
     return refuse('the named tag is not in its normal form')
   const tags = [...(epc === undefined ? [] : [epc]), ...(tagUid === undefined ? [] : [`U${tagUid}`])]
-  const tag = tags.find((each) => fitsUnit(opened.proof, each))
+  const tag = tags.find((each) => unitsThatFit(each)(opened.proof))
   if (tags.length > 0 && tag === undefined) return refuse('the named tag is not the unit of the receipt or token')
   const untilMs = Math.min(releasedS + SILENT_SECONDS, opened.endsS ?? Number.POSITIVE_INFINITY) * 1_000
   return { ok: true, unit: { proof: opened.proof, untilMs, ...(tag !== undefined && { tag }) } }

@@ -3,7 +3,7 @@ import type { ItemEntry } from '../../../policy/documents/item-documents.ts'
 import type { Cancel, Timers } from '../../../policy/platform.ts'
 import type { ItemFile, StoredRelease } from '../../items/database.ts'
 import { tagNameOf } from './gate-tag.ts'
-import { entriesFor, type TagEntry } from './receipt-pass.ts'
+import { entriesOf, type TagEntry } from './receipt-pass.ts'
 
 /**
  *   release ─ verified (release-proof.ts) ─▶ unit ─ its tag, or the first that fits ─▶ that tag leaves in silence
@@ -53,24 +53,28 @@ interface Known extends ReleasedUnit {
 
 /** Units that are kept; beyond, the oldest makes room. Far more than a store releases within an hour offline. */
 const UNITS_LIMIT = 2_000
+/** Units without a tag: each is compared with a tag that is about to alarm, in some milliseconds for all. */
+const OPEN_LIMIT = 500
 /** Units are written down together after, ms. */
 const SAVE_MS = 1_000
 
-/** Whether a tag is the unit that the proof verifies: by its own name, or by the product that its EPC names. */
-export function fitsUnit(proof: UnitProof, tag: string): boolean {
-  if (proof.kind === 'receipt') return entriesFor(proof.cti, tag, false).includes(proof.entry)
+/** Whether a tag is the unit that a proof verifies: by its own name, or by the product that its EPC names. */
+export function unitsThatFit(tag: string): (proof: UnitProof) => boolean {
   const name = tagNameOf(tag)
-  const hash =
-    'epc' in name
-      ? itemHash(proof.aud, proof.jti, 'epc', name.epc)
-      : itemHash(proof.aud, proof.jti, 'tagUid', name.tagUid)
-  return hash === proof.ith
+  const entries = entriesOf(tag)
+  return (proof) => {
+    if (proof.kind === 'receipt') return entries(proof.cti).includes(proof.entry)
+    const { aud, jti, ith } = proof
+    return ith === ('epc' in name ? itemHash(aud, jti, 'epc', name.epc) : itemHash(aud, jti, 'tagUid', name.tagUid))
+  }
 }
 
 /** The units that were known before the restart and have not ended. */
 export function openReleasedUnits({ nowMs, timers, memory, safely }: ReleasedUnitsParts): ReleasedUnits {
   const units = new Map<string, Known>()
   const byTag = new Map<string, string>()
+  /** Units that no tag has taken, the oldest first. */
+  const open = new Set<string>()
   const dirty = new Set<string>()
   let saving: Cancel | undefined
 
@@ -79,6 +83,8 @@ export function openReleasedUnits({ nowMs, timers, memory, safely }: ReleasedUni
 
   function put(id: string, unit: Known): void {
     units.set(id, unit)
+    if (unit.tag === undefined) open.add(id)
+    else open.delete(id)
     if (unit.tag !== undefined && !unit.isOver) byTag.set(unit.tag, id)
   }
 
@@ -101,13 +107,16 @@ export function openReleasedUnits({ nowMs, timers, memory, safely }: ReleasedUni
   function forget(id: string): void {
     const tag = units.get(id)?.tag
     units.delete(id)
+    open.delete(id)
     if (tag !== undefined && byTag.get(tag) === id) byTag.delete(tag)
   }
 
   function makeRoom(): void {
-    if (units.size < UNITS_LIMIT) return
     const now = nowMs()
-    for (const [id, { untilMs }] of units) if (untilMs <= now) forget(id)
+    if (units.size >= UNITS_LIMIT || open.size >= OPEN_LIMIT)
+      for (const [id, { untilMs }] of units) if (untilMs <= now) forget(id)
+    const [oldestOpen] = open
+    if (open.size >= OPEN_LIMIT && oldestOpen !== undefined) forget(oldestOpen)
     const [oldest] = units.keys()
     if (units.size >= UNITS_LIMIT && oldest !== undefined) forget(oldest)
   }
@@ -126,8 +135,10 @@ export function openReleasedUnits({ nowMs, timers, memory, safely }: ReleasedUni
     covers(tag) {
       const own = units.get(byTag.get(tag) ?? '')
       if (own && isLive(own)) return true
-      for (const [id, unit] of units) {
-        if (unit.tag !== undefined || !isLive(unit) || !fitsUnit(unit.proof, tag)) continue
+      const fits = unitsThatFit(tag)
+      for (const id of open) {
+        const unit = units.get(id)
+        if (!unit || !isLive(unit) || !fits(unit.proof)) continue
         change(id, { ...unit, tag })
         return true
       }
