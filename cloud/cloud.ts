@@ -7,6 +7,7 @@ import { backfillCounters } from './analytics/backfill.ts'
 import { refreshDocuments } from './catalogue/documents.ts'
 import type { CloudConfig } from './config.ts'
 import { createApp } from './http/app.ts'
+import { readiness } from './readiness.ts'
 import type { ImageStore } from './images/image-store.ts'
 import { startJobs } from './jobs.ts'
 import type { Log } from './log.ts'
@@ -38,6 +39,8 @@ export interface CloudParts {
   keyFiles: KeyFiles
   images: ImageStore
   outgoing: OutgoingHttp
+  /** Rejects if the data folder cannot be written. Default: never. */
+  probeDisk?: () => Promise<void>
   /** Default: a line in the log. */
   push?: PushSender
 }
@@ -52,6 +55,7 @@ export async function createCloud({
   images,
   outgoing,
   push = logPush(log),
+  probeDisk = () => Promise.resolve(),
 }: CloudParts): Promise<Cloud> {
   await refreshDocuments(database)
   await backfillCounters(database)
@@ -68,6 +72,13 @@ export async function createCloud({
     images,
     push,
     keyUsage: keyUsage(),
+    readiness: readiness({
+      platform,
+      reads: database.reads,
+      authority,
+      probeDisk,
+      isBrokerListening: messages.isBrokerListening,
+    }),
     offersChanged: signal(),
     becameKnown: signal(),
     paymentsDue: signal(),

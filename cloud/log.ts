@@ -1,4 +1,4 @@
-import { DatabaseUnavailable } from './persistence/database.ts'
+import { isStorageError } from './persistence/storage-state.ts'
 
 /** The log as the rooms see it: one line of JSON to stderr, made in bin/. Never a token, a key or a secret. */
 export interface Log {
@@ -8,10 +8,10 @@ export interface Log {
 }
 
 /**
- * Logs that background work failed. It stays silent while the database is away: that is logged once by whoever opened the database, and
- * every job fails until it is back.
+ * Logs that background work failed. It stays silent while the database is away or the disk is full: the process logs that once, and every
+ * job fails until then.
  */
 export function logJobFailure(log: Log, error: unknown, job: string): void {
-  if (error instanceof DatabaseUnavailable) return
+  if (isStorageError(error)) return
   log.error({ err: error, job }, 'a job failed')
 }

@@ -18,6 +18,7 @@ import { newLog } from '../log.ts'
 import type { Values } from '../options.ts'
 import { outgoingHttp } from '../outgoing-http.ts'
 import { realPlatform } from '../platform.ts'
+import { probeDisk } from '../probe-disk.ts'
 import { hideFromOthers } from '../private-files.ts'
 import { secretFiles } from '../secret-files.ts'
 import type { CLOUD_OPTIONS } from '../settings.ts'
@@ -65,8 +66,9 @@ export async function startCloud(settings: CloudSettings, platform: Platform, lo
         log.error({ err: failure }, 'the disk cannot be trusted: this process ends')
         process.exit(1)
       },
-      (isAvailable, err) => {
-        if (isAvailable) log.info({}, 'the database answers again')
+      (state, err) => {
+        if (state === 'available') log.warn({}, 'the database stores again')
+        else if (state === 'full') log.error({ err }, 'the disk is full: changes get 503 until there is room')
         else log.error({ err }, 'the database does not answer: calls get 503, jobs and webhooks wait')
       },
     )
@@ -80,6 +82,7 @@ export async function startCloud(settings: CloudSettings, platform: Platform, lo
       keyFiles: loadKeyFiles(data, secretFiles, platform.random),
       images: imagesOf(settings),
       outgoing: outgoingHttp(),
+      probeDisk: () => probeDisk(data),
     })
     stops.push(cloud.stop)
     const broker = await attach(cloud)

@@ -60,7 +60,12 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
   for (const [path, document] of Object.entries(apiDocuments(operations, config)))
     app.get(path, (c) => document.answer(c))
   app.get('/', (c) => c.redirect('/docs'))
+  // The process runs and its event loop answers. A lost database must not restart it.
   app.get('/healthz', (c) => c.json({ ok: true }))
+  app.get('/readyz', async (c) => {
+    const unready = await services.readiness.check()
+    return c.json({ ready: unready.length === 0, unready }, unready.length === 0 ? 200 : 503)
+  })
   app.get('/.well-known/jwks.json', (c) => jwks(c))
   app.get('/.well-known/jwks/:file', (c) => jwks(c, c.req.param('file').replace(/\.json$/, '')))
   app.get('/R/:token', (c) => receiptPage(c, c.req.param('token')))

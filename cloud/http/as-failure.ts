@@ -1,6 +1,7 @@
 import { Failure } from '../operations/failure.ts'
 import { DatabaseUnavailable } from '../persistence/database.ts'
 import { WriterBusy } from '../persistence/group-commit.ts'
+import { isDiskFull } from '../persistence/storage-state.ts'
 
 /** What the caller is told of an error: what passes is 503 with `Retry-After`, what nobody planned is 500 without a word. */
 export function asFailure(error: unknown): Failure {
@@ -16,7 +17,6 @@ export function asFailure(error: unknown): Failure {
   const code = (error as { code?: string } | null)?.code
   if (code === '40001' || code === '40P01')
     return new Failure('unavailable', 'too many requests about the same thing; try again', { retryAfter: 1 })
-  if (code === 'SQLITE_FULL')
-    return new Failure('unavailable', 'the disk is full', { reason: 'disk_full', retryAfter: 30 })
+  if (isDiskFull(error)) return new Failure('unavailable', 'the disk is full', { reason: 'disk_full', retryAfter: 30 })
   return new Failure('internal', 'internal error')
 }

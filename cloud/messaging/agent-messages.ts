@@ -34,6 +34,8 @@ export interface AgentMessages {
   /** Cuts the lines of agents that were revoked, by this process or another. */
   cutRevoked(): Promise<void>
   attach(broker: Broker): void
+  /** Whether agents can connect to the broker. */
+  isBrokerListening(): boolean
   /** Resolves when nothing is under way. */
   settled(): Promise<void>
 }
@@ -242,6 +244,7 @@ export function agentMessages(database: Database, services: () => Services): Age
       tell,
       isConnected: (agentId) => broker?.connected().has(agentId) ?? false,
     },
+    isBrokerListening: () => broker?.isListening() ?? false,
     attach(attached) {
       broker = attached
       told.clear()

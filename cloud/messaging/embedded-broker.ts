@@ -15,6 +15,8 @@ export interface Message {
 /** The broker as the cloud uses it; nothing rests on it, everything that matters is signed and can be fetched. */
 export interface Broker {
   readonly port: number
+  /** False after the listener was closed or failed. */
+  isListening(): boolean
   publish(message: Message): void
   /** Who is connected, by agentId. */
   connected(): ReadonlyMap<string, AgentAddress>
@@ -133,6 +135,7 @@ export async function startBroker(
   })
   return {
     port,
+    isListening: () => server.listening,
     publish: ({ topic, payload, retain }) =>
       aedes.publish({ cmd: 'publish', topic, payload: Buffer.from(payload), qos: 1, retain, dup: false }, (error) => {
         if (error) log.warn({ topic, reason: error.message }, 'a message could not be published')

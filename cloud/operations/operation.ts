@@ -14,6 +14,7 @@ import type { Package } from './packages.ts'
 import type { Answerable } from './raw-json.ts'
 import type { WaitForIt } from './ask-first.ts'
 import type { Signal } from './signal.ts'
+import type { Readiness } from '../readiness.ts'
 
 export const AREAS = [
   'accounts',
@@ -49,6 +50,7 @@ export interface Services {
   readonly authority: Authority
   readonly agents: AgentChannel
   readonly keyUsage: KeyUsage
+  readonly readiness: Readiness
   readonly images: ImageStore
   readonly push: PushSender
   /** Given after a commit that changed offers: what is due next may have changed. */

@@ -1,6 +1,7 @@
 import type { PostgresPool, PostgresPoolClient } from 'kysely'
 import pg from 'pg'
 import { DatabaseUnavailable } from './database.ts'
+import { isDiskFull, type OnStorageState } from './storage-state.ts'
 
 /** Connections of one process. */
 const POOL_SIZE = 12
@@ -21,16 +22,13 @@ const SYSTEM_CODES = /^(?:ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_|ENOENT
 const LOST_TEXTS =
   /connection (?:terminated|ended|error)|timeout exceeded when trying to connect|query read timeout|not queryable|server closed/i
 
-/** Called once when the database stops answering, and once when it answers again. */
-export type OnAvailability = (isAvailable: boolean, cause?: unknown) => void
-
 /** A pool whose connections never end the process: every loss is a `DatabaseUnavailable` of the call that needed it. */
 export interface GuardedPool extends PostgresPool {
   query<R extends pg.QueryResultRow>(text: string): Promise<pg.QueryResult<R>>
 }
 
 /** Makes a pool for this URL. It connects when the first statement comes. */
-export function guardedPool(url: string, types: pg.CustomTypesConfig, onAvailability: OnAvailability): GuardedPool {
+export function guardedPool(url: string, types: pg.CustomTypesConfig, note: OnStorageState): GuardedPool {
   const pool = new pg.Pool({
     connectionString: url,
     max: POOL_SIZE,
@@ -43,17 +41,13 @@ export function guardedPool(url: string, types: pg.CustomTypesConfig, onAvailabi
   // Without listeners an error would end the process: the pool listens to idle connections only.
   pool.on('error', () => undefined)
   pool.on('connect', (client) => void client.on('error', () => undefined))
-  let isAvailable = true
-
-  function note(available: boolean, cause?: unknown): void {
-    if (available === isAvailable) return
-    isAvailable = available
-    onAvailability(available, cause)
-  }
+  let isAway = false
 
   function explained(error: unknown, statement: string): unknown {
+    if (isDiskFull(error)) note('full', error)
     if (!isLoss(error)) return error
-    note(false, error)
+    isAway = true
+    note('away', error)
     return new DatabaseUnavailable(/^commit\b/i.test(statement), { cause: error })
   }
 
@@ -65,7 +59,10 @@ export function guardedPool(url: string, types: pg.CustomTypesConfig, onAvailabi
     const query = async (statement: string, parameters: readonly unknown[]) => {
       try {
         const result = await client.query(statement, [...parameters])
-        note(true)
+        if (isAway) note('available')
+        isAway = false
+        // Whether there is room again shows when a transaction is stored.
+        if (statement === 'commit') note('available')
         return result
       } catch (error) {
         isBroken ||= isLoss(error)

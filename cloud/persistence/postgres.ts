@@ -4,8 +4,9 @@ import { assert } from '../../policy/assert.ts'
 import { DatabaseUnavailable, type Database, type Db } from './database.ts'
 import { migrate } from './migrate.ts'
 import { raisePositions, rememberOffset } from './positions.ts'
-import { guardedPool, type GuardedPool, type OnAvailability } from './postgres-pool.ts'
+import { guardedPool, type GuardedPool } from './postgres-pool.ts'
 import type { Schema } from './schema.ts'
+import { storageStates, type OnStorageState } from './storage-state.ts'
 
 /** Serialization failures and deadlocks: the transaction did nothing and may run again (PostgreSQL manual §13.5). */
 const RETRYABLE = new Set(['40001', '40P01'])
@@ -23,8 +24,8 @@ const TYPES = {
 } as pg.CustomTypesConfig
 
 /** Connects, checks that commits are durable and brings the schema up to date. Throws when the server cannot be reached. */
-export async function openPostgres(url: string, onAvailability: OnAvailability): Promise<Database> {
-  const pool = guardedPool(url, TYPES, onAvailability)
+export async function openPostgres(url: string, onState: OnStorageState): Promise<Database> {
+  const pool = guardedPool(url, TYPES, storageStates(onState))
   const db = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) })
   await assertDurable(pool)
   await migrate(db, 'postgres')

@@ -7,6 +7,7 @@ import { groupCommit } from './group-commit.ts'
 import { migrate } from './migrate.ts'
 import { raisePositions } from './positions.ts'
 import type { Schema } from './schema.ts'
+import { noteRoom, storageStates, type OnStorageState } from './storage-state.ts'
 
 /** Opens one connection; the simulated world has disks of its own. */
 export type OpenConnection = (file: string, options?: { readonly?: boolean }) => Connection
@@ -21,18 +22,24 @@ export async function openSqlite(
   file: string,
   onFailure: (failure: StorageFailure) => void,
   open: OpenConnection = openConnection,
+  onState: OnStorageState = () => undefined,
 ): Promise<Database> {
   const writing = open(file)
   await migrate(kyselyOn(writing), 'sqlite')
   const reading = open(file, { readonly: true })
   const tx = kyselyOn(writing)
   const transactions = numberTransactions(writing)
+  const note = storageStates(onState)
   const groups = groupCommit(writing, onFailure, transactions.begin)
   await groups.run(() => raisePositions(tx))
   return {
     dialect: 'sqlite',
     reads: kyselyOn(reading),
-    write: (work) => groups.run(() => work(tx)),
+    write: (work) =>
+      noteRoom(
+        note,
+        groups.run(() => work(tx)),
+      ),
     async close() {
       await groups.drain()
       reading.close()

@@ -142,6 +142,7 @@ export function simBroker(
           else refuse(new Error('connection refused'))
         })
       }),
+    isListening: () => home.isAlive,
     publish(message) {
       if (!home.isAlive) return
       if (message.retain) retained.set(message.topic, message)

@@ -42,6 +42,11 @@ describe.skipIf(server === undefined)(
       }
     }
 
+    async function page(path: string): Promise<{ status: number; body: unknown }> {
+      const answer = await fetch(new URL(path, cloud.ready['baseUrl']))
+      return { status: answer.status, body: await answer.json() }
+    }
+
     async function insertAgainAndAgain(caller: number): Promise<void> {
       for (let i = 0; !isLoadOver; i++) {
         const ean = withCheckDigit(String(200_000_000_000 + caller * 1_000_000 + i))
@@ -110,6 +115,8 @@ describe.skipIf(server === undefined)(
               call('fetchProducts', { storeId }),
               call('insertProduct', { storeId, ean: '4006381333931', name: 'pen', price: 1, vat: 19 }),
             ])
+            expect(await page('/healthz')).toEqual({ status: 200, body: { ok: true } })
+            expect(await page('/readyz')).toMatchObject({ status: 503, body: { unready: [{ check: 'database' }] } })
             for (const answer of [read, write])
               expect(answer).toMatchObject({ status: 503, retryAfter: '2', body: { reason: 'database_unavailable' } })
           })

@@ -24,6 +24,7 @@ function brokerOf(cloud: Cloud): MemoryBroker {
   const retained = new Map<string, string>()
   const broker: MemoryBroker = {
     port: 0,
+    isListening: () => true,
     lines,
     retained,
     publish({ topic, payload, retain }) {

@@ -1,0 +1,73 @@
+import { sql } from 'kysely'
+import { pause, type Platform } from '../policy/platform.ts'
+import type { Authority } from './authority/authority.ts'
+import type { Db } from './persistence/database.ts'
+
+/** Limit for each check, ms: a load balancer asks every few seconds. */
+const CHECK_LIMIT_MS = 2_000
+/** One result answers all who ask within this time, ms: anyone may ask. */
+const RESULT_LIFE_MS = 1_000
+
+/** A part that is not ready, and why. */
+export interface Unready {
+  check: 'database' | 'disk' | 'clock' | 'keys' | 'broker'
+  reason: string
+}
+
+export interface ReadinessParts {
+  platform: Platform
+  reads: Db
+  authority: Pick<Authority, 'clock' | 'freshnessSigner'>
+  /** Rejects if the data folder cannot be written. */
+  probeDisk(): Promise<void>
+  isBrokerListening(): boolean
+}
+
+/** Whether this process can serve callers now. */
+export interface Readiness {
+  /** The parts that are not ready; empty if all are. Takes 2 s at most. */
+  check(): Promise<readonly Unready[]>
+}
+
+/** Checks what every call needs. It never says that the process should restart: `/healthz` does that. */
+export function readiness({ platform, reads, authority, probeDisk, isBrokerListening }: ReadinessParts): Readiness {
+  let latest: { atMs: number; result: Promise<readonly Unready[]> } | undefined
+
+  async function inTime(check: Unready['check'], probe: Promise<unknown>): Promise<Unready[]> {
+    const limit = new AbortController()
+    const tooLate = pause(platform.timers, CHECK_LIMIT_MS, limit.signal).then(
+      () => ({ check, reason: `did not answer within ${CHECK_LIMIT_MS / 1_000} s` }),
+      () => undefined,
+    )
+    const failure = probe.then(
+      () => undefined,
+      (error: unknown) => ({ check, reason: error instanceof Error ? error.message : 'failed' }),
+    )
+    const found = await Promise.race([failure, tooLate])
+    limit.abort()
+    return found ? [found] : []
+  }
+
+  async function checkAll(): Promise<readonly Unready[]> {
+    const doubt = authority.clock.doubt()
+    const [database, disk] = await Promise.all([
+      inTime('database', sql`select 1`.execute(reads)),
+      inTime('disk', probeDisk()),
+    ])
+    return [
+      ...database,
+      ...disk,
+      ...(doubt === null ? [] : [{ check: 'clock' as const, reason: doubt }]),
+      ...(authority.freshnessSigner.kid ? [] : [{ check: 'keys' as const, reason: 'no signing key is loaded' }]),
+      ...(isBrokerListening() ? [] : [{ check: 'broker' as const, reason: 'the broker does not listen' }]),
+    ]
+  }
+
+  return {
+    check() {
+      const nowMs = platform.clock.elapsed()
+      if (latest === undefined || nowMs - latest.atMs >= RESULT_LIFE_MS) latest = { atMs: nowMs, result: checkAll() }
+      return latest.result
+    },
+  }
+}
