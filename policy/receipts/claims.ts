@@ -70,7 +70,7 @@ export function encodeClaims(claims: ReceiptClaims): Uint8Array {
     [CLAIM.policyVersion, claims.policyVersion],
   ])
   if (claims.entries) map.set(CLAIM.entries, Buffer.concat(claims.entries))
-  if (claims.facts) {
+  if (claims.facts?.length) {
     const { sets, indexes } = factTable(claims.facts)
     map.set(CLAIM.factSets, sets)
     map.set(CLAIM.factIndexes, indexes)

@@ -46,6 +46,14 @@ describe('a receipt token', () => {
     })
   })
 
+  it('opens for a purchase without tagged units', () => {
+    const opened = openReceipt(
+      signReceipt({ ...claims, units: 0, entries: [], facts: [] }, receiptKey.signer),
+      expected,
+    )
+    expect(opened.ok && opened.claims).toMatchObject({ units: 0, entries: [] })
+  })
+
   it('is the same for the same purchase: a reprint is no second receipt', () => {
     expect(signReceipt(claims, receiptKey.signer)).toBe(token)
     expect(Buffer.from(receiptIdentity(Buffer.alloc(32, 7), 'pur_2'))).not.toEqual(Buffer.from(cti))
