@@ -27,6 +27,8 @@ export interface DayRecord {
   alarmsOfThieves: number
   decisions: number
   offlineDecisions: number
+  /** Answers to a receipt that were compared with the policy, and those that were stricter. */
+  offline: { compared: number; stricter: number }
   decisionMs: { p50: number; p99: number }
   journalRows: number
   steps: number
@@ -79,7 +81,7 @@ export async function measureDay(
 
 /** The figures of a day. */
 export function recordOf(
-  { seed, shoppers, hash, violations, unitsReleased, journalRows, steps, tally }: DayResult,
+  { seed, shoppers, hash, violations, unitsReleased, journalRows, steps, tally, offline }: DayResult,
   hours: number,
   cpuSeconds: number,
 ): DayRecord {
@@ -98,6 +100,7 @@ export function recordOf(
     alarmsOfThieves: tally.alarmsOfThieves,
     decisions: tally.decisions,
     offlineDecisions: tally.offline,
+    offline,
     decisionMs: { p50: at(0.5), p99: at(0.99) },
     journalRows,
     steps,
@@ -121,6 +124,10 @@ function asText({ tally, violations }: DayResult, record: DayRecord): string {
     [
       'CPU time of a decision',
       `p50 ${record.decisionMs.p50} ms, p99 ${record.decisionMs.p99} ms, agent, cloud and world together`,
+    ],
+    [
+      'offline by the rules',
+      `${record.offline.compared} answers compared with the policy, ${record.offline.stricter} were stricter because a fact was unknown`,
     ],
     ['rows of the journals', String(record.journalRows)],
     ['CPU time', `${record.cpuSeconds} s of one core, ${record.cpuMsPerShopper} ms a shopper, ${record.steps} steps`],

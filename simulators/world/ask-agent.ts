@@ -2,6 +2,7 @@ import { DENY_REASONS, drivesOutput } from '../../policy/vocabulary.ts'
 import type { AuthorizeAnswer, AuthorizeRequest } from '../../edge-agent/decisions/request.ts'
 import type { AgentNode } from './agent-node.ts'
 import type { Core } from './core.ts'
+import type { RulesOracle } from './rules-oracle.ts'
 
 /** Asks an agent; undefined when it is down or dies meanwhile. */
 export type AskAgent = (node: AgentNode | undefined, request: AuthorizeRequest) => Promise<AuthorizeAnswer | undefined>
@@ -43,6 +44,7 @@ export function askingAgents(
   core: Core,
   onTold: (eventId: string) => void,
   { restores, holderOf, at }: Unseen = NOTHING,
+  rules?: Pick<RulesOracle, 'answered'>,
 ): AskAgent {
   const { trace } = core
 
@@ -67,6 +69,7 @@ export function askingAgents(
     const { process } = node?.machine ?? {}
     if (!node || !agent || !process) return Promise.resolve(undefined)
     const before = restores()
+    const decidedBy = agent.trust.policy
     return new Promise((resolve) => {
       const forget = process.onEnd(() => resolve(undefined))
       agent.lanes.request(request).then(
@@ -74,6 +77,8 @@ export function askingAgents(
           forget()
           if (!process.isAlive) return resolve(undefined)
           heard(node, answer, restores() === before && node === asked)
+          // By which of two policies it decided nobody can say.
+          if (decidedBy && agent.trust.policy === decidedBy) rules?.answered(request, answer, decidedBy)
           resolve(answer)
         },
         (error: unknown) => {

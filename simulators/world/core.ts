@@ -33,6 +33,7 @@ export const INVARIANTS = {
   I14: 'devices are told nothing but what they need',
   I15: 'states change only as listed',
   I16: 'what an agent reports about another has no effect',
+  rules: 'what is released offline is what the policy allows for what was bought',
   money: 'what was paid is sold or goes back, to the cent',
   liveness: 'once everything works again, all arrives and everybody is up to date',
   fault: 'no part fails in a way that nobody planned',

@@ -36,6 +36,8 @@ it('a day of a store holds what must hold', { timeout: 300_000 }, async () => {
   expect(day.unitsReleased).toBe(day.unitsSold)
   expect(day.unitsReleased).toBeGreaterThan(20)
   expect(day.offlineDecisions).toBeGreaterThan(0)
+  expect(day.offline.compared).toBeGreaterThan(0)
+  expect(day.offline.stricter).toBeLessThanOrEqual(0.02 * day.offline.compared)
   expect(day.alarmsOfThieves).toBeGreaterThan(0)
 })
 

@@ -13,12 +13,13 @@ import { newLan } from '../lan.ts'
 import { ledgerOracle, type LedgerOracle } from '../ledger-oracle.ts'
 import { merchant, type Json } from '../merchant.ts'
 import { receiver } from '../receiver.ts'
+import { rulesOracle } from '../rules-oracle.ts'
 import { scheduler } from '../scheduler.ts'
 import { newTrace } from '../trace.ts'
 import { newWire } from '../wire.ts'
 import { AGENTS, READER } from './day-shop.ts'
 import { gateReader } from './gate-reader.ts'
-import { newGoods, shelves } from './goods.ts'
+import { LOCKED_CATEGORY, newGoods, shelves, STAFF_BRAND, STAFF_FROM_PRICE } from './goods.ts'
 import { checkReleases, unitsReleasedBy } from './releases.ts'
 import { shoppers } from './shoppers.ts'
 import { newTally, type Tally } from './tally.ts'
@@ -54,6 +55,8 @@ export interface DayResult {
   readonly unitsReleased: number
   /** Rows of the three journals. */
   readonly journalRows: number
+  /** Offline answers to a receipt that were compared with the policy, and how many were stricter. */
+  readonly offline: { readonly compared: number; readonly stricter: number }
   readonly lines: readonly string[]
 }
 
@@ -68,8 +71,23 @@ const GOODS_IN_CALL = 500
 const SPARE_GOODS = 50
 /** Everything must have arrived so long after closing at the latest. */
 const SETTLED_WITHIN_MS = 30 * MINUTE_MS
-/** Above it staff are called, EUR: the end of the receipts' risk class that three goods may have. */
-const STAFF_ABOVE_EUR = 1_000
+/** Rules about category, brand and price: of each, some goods need staff or another device. */
+const DAY_RULES = {
+  allowedActionsByCategory: {
+    '*': {
+      detach_hard_tag: ['self_service', 'staff_assisted'],
+      deactivate_label: ['staff_assisted'],
+      authorize_exit: ['automatic_exit'],
+    },
+    [LOCKED_CATEGORY]: { deactivate_label: ['staff_assisted'], authorize_exit: ['automatic_exit'] },
+  },
+  requiresStaffForBrand: [STAFF_BRAND],
+  requiresManualOverrideAboveValue: STAFF_FROM_PRICE,
+  // One operator serves the whole day.
+  operatorOverridesPerHour: 1_000,
+}
+/** Offline answers that are stricter than the policy because a fact was unknown, at most. */
+const STRICTER_SHARE = 0.02
 
 /** Runs one day of a store that `makeDayShop` made: the same seed, the same day. The first violation ends it. */
 export async function runDay(shop: Shop, options: DayOptions): Promise<DayResult> {
@@ -147,8 +165,10 @@ export async function runDay(shop: Shop, options: DayOptions): Promise<DayResult
   const outage = { fromMs: opensMs + plan.outage.fromMs, toMs: opensMs + plan.outage.toMs }
   const units = people.reduce((sum, shopper) => sum + shopper.units, 0)
   const stock = newGoods(shop.products, units + SPARE_GOODS)
+  const rules = rulesOracle({ core, reading: () => cloud.disk.reading, isCalm: true })
   const crowd = shoppers({
     core,
+    rules,
     shop,
     merchant: system,
     agents: { station, detacher, gate },
@@ -185,17 +205,11 @@ export async function runDay(shop: Shop, options: DayOptions): Promise<DayResult
       return answer.body
     }
     for (let n = 0; n < stock.length; n += GOODS_IN_CALL) {
-      const items = stock
-        .slice(n, n + GOODS_IN_CALL)
-        .map(({ epc, ean }) => ({ epc, ean, protectionTechnology: 'uhf_rfid' }))
+      const items = stock.slice(n, n + GOODS_IN_CALL).map((good) => ({ ...good, protectionTechnology: 'uhf_rfid' }))
       await must('registerProtectedItems', { storeId: shop.storeId, items })
     }
-    // What is sold here costs less together: nobody need be called for it, also when only the receipt tells what it cost.
     const { policy } = await must('fetchProtectionPolicy', { storeId: shop.storeId })
-    await must('updateProtectionPolicy', {
-      storeId: shop.storeId,
-      policy: { ...(policy as Json), requiresManualOverrideAboveValue: STAFF_ABOVE_EUR },
-    })
+    await must('updateProtectionPolicy', { storeId: shop.storeId, policy: { ...(policy as Json), ...DAY_RULES } })
     // Receipts are redeemed at the station, so that they are honoured while the line is down.
     await must('moveReceiptHome', { storeId: shop.storeId, home: station?.identity.agentId })
   }
@@ -257,6 +271,8 @@ export async function runDay(shop: Shop, options: DayOptions): Promise<DayResult
     const why = isOver() ? undefined : isSettled(end)
     if (why !== undefined) core.violate('liveness', `half an hour after closing: ${why}`)
     if (!isOver()) checkEnd(end)
+    if (rules.stricter > STRICTER_SHARE * rules.compared)
+      core.violate('rules', `${rules.stricter} of ${rules.compared} offline answers are stricter than the policy`)
     const unitsReleased = unitsReleasedBy(ledgers)
     if (!isOver()) checkReleases(unitsReleased, { core, cloud, tally })
     options.onProgress?.({ time: timeOf(clock.nowMs), tally })
@@ -270,6 +286,7 @@ export async function runDay(shop: Shop, options: DayOptions): Promise<DayResult
       tally,
       unitsReleased,
       journalRows,
+      offline: { compared: rules.compared, stricter: rules.stricter },
       lines: trace.lines,
     }
   } finally {

@@ -5,8 +5,9 @@ import type { Chance } from '../chance.ts'
 import type { Core } from '../core.ts'
 import type { Shop } from '../genesis.ts'
 import type { Json, Merchant } from '../merchant.ts'
+import type { RulesOracle } from '../rules-oracle.ts'
 import type { GateReader } from './gate-reader.ts'
-import type { Good, Goods } from './goods.ts'
+import { needsStaff, type Good, type Goods } from './goods.ts'
 import type { Tally } from './tally.ts'
 import type { Shopper } from './timetable.ts'
 
@@ -32,6 +33,7 @@ export interface ShopperParts {
   agents: { readonly station: AgentNode; readonly detacher: AgentNode; readonly gate: AgentNode }
   reader: GateReader
   goods: Goods
+  rules: Pick<RulesOracle, 'answered'>
   tally: Tally
 }
 
@@ -50,13 +52,13 @@ const DETACHER_TRIES = 3
 const ALARM_WITHIN_MS = 3 * SECOND_MS
 
 /** The people of the day, none of whom has come yet. */
-export function shoppers({ core, shop, merchant, agents, reader, goods, tally }: ShopperParts): Shoppers {
+export function shoppers({ core, shop, merchant, agents, reader, goods, rules, tally }: ShopperParts): Shoppers {
   const { scheduler } = core
   const world = core.chance.fork('shoppers')
   const paid = new Set<string>()
   const cancelled = new Set<string>()
   const told = new Set<string>()
-  const askAgent = askingAgents(core, (eventId) => void told.add(eventId))
+  const askAgent = askingAgents(core, (eventId) => void told.add(eventId), undefined, rules)
   const { storeId, devices } = shop
 
   const linger = (chance: Chance, fromS: number, toS: number) =>
@@ -127,7 +129,8 @@ export function shoppers({ core, shop, merchant, agents, reader, goods, tally }:
 
   /** Tag by tag, each with a token that the telephone got for it; answers how many are still on. */
   async function atDetacher({ goods: bag }: Bag): Promise<number> {
-    const left = bag.map(({ epc }) => epc)
+    // What the detacher may not release comes first: then all goes to the station, where nobody can tell which tags are off.
+    const left = bag.toSorted((a, b) => Number(needsStaff(b)) - Number(needsStaff(a))).map(({ epc }) => epc)
     for (let failed = 0; failed < DETACHER_TRIES && left.length > 0;) {
       const verified = await merchant.call('verifyProtectedItem', {
         epc: left[0],
