@@ -7,6 +7,7 @@ import type { Core } from './core.ts'
 import type { Shop } from './genesis.ts'
 import type { Merchant } from './merchant.ts'
 import type { Pace } from './pace.ts'
+import type { RulesOracle } from './rules-oracle.ts'
 
 /** What people do with what they have bought: at which device, how often, and what it tells them. */
 export interface AtDevices {
@@ -42,16 +43,17 @@ export interface AtDevicesParts {
   agents: readonly AgentNode[]
   pace: Pace
   unseen: Unseen
+  rules: Pick<RulesOracle, 'answered'>
   /** People come back with what they have after a while. */
   isTrying: boolean
 }
 
 /** The devices of the shop, as people meet them. */
-export function atDevices({ core, shop, merchant, agents, pace, unseen, isTrying }: AtDevicesParts): AtDevices {
+export function atDevices({ core, shop, merchant, agents, pace, unseen, rules, isTrying }: AtDevicesParts): AtDevices {
   const { scheduler } = core
   const told = new Set<string>()
   const lost = new Set<string>()
-  const ask = askingAgents(core, (eventId) => void (lost.has(eventId) || told.add(eventId)), unseen)
+  const ask = askingAgents(core, (eventId) => void (lost.has(eventId) || told.add(eventId)), unseen, rules)
 
   /** Staff are called where they are needed, and often see no reason why not. */
   async function askStaffToo(node: AgentNode | undefined, request: AuthorizeRequest, chance: Chance): Promise<void> {

@@ -7,6 +7,7 @@ import type { Shop } from './genesis.ts'
 import type { Json, Merchant } from './merchant.ts'
 import type { Pace } from './pace.ts'
 import { probe } from './probe.ts'
+import type { RulesOracle } from './rules-oracle.ts'
 import type { Till } from './till.ts'
 
 /**
@@ -51,7 +52,12 @@ export interface CustomerParts {
   /** Staff say that they have the goods of this purchase in hand. */
   vouch(purchaseId: string): void
   unseen: Unseen
+  rules: Pick<RulesOracle, 'answered'>
 }
+
+/** A category and a brand that policies have rules for. */
+const RULED_CATEGORY = 'schmuck'
+const RULED_BRAND = 'Luxus'
 
 /** The people of one world. */
 export function customers({
@@ -65,13 +71,14 @@ export function customers({
   till,
   vouch,
   unseen,
+  rules,
 }: CustomerParts): Customers {
   const { restores } = unseen
   const world = core.chance.fork('customers')
   const paid = new Set<string>()
   const cancelled = new Set<string>()
   const resold = new Set<string>()
-  const devices = atDevices({ core, shop, merchant, agents, pace, unseen, isTrying })
+  const devices = atDevices({ core, shop, merchant, agents, pace, unseen, rules, isTrying })
   const { linger } = devices
   let epcs = 0
 
@@ -82,7 +89,14 @@ export function customers({
     const tagged: string[] = []
     if (chance.happens(isTrying ? 0.9 : 0.5)) {
       for (let n = 0; n < units; n++) tagged.push(`E2800000${(++epcs).toString(16).padStart(16, '0').toUpperCase()}`)
-      const items = tagged.map((epc) => ({ epc, ean: product.ean, protectionTechnology: 'uhf_rfid' }))
+      const goods = chance.fork('goods')
+      const items = tagged.map((epc) => ({
+        epc,
+        ean: product.ean,
+        protectionTechnology: 'uhf_rfid',
+        ...(goods.happens(0.3) && { category: RULED_CATEGORY }),
+        ...(goods.happens(0.2) && { brand: RULED_BRAND }),
+      }))
       if (!(await merchant.call('registerProtectedItems', { storeId, items }))?.ok) return undefined
     }
     const begun = await begin(name, { ean: product.ean, quantity: units, ...(tagged.length > 0 && { epcs: tagged }) })
@@ -164,7 +178,17 @@ export function customers({
     const { storeId } = shop
     const now = await merchant.call('fetchProtectionPolicy', { storeId })
     if (!now?.ok) return
-    const policy = { ...(now.body['policy'] as Json), requiresManualOverrideAboveValue: chance.between(150, 500) }
+    const former = now.body['policy'] as Json
+    const rules = chance.fork('rules')
+    const policy = {
+      ...former,
+      requiresManualOverrideAboveValue: chance.between(150, 500),
+      allowedActionsByCategory: {
+        ...(former['allowedActionsByCategory'] as Json),
+        [RULED_CATEGORY]: rules.one([{}, { deactivate_label: ['staff_assisted'], authorize_exit: ['automatic_exit'] }]),
+      },
+      requiresStaffForBrand: rules.happens(0.5) ? [RULED_BRAND] : [],
+    }
     await merchant.call('updateProtectionPolicy', { storeId, policy })
   }
 

@@ -32,7 +32,7 @@ export interface RulesOracleParts {
   core: Core
   /** The cloud's database; undefined while there is none. */
   reading(): Connection | undefined
-  /** `manual_assistance_required` has no other reason here than a rule: no doubt about a ledger, no home that moves. */
+  /** No ledger is restored or doubted, and no home moves: `manual_assistance_required` has no other reason than a rule. */
   isCalm: boolean
 }
 
@@ -79,8 +79,9 @@ export function rulesOracle({ core, reading, isCalm }: RulesOracleParts): RulesO
     return decide({ ...facts, identifiedBy: [], right: 'free', operator: operatorId !== undefined }, policy)
   }
 
-  /** No more is released here than the rules allow. */
+  /** No more is released here than the rules allow; a ledger that was restored may release a unit again. */
   function count(request: AuthorizeRequest, answer: AuthorizeAnswer, truths: readonly Decision[], ver: number): void {
+    if (!isCalm) return
     const isOne = rightClass(request.action) === 'release' && answer.outcome === 'confirmed'
     if (!isOne || request.operatorId !== undefined || request.identifiers.epc !== undefined) return
     const key = [receiptTextIn(request.receipt ?? ''), request.deviceId, ver].join(' ')

@@ -27,6 +27,7 @@ import { merchant, type Called } from './merchant.ts'
 import { moneyOracle } from './money-oracle.ts'
 import { provider, type Provider } from './provider.ts'
 import { receiver } from './receiver.ts'
+import { rulesOracle } from './rules-oracle.ts'
 import { scheduler } from './scheduler.ts'
 import type { Shops } from './shops.ts'
 import { liveTill, testTill } from './till.ts'
@@ -264,7 +265,9 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
     },
     onTakenAway: homes.putBack,
   })
+  const rules = rulesOracle({ core, reading: () => cloud.disk.reading, isCalm: false })
   const people = customers({
+    rules,
     core,
     shop,
     merchant: program,

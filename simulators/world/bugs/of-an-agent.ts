@@ -3,6 +3,18 @@ import { change, type Bug } from './bug.ts'
 /** Bugs of a single agent: its ledger, its time, what it takes from the cloud. */
 export const AGENT_BUGS: readonly Bug[] = [
   {
+    name: 'offline-without-category',
+    what: 'an offline decision by a receipt takes every unit for one without a category',
+    changes: [
+      change('edge-agent/decisions/by-receipt.js', 'category: known?.category ?? signed?.category,', "category: '',"),
+    ],
+  },
+  {
+    name: 'offline-without-brand',
+    what: 'an offline decision by a receipt takes every unit for one without a brand',
+    changes: [change('edge-agent/decisions/by-receipt.js', 'brand: known?.brand ?? signed?.brand,', "brand: '',")],
+  },
+  {
     name: 'ledger-not-flushed',
     what: 'the ledger is opened with synchronous=NORMAL',
     changes: [
