@@ -46,6 +46,8 @@ export interface HeardWord {
   nowMs: number
   /** The report as the other agent signed it: the cloud verifies it. */
   report: string
+  /** It is about the present epoch of this home: it may be about what a ledger that was restored has forgotten. */
+  isOwnEpoch: boolean
 }
 
 /** What the claims of the same ledger say. */
@@ -123,14 +125,14 @@ export function openHomeGrants(db: Connection, claims: FreeRights, journal: Pick
         tell(nowMs, { kind: 'given', redemptionId, nonce, rightClass, ordinals: answer.ordinals, agentId, homeEpoch })
       return answer
     },
-    hear({ agentId, redemptionId, outcome, candidates, exp, nowMs, report }) {
+    hear({ agentId, redemptionId, outcome, candidates, exp, nowMs, report, isOwnEpoch }) {
       const known = find.get(redemptionId)
       const back: Evidence = { kind: 'given_back', redemptionId, outcome, report }
       // The question is lost, or still on its way: nothing is given under this id any more.
       if (!known) {
         keep({ redemptionId, agentId, exp }, NOTHING, 'back')
-        // Or this ledger was put back, and the cloud knows what it has forgotten.
-        return tell(nowMs, back)
+        // Or this ledger was restored, and the cloud knows what it has forgotten. What another home gave is not ours to report.
+        return isOwnEpoch ? tell(nowMs, back) : undefined
       }
       if (known.agent_id !== agentId) return
       // The cloud would free no more than the report names.

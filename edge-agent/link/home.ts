@@ -244,7 +244,16 @@ export function openHome({
     if (retryAfterSeconds > 0) return { kind: 'too_many_questions', retryAfterSeconds }
     const given = await commits.durably((): GrantAnswer | undefined => {
       if (outcome === 'failed' || outcome === 'unknown')
-        homeGrants.hear({ agentId: asker, redemptionId, outcome, candidates, exp, nowMs: nowMs(), report: text })
+        homeGrants.hear({
+          agentId: asker,
+          redemptionId,
+          outcome,
+          candidates,
+          exp,
+          nowMs: nowMs(),
+          report: text,
+          isOwnEpoch: policy.home === agentId && homeEpoch === policy.homeEpoch,
+        })
       if (outcome !== undefined) return { ordinals: [], remaining: 0 }
       // A ledger that was put back has forgotten what it gave; of one that exists twice the other copy gives too.
       const isUnsure = trust.isImporting(exp) || ledgerDoubt(ledger, nowMs()) !== undefined

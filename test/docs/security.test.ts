@@ -25,6 +25,13 @@ function routesBelow(path: string): string[] {
   return [...new Set(texts.flatMap((text) => text.match(new RegExp(`(?<=')${path}/[^']+(?=')`, 'g')) ?? []))]
 }
 
+/** What an agent's local HTTP takes without a credential of its own: other agents send it, and pairing has a page of its own. */
+function openRoutes(): string[] {
+  const text = readFileSync(join(ROOT, 'edge-agent/http/local-app.ts'), 'utf8')
+  const [, list = ''] = /const OPEN\b[^[(]*new Set\(\[([^\]]*)\]/.exec(text) ?? []
+  return [...list.matchAll(/'([^']+)'/g)].map(([, route = '']) => route).filter((route) => route !== '/v1/pair')
+}
+
 describe('the tables of docs/security.md', () => {
   it.each([
     [
@@ -36,6 +43,7 @@ describe('the tables of docs/security.md', () => {
     ['events', PROTECTION_EVENT_TYPES.map((type) => `event ${type}`)],
     ['requests to a receipt home', routesBelow('/v1/home')],
     ['notices between agents', ['/v1/releases']],
+    ['requests of other agents', openRoutes()],
     ['requests of readers', routesBelow('/ingest')],
     ['topics', [...AGENT_TOPICS, ...STORE_TOPICS].map((name) => `topic ${name}`)],
     ['commands', CommandClaims.shape.command.options.map((name) => `command ${name}`)],

@@ -305,6 +305,7 @@ describe('the agent', () => {
         outcome: 'failed',
         candidates: [0],
         report: 'not signed',
+        isOwnEpoch: true,
         exp: 4_000_000_000,
         nowMs: store.agent.clock.now().nowMs,
       }),

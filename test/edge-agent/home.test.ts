@@ -300,6 +300,7 @@ it('gives nothing for questions that are played back, and takes nothing from wha
       outcome: 'failed',
       candidates: [0],
       report: 'not signed',
+      isOwnEpoch: true,
       exp: wish.exp,
       nowMs: taken.nowMs,
     }),

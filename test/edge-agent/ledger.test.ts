@@ -237,6 +237,7 @@ describe('the ledger', () => {
                   outcome,
                   candidates: [0],
                   report: 'report',
+                  isOwnEpoch: true,
                   exp: nowS + 100,
                   nowMs: nowS * 1_000,
                 }),
@@ -390,6 +391,7 @@ describe('the ledger', () => {
         outcome: 'unknown',
         candidates: [0, 1],
         report: 'report',
+        isOwnEpoch: true,
         exp,
         nowMs: NOW,
       })
@@ -414,6 +416,39 @@ describe('the ledger', () => {
     tidy(2 * 86_400)
     tidy(2 * 86_400 + 600)
     expect([rows('claim'), rows('used_right'), rows('home_grant'), rows('unknown_use')]).toEqual([0, 0, 0, 0])
+  })
+
+  it('forwards the report of an outcome that it knows, or may have forgotten, and no report about another home or other units', () => {
+    const about = { agentId: 'agt_2', outcome: 'failed' as const, exp: NOW / 1_000 + 300, nowMs: NOW }
+    const given = { cti: 'cti', rightClass: 'exit' as const, candidates: [0, 1], all: true, homeEpoch: 3 }
+    const forwarded = () =>
+      ledger.journal
+        .unsent(100)
+        .rows.flatMap(({ body: { evidence } }) =>
+          evidence?.kind === 'given_back' ? [[evidence.redemptionId, evidence.report]] : [],
+        )
+    ledger.commits.now(() => {
+      const { agentId, exp, nowMs } = about
+      ledger.homeGrants.grant({ ...given, agentId, exp, nowMs, redemptionId: 'known' })
+      const hear = (redemptionId: string, candidates: number[], isOwnEpoch: boolean) =>
+        ledger.homeGrants.hear({ ...about, redemptionId, candidates, isOwnEpoch, report: `of ${redemptionId}` })
+      hear('of another home', [0], false)
+      hear('forgotten', [0], true)
+      hear('known', [0], true)
+    })
+    expect(forwarded()).toEqual([['forgotten', 'of forgotten']])
+    expect(ledger.claims.isFree('cti', 'exit', 0, NOW, false)).toBe(false)
+    ledger.commits.now(() =>
+      ledger.homeGrants.hear({
+        ...about,
+        redemptionId: 'known',
+        candidates: [0, 1],
+        isOwnEpoch: false,
+        report: 'of known',
+      }),
+    )
+    expect(forwarded().at(-1)).toEqual(['known', 'of known'])
+    expect(ledger.claims.isFree('cti', 'exit', 0, NOW, false)).toBe(true)
   })
 
   it('has the home hear of a release that failed, though other units of the receipt are off by then', async () => {

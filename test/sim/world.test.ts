@@ -137,7 +137,7 @@ describe('the bugs that let one agent speak for another', () => {
   it('are all found', { timeout: 300_000 }, async () => {
     const file = join(folder, 'lies.json')
     const names = LIAR_BUGS.map((bug) => bug.name)
-    await runSim(['--bugs', '--seeds', '24', '--only', names.join(','), '--json', file])
+    await runSim(['--bugs', '--seeds', '60', '--only', names.join(','), '--json', file])
     const { bugs } = JSON.parse(readFileSync(file, 'utf8')) as { bugs: { name: string; seed: number | null }[] }
     expect(bugs.filter(({ seed }) => seed === null)).toEqual([])
     expect(bugs.map(({ name }) => name)).toEqual(names)
