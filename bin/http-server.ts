@@ -1,6 +1,7 @@
 import type { AddressInfo, Server } from 'node:net'
 import { createAdaptorServer } from '@hono/node-server'
 import type { Hono } from 'hono'
+import { JSON_HEADERS } from '../cloud/http/json-headers.ts'
 import { renderPlainly } from './plain-pages.ts'
 
 /** A listening HTTP server whose answers come from `app` once there is one. */
@@ -28,7 +29,7 @@ export async function listen(options: { host: string; port: number; flag: string
   const starting = () =>
     new Response(JSON.stringify({ error: 'starting', code: 'unavailable' }), {
       status: 503,
-      headers: { 'content-type': 'application/json', 'retry-after': '1' },
+      headers: { ...JSON_HEADERS, 'content-type': 'application/json', 'retry-after': '1' },
     })
   const server = createAdaptorServer({
     fetch: (request: Request, env: object) => (app ? app.fetch(request, env) : starting()),

@@ -15,6 +15,7 @@ import { readJsonBody } from './body.ts'
 import { readableByPages } from './browsers.ts'
 import { clientAddress } from './client-address.ts'
 import { streamProgress } from './event-stream.ts'
+import { JSON_HEADERS } from './json-headers.ts'
 import { isMultipart, readMultipart } from './multipart.ts'
 import { streamAnswer } from './stream-answer.ts'
 import { rateLimiter, type Allowance, type Verdict } from './rate-limit.ts'
@@ -46,7 +47,11 @@ export function apiHandler(
     const operation = operations.get(name)
     const authorization = c.req.header('authorization')
     // Refusals too, from the first on: a page that is not told why shows its shopper nothing.
-    const headers: Record<string, string> = { 'x-request-id': requestId, ...readableByPages(operation, authorization) }
+    const headers: Record<string, string> = {
+      ...JSON_HEADERS,
+      'x-request-id': requestId,
+      ...readableByPages(operation, authorization),
+    }
     try {
       const nowMs = platform.clock.wall()
       const caller = await authenticate(database.reads, authorization, nowMs)

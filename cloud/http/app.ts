@@ -18,6 +18,7 @@ import { answerPreflight, readableByPages } from './browsers.ts'
 import { checkoutRoutes } from './checkout.ts'
 import { clientAddress } from './client-address.ts'
 import { apiDocuments } from './docs/documents.ts'
+import { JSON_HEADERS } from './json-headers.ts'
 import { imageRoutes } from './images.ts'
 import { notificationRoutes } from './notify.ts'
 import { rateLimiter, type Allowance } from './rate-limit.ts'
@@ -61,10 +62,10 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
     app.get(path, (c) => document.answer(c))
   app.get('/', (c) => c.redirect('/docs'))
   // The process runs and its event loop answers. A lost database must not restart it.
-  app.get('/healthz', (c) => c.json({ ok: true }))
+  app.get('/healthz', (c) => c.json({ ok: true }, 200, JSON_HEADERS))
   app.get('/readyz', async (c) => {
     const unready = await services.readiness.check()
-    return c.json({ ready: unready.length === 0, unready }, unready.length === 0 ? 200 : 503)
+    return c.json({ ready: unready.length === 0, unready }, unready.length === 0 ? 200 : 503, JSON_HEADERS)
   })
   app.get('/.well-known/jwks.json', (c) => jwks(c))
   app.get('/.well-known/jwks/:file', (c) => jwks(c, c.req.param('file').replace(/\.json$/, '')))
@@ -87,6 +88,7 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
     const requestId = newId('req', platform)
     const { retryAfter } = failure.extras
     const headers = {
+      ...JSON_HEADERS,
       'x-request-id': requestId,
       ...(retryAfter !== undefined && { 'retry-after': String(retryAfter) }),
     }
@@ -114,7 +116,7 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
     return c.json(
       { success: true, time: signDocument(DOCUMENT_KINDS.time, claims, services.authority.freshnessSigner) },
       200,
-      { 'cache-control': 'no-store' },
+      JSON_HEADERS,
     )
   }
 
@@ -122,7 +124,8 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
     if (isTooFast(c, 'jwks '))
       return refuse(c, new Failure('resource-exhausted', 'too many requests', { retryAfter: 1 }))
     // Nobody is called so, and PostgreSQL would not even be asked for a name with a NUL.
-    if (iss !== undefined && !isIdShaped(iss)) return c.json({ keys: [] }, 200, { 'access-control-allow-origin': '*' })
+    if (iss !== undefined && !isIdShaped(iss))
+      return c.json({ keys: [] }, 200, { ...JSON_HEADERS, 'access-control-allow-origin': '*' })
     let query = database.reads
       .selectFrom('signing_key')
       .select(['kid', 'x', 'key_use', 'iss'])
@@ -131,7 +134,11 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
     if (iss !== undefined) query = query.where('iss', '=', iss)
     const rows = await query.orderBy('kid').execute()
     const keys = rows.map((row) => ({ ...publicJwk(row.x), kid: row.kid, use: 'sig', alg: 'EdDSA' }))
-    return c.json({ keys }, 200, { 'cache-control': 'public, max-age=60', 'access-control-allow-origin': '*' })
+    return c.json({ keys }, 200, {
+      ...JSON_HEADERS,
+      'cache-control': 'public, max-age=60',
+      'access-control-allow-origin': '*',
+    })
   }
 
   /** The form that is asked for: JSON unless a page or plain text is preferred. */

@@ -15,6 +15,7 @@ import { taskRunner } from '../payments/runner.ts'
 import type { PspConfigRow } from '../persistence/tables/payments.ts'
 import type { Database } from '../persistence/database.ts'
 import { readBytes } from './body.ts'
+import { JSON_HEADERS } from './json-headers.ts'
 
 /** The largest event of a provider is far smaller, bytes. */
 const BODY_LIMIT = 256 * 1024
@@ -47,7 +48,7 @@ export function notificationRoutes(
       return refuse(c, new Failure('invalid-argument', 'the notification is not signed as this store’s provider signs'))
     for (const notice of genuine.notices) await apply(genuine.config, notice)
     const heard = providerNamed(genuine.config.provider)?.heard
-    return heard === undefined ? c.json({ received: true }) : c.text(heard)
+    return heard === undefined ? c.json({ received: true }, 200, JSON_HEADERS) : c.text(heard)
   })
 
   /** The settings, present or past, whose secret the notification is signed with; of several those that it says something about. */

@@ -72,6 +72,9 @@ export function localApp(agent: Agent, { hosts, log, pushes, lostLogLines = () =
 
   app.use('*', async (c, next) => {
     // A page from elsewhere must not reach the agent through the browser that stands beside it.
+    // Pages and their assets say themselves how long they may be kept.
+    c.header('cache-control', 'no-store')
+    c.header('x-content-type-options', 'nosniff')
     const host = c.req.header('host') ?? ''
     if (!hosts().includes(host))
       return fail(
@@ -83,7 +86,6 @@ export function localApp(agent: Agent, { hosts, log, pushes, lostLogLines = () =
     const origin = c.req.header('origin')
     if (origin !== undefined && !hosts().some((name) => origin === `http://${name}` || origin === `https://${name}`))
       return fail(c, 403, 'origin_not_allowed', 'requests from other pages are refused')
-    c.header('x-content-type-options', 'nosniff')
     return next()
   })
   app.use('/v1/*', async (c, next) => {
