@@ -24,7 +24,7 @@ import {
   TRIGGER_OPTIONS,
   VERIFY_AUDIT_OPTIONS,
 } from './settings.ts'
-import type { Options } from './options.ts'
+import { listOptions, type Options } from './options.ts'
 
 /** The options of each command, as the page lists them. */
 export const COMMANDS: Record<string, Options> = {
@@ -55,7 +55,7 @@ export const COMMANDS: Record<string, Options> = {
 }
 
 function table(options: Options): string {
-  const rows = Object.values(options).map((o) => {
+  const rows = listOptions(options).map((o) => {
     const flag = o.placeholder === '' ? `--${o.flag}` : `--${o.flag} ${o.placeholder.replaceAll('|', '\\|')}`
     const fallback = o.fallback === undefined || o.placeholder === '' ? '' : `\`${String(o.fallback)}\``
     return `| \`${flag}\` | \`${o.env}\` | ${fallback} | ${o.help} |`

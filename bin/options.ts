@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 
 /** One setting: an option of the command line and an environment variable, checked in one place. */
@@ -9,6 +10,8 @@ export interface Option<T> {
   readonly placeholder: string
   readonly help: string
   readonly fallback: T
+  /** A secret: `--FLAG-file` and `ENV_FILE` name a file that holds it, so that it is in no process list. */
+  readonly isSecret?: boolean
   /** The value, or a fault that says what it should be. */
   read(text: string): { value: T } | { fault: string }
 }
@@ -115,6 +118,21 @@ export function url(common: Common, protocols: readonly string[]): Option<string
   }
 }
 
+/** An option whose value may also be in a file. */
+export function secret<T>(option: Option<T>): Option<T> {
+  return { ...option, isSecret: true }
+}
+
+/** The options as users see them: each secret is followed by the option that names its file. */
+export function listOptions(options: Options): Option<unknown>[] {
+  return Object.values(options).flatMap((option) => (option.isSecret ? [option, fileForm(option)] : [option]))
+}
+
+function fileForm({ flag: name, env }: Option<unknown>): Option<unknown> {
+  const help = `file that holds the value of --${name}, and nothing else`
+  return text({ flag: `${name}-file`, env: `${env}_FILE`, help }, 'FILE', undefined)
+}
+
 /** A switch: on when it is there; in the environment `true` or `false`. */
 export function flag(common: Common): Option<boolean> {
   return {
@@ -134,31 +152,66 @@ export type Values<O extends Options> = { [K in keyof O]: O[K] extends Option<in
  * counts. Throws `WrongUsage` with every fault at once.
  */
 export function readOptions<O extends Options>(options: O, args: readonly string[], env: NodeJS.ProcessEnv): Values<O> {
-  const byFlag = new Map(Object.entries(options).map(([name, option]) => [option.flag, { name, option }]))
   const faults: string[] = []
   const given = new Map<string, string>()
   for (const { flag: name, value } of tokensOf(options, args, faults)) given.set(name, value)
   const values: Record<string, unknown> = {}
-  for (const [flagName, { name, option }] of byFlag) {
-    const fromLine = given.get(flagName)
-    const fromEnv = env[option.env]
-    const source = fromLine === undefined ? option.env : `--${flagName}`
-    const written = fromLine ?? (fromEnv === '' ? undefined : fromEnv)
+  for (const [name, option] of Object.entries(options)) {
+    const forms = writtenForms(option, given, env)
+    const [written, other] = forms.some(({ isOnLine }) => isOnLine) ? forms.filter(({ isOnLine }) => isOnLine) : forms
     if (written === undefined) {
       values[name] = option.fallback
       continue
     }
-    const read = option.read(written)
-    if ('fault' in read) faults.push(`${source} ${read.fault}`)
+    if (other !== undefined) {
+      faults.push(`${written.source} and ${other.source} exclude each other: give one of them`)
+      continue
+    }
+    const read = written.isFile ? readFrom(option, written.value) : option.read(written.value)
+    if ('fault' in read) faults.push(`${written.source} ${read.fault}`)
     else values[name] = read.value
   }
   if (faults.length > 0) throw new WrongUsage(faults)
   return values as Values<O>
 }
 
+interface Written {
+  value: string
+  /** Where it was written, for faults. */
+  source: string
+  isOnLine: boolean
+  /** The value is the name of a file that holds it. */
+  isFile: boolean
+}
+
+/** The forms of an option that the command line or the environment gives; at most one each for the value and its file. */
+function writtenForms(
+  option: Option<unknown>,
+  given: ReadonlyMap<string, string>,
+  env: NodeJS.ProcessEnv,
+): readonly Written[] {
+  return (option.isSecret ? [option, fileForm(option)] : [option]).flatMap((form): Written[] => {
+    const isFile = form !== option
+    const onLine = given.get(form.flag)
+    if (onLine !== undefined) return [{ value: onLine, source: `--${form.flag}`, isOnLine: true, isFile }]
+    const value = env[form.env]
+    return value === undefined || value === '' ? [] : [{ value, source: form.env, isOnLine: false, isFile }]
+  })
+}
+
+/** The value in a file, without white space around it. */
+function readFrom<T>(option: Option<T>, file: string): { value: T } | { fault: string } {
+  try {
+    const read = option.read(readFileSync(file, 'utf8').trim())
+    return 'fault' in read ? { fault: `(${file}) ${read.fault}` } : read
+  } catch (error) {
+    return { fault: `cannot be read: ${(error as Error).message}` }
+  }
+}
+
 function tokensOf(options: Options, args: readonly string[], faults: string[]): { flag: string; value: string }[] {
   const config = Object.fromEntries(
-    Object.values(options).map((o) => [
+    listOptions(options).map((o) => [
       o.flag,
       { type: o.placeholder === '' ? ('boolean' as const) : ('string' as const), multiple: true },
     ]),
@@ -174,7 +227,7 @@ function tokensOf(options: Options, args: readonly string[], faults: string[]): 
   for (const token of tokens) {
     if (token.kind === 'positional') faults.push(`"${token.value}" is not expected here`)
     if (token.kind !== 'option') continue
-    const option = Object.values(options).find((o) => o.flag === token.name)
+    const option = listOptions(options).find((o) => o.flag === token.name)
     if (!option) faults.push(`there is no option ${token.rawName}`)
     else if (option.placeholder === '') read.push({ flag: token.name, value: token.value ?? 'true' })
     else if (token.value === undefined)
@@ -186,7 +239,7 @@ function tokensOf(options: Options, args: readonly string[], faults: string[]): 
 
 /** The options as lines of help. */
 export function describeOptions(options: Options): string {
-  return Object.values(options)
+  return listOptions(options)
     .map((o) => {
       const left = `  --${o.flag}${o.placeholder === '' ? '' : ` ${o.placeholder}`}`
       const fallback = o.fallback === undefined || o.placeholder === '' ? '' : ` (${String(o.fallback)})`

@@ -1,6 +1,6 @@
 import { PCSCD_SOCKET } from '../device-drivers/transports/link-settings.ts'
 import { PROTECTION_ACTIONS } from '../policy/vocabulary.ts'
-import { choice, euros, flag, perMinute, port, text, url, wholeNumber, type Option } from './options.ts'
+import { choice, euros, flag, perMinute, port, secret, text, url, wholeNumber, type Option } from './options.ts'
 
 /** Every setting of every command, once: the help, docs/configuration.md and the checks come from here. */
 
@@ -20,10 +20,12 @@ const logLevel = (fallback: LogLevel) =>
     LOG_LEVELS,
     fallback,
   )
-const databaseUrl = url({ flag: 'database-url', env: 'UNTAG_DATABASE_URL', help: 'PostgreSQL instead of SQLite' }, [
-  'postgres:',
-  'postgresql:',
-])
+const databaseUrl = secret(
+  url({ flag: 'database-url', env: 'UNTAG_DATABASE_URL', help: 'PostgreSQL instead of SQLite' }, [
+    'postgres:',
+    'postgresql:',
+  ]),
+)
 const pcscdSocket = text(
   { flag: 'pcscd-socket', env: 'PCSCLITE_CSOCK_NAME', help: 'socket of pcscd, which drives NFC readers' },
   'FILE',
@@ -99,14 +101,12 @@ export const CLOUD_OPTIONS = {
     'ID',
     undefined,
   ),
-  imagesSecretAccessKey: text(
-    {
-      flag: 'images-secret-access-key',
-      env: 'UNTAG_IMAGES_SECRET_ACCESS_KEY',
-      help: 'and its secret; better in the environment, where other users cannot read it',
-    },
-    'SECRET',
-    undefined,
+  imagesSecretAccessKey: secret(
+    text(
+      { flag: 'images-secret-access-key', env: 'UNTAG_IMAGES_SECRET_ACCESS_KEY', help: 'and its secret' },
+      'SECRET',
+      undefined,
+    ),
   ),
   logLevel: logLevel('info'),
 }
