@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { Hono, type Context } from 'hono'
 import { getCookie, setCookie } from 'hono/cookie'
-import { streamSSE } from 'hono/streaming'
 import { z } from 'zod'
 import type { PushPort } from '../../device-drivers/transports/push-port.ts'
 import { findingsOf, findingText } from '../../policy/findings.ts'
@@ -16,6 +15,7 @@ import type { HomeReply } from '../link/home.ts'
 import type { Log } from '../log.ts'
 import type { Agent } from '../runtime.ts'
 import { liveEvent } from '../pages/live-event.ts'
+import { eventStream, LISTENER_LIMIT } from './event-stream.ts'
 import { ingestRoutes } from './ingest.ts'
 import { pageRoutes } from '../pages/pages.tsx'
 import { setupRoutes } from './setup-routes.ts'
@@ -68,6 +68,12 @@ export function localApp(agent: Agent, { hosts, log, pushes, lostLogLines = () =
   // Browsers keep one jar for all ports of a machine, and there may be several agents on it.
   const cookieName = `untag_${agent.identity.agentId}`
   const browserCookie = `${cookieName}_browser`
+  const events = eventStream(
+    agent.feed,
+    (event) => liveEvent(event, agent.trust.policy),
+    () => ({ type: 'status', status: agent.status() }),
+    log,
+  )
   const strangers = askingLimit(agent.platform.clock, REFUSED_QUESTIONS)
 
   app.use('*', async (c, next) => {
@@ -241,17 +247,11 @@ export function localApp(agent: Agent, { hosts, log, pushes, lostLogLines = () =
   )
 
   app.get('/v1/status', (c) => c.json(agent.status()))
-  app.get('/v1/events', (c) =>
-    streamSSE(c, async (stream) => {
-      const gone = new AbortController()
-      stream.onAbort(() => gone.abort())
-      const events = agent.feed.listen(gone.signal)
-      await stream.writeSSE({ event: 'status', data: JSON.stringify({ type: 'status', status: agent.status() }) })
-      for await (const event of events) {
-        const live = liveEvent(event, agent.trust.policy)
-        await stream.writeSSE({ event: live.type, data: JSON.stringify(live) })
-      }
-    }),
+  app.get(
+    '/v1/events',
+    (c) =>
+      events.open(() => connectionOf(c)?.destroy()) ??
+      fail(c, 503, 'too_many_listeners', `${LISTENER_LIMIT} pages and programs follow this agent already: close one`),
   )
 
   app.get('/healthz', (c) => {
@@ -386,4 +386,9 @@ function isLoopback(c: Context): boolean {
   if (incomingOf(c) === undefined) return true
   const address = addressOf(c) ?? ''
   return address === '::1' || /^(::ffff:)?127\./.test(address)
+}
+
+/** The connection's response, where Node's HTTP server carries the request. */
+function connectionOf(c: Context): { destroy(): void } | undefined {
+  return (c.env as { outgoing?: { destroy(): void } } | undefined)?.outgoing
 }

@@ -1,0 +1,80 @@
+import type { Feed, FeedEvent } from '../feed.ts'
+import type { Log } from '../log.ts'
+
+/**
+ *   feed ──▶ one line of text for each event ──▶ every listener's queue ──▶ its connection
+ *
+ * Server-sent events for pages and programs (WHATWG HTML §9.2). Each event is written as text once, however many follow.
+ */
+
+/** Pages and programs that may follow one agent at once: a shop has a handful of screens. */
+export const LISTENER_LIMIT = 32
+/** Events that wait for a listener that does not read. Then it is disconnected; a page connects again and gets the present state. */
+export const BACKLOG_LIMIT = 200
+
+export interface EventStream {
+  /** Answers a stream that begins with the present state; undefined if as many listen as may. `disconnect` cuts its connection. */
+  open(disconnect: () => void): Response | undefined
+}
+
+/** An event as it is sent: its type and its data. */
+interface Sent {
+  type: string
+}
+
+interface Listener {
+  controller: ReadableStreamDefaultController<Uint8Array>
+  disconnect(): void
+}
+
+/** Sends what the feed publishes, as `describe` words it. `present` is what a new listener gets first. */
+export function eventStream(
+  feed: Feed,
+  describe: (event: FeedEvent) => Sent,
+  present: () => Sent,
+  log: Log,
+): EventStream {
+  const listeners = new Set<Listener>()
+  const encoder = new TextEncoder()
+  const write = (event: Sent) => encoder.encode(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
+
+  async function sendAll(): Promise<void> {
+    for await (const event of feed.listen(new AbortController().signal)) {
+      if (listeners.size === 0) continue
+      const text = write(describe(event))
+      for (const listener of listeners) {
+        if ((listener.controller.desiredSize ?? 0) > 0) listener.controller.enqueue(text)
+        else drop(listener)
+      }
+    }
+    for (const { controller } of listeners) controller.close()
+    listeners.clear()
+  }
+
+  /** What waits for a listener that does not read would keep its connection open: it is cut. */
+  function drop(listener: Listener): void {
+    listeners.delete(listener)
+    listener.controller.close()
+    listener.disconnect()
+  }
+
+  sendAll().catch((error: unknown) => log.error({ err: error }, 'pages and programs get no more events'))
+  return {
+    open(disconnect) {
+      if (listeners.size >= LISTENER_LIMIT) return undefined
+      let own: Listener
+      const body = new ReadableStream<Uint8Array>(
+        {
+          start(controller) {
+            own = { controller, disconnect }
+            listeners.add(own)
+            controller.enqueue(write(present()))
+          },
+          cancel: () => void listeners.delete(own),
+        },
+        { highWaterMark: BACKLOG_LIMIT },
+      )
+      return new Response(body, { headers: { 'content-type': 'text/event-stream', 'cache-control': 'no-store' } })
+    },
+  }
+}
