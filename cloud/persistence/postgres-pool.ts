@@ -5,10 +5,14 @@ import { isDiskFull, type OnStorageState } from './storage-state.ts'
 
 /** Connections of one process. */
 const POOL_SIZE = 12
-/** Limit for opening a connection, and for waiting for a free one, ms. */
-const CONNECT_LIMIT_MS = 5_000
-/** Limit for the answer to one statement, ms. After that the connection is closed: a stalled network must not hold callers. */
-const STATEMENT_LIMIT_MS = 20_000
+/** How long callers are held while the server or the network is silent. */
+export interface PoolLimits {
+  /** For opening a connection, and for waiting for a free one, ms. */
+  connectMs: number
+  /** For the answer to one statement, ms. After that the connection is closed. */
+  statementMs: number
+}
+export const POOL_LIMITS: PoolLimits = { connectMs: 5_000, statementMs: 20_000 }
 /** The server ends a transaction whose client is silent for this long, ms: a lost client holds no locks and no follower of events. */
 const IDLE_IN_TRANSACTION_LIMIT_MS = 30_000
 
@@ -28,12 +32,17 @@ export interface GuardedPool extends PostgresPool {
 }
 
 /** Makes a pool for this URL. It connects when the first statement comes. */
-export function guardedPool(url: string, types: pg.CustomTypesConfig, note: OnStorageState): GuardedPool {
+export function guardedPool(
+  url: string,
+  types: pg.CustomTypesConfig,
+  note: OnStorageState,
+  limits: PoolLimits,
+): GuardedPool {
   const pool = new pg.Pool({
     connectionString: url,
     max: POOL_SIZE,
-    connectionTimeoutMillis: CONNECT_LIMIT_MS,
-    query_timeout: STATEMENT_LIMIT_MS,
+    connectionTimeoutMillis: limits.connectMs,
+    query_timeout: limits.statementMs,
     idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_LIMIT_MS,
     keepAlive: true,
     types,
@@ -48,15 +57,17 @@ export function guardedPool(url: string, types: pg.CustomTypesConfig, note: OnSt
     if (!isLoss(error)) return error
     isAway = true
     note('away', error)
-    return new DatabaseUnavailable(/^commit\b/i.test(statement), { cause: error })
+    return new DatabaseUnavailable(statement === 'commit', { cause: error })
   }
 
   async function connect(): Promise<PostgresPoolClient> {
     const client = await pool.connect().catch((error: unknown) => {
       throw explained(error, '')
     })
-    let isBroken = false
+    /** The first loss. After a lost COMMIT a ROLLBACK follows, which must not hide that the outcome is unknown. */
+    let loss: DatabaseUnavailable | undefined
     const query = async (statement: string, parameters: readonly unknown[]) => {
+      if (loss) throw loss
       try {
         const result = await client.query(statement, [...parameters])
         if (isAway) note('available')
@@ -65,14 +76,15 @@ export function guardedPool(url: string, types: pg.CustomTypesConfig, note: OnSt
         if (statement === 'commit') note('available')
         return result
       } catch (error) {
-        isBroken ||= isLoss(error)
-        throw explained(error, statement)
+        const thrown = explained(error, statement)
+        if (thrown instanceof DatabaseUnavailable) loss = thrown
+        throw thrown
       }
     }
     return {
       query: query as unknown as PostgresPoolClient['query'],
       // A connection whose statement timed out is still busy with it.
-      release: () => client.release(isBroken),
+      release: () => client.release(loss !== undefined),
     }
   }
 

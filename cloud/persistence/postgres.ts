@@ -4,7 +4,7 @@ import { assert } from '../../policy/assert.ts'
 import { DatabaseUnavailable, type Database, type Db } from './database.ts'
 import { migrate } from './migrate.ts'
 import { raisePositions, rememberOffset } from './positions.ts'
-import { guardedPool, type GuardedPool } from './postgres-pool.ts'
+import { guardedPool, POOL_LIMITS, type GuardedPool, type PoolLimits } from './postgres-pool.ts'
 import type { Schema } from './schema.ts'
 import { storageStates, type OnStorageState } from './storage-state.ts'
 
@@ -24,8 +24,12 @@ const TYPES = {
 } as pg.CustomTypesConfig
 
 /** Connects, checks that commits are durable and brings the schema up to date. Throws when the server cannot be reached. */
-export async function openPostgres(url: string, onState: OnStorageState): Promise<Database> {
-  const pool = guardedPool(url, TYPES, storageStates(onState))
+export async function openPostgres(
+  url: string,
+  onState: OnStorageState,
+  limits: PoolLimits = POOL_LIMITS,
+): Promise<Database> {
+  const pool = guardedPool(url, TYPES, storageStates(onState), limits)
   const db = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) })
   await assertDurable(pool)
   await migrate(db, 'postgres')
