@@ -1,6 +1,7 @@
-import { hash, scryptSync, timingSafeEqual } from 'node:crypto'
+import { hash, scryptSync } from 'node:crypto'
 import type { Verifier } from './documents/store-documents.ts'
 import type { Randomness } from './platform.ts'
+import { isSameSecret } from './same-secret.ts'
 
 /** A PIN has little to guess, so guessing is made slow; a badge holds 128 random bits and needs no slowness. */
 const PIN_COST = { n: 16_384, r: 8, p: 1 }
@@ -54,7 +55,7 @@ export function findCard(verifiers: readonly (Verifier | undefined)[], card: str
     return derived.get(how)
   }
   return verifiers.findIndex(
-    (verifier) => verifier !== undefined && isSame(Buffer.from(verifier.key, 'base64url'), keyBy(verifier)),
+    (verifier) => verifier !== undefined && isSameSecret(Buffer.from(verifier.key, 'base64url'), keyBy(verifier)),
   )
 }
 
@@ -70,17 +71,13 @@ function verifierWith(secret: string, how: Derivation): Verifier {
 
 /** Whether this is the secret, in constant time. */
 export function isVerifiedBy({ key, ...how }: Verifier, secret: string): boolean {
-  return isSame(Buffer.from(key, 'base64url'), derive(secret, how))
+  return isSameSecret(Buffer.from(key, 'base64url'), derive(secret, how))
 }
 
 /** Undefined: it asks for more than anybody would. */
 function derive(secret: string, { salt, n, r, p }: Derivation): Buffer | undefined {
   if (n > MAX_COST || r > 16 || p > 4) return undefined
   return scryptSync(secret, Buffer.from(salt, 'base64url'), KEY_BYTES, { N: n, r, p, maxmem: 128 * 1024 * 1024 })
-}
-
-function isSame(wanted: Buffer, given: Buffer | undefined): boolean {
-  return given !== undefined && wanted.length === given.length && timingSafeEqual(wanted, given)
 }
 
 const BADGE_PREFIX = 'UNTAGOP'

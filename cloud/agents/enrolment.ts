@@ -5,6 +5,7 @@ import { keyId, keyRing, thumbprint, weaknessOf } from '../../policy/documents/k
 import { openDocument } from '../../policy/documents/signed-document.ts'
 import { newId } from '../../policy/ids.ts'
 import { genesisHash } from '../../policy/journal.ts'
+import { isSameSecret } from '../../policy/same-secret.ts'
 import { raiseDocumentVersion } from '../stores/queries.ts'
 import { isKeyTaken } from './agent-keys.ts'
 import { invalid, notFound, precondition } from '../operations/failure.ts'
@@ -119,7 +120,7 @@ function openProof(
   })
   if (!opened.ok) return opened.fault === 'expired' || opened.fault === 'issued_in_future' ? 'other time' : undefined
   const claims = EnrolmentClaims.safeParse(opened.claims)
-  return claims.success && claims.data.codeHash === codeHash ? claims.data : undefined
+  return claims.success && isSameSecret(codeHash, claims.data.codeHash) ? claims.data : undefined
 }
 
 async function sameAgent({ db }: Call, code: EnrolmentCodeRow, x: string): Promise<AgentRow> {

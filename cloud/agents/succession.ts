@@ -1,6 +1,7 @@
 import { EnrolmentClaims } from '../../policy/documents/agent-messages.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { openDocument } from '../../policy/documents/signed-document.ts'
+import { isSameSecret } from '../../policy/same-secret.ts'
 import type { Call } from '../operations/operation.ts'
 import type { AgentRow, EnrolmentCodeRow } from '../persistence/tables/agents.ts'
 import { takeHomeFrom } from '../protection/bind-device.ts'
@@ -41,7 +42,7 @@ export async function formerOf(
     now,
   })
   const claims = opened.ok ? EnrolmentClaims.safeParse(opened.claims) : undefined
-  return claims?.success && claims.data.codeHash === code.code_hash && claims.data.ledger === ledger
+  return claims?.success && isSameSecret(code.code_hash, claims.data.codeHash) && claims.data.ledger === ledger
     ? former
     : undefined
 }

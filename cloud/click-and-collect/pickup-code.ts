@@ -1,6 +1,7 @@
-import { hash, timingSafeEqual } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { crockford } from '../../policy/base32.ts'
 import type { Randomness } from '../../policy/platform.ts'
+import { isSameSecret } from '../../policy/same-secret.ts'
 
 /** 8 characters of Crockford's Base32: 40 random bits, short enough to be read aloud. */
 const BYTES = 5
@@ -17,8 +18,7 @@ export function pickupCodeHash(orderId: string, code: string): string {
 
 /** Whether this is the code of the order, however it was typed: case, spaces and hyphens do not matter, nor O for 0 and I or L for 1. */
 export function isPickupCode(order: { order_id: string; code_hash: string }, code: string): boolean {
-  const [known, given] = [Buffer.from(order.code_hash), Buffer.from(pickupCodeHash(order.order_id, code))]
-  return known.length === given.length && timingSafeEqual(known, given)
+  return isSameSecret(order.code_hash, pickupCodeHash(order.order_id, code))
 }
 
 function spelt(code: string): string {

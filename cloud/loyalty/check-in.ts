@@ -1,3 +1,4 @@
+import { isSameSecret } from '../../policy/same-secret.ts'
 import { invalid, precondition } from '../operations/failure.ts'
 import { iso } from '../operations/fields.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
@@ -51,7 +52,8 @@ export async function checkInCustomer(
 }
 
 function assertCode({ row }: Program, code: string): void {
-  if (code.trim() !== checkInCode(row)) throw invalid('code', 'is not the code of this program', 'wrong_code')
+  if (!isSameSecret(checkInCode(row), code.trim()))
+    throw invalid('code', 'is not the code of this program', 'wrong_code')
 }
 
 function assertNear({ lat, lng }: StoreRow, at: Position): void {

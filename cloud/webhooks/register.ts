@@ -1,4 +1,5 @@
 import { newId } from '../../policy/ids.ts'
+import { isSameSecret } from '../../policy/same-secret.ts'
 import { checkTarget, type TargetRules } from '../outgoing/address-guard.ts'
 import type { CloudConfig } from '../config.ts'
 import { knownCaller, maySee, type KnownCaller } from '../operations/caller.ts'
@@ -123,7 +124,7 @@ async function merge(call: Call, known: WebhookRow, { events, secret }: Registra
   const merged = [...new Set([...before, ...events])].toSorted()
   await writeEvents(db, known, merged)
   const isOther =
-    secret !== undefined && secret !== openSecret(services.authority.sealer, known.webhook_id, known.secret)
+    secret !== undefined && !isSameSecret(openSecret(services.authority.sealer, known.webhook_id, known.secret), secret)
   const roll = isOther ? rolled(call, known, secret, DEFAULT_OVERLAP_HOURS) : {}
   const webhook = await changeWebhook(db, known.webhook_id, { ...roll, updated_ms: nowMs })
   const until = webhook.old_until_ms

@@ -1,10 +1,10 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Context, Hono } from 'hono'
 import { MOST_PUSHED_BYTES } from '../../device-drivers/drivers/http-ingest.ts'
 import type { WebhookCapability } from '../../device-drivers/drivers/capabilities.ts'
 import { capabilitiesOf, type DeviceEntry } from '../../device-drivers/drivers/registry.ts'
 import type { PushPort } from '../../device-drivers/transports/push-port.ts'
 import { deadline, type Platform } from '../../policy/platform.ts'
+import { isSameSecret } from '../../policy/same-secret.ts'
 import type { Log } from '../log.ts'
 
 /** Requests of one device that may come at once, and a second. */
@@ -28,8 +28,6 @@ interface Pusher extends WebhookCapability {
   at: number
   toldAt: number
 }
-
-const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
 
 /** As bearer token, as password of any user, or in a header of its own: readers can send one of these. */
 function secretIn(c: Context): string | undefined {
@@ -75,7 +73,7 @@ export function ingestRoutes(app: Hono, { devices, port, platform, log }: Ingest
   /** Null for a wrong secret and for a name that is not there alike. */
   function authenticated(c: Context): Pusher | null {
     const pusher = pushers.get((c.req.param('name') ?? '').toLowerCase())
-    const isRight = timingSafeEqual(digest(secretIn(c) ?? ''), digest(pusher?.secret ?? 'no such device'))
+    const isRight = isSameSecret(pusher?.secret ?? 'no such device', secretIn(c) ?? '')
     if (pusher && isRight) return pusher
     if (pusher && now() - pusher.toldAt >= TELL_EVERY_MS) {
       pusher.toldAt = now()

@@ -1,6 +1,7 @@
-import { hash, timingSafeEqual } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { z } from 'zod'
 import type { IdentifierKind } from '../identifiers.ts'
+import { isSameSecret } from '../same-secret.ts'
 import { PROTECTION_ACTIONS, type DenyReason } from '../vocabulary.ts'
 import { DOCUMENT_KINDS } from './kinds.ts'
 import { openDocument, signDocument, type DocumentFault, type Expectation, type Verified } from './signed-document.ts'
@@ -73,7 +74,5 @@ export function itemHash(aud: string, jti: string, kind: IdentifierKind, id: str
 
 /** Whether the token is for the item known by this identifier. */
 export function isForItem(authorization: AuthorizationClaims, kind: IdentifierKind, id: string): boolean {
-  const wanted = Buffer.from(authorization.ith ?? '')
-  const offered = Buffer.from(itemHash(authorization.aud, authorization.jti, kind, id))
-  return wanted.length === offered.length && timingSafeEqual(wanted, offered)
+  return isSameSecret(itemHash(authorization.aud, authorization.jti, kind, id), authorization.ith)
 }

@@ -1,10 +1,10 @@
 import type { Randomness } from '../../policy/platform.ts'
+import { isSameSecret } from '../../policy/same-secret.ts'
 import { OSDP_REPLY } from '../../device-drivers/protocols/osdp/messages.ts'
 import {
   DEFAULT_KEY,
   deviceCryptogram,
   firstReplyMac,
-  isSame,
   panelCryptogram,
   SCS,
   secureChannel,
@@ -50,7 +50,8 @@ export function deviceChannel(random: Randomness): DeviceChannel {
     prove(cryptogram) {
       const from = begun
       begun = null
-      if (!from || !isSame(cryptogram, panelCryptogram(from.keys, from.panelRandom, from.deviceRandom))) return null
+      if (!from || !isSameSecret(cryptogram, panelCryptogram(from.keys, from.panelRandom, from.deviceRandom)))
+        return null
       const first = firstReplyMac(from.keys, cryptogram)
       channel = secureChannel(from.keys, first)
       isDefault = from.kind === 0

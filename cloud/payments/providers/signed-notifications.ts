@@ -1,4 +1,5 @@
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createHmac } from 'node:crypto'
+import { isSameSecret } from '../../../policy/same-secret.ts'
 import { standardKey } from '../../webhooks/secret.ts'
 import type { Notification } from '../provider.ts'
 
@@ -15,7 +16,7 @@ export function isStandardSigned({ header, body, nowMs }: SignedNotification, se
   const expected = createHmac('sha256', standardKey(secret)).update(`${id}.${time}.${body}`).digest()
   const given = (header('webhook-signature') ?? '').slice(0, 2_000).split(' ')
   return given.some(
-    (signature) => signature.startsWith('v1,') && isSame(Buffer.from(signature.slice(3), 'base64'), expected),
+    (signature) => signature.startsWith('v1,') && isSameSecret(expected, Buffer.from(signature.slice(3), 'base64')),
   )
 }
 
@@ -28,7 +29,7 @@ export function isStripeSigned({ header, body, nowMs }: SignedNotification, secr
   const time = parts.find((part) => part.startsWith('t='))?.slice(2)
   if (time === undefined || !isRecent(time, nowMs)) return false
   const expected = createHmac('sha256', secret).update(`${time}.${body}`).digest()
-  return parts.some((part) => part.startsWith('v1=') && isSame(Buffer.from(part.slice(3), 'hex'), expected))
+  return parts.some((part) => part.startsWith('v1=') && isSameSecret(expected, Buffer.from(part.slice(3), 'hex')))
 }
 
 /** What of an item of Adyen's is signed. */
@@ -58,19 +59,15 @@ export function isAdyenSigned(item: AdyenItem, hmacKey: string): boolean {
     item.success,
   ]
   const expected = createHmac('sha256', Buffer.from(hmacKey, 'hex')).update(fields.join(':')).digest()
-  return typeof given === 'string' && isSame(Buffer.from(given.slice(0, 200), 'base64'), expected)
+  return typeof given === 'string' && isSameSecret(expected, Buffer.from(given.slice(0, 200), 'base64'))
 }
 
 /** Whether a notification is signed as Worldline does: `X-GCS-Signature`, HMAC-SHA256 in base64 over the body. */
 export function isWorldlineSigned({ header, body }: Pick<Notification, 'header' | 'body'>, secret: string): boolean {
   const expected = createHmac('sha256', secret).update(body).digest()
-  return isSame(Buffer.from((header('x-gcs-signature') ?? '').slice(0, 200), 'base64'), expected)
+  return isSameSecret(expected, Buffer.from((header('x-gcs-signature') ?? '').slice(0, 200), 'base64'))
 }
 
 function isRecent(seconds: string, nowMs: number): boolean {
   return /^\d{1,12}$/.test(seconds) && Math.abs(nowMs / 1_000 - Number(seconds)) <= TOLERANCE_S
-}
-
-function isSame(a: Uint8Array, b: Uint8Array): boolean {
-  return a.length === b.length && timingSafeEqual(a, b)
 }

@@ -1,4 +1,5 @@
-import { createCipheriv, createDecipheriv, timingSafeEqual } from 'node:crypto'
+import { createCipheriv, createDecipheriv } from 'node:crypto'
+import { isSameSecret } from '../../../policy/same-secret.ts'
 import { FIRST_WITH_MAC, osdpBody } from './frame.ts'
 import type { OsdpFrame } from './frame.ts'
 
@@ -76,11 +77,6 @@ export function firstReplyMac({ mac1, mac2 }: SessionKeys, cryptogramOfPanel: Ui
   return encryptBlock(mac2, encryptBlock(mac1, cryptogramOfPanel))
 }
 
-/** Whether both are the same, in constant time. */
-export function isSame(one: Uint8Array, other: Uint8Array): boolean {
-  return one.length === other.length && timingSafeEqual(one, other)
-}
-
 function padded(bytes: Uint8Array): Uint8Array {
   const blocks = new Uint8Array((Math.floor(bytes.length / BLOCK) + 1) * BLOCK)
   blocks.set(bytes)
@@ -141,7 +137,7 @@ export function secureChannel(keys: SessionKeys, replyMac: Uint8Array): SecureCh
       const type = frame.security?.[0] ?? 0
       if (type < FIRST_WITH_MAC || !frame.mac) return null
       const mac = osdpMac(keys, last[other], osdpBody(frame))
-      if (!isSame(frame.mac, mac.subarray(0, 4))) return null
+      if (!isSameSecret(mac.subarray(0, 4), frame.mac)) return null
       const isEncrypted = type === SCS.commandData || type === SCS.replyData
       const data = isEncrypted ? decryptData(keys, last[other], frame.data) : frame.data
       if (!data) return null
