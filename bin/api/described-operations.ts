@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { basesOf, fieldsOf, type Field } from '../../cloud/description/fields.ts'
-import type { JsonSchema } from '../../cloud/description/json-schema.ts'
+import type { JsonSchema } from '../../policy/json-schema.ts'
 
 /** One operation as the command line knows it. */
 export interface DescribedOperation {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
-import { resolved, type JsonSchema } from '../../cloud/description/json-schema.ts'
+import { resolved, type JsonSchema } from '../../policy/json-schema.ts'
 import { WrongUsage } from '../options.ts'
 
 type Components = Readonly<Record<string, JsonSchema>>

@@ -1,4 +1,4 @@
-import { resolved, type JsonSchema } from './json-schema.ts'
+import { resolved, type JsonSchema } from '../../policy/json-schema.ts'
 
 type Components = Readonly<Record<string, JsonSchema>>
 

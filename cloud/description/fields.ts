@@ -1,4 +1,4 @@
-import { componentOf, resolved, type JsonSchema } from './json-schema.ts'
+import { componentOf, resolved, type JsonSchema } from '../../policy/json-schema.ts'
 
 /** One field as a reader of the documentation sees it. */
 export interface Field {

@@ -3,7 +3,7 @@ import { callersInWords } from './callers.ts'
 import { codeSamples } from './code-samples.ts'
 import { basesOf, fieldsOf, type Field } from './fields.ts'
 import type { GuideSection } from './guide.ts'
-import type { JsonSchema } from './json-schema.ts'
+import type { JsonSchema } from '../../policy/json-schema.ts'
 
 const INTRODUCTION =
   '# untag\n\n> Decides, at the shop door and at the till, whether a security tag may come off: a retail API for stores, products, scan and go, receipts and security tags.'

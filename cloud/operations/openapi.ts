@@ -1,7 +1,8 @@
 import { errorsOf, type PossibleError } from '../description/errors.ts'
 import { exampleAnswer } from '../description/examples.ts'
-import type { JsonSchema } from '../description/json-schema.ts'
-import { schemaWriter, type SchemaWriter } from '../description/schema-writer.ts'
+import type { JsonSchema } from '../../policy/json-schema.ts'
+import type { SchemaWriter } from '../../policy/schema-writer.ts'
+import { apiSchemaWriter } from '../description/schema-writer.ts'
 import { describeEvents } from '../webhooks/describe-events.ts'
 import type { Multipart, OlderForm, Operation } from './operation.ts'
 
@@ -54,7 +55,7 @@ export interface Description {
 
 /** Describes these operations at `baseUrl`. */
 export function describeApi(operations: ReadonlyMap<string, Operation>, baseUrl: string): Description {
-  const writer = schemaWriter()
+  const writer = apiSchemaWriter()
   const described = [...operations.values()].map((operation) => describeOperation(operation, writer))
   const paths = Object.fromEntries(described.map((each) => [`/${each.operation.name}`, pathOf(each, writer)]))
   const own = described.flatMap(({ operation: { name, getOnly, multipart, example }, request, response }) => [

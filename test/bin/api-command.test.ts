@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { requestOfArguments } from '../../bin/api/request-of-arguments.ts'
-import type { JsonSchema } from '../../cloud/description/json-schema.ts'
+import type { JsonSchema } from '../../policy/json-schema.ts'
 import { describeApi } from '../../cloud/operations/openapi.ts'
 import { OPERATION_TABLE } from '../../cloud/operations/table.ts'
 import { readSources } from '../house/sources.ts'
@@ -105,10 +105,7 @@ it('untag api loads nothing of the cloud but how fields are described', () => {
     for (const next of sources.get(path)?.imports ?? []) if (!next.isType) visit(next.path)
   }
   visit('bin/commands/api.ts')
-  expect([...loaded].filter((path) => path.startsWith('cloud/')).sort()).toEqual([
-    'cloud/description/fields.ts',
-    'cloud/description/json-schema.ts',
-  ])
+  expect([...loaded].filter((path) => path.startsWith('cloud/')).sort()).toEqual(['cloud/description/fields.ts'])
 })
 
 describe('untag api', () => {

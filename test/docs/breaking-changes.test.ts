@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { JsonSchema } from '../../cloud/description/json-schema.ts'
+import type { JsonSchema } from '../../policy/json-schema.ts'
 import { breakingChanges, undeclaredChanges, unnamedAdditions, type ContractDocument } from './breaking-changes.ts'
 
 const TEXT: JsonSchema = { type: 'string' }

@@ -1,4 +1,4 @@
-import type { JsonSchema } from '../../cloud/description/json-schema.ts'
+import type { JsonSchema } from '../../policy/json-schema.ts'
 import { isAtLeast, type Package } from '../../cloud/operations/packages.ts'
 import { fieldsOf, LOWER_BOUNDS, UPPER_BOUNDS, type Field, type Fields } from './contract-fields.ts'
 

@@ -1,4 +1,4 @@
-import { POINTER, type JsonSchema } from '../../cloud/description/json-schema.ts'
+import { POINTER, type JsonSchema } from '../../policy/json-schema.ts'
 
 /** One field of a schema, with every variant of a union and every part of an `allOf` merged. */
 export interface Field {

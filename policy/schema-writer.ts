@@ -1,0 +1,82 @@
+import { z } from 'zod'
+import { POINTER, type JsonSchema } from './json-schema.ts'
+
+/** Which side of a schema is meant: what callers send, or what they get. */
+export type Io = 'input' | 'output'
+type Node = Record<string, unknown>
+
+/** Turns zod schemas into JSON schemas, and gathers the named ones among them. */
+export interface SchemaWriter {
+  /** Every named schema that was written so far, by its name. */
+  readonly components: Readonly<Record<string, JsonSchema>>
+  write(schema: z.ZodType, io: Io): JsonSchema
+}
+
+/** A writer that has written nothing yet. */
+export function schemaWriter(): SchemaWriter {
+  const components: Record<string, JsonSchema> = {}
+
+  function write(schema: z.ZodType, io: Io): JsonSchema {
+    const { definitions, ...made } = z.toJSONSchema(schema, {
+      target: 'openapi-3.0',
+      io,
+      unrepresentable: 'any',
+    }) as Node & { definitions?: Record<string, Node> }
+    const renamed = new Map<string, string>()
+    const shared = Object.entries(definitions ?? {})
+    for (const [id, definition] of shared) renamed.set(id, nameOf(id, definition, io))
+    for (const [id, definition] of shared) components[renamed.get(id) ?? id] = tidy(definition, io, renamed)
+    return tidy(made, io, renamed)
+  }
+
+  /** One name stands for one schema: what comes in may be written otherwise than what goes out. */
+  function nameOf(id: string, definition: Node, io: Io): string {
+    const written = components[id]
+    if (written === undefined || JSON.stringify(written) === JSON.stringify(tidy(definition, io, new Map([[id, id]]))))
+      return id
+    return io === 'input' ? `${id}Input` : `${id}Output`
+  }
+
+  return { components, write }
+}
+
+/** Drops bounds that every safe integer has, patterns beside a format, and `additionalProperties: false` of answers. */
+function tidy(value: unknown, io: Io, renamed: ReadonlyMap<string, string>): JsonSchema {
+  return tidied(value, io, renamed) as JsonSchema
+}
+
+function tidied(value: unknown, io: Io, renamed: ReadonlyMap<string, string>): unknown {
+  if (Array.isArray(value)) return value.map((each) => tidied(each, io, renamed))
+  if (typeof value !== 'object' || value === null) return value
+  const { $schema: _schema, id: _id, ...node } = value as Node
+  const ref = node['$ref']
+  if (typeof ref === 'string') return { $ref: `${POINTER}${renamed.get(ref.split('/').at(-1) ?? '') ?? ref}` }
+  if (node['maximum'] === Number.MAX_SAFE_INTEGER) delete node['maximum']
+  if (node['minimum'] === Number.MIN_SAFE_INTEGER) delete node['minimum']
+  if (typeof node['format'] === 'string') delete node['pattern']
+  if (io === 'output' && node['additionalProperties'] === false) delete node['additionalProperties']
+  const children = Object.entries(mergeLiterals(node)).map(([name, child]) => [
+    name,
+    name === 'properties' ? fields(child as Node, io, renamed) : tidied(child, io, renamed),
+  ])
+  return alone(Object.fromEntries(children) as Node)
+}
+
+/** The names of fields are names, whatever they are called. */
+function fields(properties: Node, io: Io, renamed: ReadonlyMap<string, string>): Node {
+  return Object.fromEntries(Object.entries(properties).map(([name, child]) => [name, tidied(child, io, renamed)]))
+}
+
+/** All of one thing is that thing. */
+function alone(node: Node): Node {
+  const parts = node['allOf'] as Node[] | undefined
+  return parts?.length === 1 && Object.keys(node).length === 1 ? (parts[0] ?? node) : node
+}
+
+/** A choice of single values is one enum. */
+function mergeLiterals(node: Node): Node {
+  const options = node['anyOf'] as Node[] | undefined
+  if (!options?.every((option) => Array.isArray(option['enum']) && option['type'] === options[0]?.['type'])) return node
+  const { anyOf: _options, ...rest } = node
+  return { ...rest, type: options[0]?.['type'], enum: options.flatMap((option) => option['enum'] as unknown[]) }
+}
