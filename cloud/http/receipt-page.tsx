@@ -19,6 +19,7 @@ export function ReceiptPage({ receipt, language }: { receipt: TransactionData; l
   const { money, time } = FORMATS[language]
   const back = takenBack(receipt)
   const other = language === 'de' ? 'en' : 'de'
+  const isExpired = back.hasGoods && receipt.receiptUrl !== undefined && receipt.receiptQrCode === undefined
   const rows = [
     { name: t.sum, amount: money(receipt.totalCent) },
     ...(back.refundedCent > 0
@@ -82,7 +83,8 @@ export function ReceiptPage({ receipt, language }: { receipt: TransactionData; l
       {back.hasGoods && receipt.receiptQrCode ? (
         <img src={receipt.receiptQrCode} alt={t.qr} width="260" height="260" />
       ) : null}
-      {back.hasGoods && receipt.securityTagHint ? <p>{receipt.securityTagHint}</p> : null}
+      {isExpired ? <p>{t.expired}</p> : null}
+      {back.hasGoods && !isExpired && receipt.securityTagHint ? <p>{receipt.securityTagHint}</p> : null}
       <p class="soft">Kein steuerlicher Nachweis / no fiscal evidence.</p>
       {receipt.receiptUrl === undefined ? null : (
         <p>

@@ -16,6 +16,7 @@ interface ReceiptTexts {
   pending: string
   failed: string
   qr: string
+  expired: string
   locale: string
   other: string
 }
@@ -38,6 +39,7 @@ export const RECEIPT_TEXTS: Readonly<Record<Language, ReceiptTexts>> = {
     pending: 'Erstattung unterwegs',
     failed: 'Erstattung fehlgeschlagen',
     qr: 'QR-Code dieses Belegs',
+    expired: 'Der QR-Code dieses Belegs galt 24 Stunden. Für gesicherte Ware wenden Sie sich bitte an das Personal.',
     locale: 'de-DE',
     other: 'English',
   },
@@ -57,6 +59,7 @@ export const RECEIPT_TEXTS: Readonly<Record<Language, ReceiptTexts>> = {
     pending: 'Refund on its way',
     failed: 'Refund failed',
     qr: 'QR code of this receipt',
+    expired: 'The QR code of this receipt was valid for 24 hours. For goods with a security tag, please ask the staff.',
     locale: 'en-GB',
     other: 'Deutsch',
   },

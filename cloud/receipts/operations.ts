@@ -6,7 +6,7 @@ import { notFound, precondition } from '../operations/failure.ts'
 import { Id, Success, text } from '../operations/fields.ts'
 import { alsoNamed, operation, type Call } from '../operations/operation.ts'
 import { ownPurchase, purchaseIdOf, wholePurchase } from '../scan-and-go/own-purchase.ts'
-import { toTransactionData } from '../scan-and-go/present.ts'
+import { isReceiptExpired, toTransactionData } from '../scan-and-go/present.ts'
 import { findPurchaseOfReceipt } from '../scan-and-go/queries.ts'
 import { TransactionData } from '../scan-and-go/schema.ts'
 import { qrPngBase64 } from './qr-code.ts'
@@ -27,8 +27,9 @@ export const generateReceiptQR = operation({
   area: 'receipts',
   minimumPackage: 'GROW',
   summary: 'Answers the QR code of a receipt.',
-  description: 'The same receipt every time: a reprint is no second one.',
-  refusals: ['purchase_not_paid'],
+  description:
+    'Every call answers the same receipt: agents count its uses, so a reprint releases nothing twice. After 24 hours it answers 409 `receipt_expired`.',
+  refusals: ['purchase_not_paid', 'receipt_expired'],
   changes: false,
   request: z.strictObject({ purchaseId: Id.optional(), transactionId: Id.optional(), id: Id.optional() }),
   response: ReceiptQr,
@@ -37,6 +38,12 @@ export const generateReceiptQR = operation({
     const { purchase } = await ownPurchase(call, purchaseIdOf(input))
     if (purchase.receipt_token === null || purchase.receipt_exp === null) {
       throw precondition('purchase_not_paid', `a purchase that is ${purchase.status} has no receipt`)
+    }
+    if (isReceiptExpired(purchase, call.nowMs)) {
+      throw precondition(
+        'receipt_expired',
+        'the receipt released goods for 24 hours after payment; staff release them by `purchaseId` with their `operatorId`, and getReceiptFromToken still reads the receipt',
+      )
     }
     const url = receiptAddress(originOf(call.services.config), purchase.receipt_token)
     const expiresAt = new Date(purchase.receipt_exp * 1_000).toISOString()

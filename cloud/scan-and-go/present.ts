@@ -57,12 +57,22 @@ export function storeDataOf(store: StoreRow): z.infer<typeof StoreData> {
 /** Who reads: `public` is not told who bought, nor the session, with which an app's key reads the purchase; a `list` carries no QR codes, which take milliseconds to draw. */
 export type Audience = 'merchant' | 'public' | 'list'
 
+/**
+ * True once devices refuse the receipt token of this purchase.
+ *
+ * @param nowMs Wall clock, ms since 1970.
+ */
+export function isReceiptExpired({ receipt_exp }: Pick<PurchaseRow, 'receipt_exp'>, nowMs: number): boolean {
+  return receipt_exp !== null && nowMs >= receipt_exp * 1_000
+}
+
 /** The transaction data form. */
 export function toTransactionData(whole: WholePurchase, call: Call, audience: Audience): TransactionData {
   const { purchase, lines, store, refunds } = whole
   const vat = vatBreakdown(lines.map((l) => ({ cent: l.price_cent * l.quantity, rate: l.vat })))
   const address =
     purchase.receipt_token === null ? null : receiptAddress(originOf(call.services.config), purchase.receipt_token)
+  const showsQrCode = audience !== 'list' && !isReceiptExpired(purchase, call.nowMs)
   return {
     id: purchase.purchase_id,
     ...present({
@@ -100,7 +110,7 @@ export function toTransactionData(whole: WholePurchase, call: Call, audience: Au
       refundStatus: purchase.refund_status as TransactionData['refundStatus'] | null,
       completedAt: purchase.completed_ms,
       receiptUrl: address,
-      receiptQrCode: address === null || audience === 'list' ? null : `data:image/png;base64,${qrPngBase64(address)}`,
+      receiptQrCode: showsQrCode && address !== null ? `data:image/png;base64,${qrPngBase64(address)}` : null,
     }),
     tse: isTest(purchase.tenant) ? SANDBOX_TSE : null,
     ...tagFields(whole),

@@ -129,7 +129,10 @@ export const TransactionData = z.strictObject({
   createdAt: z.int().describe('Unix time, ms.'),
   completedAt: z.int().optional(),
   receiptUrl: z.string().optional(),
-  receiptQrCode: z.string().optional().describe('Data URI of a PNG.'),
+  receiptQrCode: z
+    .string()
+    .optional()
+    .describe('Data URI of a PNG. Absent once the receipt has expired, 24 hours after payment.'),
   tse: z
     .record(z.string(), z.string())
     .nullable()
