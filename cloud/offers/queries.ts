@@ -54,6 +54,26 @@ export async function readBranchesOf(db: Db, groupIds: readonly string[]) {
   return { branches, counts }
 }
 
+/** The active branches of these offers in branch order. Branches with the same prices share a `list_id`. */
+export async function readPricedBranches(db: Db, groupIds: readonly string[], storeId?: string) {
+  if (groupIds.length === 0) return []
+  let query = db
+    .selectFrom('offer')
+    .select(['group_id', 'store_id', 'list_id'])
+    .where('group_id', 'in', groupIds)
+    .where('is_active', '=', 1)
+  if (storeId !== undefined) query = query.where('store_id', '=', storeId)
+  return query.orderBy('group_id').orderBy('branch_no').execute()
+}
+
+/** Product lists by id, as JSON. */
+export async function readLists(db: Db, listIds: Iterable<string>): Promise<Map<string, string>> {
+  const ids = [...new Set(listIds)]
+  if (ids.length === 0) return new Map()
+  const rows = await db.selectFrom('offer_list').select(['list_id', 'products']).where('list_id', 'in', ids).execute()
+  return new Map(rows.map((row) => [row.list_id, row.products]))
+}
+
 /** A list of products and its prices by EAN. */
 export async function insertList(
   db: Db,

@@ -3,7 +3,13 @@ import { notFound } from '../operations/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'
 import type { OfferGroupRow } from '../persistence/tables/offers.ts'
+import { listDocuments } from '../catalogue/queries.ts'
+import type { Product } from '../catalogue/schema.ts'
+import { centsOf } from '../operations/fields.ts'
 import { listStores } from '../stores/queries.ts'
+import { toListed } from './list-offers.ts'
+import { toDetail, type OfferDetail } from './offer-detail.ts'
+import { discountedPrice } from './price-rules.ts'
 import { newGroup, type OfferContent } from './make-offer.ts'
 import { assertWhole } from './own-offer.ts'
 import { branchId, CREATED, groupIdOf, newChance, readSandboxId, type SandboxId } from './sandbox-id.ts'
@@ -119,6 +125,31 @@ export async function mockOffers(call: Call): Promise<SandboxOffer[]> {
   }))
   const offers = await Promise.all(ids.map((id) => offerOf(call, id)))
   return offers.sort((a, b) => (a.group.lead_id < b.group.lead_id ? 1 : -1))
+}
+
+/**
+ * A mock offer with products: the first of the sandbox's catalogue, reduced by the offer's discount.
+ *
+ * @param visible The only stores that the caller may see; null: all.
+ */
+export async function mockDetail(
+  call: Call,
+  { group, storeIds }: SandboxOffer,
+  visible: readonly string[] | null,
+): Promise<OfferDetail> {
+  const shown = storeIds.filter((id) => visible === null || visible.includes(id))
+  const listed = toListed(group, shown, { clicks: 0, favorites: 0 }, call.nowMs)
+  const page = { after: undefined, offset: 0, limit: group.product_count }
+  const documents = storeIds[0] === undefined ? [] : await listDocuments(call.db, storeIds[0], page)
+  const products = documents.map(({ doc }) => {
+    const { ean, name, price } = JSON.parse(doc) as Product
+    const oldPriceCent = centsOf(price)
+    return { ean, name, oldPriceCent, priceCent: discountedPrice(oldPriceCent, group.discount_percent) }
+  })
+  return toDetail(
+    listed,
+    shown.map((storeId) => ({ storeId, products })),
+  )
 }
 
 /** The stores that the id of a mock offer stands for. */

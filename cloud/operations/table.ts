@@ -32,6 +32,7 @@ import {
 } from '../catalogue/product-operations.ts'
 import { uploadImageToProduct } from '../images/operations.ts'
 import { cloneOffer, createOffer, deleteOffer, getManagerOffers, updateOffer } from '../offers/operations.ts'
+import { fetchActiveOffers, fetchOffer } from '../offers/read-operations.ts'
 import { fetchERPRecords } from '../integrations/fetch-erp-records.ts'
 import { pushToERP, pushToPOS } from '../integrations/push-operations.ts'
 import { syncERP, syncPOS } from '../integrations/sync-operations.ts'
@@ -142,6 +143,8 @@ export const OPERATIONS = {
   updateOffer,
   deleteOffer,
   getManagerOffers,
+  fetchOffer,
+  fetchActiveOffers,
   cloneOffer,
   setStock,
   fetchStock,

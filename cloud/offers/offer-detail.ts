@@ -1,0 +1,79 @@
+import { z } from 'zod'
+import { eurosOf, present } from '../operations/fields.ts'
+import type { Db } from '../persistence/database.ts'
+import type { OfferProduct } from './offer-products.ts'
+import { readLists, readPricedBranches } from './queries.ts'
+import { ListedOffer } from './schema.ts'
+
+const PRICES = {
+  originalPrice: z.number().optional().describe('EUR before the offer. Absent if the offer names none.'),
+  discountPrice: z.number().describe('EUR while the offer is active.'),
+}
+
+/** One product of an offer, with its price in each branch. */
+export const OfferedProduct = z.strictObject({
+  ean: z.string().optional().describe('Absent if the offer names the product without one.'),
+  name: z.string(),
+  ...PRICES,
+  prices: z.array(z.strictObject({ storeId: z.string(), ...PRICES })).describe('One entry a store.'),
+})
+
+/** An offer with its products. `prices` follow the order of `storeIds`. */
+export const OfferDetail = ListedOffer.extend({ products: z.array(OfferedProduct) })
+export type OfferDetail = z.infer<typeof OfferDetail>
+
+/** The products that one store sells in an offer, at that store's prices. */
+export interface StoreProducts {
+  storeId: string
+  products: readonly OfferProduct[]
+}
+
+/**
+ * Adds products to listed offers.
+ *
+ * @param storeId Reads the prices of this store only. Without it, every store in `storeIds` of the offer.
+ */
+export async function withProducts(
+  db: Db,
+  offers: readonly { listed: ListedOffer; groupId: string }[],
+  storeId?: string,
+): Promise<OfferDetail[]> {
+  const branches = await readPricedBranches(
+    db,
+    offers.map(({ groupId }) => groupId),
+    storeId,
+  )
+  const lists = await readLists(
+    db,
+    branches.map((row) => row.list_id),
+  )
+  const productsOf = new Map([...lists].map(([id, json]) => [id, JSON.parse(json) as OfferProduct[]]))
+  return offers.map(({ listed, groupId }) => {
+    const visible = new Set(listed.storeIds)
+    const stores = branches
+      .filter((row) => row.group_id === groupId && visible.has(row.store_id))
+      .map((row) => ({ storeId: row.store_id, products: productsOf.get(row.list_id) ?? [] }))
+    return toDetail(listed, stores)
+  })
+}
+
+/** Joins an offer with its products. All stores of an offer list the same products in the same order. */
+export function toDetail(listed: ListedOffer, stores: readonly StoreProducts[]): OfferDetail {
+  const products = (stores[0]?.products ?? []).map((product, i) => ({
+    ...present({ ean: product.ean ?? null }),
+    name: product.name,
+    ...pricesOf(product),
+    prices: stores.flatMap(({ storeId, products: own }) => {
+      const sameProduct = own[i]
+      return sameProduct === undefined ? [] : [{ storeId, ...pricesOf(sameProduct) }]
+    }),
+  }))
+  return { ...listed, products }
+}
+
+function pricesOf({ priceCent, oldPriceCent }: OfferProduct) {
+  return {
+    ...present({ originalPrice: oldPriceCent === undefined ? null : eurosOf(oldPriceCent) }),
+    discountPrice: eurosOf(priceCent),
+  }
+}
