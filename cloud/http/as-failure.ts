@@ -1,12 +1,11 @@
 import { Failure } from '../operations/failure.ts'
-import { DatabaseUnavailable } from '../persistence/database.ts'
-import { WriterBusy } from '../persistence/group-commit.ts'
+import { DatabaseBusy, DatabaseUnavailable } from '../persistence/database.ts'
 import { isDiskFull } from '../persistence/storage-state.ts'
 
 /** What the caller is told of an error: what passes is 503 with `Retry-After`, what nobody planned is 500 without a word. */
 export function asFailure(error: unknown): Failure {
   if (error instanceof Failure) return error
-  if (error instanceof WriterBusy)
+  if (error instanceof DatabaseBusy)
     return new Failure('unavailable', 'too many requests wait; try again', { retryAfter: 1 })
   if (error instanceof DatabaseUnavailable) {
     const text = error.isOutcomeUnknown

@@ -25,6 +25,11 @@ export class StorageFailure extends Error {
   override name = 'StorageFailure'
 }
 
+/** Too many transactions wait. Nothing was stored: the caller may try again. */
+export class DatabaseBusy extends Error {
+  override name = 'DatabaseBusy'
+}
+
 /** The database did not answer, or the connection to it was lost. Nothing was stored, unless `isOutcomeUnknown`. */
 export class DatabaseUnavailable extends Error {
   override name = 'DatabaseUnavailable'

@@ -1,5 +1,5 @@
 import type { Database as Connection } from 'better-sqlite3'
-import { StorageFailure } from './database.ts'
+import { DatabaseBusy, StorageFailure } from './database.ts'
 
 /** Transactions that share one commit at most: bounds how long the first of them waits. */
 const GROUP_LIMIT = 64
@@ -17,11 +17,6 @@ export interface GroupCommit {
   run<T>(work: () => Promise<T>): Promise<T>
   /** Resolves when nothing waits any more. */
   drain(): Promise<void>
-}
-
-/** Thrown when more transactions wait than may. */
-export class WriterBusy extends Error {
-  override name = 'WriterBusy'
 }
 
 /**
@@ -108,7 +103,7 @@ export function groupCommit(
   return {
     run<T>(work: () => Promise<T>): Promise<T> {
       if (failure) return Promise.reject(failure)
-      if (queue.length >= QUEUE_LIMIT) return Promise.reject(new WriterBusy('too many transactions wait'))
+      if (queue.length >= QUEUE_LIMIT) return Promise.reject(new DatabaseBusy('too many transactions wait'))
       return new Promise<T>((resolve, reject) => {
         queue.push({ work, resolve: resolve as (value: unknown) => void, reject })
         // Begun a turn later, so that requests which arrive together commit together.

@@ -1,10 +1,12 @@
 import type { PostgresPool, PostgresPoolClient } from 'kysely'
 import pg from 'pg'
-import { DatabaseUnavailable } from './database.ts'
+import { DatabaseBusy, DatabaseUnavailable } from './database.ts'
 import { isDiskFull, type OnStorageState } from './storage-state.ts'
 
 /** Connections of one process. */
-const POOL_SIZE = 12
+export const POOL_SIZE = 12
+/** Calls that wait for a free connection. */
+export const WAITING_LIMIT = 10_000
 /** How long callers are held while the server or the network is silent. */
 export interface PoolLimits {
   /** For opening a connection, and for waiting for a free one, ms. */
@@ -61,6 +63,7 @@ export function guardedPool(
   }
 
   async function connect(): Promise<PostgresPoolClient> {
+    if (pool.waitingCount >= WAITING_LIMIT) throw new DatabaseBusy('too many calls wait for a connection')
     const client = await pool.connect().catch((error: unknown) => {
       throw explained(error, '')
     })

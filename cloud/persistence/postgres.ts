@@ -5,12 +5,12 @@ import { DatabaseUnavailable, type Database, type Db } from './database.ts'
 import { migrate } from './migrate.ts'
 import { raisePositions, rememberOffset } from './positions.ts'
 import { guardedPool, POOL_LIMITS, type GuardedPool, type PoolLimits } from './postgres-pool.ts'
+import { retryQueue } from './retry-queue.ts'
 import type { Schema } from './schema.ts'
 import { storageStates, type OnStorageState } from './storage-state.ts'
 
 /** Serialization failures and deadlocks: the transaction did nothing and may run again (PostgreSQL manual §13.5). */
 const RETRYABLE = new Set(['40001', '40P01'])
-const ATTEMPTS = 100
 
 /** Attempts of one transaction whose connection is lost before COMMIT. After a restart of the server pooled connections are dead. */
 const LOSS_ATTEMPTS = 3
@@ -33,14 +33,14 @@ export async function openPostgres(
   const db = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) })
   await assertDurable(pool)
   await migrate(db, 'postgres')
-  const retries = oneByOne()
+  const retry = retryQueue(isRetryable)
   async function write<T>(work: (tx: Db) => Promise<T>): Promise<T> {
     const attempt = () => afterLoss(() => db.transaction().setIsolationLevel('serializable').execute(work))
     try {
       return await attempt()
     } catch (error) {
       if (!isRetryable(error)) throw error
-      return retries(attempt)
+      return retry(attempt)
     }
   }
   rememberOffset(db, await write(raisePositions))
@@ -61,24 +61,6 @@ async function afterLoss<T>(attempt: () => Promise<T>): Promise<T> {
 
 function isRetryable(error: unknown): boolean {
   return RETRYABLE.has((error as { code?: string } | null)?.code ?? '')
-}
-
-/** What got in each other's way is tried again one after the other: at once it would only do so again. */
-function oneByOne(): <T>(attempt: () => Promise<T>) => Promise<T> {
-  let last: Promise<unknown> = Promise.resolve()
-  return <T>(attempt: () => Promise<T>): Promise<T> => {
-    const mine = last.then(async () => {
-      for (let tries = 1; ; tries++) {
-        try {
-          return await attempt()
-        } catch (error) {
-          if (tries >= ATTEMPTS || !isRetryable(error)) throw error
-        }
-      }
-    })
-    last = mine.catch(() => undefined)
-    return mine
-  }
 }
 
 async function assertDurable(pool: GuardedPool): Promise<void> {

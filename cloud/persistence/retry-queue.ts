@@ -1,0 +1,33 @@
+import { DatabaseBusy } from './database.ts'
+
+/** Transactions in the queue, with the one that runs. At 5 ms each the last one waits 5 s. */
+export const RETRY_LIMIT = 1_000
+/** Attempts of one transaction. */
+const ATTEMPTS = 100
+
+/**
+ * Runs transactions again that failed because they conflicted. Runs them one at a time, since they would conflict again if they ran
+ * together. Throws `DatabaseBusy` if the queue is full.
+ */
+export function retryQueue(isRetryable: (error: unknown) => boolean): <T>(attempt: () => Promise<T>) => Promise<T> {
+  let waiting = 0
+  let last: Promise<unknown> = Promise.resolve()
+
+  async function run<T>(attempt: () => Promise<T>): Promise<T> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await attempt()
+      } catch (error) {
+        if (tries >= ATTEMPTS || !isRetryable(error)) throw error
+      }
+    }
+  }
+
+  return <T>(attempt: () => Promise<T>): Promise<T> => {
+    if (waiting >= RETRY_LIMIT) return Promise.reject(new DatabaseBusy('too many transactions wait to run again'))
+    waiting++
+    const result = last.then(() => run(attempt)).finally(() => waiting--)
+    last = result.catch(() => undefined)
+    return result
+  }
+}
