@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import { crockford } from '../../policy/base32.ts'
 import {
   enrolmentCodeHash,
@@ -24,6 +25,14 @@ const ENROL_WITHIN_MS = 10_000
 const API_PATH = '/api/v1'
 const RANDOM_CHARACTERS = 12
 const ROOT_BYTES = 10
+/** The fields of the enrolment answer that the agent uses; the server that sends them is not verified yet. */
+const EnrolmentAnswer = z.object({
+  agentId: z.string(),
+  storeId: z.string(),
+  root: z.object({ x: z.string().length(43) }),
+  documents: z.array(z.string()).max(100),
+  mqtt: z.object({ url: z.string() }),
+})
 
 /**
  * Enrols this agent with a code from `createEnrolmentCode`, and checks that the cloud is the one the code was made at. `former`: the
@@ -78,19 +87,13 @@ export async function enrol(options: {
           : answer.message,
     }
 
-  const {
-    agentId,
-    storeId,
-    root: rootJwk,
-    documents,
-    mqtt,
-  } = answer.body as {
-    agentId: string
-    storeId: string
-    root: { x: string }
-    documents: string[]
-    mqtt: { url: string }
-  }
+  const told = EnrolmentAnswer.safeParse(answer.body)
+  if (!told.success)
+    return {
+      ok: false,
+      why: `the server at ${cloud} sent no enrolment: check that the address is the API of an untag cloud`,
+    }
+  const { agentId, storeId, root: rootJwk, documents, mqtt } = told.data
   // Not TLS alone says that this is the right cloud: the code carries the thumbprint of its root.
   if (!thumbprint(rootJwk.x).subarray(0, ROOT_BYTES).equals(root)) {
     return {

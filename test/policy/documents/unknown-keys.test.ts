@@ -1,0 +1,44 @@
+import type * as Crypto from 'node:crypto'
+import { expect, it, vi } from 'vitest'
+import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
+import { signDocument, openDocument } from '../../../policy/documents/signed-document.ts'
+import { seededRandom } from '../../../simulators/world/virtual-platform.ts'
+import { ringOf, testKey } from '../../support/keys.ts'
+
+const verified = vi.hoisted(() => ({ times: 0 }))
+vi.mock('node:crypto', async (load) => {
+  const real = await load<typeof Crypto>()
+  const verify = (...args: Parameters<typeof real.verify>) => {
+    verified.times++
+    return real.verify(...args)
+  }
+  return { ...real, verify }
+})
+
+it('10,000 unknown key ids cost no signature check, and at most 256 headers are remembered', () => {
+  const token = testKey('token')
+  const kind = DOCUMENT_KINDS.authorization
+  const expected = { keys: ringOf(token), audience: 'dev_1', now: 1_000 }
+  const good = signDocument(kind, { aud: 'dev_1', iat: 1_000, exp: 1_060 }, token.signer)
+  const rest = good.slice(good.indexOf('.'))
+  const random = seededRandom(3)
+  const remembered = new Set<Map<unknown, unknown>>()
+  const set = vi.spyOn(Map.prototype, 'set')
+  let largest = 0
+  for (let n = 0; n < 10_000; n++) {
+    const kid = Buffer.from(random.bytes(6)).toString('base64url')
+    const header = Buffer.from(JSON.stringify({ alg: 'EdDSA', kid, typ: kind.typ })).toString('base64url')
+    expect(openDocument(header + rest, kind, expected)).toMatchObject({ ok: false, fault: 'unknown_key' })
+    const map = set.mock.contexts.at(-1) as Map<unknown, unknown>
+    expect(set.mock.calls.at(-1)?.[0]).toBe(header)
+    remembered.add(map)
+    largest = Math.max(largest, map.size)
+    set.mockClear()
+  }
+  set.mockRestore()
+  expect(verified.times).toBe(0)
+  expect(remembered.size).toBe(1)
+  expect(largest).toBe(256)
+  expect(openDocument(good, kind, expected)).toMatchObject({ ok: true })
+  expect(verified.times).toBe(1)
+})
