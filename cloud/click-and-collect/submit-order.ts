@@ -42,6 +42,8 @@ export async function submitOrder(
   if (units > UNITS_LIMIT) throw invalid('items', `hold ${units} units; at most ${UNITS_LIMIT}`, 'too_many_units')
   const pickupMs = input.pickupTime === undefined ? null : Date.parse(input.pickupTime)
   if (pickupMs !== null && pickupMs > nowMs + AHEAD_LIMIT_MS) throw invalid('pickupTime', 'is more than a year ahead')
+  if (pickupMs !== null && pickupMs < nowMs)
+    throw invalid('pickupTime', `is in the past: send a time after ${iso(nowMs)}, or leave it out`)
   const estimatedMs = Math.max(pickupMs ?? 0, nowMs + PREPARATION_MS)
   const code = newPickupCode(services.platform.random)
   const orderId = newId('ord', services.platform)

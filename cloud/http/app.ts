@@ -69,8 +69,8 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
   })
   app.get('/.well-known/jwks.json', (c) => jwks(c))
   app.get('/.well-known/jwks/:file', (c) => jwks(c, c.req.param('file').replace(/\.json$/, '')))
-  app.get('/R/:token', (c) => receiptPage(c, c.req.param('token')))
-  app.get('/r/:token', (c) => receiptPage(c, c.req.param('token')))
+  app.get('/R/:token', (c) => receiptPage(c, c.req.param('token'), wantedForm(c)))
+  app.get('/r/:token', (c) => receiptPage(c, c.req.param('token'), wantedForm(c)))
   imageRoutes(app, services.images, (c) => isTooFast(c, 'image ', LOOKING_AT_IMAGES))
   checkoutRoutes(app, database, services, PAGE_HEADERS, (c) => isTooFast(c, 'checkout '))
   templateRoutes(app)
@@ -139,6 +139,11 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
       'cache-control': 'public, max-age=60',
       'access-control-allow-origin': '*',
     })
+  }
+
+  /** The form of a receipt at its own address: a page, unless the client accepts plain text first. */
+  function wantedForm(c: Context): 'page' | 'text' {
+    return /\btext\/(html|plain)\b/.exec(c.req.header('accept') ?? '')?.[1] === 'plain' ? 'text' : 'page'
   }
 
   /** The form that is asked for: JSON unless a page or plain text is preferred. */

@@ -10,18 +10,24 @@ import { ownProgram } from './own-program.ts'
 import { listPrograms, programsOfStore } from './queries.ts'
 import { PROGRAM_TYPES } from './schema.ts'
 
+const REVERSED =
+  'Reversed after cancellations and refunds. Negative in a month in which failed refunds gave back more than that.'
 const FIGURES = {
   pointsIssued: z.number(),
   pointsRedeemed: z.number(),
   pointsExpired: z.number(),
-  pointsReversed: z
-    .number()
-    .describe(
-      'Taken back with cancelled and refunded purchases; below 0 in a month in which more of it was given back, as the refund failed.',
-    ),
+  pointsReversed: z.number().describe(REVERSED),
   redemptions: z.int(),
 }
-const Rate = z.number().describe('Redeemed of what was issued, percent.')
+const AMOUNTS = {
+  issued: z.number(),
+  redeemed: z.number(),
+  expired: z.number(),
+  reversed: z.number().describe(REVERSED),
+}
+const Rate = z.number().describe('Redeemed share of the issued amount, percent.')
+const STAMPS = 'Of stamp cards, in stamps.'
+const CASHBACK = 'Of cashback programs, in EUR.'
 const ANALYSED_LIMIT = 500
 
 export const getLoyaltyAnalytics = operation({
@@ -29,7 +35,8 @@ export const getLoyaltyAnalytics = operation({
   area: 'loyalty',
   minimumPackage: 'GO',
   summary: 'Answers members, points and redemptions, in all, by month and by program.',
-  description: 'Of one program, of the programs of one store, or of all own stores. Months in UTC.',
+  description:
+    'Of one program, of the programs of one store, or of all own stores. Months in UTC. Points, stamps and EUR are never added up: `pointsIssued` and its siblings count programs of type `points` and `tier`; in `programs` they are in the unit of the program.',
   changes: false,
   request: z.strictObject({
     programId: Id.optional(),
@@ -41,7 +48,17 @@ export const getLoyaltyAnalytics = operation({
     members: z.int(),
     ...FIGURES,
     redemptionRate: Rate,
-    monthly: z.array(z.strictObject({ month: z.string(), newMembers: z.int(), ...FIGURES })),
+    stamps: z.strictObject({ ...AMOUNTS, redemptionRate: Rate }).describe(STAMPS),
+    cashback: z.strictObject({ ...AMOUNTS, redemptionRate: Rate }).describe(CASHBACK),
+    monthly: z.array(
+      z.strictObject({
+        month: z.string(),
+        newMembers: z.int(),
+        ...FIGURES,
+        stamps: z.strictObject(AMOUNTS).describe(STAMPS),
+        cashback: z.strictObject(AMOUNTS).describe(CASHBACK),
+      }),
+    ),
     programs: z.array(
       z.strictObject({
         programId: z.string(),

@@ -4,30 +4,32 @@ import { monthsOf } from './months.ts'
 import { amountOf, monthOf } from './program.ts'
 import type { ProgramType } from './schema.ts'
 
-/** What happened in some programs in one month or in all. Points, stamps and EUR are added up as they are. */
-export interface Figures {
-  members: number
-  pointsIssued: number
-  pointsRedeemed: number
-  pointsExpired: number
-  pointsReversed: number
-  redemptions: number
+/** Units that programs count in; amounts of different units are never added up. */
+export const UNITS = ['points', 'stamps', 'cashback'] as const
+export type Unit = (typeof UNITS)[number]
+
+/** The unit of a type of program. Tier programs count points. */
+export function unitOf(type: ProgramType): Unit {
+  return type === 'tier' ? 'points' : type
 }
 
-const NONE: Figures = {
-  members: 0,
-  pointsIssued: 0,
-  pointsRedeemed: 0,
-  pointsExpired: 0,
-  pointsReversed: 0,
-  redemptions: 0,
+/** Amounts in one unit: points, stamps, or EUR of cashback. */
+export interface Amounts {
+  issued: number
+  redeemed: number
+  expired: number
+  reversed: number
 }
-const FIELD_OF = {
-  earn: 'pointsIssued',
-  redeem: 'pointsRedeemed',
-  expire: 'pointsExpired',
-  reverse: 'pointsReversed',
-} as const
+
+/** Members, redemptions, and the amounts in each unit. */
+interface Figures {
+  members: number
+  redemptions: number
+  amounts: Record<Unit, Amounts>
+}
+
+const NO_AMOUNTS: Amounts = { issued: 0, redeemed: 0, expired: 0, reversed: 0 }
+const FIELD_OF = { earn: 'issued', redeem: 'redeemed', expire: 'expired', reverse: 'reversed' } as const
 
 /** Figures of one program in one month. */
 interface Cell {
@@ -37,34 +39,51 @@ interface Cell {
 }
 
 async function readCells(db: Db, programs: readonly LoyaltyProgramRow[]): Promise<Cell[]> {
-  if (programs.length === 0) return []
   const ids = programs.map((program) => program.program_id)
   const types = new Map(programs.map((program) => [program.program_id, program.type as ProgramType]))
   const rows = await monthsOf(db, ids)
   return rows.map(({ program_id, month, kind, amount, entries }) => {
-    if (kind === 'join') return { programId: program_id, month, figures: { ...NONE, members: entries } }
-    // Not by its size: what was taken back for a refund that failed later is given back, and a month may have more of that.
-    const units = amountOf(types.get(program_id) ?? 'points', kind === 'earn' ? amount : 0 - amount)
-    const figures = {
-      ...NONE,
-      [FIELD_OF[kind as keyof typeof FIELD_OF]]: units,
-      redemptions: kind === 'redeem' ? entries : 0,
-    }
-    return { programId: program_id, month, figures }
+    const figures = noFigures()
+    if (kind === 'join') return { programId: program_id, month, figures: { ...figures, members: entries } }
+    const type = types.get(program_id) ?? 'points'
+    // Signed, not absolute: a failed refund gives points back, so a month may have negative reversals.
+    figures.amounts[unitOf(type)][FIELD_OF[kind as keyof typeof FIELD_OF]] = amountOf(
+      type,
+      kind === 'earn' ? amount : 0 - amount,
+    )
+    return { programId: program_id, month, figures: { ...figures, redemptions: kind === 'redeem' ? entries : 0 } }
   })
 }
 
+function noFigures(): Figures {
+  const amounts = { points: { ...NO_AMOUNTS }, stamps: { ...NO_AMOUNTS }, cashback: { ...NO_AMOUNTS } }
+  return { members: 0, redemptions: 0, amounts }
+}
+
 function total(cells: readonly Cell[]): Figures {
-  const sum = { ...NONE }
-  for (const { figures } of cells)
-    for (const field of Object.keys(sum) as (keyof Figures)[]) sum[field] += figures[field]
-  for (const field of Object.keys(sum) as (keyof Figures)[]) sum[field] = Math.round(sum[field] * 100) / 100
+  const sum = noFigures()
+  for (const { figures } of cells) {
+    sum.members += figures.members
+    sum.redemptions += figures.redemptions
+    for (const unit of UNITS)
+      for (const field of Object.values(FIELD_OF))
+        sum.amounts[unit][field] = inCents(sum.amounts[unit][field] + figures.amounts[unit][field])
+  }
   return sum
 }
 
-/** Redeemed of what was issued, percent with one decimal. */
-function redemptionRate({ pointsIssued, pointsRedeemed }: Figures): number {
-  return pointsIssued === 0 ? 0 : Math.round((pointsRedeemed / pointsIssued) * 1_000) / 10
+/** Rounds to two decimals, as sums of EUR in floating point drift. */
+function inCents(amount: number): number {
+  return Math.round(amount * 100) / 100
+}
+
+/** Redeemed share of the issued amount, percent with one decimal. */
+function redemptionRate({ issued, redeemed }: Amounts): number {
+  return issued === 0 ? 0 : Math.round((redeemed / issued) * 1_000) / 10
+}
+
+function named({ issued, redeemed, expired, reversed }: Amounts) {
+  return { pointsIssued: issued, pointsRedeemed: redeemed, pointsExpired: expired, pointsReversed: reversed }
 }
 
 /** The last months up to this one, the oldest first. */
@@ -75,25 +94,39 @@ function monthsUntil(nowMs: number, count: number): string[] {
   )
 }
 
-/** Members, points and redemptions of some programs: in all, month by month, and program by program. */
+/**
+ * Figures of some programs: in all, month by month, and program by program.
+ *
+ * @param months Months in `monthly`, up to the month of `nowMs`.
+ */
 export async function analyseLoyalty(db: Db, programs: readonly LoyaltyProgramRow[], nowMs: number, months: number) {
   const cells = await readCells(db, programs)
-  const all = total(cells)
+  const { members, redemptions, amounts } = total(cells)
+  const withRate = (unit: Unit) => ({ ...amounts[unit], redemptionRate: redemptionRate(amounts[unit]) })
   return {
-    ...all,
-    redemptionRate: redemptionRate(all),
+    members,
+    redemptions,
+    ...named(amounts.points),
+    redemptionRate: redemptionRate(amounts.points),
+    stamps: withRate('stamps'),
+    cashback: withRate('cashback'),
     monthly: monthsUntil(nowMs, months).map((month) => {
-      const { members: newMembers, ...figures } = total(cells.filter((cell) => cell.month === month))
-      return { month, newMembers, ...figures }
+      const sum = total(cells.filter((cell) => cell.month === month))
+      const { points, stamps, cashback } = sum.amounts
+      return { month, newMembers: sum.members, redemptions: sum.redemptions, ...named(points), stamps, cashback }
     }),
     programs: programs.map((program) => {
-      const figures = total(cells.filter((cell) => cell.programId === program.program_id))
+      const type = program.type as ProgramType
+      const sum = total(cells.filter((cell) => cell.programId === program.program_id))
+      const own = sum.amounts[unitOf(type)]
       return {
         programId: program.program_id,
         name: program.name,
-        type: program.type as ProgramType,
-        ...figures,
-        redemptionRate: redemptionRate(figures),
+        type,
+        members: sum.members,
+        redemptions: sum.redemptions,
+        ...named(own),
+        redemptionRate: redemptionRate(own),
       }
     }),
   }

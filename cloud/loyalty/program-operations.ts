@@ -5,6 +5,7 @@ import { Id, iso, Limit, Offset, Success, text } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
 import { cursorOf, nextOf, pageOf } from '../operations/paging.ts'
 import { qrPngBase64 } from '../receipts/qr-code.ts'
+import type { LoyaltyProgramRow } from '../persistence/tables/loyalty.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { findStore } from '../stores/queries.ts'
 import { ownProgram } from './own-program.ts'
@@ -13,7 +14,28 @@ import { assertUnchanged, blankProgram, withSettings } from './program-changes.t
 import { countPrograms, findMember, listPrograms, programsOfStore, saveProgram } from './queries.ts'
 import { LoyaltyProgram, Membership, PROGRAM_SETTINGS, PROGRAM_TYPES, SYSTEM_FIELDS, UserId } from './schema.ts'
 
-const PROGRAMS_PER_STORE = 50
+/** Every check-in and checkout looks at the active programs of its store. */
+const ACTIVE_PER_STORE = 50
+/** Programs cannot be deleted, and `getStoreLoyaltyPrograms` lists all. */
+const PROGRAMS_PER_STORE = 500
+
+/** Throws 400 if the store has no room for this program, which is new or changed. */
+async function assertRoom(
+  { db }: Call,
+  { program_id: programId, store_id: storeId, is_active: isActive }: LoyaltyProgramRow,
+): Promise<void> {
+  const others = (await programsOfStore(db, storeId)).filter((row) => row.program_id !== programId)
+  if (others.length >= PROGRAMS_PER_STORE)
+    throw invalid('storeId', `has ${PROGRAMS_PER_STORE} loyalty programs: change one of them`, 'too_many_programs')
+  if (isActive === 1 && others.filter((row) => row.is_active === 1).length >= ACTIVE_PER_STORE) {
+    const fix = 'set isActive to false for one with updateLoyaltyProgram'
+    throw invalid(
+      'storeId',
+      `has ${ACTIVE_PER_STORE} active loyalty programs, the maximum: ${fix}`,
+      'too_many_programs',
+    )
+  }
+}
 const DEFAULT_PAGE = 50
 const Name = text(120).refine((name) => name.trim() !== '', 'must not be blank')
 
@@ -36,12 +58,10 @@ export const createLoyaltyProgram = operation({
   },
   async run(call, { storeId, type, ...settings }) {
     const store = await ownStore(call, storeId)
-    if ((await programsOfStore(call.db, storeId)).length >= PROGRAMS_PER_STORE) {
-      throw invalid('storeId', `has ${PROGRAMS_PER_STORE} loyalty programs, which is the most`, 'too_many_programs')
-    }
     const { platform } = call.services
     const blank = blankProgram({ tenant: store.tenant, storeId, name: settings.name, type }, platform)
     const row = withSettings(blank, settings, platform)
+    await assertRoom(call, row)
     await saveProgram(call.db, row)
     call.changed(row.program_id)
     return { success: true as const, ...toLoyaltyProgram(openProgram(row, store)) }
@@ -70,6 +90,7 @@ export const updateLoyaltyProgram = operation({
     const { program, store } = await ownProgram(call, programId)
     assertUnchanged(toLoyaltyProgram(program), { storeId, type, checkInCode: code, createdAt, updatedAt })
     const row = { ...withSettings(program.row, settings, call.services.platform), updated_ms: call.nowMs }
+    await assertRoom(call, row)
     await saveProgram(call.db, row)
     call.changed(programId)
     return { success: true as const, ...toLoyaltyProgram(openProgram(row, store)) }

@@ -1,5 +1,7 @@
-import { createServer } from 'node:net'
+import { mkdirSync, rmSync, statSync } from 'node:fs'
+import { connect, createServer } from 'node:net'
 import type { Socket } from 'node:net'
+import { dirname } from 'node:path'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 
 /** A simulated device that listens. */
@@ -82,7 +84,25 @@ export function serveTcp({ port, host = '127.0.0.1', serve }: TcpServiceOptions)
   return listenAt({ port, host }, serve)
 }
 
-/** Serves it on a socket of the file system, as pcscd is. Rejects when something is at `path` already. */
-export function serveSocket(path: string, serve: TcpServiceOptions['serve']): Promise<Service> {
+/**
+ * Serves a simulated device on a Unix socket, as pcscd does. Creates the folder, and replaces a socket that a killed process
+ * left behind. Rejects if a process listens at `path`, or if `path` is another kind of file.
+ */
+export async function serveSocket(path: string, serve: TcpServiceOptions['serve']): Promise<Service> {
+  mkdirSync(dirname(path), { recursive: true })
+  if (await isLeftBehind(path)) rmSync(path)
   return listenAt({ path }, serve)
+}
+
+/** True if `path` is a socket that no process listens on. */
+function isLeftBehind(path: string): Promise<boolean> {
+  if (!statSync(path, { throwIfNoEntry: false })?.isSocket()) return Promise.resolve(false)
+  return new Promise((resolve) => {
+    const socket = connect({ path })
+    socket.once('connect', () => {
+      socket.destroy()
+      resolve(false)
+    })
+    socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code === 'ECONNREFUSED'))
+  })
 }

@@ -68,6 +68,17 @@ describe('untag simulate', () => {
     await bench.untilState('pad', 'ready')
   })
 
+  it('nfc: replaces the socket of a killed process, and removes its own when it ends', async () => {
+    const socket = join(temporaryFolder('nfc-socket'), 'missing', 'pcscd.sock')
+    const killed = await start(['simulate', 'nfc', '--socket', socket])
+    await killed.kill()
+    expect(statSync(socket).isSocket()).toBe(true)
+    const next = await start(['simulate', 'nfc', '--socket', socket])
+    expect((await runProcess(['simulate', 'nfc', '--socket', socket])).code).toBe(1)
+    await next.stop()
+    expect(statSync(socket, { throwIfNoEntry: false })).toBeUndefined()
+  })
+
   it('replay says what untag edge --trace wrote down of a device', async () => {
     const [data, edge, traces, config] = ['cloud', 'edge', 'traces', 'edge.json'].map((name) => join(folder, name)) as [
       string,

@@ -373,6 +373,7 @@ onEveryDatabase('click and collect', (kind) => {
       { items: [{ productId: 'prd_x', quantity: 1 }] },
       { pickupTime: 'tomorrow' },
       { pickupTime: '2099-01-01T00:00:00Z' },
+      { pickupTime: new Date(platform.clock.wall() - 60_000).toISOString() },
       { userId: '' },
     ]) {
       expect([fields, (await submit(fields)).status]).toEqual([fields, 400])

@@ -176,6 +176,7 @@ describe('receipts and the test checkout', () => {
       expect(gone).not.toContain('<img')
       expect(gone).not.toContain((await shop.ok('fetchStore', { storeId: shop.storeId })).securityTagHint ?? 'Etikett')
       const text = (await shop.cloud.get(`/api/v1/getReceiptFromToken?token=${token}`, { accept: 'text/plain' })).text
+      expect((await shop.cloud.get(`/R/${token}`, { accept: 'text/plain' })).text).toBe(text)
       expect(text.indexOf('STORNIERT')).toBeLessThan(text.indexOf('SUMME'))
       expect(text).toContain('Erstattet')
       expect(
