@@ -4,7 +4,7 @@ import { createCloud, type Cloud } from '../../cloud/cloud.ts'
 import type { CloudConfig } from '../../cloud/config.ts'
 import type { ImageStore } from '../../cloud/images/image-store.ts'
 import type { Log } from '../../cloud/log.ts'
-import { startBroker, type Broker } from '../../cloud/messaging/embedded-broker.ts'
+import { startBroker, type Broker, type BrokerParts } from '../../cloud/messaging/embedded-broker.ts'
 import type { Database } from '../../cloud/persistence/database.ts'
 import { openDatabase } from '../../cloud/persistence/open-database.ts'
 import type { Platform } from '../../policy/platform.ts'
@@ -73,7 +73,7 @@ export async function startCloud(settings: CloudSettings, platform: Platform, lo
       },
     )
     stops.push(() => database.close())
-    const { config, attach } = await withBroker(settings, server.port, log)
+    const { config, attach } = await withBroker(settings, server.port, { log, platform })
     const cloud = await createCloud({
       config,
       platform,
@@ -114,7 +114,7 @@ function imagesOf({
 async function withBroker(
   settings: CloudSettings,
   port: number,
-  log: Log,
+  parts: BrokerParts,
 ): Promise<{ config: CloudConfig; attach(cloud: Cloud): Promise<Broker> }> {
   const { host, mqttPort } = settings
   const shown = host === '0.0.0.0' || host === '::' ? 'localhost' : host.includes(':') ? `[${host}]` : host
@@ -128,7 +128,7 @@ async function withBroker(
       onMessage: (from, topic, payload) => cloud?.messages.hooks.onMessage(from, topic, payload),
       onConnected: (agent) => cloud?.messages.hooks.onConnected(agent),
     },
-    log,
+    parts,
   ).catch((error: unknown) => {
     throw explain(error as NodeJS.ErrnoException, { host, port: mqttPort, flag: 'mqtt-port' })
   })

@@ -1,8 +1,11 @@
 import { createServer, type AddressInfo, type Server } from 'node:net'
 import { Aedes, type AuthenticateError, type Client } from 'aedes'
+import { limitedLog } from '../../policy/limited-log.ts'
+import type { Platform } from '../../policy/platform.ts'
 import { mayPublish, maySubscribe, type AgentAddress } from '../../policy/topics.ts'
-import { networkOf } from '../http/network-of.ts'
+import { waitingConnections } from '../http/waiting-connections.ts'
 import type { Log } from '../log.ts'
+import { agentPlaces } from './agent-places.ts'
 import { packetGuard, type PacketGuard } from './packet-guard.ts'
 
 /** A message as rooms see it. */
@@ -20,7 +23,7 @@ export interface Broker {
   publish(message: Message): void
   /** Who is connected, by agentId. */
   connected(): ReadonlyMap<string, AgentAddress>
-  /** Cuts the agent's line at once. */
+  /** Cuts the line of a revoked agent at once, and frees its place. */
   disconnect(agentId: string): void
   close(): Promise<void>
 }
@@ -32,29 +35,48 @@ export interface BrokerHooks {
   onConnected(agent: AgentAddress): void
 }
 
-const CONNECT_TIMEOUT_MS = 5_000
+/** How many connections the broker holds. */
+export interface BrokerLimits {
+  /** Agents that are logged in now, or were within a day. */
+  agents: number
+  /** Connections that are not logged in yet. They never take the place of an agent. */
+  strangers: number
+  /** Of these from one address, or its network. */
+  strangersOfNetwork: number
+}
+
+export const BROKER_LIMITS: BrokerLimits = { agents: 10_000, strangers: 256, strangersOfNetwork: 64 }
+
+/** From the connection to the end of the login, ms. */
+const LOGIN_WITHIN_MS = 5_000
 const DRAIN_TIMEOUT_MS = 10_000
-const MAX_CONNECTIONS = 2_000
+/** Connections that the kernel accepts ahead: when it has no room, an agent's first packet is lost, and the next comes a second later. */
+const BACKLOG = 4_096
 /** CONNACK codes of MQTT 3.1.1 §3.2.2.3. */
 const SERVER_UNAVAILABLE = 3
 const BAD_USERNAME_OR_PASSWORD = 4
-/** Connections from one address, or its network, that have not said yet who they are. */
-const STRANGERS_LIMIT = 64
+
+export interface BrokerParts {
+  log: Log
+  platform: Pick<Platform, 'clock' | 'timers'>
+  limits?: BrokerLimits
+}
 
 /** The broker inside the cloud process: every connection is bound to one agent and its topics. */
 export async function startBroker(
   listen: { host: string; port: number },
   hooks: BrokerHooks,
-  log: Log,
+  { log, platform, limits = BROKER_LIMITS }: BrokerParts,
 ): Promise<Broker> {
   const agents = new WeakMap<Client, AgentAddress>()
   const online = new Map<string, AgentAddress>()
   const lines = new Map<string, Client>()
   const guards = new WeakMap<object, Pick<PacketGuard, 'accept'>>()
-  const strangers = countStrangers()
+  const strangers = waitingConnections({ most: limits.strangers, mostOfNetwork: limits.strangersOfNetwork })
+  const refusals = limitedLog((fields, message) => log.warn(fields, message), platform)
+  const places = agentPlaces(limits.agents, platform.clock, (agentId) => lines.has(agentId))
 
   const aedes = await Aedes.createBroker({
-    connectTimeout: CONNECT_TIMEOUT_MS,
     drainTimeout: DRAIN_TIMEOUT_MS,
     keepaliveLimit: 300,
     maxInflightInbound: 64,
@@ -62,19 +84,15 @@ export async function startBroker(
     maxClientsIdLength: 64,
     authenticate: (client, username, password, done) => {
       // A session that outlives its connection would be kept, with all it misses, in memory and without a limit.
-      if (!client.clean)
-        return done(
-          Object.assign(new Error('sessions are not kept'), { returnCode: SERVER_UNAVAILABLE }) as AuthenticateError,
-          false,
-        )
-      const refused = Object.assign(new Error('not an agent of this cloud'), {
-        returnCode: BAD_USERNAME_OR_PASSWORD,
-      }) as AuthenticateError
+      if (!client.clean) return done(refusal('sessions are not kept', SERVER_UNAVAILABLE), false)
+      const refused = refusal('not an agent of this cloud', BAD_USERNAME_OR_PASSWORD)
+      const full = refusal(`all ${limits.agents} places for agents are taken`, SERVER_UNAVAILABLE)
       // The client id is bound to the credential: nobody throws another agent off by taking its name.
       if (username === undefined || username !== client.id || !password) return done(refused, false)
       hooks.authenticate(username, password.toString()).then(
         (agent) => {
           if (!agent) return done(refused, false)
+          if (!places.take(agent.agentId)) return done(full, false)
           agents.set(client, agent)
           guards.get(client.conn)?.accept()
           done(null, true)
@@ -108,27 +126,37 @@ export async function startBroker(
   aedes.on('clientDisconnect', (client) => {
     const agent = agents.get(client)
     if (agent && online.get(agent.agentId) === agent) online.delete(agent.agentId)
-    if (agent && lines.get(agent.agentId) === client) lines.delete(agent.agentId)
+    if (!agent || lines.get(agent.agentId) !== client) return
+    lines.delete(agent.agentId)
+    places.leave(agent.agentId)
   })
   aedes.on('publish', (packet, client) => {
     const agent = client && agents.get(client)
     if (agent) hooks.onMessage(agent, packet.topic, packet.payload.toString())
   })
   aedes.on('clientError', (client, error) =>
-    log.warn({ client: client.id, reason: error.message }, 'a broker client failed'),
+    refusals.write({ client: client.id, reason: error.message }, 'a broker client failed'),
   )
 
   const server = createServer((socket) => {
     const from = socket.remoteAddress ?? ''
-    const noLongerStrange = strangers.come(networkOf(from))
-    if (!noLongerStrange) return void socket.destroy()
+    const onCut = (why: string) => refusals.write({ from, why }, 'a broker connection was cut')
+    const cut = (why: string) => {
+      onCut(why)
+      socket.destroy()
+    }
+    const leave = strangers.add(from, () => cut('too many connections wait for their login'))
+    const cancel = platform.timers.after(LOGIN_WITHIN_MS, () => cut(`no login within ${LOGIN_WITHIN_MS / 1_000} s`))
+    const isKnown = () => {
+      cancel()
+      leave()
+    }
     socket.setNoDelay(true)
-    const guard = packetGuard(socket, (why) => log.warn({ from, why }, 'a broker connection was cut'))
-    socket.once('close', noLongerStrange)
-    guards.set(guard, { accept: () => (guard.accept(), noLongerStrange()) })
+    const guard = packetGuard(socket, onCut)
+    socket.once('close', isKnown)
+    guards.set(guard, { accept: () => (guard.accept(), isKnown()) })
     aedes.handle(guard)
   })
-  server.maxConnections = MAX_CONNECTIONS
   const port = await listening(server, listen).catch((error: unknown) => {
     aedes.close()
     throw error
@@ -141,39 +169,26 @@ export async function startBroker(
         if (error) log.warn({ topic, reason: error.message }, 'a message could not be published')
       }),
     connected: () => online,
-    disconnect: (agentId) => lines.get(agentId)?.close(),
+    disconnect(agentId) {
+      places.forget(agentId)
+      lines.get(agentId)?.close()
+    },
     close: () =>
       new Promise((resolve) => {
+        refusals.stop()
         server.close()
         aedes.close(() => resolve())
       }),
   }
 }
 
-/** Counts those who have not said who they are, so that one address cannot take all places. */
-function countStrangers(): { come(from: string): (() => void) | undefined } {
-  const waiting = new Map<string, number>()
-  return {
-    /** Answers how to tell that this one is none any more; undefined when there are too many. */
-    come(from) {
-      const count = waiting.get(from) ?? 0
-      if (count >= STRANGERS_LIMIT) return undefined
-      waiting.set(from, count + 1)
-      let isCounted = true
-      return () => {
-        if (!isCounted) return
-        isCounted = false
-        const left = (waiting.get(from) ?? 1) - 1
-        if (left > 0) waiting.set(from, left)
-        else waiting.delete(from)
-      }
-    },
-  }
+function refusal(message: string, returnCode: number): AuthenticateError {
+  return Object.assign(new Error(message), { returnCode }) as AuthenticateError
 }
 
 function listening(server: Server, { host, port }: { host: string; port: number }): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    server.listen(port, host, () => resolve((server.address() as AddressInfo).port))
+    server.listen({ port, host, backlog: BACKLOG }, () => resolve((server.address() as AddressInfo).port))
   })
 }

@@ -1,10 +1,14 @@
-import { connect as tcpConnect } from 'node:net'
+import { connect as tcpConnect, type Socket } from 'node:net'
 import { decodeJwt } from 'jose'
 import { connectAsync, type MqttClient } from 'mqtt'
+import { generate } from 'mqtt-packet'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { startBroker, type Broker } from '../../cloud/messaging/embedded-broker.ts'
+import { realPlatform } from '../../bin/platform.ts'
+import { BROKER_LIMITS, startBroker, type Broker } from '../../cloud/messaging/embedded-broker.ts'
 import type { ItemsClaims } from '../../policy/documents/item-documents.ts'
+import { LINES_A_MINUTE } from '../../policy/limited-log.ts'
 import { agentTopic, storeTopic } from '../../policy/topics.ts'
+import { virtualPlatform } from '../../simulators/world/virtual-platform.ts'
 import { openShop, type Shop } from '../support/shop.ts'
 import { enrolTestAgent, type TestAgent } from '../support/test-agent.ts'
 
@@ -16,22 +20,22 @@ describe('the broker', () => {
   const heard: { topic: string; payload: string }[] = []
   const warnings: string[] = []
   const clients: MqttClient[] = []
+  const log = {
+    info: () => undefined,
+    warn: (fields: object) => void warnings.push(JSON.stringify(fields)),
+    error: () => undefined,
+  }
 
   beforeAll(async () => {
     shop = await openShop('sqlite')
     const { hooks } = shop.cloud.cloud.messages
-    const log = {
-      info: () => undefined,
-      warn: (fields: object) => void warnings.push(JSON.stringify(fields)),
-      error: () => undefined,
-    }
     broker = await startBroker(
       { host: '127.0.0.1', port: 0 },
       {
         ...hooks,
         onMessage: (from, topic, payload) => (heard.push({ topic, payload }), hooks.onMessage(from, topic, payload)),
       },
-      log,
+      { log, platform: realPlatform() },
     )
     shop.cloud.cloud.attachBroker(broker)
     agent = await enrolTestAgent(shop)
@@ -43,9 +47,9 @@ describe('the broker', () => {
     await shop.stop()
   })
 
-  const connect = async (as: TestAgent, options: object = {}) => {
+  const connect = async (as: TestAgent, options: object = {}, url = `mqtt://127.0.0.1:${broker.port}`) => {
     await as.login()
-    const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`, {
+    const client = await connectAsync(url, {
       protocolVersion: 4,
       reconnectPeriod: 0,
       clientId: as.agentId,
@@ -268,16 +272,102 @@ describe('the broker', () => {
     awake.end(true)
   })
 
-  it('lets one address open few lines that say nothing, and others theirs', async () => {
-    const silent = Array.from({ length: 200 }, () =>
-      tcpConnect({ port: broker.port, host: '127.0.0.1', localAddress: '127.0.0.2' }),
-    )
+  /** Opens `count` sockets from 40 addresses that send nothing; `again`: and another one for each that is cut. */
+  const idleSockets = async (count: number, again: boolean) => {
+    const sockets = new Set<Socket>()
+    const state = { opened: 0, isOver: false }
+    const open = (n: number, again: boolean) => {
+      const socket = tcpConnect({ port: broker.port, host: '127.0.0.1', localAddress: `127.0.1.${1 + (n % 40)}` })
+      sockets.add(socket)
+      socket.on('error', () => undefined).on('connect', () => state.opened++)
+      socket.on('close', () => {
+        sockets.delete(socket)
+        if (again && !state.isOver) open(n, false)
+      })
+    }
+    // The kernel would drop the first packets of many at once.
+    while (state.opened < count) {
+      const before = state.opened
+      for (let n = before; n < before + 200; n++) open(n, again)
+      await vi.waitFor(() => expect(state.opened).toBeGreaterThanOrEqual(before + 200), {
+        timeout: 10_000,
+        interval: 5,
+      })
+    }
+    return () => {
+      state.isOver = true
+      for (const socket of sockets) socket.destroy()
+    }
+  }
+
+  it.each([
+    ['are open', false],
+    ['are opened, and opened again when they are cut', true],
+  ])('lets an agent in, and keeps one that is connected, while 2,400 idle sockets %s', async (_name, again) => {
+    const before = await connect(other)
+    const linesBefore = warnings.length
+    const end = await idleSockets(2_400, again)
+    const client = await connect(agent)
+    await client.publishAsync(agentTopic(shop.storeId, agent.agentId, 'state'), '{"online":true}', { qos: 1 })
+    end()
+    expect(before.connected).toBe(true)
+    // One line would be written for each cut otherwise.
+    expect(warnings.length - linesBefore).toBeLessThanOrEqual(2 * LINES_A_MINUTE)
+    client.end(true)
+    before.end(true)
+  })
+
+  it('lets an agent in from an address that opens 200 idle sockets', async () => {
+    const silent = Array.from({ length: 200 }, () => tcpConnect(broker.port, '127.0.0.1'))
     let cut = 0
     for (const socket of silent) socket.on('error', () => undefined).on('close', () => cut++)
-    await vi.waitFor(() => expect(cut).toBe(200 - 64))
+    await vi.waitFor(() => expect(cut).toBe(200 - BROKER_LIMITS.strangersOfNetwork), { timeout: 10_000 })
     const client = await connect(agent)
     client.end(true)
     for (const socket of silent) socket.destroy()
+  })
+
+  it('cuts a connection that has not finished its login in time, whatever it waits for', async () => {
+    const world = virtualPlatform()
+    const slow = await startBroker(
+      { host: '127.0.0.1', port: 0 },
+      {
+        authenticate: () => new Promise(() => undefined),
+        onMessage: () => undefined,
+        onConnected: () => undefined,
+      },
+      { log, platform: world },
+    )
+    const [silent, asking] = [tcpConnect(slow.port, '127.0.0.1'), tcpConnect(slow.port, '127.0.0.1')]
+    let cut = 0
+    for (const socket of [silent, asking]) socket.on('error', () => undefined).on('close', () => cut++)
+    asking.write(
+      generate({ cmd: 'connect', clientId: 'agt_x', username: 'agt_x', password: Buffer.from('x'), keepalive: 30 }),
+    )
+    await vi.waitFor(() => expect(world.pending).toBe(2))
+    await world.advance(4_999)
+    expect(cut).toBe(0)
+    await world.advance(1)
+    await vi.waitFor(() => expect(cut).toBe(2))
+    await slow.close()
+  })
+
+  it('reserves the place of an agent that was connected, and answers "server unavailable" to a new one', async () => {
+    const small = await startBroker({ host: '127.0.0.1', port: 0 }, shop.cloud.cloud.messages.hooks, {
+      log,
+      platform: realPlatform(),
+      limits: { ...BROKER_LIMITS, agents: 1 },
+    })
+    const at = `mqtt://127.0.0.1:${small.port}`
+    const first = await connect(agent, {}, at)
+    first.end(true)
+    await vi.waitFor(() => expect(small.connected().size).toBe(0))
+    await expect(connect(other, {}, at)).rejects.toThrow(/unavailable/i)
+    ;(await connect(agent, {}, at)).end(true)
+    small.disconnect(agent.agentId)
+    await vi.waitFor(() => expect(small.connected().size).toBe(0))
+    ;(await connect(other, {}, at)).end(true)
+    await small.close()
   })
 
   it('survives what is no MQTT', async () => {

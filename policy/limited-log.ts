@@ -1,0 +1,77 @@
+import type { Cancel, Clock, Timers } from './platform.ts'
+
+/** Writes one line of the log. */
+export type WriteLine = (fields: Record<string, unknown>, message: string) => void
+
+/** A log of what others cause, such as refused connections. */
+export interface LimitedLog {
+  /** `key` counts for itself, such as one device; by default the message does. */
+  write(fields: Record<string, unknown>, message: string, key?: string): void
+  /** Writes the counts of what was left out. */
+  stop(): void
+}
+
+/** Lines that one key may write in a minute. */
+export const LINES_A_MINUTE = 10
+const MINUTE_MS = 60_000
+/** Keys that count for themselves; all others share the last one. */
+const KEYS_LIMIT = 100
+const OTHERS = 'others'
+
+interface Window {
+  untilMs: number
+  lines: number
+  left: { count: number; message: string; cancel: Cancel } | undefined
+}
+
+/** Passes at most 10 lines a minute and key on, and at the end of that minute writes how many it left out (`suppressed`). */
+export function limitedLog(
+  write: WriteLine,
+  { clock, timers }: { clock: Pick<Clock, 'elapsed'>; timers: Timers },
+): LimitedLog {
+  const windows = new Map<string, Window>()
+
+  function windowOf(key: string): Window {
+    const nowMs = clock.elapsed()
+    const known = windows.get(key)
+    if (known && nowMs < known.untilMs) return known
+    if (known) end(key)
+    const fresh = { untilMs: nowMs + MINUTE_MS, lines: 0, left: undefined }
+    windows.set(key, fresh)
+    return fresh
+  }
+
+  function end(key: string): void {
+    const left = windows.get(key)?.left
+    windows.delete(key)
+    if (!left) return
+    left.cancel()
+    write({ suppressed: left.count, ...(key !== left.message && { key }) }, left.message)
+  }
+
+  function forgetPast(): void {
+    const nowMs = clock.elapsed()
+    for (const [key, { untilMs }] of windows) if (nowMs >= untilMs) end(key)
+  }
+
+  return {
+    write(fields, message, key = message) {
+      if (windows.size >= KEYS_LIMIT) forgetPast()
+      const counted = windows.has(key) || windows.size < KEYS_LIMIT ? key : OTHERS
+      const window = windowOf(counted)
+      if (window.lines < LINES_A_MINUTE) {
+        window.lines++
+        return write(fields, message)
+      }
+      window.left ??= {
+        count: 0,
+        message,
+        cancel: timers.after(window.untilMs - clock.elapsed(), () => end(counted)),
+      }
+      window.left.count++
+    },
+    stop() {
+      for (const key of windows.keys()) end(key)
+    },
+  }
+}

@@ -1,0 +1,46 @@
+import { expect, it } from 'vitest'
+import { limitedLog, LINES_A_MINUTE } from '../../policy/limited-log.ts'
+import { virtualPlatform } from '../../simulators/world/virtual-platform.ts'
+
+function open() {
+  const world = virtualPlatform({ startMs: 0 })
+  const lines: string[] = []
+  const log = limitedLog((fields, message) => void lines.push(`${message} ${JSON.stringify(fields)}`), world)
+  return { world, lines, log }
+}
+
+it('writes ten lines a minute of each message, and then how many more there were', async () => {
+  const { world, lines, log } = open()
+  for (let n = 0; n < 3_000; n++) log.write({ n }, 'a connection was cut')
+  log.write({}, 'a login was refused')
+  expect(lines).toHaveLength(LINES_A_MINUTE + 1)
+  expect(lines[0]).toBe('a connection was cut {"n":0}')
+  await world.advance(60_000)
+  expect(lines.slice(LINES_A_MINUTE + 1)).toEqual(['a connection was cut {"suppressed":2990}'])
+  log.write({ n: 'again' }, 'a connection was cut')
+  expect(lines.at(-1)).toBe('a connection was cut {"n":"again"}')
+})
+
+it('counts each device for itself', async () => {
+  const { world, lines, log } = open()
+  for (let n = 0; n < 50; n++) log.write({ deviceId: 'dev_a' }, 'a device reported', 'dev_a')
+  log.write({ deviceId: 'dev_b' }, 'a device reported', 'dev_b')
+  expect(lines.at(-1)).toBe('a device reported {"deviceId":"dev_b"}')
+  await world.advance(60_000)
+  expect(lines.at(-1)).toBe('a device reported {"suppressed":40,"key":"dev_a"}')
+})
+
+it('counts keys together when there are more than a hundred', () => {
+  const { lines, log } = open()
+  for (let n = 0; n < 1_000; n++) log.write({}, 'refused', `key ${n}`)
+  expect(lines).toHaveLength(100 + LINES_A_MINUTE)
+  log.stop()
+  expect(lines.at(-1)).toBe(`refused {"suppressed":${900 - LINES_A_MINUTE},"key":"others"}`)
+})
+
+it('writes the counts when it is stopped', () => {
+  const { lines, log } = open()
+  for (let n = 0; n < 12; n++) log.write({}, 'refused')
+  log.stop()
+  expect(lines.at(-1)).toBe('refused {"suppressed":2}')
+})
