@@ -32,8 +32,7 @@ export function schemaWriter(): SchemaWriter {
   /** One name stands for one schema: what comes in may be written otherwise than what goes out. */
   function nameOf(id: string, definition: Node, io: Io): string {
     const written = components[id]
-    if (written === undefined || JSON.stringify(written) === JSON.stringify(tidy(definition, io, new Map([[id, id]]))))
-      return id
+    if (written === undefined || JSON.stringify(written) === JSON.stringify(tidy(definition, io, new Map()))) return id
     return io === 'input' ? `${id}Input` : `${id}Output`
   }
 
@@ -50,7 +49,10 @@ function tidied(value: unknown, io: Io, renamed: ReadonlyMap<string, string>): u
   if (typeof value !== 'object' || value === null) return value
   const { $schema: _schema, id: _id, ...node } = value as Node
   const ref = node['$ref']
-  if (typeof ref === 'string') return { $ref: `${POINTER}${renamed.get(ref.split('/').at(-1) ?? '') ?? ref}` }
+  if (typeof ref === 'string') {
+    const name = ref.split('/').at(-1) ?? ''
+    return { $ref: `${POINTER}${renamed.get(name) ?? name}` }
+  }
   if (node['maximum'] === Number.MAX_SAFE_INTEGER) delete node['maximum']
   if (node['minimum'] === Number.MIN_SAFE_INTEGER) delete node['minimum']
   if (typeof node['format'] === 'string') delete node['pattern']

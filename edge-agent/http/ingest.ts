@@ -6,6 +6,7 @@ import type { PushPort } from '../../device-drivers/transports/push-port.ts'
 import { deadline, type Platform } from '../../policy/platform.ts'
 import { isSameSecret } from '../../policy/same-secret.ts'
 import type { Log } from '../log.ts'
+import { fail } from './fail.ts'
 
 /** Requests of one device that may come at once, and a second. */
 const BURST = 100
@@ -67,8 +68,6 @@ export function ingestRoutes(app: Hono, { devices, port, platform, log }: Ingest
     pushers.set(name, { ...webhook, name, deviceId: device.deviceId, tokens: BURST, at: now(), toldAt: -Infinity })
   }
   if (pushers.size === 0) return
-  const refuse = (c: Context, status: 400 | 401 | 413 | 415 | 429 | 503, code: string, error: string) =>
-    c.json({ error, code }, status)
 
   /** Null for a wrong secret and for a name that is not there alike. */
   function authenticated(c: Context): Pusher | null {
@@ -95,10 +94,10 @@ export function ingestRoutes(app: Hono, { devices, port, platform, log }: Ingest
 
   app.on(['POST', 'PUT'], '/ingest/:name', async (c) => {
     const pusher = authenticated(c)
-    if (!pusher) return refuse(c, 401, 'unauthenticated', 'the secret of the device is missing or wrong')
+    if (!pusher) return fail(c, 401, 'unauthenticated', 'the secret of the device is missing or wrong')
     if (!mayPass(pusher)) {
       c.header('retry-after', '1')
-      return refuse(
+      return fail(
         c,
         429,
         'rate-limited',
@@ -106,14 +105,14 @@ export function ingestRoutes(app: Hono, { devices, port, platform, log }: Ingest
       )
     }
     if (!/^application\/json *(;|$)/i.test(c.req.header('content-type') ?? ''))
-      return refuse(c, 415, 'unsupported-media-type', 'send application/json')
+      return fail(c, 415, 'unsupported-media-type', 'send application/json')
     const body = await readBody(c)
-    if (!body) return refuse(c, 413, 'payload-too-large', `send at most ${MOST_PUSHED_BYTES} bytes at a time`)
+    if (!body) return fail(c, 413, 'payload-too-large', `send at most ${MOST_PUSHED_BYTES} bytes at a time`)
     const text = body.toString('utf8')
     try {
       JSON.parse(text)
     } catch {
-      return refuse(c, 400, 'invalid-argument', 'the body is not valid JSON')
+      return fail(c, 400, 'invalid-argument', 'the body is not valid JSON')
     }
     const limit = deadline(platform.timers, TAKEN_WITHIN_MS)
     // Line ends stand between values only: within texts JSON has none.
@@ -122,6 +121,6 @@ export function ingestRoutes(app: Hono, { devices, port, platform, log }: Ingest
       .finally(limit.done)
     return taken
       ? c.json({ success: true })
-      : refuse(c, 503, 'unavailable', 'the device is being started, or has too much to do: send it again')
+      : fail(c, 503, 'unavailable', 'the device is being started, or has too much to do: send it again')
   })
 }

@@ -1,11 +1,8 @@
 import { createHash } from 'node:crypto'
 import { Hono, type Context } from 'hono'
 import { getCookie, setCookie } from 'hono/cookie'
-import { z } from 'zod'
 import type { PushPort } from '../../device-drivers/transports/push-port.ts'
-import { findingsOf, findingText } from '../../policy/findings.ts'
 import { normaliseIdentifiers } from '../../policy/identifiers.ts'
-import { PROTECTION_ACTIONS, SCAN_SOURCES } from '../../policy/vocabulary.ts'
 import { classify } from '../decisions/scan.ts'
 import { metricsText } from '../health/metrics.ts'
 import type { Asker } from '../lanes/lane-state.ts'
@@ -16,41 +13,31 @@ import type { Log } from '../log.ts'
 import type { Agent } from '../runtime.ts'
 import { liveEvent } from '../pages/live-event.ts'
 import { eventStream, LISTENER_LIMIT } from './event-stream.ts'
+import { fail, failField, refuseAddress } from './fail.ts'
 import { ingestRoutes } from './ingest.ts'
 import { pageRoutes } from '../pages/pages.tsx'
+import { agentApiText } from './openapi.ts'
+import { readBody, readQuery } from './read-request.ts'
+import { reply } from './reply.ts'
+import {
+  AuthorizeRequest,
+  DeviceQuery,
+  HomeRequest,
+  NoticeRequest,
+  PairRequest,
+  ScanRequest,
+  SignInRequest,
+} from './requests.ts'
 import { setupRoutes } from './setup-routes.ts'
 
 /** The agent's own HTTP (contracts §6): for the pages at the station and for programs beside it. */
 
-const BODY_LIMIT = 16 * 1024
 /** Questions to the home from one address that turned out to be none. */
 const REFUSED_QUESTIONS = { perSecond: 5, burst: 50 }
 /** Who asks here proves it by what is asked: other agents by their signature, a browser by the credential that was pasted into its page. */
 const OPEN: ReadonlySet<string> = new Set(['/v1/home/redeem', '/v1/home/time', '/v1/releases', '/v1/pair'])
 /** As long as browsers keep a cookie, s. */
 const COOKIE_LIFE = 400 * 86_400
-
-const Id = z.string().min(1).max(128)
-const AuthorizeBody = z.strictObject({
-  deviceId: Id,
-  protectionAction: z.enum(PROTECTION_ACTIONS),
-  token: z.string().max(4_096).optional(),
-  receipt: z.string().max(4_096).optional(),
-  scan: z.string().max(4_096).optional(),
-  epc: z.string().max(200).optional(),
-  tagUid: z.string().max(40).optional(),
-  tagId: z.string().max(128).optional(),
-  itemLineId: z.string().max(128).optional(),
-  scanSource: z.enum(SCAN_SOURCES).optional(),
-})
-const PairBody = z.strictObject({ credential: z.string().trim().max(200) })
-const HomeBody = z.strictObject({ question: z.string().max(8_192) })
-const NoticeBody = z.strictObject({ notice: z.string().max(4_096) })
-const ScanBody = z.strictObject({ deviceId: Id, text: z.string().min(1).max(4_096), byHand: z.boolean().optional() })
-const OperatorBody = z.union([
-  z.strictObject({ badge: z.string().min(1).max(200), deviceId: Id.optional() }),
-  z.strictObject({ operatorId: Id, pin: z.string().regex(/^\d{4,12}$/), deviceId: Id.optional() }),
-])
 
 export interface LocalAppOptions {
   /** Names by which this agent may be called, `host:port`. */
@@ -107,10 +94,10 @@ export function localApp(agent: Agent, { hosts, log, pushes, lostLogLines = () =
     log.error({ err: error, path: c.req.path }, 'a local request failed')
     return fail(c, 500, 'internal', 'internal error')
   })
-  app.notFound((c) => fail(c, 404, 'not-found', 'there is nothing at this address'))
+  app.notFound(refuseAddress)
 
   app.post('/v1/authorize', async (c) => {
-    const body = await read(c, AuthorizeBody)
+    const body = await readBody(c, AuthorizeRequest)
     if (body instanceof Response) return body
     const operator = agent.operators.find(sessionOf(c))
     const { deviceId, protectionAction, token, receipt, scan, scanSource } = body
@@ -121,12 +108,12 @@ export function localApp(agent: Agent, { hosts, log, pushes, lostLogLines = () =
       tagId: body.tagId,
       itemLineId: body.itemLineId,
     })
-    if (!normal.ok) return fail(c, 400, 'invalid-argument', normal.message)
+    if (!normal.ok) return failField(c, normal.field, 'invalid', normal.message)
     if (Object.keys(normal.identifiers).length === 0 && Object.keys(presented).length === 0) {
-      return fail(
+      return failField(
         c,
-        400,
-        'invalid-argument',
+        'receipt',
+        'missing',
         'nothing is presented: send a token, a receipt, a scan, or one of epc, tagUid, tagId, itemLineId',
       )
     }
@@ -138,7 +125,7 @@ export function localApp(agent: Agent, { hosts, log, pushes, lostLogLines = () =
       ...(scanSource && { scanSource }),
       ...(operator && { operatorId: operator.operatorId }),
     })
-    return c.json(answer)
+    return reply(c, 'authorize', answer)
   })
 
   const homeAnswers = (answer: (question: string) => HomeReply | Promise<HomeReply>) => async (c: Context) => {
@@ -146,11 +133,11 @@ export function localApp(agent: Agent, { hosts, log, pushes, lostLogLines = () =
     const from = addressOf(c) ?? ''
     const wait = strangers.wait(from)
     if (wait > 0) return tooMany(c, wait)
-    const body = await read(c, HomeBody)
+    const body = await readBody(c, HomeRequest)
     if (body instanceof Response) return body
-    const reply = await answer(body.question)
-    if (reply.kind === 'answer') return c.json({ answer: reply.answer })
-    if (reply.kind === 'too_many_questions') return tooMany(c, reply.retryAfterSeconds)
+    const answered = await answer(body.question)
+    if (answered.kind === 'answer') return reply(c, 'redeemAtHome', { answer: answered.answer })
+    if (answered.kind === 'too_many_questions') return tooMany(c, answered.retryAfterSeconds)
     strangers.take(from)
     return fail(
       c,
@@ -173,19 +160,19 @@ export function localApp(agent: Agent, { hosts, log, pushes, lostLogLines = () =
     const from = addressOf(c) ?? ''
     const wait = strangers.wait(from)
     if (wait > 0) return tooMany(c, wait)
-    const body = await read(c, NoticeBody)
+    const body = await readBody(c, NoticeRequest)
     if (body instanceof Response) return body
-    const reply = agent.notices.take(body.notice)
-    if (reply.kind === 'taken') return c.json({ success: true })
-    if (reply.kind === 'too_many') return tooMany(c, reply.retryAfterSeconds)
-    if (reply.kind === 'refused') return fail(c, 403, 'release_refused', `the gates stay as they are: ${reply.why}`)
+    const taken = agent.notices.take(body.notice)
+    if (taken.kind === 'taken') return reply(c, 'announceRelease', { success: true })
+    if (taken.kind === 'too_many') return tooMany(c, taken.retryAfterSeconds)
+    if (taken.kind === 'refused') return fail(c, 403, 'release_refused', `the gates stay as they are: ${taken.why}`)
     strangers.take(from)
     return fail(c, 403, 'notice_not_genuine', 'no agent that this one knows in its store has signed the notice')
   })
 
   /** What was typed or read by a keyboard-wedge scanner into the page. */
   app.post('/v1/scan', async (c) => {
-    const body = await read(c, ScanBody)
+    const body = await readBody(c, ScanRequest)
     if (body instanceof Response) return body
     const { deviceId, text, byHand } = body
     const from = askerOf(c)
@@ -195,49 +182,57 @@ export function localApp(agent: Agent, { hosts, log, pushes, lostLogLines = () =
       from,
     })
     if (result.kind === 'operator') remember(c, from)
-    return c.json(result)
+    return reply(c, 'scan', result)
   })
 
   /** The browser of a page keeps the credential where no script reads it. */
   app.post('/v1/pair', async (c) => {
-    const body = await read(c, PairBody)
+    const body = await readBody(c, PairRequest)
     if (body instanceof Response) return body
     if (!isCredential(body.credential))
       return fail(c, 401, 'unauthenticated', 'this is no credential of this agent: untag edge pair')
     setCookie(c, cookieName, body.credential, { path: '/', httpOnly: true, sameSite: 'Strict', maxAge: COOKIE_LIFE })
-    return c.json({ success: true })
+    return reply(c, 'pair', { success: true })
   })
 
   app.post('/v1/operator', async (c) => {
-    const body = await read(c, OperatorBody)
+    const body = await readBody(c, SignInRequest)
     if (body instanceof Response) return body
     const { deviceId, ...proof } = body
     const from = askerOf(c)
     const opened = deviceId === undefined ? agent.operators.open(proof) : agent.lanes.signIn(deviceId, proof, from)
     if (opened.ok && deviceId !== undefined) remember(c, from)
     if (opened.ok)
-      return c.json({ session: opened.session, operatorId: opened.operatorId, name: opened.name, idleSeconds: 900 })
+      return reply(c, 'signIn', {
+        session: opened.session,
+        operatorId: opened.operatorId,
+        name: opened.name,
+        idleSeconds: 900,
+      })
     if (opened.reason === 'wrong') return fail(c, 401, 'wrong_credentials', 'badge or PIN is wrong')
     c.header('retry-after', String(opened.retryAfterSeconds))
     return fail(c, 429, 'locked', `too many wrong tries: wait ${opened.retryAfterSeconds} s`)
   })
   /** Who stands at a device: a page that lost the agent looks again. */
   app.get('/v1/operator', (c) => {
-    const deviceId = c.req.query('deviceId')
-    return c.json({
+    const query = readQuery(c, DeviceQuery)
+    if (query instanceof Response) return query
+    const { deviceId } = query
+    return reply(c, 'signedIn', {
       name:
         (deviceId === undefined ? agent.operators.look(sessionOf(c))?.name : agent.lanes.operatorAt(deviceId)) ?? null,
     })
   })
   app.delete('/v1/operator', (c) => {
+    const query = readQuery(c, DeviceQuery)
+    if (query instanceof Response) return query
     const session = sessionOf(c)
     if (session) agent.operators.close(session)
-    const deviceId = c.req.query('deviceId')
-    if (deviceId) agent.lanes.leave(deviceId)
-    return c.json({ success: true })
+    if (query.deviceId !== undefined) agent.lanes.leave(query.deviceId)
+    return reply(c, 'signOut', { success: true })
   })
   app.get('/v1/operators', (c) =>
-    c.json({
+    reply(c, 'operators', {
       operators: (agent.trust.policy?.operators ?? []).map(({ operatorId, name, pin }) => ({
         operatorId,
         name,
@@ -246,7 +241,7 @@ export function localApp(agent: Agent, { hosts, log, pushes, lostLogLines = () =
     }),
   )
 
-  app.get('/v1/status', (c) => c.json(agent.status()))
+  app.get('/v1/status', (c) => reply(c, 'status', agent.status()))
   app.get(
     '/v1/events',
     (c) =>
@@ -257,12 +252,14 @@ export function localApp(agent: Agent, { hosts, log, pushes, lostLogLines = () =
   app.get('/healthz', (c) => {
     const { fault, clock } = agent.status()
     const isWell = fault === null && clock !== 'none'
-    return c.json({ ok: isWell, ledger: fault ?? 'ok', clock }, isWell ? 200 : 503)
+    return reply(c, 'health', { ok: isWell, ledger: fault ?? 'ok', clock }, isWell ? 200 : 503)
   })
   app.get('/readyz', (c) => {
     const { fault, policyVersion, devices, online } = agent.status()
     const isReady = fault === null && policyVersion !== null
-    return c.json(
+    return reply(
+      c,
+      'readiness',
       {
         ready: isReady,
         online,
@@ -281,8 +278,9 @@ export function localApp(agent: Agent, { hosts, log, pushes, lostLogLines = () =
       },
     ),
   )
+  app.get('/openapi.json', (c) => c.body(agentApiText(), 200, { 'content-type': 'application/json' }))
   if (pushes) ingestRoutes(app, { devices: agent.config.devices, port: pushes, platform: agent.platform, log })
-  setupRoutes(app, agent, { isLoopback, read, fail })
+  setupRoutes(app, agent, { isLoopback })
   pageRoutes(app, agent, { mayUse, isLoopback })
 
   /** Programs on this machine may, unless they are to be paired, too; an operator's session was opened by one that is. */
@@ -321,27 +319,6 @@ export function localApp(agent: Agent, { hosts, log, pushes, lostLogLines = () =
     return c.req.header('x-untag-operator')
   }
 
-  async function read<S extends z.ZodType>(c: Context, schema: S): Promise<z.output<S> | Response> {
-    if (!/^application\/json *(;|$)/i.test(c.req.header('content-type') ?? ''))
-      return fail(c, 415, 'unsupported-media-type', 'send application/json')
-    if (Number(c.req.header('content-length') ?? BODY_LIMIT + 1) > BODY_LIMIT)
-      return fail(c, 413, 'payload-too-large', `send a Content-Length of at most ${BODY_LIMIT}`)
-    let value: unknown
-    try {
-      value = await c.req.json()
-    } catch {
-      return fail(c, 400, 'invalid-argument', 'the body is not valid JSON')
-    }
-    const parsed = schema.safeParse(value)
-    if (parsed.success) return parsed.data
-    return fail(
-      c,
-      400,
-      'invalid-argument',
-      findingsOf(parsed.error.issues, value).map(findingText).slice(0, 3).join('; '),
-    )
-  }
-
   return app
 }
 
@@ -357,15 +334,6 @@ function presentedAs(
   const scanned = classify(scan)
   if (scanned.kind === 'token') return { token: scanned.text }
   return scanned.kind === 'epc' ? { epc: scanned.epc } : { receipt: scan }
-}
-
-function fail(
-  c: Context,
-  status: 400 | 401 | 403 | 404 | 413 | 415 | 429 | 500 | 503,
-  code: string,
-  error: string,
-): Response {
-  return c.json({ error, code }, status)
 }
 
 function tooMany(c: Context, seconds: number): Response {

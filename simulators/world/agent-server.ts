@@ -2,6 +2,7 @@ import type { Hono } from 'hono'
 import { localApp } from '../../edge-agent/http/local-app.ts'
 import type { Log } from '../../edge-agent/log.ts'
 import type { Agent } from '../../edge-agent/runtime.ts'
+import { assertDescribed } from './agent-answers.ts'
 import type { SimAnswer, SimRequest } from './http.ts'
 import { lanHost } from './lan.ts'
 
@@ -22,7 +23,10 @@ export function serveAgent(name: string, agent: Agent, log: Log): AgentServer {
     app ??= localApp(agent, { hosts: () => [lanHost(name)], log })
     const sent = { ...headers, host: lanHost(name), 'content-length': String(Buffer.byteLength(body)) }
     const answer = await app.request(url, { ...init, headers: sent, body })
-    return { status: answer.status, text: await answer.text() }
+    const text = await answer.text()
+    const { pathname } = new URL(url)
+    assertDescribed({ method: init.method, path: pathname, status: answer.status, headers: answer.headers, text })
+    return { status: answer.status, text }
   }
 
   return {

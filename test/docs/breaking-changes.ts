@@ -6,6 +6,7 @@ import { fieldsOf, LOWER_BOUNDS, UPPER_BOUNDS, type Field, type Fields } from '.
 export interface ContractDocument {
   paths: Readonly<Record<string, Readonly<Record<string, ApiOperation>>>>
   components: { schemas: Readonly<Record<string, JsonSchema>> }
+  /** Empty for the agent, which calls nobody. */
   'x-webhooks': Readonly<Record<string, { post: { requestBody: { content: Content } } }>>
 }
 
@@ -48,7 +49,9 @@ function operationsOf({ paths }: ContractDocument): Map<string, ApiOperation> {
   return new Map(
     Object.entries(paths).flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, operation]) => [
-        method === 'get' && methods['post'] ? `GET ${path.slice(1)}` : path.slice(1),
+        method === 'post' || Object.keys(methods).length === 1
+          ? path.slice(1)
+          : `${method.toUpperCase()} ${path.slice(1)}`,
         operation,
       ]),
     ),

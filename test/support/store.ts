@@ -18,6 +18,7 @@ import { pushPort } from '../../device-drivers/transports/push-port.ts'
 import { llrpReader, type LlrpReader } from '../../simulators/devices/llrp-reader.ts'
 import { relayBoard, type RelayBoard } from '../../simulators/devices/relay-board.ts'
 import { scannerSimulator, type ScannerSimulator } from '../../simulators/devices/scanner.ts'
+import { assertDescribed } from '../../simulators/world/agent-answers.ts'
 import { letPromisesSettle, virtualPlatform, type VirtualPlatform } from '../../simulators/world/virtual-platform.ts'
 import type { Json } from './cloud.ts'
 import { temporaryFolder } from './databases.ts'
@@ -270,6 +271,7 @@ export async function openStore(
       }
       const answer = await drive(Promise.resolve(app.request(`http://${HOST}${path}`, init)))
       const read = await answer.text()
+      assertDescribed({ method, path, status: answer.status, headers: answer.headers, text: read })
       return {
         status: answer.status,
         body: read.startsWith('{') ? JSON.parse(read) : read,

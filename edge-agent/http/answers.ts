@@ -1,0 +1,196 @@
+import { z } from 'zod'
+import { DENY_REASONS, ITEM_FACTS, ITEM_STATUSES, OUTCOMES, PROTECTION_ACTIONS } from '../../policy/vocabulary.ts'
+
+/**
+ * Answers of the agent's HTTP, as its OpenAPI document describes them. They are strict: tests compare every answer with
+ * them, so that no field is sent that is not described. Callers must accept new fields.
+ */
+
+const Time = z.string().describe('ISO 8601, UTC.')
+const Count = z.int().min(0)
+
+export const Decision = z
+  .strictObject({
+    authorized: z.boolean(),
+    action: z.enum(PROTECTION_ACTIONS),
+    expiresAt: Time.nullable(),
+    itemCount: Count.describe('Units that this decision covers.'),
+    remaining: Count.describe('Units of the receipt or token that are still to be released.'),
+    eventId: z.string().nullable().describe('Id of the recorded event.'),
+    reason: z.enum(DENY_REASONS).optional().describe('Why it is denied.'),
+    offline: z.boolean().describe('True if the agent decided without the cloud.'),
+    outcome: z.enum(OUTCOMES).nullable().describe('What the device did; null if nothing was actuated.'),
+    itemStatus: z.enum(ITEM_STATUSES).optional(),
+    statusAgeSeconds: z.number().min(0).optional().describe('Age of itemStatus.'),
+    unknownFacts: z
+      .array(z.enum(ITEM_FACTS))
+      .min(1)
+      .optional()
+      .describe('Facts that a rule needs and the agent lacks. The strictest rule counted.'),
+  })
+  .meta({ id: 'Decision' })
+
+const Order = z.strictObject({
+  orderId: z.string(),
+  status: z.string(),
+  items: z.array(
+    z.strictObject({
+      name: z.string(),
+      quantity: z.number(),
+      tags: Count.describe('Tagged items that are kept for the order.'),
+    }),
+  ),
+  note: z.string().optional(),
+})
+
+export const ScanResult = z
+  .union([
+    z.strictObject({
+      kind: z.literal('decision'),
+      answer: Decision,
+      item: z.string().optional().describe('The tag or line that was named.'),
+    }),
+    z.strictObject({ kind: z.literal('operator'), name: z.string() }).describe('An operator signed in.'),
+    z.strictObject({ kind: z.literal('receipt'), left: Count }).describe('A receipt that counts for the next tags.'),
+    z.strictObject({
+      kind: z.literal('alarm'),
+      what: z.enum(['unexpected_release', 'door_forced', 'door_left_open']),
+    }),
+    z.strictObject({ kind: z.literal('order'), order: Order }).describe('The order of a pick-up code.'),
+    z.strictObject({
+      kind: z.literal('not_understood'),
+      why: z.enum(['unknown_code', 'needs_connection', 'product_code', 'wrong_badge', 'locked', 'out_of_order']),
+    }),
+  ])
+  .meta({ id: 'ScanResult' })
+
+export const DeviceStatus = z
+  .strictObject({
+    deviceId: z.string(),
+    driver: z.string(),
+    state: z.enum(['absent', 'opening', 'identifying', 'ready', 'degraded', 'stopped']),
+    since: z.number().describe('When the state began, ms since 1970.'),
+    detail: z.string().describe('Why, in words.'),
+    identity: z
+      .strictObject({
+        description: z.string(),
+        firmwareVersion: z.string().optional(),
+        serialNumber: z.string().optional(),
+      })
+      .optional()
+      .describe('What answered last at this address.'),
+  })
+  .meta({ id: 'DeviceStatus' })
+
+const StoreDevice = DeviceStatus.extend({
+  name: z.string().nullable(),
+  deviceType: z.string().nullable(),
+  door: z.enum(['shut', 'open', 'forced', 'left_open']).nullable().optional(),
+}).meta({ id: 'StoreDevice' })
+
+export const AgentStatus = z
+  .strictObject({
+    agentId: z.string(),
+    storeId: z.string(),
+    storeName: z.string().nullable(),
+    online: z.boolean().describe('True if the agent reaches the cloud.'),
+    offlineSince: Time.nullable(),
+    broker: z.boolean(),
+    queueDepth: Count.describe('Journal rows that the cloud does not have yet.'),
+    policyVersion: Count.nullable(),
+    stage: z.enum(['fresh', 'stale', 'expired']).describe('Age of the policy.'),
+    isOvertaken: z.boolean().describe('True if tokens name newer documents than the agent has.'),
+    release: z.string().describe('Release of this program.'),
+    neededRelease: z.string().nullable().describe('Release that the policy of the store needs, if it is newer.'),
+    clock: z.enum(['signed', 'rtc', 'home', 'none']).describe('Source of the trusted time.'),
+    now: Time,
+    isHome: z.boolean(),
+    ledgerDoubt: z
+      .enum(['revoked', 'forked', 'put_back'])
+      .nullable()
+      .describe('Why the agent releases nothing without the cloud.'),
+    items: z.strictObject({ known: Count, ageSeconds: z.number().min(0).nullable() }),
+    devices: z.array(StoreDevice),
+    fault: z.string().nullable().describe('Why the agent releases nothing.'),
+  })
+  .meta({ id: 'AgentStatus' })
+
+export const AgentEvent = z
+  .union([
+    z.strictObject({ type: z.literal('status'), status: AgentStatus }).describe('The agent changed. The first event.'),
+    z.strictObject({
+      type: z.literal('result'),
+      deviceId: z.string(),
+      atMs: z.number(),
+      result: ScanResult,
+      light: z.enum(['green', 'amber', 'siren']).nullable().optional().describe('What the gate showed. Gates only.'),
+    }),
+    z
+      .strictObject({ type: z.literal('operator'), deviceId: z.string(), name: z.string().nullable() })
+      .describe('An operator signed in or out at the device.'),
+    z
+      .strictObject({
+        type: z.literal('person'),
+        deviceId: z.string(),
+        direction: z.enum(['in', 'out']),
+        count: Count.describe('Persons in this direction since the start.'),
+      })
+      .describe('A person passed the gate.'),
+  ])
+  .meta({ id: 'AgentEvent' })
+
+export const Done = z.strictObject({ success: z.literal(true) })
+
+export const Session = z.strictObject({
+  session: z.string().describe('Send it as X-Untag-Operator. It is a secret.'),
+  operatorId: z.string(),
+  name: z.string(),
+  idleSeconds: z.int().describe('The session ends after so many idle seconds.'),
+})
+
+export const SignedIn = z.strictObject({ name: z.string().nullable().describe('null if no operator is signed in.') })
+
+export const OperatorList = z.strictObject({
+  operators: z.array(z.strictObject({ operatorId: z.string(), name: z.string(), hasPin: z.boolean() })),
+})
+
+export const Health = z.strictObject({
+  ok: z.boolean(),
+  ledger: z.string().describe('ok, or what is wrong.'),
+  clock: z.enum(['signed', 'rtc', 'home', 'none']),
+})
+
+export const Readiness = z.strictObject({
+  ready: z.boolean(),
+  online: z.boolean(),
+  policyVersion: Count.nullable(),
+  devices: z.array(DeviceStatus.pick({ deviceId: true, state: true, detail: true })),
+})
+
+export const SignedAnswer = z.strictObject({ answer: z.string() })
+
+export const LlrpAnswer = z.union([
+  z.strictObject({
+    found: z.strictObject({
+      kind: z.enum(['serial', 'nfc', 'llrp']),
+      name: z.string(),
+      at: z.string(),
+      fix: z.string().optional(),
+      entry: z.record(z.string(), z.unknown()),
+    }),
+  }),
+  z.strictObject({ fault: z.string() }),
+])
+export const AddedDevice = z.strictObject({ file: z.string() })
+
+export const AgentFault = z
+  .strictObject({
+    error: z.string().describe('What happened, in words.'),
+    code: z.string(),
+    fix: z.string().describe('What to do next, in words.'),
+    details: z
+      .array(z.strictObject({ path: z.string(), code: z.string(), message: z.string() }))
+      .optional()
+      .describe('The wrong fields of the request.'),
+  })
+  .meta({ id: 'AgentFault' })

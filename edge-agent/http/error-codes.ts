@@ -1,0 +1,33 @@
+/** Every error code of the agent's HTTP with its status and what to do about it. docs/errors.md explains them. */
+export const AGENT_ERRORS = {
+  'invalid-argument': { status: 400, fix: 'Correct the fields that details names; /openapi.json describes them.' },
+  unauthenticated: {
+    status: 401,
+    fix: 'Send Authorization: Bearer with a credential of this agent; untag edge pair prints one.',
+  },
+  wrong_credentials: { status: 401, fix: 'Let the operator enter the PIN or scan the badge again.' },
+  host_not_allowed: { status: 403, fix: 'Add the name to hosts in the configuration of the agent.' },
+  origin_not_allowed: { status: 403, fix: 'Call the agent from a program or from its own pages.' },
+  not_home: { status: 403, fix: 'Wait until both agents have the newest policy.' },
+  notice_not_genuine: { status: 403, fix: 'Wait until both agents have the newest policy.' },
+  release_refused: { status: 403, fix: 'Call staff: the gates treat the goods as before.' },
+  'not-found': { status: 404, fix: 'Compare the address or the id with /openapi.json and /v1/status.' },
+  no_config_file: { status: 404, fix: 'Start the agent with --config FILE.' },
+  'method-not-allowed': { status: 405, fix: 'Use a method that the header Allow names.' },
+  'payload-too-large': { status: 413, fix: 'Send a Content-Length, and a smaller body.' },
+  'unsupported-media-type': { status: 415, fix: 'Send the body as application/json.' },
+  locked: { status: 429, fix: 'Wait for the seconds in Retry-After, then sign in again.' },
+  busy: { status: 429, fix: 'Wait for the end of the trial that is under way.' },
+  'rate-limited': { status: 429, fix: 'Let the reader send several reads in one request.' },
+  too_many_questions: { status: 429, fix: 'Wait for the seconds in Retry-After.' },
+  internal: { status: 500, fix: 'Look at the log of the agent, and report the error.' },
+  unavailable: { status: 503, fix: 'Send the request again.' },
+  ledger_full: { status: 503, fix: 'Make room on the disk of the agent.' },
+  ledger_unavailable: { status: 503, fix: 'Check the disk of the agent, and restart the agent.' },
+  too_many_listeners: { status: 503, fix: 'Close a page or a program that follows the events of the agent.' },
+} as const satisfies Record<string, { status: number; fix: string }>
+
+/** The code of an error answer. */
+export type AgentErrorCode = keyof typeof AGENT_ERRORS
+/** The HTTP status of an error code. */
+export type StatusOf<C extends AgentErrorCode> = (typeof AGENT_ERRORS)[C]['status']

@@ -1,0 +1,34 @@
+import type { Context } from 'hono'
+import { AGENT_ERRORS, type AgentErrorCode, type StatusOf } from './error-codes.ts'
+import { AGENT_OPERATIONS } from './operations.ts'
+
+/** One fault of a request: the field, a code and what would be right. */
+export interface FieldFault {
+  path: string
+  code: string
+  message: string
+}
+
+/** The error answer of the agent's HTTP. `status` must be that of the code. */
+export function fail<C extends AgentErrorCode>(
+  c: Context,
+  status: StatusOf<C>,
+  code: C,
+  error: string,
+  details?: readonly FieldFault[],
+): Response {
+  return c.json({ error, code, fix: AGENT_ERRORS[code].fix, ...(details && { details }) }, status)
+}
+
+/** 400 for a single field. */
+export function failField(c: Context, path: string, code: 'invalid' | 'missing', message: string): Response {
+  return fail(c, 400, 'invalid-argument', message, [{ path, code, message }])
+}
+
+/** 404, or 405 where the address takes other methods. */
+export function refuseAddress(c: Context): Response {
+  const methods = Object.values(AGENT_OPERATIONS).flatMap(({ path, method }) => (path === c.req.path ? [method] : []))
+  if (methods.length === 0) return fail(c, 404, 'not-found', 'there is nothing at this address')
+  c.header('allow', methods.join(', '))
+  return fail(c, 405, 'method-not-allowed', `this address does not take ${c.req.method}`)
+}

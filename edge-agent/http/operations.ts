@@ -1,0 +1,268 @@
+import { z } from 'zod'
+import * as answers from './answers.ts'
+import type { AgentErrorCode } from './error-codes.ts'
+import * as requests from './requests.ts'
+
+/**
+ * Every JSON operation of the agent's HTTP: the one source of validation, of the OpenAPI document and of the types of
+ * `untag/agent-client`.
+ */
+export interface AgentOperation {
+  readonly method: 'GET' | 'POST' | 'DELETE'
+  readonly path: string
+  /** Who calls it. The OpenAPI document describes what `programs` call. */
+  readonly callers: 'programs' | 'pages' | 'agents'
+  readonly summary: string
+  readonly description?: string
+  /** Without a credential anyone who reaches the agent may call it. */
+  readonly needsCredential: boolean
+  /** Whether it acts under the operator's session in `X-Untag-Operator`. */
+  readonly takesSession?: boolean
+  readonly request?: z.ZodType
+  readonly query?: z.ZodType
+  readonly response: z.ZodType
+  /** Of an answer that is no JSON. */
+  readonly contentType?: string
+  /** The body is the same with this status. */
+  readonly alsoStatus?: 503
+  /** Its own errors, beside those that every operation has. */
+  readonly errors: readonly AgentErrorCode[]
+  /** Example request. */
+  readonly example?: Readonly<Record<string, unknown>>
+}
+
+const LEDGER_ERRORS = ['ledger_full', 'ledger_unavailable'] as const
+const DEVICE_ID = 'dev_01KANX6Y7C3V9Q2M8R5T4W6Z1B'
+
+export const AGENT_OPERATIONS = {
+  authorize: {
+    method: 'POST',
+    path: '/v1/authorize',
+    callers: 'programs',
+    summary: 'Asks a device to release, and waits for the outcome.',
+    description:
+      'A denial is an answer with status 200, `authorized: false` and a `reason`. The answer comes when the outcome is known, at most 10 s after the decision. Do not repeat a request whose answer was lost: the device may have moved.',
+    needsCredential: true,
+    takesSession: true,
+    request: requests.AuthorizeRequest,
+    response: answers.Decision,
+    errors: LEDGER_ERRORS,
+    example: {
+      deviceId: DEVICE_ID,
+      protectionAction: 'deactivate_label',
+      receipt: 'https://shop.example/R/J5ZXK…',
+      epc: '3034257BF7194E4000001A85',
+    },
+  },
+  scan: {
+    method: 'POST',
+    path: '/v1/scan',
+    callers: 'programs',
+    summary: 'Handles a scanned text as the scanner of the device would.',
+    needsCredential: true,
+    takesSession: true,
+    request: requests.ScanRequest,
+    response: answers.ScanResult,
+    errors: LEDGER_ERRORS,
+    example: { deviceId: DEVICE_ID, text: 'https://shop.example/R/J5ZXK…' },
+  },
+  signIn: {
+    method: 'POST',
+    path: '/v1/operator',
+    callers: 'programs',
+    summary: 'Opens an operator’s session, with a badge or a PIN.',
+    description: 'With `deviceId` the operator also stands behind what is scanned at that device.',
+    needsCredential: true,
+    request: requests.SignInRequest,
+    response: answers.Session,
+    errors: ['wrong_credentials', 'locked'],
+    example: { operatorId: 'op_01KANX9F6G8H1J3K5M7N9P2Q4R', pin: '482913' },
+  },
+  signedIn: {
+    method: 'GET',
+    path: '/v1/operator',
+    callers: 'programs',
+    summary: 'Names the operator of a session, or the one at a device.',
+    needsCredential: true,
+    takesSession: true,
+    query: requests.DeviceQuery,
+    response: answers.SignedIn,
+    errors: ['invalid-argument'],
+  },
+  signOut: {
+    method: 'DELETE',
+    path: '/v1/operator',
+    callers: 'programs',
+    summary: 'Ends an operator’s session, and signs out the operator at a device.',
+    needsCredential: true,
+    takesSession: true,
+    query: requests.DeviceQuery,
+    response: answers.Done,
+    errors: ['invalid-argument'],
+  },
+  operators: {
+    method: 'GET',
+    path: '/v1/operators',
+    callers: 'programs',
+    summary: 'Lists the operators of the store.',
+    needsCredential: true,
+    response: answers.OperatorList,
+    errors: [],
+  },
+  status: {
+    method: 'GET',
+    path: '/v1/status',
+    callers: 'programs',
+    summary: 'Describes the agent and its devices.',
+    needsCredential: true,
+    response: answers.AgentStatus,
+    errors: [],
+  },
+  events: {
+    method: 'GET',
+    path: '/v1/events',
+    callers: 'programs',
+    summary: 'Follows what happens, as server-sent events.',
+    description:
+      'The data of each event is one JSON object; its `type` is also the name of the event. The first event is the present status. A listener that does not read is disconnected after 200 events.',
+    needsCredential: true,
+    response: answers.AgentEvent,
+    contentType: 'text/event-stream',
+    errors: ['too_many_listeners'],
+  },
+  health: {
+    method: 'GET',
+    path: '/healthz',
+    callers: 'programs',
+    summary: 'Says whether process, ledger and clock work.',
+    needsCredential: false,
+    response: answers.Health,
+    alsoStatus: 503,
+    errors: [],
+  },
+  readiness: {
+    method: 'GET',
+    path: '/readyz',
+    callers: 'programs',
+    summary: 'Says whether the agent has a policy and can decide.',
+    needsCredential: false,
+    response: answers.Readiness,
+    alsoStatus: 503,
+    errors: [],
+  },
+  metrics: {
+    method: 'GET',
+    path: '/metrics',
+    callers: 'programs',
+    summary: 'Metrics in the text format of Prometheus.',
+    needsCredential: false,
+    response: z.string(),
+    contentType: 'text/plain',
+    errors: [],
+  },
+  openapi: {
+    method: 'GET',
+    path: '/openapi.json',
+    callers: 'programs',
+    summary: 'This document. It is the same for every agent of a release and holds no secret.',
+    needsCredential: false,
+    response: z.record(z.string(), z.unknown()),
+    errors: [],
+  },
+  pair: {
+    method: 'POST',
+    path: '/v1/pair',
+    callers: 'pages',
+    summary: 'Stores a credential in the browser as a cookie.',
+    needsCredential: false,
+    request: requests.PairRequest,
+    response: answers.Done,
+    errors: ['unauthenticated'],
+  },
+  findLlrp: {
+    method: 'POST',
+    path: '/v1/setup/llrp',
+    callers: 'pages',
+    summary: 'Looks for an LLRP reader at an address.',
+    needsCredential: true,
+    request: requests.LlrpRequest,
+    response: answers.LlrpAnswer,
+    errors: ['busy'],
+  },
+  addDevice: {
+    method: 'POST',
+    path: '/v1/setup/devices',
+    callers: 'pages',
+    summary: 'Writes a device into the configuration file.',
+    needsCredential: true,
+    request: requests.AddDeviceRequest,
+    response: answers.AddedDevice,
+    errors: ['no_config_file'],
+  },
+  checkDevice: {
+    method: 'POST',
+    path: '/v1/setup/check',
+    callers: 'pages',
+    summary: 'Connects a device again and describes it.',
+    needsCredential: true,
+    request: requests.CheckDeviceRequest,
+    response: answers.DeviceStatus,
+    errors: ['busy', 'not-found'],
+  },
+  redeemAtHome: {
+    method: 'POST',
+    path: '/v1/home/redeem',
+    callers: 'agents',
+    summary: 'Asks the receipt home for rights. The question is signed.',
+    needsCredential: false,
+    request: requests.HomeRequest,
+    response: answers.SignedAnswer,
+    errors: ['not_home', 'too_many_questions', ...LEDGER_ERRORS],
+  },
+  timeOfHome: {
+    method: 'POST',
+    path: '/v1/home/time',
+    callers: 'agents',
+    summary: 'Asks the receipt home for the time. The question is signed.',
+    needsCredential: false,
+    request: requests.HomeRequest,
+    response: answers.SignedAnswer,
+    errors: ['not_home', 'too_many_questions', ...LEDGER_ERRORS],
+  },
+  announceRelease: {
+    method: 'POST',
+    path: '/v1/releases',
+    callers: 'agents',
+    summary: 'Announces what another agent has released. The notice is signed.',
+    needsCredential: false,
+    request: requests.NoticeRequest,
+    response: answers.Done,
+    errors: ['release_refused', 'notice_not_genuine', 'too_many_questions', ...LEDGER_ERRORS],
+  },
+} as const satisfies Record<string, AgentOperation>
+
+export type AgentOperations = typeof AGENT_OPERATIONS
+export type AgentOperationName = keyof AgentOperations
+
+/** What an operation answers. */
+export type AgentAnswer<N extends AgentOperationName> = z.output<AgentOperations[N]['response']>
+/** What is sent to an operation. */
+export type AgentRequest<N extends AgentOperationName> = AgentOperations[N] extends {
+  readonly request: infer R extends z.ZodType
+}
+  ? z.input<R>
+  : AgentOperations[N] extends { readonly query: infer Q extends z.ZodType }
+    ? z.input<Q>
+    : undefined
+
+/** Errors that an operation can answer. */
+export function errorsOf({ needsCredential, request, errors }: AgentOperation): ReadonlySet<AgentErrorCode> {
+  return new Set<AgentErrorCode>([
+    'host_not_allowed',
+    'origin_not_allowed',
+    'internal',
+    ...(needsCredential ? (['unauthenticated'] as const) : []),
+    ...(request ? (['invalid-argument', 'unsupported-media-type', 'payload-too-large'] as const) : []),
+    ...errors,
+  ])
+}

@@ -1,0 +1,40 @@
+import type { Context } from 'hono'
+import type { z } from 'zod'
+import { findingsOf, findingText, pathText } from '../../policy/findings.ts'
+import { fail } from './fail.ts'
+
+/** Maximum size of a JSON body, bytes. */
+export const BODY_LIMIT = 16 * 1024
+/** Faults in one answer at most. */
+const DETAILS_LIMIT = 20
+
+/** The JSON body of a request, or the error answer. A body that is too large by its Content-Length is not read. */
+export async function readBody<S extends z.ZodType>(c: Context, schema: S): Promise<z.output<S> | Response> {
+  if (!/^application\/json *(;|$)/i.test(c.req.header('content-type') ?? ''))
+    return fail(c, 415, 'unsupported-media-type', 'send application/json')
+  const announced = c.req.header('content-length') ?? ''
+  if (!/^\d{1,9}$/.test(announced) || Number(announced) > BODY_LIMIT)
+    return fail(c, 413, 'payload-too-large', `send a Content-Length of at most ${BODY_LIMIT}`)
+  let value: unknown
+  try {
+    value = await c.req.json()
+  } catch {
+    return fail(c, 400, 'invalid-argument', 'the body is not valid JSON')
+  }
+  return checked(c, schema, value)
+}
+
+/** The query of a request, or the error answer. */
+export function readQuery<S extends z.ZodType>(c: Context, schema: S): z.output<S> | Response {
+  return checked(c, schema, c.req.query())
+}
+
+function checked<S extends z.ZodType>(c: Context, schema: S, value: unknown): z.output<S> | Response {
+  const parsed = schema.safeParse(value)
+  if (parsed.success) return parsed.data
+  const details = findingsOf(parsed.error.issues, value)
+    .slice(0, DETAILS_LIMIT)
+    .map((finding) => ({ path: pathText(finding.path), code: finding.code, message: findingText(finding) }))
+  const error = details.map(({ message }) => message).slice(0, 3)
+  return fail(c, 400, 'invalid-argument', error.join('; '), details)
+}

@@ -1,0 +1,57 @@
+import { z } from 'zod'
+import { PROTECTION_ACTIONS, SCAN_SOURCES } from '../../policy/vocabulary.ts'
+
+/** Requests to the agent's HTTP: what it accepts, and what its OpenAPI document describes. */
+
+const DeviceId = z.string().min(1).max(128).describe('Id of a device of this agent.')
+
+export const AuthorizeRequest = z
+  .strictObject({
+    deviceId: DeviceId,
+    protectionAction: z.enum(PROTECTION_ACTIONS),
+    token: z.string().max(4_096).optional().describe('Authorization token of the cloud.'),
+    receipt: z.string().max(4_096).optional().describe('Receipt token, or the scanned text of a receipt.'),
+    scan: z.string().max(4_096).optional().describe('Scanned text of any kind: receipt, token or EPC.'),
+    epc: z.string().max(200).optional().describe('EPC of the tag, in hex or as an SGTIN URI.'),
+    tagUid: z.string().max(40).optional().describe('UID of an NFC tag, in hex.'),
+    tagId: z.string().max(128).optional().describe('Number that is printed on the tag.'),
+    itemLineId: z.string().max(128).optional().describe('Line of the purchase.'),
+    scanSource: z.enum(SCAN_SOURCES).optional(),
+  })
+  .describe('Needs a token, a receipt, a scan, or one of epc, tagUid, tagId and itemLineId.')
+
+export const ScanRequest = z.strictObject({
+  deviceId: DeviceId,
+  text: z.string().min(1).max(4_096).describe('The scanned or typed text.'),
+  byHand: z.boolean().optional().describe('True if the operator at the device typed it or pressed a button.'),
+})
+
+export const SignInRequest = z.union([
+  z.strictObject({
+    badge: z.string().min(1).max(200).describe('Scanned text of a badge.'),
+    deviceId: DeviceId.optional(),
+  }),
+  z.strictObject({
+    operatorId: z.string().min(1).max(128),
+    pin: z.string().regex(/^\d{4,12}$/),
+    deviceId: DeviceId.optional(),
+  }),
+])
+
+export const DeviceQuery = z.strictObject({ deviceId: DeviceId.optional() })
+
+export const PairRequest = z.strictObject({ credential: z.string().trim().max(200) })
+/** A signed question of another agent. */
+export const HomeRequest = z.strictObject({ question: z.string().max(8_192) })
+/** A signed notice of another agent. */
+export const NoticeRequest = z.strictObject({ notice: z.string().max(4_096) })
+
+/** Host name or IPv4 address, with a port if it is not 5084. */
+const Address = z
+  .string()
+  .regex(/^[A-Za-z0-9.-]{1,200}(:\d{1,5})?$/, 'give a host name or an IPv4 address, with a port if not 5084')
+  .refine((address) => Number(address.split(':')[1] ?? 1) <= 65_535, 'the port is above 65535')
+export const LlrpRequest = z.strictObject({ address: Address })
+/** A device's entry; the configuration's own check validates what is in it. */
+export const AddDeviceRequest = z.strictObject({ entry: z.record(z.string().max(100), z.unknown()) })
+export const CheckDeviceRequest = z.strictObject({ deviceId: DeviceId })
