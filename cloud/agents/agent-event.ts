@@ -5,7 +5,8 @@ import { present } from '../operations/fields.ts'
 import type { AgentRow } from '../persistence/tables/agents.ts'
 import { findAuthorization, unitsOfAuthorization } from '../protection/authorizations.ts'
 import type { EvidenceScope } from '../protection/evidence-scope.ts'
-import { noteReported, raiseException } from '../protection/exceptions.ts'
+import { noteReported } from '../protection/exceptions.ts'
+import { raiseForeign } from '../protection/foreign-evidence.ts'
 import { readItem } from '../protection/item-queries.ts'
 
 /** Events that say what happened under a nonce: only the agent that may redeem it reports them. A denial may name what was shown. */
@@ -22,12 +23,9 @@ export async function takeAgentEvent(
   const { purchaseId: _, ...event } = reported
   const foreign = await foreignIn(scope, agent, event)
   if (foreign !== undefined) {
-    await raiseException(scope, {
-      storeId: agent.store_id,
-      kind: 'foreign_evidence',
-      subject: event.eventId,
-      detail: `an agent reported an event about ${foreign}`,
-    })
+    const witness = { agentId: agent.agent_id, storeId: agent.store_id }
+    const detail = `an agent reported an event about ${foreign}`
+    await raiseForeign(scope, witness, { kind: event.type, about: event.eventId, detail })
     return undefined
   }
   const device = event.deviceId === undefined ? undefined : await scope.facts.device(event.deviceId)

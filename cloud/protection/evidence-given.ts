@@ -2,7 +2,7 @@ import type { Evidence } from '../../policy/journal.ts'
 import type { GivenRightRow } from '../persistence/tables/protection.ts'
 import { endLease, type Witness } from './evidence.ts'
 import type { EvidenceScope } from './evidence-scope.ts'
-import { raiseException } from './exceptions.ts'
+import { raiseForeign } from './foreign-evidence.ts'
 import { givenUnder, noteGiven, noteGivenBack } from './given-rights.ts'
 import { openOutcomeReport, type OutcomeReport } from './outcome-report.ts'
 import type { UnitKey } from './rights.ts'
@@ -20,18 +20,13 @@ export async function applyGiven(scope: EvidenceScope, witness: Witness, given: 
   const { agentId: homeAgentId, storeId } = witness
   const { facts, db } = scope
   if (homeAgentId === null || homeEpoch === undefined || !(await facts.isHomeIn(homeEpoch, witness)))
-    return raiseForeign(
-      scope,
-      witness,
-      redemptionId,
-      'rights of a receipt were given by an agent that was not its home',
-    )
+    return refuse(scope, witness, given, 'rights of a receipt were given by an agent that was not its home')
   if (!(await facts.agentsOf(storeId)).includes(agentId))
-    return raiseForeign(scope, witness, redemptionId, 'rights of a receipt were given to no agent of the store')
+    return refuse(scope, witness, given, 'rights of a receipt were given to no agent of the store')
   const purchase = await facts.purchaseOfReceipt(nonce)
   if (purchase?.tenant !== scope.tenant) return false
   if (purchase.store_id !== storeId)
-    return raiseForeign(scope, witness, redemptionId, 'rights of a receipt of another store were given away')
+    return refuse(scope, witness, given, 'rights of a receipt of another store were given away')
   const untilS = (purchase.receipt_exp ?? Math.floor(scope.nowMs / 1_000)) + GUARD_SECONDS
   const named = new Set(ordinals)
   for (const unit of await facts.unitsOf(purchase.purchase_id)) {
@@ -48,19 +43,13 @@ export async function applyGiven(scope: EvidenceScope, witness: Witness, given: 
 export async function applyGivenBack(scope: EvidenceScope, witness: Witness, row: GivenBack): Promise<boolean> {
   const { redemptionId, outcome } = row
   const report = await openOutcomeReport(scope, witness, row)
-  if (!report)
-    return raiseForeign(
-      scope,
-      witness,
-      redemptionId,
-      'an outcome of given rights came without the report of their agent',
-    )
+  if (!report) return refuse(scope, witness, row, 'an outcome of given rights came without the report of their agent')
   const given = await givenUnder(scope.db, redemptionId, witness.storeId)
   const meant: GivenRightRow[] = []
   for (const right of given) if (await isAbout(scope, witness, report, right)) meant.push(right)
   // A home that never gave anything under this id has lost the question, or the memory of it.
   if (given.length > 0 && meant.length === 0)
-    return raiseForeign(scope, witness, redemptionId, 'an outcome report is about other rights than were given')
+    return refuse(scope, witness, row, 'an outcome report is about other rights than were given')
   scope.due.subjects.push(...(await noteGivenBack(scope.db, meant, outcome)))
   return true
 }
@@ -82,12 +71,12 @@ async function isAbout(
   return unit !== undefined && unit.receipt_index !== null && candidates.includes(unit.receipt_index)
 }
 
-async function raiseForeign(
+async function refuse(
   scope: EvidenceScope,
-  { storeId }: Witness,
-  subject: string,
+  witness: Witness,
+  { kind, redemptionId }: Given | GivenBack,
   detail: string,
 ): Promise<true> {
-  await raiseException(scope, { storeId, kind: 'foreign_evidence', subject, detail })
+  await raiseForeign(scope, witness, { kind, about: redemptionId, detail })
   return true
 }

@@ -8,6 +8,7 @@ import { bindItem } from './bind-item.ts'
 import type { EvidenceScope } from './evidence-scope.ts'
 import type { ReceiptPurchase } from './evidence-facts.ts'
 import { acknowledgeAbout, raiseException, WITHDRAWN } from './exceptions.ts'
+import { raiseForeign, type Foreign } from './foreign-evidence.ts'
 import { freeUnused, giveUpLease } from './leases.ts'
 import { updateRedemption } from './redemptions.ts'
 import { holdReleased, raiseReleased } from './released-late.ts'
@@ -44,7 +45,7 @@ async function applyTokenClaim(scope: EvidenceScope, witness: Witness, claim: Cl
     return applyForgotten(scope, witness, claim, claim.receipt)
   if (row?.tenant !== tenant) return false
   if (!(await scope.facts.isOwn(row.agent_id, witness)) || claim.ordinals.some((ordinal) => ordinal >= row.count)) {
-    await raise(scope, witness, 'foreign_evidence', claim.nonce, `a claim of a token that is not this agent's`, claim)
+    await raiseForeign(scope, witness, foreignClaim(claim, `a claim of a token that is not this agent's`))
     return true
   }
   const units = await unitsOfAuthorization(db, claim.nonce)
@@ -91,7 +92,7 @@ async function applyForgotten(
   const purchase = await scope.facts.purchaseOfReceipt(receipt.cti)
   if (purchase?.tenant !== scope.tenant) return false
   if (purchase.store_id !== witness.storeId) {
-    await raise(scope, witness, 'foreign_evidence', claim.nonce, 'a claim of a receipt of another store', claim)
+    await raiseForeign(scope, witness, foreignClaim(claim, 'a claim of a receipt of another store'))
     return true
   }
   return useUnits(scope, witness, claim, purchase, receipt.ordinals)
@@ -101,7 +102,7 @@ async function applyReceiptClaim(scope: EvidenceScope, witness: Witness, claim: 
   const purchase = await scope.facts.purchaseOfReceipt(claim.nonce)
   if (purchase?.tenant !== scope.tenant) return false
   if (purchase.store_id !== witness.storeId) {
-    await raise(scope, witness, 'foreign_evidence', claim.nonce, 'a claim of a receipt of another store', claim)
+    await raiseForeign(scope, witness, foreignClaim(claim, 'a claim of a receipt of another store'))
     return true
   }
   if (purchase.status === 'CANCELLED') {
@@ -223,6 +224,10 @@ const EXCEPTION_TEXT = {
   redeemed_after_revocation: 'an authorization was redeemed after it was taken back',
 }
 
+function foreignClaim({ kind, nonce, deviceId }: Claim, detail: string): Foreign {
+  return { kind, about: nonce, detail, deviceId }
+}
+
 async function raise(
   scope: EvidenceScope,
   witness: Witness,
@@ -259,12 +264,8 @@ export async function applyOutcome(
   for (const row of rows) if (await scope.facts.isOwn(row.agent_id, witness)) own.push(row)
   const [first] = own
   if (!first) {
-    await raiseException(scope, {
-      storeId: witness.storeId,
-      kind: 'foreign_evidence',
-      subject: redemptionId,
-      detail: `an outcome of a claim that is not this agent's`,
-    })
+    const detail = `an outcome of a claim that is not this agent's`
+    await raiseForeign(scope, witness, { kind: 'outcome', about: redemptionId, detail })
     return true
   }
   const changed: RedemptionRow[] = []
@@ -342,12 +343,8 @@ export async function applyVoid(scope: EvidenceScope, witness: Witness, nonce: s
   const row = await findAuthorization(scope.db, nonce)
   if (row?.tenant !== scope.tenant) return false
   if (!(await scope.facts.isOwn(row.agent_id, witness))) {
-    await raiseException(scope, {
-      storeId: witness.storeId,
-      kind: 'foreign_evidence',
-      subject: nonce,
-      detail: `a token was voided that is not this agent's`,
-    })
+    const detail = `a token was voided that is not this agent's`
+    await raiseForeign(scope, witness, { kind: 'void', about: nonce, detail })
     return true
   }
   // The earliest word counts, in whatever order they come.

@@ -29,31 +29,67 @@ export interface NewException {
 
 /** Raises something that people must look at: a row in the list of exceptions and an event, once for each subject. */
 export async function raiseException(scope: EventScope, exception: NewException): Promise<void> {
-  const { db, tenant, platform, nowMs } = scope
-  const eventId = newId('evt', platform)
-  const inserted = await db
+  const row = rowOf(scope, exception)
+  const inserted = await scope.db
     .insertInto('protection_exception')
-    .values({
-      exception_id: newId('exc', platform),
-      tenant,
-      store_id: exception.storeId,
-      kind: exception.kind,
-      subject: exception.subject,
-      device_id: exception.deviceId ?? null,
-      purchase_id: exception.purchaseId ?? null,
-      detail: exception.detail,
-      raised_ms: nowMs,
-      event_id: eventId,
-      times: 1,
-    })
+    .values(row)
     .onConflict((c) =>
       c
         .columns(['store_id', 'kind', 'subject'])
-        .doUpdateSet({ acknowledged_ms: null, acknowledged_by: null, event_id: eventId, last_ms: nowMs })
+        .doUpdateSet({ acknowledged_ms: null, acknowledged_by: null, event_id: row.event_id, last_ms: scope.nowMs })
         .where('protection_exception.acknowledged_by', '=', WITHDRAWN),
     )
     .executeTakeFirst()
   if (inserted.numInsertedOrUpdatedRows === 0n) return
+  await recordRaised(scope, exception, row.event_id)
+}
+
+/**
+ * Raises an exception like `raiseException`, and counts what comes about the same subject. While it is open there is no
+ * other event. After people have acknowledged it, the next one opens it again, with an event.
+ */
+export async function countException(scope: EventScope, exception: NewException): Promise<void> {
+  const row = rowOf(scope, exception)
+  const kept = await scope.db
+    .insertInto('protection_exception')
+    .values(row)
+    .onConflict((c) =>
+      c.columns(['store_id', 'kind', 'subject']).doUpdateSet((eb) => ({
+        detail: row.detail,
+        last_ms: scope.nowMs,
+        times: eb('protection_exception.times', '+', 1),
+        event_id: eb
+          .case()
+          .when('protection_exception.acknowledged_ms', 'is', null)
+          .then(eb.ref('protection_exception.event_id'))
+          .else(row.event_id)
+          .end(),
+        acknowledged_ms: null,
+        acknowledged_by: null,
+      })),
+    )
+    .returning('event_id')
+    .executeTakeFirstOrThrow()
+  if (kept.event_id === row.event_id) await recordRaised(scope, exception, row.event_id)
+}
+
+function rowOf({ tenant, platform, nowMs }: EventScope, exception: NewException) {
+  return {
+    exception_id: newId('exc', platform),
+    tenant,
+    store_id: exception.storeId,
+    kind: exception.kind,
+    subject: exception.subject,
+    device_id: exception.deviceId ?? null,
+    purchase_id: exception.purchaseId ?? null,
+    detail: exception.detail,
+    raised_ms: nowMs,
+    event_id: newId('evt', platform),
+    times: 1,
+  }
+}
+
+async function recordRaised(scope: EventScope, exception: NewException, eventId: string): Promise<void> {
   await recordEvent(scope, {
     eventId,
     type: 'protection.exception.raised',

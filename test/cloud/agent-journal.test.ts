@@ -218,7 +218,7 @@ onEveryDatabase('the journal of an agent', (kind) => {
       (await stranger.report([given('given-nowhere', 'ab'.repeat(16)), given('given-elsewhere', cti ?? '')])).body,
     ).toMatchObject({ accepted: 2 })
     expect(await raised('unapplied')).toContain('given-nowhere')
-    expect(await raised('foreign_evidence')).toContain('given-elsewhere')
+    expect(await raised('foreign_evidence')).toContain(`${stranger.agentId}/given`)
     expect(
       await gate.cloud.db.database.reads
         .selectFrom('given_right')

@@ -8,8 +8,9 @@ import { noteRestore } from '../../cloud/restore/note-restore.ts'
 import { loadKeyFiles } from '../../cloud/authority/key-files.ts'
 import { realPlatform } from '../../bin/platform.ts'
 import { secretFiles } from '../../bin/secret-files.ts'
+import type { Json } from '../support/cloud.ts'
 import { onEveryDatabase } from '../support/databases.ts'
-import { exceptionSubjects, makeHome, outcomeReport, paidReceipt } from '../support/outcome-report.ts'
+import { makeHome, outcomeReport, paidReceipt } from '../support/outcome-report.ts'
 import { openShop, type Shop } from '../support/shop.ts'
 import { enrolTestAgent, type TestAgent } from '../support/test-agent.ts'
 
@@ -57,8 +58,10 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
         .where('redemption_id', '=', redemptionId)
         .execute()
     ).map(({ state }) => state)
-  const isForeign = async (redemptionId: string) =>
-    (await exceptionSubjects(shop, 'foreign_evidence')).includes(redemptionId)
+  const foreign = async (): Promise<Json[]> =>
+    (await shop.ok('fetchExceptions', { storeId: shop.storeId, kind: 'foreign_evidence', limit: 200 })).exceptions
+  /** Whether one of the exceptions tells of this id as the latest. */
+  const isForeign = async (id: string) => (await foreign()).some(({ detail }) => detail.endsWith(`: ${id}`))
   /** Whether the third agent's device is granted the release of the purchase. */
   const grantedTo = async (purchaseId: string) =>
     (
@@ -175,6 +178,43 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
         .execute()
       expect(known).toEqual([{ event_id: made.eventId, purchase_id: purchaseId }])
       for (const { eventId } of foreign) expect(await isForeign(eventId)).toBe(true)
+    })
+
+    it('are counted in one exception for each agent and kind of row, which opens again after it was acknowledged', async () => {
+      const { nonce, claim } = await redeemed()
+      const liar = await enrolTestAgent(shop)
+      const subject = `${liar.agentId}/claim`
+      const about = async () => (await foreign()).filter((each) => each.subject.startsWith(liar.agentId))
+      const events = async () =>
+        (
+          await shop.cloud.db.database.reads
+            .selectFrom('protection_event')
+            .select('body')
+            .where('type', '=', 'protection.exception.raised')
+            .execute()
+        ).filter(({ body }) => body.includes('foreign_evidence')).length
+      const before = await events()
+      for (let n = 0; n < 10; n++) await report(liar, ...Array.from({ length: 100 }, () => claim(newRedemption())))
+      await report(liar, { kind: 'void', nonce })
+      const [voided, claimed] = await about()
+      expect(voided).toMatchObject({ subject: `${liar.agentId}/void`, times: 1, state: 'open' })
+      expect(claimed).toMatchObject({ subject, times: 1_000, state: 'open' })
+      expect(Date.parse(claimed?.lastRaisedAt)).toBeGreaterThan(Date.parse(claimed?.raisedAt))
+      expect(await about()).toHaveLength(2)
+      expect(await events()).toBe(before + 2)
+      // The rows are kept.
+      expect(
+        await shop.cloud.db.database.reads
+          .selectFrom('journal_row')
+          .select('seq')
+          .where('agent_id', '=', liar.agentId)
+          .execute(),
+      ).toHaveLength(1_001)
+
+      await shop.ok('acknowledgeException', { exceptionId: claimed?.exceptionId })
+      await report(liar, claim(newRedemption()))
+      expect((await about())[1]).toMatchObject({ subject, times: 1_001, state: 'open' })
+      expect(await events()).toBe(before + 3)
     })
 
     it('come in signed batches only', async () => {
