@@ -18,11 +18,13 @@ export const POOL_LIMITS: PoolLimits = { connectMs: 5_000, statementMs: 20_000 }
 /** The server ends a transaction whose client is silent for this long, ms: a lost client holds no locks and no follower of events. */
 const IDLE_IN_TRANSACTION_LIMIT_MS = 30_000
 
+/** PostgreSQL's code for a write on a server that only reads. */
+const READ_ONLY = '25006'
 /**
  * SQLSTATE classes and codes that mean "no server for now" (PostgreSQL manual, appendix A): connection exceptions, shutdown, start-up,
- * too many connections, and a standby that was not promoted yet.
+ * too many connections, and a server that only reads.
  */
-const AWAY_CODES = /^(?:08...|57P0[1-5]|53300|25006|25P03)$/
+const AWAY_CODES = new RegExp(`^(?:08...|57P0[1-5]|53300|${READ_ONLY}|25P03)$`)
 /** Codes of the operating system and texts of `pg` for a connection that could not be opened or was lost. */
 const SYSTEM_CODES = /^(?:ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_|ENOENT)/
 const LOST_TEXTS =
@@ -53,20 +55,34 @@ export function guardedPool(
   pool.on('error', () => undefined)
   pool.on('connect', (client) => void client.on('error', () => undefined))
   let isAway = false
+  /** Connections that lead to a primary. */
+  const primaries = new WeakSet<pg.PoolClient>()
 
   function explained(error: unknown, statement: string): unknown {
     if (isDiskFull(error)) note('full', error)
     if (!isLoss(error)) return error
-    isAway = true
+    // A server that only reads goes on answering reads: like a full disk, it stores again when a transaction is stored.
+    isAway = codeOf(error) !== READ_ONLY
     note('away', error)
     return new DatabaseUnavailable(statement === 'commit', { cause: error })
   }
 
+  async function connectPrimary(): Promise<pg.PoolClient> {
+    let client: pg.PoolClient | undefined
+    try {
+      client = await pool.connect()
+      if (!primaries.has(client)) await refuseStandby(client)
+      primaries.add(client)
+      return client
+    } catch (error) {
+      client?.release(true)
+      throw explained(error, '')
+    }
+  }
+
   async function connect(): Promise<PostgresPoolClient> {
     if (pool.waitingCount >= WAITING_LIMIT) throw new DatabaseBusy('too many calls wait for a connection')
-    const client = await pool.connect().catch((error: unknown) => {
-      throw explained(error, '')
-    })
+    const client = await connectPrimary()
     /** The first loss. After a lost COMMIT a ROLLBACK follows, which must not hide that the outcome is unknown. */
     let loss: DatabaseUnavailable | undefined
     const query = async (statement: string, parameters: readonly unknown[]) => {
@@ -75,7 +91,7 @@ export function guardedPool(
         const result = await client.query(statement, [...parameters])
         if (isAway) note('available')
         isAway = false
-        // Whether there is room again shows when a transaction is stored.
+        // Whether the server stores again shows when a transaction is stored.
         if (statement === 'commit') note('available')
         return result
       } catch (error) {
@@ -101,8 +117,22 @@ export function guardedPool(
   }
 }
 
+/**
+ * Rejects if the server follows another one. A standby may lack the newest writes, so nothing is read there, and it refuses serializable
+ * transactions. After its promotion new connections are accepted; a connection to a primary never becomes one to a standby.
+ */
+async function refuseStandby(client: pg.ClientBase): Promise<void> {
+  const { rows } = await client.query<{ follows: boolean }>('SELECT pg_is_in_recovery() AS follows')
+  if (rows[0]?.follows !== true) return
+  throw Object.assign(new Error('the server is a standby that was not promoted'), { code: READ_ONLY })
+}
+
+function codeOf(error: unknown): string | undefined {
+  return (error as { code?: string }).code
+}
+
 function isLoss(error: unknown): boolean {
   if (!(error instanceof Error)) return false
-  const { code } = error as { code?: string }
+  const code = codeOf(error)
   return (code !== undefined && (AWAY_CODES.test(code) || SYSTEM_CODES.test(code))) || LOST_TEXTS.test(error.message)
 }

@@ -1,68 +1,27 @@
-import { once } from 'node:events'
-import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { sql } from 'kysely'
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
 import { DatabaseUnavailable, type Database } from '../../cloud/persistence/database.ts'
 import { openPostgres } from '../../cloud/persistence/postgres.ts'
 import type { StorageState } from '../../cloud/persistence/storage-state.ts'
-import { newPostgresDatabase } from '../support/databases.ts'
+import { seededRandom } from '../../simulators/world/virtual-platform.ts'
+import { badNetwork, type BadNetwork } from '../support/bad-network.ts'
+import { asAdmin as onServer, newPostgresDatabase } from '../support/databases.ts'
 
 const has = inject('postgresUrl') !== ''
 /** Short, so that the tests do not wait; far above what an answer takes. */
 const LIMITS = { connectMs: 1_000, statementMs: 1_000 }
 
-/** A network between cloud and server. It passes bytes on, swallows them, or cuts all connections. */
-interface Network {
-  port: number
-  isStalled: boolean
-  cut(): void
-  close(): void
-}
-
-async function networkTo(target: URL): Promise<Network> {
-  const sockets = new Set<Socket>()
-  const server: Server = createServer((near) => {
-    const far = connect(Number(target.port), target.hostname)
-    for (const [from, to] of [
-      [near, far],
-      [far, near],
-    ] as const) {
-      sockets.add(from)
-      from.on('data', (bytes) => void (network.isStalled || to.write(bytes)))
-      from.on('error', () => to.destroy())
-      from.on('close', () => {
-        sockets.delete(from)
-        to.destroy()
-      })
-    }
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const network: Network = {
-    port: (server.address() as AddressInfo).port,
-    isStalled: false,
-    cut() {
-      for (const socket of sockets) socket.destroy()
-    },
-    close() {
-      network.cut()
-      server.close()
-    },
-  }
-  return network
-}
-
 describe.skipIf(!has)(
   `PostgreSQL behind a bad network${has ? '' : ' (skipped: install the package postgresql)'}`,
   () => {
     let server: { url: string; remove(): Promise<void> }
-    let network: Network
+    let network: BadNetwork
     let database: Database
     let states: StorageState[]
 
     beforeEach(async () => {
       server = await newPostgresDatabase()
-      network = await networkTo(new URL(server.url))
+      network = await badNetwork(Number(new URL(server.url).port))
       const url = new URL(server.url)
       url.port = String(network.port)
       states = []
@@ -75,6 +34,7 @@ describe.skipIf(!has)(
       await server.remove()
     })
 
+    const asAdmin = (statement: string) => onServer(inject('postgresUrl'), statement)
     const count = async () => {
       const { rows } = await sql<{ n: number }>`select count(*) as n from counted`.execute(database.reads)
       return rows[0]?.n
@@ -127,6 +87,72 @@ describe.skipIf(!has)(
       await expect(lost).rejects.toMatchObject({ name: 'DatabaseUnavailable', isOutcomeUnknown: false })
       expect(attempts).toBe(3)
       expect(await count()).toBe(0)
+    })
+
+    /** Ends the connections, and has the pool notice. */
+    async function reconnect(): Promise<void> {
+      network.cut()
+      await count().catch(() => undefined)
+      await count()
+      states.length = 0
+    }
+
+    it('reads from a server that accepts no writes, and stores again when it does, with one change of state each', async () => {
+      const name = new URL(server.url).pathname.slice(1)
+      const setReadOnly = (value: 'on' | 'off') =>
+        asAdmin(`ALTER DATABASE ${name} SET default_transaction_read_only = ${value}`)
+      await setReadOnly('on')
+      await reconnect()
+      for (let i = 0; i < 3; i++) {
+        await expect(insert()).rejects.toMatchObject({ name: 'DatabaseUnavailable', isOutcomeUnknown: false })
+        expect(await count()).toBe(0)
+      }
+      expect(states).toEqual(['away'])
+      await setReadOnly('off')
+      network.cut()
+      await insert()
+      expect(states).toEqual(['away', 'available'])
+    })
+
+    /** Callers that each insert numbers of their own. Resolves when all have an answer. */
+    async function insertNumbers(callers: number): Promise<{ done: number[]; lost: { n: number; error: unknown }[] }> {
+      const [done, lost]: [number[], { n: number; error: unknown }[]] = [[], []]
+      await Promise.all(
+        Array.from({ length: callers }, (_, n) =>
+          database
+            .write(async (db) => {
+              await sql`select count(*) from counted where n = ${n}`.execute(db)
+              await sql`insert into counted values (${n})`.execute(db)
+            })
+            .then(
+              () => done.push(n),
+              (error: unknown) => lost.push({ n, error }),
+            ),
+        ),
+      )
+      return { done, lost }
+    }
+    const timesOf = async () => {
+      const { rows } = await sql<{
+        n: number
+        times: number
+      }>`select n, count(*) as times from counted group by n`.execute(database.reads)
+      return new Map(rows.map(({ n, times }) => [n, times]))
+    }
+    /** Delays between two limits, the same in each run. */
+    function jitter(fromMs: number, toMs: number): () => number {
+      const random = seededRandom(20_261_123)
+      return () => fromMs + ((random.bytes(1)[0] ?? 0) / 255) * (toMs - fromMs)
+    }
+
+    it('succeeds over a slow network while each answer comes in time', async () => {
+      network.delayMs = jitter(20, 100)
+      const { done, lost } = await insertNumbers(6)
+      expect(lost).toEqual([])
+      expect(done.length).toBe(6)
+      network.delayMs = () => 0
+      expect(await timesOf()).toEqual(new Map(done.toSorted((a, b) => a - b).map((n) => [n, 1])))
+      expect(states).toEqual([])
     })
   },
 )

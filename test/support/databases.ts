@@ -52,7 +52,8 @@ export async function newPostgresDatabase(): Promise<{ url: string; remove(): Pr
   return { url: url.href, remove: () => asAdmin(server, `DROP DATABASE ${name} WITH (FORCE)`) }
 }
 
-async function asAdmin(server: string, statement: string): Promise<void> {
+/** Runs a statement on the server's own database. */
+export async function asAdmin(server: string, statement: string): Promise<void> {
   const { default: pg } = await import('pg')
   const client = new pg.Client({ connectionString: server })
   await client.connect()

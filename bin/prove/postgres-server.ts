@@ -1,0 +1,154 @@
+import { execFile, execFileSync, spawn, type ChildProcess } from 'node:child_process'
+import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import pg from 'pg'
+import { unusedPort } from './wire.ts'
+
+/** A PostgreSQL server of our own, in a new folder. */
+export interface PostgresServer {
+  url: string
+  port: number
+  /** Stops the server in the way of `pg_ctl -m`, and starts it again on the same data after `meanwhile`. */
+  restart(mode: 'fast' | 'immediate', meanwhile?: () => Promise<void>): Promise<void>
+  /** Ends the server at once, without a checkpoint, as a power cut does. It stays down. */
+  kill(): Promise<void>
+  /** Starts a standby from a copy of this server. From then on this server acknowledges only what the standby has flushed. */
+  startStandby(): Promise<Standby>
+  stop(): Promise<void>
+}
+
+/** A server that follows a primary and answers read-only. */
+export interface Standby extends PostgresServer {
+  /** Makes it a primary. Resolves when it accepts writes. */
+  promote(): Promise<void>
+}
+
+/** Where the server runs. */
+export interface PostgresPlace {
+  /** The folder of its data; a new one without it. It must be writable for the server's user (`serverUser`). */
+  dir?: string
+}
+
+/** Why there can be no server on this machine, or undefined. */
+export function noPostgres(): string | undefined {
+  return findBinaries() === undefined ? 'there is no PostgreSQL: install the package postgresql' : undefined
+}
+
+/** The user that runs the server: PostgreSQL refuses to run as root, so the package's own user does then. */
+export function serverUser(): { uid: number; gid: number } | undefined {
+  if (process.getuid?.() !== 0) return undefined
+  const id = (flag: string) => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }))
+  return { uid: id('-u'), gid: id('-g') }
+}
+
+/** Starts a server; undefined if the machine lacks the programs for one. */
+export async function startPostgres({ dir }: PostgresPlace = {}): Promise<PostgresServer | undefined> {
+  const bin = findBinaries()
+  if (bin === undefined) return undefined
+  const place = newPlace(bin, dir)
+  const { data, as } = place
+  execFileSync(join(bin, 'initdb'), ['-D', data, '-U', 'untag', '-A', 'trust', '-E', 'UTF8', '--locale=C'], as)
+  return serverIn(place)
+}
+
+interface Place {
+  bin: string
+  dir: string
+  data: string
+  as: { uid?: number; gid?: number; cwd: string; stdio: 'ignore' }
+}
+
+function newPlace(bin: string, given?: string): Place {
+  const user = serverUser()
+  const dir = given ?? mkdtempSync(join(tmpdir(), 'untag-postgres-'))
+  if (user) chownSync(dir, user.uid, user.gid)
+  return { bin, dir, data: join(dir, 'data'), as: { ...user, cwd: dir, stdio: 'ignore' } }
+}
+
+async function serverIn(place: Place): Promise<PostgresServer> {
+  const { bin, dir, data, as } = place
+  const port = await unusedPort()
+  const options = ['-D', data, '-p', String(port), '-h', '127.0.0.1', '-k', dir, '-c', 'max_connections=200']
+  const begin = () => spawn(join(bin, 'postgres'), options, as)
+  let server = begin()
+  const end = async (signal: NodeJS.Signals) => {
+    if (server.exitCode !== null || server.signalCode !== null) return
+    const ended = new Promise((resolve) => server.once('exit', resolve))
+    server.kill(signal)
+    await ended
+  }
+  const url = `postgres://untag@127.0.0.1:${port}/postgres`
+  await untilAnswers(url, server)
+  return {
+    url,
+    port,
+    async restart(mode, meanwhile) {
+      await end(mode === 'fast' ? 'SIGINT' : 'SIGQUIT')
+      await meanwhile?.()
+      server = begin()
+      await untilAnswers(url, server)
+    },
+    kill: () => end('SIGQUIT'),
+    startStandby: () => standbyOf(url, bin),
+    async stop() {
+      await end('SIGINT')
+      rmSync(dir, { recursive: true, force: true })
+    },
+  }
+}
+
+async function standbyOf(primary: string, bin: string): Promise<Standby> {
+  const place = newPlace(bin)
+  const copy = ['--pgdata', place.data, '--dbname', primary, '--checkpoint=fast', '--write-recovery-conf']
+  await promisify(execFile)(join(bin, 'pg_basebackup'), copy, place.as)
+  const standby = await serverIn(place)
+  await asClient(primary, async (client) => {
+    await client.query(`ALTER SYSTEM SET synchronous_standby_names = '*'`)
+    await client.query('SELECT pg_reload_conf()')
+    await until('the synchronous standby', async () => {
+      const { rowCount } = await client.query(`SELECT FROM pg_stat_replication WHERE sync_state = 'sync'`)
+      return rowCount === 1
+    })
+  })
+  const promote = () => asClient(standby.url, async (client) => void (await client.query('SELECT pg_promote()')))
+  return { ...standby, promote }
+}
+
+function findBinaries(): string | undefined {
+  const root = '/usr/lib/postgresql'
+  const versions = existsSync(root) ? readdirSync(root).sort((a, b) => Number(b) - Number(a)) : []
+  return versions
+    .map((v) => join(root, v, 'bin'))
+    .find((bin) => existsSync(join(bin, 'initdb')) && existsSync(join(bin, 'postgres')))
+}
+
+async function untilAnswers(url: string, server: ChildProcess): Promise<void> {
+  await until('postgres', async () => {
+    if (server.exitCode !== null) throw new Error(`postgres ended with ${server.exitCode}`)
+    return asClient(url, () => Promise.resolve(true)).catch(() => false)
+  })
+}
+
+async function asClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: url })
+  client.on('error', () => undefined)
+  try {
+    await client.connect()
+    return await work(client)
+  } finally {
+    await client.end()
+  }
+}
+
+const TRIES = 200
+const PAUSE_MS = 50
+
+async function until(what: string, isThere: () => Promise<boolean>): Promise<void> {
+  for (let tries = 0; tries < TRIES; tries++) {
+    if (await isThere()) return
+    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
+  }
+  throw new Error(`${what} did not come up within ${(TRIES * PAUSE_MS) / 1_000} s`)
+}

@@ -1,0 +1,143 @@
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startPostgres, type PostgresServer, type Standby } from '../../bin/prove/postgres-server.ts'
+import { badNetwork, type BadNetwork } from '../support/bad-network.ts'
+import { cloudUnderLoad, UNAVAILABLE, type Answer, type CloudUnderLoad } from '../support/cloud-under-load.ts'
+
+const primary = await startPostgres()
+
+/** The cloud reaches its database at one address, which leads to the primary first and to the promoted standby afterwards. */
+describe.skipIf(primary === undefined)(
+  `a failover to a standby${primary === undefined ? ' (skipped: install the package postgresql)' : ''}`,
+  () => {
+    let standby: Standby
+    let network: BadNetwork
+    let load: CloudUnderLoad
+
+    beforeAll(async () => {
+      const server = primary as PostgresServer
+      standby = await server.startStandby()
+      network = await badNetwork(server.port)
+      const url = new URL(server.url)
+      url.port = String(network.port)
+      load = await cloudUnderLoad({ databaseUrl: url.href })
+    })
+    afterAll(async () => {
+      await load?.stop()
+      network?.close()
+      await standby?.stop()
+      await primary?.stop()
+    })
+
+    const call = async (operation: string, body: object, key?: string) => {
+      const answer = await load.call(operation, body, key)
+      expect(answer, operation).toMatchObject({ status: 200 })
+      return answer.body
+    }
+
+    /** A paid purchase of one tagged product. */
+    async function buy(name: string): Promise<string> {
+      const { storeId } = load
+      const { products } = (await call('fetchProducts', {
+        storeId,
+        category: 'bekleidung',
+        limit: 100,
+      })) as unknown as {
+        products: { ean: string; price: number; tagged: boolean }[]
+      }
+      const ean = products.find((p) => p.tagged && p.price < 50)?.ean
+      const { sessionId } = await call('checkIn', { storeId, userId: 'shopper' }, `${name}-in`)
+      const { transactionId } = await call(
+        'startCheckout',
+        { sessionId, items: [{ ean, quantity: 1 }] },
+        `${name}-checkout`,
+      )
+      await call('completeTestCheckout', { transactionId }, `${name}-pay`)
+      return String(transactionId)
+    }
+
+    async function events(limit: number, after?: string): Promise<{ ids: string[]; cursor: string | undefined }> {
+      const { storeId } = load
+      const page = (await call('fetchProtectionEvents', { storeId, limit, cursor: after })) as {
+        events: { eventId: string }[]
+        nextCursor?: string
+      }
+      return { ids: page.events.map(({ eventId }) => eventId), cursor: page.nextCursor }
+    }
+
+    it('answers 503 until the standby is promoted, then goes on and keeps all that it confirmed', async () => {
+      const { storeId } = load
+      const device = async () => (await call('registerDevice', { storeId, deviceType: 'pos_deactivator' }))['deviceId']
+      const [deviceId, otherId] = [await device(), await device()]
+      const purchaseId = await buy('before')
+      const verify = (id: unknown) =>
+        call('verifySecurityTagDeactivation', { purchaseId, deviceId: id }, `verify-${String(id)}`)
+      const [token, otherToken] = [await verify(deviceId), await verify(otherId)]
+      expect(token).toMatchObject({ authorizationState: 'issued' })
+      const { ids: known } = await events(500)
+      const followed = await events(known.length - 1)
+      await load.confirmed(100)
+
+      await primary?.kill()
+      network.target = standby.port
+      network.cut()
+      const early = [
+        await load.call('fetchProducts', { storeId }),
+        await load.call('checkIn', { storeId, userId: 'early' }),
+      ]
+      for (const answer of early) expect(answer).toMatchObject(UNAVAILABLE)
+      expect(await load.page('/healthz')).toEqual({ status: 200, body: { ok: true } })
+      expect(await load.page('/readyz')).toMatchObject({ status: 503, body: { unready: [{ check: 'database' }] } })
+
+      await standby.promote()
+      await load.answersAgain()
+      await load.confirmed(100)
+      expect(load.process.child.exitCode).toBe(null)
+
+      // Answers are kept. The right is still leased to the device that got its token last, and is used once.
+      expect([await verify(deviceId), await verify(otherId)]).toEqual([token, otherToken])
+      const redeem = (id: unknown, { authorizationToken }: Answer['body'], redemptionId: string) =>
+        load.call('redeemProtectionAuthorization', {
+          authorizationToken,
+          deviceId: id,
+          redemptionId,
+          outcome: 'confirmed',
+        })
+      expect(await redeem(deviceId, token, 'of-former')).toMatchObject({
+        status: 409,
+        body: { reason: 'token_revoked' },
+      })
+      expect(await redeem(otherId, otherToken, 'first')).toMatchObject({ status: 200 })
+      expect(await redeem(otherId, otherToken, 'second')).toMatchObject({
+        status: 409,
+        body: { reason: 'already_redeemed' },
+      })
+
+      // A follower of the events misses none and reads none twice.
+      const since = await events(500, followed.cursor)
+      const { ids } = await events(500)
+      expect([...followed.ids, ...since.ids]).toEqual(ids)
+      expect(ids.slice(0, known.length)).toEqual(known)
+      expect(ids.length).toBeGreaterThan(known.length)
+    })
+
+    it('refused nothing with another error, and does each insert once when it is sent again', async () => {
+      await load.endLoad()
+      const products = await storedProducts()
+      expect(load.stored.filter((ean) => !products.has(ean))).toEqual([])
+      for (const { ean, answer } of load.refused) {
+        expect(answer).toMatchObject(UNAVAILABLE)
+        expect(await load.insert(ean)).toMatchObject({ status: 200 })
+      }
+      expect(load.process.stderr()).not.toContain('a job failed')
+    })
+
+    async function storedProducts(): Promise<Set<string>> {
+      const client = new pg.Client({ connectionString: standby.url })
+      await client.connect()
+      const { rows } = await client.query<{ ean: string }>('SELECT ean FROM product')
+      await client.end()
+      return new Set(rows.map(({ ean }) => ean))
+    }
+  },
+)
