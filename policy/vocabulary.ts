@@ -44,6 +44,15 @@ export type ItemStatus = (typeof ITEM_STATUSES)[number]
 export const SCAN_SOURCES = ['pos', 'sco', 'exit_gate', 'associate_handheld', 'customer_phone', 'service_desk'] as const
 export type ScanSource = (typeof SCAN_SOURCES)[number]
 
+/** Where a device of each type scans. */
+export const SCAN_SOURCE_OF: Readonly<Record<DeviceType, ScanSource>> = {
+  pos_deactivator: 'pos',
+  self_checkout_detacher: 'sco',
+  exit_gate: 'exit_gate',
+  handheld_reader: 'associate_handheld',
+  cabinet_unlocker: 'pos',
+}
+
 export const TAG_TECHNOLOGIES = ['NfcA', 'NfcB', 'NfcV', 'IsoDep', 'MifareClassic', 'MifareUltralight'] as const
 export type TagTechnology = (typeof TAG_TECHNOLOGIES)[number]
 

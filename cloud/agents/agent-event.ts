@@ -3,11 +3,14 @@ import type { DeviceType, ItemStatus } from '../../policy/vocabulary.ts'
 import { raiseForEvent } from '../assistance/raise-for-event.ts'
 import { present } from '../operations/fields.ts'
 import type { AgentRow } from '../persistence/tables/agents.ts'
+import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
 import { findAuthorization, unitsOfAuthorization } from '../protection/authorizations.ts'
 import type { EvidenceScope } from '../protection/evidence-scope.ts'
+import { deviceFacts } from '../protection/device-queries.ts'
 import { noteReported } from '../protection/exceptions.ts'
 import { raiseForeign } from '../protection/foreign-evidence.ts'
 import { readItem } from '../protection/item-queries.ts'
+import { itemOfEvent, technologiesOf } from '../protection/technologies.ts'
 
 /** Events that say what happened under a nonce: only the agent that may redeem it reports them. A denial may name what was shown. */
 const ABOUT_USE: ReadonlySet<string> = new Set(['protection.action.completed', 'protection.action.failed'])
@@ -29,17 +32,21 @@ export async function takeAgentEvent(
     return undefined
   }
   const device = event.deviceId === undefined ? undefined : await scope.facts.device(event.deviceId)
+  const store = await scope.facts.store(agent.store_id)
   const place = device && {
     deviceType: device.device_type as DeviceType,
+    workflowType: deviceFacts(device, { workflow_type: store?.workflow_type ?? null }).workflowType,
     zoneId: device.zone_id,
     laneId: device.lane_id,
     gateId: device.gate_id,
     firmwareVersion: device.firmware_version,
   }
-  const about =
-    event.replayProtectedNonce === undefined ? undefined : await subjectOf(scope, event.replayProtectedNonce)
-  // Not as a literal of three spreads, which costs up to forty times as much on Node 20.
-  const whole: ProtectionEvent = Object.assign(present(Object.assign({}, place, about)), event, {
+  const { item: tokenItem, ...about } =
+    event.replayProtectedNonce === undefined ? {} : await subjectOf(scope, event.replayProtectedNonce)
+  const item = tokenItem ?? (await itemOfEvent(scope.db, scope.tenant, event))
+  const tag = technologiesOf({ ...tagOf(event, item), item, device, store })
+  // Object literals with three spreads cost up to forty times as much on Node 20.
+  const whole: ProtectionEvent = Object.assign(present(Object.assign({}, place, about)), tag, event, {
     storeId: agent.store_id,
     processedAt,
   })
@@ -67,14 +74,29 @@ async function foreignIn(
   return isOwn ? undefined : 'a token of another agent'
 }
 
-async function subjectOf({ db, tenant, facts }: EvidenceScope, nonce: string) {
+/** The identifiers that the event names, else those of its item. */
+function tagOf({ epc, tagUid, protectionAction }: ProtectionEvent, item: ProtectedItemRow | undefined) {
+  const isNamed = epc !== undefined || tagUid !== undefined
+  return {
+    epc: epc ?? (isNamed ? undefined : (item?.epc ?? undefined)),
+    tagUid: tagUid ?? (isNamed ? undefined : (item?.tag_uid ?? undefined)),
+    protectionAction,
+  }
+}
+
+interface AboutNonce extends Partial<Record<'purchaseId' | 'itemLineId' | 'epc' | 'tagUid' | 'tagId', string | null>> {
+  itemStatus?: ItemStatus | null
+  item?: ProtectedItemRow | undefined
+}
+
+async function subjectOf({ db, tenant, facts }: EvidenceScope, nonce: string): Promise<AboutNonce> {
   if (!(await facts.isAuthorization(nonce))) {
     const purchase = await facts.purchaseOfReceipt(nonce)
-    return purchase?.tenant === tenant ? { purchaseId: purchase.purchase_id } : undefined
+    return purchase?.tenant === tenant ? { purchaseId: purchase.purchase_id } : {}
   }
   const row = await findAuthorization(db, nonce)
-  // A nonce of another tenant's says nothing here.
-  if (row?.tenant !== tenant) return undefined
+  // Nonces of other tenants add nothing.
+  if (row?.tenant !== tenant) return {}
   const units = await unitsOfAuthorization(db, nonce)
   const item = row.item_id === null ? undefined : await readItem(db, row.item_id)
   const isOne = row.count === 1 && row.purchase_id !== null
@@ -85,5 +107,6 @@ async function subjectOf({ db, tenant, facts }: EvidenceScope, nonce: string) {
     epc: item?.epc ?? null,
     tagUid: item?.tag_uid ?? null,
     tagId: item?.tag_id ?? null,
+    item,
   }
 }

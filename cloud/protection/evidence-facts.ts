@@ -3,6 +3,7 @@ import { prepared } from '../persistence/prepared.ts'
 import { preparedForMany } from '../persistence/prepared-many.ts'
 import type { DeviceRow } from '../persistence/tables/agents.ts'
 import type { PurchaseRow, PurchaseUnitRow } from '../persistence/tables/purchases.ts'
+import type { StoreRow } from '../persistence/tables/stores.ts'
 import { findDevice } from './device-queries.ts'
 import { findHomeIn } from './receipt-homes.ts'
 
@@ -20,6 +21,8 @@ export interface EvidenceFacts {
   /** Its tagged units and their numbers in the receipt. */
   unitsOf(purchaseId: string): Promise<readonly FactUnit[]>
   device(deviceId: string): Promise<DeviceRow | undefined>
+  /** What a store says of its devices where they say nothing themselves. */
+  store(storeId: string): Promise<StoreDefaults | undefined>
   /** The agents of a store. */
   agentsOf(storeId: string): Promise<readonly string[]>
   /** Whether this agent was the receipt home of its store in this epoch, or goes on with the ledger of the one that was. */
@@ -32,6 +35,7 @@ export type ReceiptPurchase = Pick<
   PurchaseRow,
   'purchase_id' | 'tenant' | 'store_id' | 'status' | 'cti' | 'receipt_exp'
 >
+type StoreDefaults = Pick<StoreRow, 'workflow_type' | 'protection_technology'>
 type FactUnit = Pick<PurchaseUnitRow, 'purchase_id' | 'line_id' | 'unit_no' | 'receipt_index'>
 
 const authorizationsWith = preparedForMany((db, nonces) =>
@@ -53,12 +57,17 @@ const agentsWith = prepared((db, p: { storeId: string }) =>
   db.selectFrom('agent').select(['agent_id', 'replaced_by']).where('store_id', '=', p.storeId),
 )
 
+const storeWith = prepared((db, p: { storeId: string }) =>
+  db.selectFrom('store').select(['workflow_type', 'protection_technology']).where('store_id', '=', p.storeId),
+)
+
 /** Facts of this transaction. */
 export function evidenceFacts(db: Db, tenant: string): EvidenceFacts {
   const authorizations = new Map<string, boolean>()
   const purchases = new Map<string, ReceiptPurchase | undefined>()
   const units = new Map<string, FactUnit[]>()
   const devices = new Map<string, DeviceRow | undefined>()
+  const stores = new Map<string, StoreDefaults | undefined>()
   const agents = new Map<string, ReadonlyMap<string, string | null>>()
   const homes = new Map<string, string | undefined>()
 
@@ -136,6 +145,10 @@ export function evidenceFacts(db: Db, tenant: string): EvidenceFacts {
     async device(deviceId) {
       if (!devices.has(deviceId)) devices.set(deviceId, await findDevice(db, tenant, deviceId))
       return devices.get(deviceId)
+    },
+    async store(storeId) {
+      if (!stores.has(storeId)) stores.set(storeId, (await storeWith(db, { storeId }))[0])
+      return stores.get(storeId)
     },
     agentsOf: async (storeId) => [...(await successors(storeId)).keys()],
   }

@@ -1,14 +1,6 @@
 import { newId } from '../../policy/ids.ts'
 import { openAuthorization, denyReasonOf } from '../../policy/documents/authorization.ts'
-import type {
-  ItemStatus,
-  Outcome,
-  ProtectionAction,
-  ProtectionTechnology,
-  RightClass,
-  ScanSource,
-  TagTechnology,
-} from '../../policy/vocabulary.ts'
+import type { ItemStatus, Outcome, ProtectionAction, RightClass, ScanSource } from '../../policy/vocabulary.ts'
 import { knownCaller, maySee, type KnownCaller } from '../operations/caller.ts'
 import { invalid, notFound, precondition } from '../operations/failure.ts'
 import type { Call } from '../operations/operation.ts'
@@ -20,6 +12,7 @@ import { applyClaim, applyOutcome, type Witness } from './evidence.ts'
 import { finishEvidence, openEvidence, type EvidenceScope } from './evidence-scope.ts'
 import { recordEvent } from './events.ts'
 import { readItem } from './item-queries.ts'
+import { technologiesOf } from './technologies.ts'
 import { viewAuthorization } from './view.ts'
 
 export interface RedeemRequest {
@@ -139,8 +132,13 @@ async function claimStep(
   })
 }
 
-/** The line and the item that a redemption was for, as far as they are known. */
-async function subjectOf(call: Call, row: ProtectionAuthorizationRow, redemptionId: string) {
+/** The line, the item and the technologies that a redemption was for, as far as they are known. */
+async function subjectOf(
+  call: Call,
+  row: ProtectionAuthorizationRow,
+  redemptionId: string,
+  { device, store }: Pick<Asked, 'device' | 'store'>,
+) {
   const redemption = (await redemptionsOf(call.db, row.nonce)).find((each) => each.redemption_id === redemptionId)
   const unit = (await unitsOfAuthorization(call.db, row.nonce)).find(
     (each) => each.ordinal === (redemption?.step ?? 0) - 1,
@@ -157,8 +155,14 @@ async function subjectOf(call: Call, row: ProtectionAuthorizationRow, redemption
     epc: item?.epc ?? null,
     tagUid: item?.tag_uid ?? null,
     tagId: item?.tag_id ?? null,
-    tagTechnology: (item?.tag_technology ?? null) as TagTechnology | null,
-    protectionTechnology: (item?.protection_technology ?? null) as ProtectionTechnology | null,
+    ...technologiesOf({
+      item,
+      device: device?.row,
+      store,
+      protectionAction: row.action as ProtectionAction,
+      epc: item?.epc ?? undefined,
+      tagUid: item?.tag_uid ?? undefined,
+    }),
     itemStatus: (item?.item_status ?? null) as ItemStatus | null,
   }
 }
@@ -169,16 +173,17 @@ interface Reported {
   outcome: Outcome
   occurredMs: number
   device: NonNullable<Asked['device']>
+  store: Asked['store']
 }
 
 async function recordOutcome(
   call: Call,
   row: ProtectionAuthorizationRow,
   { redemptionId }: RedeemRequest,
-  { eventId, outcome, occurredMs, device }: Reported,
+  { eventId, outcome, occurredMs, device, store }: Reported,
 ): Promise<void> {
   const { tenant } = knownCaller(call.caller)
-  const subject = await subjectOf(call, row, redemptionId)
+  const subject = await subjectOf(call, row, redemptionId, { device, store })
   await recordEvent(
     { db: call.db, tenant, platform: call.services.platform, nowMs: call.nowMs },
     {

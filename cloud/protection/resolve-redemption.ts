@@ -9,6 +9,7 @@ import { actorOf, knownCaller, maySee } from '../operations/caller.ts'
 import { notFound, precondition } from '../operations/failure.ts'
 import { Success, text } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
+import type { Db } from '../persistence/database.ts'
 import type { RedemptionRow } from '../persistence/tables/protection.ts'
 import { findPurchaseOfReceipt } from '../scan-and-go/queries.ts'
 import { ownStoreOf } from '../stores/own-store.ts'
@@ -18,9 +19,11 @@ import { recordEvent } from './events.ts'
 import { settleRedemptions } from './evidence.ts'
 import { finishEvidence, openEvidence, type EvidenceScope } from './evidence-scope.ts'
 import { acknowledgeAbout } from './exceptions.ts'
+import { itemsOfLine } from './item-queries.ts'
 import { hasAgents } from './receipt-rights.ts'
 import { findRedemptions, updateRedemption } from './redemptions.ts'
 import { unitOf } from './settle-right.ts'
+import { technologiesOf } from './technologies.ts'
 import { viewAuthorization } from './view.ts'
 
 /** After a claim the device has this long to say what became of it before staff may say so, ms. */
@@ -137,13 +140,27 @@ async function resolve(
     by: actorOf(call.caller),
     atMs: nowMs,
   })
+  const device = await scope.facts.device(first.device_id)
+  const item = await itemOf(db, first)
+  const technologies = technologiesOf({
+    item,
+    device,
+    store: await scope.facts.store(about.storeId),
+    protectionAction: about.action ?? undefined,
+    epc: item?.epc ?? undefined,
+    tagUid: item?.tag_uid ?? undefined,
+  })
   await recordEvent(scope, {
+    ...technologies,
     type: outcome === 'confirmed' ? 'protection.action.completed' : 'protection.action.failed',
     storeId: about.storeId,
     deviceId: first.device_id,
     protectionAction: about.action,
     purchaseId: about.purchaseId || null,
     itemLineId: about.purchaseId ? first.line_id : null,
+    epc: item?.epc ?? null,
+    tagUid: item?.tag_uid ?? null,
+    tagId: item?.tag_id ?? null,
     replayProtectedNonce: first.nonce,
     authorizationState: await stateOf(call, first.nonce),
     operatorId,
@@ -151,6 +168,12 @@ async function resolve(
     reason: outcome === 'failed' ? 'failed' : null,
     detail: `staff saw it; the device had said ${first.outcome ?? 'nothing'}`,
   })
+}
+
+/** The item that the redeemed unit is bound to, if any. */
+async function itemOf(db: Db, { line_id: lineId, unit_no: unitNo }: RedemptionRow) {
+  if (lineId === null || unitNo === null) return undefined
+  return (await itemsOfLine(db, lineId)).find((item) => item.unit_no === unitNo)
 }
 
 /** The agent itself may take a failed right for free: it, too, is told that it is used up. */

@@ -5,7 +5,7 @@ import type { ProtectionEvent } from '../../policy/events.ts'
 import type { ItemIdentifiers } from '../../policy/identifiers.ts'
 import { newId } from '../../policy/ids.ts'
 import { deadline, type Platform } from '../../policy/platform.ts'
-import { rightClass, type DenyReason, type Outcome } from '../../policy/vocabulary.ts'
+import { rightClass, SCAN_SOURCE_OF, type DenyReason, type Outcome } from '../../policy/vocabulary.ts'
 import type { Replica } from '../items/replica.ts'
 import { OVERRIDE_ID, type Claimed } from '../ledger/claims.ts'
 import { LedgerFull } from '../ledger/commit.ts'
@@ -115,6 +115,7 @@ export function authorizer(parts: AuthorizeParts): Authorize {
 
   function baseEvent(request: AuthorizeRequest, device: DeviceFacts | undefined, offline: boolean) {
     const { identifiers } = request
+    const scanSource = request.scanSource ?? (device && SCAN_SOURCE_OF[device.deviceType])
     return {
       eventId: newId('evt', platform),
       occurredAt: new Date(clock.now().nowMs).toISOString(),
@@ -127,7 +128,8 @@ export function authorizer(parts: AuthorizeParts): Authorize {
       ...(identifiers.tagUid !== undefined && { tagUid: identifiers.tagUid }),
       ...(identifiers.tagId !== undefined && { tagId: identifiers.tagId }),
       ...(identifiers.itemLineId !== undefined && { itemLineId: identifiers.itemLineId }),
-      ...(request.scanSource !== undefined && { scanSource: request.scanSource }),
+      ...(request.tagTechnology !== undefined && { tagTechnology: request.tagTechnology }),
+      ...(scanSource !== undefined && { scanSource }),
       ...(request.operatorId !== undefined && { operatorId: request.operatorId }),
     }
   }

@@ -9,6 +9,7 @@ import {
   type Outcome,
   type ProtectionAction,
   type ScanSource,
+  type TagTechnology,
 } from '../../policy/vocabulary.ts'
 
 /** Somebody wants a device of this agent to do something. */
@@ -20,6 +21,8 @@ export interface AuthorizeRequest {
   /** A receipt token, or the whole text that was scanned. */
   receipt?: string | undefined
   identifiers: ItemIdentifiers
+  /** Chip of the presented HF tag, if the reader can tell. */
+  tagTechnology?: TagTechnology | undefined
   scanSource?: ScanSource | undefined
   /** Who stands behind it: only ever out of an operator's session. */
   operatorId?: string | undefined

@@ -3,10 +3,11 @@ import { releaseActionOf, releasesByTag, type DeviceFacts } from '../../policy/d
 import { ITEM_IDENTIFIER_KINDS, namesTag, normaliseIdentifiers } from '../../policy/identifiers.ts'
 import {
   rightClass,
+  SCAN_SOURCE_OF,
   type DenyReason,
   type DeviceType,
   type ProtectionAction,
-  type ScanSource,
+  type TagTechnology,
   type WorkflowType,
 } from '../../policy/vocabulary.ts'
 import type { AuthorizeAnswer, AuthorizeRequest } from '../decisions/request.ts'
@@ -85,14 +86,6 @@ export interface LaneParts extends GateRequestsParts {
   onResult(deviceId: string, result: ScanResult): void
   onOperator(deviceId: string, name: string | null): void
   onPerson(deviceId: string, direction: 'in' | 'out'): void
-}
-
-const SOURCES: Record<DeviceType, ScanSource> = {
-  pos_deactivator: 'pos',
-  self_checkout_detacher: 'sco',
-  exit_gate: 'exit_gate',
-  handheld_reader: 'associate_handheld',
-  cabinet_unlocker: 'pos',
 }
 
 /** Where only staff hold something to the scanner. */
@@ -230,7 +223,7 @@ export function openLanes(parts: LaneParts): Lanes {
     return {
       deviceId,
       action: device ? actionOf(device) : ('deactivate_label' as const),
-      ...(device && { scanSource: SOURCES[device.deviceType] }),
+      ...(device && { scanSource: SCAN_SOURCE_OF[device.deviceType] }),
       ...(operatorId !== undefined && { operatorId }),
     }
   }
@@ -252,12 +245,12 @@ export function openLanes(parts: LaneParts): Lanes {
   }
 
   /** A tag was presented to a reader: it is the request. */
-  async function askForTag(deviceId: string, tag: TagName): Promise<boolean> {
+  async function askForTag(deviceId: string, tag: TagName, tagTechnology?: TagTechnology): Promise<boolean> {
     const device = factsOf(deviceId)
     const state = stateOf(deviceId)
     const base = baseOf(deviceId, device, operators.look(state.operatorSession)?.operatorId)
     try {
-      const asked = { ...base, identifiers: tag, ...receiptBefore(state, base.action) }
+      const asked = { ...base, identifiers: tag, tagTechnology, ...receiptBefore(state, base.action) }
       const answer = await decideWith(asked)
       parts.onResult(deviceId, decision(asked, answer))
       return answer.authorized

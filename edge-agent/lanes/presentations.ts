@@ -1,5 +1,6 @@
 import type { TagName, TagRead } from '../../device-drivers/drivers/device.ts'
 import type { Platform } from '../../policy/platform.ts'
+import type { TagTechnology } from '../../policy/vocabulary.ts'
 import type { KnownItem } from '../items/item-table.ts'
 
 /**
@@ -32,12 +33,13 @@ export interface PresentingReader {
 export interface PresentationsParts {
   platform: Platform
   find(tag: TagName): KnownItem | undefined
-  /** Asks for this tag; answers whether it was authorized. Must not throw. */
-  ask(laneId: string, tag: TagName): Promise<boolean>
+  /** Asks for this tag; answers whether it was authorized. Must not throw. `technology` is absent if the reader cannot tell. */
+  ask(laneId: string, tag: TagName, technology: TagTechnology | undefined): Promise<boolean>
 }
 
 interface Presented {
   readonly tag: TagName
+  readonly technology: TagTechnology | undefined
   seenMs: number
   awayMs: number | null
   state: 'waiting' | 'asking' | 'granted' | 'refused'
@@ -95,7 +97,7 @@ export function openPresentations({ platform, find, ask }: PresentationsParts): 
         next.state = 'asking'
         next.isChanged = false
         next.askedAs = statusOf(next.tag)
-        const isGranted = await ask(laneId, next.tag)
+        const isGranted = await ask(laneId, next.tag, next.technology)
         next.state = isGranted ? 'granted' : 'refused'
         if (!isGranted && (next.isChanged || next.askedAs !== statusOf(next.tag))) next.state = 'waiting'
       }
@@ -118,13 +120,15 @@ export function openPresentations({ platform, find, ask }: PresentationsParts): 
       const lane = laneOf(laneId)
       forgetGone(lane)
       const nowMs = clock.elapsed()
-      for (const { tag, rssiDbm, seenAtMs } of reads) {
+      for (const { tag, technology, rssiDbm, seenAtMs } of reads) {
         const isMeant = nearDbm === undefined || rssiDbm === undefined || rssiDbm >= nearDbm
         if (!isMeant || nowMs - seenAtMs > LATE_MS) continue
         const known = lane.tags.get(keyOf(tag))
         if (known) Object.assign(known, { seenMs: nowMs, awayMs })
-        else if (lane.tags.size < TAGS_LIMIT)
-          lane.tags.set(keyOf(tag), { tag, seenMs: nowMs, awayMs, state: 'waiting', askedAs: '', isChanged: false })
+        else if (lane.tags.size < TAGS_LIMIT) {
+          const presented = { tag, technology, seenMs: nowMs, awayMs }
+          lane.tags.set(keyOf(tag), { ...presented, state: 'waiting', askedAs: '', isChanged: false })
+        }
       }
       void work(laneId)
     },

@@ -177,6 +177,7 @@ export function openGate(parts: GateParts): GateLane {
       type: 'protection.action.completed',
       deviceId,
       protectionAction: 'authorize_exit',
+      scanSource: 'exit_gate',
       ...tagNameOf(tag),
       outcome: 'confirmed',
       offline: !parts.isOnline(),
