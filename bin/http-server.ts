@@ -1,8 +1,15 @@
-import type { AddressInfo, Server } from 'node:net'
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { createAdaptorServer } from '@hono/node-server'
 import type { Hono } from 'hono'
 import { JSON_HEADERS } from '../cloud/http/json-headers.ts'
+import { BACKLOG } from '../cloud/http/waiting-connections.ts'
+import type { WriteLine } from '../policy/limited-log.ts'
+import type { Platform } from '../policy/platform.ts'
+import { connectionLimits, type HttpLimits } from './connection-limits.ts'
+import { limitConnections } from './http-connections.ts'
 import { renderPlainly } from './plain-pages.ts'
+import { realPlatform } from './platform.ts'
 
 /** A listening HTTP server whose answers come from `app` once there is one. */
 export interface HttpServer {
@@ -19,11 +26,21 @@ const SERVER_OPTIONS = {
   keepAliveTimeout: 5_000,
   maxHeaderSize: 16_384,
 }
-const MAX_CONNECTIONS = 10_000
 const CLOSE_WITHIN_MS = 5_000
 
+export interface ListenOptions {
+  host: string
+  port: number
+  flag: string
+  limits?: HttpLimits
+  platform?: Pick<Platform, 'clock' | 'timers'>
+  /** Writes a line about a connection that was refused or cut; by default to nowhere. */
+  warn?: WriteLine
+}
+
 /** Fails with a sentence that names the port and the option when the port is taken. */
-export async function listen(options: { host: string; port: number; flag: string }): Promise<HttpServer> {
+export async function listen(options: ListenOptions): Promise<HttpServer> {
+  const { host, port, limits = connectionLimits().http, platform = realPlatform(), warn = () => undefined } = options
   renderPlainly()
   let app: Hono | undefined
   const starting = () =>
@@ -35,25 +52,23 @@ export async function listen(options: { host: string; port: number; flag: string
     fetch: (request: Request, env: object) => (app ? app.fetch(request, env) : starting()),
     serverOptions: SERVER_OPTIONS,
   }) as Server
-  server.maxConnections = MAX_CONNECTIONS
+  const connections = limitConnections(server, limits, platform, warn)
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => reject(explain(error, options)))
-    server.listen(options.port, options.host, resolve)
+    server.listen({ port, host, backlog: BACKLOG }, resolve)
   })
   return {
     port: (server.address() as AddressInfo).port,
     serve: (made) => void (app = made),
     close: () =>
       new Promise((resolve) => {
-        const cut = setTimeout(
-          () => (server as unknown as { closeAllConnections(): void }).closeAllConnections(),
-          CLOSE_WITHIN_MS,
-        )
+        connections.stop()
+        const cut = setTimeout(() => server.closeAllConnections(), CLOSE_WITHIN_MS)
         server.close(() => {
           clearTimeout(cut)
           resolve()
         })
-        ;(server as unknown as { closeIdleConnections(): void }).closeIdleConnections()
+        server.closeIdleConnections()
       }),
   }
 }

@@ -9,6 +9,7 @@ import type { Database } from '../../cloud/persistence/database.ts'
 import { openDatabase } from '../../cloud/persistence/open-database.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { assertRestored } from '../backup/unfinished.ts'
+import { connectionLimits } from '../connection-limits.ts'
 import { lockDataDir } from '../data-dir-lock.ts'
 import { makeFolder } from '../durable-folder.ts'
 import { explain, listen } from '../http-server.ts'
@@ -58,7 +59,7 @@ export async function startCloud(settings: CloudSettings, platform: Platform, lo
   try {
     assertRestored(data)
     hideFromOthers(data, ['cloud.db'])
-    const server = await listen({ host, port: settings.port, flag: 'port' })
+    const server = await listen({ host, port: settings.port, flag: 'port', platform, warn: log.warn })
     stops.push(server.close)
     const database = await openDatabase(
       settings.databaseUrl === undefined ? { file: join(data, 'cloud.db') } : { url: settings.databaseUrl },
@@ -73,7 +74,11 @@ export async function startCloud(settings: CloudSettings, platform: Platform, lo
       },
     )
     stops.push(() => database.close())
-    const { config, attach } = await withBroker(settings, server.port, { log, platform })
+    const { config, attach } = await withBroker(settings, server.port, {
+      log,
+      platform,
+      limits: connectionLimits().broker,
+    })
     const cloud = await createCloud({
       config,
       platform,

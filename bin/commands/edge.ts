@@ -192,7 +192,7 @@ export async function startEdge(
   }
   try {
     hideFromOthers(data, ['ledger.db', 'items.db'])
-    const server = await listen({ host, port: settings.port, flag: 'port' })
+    const server = await listen({ host, port: settings.port, flag: 'port', platform, warn: log.warn })
     stops.push(server.close)
     const openDeviceLink: OpenLink = (link, signal) =>
       openLink('pcsc' in link ? { socket: settings.pcscdSocket, ...link } : link, signal)

@@ -1,5 +1,8 @@
 import { networkOf } from './network-of.ts'
 
+/** Connections that the kernel accepts ahead: when it has no room, a caller's first packet is lost, and the next comes a second later. */
+export const BACKLOG = 4_096
+
 /** Connections of callers that are unknown so far. */
 export interface WaitingConnections {
   /** Adds a connection from `address`, which may cost another one its place. Call the result when the caller is known, or gone. */

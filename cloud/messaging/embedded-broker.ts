@@ -3,9 +3,10 @@ import { Aedes, type AuthenticateError, type Client } from 'aedes'
 import { limitedLog } from '../../policy/limited-log.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { mayPublish, maySubscribe, type AgentAddress } from '../../policy/topics.ts'
-import { waitingConnections } from '../http/waiting-connections.ts'
+import { BACKLOG, waitingConnections } from '../http/waiting-connections.ts'
 import type { Log } from '../log.ts'
 import { agentPlaces } from './agent-places.ts'
+import { BROKER_LIMITS, type BrokerLimits } from './broker-limits.ts'
 import { packetGuard, type PacketGuard } from './packet-guard.ts'
 
 /** A message as rooms see it. */
@@ -35,23 +36,9 @@ export interface BrokerHooks {
   onConnected(agent: AgentAddress): void
 }
 
-/** How many connections the broker holds. */
-export interface BrokerLimits {
-  /** Agents that are logged in now, or were within a day. */
-  agents: number
-  /** Connections that are not logged in yet. They never take the place of an agent. */
-  strangers: number
-  /** Of these from one address, or its network. */
-  strangersOfNetwork: number
-}
-
-export const BROKER_LIMITS: BrokerLimits = { agents: 10_000, strangers: 256, strangersOfNetwork: 64 }
-
 /** From the connection to the end of the login, ms. */
 const LOGIN_WITHIN_MS = 5_000
 const DRAIN_TIMEOUT_MS = 10_000
-/** Connections that the kernel accepts ahead: when it has no room, an agent's first packet is lost, and the next comes a second later. */
-const BACKLOG = 4_096
 /** CONNACK codes of MQTT 3.1.1 §3.2.2.3. */
 const SERVER_UNAVAILABLE = 3
 const BAD_USERNAME_OR_PASSWORD = 4

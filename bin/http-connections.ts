@@ -1,0 +1,74 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { waitingConnections } from '../cloud/http/waiting-connections.ts'
+import { limitedLog, type LimitedLog, type WriteLine } from '../policy/limited-log.ts'
+import type { Cancel, Platform } from '../policy/platform.ts'
+import type { HttpLimits } from './connection-limits.ts'
+
+/** Node.js answers 408 to a slow request after 12 s at most, but never ends a connection that has sent nothing at all. */
+const FIRST_REQUEST_MS = 15_000
+
+/**
+ *   connect ─▶ waiting ─▶ request is complete ─▶ answered ─▶ waiting …
+ *                 └─ too many: the oldest of the address with the most is cut
+ *
+ * Idle sockets and slow callers never take the place of a request that can be answered. Call `stop` of the result when
+ * the server closes.
+ */
+export function limitConnections(
+  server: Server,
+  limits: HttpLimits,
+  platform: Pick<Platform, 'clock' | 'timers'>,
+  write: WriteLine,
+): Pick<LimitedLog, 'stop'> {
+  const log = limitedLog(write, platform)
+  const waiting = waitingConnections({ most: limits.waiting, mostOfNetwork: limits.waiting })
+  const leaving = new WeakMap<Socket, () => void>()
+  const silent = new WeakMap<Socket, Cancel>()
+  const tooMany = `${limits.waiting} connections wait for their request`
+
+  function cut(socket: Socket, why: string): void {
+    log.write({ from: socket.remoteAddress, why }, 'an HTTP connection was cut')
+    socket.destroy()
+  }
+
+  const leave = (socket: Socket) => leaving.get(socket)?.()
+  function wait(socket: Socket): void {
+    leave(socket)
+    if (!socket.destroyed)
+      leaving.set(
+        socket,
+        waiting.add(socket.remoteAddress ?? '', () => cut(socket, tooMany)),
+      )
+  }
+
+  server.maxConnections = limits.most
+  server.on('drop', (from) =>
+    log.write(
+      { from: from?.remoteAddress, why: `${limits.most} connections are open` },
+      'an HTTP connection was refused',
+    ),
+  )
+  server.on('connection', (socket: Socket) => {
+    // A listener for `data` would cost every request: Node.js then copies what its parser reads.
+    const cancel = platform.timers.after(FIRST_REQUEST_MS, () => cut(socket, 'no request came'))
+    silent.set(socket, cancel)
+    socket.once('close', () => {
+      cancel()
+      leave(socket)
+    })
+    wait(socket)
+  })
+  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    const { socket } = request
+    silent.get(socket)?.()
+    if (hasBody(request)) request.once('end', () => leave(socket))
+    else leave(socket)
+    response.once('close', () => wait(socket))
+  })
+  return { stop: log.stop }
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+}

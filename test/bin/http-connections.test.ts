@@ -1,0 +1,115 @@
+import { connect, type Socket } from 'node:net'
+import { Hono } from 'hono'
+import { afterEach, expect, it, vi } from 'vitest'
+import { connectionLimits, type HttpLimits } from '../../bin/connection-limits.ts'
+import { listen, type HttpServer } from '../../bin/http-server.ts'
+import { LINES_A_MINUTE } from '../../policy/limited-log.ts'
+import { virtualPlatform } from '../../simulators/world/virtual-platform.ts'
+
+let server: HttpServer
+const world = virtualPlatform()
+const sockets: Socket[] = []
+const lines: string[] = []
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy()
+  await server.close()
+  lines.length = 0
+})
+
+/** A server that answers `/slow` when it is told to. */
+async function open(limits: HttpLimits) {
+  const app = new Hono()
+  let answer = () => undefined as void
+  const told = new Promise<void>((resolve) => (answer = resolve))
+  let working = 0
+  app.onError((_error, c) => c.text('broken off', 400))
+  app.get('/', (c) => c.text('here'))
+  app.post('/', async (c) => c.text(`${(await c.req.text()).length}`))
+  app.get('/slow', async (c) => {
+    working++
+    await told
+    return c.text('slow')
+  })
+  const warn = (fields: object, message: string) => void lines.push(`${message} ${JSON.stringify(fields)}`)
+  server = await listen({ host: '127.0.0.1', port: 0, flag: 'port', limits, platform: world, warn })
+  server.serve(app)
+  return { url: `http://127.0.0.1:${server.port}`, answer, working: () => working }
+}
+
+/** Opens connections from 20 addresses, that send `text` and wait. */
+async function opened(count: number, text = ''): Promise<{ cut(): number }> {
+  let cut = 0
+  const open = async (n: number) => {
+    const socket = connect({ port: server.port, host: '127.0.0.1', localAddress: `127.0.1.${1 + (n % 20)}` })
+    sockets.push(socket)
+    socket.on('error', () => undefined).on('close', () => cut++)
+    await new Promise((resolve) => socket.once('connect', resolve))
+    socket.resume()
+    if (text) socket.write(text)
+  }
+  for (let n = 0; n < count; n += 100) await Promise.all(Array.from({ length: 100 }, (_, i) => open(n + i)))
+  return { cut: () => cut }
+}
+
+it('answers while 2,400 idle connections are opened, and logs few of the ones that it cuts', async () => {
+  const { url } = await open({ most: 1_000, waiting: 500 })
+  const idle = await opened(2_400)
+  await vi.waitFor(() => expect(idle.cut()).toBe(1_900), { timeout: 10_000 })
+  expect(await (await fetch(url)).text()).toBe('here')
+  expect(lines).toHaveLength(LINES_A_MINUTE)
+  await world.advance(60_000)
+  expect(lines.at(-1)).toMatch(/^an HTTP connection was cut \{"suppressed":\d{4}\}$/)
+})
+
+it.each([
+  ['have sent half a header', 'GET / HTTP/1.1\r\nHost: x\r\nX-Half: '],
+  ['do not send the body that they announced', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf'],
+  ['keep a connection that was answered', 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'],
+])('cuts the oldest connections of callers that %s, and none that it works for', async (_name, text) => {
+  const { url, answer, working } = await open({ most: 200, waiting: 100 })
+  const slow = fetch(`${url}/slow`)
+  await vi.waitFor(() => expect(working()).toBe(1))
+  const others = await opened(300, text)
+  await vi.waitFor(() => expect(others.cut()).toBe(200), { timeout: 10_000 })
+  expect(await (await fetch(url, { method: 'POST', body: 'body' })).text()).toBe('4')
+  answer()
+  expect(await (await slow).text()).toBe('slow')
+})
+
+it('cuts a connection that sends nothing within 15 s, and none that has asked', async () => {
+  const { url, answer, working } = await open({ most: 200, waiting: 100 })
+  const slow = fetch(`${url}/slow`)
+  await vi.waitFor(() => expect(working()).toBe(1))
+  const silent = await opened(100)
+  await vi.waitFor(() => expect(world.pending).toBe(100))
+  await world.advance(14_999)
+  expect(silent.cut()).toBe(0)
+  await world.advance(1)
+  await vi.waitFor(() => expect(silent.cut()).toBe(100))
+  answer()
+  expect(await (await slow).text()).toBe('slow')
+})
+
+it('refuses connections beyond the limit while requests take all places, and logs that', async () => {
+  const { url, answer, working } = await open({ most: 5, waiting: 5 })
+  const slow = Array.from({ length: 5 }, () => fetch(`${url}/slow`))
+  await vi.waitFor(() => expect(working()).toBe(5))
+  const refused = await opened(100)
+  await vi.waitFor(() => expect(refused.cut()).toBe(100), { timeout: 10_000 })
+  expect(lines.slice(0, 1)).toEqual([
+    'an HTTP connection was refused {"from":"127.0.1.1","why":"5 connections are open"}',
+  ])
+  answer()
+  await Promise.all(slow)
+})
+
+it('lets a process that may open few files hold fewer connections', () => {
+  expect(connectionLimits(Infinity)).toEqual({
+    http: { most: 10_000, waiting: 2_000 },
+    broker: { agents: 10_000, strangers: 256, strangersOfNetwork: 64 },
+  })
+  expect(connectionLimits(1_024)).toEqual({
+    http: { most: 512, waiting: 128 },
+    broker: { agents: 256, strangers: 32, strangersOfNetwork: 16 },
+  })
+})
