@@ -12,6 +12,8 @@ export interface UntagErrorFields {
   /** The API's code, or `network`, `timeout`, `bad-answer` from the client itself. */
   code: string
   reason?: string | undefined
+  /** What to do next. */
+  fix?: string | undefined
   details?: readonly UntagErrorDetail[] | undefined
   allowedNext?: readonly string[] | undefined
   requestId?: string | undefined
@@ -27,6 +29,7 @@ export class UntagError extends Error {
   readonly status: number
   readonly code: string
   readonly reason: string | undefined
+  readonly fix: string | undefined
   readonly details: readonly UntagErrorDetail[]
   readonly allowedNext: readonly string[]
   readonly requestId: string | undefined
@@ -38,12 +41,18 @@ export class UntagError extends Error {
     this.status = fields.status
     this.code = fields.code
     this.reason = fields.reason
+    this.fix = fields.fix
     this.details = fields.details ?? []
     this.allowedNext = fields.allowedNext ?? []
     this.requestId = fields.requestId
     this.requiredUpgrade = fields.requiredUpgrade
     this.currentPackage = fields.currentPackage
     this.retryAfterMs = fields.retryAfterMs
+  }
+
+  /** The first wrong field of the request. */
+  get field(): string | undefined {
+    return this.details[0]?.path
   }
 }
 
@@ -55,6 +64,7 @@ export function errorOfAnswer(status: number, headers: Headers, body: string, no
     status,
     code: text('code') ?? CODE_OF_STATUS[status] ?? 'bad-answer',
     reason: text('reason'),
+    fix: text('fix'),
     details: Array.isArray(said['details']) ? (said['details'] as UntagErrorDetail[]) : undefined,
     allowedNext: Array.isArray(said['allowedNext']) ? (said['allowedNext'] as string[]) : undefined,
     requestId: text('requestId') ?? headers.get('x-request-id') ?? undefined,

@@ -1,5 +1,6 @@
 import { errorOfAnswer, UntagError } from './error.ts'
 import { isGet } from './calling.ts'
+import { exchange } from './exchange.ts'
 import type { ClientPlatform } from './platform.ts'
 
 /** One call, ready to be sent as often as it takes. */
@@ -13,15 +14,12 @@ export interface Outgoing {
   readonly signal: AbortSignal | undefined
 }
 
-/** Answers larger than this are no answers of this API, bytes of text. */
-const ANSWER_LIMIT = 64 * 1024 * 1024
-
 /** Types of answers that are no JSON value: exports that were asked for in another format. */
 const TEXT_FORM = /^(?:text\/csv|application\/x-ndjson)\b/i
 
 /** Sends a call once: answers the JSON, or the text of an export in another format. Throws an `UntagError`, or the signal's reason. */
 export async function send(call: Outgoing, platform: ClientPlatform): Promise<unknown> {
-  const { response, text } = await exchange(call, platform)
+  const { response, text } = await exchange({ ...call, url: addressOf(call), init: requestOf(call) }, platform)
   if (!response.ok) throw errorOfAnswer(response.status, response.headers, text, platform.now())
   if (TEXT_FORM.test(response.headers.get('content-type') ?? '')) return text
   const requestId = response.headers.get('x-request-id') ?? undefined
@@ -36,46 +34,6 @@ export async function send(call: Outgoing, platform: ClientPlatform): Promise<un
     code: 'bad-answer',
     requestId,
   })
-}
-
-async function exchange(call: Outgoing, platform: ClientPlatform): Promise<{ response: Response; text: string }> {
-  const ending = new AbortController()
-  let isLate = false
-  const cancel = platform.after(call.timeoutMs, () => {
-    isLate = true
-    ending.abort()
-  })
-  const stop = () => ending.abort()
-  call.signal?.addEventListener('abort', stop, { once: true })
-  try {
-    const response = await platform.fetch(addressOf(call), {
-      ...requestOf(call),
-      signal: ending.signal,
-      redirect: 'error',
-    })
-    const announced = Number(response.headers.get('content-length') ?? 0)
-    if (announced > ANSWER_LIMIT)
-      throw new UntagError('the answer is too large', { status: response.status, code: 'bad-answer' })
-    return { response, text: await response.text() }
-  } catch (error) {
-    if (error instanceof UntagError) throw error
-    if (call.signal?.aborted === true) throw call.signal.reason
-    if (isLate)
-      throw new UntagError(`no answer within ${call.timeoutMs} ms`, { status: 0, code: 'timeout' }, { cause: error })
-    throw new UntagError(
-      `${call.baseUrl} cannot be reached: ${causeOf(error)}`,
-      { status: 0, code: 'network' },
-      { cause: error },
-    )
-  } finally {
-    cancel()
-    call.signal?.removeEventListener('abort', stop)
-  }
-}
-
-function causeOf(error: unknown): string {
-  const cause = error instanceof Error ? (error.cause as { code?: string; message?: string } | undefined) : undefined
-  return cause?.code ?? cause?.message ?? (error instanceof Error ? error.message : String(error))
 }
 
 function addressOf({ operation, baseUrl, request }: Outgoing): string {

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ensureBuilt, ROOT } from '../support/built.ts'
 import { startTestCloud, type TestCloud } from '../support/cloud.ts'
 import { temporaryFolder } from '../support/databases.ts'
+import { docstringExamples } from './docstring-examples.ts'
 
 const TSC = join(ROOT, 'node_modules/typescript/bin/tsc')
 const STRICT = [
@@ -34,13 +35,24 @@ console.log(JSON.stringify({ stores: stores.length, many: names.length > 50, cod
 /** The TypeScript of a page, as it is read: from top to bottom. */
 const onPage = (page: string) =>
   [...readFileSync(join(ROOT, page), 'utf8').matchAll(/^```ts\n([\s\S]*?)^```/gm)].map((m) => m[1] ?? '').join('\n')
+/** The examples of `untag/agent-client`; test/client/agent-client.test.ts runs them. */
+const AGENT_EXAMPLES = [
+  "import { AgentError, createAgentClient } from 'untag/agent-client'",
+  "const [credential = '', deviceId = '', operatorId = '', pin = '', receipt = ''] = process.argv",
+  "const agent = createAgentClient({ baseUrl: '', credential })",
+  ...docstringExamples('client/agent-client.ts').map(({ code }) => `{\n${code}\n}`),
+].join('\n')
 const WRONG = `
+import { createAgentClient } from 'untag/agent-client'
 import { createClient } from 'untag/client'
 const api = createClient({ baseUrl: '' })
 await api.fetchStores({ citty: 'Hamburg' })
 await api.fetchStore({})
 await api.noSuchOperation({})
 const price: string = (await api.fetchProduct({ barcode: '4012345678901' })).price
+const agent = createAgentClient({ baseUrl: '' })
+await agent.authorize({ deviceId: 'dev_1', protectionAction: 'fly' })
+const outcome: string = (await agent.authorize({ deviceId: 'dev_1', protectionAction: 'detach_hard_tag' })).outcome
 `
 
 describe('untag as a package', () => {
@@ -87,18 +99,21 @@ describe('untag as a package', () => {
     writeFileSync(join(folder, 'program.ts'), PROGRAM)
     writeFileSync(join(folder, 'page.ts'), onPage('docs/api.md'))
     writeFileSync(join(folder, 'readme.ts'), onPage('README.md'))
+    writeFileSync(join(folder, 'agent.ts'), AGENT_EXAMPLES)
     for (const page of ['docs/api.md', 'README.md']) expect(onPage(page)).toContain('createClient')
-    expect(compile('program.ts', 'page.ts', 'readme.ts')).toBe('')
+    expect(compile('program.ts', 'page.ts', 'readme.ts', 'agent.ts')).toBe('')
     expect(JSON.parse(await run('program.js'))).toEqual({ stores: 1, many: true, code: 'not-found' })
   })
 
   it('refuses wrong calls before they are made', () => {
     writeFileSync(join(folder, 'wrong.ts'), WRONG)
     expect(compile('wrong.ts', '--noEmit').match(/^wrong\.ts\(\d+/gm)).toEqual([
-      'wrong.ts(4',
       'wrong.ts(5',
       'wrong.ts(6',
       'wrong.ts(7',
+      'wrong.ts(8',
+      'wrong.ts(10',
+      'wrong.ts(11',
     ])
   })
 

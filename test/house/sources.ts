@@ -10,7 +10,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   'edge-agent': ['policy', 'device-drivers'],
   cloud: ['policy'],
   // Types of the operations alone: at run time it needs nothing but itself.
-  client: ['cloud'],
+  client: ['cloud', 'edge-agent'],
   simulators: ['policy', 'device-drivers', 'cloud', 'edge-agent'],
   bin: ['policy', 'device-drivers', 'edge-agent', 'cloud', 'client', 'simulators'],
   bench: ['policy', 'device-drivers', 'edge-agent', 'cloud', 'client', 'simulators', 'bin'],

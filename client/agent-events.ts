@@ -1,0 +1,182 @@
+import type { AgentAnswer } from '../edge-agent/http/operations.ts'
+import { AgentError, asAgentError } from './agent-error.ts'
+import { errorOfAnswer, UntagError } from './error.ts'
+import { eventBuffer, type Missed } from './event-buffer.ts'
+import { eventReader } from './event-stream.ts'
+import { exchange, unreachable } from './exchange.ts'
+import type { ClientPlatform } from './platform.ts'
+
+/**
+ *   open ──▶ connected ──▶ events … ──▶ broken, or silent and without an answer ──▶ disconnected ──▶ wait 1, 2, 4, 5 s ──▶ open
+ */
+
+/** An event of the agent, or of the connection to it. */
+export type AgentEvent =
+  | AgentAnswer<'events'>
+  | { type: 'connected' }
+  | { type: 'disconnected'; error: AgentError }
+  | Missed
+
+export interface EventOptions {
+  /** Ends the events. */
+  signal?: AbortSignal
+  /** Events that may wait for a slow reader; 1,000 by default. */
+  bufferLimit?: number
+  /** Limit for the agent to accept the connection, and to show that it is there, ms; 5,000 by default. */
+  timeoutMs?: number
+  /** After so much silence the agent is asked whether it is there, ms; 40,000 by default. */
+  silenceMs?: number
+}
+
+interface Following extends EventOptions {
+  baseUrl: string
+  headers: Readonly<Record<string, string>>
+}
+
+const BUFFER_LIMIT = 1_000
+const TIMEOUT_MS = 5_000
+/** An online agent sends something more often. */
+const SILENCE_MS = 40_000
+const FIRST_WAIT_MS = 1_000
+const LONGEST_WAIT_MS = 5_000
+
+/** Follows the events of an agent until the reader leaves, `signal` aborts, or the agent refuses. */
+export async function* followEvents(
+  following: Following,
+  platform: ClientPlatform,
+): AsyncGenerator<AgentEvent, void, undefined> {
+  const buffer = eventBuffer<AgentEvent>(following.bufferLimit ?? BUFFER_LIMIT)
+  const leaving = new AbortController()
+  const leave = () => leaving.abort()
+  if (following.signal?.aborted === true) return
+  following.signal?.addEventListener('abort', leave, { once: true })
+  const running = keepFollowing(following, platform, leaving.signal, buffer.push).then(
+    () => buffer.end(),
+    (error: unknown) => buffer.end(error),
+  )
+  try {
+    yield* buffer.read()
+  } finally {
+    leave()
+    following.signal?.removeEventListener('abort', leave)
+    await running
+  }
+}
+
+/** Connects again and again. Rejects if the agent refuses. */
+async function keepFollowing(
+  following: Following,
+  platform: ClientPlatform,
+  signal: AbortSignal,
+  push: (event: AgentEvent) => void,
+): Promise<void> {
+  let failures = 0
+  let isLost = false
+  const onEvent = (event: AgentEvent) => {
+    // An agent that accepts and closes at once is not back.
+    if (event.type !== 'connected') failures = 0
+    isLost = false
+    push(event)
+  }
+  while (!signal.aborted) {
+    const error = asAgentError(await readOnce(following, platform, signal, onEvent).catch((thrown: unknown) => thrown))
+    if (signal.aborted) return
+    if (!(error instanceof AgentError) || isRefusal(error)) throw error
+    if (!isLost) push({ type: 'disconnected', error })
+    isLost = true
+    const waitMs = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** failures++)
+    await pause(waitMs * (0.75 + platform.random() / 2), platform, signal)
+  }
+}
+
+/** Other errors pass: the agent is being restarted, or has too many listeners. */
+function isRefusal({ status }: AgentError): boolean {
+  return status >= 400 && status < 500 && status !== 429
+}
+
+/** Reads one connection until it ends; answers why. */
+async function readOnce(
+  { baseUrl, headers, timeoutMs = TIMEOUT_MS, silenceMs = SILENCE_MS }: Following,
+  platform: ClientPlatform,
+  signal: AbortSignal,
+  onEvent: (event: AgentEvent) => void,
+): Promise<UntagError> {
+  const ending = new AbortController()
+  let why: UntagError | undefined
+  const end = (error?: UntagError) => {
+    why ??= error
+    ending.abort()
+  }
+  const stop = () => end()
+  signal.addEventListener('abort', stop, { once: true })
+  let cancel = platform.after(timeoutMs, () =>
+    end(new UntagError(`no answer within ${timeoutMs} ms`, { status: 0, code: 'timeout' })),
+  )
+  /** The connection may be dead without anybody having closed it. */
+  const watch = () => {
+    cancel()
+    if (ending.signal.aborted) return
+    cancel = platform.after(silenceMs, () => {
+      const asked = { url: `${baseUrl}/v1/status`, init: { headers }, baseUrl, timeoutMs, signal: ending.signal }
+      exchange(asked, platform).then(watch, (error: unknown) => end(unreachable(baseUrl, error)))
+    })
+  }
+  try {
+    const init = {
+      headers: { ...headers, accept: 'text/event-stream' },
+      redirect: 'error' as const,
+      signal: ending.signal,
+    }
+    const response = await platform.fetch(`${baseUrl}/v1/events`, init)
+    if (!response.ok) throw errorOfAnswer(response.status, response.headers, await response.text(), platform.now())
+    if (!response.body || !/^text\/event-stream\b/i.test(response.headers.get('content-type') ?? ''))
+      throw new UntagError('the answer is no stream of events', { status: response.status, code: 'bad-answer' })
+    watch()
+    onEvent({ type: 'connected' })
+    await readEvents(response.body, ending.signal, onEvent, watch)
+    return new UntagError('the agent closed the stream', { status: 0, code: 'network' })
+  } catch (error) {
+    return why ?? (error instanceof UntagError ? error : unreachable(baseUrl, error))
+  } finally {
+    cancel()
+    end()
+    signal.removeEventListener('abort', stop)
+  }
+}
+
+async function readEvents(
+  body: ReadableStream<Uint8Array>,
+  signal: AbortSignal,
+  onEvent: (event: AgentEvent) => void,
+  onPiece: () => void,
+): Promise<void> {
+  const decoder = new TextDecoder()
+  const events = eventReader()
+  const reader = body.getReader()
+  // Not every fetch ends the body with its signal.
+  signal.addEventListener('abort', () => void reader.cancel().catch(() => undefined), { once: true })
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) return
+    onPiece()
+    for (const data of events.read(decoder.decode(value, { stream: true }))) onEvent(eventIn(data))
+  }
+}
+
+function eventIn(data: string): AgentEvent {
+  const event = JSON.parse(data) as AgentEvent | null
+  if (typeof event?.type !== 'string') throw new Error('an event has no type')
+  return event
+}
+
+function pause(ms: number, platform: ClientPlatform, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const cancel = platform.after(ms, done)
+    function done(): void {
+      cancel()
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+    signal.addEventListener('abort', done, { once: true })
+  })
+}

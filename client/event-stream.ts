@@ -1,0 +1,44 @@
+/** Maximum size of one event, characters. */
+const EVENT_LIMIT = 1024 * 1024
+
+/** Reads server-sent events (WHATWG HTML §9.2): pieces of text in, the data of complete events out. */
+export interface EventReader {
+  /** Throws when an event is too large. */
+  read(text: string): string[]
+}
+
+/** A reader at the start of a stream. */
+export function eventReader(): EventReader {
+  let rest = ''
+  let data: string[] = []
+  let size = 0
+
+  function line(text: string): string | undefined {
+    if (text === '') {
+      const event = data.length > 0 ? data.join('\n') : undefined
+      data = []
+      size = 0
+      return event
+    }
+    const value = /^data(?:: ?(.*))?$/s.exec(text)
+    if (value) data.push(value[1] ?? '')
+    size += text.length
+    return undefined
+  }
+
+  return {
+    read(text) {
+      const events: string[] = []
+      // A return at the end may be the first half of a line end.
+      const parts = `${rest}${text}`.split(/\r\n|\n|\r(?!$)/)
+      rest = parts.pop() ?? ''
+      for (const part of parts) {
+        const event = line(part)
+        if (event !== undefined) events.push(event)
+        if (size > EVENT_LIMIT) break
+      }
+      if (size + rest.length > EVENT_LIMIT) throw new Error('an event is too large')
+      return events
+    },
+  }
+}

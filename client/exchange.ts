@@ -1,0 +1,62 @@
+import { UntagError } from './error.ts'
+import type { ClientPlatform } from './platform.ts'
+
+/** One HTTP request with its limits. */
+export interface Exchange {
+  readonly url: string
+  readonly init: RequestInit
+  /** For messages. */
+  readonly baseUrl: string
+  /** For the whole answer, ms. */
+  readonly timeoutMs: number
+  readonly signal: AbortSignal | undefined
+}
+
+/** Maximum size of an answer, bytes of text. */
+const ANSWER_LIMIT = 64 * 1024 * 1024
+
+/** Sends a request once and reads its answer. Throws an `UntagError`, or the signal's reason. */
+export async function exchange(
+  { url, init, baseUrl, timeoutMs, signal }: Exchange,
+  platform: ClientPlatform,
+): Promise<{ response: Response; text: string }> {
+  signal?.throwIfAborted()
+  const ending = new AbortController()
+  let isLate = false
+  const cancel = platform.after(timeoutMs, () => {
+    isLate = true
+    ending.abort()
+  })
+  const stop = () => ending.abort()
+  signal?.addEventListener('abort', stop, { once: true })
+  try {
+    const response = await platform.fetch(url, { ...init, signal: ending.signal, redirect: 'error' })
+    const announced = Number(response.headers.get('content-length') ?? 0)
+    if (announced > ANSWER_LIMIT)
+      throw new UntagError('the answer is too large', { status: response.status, code: 'bad-answer' })
+    return { response, text: await response.text() }
+  } catch (error) {
+    if (error instanceof UntagError) throw error
+    if (signal?.aborted === true) throw signal.reason
+    if (isLate)
+      throw new UntagError(`no answer within ${timeoutMs} ms`, { status: 0, code: 'timeout' }, { cause: error })
+    throw unreachable(baseUrl, error)
+  } finally {
+    cancel()
+    signal?.removeEventListener('abort', stop)
+  }
+}
+
+/** The error of a connection that was not made, or broke. */
+export function unreachable(baseUrl: string, error: unknown): UntagError {
+  return new UntagError(
+    `${baseUrl} cannot be reached: ${causeOf(error)}`,
+    { status: 0, code: 'network' },
+    { cause: error },
+  )
+}
+
+function causeOf(error: unknown): string {
+  const cause = error instanceof Error ? (error.cause as { code?: string; message?: string } | undefined) : undefined
+  return cause?.code ?? cause?.message ?? (error instanceof Error ? error.message : String(error))
+}

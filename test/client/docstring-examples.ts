@@ -1,0 +1,21 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { ROOT } from '../house/sources.ts'
+
+export interface DocExample {
+  /** The method that the example is of. */
+  name: string
+  code: string
+}
+
+/** The `@example` blocks of a source file, with the name of what they document. */
+export function docstringExamples(path: string): DocExample[] {
+  const text = readFileSync(join(ROOT, path), 'utf8')
+  return [...text.matchAll(/\/\*\*((?:(?!\*\/)[\s\S])*@example[\s\S]*?)\*\/\s*(?:export function )?(\w+)/g)].flatMap(
+    ([, comment = '', name = '']) =>
+      comment
+        .split('@example')
+        .slice(1)
+        .map((block) => ({ name, code: block.replaceAll(/^\s*\* ?/gm, '').trim() })),
+  )
+}
