@@ -1,4 +1,4 @@
-import { hash, scryptSync } from 'node:crypto'
+import { createHmac, hash, scryptSync } from 'node:crypto'
 import type { Verifier } from './documents/store-documents.ts'
 import type { Randomness } from './platform.ts'
 import { isSameSecret } from './same-secret.ts'
@@ -9,10 +9,19 @@ const BADGE_COST = { n: 1_024, r: 8, p: 1 }
 /** Of a derived key. */
 export const KEY_BYTES = 32
 const SALT_BYTES = 16
+const STORE_KEY_BYTES = 32
+const STORE_KEY_ID_BYTES = 12
 /** Salts of cards that are tried: those of a store have one. */
 const MOST_SALTS = 2
 /** What a verifier from outside may ask for: about 64 MiB. */
 const MAX_COST = 65_536
+
+/**
+ *   secret ──scrypt──▶ base verifier ──HMAC with the store key──▶ published verifier
+ *
+ * The cloud seals base verifiers. The policy contains published ones and the id of the store key. Agents receive the store key with
+ * their login, so that a copy of the policy alone does not allow a search for PINs. A new store key needs no PIN.
+ */
 
 /** How the key of a verifier is derived: all of it but the work. */
 export type Derivation = Omit<Verifier, 'key'>
@@ -46,12 +55,31 @@ export function readCard(text: string): string | undefined {
   return /^(?:[0-9A-F]{2}){4,16}$/.test(hex) ? hex : undefined
 }
 
-/** Which of these verifiers is the card's, by their place; -1: none. Each salt costs one derivation. */
-export function findCard(verifiers: readonly (Verifier | undefined)[], card: string): number {
+/** Creates a store key: 256 random bits in base64url. */
+export function newStoreKey(random: Randomness): string {
+  return Buffer.from(random.bytes(STORE_KEY_BYTES)).toString('base64url')
+}
+
+/** Names a store key in the policy. The id reveals nothing about the key. */
+export function storeKeyId(storeKey: string): string {
+  return hash('sha256', `untag/store-key-id/1\0${storeKey}`, 'buffer').subarray(0, STORE_KEY_ID_BYTES).toString('base64url')
+}
+
+/** Converts a base verifier into the verifier that the policy publishes under this store key. */
+export function publishedVerifier(base: Verifier, storeKey: string): Verifier {
+  return { ...base, key: keyed(Buffer.from(base.key, 'base64url'), storeKey).toString('base64url') }
+}
+
+function keyed(derived: Uint8Array, storeKey: string): Buffer {
+  return createHmac('sha256', Buffer.from(storeKey, 'base64url')).update('untag/verifier/1\0').update(derived).digest()
+}
+
+/** Index of the published verifier of this card, or -1. Each salt costs one derivation. */
+export function findCard(verifiers: readonly (Verifier | undefined)[], card: string, storeKey: string): number {
   const derived = new Map<string, Buffer | undefined>()
   const keyBy = ({ salt, n, r, p }: Verifier) => {
     const how = [salt, n, r, p].join()
-    if (!derived.has(how) && derived.size < MOST_SALTS) derived.set(how, derive(card, { salt, n, r, p }))
+    if (!derived.has(how) && derived.size < MOST_SALTS) derived.set(how, derive(card, { salt, n, r, p }, storeKey))
     return derived.get(how)
   }
   return verifiers.findIndex(
@@ -69,15 +97,16 @@ function verifierWith(secret: string, how: Derivation): Verifier {
   return { ...how, key: key.toString('base64url') }
 }
 
-/** Whether this is the secret, in constant time. */
-export function isVerifiedBy({ key, ...how }: Verifier, secret: string): boolean {
-  return isSameSecret(Buffer.from(key, 'base64url'), derive(secret, how))
+/** Compares a secret with a published verifier in constant time. */
+export function isVerifiedBy({ key, ...how }: Verifier, secret: string, storeKey: string): boolean {
+  return isSameSecret(Buffer.from(key, 'base64url'), derive(secret, how, storeKey))
 }
 
-/** Undefined: it asks for more than anybody would. */
-function derive(secret: string, { salt, n, r, p }: Derivation): Buffer | undefined {
+/** Returns undefined if the verifier asks for more work than any release of untag does. */
+function derive(secret: string, { salt, n, r, p }: Derivation, storeKey: string): Buffer | undefined {
   if (n > MAX_COST || r > 16 || p > 4) return undefined
-  return scryptSync(secret, Buffer.from(salt, 'base64url'), KEY_BYTES, { N: n, r, p, maxmem: 128 * 1024 * 1024 })
+  const salted = Buffer.from(salt, 'base64url')
+  return keyed(scryptSync(secret, salted, KEY_BYTES, { N: n, r, p, maxmem: 128 * 1024 * 1024 }), storeKey)
 }
 
 const BADGE_PREFIX = 'UNTAGOP'

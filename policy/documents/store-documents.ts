@@ -41,7 +41,7 @@ const Verifier = z.strictObject({ salt: z.string(), key: z.string(), n: z.int(),
 /** scrypt parameters with a salt and the derived key, base64url. */
 export type Verifier = z.infer<typeof Verifier>
 
-/** Somebody who may stand behind a request at the station. Only salted verifiers travel, never the PIN. */
+/** Somebody who may stand behind a request at the station. The policy contains verifiers under the store key, never the PIN. */
 export const OperatorRecord = z.strictObject({
   operatorId: z.string(),
   name: z.string(),
@@ -65,6 +65,8 @@ export const PolicyClaims = z.strictObject({
   storeName: z.string(),
   devices: z.array(DeviceFacts.extend({ name: z.string().nullable() })).max(1_000),
   operators: z.array(OperatorRecord).max(500),
+  /** Id of the store key of the operators' verifiers (policy/verifiers.ts). Missing while the store has no operator. */
+  storeKey: z.string().length(16).optional(),
   /** The home has moved: it honours receipts from before only with the deny list up to here. */
   homeMove: z.strictObject({ atS: Seconds, denySeq: z.int().min(0) }).optional(),
   /** The agents of the store: with which keys they sign, and where they are reached over the store's network. */
