@@ -9,6 +9,7 @@ import type { CloudConfig } from './config.ts'
 import { createApp } from './http/app.ts'
 import { readiness } from './readiness.ts'
 import type { ImageStore } from './images/image-store.ts'
+import { sealOldVerifiers } from './protection/store-keys.ts'
 import { startJobs } from './jobs.ts'
 import type { Log } from './log.ts'
 import { agentMessages, type AgentMessages } from './messaging/agent-messages.ts'
@@ -62,6 +63,7 @@ export async function createCloud({
   // SQLite's file is open in this process only (data-dir-lock.ts); PostgreSQL may serve others, whose leases end by themselves.
   if (database.dialect === 'sqlite') await database.write(endRunningOfTheDead)
   const authority = await openAuthority(database, keyFiles, platform)
+  await sealOldVerifiers(database, { sealer: authority.sealer, random: platform.random })
   const messages = agentMessages(database, () => services)
   const services: Services = {
     platform,

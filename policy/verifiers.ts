@@ -62,7 +62,9 @@ export function newStoreKey(random: Randomness): string {
 
 /** Names a store key in the policy. The id reveals nothing about the key. */
 export function storeKeyId(storeKey: string): string {
-  return hash('sha256', `untag/store-key-id/1\0${storeKey}`, 'buffer').subarray(0, STORE_KEY_ID_BYTES).toString('base64url')
+  return hash('sha256', `untag/store-key-id/1\0${storeKey}`, 'buffer')
+    .subarray(0, STORE_KEY_ID_BYTES)
+    .toString('base64url')
 }
 
 /** Converts a base verifier into the verifier that the policy publishes under this store key. */

@@ -36,10 +36,11 @@ const AGENTS_LIMIT = 200
 const operatorsOf = prepared((db, p: { storeId: string }) =>
   db
     .selectFrom('operator')
-    .selectAll()
-    .where('store_id', '=', p.storeId)
-    .where('removed_ms', 'is', null)
-    .orderBy('operator_id'),
+    .innerJoin('store_key', 'store_key.store_id', 'operator.store_id')
+    .select(['operator.operator_id', 'operator.name', 'operator.verifiers', 'store_key.key_id'])
+    .where('operator.store_id', '=', p.storeId)
+    .where('operator.removed_ms', 'is', null)
+    .orderBy('operator.operator_id'),
 )
 const agentsHere = prepared((db, p: { storeId: string }) =>
   db
@@ -101,6 +102,7 @@ export async function policyClaims(
       name: row.name,
       ...(JSON.parse(row.verifiers) as Pick<OperatorRecord, 'pin' | 'badge' | 'card'>),
     })),
+    ...(operators[0] && { storeKey: operators[0].key_id }),
   }
 }
 

@@ -19,6 +19,7 @@ import { findStore } from '../stores/queries.ts'
 import { noteAddress } from './agent-address.ts'
 import { noteHasTold } from '../protection/home-move.ts'
 import { endMoves } from '../protection/move-device.ts'
+import { findStoreKey } from '../protection/store-keys.ts'
 import { agentKeys, noteKeyUse } from './agent-keys.ts'
 import { commandDocument, openCommands } from './commands.ts'
 import { denyPage, freshDocument, policyOfStore, signPolicy } from './documents.ts'
@@ -146,6 +147,12 @@ export const agentLogin = operation({
       .describe(
         'In place of a login: cmd+jwt that tells the agent that it was revoked. It releases nothing from then on, also without a network.',
       ),
+    storeKey: z
+      .string()
+      .optional()
+      .describe(
+        'Key of the operators’ verifiers in the policy that names it (`storeKey`). A new one follows each revoked agent.',
+      ),
     ledger: z
       .strictObject({
         generation: z.int(),
@@ -173,7 +180,15 @@ export const agentLogin = operation({
     await noteSeen(call.db, agentId, call.nowMs)
     const { accessToken, expiresMs } = await openLogin(call.db, agentId, random, call.nowMs)
     const mqttChallenge = await openChallenge(call.db, agentId, 'broker', random, call.nowMs)
-    return { success: true as const, accessToken, expiresAt: iso(expiresMs), mqttChallenge, ledger }
+    const storeKey = await findStoreKey(call.db, agent.store_id, call.services.authority.sealer)
+    return {
+      success: true as const,
+      accessToken,
+      expiresAt: iso(expiresMs),
+      mqttChallenge,
+      ledger,
+      ...(storeKey !== undefined && { storeKey }),
+    }
   },
 })
 

@@ -7,6 +7,7 @@ import { storeDocumentChanged } from '../protection/device-operations.ts'
 import { acknowledgeAbout } from '../protection/exceptions.ts'
 import { waitNoMoreFor } from '../protection/home-move.ts'
 import { callOffMovesTo } from '../protection/move-device.ts'
+import { replaceStoreKey, storeKeyParts } from '../protection/store-keys.ts'
 import { forkSubject, writeRevoked } from './agent-queries.ts'
 
 /** Ends an agent for good; answers it as it is then. `goesOn`: its ledger does, under another identity. */
@@ -16,6 +17,8 @@ export async function revoke(call: Call, agent: AgentRow, store: StoreRow, goesO
   await callOffMovesTo(call, agent.agent_id)
   await waitNoMoreFor(call, agent.agent_id)
   await homeGoneFrom(call, store, agent.agent_id, goesOn)
+  // The agent knows the present key. Its copy must not open the verifiers of later policies.
+  await replaceStoreKey(call.db, store.store_id, storeKeyParts(call.services))
   await storeDocumentChanged(call, store.store_id)
   call.changed(agent.agent_id)
   call.afterCommit(() => call.services.agents.agentRevoked({ storeId: agent.store_id, agentId: agent.agent_id }))

@@ -22,6 +22,8 @@ const SEALED_COLUMNS: readonly SealedColumn[] = [
     column: 'sealed',
     contextOf: (id) => `integration_connection/${id}`,
   },
+  { table: 'store_key', id: 'store_id', column: 'sealed', contextOf: (id) => `store_key/${id}` },
+  { table: 'operator', id: 'operator_id', column: 'sealed', contextOf: (id) => `operator/${id}` },
   { table: 'webhook', id: 'webhook_id', column: 'secret', contextOf: (id) => `webhook/${id}` },
   { table: 'webhook', id: 'webhook_id', column: 'old_secret', contextOf: (id) => `webhook/${id}` },
 ]

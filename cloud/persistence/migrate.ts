@@ -35,6 +35,7 @@ import { GIVEN_RIGHTS } from './migrations/0033-given-rights.ts'
 import { RECEIPT_HOMES } from './migrations/0034-receipt-homes.ts'
 import { EVENT_POSITIONS } from './migrations/0035-event-positions.ts'
 import { SALE_AND_MOVE_POSITIONS } from './migrations/0036-sale-and-move-positions.ts'
+import { STORE_KEYS } from './migrations/0037-store-keys.ts'
 import type { Migration } from './migrations/migration.ts'
 
 /** In the order in which they are applied; one that was released is never changed. */
@@ -74,6 +75,7 @@ const MIGRATIONS: readonly Migration[] = [
   RECEIPT_HOMES,
   EVENT_POSITIONS,
   SALE_AND_MOVE_POSITIONS,
+  STORE_KEYS,
 ]
 
 /** Any number that no other program uses as an advisory lock on this database. */

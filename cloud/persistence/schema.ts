@@ -22,6 +22,7 @@ import type {
   HomeMoveRow,
   HomeMoveWaitRow,
   OperatorRow,
+  StoreKeyRow,
 } from './tables/agents.ts'
 import type { FollowerRow, OfferFavoriteRow, StoreClosingRow, StoreDayRow, StoreDayVatRow } from './tables/analytics.ts'
 import type { AssistanceMessageRow, AssistanceRequestRow, ZoneRow } from './tables/assistance.ts'
@@ -95,6 +96,7 @@ export interface Schema {
   agent_session: AgentSessionRow
   device: DeviceRow
   operator: OperatorRow
+  store_key: StoreKeyRow
   protection_authorization: ProtectionAuthorizationRow
   operator_approval: OperatorApprovalRow
   authorization_unit: AuthorizationUnitRow

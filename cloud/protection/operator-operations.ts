@@ -1,8 +1,14 @@
 import { z } from 'zod'
 import { base32 } from '../../policy/base32.ts'
 import { newId } from '../../policy/ids.ts'
-import type { Verifier } from '../../policy/documents/store-documents.ts'
-import { badgeText, cardDerivation, newBadgeVerifier, pinDerivation, readCard } from '../../policy/verifiers.ts'
+import {
+  badgeText,
+  cardDerivation,
+  newBadgeVerifier,
+  pinDerivation,
+  publishedVerifier,
+  readCard,
+} from '../../policy/verifiers.ts'
 import { knownCaller } from '../operations/caller.ts'
 import { Failure, invalid, notFound } from '../operations/failure.ts'
 import { Id, iso, Success, text } from '../operations/fields.ts'
@@ -12,6 +18,7 @@ import { ownStore, ownStoreOf } from '../stores/own-store.ts'
 import { amongFew, deriveVerifier } from './derive-verifier.ts'
 import { storeDocumentChanged } from './device-operations.ts'
 import { assertPolicyFits } from './policy-size.ts'
+import { ensureStoreKey, findStoreKey, storeKeyParts, verifierColumns, type Verifiers } from './store-keys.ts'
 
 /** Operators of one store at most: their verifiers travel in the signed policy. */
 const OPERATORS_LIMIT = 500
@@ -31,7 +38,7 @@ export const registerOperator = operation({
   minimumPackage: 'GROW',
   summary: 'Registers somebody who may approve at the stations of a store; answers a badge to print, once.',
   description:
-    'At a station an operator opens a session with the badge, with name and PIN, or with a card at a reader that has `staffCards`. Agents get salted verifiers only, and check them without the network.',
+    'At a station an operator opens a session with the badge, with name and PIN, or with a card at a reader that has `staffCards`. A PIN has 6 to 12 digits; shorter ones of earlier releases go on working. Agents receive salted verifiers under a key of the store, and check them without the network.',
   refusals: ['policy_too_large'],
   changes: true,
   secretAnswer: true,
@@ -40,7 +47,7 @@ export const registerOperator = operation({
     name: text(80),
     pin: z
       .string()
-      .regex(/^\d{4,12}$/, 'must be 4 to 12 digits')
+      .regex(/^\d{6,12}$/, 'must be 6 to 12 digits')
       .optional(),
     card: z
       .string()
@@ -49,7 +56,7 @@ export const registerOperator = operation({
       .describe('Number of a staff card as its reader tells it: 4 to 16 bytes in hex.'),
   }),
   response: Operator.extend({ ...Success, badge: z.string().describe('Text for a QR code or Code 128.') }),
-  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', name: 'Frau Petersen', pin: '4711' },
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', name: 'Frau Petersen', pin: '471108' },
   // Deriving takes as long as thousands of other requests: what would be refused is refused before, and none of it is in the transaction.
   async prepare(call, { storeId, pin, card: given }) {
     await ownStore(call, storeId)
@@ -65,13 +72,15 @@ export const registerOperator = operation({
     return {
       operatorId,
       badge: badgeText(operatorId, secret),
-      verifiers: { ...slow, badge: newBadgeVerifier(secret, random) },
+      base: { ...slow, badge: newBadgeVerifier(secret, random) },
     }
   },
-  async run(call, { storeId, name, pin }, { operatorId, badge, verifiers }) {
+  async run(call, { storeId, name, pin }, { operatorId, badge, base }) {
     const store = await ownStore(call, storeId)
     await assertRoom(call.db, storeId)
-    if (verifiers.card) await assertFree(call.db, storeId, verifiers.card)
+    const parts = storeKeyParts(call.services)
+    const storeKey = await ensureStoreKey(call.db, storeId, parts)
+    await assertFree(call.db, storeId, base, storeKey)
     await call.db
       .insertInto('operator')
       .values({
@@ -79,21 +88,20 @@ export const registerOperator = operation({
         tenant: store.tenant,
         store_id: storeId,
         name,
-        verifiers: JSON.stringify(verifiers),
+        ...verifierColumns(operatorId, base, storeKey, parts.sealer),
         created_ms: call.nowMs,
       })
       .execute()
     await assertPolicyFits(call, storeId)
     await storeDocumentChanged(call, storeId)
     call.changed(operatorId)
-    const { card } = verifiers
     return {
       success: true as const,
       operatorId,
       storeId,
       name,
       hasPin: pin !== undefined,
-      hasCard: card !== undefined,
+      hasCard: base.card !== undefined,
       createdAt: iso(call.nowMs),
       badge,
     }
@@ -105,9 +113,10 @@ async function slowVerifiers(
   storeId: string,
   pin: string | undefined,
   number: string | undefined,
-): Promise<{ pin?: Verifier; card?: Verifier }> {
+): Promise<Omit<Verifiers, 'badge'>> {
   const card = number === undefined ? undefined : await deriveVerifier(number, cardDerivation(storeId))
-  if (card) await assertFree(db, storeId, card)
+  const storeKey = card && (await findStoreKey(db, storeId, services.authority.sealer))
+  if (storeKey !== undefined) await assertFree(db, storeId, { card }, storeKey)
   return {
     ...(pin !== undefined && { pin: await deriveVerifier(pin, pinDerivation(services.platform.random)) }),
     ...(card && { card }),
@@ -121,15 +130,17 @@ async function assertRoom(db: Db, storeId: string): Promise<void> {
     throw invalid('storeId', `has ${OPERATORS_LIMIT} operators, which is the most`, 'too_many_operators')
 }
 
-/** Cards of a store have one salt, so that the same card has the same key. */
-async function assertFree(db: Db, storeId: string, card: Verifier): Promise<void> {
+/** Throws 409 if another operator of the store has this card. Cards of a store share a salt, so that the same card has the same key. */
+async function assertFree(db: Db, storeId: string, { card }: Pick<Verifiers, 'card'>, storeKey: string): Promise<void> {
+  if (!card) return
+  const { key } = publishedVerifier(card, storeKey)
   const rows = await db
     .selectFrom('operator')
     .select('verifiers')
     .where('store_id', '=', storeId)
     .where('removed_ms', 'is', null)
     .execute()
-  const isTaken = rows.some(({ verifiers }) => (JSON.parse(verifiers) as { card?: Verifier }).card?.key === card.key)
+  const isTaken = rows.some(({ verifiers }) => (JSON.parse(verifiers) as Verifiers).card?.key === key)
   if (isTaken) throw new Failure('already-exists', 'another operator of the store has this card')
 }
 
@@ -182,7 +193,7 @@ export const removeOperator = operation({
     await ownStoreOf(call, row.store_id, 'operator')
     await call.db
       .updateTable('operator')
-      .set({ removed_ms: call.nowMs })
+      .set({ removed_ms: call.nowMs, verifiers: '{}', sealed: null })
       .where('operator_id', '=', operatorId)
       .execute()
     await storeDocumentChanged(call, row.store_id)

@@ -45,14 +45,14 @@ onEveryDatabase('operators', (kind) => {
     const { storeId } = shop
     const add = (
       name: string,
-      fields: Json = { pin: '4711', card: randomBytes(8).toString('hex') },
+      fields: Json = { pin: '471108', card: randomBytes(8).toString('hex') },
       key = name.replaceAll(' ', '-'),
     ) => shop.call('registerOperator', { storeId, name, ...fields }, { 'idempotency-key': key })
-    const first = await add('Kasse 0', { pin: '4711' })
+    const first = await add('Kasse 0', { pin: '471108' })
     expect(first.status).toBe(200)
     const names = Array.from({ length: 12 }, (_, i) => `Kasse ${i + 1}`)
     const all = Promise.all(names.map((name) => add(name)))
-    const again = await add('Kasse 0', { pin: '4711' })
+    const again = await add('Kasse 0', { pin: '471108' })
     expect(again.body).toEqual(first.body)
     const answers = await all
     const refused = answers.filter(({ status }) => status !== 200)

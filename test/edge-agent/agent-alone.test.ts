@@ -76,7 +76,7 @@ describe('the agent alone', () => {
   it('leaves receipts to staff with an operator once nothing was heard for over 80 hours', async () => {
     store = await openStore()
     const registered = await store.drive(
-      store.shop.ok('registerOperator', { storeId: store.shop.storeId, name: 'Frau Petersen', pin: '4711' }),
+      store.shop.ok('registerOperator', { storeId: store.shop.storeId, name: 'Frau Petersen', pin: '471108' }),
     )
     await store.until('the operator', () => (store.agent.trust.policy?.operators.length ?? 0) === 1)
     await offline()
@@ -87,7 +87,7 @@ describe('the agent alone', () => {
     expect(await release(receipt)).toMatchObject({ authorized: false, reason: 'manual_assistance_required' })
     const { body } = await store.local('/v1/operator', {
       method: 'POST',
-      body: { operatorId: registered.operatorId, pin: '4711' },
+      body: { operatorId: registered.operatorId, pin: '471108' },
     })
     expect(
       await store.authorize(

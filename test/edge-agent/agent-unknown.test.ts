@@ -12,7 +12,7 @@ describe('a release of which nobody knows whether it worked', () => {
   async function unknown(how: 'mute' | 'power cut' = 'mute') {
     store = await openStore()
     const { operatorId } = await store.drive(
-      store.shop.ok('registerOperator', { storeId: store.shop.storeId, name: 'Frau Petersen', pin: '4711' }),
+      store.shop.ok('registerOperator', { storeId: store.shop.storeId, name: 'Frau Petersen', pin: '471108' }),
     )
     await store.until('the operator', () => store.agent.trust.policy?.operators.length === 1)
     const { purchase, receipt } = await store.buy([{ ean: product().ean, quantity: 1 }])
@@ -49,7 +49,7 @@ describe('a release of which nobody knows whether it worked', () => {
     const staffSay = (outcome: string) =>
       store.drive(store.shop.ok('resolveRedemption', { redemptionId: exception?.subject, outcome, operatorId }))
     const signIn = async () => ({
-      'x-untag-operator': (await store.local('/v1/operator', { method: 'POST', body: { operatorId, pin: '4711' } }))
+      'x-untag-operator': (await store.local('/v1/operator', { method: 'POST', body: { operatorId, pin: '471108' } }))
         .body.session as string,
     })
     return { purchase, receipt, operatorId, staffSay, signIn }

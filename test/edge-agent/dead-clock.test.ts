@@ -35,7 +35,7 @@ async function powerCut<T>(sold: () => Promise<T>): Promise<T> {
 it('what was sold since the last word of the cloud is genuine where people stand, and elsewhere the time is what is wrong', async () => {
   store = await openStore()
   const { operatorId } = await store.drive(
-    store.shop.ok('registerOperator', { storeId: store.shop.storeId, name: 'Frau Petersen', pin: '4711' }),
+    store.shop.ok('registerOperator', { storeId: store.shop.storeId, name: 'Frau Petersen', pin: '471108' }),
   )
   await store.until('known', () => store.agent.trust.policy?.operators.length === 1, 20_000)
   const [first, second, token] = await powerCut(async () => {
@@ -46,7 +46,7 @@ it('what was sold since the last word of the cloud is genuine where people stand
     })
     return [a.receipt, b.receipt, authorizationToken as string] as const
   })
-  const { body } = await store.local('/v1/operator', { method: 'POST', body: { operatorId, pin: '4711' } })
+  const { body } = await store.local('/v1/operator', { method: 'POST', body: { operatorId, pin: '471108' } })
   const staff = { 'x-untag-operator': body.session as string }
   expect(await at('gate', { receipt: first })).toMatchObject({ authorized: false, reason: 'clock_untrusted' })
   for (const shown of [{ receipt: second }, { token }]) {

@@ -196,7 +196,7 @@ it('leaves what another agent does not know to staff', async () => {
   const { operatorId } = await s.shop.ok('registerOperator', {
     storeId: s.shop.storeId,
     name: 'Frau Petersen',
-    pin: '4711',
+    pin: '471108',
   })
   for (const { agent } of s.nodes)
     await until('the operator', async () => (await agent.link.look(), agent.trust.policy?.operators.length === 1))
@@ -209,7 +209,7 @@ it('leaves what another agent does not know to staff', async () => {
     const signedIn = await fetch(`http://127.0.0.1:${port}/v1/operator`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ operatorId, pin: '4711' }),
+      body: JSON.stringify({ operatorId, pin: '471108' }),
     })
     return { 'x-untag-operator': ((await signedIn.json()) as Json).session as string }
   }

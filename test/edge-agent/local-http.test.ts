@@ -16,7 +16,7 @@ describe('the agent’s local HTTP', () => {
     store = await openStore()
     deviceId = store.shop.devices.pos_deactivator
     operator = await store.drive(
-      store.shop.ok('registerOperator', { storeId: store.shop.storeId, name: 'Frau Petersen', pin: '4711' }),
+      store.shop.ok('registerOperator', { storeId: store.shop.storeId, name: 'Frau Petersen', pin: '471108' }),
     )
     await store.until('the operator', () => (store.agent.trust.policy?.operators.length ?? 0) === 1)
   })
@@ -152,7 +152,7 @@ describe('the agent’s local HTTP', () => {
     const ver = store.agent.trust.policy?.ver ?? 0
     await store.until('the policy', () => (store.agent.trust.policy?.ver ?? 0) > ver)
     for (const proof of [
-      { operatorId: operator.operatorId, pin: '4711' },
+      { operatorId: operator.operatorId, pin: '471108' },
       { badge: operator.badge },
       { badge: operator.badge.toLowerCase() },
     ]) {
@@ -170,7 +170,7 @@ describe('the agent’s local HTTP', () => {
         reason: 'manual_assistance_required',
       })
     }
-    const { body } = await post('/v1/operator', { operatorId: operator.operatorId, pin: '4711' })
+    const { body } = await post('/v1/operator', { operatorId: operator.operatorId, pin: '471108' })
     store.world.sleep(15 * 60_000 + 1_000)
     const { receipt } = await store.buy([{ ean: store.shop.products[0].ean, quantity: 1 }])
     await store.until('online', () => store.agent.link.isOnline)
@@ -193,7 +193,7 @@ describe('the agent’s local HTTP', () => {
     const name = async () => (await store.local(`/v1/operator?deviceId=${deviceId}`)).body.name
     const { receipt } = await store.buy([{ ean: store.shop.products[0].ean, quantity: 2 }])
     expect(await name()).toBeNull()
-    expect((await post('/v1/operator', { operatorId: operator.operatorId, pin: '4711', deviceId })).status).toBe(200)
+    expect((await post('/v1/operator', { operatorId: operator.operatorId, pin: '471108', deviceId })).status).toBe(200)
     expect(await name()).toBe('Frau Petersen')
     const before = store.pulses('station')
     await store.drive(store.scanners.station.scan(receipt))
@@ -204,7 +204,7 @@ describe('the agent’s local HTTP', () => {
       answer: { reason: 'manual_assistance_required' },
     })
     // What a program beside the page asks is not the operator's; what the page asks is, and so is what a session vouches for.
-    const { cookie, body } = await post('/v1/operator', { operatorId: operator.operatorId, pin: '4711', deviceId })
+    const { cookie, body } = await post('/v1/operator', { operatorId: operator.operatorId, pin: '471108', deviceId })
     expect(cookie).toMatch(/^untag_\w+_browser=[\w-]{32}$/)
     const typed = { deviceId, text: receipt, byHand: true }
     const beside = [
@@ -239,7 +239,7 @@ describe('the agent’s local HTTP', () => {
     })
     await store.local(`/v1/operator?deviceId=${deviceId}`, { method: 'DELETE' })
     // A page that only looks keeps nobody signed in.
-    await post('/v1/operator', { operatorId: operator.operatorId, pin: '4711', deviceId })
+    await post('/v1/operator', { operatorId: operator.operatorId, pin: '471108', deviceId })
     for (let minutes = 0; minutes < 16; minutes += 4) {
       expect(await name()).toBe('Frau Petersen')
       store.world.sleep(4 * 60_000)
@@ -250,13 +250,13 @@ describe('the agent’s local HTTP', () => {
   it('locks a name after five wrong PINs, for longer each time, and takes no guess meanwhile', async () => {
     const pin = (digits: string) => post('/v1/operator', { operatorId: operator.operatorId, pin: digits })
     for (let i = 0; i < 5; i++) expect((await pin('0000')).status).toBe(401)
-    expect(await pin('4711')).toMatchObject({ status: 429, body: { code: 'locked' } })
+    expect(await pin('471108')).toMatchObject({ status: 429, body: { code: 'locked' } })
     store.world.sleep(61_000)
     for (let i = 0; i < 5; i++) expect((await pin('0000')).status).toBe(401)
     store.world.sleep(61_000)
-    expect((await pin('4711')).status).toBe(429)
+    expect((await pin('471108')).status).toBe(429)
     store.world.sleep(60_000)
-    expect((await pin('4711')).status).toBe(200)
+    expect((await pin('471108')).status).toBe(200)
     expect((await post('/v1/operator', { operatorId: 'op_nobody', pin: '1234' })).status).toBe(401)
     const forged = operator.badge.replace(/.(?=.{9}$)/, (c: string) => (c === 'A' ? 'B' : 'A'))
     expect((await post('/v1/operator', { badge: forged })).status).toBe(401)
@@ -282,7 +282,7 @@ describe('an agent that requires pairing', () => {
     store.agent.ledger.marks.pair(createHash('sha256').update(CREDENTIAL).digest('base64url'), 'a test', 0)
     deviceId = store.shop.devices.pos_deactivator
     operator = await store.drive(
-      store.shop.ok('registerOperator', { storeId: store.shop.storeId, name: 'Frau Petersen', pin: '4711' }),
+      store.shop.ok('registerOperator', { storeId: store.shop.storeId, name: 'Frau Petersen', pin: '471108' }),
     )
     await store.until('the operator', () => (store.agent.trust.policy?.operators.length ?? 0) === 1)
   })
@@ -291,7 +291,7 @@ describe('an agent that requires pairing', () => {
   const CALLS: [string, string, () => Json | undefined][] = [
     ['POST', '/v1/authorize', () => ({ deviceId, protectionAction: 'verify_item_status', epc: 'AAAA' })],
     ['POST', '/v1/scan', () => ({ deviceId, text: 'E280FFFFFFFFFFFFFFFFFFFF' })],
-    ['POST', '/v1/operator', () => ({ operatorId: operator.operatorId, pin: '4711' })],
+    ['POST', '/v1/operator', () => ({ operatorId: operator.operatorId, pin: '471108' })],
     ['GET', '/v1/operator?deviceId=dev_a', () => undefined],
     ['DELETE', '/v1/operator?deviceId=dev_a', () => undefined],
     ['GET', '/v1/operators', () => undefined],
@@ -322,7 +322,7 @@ describe('an agent that requires pairing', () => {
   it('lets an operator’s session through, which only who is paired can open', async () => {
     const { body } = await store.local('/v1/operator', {
       method: 'POST',
-      body: { operatorId: operator.operatorId, pin: '4711' },
+      body: { operatorId: operator.operatorId, pin: '471108' },
       headers: { authorization: `Bearer ${CREDENTIAL}` },
     })
     for (const one of CALLS.slice(0, 2))
@@ -369,13 +369,13 @@ describe('who stays signed in', () => {
   }> {
     store = await openStore()
     const { operatorId } = await store.drive(
-      store.shop.ok('registerOperator', { storeId: store.shop.storeId, name: 'Frau Petersen', pin: '4711' }),
+      store.shop.ok('registerOperator', { storeId: store.shop.storeId, name: 'Frau Petersen', pin: '471108' }),
     )
     await store.until('the operator', () => (store.agent.trust.policy?.operators.length ?? 0) === 1)
     const deviceId = store.shop.devices[at]
     const { body, cookie } = await store.local('/v1/operator', {
       method: 'POST',
-      body: { operatorId, pin: '4711', deviceId },
+      body: { operatorId, pin: '471108', deviceId },
     })
     const { receipt } = await store.buy([{ ean: store.shop.products[0].ean, quantity: 1 }])
     return {
@@ -444,7 +444,7 @@ describe('PINs', () => {
   const known = {
     operatorId: `op_${'0'.repeat(26)}`,
     name: 'Frau Petersen',
-    pin: newPinVerifier('4711', platform.random),
+    pin: newPinVerifier('471108', platform.random),
     badge: newBadgeVerifier('A'.repeat(26), platform.random),
   }
   const withoutPin = {
@@ -471,16 +471,16 @@ describe('PINs', () => {
     const operators = open()
     for (let i = 0; i < 5; i++) wrong(operators, known.operatorId)
     for (let i = 0; i < 120; i++) wrong(operators, `nobody ${i}`)
-    expect(operators.open({ operatorId: known.operatorId, pin: '4711' })).toMatchObject({ reason: 'locked' })
+    expect(operators.open({ operatorId: known.operatorId, pin: '471108' })).toMatchObject({ reason: 'locked' })
     platform.sleep(3_600_000)
     // A day is not over: each wrong try has all of them wait for a minute.
     expect(wrong(operators, 'nobody else')).toMatchObject({ reason: 'wrong' })
-    expect(operators.open({ operatorId: known.operatorId, pin: '4711' })).toMatchObject({ reason: 'locked' })
+    expect(operators.open({ operatorId: known.operatorId, pin: '471108' })).toMatchObject({ reason: 'locked' })
     expect(operators.open({ badge: badgeText(withoutPin.operatorId, 'B'.repeat(26)) })).toMatchObject({ ok: true })
     platform.sleep(61_000)
-    expect(operators.open({ operatorId: known.operatorId, pin: '4711' })).toMatchObject({ ok: true })
+    expect(operators.open({ operatorId: known.operatorId, pin: '471108' })).toMatchObject({ ok: true })
     platform.sleep(24 * 3_600_000)
     expect(wrong(operators, 'nobody else')).toMatchObject({ reason: 'wrong' })
-    expect(operators.open({ operatorId: known.operatorId, pin: '4711' })).toMatchObject({ ok: true })
+    expect(operators.open({ operatorId: known.operatorId, pin: '471108' })).toMatchObject({ ok: true })
   })
 })

@@ -49,7 +49,7 @@ const ok = (operation: string, body: Json): Promise<Json> => store.drive(store.s
 beforeAll(async () => {
   store = await openStore()
   const { storeId } = store.shop
-  operatorId = (await ok('registerOperator', { storeId, name: 'Frau Petersen', pin: '4711' })).operatorId
+  operatorId = (await ok('registerOperator', { storeId, name: 'Frau Petersen', pin: '471108' })).operatorId
   await store.until('the operator', () => (store.agent.trust.policy?.operators.length ?? 0) === 1)
 })
 afterAll(() => store.stop())
@@ -115,7 +115,7 @@ async function askCloud({ lane, isWithOperator }: Case, subject: Json): Promise<
 async function askAgent({ lane, isWithOperator }: Case, subject: Json): Promise<Json> {
   const headers: Record<string, string> = {}
   if (isWithOperator) {
-    const { body } = await store.local('/v1/operator', { method: 'POST', body: { operatorId, pin: '4711' } })
+    const { body } = await store.local('/v1/operator', { method: 'POST', body: { operatorId, pin: '471108' } })
     headers['x-untag-operator'] = body.session
   }
   return store.authorize({ deviceId: device(lane), protectionAction: ACTION[lane], ...subject }, headers)

@@ -37,7 +37,7 @@ export interface PagesBench {
 export const CREDENTIAL = `untag_pair_${'x'.repeat(32)}`
 export const STATION = 'dev_station'
 export const GATE = 'dev_gate'
-export const OPERATOR = { operatorId: 'op_01KANX6Y7C3V9Q2M8R5T4W6Z1B', name: 'Frau Petersen', pin: '4711' }
+export const OPERATOR = { operatorId: 'op_01KANX6Y7C3V9Q2M8R5T4W6Z1B', name: 'Frau Petersen', pin: '471108' }
 
 const platform = realPlatform()
 

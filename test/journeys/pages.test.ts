@@ -20,7 +20,7 @@ describe.skipIf(NO_CHROMIUM)(`station and gate of the demonstration (${NO_CHROMI
   beforeAll(async () => {
     demo = await startDemonstration()
     chromium = await startChromium()
-    await demo.api.call('registerOperator', { storeId: demo.storeId, name: 'Frau Petersen', pin: '4711' })
+    await demo.api.call('registerOperator', { storeId: demo.storeId, name: 'Frau Petersen', pin: '471108' })
     const answer = await demo.api.call('fetchProducts', { storeId: demo.storeId, limit: 100, category: 'bekleidung' })
     // Socks carry no label.
     products = (answer['products'] as Product[]).filter(({ price }) => price > 40).toSorted((a, b) => a.price - b.price)
@@ -65,7 +65,7 @@ describe.skipIf(NO_CHROMIUM)(`station and gate of the demonstration (${NO_CHROMI
     await reads(station, '.stage', /Personal rufen\s+Hier muss das Personal freigeben./)
     await station.getByRole('button', { name: 'Mit PIN freigeben' }).click()
     await station.getByRole('button', { name: 'Frau Petersen' }).click()
-    for (const digit of '4711') await station.getByRole('button', { name: digit, exact: true }).click()
+    for (const digit of '471108') await station.getByRole('button', { name: digit, exact: true }).click()
     await station.getByRole('button', { name: 'OK', exact: true }).click()
     await reads(station, '.stage', 'Freigegeben')
     await reads(station, '.operator', 'Angemeldet: Frau Petersen')

@@ -108,7 +108,17 @@ export interface OperatorRow {
   tenant: string
   store_id: string
   name: string
+  /** Published verifiers under the present store key: JSON. */
   verifiers: string
   created_ms: number
   removed_ms: number | null
+  /** Base verifiers, sealed. Null once the operator was removed. */
+  sealed: string | null
+}
+
+/** The key under which the verifiers of a store are published (policy/verifiers.ts). */
+export interface StoreKeyRow {
+  store_id: string
+  key_id: string
+  sealed: string
 }
