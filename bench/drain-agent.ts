@@ -97,6 +97,7 @@ async function drain(): Promise<Drained> {
     dataDir: data,
     identity: own(),
     keepIdentity: () => undefined,
+    secretFiles: { read: () => undefined, write: () => undefined },
     config: EMPTY_CONFIG,
     fetch,
     openLine: openMqttLine,

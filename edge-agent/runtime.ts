@@ -3,7 +3,7 @@ import { result } from '../device-drivers/drivers/device.ts'
 import type { DeviceStatus } from '../device-drivers/keep-device.ts'
 import { supervise, type Supervisor, type SupervisorOptions } from '../device-drivers/supervisor.ts'
 import type { Release } from '../policy/documents/release-notice.ts'
-import type { Cancel, Platform } from '../policy/platform.ts'
+import type { Cancel, Platform, SecretFiles } from '../policy/platform.ts'
 import type { AgentConfig } from './config.ts'
 import { authorizer } from './decisions/authorize.ts'
 import { keepOutcomes } from './decisions/outcomes.ts'
@@ -46,6 +46,7 @@ import { openAgentKey } from './trust/agent-key.ts'
 import { openAgentClock, type AgentClock } from './trust/clock.ts'
 import type { Identity } from './trust/identity.ts'
 import { keepRestored, ledgerDoubt } from './trust/ledger-doubt.ts'
+import { openStoreKeys } from './trust/store-keys.ts'
 import { openTrust, type Trust } from './trust/trust.ts'
 import { noteRevoked } from './trust/ledger-doubt.ts'
 import { watchKeys } from './trust/watch-keys.ts'
@@ -89,6 +90,8 @@ export interface AgentParts {
   identity: Identity
   /** Writes the identity down, durably, when the agent has changed its key. */
   keepIdentity(identity: Identity): void
+  /** For secrets that the agent keeps in `dataDir`. */
+  secretFiles: SecretFiles
   config: AgentConfig
   fetch: Fetch
   openLine: OpenMqttLine
@@ -151,7 +154,11 @@ export function startAgent(parts: AgentParts): Agent {
   )
   const items = openReplica({ disk: itemFile, platform, log })
   const trust = openTrust(identity, ledger, clock, items)
-  const operators = operatorSessions(platform, () => trust.policy?.operators ?? [])
+  const storeKeys = openStoreKeys({ dataDir: parts.dataDir, files: parts.secretFiles, log })
+  const operators = operatorSessions(platform, () => ({
+    records: trust.policy?.operators ?? [],
+    storeKey: storeKeys.find(trust.policy?.storeKey),
+  }))
 
   const wiring = wiringOf(config.devices)
   let supervisor: Supervisor | undefined
@@ -217,6 +224,7 @@ export function startAgent(parts: AgentParts): Agent {
     onChange: () => changed(),
     onRefused: tellRefusal,
     onGreeting: greeting.take,
+    storeKeys,
     onForked(isForked) {
       if (greeting.takeForked(isForked)) changed()
     },

@@ -210,6 +210,7 @@ export async function startEdge(
       dataDir: data,
       identity,
       keepIdentity: (changed) => writeIdentity(data, changed, secretFiles),
+      secretFiles,
       config,
       fetch: boundedFetch,
       openLine: openMqttLine,

@@ -19,7 +19,7 @@ import { findStore } from '../stores/queries.ts'
 import { noteAddress } from './agent-address.ts'
 import { noteHasTold } from '../protection/home-move.ts'
 import { endMoves } from '../protection/move-device.ts'
-import { findStoreKey } from '../protection/store-keys.ts'
+import { ensureStoreKey, storeKeyParts } from '../protection/store-keys.ts'
 import { agentKeys, noteKeyUse } from './agent-keys.ts'
 import { commandDocument, openCommands } from './commands.ts'
 import { denyPage, freshDocument, policyOfStore, signPolicy } from './documents.ts'
@@ -180,14 +180,14 @@ export const agentLogin = operation({
     await noteSeen(call.db, agentId, call.nowMs)
     const { accessToken, expiresMs } = await openLogin(call.db, agentId, random, call.nowMs)
     const mqttChallenge = await openChallenge(call.db, agentId, 'broker', random, call.nowMs)
-    const storeKey = await findStoreKey(call.db, agent.store_id, call.services.authority.sealer)
+    const storeKey = await ensureStoreKey(call.db, agent.store_id, storeKeyParts(call.services))
     return {
       success: true as const,
       accessToken,
       expiresAt: iso(expiresMs),
       mqttChallenge,
       ledger,
-      ...(storeKey !== undefined && { storeKey }),
+      storeKey,
     }
   },
 })

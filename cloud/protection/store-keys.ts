@@ -11,7 +11,7 @@ import { raiseDocumentVersion } from '../stores/queries.ts'
 /**
  *   base verifiers (sealed) ──store key──▶ published verifiers (policy)        store key ──login answer──▶ agents of the store
  *
- * A store has a key from its first operator on. Revoking an agent replaces the key: the revoked agent knows the former one, which
+ * A store has a key from the first login of an agent on, or from its first operator on. Revoking an agent replaces the key: the revoked agent knows the former one, which
  * does not open the new policy. Other agents log in again when a policy names a key that they do not hold.
  */
 
@@ -38,7 +38,7 @@ const sealedKeyOf = prepared((db, p: { storeId: string }) =>
   db.selectFrom('store_key').select('sealed').where('store_id', '=', p.storeId),
 )
 
-/** The store's key, or undefined while the store has had no operator. */
+/** The store's key, or undefined before the first login and the first operator. */
 export async function findStoreKey(db: Db, storeId: string, sealer: Sealer): Promise<string | undefined> {
   const [row] = await sealedKeyOf(db, { storeId })
   return row && sealer.open(row.sealed, keyContext(storeId)).toString('utf8')

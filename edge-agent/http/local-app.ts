@@ -36,6 +36,8 @@ import { setupRoutes } from './setup-routes.ts'
 const REFUSED_QUESTIONS = { perSecond: 5, burst: 50 }
 /** Who asks here proves it by what is asked: other agents by their signature, a browser by the credential that was pasted into its page. */
 const OPEN: ReadonlySet<string> = new Set(['/v1/home/redeem', '/v1/home/time', '/v1/releases', '/v1/pair'])
+/** When a sign-in without the store key is worth another try, s: the agent logs in again at once. */
+const KEY_RETRY_SECONDS = 5
 /** As long as browsers keep a cookie, s. */
 const COOKIE_LIFE = 400 * 86_400
 
@@ -180,6 +182,7 @@ export function localApp(agent: Agent, { hosts, log, pushes, lostLogLines = () =
       operatorId: agent.operators.find(sessionOf(c))?.operatorId,
       byHand,
       from,
+      caller: callerOf(c),
     })
     if (result.kind === 'operator') remember(c, from)
     return reply(c, 'scan', result)
@@ -200,7 +203,11 @@ export function localApp(agent: Agent, { hosts, log, pushes, lostLogLines = () =
     if (body instanceof Response) return body
     const { deviceId, ...proof } = body
     const from = askerOf(c)
-    const opened = deviceId === undefined ? agent.operators.open(proof) : agent.lanes.signIn(deviceId, proof, from)
+    const caller = callerOf(c)
+    const opened =
+      deviceId === undefined
+        ? agent.operators.open(proof, caller)
+        : agent.lanes.signIn(deviceId, proof, { from, caller })
     if (opened.ok && deviceId !== undefined) remember(c, from)
     if (opened.ok)
       return reply(c, 'signIn', {
@@ -210,6 +217,15 @@ export function localApp(agent: Agent, { hosts, log, pushes, lostLogLines = () =
         idleSeconds: 900,
       })
     if (opened.reason === 'wrong') return fail(c, 401, 'wrong_credentials', 'badge or PIN is wrong')
+    if (opened.reason === 'no_store_key') {
+      c.header('retry-after', String(KEY_RETRY_SECONDS))
+      return fail(
+        c,
+        503,
+        'no_store_key',
+        'the agent waits for the store’s new key, which the cloud sends with a login: connect the agent to the cloud and try again',
+      )
+    }
     c.header('retry-after', String(opened.retryAfterSeconds))
     return fail(c, 429, 'locked', `too many wrong tries: wait ${opened.retryAfterSeconds} s`)
   })
@@ -307,12 +323,23 @@ export function localApp(agent: Agent, { hosts, log, pushes, lostLogLines = () =
   }
 
   function isPaired(c: Context): boolean {
+    return credentialOf(c) !== undefined
+  }
+
+  /** For whom errors of a sign-in are counted: the pairing credential, else the address. */
+  function callerOf(c: Context): string {
+    const credential = credentialOf(c)
+    return credential === undefined ? `address ${addressOf(c) ?? ''}` : `credential ${hashOf(credential)}`
+  }
+
+  /** The pairing credential of the request, if it is valid. */
+  function credentialOf(c: Context): string | undefined {
     const token = /^Bearer (\S{20,200})$/.exec(c.req.header('authorization') ?? '')?.[1] ?? getCookie(c, cookieName)
-    return token !== undefined && isCredential(token)
+    return token !== undefined && isCredential(token) ? token : undefined
   }
 
   function isCredential(token: string): boolean {
-    return agent.ledger.marks.isPaired(createHash('sha256').update(token).digest('base64url'))
+    return agent.ledger.marks.isPaired(hashOf(token))
   }
 
   function sessionOf(c: Context): string | undefined {
@@ -320,6 +347,10 @@ export function localApp(agent: Agent, { hosts, log, pushes, lostLogLines = () =
   }
 
   return app
+}
+
+function hashOf(token: string): string {
+  return createHash('sha256').update(token).digest('base64url')
 }
 
 /** A scan is whatever it turns out to be; what nobody understands is refused as a receipt would be. */

@@ -42,7 +42,7 @@ export interface Lanes {
   /** The operator who stands at a station, by badge or card. */
   operatorAt(deviceId: string): string | undefined
   /** Somebody signs in at a device, and stands behind what is asked there until they leave or 15 idle minutes. */
-  signIn(deviceId: string, proof: Proof, from?: Asker): OpenedSession
+  signIn(deviceId: string, proof: Proof, by: SignedInBy): OpenedSession
   leave(deviceId: string): void
   stop(): void
   /** Resolves when what was being decided is written down with its outcome. */
@@ -57,7 +57,12 @@ export interface ScannedBy {
   byHand?: boolean | undefined
   /** Over HTTP; the device's own scanner needs to be nobody. */
   from?: Asker | undefined
+  /** For which caller errors of a sign-in are counted. Default: the device's own scanner or reader. */
+  caller?: string | undefined
 }
+
+/** Who signs in at a device. */
+export type SignedInBy = Pick<ScannedBy, 'from' | 'caller'>
 
 export type ScanResult =
   /** `item`: the tag or line that was named. */
@@ -71,7 +76,14 @@ export type ScanResult =
   | { kind: 'order'; order: PickupOrder }
   | {
       kind: 'not_understood'
-      why: 'unknown_code' | 'needs_connection' | 'product_code' | 'wrong_badge' | 'locked' | 'out_of_order'
+      why:
+        | 'unknown_code'
+        | 'needs_connection'
+        | 'product_code'
+        | 'wrong_badge'
+        | 'locked'
+        | 'no_store_key'
+        | 'out_of_order'
     }
 
 export type LaneAlarm = Exclude<ReleaseTrouble, 'release_jammed'> | DoorAlarm
@@ -180,13 +192,14 @@ export function openLanes(parts: LaneParts): Lanes {
     return result
   }
 
-  async function take(deviceId: string, text: string, { operatorId, byHand, from }: ScannedBy): Promise<ScanResult> {
+  async function take(deviceId: string, text: string, by: ScannedBy): Promise<ScanResult> {
+    const { operatorId, byHand, from } = by
     const scanned = classify(text)
     const device = factsOf(deviceId)
     const state = stateOf(deviceId)
     const session = sessionFor(state, from)
     if (byHand || (device && BY_STAFF.has(device.workflowType))) operators.find(session)
-    if (scanned.kind === 'badge') return takeProof(deviceId, { badge: scanned.text }, from)
+    if (scanned.kind === 'badge') return takeProof(deviceId, { badge: scanned.text }, by)
     if (device?.deviceType === 'handheld_reader' && scanned.kind !== 'receipt' && looksLikePickupCode(text)) {
       const verified = await parts.verifyPickupCode(text)
       if (verified.kind === 'order') return verified
@@ -269,14 +282,14 @@ export function openLanes(parts: LaneParts): Lanes {
     return status === 'paid' || status === 'picked_up' ? decide(alone) : first
   }
 
-  function takeProof(deviceId: string, proof: Proof, from?: Asker): ScanResult {
-    const opened = signIn(deviceId, proof, from)
-    if (!opened.ok) return { kind: 'not_understood', why: opened.reason === 'locked' ? 'locked' : 'wrong_badge' }
+  function takeProof(deviceId: string, proof: Proof, by: SignedInBy = {}): ScanResult {
+    const opened = signIn(deviceId, proof, by)
+    if (!opened.ok) return { kind: 'not_understood', why: opened.reason === 'wrong' ? 'wrong_badge' : opened.reason }
     return { kind: 'operator', name: opened.name }
   }
 
-  function signIn(deviceId: string, proof: Proof, from?: Asker): OpenedSession {
-    const opened = operators.open(proof)
+  function signIn(deviceId: string, proof: Proof, { from, caller = `device ${deviceId}` }: SignedInBy): OpenedSession {
+    const opened = operators.open(proof, caller)
     if (!opened.ok || !factsOf(deviceId)) return opened
     // Whoever stood here before does not any more.
     const state = stateOf(deviceId)

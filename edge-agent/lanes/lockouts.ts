@@ -1,6 +1,6 @@
 import type { Clock } from '../../policy/platform.ts'
 
-/** Wrong tries to say who one is: five lock the name for a minute, then longer each time. */
+/** Wrong tries of one caller to say who they are: five lock the name for a minute, then longer each time. */
 export interface Lockouts {
   /** How long this name has to wait, ms; 0: it may be tried. Given `as`, it is a PIN. */
   waitMs(name: string, as?: NameKind): number
@@ -14,7 +14,9 @@ export type NameKind = 'known' | 'invented'
 const TRIES = 5
 const FIRST_LOCK_MS = 60_000
 const LONGEST_LOCK_MS = 3_600_000
-/** Pages offer the names that exist. Who tries so many others guesses: then one wrong PIN a minute is heard, whoever's it is. */
+/** A store has at most 500 operators. */
+const KNOWN_LIMIT = 500
+/** A caller that tries so many names that do not exist is guessing: then it waits a minute after each wrong PIN, whatever the name. */
 const INVENTED_LIMIT = 50
 const REMEMBERED_MS = 86_400_000
 
@@ -25,10 +27,10 @@ interface Tries {
   lastMs: number
 }
 
-/** Nobody has tried yet. */
+/** A table without entries. */
 export function lockouts(clock: Pick<Clock, 'elapsed'>): Lockouts {
+  /** Both by their last try, the oldest first. */
   const known = new Map<string, Tries>()
-  /** By their last try, the oldest first. */
   const invented = new Map<string, Tries>()
   let crowdedUntil = 0
 
@@ -46,10 +48,10 @@ export function lockouts(clock: Pick<Clock, 'elapsed'>): Lockouts {
     table.set(name, state)
   }
 
-  function forgetOld(): void {
-    for (const [name, { lastMs }] of invented) {
-      if (invented.size <= INVENTED_LIMIT && clock.elapsed() - lastMs < REMEMBERED_MS) return
-      invented.delete(name)
+  function forgetOld(table: Map<string, Tries>, limit: number): void {
+    for (const [name, { lastMs }] of table) {
+      if (table.size <= limit && clock.elapsed() - lastMs < REMEMBERED_MS) return
+      table.delete(name)
     }
   }
 
@@ -61,7 +63,8 @@ export function lockouts(clock: Pick<Clock, 'elapsed'>): Lockouts {
     },
     failed(name, as) {
       noteIn(as === 'invented' ? invented : known, name)
-      forgetOld()
+      forgetOld(known, KNOWN_LIMIT)
+      forgetOld(invented, INVENTED_LIMIT)
       if (as !== undefined && invented.size >= INVENTED_LIMIT) crowdedUntil = clock.elapsed() + FIRST_LOCK_MS
     },
     passed: (name) => void known.delete(name),

@@ -2,11 +2,12 @@ import type { OperatorRecord, Verifier } from '../../policy/documents/store-docu
 import type { Platform } from '../../policy/platform.ts'
 import { findCard, isVerifiedBy, newPinVerifier, readBadge } from '../../policy/verifiers.ts'
 import { lockouts } from './lockouts.ts'
+import { operatorLocks } from './operator-locks.ts'
 
 /** Sessions of people who may approve. They are checked here, without the network, and end after 15 idle minutes. */
 export interface Operators {
-  /** Opens a session with a badge, with name and PIN, or with a card. */
-  open(proof: Proof): OpenedSession
+  /** Opens a session with a badge, with name and PIN, or with a card. `caller`: where the proof comes from; errors are counted for it. */
+  open(proof: Proof, caller: string): OpenedSession
   /** The operator behind a session, who does something: it keeps the session awake. */
   find(session: string | undefined): { operatorId: string; name: string } | undefined
   /** As `find`, for what shoppers scan and for who only looks: it does not keep the session awake. */
@@ -24,22 +25,32 @@ export type Proof =
 export type OpenedSession =
   | { ok: true; session: string; operatorId: string; name: string }
   | { ok: false; reason: 'wrong' }
+  /** The agent does not hold the store key of the policy: it has to log in at the cloud first. No error is counted. */
+  | { ok: false; reason: 'no_store_key' }
   | { ok: false; reason: 'locked'; retryAfterSeconds: number }
 
 const IDLE_MS = 15 * 60_000
 const SESSIONS_LIMIT = 100
 
-/** `records`: the operators of the store as the accepted policy names them. */
-export function operatorSessions(platform: Platform, records: () => readonly OperatorRecord[]): Operators {
+/** The operators of the store as the accepted policy names them, and the key of their verifiers if the agent holds it. */
+export interface StoreOperators {
+  records: readonly OperatorRecord[]
+  storeKey: string | undefined
+}
+
+/** Checks operators of this store; no session is open yet. */
+export function operatorSessions(platform: Platform, operators: () => StoreOperators): Operators {
   const sessions = new Map<string, { operatorId: string; name: string; atMs: number }>()
-  const tries = lockouts(platform.clock)
+  const tries = operatorLocks(platform.clock)
+  /** Cards name no operator: wrong ones lock their reader. */
+  const cardTries = lockouts(platform.clock)
+  const records = () => operators().records
   const now = () => platform.clock.elapsed()
   let made: Verifier | undefined
   /** Checking a name that does not exist takes as long as one that does. */
   const decoy = () => (made ??= newPinVerifier(Buffer.from(platform.random.bytes(16)).toString('hex'), platform.random))
 
   function begin(record: OperatorRecord): OpenedSession {
-    tries.passed(record.operatorId)
     const oldest = sessions.keys().next().value
     if (sessions.size >= SESSIONS_LIMIT && oldest !== undefined) sessions.delete(oldest)
     const session = Buffer.from(platform.random.bytes(24)).toString('base64url')
@@ -56,42 +67,48 @@ export function operatorSessions(platform: Platform, records: () => readonly Ope
   const wrong: OpenedSession = { ok: false, reason: 'wrong' }
 
   /** Anybody may name anybody: nothing in the answer, nor when it comes, tells which names exist. */
-  function tryPin(operatorId: string, pin: string): OpenedSession {
+  function tryPin(
+    { operatorId, pin }: { operatorId: string; pin: string },
+    caller: string,
+    key: string,
+  ): OpenedSession {
     const record = recordOf(operatorId)
-    const waitMs = tries.waitMs(operatorId, record ? 'known' : 'invented')
+    const kind = record ? 'known' : 'invented'
+    const waitMs = tries.waitMs(operatorId, caller, kind)
     if (waitMs > 0) return locked(waitMs)
-    const isRight = isVerifiedBy(record?.pin ?? decoy(), pin)
-    if (isRight && record?.pin) return begin(record)
-    tries.failed(operatorId, record ? 'known' : 'invented')
-    return wrong
+    const isRight = isVerifiedBy(record?.pin ?? decoy(), pin, key)
+    if (!isRight || !record?.pin) {
+      tries.failed(operatorId, caller, kind)
+      return wrong
+    }
+    tries.passed(operatorId, caller)
+    return begin(record)
   }
 
-  function tryBadge(record: OperatorRecord, secret: string): OpenedSession {
-    const waitMs = tries.waitMs(record.operatorId)
+  function tryBadge(record: OperatorRecord, secret: string, caller: string, key: string): OpenedSession {
+    const { operatorId } = record
+    const waitMs = tries.waitMs(operatorId, caller)
     if (waitMs > 0) return locked(waitMs)
-    if (isVerifiedBy(record.badge, secret)) return begin(record)
-    tries.failed(record.operatorId)
-    return wrong
+    if (!isVerifiedBy(record.badge, secret, key)) {
+      tries.failed(operatorId, caller)
+      return wrong
+    }
+    tries.passed(operatorId, caller)
+    return begin(record)
   }
 
   /** A card names nobody: wrong ones lock the reader. */
-  function tryCard(card: string, readerId: string): OpenedSession {
-    const reader = `reader ${readerId}`
-    const waitMs = tries.waitMs(reader)
+  function tryCard(card: string, readerId: string, key: string): OpenedSession {
+    const waitMs = cardTries.waitMs(readerId)
     if (waitMs > 0) return locked(waitMs)
     const known = records()
-    const record =
-      known[
-        findCard(
-          known.map((each) => each.card),
-          card,
-        )
-      ]
+    const cards = known.map((each) => each.card)
+    const record = known[findCard(cards, card, key)]
     if (!record) {
-      tries.failed(reader)
+      cardTries.failed(readerId)
       return wrong
     }
-    tries.passed(reader)
+    cardTries.passed(readerId)
     return begin(record)
   }
 
@@ -105,15 +122,17 @@ export function operatorSessions(platform: Platform, records: () => readonly Ope
   }
 
   return {
-    open(proof) {
-      if ('pin' in proof) return tryPin(proof.operatorId, proof.pin)
-      if ('card' in proof) return tryCard(proof.card, proof.readerId)
+    open(proof, caller) {
+      const { records: known, storeKey = '' } = operators()
+      if (known.length > 0 && storeKey === '') return { ok: false, reason: 'no_store_key' }
+      if ('pin' in proof) return tryPin(proof, caller, storeKey)
+      if ('card' in proof) return tryCard(proof.card, proof.readerId, storeKey)
       let last: OpenedSession = wrong
       for (const { operatorId, secret } of readBadge(proof.badge)) {
         // A scanner that swaps Y and Z makes a second candidate: only names that exist may lock.
         const record = recordOf(operatorId)
         if (!record) continue
-        last = tryBadge(record, secret)
+        last = tryBadge(record, secret, caller, storeKey)
         if (last.ok) return last
       }
       return last

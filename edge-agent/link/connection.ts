@@ -5,6 +5,7 @@ import type { Log } from '../log.ts'
 import type { Identity } from '../trust/identity.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { AgentKey } from '../trust/agent-key.ts'
+import type { StoreKeys } from '../trust/store-keys.ts'
 import type { Trust } from '../trust/trust.ts'
 import { timeQuestions } from './ask-time.ts'
 import { brokerLine } from './broker-line.ts'
@@ -21,6 +22,7 @@ import type { Outbox } from './outbox.ts'
 import { sender } from './sender.ts'
 import { keyRenewal } from './renew-key.ts'
 import { CALL_MS, openSession } from './session.ts'
+import { storeKeyLogin } from './store-key-login.ts'
 
 /**
  *   login ─ time ─ devices ─ documents ─ broker line ─▶ online ──▶ look every 15 s, or when told ──▶ any call fails, a socket closes
@@ -71,6 +73,7 @@ export interface ConnectionParts {
   onForked(isForked: boolean): void
   /** The cloud asks for something. */
   onCommand(command: string): CommandTaken
+  storeKeys: StoreKeys
 }
 
 const FIRST_RETRY_MS = 250
@@ -110,6 +113,7 @@ export function connect(parts: ConnectionParts): Connection {
     onChange,
     onRefused: parts.onRefused,
     onGreeting: parts.onGreeting,
+    onStoreKey: parts.storeKeys.take,
     onCommand: parts.onCommand,
   })
   const documents = openDocuments({
@@ -131,6 +135,7 @@ export function connect(parts: ConnectionParts): Connection {
   const time = timeQuestions({ platform, http, trust, log, onRefused: parts.onRefused })
   const { key, ledger: marks, onRefused } = parts
   const renewal = keyRenewal({ agentId, key, session, marks, random: platform.random, nowMs, log, onRefused })
+  const keyLogin = storeKeyLogin({ clock: platform.clock, trust, keys: parts.storeKeys, login: renewal.login })
   const broker = brokerLine({
     platform,
     identity,
@@ -204,6 +209,7 @@ export function connect(parts: ConnectionParts): Connection {
     parts.onChange()
     const withinMs = documents.confirmWithinMs
     if (withinMs !== undefined) lookWithin(withinMs)
+    if (keyLogin.waitMs === 0) lookNow()
   }
 
   /** Once for all that comes meanwhile, and not at all when another look has settled it. */
@@ -244,13 +250,15 @@ export function connect(parts: ConnectionParts): Connection {
     // The items come next: with a whole store of them that takes a while, and the agent is of use before.
     isDirty = true
     while (session.isOnline && !stopping.signal.aborted) {
-      if (!isDirty) await sleep(broker.isOpen ? POLL_MS : Math.min(POLL_MS, Math.max(broker.waitMs, FIRST_RETRY_MS)))
+      const brokerMs = broker.isOpen ? POLL_MS : Math.max(broker.waitMs, FIRST_RETRY_MS)
+      if (!isDirty) await sleep(Math.min(POLL_MS, brokerMs, keyLogin.waitMs ?? POLL_MS))
       if (stopping.signal.aborted || !session.isOnline) return
       if (session.isOld || (!broker.isOpen && broker.waitMs === 0) || renewal.isDue()) {
         const renewed = await renewal.login()
         if (renewed === undefined) return session.goOffline('the login could not be renewed')
         await broker.open(() => messages.assertion(renewed, nowMs()))
       }
+      if (keyLogin.waitMs === 0) await keyLogin.run()
       if (time.isDue || trust.isTimeAwaited) await time.ask()
       // Whoever calls for a look all the time is heard now and then.
       if (!looks.spend()) await pause(platform.timers, LOOKS.pauseMs, stopping.signal).catch(() => undefined)

@@ -34,6 +34,8 @@ export interface SessionParts {
   onRefused(what: string): void
   /** What the cloud says of our ledger, at each login. */
   onGreeting(ledger: Greeting): void
+  /** The key of the operators' verifiers, as the login answer contains it. */
+  onStoreKey(key: unknown): void
   /** Instead of a login, a word for an agent that was revoked. */
   onCommand(command: string): void
 }
@@ -117,6 +119,7 @@ export function openSession(parts: SessionParts): Session {
       if (typeof revoked === 'string') parts.onCommand(revoked)
       if (typeof accessToken !== 'string' || typeof mqttChallenge !== 'string') return undefined
       greet(second.body['ledger'])
+      parts.onStoreKey(second.body['storeKey'])
       token = accessToken
       oldAtMs = platform.clock.elapsed() + LOGIN_MS
       return mqttChallenge

@@ -65,7 +65,7 @@ export const PolicyClaims = z.strictObject({
   storeName: z.string(),
   devices: z.array(DeviceFacts.extend({ name: z.string().nullable() })).max(1_000),
   operators: z.array(OperatorRecord).max(500),
-  /** Id of the store key of the operators' verifiers (policy/verifiers.ts). Missing while the store has no operator. */
+  /** Id of the store key of the operators' verifiers (policy/verifiers.ts). Missing if there are no operators. */
   storeKey: z.string().length(16).optional(),
   /** The home has moved: it honours receipts from before only with the deny list up to here. */
   homeMove: z.strictObject({ atS: Seconds, denySeq: z.int().min(0) }).optional(),

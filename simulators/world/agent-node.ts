@@ -69,6 +69,8 @@ export function agentNode(parts: AgentNodeParts): AgentNode {
   const { trace, scheduler } = core
   const chance = core.chance.fork(`agent node ${name}`)
   const computer = machine(name, core)
+  /** Small files of the data folder that are written whole, synced and renamed. */
+  const secrets = new Map<string, string>()
   /** The runtime folder: empty again when the machine is booted. */
   const runtime = new Map<string, string>()
   let agent: Agent | undefined
@@ -165,6 +167,10 @@ export function agentNode(parts: AgentNodeParts): AgentNode {
         identity: kept,
         // A small file that is written whole, synced and renamed: it is there or not.
         keepIdentity: (changed) => void (kept = changed),
+        secretFiles: {
+          read: (file) => secrets.get(file),
+          write: (file, text) => void (process.isAlive && secrets.set(file, text)),
+        },
         config: config(),
         async fetch(url, init) {
           maybeDie('before it asks')

@@ -1,9 +1,6 @@
 import { createHash } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { localApp } from '../../edge-agent/http/local-app.ts'
-import { operatorSessions } from '../../edge-agent/lanes/operators.ts'
-import { badgeText, newBadgeVerifier, newPinVerifier } from '../../policy/verifiers.ts'
-import { virtualPlatform } from '../../simulators/world/virtual-platform.ts'
 import type { Json } from '../support/cloud.ts'
 import { endlessBody, endlessRequest } from '../support/endless-body.ts'
 import { openStore, type TestStore } from '../support/store.ts'
@@ -436,51 +433,5 @@ describe('who stays signed in', () => {
       expect((await store.local(...act(deviceId, session, page))).status).toBe(200)
       expect(name()).toBe('Frau Petersen')
     }
-  })
-})
-
-describe('PINs', () => {
-  const platform = virtualPlatform()
-  const known = {
-    operatorId: `op_${'0'.repeat(26)}`,
-    name: 'Frau Petersen',
-    pin: newPinVerifier('471108', platform.random),
-    badge: newBadgeVerifier('A'.repeat(26), platform.random),
-  }
-  const withoutPin = {
-    operatorId: `op_${'1'.repeat(26)}`,
-    name: 'Herr Tran',
-    badge: newBadgeVerifier('B'.repeat(26), platform.random),
-  }
-  const open = () => operatorSessions(platform, () => [known, withoutPin])
-  const wrong = (operators: ReturnType<typeof open>, operatorId: string) => operators.open({ operatorId, pin: '0000' })
-
-  it('answer for a name that does not exist as for one that does', () => {
-    const operators = open()
-    const names = [known.operatorId, withoutPin.operatorId, 'op_nobody']
-    for (const name of names)
-      for (let i = 0; i < 5; i++) expect(wrong(operators, name)).toEqual({ ok: false, reason: 'wrong' })
-    for (const name of names) expect(wrong(operators, name)).toMatchObject({ ok: false, reason: 'locked' })
-    platform.sleep(61_000)
-    for (const name of names) for (let i = 0; i < 5; i++) wrong(operators, name)
-    platform.sleep(61_000)
-    for (const name of names) expect(wrong(operators, name)).toMatchObject({ reason: 'locked' })
-  })
-
-  it('stay locked however many other names are tried; who invents many has all PINs wait, and no badge', () => {
-    const operators = open()
-    for (let i = 0; i < 5; i++) wrong(operators, known.operatorId)
-    for (let i = 0; i < 120; i++) wrong(operators, `nobody ${i}`)
-    expect(operators.open({ operatorId: known.operatorId, pin: '471108' })).toMatchObject({ reason: 'locked' })
-    platform.sleep(3_600_000)
-    // A day is not over: each wrong try has all of them wait for a minute.
-    expect(wrong(operators, 'nobody else')).toMatchObject({ reason: 'wrong' })
-    expect(operators.open({ operatorId: known.operatorId, pin: '471108' })).toMatchObject({ reason: 'locked' })
-    expect(operators.open({ badge: badgeText(withoutPin.operatorId, 'B'.repeat(26)) })).toMatchObject({ ok: true })
-    platform.sleep(61_000)
-    expect(operators.open({ operatorId: known.operatorId, pin: '471108' })).toMatchObject({ ok: true })
-    platform.sleep(24 * 3_600_000)
-    expect(wrong(operators, 'nobody else')).toMatchObject({ reason: 'wrong' })
-    expect(operators.open({ operatorId: known.operatorId, pin: '471108' })).toMatchObject({ ok: true })
   })
 })

@@ -96,7 +96,7 @@ describe.skipIf(NO_CHROMIUM)(`access to the pages (${NO_CHROMIUM ?? 'in Chromium
     expect(await violations(page)).toEqual([])
     await page.getByRole('button', { name: 'Frau Petersen' }).click()
     await page.getByRole('button', { name: 'OK', exact: true }).click()
-    await page.getByText('The PIN has at least 4 digits.').waitFor()
+    await page.getByText('This PIN is too short. PINs have 6 to 12 digits, older ones at least 4.').waitFor()
     expect(await violations(page)).toEqual([])
     await page.close()
   })

@@ -14,9 +14,9 @@ import { operatorSessions, type Proof } from '../../edge-agent/lanes/operators.t
 import type { Log } from '../../edge-agent/log.ts'
 import type { Agent } from '../../edge-agent/runtime.ts'
 import { completeCapabilities, type DeviceFacts } from '../../policy/devices.ts'
-import type { OperatorRecord } from '../../policy/documents/store-documents.ts'
+import type { OperatorRecord, Verifier } from '../../policy/documents/store-documents.ts'
 import { DEFAULT_POLICY } from '../../policy/store-policy.ts'
-import { newBadgeVerifier, newPinVerifier } from '../../policy/verifiers.ts'
+import { newBadgeVerifier, newPinVerifier, newStoreKey, publishedVerifier } from '../../policy/verifiers.ts'
 import { DEFAULT_WORKFLOW, type DeviceType } from '../../policy/vocabulary.ts'
 import { entries } from '../device-drivers/workbench.ts'
 
@@ -27,6 +27,8 @@ export interface PagesBench {
   status: AgentStatus
   /** What was scanned, and who stood behind it. */
   scans: { deviceId: string; text: string; operatorId: string | undefined; byHand: boolean }[]
+  /** Whether the agent holds the store key of its policy. */
+  hasStoreKey: boolean
   /** Answers the next scans. */
   answer: (text: string, operatorId: string | undefined) => ScanResult | Promise<ScanResult>
   /** Something happened at a device that no page asked for. */
@@ -118,17 +120,31 @@ const DEVICES = entries(
 
 export function pagesBench(): PagesBench {
   const { random } = platform
+  const storeKey = newStoreKey(random)
+  const under = (base: Verifier) => publishedVerifier(base, storeKey)
   const operators: OperatorRecord[] = [
-    { ...OPERATOR, pin: newPinVerifier(OPERATOR.pin, random), badge: newBadgeVerifier('A'.repeat(26), random) },
-    { operatorId: 'op_01KANX6Y7C3V9Q2M8R5T4W6Z2C', name: 'Herr Tran', badge: newBadgeVerifier('B'.repeat(26), random) },
+    {
+      ...OPERATOR,
+      pin: under(newPinVerifier(OPERATOR.pin, random)),
+      badge: under(newBadgeVerifier('A'.repeat(26), random)),
+    },
+    {
+      operatorId: 'op_01KANX6Y7C3V9Q2M8R5T4W6Z2C',
+      name: 'Herr Tran',
+      badge: under(newBadgeVerifier('B'.repeat(26), random)),
+    },
   ]
   const feed = openFeed()
-  const sessions = operatorSessions(platform, () => operators)
+  const sessions = operatorSessions(platform, () => ({
+    records: operators,
+    storeKey: bench.hasStoreKey ? storeKey : undefined,
+  }))
   let standing: string | undefined
   const bench: PagesBench = {
     feed,
     status: newStatus(),
     scans: [],
+    hasStoreKey: true,
     answer: () => granted(),
     happens: (deviceId, result) => feed.publish({ type: 'result', deviceId, atMs: platform.clock.wall(), result }),
     // Only what the local HTTP reaches for is there.
@@ -154,7 +170,7 @@ export function pagesBench(): PagesBench {
     lanes: {
       operatorAt: () => sessions.look(standing)?.name,
       signIn(deviceId: string, proof: Proof) {
-        const opened = sessions.open(proof)
+        const opened = sessions.open(proof, 'the browser')
         if (!opened.ok) return opened
         standing = opened.session
         feed.publish({ type: 'operator', deviceId, name: opened.name })

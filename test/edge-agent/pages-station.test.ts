@@ -215,6 +215,25 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
     await page.locator('dialog').waitFor({ state: 'hidden' })
   })
 
+  it('says what to do while the agent waits for the store key, and counts no error', async () => {
+    bench.hasStoreKey = false
+    await button('Anmelden').click()
+    await button('Frau Petersen').click()
+    for (let i = 0; i < 6; i++) {
+      const answered = page.waitForResponse((response) => response.url().endsWith('/v1/operator'))
+      await page.getByLabel('PIN', { exact: true }).fill('000000')
+      await button('OK').click()
+      expect((await answered).status()).toBe(503)
+    }
+    await page.getByText('Der Agent kann PINs und Ausweise noch nicht prüfen. Er holt einen neuen Schlüssel').waitFor()
+    bench.hasStoreKey = true
+    await page.getByLabel('PIN', { exact: true }).fill(OPERATOR.pin)
+    await button('OK').click()
+    await page.getByText('Angemeldet: Frau Petersen').waitFor()
+    await button('Abmelden').click()
+    await button('Anmelden').waitFor()
+  })
+
   it('shows who has signed in with a badge, as text whatever the name is', async () => {
     bench.feed.publish({ type: 'operator', deviceId: STATION, name: '<b id=evil>Mallory</b>' })
     await page.getByText('Angemeldet: <b id=evil>Mallory</b>').waitFor()

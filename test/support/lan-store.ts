@@ -135,6 +135,7 @@ export function lanStore(): LanStore {
       dataDir: node.folder,
       identity: readIdentity(node.folder, secretFiles) as Identity,
       keepIdentity: (identity) => writeIdentity(node.folder, identity, secretFiles),
+      secretFiles,
       config: checked.config,
       fetch: (url, init) =>
         running.isCutOff && url.startsWith('https://shop.example')

@@ -76,6 +76,7 @@ export async function addAgent(
     dataDir: folder,
     identity,
     keepIdentity: (changed) => writeIdentity(folder, changed, secretFiles),
+    secretFiles,
     config: checked.config,
     fetch,
     openLine: options.broker ? memoryBroker(cloud, identity, () => isUp) : () => Promise.reject(new Error('no broker')),

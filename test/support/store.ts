@@ -200,6 +200,7 @@ export async function openStore(
       dataDir,
       identity,
       keepIdentity: (changed) => writeIdentity(dataDir, changed, secretFiles),
+      secretFiles,
       config,
       fetch,
       openLine,

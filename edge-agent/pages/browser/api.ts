@@ -5,7 +5,7 @@ import { ask } from './platform.ts'
 /** What came of asking the agent for something; `error` is in English, for those who set machines up. */
 export type Answer<T> =
   | { ok: true; body: T }
-  | { ok: false; fault: Fault; status: number; retryAfterSeconds: number; error: string }
+  | { ok: false; fault: Fault; status: number; code: string; retryAfterSeconds: number; error: string }
 
 export type Fault = keyof Texts['requestFailed']
 
@@ -60,11 +60,12 @@ export async function call<T>(method: string, path: string, body?: object): Prom
       ok: false,
       fault: faultOf(answer.code),
       status,
+      code: answer.code ?? '',
       retryAfterSeconds: Number(response.headers.get('retry-after') ?? 0),
       error: answer.error ?? '',
     }
   } catch {
-    return { ok: false, fault: 'unreachable', status: 0, retryAfterSeconds: 0, error: '' }
+    return { ok: false, fault: 'unreachable', status: 0, code: '', retryAfterSeconds: 0, error: '' }
   }
 }
 

@@ -84,8 +84,13 @@ export function openSignIn({ deviceId, texts }: Place, operator: Operator): Sign
       return then?.()
     }
     if (answer.status === 429) return lock(answer.retryAfterSeconds)
-    write('sign-in-error', answer.status === 401 ? texts.wrongPin : texts.signInFailed)
+    write('sign-in-error', answer.status === 401 ? texts.wrongPin : failureText(answer.code))
     pin.focus()
+  }
+
+  function failureText(code: string): string {
+    const { what, todo } = texts.notUnderstood.no_store_key
+    return code === 'no_store_key' ? `${what} ${todo}` : texts.signInFailed
   }
 
   function lock(seconds: number): void {

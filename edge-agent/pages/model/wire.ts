@@ -64,6 +64,7 @@ export type NotUnderstood =
   | 'product_code'
   | 'wrong_badge'
   | 'locked'
+  | 'no_store_key'
   | 'out_of_order'
 
 export type PageResult =

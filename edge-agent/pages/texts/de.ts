@@ -124,6 +124,10 @@ export const de: Texts = {
       todo: 'Mit Name und PIN anmelden, oder einen neuen Ausweis holen.',
     },
     locked: { what: 'Zu viele falsche Versuche.', todo: 'Kurz warten, dann noch einmal.' },
+    no_store_key: {
+      what: 'Der Agent kann PINs und Ausweise noch nicht prüfen.',
+      todo: 'Er holt einen neuen Schlüssel aus der Cloud. In einigen Sekunden noch einmal versuchen. Hilft das nicht, das Netz prüfen.',
+    },
     out_of_order: {
       what: 'Die Prüfung ist gerade gestört.',
       todo: 'Noch einmal scannen. Bleibt es dabei, von Hand lösen.',
@@ -196,7 +200,7 @@ export const de: Texts = {
   close: 'Schließen',
   back: 'Zurück',
   wrongPin: 'Die PIN ist falsch.',
-  pinTooShort: 'Die PIN hat mindestens 4 Ziffern.',
+  pinTooShort: 'Diese PIN ist zu kurz. PINs haben 6 bis 12 Ziffern, ältere mindestens 4.',
   lockedFor: (seconds) => `Gesperrt nach zu vielen falschen Versuchen. Noch ${seconds} s.`,
   signInFailed: 'Die Anmeldung ging nicht durch. Bitte noch einmal.',
 

@@ -110,6 +110,10 @@ export const en: Texts = {
     product_code: { what: 'This is the bar code of the goods.', todo: 'Please scan the QR code on the receipt.' },
     wrong_badge: { what: 'This badge is not valid here.', todo: 'Sign in with name and PIN, or get a new badge.' },
     locked: { what: 'Too many wrong tries.', todo: 'Wait a moment, then try again.' },
+    no_store_key: {
+      what: 'The agent cannot check PINs and badges yet.',
+      todo: 'It fetches a new key from the cloud. Try again in a few seconds. If that does not help, check the network.',
+    },
     out_of_order: {
       what: 'Checking is disturbed at the moment.',
       todo: 'Scan again. If it stays so, take the tag off by hand.',
@@ -182,7 +186,7 @@ export const en: Texts = {
   close: 'Close',
   back: 'Back',
   wrongPin: 'The PIN is wrong.',
-  pinTooShort: 'The PIN has at least 4 digits.',
+  pinTooShort: 'This PIN is too short. PINs have 6 to 12 digits, older ones at least 4.',
   lockedFor: (seconds) => `Locked after too many wrong tries. ${seconds} s left.`,
   signInFailed: 'Signing in did not work. Please try again.',
 

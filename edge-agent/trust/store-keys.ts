@@ -1,0 +1,59 @@
+import { join } from 'node:path'
+import { z } from 'zod'
+import type { SecretFiles } from '../../policy/platform.ts'
+import { storeKeyId } from '../../policy/verifiers.ts'
+import type { Log } from '../log.ts'
+
+/** The newest key, and the one before: the accepted policy may still name that until the next one arrives. */
+const HELD = 2
+const FILE = 'store-keys.json'
+
+const StoreKey = z.string().regex(/^[\w-]{43}$/)
+const Kept = z.strictObject({ keys: z.array(StoreKey).max(HELD) })
+
+/**
+ * The keys of the operators' verifiers, as the cloud delivered them with a login. They are kept in a private file of the data folder,
+ * so that sign-in works after a restart without the cloud.
+ */
+export interface StoreKeys {
+  /** The key with this id, or undefined if the agent does not hold it. */
+  find(id: string | undefined): string | undefined
+  /** Keeps what a login delivered. Ignores anything that is no key. */
+  take(key: unknown): void
+}
+
+export interface StoreKeysParts {
+  dataDir: string
+  files: SecretFiles
+  log: Log
+}
+
+/** Reads the keys that were kept. A missing or damaged file counts as empty: the next login delivers the key again. */
+export function openStoreKeys({ dataDir, files, log }: StoreKeysParts): StoreKeys {
+  const file = join(dataDir, FILE)
+  let held = keptIn(files.read(file))
+  return {
+    find: (id) => (id === undefined ? undefined : held.find((key) => storeKeyId(key) === id)),
+    take(given) {
+      const { data: key } = StoreKey.safeParse(given)
+      if (key === undefined || key === held[0]) return
+      held = [key, ...held.filter((each) => each !== key)].slice(0, HELD)
+      try {
+        files.write(file, JSON.stringify({ keys: held }))
+      } catch (error) {
+        log.warn(
+          { err: error, file },
+          'the key of the operators’ verifiers could not be stored: after a restart, operators sign in only once the cloud is reached',
+        )
+      }
+    },
+  }
+}
+
+function keptIn(text: string | undefined): string[] {
+  try {
+    return Kept.safeParse(JSON.parse(text ?? '')).data?.keys ?? []
+  } catch {
+    return []
+  }
+}
