@@ -59,7 +59,15 @@ export const ScanResult = z
     z.strictObject({ kind: z.literal('order'), order: Order }).describe('The order of a pick-up code.'),
     z.strictObject({
       kind: z.literal('not_understood'),
-      why: z.enum(['unknown_code', 'needs_connection', 'product_code', 'wrong_badge', 'locked', 'out_of_order']),
+      why: z.enum([
+        'unknown_code',
+        'needs_connection',
+        'product_code',
+        'wrong_badge',
+        'locked',
+        'no_store_key',
+        'out_of_order',
+      ]),
     }),
   ])
   .meta({ id: 'ScanResult' })

@@ -21,6 +21,7 @@ export const AGENT_ERRORS = {
   'rate-limited': { status: 429, fix: 'Let the reader send several reads in one request.' },
   too_many_questions: { status: 429, fix: 'Wait for the seconds in Retry-After.' },
   internal: { status: 500, fix: 'Look at the log of the agent, and report the error.' },
+  no_store_key: { status: 503, fix: 'Connect the agent to the cloud, and sign in again after a few seconds.' },
   unavailable: { status: 503, fix: 'Send the request again.' },
   ledger_full: { status: 503, fix: 'Make room on the disk of the agent.' },
   ledger_unavailable: { status: 503, fix: 'Check the disk of the agent, and restart the agent.' },

@@ -75,7 +75,7 @@ export const AGENT_OPERATIONS = {
     needsCredential: true,
     request: requests.SignInRequest,
     response: answers.Session,
-    errors: ['wrong_credentials', 'locked'],
+    errors: ['wrong_credentials', 'locked', 'no_store_key'],
     example: { operatorId: 'op_01KANX9F6G8H1J3K5M7N9P2Q4R', pin: '482913' },
   },
   signedIn: {

@@ -33,7 +33,10 @@ export const SignInRequest = z.union([
   }),
   z.strictObject({
     operatorId: z.string().min(1).max(128),
-    pin: z.string().regex(/^\d{4,12}$/),
+    pin: z
+      .string()
+      .regex(/^\d{4,12}$/)
+      .describe('6 to 12 digits; PINs of earlier releases may have 4 or 5.'),
     deviceId: DeviceId.optional(),
   }),
 ])
