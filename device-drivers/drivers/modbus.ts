@@ -25,6 +25,7 @@ import type { SwitchOutput } from './release.ts'
 import { wantedOutputs } from './wanted-outputs.ts'
 import type { WriteAnswer } from './wanted-outputs.ts'
 
+const NO_OUTPUT = 'the board releases nothing; give "output" in its settings'
 const NOT_CONNECTED = 'the board is not connected'
 
 function openModbus(settings: ModbusSettings, links: SharedLinks, platform: Platform): ProtectionDevice {
@@ -136,6 +137,7 @@ function openModbus(settings: ModbusSettings, links: SharedLinks, platform: Plat
     }
     const { board, inputs, over, doubtful } = current
     const { output, pulseMs } = settings
+    if (output === undefined) return settled(result('failed', false, 'not_supported', NO_OUTPUT))
     const pulse: Board['writeCoil'] = (coil, on, options) =>
       on && settings.hardwarePulse ? board.flashCoil(coil, pulseMs, options) : board.writeCoil(coil, on, options)
     const switchOutput: SwitchOutput = async (on, options) => {

@@ -11,7 +11,7 @@ import type { ProtectionDevice } from './device.ts'
 import { DeviceId } from './driver.ts'
 import type { Driver } from './driver.ts'
 import { eventQueue } from './event-queue.ts'
-import { STAFF_CARDS } from './feeding.ts'
+import { FEEDS, STAFF_CARDS } from './feeding.ts'
 import { noiseReport } from './noise-report.ts'
 import { repeatFilter } from './repeat-filter.ts'
 
@@ -23,10 +23,7 @@ export const ScannerSettings = z.strictObject({
   deviceId: DeviceId,
   driver: z.literal('scanner'),
   link: LinkSettings,
-  feeds: z
-    .string({ error: 'give the deviceId of the device that this scanner serves' })
-    .min(1, { error: 'give the deviceId of the device that this scanner serves' })
-    .max(128, { error: 'at most 128 characters' }),
+  ...FEEDS,
   ...STAFF_CARDS,
   suffix: z
     .enum(['any', 'CR', 'LF', 'CRLF', 'TAB'], {
@@ -46,7 +43,7 @@ export const ScannerSettings = z.strictObject({
 })
 export type ScannerSettings = z.infer<typeof ScannerSettings>
 
-/** Only sends texts. */
+/** Only sends texts: for another device, or as a handheld reader of its own. */
 function scannerCapabilities(settings: ScannerSettings): Capabilities {
   return {
     releases: 'nothing',

@@ -56,12 +56,30 @@ describe('devices of the configuration', () => {
       `devices[1].driver: give one of ${DRIVER_NAMES.map((name) => `"${name}"`).join(', ')}`,
       'devices[2].deviceId: give the deviceId under which the cloud knows this device',
       'devices[2].link.baudRate: give the speed in bits per second as set on the device, for example 9600',
-      'devices[2].feeds: give the deviceId of the device that this scanner serves',
       'devices[2].suffix: use "CR", "LF", "CRLF" or "TAB" as set on the scanner, or leave it out for CR and LF',
       'devices[3].link: give {"tcp": "host:port"} or {"serial": "/dev/serial/by-id/…", "baudRate": 9600}',
       'devices[4].link.tcp: give host and port, for example "10.0.0.7:502" or "[fe80::1]:502"',
       'devices[4].framing: use "tcp" (Modbus TCP) or "rtu" (serial line or raw serial device server)',
       expect.stringMatching(/^devices\[5\]: /),
+    ])
+  })
+
+  test('a scanner without feeds, and a board without an output, as devices of their own', () => {
+    const { feeds: _, ...handheld } = SCANNER
+    const { output: __, confirmInput: ___, ...board } = BOARD
+    expect(faults({ ...handheld, deviceId: 'dev_h' }, { ...board, siren: { output: 3 } })).toEqual([])
+    expect(faults({ ...board, passageInput: 2 })).toEqual([])
+  })
+
+  test('a board without an output that has settings of a release, or nothing to do', () => {
+    const { output: _, ...board } = BOARD
+    expect(faults({ ...board, siren: { output: 3 }, door: { input: 2 } })).toEqual([
+      'devices[0].confirmInput: belongs to a release; give "output" too, or remove it',
+      'devices[0].door: belongs to a release; give "output" too, or remove it',
+    ])
+    const { confirmInput: __, ...idle } = board
+    expect(faults(idle)).toEqual([
+      'devices[0].output: give one of "output", "siren", "amber", "green", "passageInput", "beams"',
     ])
   })
 
@@ -167,7 +185,7 @@ describe('devices of the configuration', () => {
     expect(schema.oneOf).toHaveLength(DRIVER_NAMES.length)
     expect(schema.oneOf?.[0]).toMatchObject({
       additionalProperties: false,
-      required: ['deviceId', 'driver', 'link', 'output'],
+      required: ['deviceId', 'driver', 'link'],
     })
   })
 })

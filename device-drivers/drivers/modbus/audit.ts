@@ -12,7 +12,7 @@ export interface DoubtOptions {
   readonly board: Board
   readonly outputs: WantedOutputs
   /** The releasing output: switched off when it is on, but never on. */
-  readonly release: number
+  readonly release: number | undefined
   /** Outputs whose last write was lost or refused. */
   readonly doubtful: Set<number>
 }

@@ -44,6 +44,9 @@ const Beams = z.strictObject(
   { error: 'give { "outside": …, "inside": … }' },
 )
 
+/** Settings of which a board needs at least one, or it would have nothing to do. */
+const USES = ['output', 'siren', 'amber', 'green', 'passageInput', 'beams'] as const
+
 /** One relay and input board, or a part of one that belongs to one device. */
 export const ModbusSettings = z
   .strictObject({
@@ -55,7 +58,9 @@ export const ModbusSettings = z
       .optional()
       .meta({ description: 'by default tcp on a tcp link and rtu on a serial one' }),
     unit: z.int({ error: unitError }).min(0, { error: unitError }).max(255, { error: unitError }).default(1),
-    output: address('output (coil) that releases').meta({ description: 'coil that is pulsed to release' }),
+    output: address('output (coil) that releases')
+      .optional()
+      .meta({ description: 'coil that is pulsed to release; left out: the board has no lock, barrier or deactivator' }),
     confirmInput: address('input that shows the release').optional(),
     pulseMs: ms(20, 10_000).default(200),
     hardwarePulse: z
@@ -80,13 +85,30 @@ export const ModbusSettings = z
     error: 'Modbus RTU boards have addresses 1 to 247',
     path: ['unit'],
   })
-  .refine(({ hardwarePulse, output, pulseMs }) => !hardwarePulse || (pulseMs % 100 === 0 && output < 256), {
+  .refine(({ hardwarePulse, output = 0, pulseMs }) => !hardwarePulse || (pulseMs % 100 === 0 && output < 256), {
     error: 'the board counts in 100 ms: give 100, 200, … (and an output below 256)',
     path: ['pulseMs'],
   })
   .refine(({ interlock, confirmInput }) => !interlock || confirmInput !== undefined, {
     error: 'give the input that shows a deactivation, at which the interlock closes',
     path: ['confirmInput'],
+  })
+  .superRefine((settings, context) => {
+    if (settings.output !== undefined) return
+    for (const key of ['confirmInput', 'door', 'interlock', 'hardwarePulse'] as const) {
+      if (settings[key] === undefined) continue
+      context.addIssue({
+        code: 'custom',
+        path: [key],
+        message: `belongs to a release; give "output" too, or remove it`,
+      })
+    }
+    if (!USES.some((key) => settings[key] !== undefined))
+      context.addIssue({
+        code: 'custom',
+        path: ['output'],
+        message: `give one of ${USES.map((key) => `"${key}"`).join(', ')}`,
+      })
   })
 export type ModbusSettings = z.infer<typeof ModbusSettings>
 
@@ -120,13 +142,14 @@ export function claimsOf(settings: ModbusSettings): Claim[] {
     setting: `${signal}.output`,
     on: on(output),
   }))
-  return [{ setting: 'output', on: on(settings.output) }, ...signals]
+  const release = settings.output === undefined ? [] : [{ setting: 'output', on: on(settings.output) }]
+  return [...release, ...signals]
 }
 
-/** Releases by its output; a people counter reports passages too. */
+/** Releases by its output, if it has one; a people counter reports passages too. */
 export function modbusCapabilities(settings: ModbusSettings): Capabilities {
   return {
-    releases: 'output',
+    releases: settings.output === undefined ? 'nothing' : 'output',
     confirmInput: settings.confirmInput,
     passage: settings.passageInput !== undefined || settings.beams !== undefined,
     departures: undefined,
