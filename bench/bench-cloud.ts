@@ -9,12 +9,16 @@ import { readOptions } from '../bin/options.ts'
 import { realPlatform } from '../bin/platform.ts'
 import { CLOUD_OPTIONS } from '../bin/settings.ts'
 
-/** The cloud as `untag cloud` runs it, with its SQLite file in the folder `data`, without a rate limit. */
-export async function openBenchCloud(data: string): Promise<{ running: RunningCloud; platform: Platform }> {
+/** The cloud as `untag cloud` runs it, with its SQLite file in the folder `data` or on the PostgreSQL database, without a rate limit. */
+export async function openBenchCloud(
+  data: string,
+  databaseUrl?: string,
+): Promise<{ running: RunningCloud; platform: Platform }> {
   const platform = realPlatform()
   const settings = {
     ...readOptions(CLOUD_OPTIONS, [], {}),
     data,
+    databaseUrl,
     port: 0,
     mqttPort: 0,
     rateLimit: 0,

@@ -13,7 +13,8 @@ export interface Program {
   stop(): Promise<void>
 }
 
-export const CORES = { server: 0, load: 1 } as const
+/** `any`: the system chooses. */
+export const CORES = { server: 0, load: 1, any: undefined } as const
 
 export const canPin = cpus().length >= 2 && spawnSync('taskset', ['-c', '0', 'true']).status === 0
 
@@ -21,7 +22,7 @@ export const canPin = cpus().length >= 2 && spawnSync('taskset', ['-c', '0', 'tr
 const AS_STARTED = '--max-semi-space-size=4'
 
 /** Starts a compiled program of this folder; it must call `answerBench`. */
-export function startProgram(file: string, core: number, args: readonly string[] = []): Promise<Program> {
+export function startProgram(file: string, core: number | undefined, args: readonly string[] = []): Promise<Program> {
   const node = [
     process.execPath,
     AS_STARTED,
@@ -29,7 +30,7 @@ export function startProgram(file: string, core: number, args: readonly string[]
     fileURLToPath(new URL(file, import.meta.url)),
     ...args,
   ]
-  const [command = '', ...rest] = canPin ? ['taskset', '-c', String(core), ...node] : node
+  const [command = '', ...rest] = canPin && core !== undefined ? ['taskset', '-c', String(core), ...node] : node
   const child = spawn(command, rest, {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     env: { ...process.env, NODE_ENV: 'production' },

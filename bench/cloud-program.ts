@@ -3,17 +3,19 @@ import { addStore, fillStore } from './catalogue/fill-store.ts'
 import type { Tenant } from '../cloud/operations/caller.ts'
 import { answerBench } from './child.ts'
 import { memoryOf } from './memory-of.ts'
+import { prepareShops, type PreparedShops, type ShopsWanted } from './postgres/prepare-shops.ts'
 import { sellItems } from './sold-items.ts'
 
-/** The cloud as `untag cloud` runs it, with its SQLite file, without a rate limit. */
+/** The cloud as `untag cloud` runs it, with its SQLite file or on a PostgreSQL database, without a rate limit. */
 export interface CloudQuestion {
-  kind: 'prepare' | 'catalogue' | 'account' | 'accounts' | 'cpu' | 'memory'
+  kind: 'prepare' | 'catalogue' | 'account' | 'accounts' | 'shops' | 'cpu' | 'memory' | 'statements'
   /** How many paid items. */
   items?: number
   /** How many products a store of its own gets. */
   products?: number
   /** How many accounts, each with an empty store. */
   accounts?: number
+  shops?: ShopsWanted
 }
 
 export interface PreparedCloud {
@@ -42,9 +44,12 @@ export interface PreparedAccounts {
   shops: { authorization: string; storeId: string }[]
 }
 
-const data = process.argv[2]
+const [data, databaseUrl] = process.argv.slice(2)
 if (data === undefined) throw new Error('the folder for the data is missing')
-const { running, platform } = await openBenchCloud(data)
+// Loaded for PostgreSQL only: the memory of a cloud without it is a figure.
+const counts =
+  databaseUrl === undefined ? undefined : (await import('./postgres/count-statements.ts')).countStatements()
+const { running, platform } = await openBenchCloud(data, databaseUrl)
 
 async function prepare(items: number): Promise<PreparedCloud> {
   const { tenant, key } = await benchAccount(running.database, platform)
@@ -83,10 +88,17 @@ async function prepareAccounts(count: number): Promise<PreparedAccounts> {
   return { port: Number(port), base: pathname, shops }
 }
 
+async function prepareAll(wanted: ShopsWanted): Promise<PreparedShops> {
+  const { port, pathname } = new URL(running.baseUrl)
+  return { port: Number(port), base: pathname, shops: await prepareShops(running.database, wanted, platform) }
+}
+
 answerBench((question) => {
-  const { kind, items = 0, products = 0, accounts = 0 } = question as CloudQuestion
+  const { kind, items = 0, products = 0, accounts = 0, shops } = question as CloudQuestion
   if (kind === 'cpu') return Promise.resolve(process.cpuUsage())
   if (kind === 'memory') return Promise.resolve(memoryOf())
+  if (kind === 'statements') return Promise.resolve({ ...counts })
+  if (shops) return prepareAll(shops)
   if (kind === 'account') return prepareAccount()
   if (kind === 'accounts') return prepareAccounts(accounts)
   return kind === 'catalogue' ? prepareCatalogue(products) : prepare(items)

@@ -1,5 +1,5 @@
 import { fork } from 'node:child_process'
-import type { Mode, Result } from './figure.ts'
+import { FigureUnavailable, type Mode, type Result } from './figure.ts'
 
 /** What a figure's process is started with, as JSON in its first argument. */
 export interface FigureRequest {
@@ -9,14 +9,18 @@ export interface FigureRequest {
   readonly vendure: boolean
 }
 
-export type FigureReply = { readonly result: Result } | { readonly error: Error }
+export type FigureReply =
+  | { readonly result: Result }
+  | { readonly error: Error }
+  /** Why the figure cannot run on this machine. */
+  | { readonly unavailable: string }
 
 /** Time after which a figure counts as hanging, ms. The full sizes fill a million rows first. */
 export const LIMITS_MS: Readonly<Record<Mode, number>> = { full: 7_200_000, quick: 900_000, smoke: 120_000 }
 
 /**
  * Runs one figure in a process of its own: a crash or an endless wait ends this figure alone. Rejects with the figure's error,
- * or says how its process ended. Settles when the process has exited.
+ * with `FigureUnavailable`, or says how its process ended. Settles when the process has exited.
  */
 export function runInProcess(program: string, request: FigureRequest, limitMs: number): Promise<Result> {
   return new Promise((resolve, reject) => {
@@ -33,6 +37,7 @@ export function runInProcess(program: string, request: FigureRequest, limitMs: n
     child.once('exit', (code, signal) => {
       clearTimeout(timer)
       if (reply && 'result' in reply) return resolve(reply.result)
+      if (reply && 'unavailable' in reply) return reject(new FigureUnavailable(reply.unavailable))
       if (reply) return reject(reply.error)
       const ending = isLate ? `did not end within ${limitMs / 1_000} s` : `ended without a result (${code ?? signal})`
       reject(new Error(`the process of ${request.name} ${ending}`))

@@ -1,4 +1,5 @@
 import { realPlatform } from '../bin/platform.ts'
+import { FigureUnavailable } from './figure.ts'
 import type { FigureReply, FigureRequest } from './figure-process.ts'
 import { loadFigure } from './figures.ts'
 
@@ -9,6 +10,7 @@ function reply(message: FigureReply): void {
 }
 
 function fail(error: unknown): void {
+  if (error instanceof FigureUnavailable) return reply({ unavailable: error.message })
   reply({ error: error instanceof Error ? error : new Error(String(error)) })
 }
 

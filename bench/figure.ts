@@ -50,6 +50,11 @@ export interface Result {
   readonly notes: readonly string[]
 }
 
+/** Thrown by a figure that needs a program which this machine lacks. The message names it and the package that brings it. */
+export class FigureUnavailable extends Error {
+  override name = 'FigureUnavailable'
+}
+
 export interface Figure {
   readonly sizes: Sizes
   run(bench: Bench): Promise<Result>

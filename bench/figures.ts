@@ -21,6 +21,7 @@ const FIGURES: Readonly<Record<string, () => Promise<Figure>>> = {
   recovery: async () => (await import('./recovery.ts')).recovery,
   drain: async () => (await import('./drain.ts')).drain,
   'store-day': async () => (await import('./store-day.ts')).storeDay,
+  postgres: async () => (await import('./postgres/postgres.ts')).postgres,
 }
 
 export const FIGURE_NAMES: readonly string[] = Object.keys(FIGURES)

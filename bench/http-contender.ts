@@ -47,7 +47,7 @@ export function httpContender({ name, server, load, address, connections, expect
   }
 }
 
-/** Programs that are stopped together, however the figure ends. */
+/** Programs that are stopped together, the last one first, however the figure ends. */
 export async function withPrograms<T>(
   work: (keep: (program: Promise<Program>) => Promise<Program>) => Promise<T>,
 ): Promise<T> {
@@ -60,7 +60,7 @@ export async function withPrograms<T>(
   try {
     return await work(keep)
   } finally {
-    for (const program of programs) await program.stop()
+    for (const program of programs.toReversed()) await program.stop()
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Mode, Result } from './figure.ts'
+import { FigureUnavailable, type Mode, type Result } from './figure.ts'
 import type { Machine } from './machine.ts'
 import { asText } from './report.ts'
 
@@ -10,9 +10,11 @@ export interface Report {
   readonly figures: Readonly<Record<string, Result>>
   /** Figures that did not run to their end. */
   readonly failures: Readonly<Record<string, { readonly message: string }>>
+  /** Why figures were skipped that this machine cannot run. */
+  readonly skipped: Readonly<Record<string, string>>
 }
 
-export type Outcome = Pick<Report, 'figures' | 'failures'>
+export type Outcome = Pick<Report, 'figures' | 'failures' | 'skipped'>
 
 /** One run of some figures, with everything that it needs from outside. */
 export interface Run {
@@ -27,11 +29,12 @@ export interface Run {
   warn(text: string): void
 }
 
-/** Runs the figures one after the other. A figure that fails is recorded, and the next one runs. */
+/** Runs the figures one after the other. A figure that fails or is skipped is recorded, and the next one runs. */
 export async function runFigures({ names, mode, measure, keep, say, warn }: Run): Promise<Outcome> {
   const figures: Record<string, Result> = {}
   const failures: Record<string, { message: string }> = {}
-  keep({ figures, failures })
+  const skipped: Record<string, string> = {}
+  keep({ figures, failures, skipped })
   for (const name of names) {
     try {
       const result = checked(await measure(name))
@@ -39,16 +42,22 @@ export async function runFigures({ names, mode, measure, keep, say, warn }: Run)
       figures[name] = mode === 'smoke' ? { ...result, targets: [] } : result
       say(mode === 'smoke' ? `ran     ${name}` : asText(result))
     } catch (error) {
+      if (error instanceof FigureUnavailable) {
+        skipped[name] = error.message
+        say(`skipped ${name}: ${error.message}`)
+        keep({ figures, failures, skipped })
+        continue
+      }
       const { message, stack } = error instanceof Error ? error : new Error(String(error))
       failures[name] = { message }
       say(`FAILED  ${name}: ${message}\n`)
       warn(stack ?? message)
     }
-    keep({ figures, failures })
+    keep({ figures, failures, skipped })
   }
   const failed = Object.keys(failures)
   if (failed.length > 0) say(`${failed.length} of ${names.length} figures failed: ${failed.join(', ')}`)
-  return { figures, failures }
+  return { figures, failures, skipped }
 }
 
 /** Throws if a row was not measured: JSON would show it as null. */

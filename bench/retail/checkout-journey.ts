@@ -4,7 +4,7 @@ import { ratesAtLeast, rowsOf, type Bench, type Figure, type Result, type Sizes 
 import { benchProduct } from '../catalogue/products.ts'
 import { withPrograms } from '../http-contender.ts'
 import { takeTurns, type Contender } from '../measure.ts'
-import type { JourneyQuestion } from './journey-load.ts'
+import type { JourneyQuestion } from './buy-all.ts'
 
 const NAMES = { bare: 'bare Hono, three commits', ours: 'checkIn, startCheckout, paid' }
 const CONNECTIONS = 16

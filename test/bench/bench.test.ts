@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { FIGURE_NAMES } from '../../bench/figures.ts'
+import { noPostgres } from '../../bin/prove/postgres-server.ts'
 import type { Report } from '../../bench/run-figures.ts'
 import { benchProduct } from '../../bench/catalogue/products.ts'
 import { isEan } from '../../cloud/catalogue/ean.ts'
@@ -43,12 +44,14 @@ describe('npm run bench', () => {
   it('runs every figure in its smallest size and stores all results', async () => {
     const json = join(folder, 'smoke.json')
     const { status, stdout, stderr } = await bench('--smoke', '--folder', folder, '--json', json)
-    const { figures, failures, mode } = JSON.parse(readFileSync(json, 'utf8')) as Report
+    const { figures, failures, skipped, mode } = JSON.parse(readFileSync(json, 'utf8')) as Report
     expect(failures, stderr).toEqual({})
     expect(status).toBe(0)
     expect(mode).toBe('smoke')
-    expect(Object.keys(figures)).toEqual(FIGURE_NAMES)
-    for (const name of FIGURE_NAMES) expect(stdout).toContain(`ran     ${name}\n`)
+    const missing = noPostgres()
+    expect(skipped).toEqual(missing === undefined ? {} : { postgres: missing })
+    expect(Object.keys({ ...figures, ...skipped })).toEqual(FIGURE_NAMES)
+    for (const name of Object.keys(figures)) expect(stdout).toContain(`ran     ${name}\n`)
     // The bare route answers the same product; only the headers differ.
     const { rows, notes } = figures['product-by-ean']!
     expect(rows.map((row) => row.name)).toEqual(['bare Hono route', 'fetchProduct'])

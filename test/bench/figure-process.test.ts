@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { FigureUnavailable } from '../../bench/figure.ts'
 import { runInProcess } from '../../bench/figure-process.ts'
 import { ensureBuilt, ROOT } from '../support/built.ts'
 
@@ -32,6 +33,13 @@ describe('the process of a figure', () => {
     const error = await run(real, LONG_MS, 'no-such-figure').catch((reason: unknown) => reason)
     expect(error).toMatchObject({ message: 'there is no figure no-such-figure; see --help' })
     expect((error as Error).stack).toContain('figures.js')
+  })
+
+  it('reports what a figure needs and this machine lacks', async () => {
+    const lacking = programOf(`process.send({ unavailable: 'install the package postgresql' }, () => process.exit(0))`)
+    const error = await run(lacking).catch((reason: unknown) => reason)
+    expect(error).toBeInstanceOf(FigureUnavailable)
+    expect(error).toMatchObject({ message: 'install the package postgresql' })
   })
 
   it('reports a crash', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Mode, Result } from '../../bench/figure.ts'
+import { FigureUnavailable, type Mode, type Result } from '../../bench/figure.ts'
 import { runFigures, type Outcome } from '../../bench/run-figures.ts'
 
 const ROW = { name: 'ours', microseconds: 2, perSecond: 500_000, ratio: 1, quartiles: [1, 1], also: {} } as const
@@ -59,7 +59,16 @@ describe('a run of figures', () => {
     ],
   ])('counts a result %s as a failure', async (_, rows, message) => {
     const { outcome } = await run({ empty: resultOf('1  Empty', rows) })
-    expect(outcome).toEqual({ figures: {}, failures: { empty: { message } } })
+    expect(outcome).toEqual({ figures: {}, failures: { empty: { message } }, skipped: {} })
+  })
+
+  it('skips a figure that this machine cannot run, with the reason, and runs the next one', async () => {
+    const reason = 'there is no PostgreSQL: install the package postgresql'
+    const { outcome, said, warned } = await run({ postgres: new FigureUnavailable(reason), last: resultOf('3  Last') })
+    expect(outcome).toMatchObject({ failures: {}, skipped: { postgres: reason } })
+    expect(Object.keys(outcome.figures)).toEqual(['last'])
+    expect(said).toContain(`skipped postgres: ${reason}`)
+    expect(warned).toBe('')
   })
 
   it('does not count a missed target as a failure', async () => {

@@ -1,0 +1,167 @@
+import type { Program } from '../child.ts'
+import { benchProduct } from '../catalogue/products.ts'
+import { median, type Contender } from '../measure.ts'
+import type { StatementCounts } from './count-statements.ts'
+import type { PreparedShops, Shop } from './prepare-shops.ts'
+import type { ShopsQuestion } from './shops-load.ts'
+
+/** Products of each store. */
+export const PRODUCTS = 200
+const PAGE = 50
+
+/** An operation as it is measured: what a shop sends, `count` times. */
+export interface Operation {
+  readonly name: string
+  question(at: At, count: number): ShopsQuestion['parts'][number]
+}
+
+interface At {
+  readonly server: PreparedShops
+  readonly shop: Shop
+  readonly connections: number
+  /** A number that no request before had: `count` from here on belong to this one. */
+  readonly first: number
+}
+
+function send({ server, shop, connections }: At, name: string, bodies: readonly object[], expected: string) {
+  const { port, base } = server
+  const path = `${base}/${name}`
+  const { authorization } = shop
+  return { port, path, authorization, connections, expected, bodies: bodies.map((body) => JSON.stringify(body)) }
+}
+
+const many = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i))
+
+export const OPERATIONS: readonly Operation[] = [
+  {
+    name: 'verifyProtectedItem',
+    question(at, count) {
+      const { deviceId, epcs } = at.shop
+      const bodies = epcs
+        .slice(at.first, at.first + count)
+        .map((epc) => ({ deviceId, protectionAction: 'detach_hard_tag', epc }))
+      return send(at, 'verifyProtectedItem', bodies, '"authorized":true')
+    },
+  },
+  {
+    name: 'purchase',
+    question({ server: { port, base }, shop: { authorization, storeId }, connections, first }, count) {
+      const eans = many(count, (i) => benchProduct((first + i) % PRODUCTS).ean)
+      return { port, base, authorization, storeId, eans, connections }
+    },
+  },
+  {
+    name: 'insertProduct',
+    question(at, count) {
+      const { growingStoreId: storeId } = at.shop
+      const bodies = many(count, (i) => ({ storeId, ...benchProduct(PRODUCTS + at.first + i) }))
+      return send(at, 'insertProduct', bodies, '49999')
+    },
+  },
+  {
+    name: 'fetchProducts',
+    question(at, count) {
+      const body = { storeId: at.shop.storeId, limit: PAGE }
+      return send(
+        at,
+        'fetchProducts',
+        many(count, () => body),
+        '49999',
+      )
+    },
+  },
+]
+
+/** How much is sent at the same time, and by how many accounts. */
+export interface Load {
+  readonly name: string
+  readonly accounts: number
+  /** Of each account. */
+  readonly connections: number
+}
+
+/** Requests in flight of a busy server. */
+const IN_FLIGHT = 16
+
+/** One request at a time, many of one account, and many of several. */
+export function loadsOf(accounts: number): readonly Load[] {
+  return [
+    { name: '1 in flight', accounts: 1, connections: 1 },
+    { name: `${IN_FLIGHT} in flight`, accounts: 1, connections: IN_FLIGHT },
+    { name: `${IN_FLIGHT} in flight, ${accounts} accounts`, accounts, connections: IN_FLIGHT / accounts },
+  ]
+}
+
+/** A server with its accounts. */
+export interface Engine {
+  readonly name: string
+  /** Of its PostgreSQL database. */
+  readonly url: string | undefined
+  readonly program: Program
+  readonly server: PreparedShops
+  /** Numbers of requests that each account has sent, by operation. */
+  readonly sent: Map<string, number>
+}
+
+export interface ShopsContender extends Contender {
+  readonly engine: Engine
+  /** Medians over the last `rounds` slices. */
+  also(rounds: number): Readonly<Record<string, number>>
+}
+
+interface Seen {
+  cpu: NodeJS.CpuUsage
+  statements: StatementCounts | undefined
+}
+
+async function look({ program }: Engine): Promise<Seen> {
+  const cpu = await program.ask<NodeJS.CpuUsage>({ kind: 'cpu' })
+  return { cpu, statements: await program.ask<StatementCounts | undefined>({ kind: 'statements' }) }
+}
+
+/** One operation on one engine under one load; `count` requests a slice. */
+export function shopsContender(
+  { engine, load, operation, client }: { engine: Engine; load: Load; operation: Operation; client: Program },
+  count: number,
+): ShopsContender {
+  const seen: Record<string, number>[] = []
+  return {
+    name: `${operation.name}, ${load.name}: ${engine.name}`,
+    engine,
+    async slice() {
+      const question = questionOf(engine, load, operation, count)
+      const before = await look(engine)
+      const microseconds = await client.ask<number>(question)
+      seen.push(costsOf(before, await look(engine), count))
+      return microseconds / count
+    },
+    also(rounds) {
+      const last = seen.slice(-rounds)
+      const names = Object.keys(last[0] ?? {})
+      return Object.fromEntries(names.map((name) => [name, median(last.map((costs) => costs[name] ?? 0))]))
+    },
+  }
+}
+
+function questionOf(engine: Engine, load: Load, operation: Operation, count: number): ShopsQuestion {
+  const { server, sent } = engine
+  const each = count / load.accounts
+  const parts = server.shops.slice(0, load.accounts).map((shop, i) => {
+    const key = `${operation.name} ${i}`
+    const first = sent.get(key) ?? 0
+    sent.set(key, first + each)
+    return operation.question({ server, shop, connections: load.connections, first }, each)
+  })
+  return { kind: operation.name === 'purchase' ? 'buy' : 'send', parts } as ShopsQuestion
+}
+
+function costsOf(before: Seen, after: Seen, count: number): Record<string, number> {
+  const cpu = (after.cpu.user + after.cpu.system - before.cpu.user - before.cpu.system) / count
+  const [from, to] = [before.statements, after.statements]
+  if (!from || !to) return { 'server CPU µs': cpu }
+  return {
+    'server CPU µs': cpu,
+    'round trips': (to.statements - from.statements) / count,
+    'conflicts %': ((to.conflicts - from.conflicts) / count) * 100,
+  }
+}
