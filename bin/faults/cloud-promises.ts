@@ -4,6 +4,7 @@ import type { Database as Connection } from 'better-sqlite3'
 import { hashOfKey } from '../../cloud/accounts/api-keys.ts'
 import { verifyAudit } from '../../cloud/accounts/verify-audit.ts'
 import { loadKeyFiles } from '../../cloud/authority/key-files.ts'
+import { sealer } from '../../cloud/authority/sealing.ts'
 import { openConnection, openSqlite } from '../../cloud/persistence/sqlite.ts'
 import { realPlatform } from '../platform.ts'
 import { secretFiles } from '../secret-files.ts'
@@ -205,12 +206,16 @@ function readReference(folder: string): { kept: Map<string, Kept>; root: string;
     .prepare<[], Kept>('SELECT tenant, operation, key_hash, body FROM idempotency WHERE status = 200')
     .all()
   db.close()
-  const { root, sealingKeys } = loadKeyFiles(folder, secretFiles, realPlatform().random)
+  const { random } = realPlatform()
+  const { root, sealingKeys } = loadKeyFiles(folder, secretFiles, random)
+  const { isCurrent, open } = sealer(sealingKeys, random)
+  // Answers with tokens are stored sealed (cloud/operations/stored-answers); the caller got the plain text.
+  const plainText = (body: string) => (isCurrent(body) ? open(body, 'idempotency').toString() : body)
   // Where two requests got the same words nobody can tell which of them was answered.
   const times = new Map<string, number>()
-  for (const { body } of rows) times.set(body, (times.get(body) ?? 0) + 1)
+  for (const { body } of rows) times.set(plainText(body), (times.get(plainText(body)) ?? 0) + 1)
   return {
-    kept: new Map(rows.filter((row) => times.get(row.body) === 1).map((row) => [row.body, row])),
+    kept: new Map(rows.filter((row) => times.get(plainText(row.body)) === 1).map((row) => [plainText(row.body), row])),
     root: root.x,
     sealing: Buffer.from(sealingKeys[0] ?? []),
   }

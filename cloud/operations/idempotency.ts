@@ -1,7 +1,5 @@
 import { hash } from 'node:crypto'
 import { sql } from 'kysely'
-import type { Randomness } from '../../policy/platform.ts'
-import { sealerFromText } from '../authority/sealing.ts'
 import type { Db } from '../persistence/database.ts'
 import { fieldsOf, prepared } from '../persistence/prepared.ts'
 import type { IdempotencyRow } from '../persistence/tables/accounts.ts'
@@ -224,16 +222,6 @@ const REVISIONS = {
 export async function revisionOf(db: Db, { kind, id }: Pick<Basis, 'kind' | 'id'>): Promise<number | undefined> {
   const [row] = await REVISIONS[kind](db, { id })
   return row && Number(row.rev)
-}
-
-/** A kept answer that holds a secret is sealed under the key itself: only who sends the key again can have it. */
-export function sealAnswer(answer: KeptAnswer, key: string, random: Randomness): KeptAnswer {
-  return { status: answer.status, body: sealerFromText(key, random).seal(Buffer.from(answer.body), 'idempotency') }
-}
-
-/** The kept answer, unsealed with the Idempotency-Key where it holds a secret. */
-export function openAnswer(answer: KeptAnswer, key: string, random: Randomness): KeptAnswer {
-  return { status: answer.status, body: sealerFromText(key, random).open(answer.body, 'idempotency').toString() }
 }
 
 /** Forgets answers whose window is over. */

@@ -194,7 +194,7 @@ export interface Operation {
   readonly refusals: readonly string[]
   /** Every event that the operation emits, or a job that runs in its name (`performTask`), except `protection.*` events of `recordEvent`. */
   readonly emits: readonly string[]
-  /** The answer holds a secret: a kept copy is sealed under the Idempotency-Key itself. */
+  /** The answer holds a secret: a stored copy is sealed (stored-answers.ts). */
   readonly secretAnswer: boolean
   /** The request itself proves who asks, so that an Idempotency-Key works without an API key. */
   readonly proofInBody: boolean

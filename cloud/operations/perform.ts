@@ -2,20 +2,13 @@ import type { Database, Db } from '../persistence/database.ts'
 import type { Caller } from './caller.ts'
 import { AskFirst } from './ask-first.ts'
 import { Failure } from './failure.ts'
-import {
-  findAnswer,
-  findTrueAnswer,
-  keepAnswer,
-  openAnswer,
-  sealAnswer,
-  type KeptAnswer,
-  type RequestIdentity,
-} from './idempotency.ts'
+import { findAnswer, findTrueAnswer, keepAnswer, type KeptAnswer, type RequestIdentity } from './idempotency.ts'
 import { answerOf, identityOf, openCall, writeAudit, writeOutbox, type Performed, type Request } from './open-call.ts'
 import { needsPackage, type Call, type Operation, type Services } from './operation.ts'
 import { isAtLeast, type Package } from './packages.ts'
 import { keepRefusal } from './keep-refusal.ts'
 import { performSteps, type Report } from './perform-steps.ts'
+import { storedAnswers, type StoredAnswers } from './stored-answers.ts'
 import { validate } from './validation.ts'
 
 /**
@@ -81,22 +74,19 @@ async function performChange(
 ): Promise<Performed> {
   const { operation } = request
   const identity = identityOf(request)
-  const { random } = services.platform
-  const replay = (kept: KeptAnswer): Performed => {
-    const open = operation.secretAnswer && request.idempotencyKey !== undefined
-    return { replayed: true, ...(open ? openAnswer(kept, request.idempotencyKey ?? '', random) : kept) }
-  }
+  const stored = storedAnswers(request, services)
+  const replay = (kept: KeptAnswer): Performed => ({ replayed: true, ...kept })
   let after: (() => void | Promise<void>)[] = []
   try {
     const known =
       operation.prepare &&
       identity &&
-      (await findKept(database.reads, identity, request, services.platform.clock.wall()))
+      (await findKept(database.reads, identity, request, stored, services.platform.clock.wall()))
     if (known) return replay(known)
     const prepared = await operation.prepare?.(openCall(request, database.reads, services).call, input)
     const performed = await database.write(async (db) => {
       const nowMs = services.platform.clock.wall()
-      const kept = identity && (await findKept(db, identity, request, nowMs))
+      const kept = identity && (await findKept(db, identity, request, stored, nowMs))
       after = []
       if (kept) return replay(kept)
       const opened = openCall(request, db, services, mayAsk)
@@ -106,16 +96,7 @@ async function performChange(
       }
       if (operation.audited) await writeAudit(db, request, opened.entity(), nowMs, services)
       await writeOutbox(db, request, opened.events, nowMs, services)
-      if (identity) {
-        const secret = operation.secretAnswer && request.idempotencyKey !== undefined
-        await keepAnswer(
-          db,
-          identity,
-          secret ? sealAnswer(answer, request.idempotencyKey ?? '', random) : answer,
-          opened.rests(),
-          nowMs,
-        )
-      }
+      if (identity) await keepAnswer(db, identity, stored.seal(answer), opened.rests(), nowMs)
       after = opened.after
       return { replayed: false, ...answer }
     })
@@ -153,6 +134,14 @@ export async function performTask(
   await Promise.all(after.map((task) => task()))
 }
 
-function findKept(db: Db, identity: RequestIdentity, request: Request, nowMs: number): Promise<KeptAnswer | undefined> {
-  return request.idempotencyKey === undefined ? findTrueAnswer(db, identity, nowMs) : findAnswer(db, identity, nowMs)
+async function findKept(
+  db: Db,
+  identity: RequestIdentity,
+  { idempotencyKey }: Request,
+  stored: StoredAnswers,
+  nowMs: number,
+): Promise<KeptAnswer | undefined> {
+  const find = idempotencyKey === undefined ? findTrueAnswer : findAnswer
+  const kept = await find(db, identity, nowMs)
+  return kept && stored.open(kept)
 }

@@ -53,6 +53,7 @@ export const verifyProtectedItem = operation({
   callers: ['secret', 'agent'],
   changes: true,
   answersRepeats: true,
+  secretAnswer: true,
   request: z.strictObject({
     deviceId: Id,
     protectionAction: z.enum(PROTECTION_ACTIONS),
@@ -97,6 +98,7 @@ export const verifySecurityTagDeactivation = operation({
   callers: ['secret', 'agent'],
   changes: true,
   answersRepeats: true,
+  secretAnswer: true,
   request: z.strictObject({
     purchaseId: Id.optional(),
     receiptToken: text(4_096).optional(),

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { sealer } from '../../cloud/authority/sealing.ts'
 import { virtualPlatform, type VirtualPlatform } from '../../simulators/world/virtual-platform.ts'
 import type { Json } from '../support/cloud.ts'
 import { onEveryDatabase } from '../support/databases.ts'
@@ -20,6 +21,20 @@ onEveryDatabase('idempotency', (kind) => {
       'verifyProtectedItem',
       { deviceId: shop.devices.self_checkout_detacher, protectionAction: 'detach_hard_tag', epc },
       headers,
+    )
+
+  const kept = () => shop.cloud.db.database.reads.selectFrom('idempotency').select(['key_hash', 'body']).execute()
+  /** What `work` answers, and the stored answer that it leaves. */
+  async function keptBy<T>(work: () => Promise<T>): Promise<{ value: T; row: { key_hash: string; body: string } }> {
+    const before = new Set((await kept()).map((row) => row.key_hash))
+    const value = await work()
+    const row = (await kept()).find(({ key_hash }) => !before.has(key_hash))
+    if (!row) throw new Error('no answer was stored')
+    return { value, row }
+  }
+  const putInto = ({ key_hash }: { key_hash: string }, body: string) =>
+    shop.cloud.db.database.write((db) =>
+      db.updateTable('idempotency').set({ body }).where('key_hash', '=', key_hash).execute(),
     )
 
   it('answers the same key and body with the same bytes, executed once', async () => {
@@ -171,6 +186,35 @@ onEveryDatabase('idempotency', (kind) => {
       .execute()
     expect(rows.length).toBeGreaterThan(0)
     expect(rows.some((row) => row.body.includes(first.body.code))).toBe(false)
+  })
+
+  it.each([
+    ['with a key', { 'idempotency-key': 'token-1' }],
+    ['without a key', {}],
+  ])('stores no authorization token in clear, and answers it again (%s)', async (_, headers) => {
+    const product = shop.products[1]
+    const { epc } = await shop.newItem(product)
+    await shop.buy([{ ean: product.ean, quantity: 1, epcs: [epc] }])
+    const ask = () => detach(epc, headers)
+    const { value: granted, row } = await keptBy(ask)
+    expect(granted.body.authorizationToken).toMatch(/^eyJ/)
+    expect(row.body).not.toContain(granted.body.authorizationToken)
+    expect((await ask()).text).toBe(granted.text)
+    // An earlier release stored it in clear: it is answered again, too.
+    await putInto(row, granted.text)
+    const again = await ask()
+    expect(again.text).toBe(granted.text)
+    expect(again.headers.get('idempotency-replayed')).toBe('true')
+  })
+
+  it('without a key: decides afresh when the sealing key of a stored answer is gone', async () => {
+    const { epc } = await shop.newItem(shop.products[1])
+    const { value: denied, row } = await keptBy(() => detach(epc))
+    const { random } = shop.cloud.platform
+    await putInto(row, sealer([random.bytes(32)], random).seal(Buffer.from(denied.text), 'idempotency'))
+    const again = await detach(epc)
+    expect(again).toMatchObject({ status: 200, body: { authorized: false, reason: 'item_not_paid' } })
+    expect(again.headers.get('idempotency-replayed')).toBeNull()
   })
 
   it('without a key: repeats the answer while it is true, and decides afresh when something has moved on', async () => {
