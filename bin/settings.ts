@@ -325,6 +325,37 @@ export const EDGE_PAIR_OPTIONS = {
   ),
 }
 
+export const EDGE_CREDENTIAL_OPTIONS = {
+  data: dataDir('var/edge'),
+  renew: flag({
+    flag: 'renew',
+    env: 'UNTAG_CREDENTIAL_RENEW',
+    help: 'make a new credential in its place; a running agent refuses the former at once',
+  }),
+}
+
+export const EDGE_LINK_OPTIONS = {
+  data: dataDir('var/edge'),
+  host: text(
+    {
+      flag: 'host',
+      env: 'UNTAG_LINK_HOST',
+      help: 'name of the agent in the link, for browsers on other machines; one of hosts in its configuration',
+    },
+    'NAME',
+    undefined,
+  ),
+}
+
+export const EDGE_PAIRINGS_OPTIONS = {
+  data: dataDir('var/edge'),
+  revoke: text(
+    { flag: 'revoke', env: 'UNTAG_REVOKE_PAIRING', help: 'ends the pairing with this id at once' },
+    'ID',
+    undefined,
+  ),
+}
+
 export const EDGE_ROTATE_KEY_OPTIONS = { data: dataDir('var/edge') }
 
 export const START_OPTIONS = {

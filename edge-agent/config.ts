@@ -5,7 +5,7 @@ import { capabilitiesOf, DeviceEntry } from '../device-drivers/drivers/registry.
 /** The agent's configuration file (contracts §6). The agent never writes it unless asked. */
 export interface AgentConfig {
   readonly devices: readonly DeviceEntry[]
-  /** Programs on this machine, and the browser that shows the pages, too, need a pairing credential for all of `/v1` and the pages. */
+  /** If false, programs on this machine need no credential for requests, scans and status (`http/access.ts`). */
   readonly requirePairing: boolean
   /** Further names by which browsers may call this agent, such as `kasse1.local:8090`. */
   readonly hosts: readonly string[]
@@ -15,7 +15,7 @@ export interface AgentConfig {
 
 const Settings = z.strictObject({
   $schema: z.string().optional(),
-  requirePairing: z.boolean().default(false),
+  requirePairing: z.boolean().default(true),
   hosts: z
     .array(z.string().regex(/^[A-Za-z0-9.-]{1,200}(:\d{1,5})?$/, 'must be a host name, with a port if not 80'))
     .max(20)
@@ -23,7 +23,7 @@ const Settings = z.strictObject({
   language: z.enum(['de', 'en']).default('de'),
 })
 
-export const EMPTY_CONFIG: AgentConfig = { devices: [], requirePairing: false, hosts: [], language: 'de' }
+export const EMPTY_CONFIG: AgentConfig = { devices: [], requirePairing: true, hosts: [], language: 'de' }
 
 export type CheckedConfig = { ok: true; config: AgentConfig } | { ok: false; faults: string[] }
 

@@ -18,6 +18,8 @@ export interface DemonstrationParts {
   edge: RunningEdge
   devices: DemoDevices
   network: NetworkSwitch
+  /** The agent's data folder. */
+  edgeData: string
   quit(): void
 }
 
@@ -94,7 +96,8 @@ export async function demonstration(parts: DemonstrationParts): Promise<void> {
   }
 }
 
-function printWelcome({ baseUrl, key, edge, store }: DemonstrationParts): void {
+function printWelcome({ baseUrl, key, edge, store, edgeData }: DemonstrationParts): void {
+  const pairingUrl = edge.newPairingUrl()
   const origin = new URL(baseUrl).origin
   const device = store.devices.station
   say()
@@ -102,6 +105,8 @@ function printWelcome({ baseUrl, key, edge, store }: DemonstrationParts): void {
   say()
   say(`  Cloud API       ${baseUrl}`)
   say(`  API reference   ${origin}/docs`)
+  say(`  Pair a browser  ${pairingUrl}`)
+  say(soft(`                  once, within 15 minutes; another: node bin/untag.js edge link --data ${edgeData}`))
   say(`  Staff station   ${edge.url}/station?device=${device}`)
   say(`  Exit gate       ${edge.url}/gate?device=${store.devices.gate}`)
   say(`  Sandbox key     ${key}`)
@@ -113,6 +118,9 @@ function printWelcome({ baseUrl, key, edge, store }: DemonstrationParts): void {
     '  Keys: [s] scan a paid receipt  [r] scan it again  [d] detach a paid tag  [u] carry an unpaid item out  [p] carry a paid one out  [o] cut/restore the network  [q] quit',
   )
   say()
+  // For programs that start the demonstration.
+  const isInteractive = process.stdin.isTTY && process.stdout.isTTY
+  if (!isInteractive) say(`ready ${JSON.stringify({ baseUrl, key, agentUrl: edge.url, pairingUrl })}`)
 }
 
 /** Tells on the terminal what the lanes decide and what their devices do. */

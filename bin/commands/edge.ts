@@ -1,6 +1,5 @@
-import { createHash, randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, renameSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { openLink } from '../../device-drivers/transports/link-settings.ts'
 import { pushPort } from '../../device-drivers/transports/push-port.ts'
 import type { OpenLink } from '../../device-drivers/transports/shared-links.ts'
@@ -9,14 +8,18 @@ import { EMPTY_CONFIG, readConfig, type AgentConfig } from '../../edge-agent/con
 import { localApp } from '../../edge-agent/http/local-app.ts'
 import { LedgerDamaged, openLedgerFile } from '../../edge-agent/ledger/database.ts'
 import { openMarks } from '../../edge-agent/ledger/marks.ts'
+import { LOCAL_URLS } from '../../edge-agent/ledger/pairings.ts'
 import { enrol, keepFirstDocuments } from '../../edge-agent/link/enrol.ts'
 import { takeOver } from '../../edge-agent/link/take-over.ts'
 import { ROTATE_ASKED } from '../../edge-agent/link/renew-key.ts'
 import { startAgent, type Agent, type AgentParts } from '../../edge-agent/runtime.ts'
+import { hashSecret, newSecret, pairingUrl } from '../../edge-agent/trust/credentials.ts'
+import type { Log } from '../../edge-agent/log.ts'
 import { findIdentity, readIdentity, writeIdentity, type Identity } from '../../edge-agent/trust/identity.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { boundedFetch } from '../bounded-fetch.ts'
 import { configFile } from '../config-file.ts'
+import { credentialFile } from '../credential-file.ts'
 import { lockDataDir } from '../data-dir-lock.ts'
 import { makeFolder } from '../durable-folder.ts'
 import { listen } from '../http-server.ts'
@@ -28,10 +31,11 @@ import { realPlatform } from '../platform.ts'
 import { hideFromOthers } from '../private-files.ts'
 import { runtimeFiles } from '../runtime-files.ts'
 import { secretFiles } from '../secret-files.ts'
-import type { EDGE_ENROL_OPTIONS, EDGE_OPTIONS, EDGE_PAIR_OPTIONS, EDGE_ROTATE_KEY_OPTIONS } from '../settings.ts'
+import type { EDGE_ENROL_OPTIONS, EDGE_OPTIONS, EDGE_ROTATE_KEY_OPTIONS } from '../settings.ts'
 import { stopOnSignals } from '../shutdown.ts'
 import { surroundings } from '../surroundings.ts'
 import { traceFiles } from '../trace-files.ts'
+import { assertEnrolled } from './edge-access.ts'
 import { nearby } from './known-database.ts'
 
 /** How long the first word of the cloud is waited for before the agent serves, ms (contracts §1). */
@@ -74,6 +78,7 @@ export async function enrolAgent(
     }
     keepFirstDocuments(ledger, enrolled.identity, enrolled.documents, platform)
     writeIdentity(data, enrolled.identity, secretFiles)
+    credentialFile(data, platform.random).ensure()
     return enrolled.identity
   } finally {
     lock.release()
@@ -109,16 +114,6 @@ function putAside(ledger: string, { clock }: Platform): void {
   process.stderr.write(`the ledger is damaged and lies in ${aside}: what it had not told the cloud is lost\n`)
 }
 
-/** Makes a credential for a program on this machine or in the store's network; only its hash is kept. */
-export async function runPair({ data, name }: Values<typeof EDGE_PAIR_OPTIONS>): Promise<void> {
-  assertEnrolled(data)
-  const credential = `untag_pair_${randomBytes(24).toString('base64url')}`
-  const db = openLedgerFile(join(data, 'ledger.db'))
-  openMarks(db).pair(createHash('sha256').update(credential).digest('base64url'), name, realPlatform().clock.wall())
-  db.close()
-  process.stdout.write(`${credential}\n`)
-}
-
 /** Has the agent change its key, at once when it runs with the cloud in reach, else as soon as it does. */
 export async function runRotateKey({ data }: Values<typeof EDGE_ROTATE_KEY_OPTIONS>): Promise<void> {
   const identity = assertEnrolled(data)
@@ -128,18 +123,15 @@ export async function runRotateKey({ data }: Values<typeof EDGE_ROTATE_KEY_OPTIO
   process.stdout.write(`${identity.agentId} changes its key when it next speaks to the cloud\n`)
 }
 
-function assertEnrolled(data: string): Identity {
-  const identity = readIdentity(data, secretFiles)
-  if (!identity)
-    throw new Error(`${data} holds no agent: name its folder with --data${nearby(data, 'edge', 'agent.json')}`)
-  return identity
-}
-
 export type EdgeSettings = Values<typeof EDGE_OPTIONS>
 
 export interface RunningEdge {
   url: string
   agent: Agent
+  /** The agent was never started with this folder before: no browser is paired. */
+  isFirstStart: boolean
+  /** Makes a new one-time link that pairs a browser. */
+  newPairingUrl(): string
   stop(): Promise<void>
 }
 
@@ -148,6 +140,11 @@ export async function runEdge(settings: EdgeSettings): Promise<void> {
   const log = newLog('edge', settings.logLevel)
   const running = await startEdge(settings, config, realPlatform(), log)
   stopOnSignals(running.stop)
+  if (running.isFirstStart)
+    log.info(
+      { pairingUrl: running.newPairingUrl() },
+      'open this link in the browser that shows the pages: it works once, for 15 minutes; untag edge link prints another',
+    )
   process.stdout.write(`ready ${JSON.stringify({ url: running.url, agentId: running.agent.identity.agentId })}\n`)
 }
 
@@ -236,11 +233,44 @@ export async function startEdge(
       `${host}:${server.port}`,
       ...config.hosts,
     ]
-    server.serve(localApp(agent, { hosts: () => hosts, log, pushes, lostLogLines: log.lostLines }))
+    const credential = credentialFile(data, platform.random)
+    credential.ensure()
+    server.serve(
+      localApp(agent, {
+        hosts: () => hosts,
+        log,
+        credential: credential.read,
+        dataDir: resolve(data),
+        pushes,
+        lostLogLines: log.lostLines,
+      }),
+    )
+    const url = `http://${host === '0.0.0.0' ? 'localhost' : host}:${server.port}`
+    const isFirstStart = keepUrls(agent, [url, ...hosts.map((name) => `http://${name}`)], log)
     await agent.ready(FIRST_CONTACT_MS)
-    return { url: `http://${host === '0.0.0.0' ? 'localhost' : host}:${server.port}`, agent, stop }
+    return { url, agent, isFirstStart, newPairingUrl: () => newPairingUrl(agent, url), stop }
   } catch (error) {
     await stop()
     throw error
   }
+}
+
+/** Stores where browsers reach this agent, for `untag edge link`. True if nothing was stored before. */
+function keepUrls({ ledger }: Agent, urls: readonly string[], log: Log): boolean {
+  const known = ledger.marks.get(LOCAL_URLS)
+  const text = JSON.stringify([...new Set(urls)].filter((url) => URL.canParse(url)))
+  try {
+    if (text !== known) ledger.commits.now(() => ledger.marks.set(LOCAL_URLS, text))
+  } catch (error) {
+    // An agent starts with a full disk, too.
+    log.warn({ err: error }, 'the address of this agent cannot be stored: untag edge link prints its former one')
+    return false
+  }
+  return known === undefined
+}
+
+function newPairingUrl({ ledger, platform }: Agent, url: string): string {
+  const code = newSecret('link', platform.random)
+  ledger.commits.now(() => ledger.pairings.addLink(hashSecret(code), platform.clock.wall()))
+  return pairingUrl(url, code)
 }

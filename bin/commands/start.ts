@@ -75,6 +75,7 @@ export async function runStart(settings: Values<typeof START_OPTIONS>): Promise<
       edge,
       devices,
       network,
+      edgeData: data,
       quit: () => process.kill(process.pid, 'SIGTERM'),
     })
   } catch (error) {

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { relayBoard, type RelayBoard } from '../../simulators/devices/relay-board.ts'
 import { serveTcp, type TcpService } from '../../simulators/devices/serve.ts'
+import { authorizationIn } from '../credential-file.ts'
 import { realPlatform } from '../platform.ts'
 import { runPart, startPart, type Part } from './part.ts'
 import type { Traced } from './strace.ts'
@@ -150,9 +151,10 @@ export async function openRig(traceIn: TraceOf = () => undefined): Promise<Rig> 
     boardPorts,
     ask,
     call,
-    authorize: (body) => post(`${rig.agent.ready['url']}/v1/authorize`, body, {}),
+    authorize: (body) => post(`${rig.agent.ready['url']}/v1/authorize`, body, authorizationIn(edgeData)),
     async status() {
       const answer = await fetch(`${rig.agent.ready['url']}/v1/status`, {
+        headers: authorizationIn(edgeData),
         signal: AbortSignal.timeout(ASK_WITHIN_MS),
       }).catch(() => undefined)
       return answer?.ok ? ((await answer.json()) as AgentView) : undefined

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { scannerSimulator, type ScannerSimulator } from '../../simulators/devices/scanner.ts'
 import { serveTcp, type TcpService } from '../../simulators/devices/serve.ts'
 import { shopper, type BasketLine, type Bought, type Shopper } from '../../simulators/services/shopper.ts'
+import { authorizationIn } from '../credential-file.ts'
 import { realPlatform } from '../platform.ts'
 import type { Processes, RunningProcess, Surroundings } from './processes.ts'
 import { newWire, unusedPort, type Wire } from './wire.ts'
@@ -32,7 +33,7 @@ export interface StoreProcesses {
   startCloud(): Promise<void>
   startAgent(): Promise<void>
   buy(items: BasketLine[]): Promise<Bought>
-  /** A POST to the agent's local HTTP. */
+  /** A POST to the agent's local HTTP, with its credential. */
   local(path: string, body: Fields, headers?: Record<string, string>): Promise<{ status: number; body: Fields }>
   authorize(body: Fields): Promise<Fields>
   status(): Promise<Fields>
@@ -72,6 +73,7 @@ export async function openStoreProcesses({
   agentIn = {},
 }: StoreOptions): Promise<StoreProcesses> {
   const folder = mkdtempSync(join(tmpdir(), 'untag-journey-'))
+  const edge = join(folder, 'edge')
   const platform = realPlatform()
   const database = databaseUrl === undefined ? [] : ['--database-url', databaseUrl]
   // Ports are picked once, so that a restarted cloud is where it was. What the cloud calls itself is where agents find it: the wire.
@@ -121,16 +123,7 @@ export async function openStoreProcesses({
   }
   const { code } = await api.call('createEnrolmentCode', { storeId, name: 'journey' })
   const enrolled = await processes.run(
-    [
-      'edge',
-      'enrol',
-      '--cloud',
-      `http://127.0.0.1:${wire.httpPort}/api/v1`,
-      '--code',
-      String(code),
-      '--data',
-      join(folder, 'edge'),
-    ],
+    ['edge', 'enrol', '--cloud', `http://127.0.0.1:${wire.httpPort}/api/v1`, '--code', String(code), '--data', edge],
     agentIn.env,
   )
   if (enrolled.code !== 0) throw new Error(enrolled.stderr)
@@ -148,7 +141,7 @@ export async function openStoreProcesses({
     pulseMs: 50,
     ...extra,
   })
-  mkdirSync(join(folder, 'edge'), { recursive: true })
+  mkdirSync(edge, { recursive: true })
   writeFileSync(
     join(folder, 'edge.json'),
     JSON.stringify({
@@ -179,7 +172,7 @@ export async function openStoreProcesses({
   const agentArgs = [
     'edge',
     '--data',
-    join(folder, 'edge'),
+    edge,
     '--config',
     join(folder, 'edge.json'),
     '--port',
@@ -209,7 +202,7 @@ export async function openStoreProcesses({
     async local(path, body, headers = {}) {
       const answer = await fetch(`${store.agent.ready['url']}${path}`, {
         method: 'POST',
-        headers: { 'content-type': 'application/json', ...headers },
+        headers: { 'content-type': 'application/json', ...authorizationIn(edge), ...headers },
         body: JSON.stringify(body),
       })
       return { status: answer.status, body: (await answer.json()) as Fields }
@@ -219,7 +212,10 @@ export async function openStoreProcesses({
       if (answer.status !== 200) throw new Error(JSON.stringify(answer))
       return answer.body
     },
-    status: async () => (await fetch(`${store.agent.ready['url']}/v1/status`)).json() as Promise<Fields>,
+    status: async () => {
+      const answer = await fetch(`${store.agent.ready['url']}/v1/status`, { headers: authorizationIn(edge) })
+      return (await answer.json()) as Fields
+    },
     async events(filter = {}) {
       const all: Fields[] = []
       let cursor: string | undefined

@@ -3,9 +3,13 @@ export const AGENT_ERRORS = {
   'invalid-argument': { status: 400, fix: 'Correct the fields that details names; /openapi.json describes them.' },
   unauthenticated: {
     status: 401,
-    fix: 'Send Authorization: Bearer with a credential of this agent; untag edge pair prints one.',
+    fix: 'Run untag edge credential --data DIR on the machine of the agent, and send what it prints as Authorization: Bearer. In a browser, open the link that untag edge link --data DIR prints.',
   },
   wrong_credentials: { status: 401, fix: 'Let the operator enter the PIN or scan the badge again.' },
+  pairing_link_invalid: {
+    status: 403,
+    fix: 'Run untag edge link --data DIR on the machine of the agent, and open the new link.',
+  },
   host_not_allowed: { status: 403, fix: 'Add the name to hosts in the configuration of the agent.' },
   origin_not_allowed: { status: 403, fix: 'Call the agent from a program or from its own pages.' },
   not_home: { status: 403, fix: 'Wait until both agents have the newest policy.' },

@@ -13,8 +13,11 @@ export const LISTENER_LIMIT = 32
 export const BACKLOG_LIMIT = 200
 
 export interface EventStream {
-  /** Answers a stream that begins with the present state; undefined if as many listen as may. `disconnect` cuts its connection. */
-  open(disconnect: () => void): Response | undefined
+  /**
+   * Answers a stream that begins with the present state; undefined if as many listen as may. `disconnect` cuts its connection;
+   * the stream ends with the first event after `mayListen` has become false.
+   */
+  open(disconnect: () => void, mayListen: () => boolean): Response | undefined
 }
 
 /** An event as it is sent: its type and its data. */
@@ -25,6 +28,7 @@ interface Sent {
 interface Listener {
   controller: ReadableStreamDefaultController<Uint8Array>
   disconnect(): void
+  mayListen(): boolean
 }
 
 /** Sends what the feed publishes, as `describe` words it. `present` is what a new listener gets first. */
@@ -43,7 +47,7 @@ export function eventStream(
       if (listeners.size === 0) continue
       const text = write(describe(event))
       for (const listener of listeners) {
-        if ((listener.controller.desiredSize ?? 0) > 0) listener.controller.enqueue(text)
+        if ((listener.controller.desiredSize ?? 0) > 0 && listener.mayListen()) listener.controller.enqueue(text)
         else drop(listener)
       }
     }
@@ -60,13 +64,13 @@ export function eventStream(
 
   sendAll().catch((error: unknown) => log.error({ err: error }, 'pages and programs get no more events'))
   return {
-    open(disconnect) {
+    open(disconnect, mayListen) {
       if (listeners.size >= LISTENER_LIMIT) return undefined
       let own: Listener
       const body = new ReadableStream<Uint8Array>(
         {
           start(controller) {
-            own = { controller, disconnect }
+            own = { controller, disconnect, mayListen }
             listeners.add(own)
             controller.enqueue(write(present()))
           },

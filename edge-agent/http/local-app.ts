@@ -1,17 +1,16 @@
-import { createHash } from 'node:crypto'
 import { Hono, type Context } from 'hono'
-import { getCookie, setCookie } from 'hono/cookie'
 import type { PushPort } from '../../device-drivers/transports/push-port.ts'
 import { normaliseIdentifiers } from '../../policy/identifiers.ts'
 import { classify } from '../decisions/scan.ts'
 import { metricsText } from '../health/metrics.ts'
-import type { Asker } from '../lanes/lane-state.ts'
 import { LedgerFailure, LedgerFull } from '../ledger/commit.ts'
 import { askingLimit } from '../link/asking-limit.ts'
 import type { HomeReply } from '../link/home.ts'
 import type { Log } from '../log.ts'
 import type { Agent } from '../runtime.ts'
 import { liveEvent } from '../pages/live-event.ts'
+import { openAccess } from './access.ts'
+import { addressOf, connectionOf } from './connection.ts'
 import { eventStream, LISTENER_LIMIT } from './event-stream.ts'
 import { fail, failField, refuseAddress } from './fail.ts'
 import { ingestRoutes } from './ingest.ts'
@@ -34,17 +33,17 @@ import { setupRoutes } from './setup-routes.ts'
 
 /** Questions to the home from one address that turned out to be none. */
 const REFUSED_QUESTIONS = { perSecond: 5, burst: 50 }
-/** Who asks here proves it by what is asked: other agents by their signature, a browser by the credential that was pasted into its page. */
-const OPEN: ReadonlySet<string> = new Set(['/v1/home/redeem', '/v1/home/time', '/v1/releases', '/v1/pair'])
 /** When a sign-in without the store key is worth another try, s: the agent logs in again at once. */
 const KEY_RETRY_SECONDS = 5
-/** As long as browsers keep a cookie, s. */
-const COOKIE_LIFE = 400 * 86_400
 
 export interface LocalAppOptions {
   /** Names by which this agent may be called, `host:port`. */
   hosts: () => readonly string[]
   log: Log
+  /** The credential of the agent's own file, as `AccessParts` has it. */
+  credential: () => string | undefined
+  /** The agent's data folder: its own machine's browsers are shown the whole command that pairs them. */
+  dataDir?: string
   /** Where devices that call are handed to their drivers. */
   pushes?: PushPort
   /** Log lines that nobody read, since the start; by default none. */
@@ -52,11 +51,12 @@ export interface LocalAppOptions {
 }
 
 /** The agent's own HTTP API and pages (contracts §6). */
-export function localApp(agent: Agent, { hosts, log, pushes, lostLogLines = () => 0 }: LocalAppOptions): Hono {
+export function localApp(
+  agent: Agent,
+  { hosts, log, credential, dataDir, pushes, lostLogLines = () => 0 }: LocalAppOptions,
+): Hono {
   const app = new Hono()
-  // Browsers keep one jar for all ports of a machine, and there may be several agents on it.
-  const cookieName = `untag_${agent.identity.agentId}`
-  const browserCookie = `${cookieName}_browser`
+  const access = openAccess({ agent, log, credential })
   const events = eventStream(
     agent.feed,
     (event) => liveEvent(event, agent.trust.policy),
@@ -84,8 +84,7 @@ export function localApp(agent: Agent, { hosts, log, pushes, lostLogLines = () =
     return next()
   })
   app.use('/v1/*', async (c, next) => {
-    if (!OPEN.has(c.req.path) && !mayUse(c))
-      return fail(c, 401, 'unauthenticated', 'pair this program first: untag edge pair')
+    if (!access.mayCall(c)) return unauthenticated(c)
     return next()
   })
   app.onError((error, c) => {
@@ -177,38 +176,29 @@ export function localApp(agent: Agent, { hosts, log, pushes, lostLogLines = () =
     const body = await readBody(c, ScanRequest)
     if (body instanceof Response) return body
     const { deviceId, text, byHand } = body
-    const from = askerOf(c)
-    const result = await agent.lanes.scan(deviceId, text, {
-      operatorId: agent.operators.find(sessionOf(c))?.operatorId,
-      byHand,
-      from,
-      caller: callerOf(c),
-    })
-    if (result.kind === 'operator') remember(c, from)
-    return reply(c, 'scan', result)
+    const from = access.callerOf(c) ?? 'unpaired'
+    // A badge signs its operator in.
+    if (from === 'unpaired' && classify(text).kind === 'badge') return unauthenticated(c)
+    const operatorId = agent.operators.find(sessionOf(c))?.operatorId
+    return reply(c, 'scan', await agent.lanes.scan(deviceId, text, { operatorId, byHand, from }))
   })
 
-  /** The browser of a page keeps the credential where no script reads it. */
+  /** Pairs the browser that opened a one-time link. Its cookie is read by no script. */
   app.post('/v1/pair', async (c) => {
     const body = await readBody(c, PairRequest)
     if (body instanceof Response) return body
-    if (!isCredential(body.credential))
-      return fail(c, 401, 'unauthenticated', 'this is no credential of this agent: untag edge pair')
-    setCookie(c, cookieName, body.credential, { path: '/', httpOnly: true, sameSite: 'Strict', maxAge: COOKIE_LIFE })
-    return reply(c, 'pair', { success: true })
+    if (await access.redeemLink(c, body.code)) return reply(c, 'pair', { success: true })
+    return fail(c, 403, 'pairing_link_invalid', 'this link was already used, or is older than 15 minutes')
   })
 
   app.post('/v1/operator', async (c) => {
     const body = await readBody(c, SignInRequest)
     if (body instanceof Response) return body
     const { deviceId, ...proof } = body
-    const from = askerOf(c)
-    const caller = callerOf(c)
+    const caller = access.callerOf(c)
+    if (!caller) return unauthenticated(c)
     const opened =
-      deviceId === undefined
-        ? agent.operators.open(proof, caller)
-        : agent.lanes.signIn(deviceId, proof, { from, caller })
-    if (opened.ok && deviceId !== undefined) remember(c, from)
+      deviceId === undefined ? agent.operators.open(proof, caller.id) : agent.lanes.signIn(deviceId, proof, caller.id)
     if (opened.ok)
       return reply(c, 'signIn', {
         session: opened.session,
@@ -261,7 +251,7 @@ export function localApp(agent: Agent, { hosts, log, pushes, lostLogLines = () =
   app.get(
     '/v1/events',
     (c) =>
-      events.open(() => connectionOf(c)?.destroy()) ??
+      events.open(() => connectionOf(c)?.destroy(), access.watch(c)) ??
       fail(c, 503, 'too_many_listeners', `${LISTENER_LIMIT} pages and programs follow this agent already: close one`),
   )
 
@@ -296,61 +286,14 @@ export function localApp(agent: Agent, { hosts, log, pushes, lostLogLines = () =
   )
   app.get('/openapi.json', (c) => c.body(agentApiText(), 200, { 'content-type': 'application/json' }))
   if (pushes) ingestRoutes(app, { devices: agent.config.devices, port: pushes, platform: agent.platform, log })
-  setupRoutes(app, agent, { isLoopback })
-  pageRoutes(app, agent, { mayUse, isLoopback })
-
-  /** Programs on this machine may, unless they are to be paired, too; an operator's session was opened by one that is. */
-  function mayUse(c: Context): boolean {
-    const isOpen = isLoopback(c) && (!agent.config.requirePairing || agent.operators.look(sessionOf(c)) !== undefined)
-    return isOpen || isPaired(c)
-  }
-
-  /** A program of another user on this machine may ask what a page asks, but does not know what the page's browser was given. */
-  function askerOf(c: Context): Asker {
-    if (isPaired(c)) return 'paired'
-    const given = getCookie(c, browserCookie)
-    return {
-      browser:
-        given !== undefined && /^[\w-]{32}$/.test(given)
-          ? given
-          : Buffer.from(agent.platform.random.bytes(24)).toString('base64url'),
-    }
-  }
-
-  /** Somebody has signed in here: by this the browser is known again, until it is closed. */
-  function remember(c: Context, from: Asker): void {
-    if (from !== 'paired') setCookie(c, browserCookie, from.browser, { path: '/', httpOnly: true, sameSite: 'Strict' })
-  }
-
-  function isPaired(c: Context): boolean {
-    return credentialOf(c) !== undefined
-  }
-
-  /** For whom errors of a sign-in are counted: the pairing credential, else the address. */
-  function callerOf(c: Context): string {
-    const credential = credentialOf(c)
-    return credential === undefined ? `address ${addressOf(c) ?? ''}` : `credential ${hashOf(credential)}`
-  }
-
-  /** The pairing credential of the request, if it is valid. */
-  function credentialOf(c: Context): string | undefined {
-    const token = /^Bearer (\S{20,200})$/.exec(c.req.header('authorization') ?? '')?.[1] ?? getCookie(c, cookieName)
-    return token !== undefined && isCredential(token) ? token : undefined
-  }
-
-  function isCredential(token: string): boolean {
-    return agent.ledger.marks.isPaired(hashOf(token))
-  }
+  setupRoutes(app, agent)
+  pageRoutes(app, agent, access, dataDir)
 
   function sessionOf(c: Context): string | undefined {
     return c.req.header('x-untag-operator')
   }
 
   return app
-}
-
-function hashOf(token: string): string {
-  return createHash('sha256').update(token).digest('base64url')
 }
 
 /** A scan is whatever it turns out to be; what nobody understands is refused as a receipt would be. */
@@ -372,22 +315,7 @@ function tooMany(c: Context, seconds: number): Response {
   return fail(c, 429, 'too_many_questions', `too much is asked: wait ${seconds} s`)
 }
 
-function incomingOf(c: Context): { socket?: { remoteAddress?: string } } | undefined {
-  return (c.env as { incoming?: { socket?: { remoteAddress?: string } } } | undefined)?.incoming
-}
-
-function addressOf(c: Context): string | undefined {
-  return incomingOf(c)?.socket?.remoteAddress
-}
-
-function isLoopback(c: Context): boolean {
-  // In-process calls of tests have no socket. A socket without an address was reset by whoever sent the request: it may be anybody's.
-  if (incomingOf(c) === undefined) return true
-  const address = addressOf(c) ?? ''
-  return address === '::1' || /^(::ffff:)?127\./.test(address)
-}
-
-/** The connection's response, where Node's HTTP server carries the request. */
-function connectionOf(c: Context): { destroy(): void } | undefined {
-  return (c.env as { outgoing?: { destroy(): void } } | undefined)?.outgoing
+function unauthenticated(c: Context): Response {
+  c.header('www-authenticate', 'Bearer')
+  return fail(c, 401, 'unauthenticated', 'this needs a credential of the agent, or a paired browser')
 }

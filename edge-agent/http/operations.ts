@@ -16,6 +16,8 @@ export interface AgentOperation {
   readonly description?: string
   /** Without a credential anyone who reaches the agent may call it. */
   readonly needsCredential: boolean
+  /** With `requirePairing: false`, programs on the agent's machine need none. */
+  readonly openOnMachine?: boolean
   /** Whether it acts under the operator's session in `X-Untag-Operator`. */
   readonly takesSession?: boolean
   readonly request?: z.ZodType
@@ -43,6 +45,7 @@ export const AGENT_OPERATIONS = {
     description:
       'A denial is an answer with status 200, `authorized: false` and a `reason`. The answer comes when the outcome is known, at most 10 s after the decision. Do not repeat a request whose answer was lost: the device may have moved.',
     needsCredential: true,
+    openOnMachine: true,
     takesSession: true,
     request: requests.AuthorizeRequest,
     response: answers.Decision,
@@ -60,6 +63,7 @@ export const AGENT_OPERATIONS = {
     callers: 'programs',
     summary: 'Handles a scanned text as the scanner of the device would.',
     needsCredential: true,
+    openOnMachine: true,
     takesSession: true,
     request: requests.ScanRequest,
     response: answers.ScanResult,
@@ -84,6 +88,7 @@ export const AGENT_OPERATIONS = {
     callers: 'programs',
     summary: 'Names the operator of a session, or the one at a device.',
     needsCredential: true,
+    openOnMachine: true,
     takesSession: true,
     query: requests.DeviceQuery,
     response: answers.SignedIn,
@@ -106,6 +111,7 @@ export const AGENT_OPERATIONS = {
     callers: 'programs',
     summary: 'Lists the operators of the store.',
     needsCredential: true,
+    openOnMachine: true,
     response: answers.OperatorList,
     errors: [],
   },
@@ -115,6 +121,7 @@ export const AGENT_OPERATIONS = {
     callers: 'programs',
     summary: 'Describes the agent and its devices.',
     needsCredential: true,
+    openOnMachine: true,
     response: answers.AgentStatus,
     errors: [],
   },
@@ -173,11 +180,11 @@ export const AGENT_OPERATIONS = {
     method: 'POST',
     path: '/v1/pair',
     callers: 'pages',
-    summary: 'Stores a credential in the browser as a cookie.',
+    summary: 'Pairs the browser that opened a one-time link.',
     needsCredential: false,
     request: requests.PairRequest,
     response: answers.Done,
-    errors: ['unauthenticated'],
+    errors: ['pairing_link_invalid', ...LEDGER_ERRORS],
   },
   findLlrp: {
     method: 'POST',

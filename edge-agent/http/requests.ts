@@ -43,7 +43,8 @@ export const SignInRequest = z.union([
 
 export const DeviceQuery = z.strictObject({ deviceId: DeviceId.optional() })
 
-export const PairRequest = z.strictObject({ credential: z.string().trim().max(200) })
+/** The code of a one-time link. */
+export const PairRequest = z.strictObject({ code: z.string().min(1).max(200) })
 /** A signed question of another agent. */
 export const HomeRequest = z.strictObject({ question: z.string().max(8_192) })
 /** A signed notice of another agent. */

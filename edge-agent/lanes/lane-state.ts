@@ -1,5 +1,5 @@
-/** Whoever asks over HTTP: a browser by what only it knows, or any program that is paired. */
-export type Asker = { browser: string } | 'paired'
+/** A program or browser that sends a request, by the id of its pairing; `unpaired` only where the agent does not require pairing. */
+export type Caller = { readonly id: string } | 'unpaired'
 
 /** What is remembered at a device. */
 export interface LaneState {
@@ -7,12 +7,9 @@ export interface LaneState {
   operatorSession?: string
   /** As the last policy had it. */
   wasGate?: boolean
-  /** Who opened that session over HTTP. A badge or card at the device itself shows no browser: then any that may ask acts under it. */
-  openedBy?: Asker | undefined
 }
 
-/** The session at a device, for whoever may act under it: not for a program beside the browser in which somebody has signed in. */
-export function sessionFor({ operatorSession, openedBy }: LaneState, from: Asker | undefined): string | undefined {
-  if (openedBy === undefined || from === undefined || from === 'paired') return operatorSession
-  return openedBy !== 'paired' && openedBy.browser === from.browser ? operatorSession : undefined
+/** The session at a device, for requests that count as the operator's: those of paired callers and of the device's own scanner. */
+export function sessionFor({ operatorSession }: LaneState, from: Caller | undefined): string | undefined {
+  return from === 'unpaired' ? undefined : operatorSession
 }

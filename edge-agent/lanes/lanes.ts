@@ -20,7 +20,7 @@ import { openGateRequests, type GateRequestsParts } from './gate/gate-requests.t
 import type { OpenedSession, Operators, Proof } from './operators.ts'
 import type { DoorAlarm, Doors } from './doors.ts'
 import { openPresentations } from './presentations.ts'
-import { sessionFor, type Asker, type LaneState } from './lane-state.ts'
+import { sessionFor, type Caller, type LaneState } from './lane-state.ts'
 import { openStaffCards } from './staff-cards.ts'
 import type { ReleaseTrouble } from './release-watch.ts'
 import { unusedRights } from './unused-rights.ts'
@@ -42,7 +42,8 @@ export interface Lanes {
   /** The operator who stands at a station, by badge or card. */
   operatorAt(deviceId: string): string | undefined
   /** Somebody signs in at a device, and stands behind what is asked there until they leave or 15 idle minutes. */
-  signIn(deviceId: string, proof: Proof, by: SignedInBy): OpenedSession
+  /** `callerId`: the caller for which wrong PINs are counted. */
+  signIn(deviceId: string, proof: Proof, callerId: string): OpenedSession
   leave(deviceId: string): void
   stop(): void
   /** Resolves when what was being decided is written down with its outcome. */
@@ -56,13 +57,8 @@ export interface ScannedBy {
   /** Somebody typed or pressed a button: whoever has signed in at the device is still there. What is scanned, shoppers scan too. */
   byHand?: boolean | undefined
   /** Over HTTP; the device's own scanner needs to be nobody. */
-  from?: Asker | undefined
-  /** For which caller errors of a sign-in are counted. Default: the device's own scanner or reader. */
-  caller?: string | undefined
+  from?: Caller | undefined
 }
-
-/** Who signs in at a device. */
-export type SignedInBy = Pick<ScannedBy, 'from' | 'caller'>
 
 export type ScanResult =
   /** `item`: the tag or line that was named. */
@@ -199,7 +195,8 @@ export function openLanes(parts: LaneParts): Lanes {
     const state = stateOf(deviceId)
     const session = sessionFor(state, from)
     if (byHand || (device && BY_STAFF.has(device.workflowType))) operators.find(session)
-    if (scanned.kind === 'badge') return takeProof(deviceId, { badge: scanned.text }, by)
+    if (scanned.kind === 'badge')
+      return takeProof(deviceId, { badge: scanned.text }, typeof from === 'object' ? from.id : undefined)
     if (device?.deviceType === 'handheld_reader' && scanned.kind !== 'receipt' && looksLikePickupCode(text)) {
       const verified = await parts.verifyPickupCode(text)
       if (verified.kind === 'order') return verified
@@ -282,20 +279,19 @@ export function openLanes(parts: LaneParts): Lanes {
     return status === 'paid' || status === 'picked_up' ? decide(alone) : first
   }
 
-  function takeProof(deviceId: string, proof: Proof, by: SignedInBy = {}): ScanResult {
-    const opened = signIn(deviceId, proof, by)
+  function takeProof(deviceId: string, proof: Proof, callerId = `device ${deviceId}`): ScanResult {
+    const opened = signIn(deviceId, proof, callerId)
     if (!opened.ok) return { kind: 'not_understood', why: opened.reason === 'wrong' ? 'wrong_badge' : opened.reason }
     return { kind: 'operator', name: opened.name }
   }
 
-  function signIn(deviceId: string, proof: Proof, { from, caller = `device ${deviceId}` }: SignedInBy): OpenedSession {
-    const opened = operators.open(proof, caller)
+  function signIn(deviceId: string, proof: Proof, callerId: string): OpenedSession {
+    const opened = operators.open(proof, callerId)
     if (!opened.ok || !factsOf(deviceId)) return opened
     // Whoever stood here before does not any more.
     const state = stateOf(deviceId)
     if (state.operatorSession !== undefined) operators.close(state.operatorSession)
     state.operatorSession = opened.session
-    state.openedBy = from
     parts.onOperator(deviceId, opened.name)
     presentations.again(deviceId)
     return opened

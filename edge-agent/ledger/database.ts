@@ -3,7 +3,7 @@ import { assert } from '../../policy/assert.ts'
 
 /** The agent's own database: what was used up, what is still to be told, what was believed. */
 
-const SCHEMA_VERSION = 4
+const SCHEMA_VERSION = 5
 
 const SCHEMA = `
   -- One row for each right that was ever claimed here. A failed one may be tried again under the next attempt.
@@ -63,6 +63,12 @@ const SCHEMA_3 = `
 /** The epoch of the receipt home that was asked: the outcome report names it. */
 const SCHEMA_4 = 'ALTER TABLE home_ask ADD COLUMN home_epoch INTEGER;'
 
+/** Browsers that were paired with a one-time link, and the links that are still unused. */
+const SCHEMA_5 = `
+  CREATE TABLE browser (hash TEXT PRIMARY KEY, created_ms INTEGER NOT NULL, used_ms INTEGER NOT NULL) WITHOUT ROWID, STRICT;
+  CREATE TABLE pairing_link (hash TEXT PRIMARY KEY, created_ms INTEGER NOT NULL) WITHOUT ROWID, STRICT;
+`
+
 /** The file is no ledger any more, whatever it was: only a fresh one helps. */
 export class LedgerDamaged extends Error {
   override name = 'LedgerDamaged'
@@ -103,7 +109,8 @@ function prepareLedger(db: Connection, file: string): Connection {
       if (version < 1) db.exec(SCHEMA)
       if (version < 2) db.exec(SCHEMA_2)
       if (version < 3) db.exec(SCHEMA_3)
-      db.exec(SCHEMA_4)
+      if (version < 4) db.exec(SCHEMA_4)
+      db.exec(SCHEMA_5)
       db.pragma(`user_version = ${SCHEMA_VERSION}`)
     }).immediate()
   }

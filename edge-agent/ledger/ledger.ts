@@ -10,6 +10,7 @@ import { openHomeGrants, type HomeGrants } from './home-grants.ts'
 import { openJournal, type Journal } from './journal.ts'
 import { openCloudGeneration, RESYNC_FROM, RESYNC_UNTIL, type CloudGeneration } from './cloud-generation.ts'
 import { openMarks, type Marks } from './marks.ts'
+import { openPairings, type Pairings } from './pairings.ts'
 import { openWatermark, type RuntimeFiles } from './watermark.ts'
 import type { Log } from '../log.ts'
 
@@ -35,6 +36,7 @@ export interface Ledger {
   readonly homeGrants: HomeGrants
   readonly homeAsks: HomeAsks
   readonly marks: Marks
+  readonly pairings: Pairings
   readonly cloudGeneration: CloudGeneration
   readonly commits: Commits
   /** Uses rights up, with the event that goes with it. Resolves when that is durable. */
@@ -149,6 +151,7 @@ export function openLedger({
     homeGrants,
     homeAsks,
     marks,
+    pairings: openPairings(db),
     cloudGeneration: openCloudGeneration(marks, journal),
     commits: work,
     claim: (asked, event) =>

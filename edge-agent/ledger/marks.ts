@@ -10,11 +10,8 @@ export interface Marks {
   /** The same without its text, which is long. */
   head(kind: string): StoredHead | undefined
   setDocument(kind: string, document: StoredDocument): void
-  /** Credentials of programs on the store's network, as hashes. */
-  isPaired(hash: string): boolean
   /** A transaction was rolled back: what was read or written in it is read again. */
   reload(): void
-  pair(hash: string, name: string, nowMs: number): void
 }
 
 export interface StoredHead {
@@ -47,8 +44,6 @@ export function openMarks(db: Connection): Marks {
     known.set(name, value)
     return value
   }
-  const paired = db.prepare<[string], { name: string }>('SELECT name FROM pairing WHERE hash = ?')
-  const pair = db.prepare('INSERT INTO pairing (hash, name, created_ms) VALUES (?, ?, ?)')
   return {
     get: (name) => get.get(name)?.value,
     recall: (name) => remembered(values, name, (asked) => get.get(asked)?.value),
@@ -66,7 +61,5 @@ export function openMarks(db: Connection): Marks {
       values.clear()
       heads.clear()
     },
-    isPaired: (hash) => paired.get(hash) !== undefined,
-    pair: (hash, name, nowMs) => void pair.run(hash, name, nowMs),
   }
 }

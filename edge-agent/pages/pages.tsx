@@ -4,6 +4,8 @@ import { capabilitiesOf } from '../../device-drivers/drivers/registry.ts'
 import type { PolicyClaims } from '../../policy/documents/store-documents.ts'
 import type { Platform } from '../../policy/platform.ts'
 import type { Lanes } from '../lanes/lanes.ts'
+import type { Access } from '../http/access.ts'
+import { isLoopback } from '../http/connection.ts'
 import type { Agent } from '../runtime.ts'
 import { readAssets } from './assets.ts'
 import { DeviceList, NotHere } from './components/device-list.tsx'
@@ -31,13 +33,6 @@ export interface PagesAgent extends Pick<Agent, 'feed' | 'status' | 'config' | '
   lanes: Pick<Lanes, 'operatorAt'>
 }
 
-export interface PageOptions {
-  /** Whether whoever asks may also use /v1: a page that can do nothing is not shown, on this machine only one to be paired. */
-  mayUse(c: Context): boolean
-  /** Whether whoever asks sits at this machine. */
-  isLoopback(c: Context): boolean
-}
-
 /** What every page is made of. */
 interface PageAt {
   status: PageStatus
@@ -52,8 +47,13 @@ const FOR_EVER = {
   'cache-control': 'public, max-age=31536000, immutable',
 }
 
-/** Adds the pages and their files to the local app. */
-export function pageRoutes(app: Hono, agent: PagesAgent, { mayUse, isLoopback }: PageOptions): void {
+/** Adds the pages and their files to the local app. `dataDir` is shown to browsers on the agent's machine. */
+export function pageRoutes(
+  app: Hono,
+  agent: PagesAgent,
+  { callerOf, renewCookie }: Pick<Access, 'callerOf' | 'renewCookie'>,
+  dataDir = 'DIR',
+): void {
   const assets = readAssets()
   const ours = new Set(agent.config.devices.map((device) => device.deviceId))
   const recent = recentResults({ feed: agent.feed, isOurs: (id) => ours.has(id), policy: () => agent.trust.policy })
@@ -74,10 +74,17 @@ export function pageRoutes(app: Hono, agent: PagesAgent, { mayUse, isLoopback }:
 
   const programOf = (name: string) => `/assets/${assets.build}/browser/${name}.js`
 
-  /** For whoever may not: the browser of this machine can be paired. */
-  function refuse(c: Context, texts: Texts): Response | Promise<Response> {
-    if (!isLoopback(c)) return show(c, () => <NotHere texts={texts} />, 401)
-    return show(c, (nonce) => <PairPage texts={texts} script={{ src: programOf('pair'), nonce }} />, 401)
+  /** Instead of a page, for a browser that is not paired: what to do. */
+  function showPairing(c: Context, texts: Texts, status: 200 | 401 = 401): Response | Promise<Response> {
+    const command = `untag edge link --data ${isLoopback(c) ? quoted(dataDir) : 'DIR'}`
+    if (status === 401) c.header('www-authenticate', 'Bearer')
+    const other = textsOf(texts.language === 'de' ? 'en' : 'de')
+    const otherHref = `?${new URLSearchParams({ ...c.req.query(), lang: other.language })}`
+    return show(
+      c,
+      (nonce) => <PairPage {...{ texts, command, other, otherHref }} script={{ src: programOf('pair'), nonce }} />,
+      status,
+    )
   }
 
   /** Scanners and readers of other devices are no place to stand at. */
@@ -89,7 +96,8 @@ export function pageRoutes(app: Hono, agent: PagesAgent, { mayUse, isLoopback }:
   function page(path: string, render: (at: PageAt) => JSX.Element): void {
     app.get(path, (c) => {
       const texts = textsFor(c)
-      if (!mayUse(c)) return refuse(c, texts)
+      if (!callerOf(c)) return showPairing(c, texts)
+      renewCookie(c)
       const status: PageStatus = agent.status()
       const asked = c.req.query('device')
       const nowMs = agent.platform.clock.wall()
@@ -104,6 +112,9 @@ export function pageRoutes(app: Hono, agent: PagesAgent, { mayUse, isLoopback }:
   }
 
   app.get('/', (c) => c.redirect('/station'))
+
+  // The one-time link: its code is in the fragment, which only the page's program reads.
+  app.get('/pair', (c) => showPairing(c, textsFor(c), 200))
 
   page('/station', ({ device, texts, ...rest }) => {
     const [last] = recent.of(device.deviceId)
@@ -122,7 +133,9 @@ export function pageRoutes(app: Hono, agent: PagesAgent, { mayUse, isLoopback }:
 
   app.get('/setup', async (c) => {
     const texts = textsFor(c)
-    if (!isLoopback(c) || !mayUse(c)) return refuse(c, texts)
+    if (!callerOf(c)) return showPairing(c, texts)
+    if (!isLoopback(c)) return show(c, () => <NotHere texts={texts} />, 401)
+    renewCookie(c)
     const { attached, notes } = (await agent.surroundings?.look()) ?? { attached: [], notes: [] }
     const src = programOf('setup')
     const { devices, ledgerDoubt } = agent.status()
@@ -146,4 +159,9 @@ export function pageRoutes(app: Hono, agent: PagesAgent, { mayUse, isLoopback }:
     // Not the agent's own 404: the page takes this as "you are of another build".
     return text === undefined ? c.body('', 404, { 'cache-control': 'no-store' }) : c.body(text, 200, FOR_EVER)
   })
+}
+
+/** A path as a shell takes it. */
+function quoted(path: string): string {
+  return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`
 }

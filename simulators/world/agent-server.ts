@@ -20,7 +20,7 @@ export function serveAgent(name: string, agent: Agent, log: Log): AgentServer {
   let isClosed = false
 
   async function reply({ url, body = '', headers, ...init }: SimRequest): Promise<SimAnswer> {
-    app ??= localApp(agent, { hosts: () => [lanHost(name)], log })
+    app ??= localApp(agent, { hosts: () => [lanHost(name)], log, credential: () => undefined })
     const sent = { ...headers, host: lanHost(name), 'content-length': String(Buffer.byteLength(body)) }
     const answer = await app.request(url, { ...init, headers: sent, body })
     const text = await answer.text()

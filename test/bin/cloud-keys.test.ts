@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeAll, expect, it } from 'vitest'
+import { authorizationIn } from '../../bin/credential-file.ts'
 import { until } from '../../bin/faults/rig.ts'
 import { ensureBuilt } from '../support/built.ts'
 import type { Json } from '../support/cloud.ts'
@@ -128,7 +129,9 @@ it('the root goes aside for another: agents keep to the former, and say so, unti
   }
   const online = (agent: RunningProcess) =>
     until('the agent online', async () => {
-      const { online: isOnline, stage } = (await (await fetch(`${agent.ready['url']}/v1/status`)).json()) as Json
+      const { online: isOnline, stage } = (await (
+        await fetch(`${agent.ready['url']}/v1/status`, { headers: authorizationIn(edge) })
+      ).json()) as Json
       return isOnline === true && stage === 'fresh'
     })
 
@@ -199,11 +202,13 @@ it('an agent whose identity or ledger is lost or damaged is enrolled anew on its
     const body = JSON.stringify({ deviceId: 'dev_x', protectionAction: 'deactivate_label', token: 'none' })
     await fetch(`${agent.ready['url']}/v1/authorize`, {
       method: 'POST',
-      headers: { 'content-type': 'application/json' },
+      headers: { 'content-type': 'application/json', ...authorizationIn(edge) },
       body,
     })
     await until('an empty queue', async () => {
-      const { online, stage, queueDepth } = (await (await fetch(`${agent.ready['url']}/v1/status`)).json()) as Json
+      const { online, stage, queueDepth } = (await (
+        await fetch(`${agent.ready['url']}/v1/status`, { headers: authorizationIn(edge) })
+      ).json()) as Json
       return online === true && stage === 'fresh' && queueDepth === 0
     })
     await end(agent)

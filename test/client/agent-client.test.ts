@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, expectTypeOf, it } from 'vitest'
 import {
   AgentError,
@@ -8,11 +7,11 @@ import {
   type AgentClientOptions,
 } from '../../client/agent-client.ts'
 import { localApp } from '../../edge-agent/http/local-app.ts'
+import { CREDENTIAL } from '../support/credential.ts'
 import { openStore, type TestStore } from '../support/store.ts'
 import { docstringExamples } from './docstring-examples.ts'
 
 const BASE_URL = 'http://127.0.0.1:8090'
-const CREDENTIAL = `untag_pair_${'k'.repeat(32)}`
 const PIN = '482913'
 const EXAMPLES = docstringExamples('client/agent-client.ts')
 
@@ -31,11 +30,10 @@ describe('untag/agent-client', () => {
       )
     ).operatorId
     await store.until('the operator', () => (store.agent.trust.policy?.operators.length ?? 0) === 1)
-    const db = store.agent.ledger.marks
-    db.pair(createHash('sha256').update(CREDENTIAL).digest('base64url'), 'till', store.world.clock.wall())
     const app = localApp(store.agent, {
       hosts: () => [new URL(BASE_URL).host],
       log: { info: () => undefined, warn: () => undefined, error: () => undefined },
+      credential: () => CREDENTIAL,
     })
     options = {
       baseUrl: `${BASE_URL}/`,

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { AgentError, createAgentClient, type AgentEvent, type ClientPlatform } from '../../client/agent-client.ts'
-import { CREDENTIAL, pagesBench, servePages } from '../edge-agent/pages-agent.ts'
+import { pagesBench, servePages } from '../edge-agent/pages-agent.ts'
+import { CREDENTIAL } from '../support/credential.ts'
 
 const BASE_URL = 'http://127.0.0.1:8090'
 

@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { OPERATION_TABLE } from '../../cloud/operations/table.ts'
+import { AGENT_OPERATIONS, type AgentOperation } from '../../edge-agent/http/operations.ts'
 import { CommandClaims } from '../../policy/documents/agent-messages.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { PROTECTION_EVENT_TYPES } from '../../policy/events.ts'
@@ -25,11 +26,12 @@ function routesBelow(path: string): string[] {
   return [...new Set(texts.flatMap((text) => text.match(new RegExp(`(?<=')${path}/[^']+(?=')`, 'g')) ?? []))]
 }
 
-/** What an agent's local HTTP takes without a credential of its own: other agents send it, and pairing has a page of its own. */
+/** What an agent's local HTTP takes without a credential of its own from other agents. */
 function openRoutes(): string[] {
-  const text = readFileSync(join(ROOT, 'edge-agent/http/local-app.ts'), 'utf8')
-  const [, list = ''] = /const OPEN\b[^[(]*new Set\(\[([^\]]*)\]/.exec(text) ?? []
-  return [...list.matchAll(/'([^']+)'/g)].map(([, route = '']) => route).filter((route) => route !== '/v1/pair')
+  const operations: AgentOperation[] = Object.values(AGENT_OPERATIONS)
+  return operations.flatMap(({ callers, needsCredential, path }) =>
+    callers === 'agents' && !needsCredential ? [path] : [],
+  )
 }
 
 describe('the tables of docs/security.md', () => {

@@ -7,6 +7,7 @@ import { openFeed, type Feed, type FeedEvent } from '../../edge-agent/feed.ts'
 import { BACKLOG_LIMIT, eventStream, LISTENER_LIMIT, type EventStream } from '../../edge-agent/http/event-stream.ts'
 import { letPromisesSettle } from '../../simulators/world/virtual-platform.ts'
 
+const always = () => true
 const silent = { info: () => undefined, warn: () => undefined, error: () => undefined }
 const operator = (name: string): FeedEvent => ({ type: 'operator', deviceId: 'dev_1', name })
 
@@ -28,7 +29,7 @@ describe('the events of the agent', () => {
   })
   afterEach(() => feed.close())
 
-  const open = () => stream.open(() => void cut++)?.body?.getReader() as ReadableStreamDefaultReader<Uint8Array>
+  const open = () => stream.open(() => void cut++, always)?.body?.getReader() as ReadableStreamDefaultReader<Uint8Array>
   const textOf = async (reader: ReadableStreamDefaultReader<Uint8Array>) =>
     new TextDecoder().decode((await reader.read()).value)
 
@@ -44,10 +45,10 @@ describe('the events of the agent', () => {
 
   it('are for 32 listeners at once; one that leaves makes room', async () => {
     const readers = Array.from({ length: LISTENER_LIMIT }, open)
-    expect(stream.open(() => undefined)).toBe(undefined)
+    expect(stream.open(() => undefined, always)).toBe(undefined)
     await readers[0]?.cancel()
-    expect(stream.open(() => undefined)).toBeInstanceOf(Response)
-    expect(stream.open(() => undefined)).toBe(undefined)
+    expect(stream.open(() => undefined, always)).toBeInstanceOf(Response)
+    expect(stream.open(() => undefined, always)).toBe(undefined)
   })
 
   it('disconnect a listener that does not read, and no other', async () => {
@@ -63,7 +64,24 @@ describe('the events of the agent', () => {
     expect(cut).toBe(1)
     for (let i = 0; i < BACKLOG_LIMIT; i++) expect((await idle.read()).done).toBe(false)
     expect((await idle.read()).done).toBe(true)
-    expect(stream.open(() => undefined)).toBeInstanceOf(Response)
+    expect(stream.open(() => undefined, always)).toBeInstanceOf(Response)
+  })
+
+  it('end for a listener that may listen no more, before it gets another event', async () => {
+    let mayListen = true
+    const revoked = stream
+      .open(
+        () => void cut++,
+        () => mayListen,
+      )
+      ?.body?.getReader() as ReadableStreamDefaultReader<Uint8Array>
+    const other = open()
+    for (const reader of [revoked, other]) await textOf(reader)
+    mayListen = false
+    feed.publish(operator('Ada'))
+    expect(await revoked.read()).toEqual({ done: true, value: undefined })
+    expect(await textOf(other)).toContain('Ada')
+    expect(cut).toBe(1)
   })
 
   it('end for all when the agent stops', async () => {
@@ -75,7 +93,9 @@ describe('the events of the agent', () => {
 
   it('close the connection of a client that does not read', async () => {
     const server = createServer(
-      getRequestListener((_, env) => stream.open(() => (env as HttpBindings).outgoing.destroy()) ?? new Response()),
+      getRequestListener(
+        (_, env) => stream.open(() => (env as HttpBindings).outgoing.destroy(), always) ?? new Response(),
+      ),
     )
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')

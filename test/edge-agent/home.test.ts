@@ -12,6 +12,7 @@ import { signer } from '../../policy/documents/keys.ts'
 import { signDocument } from '../../policy/documents/signed-document.ts'
 import type { Platform } from '../../policy/platform.ts'
 import type { Json } from '../support/cloud.ts'
+import { AUTHORIZATION } from '../support/credential.ts'
 import { lanStore, type LanAgent } from '../support/lan-store.ts'
 import { until } from '../support/receiver.ts'
 
@@ -208,7 +209,7 @@ it('leaves what another agent does not know to staff', async () => {
   const signIn = async ({ port }: { port: number }) => {
     const signedIn = await fetch(`http://127.0.0.1:${port}/v1/operator`, {
       method: 'POST',
-      headers: { 'content-type': 'application/json' },
+      headers: { 'content-type': 'application/json', ...AUTHORIZATION },
       body: JSON.stringify({ operatorId, pin: '471108' }),
     })
     return { 'x-untag-operator': ((await signedIn.json()) as Json).session as string }

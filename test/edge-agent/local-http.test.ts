@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { localApp } from '../../edge-agent/http/local-app.ts'
 import type { Json } from '../support/cloud.ts'
+import { AUTHORIZATION, CREDENTIAL } from '../support/credential.ts'
 import { endlessBody, endlessRequest } from '../support/endless-body.ts'
 import { openStore, type TestStore } from '../support/store.ts'
 
@@ -57,6 +57,7 @@ describe('the agent’s local HTTP', () => {
     const app = localApp(store.agent, {
       hosts: () => ['127.0.0.1:8090'],
       log: { info: () => undefined, warn: () => undefined, error: () => undefined },
+      credential: () => CREDENTIAL,
     })
     const paths = [...new Set(app.routes.filter(({ method }) => method === 'POST').map(({ path }) => path))]
     expect(paths).toEqual(
@@ -74,7 +75,7 @@ describe('the agent’s local HTTP', () => {
       const { body, sent } = endlessBody(1024 * 1024)
       const { status } = await app.request(
         `http://127.0.0.1:8090${path}`,
-        endlessRequest(body, { host: '127.0.0.1:8090', 'content-type': 'application/json' }),
+        endlessRequest(body, { host: '127.0.0.1:8090', ...AUTHORIZATION, 'content-type': 'application/json' }),
       )
       expect([path, status, sent()]).toEqual([path, 413, 0])
     }
@@ -200,40 +201,27 @@ describe('the agent’s local HTTP', () => {
     expect((await post('/v1/scan', { deviceId, text: receipt })).body).toMatchObject({
       answer: { reason: 'manual_assistance_required' },
     })
-    // What a program beside the page asks is not the operator's; what the page asks is, and so is what a session vouches for.
-    const { cookie, body } = await post('/v1/operator', { operatorId: operator.operatorId, pin: '471108', deviceId })
-    expect(cookie).toMatch(/^untag_\w+_browser=[\w-]{32}$/)
+    // What an unpaired program beside the page asks is not the operator's, where it may ask at all. What a session vouches for is.
+    const { body } = await post('/v1/operator', { operatorId: operator.operatorId, pin: '471108', deviceId })
     const typed = { deviceId, text: receipt, byHand: true }
-    const beside = [
-      {},
-      { cookie: cookie.replace(/.{4}$/, 'AAAA') },
-      { cookie: cookie.replace(/=.*/, '=paired') },
-      { 'x-untag-operator': 'made up' },
-      { authorization: 'Bearer untag_pair_yyyyyyyyyyyyyyyyyyyyyyyy' },
-    ]
-    for (const headers of beside)
+    const config = store.agent.config as { requirePairing: boolean }
+    config.requirePairing = false
+    for (const headers of [{ authorization: '' }, { authorization: '', 'x-untag-operator': 'made up' }])
       expect((await post('/v1/scan', typed, headers as unknown as Record<string, string>)).body).toMatchObject({
         answer: { reason: 'manual_assistance_required' },
       })
-    expect((await post('/v1/scan', typed, { cookie })).body).toMatchObject({ answer: { authorized: true } })
     const { receipt: second } = await store.buy([{ ean: store.shop.products[0].ean, quantity: 1 }])
-    expect(
-      (await post('/v1/scan', { ...typed, text: second }, { 'x-untag-operator': body.session })).body,
-    ).toMatchObject({ answer: { authorized: true } })
-    // With the badge at a scanner that types into the page, too; at the device's own it is no browser's, and any page may.
-    const { receipt: third } = await store.buy([{ ean: store.shop.products[0].ean, quantity: 2 }])
-    const wedge = await post('/v1/scan', { deviceId, text: operator.badge })
-    expect((await post('/v1/scan', { ...typed, text: third }, { cookie })).body).toMatchObject({
-      answer: { reason: 'manual_assistance_required' },
-    })
-    expect((await post('/v1/scan', { ...typed, text: third }, { cookie: wedge.cookie })).body).toMatchObject({
+    const vouched = { authorization: '', 'x-untag-operator': String(body.session) }
+    expect((await post('/v1/scan', { ...typed, text: second }, vouched)).body).toMatchObject({
       answer: { authorized: true },
     })
-    await store.drive(store.scanners.station.scan(operator.badge))
-    await store.drive(store.agent.lanes.settled())
-    expect((await post('/v1/scan', { ...typed, text: third }, { cookie })).body).toMatchObject({
-      answer: { authorized: true },
-    })
+    config.requirePairing = true
+    expect((await post('/v1/scan', typed)).body).toMatchObject({ answer: { authorized: true } })
+    // With the badge at a scanner that types into the page, too.
+    await store.local(`/v1/operator?deviceId=${deviceId}`, { method: 'DELETE' })
+    const { receipt: third } = await store.buy([{ ean: store.shop.products[0].ean, quantity: 1 }])
+    expect((await post('/v1/scan', { deviceId, text: operator.badge })).body).toMatchObject({ kind: 'operator' })
+    expect((await post('/v1/scan', { ...typed, text: third })).body).toMatchObject({ answer: { authorized: true } })
     await store.local(`/v1/operator?deviceId=${deviceId}`, { method: 'DELETE' })
     // A page that only looks keeps nobody signed in.
     await post('/v1/operator', { operatorId: operator.operatorId, pin: '471108', deviceId })
@@ -268,91 +256,6 @@ describe('the agent’s local HTTP', () => {
   })
 })
 
-describe('an agent that requires pairing', () => {
-  const CREDENTIAL = `untag_pair_${'x'.repeat(32)}`
-  let store: TestStore
-  let deviceId: string
-  let operator: Json
-  beforeAll(async () => {
-    store = await openStore()
-    ;(store.agent.config as { requirePairing: boolean }).requirePairing = true
-    store.agent.ledger.marks.pair(createHash('sha256').update(CREDENTIAL).digest('base64url'), 'a test', 0)
-    deviceId = store.shop.devices.pos_deactivator
-    operator = await store.drive(
-      store.shop.ok('registerOperator', { storeId: store.shop.storeId, name: 'Frau Petersen', pin: '471108' }),
-    )
-    await store.until('the operator', () => (store.agent.trust.policy?.operators.length ?? 0) === 1)
-  })
-  afterAll(() => store.stop())
-
-  const CALLS: [string, string, () => Json | undefined][] = [
-    ['POST', '/v1/authorize', () => ({ deviceId, protectionAction: 'verify_item_status', epc: 'AAAA' })],
-    ['POST', '/v1/scan', () => ({ deviceId, text: 'E280FFFFFFFFFFFFFFFFFFFF' })],
-    ['POST', '/v1/operator', () => ({ operatorId: operator.operatorId, pin: '471108' })],
-    ['GET', '/v1/operator?deviceId=dev_a', () => undefined],
-    ['DELETE', '/v1/operator?deviceId=dev_a', () => undefined],
-    ['GET', '/v1/operators', () => undefined],
-    ['GET', '/v1/status', () => undefined],
-    ['POST', '/v1/setup/check', () => ({ deviceId })],
-    ['GET', '/setup', () => undefined],
-    ['GET', '/station', () => undefined],
-    ['GET', '/gate', () => undefined],
-  ]
-  const call = ([method, path, body]: (typeof CALLS)[number], headers: Record<string, string> = {}) =>
-    store.local(path, { method, headers, ...(body() && { body: body() }) })
-
-  it.each(CALLS)('%s %s takes a credential and nothing less', async (...one) => {
-    expect((await call(one)).status).toBe(401)
-    expect((await call(one, { authorization: 'Bearer untag_pair_yyyyyyyyyyyyyyyyyyyyyyyy' })).status).toBe(401)
-    expect((await call(one, { 'x-untag-operator': 'made up' })).status).toBe(401)
-    expect((await call(one, { authorization: `Bearer ${CREDENTIAL}` })).status).toBe(200)
-  })
-
-  it('opens no gate and no lock for a scan of anybody, and tells nobody what happens', async () => {
-    const { receipt } = await store.buy([{ ean: store.shop.products[0].ean, quantity: 1 }])
-    expect((await store.local('/v1/scan', { method: 'POST', body: { deviceId, text: receipt } })).status).toBe(401)
-    expect((await store.local('/v1/events')).status).toBe(401)
-    expect(store.pulses('station')).toBe(0)
-    for (const path of ['/healthz', '/readyz', '/metrics']) expect((await store.local(path)).status).toBe(200)
-  })
-
-  it('lets an operator’s session through, which only who is paired can open', async () => {
-    const { body } = await store.local('/v1/operator', {
-      method: 'POST',
-      body: { operatorId: operator.operatorId, pin: '471108' },
-      headers: { authorization: `Bearer ${CREDENTIAL}` },
-    })
-    for (const one of CALLS.slice(0, 2))
-      expect((await call(one, { 'x-untag-operator': body.session })).status).toBe(200)
-  })
-
-  it('gives the browser of a page a cookie for the credential that was pasted there', async () => {
-    const app = localApp(store.agent, {
-      hosts: () => ['kasse'],
-      log: { info: () => undefined, warn: () => undefined, error: () => undefined },
-    })
-    const ask = (path: string, init: Json = {}) =>
-      store.drive(Promise.resolve(app.request(path, { ...init, headers: { host: 'kasse', ...init.headers } })))
-    const pair = (credential: string) => {
-      const body = JSON.stringify({ credential })
-      return ask('/v1/pair', {
-        method: 'POST',
-        body,
-        headers: { 'content-type': 'application/json', 'content-length': String(body.length) },
-      })
-    }
-    expect((await pair('untag_pair_yyyyyyyyyyyyyyyyyyyyyyyy')).status).toBe(401)
-    expect(await (await ask('/station')).text()).toContain('data-slot="pair"')
-    const paired = await pair(` ${CREDENTIAL}\n`)
-    expect(paired.status).toBe(200)
-    const cookie = paired.headers.get('set-cookie') ?? ''
-    expect(cookie).toMatch(/; Path=\/; HttpOnly; SameSite=Strict$/)
-    const headers = { cookie: cookie.split(';')[0] }
-    for (const path of ['/station', '/setup', '/v1/status', '/v1/operators'])
-      expect((await ask(path, { headers })).status).toBe(200)
-  })
-})
-
 describe('who stays signed in', () => {
   let store: TestStore
   afterEach(() => store.stop())
@@ -360,7 +263,6 @@ describe('who stays signed in', () => {
   async function signedIn(at: 'pos_deactivator' | 'self_checkout_detacher' = 'pos_deactivator'): Promise<{
     deviceId: string
     session: string
-    page: Record<string, string>
     receipt: string
     name: () => string | undefined
   }> {
@@ -370,7 +272,7 @@ describe('who stays signed in', () => {
     )
     await store.until('the operator', () => (store.agent.trust.policy?.operators.length ?? 0) === 1)
     const deviceId = store.shop.devices[at]
-    const { body, cookie } = await store.local('/v1/operator', {
+    const { body } = await store.local('/v1/operator', {
       method: 'POST',
       body: { operatorId, pin: '471108', deviceId },
     })
@@ -378,14 +280,13 @@ describe('who stays signed in', () => {
     return {
       deviceId,
       session: body.session,
-      page: { cookie },
       receipt,
       name: () => store.agent.lanes.operatorAt(deviceId),
     }
   }
 
   it('nobody by what shoppers scan, or by who looks, for over 15 minutes', async () => {
-    const { deviceId, session, page, receipt, name } = await signedIn('self_checkout_detacher')
+    const { deviceId, session, receipt, name } = await signedIn('self_checkout_detacher')
     for (let minutes = 0; minutes < 20; minutes += 4) {
       expect(name()).toBe(minutes < 16 ? 'Frau Petersen' : undefined)
       store.world.sleep(4 * 60_000)
@@ -393,27 +294,23 @@ describe('who stays signed in', () => {
       await store.local('/v1/scan', {
         method: 'POST',
         body: { deviceId, text: 'E280FFFFFFFFFFFFFFFFFFFF' },
-        headers: page,
       })
-      await store.local('/v1/scan', { method: 'POST', body: { deviceId, text: receipt }, headers: page })
+      await store.local('/v1/scan', { method: 'POST', body: { deviceId, text: receipt } })
     }
     expect(name()).toBeUndefined()
   })
 
-  it.each<[string, (deviceId: string, session: string, page: Record<string, string>) => [string, Json]]>([
+  it.each<[string, (deviceId: string, session: string) => [string, Json]]>([
     [
       'presses a button at the page',
-      (deviceId, _session, headers) => [
+      (deviceId) => [
         '/v1/scan',
-        { method: 'POST', body: { deviceId, text: 'E280FFFFFFFFFFFFFFFFFFFF', byHand: true }, headers },
+        { method: 'POST', body: { deviceId, text: 'E280FFFFFFFFFFFFFFFFFFFF', byHand: true } },
       ],
     ],
     [
       'scans where only staff scan',
-      (deviceId, _session, headers) => [
-        '/v1/scan',
-        { method: 'POST', body: { deviceId, text: 'E280FFFFFFFFFFFFFFFFFFFF' }, headers },
-      ],
+      (deviceId) => ['/v1/scan', { method: 'POST', body: { deviceId, text: 'E280FFFFFFFFFFFFFFFFFFFF' } }],
     ],
     [
       'asks under the session',
@@ -427,10 +324,10 @@ describe('who stays signed in', () => {
       ],
     ],
   ])('whoever %s', async (_name, act) => {
-    const { deviceId, session, page, name } = await signedIn()
+    const { deviceId, session, name } = await signedIn()
     for (let minutes = 0; minutes < 40; minutes += 10) {
       store.world.sleep(10 * 60_000)
-      expect((await store.local(...act(deviceId, session, page))).status).toBe(200)
+      expect((await store.local(...act(deviceId, session))).status).toBe(200)
       expect(name()).toBe('Frau Petersen')
     }
   })

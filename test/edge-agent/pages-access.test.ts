@@ -10,6 +10,7 @@ import {
   GATE,
   granted,
   pagesBench,
+  pairBrowser,
   servePages,
   STATION,
   type PagesBench,
@@ -46,6 +47,7 @@ describe.skipIf(NO_CHROMIUM)(`access to the pages (${NO_CHROMIUM ?? 'in Chromium
   async function open(path: string, colorScheme: 'dark' | 'light', viewport = SIZES[0] ?? null): Promise<Page> {
     const page = await chromium.browser.newPage({ colorScheme, viewport })
     page.setDefaultTimeout(5_000)
+    await pairBrowser(page, served)
     const live = page.waitForResponse((response) => response.url().endsWith('/v1/events'))
     await page.goto(`${served.url}${path}`)
     await live

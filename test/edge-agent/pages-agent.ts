@@ -1,7 +1,9 @@
-import { createHash } from 'node:crypto'
 import { once } from 'node:events'
+import { rmSync } from 'node:fs'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
 import { createAdaptorServer } from '@hono/node-server'
 import { realPlatform } from '../../bin/platform.ts'
 import { EMPTY_CONFIG } from '../../edge-agent/config.ts'
@@ -9,6 +11,9 @@ import type { AuthorizeAnswer } from '../../edge-agent/decisions/request.ts'
 import { openFeed, type Feed } from '../../edge-agent/feed.ts'
 import type { AgentStatus } from '../../edge-agent/health/status.ts'
 import { localApp } from '../../edge-agent/http/local-app.ts'
+import { openLedgerFile } from '../../edge-agent/ledger/database.ts'
+import { openPairings, type Pairings } from '../../edge-agent/ledger/pairings.ts'
+import { hashSecret, newSecret, pairingUrl } from '../../edge-agent/trust/credentials.ts'
 import type { ScannedBy, ScanResult } from '../../edge-agent/lanes/lanes.ts'
 import { operatorSessions, type Proof } from '../../edge-agent/lanes/operators.ts'
 import type { Log } from '../../edge-agent/log.ts'
@@ -19,6 +24,8 @@ import { DEFAULT_POLICY } from '../../policy/store-policy.ts'
 import { newBadgeVerifier, newPinVerifier, newStoreKey, publishedVerifier } from '../../policy/verifiers.ts'
 import { DEFAULT_WORKFLOW, type DeviceType } from '../../policy/vocabulary.ts'
 import { entries } from '../device-drivers/workbench.ts'
+import { AUTHORIZATION, CREDENTIAL } from '../support/credential.ts'
+import { temporaryFolder } from '../support/databases.ts'
 
 /** An agent as the pages see it, whose state and answers the test decides. Its local HTTP is the real one. */
 export interface PagesBench {
@@ -35,8 +42,6 @@ export interface PagesBench {
   happens(deviceId: string, result: ScanResult): void
 }
 
-/** What the agent of the bench takes for a pairing credential. */
-export const CREDENTIAL = `untag_pair_${'x'.repeat(32)}`
 export const STATION = 'dev_station'
 export const GATE = 'dev_gate'
 export const OPERATOR = { operatorId: 'op_01KANX6Y7C3V9Q2M8R5T4W6Z1B', name: 'Frau Petersen', pin: '471108' }
@@ -164,9 +169,7 @@ export function pagesBench(): PagesBench {
     },
     operators: sessions,
     identity: { agentId: 'agt_1' },
-    ledger: {
-      marks: { isPaired: (hash: string) => hash === createHash('sha256').update(CREDENTIAL).digest('base64url') },
-    },
+    ledger: { pairings: newPairings(), commits: { durably: async (work: () => unknown) => work() } },
     lanes: {
       operatorAt: () => sessions.look(standing)?.name,
       signIn(deviceId: string, proof: Proof) {
@@ -199,14 +202,38 @@ const LOG: Log = {
   error: (fields) => process.stderr.write(`${JSON.stringify(fields)}\n`),
 }
 
-/** Asks for a page without a socket; `peer`: who asks, from this machine unless said otherwise. */
-export async function getPage(bench: PagesBench, path: string, peer = '127.0.0.1'): Promise<Response> {
-  const app = localApp(bench.agent, { hosts: () => ['kasse'], log: LOG })
-  return app.request(path, { headers: { host: 'kasse' } }, { incoming: { socket: { remoteAddress: peer } } })
+/** Asks for a page without a socket, as a paired program; `peer`: who asks, from this machine unless said otherwise. */
+export async function getPage(
+  bench: PagesBench,
+  path: string,
+  peer = '127.0.0.1',
+  headers: Record<string, string> = AUTHORIZATION,
+): Promise<Response> {
+  const app = localApp(bench.agent, {
+    hosts: () => ['kasse'],
+    log: LOG,
+    credential: () => CREDENTIAL,
+    dataDir: '/srv/my data',
+  })
+  return app.request(
+    path,
+    { headers: { host: 'kasse', ...headers } },
+    { incoming: { socket: { remoteAddress: peer } } },
+  )
+}
+
+/** Tables that are gone with the process. */
+function newPairings(): Pairings {
+  const folder = temporaryFolder('pairings')
+  const pairings = openPairings(openLedgerFile(join(folder, 'ledger.db')))
+  rmSync(folder, { recursive: true })
+  return pairings
 }
 
 export interface ServedPages {
   url: string
+  /** A new one-time link that pairs a browser. */
+  pairingUrl(): string
   /** At once, with every connection, as a crash does. */
   close(): Promise<void>
 }
@@ -214,12 +241,22 @@ export interface ServedPages {
 /** Serves the bench on a real port, for a real browser. */
 export async function servePages(bench: PagesBench, port = 0): Promise<ServedPages> {
   const host = () => `127.0.0.1:${(server.address() as AddressInfo).port}`
-  const app = localApp(bench.agent, { hosts: () => [host()], log: LOG })
+  const app = localApp(bench.agent, {
+    hosts: () => [host()],
+    log: LOG,
+    credential: () => CREDENTIAL,
+    dataDir: '/srv/my data',
+  })
   const server = createAdaptorServer({ fetch: app.fetch }) as Server
   server.listen(port, '127.0.0.1')
   await once(server, 'listening')
   return {
     url: `http://${host()}`,
+    pairingUrl() {
+      const code = newSecret('link', platform.random)
+      bench.agent.ledger.pairings.addLink(hashSecret(code), platform.clock.wall())
+      return pairingUrl(`http://${host()}`, code)
+    },
     async close() {
       const closed = once(server, 'close')
       server.close()
@@ -227,4 +264,11 @@ export async function servePages(bench: PagesBench, port = 0): Promise<ServedPag
       await closed
     },
   }
+}
+
+/** Pairs the browser of a page, as its one-time link does. */
+export async function pairBrowser(page: Page, served: ServedPages): Promise<void> {
+  const [, code] = served.pairingUrl().split('#')
+  const answer = await page.request.post(`${served.url}/v1/pair`, { data: { code } })
+  if (answer.status() !== 200) throw new Error('the browser was not paired')
 }

@@ -8,6 +8,7 @@ import type { PageDevice, PageResult } from '../../edge-agent/pages/model/wire.t
 import { textsOf } from '../../edge-agent/pages/texts/catalogue.ts'
 import { LANGUAGES, type Texts } from '../../edge-agent/pages/texts/texts.ts'
 import { DENY_REASONS, DEVICE_TYPES, OUTCOMES } from '../../policy/vocabulary.ts'
+import { AUTHORIZATION } from '../support/credential.ts'
 import { denied, GATE, getPage, granted, newStatus, pagesBench, servePages, STATION } from './pages-agent.ts'
 
 const status = newStatus()
@@ -147,15 +148,32 @@ describe('the pages of the agent', () => {
     const served = await servePages(bench)
     for (let i = 0; i < 7; i++) bench.happens(GATE, denied('token_expired', { action: 'authorize_exit' }))
     bench.happens('dev_of_somebody_else', denied('token_expired'))
-    const html = await (await fetch(`${served.url}/gate?device=${GATE}`)).text()
+    const html = await (await fetch(`${served.url}/gate?device=${GATE}`, { headers: AUTHORIZATION })).text()
     expect(html.match(/<time>/g)).toHaveLength(5)
     await served.close()
   })
 
-  it('are for the machine of the agent only', async () => {
-    const page = await getPage(pagesBench(), `/station?device=${STATION}`, '192.168.1.20')
-    expect(page.status).toBe(401)
-    expect(await page.text()).toContain('Diese Seite gibt es nur am Gerät selbst.')
+  it.each(['/station', `/station?device=${STATION}`, `/gate?device=${GATE}`, '/setup'])(
+    'show a browser that is not paired how to pair it, instead of %s',
+    async (path) => {
+      const bench = pagesBench()
+      ;(bench.agent.config as { requirePairing: boolean }).requirePairing = false
+      for (const peer of ['127.0.0.1', '192.168.1.20']) {
+        const page = await getPage(bench, path, peer, {})
+        expect(page.status).toBe(401)
+        const html = await page.text()
+        expect(html).toContain('Dieser Browser ist noch nicht gekoppelt.')
+        expect(html).toContain('untag edge link --data ')
+        expect(html).not.toContain('modbus')
+      }
+    },
+  )
+
+  it('name the data folder to browsers of the agent’s machine alone', async () => {
+    const at = async (peer: string) => (await getPage(pagesBench(), '/pair?lang=en', peer, {})).text()
+    expect(await at('127.0.0.1')).toContain('untag edge link --data &#39;/srv/my data&#39;')
+    expect(await at('192.168.1.20')).toContain('untag edge link --data DIR')
+    expect(await at('192.168.1.20')).not.toContain('/srv')
   })
 
   it('serve their programs by build, for ever, and nothing else', async () => {

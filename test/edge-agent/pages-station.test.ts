@@ -6,11 +6,11 @@ import { ensureBuilt } from '../support/built.ts'
 import { NO_CHROMIUM, startChromium, type TestBrowser } from '../support/chromium.ts'
 import { wedge, type Wedge } from '../support/wedge.ts'
 import {
-  CREDENTIAL,
   denied,
   granted,
   OPERATOR,
   pagesBench,
+  pairBrowser,
   servePages,
   STATION,
   type PagesBench,
@@ -43,6 +43,7 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
     complaints = []
     page.on('pageerror', (error) => complaints.push(error.message))
     page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()))
+    await pairBrowser(page, served)
     const live = page.waitForResponse((response) => response.url().endsWith('/v1/events'))
     await page.goto(`${served.url}/station?device=${STATION}`)
     await live
@@ -268,23 +269,19 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
     await toneIs('granted')
   })
 
-  it('is shown to a browser that was paired once, where every program has to be', async () => {
-    ;(bench.agent.config as { requirePairing: boolean }).requirePairing = true
-    await page.reload()
-    const field = page.getByLabel('Zugangsschlüssel')
-    await field.fill('untag_pair_yyyyyyyyyyyyyyyyyyyyyyyy')
-    await button('Zulassen').click()
-    await page.getByText('Diesen Schlüssel kennt der Agent nicht.').waitFor()
-    expect(await field.inputValue()).toBe('')
+  it('leaves when the pairing of its browser has ended, and comes back once it is paired again', async () => {
+    const { pairings } = bench.agent.ledger
+    for (const { id } of pairings.list()) pairings.revoke(id)
+    await expect
+      .poll(() => {
+        bench.feed.publish({ type: 'status', status: bench.status })
+        return page.locator('h1').innerText()
+      })
+      .toBe('Dieser Browser ist noch nicht gekoppelt.')
     expect(await violations(page)).toEqual([])
-    await field.fill(CREDENTIAL)
-    await button('Zulassen').click()
+    await pairBrowser(page, served)
     await button('Anmelden').waitFor()
     await heard()
-    await scanner.scan(RECEIPT)
-    await toneIs('granted')
-    // No script reads it.
-    expect(await page.evaluate('document.cookie + localStorage.length + sessionStorage.length')).toBe('00')
   })
 
   it('loads anew when the agent has become another build', async () => {

@@ -42,6 +42,7 @@ const lan: Fetch = async (url, init) => {
   const app = localApp(store.agent, {
     hosts: () => ['gate.lan:8090'],
     log: quiet,
+    credential: () => undefined,
   })
   const answer = await app.request(url, {
     method: init.method,
@@ -405,7 +406,7 @@ describe('a gate of another agent', () => {
     const kinds = Array.from({ length: 80 }, () => announce({ proof: proof(receipt), epc }).kind)
     expect(kinds.filter((kind) => kind === 'taken').length).toBe(60)
     expect(kinds.at(-1)).toBe('too_many')
-    const app = localApp(store.agent, { hosts: () => ['gate.lan:8090'], log: quiet })
+    const app = localApp(store.agent, { hosts: () => ['gate.lan:8090'], log: quiet, credential: () => undefined })
     const codes: string[] = []
     for (let n = 0; n < 60; n++) {
       const body = JSON.stringify({ notice: `a.b.${n}` })

@@ -8,6 +8,7 @@ let served: ServedPages
 beforeAll(async () => {
   bench = pagesBench()
   bench.answer = () => granted()
+  ;(bench.agent.config as { requirePairing: boolean }).requirePairing = false
   served = await servePages(bench)
 })
 afterAll(() => served.close())

@@ -13,9 +13,18 @@ import { violations } from '../support/axe.ts'
 import { ensureBuilt } from '../support/built.ts'
 import { NO_CHROMIUM, startChromium, type TestBrowser } from '../support/chromium.ts'
 import type { Json } from '../support/cloud.ts'
+import { AUTHORIZATION, CREDENTIAL } from '../support/credential.ts'
 import { temporaryFolder } from '../support/databases.ts'
 import { openStore, type TestStore } from '../support/store.ts'
-import { getPage, pagesBench, servePages, STATION, type PagesBench, type ServedPages } from './pages-agent.ts'
+import {
+  getPage,
+  pagesBench,
+  pairBrowser,
+  servePages,
+  STATION,
+  type PagesBench,
+  type ServedPages,
+} from './pages-agent.ts'
 
 const SERIAL = {
   deviceId: 'dev_…',
@@ -72,17 +81,17 @@ describe('the set-up page', () => {
 
   it('is for the machine of the agent only, paired programs elsewhere included', async () => {
     const bench = setUpBench(twoThings)
-    bench.agent.ledger.marks.isPaired = () => true
     expect((await getPage(bench, '/setup', '192.168.1.20')).status).toBe(401)
     const app = localApp(bench.agent, {
       hosts: () => ['kasse'],
       log: { info: () => undefined, warn: () => undefined, error: () => undefined },
+      credential: () => CREDENTIAL,
     })
     const ask = (peer: string, path: string, body: Json) => {
       const text = JSON.stringify(body)
       const headers = {
         host: 'kasse',
-        authorization: `Bearer ${'x'.repeat(24)}`,
+        ...AUTHORIZATION,
         'content-type': 'application/json',
         'content-length': String(text.length),
       }
@@ -110,9 +119,15 @@ describe('writing devices down', () => {
     const app = localApp(bench.agent, {
       hosts: () => ['kasse'],
       log: { info: () => undefined, warn: () => undefined, error: () => undefined },
+      credential: () => CREDENTIAL,
     })
     const text = JSON.stringify(body)
-    const headers = { host: 'kasse', 'content-type': 'application/json', 'content-length': String(text.length) }
+    const headers = {
+      host: 'kasse',
+      ...AUTHORIZATION,
+      'content-type': 'application/json',
+      'content-length': String(text.length),
+    }
     return app.request(
       '/v1/setup/devices',
       { method: 'POST', headers, body: text },
@@ -236,6 +251,7 @@ describe.skipIf(NO_CHROMIUM)(`the set-up page in a browser (${NO_CHROMIUM ?? 'in
   ] as const)('checks a device and finds a reader, for everybody, in %s', async (lang, colorScheme, width) => {
     const page = await chromium.browser.newPage({ colorScheme, viewport: { width, height: 900 } })
     page.setDefaultTimeout(5_000)
+    await pairBrowser(page, served)
     await page.goto(`${served.url}/setup?lang=${lang}`)
     await page.locator(`[data-check="${STATION}"]`).click()
     await page.locator(`[data-found="${STATION}"]`).filter({ hasText: 'Modbus TCP unit 1' }).waitFor()

@@ -1,6 +1,7 @@
 import { copyFileSync, cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { authorizationIn } from '../../bin/credential-file.ts'
 import type { Json } from '../support/cloud.ts'
 import { eventually, openJourney, type Journey } from '../support/journey.ts'
 import { independentBoard, type IndependentBoard } from '../support/modbus-serial-board.ts'
@@ -75,7 +76,7 @@ describe('a ledger that is put back, or copied, under a real agent', () => {
         (await (
           await fetch(`${copy.ready['url']}/v1/authorize`, {
             method: 'POST',
-            headers: { 'content-type': 'application/json' },
+            headers: { 'content-type': 'application/json', ...authorizationIn(folder) },
             body: JSON.stringify(body),
           })
         ).json()) as Json
@@ -86,7 +87,8 @@ describe('a ledger that is put back, or copied, under a real agent', () => {
         'both told',
         async () =>
           (await journey.status()).ledgerDoubt === 'forked' &&
-          ((await (await fetch(`${copy.ready['url']}/v1/status`)).json()) as Json).ledgerDoubt === 'forked',
+          ((await (await fetch(`${copy.ready['url']}/v1/status`, { headers: authorizationIn(folder) })).json()) as Json)
+            .ledgerDoubt === 'forked',
       )
       const pulses = boards.station.pulses()
       const { transactionId, receipt } = await buy(2)

@@ -1,4 +1,4 @@
-import type { Page } from 'playwright-core'
+import type { BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { NO_CHROMIUM, startChromium, type TestBrowser } from '../support/chromium.ts'
 import { wedge, type Wedge } from '../support/wedge.ts'
@@ -13,6 +13,7 @@ interface Product {
 describe.skipIf(NO_CHROMIUM)(`station and gate of the demonstration (${NO_CHROMIUM ?? 'in Chromium'})`, () => {
   let demo: Demonstration
   let chromium: TestBrowser
+  let context: BrowserContext
   let station: Page
   let scanner: Wedge
   let products: Product[]
@@ -20,6 +21,11 @@ describe.skipIf(NO_CHROMIUM)(`station and gate of the demonstration (${NO_CHROMI
   beforeAll(async () => {
     demo = await startDemonstration()
     chromium = await startChromium()
+    context = await chromium.browser.newContext({ viewport: { width: 1280, height: 800 } })
+    const first = await context.newPage()
+    await first.goto(demo.pairingUrl)
+    await first.getByRole('heading', { name: 'Welches Gerät?' }).waitFor()
+    await first.close()
     await demo.api.call('registerOperator', { storeId: demo.storeId, name: 'Frau Petersen', pin: '471108' })
     const answer = await demo.api.call('fetchProducts', { storeId: demo.storeId, limit: 100, category: 'bekleidung' })
     // Socks carry no label.
@@ -33,7 +39,7 @@ describe.skipIf(NO_CHROMIUM)(`station and gate of the demonstration (${NO_CHROMI
   })
 
   async function open(url: string): Promise<Page> {
-    const page = await chromium.browser.newPage({ viewport: { width: 1280, height: 800 } })
+    const page = await context.newPage()
     page.setDefaultTimeout(10_000)
     const live = page.waitForResponse((response) => response.url().endsWith('/v1/events'))
     await page.goto(url)

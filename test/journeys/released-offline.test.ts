@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { authorizationIn } from '../../bin/credential-file.ts'
 import type { Json } from '../support/cloud.ts'
 import { eventually, openJourney, type Journey } from '../support/journey.ts'
 import { independentBoard, type IndependentBoard } from '../support/modbus-serial-board.ts'
@@ -56,12 +57,16 @@ afterAll(async () => {
   for (const board of Object.values(boards)) await board.close()
 })
 
-const statusOf = async (url: unknown) => (await (await fetch(`${url}/v1/status`)).json()) as Json
+/** The header of a program beside the agent with this address. */
+const programAt = (url: unknown) =>
+  authorizationIn(join(journey.folder, url === second?.ready['url'] ? 'second' : 'edge'))
+const statusOf = async (url: unknown) =>
+  (await (await fetch(`${url}/v1/status`, { headers: programAt(url) })).json()) as Json
 const isReady = ({ online, devices }: Json) => online && devices.every((d: Json) => d.state === 'ready')
 const detach = async (url: unknown, deviceId: string, body: Json): Promise<Json> => {
   const answer = await fetch(`${url}/v1/authorize`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json' },
+    headers: { 'content-type': 'application/json', ...programAt(url) },
     body: JSON.stringify({ deviceId, protectionAction: 'detach_hard_tag', ...body }),
   })
   return (await answer.json()) as Json

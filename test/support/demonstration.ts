@@ -9,6 +9,8 @@ import { temporaryFolder } from './databases.ts'
 export interface Demonstration {
   stationUrl: string
   gateUrl: string
+  /** Pairs a browser, once. */
+  pairingUrl: string
   gateId: string
   storeId: string
   /** A shopper of its store, over the public API. */
@@ -35,7 +37,7 @@ export async function startDemonstration(): Promise<Demonstration> {
   let printed = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => (printed += text))
   child.stderr.setEncoding('utf8').on('data', (text: string) => (printed += text))
-  await untilPrinted(child, () => printed, 'Keys: ').catch((error: unknown) => {
+  await untilPrinted(child, () => printed, /^ready .*\n/m).catch((error: unknown) => {
     child.kill()
     throw error
   })
@@ -45,12 +47,14 @@ export async function startDemonstration(): Promise<Demonstration> {
     if (found === undefined) throw new Error(`the demonstration did not print ${pattern}:\n${printed}`)
     return found
   }
+  const ready = JSON.parse(find(/^ready (.*)$/m)) as Record<string, unknown>
   const gateUrl = find(/Exit gate +(\S+)/)
-  const api = shopper({ baseUrl: find(/Cloud API +(\S+)/), key: find(/Sandbox key +(\S+)/), fetch })
+  const api = shopper({ baseUrl: String(ready['baseUrl']), key: String(ready['key']), fetch })
   const { stores } = (await api.call('fetchStores', {})) as { stores: { storeId: string; securityTagMode: string }[] }
   return {
     stationUrl: find(/Staff station +(\S+)/),
     gateUrl,
+    pairingUrl: String(ready['pairingUrl']),
     gateId: new URL(gateUrl).searchParams.get('device') ?? '',
     storeId: stores.find((store) => store.securityTagMode === 'rfid')?.storeId ?? '',
     api,
@@ -66,9 +70,9 @@ export async function startDemonstration(): Promise<Demonstration> {
   }
 }
 
-async function untilPrinted(child: ChildProcess, printed: () => string, text: string): Promise<void> {
+async function untilPrinted(child: ChildProcess, printed: () => string, text: RegExp): Promise<void> {
   const limit = AbortSignal.timeout(START_MS)
-  while (!printed().includes(text)) {
+  while (!text.test(printed())) {
     if (child.exitCode !== null) throw new Error(`the demonstration ended:\n${printed()}`)
     const news = child.stdout ? once(child.stdout, 'data', { signal: limit }) : Promise.reject(new Error('no output'))
     await Promise.race([news, once(child, 'exit', { signal: limit })])

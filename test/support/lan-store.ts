@@ -13,6 +13,7 @@ import type { Fetch } from '../../edge-agent/link/http-client.ts'
 import { startAgent, type Agent } from '../../edge-agent/runtime.ts'
 import { readIdentity, writeIdentity, type Identity } from '../../edge-agent/trust/identity.ts'
 import type { Json } from './cloud.ts'
+import { AUTHORIZATION, CREDENTIAL } from './credential.ts'
 import { temporaryFolder } from './databases.ts'
 import { until } from './receiver.ts'
 import { openShop, type Shop } from './shop.ts'
@@ -148,7 +149,9 @@ export function lanStore(): LanStore {
       log,
       onFatal: () => undefined,
     })
-    server.serve(localApp(running.agent, { hosts: () => [`127.0.0.1:${server.port}`], log }))
+    server.serve(
+      localApp(running.agent, { hosts: () => [`127.0.0.1:${server.port}`], log, credential: () => CREDENTIAL }),
+    )
   }
 
   async function addAgent(deviceId: string): Promise<LanAgent> {
@@ -174,7 +177,7 @@ export function lanStore(): LanStore {
   const leave = async (node: LanAgent, receipt: string, headers: Record<string, string> = {}): Promise<Json> => {
     const answer = await fetch(`http://127.0.0.1:${node.port}/v1/authorize`, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', ...headers },
+      headers: { 'content-type': 'application/json', ...AUTHORIZATION, ...headers },
       body: JSON.stringify({ deviceId: node.deviceId, protectionAction: 'authorize_exit', receipt }),
     })
     return answer.json()

@@ -21,6 +21,7 @@ import { scannerSimulator, type ScannerSimulator } from '../../simulators/device
 import { assertDescribed } from '../../simulators/world/agent-answers.ts'
 import { letPromisesSettle, virtualPlatform, type VirtualPlatform } from '../../simulators/world/virtual-platform.ts'
 import type { Json } from './cloud.ts'
+import { AUTHORIZATION, CREDENTIAL } from './credential.ts'
 import { temporaryFolder } from './databases.ts'
 import { memoryBroker } from './memory-broker.ts'
 import { openShop, type Shop } from './shop.ts'
@@ -50,7 +51,7 @@ export interface TestStore {
   drive<T>(promise: Promise<T>, limitMs?: number): Promise<T>
   /** Lets virtual time pass until the condition holds. */
   until(what: string, condition: () => boolean | Promise<boolean>, limitMs?: number): Promise<void>
-  /** A request to the agent's local HTTP. */
+  /** A request to the agent's local HTTP, as a program with its credential; another `authorization` may take its place. */
   local(
     path: string,
     init?: { method?: string; body?: Json; headers?: Record<string, string> },
@@ -256,12 +257,13 @@ export async function openStore(
     drive,
     until,
     async local(path, { method = 'GET', body, headers = {} } = {}) {
-      const app = localApp(store.agent, { hosts: () => [HOST], log, pushes })
+      const app = localApp(store.agent, { hosts: () => [HOST], log, pushes, credential: () => CREDENTIAL })
       const text = body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body)
       const init = {
         method,
         headers: {
           host: HOST,
+          ...AUTHORIZATION,
           ...(text !== undefined && {
             'content-type': 'application/json',
             'content-length': String(Buffer.byteLength(text)),

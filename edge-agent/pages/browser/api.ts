@@ -49,10 +49,14 @@ export function listOperators(): Promise<Answer<{ operators: OperatorName[] }>> 
 }
 
 /** Asks the agent's local HTTP; never rejects. */
-export async function call<T>(method: string, path: string, body?: object): Promise<Answer<T>> {
+export async function call<T>(method: string, path: string, body?: object, more: RequestInit = {}): Promise<Answer<T>> {
   const headers = { ...(body && { 'content-type': 'application/json' }) }
   try {
-    const response = await ask(path, { method, headers, ...(body && { body: JSON.stringify(body) }) }, LIMIT_MS)
+    const response = await ask(
+      path,
+      { ...more, method, headers, ...(body && { body: JSON.stringify(body) }) },
+      LIMIT_MS,
+    )
     const answer = (await response.json()) as T & { code?: string; error?: string }
     if (response.ok) return { ok: true, body: answer }
     const { status } = response

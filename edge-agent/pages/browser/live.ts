@@ -49,6 +49,7 @@ export function listen({ onEvent, onLink }: LiveParts): void {
     source = undefined
     isOpen = false
     onLink(true)
+    void leaveIfUnpaired()
     after(waitMs, open)
     waitMs = Math.min(waitMs * 2, LONGEST_WAIT_MS)
   }
@@ -60,6 +61,12 @@ export function listen({ onEvent, onLink }: LiveParts): void {
     ask('/v1/status', {}, ANSWER_MS).catch(() => lose(hearing))
   })
   open()
+}
+
+/** A browser whose pairing has ended gets the page that says how to pair it. */
+async function leaveIfUnpaired(): Promise<void> {
+  const answer = await ask(location.href, { method: 'HEAD' }, ANSWER_MS).catch(() => undefined)
+  if (answer?.status === 401) location.reload()
 }
 
 /** A page of another build than the agent's is loaded anew; only an agent that answers says so. */

@@ -1,21 +1,49 @@
 import { call } from './api.ts'
 import { placeOfPage } from './place.ts'
+import { ask, every } from './platform.ts'
 import { slot, write } from './slots.ts'
 
-/** The program of a page that this browser may not see yet: hands the credential over, and looks again. */
+/**
+ *   one-time link /pair#CODE ──▶ POST /v1/pair ──▶ the page that was wanted
+ *
+ * The program of the page that an unpaired browser gets.
+ */
 const { texts } = placeOfPage()
+const LOOK_EVERY_MS = 3_000
+const ANSWER_MS = 5_000
+/** The page that this browser gets once it is paired. */
+const wanted = location.pathname === '/pair' ? `/station${location.search}` : location.href
 
-async function pair(credential: string): Promise<void> {
+async function pair(code: string): Promise<void> {
   write('pair-told', texts.busy)
-  const answer = await call('POST', '/v1/pair', { credential })
-  if (answer.ok) return location.reload()
-  write('pair-told', answer.status === 401 ? texts.pair.wrong : texts.requestFailed[answer.fault].what)
+  // The link is used up once the agent has it: the cookie must arrive even if this page is left meanwhile.
+  const answer = await call('POST', '/v1/pair', { code }, { keepalive: true })
+  if (answer.ok) return location.replace(wanted)
+  write('pair-told', answer.status === 403 ? texts.pair.wrong : texts.requestFailed[answer.fault].what)
+}
+
+/** Pairs with the code behind the address, and takes it out of the history. */
+function pairByAddress(): void {
+  const code = location.hash.slice(1)
+  if (code === '') return
+  history.replaceState(null, '', location.pathname + location.search)
+  void pair(code)
+}
+
+/** This browser may have been paired in another tab. A link from another site comes without the cookie of a paired browser, too. */
+async function lookAgain(): Promise<void> {
+  const answer = await ask(wanted, { method: 'HEAD' }, ANSWER_MS).catch(() => undefined)
+  if (answer?.ok) location.replace(wanted)
 }
 
 slot('pair').addEventListener('submit', (event) => {
   event.preventDefault()
-  const field = slot<HTMLInputElement>('credential')
+  const field = slot<HTMLInputElement>('link')
   const pasted = field.value.trim()
   field.value = ''
-  void pair(pasted)
+  void pair(pasted.slice(pasted.indexOf('#') + 1))
 })
+addEventListener('hashchange', pairByAddress)
+pairByAddress()
+every(LOOK_EVERY_MS, () => void lookAgain())
+void lookAgain()

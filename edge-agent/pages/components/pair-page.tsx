@@ -1,22 +1,42 @@
 import type { Texts } from '../texts/texts.ts'
 import { Frame, type FrameProps } from './frame.tsx'
 
-/** In place of every page for a browser that has no credential yet, where all programs of this machine need one. */
-export function PairPage({ texts, script }: { texts: Texts; script: FrameProps['script'] }) {
+export interface PairPageProps {
+  texts: Texts
+  /** What prints a one-time link on the agent's machine. */
+  command: string
+  /** The same page in the other language. */
+  other: Pick<Texts, 'language' | 'languageName'>
+  otherHref: string
+  script: FrameProps['script']
+}
+
+/** In place of every page for a browser that is not paired, and the page of the one-time link. */
+export function PairPage({ texts, command, other, otherHref, script }: PairPageProps) {
   const { pair } = texts
   return (
-    <Frame title="untag" texts={texts} kind="list" script={script}>
+    <Frame title={`${pair.title} · untag`} texts={texts} kind="list" script={script}>
       <main>
         <h1>{pair.what}</h1>
-        <p>{pair.todo}</p>
+        <ol class="steps">
+          <li>
+            <p>{pair.run}</p>
+            <pre tabindex={0} aria-label={pair.command}>
+              {command}
+            </pre>
+          </li>
+          <li>
+            <p>{pair.open}</p>
+          </li>
+        </ol>
         <form data-slot="pair" method="post">
-          <label for="credential">{pair.credential}</label>
+          <label for="link">{pair.paste}</label>
           <div class="row">
             <input
-              id="credential"
+              id="link"
               type="password"
-              data-slot="credential"
-              maxlength={200}
+              data-slot="link"
+              maxlength={300}
               autocomplete="off"
               autocapitalize="none"
               spellcheck={false}
@@ -26,6 +46,12 @@ export function PairPage({ texts, script }: { texts: Texts; script: FrameProps['
           </div>
         </form>
         <p role="status" data-slot="pair-told" />
+        <p class="soft">{pair.programs}</p>
+        <p>
+          <a class="language" href={otherHref} lang={other.language} hreflang={other.language}>
+            {other.languageName}
+          </a>
+        </p>
       </main>
     </Frame>
   )

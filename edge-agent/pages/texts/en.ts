@@ -37,11 +37,15 @@ export const en: Texts = {
   stationPage: 'Station',
   gatePage: 'Exit display',
   pair: {
+    title: 'Pair this browser',
     what: 'This browser is not paired yet.',
-    todo: 'Run “untag edge pair” on this machine and paste here, once, what it prints.',
-    credential: 'Credential',
+    run: 'Run this command on the machine that the agent runs on:',
+    command: 'Command',
+    open: 'Open the link that it prints in this browser. The link works once, for 15 minutes.',
+    paste: 'Or paste the link here:',
     send: 'Pair',
-    wrong: 'The agent does not know this credential.',
+    wrong: 'This link was already used, or is older than 15 minutes. The command above prints a new one.',
+    programs: 'Programs send the credential that “untag edge credential” prints.',
   },
   notHere: {
     what: 'This page exists only at the device itself.',

@@ -31,7 +31,7 @@ export interface Texts {
   stationPage: string
   gatePage: string
   notHere: Advice
-  pair: Advice & { credential: string; send: string; wrong: string }
+  pair: Record<'title' | 'what' | 'run' | 'command' | 'open' | 'paste' | 'send' | 'wrong' | 'programs', string>
 
   online: string
   offline: string

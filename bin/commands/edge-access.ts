@@ -1,0 +1,101 @@
+import { join } from 'node:path'
+import { openLedgerFile } from '../../edge-agent/ledger/database.ts'
+import { openMarks } from '../../edge-agent/ledger/marks.ts'
+import { LOCAL_URLS, openPairings, type Pairings } from '../../edge-agent/ledger/pairings.ts'
+import { hashSecret, newSecret, pairingUrl } from '../../edge-agent/trust/credentials.ts'
+import { readIdentity, type Identity } from '../../edge-agent/trust/identity.ts'
+import { credentialFile } from '../credential-file.ts'
+import { WrongUsage, type Values } from '../options.ts'
+import { realPlatform } from '../platform.ts'
+import { secretFiles } from '../secret-files.ts'
+import type {
+  EDGE_CREDENTIAL_OPTIONS,
+  EDGE_LINK_OPTIONS,
+  EDGE_PAIR_OPTIONS,
+  EDGE_PAIRINGS_OPTIONS,
+} from '../settings.ts'
+import { nearby } from './known-database.ts'
+
+/** Commands that say who may use the agent's local API. All work beside a running agent. */
+
+/** The agent in a data folder; throws where there is none. */
+export function assertEnrolled(data: string): Identity {
+  const identity = readIdentity(data, secretFiles)
+  if (!identity)
+    throw new Error(`${data} holds no agent: name its folder with --data${nearby(data, 'edge', 'agent.json')}`)
+  return identity
+}
+
+/** Prints the credential that programs on the agent's machine use; the agent honours a new one at once, and the former no more. */
+export async function runCredential({ data, renew }: Values<typeof EDGE_CREDENTIAL_OPTIONS>): Promise<void> {
+  assertEnrolled(data)
+  const file = credentialFile(data, realPlatform().random)
+  process.stdout.write(`${renew ? file.renew() : file.ensure()}\n`)
+}
+
+/** Makes a credential for one program, under a name of its own. Only its hash is stored. */
+export async function runPair({ data, name }: Values<typeof EDGE_PAIR_OPTIONS>): Promise<void> {
+  const platform = realPlatform()
+  const credential = newSecret('pair', platform.random)
+  withPairings(data, (pairings) => pairings.addProgram(hashSecret(credential), name, platform.clock.wall()))
+  process.stdout.write(`${credential}\n`)
+}
+
+/** Prints a link that pairs one browser. */
+export async function runLink({ data, host }: Values<typeof EDGE_LINK_OPTIONS>): Promise<void> {
+  const { random, clock } = realPlatform()
+  const code = newSecret('link', random)
+  const url = withPairings(data, (pairings, urls) => {
+    const chosen = chooseUrl(urls, host)
+    pairings.addLink(hashSecret(code), clock.wall())
+    return chosen
+  })
+  process.stdout.write(`${pairingUrl(url, code)}\n`)
+}
+
+/** The agent's address under this name; by default the one of its ready line. */
+function chooseUrl(urls: readonly string[], host: string | undefined): string {
+  const [first] = urls
+  if (first === undefined)
+    throw new Error(
+      'this agent was not started yet, so its address is unknown: start it with untag edge, which logs a link',
+    )
+  if (host === undefined) return first
+  const named = urls.find((url) => new URL(url).host === host || new URL(url).hostname === host)
+  if (named === undefined)
+    throw new WrongUsage([
+      `--host must be one of ${urls.map((url) => new URL(url).host).join(', ')}, or be added to hosts in the agent’s configuration`,
+    ])
+  return named
+}
+
+/** Lists the paired programs and browsers, or ends one pairing. */
+export async function runPairings({ data, revoke }: Values<typeof EDGE_PAIRINGS_OPTIONS>): Promise<void> {
+  if (revoke !== undefined) {
+    const isRevoked = withPairings(data, (pairings) => pairings.revoke(revoke))
+    if (!isRevoked) throw new WrongUsage([`--revoke: there is no pairing ${revoke}; untag edge pairings lists them`])
+    process.stdout.write(`revoked ${revoke}\n`)
+    return
+  }
+  const list = withPairings(data, (pairings) => pairings.list())
+  if (list.length === 0) process.stdout.write('no program has a named credential, and no browser is paired\n')
+  for (const { id, kind, name, pairedMs, usedMs } of list) {
+    const used = usedMs === null ? '' : `, last used ${dayOf(usedMs)}`
+    process.stdout.write(`${id}  ${kind}  ${name === '' ? '' : `${name}, `}paired ${dayOf(pairedMs)}${used}\n`)
+  }
+}
+
+function dayOf(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 10)
+}
+
+function withPairings<T>(data: string, work: (pairings: Pairings, urls: readonly string[]) => T): T {
+  assertEnrolled(data)
+  const db = openLedgerFile(join(data, 'ledger.db'))
+  try {
+    const urls = JSON.parse(openMarks(db).get(LOCAL_URLS) ?? '[]') as string[]
+    return db.transaction(() => work(openPairings(db), urls)).immediate()
+  } finally {
+    db.close()
+  }
+}

@@ -1,0 +1,117 @@
+import {
+  closeSync,
+  fchmodSync,
+  fchownSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  type Stats,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import { newSecret } from '../edge-agent/trust/credentials.ts'
+import type { Randomness } from '../policy/platform.ts'
+import { flushFolder } from './durable-folder.ts'
+
+/** The owner writes, a group of the administrator's choice may read. */
+const MODE = 0o640
+const SHAPE = /^untag_pair_[\w-]{32}$/
+
+/**
+ * The agent's own credential for programs, readable in `DATA/credential`. This file alone decides: the agent reads it for every
+ * request, so that a new one counts at once.
+ */
+export interface CredentialFile {
+  /** Undefined if there is no file or no credential in it. Throws if it cannot be read. */
+  read(): string | undefined
+  /** The credential; makes one if there is none. */
+  ensure(): string
+  /** Puts a new one in its place. */
+  renew(): string
+}
+
+/** The credential file of the agent with this data folder. */
+export function credentialFile(dataDir: string, random: Randomness): CredentialFile {
+  const file = fileIn(dataDir)
+
+  const read = () => readCredential(dataDir)
+
+  /** Writes a new credential beside the file. It gets the owner and group of `like`: a command that root runs must not lock the agent out. */
+  function prepare(like: Stats): { credential: string; fresh: string } {
+    const credential = newSecret('pair', random)
+    const fresh = `${file}.${process.pid}.new`
+    const fd = openSync(fresh, 'w', MODE)
+    try {
+      fchmodSync(fd, MODE)
+      keepOwner(fd, like)
+      writeFileSync(fd, `${credential}\n`)
+      fsyncSync(fd)
+    } finally {
+      closeSync(fd)
+    }
+    return { credential, fresh }
+  }
+
+  function replace(like: Stats): string {
+    const { credential, fresh } = prepare(like)
+    renameSync(fresh, file)
+    flushFolder(dirname(file))
+    return credential
+  }
+
+  function ensure(): string {
+    const known = read()
+    if (known !== undefined) return known
+    const damaged = statSync(file, { throwIfNoEntry: false })
+    if (damaged) return replace(damaged)
+    const { credential, fresh } = prepare(statSync(dataDir))
+    try {
+      // Fails if agent and command make one at once: then the first one counts.
+      linkSync(fresh, file)
+      flushFolder(dataDir)
+      return credential
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+      return ensure()
+    } finally {
+      rmSync(fresh, { force: true })
+    }
+  }
+
+  return { read, ensure, renew: () => replace(statSync(file, { throwIfNoEntry: false }) ?? statSync(dataDir)) }
+}
+
+/** The credential in this data folder; undefined if there is none. Throws if the file cannot be read. */
+export function readCredential(dataDir: string): string | undefined {
+  let text: string
+  try {
+    text = readFileSync(fileIn(dataDir), 'utf8').trim()
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+  return SHAPE.test(text) ? text : undefined
+}
+
+/** The header of a program that uses the agent with this data folder. */
+export function authorizationIn(dataDir: string): { authorization: string } {
+  return { authorization: `Bearer ${readCredential(dataDir)}` }
+}
+
+function fileIn(dataDir: string): string {
+  return join(dataDir, 'credential')
+}
+
+function keepOwner(fd: number, { uid, gid }: Stats): void {
+  if (uid === process.getuid?.() && gid === process.getgid?.()) return
+  try {
+    fchownSync(fd, uid, gid)
+  } catch (error) {
+    // Only root may give files away. The new file then belongs to the caller, who could write to the folder.
+    if ((error as NodeJS.ErrnoException).code !== 'EPERM') throw error
+  }
+}

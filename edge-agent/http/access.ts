@@ -1,0 +1,121 @@
+import type { Context } from 'hono'
+import { getCookie, setCookie } from 'hono/cookie'
+import { isSameSecret } from '../../policy/same-secret.ts'
+import type { Caller } from '../lanes/lane-state.ts'
+import { BROWSER_LIFE_MS, type Pairing } from '../ledger/pairings.ts'
+import type { Log } from '../log.ts'
+import type { Agent } from '../runtime.ts'
+import { hashSecret, newSecret } from '../trust/credentials.ts'
+import { isLoopback } from './connection.ts'
+import { AGENT_OPERATIONS, type AgentOperation } from './operations.ts'
+
+/**
+ *   Authorization: Bearer ──▶ the agent's credential, or that of a named program ──┐
+ *   cookie ──▶ a browser that was paired with a one-time link ─────────────────────┴──▶ caller
+ *
+ * Decides who may use the agent's local API and pages.
+ */
+export interface Access {
+  /** Undefined for a caller that is not paired. */
+  callerOf(c: Context): PairedCaller | undefined
+  /** Whether this request to `/v1` may pass. */
+  mayCall(c: Context): boolean
+  /** Whether the caller of this request is still paired; looks again once a second. */
+  watch(c: Context): () => boolean
+  /** Uses up a one-time link and pairs the browser that sent its code. False if the code is unknown, used or expired. */
+  redeemLink(c: Context, code: string): Promise<boolean>
+  /** Renews the cookie of a paired browser once a day. */
+  renewCookie(c: Context): void
+}
+
+export type PairedCaller = Exclude<Caller, 'unpaired'>
+
+export interface AccessParts {
+  agent: Pick<Agent, 'identity' | 'config' | 'ledger' | 'platform'>
+  log: Log
+  /** The agent's credential as its file has it now; undefined if there is none. Throws if the file cannot be read. */
+  credential(): string | undefined
+}
+
+const operations: readonly AgentOperation[] = Object.values(AGENT_OPERATIONS)
+const WATCH_EVERY_MS = 1_000
+
+/** Access to the local API and the pages of this agent. */
+export function openAccess({ agent, log, credential }: AccessParts): Access {
+  const { pairings, commits } = agent.ledger
+  const nowMs = () => agent.platform.clock.wall()
+  const elapsedMs = () => agent.platform.clock.elapsed()
+  // Browsers keep one jar for all ports of a machine, and there may be several agents on it.
+  const cookieName = `untag_${agent.identity.agentId}`
+  let isUnreadable = false
+
+  function ownCredential(): string | undefined {
+    try {
+      const text = credential()
+      isUnreadable = false
+      return text
+    } catch (error) {
+      if (!isUnreadable) log.error({ err: error }, 'the credential file cannot be read: programs that send it get 401')
+      isUnreadable = true
+      return undefined
+    }
+  }
+
+  function programWith(token: string): PairedCaller | undefined {
+    const own = ownCredential()
+    if (own !== undefined && isSameSecret(token, own)) return { id: 'credential' }
+    return pairings.find('program', hashSecret(token), nowMs())
+  }
+
+  function browserOf(c: Context): Pairing | undefined {
+    const secret = getCookie(c, cookieName)
+    return secret === undefined ? undefined : pairings.find('browser', hashSecret(secret), nowMs())
+  }
+
+  function callerOf(c: Context): PairedCaller | undefined {
+    const token = /^Bearer +(\S{20,200}) *$/i.exec(c.req.header('authorization') ?? '')?.[1]
+    return token === undefined ? browserOf(c) : programWith(token)
+  }
+
+  function giveCookie(c: Context, secret: string): void {
+    const maxAge = BROWSER_LIFE_MS / 1_000
+    setCookie(c, cookieName, secret, { path: '/', httpOnly: true, sameSite: 'Strict', maxAge })
+  }
+
+  return {
+    callerOf,
+    mayCall(c) {
+      const operation = operations.find(({ method, path }) => method === c.req.method && path === c.req.path)
+      if (operation?.needsCredential === false || callerOf(c) !== undefined) return true
+      return operation?.openOnMachine === true && !agent.config.requirePairing && isLoopback(c)
+    },
+    watch(c) {
+      let isPaired = callerOf(c) !== undefined
+      let atMs = elapsedMs()
+      return () => {
+        if (elapsedMs() - atMs < WATCH_EVERY_MS) return isPaired
+        atMs = elapsedMs()
+        return (isPaired = callerOf(c) !== undefined)
+      }
+    },
+    async redeemLink(c, code) {
+      // Opened twice, or the first answer was lost: the browser is paired already, and the link stays valid for another.
+      if (browserOf(c)) return true
+      const secret = newSecret('browser', agent.platform.random)
+      const browser = await commits.durably(() => pairings.redeemLink(hashSecret(code), hashSecret(secret), nowMs()))
+      if (!browser) return false
+      giveCookie(c, secret)
+      log.info({ id: browser.id }, 'a browser was paired with a one-time link')
+      return true
+    },
+    renewCookie(c) {
+      const secret = getCookie(c, cookieName)
+      const browser = browserOf(c)
+      if (!browser || secret === undefined || !pairings.isUseDue(browser, nowMs())) return
+      giveCookie(c, secret)
+      commits
+        .durably(() => pairings.noteUse(browser, nowMs()))
+        .catch((error: unknown) => log.warn({ err: error }, 'the last use of a browser cannot be stored'))
+    },
+  }
+}

@@ -1,0 +1,117 @@
+import type { Database as Connection } from 'better-sqlite3'
+
+/**
+ *   untag edge link ──▶ one-time link ──▶ browser (by the secret in its cookie)
+ *   untag edge pair ──▶ program (by its credential)
+ *
+ * Who may call the agent's local API. Only hashes are stored. Commands write here beside a running agent.
+ */
+
+/** A store has a handful of screens. One more drops the browser that was unused for longest. */
+export const BROWSER_LIMIT = 32
+/** Unused links; one more drops the oldest. */
+const LINK_LIMIT = 8
+export const LINK_LIFE_MS = 15 * 60_000
+/** Browsers keep cookies for 400 days at most; each day of use renews them. */
+export const BROWSER_LIFE_MS = 400 * 86_400_000
+/** How often the last use of a browser is written down, ms. */
+const NOTE_USE_EVERY_MS = 86_400_000
+
+/** The mark with the agent's addresses, as JSON: `untag edge link` makes a link to them. The first is that of the ready line. */
+export const LOCAL_URLS = 'local_urls'
+
+/** A program with a named credential, or a browser. */
+export interface Pairing {
+  /** Names it in lists and for `revoke`. */
+  readonly id: string
+  readonly kind: 'program' | 'browser'
+  /** Empty for browsers. */
+  readonly name: string
+  readonly pairedMs: number
+  /** The day of its last use; programs have none. */
+  readonly usedMs: number | null
+}
+
+export interface Pairings {
+  /** The program or browser with this hash; undefined if there is none, or if the browser was unused for too long. */
+  find(kind: Pairing['kind'], hash: string, nowMs: number): Pairing | undefined
+  addProgram(hash: string, name: string, nowMs: number): void
+  /** Stores the hash of a new one-time link. */
+  addLink(hash: string, nowMs: number): void
+  /** Uses a link up and pairs a browser; undefined if the link is unknown or expired. Run it in a transaction. */
+  redeemLink(linkHash: string, browserHash: string, nowMs: number): Pairing | undefined
+  /** True once a day: the last use of this browser should be stored. */
+  isUseDue(browser: Pairing, nowMs: number): boolean
+  noteUse(browser: Pairing, nowMs: number): void
+  list(): Pairing[]
+  /** False if there is no pairing with this id. */
+  revoke(id: string): boolean
+}
+
+interface Row {
+  hash: string
+  kind: Pairing['kind']
+  name: string
+  paired_ms: number
+  used_ms: number | null
+}
+
+/** Characters of the hash in an id: enough to be unique among the pairings of one agent. */
+const ID_LENGTH = 12
+const SELECT = `SELECT hash, kind, name, paired_ms, used_ms FROM (
+  SELECT hash, 'program' AS kind, name, created_ms AS paired_ms, NULL AS used_ms FROM pairing
+  UNION ALL SELECT hash, 'browser' AS kind, '' AS name, created_ms AS paired_ms, used_ms FROM browser)`
+
+/** Pairings in this ledger's tables. */
+export function openPairings(db: Connection): Pairings {
+  const byHash = db.prepare<[string, string], Row>(`${SELECT} WHERE kind = ? AND hash = ?`)
+  const all = db.prepare<[], Row>(`${SELECT} ORDER BY kind, paired_ms`)
+  const addProgram = db.prepare('INSERT INTO pairing (hash, name, created_ms) VALUES (?, ?, ?)')
+  const addBrowser = db.prepare('INSERT INTO browser (hash, created_ms, used_ms) VALUES (?, ?, ?)')
+  const use = db.prepare('UPDATE browser SET used_ms = ? WHERE substr(hash, 1, ?) = ?')
+  const trimBrowsers = db.prepare(
+    'DELETE FROM browser WHERE hash IN (SELECT hash FROM browser ORDER BY used_ms DESC, hash LIMIT -1 OFFSET ?)',
+  )
+  const addLink = db.prepare('INSERT INTO pairing_link (hash, created_ms) VALUES (?, ?)')
+  const takeLink = db.prepare<[string], { created_ms: number }>(
+    'DELETE FROM pairing_link WHERE hash = ? RETURNING created_ms',
+  )
+  const trimLinks = db.prepare(
+    'DELETE FROM pairing_link WHERE hash IN (SELECT hash FROM pairing_link ORDER BY created_ms DESC, hash LIMIT -1 OFFSET ?)',
+  )
+  const revoke = ['pairing', 'browser'].map((table) => db.prepare(`DELETE FROM ${table} WHERE substr(hash, 1, ?) = ?`))
+
+  return {
+    find(kind, hash, nowMs) {
+      const row = byHash.get(kind, hash)
+      if (!row) return undefined
+      const pairing = asPairing(row)
+      return pairing.usedMs !== null && nowMs - pairing.usedMs > BROWSER_LIFE_MS ? undefined : pairing
+    },
+    addProgram: (hash, name, nowMs) => void addProgram.run(hash, name, nowMs),
+    addLink(hash, nowMs) {
+      addLink.run(hash, nowMs)
+      trimLinks.run(LINK_LIMIT)
+    },
+    redeemLink(linkHash, browserHash, nowMs) {
+      const link = takeLink.get(linkHash)
+      // A link from the future was made before the clock was set back: nothing bounds its age.
+      if (!link || nowMs < link.created_ms || nowMs - link.created_ms >= LINK_LIFE_MS) return undefined
+      trimBrowsers.run(BROWSER_LIMIT - 1)
+      addBrowser.run(browserHash, nowMs, nowMs)
+      return { id: idOf(browserHash), kind: 'browser', name: '', pairedMs: nowMs, usedMs: nowMs }
+    },
+    isUseDue: ({ usedMs }, nowMs) => usedMs !== null && Math.abs(nowMs - usedMs) >= NOTE_USE_EVERY_MS,
+    noteUse: ({ id }, nowMs) => void use.run(nowMs, ID_LENGTH, id),
+    list: () => all.all().map(asPairing),
+    revoke: (id) => revoke.some((statement) => statement.run(ID_LENGTH, id).changes > 0),
+  }
+}
+
+function asPairing({ hash, kind, name, paired_ms, used_ms }: Row): Pairing {
+  return { id: idOf(hash), kind, name, pairedMs: paired_ms, usedMs: used_ms }
+}
+
+function idOf(hash: string): string {
+  return hash.slice(0, ID_LENGTH)
+}
