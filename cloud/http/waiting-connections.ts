@@ -1,7 +1,10 @@
 import { networkOf } from './network-of.ts'
 
-/** Connections that the kernel accepts ahead: when it has no room, a caller's first packet is lost, and the next comes a second later. */
-export const BACKLOG = 4_096
+/**
+ * Connections that the kernel accepts ahead. With fewer, a burst costs a caller its first packet, and the next one comes a
+ * second later; with more, the caller waits behind them for longer.
+ */
+export const BACKLOG = 1_024
 
 /** Connections of callers that are unknown so far. */
 export interface WaitingConnections {
