@@ -3,14 +3,19 @@ import { isAtLeast, PACKAGES, type Package } from '../operations/packages.ts'
 import type { Db } from '../persistence/database.ts'
 import { packagesOf } from '../stores/queries.ts'
 
-/** The account's package is the highest of its live stores: what a store was given, the account has. Demo stores count for nothing. */
-export async function raiseAccountPackage(db: Db, accountId: string, to: Package): Promise<void> {
+/** The package of an account, which must exist. */
+export async function packageOfAccount(db: Db, accountId: string): Promise<Package> {
   const { package: have } = await db
     .selectFrom('account')
     .select('package')
     .where('account_id', '=', accountId)
     .executeTakeFirstOrThrow()
-  if (!isAtLeast(have as Package, to))
+  return have as Package
+}
+
+/** The account's package is the highest of its live stores: what a store was given, the account has. Demo stores count for nothing. */
+export async function raiseAccountPackage(db: Db, accountId: string, to: Package): Promise<void> {
+  if (!isAtLeast(await packageOfAccount(db, accountId), to))
     await db.updateTable('account').set({ package: to }).where('account_id', '=', accountId).execute()
 }
 

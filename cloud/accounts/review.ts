@@ -3,12 +3,13 @@ import { tenantOf, type Tenant } from '../operations/caller.ts'
 import { notFound, precondition } from '../operations/failure.ts'
 import { Id, Success, text } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
+import { isAtLeast, type Package } from '../operations/packages.ts'
 import type { RegistrationRow } from '../persistence/tables/accounts.ts'
 import { makeStore } from '../stores/make-store.ts'
 import { Store, toStore } from '../stores/schema.ts'
 import { AnyCasePackage } from '../stores/store-input.ts'
 import { makeAccount } from './accounts.ts'
-import { raiseAccountPackage } from './packages.ts'
+import { packageOfAccount, raiseAccountPackage } from './packages.ts'
 import { findRegistration, updateRegistration } from './registration-queries.ts'
 import { Registration, toRegistration } from './registration-schema.ts'
 import type { RegistrationDetails } from './registrations.ts'
@@ -22,23 +23,33 @@ async function undecided(call: Call, registrationId: string): Promise<Registrati
   return row
 }
 
+/** The package that a registration asks for, if the account has one at least as high. */
+async function includedWish({ db }: Call, { account_id: accountId }: RegistrationRow, wish: Package | undefined) {
+  if (wish === undefined || accountId === null) return undefined
+  return isAtLeast(await packageOfAccount(db, accountId), wish) ? wish : undefined
+}
+
 export const approveStoreRegistration = operation({
   name: 'approveStoreRegistration',
   area: 'accounts',
   minimumPackage: 'DISCOVER',
   summary: 'Approves a registration: makes its store, and for a request without a key its account. For administrators.',
-  description: 'Answers the store. A request without an address gets a demo store, everything else a live one.',
+  description:
+    'Answers the store. A request without an address gets a demo store, everything else a live one. Devices and agents of a live store need the package GROW.',
   callers: ['admin'],
   changes: true,
   request: z.strictObject({
     registrationId: Id,
-    package: AnyCasePackage.optional().describe('In either case; default discover.'),
+    package: AnyCasePackage.optional().describe(
+      'In either case. Default: what the registration asks for if the account’s package includes it, else discover.',
+    ),
   }),
   response: Store.extend(Success),
   example: { registrationId: 'reg_01KANX6Y7C3V9Q2M8R5T4W6Z1B', package: 'grow' },
-  async run(call, { registrationId, package: given = 'DISCOVER' }) {
+  async run(call, { registrationId, package: chosen }) {
     const row = await undecided(call, registrationId)
-    const { fields } = JSON.parse(row.details) as RegistrationDetails
+    const { fields, package: wish } = JSON.parse(row.details) as RegistrationDetails
+    const given = chosen ?? (await includedWish(call, row, wish)) ?? 'DISCOVER'
     const accountId = row.account_id ?? (await makeAccount(call.db, row.company_name, given, call.services.platform))
     // A live store is somewhere: with no address there is nothing to go live with.
     const tenant = tenantOf(accountId, fields.street === undefined ? 'test' : 'live')

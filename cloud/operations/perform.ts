@@ -48,17 +48,27 @@ const ignore: Report = () => undefined
 function checkAccountPackage(operation: Operation, caller: Caller): void {
   if (caller.kind === 'anyone' || !needsPackage(operation, caller.mode)) return
   if (isAtLeast(caller.package, operation.minimumPackage)) return
-  throw packageTooLow(operation, caller.package)
+  throw packageTooLow(operation, caller.package, 'account')
 }
 
-/** 403 with what the account has and what it needs. */
-export function packageTooLow(operation: Operation, have: string): Failure {
-  return packageMissing(operation.name, operation.minimumPackage, have)
+/** Whose package is too low: the caller's account, or one store of it. */
+type PackageHolder = 'account' | 'store'
+
+const TOO_LOW: Record<PackageHolder, (have: string, needed: Package) => string> = {
+  account: (have, needed) =>
+    `this account has ${have}, the highest package of its live stores. An administrator gives one of them ${needed} with setStorePackage`,
+  store: (have, needed) =>
+    `this store has ${have}. An administrator changes it with setStorePackage {storeId, package: "${needed.toLowerCase()}"}`,
+}
+
+/** 403 with the package that the store or the account has, the one that the operation needs, and how to change it. */
+export function packageTooLow(operation: Operation, have: string, holder: PackageHolder): Failure {
+  return packageMissing(operation.name, operation.minimumPackage, have, holder)
 }
 
 /** The same for a part of an operation, or a field, that needs a higher package than the rest. */
-export function packageMissing(what: string, needed: Package, have: string): Failure {
-  return new Failure('permission-denied', `${what} needs the package ${needed}`, {
+export function packageMissing(what: string, needed: Package, have: string, holder: PackageHolder): Failure {
+  return new Failure('permission-denied', `${what} needs the package ${needed}; ${TOO_LOW[holder](have, needed)}`, {
     reason: 'package_too_low',
     requiredUpgrade: needed,
     currentPackage: have,

@@ -15,7 +15,7 @@ export async function ownStore(call: Call, storeId: string): Promise<StoreRow> {
     needsPackage(call.operation, caller.mode) &&
     !isAtLeast(store.package as Package, call.operation.minimumPackage)
   ) {
-    throw packageTooLow(call.operation, store.package)
+    throw packageTooLow(call.operation, store.package, 'store')
   }
   return store
 }

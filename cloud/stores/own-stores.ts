@@ -30,7 +30,7 @@ export async function ownStores(call: Call, storeIds: readonly string[]): Promis
       needsPackage(call.operation, caller.mode) &&
       !isAtLeast(store.package as Package, call.operation.minimumPackage)
     )
-      throw packageTooLow(call.operation, store.package)
+      throw packageTooLow(call.operation, store.package, 'store')
   }
   return stores
 }

@@ -80,7 +80,7 @@ function assertPackageHas(store: StoreRow, fields: StoreFields): void {
   const inSandbox = store.tenant.endsWith('.test')
   const have = store.package as Package
   if (fields.has_scan_and_go === 1 && store.has_scan_and_go === 0 && !inSandbox && !isAtLeast(have, 'GROW'))
-    throw packageMissing('hasScanAndGo', 'GROW', have)
+    throw packageMissing('hasScanAndGo', 'GROW', have, 'store')
   if (fields.has_offers === 1 && store.has_offers === 0 && !isAtLeast(have, 'GO'))
-    throw packageMissing('hasOffers', 'GO', have)
+    throw packageMissing('hasOffers', 'GO', have, 'store')
 }

@@ -242,6 +242,20 @@ onEveryDatabase('registrations', (kind) => {
     })
   })
 
+  it('grants the package that a registration asks for, if the account includes it', async () => {
+    const live = await cloud.key('secret', 'live', { account: 'Grown GmbH', package: 'GROW' })
+    for (const [wish, granted] of [
+      ['grow', 'GROW'],
+      ['assist', 'ASSIST'],
+      ['prime', 'DISCOVER'],
+    ]) {
+      const { registrationId } = await cloud.ok(live, 'insertStore', { ...STORE, phone: '+49401234567', package: wish })
+      expect((await approve(registrationId)).package).toBe(granted)
+    }
+    const request = await anyone('submitStoreRegistrationRequest', { ...STORE, package: 'prime' })
+    if (request.status === 200) expect((await approve(request.body.registrationId)).package).toBe('DISCOVER')
+  })
+
   it('gates by the package of the account, then by that of the store', async () => {
     const { claimed, store } = await newMerchant({ ...STORE, companyName: 'Klein GmbH' })
     const live = keyOf(claimed, 'live', 'secret')
@@ -254,11 +268,15 @@ onEveryDatabase('registrations', (kind) => {
         currentPackage: 'DISCOVER',
       },
     }
-    expect(await cloud.call(live, 'fetchDevices', { storeId: store.storeId })).toMatchObject(tooLow)
+    const refused = await cloud.call(live, 'fetchDevices', { storeId: store.storeId })
+    expect(refused).toMatchObject(tooLow)
+    expect(refused.body.error).toMatch(/this account has DISCOVER.*gives one of them GROW with setStorePackage/)
     const { registrationId } = await cloud.ok(live, 'submitStoreRegistration', STORE)
     const big = await approve(registrationId, { package: 'PRIME' })
     expect((await cloud.ok(live, 'fetchDevices', { storeId: big.storeId })).devices).toEqual([])
-    expect(await cloud.call(live, 'fetchDevices', { storeId: store.storeId })).toMatchObject(tooLow)
+    const refusedStore = await cloud.call(live, 'fetchDevices', { storeId: store.storeId })
+    expect(refusedStore).toMatchObject(tooLow)
+    expect(refusedStore.body.error).toContain('setStorePackage {storeId, package: "grow"}')
     expect(await cloud.ok(admin, 'setStorePackage', { storeId: store.storeId, package: 'grow' })).toMatchObject({
       storeId: store.storeId,
       package: 'GROW',
