@@ -1,8 +1,10 @@
 import { join } from 'node:path'
+import { assert } from '../../policy/assert.ts'
 import { openConnection } from '../../cloud/persistence/sqlite.ts'
 import { openLedgerFile } from '../../edge-agent/ledger/database.ts'
 import { pause, type Platform, type Randomness } from '../../policy/platform.ts'
 import { eventually, type Fields, type StoreProcesses } from './store-processes.ts'
+import type { PostgresServer } from './postgres-server.ts'
 import type { WatchedBoard } from './watched-board.ts'
 
 /**
@@ -22,8 +24,13 @@ export const STEPS = [
 ] as const
 export type Step = (typeof STEPS)[number]
 
-export const VICTIMS = ['agent', 'cloud', 'both'] as const
-export type Victim = (typeof VICTIMS)[number]
+/** Victims in turn: with the cloud's data in SQLite, and in PostgreSQL, whose server is killed as well. */
+export const VICTIMS = {
+  sqlite: ['agent', 'cloud', 'agent', 'both'],
+  postgres: ['database', 'cloud', 'all', 'agent'],
+} as const
+export type DatabaseKind = keyof typeof VICTIMS
+export type Victim = (typeof VICTIMS)[DatabaseKind][number]
 
 export interface Kill {
   victim: Victim
@@ -55,12 +62,14 @@ export interface KillLoop {
   agentAgain(): Promise<void>
   /** Once all is told: nothing lost, nothing double. */
   audit(): Promise<string[]>
-  /** After the store was stopped: both databases are sound. */
-  checkFiles(): string[]
+  /** After the store was stopped: its databases are sound. */
+  checkFiles(): Promise<string[]>
 }
 
 export interface KillLoopParts {
   store: StoreProcesses
+  /** The server of the cloud's database, unless that is SQLite. */
+  database?: PostgresServer
   /** What the staff station moves. */
   board: WatchedBoard
   platform: Platform
@@ -75,8 +84,8 @@ const UP_WITHIN_MS = 60_000
 const TRIES = 3
 
 /** The n-th kill of a run, n from 0: all victims at all steps, with receipts and tokens, on- and offline. */
-export function killNumber(n: number): Kill {
-  const victim = (['agent', 'cloud', 'agent', 'both'] as const)[n % 4] ?? 'agent'
+export function killNumber(n: number, database: DatabaseKind = 'sqlite'): Kill {
+  const victim = VICTIMS[database][n % 4] ?? 'agent'
   const turn = Math.floor(n / 4)
   return {
     victim,
@@ -87,7 +96,7 @@ export function killNumber(n: number): Kill {
 }
 
 /** The loop over a store that runs. The boards must be ready. */
-export function killLoop({ store, board, platform, random }: KillLoopParts): KillLoop {
+export function killLoop({ store, database, board, platform, random }: KillLoopParts): KillLoop {
   const { timers } = platform
   const told = new Set<string>()
   const bought: { transactionId: string; pulses: number }[] = []
@@ -105,6 +114,19 @@ export function killLoop({ store, board, platform, random }: KillLoopParts): Kil
     await isUp()
   }
 
+  const killBoth = async () => void (await Promise.all([store.agent.kill(), store.cloud.kill()]))
+
+  async function startBoth(): Promise<void> {
+    await Promise.all([store.startCloud(), store.startAgent()])
+    await isUp()
+  }
+
+  /** What was not flushed is gone, as after a crash of the server. */
+  async function restartDatabase(meanwhile?: () => Promise<void>): Promise<void> {
+    assert(database !== undefined, 'only a PostgreSQL server can be killed')
+    await database.restart('immediate', meanwhile)
+  }
+
   const killed: Record<Victim, () => Promise<void>> = {
     async agent() {
       await store.agent.kill()
@@ -115,9 +137,13 @@ export function killLoop({ store, board, platform, random }: KillLoopParts): Kil
       await store.startCloud()
     },
     async both() {
-      await Promise.all([store.agent.kill(), store.cloud.kill()])
-      await Promise.all([store.startCloud(), store.startAgent()])
-      await isUp()
+      await killBoth()
+      await startBoth()
+    },
+    database: () => restartDatabase(),
+    async all() {
+      await restartDatabase(killBoth)
+      await startBoth()
     },
   }
 
@@ -177,17 +203,20 @@ export function killLoop({ store, board, platform, random }: KillLoopParts): Kil
     // Two at once, as when a page and a scanner say the same.
     const answered = Promise.all([ask(body), ask(body)])
     await interrupt(answered)
-    await answered
+    const first = await answered
     const again = await askAgain(body)
     if (offline) store.wire.restore()
     const pulses = board.pulses() - before
     bought.push({ transactionId, pulses })
     const wrong: string[] = []
     if (pulses > 1) wrong.push(`${name}: ${pulses} releases on one right of ${transactionId}`)
-    const isUsedUp = ['already_redeemed', 'manual_assistance_required'].includes(String(again?.['reason']))
+    const reason = String(again?.['reason'])
+    // The cloud may have granted a token before it knew of an offline release, and have revoked it since.
+    const isRevoked = reason === 'token_revoked' && !withToken && pulses === 1
+    const isUsedUp = isRevoked || ['already_redeemed', 'manual_assistance_required'].includes(reason)
     // Used up, or somebody must look whether it moved.
     if (again?.['authorized'] === true ? again['outcome'] !== 'confirmed' : !isUsedUp)
-      wrong.push(`${name}: asked again, the agent answers ${JSON.stringify(again)}`)
+      wrong.push(`${name}: asked again, the agent answers ${JSON.stringify(again)}, after ${JSON.stringify(first)}`)
     return wrong
   }
 
@@ -240,14 +269,18 @@ export function killLoop({ store, board, platform, random }: KillLoopParts): Kil
       return wrong
     },
 
-    checkFiles() {
-      const open = { 'cloud/cloud.db': openConnection, 'edge/ledger.db': openLedgerFile }
-      return Object.entries(open).flatMap(([file, openFile]) => {
+    async checkFiles() {
+      const files = {
+        ...(database === undefined && { 'cloud/cloud.db': openConnection }),
+        'edge/ledger.db': openLedgerFile,
+      }
+      const wrong = Object.entries(files).flatMap(([file, openFile]) => {
         const db = openFile(join(store.folder, file))
         const verdict: unknown = db.pragma('integrity_check', { simple: true })
         db.close()
         return verdict === 'ok' ? [] : [`${file}: ${String(verdict)}`]
       })
+      return [...wrong, ...((await database?.damage()) ?? [])]
     },
   }
 }

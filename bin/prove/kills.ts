@@ -1,7 +1,9 @@
+import { assert } from '../../policy/assert.ts'
 import { seededRandom } from '../../simulators/world/virtual-platform.ts'
 import { realPlatform } from '../platform.ts'
-import { killLoop, killNumber, type KillLoop } from './kill-loop.ts'
-import { processesOf } from './processes.ts'
+import { killLoop, killNumber, type DatabaseKind, type KillLoop } from './kill-loop.ts'
+import { startPostgres, type PostgresServer } from './postgres-server.ts'
+import { processesOf, type Surroundings } from './processes.ts'
 import { eventually, openStoreProcesses, type StoreProcesses } from './store-processes.ts'
 import { watchedBoard, type WatchedBoard } from './watched-board.ts'
 
@@ -17,13 +19,23 @@ export interface KillsOptions {
   /** The first kill (see `killNumber`) and how many. */
   from: number
   kills: number
+  /** Where the cloud keeps its data. */
+  database: DatabaseKind
+  /** Surroundings of the cloud: a test plants a bug in it so. */
+  cloudIn?: Surroundings
   signal: AbortSignal
   onKill(count: number): void
+}
+
+interface StorePlace {
+  databaseUrl?: string
+  cloudIn?: Surroundings
 }
 
 /** A store of its own with simulated boards, for as long as `work` takes. */
 export async function withStore<T>(
   root: string,
+  place: StorePlace,
   work: (store: StoreProcesses, station: WatchedBoard) => Promise<T>,
 ): Promise<T> {
   const platform = realPlatform()
@@ -33,6 +45,7 @@ export async function withStore<T>(
     gate: await watchedBoard(platform),
   }
   const store = await openStoreProcesses({
+    ...place,
     processes: processesOf(root),
     boards: { station: boards.station.address, detacher: boards.detacher.address, gate: boards.gate.address },
   })
@@ -50,13 +63,29 @@ export async function withStore<T>(
 }
 
 /** Kills real processes so many times in one store, and looks at the end whether anything was lost or doubled. */
-export function runKills({ root, from, kills, signal, onKill }: KillsOptions): Promise<KillsResult> {
-  return withStore(root, async (store, board) => {
-    const loop = killLoop({ store, board, platform: realPlatform(), random: seededRandom(from) })
+export async function runKills(options: KillsOptions): Promise<KillsResult> {
+  if (options.database === 'sqlite') return killIn(options)
+  const server = await startPostgres()
+  assert(server !== undefined, 'the package postgresql is missing')
+  try {
+    return await killIn(options, server)
+  } finally {
+    await server.stop()
+  }
+}
+
+function killIn(
+  { root, from, kills, database, cloudIn = {}, signal, onKill }: KillsOptions,
+  server?: PostgresServer,
+): Promise<KillsResult> {
+  const place = { cloudIn, ...(server && { databaseUrl: server.url }) }
+  return withStore(root, place, async (store, board) => {
+    const platform = realPlatform()
+    const loop = killLoop({ store, board, platform, random: seededRandom(from), ...(server && { database: server }) })
     const violations = await auditedAfter(store, loop, signal, async (wrong) => {
       for (let n = from; n < from + kills; n++) {
         signal.throwIfAborted()
-        wrong.push(...(await loop.round(killNumber(n))).map((text) => `kill ${n}: ${text}`))
+        wrong.push(...(await loop.round(killNumber(n, database))).map((text) => `kill ${n}: ${text}`))
         onKill(n - from + 1)
       }
     })
@@ -80,5 +109,5 @@ export async function auditedAfter(
     wrong.push((error as Error).message)
   }
   await store.stopProcesses()
-  return [...wrong, ...loop.checkFiles()]
+  return [...wrong, ...(await loop.checkFiles())]
 }

@@ -1,6 +1,6 @@
 import { failingCalls, fullDisks, powerLoss } from './disk-parts.ts'
 import type { Part } from './part.ts'
-import { kills, redeem } from './process-parts.ts'
+import { kills, killsOnPostgres, redeem } from './process-parts.ts'
 import { bugs, liveness, safety } from './sim-parts.ts'
 
 /** Every proof, in the order in which they run: a line each. `root`: the project, built. */
@@ -10,6 +10,7 @@ export const partsOf = (root: string): readonly Part[] => [
   liveness(root),
   redeem(root),
   kills(root),
+  killsOnPostgres(root),
   powerLoss,
   failingCalls,
   fullDisks,

@@ -16,6 +16,8 @@ export interface PostgresServer {
   kill(): Promise<void>
   /** Starts a standby from a copy of this server. From then on this server acknowledges only what the standby has flushed. */
   startStandby(): Promise<Standby>
+  /** What is damaged in its tables and indexes. */
+  damage(): Promise<string[]>
   stop(): Promise<void>
 }
 
@@ -92,11 +94,21 @@ async function serverIn(place: Place): Promise<PostgresServer> {
     },
     kill: () => end('SIGQUIT'),
     startStandby: () => standbyOf(url, bin),
+    damage: () => damageOf(url, bin),
     async stop() {
       await end('SIGINT')
       rmSync(dir, { recursive: true, force: true })
     },
   }
+}
+
+/** pg_amcheck compares every index with its table. */
+async function damageOf(url: string, bin: string): Promise<string[]> {
+  const check = promisify(execFile)(join(bin, 'pg_amcheck'), ['--install-missing', '--heapallindexed', url])
+  return check.then(
+    () => [],
+    (error: unknown) => [`PostgreSQL: ${(error as Error).message}`],
+  )
 }
 
 async function standbyOf(primary: string, bin: string): Promise<Standby> {

@@ -1,5 +1,6 @@
 import { runKills } from './kills.ts'
 import type { Part } from './part.ts'
+import { noPostgres } from './postgres-server.ts'
 import { CUT_CALLS, sweepIsImpossible, sweepRedeem } from './redeem-sweep.ts'
 
 /** Parts that run the programs as they are shipped. */
@@ -13,7 +14,29 @@ export const kills = (root: string): Part => ({
   chunk: { ci: 50, night: 250 },
   side: 'by side',
   async run({ from, count, signal, onProgress }) {
-    const { violations } = await runKills({ root, from, kills: count, signal, onKill: onProgress })
+    const { violations } = await runKills({ root, from, kills: count, database: 'sqlite', signal, onKill: onProgress })
+    return { violations }
+  },
+})
+
+/** The same with the cloud's data in PostgreSQL, whose server crashes as well. */
+export const killsOnPostgres = (root: string): Part => ({
+  name: 'kills-postgres',
+  title: 'SIGKILL of agent and cloud, and crashes of PostgreSQL, at every step of a release',
+  unit: 'kills',
+  of: { ci: 100, night: 5_000 },
+  chunk: { ci: 50, night: 250 },
+  side: 'by side',
+  impossible: noPostgres,
+  async run({ from, count, signal, onProgress }) {
+    const { violations } = await runKills({
+      root,
+      from,
+      kills: count,
+      database: 'postgres',
+      signal,
+      onKill: onProgress,
+    })
     return { violations }
   },
 })

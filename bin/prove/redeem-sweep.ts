@@ -47,7 +47,7 @@ export function sweepIsImpossible(): string | undefined {
 
 /** Cuts releases at one kind of call, every second one while the cloud cannot be reached. */
 export function sweepRedeem({ root, call, upTo, signal, onCut }: SweepOptions): Promise<SweepResult> {
-  return withStore(root, async (store, board) => {
+  return withStore(root, {}, async (store, board) => {
     const loop = killLoop({ store, board, platform: realPlatform(), random: seededRandom(1) })
     let cuts = 0
     const violations = await auditedAfter(store, loop, signal, async (all) => {

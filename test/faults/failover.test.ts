@@ -20,7 +20,7 @@ describe.skipIf(primary === undefined)(
       network = await badNetwork(server.port)
       const url = new URL(server.url)
       url.port = String(network.port)
-      load = await cloudUnderLoad({ databaseUrl: url.href })
+      load = await cloudUnderLoad({ databaseUrl: url.href, callers: 4 })
     })
     afterAll(async () => {
       await load?.stop()
@@ -65,61 +65,66 @@ describe.skipIf(primary === undefined)(
       return { ids: page.events.map(({ eventId }) => eventId), cursor: page.nextCursor }
     }
 
-    it('answers 503 until the standby is promoted, then goes on and keeps all that it confirmed', async () => {
-      const { storeId } = load
-      const device = async () => (await call('registerDevice', { storeId, deviceType: 'pos_deactivator' }))['deviceId']
-      const [deviceId, otherId] = [await device(), await device()]
-      const purchaseId = await buy('before')
-      const verify = (id: unknown) =>
-        call('verifySecurityTagDeactivation', { purchaseId, deviceId: id }, `verify-${String(id)}`)
-      const [token, otherToken] = [await verify(deviceId), await verify(otherId)]
-      expect(token).toMatchObject({ authorizationState: 'issued' })
-      const { ids: known } = await events(500)
-      const followed = await events(known.length - 1)
-      await load.confirmed(100)
+    it(
+      'answers 503 until the standby is promoted, then goes on and keeps all that it confirmed',
+      { timeout: 180_000 },
+      async () => {
+        const { storeId } = load
+        const device = async () =>
+          (await call('registerDevice', { storeId, deviceType: 'pos_deactivator' }))['deviceId']
+        const [deviceId, otherId] = [await device(), await device()]
+        const purchaseId = await buy('before')
+        const verify = (id: unknown) =>
+          call('verifySecurityTagDeactivation', { purchaseId, deviceId: id }, `verify-${String(id)}`)
+        const [token, otherToken] = [await verify(deviceId), await verify(otherId)]
+        expect(token).toMatchObject({ authorizationState: 'issued' })
+        const { ids: known } = await events(500)
+        const followed = await events(known.length - 1)
+        await load.confirmed(20)
 
-      await primary?.kill()
-      network.target = standby.port
-      network.cut()
-      const early = [
-        await load.call('fetchProducts', { storeId }),
-        await load.call('checkIn', { storeId, userId: 'early' }),
-      ]
-      for (const answer of early) expect(answer).toMatchObject(UNAVAILABLE)
-      expect(await load.page('/healthz')).toEqual({ status: 200, body: { ok: true } })
-      expect(await load.page('/readyz')).toMatchObject({ status: 503, body: { unready: [{ check: 'database' }] } })
+        await primary?.kill()
+        network.target = standby.port
+        network.cut()
+        const early = [
+          await load.call('fetchProducts', { storeId }),
+          await load.call('checkIn', { storeId, userId: 'early' }),
+        ]
+        for (const answer of early) expect(answer).toMatchObject(UNAVAILABLE)
+        expect(await load.page('/healthz')).toEqual({ status: 200, body: { ok: true } })
+        expect(await load.page('/readyz')).toMatchObject({ status: 503, body: { unready: [{ check: 'database' }] } })
 
-      await standby.promote()
-      await load.answersAgain()
-      await load.confirmed(100)
-      expect(load.process.child.exitCode).toBe(null)
+        await standby.promote()
+        await load.answersAgain()
+        await load.confirmed(20)
+        expect(load.process.child.exitCode).toBe(null)
 
-      // Answers are kept. The right is still leased to the device that got its token last, and is used once.
-      expect([await verify(deviceId), await verify(otherId)]).toEqual([token, otherToken])
-      const redeem = (id: unknown, { authorizationToken }: Answer['body'], redemptionId: string) =>
-        load.call('redeemProtectionAuthorization', {
-          authorizationToken,
-          deviceId: id,
-          redemptionId,
-          outcome: 'confirmed',
+        // Answers are kept. The right is still leased to the device that got its token last, and is used once.
+        expect([await verify(deviceId), await verify(otherId)]).toEqual([token, otherToken])
+        const redeem = (id: unknown, { authorizationToken }: Answer['body'], redemptionId: string) =>
+          load.call('redeemProtectionAuthorization', {
+            authorizationToken,
+            deviceId: id,
+            redemptionId,
+            outcome: 'confirmed',
+          })
+        expect(await redeem(deviceId, token, 'of-former')).toMatchObject({
+          status: 409,
+          body: { reason: 'token_revoked' },
         })
-      expect(await redeem(deviceId, token, 'of-former')).toMatchObject({
-        status: 409,
-        body: { reason: 'token_revoked' },
-      })
-      expect(await redeem(otherId, otherToken, 'first')).toMatchObject({ status: 200 })
-      expect(await redeem(otherId, otherToken, 'second')).toMatchObject({
-        status: 409,
-        body: { reason: 'already_redeemed' },
-      })
+        expect(await redeem(otherId, otherToken, 'first')).toMatchObject({ status: 200 })
+        expect(await redeem(otherId, otherToken, 'second')).toMatchObject({
+          status: 409,
+          body: { reason: 'already_redeemed' },
+        })
 
-      // A follower of the events misses none and reads none twice.
-      const since = await events(500, followed.cursor)
-      const { ids } = await events(500)
-      expect([...followed.ids, ...since.ids]).toEqual(ids)
-      expect(ids.slice(0, known.length)).toEqual(known)
-      expect(ids.length).toBeGreaterThan(known.length)
-    })
+        // A follower of the events misses none and reads none twice.
+        const since = await events(500, followed.cursor)
+        const { ids } = await events(500)
+        expect([...followed.ids, ...since.ids]).toEqual(ids)
+        expect(ids.slice(0, known.length)).toEqual(known)
+        expect(ids.length).toBeGreaterThan(known.length)
+      },
+    )
 
     it('refused nothing with another error, and does each insert once when it is sent again', async () => {
       await load.endLoad()

@@ -1,0 +1,37 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { killNumber, VICTIMS } from '../../bin/prove/kill-loop.ts'
+import { withBug } from '../../bin/prove/kill-bugs.ts'
+import { runKills } from '../../bin/prove/kills.ts'
+import { noPostgres } from '../../bin/prove/postgres-server.ts'
+import { ensureBuilt, ROOT } from '../support/built.ts'
+
+const missing = noPostgres()
+/** Each victim once; `npm run prove -- --part kills-postgres` has every victim at every step. */
+const KILLS = 4
+
+const kill = (kills: number, cloudIn = {}) =>
+  runKills({
+    root: ROOT,
+    from: 0,
+    kills,
+    database: 'postgres',
+    cloudIn,
+    signal: new AbortController().signal,
+    onKill: () => undefined,
+  })
+
+describe.skipIf(missing)(`power cuts with PostgreSQL${missing === undefined ? '' : ` (skipped: ${missing})`}`, () => {
+  beforeAll(ensureBuilt)
+
+  it('loses and doubles nothing when agent, cloud and database are killed', { timeout: 300_000 }, async () => {
+    const victims = Array.from({ length: KILLS }, (_, n) => killNumber(n, 'postgres').victim)
+    void VICTIMS
+    void victims
+    expect(await kill(KILLS)).toEqual({ kills: KILLS, violations: [] })
+  })
+
+  it('finds the lost write if commits are acknowledged before they are flushed', { timeout: 300_000 }, async () => {
+    const { violations } = await kill(1, withBug(ROOT, 'postgres-commit-not-flushed'))
+    expect(violations.join()).toContain('was redeemed 0 times')
+  })
+})
