@@ -1,0 +1,72 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { ROOT } from '../house/sources.ts'
+
+/** A package that `npm ci --omit dev` installs on some platform. */
+export interface LockedPackage {
+  name: string
+  version: string
+  licence: string | undefined
+  isOptional: boolean
+}
+
+interface LockEntry {
+  version: string
+  license?: string
+  dev?: boolean
+  optional?: boolean
+}
+
+/** The production packages of package-lock.json, by name and version, each once. */
+export function lockedPackages(): LockedPackage[] {
+  const { packages } = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as {
+    packages: Record<string, LockEntry>
+  }
+  const found = Object.entries(packages)
+    .filter(([path, { dev }]) => path !== '' && dev !== true)
+    .map(([path, { version, license, optional }]) => ({
+      name: path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length),
+      version,
+      licence: license,
+      isOptional: optional === true,
+    }))
+  const byId = new Map(found.map((each) => [`${each.name}@${each.version}`, each]))
+  return [...byId.entries()].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, each]) => each)
+}
+
+/** Licences that ask for no more than their text and the names of the authors. */
+const PERMISSIVE: ReadonlySet<string> = new Set(['MIT', 'ISC', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', '0BSD'])
+/** libvips: a shared library of its own beside `sharp`, which is optional. Users may replace it, as the LGPL asks. */
+const isLibvips = ({ name, isOptional }: LockedPackage) => isOptional && name.startsWith('@img/sharp-')
+
+/** True if the SPDX expression of the package can be met with allowed licences. */
+export function isAllowed(found: LockedPackage): boolean {
+  const isFine = (id: string) => PERMISSIVE.has(id) || (id === 'LGPL-3.0-or-later' && isLibvips(found))
+  const expression = (found.licence ?? '').replaceAll(/[()]/g, '')
+  // No expression here mixes both.
+  if (expression.includes(' AND ')) return !expression.includes(' OR ') && expression.split(' AND ').every(isFine)
+  return expression.split(' OR ').some(isFine)
+}
+
+/** docs/licences.md, made from the lock file. */
+export function licencesPage(packages: readonly LockedPackage[]): string {
+  const counts = new Map<string, number>()
+  for (const { licence = 'none' } of packages) counts.set(licence, (counts.get(licence) ?? 0) + 1)
+  const summary = [...counts].toSorted(([a, n], [b, m]) => m - n || (a < b ? -1 : 1))
+  return `# Licences
+
+untag is under the [MIT licence](../LICENSE). This page lists the packages that it installs for production, as \`package-lock.json\` names them. A test writes the page (\`npx vitest run test/docs/licences.test.ts -u\`) and fails for a licence that is not allowed.
+
+Allowed are ${[...PERMISSIVE].join(', ')}. The LGPL is allowed for libvips alone: a shared library that the optional package \`sharp\` brings for one platform at a time. Without \`sharp\`, only image uploads are missing.
+
+To get a software bill of materials in CycloneDX, run \`npm run --silent sbom > sbom.json\`.
+
+| licence | packages |
+|---|---|
+${summary.map(([licence, n]) => `| ${licence} | ${n} |`).join('\n')}
+
+| package | version | licence | installed |
+|---|---|---|---|
+${packages.map(({ name, version, licence = 'none', isOptional }) => `| ${name} | ${version} | ${licence} | ${isOptional ? 'if possible' : 'always'} |`).join('\n')}
+`
+}

@@ -1,0 +1,42 @@
+import { execFileSync } from 'node:child_process'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { ROOT } from '../house/sources.ts'
+import { isAllowed, licencesPage, lockedPackages } from './licences-page.ts'
+
+const packages = lockedPackages()
+
+it('lists every package that is installed for production, each under a licence that is allowed', () => {
+  expect(packages.length).toBeGreaterThan(100)
+  expect(packages.map(({ name }) => name)).toEqual(
+    expect.arrayContaining(['pg-protocol', 'serialport', 'better-sqlite3']),
+  )
+  expect(packages.filter((each) => !isAllowed(each))).toEqual([])
+})
+
+it.each([undefined, 'GPL-3.0-only', 'AGPL-3.0-or-later', 'LGPL-3.0-or-later', 'MIT AND GPL-2.0-only', 'UNLICENSED'])(
+  'does not allow the licence %s',
+  (licence) => {
+    expect(isAllowed({ name: 'some-package', version: '1.0.0', licence, isOptional: true })).toBe(false)
+  },
+)
+
+it('has the page as the lock file is', async () => {
+  await expect(
+    licencesPage(packages),
+    'Write docs/licences.md anew: npx vitest run test/docs/licences.test.ts -u',
+  ).toMatchFileSnapshot(join(ROOT, 'docs/licences.md'))
+})
+
+it('npm run sbom names the same packages, each with its licence', () => {
+  const text = execFileSync(process.execPath, [join(ROOT, 'bin/sbom.js')], { encoding: 'utf8' })
+  const { bomFormat, metadata, components } = JSON.parse(text) as {
+    bomFormat: string
+    metadata: { component: { name: string } }
+    components: { name: string; version: string; licenses: object[] }[]
+  }
+  expect([bomFormat, metadata.component.name]).toEqual(['CycloneDX', 'untag'])
+  const ids = components.map(({ name, version }) => `${name}@${version}`)
+  expect([...new Set(ids)].toSorted()).toEqual(packages.map(({ name, version }) => `${name}@${version}`).toSorted())
+  expect(components.filter(({ licenses }) => licenses.length === 0)).toEqual([])
+}, 30_000)

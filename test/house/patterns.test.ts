@@ -1,0 +1,76 @@
+import { expect, it } from 'vitest'
+import { readSources } from './sources.ts'
+
+/** Regular expressions as sources write them. A `/` behind an operator, a bracket or a comma begins one. */
+const LITERAL = /(?<=[=(,:[!&|?{};\n]\s*|return )\/((?![*/])(?:[^\\/[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+)\/([dgimsuvy]*)/g
+/** Longer than any text field that is checked by a pattern before its length is. */
+const LENGTH = 5_000
+const LIMIT_MS = 500
+
+const patterns = readSources(['policy', 'device-drivers', 'edge-agent', 'cloud', 'client', 'bin']).flatMap((source) =>
+  [...source.text.replaceAll(/\/\*[\s\S]*?\*\//g, '').matchAll(LITERAL)].flatMap(([text, body = '', flags = '']) => {
+    try {
+      return [{ text, path: source.path, pattern: new RegExp(body, flags.replace('y', '')) }]
+    } catch {
+      return [] // No regular expression: a division, or a path in a comment.
+    }
+  }),
+)
+
+/** Texts that make a pattern with nested repetitions try every way to split them. */
+const characters = [
+  'a',
+  'A',
+  '0',
+  ' ',
+  '-',
+  '.',
+  '/',
+  ',',
+  ':',
+  '=',
+  '_',
+  '%',
+  '"',
+  '\t',
+  '\n',
+  'aA',
+  'a0',
+  'a.',
+  'a-',
+  '0.',
+  ', ',
+  '%4',
+  'a b',
+]
+const hostile = characters.flatMap((part) => {
+  const long = part.repeat(LENGTH / part.length)
+  return [`${long}\0`, `a${long}\0a`]
+})
+
+/** The slowest match of the pattern, ms. */
+function slowest(pattern: RegExp): number {
+  let most = 0
+  for (const text of hostile) {
+    const began = performance.now()
+    pattern.lastIndex = 0
+    pattern.test(text)
+    most = Math.max(most, performance.now() - began)
+    if (most > LIMIT_MS) break
+  }
+  return most
+}
+
+it('are found, and one that is slow is told', () => {
+  expect(patterns.length).toBeGreaterThan(150)
+  // 20 characters cost this one some milliseconds, and each further one twice as many.
+  const began = performance.now()
+  expect(/^(?:a+)+$/.test(`${'a'.repeat(22)}\0`)).toBe(false)
+  expect(performance.now() - began).toBeGreaterThan(slowest(/^a+$/))
+})
+
+it('end within a moment on 5,000 characters of anything', () => {
+  expect(
+    patterns.filter(({ pattern }) => slowest(pattern) > LIMIT_MS).map(({ path, text }) => `${path}: ${text}`),
+  ).toEqual([])
+})
