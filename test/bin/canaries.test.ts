@@ -141,6 +141,9 @@ describe('canaries', () => {
 
   async function plantAtTheAgent(agentUrl: string): Promise<void> {
     const paired = plant('pairing credential', (await runProcess(['edge', 'pair', '--data', edge])).stdout.trim())
+    plant('local credential', (await runProcess(['edge', 'credential', '--data', edge])).stdout.trim())
+    const link = (await runProcess(['edge', 'link', '--data', edge])).stdout.trim()
+    plant('pairing link', link.slice(link.indexOf('#') + 1))
     const ask = (path: string, body: Json) => post(`${agentUrl}${path}`, paired, body)
     const operators = async () =>
       (await ask('/v1/operator', { badge: secrets.get('badge') }))['session'] as string | undefined
@@ -156,7 +159,9 @@ describe('canaries', () => {
     const agent = JSON.parse(readFileSync(join(edge, 'agent.json'), 'utf8')) as { secret: string }
     plant('root key', secret)
     plant('agent key', agent.secret)
-    for (const name of ['sealing key', 'root key', 'agent key'])
+    const { keys: storeKeys } = JSON.parse(readFileSync(join(edge, 'store-keys.json'), 'utf8')) as { keys: string[] }
+    plant('store key', storeKeys[0])
+    for (const name of ['sealing key', 'root key', 'agent key', 'store key'])
       raw.set(name, Buffer.from(secrets.get(name) as string, 'base64url').subarray(-32))
     const { open } = sealer([Buffer.from(master, 'base64url')], realPlatform().random)
     const db = new Sqlite(join(data, 'cloud.db'), { readonly: true })
@@ -198,7 +203,7 @@ describe('canaries', () => {
   }
   const leaksInFiles = (where: string) =>
     filesIn(where).flatMap((file) => leaksIn(relative(folder, file), readFileSync(file)))
-  const KEY_FILES = /^(?:cloud\/keys\/(?:master\.key|root\.json)|edge\/agent\.json)$/
+  const KEY_FILES = /^(?:cloud\/keys\/(?:master\.key|root\.json)|edge\/(?:agent\.json|store-keys\.json|credential))$/
   const outsideKeyFiles = (leaks: string[]) => leaks.filter((leak) => !KEY_FILES.test(leak.replace(/^.* in /, '')))
 
   let whileRunning: string[]
@@ -255,6 +260,8 @@ describe('canaries', () => {
         'sealing key in cloud/keys/master.key',
         'root key in cloud/keys/root.json',
         'agent key in edge/agent.json',
+        'store key in edge/store-keys.json',
+        'local credential in edge/credential',
       ]),
     )
   })
@@ -266,8 +273,12 @@ describe('canaries', () => {
   })
 
   it('are in files that their own user alone may read', () => {
-    const readable = [...filesIn(data), ...filesIn(edge)].filter((file) => (statSync(file).mode & 0o077) !== 0)
-    expect(readable.map((file) => relative(folder, file))).toEqual([])
+    const modes = [...filesIn(data), ...filesIn(edge)].map((file) => [
+      relative(folder, file),
+      statSync(file).mode & 0o777,
+    ])
+    // Programs of the group read the credential of the local API.
+    expect(modes.filter(([, mode]) => mode !== 0o600)).toEqual([['edge/credential', 0o640]])
   })
 
   it('are in no backup', () => {

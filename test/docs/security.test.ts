@@ -13,7 +13,8 @@ import { ROOT } from '../house/sources.ts'
 /** Calls that need no login and come from agents. */
 const BEFORE_LOGIN = ['enrolEdgeAgent', 'agentLogin']
 
-const rows = readFileSync(join(ROOT, 'docs/security.md'), 'utf8')
+const page = readFileSync(join(ROOT, 'docs/security.md'), 'utf8')
+const rows = page
   .split('\n')
   .filter((line) => line.startsWith('| `'))
   .map((line) => line.slice(2, -2).split(' | '))
@@ -33,6 +34,46 @@ function openRoutes(): string[] {
     callers === 'agents' && !needsCredential ? [path] : [],
   )
 }
+
+/** Threats of each table: the numbers are those of the analyses that they come from, so none may be missing. */
+const THREATS = { A: 60, S: 22, F: 6, P: 11, O: 6, L: 8 }
+const threats = page
+  .split('\n')
+  .filter((line) => /^\| [A-Z]\d+ \|/.test(line))
+  .map((line) => line.slice(2, -2).split(' | '))
+
+/** Files of a cell, with the title that stands behind each. */
+const namedIn = (cell: string) =>
+  [...cell.matchAll(/\[[^\]]+\]\(\.\.\/([^)]+)\)(?:: "(.+?)"(?=; \[|$))?/g)].map(([, file = '', title = '']) => ({
+    file,
+    title,
+  }))
+
+describe('the threats of docs/security.md', () => {
+  it('are all there, each with a threat, a control and a test', () => {
+    const ids = Object.entries(THREATS).flatMap(([letter, n]) =>
+      Array.from({ length: n }, (_, i) => `${letter}${i + 1}`),
+    )
+    expect(threats.map(([id]) => id)).toEqual(ids)
+    expect(threats.filter((cells) => cells.length !== 4 || cells.some((cell) => cell.trim() === ''))).toEqual([])
+  })
+
+  it.each(threats)('%s (%s) has a control and a test that exist', (_id, _threat, control = '', test = '') => {
+    const controls = namedIn(control)
+    expect(controls.length).toBeGreaterThan(0)
+    expect(controls.filter(({ file }) => !existsSync(join(ROOT, file)))).toEqual([])
+    const tests = namedIn(test)
+    expect(tests.length, test).toBeGreaterThan(0)
+    for (const { file, title } of tests) {
+      expect(file, test).toMatch(/^test\/.*\.test\.ts$/)
+      expect(title, test).not.toBe('')
+      expect(readFileSync(join(ROOT, file), 'utf8'), file).toContain(`'${title}'`)
+    }
+    // The whole cell was read: a title that is cut short would hide a wrong one behind it.
+    const written = tests.map(({ file, title }) => `](../${file}): "${title}"`)
+    expect(test.split('; [').length).toBe(written.length)
+  })
+})
 
 describe('the tables of docs/security.md', () => {
   it.each([
