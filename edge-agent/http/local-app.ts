@@ -250,8 +250,9 @@ export function localApp(
   app.get('/v1/status', (c) => reply(c, 'status', agent.status()))
   app.get(
     '/v1/events',
+    // HEAD is answered by the same route: a stream that nobody reads would keep its place.
     (c) =>
-      events.open(() => connectionOf(c)?.destroy(), access.watch(c)) ??
+      (c.req.method === 'HEAD' ? c.body(null) : events.open(() => connectionOf(c)?.destroy(), access.watch(c))) ??
       fail(c, 503, 'too_many_listeners', `${LISTENER_LIMIT} pages and programs follow this agent already: close one`),
   )
 

@@ -29,6 +29,7 @@ export function contradiction({ method, path, status, headers, text }: AnswerToC
   const isJson = type === 'application/json'
   const wrongHeader = Object.entries(JSON_HEADERS).find(([name, value]) => isJson && headers.get(name) !== value)
   if (wrongHeader) return `${wrongHeader[0]} is ${headers.get(wrongHeader[0])}`
+  if (method === 'HEAD') return undefined
   if (operation && (status === 200 || status === operation.alsoStatus)) {
     const expected = operation.contentType ?? 'application/json'
     if (type !== expected) return `content-type is ${type}, not ${expected}`
