@@ -209,6 +209,8 @@ export function agentNode(parts: AgentNodeParts): AgentNode {
       const ran = computer.isUp
       crash({ powerCut: false })
       disk.restore(copy)
+      // The copy was made before the newest key: worse than that is only none.
+      secrets.clear()
       isRestored = true
       inTouchSinceMs = undefined
       return ran

@@ -62,6 +62,8 @@ export function isSettled(parts: EndParts): string | undefined {
     if (agent?.ledger.marks.document('policy')?.ver !== version?.v) return `${name} has not kept policy ${version?.v}`
     if (have?.deny?.[1] !== version?.d) return `${name} has denials up to ${have?.deny?.[1]} of ${version?.d}`
   }
+  const unknown = unknownOperator(parts)
+  if (unknown !== undefined) return unknown
   const wrong = wrongItem(parts, db)
   if (wrong !== undefined) return wrong
   const nowMs = process.platform.clock.wall()
@@ -169,6 +171,16 @@ export function checkEnd(parts: EndParts): void {
     core.violate('I10', `one checkout of session ${session} made ${n} purchases`)
   parts.money?.check(db)
   checkConservation(parts, db)
+}
+
+/** Staff must be able to sign in at every agent: the first agent at which the operator of the shop cannot. */
+function unknownOperator({ agents, shop }: EndParts): string | undefined {
+  for (const { name, agent } of agents) {
+    const opened = agent?.operators.open({ badge: shop.badge }, 'the end of the world')
+    if (!opened?.ok) return `the operator cannot sign in at ${name}: ${opened?.reason}`
+    agent?.operators.close(opened.session)
+  }
+  return undefined
 }
 
 /** What gates judge tags by must be what the cloud has: the first item that an agent takes for something else. */

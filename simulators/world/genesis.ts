@@ -46,6 +46,8 @@ export interface Shop {
   readonly isLive: boolean
   /** Who may look at baskets before they are paid. */
   readonly operatorId: string
+  /** The badge of that operator, as its code is scanned. */
+  readonly badge: string
   remove(): void
 }
 
@@ -135,8 +137,9 @@ export async function makeShop(
     name: 'Ohne Agent',
     workflowType: 'staff_assisted',
   })) as { deviceId: string }
-  const { operatorId } = (await call(key, 'registerOperator', { storeId, name: 'Frau Petersen' })) as {
+  const { operatorId, badge } = (await call(key, 'registerOperator', { storeId, name: 'Frau Petersen' })) as {
     operatorId: string
+    badge: string
   }
   const { products } = (await call(key, 'fetchProducts', { storeId, limit: 500, category: 'bekleidung' })) as {
     products: { ean: string; price: number }[]
@@ -197,6 +200,7 @@ export async function makeShop(
     storeId,
     isLive,
     operatorId,
+    badge,
     agents,
     devices: named,
     products: products.filter((p) => p.price > 20 && p.price < 150).sort((a, b) => (a.ean < b.ean ? -1 : 1)),

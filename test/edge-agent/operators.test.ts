@@ -95,7 +95,7 @@ describe('one caller', () => {
 
   it('that invents names waits for itself alone', () => {
     times(5, () => wrong('attacker'))
-    times(120, (i) => wrong('attacker', { operatorId: `nobody ${i}` }))
+    times(60, (i) => wrong('attacker', { operatorId: `nobody ${i}` }))
     expect(pin('till 1', '471108')).toMatchObject({ ok: true })
     expect(pin('attacker', '471108')).toMatchObject({ reason: 'locked' })
     sleep(3_600_000)

@@ -1,7 +1,9 @@
+import { createHash } from 'node:crypto'
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, it } from 'vitest'
-import { newBadgeVerifier, newPinVerifier } from '../../policy/verifiers.ts'
+import { openStoreKeys } from '../../edge-agent/trust/store-keys.ts'
+import { newBadgeVerifier, newPinVerifier, storeKeyId } from '../../policy/verifiers.ts'
 import type { Json } from '../support/cloud.ts'
 import { addAgent } from '../support/second-agent.ts'
 import { openStore, type TestStore } from '../support/store.ts'
@@ -10,7 +12,11 @@ import { enrolTestAgent } from '../support/test-agent.ts'
 /** The key of the operators' verifiers at an agent: from the login, over restarts, and when it changes. */
 
 let store: TestStore
-afterEach(() => store.stop())
+let isOpen = false
+afterEach(async () => {
+  if (isOpen) await store.stop()
+  isOpen = false
+})
 
 const ok = (operation: string, body: Json) => store.drive(store.shop.ok(operation, body))
 const keyFile = () => join(store.dataDir, 'store-keys.json')
@@ -18,6 +24,7 @@ const policyKey = () => store.agent.trust.policy?.storeKey
 
 async function open(options: Parameters<typeof openStore>[0] = {}): Promise<Json> {
   store = await openStore(options)
+  isOpen = true
   const operator = await ok('registerOperator', { storeId: store.shop.storeId, name: 'Frau Petersen', pin: '471108' })
   await store.until('the operator can sign in', async () => (await signIn(operator)).status === 200)
   return operator
@@ -126,6 +133,60 @@ it('goes on with a policy of before when it was cut off, and an agent that comes
   await store.until('the new policy', () => policyKey() !== fetchedKey, 60_000)
   expect((await signIn(operator)).status).toBe(200)
   await second.stop()
+})
+
+it('counts errors for the paired program or browser that made them, and for the address of others', async () => {
+  const operator = await open()
+  const credentials = ['a', 'b'].map((letter) => `untag_pair_${letter.repeat(32)}`)
+  for (const credential of credentials)
+    store.agent.ledger.marks.pair(createHash('sha256').update(credential).digest('base64url'), 'a test', 0)
+  const [first, second] = credentials.map((credential) => ({ authorization: `Bearer ${credential}` }))
+  const cookie = { cookie: `untag_${store.identity.agentId}=${credentials[0]}` }
+  const status = async (pin: string, headers: Record<string, string> = {}) =>
+    (await store.local('/v1/operator', { method: 'POST', body: { operatorId: operator.operatorId, pin }, headers }))
+      .status
+  for (let i = 0; i < 5; i++) expect(await status('000000', first)).toBe(401)
+  expect(await status('471108', first)).toBe(429)
+  // The same credential in a browser is the same caller. A credential that the agent does not know is none.
+  expect(await status('471108', cookie)).toBe(429)
+  expect(await status('471108', second)).toBe(200)
+  expect(await status('471108')).toBe(200)
+  for (let i = 0; i < 5; i++)
+    expect(await status('000000', { authorization: `Bearer untag_pair_${String(i).repeat(32)}` })).toBe(401)
+  expect(await status('471108')).toBe(429)
+  expect(await status('471108', second)).toBe(200)
+  // A badge that is typed into a page is an error of that page, and not of the scanner at the device.
+  const forged = operator.badge.replace(/.(?=.{9}$)/, (c: string) => (c === 'A' ? 'B' : 'A'))
+  const deviceId = store.shop.devices.pos_deactivator
+  const scan = async (text: string) =>
+    (await store.local('/v1/scan', { method: 'POST', body: { deviceId, text }, ...(second && { headers: second }) }))
+      .body
+  for (let i = 0; i < 5; i++) expect(await scan(forged)).toMatchObject({ why: 'wrong_badge' })
+  expect(await scan(operator.badge)).toMatchObject({ why: 'locked' })
+  await store.drive(store.scanners.station.scan(operator.badge))
+  await store.until('the badge at the scanner', () => store.agent.lanes.operatorAt(deviceId) === 'Frau Petersen')
+})
+
+it('signs operators in with a disk that is full, and says in the log that the key was not stored', () => {
+  const warnings: string[] = []
+  const keys = openStoreKeys({
+    dataDir: '/nowhere',
+    files: {
+      read: () => undefined,
+      write: () => {
+        throw new Error('ENOSPC')
+      },
+    },
+    log: { info: () => undefined, warn: (_, text) => void warnings.push(text), error: () => undefined },
+  })
+  const [first, second, third] = ['A', 'B', 'C'].map((letter) => letter.repeat(43))
+  for (const given of [undefined, 4, '', 'short', {}, `${first}!`]) keys.take(given)
+  expect(warnings).toEqual([])
+  for (const key of [first, first, second, third]) keys.take(key)
+  expect(warnings).toHaveLength(3)
+  const held = [first, second, third].map((key) => keys.find(storeKeyId(key ?? '')))
+  expect(held).toEqual([undefined, second, third])
+  expect(keys.find(undefined)).toBeUndefined()
 })
 
 it('keeps PINs of four digits of earlier releases in use', async () => {
