@@ -5,8 +5,7 @@ import { lockouts, type Lockouts, type NameKind } from './lockouts.ts'
  *   5 errors of one caller about an operator ──▶ that operator is locked for that caller (1 min, then longer: lockouts.ts)
  *   20 errors of several callers within an hour ──▶ the operator is locked for every caller of this agent, 15 min
  *
- * Errors are wrong PINs and badges. A caller is whoever a request comes from: a pairing credential, an address, or a device's own
- * scanner. Locks are in memory.
+ * Errors are wrong PINs and badges. A caller is a paired browser or program, or a device's own scanner. Locks are in memory.
  */
 export interface OperatorLocks {
   /** How long this caller has to wait before it may try this operator, ms. 0: not at all. `as`: the proof is a PIN. */
