@@ -120,6 +120,19 @@ describe('the house', () => {
     ])
   })
 
+  it('takes the router, cookies and markup of hono alone: its other middleware had advisories', () => {
+    const taken = sources
+      .filter((s) => s.room !== 'test')
+      .flatMap((s) => [...s.text.matchAll(/from '(hono(?:\/[^']+)?)'/g)].map((m) => m[1]))
+    expect([...new Set(taken)].toSorted()).toEqual([
+      'hono',
+      'hono/cookie',
+      'hono/html',
+      'hono/jsx',
+      'hono/jsx/jsx-runtime',
+    ])
+  })
+
   it('keeps the policy pure', () => {
     expect(
       where(

@@ -48,29 +48,30 @@ const hostile = characters.flatMap((part) => {
   return [`${long}\0`, `a${long}\0a`]
 })
 
-/** The slowest match of the pattern, ms. */
-function slowest(pattern: RegExp): number {
+/** The slowest match of the pattern, ms. A busy machine may interrupt a match, so the best of three tries counts. */
+function slowest(pattern: RegExp, texts: readonly string[]): number {
   let most = 0
-  for (const text of hostile) {
-    const began = performance.now()
-    pattern.lastIndex = 0
-    pattern.test(text)
-    most = Math.max(most, performance.now() - began)
+  for (const text of texts) {
+    let best = Infinity
+    for (let n = 0; n < 3 && best > LIMIT_MS; n++) {
+      const began = performance.now()
+      pattern.lastIndex = 0
+      pattern.test(text)
+      best = Math.min(best, performance.now() - began)
+    }
+    most = Math.max(most, best)
     if (most > LIMIT_MS) break
   }
   return most
 }
 
-it('are found, and one that is slow is told', () => {
+it('are found in the sources, and one that is slow is told', () => {
   expect(patterns.length).toBeGreaterThan(150)
-  // 20 characters cost this one some milliseconds, and each further one twice as many.
-  const began = performance.now()
-  expect(/^(?:a+)+$/.test(`${'a'.repeat(22)}\0`)).toBe(false)
-  expect(performance.now() - began).toBeGreaterThan(slowest(/^a+$/))
+  // Each further character doubles the time of this one.
+  expect(slowest(/^(?:a+)+$/, [`${'a'.repeat(28)}\0`])).toBeGreaterThan(LIMIT_MS)
 })
 
 it('end within a moment on 5,000 characters of anything', () => {
-  expect(
-    patterns.filter(({ pattern }) => slowest(pattern) > LIMIT_MS).map(({ path, text }) => `${path}: ${text}`),
-  ).toEqual([])
+  const slow = patterns.filter(({ pattern }) => slowest(pattern, hostile) > LIMIT_MS)
+  expect(slow.map(({ path, text }) => `${path}: ${text}`)).toEqual([])
 })
