@@ -141,9 +141,9 @@ export async function runEdge(settings: EdgeSettings): Promise<void> {
   const running = await startEdge(settings, config, realPlatform(), log)
   stopOnSignals(running.stop)
   if (running.isFirstStart)
-    log.info(
+    log.warn(
       { pairingUrl: running.newPairingUrl() },
-      'open this link in the browser that shows the pages: it works once, for 15 minutes; untag edge link prints another',
+      'no browser is paired yet: open this link in the browser that shows the pages. It works once, for 15 minutes; untag edge link prints another',
     )
   process.stdout.write(`ready ${JSON.stringify({ url: running.url, agentId: running.agent.identity.agentId })}\n`)
 }

@@ -65,8 +65,8 @@ const SCHEMA_4 = 'ALTER TABLE home_ask ADD COLUMN home_epoch INTEGER;'
 
 /** Browsers that were paired with a one-time link, and the links that are still unused. */
 const SCHEMA_5 = `
-  CREATE TABLE browser (hash TEXT PRIMARY KEY, created_ms INTEGER NOT NULL, used_ms INTEGER NOT NULL) WITHOUT ROWID, STRICT;
-  CREATE TABLE pairing_link (hash TEXT PRIMARY KEY, created_ms INTEGER NOT NULL) WITHOUT ROWID, STRICT;
+  CREATE TABLE IF NOT EXISTS browser (hash TEXT PRIMARY KEY, created_ms INTEGER NOT NULL, used_ms INTEGER NOT NULL) WITHOUT ROWID, STRICT;
+  CREATE TABLE IF NOT EXISTS pairing_link (hash TEXT PRIMARY KEY, created_ms INTEGER NOT NULL) WITHOUT ROWID, STRICT;
 `
 
 /** The file is no ledger any more, whatever it was: only a fresh one helps. */

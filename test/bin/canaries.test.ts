@@ -149,7 +149,13 @@ describe('canaries', () => {
       (await ask('/v1/operator', { badge: secrets.get('badge') }))['session'] as string | undefined
     plant('operator session', await eventually('the operator at the agent', operators, 30_000))
     await ask('/v1/operator', { operatorId: 'op_x', pin: plant('wrong PIN', '5550199871') })
-    await ask('/v1/pair', { credential: plant('wrong credential', 'canary-wrong-credential') })
+    await ask('/v1/pair', { code: plant('wrong link', 'canary-wrong-link') })
+    const answer = await fetch(`${agentUrl}/v1/pair`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ code: secrets.get('pairing link') }),
+    })
+    plant('browser', /=(untag_browser_[\w-]+)/.exec(answer.headers.get('set-cookie') ?? '')?.[1])
   }
 
   /** What the key files hold, and what they open. */
@@ -191,10 +197,11 @@ describe('canaries', () => {
     const forms = [
       ['access token of an agent', /untag_agent_[\w-]{43}/],
       ['pairing credential', /untag_pair_[\w-]{32}/],
+      ['browser', /untag_browser_[\w-]{32}/],
       ['signed document of one use', /eyJhbGciOiJFZERTQSIs[\w-]+\.[\w-]+\.[\w-]{86}/],
     ] as const
     // The agent keeps signed policies and key sets; neither opens anything.
-    const inForm = what.endsWith('.db') || what.endsWith('-wal') ? forms.slice(0, 2) : forms
+    const inForm = what.endsWith('.db') || what.endsWith('-wal') ? forms.slice(0, 3) : forms
     const text = bytes.toString('latin1')
     return [
       ...[...texts, ...keys].map(([name]) => `${name} in ${what}`),

@@ -61,8 +61,16 @@ describe('untag start', () => {
       await line(/\[q\] quit/)
       for (const name of ['Staff station', 'Exit gate', 'API reference']) {
         const url = /http\S+/.exec(await line(new RegExp(name)))?.[0] ?? ''
-        expect((await fetch(url)).status).toBe(200)
+        expect((await fetch(url)).status).toBe(name === 'API reference' ? 200 : 401)
       }
+      // Without a terminal the last line is for programs.
+      const ready = JSON.parse((await line(/^ready /)).slice('ready '.length)) as Record<string, string>
+      expect(Object.keys(ready)).toEqual(['baseUrl', 'key', 'agentUrl', 'pairingUrl'])
+      expect(said.at(-1)).toMatch(/^ready /)
+      expect(said.join('\n')).toContain(`Cloud API       ${ready['baseUrl']}`)
+      expect(said.join('\n')).toContain(`Sandbox key     ${ready['key']}`)
+      expect(said.join('\n')).toContain(`Pair a browser  ${ready['pairingUrl']}`)
+      expect(ready['pairingUrl']).toContain(`${ready['agentUrl']}/pair#untag_link_`)
 
       await press('s', /✓ Staff station: deactivate_label confirmed \(decided by the cloud/)
       await press('r', /✗ Staff station: refused, already_redeemed \(decided by the cloud/)

@@ -1,0 +1,145 @@
+import { chmodSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { credentialFile } from '../../bin/credential-file.ts'
+import { realPlatform } from '../../bin/platform.ts'
+import { ensureBuilt } from '../support/built.ts'
+import { temporaryFolder } from '../support/databases.ts'
+import { openJourney, type Journey } from '../support/journey.ts'
+import { runProcess } from '../support/processes.ts'
+
+/** Nothing listens there. */
+const BOARDS = { station: '127.0.0.1:1', detacher: '127.0.0.1:2', gate: '127.0.0.1:3' }
+
+describe('commands beside a running agent', () => {
+  let journey: Journey
+  let data: string
+  beforeAll(async () => {
+    ensureBuilt()
+    journey = await openJourney({ boards: BOARDS })
+    data = join(journey.folder, 'edge')
+  }, 60_000)
+  afterAll(() => journey?.stop())
+
+  const url = () => String(journey.agent.ready['url'])
+  const statusWith = async (headers: Record<string, string>) => (await fetch(`${url()}/v1/status`, { headers })).status
+  const bearer = (credential: string) => ({ authorization: `Bearer ${credential}` })
+  const edge = async (...args: string[]) => {
+    const { code, stdout, stderr } = await runProcess(['edge', ...args, '--data', data])
+    expect([code, stderr]).toEqual([0, ''])
+    return stdout
+  }
+  async function openLink(link: string): Promise<Response> {
+    const { origin, pathname, hash } = new URL(link)
+    expect(pathname).toBe('/pair')
+    return fetch(`${origin}/v1/pair`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ code: hash.slice(1) }),
+    })
+  }
+
+  it('the first start logs one link, and the ready line has the fields that it had', async () => {
+    expect(Object.keys(journey.agent.ready)).toEqual(['url', 'agentId'])
+    const links = [...journey.agent.stderr().matchAll(/"pairingUrl":"([^"]+)"/g)].map(([, link = '']) => link)
+    expect(links).toHaveLength(1)
+    expect((await openLink(links[0] ?? '')).status).toBe(200)
+    expect((await openLink(links[0] ?? '')).status).toBe(403)
+  })
+
+  it('credential prints the credential alone, and --renew replaces it at once', async () => {
+    const file = join(data, 'credential')
+    const first = await edge('credential')
+    expect(first).toMatch(/^untag_pair_[\w-]{32}\n$/)
+    expect(await edge('credential')).toBe(first)
+    expect(readFileSync(file, 'utf8')).toBe(first)
+    expect(statSync(file).mode & 0o777).toBe(0o640)
+    expect(await statusWith({})).toBe(401)
+    expect(await statusWith(bearer(first.trim()))).toBe(200)
+    const next = await edge('credential', '--renew')
+    expect(next).not.toBe(first)
+    expect(await statusWith(bearer(first.trim()))).toBe(401)
+    expect(await statusWith(bearer(next.trim()))).toBe(200)
+    expect((await fetch(`${url()}/station`, { headers: bearer(next.trim()) })).status).toBe(200)
+    expect(statSync(file).mode & 0o777).toBe(0o640)
+    expect(await edge('credential')).toBe(next)
+  })
+
+  it('link pairs a browser once; pairings lists and revokes it, and named programs', async () => {
+    const link = (await edge('link')).trim()
+    expect(link).toMatch(new RegExp(`^${url()}/pair#untag_link_[\\w-]{32}$`))
+    const paired = await openLink(link)
+    const cookie = paired.headers.get('set-cookie')?.split(';')[0] ?? ''
+    expect(await statusWith({ cookie })).toBe(200)
+    expect((await openLink(link)).status).toBe(403)
+
+    const till = (await edge('pair', '--name', 'till 3')).trim()
+    expect(await statusWith(bearer(till))).toBe(200)
+    const list = await edge('pairings')
+    expect(list).not.toContain('untag_')
+    const ids = (kind: string) => [...list.matchAll(new RegExp(`^(\\S{12})  ${kind}  `, 'gm'))].map(([, id = '']) => id)
+    expect(list).toMatch(/program {2}till 3, paired \d{4}-\d\d-\d\d$/m)
+    expect(ids('browser')).toHaveLength(2)
+    for (const id of [...ids('browser'), ...ids('program')])
+      expect(await edge('pairings', `--revoke=${id}`)).toBe(`revoked ${id}\n`)
+    expect(await statusWith({ cookie })).toBe(401)
+    expect(await statusWith(bearer(till))).toBe(401)
+    const unknown = await runProcess(['edge', 'pairings', '--data', data, '--revoke', 'nothing'])
+    expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining('untag edge pairings lists them')])
+  })
+
+  it('link takes a name that the agent has, and no other', async () => {
+    const port = new URL(url()).port
+    expect(await edge('link', '--host', 'localhost')).toContain(`http://localhost:${port}/pair#`)
+    const other = await runProcess(['edge', 'link', '--data', data, '--host', 'evil.example'])
+    expect([other.code, other.stderr]).toEqual([2, expect.stringContaining('--host must be one of 127.0.0.1')])
+  })
+
+  it('a later start logs no link; with requirePairing false programs need none, sign-in and pages do', async () => {
+    const file = join(journey.folder, 'edge.json')
+    const config = JSON.parse(readFileSync(file, 'utf8')) as object
+    writeFileSync(file, JSON.stringify({ ...config, requirePairing: false }))
+    await journey.agent.stop()
+    await journey.startAgent()
+    expect(journey.agent.stderr()).not.toContain('pairingUrl')
+    expect(await statusWith({})).toBe(200)
+    for (const [method, path] of [
+      ['POST', '/v1/operator'],
+      ['DELETE', '/v1/operator'],
+      ['GET', '/v1/events'],
+      ['POST', '/v1/setup/check'],
+      ['GET', '/station'],
+    ] as const)
+      expect((await fetch(url() + path, { method })).status).toBe(401)
+    // The link of a stopped agent is for its address of before.
+    await journey.agent.stop()
+    expect(await edge('link')).toContain(`${url()}/pair#`)
+    await journey.startAgent()
+  })
+})
+
+describe('the credential file', () => {
+  const folder = temporaryFolder('credential')
+  const { random } = realPlatform()
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+  it('is made once, is renewed with its mode, and is made anew if it is damaged', () => {
+    const file = credentialFile(folder, random)
+    expect(file.read()).toBeUndefined()
+    const made = file.ensure()
+    expect([file.ensure(), credentialFile(folder, random).read()]).toEqual([made, made])
+    chmodSync(join(folder, 'credential'), 0o600)
+    expect(file.renew()).not.toBe(made)
+    expect(statSync(join(folder, 'credential')).mode & 0o777).toBe(0o640)
+    writeFileSync(join(folder, 'credential'), '')
+    expect(file.read()).toBeUndefined()
+    expect(file.ensure()).toMatch(/^untag_pair_/)
+  })
+
+  it.skipIf(process.getuid?.() !== 0)('stays that of the agent’s user and group when root renews it', async () => {
+    const { chownSync } = await import('node:fs')
+    chownSync(join(folder, 'credential'), 1234, 2345)
+    credentialFile(folder, random).renew()
+    expect(statSync(join(folder, 'credential'))).toMatchObject({ uid: 1234, gid: 2345 })
+  })
+})
