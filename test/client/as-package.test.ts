@@ -100,8 +100,9 @@ describe('untag as a package', () => {
     writeFileSync(join(folder, 'page.ts'), onPage('docs/api.md'))
     writeFileSync(join(folder, 'readme.ts'), onPage('README.md'))
     writeFileSync(join(folder, 'agent.ts'), AGENT_EXAMPLES)
+    writeFileSync(join(folder, 'till.ts'), onPage('docs/agent-api.md'))
     for (const page of ['docs/api.md', 'README.md']) expect(onPage(page)).toContain('createClient')
-    expect(compile('program.ts', 'page.ts', 'readme.ts', 'agent.ts')).toBe('')
+    expect(compile('program.ts', 'page.ts', 'readme.ts', 'agent.ts', 'till.ts')).toBe('')
     expect(JSON.parse(await run('program.js'))).toEqual({ stores: 1, many: true, code: 'not-found' })
   })
 

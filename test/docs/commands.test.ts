@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync, readdirSync, symlinkSync } from 'node:fs'
+import { existsSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { temporaryFolder } from '../support/databases.ts'
@@ -19,12 +19,13 @@ function pagesIn(folder: string): string[] {
   })
 }
 
-/** The shell blocks of a page. */
-function blocksOf(page: string): string[] {
-  return [...readFileSync(join(ROOT, page), 'utf8').matchAll(/^```sh\n([\s\S]*?)^```/gm)].map((m) => m[1] ?? '')
+/** The blocks of a page in one language. */
+function blocksOf(page: string, language: 'sh' | 'ts'): string[] {
+  const blocks = new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm')
+  return [...readFileSync(join(ROOT, page), 'utf8').matchAll(blocks)].map((m) => m[1] ?? '')
 }
 
-const blocks = PAGES.flatMap((page) => blocksOf(page).map((text) => ({ page, text })))
+const blocks = PAGES.flatMap((page) => blocksOf(page, 'sh').map((text) => ({ page, text })))
 /** `npm …` alone: what these do is tested by running them (CI) and in test/bin; here, that they exist. */
 const isNpm = (line: string) => /^npm\b/.test(line) || line.trim() === ''
 const runnable = blocks.filter(({ text }) => !text.split('\n').every((line) => isNpm(line)))
@@ -62,7 +63,7 @@ describe('commands of the pages', () => {
     }
   })
 
-  it.each(runnable)('of $page run: $text', async ({ text }) => {
+  it.each(runnable)('of $page run: $text', async ({ page, text }) => {
     const folder = temporaryFolder('pages')
     for (const name of ['bin', 'dist', 'node_modules', 'package.json'])
       symlinkSync(join(ROOT, name), join(folder, name))
@@ -81,12 +82,14 @@ describe('commands of the pages', () => {
       await once(made, 'close')
       script = script.replace('untag_test_sk_…', key.trim())
     }
+    if (text.includes('till.mjs')) writeFileSync(join(folder, 'till.mjs'), blocksOf(page, 'ts').join('\n'))
     // The reader's ports are free; here other tests may have them.
     const [mqttPort, edgePort] = [String(await freePort()), String(await freePort())]
     script = script
       .replaceAll('npm run build', 'true')
       .replaceAll(':8080', `:${port}`)
       .replaceAll('untag.js cloud', `untag.js cloud --port ${port} --mqtt-port ${mqttPort}`)
+      .replace('npm start', `node bin/untag.js start --port ${port} --mqtt-port ${mqttPort} --edge-port ${edgePort}`)
       .replace(/untag\.js edge &/, `untag.js edge --port ${edgePort} &`)
     shell = spawn('bash', ['-euo', 'pipefail', '-c', script], {
       cwd: folder,
@@ -100,6 +103,7 @@ describe('commands of the pages', () => {
     const [code] = (await once(shell, 'exit')) as [number | null]
     expect(code, said).toBe(0)
     expect(said, said).not.toMatch(/"error"|"success":false/)
+    if (text.includes('till.mjs')) expect(said).toMatch(/"outcome":"confirmed"[^]*already_redeemed\nonline/)
   })
 
   it('link to files that exist', () => {
