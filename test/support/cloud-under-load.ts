@@ -40,7 +40,8 @@ export interface CloudUnderLoad {
 }
 
 export interface LoadOptions {
-  databaseUrl: string
+  /** PostgreSQL; SQLite without it. */
+  databaseUrl?: string
   /** Callers at the same time. */
   callers?: number
   data?: string
@@ -55,18 +56,11 @@ export async function cloudUnderLoad({
   data = temporaryFolder('load'),
 }: LoadOptions): Promise<CloudUnderLoad> {
   ensureBuilt()
-  const database = `--database-url=${databaseUrl}`
+  const place = [`--data=${data}`, ...(databaseUrl === undefined ? [] : [`--database-url=${databaseUrl}`])]
   const account = ['--account=Shop', '--mode=test', '--package=PRIME', '--json']
-  const made = await runProcess(['keys', 'create', `--data=${data}`, database, ...account])
+  const made = await runProcess(['keys', 'create', ...place, ...account])
   const { key } = JSON.parse(made.stdout) as { key: string }
-  const started = await startProcess([
-    'cloud',
-    '--port=0',
-    '--mqtt-port=0',
-    '--rate-limit=0',
-    `--data=${data}`,
-    database,
-  ])
+  const started = await startProcess(['cloud', '--port=0', '--mqtt-port=0', '--rate-limit=0', ...place])
   const baseUrl = String(started.ready['baseUrl'])
   const stored: string[] = []
   const refused: Unconfirmed[] = []

@@ -1,0 +1,56 @@
+import { execFileSync } from 'node:child_process'
+import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/** A file system of its own with little room. */
+export interface SmallDisk {
+  folder: string
+  /** Takes all the room that is left. */
+  fill(): void
+  makeRoom(): void
+  remove(): void
+}
+
+/** Mounts a file system of this size in memory. Needs root. */
+export function smallDisk(mebibytes: number): SmallDisk {
+  const folder = mkdtempSync(join(tmpdir(), 'untag-disk-'))
+  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${mebibytes}m,mode=755`, 'tmpfs', folder], { stdio: 'pipe' })
+  const ballast = join(folder, 'ballast')
+  return {
+    folder,
+    fill() {
+      const file = openSync(ballast, 'a')
+      for (const size of [1_048_576, 4_096]) while (hasRoom(file, size));
+      closeSync(file)
+    },
+    makeRoom: () => rmSync(ballast),
+    remove() {
+      execFileSync('umount', ['--lazy', folder])
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Writes so many bytes; false if there was no room for all of them. */
+function hasRoom(file: number, size: number): boolean {
+  try {
+    return writeSync(file, Buffer.alloc(size)) === size
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOSPC') return false
+    throw error
+  }
+}
+
+function missing(): string | null {
+  if (process.platform !== 'linux') return 'file systems in memory are mounted on Linux only'
+  try {
+    smallDisk(1).remove()
+    return null
+  } catch (error) {
+    return `a small disk cannot be mounted: ${(error as Error).message.trim()}`
+  }
+}
+
+/** Why there can be no small disk here, or null. */
+export const NO_SMALL_DISK = missing()
