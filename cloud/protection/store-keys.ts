@@ -5,7 +5,9 @@ import { newStoreKey, publishedVerifier, storeKeyId } from '../../policy/verifie
 import type { Sealer } from '../authority/sealing.ts'
 import type { Services } from '../operations/operation.ts'
 import type { Database, Db } from '../persistence/database.ts'
+import { inChunks } from '../persistence/in-chunks.ts'
 import { prepared } from '../persistence/prepared.ts'
+import type { OperatorRow } from '../persistence/tables/agents.ts'
 import { raiseDocumentVersion } from '../stores/queries.ts'
 
 /**
@@ -82,21 +84,26 @@ function publishedVerifiers({ pin, badge, card }: Verifiers, storeKey: string): 
 export async function replaceStoreKey(db: Db, storeId: string, parts: StoreKeyParts): Promise<void> {
   if ((await sealedKeyOf(db, { storeId })).length === 0) return
   const storeKey = await writeNewKey(db, storeId, parts)
-  for (const { operator_id, sealed } of await operatorsOf(db, storeId)) {
-    assert(sealed !== null, `operator ${operator_id} has no sealed verifiers`)
-    const base = JSON.parse(parts.sealer.open(sealed, operatorContext(operator_id)).toString('utf8')) as Verifiers
-    const verifiers = JSON.stringify(publishedVerifiers(base, storeKey))
-    await db.updateTable('operator').set({ verifiers }).where('operator_id', '=', operator_id).execute()
-  }
+  const rows = (await operatorsOf(db, storeId)).map((row) => {
+    const base = openVerifiers(row, parts.sealer)
+    return { ...row, verifiers: JSON.stringify(publishedVerifiers(base, storeKey)) }
+  })
+  // One statement for each chunk: a store may have 500 operators.
+  for (const chunk of inChunks(rows))
+    await db
+      .insertInto('operator')
+      .values([...chunk])
+      .onConflict((c) => c.column('operator_id').doUpdateSet((eb) => ({ verifiers: eb.ref('excluded.verifiers') })))
+      .execute()
 }
 
-function operatorsOf(db: Db, storeId: string) {
-  return db
-    .selectFrom('operator')
-    .select(['operator_id', 'verifiers', 'sealed'])
-    .where('store_id', '=', storeId)
-    .where('removed_ms', 'is', null)
-    .execute()
+function openVerifiers({ operator_id: operatorId, sealed }: OperatorRow, sealer: Sealer): Verifiers {
+  assert(sealed !== null, `operator ${operatorId} has no sealed verifiers`)
+  return JSON.parse(sealer.open(sealed, operatorContext(operatorId)).toString('utf8')) as Verifiers
+}
+
+function operatorsOf(db: Db, storeId: string): Promise<OperatorRow[]> {
+  return db.selectFrom('operator').selectAll().where('store_id', '=', storeId).where('removed_ms', 'is', null).execute()
 }
 
 /** Seals the base verifiers that releases before store keys kept in plain text, and publishes them under a store key. */

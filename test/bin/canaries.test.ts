@@ -1,3 +1,4 @@
+import { scryptSync } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -5,6 +6,8 @@ import Sqlite from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { realPlatform } from '../../bin/platform.ts'
 import { sealer } from '../../cloud/authority/sealing.ts'
+import type { Verifier } from '../../policy/documents/store-documents.ts'
+import { publishedVerifier } from '../../policy/verifiers.ts'
 import { ensureBuilt, ROOT } from '../support/built.ts'
 import type { Json } from '../support/cloud.ts'
 import { temporaryFolder } from '../support/databases.ts'
@@ -176,9 +179,23 @@ describe('canaries', () => {
       sealed: string
     }[]
     const named = db.prepare('SELECT name, sealed FROM sealed_secret').all() as { name: string; sealed: string }[]
+    const { verifiers } = db.prepare('SELECT verifiers FROM operator').get() as { verifiers: string }
     db.close()
+    raw.set('base verifier of the PIN', baseVerifierOf((JSON.parse(verifiers) as { pin: Verifier }).pin))
     for (const { kid, sealed } of keys) raw.set(`signing key ${kid}`, open(sealed, `signing_key/${kid}`).subarray(-32))
     for (const { name, sealed } of named) raw.set(`secret ${name}`, open(sealed, name))
+  }
+
+  /** With it alone, PINs could be searched without the store key. */
+  function baseVerifierOf(published: Verifier): Buffer {
+    const { salt, n, r, p } = published
+    const base = scryptSync(secrets.get('PIN') as string, Buffer.from(salt, 'base64url'), 32, { N: n, r, p })
+    const again = publishedVerifier(
+      { ...published, key: base.toString('base64url') },
+      secrets.get('store key') as string,
+    )
+    expect(again).toEqual(published)
+    return base
   }
 
   /** Where a secret is, in any spelling that a program writes. */
