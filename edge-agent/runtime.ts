@@ -3,6 +3,7 @@ import { result } from '../device-drivers/drivers/device.ts'
 import type { DeviceStatus } from '../device-drivers/keep-device.ts'
 import { supervise, type Supervisor, type SupervisorOptions } from '../device-drivers/supervisor.ts'
 import type { Release } from '../policy/documents/release-notice.ts'
+import { limitedLog } from '../policy/limited-log.ts'
 import type { Cancel, Platform, SecretFiles } from '../policy/platform.ts'
 import type { AgentConfig } from './config.ts'
 import { authorizer } from './decisions/authorize.ts'
@@ -349,6 +350,10 @@ export function startAgent(parts: AgentParts): Agent {
     })
   }
 
+  // A loose plug or a scanner on the wrong baud rate tells something every second.
+  const deviceLog = limitedLog((fields, message) => log.info(fields, message), platform)
+  const deviceFaults = limitedLog((fields, message) => log.warn(fields, message), platform)
+
   // Devices last: what they report finds everything in place.
   supervisor = (parts.supervise ?? supervise)({
     devices: config.devices,
@@ -356,11 +361,13 @@ export function startAgent(parts: AgentParts): Agent {
     ...(parts.openLink && { openLink: parts.openLink }),
     ...(parts.openDevice && { openDevice: parts.openDevice }),
     onState: (status) => {
-      log.info({ deviceId: status.deviceId, state: status.state, detail: status.detail }, 'a device changed')
+      const { deviceId, state, detail } = status
+      deviceLog.write({ deviceId, state, detail }, 'a device changed', deviceId)
       changed()
     },
     onEvent: (deviceId, event) => {
-      if (event.type === 'fault' || event.type === 'noise') log.warn({ deviceId, ...event }, 'a device reported')
+      if (event.type === 'fault' || event.type === 'noise')
+        deviceFaults.write({ deviceId, ...event }, 'a device reported', deviceId)
       if (event.type === 'input') releases.onInput(deviceId, event.input, event.on)
       lanes.onEvent(deviceId, event)
     },
@@ -403,6 +410,8 @@ export function startAgent(parts: AgentParts): Agent {
       lanes.stop()
       // Outputs off first: what protects must not wait for the network.
       await supervisor?.stop()
+      deviceLog.stop()
+      deviceFaults.stop()
       await gates.stop()
       await link.stop()
       await lanes.settled()

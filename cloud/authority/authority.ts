@@ -6,6 +6,7 @@ import { contentHash, type KeySetClaims } from '../../policy/documents/store-doc
 import type { Platform, Randomness } from '../../policy/platform.ts'
 import type { Tenant } from '../operations/caller.ts'
 import type { Database, Db } from '../persistence/database.ts'
+import { recentlyUsed } from '../recently-used.ts'
 import type { KeyFiles } from './key-files.ts'
 import { sealer, type Sealer } from './sealing.ts'
 import { noteSigned, readLastSigned } from './last-signed.ts'
@@ -85,6 +86,9 @@ interface Shared {
   freshness: Signer
 }
 
+/** Tenants whose keys are in memory; those not used for longest are loaded again. */
+const TENANTS_LIMIT = 10_000
+
 /** Throws when these keys are not the database's own. Nothing is made, and nothing counts as signed. */
 export async function assertOwnKeys(db: Db, files: KeyFiles, random: Randomness): Promise<void> {
   await assertKnownRoot(db, files.root.signer.kid)
@@ -97,7 +101,7 @@ export async function openAuthority(database: Database, files: KeyFiles, platfor
   // Whoever put the cloud back trusted the clock: what was signed last may be older than that.
   const { restoredMs } = await readKeyMarks(database.reads)
   const clock = signingClock(platform.clock, Math.max((await readLastSigned(database.reads)) ?? 0, restoredMs))
-  const keys = new Map<Tenant, { generation: number; keys: TenantKeys }>()
+  const keys = recentlyUsed<Tenant, { generation: number; keys: TenantKeys }>(TENANTS_LIMIT)
   const nowMs = () => platform.clock.wall()
 
   const maker = (): KeyMaker => ({ sealer: seal, random: platform.random, nowMs: nowMs() })

@@ -1,4 +1,5 @@
 import { newId } from '../../policy/ids.ts'
+import { limitedLog, type LimitedLog } from '../../policy/limited-log.ts'
 import { agentTopic, parseTopic, storeTopic, type AgentAddress, type StoreTopic } from '../../policy/topics.ts'
 import { assertAgent } from '../agents/operations.ts'
 import { commandDocument } from '../agents/commands.ts'
@@ -17,9 +18,11 @@ import type { AgentRow } from '../persistence/tables/agents.ts'
 import { reportProtectionEvents } from '../protection/event-operations.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { itemHead } from '../protection/item-sequence.ts'
+import { recentlyUsed } from '../recently-used.ts'
 import { findStore } from '../stores/queries.ts'
 import type { AgentChannel, AgentCommand } from './agent-channel.ts'
 import type { Broker, BrokerHooks } from './embedded-broker.ts'
+import { waitingBatches } from './waiting-batches.ts'
 
 /**
  *   agent ── events ──▶ ingest ──▶ ack ──▶ agent          store changed, or a minute passed ──▶ fresh · policy · keys · deny
@@ -40,8 +43,8 @@ export interface AgentMessages {
   settled(): Promise<void>
 }
 
-/** Batches of one agent that wait to be taken in; more are dropped, and the agent sends them again. */
-const WAITING_LIMIT = 4
+/** Stores of which this process remembers what it published. Any other is published as a whole. */
+const STORES_LIMIT = 10_000
 /** Of the denials and of the items what is newer than was told goes to the broker, and so many before it, in case a message was lost. */
 const TOLD_AGAIN = 8
 /** At most so many: who lacks more fetches it. */
@@ -63,13 +66,17 @@ interface Told {
 /** Takes what agents publish, in the order in which each sent it. */
 export function agentMessages(database: Database, services: () => Services): AgentMessages {
   let broker: Broker | undefined
-  const waiting = new Map<string, number>()
+  const batches = waitingBatches()
   const turns = new Map<string, Promise<void>>()
   const states = new Map<string, string>()
   const dirty = new Map<string, 'news' | 'all'>()
-  const told = new Map<string, Told>()
+  const told = recentlyUsed<string, Told>(STORES_LIMIT)
   const telling = new Map<string, Promise<void>>()
   const underWay = new Set<Promise<void>>()
+
+  let refusedBatches: LimitedLog | undefined
+  const refusals = () =>
+    (refusedBatches ??= limitedLog((fields, message) => services().log.warn(fields, message), services().platform))
 
   function track(work: Promise<void>): Promise<void> {
     const done = work
@@ -213,7 +220,7 @@ export function agentMessages(database: Database, services: () => Services): Age
   async function takeIn(from: AgentAddress, batch: string): Promise<void> {
     const agent = await findAgent(database.reads, from.agentId)
     if (!agent || agent.revoked_ms !== null) return
-    const { platform, log } = services()
+    const { platform } = services()
     const request = {
       operation: reportProtectionEvents,
       caller: callerOf(agent),
@@ -227,7 +234,7 @@ export function agentMessages(database: Database, services: () => Services): Age
       broker?.publish({ topic: agentTopic(from.storeId, from.agentId, 'ack'), payload: ack, retain: false })
     } catch (error) {
       if (!(error instanceof Failure)) throw error
-      log.warn({ agentId: from.agentId, reason: error.message }, 'a batch was refused')
+      refusals().write({ agentId: from.agentId, reason: error.message }, 'a batch was refused', from.agentId)
     }
   }
 
@@ -276,14 +283,8 @@ export function agentMessages(database: Database, services: () => Services): Age
         const { name } = parseTopic(topic) ?? {}
         if (name === 'state') return noteLater(from.agentId, payload)
         if (name !== 'events') return
-        const count = waiting.get(from.agentId) ?? 0
-        if (count >= WAITING_LIMIT) return
-        waiting.set(from.agentId, count + 1)
-        void track(
-          inTurn(from.agentId, () => takeIn(from, payload)).finally(
-            () => void waiting.set(from.agentId, (waiting.get(from.agentId) ?? 1) - 1),
-          ),
-        )
+        const stored = batches.add(from.agentId)
+        if (stored) void track(inTurn(from.agentId, () => takeIn(from, payload)).finally(stored))
       },
     },
   }

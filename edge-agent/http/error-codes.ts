@@ -29,6 +29,7 @@ export const AGENT_ERRORS = {
   unavailable: { status: 503, fix: 'Send the request again.' },
   ledger_full: { status: 503, fix: 'Make room on the disk of the agent.' },
   ledger_unavailable: { status: 503, fix: 'Check the disk of the agent, and restart the agent.' },
+  too_many_requests: { status: 503, fix: 'Wait for the seconds in Retry-After, then send the request again.' },
   too_many_listeners: { status: 503, fix: 'Close a page or a program that follows the events of the agent.' },
 } as const satisfies Record<string, { status: number; fix: string }>
 

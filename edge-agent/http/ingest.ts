@@ -3,9 +3,9 @@ import { MOST_PUSHED_BYTES } from '../../device-drivers/drivers/http-ingest.ts'
 import type { WebhookCapability } from '../../device-drivers/drivers/capabilities.ts'
 import { capabilitiesOf, type DeviceEntry } from '../../device-drivers/drivers/registry.ts'
 import type { PushPort } from '../../device-drivers/transports/push-port.ts'
+import type { LimitedLog } from '../../policy/limited-log.ts'
 import { deadline, type Platform } from '../../policy/platform.ts'
 import { isSameSecret } from '../../policy/same-secret.ts'
-import type { Log } from '../log.ts'
 import { fail } from './fail.ts'
 
 /** Requests of one device that may come at once, and a second. */
@@ -13,21 +13,19 @@ const BURST = 100
 const PER_SECOND = 50
 /** For a driver that is busy, ms. */
 const TAKEN_WITHIN_MS = 2_000
-/** Wrong secrets are told at most so often for a device, ms. */
-const TELL_EVERY_MS = 60_000
 
 export interface IngestParts {
   devices: readonly DeviceEntry[]
   port: PushPort
   platform: Platform
-  log: Log
+  /** Takes a line for each wrong secret. */
+  refusals: Pick<LimitedLog, 'write'>
 }
 
 interface Pusher extends WebhookCapability {
   readonly deviceId: string
   tokens: number
   at: number
-  toldAt: number
 }
 
 /** As bearer token, as password of any user, or in a header of its own: readers can send one of these. */
@@ -58,14 +56,14 @@ async function readBody(c: Context): Promise<Buffer | null> {
  * `POST` or `PUT /ingest/NAME`: where readers send their reads. The address exists only if a configured device has the
  * capability `webhook`; each has a secret of its own.
  */
-export function ingestRoutes(app: Hono, { devices, port, platform, log }: IngestParts): void {
+export function ingestRoutes(app: Hono, { devices, port, platform, refusals }: IngestParts): void {
   const now = () => platform.clock.elapsed()
   const pushers = new Map<string, Pusher>()
   for (const device of devices) {
     const { webhook } = capabilitiesOf(device)
     if (!webhook) continue
     const name = webhook.name.toLowerCase()
-    pushers.set(name, { ...webhook, name, deviceId: device.deviceId, tokens: BURST, at: now(), toldAt: -Infinity })
+    pushers.set(name, { ...webhook, name, deviceId: device.deviceId, tokens: BURST, at: now() })
   }
   if (pushers.size === 0) return
 
@@ -74,13 +72,12 @@ export function ingestRoutes(app: Hono, { devices, port, platform, log }: Ingest
     const pusher = pushers.get((c.req.param('name') ?? '').toLowerCase())
     const isRight = isSameSecret(pusher?.secret ?? 'no such device', secretIn(c) ?? '')
     if (pusher && isRight) return pusher
-    if (pusher && now() - pusher.toldAt >= TELL_EVERY_MS) {
-      pusher.toldAt = now()
-      log.warn(
+    if (pusher)
+      refusals.write(
         { deviceId: pusher.deviceId },
-        'somebody sent reads with a wrong secret: compare the reader’s settings with the configuration',
+        'a request with reads has a wrong secret: compare the reader’s settings with the configuration',
+        `secret of ${pusher.deviceId}`,
       )
-    }
     return null
   }
 

@@ -1,19 +1,21 @@
 import { Hono, type Context } from 'hono'
 import type { PushPort } from '../../device-drivers/transports/push-port.ts'
 import { normaliseIdentifiers } from '../../policy/identifiers.ts'
+import { limitedLog } from '../../policy/limited-log.ts'
 import { classify } from '../decisions/scan.ts'
 import { metricsText } from '../health/metrics.ts'
 import { LedgerFailure, LedgerFull } from '../ledger/commit.ts'
-import { askingLimit } from '../link/asking-limit.ts'
 import type { HomeReply } from '../link/home.ts'
 import type { Log } from '../log.ts'
 import type { Agent } from '../runtime.ts'
 import { liveEvent } from '../pages/live-event.ts'
 import { openAccess } from './access.ts'
 import { addressOf, connectionOf } from './connection.ts'
+import { decideFew } from './decide-few.ts'
 import { eventStream, LISTENER_LIMIT } from './event-stream.ts'
 import { fail, failField, refuseAddress } from './fail.ts'
 import { ingestRoutes } from './ingest.ts'
+import { refusedCallers } from './refused-callers.ts'
 import { pageRoutes } from '../pages/pages.tsx'
 import { agentApiText } from './openapi.ts'
 import { readBody, readQuery } from './read-request.ts'
@@ -31,8 +33,6 @@ import { setupRoutes } from './setup-routes.ts'
 
 /** The agent's own HTTP (contracts §6): for the pages at the station and for programs beside it. */
 
-/** Questions to the home from one address that turned out to be none. */
-const REFUSED_QUESTIONS = { perSecond: 5, burst: 50 }
 /** When a sign-in without the store key is worth another try, s: the agent logs in again at once. */
 const KEY_RETRY_SECONDS = 5
 
@@ -63,7 +63,8 @@ export function localApp(
     () => ({ type: 'status', status: agent.status() }),
     log,
   )
-  const strangers = askingLimit(agent.platform.clock, REFUSED_QUESTIONS)
+  const refusals = limitedLog((fields, message) => log.warn(fields, message), agent.platform)
+  const strangers = refusedCallers(agent.platform.clock, refusals)
 
   app.use('*', async (c, next) => {
     // A page from elsewhere must not reach the agent through the browser that stands beside it.
@@ -87,6 +88,8 @@ export function localApp(
     if (!access.mayCall(c)) return unauthenticated(c)
     return next()
   })
+  const few = decideFew()
+  for (const path of ['/v1/authorize', '/v1/scan']) app.post(path, few)
   app.onError((error, c) => {
     if (error instanceof LedgerFull)
       return fail(c, 503, 'ledger_full', 'the disk is full: nothing is released until there is room')
@@ -139,7 +142,7 @@ export function localApp(
     const answered = await answer(body.question)
     if (answered.kind === 'answer') return reply(c, 'redeemAtHome', { answer: answered.answer })
     if (answered.kind === 'too_many_questions') return tooMany(c, answered.retryAfterSeconds)
-    strangers.take(from)
+    strangers.refuse(from, 'not_home')
     return fail(
       c,
       403,
@@ -167,7 +170,7 @@ export function localApp(
     if (taken.kind === 'taken') return reply(c, 'announceRelease', { success: true })
     if (taken.kind === 'too_many') return tooMany(c, taken.retryAfterSeconds)
     if (taken.kind === 'refused') return fail(c, 403, 'release_refused', `the gates stay as they are: ${taken.why}`)
-    strangers.take(from)
+    strangers.refuse(from, 'notice_not_genuine')
     return fail(c, 403, 'notice_not_genuine', 'no agent that this one knows in its store has signed the notice')
   })
 
@@ -286,7 +289,7 @@ export function localApp(
     ),
   )
   app.get('/openapi.json', (c) => c.body(agentApiText(), 200, { 'content-type': 'application/json' }))
-  if (pushes) ingestRoutes(app, { devices: agent.config.devices, port: pushes, platform: agent.platform, log })
+  if (pushes) ingestRoutes(app, { devices: agent.config.devices, port: pushes, platform: agent.platform, refusals })
   setupRoutes(app, agent)
   pageRoutes(app, agent, access, dataDir)
 

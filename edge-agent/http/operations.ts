@@ -49,7 +49,7 @@ export const AGENT_OPERATIONS = {
     takesSession: true,
     request: requests.AuthorizeRequest,
     response: answers.Decision,
-    errors: LEDGER_ERRORS,
+    errors: [...LEDGER_ERRORS, 'too_many_requests'],
     example: {
       deviceId: DEVICE_ID,
       protectionAction: 'deactivate_label',
@@ -67,7 +67,7 @@ export const AGENT_OPERATIONS = {
     takesSession: true,
     request: requests.ScanRequest,
     response: answers.ScanResult,
-    errors: LEDGER_ERRORS,
+    errors: [...LEDGER_ERRORS, 'too_many_requests'],
     example: { deviceId: DEVICE_ID, text: 'https://shop.example/R/J5ZXK…' },
   },
   signIn: {

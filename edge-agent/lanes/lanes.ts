@@ -21,6 +21,7 @@ import type { OpenedSession, Operators, Proof } from './operators.ts'
 import type { DoorAlarm, Doors } from './doors.ts'
 import { openPresentations } from './presentations.ts'
 import { sessionFor, type Caller, type LaneState } from './lane-state.ts'
+import { laneStates } from './lane-states.ts'
 import { openStaffCards } from './staff-cards.ts'
 import type { ReleaseTrouble } from './release-watch.ts'
 import { unusedRights } from './unused-rights.ts'
@@ -116,18 +117,11 @@ const RECEIPT_MEMORY_MS = 2 * 60_000
 export function openLanes(parts: LaneParts): Lanes {
   const { platform, trust, operators, authorize } = parts
   const gateRequests = openGateRequests(parts)
-  const states = new Map<string, LaneState>()
+  const states = laneStates((deviceId) => factsOf(deviceId) !== undefined)
+  const stateOf = states.of
   const underWay = new Set<Promise<unknown>>()
   const presentations = openPresentations({ platform, find: (tag) => itemNamed(parts.items, tag), ask: askForTag })
   const stopListening = parts.items.onChange(presentations.itemsChanged)
-
-  function stateOf(deviceId: string): LaneState {
-    const known = states.get(deviceId)
-    if (known) return known
-    const state: LaneState = {}
-    states.set(deviceId, state)
-    return state
-  }
 
   function factsOf(deviceId: string): DeviceFacts | undefined {
     return trust.policy?.devices.find((d) => d.deviceId === deviceId)
@@ -329,9 +323,9 @@ export function openLanes(parts: LaneParts): Lanes {
       })
     },
     signIn,
-    operatorAt: (deviceId) => operators.look(states.get(deviceId)?.operatorSession)?.name,
+    operatorAt: (deviceId) => operators.look(states.find(deviceId)?.operatorSession)?.name,
     leave(deviceId) {
-      const state = states.get(deviceId)
+      const state = states.find(deviceId)
       if (state?.operatorSession === undefined) return
       operators.close(state.operatorSession)
       delete state.operatorSession

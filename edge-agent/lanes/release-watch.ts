@@ -13,6 +13,8 @@ export interface ReleaseWatch {
   execute: Execute
   /** A watched input of a device changed. */
   onInput(deviceId: string, input: number, on: boolean): void
+  /** Releases for which nothing has moved yet, of all devices. */
+  readonly pending: number
 }
 
 export type Execute = (deviceId: string, command: DeviceCommand, signal: AbortSignal) => Promise<CommandResult>
@@ -49,13 +51,19 @@ export function watchReleases({ platform, execute, confirmInputOf, onTrouble }: 
     return seen
   }
 
+  const owedAt = ({ owed }: Seen) => owed.filter(({ untilMs }) => untilMs >= clock.elapsed())
+
   return {
+    get pending() {
+      return [...devices.values()].reduce((sum, { owed }) => sum + owed.length, 0)
+    },
     async execute(deviceId, command, signal) {
       if (command.kind !== 'release' || confirmInputOf(deviceId) === undefined)
         return execute(deviceId, command, signal)
       const seen = seenAt(deviceId)
       const due = { untilMs: Number.POSITIVE_INFINITY }
-      seen.owed.push(due)
+      // A contact that never moves must not let them pile up.
+      seen.owed = [...owedAt(seen), due]
       const told = await execute(deviceId, command, signal)
       due.untilMs = told.commanded ? clock.elapsed() + LATE_MS : -1
       const isJam = told.detail.startsWith('input_stuck') || told.detail.startsWith('no_confirmation')
@@ -71,7 +79,7 @@ export function watchReleases({ platform, execute, confirmInputOf, onTrouble }: 
         return
       }
       if (nowMs - seen.fellMs <= BOUNCE_MS) return
-      seen.owed = seen.owed.filter(({ untilMs }) => untilMs >= nowMs)
+      seen.owed = owedAt(seen)
       if (seen.owed.shift()) return
       onTrouble(deviceId, 'unexpected_release', `input ${input} shows a release that nobody commanded`)
     },

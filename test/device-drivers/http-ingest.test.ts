@@ -9,6 +9,7 @@ import { supervise } from '../../device-drivers/supervisor.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import { pushPort } from '../../device-drivers/transports/push-port.ts'
 import { ingestRoutes } from '../../edge-agent/http/ingest.ts'
+import { limitedLog, LINES_A_MINUTE } from '../../policy/limited-log.ts'
 import { pushingReader } from '../../simulators/devices/pushing-reader.ts'
 import type { PushFormat } from '../../simulators/devices/pushing-reader.ts'
 import { virtualPlatform } from '../../simulators/world/virtual-platform.ts'
@@ -61,7 +62,8 @@ function bench(settings: Record<string, unknown> = {}) {
   })
   const app = new Hono()
   const log = pino({ level: 'warn' }, { write: (line: string) => void warnings.push(line) })
-  ingestRoutes(app, { devices, port, platform: world, log })
+  const refusals = limitedLog((fields, message) => log.warn(fields, message), world)
+  ingestRoutes(app, { devices, port, platform: world, refusals })
   const post = (body: string, headers: Record<string, string> = {}, method = 'POST') =>
     app.request('/ingest/gate-1', {
       method,
@@ -142,7 +144,10 @@ describe('http-ingest', () => {
       ).status,
     ).toBe(401)
     expect((await b.app.request('/ingest/gate-1')).status).toBe(404)
-    expect(b.warnings).toHaveLength(1)
+    // One for each wrong secret of the device.
+    expect(b.warnings).toHaveLength(5)
+    for (let n = 0; n < 100; n++) await b.post(body, { authorization: 'Bearer wrong' })
+    expect(b.warnings).toHaveLength(LINES_A_MINUTE)
     await b.world.advance(10)
     expect(b.reads().length).toBe(3)
   })
@@ -205,7 +210,7 @@ describe('http-ingest', () => {
       devices: entries({ deviceId: 's', driver: 'scanner', link: { tcp: '10.0.0.7:502' }, feeds: 'x' }),
       port: pushPort(),
       platform: virtualPlatform(),
-      log: pino({ level: 'silent' }),
+      refusals: { write: () => undefined },
     })
     expect((await app.request('/ingest/gate-1', { method: 'POST' })).status).toBe(404)
     const b = bench()

@@ -65,7 +65,12 @@ describe('a declared length that is too large', () => {
       secret: 'a-secret-of-gate-1-alone',
       mapping: 'keonn',
     })
-    ingestRoutes(app, { devices, port: pushPort(), platform: bench.agent.platform, log: LOG })
+    ingestRoutes(app, {
+      devices,
+      port: pushPort(),
+      platform: bench.agent.platform,
+      refusals: { write: () => undefined },
+    })
     agentPort = await serve(app)
   })
   afterAll(async () => {

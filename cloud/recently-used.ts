@@ -1,0 +1,35 @@
+/** A table in memory that drops the entry that was not used for longest. */
+export interface RecentlyUsed<K, V> {
+  get(key: K): V | undefined
+  set(key: K, value: V): void
+  clear(): void
+  readonly size: number
+}
+
+/** Keeps at most `limit` entries. */
+export function recentlyUsed<K, V>(limit: number): RecentlyUsed<K, V> {
+  /** The one used last comes last. */
+  const entries = new Map<K, V>()
+
+  function put(key: K, value: V): void {
+    entries.delete(key)
+    entries.set(key, value)
+  }
+
+  return {
+    get(key) {
+      const value = entries.get(key)
+      if (value !== undefined) put(key, value)
+      return value
+    },
+    set(key, value) {
+      put(key, value)
+      const [oldest] = entries.keys()
+      if (entries.size > limit && oldest !== undefined) entries.delete(oldest)
+    },
+    clear: () => entries.clear(),
+    get size() {
+      return entries.size
+    },
+  }
+}

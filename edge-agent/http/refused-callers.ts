@@ -1,0 +1,31 @@
+import type { LimitedLog } from '../../policy/limited-log.ts'
+import type { Clock } from '../../policy/platform.ts'
+import { askingLimit } from '../link/asking-limit.ts'
+
+/** Requests of one address that turned out not to be genuine. */
+const REFUSED = { perSecond: 5, burst: 50 }
+
+/** Callers between agents whose requests were not genuine, by address. */
+export interface RefusedCallers {
+  /** How long this address has to wait before its next request is looked at, s. */
+  wait(from: string): number
+  /** A request of this address was not genuine. */
+  refuse(from: string, why: string): void
+}
+
+/** Logs each refusal at the rate of `log`. */
+export function refusedCallers(clock: Pick<Clock, 'elapsed'>, log: Pick<LimitedLog, 'write'>): RefusedCallers {
+  const refused = askingLimit(clock, REFUSED)
+  const note = (from: string, why: string) => log.write({ from, why }, 'a request between agents was refused')
+  return {
+    wait(from) {
+      const seconds = refused.wait(from)
+      if (seconds > 0) note(from, 'too many requests that are not genuine')
+      return seconds
+    },
+    refuse(from, why) {
+      refused.take(from)
+      note(from, why)
+    },
+  }
+}

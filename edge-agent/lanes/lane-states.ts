@@ -1,0 +1,36 @@
+import type { LaneState } from './lane-state.ts'
+
+/** What is remembered at each device. */
+export interface LaneStates {
+  /** The state of this device; a new one if there is none. */
+  of(deviceId: string): LaneState
+  find(deviceId: string): LaneState | undefined
+  readonly size: number
+}
+
+/** Devices that something is remembered of, unless the policy has more. */
+export const STATES_LIMIT = 1_000
+
+/** Programs may name any device: above the limit the oldest one that `isKnown` denies is dropped. */
+export function laneStates(isKnown: (deviceId: string) => boolean): LaneStates {
+  const states = new Map<string, LaneState>()
+
+  function dropUnknown(): void {
+    for (const deviceId of states.keys()) if (!isKnown(deviceId)) return void states.delete(deviceId)
+  }
+
+  return {
+    of(deviceId) {
+      const known = states.get(deviceId)
+      if (known) return known
+      if (states.size >= STATES_LIMIT) dropUnknown()
+      const state: LaneState = {}
+      states.set(deviceId, state)
+      return state
+    },
+    find: (deviceId) => states.get(deviceId),
+    get size() {
+      return states.size
+    },
+  }
+}
