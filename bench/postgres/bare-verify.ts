@@ -14,6 +14,8 @@ import { FACTS, GRANT } from './statements.ts'
 /** Life of a token, s, and how much longer the right stays leased, ms. */
 const TOKEN_LIFE = 300
 const LEASE_GUARD_MS = 60_000
+/** A database or a backup alone must hold no usable token. */
+const SEALED_AS = 'idempotency'
 
 interface Request {
   deviceId: string
@@ -56,7 +58,8 @@ export async function verifyProtectedItem(call: BareCall, request: Request): Pro
     throw new Refused('this store takes more than the bare route can do')
   const nonce = randomBytes(16).toString('base64url')
   const basis = basisOf(found)
-  if (found.kept !== null && found.kept_basis === basis && found.is_granted) return found.kept
+  if (found.kept !== null && found.kept_basis === basis && found.is_granted)
+    return call.sealer.open(found.kept, SEALED_AS).toString()
   const facts = factsOf(found, action)
   if (found.state === 'leased' || !decide(facts, policyOf(found.store)).allowed) throw new Refused('not authorized')
   return grant(call, request, { ...found, nonce, basis, facts, requestHash, keyHash })
@@ -174,14 +177,14 @@ function authorizationRow(
   }
 }
 
-function keptRow({ caller, nowMs }: BareCall, found: Granted, body: string, exp: number): IdempotencyRow {
+function keptRow({ caller, nowMs, sealer }: BareCall, found: Granted, body: string, exp: number): IdempotencyRow {
   return {
     tenant: caller.tenant,
     operation: 'verifyProtectedItem',
     key_hash: found.keyHash,
     request_hash: found.requestHash,
     status: 200,
-    body,
+    body: sealer.seal(Buffer.from(body), SEALED_AS),
     basis: found.basis,
     valid_until_ms: exp * 1_000,
     created_ms: nowMs,

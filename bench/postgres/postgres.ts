@@ -55,7 +55,7 @@ async function run({ mode, folder, random, note }: Bench): Promise<Result> {
     await assertSameRows(client, bare, cloud)
     const samples = await takeTurns(contenders, rounds, random, warmUps)
     return {
-      title: `17 PostgreSQL beside SQLite and beside the fewest statements on bare pg, over HTTP (all commits durable)`,
+      title: `14 PostgreSQL beside SQLite and beside the fewest statements on bare pg, over HTTP (all commits durable)`,
       counts: `wall time at the client, a purchase is three requests; ratio: cost over that of bare pg; ${SHARING}`,
       rows: tableOf(contenders, samples, rounds),
       targets: [],

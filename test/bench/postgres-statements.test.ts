@@ -9,6 +9,7 @@ import { verifyProtectedItem } from '../../bench/postgres/bare-verify.ts'
 import { prepareShops, type Shop } from '../../bench/postgres/prepare-shops.ts'
 import { CALLER, OWN_TABLES } from '../../bench/postgres/statements.ts'
 import { realPlatform } from '../../bin/platform.ts'
+import { KEY_BYTES, sealer } from '../../cloud/authority/sealing.ts'
 import { newDatabase, type TestDatabase } from '../support/databases.ts'
 
 const has = inject('postgresUrl') !== ''
@@ -16,6 +17,7 @@ const has = inject('postgresUrl') !== ''
 describe.skipIf(!has)(`the statements of bare pg${has ? '' : ' (skipped: install the package postgresql)'}`, () => {
   const platform = realPlatform()
   const { privateKey: key } = generateKeyPairSync('ed25519')
+  const seals = sealer([platform.random.bytes(KEY_BYTES)], platform.random)
   let server: TestDatabase
   let pool: pg.Pool
   let shops: Shop[]
@@ -39,7 +41,7 @@ describe.skipIf(!has)(`the statements of bare pg${has ? '' : ' (skipped: install
     const ask = askPool(pool)
     const nowMs = platform.clock.wall()
     const [caller] = await ask<BareCaller>(CALLER, [hashOf(shop.authorization.slice('Bearer '.length)), nowMs])
-    return { caller: caller!, nowMs, platform, key, ask }
+    return { caller: caller!, nowMs, platform, key, sealer: seals, ask }
   }
   const rows = async (table: string) =>
     (await pool.query<{ count: number }>(`select count(*) from ${table}`)).rows[0]?.count
