@@ -26,6 +26,7 @@ export const claimRegistration = operation({
   description:
     'Call it again when the first live store is approved. While the request waits: 409 `registration_pending`; rejected: 409 `registration_rejected` with the reason in `error`; nothing (more) to hand out: 409 `nothing_to_claim`. With an Idempotency-Key an answer that was lost can be had again for 24 hours.',
   callers: ['anyone'],
+  refusals: ['registration_pending', 'registration_rejected', 'nothing_to_claim'],
   changes: true,
   secretAnswer: true,
   proofInBody: true,

@@ -36,6 +36,7 @@ export const createApiKey = operation({
   summary: 'Makes a key of the same mode as the one it is called with; it is shown once.',
   description:
     '`storeIds` bind it to some of your stores; a key that is bound itself makes keys for its own stores only, and one that ends makes none that ends later. Admin keys come from the command line.',
+  refusals: ['too_many_keys'],
   changes: true,
   secretAnswer: true,
   request: z.strictObject({
@@ -90,6 +91,7 @@ export const rollApiKey = operation({
   area: 'accounts',
   minimumPackage: 'DISCOVER',
   summary: 'Makes a new key in the place of another; both work until the overlap is over.',
+  refusals: ['key_ended', 'too_many_keys'],
   changes: true,
   secretAnswer: true,
   request: z.strictObject({

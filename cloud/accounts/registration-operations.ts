@@ -31,6 +31,7 @@ export const submitStoreRegistration = operation({
   minimumPackage: 'DISCOVER',
   summary: 'Registers a live store of the account; it waits for review.',
   description: 'Works with test and live keys: what is approved becomes a live store. `package` is a wish.',
+  refusals: ['too_many_registrations'],
   changes: true,
   request: z
     .strictObject({ ...STORE_INPUT_SHAPE, package: AnyCasePackage.optional() })

@@ -37,6 +37,7 @@ export const approveStoreRegistration = operation({
   description:
     'Answers the store. A request without an address gets a demo store, everything else a live one. Devices and agents of a live store need the package GROW.',
   callers: ['admin'],
+  refusals: ['registration_decided', 'too_many_stores'],
   changes: true,
   request: z.strictObject({
     registrationId: Id,
@@ -72,6 +73,7 @@ export const rejectStoreRegistration = operation({
   minimumPackage: 'DISCOVER',
   summary: 'Rejects a registration, with a reason that the merchant is told. For administrators.',
   callers: ['admin'],
+  refusals: ['registration_decided'],
   changes: true,
   request: z.strictObject({ registrationId: Id, reason: text(500) }),
   response: Registration.extend(Success),

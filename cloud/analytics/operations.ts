@@ -85,6 +85,7 @@ export const closeStoreDay = operation({
   summary: 'Closes the days of a store since its last closing, for good.',
   description:
     'What was sold and given back, by VAT rate, summed from the receipts. A day can be closed ten minutes after its end. It is no fiscal evidence: nothing here is signed by a certified device.',
+  refusals: ['day_not_over'],
   changes: true,
   request: z.strictObject({
     storeId: Id,

@@ -30,6 +30,7 @@ export const createZone = operation({
   summary: 'Makes a zone of a store, with the QR code that hangs there.',
   description:
     'The code opens a page on which shoppers ask for help and exchange messages with staff, in German or English.',
+  refusals: ['too_many_zones'],
   changes: true,
   request: z.strictObject({ storeId: Id, name: text(80).describe('Such as “Herren, 1. Stock”. Shoppers read it.') }),
   response: z.strictObject({
@@ -96,6 +97,7 @@ export const requestAssistance = operation({
   summary: 'Asks for help in a zone.',
   description: '`url` is the page of this one conversation: whoever has it may read and write there.',
   callers: ['secret', 'publishable'],
+  refusals: ['too_many_requests_open'],
   changes: true,
   audited: false,
   secretAnswer: true,
@@ -165,6 +167,7 @@ export const answerAssistanceRequest = operation({
   summary: 'Answers a request for help, or moves it on.',
   description:
     'A message makes it `answered` unless `status` says otherwise; the shopper’s next word opens it again. `closed` is final.',
+  refusals: ['request_closed', 'too_many_messages'],
   changes: true,
   request: z.strictObject({ requestId: Id, message: Message.optional(), status: z.enum(REQUEST_STATUSES).optional() }),
   response: AssistanceRequest.extend(Success),

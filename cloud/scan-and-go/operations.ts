@@ -49,6 +49,7 @@ export const startCheckout = operation({
   refusals: [
     'out_of_stock',
     'price_changed',
+    'price_unknown',
     'item_mismatch',
     'item_not_sellable',
     'psp_not_configured',
@@ -186,7 +187,7 @@ export const completeTestCheckout = operation({
   area: 'scan and go',
   minimumPackage: 'GROW',
   summary: 'Ends a test checkout without its page. Test keys only.',
-  refusals: ['checkout_ended'],
+  refusals: ['checkout_ended', 'awaiting_approval'],
   changes: true,
   request: z.strictObject({
     transactionId: Id.optional(),

@@ -15,6 +15,7 @@ export const insertStore = operation({
   summary: 'Adds a store: with a test key a demo store at once, with a live key a registration that waits for review.',
   description:
     'Needs both names (`name` or `companyName` and `tradingName`), the whole address (either spelling) and a phone number. With a test key the answer is the store; with a live key `{registrationId, status: "pending"}`. `package` is a wish: the reviewer decides.',
+  refusals: ['too_many_registrations', 'too_many_stores'],
   changes: true,
   request: z
     .strictObject({ ...STORE_INPUT_SHAPE, package: AnyCasePackage.optional() })

@@ -60,6 +60,7 @@ export const registerWebhook = operation({
   summary: 'Registers an address that events are posted to.',
   description:
     'With `storeId` for the events of that store, else of the account. An address that is known already gets the events added and keeps its id. The secret is shown once.',
+  refusals: ['too_many_webhooks'],
   changes: true,
   secretAnswer: true,
   request: z.strictObject({ url: TargetUrl, events: Events, storeId: Id.optional(), secret: Secret.optional() }),
@@ -82,6 +83,7 @@ export const getLoyaltyWebhookEvents = operation({
   summary: 'Registers a webhook for the events of a store; over GET lists them.',
   description:
     'Another door to the webhooks of `registerWebhook`: an address that is known for the store gets the events added and keeps its id.',
+  refusals: ['too_many_webhooks'],
   changes: true,
   secretAnswer: true,
   request: z.strictObject({ storeId: Id, url: TargetUrl, events: Events, secret: Secret }),
