@@ -12,7 +12,7 @@ if (folder !== undefined) process.env['TMPDIR'] = folder
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const isLong = ({ moduleId }: TestSpecification) =>
-      /\/test\/(?:faults|journeys|bin|bench|sim)\/|\/(?:docs|setup|pages)-[a-z]+\.test/.test(moduleId)
+      /\/test\/(?:faults|fuzz|journeys|bin|bench|sim)\/|\/(?:docs|setup|pages)-[a-z]+\.test/.test(moduleId)
     const sorted = await super.sort(files)
     return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))]
   }

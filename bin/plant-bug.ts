@@ -1,9 +1,10 @@
 import { register } from 'node:module'
+import { FUZZ_BUGS } from '../simulators/fuzz/bugs.ts'
 import { BUGS } from '../simulators/world/bugs/bank.ts'
 import { KILL_BUGS } from './prove/kill-bugs.ts'
 
-/** Loaded before the simulation or a process (`node --import`): plants the bug that the environment names. */
-const bug = [...BUGS, ...KILL_BUGS].find(({ name }) => name === process.env['UNTAG_SIM_BUG'])
+/** Loaded before the simulation, the fuzzer or a process (`node --import`): plants the bug that the environment names. */
+const bug = [...BUGS, ...FUZZ_BUGS, ...KILL_BUGS].find(({ name }) => name === process.env['UNTAG_SIM_BUG'])
 if (!bug) throw new Error('UNTAG_SIM_BUG names no bug of the bank')
 register(new URL('../simulators/world/plant.js', import.meta.url), {
   data: { bug, base: new URL('../', import.meta.url).href },

@@ -34,7 +34,8 @@ const CLIENT_TYPES = new Set([
   'edge-agent/http/operations.ts',
   'edge-agent/http/error-codes.ts',
 ])
-const isWorld = (path: string) => path.startsWith('simulators/world/')
+/** Simulations that run the real parts in one process. */
+const isWorld = (path: string) => /^simulators\/(?:world|fuzz)\//.test(path)
 
 /** Files with what is wrong in them, so that a failure names the place. */
 function where(files: readonly Source[], wrong: (source: Source) => boolean): string[] {

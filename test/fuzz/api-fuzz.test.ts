@@ -1,0 +1,38 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { FUZZ_BUGS } from '../../simulators/fuzz/bugs.ts'
+import { runFuzzer } from '../support/fuzz-process.ts'
+
+const DIST = join(import.meta.dirname, '../../dist')
+
+describe('the API fuzzer', () => {
+  it('finds no violation in 20,000 requests, and succeeds with every operation', { timeout: 600_000 }, async () => {
+    const { code, stdout } = await runFuzzer(['--requests', '20000', '--seed', '1'])
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/^2\d{4} requests, 0 violations; /)])
+  })
+
+  it('sends the same requests and gets the same answers for the same seed', { timeout: 300_000 }, async () => {
+    const [first, again, other] = [
+      await runFuzzer(['--requests', '300', '--seed', '7']),
+      await runFuzzer(['--requests', '300', '--seed', '7']),
+      await runFuzzer(['--requests', '300', '--seed', '8']),
+    ]
+    expect(again.stdout).toBe(first.stdout)
+    expect(other.stdout).not.toBe(first.stdout)
+  })
+})
+
+describe('planted bugs of the API', () => {
+  it.each(FUZZ_BUGS.map((bug) => [bug.name, bug] as const))('%s fits the code as it is built', (_, bug) => {
+    for (const { file, find } of bug.changes)
+      expect(readFileSync(join(DIST, file), 'utf8').split(find).length - 1, `${file}: ${find}`).toBe(1)
+  })
+
+  it('are found by the fuzzer, each by its own rule', { timeout: 600_000 }, async () => {
+    // The four of every API; `npm run fuzz -- --bugs` hunts all of them.
+    const wanted = ['unknown-field-taken', 'list-of-all-tenants', 'unhandled-exception', 'no-package-of-the-account']
+    const { code, stdout } = await runFuzzer(['--bugs', '--requests', '8000', '--only', wanted.join(), '--jobs', '2'])
+    expect([code, stdout]).toEqual([0, expect.stringContaining('4 of 4 bugs were found')])
+  })
+})

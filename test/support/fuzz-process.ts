@@ -1,0 +1,14 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+
+const PROGRAM = join(import.meta.dirname, '../../dist/bin/fuzz.js')
+
+/** Runs the fuzzer as `npm run fuzz` does, as it was built last. */
+export async function runFuzzer(args: readonly string[]): Promise<{ code: number | null; stdout: string }> {
+  const child = spawn(process.execPath, [PROGRAM, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
+  let stdout = ''
+  child.stdout.on('data', (chunk: Buffer) => void (stdout += chunk.toString()))
+  const [code] = (await once(child, 'close')) as [number | null]
+  return { code, stdout }
+}
