@@ -22,16 +22,17 @@ export async function readMultipart(c: Context, { fileField, limit }: Multipart)
     .catch(() => {
       throw new Failure('invalid-argument', 'the body is not valid multipart/form-data')
     })
-  const fields: Record<string, unknown> = {}
+  // A name such as __proto__ must become a field like any other, so that it is refused as unknown.
+  const fields = new Map<string, unknown>()
   for (const [name, value] of form) {
-    if (Object.hasOwn(fields, name)) throw invalid(name, 'is there twice')
+    if (fields.has(name)) throw invalid(name, 'is there twice')
     if (typeof value === 'string') {
       if (value.includes('\0') || !value.isWellFormed()) throw invalid(name, 'holds a NUL or half a character')
       if (name === fileField) throw invalid(name, 'must be a file: give its part a filename')
-      fields[name] = value
-    } else fields[name] = new UploadedFile(value.name, new Uint8Array(await value.arrayBuffer()))
+      fields.set(name, value)
+    } else fields.set(name, new UploadedFile(value.name, new Uint8Array(await value.arrayBuffer())))
   }
-  return fields
+  return Object.fromEntries(fields)
 }
 
 /** Counted before anything parses them: a small body can hold very many empty parts. */

@@ -117,7 +117,8 @@ export function newDriver(ground: Ground, served: ServedCloud, chance: Chance): 
     const isDone = reply.status >= 200 && reply.status < 300
     if (isDone && operation) succeeded.set(operation.name, (succeeded.get(operation.name) ?? 0) + 1)
     if (reply.status === 401 && as === 'agent' && party) tokens.delete(party.name)
-    const packages = isDone && operation ? await packagesOf(operation, about, body) : undefined
+    const packages =
+      isDone && operation && request.method !== 'OPTIONS' ? await packagesOf(operation, about, body) : undefined
     const exchange: Exchange = { ...about, sent: request, reply, errors: served.takeErrors(), packages }
     const [fault] = judge(exchange, findings)
     if (isDone && party && as !== 'admin' && reply.json) findings.learn(party.name, reply.json)
@@ -172,7 +173,7 @@ export function newDriver(ground: Ground, served: ServedCloud, chance: Chance): 
     }
     const request = isOlderForm && operation.get ? operation.get.request : operation.request
     const { body, unknownField: field } = carryOut(prepared.base, plan, request)
-    // A query has no fields without a name.
+    // Fields of a query without a name are ignored.
     const unknownField = isOlderForm && field === '' ? undefined : field
     const headers = headersOf(prepared.authorization)
     const wrap = (each: Json, more: Record<string, string> = {}) =>

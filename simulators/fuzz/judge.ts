@@ -74,7 +74,8 @@ export function judge(exchange: Exchange, findings: Findings): Fault[] {
     found('server-error', `${reply.status} ${reply.text.slice(0, 300)}\n${errors.join('\n')}`)
   else {
     if (exchange.operation) checkForm(exchange, found)
-    if (isDone) checkAdmission(exchange, found)
+    // A preflight asks what may be sent, and does nothing.
+    if (isDone && exchange.sent.method !== 'OPTIONS') checkAdmission(exchange, found)
   }
   checkSecrecy(exchange, findings, found)
   return faults
