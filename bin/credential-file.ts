@@ -50,6 +50,9 @@ export function credentialFile(dataDir: string, random: Randomness): CredentialF
       keepOwner(fd, like)
       writeFileSync(fd, `${credential}\n`)
       fsyncSync(fd)
+    } catch (error) {
+      rmSync(fresh, { force: true })
+      throw error
     } finally {
       closeSync(fd)
     }

@@ -8,13 +8,17 @@ import { credentialFile } from '../credential-file.ts'
 import { WrongUsage, type Values } from '../options.ts'
 import { realPlatform } from '../platform.ts'
 import { secretFiles } from '../secret-files.ts'
-import type {
-  EDGE_CREDENTIAL_OPTIONS,
-  EDGE_LINK_OPTIONS,
-  EDGE_PAIR_OPTIONS,
-  EDGE_PAIRINGS_OPTIONS,
+import {
+  EDGE_OPTIONS,
+  type EDGE_CREDENTIAL_OPTIONS,
+  type EDGE_LINK_OPTIONS,
+  type EDGE_PAIR_OPTIONS,
+  type EDGE_PAIRINGS_OPTIONS,
 } from '../settings.ts'
 import { nearby } from './known-database.ts'
+
+/** Where an agent listens that was not started yet. */
+const DEFAULT_URL = `http://${EDGE_OPTIONS.host.fallback}:${EDGE_OPTIONS.port.fallback}`
 
 /** Commands that say who may use the agent's local API. All work beside a running agent. */
 
@@ -55,12 +59,7 @@ export async function runLink({ data, host }: Values<typeof EDGE_LINK_OPTIONS>):
 
 /** The agent's address under this name; by default the one of its ready line. */
 function chooseUrl(urls: readonly string[], host: string | undefined): string {
-  const [first] = urls
-  if (first === undefined)
-    throw new Error(
-      'this agent was not started yet, so its address is unknown: start it with untag edge, which logs a link',
-    )
-  if (host === undefined) return first
+  if (host === undefined) return urls[0] ?? DEFAULT_URL
   const named = urls.find((url) => new URL(url).host === host || new URL(url).hostname === host)
   if (named === undefined)
     throw new WrongUsage([
@@ -93,7 +92,7 @@ function withPairings<T>(data: string, work: (pairings: Pairings, urls: readonly
   assertEnrolled(data)
   const db = openLedgerFile(join(data, 'ledger.db'))
   try {
-    const urls = JSON.parse(openMarks(db).get(LOCAL_URLS) ?? '[]') as string[]
+    const urls = JSON.parse(openMarks(db).get(LOCAL_URLS) ?? JSON.stringify([DEFAULT_URL])) as string[]
     return db.transaction(() => work(openPairings(db), urls)).immediate()
   } finally {
     db.close()

@@ -67,6 +67,8 @@ export async function enrolAgent(
       )
     const ledger = join(data, 'ledger.db')
     const kept = existsSync(ledger) ? isSound(ledger, settings.replace === true) : undefined
+    // First, so that a full disk uses up no enrolment code.
+    credentialFile(data, platform.random).ensure()
     const enrolled = await enrol({ ...settings, ...(known && { former: known }), platform, fetch: boundedFetch })
     if (!enrolled.ok) throw new Error(`enrolment failed: ${enrolled.why}`)
     if (kept === false) putAside(ledger, platform)
@@ -78,7 +80,6 @@ export async function enrolAgent(
     }
     keepFirstDocuments(ledger, enrolled.identity, enrolled.documents, platform)
     writeIdentity(data, enrolled.identity, secretFiles)
-    credentialFile(data, platform.random).ensure()
     return enrolled.identity
   } finally {
     lock.release()
@@ -234,7 +235,12 @@ export async function startEdge(
       ...config.hosts,
     ]
     const credential = credentialFile(data, platform.random)
-    credential.ensure()
+    try {
+      credential.ensure()
+    } catch (error) {
+      // An agent starts with a full disk, too: browsers and named programs go on.
+      log.error({ err: error }, 'the credential cannot be stored: free the disk and run untag edge credential')
+    }
     server.serve(
       localApp(agent, {
         hosts: () => hosts,
@@ -262,7 +268,6 @@ function keepUrls({ ledger }: Agent, urls: readonly string[], log: Log): boolean
   try {
     if (text !== known) ledger.commits.now(() => ledger.marks.set(LOCAL_URLS, text))
   } catch (error) {
-    // An agent starts with a full disk, too.
     log.warn({ err: error }, 'the address of this agent cannot be stored: untag edge link prints its former one')
     return false
   }

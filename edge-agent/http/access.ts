@@ -20,8 +20,6 @@ export interface Access {
   callerOf(c: Context): PairedCaller | undefined
   /** Whether this request to `/v1` may pass. */
   mayCall(c: Context): boolean
-  /** Whether the caller of this request is still paired; looks again once a second. */
-  watch(c: Context): () => boolean
   /** Uses up a one-time link and pairs the browser that sent its code. False if the code is unknown, used or expired. */
   redeemLink(c: Context, code: string): Promise<boolean>
   /** Renews the cookie of a paired browser once a day. */
@@ -38,13 +36,11 @@ export interface AccessParts {
 }
 
 const operations: readonly AgentOperation[] = Object.values(AGENT_OPERATIONS)
-const WATCH_EVERY_MS = 1_000
 
 /** Access to the local API and the pages of this agent. */
 export function openAccess({ agent, log, credential }: AccessParts): Access {
   const { pairings, commits } = agent.ledger
   const nowMs = () => agent.platform.clock.wall()
-  const elapsedMs = () => agent.platform.clock.elapsed()
   // Browsers keep one jar for all ports of a machine, and there may be several agents on it.
   const cookieName = `untag_${agent.identity.agentId}`
   let isUnreadable = false
@@ -88,15 +84,6 @@ export function openAccess({ agent, log, credential }: AccessParts): Access {
       const operation = operations.find(({ method, path }) => method === c.req.method && path === c.req.path)
       if (operation?.needsCredential === false || callerOf(c) !== undefined) return true
       return operation?.openOnMachine === true && !agent.config.requirePairing && isLoopback(c)
-    },
-    watch(c) {
-      let isPaired = callerOf(c) !== undefined
-      let atMs = elapsedMs()
-      return () => {
-        if (elapsedMs() - atMs < WATCH_EVERY_MS) return isPaired
-        atMs = elapsedMs()
-        return (isPaired = callerOf(c) !== undefined)
-      }
     },
     async redeemLink(c, code) {
       // Opened twice, or the first answer was lost: the browser is paired already, and the link stays valid for another.

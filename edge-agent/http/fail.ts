@@ -25,6 +25,12 @@ export function failField(c: Context, path: string, code: 'invalid' | 'missing',
   return fail(c, 400, 'invalid-argument', message, [{ path, code, message }])
 }
 
+/** 401 for a caller without a valid credential. */
+export function failUnpaired(c: Context): Response {
+  c.header('www-authenticate', 'Bearer')
+  return fail(c, 401, 'unauthenticated', 'this needs a credential of the agent, or a paired browser')
+}
+
 /** 404, or 405 where the address takes other methods. */
 export function refuseAddress(c: Context): Response {
   const methods = Object.values(AGENT_OPERATIONS).flatMap(({ path, method }) => (path === c.req.path ? [method] : []))

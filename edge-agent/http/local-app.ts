@@ -13,7 +13,7 @@ import { openAccess } from './access.ts'
 import { addressOf, connectionOf } from './connection.ts'
 import { decideFew } from './decide-few.ts'
 import { eventStream, LISTENER_LIMIT } from './event-stream.ts'
-import { fail, failField, refuseAddress } from './fail.ts'
+import { fail, failField, failUnpaired, refuseAddress } from './fail.ts'
 import { ingestRoutes } from './ingest.ts'
 import { refusedCallers } from './refused-callers.ts'
 import { pageRoutes } from '../pages/pages.tsx'
@@ -85,7 +85,7 @@ export function localApp(
     return next()
   })
   app.use('/v1/*', async (c, next) => {
-    if (!access.mayCall(c)) return unauthenticated(c)
+    if (!access.mayCall(c)) return failUnpaired(c)
     return next()
   })
   const few = decideFew()
@@ -181,7 +181,7 @@ export function localApp(
     const { deviceId, text, byHand } = body
     const from = access.callerOf(c) ?? 'unpaired'
     // A badge signs its operator in.
-    if (from === 'unpaired' && classify(text).kind === 'badge') return unauthenticated(c)
+    if (from === 'unpaired' && classify(text).kind === 'badge') return failUnpaired(c)
     const operatorId = agent.operators.find(sessionOf(c))?.operatorId
     return reply(c, 'scan', await agent.lanes.scan(deviceId, text, { operatorId, byHand, from }))
   })
@@ -199,7 +199,7 @@ export function localApp(
     if (body instanceof Response) return body
     const { deviceId, ...proof } = body
     const caller = access.callerOf(c)
-    if (!caller) return unauthenticated(c)
+    if (!caller) return failUnpaired(c)
     const opened =
       deviceId === undefined ? agent.operators.open(proof, caller.id) : agent.lanes.signIn(deviceId, proof, caller.id)
     if (opened.ok)
@@ -255,7 +255,12 @@ export function localApp(
     '/v1/events',
     // HEAD is answered by the same route: a stream that nobody reads would keep its place.
     (c) =>
-      (c.req.method === 'HEAD' ? c.body(null) : events.open(() => connectionOf(c)?.destroy(), access.watch(c))) ??
+      (c.req.method === 'HEAD'
+        ? c.body(null)
+        : events.open(
+            () => connectionOf(c)?.destroy(),
+            () => access.callerOf(c) !== undefined,
+          )) ??
       fail(c, 503, 'too_many_listeners', `${LISTENER_LIMIT} pages and programs follow this agent already: close one`),
   )
 
@@ -317,9 +322,4 @@ function presentedAs(
 function tooMany(c: Context, seconds: number): Response {
   c.header('retry-after', String(seconds))
   return fail(c, 429, 'too_many_questions', `too much is asked: wait ${seconds} s`)
-}
-
-function unauthenticated(c: Context): Response {
-  c.header('www-authenticate', 'Bearer')
-  return fail(c, 401, 'unauthenticated', 'this needs a credential of the agent, or a paired browser')
 }

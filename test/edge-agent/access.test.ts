@@ -217,7 +217,6 @@ describe('access to the agent’s local API', () => {
     expect((await events?.read())?.done).toBe(false)
     for (const each of pairings.list()) pairings.revoke(each.id)
     expect(id).not.toBe('')
-    store.world.sleep(2_000)
     const ended = (async () => {
       while (!(await events?.read())?.done);
     })()
