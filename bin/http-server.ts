@@ -14,7 +14,7 @@ import { realPlatform } from './platform.ts'
 /** A listening HTTP server whose answers come from `app` once there is one. */
 export interface HttpServer {
   readonly port: number
-  serve(app: Hono): void
+  serve(app: Pick<Hono, 'fetch'>): void
   close(): Promise<void>
 }
 
@@ -42,12 +42,15 @@ export interface ListenOptions {
 export async function listen(options: ListenOptions): Promise<HttpServer> {
   const { host, port, limits = connectionLimits().http, platform = realPlatform(), warn = () => undefined } = options
   renderPlainly()
-  let app: Hono | undefined
+  let app: Pick<Hono, 'fetch'> | undefined
   const starting = () =>
-    new Response(JSON.stringify({ error: 'starting', code: 'unavailable' }), {
-      status: 503,
-      headers: { ...JSON_HEADERS, 'content-type': 'application/json', 'retry-after': '1' },
-    })
+    new Response(
+      JSON.stringify({ error: 'starting', code: 'unavailable', fix: 'Send the request again in a second.' }),
+      {
+        status: 503,
+        headers: { ...JSON_HEADERS, 'content-type': 'application/json', 'retry-after': '1' },
+      },
+    )
   const server = createAdaptorServer({
     fetch: (request: Request, env: object) => (app ? app.fetch(request, env) : starting()),
     serverOptions: SERVER_OPTIONS,

@@ -26,7 +26,7 @@ export const AGENT_ERRORS = {
   too_many_questions: { status: 429, fix: 'Wait for the seconds in Retry-After.' },
   internal: { status: 500, fix: 'Look at the log of the agent, and report the error.' },
   no_store_key: { status: 503, fix: 'Connect the agent to the cloud, and sign in again after a few seconds.' },
-  unavailable: { status: 503, fix: 'Send the request again.' },
+  unavailable: { status: 503, fix: 'Send the request again in a second.' },
   ledger_full: { status: 503, fix: 'Make room on the disk of the agent.' },
   ledger_unavailable: { status: 503, fix: 'Check the disk of the agent, and restart the agent.' },
   too_many_requests: { status: 503, fix: 'Wait for the seconds in Retry-After, then send the request again.' },

@@ -268,6 +268,8 @@ export function errorsOf({ needsCredential, request, errors }: AgentOperation): 
     'host_not_allowed',
     'origin_not_allowed',
     'internal',
+    // While it starts.
+    'unavailable',
     ...(needsCredential ? (['unauthenticated'] as const) : []),
     ...(request ? (['invalid-argument', 'unsupported-media-type', 'payload-too-large'] as const) : []),
     ...errors,

@@ -1,8 +1,9 @@
+import type { Hono } from 'hono'
+import type { z } from 'zod'
 import { AgentFault } from '../../edge-agent/http/answers.ts'
 import { AGENT_ERRORS, type AgentErrorCode } from '../../edge-agent/http/error-codes.ts'
 import { AGENT_OPERATIONS, errorsOf, type AgentOperation } from '../../edge-agent/http/operations.ts'
 import { findingsOf, findingText } from '../../policy/findings.ts'
-import type { z } from 'zod'
 
 const OPERATIONS = new Map<string, AgentOperation>(
   Object.values<AgentOperation>(AGENT_OPERATIONS).map((operation) => [
@@ -70,4 +71,23 @@ export function assertDescribed(answer: AnswerToCheck): void {
 export function assertDescribedEvent(data: string): void {
   const wrong = mismatch(AGENT_OPERATIONS.events.response, data)
   if (wrong !== undefined) throw new Error(`event ${data.slice(0, 500)}: ${wrong}`)
+}
+
+/** An app that answers as this one does, and throws if an answer contradicts its description. Streams are not read. */
+export function describedApp(app: Pick<Hono, 'fetch'>): Pick<Hono, 'fetch'> {
+  return {
+    async fetch(request, env) {
+      const answer = await app.fetch(request, env)
+      const { pathname } = new URL(request.url)
+      if (answer.headers.get('content-type') !== 'text/event-stream')
+        assertDescribed({
+          method: request.method,
+          path: pathname,
+          status: answer.status,
+          headers: answer.headers,
+          text: await answer.clone().text(),
+        })
+      return answer
+    },
+  }
 }

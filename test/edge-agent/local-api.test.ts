@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { listen } from '../../bin/http-server.ts'
 import { localApp } from '../../edge-agent/http/local-app.ts'
 import { AGENT_OPERATIONS, type AgentOperation } from '../../edge-agent/http/operations.ts'
 import { PROTECTION_ACTIONS, SCAN_SOURCES } from '../../policy/vocabulary.ts'
@@ -92,6 +93,15 @@ describe('the API of the agent', () => {
     const answer = await send(method, path, { headers })
     expect([answer.status, answer.headers.get('allow')]).toEqual([405, allow])
     expect(((await answer.json()) as Json).code).toBe('method-not-allowed')
+  })
+
+  it('answers as described while it starts', async () => {
+    const server = await listen({ host: '127.0.0.1', port: 0, flag: 'port' })
+    const answer = await fetch(`http://127.0.0.1:${server.port}/v1/status`)
+    const { status, headers } = answer
+    expect(status).toBe(503)
+    assertDescribed({ method: 'GET', path: '/v1/status', status, headers, text: await answer.text() })
+    await server.close()
   })
 
   it('takes no place of a listener for HEAD', async () => {

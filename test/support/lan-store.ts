@@ -12,6 +12,7 @@ import { enrol, keepFirstDocuments } from '../../edge-agent/link/enrol.ts'
 import type { Fetch } from '../../edge-agent/link/http-client.ts'
 import { startAgent, type Agent } from '../../edge-agent/runtime.ts'
 import { readIdentity, writeIdentity, type Identity } from '../../edge-agent/trust/identity.ts'
+import { describedApp } from '../../simulators/world/agent-answers.ts'
 import type { Json } from './cloud.ts'
 import { AUTHORIZATION, CREDENTIAL } from './credential.ts'
 import { temporaryFolder } from './databases.ts'
@@ -149,9 +150,8 @@ export function lanStore(): LanStore {
       log,
       onFatal: () => undefined,
     })
-    server.serve(
-      localApp(running.agent, { hosts: () => [`127.0.0.1:${server.port}`], log, credential: () => CREDENTIAL }),
-    )
+    const hosts = () => [`127.0.0.1:${server.port}`]
+    server.serve(describedApp(localApp(running.agent, { hosts, log, credential: () => CREDENTIAL })))
   }
 
   async function addAgent(deviceId: string): Promise<LanAgent> {
