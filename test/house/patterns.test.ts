@@ -49,26 +49,26 @@ const hostile = characters.flatMap((part) => {
 })
 
 /** The slowest match of the pattern, ms. A busy machine may interrupt a match, so the best of three tries counts. */
-function slowest(pattern: RegExp, texts: readonly string[]): number {
+function slowest(pattern: RegExp, texts: readonly string[], limitMs = LIMIT_MS): number {
   let most = 0
   for (const text of texts) {
     let best = Infinity
-    for (let n = 0; n < 3 && best > LIMIT_MS; n++) {
+    for (let n = 0; n < 3 && best > limitMs; n++) {
       const began = performance.now()
       pattern.lastIndex = 0
       pattern.test(text)
       best = Math.min(best, performance.now() - began)
     }
     most = Math.max(most, best)
-    if (most > LIMIT_MS) break
+    if (most > limitMs) break
   }
   return most
 }
 
 it('are found in the sources, and one that is slow is told', () => {
   expect(patterns.length).toBeGreaterThan(150)
-  // Each further character doubles the time of this one.
-  expect(slowest(/^(?:a+)+$/, [`${'a'.repeat(28)}\0`])).toBeGreaterThan(LIMIT_MS)
+  // 8 million ways to split these characters; each further one doubles them.
+  expect(slowest(/^(?:a+)+$/, [`${'a'.repeat(23)}\0`], 10)).toBeGreaterThan(10)
 })
 
 it('end within a moment on 5,000 characters of anything', () => {
