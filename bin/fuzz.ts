@@ -5,6 +5,7 @@ import { postgresGround, sqliteGrounds } from '../simulators/fuzz/databases.ts'
 import { neverSucceeded, runFuzz, type Failure, type RunResult } from '../simulators/fuzz/run.ts'
 import { signQuickly } from '../simulators/world/quick-signatures.ts'
 import { huntFuzzBugs } from './fuzz-bugs.ts'
+import { realPlatform } from './platform.ts'
 import { renderPlainly } from './plain-pages.ts'
 
 const HELP = `Sends requests of every kind to the cloud's API, in this process and on virtual time, and judges every answer.
@@ -69,7 +70,7 @@ async function fuzz({ requests, run, firstSeed, untilFirst, url }: Wanted): Prom
   signQuickly()
   const grounds = await (url === undefined
     ? sqliteGrounds(existsSync('/dev/shm') ? '/dev/shm' : tmpdir())
-    : postgresGround(url))
+    : postgresGround(url, realPlatform().clock))
   const results: RunResult[] = []
   try {
     const isOver = () => untilFirst && results.some(({ failures }) => failures.length > 0)

@@ -62,7 +62,9 @@ export async function startCloud(settings: CloudSettings, platform: Platform, lo
     const server = await listen({ host, port: settings.port, flag: 'port', platform, warn: log.warn })
     stops.push(server.close)
     const database = await openDatabase(
-      settings.databaseUrl === undefined ? { file: join(data, 'cloud.db') } : { url: settings.databaseUrl },
+      settings.databaseUrl === undefined
+        ? { file: join(data, 'cloud.db') }
+        : { url: settings.databaseUrl, clock: platform.clock },
       (failure) => {
         log.error({ err: failure }, 'the disk cannot be trusted: this process ends')
         process.exit(1)

@@ -4,6 +4,7 @@ import type { Database } from '../../cloud/persistence/database.ts'
 import { openDatabase } from '../../cloud/persistence/open-database.ts'
 import { lookAtPostgres } from '../backup/postgres-dump.ts'
 import { isThere } from '../is-there.ts'
+import { realPlatform } from '../platform.ts'
 
 /** Where a cloud keeps its data. */
 export interface Place {
@@ -17,9 +18,12 @@ export async function withDatabase<T>(
   work: (database: Database) => Promise<T>,
 ): Promise<T> {
   const file = join(data, 'cloud.db')
-  const database = await openDatabase(databaseUrl === undefined ? { file } : { url: databaseUrl }, (failure) => {
-    throw failure
-  }).catch((error: unknown) => {
+  const database = await openDatabase(
+    databaseUrl === undefined ? { file } : { url: databaseUrl, clock: realPlatform().clock },
+    (failure) => {
+      throw failure
+    },
+  ).catch((error: unknown) => {
     throw (error as { code?: string }).code === 'SQLITE_NOTADB'
       ? new Error(`${file} is no database: name the folder of the cloud's data with --data`)
       : error

@@ -1,3 +1,4 @@
+import type { Clock } from '../../policy/platform.ts'
 import type { Database, StorageFailure } from './database.ts'
 import type { OnStorageState } from './storage-state.ts'
 
@@ -6,7 +7,7 @@ import type { OnStorageState } from './storage-state.ts'
  * `onFailure`: the disk below SQLite cannot be trusted any more. `onState`: the disk is full, the server is away, or all is well again.
  */
 export async function openDatabase(
-  location: { file: string } | { url: string },
+  location: { file: string } | { url: string; clock: Pick<Clock, 'elapsed'> },
   onFailure: (failure: StorageFailure) => void,
   onState: OnStorageState = () => undefined,
 ): Promise<Database> {
@@ -15,5 +16,5 @@ export async function openDatabase(
     return openSqlite(location.file, onFailure, openConnection, onState)
   }
   const { openPostgres } = await import('./postgres.ts')
-  return openPostgres(location.url, onState)
+  return openPostgres(location.url, onState, location.clock)
 }

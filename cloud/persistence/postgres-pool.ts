@@ -1,5 +1,6 @@
 import type { PostgresPool, PostgresPoolClient } from 'kysely'
 import pg from 'pg'
+import type { Clock } from '../../policy/platform.ts'
 import { DatabaseBusy, DatabaseUnavailable } from './database.ts'
 import { isDiskFull, type OnStorageState } from './storage-state.ts'
 
@@ -13,8 +14,12 @@ export interface PoolLimits {
   connectMs: number
   /** For the answer to one statement, ms. After that the connection is closed. */
   statementMs: number
+  /** For a write with all its attempts, ms. After that none begins, and a transaction gets no further statement. */
+  writeMs: number
 }
-export const POOL_LIMITS: PoolLimits = { connectMs: 5_000, statementMs: 20_000 }
+export const POOL_LIMITS: PoolLimits = { connectMs: 5_000, statementMs: 20_000, writeMs: 60_000 }
+/** Begins a write. Migrations, which may take longer, begin otherwise. */
+const BEGIN_WRITE = 'start transaction isolation level serializable'
 /** The server ends a transaction whose client is silent for this long, ms: a lost client holds no locks and no follower of events. */
 const IDLE_IN_TRANSACTION_LIMIT_MS = 30_000
 
@@ -40,6 +45,7 @@ export function guardedPool(
   url: string,
   types: pg.CustomTypesConfig,
   note: OnStorageState,
+  clock: Pick<Clock, 'elapsed'>,
   limits: PoolLimits,
 ): GuardedPool {
   const pool = new pg.Pool({
@@ -64,7 +70,8 @@ export function guardedPool(
     // A server that only reads goes on answering reads: like a full disk, it stores again when a transaction is stored.
     isAway = codeOf(error) !== READ_ONLY
     note('away', error)
-    return new DatabaseUnavailable(statement === 'commit', { cause: error })
+    const isSent = !(error instanceof TooSlow)
+    return new DatabaseUnavailable(statement === 'commit' && isSent, { cause: error })
   }
 
   async function connectPrimary(): Promise<pg.PoolClient> {
@@ -85,9 +92,12 @@ export function guardedPool(
     const client = await connectPrimary()
     /** The first loss. After a lost COMMIT a ROLLBACK follows, which must not hide that the outcome is unknown. */
     let loss: DatabaseUnavailable | undefined
+    let endsMs = Number.POSITIVE_INFINITY
     const query = async (statement: string, parameters: readonly unknown[]) => {
       if (loss) throw loss
+      if (statement === BEGIN_WRITE) endsMs = clock.elapsed() + limits.writeMs
       try {
+        if (clock.elapsed() >= endsMs) throw new TooSlow(`the write did not end within ${limits.writeMs} ms`)
         const result = await client.query(statement, [...parameters])
         if (isAway) note('available')
         isAway = false
@@ -131,8 +141,14 @@ function codeOf(error: unknown): string | undefined {
   return (error as { code?: string }).code
 }
 
+/** The network or the server is so slow that a write did not end in time. */
+class TooSlow extends Error {
+  override name = 'TooSlow'
+}
+
 function isLoss(error: unknown): boolean {
   if (!(error instanceof Error)) return false
+  if (error instanceof TooSlow) return true
   const code = codeOf(error)
   return (code !== undefined && (AWAY_CODES.test(code) || SYSTEM_CODES.test(code))) || LOST_TEXTS.test(error.message)
 }

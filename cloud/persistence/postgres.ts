@@ -1,6 +1,7 @@
 import { Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
 import { assert } from '../../policy/assert.ts'
+import type { Clock } from '../../policy/platform.ts'
 import { DatabaseUnavailable, type Database, type Db } from './database.ts'
 import { migrate } from './migrate.ts'
 import { raisePositions, rememberOffset } from './positions.ts'
@@ -27,15 +28,21 @@ const TYPES = {
 export async function openPostgres(
   url: string,
   onState: OnStorageState,
+  clock: Pick<Clock, 'elapsed'>,
   limits: PoolLimits = POOL_LIMITS,
 ): Promise<Database> {
-  const pool = guardedPool(url, TYPES, storageStates(onState), limits)
+  const pool = guardedPool(url, TYPES, storageStates(onState), clock, limits)
   const db = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) })
   await assertDurable(pool)
   await migrate(db, 'postgres')
   const retry = retryQueue(isRetryable)
   async function write<T>(work: (tx: Db) => Promise<T>): Promise<T> {
-    const attempt = () => afterLoss(() => db.transaction().setIsolationLevel('serializable').execute(work))
+    const endsMs = clock.elapsed() + limits.writeMs
+    const once = () => {
+      if (clock.elapsed() >= endsMs) throw new DatabaseUnavailable(false)
+      return db.transaction().setIsolationLevel('serializable').execute(work)
+    }
+    const attempt = () => afterLoss(once)
     try {
       return await attempt()
     } catch (error) {

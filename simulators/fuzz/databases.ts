@@ -2,6 +2,7 @@ import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Database } from '../../cloud/persistence/database.ts'
 import { openDatabase } from '../../cloud/persistence/open-database.ts'
+import type { Clock } from '../../policy/platform.ts'
 import { layGround, type Ground } from './ground.ts'
 
 /** Databases that hold the ground, one for each run. */
@@ -33,7 +34,7 @@ export async function sqliteGrounds(parent: string): Promise<Grounds> {
 }
 
 /** One PostgreSQL database, which must be empty: it is good for one run. */
-export async function postgresGround(url: string): Promise<Grounds> {
-  const ground = await layGround(await openDatabase({ url }, fail))
-  return { ground, open: () => openDatabase({ url }, fail), remove: () => undefined }
+export async function postgresGround(url: string, clock: Pick<Clock, 'elapsed'>): Promise<Grounds> {
+  const ground = await layGround(await openDatabase({ url, clock }, fail))
+  return { ground, open: () => openDatabase({ url, clock }, fail), remove: () => undefined }
 }

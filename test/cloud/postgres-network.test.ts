@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
+import { realPlatform } from '../../bin/platform.ts'
 import { DatabaseUnavailable, type Database } from '../../cloud/persistence/database.ts'
 import { openPostgres } from '../../cloud/persistence/postgres.ts'
 import type { StorageState } from '../../cloud/persistence/storage-state.ts'
@@ -9,7 +10,7 @@ import { asAdmin as onServer, newPostgresDatabase } from '../support/databases.t
 
 const has = inject('postgresUrl') !== ''
 /** Short, so that the tests do not wait; far above what an answer takes. */
-const LIMITS = { connectMs: 1_000, statementMs: 1_000 }
+const LIMITS = { connectMs: 1_000, statementMs: 1_000, writeMs: 2_000 }
 
 describe.skipIf(!has)(
   `PostgreSQL behind a bad network${has ? '' : ' (skipped: install the package postgresql)'}`,
@@ -19,13 +20,18 @@ describe.skipIf(!has)(
     let database: Database
     let states: StorageState[]
 
+    /** By how much the clock is ahead of the real one, ms. */
+    let aheadMs: number
+    const clock = { elapsed: () => realPlatform().clock.elapsed() + aheadMs }
+
     beforeEach(async () => {
+      aheadMs = 0
       server = await newPostgresDatabase()
       network = await badNetwork(Number(new URL(server.url).port))
       const url = new URL(server.url)
       url.port = String(network.port)
       states = []
-      database = await openPostgres(url.href, (state) => states.push(state), LIMITS)
+      database = await openPostgres(url.href, (state) => states.push(state), clock, LIMITS)
       await database.write((db) => sql`create table counted (n int)`.execute(db))
     })
     afterEach(async () => {
@@ -146,13 +152,49 @@ describe.skipIf(!has)(
     }
 
     it('succeeds over a slow network while each answer comes in time', async () => {
-      network.delayMs = jitter(20, 100)
-      const { done, lost } = await insertNumbers(6)
+      network.delayMs = jitter(20, 50)
+      const { done, lost } = await insertNumbers(4)
       expect(lost).toEqual([])
-      expect(done.length).toBe(6)
+      expect(done.length).toBe(4)
       network.delayMs = () => 0
       expect(await timesOf()).toEqual(new Map(done.toSorted((a, b) => a - b).map((n) => [n, 1])))
       expect(states).toEqual([])
+    })
+
+    it.each([
+      ['another statement', () => sql`insert into counted values (2)`],
+      ['the commit', () => undefined],
+    ])('rolls a write back that has run for too long, before %s', async (_, next) => {
+      let attempts = 0
+      const late = database.write(async (db) => {
+        attempts++
+        await sql`insert into counted values (1)`.execute(db)
+        aheadMs = LIMITS.writeMs
+        await next()?.execute(db)
+      })
+      await expect(late).rejects.toMatchObject({ name: 'DatabaseUnavailable', isOutcomeUnknown: false })
+      expect(attempts).toBe(1)
+      expect(await count()).toBe(0)
+      await insert()
+      expect(await count()).toBe(1)
+    })
+
+    it('gives up in time if the network is too slow, does nothing twice, and succeeds when it is fast', async () => {
+      network.delayMs = jitter(100, 200)
+      const began = performance.now()
+      // They conflict, so they run again one after the other: that would take 15 s.
+      const { done, lost } = await insertNumbers(12)
+      expect(performance.now() - began).toBeLessThan(2 * LIMITS.writeMs + LIMITS.statementMs + LIMITS.connectMs)
+      network.delayMs = () => 0
+      expect(lost.length).toBeGreaterThan(0)
+      for (const { error } of lost) expect(error).toBeInstanceOf(DatabaseUnavailable)
+      await count().catch(() => undefined)
+      const times = await timesOf()
+      for (const n of done) expect(times.get(n)).toBe(1)
+      for (const { n, error } of lost)
+        expect(times.get(n) ?? 0).toBeLessThanOrEqual((error as DatabaseUnavailable).isOutcomeUnknown ? 1 : 0)
+      const again = await insertNumbers(12)
+      expect(again.lost).toEqual([])
     })
   },
 )

@@ -1,8 +1,9 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startPostgres, type PostgresServer, type Standby } from '../../bin/prove/postgres-server.ts'
+import { seededRandom } from '../../simulators/world/virtual-platform.ts'
 import { badNetwork, type BadNetwork } from '../support/bad-network.ts'
-import { cloudUnderLoad, UNAVAILABLE, type Answer, type CloudUnderLoad } from '../support/cloud-under-load.ts'
+import { cloudUnderLoad, eanOf, UNAVAILABLE, type Answer, type CloudUnderLoad } from '../support/cloud-under-load.ts'
 
 const primary = await startPostgres()
 
@@ -125,6 +126,17 @@ describe.skipIf(primary === undefined)(
         expect(ids.length).toBeGreaterThan(known.length)
       },
     )
+
+    it('answers 200 or 503 over a slow network, and goes on when it is fast', { timeout: 180_000 }, async () => {
+      const random = seededRandom(20_261_123)
+      network.delayMs = () => 5 + (random.bytes(1)[0] ?? 0) / 10
+      const [read, write] = await Promise.all([load.call('fetchStores', {}), load.insert(eanOf(900, 0))])
+      for (const answer of [read, write]) if (answer.status !== 200) expect(answer).toMatchObject(UNAVAILABLE)
+      network.delayMs = () => 0
+      await load.answersAgain()
+      await load.confirmed(20)
+      expect(await load.insert(eanOf(900, 0))).toMatchObject({ status: 200 })
+    })
 
     it('refused nothing with another error, and does each insert once when it is sent again', async () => {
       await load.endLoad()

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, inject } from 'vitest'
+import { realPlatform } from '../../bin/platform.ts'
 import type { Database } from '../../cloud/persistence/database.ts'
 import { openDatabase } from '../../cloud/persistence/open-database.ts'
 
@@ -38,7 +39,7 @@ export async function newDatabase(kind: DatabaseKind): Promise<TestDatabase> {
     }
   }
   const { url, remove } = await newPostgresDatabase()
-  const again = () => openDatabase({ url }, fail)
+  const again = () => openDatabase({ url, clock: realPlatform().clock }, fail)
   return { database: await again(), location: { url }, again, remove }
 }
 
