@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module'
 import { describeOptions, readOptions, WrongUsage, type Options, type Values } from './options.ts'
 import {
   API_OPTIONS,
@@ -29,7 +30,10 @@ import {
   TRIGGER_OPTIONS,
   VERIFY_AUDIT_OPTIONS,
 } from './settings.ts'
+import { didYouMean } from '../policy/closest.ts'
 import { whatWentWrong } from './what-went-wrong.ts'
+
+const { version: VERSION } = createRequire(import.meta.url)('untag/package.json') as { version: string }
 
 interface Command {
   readonly words: readonly string[]
@@ -211,6 +215,7 @@ const COMMANDS: readonly Command[] = [
   ),
 ]
 
+const NAMES = COMMANDS.map((c) => c.words.join(' '))
 const SHOWS_OPTIONS = 'untag COMMAND --help shows the options of one command.'
 
 function rowsOf(commands: readonly Command[]): string[] {
@@ -226,6 +231,7 @@ function help(): string {
     ...rowsOf(COMMANDS),
     '',
     SHOWS_OPTIONS,
+    'untag --version shows the version.',
     '',
   ].join('\n')
 }
@@ -247,6 +253,10 @@ export async function main(args: readonly string[]): Promise<number | undefined>
     process.stdout.write(help())
     return args.length === 0 ? 2 : 0
   }
+  if (args[0] === '--version' || args[0] === 'version') {
+    process.stdout.write(args.includes('--json') ? `${JSON.stringify({ version: VERSION })}\n` : `${VERSION}\n`)
+    return 0
+  }
   const found = find(args)
   if (!found) {
     const isGroup = COMMANDS.some((c) => c.words[0] === args[0])
@@ -255,8 +265,10 @@ export async function main(args: readonly string[]): Promise<number | undefined>
       return 0
     }
     const isWhole = isGroup && (args[1] === undefined || args[1].startsWith('-'))
+    const typed = args.filter((arg) => !arg.startsWith('-')).slice(0, 2)
+    const near = [typed.join(' '), typed[0] ?? ''].map((word) => didYouMean(word, NAMES)).find((text) => text !== '')
     process.stderr.write(
-      `${isWhole ? `untag ${args[0]} goes on with another word` : `there is no command "${args.slice(0, 2).join(' ')}"`}:\n\n${helpFor(args[0])}`,
+      `${isWhole ? `untag ${args[0]} goes on with another word` : `there is no command "${args.slice(0, 2).join(' ')}"${near ?? ''}`}:\n\n${helpFor(args[0])}`,
     )
     return 2
   }
@@ -272,7 +284,11 @@ export async function main(args: readonly string[]): Promise<number | undefined>
     return (await found.run(rest)) ?? undefined
   } catch (error) {
     if (error instanceof WrongUsage) {
-      process.stderr.write(`${error.faults.join('\n')}\nuntag ${found.words.join(' ')} --help shows the options\n`)
+      const word = found.argument === undefined && rest[0]?.startsWith('-') === false ? rest[0] : ''
+      const near = word === '' ? '' : didYouMean(`${found.words.join(' ')} ${word}`, NAMES).replace(/^; d/, 'D')
+      process.stderr.write(
+        `${[...error.faults, ...(near === '' ? [] : [near])].join('\n')}\nuntag ${found.words.join(' ')} --help shows the options\n`,
+      )
       return 2
     }
     process.stderr.write(`${whatWentWrong(error)}\n`)

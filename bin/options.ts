@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
+import { didYouMean } from '../policy/closest.ts'
 
 /** One setting: an option of the command line and an environment variable, checked in one place. */
 export interface Option<T> {
@@ -228,13 +229,20 @@ function tokensOf(options: Options, args: readonly string[], faults: string[]): 
     if (token.kind === 'positional') faults.push(`"${token.value}" is not expected here`)
     if (token.kind !== 'option') continue
     const option = listOptions(options).find((o) => o.flag === token.name)
-    if (!option) faults.push(`there is no option ${token.rawName}`)
+    if (!option) faults.push(`there is no option ${token.rawName}${suggestion(token.name, options)}`)
     else if (option.placeholder === '') read.push({ flag: token.name, value: token.value ?? 'true' })
     else if (token.value === undefined)
       faults.push(`--${token.name} needs a value: --${token.name} ${option.placeholder}`)
     else read.push({ flag: token.name, value: token.value })
   }
   return read
+}
+
+function suggestion(name: string, options: Options): string {
+  return didYouMean(
+    name,
+    listOptions(options).map((option) => option.flag),
+  ).replaceAll(/(mean | or )/g, '$1--')
 }
 
 /** The options as lines of help. */

@@ -314,6 +314,7 @@ export const EDGE_ENROL_OPTIONS = {
     env: 'UNTAG_ENROL_REPLACE',
     help: 'in the place of the agent that is there, which ends: what it has used up stays used, its devices and the home go along',
   }),
+  json,
 }
 
 export const EDGE_PAIR_OPTIONS = {
@@ -323,6 +324,7 @@ export const EDGE_PAIR_OPTIONS = {
     'TEXT',
     'program',
   ),
+  json,
 }
 
 export const EDGE_CREDENTIAL_OPTIONS = {
@@ -332,6 +334,7 @@ export const EDGE_CREDENTIAL_OPTIONS = {
     env: 'UNTAG_CREDENTIAL_RENEW',
     help: 'make a new credential in its place; a running agent refuses the former at once',
   }),
+  json,
 }
 
 export const EDGE_LINK_OPTIONS = {
@@ -345,6 +348,7 @@ export const EDGE_LINK_OPTIONS = {
     'NAME',
     undefined,
   ),
+  json,
 }
 
 export const EDGE_PAIRINGS_OPTIONS = {
@@ -354,9 +358,10 @@ export const EDGE_PAIRINGS_OPTIONS = {
     'ID',
     undefined,
   ),
+  json,
 }
 
-export const EDGE_ROTATE_KEY_OPTIONS = { data: dataDir('var/edge') }
+export const EDGE_ROTATE_KEY_OPTIONS = { data: dataDir('var/edge'), json }
 
 export const START_OPTIONS = {
   port: port({ flag: 'port', env: 'UNTAG_PORT', help: 'port of the API; 0 picks one' }, 8080),
@@ -509,6 +514,7 @@ export const TRIGGER_OPTIONS = {
     undefined,
   ),
   storeId: text({ flag: 'store', env: 'UNTAG_STORE', help: 'the store that the event is about' }, 'ID', undefined),
+  json,
 }
 
 export const POLICY_EXPLAIN_OPTIONS = {

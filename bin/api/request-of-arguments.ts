@@ -1,3 +1,4 @@
+import { didYouMean } from '../../policy/closest.ts'
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { resolved, type JsonSchema } from '../../policy/json-schema.ts'
@@ -102,6 +103,17 @@ function schemaAt(schema: JsonSchema, path: readonly string[], components: Compo
   return node
 }
 
+/** Fields at the same level of the request that are close to the last part of the name. */
+function suggestion(name: string, schema: JsonSchema, components: Components): string {
+  const path = name.split('.')
+  const last = path.pop() ?? ''
+  const known = Object.keys(schemaAt(schema, path, components)?.properties ?? {})
+  return didYouMean(last, known).replaceAll(
+    /(mean | or )/g,
+    (text) => `${text}--${path.map((step) => `${step}.`).join('')}`,
+  )
+}
+
 function own(properties: Readonly<Record<string, JsonSchema>> | undefined, name: string): JsonSchema | undefined {
   return properties && Object.hasOwn(properties, name) ? properties[name] : undefined
 }
@@ -125,7 +137,7 @@ function place(
 ): void {
   const node = schemaAt(schema, path, components)
   if (!node || path.length > DEPTH_LIMIT || path.includes('__proto__'))
-    return void faults.push(`there is no field --${name}`)
+    return void faults.push(`there is no field --${name}${suggestion(name, schema, components)}`)
   const isList = node.type === 'array' && !(value?.trimStart().startsWith('[') ?? false)
   const read = readValue(value, isList ? resolved(node.items ?? {}, components) : node, components)
   if ('fault' in read) return void faults.push(`--${name} ${read.fault}`)

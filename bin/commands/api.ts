@@ -1,3 +1,4 @@
+import { didYouMean } from '../../policy/closest.ts'
 import { createClient, UntagError } from '../../client/client.ts'
 import type { OperationName } from '../../client/operations.ts'
 import { readOperations, type DescribedApi, type DescribedOperation } from '../api/described-operations.ts'
@@ -49,10 +50,8 @@ export async function runApi(args: readonly string[], env: NodeJS.ProcessEnv): P
 function find({ operations }: DescribedApi, name: string): DescribedOperation {
   const operation = operations.get(name)
   if (operation) return operation
-  const near = [...operations.keys()].filter((known) => known.toLowerCase().includes(name.toLowerCase())).slice(0, 5)
-  throw new WrongUsage([
-    `there is no operation ${name}${near.length > 0 ? `; is it ${near.join(' or ')}?` : '; untag api --list shows them'}`,
-  ])
+  const near = didYouMean(name, operations.keys())
+  throw new WrongUsage([`there is no operation ${name}${near === '' ? '; untag api --list shows them' : near}`])
 }
 
 /** The options of the command itself, and the rest, which are fields. */

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { openLedgerFile } from '../../edge-agent/ledger/database.ts'
 import { openMarks } from '../../edge-agent/ledger/marks.ts'
-import { LOCAL_URLS, openPairings, type Pairings } from '../../edge-agent/ledger/pairings.ts'
+import { LOCAL_URLS, openPairings, type Pairing, type Pairings } from '../../edge-agent/ledger/pairings.ts'
 import { hashSecret, newSecret, pairingUrl } from '../../edge-agent/trust/credentials.ts'
 import { readIdentity, type Identity } from '../../edge-agent/trust/identity.ts'
 import { credentialFile } from '../credential-file.ts'
@@ -31,22 +31,22 @@ export function assertEnrolled(data: string): Identity {
 }
 
 /** Prints the credential that programs on the agent's machine use; the agent honours a new one at once, and the former no more. */
-export async function runCredential({ data, renew }: Values<typeof EDGE_CREDENTIAL_OPTIONS>): Promise<void> {
+export async function runCredential({ data, renew, json }: Values<typeof EDGE_CREDENTIAL_OPTIONS>): Promise<void> {
   assertEnrolled(data)
   const file = credentialFile(data, realPlatform().random)
-  process.stdout.write(`${renew ? file.renew() : file.ensure()}\n`)
+  print(json, 'credential', renew ? file.renew() : file.ensure())
 }
 
 /** Makes a credential for one program, under a name of its own. Only its hash is stored. */
-export async function runPair({ data, name }: Values<typeof EDGE_PAIR_OPTIONS>): Promise<void> {
+export async function runPair({ data, name, json }: Values<typeof EDGE_PAIR_OPTIONS>): Promise<void> {
   const platform = realPlatform()
   const credential = newSecret('pair', platform.random)
   withPairings(data, (pairings) => pairings.addProgram(hashSecret(credential), name, platform.clock.wall()))
-  process.stdout.write(`${credential}\n`)
+  print(json, 'credential', credential)
 }
 
 /** Prints a link that pairs one browser. */
-export async function runLink({ data, host }: Values<typeof EDGE_LINK_OPTIONS>): Promise<void> {
+export async function runLink({ data, host, json }: Values<typeof EDGE_LINK_OPTIONS>): Promise<void> {
   const { random, clock } = realPlatform()
   const code = newSecret('link', random)
   const url = withPairings(data, (pairings, urls) => {
@@ -54,7 +54,7 @@ export async function runLink({ data, host }: Values<typeof EDGE_LINK_OPTIONS>):
     pairings.addLink(hashSecret(code), clock.wall())
     return chosen
   })
-  process.stdout.write(`${pairingUrl(url, code)}\n`)
+  print(json, 'pairingUrl', pairingUrl(url, code))
 }
 
 /** The agent's address under this name; by default the one of its ready line. */
@@ -69,19 +69,30 @@ function chooseUrl(urls: readonly string[], host: string | undefined): string {
 }
 
 /** Lists the paired programs and browsers, or ends one pairing. */
-export async function runPairings({ data, revoke }: Values<typeof EDGE_PAIRINGS_OPTIONS>): Promise<void> {
+export async function runPairings({ data, revoke, json }: Values<typeof EDGE_PAIRINGS_OPTIONS>): Promise<void> {
   if (revoke !== undefined) {
     const isRevoked = withPairings(data, (pairings) => pairings.revoke(revoke))
     if (!isRevoked) throw new WrongUsage([`--revoke: there is no pairing ${revoke}; untag edge pairings lists them`])
-    process.stdout.write(`revoked ${revoke}\n`)
+    process.stdout.write(json ? `${JSON.stringify({ revoked: revoke })}\n` : `revoked ${revoke}\n`)
     return
   }
   const list = withPairings(data, (pairings) => pairings.list())
+  if (json) return void process.stdout.write(`${JSON.stringify({ pairings: list.map(toPairing) })}\n`)
   if (list.length === 0) process.stdout.write('no program has a named credential, and no browser is paired\n')
   for (const { id, kind, name, pairedMs, usedMs } of list) {
     const used = usedMs === null ? '' : `, last used ${dayOf(usedMs)}`
     process.stdout.write(`${id}  ${kind}  ${name === '' ? '' : `${name}, `}paired ${dayOf(pairedMs)}${used}\n`)
   }
+}
+
+/** One line: the value alone, or as JSON under its name. */
+function print(json: boolean, name: string, value: string): void {
+  process.stdout.write(json ? `${JSON.stringify({ [name]: value })}\n` : `${value}\n`)
+}
+
+function toPairing({ id, kind, name, pairedMs, usedMs }: Pairing) {
+  const lastUsedAt = usedMs === null ? {} : { lastUsedAt: new Date(usedMs).toISOString() }
+  return { id, kind, name, pairedAt: new Date(pairedMs).toISOString(), ...lastUsedAt }
 }
 
 function dayOf(ms: number): string {

@@ -42,14 +42,15 @@ import { nearby } from './known-database.ts'
 const FIRST_CONTACT_MS = 5_000
 
 export async function runEnrol(settings: Values<typeof EDGE_ENROL_OPTIONS>): Promise<void> {
-  const { cloud, code, data, name, replace } = settings
+  const { cloud, code, data, name, replace, json } = settings
   const missing = [
     cloud === undefined && '--cloud BASE_URL is needed',
     code === undefined && '--code CODE is needed: make one with createEnrolmentCode',
   ].filter((m) => m !== false)
   if (cloud === undefined || code === undefined) throw new WrongUsage(missing)
   const identity = await enrolAgent({ cloud, code, data, replace, ...(name !== undefined && { name }) }, realPlatform())
-  process.stdout.write(`enrolled ${JSON.stringify({ agentId: identity.agentId, storeId: identity.storeId })}\n`)
+  const enrolled = JSON.stringify({ agentId: identity.agentId, storeId: identity.storeId })
+  process.stdout.write(json ? `${enrolled}\n` : `enrolled ${enrolled}\n`)
 }
 
 export async function enrolAgent(
@@ -116,12 +117,15 @@ function putAside(ledger: string, { clock }: Platform): void {
 }
 
 /** Has the agent change its key, at once when it runs with the cloud in reach, else as soon as it does. */
-export async function runRotateKey({ data }: Values<typeof EDGE_ROTATE_KEY_OPTIONS>): Promise<void> {
+export async function runRotateKey({ data, json }: Values<typeof EDGE_ROTATE_KEY_OPTIONS>): Promise<void> {
   const identity = assertEnrolled(data)
   const db = openLedgerFile(join(data, 'ledger.db'))
   openMarks(db).set(ROTATE_ASKED, '1')
   db.close()
-  process.stdout.write(`${identity.agentId} changes its key when it next speaks to the cloud\n`)
+  const { agentId } = identity
+  process.stdout.write(
+    json ? `${JSON.stringify({ agentId })}\n` : `${agentId} changes its key when it next speaks to the cloud\n`,
+  )
 }
 
 export type EdgeSettings = Values<typeof EDGE_OPTIONS>

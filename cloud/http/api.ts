@@ -1,6 +1,7 @@
 import type { Context } from 'hono'
 import { newId } from '../../policy/ids.ts'
 import type { AgentCaller, Caller, KeyCaller } from '../operations/caller.ts'
+import { didYouMean } from '../../policy/closest.ts'
 import { errorBody } from '../operations/error-body.ts'
 import { ERROR_STATUS, Failure } from '../operations/failure.ts'
 import { readIdempotencyKey } from '../operations/idempotency.ts'
@@ -60,7 +61,10 @@ export function apiHandler(
       if (!caller && !operation?.callers.includes('anyone'))
         throw new Failure('unauthenticated', 'an API key is needed: Authorization: Bearer untag_…')
       if (!operation || !form)
-        throw new Failure('not-found', `there is no operation ${c.req.method} ${name.slice(0, 80)}`)
+        throw new Failure(
+          'not-found',
+          `there is no operation ${c.req.method} ${name.slice(0, 80)}${didYouMean(name, operations.keys())}`,
+        )
       const older = form === 'get' && operation.get !== undefined
       if (form === 'get' && !older && !operation.getOnly) throw new Failure('not-found', `${name} is called with POST`)
       if (form === 'post' && operation.getOnly) throw new Failure('not-found', `${name} is called with GET`)

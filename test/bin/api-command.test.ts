@@ -86,7 +86,7 @@ describe('arguments of untag api', () => {
       '--price must be a number, not "much"',
       '--count must be a whole number, not "1.5"',
       '--vat must be one of 7, 19, not "8"',
-      'there is no field --nme',
+      'there is no field --nme; did you mean --name?',
       '--name needs a value',
     ])
     expect(faults('--file', '@/nowhere')).toEqual(['--file must be a file: /nowhere cannot be read: ENOENT'])
@@ -213,7 +213,7 @@ describe('untag api', () => {
       code: 2,
       stderr: expect.stringContaining('there is no operation fetchStoer'),
     })
-    expect(await api('Stores')).toMatchObject({ code: 2, stderr: expect.stringContaining('is it fetchStores?') })
+    expect(await api('Stores')).toMatchObject({ code: 2, stderr: expect.stringContaining('did you mean fetchStores?') })
     expect(await api()).toMatchObject({ code: 2 })
   })
 

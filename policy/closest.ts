@@ -1,0 +1,50 @@
+/** Longest word that is compared, characters. */
+const LONGEST = 80
+
+/**
+ * The known words closest to one that was probably mistyped: those that contain it, or differ in up to a third of its
+ * letters. Ignores case. At most `limit` words, the closest first; empty if none is close.
+ */
+export function closest(word: string, known: Iterable<string>, limit = 3): string[] {
+  const typed = word.slice(0, LONGEST).toLowerCase()
+  if (typed === '') return []
+  const far = Math.max(1, Math.floor(typed.length / 3))
+  const near: { name: string; distance: number }[] = []
+  for (const name of known) {
+    const lower = name.toLowerCase()
+    const isPart = typed.length >= 3 && lower.includes(typed)
+    const distance = isPart ? 0.5 : editDistance(typed, lower)
+    if (distance <= far) near.push({ name, distance })
+  }
+  return near
+    .toSorted((a, b) => a.distance - b.distance)
+    .slice(0, limit)
+    .map(({ name }) => name)
+}
+
+/** `; did you mean a or b?`, or an empty text. */
+export function didYouMean(word: string, known: Iterable<string>): string {
+  const near = closest(word, known)
+  return near.length === 0 ? '' : `; did you mean ${near.join(' or ')}?`
+}
+
+/** Insertions, deletions, replacements and swaps of neighbours that turn one word into the other. */
+function editDistance(a: string, b: string): number {
+  let [before, last]: [number[], number[]] = [[], Array.from({ length: b.length + 1 }, (_, j) => j)]
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const isSame = a[i - 1] === b[j - 1]
+      const isSwap = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
+      const cost = Math.min(
+        (last[j] ?? 0) + 1,
+        (row[j - 1] ?? 0) + 1,
+        (last[j - 1] ?? 0) + (isSame ? 0 : 1),
+        isSwap ? (before[j - 2] ?? 0) + 1 : Infinity,
+      )
+      row.push(cost)
+    }
+    ;[before, last] = [last, row]
+  }
+  return last[b.length] ?? 0
+}
