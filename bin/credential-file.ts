@@ -3,7 +3,6 @@ import {
   fchmodSync,
   fchownSync,
   fsyncSync,
-  linkSync,
   openSync,
   readFileSync,
   renameSync,
@@ -37,17 +36,16 @@ export interface CredentialFile {
 /** The credential file of the agent with this data folder. */
 export function credentialFile(dataDir: string, random: Randomness): CredentialFile {
   const file = fileIn(dataDir)
-
   const read = () => readCredential(dataDir)
 
-  /** Writes a new credential beside the file. It gets the owner and group of `like`: a command that root runs must not lock the agent out. */
-  function prepare(like: Stats): { credential: string; fresh: string } {
+  function renew(): string {
     const credential = newSecret('pair', random)
     const fresh = `${file}.${process.pid}.new`
     const fd = openSync(fresh, 'w', MODE)
     try {
       fchmodSync(fd, MODE)
-      keepOwner(fd, like)
+      // A command that root runs must not lock the agent out.
+      keepOwner(fd, statSync(file, { throwIfNoEntry: false }) ?? statSync(dataDir))
       writeFileSync(fd, `${credential}\n`)
       fsyncSync(fd)
     } catch (error) {
@@ -56,36 +54,12 @@ export function credentialFile(dataDir: string, random: Randomness): CredentialF
     } finally {
       closeSync(fd)
     }
-    return { credential, fresh }
-  }
-
-  function replace(like: Stats): string {
-    const { credential, fresh } = prepare(like)
     renameSync(fresh, file)
     flushFolder(dirname(file))
     return credential
   }
 
-  function ensure(): string {
-    const known = read()
-    if (known !== undefined) return known
-    const damaged = statSync(file, { throwIfNoEntry: false })
-    if (damaged) return replace(damaged)
-    const { credential, fresh } = prepare(statSync(dataDir))
-    try {
-      // Fails if agent and command make one at once: then the first one counts.
-      linkSync(fresh, file)
-      flushFolder(dataDir)
-      return credential
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-      return ensure()
-    } finally {
-      rmSync(fresh, { force: true })
-    }
-  }
-
-  return { read, ensure, renew: () => replace(statSync(file, { throwIfNoEntry: false }) ?? statSync(dataDir)) }
+  return { read, ensure: () => read() ?? renew(), renew }
 }
 
 /** The credential in this data folder; undefined if there is none. Throws if the file cannot be read. */
@@ -114,7 +88,9 @@ function keepOwner(fd: number, { uid, gid }: Stats): void {
   try {
     fchownSync(fd, uid, gid)
   } catch (error) {
-    // Only root may give files away. The new file then belongs to the caller, who could write to the folder.
     if ((error as NodeJS.ErrnoException).code !== 'EPERM') throw error
+    process.stderr.write(
+      'the credential file could not keep its user and group: set them again with chown, or renew the credential as root\n',
+    )
   }
 }

@@ -282,6 +282,9 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
     await pairBrowser(page, served)
     await button('Anmelden').waitFor()
     await heard()
+    for (const { id } of pairings.list()) pairings.revoke(id)
+    await button('Anmelden').click()
+    await page.getByText('Dieser Browser ist noch nicht gekoppelt.').waitFor()
   })
 
   it('loads anew when the agent has become another build', async () => {

@@ -59,6 +59,8 @@ export async function call<T>(method: string, path: string, body?: object, more:
     )
     const answer = (await response.json()) as T & { code?: string; error?: string }
     if (response.ok) return { ok: true, body: answer }
+    // The pairing of this browser has ended: the agent then sends the page that says how to pair it.
+    if (answer.code === 'unauthenticated') location.reload()
     const { status } = response
     return {
       ok: false,
