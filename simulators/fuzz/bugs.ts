@@ -24,26 +24,14 @@ export const FUZZ_BUGS: readonly FuzzBug[] = [
     ],
   },
   {
-    name: 'unknown-field-taken-below',
-    what: 'the schema of an object within a request lets every field through',
-    rules: ['unknown-field'],
-    changes: [
-      change(
-        'cloud/offers/schema.js',
-        "z.strictObject({ type: z.literal('percentage')",
-        "z.looseObject({ type: z.literal('percentage')",
-      ),
-    ],
-  },
-  {
     name: 'list-of-all-tenants',
     what: 'a list lacks the filter by tenant',
     rules: ['foreign-data'],
     changes: [
       change(
-        'cloud/webhooks/queries.js',
-        "db.selectFrom('webhook').selectAll().where('tenant', '=', tenant).orderBy(",
-        "db.selectFrom('webhook').selectAll().orderBy(",
+        'cloud/accounts/audit-queries.js',
+        "db.selectFrom('audit_entry').selectAll().where('tenant', '=', tenant);",
+        "db.selectFrom('audit_entry').selectAll().where('tenant', 'is not', null);",
       ),
     ],
   },

@@ -26,8 +26,8 @@ export interface Step {
 
 const STYLES: readonly [Style, number][] = [
   ['good', 0.12],
-  ['fuzzed', 0.44],
-  ['unknown', 0.09],
+  ['fuzzed', 0.41],
+  ['unknown', 0.12],
   ['foreign', 0.14],
   ['raw', 0.06],
   ['key', 0.07],
