@@ -132,6 +132,7 @@ onEveryDatabase('API keys', (kind) => {
       'fetchProduct',
       'fetchProducts',
       'searchProducts',
+      'fetchActiveOffers',
       'fetchPurchase',
       'getLoyaltyProgram',
       'recordEngagement',
