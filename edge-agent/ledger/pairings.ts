@@ -56,8 +56,10 @@ interface Row {
   used_ms: number | null
 }
 
+/** Before the hash's first characters, which may be a dash: an id is an argument of a command. */
+const ID_PREFIX = 'pr_'
 /** Characters of the hash in an id: enough to be unique among the pairings of one agent. */
-const ID_LENGTH = 12
+const HASH_IN_ID = 12
 const SELECT = `SELECT hash, kind, name, paired_ms, used_ms FROM (
   SELECT hash, 'program' AS kind, name, created_ms AS paired_ms, NULL AS used_ms FROM pairing
   UNION ALL SELECT hash, 'browser' AS kind, '' AS name, created_ms AS paired_ms, used_ms FROM browser)`
@@ -102,9 +104,9 @@ export function openPairings(db: Connection): Pairings {
       return { id: idOf(browserHash), kind: 'browser', name: '', pairedMs: nowMs, usedMs: nowMs }
     },
     isUseDue: ({ usedMs }, nowMs) => usedMs !== null && Math.abs(nowMs - usedMs) >= NOTE_USE_EVERY_MS,
-    noteUse: ({ id }, nowMs) => void use.run(nowMs, ID_LENGTH, id),
+    noteUse: ({ id }, nowMs) => void use.run(nowMs, HASH_IN_ID, hashOfId(id)),
     list: () => all.all().map(asPairing),
-    revoke: (id) => revoke.some((statement) => statement.run(ID_LENGTH, id).changes > 0),
+    revoke: (id) => revoke.some((statement) => statement.run(HASH_IN_ID, hashOfId(id)).changes > 0),
   }
 }
 
@@ -113,5 +115,9 @@ function asPairing({ hash, kind, name, paired_ms, used_ms }: Row): Pairing {
 }
 
 function idOf(hash: string): string {
-  return hash.slice(0, ID_LENGTH)
+  return ID_PREFIX + hash.slice(0, HASH_IN_ID)
+}
+
+function hashOfId(id: string): string {
+  return id.startsWith(ID_PREFIX) ? id.slice(ID_PREFIX.length) : ''
 }
