@@ -40,7 +40,9 @@ function setUpBench(
 ): PagesBench {
   const bench = pagesBench()
   const check = async (deviceId: string) =>
-    deviceId === STATION ? { ...bench.status.devices[0], state: 'ready', detail: 'Modbus TCP unit 1' } : undefined
+    deviceId === STATION
+      ? { deviceId, driver: 'modbus', state: 'ready', since: 0, detail: 'Modbus TCP unit 1' }
+      : undefined
   Object.assign(bench.agent, { surroundings: { look, llrpAt }, check })
   return bench
 }
