@@ -1,6 +1,5 @@
 import { join } from 'node:path'
 import { result } from '../device-drivers/drivers/device.ts'
-import type { DeviceStatus } from '../device-drivers/keep-device.ts'
 import { supervise, type Supervisor, type SupervisorOptions } from '../device-drivers/supervisor.ts'
 import type { Release } from '../policy/documents/release-notice.ts'
 import { limitedLog } from '../policy/limited-log.ts'
@@ -14,7 +13,7 @@ import { verifyPickupCode } from './decisions/pickup-code.ts'
 import { openFeed, type Feed } from './feed.ts'
 import { countPerson, newCounters, type Counters } from './health/metrics.ts'
 import { keepTidy } from './housekeeping.ts'
-import { agentStatus, type AgentStatus } from './health/status.ts'
+import { agentStatus, configuredDevice, type AgentStatus, type ConfiguredDevice } from './health/status.ts'
 import { openItemFile } from './items/database.ts'
 import { openReplica, type Replica } from './items/replica.ts'
 import { openDoors } from './lanes/doors.ts'
@@ -77,7 +76,7 @@ export interface Agent {
   readonly platform: Platform
   status(): AgentStatus
   /** Connects a device anew and answers what was found; undefined: it is not configured here. */
-  check(deviceId: string): Promise<DeviceStatus | undefined>
+  check(deviceId: string): Promise<ConfiguredDevice | undefined>
   readonly surroundings: Surroundings | undefined
   readonly configFile: ConfigFile | undefined
   /** Resolves once the cloud was heard, or after `limitMs`. */
@@ -338,7 +337,18 @@ export function startAgent(parts: AgentParts): Agent {
   })
 
   const status = () =>
-    agentStatus({ identity, clock, trust, items, link, ledger, doors, fault, devices: supervisor?.statuses ?? [] })
+    agentStatus({
+      identity,
+      clock,
+      trust,
+      items,
+      link,
+      ledger,
+      doors,
+      wiring,
+      fault,
+      devices: supervisor?.statuses ?? [],
+    })
 
   let statusTimer: Cancel | undefined
   let isStopping = false
@@ -396,7 +406,10 @@ export function startAgent(parts: AgentParts): Agent {
     counters,
     platform,
     status,
-    check: async (deviceId) => supervisor && checkDevice(supervisor, platform, deviceId),
+    async check(deviceId) {
+      const found = supervisor && (await checkDevice(supervisor, platform, deviceId))
+      return found && configuredDevice(found, { identity, trust, wiring })
+    },
     surroundings: parts.surroundings,
     configFile: parts.configFile,
     ready: link.ready,

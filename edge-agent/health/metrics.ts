@@ -1,4 +1,5 @@
 import type { GateCounts } from '../lanes/gate/gate-lane.ts'
+import { REGISTRATION_FAULTS } from './registration.ts'
 import type { AgentStatus } from './status.ts'
 
 /** Counters since the start. */
@@ -24,7 +25,7 @@ export function countPerson({ people }: Counters, deviceId: string, direction: '
   return ++count[direction]
 }
 
-const STATES = ['absent', 'opening', 'identifying', 'ready', 'degraded', 'stopped'] as const
+const STATES = ['absent', 'opening', 'identifying', 'ready', 'degraded', 'stopped', ...REGISTRATION_FAULTS] as const
 
 /** The status in the text format of Prometheus. */
 export function metricsText(

@@ -5,12 +5,17 @@ import { RELEASE } from '../../policy/release.ts'
 import type { ClockTrust } from '../../policy/trusted-clock.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Doors } from '../lanes/doors.ts'
+import type { Wiring } from '../lanes/wiring.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { AgentClock } from '../trust/clock.ts'
 import type { Identity } from '../trust/identity.ts'
 import { ledgerDoubt, type LedgerDoubt } from '../trust/ledger-doubt.ts'
 import { neededRelease } from '../trust/needed-release.ts'
 import type { Trust } from '../trust/trust.ts'
+import { refusedDevice, type RegistrationFault } from './registration.ts'
+
+/** A configured device: the state of its hardware, or why the agent refuses every request for it. */
+export type ConfiguredDevice = Omit<DeviceStatus, 'state'> & { state: DeviceStatus['state'] | RegistrationFault }
 
 /** The agent as a person at the station should see it. */
 export interface AgentStatus {
@@ -40,7 +45,7 @@ export interface AgentStatus {
   ledgerDoubt: LedgerDoubt | null
   /** The replica of the store's items: how many names it holds, and how old it is; null: never complete. */
   items: { known: number; ageSeconds: number | null }
-  devices: (DeviceStatus & { name: string | null; deviceType: string | null; door?: DoorState | null })[]
+  devices: (ConfiguredDevice & { name: string | null; deviceType: string | null; door?: DoorState | null })[]
   /** Why nothing may move, or null. */
   fault: string | null
 }
@@ -54,6 +59,7 @@ export interface StatusSources {
   link: { readonly isOnline: boolean; readonly offlineSinceMs: number | null; readonly hasBroker: boolean }
   ledger: Ledger
   doors: Doors
+  wiring: Pick<Wiring, 'laneOf'>
   fault: string | null
   devices: readonly DeviceStatus[]
 }
@@ -67,6 +73,7 @@ export function agentStatus({
   link,
   ledger,
   doors,
+  wiring,
   fault,
   devices,
 }: StatusSources): AgentStatus {
@@ -95,7 +102,7 @@ export function agentStatus({
     devices: devices.map((device) => {
       const known = trust.policy?.devices.find((d) => d.deviceId === device.deviceId)
       return {
-        ...device,
+        ...configuredDevice(device, { identity, trust, wiring }),
         name: known?.name ?? null,
         deviceType: known?.deviceType ?? null,
         door: doors.stateOf(device.deviceId) ?? null,
@@ -103,4 +110,14 @@ export function agentStatus({
     }),
     fault,
   }
+}
+
+/** The state of a device. A registration fault hides the state of the hardware: the device is of no use until it is corrected. */
+export function configuredDevice(
+  device: DeviceStatus,
+  { identity, trust, wiring }: Pick<StatusSources, 'identity' | 'trust' | 'wiring'>,
+): ConfiguredDevice {
+  const isFeeding = wiring.laneOf(device.deviceId) !== device.deviceId
+  if (!trust.policy || isFeeding) return device
+  return { ...device, ...refusedDevice(trust.policy, identity.agentId, device.deviceId) }
 }

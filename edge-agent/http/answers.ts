@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { REGISTRATION_FAULTS } from '../health/registration.ts'
 import { DENY_REASONS, ITEM_FACTS, ITEM_STATUSES, OUTCOMES, PROTECTION_ACTIONS } from '../../policy/vocabulary.ts'
 
 /**
@@ -76,7 +77,11 @@ export const DeviceStatus = z
   .strictObject({
     deviceId: z.string(),
     driver: z.string(),
-    state: z.enum(['absent', 'opening', 'identifying', 'ready', 'degraded', 'stopped']),
+    state: z
+      .enum(['absent', 'opening', 'identifying', 'ready', 'degraded', 'stopped', ...REGISTRATION_FAULTS])
+      .describe(
+        'State of the hardware. unknown_device, device_of_another_agent and decommissioned_device: the agent refuses every request for this device; detail names the fix.',
+      ),
     since: z.number().describe('When the state began, ms since 1970.'),
     detail: z.string().describe('Why, in words.'),
     identity: z

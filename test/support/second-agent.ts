@@ -12,7 +12,7 @@ import type { ItemIdentifiers } from '../../policy/identifiers.ts'
 import type { ProtectionAction } from '../../policy/vocabulary.ts'
 import { temporaryFolder } from './databases.ts'
 import { cutLine, memoryBroker } from './memory-broker.ts'
-import type { TestStore } from './store.ts'
+import { areSettled, type TestStore } from './store.ts'
 
 /** Another agent in a test store, with a network of its own that can be cut; its devices do whatever they are told. */
 export interface SecondAgent {
@@ -85,10 +85,7 @@ export async function addAgent(
     log,
     onFatal: () => undefined,
   })
-  await store.until(
-    'the second agent',
-    () => agent.link.isOnline && agent.status().devices.every((d) => d.state === 'ready'),
-  )
+  await store.until('the second agent', () => agent.link.isOnline && areSettled(agent))
   return {
     agent,
     network(up) {

@@ -6,6 +6,7 @@ import { rmSync } from 'node:fs'
 import { secretFiles } from '../../bin/secret-files.ts'
 import type { AgentConfig } from '../../edge-agent/config.ts'
 import { readConfig } from '../../edge-agent/config.ts'
+import { REGISTRATION_FAULTS } from '../../edge-agent/health/registration.ts'
 import { localApp } from '../../edge-agent/http/local-app.ts'
 import { enrol, keepFirstDocuments } from '../../edge-agent/link/enrol.ts'
 import type { Fetch } from '../../edge-agent/link/http-client.ts'
@@ -76,6 +77,12 @@ export interface ExtraHardware {
 }
 
 export const LANES = { station: 'pos_deactivator', detacher: 'self_checkout_detacher', gate: 'exit_gate' } as const
+/** Whether each device has connected, or is one that the agent refuses. */
+export function areSettled(agent: Agent): boolean {
+  const settled = new Set<string>(['ready', ...REGISTRATION_FAULTS])
+  return agent.status().devices.every(({ state }) => settled.has(state))
+}
+
 export type LaneName = keyof typeof LANES
 
 const HOST = '127.0.0.1:8090'
@@ -293,7 +300,7 @@ export async function openStore(
       await drive(dead.stop())
       await between?.()
       store.agent = start()
-      await until('the devices', () => store.agent.status().devices.every((d) => d.state === 'ready'))
+      await until('the devices', () => areSettled(store.agent))
     },
     async buy(items) {
       const purchase = await drive(shop.buy(items))
@@ -310,9 +317,6 @@ export async function openStore(
         )
     },
   }
-  await until(
-    'the agent online with its devices',
-    () => store.agent.link.isOnline && store.agent.status().devices.every((d) => d.state === 'ready'),
-  )
+  await until('the agent online with its devices', () => store.agent.link.isOnline && areSettled(store.agent))
   return store
 }

@@ -1,3 +1,4 @@
+import { deviceState } from '../model/status-view.ts'
 import type { PageDevice } from '../model/wire.ts'
 import { call } from './api.ts'
 import { placeOfPage } from './place.ts'
@@ -12,7 +13,7 @@ async function check(button: HTMLButtonElement, deviceId: string): Promise<void>
   button.disabled = true
   told.textContent = texts.busy
   const answer = await call<PageDevice>('POST', '/v1/setup/check', { deviceId })
-  told.textContent = answer.ok ? `${texts.deviceStates[answer.body.state]}: ${answer.body.detail}` : texts.setup.failed
+  told.textContent = answer.ok ? deviceState(answer.body, texts) : texts.setup.failed
   button.disabled = false
 }
 

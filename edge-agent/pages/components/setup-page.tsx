@@ -1,5 +1,5 @@
 import type { Attached } from '../../setup/surroundings.ts'
-import { deviceTitle } from '../model/status-view.ts'
+import { deviceState, deviceTitle } from '../model/status-view.ts'
 import type { PageDevice } from '../model/wire.ts'
 import type { Texts } from '../texts/texts.ts'
 import { Frame, type FrameProps } from './frame.tsx'
@@ -40,7 +40,7 @@ export function SetupPage({ texts, script, devices, attached, configFile, warnin
                 {device.deviceId} · {device.driver}
               </p>
               <p role="status" data-found={device.deviceId}>
-                {texts.deviceStates[device.state]}: {device.detail}
+                {deviceState(device, texts)}
               </p>
               <p class="row">
                 <button type="button" data-check={device.deviceId}>

@@ -1,6 +1,6 @@
 import { deviceTypeTexts } from '../texts/catalogue.ts'
 import type { Texts } from '../texts/texts.ts'
-import type { PageDevice, PageStatus } from './wire.ts'
+import type { PageDevice, PageRegistrationFault, PageStatus } from './wire.ts'
 
 export type BadgeTone = 'good' | 'warn' | 'bad'
 
@@ -28,6 +28,9 @@ const DEVICE_TONES: Record<PageDevice['state'], BadgeTone> = {
   ready: 'good',
   degraded: 'bad',
   stopped: 'bad',
+  unknown_device: 'bad',
+  device_of_another_agent: 'bad',
+  decommissioned_device: 'bad',
 }
 
 /** `nowMs`: wall clock, as the agent's "offline since" is. */
@@ -60,6 +63,19 @@ export function lostView(texts: Texts): StatusView {
 /** What a device is called here: its name, else what it is. */
 export function deviceTitle(device: PageDevice, texts: Texts): string {
   return device.name ?? deviceTypeTexts(texts, device.deviceType).name
+}
+
+/** The state of a device with its cause. */
+export function deviceState(device: Pick<PageDevice, 'deviceId' | 'state' | 'detail'>, texts: Texts): string {
+  return `${texts.deviceStates[device.state]}: ${registrationFix(device, texts) ?? device.detail}`
+}
+
+/** What to do about a device whose requests the agent refuses; undefined: it is registered. */
+function registrationFix(
+  { deviceId, state }: Pick<PageDevice, 'deviceId' | 'state'>,
+  { registrationFixes }: Texts,
+): string | undefined {
+  return state in registrationFixes ? registrationFixes[state as PageRegistrationFault](deviceId) : undefined
 }
 
 function connection({ online, offlineSince }: PageStatus, texts: Texts, nowMs: number): Badge {
@@ -118,5 +134,7 @@ function tooOld({ neededRelease }: PageStatus, texts: Texts): Banner[] {
 
 function deviceBanner(device: PageDevice | undefined, texts: Texts): Banner[] {
   if (!device || DEVICE_TONES[device.state] !== 'bad') return []
+  const fix = registrationFix(device, texts)
+  if (fix !== undefined) return [{ tone: 'bad', text: `${texts.deviceStates[device.state]}. ${fix}` }]
   return [{ tone: 'warn', text: texts.deviceAway(device.detail) }]
 }

@@ -22,10 +22,13 @@ export interface PageStatus {
   fault: string | null
 }
 
+/** The agent refuses every request for a device in this state. */
+export type PageRegistrationFault = 'unknown_device' | 'device_of_another_agent' | 'decommissioned_device'
+
 export interface PageDevice {
   deviceId: string
   driver: string
-  state: 'absent' | 'opening' | 'identifying' | 'ready' | 'degraded' | 'stopped'
+  state: 'absent' | 'opening' | 'identifying' | 'ready' | 'degraded' | 'stopped' | PageRegistrationFault
   detail: string
   name: string | null
   deviceType: string | null

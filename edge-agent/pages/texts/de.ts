@@ -71,6 +71,17 @@ export const de: Texts = {
     ready: 'Gerät bereit',
     degraded: 'Gerät gestört',
     stopped: 'Gerät angehalten',
+    unknown_device: 'Gerät nicht registriert',
+    device_of_another_agent: 'Gerät eines anderen Agenten',
+    decommissioned_device: 'Gerät außer Betrieb',
+  },
+  registrationFixes: {
+    unknown_device: (deviceId) =>
+      `Diese Filiale hat kein Gerät ${deviceId}. Alle Freigaben werden abgelehnt. Bitte die Technik rufen: deviceId in der Konfiguration berichtigen, oder das Gerät in dieser Filiale mit registerDevice registrieren und die neue Kennung eintragen.`,
+    device_of_another_agent: (deviceId) =>
+      `Das Gerät ${deviceId} gehört zu einem anderen Agenten der Filiale. Alle Freigaben werden hier abgelehnt. Bitte die Technik rufen: das Gerät aus dieser Konfiguration entfernen, oder es mit updateDevice und agentId diesem Agenten zuordnen.`,
+    decommissioned_device: (deviceId) =>
+      `Das Gerät ${deviceId} wurde außer Betrieb genommen. Alle Freigaben werden abgelehnt. Bitte die Technik rufen: das Gerät mit registerDevice neu registrieren und die neue Kennung eintragen, oder es aus der Konfiguration entfernen.`,
   },
   doors: { shut: 'Tür zu', open: 'Tür offen', forced: 'Tür aufgebrochen', left_open: 'Tür steht offen' },
   deviceAway: (detail) => `Das Gerät löst gerade nichts aus: ${detail}`,

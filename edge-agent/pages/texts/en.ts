@@ -67,6 +67,17 @@ export const en: Texts = {
     ready: 'Device ready',
     degraded: 'Device disturbed',
     stopped: 'Device stopped',
+    unknown_device: 'Device not registered',
+    device_of_another_agent: 'Device of another agent',
+    decommissioned_device: 'Device decommissioned',
+  },
+  registrationFixes: {
+    unknown_device: (deviceId) =>
+      `This store has no device ${deviceId}. The agent refuses every release. Please call a technician: correct deviceId in the configuration, or register the device in this store with registerDevice and enter the new id.`,
+    device_of_another_agent: (deviceId) =>
+      `Device ${deviceId} belongs to another agent of the store. This agent refuses every release. Please call a technician: remove the device from this configuration, or move it to this agent with updateDevice and agentId.`,
+    decommissioned_device: (deviceId) =>
+      `Device ${deviceId} was decommissioned. The agent refuses every release. Please call a technician: register the device again with registerDevice and enter the new id, or remove it from the configuration.`,
   },
   doors: { shut: 'Door shut', open: 'Door open', forced: 'Door forced', left_open: 'Door left open' },
   deviceAway: (detail) => `The device releases nothing at the moment: ${detail}`,

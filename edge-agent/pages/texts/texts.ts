@@ -1,5 +1,5 @@
 import type { DenyReason, DeviceType, ItemStatus, ProtectionAction } from '../../../policy/vocabulary.ts'
-import type { NotUnderstood, PageAlarm, PageDevice, PageStatus } from '../model/wire.ts'
+import type { NotUnderstood, PageAlarm, PageDevice, PageRegistrationFault, PageStatus } from '../model/wire.ts'
 
 export const LANGUAGES = ['de', 'en'] as const
 export type Language = (typeof LANGUAGES)[number]
@@ -41,6 +41,8 @@ export interface Texts {
   noPolicy: string
   clockUntrusted: string
   deviceStates: Record<PageDevice['state'], string>
+  /** What to do about a device that the agent refuses. */
+  registrationFixes: Record<PageRegistrationFault, (deviceId: string) => string>
   doors: Record<NonNullable<PageDevice['door']>, string>
   deviceAway(detail: string): string
   fault(why: string): string
