@@ -104,7 +104,8 @@ function mismatch(
 ): Extract<DenyReason, 'token_invalid' | 'token_revoked'> | undefined {
   if (authorization.act !== request.action || authorization.led !== `${ledger.ledgerId}.${ledger.generation}`)
     return 'token_invalid'
-  if (ledger.claims.isDenied(authorization.jti)) return 'token_revoked'
+  // Of the agent's own question the ledger decides with the claim: it may have voided the token because the right is used here.
+  if (!fetchedForThis && ledger.claims.isDenied(authorization.jti)) return 'token_revoked'
   // Given by a cloud that was lost: the restored one knows nothing of it, and may give the right again.
   if (authorization.iat < ledger.cloudGeneration.tokensSince) return 'token_revoked'
   // What the cloud answered to our own question is for the item we asked about, by whichever of its names.

@@ -212,12 +212,9 @@ export function openClaims(db: Connection): Claims {
 
   const receiptFloor = () => Math.max(mark('floor'), mark('receipt_floor'))
 
-  function refusal(request: ClaimRequest): DenyReason | undefined {
-    if (request.exp <= (request.source === 'receipt' ? receiptFloor() : mark('floor'))) return 'token_expired'
-    if (denied.get(request.nonce)) return 'token_revoked'
-    if (request.receipt && denied.get(request.receipt.cti)) return 'token_revoked'
-    return undefined
-  }
+  const isPruned = ({ exp, source }: ClaimRequest) => exp <= (source === 'receipt' ? receiptFloor() : mark('floor'))
+  const isRevoked = ({ nonce, receipt }: ClaimRequest) =>
+    denied.get(nonce) !== undefined || (receipt !== undefined && denied.get(receipt.cti) !== undefined)
 
   function overLimit({ isolated, approval, nowMs }: ClaimRequest): boolean {
     if (isolated && mark('isolated_count') >= isolated.limit) return true
@@ -227,8 +224,7 @@ export function openClaims(db: Connection): Claims {
   return {
     unknown,
     claim(request) {
-      const why = refusal(request)
-      if (why) return { ok: false, reason: why }
+      if (isPruned(request)) return { ok: false, reason: 'token_expired' }
       const isReceipt = request.source === 'receipt'
       const by = { operator: request.operatorId !== undefined, issuedS: request.issuedS, heardSeq: request.heardSeq }
       const free = request.candidates.flatMap((ordinal) => {
@@ -242,7 +238,9 @@ export function openClaims(db: Connection): Claims {
         return attempt === undefined || !receiptAllows(request, by, ordinal) ? [] : [{ ordinal, attempt }]
       })
       const taken = request.all ? free : free.slice(0, 1)
+      // Before revocation: the agent voids a token that the cloud issued for a right which is used here already.
       if (taken.length === 0) return { ok: false, reason: 'already_redeemed' }
+      if (isRevoked(request)) return { ok: false, reason: 'token_revoked' }
       if (overLimit(request)) return { ok: false, reason: 'limit_exceeded' }
       for (const { ordinal, attempt } of taken) {
         const { nonce, rightClass, redemptionId, deviceId, exp, nowMs } = request
