@@ -211,9 +211,7 @@ export function killLoop({ store, database, board, platform, random }: KillLoopP
     const wrong: string[] = []
     if (pulses > 1) wrong.push(`${name}: ${pulses} releases on one right of ${transactionId}`)
     const reason = String(again?.['reason'])
-    // The cloud may have granted a token before it knew of an offline release, and have revoked it since.
-    const isRevoked = reason === 'token_revoked' && !withToken && pulses === 1
-    const isUsedUp = isRevoked || ['already_redeemed', 'manual_assistance_required'].includes(reason)
+    const isUsedUp = ['already_redeemed', 'manual_assistance_required'].includes(reason)
     // Used up, or somebody must look whether it moved.
     if (again?.['authorized'] === true ? again['outcome'] !== 'confirmed' : !isUsedUp)
       wrong.push(`${name}: asked again, the agent answers ${JSON.stringify(again)}, after ${JSON.stringify(first)}`)
