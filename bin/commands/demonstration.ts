@@ -7,12 +7,17 @@ import type { DemoDevices, DemoLane } from './demo-devices.ts'
 import { somethingToBuy, somethingUnpaid } from './demo-goods.ts'
 import { demoWalks } from './demo-walks.ts'
 import type { RunningEdge } from './edge.ts'
+import { OPERATOR_NAME } from './demo-secrets.ts'
 import type { DemoStore } from './demo-store.ts'
 
 export interface DemonstrationParts {
   platform: Platform
   baseUrl: string
   key: string
+  /** PIN of the operator. */
+  pin: string
+  /** What is unusual at this start, one sentence each. */
+  notes: readonly string[]
   api: Shopper
   store: DemoStore
   edge: RunningEdge
@@ -96,27 +101,34 @@ export async function demonstration(parts: DemonstrationParts): Promise<void> {
   }
 }
 
-function printWelcome({ baseUrl, key, edge, store, edgeData }: DemonstrationParts): void {
+function printWelcome({ baseUrl, key, pin, notes, edge, store, edgeData }: DemonstrationParts): void {
   const pairingUrl = edge.newPairingUrl()
   const origin = new URL(baseUrl).origin
-  const device = store.devices.station
+  const [link = '', code = ''] = pairingUrl.split('#')
   say()
   say(`  ${styleText('bold', 'untag')} runs on this machine, with simulated devices and sandbox data.`)
+  for (const note of notes) say(`  ${styleText('yellow', note)}`)
+  say()
+  say('  Keys here: [s] scan a paid receipt  [r] scan it again  [d] detach a paid tag  [u] carry an unpaid item out')
+  say('             [p] carry a paid one out  [o] cut/restore the network  [q] quit')
+  say()
+  say(`  Staff station   ${link}?device=${store.devices.station}#${code}`)
+  say(
+    soft(`                  Pairs your browser and shows what staff see; sign in as ${OPERATOR_NAME} with PIN ${pin}.`),
+  )
+  say(
+    soft(
+      `                  It works once, for 15 minutes; for another: node bin/untag.js edge link --data ${edgeData}`,
+    ),
+  )
+  say(`  Exit gate       ${edge.url}/gate?device=${store.devices.gate}`)
+  say(soft('                  Shows what guards see, in the browser that you paired.'))
+  say(`  API reference   ${origin}/docs`)
+  say(soft('                  Describes every operation, with examples to try.'))
   say()
   say(`  Cloud API       ${baseUrl}`)
-  say(`  API reference   ${origin}/docs`)
-  say(`  Pair a browser  ${pairingUrl}`)
-  say(soft(`                  once, within 15 minutes; another: node bin/untag.js edge link --data ${edgeData}`))
-  say(`  Staff station   ${edge.url}/station?device=${device}`)
-  say(`  Exit gate       ${edge.url}/gate?device=${store.devices.gate}`)
   say(`  Sandbox key     ${key}`)
-  say()
-  say('  Try:')
   say(`  curl -s ${baseUrl}/fetchStores -H 'authorization: Bearer ${key}' -H 'content-type: application/json' -d '{}'`)
-  say()
-  say(
-    '  Keys: [s] scan a paid receipt  [r] scan it again  [d] detach a paid tag  [u] carry an unpaid item out  [p] carry a paid one out  [o] cut/restore the network  [q] quit',
-  )
   say()
   // For programs that start the demonstration.
   const isInteractive = process.stdin.isTTY && process.stdout.isTTY

@@ -1,8 +1,6 @@
 import { join } from 'node:path'
-import { ensureAccount } from '../../cloud/accounts/accounts.ts'
-import { createApiKey } from '../../cloud/accounts/api-keys.ts'
 import { PCSCD_SOCKET } from '../../device-drivers/transports/link-settings.ts'
-import { readIdentity } from '../../edge-agent/trust/identity.ts'
+import { readIdentity, writeIdentity } from '../../edge-agent/trust/identity.ts'
 import { shopper } from '../../simulators/services/shopper.ts'
 import { boundedFetch } from '../bounded-fetch.ts'
 import { newLog } from '../log.ts'
@@ -16,12 +14,10 @@ import { secretFiles } from '../secret-files.ts'
 import { stopOnSignals } from '../shutdown.ts'
 import { startCloud, type RunningCloud } from './cloud.ts'
 import { startDemoDevices } from './demo-devices.ts'
+import { demoFile, demoKey, demoOperator } from './demo-secrets.ts'
 import { rfidStore } from './demo-store.ts'
 import { demonstration } from './demonstration.ts'
 import { enrolAgent, startEdge } from './edge.ts'
-
-const ACCOUNT = 'demo'
-const KEY_NAME = 'npm start'
 
 /** Everything on one machine: cloud, broker, one agent, three simulated lanes, sandbox data. */
 export async function runStart(settings: Values<typeof START_OPTIONS>): Promise<void> {
@@ -33,18 +29,24 @@ export async function runStart(settings: Values<typeof START_OPTIONS>): Promise<
   }
   stopOnSignals(stop)
   try {
-    const running = await startAnyPort(settings, log)
+    const notes: string[] = []
+    const running = await startAnyPort(settings, log, notes)
     stops.push(running.stop)
     const { baseUrl } = running
-    const key = await demoKey(running)
+    const file = demoFile(settings.data, secretFiles)
+    const key = await demoKey(running, file)
     const api = shopper({ baseUrl, key, fetch })
     const store = await rfidStore(api)
 
     const data = join(settings.data, 'edge')
-    if (!readIdentity(data, secretFiles)) {
+    const identity = readIdentity(data, secretFiles)
+    // With another port the cloud of this folder is at another address.
+    if (identity) writeIdentity(data, { ...identity, cloud: baseUrl, mqttUrl: running.mqttUrl }, secretFiles)
+    else {
       const { code } = await api.call('createEnrolmentCode', { storeId: store.storeId, name: 'demo' })
       await enrolAgent({ cloud: baseUrl, code: String(code), data, name: 'demo' }, platform)
     }
+    const pin = await demoOperator(api, store.storeId, file, platform)
     const devices = await startDemoDevices(store.devices, platform)
     stops.push(devices.stop)
     const network = networkSwitch(boundedFetch, openMqttLine)
@@ -62,7 +64,8 @@ export async function runStart(settings: Values<typeof START_OPTIONS>): Promise<
     const parts = { fetch: network.fetch, openLine: network.openLine }
     const edge = await startEdge(edgeSettings, devices.config, platform, log, parts).catch((error: unknown) => {
       // A newcomer's other programs should not stop the demonstration; a port that was asked for is another matter.
-      if (settings.edgePort !== START_OPTIONS.edgePort.fallback) throw error
+      if (settings.edgePort !== START_OPTIONS.edgePort.fallback || !isTaken(error)) throw error
+      notes.push(`Port ${settings.edgePort} is taken, so the agent chose another (--edge-port).`)
       return startEdge({ ...edgeSettings, port: 0 }, devices.config, platform, log, parts)
     })
     stops.push(edge.stop)
@@ -70,6 +73,8 @@ export async function runStart(settings: Values<typeof START_OPTIONS>): Promise<
       platform,
       baseUrl,
       key,
+      pin,
+      notes,
       api,
       store,
       edge,
@@ -84,9 +89,14 @@ export async function runStart(settings: Values<typeof START_OPTIONS>): Promise<
   }
 }
 
+function isTaken(error: unknown): error is Error {
+  return error instanceof Error && error.message.includes('is taken')
+}
+
 async function startAnyPort(
   settings: Values<typeof START_OPTIONS>,
   log: ReturnType<typeof newLog>,
+  notes: string[],
 ): Promise<RunningCloud> {
   const { port, mqttPort, data, allowPrivateTargets } = settings
   const defaults = readOptions(CLOUD_OPTIONS, [], {})
@@ -95,23 +105,10 @@ async function startAnyPort(
     return await startCloud(wanted, realPlatform(), log)
   } catch (error) {
     const isDefault = port === START_OPTIONS.port.fallback && mqttPort === START_OPTIONS.mqttPort.fallback
-    if (!isDefault || !(error instanceof Error) || !error.message.includes('is taken')) throw error
+    if (!isDefault || !isTaken(error)) throw error
+    notes.push(
+      `Port ${/port (\d+)/.exec(error.message)?.[1]} is taken, so the cloud and its broker chose others (--port, --mqtt-port).`,
+    )
     return startCloud({ ...wanted, port: 0, mqttPort: 0 }, realPlatform(), log)
   }
-}
-
-/** A new sandbox key for every start: keys are kept as hashes only, so the last one cannot be shown again. */
-async function demoKey({ database, cloud }: RunningCloud): Promise<string> {
-  const { platform } = cloud.services
-  return database.write(async (db) => {
-    const { accountId } = await ensureAccount(db, ACCOUNT, 'PRIME', platform)
-    await db
-      .updateTable('api_key')
-      .set({ revoked_ms: platform.clock.wall() })
-      .where('account_id', '=', accountId)
-      .where('name', '=', KEY_NAME)
-      .where('revoked_ms', 'is', null)
-      .execute()
-    return (await createApiKey(db, { accountId, kind: 'secret', mode: 'test', name: KEY_NAME }, platform)).key
-  })
 }

@@ -1,5 +1,6 @@
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -44,6 +45,22 @@ describe('untag start', () => {
       look()
     })
   }
+  const pinOf = (lines: readonly string[]) => /sign in as Demo with PIN (\d{6})/.exec(lines.join('\n'))?.[1]
+
+  /** Pairs as a browser does, and signs the printed operator in at the station. */
+  async function signIn({ agentUrl }: Record<string, string>, code: string): Promise<Response> {
+    const headers = { 'content-type': 'application/json', origin: agentUrl ?? '' }
+    const post = (path: string, body: object, cookie = '') =>
+      fetch(`${agentUrl}${path}`, { method: 'POST', headers: { ...headers, cookie }, body: JSON.stringify(body) })
+    const cookie = (await post('/v1/pair', { code })).headers.get('set-cookie')?.split(';')[0] ?? ''
+    const deviceId = /device=([^#\s]+)/.exec(await line(/Staff station/))?.[1]
+    const { operators } = (await (
+      await fetch(`${agentUrl}/v1/operators`, { headers: { ...headers, cookie } })
+    ).json()) as Json
+    const { operatorId } = operators.find(({ name }: Json) => name === 'Demo')
+    return post('/v1/operator', { deviceId, operatorId, pin: pinOf(said) }, cookie)
+  }
+
   async function press(key: string, ...wanted: RegExp[]): Promise<void> {
     const from = said.length
     child.stdin?.write(key)
@@ -58,10 +75,10 @@ describe('untag start', () => {
       expect(said.join('\n')).toMatch(/Sandbox key {5}untag_test_sk_/)
       const answer = JSON.parse(execFileSync('sh', ['-c', curl], { encoding: 'utf8' })) as Json
       expect(answer.stores).toHaveLength(2)
-      await line(/\[q\] quit/)
       for (const name of ['Staff station', 'Exit gate', 'API reference']) {
         const url = /http\S+/.exec(await line(new RegExp(name)))?.[0] ?? ''
-        expect((await fetch(url)).status).toBe(name === 'API reference' ? 200 : 401)
+        const status = { 'API reference': 200, 'Exit gate': 401, 'Staff station': 200 }[name]
+        expect([name, (await fetch(url)).status]).toEqual([name, status])
       }
       // Without a terminal the last line is for programs.
       const ready = JSON.parse((await line(/^ready /)).slice('ready '.length)) as Record<string, string>
@@ -69,8 +86,11 @@ describe('untag start', () => {
       expect(said.at(-1)).toMatch(/^ready /)
       expect(said.join('\n')).toContain(`Cloud API       ${ready['baseUrl']}`)
       expect(said.join('\n')).toContain(`Sandbox key     ${ready['key']}`)
-      expect(said.join('\n')).toContain(`Pair a browser  ${ready['pairingUrl']}`)
       expect(ready['pairingUrl']).toContain(`${ready['agentUrl']}/pair#untag_link_`)
+      const code = ready['pairingUrl']?.split('#')[1] ?? ''
+      expect(await line(/Staff station/)).toContain(code)
+      const session = await signIn(ready, code)
+      expect(session.status).toBe(200)
 
       await press('s', /✓ Staff station: deactivate_label confirmed \(decided by the cloud/)
       await press('r', /✗ Staff station: refused, already_redeemed \(decided by the cloud/)
@@ -86,10 +106,15 @@ describe('untag start', () => {
       await press('q')
       expect(await ended).toEqual([0, null])
 
-      // A second start finds its store and agent again, with a key of its own.
+      // A second start has the same key, PIN and agent, though the cloud is at another port.
+      const pin = pinOf(said)
       open()
-      await line(/\[q\] quit/)
-      await press('s', /✓ Staff station: deactivate_label confirmed/)
+      const again = JSON.parse((await line(/^ready /)).slice('ready '.length)) as Record<string, string>
+      expect(again['key']).toBe(ready['key'])
+      expect(again['baseUrl']).not.toBe(ready['baseUrl'])
+      expect(pinOf(said)).toBe(pin)
+      expect(statSync(join(folder, 'demo/demo.json')).mode & 0o777).toBe(0o600)
+      await press('s', /✓ Staff station: deactivate_label confirmed \(decided by the cloud/)
     },
   )
 })

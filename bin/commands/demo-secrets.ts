@@ -1,0 +1,95 @@
+import { join } from 'node:path'
+import { z } from 'zod'
+import { fraction, type Platform, type SecretFiles } from '../../policy/platform.ts'
+import { ensureAccount } from '../../cloud/accounts/accounts.ts'
+import { createApiKey, hashOfKey } from '../../cloud/accounts/api-keys.ts'
+import type { Shopper } from '../../simulators/services/shopper.ts'
+import type { RunningCloud } from './cloud.ts'
+
+const ACCOUNT = 'demo'
+const KEY_NAME = 'npm start'
+/** Name of the demonstration's operator, as typed at "Sign in". */
+export const OPERATOR_NAME = 'Demo'
+
+/** What the demonstration shows again at every start: the cloud stores hashes only. */
+const DemoSecrets = z.strictObject({
+  key: z.string().optional(),
+  /** PIN of the operator, and the store that knows it. */
+  operator: z.strictObject({ storeId: z.string(), pin: z.string() }).optional(),
+})
+type DemoSecrets = z.infer<typeof DemoSecrets>
+
+/** The file `demo.json` (0600) in the demonstration's data folder. */
+export interface DemoFile {
+  read(): DemoSecrets
+  write(change: Partial<DemoSecrets>): void
+}
+
+/** Opens the file; one that is missing or damaged counts as empty. */
+export function demoFile(data: string, files: SecretFiles): DemoFile {
+  const path = join(data, 'demo.json')
+  const read = (): DemoSecrets => {
+    try {
+      return DemoSecrets.safeParse(JSON.parse(files.read(path) ?? '{}')).data ?? {}
+    } catch {
+      return {}
+    }
+  }
+  return { read, write: (change) => files.write(path, JSON.stringify({ ...read(), ...change })) }
+}
+
+/** The sandbox key of the demonstration: the same at every start while the account has it, else a new one. */
+export async function demoKey({ database, cloud }: RunningCloud, file: DemoFile): Promise<string> {
+  const { platform } = cloud.services
+  const known = file.read().key
+  const key = await database.write(async (db) => {
+    const { accountId } = await ensureAccount(db, ACCOUNT, 'PRIME', platform)
+    const ofAccount = db
+      .selectFrom('api_key')
+      .select('hash')
+      .where('account_id', '=', accountId)
+      .where('name', '=', KEY_NAME)
+      .where('revoked_ms', 'is', null)
+    const rows = await ofAccount.execute()
+    if (known !== undefined && rows.some(({ hash }) => hash === hashOfKey(known))) return known
+    // Nobody has the file of the former keys any more.
+    await db
+      .updateTable('api_key')
+      .set({ revoked_ms: platform.clock.wall() })
+      .where('account_id', '=', accountId)
+      .where('name', '=', KEY_NAME)
+      .where('revoked_ms', 'is', null)
+      .execute()
+    return (await createApiKey(db, { accountId, kind: 'secret', mode: 'test', name: KEY_NAME }, platform)).key
+  })
+  if (key !== known) file.write({ key })
+  return key
+}
+
+interface Named {
+  name: string
+  operatorId: string
+}
+
+/** The PIN of the operator with whom "Sign in" works at the store's pages; registers the operator at the first start. */
+export async function demoOperator(
+  api: Shopper,
+  storeId: string,
+  file: DemoFile,
+  { random }: Pick<Platform, 'random'>,
+): Promise<string> {
+  const known = file.read().operator
+  const { operators } = (await api.call('fetchOperators', { storeId })) as { operators: Named[] }
+  const former = operators.filter(({ name }) => name === OPERATOR_NAME)
+  if (known?.storeId === storeId && former.length > 0) return known.pin
+  for (const { operatorId } of former) await api.call('removeOperator', { storeId, operatorId })
+  const pin = newPin(random)
+  await api.call('registerOperator', { storeId, name: OPERATOR_NAME, pin })
+  file.write({ operator: { storeId, pin } })
+  return pin
+}
+
+/** Six random digits; the first is no zero, so that it is typed as it is printed. */
+function newPin(random: Platform['random']): string {
+  return String(100_000 + Math.floor(fraction(random) * 900_000))
+}
