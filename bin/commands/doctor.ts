@@ -1,14 +1,16 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { dirname, resolve } from 'node:path'
 import { listReaders, type ListedReader } from '../../device-drivers/drivers/pcsc/list-readers.ts'
+import type { AgentConfig } from '../../edge-agent/config.ts'
 import { readIdentity } from '../../edge-agent/trust/identity.ts'
 import { configFile } from '../config-file.ts'
+import { checkRegistrations } from '../configured-devices.ts'
 import { counted } from '../counted.ts'
 import { foundSerial, type FoundSerial } from '../found-serial.ts'
 import { installedSqlite, mayAbort } from '../native-sqlite.ts'
 import { WrongUsage, type Values } from '../options.ts'
 import { realPlatform } from '../platform.ts'
+import { checkPorts } from '../port-checks.ts'
 import { secretFiles } from '../secret-files.ts'
 import { readerEntry, titleOf } from '../surroundings.ts'
 import type { DOCTOR_OPTIONS } from '../settings.ts'
@@ -44,13 +46,13 @@ export async function runDoctor({
   const readers = await seeReaders(pcscdSocket)
   const findings = [
     await checkSqlite(),
-    ...(await checkPorts()),
+    ...(await checkPorts()).map(({ port, ...found }) => ({ what: `port ${port}`, ...found })),
     checkFolder(data),
     checkIdentity(data),
     checkClock(),
     ...checkSerial(ports),
     ...checkReaders(readers),
-    ...(config === undefined ? [] : [checkConfig(config)]),
+    ...(config === undefined ? [] : checkConfig(config, data)),
   ]
   const suggestions = [
     ...ports.map((port) => ({ for: titleOf(port), entry: port.suggestion })),
@@ -104,28 +106,6 @@ async function checkSqlite(): Promise<Finding> {
       detail: `better-sqlite3 does not load (${(error as Error).message}): run npm rebuild better-sqlite3; it needs python3, make and g++`,
     }
   }
-}
-
-async function checkPorts(): Promise<Finding[]> {
-  const wanted = { 8080: '--port', 1883: '--mqtt-port', 8090: '--edge-port (start) or --port (edge)' }
-  return Promise.all(
-    Object.entries(wanted).map(async ([port, flag]) => {
-      const isFree = await canListen(Number(port))
-      return {
-        what: `port ${port}`,
-        state: isFree ? ('ok' as const) : ('note' as const),
-        detail: isFree ? 'free' : `taken, perhaps by untag itself; choose another with ${flag}`,
-      }
-    }),
-  )
-}
-
-function canListen(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const server = createServer()
-    server.once('error', () => resolve(false))
-    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
-  })
 }
 
 function checkFolder(data: string): Finding {
@@ -206,11 +186,25 @@ function checkReaders(seen: Awaited<ReturnType<typeof seeReaders>>): Finding[] {
   }))
 }
 
-function checkConfig(file: string): Finding {
+/** Checks the file, and then whether the agent's store knows its devices. */
+function checkConfig(file: string, data: string): Finding[] {
   try {
-    const { devices } = loadConfig(file)
-    return { what: 'configuration', state: 'ok', detail: `${file}: ${counted(devices.length, 'device')}` }
+    const config = loadConfig(file)
+    return [
+      { what: 'configuration', state: 'ok', detail: `${file}: ${counted(config.devices.length, 'device')}` },
+      ...checkDevices(config, data),
+    ]
   } catch (error) {
-    return { what: 'configuration', state: 'wrong', detail: (error as Error).message }
+    return [{ what: 'configuration', state: 'wrong', detail: (error as Error).message }]
+  }
+}
+
+function checkDevices(config: AgentConfig, data: string): Finding[] {
+  const what = 'registration'
+  try {
+    const identity = readIdentity(data, secretFiles)
+    return identity ? checkRegistrations(config, identity, data).map((found) => ({ what, ...found })) : []
+  } catch (error) {
+    return [{ what, state: 'wrong', detail: (error as Error).message }]
   }
 }

@@ -4,6 +4,7 @@ import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { signDocument } from '../../policy/documents/signed-document.ts'
 import type { TimeClaims } from '../../policy/documents/store-documents.ts'
 import { isIdShaped, newId } from '../../policy/ids.ts'
+import { PROGRAM_HEADER, programHeader } from '../../policy/program-header.ts'
 import { errorBody } from '../operations/error-body.ts'
 import { ERROR_STATUS, Failure, invalid } from '../operations/failure.ts'
 import type { Operation, Services } from '../operations/operation.ts'
@@ -62,7 +63,9 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
     app.get(path, (c) => document.answer(c))
   app.get('/', (c) => c.redirect('/docs'))
   // The process runs and its event loop answers. A lost database must not restart it.
-  app.get('/healthz', (c) => c.json({ ok: true }, 200, JSON_HEADERS))
+  const mqttPort = Number(new URL(config.mqttUrl).port) || undefined
+  const program = programHeader({ program: 'cloud', ...(mqttPort !== undefined && { mqttPort }) })
+  app.get('/healthz', (c) => c.json({ ok: true }, 200, { ...JSON_HEADERS, [PROGRAM_HEADER]: program }))
   app.get('/readyz', async (c) => {
     const unready = await services.readiness.check()
     return c.json({ ready: unready.length === 0, unready }, unready.length === 0 ? 200 : 503, JSON_HEADERS)

@@ -2,6 +2,7 @@ import { Hono, type Context } from 'hono'
 import type { PushPort } from '../../device-drivers/transports/push-port.ts'
 import { normaliseIdentifiers } from '../../policy/identifiers.ts'
 import { limitedLog } from '../../policy/limited-log.ts'
+import { PROGRAM_HEADER, programHeader } from '../../policy/program-header.ts'
 import { classify } from '../decisions/scan.ts'
 import { metricsText } from '../health/metrics.ts'
 import { LedgerFailure, LedgerFull } from '../ledger/commit.ts'
@@ -267,6 +268,7 @@ export function localApp(
   app.get('/healthz', (c) => {
     const { fault, clock } = agent.status()
     const isWell = fault === null && clock !== 'none'
+    c.header(PROGRAM_HEADER, programHeader({ program: 'agent' }))
     return reply(c, 'health', { ok: isWell, ledger: fault ?? 'ok', clock }, isWell ? 200 : 503)
   })
   app.get('/readyz', (c) => {

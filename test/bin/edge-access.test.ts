@@ -1,8 +1,11 @@
 import { chmodSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { credentialFile } from '../../bin/credential-file.ts'
 import { realPlatform } from '../../bin/platform.ts'
+import { checkPorts } from '../../bin/port-checks.ts'
 import { ensureBuilt } from '../support/built.ts'
 import { temporaryFolder } from '../support/databases.ts'
 import { openJourney, type Journey } from '../support/journey.ts'
@@ -45,6 +48,47 @@ describe('commands beside a running agent', () => {
     expect(links).toHaveLength(1)
     expect((await openLink(links[0] ?? '')).status).toBe(200)
     expect((await openLink(links[0] ?? '')).status).toBe(403)
+  })
+
+  it('doctor names the devices of a configuration that the store does not know', async () => {
+    const station = journey.devices.pos_deactivator
+    const file = join(journey.folder, 'doctor.json')
+    const entry = (deviceId: string, output: number) => ({
+      deviceId,
+      driver: 'modbus',
+      link: { tcp: '127.0.0.1:1' },
+      output,
+    })
+    const scanner = { deviceId: 'scanner_1', driver: 'scanner', link: { tcp: '127.0.0.1:2' }, feeds: station }
+    const doctor = async (...deviceIds: string[]) => {
+      writeFileSync(file, JSON.stringify({ devices: [...deviceIds.map(entry), scanner] }))
+      return runProcess(['doctor', '--data', data, '--config', file])
+    }
+    const wrong = await doctor(station, 'dev_typo')
+    expect(wrong.stdout).toMatch(/✗ registration +dev_typo is unknown_device: .*registerDevice/)
+    expect(wrong.code).toBe(1)
+    const right = await doctor(station)
+    expect(right.stdout).toMatch(/✓ registration +1 device in store st_/)
+    expect([right.code, right.stderr]).toEqual([0, ''])
+  })
+
+  it('doctor recognises the cloud, its broker and the agent by their ports', async () => {
+    const [cloud, agent] = [journey.cloud.ready['baseUrl'], url()].map((text) => Number(new URL(String(text)).port))
+    const mqtt = Number(new URL(String(journey.cloud.ready['mqttUrl'])).port)
+    const strange = createServer().listen(0, '127.0.0.1')
+    await once(strange, 'listening')
+    const { port: taken } = strange.address() as AddressInfo
+    expect(await checkPorts({ cloud: cloud ?? 0, agent: agent ?? 0, mqtt })).toEqual([
+      { port: cloud, state: 'ok', detail: expect.stringMatching(/^an untag cloud runs here; .*--port/) },
+      { port: mqtt, state: 'ok', detail: expect.stringContaining(`the broker of the untag cloud on port ${cloud}`) },
+      { port: agent, state: 'ok', detail: expect.stringContaining('an untag agent runs here') },
+    ])
+    expect((await checkPorts({ cloud: taken, agent: agent ?? 0, mqtt }))[0]).toEqual({
+      port: taken,
+      state: 'note',
+      detail: expect.stringContaining('not recognised'),
+    })
+    strange.close()
   })
 
   it('credential prints the credential alone, and --renew replaces it at once', async () => {

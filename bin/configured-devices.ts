@@ -1,0 +1,47 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { capabilitiesOf } from '../device-drivers/drivers/registry.ts'
+import type { AgentConfig } from '../edge-agent/config.ts'
+import { refusedDevice } from '../edge-agent/health/registration.ts'
+import { openLedgerFile } from '../edge-agent/ledger/database.ts'
+import { openMarks } from '../edge-agent/ledger/marks.ts'
+import type { Identity } from '../edge-agent/trust/identity.ts'
+import { storedPolicy } from '../edge-agent/trust/stored-policy.ts'
+import type { PolicyClaims } from '../policy/documents/store-documents.ts'
+import { counted } from './counted.ts'
+
+export interface RegistrationFinding {
+  state: 'ok' | 'note' | 'wrong'
+  detail: string
+}
+
+/** Compares configured devices with the last policy of the agent in `data`, also while that agent runs. */
+export function checkRegistrations(
+  { devices }: Pick<AgentConfig, 'devices'>,
+  identity: Identity,
+  data: string,
+): RegistrationFinding[] {
+  const registered = devices.filter((device) => capabilitiesOf(device).feeds === undefined)
+  if (registered.length === 0) return []
+  const policy = lastPolicy(identity, data)
+  if (!policy)
+    return [{ state: 'note', detail: 'not known yet: start the agent and connect it to the cloud, then look again' }]
+  const refused = registered.flatMap(({ deviceId }): RegistrationFinding[] => {
+    const found = refusedDevice(policy, identity.agentId, deviceId)
+    return found ? [{ state: 'wrong', detail: `${deviceId} is ${found.state}: ${found.detail}` }] : []
+  })
+  if (refused.length > 0) return refused
+  return [{ state: 'ok', detail: `${counted(registered.length, 'device')} in store ${identity.storeId}` }]
+}
+
+function lastPolicy(identity: Identity, data: string): PolicyClaims | undefined {
+  const file = join(data, 'ledger.db')
+  // Opening makes a missing file.
+  if (!existsSync(file)) return undefined
+  const db = openLedgerFile(file)
+  try {
+    return storedPolicy(identity, openMarks(db))
+  } finally {
+    db.close()
+  }
+}

@@ -1,0 +1,59 @@
+import { createServer } from 'node:net'
+import { PROGRAM_HEADER, readProgramHeader, type RunningProgram } from '../policy/program-header.ts'
+
+/** A program answers at once; another kind of server may never answer. */
+const ANSWER_WITHIN_MS = 1_000
+
+/** The default ports of untag, for `untag doctor`. */
+export const DEFAULT_PORTS = { cloud: 8080, agent: 8090, mqtt: 1883 } as const
+export type Ports = Readonly<Record<keyof typeof DEFAULT_PORTS, number>>
+
+export interface PortFinding {
+  port: number
+  state: 'ok' | 'note'
+  detail: string
+}
+
+/** Checks which ports of this machine are free, and recognises untag's own programs behind the others. */
+export async function checkPorts(ports: Ports = DEFAULT_PORTS): Promise<PortFinding[]> {
+  const [cloud, agent] = await Promise.all([programAt(ports.cloud), programAt(ports.agent)])
+  const broker = cloud?.mqttPort === ports.mqtt ? `the broker of the untag cloud on port ${ports.cloud}` : undefined
+  return Promise.all([
+    finding(ports.cloud, '--port', named(cloud)),
+    finding(ports.mqtt, '--mqtt-port', broker),
+    finding(ports.agent, '--edge-port (start) or --port (edge)', named(agent)),
+  ])
+}
+
+function named(found: RunningProgram | undefined): string | undefined {
+  return found && `an untag ${found.program}`
+}
+
+/** `user`: the untag program behind the port, in words. */
+async function finding(port: number, flag: string, user: string | undefined): Promise<PortFinding> {
+  if (user !== undefined)
+    return { port, state: 'ok', detail: `${user} runs here; choose another port with ${flag} to start one more` }
+  if (await canListen(port)) return { port, state: 'ok', detail: 'free' }
+  return { port, state: 'note', detail: `taken by a program that is not recognised; choose another with ${flag}` }
+}
+
+async function programAt(port: number): Promise<RunningProgram | undefined> {
+  try {
+    const { headers, body } = await fetch(`http://127.0.0.1:${port}/healthz`, {
+      redirect: 'manual',
+      signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
+    })
+    await body?.cancel()
+    return readProgramHeader(headers.get(PROGRAM_HEADER))
+  } catch {
+    return undefined
+  }
+}
+
+function canListen(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer()
+    server.once('error', () => resolve(false))
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
+  })
+}

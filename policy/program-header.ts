@@ -1,0 +1,21 @@
+/** Header of `/healthz` by which `untag doctor` recognises untag's own programs: `cloud; mqtt=1883` or `agent`. */
+export const PROGRAM_HEADER = 'x-untag'
+
+/** An untag program that answers at a port. */
+export interface RunningProgram {
+  program: 'cloud' | 'agent'
+  /** Port of the cloud's broker. */
+  mqttPort?: number
+}
+
+/** The value of the header. */
+export function programHeader({ program, mqttPort }: RunningProgram): string {
+  return mqttPort === undefined ? program : `${program}; mqtt=${mqttPort}`
+}
+
+/** Reads the header; undefined if another program sent it, or none is there. */
+export function readProgramHeader(value: string | null): RunningProgram | undefined {
+  const [, program, mqttPort] = /^(cloud|agent)(?:; mqtt=(\d{1,5}))?$/.exec(value ?? '') ?? []
+  if (program !== 'cloud' && program !== 'agent') return undefined
+  return { program, ...(mqttPort !== undefined && { mqttPort: Number(mqttPort) }) }
+}
