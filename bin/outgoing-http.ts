@@ -87,7 +87,8 @@ function exchange(
   lookup: LookupFunction,
   signal: AbortSignal,
 ): Promise<OutgoingAnswer> {
-  const { method, headers, body } = request
+  const { method, headers } = request
+  const body = request.bytes ?? request.body
   const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
   const options: RequestOptions = {
     method,

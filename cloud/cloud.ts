@@ -14,13 +14,14 @@ import { startJobs } from './jobs.ts'
 import type { Log } from './log.ts'
 import { agentMessages, type AgentMessages } from './messaging/agent-messages.ts'
 import type { Broker } from './messaging/embedded-broker.ts'
-import { logPush, type PushSender } from './messaging/push.ts'
 import type { Services } from './operations/operation.ts'
 import { endRunningOfTheDead } from './operations/idempotency.ts'
 import { signal } from './operations/signal.ts'
 import { OPERATION_TABLE } from './operations/table.ts'
 import type { OutgoingHttp } from './outgoing/outgoing-http.ts'
 import type { Database } from './persistence/database.ts'
+import { startPushSender } from './push/sender.ts'
+import { openVapid } from './push/vapid.ts'
 import { startDispatcher } from './webhooks/dispatcher.ts'
 
 /** The authority, put together but bound to no address: bin/ gives it sockets, tests call `app` as it is. */
@@ -42,8 +43,6 @@ export interface CloudParts {
   outgoing: OutgoingHttp
   /** Rejects if the data folder cannot be written. Default: never. */
   probeDisk?: () => Promise<void>
-  /** Default: a line in the log. */
-  push?: PushSender
 }
 
 /** Puts the rooms of the cloud together on an open database; nothing listens yet. */
@@ -55,7 +54,6 @@ export async function createCloud({
   keyFiles,
   images,
   outgoing,
-  push = logPush(log),
   probeDisk = () => Promise.resolve(),
 }: CloudParts): Promise<Cloud> {
   await refreshDocuments(database)
@@ -72,7 +70,7 @@ export async function createCloud({
     authority,
     agents: messages.channel,
     images,
-    push,
+    push: { wake: () => pushSender.wake(), vapid: await openVapid(database, authority.sealer, platform.random) },
     keyUsage: keyUsage(),
     readiness: readiness({
       platform,
@@ -88,6 +86,7 @@ export async function createCloud({
     webhooks: { wake: () => dispatcher.wake() },
   }
   const dispatcher = startDispatcher(database, () => services, platform)
+  const pushSender = startPushSender(database, () => services, platform)
   const jobs = startJobs(database, services, messages)
   return {
     app: createApp(OPERATION_TABLE, database, services),
@@ -96,7 +95,7 @@ export async function createCloud({
     attachBroker: (broker) => messages.attach(broker),
     async stop() {
       await jobs.stop()
-      await dispatcher.stop()
+      await Promise.all([dispatcher.stop(), pushSender.stop()])
       // On a full disk nothing else waits for this: what is lost is at most when keys were used in the last minute.
       await services.keyUsage
         .flush(database)

@@ -27,6 +27,7 @@ export async function checkIn(call: BareCall, { storeId }: { storeId: string }):
     created_ms: nowMs,
     completed: 0,
     spot_check_due: 0,
+    vouched: 0,
   }
   const made = await ask(CHECK_IN, [
     storeId,

@@ -26,6 +26,12 @@ const SEALED_COLUMNS: readonly SealedColumn[] = [
   { table: 'operator', id: 'operator_id', column: 'sealed', contextOf: (id) => `operator/${id}` },
   { table: 'webhook', id: 'webhook_id', column: 'secret', contextOf: (id) => `webhook/${id}` },
   { table: 'webhook', id: 'webhook_id', column: 'old_secret', contextOf: (id) => `webhook/${id}` },
+  {
+    table: 'push_subscription',
+    id: 'subscription_id',
+    column: 'sealed',
+    contextOf: (id) => `push_subscription/${id}`,
+  },
 ]
 
 /** Rows in one transaction. */

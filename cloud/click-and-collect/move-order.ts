@@ -4,6 +4,7 @@ import { eurosOf, iso } from '../operations/fields.ts'
 import type { Call } from '../operations/operation.ts'
 import type { PickupOrderRow } from '../persistence/tables/click-and-collect.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
+import { notifyOfOrder } from '../push/notify.ts'
 import { consumeStock, releaseStock } from '../stock/reserve.ts'
 import { extendReservations } from '../stock/queries.ts'
 import { freeItems, handOver, pickItems, type PickedItems } from './kept-items.ts'
@@ -31,7 +32,7 @@ export async function moveOrder(
   store: StoreRow,
   move: Move,
 ): Promise<PickupOrderRow> {
-  const { db, nowMs, services } = call
+  const { db, nowMs } = call
   const { to, reason, pickupCode, estimatedMs = order.estimated_ms } = move
   const from = order.status as OrderStatus
   if (!nextOrderStatuses(from).includes(to)) {
@@ -65,10 +66,7 @@ export async function moveOrder(
     ...(to === 'picked_up' && { picked_up_ms: nowMs }),
   })
   tell(call, moved, from)
-  if (TOLD.has(to)) {
-    const { order_id: orderId, store_id: storeId, user_id: userId } = moved
-    call.afterCommit(() => services.push({ to: 'customer', storeId, orderId, userId, status: to }))
-  }
+  if (TOLD.has(to)) await notifyOfOrder(call, 'customer', moved)
   return moved
 }
 

@@ -5,6 +5,7 @@ import { eurosOf, iso } from '../operations/fields.ts'
 import type { Call } from '../operations/operation.ts'
 import type { PickupOrderLineRow, PickupOrderRow } from '../persistence/tables/click-and-collect.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
+import { notifyOfOrder } from '../push/notify.ts'
 import { priceLines, type PricedLine } from '../scan-and-go/price-lines.ts'
 import { reserveStock } from '../stock/reserve.ts'
 import { keepItems } from './kept-items.ts'
@@ -82,6 +83,7 @@ export async function submitOrder(
       rows.filter((_, n) => lines[n]?.tagged),
     )
   tell(call, order, rows)
+  await notifyOfOrder(call, 'store', order)
   return { order, code }
 }
 
@@ -115,11 +117,7 @@ function rowOf(orderId: string, line: OrderLine, n: number): PickupOrderLineRow 
   return { order_id: orderId, line_no: n, product_id: productId, ean, name, price_cent: priceCent, vat, quantity }
 }
 
-function tell(
-  { emit, afterCommit, services }: Call,
-  order: PickupOrderRow,
-  lines: readonly PickupOrderLineRow[],
-): void {
+function tell({ emit }: Call, order: PickupOrderRow, lines: readonly PickupOrderLineRow[]): void {
   const { order_id: orderId, store_id: storeId, user_id: userId } = order
   emit({
     type: 'clickcollect.order',
@@ -135,5 +133,4 @@ function tell(
       currency: order.currency,
     },
   })
-  afterCommit(() => services.push({ to: 'store', storeId, orderId, status: 'pending' }))
 }

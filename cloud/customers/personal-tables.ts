@@ -6,7 +6,16 @@ import { iso } from '../operations/fields.ts'
 import { loyaltyEntries, loyaltyMemberships } from './personal-loyalty.ts'
 import { pickupOrders, purchases } from './personal-purchases.ts'
 import { personalPage, ROWS_AT_ONCE, type PersonalTable } from './personal-table.ts'
-import { eraseFromOutbox, followsOf, likesOf, requestsOf, sessionsOf } from './queries.ts'
+import {
+  eraseFromOutbox,
+  erasePushDeliveries,
+  followsOf,
+  likesOf,
+  pushSubscriptionsOf,
+  requestsOf,
+  sessionsOf,
+} from './queries.ts'
+import { deleteSubscription } from '../push/subscriptions.ts'
 
 const sessions: PersonalTable = {
   table: 'shopping_session',
@@ -103,6 +112,30 @@ const assistance: PersonalTable = {
   },
 }
 
+const pushSubscriptions: PersonalTable = {
+  table: 'push_subscription',
+  name: 'pushSubscriptions',
+  async page(db, who, after) {
+    const rows = await pushSubscriptionsOf(db, who, after, ROWS_AT_ONCE)
+    return personalPage(
+      rows,
+      (row) => row.subscription_id,
+      (row) => ({ subscriptionId: row.subscription_id, kind: row.kind, since: iso(row.created_ms) }),
+    )
+  },
+  async erase({ db }, who) {
+    const rows = await pushSubscriptionsOf(db, who, '', ROWS_AT_ONCE)
+    for (const row of rows) await deleteSubscription(db, row.subscription_id)
+    return rows.length
+  },
+}
+
+/** Notices that wait to be sent, also to endpoints of the merchant. */
+const pushDeliveries: PersonalTable = {
+  table: 'push_delivery',
+  erase: ({ db }, who) => erasePushDeliveries(db, who, ROWS_AT_ONCE),
+}
+
 /** Events that were sent or wait to be sent carry the userId of what they tell of. */
 const events: PersonalTable = {
   table: 'outbox_event',
@@ -122,5 +155,7 @@ export const PERSONAL_TABLES: readonly PersonalTable[] = [
   follows,
   likes,
   assistance,
+  pushSubscriptions,
+  pushDeliveries,
   events,
 ]

@@ -53,6 +53,31 @@ export function requestsOf(db: Db, { tenant, userId }: Customer, after: string, 
   return own.where('request_id', '>', after).orderBy('request_id').limit(limit).execute()
 }
 
+/** Where the customer is told by push, after this id. */
+export function pushSubscriptionsOf(db: Db, { tenant, userId }: Customer, after: string, limit: number) {
+  return db
+    .selectFrom('push_subscription')
+    .select(['subscription_id', 'kind', 'created_ms'])
+    .where('tenant', '=', tenant)
+    .where('user_id', '=', userId)
+    .where('subscription_id', '>', after)
+    .orderBy('subscription_id')
+    .limit(limit)
+    .execute()
+}
+
+/** Drops notices about the customer that wait; answers how many. */
+export async function erasePushDeliveries(db: Db, { tenant, userId }: Customer, limit: number): Promise<number> {
+  const some = db
+    .selectFrom('push_delivery')
+    .select('delivery_id')
+    .where('tenant', '=', tenant)
+    .where('user_id', '=', userId)
+    .limit(limit)
+  const gone = await db.deleteFrom('push_delivery').where('delivery_id', 'in', some).executeTakeFirst()
+  return Number(gone.numDeletedRows)
+}
+
 /** Puts a pseudonym into events that name the customer; answers how many did. */
 export async function eraseFromOutbox(
   db: Db,

@@ -7,7 +7,7 @@ import type { Log } from '../log.ts'
 import type { ImageStore } from '../images/image-store.ts'
 import type { AgentChannel } from '../messaging/agent-channel.ts'
 import type { OutgoingHttp } from '../outgoing/outgoing-http.ts'
-import type { PushSender } from '../messaging/push.ts'
+import type { VapidKeys } from '../push/vapid.ts'
 import type { Db } from '../persistence/database.ts'
 import type { Caller, Tenant } from './caller.ts'
 import type { Package } from './packages.ts'
@@ -52,7 +52,8 @@ export interface Services {
   readonly keyUsage: KeyUsage
   readonly readiness: Readiness
   readonly images: ImageStore
-  readonly push: PushSender
+  /** Push notices: `wake` says that there may be new ones. */
+  readonly push: { readonly wake: () => void; readonly vapid: VapidKeys }
   /** Given after a commit that changed offers: what is due next may have changed. */
   readonly offersChanged: Signal
   /** Given after a commit by which something became known that agents had reported on before. */

@@ -77,6 +77,7 @@ import { fetchOperators, registerOperator, removeOperator } from '../protection/
 import { fetchProtectionPolicy, updateProtectionPolicy } from '../protection/policy-operations.ts'
 import { resolveRedemption } from '../protection/resolve-redemption.ts'
 import { simulateProtectionPolicy } from '../protection/simulate-policy.ts'
+import { fetchPushKey, registerPushSubscription, removePushSubscription } from '../push/operations.ts'
 import { generateReceiptQR, generateReceiptWithQR, getReceiptFromToken } from '../receipts/operations.ts'
 import {
   checkIn,
@@ -148,6 +149,9 @@ export const OPERATIONS = {
   cloneOffer,
   setStock,
   fetchStock,
+  fetchPushKey,
+  registerPushSubscription,
+  removePushSubscription,
   submitClickCollectOrder,
   updateClickCollectStatus,
   verifyPickupCode,

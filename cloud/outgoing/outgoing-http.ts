@@ -6,6 +6,8 @@ export interface OutgoingRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
+  /** A body that is not text, instead of `body`. */
+  readonly bytes?: Uint8Array
   /** Of the answer, bytes: what is longer is cut off there. */
   readonly answerLimit: number
   readonly rules: TargetRules

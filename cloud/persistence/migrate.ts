@@ -36,6 +36,7 @@ import { RECEIPT_HOMES } from './migrations/0034-receipt-homes.ts'
 import { EVENT_POSITIONS } from './migrations/0035-event-positions.ts'
 import { SALE_AND_MOVE_POSITIONS } from './migrations/0036-sale-and-move-positions.ts'
 import { STORE_KEYS } from './migrations/0037-store-keys.ts'
+import { PUSH } from './migrations/0038-push.ts'
 import type { Migration } from './migrations/migration.ts'
 
 /** In the order in which they are applied; one that was released is never changed. */
@@ -76,6 +77,7 @@ const MIGRATIONS: readonly Migration[] = [
   EVENT_POSITIONS,
   SALE_AND_MOVE_POSITIONS,
   STORE_KEYS,
+  PUSH,
 ]
 
 /** Any number that no other program uses as an advisory lock on this database. */

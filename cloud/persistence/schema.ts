@@ -50,6 +50,7 @@ import type {
   RedemptionRow,
   UnitRightRow,
 } from './tables/protection.ts'
+import type { PushDeliveryRow, PushSubscriptionRow } from './tables/push.ts'
 import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow, ShoppingSessionRow } from './tables/purchases.ts'
 import type { StockLevelRow, StockReservationRow } from './tables/stock.ts'
 import type { ProductCountRow, ProductRow, ProductWordRow, StoreProductRow, StoreRow } from './tables/stores.ts'
@@ -132,6 +133,8 @@ export interface Schema {
   webhook_subscription: WebhookSubscriptionRow
   webhook_delivery: WebhookDeliveryRow
   webhook_attempt: WebhookAttemptRow
+  push_subscription: PushSubscriptionRow
+  push_delivery: PushDeliveryRow
   store_day: StoreDayRow
   store_day_vat: StoreDayVatRow
   store_closing: StoreClosingRow

@@ -20,6 +20,7 @@ export async function openSession(
     created_ms: call.nowMs,
     completed: 0,
     spot_check_due: 0,
+    vouched: userId !== undefined && knownCaller(call.caller).kind === 'secret' ? 1 : 0,
   }
   await call.db.insertInto('shopping_session').values(session).execute()
   await countSession(call, session)

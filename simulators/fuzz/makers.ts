@@ -159,6 +159,15 @@ export const MAKERS: Readonly<Record<string, Maker>> = {
       }),
       'programId',
     ),
+  psu: async (scene) =>
+    textOf(
+      await scene.call('registerPushSubscription', {
+        kind: 'https',
+        endpoint: `${RECEIVER}/${scene.count()}`,
+        userId: `${shopper(scene)}-${scene.count()}`,
+      }),
+      'subscriptionId',
+    ),
   ses: async (scene) =>
     textOf(await scene.call('checkIn', { storeId: firstStore(scene), userId: shopper(scene) }), 'sessionId'),
   pur: paidPurchase,

@@ -81,6 +81,12 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
     items: [{ productId: await either(scene, 'prd'), quantity: 1 }],
     note: scene.text(),
   }),
+  registerPushSubscription: (scene) => ({
+    kind: 'https',
+    endpoint: `${RECEIVER}/${scene.count()}`,
+    storeId: storeOf(scene),
+  }),
+  removePushSubscription: async (scene) => ({ subscriptionId: await either(scene, 'psu') }),
   updateClickCollectStatus: async (scene) => ({
     orderId: await either(scene, 'ord', 0.6),
     status: scene.chance.one(['confirmed', 'confirmed', 'preparing', 'ready', 'cancelled']),

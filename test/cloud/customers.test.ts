@@ -41,6 +41,7 @@ onEveryDatabase('customers’ rights', (kind) => {
     await shop.ok('recordEngagement', { type: 'offer_favorite', storeId, userId, offerId })
     const { zoneId } = await shop.ok('createZone', { storeId, name: 'Herren' })
     await shop.ok('requestAssistance', { zoneId, message: `Ich bin ${userId}`, userId })
+    await shop.ok('registerPushSubscription', { kind: 'https', endpoint: 'https://push.example/', userId })
     return transactionId
   }
 
@@ -88,6 +89,7 @@ onEveryDatabase('customers’ rights', (kind) => {
       follows: 1,
       favorites: 1,
       assistanceRequests: 1,
+      pushSubscriptions: 1,
     })
     expect(records.purchases[0]).toMatchObject({
       totalCent: 1_190,
@@ -105,6 +107,7 @@ onEveryDatabase('customers’ rights', (kind) => {
     expect(new Set(await holding(USER))).toEqual(
       new Set([
         'purchase',
+        'push_subscription',
         'pickup_order',
         'shopping_session',
         'loyalty_entry',
@@ -127,6 +130,8 @@ onEveryDatabase('customers’ rights', (kind) => {
       follows: 1,
       favorites: 1,
       assistanceRequests: 1,
+      pushSubscriptions: 1,
+      push_delivery: 0,
       outbox_event: expect.any(Number),
     })
     expect(await holding(USER)).toEqual([])

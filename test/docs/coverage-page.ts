@@ -17,7 +17,7 @@ const SPECIFIED = `
 
 const DECIDED = `
   createApiKey rollApiKey revokeApiKey fetchApiKeys fetchAuditLog claimRegistration setStorePackage rotateSigningKey
-  updateStore updateProduct removeProductFromStore setStock searchProducts importProducts completeTestCheckout approveCheckout
+  updateStore updateProduct removeProductFromStore setStock registerPushSubscription removePushSubscription searchProducts importProducts completeTestCheckout approveCheckout
   registerDevice updateDevice decommissionDevice fetchDevices reportDeviceHeartbeat
   createEnrolmentCode enrolEdgeAgent agentLogin fetchSignedDocuments rotateAgentKey fetchAgents revokeAgent resolveAgentFork
   fetchProtectionPolicy updateProtectionPolicy simulateProtectionPolicy moveReceiptHome registerProtectedItems fetchProtectedItem updateItemStatus

@@ -10,6 +10,8 @@ export interface ShoppingSessionRow {
   completed: number
   /** 1: a spot check has picked it, and staff have not looked yet. */
   spot_check_due: number
+  /** The userId came with a secret key: it is who the merchant says it is. */
+  vouched: number
 }
 
 export interface PurchaseRow {

@@ -1,0 +1,39 @@
+/** Who is told by push, and the notices that wait. Units and forms: ../schema.ts. */
+
+export interface PushSubscriptionRow {
+  subscription_id: string
+  tenant: string
+  /** `web`: a browser, through its push service. `https`: an endpoint of the merchant. */
+  kind: string
+  /** Whose notices it gets: `user:{userId}`, `store:{storeId}` or `all`. */
+  target: string
+  user_id: string | null
+  store_id: string | null
+  /** SHA-256 of the endpoint: what makes two registrations the same. */
+  endpoint_hash: string
+  /** Endpoint and keys as JSON, sealed: who has them can send to the browser. */
+  sealed: string
+  /** Notices that were given up, with none in between that arrived. */
+  failed_in_row: number
+  created_ms: number
+  updated_ms: number
+}
+
+export interface PushDeliveryRow {
+  delivery_id: string
+  tenant: string
+  subscription_id: string
+  /** The customer that the notice is about. */
+  user_id: string | null
+  body: string
+  /** `Urgency` of RFC 8030. */
+  urgency: string
+  /** `Topic` of RFC 8030: a newer notice replaces an older one that the browser has not fetched. */
+  topic: string
+  attempts: number
+  /** When it is next to be sent, or the end of the lease of who is sending it. */
+  due_ms: number
+  lease_id: string | null
+  /** Nobody needs the notice after this. */
+  expires_ms: number
+}

@@ -1,0 +1,102 @@
+import { deadline } from '../../policy/platform.ts'
+import type { Services } from '../operations/operation.ts'
+import { OutgoingFault, type OutgoingRequest } from '../outgoing/outgoing-http.ts'
+import { rulesFor } from '../webhooks/register.ts'
+import { signatureHeaders } from '../webhooks/signatures.ts'
+import { encryptFor } from './encrypt.ts'
+import type { Job } from './queue.ts'
+import { openTarget, type PushTarget } from './subscriptions.ts'
+import { vapidHeader } from './vapid.ts'
+
+/** A push service has so long to answer, ms. */
+const ANSWER_WITHIN_MS = 10_000
+const ANSWER_LIMIT = 4_096
+
+/** What became of one attempt. */
+export interface Outcome {
+  readonly atMs: number
+  /** Of the answer; null when there was none. */
+  readonly status: number | null
+  /** Why there was no answer, in words of docs/errors.md. */
+  readonly error: string | null
+  /** `Retry-After` of the answer, ms. */
+  readonly retryAfterMs: number | null
+}
+
+type Message = Pick<OutgoingRequest, 'headers' | 'body' | 'bytes'>
+
+/** Sends a notice once. Outside of any transaction; never throws. */
+export async function attempt(job: Job, services: Services, stop: AbortSignal): Promise<Outcome> {
+  const { clock, timers } = services.platform
+  const atMs = clock.wall()
+  const limit = deadline(timers, ANSWER_WITHIN_MS, stop)
+  try {
+    const target = openTarget(services.authority.sealer, job.subscription)
+    const message =
+      job.subscription.kind === 'web' ? webMessage(job, target, services, atMs) : ownMessage(job, target, atMs)
+    const answer = await services.outgoing.send(
+      {
+        url: target.endpoint,
+        method: 'POST',
+        ...message,
+        answerLimit: ANSWER_LIMIT,
+        rules: rulesFor(job.subscription.tenant, services.config),
+      },
+      limit.signal,
+    )
+    return { atMs, status: answer.status, error: null, retryAfterMs: retryAfterMs(answer.headers['retry-after']) }
+  } catch (error) {
+    const isOutside = error instanceof OutgoingFault
+    if (!isOutside)
+      services.log.error(
+        { err: error, subscriptionId: job.subscription.subscription_id },
+        'an attempt at a push notice failed in us',
+      )
+    return { atMs, status: null, error: isOutside ? error.code : 'connection_failed', retryAfterMs: null }
+  } finally {
+    limit.done()
+  }
+}
+
+/** What a push service takes (RFC 8030), readable by the browser alone. */
+function webMessage(job: Job, { endpoint, keys }: PushTarget, services: Services, atMs: number): Message {
+  if (!keys) throw new Error('a browser’s subscription has no keys')
+  return {
+    headers: {
+      ...pushHeaders(job, atMs),
+      'content-type': 'application/octet-stream',
+      'content-encoding': 'aes128gcm',
+      authorization: vapidHeader(services.push.vapid, endpoint, subjectOf(services.config.baseUrl), atMs),
+    },
+    bytes: encryptFor(keys, job.delivery.body, services.platform.random),
+  }
+}
+
+/** The notice as JSON to the merchant's endpoint, signed as webhooks are. */
+function ownMessage(job: Job, { secret }: PushTarget, atMs: number): Message {
+  if (secret === undefined) throw new Error('a merchant’s endpoint has no secret')
+  const { delivery } = job
+  const signed = { id: delivery.delivery_id, sentS: Math.floor(atMs / 1_000), body: delivery.body }
+  return {
+    headers: {
+      ...pushHeaders(job, atMs),
+      'content-type': 'application/json',
+      ...signatureHeaders(signed, { current: secret }),
+    },
+    body: delivery.body,
+  }
+}
+
+function pushHeaders({ delivery }: Job, nowMs: number): Record<string, string> {
+  const ttl = Math.max(0, Math.floor((delivery.expires_ms - nowMs) / 1_000))
+  return { 'user-agent': 'untag-push/1', ttl: String(ttl), urgency: delivery.urgency, topic: delivery.topic }
+}
+
+/** Whom a push service may ask: the cloud's own address, which must be https for that (RFC 8292). */
+function subjectOf(baseUrl: string): string {
+  return baseUrl.startsWith('https:') ? new URL(baseUrl).origin : 'mailto:push@localhost.invalid'
+}
+
+function retryAfterMs(text: string | undefined): number | null {
+  return text !== undefined && /^\d{1,6}$/.test(text.trim()) ? Number(text) * 1_000 : null
+}

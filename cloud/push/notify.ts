@@ -1,0 +1,66 @@
+import { createHash } from 'node:crypto'
+import { newId } from '../../policy/ids.ts'
+import { iso } from '../operations/fields.ts'
+import type { Call } from '../operations/operation.ts'
+import type { PickupOrderRow } from '../persistence/tables/click-and-collect.ts'
+import type { PushDeliveryRow } from '../persistence/tables/push.ts'
+import { subscriptionsOf } from './subscriptions.ts'
+
+/** Nobody needs a notice that is older, ms. */
+const NOTICE_LIFE_MS = 24 * 3_600_000
+/** Subscriptions that one notice goes to. */
+const RECEIVERS_LIMIT = 200
+/** Notices of one account that wait. */
+const WAITING_LIMIT = 10_000
+/** Moves of an order that somebody waits for right now. */
+const URGENT: ReadonlySet<string> = new Set(['pending', 'ready'])
+
+/**
+ * Tells the store or the customer of an order by push: the notices are durable with the order's own change. With test keys nothing
+ * is sent, and the log has a line.
+ */
+export async function notifyOfOrder(call: Call, to: 'store' | 'customer', order: PickupOrderRow): Promise<void> {
+  const { db, nowMs, services } = call
+  const { tenant, order_id: orderId, store_id: storeId, user_id: userId, status } = order
+  const about = { to, storeId, orderId, status, ...(to === 'customer' && { userId }) }
+  if (!tenant.endsWith('.live')) {
+    call.afterCommit(() => services.log.info(about, 'push notice'))
+    return
+  }
+  const targets = [to === 'store' ? `store:${storeId}` : `user:${userId}`, 'all']
+  const receivers = await subscriptionsOf(db, tenant, targets, RECEIVERS_LIMIT)
+  if (receivers.length === 0) return
+  const waiting = await db
+    .selectFrom('push_delivery')
+    .select('delivery_id')
+    .where('tenant', '=', tenant)
+    .offset(WAITING_LIMIT - 1)
+    .limit(1)
+    .executeTakeFirst()
+  if (waiting) {
+    call.afterCommit(() => services.log.warn({ tenant, orderId }, 'too many push notices wait: one was left out'))
+    return
+  }
+  const noticeId = newId('psh', services.platform)
+  const body = JSON.stringify({ id: noticeId, type: 'clickcollect.order', ...about, at: iso(nowMs) })
+  const rows = receivers.map((receiver): PushDeliveryRow => ({
+    delivery_id: newId('pdl', services.platform),
+    tenant,
+    subscription_id: receiver.subscription_id,
+    user_id: to === 'customer' ? userId : null,
+    body,
+    urgency: URGENT.has(status) ? 'high' : 'normal',
+    topic: topicOf(orderId),
+    attempts: 0,
+    due_ms: nowMs,
+    lease_id: null,
+    expires_ms: nowMs + NOTICE_LIFE_MS,
+  }))
+  await db.insertInto('push_delivery').values(rows).execute()
+  call.afterCommit(services.push.wake)
+}
+
+/** 32 characters of the URL-safe alphabet, as `Topic` has at most. */
+function topicOf(orderId: string): string {
+  return createHash('sha256').update(orderId).digest('base64url').slice(0, 32)
+}

@@ -1,0 +1,110 @@
+import { z } from 'zod'
+import { invalid } from '../operations/failure.ts'
+import { Id, iso, Success, text } from '../operations/fields.ts'
+import { operation } from '../operations/operation.ts'
+import { checkKeys, endpointOf, ownSubscription, registerEndpoint, whoseNotices } from './register.ts'
+import { deleteSubscription } from './subscriptions.ts'
+
+const ENDPOINT_MAX = 2_048
+const Kind = z.enum(['web', 'https'])
+const Key = z.string().regex(/^[A-Za-z0-9_-]{1,128}={0,2}$/, 'must be base64url')
+const SessionId = Id.optional().describe('With a publishable key: a session that `checkIn` opened with a secret key.')
+
+export const fetchPushKey = operation({
+  name: 'fetchPushKey',
+  area: 'click and collect',
+  minimumPackage: 'GO',
+  summary: 'Answers the public key with which a browser subscribes to push notifications.',
+  description: 'It is the `applicationServerKey` of `pushManager.subscribe` (VAPID, RFC 8292), and never changes.',
+  callers: ['secret', 'publishable'],
+  changes: false,
+  request: z.strictObject({}),
+  response: z.strictObject({ ...Success, publicKey: z.string() }),
+  example: {},
+  answer: {
+    success: true,
+    publicKey: 'BNcRdreALRFXTkOOUHK1EtK2wtaz5Ry4YfYCA_0QTpQtUbVlUls0VJXg7A8u-Ts1XbjhazAkj7I99e8QcYP7DkM',
+  },
+  run(call) {
+    return Promise.resolve({ success: true as const, publicKey: call.services.push.vapid.publicKey })
+  },
+})
+
+export const registerPushSubscription = operation({
+  name: 'registerPushSubscription',
+  area: 'click and collect',
+  minimumPackage: 'GO',
+  summary: 'Sends push notifications about orders to a browser, or to an HTTPS endpoint of your own.',
+  description:
+    '`kind: "web"` takes `endpoint` and `keys` of the browser’s PushSubscription; `kind: "https"` an endpoint of yours, whose `secret` is told here only. ' +
+    '`userId` gets the notices of this customer, `storeId` those of the store’s staff; an https endpoint without either gets all. ' +
+    'Registered again, a subscription is renewed. With test keys nothing is sent; the cloud logs `push notice` instead.',
+  callers: ['secret', 'publishable'],
+  refusals: ['session_without_customer', 'too_many_push_subscriptions'],
+  secretAnswer: true,
+  changes: true,
+  request: z.strictObject({
+    kind: Kind,
+    endpoint: z.string().max(ENDPOINT_MAX),
+    keys: z.strictObject({ p256dh: Key, auth: Key }).optional(),
+    userId: text(128).optional(),
+    storeId: Id.optional(),
+    sessionId: SessionId,
+  }),
+  response: z.strictObject({
+    ...Success,
+    subscriptionId: z.string(),
+    kind: Kind,
+    endpoint: z.string(),
+    userId: z.string().optional(),
+    storeId: z.string().optional(),
+    secret: z.string().optional().describe('Of an https endpoint: signs each notice as a webhook is signed.'),
+    createdAt: z.string(),
+  }),
+  example: {
+    kind: 'web',
+    userId: 'shopper-17',
+    endpoint: 'https://updates.push.services.mozilla.com/wpush/v2/gAAAAABk',
+    keys: {
+      p256dh: 'BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4',
+      auth: 'BTBZMqHH6r4Tts7J_aSIgg',
+    },
+  },
+  async run(call, { kind, endpoint: given, keys, ...named }) {
+    const whose = await whoseNotices(call, kind, named)
+    const endpoint = endpointOf(call, given)
+    if (kind === 'web' && !keys) throw invalid('keys', 'is missing: send keys of the PushSubscription', 'missing')
+    if (kind === 'https' && keys) throw invalid('keys', 'is for browsers: leave it out with kind https')
+    if (keys) checkKeys(keys)
+    const { row, secret } = await registerEndpoint(call, whose, { kind, endpoint, keys })
+    return {
+      success: true as const,
+      subscriptionId: row.subscription_id,
+      kind,
+      endpoint,
+      ...(row.user_id !== null && { userId: row.user_id }),
+      ...(row.store_id !== null && { storeId: row.store_id }),
+      ...(secret !== undefined && { secret }),
+      createdAt: iso(row.created_ms),
+    }
+  },
+})
+
+export const removePushSubscription = operation({
+  name: 'removePushSubscription',
+  area: 'click and collect',
+  minimumPackage: 'GO',
+  summary: 'Ends a push subscription; what waits for it is not sent.',
+  callers: ['secret', 'publishable'],
+  refusals: ['session_without_customer'],
+  changes: true,
+  request: z.strictObject({ subscriptionId: Id, sessionId: SessionId }),
+  response: z.strictObject({ ...Success, subscriptionId: z.string() }),
+  example: { subscriptionId: 'psu_01KANX78K0V2X4Z6B8D0F2H4K6' },
+  async run(call, { subscriptionId, sessionId }) {
+    const row = await ownSubscription(call, subscriptionId, sessionId)
+    await deleteSubscription(call.db, row.subscription_id)
+    call.changed(row.subscription_id)
+    return { success: true as const, subscriptionId: row.subscription_id }
+  },
+})

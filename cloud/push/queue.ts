@@ -1,0 +1,100 @@
+import { sql } from 'kysely'
+import type { Db } from '../persistence/database.ts'
+import type { PushDeliveryRow, PushSubscriptionRow } from '../persistence/tables/push.ts'
+
+/** How long who has taken a notice may take to record what became of it, ms: more than an attempt can last. */
+export const LEASE_MS = 30_000
+/** How long after each failed attempt the next one follows, ms. After the last it is given up. */
+export const RETRY_DELAYS_MS: readonly number[] = [10_000, 60_000, 300_000, 1_800_000, 7_200_000, 21_600_000]
+/** A notice that is due later than this was put there by a clock that was ahead: it is due now. */
+const LONGEST_WAIT_MS = 24 * 3_600_000
+
+/** An account with notices, and when the first is due. */
+export interface Waiting {
+  tenant: string
+  due_ms: number
+}
+
+/** Every account with notices to send, now or later. Goes from one to the next in the index, however many wait for each. */
+export async function readWaiting(db: Db): Promise<Waiting[]> {
+  const { rows } = await sql<Waiting>`
+    with recursive waiting (tenant) as (
+      select min(tenant) from push_delivery
+      union all
+      select (select min(d.tenant) from push_delivery d where d.tenant > waiting.tenant) from waiting where waiting.tenant is not null
+    )
+    select waiting.tenant, (select min(d.due_ms) from push_delivery d where d.tenant = waiting.tenant) as due_ms
+    from waiting where waiting.tenant is not null order by 1`.execute(db)
+  return rows
+}
+
+/** Whether a notice that is due then is due now. */
+export function isDue(dueMs: number, nowMs: number): boolean {
+  return dueMs <= nowMs || dueMs > nowMs + LONGEST_WAIT_MS
+}
+
+/** Everything that an attempt needs. */
+export interface Job {
+  readonly delivery: PushDeliveryRow
+  readonly subscription: PushSubscriptionRow
+}
+
+/** Takes up to `count` due notices of an account for `leaseId`. Until the lease ends nobody else takes them. */
+export async function lease(db: Db, tenant: string, leaseId: string, count: number, nowMs: number): Promise<Job[]> {
+  await db
+    .updateTable('push_delivery')
+    .set({ due_ms: nowMs })
+    .where('tenant', '=', tenant)
+    .where('due_ms', '>', nowMs + LONGEST_WAIT_MS)
+    .execute()
+  const due = db
+    .selectFrom('push_delivery')
+    .select('delivery_id')
+    .where('tenant', '=', tenant)
+    .where('due_ms', '<=', nowMs)
+    .orderBy('due_ms')
+    .orderBy('delivery_id')
+    .limit(count)
+  const taken = await db
+    .updateTable('push_delivery')
+    .set({ lease_id: leaseId, due_ms: nowMs + LEASE_MS })
+    .where('delivery_id', 'in', due)
+    .where('due_ms', '<=', nowMs)
+    .returningAll()
+    .execute()
+  if (taken.length === 0) return []
+  const subscriptions = await db
+    .selectFrom('push_subscription')
+    .selectAll()
+    .where(
+      'subscription_id',
+      'in',
+      taken.map((row) => row.subscription_id),
+    )
+    .execute()
+  const byId = new Map(subscriptions.map((row) => [row.subscription_id, row]))
+  return taken.flatMap((delivery) => {
+    const subscription = byId.get(delivery.subscription_id)
+    return subscription ? [{ delivery, subscription }] : []
+  })
+}
+
+/** Forgets a notice; false when it is not ours any more. */
+export async function forget(db: Db, { delivery }: Job): Promise<boolean> {
+  const gone = await db
+    .deleteFrom('push_delivery')
+    .where('delivery_id', '=', delivery.delivery_id)
+    .where('lease_id', '=', delivery.lease_id)
+    .executeTakeFirst()
+  return gone.numDeletedRows > 0n
+}
+
+/** Puts a notice back until `dueMs`. */
+export async function putBack(db: Db, { delivery }: Job, dueMs: number, attempts: number): Promise<void> {
+  await db
+    .updateTable('push_delivery')
+    .set({ lease_id: null, due_ms: dueMs, attempts })
+    .where('delivery_id', '=', delivery.delivery_id)
+    .where('lease_id', '=', delivery.lease_id)
+    .execute()
+}

@@ -1,0 +1,62 @@
+import type { Services } from '../operations/operation.ts'
+import type { Db } from '../persistence/database.ts'
+import type { Outcome } from './attempt.ts'
+import { forget, putBack, RETRY_DELAYS_MS, type Job } from './queue.ts'
+import { deleteSubscription } from './subscriptions.ts'
+
+/** A subscription ends after this many notices in a row that were given up. */
+export const FAILED_LIMIT = 20
+/** Answers after which the same request may succeed later; 5xx too. */
+const LATER: ReadonlySet<number> = new Set([408, 425, 429])
+
+/** Writes down what became of an attempt: the notice has arrived, waits for its next attempt, or is given up. */
+export async function record(db: Db, job: Job, outcome: Outcome, services: Services): Promise<void> {
+  const { status } = outcome
+  const { subscription } = job
+  if (status !== null && status >= 200 && status < 300) {
+    if (await forget(db, job)) await countFailed(db, job, 0)
+    return
+  }
+  if (isGone(subscription.kind, status)) {
+    await deleteSubscription(db, subscription.subscription_id)
+    return
+  }
+  const dueMs = nextAttempt(job, outcome)
+  if (dueMs !== undefined) {
+    await putBack(db, job, dueMs, job.delivery.attempts + 1)
+    return
+  }
+  if (!(await forget(db, job))) return
+  const failed = subscription.failed_in_row + 1
+  const about = { subscriptionId: subscription.subscription_id, status, error: outcome.error }
+  if (failed < FAILED_LIMIT) {
+    await countFailed(db, job, failed)
+    services.log.warn(about, 'a push notice was given up')
+  } else {
+    await deleteSubscription(db, subscription.subscription_id)
+    services.log.warn(about, `a push subscription was removed after ${FAILED_LIMIT} notices that did not arrive`)
+  }
+}
+
+/** The push service does not know the subscription any more (RFC 8030 §7.3). A merchant's endpoint says so with 410 alone. */
+function isGone(kind: string, status: number | null): boolean {
+  return status === 410 || (status === 404 && kind === 'web')
+}
+
+/** When to try again; undefined: never. */
+function nextAttempt({ delivery }: Job, { atMs, status, retryAfterMs }: Outcome): number | undefined {
+  const mayHelp = status === null || status >= 500 || LATER.has(status)
+  const delayMs = RETRY_DELAYS_MS[delivery.attempts]
+  if (!mayHelp || delayMs === undefined) return undefined
+  const dueMs = atMs + Math.max(delayMs, retryAfterMs ?? 0)
+  return dueMs < delivery.expires_ms ? dueMs : undefined
+}
+
+async function countFailed(db: Db, { subscription }: Job, failed: number): Promise<void> {
+  if (subscription.failed_in_row === failed) return
+  await db
+    .updateTable('push_subscription')
+    .set({ failed_in_row: failed })
+    .where('subscription_id', '=', subscription.subscription_id)
+    .execute()
+}

@@ -1,0 +1,181 @@
+import { ECDH } from 'node:crypto'
+import { newId } from '../../policy/ids.ts'
+import { keyCaller, maySee } from '../operations/caller.ts'
+import { Failure, invalid, notFound, precondition } from '../operations/failure.ts'
+import type { Call } from '../operations/operation.ts'
+import { checkTarget } from '../outgoing/address-guard.ts'
+import type { PushSubscriptionRow } from '../persistence/tables/push.ts'
+import { ownSession } from '../scan-and-go/sessions.ts'
+import { ownStore } from '../stores/own-store.ts'
+import { rulesFor } from '../webhooks/register.ts'
+import { newSecret } from '../webhooks/secret.ts'
+import {
+  deleteSubscription,
+  endpointHash,
+  findSubscription,
+  hasSubscriptions,
+  sealTarget,
+  subscriptionsAt,
+  subscriptionsOf,
+  type PushTarget,
+} from './subscriptions.ts'
+
+/** Subscriptions of one customer, store or account-wide, and of one account and mode. */
+const PER_TARGET = 20
+const PER_TENANT = 100_000
+
+const P256DH_BYTES = 65
+const AUTH_BYTES = 16
+
+/** Whom a request names. */
+export interface Named {
+  userId?: string | undefined
+  storeId?: string | undefined
+  sessionId?: string | undefined
+}
+
+/** Whose notices are meant: one of the customer and the store, or neither for all of the account. */
+export interface Whose {
+  userId: string | null
+  storeId: string | null
+}
+
+/** Whose notices the caller may have sent. A publishable key speaks for the customer of its session alone. */
+export async function whoseNotices(call: Call, kind: string, { userId, storeId, sessionId }: Named): Promise<Whose> {
+  const caller = keyCaller(call.caller)
+  if (caller.kind === 'publishable' && sessionId === undefined) throw invalid('sessionId', 'is missing', 'missing')
+  if ([userId, storeId, sessionId].filter((name) => name !== undefined).length > 1)
+    throw invalid(
+      userId === undefined ? 'storeId' : 'userId',
+      'is one too many: send one of userId, storeId and sessionId',
+    )
+  if (sessionId !== undefined) {
+    if (kind === 'https') throw invalid('sessionId', 'is for browsers: send userId or storeId with kind https')
+    return { userId: await userOfSession(call, sessionId), storeId: null }
+  }
+  if (storeId !== undefined) return { userId: null, storeId: (await ownStore(call, storeId)).store_id }
+  if (caller.storeIds !== null)
+    throw new Failure('permission-denied', 'this key is bound to stores: send storeId', {
+      reason: 'key_bound_to_stores',
+    })
+  if (userId === undefined && kind === 'web') throw invalid('userId', 'is missing: send userId or storeId', 'missing')
+  return { userId: userId ?? null, storeId: null }
+}
+
+/** The customer of a session. Anybody may claim a userId with a publishable key: only the merchant's server vouches for it. */
+async function userOfSession(call: Call, sessionId: string): Promise<string> {
+  const session = await ownSession(call, sessionId)
+  if (session.user_id === null || session.vouched !== 1)
+    throw precondition(
+      'session_without_customer',
+      'this session names no customer that can be trusted: call checkIn with a secret key and userId, or register with a secret key',
+    )
+  return session.user_id
+}
+
+/** The form of an endpoint by which two are the same. 400 when it is one that the cloud does not send to. */
+export function endpointOf(call: Call, text: string): string {
+  const checked = checkTarget(text, rulesFor(keyCaller(call.caller).tenant, call.services.config))
+  if ('refusal' in checked) throw invalid('endpoint', checked.refusal, 'url_refused')
+  checked.url.hash = ''
+  return checked.url.href
+}
+
+/** Checks the keys of a browser, so that a wrong one is refused here and not found out when a notice is sent. */
+export function checkKeys({ p256dh, auth }: { p256dh: string; auth: string }): void {
+  if (Buffer.from(auth, 'base64url').length !== AUTH_BYTES)
+    throw invalid('keys.auth', `must be ${AUTH_BYTES} bytes in base64url, as PushSubscription.toJSON() has it`)
+  try {
+    const point = Buffer.from(p256dh, 'base64url')
+    if (point.length !== P256DH_BYTES) throw new Error('not an uncompressed point')
+    ECDH.convertKey(point, 'prime256v1')
+  } catch {
+    throw invalid(
+      'keys.p256dh',
+      `must be a public key on P-256 (${P256DH_BYTES} bytes) in base64url, as PushSubscription.toJSON() has it`,
+    )
+  }
+}
+
+/** Registers an endpoint, or renews it. A browser has one customer or store: the last that was registered. */
+export async function registerEndpoint(
+  call: Call,
+  whose: Whose,
+  wanted: { kind: 'web' | 'https'; endpoint: string; keys?: { p256dh: string; auth: string } | undefined },
+): Promise<{ row: PushSubscriptionRow; secret: string | undefined }> {
+  const { db, nowMs, services } = call
+  const { tenant } = keyCaller(call.caller)
+  const target = targetOf(whose)
+  const hash = endpointHash(wanted.endpoint)
+  const there = await subscriptionsAt(db, tenant, hash)
+  const known = there.find((row) => row.target === target)
+  for (const other of there)
+    if (other !== known && other.kind === 'web') await deleteSubscription(db, other.subscription_id)
+  if (!known) await assertRoom(call, tenant, target)
+  const secret = wanted.kind === 'https' ? newSecret(services.platform.random) : undefined
+  const id = known?.subscription_id ?? newId('psu', services.platform)
+  const kept: PushTarget = {
+    endpoint: wanted.endpoint,
+    ...(wanted.keys && { keys: wanted.keys }),
+    ...(secret !== undefined && { secret }),
+  }
+  const row: PushSubscriptionRow = {
+    subscription_id: id,
+    tenant,
+    kind: wanted.kind,
+    target,
+    user_id: whose.userId,
+    store_id: whose.storeId,
+    endpoint_hash: hash,
+    sealed: sealTarget(services.authority.sealer, id, kept),
+    failed_in_row: 0,
+    created_ms: known?.created_ms ?? nowMs,
+    updated_ms: nowMs,
+  }
+  await db
+    .insertInto('push_subscription')
+    .values(row)
+    .onConflict((c) => c.column('subscription_id').doUpdateSet(row))
+    .execute()
+  call.changed(id)
+  return { row, secret }
+}
+
+function targetOf({ userId, storeId }: Whose): string {
+  if (userId !== null) return `user:${userId}`
+  return storeId === null ? 'all' : `store:${storeId}`
+}
+
+async function assertRoom({ db }: Call, tenant: string, target: string): Promise<void> {
+  if ((await subscriptionsOf(db, tenant, [target], PER_TARGET)).length >= PER_TARGET)
+    throw precondition(
+      'too_many_push_subscriptions',
+      `a customer or store has at most ${PER_TARGET} push subscriptions: remove one with removePushSubscription`,
+    )
+  if (await hasSubscriptions(db, tenant, PER_TENANT))
+    throw precondition(
+      'too_many_push_subscriptions',
+      `an account has at most ${PER_TENANT} push subscriptions: remove some with removePushSubscription`,
+    )
+}
+
+/** The caller's subscription: 404 for one that the caller may not see. */
+export async function ownSubscription(
+  call: Call,
+  subscriptionId: string,
+  sessionId: string | undefined,
+): Promise<PushSubscriptionRow> {
+  const caller = keyCaller(call.caller)
+  if (caller.kind === 'publishable' && sessionId === undefined) throw invalid('sessionId', 'is missing', 'missing')
+  const userId = sessionId === undefined ? undefined : await userOfSession(call, sessionId)
+  const row = await findSubscription(call.db, subscriptionId)
+  if (!row || row.tenant !== caller.tenant) throw notFound('push subscription')
+  const isOwn =
+    userId !== undefined
+      ? row.user_id === userId
+      : row.store_id === null
+        ? caller.storeIds === null
+        : maySee(caller, { store_id: row.store_id, tenant: row.tenant })
+  if (!isOwn) throw notFound('push subscription')
+  return row
+}

@@ -1,0 +1,95 @@
+import { createDecipheriv, createECDH, hkdfSync, randomBytes } from 'node:crypto'
+import { createServer, type IncomingHttpHeaders } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { createLocalJWKSet, jwtVerify } from 'jose'
+import type { Json } from './cloud.ts'
+
+/** A browser that is subscribed: what it tells the application server, and how it reads a message (RFC 8291, 8188). */
+export interface Browser {
+  endpoint: string
+  keys: { p256dh: string; auth: string }
+  read(message: Buffer): Json
+}
+
+/** A request that a push service took, as it came. */
+export interface Pushed {
+  path: string
+  headers: IncomingHttpHeaders
+  body: Buffer
+}
+
+/** Makes a browser whose push service gives it this endpoint. */
+export function newBrowser(endpoint: string): Browser {
+  const own = createECDH('prime256v1')
+  const publicKey = own.generateKeys()
+  const auth = randomBytes(16)
+  return {
+    endpoint,
+    keys: { p256dh: publicKey.toString('base64url'), auth: auth.toString('base64url') },
+    read(message) {
+      const salt = message.subarray(0, 16)
+      const keyLength = message.readUInt8(20)
+      const sender = message.subarray(21, 21 + keyLength)
+      const sealed = message.subarray(21 + keyLength)
+      const info = Buffer.concat([Buffer.from('WebPush: info\0'), publicKey, sender])
+      const input = Buffer.from(hkdfSync('sha256', own.computeSecret(sender), auth, info, 32))
+      const key = Buffer.from(hkdfSync('sha256', input, salt, 'Content-Encoding: aes128gcm\0', 16))
+      const nonce = Buffer.from(hkdfSync('sha256', input, salt, 'Content-Encoding: nonce\0', 12))
+      const cipher = createDecipheriv('aes-128-gcm', key, nonce).setAuthTag(sealed.subarray(-16))
+      const padded = Buffer.concat([cipher.update(sealed.subarray(0, -16)), cipher.final()])
+      const end = padded.lastIndexOf(2)
+      return JSON.parse(padded.subarray(0, end).toString('utf8'))
+    },
+  }
+}
+
+/** A push service as RFC 8030 has it, on a real socket; `answers` of the next requests, then 201. */
+export async function startPushService(): Promise<{
+  origin: string
+  pushed: Pushed[]
+  answers: { status: number; headers?: Record<string, string> }[]
+  close(): Promise<void>
+}> {
+  const pushed: Pushed[] = []
+  const answers: { status: number; headers?: Record<string, string> }[] = []
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.on('end', () => {
+      pushed.push({ path: request.url ?? '', headers: request.headers, body: Buffer.concat(chunks) })
+      const { status, headers } = answers.shift() ?? { status: 201 }
+      response.writeHead(status, { location: '/message/1', ...headers }).end()
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    pushed,
+    answers,
+    close: () => new Promise((resolve) => server.close(() => resolve())),
+  }
+}
+
+/** What a push service checks before it takes a message (RFC 8292): the token, signed by the key that the browser subscribed with. */
+export async function verifyVapid(
+  authorization: string,
+  publicKey: string,
+  audience: string,
+  now?: Date,
+): Promise<Json> {
+  const { t, k } = /^vapid t=(?<t>[^,]+), ?k=(?<k>.+)$/.exec(authorization)?.groups ?? {}
+  if (k !== publicKey) throw new Error('another key than the browser subscribed with')
+  const point = Buffer.from(publicKey, 'base64url')
+  const jwk = {
+    kty: 'EC',
+    crv: 'P-256',
+    x: point.subarray(1, 33).toString('base64url'),
+    y: point.subarray(33).toString('base64url'),
+  }
+  const { payload } = await jwtVerify(t ?? '', createLocalJWKSet({ keys: [jwk] }), {
+    audience,
+    algorithms: ['ES256'],
+    ...(now && { currentDate: now }),
+  })
+  return payload
+}
