@@ -54,9 +54,18 @@ describe('readers that send to the agent', () => {
     store.local('/ingest/gate-1', { method: 'POST', body: BODY, headers })
   beforeAll(async () => {
     store = await openStore({
-      devices: [
-        { deviceId: 'dev_reader', driver: 'http-ingest', link: { push: 'gate-1' }, secret: SECRET, mapping: 'keonn' },
-      ],
+      extra: async (shop) => ({
+        entries: [
+          {
+            deviceId: 'dev_reader',
+            driver: 'http-ingest',
+            link: { push: 'gate-1' },
+            secret: SECRET,
+            mapping: 'keonn',
+            feeds: shop.devices.pos_deactivator,
+          },
+        ],
+      }),
     })
   })
   afterAll(() => store.stop())
