@@ -1,6 +1,7 @@
 import { Webhook } from 'standardwebhooks'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { outgoingHttp } from '../../bin/outgoing-http.ts'
+import { startPushSender } from '../../cloud/push/sender.ts'
 import { startTestCloud, type Json, type TestCloud } from '../support/cloud.ts'
 import { onEveryDatabase } from '../support/databases.ts'
 import { liveStores } from '../support/live-store.ts'
@@ -181,6 +182,22 @@ onEveryDatabase('push notifications', (kind) => {
     await arrived(2)
     expect(browser.read(service.pushed[1]!.body)).toMatchObject({ status: 'confirmed' })
     expect((await cloud.ok(key, 'fetchPushKey')).publicKey).toBe(publicKey)
+  })
+
+  it('sends each notice once, however many processes send', async () => {
+    const browser = newBrowser(`${PUSH}/w`)
+    for (let i = 0; i < 20; i++) await register({ userId: 'u1', endpoint: `${PUSH}/w/${i}`, keys: browser.keys })
+    const { services } = cloud.cloud
+    const database = kind === 'sqlite' ? cloud.db.database : await cloud.db.again()
+    const other = startPushSender(database, () => services, platform)
+    const orderId = await order()
+    await Promise.all([move(orderId, 'confirmed'), move(await order(), 'confirmed')])
+    other.wake()
+    await drained()
+    await other.stop()
+    if (kind !== 'sqlite') await database.close()
+    expect(service.pushed.length).toBe(40)
+    expect(new Set(service.pushed.map(({ path }) => path)).size).toBe(20)
   })
 
   it('sends nothing with test keys', async () => {
