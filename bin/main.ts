@@ -247,6 +247,12 @@ function find(args: readonly string[]): Command | undefined {
   return fitting.toSorted((a, b) => b.words.length - a.words.length)[0]
 }
 
+/** The commands of a group whose second word is close to this one. */
+function suggestionIn(group: string | undefined, word: string): string {
+  const words = COMMANDS.filter((c) => c.words[0] === group).flatMap((c) => c.words[1] ?? [])
+  return didYouMean(word, words).replaceAll(/(mean | or )/g, `$1${group} `)
+}
+
 /** Runs a command line; answers the exit code: 0 done, 1 failed, 2 wrong usage. A server answers undefined and goes on. */
 export async function main(args: readonly string[]): Promise<number | undefined> {
   if (args.length === 0 || args[0] === '--help' || args[0] === 'help') {
@@ -265,10 +271,9 @@ export async function main(args: readonly string[]): Promise<number | undefined>
       return 0
     }
     const isWhole = isGroup && (args[1] === undefined || args[1].startsWith('-'))
-    const typed = args.filter((arg) => !arg.startsWith('-')).slice(0, 2)
-    const near = [typed.join(' '), typed[0] ?? ''].map((word) => didYouMean(word, NAMES)).find((text) => text !== '')
+    const near = isGroup ? suggestionIn(args[0], args[1] ?? '') : didYouMean(args[0] ?? '', NAMES)
     process.stderr.write(
-      `${isWhole ? `untag ${args[0]} goes on with another word` : `there is no command "${args.slice(0, 2).join(' ')}"${near ?? ''}`}:\n\n${helpFor(args[0])}`,
+      `${isWhole ? `untag ${args[0]} goes on with another word` : `there is no command "${args.slice(0, 2).join(' ')}"${near}`}:\n\n${helpFor(args[0])}`,
     )
     return 2
   }
@@ -285,7 +290,7 @@ export async function main(args: readonly string[]): Promise<number | undefined>
   } catch (error) {
     if (error instanceof WrongUsage) {
       const word = found.argument === undefined && rest[0]?.startsWith('-') === false ? rest[0] : ''
-      const near = word === '' ? '' : didYouMean(`${found.words.join(' ')} ${word}`, NAMES).replace(/^; d/, 'D')
+      const near = word === '' ? '' : suggestionIn(found.words[0], word).replace(/^; d/, 'D')
       process.stderr.write(
         `${[...error.faults, ...(near === '' ? [] : [near])].join('\n')}\nuntag ${found.words.join(' ')} --help shows the options\n`,
       )

@@ -22,9 +22,9 @@ export function closest(word: string, known: Iterable<string>, limit = 3): strin
     .map(({ name }) => name)
 }
 
-/** `; did you mean a or b?`, or an empty text. */
+/** `; did you mean a or b?`, or an empty text if no other word is close. */
 export function didYouMean(word: string, known: Iterable<string>): string {
-  const near = closest(word, known)
+  const near = closest(word, known).filter((name) => name !== word)
   return near.length === 0 ? '' : `; did you mean ${near.join(' or ')}?`
 }
 
