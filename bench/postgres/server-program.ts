@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
-import { startPostgres } from '../../bin/prove/postgres-server.ts'
+import { serverUser, startPostgres, type PostgresPlace } from '../../bin/prove/postgres-server.ts'
 import { answerBench } from '../child.ts'
 
 /** A new database of the server. The answer is its URL. */
@@ -12,11 +12,20 @@ export interface ServerQuestion {
 
 /** The PostgreSQL server, in a process of its own: it is stopped also if the figure is killed. */
 const [folder = ''] = process.argv.slice(2)
-const dir = join(folder, 'server')
-mkdirSync(dir, { recursive: true })
-const server = await startPostgres({ dir })
+const server = await startPostgres(placeIn(folder))
 if (!server) throw new Error('there is no PostgreSQL: install the package postgresql')
 const { url, stop } = server
+
+/**
+ * Beside the other data of the figure, so that all are on one disk. As root the server runs as another user, who may not
+ * enter that folder: its data are in the system's temporary folder then.
+ */
+function placeIn(parent: string): PostgresPlace {
+  if (serverUser() !== undefined) return {}
+  const dir = join(parent, 'server')
+  mkdirSync(dir, { recursive: true })
+  return { dir }
+}
 
 async function newDatabase(name: string): Promise<string> {
   const client = new pg.Client({ connectionString: url })
