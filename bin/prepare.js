@@ -51,7 +51,7 @@ async function run(what, command, args, { cwd = root, env = process.env, progres
 function packagesInstalled() {
   const { packages } = JSON.parse(readFileSync(at('package-lock.json'), 'utf8'))
   const wanted = Object.keys(packages).filter(
-    (path) => /^node_modules\/(?:@[^/]+\/)?[^/]+$/.test(path) && !packages[path].os && !packages[path].cpu,
+    (path) => /^node_modules\/(?:@[^/]+\/)?[^/]+$/.test(path) && !packages[path].optional,
   )
   const installed = wanted.filter((path) => existsSync(at(path, 'package.json'))).length
   return installed < wanted.length ? `${installed} of ${wanted.length} packages, ` : 'compiling native parts, '
