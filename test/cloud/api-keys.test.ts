@@ -137,6 +137,9 @@ onEveryDatabase('API keys', (kind) => {
       'getLoyaltyProgram',
       'recordEngagement',
       'requestAssistance',
+      'fetchPushKey',
+      'registerPushSubscription',
+      'removePushSubscription',
     ]
     const may = [...OPERATION_TABLE.values()]
       .filter((operation) => operation.callers.includes('publishable'))

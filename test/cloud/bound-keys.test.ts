@@ -40,10 +40,19 @@ type Names = Record<
   | 'requestId'
   | 'keyId'
   | 'offerId'
-  | 'groupId',
+  | 'groupId'
+  | 'subscriptionId',
   string
 >
 
+/** A browser’s PushSubscription. */
+const BROWSER = {
+  endpoint: 'https://updates.push.services.mozilla.com/wpush/v2/gAAAAABk',
+  keys: {
+    p256dh: 'BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4',
+    auth: 'BTBZMqHH6r4Tts7J_aSIgg',
+  },
+}
 const ADDRESS = 'https://receiver.example/'
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 
@@ -97,6 +106,8 @@ const REQUESTS: readonly (readonly [operation: string, body: (of: Names, own: Na
     ['updateOffer', (of) => ({ offerId: of.offerId, title: 'Winterwochen' })],
     ['updateOffer', (of) => ({ id: of.offerId, title: 'Winterwochen' })],
     ['updateOffer', (of) => ({ offerId: of.groupId, title: 'Winterwochen' })],
+    ['fetchOffer', (of) => ({ offerId: of.offerId })],
+    ['fetchOffer', (of) => ({ offerId: of.groupId })],
     ['updateOffer', (of, own) => ({ offerId: own.offerId, storeIds: [of.storeId] })],
     ['updateOffer', (of, own) => ({ offerId: own.offerId, products: [{ ean: of.ean, name: 'Schirm', price: 1 }] })],
     ['cloneOffer', (of, own) => ({ offerId: of.offerId, targetStoreIds: [own.storeId] })],
@@ -128,6 +139,7 @@ const REQUESTS: readonly (readonly [operation: string, body: (of: Names, own: Na
       AGAIN,
     ],
     ['verifyPickupCode', (of, own) => ({ storeId: own.storeId, pickupCode: of.pickupCode })],
+    ['registerPushSubscription', (of) => ({ kind: 'web', ...BROWSER, sessionId: of.sessionId })],
     ['getLoyaltyProgram', (of) => ({ programId: of.programId })],
     ['getLoyaltyProgram', (of) => ({ programId: of.programId, userId: 'u' })],
     ['getLoyaltyAnalytics', (of) => ({ programId: of.programId })],
@@ -321,6 +333,8 @@ const REQUESTS: readonly (readonly [operation: string, body: (of: Names, own: Na
     ['removeOperator', (of) => ({ operatorId: of.operatorId })],
     ['resolveAgentFork', (of) => ({ agentId: of.agentId, decision: 'revoke' })],
     ['revokeAgent', (of) => ({ agentId: of.agentId })],
+    ['removePushSubscription', (of) => ({ subscriptionId: of.subscriptionId })],
+    ['removePushSubscription', (of, own) => ({ subscriptionId: own.subscriptionId, sessionId: of.sessionId })],
     ['deleteWebhook', (of) => ({ webhookId: of.webhookId })],
     ['revokeApiKey', (of) => ({ keyId: of.keyId })],
   ]
@@ -615,6 +629,11 @@ async function everythingIn(shop: Shop, storeId: string): Promise<Names> {
   const { zoneId } = await ok('createZone', { storeId, name: 'Herren' })
   const { requestId } = await ok('requestAssistance', { zoneId, message: 'Hallo?' })
   const { keyId } = await ok('createApiKey', { kind: 'secret', name: 'Kasse', storeIds: [storeId] })
+  const { subscriptionId } = await ok('registerPushSubscription', {
+    storeId,
+    kind: 'https',
+    endpoint: `${ADDRESS}push/${serial}`,
+  })
   const { offerId, groupId } = await ok('createOffer', {
     storeIds: [storeId],
     title: 'Herbst',
@@ -663,5 +682,6 @@ async function everythingIn(shop: Shop, storeId: string): Promise<Names> {
     keyId,
     offerId,
     groupId,
+    subscriptionId,
   }
 }

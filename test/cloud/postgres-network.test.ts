@@ -22,7 +22,8 @@ describe.skipIf(!has)(
 
     /** By how much the clock is ahead of the real one, ms. */
     let aheadMs: number
-    const clock = { elapsed: () => realPlatform().clock.elapsed() + aheadMs }
+    const { clock: real } = realPlatform()
+    const clock = { elapsed: () => real.elapsed() + aheadMs }
 
     beforeEach(async () => {
       aheadMs = 0

@@ -15,6 +15,7 @@ const EMPTY_HERE: Record<string, string> = {
   integration_connection: 'made in live mode only; the sandbox asks no system and keeps no credentials',
   integration_pull: 'as integration_connection',
   erp_record: 'as integration_connection',
+  push_delivery: 'made in live mode only; the sandbox logs each notice',
 }
 
 /**
@@ -193,6 +194,7 @@ onEveryDatabase('test and live', (kind) => {
       eventId: 'event_id',
       zoneId: 'zone_id',
       redemptionId: 'redemption_id',
+      subscriptionId: 'subscription_id',
     }
     return [0, -1].map((at) =>
       Object.fromEntries(
@@ -210,6 +212,11 @@ async function fill(shop: Shop): Promise<void> {
   const product = shop.products[0]
   const { epc } = await shop.newItem(product)
   const purchase = await shop.buy([{ ean: product.ean, quantity: 1, epcs: [epc] }])
+  await shop.ok('registerPushSubscription', {
+    storeId: shop.storeId,
+    kind: 'https',
+    endpoint: 'https://receiver.example/push',
+  })
   await shop.ok('generateReceiptQR', { purchaseId: purchase.transactionId })
   const grant = await shop.ok(
     'verifyProtectedItem',
