@@ -1,12 +1,12 @@
+import webPush from 'web-push'
 import { deadline } from '../../policy/platform.ts'
 import type { Services } from '../operations/operation.ts'
 import { OutgoingFault, type OutgoingRequest } from '../outgoing/outgoing-http.ts'
 import { rulesFor } from '../webhooks/register.ts'
 import { signatureHeaders } from '../webhooks/signatures.ts'
-import { encryptFor } from './encrypt.ts'
 import type { Job } from './queue.ts'
 import { openTarget, type PushTarget } from './subscriptions.ts'
-import { vapidHeader } from './vapid.ts'
+import { CONTENT_ENCODING, vapidHeader } from './vapid.ts'
 
 /** A push service has so long to answer, ms. */
 const ANSWER_WITHIN_MS = 10_000
@@ -65,10 +65,10 @@ function webMessage(job: Job, { endpoint, keys }: PushTarget, services: Services
     headers: {
       ...pushHeaders(job, atMs),
       'content-type': 'application/octet-stream',
-      'content-encoding': 'aes128gcm',
+      'content-encoding': CONTENT_ENCODING,
       authorization: vapidHeader(services.push.vapid, endpoint, subjectOf(services.config.baseUrl), atMs),
     },
-    bytes: encryptFor(keys, job.delivery.body, services.platform.random),
+    bytes: webPush.encrypt(keys.p256dh, keys.auth, job.delivery.body, CONTENT_ENCODING).cipherText,
   }
 }
 

@@ -1,17 +1,21 @@
-import { createECDH, createPrivateKey, sign, type KeyObject } from 'node:crypto'
+import { createECDH } from 'node:crypto'
+import webPush from 'web-push'
 import type { Randomness } from '../../policy/platform.ts'
 import type { Sealer } from '../authority/sealing.ts'
 import type { Database } from '../persistence/database.ts'
 
 /** The key pair by which push services know this installation (RFC 8292). */
 export interface VapidKeys {
-  /** In base64url, as browsers take it. */
+  /** Uncompressed point, base64url, as browsers expect it. */
   readonly publicKey: string
-  readonly privateKey: KeyObject
+  /** 32 bytes, base64url. */
+  readonly privateKey: string
 }
 
+/** Encryption of messages (RFC 8291). */
+export const CONTENT_ENCODING = 'aes128gcm'
 const NAME = 'vapid'
-/** Push services take tokens of a day at most. */
+/** Life of a token, s. RFC 8292 allows 24 h at most. */
 const LIFE_S = 12 * 3_600
 
 /**
@@ -39,28 +43,21 @@ export async function openVapid(database: Database, sealer: Sealer, random: Rand
 export function keysOf(secret: Uint8Array): VapidKeys {
   const pair = createECDH('prime256v1')
   pair.setPrivateKey(secret)
-  const point = pair.getPublicKey()
-  const jwk = {
-    kty: 'EC',
-    crv: 'P-256',
-    x: point.subarray(1, 33).toString('base64url'),
-    y: point.subarray(33).toString('base64url'),
-    d: Buffer.from(secret).toString('base64url'),
-  }
-  return { publicKey: point.toString('base64url'), privateKey: createPrivateKey({ key: jwk, format: 'jwk' }) }
+  return { publicKey: pair.getPublicKey('base64url'), privateKey: pair.getPrivateKey('base64url') }
 }
 
-/** `Authorization` of a request to a push service: who sends, whom it may ask (`sub`), for half a day. */
+/**
+ * `Authorization` of a request to a push service. The token is valid for 12 h.
+ *
+ * @param sub Contact of the sender: an `https:` or `mailto:` address.
+ */
 export function vapidHeader(
   { publicKey, privateKey }: VapidKeys,
   endpoint: string,
   sub: string,
   nowMs: number,
 ): string {
-  const claims = { aud: new URL(endpoint).origin, exp: Math.floor(nowMs / 1_000) + LIFE_S, sub }
-  const signed = [{ typ: 'JWT', alg: 'ES256' }, claims]
-    .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
-    .join('.')
-  const signature = sign('sha256', Buffer.from(signed), { key: privateKey, dsaEncoding: 'ieee-p1363' })
-  return `vapid t=${signed}.${signature.toString('base64url')}, k=${publicKey}`
+  const exp = Math.floor(nowMs / 1_000) + LIFE_S
+  const { origin } = new URL(endpoint)
+  return webPush.getVapidHeaders(origin, sub, publicKey, privateKey, CONTENT_ENCODING, exp).Authorization
 }

@@ -39,9 +39,13 @@ const PERMISSIVE: ReadonlySet<string> = new Set(['MIT', 'ISC', 'Apache-2.0', 'BS
 /** libvips: a shared library of its own beside `sharp`, which is optional. Users may replace it, as the LGPL asks. */
 const isLibvips = ({ name, isOptional }: LockedPackage) => isOptional && name.startsWith('@img/sharp-')
 
+/** MPL-2.0 covers changes to its own files only, and we change none. */
+const isWebPush = ({ name }: LockedPackage) => name === 'web-push'
+
 /** True if the SPDX expression of the package can be met with allowed licences. */
 export function isAllowed(found: LockedPackage): boolean {
-  const isFine = (id: string) => PERMISSIVE.has(id) || (id === 'LGPL-3.0-or-later' && isLibvips(found))
+  const isFine = (id: string) =>
+    PERMISSIVE.has(id) || (id === 'LGPL-3.0-or-later' && isLibvips(found)) || (id === 'MPL-2.0' && isWebPush(found))
   const expression = (found.licence ?? '').replaceAll(/[()]/g, '')
   // No expression here mixes both.
   if (expression.includes(' AND ')) return !expression.includes(' OR ') && expression.split(' AND ').every(isFine)

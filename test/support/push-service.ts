@@ -8,6 +8,9 @@ import type { Json } from './cloud.ts'
 export interface Browser {
   endpoint: string
   keys: { p256dh: string; auth: string }
+  /** Decrypts a message. */
+  text(message: Buffer): string
+  /** The same, parsed as JSON. */
   read(message: Buffer): Json
 }
 
@@ -18,15 +21,18 @@ export interface Pushed {
   body: Buffer
 }
 
-/** Makes a browser whose push service gives it this endpoint. */
-export function newBrowser(endpoint: string): Browser {
+/** Makes a browser with this endpoint. `known`: its private key and secret, base64url; random ones by default. */
+export function newBrowser(endpoint: string, known?: { privateKey: string; auth: string }): Browser {
   const own = createECDH('prime256v1')
-  const publicKey = own.generateKeys()
-  const auth = randomBytes(16)
-  return {
+  if (known) own.setPrivateKey(known.privateKey, 'base64url')
+  else own.generateKeys()
+  const publicKey = own.getPublicKey()
+  const auth = known ? Buffer.from(known.auth, 'base64url') : randomBytes(16)
+  const browser: Browser = {
     endpoint,
     keys: { p256dh: publicKey.toString('base64url'), auth: auth.toString('base64url') },
-    read(message) {
+    read: (message) => JSON.parse(browser.text(message)),
+    text(message) {
       const salt = message.subarray(0, 16)
       const keyLength = message.readUInt8(20)
       const sender = message.subarray(21, 21 + keyLength)
@@ -38,9 +44,10 @@ export function newBrowser(endpoint: string): Browser {
       const cipher = createDecipheriv('aes-128-gcm', key, nonce).setAuthTag(sealed.subarray(-16))
       const padded = Buffer.concat([cipher.update(sealed.subarray(0, -16)), cipher.final()])
       const end = padded.lastIndexOf(2)
-      return JSON.parse(padded.subarray(0, end).toString('utf8'))
+      return padded.subarray(0, end).toString('utf8')
     },
   }
+  return browser
 }
 
 /** A push service as RFC 8030 has it, on a real socket; `answers` of the next requests, then 201. */
