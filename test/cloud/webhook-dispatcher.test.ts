@@ -2,7 +2,8 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import type { Services } from '../../cloud/operations/operation.ts'
 import type { OutgoingAnswer, OutgoingRequest } from '../../cloud/outgoing/outgoing-http.ts'
 import type { Database } from '../../cloud/persistence/database.ts'
-import { startDispatcher, type Dispatcher } from '../../cloud/webhooks/dispatcher.ts'
+import type { SendLoop } from '../../cloud/outgoing/send-loop.ts'
+import { startDispatcher } from '../../cloud/webhooks/dispatcher.ts'
 import { LEASE_MS } from '../../cloud/webhooks/lease.ts'
 import { virtualPlatform, type VirtualPlatform } from '../../simulators/world/virtual-platform.ts'
 import { startTestCloud, type Json, type TestCloud } from '../support/cloud.ts'
@@ -21,7 +22,7 @@ onEveryDatabase('dispatchers of webhooks', (kind) => {
   let key: string
   let platform: VirtualPlatform
   const opened: Database[] = []
-  const running: { dispatcher: Dispatcher; platform: VirtualPlatform }[] = []
+  const running: { dispatcher: SendLoop; platform: VirtualPlatform }[] = []
 
   beforeEach(async () => {
     platform = virtualPlatform({ startMs: START, seed: 1 })
