@@ -3,7 +3,7 @@ import type { Cancel, Clock, Timers } from './platform.ts'
 /** Writes one line of the log. */
 export type WriteLine = (fields: Record<string, unknown>, message: string) => void
 
-/** A log of what others cause, such as refused connections. */
+/** A log of events that clients cause, such as refused connections. */
 export interface LimitedLog {
   /** `key` counts for itself, such as one device; by default the message does. */
   write(fields: Record<string, unknown>, message: string, key?: string): void

@@ -52,7 +52,7 @@ export async function demoKey({ database, cloud }: RunningCloud, file: DemoFile)
       .where('revoked_ms', 'is', null)
     const rows = await ofAccount.execute()
     if (known !== undefined && rows.some(({ hash }) => hash === hashOfKey(known))) return known
-    // Nobody has the file of the former keys any more.
+    // The file that held the former keys is lost.
     await db
       .updateTable('api_key')
       .set({ revoked_ms: platform.clock.wall() })

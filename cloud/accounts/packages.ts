@@ -13,7 +13,7 @@ export async function packageOfAccount(db: Db, accountId: string): Promise<Packa
   return have as Package
 }
 
-/** The account's package is the highest of its live stores: what a store was given, the account has. Demo stores count for nothing. */
+/** Raises the package of an account to that of its new live store. Demo stores do not count. */
 export async function raiseAccountPackage(db: Db, accountId: string, to: Package): Promise<void> {
   if (!isAtLeast(await packageOfAccount(db, accountId), to))
     await db.updateTable('account').set({ package: to }).where('account_id', '=', accountId).execute()

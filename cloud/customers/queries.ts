@@ -53,7 +53,7 @@ export function requestsOf(db: Db, { tenant, userId }: Customer, after: string, 
   return own.where('request_id', '>', after).orderBy('request_id').limit(limit).execute()
 }
 
-/** Where the customer is told by push, after this id. */
+/** Push subscriptions of the customer, after this id. */
 export function pushSubscriptionsOf(db: Db, { tenant, userId }: Customer, after: string, limit: number) {
   return db
     .selectFrom('push_subscription')

@@ -32,7 +32,7 @@ export function storedAnswers(
       try {
         return { status: stored.status, body: sealer.open(stored.body, CONTEXT).toString() }
       } catch (error) {
-        // An operator has removed the sealing key since (`untag keys reseal`). Answers without a key may be given afresh.
+        // An operator has removed the sealing key since (`untag keys reseal`). Without a key the operation may run again.
         if (idempotencyKey === undefined) return undefined
         throw error
       }

@@ -6,13 +6,13 @@ import type { PickupOrderRow } from '../persistence/tables/click-and-collect.ts'
 import type { PushDeliveryRow } from '../persistence/tables/push.ts'
 import { subscriptionsOf } from './subscriptions.ts'
 
-/** Nobody needs a notice that is older, ms. */
+/** Life of a notice, ms: later it is of no use to the customer. */
 const NOTICE_LIFE_MS = 24 * 3_600_000
 /** Subscriptions that one notice goes to. */
 const RECEIVERS_LIMIT = 200
 /** Notices of one account that wait. */
 const WAITING_LIMIT = 10_000
-/** Moves of an order that somebody waits for right now. */
+/** Order states that a customer waits for. */
 const URGENT: ReadonlySet<string> = new Set(['pending', 'ready'])
 
 /**

@@ -36,7 +36,7 @@ export const registerPushSubscription = operation({
   minimumPackage: 'GO',
   summary: 'Sends push notifications about orders to a browser, or to an HTTPS endpoint of your own.',
   description:
-    '`kind: "web"` takes `endpoint` and `keys` of the browser’s PushSubscription; `kind: "https"` an endpoint of yours, whose `secret` is told here only. ' +
+    '`kind: "web"` takes `endpoint` and `keys` of the browser’s PushSubscription; `kind: "https"` an endpoint of yours, whose `secret` appears in this answer only. ' +
     '`userId` gets the notices of this customer, `storeId` those of the store’s staff; an https endpoint without either gets all. ' +
     'Registered again, a subscription is renewed. With test keys nothing is sent; the cloud logs `push notice` instead.',
   callers: ['secret', 'publishable'],

@@ -4,7 +4,7 @@ import type { PushDeliveryRow, PushSubscriptionRow } from '../persistence/tables
 
 /** How long who has taken a notice may take to record what became of it, ms: more than an attempt can last. */
 export const LEASE_MS = 30_000
-/** How long after each failed attempt the next one follows, ms. After the last it is given up. */
+/** Time from each failed attempt to the next, ms. After the last attempt the notice is discarded. */
 export const RETRY_DELAYS_MS: readonly number[] = [10_000, 60_000, 300_000, 1_800_000, 7_200_000, 21_600_000]
 /** A notice that is due later than this was put there by a clock that was ahead: it is due now. */
 const LONGEST_WAIT_MS = 24 * 3_600_000
@@ -39,7 +39,7 @@ export interface Job {
   readonly subscription: PushSubscriptionRow
 }
 
-/** Takes up to `count` due notices of an account for `leaseId`. Until the lease ends nobody else takes them. */
+/** Takes up to `count` due notices of an account for `leaseId`. Other processes skip them until the lease ends. */
 export async function lease(db: Db, tenant: string, leaseId: string, count: number, nowMs: number): Promise<Job[]> {
   await db
     .updateTable('push_delivery')

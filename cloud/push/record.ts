@@ -4,12 +4,12 @@ import type { Outcome } from './attempt.ts'
 import { forget, putBack, RETRY_DELAYS_MS, type Job } from './queue.ts'
 import { deleteSubscription } from './subscriptions.ts'
 
-/** A subscription ends after this many notices in a row that were given up. */
+/** A subscription ends after this many undeliverable notices in a row. */
 export const FAILED_LIMIT = 20
 /** Answers after which the same request may succeed later; 5xx too. */
 const LATER: ReadonlySet<number> = new Set([408, 425, 429])
 
-/** Writes down what became of an attempt: the notice has arrived, waits for its next attempt, or is given up. */
+/** Writes down what became of an attempt: the notice has arrived, waits for its next attempt, or is discarded. */
 export async function record(db: Db, job: Job, outcome: Outcome, services: Services): Promise<void> {
   const { status } = outcome
   const { subscription } = job
@@ -31,7 +31,7 @@ export async function record(db: Db, job: Job, outcome: Outcome, services: Servi
   const about = { subscriptionId: subscription.subscription_id, status, error: outcome.error }
   if (failed < FAILED_LIMIT) {
     await countFailed(db, job, failed)
-    services.log.warn(about, 'a push notice was given up')
+    services.log.warn(about, 'a push notice could not be delivered and was discarded')
   } else {
     await deleteSubscription(db, subscription.subscription_id)
     services.log.warn(about, `a push subscription was removed after ${FAILED_LIMIT} notices that did not arrive`)

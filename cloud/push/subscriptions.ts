@@ -46,7 +46,7 @@ export function subscriptionsOf(
     .execute()
 }
 
-/** Subscriptions of one endpoint, whoever is told there. */
+/** All subscriptions of one endpoint. */
 export function subscriptionsAt(db: Db, tenant: string, hash: string): Promise<PushSubscriptionRow[]> {
   return db
     .selectFrom('push_subscription')

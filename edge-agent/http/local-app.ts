@@ -254,7 +254,7 @@ export function localApp(
   app.get('/v1/status', (c) => reply(c, 'status', agent.status()))
   app.get(
     '/v1/events',
-    // HEAD is answered by the same route: a stream that nobody reads would keep its place.
+    // HEAD is answered by the same route: a stream without a reader would keep its place.
     (c) =>
       (c.req.method === 'HEAD'
         ? c.body(null)

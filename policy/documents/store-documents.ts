@@ -41,7 +41,7 @@ const Verifier = z.strictObject({ salt: z.string(), key: z.string(), n: z.int(),
 /** scrypt parameters with a salt and the derived key, base64url. */
 export type Verifier = z.infer<typeof Verifier>
 
-/** Somebody who may stand behind a request at the station. The policy contains verifiers under the store key, never the PIN. */
+/** An operator who may approve requests at the station. The policy contains verifiers under the store key, never the PIN. */
 export const OperatorRecord = z.strictObject({
   operatorId: z.string(),
   name: z.string(),

@@ -68,7 +68,7 @@ export function newFindings(open: ReadonlySet<string> = new Set()): Findings {
   }
 
   function own(party: string, id: string, prefix: string): void {
-    // The party made it up, or heard of it elsewhere.
+    // The party invented it, or took it from another answer.
     if (named.has(`${party} ${id}`) && !owners.has(id)) return
     parties.add(party)
     if (!owners.has(id)) owners.set(id, party)

@@ -10,7 +10,7 @@ import { chanceOf } from '../world/chance.ts'
 import { enrolmentProof, publicKeyOf, type AgentIdentity } from './agent-login.ts'
 import { API, serveCloud, type Json, type ServedCloud } from './served-cloud.ts'
 
-/** One side (test or live) of one account. Nobody else may see anything of it. */
+/** One side (test or live) of one account. No other party may see its data. */
 export interface Party {
   /** Such as `alpha.live`. */
   readonly name: string

@@ -61,7 +61,7 @@ export async function paidPurchase(scene: Scene): Promise<string | undefined> {
   return id
 }
 
-/** A new agent of the party's first store, logged in by nobody yet. */
+/** A new agent of the party's first store that has not logged in. */
 export async function enrolAgent(scene: Scene, code?: string): Promise<AgentIdentity | undefined> {
   const { request, own } = await enrolment(scene, code)
   const agentId = textOf(await scene.call('enrolEdgeAgent', request, 'anyone'), 'agentId')
@@ -91,7 +91,7 @@ export async function loginOf(scene: Scene, agent: AgentIdentity): Promise<Json>
   }
 }
 
-/** A batch of one journal row that nobody has seen, as an agent signs it. */
+/** A new batch of one journal row, as an agent signs it. */
 export function firstBatch(scene: Scene, agent: AgentIdentity): string {
   const nowMs = scene.served.platform.clock.wall()
   const before = genesisHash(agent.ledgerId, 1)

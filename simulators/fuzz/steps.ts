@@ -5,13 +5,13 @@ import type { Ground, Party } from './ground.ts'
 import type { As } from './scene.ts'
 
 /**
- * good: as it should be. fuzzed: with fields added, changed and removed. unknown: with one field
- * that nobody knows. foreign: names what another party owns. raw: what is no
- * such request at all. key: with a key that is wrong. repeat: twice under one Idempotency-Key. page: a page or a notification.
+ * `good`: a valid request. `fuzzed`: fields added, changed and removed. `unknown`: one field that the schema does not have.
+ * `foreign`: names data of another party. `raw`: not a request of the API. `key`: a wrong key. `repeat`: sent twice under one
+ * Idempotency-Key. `page`: a page or a notification of a payment provider.
  */
 export type Style = 'good' | 'fuzzed' | 'unknown' | 'foreign' | 'raw' | 'key' | 'repeat' | 'page'
 
-/** What is sent next, and in whose name. */
+/** The next request and its caller. */
 export interface Step {
   readonly style: Style
   readonly operation: Operation | undefined

@@ -280,7 +280,7 @@ onEveryDatabase('push notifications', (kind) => {
     expect((await cloud.call(key, 'removePushSubscription', { subscriptionId: first })).status).toBe(404)
   })
 
-  it('ends a subscription after 20 notices in a row that were given up', async () => {
+  it('ends a subscription after 20 undeliverable notices in a row', async () => {
     const browser = newBrowser(`${PUSH}/w/1`)
     await register({ userId: 'u1', endpoint: browser.endpoint, keys: browser.keys })
     await cloud.db.database.write((db) => db.updateTable('push_subscription').set({ failed_in_row: 19 }).execute())

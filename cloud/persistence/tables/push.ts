@@ -1,4 +1,4 @@
-/** Who is told by push, and the notices that wait. Units and forms: ../schema.ts. */
+/** Push subscriptions and waiting notices. Units and forms: ../schema.ts. */
 
 export interface PushSubscriptionRow {
   subscription_id: string
@@ -13,7 +13,7 @@ export interface PushSubscriptionRow {
   endpoint_hash: string
   /** Endpoint and keys as JSON, sealed: who has them can send to the browser. */
   sealed: string
-  /** Notices that were given up, with none in between that arrived. */
+  /** Undeliverable notices since the last one that arrived. */
   failed_in_row: number
   created_ms: number
   updated_ms: number
@@ -34,6 +34,6 @@ export interface PushDeliveryRow {
   /** When it is next to be sent, or the end of the lease of who is sending it. */
   due_ms: number
   lease_id: string | null
-  /** Nobody needs the notice after this. */
+  /** The sender discards the notice after this time. */
   expires_ms: number
 }
