@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { keyCaller } from '../operations/caller.ts'
-import { notFound } from '../operations/failure.ts'
+import { invalid, notFound } from '../operations/failure.ts'
 import { Id, Success } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
 import { cursorOf, nextOf, pageOf, type Page } from '../operations/paging.ts'
@@ -17,6 +17,9 @@ const DEFAULT_PAGE = 20
 /** An offer has up to 500 products: a page stays below 10 MB. */
 const LARGEST_PAGE = 100
 
+/** Prices in one answer, about 4 MB. */
+const PRICES_LIMIT = 50_000
+
 const STORE = 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B'
 
 export const fetchOffer = operation({
@@ -25,22 +28,31 @@ export const fetchOffer = operation({
   minimumPackage: 'GO',
   summary: 'Answers an offer with its products and their prices in each store.',
   description:
-    '`prices` has one entry for each store in `storeIds`, after `priceAdjustments`. `originalPrice` and `discountPrice` of a product are those of the first store.',
+    '`prices` has one entry for each store in `storeIds`, after `priceAdjustments`. `originalPrice` and `discountPrice` of a product are those of the first store. An offer with more than 50,000 prices needs `storeId`.',
   changes: false,
-  request: z.strictObject({ offerId: Id.describe('Any id of the group.') }),
+  request: z.strictObject({
+    offerId: Id.describe('Any id of the group.'),
+    storeId: Id.optional().describe('Answers the prices of this store only.'),
+  }),
   response: z.strictObject({ ...Success, ...Sandbox, offer: OfferDetail }),
   example: { offerId: 'off_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
-  async run(call, { offerId }) {
-    const { tenant, storeIds } = keyCaller(call.caller)
+  async run(call, { offerId, storeId }) {
+    if (storeId !== undefined) await ownStores(call, [storeId])
+    const { tenant, storeIds: own } = keyCaller(call.caller)
+    const storeIds = storeId === undefined ? own : [storeId]
     if (isSandbox(call)) {
       const offer = await mockDetail(call, await mockOffer(call, offerId), storeIds)
+      if (offer.storeIds.length === 0) throw notFound('offer')
       return { success: true as const, _sandbox: true as const, offer }
     }
     const group = await findGroup(call.db, tenant, offerId)
     if (!group) throw notFound('offer')
     const [listed] = await presentOffers(call.db, [group], storeIds, call.nowMs)
     if (!listed || listed.storeIds.length === 0) throw notFound('offer')
-    const [offer] = await withProducts(call.db, [{ listed, groupId: group.group_id }])
+    const prices = listed.storeIds.length * listed.productCount
+    if (prices > PRICES_LIMIT)
+      throw invalid('storeId', `is needed: this offer has ${prices} prices, and one answer has at most ${PRICES_LIMIT}`)
+    const [offer] = await withProducts(call.db, [{ listed, groupId: group.group_id }], storeId)
     if (!offer) throw notFound('offer')
     return { success: true as const, offer }
   },

@@ -114,6 +114,22 @@ onEveryDatabase('reading offers', (kind) => {
     expect(seen).toEqual(all.map(({ id }) => id))
   })
 
+  it('asks for a store if an offer has more than 50,000 prices', async () => {
+    const many = await liveStores(cloud, key, { count: 101 })
+    const products = Array.from({ length: 500 }, (_, i) => ({ name: `Ding ${i}`, price: 9.99 }))
+    const { offerId } = await create({ storeIds: many, products })
+    expect(await cloud.call(key, 'fetchOffer', { offerId })).toMatchObject({
+      status: 400,
+      body: { details: [{ path: 'storeId' }] },
+    })
+    const { offer } = await ok('fetchOffer', { offerId, storeId: many[1] ?? '' })
+    expect(offer.storeIds).toEqual([many[1]])
+    expect(offer.products).toHaveLength(500)
+    expect(offer.products[0].prices).toEqual([{ storeId: many[1], discountPrice: 9.99 }])
+    const [other = ''] = stores
+    expect((await cloud.call(key, 'fetchOffer', { offerId, storeId: other })).status).toBe(404)
+  })
+
   it('shows a key only its own stores, and no offer of another account', async () => {
     const [first, second] = stores as [string, string, string]
     const { offerId } = await create()
