@@ -10,11 +10,11 @@ import { cursorOf, pageOf } from '../operations/paging.ts'
 import type { DeviceRow } from '../persistence/tables/agents.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { ownStore, ownStoreOf, ownStoreOrOnly } from '../stores/own-store.ts'
-import { raiseDocumentVersion } from '../stores/queries.ts'
 import { deviceFacts, findDevice } from './device-queries.ts'
 import { bindToAgent, placeAt } from './bind-device.ts'
 import { revoke } from './leases.ts'
 import { assertPolicyFits } from './policy-size.ts'
+import { storeDocumentChanged } from './document-changed.ts'
 
 /** Devices of one store at most: their records travel in one signed policy. */
 const DEVICES_LIMIT = 1_000
@@ -154,12 +154,6 @@ export async function assertAgentOf({ db }: Call, storeId: string, agentId: stri
     .where('agent_id', '=', agentId)
     .executeTakeFirst()
   if (agent?.store_id !== storeId || agent.revoked_ms !== null) throw notFound('agent')
-}
-
-/** The signed policy names the devices: agents are told that there is a new one. */
-export async function storeDocumentChanged(call: Call, storeId: string): Promise<void> {
-  await raiseDocumentVersion(call.db, storeId)
-  call.afterCommit(() => call.services.agents.storeChanged(storeId))
 }
 
 export const fetchDevices = operation({

@@ -16,7 +16,7 @@ import { operation, type Call } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'
 import { ownStore, ownStoreOf } from '../stores/own-store.ts'
 import { amongFew, deriveVerifier } from './derive-verifier.ts'
-import { storeDocumentChanged } from './device-operations.ts'
+import { storeDocumentChanged } from './document-changed.ts'
 import { assertPolicyFits } from './policy-size.ts'
 import { ensureStoreKey, findStoreKey, storeKeyParts, verifierColumns, type Verifiers } from './store-keys.ts'
 

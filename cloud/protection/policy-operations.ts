@@ -8,7 +8,7 @@ import type { StoreRow } from '../persistence/tables/stores.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { findStore } from '../stores/queries.ts'
 import { deviceFacts } from './device-queries.ts'
-import { storeDocumentChanged } from './device-operations.ts'
+import { storeDocumentChanged } from './document-changed.ts'
 import { policyOf } from './policy.ts'
 import { assertPolicyFits } from './policy-size.ts'
 

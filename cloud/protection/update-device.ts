@@ -8,14 +8,8 @@ import type { DeviceRow } from '../persistence/tables/agents.ts'
 import { giveToAgent } from './move-device.ts'
 import { deviceFacts } from './device-queries.ts'
 import { assertPolicyFits } from './policy-size.ts'
-import {
-  assertAgentOf,
-  Device,
-  optionalCapabilities,
-  ownDevice,
-  storeDocumentChanged,
-  toDevice,
-} from './device-operations.ts'
+import { assertAgentOf, Device, optionalCapabilities, ownDevice, toDevice } from './device-operations.ts'
+import { storeDocumentChanged } from './document-changed.ts'
 
 /** What the system sets: sent back as it is, it is passed over (decisions §1). */
 const SYSTEM_FIELDS = [
