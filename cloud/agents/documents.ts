@@ -14,10 +14,10 @@ import type { Services } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
-import { deviceFacts, devicesTold } from '../protection/device-queries.ts'
-import { isAnyoneWaitedFor } from '../protection/home-move.ts'
+import { deviceFacts, devicesTold } from '../protection/devices/device-queries.ts'
+import { isAnyoneWaitedFor } from '../protection/receipt-home/home-move.ts'
 import { itemsHead } from './item-pages.ts'
-import { policyOf } from '../protection/policy.ts'
+import { policyOf } from '../protection/store-documents/policy.ts'
 
 /**
  * What the agents of a store are told, made from the rows whenever somebody asks: signing takes

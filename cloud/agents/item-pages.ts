@@ -12,7 +12,7 @@ import type { Services } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
-import { itemHead } from '../protection/item-sequence.ts'
+import { itemHead } from '../protection/items/item-sequence.ts'
 
 /** Pages of a store's item sequence, signed when somebody asks (policy/documents/item-documents.ts). */
 

@@ -3,8 +3,8 @@ import { invalid, precondition } from '../operations/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { PickupOrderLineRow, PickupOrderRow } from '../persistence/tables/click-and-collect.ts'
 import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
-import { findItem } from '../protection/item-queries.ts'
-import { tellGates } from '../protection/item-sequence.ts'
+import { findItem } from '../protection/items/item-queries.ts'
+import { tellGates } from '../protection/items/item-sequence.ts'
 import { deleteKept, insertKept, itemsOf, linesOf, moveItems, sellableItems } from './queries.ts'
 
 /**

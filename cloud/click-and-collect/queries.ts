@@ -2,8 +2,8 @@ import type { Page } from '../operations/paging.ts'
 import type { Db } from '../persistence/database.ts'
 import type { PickupOrderItemRow, PickupOrderLineRow, PickupOrderRow } from '../persistence/tables/click-and-collect.ts'
 import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
-import { renumberItems } from '../protection/item-sequence.ts'
-import { noteMoves } from '../protection/item-moves.ts'
+import { renumberItems } from '../protection/items/item-sequence.ts'
+import { noteMoves } from '../protection/items/item-moves.ts'
 import { OPEN_STATUSES, type OrderStatus } from './order-state.ts'
 
 /** The tenant's order. */

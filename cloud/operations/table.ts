@@ -59,24 +59,24 @@ import {
   revokeProtectionAuthorization,
   verifyProtectedItem,
   verifySecurityTagDeactivation,
-} from '../protection/authorization-operations.ts'
-import { disposeAlarm } from '../protection/dispose-alarm.ts'
-import { acknowledgeException, fetchExceptions } from '../protection/exception-operations.ts'
-import { updateDevice } from '../protection/update-device.ts'
+} from '../protection/redeem/authorization-operations.ts'
+import { disposeAlarm } from '../protection/records/dispose-alarm.ts'
+import { acknowledgeException, fetchExceptions } from '../protection/records/exception-operations.ts'
+import { updateDevice } from '../protection/devices/update-device.ts'
 import {
   decommissionDevice,
   fetchDevices,
   registerDevice,
   reportDeviceHeartbeat,
-} from '../protection/device-operations.ts'
-import { moveReceiptHome } from '../protection/move-receipt-home.ts'
+} from '../protection/devices/device-operations.ts'
+import { moveReceiptHome } from '../protection/receipt-home/move-receipt-home.ts'
 import { exportEpcisEvents } from '../epcis/operations.ts'
-import { fetchProtectionEvents, reportProtectionEvents } from '../protection/event-operations.ts'
-import { fetchProtectedItem, registerProtectedItems, updateItemStatus } from '../protection/item-operations.ts'
-import { fetchOperators, registerOperator, removeOperator } from '../protection/operator-operations.ts'
-import { fetchProtectionPolicy, updateProtectionPolicy } from '../protection/policy-operations.ts'
-import { resolveRedemption } from '../protection/resolve-redemption.ts'
-import { simulateProtectionPolicy } from '../protection/simulate-policy.ts'
+import { fetchProtectionEvents, reportProtectionEvents } from '../protection/records/event-operations.ts'
+import { fetchProtectedItem, registerProtectedItems, updateItemStatus } from '../protection/items/item-operations.ts'
+import { fetchOperators, registerOperator, removeOperator } from '../protection/operators/operator-operations.ts'
+import { fetchProtectionPolicy, updateProtectionPolicy } from '../protection/policy/policy-operations.ts'
+import { resolveRedemption } from '../protection/redeem/resolve-redemption.ts'
+import { simulateProtectionPolicy } from '../protection/policy/simulate-policy.ts'
 import { fetchPushKey, registerPushSubscription, removePushSubscription } from '../push/operations.ts'
 import { generateReceiptQR, generateReceiptWithQR, getReceiptFromToken } from '../receipts/operations.ts'
 import {

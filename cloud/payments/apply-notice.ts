@@ -1,6 +1,6 @@
 import type { Call } from '../operations/operation.ts'
 import type { PaymentRow } from '../persistence/tables/payments.ts'
-import { raiseException } from '../protection/exceptions.ts'
+import { raiseException } from '../protection/records/exceptions.ts'
 import { completePurchase } from '../scan-and-go/complete-purchase.ts'
 import { endUnpaid } from '../scan-and-go/end-unpaid.ts'
 import { findStore } from '../stores/queries.ts'

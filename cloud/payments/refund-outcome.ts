@@ -1,7 +1,7 @@
 import type { Call } from '../operations/operation.ts'
 import type { RefundRow } from '../persistence/tables/payments.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
-import { raiseException } from '../protection/exceptions.ts'
+import { raiseException } from '../protection/records/exceptions.ts'
 import { hasOpenAuthorizations, uncancelPurchase, withdrawRights } from '../scan-and-go/cancel-purchase.ts'
 import { updatePurchase } from '../scan-and-go/queries.ts'
 import { findPayment, findRefund, refundsOf, updateRefund } from './queries.ts'

@@ -4,7 +4,7 @@ import { centsOf, Euros, eurosOf, Id, Success, text } from '../operations/fields
 import { operation, type Call } from '../operations/operation.ts'
 import type { RefundRow } from '../persistence/tables/payments.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
-import { assertOperator } from '../protection/store-operator.ts'
+import { assertOperator } from '../protection/operators/store-operator.ts'
 import { cancelPurchase } from '../scan-and-go/cancel-purchase.ts'
 import { depositsOn } from '../scan-and-go/deposit.ts'
 import { ownPurchase, purchaseIdOf } from '../scan-and-go/own-purchase.ts'

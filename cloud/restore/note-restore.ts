@@ -6,8 +6,8 @@ import type { KeyFiles } from '../authority/key-files.ts'
 import { readKeyMarks, writeKeyMark } from '../authority/key-generation.ts'
 import { endKeptAnswers } from '../operations/end-kept-answers.ts'
 import type { Db } from '../persistence/database.ts'
-import { policyOf } from '../protection/policy.ts'
-import { noteFormerHome } from '../protection/receipt-homes.ts'
+import { policyOf } from '../protection/store-documents/policy.ts'
+import { noteFormerHome } from '../protection/receipt-home/receipt-homes.ts'
 import { skipLostPositions } from '../persistence/positions.ts'
 
 /**

@@ -1,6 +1,6 @@
 import type { Db } from '../persistence/database.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
-import { renumberItemsOf } from '../protection/item-sequence.ts'
+import { renumberItemsOf } from '../protection/items/item-sequence.ts'
 import { releaseStock } from '../stock/reserve.ts'
 import { updatePurchase } from './queries.ts'
 

@@ -6,7 +6,11 @@ export const LIAR_BUGS: readonly Bug[] = [
     name: 'given-from-anyone',
     what: 'the cloud accepts `given` from any agent of the store',
     changes: [
-      change('cloud/protection/evidence-given.js', '!(await facts.isHomeIn(homeEpoch, witness))', 'homeEpoch < 0'),
+      change(
+        'cloud/protection/evidence/evidence-given.js',
+        '!(await facts.isHomeIn(homeEpoch, witness))',
+        'homeEpoch < 0',
+      ),
     ],
     troubles: ['liar'],
   },
@@ -15,12 +19,12 @@ export const LIAR_BUGS: readonly Bug[] = [
     what: 'the cloud accepts `given` without the epoch of the home',
     changes: [
       change(
-        'cloud/protection/evidence-given.js',
+        'cloud/protection/evidence/evidence-given.js',
         'homeEpoch === undefined || !(await facts.isHomeIn(homeEpoch, witness))',
         '(homeEpoch !== undefined && !(await facts.isHomeIn(homeEpoch, witness)))',
       ),
       change(
-        'cloud/protection/evidence-given.js',
+        'cloud/protection/evidence/evidence-given.js',
         'homeAgentId, homeEpoch });',
         'homeAgentId, homeEpoch: homeEpoch ?? 0 });',
       ),
@@ -32,7 +36,7 @@ export const LIAR_BUGS: readonly Bug[] = [
     what: 'the cloud accepts `given_back` without the signature of the agent that had asked',
     changes: [
       change(
-        'cloud/protection/outcome-report.js',
+        'cloud/protection/evidence/outcome-report.js',
         'opened.ok ? HomeQuestion.safeParse(opened.claims).data : undefined',
         'HomeQuestion.safeParse(opened.ok ? opened.claims : decodeClaims(report)).data',
       ),
@@ -44,7 +48,7 @@ export const LIAR_BUGS: readonly Bug[] = [
     what: 'the cloud accepts the outcome of another agent’s redemption',
     changes: [
       change(
-        'cloud/protection/evidence.js',
+        'cloud/protection/evidence/evidence.js',
         'if (await scope.facts.isOwn(row.agent_id, witness))',
         'if (row.agent_id !== null)',
       ),

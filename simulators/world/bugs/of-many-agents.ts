@@ -42,7 +42,7 @@ export const MANY_AGENTS_BUGS: readonly Bug[] = [
     name: 'given-and-granted',
     what: 'the cloud grants what a home has given to an agent that it does not hear of',
     changes: [
-      change('cloud/protection/given-rights.js', "if (!row?.was_given || right.state === 'used')", 'if (right)'),
+      change('cloud/protection/rights/given-rights.js', "if (!row?.was_given || right.state === 'used')", 'if (right)'),
     ],
     troubles: ['home', 'partition', 'lan'],
   },
@@ -86,7 +86,11 @@ export const MANY_AGENTS_BUGS: readonly Bug[] = [
     name: 'anew-and-unheard',
     what: 'what an agent has used up before it was enrolled anew is taken for another’s word',
     changes: [
-      change('cloud/protection/evidence-facts.js', 'if (owner === null || agentId === null)', 'if (owner !== agentId)'),
+      change(
+        'cloud/protection/evidence/evidence-facts.js',
+        'if (owner === null || agentId === null)',
+        'if (owner !== agentId)',
+      ),
     ],
     troubles: ['enrol', 'partition'],
     liveness: true,

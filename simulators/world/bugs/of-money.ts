@@ -83,7 +83,7 @@ export const MONEY_BUGS: readonly Bug[] = [
     what: 'cancelling a purchase takes back what was brought back meanwhile, and bought by somebody else',
     changes: [
       change(
-        'cloud/protection/return-units.js',
+        'cloud/protection/leases/return-units.js',
         'return item.line_id === unit.line_id && item.unit_no === unit.unit_no;',
         'return true;',
       ),
@@ -94,7 +94,7 @@ export const MONEY_BUGS: readonly Bug[] = [
     what: 'who brings goods back keeps the right to have them released',
     changes: [
       change(
-        'cloud/protection/move-by-hand.js',
+        'cloud/protection/items/move-by-hand.js',
         "await returnUnits(call, purchase, [unit], newId('ret', services.platform));",
         '',
       ),
@@ -103,6 +103,8 @@ export const MONEY_BUGS: readonly Bug[] = [
   {
     name: 'refunded-called-double',
     what: 'one release of goods that came back is reported as two releases',
-    changes: [change('cloud/protection/settle-unit.js', "raise('released_after_refund')", "raise('double_redeem')")],
+    changes: [
+      change('cloud/protection/evidence/settle-unit.js', "raise('released_after_refund')", "raise('double_redeem')"),
+    ],
   },
 ]

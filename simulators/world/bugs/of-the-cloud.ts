@@ -50,7 +50,7 @@ export const CLOUD_BUGS: readonly Bug[] = [
     what: 'a purchase counts as paid while its payment is pending',
     changes: [
       change(
-        'cloud/protection/subject.js',
+        'cloud/protection/authorize/subject.js',
         "return purchase.status === 'SUCCESS' || purchase.status === 'UNLOADED';",
         "return purchase.status !== 'CANCELLED';",
       ),
@@ -61,7 +61,7 @@ export const CLOUD_BUGS: readonly Bug[] = [
     what: 'a cancelled purchase still counts as paid',
     changes: [
       change(
-        'cloud/protection/subject.js',
+        'cloud/protection/authorize/subject.js',
         "return purchase.status === 'SUCCESS' || purchase.status === 'UNLOADED';",
         "return ['SUCCESS', 'UNLOADED', 'CANCELLED'].includes(purchase.status);",
       ),
@@ -70,7 +70,9 @@ export const CLOUD_BUGS: readonly Bug[] = [
   {
     name: 'lease-not-exclusive',
     what: 'a unit that one device holds a token for is lent to another as well',
-    changes: [change('cloud/protection/leases.js', 'if (row.agent_id === null || row.voided_ms !== null)', 'if (row)')],
+    changes: [
+      change('cloud/protection/leases/leases.js', 'if (row.agent_id === null || row.voided_ms !== null)', 'if (row)'),
+    ],
   },
   {
     name: 'freed-though-released',
@@ -97,7 +99,7 @@ export const CLOUD_BUGS: readonly Bug[] = [
   {
     name: 'items-without-numbers',
     what: 'a change of an item gets no number of its own, so gates are not told',
-    changes: [change('cloud/protection/item-queries.js', 'item_seq: seq,', '')],
+    changes: [change('cloud/protection/items/item-queries.js', 'item_seq: seq,', '')],
   },
   {
     name: 'webhooks-without-schedule',
@@ -119,7 +121,11 @@ export const CLOUD_BUGS: readonly Bug[] = [
     name: 'verifiers-of-the-former-key',
     what: 'the cloud replaces the store key when an agent is revoked, and leaves the verifiers under the former one',
     changes: [
-      change('cloud/protection/store-keys.js', 'for (const chunk of inChunks(rows))', 'for (const chunk of [])'),
+      change(
+        'cloud/protection/operators/store-keys.js',
+        'for (const chunk of inChunks(rows))',
+        'for (const chunk of [])',
+      ),
     ],
     troubles: ['enrol'],
   },

@@ -1,0 +1,58 @@
+import { pause } from '../../../policy/platform.ts'
+import type { WaitForIt } from '../../operations/ask-first.ts'
+import type { Call } from '../../operations/operation.ts'
+import type { Db } from '../../persistence/database.ts'
+import type { ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
+import {
+  findAuthorization,
+  redemptionsOf,
+  unitsOfAuthorization,
+  updateAuthorization,
+} from '../leases/authorizations.ts'
+import { touchSubjects } from '../rights/touch.ts'
+
+/** A person stands at the device that asks: the holder has so long to answer, looked for in such steps, ms (contracts §4). */
+const WAIT_MS = 1_000
+const STEP_MS = 25
+
+/** Asks the agents that hold these authorizations to give them up, before the caller is refused; nothing when they were waited for already. */
+export function askHolders(call: Call, held: readonly ProtectionAuthorizationRow[]): void {
+  if (held.length > 0) call.askFirst((db) => askEach(call, db, held))
+}
+
+async function askEach(
+  { services, nowMs }: Call,
+  db: Db,
+  held: readonly ProtectionAuthorizationRow[],
+): Promise<WaitForIt> {
+  const { agents, platform } = services
+  for (const row of held) {
+    if (row.void_asked_ms !== null) continue
+    await updateAuthorization(db, row, { void_asked_ms: nowMs })
+    // Kept answers hand it out no more.
+    const units = await unitsOfAuthorization(db, row.nonce)
+    await touchSubjects(
+      db,
+      units.map((unit) => ({ purchaseId: row.purchase_id ?? '', lineId: unit.line_id })),
+    )
+  }
+  return async (reads) => {
+    for (const { store_id: storeId, agent_id: agentId, nonce } of held)
+      if (agentId !== null) agents.tell({ storeId, agentId }, { command: 'void', nonce })
+    // Who is out of reach is not waited for: it hears of it when it comes back.
+    const reachable = held.filter(({ agent_id: agentId }) => agentId !== null && agents.isConnected(agentId))
+    for (let waited = 0; reachable.length > 0 && waited < WAIT_MS; waited += STEP_MS) {
+      if (await areSettled(reads, reachable)) return
+      await pause(platform.timers, STEP_MS)
+    }
+  }
+}
+
+/** Whether each was given up, or used. */
+async function areSettled(reads: Db, rows: readonly ProtectionAuthorizationRow[]): Promise<boolean> {
+  for (const { nonce } of rows) {
+    const row = await findAuthorization(reads, nonce)
+    if (row && row.voided_ms === null && (await redemptionsOf(reads, nonce)).length < row.count) return false
+  }
+  return true
+}

@@ -1,0 +1,120 @@
+import { z } from 'zod'
+import type { DeviceFacts } from '../../../policy/devices.ts'
+import { DEVICE_TYPES, SCAN_SOURCES } from '../../../policy/vocabulary.ts'
+import { knownCaller, type KnownCaller } from '../../operations/caller.ts'
+import { invalid } from '../../operations/failure.ts'
+import { Id, text, Timestamp } from '../../operations/fields.ts'
+import type { Call } from '../../operations/operation.ts'
+import type { DeviceRow } from '../../persistence/tables/agents.ts'
+import type { StoreRow } from '../../persistence/tables/stores.ts'
+import { ownStore } from '../../stores/own-store.ts'
+import { findStore } from '../../stores/queries.ts'
+import { deviceFacts, findDevice } from '../devices/device-queries.ts'
+
+/** What every request about a device may carry (specification, device metadata). */
+export const DeviceMetadata = {
+  deviceType: z.enum(DEVICE_TYPES).optional(),
+  storeId: Id.optional(),
+  zoneId: text(128).optional(),
+  gateId: text(128).optional(),
+  laneId: text(128).optional(),
+  operatorId: text(128).optional(),
+  occurredAt: Timestamp.optional(),
+  firmwareVersion: text(128).optional(),
+  scanSource: z.enum(SCAN_SOURCES).optional(),
+  explain: z.boolean().optional().describe('Adds `trace[]`: every check and how it went.'),
+}
+
+export interface Metadata {
+  deviceId?: string | undefined
+  deviceType?: string | undefined
+  storeId?: string | undefined
+  zoneId?: string | undefined
+  gateId?: string | undefined
+  laneId?: string | undefined
+  operatorId?: string | undefined
+  occurredAt?: string | undefined
+  firmwareVersion?: string | undefined
+}
+
+/** Who asks, for which device, in which store, and about when. */
+export interface Asked {
+  caller: KnownCaller
+  /** null: no such device, as far as the caller may know. */
+  device: { row: DeviceRow; facts: DeviceFacts } | null
+  /** The store that is named, else the device's; null when neither is known. */
+  store: StoreRow | null
+  occurredMs: number
+  /** Over five minutes old: a record of something past, never a reason for a new token (decisions §9). */
+  isPast: boolean
+  /** When that was; undefined: now. */
+  pastMs: number | undefined
+  operatorId: string | null
+  /** Who is named as the operator had answered for the token that is shown, when that was given. */
+  isApproved?: boolean
+  warnings: string[]
+}
+
+const LIVE_MS = 5 * 60_000
+const OLDEST_MS = 14 * 86_400_000
+
+/** Who asks, for which store and device. Throws invalid_request where these contradict each other. */
+export async function readAsked(call: Call, metadata: Metadata): Promise<Asked> {
+  const caller = knownCaller(call.caller)
+  const occurredMs = occurredAt(metadata.occurredAt, call.nowMs)
+  const named = metadata.storeId === undefined ? null : await ownStore(call, metadata.storeId)
+  const row = metadata.deviceId === undefined ? undefined : await findDevice(call.db, caller.tenant, metadata.deviceId)
+  const visible = row && isVisible(caller, row) ? row : undefined
+  const home =
+    visible && ((named?.store_id === visible.store_id ? named : await findStore(call.db, visible.store_id)) ?? null)
+  const device = visible && home ? { row: visible, facts: deviceFacts(visible, home) } : null
+  if (device && metadata.deviceType !== undefined && metadata.deviceType !== device.row.device_type) {
+    throw invalid('deviceType', `the device is registered as ${device.row.device_type}`)
+  }
+  if (device) await noteFirmware(call, device.row, metadata.firmwareVersion)
+  const isPast = occurredMs < call.nowMs - LIVE_MS
+  return {
+    caller,
+    device,
+    store: named ?? home ?? null,
+    occurredMs,
+    isPast,
+    pastMs: isPast ? occurredMs : undefined,
+    operatorId: metadata.operatorId ?? null,
+    warnings: device ? differences(device.row, metadata) : [],
+  }
+}
+
+function isVisible(caller: KnownCaller, device: DeviceRow): boolean {
+  if (caller.kind === 'agent') return device.store_id === caller.storeId
+  return caller.storeIds === null || caller.storeIds.includes(device.store_id)
+}
+
+function occurredAt(text: string | undefined, nowMs: number): number {
+  if (text === undefined) return nowMs
+  const ms = Date.parse(text)
+  if (ms > nowMs + LIVE_MS) throw invalid('occurredAt', 'lies over 5 minutes in the future')
+  if (ms < nowMs - OLDEST_MS) throw invalid('occurredAt', 'lies over 14 days back')
+  return ms
+}
+
+async function noteFirmware({ db }: Call, device: DeviceRow, firmwareVersion: string | undefined): Promise<void> {
+  if (firmwareVersion === undefined || firmwareVersion === device.firmware_version) return
+  await db
+    .updateTable('device')
+    .set({ firmware_version: firmwareVersion })
+    .where('device_id', '=', device.device_id)
+    .execute()
+}
+
+/** Places are recorded as sent; where they differ from the registry, the answer says so. */
+function differences(device: DeviceRow, metadata: Metadata): string[] {
+  const places = [
+    ['zoneId', metadata.zoneId, device.zone_id],
+    ['laneId', metadata.laneId, device.lane_id],
+    ['gateId', metadata.gateId, device.gate_id],
+  ] as const
+  return places.flatMap(([field, sent, known]) =>
+    sent !== undefined && known !== null && sent !== known ? [`${field} is ${known} in the registry, not ${sent}`] : [],
+  )
+}

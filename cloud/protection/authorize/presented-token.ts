@@ -1,0 +1,67 @@
+import { CLOUD_LEDGER, denyReasonOf, openAuthorization } from '../../../policy/documents/authorization.ts'
+import type { IdentifierKind } from '../../../policy/identifiers.ts'
+import type { DecisionFacts } from '../../../policy/decide.ts'
+import { invalid } from '../../operations/failure.ts'
+import type { Call } from '../../operations/operation.ts'
+import type { ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
+import type { PurchaseRow } from '../../persistence/tables/purchases.ts'
+import { findPurchase } from '../../scan-and-go/queries.ts'
+import type { Asked } from './asking.ts'
+import { findAuthorization } from '../leases/authorizations.ts'
+
+/**
+ *   a program's token, led: cloud ─ shown at a device ─▶ its agent asks with it ─▶ freed here, one for the agent's ledger given
+ *
+ * While the ledger of an agent is doubted, programs get tokens that only the cloud may honour. The agent that is shown one asks as
+ * if it were shown the purchase: what is still free is given to it for this one request.
+ */
+export interface Presented {
+  purchase?: PurchaseRow
+  /** How the token failed. */
+  token?: DecisionFacts['token']
+  /** What a token of one item is for. */
+  item?: { kind: IdentifierKind; id: string }
+  /** Who of the staff had answered for it. */
+  operatorId?: string
+}
+
+interface Shown {
+  authorizationToken: string
+  protectionAction: string
+}
+
+/** What a token that an agent was shown is for. Throws invalid_request for anybody else. */
+export async function readPresentedToken(
+  call: Call,
+  { caller, device }: Asked,
+  { authorizationToken, protectionAction }: Shown,
+): Promise<Presented> {
+  if (caller.kind !== 'agent')
+    throw invalid(
+      'authorizationToken',
+      'is for agents: a program redeems what it was given with redeemProtectionAuthorization',
+    )
+  if (!device || device.row.agent_id !== caller.agentId) return { token: 'token_invalid' }
+  const { authority } = call.services
+  const opened = openAuthorization(authorizationToken, {
+    keys: authority.keysOf(caller.tenant).ring,
+    audience: device.row.device_id,
+    now: authority.clock.nowMs() / 1_000,
+  })
+  if (!opened.ok) return { token: denyReasonOf(opened.fault) }
+  const row = await findAuthorization(call.db, opened.authorization.jti)
+  if (row?.tenant !== caller.tenant || row.ledger !== CLOUD_LEDGER || row.action !== protectionAction)
+    return { token: 'token_invalid' }
+  // One that was exchanged before is asked about again: the answer may have been lost.
+  if (row.revoked_ms !== null && row.voided_ms === null) return { token: 'token_revoked' }
+  const purchase = row.purchase_id === null ? undefined : await findPurchase(call.db, caller.tenant, row.purchase_id)
+  return {
+    ...(purchase && { purchase }),
+    ...itemOf(row),
+    ...(row.operator_id !== null && { operatorId: row.operator_id }),
+  }
+}
+
+function itemOf({ ith_kind, ith_id }: ProtectionAuthorizationRow): Pick<Presented, 'item'> {
+  return ith_kind === null || ith_id === null ? {} : { item: { kind: ith_kind as IdentifierKind, id: ith_id } }
+}

@@ -1,0 +1,258 @@
+import { z } from 'zod'
+import { completeCapabilities, DeviceCapabilities } from '../../../policy/devices.ts'
+import { newId } from '../../../policy/ids.ts'
+import { DEVICE_TYPES, PROTECTION_TECHNOLOGIES, WORKFLOW_TYPES } from '../../../policy/vocabulary.ts'
+import { knownCaller } from '../../operations/caller.ts'
+import { invalid, notFound } from '../../operations/failure.ts'
+import { Id, iso, Limit, Offset, present, Success, text, Timestamp } from '../../operations/fields.ts'
+import { operation, type Call } from '../../operations/operation.ts'
+import { cursorOf, pageOf } from '../../operations/paging.ts'
+import type { DeviceRow } from '../../persistence/tables/agents.ts'
+import type { StoreRow } from '../../persistence/tables/stores.ts'
+import { ownStore, ownStoreOf, ownStoreOrOnly } from '../../stores/own-store.ts'
+import { deviceFacts, findDevice } from './device-queries.ts'
+import { bindToAgent, placeAt } from './bind-device.ts'
+import { revoke } from '../leases/leases.ts'
+import { assertPolicyFits } from '../store-documents/policy-size.ts'
+import { storeDocumentChanged } from '../store-documents/document-changed.ts'
+
+/** Devices of one store at most: their records travel in one signed policy. */
+const DEVICES_LIMIT = 1_000
+const DEFAULT_PAGE = 100
+
+const Capabilities = DeviceCapabilities.shape
+
+/** Device registry record (specification). */
+export const Device = z.strictObject({
+  deviceId: z.string(),
+  deviceType: z.enum(DEVICE_TYPES),
+  storeId: z.string(),
+  name: z.string().optional(),
+  zoneId: z.string().optional(),
+  laneId: z.string().optional(),
+  gateId: z.string().optional(),
+  agentId: z.string().optional(),
+  movingToAgentId: z
+    .string()
+    .optional()
+    .describe('It goes to this agent once the present one has given up the tokens that it holds for it.'),
+  firmwareVersion: z.string().optional(),
+  ...Capabilities,
+  supportedTechnologies: z.array(z.enum(PROTECTION_TECHNOLOGIES)),
+  workflowType: z.enum(WORKFLOW_TYPES).describe('The device’s own, else its store’s, else that of its type.'),
+  registeredAt: z.string(),
+  lastSeenAt: z.string().nullable(),
+  decommissionedAt: z.string().optional(),
+})
+
+/** A device as the API shows it. */
+export function toDevice(row: DeviceRow, store: StoreRow): z.infer<typeof Device> {
+  const facts = deviceFacts(row, store)
+  return {
+    deviceId: row.device_id,
+    deviceType: facts.deviceType,
+    storeId: row.store_id,
+    ...present({
+      name: row.name,
+      zoneId: row.zone_id,
+      laneId: row.lane_id,
+      gateId: row.gate_id,
+      agentId: row.agent_id,
+      movingToAgentId: row.moving_to,
+      firmwareVersion: row.firmware_version,
+      decommissionedAt: row.revoked_ms === null ? null : iso(row.revoked_ms),
+    }),
+    ...facts.capabilities,
+    supportedTechnologies: facts.supportedTechnologies,
+    workflowType: facts.workflowType,
+    registeredAt: iso(row.registered_ms),
+    lastSeenAt: row.last_seen_ms === null ? null : iso(row.last_seen_ms),
+  }
+}
+
+/** Each of them may be stated. */
+export const optionalCapabilities = Object.fromEntries(
+  Object.keys(Capabilities).map((name) => [name, z.boolean().optional()]),
+) as {
+  [K in keyof typeof Capabilities]: z.ZodOptional<z.ZodBoolean>
+}
+
+export const registerDevice = operation({
+  name: 'registerDevice',
+  area: 'protection',
+  minimumPackage: 'GROW',
+  summary: 'Registers a device in a store; the server gives its deviceId.',
+  description: 'What is left open is completed from the device type; stated technologies say what can be read.',
+  refusals: ['policy_too_large'],
+  changes: true,
+  request: z.strictObject({
+    storeId: Id,
+    deviceType: z.enum(DEVICE_TYPES),
+    name: text(120).optional(),
+    zoneId: text(128).optional(),
+    laneId: text(128).optional(),
+    gateId: text(128).optional(),
+    firmwareVersion: text(128).optional(),
+    ...optionalCapabilities,
+    supportedTechnologies: z.array(z.enum(PROTECTION_TECHNOLOGIES)).max(5).optional(),
+    workflowType: z.enum(WORKFLOW_TYPES).optional(),
+    agentId: Id.optional(),
+  }),
+  response: Device.extend(Success),
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', deviceType: 'self_checkout_detacher', name: 'Selbstablöser 2' },
+  async run(call, input) {
+    const store = await ownStore(call, input.storeId)
+    const { storeId, deviceType, name, zoneId, laneId, gateId, firmwareVersion, workflowType, agentId, ...stated } =
+      input
+    await assertRoom(call, storeId)
+    if (agentId !== undefined) await assertAgentOf(call, storeId, agentId)
+    const { capabilities, supportedTechnologies } = completeCapabilities(deviceType, stated)
+    const row: DeviceRow = {
+      device_id: newId('dev', call.services.platform),
+      tenant: store.tenant,
+      store_id: storeId,
+      agent_id: null,
+      device_type: deviceType,
+      name: name ?? null,
+      zone_id: zoneId ?? null,
+      lane_id: laneId ?? null,
+      gate_id: gateId ?? null,
+      firmware_version: firmwareVersion ?? null,
+      capabilities: JSON.stringify(capabilities),
+      technologies: JSON.stringify(supportedTechnologies),
+      workflow_type: workflowType ?? null,
+      registered_ms: call.nowMs,
+      last_seen_ms: null,
+      revoked_ms: null,
+      moving_to: null,
+    }
+    await call.db.insertInto('device').values(row).execute()
+    if (agentId === undefined) await storeDocumentChanged(call, storeId)
+    else await placeAt(call, row, store, agentId)
+    await assertPolicyFits(call, storeId)
+    call.changed(row.device_id)
+    return { success: true as const, ...toDevice({ ...row, agent_id: agentId ?? null }, store) }
+  },
+})
+
+async function assertRoom({ db }: Call, storeId: string): Promise<void> {
+  const { count } = await db
+    .selectFrom('device')
+    .select((eb) => eb.fn.countAll().as('count'))
+    .where('store_id', '=', storeId)
+    .where('revoked_ms', 'is', null)
+    .executeTakeFirstOrThrow()
+  if (Number(count) >= DEVICES_LIMIT)
+    throw invalid('storeId', `has ${DEVICES_LIMIT} devices, which is the most`, 'too_many_devices')
+}
+
+/** The agent must be one of the store that was not revoked: 404 otherwise. */
+export async function assertAgentOf({ db }: Call, storeId: string, agentId: string): Promise<void> {
+  const agent = await db
+    .selectFrom('agent')
+    .select(['store_id', 'revoked_ms'])
+    .where('agent_id', '=', agentId)
+    .executeTakeFirst()
+  if (agent?.store_id !== storeId || agent.revoked_ms !== null) throw notFound('agent')
+}
+
+export const fetchDevices = operation({
+  name: 'fetchDevices',
+  area: 'protection',
+  minimumPackage: 'GROW',
+  summary: 'Lists the devices of a store.',
+  changes: false,
+  request: z.strictObject({
+    storeId: Id.optional(),
+    limit: Limit.optional(),
+    offset: Offset.optional(),
+    cursor: cursorOf('dev').optional(),
+  }),
+  response: z.strictObject({ ...Success, devices: z.array(Device), total: z.int(), nextCursor: z.string().optional() }),
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
+  async run(call, input) {
+    const store = await ownStoreOrOnly(call, input.storeId)
+    const page = pageOf(input, DEFAULT_PAGE)
+    const inStore = call.db.selectFrom('device').where('store_id', '=', store.store_id)
+    let query = inStore
+      .selectAll()
+      .orderBy('device_id')
+      .limit(page.limit + 1)
+    query = page.after === undefined ? query.offset(page.offset) : query.where('device_id', '>', page.after)
+    const rows = await query.execute()
+    const { count } = await inStore.select((eb) => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
+    const items = rows.slice(0, page.limit)
+    const more = rows.length > page.limit ? items.at(-1)?.device_id : undefined
+    return {
+      success: true as const,
+      devices: items.map((row) => toDevice(row, store)),
+      total: Number(count),
+      ...(more && { nextCursor: more }),
+    }
+  },
+})
+
+/** The caller's device and its store: 404 for an unknown one and for another store's. */
+export async function ownDevice(call: Call, deviceId: string): Promise<{ row: DeviceRow; store: StoreRow }> {
+  const row = await findDevice(call.db, knownCaller(call.caller).tenant, deviceId)
+  if (!row) throw notFound('device')
+  return { row, store: await ownStoreOf(call, row.store_id, 'device') }
+}
+
+export const decommissionDevice = operation({
+  name: 'decommissionDevice',
+  area: 'protection',
+  minimumPackage: 'GROW',
+  summary: 'Takes a device out of service: its authorizations are revoked and it is given no more.',
+  changes: true,
+  request: z.strictObject({ deviceId: Id }),
+  response: Device.extend(Success),
+  example: { deviceId: 'dev_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
+  async run(call, { deviceId }) {
+    const { row, store } = await ownDevice(call, deviceId)
+    const revokedMs = row.revoked_ms ?? call.nowMs
+    if (row.revoked_ms === null) {
+      await call.db.updateTable('device').set({ revoked_ms: revokedMs }).where('device_id', '=', deviceId).execute()
+      const live = await call.db
+        .selectFrom('protection_authorization')
+        .selectAll()
+        .where('device_id', '=', deviceId)
+        .where('exp', '>', Math.floor(call.nowMs / 1_000))
+        .execute()
+      for (const authorization of live) await revoke(call, authorization, 'the device was decommissioned')
+      await storeDocumentChanged(call, store.store_id)
+    }
+    call.changed(deviceId)
+    return { success: true as const, ...toDevice({ ...row, revoked_ms: revokedMs }, store) }
+  },
+})
+
+export const reportDeviceHeartbeat = operation({
+  name: 'reportDeviceHeartbeat',
+  area: 'protection',
+  minimumPackage: 'GROW',
+  summary: 'Notes that a device is alive. From an agent it also says that the device is the agent’s.',
+  description:
+    'A device belongs to the first agent of its store that reports it; the first that reports an exit gate becomes the home of the store’s receipts.',
+  callers: ['secret', 'agent'],
+  refusals: ['device_of_another_agent'],
+  changes: true,
+  audited: false,
+  request: z.strictObject({ deviceId: Id, firmwareVersion: text(128).optional(), occurredAt: Timestamp.optional() }),
+  response: z.strictObject({ ...Success, lastSeenAt: z.string() }),
+  example: { deviceId: 'dev_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
+  async run(call, { deviceId, firmwareVersion, occurredAt }) {
+    const { row, store } = await ownDevice(call, deviceId)
+    const seenMs = Math.max(
+      row.last_seen_ms ?? 0,
+      Math.min(occurredAt === undefined ? call.nowMs : Date.parse(occurredAt), call.nowMs),
+    )
+    await call.db
+      .updateTable('device')
+      .set({ last_seen_ms: seenMs, ...(firmwareVersion !== undefined && { firmware_version: firmwareVersion }) })
+      .where('device_id', '=', deviceId)
+      .execute()
+    if (call.caller.kind === 'agent') await bindToAgent(call, row, store, call.caller.agentId)
+    return { success: true as const, lastSeenAt: iso(seenMs) }
+  },
+})

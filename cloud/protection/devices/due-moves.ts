@@ -1,0 +1,39 @@
+import { newId } from '../../../policy/ids.ts'
+import { systemCaller, type Tenant } from '../../operations/caller.ts'
+import { oneByOne } from '../../operations/one-by-one.ts'
+import type { Services } from '../../operations/operation.ts'
+import { performTask } from '../../operations/perform.ts'
+import type { Database } from '../../persistence/database.ts'
+import { endMoves } from './move-device.ts'
+import { updateDevice } from './update-device.ts'
+
+/** Ends moves of devices whose former agent has not been heard: its tokens have ended by themselves. */
+export function endDueMoves(database: Database, services: Services): Promise<void> {
+  const seen = new Set<string>()
+  return oneByOne(services, {
+    job: 'moving devices',
+    async read(limit) {
+      const stores = await database.reads
+        .selectFrom('device')
+        .select(['store_id', 'tenant'])
+        .distinct()
+        .where('moving_to', 'is not', null)
+        .where('store_id', 'not in', ['', ...seen])
+        .orderBy('store_id')
+        .limit(limit)
+        .execute()
+      for (const { store_id: storeId } of stores) seen.add(storeId)
+      return stores
+    },
+    carryOut: ({ store_id: storeId, tenant }) => {
+      const who = {
+        operation: updateDevice,
+        caller: systemCaller(tenant as Tenant, 'moving devices'),
+        requestId: newId('req', services.platform),
+      }
+      return performTask(who, database, services, async (call) => {
+        if ((await endMoves(call, storeId)) > 0) call.changed(storeId)
+      })
+    },
+  })
+}

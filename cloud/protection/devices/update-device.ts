@@ -1,0 +1,117 @@
+import { z } from 'zod'
+import { changeCapabilities } from '../../../policy/devices.ts'
+import { PROTECTION_TECHNOLOGIES, WORKFLOW_TYPES } from '../../../policy/vocabulary.ts'
+import { invalid, precondition } from '../../operations/failure.ts'
+import { Id, Success, text } from '../../operations/fields.ts'
+import { operation } from '../../operations/operation.ts'
+import type { DeviceRow } from '../../persistence/tables/agents.ts'
+import { giveToAgent } from './move-device.ts'
+import { deviceFacts } from './device-queries.ts'
+import { assertPolicyFits } from '../store-documents/policy-size.ts'
+import { assertAgentOf, Device, optionalCapabilities, ownDevice, toDevice } from './device-operations.ts'
+import { storeDocumentChanged } from '../store-documents/document-changed.ts'
+
+/** What the system sets: sent back as it is, it is passed over (decisions §1). */
+const SYSTEM_FIELDS = [
+  'storeId',
+  'deviceType',
+  'registeredAt',
+  'lastSeenAt',
+  'decommissionedAt',
+  'movingToAgentId',
+] as const
+const systemFields = Object.fromEntries(SYSTEM_FIELDS.map((name) => [name, z.string().nullable().optional()])) as {
+  [K in (typeof SYSTEM_FIELDS)[number]]: z.ZodOptional<z.ZodNullable<z.ZodString>>
+}
+const clearable = (length: number) => text(length).nullable().optional().describe('null clears it.')
+
+export const updateDevice = operation({
+  name: 'updateDevice',
+  area: 'protection',
+  minimumPackage: 'GROW',
+  summary: 'Changes what is known of a device.',
+  description:
+    'What is left out stays. `agentId` gives a device to the agent that drives it. One that another agent has moves: its live tokens are revoked, ' +
+    'it is given no more, and it changes over once that agent has given them up, or a minute after the last has ended. Until then `movingToAgentId` ' +
+    'names where it goes, and naming the present agent calls it off. The home of the store’s receipts stays where it is (moveReceiptHome).',
+  refusals: ['device_revoked', 'policy_too_large'],
+  changes: true,
+  request: z.strictObject({
+    deviceId: Id,
+    name: clearable(120),
+    zoneId: clearable(128),
+    laneId: clearable(128),
+    gateId: clearable(128),
+    firmwareVersion: clearable(128),
+    ...optionalCapabilities,
+    supportedTechnologies: z.array(z.enum(PROTECTION_TECHNOLOGIES)).max(5).optional(),
+    workflowType: z
+      .enum(WORKFLOW_TYPES)
+      .nullable()
+      .optional()
+      .describe('null: the store’s, else that of the device type.'),
+    agentId: Id.optional(),
+    ...systemFields,
+  }),
+  response: Device.extend(Success),
+  example: { deviceId: 'dev_01KANX6Y7C3V9Q2M8R5T4W6Z1B', name: 'Ausgang Nord', gateId: 'gate-north' },
+  async run(
+    call,
+    {
+      deviceId,
+      name,
+      zoneId,
+      laneId,
+      gateId,
+      firmwareVersion,
+      workflowType,
+      agentId,
+      storeId,
+      deviceType,
+      registeredAt,
+      lastSeenAt,
+      decommissionedAt,
+      movingToAgentId,
+      ...stated
+    },
+  ) {
+    const { row, store } = await ownDevice(call, deviceId)
+    const shown = toDevice(row, store)
+    for (const [field, value] of Object.entries({
+      storeId,
+      deviceType,
+      registeredAt,
+      lastSeenAt,
+      decommissionedAt,
+      movingToAgentId,
+    })) {
+      if (value !== undefined && value !== (shown[field as keyof typeof shown] ?? null))
+        throw invalid(field, 'is set by the system and cannot be changed', 'system_field')
+    }
+    if (row.revoked_ms !== null)
+      throw precondition('device_revoked', 'the device was taken out of service: register another')
+    const facts = deviceFacts(row, store)
+    const { capabilities, supportedTechnologies } = changeCapabilities(facts, stated)
+    const set: Partial<DeviceRow> = {
+      ...(name !== undefined && { name }),
+      ...(zoneId !== undefined && { zone_id: zoneId }),
+      ...(laneId !== undefined && { lane_id: laneId }),
+      ...(gateId !== undefined && { gate_id: gateId }),
+      ...(firmwareVersion !== undefined && { firmware_version: firmwareVersion }),
+      // What is shown is what counts: sent back, it does not become the device's own.
+      ...(workflowType !== undefined && workflowType !== facts.workflowType && { workflow_type: workflowType }),
+      capabilities: JSON.stringify(capabilities),
+      technologies: JSON.stringify(supportedTechnologies),
+    }
+    await call.db.updateTable('device').set(set).where('device_id', '=', deviceId).execute()
+    if (Buffer.byteLength(set.name ?? '') > Buffer.byteLength(row.name ?? ''))
+      await assertPolicyFits(call, row.store_id)
+    // Read and sent back as it was, the present agent calls nothing off.
+    const isMeant = agentId !== undefined && !(agentId === row.agent_id && movingToAgentId === row.moving_to)
+    if (isMeant && agentId !== row.agent_id) await assertAgentOf(call, row.store_id, agentId)
+    const placed = isMeant ? await giveToAgent(call, row, store, agentId) : {}
+    await storeDocumentChanged(call, row.store_id)
+    call.changed(deviceId)
+    return { success: true as const, ...toDevice({ ...row, ...set, ...placed }, store) }
+  },
+})

@@ -1,0 +1,61 @@
+import type { Call, Services } from '../../operations/operation.ts'
+import { readItem, updateItem } from '../items/item-queries.ts'
+import { tellGates } from '../items/item-sequence.ts'
+import { type EventScope } from '../records/events.ts'
+import { raiseException } from '../records/exceptions.ts'
+import type { UnitKey } from '../rights/rights.ts'
+
+type BindScope = EventScope & { services: Services; afterCommit: Call['afterCommit'] }
+
+/**
+ * The first release or exit by a sellable item of an unbound unit's product binds it to that unit, once (decisions §8). `takenBack`: what
+ * became of the unit's purchase or line meanwhile; then nobody has paid for the item, and it is held.
+ */
+export async function bindItem(
+  scope: BindScope,
+  itemId: string,
+  key: UnitKey | undefined,
+  takenBack?: 'cancelled' | 'returned',
+): Promise<void> {
+  if (!key || key.purchaseId === '') return
+  const { db, nowMs } = scope
+  const unit = await db
+    .selectFrom('purchase_unit')
+    .selectAll()
+    .where('line_id', '=', key.lineId)
+    .where('unit_no', '=', key.unitNo)
+    .executeTakeFirst()
+  if (!unit || (unit.bound === 1 && unit.item_id === itemId)) return
+  const item = await readItem(db, itemId)
+  if (unit.bound === 1 || item.item_status !== 'sellable') {
+    await raiseException(scope, {
+      storeId: item.store_id,
+      kind: 'item_already_paid',
+      subject: `${key.purchaseId}/${itemId}`,
+      purchaseId: key.purchaseId,
+      detail:
+        unit.bound === 1
+          ? 'an item was released for a unit of this purchase that is another item already'
+          : `an item was ${item.item_status} when it was released for this purchase`,
+    })
+    return
+  }
+  await updateItem(
+    db,
+    item,
+    {
+      item_status: takenBack ? 'exception_hold' : 'paid',
+      purchase_id: key.purchaseId,
+      line_id: key.lineId,
+      unit_no: key.unitNo,
+    },
+    nowMs,
+  )
+  tellGates(scope, item.store_id)
+  await db
+    .updateTable('purchase_unit')
+    .set({ bound: 1, item_id: itemId, ...(takenBack === 'cancelled' && { taken_back: 'exception_hold' }) })
+    .where('line_id', '=', key.lineId)
+    .where('unit_no', '=', key.unitNo)
+    .execute()
+}

@@ -1,0 +1,65 @@
+import type { DenyEntry } from '../../../policy/documents/store-documents.ts'
+import type { Call, Services } from '../../operations/operation.ts'
+import { deny } from '../rights/deny-list.ts'
+import { evidenceFacts, type EvidenceFacts } from './evidence-facts.ts'
+import type { EventScope } from '../records/events.ts'
+import type { UnitKey } from '../rights/rights.ts'
+import { settlePurchases } from '../rights/settle-purchase.ts'
+import { touchSubjects } from '../rights/touch.ts'
+import { usesIn, type Uses } from '../rights/uses.ts'
+
+/**
+ *   openEvidence ─ applyClaim · applyOutcome · applyVoid … of one row or a hundred ─ finishEvidence
+ *
+ * What follows from evidence for purchases and other agents depends on the state at the end alone, so it is written once for
+ * all rows of a transaction.
+ */
+export interface EvidenceScope extends EventScope {
+  services: Services
+  emit: Call['emit']
+  afterCommit: Call['afterCommit']
+  facts: EvidenceFacts
+  uses: Uses
+  /** What `finishEvidence` writes. */
+  due: Due
+}
+
+interface Due {
+  /** Whose rights have changed. */
+  subjects: Pick<UnitKey, 'purchaseId' | 'lineId'>[]
+  /** Purchases with outcomes that are new. */
+  purchaseIds: Set<string>
+  /** What agents of a store must no longer honour, by store. */
+  denials: Map<string, DenyEntry[]>
+}
+
+/** Begins to take evidence of this tenant in; end with `finishEvidence` in the same transaction. */
+export function openEvidence(
+  { db, services, nowMs, emit, afterCommit }: Pick<Call, 'db' | 'services' | 'nowMs' | 'emit' | 'afterCommit'>,
+  tenant: string,
+): EvidenceScope {
+  const due = { subjects: [], purchaseIds: new Set<string>(), denials: new Map<string, DenyEntry[]>() }
+  return {
+    db,
+    tenant,
+    platform: services.platform,
+    nowMs,
+    services,
+    emit,
+    afterCommit,
+    facts: evidenceFacts(db, tenant),
+    uses: usesIn(db, tenant),
+    due,
+  }
+}
+
+/** Writes what follows from all that was applied. */
+export async function finishEvidence(scope: EvidenceScope): Promise<void> {
+  const { subjects, purchaseIds, denials } = scope.due
+  await scope.uses.flush()
+  await touchSubjects(scope.db, subjects.splice(0))
+  await settlePurchases(scope, [...purchaseIds])
+  purchaseIds.clear()
+  for (const [storeId, entries] of denials) await deny(scope, storeId, entries)
+  denials.clear()
+}

@@ -1,0 +1,59 @@
+import type { PurchaseRow } from '../../persistence/tables/purchases.ts'
+import { noteTakenBack, readUnits } from '../../scan-and-go/queries.ts'
+import type { EvidenceScope } from './evidence-scope.ts'
+import { raiseException } from '../records/exceptions.ts'
+import { readItem, updateItem } from '../items/item-queries.ts'
+import { tellGates } from '../items/item-sequence.ts'
+import { isItemOf } from '../leases/return-units.ts'
+import type { UnitKey } from '../rights/rights.ts'
+
+type Cancelled = Pick<PurchaseRow, 'purchase_id' | 'store_id' | 'status'>
+
+/** Goods of a cancelled purchase turn out to have been released: their items are held, never silently sellable (decisions §8). */
+export async function holdReleased(
+  scope: EvidenceScope,
+  purchase: Cancelled | undefined,
+  released: readonly UnitKey[],
+): Promise<void> {
+  if (purchase?.status !== 'CANCELLED' || released.length === 0) return
+  const { db, nowMs } = scope
+  for (const unit of await readUnits(db, purchase.purchase_id)) {
+    if (unit.bound === 0 || unit.item_id === null || unit.taken_back !== 'cancelled') continue
+    if (!released.some((key) => key.lineId === unit.line_id && key.unitNo === unit.unit_no)) continue
+    const item = await readItem(db, unit.item_id)
+    // What staff have said of it since stands.
+    if (item.item_status !== 'cancelled' || !isItemOf(item, unit)) continue
+    await updateItem(db, item, { item_status: 'exception_hold' }, nowMs)
+    await noteTakenBack(db, unit, 'exception_hold')
+    tellGates(scope, purchase.store_id)
+  }
+}
+
+/** The same, told to people. */
+export async function raiseReleased(scope: EvidenceScope, purchase: Cancelled, deviceId: string): Promise<void> {
+  await raiseException(scope, {
+    storeId: purchase.store_id,
+    kind: 'cancelled_after_release',
+    subject: purchase.purchase_id,
+    detail: 'the purchase was cancelled, and units of it turn out to have been released',
+    deviceId,
+    purchaseId: purchase.purchase_id,
+  })
+}
+
+/** A unit was released although its line was refunded or its item came back: its item is held while it still is `returned`. */
+export async function holdReturned(
+  scope: EvidenceScope,
+  storeId: string,
+  { purchaseId, lineId, unitNo }: UnitKey,
+): Promise<void> {
+  const { db, nowMs } = scope
+  const units = await readUnits(db, purchaseId)
+  const unit = units.find((each) => each.line_id === lineId && each.unit_no === unitNo)
+  if (!unit || unit.bound === 0 || unit.item_id === null) return
+  const item = await readItem(db, unit.item_id)
+  // A status that staff have set since stands.
+  if (item.item_status !== 'returned' || !isItemOf(item, unit)) return
+  await updateItem(db, item, { item_status: 'exception_hold' }, nowMs)
+  tellGates(scope, storeId)
+}

@@ -1,0 +1,44 @@
+import type { EvidenceScope } from './evidence-scope.ts'
+import { acknowledgeAbout, raiseException, WITHDRAWN } from '../records/exceptions.ts'
+import { holdReturned } from './released-late.ts'
+import type { UnitKey } from '../rights/rights.ts'
+import { settleRight } from '../rights/settle-right.ts'
+
+/** Exceptions about one unit; a redemption that turns out to have failed withdraws them. */
+const UNIT_EXCEPTIONS = {
+  double_redeem: 'one unit was released twice',
+  released_after_refund: 'a unit was released whose line was refunded or whose item came back',
+}
+
+/**
+ * Brings the right of a unit to what all its redemptions come to, and raises what should not have happened.
+ * `claim`: the redemption that has just become known; undefined when only its outcome changed.
+ */
+export async function settleUnit(
+  scope: EvidenceScope,
+  storeId: string,
+  key: UnitKey,
+  claim: { deviceId: string } | undefined,
+): Promise<void> {
+  const { isDouble, returned } = await settleRight(scope.uses, key)
+  const subject = `${key.lineId}/${key.unitNo}/${key.rightClass}`
+  const raise = (kind: keyof typeof UNIT_EXCEPTIONS) =>
+    raiseException(scope, {
+      storeId,
+      kind,
+      subject,
+      detail: UNIT_EXCEPTIONS[kind],
+      deviceId: claim?.deviceId,
+      purchaseId: key.purchaseId === '' ? undefined : key.purchaseId,
+    })
+  const withdraw = (kind: keyof typeof UNIT_EXCEPTIONS) =>
+    acknowledgeAbout(scope.db, { storeId, kind, subject, by: WITHDRAWN, atMs: scope.nowMs })
+
+  if (isDouble) await raise('double_redeem')
+  else if (!claim) await withdraw('double_redeem')
+  // A unit that was released before it came back counts as used for good: only a new claim makes an exception of it.
+  if (returned === 'used' && claim) {
+    await holdReturned(scope, storeId, key)
+    await raise('released_after_refund')
+  } else if (returned === 'unused' && !claim) await withdraw('released_after_refund')
+}

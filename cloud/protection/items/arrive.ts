@@ -1,0 +1,42 @@
+import { mayItemMove, nextItemStatuses } from '../../../policy/item-status.ts'
+import type { ItemStatus } from '../../../policy/vocabulary.ts'
+import { precondition } from '../../operations/failure.ts'
+import type { Call } from '../../operations/operation.ts'
+import type { ProtectedItemRow } from '../../persistence/tables/protection.ts'
+import { noteMoves } from './item-moves.ts'
+import { nextItemSeq, tellGates, tellItemGone } from './item-sequence.ts'
+import { becomeNobodys } from './move-by-hand.ts'
+
+/** Goods that were sent from another store of the account have come: from now on the item is this store's, and the other knows it no more. */
+export async function arrive(
+  call: Call,
+  item: ProtectedItemRow,
+  storeId: string,
+  itemStatus: ItemStatus,
+  stated: Partial<ProtectedItemRow>,
+): Promise<void> {
+  const { db, nowMs } = call
+  const from = item.item_status as ItemStatus
+  if (!mayItemMove(from, itemStatus))
+    throw precondition('illegal_move', `an item that is ${from} cannot become ${itemStatus}`, {
+      allowedNext: nextItemStatuses(from),
+    })
+  const nobodys = await becomeNobodys(call, item)
+  await tellItemGone(db, item, nowMs)
+  const change = {
+    ...stated,
+    ...nobodys,
+    store_id: storeId,
+    item_status: itemStatus,
+    item_seq: await nextItemSeq(db, storeId),
+    updated_ms: nowMs,
+  }
+  const arrived = await db
+    .updateTable('protected_item')
+    .set((eb) => ({ ...change, rev: eb('rev', '+', 1) }))
+    .where('item_id', '=', item.item_id)
+    .returningAll()
+    .executeTakeFirstOrThrow()
+  await noteMoves(db, [arrived], from, nowMs)
+  tellGates(call, item.store_id)
+}

@@ -1,0 +1,60 @@
+import type { Db } from '../../persistence/database.ts'
+import { commitPosition } from '../../persistence/positions.ts'
+import { preparedInsert } from '../../persistence/prepared-insert.ts'
+import type { ItemMoveRow, ProtectedItemRow } from '../../persistence/tables/protection.ts'
+
+const insertMoves = preparedInsert((db, rows: readonly Omit<ItemMoveRow, 'position'>[]) =>
+  db.insertInto('item_move').values(rows.map((row) => ({ ...row, position: commitPosition(db) }))),
+)
+
+/** Who moved an item by hand, and why, as far as they have said. */
+export interface MovedBy {
+  reason?: string | undefined
+  operatorId?: string | undefined
+}
+
+/** Notes that items have another status than before (`from`; null for new ones), as they are now. Nothing for those that stayed. */
+export async function noteMoves(
+  db: Db,
+  items: readonly ProtectedItemRow[],
+  from: string | null,
+  nowMs: number,
+  { reason, operatorId }: MovedBy = {},
+): Promise<void> {
+  for (const item of items) {
+    if (item.item_status === from) continue
+    const { item_id, rev, tenant, store_id, item_status, epc, tag_uid, tag_id, ean, purchase_id, line_id } = item
+    // One by one: the statement is compiled once, and there is seldom more than one.
+    await insertMoves(db, [
+      {
+        item_id,
+        rev,
+        tenant,
+        store_id,
+        from_status: from,
+        to_status: item_status,
+        epc,
+        tag_uid,
+        tag_id,
+        ean,
+        purchase_id,
+        line_id,
+        at_ms: nowMs,
+        reason: reason ?? null,
+        operator_id: operatorId ?? null,
+      },
+    ])
+  }
+}
+
+/** What became of an item in the store where it is, the newest first. */
+export function newestMoves(db: Db, { item_id, store_id }: ProtectedItemRow, limit: number): Promise<ItemMoveRow[]> {
+  return db
+    .selectFrom('item_move')
+    .selectAll()
+    .where('item_id', '=', item_id)
+    .where('store_id', '=', store_id)
+    .orderBy('rev', 'desc')
+    .limit(limit)
+    .execute()
+}

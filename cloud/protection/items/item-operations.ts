@@ -1,0 +1,254 @@
+import { z } from 'zod'
+import { normaliseIdentifiers } from '../../../policy/identifiers.ts'
+import { mayItemMove, nextItemStatuses } from '../../../policy/item-status.ts'
+import { ITEM_STATUSES, type ItemStatus } from '../../../policy/vocabulary.ts'
+import { findProduct } from '../../catalogue/queries.ts'
+import { toProduct } from '../../catalogue/render.ts'
+import { Product } from '../../catalogue/schema.ts'
+import { Failure, invalid, notFound, precondition, type ErrorDetail } from '../../operations/failure.ts'
+import { eurosOf, Id, iso, present, Success, text } from '../../operations/fields.ts'
+import { operation, type Call } from '../../operations/operation.ts'
+import type { Db } from '../../persistence/database.ts'
+import type { ItemMoveRow, ProtectedItemRow } from '../../persistence/tables/protection.ts'
+import type { StoreRow } from '../../persistence/tables/stores.ts'
+import { ownStore } from '../../stores/own-store.ts'
+import { newestMoves } from './item-moves.ts'
+import { findItem, itemsOfLine } from './item-queries.ts'
+import { moveByHand } from './move-by-hand.ts'
+import { NewItem, registerItem } from './register-item.ts'
+import { tellGates } from './item-sequence.ts'
+
+const ITEMS_LIMIT = 500
+const BULK_BODY_LIMIT = 2 * 1024 * 1024
+
+export const registerProtectedItems = operation({
+  name: 'registerProtectedItems',
+  area: 'protection',
+  minimumPackage: 'GROW',
+  summary: 'Registers tagged items, or updates those that one of the identifiers is known of.',
+  description:
+    'Good rows are registered even when others are not; `errors[]` names those. The product is found by ean, productId, or the GTIN in an SGTIN. ' +
+    'A known item keeps its status, and its product unless it is `sellable` or held: updateItemStatus moves it. One that is `transfer_in_transit` in another of your stores has arrived.',
+  changes: true,
+  bodyLimit: BULK_BODY_LIMIT,
+  request: z.strictObject({ storeId: Id, items: z.array(NewItem).min(1).max(ITEMS_LIMIT) }),
+  response: z.strictObject({
+    ...Success,
+    registered: z.int(),
+    errors: z.array(z.strictObject({ index: z.int(), field: z.string(), code: z.string(), message: z.string() })),
+  }),
+  example: {
+    storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B',
+    items: [{ epc: '3034F4E4E4424C800000000B', ean: '4012345678901' }],
+  },
+  emits: ['securityTag.deactivated'],
+  async run(call, { storeId, items }) {
+    const store = await ownStore(call, storeId)
+    const errors: (ErrorDetail & { index: number; field: string })[] = []
+    let registered = 0
+    for (const [index, item] of items.entries()) {
+      try {
+        await registerItem(call, store, item)
+        registered++
+      } catch (error) {
+        if (!(error instanceof Failure)) throw error
+        const [detail] = error.extras.details ?? []
+        const field = detail?.path ?? ''
+        errors.push({
+          index,
+          field,
+          path: field,
+          code: error.extras.reason ?? detail?.code ?? error.code,
+          message: error.message,
+        })
+      }
+    }
+    call.changed(storeId)
+    if (registered > 0) tellGates(call, storeId)
+    return {
+      success: true as const,
+      registered,
+      errors: errors.map(({ index, field, code, message }) => ({ index, field, code, message })),
+    }
+  },
+})
+
+/** An item as it is answered. */
+const Item = z.strictObject({
+  itemId: z.string(),
+  storeId: z.string(),
+  epc: z.string().optional(),
+  tagUid: z.string().optional(),
+  tagId: z.string().optional(),
+  tagTechnology: z.string().optional(),
+  protectionTechnology: z.string().optional(),
+  serialNumber: z.string().optional(),
+  ean: z.string().optional(),
+  brand: z.string().optional(),
+  category: z.string().optional(),
+  price: z.number().optional(),
+  itemStatus: z.enum(ITEM_STATUSES),
+  product: Product.optional(),
+  purchaseId: z.string().optional(),
+  itemLineId: z.string().optional(),
+  updatedAt: z.string(),
+})
+
+/** Moves of an item that it is answered with. */
+const MOVES_LIMIT = 50
+
+const Move = z.strictObject({
+  at: z.string(),
+  from: z.enum(ITEM_STATUSES).optional().describe('Absent: it was registered.'),
+  to: z.enum(ITEM_STATUSES),
+  purchaseId: z.string().optional(),
+  reason: z.string().optional().describe('As updateItemStatus was told.'),
+  operatorId: z.string().optional(),
+})
+
+const ItemNames = {
+  tagId: text(128).optional(),
+  epc: text(200).optional(),
+  tagUid: text(40).optional(),
+  itemLineId: Id.optional().describe('The item that a paid line is bound to, where it is one.'),
+}
+
+interface NamesOfItem {
+  tagId?: string | undefined
+  epc?: string | undefined
+  tagUid?: string | undefined
+  itemLineId?: string | undefined
+}
+
+async function namedItem(
+  call: Call,
+  store: StoreRow,
+  { epc, tagUid, tagId, itemLineId }: NamesOfItem,
+): Promise<ProtectedItemRow> {
+  const normal = normaliseIdentifiers({ epc, tagUid, tagId })
+  if (!normal.ok) throw invalid(normal.field, normal.message)
+  const namesTag = Object.keys(normal.identifiers).length > 0
+  if (!namesTag && itemLineId === undefined)
+    throw invalid('epc', 'is missing: name the item by epc, tagUid, tagId or itemLineId', 'missing')
+  const item = namesTag
+    ? await findItem(call.db, store.tenant, normal.identifiers)
+    : await itemOfLine(call.db, store.store_id, itemLineId ?? '')
+  if (item?.store_id !== store.store_id) throw notFound('item')
+  if (itemLineId !== undefined && item.line_id !== itemLineId)
+    throw invalid('itemLineId', 'names another item than the other identifier')
+  return item
+}
+
+/** The one item of this store that a line is bound to. */
+async function itemOfLine(db: Db, storeId: string, lineId: string): Promise<ProtectedItemRow | undefined> {
+  const [item, another] = (await itemsOfLine(db, lineId)).filter((each) => each.store_id === storeId)
+  if (another)
+    throw precondition('several_items', 'the line is bound to several items: name one by epc, tagUid or tagId')
+  return item
+}
+
+async function describeItem({ db }: Call, store: StoreRow, item: ProtectedItemRow): Promise<z.infer<typeof Item>> {
+  const product =
+    item.product_id === null
+      ? undefined
+      : await findProduct(db, store.tenant, { productId: item.product_id }, store.store_id)
+  return {
+    itemId: item.item_id,
+    storeId: item.store_id,
+    ...present({
+      epc: item.epc,
+      tagUid: item.tag_uid,
+      tagId: item.tag_id,
+      tagTechnology: item.tag_technology,
+      protectionTechnology: item.protection_technology,
+      serialNumber: item.serial_number,
+      ean: item.ean,
+      brand: item.brand,
+      category: item.category,
+      price: item.price_cent === null ? null : eurosOf(item.price_cent),
+      purchaseId: item.purchase_id,
+      itemLineId: item.line_id,
+    }),
+    itemStatus: item.item_status as ItemStatus,
+    ...(product && { product: toProduct(product) }),
+    updatedAt: iso(item.updated_ms),
+  }
+}
+
+function describeMove({
+  at_ms,
+  from_status,
+  to_status,
+  purchase_id,
+  reason,
+  operator_id,
+}: ItemMoveRow): z.infer<typeof Move> {
+  return {
+    at: iso(at_ms),
+    ...present({ from: from_status as ItemStatus | null }),
+    to: to_status as ItemStatus,
+    ...present({ purchaseId: purchase_id, reason, operatorId: operator_id }),
+  }
+}
+
+export const fetchProtectedItem = operation({
+  name: 'fetchProtectedItem',
+  area: 'protection',
+  minimumPackage: 'GROW',
+  summary: 'Answers one tagged item with its status, and how it came to it.',
+  refusals: ['several_items'],
+  changes: false,
+  request: z.strictObject({ storeId: Id, ...ItemNames }),
+  response: Item.extend({
+    ...Success,
+    moves: z.array(Move).describe(`The newest ${MOVES_LIMIT} changes of its status in this store, newest first.`),
+  }),
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', epc: '3034F4E4E4424C800000000B' },
+  async run(call, { storeId, ...names }) {
+    const store = await ownStore(call, storeId)
+    const item = await namedItem(call, store, names)
+    const moves = (await newestMoves(call.db, item, MOVES_LIMIT)).map(describeMove)
+    return { success: true as const, ...(await describeItem(call, store, item)), moves }
+  },
+})
+
+export const updateItemStatus = operation({
+  name: 'updateItemStatus',
+  area: 'protection',
+  minimumPackage: 'GROW',
+  summary: 'Moves a tagged item to another status.',
+  description:
+    'Only listed moves; a refused one tells `allowedNext`. An item that comes back loses its purchase and its used rights. ' +
+    '`reason` and `operatorId` are kept with the move (fetchProtectedItem); one to the status that the item has already moves nothing.',
+  refusals: ['illegal_move', 'several_items'],
+  changes: true,
+  request: z.strictObject({
+    storeId: Id,
+    ...ItemNames,
+    itemStatus: z.enum(ITEM_STATUSES),
+    reason: text(300).optional(),
+    operatorId: text(128).optional(),
+  }),
+  response: Item.extend(Success),
+  example: {
+    storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B',
+    epc: '3034F4E4E4424C800000000B',
+    itemStatus: 'exception_hold',
+    reason: 'torn label',
+  },
+  emits: ['securityTag.deactivated'],
+  async run(call, { storeId, itemStatus, reason, operatorId, ...names }) {
+    const store = await ownStore(call, storeId)
+    const item = await namedItem(call, store, names)
+    const from = item.item_status as ItemStatus
+    if (from !== itemStatus && !mayItemMove(from, itemStatus)) {
+      throw precondition('illegal_move', `an item that is ${from} cannot become ${itemStatus}`, {
+        allowedNext: nextItemStatuses(from),
+      })
+    }
+    call.changed(item.item_id)
+    const moved = from === itemStatus ? item : await moveByHand(call, item, itemStatus, { reason, operatorId })
+    tellGates(call, storeId)
+    return { success: true as const, ...(await describeItem(call, store, moved)) }
+  },
+})

@@ -1,0 +1,86 @@
+import type { ItemIdentifiers } from '../../../policy/identifiers.ts'
+import { invalid } from '../../operations/failure.ts'
+import { assert } from '../../../policy/assert.ts'
+import type { Db } from '../../persistence/database.ts'
+import { prepared } from '../../persistence/prepared.ts'
+import { noteMoves, type MovedBy } from './item-moves.ts'
+import type { ProtectedItemRow } from '../../persistence/tables/protection.ts'
+import { numberOfChange } from './item-sequence.ts'
+
+const byEpc = prepared((db, p: { tenant: string; id: string }) =>
+  db.selectFrom('protected_item').selectAll().where('tenant', '=', p.tenant).where('epc', '=', p.id),
+)
+const byTagUid = prepared((db, p: { tenant: string; id: string }) =>
+  db.selectFrom('protected_item').selectAll().where('tenant', '=', p.tenant).where('tag_uid', '=', p.id),
+)
+const byTagId = prepared((db, p: { tenant: string; id: string }) =>
+  db.selectFrom('protected_item').selectAll().where('tenant', '=', p.tenant).where('tag_id', '=', p.id),
+)
+const byItemId = prepared((db, p: { itemId: string }) =>
+  db.selectFrom('protected_item').selectAll().where('item_id', '=', p.itemId),
+)
+
+/** The registered item behind these names; names of two different items are refused. */
+export async function findItem(
+  db: Db,
+  tenant: string,
+  { epc, tagUid, tagId }: ItemIdentifiers,
+): Promise<ProtectedItemRow | undefined> {
+  let found: ProtectedItemRow | undefined
+  const lookUps = [
+    ['epc', epc, byEpc],
+    ['tagUid', tagUid, byTagUid],
+    ['tagId', tagId, byTagId],
+  ] as const
+  for (const [field, id, query] of lookUps) {
+    if (id === undefined) continue
+    const [row] = await query(db, { tenant, id })
+    if (row && found && row.item_id !== found.item_id)
+      throw invalid(field, 'names another item than the other identifier')
+    found = row ?? found
+  }
+  return found
+}
+
+const boundTo = prepared((db, p: { lineId: string }) =>
+  db
+    .selectFrom('purchase_unit as u')
+    .innerJoin('protected_item as i', 'i.item_id', 'u.item_id')
+    .selectAll('i')
+    .where('u.line_id', '=', p.lineId)
+    // One that came back and was sold again is another line's, though its former unit still names it.
+    .whereRef('i.line_id', '=', 'u.line_id')
+    .whereRef('i.unit_no', '=', 'u.unit_no')
+    .orderBy('u.unit_no'),
+)
+
+/** The items that a paid line is bound to. */
+export function itemsOfLine(db: Db, lineId: string): Promise<ProtectedItemRow[]> {
+  return boundTo(db, { lineId })
+}
+
+/** The item, which must exist. */
+export async function readItem(db: Db, itemId: string): Promise<ProtectedItemRow> {
+  const [row] = await byItemId(db, { itemId })
+  assert(row, `item ${itemId} is gone`)
+  return row
+}
+
+/** Writes changed columns of an item, raises its revision, gives the change its number for the gates, and notes a move where its status changes. */
+export async function updateItem(
+  db: Db,
+  item: ProtectedItemRow,
+  change: Partial<ProtectedItemRow>,
+  nowMs: number,
+  by?: MovedBy,
+): Promise<ProtectedItemRow> {
+  const seq = await numberOfChange(db, item, change, nowMs)
+  const changed = await db
+    .updateTable('protected_item')
+    .set((eb) => ({ ...change, item_seq: seq, updated_ms: nowMs, rev: eb('rev', '+', 1) }))
+    .where('item_id', '=', item.item_id)
+    .returningAll()
+    .executeTakeFirstOrThrow()
+  await noteMoves(db, [changed], item.item_status, nowMs, by)
+  return changed
+}

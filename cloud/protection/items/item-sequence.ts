@@ -1,0 +1,151 @@
+import { assert } from '../../../policy/assert.ts'
+import type { Call, Services } from '../../operations/operation.ts'
+import type { Db } from '../../persistence/database.ts'
+import { prepared } from '../../persistence/prepared.ts'
+import type { ProtectedItemRow } from '../../persistence/tables/protection.ts'
+
+/**
+ * The numbers of item changes (policy/documents/item-documents.ts). Whoever takes a number holds its
+ * store's head until the end of the transaction, so numbers become visible in their order and without holes.
+ */
+
+export interface ItemHead {
+  seq: number
+  floor: number
+}
+
+/** Names given up are told for this long; an agent that was away longer begins anew. */
+const GONE_KEPT_MS = 30 * 86_400_000
+
+/** The next `count` numbers of a store's items; answers the first. */
+export async function nextItemSeq(db: Db, storeId: string, count = 1): Promise<number> {
+  const [head] = await raiseHead(db, { storeId, count })
+  assert(head, 'an item head that was raised is there')
+  return head.seq - count + 1
+}
+
+const raiseHead = prepared((db, p: { storeId: string; count: number }) =>
+  db
+    .insertInto('item_head')
+    .values({ store_id: p.storeId, seq: p.count, floor: 0 })
+    .onConflict((c) => c.column('store_id').doUpdateSet((eb) => ({ seq: eb('item_head.seq', '+', p.count) })))
+    .returning('seq'),
+)
+
+const headOfStore = prepared((db, p: { storeId: string }) =>
+  db.selectFrom('item_head').select(['seq', 'floor']).where('store_id', '=', p.storeId),
+)
+
+/** Where the sequence of a store's items stands. */
+export async function itemHead(db: Db, storeId: string): Promise<ItemHead> {
+  const [row] = await headOfStore(db, { storeId })
+  return row ?? { seq: 0, floor: 0 }
+}
+
+const NAMES = ['epc', 'tag_uid', 'tag_id'] as const
+
+/** The number of a change of this item; the names that it gives up are told before it. */
+export async function numberOfChange(
+  db: Db,
+  item: ProtectedItemRow,
+  change: Partial<ProtectedItemRow>,
+  nowMs: number,
+): Promise<number> {
+  const given = namesOf(item).filter(({ kind, name }) => change[kind] !== undefined && change[kind] !== name)
+  const first = await nextItemSeq(db, item.store_id, given.length + 1)
+  await tellGone(db, item.store_id, given, first, nowMs)
+  return first + given.length
+}
+
+/** The item leaves its store: its gates are told that none of its names is here any more. */
+export async function tellItemGone(db: Db, item: ProtectedItemRow, nowMs: number): Promise<void> {
+  const names = namesOf(item)
+  await tellGone(db, item.store_id, names, await nextItemSeq(db, item.store_id, names.length), nowMs)
+}
+
+interface NameOfItem {
+  kind: (typeof NAMES)[number]
+  name: string
+}
+
+function namesOf(item: ProtectedItemRow): NameOfItem[] {
+  return NAMES.flatMap((kind) => (item[kind] === null ? [] : [{ kind, name: item[kind] }]))
+}
+
+async function tellGone(
+  db: Db,
+  storeId: string,
+  names: readonly NameOfItem[],
+  first: number,
+  nowMs: number,
+): Promise<void> {
+  for (const [i, { kind, name }] of names.entries()) {
+    const row = { store_id: storeId, kind, name, seq: first + i, gone_ms: nowMs }
+    await db
+      .insertInto('item_gone')
+      .values(row)
+      .onConflict((c) => c.columns(['store_id', 'kind', 'name']).doUpdateSet({ seq: row.seq, gone_ms: nowMs }))
+      .execute()
+  }
+}
+
+/** Gives these items of one store new numbers: something that gates are told of them has changed. */
+export async function renumberItems(db: Db, storeId: string, itemIds: readonly string[]): Promise<void> {
+  if (itemIds.length === 0) return
+  const first = await nextItemSeq(db, storeId, itemIds.length)
+  for (const [i, itemId] of itemIds.entries()) {
+    await db
+      .updateTable('protected_item')
+      .set({ item_seq: first + i })
+      .where('item_id', '=', itemId)
+      // One that was sent to another store meanwhile has its numbers there.
+      .where('store_id', '=', storeId)
+      .execute()
+  }
+}
+
+const itemsIn = prepared((db, p: { purchaseId: string }) =>
+  db
+    .selectFrom('purchase_unit')
+    .select('item_id')
+    .distinct()
+    .where('purchase_id', '=', p.purchaseId)
+    .where('item_id', 'is not', null),
+)
+
+/** A checkout of named items has begun or ended: gates ask before they sound for an item that is being paid. */
+export async function renumberItemsOf(db: Db, purchase: { purchase_id: string; store_id: string }): Promise<boolean> {
+  const units = await itemsIn(db, { purchaseId: purchase.purchase_id })
+  const itemIds = units.flatMap((unit) => unit.item_id ?? []).sort()
+  await renumberItems(db, purchase.store_id, itemIds)
+  return itemIds.length > 0
+}
+
+/** Has the store's gates told once the change is durable, and before whoever asked is answered. */
+export function tellGates(
+  call: { services: Pick<Services, 'agents'>; afterCommit: Call['afterCommit'] },
+  storeId: string,
+): void {
+  call.afterCommit(() => call.services.agents.itemsChanged(storeId))
+}
+
+/** Forgets names that were given up long ago. */
+export async function pruneGone(db: Db, nowMs: number): Promise<void> {
+  const before = nowMs - GONE_KEPT_MS
+  const stores = await db
+    .selectFrom('item_gone')
+    .select(['store_id', (eb) => eb.fn.max('seq').as('seq')])
+    .where('gone_ms', '<', before)
+    .groupBy('store_id')
+    .limit(100)
+    .execute()
+  for (const { store_id: storeId, seq } of stores) {
+    await db.deleteFrom('item_gone').where('store_id', '=', storeId).where('gone_ms', '<', before).execute()
+    await db
+      .updateTable('item_head')
+      .set({ floor: Number(seq) })
+      .where('store_id', '=', storeId)
+      .where('floor', '<', Number(seq))
+      .execute()
+  }
+}

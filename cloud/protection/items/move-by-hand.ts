@@ -1,0 +1,65 @@
+import { newId } from '../../../policy/ids.ts'
+import type { ItemStatus } from '../../../policy/vocabulary.ts'
+import { forgetKept } from '../../click-and-collect/queries.ts'
+import type { Call } from '../../operations/operation.ts'
+import type { ProtectedItemRow } from '../../persistence/tables/protection.ts'
+import { findPurchase } from '../../scan-and-go/queries.ts'
+import type { MovedBy } from './item-moves.ts'
+import { updateItem } from './item-queries.ts'
+import { endOwnUnit, takeBackOwn } from './own-unit.ts'
+import { returnUnits } from '../leases/return-units.ts'
+import { findRight } from '../rights/rights.ts'
+import { touchSubjects } from '../rights/touch.ts'
+
+/** Goods with one of these are in the store's hands again. */
+const CAME_BACK: ReadonlySet<ItemStatus> = new Set(['returned', 'cancelled', 'sellable'])
+
+/**
+ * Staff say what became of an item. One that came back releases nothing for whoever had bought it, in any way, and as `sellable` it is
+ * nobody's: no purchase's, and no order's.
+ */
+export async function moveByHand(
+  call: Call,
+  item: ProtectedItemRow,
+  itemStatus: ItemStatus,
+  by: MovedBy,
+): Promise<ProtectedItemRow> {
+  const { db, nowMs } = call
+  if (itemStatus === 'sellable')
+    return updateItem(db, item, { item_status: itemStatus, ...(await becomeNobodys(call, item)) }, nowMs, by)
+  if (CAME_BACK.has(itemStatus)) await returnItem(call, item)
+  await touchPurchase(call, item)
+  return updateItem(db, item, { item_status: itemStatus }, nowMs, by)
+}
+
+const NOBODYS = { purchase_id: null, line_id: null, unit_no: null }
+
+/** Ends all that purchases, orders and tokens have to do with an item; answers what is to be written of it. */
+export async function becomeNobodys(call: Call, item: ProtectedItemRow): Promise<typeof NOBODYS> {
+  await returnItem(call, item)
+  await touchPurchase(call, item)
+  await forgetKept(call.db, item.item_id)
+  await endOwnUnit(call, item.item_id, newId('ret', call.services.platform))
+  return NOBODYS
+}
+
+/** What its purchase was answered as a whole rests on it, too. */
+async function touchPurchase({ db }: Call, { purchase_id, line_id }: ProtectedItemRow): Promise<void> {
+  if (purchase_id !== null) await touchSubjects(db, [{ purchaseId: purchase_id, lineId: line_id ?? '' }])
+}
+
+async function returnItem(call: Call, item: ProtectedItemRow): Promise<void> {
+  const { db, services } = call
+  await takeBackOwn(call, item.item_id)
+  const purchase = item.purchase_id === null ? undefined : await findPurchase(db, item.tenant, item.purchase_id)
+  if (!purchase || item.line_id === null || item.unit_no === null) return
+  const unit = { line_id: item.line_id, unit_no: item.unit_no }
+  const rights = await Promise.all(
+    (['release', 'exit'] as const).map((rightClass) =>
+      findRight(db, { lineId: unit.line_id, unitNo: unit.unit_no, rightClass, purchaseId: purchase.purchase_id }),
+    ),
+  )
+  // Taken back before, with a refund or by hand.
+  if (rights.some((row) => row !== undefined && row.returned_by !== null)) return
+  await returnUnits(call, purchase, [unit], newId('ret', services.platform))
+}

@@ -1,0 +1,141 @@
+import { z } from 'zod'
+import { parseEpc } from '../../../policy/gs1/epc.ts'
+import { eanOfGtin14, toGtin14 } from '../../../policy/gs1/gtin.ts'
+import { newId } from '../../../policy/ids.ts'
+import { normaliseIdentifiers } from '../../../policy/identifiers.ts'
+import { FIRST_ITEM_STATUSES } from '../../../policy/item-status.ts'
+import { PROTECTION_TECHNOLOGIES, TAG_TECHNOLOGIES, type ItemStatus } from '../../../policy/vocabulary.ts'
+import { findProduct } from '../../catalogue/queries.ts'
+import { invalid, precondition } from '../../operations/failure.ts'
+import { centsOf, Euros, Id, present, text } from '../../operations/fields.ts'
+import type { Call } from '../../operations/operation.ts'
+import type { ProtectedItemRow } from '../../persistence/tables/protection.ts'
+import type { StoreRow } from '../../persistence/tables/stores.ts'
+import { arrive } from './arrive.ts'
+import { noteMoves } from './item-moves.ts'
+import { findItem, updateItem } from './item-queries.ts'
+import { nextItemSeq } from './item-sequence.ts'
+
+/** One row of registerProtectedItems. */
+export const NewItem = z.strictObject({
+  tagId: text(128).optional(),
+  epc: text(200).optional().describe('Hex or URI.'),
+  tagUid: text(40).optional(),
+  tagTechnology: z.enum(TAG_TECHNOLOGIES).optional(),
+  protectionTechnology: z.enum(PROTECTION_TECHNOLOGIES).optional(),
+  serialNumber: text(128).optional(),
+  ean: text(128).optional(),
+  productId: Id.optional(),
+  brand: text(120).optional(),
+  category: text(120).optional(),
+  price: Euros.optional(),
+  itemStatus: z
+    .enum(FIRST_ITEM_STATUSES)
+    .optional()
+    .describe('Of a new item; default `sellable`. Of a known one it must be what it is.'),
+})
+type NewItem = z.output<typeof NewItem>
+
+/** In which goods may be others than before: gates sound, and nobody has paid. */
+const MAY_BE_OTHER_GOODS: ReadonlySet<string> = new Set<ItemStatus>(['sellable', 'exception_hold'])
+
+/** Registers one row, or updates the item that it names; throws what is wrong with it. */
+export async function registerItem(call: Call, store: StoreRow, item: NewItem): Promise<void> {
+  const normal = normaliseIdentifiers({ epc: item.epc, tagUid: item.tagUid, tagId: item.tagId })
+  if (!normal.ok) throw invalid(normal.field, normal.message)
+  const { epc, tagUid, tagId } = normal.identifiers
+  if (epc === undefined && tagUid === undefined && tagId === undefined)
+    throw invalid('epc', 'is missing: an item needs an epc, a tagUid or a tagId', 'missing')
+  const known = await findItem(call.db, store.tenant, normal.identifiers)
+  const isElsewhere = known !== undefined && known.store_id !== store.store_id
+  if (isElsewhere && known.item_status !== 'transfer_in_transit')
+    throw precondition('item_in_another_store', 'the item is registered in another of your stores')
+  const product = await productOf(call, store, item, epc)
+  // What nobody states now stays as it is.
+  if (epc !== undefined || product) assertSaysSame(epc ?? known?.epc, product?.ean ?? known?.ean)
+  const stated = present({
+    epc: epc ?? null,
+    tag_uid: tagUid ?? null,
+    tag_id: tagId ?? null,
+    tag_technology: item.tagTechnology ?? null,
+    protection_technology: item.protectionTechnology ?? null,
+    serial_number: item.serialNumber ?? null,
+    product_id: product?.product_id ?? null,
+    ean: product?.ean ?? item.ean ?? null,
+    brand: item.brand ?? null,
+    category: item.category ?? null,
+    price_cent: item.price === undefined ? null : centsOf(item.price),
+  })
+  if (isElsewhere) {
+    await arrive(call, known, store.store_id, item.itemStatus ?? 'sellable', stated as Partial<ProtectedItemRow>)
+    return
+  }
+  if (known) {
+    assertStatusStays(known, item.itemStatus)
+    if (product) assertProductStays(known, product.product_id, epc)
+    await updateItem(call.db, known, stated as Partial<ProtectedItemRow>, call.nowMs)
+    return
+  }
+  const registered = await call.db
+    .insertInto('protected_item')
+    .values({
+      item_id: newId('itm', call.services.platform),
+      tenant: store.tenant,
+      store_id: store.store_id,
+      item_status: item.itemStatus ?? 'sellable',
+      rev: 1,
+      created_ms: call.nowMs,
+      updated_ms: call.nowMs,
+      item_seq: await nextItemSeq(call.db, store.store_id),
+      ...stated,
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow()
+  await noteMoves(call.db, [registered], null, call.nowMs)
+}
+
+/** A row states the first status of an item only. Were another one left aside, its sender would think that gates heed it. */
+function assertStatusStays({ item_status }: ProtectedItemRow, stated: ItemStatus | undefined): void {
+  if (stated === undefined || stated === item_status) return
+  throw precondition('item_status_differs', `the item is ${item_status}, not ${stated}: move it with updateItemStatus`)
+}
+
+/** A tag that goes onto other goods while it is paid would let them pass: it must be back on the shelf first. */
+function assertProductStays(known: ProtectedItemRow, productId: string, epc: string | undefined): void {
+  if (known.product_id === productId || MAY_BE_OTHER_GOODS.has(known.item_status)) return
+  // A tag that names its product itself is on no other goods: the store sells them by now.
+  if (known.product_id === null && parseEpc(epc ?? known.epc ?? '')?.gtin14 !== undefined) return
+  throw precondition(
+    'item_not_sellable',
+    `the item is ${known.item_status}: make it sellable with updateItemStatus before its tag goes onto other goods`,
+  )
+}
+
+/** A tag whose SGTIN is of another product than the registry would never be sold: the till believes neither alone (price-lines.ts). */
+function assertSaysSame(epc: string | null | undefined, ean: string | null | undefined): void {
+  const gtin14 = epc ? parseEpc(epc)?.gtin14 : undefined
+  if (gtin14 === undefined || !ean || gtin14 === toGtin14(ean)) return
+  throw invalid(
+    'epc',
+    `is an SGTIN of ${eanOfGtin14(gtin14) ?? gtin14}, not of ${ean}: name the product that the tag says, or write the tag anew`,
+    'item_mismatch',
+  )
+}
+
+/** The product of an item, which must be one that the store sells; it may be left open. */
+async function productOf({ db }: Call, store: StoreRow, item: NewItem, epc: string | undefined) {
+  if (item.productId !== undefined) {
+    const product = await findProduct(db, store.tenant, { productId: item.productId }, store.store_id)
+    if (!product) throw invalid('productId', 'is not in the catalogue of this store', 'product_unknown')
+    if (item.ean !== undefined && item.ean !== product.ean) throw invalid('ean', 'names another product than productId')
+    return product
+  }
+  if (item.ean !== undefined) {
+    const product = await findProduct(db, store.tenant, { ean: item.ean }, store.store_id)
+    if (!product) throw invalid('ean', 'is not in the catalogue of this store', 'product_unknown')
+    return product
+  }
+  const gtin14 = epc === undefined ? undefined : parseEpc(epc)?.gtin14
+  const ean = gtin14 === undefined ? undefined : eanOfGtin14(gtin14)
+  return ean === undefined ? undefined : findProduct(db, store.tenant, { ean }, store.store_id)
+}

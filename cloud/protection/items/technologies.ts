@@ -1,0 +1,66 @@
+import type { ProtectionEvent } from '../../../policy/events.ts'
+import type { ProtectionAction, ProtectionTechnology, TagTechnology } from '../../../policy/vocabulary.ts'
+import { present } from '../../operations/fields.ts'
+import type { Db } from '../../persistence/database.ts'
+import type { DeviceRow } from '../../persistence/tables/agents.ts'
+import type { ProtectedItemRow } from '../../persistence/tables/protection.ts'
+import type { StoreRow } from '../../persistence/tables/stores.ts'
+import { findItem } from './item-queries.ts'
+
+/** What the cloud knows of the tag that a device acted on. */
+export interface TagFacts extends Pick<ProtectionEvent, 'epc' | 'tagUid' | 'protectionAction'> {
+  readonly item: Pick<ProtectedItemRow, 'protection_technology' | 'tag_technology'> | undefined
+  readonly device: Pick<DeviceRow, 'technologies'> | undefined
+  readonly store: Pick<StoreRow, 'protection_technology'> | null | undefined
+}
+
+/** The technologies of an event, as far as the facts determine them. */
+export type EventTechnologies = Pick<ProtectionEvent, 'protectionTechnology' | 'tagTechnology'>
+
+/** Technologies that an action works on when no tag was read. The other actions work on any. */
+const WITHOUT_A_TAG: Partial<Record<ProtectionAction, readonly ProtectionTechnology[]>> = {
+  deactivate_label: ['am', 'rf'],
+  unlock_fixture: ['mechanical_lock'],
+}
+
+/**
+ * Technologies of the tag in an event: first as registered with the item, then by the identifier that was read, then the
+ * only one that the device supports for this action, then the store's. A field is absent if several remain possible.
+ */
+export function technologiesOf(facts: TagFacts): EventTechnologies {
+  const { item, epc, tagUid } = facts
+  const registered = item?.protection_technology as ProtectionTechnology | null | undefined
+  const read = epc !== undefined ? 'uhf_rfid' : tagUid !== undefined ? 'hf_nfc' : undefined
+  const tagTechnology = item?.tag_technology ?? (tagUid === undefined ? undefined : technologyOfUid(tagUid))
+  return present({
+    protectionTechnology: registered ?? read ?? technologyOfDevice(facts) ?? null,
+    tagTechnology: (tagTechnology ?? null) as TagTechnology | null,
+  })
+}
+
+function technologyOfDevice({ device, store, protectionAction: action }: TagFacts): ProtectionTechnology | undefined {
+  if (!device || action === undefined) return undefined
+  const supported = JSON.parse(device.technologies) as ProtectionTechnology[]
+  const possible = supported.filter((each) => WITHOUT_A_TAG[action]?.includes(each) ?? true)
+  return possible.length === 1 ? possible[0] : possible.find((each) => each === store?.protection_technology)
+}
+
+/**
+ * The air interface that the form of a UID proves: ISO 15693 UIDs are 8 bytes and begin with E0 (ISO 15693-3 §4.1); UIDs of
+ * 7 and 10 bytes exist in ISO 14443 type A only (ISO 14443-3 §6.5.4). 4 bytes may be type A or B.
+ */
+export function technologyOfUid(tagUid: string): TagTechnology | undefined {
+  if (/^E0[0-9A-F]{14}$/.test(tagUid)) return 'NfcV'
+  return tagUid.length === 14 || tagUid.length === 20 ? 'NfcA' : undefined
+}
+
+/** The item that an event names by its tag, if registered. */
+export async function itemOfEvent(
+  db: Db,
+  tenant: string,
+  { epc, tagUid, tagId }: Pick<ProtectionEvent, 'epc' | 'tagUid' | 'tagId'>,
+): Promise<ProtectedItemRow | undefined> {
+  if (epc !== undefined) return findItem(db, tenant, { epc })
+  if (tagUid !== undefined) return findItem(db, tenant, { tagUid })
+  return tagId === undefined ? undefined : findItem(db, tenant, { tagId })
+}

@@ -1,0 +1,57 @@
+import type { Call } from '../../operations/operation.ts'
+import type { ProtectedItemRow } from '../../persistence/tables/protection.ts'
+import type { PurchaseRow, PurchaseUnitRow } from '../../persistence/tables/purchases.ts'
+import { findAuthorization } from './authorizations.ts'
+import { denyRights } from '../rights/deny-list.ts'
+import { mayBeHonoured, revoke } from './leases.ts'
+import { findRight, noteReturned, useRight, viewRight, type UnitKey } from '../rights/rights.ts'
+import { settlePurchases } from '../rights/settle-purchase.ts'
+import { touchSubjects } from '../rights/touch.ts'
+
+const GUARD_SECONDS = 60
+
+/** Whether the item is this unit's. One that came back and was sold again is another purchase's, though its former unit still names it. */
+export function isItemOf(
+  item: Pick<ProtectedItemRow, 'line_id' | 'unit_no'>,
+  unit: Pick<PurchaseUnitRow, 'line_id' | 'unit_no'>,
+): boolean {
+  return item.line_id === unit.line_id && item.unit_no === unit.unit_no
+}
+
+/**
+ * The goods of these units came back (decisions §8): what may still be used for them is taken back, and no receipt releases anything
+ * in their place. `by`: what it is known by, the refund or the move of the item.
+ */
+export async function returnUnits(
+  call: Call,
+  purchase: PurchaseRow,
+  units: readonly { line_id: string; unit_no: number }[],
+  by: string,
+): Promise<void> {
+  const { db, nowMs } = call
+  const keys = units.map((unit) => ({ lineId: unit.line_id, unitNo: unit.unit_no }))
+  for (const rightClass of ['release', 'exit'] as const) {
+    for (const key of keys) {
+      const right: UnitKey = { ...key, rightClass, purchaseId: purchase.purchase_id }
+      await takeBackLease(call, right, 'goods that it is for came back')
+      const row = await findRight(db, right)
+      if (viewRight(row, nowMs).state !== 'used')
+        await useRight(db, right, { nonce: by, deviceId: '', redemptionId: by }, row?.failures ?? 0)
+      await noteReturned(db, right, by)
+    }
+    if (purchase.receipt_exp !== null)
+      await denyRights(call, purchase, rightClass, keys, purchase.receipt_exp + GUARD_SECONDS)
+  }
+  await touchSubjects(
+    db,
+    keys.map((key) => ({ ...key, purchaseId: purchase.purchase_id })),
+  )
+  await settlePurchases(call, [purchase.purchase_id])
+}
+
+/** Takes back what was given for a right and is not used; what it covers besides is asked for anew. */
+export async function takeBackLease(call: Call, right: UnitKey, reason: string): Promise<void> {
+  const row = await findRight(call.db, right)
+  const lease = row?.state === 'leased' && row.nonce !== null ? await findAuthorization(call.db, row.nonce) : undefined
+  if (lease && mayBeHonoured(lease, call.nowMs)) await revoke(call, lease, reason)
+}

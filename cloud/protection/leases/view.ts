@@ -1,0 +1,18 @@
+import { authorizationView, type AuthorizationView } from '../../../policy/authorization-state.ts'
+import type { ProtectionAuthorizationRow, RedemptionRow } from '../../persistence/tables/protection.ts'
+
+/** The state of an authorization out of its row and its redemptions. */
+export function viewAuthorization(
+  row: ProtectionAuthorizationRow,
+  redemptions: readonly RedemptionRow[],
+  nowMs: number,
+): AuthorizationView {
+  return authorizationView(
+    {
+      expMs: row.exp * 1_000,
+      revokedAtMs: row.revoked_ms ?? undefined,
+      evidence: redemptions.map((r) => ({ redemptionId: r.redemption_id, step: r.step, atMs: r.at_ms })),
+    },
+    nowMs,
+  )
+}

@@ -1,0 +1,203 @@
+import { z } from 'zod'
+import { base32 } from '../../../policy/base32.ts'
+import { newId } from '../../../policy/ids.ts'
+import {
+  badgeText,
+  cardDerivation,
+  newBadgeVerifier,
+  pinDerivation,
+  publishedVerifier,
+  readCard,
+} from '../../../policy/verifiers.ts'
+import { knownCaller } from '../../operations/caller.ts'
+import { Failure, invalid, notFound } from '../../operations/failure.ts'
+import { Id, iso, Success, text } from '../../operations/fields.ts'
+import { operation, type Call } from '../../operations/operation.ts'
+import type { Db } from '../../persistence/database.ts'
+import { ownStore, ownStoreOf } from '../../stores/own-store.ts'
+import { amongFew, deriveVerifier } from './derive-verifier.ts'
+import { storeDocumentChanged } from '../store-documents/document-changed.ts'
+import { assertPolicyFits } from '../store-documents/policy-size.ts'
+import { ensureStoreKey, findStoreKey, storeKeyParts, verifierColumns, type Verifiers } from './store-keys.ts'
+
+/** Operators of one store at most: their verifiers travel in the signed policy. */
+const OPERATORS_LIMIT = 500
+
+const Operator = z.strictObject({
+  operatorId: z.string(),
+  storeId: z.string(),
+  name: z.string(),
+  hasPin: z.boolean(),
+  hasCard: z.boolean(),
+  createdAt: z.string(),
+})
+
+export const registerOperator = operation({
+  name: 'registerOperator',
+  area: 'protection',
+  minimumPackage: 'GROW',
+  summary: 'Registers somebody who may approve at the stations of a store; answers a badge to print, once.',
+  description:
+    'At a station an operator opens a session with the badge, with name and PIN, or with a card at a reader that has `staffCards`. A PIN has 6 to 12 digits; shorter ones of earlier releases go on working. Agents receive salted verifiers under a key of the store, and check them without the network.',
+  refusals: ['policy_too_large'],
+  changes: true,
+  secretAnswer: true,
+  request: z.strictObject({
+    storeId: Id,
+    name: text(80),
+    pin: z
+      .string()
+      .regex(/^\d{6,12}$/, 'must be 6 to 12 digits')
+      .optional(),
+    card: z
+      .string()
+      .max(64)
+      .optional()
+      .describe('Number of a staff card as its reader tells it: 4 to 16 bytes in hex.'),
+  }),
+  response: Operator.extend({ ...Success, badge: z.string().describe('Text for a QR code or Code 128.') }),
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', name: 'Frau Petersen', pin: '471108' },
+  // Deriving takes as long as thousands of other requests: what would be refused is refused before, and none of it is in the transaction.
+  async prepare(call, { storeId, pin, card: given }) {
+    await ownStore(call, storeId)
+    const number = given === undefined ? undefined : readCard(given)
+    if (given !== undefined && number === undefined)
+      throw invalid('card', 'must be 4 to 16 bytes in hex, as the reader tells them')
+    await assertRoom(call.db, storeId)
+    const { random } = call.services.platform
+    const operatorId = newId('op', call.services.platform)
+    const secret = base32.encode(random.bytes(16))
+    const slow =
+      pin === undefined && number === undefined ? {} : await amongFew(() => slowVerifiers(call, storeId, pin, number))
+    return {
+      operatorId,
+      badge: badgeText(operatorId, secret),
+      base: { ...slow, badge: newBadgeVerifier(secret, random) },
+    }
+  },
+  async run(call, { storeId, name, pin }, { operatorId, badge, base }) {
+    const store = await ownStore(call, storeId)
+    await assertRoom(call.db, storeId)
+    const parts = storeKeyParts(call.services)
+    const storeKey = await ensureStoreKey(call.db, storeId, parts)
+    await assertFree(call.db, storeId, base, storeKey)
+    await call.db
+      .insertInto('operator')
+      .values({
+        operator_id: operatorId,
+        tenant: store.tenant,
+        store_id: storeId,
+        name,
+        ...verifierColumns(operatorId, base, storeKey, parts.sealer),
+        created_ms: call.nowMs,
+      })
+      .execute()
+    await assertPolicyFits(call, storeId)
+    await storeDocumentChanged(call, storeId)
+    call.changed(operatorId)
+    return {
+      success: true as const,
+      operatorId,
+      storeId,
+      name,
+      hasPin: pin !== undefined,
+      hasCard: base.card !== undefined,
+      createdAt: iso(call.nowMs),
+      badge,
+    }
+  },
+})
+
+async function slowVerifiers(
+  { db, services }: Call,
+  storeId: string,
+  pin: string | undefined,
+  number: string | undefined,
+): Promise<Omit<Verifiers, 'badge'>> {
+  const card = number === undefined ? undefined : await deriveVerifier(number, cardDerivation(storeId))
+  const storeKey = card && (await findStoreKey(db, storeId, services.authority.sealer))
+  if (storeKey !== undefined) await assertFree(db, storeId, { card }, storeKey)
+  return {
+    ...(pin !== undefined && { pin: await deriveVerifier(pin, pinDerivation(services.platform.random)) }),
+    ...(card && { card }),
+  }
+}
+
+async function assertRoom(db: Db, storeId: string): Promise<void> {
+  const inStore = db.selectFrom('operator').where('store_id', '=', storeId).where('removed_ms', 'is', null)
+  const { count } = await inStore.select((eb) => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
+  if (Number(count) >= OPERATORS_LIMIT)
+    throw invalid('storeId', `has ${OPERATORS_LIMIT} operators, which is the most`, 'too_many_operators')
+}
+
+/** Throws 409 if another operator of the store has this card. Cards of a store share a salt, so that the same card has the same key. */
+async function assertFree(db: Db, storeId: string, { card }: Pick<Verifiers, 'card'>, storeKey: string): Promise<void> {
+  if (!card) return
+  const { key } = publishedVerifier(card, storeKey)
+  const rows = await db
+    .selectFrom('operator')
+    .select('verifiers')
+    .where('store_id', '=', storeId)
+    .where('removed_ms', 'is', null)
+    .execute()
+  const isTaken = rows.some(({ verifiers }) => (JSON.parse(verifiers) as Verifiers).card?.key === key)
+  if (isTaken) throw new Failure('already-exists', 'another operator of the store has this card')
+}
+
+export const fetchOperators = operation({
+  name: 'fetchOperators',
+  area: 'protection',
+  minimumPackage: 'GROW',
+  summary: 'Lists the operators of a store.',
+  changes: false,
+  request: z.strictObject({ storeId: Id }),
+  response: z.strictObject({ ...Success, operators: z.array(Operator) }),
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
+  async run(call, { storeId }) {
+    await ownStore(call, storeId)
+    const rows = await call.db
+      .selectFrom('operator')
+      .selectAll()
+      .where('store_id', '=', storeId)
+      .where('removed_ms', 'is', null)
+      .orderBy('operator_id')
+      .execute()
+    const operators = rows.map((row) => ({
+      operatorId: row.operator_id,
+      storeId,
+      name: row.name,
+      hasPin: 'pin' in (JSON.parse(row.verifiers) as object),
+      hasCard: 'card' in (JSON.parse(row.verifiers) as object),
+      createdAt: iso(row.created_ms),
+    }))
+    return { success: true as const, operators }
+  },
+})
+
+export const removeOperator = operation({
+  name: 'removeOperator',
+  area: 'protection',
+  minimumPackage: 'GROW',
+  summary: 'Takes an operator’s right to approve.',
+  changes: true,
+  request: z.strictObject({ operatorId: Id }),
+  response: z.strictObject(Success),
+  example: { operatorId: 'op_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
+  async run(call, { operatorId }) {
+    const row = await call.db
+      .selectFrom('operator')
+      .selectAll()
+      .where('operator_id', '=', operatorId)
+      .executeTakeFirst()
+    if (!row || row.tenant !== knownCaller(call.caller).tenant || row.removed_ms !== null) throw notFound('operator')
+    await ownStoreOf(call, row.store_id, 'operator')
+    await call.db
+      .updateTable('operator')
+      .set({ removed_ms: call.nowMs, verifiers: '{}', sealed: null })
+      .where('operator_id', '=', operatorId)
+      .execute()
+    await storeDocumentChanged(call, row.store_id)
+    call.changed(operatorId)
+    return { success: true as const }
+  },
+})

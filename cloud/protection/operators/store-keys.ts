@@ -1,0 +1,133 @@
+import { assert } from '../../../policy/assert.ts'
+import type { OperatorRecord, Verifier } from '../../../policy/documents/store-documents.ts'
+import type { Randomness } from '../../../policy/platform.ts'
+import { newStoreKey, publishedVerifier, storeKeyId } from '../../../policy/verifiers.ts'
+import type { Sealer } from '../../authority/sealing.ts'
+import type { Services } from '../../operations/operation.ts'
+import type { Database, Db } from '../../persistence/database.ts'
+import { inChunks } from '../../persistence/in-chunks.ts'
+import { prepared } from '../../persistence/prepared.ts'
+import type { OperatorRow } from '../../persistence/tables/agents.ts'
+import { raiseDocumentVersion } from '../../stores/queries.ts'
+
+/**
+ *   base verifiers (sealed) ──store key──▶ published verifiers (policy)        store key ──login answer──▶ agents of the store
+ *
+ * A store has a key from the first login of an agent on, or from its first operator on. Revoking an agent replaces the key: the revoked agent knows the former one, which
+ * does not open the new policy. Other agents log in again when a policy names a key that they do not hold.
+ */
+
+/** The verifiers of one operator. */
+export type Verifiers = Pick<OperatorRecord, 'pin' | 'badge' | 'card'>
+
+export interface StoreKeyParts {
+  sealer: Sealer
+  random: Randomness
+}
+
+/** What store keys are made and sealed with. */
+export function storeKeyParts({ authority, platform }: Pick<Services, 'authority' | 'platform'>): StoreKeyParts {
+  return { sealer: authority.sealer, random: platform.random }
+}
+
+/** Stores in one transaction at the start. */
+const STORES_AT_ONCE = 20
+
+const keyContext = (storeId: string) => `store_key/${storeId}`
+const operatorContext = (operatorId: string) => `operator/${operatorId}`
+
+const sealedKeyOf = prepared((db, p: { storeId: string }) =>
+  db.selectFrom('store_key').select('sealed').where('store_id', '=', p.storeId),
+)
+
+/** The store's key, or undefined before the first login and the first operator. */
+export async function findStoreKey(db: Db, storeId: string, sealer: Sealer): Promise<string | undefined> {
+  const [row] = await sealedKeyOf(db, { storeId })
+  return row && sealer.open(row.sealed, keyContext(storeId)).toString('utf8')
+}
+
+/** The store's key; creates it if it is missing. */
+export async function ensureStoreKey(db: Db, storeId: string, parts: StoreKeyParts): Promise<string> {
+  return (await findStoreKey(db, storeId, parts.sealer)) ?? writeNewKey(db, storeId, parts)
+}
+
+async function writeNewKey(db: Db, storeId: string, { sealer, random }: StoreKeyParts): Promise<string> {
+  const key = newStoreKey(random)
+  const row = { key_id: storeKeyId(key), sealed: sealer.seal(Buffer.from(key), keyContext(storeId)) }
+  await db
+    .insertInto('store_key')
+    .values({ store_id: storeId, ...row })
+    .onConflict((c) => c.column('store_id').doUpdateSet(row))
+    .execute()
+  return key
+}
+
+/** The columns that contain an operator's verifiers: base verifiers sealed, and published ones for the policy. */
+export function verifierColumns(
+  operatorId: string,
+  base: Verifiers,
+  storeKey: string,
+  sealer: Sealer,
+): { verifiers: string; sealed: string } {
+  return {
+    verifiers: JSON.stringify(publishedVerifiers(base, storeKey)),
+    sealed: sealer.seal(Buffer.from(JSON.stringify(base)), operatorContext(operatorId)),
+  }
+}
+
+function publishedVerifiers({ pin, badge, card }: Verifiers, storeKey: string): Verifiers {
+  const under = (base: Verifier) => publishedVerifier(base, storeKey)
+  return { ...(pin && { pin: under(pin) }), badge: under(badge), ...(card && { card: under(card) }) }
+}
+
+/** Replaces the store's key and publishes all verifiers under the new one. The caller raises the document version. */
+export async function replaceStoreKey(db: Db, storeId: string, parts: StoreKeyParts): Promise<void> {
+  if ((await sealedKeyOf(db, { storeId })).length === 0) return
+  const storeKey = await writeNewKey(db, storeId, parts)
+  const rows = (await operatorsOf(db, storeId)).map((row) => {
+    const base = openVerifiers(row, parts.sealer)
+    return { ...row, verifiers: JSON.stringify(publishedVerifiers(base, storeKey)) }
+  })
+  // One statement for each chunk: a store may have 500 operators.
+  for (const chunk of inChunks(rows))
+    await db
+      .insertInto('operator')
+      .values([...chunk])
+      .onConflict((c) => c.column('operator_id').doUpdateSet((eb) => ({ verifiers: eb.ref('excluded.verifiers') })))
+      .execute()
+}
+
+function openVerifiers({ operator_id: operatorId, sealed }: OperatorRow, sealer: Sealer): Verifiers {
+  assert(sealed !== null, `operator ${operatorId} has no sealed verifiers`)
+  return JSON.parse(sealer.open(sealed, operatorContext(operatorId)).toString('utf8')) as Verifiers
+}
+
+function operatorsOf(db: Db, storeId: string): Promise<OperatorRow[]> {
+  return db.selectFrom('operator').selectAll().where('store_id', '=', storeId).where('removed_ms', 'is', null).execute()
+}
+
+/** Seals the base verifiers that releases before store keys kept in plain text, and publishes them under a store key. */
+export async function sealOldVerifiers(database: Database, parts: StoreKeyParts): Promise<void> {
+  while ((await database.write((db) => sealSomeStores(db, parts))) > 0);
+}
+
+async function sealSomeStores(db: Db, parts: StoreKeyParts): Promise<number> {
+  const stores = await db
+    .selectFrom('operator')
+    .select('store_id')
+    .distinct()
+    .where('sealed', 'is', null)
+    .where('removed_ms', 'is', null)
+    .limit(STORES_AT_ONCE)
+    .execute()
+  for (const { store_id: storeId } of stores) {
+    const storeKey = await ensureStoreKey(db, storeId, parts)
+    for (const { operator_id, verifiers, sealed } of await operatorsOf(db, storeId)) {
+      if (sealed !== null) continue
+      const columns = verifierColumns(operator_id, JSON.parse(verifiers) as Verifiers, storeKey, parts.sealer)
+      await db.updateTable('operator').set(columns).where('operator_id', '=', operator_id).execute()
+    }
+    await raiseDocumentVersion(db, storeId)
+  }
+  return stores.length
+}

@@ -1,0 +1,96 @@
+import { z } from 'zod'
+import { worstCaseLoss } from '../../../policy/offline.ts'
+import { ProtectionPolicy } from '../../../policy/store-policy.ts'
+import { invalid, precondition } from '../../operations/failure.ts'
+import { Id, Success } from '../../operations/fields.ts'
+import { operation, type Call } from '../../operations/operation.ts'
+import type { StoreRow } from '../../persistence/tables/stores.ts'
+import { ownStore } from '../../stores/own-store.ts'
+import { findStore } from '../../stores/queries.ts'
+import { deviceFacts } from '../devices/device-queries.ts'
+import { storeDocumentChanged } from '../store-documents/document-changed.ts'
+import { policyOf } from '../store-documents/policy.ts'
+import { assertPolicyFits } from '../store-documents/policy-size.ts'
+
+const PolicyAnswer = z.strictObject({
+  ...Success,
+  policy: ProtectionPolicy,
+  version: z.int(),
+  worstCaseLoss: z
+    .number()
+    .nullable()
+    .describe(
+      'EUR that can be lost at most while no agent reaches anybody; 0: nothing is released then without staff; null: no bound.',
+    ),
+})
+
+async function describePolicy({ db }: Call, store: StoreRow): Promise<z.infer<typeof PolicyAnswer>> {
+  const policy = policyOf(store)
+  const rows = await db
+    .selectFrom('device')
+    .selectAll()
+    .where('store_id', '=', store.store_id)
+    .where('revoked_ms', 'is', null)
+    .execute()
+  const devices = rows.map((row) => deviceFacts(row, store))
+  return {
+    success: true,
+    policy,
+    version: store.policy_version,
+    worstCaseLoss: worstCaseLoss(policy, devices),
+  }
+}
+
+export const fetchProtectionPolicy = operation({
+  name: 'fetchProtectionPolicy',
+  area: 'protection',
+  minimumPackage: 'GROW',
+  summary: 'Answers the protection policy of a store, and what a cut network can cost at most.',
+  changes: false,
+  request: z.strictObject({ storeId: Id }),
+  response: PolicyAnswer,
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
+  async run(call, { storeId }) {
+    return describePolicy(call, await ownStore(call, storeId))
+  },
+})
+
+export const updateProtectionPolicy = operation({
+  name: 'updateProtectionPolicy',
+  area: 'protection',
+  minimumPackage: 'GROW',
+  summary: 'Replaces the protection policy of a store.',
+  description:
+    'The whole policy, as fetchProtectionPolicy answers it; what is left out takes its default. `home` and `homeEpoch` do not move here.',
+  refusals: ['version_moved', 'policy_too_large'],
+  changes: true,
+  request: z.strictObject({
+    storeId: Id,
+    policy: ProtectionPolicy.partial({ home: true, homeEpoch: true }),
+    expectedVersion: z.int().optional().describe('Refused with 409 when the policy has moved on.'),
+  }),
+  response: PolicyAnswer,
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', policy: { requiresManualOverrideAboveValue: 150 } },
+  async run(call, { storeId, policy, expectedVersion }) {
+    const store = await ownStore(call, storeId)
+    if (expectedVersion !== undefined && expectedVersion !== store.policy_version) {
+      throw precondition('version_moved', `the policy is at version ${store.policy_version}, not ${expectedVersion}`)
+    }
+    const { home, homeEpoch } = policyOf(store)
+    const sent = policy as ProtectionPolicy
+    if (sent.home !== undefined && sent.home !== 'cloud' && sent.home !== home)
+      throw invalid('policy.home', 'moves by moveReceiptHome only')
+    const next = JSON.stringify({ ...sent, home, homeEpoch })
+    await call.db
+      .updateTable('store')
+      .set({ policy: next, policy_version: store.policy_version + 1 })
+      .where('store_id', '=', storeId)
+      .execute()
+    // A shorter one is a way out for a store that has too much.
+    if (Buffer.byteLength(next) > Buffer.byteLength(store.policy)) await assertPolicyFits(call, storeId)
+    await storeDocumentChanged(call, storeId)
+    call.changed(storeId)
+    const changed = await findStore(call.db, storeId)
+    return describePolicy(call, changed ?? store)
+  },
+})

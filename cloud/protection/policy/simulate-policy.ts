@@ -1,0 +1,123 @@
+import { z } from 'zod'
+import { toldOf, type DecisionFacts } from '../../../policy/decide.ts'
+import { decideUnits } from '../../../policy/decide-units.ts'
+import { decideOffline } from '../../../policy/offline.ts'
+import { ProtectionPolicy } from '../../../policy/store-policy.ts'
+import { DENY_REASONS, ITEM_FACTS, PROTECTION_ACTIONS, type DenyReason } from '../../../policy/vocabulary.ts'
+import { Failure } from '../../operations/failure.ts'
+import { Id, iso, present, Success, Timestamp } from '../../operations/fields.ts'
+import { operation, type Call } from '../../operations/operation.ts'
+import type { ProtectionDecisionRow } from '../../persistence/tables/protection.ts'
+import { ownStore } from '../../stores/own-store.ts'
+import { KEEP_DECISIONS_MS, readDecisions } from '../records/decisions.ts'
+
+/** Decisions that one simulation looks at, the newest. */
+const DECISIONS_LIMIT = 5_000
+/** Of those that differ, so many are told. */
+const CHANGED_LIMIT = 500
+/** Simulations at a time: one may keep a core busy for seconds, which gates and tills should not wait for. */
+const AT_WORK_LIMIT = 2
+let atWork = 0
+
+const Verdict = z.strictObject({
+  authorized: z.boolean(),
+  reason: z.enum(DENY_REASONS).optional(),
+  detail: z.string().optional(),
+})
+
+const Offline = z
+  .strictObject({
+    authorized: z.boolean(),
+    reason: z.enum(DENY_REASONS).optional(),
+    unknownFacts: z.array(z.enum(ITEM_FACTS)).describe('What a rule needs of the item and nobody knows.'),
+  })
+  .describe("What the device's agent would decide by a receipt, just cut off from the cloud and from the receipt home.")
+
+export const simulateProtectionPolicy = operation({
+  name: 'simulateProtectionPolicy',
+  area: 'protection',
+  minimumPackage: 'GROW',
+  summary: 'Tries another protection policy on what was asked lately, and tells which answers would have been others.',
+  description:
+    `For the decisions that the cloud made in the last 30 days, at most the newest ${DECISIONS_LIMIT}; what agents decided alone is not among them. ` +
+    `\`policy\` as for updateProtectionPolicy. Nothing is changed. \`changed[]\` holds the newest ${CHANGED_LIMIT} of \`changedTotal\`.`,
+  changes: false,
+  request: z.strictObject({
+    storeId: Id,
+    policy: ProtectionPolicy.partial({ home: true, homeEpoch: true }),
+    since: Timestamp.optional(),
+  }),
+  response: z.strictObject({
+    ...Success,
+    decisions: z.int().describe('How many were tried.'),
+    changedTotal: z.int(),
+    changed: z.array(
+      z.strictObject({
+        eventId: z.string(),
+        occurredAt: z.string(),
+        deviceId: z.string().optional(),
+        protectionAction: z.enum(PROTECTION_ACTIONS),
+        before: Verdict,
+        after: Verdict,
+        offline: Offline,
+      }),
+    ),
+  }),
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', policy: { requiresManualOverrideAboveValue: 50 } },
+  async run(call, { storeId, policy, since }) {
+    await ownStore(call, storeId)
+    const oldest = call.nowMs - KEEP_DECISIONS_MS
+    if (atWork >= AT_WORK_LIMIT)
+      throw new Failure('unavailable', 'too many policies are being tried; try again', { retryAfter: 5 })
+    atWork++
+    try {
+      return {
+        success: true as const,
+        ...(await tried(
+          call,
+          storeId,
+          since === undefined ? oldest : Math.max(oldest, Date.parse(since)),
+          policy as ProtectionPolicy,
+        )),
+      }
+    } finally {
+      atWork--
+    }
+  },
+})
+
+async function tried({ db }: Call, storeId: string, sinceMs: number, policy: ProtectionPolicy) {
+  const changed: ReturnType<typeof compare> = []
+  let [decisions, changedTotal] = [0, 0]
+  for await (const row of readDecisions(db, storeId, sinceMs, DECISIONS_LIMIT)) {
+    const differs = compare(row, policy)
+    decisions++
+    changedTotal += differs.length
+    if (changed.length < CHANGED_LIMIT) changed.push(...differs)
+  }
+  return { decisions, changedTotal, changed }
+}
+
+function compare(row: ProtectionDecisionRow, policy: ProtectionPolicy) {
+  const [first, ...others] = (JSON.parse(row.facts) as DecisionFacts[]).map(asKnownToCloud)
+  if (!first) return []
+  const before = { authorized: row.reason === null, ...present({ reason: row.reason as DenyReason | null }) }
+  const after: z.infer<typeof Verdict> = toldOf(decideUnits([first, ...others], policy).decision)
+  if (after.authorized === before.authorized && after.reason === before.reason) return []
+  return [
+    {
+      eventId: row.event_id,
+      occurredAt: iso(row.at_ms),
+      ...(first.device && { deviceId: first.device.deviceId }),
+      protectionAction: first.action,
+      before,
+      after,
+      offline: decideOffline([first, ...others], policy),
+    },
+  ]
+}
+
+/** The cloud always knows whether an item has a category; rows of earlier releases leave it out where it has none. */
+function asKnownToCloud(facts: DecisionFacts): DecisionFacts {
+  return facts.item ? { ...facts, item: { category: '', ...facts.item } } : facts
+}

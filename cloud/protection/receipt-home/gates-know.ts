@@ -1,0 +1,33 @@
+import type { Db } from '../../persistence/database.ts'
+import type { PurchaseRow } from '../../persistence/tables/purchases.ts'
+
+/**
+ * Whether every exit gate of the store has taken in that the goods of this purchase are paid, so that none will
+ * sound (contracts §4, "Gate freshness"). Undefined: nothing of it could make a gate sound, or there is no gate
+ * with an agent.
+ */
+export async function gatesKnow(
+  db: Db,
+  purchase: Pick<PurchaseRow, 'purchase_id' | 'store_id'>,
+): Promise<boolean | undefined> {
+  const units = await db
+    .selectFrom('purchase_unit')
+    .leftJoin('protected_item', 'protected_item.item_id', 'purchase_unit.item_id')
+    .select(['bound', 'item_seq'])
+    .where('purchase_unit.purchase_id', '=', purchase.purchase_id)
+    .execute()
+  const agents = await db
+    .selectFrom('device')
+    .innerJoin('agent', 'agent.agent_id', 'device.agent_id')
+    .select('agent.item_seq')
+    .where('device.store_id', '=', purchase.store_id)
+    .where('device.device_type', '=', 'exit_gate')
+    .where('device.revoked_ms', 'is', null)
+    .where('agent.revoked_ms', 'is', null)
+    .execute()
+  if (units.length === 0 || agents.length === 0) return undefined
+  // Bought by its barcode alone, nobody knows which tag it carries.
+  if (units.some((unit) => unit.bound === 0 || unit.item_seq === null)) return false
+  const needed = Math.max(...units.map((unit) => unit.item_seq ?? 0))
+  return agents.every((agent) => agent.item_seq >= needed)
+}

@@ -1,0 +1,46 @@
+import { z } from 'zod'
+import { notFound } from '../../operations/failure.ts'
+import { Id, Success } from '../../operations/fields.ts'
+import { operation, type Call } from '../../operations/operation.ts'
+import { ownStore } from '../../stores/own-store.ts'
+import { findAgent } from '../../agents/sessions.ts'
+import { storeDocumentChanged } from '../store-documents/document-changed.ts'
+import { beginHomeMove } from './home-move.ts'
+import { policyOf } from '../store-documents/policy.ts'
+import { noteFormerHome } from './receipt-homes.ts'
+
+export const moveReceiptHome = operation({
+  name: 'moveReceiptHome',
+  area: 'protection',
+  minimumPackage: 'GROW',
+  summary: 'Moves the place where a store’s receipts are redeemed to another agent, or to the cloud.',
+  description:
+    'Every right that is known to be used goes to the new home first. Until it has them all, what other agents redeemed unheard included, receipts ' +
+    'from before the move need staff there while the cloud is away: a day at most, as long as a receipt lives, or until the missing agent is revoked.',
+  changes: true,
+  request: z.strictObject({ storeId: Id, home: Id.describe('An agentId of the store, or `cloud`.') }),
+  response: z.strictObject({ ...Success, home: z.string(), homeEpoch: z.int() }),
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', home: 'agt_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
+  async run(call, { storeId, home }) {
+    const store = await ownStore(call, storeId)
+    if (home !== 'cloud') await assertEnrolled(call, storeId, home)
+    const policy = policyOf(store)
+    call.changed(storeId)
+    if (policy.home === home) return { success: true as const, home, homeEpoch: policy.homeEpoch }
+    const moved = { ...policy, home, homeEpoch: policy.homeEpoch + 1 }
+    await beginHomeMove(call, store, home)
+    await noteFormerHome(call.db, store)
+    await call.db
+      .updateTable('store')
+      .set({ policy: JSON.stringify(moved), policy_version: store.policy_version + 1 })
+      .where('store_id', '=', storeId)
+      .execute()
+    await storeDocumentChanged(call, storeId)
+    return { success: true as const, home, homeEpoch: moved.homeEpoch }
+  },
+})
+
+async function assertEnrolled({ db }: Call, storeId: string, agentId: string): Promise<void> {
+  const agent = await findAgent(db, agentId)
+  if (agent?.store_id !== storeId || agent.revoked_ms !== null) throw notFound('agent')
+}

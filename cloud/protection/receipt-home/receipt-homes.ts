@@ -1,0 +1,30 @@
+import type { Db } from '../../persistence/database.ts'
+import { prepared } from '../../persistence/prepared.ts'
+import type { StoreRow } from '../../persistence/tables/stores.ts'
+import { findStore } from '../../stores/queries.ts'
+import { policyOf } from '../store-documents/policy.ts'
+
+/** Which agent is, or was, the receipt home of a store in which epoch. The present one is in the store's policy, all others in `former_home`. */
+
+const former = prepared((db, p: { storeId: string; epoch: number }) =>
+  db.selectFrom('former_home').select('agent_id').where('store_id', '=', p.storeId).where('home_epoch', '=', p.epoch),
+)
+
+/** Stores who is the home now. Call it before the policy names another epoch. */
+export async function noteFormerHome(db: Db, store: Pick<StoreRow, 'store_id' | 'policy'>): Promise<void> {
+  const { home, homeEpoch } = policyOf(store)
+  await db
+    .insertInto('former_home')
+    .values({ store_id: store.store_id, home_epoch: homeEpoch, agent_id: home })
+    .onConflict((c) => c.doNothing())
+    .execute()
+}
+
+/** The home of a store in this epoch: an agentId or `cloud`; undefined for an epoch that the cloud does not know. */
+export async function findHomeIn(db: Db, storeId: string, epoch: number): Promise<string | undefined> {
+  const store = await findStore(db, storeId)
+  const policy = store && policyOf(store)
+  if (policy?.homeEpoch === epoch) return policy.home
+  const [known] = await former(db, { storeId, epoch })
+  return known?.agent_id
+}

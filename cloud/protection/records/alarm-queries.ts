@@ -1,0 +1,46 @@
+import type { ProtectionEvent } from '../../../policy/events.ts'
+import type { Db } from '../../persistence/database.ts'
+import type { AlarmDispositionRow, ProtectionEventRow } from '../../persistence/tables/protection.ts'
+
+const ALARMS: ReadonlySet<string> = new Set(['gate_alarm', 'gate_bulk_alarm'])
+
+/** The tenant's event with this id, if it is an alarm at a gate. */
+export async function findAlarm(db: Db, tenant: string, eventId: string): Promise<ProtectionEventRow | undefined> {
+  const row = await db
+    .selectFrom('protection_event')
+    .selectAll()
+    .where('event_id', '=', eventId)
+    .where('tenant', '=', tenant)
+    .where('type', '=', 'protection.exception.raised')
+    .executeTakeFirst()
+  const { reason } = row ? (JSON.parse(row.body) as ProtectionEvent) : {}
+  return reason !== undefined && ALARMS.has(reason) ? row : undefined
+}
+
+/** What staff have said of these alarms of a tenant, by the event's id. */
+export async function dispositionsOf(
+  db: Db,
+  tenant: string,
+  eventIds: readonly string[],
+): Promise<Map<string, AlarmDispositionRow>> {
+  if (eventIds.length === 0) return new Map()
+  const rows = await db
+    .selectFrom('alarm_disposition')
+    .selectAll()
+    .where('event_id', 'in', [...eventIds])
+    .where('tenant', '=', tenant)
+    .execute()
+  return new Map(rows.map((row) => [row.event_id, row]))
+}
+
+/** What was said of an alarm; the last word counts. */
+export async function writeDisposition(db: Db, row: AlarmDispositionRow): Promise<void> {
+  const { disposition, operator_id, recovered_cent, disposed_ms } = row
+  await db
+    .insertInto('alarm_disposition')
+    .values(row)
+    .onConflict((c) =>
+      c.columns(['event_id', 'tenant']).doUpdateSet({ disposition, operator_id, recovered_cent, disposed_ms }),
+    )
+    .execute()
+}

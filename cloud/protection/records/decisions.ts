@@ -1,0 +1,90 @@
+import type { DecisionFacts } from '../../../policy/decide.ts'
+import { othersTurn } from '../../operations/others-turn.ts'
+import type { Db } from '../../persistence/database.ts'
+import { fieldsOf, prepared } from '../../persistence/prepared.ts'
+import type { ProtectionDecisionRow } from '../../persistence/tables/protection.ts'
+import type { StoreRow } from '../../persistence/tables/stores.ts'
+
+/** What decisions rested on, so that another policy can be tried on them. */
+
+/** How long they are kept, ms. */
+export const KEEP_DECISIONS_MS = 30 * 86_400_000
+/** Units of one decision that are kept. */
+const UNITS_LIMIT = 50
+
+const insert = prepared((db, p: ProtectionDecisionRow) =>
+  db
+    .insertInto('protection_decision')
+    .values(fieldsOf(p, ['event_id', 'tenant', 'store_id', 'at_ms', 'reason', 'facts']))
+    .onConflict((c) => c.column('event_id').doNothing()),
+)
+
+/** Keeps the facts of a decision beside its event; `reason` null: granted. */
+export async function keepDecision(
+  db: Db,
+  { tenant, store_id }: Pick<StoreRow, 'tenant' | 'store_id'>,
+  {
+    eventId,
+    atMs,
+    reason,
+    facts,
+  }: { eventId: string; atMs: number; reason: string | null; facts: readonly DecisionFacts[] },
+): Promise<void> {
+  await insert(db, {
+    event_id: eventId,
+    tenant,
+    store_id,
+    at_ms: atMs,
+    reason,
+    facts: JSON.stringify(facts.slice(0, UNITS_LIMIT)),
+  })
+}
+
+/** Decisions that are looked at before others have their turn: fifty units of each are read and judged in some milliseconds. */
+const AT_A_TIME = 20
+
+/** The newest decisions of a store since then, newest first. */
+export async function* readDecisions(
+  db: Db,
+  storeId: string,
+  sinceMs: number,
+  limit: number,
+): AsyncGenerator<ProtectionDecisionRow> {
+  let last: ProtectionDecisionRow | undefined
+  for (let left = limit; left > 0;) {
+    const rows: ProtectionDecisionRow[] = await pageOfDecisions(db, storeId, sinceMs, Math.min(left, AT_A_TIME), last)
+    yield* rows
+    left -= rows.length
+    last = rows.at(-1)
+    if (rows.length < AT_A_TIME) return
+    await othersTurn()
+  }
+}
+
+function pageOfDecisions(
+  db: Db,
+  storeId: string,
+  sinceMs: number,
+  limit: number,
+  after: ProtectionDecisionRow | undefined,
+): Promise<ProtectionDecisionRow[]> {
+  let query = db
+    .selectFrom('protection_decision')
+    .selectAll()
+    .where('store_id', '=', storeId)
+    .where('at_ms', '>=', sinceMs)
+  if (after) {
+    query = query
+      .where('at_ms', '<=', after.at_ms)
+      .where((eb) => eb.or([eb('at_ms', '<', after.at_ms), eb('event_id', '<', after.event_id)]))
+  }
+  return query.orderBy('at_ms', 'desc').orderBy('event_id', 'desc').limit(limit).execute()
+}
+
+/** Forgets those that are too old. */
+export async function pruneDecisions(db: Db, nowMs: number): Promise<void> {
+  await db
+    .deleteFrom('protection_decision')
+    .where('at_ms', '<', nowMs - KEEP_DECISIONS_MS)
+    .execute()
+}

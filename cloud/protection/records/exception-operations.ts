@@ -1,0 +1,102 @@
+import { z } from 'zod'
+import { actorOf, knownCaller } from '../../operations/caller.ts'
+import { notFound } from '../../operations/failure.ts'
+import { Id, iso, Limit, present, Success, text } from '../../operations/fields.ts'
+import { operation } from '../../operations/operation.ts'
+import { cursorOf, nextOf } from '../../operations/paging.ts'
+import type { ProtectionExceptionRow } from '../../persistence/tables/protection.ts'
+import { ownStore, ownStoreOf } from '../../stores/own-store.ts'
+import { findException, listExceptions, writeAcknowledged } from './exceptions.ts'
+
+const DEFAULT_PAGE = 50
+const STATES = ['open', 'acknowledged'] as const
+
+const Exception = z.strictObject({
+  exceptionId: z.string(),
+  storeId: z.string(),
+  kind: z.string().describe('A word of docs/errors.md, “Exceptions”.'),
+  subject: z.string().describe('What it is about; there is one exception for each kind and subject.'),
+  state: z.enum(STATES),
+  detail: z.string(),
+  deviceId: z.string().optional(),
+  purchaseId: z.string().optional(),
+  eventId: z.string().optional().describe('Of the event that told of it last.'),
+  raisedAt: z.string(),
+  lastRaisedAt: z.string(),
+  times: z.int().describe('How often it was told.'),
+  acknowledgedAt: z.string().optional(),
+  acknowledgedBy: z.string().optional().describe('The key that acknowledged it.'),
+  note: z.string().optional(),
+})
+
+function describe(row: ProtectionExceptionRow): z.infer<typeof Exception> {
+  return {
+    exceptionId: row.exception_id,
+    storeId: row.store_id,
+    kind: row.kind,
+    subject: row.subject,
+    state: row.acknowledged_ms === null ? 'open' : 'acknowledged',
+    detail: row.detail,
+    raisedAt: iso(row.raised_ms),
+    lastRaisedAt: iso(row.last_ms ?? row.raised_ms),
+    times: row.times,
+    ...present({
+      deviceId: row.device_id,
+      purchaseId: row.purchase_id,
+      eventId: row.event_id,
+      acknowledgedBy: row.acknowledged_by,
+      note: row.note,
+    }),
+    ...(row.acknowledged_ms !== null && { acknowledgedAt: iso(row.acknowledged_ms) }),
+  }
+}
+
+export const fetchExceptions = operation({
+  name: 'fetchExceptions',
+  area: 'protection',
+  minimumPackage: 'GROW',
+  summary: 'Lists what people must look at in a store, the newest first.',
+  description:
+    'One for each kind and subject. What the cloud finds in the evidence is raised once; what a device or agent tells again is counted, and open again.',
+  changes: false,
+  request: z.strictObject({
+    storeId: Id,
+    state: z.enum(STATES).optional(),
+    kind: text(60).optional(),
+    limit: Limit.optional(),
+    cursor: cursorOf('exc').optional(),
+  }),
+  response: z.strictObject({ ...Success, exceptions: z.array(Exception), nextCursor: z.string().optional() }),
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', state: 'open' },
+  async run(call, { storeId, state, kind, limit = DEFAULT_PAGE, cursor }) {
+    await ownStore(call, storeId)
+    const rows = await listExceptions(call.db, storeId, { state, kind, after: cursor, limit })
+    const { items, nextCursor } = nextOf(rows, (row) => row.exception_id, { limit })
+    return { success: true as const, exceptions: items.map(describe), ...(nextCursor !== undefined && { nextCursor }) }
+  },
+})
+
+export const acknowledgeException = operation({
+  name: 'acknowledgeException',
+  area: 'protection',
+  minimumPackage: 'GROW',
+  summary: 'Says that somebody has looked at an exception.',
+  description:
+    'Said again, the last word counts. It changes nothing else: what became of a lock is said with `resolveRedemption`, what an alarm was with `disposeAlarm`.',
+  changes: true,
+  request: z.strictObject({ exceptionId: Id, note: text(300).optional() }),
+  response: Exception.extend(Success),
+  example: { exceptionId: 'exc_01KANX6Y7C3V9Q2M8R5T4W6Z1B', note: 'Etikett war schon ab' },
+  async run(call, { exceptionId, note }) {
+    const row = await findException(call.db, knownCaller(call.caller).tenant, exceptionId)
+    if (!row) throw notFound('exception')
+    await ownStoreOf(call, row.store_id, 'exception')
+    const acknowledged = await writeAcknowledged(call.db, row, {
+      by: actorOf(call.caller),
+      atMs: call.nowMs,
+      note: note ?? row.note,
+    })
+    call.changed(exceptionId)
+    return { success: true as const, ...describe(acknowledged) }
+  },
+})

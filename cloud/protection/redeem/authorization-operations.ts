@@ -1,0 +1,189 @@
+import { z } from 'zod'
+import {
+  AUTHORIZATION_STATES,
+  DENY_REASONS,
+  ITEM_STATUSES,
+  OUTCOMES,
+  PROTECTION_ACTIONS,
+  RIGHT_CLASSES,
+  SECURITY_TAG_MODES,
+} from '../../../policy/vocabulary.ts'
+import { knownCaller } from '../../operations/caller.ts'
+import { notFound } from '../../operations/failure.ts'
+import { Id, Success, text, Timestamp } from '../../operations/fields.ts'
+import { operation } from '../../operations/operation.ts'
+import { StoreData } from '../../scan-and-go/schema.ts'
+import { ownStoreOf } from '../../stores/own-store.ts'
+import { DeviceMetadata } from '../authorize/asking.ts'
+import { findAuthorization, redemptionsOf } from '../leases/authorizations.ts'
+import { revoke } from '../leases/leases.ts'
+import { redeem } from './redeem.ts'
+import { verifyItem } from '../authorize/verify-item.ts'
+import { verifyPurchase } from '../authorize/verify-purchase.ts'
+import { viewAuthorization } from '../leases/view.ts'
+
+const AuthorizationFields = {
+  authorizationState: z.enum(AUTHORIZATION_STATES).nullable(),
+  authorizationToken: z
+    .string()
+    .nullable()
+    .describe('A signed token that the device can verify alone (docs/tokens.md).'),
+  expiresAt: z.string().nullable(),
+  redeemedAt: z.string().nullable(),
+  replayProtectedNonce: z.string().nullable(),
+  itemCount: z.int().describe('Units that the authorization still covers.'),
+  reason: z.enum(DENY_REASONS).optional(),
+  retryAfter: z.int().optional().describe('Seconds after which an outstanding authorization has ended.'),
+  warnings: z.array(z.string()).optional(),
+  trace: z.array(z.strictObject({ check: z.enum(DENY_REASONS), passed: z.boolean(), detail: z.string() })).optional(),
+  receiptRights: z
+    .strictObject({ cti: z.string(), rightClass: z.enum(RIGHT_CLASSES), ordinals: z.array(z.int()) })
+    .optional()
+    .describe('For agents only: the rights of the receipt that the authorization covers.'),
+}
+
+export const verifyProtectedItem = operation({
+  name: 'verifyProtectedItem',
+  area: 'protection',
+  minimumPackage: 'GROW',
+  summary: 'Decides whether a device may do something to one item, and gives it a single-use token if so.',
+  description:
+    'A refusal is 200 with `authorized: false` and a `reason`. The same device asking again gets the same authorization while it lives. ' +
+    'With `occurredAt` over five minutes back the answer records something past, is judged by how things stood then, and carries no token.',
+  callers: ['secret', 'agent'],
+  changes: true,
+  answersRepeats: true,
+  secretAnswer: true,
+  request: z.strictObject({
+    deviceId: Id,
+    protectionAction: z.enum(PROTECTION_ACTIONS),
+    tagId: text(128).optional(),
+    epc: text(200).optional(),
+    tagUid: text(40).optional(),
+    itemLineId: Id.optional(),
+    purchaseId: Id.optional(),
+    receiptToken: text(4_096).optional(),
+    authorizationToken: text(4_096)
+      .optional()
+      .describe(
+        'For agents: a token whose `led` is `cloud`, that somebody shows at their device. They get one for their own ledger in its place.',
+      ),
+    ...DeviceMetadata,
+  }),
+  response: z.strictObject({
+    ...Success,
+    authorized: z.boolean(),
+    protectionAction: z.enum(PROTECTION_ACTIONS),
+    itemStatus: z.enum(ITEM_STATUSES).nullable(),
+    eventId: z.string(),
+    ...AuthorizationFields,
+  }),
+  example: {
+    deviceId: 'dev_01KANX6Y7C3V9Q2M8R5T4W6Z1B',
+    protectionAction: 'detach_hard_tag',
+    epc: '3034F4E4E4424C800000000B',
+  },
+  emits: ['protection.authorization.requested', 'protection.authorization.granted', 'protection.authorization.denied'],
+  async run(call, input) {
+    return { success: true as const, ...(await verifyItem(call, input)) }
+  },
+})
+
+export const verifySecurityTagDeactivation = operation({
+  name: 'verifySecurityTagDeactivation',
+  area: 'protection',
+  minimumPackage: 'GROW',
+  summary: 'Tells whether the tags of a purchase may be removed, and gives a device one token for all of them if so.',
+  description: 'Name the purchase by `purchaseId` or `receiptToken`. Without a `deviceId` there is no token.',
+  callers: ['secret', 'agent'],
+  changes: true,
+  answersRepeats: true,
+  secretAnswer: true,
+  request: z.strictObject({
+    purchaseId: Id.optional(),
+    receiptToken: text(4_096).optional(),
+    deviceId: Id.optional(),
+    ...DeviceMetadata,
+  }),
+  response: z.strictObject({
+    ...Success,
+    status: z.enum(['paid', 'CREATED', 'PENDING_PAYMENT', 'CANCELLED']),
+    items: z.array(
+      z.strictObject({
+        itemLineId: z.string(),
+        productId: z.string().optional(),
+        name: z.string(),
+        quantity: z.int(),
+        taggedUnits: z.int(),
+        openUnits: z.int().describe('Tagged units that were not released yet.'),
+      }),
+    ),
+    securityTagMode: z.enum(SECURITY_TAG_MODES),
+    securityTagStatus: z.enum(['pending', 'deactivated']).optional(),
+    deactivationAuthorized: z.boolean(),
+    storeData: StoreData,
+    protectionAction: z.enum(PROTECTION_ACTIONS).optional(),
+    eventId: z.string().optional(),
+    ...AuthorizationFields,
+  }),
+  example: { purchaseId: 'pur_01KANX6Y7C3V9Q2M8R5T4W6Z1B', deviceId: 'dev_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
+  emits: ['protection.authorization.requested', 'protection.authorization.granted', 'protection.authorization.denied'],
+  async run(call, input) {
+    return { success: true as const, ...(await verifyPurchase(call, input)) }
+  },
+})
+
+export const redeemProtectionAuthorization = operation({
+  name: 'redeemProtectionAuthorization',
+  area: 'protection',
+  minimumPackage: 'GROW',
+  summary: 'Uses up one step of an authorization: call it before acting, and again with the outcome.',
+  description:
+    'For devices that belong to no agent. The same `redemptionId` gets the same answer; a used step is refused with 409 `already_redeemed`.',
+  callers: ['secret', 'agent'],
+  refusals: ['already_redeemed', 'token_expired', 'token_revoked', 'token_invalid', 'claimed_by_agent'],
+  changes: true,
+  request: z.strictObject({
+    authorizationToken: text(1_024).optional(),
+    replayProtectedNonce: text(64).optional(),
+    deviceId: Id,
+    redemptionId: text(64),
+    step: z.int().min(1).optional(),
+    occurredAt: Timestamp.optional(),
+    outcome: z.enum(OUTCOMES).optional(),
+  }),
+  response: z.strictObject({
+    ...Success,
+    authorizationState: z.enum(AUTHORIZATION_STATES),
+    redeemedAt: z.string().nullable(),
+    remaining: z.int(),
+    eventId: z.string().describe('Of the event that tells of the outcome, once that is reported.'),
+  }),
+  example: { replayProtectedNonce: 'kJ3x…', deviceId: 'dev_01KANX6Y7C3V9Q2M8R5T4W6Z1B', redemptionId: 'red-1' },
+  emits: ['protection.action.completed', 'protection.action.failed', 'securityTag.deactivated'],
+  async run(call, input) {
+    return { success: true as const, ...(await redeem(call, input)) }
+  },
+})
+
+export const revokeProtectionAuthorization = operation({
+  name: 'revokeProtectionAuthorization',
+  area: 'protection',
+  minimumPackage: 'GROW',
+  summary: 'Takes an authorization back. What was redeemed before stays redeemed.',
+  changes: true,
+  request: z.strictObject({ replayProtectedNonce: text(64), reason: text(300).optional() }),
+  response: z.strictObject({ ...Success, authorizationState: z.enum(AUTHORIZATION_STATES) }),
+  example: { replayProtectedNonce: 'kJ3x…', reason: 'customer left' },
+  async run(call, { replayProtectedNonce, reason }) {
+    const row = await findAuthorization(call.db, replayProtectedNonce)
+    if (row?.tenant !== knownCaller(call.caller).tenant) throw notFound('authorization')
+    await ownStoreOf(call, row.store_id, 'authorization')
+    const redemptions = await redemptionsOf(call.db, row.nonce)
+    const before = viewAuthorization(row, redemptions, call.nowMs)
+    const current =
+      before.state === 'issued' || redemptions.length < row.count ? await revoke(call, row, reason ?? 'asked for') : row
+    call.changed(row.nonce)
+    return { success: true as const, authorizationState: viewAuthorization(current, redemptions, call.nowMs).state }
+  },
+})

@@ -1,0 +1,225 @@
+import { newId } from '../../../policy/ids.ts'
+import { openAuthorization, denyReasonOf } from '../../../policy/documents/authorization.ts'
+import type { ItemStatus, Outcome, ProtectionAction, RightClass, ScanSource } from '../../../policy/vocabulary.ts'
+import { knownCaller, maySee, type KnownCaller } from '../../operations/caller.ts'
+import { invalid, notFound, precondition } from '../../operations/failure.ts'
+import type { Call } from '../../operations/operation.ts'
+import type { ProtectionAuthorizationRow, RedemptionRow } from '../../persistence/tables/protection.ts'
+import { readUnits } from '../../scan-and-go/queries.ts'
+import { readAsked, type Asked } from '../authorize/asking.ts'
+import { findAuthorization, redemptionsOf, unitsOfAuthorization } from '../leases/authorizations.ts'
+import { applyClaim, applyOutcome, type Witness } from '../evidence/evidence.ts'
+import { finishEvidence, openEvidence, type EvidenceScope } from '../evidence/evidence-scope.ts'
+import { recordEvent } from '../records/events.ts'
+import { readItem } from '../items/item-queries.ts'
+import { technologiesOf } from '../items/technologies.ts'
+import { viewAuthorization } from '../leases/view.ts'
+
+export interface RedeemRequest {
+  authorizationToken?: string | undefined
+  replayProtectedNonce?: string | undefined
+  deviceId: string
+  redemptionId: string
+  step?: number | undefined
+  occurredAt?: string | undefined
+  outcome?: Outcome | undefined
+}
+
+/** A device without agent redeems here before it acts, and reports here how that went (decisions §14). */
+export async function redeem(call: Call, request: RedeemRequest) {
+  const caller = knownCaller(call.caller)
+  const asked = await readAsked(call, { deviceId: request.deviceId, occurredAt: request.occurredAt })
+  if (!asked.device) throw notFound('device')
+  const row = await findNamed(call, request, caller)
+  if (row.device_id !== request.deviceId) throw precondition('token_invalid', 'the authorization is for another device')
+  const agentId = caller.kind === 'agent' ? caller.agentId : null
+  if (row.agent_id !== agentId)
+    throw precondition(
+      'claimed_by_agent',
+      'the device belongs to an agent: only its ledger may claim this authorization',
+    )
+
+  const scope = openEvidence(call, caller.tenant)
+  const redemptions = await redemptionsOf(call.db, row.nonce)
+  const known = redemptions.find(
+    (r) => r.redemption_id === request.redemptionId && (request.step === undefined || r.step === request.step),
+  )
+  const eventId = known?.event_id ?? newId('evt', call.services.platform)
+  // A device whose clock is ahead redeems now all the same: nothing that is known was redeemed later.
+  const atMs = known?.at_ms ?? Math.min(asked.occurredMs, call.nowMs)
+  const witness: Witness = { agentId, storeId: row.store_id, atMs, eventId }
+  if (!known) await assertUnitIsStillFor(call, row)
+  if (!known) await claimStep(scope, witness, row, redemptions, request, call.nowMs)
+  if (request.outcome !== undefined) {
+    const isNew = known?.outcome === null || known === undefined
+    await applyOutcome(scope, witness, request.redemptionId, request.outcome, row.nonce)
+    if (isNew)
+      await recordOutcome(call, row, request, { ...asked, outcome: request.outcome, device: asked.device, eventId })
+  }
+  await finishEvidence(scope)
+  call.changed(row.nonce)
+  return describe(call, row, request.redemptionId, eventId)
+}
+
+async function findNamed(call: Call, request: RedeemRequest, caller: KnownCaller): Promise<ProtectionAuthorizationRow> {
+  const { authorizationToken, replayProtectedNonce, deviceId } = request
+  if (authorizationToken === undefined && replayProtectedNonce === undefined) {
+    throw invalid(
+      'authorizationToken',
+      'is missing: name the authorization by its token or its replayProtectedNonce',
+      'missing',
+    )
+  }
+  let nonce = replayProtectedNonce
+  if (authorizationToken !== undefined) {
+    const opened = openAuthorization(authorizationToken, {
+      keys: call.services.authority.keysOf(caller.tenant).ring,
+      audience: deviceId,
+    })
+    if (!opened.ok && opened.fault === 'wrong_audience')
+      throw precondition('token_invalid', 'the authorization is for another device')
+    if (!opened.ok && denyReasonOf(opened.fault) === 'token_revoked')
+      throw precondition('token_revoked', 'the key of this token was revoked')
+    if (!opened.ok) throw notFound('authorization')
+    if (nonce !== undefined && nonce !== opened.authorization.jti)
+      throw invalid('replayProtectedNonce', 'is not that of the token')
+    nonce = opened.authorization.jti
+  }
+  const row = await findAuthorization(call.db, nonce ?? '')
+  if (!row || !maySee(caller, row)) throw notFound('authorization')
+  return row
+}
+
+/** An item-level authorization of a unit that is another item by now would let two go for one. */
+async function assertUnitIsStillFor(call: Call, row: ProtectionAuthorizationRow): Promise<void> {
+  if (row.item_id === null || row.purchase_id === null) return
+  const covered = await unitsOfAuthorization(call.db, row.nonce)
+  const units = await readUnits(call.db, row.purchase_id)
+  const isAnother = units.some(
+    (unit) =>
+      unit.bound === 1 &&
+      unit.item_id !== row.item_id &&
+      covered.some(({ line_id, unit_no }) => line_id === unit.line_id && unit_no === unit.unit_no),
+  )
+  if (isAnother) throw precondition('token_revoked', 'the unit that this was for is another item by now')
+}
+
+async function claimStep(
+  scope: EvidenceScope,
+  witness: Witness,
+  row: ProtectionAuthorizationRow,
+  redemptions: readonly RedemptionRow[],
+  request: RedeemRequest,
+  nowMs: number,
+): Promise<void> {
+  if (row.revoked_ms !== null) throw precondition('token_revoked', 'the authorization was taken back')
+  if (witness.atMs >= row.exp * 1_000 || nowMs >= row.exp * 1_000 + 60_000)
+    throw precondition('token_expired', 'the authorization has expired')
+  const used = new Set(redemptions.map((r) => r.step))
+  const step = request.step ?? Array.from({ length: row.count }, (_, i) => i + 1).find((n) => !used.has(n))
+  if (step !== undefined && step > row.count)
+    throw invalid('step', `is ${step}, but the authorization covers ${row.count}`)
+  if (step === undefined || used.has(step))
+    throw precondition('already_redeemed', 'this step of the authorization is used up')
+  await applyClaim(scope, witness, {
+    kind: 'claim',
+    redemptionId: request.redemptionId,
+    nonce: row.nonce,
+    source: 'token',
+    rightClass: row.right_class as RightClass,
+    ordinals: [step - 1],
+    deviceId: row.device_id,
+  })
+}
+
+/** The line, the item and the technologies that a redemption was for, as far as they are known. */
+async function subjectOf(
+  call: Call,
+  row: ProtectionAuthorizationRow,
+  redemptionId: string,
+  { device, store }: Pick<Asked, 'device' | 'store'>,
+) {
+  const redemption = (await redemptionsOf(call.db, row.nonce)).find((each) => each.redemption_id === redemptionId)
+  const unit = (await unitsOfAuthorization(call.db, row.nonce)).find(
+    (each) => each.ordinal === (redemption?.step ?? 0) - 1,
+  )
+  const itemId =
+    row.item_id ??
+    (unit &&
+      (await readUnits(call.db, row.purchase_id ?? '')).find(
+        (each) => each.line_id === unit.line_id && each.unit_no === unit.unit_no,
+      )?.item_id)
+  const item = itemId ? await readItem(call.db, itemId) : undefined
+  return {
+    itemLineId: row.purchase_id ? (unit?.line_id ?? null) : null,
+    epc: item?.epc ?? null,
+    tagUid: item?.tag_uid ?? null,
+    tagId: item?.tag_id ?? null,
+    ...technologiesOf({
+      item,
+      device: device?.row,
+      store,
+      protectionAction: row.action as ProtectionAction,
+      epc: item?.epc ?? undefined,
+      tagUid: item?.tag_uid ?? undefined,
+    }),
+    itemStatus: (item?.item_status ?? null) as ItemStatus | null,
+  }
+}
+
+interface Reported {
+  /** The redemption's: it has one outcome, and so one event. */
+  eventId: string
+  outcome: Outcome
+  occurredMs: number
+  device: NonNullable<Asked['device']>
+  store: Asked['store']
+}
+
+async function recordOutcome(
+  call: Call,
+  row: ProtectionAuthorizationRow,
+  { redemptionId }: RedeemRequest,
+  { eventId, outcome, occurredMs, device, store }: Reported,
+): Promise<void> {
+  const { tenant } = knownCaller(call.caller)
+  const subject = await subjectOf(call, row, redemptionId, { device, store })
+  await recordEvent(
+    { db: call.db, tenant, platform: call.services.platform, nowMs: call.nowMs },
+    {
+      eventId,
+      type: outcome === 'confirmed' ? 'protection.action.completed' : 'protection.action.failed',
+      storeId: row.store_id,
+      deviceId: row.device_id,
+      protectionAction: row.action as ProtectionAction,
+      deviceType: device.facts.deviceType,
+      workflowType: device.facts.workflowType,
+      zoneId: device.row.zone_id,
+      laneId: device.row.lane_id,
+      gateId: device.row.gate_id,
+      firmwareVersion: device.row.firmware_version,
+      purchaseId: row.purchase_id || null,
+      ...subject,
+      authorizationState: 'redeemed',
+      replayProtectedNonce: row.nonce,
+      operatorId: row.operator_id || null,
+      scanSource: row.scan_source as ScanSource | null,
+      outcome,
+      reason: outcome === 'confirmed' ? null : outcome,
+      occurredMs,
+    },
+  )
+}
+
+async function describe(call: Call, row: ProtectionAuthorizationRow, redemptionId: string, eventId: string) {
+  const redemptions = await redemptionsOf(call.db, row.nonce)
+  // As it was with this redemption: the same call answers the same later, whatever else was redeemed since.
+  const upTo = redemptions.findLastIndex((r) => r.redemption_id === redemptionId)
+  const { state, redeemedAtMs } = viewAuthorization(row, redemptions, call.nowMs)
+  return {
+    authorizationState: state,
+    redeemedAt: redeemedAtMs === null ? null : new Date(redeemedAtMs).toISOString(),
+    remaining: row.count - new Set(redemptions.slice(0, upTo + 1).map((r) => r.step)).size,
+    eventId,
+  }
+}

@@ -1,0 +1,193 @@
+import { z } from 'zod'
+import {
+  AUTHORIZATION_STATES,
+  type AuthorizationState,
+  type Outcome,
+  type ProtectionAction,
+} from '../../../policy/vocabulary.ts'
+import { actorOf, knownCaller, maySee } from '../../operations/caller.ts'
+import { notFound, precondition } from '../../operations/failure.ts'
+import { Success, text } from '../../operations/fields.ts'
+import { operation, type Call } from '../../operations/operation.ts'
+import type { Db } from '../../persistence/database.ts'
+import type { RedemptionRow } from '../../persistence/tables/protection.ts'
+import { findPurchaseOfReceipt } from '../../scan-and-go/queries.ts'
+import { ownStoreOf } from '../../stores/own-store.ts'
+import { findAuthorization, redemptionsOf } from '../leases/authorizations.ts'
+import { denyRights } from '../rights/deny-list.ts'
+import { recordEvent } from '../records/events.ts'
+import { settleRedemptions } from '../evidence/evidence.ts'
+import { finishEvidence, openEvidence, type EvidenceScope } from '../evidence/evidence-scope.ts'
+import { acknowledgeAbout } from '../records/exceptions.ts'
+import { itemsOfLine } from '../items/item-queries.ts'
+import { hasAgents } from '../authorize/receipt-rights.ts'
+import { findRedemptions, updateRedemption } from '../rights/redemptions.ts'
+import { unitOf } from '../rights/settle-right.ts'
+import { technologiesOf } from '../items/technologies.ts'
+import { viewAuthorization } from '../leases/view.ts'
+
+/** After a claim the device has this long to say what became of it before staff may say so, ms. */
+const REPORT_WITHIN_MS = 300_000
+/** How long a receipt's end is outlived by what is said of it, s. */
+const GUARD_SECONDS = 60
+
+export const resolveRedemption = operation({
+  name: 'resolveRedemption',
+  area: 'protection',
+  minimumPackage: 'GROW',
+  summary: 'Staff say what they saw where a device does not know, or says that it failed.',
+  description:
+    '`confirmed`: the tag is off, and the right stays used. `failed`: it is still on, and the right is free again. ' +
+    'What the device reports afterwards changes nothing; when it contradicts, the exception `outcome_conflict` is raised.',
+  refusals: ['outcome_known', 'outcome_pending', 'redemption_ambiguous'],
+  changes: true,
+  request: z.strictObject({
+    redemptionId: text(64),
+    outcome: z.enum(['confirmed', 'failed']),
+    operatorId: text(128).describe('Recorded as asserted by the caller.'),
+    replayProtectedNonce: text(64)
+      .optional()
+      .describe('Needed where a device has used one redemptionId for several authorizations.'),
+  }),
+  response: z.strictObject({ ...Success, authorizationState: z.enum(AUTHORIZATION_STATES) }),
+  example: { redemptionId: 'red-1', outcome: 'confirmed', operatorId: 'op_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
+  emits: ['protection.action.completed', 'protection.action.failed', 'securityTag.deactivated'],
+  async run(call, { redemptionId, outcome, operatorId, replayProtectedNonce }) {
+    const { tenant } = knownCaller(call.caller)
+    const rows = (await findRedemptions(call.db, tenant, redemptionId)).filter(
+      (row) => replayProtectedNonce === undefined || row.nonce === replayProtectedNonce,
+    )
+    const { nonce, about } = await ownSubject(call, rows)
+    await ownStoreOf(call, about.storeId, 'redemption')
+    call.changed(redemptionId)
+    const open = rows.filter((row) => row.nonce === nonce && isOpen(call, row, outcome))
+    if (open.length > 0) await resolve(call, open, about, outcome, operatorId)
+    return { success: true as const, authorizationState: await stateOf(call, nonce) }
+  },
+})
+
+/** What these redemptions are about. Devices make up their ids: those of stores that the caller may not see stand in nobody's way. */
+async function ownSubject(call: Call, rows: readonly RedemptionRow[]): Promise<{ nonce: string; about: About }> {
+  const caller = knownCaller(call.caller)
+  let own: { nonce: string; about: About } | undefined
+  for (const nonce of new Set(rows.map((row) => row.nonce))) {
+    const about = await subjectOf(call, nonce)
+    if (!about || !maySee(caller, { store_id: about.storeId, tenant: caller.tenant })) continue
+    if (own)
+      throw precondition(
+        'redemption_ambiguous',
+        'several authorizations have a redemption of this id: name the replayProtectedNonce',
+      )
+    own = { nonce, about }
+  }
+  if (!own) throw notFound('redemption')
+  return own
+}
+
+/** Whether there is something to say; refuses to contradict what was seen. */
+function isOpen({ nowMs }: Call, { outcome: known, resolved_by, at_ms }: RedemptionRow, said: Outcome): boolean {
+  if (known === 'confirmed' || resolved_by !== null) {
+    if (known !== said) throw precondition('outcome_known', `the outcome is known: ${known}`)
+    return false
+  }
+  if (known === null && nowMs < at_ms + REPORT_WITHIN_MS)
+    throw precondition(
+      'outcome_pending',
+      'the device may still say what became of it: five minutes after the claim staff may',
+    )
+  return true
+}
+
+interface About {
+  storeId: string
+  action: ProtectionAction | null
+  purchaseId: string | null
+}
+
+async function subjectOf({ db }: Call, nonce: string): Promise<About | undefined> {
+  const row = await findAuthorization(db, nonce)
+  if (row) return { storeId: row.store_id, action: row.action as ProtectionAction, purchaseId: row.purchase_id }
+  const purchase = await findPurchaseOfReceipt(db, nonce)
+  return purchase && { storeId: purchase.store_id, action: null, purchaseId: purchase.purchase_id }
+}
+
+async function stateOf({ db, nowMs }: Call, nonce: string): Promise<AuthorizationState> {
+  const row = await findAuthorization(db, nonce)
+  // A receipt's right that was claimed is redeemed, whenever that was.
+  return row ? viewAuthorization(row, await redemptionsOf(db, nonce), nowMs).state : 'redeemed'
+}
+
+async function resolve(
+  call: Call,
+  rows: readonly RedemptionRow[],
+  about: About,
+  outcome: 'confirmed' | 'failed',
+  operatorId: string,
+): Promise<void> {
+  const { db, nowMs } = call
+  const { tenant } = knownCaller(call.caller)
+  const [first] = rows
+  if (!first) return
+  const scope = openEvidence(call, tenant)
+  for (const row of rows) await updateRedemption(db, row, { outcome, resolved_by: operatorId, reported: row.outcome })
+  await settleRedemptions(scope, { agentId: first.agent_id, storeId: about.storeId, atMs: nowMs, eventId: '' }, rows)
+  await finishEvidence(scope)
+  if (outcome === 'confirmed') await tellAgents(scope, about, rows)
+  await acknowledgeAbout(db, {
+    storeId: about.storeId,
+    kind: 'outcome_unknown',
+    subject: first.redemption_id,
+    by: actorOf(call.caller),
+    atMs: nowMs,
+  })
+  const device = await scope.facts.device(first.device_id)
+  const item = await itemOf(db, first)
+  const technologies = technologiesOf({
+    item,
+    device,
+    store: await scope.facts.store(about.storeId),
+    protectionAction: about.action ?? undefined,
+    epc: item?.epc ?? undefined,
+    tagUid: item?.tag_uid ?? undefined,
+  })
+  await recordEvent(scope, {
+    ...technologies,
+    type: outcome === 'confirmed' ? 'protection.action.completed' : 'protection.action.failed',
+    storeId: about.storeId,
+    deviceId: first.device_id,
+    protectionAction: about.action,
+    purchaseId: about.purchaseId || null,
+    itemLineId: about.purchaseId ? first.line_id : null,
+    epc: item?.epc ?? null,
+    tagUid: item?.tag_uid ?? null,
+    tagId: item?.tag_id ?? null,
+    replayProtectedNonce: first.nonce,
+    authorizationState: await stateOf(call, first.nonce),
+    operatorId,
+    outcome,
+    reason: outcome === 'failed' ? 'failed' : null,
+    detail: `staff saw it; the device had said ${first.outcome ?? 'nothing'}`,
+  })
+}
+
+/** The item that the redeemed unit is bound to, if any. */
+async function itemOf(db: Db, { line_id: lineId, unit_no: unitNo }: RedemptionRow) {
+  if (lineId === null || unitNo === null) return undefined
+  return (await itemsOfLine(db, lineId)).find((item) => item.unit_no === unitNo)
+}
+
+/** The agent itself may take a failed right for free: it, too, is told that it is used up. */
+async function tellAgents(
+  scope: EvidenceScope,
+  { storeId, purchaseId }: About,
+  rows: readonly RedemptionRow[],
+): Promise<void> {
+  const { db } = scope
+  if (!purchaseId || !(await hasAgents(db, storeId))) return
+  const purchase = await db.selectFrom('purchase').selectAll().where('purchase_id', '=', purchaseId).executeTakeFirst()
+  if (!purchase?.receipt_exp) return
+  for (const row of rows) {
+    const key = await unitOf(scope.uses, row)
+    if (key) await denyRights(scope, purchase, key.rightClass, [key], purchase.receipt_exp + GUARD_SECONDS)
+  }
+}

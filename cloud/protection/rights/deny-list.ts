@@ -1,0 +1,96 @@
+import type { DenyEntry } from '../../../policy/documents/store-documents.ts'
+import type { RightClass } from '../../../policy/vocabulary.ts'
+import type { Call } from '../../operations/operation.ts'
+import type { Db } from '../../persistence/database.ts'
+import type { ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
+import type { PurchaseRow } from '../../persistence/tables/purchases.ts'
+
+/** What the agents of a store must no longer honour, in the order in which it was decided. */
+
+const GUARD_SECONDS = 60
+/** Ended entries are told to nobody. They are kept for a clock that was ahead when it took them for ended, s. */
+const KEEP_AFTER_END = 14 * 86_400
+
+/** Adds entries and has the store's agents told once that is durable; answers the number of the last one. */
+export async function deny(
+  call: Pick<Call, 'db' | 'services' | 'afterCommit'>,
+  storeId: string,
+  entries: readonly DenyEntry[],
+): Promise<number> {
+  const { db, services } = call
+  const { deny_seq: last } = await db
+    .updateTable('store')
+    .set((eb) => ({ deny_seq: eb('deny_seq', '+', entries.length) }))
+    .where('store_id', '=', storeId)
+    .returning('deny_seq')
+    .executeTakeFirstOrThrow()
+  const first = last - entries.length + 1
+  await db
+    .insertInto('deny_entry')
+    .values(
+      entries.map((entry, i) => ({
+        store_id: storeId,
+        seq: first + i,
+        body: JSON.stringify(entry),
+        until_s: entry.until,
+      })),
+    )
+    .execute()
+  call.afterCommit(() => services.agents.storeChanged(storeId))
+  return last
+}
+
+/** Forgets entries whose subjects ended long ago; their numbers are not given again. */
+export async function pruneDenied(db: Db, nowMs: number): Promise<void> {
+  await db
+    .deleteFrom('deny_entry')
+    .where('until_s', '<=', Math.floor(nowMs / 1_000) - KEEP_AFTER_END)
+    .execute()
+}
+
+/** Puts a single authorization on its store's deny list. */
+export async function denyNonce(
+  call: Pick<Call, 'db' | 'services' | 'afterCommit'>,
+  row: ProtectionAuthorizationRow,
+): Promise<void> {
+  await deny(call, row.store_id, [{ kind: 'nonce', nonce: row.nonce, until: row.exp + GUARD_SECONDS }])
+}
+
+/** Puts the purchase's receipt on its store's deny list; gives the list's new number, 0 when there is no receipt. */
+export async function denyReceipt(call: Call, purchase: PurchaseRow): Promise<number> {
+  if (purchase.cti === null || purchase.receipt_exp === null) return 0
+  return deny(call, purchase.store_id, [
+    { kind: 'receipt', cti: purchase.cti, until: purchase.receipt_exp + GUARD_SECONDS },
+  ])
+}
+
+/** The numbers that units have in the receipt of their purchase. */
+export async function receiptOrdinals(
+  db: Db,
+  purchaseId: string,
+  units: readonly { lineId: string; unitNo: number }[],
+): Promise<number[]> {
+  const rows = await db
+    .selectFrom('purchase_unit')
+    .select(['line_id', 'unit_no', 'receipt_index'])
+    .where('purchase_id', '=', purchaseId)
+    .execute()
+  const indexes = new Map(rows.map((row) => [`${row.line_id}/${row.unit_no}`, row.receipt_index]))
+  return units.flatMap((unit) => indexes.get(`${unit.lineId}/${unit.unitNo}`) ?? [])
+}
+
+/** Tells the home of a store's receipts that rights are used up, or leased until then, by somebody else. `heldBy`: the token that they are leased to. */
+export async function denyRights(
+  call: Pick<Call, 'db' | 'services' | 'afterCommit'>,
+  purchase: PurchaseRow,
+  rightClass: RightClass,
+  units: readonly { lineId: string; unitNo: number }[],
+  until: number,
+  heldBy?: { nonce: string; agentId: string },
+): Promise<void> {
+  const ordinals = await receiptOrdinals(call.db, purchase.purchase_id, units)
+  if (purchase.cti === null || ordinals.length === 0) return
+  await deny(call, purchase.store_id, [
+    { kind: 'right', cti: purchase.cti, rightClass, ordinals, until, ...(heldBy && { heldBy }) },
+  ])
+}

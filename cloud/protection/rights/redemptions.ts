@@ -1,0 +1,142 @@
+import type { Outcome } from '../../../policy/vocabulary.ts'
+import type { Db } from '../../persistence/database.ts'
+import { fieldsOf, prepared } from '../../persistence/prepared.ts'
+import { preparedInsert } from '../../persistence/prepared-insert.ts'
+import type { RedemptionRow } from '../../persistence/tables/protection.ts'
+import type { UnitKey } from './rights.ts'
+
+/** Redemptions as rows: facts that are only ever added, each with the unit that it was for. */
+
+export type NewRedemption = Omit<RedemptionRow, 'outcome' | 'resolved_by' | 'reported'>
+
+const insert = prepared((db, p: NewRedemption) =>
+  db
+    .insertInto('redemption')
+    .values(
+      fieldsOf(p, [
+        'nonce',
+        'step',
+        'redemption_id',
+        'tenant',
+        'source',
+        'agent_id',
+        'device_id',
+        'at_ms',
+        'event_id',
+        'line_id',
+        'unit_no',
+        'right_class',
+      ]),
+    )
+    .onConflict((c) => c.columns(['nonce', 'step', 'redemption_id']).doNothing())
+    .returning('step'),
+)
+const ofUnit = prepared((db, p: { lineId: string; unitNo: number; rightClass: string }) =>
+  db
+    .selectFrom('redemption')
+    .selectAll()
+    .where('line_id', '=', p.lineId)
+    .where('unit_no', '=', p.unitNo)
+    .where('right_class', '=', p.rightClass),
+)
+/** All that was reported of the right of a unit. */
+export function redemptionsOfUnit(db: Db, { lineId, unitNo, rightClass }: UnitKey): Promise<RedemptionRow[]> {
+  return ofUnit(db, { lineId, unitNo, rightClass })
+}
+
+const byId = prepared((db, p: { redemptionId: string; tenant: string }) =>
+  db
+    .selectFrom('redemption')
+    .selectAll()
+    .where('redemption_id', '=', p.redemptionId)
+    .where('tenant', '=', p.tenant)
+    .orderBy('nonce')
+    .orderBy('step'),
+)
+
+/** Who gave one up will never use it. */
+const unusedOf = prepared((db, p: { purchaseId: string; lineId: string; unitNo: number; rightClass: string }) =>
+  db
+    .selectFrom('protection_authorization as a')
+    .innerJoin('authorization_unit as u', 'u.nonce', 'a.nonce')
+    .select(['a.nonce', 'a.device_id', 'a.exp'])
+    .where('a.purchase_id', '=', p.purchaseId)
+    .where('a.right_class', '=', p.rightClass)
+    .where('u.line_id', '=', p.lineId)
+    .where('u.unit_no', '=', p.unitNo)
+    .where('a.voided_ms', 'is', null)
+    // A device without agent asks us before it acts.
+    .where((eb) => eb.or([eb('a.revoked_ms', 'is', null), eb('a.agent_id', 'is not', null)]))
+    .where((eb) =>
+      eb.not(
+        eb.exists(
+          eb
+            .selectFrom('redemption as r')
+            .select('r.nonce')
+            .whereRef('r.nonce', '=', 'a.nonce')
+            .whereRef('r.step', '=', eb('u.ordinal', '+', 1)),
+        ),
+      ),
+    )
+    .orderBy('a.exp', 'desc')
+    .limit(1),
+)
+
+/** Adds a fact; false when it was known. */
+export async function addRedemption(db: Db, redemption: NewRedemption): Promise<boolean> {
+  return (await insert(db, redemption)).length > 0
+}
+
+const insertAll = preparedInsert((db, rows: readonly RedemptionRow[]) => db.insertInto('redemption').values(rows))
+
+/** Adds facts of which none is known. */
+export function addRedemptions(db: Db, rows: readonly RedemptionRow[]): Promise<void> {
+  return insertAll(db, rows)
+}
+
+/** The tenant's redemptions of this id: one for each step. */
+export function findRedemptions(db: Db, tenant: string, redemptionId: string): Promise<RedemptionRow[]> {
+  return byId(db, { redemptionId, tenant })
+}
+
+const writeOutcome = prepared((db, p: { nonce: string; step: number; redemptionId: string; outcome: string }) =>
+  db
+    .updateTable('redemption')
+    .set({ outcome: p.outcome })
+    .where('nonce', '=', p.nonce)
+    .where('step', '=', p.step)
+    .where('redemption_id', '=', p.redemptionId),
+)
+
+/** Writes what an agent or a device says of the outcome of one. */
+export async function updateOutcome(
+  db: Db,
+  { nonce, step, redemption_id: redemptionId }: RedemptionRow,
+  outcome: Outcome,
+): Promise<void> {
+  await writeOutcome(db, { nonce, step, redemptionId, outcome })
+}
+
+/** Writes what is known of the outcome of one that staff have looked at. */
+export async function updateRedemption(
+  db: Db,
+  { nonce, step, redemption_id }: RedemptionRow,
+  change: Partial<Pick<RedemptionRow, 'outcome' | 'resolved_by' | 'reported'>>,
+): Promise<void> {
+  await db
+    .updateTable('redemption')
+    .set(change)
+    .where('nonce', '=', nonce)
+    .where('step', '=', step)
+    .where('redemption_id', '=', redemption_id)
+    .execute()
+}
+
+/** Of the authorizations that cover a unit and whose step nobody has used, the one that ends last. */
+export async function unusedLease(
+  db: Db,
+  { purchaseId, lineId, unitNo, rightClass }: UnitKey,
+): Promise<{ nonce: string; device_id: string; exp: number } | undefined> {
+  const [lease] = await unusedOf(db, { purchaseId, lineId, unitNo, rightClass })
+  return lease
+}

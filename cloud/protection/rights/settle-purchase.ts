@@ -1,0 +1,89 @@
+import type { RightClass } from '../../../policy/vocabulary.ts'
+import type { Call } from '../../operations/operation.ts'
+import type { Db } from '../../persistence/database.ts'
+import { preparedForMany } from '../../persistence/prepared-many.ts'
+import type { UnitRightRow } from '../../persistence/tables/protection.ts'
+
+const purchasesOf = preparedForMany((db, ids) =>
+  db
+    .selectFrom('purchase')
+    .select(['purchase_id', 'store_id', 'status', 'security_tag_mode', 'security_tag_status'])
+    .where('purchase_id', 'in', ids),
+)
+const unitsOf = preparedForMany((db, ids) =>
+  db.selectFrom('purchase_unit').select('purchase_id').where('purchase_id', 'in', ids),
+)
+const usedOf = preparedForMany((db, ids) =>
+  db
+    .selectFrom('unit_right')
+    .select(['purchase_id', 'right_class', 'outcome', 'returned_by'])
+    .where('purchase_id', 'in', ids)
+    .where('state', '=', 'used'),
+)
+const writeDeactivated = preparedForMany((db, ids) =>
+  db
+    .updateTable('purchase')
+    .set((eb) => ({ security_tag_status: 'deactivated', rev: eb('rev', '+', 1) }))
+    .where('purchase_id', 'in', ids),
+)
+const writeUnloaded = preparedForMany((db, ids) =>
+  db
+    .updateTable('purchase')
+    .set((eb) => ({ status: 'UNLOADED', payment_by_ms: null, rev: eb('rev', '+', 1) }))
+    .where('purchase_id', 'in', ids),
+)
+
+/** What follows for purchases once units of theirs were released or have left: the tag status, and that the goods are gone. */
+export async function settlePurchases(
+  { db, emit }: { db: Db; emit: Call['emit'] },
+  purchaseIds: readonly string[],
+): Promise<void> {
+  const purchases = await purchasesOf(db, purchaseIds)
+  if (purchases.length === 0) return
+  const units = byPurchase(await unitsOf(db, purchaseIds))
+  const used = byPurchase(await usedOf(db, purchaseIds))
+  const countOf = (purchaseId: string) => units.get(purchaseId)?.length ?? 0
+  const areAllOf = (purchaseId: string, rightClass: RightClass) =>
+    areAll(used.get(purchaseId) ?? [], rightClass, countOf(purchaseId))
+  const deactivated = purchases.filter((p) => p.security_tag_status === 'pending' && areAllOf(p.purchase_id, 'release'))
+  await writeDeactivated(
+    db,
+    deactivated.map((p) => p.purchase_id),
+  )
+  for (const { purchase_id: transactionId, store_id: storeId, security_tag_mode: securityTagMode } of deactivated) {
+    emit({
+      type: 'securityTag.deactivated',
+      storeId,
+      data: { transactionId, storeId, securityTagMode, securityTagStatus: 'deactivated' },
+    })
+  }
+  const unloaded = purchases.filter(
+    (p) => p.status === 'SUCCESS' && countOf(p.purchase_id) > 0 && areAllOf(p.purchase_id, 'exit'),
+  )
+  await writeUnloaded(
+    db,
+    unloaded.map((p) => p.purchase_id),
+  )
+}
+
+/** Whether every unit was confirmed; those that came back do not count. */
+function areAll(
+  rights: readonly Pick<UnitRightRow, 'right_class' | 'outcome' | 'returned_by'>[],
+  rightClass: RightClass,
+  units: number,
+): boolean {
+  const ofClass = rights.filter((right) => right.right_class === rightClass)
+  const returned = ofClass.filter((right) => right.returned_by !== null).length
+  const confirmed = ofClass.filter((right) => right.returned_by === null && right.outcome === 'confirmed').length
+  return confirmed === units - returned && (returned === 0 || returned < units)
+}
+
+function byPurchase<T extends { purchase_id: string }>(rows: readonly T[]): Map<string, T[]> {
+  const lists = new Map<string, T[]>()
+  for (const row of rows) {
+    const list = lists.get(row.purchase_id)
+    if (list) list.push(row)
+    else lists.set(row.purchase_id, [row])
+  }
+  return lists
+}

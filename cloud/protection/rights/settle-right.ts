@@ -1,0 +1,70 @@
+import { joinUses, type UnitUse } from '../../../policy/unit-uses.ts'
+import type { Outcome } from '../../../policy/vocabulary.ts'
+import type { RedemptionRow } from '../../persistence/tables/protection.ts'
+import { LEASE_GUARD_MS, triesOf, type UnitKey } from './rights.ts'
+import type { Uses } from './uses.ts'
+
+/** The unit that a redemption used up; undefined for a fixture. */
+export async function unitOf(
+  uses: Pick<Uses, 'right'>,
+  { line_id, unit_no, right_class }: RedemptionRow,
+): Promise<UnitKey | undefined> {
+  if (line_id === null || unit_no === null || right_class === null) return undefined
+  const key = { lineId: line_id, unitNo: unit_no, rightClass: right_class as UnitKey['rightClass'] }
+  const right = await uses.right({ ...key, purchaseId: '' })
+  return { ...key, purchaseId: right?.purchase_id ?? '' }
+}
+
+/**
+ * Brings the right of a unit to what all its redemptions come to; answers whether somebody got two for one. A lease stays
+ * beside what nobody knows or what failed, unless it has just ended; one that a receipt went past comes back. `returned`: the goods came back;
+ * `used`: some redemption of the right stands all the same.
+ */
+export async function settleRight(
+  uses: Uses,
+  key: UnitKey,
+  leaseEnded = false,
+): Promise<{ isDouble: boolean; returned?: 'used' | 'unused' }> {
+  const { use, failures, isDouble } = joinUses((await uses.ofUnit(key)).map(useOf))
+  const right = await uses.right(key)
+  // Goods that came back are nobody's to take off a second time, whatever becomes of a use that was under way.
+  if (right && right.returned_by !== null) return { isDouble, returned: use === null ? 'unused' : 'used' }
+  const isUnknown = use?.outcome === 'unknown'
+  const isOpen = use === null || isUnknown
+  if (right?.state === 'leased' && !leaseEnded && isOpen) {
+    const known = triesOf(right)
+    const lease = { nonce: right.nonce ?? '', deviceId: right.device_id ?? '', untilMs: right.until_ms ?? 0 }
+    if (known.failures !== failures || known.isUnknown !== isUnknown)
+      await uses.lease(key, lease, { failures, isUnknown })
+    return { isDouble }
+  }
+  const lease = right && isOpen && !leaseEnded && key.purchaseId !== '' ? await uses.unusedLease(key) : undefined
+  if (lease)
+    await uses.lease(
+      key,
+      { nonce: lease.nonce, deviceId: lease.device_id, untilMs: lease.exp * 1_000 + LEASE_GUARD_MS },
+      { failures, isUnknown },
+    )
+  else if (use) {
+    const isSame =
+      right?.state === 'used' &&
+      right.redemption_id === use.redemptionId &&
+      right.nonce === use.nonce &&
+      right.failures === failures
+    const known = isSame ? right.outcome : null
+    if (!isSame) await uses.use(key, use, failures)
+    if (use.outcome !== null && use.outcome !== known) await uses.noteOutcome(use.redemptionId, key, use.outcome)
+  } else if (right) await uses.free(key, failures)
+  return { isDouble }
+}
+
+function useOf(row: RedemptionRow): UnitUse {
+  return {
+    redemptionId: row.redemption_id,
+    nonce: row.nonce,
+    source: row.source as UnitUse['source'],
+    deviceId: row.device_id,
+    atMs: row.at_ms,
+    outcome: row.outcome as Outcome | null,
+  }
+}

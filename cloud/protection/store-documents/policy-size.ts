@@ -1,0 +1,33 @@
+import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
+import { policyClaims } from '../../agents/documents.ts'
+import { precondition } from '../../operations/failure.ts'
+import type { Call } from '../../operations/operation.ts'
+import { findStore } from '../../stores/queries.ts'
+
+/** Header, signature and dots of a signed document, characters; generously. */
+const AROUND = 512
+/** Kept for what changes by itself, characters: agents that enrol, their addresses and next keys, a home that moves. */
+const KEPT_FREE = 32 * 1024
+
+/**
+ * Throws 409 `policy_too_large` when the store's policy, as this transaction leaves it, is more than agents take in one document: they
+ * would refuse it and every one after it, and after 80 hours nothing but staff would be left. For changes that make it longer.
+ */
+export async function assertPolicyFits(
+  { db, services, nowMs }: Pick<Call, 'db' | 'services' | 'nowMs'>,
+  storeId: string,
+): Promise<void> {
+  const store = await findStore(db, storeId)
+  if (!store) return
+  const claims = await policyClaims(db, store, {
+    iat: Math.floor(nowMs / 1_000),
+    epoch: services.authority.documentEpoch,
+  })
+  const bytes = Buffer.byteLength(JSON.stringify(claims))
+  const most = ((DOCUMENT_KINDS.policy.maxLength - AROUND - KEPT_FREE) * 3) / 4
+  if (bytes <= most) return
+  throw precondition(
+    'policy_too_large',
+    `devices, operators and policy of the store would have ${bytes} bytes, and agents take ${most}: decommission devices, remove operators, or say less in the policy`,
+  )
+}
