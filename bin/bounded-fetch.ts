@@ -1,4 +1,4 @@
-import { ANSWER_LIMIT, type Fetch } from '../edge-agent/link/http-client.ts'
+import { ANSWER_LIMIT, type Fetch } from '../edge-agent/link/wire/http-client.ts'
 
 /**
  * `fetch` for an agent: of an answer it reads so much and no more, also of one that is packed. Whoever answers need not be the

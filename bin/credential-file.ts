@@ -12,7 +12,7 @@ import {
   type Stats,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { newSecret } from '../edge-agent/trust/credentials.ts'
+import { newSecret } from '../edge-agent/identity/credentials.ts'
 import type { Randomness } from '../policy/platform.ts'
 import { flushFolder } from './durable-folder.ts'
 

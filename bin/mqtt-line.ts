@@ -1,5 +1,5 @@
 import { connect as connectMqtt } from 'mqtt'
-import type { MqttLine, OpenMqttLine } from '../edge-agent/link/mqtt-line.ts'
+import type { MqttLine, OpenMqttLine } from '../edge-agent/link/wire/mqtt-line.ts'
 import { LONGEST_PACKET, packetLengths } from '../policy/packet-lengths.ts'
 
 /** Seconds between signs of life; a line that is silent for one and a half of them is gone. */

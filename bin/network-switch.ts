@@ -1,5 +1,5 @@
-import type { Fetch } from '../edge-agent/link/http-client.ts'
-import type { MqttLine, OpenMqttLine } from '../edge-agent/link/mqtt-line.ts'
+import type { Fetch } from '../edge-agent/link/wire/http-client.ts'
+import type { MqttLine, OpenMqttLine } from '../edge-agent/link/wire/mqtt-line.ts'
 
 /** The cable between an agent and the world, with a switch in it. */
 export interface NetworkSwitch {

@@ -1,7 +1,7 @@
 import { closeSync, constants, existsSync, lstatSync, mkdirSync, openSync, readFileSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { RuntimeFiles } from '../edge-agent/ledger/watermark.ts'
+import type { RuntimeFiles } from '../edge-agent/ledger/file/watermark.ts'
 
 const WRITABLE_BY_OTHERS = 0o022
 const { O_CREAT, O_NOFOLLOW = 0, O_WRONLY } = constants

@@ -1,8 +1,8 @@
 import type { Cancel, Timers } from '../policy/platform.ts'
-import { LedgerFull } from './ledger/commit.ts'
+import { LedgerFull } from './ledger/file/commit.ts'
 import type { Ledger } from './ledger/ledger.ts'
 import type { Log } from './log.ts'
-import type { AgentClock } from './trust/clock.ts'
+import type { AgentClock } from './trust/time/clock.ts'
 
 /** Claims and denials are forgotten this long after their end, s. */
 const KEEP_AFTER_END = 3_600

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { PCSCD_SOCKET } from '../../device-drivers/transports/link-settings.ts'
-import { readIdentity, writeIdentity } from '../../edge-agent/trust/identity.ts'
+import { readIdentity, writeIdentity } from '../../edge-agent/identity/identity.ts'
 import { shopper } from '../../simulators/services/shopper.ts'
 import { boundedFetch } from '../bounded-fetch.ts'
 import { newLog } from '../log.ts'

@@ -12,7 +12,7 @@ import { DEFAULT_POLICY, type ProtectionPolicy } from '../../policy/store-policy
 import type { DenyReason } from '../../policy/vocabulary.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { CloudLink } from '../link/cloud-link.ts'
-import { judgedAt, type AgentClock } from '../trust/clock.ts'
+import { judgedAt, type AgentClock } from '../trust/time/clock.ts'
 import type { Trust } from '../trust/trust.ts'
 import type { Ask, Verdict } from './request.ts'
 

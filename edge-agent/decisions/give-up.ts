@@ -1,5 +1,5 @@
 import type { Cancel, Timers } from '../../policy/platform.ts'
-import { LedgerFull } from '../ledger/commit.ts'
+import { LedgerFull } from '../ledger/file/commit.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Log } from '../log.ts'
 

@@ -1,7 +1,7 @@
 import type { ProtectionEvent } from '../../policy/events.ts'
 import type { Cancel, Timers } from '../../policy/platform.ts'
 import type { Outcome } from '../../policy/vocabulary.ts'
-import { LedgerFull } from '../ledger/commit.ts'
+import { LedgerFull } from '../ledger/file/commit.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Log } from '../log.ts'
 

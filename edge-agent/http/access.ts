@@ -5,7 +5,7 @@ import type { Caller } from '../lanes/lane-state.ts'
 import { BROWSER_LIFE_MS, type Pairing } from '../ledger/pairings.ts'
 import type { Log } from '../log.ts'
 import type { Agent } from '../runtime.ts'
-import { hashSecret, newSecret } from '../trust/credentials.ts'
+import { hashSecret, newSecret } from '../identity/credentials.ts'
 import { isLoopback } from './connection.ts'
 import { AGENT_OPERATIONS, type AgentOperation } from './operations.ts'
 

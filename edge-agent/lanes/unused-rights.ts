@@ -1,7 +1,7 @@
 import type { ReceiptClaims } from '../../policy/receipts/claims.ts'
 import { openReceipt } from '../../policy/receipts/receipt-token.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { judgedAt, type AgentClock } from '../trust/clock.ts'
+import { judgedAt, type AgentClock } from '../trust/time/clock.ts'
 import type { Trust } from '../trust/trust.ts'
 
 export interface UnusedRights {

@@ -1,6 +1,6 @@
 import { newId } from '../../policy/ids.ts'
 import type { Platform } from '../../policy/platform.ts'
-import { LedgerFull } from './commit.ts'
+import { LedgerFull } from './file/commit.ts'
 import { outcomeOf, type Ledger } from './ledger.ts'
 
 /**

@@ -1,3 +1,5 @@
+import type { CloudAnswer } from './wire/http-client.ts'
+
 /** What decisions may ask of the way to the cloud. */
 export interface CloudLink {
   /** A working connection as far as anybody knows: the last call worked and no socket has closed since. */
@@ -11,10 +13,3 @@ export interface CloudLink {
   /** Fetches the documents that are newer than those here; resolves at once when it is called too often. Never rejects. */
   catchUp(): Promise<void>
 }
-
-export type CloudAnswer =
-  | { kind: 'answered'; body: Record<string, unknown> }
-  /** The cloud said no: a 4xx with its error code and reason. */
-  | { kind: 'refused'; status: number; code: string; message: string }
-  /** Nobody answered, or not in time: from now on the agent decides alone. */
-  | { kind: 'unreachable' }

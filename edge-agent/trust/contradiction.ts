@@ -1,5 +1,5 @@
 import { compareVersions, type DocumentVersion, type FreshClaims } from '../../policy/documents/store-documents.ts'
-import { refused, type Refusal } from './open-as.ts'
+import { refused, type Refusal } from './verify/open-as.ts'
 
 /** What a freshness is held against. */
 export interface Held {

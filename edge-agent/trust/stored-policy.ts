@@ -1,9 +1,9 @@
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { keyId, keyRing } from '../../policy/documents/keys.ts'
 import { KeySetClaims, PolicyClaims } from '../../policy/documents/store-documents.ts'
-import type { Marks } from '../ledger/marks.ts'
-import type { Identity } from './identity.ts'
-import { openStored, stillVerifying } from './open-as.ts'
+import type { Marks } from '../ledger/file/marks.ts'
+import type { Identity } from '../identity/identity.ts'
+import { openStored, stillVerifying } from './verify/open-as.ts'
 
 /**
  * The policy that an agent accepted last, for programs that work beside it. Undefined before the first, and if its

@@ -1,5 +1,5 @@
 import type { Broker, BrokerHooks, Message } from '../../cloud/messaging/embedded-broker.ts'
-import type { MqttLine, MqttLineOptions } from '../../edge-agent/link/mqtt-line.ts'
+import type { MqttLine, MqttLineOptions } from '../../edge-agent/link/wire/mqtt-line.ts'
 import { mayPublish, maySubscribe, type AgentAddress } from '../../policy/topics.ts'
 import type { Chance } from './chance.ts'
 import type { Process } from './machine.ts'

@@ -1,4 +1,4 @@
-import { enrol } from '../../edge-agent/link/enrol.ts'
+import { enrol } from '../../edge-agent/enrolment/enrol.ts'
 import type { AgentNode } from './agent-node.ts'
 import { CLOUD_ORIGIN, type CloudNode } from './cloud-node.ts'
 import type { Core } from './core.ts'

@@ -1,6 +1,6 @@
 import type { Database as Connection } from 'better-sqlite3'
-import { messagesOf } from '../../edge-agent/link/messages.ts'
-import type { Identity } from '../../edge-agent/trust/identity.ts'
+import { messagesOf } from '../../edge-agent/link/login/messages.ts'
+import type { Identity } from '../../edge-agent/identity/identity.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { signer } from '../../policy/documents/keys.ts'
 import { signDocument } from '../../policy/documents/signed-document.ts'

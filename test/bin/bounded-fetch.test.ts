@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { boundedFetch } from '../../bin/bounded-fetch.ts'
-import { httpClient } from '../../edge-agent/link/http-client.ts'
+import { httpClient } from '../../edge-agent/link/wire/http-client.ts'
 import { virtualPlatform } from '../../simulators/world/virtual-platform.ts'
 
 let server: Server

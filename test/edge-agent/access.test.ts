@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { localApp } from '../../edge-agent/http/local-app.ts'
 import { BROWSER_LIFE_MS, BROWSER_LIMIT, LINK_LIFE_MS } from '../../edge-agent/ledger/pairings.ts'
-import { hashSecret, newSecret } from '../../edge-agent/trust/credentials.ts'
+import { hashSecret, newSecret } from '../../edge-agent/identity/credentials.ts'
 import type { Json } from '../support/cloud.ts'
 import { AUTHORIZATION, CREDENTIAL } from '../support/credential.ts'
 import { openStore, type TestStore } from '../support/store.ts'

@@ -1,7 +1,7 @@
 import { copyFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, it } from 'vitest'
-import type { RuntimeFiles } from '../../edge-agent/ledger/watermark.ts'
+import type { RuntimeFiles } from '../../edge-agent/ledger/file/watermark.ts'
 import type { Json } from '../support/cloud.ts'
 import { LANES, openStore, type TestStore } from '../support/store.ts'
 

@@ -86,7 +86,7 @@ it('until the new one has come the former goes on; a key that is not its own vou
   store = await openStore()
   const { identity } = store.agent
   const { shop, world, fetch } = store
-  const { enrol } = await import('../../edge-agent/link/enrol.ts')
+  const { enrol } = await import('../../edge-agent/enrolment/enrol.ts')
   const { newKey } = await import('../../policy/documents/keys.ts')
   const codeNow = async (): Promise<string> => (await ok('createEnrolmentCode', { storeId: shop.storeId })).code
   const { x, secret } = newKey(world.random)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { ClaimRequest } from '../../edge-agent/ledger/claims.ts'
+import type { ClaimRequest } from '../../edge-agent/ledger/claims/claims.ts'
 import { openLedger, type Ledger } from '../../edge-agent/ledger/ledger.ts'
 import { recover } from '../../edge-agent/ledger/recovery.ts'
 import { ProtectionEvent } from '../../policy/events.ts'
@@ -639,7 +639,7 @@ describe('the ledger', () => {
   })
 
   it('commits with FULL on every open, and refuses a damaged or a newer file', async () => {
-    const { openLedgerFile } = await import('../../edge-agent/ledger/database.ts')
+    const { openLedgerFile } = await import('../../edge-agent/ledger/file/database.ts')
     ledger.close()
     const file = join(folder, 'ledger.db')
     const again = openLedgerFile(file)

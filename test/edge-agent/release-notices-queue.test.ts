@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { openReleaseNotices } from '../../edge-agent/link/release-notices.ts'
+import { openReleaseNotices } from '../../edge-agent/peers/release-notices.ts'
 import { decodeClaims } from '../../policy/documents/decode-claims.ts'
 import { newKey, signer } from '../../policy/documents/keys.ts'
 import type { Release } from '../../policy/documents/release-notice.ts'

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { localApp } from '../../edge-agent/http/local-app.ts'
 import { verifyRelease } from '../../edge-agent/lanes/gate/release-proof.ts'
-import type { Fetch } from '../../edge-agent/link/http-client.ts'
+import type { Fetch } from '../../edge-agent/link/wire/http-client.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { newKey, signer } from '../../policy/documents/keys.ts'
 import { RELEASE_NOTICE_LIFE, type Release, type ReleaseNotice } from '../../policy/documents/release-notice.ts'

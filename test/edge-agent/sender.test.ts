@@ -1,8 +1,8 @@
 import { describe, expect, it, vi } from 'vitest'
 import { realPlatform } from '../../bin/platform.ts'
-import type { CloudAnswer } from '../../edge-agent/link/cloud-link.ts'
-import type { Outbox } from '../../edge-agent/link/outbox.ts'
-import { sender } from '../../edge-agent/link/sender.ts'
+import type { CloudAnswer } from '../../edge-agent/link/wire/http-client.ts'
+import type { Outbox } from '../../edge-agent/link/reports/outbox.ts'
+import { sender } from '../../edge-agent/link/reports/sender.ts'
 import { BATCH_LIMIT } from '../../policy/documents/agent-messages.ts'
 
 /** A journal of `head` rows; a batch is the numbers of its rows, an acknowledgement that of the last. */

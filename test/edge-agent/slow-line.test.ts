@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { httpClient, type CallLimits, type Fetch } from '../../edge-agent/link/http-client.ts'
+import { httpClient, type CallLimits, type Fetch } from '../../edge-agent/link/wire/http-client.ts'
 import { pause } from '../../policy/platform.ts'
 import { virtualPlatform } from '../../simulators/world/virtual-platform.ts'
 import type { Json } from '../support/cloud.ts'

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openLedger, type Ledger } from '../../edge-agent/ledger/ledger.ts'
-import { openWatermark, type Position, type RuntimeFiles } from '../../edge-agent/ledger/watermark.ts'
+import { openWatermark, type Position, type RuntimeFiles } from '../../edge-agent/ledger/file/watermark.ts'
 import { temporaryFolder } from '../support/databases.ts'
 
 /** The runtime folder of a machine, in memory; `fault` makes it fail. */

@@ -11,7 +11,7 @@ import { openStore, type TestStore } from '../support/store.ts'
 const DAY = 86_400_000
 const DAYS = 7
 const DENIALS_A_DAY = 250
-/** Batches on the line at once (edge-agent/link/sender). */
+/** Batches on the line at once (edge-agent/link/reports/sender). */
 const WINDOW = 3
 
 let store: TestStore

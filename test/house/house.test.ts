@@ -19,9 +19,9 @@ const LONG_FILES = new Set([
   'edge-agent/http/local-app.ts',
   'edge-agent/lanes/gate/gate-lane.ts',
   'edge-agent/lanes/lanes.ts',
-  'edge-agent/ledger/claims.ts',
+  'edge-agent/ledger/claims/claims.ts',
   'edge-agent/link/connection.ts',
-  'edge-agent/link/home.ts',
+  'edge-agent/peers/home.ts',
   'edge-agent/runtime.ts',
   'edge-agent/trust/trust.ts',
   'simulators/world/ledger-oracle.ts',
@@ -146,7 +146,7 @@ describe('the house', () => {
       'cloud/persistence/postgres-pool.ts',
       'cloud/persistence/sqlite.ts',
       'edge-agent/items/database.ts',
-      'edge-agent/ledger/database.ts',
+      'edge-agent/ledger/file/database.ts',
     ])
   })
 

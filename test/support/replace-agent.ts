@@ -1,9 +1,9 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { secretFiles } from '../../bin/secret-files.ts'
-import { enrol, keepFirstDocuments } from '../../edge-agent/link/enrol.ts'
-import { takeOver } from '../../edge-agent/link/take-over.ts'
-import { readIdentity, writeIdentity, type Identity } from '../../edge-agent/trust/identity.ts'
+import { enrol, keepFirstDocuments } from '../../edge-agent/enrolment/enrol.ts'
+import { takeOver } from '../../edge-agent/enrolment/take-over.ts'
+import { readIdentity, writeIdentity, type Identity } from '../../edge-agent/identity/identity.ts'
 import type { TestStore } from './store.ts'
 
 /** Ends the agent and enrols it anew on its machine, as `untag edge enrol --replace` does, so many times before it is started; answers its new identity. */

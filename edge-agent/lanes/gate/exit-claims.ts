@@ -1,7 +1,7 @@
 import type { TagName } from '../../../device-drivers/drivers/device.ts'
 import type { Cancel, Platform } from '../../../policy/platform.ts'
 import type { ClaimExit } from '../../decisions/claim-exit.ts'
-import { LedgerFull } from '../../ledger/commit.ts'
+import { LedgerFull } from '../../ledger/file/commit.ts'
 import type { Log } from '../../log.ts'
 import { gateTagOf } from './gate-tag.ts'
 

@@ -4,7 +4,7 @@ import { canPerform } from '../../../policy/devices.ts'
 import { normaliseIdentifiers } from '../../../policy/identifiers.ts'
 import { openReceipt } from '../../../policy/receipts/receipt-token.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
-import { judgedAt, type AgentClock } from '../../trust/clock.ts'
+import { judgedAt, type AgentClock } from '../../trust/time/clock.ts'
 import type { Trust } from '../../trust/trust.ts'
 import { unitsThatFit, type ReleasedUnit, type UnitProof } from './released-units.ts'
 

@@ -72,17 +72,17 @@ export const LIAR_BUGS: readonly Bug[] = [
     what: 'an agent accepts the acknowledgement of another agent’s ledger',
     changes: [
       change(
-        'edge-agent/link/outbox.js',
+        'edge-agent/link/reports/outbox.js',
         'audience: agentId',
         "audience: JSON.parse(Buffer.from(ack.split('.')[1] ?? '', 'base64url').toString()).aud",
       ),
       change(
-        'edge-agent/link/outbox.js',
+        'edge-agent/link/reports/outbox.js',
         'if (claims?.ledger !== ledger.ledgerId || claims.generation !== ledger.generation)',
         'if (!claims)',
       ),
       change(
-        'edge-agent/ledger/journal.js',
+        'edge-agent/ledger/journal/journal.js',
         'hashOf(seq) !== hash)\n            return false;\n        acked = Math.max',
         'false)\n            return false;\n        acked = Math.max',
       ),

@@ -18,8 +18,12 @@ export const AGENT_BUGS: readonly Bug[] = [
     name: 'ledger-not-flushed',
     what: 'the ledger is opened with synchronous=NORMAL',
     changes: [
-      change('edge-agent/ledger/database.js', "db.pragma('synchronous = FULL')", "db.pragma('synchronous = NORMAL')"),
-      change('edge-agent/ledger/database.js', '{ simple: true }) === 2', '{ simple: true }) === 1'),
+      change(
+        'edge-agent/ledger/file/database.js',
+        "db.pragma('synchronous = FULL')",
+        "db.pragma('synchronous = NORMAL')",
+      ),
+      change('edge-agent/ledger/file/database.js', '{ simple: true }) === 2', '{ simple: true }) === 1'),
     ],
   },
   {
@@ -67,7 +71,7 @@ export const AGENT_BUGS: readonly Bug[] = [
     what: 'a right that was used and confirmed may be claimed again',
     changes: [
       change(
-        'edge-agent/ledger/claims.js',
+        'edge-agent/ledger/claims/claims.js',
         'if (!row)\n            return 0;',
         "if (!row || row.state === 'confirmed')\n            return (row?.attempt ?? -1) + 1;",
       ),
@@ -83,7 +87,7 @@ export const AGENT_BUGS: readonly Bug[] = [
         'keepTidy({ ledger, clock, ',
         'keepTidy({ ledger, clock: { now: () => ({ nowMs: platform.clock.wall() }) }, ',
       ),
-      change('edge-agent/ledger/claims.js', "writeMark.run('floor', String(before));", ''),
+      change('edge-agent/ledger/claims/claims.js', "writeMark.run('floor', String(before));", ''),
     ],
   },
   {
@@ -103,7 +107,7 @@ export const AGENT_BUGS: readonly Bug[] = [
     what: 'a row of the journal is done when it was handed to the network (PUBACK), not when the cloud has signed for it',
     changes: [
       change(
-        'edge-agent/link/outbox.js',
+        'edge-agent/link/reports/outbox.js',
         'return last && { batch',
         'if (last) ledger.commits.now(() => ledger.journal.acknowledge(last.seq, last.hash));\nreturn last && { batch',
       ),
@@ -114,7 +118,7 @@ export const AGENT_BUGS: readonly Bug[] = [
     what: 'a batch that was published and lost is not sent again',
     changes: [
       change(
-        'edge-agent/link/sender.js',
+        'edge-agent/link/reports/sender.js',
         'later(() => {\n            parts.onPublished(false);\n            viaHttp();\n        });',
         '',
       ),
@@ -128,14 +132,14 @@ export const AGENT_BUGS: readonly Bug[] = [
   {
     name: 'go-on-after-io-error',
     what: 'an I/O error of the disk is taken for an ordinary failure, and the process goes on',
-    changes: [change('edge-agent/ledger/commit.js', '(IOERR|CORRUPT', '(CORRUPT')],
+    changes: [change('edge-agent/ledger/file/commit.js', '(IOERR|CORRUPT', '(CORRUPT')],
   },
   {
     name: 'commit-error-ignored',
     what: 'a commit that failed is taken for done',
     changes: [
       change(
-        'edge-agent/ledger/commit.js',
+        'edge-agent/ledger/file/commit.js',
         'commit.run();',
         "try { commit.run(); } catch { if (db.inTransaction) db.exec('ROLLBACK'); }",
       ),
@@ -171,7 +175,7 @@ export const AGENT_BUGS: readonly Bug[] = [
   {
     name: 'time-asked-once',
     what: 'a clock that a wrong signed time has put ahead is never set back while the connection lasts',
-    changes: [change('edge-agent/link/ask-time.js', 'elapsed() >= dueAtMs', 'elapsed() === Infinity')],
+    changes: [change('edge-agent/link/login/ask-time.js', 'elapsed() >= dueAtMs', 'elapsed() === Infinity')],
     liveness: true,
   },
   {
@@ -194,7 +198,11 @@ export const AGENT_BUGS: readonly Bug[] = [
     name: 'denials-counted-not-taken',
     what: 'a page of denials is marked as taken without its entries',
     changes: [
-      change('edge-agent/trust/denials.js', '                    takeEntry(entry);', '                void entry;'),
+      change(
+        'edge-agent/trust/revocation/denials.js',
+        '                    takeEntry(entry);',
+        '                void entry;',
+      ),
     ],
   },
   {
@@ -202,7 +210,7 @@ export const AGENT_BUGS: readonly Bug[] = [
     what: 'a full disk that a message from the broker runs into is nobody’s to catch',
     changes: [
       change(
-        'edge-agent/link/documents.js',
+        'edge-agent/link/documents/documents.js',
         'if (!(error instanceof LedgerFull))\n                throw error;',
         'throw error;',
       ),
@@ -240,7 +248,11 @@ export const AGENT_BUGS: readonly Bug[] = [
     name: 'watermark-ignored',
     what: 'an agent whose ledger was restored while the cloud was unreachable goes on deciding alone',
     changes: [
-      change('edge-agent/ledger/watermark.js', 'let isAhead = kept !== undefined &&', 'let isAhead = kept === null &&'),
+      change(
+        'edge-agent/ledger/file/watermark.js',
+        'let isAhead = kept !== undefined &&',
+        'let isAhead = kept === null &&',
+      ),
     ],
     troubles: ['rollback', 'partition'],
   },

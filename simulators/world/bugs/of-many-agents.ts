@@ -19,7 +19,7 @@ export const MANY_AGENTS_BUGS: readonly Bug[] = [
     what: 'the home gives another agent what was used already',
     changes: [
       change(
-        'edge-agent/ledger/home-grants.js',
+        'edge-agent/ledger/home/home-grants.js',
         'candidates.filter((ordinal) => claims.isFree(cti, rightClass, ordinal, nowMs, false, isTheirs))',
         '[...candidates]',
       ),
@@ -31,7 +31,7 @@ export const MANY_AGENTS_BUGS: readonly Bug[] = [
     what: 'the home does not tell the cloud what it gives to other agents',
     changes: [
       change(
-        'edge-agent/ledger/home-grants.js',
+        'edge-agent/ledger/home/home-grants.js',
         'if (!answer.reason)\n                tell(',
         'if (answer.reason === null)\n                tell(',
       ),
@@ -63,7 +63,7 @@ export const MANY_AGENTS_BUGS: readonly Bug[] = [
     what: 'an agent whose ledger was put back goes on deciding alone, though the cloud has told it',
     changes: [
       change(
-        'edge-agent/trust/ledger-doubt.js',
+        'edge-agent/trust/revocation/ledger-doubt.js',
         "return Number(marks.get(ONLINE_ONLY) ?? 0) > nowMs || !isWhole ? 'put_back' : undefined;",
         'return undefined;',
       ),
@@ -75,7 +75,7 @@ export const MANY_AGENTS_BUGS: readonly Bug[] = [
     what: 'what the cloud had not acknowledged is not told under the new identity',
     changes: [
       change(
-        'edge-agent/link/take-over.js',
+        'edge-agent/enrolment/take-over.js',
         'journal.restart(next.generation);',
         "db.exec('DELETE FROM journal');\n            journal.restart(next.generation);",
       ),
@@ -99,7 +99,11 @@ export const MANY_AGENTS_BUGS: readonly Bug[] = [
     name: 'copied-and-sure',
     what: 'an agent that knows that there are two of it goes on deciding alone',
     changes: [
-      change('edge-agent/trust/ledger-doubt.js', "if (marks.get(FORKED) === '1')", "if (marks.get(FORKED) === '2')"),
+      change(
+        'edge-agent/trust/revocation/ledger-doubt.js',
+        "if (marks.get(FORKED) === '1')",
+        "if (marks.get(FORKED) === '2')",
+      ),
     ],
     troubles: ['copy', 'partition'],
   },

@@ -1,0 +1,152 @@
+import { z } from 'zod'
+import { crockford } from '../../policy/base32.ts'
+import {
+  enrolmentCodeHash,
+  normaliseEnrolmentCode,
+  type EnrolmentClaims,
+} from '../../policy/documents/agent-messages.ts'
+import { decodeClaims } from '../../policy/documents/decode-claims.ts'
+import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
+import { keyId, keyRing, newKey, publicJwk, signer, thumbprint } from '../../policy/documents/keys.ts'
+import { openDocument, signDocument } from '../../policy/documents/signed-document.ts'
+import { KeySetClaims } from '../../policy/documents/store-documents.ts'
+import { newId } from '../../policy/ids.ts'
+import type { Platform } from '../../policy/platform.ts'
+import { openLedger } from '../ledger/ledger.ts'
+import { openAgentClock } from '../trust/time/clock.ts'
+import type { Identity } from '../identity/identity.ts'
+import { openTrust } from '../trust/trust.ts'
+import { httpClient, type Fetch } from '../link/wire/http-client.ts'
+
+export type Enrolled = { ok: true; identity: Identity; documents: string[] } | { ok: false; why: string }
+
+const ENROL_WITHIN_MS = 10_000
+/** What the address of a cloud ends in, unless a proxy has it elsewhere. */
+const API_PATH = '/api/v1'
+const RANDOM_CHARACTERS = 12
+const ROOT_BYTES = 10
+/** The fields of the enrolment answer that the agent uses; the server that sends them is not verified yet. */
+const EnrolmentAnswer = z.object({
+  agentId: z.string(),
+  storeId: z.string(),
+  root: z.object({ x: z.string().length(43) }),
+  documents: z.array(z.string()).max(100),
+  mqtt: z.object({ url: z.string() }),
+})
+
+/**
+ * Enrols this agent with a code from `createEnrolmentCode`, and checks that the cloud is the one the code was made at. `former`: the
+ * agent whose ledger it goes on with, which vouches for it with its key.
+ */
+export async function enrol(options: {
+  cloud: string
+  code: string
+  name?: string
+  former?: Identity
+  platform: Platform
+  fetch: Fetch
+}): Promise<Enrolled> {
+  const { platform, fetch, former } = options
+  const cloud = options.cloud.replace(/\/+$/, '')
+  const code = normaliseEnrolmentCode(options.code)
+  const root = crockford.decode(code.slice(RANDOM_CHARACTERS))
+  if (code.length !== 28 || root?.length !== ROOT_BYTES)
+    return { ok: false, why: 'the code must look like K7QX-4M2P-9TRW-0000-0000-0000-0000: copy it whole' }
+
+  const { x, secret } = newKey(platform.random)
+  const ledgerId = newId('led', platform)
+  const iat = Math.floor(platform.clock.wall() / 1_000)
+  const claims: EnrolmentClaims = {
+    aud: cloud,
+    iat,
+    exp: iat + 300,
+    codeHash: enrolmentCodeHash(code),
+    ledger: ledgerId,
+  }
+  const proof = signDocument(DOCUMENT_KINDS.enrolment, claims, signer(x, secret))
+  const replaces = former && {
+    agentId: former.agentId,
+    proof: signDocument(DOCUMENT_KINDS.enrolment, claims, signer(former.x, Buffer.from(former.secret, 'base64url'))),
+  }
+  const body = {
+    code: options.code,
+    publicJwk: publicJwk(x),
+    proof,
+    ...(replaces && { replaces }),
+    ...(options.name !== undefined && { name: options.name }),
+  }
+  const answer = await httpClient(cloud, fetch, platform).post('enrolEdgeAgent', body, { timeoutMs: ENROL_WITHIN_MS })
+  if (answer.kind === 'unreachable')
+    return { ok: false, why: `nobody answers at ${cloud}: check the address and the network` }
+  if (answer.kind === 'refused')
+    return {
+      ok: false,
+      why:
+        answer.status === 404 && !cloud.endsWith(API_PATH)
+          ? `${answer.message}: the address of a cloud ends in ${API_PATH}`
+          : answer.message,
+    }
+
+  const told = EnrolmentAnswer.safeParse(answer.body)
+  if (!told.success)
+    return {
+      ok: false,
+      why: `the server at ${cloud} sent no enrolment: check that the address is the API of an untag cloud`,
+    }
+  const { agentId, storeId, root: rootJwk, documents, mqtt } = told.data
+  // Not TLS alone says that this is the right cloud: the code carries the thumbprint of its root.
+  if (!thumbprint(rootJwk.x).subarray(0, ROOT_BYTES).equals(root)) {
+    return {
+      ok: false,
+      why: 'the cloud that answered is not the one that made this code: do not go on, and tell whoever gave it to you',
+    }
+  }
+  const tenant = tenantOf(documents, rootJwk.x)
+  if (tenant === undefined) return { ok: false, why: 'the key set of the cloud is not signed by its root' }
+  const identity: Identity = {
+    agentId,
+    storeId,
+    tenant,
+    ledgerId,
+    generation: 1,
+    cloud,
+    mqttUrl: mqtt.url,
+    rootX: rootJwk.x,
+    x,
+    secret: secret.toString('base64url'),
+  }
+  return { ok: true, identity, documents }
+}
+
+/** Keeps the documents that came with the enrolment, so that the agent can start without the cloud from the first minute. */
+export function keepFirstDocuments(
+  file: string,
+  identity: Identity,
+  documents: readonly string[],
+  platform: Platform,
+): void {
+  const ledger = openLedger({
+    file,
+    ledgerId: identity.ledgerId,
+    generation: identity.generation,
+    onFailure: (failure) => {
+      throw failure
+    },
+  })
+  const trust = openTrust(identity, ledger, openAgentClock(ledger, platform.clock))
+  // The keys first, then the time, then what is judged by both: each is refused until what it rests on is there.
+  for (let round = 0; round < documents.length; round++) for (const document of documents) trust.accept(document)
+  ledger.close()
+}
+
+/** For whom the key set is: the account and mode whose documents this agent will believe. */
+function tenantOf(documents: readonly string[], rootX: string): string | undefined {
+  const keys = keyRing([{ kid: keyId(rootX), alg: 'EdDSA', x: rootX, use: 'root', iss: 'root', state: 'active' }])
+  for (const jws of documents) {
+    const { aud: audience } = decodeClaims(jws)
+    if (typeof audience !== 'string') continue
+    const opened = openDocument<KeySetClaims>(jws, DOCUMENT_KINDS.keys, { keys, audience })
+    if (opened.ok && KeySetClaims.safeParse(opened.claims).success) return audience
+  }
+  return undefined
+}

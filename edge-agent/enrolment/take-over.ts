@@ -1,0 +1,70 @@
+import { decodeClaims } from '../../policy/documents/decode-claims.ts'
+import { openLedgerFile } from '../ledger/file/database.ts'
+import { openJournal } from '../ledger/journal/journal.ts'
+import { LEDGER_ID } from '../ledger/ledger.ts'
+import { openMarks } from '../ledger/file/marks.ts'
+import type { Identity } from '../identity/identity.ts'
+
+/** What was believed by the word of the former cloud or root, and counted by its numbers. */
+const BELIEVED = [
+  'deny_seq',
+  'last_fresh',
+  'last_contact_ms',
+  'cloud_generation',
+  'cloud_generation_doubted',
+  'tokens_since_s',
+  'resync_from',
+  'resync_until',
+  'online_only_until',
+  'denials_awaited',
+  'restored',
+  'revoked',
+  'key_since_ms',
+  'rotate_key_asked',
+]
+
+/**
+ * And by that of its root alone: whoever stole it may have revoked good keys, or had times signed that never come. Under the same root
+ * these stay, for a revocation is for ever and what has ended has ended.
+ */
+const BELIEVED_OF_ROOT = ['revoked_kids', 'forgotten_revocations', 'clock']
+
+/**
+ * The ledger goes on under a new identity, whoever's it was, in one transaction: what was used up here stays used, the rows that the cloud lacks are
+ * chained anew, and nothing is believed any more. Lacking is what it never acknowledged; a cloud that was restored since it did,
+ * and so does not know this agent, lacks everything that is still here. Answers how many rows will be told.
+ */
+export function takeOver(
+  file: string,
+  former: Pick<Identity, 'rootX'> | undefined,
+  next: Pick<Identity, 'ledgerId' | 'generation' | 'rootX'>,
+  documents: readonly string[],
+): number {
+  const db = openLedgerFile(file)
+  try {
+    return db
+      .transaction(() => {
+        const marks = openMarks(db)
+        const known = Number(marks.get('cloud_generation') ?? 1)
+        const isRestored = documents.some((jws) => generationOf(jws) > known)
+        const journal = openJournal(db, next.ledgerId, next.generation)
+        if (isRestored) journal.tellAgain()
+        journal.restart(next.generation)
+        const isOtherRoot = former !== undefined && former.rootX !== next.rootX
+        for (const name of isOtherRoot ? [...BELIEVED, ...BELIEVED_OF_ROOT] : BELIEVED)
+          db.prepare('DELETE FROM mark WHERE name = ?').run(name)
+        db.prepare('DELETE FROM document').run()
+        marks.set(LEDGER_ID, next.ledgerId)
+        return journal.head.seq
+      })
+      .immediate()
+  } finally {
+    db.close()
+  }
+}
+
+/** Not checked here: it only says how much is told. */
+function generationOf(jws: string): number {
+  const { cloudGeneration } = decodeClaims(jws)
+  return typeof cloudGeneration === 'number' ? cloudGeneration : 0
+}

@@ -1,0 +1,167 @@
+import { pause, type Platform } from '../../../policy/platform.ts'
+import { RELEASE } from '../../../policy/release.ts'
+import { LedgerFull } from '../../ledger/file/commit.ts'
+import type { Ledger } from '../../ledger/ledger.ts'
+import type { Log } from '../../log.ts'
+import { noteNeeded, noteTaken } from '../../trust/verify/needed-release.ts'
+import type { Acceptance } from '../../trust/verify/open-as.ts'
+import type { Trust } from '../../trust/trust.ts'
+import type { CloudAnswer } from '../wire/http-client.ts'
+import type { TellRefusal } from './refusals.ts'
+
+/** Brings signed documents from the cloud and hands them to those who check them. */
+export interface Documents {
+  /** What kind of document was taken; undefined when it was not. */
+  take(document: unknown): string | undefined
+  /** One look at what is newer; whoever asks meanwhile gets the same. */
+  look(): Promise<void>
+  /** Fetches all that is newer than here; a start can do without the many pages of items. False when the cloud did not answer. */
+  fetch(scope: 'all' | 'without items'): Promise<boolean>
+  /**
+   * How soon the cloud should hear what is held here, ms; undefined: it knows, or the next look is soon enough. Grants wait for the word
+   * that it was told everything again, shoppers for the gates to know their goods, refunds for what was taken back.
+   */
+  readonly confirmWithinMs: number | undefined
+}
+
+export interface DocumentsParts {
+  platform: Platform
+  trust: Trust
+  session: { readonly isOnline: boolean; call(operation: string, body: object): Promise<CloudAnswer> }
+  /** Told to the cloud with every look: where other agents reach this one. */
+  address: string | undefined
+  ledger: Pick<Ledger, 'commits' | 'journal' | 'cloudGeneration' | 'marks'>
+  /** Whether a gate judges by the items here. */
+  hasGate(): boolean
+  onTaken(): void
+  /** Whether the cloud knows of two copies of our ledger. */
+  onForked(isForked: boolean): void
+  onCommand(command: string): unknown
+  /** A document was refused: to be reported. */
+  onRefused: TellRefusal
+  log: Log
+}
+
+type Held = Omit<ReturnType<Trust['have']>, 'items'> & { items?: [number, number] | undefined }
+
+/** What comes together is confirmed together, ms. */
+const CONFIRM_MS = 100
+/** Pages that are fetched in one go. */
+const PAGES_LIMIT = 1_000
+
+/** The documents of this agent's store, over HTTP and from wherever else they come. */
+export function openDocuments({
+  platform,
+  trust,
+  session,
+  ledger,
+  address,
+  hasGate,
+  onTaken,
+  onForked,
+  onCommand,
+  onRefused,
+  log,
+}: DocumentsParts): Documents {
+  const always = { release: RELEASE, ...(address !== undefined && { address }) }
+  let looking: Promise<void> | undefined
+  /** What the cloud was last told that is here. */
+  let told: { items: string; denySeq: number; resynced: number | undefined } | undefined
+
+  async function ask(have: Held, cursor?: string): Promise<CloudAnswer> {
+    const { resynced } = ledger.cloudGeneration
+    const end = await ledgerEnd()
+    const more = {
+      ...(cursor !== undefined && { cursor }),
+      ...always,
+      ...(end !== undefined && { ledgerSeq: end }),
+      ...(resynced !== undefined && { resynced }),
+    }
+    const reminder = trust.forgottenRevocations.length > 0 && { revocations: trust.forgottenRevocations }
+    const answer = await session.call('fetchSignedDocuments', { have, ...more, ...reminder })
+    if (answer.kind !== 'answered') return answer
+    told = { items: String(have.items), denySeq: have.deny?.[1] ?? 0, resynced }
+    const { commands, forked } = answer.body
+    onForked(forked === true)
+    for (const command of Array.isArray(commands) ? (commands as unknown[]) : [])
+      if (typeof command === 'string') onCommand(command)
+    return answer
+  }
+
+  /** Behind everything that was decided by what we have: a claim that is under way comes before it. Undefined: the disk is full. */
+  function ledgerEnd(): Promise<number | undefined> {
+    return ledger.commits.durably(() => ledger.journal.head.seq).catch(() => undefined)
+  }
+
+  function take(document: unknown): string | undefined {
+    const taken = typeof document === 'string' ? accept(document) : undefined
+    if (taken && !taken.taken && taken.why === 'refused')
+      onRefused(taken.detail, taken.needed ? 'agent_too_old' : 'refused_document')
+    return taken?.taken ? taken.kind : undefined
+  }
+
+  /**
+   * A full disk keeps no document, and must not keep the others away (P6): what gates go by, the items and how young they are,
+   * is in memory. The rest comes again with the next look.
+   */
+  function accept(document: string): Acceptance | undefined {
+    try {
+      const taken = trust.accept(document)
+      if (taken.taken && taken.kind === 'policy') noteTaken(ledger)
+      if (!taken.taken && taken.why === 'refused' && taken.needed) noteNeeded(ledger, taken.needed)
+      return taken
+    } catch (error) {
+      if (!(error instanceof LedgerFull)) throw error
+      log.warn({}, 'the disk is full: a document was not kept')
+      return undefined
+    }
+  }
+
+  async function takeAll(documents: readonly unknown[]): Promise<void> {
+    for (const document of documents) {
+      // A page of items takes some milliseconds: tags are looked up in between.
+      if (take(document) === 'items') await pause(platform.timers, 0)
+    }
+  }
+
+  async function lookOnce(): Promise<void> {
+    const answer = await ask(trust.have())
+    if (answer.kind !== 'answered') return
+    await takeAll(answer.body['documents'] as unknown[])
+    looked()
+  }
+
+  function looked(): void {
+    if (trust.heldBack !== undefined) onRefused(trust.heldBack)
+    onTaken()
+  }
+
+  return {
+    take,
+    look() {
+      looking ??= lookOnce().finally(() => void (looking = undefined))
+      return looking
+    },
+    async fetch(scope) {
+      let cursor: string | undefined
+      for (let page = 0; page < PAGES_LIMIT; page++) {
+        const have = scope === 'all' ? trust.have() : { ...trust.have(), items: undefined }
+        const answer = await ask(have, cursor)
+        if (answer.kind === 'refused') return session.isOnline
+        if (answer.kind === 'unreachable') return false
+        await takeAll(answer.body['documents'] as unknown[])
+        const next = answer.body['nextCursor']
+        if (typeof next !== 'string') break
+        cursor = next
+      }
+      looked()
+      return true
+    },
+    get confirmWithinMs() {
+      if (told?.resynced !== ledger.cloudGeneration.resynced) return 0
+      const isDue =
+        trust.takenBackSeq > (told?.denySeq ?? 0) || (hasGate() && told?.items !== String(trust.have().items))
+      return isDue ? CONFIRM_MS : undefined
+    },
+  }
+}

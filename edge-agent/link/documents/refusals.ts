@@ -1,0 +1,50 @@
+import { newId } from '../../../policy/ids.ts'
+import type { Platform } from '../../../policy/platform.ts'
+import type { Ledger } from '../../ledger/ledger.ts'
+import type { Log } from '../../log.ts'
+
+export interface RefusalsParts {
+  platform: Platform
+  ledger: Pick<Ledger, 'record'>
+  storeId: string
+  /** Trusted time, ms. */
+  nowMs(): number
+  log: Log
+}
+
+/** `agent_too_old`: it needs a later release than this one. */
+export type RefusalReason = 'refused_document' | 'agent_too_old'
+/** Reports something from the cloud that was refused. */
+export type TellRefusal = (what: string, reason?: RefusalReason) => void
+
+const KINDS_LIMIT = 100
+
+/** The same with other numbers, or about another key, is of the same kind: a forger has as many of both as he likes. */
+function kindOf(what: string): string {
+  return what
+    .slice(0, 300)
+    .replace(/ \(.*$/s, '')
+    .replace(/\d+/g, '#')
+}
+
+/** Tells of documents from the cloud that are refused, once for each kind: what is refused comes again and again. */
+export function refusals({ platform, ledger, storeId, nowMs, log }: RefusalsParts): TellRefusal {
+  const told = new Set<string>()
+  return (what, reason = 'refused_document') => {
+    const kind = kindOf(what)
+    if (told.has(kind) || told.size >= KINDS_LIMIT) return
+    told.add(kind)
+    log.warn({ what: what.slice(0, 300) }, 'something from the cloud was refused; more of the kind is not told')
+    const event = {
+      type: 'protection.exception.raised' as const,
+      eventId: newId('evt', platform),
+      occurredAt: new Date(nowMs()).toISOString(),
+      storeId,
+      reason,
+      detail: what.slice(0, 300),
+    }
+    ledger
+      .record({ atMs: nowMs(), event })
+      .catch((error: unknown) => log.error({ err: error }, 'a refusal could not be written down'))
+  }
+}

@@ -1,0 +1,66 @@
+import type { Platform } from '../../../policy/platform.ts'
+import { LedgerFull } from '../../ledger/file/commit.ts'
+import type { Log } from '../../log.ts'
+import type { Trust } from '../../trust/trust.ts'
+import type { HttpClient } from '../wire/http-client.ts'
+import { CALL_MS } from './session.ts'
+
+/** Asks the cloud for signed time that cannot be an old copy, as it answers our own nonce. */
+export interface TimeQuestions {
+  readonly isDue: boolean
+  /** Without a good answer it is asked again with the next look. */
+  ask(): Promise<void>
+}
+
+export interface TimeQuestionsParts {
+  platform: Pick<Platform, 'clock' | 'random'>
+  http: Pick<HttpClient, 'get'>
+  trust: Pick<Trust, 'acceptTime'>
+  log: Log
+  onRefused(what: string): void
+}
+
+/** How often the time is asked while online: only the answer sets a clock back that a wrong one has put ahead. */
+const ASK_EVERY_MS = 10 * 60_000
+/** What was not believed, or could not be written down, is asked for once more: a second answer decides. */
+const ASK_AGAIN_MS = 60_000
+
+/** Due at once. */
+export function timeQuestions({
+  platform: { clock, random },
+  http,
+  trust,
+  log,
+  onRefused,
+}: TimeQuestionsParts): TimeQuestions {
+  let dueAtMs = 0
+  const dueIn = (ms: number) => void (dueAtMs = clock.elapsed() + ms)
+
+  function take(time: string, nonce: string): void {
+    const taken = trust.acceptTime(time, nonce)
+    if (taken.taken) return dueIn(ASK_EVERY_MS)
+    if (taken.why === 'known') return
+    if (taken.isDoubted) dueIn(ASK_AGAIN_MS)
+    onRefused(`time: ${taken.detail}`)
+  }
+
+  return {
+    get isDue() {
+      return clock.elapsed() >= dueAtMs
+    },
+    async ask() {
+      const nonce = Buffer.from(random.bytes(16)).toString('base64url')
+      const answer = await http.get(`time?nonce=${nonce}`, CALL_MS)
+      const time = answer.kind === 'answered' ? answer.body['time'] : undefined
+      if (typeof time !== 'string') return
+      try {
+        take(time, nonce)
+      } catch (error) {
+        if (!(error instanceof LedgerFull)) throw error
+        // The clock goes on by what was written down, and the link with it.
+        log.warn({}, 'the disk is full: the time was not kept')
+        dueIn(ASK_AGAIN_MS)
+      }
+    },
+  }
+}

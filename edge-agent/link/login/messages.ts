@@ -1,0 +1,70 @@
+import {
+  CLOUD_AUDIENCE,
+  type AssertionClaims,
+  type EventBatchClaims,
+} from '../../../policy/documents/agent-messages.ts'
+import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
+import { signer, type Signer } from '../../../policy/documents/keys.ts'
+import { signDocument } from '../../../policy/documents/signed-document.ts'
+import type { JournalRow } from '../../../policy/journal.ts'
+import type { Identity } from '../../identity/identity.ts'
+
+/** What the agent signs for the cloud. */
+export interface Messages {
+  /** The answer to a challenge: a login, or the password at the broker. Signed `by` the present key if nothing is said. */
+  assertion(challenge: string, nowMs: number, by?: Signer): string
+  batch(after: string, rows: readonly JournalRow[], nowMs: number): string
+}
+
+/** What is said of the ledger. */
+export interface LedgerView {
+  readonly generation: number
+  /** Its end, for the hello. */
+  readonly hello?: { seq: number; hash: string }
+  /** The agent found that its ledger was restored. */
+  readonly restored?: boolean
+  /** What is told again to a cloud that was restored, or that had not acknowledged it after all. */
+  readonly resync?: { cloudGeneration: number; oldest: number } | undefined
+}
+
+/** Signs what this agent says, with the key that is its own at the moment. */
+export function messagesOf(
+  identity: Identity,
+  view: LedgerView = { generation: identity.generation },
+  keyNow?: () => Signer,
+): Messages {
+  const own = keyNow ?? (() => signer(identity.x, Buffer.from(identity.secret, 'base64url')))
+  const times = (nowMs: number, life: number) => {
+    const iat = Math.max(0, Math.floor(nowMs / 1_000))
+    return { iat, exp: iat + life }
+  }
+  const ledger = () => ({ ledger: identity.ledgerId, generation: view.generation })
+  return {
+    assertion(challenge, nowMs, by = own()) {
+      const claims: AssertionClaims = {
+        aud: CLOUD_AUDIENCE,
+        ...times(nowMs, 60),
+        iss: identity.agentId,
+        challenge,
+        ...ledger(),
+        ...(view.hello && { seq: view.hello.seq, head: view.hello.hash }),
+        ...(view.restored && { restored: true as const }),
+      }
+      return signDocument(DOCUMENT_KINDS.assertion, claims, by)
+    },
+    batch(after, rows, nowMs) {
+      const claims: EventBatchClaims = {
+        aud: CLOUD_AUDIENCE,
+        ...times(nowMs, 300),
+        iss: identity.agentId,
+        ...ledger(),
+        seqFrom: rows[0]?.seq ?? 0,
+        seqTo: rows.at(-1)?.seq ?? 0,
+        after,
+        events: [...rows],
+        ...(view.resync && { resync: view.resync }),
+      }
+      return signDocument(DOCUMENT_KINDS.events, claims, own())
+    },
+  }
+}

@@ -1,0 +1,128 @@
+import { ROTATION_LIFE, type RotationClaims } from '../../../policy/documents/agent-messages.ts'
+import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
+import { publicJwk } from '../../../policy/documents/keys.ts'
+import { signDocument } from '../../../policy/documents/signed-document.ts'
+import type { Randomness } from '../../../policy/platform.ts'
+import { LedgerFailure } from '../../ledger/file/commit.ts'
+import type { Ledger } from '../../ledger/ledger.ts'
+import type { Log } from '../../log.ts'
+import type { AgentKey } from '../../identity/agent-key.ts'
+import type { Session } from './session.ts'
+
+/** Logs in, and changes the agent's key when that is due: every 30 days, or when somebody asked for it. */
+export interface KeyRenewal {
+  isDue(): boolean
+  /** The challenge for the broker, or undefined when nobody answered. */
+  login(): Promise<string | undefined>
+}
+
+export interface KeyRenewalParts {
+  agentId: string
+  key: AgentKey
+  session: Session
+  marks: Pick<Ledger, 'marks' | 'commits'>
+  random: Randomness
+  nowMs(): number
+  log: Log
+  onRefused(what: string): void
+}
+
+const RENEW_AFTER_MS = 30 * 86_400_000
+/** A change that could not be written down is tried again after, ms. */
+const PUT_OFF_MS = 10 * 60_000
+const SINCE = 'key_since_ms'
+/** Written by `untag edge rotate-key`, beside the running agent. */
+export const ROTATE_ASKED = 'rotate_key_asked'
+
+/** Renews the key of one agent. */
+export function keyRenewal({
+  agentId,
+  key,
+  session,
+  marks: { marks, commits },
+  random,
+  nowMs,
+  log,
+  onRefused,
+}: KeyRenewalParts): KeyRenewal {
+  let putOffUntilMs = 0
+  const isAsked = () => marks.get(ROTATE_ASKED) === '1'
+  const note = (name: string, value: string) => commits.now(() => marks.set(name, value))
+
+  function isDue(): boolean {
+    if (nowMs() < putOffUntilMs) return false
+    const since = marks.get(SINCE)
+    // A time to come was written down by a clock that was wrong.
+    if (since === undefined || Number(since) > nowMs()) orPutOff(() => note(SINCE, String(nowMs())))
+    return isAsked() || key.pending !== undefined || nowMs() - Number(since ?? nowMs()) > RENEW_AFTER_MS
+  }
+
+  /** The disk may be full, of the ledger or of the identity: the present key serves as well, and the link goes on. */
+  function putOff(error: unknown): void {
+    if (error instanceof LedgerFailure) throw error
+    putOffUntilMs = nowMs() + PUT_OFF_MS
+    log.warn(
+      { err: error },
+      'the change of this agent’s key could not be written down: it is tried again in ten minutes',
+    )
+  }
+
+  function orPutOff(work: () => void): void {
+    try {
+      work()
+    } catch (error) {
+      putOff(error)
+    }
+  }
+
+  async function logIn(): Promise<string | undefined> {
+    const challenge = await session.login()
+    if (challenge !== undefined) return challenge
+    // A cloud that was put back may know a former one alone. Only its yes takes us back: a no may have had another reason.
+    for (const former of key.former) {
+      if (!session.wasRefused) return undefined
+      const again = await session.login(former)
+      if (again === undefined) continue
+      key.returnTo(former)
+      return again
+    }
+    return undefined
+  }
+
+  /** Whether the new key signs now. */
+  async function offer(): Promise<boolean> {
+    key.begin(random)
+    const { pending } = key
+    if (!pending) return false
+    const iat = Math.max(0, Math.floor(nowMs() / 1_000))
+    const claims: RotationClaims = { aud: agentId, iat, exp: iat + ROTATION_LIFE, formerKid: key.signer().kid }
+    const proof = signDocument(DOCUMENT_KINDS.rotation, claims, pending.signer)
+    const answer = await session.call('rotateAgentKey', { publicJwk: publicJwk(pending.x), proof })
+    // A session that ended meanwhile (401) says nothing of the new key.
+    if (answer.kind === 'refused' && answer.status < 500 && answer.status !== 429 && answer.status !== 401) {
+      onRefused(`rotateAgentKey: ${answer.code}`)
+      key.discard()
+      commits.now(() => {
+        marks.set(ROTATE_ASKED, '0')
+        marks.set(SINCE, String(nowMs()))
+      })
+    }
+    if (answer.kind !== 'answered') return false
+    key.adopt()
+    commits.now(() => {
+      marks.set(ROTATE_ASKED, '0')
+      marks.set(SINCE, String(nowMs()))
+    })
+    return true
+  }
+
+  return {
+    isDue,
+    async login() {
+      const challenge = await logIn()
+      if (challenge === undefined || !isDue()) return challenge
+      const isNew = await offer().catch(putOff)
+      return isNew ? logIn() : challenge
+    },
+  }
+}

@@ -1,0 +1,110 @@
+import type { Platform, Timers } from '../../../policy/platform.ts'
+
+/** How HTTP is spoken: the real `fetch`, or a simulated network. */
+export type Fetch = (
+  url: string,
+  init: { method: string; headers: Record<string, string>; body?: string; signal: AbortSignal; redirect: 'error' },
+) => Promise<FetchAnswer>
+
+export interface FetchAnswer {
+  status: number
+  /** `onPart` is called whenever something of it has arrived. */
+  text(onPart: () => void): Promise<string>
+}
+
+export type CloudAnswer =
+  | { kind: 'answered'; body: Record<string, unknown> }
+  /** The cloud said no: a 4xx with its error code and reason. */
+  | { kind: 'refused'; status: number; code: string; message: string }
+  /** Nobody answered, or not in time: from now on the agent decides alone. */
+  | { kind: 'unreachable' }
+
+export interface CallLimits {
+  /** Whoever is silent for so long is out of reach. */
+  timeoutMs: number
+  /** An answer that goes on arriving may take so long as a whole; absent: no longer than `timeoutMs`, for a person waits. */
+  wholeMs?: number
+}
+
+/** An answer is read up to this many characters, and bytes. */
+export const ANSWER_LIMIT = 4 * 1024 * 1024
+
+export interface HttpClient {
+  post(operation: string, body: object, options: CallLimits & { token?: string }): Promise<CloudAnswer>
+  get(path: string, timeoutMs: number): Promise<CloudAnswer>
+}
+
+/** Calls of the API. Never throws: what is not an answer is `unreachable`. */
+export function httpClient(baseUrl: string, fetch: Fetch, platform: Pick<Platform, 'timers'>): HttpClient {
+  async function call(
+    url: string,
+    init: { method: string; headers: Record<string, string>; body?: string },
+    limits: CallLimits,
+  ): Promise<CloudAnswer> {
+    const limit = silenceLimit(platform.timers, limits)
+    try {
+      const answer = await fetch(url, { ...init, signal: limit.signal, redirect: 'error' })
+      const text = await answer.text(limit.heard)
+      if (text.length > ANSWER_LIMIT) return { kind: 'unreachable' }
+      const body: unknown = JSON.parse(text)
+      if (typeof body !== 'object' || body === null) return { kind: 'unreachable' }
+      if (answer.status === 200) return { kind: 'answered', body: body as Record<string, unknown> }
+      const { code, error, reason } = body as { code?: unknown; error?: unknown; reason?: unknown }
+      // Whoever answers without our error form is not the cloud: a captive portal, a proxy.
+      if (typeof code !== 'string') return { kind: 'unreachable' }
+      return {
+        kind: 'refused',
+        status: answer.status,
+        code: typeof reason === 'string' ? reason : code,
+        message: String(error),
+      }
+    } catch {
+      return { kind: 'unreachable' }
+    } finally {
+      limit.done()
+    }
+  }
+
+  return {
+    post: (operation, body, { token, ...limits }) =>
+      call(
+        `${baseUrl}/${operation}`,
+        {
+          method: 'POST',
+          headers: {
+            'content-type': 'application/json',
+            ...(token !== undefined && { authorization: `Bearer ${token}` }),
+          },
+          body: JSON.stringify(body),
+        },
+        limits,
+      ),
+    get: (path, timeoutMs) => call(`${baseUrl}/${path}`, { method: 'GET', headers: {} }, { timeoutMs }),
+  }
+}
+
+/** Aborts after a silence, and in any case when the whole has taken too long. */
+function silenceLimit(
+  timers: Timers,
+  { timeoutMs, wholeMs }: CallLimits,
+): { signal: AbortSignal; heard(): void; done(): void } {
+  const controller = new AbortController()
+  const abortAfter = (ms: number) =>
+    timers.after(ms, () => controller.abort(new DOMException(`no answer within ${ms} ms`, 'TimeoutError')))
+  let silence = abortAfter(timeoutMs)
+  const whole = wholeMs === undefined ? undefined : abortAfter(wholeMs)
+  let isDone = false
+  return {
+    signal: controller.signal,
+    heard() {
+      if (isDone || !whole) return
+      silence()
+      silence = abortAfter(timeoutMs)
+    },
+    done() {
+      isDone = true
+      silence()
+      whole?.()
+    },
+  }
+}

@@ -1,0 +1,97 @@
+import { HOME_MESSAGE_LIFE, HomeTime, HomeTimeQuestion } from '../../policy/documents/home-messages.ts'
+import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
+import type { KeyRing, Signer } from '../../policy/documents/keys.ts'
+import { openDocument, signDocument } from '../../policy/documents/signed-document.ts'
+import { retryDelays, type Cancel, type Platform } from '../../policy/platform.ts'
+import type { AgentClock } from '../trust/time/clock.ts'
+import { httpClient, type Fetch } from '../link/wire/http-client.ts'
+
+/**
+ *   no real-time clock, no cloud ─ signed question ─▶ home, if it knows the time itself ─ signed answer ─▶ our clock, until the cloud says better
+ *
+ * The time of the home of receipts, for an agent that has started and knows none (contracts §4, Time). It counts as a real-time clock
+ * does: at or past the last time that the cloud signed, whose mark it does not move.
+ */
+export interface HomeTimes {
+  /** As the home: the signed time for another agent of the store; undefined: the question is not genuine, or nobody knows the time here either. */
+  answer(question: string, asker: string): string | undefined
+  /** Asks for as long as the time is not known. */
+  start(): void
+  stop(): void
+}
+
+export interface HomeTimesParts {
+  platform: Platform
+  agentId: string
+  clock: AgentClock
+  signer(): Signer
+  fetch: Fetch
+  /** The other agent where receipts are redeemed, if so. */
+  home(): { agentId: string; url: string } | undefined
+  ringOf(agentId: string): KeyRing
+}
+
+const FIRST_RETRY_MS = 250
+const LONGEST_RETRY_MS = 15_000
+const ANSWER_WITHIN_MS = 1_000
+
+/** The way to the home's time, and this agent's part when it is the home itself. */
+export function openHomeTimes({ platform, agentId, clock, signer, fetch, home, ringOf }: HomeTimesParts): HomeTimes {
+  const delays = retryDelays(platform.random, FIRST_RETRY_MS, LONGEST_RETRY_MS)
+  let again: Cancel | undefined
+  let isStopped = false
+
+  const times = () => {
+    const iat = Math.max(0, Math.floor(clock.now().nowMs / 1_000))
+    return { iat, exp: iat + HOME_MESSAGE_LIFE }
+  }
+
+  async function ask(): Promise<void> {
+    const at = home()
+    if (!at) return
+    const jti = Buffer.from(platform.random.bytes(16)).toString('base64url')
+    const question: HomeTimeQuestion = { aud: at.agentId, ...times(), iss: agentId, jti }
+    const answer = await httpClient(`${at.url}/v1/home`, fetch, platform).post(
+      'time',
+      { question: signDocument(DOCUMENT_KINDS.homeTimeQuestion, question, signer()) },
+      { timeoutMs: ANSWER_WITHIN_MS },
+    )
+    const text = answer.kind === 'answered' ? answer.body['answer'] : undefined
+    if (typeof text !== 'string') return
+    const opened = openDocument<HomeTime>(text, DOCUMENT_KINDS.homeTime, {
+      keys: ringOf(at.agentId),
+      audience: agentId,
+    })
+    const told = opened.ok ? HomeTime.safeParse(opened.claims) : undefined
+    // Only the answer to this very question: an old one tells an old time.
+    if (told?.success && told.data.jti === jti && told.data.iss === at.agentId) clock.offerHome(told.data.timeMs)
+  }
+
+  async function round(): Promise<void> {
+    if (isStopped || clock.now().trust !== 'none') return
+    // A disk that is full keeps no time: it is asked again.
+    await ask().catch(() => undefined)
+    if (!isStopped && clock.now().trust === 'none')
+      again = platform.timers.after(delays.next().value, () => void round())
+  }
+
+  return {
+    answer(question, asker) {
+      const opened = openDocument<HomeTimeQuestion>(question, DOCUMENT_KINDS.homeTimeQuestion, {
+        keys: ringOf(asker),
+        audience: agentId,
+      })
+      const asked = opened.ok ? HomeTimeQuestion.safeParse(opened.claims) : undefined
+      const { nowMs, trust } = clock.now()
+      // What was heard from another home is not passed on.
+      if (!asked?.success || asked.data.iss !== asker || trust === 'none' || trust === 'home') return undefined
+      const answer: HomeTime = { aud: asker, ...times(), iss: agentId, jti: asked.data.jti, timeMs: nowMs }
+      return signDocument(DOCUMENT_KINDS.homeTime, answer, signer())
+    },
+    start: () => void round(),
+    stop() {
+      isStopped = true
+      again?.()
+    },
+  }
+}

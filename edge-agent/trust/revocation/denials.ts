@@ -1,0 +1,84 @@
+import type { DenyClaims, DenyEntry } from '../../../policy/documents/store-documents.ts'
+import type { Ledger } from '../../ledger/ledger.ts'
+import type { AgentClock } from '../time/clock.ts'
+
+/** The deny list as far as it was taken. */
+export interface Denials {
+  /** The number of the last entry that was taken; 0: none yet. */
+  readonly seq: number
+  /** The newest by which a token or a receipt was taken back, of those since the start: at the start the cloud hears all anyway. */
+  readonly takenBackSeq: number
+  /** A freshness says how far the list goes. */
+  hearHead(seq: number): void
+  /** What is known to be in the list and does not come, although nothing is on its way any more: something keeps it away. */
+  readonly heldBack: string | undefined
+  /** Takes a verified page; false when it is known, or leaves a hole. */
+  take(page: DenyClaims): boolean
+  /** The numbers cannot be believed: the list is to be fetched anew, beside what is denied already. */
+  beginAnew(): void
+}
+
+/** The mark of how far the list was taken. */
+export const DENY_SEQ = 'deny_seq'
+/** Longer than a look and what it fetches may take, ms. */
+const ON_ITS_WAY_MS = 60_000
+
+/** The deny list in this ledger; `agentId`: whose it is. */
+export function openDenials(
+  { marks, commits, claims }: Pick<Ledger, 'marks' | 'commits' | 'claims'>,
+  agentId: string,
+  clock: Pick<AgentClock, 'now'>,
+): Denials {
+  let takenBackSeq = 0
+  let head = 0
+  /** Since when something is missing and none of it has come, trusted ms. */
+  let sinceMs: number | undefined
+
+  const seq = () => Number(marks.recall(DENY_SEQ) ?? 0)
+
+  function takeEntry(entry: DenyEntry): void {
+    if (entry.kind === 'nonce') claims.deny(entry.nonce, entry.until)
+    else if (entry.kind === 'receipt') claims.deny(entry.cti, entry.until)
+    else if (entry.heldBy?.agentId === agentId) claims.standsFor(entry.heldBy.nonce, entry)
+    else claims.useElsewhere(entry.cti, entry.rightClass, entry.ordinals, entry.until)
+  }
+
+  return {
+    get seq() {
+      return seq()
+    },
+    get takenBackSeq() {
+      return takenBackSeq
+    },
+    hearHead(named) {
+      head = named
+      sinceMs = head > seq() ? (sinceMs ?? clock.now().nowMs) : undefined
+    },
+    get heldBack() {
+      if (sinceMs === undefined) return undefined
+      const { nowMs } = clock.now()
+      // Trusted time may have been set back meanwhile.
+      sinceMs = Math.min(sinceMs, nowMs)
+      return nowMs - sinceMs > ON_ITS_WAY_MS
+        ? `denials ${seq() + 1} to ${head} have not come for over a minute, though the freshness names them`
+        : undefined
+    },
+    take(page) {
+      // Taken in order: a page that leaves a hole waits until the ones before it were fetched.
+      if (page.after > seq() || page.ver <= seq()) return false
+      commits.now(() => {
+        for (const entry of page.entries) takeEntry(entry)
+        marks.set(DENY_SEQ, String(page.ver))
+      })
+      // A long list comes page by page.
+      sinceMs = head > page.ver ? clock.now().nowMs : undefined
+      if (page.entries.some(({ kind }) => kind !== 'right')) takenBackSeq = page.ver
+      return true
+    },
+    beginAnew() {
+      commits.now(() => marks.set(DENY_SEQ, '0'))
+      takenBackSeq = head = 0
+      sinceMs = undefined
+    },
+  }
+}

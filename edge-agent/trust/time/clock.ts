@@ -1,0 +1,74 @@
+import type { Clock } from '../../../policy/platform.ts'
+import {
+  afterBoot,
+  offerHomeTime,
+  offerSignedTime,
+  startTrustedClock,
+  trustedNow,
+  type ClockTrust,
+  type SignedTime,
+  type SignedTimeVerdict,
+  type TrustedClockState,
+} from '../../../policy/trusted-clock.ts'
+import type { Ledger } from '../../ledger/ledger.ts'
+
+/** The agent's trusted clock, kept in the ledger. */
+export interface AgentClock {
+  /** Trusted now, whole ms, and what that rests on. */
+  now(): { nowMs: number; trust: ClockTrust }
+  /** The epoch of the last signed time; before the first, below all. */
+  readonly epoch: number
+  /** Takes a signed time into account and writes it down. Throws when the disk is full: then it does not count. */
+  offer(time: SignedTime): SignedTimeVerdict
+  /** Takes the time of the store's home, ms, where nothing better is known. */
+  offerHome(ms: number): void
+}
+
+/** By when what is shown is judged, s. While nobody knows the time it is no earlier than the last one that was signed; whether that is enough, the decision says (`clock_untrusted`). */
+export function judgedAt(clock: Pick<AgentClock, 'now'>): { now: number; isAtLeast: boolean } {
+  const { nowMs, trust } = clock.now()
+  return { now: nowMs / 1_000, isAtLeast: trust === 'none' }
+}
+
+const MARK = 'clock'
+
+const parse = (text: string) => JSON.parse(text) as TrustedClockState
+
+/** The trusted clock of contracts §4, with its marks in the ledger. */
+export function openAgentClock({ marks, commits }: Pick<Ledger, 'marks' | 'commits'>, clock: Clock): AgentClock {
+  const found = marks.recall(MARK)
+  const atOpen = found === undefined ? undefined : afterBoot(parse(found), clock)
+  let [text, state] = [found, atOpen]
+
+  /** Nothing but what is written down counts: a transaction that was undone has told no time. */
+  function current(): TrustedClockState | undefined {
+    const kept = marks.recall(MARK)
+    if (kept !== text) [text, state] = [kept, kept === found || kept === undefined ? atOpen : parse(kept)]
+    return state
+  }
+
+  return {
+    now() {
+      const known = current()
+      // Before the first signed time there is nothing to go by: only what needs no clock works.
+      const { nowMs, trust } = known ? trustedNow(known, clock) : { nowMs: clock.wall(), trust: 'none' as const }
+      return { nowMs: Math.floor(nowMs), trust }
+    },
+    get epoch() {
+      return current()?.epoch ?? -1
+    },
+    offer(time) {
+      const known = current()
+      const offered = known
+        ? offerSignedTime(known, clock, time)
+        : { state: startTrustedClock(time, clock), verdict: 'accepted' as const }
+      if (offered.state !== known) commits.now(() => marks.set(MARK, JSON.stringify(offered.state)))
+      return offered.verdict
+    },
+    offerHome(ms) {
+      const known = current()
+      const offered = known && offerHomeTime(known, clock, ms)
+      if (offered && offered !== known) commits.now(() => marks.set(MARK, JSON.stringify(offered)))
+    },
+  }
+}

@@ -1,0 +1,76 @@
+import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
+import { keyRing, type KeyRecord, type KeyRing } from '../../../policy/documents/keys.ts'
+import { compareVersions, TimeClaims, type KeySetClaims } from '../../../policy/documents/store-documents.ts'
+import type { SignedTimeVerdict } from '../../../policy/trusted-clock.ts'
+import { openAs, refused, type Refusal } from '../verify/open-as.ts'
+
+/**
+ * Answers to our own question for the time, and with which keys they are checked.
+ *
+ * A real-time clock that is years ahead makes every key set look expired: the agent would refuse the very keys with which it
+ * could check the time that sets its clock right. So the newest such set, signed by the root as all are, counts for that one
+ * question, and for times within its own life.
+ */
+export interface TimeAnswers {
+  /** A key set that is newer than ours, and that only our clock speaks against. */
+  keep(keySet: KeySetClaims): void
+  /** A key set was taken: what was kept before is of no more use. */
+  forget(): void
+  /** A key set waits for such an answer. */
+  readonly isAwaited: boolean
+  /** `timeEpoch` of what it answers: how the key set counts time that it was checked with; `current` is that of `keys`. */
+  open(jws: string, nonce: string, keys: KeyRing, current: number): OpenedTime
+}
+
+export type OpenedTime = { ok: true; claims: TimeClaims; timeEpoch: number } | { ok: false; refusal: Refusal }
+
+/** An answer that a freshness has overtaken lies before it by so much at most, ms. */
+const OVERTAKEN_MS = 60_000
+
+/** What is wrong with an answer, by what our clock has said to it; it lies `behindMs` before our time. */
+export function doubtAbout(verdict: SignedTimeVerdict, behindMs: number): (Refusal & { isDoubted: true }) | undefined {
+  if (verdict === 'doubted') return { ...refused('its time lies far ahead of ours'), isDoubted: true }
+  // The cloud's clock was wrong then or is now, and what it grants has ended here already.
+  if (verdict === 'ignored' && behindMs > OVERTAKEN_MS)
+    return {
+      ...refused(`its time lies ${Math.round(behindMs / 1_000)} s before what was signed earlier`),
+      isDoubted: true,
+    }
+  return undefined
+}
+
+/** `kept` marks those of the keys that are known to be revoked (revoked-keys.ts). */
+export function timeAnswers(kept: (keys: readonly KeyRecord[]) => KeyRecord[]): TimeAnswers {
+  let newer: KeySetClaims | undefined
+  let isAwaited = false
+
+  const openWith = (jws: string, nonce: string, keys: KeyRing) =>
+    openAs(jws, DOCUMENT_KINDS.time, keys, nonce, TimeClaims, undefined)
+
+  return {
+    keep(keySet) {
+      if (newer && compareVersions(keySet, newer) <= 0) return
+      newer = keySet
+      isAwaited = true
+    },
+    forget() {
+      newer = undefined
+      isAwaited = false
+    },
+    get isAwaited() {
+      return isAwaited
+    },
+    open(jws, nonce, keys, current) {
+      const opened = openWith(jws, nonce, keys)
+      const byOurs: OpenedTime = opened.ok ? { ...opened, timeEpoch: current } : opened
+      // Signed with a key that was published ahead, it may still count time as only the newer set does.
+      if (!newer || (opened.ok && opened.claims.timeEpoch <= current)) return byOurs
+      const again = openWith(jws, nonce, keyRing(kept(newer.keys)))
+      if (!again.ok) return byOurs
+      const seconds = again.claims.timeMs / 1_000
+      if (seconds < newer.iat || seconds >= newer.exp) return byOurs
+      isAwaited = false
+      return { ...again, timeEpoch: newer.timeEpoch ?? 0 }
+    },
+  }
+}

@@ -1,0 +1,47 @@
+import { compareVersions, type DocumentVersion } from '../../../policy/documents/store-documents.ts'
+import { isOlderRelease, Release, RELEASE } from '../../../policy/release.ts'
+import type { Ledger } from '../../ledger/ledger.ts'
+
+/**
+ *   policy with `minAgent` ─ ours is older ─▶ refused, reported, shown        the last good one stays in force
+ *                          └ not older ─────▶ judged like every other
+ *
+ * A policy may need a later release than this one: it says something of which this one knows nothing, or somebody requires it.
+ */
+export interface NeededRelease extends DocumentVersion {
+  release: string
+}
+
+const MARK = 'needed_release'
+
+type Kept = Pick<Ledger, 'marks' | 'commits'>
+
+/** What these claims need, where this release is too old for them. Nothing else of them is looked at: it may be of a form that is not known here. */
+export function neededBy(claims: object): NeededRelease | undefined {
+  const { minAgent, epoch, ver } = claims as Partial<Record<'minAgent' | 'epoch' | 'ver', unknown>>
+  const asked = Release.safeParse(minAgent)
+  if (!asked.success || !isOlderRelease(RELEASE, asked.data)) return undefined
+  return {
+    release: asked.data,
+    epoch: Number.isSafeInteger(epoch) ? (epoch as number) : 0,
+    ver: Number.isSafeInteger(ver) ? (ver as number) : 0,
+  }
+}
+
+/** Keeps that the store's policy needs a later release, over restarts; not of an old copy, for the present policy needs none. */
+export function noteNeeded({ marks, commits }: Kept, needed: NeededRelease): void {
+  const have = marks.head('policy')
+  if ((have && compareVersions(needed, have) <= 0) || marks.recall(MARK) === needed.release) return
+  commits.now(() => marks.set(MARK, needed.release))
+}
+
+/** A policy was taken: none needs more. */
+export function noteTaken({ marks, commits }: Kept): void {
+  if (marks.recall(MARK)) commits.now(() => marks.set(MARK, ''))
+}
+
+/** The release that the store's newest policy needs; undefined: this one is enough. */
+export function neededRelease({ marks }: Pick<Kept, 'marks'>): string | undefined {
+  const release = marks.recall(MARK)
+  return release && isOlderRelease(RELEASE, release) ? release : undefined
+}

@@ -1,0 +1,92 @@
+import type { DocumentKind } from '../../../policy/documents/kinds.ts'
+import type { KeyRing } from '../../../policy/documents/keys.ts'
+import { openDocument } from '../../../policy/documents/signed-document.ts'
+import { RELEASE } from '../../../policy/release.ts'
+import { neededBy, type NeededRelease } from './needed-release.ts'
+
+/** How documents are opened before anybody asks whether they are newer. */
+
+/** The kind that a document claims to be; nothing is believed by it but which way to check. */
+export function typOf(jws: string): string {
+  try {
+    const header: unknown = JSON.parse(Buffer.from(jws.slice(0, jws.indexOf('.')), 'base64url').toString())
+    const typ = (header as { typ?: unknown } | null)?.typ
+    return typeof typ === 'string' ? typ : ''
+  } catch {
+    return ''
+  }
+}
+
+export interface Schema<T> {
+  safeParse(value: unknown): { success: true; data: T } | { success: false }
+}
+
+/** Something is wrong with a document: to be reported. */
+export interface Refusal {
+  taken: false
+  why: 'refused'
+  detail: string
+  /** It is for agents of a later release. */
+  needed?: NeededRelease
+}
+
+/** What became of a document that an agent was shown. */
+export type Acceptance =
+  | { taken: true; kind: 'keys' | 'policy' | 'fresh' | 'deny' | 'items' | 'time' }
+  /** Known already, or not newer: nothing to say. */
+  | { taken: false; why: 'known' }
+  /** `isDoubted`: a time that a second one may confirm. */
+  | (Refusal & { isDoubted?: true })
+
+/** What an agent answers to a document that it does not take, with the reason. */
+export function refused(detail: string): Refusal {
+  return { taken: false, why: 'refused', detail }
+}
+
+export type OpenedAs<T> = { ok: true; claims: T } | { ok: false; refusal: Refusal }
+
+/** Opens a document of this kind and checks its claims. `now` in seconds; undefined: its times are not judged here. */
+export function openAs<T extends object>(
+  jws: string,
+  kind: DocumentKind,
+  keys: KeyRing,
+  audience: string,
+  schema: Schema<T>,
+  now: number | undefined,
+): OpenedAs<T> {
+  const opened = openDocument<T>(jws, kind, { keys, audience, ...(now !== undefined && { now }) })
+  if (!opened.ok) return { ok: false, refusal: refused(`${kind.typ}: ${opened.fault} (${opened.detail})`) }
+  // Before the schema: what a later release has signed need not fit ours.
+  const needed = kind.use === 'policy' ? neededBy(opened.claims) : undefined
+  if (needed)
+    return {
+      ok: false,
+      refusal: {
+        ...refused(`${kind.typ} ${needed.epoch}.${needed.ver} needs release ${needed.release}, this is ${RELEASE}`),
+        needed,
+      },
+    }
+  if (!schema.safeParse(opened.claims).success) return { ok: false, refusal: refused(`${kind.typ}: claims_invalid`) }
+  // The claims as signed: hashes are over their own order of fields.
+  return { ok: true, claims: opened.claims as T }
+}
+
+/** A document that was accepted before is kept, however old it is. */
+export function openStored<T extends object>(
+  jws: string,
+  kind: DocumentKind,
+  keys: KeyRing,
+  audience: string,
+  schema: Schema<T>,
+): T | undefined {
+  const opened = openDocument<T>(jws, kind, { keys, audience })
+  // Also by a release that was put back to an earlier one, as long as that can read it.
+  return opened.ok && schema.safeParse(opened.claims).success ? (opened.claims as T) : undefined
+}
+
+/** What was accepted while its key still counted is kept when that has retired; only a revoked key takes it along. */
+export function stillVerifying(keys: KeyRing): KeyRing {
+  return new Map(
+    [...keys].map(([kid, key]) => [kid, key.state === 'retired' ? { ...key, state: 'retiring' as const } : key]),
+  )
+}
