@@ -1,19 +1,44 @@
+import { v7 } from 'uuid'
+import { assert } from './assert.ts'
 import { crockford } from './base32.ts'
-import type { Platform } from './platform.ts'
+import type { Clock, Platform } from './platform.ts'
+
+/** The last id made by a clock. */
+interface LastId {
+  ms: number
+  seq: number
+}
+
+/** Per clock, so that simulated machines in one process do not affect each other. */
+const lastIds = new WeakMap<Clock, LastId>()
+const SEQ_LIMIT = 2 ** 32
 
 /**
- * A new id such as `pur_01JD…`: 48 bits of the time in ms and 80 random bits in Crockford Base32
- * (the ULID layout), so that rows made together lie together. The order of events never rests on it.
+ * Creates an id such as `pur_01JD…`: a UUID version 7 (RFC 9562) in 26 characters of Crockford Base32, with the time in ms first.
+ * Ids that one process makes in the same millisecond are in order. The order of events never depends on ids: clocks can go back.
  */
 export function newId(prefix: string, { clock, random }: Pick<Platform, 'clock' | 'random'>): string {
-  const bytes = new Uint8Array(16)
-  let ms = clock.wall()
-  for (let i = 5; i >= 0; i--) {
-    bytes[i] = ms % 256
-    ms = Math.floor(ms / 256)
+  // A clock before 1970 counts as 1970: the format has no earlier time.
+  const msecs = Math.max(0, Math.floor(clock.wall()))
+  const chance = random.bytes(10)
+  const seq = nextSeq(clock, msecs, chance)
+  // Of these 16 bytes `v7` uses the last six; `msecs` and `seq` fill the others.
+  const padded = new Uint8Array(16)
+  padded.set(chance.subarray(4), 10)
+  return `${prefix}_${crockford.encode(v7({ msecs, seq, random: padded }, new Uint8Array(16)))}`
+}
+
+/** Counts up within a millisecond. A millisecond starts at a random number of 31 bits, so that at least half of the range is free. */
+function nextSeq(clock: Clock, ms: number, chance: Uint8Array): number {
+  const last = lastIds.get(clock)
+  if (last?.ms === ms) {
+    assert(++last.seq < SEQ_LIMIT, 'over 2^31 ids in one millisecond')
+    return last.seq
   }
-  bytes.set(random.bytes(10), 6)
-  return `${prefix}_${crockford.encode(bytes)}`
+  const seq = Buffer.from(chance.buffer, chance.byteOffset, 4).readUInt32BE() >>> 1
+  if (last) Object.assign(last, { ms, seq })
+  else lastIds.set(clock, { ms, seq })
+  return seq
 }
 
 /** Whether `text` is an id as `newId` writes it with this prefix. */
