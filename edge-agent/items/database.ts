@@ -1,6 +1,7 @@
 import Sqlite, { type Database as Connection } from 'better-sqlite3'
 import type { ProtectionTechnology } from '../../policy/vocabulary.ts'
-import type { ItemLabel, PackedItem } from './item-table.ts'
+import type { PackedItem } from './item-slots.ts'
+import type { ItemLabel } from './item-table.ts'
 
 /**
  * The file of the items, and of what lies around the gates. It can be fetched and learnt again, so it needs
@@ -64,7 +65,7 @@ interface StoredLabel {
   readonly technology: ProtectionTechnology | null
 }
 
-/** Raised also when the packing of items changes (item-table.ts). */
+/** Raised also when the packing of items changes (item-slots.ts). */
 const SCHEMA_VERSION = 2
 const ITEMS =
   'CREATE TABLE item (name TEXT PRIMARY KEY, info INTEGER NOT NULL, label INTEGER NOT NULL) WITHOUT ROWID, STRICT'

@@ -2,7 +2,9 @@ import type { ItemEntry, ItemsClaims, ItemsHead } from '../../policy/documents/i
 import type { Cancel, Platform } from '../../policy/platform.ts'
 import type { Log } from '../log.ts'
 import type { ItemFile, ItemMark, StoredRow } from './database.ts'
+import { ItemLabels } from './item-labels.ts'
 import { itemTable, packItem, unpackItem, type ItemLabel, type KnownItem } from './item-table.ts'
+import { ItemWriter } from './item-writer.ts'
 
 /**
  *   items+jwt ─ in order? ─▶ memory (at once) ─▶ disk (in batches, with the number they reach)
@@ -46,228 +48,151 @@ export interface ReplicaParts {
 /** Items that were not known to be complete for so long may have been paid since, s (contracts §4). */
 export const STALE_SECONDS = 90
 
-const FLUSH_MS = 50
-/** What the disk has not taken is tried again after, ms. */
-const RETRY_MS = 60_000
-/** Rows of one commit: about a millisecond, in which no tag is looked up. */
-const ROWS_AT_ONCE = 300
-/** So many wait for the disk at most; beyond, it is waited for. */
-const WAITING_LIMIT = 50_000
-/** Items with a label beyond this count have an unknown one. */
-const LABEL_LIMIT = 65_535
 const LETTERS = { epc: 'E', tagUid: 'U', tagId: 'T' } as const
 const KINDS = ['epc', 'tagUid', 'tagId'] as const
 
-/** Rows of one entry: they reach the disk together. */
-interface Waiting {
-  seq: number
-  rows: StoredRow[]
+/** Opens the replica with what is on the disk. */
+export function openReplica(parts: ReplicaParts): Replica {
+  return new ItemReplica(parts)
 }
 
-/** Opens the replica with what is on the disk. */
-export function openReplica({ disk, platform, log }: ReplicaParts): Replica {
-  const table = itemTable()
-  const labels: ItemLabel[] = []
-  const numbers = new Map<string, number>()
-  const listeners = new Set<ItemListener>()
-  let waiting: Waiting[] = []
-  let timer: Cancel | undefined
-  /** The last write did not succeed. */
-  let isFailing = false
-  /** Too much waited for the disk: nothing is written any more. */
-  let isGivenUp = false
-  /** What is on the disk is of a sequence that was left behind. */
-  let isClearDue = false
-  let isMarkDirty = false
-
-  const stored = disk.read()
-  let { epoch, ver, base, confirmedMs } = stored.mark ?? { epoch: 0, ver: 0, base: 0, confirmedMs: 0 }
-  for (const label of stored.labels) addLabel(label)
-  for (const { name, info, label } of stored.rows()) table.set(name, { info, label })
-
+class ItemReplica implements Replica {
+  readonly #table = itemTable()
+  readonly #labels: ItemLabels
+  readonly #writer: ItemWriter
+  readonly #listeners = new Set<ItemListener>()
+  /** How far the items in memory have come. */
+  #at: ItemMark
   /** The end of the sequence as far as anybody has said. */
-  let head = { epoch, ver }
+  #head: { epoch: number; ver: number }
   /** Set: we must begin anew, with a beginning that is at least as young as this floor. */
-  let restartFloor: number | undefined
+  #restartFloor: number | undefined
 
-  /** The label's number, from 1; 0 when there are too many. */
-  function addLabel(label: ItemLabel): number {
-    const key = JSON.stringify([label.category, label.brand, label.technology])
-    const known = numbers.get(key)
-    if (known !== undefined) return known
-    if (labels.length >= LABEL_LIMIT) return 0
-    labels.push(label)
-    numbers.set(key, labels.length)
-    return labels.length
+  constructor({ disk, platform: { timers }, log }: ReplicaParts) {
+    const stored = disk.read()
+    this.#at = stored.mark ?? { epoch: 0, ver: 0, base: 0, confirmedMs: 0 }
+    this.#head = { epoch: this.#at.epoch, ver: this.#at.ver }
+    this.#labels = new ItemLabels(stored.labels)
+    for (const { name, info, label } of stored.rows()) this.#table.set(name, { info, label })
+    this.#writer = new ItemWriter({ disk, timers, log, labels: this.#labels, progress: () => this.#at })
   }
 
-  /** Whether it is done. What is on the disk stays true as of its own number; the gate goes on by what is in memory. */
-  function persisting(work: () => void): boolean {
-    try {
-      work()
-    } catch (error) {
-      if (!isFailing) log.warn({ err: error }, 'items cannot be written to the disk: it is tried again every minute')
-      isFailing = true
-      return false
+  find(kind: 'epc' | 'tagUid' | 'tagId', name: string): KnownItem | undefined {
+    const packed = this.#table.get(LETTERS[kind] + name)
+    return packed && unpackItem(packed, this.#labels.at(packed.label))
+  }
+
+  take(page: ItemsClaims): ItemsVerdict {
+    const verdict = this.#judge(page)
+    if (verdict !== undefined) return verdict
+    const { ver, base } = this.#at
+    const entries = page.entries.filter(({ seq }) => seq > ver)
+    for (const entry of entries) this.#apply(entry, page)
+    const newBase = ver === 0 && page.after === 0 ? Math.max(base, page.floor) : base
+    this.#at = { ...this.#at, ver: page.ver, base: newBase }
+    this.#writer.schedule()
+    for (const listener of this.#listeners) listener(entries)
+    return 'taken'
+  }
+
+  hearHead(told: ItemsHead, atMs: number): void {
+    this.#noteHead(told)
+    const { epoch, ver, confirmedMs } = this.#at
+    if (told.epoch === epoch && this.#isBelow(told.floor)) this.#restartFrom(told.floor)
+    if (this.#restartFloor !== undefined || told.epoch !== epoch || told.ver !== ver || atMs <= confirmedMs) return
+    this.#at = { ...this.#at, confirmedMs: atMs }
+    this.#writer.noteConfirmed()
+  }
+
+  have(): [number, number] {
+    const { epoch, ver } = this.#at
+    return this.#restartFloor !== undefined ? [epoch, 0] : [epoch, ver]
+  }
+
+  get isBehind(): boolean {
+    const { epoch, ver } = this.#at
+    return this.#restartFloor !== undefined || this.#head.epoch > epoch || this.#head.ver > ver
+  }
+
+  get confirmedMs(): number {
+    return this.#at.confirmedMs
+  }
+
+  get size(): number {
+    return this.#table.size
+  }
+
+  onChange(listener: ItemListener): Cancel {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  beginAnew(): void {
+    this.#head = { epoch: 0, ver: 0 }
+    this.#begin({ epoch: 0, floor: 0 })
+    for (const listener of this.#listeners) listener([])
+  }
+
+  close(): void {
+    this.#writer.close()
+  }
+
+  /** Why the page is not applied; undefined: it is the next. A page that begins a sequence has emptied the table. */
+  #judge(page: ItemsClaims): Exclude<ItemsVerdict, 'taken'> | undefined {
+    if (page.epoch < this.#at.epoch) return 'rollback'
+    this.#noteHead(page)
+    // Pages that were on their way may have brought us past the floor meanwhile: what was missed stays missed.
+    const isAwaited = this.#restartFloor !== undefined && page.after === 0 && page.floor >= this.#restartFloor
+    if (page.epoch > this.#at.epoch || this.#isBelow(page.floor) || isAwaited) {
+      if (page.after !== 0) {
+        this.#restartFrom(page.floor)
+        return 'gap'
+      }
+      this.#begin(page)
     }
-    if (isFailing) log.info({ waiting: waiting.length }, 'items are written to the disk again')
-    isFailing = false
-    return true
+    const { ver, base } = this.#at
+    if (page.ver <= ver) return 'known'
+    if (page.after > ver) return 'gap'
+    // Made before the floor that we began with: names in it may have been given up since, of which nobody tells any more.
+    return page.floor < base && ver < base ? 'gap' : undefined
   }
 
-  /** Writes the oldest that wait, with the number they reach. Whether that worked. */
-  function flushSome(): boolean {
-    if (isClearDue && !persisting(() => disk.clear(mark(0)))) return false
-    isClearDue = false
-    const entries: Waiting[] = []
-    for (let rows = 0; entries.length < waiting.length && rows < ROWS_AT_ONCE;) {
-      const next = waiting[entries.length]
-      if (!next) break
-      entries.push(next)
-      rows += next.rows.length
-    }
-    const reached = entries.length === waiting.length ? ver : (entries.at(-1)?.seq ?? ver)
-    if (
-      !persisting(() =>
-        disk.write(
-          entries.flatMap((entry) => entry.rows),
-          mark(reached),
-          labels,
-        ),
-      )
-    )
-      return false
-    waiting = waiting.slice(entries.length)
-    isMarkDirty = false
-    return true
+  #begin({ epoch, floor }: Pick<ItemsClaims, 'epoch' | 'floor'>): void {
+    this.#table.clear()
+    this.#at = { epoch, ver: 0, base: floor, confirmedMs: 0 }
+    this.#restartFloor = undefined
+    this.#writer.clear()
   }
 
-  function giveUp(): void {
-    isGivenUp = true
-    waiting = []
-    log.error({}, 'items are no longer written to the disk: after a restart they are fetched again')
-  }
-
-  function mark(reached: number): ItemMark {
-    return { epoch, ver: reached, base, confirmedMs }
-  }
-
-  function flushLater(): void {
-    if (isGivenUp) return
-    timer ??= platform.timers.after(isFailing ? RETRY_MS : FLUSH_MS, () => {
-      timer = undefined
-      if (isGivenUp) return
-      flushSome()
-      if (waiting.length > 0 || isFailing) flushLater()
-    })
-  }
-
-  function begin(page: Pick<ItemsClaims, 'epoch' | 'floor'>): void {
-    table.clear()
-    waiting = []
-    ;({ epoch, floor: base } = page)
-    ver = 0
-    confirmedMs = 0
-    restartFloor = undefined
-    isGivenUp = false
-    isClearDue = true
-    if (persisting(() => disk.clear(mark(0)))) isClearDue = false
-    else flushLater()
-  }
-
-  function apply(entry: ItemEntry, page: ItemsClaims): void {
+  #apply(entry: ItemEntry, page: ItemsClaims): void {
     const { status, price: priceCent, paying = false } = entry
     const packed = status
-      ? packItem({ status, priceCent, paying }, addLabel(labelOf(entry, page)))
+      ? packItem({ status, priceCent, paying }, this.#labels.numberOf(labelOf(entry, page)))
       : { info: 0, label: 0 }
     const rows: StoredRow[] = []
     for (const kind of KINDS) {
       const given = entry[kind]
       if (given === undefined) continue
       const name = LETTERS[kind] + given
-      if (packed.info === 0) table.delete(name)
-      else table.set(name, packed)
+      if (packed.info === 0) this.#table.delete(name)
+      else this.#table.set(name, packed)
       rows.push({ name, ...packed })
     }
-    if (!isGivenUp) waiting.push({ seq: entry.seq, rows })
+    this.#writer.add(entry.seq, rows)
   }
 
-  function noteHead(seen: { epoch: number; ver: number }): void {
-    if (seen.epoch > head.epoch || (seen.epoch === head.epoch && seen.ver > head.ver))
-      head = { epoch: seen.epoch, ver: seen.ver }
+  #noteHead({ epoch, ver }: { epoch: number; ver: number }): void {
+    if (epoch > this.#head.epoch || (epoch === this.#head.epoch && ver > this.#head.ver)) this.#head = { epoch, ver }
   }
 
   /** Names that were given up below the floor are told no more: whoever does not know of them begins anew. */
-  function isBelow(floor: number): boolean {
+  #isBelow(floor: number): boolean {
+    const { ver, base } = this.#at
     return ver > 0 && floor > ver && floor > base
   }
 
-  function isBehind(): boolean {
-    return restartFloor !== undefined || head.epoch > epoch || head.ver > ver
-  }
-
-  return {
-    find(kind, name) {
-      const packed = table.get(LETTERS[kind] + name)
-      return packed && unpackItem(packed, labels[packed.label - 1])
-    },
-    take(page) {
-      if (page.epoch < epoch) return 'rollback'
-      noteHead(page)
-      // Pages that were on their way may have brought us past the floor meanwhile: what was missed stays missed.
-      const isAwaited = restartFloor !== undefined && page.after === 0 && page.floor >= restartFloor
-      if (page.epoch > epoch || isBelow(page.floor) || isAwaited) {
-        if (page.after !== 0) {
-          restartFloor = Math.max(restartFloor ?? 0, page.floor)
-          return 'gap'
-        }
-        begin(page)
-      }
-      if (page.ver <= ver) return 'known'
-      if (page.after > ver) return 'gap'
-      // Made before the floor that we began with: names in it may have been given up since, of which nobody tells any more.
-      if (page.floor < base && ver < base) return 'gap'
-      if (ver === 0) base = Math.max(base, page.after === 0 ? page.floor : base)
-      const entries = page.entries.filter(({ seq }) => seq > ver)
-      for (const entry of entries) apply(entry, page)
-      ver = page.ver
-      while (waiting.length > WAITING_LIMIT) if (!flushSome()) giveUp()
-      flushLater()
-      for (const listener of listeners) listener(entries)
-      return 'taken'
-    },
-    hearHead(told, atMs) {
-      noteHead(told)
-      if (told.epoch === epoch && isBelow(told.floor)) restartFloor = Math.max(restartFloor ?? 0, told.floor)
-      if (restartFloor !== undefined || told.epoch !== epoch || told.ver !== ver || atMs <= confirmedMs) return
-      confirmedMs = atMs
-      isMarkDirty = true
-      flushLater()
-    },
-    have: () => (restartFloor !== undefined ? [epoch, 0] : [epoch, ver]),
-    get isBehind() {
-      return isBehind()
-    },
-    get confirmedMs() {
-      return confirmedMs
-    },
-    get size() {
-      return table.size
-    },
-    onChange(listener) {
-      listeners.add(listener)
-      return () => void listeners.delete(listener)
-    },
-    beginAnew() {
-      head = { epoch: 0, ver: 0 }
-      begin({ epoch: 0, floor: 0 })
-      for (const listener of listeners) listener([])
-    },
-    close() {
-      timer?.()
-      while (!isGivenUp && (waiting.length > 0 || isMarkDirty || isClearDue) && flushSome());
-      disk.close()
-    },
+  #restartFrom(floor: number): void {
+    this.#restartFloor = Math.max(this.#restartFloor ?? 0, floor)
   }
 }
 

@@ -433,7 +433,7 @@ describe('against whoever has the broker, or a stolen key', () => {
     all()
     t.trust.accept(deny(0, 2, []))
     const stolen = { ver: 2, keys: records({ [freshness.record.kid]: { state: 'revoked' } }) }
-    const begin = t.items.beginAnew
+    const begin = t.items.beginAnew.bind(t.items)
     let isCut = true
     t.items.beginAnew = () => {
       if (isCut) throw new Error('the power goes')
@@ -442,9 +442,10 @@ describe('against whoever has the broker, or a stolen key', () => {
     expect(() => t.trust.accept(keySet(stolen))).toThrow('the power goes')
     isCut = false
     let begun = 0
-    const opened = openTrust(identity, t.ledger, t.clock, { ...t.items, beginAnew: () => void begun++ })
+    t.items.beginAnew = () => void begun++
+    const opened = openTrust(identity, t.ledger, t.clock, t.items)
     expect([opened.have().deny, begun]).toEqual([[0, 0], 1])
-    openTrust(identity, t.ledger, t.clock, { ...t.items, beginAnew: () => void begun++ })
+    openTrust(identity, t.ledger, t.clock, t.items)
     expect(begun).toBe(1)
   })
 })

@@ -1,0 +1,127 @@
+/** An item packed into two numbers: as it lies in memory and on the disk. */
+export interface PackedItem {
+  /** Bits 0–3: number of the status, from 1; bit 4: being paid; the rest: price in cents + 1, 0 where unknown. Never 0. */
+  readonly info: number
+  /** Number of its label, from 1; 0: unknown. */
+  readonly label: number
+}
+
+/** A key of 96 bits: an EPC. */
+export type SlotKey = readonly [number, number, number]
+
+const FIRST_SLOTS = 1_024
+
+/**
+ *   key ─ hash ─▶ slot: 3 words of key · info · label     (18 bytes; linear probing, at most ¾ full; info 0: empty)
+ *
+ * A hash table in typed arrays.
+ */
+export class ItemSlots {
+  #slots: number
+  #keys: Uint32Array
+  #infos: Uint32Array
+  #labels: Uint16Array
+  #used = 0
+
+  constructor(slots = FIRST_SLOTS) {
+    this.#slots = slots
+    this.#keys = new Uint32Array(slots * 3)
+    this.#infos = new Uint32Array(slots)
+    this.#labels = new Uint16Array(slots)
+  }
+
+  get size(): number {
+    return this.#used
+  }
+
+  get bytes(): number {
+    return this.#slots * 18
+  }
+
+  get(key: SlotKey): PackedItem | undefined {
+    const slot = this.#slotOf(key)
+    const info = this.#infos[slot] ?? 0
+    return info === 0 ? undefined : { info, label: this.#labels[slot] ?? 0 }
+  }
+
+  set(key: SlotKey, item: PackedItem): void {
+    if (this.#used >= this.#slots * 0.75) this.#grow()
+    const slot = this.#slotOf(key)
+    if (this.#infos[slot] === 0) this.#used++
+    this.#put(slot, key, item)
+  }
+
+  delete(key: SlotKey): void {
+    const slot = this.#slotOf(key)
+    if (this.#infos[slot] !== 0) this.#remove(slot)
+  }
+
+  clear(): void {
+    this.#become(new ItemSlots())
+  }
+
+  /** The slot of this key, or the empty one where it belongs. */
+  #slotOf([a, b, c]: SlotKey): number {
+    const [keys, infos, last] = [this.#keys, this.#infos, this.#slots - 1]
+    let slot = hashOf(a, b, c) & last
+    while (infos[slot] !== 0 && (keys[slot * 3] !== a || keys[slot * 3 + 1] !== b || keys[slot * 3 + 2] !== c))
+      slot = (slot + 1) & last
+    return slot
+  }
+
+  #put(slot: number, [a, b, c]: SlotKey, { info, label }: PackedItem): void {
+    this.#keys[slot * 3] = a
+    this.#keys[slot * 3 + 1] = b
+    this.#keys[slot * 3 + 2] = c
+    this.#infos[slot] = info
+    this.#labels[slot] = label
+  }
+
+  #keyAt(slot: number): SlotKey {
+    return [this.#keys[slot * 3] ?? 0, this.#keys[slot * 3 + 1] ?? 0, this.#keys[slot * 3 + 2] ?? 0]
+  }
+
+  #itemAt(slot: number): PackedItem {
+    return { info: this.#infos[slot] ?? 0, label: this.#labels[slot] ?? 0 }
+  }
+
+  #grow(): void {
+    const larger = new ItemSlots(this.#slots * 2)
+    for (let slot = 0; slot < this.#slots; slot++)
+      if (this.#infos[slot] !== 0) larger.set(this.#keyAt(slot), this.#itemAt(slot))
+    this.#become(larger)
+  }
+
+  #become(other: ItemSlots): void {
+    this.#slots = other.#slots
+    this.#keys = other.#keys
+    this.#infos = other.#infos
+    this.#labels = other.#labels
+    this.#used = other.#used
+  }
+
+  /** Closes the hole: whatever stands behind it and belongs before it moves up. */
+  #remove(hole: number): void {
+    const last = this.#slots - 1
+    let at = hole
+    for (let next = (hole + 1) & last; this.#infos[next] !== 0; next = (next + 1) & last) {
+      const key = this.#keyAt(next)
+      const belongs = hashOf(...key) & last
+      if (((next - belongs) & last) < ((next - at) & last)) continue
+      this.#put(at, key, this.#itemAt(next))
+      at = next
+    }
+    this.#infos[at] = 0
+    this.#used--
+  }
+}
+
+/** Serial numbers follow one another, so every bit of the key must move every bit of the hash (the finish of MurmurHash3). */
+function hashOf(a: number, b: number, c: number): number {
+  let h = Math.imul(a, 0xcc9e2d51) ^ Math.imul(b, 0x1b873593) ^ Math.imul(c, 0x85ebca6b)
+  h ^= h >>> 16
+  h = Math.imul(h, 0x85ebca6b)
+  h ^= h >>> 13
+  h = Math.imul(h, 0xc2b2ae35)
+  return (h ^ (h >>> 16)) >>> 0
+}

@@ -1,0 +1,144 @@
+import type { Cancel, Timers } from '../../policy/platform.ts'
+import type { Log } from '../log.ts'
+import type { ItemFile, ItemMark, StoredRow } from './database.ts'
+import type { ItemLabels } from './item-labels.ts'
+
+/**
+ *   rows wait ─ 50 ms ─▶ written with the number they reach
+ *                  └ the disk fails ─▶ tried again every minute ─ too many wait ─▶ given up: nothing is written until the items begin anew
+ */
+
+const FLUSH_MS = 50
+/** What the disk has not taken is tried again after, ms. */
+const RETRY_MS = 60_000
+/** Rows of one commit: about a millisecond, in which no tag is looked up. */
+const ROWS_AT_ONCE = 300
+/** So many wait for the disk at most; beyond, it is waited for. */
+const WAITING_LIMIT = 50_000
+
+/** Rows of one entry: they reach the disk together. */
+interface Waiting {
+  seq: number
+  rows: readonly StoredRow[]
+}
+
+export interface ItemWriterParts {
+  disk: Pick<ItemFile, 'write' | 'clear' | 'close'>
+  timers: Timers
+  log: Log
+  labels: ItemLabels
+  /** How far the replica has come in memory. */
+  progress(): ItemMark
+}
+
+/** Writes the replica to its file, in batches and behind the memory. */
+export class ItemWriter {
+  readonly #parts: ItemWriterParts
+  #waiting: Waiting[] = []
+  #timer: Cancel | undefined
+  /** The last write did not succeed. */
+  #isFailing = false
+  /** Too much waited for the disk: nothing is written any more. */
+  #isGivenUp = false
+  /** What is on the disk is of a sequence that was left behind. */
+  #isClearDue = false
+  #isMarkDirty = false
+
+  constructor(parts: ItemWriterParts) {
+    this.#parts = parts
+  }
+
+  add(seq: number, rows: readonly StoredRow[]): void {
+    if (!this.#isGivenUp) this.#waiting.push({ seq, rows })
+  }
+
+  /** Writes soon what was added; at once, where too many wait. */
+  schedule(): void {
+    while (this.#waiting.length > WAITING_LIMIT) if (!this.#flushSome()) this.#giveUp()
+    this.#flushLater()
+  }
+
+  /** The replica is known to be complete: its mark is due. */
+  noteConfirmed(): void {
+    this.#isMarkDirty = true
+    this.#flushLater()
+  }
+
+  /** The replica is empty again, of another sequence. */
+  clear(): void {
+    this.#waiting = []
+    this.#isGivenUp = false
+    this.#isClearDue = true
+    if (!this.#clearDisk()) this.#flushLater()
+  }
+
+  close(): void {
+    this.#timer?.()
+    const isDue = () => !this.#isGivenUp && (this.#waiting.length > 0 || this.#isMarkDirty || this.#isClearDue)
+    while (isDue() && this.#flushSome());
+    this.#parts.disk.close()
+  }
+
+  #flushLater(): void {
+    if (this.#isGivenUp) return
+    this.#timer ??= this.#parts.timers.after(this.#isFailing ? RETRY_MS : FLUSH_MS, () => {
+      this.#timer = undefined
+      if (this.#isGivenUp) return
+      this.#flushSome()
+      if (this.#waiting.length > 0 || this.#isFailing) this.#flushLater()
+    })
+  }
+
+  /** Writes the oldest that wait, with the number they reach. Whether that worked. */
+  #flushSome(): boolean {
+    if (!this.#clearDisk()) return false
+    const { disk, labels, progress } = this.#parts
+    const count = this.#countAtOnce()
+    const entries = this.#waiting.slice(0, count)
+    const mark = progress()
+    const ver = count === this.#waiting.length ? mark.ver : (entries.at(-1)?.seq ?? mark.ver)
+    const rows = entries.flatMap((entry) => entry.rows)
+    if (!this.#persisting(() => disk.write(rows, { ...mark, ver }, labels.all))) return false
+    this.#waiting = this.#waiting.slice(count)
+    this.#isMarkDirty = false
+    return true
+  }
+
+  /** How many entries one commit takes. */
+  #countAtOnce(): number {
+    let count = 0
+    for (let rows = 0; count < this.#waiting.length && rows < ROWS_AT_ONCE; count++)
+      rows += this.#waiting[count]?.rows.length ?? 0
+    return count
+  }
+
+  /** False: the disk still holds the sequence that was left behind. */
+  #clearDisk(): boolean {
+    if (!this.#isClearDue) return true
+    const { disk, progress } = this.#parts
+    if (this.#persisting(() => disk.clear({ ...progress(), ver: 0 }))) this.#isClearDue = false
+    return !this.#isClearDue
+  }
+
+  /** Whether it is done. What is on the disk stays true as of its own number; the gate goes on by what is in memory. */
+  #persisting(work: () => void): boolean {
+    const { log } = this.#parts
+    try {
+      work()
+    } catch (error) {
+      if (!this.#isFailing)
+        log.warn({ err: error }, 'items cannot be written to the disk: it is tried again every minute')
+      this.#isFailing = true
+      return false
+    }
+    if (this.#isFailing) log.info({ waiting: this.#waiting.length }, 'items are written to the disk again')
+    this.#isFailing = false
+    return true
+  }
+
+  #giveUp(): void {
+    this.#isGivenUp = true
+    this.#waiting = []
+    this.#parts.log.error({}, 'items are no longer written to the disk: after a restart they are fetched again')
+  }
+}
