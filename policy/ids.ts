@@ -41,6 +41,13 @@ function nextSeq(clock: Clock, ms: number, chance: Uint8Array): number {
   return seq
 }
 
+/** The lower bound of the ids of this prefix that were made at `ms` or later. */
+export function firstIdAt(prefix: string, ms: number): string {
+  const bytes = Buffer.alloc(16)
+  bytes.writeUIntBE(Math.max(0, Math.floor(ms)), 0, 6)
+  return `${prefix}_${crockford.encode(bytes)}`
+}
+
 /** Whether `text` is an id as `newId` writes it with this prefix. */
 export function isIdOf(prefix: string, text: string): boolean {
   return text.startsWith(`${prefix}_`) && /^[0-9A-HJKMNP-TV-Z]{26}$/.test(text.slice(prefix.length + 1))

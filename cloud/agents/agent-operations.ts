@@ -4,26 +4,26 @@ import { knownCaller } from '../operations/caller.ts'
 import { notFound, precondition } from '../operations/failure.ts'
 import { Id, iso, Limit, present, Success } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
-import { cursorOf, nextOf } from '../operations/paging.ts'
+import { cursorOf } from '../operations/paging.ts'
 import type { AgentRow } from '../persistence/tables/agents.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { policyOf } from '../protection/store-documents/policy.ts'
-import { ownStore, ownStoreOf } from '../stores/own-store.ts'
-import { listAgents } from './agent-queries.ts'
+import { ownStoreOf } from '../stores/own-store.ts'
+import { ALL_STORES, ownScopes, pageOfScopes, storesById, Total } from '../stores/store-scope.ts'
+import { AGENT_STATES, listAgents, listStateOf } from './agent-list.ts'
 import { stateOf } from './agent-state.ts'
 import { trustAgain } from './greet-ledger.ts'
 import { acknowledgeFork, revoke } from './revoke-agent.ts'
 import { findAgent } from './sessions.ts'
 
 const DEFAULT_PAGE = 100
-const STATES = ['active', 'forked', 'revoked'] as const
 
 const Agent = z.strictObject({
   agentId: z.string(),
   storeId: z.string(),
   name: z.string(),
   state: z
-    .enum(STATES)
+    .enum(AGENT_STATES)
     .describe('`forked`: its ledger exists twice, and somebody must decide with `resolveAgentFork`.'),
   online: z.boolean().optional().describe('Whether its line to the broker stands; missing where it never had one.'),
   enrolledAt: z.string(),
@@ -57,14 +57,14 @@ function describe(row: AgentRow, store: StoreRow): z.infer<typeof Agent> {
     agentId: row.agent_id,
     storeId: row.store_id,
     name: row.name,
-    state: row.revoked_ms !== null ? 'revoked' : row.fork_ms !== null ? 'forked' : 'active',
+    state: listStateOf(row),
     enrolledAt: iso(row.enrolled_ms),
     lastSeenAt: iso(row.last_seen_ms),
     denyVersion: row.deny_seq,
     itemsVersion: row.item_seq,
     generation: row.generation,
     ledgerSeq: row.last_seq,
-    ...(told?.online !== undefined && { online: told.online && row.revoked_ms === null }),
+    ...(row.online !== null && { online: row.online === 1 && row.revoked_ms === null }),
     ...(told && {
       stateAt: told.observedAt,
       ...present({ release: told.release, policyVersion: told.policyVersion, queueDepth: told.queueDepth }),
@@ -80,20 +80,34 @@ export const fetchAgents = operation({
   name: 'fetchAgents',
   area: 'agents',
   minimumPackage: 'GROW',
-  summary: 'Lists the edge agents of a store: whether they are there, what they know and what they still have to tell.',
+  summary:
+    'Lists the edge agents of a store or of the whole account: whether they are online, what they know and what they still have to report.',
+  description: ALL_STORES,
   changes: false,
-  request: z.strictObject({ storeId: Id, limit: Limit.optional(), cursor: cursorOf('agt').optional() }),
-  response: z.strictObject({ ...Success, agents: z.array(Agent), nextCursor: z.string().optional() }),
+  request: z.strictObject({
+    storeId: Id.optional(),
+    state: z.enum(AGENT_STATES).optional(),
+    online: z
+      .boolean()
+      .optional()
+      .describe('Agents that never had a connection to the broker match neither `true` nor `false`.'),
+    limit: Limit.optional(),
+    cursor: cursorOf('agt').optional(),
+  }),
+  response: z.strictObject({ ...Success, agents: z.array(Agent), total: Total, nextCursor: z.string().optional() }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
-  async run(call, { storeId, limit = DEFAULT_PAGE, cursor }) {
-    const store = await ownStore(call, storeId)
-    const rows = await listAgents(call.db, storeId, { after: cursor, limit })
-    const { items, nextCursor } = nextOf(rows, (row) => row.agent_id, { limit })
-    return {
-      success: true as const,
-      agents: items.map((row) => describe(row, store)),
-      ...(nextCursor !== undefined && { nextCursor }),
-    }
+  async run(call, { storeId, limit = DEFAULT_PAGE, cursor, ...filter }) {
+    const { items, ...page } = await pageOfScopes(
+      await ownScopes(call, storeId),
+      (scope) => listAgents(call.db, scope, { ...filter, after: cursor, limit }),
+      { idOf: (row) => row.agent_id, newestFirst: false, limit },
+    )
+    const stores = await storesById(call, [...new Set(items.map((row) => row.store_id))])
+    const agents = items.flatMap((row) => {
+      const store = stores.get(row.store_id)
+      return store ? [describe(row, store)] : []
+    })
+    return { success: true as const, agents, ...page }
   },
 })
 

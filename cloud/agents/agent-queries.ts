@@ -1,20 +1,5 @@
 import type { Db } from '../persistence/database.ts'
-import type { AgentRow } from '../persistence/tables/agents.ts'
 import { endLogins } from './sessions.ts'
-
-/** Agents of a store in the order in which they enrolled: one row more than `limit` when there are more. */
-export function listAgents(
-  db: Db,
-  storeId: string,
-  { after, limit }: { after: string | undefined; limit: number },
-): Promise<AgentRow[]> {
-  let query = db.selectFrom('agent').selectAll().where('store_id', '=', storeId)
-  if (after !== undefined) query = query.where('agent_id', '>', after)
-  return query
-    .orderBy('agent_id')
-    .limit(limit + 1)
-    .execute()
-}
 
 /** Which of these agents were revoked. */
 export async function revokedAmong(db: Db, agentIds: readonly string[]): Promise<string[]> {

@@ -13,7 +13,7 @@ import type { AgentRow } from '../persistence/tables/agents.ts'
  * What an agent says of itself, for people; nothing rests on it. Over the broker it says so when its line begins and ends,
  * with its looks at the documents every 15 s, broker or not.
  */
-const KeptState = AgentState.partial({ online: true }).extend({ release: Release.optional() })
+const KeptState = AgentState.omit({ online: true }).extend({ release: Release.optional() }).strip()
 export type KeptState = z.infer<typeof KeptState>
 
 /** Characters of a state that are looked at. */
@@ -36,7 +36,8 @@ export async function noteState(db: Db, agentId: string, payload: string): Promi
   const kept = stateOf(row?.state ?? null)
   // A broker says again what it was told long ago, such as the last will of a line.
   const isLater = !kept || Date.parse(told.observedAt) >= Date.parse(kept.observedAt)
-  await write(db, agentId, { ...(isLater ? { ...kept, ...told } : { ...told, ...kept }), online: told.online })
+  const { online, ...state } = told
+  await write(db, agentId, isLater ? { ...kept, ...state } : { ...state, ...kept }, { online: online ? 1 : 0 })
 }
 
 export interface Look {
@@ -64,10 +65,10 @@ export async function noteLook(db: Db, agent: AgentRow, look: Look, nowMs: numbe
   })
 }
 
-async function write(db: Db, agentId: string, state: KeptState): Promise<void> {
+async function write(db: Db, agentId: string, state: KeptState, more: { online?: number } = {}): Promise<void> {
   await db
     .updateTable('agent')
-    .set({ state: JSON.stringify(state) })
+    .set({ state: JSON.stringify(state), ...more })
     .where('agent_id', '=', agentId)
     .execute()
 }

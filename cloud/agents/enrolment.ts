@@ -155,6 +155,7 @@ async function makeAgent(
     online_only_until_ms: null,
     fork_ms: null,
     state: null,
+    online: null,
     resync: null,
     replaces,
     replaced_by: null,

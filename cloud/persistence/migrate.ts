@@ -37,6 +37,7 @@ import { EVENT_POSITIONS } from './migrations/0035-event-positions.ts'
 import { SALE_AND_MOVE_POSITIONS } from './migrations/0036-sale-and-move-positions.ts'
 import { STORE_KEYS } from './migrations/0037-store-keys.ts'
 import { PUSH } from './migrations/0038-push.ts'
+import { ACCOUNT_LISTS } from './migrations/0039-account-lists.ts'
 import type { Migration } from './migrations/migration.ts'
 
 /** In the order in which they are applied; one that was released is never changed. */
@@ -78,6 +79,7 @@ const MIGRATIONS: readonly Migration[] = [
   SALE_AND_MOVE_POSITIONS,
   STORE_KEYS,
   PUSH,
+  ACCOUNT_LISTS,
 ]
 
 /** Any number that no other program uses as an advisory lock on this database. */

@@ -77,7 +77,16 @@ export const PROTECTION_RECIPES: Readonly<Record<string, Recipe>> = {
   removeOperator: async (scene) => ({ operatorId: await MAKERS['op']?.(scene) }),
   reportProtectionEvents: (scene) => ({ events: [alarm(scene)] }),
   fetchProtectionEvents: (scene) => ({ storeId: storeOf(scene) }),
-  fetchExceptions: (scene) => ({ storeId: storeOf(scene) }),
+  fetchExceptions: (scene) => ({
+    ...(scene.chance.happens(0.5) && { storeId: storeOf(scene) }),
+    ...(scene.chance.happens(0.3) && { state: scene.chance.one(['open', 'acknowledged']) }),
+    ...(scene.chance.happens(0.2) && { since: '2026-01-01T00:00:00Z', until: '2030-01-01T00:00:00+01:00' }),
+  }),
+  fetchAgents: (scene) => ({
+    ...(scene.chance.happens(0.5) && { storeId: storeOf(scene) }),
+    ...(scene.chance.happens(0.3) && { state: scene.chance.one(['active', 'forked', 'revoked']) }),
+    ...(scene.chance.happens(0.2) && { online: scene.chance.happens(0.5) }),
+  }),
   acknowledgeException: async (scene) => ({ exceptionId: await either(scene, 'exc'), note: scene.text() }),
   disposeAlarm: async (scene) => {
     const event = alarm(scene)

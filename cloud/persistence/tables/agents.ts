@@ -23,6 +23,8 @@ export interface AgentRow {
   fork_ms: number | null
   /** What it last said of itself: JSON of `AgentState`. */
   state: string | null
+  /** 1 while its line to the broker stands, 0 after that; null if it never had one. */
+  online: number | null
   /** The cloud was restored, and this agent has not told everything again: `awaited` or `due`. */
   resync: string | null
   /** The agent whose ledger it says that it goes on with: so when it first logs in. */

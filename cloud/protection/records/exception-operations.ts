@@ -1,12 +1,14 @@
 import { z } from 'zod'
 import { actorOf, knownCaller } from '../../operations/caller.ts'
 import { notFound } from '../../operations/failure.ts'
-import { Id, iso, Limit, present, Success, text } from '../../operations/fields.ts'
+import { Id, iso, Limit, present, Success, text, Timestamp } from '../../operations/fields.ts'
 import { operation } from '../../operations/operation.ts'
-import { cursorOf, nextOf } from '../../operations/paging.ts'
+import { cursorOf } from '../../operations/paging.ts'
 import type { ProtectionExceptionRow } from '../../persistence/tables/protection.ts'
-import { ownStore, ownStoreOf } from '../../stores/own-store.ts'
-import { findException, listExceptions, writeAcknowledged } from './exceptions.ts'
+import { ownStoreOf } from '../../stores/own-store.ts'
+import { ALL_STORES, ownScopes, pageOfScopes, Total } from '../../stores/store-scope.ts'
+import { listExceptions } from './exception-list.ts'
+import { findException, writeAcknowledged } from './exceptions.ts'
 
 const DEFAULT_PAGE = 50
 const STATES = ['open', 'acknowledged'] as const
@@ -51,28 +53,41 @@ function describe(row: ProtectionExceptionRow): z.infer<typeof Exception> {
   }
 }
 
+function timeOf(timestamp: string | undefined): number | undefined {
+  return timestamp === undefined ? undefined : Date.parse(timestamp)
+}
+
 export const fetchExceptions = operation({
   name: 'fetchExceptions',
   area: 'protection',
   minimumPackage: 'GROW',
-  summary: 'Lists what people must look at in a store, the newest first.',
-  description:
-    'One for each kind and subject. What the cloud finds in the evidence is raised once; what a device or agent tells again is counted, and open again.',
+  summary: 'Lists what people must look at in a store or in the whole account, the newest first.',
+  description: `One for each kind and subject. What the cloud finds in the evidence is raised once; what a device or agent tells again is counted, and open again. ${ALL_STORES}`,
   changes: false,
   request: z.strictObject({
-    storeId: Id,
+    storeId: Id.optional(),
     state: z.enum(STATES).optional(),
     kind: text(60).optional(),
+    since: Timestamp.optional().describe('First raised at this time or later (`raisedAt`).'),
+    until: Timestamp.optional().describe('First raised before this time.'),
     limit: Limit.optional(),
     cursor: cursorOf('exc').optional(),
   }),
-  response: z.strictObject({ ...Success, exceptions: z.array(Exception), nextCursor: z.string().optional() }),
+  response: z.strictObject({
+    ...Success,
+    exceptions: z.array(Exception),
+    total: Total,
+    nextCursor: z.string().optional(),
+  }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', state: 'open' },
-  async run(call, { storeId, state, kind, limit = DEFAULT_PAGE, cursor }) {
-    await ownStore(call, storeId)
-    const rows = await listExceptions(call.db, storeId, { state, kind, after: cursor, limit })
-    const { items, nextCursor } = nextOf(rows, (row) => row.exception_id, { limit })
-    return { success: true as const, exceptions: items.map(describe), ...(nextCursor !== undefined && { nextCursor }) }
+  async run(call, { storeId, since, until, limit = DEFAULT_PAGE, cursor, ...filter }) {
+    const times = { sinceMs: timeOf(since), untilMs: timeOf(until) }
+    const { items, ...page } = await pageOfScopes(
+      await ownScopes(call, storeId),
+      (scope) => listExceptions(call.db, scope, { ...filter, ...times, after: cursor, limit }),
+      { idOf: (row) => row.exception_id, newestFirst: true, limit },
+    )
+    return { success: true as const, exceptions: items.map(describe), ...page }
   },
 })
 

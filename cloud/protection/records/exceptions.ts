@@ -146,32 +146,6 @@ export async function noteReported(
     .execute()
 }
 
-export type ExceptionState = 'open' | 'acknowledged'
-
-export interface ExceptionFilter {
-  state?: ExceptionState | undefined
-  kind?: string | undefined
-  /** The id of the last one of the page before. */
-  after?: string | undefined
-  limit: number
-}
-
-/** Exceptions of a store, the newest first: one row more than `limit` when there are more. */
-export function listExceptions(
-  db: Db,
-  storeId: string,
-  { state, kind, after, limit }: ExceptionFilter,
-): Promise<ProtectionExceptionRow[]> {
-  let query = db.selectFrom('protection_exception').selectAll().where('store_id', '=', storeId)
-  if (state !== undefined) query = query.where('acknowledged_ms', state === 'open' ? 'is' : 'is not', null)
-  if (kind !== undefined) query = query.where('kind', '=', kind)
-  if (after !== undefined) query = query.where('exception_id', '<', after)
-  return query
-    .orderBy('exception_id', 'desc')
-    .limit(limit + 1)
-    .execute()
-}
-
 /** The tenant's exception with this id. */
 export function findException(
   db: Db,

@@ -1,0 +1,51 @@
+import { firstIdAt } from '../../../policy/ids.ts'
+import type { Db } from '../../persistence/database.ts'
+import type { ProtectionExceptionRow } from '../../persistence/tables/protection.ts'
+import { inScope, TOTAL_LIMIT, type ScopePage, type StoreScope } from '../../stores/store-scope.ts'
+
+export interface ExceptionFilter {
+  state?: 'open' | 'acknowledged' | undefined
+  kind?: string | undefined
+  /** Raised at this time or later, ms. */
+  sinceMs?: number | undefined
+  /** Raised before this time, ms. */
+  untilMs?: number | undefined
+  /** The id of the last exception of the page before. */
+  after?: string | undefined
+  limit: number
+}
+
+/** The time in an id and `raised_ms` are read one after the other: they differ by less than this, ms. */
+const ID_GUARD_MS = 60_000
+
+/** Exceptions of a scope, the newest first. */
+export async function listExceptions(
+  db: Db,
+  scope: StoreScope,
+  filter: ExceptionFilter,
+): Promise<ScopePage<ProtectionExceptionRow>> {
+  let page = matching(db, scope, filter).selectAll()
+  if (filter.after !== undefined) page = page.where('exception_id', '<', filter.after)
+  const rows = await page
+    .orderBy('exception_id', 'desc')
+    .limit(filter.limit + 1)
+    .execute()
+  const counted = matching(db, scope, filter).select('exception_id').limit(TOTAL_LIMIT).as('counted')
+  const { count } = await db
+    .selectFrom(counted)
+    .select((eb) => eb.fn.countAll().as('count'))
+    .executeTakeFirstOrThrow()
+  return { rows, total: Number(count) }
+}
+
+/** The bounds of the ids keep the index from reading what is outside the time range. */
+function matching(db: Db, scope: StoreScope, { state, kind, sinceMs, untilMs }: ExceptionFilter) {
+  let query = db.selectFrom('protection_exception').where(inScope('protection_exception', scope))
+  if (state !== undefined) query = query.where('acknowledged_ms', state === 'open' ? 'is' : 'is not', null)
+  if (kind !== undefined) query = query.where('kind', '=', kind)
+  if (sinceMs !== undefined)
+    query = query.where('raised_ms', '>=', sinceMs).where('exception_id', '>=', firstIdAt('exc', sinceMs - ID_GUARD_MS))
+  if (untilMs !== undefined)
+    query = query.where('raised_ms', '<', untilMs).where('exception_id', '<', firstIdAt('exc', untilMs + ID_GUARD_MS))
+  return query
+}
