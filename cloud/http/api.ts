@@ -18,6 +18,7 @@ import { clientAddress } from './client-address.ts'
 import { streamProgress } from './event-stream.ts'
 import { JSON_HEADERS } from './json-headers.ts'
 import { isMultipart, readMultipart } from './multipart.ts'
+import type { Readers } from './readers.ts'
 import { streamAnswer } from './stream-answer.ts'
 import { rateLimiter, type Allowance, type Verdict } from './rate-limit.ts'
 
@@ -39,6 +40,7 @@ export function apiHandler(
   operations: ReadonlyMap<string, Operation>,
   database: Database,
   services: Services,
+  readers: Pick<Readers, 'problemForBrowser'>,
 ): ApiHandler {
   const { config, log, platform } = services
   const limiter = rateLimiter(platform.clock)
@@ -137,6 +139,8 @@ export function apiHandler(
     if (failure.code === 'internal') log.error({ requestId, operation: name, err: error }, 'an operation failed')
     const retryAfter = failure.extras.retryAfter
     if (retryAfter !== undefined) headers['retry-after'] = String(retryAfter)
+    const page = c.req.method === 'GET' ? readers.problemForBrowser(c, failure, requestId) : undefined
+    if (page) return page
     const status = ERROR_STATUS[failure.code]
     const body = errorBody(failure, requestId)
     if (c.req.header('accept')?.includes('application/problem+json')) {

@@ -14,7 +14,6 @@ import { receiptText } from '../receipts/receipt-text.ts'
 import { asFailure } from './as-failure.ts'
 import { apiHandler } from './api.ts'
 import { assistanceRoutes } from './assistance.ts'
-import { languageOf } from './assistance-texts.ts'
 import { answerPreflight, readableByPages } from './browsers.ts'
 import { checkoutRoutes } from './checkout.ts'
 import { clientAddress } from './client-address.ts'
@@ -23,17 +22,9 @@ import { JSON_HEADERS } from './json-headers.ts'
 import { imageRoutes } from './images.ts'
 import { notificationRoutes } from './notify.ts'
 import { rateLimiter, type Allowance } from './rate-limit.ts'
-import { NoReceiptPage, ReceiptPage } from './receipt-page.tsx'
+import { openReaders, PAGE_HEADERS } from './readers.ts'
+import { ReceiptPage } from './receipt-page.tsx'
 import { templateRoutes } from './templates.ts'
-
-/** What pages may do: nothing but show themselves. */
-const PAGE_HEADERS = {
-  'content-security-policy':
-    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-  'referrer-policy': 'no-referrer',
-  'x-content-type-options': 'nosniff',
-  'cache-control': 'no-store',
-}
 
 /** What one address may ask of pages that anyone may open. */
 const LOOKING: Allowance = { perSecond: 10, burst: 30 }
@@ -47,7 +38,8 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
   const { config, platform } = services
   const app = new Hono()
   const base = new URL(config.baseUrl).pathname.replace(/\/$/, '')
-  const handle = apiHandler(operations, database, services)
+  const readers = openReaders(config.baseUrl.startsWith('https:'))
+  const handle = apiHandler(operations, database, services, readers)
   const limiter = rateLimiter(platform.clock)
 
   app.get(`${base}/time`, (c) => answerTime(c))
@@ -75,9 +67,9 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
   app.get('/R/:token', (c) => receiptPage(c, c.req.param('token'), wantedForm(c)))
   app.get('/r/:token', (c) => receiptPage(c, c.req.param('token'), wantedForm(c)))
   imageRoutes(app, services.images, (c) => isTooFast(c, 'image ', LOOKING_AT_IMAGES))
-  checkoutRoutes(app, database, services, PAGE_HEADERS, (c) => isTooFast(c, 'checkout '))
+  checkoutRoutes(app, database, services, readers, (c) => isTooFast(c, 'checkout '))
   templateRoutes(app)
-  assistanceRoutes(app, database, services, PAGE_HEADERS)
+  assistanceRoutes(app, database, services, readers)
   app.notFound((c) =>
     refuse(c, new Failure('not-found', 'there is nothing at this address; the API reference is at /docs')),
   )
@@ -89,6 +81,8 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
 
   function refuse(c: Context, failure: Failure): Response {
     const requestId = newId('req', platform)
+    const page = readers.problemForBrowser(c, failure, requestId)
+    if (page) return page
     const { retryAfter } = failure.extras
     const headers = {
       ...JSON_HEADERS,
@@ -162,19 +156,18 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
   }
 
   async function receiptPage(c: Context, token: string, form: 'page' | 'text' = 'page'): Promise<Response> {
-    if (isTooFast(c)) return c.text('too many requests', 429)
+    if (isTooFast(c)) {
+      const failure = new Failure('resource-exhausted', 'too many requests', { retryAfter: 1 })
+      return form === 'text' ? c.text('too many requests', 429) : readers.problem(c, failure)
+    }
     try {
       const receipt = await readPublicReceipt({ db: database.reads, services, nowMs: platform.clock.wall() }, token)
       if (form === 'text') return c.text(receiptText(receipt), 200, PAGE_HEADERS)
-      return await c.html(
-        `<!doctype html>${String(ReceiptPage({ receipt, language: languageOf(c.req.query('lang'), c.req.header('accept-language')) }))}`,
-        200,
-        PAGE_HEADERS,
-      )
+      return await readers.show(c, (reader) => ReceiptPage({ receipt, reader }))
     } catch (error) {
       if (!(error instanceof Failure)) throw error
       if (form === 'text') return c.text('Diesen Beleg gibt es nicht / no such receipt\n', 404, PAGE_HEADERS)
-      return c.html(`<!doctype html>${String(NoReceiptPage())}`, 404, PAGE_HEADERS)
+      return readers.problem(c, new Failure('not-found', error.message), undefined, 'noReceipt')
     }
   }
 

@@ -1,10 +1,10 @@
 import type { Child } from 'hono/jsx'
 import { MESSAGE_LENGTH, MESSAGES_LIMIT, type AssistanceRequest } from '../assistance/schema.ts'
-import { ZONE_TEXTS, type Language, type ZoneText } from './assistance-texts.ts'
-import { Page } from './page.tsx'
+import type { Texts } from '../texts/texts.ts'
+import { Page, type Reader } from './page.tsx'
 
 export interface ZoneView {
-  language: Language
+  reader: Reader
   sandbox: boolean
   /** Path of this page, without a query. */
   path: string
@@ -13,19 +13,12 @@ export interface ZoneView {
 }
 
 function Frame({ view, title, children }: { view: ZoneView; title: string; children?: Child }) {
-  const { language } = view
-  const other = language === 'de' ? 'en' : 'de'
   return (
-    <Page title={title} language={language} sandbox={view.sandbox}>
+    <Page title={title} reader={view.reader} sandbox={view.sandbox}>
       <p class="soft">
         {view.storeName} · {view.zoneName}
       </p>
       {children}
-      <p>
-        <a href={`${view.path}?lang=${other}`} lang={other} hreflang={other}>
-          {ZONE_TEXTS[language].other}
-        </a>
-      </p>
     </Page>
   )
 }
@@ -44,7 +37,7 @@ function MessageForm({
   required: boolean
 }) {
   return (
-    <form class="stack" method="post" action={`${view.path}?lang=${view.language}`}>
+    <form class="stack" method="post" action={view.path}>
       <label for="message">{label}</label>
       <textarea id="message" name="message" rows={3} maxlength={MESSAGE_LENGTH} required={required}></textarea>
       {ticket === undefined ? null : <input type="hidden" name="ticket" value={ticket} />}
@@ -55,7 +48,7 @@ function MessageForm({
 
 /** The page behind a zone's QR code. `ticket` makes a form that is sent twice one request. */
 export function ZonePage({ view, ticket }: { view: ZoneView; ticket: string }) {
-  const t = ZONE_TEXTS[view.language]
+  const t = view.reader.texts.zone
   return (
     <Frame view={view} title={t.title}>
       <h1>{t.title}</h1>
@@ -75,7 +68,7 @@ export function ConversationPage({
   request: AssistanceRequest
   zonePath: string
 }) {
-  const t = ZONE_TEXTS[view.language]
+  const t = view.reader.texts.zone
   const isOver = request.status === 'closed'
   const isFull = request.messages.length >= MESSAGES_LIMIT
   return (
@@ -86,19 +79,19 @@ export function ConversationPage({
         {request.messages.map((message) => (
           <li class={message.author}>
             <strong>{t[message.author]}</strong>
-            <span class="soft"> {time(message.at, view.language)}</span>
+            <span class="soft"> {view.reader.formats.clock(Date.parse(message.at))}</span>
             <p>{message.text}</p>
           </li>
         ))}
       </ol>
       <p>
-        <a href={`${view.path}?lang=${view.language}`}>{t.refresh}</a>
+        <a href={view.path}>{t.refresh}</a>
       </p>
       {isOver ? null : isFull ? <p>{t.full}</p> : <MessageForm view={view} label={t.reply} button={t.send} required />}
       <p class="soft">{t.keep}</p>
       {isOver || isFull ? (
         <p>
-          <a href={`${zonePath}?lang=${view.language}`}>{t.again}</a>
+          <a href={zonePath}>{t.again}</a>
         </p>
       ) : null}
     </Frame>
@@ -107,33 +100,24 @@ export function ConversationPage({
 
 /** Why there is nothing to see or nothing was sent. */
 export function NoZonePage({
-  language,
+  reader,
   text,
   back,
 }: {
-  language: Language
-  text: ZoneText
+  reader: Reader
+  text: keyof Texts['zone']
   back?: string | undefined
 }) {
-  const t = ZONE_TEXTS[language]
+  const t = reader.texts.zone
   return (
-    <Page title={t.title} language={language}>
+    <Page title={t.title} reader={reader}>
       <h1>{t.title}</h1>
       <p role="alert">{t[text]}</p>
       {back === undefined ? null : (
         <p>
-          <a href={`${back}?lang=${language}`}>{t.back}</a>
+          <a href={back}>{t.back}</a>
         </p>
       )}
     </Page>
   )
-}
-
-const CLOCKS = {
-  de: new Intl.DateTimeFormat('de-DE', { timeStyle: 'short', timeZone: 'Europe/Berlin' }),
-  en: new Intl.DateTimeFormat('en-GB', { timeStyle: 'short', timeZone: 'Europe/Berlin' }),
-}
-
-function time(iso: string, language: Language): string {
-  return CLOCKS[language].format(new Date(iso))
 }

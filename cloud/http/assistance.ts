@@ -13,10 +13,10 @@ import type { AssistanceRequestRow, ZoneRow } from '../persistence/tables/assist
 import { isTest } from '../scan-and-go/present.ts'
 import { findStore } from '../stores/queries.ts'
 import { ConversationPage, NoZonePage, ZonePage, type ZoneView } from './assistance-page.tsx'
-import { languageOf, type Language, type ZoneText } from './assistance-texts.ts'
 import { readBytes } from './body.ts'
 import { clientAddress } from './client-address.ts'
 import { rateLimiter } from './rate-limit.ts'
+import type { Readers } from './readers.ts'
 
 const FORM_LIMIT = 8 * 1024
 /** A whole shop may be behind one address: reading is cheap, a request calls somebody. */
@@ -30,58 +30,55 @@ const WHY: Record<string, keyof typeof STATUS> = {
   request_closed: 'closed',
 }
 
+/** What the pages of a zone share, whoever reads them. */
+type View = Omit<ZoneView, 'path' | 'reader'>
+
 /** The pages behind the QR codes of zones: whoever stands there may ask; whoever has a conversation's address may go on with it. */
-export function assistanceRoutes(
-  app: Hono,
-  database: Database,
-  services: Services,
-  headers: Record<string, string>,
-): void {
+export function assistanceRoutes(app: Hono, database: Database, services: Services, readers: Readers): void {
   const { config, platform } = services
   const limiter = rateLimiter(platform.clock)
 
   app.get('/z/:zoneId', (c) =>
-    answer(c, READING, async (language) => {
-      const { zone, view } = await viewOf(c, language)
-      return page(c, String(ZonePage({ view: { ...view, path: `/z/${zone.zone_id}` }, ticket: newTicket(platform) })))
+    answer(c, READING, async () => {
+      const { zone, view } = await viewOf(c)
+      return readers.show(c, (reader) =>
+        ZonePage({ view: { ...view, reader, path: `/z/${zone.zone_id}` }, ticket: newTicket(platform) }),
+      )
     }),
   )
 
   app.post('/z/:zoneId', (c) =>
-    answer(c, ASKING, async (language) => {
-      const { zone } = await viewOf(c, language)
+    answer(c, ASKING, async () => {
+      const { zone } = await viewOf(c)
       const form = await readForm(c)
       const ticket = /^[A-Za-z0-9_-]{22}$/.exec(form.get('ticket') ?? '')?.[0] ?? newTicket(platform)
       const message = said(form)
       await task(zone, (call) => openRequest({ db: call.db, nowMs: call.nowMs, platform }, zone, ticket, { message }))
-      return c.redirect(`/z/${zone.zone_id}/${ticket}?lang=${language}`, 303)
+      return c.redirect(`/z/${zone.zone_id}/${ticket}`, 303)
     }),
   )
 
   app.get('/z/:zoneId/:ticket', (c) =>
-    answer(c, READING, async (language) => {
-      const { zone, view, request } = await conversationOf(c, language)
+    answer(c, READING, async () => {
+      const { zone, view, request } = await conversationOf(c)
       const shown = toRequest(
         request,
         zone.name,
         (await messagesOf(database.reads, [request.request_id])).get(request.request_id) ?? [],
       )
-      return page(
-        c,
-        String(
-          ConversationPage({
-            view: { ...view, path: `/z/${zone.zone_id}/${c.req.param('ticket')}` },
-            request: shown,
-            zonePath: `/z/${zone.zone_id}`,
-          }),
-        ),
+      return readers.show(c, (reader) =>
+        ConversationPage({
+          view: { ...view, reader, path: `/z/${zone.zone_id}/${c.req.param('ticket')}` },
+          request: shown,
+          zonePath: `/z/${zone.zone_id}`,
+        }),
       )
     }),
   )
 
   app.post('/z/:zoneId/:ticket', (c) =>
-    answer(c, ASKING, async (language) => {
-      const { zone, request } = await conversationOf(c, language)
+    answer(c, ASKING, async () => {
+      const { zone, request } = await conversationOf(c)
       const message = said(await readForm(c))
       if (message !== undefined) {
         await task(zone, async (call) => {
@@ -89,38 +86,29 @@ export function assistanceRoutes(
           if (current?.request_id === request.request_id) await addMessage(call, current, 'shopper', message)
         })
       }
-      return c.redirect(`/z/${zone.zone_id}/${c.req.param('ticket')}?lang=${language}`, 303)
+      return c.redirect(`/z/${zone.zone_id}/${c.req.param('ticket')}`, 303)
     }),
   )
 
   /** Limits by address, and puts refusals into words. */
-  async function answer(
-    c: Context,
-    allowance: typeof READING,
-    make: (language: Language) => Promise<Response>,
-  ): Promise<Response> {
-    const language = languageOf(c.req.query('lang'), c.req.header('accept-language'))
+  async function answer(c: Context, allowance: typeof READING, make: () => Promise<Response>): Promise<Response> {
     const bucket = `${allowance === ASKING ? 'ask' : 'read'} ${clientAddress(c, config.trustedProxies)}`
-    if (config.rateLimit !== 0 && !limiter.take(bucket, allowance).allowed) return refuse(c, language, 'tooFast')
+    if (config.rateLimit !== 0 && !limiter.take(bucket, allowance).allowed) return refuse(c, 'tooFast')
     try {
-      return await make(language)
+      return await make()
     } catch (error) {
       if (!(error instanceof Failure)) throw error
-      if (error.code === 'invalid-argument' || error.code === 'payload-too-large') return refuse(c, language, 'tooLong')
-      return refuse(c, language, WHY[error.extras.reason ?? ''] ?? 'unknown')
+      if (error.code === 'invalid-argument' || error.code === 'payload-too-large') return refuse(c, 'tooLong')
+      return refuse(c, WHY[error.extras.reason ?? ''] ?? 'unknown')
     }
   }
 
-  function page(c: Context, html: string): Response | Promise<Response> {
-    return c.html(`<!doctype html>${html}`, 200, headers)
-  }
-
-  function refuse(c: Context, language: Language, text: keyof typeof STATUS & ZoneText): Response | Promise<Response> {
+  function refuse(c: Context, text: keyof typeof STATUS): Response | Promise<Response> {
     const back = text === 'unknown' ? undefined : c.req.path
-    return c.html(`<!doctype html>${String(NoZonePage({ language, text, back }))}`, STATUS[text], headers)
+    return readers.show(c, (reader) => NoZonePage({ reader, text, back }), STATUS[text])
   }
 
-  async function viewOf(c: Context, language: Language): Promise<{ zone: ZoneRow; view: Omit<ZoneView, 'path'> }> {
+  async function viewOf(c: Context): Promise<{ zone: ZoneRow; view: View }> {
     const zoneId = c.req.param('zoneId') ?? ''
     const known = isIdShaped(zoneId) ? await findZone(database.reads, zoneId) : undefined
     const store = known && (await findStore(database.reads, known.store_id))
@@ -135,15 +123,12 @@ export function assistanceRoutes(
     const zone = await ownZone(call, zoneId)
     return {
       zone,
-      view: { language, sandbox: isTest(zone.tenant), storeName: store.trading_name, zoneName: zone.name },
+      view: { sandbox: isTest(zone.tenant), storeName: store.trading_name, zoneName: zone.name },
     }
   }
 
-  async function conversationOf(
-    c: Context,
-    language: Language,
-  ): Promise<{ zone: ZoneRow; view: Omit<ZoneView, 'path'>; request: AssistanceRequestRow }> {
-    const { zone, view } = await viewOf(c, language)
+  async function conversationOf(c: Context): Promise<{ zone: ZoneRow; view: View; request: AssistanceRequestRow }> {
+    const { zone, view } = await viewOf(c)
     const request = await findRequestOfTicket(database.reads, (c.req.param('ticket') ?? '').slice(0, 64))
     if (request?.zone_id !== zone.zone_id) throw new Failure('not-found', 'no such request')
     return { zone, view, request }

@@ -1,23 +1,12 @@
 import type { TransactionData } from '../scan-and-go/schema.ts'
-import type { Language } from './assistance-texts.ts'
-import { CHECKOUT_TEXTS } from './checkout-texts.ts'
+import type { Texts } from '../texts/texts.ts'
+import { StoreNote } from './receipt-page.tsx'
 import type { WayOut } from './way-out.ts'
 
-/** The end of a page of a checkout: the way out of the store, the receipt, and the page in the other language. */
-export function CheckoutEnd({
-  purchase,
-  way,
-  language,
-  query = '',
-}: {
-  purchase: TransactionData
-  way: WayOut
-  language: Language
-  query?: string
-}) {
-  const t = CHECKOUT_TEXTS[language]
+/** The end of a page of a checkout: the way out of the store, and the receipt. */
+export function CheckoutEnd({ purchase, way, texts }: { purchase: TransactionData; way: WayOut; texts: Texts }) {
+  const t = texts.checkout
   const isPaid = purchase.status === 'SUCCESS' || purchase.status === 'UNLOADED'
-  const other = language === 'de' ? 'en' : 'de'
   return (
     <>
       {way ? (
@@ -26,16 +15,13 @@ export function CheckoutEnd({
         </p>
       ) : null}
       {isPaid && purchase.receiptUrl ? (
-        <p>
-          <a href={new URL(purchase.receiptUrl).pathname}>{t.receipt}</a>
-          {purchase.securityTagHint ? <span> · {purchase.securityTagHint}</span> : null}
-        </p>
+        <>
+          <p>
+            <a href={new URL(purchase.receiptUrl).pathname}>{t.receipt}</a>
+          </p>
+          {purchase.securityTagHint ? <StoreNote texts={texts} note={purchase.securityTagHint} /> : null}
+        </>
       ) : null}
-      <p class="soft">
-        <a href={`?${query}lang=${other}`} lang={other}>
-          {t.other}
-        </a>
-      </p>
     </>
   )
 }

@@ -1,8 +1,6 @@
 import type { TransactionData } from '../scan-and-go/schema.ts'
-import type { Language } from './assistance-texts.ts'
 import { CheckoutEnd } from './checkout-end.tsx'
-import { amountText, CHECKOUT_TEXTS } from './checkout-texts.ts'
-import { Page } from './page.tsx'
+import { Page, type Reader } from './page.tsx'
 import type { WayOut } from './way-out.ts'
 
 /** The test checkout of the sandbox: pay, decline or cancel, without any payment provider. */
@@ -10,20 +8,21 @@ export function CheckoutPage({
   purchase,
   action,
   way,
-  language,
+  reader,
 }: {
   purchase: TransactionData
   action: string
   way: WayOut
-  language: Language
+  reader: Reader
 }) {
-  const t = CHECKOUT_TEXTS[language]
+  const { texts, formats } = reader
+  const t = texts.checkout
   const isOpen = purchase.status === 'PENDING_PAYMENT' || purchase.status === 'CREATED'
   const isAwaited = isOpen && purchase.status === 'CREATED'
   const isPaid = purchase.status === 'SUCCESS' || purchase.status === 'UNLOADED'
   return (
-    <Page title={t.testTitle} language={language} sandbox>
-      <h1>{isOpen ? `${t.pay}: ${amountText(purchase.totalCent, language)}` : isPaid ? t.paid : t.cancelled}</h1>
+    <Page title={t.testTitle} reader={reader} sandbox>
+      <h1>{isOpen ? `${t.pay}: ${formats.money(purchase.totalCent)}` : isPaid ? t.paid : t.cancelled}</h1>
       <p class="soft">
         {purchase.storeData.name} · {t.lines(purchase.items.length)} · {t.noMoney}
       </p>
@@ -43,7 +42,7 @@ export function CheckoutPage({
           </button>
         </form>
       ) : null}
-      <CheckoutEnd purchase={purchase} way={way} language={language} />
+      <CheckoutEnd purchase={purchase} way={way} texts={texts} />
     </Page>
   )
 }

@@ -11,10 +11,10 @@ import { isTest, toTransactionData } from '../scan-and-go/present.ts'
 import { findPurchaseOfCheckout } from '../scan-and-go/queries.ts'
 import { openPaymentOf } from '../payments/queries.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
-import { languageOf, type Language } from './assistance-texts.ts'
 import { readBytes } from './body.ts'
 import { CheckoutPage } from './checkout-page.tsx'
 import { PaymentPage } from './payment-page.tsx'
+import type { Readers } from './readers.ts'
 import { wayOut } from './way-out.ts'
 
 /** Of the form: it says which button was pressed, bytes. */
@@ -25,17 +25,19 @@ export function checkoutRoutes(
   app: Hono,
   database: Database,
   services: Services,
-  headers: Record<string, string>,
+  readers: Readers,
   isTooFast: (c: Context) => boolean,
 ): void {
   app.get('/checkout/:id', async (c) => {
-    if (isTooFast(c)) return refuse(c)
+    if (isTooFast(c))
+      return readers.problem(c, new Failure('resource-exhausted', 'too many requests', { retryAfter: 1 }))
     const call = { db: database.reads, services, nowMs: services.platform.clock.wall() } as Call
     return show(c, call, c.req.param('id'))
   })
 
   app.post('/checkout/:id', async (c) => {
-    if (isTooFast(c)) return refuse(c)
+    if (isTooFast(c))
+      return readers.problem(c, new Failure('resource-exhausted', 'too many requests', { retryAfter: 1 }))
     const id = c.req.param('id')
     const purchase = isIdShaped(id) ? await findPurchaseOfCheckout(database.reads, id) : undefined
     // Anybody may send anything here: nothing of it is read before there is something to press a button for.
@@ -56,7 +58,7 @@ export function checkoutRoutes(
     } catch (error) {
       if (!(error instanceof Failure)) throw error
     }
-    return c.redirect(addressOf(c, id), 303)
+    return c.redirect(`/checkout/${id}`, 303)
   })
 
   async function show(c: Context, call: Call, id: string): Promise<Response> {
@@ -65,11 +67,7 @@ export function checkoutRoutes(
     if (!isTest(purchase.tenant)) return showLive(c, call, purchase)
     const data = toTransactionData(await wholePurchase(call, purchase), call, 'public')
     const way = await wayOut(database, services, purchase)
-    return c.html(
-      `<!doctype html>${String(CheckoutPage({ purchase: data, action: addressOf(c, id), way, language: languageFor(c) }))}`,
-      200,
-      headers,
-    )
+    return readers.show(c, (reader) => CheckoutPage({ purchase: data, action: `/checkout/${id}`, way, reader }))
   }
 
   /** Leads to the provider's page while that is open; whoever comes back from there sees how things stand. */
@@ -80,25 +78,8 @@ export function checkoutRoutes(
     const data = toTransactionData(await wholePurchase(call, purchase), call, 'public')
     const isAwaited = purchase.status === 'CREATED' && purchase.approval === 'awaiting'
     const way = await wayOut(database, services, purchase)
-    return c.html(
-      `<!doctype html>${String(PaymentPage({ purchase: data, isAwaited, way, language: languageFor(c) }))}`,
-      200,
-      headers,
-    )
+    return readers.show(c, (reader) => PaymentPage({ purchase: data, isAwaited, way, reader }))
   }
-}
-
-function languageFor(c: Context): Language {
-  return languageOf(c.req.query('lang'), c.req.header('accept-language'))
-}
-
-/** Of the page, in the language that somebody has chosen there. */
-function addressOf(c: Context, id: string): string {
-  return `/checkout/${id}${c.req.query('lang') === undefined ? '' : `?lang=${languageFor(c)}`}`
-}
-
-function refuse(c: Context): Response {
-  return c.text('too many requests', 429, { 'retry-after': '1' })
 }
 
 function isResult(text: string | null): text is TestResult {

@@ -1,5 +1,15 @@
 import type { Child } from 'hono/jsx'
 import { raw } from 'hono/html'
+import type { Formats } from '../texts/catalogue.ts'
+import type { Texts } from '../texts/texts.ts'
+
+/** Who reads a page: the texts of their language, and the address of the same page in the other one. */
+export interface Reader {
+  readonly texts: Texts
+  readonly formats: Formats
+  readonly other: Pick<Texts, 'language' | 'languageName'>
+  readonly otherHref: string
+}
 
 /** One frame for the few pages that the cloud shows: no script, no outside request, light and dark, printable. */
 const STYLE = `
@@ -19,22 +29,24 @@ ol.talk li.staff { background: var(--code) } ol.talk p { margin: .2rem 0; white-
 .stamp { display: inline-block; margin: 0; padding: .1rem .8rem; border: 3px solid var(--stop); border-radius: 8px; color: var(--stop); font-size: 1.5rem; font-weight: 700; text-transform: uppercase } s { color: var(--soft) }
 @media (max-width: 30rem) { main { padding: 1rem } table.lines tr { display: flex; flex-wrap: wrap; justify-content: flex-end; border-bottom: 1px solid var(--line) }
 table.lines :is(th, td) { border: 0 } table.lines :is(tbody td, thead th):first-child { flex: 1 0 100% } table.lines th[colspan] { flex: 1 } }
-@media print { .ribbon, form { display: none } }`
+footer { max-width: 60rem; margin: 0 auto; padding: 0 1.5rem 1.5rem } footer a { display: inline-flex; align-items: center; min-height: 44px }
+@media (max-width: 30rem) { footer { padding: 0 1rem 1rem } }
+@media print { .ribbon, form, footer { display: none } }`
 
-/** The frame of a page that the cloud renders. */
+/** The frame of a page that the cloud renders, with the switch to the other language. */
 export function Page({
   title,
-  language = 'de',
+  reader: { texts, other, otherHref },
   sandbox = false,
   children,
 }: {
   title: string
-  language?: string
+  reader: Reader
   sandbox?: boolean
   children?: Child
 }) {
   return (
-    <html lang={language}>
+    <html lang={texts.language}>
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
@@ -45,6 +57,11 @@ export function Page({
       <body>
         {sandbox ? <div class="ribbon">Sandbox</div> : null}
         <main>{children}</main>
+        <footer>
+          <a href={otherHref} lang={other.language} hreflang={other.language}>
+            {other.languageName}
+          </a>
+        </footer>
       </body>
     </html>
   )

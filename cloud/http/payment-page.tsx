@@ -1,8 +1,6 @@
 import type { TransactionData } from '../scan-and-go/schema.ts'
-import type { Language } from './assistance-texts.ts'
 import { CheckoutEnd } from './checkout-end.tsx'
-import { amountText, CHECKOUT_TEXTS } from './checkout-texts.ts'
-import { Page } from './page.tsx'
+import { Page, type Reader } from './page.tsx'
 import type { WayOut } from './way-out.ts'
 
 /** Where a shopper waits before the payment, and comes back to after it. */
@@ -10,25 +8,26 @@ export function PaymentPage({
   purchase,
   isAwaited,
   way,
-  language,
+  reader,
 }: {
   purchase: TransactionData
   isAwaited: boolean
   way: WayOut
-  language: Language
+  reader: Reader
 }) {
-  const t = CHECKOUT_TEXTS[language]
+  const { texts, formats } = reader
+  const t = texts.checkout
   const isPaid = purchase.status === 'SUCCESS' || purchase.status === 'UNLOADED'
   const isOver = purchase.status === 'CANCELLED'
   return (
-    <Page title={t.title} language={language}>
-      <h1>{isPaid ? t.paid : isOver ? t.cancelled : `${t.pay}: ${amountText(purchase.totalCent, language)}`}</h1>
+    <Page title={t.title} reader={reader}>
+      <h1>{isPaid ? t.paid : isOver ? t.cancelled : `${t.pay}: ${formats.money(purchase.totalCent)}`}</h1>
       <p class="soft">
         {purchase.storeData.name} · {t.lines(purchase.items.length)}
       </p>
       {isAwaited ? <p>{t.staffCheck}</p> : null}
       {isPaid || isOver || isAwaited ? null : <p>{t.confirming}</p>}
-      <CheckoutEnd purchase={purchase} way={way} language={language} query="returned=1&" />
+      <CheckoutEnd purchase={purchase} way={way} texts={texts} />
     </Page>
   )
 }

@@ -1,24 +1,15 @@
-import { weightText } from '../receipts/receipt-text.ts'
 import { takenBack } from '../receipts/taken-back.ts'
 import type { TransactionData } from '../scan-and-go/schema.ts'
-import type { Language } from './assistance-texts.ts'
-import { Page } from './page.tsx'
-import { RECEIPT_TEXTS } from './receipt-texts.ts'
-
-function formatsOf(language: Language) {
-  const { locale } = RECEIPT_TEXTS[language]
-  const euros = new Intl.NumberFormat(locale, { style: 'currency', currency: 'EUR' })
-  const moment = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'Europe/Berlin' })
-  return { money: (cents: number) => euros.format(cents / 100), time: (ms: number) => moment.format(ms) }
-}
-const FORMATS = { de: formatsOf('de'), en: formatsOf('en') }
+import type { Formats } from '../texts/catalogue.ts'
+import type { Texts } from '../texts/texts.ts'
+import { Page, type Reader } from './page.tsx'
 
 /** The receipt as a phone shows it when the QR code is opened. What was taken back since is said first, and struck out below. */
-export function ReceiptPage({ receipt, language }: { receipt: TransactionData; language: Language }) {
-  const t = RECEIPT_TEXTS[language]
-  const { money, time } = FORMATS[language]
+export function ReceiptPage({ receipt, reader }: { receipt: TransactionData; reader: Reader }) {
+  const { texts, formats } = reader
+  const t = texts.receipt
+  const { money, moment } = formats
   const back = takenBack(receipt)
-  const other = language === 'de' ? 'en' : 'de'
   const isExpired = back.hasGoods && receipt.receiptUrl !== undefined && receipt.receiptQrCode === undefined
   const rows = [
     { name: t.sum, amount: money(receipt.totalCent) },
@@ -34,17 +25,13 @@ export function ReceiptPage({ receipt, language }: { receipt: TransactionData; l
     ...(back.failedCent > 0 ? [{ name: t.failed, amount: money(back.failedCent) }] : []),
   ]
   return (
-    <Page
-      title={`${t.title} ${receipt.storeData.name}`}
-      language={language}
-      sandbox={receipt.storeData.mode === 'demo'}
-    >
+    <Page title={`${t.title} ${receipt.storeData.name}`} reader={reader} sandbox={receipt.storeData.mode === 'demo'}>
       <h1>{receipt.storeData.name}</h1>
       {back.isCancelled ? <p class="stamp">{t.cancelled}</p> : null}
       <p class="soft">
         {receipt.storeData.address}
         <br />
-        {receipt.completedAt === undefined ? '' : time(receipt.completedAt)} · {t.receipt} {receipt.id}
+        {receipt.completedAt === undefined ? '' : moment(receipt.completedAt)} · {t.receipt} {receipt.id}
       </p>
       <table class="lines">
         <thead>
@@ -61,7 +48,7 @@ export function ReceiptPage({ receipt, language }: { receipt: TransactionData; l
               item={item}
               isReturned={back.isReturned(item.itemLineId)}
               note={back.isCancelled ? undefined : t.back}
-              money={money}
+              formats={formats}
             />
           ))}
           {rows.map(({ name, amount }) => (
@@ -84,15 +71,10 @@ export function ReceiptPage({ receipt, language }: { receipt: TransactionData; l
         <img src={receipt.receiptQrCode} alt={t.qr} width="260" height="260" />
       ) : null}
       {isExpired ? <p>{t.expired}</p> : null}
-      {back.hasGoods && !isExpired && receipt.securityTagHint ? <p>{receipt.securityTagHint}</p> : null}
-      <p class="soft">Kein steuerlicher Nachweis / no fiscal evidence.</p>
-      {receipt.receiptUrl === undefined ? null : (
-        <p>
-          <a href={`${new URL(receipt.receiptUrl).pathname}?lang=${other}`} lang={other} hreflang={other}>
-            {t.other}
-          </a>
-        </p>
-      )}
+      {back.hasGoods && !isExpired && receipt.securityTagHint ? (
+        <StoreNote texts={texts} note={receipt.securityTagHint} />
+      ) : null}
+      <p class="soft">{t.noFiscalEvidence}</p>
     </Page>
   )
 }
@@ -101,16 +83,19 @@ interface LineView {
   item: TransactionData['items'][number]
   isReturned: boolean
   note: string | undefined
-  money: (cents: number) => string
+  formats: Formats
 }
 
-function Line({ item, isReturned, note, money }: LineView) {
+function Line({ item, isReturned, note, formats: { money, weight } }: LineView) {
+  const { weightGrams, pricePerKgCent } = item
   const struck = (text: string | number) => (isReturned ? <s>{text}</s> : text)
   return (
     <tr>
       <td>
         {struck(item.depositOf === undefined ? item.name : `+ ${item.name}`)}
-        {weightText(item) === undefined ? null : <span class="soft"> {weightText(item)}</span>}
+        {weightGrams === undefined || pricePerKgCent === undefined ? null : (
+          <span class="soft"> {weight(weightGrams, pricePerKgCent)}</span>
+        )}
         {isReturned && note !== undefined ? <span class="soft"> {note}</span> : null}
       </td>
       <td class="n">{struck(item.quantity)}</td>
@@ -120,12 +105,11 @@ function Line({ item, isReturned, note, money }: LineView) {
   )
 }
 
-/** What stands where there is no receipt. */
-export function NoReceiptPage() {
+/** A text that the store wrote, in its own language. */
+export function StoreNote({ texts, note }: { texts: Texts; note: string }) {
   return (
-    <Page title="Kein Beleg">
-      <h1>Diesen Beleg gibt es nicht</h1>
-      <p>Bitte scannen Sie den QR-Code noch einmal ganz ab. / Please scan the whole QR code again.</p>
-    </Page>
+    <p>
+      <span class="soft">{texts.storeNote}:</span> {note}
+    </p>
   )
 }

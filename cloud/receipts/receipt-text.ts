@@ -1,4 +1,5 @@
 import type { TransactionData } from '../scan-and-go/schema.ts'
+import { formatsOf } from '../texts/catalogue.ts'
 import { takenBack } from './taken-back.ts'
 
 /** Characters in a line of a receipt printer with 80 mm paper. */
@@ -7,26 +8,21 @@ const WIDTH = 42
 const euros = new Intl.NumberFormat('de-DE', { minimumFractionDigits: 2, maximumFractionDigits: 2 })
 const moment = new Intl.DateTimeFormat('de-DE', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'Europe/Berlin' })
 
-const kilograms = new Intl.NumberFormat('de-DE', { minimumFractionDigits: 3, maximumFractionDigits: 3 })
-
-/** What weighed goods weigh and cost a kilogram, as a buyer may check it; undefined for all others. */
-export function weightText({ weightGrams, pricePerKgCent }: TransactionData['items'][number]): string | undefined {
-  if (weightGrams === undefined || pricePerKgCent === undefined) return undefined
-  return `${kilograms.format(weightGrams / 1_000)} kg x ${euros.format(pricePerKgCent / 100)} EUR/kg`
-}
-
 /** A receipt as plain text, as a till prints it. */
 export function receiptText(receipt: TransactionData): string {
   const money = (cents: number) => euros.format(cents / 100)
   const back = takenBack(receipt)
+  const { weight } = formatsOf('de')
   const lines = receipt.items.flatMap((item) => {
     const amount = row(item.depositOf === undefined ? item.name : `  + ${item.name}`, money(item.totalCent))
-    const weight = weightText(item)
+    const { weightGrams, pricePerKgCent } = item
     const returned = back.isReturned(item.itemLineId) && !back.isCancelled ? ['  zurückgegeben'] : []
     return [
       amount,
       ...returned,
-      ...(weight === undefined ? [] : [`  ${weight}`]),
+      ...(weightGrams === undefined || pricePerKgCent === undefined
+        ? []
+        : [`  ${weight(weightGrams, pricePerKgCent)}`]),
       ...(item.quantity === 1 ? [] : [`  ${item.quantity} x ${money(item.priceUnit)}`]),
     ]
   })

@@ -88,6 +88,8 @@ function checkForm({ operation, isOlderForm, reply, sent }: Exchange, found: Fou
   if (reply.status >= 400) {
     // The receipt is also a page for people.
     if (operation?.name === 'getReceiptFromToken' && type.startsWith('text/')) return
+    // A browser without a key gets a page.
+    if (sent.method === 'GET' && sent.headers['authorization'] === undefined && type.startsWith('text/html')) return
     const schema = type.includes('problem+json') ? PROBLEM : ERROR
     const read = schema.safeParse(reply.json)
     if (!read.success)

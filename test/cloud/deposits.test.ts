@@ -128,7 +128,7 @@ onEveryDatabase('deposits and weighed goods', (kind) => {
         pricePerKgCent: 349,
       })
       expect(receiptText(receipt)).toContain('  0,408 kg x 3,49 EUR/kg')
-      expect((await shop.cloud.get(new URL(receipt.receiptUrl).pathname)).text).toContain('0,408 kg x 3,49 EUR/kg')
+      expect((await shop.cloud.get(new URL(receipt.receiptUrl).pathname)).text).toContain('0.408 kg x 3.49 EUR/kg')
     })
 
     it('are refused misread, without their label, with tags, or at another price', async () => {

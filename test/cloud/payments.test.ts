@@ -53,7 +53,7 @@ onEveryDatabase('payments', (kind) => {
     const bought = await store.ok('fetchPurchase', { transactionId })
     expect(bought).toMatchObject({ status: 'SUCCESS', receipt: { receiptUrl: expect.any(String), tse: null } })
     expect((await store.ok('generateReceiptQR', { purchaseId: transactionId })).url).toBe(bought.receipt.receiptUrl)
-    expect((await store.cloud.get(`${page}?returned=1`)).text).toContain('Zum Beleg')
+    expect((await store.cloud.get(`${page}?returned=1`)).text).toContain('To the receipt')
     expect((await store.cloud.get(`${page}?returned=1&lang=en`)).text).toContain('To the receipt')
     expect(await events('checkout.completed', transactionId)).toHaveLength(1)
     expect(await store.call('processPayment', { purchaseId: transactionId })).toMatchObject({
@@ -666,7 +666,7 @@ onEveryDatabase('payments', (kind) => {
     expect(waiting).toMatchObject({ status: 'CREATED', awaitingApproval: true })
     expect(store.psp.sessions.size).toBe(sessions)
     const page = new URL(waiting.checkoutUrl).pathname
-    expect((await store.cloud.get(page)).text).toContain('Bitte warten')
+    expect((await store.cloud.get(page)).text).toContain('Please wait')
     const { transactionId } = waiting
     expect(await store.call('processPayment', { transactionId })).toMatchObject({
       status: 409,

@@ -66,7 +66,7 @@ onEveryDatabase('scan and go', (kind) => {
       status: 409,
       body: { reason: 'awaiting_approval' },
     })
-    expect((await shop.cloud.get(new URL(waiting.checkoutUrl).pathname)).text).toContain('Bitte warten')
+    expect((await shop.cloud.get(new URL(waiting.checkoutUrl).pathname)).text).toContain('Please wait')
     // The clock of the payment stands still meanwhile.
     await platform.advance(45 * 60_000)
     expect(await statusOf(transactionId)).toBe('CREATED')

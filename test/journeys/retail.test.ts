@@ -122,7 +122,7 @@ onEveryDatabase('what a shop does all day, with real processes', (kind) => {
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
       body: 'result=paid',
     })
-    expect(await page.text()).toContain('Bezahlt')
+    expect(await page.text()).toContain('Paid')
     const qr = await ok('generateReceiptQR', { purchaseId: transactionId })
     const receipt = JSON.parse(
       await text(`${journey.baseUrl}/getReceiptFromToken?token=${qr.token}`, 'application/json'),

@@ -51,13 +51,13 @@ onEveryDatabase('a store with real processes', (kind) => {
       { quantity: 1, epcs: [epc], tagIds: ['HT-77'] },
     ]
     const { transactionId, checkoutUrl } = (await journey.api.call('startCheckout', { sessionId, items })) as Json
-    expect(await (await fetch(checkoutUrl)).text()).toContain('Bezahlen')
+    expect(await (await fetch(checkoutUrl)).text()).toContain('Pay')
     const paid = await fetch(checkoutUrl, {
       method: 'POST',
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
       body: 'result=paid',
     })
-    expect(await paid.text()).toContain('Bezahlt')
+    expect(await paid.text()).toContain('Paid')
     expect(await purchase(transactionId)).toMatchObject({ status: 'SUCCESS', securityTagStatus: 'pending' })
     const qr = (await journey.api.call('generateReceiptQR', { purchaseId: transactionId })) as Json
     expect(readQr(Buffer.from(qr.imageBase64, 'base64'))).toBe(qr.url)

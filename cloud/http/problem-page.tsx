@@ -1,0 +1,32 @@
+import type { Problem } from '../texts/texts.ts'
+import { Page, type Reader } from './page.tsx'
+
+/** What a browser gets instead of an error in JSON: what happened, and what to do. */
+export function ProblemPage({
+  reader,
+  problem,
+  requestId,
+}: {
+  reader: Reader
+  problem: Problem
+  requestId: string | undefined
+}) {
+  const { texts } = reader
+  const { what, todo } = texts.problems[problem]
+  return (
+    <Page title={what} reader={reader}>
+      <h1>{what}</h1>
+      <p>{todo}</p>
+      {problem === 'needsKey' ? (
+        <p>
+          <a href="/docs">{texts.apiReference}</a>
+        </p>
+      ) : null}
+      {requestId === undefined ? null : (
+        <p class="soft">
+          {texts.requestNumber}: <code>{requestId}</code>
+        </p>
+      )}
+    </Page>
+  )
+}

@@ -1,0 +1,82 @@
+import type { Context } from 'hono'
+import { getCookie, setCookie } from 'hono/cookie'
+import type { JSX } from 'hono/jsx/jsx-runtime'
+import { prefersPage } from '../../policy/accept.ts'
+import { isLanguage, LANGUAGE_COOKIE, otherLanguage, pageLanguage } from '../../policy/page-language.ts'
+import type { ErrorCode, Failure } from '../operations/failure.ts'
+import { ERROR_STATUS } from '../operations/failure.ts'
+import { formatsOf, textsOf } from '../texts/catalogue.ts'
+import type { Problem } from '../texts/texts.ts'
+import type { Reader } from './page.tsx'
+import { ProblemPage } from './problem-page.tsx'
+
+type PageStatus = 200 | 400 | 404 | 409 | 429 | 503
+
+/** Answers browsers in the language of their reader (`policy/page-language.ts`). */
+export interface Readers {
+  show(c: Context, page: (reader: Reader) => JSX.Element, status?: PageStatus): Response | Promise<Response>
+  /** A page about the failure. `requestId` is what the log has. */
+  problem(c: Context, failure: Failure, requestId?: string, about?: Problem): Response
+  /** The same, for callers without a key that prefer a page to JSON; undefined for all others. */
+  problemForBrowser(c: Context, failure: Failure, requestId: string): Response | undefined
+}
+
+/** A page shows itself and loads nothing. Whoever stores it must not show it to readers of another language. */
+export const PAGE_HEADERS = {
+  'content-security-policy':
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+  'cache-control': 'no-store',
+  vary: 'Accept, Accept-Language, Cookie',
+}
+
+const PROBLEMS: Readonly<Record<ErrorCode, Problem>> = {
+  'invalid-argument': 'rejected',
+  unauthenticated: 'needsKey',
+  'permission-denied': 'notAllowed',
+  'not-found': 'notFound',
+  'already-exists': 'rejected',
+  'failed-precondition': 'rejected',
+  'payload-too-large': 'rejected',
+  'unsupported-media-type': 'rejected',
+  'resource-exhausted': 'tooFast',
+  unavailable: 'unavailable',
+  internal: 'internal',
+}
+
+/** `isSecure`: the cloud is reached over HTTPS. */
+export function openReaders(isSecure: boolean): Readers {
+  /** The language that a reader chose is remembered until the browser ends. */
+  function readerOf(c: Context): Reader {
+    const asked = c.req.query('lang')
+    const remembered = getCookie(c, LANGUAGE_COOKIE)
+    const language = pageLanguage({ asked, remembered, accepted: c.req.header('accept-language') })
+    if (isLanguage(asked) && asked !== remembered)
+      setCookie(c, LANGUAGE_COOKIE, asked, { path: '/', httpOnly: true, sameSite: 'Lax', secure: isSecure })
+    const other = textsOf(otherLanguage(language))
+    const otherHref = `?${new URLSearchParams({ ...c.req.query(), lang: other.language })}`
+    return { texts: textsOf(language), formats: formatsOf(language), other, otherHref }
+  }
+
+  function problem(c: Context, failure: Failure, requestId?: string, about = PROBLEMS[failure.code]): Response {
+    const { retryAfter } = failure.extras
+    if (requestId !== undefined) c.header('x-request-id', requestId)
+    if (retryAfter !== undefined) c.header('retry-after', String(retryAfter))
+    const reader = readerOf(c)
+    const page = String(ProblemPage({ reader, problem: about, requestId }))
+    return c.body(`<!doctype html>${page}`, ERROR_STATUS[failure.code], {
+      ...PAGE_HEADERS,
+      'content-type': 'text/html; charset=utf-8',
+    })
+  }
+
+  return {
+    show: (c, page, status = 200) => c.html(`<!doctype html>${String(page(readerOf(c)))}`, status, PAGE_HEADERS),
+    problem,
+    problemForBrowser(c, failure, requestId) {
+      const isBrowser = prefersPage(c.req.header('accept')) && c.req.header('authorization') === undefined
+      return isBrowser ? problem(c, failure, requestId) : undefined
+    },
+  }
+}

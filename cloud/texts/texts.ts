@@ -1,0 +1,92 @@
+import type { Language } from '../../policy/page-language.ts'
+import type { WayOut } from '../http/way-out.ts'
+
+/** What happened, and what the reader does next. */
+export interface Advice {
+  what: string
+  todo: string
+}
+
+/** Why a browser gets a page instead of what it asked for. */
+export type Problem =
+  | 'noReceipt'
+  | 'notFound'
+  | 'needsKey'
+  | 'notAllowed'
+  | 'rejected'
+  | 'tooFast'
+  | 'unavailable'
+  | 'internal'
+
+/** Every text of the cloud's pages. A text that a language lacks fails the build. */
+export interface Texts {
+  language: Language
+  /** In the language itself. */
+  languageName: string
+  locale: string
+  problems: Record<Problem, Advice>
+  apiReference: string
+  requestNumber: string
+  storeNote: string
+
+  receipt: {
+    title: string
+    item: string
+    quantity: string
+    each: string
+    amount: string
+    sum: string
+    receipt: string
+    vat: (rate: string, net: string, tax: string) => string
+    cancelled: string
+    back: string
+    refunded: string
+    remains: string
+    pending: string
+    failed: string
+    qr: string
+    expired: string
+    noFiscalEvidence: string
+  }
+
+  checkout: {
+    title: string
+    testTitle: string
+    pay: string
+    paid: string
+    cancelled: string
+    lines: (count: number) => string
+    noMoney: string
+    staffCheck: string
+    confirming: string
+    decline: string
+    cancel: string
+    receipt: string
+    wayOut: Record<Exclude<WayOut, undefined>, string>
+  }
+
+  zone: Record<
+    | 'title'
+    | 'intro'
+    | 'label'
+    | 'call'
+    | 'chat'
+    | 'open'
+    | 'answered'
+    | 'closed'
+    | 'refresh'
+    | 'reply'
+    | 'send'
+    | 'again'
+    | 'shopper'
+    | 'staff'
+    | 'keep'
+    | 'full'
+    | 'unknown'
+    | 'tooFast'
+    | 'tooLong'
+    | 'busy'
+    | 'back',
+    string
+  >
+}

@@ -1,0 +1,54 @@
+import { acceptRanges } from './accept.ts'
+
+/** The languages of the pages of cloud and agent. The first one is for readers who name neither. */
+export const LANGUAGES = ['en', 'de'] as const
+export type Language = (typeof LANGUAGES)[number]
+
+/** Remembers the language that a reader chose with the switch of a page. */
+export const LANGUAGE_COOKIE = 'untag_language'
+
+/** What a request says about the language of its reader. */
+export interface LanguageSources {
+  /** Query parameter `lang`, which the switch of a page sets. */
+  readonly asked: string | undefined
+  /** Value of the cookie. */
+  readonly remembered: string | undefined
+  /** Setting `language` of an agent whose screens are for one language. */
+  readonly configured?: Language | undefined
+  /** Header `Accept-Language`. */
+  readonly accepted: string | undefined
+}
+
+/**
+ *   switch ─▶ cookie ─▶ configuration ─▶ Accept-Language ─▶ English
+ *
+ * The language of a page. The first source that names one of ours decides.
+ */
+export function pageLanguage({ asked, remembered, configured, accepted }: LanguageSources): Language {
+  if (isLanguage(asked)) return asked
+  if (isLanguage(remembered)) return remembered
+  return configured ?? acceptedLanguage(accepted)
+}
+
+/** True if there are pages in this language. */
+export function isLanguage(value: string | undefined): value is Language {
+  return (LANGUAGES as readonly unknown[]).includes(value)
+}
+
+/** The language that the switch of a page offers. */
+export function otherLanguage(language: Language): Language {
+  return language === 'de' ? 'en' : 'de'
+}
+
+/** The language with the highest quality, at equal quality the one named first. `de-AT` counts as `de`. */
+function acceptedLanguage(header: string | undefined): Language {
+  const ranges = acceptRanges(header)
+  const weigh = (language: Language) => {
+    const own = ranges.filter(({ value }) => value === language || value.startsWith(`${language}-`))
+    const wildcard = ranges.filter(({ value }) => value === '*')
+    const [best] = (own.length > 0 ? own : wildcard).toSorted((a, b) => b.quality - a.quality)
+    return { language, quality: best?.quality ?? 0, place: best?.quality ? ranges.indexOf(best) : ranges.length }
+  }
+  const [first] = LANGUAGES.map(weigh).toSorted((a, b) => b.quality - a.quality || a.place - b.place)
+  return first?.language ?? LANGUAGES[0]
+}
