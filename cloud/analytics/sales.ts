@@ -3,7 +3,7 @@ import type { RefundRow } from '../persistence/tables/payments.ts'
 import type { PurchaseLineRow } from '../persistence/tables/purchases.ts'
 import { iso, present } from '../operations/fields.ts'
 import type { Reading } from '../operations/operation.ts'
-import { refundedCent, refundsOfMany } from '../scan-and-go/shown-refunds.ts'
+import { refundedCent, refundsOfMany, toShownRefund } from '../scan-and-go/shown-refunds.ts'
 import { vatBreakdown } from '../scan-and-go/vat.ts'
 import { refundedByLine } from './line-refunds.ts'
 import type { Sale } from './schema.ts'
@@ -96,6 +96,7 @@ function toSale(
     currency: purchase.currency,
     totalCent: purchase.total_cent,
     refundedCent: refundedCent(refunds),
+    refunds: refunds.map(toExportedRefund),
     vatBreakdown: vatBreakdown(lines.map((line) => ({ cent: line.price_cent * line.quantity, rate: line.vat }))),
     items: lines.map((line) => ({
       itemLineId: line.line_id,
@@ -109,4 +110,9 @@ function toSale(
       ...present({ depositOf: line.deposit_of }),
     })),
   }
+}
+
+function toExportedRefund(refund: RefundRow): Sale['refunds'][number] {
+  const { createdAt, completedAt, ...shown } = toShownRefund(refund)
+  return { ...shown, createdAt: iso(createdAt), ...(completedAt !== undefined && { completedAt: iso(completedAt) }) }
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { RefundFields } from '../scan-and-go/schema.ts'
 import { PERIODS } from './days.ts'
 
 /** A day as requests name it: within the years that a shop lives in. */
@@ -82,6 +83,16 @@ export const Sale = z.strictObject({
   currency: z.string(),
   totalCent: z.int().describe('As it was sold.'),
   refundedCent: z.int().describe('What has gone back of it by now.'),
+  refunds: z
+    .array(
+      z.strictObject({
+        ...RefundFields,
+        amountCent: z.int(),
+        createdAt: z.string(),
+        completedAt: z.string().optional().describe('When the money had gone.'),
+      }),
+    )
+    .describe('In JSON only. `pushToPOS` and `pushToERP` write those that are done.'),
   vatBreakdown: VatTotals.describe('As it was sold, by rate, cents.'),
   items: z.array(
     z.strictObject({

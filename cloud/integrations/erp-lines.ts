@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { PushFault } from './connector.ts'
-import type { TransactionLine } from './transaction.ts'
+import type { TransactionLine } from './transaction-line.ts'
 
 /** What an ERP's orders need of the lines of a sale: whose article each is, and at which price. */
 
@@ -17,19 +17,19 @@ export function unitPrice(
 
 const ArticleNumber = z.string().min(1).max(140)
 
-/** Settings of an ERP that is written to: which of its articles deposits are booked on. An article has one VAT, deposits have two. */
-export const DEPOSIT_SETTINGS = {
+/** Settings of a system that is written to: its articles for deposits and for refunded amounts. An article has one VAT rate. */
+export const BOOKING_SETTINGS = {
   depositArticle: ArticleNumber.optional(),
   reducedDepositArticle: ArticleNumber.optional(),
+  refundArticle: ArticleNumber.optional(),
+  reducedRefundArticle: ArticleNumber.optional(),
 }
 
 /** Of the documentation of credentials. */
-export const DEPOSIT_NEEDS = '`depositArticle`? (to write deposits), `reducedDepositArticle`? (those with 7 %)'
+export const BOOKING_NEEDS =
+  '`depositArticle`? (to write deposits), `reducedDepositArticle`? (those with 7 %), `refundArticle`? (to write refunds of an amount), `reducedRefundArticle`? (those with 7 %)'
 
-interface DepositArticles {
-  readonly depositArticle?: string | undefined
-  readonly reducedDepositArticle?: string | undefined
-}
+type BookingArticles = { readonly [K in keyof typeof BOOKING_SETTINGS]?: string | undefined }
 
 /** How a system finds its own articles; `undefined`: it has none. */
 interface Articles<A> {
@@ -37,28 +37,52 @@ interface Articles<A> {
   byNumber(number: string): Promise<A | undefined> | A
 }
 
+/** The record of the lines, and the field that a fault names: `items`, or one refund. */
+interface LinesPlace {
+  readonly index: number
+  readonly field: string
+}
+
 type Found<A> = { fault: PushFault } | { found: { line: TransactionLine; article: A }[] }
 
-const NO_DEPOSIT_ARTICLE =
-  'a deposit has no EAN: name the article that the system books deposits on in credentials.depositArticle'
+const MISSING = {
+  deposit: {
+    code: 'deposit_article_missing',
+    message: 'a deposit has no EAN: name the article that the system books deposits on in credentials.depositArticle',
+  },
+  amount: {
+    code: 'refund_article_missing',
+    message:
+      'this refund is an amount, not goods: name the article that the system books such refunds on in credentials.refundArticle',
+  },
+}
 
-/** The articles of all lines, or the first line that has none: a sale is written whole or not at all. */
+/** The articles of all lines, or the first line that has none: a document is written whole or not at all. */
 export async function articlesOf<A>(
   lines: readonly TransactionLine[],
-  index: number,
-  settings: DepositArticles,
+  { index, field }: LinesPlace,
+  settings: BookingArticles,
   articles: Articles<A>,
 ): Promise<Found<A>> {
   const found: { line: TransactionLine; article: A }[] = []
   for (const [at, line] of lines.entries()) {
-    const number = line.isDeposit ? depositArticle(line, settings) : undefined
-    if (line.isDeposit && number === undefined) {
-      return {
-        fault: { index, field: `items.${at}.depositOf`, code: 'deposit_article_missing', message: NO_DEPOSIT_ARTICLE },
-      }
-    }
+    const place = (name: string) => (field === 'items' ? `items.${at}.${name}` : field)
+    const number = line.kind === 'goods' ? undefined : bookingArticle(line, settings)
+    if (line.kind !== 'goods' && number === undefined)
+      return { fault: { index, field: place('depositOf'), ...MISSING[line.kind] } }
     const article = await articleOf(line.ean, number, articles)
-    if (article === undefined) return { fault: unknownArticle(index, at, number) }
+    if (article === undefined)
+      return {
+        fault: {
+          index,
+          field: place(number === undefined ? 'ean' : 'depositOf'),
+          code: 'unknown_product',
+          message:
+            number === undefined
+              ? 'the system has no article with this EAN'
+              : 'the system has no article of the number that the credentials name for it',
+        },
+      }
     found.push({ line, article })
   }
   return { found }
@@ -73,25 +97,10 @@ async function articleOf<A>(
   return ean === undefined ? undefined : articles.byEan(ean)
 }
 
-function depositArticle(
-  { vat }: TransactionLine,
-  { depositArticle: usual, reducedDepositArticle }: DepositArticles,
-): string | undefined {
-  return vat === 7 ? (reducedDepositArticle ?? usual) : usual
-}
-
-function unknownArticle(index: number, line: number, number: string | undefined): PushFault {
-  if (number === undefined)
-    return {
-      index,
-      field: `items.${line}.ean`,
-      code: 'unknown_product',
-      message: 'the system has no article with this EAN',
-    }
-  return {
-    index,
-    field: `items.${line}.depositOf`,
-    code: 'unknown_product',
-    message: 'the system has no article of the number that the credentials name for deposits',
-  }
+function bookingArticle({ vat, kind }: TransactionLine, settings: BookingArticles): string | undefined {
+  const [usual, reduced] =
+    kind === 'deposit'
+      ? [settings.depositArticle, settings.reducedDepositArticle]
+      : [settings.refundArticle, settings.reducedRefundArticle]
+  return vat === 7 ? (reduced ?? usual) : usual
 }

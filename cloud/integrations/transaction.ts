@@ -2,9 +2,11 @@ import { z } from 'zod'
 import { findingsOf, findingText } from '../../policy/findings.ts'
 import { dayOf } from '../analytics/days.ts'
 import type { PushedRecord, PushFault } from './connector.ts'
+import { Moment, readRefunds, SentRefund, type NamedLine, type TransactionRefund } from './transaction-refunds.ts'
+import type { TransactionLine } from './transaction-line.ts'
 import { VendorFault } from './vendor-fault.ts'
 
-/** A sale as it is written to systems that know sales: it was paid, and nothing of it has gone back. */
+/** A paid purchase as it is written to other systems: the sale as it was sold, and the refunds whose money has gone back. */
 export interface Transaction {
   readonly id: string
   /** ISO 8601 in UTC. */
@@ -14,22 +16,18 @@ export interface Transaction {
   readonly currency: string
   readonly totalCent: number
   readonly lines: readonly TransactionLine[]
+  /** The oldest first. */
+  readonly refunds: readonly TransactionRefund[]
 }
 
-export interface TransactionLine {
-  readonly name: string
-  readonly ean: string | undefined
-  readonly quantity: number
-  readonly unitCent: number
-  readonly vat: number | undefined
-  /** Nobody scans a deposit: it has no EAN. */
-  readonly isDeposit: boolean
-}
+/** Refunds of one record at most. */
+const REFUNDS_LIMIT = 100
 
 const Cents = z.int().min(0)
 const Euros = z.number().min(0).max(1_000_000)
 
 const Item = z.looseObject({
+  itemLineId: z.string().max(128).nullish(),
   name: z.string().min(1).max(300),
   ean: z.string().max(14).nullish(),
   quantity: z.int().min(1).max(100_000),
@@ -41,13 +39,14 @@ const Item = z.looseObject({
 
 const Sent = z.looseObject({
   transactionId: z.string().min(1).max(60),
-  completedAt: z.union([z.iso.datetime({ offset: true }), z.int().min(0).max(Date.parse('9999-12-31'))]).nullish(),
+  completedAt: Moment,
   status: z.enum(['CREATED', 'PENDING_PAYMENT', 'SUCCESS', 'UNLOADED', 'CANCELLED']).nullish(),
   currency: z.string().length(3).nullish(),
   totalCent: Cents.nullish(),
   total: Euros.nullish(),
   refundedCent: Cents.nullish(),
   refunded: Euros.nullish(),
+  refunds: z.array(SentRefund).max(REFUNDS_LIMIT).nullish(),
   items: z.array(Item).min(1).max(500),
 })
 type Sent = z.output<typeof Sent>
@@ -75,9 +74,9 @@ export function readTransaction(
       },
     }
   }
-  const refused = refusalOf(read.data)
-  if (refused) return { fault: { index, ...refused, field: [...at, refused.field].join('.') } }
-  return { transaction: transactionOf(read.data) }
+  const made = transactionOf(read.data)
+  if ('transaction' in made) return made
+  return { fault: { index, ...made.fault, field: [...at, made.fault.field].join('.') } }
 }
 
 type Fields = Readonly<Record<string, unknown>>
@@ -104,66 +103,111 @@ function plainForm(record: PushedRecord): { at: string[]; form: Fields } {
   return { at: isWrapped ? ['receipt'] : [], form }
 }
 
-/**
- * What is no sale, or not all of it any more. These systems are told of sales only: with the sale alone their books would be too high,
- * and a smaller sale would be none that there was (its receipt and its day's closing say otherwise).
- */
-function refusalOf({ status, refundedCent, refunded, items }: Sent): Omit<PushFault, 'index'> | undefined {
+function transactionOf(sent: Sent): { transaction: Transaction } | { fault: Omit<PushFault, 'index'> } {
+  const { transactionId, completedAt, status, currency, totalCent, total, items } = sent
   if (status === 'CREATED' || status === 'PENDING_PAYMENT')
-    return { field: 'status', code: 'not_paid', message: 'nobody has paid this purchase: there is no sale to write' }
-  if (status === 'CANCELLED')
-    return { field: 'status', code: 'taken_back', message: 'the purchase was taken back: there is no sale to write' }
-  const message = 'a part of what was paid has gone back: book the sale and its refund by hand'
-  if ((refundedCent ?? 0) > 0) return { field: 'refundedCent', code: 'taken_back', message }
-  if ((refunded ?? 0) > 0) return { field: 'refunded', code: 'taken_back', message }
-  const line = items.findIndex((item) => (item.refundedCent ?? 0) > 0)
-  return line < 0 ? undefined : { field: `items.${line}.refundedCent`, code: 'taken_back', message }
-}
-
-function transactionOf({ transactionId, completedAt, currency, totalCent, total, items }: Sent): Transaction {
+    return {
+      fault: { field: 'status', code: 'not_paid', message: 'this purchase is not paid: there is no sale to write' },
+    }
   const isCents = typeof totalCent === 'number'
   const cents = (amount: number) => (isCents ? Math.round(amount) : Math.round(amount * 100))
-  const lines = items.map(({ name, ean, quantity, priceUnit, vat, depositOf }) => ({
-    name,
-    ean: ean ?? undefined,
-    quantity,
-    unitCent: cents(priceUnit),
-    vat: vat ?? undefined,
-    isDeposit: typeof depositOf === 'string',
+  const named: NamedLine[] = items.map(({ itemLineId, name, ean, quantity, priceUnit, vat, depositOf }) => ({
+    itemLineId: itemLineId ?? undefined,
+    line: {
+      name,
+      ean: ean ?? undefined,
+      quantity,
+      unitCent: cents(priceUnit),
+      vat: vat ?? undefined,
+      kind: typeof depositOf === 'string' ? 'deposit' : 'goods',
+    },
   }))
+  const lines = named.map(({ line }) => line)
   const sum = lines.reduce((all, { quantity, unitCent }) => all + quantity * unitCent, 0)
-  const stated = isCents ? totalCent : typeof total === 'number' ? Math.round(total * 100) : sum
-  const completed = completedAt === undefined || completedAt === null ? undefined : new Date(completedAt)
-  return {
+  const statedCent = isCents ? totalCent : typeof total === 'number' ? Math.round(total * 100) : sum
+  const back = refundedOf(sent)
+  const stated = { isCancelled: status === 'CANCELLED', totalCent: statedCent, ...back }
+  const read = readRefunds(sent.refunds ?? [], named, stated)
+  if ('fault' in read) return read
+  const transaction = {
     id: transactionId,
-    completedAt: completed?.toISOString(),
-    day: completed && dayOf(completed.getTime()),
+    completedAt: completedAt?.toISOString(),
+    day: completedAt && dayOf(completedAt.getTime()),
     currency: currency ?? 'EUR',
-    totalCent: stated,
+    totalCent: statedCent,
     lines,
+    refunds: read.refunds,
   }
+  return { transaction }
+}
+
+/** What the record says has gone back, and the field that says so: of the whole, else of its lines. */
+function refundedOf({ refundedCent, refunded, items }: Sent): { refundedCent: number; field: string } {
+  if ((refundedCent ?? 0) > 0) return { refundedCent: refundedCent ?? 0, field: 'refundedCent' }
+  if ((refunded ?? 0) > 0) return { refundedCent: Math.round((refunded ?? 0) * 100), field: 'refunded' }
+  const ofLines = items.reduce((sum, item) => sum + (item.refundedCent ?? 0), 0)
+  const first = items.findIndex((item) => (item.refundedCent ?? 0) > 0)
+  return { refundedCent: ofLines, field: `items.${first}.refundedCent` }
+}
+
+/** How a system takes sales and refunds. A fault of a refund has the refund's own field, or none. */
+export interface TransactionWriter {
+  /** Writes a sale unless the system has it. */
+  sale(transaction: Transaction, index: number): Promise<PushFault | undefined>
+  /** Writes a refund of a sale that the system has, unless it has the refund too; or why the system takes no refunds. */
+  readonly refund: string | ((refund: TransactionRefund, place: RefundPlace) => Promise<PushFault | undefined>)
+}
+
+/** Where a refund belongs: its sale, and its record and field in the call. */
+export interface RefundPlace {
+  readonly sale: Transaction
+  readonly index: number
+  readonly field: string
 }
 
 /**
- * Writes sales one by one. What a system refuses is a fault of that record; what would happen to all of them ends the call,
- * and a repeat must find for itself what was written.
+ * Writes sales and their refunds one by one. A refusal by the system is a fault of its record; any other failure ends the call,
+ * and a repeated call finds out for itself what was written.
  */
 export async function sendTransactions(
   records: readonly PushedRecord[],
-  send: (transaction: Transaction, index: number) => Promise<PushFault | undefined>,
+  writer: TransactionWriter,
 ): Promise<PushFault[]> {
   const faults: PushFault[] = []
   for (const [index, record] of records.entries()) {
     const read = readTransaction(record, index)
-    try {
-      const fault = 'fault' in read ? read.fault : await send(read.transaction, index)
-      if (fault) faults.push(fault)
-    } catch (error) {
-      if (!(error instanceof VendorFault) || error.code !== 'system_refused') throw error
-      faults.push({ index, field: '', code: 'refused', message: error.message })
-    }
+    const fault = 'fault' in read ? read.fault : await sendOne(read.transaction, index, writer)
+    if (fault) faults.push(fault)
   }
   return faults
+}
+
+async function sendOne(sale: Transaction, index: number, writer: TransactionWriter): Promise<PushFault | undefined> {
+  const { refund: write } = writer
+  if (sale.refunds.length === 0) return orRefused(index, '', () => writer.sale(sale, index))
+  // The sale alone would leave the books too high.
+  if (typeof write === 'string') return { index, field: 'refunds', code: 'refund_not_supported', message: write }
+  const fault = await orRefused(index, '', () => writer.sale(sale, index))
+  if (fault) return fault
+  for (const [n, refund] of sale.refunds.entries()) {
+    const field = `refunds.${n}`
+    const refused = await orRefused(index, field, () => write(refund, { sale, index, field }))
+    if (refused) return refused
+  }
+  return undefined
+}
+
+async function orRefused(
+  index: number,
+  field: string,
+  send: () => Promise<PushFault | undefined>,
+): Promise<PushFault | undefined> {
+  try {
+    return await send()
+  } catch (error) {
+    if (!(error instanceof VendorFault) || error.code !== 'system_refused') throw error
+    return { index, field, code: 'refused', message: error.message }
+  }
 }
 
 /** EUR with two decimals, as a text. */

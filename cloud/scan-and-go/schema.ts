@@ -51,7 +51,8 @@ const TagFields = {
   securityTagHint: z.string().optional(),
 }
 
-const RefundFields = {
+/** What all forms of a refund have in common. */
+export const RefundFields = {
   refundId: z.string(),
   kind: z
     .enum(['whole', 'part', 'late'])

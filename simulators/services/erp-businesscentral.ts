@@ -5,7 +5,6 @@ import {
   type VendorAnswer,
   type VendorApi,
   type VendorOptions,
-  type VendorRequest,
 } from './vendor-server.ts'
 
 /**
@@ -23,6 +22,7 @@ const BASE = `/v2.0/${TENANT}/Production/api/v2.0/companies(${COMPANY})/`
 export function businessCentralSystem(options: VendorOptions = {}): Promise<SimulatedVendor> {
   const pageSize = options.pageSize ?? 3
   const salesOrders: OdataRow[] = []
+  const creditMemos: OdataRow[] = []
   const idOf = (number: string) => `3f2504e0-4f89-11d3-9a0c-${number.padStart(12, '0')}`
 
   function tableOf(name: string, { goods }: SimulatedVendor): readonly OdataRow[] | undefined {
@@ -59,17 +59,28 @@ export function businessCentralSystem(options: VendorOptions = {}): Promise<Simu
         country: 'DE',
         taxRegistrationNumber: '',
       }))
+    if (name === 'salesCreditMemos') return creditMemos
     return name === 'salesOrders' ? salesOrders : undefined
   }
 
-  function create({ json }: VendorRequest, vendor: SimulatedVendor): VendorAnswer {
-    const lines = (json['salesOrderLines'] ?? []) as OdataRow[]
+  function create(kind: 'salesOrders' | 'salesCreditMemos', json: OdataRow, vendor: SimulatedVendor): VendorAnswer {
+    const [table, date] = kind === 'salesOrders' ? [salesOrders, 'orderDate'] : [creditMemos, 'creditMemoDate']
+    const fields = new Set(['customerNumber', 'externalDocumentNumber', date, `${kind.slice(0, -1)}Lines`])
+    const extra = Object.keys(json).find((field) => !fields.has(field))
+    if (extra !== undefined) return refuse(`The property '${extra}' does not exist on type 'Microsoft.NAV.${kind}'.`)
+    const lines = (json[`${kind.slice(0, -1)}Lines`] ?? []) as OdataRow[]
     const unknown = lines.find((line) => !vendor.goods.products.some((p) => p.id === line['lineObjectNumber']))
-    if (typeof json['customerNumber'] !== 'string' || unknown) return refuse('The field value is not valid.')
-    const number = `SO-${1_001 + salesOrders.length}`
-    const made = { id: idOf(String(9_000 + salesOrders.length)), number, ...json }
-    salesOrders.push(made)
-    vendor.written.push({ kind: 'transactions', key: String(json['externalDocumentNumber']), record: json })
+    const isWrong = lines.some((line) => line['lineType'] !== 'Item' || Number(line['quantity']) <= 0)
+    if (typeof json['customerNumber'] !== 'string' || unknown || isWrong) return refuse('The field value is not valid.')
+    if (String(json['externalDocumentNumber']).length > 35) return refuse('The length of the string exceeds 35.')
+    const made = {
+      id: idOf(String(9_000 + table.length)),
+      number: `${kind === 'salesOrders' ? 'SO' : 'CM'}-${1_001 + table.length}`,
+      ...json,
+    }
+    table.push(made)
+    const written = kind === 'salesOrders' ? 'transactions' : 'refunds'
+    vendor.written.push({ kind: written, key: String(json['externalDocumentNumber']), record: json })
     return { status: 201, body: made }
   }
 
@@ -122,7 +133,8 @@ export function businessCentralSystem(options: VendorOptions = {}): Promise<Simu
           status: 404,
           body: { error: { code: 'BadRequest_NotFound', message: `Resource not found for the segment '${name}'.` } },
         }
-      if (method === 'POST' && name === 'salesOrders') return create(request, vendor)
+      if (method === 'POST' && (name === 'salesOrders' || name === 'salesCreditMemos'))
+        return create(name, request.json, vendor)
       return odataList(table, request, pageSize, (query) => `${vendor.baseUrl}${path}?${query}`, refuse)
     },
   }

@@ -17,6 +17,7 @@ type Filter = [string, string, unknown]
 export function erpnextSystem(options: VendorOptions = {}): Promise<SimulatedVendor> {
   const pageSize = options.pageSize ?? 3
   const orders: Row[] = []
+  const invoices: Row[] = []
 
   function tableOf(doctype: string, { goods }: SimulatedVendor): Row[] | undefined {
     if (doctype === 'Bin')
@@ -51,6 +52,7 @@ export function erpnextSystem(options: VendorOptions = {}): Promise<SimulatedVen
         mobile_no: null,
         disabled: 0,
       }))
+    if (doctype === 'Sales Invoice') return invoices
     return doctype === 'Sales Order' ? orders : undefined
   }
 
@@ -77,16 +79,35 @@ export function erpnextSystem(options: VendorOptions = {}): Promise<SimulatedVen
       .map((row) => Object.fromEntries(fields.map((field) => [field, row[field]])))
   }
 
-  function insert(doc: Row, vendor: SimulatedVendor): VendorAnswer {
+  function insert(doctype: string, doc: Row, vendor: SimulatedVendor): VendorAnswer {
     if (typeof doc['customer'] !== 'string' || !Array.isArray(doc['items'])) {
       return {
         status: 417,
         body: { exc_type: 'MandatoryError', exception: 'frappe.exceptions.MandatoryError: [Sales Order]: customer' },
       }
     }
+    if (doctype === 'Sales Invoice') return insertReturn(doc, vendor)
+    if (doctype !== 'Sales Order') return missing(`DocType ${doctype} not found`)
     const made = { name: `SAL-ORD-2026-${String(orders.length + 1).padStart(5, '0')}`, docstatus: 0, ...doc }
     orders.push(made)
     vendor.written.push({ kind: 'transactions', key: String(doc['po_no']), record: doc })
+    return { status: 200, body: { data: made } }
+  }
+
+  /** A Sales Invoice that is a return: ERPNext wants its quantities negative. */
+  function insertReturn(doc: Row, vendor: SimulatedVendor): VendorAnswer {
+    const items = doc['items'] as Row[]
+    if (doc['is_return'] !== 1 || items.length === 0 || items.some((item) => Number(item['qty']) >= 0))
+      return {
+        status: 417,
+        body: {
+          exc_type: 'ValidationError',
+          exception: 'frappe.exceptions.ValidationError: Atleast one item should be entered with negative quantity',
+        },
+      }
+    const made = { name: `ACC-SINV-RET-${invoices.length + 1}`, docstatus: 0, ...doc }
+    invoices.push(made)
+    vendor.written.push({ kind: 'refunds', key: String(doc['po_no']), record: doc })
     return { status: 200, body: { data: made } }
   }
 
@@ -119,7 +140,7 @@ export function erpnextSystem(options: VendorOptions = {}): Promise<SimulatedVen
       }
       const doctype = /^\/api\/resource\/([^/]+)$/.exec(path)?.[1]
       if (doctype === undefined) return missing('Not found')
-      if (method === 'POST') return insert(json, vendor)
+      if (method === 'POST') return insert(decodeURIComponent(doctype), json, vendor)
       const rows = list(decodeURIComponent(doctype), query, vendor)
       return Array.isArray(rows) ? { status: 200, body: { data: rows } } : rows
     },

@@ -7,7 +7,7 @@ import {
 } from './vendor-server.ts'
 
 /**
- * Odoo as far as reading lists and writing sale orders goes: the External JSON-2 API of Odoo 19 and the older JSON-RPC. Written
+ * Odoo as far as reading lists and writing sale orders and credit notes goes: the External JSON-2 API of Odoo 19 and the older JSON-RPC. Written
  * from https://www.odoo.com/documentation/19.0/developer/reference/external_api.html and …/external_rpc_api.html.
  */
 const KEY = '0f1e2d3c4b5a69788796a5b4c3d2e1f0'
@@ -20,6 +20,7 @@ type Term = [string, string, unknown]
 export function odooSystem(options: VendorOptions & { api?: 'json2' | 'jsonrpc' } = {}): Promise<SimulatedVendor> {
   const pageSize = options.pageSize ?? 3
   const orders: Row[] = []
+  const moves: Row[] = []
 
   function tableOf(model: string, { goods }: SimulatedVendor): Row[] | undefined {
     if (model === 'product.product')
@@ -54,6 +55,7 @@ export function odooSystem(options: VendorOptions & { api?: 'json2' | 'jsonrpc' 
         country_code: 'DE',
         supplier_rank: 1,
       }))
+    if (model === 'account.move') return moves
     return model === 'sale.order' ? orders : undefined
   }
 
@@ -76,13 +78,26 @@ export function odooSystem(options: VendorOptions & { api?: 'json2' | 'jsonrpc' 
       const page = found.slice(0, Math.min(Number(args['limit'] ?? 80), pageSize))
       return { result: page.map((row) => Object.fromEntries(['id', ...fields].map((field) => [field, row[field]]))) }
     }
-    if (method !== 'create' || model !== 'sale.order') return { exception: 'builtins.AttributeError' }
+    if (method !== 'create' || (table !== orders && table !== moves)) return { exception: 'builtins.AttributeError' }
     const [vals] = (args['vals_list'] ?? []) as Row[]
     if (typeof vals?.['partner_id'] !== 'number') return { exception: 'odoo.exceptions.ValidationError' }
+    if (table === moves) return createMove(vals, vendor)
     const id = 900 + orders.length
     orders.push({ id, ...vals })
     vendor.written.push({ kind: 'transactions', key: String(vals['client_order_ref']), record: vals })
     return { result: [id] }
+  }
+
+  /** A credit note in draft: its lines are commands, and their quantities positive. */
+  function createMove(vals: Row, vendor: SimulatedVendor): { result: unknown } | { exception: string } {
+    const lines = (vals['invoice_line_ids'] ?? []) as [number, number, Row][]
+    const isLine = ([command, , line]: [number, number, Row]) =>
+      command === 0 && Number.isInteger(line['product_id']) && Number(line['quantity']) > 0
+    if (vals['move_type'] !== 'out_refund' || lines.length === 0 || !lines.every(isLine))
+      return { exception: 'odoo.exceptions.ValidationError' }
+    moves.push({ id: 5_000 + moves.length, state: 'draft', ...vals })
+    vendor.written.push({ kind: 'refunds', key: String(vals['ref']), record: vals })
+    return { result: [4_999 + moves.length] }
   }
 
   function rpc(params: { service?: string; method?: string; args?: unknown[] }, vendor: SimulatedVendor): Row {

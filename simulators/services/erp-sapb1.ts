@@ -19,6 +19,7 @@ export function sapB1System(options: VendorOptions & { sessionRequests?: number 
   const sessionRequests = options.sessionRequests ?? 4
   const sessions = new Map<string, number>()
   const orders: OdataRow[] = []
+  const creditNotes: OdataRow[] = []
 
   function tableOf(name: string, { goods }: SimulatedVendor): readonly OdataRow[] | undefined {
     if (name === 'Items') {
@@ -59,6 +60,7 @@ export function sapB1System(options: VendorOptions & { sessionRequests?: number 
         Country: 'DE',
         FederalTaxID: null,
       }))
+    if (name === 'CreditNotes') return creditNotes
     return name === 'Orders' ? orders : undefined
   }
 
@@ -82,12 +84,17 @@ export function sapB1System(options: VendorOptions & { sessionRequests?: number 
     return left > 0 && cookie.includes('ROUTEID=.node3')
   }
 
-  function create({ json }: VendorRequest, vendor: SimulatedVendor): VendorAnswer {
+  function create(table: OdataRow[], { json }: VendorRequest, vendor: SimulatedVendor): VendorAnswer {
     const lines = (json['DocumentLines'] ?? []) as OdataRow[]
     if (typeof json['CardCode'] !== 'string' || lines.length === 0) return refuse('Enter valid customer/vendor code')
-    const made = { DocEntry: 700 + orders.length, ...json }
-    orders.push(made)
-    vendor.written.push({ kind: 'transactions', key: String(json['NumAtCard']), record: json })
+    if (lines.some((line) => !(Number(line['Quantity']) > 0))) return refuse('Enter quantity greater than zero')
+    const made = { DocEntry: 700 + table.length, ...json }
+    table.push(made)
+    vendor.written.push({
+      kind: table === orders ? 'transactions' : 'refunds',
+      key: String(json['NumAtCard']),
+      record: json,
+    })
     return { status: 201, body: made }
   }
 
@@ -117,7 +124,8 @@ export function sapB1System(options: VendorOptions & { sessionRequests?: number 
       const table = tableOf(name, vendor)
       if (!table)
         return { status: 404, body: { error: { code: '-1', message: `Unrecognized resource path '${name}'.` } } }
-      if (method === 'POST' && name === 'Orders') return create(request, vendor)
+      if (method === 'POST' && name === 'Orders') return create(orders, request, vendor)
+      if (method === 'POST' && name === 'CreditNotes') return create(creditNotes, request, vendor)
       // Its links are relative to the service.
       return odataList(table, request, pageSize, (query) => `${name}?${query}`, refuse)
     },

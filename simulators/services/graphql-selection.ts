@@ -5,13 +5,17 @@
 export interface Selection {
   readonly name: string
   readonly args: Readonly<Record<string, unknown>>
+  /** Arguments of each directive, by its name. */
+  readonly directives: Readonly<Record<string, Readonly<Record<string, unknown>>>>
   readonly fields: readonly Selection[]
 }
 
 /** A value: a leaf, an object whose fields may need arguments, or a list. */
 export type GraphqlValue = string | number | boolean | null | readonly GraphqlValue[] | GraphqlObject
 export interface GraphqlObject {
-  readonly [field: string]: GraphqlValue | ((args: Readonly<Record<string, unknown>>) => GraphqlValue)
+  readonly [field: string]:
+    | GraphqlValue
+    | ((args: Readonly<Record<string, unknown>>, directives: Selection['directives']) => GraphqlValue)
 }
 
 export class GraphqlFault extends Error {
@@ -52,10 +56,19 @@ export function parseOperation(
     take(')')
     return read
   }
+  const directives = (): Record<string, Record<string, unknown>> => {
+    const read: Record<string, Record<string, unknown>> = {}
+    while (tokens[at] === '@') {
+      take('@')
+      const name = take()
+      read[name] = args()
+    }
+    return read
+  }
   const fields = (): Selection[] => {
     const read: Selection[] = []
     for (take('{'); tokens[at] !== '}';)
-      read.push({ name: take(), args: args(), fields: tokens[at] === '{' ? fields() : [] })
+      read.push({ name: take(), args: args(), directives: directives(), fields: tokens[at] === '{' ? fields() : [] })
     take('}')
     return read
   }
@@ -79,7 +92,10 @@ export function select(value: GraphqlValue, fields: readonly Selection[], type: 
     fields.map((field) => {
       const found = Object.hasOwn(object, field.name) ? object[field.name] : undefined
       if (found === undefined) throw new GraphqlFault(`Field '${field.name}' doesn't exist on type '${type}'`)
-      return [field.name, select(typeof found === 'function' ? found(field.args) : found, field.fields, field.name)]
+      return [
+        field.name,
+        select(typeof found === 'function' ? found(field.args, field.directives) : found, field.fields, field.name),
+      ]
     }),
   )
 }

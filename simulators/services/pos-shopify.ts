@@ -12,7 +12,7 @@ import {
 
 /**
  * Shopify's GraphQL Admin API, version 2026-07, as far as a till's articles and sales go. Written from Shopify's public
- * reference: https://shopify.dev/docs/api/admin-graphql (ProductVariant, orderCreate, PageInfo), …/usage/limits (cost,
+ * reference: https://shopify.dev/docs/api/admin-graphql (ProductVariant, orderCreate, refundCreate, PageInfo), …/usage/idempotent-requests, …/usage/limits (cost,
  * THROTTLED with status 200), …/authentication-authorization/client-credentials-grant.
  */
 const PATH = '/admin/api/2026-07/graphql.json'
@@ -28,6 +28,8 @@ const COST = {
 export function shopifySystem(options: VendorOptions = {}): Promise<SimulatedVendor> {
   const pageSize = options.pageSize ?? 3
   const orders = new Map<string, string>()
+  const details = new Map<string, { order: Record<string, unknown>; refunds: Record<string, unknown>[] }>()
+  const answered = new Map<string, GraphqlObject>()
 
   function variantOf({ id, ean, name, priceCent, category, vat }: VendorProduct): GraphqlObject {
     return {
@@ -70,6 +72,9 @@ export function shopifySystem(options: VendorOptions = {}): Promise<SimulatedVen
         const found = orders.get(id)
         return { nodes: found === undefined ? [] : [{ id: found }], pageInfo: { hasNextPage: false, endCursor: null } }
       },
+      order: ({ id }) => orderOf(String(id)),
+      refundCreate: ({ input }, directives) =>
+        createRefund(input as Record<string, unknown>, directives['idempotent']?.['key'], vendor),
       orderCreate: ({ order }) => createOrder(order as Record<string, unknown>, vendor),
     }
   }
@@ -85,8 +90,67 @@ export function shopifySystem(options: VendorOptions = {}): Promise<SimulatedVen
     }
     const id = `gid://shopify/Order/${5_001 + orders.size}`
     orders.set(String(order['sourceIdentifier'] ?? id), id)
+    details.set(id, { order, refunds: [] })
     vendor.written.push({ kind: 'transactions', key: String(order['sourceIdentifier']), record: order })
     return { order: { id, name: `#${orders.size}` }, userErrors: [] }
+  }
+
+  function orderOf(id: string): GraphqlObject | null {
+    const known = details.get(id)
+    if (!known) return null
+    const lines = known.order['lineItems'] as { title: string; sku?: string; quantity: number }[]
+    return {
+      id,
+      transactions: () => [{ id: `${id}/sale`, kind: 'SALE', status: 'SUCCESS', gateway: 'manual' }],
+      refunds: () => known.refunds.map(({ note }) => ({ id: `${id}/refund`, note: String(note) })),
+      lineItems: () => ({
+        nodes: lines.map(({ title, sku, quantity }, i) => ({
+          id: `${id}/line/${i}`,
+          title,
+          sku: sku ?? null,
+          quantity,
+        })),
+      }),
+    }
+  }
+
+  /** A refund of an order, once for each idempotency key; Shopify refuses the call without one. */
+  function createRefund(input: Record<string, unknown>, key: unknown, vendor: SimulatedVendor): GraphqlObject {
+    if (typeof key !== 'string' || key === '')
+      throw new GraphqlFault('The @idempotent directive is required for this mutation but was not provided.')
+    const before = answered.get(key)
+    if (before) return before
+    const refuse = (field: string, message: string) => ({ refund: null, userErrors: [{ field: [field], message }] })
+    const known = details.get(String(input['orderId']))
+    if (!known) return refuse('orderId', 'Order does not exist')
+    const lines = known.order['lineItems'] as { quantity: number; priceSet: { shopMoney: { amount: string } } }[]
+    const [payment] = (input['transactions'] ?? []) as Record<string, unknown>[]
+    const cents = (amount: unknown) => Math.round(Number(amount) * 100)
+    const back = known.refunds.reduce(
+      (sum, refund) => sum + cents((refund['transactions'] as Record<string, unknown>[])[0]?.['amount']),
+      0,
+    )
+    const total = lines.reduce((sum, line) => sum + line.quantity * cents(line.priceSet.shopMoney.amount), 0)
+    if (
+      payment?.['kind'] !== 'REFUND' ||
+      typeof payment['gateway'] !== 'string' ||
+      payment['orderId'] !== input['orderId']
+    )
+      return refuse('transactions', 'Transaction is invalid')
+    if (payment['parentId'] !== `${String(input['orderId'])}/sale`) return refuse('transactions', 'Parent is invalid')
+    if (back + cents(payment['amount']) > total)
+      return refuse('transactions', 'Cannot refund more money than was captured')
+    const items = (input['refundLineItems'] ?? []) as { lineItemId: string; quantity: number; restockType?: string }[]
+    const isUnknown = items.some(({ lineItemId, quantity }) => {
+      const line = lines[Number(lineItemId.split('/').at(-1))]
+      return !lineItemId.startsWith(`${String(input['orderId'])}/line/`) || !line || quantity > line.quantity
+    })
+    if (isUnknown) return refuse('refundLineItems', 'Quantity cannot refund more items than were purchased')
+    known.refunds.push(input)
+    vendor.written.push({ kind: 'refunds', key, record: input })
+    const answer = { refund: { id: `${String(input['orderId'])}/refund` }, userErrors: [] }
+    answered.set(key, answer)
+    return answer
   }
 
   function graphql(request: VendorRequest, vendor: SimulatedVendor): VendorAnswer {

@@ -11,17 +11,20 @@ import {
 
 /**
  * Square's Connect API v2, Square-Version 2026-09-16: the catalogue, orders and payments that were taken elsewhere. Written from
- * Square's public reference, https://developer.squareup.com/reference/square (ListCatalog, CreateOrder, CreatePayment) and
+ * Square's public reference, https://developer.squareup.com/reference/square (ListCatalog, CreateOrder, CreatePayment, ListPayments, RefundPayment) and
  * https://developer.squareup.com/docs/build-basics/general-considerations/handling-errors; Square's own client reads it in the tests.
  */
 const TOKEN = 'EAAA0123456789'
 const LOCATION = 'L1HAFEN'
 
-type Objects = readonly Record<string, unknown>[]
+type Row = Record<string, unknown>
+type Objects = readonly Row[]
 
 /** A seller at Square on a port of this machine. */
 export function squareSystem(options: VendorOptions = {}): Promise<SimulatedVendor> {
   const pageSize = options.pageSize ?? 3
+  const payments: (Row & { id: string; refund_ids: string[] })[] = []
+  const refunds: Row[] = []
   const answered = new Map<string, { text: string; answer: VendorAnswer }>()
   let count = 0
 
@@ -92,19 +95,56 @@ export function squareSystem(options: VendorOptions = {}): Promise<SimulatedVend
     if (json['source_id'] !== 'EXTERNAL') return refused('INVALID_VALUE', 'Only external payments here.', 'source_id')
     if (typeof json['external_details'] !== 'object')
       return refused('MISSING_REQUIRED_PARAMETER', 'Missing required parameter.', 'external_details')
-    return {
-      status: 200,
-      body: {
-        payment: {
-          id: `payment_${++count}`,
-          status: 'COMPLETED',
-          source_type: 'EXTERNAL',
-          amount_money: json['amount_money'],
-          order_id: json['order_id'],
-          location_id: json['location_id'],
-        },
-      },
+    const payment = {
+      id: `payment_${++count}`,
+      status: 'COMPLETED',
+      source_type: 'EXTERNAL',
+      amount_money: json['amount_money'],
+      external_details: json['external_details'],
+      order_id: json['order_id'],
+      location_id: json['location_id'],
+      refund_ids: [],
     }
+    payments.push(payment)
+    return { status: 200, body: { payment } }
+  }
+
+  /** One payment a page, of the exact amount that was asked for. */
+  function listPayments(query: URLSearchParams): VendorAnswer {
+    if (query.get('location_id') !== LOCATION)
+      return refused('INVALID_VALUE', 'The location is unknown.', 'location_id')
+    const found = payments.filter(({ amount_money }) => String((amount_money as Row)['amount']) === query.get('total'))
+    const { page, next } = pageFrom(found, Number(query.get('cursor') ?? 0), 1)
+    return { status: 200, body: { payments: page, ...(next !== undefined && { cursor: String(next) }) } }
+  }
+
+  function refundPayment({ json }: VendorRequest, vendor: SimulatedVendor): VendorAnswer {
+    const payment = payments.find(({ id }) => id === json['payment_id'])
+    if (!payment) return refused('NOT_FOUND', 'The payment is unknown.', 'payment_id')
+    const { amount, currency } = (json['amount_money'] ?? {}) as { amount?: unknown; currency?: unknown }
+    const paid = payment['amount_money'] as { amount: number; currency: string }
+    const back = refunds
+      .filter((refund) => refund['payment_id'] === payment.id)
+      .reduce((sum, refund) => sum + Number((refund['amount_money'] as Row)['amount']), 0)
+    if (typeof amount !== 'number' || !Number.isInteger(amount) || amount < 1 || currency !== paid.currency)
+      return refused('INVALID_VALUE', 'The amount is not valid.', 'amount_money')
+    if (back + amount > paid.amount)
+      return refused(
+        'REFUND_AMOUNT_INVALID',
+        'The requested refund amount exceeds the amount available.',
+        'amount_money.amount',
+      )
+    const refund = {
+      id: `refund_${++count}`,
+      status: 'COMPLETED',
+      payment_id: payment.id,
+      amount_money: json['amount_money'],
+      reason: json['reason'],
+    }
+    refunds.push(refund)
+    payment.refund_ids.push(refund.id)
+    vendor.written.push({ kind: 'refunds', key: String(json['idempotency_key']), record: json })
+    return { status: 200, body: { refund } }
   }
 
   const api: VendorApi = {
@@ -127,6 +167,10 @@ export function squareSystem(options: VendorOptions = {}): Promise<SimulatedVend
       const what = `${request.method} ${request.path}`
       if (what === 'GET /v2/catalog/list') return list(vendor, request.query)
       if (what === 'POST /v2/orders') return once(request, () => createOrder(request, vendor))
+      if (what === 'GET /v2/payments') return listPayments(request.query)
+      if (what === 'POST /v2/refunds') return once(request, () => refundPayment(request, vendor))
+      const refund = refunds.find(({ id }) => what === `GET /v2/refunds/${String(id)}`)
+      if (refund) return { status: 200, body: { refund } }
       if (what === 'POST /v2/payments') return once(request, () => createPayment(request))
       return {
         status: 404,

@@ -24,6 +24,10 @@ interface Row {
   /** What of an ERP it reads besides stock. */
   reads?: { orders: number; suppliers: number }
   pushes: boolean
+  /** Why it takes no refunds of sales. */
+  noRefunds?: RegExp
+  /** Credentials that refunds of an amount need. */
+  amounts?: Record<string, string>
   /** It answers everything at once: there is no place to go on at. */
   hasNoPages?: boolean
   /** It does not say the VAT of an article; the credentials do, one for all. */
@@ -60,6 +64,7 @@ const ROWS: Row[] = [
     wrong: { apiKey: 'x' },
     reads: { orders: 4, suppliers: 2 },
     pushes: true,
+    amounts: { refundArticle: 'A1003' },
   },
   {
     system: 'odoo',
@@ -68,6 +73,7 @@ const ROWS: Row[] = [
     wrong: { apiKey: 'x' },
     reads: { orders: 4, suppliers: 2 },
     pushes: true,
+    amounts: { refundArticle: 'A1003' },
   },
   {
     system: 'erpnext',
@@ -76,6 +82,7 @@ const ROWS: Row[] = [
     wrong: { apiSecret: 'x' },
     reads: { orders: 4, suppliers: 2 },
     pushes: true,
+    amounts: { refundArticle: 'ITEM-1003' },
   },
   {
     system: 'businesscentral',
@@ -84,6 +91,7 @@ const ROWS: Row[] = [
     wrong: { clientSecret: 'x' },
     reads: { orders: 4, suppliers: 2 },
     pushes: true,
+    amounts: { refundArticle: '1003' },
   },
   {
     system: 'sapb1',
@@ -92,6 +100,7 @@ const ROWS: Row[] = [
     wrong: { password: 'x' },
     reads: { orders: 4, suppliers: 2 },
     pushes: true,
+    amounts: { refundArticle: 'A1003' },
   },
 ]
 
@@ -115,9 +124,35 @@ const SALES = [
   { total: 3, items: [] },
 ]
 
+/** Three pieces and one; the one comes back, then 0.50 EUR of the rest. */
+const SOLD = {
+  transactionId: 'pur_9',
+  completedAt: '2026-11-20T08:00:00Z',
+  status: 'SUCCESS',
+  currency: 'EUR',
+  totalCent: 806,
+  refundedCent: 0,
+  refunds: [] as Json[],
+  items: [
+    { itemLineId: 'lin_1', name: 'Artikel 1', ean: FIRST, quantity: 3, priceUnit: 199, vat: 19, refundedCent: 0 },
+    { itemLineId: 'lin_2', name: 'Artikel 2', ean: SECOND, quantity: 1, priceUnit: 209, vat: 19, refundedCent: 0 },
+  ],
+}
+const BACK = { status: 'done', kind: 'part', createdAt: '2026-11-21T08:00:00Z', completedAt: '2026-11-21T08:00:00Z' }
+const GOODS_BACK = {
+  ...SOLD,
+  refundedCent: 209,
+  refunds: [{ ...BACK, refundId: 'ref_1', amountCent: 209, itemLineIds: ['lin_2'] }],
+}
+const AMOUNT_BACK = {
+  ...SOLD,
+  refundedCent: 259,
+  refunds: [...GOODS_BACK.refunds, { ...BACK, refundId: 'ref_2', amountCent: 50 }],
+}
+
 describe.each(ROWS)(
   '$system ($side)',
-  ({ system, side, start, wrong, reads, pushes, hasNoPages = false, hasOneVat = false }) => {
+  ({ system, side, start, wrong, reads, pushes, noRefunds, amounts, hasNoPages = false, hasOneVat = false }) => {
     let store: ConnectedStore
     let vendor: SimulatedVendor
     const name = side === 'pos' ? 'syncPOS' : 'syncERP'
@@ -302,6 +337,44 @@ describe.each(ROWS)(
         await store.cloud.db.database.write((db) => db.deleteFrom('idempotency').execute())
         expect((await store.call(push, body, headers)).body).toEqual(first.body)
         expect(vendor.written).toHaveLength(2)
+      }))
+
+    it('writes each refund once beside its sale, or says why it cannot', () =>
+      using(async (storeId, call) => {
+        const push = side === 'pos' ? 'pushToPOS' : 'pushToERP'
+        let n = 0
+        const send = (record: Json, credentials: Json = {}) => {
+          const body = { ...call, storeId, dataType: 'transactions', records: [record] }
+          return store.call(
+            push,
+            { ...body, credentials: { ...vendor.credentials, ...credentials } },
+            { 'idempotency-key': `refund-${system}-${side}-${n++}` },
+          )
+        }
+        expect((await send(SOLD)).body).toMatchObject({ pushed: 1, errors: [] })
+        if (noRefunds) {
+          expect((await send(GOODS_BACK)).body).toMatchObject({
+            pushed: 0,
+            errors: [{ field: 'refunds', code: 'refund_not_supported', message: expect.stringMatching(noRefunds) }],
+          })
+          expect(vendor.written).toHaveLength(1)
+          return
+        }
+        vendor.gate = () => (vendor.written.length === 1 ? 'lost_write' : undefined)
+        expect([200, 503]).toContain((await send(GOODS_BACK)).status)
+        vendor.gate = undefined
+        for (let i = 0; i < 2; i++) expect((await send(GOODS_BACK)).body).toMatchObject({ pushed: 1, errors: [] })
+        if (system === 'generic') {
+          // A system of the merchant's own receives the record as it is, and knows it by its id.
+          expect(vendor.written.at(-1)?.record['refunds']).toEqual(GOODS_BACK.refunds)
+          return
+        }
+        expect(vendor.written.map(({ kind }) => kind)).toEqual(['transactions', 'refunds'])
+        expect(JSON.stringify(vendor.written[1])).toContain('ref_1')
+        const amount = await send(AMOUNT_BACK, amounts)
+        expect(amount.body).toMatchObject({ pushed: 1, errors: [] })
+        expect(vendor.written.map(({ kind }) => kind)).toEqual(['transactions', 'refunds', 'refunds'])
+        expect(JSON.stringify(vendor.written[2])).toContain('ref_2')
       }))
 
     it('writes nothing twice when the answer to what it wrote is lost', () =>

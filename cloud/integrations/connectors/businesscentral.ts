@@ -1,20 +1,24 @@
 import { z } from 'zod'
 import { connector, type Page, type Push, type PushFault } from '../connector.ts'
-import { articlesOf, DEPOSIT_NEEDS, DEPOSIT_SETTINGS, PricesSetting, unitPrice } from '../erp-lines.ts'
+import { articlesOf, BOOKING_NEEDS, BOOKING_SETTINGS, PricesSetting, unitPrice } from '../erp-lines.ts'
 import { odataPage, odataRows, quoted } from '../odata.ts'
-import { sendTransactions, type Transaction } from '../transaction.ts'
+import { sendTransactions, type RefundPlace, type Transaction } from '../transaction.ts'
+import type { TransactionLine } from '../transaction-line.ts'
+import type { TransactionRefund } from '../transaction-refunds.ts'
 import type { VendorClient } from '../vendor-client.ts'
 import { VendorFault } from '../vendor-fault.ts'
 import { BaseUrlSetting, fit, readAnswer, Secret, urlOf } from '../vendor-values.ts'
 
 /**
  * Dynamics 365 Business Central, API v2.0 (https://learn.microsoft.com/dynamics365/business-central/dev-itpro/api-reference/v2.0):
- * items, purchaseOrders, vendors, salesOrders. Service-to-service login by client credentials at Microsoft Entra.
+ * items, purchaseOrders, vendors, salesOrders, salesCreditMemos. Service-to-service login by client credentials at Microsoft Entra.
  */
 const HOST = 'https://api.businesscentral.dynamics.com'
 const LOGIN_HOST = 'https://login.microsoftonline.com'
 const SCOPE = 'https://api.businesscentral.dynamics.com/.default'
 const PAGE = 500
+/** Characters of an external document number that the system stores. */
+const NUMBER_LENGTH = 35
 
 const guid = z.string().regex(/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i, 'is a GUID')
 const BcCredentials = z.strictObject({
@@ -27,7 +31,7 @@ const BcCredentials = z.strictObject({
     .optional(),
   companyId: guid,
   customerNumber: z.string().min(1).max(20).optional(),
-  ...DEPOSIT_SETTINGS,
+  ...BOOKING_SETTINGS,
   prices: PricesSetting.optional(),
   baseUrl: BaseUrlSetting,
 })
@@ -116,28 +120,41 @@ function pushTo({ base, get, post }: Api, credentials: BcCredentials): Push {
   const { customerNumber, prices } = credentials
   const find = async (list: string, filter: string) =>
     odataRows(await get(urlOf(base, list, { $filter: filter, $top: '1', $select: 'number' })), Numbered)
-  const send = async (transaction: Transaction, index: number): Promise<PushFault | undefined> => {
-    // Of an external document number 35 characters are kept.
-    const externalDocumentNumber = transaction.id.slice(0, 35)
-    if ((await find('salesOrders', `externalDocumentNumber eq ${quoted(externalDocumentNumber)}`)).length > 0)
-      return undefined
-    const articles = await articlesOf(transaction.lines, index, credentials, {
-      byEan: async (ean) => (await find('items', `gtin eq ${quoted(ean)}`))[0]?.number,
-      byNumber: (number) => number,
-    })
-    if ('fault' in articles) return articles.fault
-    const salesOrderLines = articles.found.map(({ line, article }) => ({
-      lineType: 'Item',
-      lineObjectNumber: article,
-      quantity: line.quantity,
-      unitPrice: unitPrice(line, prices),
-    }))
-    const orderDate = transaction.day
+  const has = async (list: string, number: string) =>
+    (await find(list, `externalDocumentNumber eq ${quoted(number)}`)).length > 0
+  const articles = {
+    byEan: async (ean: string) => (await find('items', `gtin eq ${quoted(ean)}`))[0]?.number,
+    byNumber: (number: string) => number,
+  }
+  const lineOf = ({ line, article }: { line: TransactionLine; article: string }) => ({
+    lineType: 'Item',
+    lineObjectNumber: article,
+    quantity: line.quantity,
+    unitPrice: unitPrice(line, prices),
+  })
+  const sale = async ({ id, day, lines }: Transaction, index: number): Promise<PushFault | undefined> => {
+    const externalDocumentNumber = id.slice(0, NUMBER_LENGTH)
+    if (await has('salesOrders', externalDocumentNumber)) return undefined
+    const read = await articlesOf(lines, { index, field: 'items' }, credentials, articles)
+    if ('fault' in read) return read.fault
     await post('salesOrders', {
       customerNumber,
       externalDocumentNumber,
-      ...(orderDate !== undefined && { orderDate }),
-      salesOrderLines,
+      ...(day !== undefined && { orderDate: day }),
+      salesOrderLines: read.found.map(lineOf),
+    })
+    return undefined
+  }
+  const refund = async ({ id, day, lines }: TransactionRefund, place: RefundPlace): Promise<PushFault | undefined> => {
+    const externalDocumentNumber = id.slice(0, NUMBER_LENGTH)
+    if (await has('salesCreditMemos', externalDocumentNumber)) return undefined
+    const read = await articlesOf(lines, place, credentials, articles)
+    if ('fault' in read) return read.fault
+    await post('salesCreditMemos', {
+      customerNumber,
+      externalDocumentNumber,
+      ...(day !== undefined && { creditMemoDate: day }),
+      salesCreditMemoLines: read.found.map(lineOf),
     })
     return undefined
   }
@@ -147,7 +164,7 @@ function pushTo({ base, get, post }: Api, credentials: BcCredentials): Push {
     async send(_dataType, records) {
       if (customerNumber === undefined)
         throw new VendorFault('system_refused', 'customerNumber is needed to write sales to Business Central')
-      return sendTransactions(records, send)
+      return sendTransactions(records, { sale, refund })
     },
   }
 }
@@ -156,7 +173,7 @@ export const businesscentral = connector<BcCredentials>({
   name: 'businesscentral',
   sides: ['erp'],
   credentials: BcCredentials,
-  needs: `\`tenantId\`, \`clientId\`, \`clientSecret\`, \`companyId\`, \`environment\`? (Production), \`customerNumber\` (to write sales), ${DEPOSIT_NEEDS}, \`prices\`?`,
+  needs: `\`tenantId\`, \`clientId\`, \`clientSecret\`, \`companyId\`, \`environment\`? (Production), \`customerNumber\` (to write sales), ${BOOKING_NEEDS}, \`prices\`?`,
   addressOf,
   sourceOf: (credentials) =>
     `${addressOf(credentials)} ${credentials.tenantId} ${credentials.environment ?? ''} ${credentials.companyId}`,

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { connector, type Page, type Push, type PushFault } from '../connector.ts'
-import { articlesOf, DEPOSIT_NEEDS, DEPOSIT_SETTINGS, PricesSetting, unitPrice } from '../erp-lines.ts'
-import { sendTransactions, type Transaction } from '../transaction.ts'
+import { articlesOf, BOOKING_NEEDS, BOOKING_SETTINGS, PricesSetting, unitPrice } from '../erp-lines.ts'
+import { sendTransactions, type RefundPlace, type Transaction } from '../transaction.ts'
+import type { TransactionRefund } from '../transaction-refunds.ts'
 import type { VendorClient } from '../vendor-client.ts'
 import { VendorFault } from '../vendor-fault.ts'
 import { fit, readAnswer, readRecord, Secret, urlOf } from '../vendor-values.ts'
@@ -19,7 +20,7 @@ const ErpnextCredentials = z.strictObject({
   apiSecret: Secret,
   warehouse: z.string().min(1).max(140),
   customer: z.string().min(1).max(140).optional(),
-  ...DEPOSIT_SETTINGS,
+  ...BOOKING_SETTINGS,
   prices: PricesSetting.optional(),
 })
 type ErpnextCredentials = z.output<typeof ErpnextCredentials>
@@ -146,15 +147,17 @@ const eanOf = (code: string) => (/^(?:\d{8}|\d{13})$/.test(code) ? code : undefi
 
 function pushTo(api: Frappe, credentials: ErpnextCredentials): Push {
   const { customer, prices } = credentials
-  const send = async ({ id, day, lines }: Transaction, index: number): Promise<PushFault | undefined> => {
-    if ((await api.list('Sales Order', ['name'], [['po_no', '=', id]], { start: 0, length: 1 })).length > 0)
-      return undefined
-    const articles = await articlesOf(lines, index, credentials, {
-      byEan: async (ean) => (await api.barcodes([['barcode', '=', ean]]))[0]?.parent,
-      byNumber: (number) => number,
-    })
-    if ('fault' in articles) return articles.fault
-    const items = articles.found.map(({ line, article }) => ({
+  const articles = {
+    byEan: async (ean: string) => (await api.barcodes([['barcode', '=', ean]]))[0]?.parent,
+    byNumber: (number: string) => number,
+  }
+  const has = async (doctype: string, id: string) =>
+    (await api.list(doctype, ['name'], [['po_no', '=', id]], { start: 0, length: 1 })).length > 0
+  const sale = async ({ id, day, lines }: Transaction, index: number): Promise<PushFault | undefined> => {
+    if (await has('Sales Order', id)) return undefined
+    const read = await articlesOf(lines, { index, field: 'items' }, credentials, articles)
+    if ('fault' in read) return read.fault
+    const items = read.found.map(({ line, article }) => ({
       item_code: article,
       qty: line.quantity,
       rate: unitPrice(line, prices),
@@ -167,13 +170,33 @@ function pushTo(api: Frappe, credentials: ErpnextCredentials): Push {
     })
     return undefined
   }
+  /** A credit note: a Sales Invoice that is a return, with negative quantities. */
+  const refund = async ({ id, day, lines }: TransactionRefund, place: RefundPlace): Promise<PushFault | undefined> => {
+    if (await has('Sales Invoice', id)) return undefined
+    const read = await articlesOf(lines, place, credentials, articles)
+    if ('fault' in read) return read.fault
+    const items = read.found.map(({ line, article }) => ({
+      item_code: article,
+      qty: -line.quantity,
+      rate: unitPrice(line, prices),
+    }))
+    await api.insert('Sales Invoice', {
+      customer,
+      is_return: 1,
+      po_no: id,
+      remarks: `untag: refund of ${place.sale.id}`,
+      ...(day !== undefined && { set_posting_time: 1, posting_date: day }),
+      items,
+    })
+    return undefined
+  }
   return {
     dataTypes: ['transactions'],
     batch: 50,
     async send(_dataType, records) {
       if (customer === undefined)
         throw new VendorFault('system_refused', 'customer is needed to write sales to ERPNext')
-      return sendTransactions(records, send)
+      return sendTransactions(records, { sale, refund })
     },
   }
 }
@@ -182,7 +205,7 @@ export const erpnext = connector<ErpnextCredentials>({
   name: 'erpnext',
   sides: ['erp'],
   credentials: ErpnextCredentials,
-  needs: `\`baseUrl\`, \`apiKey\`, \`apiSecret\`, \`warehouse\`, \`customer\` (to write sales), ${DEPOSIT_NEEDS}, \`prices\`?`,
+  needs: `\`baseUrl\`, \`apiKey\`, \`apiSecret\`, \`warehouse\`, \`customer\` (to write sales), ${BOOKING_NEEDS}, \`prices\`?`,
   addressOf: ({ baseUrl }) => baseUrl,
   sourceOf: ({ baseUrl, warehouse }) => `${baseUrl} ${warehouse}`,
   connect(credentials, client) {

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { connector, type Page, type Push, type PushFault } from '../connector.ts'
-import { articlesOf, DEPOSIT_NEEDS, DEPOSIT_SETTINGS, PricesSetting, unitPrice } from '../erp-lines.ts'
-import { sendTransactions, type Transaction } from '../transaction.ts'
+import { articlesOf, BOOKING_NEEDS, BOOKING_SETTINGS, PricesSetting, unitPrice } from '../erp-lines.ts'
+import { sendTransactions, type RefundPlace, type Transaction } from '../transaction.ts'
+import type { TransactionRefund } from '../transaction-refunds.ts'
 import type { VendorClient } from '../vendor-client.ts'
 import { VendorFault } from '../vendor-fault.ts'
 import { fit, readAnswer, readRecord, Secret, urlOf } from '../vendor-values.ts'
@@ -27,7 +28,7 @@ const OdooCredentials = z
       .string()
       .regex(/^\d{1,9}$/, 'is the number of the contact that sales are written to')
       .optional(),
-    ...DEPOSIT_SETTINGS,
+    ...BOOKING_SETTINGS,
     prices: PricesSetting.optional(),
   })
   .refine(
@@ -149,28 +150,55 @@ function pushTo(execute: Execute, credentials: OdooCredentials): Push {
     })
     return readAnswer(Rows, found, 'search_read')[0]?.id
   }
-  const send = async ({ id, completedAt, lines }: Transaction, index: number): Promise<PushFault | undefined> => {
-    const before = await execute('sale.order', 'search_count', { domain: [['client_order_ref', '=', id]] })
-    if (readAnswer(z.int(), before, 'search_count of sale.order') > 0) return undefined
-    const articles = await articlesOf(lines, index, credentials, {
-      byEan: (ean) => find('barcode', ean),
-      byNumber: (number) => find('default_code', number),
-    })
-    if ('fault' in articles) return articles.fault
-    const order_line = articles.found.map(({ line, article }) => [
+  const counted = async (model: string, field: string, value: string) =>
+    readAnswer(
+      z.int(),
+      await execute(model, 'search_count', { domain: [[field, '=', value]] }),
+      `search_count of ${model}`,
+    )
+  const articles = {
+    byEan: (ean: string) => find('barcode', ean),
+    byNumber: (number: string) => find('default_code', number),
+  }
+  const create = async (model: string, vals: object) =>
+    readAnswer(Ids, await execute(model, 'create', { vals_list: [vals] }, false), `create of ${model}`)
+  const sale = async ({ id, completedAt, lines }: Transaction, index: number): Promise<PushFault | undefined> => {
+    if ((await counted('sale.order', 'client_order_ref', id)) > 0) return undefined
+    const read = await articlesOf(lines, { index, field: 'items' }, credentials, articles)
+    if ('fault' in read) return read.fault
+    const order_line = read.found.map(({ line, article }) => [
       0,
       0,
       { product_id: article, name: line.name, product_uom_qty: line.quantity, price_unit: unitPrice(line, prices) },
     ])
     const date_order = completedAt?.slice(0, 19).replace('T', ' ')
-    const vals = {
+    await create('sale.order', {
       partner_id: Number(partnerId),
       client_order_ref: id,
       origin: 'untag',
       ...(date_order !== undefined && { date_order }),
       order_line,
-    }
-    readAnswer(Ids, await execute('sale.order', 'create', { vals_list: [vals] }, false), 'create of sale.order')
+    })
+    return undefined
+  }
+  /** A credit note that the accountant posts: account.move of type out_refund. */
+  const refund = async ({ id, day, lines }: TransactionRefund, place: RefundPlace): Promise<PushFault | undefined> => {
+    if ((await counted('account.move', 'ref', id)) > 0) return undefined
+    const read = await articlesOf(lines, place, credentials, articles)
+    if ('fault' in read) return read.fault
+    const invoice_line_ids = read.found.map(({ line, article }) => [
+      0,
+      0,
+      { product_id: article, name: line.name, quantity: line.quantity, price_unit: unitPrice(line, prices) },
+    ])
+    await create('account.move', {
+      move_type: 'out_refund',
+      partner_id: Number(partnerId),
+      ref: id,
+      invoice_origin: place.sale.id,
+      ...(day !== undefined && { invoice_date: day }),
+      invoice_line_ids,
+    })
     return undefined
   }
   return {
@@ -178,7 +206,7 @@ function pushTo(execute: Execute, credentials: OdooCredentials): Push {
     batch: 50,
     async send(_dataType, records) {
       if (partnerId === undefined) throw new VendorFault('system_refused', 'partnerId is needed to write sales to Odoo')
-      return sendTransactions(records, send)
+      return sendTransactions(records, { sale, refund })
     },
   }
 }
@@ -187,7 +215,7 @@ export const odoo = connector<OdooCredentials>({
   name: 'odoo',
   sides: ['erp'],
   credentials: OdooCredentials,
-  needs: `\`baseUrl\`, \`apiKey\`, \`database\`?, \`api\`? (json2, jsonrpc with \`username\`), \`locationId\`?, \`partnerId\` (to write sales), ${DEPOSIT_NEEDS}, \`prices\`?`,
+  needs: `\`baseUrl\`, \`apiKey\`, \`database\`?, \`api\`? (json2, jsonrpc with \`username\`), \`locationId\`?, \`partnerId\` (to write sales), ${BOOKING_NEEDS}, \`prices\`?`,
   addressOf: ({ baseUrl }) => baseUrl,
   sourceOf: ({ baseUrl, database, locationId }) => `${baseUrl} ${database ?? ''} ${locationId ?? ''}`,
   connect(credentials, client) {

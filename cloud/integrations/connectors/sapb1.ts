@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { connector, type Page, type Push, type PushFault } from '../connector.ts'
-import { articlesOf, DEPOSIT_NEEDS, DEPOSIT_SETTINGS, PricesSetting, unitPrice } from '../erp-lines.ts'
+import { articlesOf, BOOKING_NEEDS, BOOKING_SETTINGS, PricesSetting, unitPrice } from '../erp-lines.ts'
 import { odataPage, odataRows, quoted } from '../odata.ts'
-import { sendTransactions, type Transaction } from '../transaction.ts'
+import { sendTransactions, type RefundPlace, type Transaction } from '../transaction.ts'
+import type { TransactionRefund } from '../transaction-refunds.ts'
 import type { VendorAnswer, VendorClient, VendorRequest } from '../vendor-client.ts'
 import { VendorFault } from '../vendor-fault.ts'
 import { fit, readAnswer, Secret, urlOf } from '../vendor-values.ts'
@@ -20,7 +21,7 @@ const SapCredentials = z.strictObject({
   password: Secret,
   warehouse: z.string().min(1).max(20).optional(),
   cardCode: z.string().min(1).max(30).optional(),
-  ...DEPOSIT_SETTINGS,
+  ...BOOKING_SETTINGS,
   prices: PricesSetting.optional(),
 })
 type SapCredentials = z.output<typeof SapCredentials>
@@ -119,12 +120,16 @@ function pushTo({ base, ask }: Api, credentials: SapCredentials): Push {
       await ask({ method: 'GET', url: urlOf(base, list, { $filter: filter, $top: '1', $select: select }) }),
       row,
     )
-  const send = async ({ id, day, lines }: Transaction, index: number): Promise<PushFault | undefined> => {
-    if (
-      (await find('Orders', `NumAtCard eq ${quoted(id)}`, 'DocEntry', z.looseObject({ DocEntry: z.int() }))).length > 0
-    )
-      return undefined
-    const articles = await articlesOf(lines, index, credentials, {
+  /** Orders and credit notes are the same kind of document. */
+  const write = async (
+    document: 'Orders' | 'CreditNotes',
+    { id, day, lines }: Pick<Transaction, 'id' | 'day' | 'lines'>,
+    place: { index: number; field: string },
+    more: object,
+  ): Promise<PushFault | undefined> => {
+    const known = await find(document, `NumAtCard eq ${quoted(id)}`, 'DocEntry', z.looseObject({ DocEntry: z.int() }))
+    if (known.length > 0) return undefined
+    const articles = await articlesOf(lines, place, credentials, {
       byEan: async (ean) =>
         (await find('Items', `BarCode eq ${quoted(ean)}`, 'ItemCode', z.looseObject({ ItemCode: z.string() })))[0]
           ?.ItemCode,
@@ -143,23 +148,27 @@ function pushTo({ base, ask }: Api, credentials: SapCredentials): Push {
     })
     await ask({
       method: 'POST',
-      url: `${base}/Orders`,
+      url: `${base}/${document}`,
       json: {
         CardCode: cardCode,
         NumAtCard: id,
         ...(day !== undefined && { DocDate: day, DocDueDate: day }),
+        ...more,
         DocumentLines,
       },
     })
     return undefined
   }
+  const sale = (transaction: Transaction, index: number) => write('Orders', transaction, { index, field: 'items' }, {})
+  const refund = (back: TransactionRefund, place: RefundPlace) =>
+    write('CreditNotes', back, place, { Comments: `untag: refund of ${place.sale.id}` })
   return {
     dataTypes: ['transactions'],
     batch: 50,
     async send(_dataType, records) {
       if (cardCode === undefined)
         throw new VendorFault('system_refused', 'cardCode is needed to write sales to SAP Business One')
-      return sendTransactions(records, send)
+      return sendTransactions(records, { sale, refund })
     },
   }
 }
@@ -168,7 +177,7 @@ export const sapb1 = connector<SapCredentials>({
   name: 'sapb1',
   sides: ['erp'],
   credentials: SapCredentials,
-  needs: `\`baseUrl\`, \`companyDb\`, \`username\`, \`password\`, \`warehouse\`?, \`cardCode\` (to write sales), ${DEPOSIT_NEEDS}, \`prices\`?`,
+  needs: `\`baseUrl\`, \`companyDb\`, \`username\`, \`password\`, \`warehouse\`?, \`cardCode\` (to write sales), ${BOOKING_NEEDS}, \`prices\`?`,
   addressOf: ({ baseUrl }) => baseUrl,
   sourceOf: ({ baseUrl, companyDb, warehouse }) => `${baseUrl} ${companyDb} ${warehouse ?? ''}`,
   connect(credentials, client) {

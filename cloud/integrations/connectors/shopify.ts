@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { connector, type Page, type Push, type PushFault } from '../connector.ts'
-import { decimal, sendTransactions, type Transaction } from '../transaction.ts'
+import { connector, type Page } from '../connector.ts'
 import type { VendorAnswer, VendorClient } from '../vendor-client.ts'
 import { VendorFault } from '../vendor-fault.ts'
 import {
@@ -14,6 +13,7 @@ import {
   urlOf,
   VatSetting,
 } from '../vendor-values.ts'
+import { shopifySales, type Ask } from './shopify-sales.ts'
 
 /**
  * Shopify, GraphQL Admin API 2026-07 (https://shopify.dev/docs/api/admin-graphql/2026-07; the REST Admin API is legacy since
@@ -79,8 +79,6 @@ function throttledMs({ json }: VendorAnswer): number | undefined {
   const { currentlyAvailable, restoreRate } = cost.throttleStatus
   return Math.max(500, Math.ceil(((cost.requestedQueryCost - currentlyAvailable) / restoreRate) * 1_000))
 }
-
-type Ask = (query: string, variables: Record<string, unknown>, repeatable: boolean) => Promise<unknown>
 
 function asking(client: VendorClient, credentials: ShopifyCredentials): Ask {
   const base = addressOf(credentials)
@@ -197,54 +195,6 @@ async function readArticles(ask: Ask, credentials: ShopifyCredentials, cursor: s
   }
 }
 
-const FIND_ORDER = 'query FindOrder($query: String!) { orders(first: 1, query: $query) { nodes { id } } }'
-const Found = z.looseObject({ data: z.looseObject({ orders: z.looseObject({ nodes: z.array(z.unknown()) }) }) })
-const CREATE_ORDER =
-  'mutation CreateOrder($order: OrderCreateOrderInput!) { orderCreate(order: $order) { order { id } userErrors { field message } } }'
-const Created = z.looseObject({
-  data: z.looseObject({
-    orderCreate: z.looseObject({
-      userErrors: z.array(z.looseObject({ field: z.array(z.string()).nullish(), message: z.string() })),
-    }),
-  }),
-})
-
-function orderOf({ id, completedAt, currency, totalCent, lines }: Transaction): object {
-  const money = (cents: number) => ({ shopMoney: { amount: decimal(cents), currencyCode: currency } })
-  return {
-    currency,
-    taxesIncluded: true,
-    sourceIdentifier: id,
-    ...(completedAt !== undefined && { processedAt: completedAt }),
-    lineItems: lines.map(({ name, quantity, unitCent, ean }) => ({
-      title: name,
-      quantity,
-      priceSet: money(unitCent),
-      ...(ean !== undefined && { sku: ean }),
-    })),
-    transactions: [{ kind: 'SALE', status: 'SUCCESS', amountSet: money(totalCent) }],
-  }
-}
-
-/** orderCreate knows no idempotency key: what was written before is found by its sourceIdentifier. */
-function pushTo(ask: Ask): Push {
-  const send = async (transaction: Transaction, index: number): Promise<PushFault | undefined> => {
-    const query = `source_identifier:"${transaction.id.replaceAll(/["\\]/g, '')}"`
-    if (readAnswer(Found, await ask(FIND_ORDER, { query }, true), 'orders').data.orders.nodes.length > 0)
-      return undefined
-    const { userErrors } = readAnswer(
-      Created,
-      await ask(CREATE_ORDER, { order: orderOf(transaction) }, false),
-      'orderCreate',
-    ).data.orderCreate
-    const [fault] = userErrors
-    return (
-      fault && { index, field: fault.field?.join('.') ?? '', code: 'refused', message: fault.message.slice(0, 300) }
-    )
-  }
-  return { dataTypes: ['transactions'], batch: 50, send: (_dataType, records) => sendTransactions(records, send) }
-}
-
 export const shopify = connector<ShopifyCredentials>({
   name: 'shopify',
   sides: ['pos'],
@@ -254,6 +204,6 @@ export const shopify = connector<ShopifyCredentials>({
   sourceOf: addressOf,
   connect(credentials, client) {
     const ask = asking(client, credentials)
-    return { pull: { articles: (cursor) => readArticles(ask, credentials, cursor) }, push: pushTo(ask) }
+    return { pull: { articles: (cursor) => readArticles(ask, credentials, cursor) }, push: shopifySales(ask) }
   },
 })

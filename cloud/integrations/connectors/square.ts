@@ -1,15 +1,14 @@
 import { z } from 'zod'
 import { eurosOf } from '../../operations/fields.ts'
-import { hashOf } from '../../operations/idempotency.ts'
-import { connector, type Page, type Push, type PushFault } from '../connector.ts'
-import { sendTransactions, type Transaction } from '../transaction.ts'
+import { connector, type Page } from '../connector.ts'
 import type { VendorClient } from '../vendor-client.ts'
 import { VendorFault } from '../vendor-fault.ts'
 import { BaseUrlSetting, fit, grossOf, readAnswer, Secret, urlOf, VatSetting } from '../vendor-values.ts'
+import { squareSales, type SquareApi } from './square-sales.ts'
 
 /**
  * Square, Connect API v2, Square-Version 2026-09-16 (https://developer.squareup.com/reference/square): ListCatalog,
- * CreateOrder, CreatePayment. One variation of an item is one article; its categories and taxes are objects of their own.
+ * CreateOrder, CreatePayment, ListPayments, RefundPayment. One variation of an item is one article; its categories and taxes are objects of their own.
  */
 const VERSION = '2026-09-16'
 /** Pages of categories and taxes, of 100 each. */
@@ -167,74 +166,13 @@ function pullArticles(client: VendorClient, credentials: SquareCredentials): (cu
   }
 }
 
-const Refusal = z.looseObject({
-  errors: z
-    .array(z.looseObject({ code: z.string(), detail: z.string().nullish(), field: z.string().nullish() }))
-    .min(1),
-})
-const Ordered = z.looseObject({ order: z.looseObject({ id: z.string() }) })
-
-/** An order and its payment that was taken elsewhere. Both have a key that comes of the sale's id, so that neither is made twice. */
-function pushTo(client: VendorClient, credentials: SquareCredentials): Push {
-  const { locationId } = credentials
-  const post = async (path: string, json: object) =>
-    client.ask({
-      method: 'POST',
-      url: urlOf(addressOf(credentials), path),
-      headers: headersOf(credentials),
-      json,
-      repeatable: true,
-      expected: [400],
-    })
-  const send = async (
-    { id, currency, totalCent, lines }: Transaction,
-    index: number,
-  ): Promise<PushFault | undefined> => {
-    const key = (what: string) => hashOf(`${what} ${locationId} ${id}`)
-    const money = (amount: number) => ({ amount, currency })
-    const line_items = lines.map(({ name, quantity, unitCent }) => ({
-      name,
-      quantity: String(quantity),
-      base_price_money: money(unitCent),
-    }))
-    const made = await post('v2/orders', {
-      idempotency_key: key('order'),
-      order: { location_id: locationId, reference_id: id.slice(0, 40), line_items },
-    })
-    if (made.status === 400) return faultOf(made.json, index)
-    const order_id = readAnswer(Ordered, made.json, 'CreateOrder').order.id
-    // What cost nothing was paid by nobody.
-    if (totalCent === 0) return undefined
-    const external_details = { type: 'OTHER', source: 'untag', source_id: id }
-    const paid = await post('v2/payments', {
-      idempotency_key: key('payment'),
-      source_id: 'EXTERNAL',
-      amount_money: money(totalCent),
-      order_id,
-      location_id: locationId,
-      external_details,
-    })
-    return paid.status === 400 ? faultOf(paid.json, index) : undefined
-  }
+function salesApi(client: VendorClient, credentials: SquareCredentials): SquareApi {
+  const base = addressOf(credentials)
+  const headers = headersOf(credentials)
   return {
-    dataTypes: ['transactions'],
-    batch: 50,
-    async send(_dataType, records) {
-      if (locationId === undefined)
-        throw new VendorFault('system_refused', 'locationId is needed to write sales to Square')
-      return sendTransactions(records, send)
-    },
-  }
-}
-
-function faultOf(json: unknown, index: number): PushFault {
-  const { errors } = readAnswer(Refusal, json, 'a refused request')
-  const [fault] = errors
-  return {
-    index,
-    field: fault?.field ?? '',
-    code: 'refused',
-    message: `${fault?.code ?? ''} ${fault?.detail ?? ''}`.trim().slice(0, 300),
+    get: async (path, query) => (await client.ask({ method: 'GET', url: urlOf(base, path, query), headers })).json,
+    post: (path, json) =>
+      client.ask({ method: 'POST', url: urlOf(base, path), headers, json, repeatable: true, expected: [400] }),
   }
 }
 
@@ -247,6 +185,6 @@ export const square = connector<SquareCredentials>({
   sourceOf: (credentials) => `${addressOf(credentials)} ${credentials.locationId ?? ''}`,
   connect: (credentials, client) => ({
     pull: { articles: pullArticles(client, credentials) },
-    push: pushTo(client, credentials),
+    push: squareSales(salesApi(client, credentials), credentials.locationId),
   }),
 })

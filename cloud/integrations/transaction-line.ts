@@ -1,0 +1,10 @@
+/** A line of a sale, or of what goes back of it. */
+export interface TransactionLine {
+  readonly name: string
+  readonly ean: string | undefined
+  readonly quantity: number
+  readonly unitCent: number
+  readonly vat: number | undefined
+  /** Deposits and refunded amounts have no EAN. */
+  readonly kind: 'goods' | 'deposit' | 'amount'
+}

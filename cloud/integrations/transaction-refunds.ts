@@ -1,0 +1,164 @@
+import { z } from 'zod'
+import { dayOf } from '../analytics/days.ts'
+import { sharesLeft, sharesOf, shareRefund, type TaxShare } from '../analytics/refund-shares.ts'
+import type { PushFault } from './connector.ts'
+import type { TransactionLine } from './transaction-line.ts'
+
+/** A refund of a sale whose money has gone back. */
+export interface TransactionRefund {
+  readonly id: string
+  /** ISO 8601 in UTC. */
+  readonly completedAt: string | undefined
+  /** The day of the store that the refund belongs to. */
+  readonly day: string | undefined
+  readonly amountCent: number
+  /** What goes back: goods and deposits, or an amount for each VAT rate. They sum to `amountCent`. */
+  readonly lines: readonly TransactionLine[]
+}
+
+const Cents = z.int().min(0)
+const Euros = z.number().min(0).max(1_000_000)
+
+/** A moment as the API has it: ISO 8601, or Unix time in ms. */
+export const Moment = z
+  .union([z.iso.datetime({ offset: true }), z.int().min(0).max(Date.parse('9999-12-31'))])
+  .nullish()
+  .transform((value) => (value === undefined || value === null ? undefined : new Date(value)))
+
+/** An entry of `refunds[]`, in cents or in EUR. */
+export const SentRefund = z
+  .looseObject({
+    refundId: z.string().min(1).max(60),
+    kind: z.enum(['whole', 'part', 'late']).nullish(),
+    status: z.enum(['pending', 'done', 'failed']).nullish(),
+    amountCent: Cents.nullish(),
+    amount: Euros.nullish(),
+    itemLineIds: z.array(z.string().max(128)).max(500).nullish(),
+    completedAt: Moment,
+  })
+  .refine(({ amountCent, amount }) => typeof amountCent === 'number' || typeof amount === 'number', {
+    path: ['amountCent'],
+    message: 'is missing: send amountCent (cents) or amount (EUR)',
+  })
+type SentRefund = z.output<typeof SentRefund>
+
+/** A line of the sale under the id by which refunds name it. */
+export interface NamedLine {
+  readonly itemLineId: string | undefined
+  readonly line: TransactionLine
+}
+
+interface Stated {
+  readonly isCancelled: boolean
+  readonly totalCent: number
+  /** What the record says has gone back, cents; 0 if it says nothing. */
+  readonly refundedCent: number
+  /** The field that says so. */
+  readonly field: string
+}
+
+type Read = { refunds: TransactionRefund[] } | { fault: Omit<PushFault, 'index'> }
+
+/**
+ * The refunds to write. Money on its way or failed is no refund, and `late` money never was part of the sale.
+ * A record whose `refunds[]` do not explain what has gone back is a fault: the books would be too high.
+ */
+export function readRefunds(sent: readonly SentRefund[], lines: readonly NamedLine[], stated: Stated): Read {
+  const done = sent.filter(
+    (refund) => (refund.status ?? 'done') === 'done' && refund.kind !== 'late' && centOf(refund) > 0,
+  )
+  const sum = done.reduce((total, refund) => total + centOf(refund), 0)
+  if (sum > stated.totalCent) return { fault: invalid('the refunds are more than the sale') }
+  const fault = unexplained(stated, sum)
+  return fault ? { fault } : refundsOf(done, lines)
+}
+
+function unexplained(stated: Stated, sum: number): Omit<PushFault, 'index'> | undefined {
+  if (stated.isCancelled && (sum < stated.totalCent || sum === 0))
+    return {
+      field: 'status',
+      code: 'taken_back',
+      message:
+        'the purchase was cancelled, and refunds[] do not show that all its money has gone back: push it again after payment.refunded',
+    }
+  if (sum >= stated.refundedCent) return undefined
+  return {
+    field: stated.field,
+    code: 'taken_back',
+    message: 'more has gone back than refunds[] show: send the refunds[] that fetchPurchase and exportSalesData answer',
+  }
+}
+
+function refundsOf(done: readonly SentRefund[], lines: readonly NamedLine[]): Read {
+  const refunds: TransactionRefund[] = []
+  const returned = new Set<NamedLine>()
+  const gone: TaxShare[] = []
+  for (const refund of done) {
+    const amountCent = centOf(refund)
+    const goods = returnedBy(refund, amountCent, lines, returned)
+    const back = goods?.map(({ line }) => line) ?? amounts(refund, amountCent, lines, gone)
+    if (back.reduce((sum, line) => sum + costOf(line), 0) !== amountCent)
+      return { fault: invalid('the refunds are more than the items cost') }
+    for (const named of goods ?? []) returned.add(named)
+    gone.push(...sharesBy(back))
+    const { refundId: id, completedAt } = refund
+    refunds.push({
+      id,
+      completedAt: completedAt?.toISOString(),
+      day: completedAt && dayOf(completedAt.getTime()),
+      amountCent,
+      lines: back,
+    })
+  }
+  return { refunds }
+}
+
+/** The goods that a refund takes back: the lines that it names, or with the whole sale all that are left. Undefined for another amount. */
+function returnedBy(
+  { itemLineIds, kind }: SentRefund,
+  amountCent: number,
+  lines: readonly NamedLine[],
+  returned: ReadonlySet<NamedLine>,
+): NamedLine[] | undefined {
+  const ids = itemLineIds ? new Set(itemLineIds) : undefined
+  if (!ids && kind === 'part') return undefined
+  const left = lines.filter((named) => !returned.has(named))
+  const goods = ids ? left.filter(({ itemLineId }) => itemLineId !== undefined && ids.has(itemLineId)) : left
+  const cost = goods.reduce((sum, { line }) => sum + costOf(line), 0)
+  return goods.length > 0 && cost === amountCent ? goods : undefined
+}
+
+/** An amount that is not the price of goods, split by VAT rate as the closing of the day splits it. */
+function amounts(
+  { refundId, itemLineIds }: SentRefund,
+  amountCent: number,
+  lines: readonly NamedLine[],
+  gone: readonly TaxShare[],
+): TransactionLine[] {
+  const line = (unitCent: number, vat: number | undefined): TransactionLine => ({
+    name: `Refund ${refundId}`,
+    ean: undefined,
+    quantity: 1,
+    unitCent,
+    vat,
+    kind: 'amount',
+  })
+  if (lines.some((named) => named.line.vat === undefined)) return [line(amountCent, undefined)]
+  const ids = new Set(itemLineIds ?? [])
+  const named = lines.filter(({ itemLineId }) => itemLineId !== undefined && ids.has(itemLineId))
+  const left = sharesLeft(sharesBy(lines.map((each) => each.line)), gone)
+  const own = sharesBy(named.map((each) => each.line))
+  return shareRefund(left, own, amountCent).map(({ cent, rate }) => line(cent, rate))
+}
+
+function sharesBy(lines: readonly TransactionLine[]): TaxShare[] {
+  return sharesOf(lines.map((line) => ({ cent: costOf(line), rate: line.vat ?? 0 })))
+}
+
+const costOf = ({ quantity, unitCent }: TransactionLine) => quantity * unitCent
+
+function centOf({ amountCent, amount }: SentRefund): number {
+  return typeof amountCent === 'number' ? amountCent : Math.round((amount ?? 0) * 100)
+}
+
+const invalid = (message: string) => ({ field: 'refunds', code: 'invalid', message })
