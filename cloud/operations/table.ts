@@ -54,12 +54,8 @@ import {
   getStoreLoyaltyPrograms,
   updateLoyaltyProgram,
 } from '../loyalty/program-operations.ts'
-import {
-  redeemProtectionAuthorization,
-  revokeProtectionAuthorization,
-  verifyProtectedItem,
-  verifySecurityTagDeactivation,
-} from '../protection/redeem/authorization-operations.ts'
+import { verifyProtectedItem, verifySecurityTagDeactivation } from '../protection/authorize/operations.ts'
+import { redeemProtectionAuthorization, revokeProtectionAuthorization } from '../protection/redeem/operations.ts'
 import { disposeAlarm } from '../protection/records/dispose-alarm.ts'
 import { acknowledgeException, fetchExceptions } from '../protection/records/exception-operations.ts'
 import { updateDevice } from '../protection/devices/update-device.ts'

@@ -13,7 +13,7 @@ const LONG_FILES = new Set([
   'bin/settings.ts',
   'cloud/agents/operations.ts',
   'cloud/protection/evidence/evidence.ts',
-  'cloud/protection/authorize/subject.ts',
+  'cloud/protection/authorize/find-unit.ts',
   'device-drivers/protocols/llrp/parameters.ts',
   'edge-agent/decisions/authorize.ts',
   'edge-agent/http/local-app.ts',

@@ -1,24 +1,25 @@
+import { decide, type DecisionFacts } from '../../../policy/decide.ts'
 import { releaseActionOf } from '../../../policy/devices.ts'
-import type { SecurityTagMode } from '../../../policy/vocabulary.ts'
-import { decide, type Decision, type DecisionFacts } from '../../../policy/decide.ts'
 import { DEFAULT_POLICY } from '../../../policy/store-policy.ts'
+import type { ScanSource, SecurityTagMode } from '../../../policy/vocabulary.ts'
 import { maySee } from '../../operations/caller.ts'
 import { invalid, notFound } from '../../operations/failure.ts'
-import type { Call } from '../../operations/operation.ts'
 import { present } from '../../operations/fields.ts'
+import type { Call } from '../../operations/operation.ts'
 import type { PurchaseRow } from '../../persistence/tables/purchases.ts'
 import { assertResynced } from '../../restore/resync.ts'
 import { storeDataOf } from '../../scan-and-go/present.ts'
 import { findPurchase, readLines, readUnits } from '../../scan-and-go/queries.ts'
 import { ownStoreOf } from '../../stores/own-store.ts'
-import { extras, newEventIds, NO_AUTHORIZATION, recordDenied } from './answer.ts'
-import { purchaseAsOf } from './as-of.ts'
-import { readAsked, type Asked, type Metadata } from './asking.ts'
 import { policyOf } from '../store-documents/policy.ts'
-import { readReceipt } from './presented-receipt.ts'
-import { grantPurchaseWide, mayHoldPurchaseWide } from './purchase-wide.ts'
-import { isPaid, openUnits } from './subject.ts'
-import type { ScanSource } from '../../../policy/vocabulary.ts'
+import { extras, NO_AUTHORIZATION } from './answer.ts'
+import { readAsked, type Asked, type Metadata } from './asking.ts'
+import { authorize } from './authorize.ts'
+import { isPaid } from './item-facts.ts'
+import { readReceipt } from './presented.ts'
+import { mayHoldPurchaseWide, openUnits, type OpenUnit } from './purchase-subject.ts'
+import { factsOfQuestion, purchaseAsAsked, type Question } from './question.ts'
+import { newEventIds, recordDenied } from './record.ts'
 
 export interface PurchaseRequest extends Metadata {
   purchaseId?: string | undefined
@@ -31,7 +32,7 @@ export interface PurchaseRequest extends Metadata {
 export async function verifyPurchase(call: Call, request: PurchaseRequest) {
   const asked = await readAsked(call, request)
   const { purchase: now, expired } = await namedPurchase(call, asked, request)
-  const purchase = asked.pastMs === undefined ? now : await purchaseAsOf(call.db, now, asked.pastMs)
+  const purchase = await purchaseAsAsked(call, asked, now)
   const store = await ownStoreOf(call, purchase.store_id, 'purchase')
   const lines = await readLines(call.db, purchase.purchase_id)
   const units = await readUnits(call.db, purchase.purchase_id)
@@ -81,7 +82,7 @@ interface Standing {
   mayCome: boolean
   /** The receipt that names it has expired. */
   expired: boolean
-  open: Awaited<ReturnType<typeof openUnits>>
+  open: readonly OpenUnit[]
 }
 
 async function forDevice(
@@ -92,72 +93,51 @@ async function forDevice(
   { mayCome, expired, open }: Standing,
 ) {
   const { device } = asked
-  const action = (device && releaseActionOf(device.facts)) ?? 'deactivate_label'
-  const token: DecisionFacts['token'] = expired ? 'token_expired' : undefined
-  if (
-    device &&
-    mayCome &&
-    !expired &&
-    releaseActionOf(device.facts) &&
-    !(await mayHoldPurchaseWide(call, device.facts, open))
-  ) {
-    // Such a device asks item by item: the purchase as a whole is fine, but not for it.
-    const facts = mismatchFacts(asked, action)
-    const decision = decide(facts, asked.store ? policyOf(asked.store) : DEFAULT_POLICY)
-    const reason = decision.allowed ? 'technology_mismatch' : decision.reason
-    const about = {
-      eventIds: newEventIds(call),
-      action,
-      identifiers: {},
-      itemStatus: null,
-      purchaseId: purchase.purchase_id,
-      itemLineId: null,
-      scanSource: request.scanSource,
-      metadata: request,
-      facts: [facts],
-    }
-    const eventId = await recordDenied(call, asked, about, reason)
-    const isOwnWay = reason === 'technology_mismatch'
-    return {
-      deactivationAuthorized: isOwnWay,
-      protectionAction: action,
-      ...NO_AUTHORIZATION,
-      reason,
-      eventId,
-      ...extras(asked, decision, request.explain),
-    }
-  }
-  const { answer, decision } = await grantPurchaseWide(call, asked, {
+  const releaseAction = device && releaseActionOf(device.facts)
+  const question: Question = {
+    asked,
+    action: releaseAction ?? 'deactivate_label',
+    identifiers: {},
+    item: undefined,
     purchase,
-    token,
-    action,
+    token: expired ? 'token_expired' : undefined,
     scanSource: request.scanSource,
     metadata: request,
-  })
+  }
+  const { action: protectionAction } = question
+  if (device && releaseAction && mayCome && !expired && !(await mayHoldPurchaseWide(call, device.facts, open))) {
+    return { protectionAction, ...(await askItemByItem(call, question, request.explain)) }
+  }
+  const { answer, decision } = await authorize(call, question)
   const { authorized, ...rest } = answer
   return {
     deactivationAuthorized: authorized && mayCome,
-    protectionAction: action,
+    protectionAction,
     ...rest,
-    ...extras(asked, decision satisfies Decision, request.explain),
+    ...extras(asked, decision, request.explain),
   }
 }
 
-function mismatchFacts(
-  { device, store, operatorId }: Asked,
-  action: 'deactivate_label' | 'detach_hard_tag',
-): DecisionFacts {
-  return {
-    action,
-    storeId: store?.store_id ?? '',
-    device: device?.facts ?? null,
-    clockTrusted: true,
-    stage: 'fresh',
+/** The purchase as a whole is fine, but a device that reads the items itself must ask about each of them. */
+async function askItemByItem(call: Call, question: Question, explain: boolean | undefined) {
+  const { asked, purchase } = question
+  const facts: DecisionFacts = {
+    ...factsOfQuestion(question),
     item: { status: 'paid', brand: '' },
     identifiedBy: [],
     mustBeRead: true,
     right: 'free',
-    operator: operatorId !== null,
+  }
+  const decision = decide(facts, asked.store ? policyOf(asked.store) : DEFAULT_POLICY)
+  const reason = decision.allowed ? 'technology_mismatch' : decision.reason
+  const subject = { purchase, itemStatus: null, lineId: null }
+  const eventId = await recordDenied(call, { question, subject, facts: [facts], eventIds: newEventIds(call) }, reason)
+  return {
+    deactivationAuthorized: reason === 'technology_mismatch',
+    ...NO_AUTHORIZATION,
+    reason,
+    eventId,
+    ...extras(asked, decision, explain),
   }
 }
 

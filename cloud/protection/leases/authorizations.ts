@@ -170,7 +170,7 @@ export async function issueAuthorization(
 /**
  * The ledger that a token for this device may be claimed in, and whether each claim needs our yes: while an agent's ledger may
  * exist twice, or has begun anew, its token is for the very request that asked, never handed out again and to nobody else. What
- * a program is given then is of our own ledger; the agent that is shown it asks us for another in its place (../authorize/presented-token.ts).
+ * a program is given then is of our own ledger; the agent that is shown it asks us for another in its place (../authorize/presented.ts).
  */
 async function standingOf(call: Call, device: DeviceRow): Promise<{ ledger: string; isDoubted: boolean }> {
   const [agent] = device.agent_id === null ? [] : await ledgerOfAgent(call.db, { agentId: device.agent_id })
@@ -194,8 +194,8 @@ export async function mayRepeat(call: Call, row: ProtectionAuthorizationRow, dev
   return row.ledger === ledger && (ledger === CLOUD_LEDGER || !isDoubted)
 }
 
-/** The token of an authorization: the same row gives the same text, for Ed25519 has no chance in it. */
-export function tokenOf(row: ProtectionAuthorizationRow, { authority }: Services): string {
+/** Signs the token of an authorization. The same row gives the same text, because Ed25519 signatures are deterministic. */
+export function signToken(row: ProtectionAuthorizationRow, { authority }: Services): string {
   const tenant = row.tenant as Tenant
   const claims: AuthorizationClaims = {
     iss: tenant,

@@ -82,7 +82,7 @@ export async function viewLease(
 
 type Revoking = Pick<Call, 'db' | 'services' | 'afterCommit' | 'nowMs'>
 
-/** Takes what can be taken at once for another device; what the same device's agent is given instead is only exchanged (../authorize/presented-token.ts). */
+/** Takes what can be taken at once for another device; what the same device's agent is given instead is only exchanged (../authorize/presented.ts). */
 export async function take(
   call: Revoking,
   row: ProtectionAuthorizationRow,

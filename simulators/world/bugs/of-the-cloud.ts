@@ -50,7 +50,7 @@ export const CLOUD_BUGS: readonly Bug[] = [
     what: 'a purchase counts as paid while its payment is pending',
     changes: [
       change(
-        'cloud/protection/authorize/subject.js',
+        'cloud/protection/authorize/item-facts.js',
         "return purchase.status === 'SUCCESS' || purchase.status === 'UNLOADED';",
         "return purchase.status !== 'CANCELLED';",
       ),
@@ -61,7 +61,7 @@ export const CLOUD_BUGS: readonly Bug[] = [
     what: 'a cancelled purchase still counts as paid',
     changes: [
       change(
-        'cloud/protection/authorize/subject.js',
+        'cloud/protection/authorize/item-facts.js',
         "return purchase.status === 'SUCCESS' || purchase.status === 'UNLOADED';",
         "return ['SUCCESS', 'UNLOADED', 'CANCELLED'].includes(purchase.status);",
       ),

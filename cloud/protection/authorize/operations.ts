@@ -3,24 +3,18 @@ import {
   AUTHORIZATION_STATES,
   DENY_REASONS,
   ITEM_STATUSES,
-  OUTCOMES,
   PROTECTION_ACTIONS,
   RIGHT_CLASSES,
   SECURITY_TAG_MODES,
 } from '../../../policy/vocabulary.ts'
-import { knownCaller } from '../../operations/caller.ts'
-import { notFound } from '../../operations/failure.ts'
-import { Id, Success, text, Timestamp } from '../../operations/fields.ts'
+import { Id, Success, text } from '../../operations/fields.ts'
 import { operation } from '../../operations/operation.ts'
 import { StoreData } from '../../scan-and-go/schema.ts'
-import { ownStoreOf } from '../../stores/own-store.ts'
-import { DeviceMetadata } from '../authorize/asking.ts'
-import { findAuthorization, redemptionsOf } from '../leases/authorizations.ts'
-import { revoke } from '../leases/leases.ts'
-import { redeem } from './redeem.ts'
-import { verifyItem } from '../authorize/verify-item.ts'
-import { verifyPurchase } from '../authorize/verify-purchase.ts'
-import { viewAuthorization } from '../leases/view.ts'
+import { extras } from './answer.ts'
+import { DeviceMetadata } from './asking.ts'
+import { authorize } from './authorize.ts'
+import { readItemQuestion } from './question.ts'
+import { verifyPurchase } from './verify-purchase.ts'
 
 const AuthorizationFields = {
   authorizationState: z.enum(AUTHORIZATION_STATES).nullable(),
@@ -85,7 +79,15 @@ export const verifyProtectedItem = operation({
   },
   emits: ['protection.authorization.requested', 'protection.authorization.granted', 'protection.authorization.denied'],
   async run(call, input) {
-    return { success: true as const, ...(await verifyItem(call, input)) }
+    const question = await readItemQuestion(call, input)
+    const { answer, decision, subject } = await authorize(call, question)
+    return {
+      success: true as const,
+      protectionAction: question.action,
+      itemStatus: subject.itemStatus,
+      ...extras(question.asked, decision, input.explain),
+      ...answer,
+    }
   },
 })
 
@@ -130,60 +132,5 @@ export const verifySecurityTagDeactivation = operation({
   emits: ['protection.authorization.requested', 'protection.authorization.granted', 'protection.authorization.denied'],
   async run(call, input) {
     return { success: true as const, ...(await verifyPurchase(call, input)) }
-  },
-})
-
-export const redeemProtectionAuthorization = operation({
-  name: 'redeemProtectionAuthorization',
-  area: 'protection',
-  minimumPackage: 'GROW',
-  summary: 'Uses up one step of an authorization: call it before acting, and again with the outcome.',
-  description:
-    'For devices that belong to no agent. The same `redemptionId` gets the same answer; a used step is refused with 409 `already_redeemed`.',
-  callers: ['secret', 'agent'],
-  refusals: ['already_redeemed', 'token_expired', 'token_revoked', 'token_invalid', 'claimed_by_agent'],
-  changes: true,
-  request: z.strictObject({
-    authorizationToken: text(1_024).optional(),
-    replayProtectedNonce: text(64).optional(),
-    deviceId: Id,
-    redemptionId: text(64),
-    step: z.int().min(1).optional(),
-    occurredAt: Timestamp.optional(),
-    outcome: z.enum(OUTCOMES).optional(),
-  }),
-  response: z.strictObject({
-    ...Success,
-    authorizationState: z.enum(AUTHORIZATION_STATES),
-    redeemedAt: z.string().nullable(),
-    remaining: z.int(),
-    eventId: z.string().describe('Of the event that tells of the outcome, once that is reported.'),
-  }),
-  example: { replayProtectedNonce: 'kJ3x…', deviceId: 'dev_01KANX6Y7C3V9Q2M8R5T4W6Z1B', redemptionId: 'red-1' },
-  emits: ['protection.action.completed', 'protection.action.failed', 'securityTag.deactivated'],
-  async run(call, input) {
-    return { success: true as const, ...(await redeem(call, input)) }
-  },
-})
-
-export const revokeProtectionAuthorization = operation({
-  name: 'revokeProtectionAuthorization',
-  area: 'protection',
-  minimumPackage: 'GROW',
-  summary: 'Takes an authorization back. What was redeemed before stays redeemed.',
-  changes: true,
-  request: z.strictObject({ replayProtectedNonce: text(64), reason: text(300).optional() }),
-  response: z.strictObject({ ...Success, authorizationState: z.enum(AUTHORIZATION_STATES) }),
-  example: { replayProtectedNonce: 'kJ3x…', reason: 'customer left' },
-  async run(call, { replayProtectedNonce, reason }) {
-    const row = await findAuthorization(call.db, replayProtectedNonce)
-    if (row?.tenant !== knownCaller(call.caller).tenant) throw notFound('authorization')
-    await ownStoreOf(call, row.store_id, 'authorization')
-    const redemptions = await redemptionsOf(call.db, row.nonce)
-    const before = viewAuthorization(row, redemptions, call.nowMs)
-    const current =
-      before.state === 'issued' || redemptions.length < row.count ? await revoke(call, row, reason ?? 'asked for') : row
-    call.changed(row.nonce)
-    return { success: true as const, authorizationState: viewAuthorization(current, redemptions, call.nowMs).state }
   },
 })

@@ -1,8 +1,8 @@
 import type { Db } from '../../persistence/database.ts'
 import type { ItemMoveRow, ProtectedItemRow } from '../../persistence/tables/protection.ts'
 import type { PurchaseRow } from '../../persistence/tables/purchases.ts'
-import { redemptionsOfUnit } from '../rights/redemptions.ts'
-import { findRight, type RightView, type UnitKey } from '../rights/rights.ts'
+import { redemptionsOfUnit } from './redemptions.ts'
+import { findRight, type RightView, type UnitKey } from './rights.ts'
 
 /** How things stood at a former moment: a record of something past is judged by that (decisions §9, occurredAt). Policy and devices count as they are. */
 

@@ -3,12 +3,7 @@ import type { WaitForIt } from '../../operations/ask-first.ts'
 import type { Call } from '../../operations/operation.ts'
 import type { Db } from '../../persistence/database.ts'
 import type { ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
-import {
-  findAuthorization,
-  redemptionsOf,
-  unitsOfAuthorization,
-  updateAuthorization,
-} from '../leases/authorizations.ts'
+import { findAuthorization, redemptionsOf, unitsOfAuthorization, updateAuthorization } from './authorizations.ts'
 import { touchSubjects } from '../rights/touch.ts'
 
 /** A person stands at the device that asks: the holder has so long to answer, looked for in such steps, ms (contracts §4). */

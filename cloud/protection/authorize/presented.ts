@@ -1,11 +1,13 @@
 import { CLOUD_LEDGER, denyReasonOf, openAuthorization } from '../../../policy/documents/authorization.ts'
 import type { IdentifierKind } from '../../../policy/identifiers.ts'
 import type { DecisionFacts } from '../../../policy/decide.ts'
+import { openReceipt } from '../../../policy/receipts/receipt-token.ts'
+import type { Tenant } from '../../operations/caller.ts'
 import { invalid } from '../../operations/failure.ts'
 import type { Call } from '../../operations/operation.ts'
 import type { ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
 import type { PurchaseRow } from '../../persistence/tables/purchases.ts'
-import { findPurchase } from '../../scan-and-go/queries.ts'
+import { findPurchase, findPurchaseOfReceipt } from '../../scan-and-go/queries.ts'
 import type { Asked } from './asking.ts'
 import { findAuthorization } from '../leases/authorizations.ts'
 
@@ -64,4 +66,29 @@ export async function readPresentedToken(
 
 function itemOf({ ith_kind, ith_id }: ProtectionAuthorizationRow): Pick<Presented, 'item'> {
   return ith_kind === null || ith_id === null ? {} : { item: { kind: ith_kind as IdentifierKind, id: ith_id } }
+}
+
+export type PresentedReceipt =
+  | { ok: true; purchase: PurchaseRow }
+  /** An expired one is genuine: its purchase is known. */
+  | { ok: false; reason: 'token_invalid' | 'token_expired' | 'token_revoked'; purchase?: PurchaseRow }
+
+/** The purchase behind a receipt that somebody shows, in any of the forms in which it can be read. `storeId`: where it must be from; `pastMs`: when it was shown, if not now. */
+export async function readReceipt(
+  call: Pick<Call, 'db' | 'services' | 'trueUntil'>,
+  tenant: Tenant,
+  text: string,
+  { storeId, pastMs }: { storeId?: string | undefined; pastMs?: number | undefined } = {},
+): Promise<PresentedReceipt> {
+  const { db, services } = call
+  const keys = services.authority.keysOf(tenant).ring
+  const genuine = openReceipt(text, { keys, ...(storeId !== undefined && { storeId }) })
+  if (!genuine.ok) return { ok: false, reason: genuine.fault === 'key_revoked' ? 'token_revoked' : 'token_invalid' }
+  const purchase = await findPurchaseOfReceipt(db, Buffer.from(genuine.claims.cti).toString('hex'))
+  if (purchase?.tenant !== tenant) return { ok: false, reason: 'token_invalid' }
+  // In doubt about its clock the cloud says nothing of what has ended: the agent knows the time and decides alone.
+  if (genuine.claims.exp * 1_000 <= (pastMs ?? services.authority.clock.nowMs()))
+    return { ok: false, reason: 'token_expired', purchase }
+  if (pastMs === undefined) call.trueUntil(genuine.claims.exp * 1_000)
+  return { ok: true, purchase }
 }

@@ -1,0 +1,173 @@
+import { restsOnOperator, type Decision, type DecisionFacts } from '../../../policy/decide.ts'
+import { decideUnits } from '../../../policy/decide-units.ts'
+import { DEFAULT_POLICY, riskClass, type ProtectionPolicy } from '../../../policy/store-policy.ts'
+import { rightClass, type DenyReason } from '../../../policy/vocabulary.ts'
+import type { Call } from '../../operations/operation.ts'
+import type { ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
+import type { DeviceRow } from '../../persistence/tables/agents.ts'
+import type { StoreRow } from '../../persistence/tables/stores.ts'
+import { askHolders } from '../leases/ask-void.ts'
+import { isDoubted, issueAuthorization, redemptionsOf, signToken } from '../leases/authorizations.ts'
+import { take, type LeaseView } from '../leases/leases.ts'
+import { receiptRights, tellHome } from '../receipt-home/receipt-rights.ts'
+import { policyOf } from '../store-documents/policy.ts'
+import { describeAuthorization, NO_AUTHORIZATION, type AuthorizationAnswer } from './answer.ts'
+import { approvalFacts, approvalsOf, noteApproval, type Approvals } from './approvals.ts'
+import { itemSubject } from './item-subject.ts'
+import { overrideLease } from './override-lease.ts'
+import { purchaseSubject } from './purchase-subject.ts'
+import type { Question } from './question.ts'
+import { newEventIds, recordDenied, recordGranted, type Asking } from './record.ts'
+import type { AskedUnit, Subject } from './subject.ts'
+
+/** What a device is told. */
+export interface Authorized {
+  subject: Subject
+  decision: Decision
+  answer: AuthorizationAnswer & {
+    authorized: boolean
+    eventId: string
+    reason?: DenyReason
+    retryAfter?: number
+    receiptRights?: Awaited<ReturnType<typeof receiptRights>>['receiptRights']
+  }
+}
+
+/**
+ *   read question ─▶ load facts ─▶ decide ─┬─ yes ─▶ lease ─▶ sign ─▶ record ─▶ answer
+ *                                          └─ no ──────────────────▶ record ─▶ answer
+ *
+ * How the cloud answers a device. A question about an item, a purchase, a receipt or a token takes these steps alike. They differ in
+ * how the question is read (question.ts, verify-purchase.ts) and which facts are loaded (item-subject.ts, purchase-subject.ts).
+ * An agent that works without the cloud decides by the same function, policy/decide.ts.
+ */
+export async function authorize(call: Call, question: Question): Promise<Authorized> {
+  const { asked, action } = question
+  const policy = asked.store ? policyOf(asked.store) : DEFAULT_POLICY
+  const approvals = await approvalsOf(call, asked, action)
+  const subject = await loadSubject(call, question, approvals)
+  const facts = factsOf(subject)
+  const { decision, allowed } = decideUnits(facts, policy)
+  const asking: Asking = { question, subject, facts, eventIds: newEventIds(call) }
+  if (!decision.allowed) {
+    const answer = await refuse(call, asking, decision.reason, subject, approvals)
+    return { subject, decision, answer }
+  }
+
+  const { device, store } = asked
+  // Something past, or only asked about, is recorded and gets no token.
+  if (action === 'verify_item_status' || asked.isPast || !device || !store || !subject.isKnown) {
+    const eventId = await recordGranted(call, asking, undefined)
+    return { subject, decision, answer: { authorized: true, ...NO_AUTHORIZATION, eventId } }
+  }
+
+  const units = subject.units.filter((_, n) => allowed.includes(n))
+  const own = units.findLast((unit) => unit.lease.own)?.lease.own
+  const authorization = own ?? (await leaseUnits(call, asking, { subject, units, device: device.row, store, policy }))
+  const token = signToken(authorization, call.services)
+  const eventId = own ? own.event_id : await recordGranted(call, asking, authorization)
+  const redemptions = own ? await redemptionsOf(call.db, own.nonce) : []
+  const answer = {
+    authorized: true,
+    ...describeAuthorization(call, authorization, token, redemptions),
+    eventId,
+    // With every answer: the agent may not have got the first one.
+    ...(asked.caller.kind === 'agent' &&
+      subject.purchase &&
+      (await receiptRights(call.db, subject.purchase, authorization))),
+  }
+  return { subject, decision, answer }
+}
+
+async function loadSubject(call: Call, question: Question, approvals: Approvals | undefined): Promise<Subject> {
+  const subject = await (question.item ? itemSubject(call, question) : purchaseSubject(call, question))
+  const withApprovals = (unit: AskedUnit): AskedUnit => ({
+    ...unit,
+    facts: { ...unit.facts, ...approvalFacts(approvals, unit.lease) },
+  })
+  const [first, ...others] = subject.units
+  return { ...subject, units: [withApprovals(first), ...others.map(withApprovals)] }
+}
+
+function factsOf({ units: [first, ...others] }: Subject): [DecisionFacts, ...DecisionFacts[]] {
+  return [first.facts, ...others.map((unit) => unit.facts)]
+}
+
+interface Granted {
+  subject: Subject
+  /** Those that are allowed. */
+  units: readonly AskedUnit[]
+  device: DeviceRow
+  store: StoreRow
+  policy: ProtectionPolicy
+}
+
+/** Takes away what stands in the way and may be taken, then leases the rights of the units to the device until the new token ends. */
+async function leaseUnits(
+  call: Call,
+  { question, eventIds }: Asking,
+  { subject, units, device, store, policy }: Granted,
+): Promise<ProtectionAuthorizationRow> {
+  const { asked, action, item, scanSource } = question
+  const taken = distinct(units, ({ takeable }) => takeable)
+  for (const row of taken) await take(call, row, device)
+  const { revised } = subject
+  if (revised && taken.length > 0) call.restsOn({ ...revised, rev: revised.rev + taken.length })
+  for (const row of distinct(units, ({ overridden }) => overridden)) await overrideLease(call, row, asked.operatorId)
+
+  // A token that is for one request only covers one release: the next unit is asked for by the next request.
+  const isForOne =
+    units.length > 1 &&
+    asked.caller.kind === 'agent' &&
+    rightClass(action) === 'release' &&
+    (await isDoubted(call, device))
+  const given = isForOne ? units.slice(0, 1) : units
+  const authorization = await issueAuthorization(call, asked.caller.tenant, {
+    store,
+    device,
+    action,
+    rightClass: rightClass(action) ?? 'fixture',
+    ...(item && { item }),
+    itemId: subject.item?.item_id ?? null,
+    purchaseId: subject.purchase?.purchase_id ?? null,
+    units: given.flatMap(({ right }) => right ?? []),
+    riskClass: riskClass(subject.purchase?.total_cent ?? subject.units[0].facts.item?.priceCent ?? 0),
+    eventId: eventIds.decided,
+    operatorId: asked.operatorId,
+    scanSource,
+  })
+  const isApproval = given.some(({ facts }) => facts.approvals !== undefined && restsOnOperator(facts, policy))
+  if (isApproval) await noteApproval(call, authorization)
+  if (subject.purchase) await tellHome(call, store, subject.purchase, authorization)
+  return authorization
+}
+
+async function refuse(
+  call: Call,
+  asking: Asking,
+  reason: DenyReason,
+  { units }: Subject,
+  approvals: Approvals | undefined,
+) {
+  const isOutstanding = reason === 'authorization_outstanding'
+  const held = distinct(units, (lease) => lease.held)
+  if (isOutstanding && !asking.question.asked.isPast) askHolders(call, held)
+  if (reason === 'limit_exceeded' && approvals?.endsMs !== undefined) call.trueUntil(approvals.endsMs)
+  const ends = units.flatMap(({ lease }) => lease.endsAt ?? [])
+  const endsAt = ends.length > 0 ? Math.min(...ends) : undefined
+  // A lease that ends makes the answer untrue without any row changing.
+  if (endsAt !== undefined) call.trueUntil(endsAt * 1_000)
+  const retryAfter =
+    isOutstanding && endsAt !== undefined ? Math.max(1, endsAt - Math.floor(call.nowMs / 1_000)) : undefined
+  const eventId = await recordDenied(call, asking, reason)
+  return { authorized: false, reason, ...NO_AUTHORIZATION, eventId, ...(retryAfter !== undefined && { retryAfter }) }
+}
+
+/** The authorizations that stand in the way of these units, each once. */
+function distinct(
+  units: readonly AskedUnit[],
+  of: (lease: LeaseView) => ProtectionAuthorizationRow | undefined,
+): ProtectionAuthorizationRow[] {
+  const rows = units.flatMap(({ lease }) => of(lease) ?? [])
+  return [...new Map(rows.map((row) => [row.nonce, row])).values()]
+}

@@ -1,0 +1,244 @@
+import type { ItemFacts } from '../../../policy/decide.ts'
+import type { DeviceFacts } from '../../../policy/devices.ts'
+import type { ItemIdentifiers } from '../../../policy/identifiers.ts'
+import { rightClass, type ItemStatus, type ProtectionAction, type RightClass } from '../../../policy/vocabulary.ts'
+import { invalid } from '../../operations/failure.ts'
+import type { Db } from '../../persistence/database.ts'
+import { prepared } from '../../persistence/prepared.ts'
+import type { ProtectedItemRow, UnitRightRow } from '../../persistence/tables/protection.ts'
+import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow } from '../../persistence/tables/purchases.ts'
+import { findPurchase, readUnits } from '../../scan-and-go/queries.ts'
+import { findItem } from '../items/item-queries.ts'
+import { ownUnitOf } from '../items/own-unit.ts'
+import { itemAsOf, purchaseAsOf, rightAsOf } from '../rights/as-of.ts'
+import { viewGranting } from '../rights/given-rights.ts'
+import { findRight, triesOf, type RightView, type Tries, type UnitKey } from '../rights/rights.ts'
+import { isPaid, itemBoundTo, itemFacts, lineFacts, readableBy, shopperPrice } from './item-facts.ts'
+import { lowestBy, unitToBind } from './unit-to-bind.ts'
+
+/**
+ *   epc, tagUid, tagId ─▶ item ─┬─ bound to a unit of a purchase ─────────▶ that unit
+ *                               ├─ sellable, and a paid purchase is named ─▶ the unit that it will be bound to
+ *                               └─ neither ────────────────────────────────▶ the item's own unit
+ *   itemLineId ─▶ line ─▶ its lowest free unit that the device cannot read by itself
+ *
+ * The one item, or the one unit of a purchase, behind the names of a request, with the right that it would use up.
+ */
+export interface FoundUnit {
+  facts: ItemFacts
+  /** As it is answered; null when nothing registered stands behind it. */
+  itemStatus: ItemStatus | null
+  /** Absent for actions that use nothing up (verify_item_status, unlock_fixture). */
+  unit?: { key: UnitKey; right: RightView; tries: Tries }
+  item?: ProtectedItemRow
+  purchase?: PurchaseRow
+  /** The purchase that was named along with an item that is none of it: once it is paid, the item may become one. */
+  named?: PurchaseRow
+  /** The line's unit is bound to something that the device can read. */
+  mustBeRead: boolean
+}
+
+export interface UnitQuery {
+  db: Db
+  tenant: string
+  storeId: string
+  deviceId: string
+  /** Whose device it is; null: one without agent. */
+  agentId: string | null
+  device: DeviceFacts
+  action: ProtectionAction
+  identifiers: ItemIdentifiers
+  /** The purchase that a receipt or a purchaseId names. */
+  purchase: PurchaseRow | undefined
+  nowMs: number
+  /** When it was asked about, if that is past; `purchase` is then as it was. */
+  pastMs: number | undefined
+}
+
+const lineById = prepared((db, p: { lineId: string }) =>
+  db.selectFrom('purchase_line').selectAll().where('line_id', '=', p.lineId),
+)
+const priceOfLine = prepared((db, p: { lineId: string }) =>
+  db.selectFrom('purchase_line').select('price_cent').where('line_id', '=', p.lineId),
+)
+
+/** The item or unit behind the names of a request, or undefined when there is none in this store. */
+export async function findUnit(query: UnitQuery): Promise<FoundUnit | undefined> {
+  const { db, tenant, storeId, identifiers } = query
+  const known = await findItem(db, tenant, identifiers)
+  const item = known && (await asItWas(query, known))
+  if (item && item.store_id !== storeId) return undefined
+  const line = identifiers.itemLineId === undefined ? undefined : await findLine(query, identifiers.itemLineId)
+  if (identifiers.itemLineId !== undefined && !line) return undefined
+  const namesItem = identifiers.epc !== undefined || identifiers.tagUid !== undefined || identifiers.tagId !== undefined
+  if (item) return byItem(query, item, line)
+  return namesItem || !line ? undefined : byLine(query, line)
+}
+
+/** One that was bound to the purchase afterwards, by the very release or exit that this is about, is a part of it. */
+async function asItWas({ db, purchase, pastMs }: UnitQuery, item: ProtectedItemRow): Promise<ProtectedItemRow> {
+  if (pastMs === undefined) return item
+  const then = await itemAsOf(db, item, pastMs)
+  const isBoundSince =
+    then.item_status === 'sellable' && item.purchase_id !== null && item.purchase_id === purchase?.purchase_id
+  return isBoundSince ? { ...item, item_status: then.item_status } : then
+}
+
+async function findPurchaseAsOf(
+  { db, tenant, pastMs }: UnitQuery,
+  purchaseId: string,
+): Promise<PurchaseRow | undefined> {
+  const purchase = await findPurchase(db, tenant, purchaseId)
+  return purchase && pastMs !== undefined ? purchaseAsOf(db, purchase, pastMs) : purchase
+}
+
+/** The right of a unit: as it stands towards this agent, or as it was when the question is about the past. */
+export function rightOf(
+  { db, nowMs, pastMs, agentId }: Pick<UnitQuery, 'db' | 'nowMs' | 'pastMs' | 'agentId'>,
+  key: UnitKey,
+  row: UnitRightRow | undefined,
+): Promise<RightView> {
+  return pastMs === undefined ? viewGranting(db, key, row, nowMs, agentId) : rightAsOf(db, key, pastMs)
+}
+
+interface Line {
+  line: PurchaseLineRow
+  purchase: PurchaseRow
+}
+
+async function findLine(query: UnitQuery, lineId: string): Promise<Line | undefined> {
+  const { db, storeId, purchase: named } = query
+  const [line] = await lineById(db, { lineId })
+  const purchase = line && (await findPurchaseAsOf(query, line.purchase_id))
+  if (!purchase || purchase.store_id !== storeId) return undefined
+  if (named && named.purchase_id !== purchase.purchase_id) throw invalid('itemLineId', 'belongs to another purchase')
+  return { line, purchase }
+}
+
+/** By the item itself: its unit when it is bound to one, else the free unit of a paid purchase that it may be bound to. */
+async function byItem(query: UnitQuery, item: ProtectedItemRow, line: Line | undefined): Promise<FoundUnit> {
+  const { db, action, pastMs } = query
+  const rights = usedUpBy(action)
+  if (item.purchase_id !== null && item.line_id !== null && item.unit_no !== null) {
+    if (line && line.line.line_id !== item.line_id)
+      throw invalid('itemLineId', 'names another item than the other identifier')
+    const purchase = await findPurchaseAsOf(query, item.purchase_id)
+    const key = rights && {
+      lineId: item.line_id,
+      unitNo: item.unit_no,
+      rightClass: rights,
+      purchaseId: item.purchase_id,
+    }
+    const [paid] = await priceOfLine(db, { lineId: item.line_id })
+    const isBoundSince =
+      pastMs !== undefined && item.item_status === 'sellable' && purchase !== undefined && isPaid(purchase)
+    const facts: ItemFacts = {
+      ...(await itemFacts(db, item, paid?.price_cent)),
+      ...(isBoundSince && { paidBy: 'purchase' as const }),
+    }
+    return withRight(query, { item, key, facts, ...(purchase && { purchase }) })
+  }
+  const purchase = line?.purchase ?? query.purchase
+  const unit =
+    purchase && item.item_status === 'sellable' && rights && isPaid(purchase)
+      ? await unitToBind(query, purchase, item, rights, line?.line)
+      : undefined
+  if (unit && purchase) {
+    const facts: ItemFacts = {
+      ...(await itemFacts(db, item, unit.line.price_cent)),
+      paidBy: 'purchase',
+      ...shopperPrice(purchase),
+    }
+    return withRight(query, { item, key: unit.key, facts, purchase, right: unit.right })
+  }
+  const key = rights && { ...(await ownUnitOf(db, item.item_id)), rightClass: rights }
+  return {
+    ...(await withRight(query, { item, key, facts: await itemFacts(db, item, undefined) })),
+    ...(purchase && { named: purchase }),
+  }
+}
+
+/** By the line alone: its lowest free unit that the device could not read by itself. */
+async function byLine(query: UnitQuery, { line, purchase }: Line): Promise<FoundUnit | undefined> {
+  const { db, action } = query
+  const units = (await readUnits(db, purchase.purchase_id)).filter((u) => u.line_id === line.line_id)
+  if (units.length === 0) return undefined
+  const rights = usedUpBy(action)
+  const candidates = await Promise.all(units.map((unit) => candidateOf(query, unit, rights, purchase)))
+  const open = candidates.filter((c) => !c.readable)
+  const chosen = lowestBy(open, (c) => c.rank) ?? candidates[0]
+  if (!chosen) return undefined
+  const paid = isPaid(purchase)
+  const facts: ItemFacts = {
+    ...(chosen.item ? await itemFacts(db, chosen.item, line.price_cent) : lineFacts(line)),
+    status: chosen.item ? (chosen.item.item_status as ItemStatus) : paid ? 'paid' : 'sellable',
+    ...(paid && !chosen.item && { paidBy: 'purchase' as const }),
+    ...shopperPrice(purchase),
+  }
+  const mustBeRead = chosen.readable && rights !== null
+  return {
+    ...(await withRight(query, {
+      key: chosen.key,
+      facts,
+      purchase,
+      ...(chosen.item && { item: chosen.item }),
+    })),
+    mustBeRead,
+  }
+}
+
+async function candidateOf(query: UnitQuery, unit: PurchaseUnitRow, rights: RightClass | null, purchase: PurchaseRow) {
+  const item = await itemBoundTo(query.db, unit, query.pastMs)
+  const key = rights && {
+    lineId: unit.line_id,
+    unitNo: unit.unit_no,
+    rightClass: rights,
+    purchaseId: purchase.purchase_id,
+  }
+  const right = key && (await rightOf(query, key, await findRight(query.db, key)))
+  return { key, item, readable: item !== undefined && readableBy(query.device, item), rank: rankOf(query, right, item) }
+}
+
+/**
+ * What this device was given for it is answered again; what another one holds is only taken when nothing else is left, and what nobody is
+ * given (on hold, returned) is told only when nothing may be released.
+ */
+function rankOf({ deviceId }: UnitQuery, right: RightView | null, item: ProtectedItemRow | undefined): number {
+  if (right === null) return 0
+  if (right.state === 'used') return 4
+  if (item && item.item_status !== 'paid' && item.item_status !== 'picked_up') return 3
+  if (right.state !== 'leased') return 1
+  return right.deviceId === deviceId ? 0 : 2
+}
+
+function usedUpBy(action: ProtectionAction): RightClass | null {
+  const rights = rightClass(action)
+  return rights === 'fixture' ? null : rights
+}
+
+interface Parts {
+  facts: ItemFacts
+  key: UnitKey | null
+  /** As it stands, when that is not the right of the key alone. */
+  right?: RightView
+  item?: ProtectedItemRow
+  purchase?: PurchaseRow
+}
+
+async function withRight(query: UnitQuery, { facts, key, item, purchase, ...found }: Parts): Promise<FoundUnit> {
+  const subject = {
+    itemStatus: facts.status,
+    mustBeRead: false,
+    ...(item && { item }),
+    ...(purchase && { purchase }),
+  }
+  if (!key) return { facts, ...subject }
+  const row = await findRight(query.db, key)
+  const right = found.right ?? (await rightOf(query, key, row))
+  const staffReason = facts.staffReason ?? (right.state === 'used' ? undefined : right.staffReason)
+  return {
+    facts: { ...facts, ...(staffReason !== undefined && { staffReason }) },
+    unit: { key, right, tries: triesOf(row) },
+    ...subject,
+  }
+}

@@ -1,0 +1,76 @@
+import type { ItemFacts } from '../../../policy/decide.ts'
+import { canRead, type DeviceFacts } from '../../../policy/devices.ts'
+import { ITEM_IDENTIFIER_KINDS, type ItemIdentifierKind } from '../../../policy/identifiers.ts'
+import type { ItemStatus, ProtectionTechnology } from '../../../policy/vocabulary.ts'
+import { present } from '../../operations/fields.ts'
+import type { Db } from '../../persistence/database.ts'
+import type { ProtectedItemRow } from '../../persistence/tables/protection.ts'
+import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow } from '../../persistence/tables/purchases.ts'
+import { isComplete, productOf } from '../items/item-product.ts'
+import { readItem } from '../items/item-queries.ts'
+import { itemAsOf } from '../rights/as-of.ts'
+
+/** What `decide` is told of one item or one line, from its rows. */
+
+/** Statuses of purchases that were paid and have not been taken back. */
+export function isPaid(purchase: { status: string }): boolean {
+  return purchase.status === 'SUCCESS' || purchase.status === 'UNLOADED'
+}
+
+/** What the policy wants to know of a line. */
+export function lineFacts(line: PurchaseLineRow): ItemFacts {
+  return { status: null, category: line.category ?? '', brand: line.brand ?? '', priceCent: line.price_cent }
+}
+
+/** What is known of an item; its price is what was paid for it, else its own, else the product's in the store. */
+export async function itemFacts(db: Db, item: ProtectedItemRow, paidCent: number | undefined): Promise<ItemFacts> {
+  const price = paidCent ?? item.price_cent
+  const product = isComplete(item, price) ? undefined : await productOf(db, item)
+  return {
+    status: item.item_status as ItemStatus,
+    category: item.category ?? product?.category ?? '',
+    brand: item.brand ?? product?.brand ?? '',
+    priceCent: price ?? product?.price_cent ?? undefined,
+    technology: (item.protection_technology as ProtectionTechnology | null) ?? undefined,
+  }
+}
+
+/** The staff that a price from the shopper’s own app needs. */
+export function shopperPrice(purchase: PurchaseRow): Pick<ItemFacts, 'staffReason'> {
+  return purchase.price_origin === 'shopper' ? { staffReason: 'only the shopper’s app vouches for the price' } : {}
+}
+
+/** The item that a unit is bound to, or was then. */
+export async function itemBoundTo(
+  db: Db,
+  unit: PurchaseUnitRow,
+  pastMs: number | undefined,
+): Promise<ProtectedItemRow | undefined> {
+  if (unit.bound !== 1 || unit.item_id === null) return undefined
+  const item = await readItem(db, unit.item_id)
+  if (pastMs === undefined) return item
+  const then = await itemAsOf(db, item, pastMs)
+  return then.line_id === unit.line_id && then.unit_no === unit.unit_no ? then : undefined
+}
+
+/** The ways in which a registered item can be named. */
+export function identifierKindsOf(item: ProtectedItemRow): ItemIdentifierKind[] {
+  const names = present({ epc: item.epc, tagUid: item.tag_uid, tagId: item.tag_id })
+  return ITEM_IDENTIFIER_KINDS.filter((kind) => kind in names)
+}
+
+/** Whether the device has a reader for the item. A printed tag number is read by people, not by devices. */
+export function readableBy(device: DeviceFacts, item: ProtectedItemRow): boolean {
+  return identifierKindsOf(item).some((kind) => (kind === 'epc' || kind === 'tagUid') && canRead(device, kind))
+}
+
+/** Whether the device may have a reader for the item: by what is registered of it, and for one of which only a printed number is, by its technology. */
+export function mightRead(device: DeviceFacts, item: ProtectedItemRow): boolean {
+  if (item.epc !== null || item.tag_uid !== null) return readableBy(device, item)
+  const technology = item.protection_technology
+  if (technology === null) return true
+  return (
+    (technology === 'uhf_rfid' && device.capabilities.canReadUhfRfid) ||
+    (technology === 'hf_nfc' && device.capabilities.canReadHfNfc)
+  )
+}

@@ -1,0 +1,143 @@
+import type { ItemFacts } from '../../../policy/decide.ts'
+import type { DeviceFacts } from '../../../policy/devices.ts'
+import { rightClass, type ItemStatus, type RightClass } from '../../../policy/vocabulary.ts'
+import type { Call } from '../../operations/operation.ts'
+import type { DeviceRow } from '../../persistence/tables/agents.ts'
+import type { ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
+import type { PurchaseLineRow, PurchaseRow } from '../../persistence/tables/purchases.ts'
+import { readLines, readUnits } from '../../scan-and-go/queries.ts'
+import { restOnProduct } from '../items/item-product.ts'
+import { readItem } from '../items/item-queries.ts'
+import { viewLease } from '../leases/leases.ts'
+import { rightsOfPurchase, triesOf, type UnitKey } from '../rights/rights.ts'
+import { rightOf, type UnitQuery } from './find-unit.ts'
+import { isPaid, itemBoundTo, itemFacts, lineFacts, mightRead, shopperPrice } from './item-facts.ts'
+import { withOverride } from './override-lease.ts'
+import { factsOfQuestion, type Question } from './question.ts'
+import type { AskedUnit, Subject } from './subject.ts'
+
+/** Loads what a question about all goods of a purchase needs: each open unit, its right, and who holds that. */
+export async function purchaseSubject(call: Call, question: Question): Promise<Subject> {
+  const { asked, action, purchase } = question
+  const { device, store } = asked
+  const revised = purchase && ({ kind: 'purchase', id: purchase.purchase_id, rev: purchase.rev } as const)
+  if (store) call.restsOn({ kind: 'store', id: store.store_id, rev: store.document_version })
+  if (revised) call.restsOn(revised)
+  const isHere = purchase !== undefined && device !== null && purchase.store_id === device.row.store_id
+  const [first, ...others] = isHere
+    ? await askedUnits(call, question, purchase, device.row, rightClass(action) as RightClass)
+    : []
+  return {
+    units: first ? [first, ...others] : [noUnit(question)],
+    isKnown: purchase !== undefined,
+    purchase,
+    itemStatus: null,
+    lineId: null,
+    revised,
+  }
+}
+
+async function askedUnits(
+  call: Call,
+  question: Question,
+  purchase: PurchaseRow,
+  device: DeviceRow,
+  rights: RightClass,
+): Promise<AskedUnit[]> {
+  const { asked, action } = question
+  const query = { db: call.db, nowMs: call.nowMs, pastMs: asked.pastMs, agentId: device.agent_id }
+  const open = await openUnits(query, purchase, rights)
+  const lines = new Map((await readLines(call.db, purchase.purchase_id)).map((line) => [line.line_id, line]))
+  const units: AskedUnit[] = []
+  for (const unit of open) {
+    const lease = withOverride(call, asked, await viewLease(call, unit.right, device, action, isPurchaseWide))
+    const item = await unitFacts(call, unit, lines.get(unit.key.lineId), purchase, asked.pastMs)
+    const facts = { ...factsOfQuestion(question), item, identifiedBy: [], right: lease.right }
+    units.push({ facts, lease, right: { key: unit.key, tries: unit.tries } })
+  }
+  return units
+}
+
+/** When a purchase has no open unit: unknown in this store, not paid, or all used up. */
+function noUnit(question: Question): AskedUnit {
+  const { asked, purchase } = question
+  const paid = purchase !== undefined && isPaid(purchase)
+  const right = paid ? 'used' : 'free'
+  const isHere = purchase?.store_id === asked.device?.row.store_id
+  const item: ItemFacts | null =
+    purchase && isHere ? { status: paid ? 'paid' : 'sellable', category: '', brand: '' } : null
+  return { facts: { ...factsOfQuestion(question), item, identifiedBy: [], right }, lease: { right } }
+}
+
+async function unitFacts(
+  call: Call,
+  { unit, right }: OpenUnit,
+  line: PurchaseLineRow | undefined,
+  purchase: PurchaseRow,
+  pastMs: number | undefined,
+): Promise<ItemFacts | null> {
+  if (!line) return null
+  const item = await itemBoundTo(call.db, unit, pastMs)
+  if (item) await restOnProduct(call, item)
+  const { technology: _unread, ...known } = item ? await itemFacts(call.db, item, line.price_cent) : lineFacts(line)
+  const paid = isPaid(purchase)
+  return {
+    ...known,
+    status: item ? (item.item_status as ItemStatus) : paid ? 'paid' : 'sellable',
+    ...(paid && !item && { paidBy: 'purchase' as const }),
+    ...(right.staffReason !== undefined && { staffReason: right.staffReason }),
+    ...shopperPrice(purchase),
+  }
+}
+
+function isPurchaseWide({ ith_kind }: ProtectionAuthorizationRow): boolean {
+  return ith_kind === null
+}
+
+export type OpenUnit = Awaited<ReturnType<typeof openUnits>>[number]
+
+/** The tagged units of a purchase whose right of this class is not used up, lowest first. */
+export async function openUnits(
+  query: Pick<UnitQuery, 'db' | 'nowMs' | 'pastMs' | 'agentId'>,
+  purchase: PurchaseRow,
+  rights: RightClass,
+) {
+  const { db } = query
+  const [units, rows] = [
+    await readUnits(db, purchase.purchase_id),
+    await rightsOfPurchase(db, purchase.purchase_id, rights),
+  ]
+  const byUnit = new Map(rows.map((row) => [`${row.line_id}/${row.unit_no}`, row]))
+  const open = units.map(async (unit) => {
+    const row = byUnit.get(`${unit.line_id}/${unit.unit_no}`)
+    const key: UnitKey = {
+      lineId: unit.line_id,
+      unitNo: unit.unit_no,
+      rightClass: rights,
+      purchaseId: purchase.purchase_id,
+    }
+    const right = await rightOf(query, key, row)
+    return right.state === 'used' ? [] : [{ unit, key, right, tries: triesOf(row) }]
+  })
+  return (await Promise.all(open)).flat()
+}
+
+/**
+ * Whether a purchase-wide token for these units may be given to this device at all (contracts §3): staff compare goods and count, or it can
+ * read none of them. A unit that is not bound yet may be anything.
+ */
+export async function mayHoldPurchaseWide(
+  call: Call,
+  device: DeviceFacts,
+  open: readonly OpenUnit[],
+): Promise<boolean> {
+  if (device.workflowType === 'staff_assisted' || device.workflowType === 'pos_integrated') return true
+  if (!device.capabilities.canReadUhfRfid && !device.capabilities.canReadHfNfc) return true
+  for (const { unit } of open) {
+    if (unit.bound !== 1 || unit.item_id === null) return false
+    const item = await readItem(call.db, unit.item_id)
+    call.restsOn({ kind: 'item', id: item.item_id, rev: item.rev })
+    if (mightRead(device, item)) return false
+  }
+  return true
+}

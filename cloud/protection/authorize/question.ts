@@ -1,0 +1,117 @@
+import type { DecisionFacts } from '../../../policy/decide.ts'
+import {
+  firstIdentifier,
+  normaliseIdentifiers,
+  type IdentifierKind,
+  type ItemIdentifiers,
+} from '../../../policy/identifiers.ts'
+import { rightClass, type ProtectionAction, type ScanSource } from '../../../policy/vocabulary.ts'
+import { maySee } from '../../operations/caller.ts'
+import { invalid, notFound } from '../../operations/failure.ts'
+import type { Call } from '../../operations/operation.ts'
+import type { PurchaseRow } from '../../persistence/tables/purchases.ts'
+import { findPurchase } from '../../scan-and-go/queries.ts'
+import { purchaseAsOf } from '../rights/as-of.ts'
+import { readAsked, type Asked, type Metadata } from './asking.ts'
+import { readPresentedToken, readReceipt, type Presented } from './presented.ts'
+
+/** What `authorize` is asked: may this device do this, to this item or to the goods of this purchase? */
+export interface Question {
+  asked: Asked
+  action: ProtectionAction
+  /** Names of the item, in their canonical form; none: the question is about all goods of the purchase. */
+  identifiers: ItemIdentifiers
+  /** The name that the token will be for; undefined: all goods of the purchase. */
+  item: { kind: IdentifierKind; id: string } | undefined
+  /** The purchase that a purchaseId, a receipt or a token names, as it was at the time that is asked about. */
+  purchase: PurchaseRow | undefined
+  /** Why the receipt or the token that was shown names nothing. */
+  token: DecisionFacts['token']
+  scanSource: ScanSource | undefined
+  /** The device and its place as the request states them, for the events. */
+  metadata: Metadata
+}
+
+export interface ItemRequest extends Metadata {
+  deviceId: string
+  protectionAction: ProtectionAction
+  tagId?: string | undefined
+  epc?: string | undefined
+  tagUid?: string | undefined
+  itemLineId?: string | undefined
+  purchaseId?: string | undefined
+  receiptToken?: string | undefined
+  authorizationToken?: string | undefined
+  scanSource?: ScanSource | undefined
+  explain?: boolean | undefined
+}
+
+/** Reads a request of `verifyProtectedItem`. Throws invalid_request where its fields contradict each other, and 404 for an unknown purchase. */
+export async function readItemQuestion(call: Call, request: ItemRequest): Promise<Question> {
+  const asked = await readAsked(call, request)
+  const named = normaliseIdentifiers(request)
+  if (!named.ok) throw invalid(named.field, named.message)
+  const { purchase, token, item: itemOfToken, operatorId } = await readPresented(call, asked, request)
+  const { protectionAction: action, scanSource } = request
+  const identifiers =
+    firstIdentifier(named.identifiers) || !itemOfToken ? named.identifiers : { [itemOfToken.kind]: itemOfToken.id }
+  const item = firstIdentifier(identifiers)
+  // A receipt at a gate lets all of its goods out; whatever else is asked needs an item.
+  const mayBeWhole = rightClass(action) === 'exit' || request.authorizationToken !== undefined
+  if (!item && !(mayBeWhole && (purchase || token)))
+    throw invalid('epc', 'is missing: name the item by at least one of epc, tagUid, tagId, itemLineId', 'missing')
+  return {
+    asked: { ...asked, operatorId: asked.operatorId ?? operatorId ?? null, isApproved: operatorId !== undefined },
+    action,
+    identifiers,
+    item,
+    purchase: purchase && (await purchaseAsAsked(call, asked, purchase)),
+    token,
+    scanSource,
+    metadata: request,
+  }
+}
+
+/** The purchase as it was at the time that is asked about. */
+export function purchaseAsAsked(
+  { db }: Call,
+  { pastMs }: Asked,
+  purchase: PurchaseRow,
+): Promise<PurchaseRow> | PurchaseRow {
+  return pastMs === undefined ? purchase : purchaseAsOf(db, purchase, pastMs)
+}
+
+/** The purchase that the request names by its id, a receipt or a token, or how the receipt or token failed. */
+async function readPresented(call: Call, asked: Asked, request: ItemRequest): Promise<Presented> {
+  const { tenant } = asked.caller
+  if (request.authorizationToken !== undefined) {
+    if (request.purchaseId !== undefined || request.receiptToken !== undefined)
+      throw invalid('authorizationToken', 'comes without purchaseId and receiptToken: it says what it is for')
+    return readPresentedToken(call, asked, { ...request, authorizationToken: request.authorizationToken })
+  }
+  const byId = request.purchaseId === undefined ? undefined : await findPurchase(call.db, tenant, request.purchaseId)
+  if (request.purchaseId !== undefined && !(byId && maySee(asked.caller, byId))) throw notFound('purchase')
+  if (request.receiptToken === undefined) return byId ? { purchase: byId } : {}
+  // As an agent does it: goods are released in the store where they were bought.
+  const receipt = await readReceipt(call, tenant, request.receiptToken, {
+    storeId: asked.device?.row.store_id,
+    pastMs: asked.pastMs,
+  })
+  if (!receipt.ok) return { token: receipt.reason }
+  if (byId && byId.purchase_id !== receipt.purchase.purchase_id)
+    throw invalid('receiptToken', 'is of another purchase than purchaseId')
+  return { purchase: receipt.purchase }
+}
+
+/** The facts of a decision that the question itself gives. */
+export function factsOfQuestion({ asked: { device, store, operatorId }, action, token }: Question) {
+  return {
+    action,
+    storeId: store?.store_id ?? '',
+    device: device?.facts ?? null,
+    token,
+    clockTrusted: true,
+    stage: 'fresh',
+    operator: operatorId !== null,
+  } as const satisfies Partial<DecisionFacts>
+}

@@ -1,0 +1,66 @@
+import { z } from 'zod'
+import { AUTHORIZATION_STATES, OUTCOMES } from '../../../policy/vocabulary.ts'
+import { knownCaller } from '../../operations/caller.ts'
+import { notFound } from '../../operations/failure.ts'
+import { Id, Success, text, Timestamp } from '../../operations/fields.ts'
+import { operation } from '../../operations/operation.ts'
+import { ownStoreOf } from '../../stores/own-store.ts'
+import { findAuthorization, redemptionsOf } from '../leases/authorizations.ts'
+import { revoke } from '../leases/leases.ts'
+import { viewAuthorization } from '../leases/view.ts'
+import { redeem } from './redeem.ts'
+
+export const redeemProtectionAuthorization = operation({
+  name: 'redeemProtectionAuthorization',
+  area: 'protection',
+  minimumPackage: 'GROW',
+  summary: 'Uses up one step of an authorization: call it before acting, and again with the outcome.',
+  description:
+    'For devices that belong to no agent. The same `redemptionId` gets the same answer; a used step is refused with 409 `already_redeemed`.',
+  callers: ['secret', 'agent'],
+  refusals: ['already_redeemed', 'token_expired', 'token_revoked', 'token_invalid', 'claimed_by_agent'],
+  changes: true,
+  request: z.strictObject({
+    authorizationToken: text(1_024).optional(),
+    replayProtectedNonce: text(64).optional(),
+    deviceId: Id,
+    redemptionId: text(64),
+    step: z.int().min(1).optional(),
+    occurredAt: Timestamp.optional(),
+    outcome: z.enum(OUTCOMES).optional(),
+  }),
+  response: z.strictObject({
+    ...Success,
+    authorizationState: z.enum(AUTHORIZATION_STATES),
+    redeemedAt: z.string().nullable(),
+    remaining: z.int(),
+    eventId: z.string().describe('Of the event that tells of the outcome, once that is reported.'),
+  }),
+  example: { replayProtectedNonce: 'kJ3x…', deviceId: 'dev_01KANX6Y7C3V9Q2M8R5T4W6Z1B', redemptionId: 'red-1' },
+  emits: ['protection.action.completed', 'protection.action.failed', 'securityTag.deactivated'],
+  async run(call, input) {
+    return { success: true as const, ...(await redeem(call, input)) }
+  },
+})
+
+export const revokeProtectionAuthorization = operation({
+  name: 'revokeProtectionAuthorization',
+  area: 'protection',
+  minimumPackage: 'GROW',
+  summary: 'Takes an authorization back. What was redeemed before stays redeemed.',
+  changes: true,
+  request: z.strictObject({ replayProtectedNonce: text(64), reason: text(300).optional() }),
+  response: z.strictObject({ ...Success, authorizationState: z.enum(AUTHORIZATION_STATES) }),
+  example: { replayProtectedNonce: 'kJ3x…', reason: 'customer left' },
+  async run(call, { replayProtectedNonce, reason }) {
+    const row = await findAuthorization(call.db, replayProtectedNonce)
+    if (row?.tenant !== knownCaller(call.caller).tenant) throw notFound('authorization')
+    await ownStoreOf(call, row.store_id, 'authorization')
+    const redemptions = await redemptionsOf(call.db, row.nonce)
+    const before = viewAuthorization(row, redemptions, call.nowMs)
+    const current =
+      before.state === 'issued' || redemptions.length < row.count ? await revoke(call, row, reason ?? 'asked for') : row
+    call.changed(row.nonce)
+    return { success: true as const, authorizationState: viewAuthorization(current, redemptions, call.nowMs).state }
+  },
+})
