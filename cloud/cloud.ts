@@ -1,6 +1,7 @@
 import type { Hono } from 'hono'
 import type { Platform } from '../policy/platform.ts'
 import { keyUsage } from './accounts/key-usage.ts'
+import { lastSeen } from './agents/last-seen.ts'
 import { openAuthority } from './authority/authority.ts'
 import type { KeyFiles } from './authority/key-files.ts'
 import { backfillCounters } from './analytics/backfill.ts'
@@ -72,6 +73,7 @@ export async function createCloud({
     images,
     push: { wake: () => pushSender.wake(), vapid: await openVapid(database, authority.sealer, platform.random) },
     keyUsage: keyUsage(),
+    lastSeen: lastSeen(),
     readiness: readiness({
       platform,
       reads: database.reads,
@@ -101,6 +103,9 @@ export async function createCloud({
         .flush(database)
         .catch((error: unknown) => log.error({ err: error }, 'the last uses of keys were not written down'))
       await messages.settled()
+      await services.lastSeen
+        .flush(database)
+        .catch((error: unknown) => log.error({ err: error }, 'the last times of agents were not stored'))
     },
   }
 }

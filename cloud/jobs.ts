@@ -1,6 +1,7 @@
 import type { Cancel } from '../policy/platform.ts'
 import { sealAudit } from './accounts/seal-audit.ts'
 import { pruneFormerKeys } from './agents/agent-keys.ts'
+import { LAST_SEEN_FLUSH_MS } from './agents/last-seen.ts'
 import { pruneCodes } from './agents/enrolment.ts'
 import { startRetrying } from './agents/retry-unapplied.ts'
 import { pruneLogins } from './agents/sessions.ts'
@@ -120,6 +121,7 @@ export function startJobs(
     oldestId = oldest?.id
   })
   every(HOUSEKEEPING_MS, 'key usage', () => services.keyUsage.flush(database))
+  every(LAST_SEEN_FLUSH_MS, 'last times of agents', () => services.lastSeen.flush(database))
 
   const dueOffers = startDueOffers(database, services)
   const duePayments = startDuePayments(database, services)

@@ -54,7 +54,7 @@ export function bareIngest(file: string, key: KeyObject, tenant: string): BareIn
   const outbox = db.prepare(
     "INSERT INTO outbox_event (event_id, tenant, store_id, type, at_ms, data) VALUES (?, ?, ?, 'securityTag.deactivated', ?, ?)",
   )
-  const head = db.prepare('UPDATE agent SET last_seq = ?, head_hash = ?, last_seen_ms = ? WHERE agent_id = ?')
+  const head = db.prepare('UPDATE agent SET last_seq = ?, head_hash = ? WHERE agent_id = ?')
   /** By redemption, until its outcome has come; by receipt, for the events. */
   const units = new Map<string, Unit & { rightClass: string }>()
   let deactivated = 0
@@ -128,7 +128,7 @@ export function bareIngest(file: string, key: KeyObject, tenant: string): BareIn
         whole,
       )
     }
-    head.run(claims.seqTo, previous, nowMs, claims.iss)
+    head.run(claims.seqTo, previous, claims.iss)
   })
   return {
     take(batch) {

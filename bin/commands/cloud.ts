@@ -134,6 +134,7 @@ async function withBroker(
         cloud?.messages.hooks.authenticate(agentId, password) ?? Promise.resolve(undefined),
       onMessage: (from, topic, payload) => cloud?.messages.hooks.onMessage(from, topic, payload),
       onConnected: (agent) => cloud?.messages.hooks.onConnected(agent),
+      onActivity: (agentId) => cloud?.messages.hooks.onActivity(agentId),
     },
     parts,
   ).catch((error: unknown) => {

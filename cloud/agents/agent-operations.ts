@@ -27,7 +27,11 @@ const Agent = z.strictObject({
     .describe('`forked`: its ledger exists twice, and somebody must decide with `resolveAgentFork`.'),
   online: z.boolean().optional().describe('Whether its line to the broker stands; missing where it never had one.'),
   enrolledAt: z.string(),
-  lastSeenAt: z.string().describe('When it last logged in or reported.'),
+  lastSeenAt: z
+    .string()
+    .describe(
+      'When the cloud last received anything from it: a login, an HTTP request or an MQTT packet, pings included. At most 30 s behind.',
+    ),
   stateAt: z
     .string()
     .optional()
@@ -50,7 +54,7 @@ const Agent = z.strictObject({
   revokedAt: z.string().optional(),
 })
 
-function describe(row: AgentRow, store: StoreRow): z.infer<typeof Agent> {
+function describe({ services }: Pick<Call, 'services'>, row: AgentRow, store: StoreRow): z.infer<typeof Agent> {
   const told = stateOf(row.state)
   const { minAgent } = policyOf(store)
   return {
@@ -59,7 +63,7 @@ function describe(row: AgentRow, store: StoreRow): z.infer<typeof Agent> {
     name: row.name,
     state: listStateOf(row),
     enrolledAt: iso(row.enrolled_ms),
-    lastSeenAt: iso(row.last_seen_ms),
+    lastSeenAt: iso(services.lastSeen.lastSeenMs(row.agent_id) ?? row.last_seen_ms),
     denyVersion: row.deny_seq,
     itemsVersion: row.item_seq,
     generation: row.generation,
@@ -105,7 +109,7 @@ export const fetchAgents = operation({
     const stores = await storesById(call, [...new Set(items.map((row) => row.store_id))])
     const agents = items.flatMap((row) => {
       const store = stores.get(row.store_id)
-      return store ? [describe(row, store)] : []
+      return store ? [describe(call, row, store)] : []
     })
     return { success: true as const, agents, ...page }
   },
@@ -128,7 +132,7 @@ export const revokeAgent = operation({
     const { agent, store } = await ownAgent(call, agentId)
     return {
       success: true as const,
-      ...describe(agent.revoked_ms === null ? await revoke(call, agent, store) : agent, store),
+      ...describe(call, agent.revoked_ms === null ? await revoke(call, agent, store) : agent, store),
     }
   },
 })
@@ -151,12 +155,13 @@ export const resolveAgentFork = operation({
     const { agent, store } = await ownAgent(call, agentId)
     if (agent.revoked_ms !== null) throw precondition('agent_revoked', 'the agent was revoked')
     if (agent.fork_ms === null) throw precondition('no_fork', 'the ledger of this agent is not known to exist twice')
-    if (decision === 'revoke') return { success: true as const, ...describe(await revoke(call, agent, store), store) }
+    if (decision === 'revoke')
+      return { success: true as const, ...describe(call, await revoke(call, agent, store), store) }
     await acknowledgeFork(call, agent)
     const trusted = await trustAgain(call, agent)
     call.changed(agentId)
     call.afterCommit(() => call.services.agents.tell({ storeId: store.store_id, agentId }, { command: 'sync' }))
-    return { success: true as const, ...describe(trusted, store) }
+    return { success: true as const, ...describe(call, trusted, store) }
   },
 })
 

@@ -12,11 +12,6 @@ export async function revokedAmong(db: Db, agentIds: readonly string[]): Promise
   return rows.map((row) => row.agent_id)
 }
 
-/** The agent was heard. */
-export async function noteSeen(db: Db, agentId: string, nowMs: number): Promise<void> {
-  await db.updateTable('agent').set({ last_seen_ms: nowMs }).where('agent_id', '=', agentId).execute()
-}
-
 /** The agent's ledger exists twice, since now or since before; answers since when. */
 export async function noteFork(db: Db, agentId: string, nowMs: number): Promise<number> {
   await db

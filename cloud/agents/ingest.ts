@@ -69,7 +69,7 @@ export async function ingestBatch(
   const head = last
     ? { last_seq: last.seq, head_hash: last.hash }
     : { last_seq: agent.last_seq, head_hash: agent.head_hash }
-  await writeHead(call.db, { agentId: agent.agent_id, seq: head.last_seq, hash: head.head_hash, nowMs: call.nowMs })
+  await writeHead(call.db, { agentId: agent.agent_id, seq: head.last_seq, hash: head.head_hash })
   return {
     accepted: fresh.length,
     duplicates: claims.events.length - fresh.length,
@@ -98,11 +98,8 @@ async function isLostForGood(call: Call, agent: AgentRow, { seqFrom, resync }: S
 }
 
 const insertRows = preparedInsert((db, rows: readonly JournalRowRow[]) => db.insertInto('journal_row').values(rows))
-const writeHead = prepared((db, p: { agentId: string; seq: number; hash: string; nowMs: number }) =>
-  db
-    .updateTable('agent')
-    .set({ last_seq: p.seq, head_hash: p.hash, last_seen_ms: p.nowMs })
-    .where('agent_id', '=', p.agentId),
+const writeHead = prepared((db, p: { agentId: string; seq: number; hash: string }) =>
+  db.updateTable('agent').set({ last_seq: p.seq, head_hash: p.hash }).where('agent_id', '=', p.agentId),
 )
 
 function openBatch(agent: AgentRow, batch: string): { claims: SealedBatchClaims; key: VerificationKey } {

@@ -26,7 +26,7 @@ import { denyPage, freshDocument, policyOfStore, signPolicy } from './documents.
 import { itemPage, itemsEpoch, itemsHead } from './item-pages.ts'
 import { createCode, enrol } from './enrolment.ts'
 import { greetLedger } from './greet-ledger.ts'
-import { noteSeen } from './agent-queries.ts'
+import { writeLastSeen } from './last-seen.ts'
 import { noteLook } from './agent-state.ts'
 import { succeed } from './succession.ts'
 import { findAgent, openChallenge, openLogin, useChallenge, type ChallengeFor } from './sessions.ts'
@@ -177,7 +177,8 @@ export const agentLogin = operation({
       return { success: true as const, revoked: commandDocument(agentId, { command: 'revoke' }, call.services) }
     await succeed(call, agent)
     const ledger = await greetLedger(call, agent, claims, openedMs)
-    await noteSeen(call.db, agentId, call.nowMs)
+    await writeLastSeen(call.db, agentId, call.nowMs)
+    call.afterCommit(() => call.services.lastSeen.note(agentId, call.nowMs))
     const { accessToken, expiresMs } = await openLogin(call.db, agentId, random, call.nowMs)
     const mqttChallenge = await openChallenge(call.db, agentId, 'broker', random, call.nowMs)
     const storeKey = await ensureStoreKey(call.db, agent.store_id, storeKeyParts(call.services))

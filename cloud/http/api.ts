@@ -58,7 +58,8 @@ export function apiHandler(
     try {
       const nowMs = platform.clock.wall()
       const caller = await authenticate(database.reads, authorization, nowMs)
-      if (caller && caller.kind !== 'agent') services.keyUsage.note(caller.keyId, nowMs)
+      if (caller?.kind === 'agent') services.lastSeen.note(caller.agentId, nowMs)
+      else if (caller) services.keyUsage.note(caller.keyId, nowMs)
       const form = FORMS[c.req.method]
       if (!caller && !operation?.callers.includes('anyone'))
         throw new Failure('unauthenticated', 'an API key is needed: Authorization: Bearer untag_…')

@@ -272,6 +272,7 @@ export function agentMessages(database: Database, services: () => Services): Age
           const agent = await database.write((db) =>
             assertAgent({ db, services: services(), nowMs: platform.clock.wall() }, agentId, password),
           )
+          services().lastSeen.note(agent.agent_id, platform.clock.wall())
           return { storeId: agent.store_id, agentId: agent.agent_id }
         } catch (error) {
           if (error instanceof Failure) return undefined
@@ -279,6 +280,7 @@ export function agentMessages(database: Database, services: () => Services): Age
         }
       },
       onConnected: (agent) => connected(agent.storeId),
+      onActivity: (agentId) => services().lastSeen.note(agentId, services().platform.clock.wall()),
       onMessage(from, topic, payload) {
         const { name } = parseTopic(topic) ?? {}
         if (name === 'state') return noteLater(from.agentId, payload)

@@ -7,7 +7,7 @@ import { BACKLOG, waitingConnections } from '../http/waiting-connections.ts'
 import type { Log } from '../log.ts'
 import { agentPlaces } from './agent-places.ts'
 import { BROKER_LIMITS, type BrokerLimits } from './broker-limits.ts'
-import { packetGuard, type PacketGuard } from './packet-guard.ts'
+import { packetGuard } from './packet-guard.ts'
 
 /** A message as rooms see it. */
 export interface Message {
@@ -34,6 +34,8 @@ export interface BrokerHooks {
   authenticate(agentId: string, password: string): Promise<AgentAddress | undefined>
   onMessage(from: AgentAddress, topic: string, payload: string): void
   onConnected(agent: AgentAddress): void
+  /** Bytes of a packet of this agent arrived, pings and acknowledgements included. A will that the broker publishes is none. */
+  onActivity(agentId: string): void
 }
 
 /** From the connection to the end of the login, ms. */
@@ -58,7 +60,7 @@ export async function startBroker(
   const agents = new WeakMap<Client, AgentAddress>()
   const online = new Map<string, AgentAddress>()
   const lines = new Map<string, Client>()
-  const guards = new WeakMap<object, Pick<PacketGuard, 'accept'>>()
+  const guards = new WeakMap<object, { accept(agentId: string): void }>()
   const strangers = waitingConnections({ most: limits.strangers, mostOfNetwork: limits.strangersOfNetwork })
   const refusals = limitedLog((fields, message) => log.warn(fields, message), platform)
   const places = agentPlaces(limits.agents, platform.clock, (agentId) => lines.has(agentId))
@@ -81,7 +83,7 @@ export async function startBroker(
           if (!agent) return done(refused, false)
           if (!places.take(agent.agentId)) return done(full, false)
           agents.set(client, agent)
-          guards.get(client.conn)?.accept()
+          guards.get(client.conn)?.accept(agent.agentId)
           done(null, true)
         },
         (error: unknown) => {
@@ -141,7 +143,13 @@ export async function startBroker(
     socket.setNoDelay(true)
     const guard = packetGuard(socket, onCut)
     socket.once('close', isKnown)
-    guards.set(guard, { accept: () => (guard.accept(), isKnown()) })
+    guards.set(guard, {
+      accept(agentId) {
+        guard.accept()
+        isKnown()
+        socket.on('data', () => hooks.onActivity(agentId))
+      },
+    })
     aedes.handle(guard)
   })
   const port = await listening(server, listen).catch((error: unknown) => {

@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import type { Platform } from '../../policy/platform.ts'
 import type { KeyUsage } from '../accounts/key-usage.ts'
+import type { LastSeen } from '../agents/last-seen.ts'
 import type { Authority } from '../authority/authority.ts'
 import type { CloudConfig } from '../config.ts'
 import type { Log } from '../log.ts'
@@ -50,6 +51,7 @@ export interface Services {
   readonly authority: Authority
   readonly agents: AgentChannel
   readonly keyUsage: KeyUsage
+  readonly lastSeen: LastSeen
   readonly readiness: Readiness
   readonly images: ImageStore
   /** Push notices: `wake` says that there may be new ones. */

@@ -74,8 +74,9 @@ export function simBroker(
       publish(topic, payload) {
         if (!client.by.isAlive) return
         client.wire.carry(false, () => {
-          if (client.isOpen && home.isAlive && mayPublish(client.agent, topic))
-            hooks.onMessage(client.agent, topic, payload)
+          if (!client.isOpen || !home.isAlive) return
+          hooks.onActivity(client.agent.agentId)
+          if (mayPublish(client.agent, topic)) hooks.onMessage(client.agent, topic, payload)
         })
       },
       subscribe(topics) {

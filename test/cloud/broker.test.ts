@@ -336,6 +336,7 @@ describe('the broker', () => {
         authenticate: () => new Promise(() => undefined),
         onMessage: () => undefined,
         onConnected: () => undefined,
+        onActivity: () => undefined,
       },
       { log, platform: world },
     )

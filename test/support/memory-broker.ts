@@ -54,7 +54,11 @@ export function memoryBroker(
     lines.set(agentId, line)
     cloud.messages.hooks.onConnected(agent)
     return Promise.resolve({
-      publish: (topic, payload) => void (isUp() && cloud.messages.hooks.onMessage(agent, topic, payload)),
+      publish(topic, payload) {
+        if (!isUp()) return
+        cloud.messages.hooks.onActivity(agentId)
+        cloud.messages.hooks.onMessage(agent, topic, payload)
+      },
       subscribe(topics) {
         for (const topic of topics) {
           line.topics.add(topic)
