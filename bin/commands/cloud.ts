@@ -86,7 +86,7 @@ export async function startCloud(settings: CloudSettings, platform: Platform, lo
       platform,
       log,
       database,
-      keyFiles: loadKeyFiles(data, secretFiles, platform.random),
+      keyFiles: await loadKeyFiles(data, secretFiles, platform.random),
       images: imagesOf(settings),
       outgoing: outgoingHttp(),
       probeDisk: () => probeDisk(data),

@@ -139,7 +139,7 @@ async function assertOfUse(from: string, { needs }: Manifest, withKeys: string):
     .find((file) => !existsSync(file))
   if (missing !== undefined)
     throw new Error(`there is no ${missing}: put the keys that belong to this backup there first`)
-  if (needs) assertNamedKeys(needs, loadKeyFiles(withKeys, secretFiles, realPlatform().random))
+  if (needs) assertNamedKeys(needs, await loadKeyFiles(withKeys, secretFiles, realPlatform().random))
 }
 
 async function fillPostgres(settings: Settings, url: string, from: string, keyFolder: string): Promise<Restored> {
@@ -152,7 +152,7 @@ async function fillPostgres(settings: Settings, url: string, from: string, keyFo
 async function note(place: Place, keyFolder: string): Promise<Restored> {
   const platform = realPlatform()
   return withDatabase(place, async (database) => {
-    const files = loadKeyFiles(keyFolder, secretFiles, platform.random)
+    const files = await loadKeyFiles(keyFolder, secretFiles, platform.random)
     return database.write((db) => noteRestore(db, files, platform))
   })
 }

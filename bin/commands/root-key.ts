@@ -27,9 +27,10 @@ export async function rotateRoot({ json, ...place }: Place & { json: boolean }):
     )
     try {
       const known = await readRoot(database.reads)
-      const isKnown = existsSync(file) && loadKeyFiles(data, secretFiles, platform.random).root.signer.kid === known
+      const isKnown =
+        existsSync(file) && (await loadKeyFiles(data, secretFiles, platform.random)).root.signer.kid === known
       if (isKnown) renameSync(file, join(data, 'keys', `root-${known}.json`))
-      const next = loadKeyFiles(data, secretFiles, platform.random).root.signer.kid
+      const next = (await loadKeyFiles(data, secretFiles, platform.random)).root.signer.kid
       await database.write(async (db) => {
         await changeRoot(db, next)
         await noteChange(

@@ -53,7 +53,7 @@ async function change(
   // A new key is sealed as the others are; sealing keys of our own would make it useless to the cloud.
   assertOwnKeyFiles(data)
   const { random, clock } = realPlatform()
-  const files = loadKeyFiles(data, secretFiles, random)
+  const files = await loadKeyFiles(data, secretFiles, random)
   return withKnownDatabase(settings, (database) =>
     database.write(async (db) => {
       const accountId = use === 'policy' || use === 'freshness' ? INSTALLATION : await ownerNamed(db, settings.account)

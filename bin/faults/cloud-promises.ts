@@ -32,9 +32,9 @@ const SINGLE_TOKENS: ReadonlySet<string> = new Set(['pauth+jwt'])
  * are there (P3), tokens that were given are known, nothing that agents were told of goes back, and what was
  * sealed or signed with a key can still be. `last`: its folder as it was in the end.
  */
-export function cloudPromises(last: string): Promises {
+export async function cloudPromises(last: string): Promise<Promises> {
   const { count, given } = newTally()
-  const { kept, root, sealing } = readReference(last)
+  const { kept, root, sealing } = await readReference(last)
   const answers: Kept[] = []
   const nonces: string[] = []
   const keys: string[] = []
@@ -120,14 +120,14 @@ export function cloudPromises(last: string): Promises {
   }
 
   /** Keys that lie beside the database: what is sealed in it must open. */
-  function checkKeyFiles(folder: string, db: Connection): string[] {
+  async function checkKeyFiles(folder: string, db: Connection): Promise<string[]> {
     const sealed =
       db
         .prepare<[], number>('SELECT (SELECT COUNT(*) FROM signing_key) + (SELECT COUNT(*) FROM sealed_secret)')
         .pluck()
         .get() ?? 0
     if (sealed === 0 && signedBy.size === 0) return []
-    const found = loadKeyFiles(folder, secretFiles, realPlatform().random)
+    const found = await loadKeyFiles(folder, secretFiles, realPlatform().random)
     if (found.root.x !== root) return ['the root key is another']
     return Buffer.from(found.sealingKeys[0] ?? []).equals(sealing)
       ? []
@@ -150,7 +150,7 @@ export function cloudPromises(last: string): Promises {
     try {
       const [writing] = connections
       if (!writing) return ['nothing was opened']
-      const wrong = [...check(writing), ...checkKeyFiles(folder, writing)]
+      const wrong = [...check(writing), ...(await checkKeyFiles(folder, writing))]
       if (looked++ % FOLLOW_EVERY > 0) return wrong
       if ((writing.pragma('foreign_key_check') as unknown[]).length > 0) wrong.push('rows point to nothing')
       const { chains } = await verifyAudit(database.reads)
@@ -200,14 +200,14 @@ function someOf<T>(list: readonly T[]): T[] {
   return [...older.filter((_, i) => i % step === 0), ...list.slice(-LOOKED_AT)]
 }
 
-function readReference(folder: string): { kept: Map<string, Kept>; root: string; sealing: Buffer } {
+async function readReference(folder: string): Promise<{ kept: Map<string, Kept>; root: string; sealing: Buffer }> {
   const db = openConnection(join(folder, 'cloud.db'))
   const rows = db
     .prepare<[], Kept>('SELECT tenant, operation, key_hash, body FROM idempotency WHERE status = 200')
     .all()
   db.close()
   const { random } = realPlatform()
-  const { root, sealingKeys } = loadKeyFiles(folder, secretFiles, random)
+  const { root, sealingKeys } = await loadKeyFiles(folder, secretFiles, random)
   const { isCurrent, open } = sealer(sealingKeys, random)
   // Answers with tokens are stored sealed (cloud/operations/stored-answers); the caller got the plain text.
   const plainText = (body: string) => (isCurrent(body) ? open(body, 'idempotency').toString() : body)

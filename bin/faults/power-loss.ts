@@ -89,7 +89,8 @@ export async function powerLoss({
       const own = events.filter((event) => belongsTo(event, part, events))
       const last = join(folder, `last-${part}`)
       putDown(endOf(own), last)
-      const promises = part === 'edge' ? agentPromises(join(last, part), deviceAt) : cloudPromises(join(last, part))
+      const promises =
+        part === 'edge' ? agentPromises(join(last, part), deviceAt) : await cloudPromises(join(last, part))
       await replay({
         part,
         events: own,

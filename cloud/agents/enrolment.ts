@@ -1,7 +1,7 @@
 import { crockford } from '../../policy/base32.ts'
 import { EnrolmentClaims, enrolmentCodeHash } from '../../policy/documents/agent-messages.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
-import { keyId, keyRing, thumbprint, weaknessOf } from '../../policy/documents/keys.ts'
+import { keyId, keyRing, weaknessOf } from '../../policy/documents/keys.ts'
 import { openDocument } from '../../policy/documents/signed-document.ts'
 import { newId } from '../../policy/ids.ts'
 import { genesisHash } from '../../policy/journal.ts'
@@ -35,7 +35,7 @@ export async function createCode(
 ): Promise<{ code: string; expiresMs: number }> {
   const { platform, authority } = call.services
   const secret = crockford.encode(platform.random.bytes(8)).slice(0, 12)
-  const root = crockford.encode(thumbprint(authority.rootX).subarray(0, ROOT_BYTES))
+  const root = crockford.encode(authority.rootThumbprint.subarray(0, ROOT_BYTES))
   const code = grouped(secret + root)
   const expiresMs = call.nowMs + CODE_MS
   await call.db

@@ -26,6 +26,8 @@ export interface Authority {
   readonly sealer: Sealer
   /** The root's public key. */
   readonly rootX: string
+  /** RFC 7638, 32 bytes. */
+  readonly rootThumbprint: Uint8Array
   /** Signs policies and freshness for every store. */
   readonly policySigner: Signer
   readonly freshnessSigner: Signer
@@ -218,6 +220,7 @@ export async function openAuthority(database: Database, files: KeyFiles, platfor
     clock,
     sealer: seal,
     rootX: files.root.x,
+    rootThumbprint: files.root.thumbprint,
     get policySigner() {
       return shared.policy
     },

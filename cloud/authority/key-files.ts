@@ -1,4 +1,6 @@
+import { KeyObject } from 'node:crypto'
 import { join } from 'node:path'
+import { base64url, calculateJwkThumbprint, exportJWK, importJWK } from 'jose'
 import { z } from 'zod'
 import { newKey, signer, type Signer } from '../../policy/documents/keys.ts'
 import type { Randomness, SecretFiles } from '../../policy/platform.ts'
@@ -12,35 +14,63 @@ import { KEY_BYTES } from './sealing.ts'
 export interface KeyFiles {
   /** The first seals, all open. */
   readonly sealingKeys: readonly Uint8Array[]
-  readonly root: { readonly x: string; readonly signer: Signer }
+  readonly root: RootKey
 }
 
-const RootFile = z.strictObject({ x: z.string().length(43), secret: z.string() })
+/** The key that signs key sets. */
+export interface RootKey {
+  readonly x: string
+  /** RFC 7638, 32 bytes. Enrolment codes hold its first bytes. */
+  readonly thumbprint: Uint8Array
+  readonly signer: Signer
+}
+
+/** `root.json`: a private JWK (RFC 8037). */
+const RootFile = z.object({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string(), d: z.string() })
+/** What `root.json` was at first: PKCS #8 in base64url. */
+const FirstRootFile = z.strictObject({ x: z.string().length(43), secret: z.string() })
 
 /** Reads the root key and the sealing key, or makes them on the first start. Throws when one is damaged. */
-export function loadKeyFiles(dataDir: string, files: SecretFiles, random: Randomness): KeyFiles {
-  const folder = join(dataDir, 'keys')
-  const readOrMake = (file: string, make: () => string): string => {
-    const known = files.read(file)
-    if (known !== undefined) return known.trim()
-    const text = make()
-    files.write(file, text)
-    return text
-  }
+export async function loadKeyFiles(dataDir: string, files: SecretFiles, random: Randomness): Promise<KeyFiles> {
   const sealingKeys = keysIn(
-    readOrMake(sealingFile(dataDir), () => textOf([random.bytes(KEY_BYTES)])),
+    files.read(sealingFile(dataDir)) ?? written(files, sealingFile(dataDir), textOf([random.bytes(KEY_BYTES)])),
     dataDir,
   )
-  const file = join(folder, 'root.json')
-  const text = readOrMake(file, () => {
-    const { x, secret } = newKey(random)
-    return JSON.stringify({ x, secret: secret.toString('base64url') })
-  })
-  const root = RootFile.safeParse(safeJson(text))
-  if (!root.success) throw new Error(`${file} is damaged: restore it from your backup of keys`)
+  const file = join(dataDir, 'keys', 'root.json')
+  const text = files.read(file) ?? written(files, file, await newRoot(random))
+  const root = await readRoot(text).catch(() => undefined)
+  if (!root) throw new Error(`${file} is damaged: restore it from your backup of keys`)
+  return { sealingKeys, root }
+}
+
+function written(files: SecretFiles, file: string, text: string): string {
+  files.write(file, text)
+  return text
+}
+
+async function newRoot(random: Randomness): Promise<string> {
+  const { x, secret } = newKey(random)
+  const { kid, privateKey } = signer(x, secret)
+  return JSON.stringify({ ...(await exportJWK(privateKey)), kid, alg: 'EdDSA', use: 'sig' })
+}
+
+/** Throws if the text is no private key, or if its two halves do not belong together. */
+async function readRoot(text: string): Promise<RootKey> {
+  const value: unknown = JSON.parse(text)
+  const first = FirstRootFile.safeParse(value)
+  if (first.success) return rootOf(signer(first.data.x, Buffer.from(first.data.secret, 'base64url')).privateKey)
+  const key = await importJWK(RootFile.parse(value), 'EdDSA', { extractable: true })
+  if (key instanceof Uint8Array) throw new TypeError('a symmetric key')
+  return rootOf(KeyObject.from(key))
+}
+
+async function rootOf(privateKey: KeyObject): Promise<RootKey> {
+  const jwk = await exportJWK(privateKey)
+  const x = String(jwk.x)
   return {
-    sealingKeys,
-    root: { x: root.data.x, signer: signer(root.data.x, Buffer.from(root.data.secret, 'base64url')) },
+    x,
+    thumbprint: base64url.decode(await calculateJwkThumbprint(jwk)),
+    signer: signer(x, privateKey.export({ format: 'der', type: 'pkcs8' })),
   }
 }
 
@@ -73,12 +103,4 @@ function keysIn(text: string, dataDir: string): Buffer[] {
       `${sealingFile(dataDir)} does not hold keys of ${KEY_BYTES} bytes: restore it from your backup of keys`,
     )
   return keys
-}
-
-function safeJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

@@ -59,7 +59,7 @@ export function canariesIn(text: string): string[] {
 /** Founds three accounts with stores, keys and agents in an empty database; closes it. */
 export async function layGround(database: Database): Promise<Ground> {
   const files = new Map<string, string>()
-  const keyFiles = loadKeyFiles(
+  const keyFiles = await loadKeyFiles(
     '',
     { read: (file) => files.get(file), write: (file, text) => void files.set(file, text) },
     chanceOf(SEED).fork('keys'),

@@ -110,7 +110,7 @@ export async function makeShop(
     crashRate: 0,
   }
   const files = new Map<string, string>()
-  const keyFiles = loadKeyFiles(
+  const keyFiles = await loadKeyFiles(
     '',
     { read: (file) => files.get(file), write: (file, text) => void files.set(file, text) },
     chance.fork('keys'),

@@ -137,7 +137,7 @@ describe('untag backup and restore, as processes', () => {
       code: 1,
       stderr: expect.stringMatching(/put master\.key and root\.json, which you keep apart, into/),
     })
-    loadKeyFiles(join(folder, 'stranger'), secretFiles, realPlatform().random)
+    await loadKeyFiles(join(folder, 'stranger'), secretFiles, realPlatform().random)
     const withForeignKeys = await runProcess(['restore', '--from', backup.backup, '--data', join(folder, 'stranger')])
     expect(withForeignKeys).toMatchObject({
       code: 1,
@@ -278,7 +278,7 @@ describe('untag backup and restore, as processes', () => {
             env,
           )
         const stranger = join(folder, 'stranger')
-        loadKeyFiles(stranger, secretFiles, realPlatform().random)
+        await loadKeyFiles(stranger, secretFiles, realPlatform().random)
         expect(await force(stranger)).toMatchObject({
           code: 1,
           stderr: expect.stringContaining('root.json is not the root key'),

@@ -164,9 +164,9 @@ describe('canaries', () => {
   /** What the key files hold, and what they open. */
   function plantKeys(): void {
     const master = plant('sealing key', readFileSync(join(data, 'keys/master.key'), 'utf8').trim())
-    const { secret } = JSON.parse(readFileSync(join(data, 'keys/root.json'), 'utf8')) as { secret: string }
+    const root = JSON.parse(readFileSync(join(data, 'keys/root.json'), 'utf8')) as { d: string }
     const agent = JSON.parse(readFileSync(join(edge, 'agent.json'), 'utf8')) as { secret: string }
-    plant('root key', secret)
+    plant('root key', root.d)
     plant('agent key', agent.secret)
     const { keys: storeKeys } = JSON.parse(readFileSync(join(edge, 'store-keys.json'), 'utf8')) as { keys: string[] }
     plant('store key', storeKeys[0])

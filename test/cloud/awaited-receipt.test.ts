@@ -16,9 +16,8 @@ onEveryDatabase('a cloud that was put back to before a payment', (kind) => {
     const { platform } = movablePlatform()
     const shop = await openShop(kind, { platform })
     const { database } = shop.cloud.db
-    await database.write((db) =>
-      noteRestore(db, loadKeyFiles(shop.cloud.keyFolder, secretFiles, platform.random), platform),
-    )
+    const files = await loadKeyFiles(shop.cloud.keyFolder, secretFiles, platform.random)
+    await database.write((db) => noteRestore(db, files, platform))
     const { services } = shop.cloud.cloud
     await services.authority.look()
     expect(services.authority.cloudGeneration).toBeGreaterThan(1)

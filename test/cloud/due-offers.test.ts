@@ -86,7 +86,7 @@ async function openWorld(kind: DatabaseKind) {
         platform: world,
         log,
         database,
-        keyFiles: loadKeyFiles(cloud.keyFolder, secretFiles, world.random),
+        keyFiles: await loadKeyFiles(cloud.keyFolder, secretFiles, world.random),
         images: cloud.cloud.services.images,
         outgoing: cloud.cloud.services.outgoing,
       })

@@ -406,7 +406,8 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
     const { db, keyFolder } = shop.cloud
     const lent = await lend()
     const platform = realPlatform()
-    await db.database.write((tx) => noteRestore(tx, loadKeyFiles(keyFolder, secretFiles, platform.random), platform))
+    const files = await loadKeyFiles(keyFolder, secretFiles, platform.random)
+    await db.database.write((tx) => noteRestore(tx, files, platform))
     const { policy } = await shop.ok('fetchProtectionPolicy', { storeId: shop.storeId })
     expect(policy).toMatchObject({ home: home.agentId })
     expect(policy.homeEpoch).toBeGreaterThan(epoch + 1_000)

@@ -24,7 +24,7 @@ onEveryDatabase('a refund in a cloud that was put back', (kind) => {
       expect(refund.status).toBe('done')
       const row = { state, attempts: 0, due_ms: null, provider_ref: null, finished_ms: null }
       await database.write((db) => db.updateTable('refund').set(row).where('refund_id', '=', refund.refundId).execute())
-      const files = loadKeyFiles(store.cloud.keyFolder, secretFiles, store.platform.random)
+      const files = await loadKeyFiles(store.cloud.keyFolder, secretFiles, store.platform.random)
       await database.write((db) => noteRestore(db, files, store.platform))
       const nowMs = store.platform.clock.wall()
       await database.write((db) =>

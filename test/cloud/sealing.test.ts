@@ -69,7 +69,7 @@ onEveryDatabase('changing the sealing key', (kind) => {
     await cloud.ok(await cloud.key('secret'), 'fetchStores')
 
     const { database } = cloud.db
-    const [before] = loadKeyFiles(cloud.keyFolder, secretFiles, random).sealingKeys
+    const [before] = (await loadKeyFiles(cloud.keyFolder, secretFiles, random)).sealingKeys
     const keys = addSealingKey(cloud.keyFolder, secretFiles, random)
     const [current] = keys
     if (!before || !current) throw new Error('no key')
@@ -90,7 +90,7 @@ onEveryDatabase('changing the sealing key', (kind) => {
     }
 
     keepSealingKey(cloud.keyFolder, secretFiles, current)
-    const keyFiles = loadKeyFiles(cloud.keyFolder, secretFiles, random)
+    const keyFiles = await loadKeyFiles(cloud.keyFolder, secretFiles, random)
     expect(keyFiles.sealingKeys.map((each) => sealingKeyId(each))).toEqual([sealingKeyId(current)])
     const again = await cloud.db.again()
     const { services } = cloud.cloud

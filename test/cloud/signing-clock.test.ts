@@ -76,7 +76,7 @@ describe('the clock that signs', () => {
   it('dates key sets by the time that has passed while the clock has just jumped ahead, and signs anew what is of the future', async () => {
     const folder = temporaryFolder('signing-clock')
     const { random, timers } = realPlatform()
-    const files = loadKeyFiles(folder, secretFiles, random)
+    const files = await loadKeyFiles(folder, secretFiles, random)
     const database = await openDatabase({ file: join(folder, 'cloud.db') }, (failure) => {
       throw failure
     })
@@ -111,7 +111,7 @@ describe('the clock that signs', () => {
     const folder = temporaryFolder('signing-clock')
     const { random, timers } = realPlatform()
     const platform = { random, timers, clock }
-    const files = loadKeyFiles(folder, secretFiles, random)
+    const files = await loadKeyFiles(folder, secretFiles, random)
     const database = await openDatabase({ file: join(folder, 'cloud.db') }, (failure) => {
       throw failure
     })

@@ -39,7 +39,7 @@ onEveryDatabase('signing keys', (kind) => {
       .execute()
     accountId = (first?.tenant ?? '').split('.')[0] ?? ''
     const quiet = { info: () => undefined, warn: () => undefined, error: () => undefined }
-    const keyFiles = loadKeyFiles(shop.cloud.keyFolder, secretFiles, platform.random)
+    const keyFiles = await loadKeyFiles(shop.cloud.keyFolder, secretFiles, platform.random)
     other = await createCloud({
       config: shop.cloud.cloud.services.config,
       platform,
@@ -279,7 +279,7 @@ onEveryDatabase('signing keys', (kind) => {
     const before = await states('token')
     const doomed = Object.keys(before).find((kid) => before[kid] === 'active') ?? ''
     const { iat: _, ...set } = await keySet()
-    const root = loadKeyFiles(shop.cloud.keyFolder, secretFiles, platform.random).root.signer
+    const root = (await loadKeyFiles(shop.cloud.keyFolder, secretFiles, platform.random)).root.signer
     const signed = (by: Signer, change: Partial<KeySetClaims> = {}) => {
       const keys = set.keys.map((key) => (key.kid === doomed ? { ...key, state: 'revoked' as const } : key))
       return signDocument(DOCUMENT_KINDS.keys, { ...set, iat: set.exp - 400 * 86_400, keys, ...change }, by)

@@ -111,7 +111,9 @@ onEveryDatabase('the store key', (kind) => {
     expect((await agent.login())['storeKey']).toBe(storeKey)
     await shop.ok('removeOperator', { operatorId })
     expect(await operatorRow(operatorId)).toMatchObject({ verifiers: '{}', sealed: null })
-    expect(loadKeyFiles(shop.cloud.keyFolder, secretFiles, shop.cloud.platform.random).sealingKeys).toHaveLength(2)
+    expect(
+      (await loadKeyFiles(shop.cloud.keyFolder, secretFiles, shop.cloud.platform.random)).sealingKeys,
+    ).toHaveLength(2)
   })
 
   it('keeps PINs of four digits from before in use, and refuses to register new ones', async () => {

@@ -55,7 +55,7 @@ async function restore(also: (db: Db) => Promise<unknown> = async () => undefine
       for (const suffix of ['-wal', '-shm']) rmSync(file() + suffix, { force: true })
       copyFileSync(`${file()}.backup`, file())
       const database = await store.shop.cloud.db.again()
-      const files = loadKeyFiles(store.shop.cloud.keyFolder, secretFiles, store.world.random)
+      const files = await loadKeyFiles(store.shop.cloud.keyFolder, secretFiles, store.world.random)
       await database.write((db) => noteRestore(db, files, store.world))
       await database.write(also)
       await database.close()
@@ -377,7 +377,7 @@ it('another root: agents refuse it and say so, until they are enrolled anew', as
   await store.drive(
     store.shop.cloud.restart(async () => {
       rmSync(join(keyFolder, 'keys/root.json'))
-      const files = loadKeyFiles(keyFolder, secretFiles, store.world.random)
+      const files = await loadKeyFiles(keyFolder, secretFiles, store.world.random)
       const database = await db.again()
       // It may only have been mislaid: nothing is signed with another before somebody says so.
       await expect(openAuthority(database, files, store.world)).rejects.toThrow(/root\.json is not the root key/)

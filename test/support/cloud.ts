@@ -82,13 +82,13 @@ export async function startTestCloud(
   const config = { ...TEST_CONFIG, ...options.config }
   const images = options.images ?? imagesInMemory()
   const outgoing = options.outgoing ?? outgoingHttp()
-  const start = () =>
+  const start = async () =>
     createCloud({
       config,
       platform,
       log,
       database: db.database,
-      keyFiles: loadKeyFiles(folder, secretFiles, platform.random),
+      keyFiles: await loadKeyFiles(folder, secretFiles, platform.random),
       images,
       outgoing,
     })

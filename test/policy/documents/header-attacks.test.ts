@@ -188,6 +188,18 @@ describe('signatures', () => {
         .filter(({ text }) => /import \{[^}]*\b(?:verify|createVerify)\b[^}]*\} from 'node:crypto'/.test(text))
         .map(({ path }) => path),
     ).toEqual(['policy/documents/keys.ts'])
-    expect(sources.filter(({ text }) => /from '(?:jose|jsonwebtoken|hono\/(?:jwt|jwk))'/.test(text))).toEqual([])
+    expect(sources.filter(({ text }) => /from '(?:jsonwebtoken|hono\/(?:jwt|jwk))'/.test(text))).toEqual([])
+    const fromJose = sources.flatMap(({ path, text }) => {
+      const [, names = ''] = /import \{([^}]*)\} from 'jose'/.exec(text) ?? []
+      return names === ''
+        ? []
+        : [
+            `${path}: ${names
+              .split(',')
+              .map((name) => name.trim())
+              .join(' ')}`,
+          ]
+    })
+    expect(fromJose).toEqual(['cloud/authority/key-files.ts: base64url calculateJwkThumbprint exportJWK importJWK'])
   })
 })
