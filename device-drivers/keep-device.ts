@@ -125,8 +125,8 @@ export function keepDevice(options: KeepOptions): KeptDevice {
       return status
     },
     async execute(command, signal) {
-      // A signal is kept by the device and written when it is back, so it is passed on in any state.
-      if (status.state === 'ready' || (command.kind === 'signal' && status.state !== 'stopped'))
+      // The device keeps signals and emergencies and writes them when it is back, so they are passed on in any state.
+      if (status.state === 'ready' || (command.kind !== 'release' && status.state !== 'stopped'))
         return device.execute(command, signal)
       return result('failed', false, 'not_ready', `${status.state}: ${status.detail}`)
     },

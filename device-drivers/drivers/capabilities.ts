@@ -1,3 +1,5 @@
+import type { EmergencyInput } from './emergency-input.ts'
+
 /**
  * Capabilities of a configured device. The agent wires lanes and gates from these fields alone: it never looks at a
  * driver's name or its settings. A driver declares every field; `undefined` or false means that the device lacks it.
@@ -20,6 +22,10 @@ export interface Capabilities {
   readonly staffCards: boolean
   /** Outside gates, the agent ignores tags with a weaker signal, dBm; undefined accepts every tag. */
   readonly minimumRssiDbm: number | undefined
+  /** The wired input of a fire panel or emergency switch; undefined if the device has none. */
+  readonly emergency: Pick<EmergencyInput, 'wiring' | 'silenceSirens'> | undefined
+  /** True if an emergency opens the main output; undefined if the settings leave it open. */
+  readonly opensInEmergency: boolean | undefined
   /** Where the reader posts its reads at the agent; undefined if the agent connects to the device. */
   readonly webhook: WebhookCapability | undefined
 }

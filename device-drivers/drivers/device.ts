@@ -9,6 +9,11 @@ export type DeviceCommand =
   | { readonly kind: 'release'; readonly tag?: TagName }
   /** Sound or light; 0 seconds = off now. Protective: never waits for a release. */
   | { readonly kind: 'signal'; readonly signal: Signal; readonly seconds: number }
+  /**
+   * What the device does until the next command of this kind. `open`: the main output stays on. `silent`: the siren
+   * stays off. The device keeps it over every connection and over releases, and accepts it in any state.
+   */
+  | { readonly kind: 'emergency'; readonly open: boolean; readonly silent: boolean }
 
 export const SIGNALS = ['siren', 'amber', 'green'] as const
 export type Signal = (typeof SIGNALS)[number]
@@ -20,24 +25,28 @@ export const LONGEST_SIGNAL_S = 3_600
  * Why a command ended as it did; `detail` begins with one of these.
  *
  * - `input_changed`: the confirming input was seen to change (confirmed)
+ * - `already_open`: an emergency holds the device open (confirmed, nothing commanded)
  * - `acknowledged`: the board took the command and no input confirms it (confirmed)
  * - `no_confirmation`: the board did everything, the input did not change (failed)
  * - `input_stuck`: the confirming input was 1 already and stayed so (failed, nothing commanded)
  * - `refused`: the board refused (failed)
  * - `not_ready`: the device is not there now (failed, nothing commanded)
  * - `not_supported`: this device has no such output (failed, nothing commanded)
+ * - `silenced`: an emergency keeps the siren off (failed, nothing commanded)
  * - `queue_full`: too many commands wait (failed, nothing commanded)
  * - `cancelled`: the caller gave up (failed when nothing was commanded, else unknown)
  * - `answer_lost`: an answer was lost after the command went out (unknown)
  */
 export type ResultCode =
   | 'input_changed'
+  | 'already_open'
   | 'acknowledged'
   | 'no_confirmation'
   | 'input_stuck'
   | 'refused'
   | 'not_ready'
   | 'not_supported'
+  | 'silenced'
   | 'queue_full'
   | 'cancelled'
   | 'answer_lost'
@@ -89,6 +98,8 @@ export type DeviceEvent =
   | { readonly type: 'person'; readonly direction: 'in' | 'out' }
   /** A watched input changed. */
   | { readonly type: 'input'; readonly input: number; readonly on: boolean }
+  /** The level of the wired emergency input: at every connection, and at every change. */
+  | { readonly type: 'emergency'; readonly on: boolean }
   /** The door behind a lock: shut, open, or open as it should not be. */
   | { readonly type: 'door'; readonly state: DoorState }
   /** Something is wrong that a person should look at. */

@@ -14,6 +14,8 @@ export interface DoorWatch {
   set(open: boolean): void
   /** The lock was let go; the door may be opened for a moment from now on. */
   released(): void
+  /** An emergency holds the lock open, or no longer: meanwhile an open door is as it should be. */
+  heldOpen(held: boolean): void
   stop(): void
 }
 
@@ -36,13 +38,20 @@ export function doorWatch({ platform, openSeconds, pulseMs, onState }: DoorOptio
   let open: boolean | null = null
   let allowedUntil = -Infinity
   let alarmed = false
+  let isHeld = false
   let cancel: Cancel = () => {}
 
   function opened(known: boolean): void {
-    if (known && clock.elapsed() > allowedUntil) {
+    if (known && !isHeld && clock.elapsed() > allowedUntil) {
       alarmed = true
       onState('forced', 'the door was opened without a release')
     } else onState('open')
+    countOpen()
+  }
+
+  function countOpen(): void {
+    cancel()
+    if (isHeld) return
     cancel = timers.after(openSeconds * 1_000, () => {
       alarmed = true
       onState('left_open', `the door has been open for ${openSeconds} s`)
@@ -60,6 +69,13 @@ export function doorWatch({ platform, openSeconds, pulseMs, onState }: DoorOptio
       alarmed = false
     },
     released: () => void (allowedUntil = clock.elapsed() + pulseMs + GRACE_MS),
+    heldOpen(held) {
+      if (held === isHeld) return
+      isHeld = held
+      // Hands may still be on the door when the emergency ends.
+      allowedUntil = Math.max(allowedUntil, clock.elapsed() + GRACE_MS)
+      if (open) countOpen()
+    },
     stop: () => cancel(),
   }
 }

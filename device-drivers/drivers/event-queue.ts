@@ -72,7 +72,7 @@ export function eventQueue(): EventQueue {
   }
 
   function push(event: DeviceEvent): void {
-    if (waiting.length >= MOST_WAITING) dropAt(0)
+    if (waiting.length >= MOST_WAITING) dropAt(waiting[0]?.type === 'emergency' ? 1 : 0)
     waiting.push(event)
     wake()
   }
@@ -90,9 +90,16 @@ export function eventQueue(): EventQueue {
     }
   }
 
+  /** Ahead of everything else, and only the newest: no flood of tags delays it or drops it. */
+  function pushFirst(event: DeviceEvent): void {
+    waiting = [event, ...waiting.filter(({ type }) => type !== 'emergency')]
+    wake()
+  }
+
   return {
     put(event) {
       if (ended) return
+      if (event.type === 'emergency') return pushFirst(event)
       if (event.type === 'tags') return putReads(event.reads)
       open = null
       push(event)

@@ -1,12 +1,13 @@
 import { pause } from '../../policy/platform.ts'
 import type { Platform } from '../../policy/platform.ts'
-import { gpoRequest, IMPINJ_FACTORY_LOGIN, IMPINJ_PATHS } from '../protocols/impinj-iot/requests.ts'
+import { gpoRequest, IMPINJ_FACTORY_LOGIN, IMPINJ_PATHS, levelOf } from '../protocols/impinj-iot/requests.ts'
 import { objectOf } from '../protocols/tag-sighting.ts'
 import type { SharedLinks } from '../transports/shared-links.ts'
 import type { RunningCommand } from './command-queue.ts'
 import { result } from './device.ts'
 import type { DeviceIdentity, ProtectionDevice } from './device.ts'
 import type { Driver } from './driver.ts'
+import { emergencyEvent } from './emergency-input.ts'
 import { eventQueue } from './event-queue.ts'
 import { basicAuth } from './http/conversation.ts'
 import { jsonOf, refusal, restClient } from './http/rest-client.ts'
@@ -15,6 +16,7 @@ import { signalOutputs } from './reader-settings.ts'
 import { claimsOf, impinjIotCapabilities, ImpinjIotSettings, inputsOf } from './impinj-iot/settings.ts'
 import { setUpReader } from './impinj-iot/set-up.ts'
 import { inputEvents } from './input-events.ts'
+import { watchLevel } from './level-watch.ts'
 import { settled } from './link-device.ts'
 import { startPulse } from './llrp/pulse.ts'
 import { readerClock } from './llrp/reader-clock.ts'
@@ -24,7 +26,7 @@ import { openSession } from './session.ts'
 import type { Session } from './session.ts'
 import { readOf } from './tag-read.ts'
 import { wantedOutputs } from './wanted-outputs.ts'
-import type { WriteAnswer } from './wanted-outputs.ts'
+import type { WriteAnswer } from './write-answer.ts'
 
 /** How often the reader is asked whether it still reads; the answer also keeps the connection open. */
 const LOOK_EVERY_MS = 2_000
@@ -53,7 +55,10 @@ function openImpinjIot(settings: ImpinjIotSettings, links: SharedLinks, platform
     onInput({ input, on, utcUs }) {
       if (!watched.has(input)) return
       const ageMs = platform.clock.elapsed() - clock.seenAt({ utcUs })
-      for (const event of inputEvents({ input, on, ageMs }, settings.passageInput)) queue.put(event)
+      for (const event of inputEvents({ input, on, ageMs }, settings.passageInput)) {
+        queue.put(event)
+        if (event.type === 'input') tellEmergency(input, on)
+      }
     },
     onFault,
     onNoise: noise.add,
@@ -61,6 +66,7 @@ function openImpinjIot(settings: ImpinjIotSettings, links: SharedLinks, platform
   const outputs = wantedOutputs({
     release: settings.release?.gpo,
     signals: signalOutputs(settings),
+    opensInEmergency: settings.opensInEmergency,
     setting: 'gpo',
     platform,
     write: (output, on) => write(output, on),
@@ -78,6 +84,32 @@ function openImpinjIot(settings: ImpinjIotSettings, links: SharedLinks, platform
     // In which state the output is nobody knows: a new session writes all of them again.
     if (answer.kind === 'answered' || answer.handed) current.end(refusal(answer))
     return { kind: 'lost', handed: answer.kind === 'answered' || answer.handed, detail: refusal(answer) }
+  }
+
+  function tellEmergency(input: number, level: boolean): void {
+    const event = emergencyEvent(settings.emergency, input, level)
+    if (event) queue.put(event)
+  }
+
+  /** Reads the emergency input now and from now on. Rejects if the reader does not tell its level. */
+  async function watchEmergency(current: Session): Promise<void> {
+    if (!settings.emergency) return
+    const { input } = settings.emergency
+    const read = async () => {
+      const answer = objectOf(jsonOf(await rest.ask({ method: 'GET', path: IMPINJ_PATHS.gpis })))
+      return answer ? levelOf(answer, input) : null
+    }
+    const level = await read()
+    if (level === null)
+      throw new Error(`the reader does not tell the level of input (GPI) ${input}, so it cannot serve as "emergency"`)
+    tellEmergency(input, level)
+    void watchLevel({
+      timers,
+      over: current.over,
+      read,
+      onLevel: (now) => tellEmergency(input, now),
+      onSilent: () => current.end(`the reader no longer tells the level of input (GPI) ${input}`),
+    })
   }
 
   /** Ends the session when the reader no longer answers, or no longer reads. */
@@ -107,10 +139,9 @@ function openImpinjIot(settings: ImpinjIotSettings, links: SharedLinks, platform
     session?.end('identified anew')
     const begun = openSession()
     session = begun
-    const release = settings.release?.gpo
-    const wanted = () => new Map([...outputs.wanted()].map(([output, on]) => [output, on && output !== release]))
     try {
-      const identity = await setUpReader({ rest, settings, clock, signal, wanted })
+      const identity = await setUpReader({ rest, settings, clock, signal, wanted: outputs.atConnect })
+      await watchEmergency(begun)
       await stream.open(begun, signal)
       if (signal.aborted) throw signal.reason as Error
       if (begun.over.aborted) throw new Error(await begun.lost)
@@ -135,6 +166,7 @@ function openImpinjIot(settings: ImpinjIotSettings, links: SharedLinks, platform
       timers,
       signal,
       write: (on) => write(gpo, on, on),
+      isHeldOpen: () => outputs.isHeldOpen,
       onPulse: outputs.pulse,
       onFault,
     })
@@ -142,7 +174,7 @@ function openImpinjIot(settings: ImpinjIotSettings, links: SharedLinks, platform
 
   async function sayGoodbye(signal: AbortSignal): Promise<void> {
     if (!session || session.over.aborted) return
-    const off = [...outputs.wanted().keys()].map((output) => [output, false] as const)
+    const off = outputs.toSwitchOff().map((output) => [output, false] as const)
     if (off.length > 0) await rest.ask({ method: 'PUT', path: IMPINJ_PATHS.gpos, body: gpoRequest(off), signal })
     await rest.ask({ method: 'POST', path: IMPINJ_PATHS.stop, signal })
   }

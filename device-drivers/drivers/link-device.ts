@@ -39,6 +39,8 @@ export interface LinkDeviceOptions<S extends Speaker> {
   ): RunningCommand
   /** Sound or light; left out for a device without. */
   signal?(signal: Signal, seconds: number): Promise<CommandResult>
+  /** What an emergency changes; left out for a device without outputs. */
+  emergency?(open: boolean, silent: boolean): Promise<CommandResult>
   /** Outputs off; no release runs any more. `session` is null when the device is not there. */
   switchOff?(session: LinkSession<S> | null): Promise<void>
   /** Called when nothing is used any more. */
@@ -162,10 +164,11 @@ export function linkDevice<S extends Speaker>(options: LinkDeviceOptions<S>): Pr
     async execute(command, signal) {
       if (closing.signal.aborted) return result('failed', false, 'not_ready', 'the device is being closed')
       if (command.kind === 'release') return release(command, signal)
-      return (
-        options.signal?.(command.signal, command.seconds) ??
-        result('failed', false, 'not_supported', 'the device has no such output')
-      )
+      const done =
+        command.kind === 'signal'
+          ? options.signal?.(command.signal, command.seconds)
+          : options.emergency?.(command.open, command.silent)
+      return done ?? result('failed', false, 'not_supported', 'the device has no such output')
     },
     events: queue.events,
     close,

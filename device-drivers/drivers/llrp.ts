@@ -7,12 +7,15 @@ import type { RunningCommand } from './command-queue.ts'
 import { result } from './device.ts'
 import type { DeviceCommand, DeviceIdentity, ProtectionDevice, TagRead } from './device.ts'
 import type { Driver } from './driver.ts'
+import { emergencyEvent } from './emergency-input.ts'
 import { eventQueue } from './event-queue.ts'
+import { watchLevel } from './level-watch.ts'
 import { settled } from './link-device.ts'
 import type { ReaderCapabilities } from './llrp/capabilities.ts'
 import { startConversation } from './llrp/conversation.ts'
 import type { LlrpConversation, LlrpListener } from './llrp/conversation.ts'
 import { switchEasOff } from './llrp/eas.ts'
+import { readInputLevel } from './llrp/input-level.ts'
 import { killTag } from './llrp/kill.ts'
 import { eventsIn, isClosing, refusalIn, stampOf } from './llrp/notifications.ts'
 import { startPulse } from './llrp/pulse.ts'
@@ -27,7 +30,7 @@ import type { TagAccess } from './llrp/tag-access.ts'
 import { noiseReport } from './noise-report.ts'
 import { outputCommands } from './output-commands.ts'
 import { wantedOutputs } from './wanted-outputs.ts'
-import type { WriteAnswer } from './wanted-outputs.ts'
+import type { WriteAnswer } from './write-answer.ts'
 
 const GOODBYE_WITHIN_MS = 2_000
 const NOT_CONNECTED = 'the reader is not connected'
@@ -56,6 +59,7 @@ function openLlrp(settings: LlrpSettings, links: SharedLinks, platform: Platform
   const outputs = wantedOutputs({
     release: settings.release?.gpo,
     signals: signalOutputs(settings),
+    opensInEmergency: settings.opensInEmergency,
     setting: 'gpo',
     platform,
     write,
@@ -75,6 +79,31 @@ function openLlrp(settings: LlrpSettings, links: SharedLinks, platform: Platform
     if (answer.kind === 'lost') current.conversation.end(answer.detail)
     if (answer.kind === 'refused' && !on) onFault(`output ${output} could not be switched off: ${answer.detail}`)
     return answer
+  }
+
+  function tellEmergency(input: number, level: boolean): void {
+    const event = emergencyEvent(settings.emergency, input, level)
+    if (event) queue.put(event)
+  }
+
+  /** Reads the emergency input now and from now on. Rejects if the reader does not tell its level. */
+  async function watchEmergency({ conversation }: Connection): Promise<void> {
+    if (!settings.emergency) return
+    const { input } = settings.emergency
+    const read = () => readInputLevel(conversation, input, timeoutMs)
+    const level = await read()
+    if (level === null)
+      throw new Error(`the reader does not tell the level of input (GPI) ${input}, so it cannot serve as "emergency"`)
+    tellEmergency(input, level)
+    const over = new AbortController()
+    void conversation.ended.then(() => over.abort())
+    void watchLevel({
+      timers,
+      over: over.signal,
+      read,
+      onLevel: (now) => tellEmergency(input, now),
+      onSilent: () => conversation.end(`the reader no longer tells the level of input (GPI) ${input}`),
+    })
   }
 
   /** Turns what a reader tells into events. */
@@ -101,7 +130,10 @@ function openLlrp(settings: LlrpSettings, links: SharedLinks, platform: Platform
       } else if (refusal !== undefined && refusal !== null) onFault('another program tried to connect to this reader')
       if (isClosing(notification)) return end('the reader closes the connection')
       const ageMs = clock.elapsed() - readers.seenAt(stampOf(notification))
-      for (const event of eventsIn(notification, ageMs, settings.passageInput)) queue.put(event)
+      for (const event of eventsIn(notification, ageMs, settings.passageInput)) {
+        queue.put(event)
+        if (event.type === 'input') tellEmergency(event.input, event.on)
+      }
     }
 
     return { onTags: (seen) => queue.putReads(seen.map(readOf)), onNotification, onNoise: noise.add }
@@ -145,8 +177,7 @@ function openLlrp(settings: LlrpSettings, links: SharedLinks, platform: Platform
       greeting,
       settings,
       signal,
-      wanted: () =>
-        new Map([...outputs.wanted()].map(([output, on]) => [output, on && output !== settings.release?.gpo])),
+      wanted: outputs.atConnect,
       onOutputsWritten: () => {
         current.takesOutputs = true
       },
@@ -154,6 +185,7 @@ function openLlrp(settings: LlrpSettings, links: SharedLinks, platform: Platform
       current.takesOutputs = false
       throw error
     })
+    await watchEmergency(current)
     if (conversation.isOver) throw new Error('the link was lost')
     current.reader = reader
     member.heard()
@@ -172,6 +204,7 @@ function openLlrp(settings: LlrpSettings, links: SharedLinks, platform: Platform
         timers,
         signal,
         write: (on) => write(gpo, on),
+        isHeldOpen: () => outputs.isHeldOpen,
         onPulse: outputs.pulse,
         onFault,
       })
@@ -201,9 +234,11 @@ function openLlrp(settings: LlrpSettings, links: SharedLinks, platform: Platform
     const { conversation } = current
     // Sent in one go, so that the reader has all of it even when it answers late.
     await Promise.all([
-      ...[...outputs.wanted().keys()].map((output) =>
-        conversation.request('SET_READER_CONFIG_RESPONSE', (id) => outputWrite(id, output, false), ask),
-      ),
+      ...outputs
+        .toSwitchOff()
+        .map((output) =>
+          conversation.request('SET_READER_CONFIG_RESPONSE', (id) => outputWrite(id, output, false), ask),
+        ),
       conversation.request('DELETE_ROSPEC_RESPONSE', (id) => message('DELETE_ROSPEC', id, { ROSpecID: 0 }), ask),
       conversation.request('CLOSE_CONNECTION_RESPONSE', (id) => message('CLOSE_CONNECTION', id, {}), ask),
     ])

@@ -23,7 +23,7 @@ import { outputCommands } from './output-commands.ts'
 import { startRelease } from './release.ts'
 import type { SwitchOutput } from './release.ts'
 import { wantedOutputs } from './wanted-outputs.ts'
-import type { WriteAnswer } from './wanted-outputs.ts'
+import type { WriteAnswer } from './write-answer.ts'
 
 const NO_OUTPUT = 'the board releases nothing; give "output" in its settings'
 const NOT_CONNECTED = 'the board is not connected'
@@ -40,6 +40,7 @@ function openModbus(settings: ModbusSettings, links: SharedLinks, platform: Plat
   const outputs = wantedOutputs({
     release: settings.output,
     signals: signalOutputs(settings),
+    opensInEmergency: settings.opensInEmergency,
     setting: 'output',
     platform,
     write,
@@ -84,10 +85,10 @@ function openModbus(settings: ModbusSettings, links: SharedLinks, platform: Plat
   }
 
   async function writeWanted(member: Membership<ModbusBus>, { board }: Session, signal: AbortSignal): Promise<void> {
-    for (const output of outputs.wanted().keys()) {
+    for (const output of outputs.atConnect().keys()) {
       if (signal.aborted) throw signal.reason as Error
       // Looked up at the last moment: a signal that comes meanwhile is written behind this one.
-      const on = outputs.wanted().get(output) === true && output !== settings.output
+      const on = outputs.atConnect().get(output) === true
       const answer = await board.writeCoil(output, on)
       if (answer.kind !== 'answered') throw misfit(member, settings, answer, `output ${output}`)
     }
@@ -165,6 +166,7 @@ function openModbus(settings: ModbusSettings, links: SharedLinks, platform: Plat
       endInput,
       feedbackInput,
       signal,
+      isHeldOpen: () => outputs.isHeldOpen,
       onPulse,
       onFault,
       deviceEnds: settings.hardwarePulse !== undefined,
@@ -173,7 +175,7 @@ function openModbus(settings: ModbusSettings, links: SharedLinks, platform: Plat
 
   async function switchOff(signal: AbortSignal): Promise<void> {
     const board = session?.board
-    await Promise.all([...outputs.wanted().keys()].map((output) => board?.writeCoil(output, false, { signal })))
+    await Promise.all(outputs.toSwitchOff().map((output) => board?.writeCoil(output, false, { signal })))
   }
 
   function letGo(): void {
@@ -189,6 +191,7 @@ function openModbus(settings: ModbusSettings, links: SharedLinks, platform: Plat
   const { execute, close } = outputCommands({
     platform,
     outputs,
+    onEmergency: sensors.heldOpen,
     release: (_command, signal) => release(signal),
     sayGoodbye: switchOff,
     letGo,

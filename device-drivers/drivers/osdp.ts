@@ -7,6 +7,7 @@ import {
   OSDP_REPLY,
   osdpCommand,
   outputOff,
+  outputOn,
   outputOnFor,
 } from '../protocols/osdp/messages.ts'
 import type { OsdpCard, OsdpCommand } from '../protocols/osdp/messages.ts'
@@ -14,10 +15,12 @@ import { linkKey, linkMode } from '../transports/link-settings.ts'
 import type { SharedLinks } from '../transports/shared-links.ts'
 import type { RunningCommand } from './command-queue.ts'
 import { result, SIGNALS } from './device.ts'
-import type { DeviceIdentity, ProtectionDevice, Signal } from './device.ts'
+import type { CommandResult, DeviceIdentity, ProtectionDevice, Signal } from './device.ts'
 import type { Driver } from './driver.ts'
 import { doorWatch } from './door-watch.ts'
+import { emergencyEvent } from './emergency-input.ts'
 import { eventQueue } from './event-queue.ts'
+import { holdOpen } from './hold-open.ts'
 import { watchInputs } from './input-watch.ts'
 import type { InputWatch } from './input-watch.ts'
 import { linkDevice, settled } from './link-device.ts'
@@ -33,6 +36,7 @@ import { watchDevice } from './osdp/watch-device.ts'
 import { startRelease } from './release.ts'
 import type { SwitchAnswer } from './release.ts'
 import { timedSignals } from './timed-signals.ts'
+import { writeResult } from './write-answer.ts'
 
 const NOT_CONNECTED: SwitchAnswer = { kind: 'lost', handed: false, detail: 'the device is not connected' }
 const NO_INPUTS: InputWatch = { next: async () => ({ kind: 'missed' }) }
@@ -57,8 +61,8 @@ function signalCommand(settings: OsdpSettings, signal: Signal, ms: number): Osdp
 
 function openOsdp(settings: OsdpSettings, links: SharedLinks, platform: Platform): ProtectionDevice {
   const { clock, timers } = platform
-  const { output, confirmInput, passageInput, door, pulseMs } = settings
-  const watched = [confirmInput, passageInput, door?.input].filter((input) => input !== undefined)
+  const { output, confirmInput, passageInput, door, pulseMs, emergency } = settings
+  const watched = [emergency?.input, confirmInput, passageInput, door?.input].filter((input) => input !== undefined)
   const queue = eventQueue()
   const noise = noiseReport(platform, queue.put)
   let dialogue: Dialogue | null = null
@@ -70,6 +74,17 @@ function openOsdp(settings: OsdpSettings, links: SharedLinks, platform: Platform
     dialogue && command ? switched(await dialogue.send(command, options)) : NOT_CONNECTED
   const configured = new Set(SIGNALS.filter((signal) => signalCommand(settings, signal, 0)))
   const signals = timedSignals(platform.clock, configured, (signal, ms) => send(signalCommand(settings, signal, ms)))
+
+  const hold = holdOpen({
+    timers,
+    waits: settings.opensInEmergency === true,
+    isPulsing: () => pulses > 0,
+    async write(on) {
+      if (output === undefined) return { kind: 'answered' }
+      const answer = await send(on ? outputOn(output) : outputOff(output))
+      return answer.kind === 'done' ? { kind: 'answered' } : answer
+    },
+  })
 
   const doorOf =
     door &&
@@ -95,6 +110,12 @@ function openOsdp(settings: OsdpSettings, links: SharedLinks, platform: Platform
     queue.put({ type: 'input', input, on })
     if (input === passageInput && on) queue.put({ type: 'passage' })
     if (input === door?.input) doorOf?.set(on)
+    tellEmergency(input, on)
+  }
+
+  function tellEmergency(input: number, on: boolean): void {
+    const event = emergencyEvent(emergency, input, on)
+    if (event) queue.put(event)
   }
 
   function statesOf(data: Uint8Array): Map<number, boolean> {
@@ -128,7 +149,7 @@ function openOsdp(settings: OsdpSettings, links: SharedLinks, platform: Platform
       watched.length === 0
         ? NO_INPUTS
         : watchInputs({ platform, read, pollMs, before, signal: over, onChange: onInput })
-    const release = output === undefined ? null : { output, isOn: () => pulses > 0 }
+    const release = output === undefined ? null : { output, isOn: () => pulses > 0 || hold.isOpen !== false }
     void watchDevice({ dialogue: found, platform, pollMs, over, release, onCard, onFault })
   }
 
@@ -150,8 +171,13 @@ function openOsdp(settings: OsdpSettings, links: SharedLinks, platform: Platform
       })
     const { identity, dialogue: found } = await identifyDevice({ settings, platform, start, onFault })
     session.heard()
-    if (output !== undefined)
-      await expectReply(found, outputOff(output), [OSDP_REPLY.ack, OSDP_REPLY.outputStatus], `output ${output}`)
+    if (output !== undefined && hold.isOpen !== undefined)
+      await expectReply(
+        found,
+        hold.isOpen ? outputOn(output) : outputOff(output),
+        [OSDP_REPLY.ack, OSDP_REPLY.outputStatus],
+        `output ${output}`,
+      )
     // From here on a signal that comes meanwhile goes behind these.
     dialogue = found
     for (const name of signals.due().keys()) {
@@ -163,6 +189,7 @@ function openOsdp(settings: OsdpSettings, links: SharedLinks, platform: Platform
     if (signal.aborted) throw signal.reason as Error
     const isOpen = door && before.get(door.input)
     if (isOpen !== undefined) doorOf?.set(isOpen)
+    before.forEach((on, input) => tellEmergency(input, on))
     startWatching(found, before, session.over)
     const { vendor, model, version, serialNumber, firmwareVersion } = identity
     const secured = settings.key === undefined ? 'without secure channel' : 'in secure channel'
@@ -196,15 +223,27 @@ function openOsdp(settings: OsdpSettings, links: SharedLinks, platform: Platform
       deviceEnds: true,
       endInput: door?.input,
       signal,
+      isHeldOpen: () => hold.isOpen === true,
       onPulse,
       onFault,
     })
   }
 
+  async function onEmergency(open: boolean, silent: boolean): Promise<CommandResult> {
+    doorOf?.heldOpen(open)
+    const silenced = signals.silence(silent)
+    if (open && output === undefined) return result('failed', false, 'not_supported', 'there is no output to open')
+    const written = await hold.set(open)
+    await silenced
+    return writeResult(written, 'while the emergency lasts')
+  }
+
   async function switchOff(session: LinkSession<OsdpLine> | null): Promise<void> {
     signals.allOff()
+    hold.stop()
     if (!session) return
-    if (output !== undefined) await send(outputOff(output))
+    // What an emergency holds open stays open while no agent runs.
+    if (output !== undefined && hold.isOpen === false) await send(outputOff(output))
     for (const name of configured) await send(signalCommand(settings, name, 0))
   }
 
@@ -217,6 +256,7 @@ function openOsdp(settings: OsdpSettings, links: SharedLinks, platform: Platform
     begin,
     release: (_command, session, signal) => release(session, signal),
     signal: signals.signal,
+    emergency: onEmergency,
     switchOff,
     stopped() {
       noise.stop()

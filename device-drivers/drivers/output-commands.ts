@@ -14,6 +14,8 @@ const CLOSE_WITHIN_MS = 2_000
 export interface OutputCommandsOptions {
   readonly platform: Platform
   readonly outputs: WantedOutputs
+  /** An emergency opens the device, or ends. */
+  onEmergency?(open: boolean): void
   /** Begins one release; none other runs meanwhile. */
   release(command: DeviceCommand & { kind: 'release' }, signal: AbortSignal): RunningCommand
   /** Switches off what can still be reached, now that nothing runs any more; given up when `signal` aborts. */
@@ -29,6 +31,7 @@ export interface OutputCommandsOptions {
 export function outputCommands({
   platform,
   outputs,
+  onEmergency,
   release,
   sayGoodbye,
   letGo,
@@ -41,6 +44,10 @@ export function outputCommands({
   return {
     async execute(command, signal) {
       if (closing.signal.aborted) return result('failed', false, 'not_ready', 'the device is being closed')
+      if (command.kind === 'emergency') {
+        onEmergency?.(command.open)
+        return outputs.emergency(command.open, command.silent)
+      }
       if (command.kind === 'signal') return outputs.signal(command.signal, command.seconds)
       const both = eitherSignal(signal, closing.signal)
       const told = await releases.run(both.signal, () => {

@@ -124,7 +124,7 @@ function openPcscReader(settings: PcscSettings, links: SharedLinks, platform: Pl
     },
     untilLost: () => session?.lost ?? Promise.resolve('the link was lost'),
     async execute(command, signal) {
-      if (command.kind === 'signal') return result('failed', false, 'not_supported', 'a reader has no lamps or sirens')
+      if (command.kind !== 'release') return result('failed', false, 'not_supported', 'a reader has no lamps or sirens')
       return releases.run(signal, () => {
         const outcome = release(command, signal)
         return { outcome, finished: outcome }

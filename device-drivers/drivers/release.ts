@@ -48,6 +48,8 @@ export interface ReleaseOptions {
   readonly signal: AbortSignal
   /** The connection is over. */
   readonly over: AbortSignal
+  /** True while an emergency holds the output open: the end of the pulse leaves it on. */
+  isHeldOpen(): boolean
   /** Called before ON; what it returns is called once OFF has been tried. */
   onPulse(): () => void
   /** The output may still be on. */
@@ -137,9 +139,10 @@ function undecided(answer: SwitchAnswer): answer is Exclude<SwitchAnswer, { kind
 
 /** OFF may be sent again and again, unlike ON. */
 async function switchOff(o: ReleaseOptions): Promise<SwitchAnswer> {
-  let off = await o.switchOutput(false)
-  for (let tries = 1; tries < MOST_OFF_TRIES && off.kind !== 'done' && !o.over.aborted; tries++) {
+  let off: SwitchAnswer = { kind: 'done' }
+  for (let tries = 0; tries < MOST_OFF_TRIES && !o.isHeldOpen(); tries++) {
     off = await o.switchOutput(false)
+    if (off.kind === 'done' || o.over.aborted) break
   }
   return off
 }

@@ -55,6 +55,8 @@ function scannerCapabilities(settings: ScannerSettings): Capabilities {
     feeds: settings.feeds,
     staffCards: settings.staffCards,
     minimumRssiDbm: undefined,
+    emergency: undefined,
+    opensInEmergency: undefined,
     webhook: undefined,
   }
 }

@@ -85,6 +85,8 @@ function thingMagicCapabilities(settings: ThingMagicSettings): Capabilities {
     feeds: settings.feeds,
     staffCards: false,
     minimumRssiDbm: settings.nearDbm,
+    emergency: undefined,
+    opensInEmergency: undefined,
     webhook: undefined,
   }
 }
@@ -263,6 +265,7 @@ function openThingMagic(settings: ThingMagicSettings, links: SharedLinks, platfo
     begin,
     release: () => settled(result('failed', false, 'not_supported', 'this reader only reads')),
     signal: signals.signal,
+    emergency: (_open, silent) => signals.silence(silent),
     async switchOff(session) {
       signals.allOff()
       for (const cancel of offTimers.values()) cancel()

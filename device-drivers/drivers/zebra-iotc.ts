@@ -20,7 +20,7 @@ import { openSession } from './session.ts'
 import type { Session } from './session.ts'
 import { readOf } from './tag-read.ts'
 import { wantedOutputs } from './wanted-outputs.ts'
-import type { WriteAnswer } from './wanted-outputs.ts'
+import type { WriteAnswer } from './write-answer.ts'
 import { zebraCommands } from './zebra-iotc/commands.ts'
 import type { ZebraAnswer, ZebraCommands } from './zebra-iotc/commands.ts'
 import { signalOutputs } from './reader-settings.ts'
@@ -48,6 +48,7 @@ function openZebra(settings: ZebraIotcSettings, links: SharedLinks, platform: Pl
   const outputs = wantedOutputs({
     release: settings.release?.gpo,
     signals: signalOutputs(settings),
+    opensInEmergency: settings.opensInEmergency,
     setting: 'gpo',
     platform,
     write,
@@ -123,9 +124,9 @@ function openZebra(settings: ZebraIotcSettings, links: SharedLinks, platform: Pl
     const status = isManaged ? await must('its status', commands.ask('management', 'get_status')) : {}
     const utcUs = utcUsOf(status['systemTime'])
     if (utcUs !== null) clock.set({ utcUs })
-    for (const output of outputs.wanted().keys()) {
+    for (const output of outputs.atConnect().keys()) {
       // Looked up at the last moment: a signal that comes meanwhile is written behind this one.
-      const on = outputs.wanted().get(output) === true && output !== settings.release?.gpo
+      const on = outputs.atConnect().get(output) === true
       await must(`output ${output}`, setGpo(current, output, on))
     }
     if (isControlled) await startReading(commands)
@@ -179,14 +180,23 @@ function openZebra(settings: ZebraIotcSettings, links: SharedLinks, platform: Pl
       return refuse('failed', false, 'not_supported', 'no release is configured; add "release": { "gpo": … }')
     if (!session || session.over.aborted) return refuse('failed', false, 'not_ready', NOT_CONNECTED)
     const { gpo, pulseMs } = settings.release
-    return startPulse({ gpo, pulseMs, timers, signal, write: (on) => write(gpo, on), onPulse: outputs.pulse, onFault })
+    return startPulse({
+      gpo,
+      pulseMs,
+      timers,
+      signal,
+      write: (on) => write(gpo, on),
+      isHeldOpen: () => outputs.isHeldOpen,
+      onPulse: outputs.pulse,
+      onFault,
+    })
   }
 
   async function sayGoodbye(): Promise<void> {
     const current = session
     if (!current || current.over.aborted) return
     const stop = isControlled ? [current.commands.ask('control', 'stop')] : []
-    await Promise.all([...[...outputs.wanted().keys()].map((output) => setGpo(current, output, false)), ...stop])
+    await Promise.all([...outputs.toSwitchOff().map((output) => setGpo(current, output, false)), ...stop])
   }
 
   function letGo(): void {

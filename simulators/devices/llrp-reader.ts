@@ -295,7 +295,8 @@ export function llrpReader(options: LlrpReaderOptions): LlrpReader {
       stopKeepalive()
       state.gpos.forEach((on, gpo) => on && setOutput(gpo, false))
       for (const spec of state.roSpecs.values()) spec.isActive = false
-      state = newState(can)
+      // The wires at the inputs know nothing of it.
+      state = { ...newState(can), gpis: state.gpis }
       kept = []
       isBooting = true
       void client?.link.close()

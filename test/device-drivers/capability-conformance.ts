@@ -11,6 +11,12 @@ const SHARED_SETTINGS: readonly [setting: string, value: unknown, capability: Pa
   ['nearDbm', -45, { minimumRssiDbm: -45 }],
   ['passageInput', 5, { passage: true }],
   ['confirmInput', 6, { confirmInput: 6 }],
+  [
+    'emergency',
+    { input: 7, wiring: 'normally_closed', silenceSirens: true },
+    { emergency: expect.objectContaining({ wiring: 'normally_closed', silenceSirens: true }) },
+  ],
+  ['opensInEmergency', true, { opensInEmergency: true }],
 ]
 
 /** The capabilities of a driver with these settings; `entry` may leave out the TCP link. */
@@ -20,9 +26,13 @@ export function capabilitiesWith(driver: DriverName, entry: Record<string, unkno
 }
 
 /** The capability that the driver must declare before it may send such an event; undefined if it has declared it. */
-export function undeclared({ departures, passage }: Capabilities, { type }: DeviceEvent): string | undefined {
+export function undeclared(
+  { departures, passage, emergency }: Capabilities,
+  { type }: DeviceEvent,
+): string | undefined {
   if (type === 'tags' && departures === undefined) return 'sends `tags`: declare `departures`'
   if (type === 'tag_gone' && departures !== 'reported') return "sends `tag_gone`: declare `departures: 'reported'`"
+  if (type === 'emergency' && !emergency) return 'sends `emergency`: declare `emergency`'
   if (type === 'passage' && !passage) return 'sends `passage`: declare `passage: true`'
   return undefined
 }

@@ -77,6 +77,9 @@ export function httpIngestCapabilities(settings: HttpIngestSettings): Capabiliti
     feeds: settings.feeds,
     staffCards: false,
     minimumRssiDbm: settings.nearDbm,
+    // A request over the network is no wired input.
+    emergency: undefined,
+    opensInEmergency: undefined,
     webhook: { name: settings.link.push, secret: settings.secret },
   }
 }

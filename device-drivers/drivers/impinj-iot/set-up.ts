@@ -34,7 +34,7 @@ function reasonOf(what: string, answer: HttpAnswer, settings: ImpinjIotSettings)
   }
   if (answer.kind === 'answered' && answer.status === 404 && what === 'its inputs') {
     return new Error(
-      'this firmware has no inputs (GPI) on the IoT device interface: update the reader, or take passageInput, inputs and readWhile away',
+      'this firmware has no inputs (GPI) on the IoT device interface: update the reader, or take passageInput, inputs, emergency and readWhile away',
     )
   }
   return new Error(

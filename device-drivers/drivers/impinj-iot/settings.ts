@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { linkKey, WebLink } from '../../transports/link-settings.ts'
 import { TAG_ABSENT_MS, type Capabilities } from '../capabilities.ts'
 import { DeviceId, type Claim } from '../driver.ts'
+import { emergencySetting, OPENS_IN_EMERGENCY } from '../emergency-input.ts'
 import { FEEDS_FROM_NEAR } from '../feeding.ts'
 import {
   antennaSettings,
@@ -61,6 +62,8 @@ export const ImpinjIotSettings = z
       .meta({ description: 'tags that are in the field at a time, roughly' }),
     ...outputSettings(gpo),
     ...inputSettings(gpi, '[2]'),
+    emergency: emergencySetting(gpi('emergency switch')),
+    opensInEmergency: OPENS_IN_EMERGENCY,
     readWhile: z
       .strictObject({ gpi: gpi('beam') }, { error: 'give { "gpi": … }' })
       .optional()
@@ -87,10 +90,11 @@ export function antennasOf(settings: ImpinjIotSettings): number[] {
 }
 
 /** The inputs to be told of. */
-export function inputsOf({ passageInput, inputs, readWhile }: ImpinjIotSettings): number[] {
+export function inputsOf({ passageInput, inputs, emergency, readWhile }: ImpinjIotSettings): number[] {
   return inOrder([
     ...inputs,
     ...(passageInput === undefined ? [] : [passageInput]),
+    ...(emergency ? [emergency.input] : []),
     ...(readWhile ? [readWhile.gpi] : []),
   ])
 }
@@ -112,6 +116,8 @@ export function impinjIotCapabilities(settings: ImpinjIotSettings): Capabilities
     feeds: settings.feeds,
     staffCards: false,
     minimumRssiDbm: settings.nearDbm,
+    emergency: settings.emergency,
+    opensInEmergency: settings.opensInEmergency,
     webhook: undefined,
   }
 }

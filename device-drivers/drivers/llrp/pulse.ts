@@ -3,7 +3,7 @@ import type { Cancel, Timers } from '../../../policy/platform.ts'
 import type { RunningCommand } from '../command-queue.ts'
 import { result } from '../device.ts'
 import type { CommandResult } from '../device.ts'
-import type { WriteAnswer } from '../wanted-outputs.ts'
+import type { WriteAnswer } from '../write-answer.ts'
 
 export interface PulseOptions {
   readonly gpo: number
@@ -12,6 +12,8 @@ export interface PulseOptions {
   /** Ends the pulse early. */
   readonly signal: AbortSignal
   write(on: boolean): Promise<WriteAnswer>
+  /** True while an emergency holds the output open: the end of the pulse leaves it on. */
+  isHeldOpen(): boolean
   /** Marks the output as wanted on until the returned function is called. */
   onPulse(): Cancel
   onFault(detail: string): void
@@ -29,7 +31,7 @@ export function startPulse(options: PulseOptions): RunningCommand {
   })
 
   async function switchOff(): Promise<void> {
-    for (let tries = 0; tries < MOST_OFF_TRIES; tries++) {
+    for (let tries = 0; tries < MOST_OFF_TRIES && !options.isHeldOpen(); tries++) {
       const off = await options.write(false)
       if (off.kind === 'answered') return
       if (off.kind === 'lost' || tries === MOST_OFF_TRIES - 1) {

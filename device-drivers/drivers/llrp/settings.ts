@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { linkKey, TcpLink } from '../../transports/link-settings.ts'
 import { TAG_ABSENT_MS, type Capabilities } from '../capabilities.ts'
 import { DeviceId, type Claim } from '../driver.ts'
+import { emergencySetting, OPENS_IN_EMERGENCY } from '../emergency-input.ts'
 import { FEEDS_FROM_NEAR } from '../feeding.ts'
 import {
   antennaSettings,
@@ -52,6 +53,8 @@ export const LlrpSettings = z
       .optional()
       .meta({ description: 'a release switches the EAS bit of the tag that it names off' }),
     ...inputSettings(gpi, '[2, 3]'),
+    emergency: emergencySetting(gpi('emergency switch')),
+    opensInEmergency: OPENS_IN_EMERGENCY,
     readOnBeam: z
       .strictObject(
         { gpi: gpi('beam'), seconds: between('seconds', 1, 600).default(10) },
@@ -99,10 +102,11 @@ export function antennasOf(settings: LlrpSettings): number[] {
 }
 
 /** The inputs to be watched. */
-export function inputsOf({ passageInput, inputs, readOnBeam }: LlrpSettings): number[] {
+export function inputsOf({ passageInput, inputs, emergency, readOnBeam }: LlrpSettings): number[] {
   return inOrder([
     ...inputs,
     ...(passageInput === undefined ? [] : [passageInput]),
+    ...(emergency ? [emergency.input] : []),
     ...(readOnBeam ? [readOnBeam.gpi] : []),
   ])
 }
@@ -127,6 +131,8 @@ export function llrpCapabilities(settings: LlrpSettings): Capabilities {
     feeds: settings.feeds,
     staffCards: false,
     minimumRssiDbm: settings.nearDbm,
+    emergency: settings.emergency,
+    opensInEmergency: settings.opensInEmergency,
     webhook: undefined,
   }
 }

@@ -64,6 +64,8 @@ export function m100Capabilities(settings: M100Settings): Capabilities {
     feeds: settings.feeds,
     staffCards: false,
     minimumRssiDbm: settings.nearDbm,
+    emergency: undefined,
+    opensInEmergency: undefined,
     webhook: undefined,
   }
 }

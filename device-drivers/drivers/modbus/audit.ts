@@ -11,7 +11,7 @@ const AUDIT_EVERY_MS = 1_000
 export interface DoubtOptions {
   readonly board: Board
   readonly outputs: WantedOutputs
-  /** The releasing output: switched off when it is on, but never on. */
+  /** The releasing output: switched off when it is on, and on only where an emergency holds it open. */
   readonly release: number | undefined
   /** Outputs whose last write was lost or refused. */
   readonly doubtful: Set<number>
@@ -41,7 +41,8 @@ async function auditOnce({ board, outputs, release, onFault }: AuditOptions): Pr
     for (const [output, on] of wanted) {
       const inSpan = output >= first && output < first + quantity
       const asWanted = answer.values[output - first] === (on ? 1 : 0)
-      if (!inSpan || asWanted || version !== outputs.version || (output === release && on)) continue
+      if (!inSpan || asWanted || version !== outputs.version || (output === release && on && !outputs.isHeldOpen))
+        continue
       onFault(`output ${output} was ${on ? 'off' : 'on'} and is switched ${on ? 'on' : 'off'} again`)
       await board.writeCoil(output, on)
     }
@@ -55,7 +56,7 @@ export async function writeDoubtful({ board, outputs, release, doubtful }: Doubt
   const inDoubt = [...doubtful]
   for (const output of inDoubt) {
     const on = outputs.wanted().get(output) === true
-    if (output === release && on) continue
+    if (output === release && on && !outputs.isHeldOpen) continue
     doubtful.delete(output)
     const answer = await board.writeCoil(output, on)
     if (answer.kind !== 'answered') doubtful.add(output)

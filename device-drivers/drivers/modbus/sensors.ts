@@ -1,6 +1,7 @@
 import type { Platform } from '../../../policy/platform.ts'
 import type { DeviceEvent } from '../device.ts'
 import { doorWatch } from '../door-watch.ts'
+import { emergencyEvent } from '../emergency-input.ts'
 import { beamCounter } from './beams.ts'
 import type { Beam } from './beams.ts'
 import type { ModbusSettings } from './settings.ts'
@@ -15,6 +16,8 @@ export interface Sensors {
   changed(input: number, on: boolean): void
   /** A release begins. */
   released(): void
+  /** An emergency holds the lock open, or no longer. */
+  heldOpen(held: boolean): void
   stop(): void
 }
 
@@ -30,7 +33,7 @@ const BEAMS: readonly Beam[] = ['outside', 'inside']
 
 /** Passage sensor, door and people counter. */
 export function modbusSensors({ settings, platform, tell, siren }: SensorOptions): Sensors {
-  const { confirmInput, passageInput, door, beams, interlock } = settings
+  const { confirmInput, passageInput, door, beams, interlock, emergency } = settings
   const onFault = (detail: string) => tell({ type: 'fault', detail })
   const doorOf =
     door &&
@@ -57,14 +60,22 @@ export function modbusSensors({ settings, platform, tell, siren }: SensorOptions
     })
 
   function set(input: number, on: boolean): void {
+    const event = emergencyEvent(emergency, input, on)
+    if (event) tell(event)
     if (input === door?.input) doorOf?.set(on)
     for (const beam of BEAMS) if (input === beams?.[beam]) counter?.set(beam, on)
   }
 
   return {
-    watched: [confirmInput, passageInput, door?.input, interlock?.armedInput, beams?.outside, beams?.inside].filter(
-      (input) => input !== undefined,
-    ),
+    watched: [
+      emergency?.input,
+      confirmInput,
+      passageInput,
+      door?.input,
+      interlock?.armedInput,
+      beams?.outside,
+      beams?.inside,
+    ].filter((input) => input !== undefined),
     found: (states) => states.forEach((on, input) => set(input, on)),
     changed(input, on) {
       tell({ type: 'input', input, on })
@@ -72,6 +83,7 @@ export function modbusSensors({ settings, platform, tell, siren }: SensorOptions
       set(input, on)
     },
     released: () => doorOf?.released(),
+    heldOpen: (held) => doorOf?.heldOpen(held),
     stop() {
       doorOf?.stop()
       counter?.stop()

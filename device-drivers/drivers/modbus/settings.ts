@@ -7,6 +7,7 @@ import { LONGEST_SIGNAL_S, SIGNALS } from '../device.ts'
 import { OpenSeconds } from '../door-watch.ts'
 import { DeviceId } from '../driver.ts'
 import type { Claim } from '../driver.ts'
+import { emergencySetting, OPENS_IN_EMERGENCY } from '../emergency-input.ts'
 
 const address = (what: string) => {
   const error = `give the number of the ${what}, counted from 0 (0 to 65535)`
@@ -45,7 +46,7 @@ const Beams = z.strictObject(
 )
 
 /** Settings of which a board needs at least one, or it would have nothing to do. */
-const USES = ['output', 'siren', 'amber', 'green', 'passageInput', 'beams'] as const
+const USES = ['output', 'siren', 'amber', 'green', 'passageInput', 'beams', 'emergency'] as const
 
 /** One relay and input board, or a part of one that belongs to one device. */
 export const ModbusSettings = z
@@ -74,6 +75,8 @@ export const ModbusSettings = z
     interlock: Interlock.optional().meta({
       description: 'the output arms a deactivator for pulseMs at most, and until confirmInput shows that it is done',
     }),
+    emergency: emergencySetting(address('emergency input')),
+    opensInEmergency: OPENS_IN_EMERGENCY,
     beams: Beams.optional().meta({ description: 'people counter' }),
     siren: Siren.optional(),
     amber: Lamp.optional(),
@@ -92,6 +95,10 @@ export const ModbusSettings = z
   .refine(({ interlock, confirmInput }) => !interlock || confirmInput !== undefined, {
     error: 'give the input that shows a deactivation, at which the interlock closes',
     path: ['confirmInput'],
+  })
+  .refine(({ interlock, opensInEmergency }) => !interlock || opensInEmergency !== true, {
+    error: 'a deactivator never moves in an emergency: use false, or leave it out',
+    path: ['opensInEmergency'],
   })
   .superRefine((settings, context) => {
     if (settings.output !== undefined) return
@@ -158,6 +165,8 @@ export function modbusCapabilities(settings: ModbusSettings): Capabilities {
     feeds: undefined,
     staffCards: false,
     minimumRssiDbm: undefined,
+    emergency: settings.emergency,
+    opensInEmergency: settings.opensInEmergency,
     webhook: undefined,
   }
 }

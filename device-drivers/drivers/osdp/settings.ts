@@ -7,6 +7,7 @@ import { LONGEST_SIGNAL_S } from '../device.ts'
 import { OpenSeconds } from '../door-watch.ts'
 import { DeviceId } from '../driver.ts'
 import type { Claim } from '../driver.ts'
+import { emergencySetting, OPENS_IN_EMERGENCY } from '../emergency-input.ts'
 import { FEEDS, STAFF_CARDS } from '../feeding.ts'
 
 const whole = (from: number, to: number, error: string) => z.int({ error }).min(from, { error }).max(to, { error })
@@ -51,6 +52,8 @@ export const OsdpSettings = z
     confirmInput: numberOf('input that shows the release').optional(),
     pulseMs: ms(100, 60_000).multipleOf(100, { error: 'OSDP counts in 100 ms: give 100, 200, …' }).default(500),
     passageInput: numberOf('input of the passage sensor').optional(),
+    emergency: emergencySetting(numberOf('emergency input')),
+    opensInEmergency: OPENS_IN_EMERGENCY,
     door: z
       .strictObject(
         { input: numberOf('door sensor, which is 1 while the door is open'), openSeconds: OpenSeconds },
@@ -105,6 +108,8 @@ export function osdpCapabilities(settings: OsdpSettings): Capabilities {
     feeds: settings.feeds,
     staffCards: settings.staffCards,
     minimumRssiDbm: undefined,
+    emergency: settings.emergency,
+    opensInEmergency: settings.opensInEmergency,
     webhook: undefined,
   }
 }

@@ -11,7 +11,7 @@ export interface WatchDeviceOptions {
   readonly pollMs: number
   /** Ends the polls. */
   readonly over: AbortSignal
-  /** The releasing output, and whether a pulse may have it on now. */
+  /** The releasing output, and whether a pulse or an emergency may have it on now. */
   readonly release: { readonly output: number; isOn(): boolean } | null
   /** Cards that were read; what is read twice is told twice. */
   onCard(card: OsdpCard): void

@@ -30,6 +30,8 @@ export function pcscCapabilities(settings: PcscSettings): Capabilities {
     feeds: settings.feeds,
     staffCards: settings.staffCards,
     minimumRssiDbm: undefined,
+    emergency: undefined,
+    opensInEmergency: undefined,
     webhook: undefined,
   }
 }

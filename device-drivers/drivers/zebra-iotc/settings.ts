@@ -4,6 +4,7 @@ import type { ZebraTopics } from '../../protocols/zebra-iotc/messages.ts'
 import { linkKey, MqttLink } from '../../transports/link-settings.ts'
 import { TAG_ABSENT_MS, type Capabilities } from '../capabilities.ts'
 import { DeviceId, type Claim } from '../driver.ts'
+import { OPENS_IN_EMERGENCY } from '../emergency-input.ts'
 import { FEEDS_FROM_NEAR } from '../feeding.ts'
 import { antennaSettings, between, outputClaims, outputSettings } from '../reader-settings.ts'
 
@@ -34,6 +35,7 @@ export const ZebraIotcSettings = z
     ...FEEDS_FROM_NEAR,
     antennas: antennaSettings(between('the number of an antenna', 1, 64), ''),
     ...outputSettings(gpo),
+    opensInEmergency: OPENS_IN_EMERGENCY,
     gpoBy: z
       .enum(['management', 'control'], { error: 'use "management" or "control"' })
       .default('management')
@@ -76,6 +78,8 @@ export function zebraIotcCapabilities(settings: ZebraIotcSettings): Capabilities
     feeds: settings.feeds,
     staffCards: false,
     minimumRssiDbm: settings.nearDbm,
+    emergency: undefined,
+    opensInEmergency: settings.opensInEmergency,
     webhook: undefined,
   }
 }

@@ -84,3 +84,10 @@ export function gpiRequest(
   )
   return { body: { ...now, gpiConfigurations, gpiTransitionEvents: 'enabled' } }
 }
+
+/** The level of one input in the answer of `gpis`; null if the reader does not tell it. */
+export function levelOf(now: Record<string, unknown>, gpi: number): boolean | null {
+  const known = Array.isArray(now['gpiConfigurations']) ? now['gpiConfigurations'].map((each) => objectOf(each)) : []
+  const state = known.find((each) => each?.['gpi'] === gpi)?.['state']
+  return state === 'high' ? true : state === 'low' ? false : null
+}

@@ -79,6 +79,11 @@ export function outputOff(output: number): OsdpCommand {
   return osdpCommand(OSDP_COMMAND.output, [output, 1, 0, 0])
 }
 
+/** On until another command, whatever ran before. */
+export function outputOn(output: number): OsdpCommand {
+  return osdpCommand(OSDP_COMMAND.output, [output, 2, 0, 0])
+}
+
 /** On for `ms` (whole 100 ms, rounded up); the device switches it off by itself. */
 export function outputOnFor(output: number, ms: number): OsdpCommand {
   return osdpCommand(OSDP_COMMAND.output, [output, 5, ...word(ticks(ms))])

@@ -96,13 +96,19 @@ export function answerOf({ state, can }: Doing, said: Message, [code, text]: Sta
     const outputs = state.gpos
       .slice(1)
       .map((GPOData, i) => parameter('GPOWriteData', { GPOPortNumber: i + 1, GPOData }))
+    const { RequestedData: asked, GPIPortNum: input } = said.fields
+    const inputs = state.gpis
+      .map((on, i) => parameter('GPIPortCurrentState', { GPIPortNum: i, Config: true, State: on ? 1 : 0 }))
+      .slice(1)
+      .filter((_, i) => input === 0 || input === i + 1)
     return message(
       'GET_READER_CONFIG_RESPONSE',
       said.id,
       {},
       status,
       identification,
-      ...(said.fields.RequestedData === 0 ? outputs : []),
+      ...(asked === 0 || asked === 9 ? inputs : []),
+      ...(asked === 0 ? outputs : []),
     )
   }
   if (said.name === 'GET_ROSPECS')

@@ -1,0 +1,30 @@
+import { pause } from '../../policy/platform.ts'
+import type { Timers } from '../../policy/platform.ts'
+
+export interface LevelWatchOptions {
+  readonly timers: Timers
+  /** Ends the watch. */
+  readonly over: AbortSignal
+  /** The level of the input, or null if the reader did not answer. */
+  read(): Promise<boolean | null>
+  onLevel(level: boolean): void
+  /** The reader did not answer three times in a row. */
+  onSilent(): void
+}
+
+/** Readers report changes by themselves; this finds the level again where a report was lost, ms. */
+const READ_EVERY_MS = 1_000
+const MOST_MISSED = 3
+
+/** Reads an input again and again until `over`. */
+export async function watchLevel({ timers, over, read, onLevel, onSilent }: LevelWatchOptions): Promise<void> {
+  for (let missed = 0; missed < MOST_MISSED;) {
+    await pause(timers, READ_EVERY_MS, over).catch(() => {})
+    if (over.aborted) return
+    const level = await read()
+    if (over.aborted) return
+    missed = level === null ? missed + 1 : 0
+    if (level !== null) onLevel(level)
+  }
+  onSilent()
+}
