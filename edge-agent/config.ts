@@ -52,9 +52,9 @@ export function readConfig(text: string): CheckedConfig {
   ]
   if (faults.length > 0 || !settings.success || !('devices' in checked)) return { ok: false, faults }
   const { requirePairing, hosts, language } = settings.data
-  const feeds = danglingFeeds(checked.devices)
-  return feeds.length > 0
-    ? { ok: false, faults: feeds }
+  const between = [...danglingFeeds(checked.devices), ...emergencyFaults(checked.devices)]
+  return between.length > 0
+    ? { ok: false, faults: between }
     : { ok: true, config: { devices: checked.devices, requirePairing, hosts, language } }
 }
 
@@ -72,6 +72,21 @@ function danglingFeeds(devices: readonly DeviceEntry[]): string[] {
     if (feeds === undefined || ids.has(feeds)) return []
     return [
       `devices[${i}].feeds: "${feeds}" must name a device of this file without "feeds"; give the deviceId of the device that this scanner or reader serves`,
+    ]
+  })
+}
+
+/** With an emergency input, every output that releases must say whether it opens: no guess decides what moves in a fire. */
+function emergencyFaults(devices: readonly DeviceEntry[]): string[] {
+  const all = devices.map((device) => capabilitiesOf(device))
+  const hasInput = all.some(({ emergency }) => emergency !== undefined)
+  return all.flatMap(({ releases, opensInEmergency }, i) => {
+    const setting = `devices[${i}].opensInEmergency`
+    if (opensInEmergency === true && releases !== 'output')
+      return [`${setting}: this device has no output that releases; use false, or leave it out`]
+    if (!hasInput || releases !== 'output' || opensInEmergency !== undefined) return []
+    return [
+      `${setting}: give true (a way out, or a cabinet that must open) or false (a detacher, or a cabinet that stays locked), because a device has "emergency"`,
     ]
   })
 }

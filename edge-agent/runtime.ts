@@ -17,6 +17,7 @@ import { agentStatus, configuredDevice, type AgentStatus, type ConfiguredDevice 
 import { openItemFile } from './items/database.ts'
 import { openReplica, type Replica } from './items/replica.ts'
 import { openDoors } from './lanes/doors.ts'
+import { openEmergency } from './lanes/emergency.ts'
 import { gateJournal } from './lanes/gate/gate-journal.ts'
 import { openGates, type Gates } from './lanes/gate/gates.ts'
 import { verifyRelease } from './lanes/gate/release-proof.ts'
@@ -24,7 +25,7 @@ import { alarmShown } from './lanes/gate/alarm-shown.ts'
 import { openLanes, type Lanes, type ScanResult } from './lanes/lanes.ts'
 import { operatorSessions, type Operators } from './lanes/operators.ts'
 import { openLedger, type Ledger, type OpenLedgerFile } from './ledger/ledger.ts'
-import { watchReleases } from './lanes/release-watch.ts'
+import { watchReleases, type Execute } from './lanes/release-watch.ts'
 import { wiringOf } from './lanes/wiring.ts'
 import { recover } from './ledger/recovery.ts'
 import { commandTaker } from './link/documents/commands.ts'
@@ -117,6 +118,9 @@ export interface AgentParts {
   onFatal(why: Error): void
 }
 
+/** A release at a device that an emergency holds open: the way is open already. */
+const HELD_OPEN = result('confirmed', false, 'already_open', 'an emergency holds it open')
+
 /** Pages are told at most this often. */
 const STATUS_EVERY_MS = 100
 
@@ -184,7 +188,22 @@ export function startAgent(parts: AgentParts): Agent {
       if (reason === 'unexpected_release') show(deviceId, { kind: 'alarm', what: reason })
     },
   })
-  const { execute } = releases
+  const emergency = openEmergency({
+    platform,
+    wiring,
+    deviceTypeOf: (deviceId) => trust.policy?.devices.find((device) => device.deviceId === deviceId)?.deviceType,
+    command: (deviceId, command) => void supervisor?.execute(deviceId, command, new AbortController().signal),
+    record: (event) => journal.add(event),
+    isOnline: () => link.isOnline,
+    onChange(state) {
+      log.warn({ emergency: state }, state ? 'an emergency input is active' : 'the emergency is over')
+      changed()
+    },
+  })
+  const execute: Execute = async (deviceId, command, signal) =>
+    command.kind === 'release' && emergency.holdsOpen(deviceId)
+      ? HELD_OPEN
+      : releases.execute(deviceId, command, signal)
   const doors = openDoors({
     record: journal.add,
     isOnline: () => link.isOnline,
@@ -345,6 +364,7 @@ export function startAgent(parts: AgentParts): Agent {
       link,
       ledger,
       doors,
+      emergency: emergency.state,
       wiring,
       fault,
       devices: supervisor?.statuses ?? [],
@@ -354,6 +374,7 @@ export function startAgent(parts: AgentParts): Agent {
   let isStopping = false
   function changed(): void {
     if (isStopping) return
+    emergency.refresh()
     statusTimer ??= platform.timers.after(STATUS_EVERY_MS, () => {
       statusTimer = undefined
       feed.publish({ type: 'status', status: status() })
@@ -372,17 +393,20 @@ export function startAgent(parts: AgentParts): Agent {
     ...(parts.openDevice && { openDevice: parts.openDevice }),
     onState: (status) => {
       const { deviceId, state, detail } = status
+      emergency.onState(status)
       deviceLog.write({ deviceId, state, detail }, 'a device changed', deviceId)
       changed()
     },
     onEvent: (deviceId, event) => {
+      if (event.type === 'emergency') return emergency.onLevel(deviceId, event.on)
       if (event.type === 'fault' || event.type === 'noise')
         deviceFaults.write({ deviceId, ...event }, 'a device reported', deviceId)
-      if (event.type === 'input') releases.onInput(deviceId, event.input, event.on)
+      if (event.type === 'input' && !emergency.holdsOpen(deviceId)) releases.onInput(deviceId, event.input, event.on)
       lanes.onEvent(deviceId, event)
     },
     onListenerError: (error) => log.error({ err: error }, 'a listener failed'),
   })
+  emergency.start()
 
   const onLook = watchKeys({ platform, ledger, storeId: identity.storeId, trust, log })
   const stopTidying = keepTidy({ ledger, clock, timers: platform.timers, log, onLook })
@@ -415,6 +439,7 @@ export function startAgent(parts: AgentParts): Agent {
     ready: link.ready,
     async stop() {
       isStopping = true
+      emergency.stop()
       stopTidying()
       giveUp.stop()
       notices.stop()

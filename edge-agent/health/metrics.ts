@@ -46,6 +46,7 @@ export function metricsText(
     ['', waitingNotices],
   ])
   metric('healthy', 'gauge', 'Whether ledger and clock can be trusted.', [['', Number(status.fault === null)]])
+  metric('emergency', 'gauge', 'Whether an emergency input is active.', [['', Number(status.emergency !== null)]])
   metric('log_lines_lost_total', 'counter', 'Log lines that nobody read in time.', [['', lostLogLines]])
   metric('decisions_total', 'counter', 'Requests decided.', [
     ['{result="granted"}', counters.granted],

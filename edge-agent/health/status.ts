@@ -5,6 +5,7 @@ import { RELEASE } from '../../policy/release.ts'
 import type { ClockTrust } from '../../policy/trusted-clock.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Doors } from '../lanes/doors.ts'
+import type { EmergencyState } from '../lanes/emergency.ts'
 import type { Wiring } from '../lanes/wiring.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { AgentClock } from '../trust/time/clock.ts'
@@ -46,6 +47,15 @@ export interface AgentStatus {
   /** The replica of the store's items: how many names it holds, and how old it is; null: never complete. */
   items: { known: number; ageSeconds: number | null }
   devices: (ConfiguredDevice & { name: string | null; deviceType: string | null; door?: DoorState | null })[]
+  /** What an emergency input opens now; null while there is no emergency. */
+  emergency: {
+    /** ISO, by the wall clock. */
+    since: string
+    inputs: string[]
+    lost: string[]
+    opened: string[]
+    silent: boolean
+  } | null
   /** Why nothing may move, or null. */
   fault: string | null
 }
@@ -59,6 +69,7 @@ export interface StatusSources {
   link: { readonly isOnline: boolean; readonly offlineSinceMs: number | null; readonly hasBroker: boolean }
   ledger: Ledger
   doors: Doors
+  emergency: EmergencyState | null
   wiring: Pick<Wiring, 'laneOf'>
   fault: string | null
   devices: readonly DeviceStatus[]
@@ -73,6 +84,7 @@ export function agentStatus({
   link,
   ledger,
   doors,
+  emergency,
   wiring,
   fault,
   devices,
@@ -108,8 +120,15 @@ export function agentStatus({
         door: doors.stateOf(device.deviceId) ?? null,
       }
     }),
+    emergency: emergencyStatus(emergency),
     fault,
   }
+}
+
+function emergencyStatus(state: EmergencyState | null): AgentStatus['emergency'] {
+  if (!state) return null
+  const { sinceMs, ...rest } = state
+  return { since: new Date(sinceMs).toISOString(), ...rest }
 }
 
 /** The state of a device. A registration fault hides the state of the hardware: the device is of no use until it is corrected. */

@@ -124,6 +124,16 @@ export const AgentStatus = z
       .describe('Why the agent releases nothing without the cloud.'),
     items: z.strictObject({ known: Count, ageSeconds: z.number().min(0).nullable() }),
     devices: z.array(StoreDevice),
+    emergency: z
+      .strictObject({
+        since: Time,
+        inputs: z.array(z.string()).describe('Devices whose emergency input is active.'),
+        lost: z.array(z.string()).describe('Those of them that count as active because the agent cannot read them.'),
+        opened: z.array(z.string()).describe('Devices that the agent holds open.'),
+        silent: z.boolean().describe('True if sirens are off.'),
+      })
+      .nullable()
+      .describe('A fire panel or emergency switch at a wired input is active. null: no emergency.'),
     fault: z.string().nullable().describe('Why the agent releases nothing.'),
   })
   .meta({ id: 'AgentStatus' })

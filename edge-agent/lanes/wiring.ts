@@ -1,4 +1,4 @@
-import { TAG_ABSENT_MS, type AntennaSides } from '../../device-drivers/drivers/capabilities.ts'
+import { TAG_ABSENT_MS, type AntennaSides, type Capabilities } from '../../device-drivers/drivers/capabilities.ts'
 import { capabilitiesOf, type DeviceEntry } from '../../device-drivers/drivers/registry.ts'
 import { SIREN_SECONDS } from './gate-signals.ts'
 
@@ -27,7 +27,15 @@ export interface Wiring {
   sirenSecondsOf(deviceId: string): number
   /** The input that shows a release of the device; undefined: none does. */
   confirmInputOf(deviceId: string): number | undefined
+  /** The devices with an emergency input. */
+  readonly emergencyInputs: ReadonlyMap<string, EmergencyInputOf>
+  /** The devices that an emergency opens. */
+  readonly openInEmergency: readonly string[]
+  /** The devices with a siren. */
+  readonly sirens: readonly string[]
 }
+
+export type EmergencyInputOf = NonNullable<Capabilities['emergency']>
 
 /** Wires the configured devices from the capabilities that their drivers declare. */
 export function wiringOf(devices: readonly DeviceEntry[]): Wiring {
@@ -58,5 +66,8 @@ export function wiringOf(devices: readonly DeviceEntry[]): Wiring {
     },
     sirenSecondsOf: (deviceId) => byId.get(deviceId)?.siren?.seconds ?? SIREN_SECONDS,
     confirmInputOf: (deviceId) => byId.get(deviceId)?.confirmInput,
+    emergencyInputs: new Map([...byId].flatMap(([id, { emergency }]) => (emergency ? [[id, emergency] as const] : []))),
+    openInEmergency: [...byId].flatMap(([id, can]) => (can.opensInEmergency === true ? [id] : [])),
+    sirens: [...byId].flatMap(([id, { siren }]) => (siren ? [id] : [])),
   }
 }

@@ -114,6 +114,7 @@ export function newStatus(): AgentStatus {
       { ...device, deviceId: GATE, deviceType: 'exit_gate' },
       { ...device, deviceId: 'dev_scanner', driver: 'scanner', deviceType: null },
     ],
+    emergency: null,
     fault: null,
   }
 }
