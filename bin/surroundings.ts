@@ -1,9 +1,10 @@
 import { greetReader } from '../device-drivers/drivers/llrp/greet.ts'
-import { listReaders, type ListedReader } from '../device-drivers/drivers/pcsc/list-readers.ts'
+import type { ListedReader } from '../device-drivers/drivers/pcsc/list-readers.ts'
 import { openTcp } from '../device-drivers/transports/tcp.ts'
 import { UNNAMED_DEVICE } from '../edge-agent/setup/config-file.ts'
 import type { Attached, Surroundings } from '../edge-agent/setup/surroundings.ts'
 import type { Platform } from '../policy/platform.ts'
+import { seenReaders } from './pcsc-process.ts'
 import { foundSerial, type FoundSerial } from './found-serial.ts'
 
 const LLRP_PORT = 5_084
@@ -12,12 +13,12 @@ const LLRP_PORT = 5_084
 export const titleOf = ({ path, vendor, product, usbId }: FoundSerial): string =>
   [vendor, product].filter(Boolean).join(' ') || usbId || path
 
-/** The entry for a reader that pcscd sees. */
+/** The entry for a reader that PC/SC sees. */
 export function readerEntry({ stableName }: ListedReader): Record<string, unknown> {
   return { deviceId: UNNAMED_DEVICE, driver: 'pcsc', link: { pcsc: stableName } }
 }
 
-/** Looks around on this machine: serial ports by their stable names, readers of pcscd, LLRP readers at an address. */
+/** Looks around on this machine: serial ports by their stable names, NFC readers, LLRP readers at an address. */
 export function surroundings(pcscdSocket: string, platform: Platform): Surroundings {
   return {
     async look() {
@@ -30,8 +31,13 @@ export function surroundings(pcscdSocket: string, platform: Platform): Surroundi
       }))
       const notes: string[] = []
       try {
-        for (const reader of await listReaders(pcscdSocket, platform))
-          attached.push({ kind: 'nfc', name: reader.name, at: pcscdSocket, entry: readerEntry(reader) })
+        for (const reader of await seenReaders(pcscdSocket, platform))
+          attached.push({
+            kind: 'nfc',
+            name: reader.name,
+            at: process.platform === 'linux' ? pcscdSocket : 'PC/SC',
+            entry: readerEntry(reader),
+          })
       } catch (error) {
         notes.push((error as Error).message)
       }

@@ -1,6 +1,6 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { listReaders, type ListedReader } from '../../device-drivers/drivers/pcsc/list-readers.ts'
+import type { ListedReader } from '../../device-drivers/drivers/pcsc/list-readers.ts'
 import type { AgentConfig } from '../../edge-agent/config.ts'
 import { readIdentity } from '../../edge-agent/identity/identity.ts'
 import { configFile } from '../config-file.ts'
@@ -9,6 +9,7 @@ import { counted } from '../counted.ts'
 import { foundSerial, type FoundSerial } from '../found-serial.ts'
 import { installedSqlite, mayAbort } from '../native-sqlite.ts'
 import { WrongUsage, type Values } from '../options.ts'
+import { seenReaders } from '../pcsc-process.ts'
 import { realPlatform } from '../platform.ts'
 import { checkPorts } from '../port-checks.ts'
 import { secretFiles } from '../secret-files.ts'
@@ -167,7 +168,7 @@ function checkSerial(ports: readonly FoundSerial[]): Finding[] {
 
 async function seeReaders(socket: string): Promise<{ readers: ListedReader[] } | { fault: string }> {
   try {
-    return { readers: await listReaders(socket, realPlatform()) }
+    return { readers: await seenReaders(socket, realPlatform()) }
   } catch (error) {
     return { fault: (error as Error).message }
   }
@@ -178,7 +179,7 @@ function checkReaders(seen: Awaited<ReturnType<typeof seeReaders>>): Finding[] {
   if ('fault' in seen)
     return [{ what: 'NFC readers', state: 'note', detail: `${seen.fault}; needed for NFC readers only` }]
   if (seen.readers.length === 0)
-    return [{ what: 'NFC readers', state: 'note', detail: 'pcscd runs and sees no reader' }]
+    return [{ what: 'NFC readers', state: 'note', detail: 'PC/SC runs and sees no reader' }]
   return seen.readers.map(({ name, cardPresent }) => ({
     what: 'NFC reader',
     state: 'ok',

@@ -27,6 +27,7 @@ import { lanAddress } from '../lan-address.ts'
 import { newLog, type ProcessLog } from '../log.ts'
 import { openMqttLine } from '../mqtt-line.ts'
 import { WrongUsage, type Values } from '../options.ts'
+import { openPcsc } from '../pcsc-process.ts'
 import { realPlatform } from '../platform.ts'
 import { hideFromOthers } from '../private-files.ts'
 import { runtimeFiles } from '../runtime-files.ts'
@@ -197,7 +198,7 @@ export async function startEdge(
     const server = await listen({ host, port: settings.port, flag: 'port', platform, warn: log.warn })
     stops.push(server.close)
     const openDeviceLink: OpenLink = (link, signal) =>
-      openLink('pcsc' in link ? { socket: settings.pcscdSocket, ...link } : link, signal)
+      'pcsc' in link ? openPcsc({ socket: settings.pcscdSocket, ...link }, signal) : openLink(link, signal)
     const traces =
       settings.trace === undefined
         ? undefined

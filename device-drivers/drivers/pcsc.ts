@@ -1,6 +1,7 @@
 import { pause, retryDelays } from '../../policy/platform.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { isIcodeSli } from '../protocols/pcsc/icode-eas.ts'
+import { pcscService } from '../transports/link-settings.ts'
 import type { LinkProtocol, Membership, SharedLinks } from '../transports/shared-links.ts'
 import { commandQueue } from './command-queue.ts'
 import { result } from './device.ts'
@@ -23,11 +24,12 @@ const LONGEST_RETRY_MS = 15_000
 
 function openPcscReader(settings: PcscSettings, links: SharedLinks, platform: Platform): ProtectionDevice {
   const { timers } = platform
+  const service = pcscService(settings.link)
   const queue = eventQueue()
   const releases = commandQueue(MOST_RELEASES_WAITING)
   const tags = tagWatch(platform, settings.ndef, queue.put)
   // Made for this device alone: each reader has its own conversation with pcscd.
-  const protocol: LinkProtocol<Pcscd> = { name: 'pcsc', start: (link) => startPcscd(link, platform) }
+  const protocol: LinkProtocol<Pcscd> = { name: 'pcsc', start: (link) => startPcscd(link, platform, service) }
   let membership: Membership<Pcscd> | null = null
   let reader = ''
   let session: Session | null = null
@@ -42,7 +44,7 @@ function openPcscReader(settings: PcscSettings, links: SharedLinks, platform: Pl
   async function untilPlugged(pcscd: Pcscd, signal: AbortSignal, onFailure: (detail: string) => void): Promise<string> {
     for (;;) {
       const states = await pcscd.readers()
-      const found = findReader(states, settings.link.pcsc)
+      const found = findReader(states, settings.link.pcsc, service)
       if ('name' in found) return found.name
       tags.gone()
       onFailure(found.missing)
@@ -135,7 +137,7 @@ function openPcscReader(settings: PcscSettings, links: SharedLinks, platform: Pl
   }
 }
 
-/** NFC and HF readers that pcscd drives (Linux). */
+/** NFC and HF readers behind PC/SC: pcscd on Linux, the system’s own service on Windows and macOS. */
 export const pcscDriver: Driver<PcscSettings, typeof PcscSettings> = {
   name: 'pcsc',
   settings: PcscSettings,

@@ -48,7 +48,15 @@ export type LinkSettings = z.infer<typeof LinkSettings>
 /** Where pcscd listens unless told otherwise. */
 export const PCSCD_SOCKET = '/run/pcscd/pcscd.comm'
 
-/** A reader that pcscd drives: `{ "pcsc": "ACR1552" }`. */
+/** Packages that reach the smart-card service of Windows and macOS, in the order in which they are tried. */
+export const PCSC_PACKAGES = ['pcsc-mini', 'nfc-pcsc'] as const
+export type PcscPackage = (typeof PCSC_PACKAGES)[number]
+
+const viaError = {
+  error: 'use "pcscd" (Linux), "pcsc-mini" or "nfc-pcsc", or leave it out for what this system has',
+}
+
+/** An NFC or smart-card reader: `{ "pcsc": "ACR1552" }`. */
 export const PcscLink = z.strictObject(
   {
     pcsc: z
@@ -61,10 +69,31 @@ export const PcscLink = z.strictObject(
       .regex(/^\/.{1,106}$/, { error: `give the path of pcscd’s socket, or leave it out for ${PCSCD_SOCKET}` })
       .optional()
       .meta({ description: `socket of pcscd; default ${PCSCD_SOCKET}` }),
+    via: z
+      .enum(['pcscd', ...PCSC_PACKAGES], viaError)
+      .optional()
+      .meta({
+        description: 'how the reader is reached; default pcscd on Linux, elsewhere the package that is installed',
+      }),
   },
   { error: (issue) => (issue.code === 'invalid_type' ? 'give {"pcsc": "name of the reader"}' : undefined) },
 )
 export type PcscLink = z.infer<typeof PcscLink>
+
+/** What texts call the daemon whose socket is used on Linux. */
+export const PCSCD = 'pcscd'
+
+/** What texts call the other side of this link. */
+export const pcscService = (link: PcscLink): string => (pcscPackages(link) === null ? PCSCD : 'PC/SC')
+
+/** The packages to try for this reader, in order; null for pcscd's socket. */
+export function pcscPackages(
+  { via }: PcscLink,
+  system: NodeJS.Platform = process.platform,
+): readonly PcscPackage[] | null {
+  if (via === 'pcscd' || (via === undefined && system === 'linux')) return null
+  return via === undefined ? PCSC_PACKAGES : [via]
+}
 
 const HOST = /^(?:\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._-]+)(?::\d{1,5})?$/
 const hostError = {
@@ -158,8 +187,10 @@ export function linkKey(settings: AnyLink): string {
     const { scheme, text } = hostAndPort(settings)
     return `${scheme}:${text}${settings.channel === undefined ? '' : ` (${settings.channel})`}`
   }
-  if ('pcsc' in settings)
-    return settings.socket === undefined ? `pcsc:${settings.pcsc}` : `pcsc:${settings.pcsc} at ${settings.socket}`
+  if ('pcsc' in settings) {
+    const { pcsc, socket, via } = settings
+    return `pcsc:${pcsc}${socket === undefined ? '' : ` at ${socket}`}${via === undefined ? '' : ` by ${via}`}`
+  }
   if ('mqtts' in settings || 'mqtt' in settings) {
     const { scheme, text } = hostAndPort(settings)
     return `${scheme}:${text}${settings.user === undefined ? '' : ` as ${settings.user}`}`
@@ -181,7 +212,11 @@ export function webHost(link: WebLink): string {
 
 /** Opens the real link. Rejects with a `LinkFault`. */
 export async function openLink(settings: AnyLink, signal: AbortSignal): Promise<ByteLink> {
-  if ('pcsc' in settings) return openPcscd(settings.socket ?? PCSCD_SOCKET, signal)
+  if ('pcsc' in settings) {
+    if (pcscPackages(settings) !== null)
+      throw new LinkFault('unsupported', 'a package for smart cards is loaded in a process of its own')
+    return openPcscd(settings.socket ?? PCSCD_SOCKET, signal)
+  }
   if ('tcp' in settings) {
     const { host, port } = parts(settings.tcp) ?? { host: settings.tcp, port: 0 }
     return openTcp(host, port, signal)

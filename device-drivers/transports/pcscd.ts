@@ -24,7 +24,7 @@ export function openPcscd(path: string, signal: AbortSignal): Promise<ByteLink> 
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(signal.reason as Error)
     if (process.platform !== 'linux')
-      return reject(new LinkFault('unsupported', 'NFC readers over pcscd are supported on Linux only'))
+      return reject(new LinkFault('unsupported', 'pcscd runs on Linux only; leave link.via out'))
     const socket = connect({ path })
     const finish = (act: () => void) => {
       signal.removeEventListener('abort', onAbort)

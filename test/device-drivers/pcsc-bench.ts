@@ -12,6 +12,18 @@ export const READER = 'ACS ACR1552 1S CL Reader PICC [000123] 00 00'
 /** Events without the time, which is the world's. */
 export type Told = { tag: string; technology?: string } | { gone: string } | { scan: string } | { fault: string }
 
+/** An event without the time and what does not matter here. */
+export function tellShort(event: DeviceEvent): Told[] {
+  if (event.type === 'tags')
+    return event.reads.map(({ tag, technology }) => ({
+      tag: 'tagUid' in tag ? tag.tagUid : tag.epc,
+      ...(technology ? { technology } : {}),
+    }))
+  if (event.type === 'tag_gone') return [{ gone: 'tagUid' in event.tag ? event.tag.tagUid : event.tag.epc }]
+  if (event.type === 'scan') return [{ scan: event.text }]
+  return event.type === 'fault' ? [{ fault: event.detail }] : []
+}
+
 /** The driver and a simulated pcscd with one reader, joined in memory, on a virtual clock. */
 export function pcscBench(
   options: { settings?: Record<string, unknown>; pcscd?: Partial<PcscdOptions>; plugged?: boolean } = {},
@@ -22,20 +34,12 @@ export function pcscBench(
   const port = memoryPort((link) => void pcscd.serve(link))
   const told: Told[] = []
   const states: DeviceStatus[] = []
-  const note = (event: DeviceEvent) => {
-    if (event.type === 'tags')
-      for (const { tag, technology } of event.reads)
-        told.push({ tag: 'tagUid' in tag ? tag.tagUid : tag.epc, ...(technology ? { technology } : {}) })
-    if (event.type === 'tag_gone') told.push({ gone: 'tagUid' in event.tag ? event.tag.tagUid : event.tag.epc })
-    if (event.type === 'scan') told.push({ scan: event.text })
-    if (event.type === 'fault') told.push({ fault: event.detail })
-  }
   const supervisor = supervise({
     devices: entries({ deviceId: 'pad', driver: 'pcsc', link: { pcsc: 'acr1552' }, ...options.settings }),
     platform: world,
     openLink: (_, signal) => port.open(signal),
     onState: (status) => void states.push(status),
-    onEvent: (_, event) => note(event),
+    onEvent: (_, event) => void told.push(...tellShort(event)),
   })
   const status = () => supervisor.status('pad')
 

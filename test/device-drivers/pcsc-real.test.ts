@@ -1,7 +1,13 @@
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { DeviceEvent } from '../../device-drivers/drivers/device.ts'
 import { unhex } from '../../device-drivers/protocols/pcsc/hex.ts'
+import { PCSC_PACKAGES } from '../../device-drivers/transports/link-settings.ts'
+import { openPcscChild } from '../../device-drivers/transports/pcsc-library/child-link.ts'
 import { icode, ndefRecord, ndefTlv, ntag, plainTag, storageAtr } from '../../simulators/devices/nfc-tags.ts'
+import { ROOT } from '../house/sources.ts'
 import { realBench } from './real-io.ts'
 import { forEver } from './workbench.ts'
 import { NO_VPCD, vpcdStation } from './vpcd-station.ts'
@@ -77,6 +83,42 @@ describe.skipIf(NO_VPCD !== null)(`the real pcscd${NO_VPCD === null ? '' : ` (sk
     await bench.untilEvent(isGone('E0040150AABBCCDD'))
     expect(await release()).toMatchObject({ outcome: 'failed', commanded: false })
   })
+
+  test.each(PCSC_PACKAGES.filter((name) => existsSync(join(ROOT, 'node_modules', name))))(
+    'reads and releases tags by %s in a process of its own, also after a crash of pcscd',
+    async (via) => {
+      const bench = realBench(
+        [{ deviceId: 'pad', driver: 'pcsc', link: { pcsc: NAME, socket: station.socket, via } }],
+        {
+          openLink: (_, signal) =>
+            openPcscChild(
+              () =>
+                spawn(process.execPath, [join(ROOT, 'dist/bin/pcsc-child.js'), via], {
+                  env: { ...process.env, PCSCLITE_CSOCK_NAME: station.socket },
+                  stdio: 'pipe',
+                }),
+              signal,
+            ),
+        },
+      )
+      cleanups.push(() => bench.supervisor.stop())
+      await bench.untilState('pad', 'ready')
+      const take = station.insert(0, icode('E0040150AABB0001', { transparent: true }))
+      expect(await bench.untilEvent(isTag('E0040150AABB0001'))).toMatchObject({ reads: [{ technology: 'NfcV' }] })
+      const release = { kind: 'release', tag: { tagUid: 'E0040150AABB0001' } } as const
+      expect(await bench.supervisor.execute('pad', release, forEver())).toMatchObject({ outcome: 'confirmed' })
+      take()
+      await bench.untilEvent(isGone('E0040150AABB0001'))
+      await station.killPcscd()
+      await bench.untilState('pad', 'absent')
+      await station.startPcscd()
+      await bench.untilState('pad', 'ready')
+      const takeSecond = station.insert(0, plainTag(storageAtr(0x03, 0x0001), '2A2B2C2D'))
+      expect(await bench.untilEvent(isTag('2A2B2C2D'))).toMatchObject({ reads: [{ technology: 'MifareClassic' }] })
+      takeSecond()
+      await bench.untilEvent(isGone('2A2B2C2D'))
+    },
+  )
 
   test('pcscd killed and started again: found again, cards are read as before', async () => {
     const bench = await pads()

@@ -1,4 +1,5 @@
 import type { ReaderState } from '../../protocols/pcsc/reader-states.ts'
+import { PCSCD } from '../../transports/link-settings.ts'
 
 /**
  * The one reader that is meant by its name or a part of it, or what is wrong. pcscd's names end with the number of
@@ -7,6 +8,7 @@ import type { ReaderState } from '../../protocols/pcsc/reader-states.ts'
 export function findReader(
   states: readonly ReaderState[],
   wanted: string,
+  service = PCSCD,
 ): { readonly name: string } | { readonly missing: string } {
   const names = states.map((state) => state.name)
   if (names.includes(wanted)) return { name: wanted }
@@ -19,7 +21,7 @@ export function findReader(
   return {
     missing:
       names.length === 0
-        ? 'pcscd sees no reader; is one plugged in?'
-        : `pcscd sees no reader "${wanted}"; it sees ${list(names)}`,
+        ? `${service} sees no reader; is one plugged in?`
+        : `${service} sees no reader "${wanted}"; it sees ${list(names)}`,
   }
 }

@@ -1,6 +1,6 @@
 import { deadline } from '../../../policy/platform.ts'
 import type { Platform } from '../../../policy/platform.ts'
-import { openPcscd } from '../../transports/pcscd.ts'
+import type { LinkFactory } from '../../transports/byte-link.ts'
 import { findReader } from './find-reader.ts'
 import { startPcscd } from './pcscd.ts'
 
@@ -11,19 +11,19 @@ export interface ListedReader {
   readonly cardPresent: boolean
 }
 
-const OPEN_WITHIN_MS = 2_000
+const OPEN_WITHIN_MS = 5_000
 
-/** The readers that the pcscd at `socket` sees now. Rejects with what is wrong, and its fix. */
-export async function listReaders(socket: string, platform: Platform): Promise<ListedReader[]> {
+/** The readers that PC/SC sees now, over a link that `open` makes. Rejects with what is wrong, and its fix. */
+export async function listReaders(open: LinkFactory, platform: Platform): Promise<ListedReader[]> {
   const limit = deadline(platform.timers, OPEN_WITHIN_MS)
-  const link = await openPcscd(socket, limit.signal).finally(limit.done)
+  const link = await open(limit.signal).finally(limit.done)
   try {
     const pcscd = startPcscd(link, platform)
     await pcscd.greet()
     const states = await pcscd.readers()
     return states.map(({ name, cardPresent }) => {
-      // pcscd counts readers in the order of plugging in, and their slots: `… 00 00`.
-      const part = name.replace(/ [0-9A-F]{2} [0-9A-F]{2}$/, '')
+      // pcscd counts readers in the order of plugging in, and their slots: `… 00 00`. Windows and macOS count readers: `… 0`.
+      const part = name.replace(/ [0-9A-F]{2}(?: [0-9A-F]{2})?$| \d$/, '')
       return { name, stableName: part !== '' && 'name' in findReader(states, part) ? part : name, cardPresent }
     })
   } finally {

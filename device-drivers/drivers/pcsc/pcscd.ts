@@ -13,6 +13,7 @@ import { decodeReaderStates, READER_STATES_BYTES, sameStates } from '../../proto
 import type { ReaderState } from '../../protocols/pcsc/reader-states.ts'
 import { returnText, SERVICE_STOPPED, SUCCESS } from '../../protocols/pcsc/return-codes.ts'
 import type { ByteLink } from '../../transports/byte-link.ts'
+import { PCSCD } from '../../transports/link-settings.ts'
 import type { Speaker } from '../../transports/shared-links.ts'
 
 /** pcscd did not do it; the conversation goes on. */
@@ -85,8 +86,8 @@ interface Wanted {
   readonly reject: (error: Error) => void
 }
 
-/** Begins to listen; nothing is said before `greet`. */
-export function startPcscd(link: ByteLink, { timers }: Platform): Pcscd {
+/** Begins to listen; nothing is said before `greet`. `service` names the other side in faults. */
+export function startPcscd(link: ByteLink, { timers }: Platform, service = PCSCD): Pcscd {
   const buffer = answerBuffer(MOST_HELD_BYTES)
   let wanted: Wanted | null = null
   let over: ConversationOver | null = null
@@ -115,10 +116,11 @@ export function startPcscd(link: ByteLink, { timers }: Platform): Pcscd {
   async function listen(): Promise<void> {
     try {
       for await (const chunk of link.bytes) {
-        if (!buffer.push(chunk)) return end('pcscd says more than any answer has; is another program on this socket?')
+        if (!buffer.push(chunk))
+          return end(`${service} says more than any answer has; is another program on this socket?`)
         serve()
       }
-      broke('pcscd hung up')
+      broke(`${service} hung up`)
     } catch (error) {
       broke(error instanceof Error ? error.message : String(error))
     }
@@ -126,7 +128,8 @@ export function startPcscd(link: ByteLink, { timers }: Platform): Pcscd {
 
   /** A client that pcscd does not let in is not told so: the connection just ends. */
   function broke(reason: string): void {
-    end(context === 0 ? 'pcscd hung up at once; it may not let this user in (polkit), or has too many clients' : reason)
+    const isRejected = context === 0 && service === PCSCD
+    end(isRejected ? 'pcscd hung up at once; it may not let this user in (polkit), or has too many clients' : reason)
   }
 
   function read(length: number): Promise<Uint8Array> {
@@ -138,7 +141,7 @@ export function startPcscd(link: ByteLink, { timers }: Platform): Pcscd {
   }
 
   async function readWithin(length: number, ms: number, what: string): Promise<Uint8Array> {
-    return within(timers, read(length), ms, () => end(`pcscd does not answer ${what} within ${ms / 1_000} s`))
+    return within(timers, read(length), ms, () => end(`${service} does not answer ${what} within ${ms / 1_000} s`))
   }
 
   // Not waited for: a pcscd that reads nothing is found by the limit on its answer.
@@ -148,7 +151,7 @@ export function startPcscd(link: ByteLink, { timers }: Platform): Pcscd {
 
   /** Says something that is to be answered, when nothing else is. */
   function say(command: PcscCommand, body?: PcscBody, data?: Uint8Array): void {
-    if (buffer.held > 0) end('pcscd says what nobody asked')
+    if (buffer.held > 0) end(`${service} says what nobody asked`)
     if (over) throw over
     write(command, body, data)
   }
@@ -163,7 +166,7 @@ export function startPcscd(link: ByteLink, { timers }: Platform): Pcscd {
     const answer = decodeBody(PCSC_BODIES[command], await readWithin(bodyBytes(PCSC_BODIES[command]), ms, command))
     if (command !== 'transmit' || answer.rv !== SUCCESS) return { body: answer, data: new Uint8Array(0) }
     const length = answer.receiveLength ?? 0
-    if (length > MOST_APDU_BYTES) end(`pcscd announces an answer of ${length} bytes`)
+    if (length > MOST_APDU_BYTES) end(`${service} announces an answer of ${length} bytes`)
     return { body: answer, data: await readWithin(length, ms, command) }
   }
 
@@ -208,7 +211,7 @@ export function startPcscd(link: ByteLink, { timers }: Platform): Pcscd {
     if (sameStates(table, known)) await firstOf(timers, change, wake, ASK_EVERY_MS)
     if (told) return
     write('stopWaitingReaderStateChange')
-    await within(timers, change, ANSWER_WITHIN_MS, () => end('pcscd does not answer stopWaitingReaderStateChange'))
+    await within(timers, change, ANSWER_WITHIN_MS, () => end(`${service} does not answer stopWaitingReaderStateChange`))
   }
 
   void listen()

@@ -1,0 +1,50 @@
+import { createRequire } from 'node:module'
+import type { ByteLink } from '../device-drivers/transports/byte-link.ts'
+import { PCSC_PACKAGES } from '../device-drivers/transports/link-settings.ts'
+import { READY } from '../device-drivers/transports/pcsc-library/child-link.ts'
+import { openSmartCards } from '../device-drivers/transports/pcsc-library/open-smart-cards.ts'
+import { serveSmartCards } from '../device-drivers/transports/pcsc-library/serve.ts'
+import type { SmartCards } from '../device-drivers/transports/pcsc-library/smart-cards.ts'
+
+/*
+ *     agent ──stdin: requests of pcscd's protocol──▶ pcsc-child ──▶ pcsc-mini or nfc-pcsc ──▶ PC/SC of the system
+ *           ◀──stdout: its answers──                stderr: "ready", or what is wrong
+ *
+ * Arguments: the packages to try, in order. The agent starts it, and kills it when it does not answer.
+ */
+
+/** The packages report the readers one by one, and not when they have reported all. */
+const SETTLE_MS = 300
+
+const stdio: ByteLink = {
+  bytes: process.stdin,
+  write: (bytes) =>
+    new Promise((resolve, reject) => {
+      process.stdout.write(bytes, (error) => (error ? reject(error) : resolve()))
+    }),
+  close: () => {
+    process.stdin.destroy()
+    return Promise.resolve()
+  },
+}
+
+const say = (line: string) => new Promise<unknown>((resolve) => process.stderr.write(`${line}\n`, resolve))
+
+/** Serves the agent until it closes stdin. Returns what is wrong. */
+async function serve(): Promise<string | null> {
+  let cards: SmartCards
+  try {
+    cards = openSmartCards(
+      PCSC_PACKAGES.filter((name) => process.argv.includes(name)),
+      createRequire(import.meta.url),
+    )
+  } catch (error) {
+    return (error as Error).message
+  }
+  setTimeout(() => void say(READY), SETTLE_MS)
+  return Promise.race([cards.ended, serveSmartCards(cards, stdio).then(() => null)])
+}
+
+const wrong = await serve()
+if (wrong !== null) await say(wrong)
+process.exit(wrong === null ? 0 : 1)

@@ -1,0 +1,29 @@
+import { spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { listReaders, type ListedReader } from '../device-drivers/drivers/pcsc/list-readers.ts'
+import type { ByteLink } from '../device-drivers/transports/byte-link.ts'
+import { openLink, pcscPackages } from '../device-drivers/transports/link-settings.ts'
+import type { PcscLink } from '../device-drivers/transports/link-settings.ts'
+import { openPcscChild } from '../device-drivers/transports/pcsc-library/child-link.ts'
+import type { Platform } from '../policy/platform.ts'
+
+const SCRIPT = fileURLToPath(new URL('./pcsc-child.js', import.meta.url))
+
+/**
+ * Opens the way to a reader: pcscd's socket, or a process with a PC/SC package. On Linux the packages reach pcscd
+ * too, by the same socket.
+ */
+export function openPcsc(link: PcscLink, signal: AbortSignal): Promise<ByteLink> {
+  const packages = pcscPackages(link)
+  if (packages === null) return openLink(link, signal)
+  const env = { ...process.env, ...(link.socket !== undefined && { PCSCLITE_CSOCK_NAME: link.socket }) }
+  return openPcscChild(
+    () => spawn(process.execPath, [SCRIPT, ...packages], { env, stdio: 'pipe', windowsHide: true }),
+    signal,
+  )
+}
+
+/** The readers of this machine, by what its system has. */
+export function seenReaders(socket: string, platform: Platform): Promise<ListedReader[]> {
+  return listReaders((signal) => openPcsc({ pcsc: 'any', socket }, signal), platform)
+}

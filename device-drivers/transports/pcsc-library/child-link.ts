@@ -1,0 +1,90 @@
+import type { ChildProcess } from 'node:child_process'
+import { LinkFault } from '../byte-link.ts'
+import type { ByteLink } from '../byte-link.ts'
+
+/** Starts the process that loads a PC/SC package, with pipes for stdin, stdout and stderr. */
+export type StartPcscChild = () => ChildProcess
+
+/** The line on stderr with which the process says that the package works. Any other line explains what is wrong. */
+export const READY = 'ready'
+
+const MOST_UNSENT_BYTES = 65_536
+const MOST_STDERR_CHARS = 2_000
+
+/** Its last line that explains something. */
+function lastLine(text: string): string | undefined {
+  const lines = text.split('\n').map((line) => line.trim())
+  return lines.findLast((line) => line !== '' && line !== READY)
+}
+
+/**
+ * Starts a PC/SC package in a process of its own, so that no crash and no call that blocks reaches the agent. Resolves
+ * with the link to it once the package works. The driver opens a link anew with growing pauses, and closes one that does
+ * not answer in time, which kills the process.
+ */
+export async function openPcscChild(start: StartPcscChild, signal: AbortSignal): Promise<ByteLink> {
+  if (signal.aborted) throw signal.reason as Error
+  const child = start()
+  const { stdin, stdout, stderr } = child
+  if (!stdin || !stdout || !stderr) throw new TypeError('the process has no pipes')
+  let said = ''
+  let closed = false
+  const exited = new Promise<string>((resolve) => {
+    child.once('error', (error) => resolve(`the process for smart cards cannot be started (${error.message})`))
+    // `close` comes after the last of stderr.
+    child.once('close', (code, killedBy) =>
+      resolve(lastLine(said) ?? `the process for smart cards ended (${killedBy ?? `exit code ${code}`})`),
+    )
+  })
+  const kill = (): Promise<void> => {
+    closed = true
+    child.kill('SIGKILL')
+    return exited.then(() => {})
+  }
+  stderr.on('error', () => {})
+  // The reader of `bytes` sees that the process has ended.
+  stdin.on('error', () => {})
+  stdout.on('error', () => {})
+
+  const ready = new Promise<void>((resolve) => {
+    stderr.setEncoding('utf8').on('data', (text: string) => {
+      said = (said + text).slice(-MOST_STDERR_CHARS)
+      if (said.split('\n').includes(READY)) resolve()
+    })
+  })
+  const aborted = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+  const outcome = await Promise.race([ready.then(() => true), exited, aborted.then(() => false)])
+  if (typeof outcome === 'string') throw new LinkFault('missing', outcome)
+  if (!outcome) {
+    void kill()
+    throw new LinkFault('unreachable', 'the smart-card service does not answer; is it running?', {
+      cause: signal.reason,
+    })
+  }
+
+  async function* read(): AsyncGenerator<Uint8Array, void> {
+    try {
+      for await (const chunk of stdout?.iterator({ destroyOnReturn: false }) ?? [])
+        if (!closed) yield chunk as Uint8Array
+    } catch {
+      // The reason is how the process ends.
+    }
+    const reason = await exited
+    if (!closed) throw new LinkFault('lost', reason)
+  }
+
+  return {
+    bytes: { [Symbol.asyncIterator]: read },
+    write: (bytes) =>
+      new Promise((resolve, reject) => {
+        if (closed || stdin.destroyed || !stdin.writable)
+          return reject(new LinkFault('lost', 'the process for smart cards has ended'))
+        if (stdin.writableLength > MOST_UNSENT_BYTES)
+          return reject(new LinkFault('lost', 'the process for smart cards reads nothing'))
+        stdin.write(bytes, (error) =>
+          error ? reject(new LinkFault('lost', 'the process for smart cards has ended', { cause: error })) : resolve(),
+        )
+      }),
+    close: kill,
+  }
+}

@@ -1,0 +1,121 @@
+import * as rv from '../../protocols/pcsc/return-codes.ts'
+import { readerTable, SmartCardError } from './smart-cards.ts'
+import type { ConnectedCard, SmartCards } from './smart-cards.ts'
+
+/** The part of the package `nfc-pcsc` that is used here. */
+export interface NfcPcsc {
+  /** Blocks for ever while the smart-card service does not run. */
+  readonly NFC: new () => Nfc
+}
+
+interface Nfc {
+  on(event: 'reader', listener: (reader: NfcReader) => void): unknown
+  on(event: 'error', listener: (error: Error) => void): unknown
+}
+
+interface NfcReader {
+  readonly name: string
+  autoProcessing: boolean
+  /** Null while there is no card. */
+  readonly card: object | null
+  connection: { readonly protocol: number } | null
+  /** The reader of `@pokusew/pcsclite` behind it. */
+  readonly reader: {
+    readonly SCARD_RESET_CARD: number
+    disconnect(disposition: number, done: (error?: Error | null) => void): void
+  }
+  on(event: 'card', listener: (card: { readonly atr?: Uint8Array }) => void): unknown
+  on(event: 'card.off' | 'end', listener: () => void): unknown
+  on(event: 'error', listener: (error: Error) => void): unknown
+  connect(): Promise<{ readonly protocol: number }>
+  disconnect(): Promise<unknown>
+  transmit(apdu: Buffer, mostAnswerBytes: number): Promise<Buffer>
+}
+
+const MOST_ANSWER_BYTES = 258
+
+/** The package puts the code of PC/SC into the text of the error before: `… error: …(0x80100069)`. */
+function smartCardError(error: unknown): SmartCardError {
+  const { message, previous } = error as Error & { previous?: Error }
+  const text = previous?.message ?? message
+  const code = /0x(8010[0-9a-f]{4})/i.exec(text)?.[1]
+  return new SmartCardError(code === undefined ? rv.INTERNAL_ERROR : Number.parseInt(code, 16), text)
+}
+
+async function asked<T>(call: () => Promise<T>): Promise<T> {
+  try {
+    return await call()
+  } catch (error) {
+    throw smartCardError(error)
+  }
+}
+
+function connectedCard(reader: NfcReader, protocol: number): ConnectedCard {
+  return {
+    protocol,
+    // The package has no transactions: another program may speak with the card in between.
+    begin: () => Promise.resolve(),
+    end: () => Promise.resolve(),
+    async transmit(apdu) {
+      // The package has noticed that the card was taken away, and would throw an error without a code.
+      if (!reader.card) throw new SmartCardError(rv.REMOVED, 'the card was taken away')
+      return asked(() => reader.transmit(Buffer.from(apdu), MOST_ANSWER_BYTES))
+    },
+    async disconnect(reset) {
+      if (!reader.connection) return
+      if (!reset) return void (await asked(() => reader.disconnect()))
+      reader.connection = null
+      await asked(
+        () =>
+          new Promise<void>((resolve, reject) => {
+            reader.reader.disconnect(reader.reader.SCARD_RESET_CARD, (error) => (error ? reject(error) : resolve()))
+          }),
+      )
+    },
+  }
+}
+
+/** Readers by the package `nfc-pcsc`, which is compiled when it is installed. */
+export function nfcPcscCards(nfcPcsc: NfcPcsc): SmartCards {
+  const table = readerTable()
+  const readers = new Map<string, NfcReader>()
+  let cards = 0
+  let end = (_reason: string) => {}
+  const ended = new Promise<string>((resolve) => {
+    end = resolve
+  })
+  const failed = (error: Error) => end(`the smart-card service ended (${smartCardError(error).message})`)
+
+  const nfc = new nfcPcsc.NFC()
+  nfc.on('error', failed)
+  nfc.on('reader', (reader) => {
+    const { name } = reader
+    // The package takes ISO 15693 tags for ISO 14443 ones, so the driver asks for the UID itself.
+    reader.autoProcessing = false
+    readers.set(name, reader)
+    table.set(name, false, cards)
+    reader.on('card', ({ atr }) => table.setAtr(name, table.set(name, true, ++cards), Uint8Array.from(atr ?? [])))
+    reader.on('card.off', () => void table.set(name, false, ++cards))
+    // Also said when the reader is unplugged; the end of the service is said by `nfc`.
+    reader.on('error', () => {})
+    reader.on('end', () => {
+      readers.delete(name)
+      table.remove(name)
+    })
+  })
+
+  return {
+    get readers() {
+      return table.readers
+    },
+    onChange: table.onChange,
+    async connect(name) {
+      const reader = readers.get(name)
+      if (!reader) throw new SmartCardError(rv.UNKNOWN_READER, 'no such reader')
+      if (!reader.card) throw new SmartCardError(rv.NO_CARD, 'no card')
+      const { protocol } = reader.connection ?? (await asked(() => reader.connect()))
+      return connectedCard(reader, protocol)
+    },
+    ended,
+  }
+}

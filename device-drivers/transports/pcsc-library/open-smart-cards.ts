@@ -1,0 +1,47 @@
+import type { PcscPackage } from '../link-settings.ts'
+import { nfcPcscCards } from './nfc-pcsc.ts'
+import type { NfcPcsc } from './nfc-pcsc.ts'
+import { pcscMiniCards } from './pcsc-mini.ts'
+import type { PcscMini } from './pcsc-mini.ts'
+import type { SmartCards } from './smart-cards.ts'
+
+/** Loads a package by its name; throws when it is not installed or does not fit this system. */
+export type LoadPackage = (name: PcscPackage) => unknown
+
+const MOST_REASON_CHARS = 300
+
+/** Such as `not installed`, for a package that could not be loaded. */
+function whyNot(error: unknown, name: string): string {
+  const { code, message } = error as NodeJS.ErrnoException
+  if (code === 'MODULE_NOT_FOUND' && message.includes(`'${name}'`)) return 'not installed'
+  return (message.split('\n')[0] ?? '').replace(/:$/, '').slice(0, MOST_REASON_CHARS)
+}
+
+const OPEN: Readonly<Record<PcscPackage, (loaded: unknown) => SmartCards>> = {
+  'pcsc-mini': (loaded) => pcscMiniCards(loaded as PcscMini),
+  'nfc-pcsc': (loaded) => nfcPcscCards(loaded as NfcPcsc),
+}
+
+/** Opens the first of these packages that can be loaded. Throws with the reasons and the fix. */
+export function openSmartCards(names: readonly PcscPackage[], load: LoadPackage): SmartCards {
+  const reasons: string[] = []
+  for (const name of names) {
+    let loaded: unknown
+    try {
+      loaded = load(name)
+    } catch (error) {
+      reasons.push(`${name}: ${whyNot(error, name)}`)
+      continue
+    }
+    try {
+      return OPEN[name](loaded)
+    } catch (error) {
+      throw new Error(`${name}: the smart-card service does not run (${(error as Error).message})`, { cause: error })
+    }
+  }
+  // pcsc-mini names the package with the binary for this system.
+  const binary = /@pcsc-mini\/[\w-]+/.exec(reasons.join(' '))?.[0]
+  throw new Error(
+    `no package for smart cards can be loaded (${reasons.join('; ')}); run npm install --no-save -O ${binary ?? names[0]}, see docs/hardware/pcsc.md`,
+  )
+}

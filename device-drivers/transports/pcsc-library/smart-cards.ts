@@ -1,0 +1,81 @@
+import { MOST_READERS } from '../../protocols/pcsc/reader-states.ts'
+import type { ReaderState } from '../../protocols/pcsc/reader-states.ts'
+
+/** The machine's smart-card readers, as a native PC/SC package shows them. */
+export interface SmartCards {
+  readonly readers: readonly ReaderState[]
+  /** Calls `listener` after each change of `readers`. There is one listener. */
+  onChange(listener: () => void): void
+  /** Connects to the card on a reader, shared with other programs. Rejects with `SmartCardError`. */
+  connect(reader: string): Promise<ConnectedCard>
+  /** Resolves with the reason when the package reports nothing any more: its process has to be started again. */
+  readonly ended: Promise<string>
+}
+
+/** A card between `connect` and `disconnect`. All calls reject with `SmartCardError`. */
+export interface ConnectedCard {
+  /** T=0: 1, T=1: 2. */
+  readonly protocol: number
+  /** Keeps other programs from the card until `end`, if the package can do that. */
+  begin(): Promise<void>
+  end(): Promise<void>
+  transmit(apdu: Uint8Array): Promise<Uint8Array>
+  disconnect(reset: boolean): Promise<void>
+}
+
+/** PC/SC refused a call. */
+export class SmartCardError extends Error {
+  override name = 'SmartCardError'
+  /** A value of return-codes.ts. */
+  readonly rv: number
+
+  constructor(rv: number, message: string) {
+    super(message)
+    this.rv = rv
+  }
+}
+
+/** Readers and cards, with a count that changes with every card. */
+export interface ReaderTable {
+  readonly readers: readonly ReaderState[]
+  onChange(listener: () => void): void
+  /** Sets what lies on a reader. `mark` differs from card to card. Returns the event counter of this card. */
+  set(name: string, cardPresent: boolean, mark: number): number
+  /** Sets the ATR of the card with this event counter; does nothing if another card lies there now. */
+  setAtr(name: string, eventCounter: number, atr: Uint8Array): void
+  remove(name: string): void
+}
+
+const COUNTER_MASK = 0xffff
+
+/** An empty table. It ignores readers beyond the 16 that the answer to the driver has room for. */
+export function readerTable(): ReaderTable {
+  const rows = new Map<string, ReaderState & { readonly mark: number }>()
+  let changes = 0
+  let listener = () => {}
+
+  return {
+    get readers() {
+      return [...rows.values()]
+    },
+    onChange: (given) => void (listener = given),
+    set(name, cardPresent, mark) {
+      const row = rows.get(name)
+      if (row && row.cardPresent === cardPresent && row.mark === mark) return row.eventCounter
+      if (!row && rows.size >= MOST_READERS) return 0
+      changes = (changes + 1) & COUNTER_MASK
+      rows.set(name, { name, cardPresent, mark, eventCounter: changes, atr: new Uint8Array(0) })
+      listener()
+      return changes
+    },
+    setAtr(name, eventCounter, atr) {
+      const row = rows.get(name)
+      if (row?.eventCounter !== eventCounter) return
+      rows.set(name, { ...row, atr })
+      listener()
+    },
+    remove(name) {
+      if (rows.delete(name)) listener()
+    },
+  }
+}

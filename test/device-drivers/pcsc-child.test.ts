@@ -1,0 +1,125 @@
+import { EventEmitter } from 'node:events'
+import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import { describe, expect, test } from 'vitest'
+import { openPcscChild } from '../../device-drivers/transports/pcsc-library/child-link.ts'
+import { ROOT } from '../house/sources.ts'
+import { forEver } from './workbench.ts'
+
+/** A process under the control of the test. */
+function fakeChild() {
+  const killed: string[] = []
+  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
+  const child = Object.assign(new EventEmitter(), {
+    stdin,
+    stdout,
+    stderr,
+    kill(signal: string) {
+      killed.push(signal)
+      queueMicrotask(() => child.end(null, signal))
+      return true
+    },
+    end(code: number | null, signal: string | null = null) {
+      stdout.end()
+      child.emit('close', code, signal)
+    },
+  })
+  return { child, killed, start: () => child as unknown as ChildProcess }
+}
+
+describe('the process that loads a PC/SC package', () => {
+  test('is a link once it says that it is ready, and is killed when the link is closed', async () => {
+    const { child, killed, start } = fakeChild()
+    const opening = openPcscChild(start, forEver())
+    child.stderr.write('(node:1) Warning: something\nready\n')
+    const link = await opening
+    await link.write(Uint8Array.of(1, 2), forEver())
+    expect([...(child.stdin.read() as Buffer)]).toEqual([1, 2])
+    child.stdout.write(Uint8Array.of(3))
+    for await (const chunk of link.bytes) {
+      expect([...chunk]).toEqual([3])
+      break
+    }
+    await link.close()
+    expect(killed).toEqual(['SIGKILL'])
+    await expect(link.write(Uint8Array.of(1), forEver())).rejects.toMatchObject({ code: 'lost' })
+  })
+
+  test('that ends at once, or cannot be started: its last line is the reason', async () => {
+    const missing = fakeChild()
+    const opening = openPcscChild(missing.start, forEver())
+    missing.child.stderr.write('no package for smart cards can be loaded (pcsc-mini: not installed)\n')
+    await new Promise(setImmediate)
+    missing.child.end(1)
+    await expect(opening).rejects.toMatchObject({
+      code: 'missing',
+      message: expect.stringMatching(/^no package for smart cards/),
+    })
+
+    const none = fakeChild()
+    const failing = openPcscChild(none.start, forEver())
+    none.child.emit('error', new Error('spawn ENOENT'))
+    await expect(failing).rejects.toThrow('the process for smart cards cannot be started (spawn ENOENT)')
+  })
+
+  test('that crashes: the link breaks and names the signal', async () => {
+    const { child, start } = fakeChild()
+    const opening = openPcscChild(start, forEver())
+    child.stderr.write('ready\n')
+    const link = await opening
+    child.end(null, 'SIGSEGV')
+    const reading = (async () => {
+      for await (const _ of link.bytes);
+    })()
+    await expect(reading).rejects.toMatchObject({
+      code: 'lost',
+      message: 'the process for smart cards ended (SIGSEGV)',
+    })
+  })
+
+  test('that never gets ready is killed when the time for opening is over', async () => {
+    const { killed, start } = fakeChild()
+    const limit = new AbortController()
+    const opening = openPcscChild(start, limit.signal)
+    limit.abort()
+    await expect(opening).rejects.toMatchObject({
+      code: 'unreachable',
+      message: 'the smart-card service does not answer; is it running?',
+    })
+    expect(killed).toEqual(['SIGKILL'])
+  })
+
+  test('that reads nothing: at most 64 KiB wait for it', async () => {
+    const { child, start } = fakeChild()
+    const opening = openPcscChild(start, forEver())
+    child.stderr.write('ready\n')
+    const link = await opening
+    const writes = Array.from({ length: 200 }, () => link.write(new Uint8Array(1_024), forEver()))
+    const results = await Promise.race([
+      Promise.allSettled(writes.slice(150)),
+      new Promise((resolve) => setImmediate(resolve, null)),
+    ])
+    expect(results).toContainEqual(
+      expect.objectContaining({
+        status: 'rejected',
+        reason: expect.objectContaining({ message: 'the process for smart cards reads nothing' }),
+      }),
+    )
+    writes.forEach((write) => write.catch(() => {}))
+    await link.close()
+  })
+
+  test.skipIf(existsSync(join(ROOT, 'node_modules/nfc-pcsc')))(
+    'says which package is not installed, as a real process',
+    async () => {
+      const start = () => spawn(process.execPath, [join(ROOT, 'dist/bin/pcsc-child.js'), 'nfc-pcsc'], { stdio: 'pipe' })
+      await expect(openPcscChild(start, forEver())).rejects.toMatchObject({
+        code: 'missing',
+        message: expect.stringMatching(/nfc-pcsc: not installed\); run npm install --no-save -O nfc-pcsc/),
+      })
+    },
+  )
+})
