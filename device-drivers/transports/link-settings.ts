@@ -147,18 +147,29 @@ const brokerLogin = {
   password: z.string({ error: 'give the password at the broker' }).max(256).optional(),
 }
 
+/** MQTT 3.1.1 §3.1.2.9: no password without a user. */
+const hasUserOfPassword = ({ user, password }: { user?: string | undefined; password?: string | undefined }) =>
+  password === undefined || user !== undefined
+const userMissing = { error: 'give the user that the password belongs to', path: ['user'] }
+
 /** A device that publishes to an MQTT broker: `{ "mqtt": "10.0.0.5", "user": "…", "password": "…" }`. */
 export const MqttLink = z.union(
   [
-    z.strictObject({
-      mqtts: host.meta({ description: 'host of the broker, port 8883 unless told otherwise' }),
-      fingerprint: Fingerprint.optional(),
-      ...brokerLogin,
-    }),
-    z.strictObject({
-      mqtt: host.meta({ description: 'host of the broker, port 1883 unless told otherwise; passwords go unencrypted' }),
-      ...brokerLogin,
-    }),
+    z
+      .strictObject({
+        mqtts: host.meta({ description: 'host of the broker, port 8883 unless told otherwise' }),
+        fingerprint: Fingerprint.optional(),
+        ...brokerLogin,
+      })
+      .refine(hasUserOfPassword, userMissing),
+    z
+      .strictObject({
+        mqtt: host.meta({
+          description: 'host of the broker, port 1883 unless told otherwise; passwords go unencrypted',
+        }),
+        ...brokerLogin,
+      })
+      .refine(hasUserOfPassword, userMissing),
   ],
   { error: 'give {"mqtts": "host"} or {"mqtt": "host"} of the broker, with "user" and "password" where it wants them' },
 )

@@ -136,6 +136,13 @@ describe('devices of the configuration', () => {
     expect(faults({ ...pad, deactivate: { method: 'kill' } })).toHaveLength(1)
   })
 
+  test.each(['mqtt', 'mqtts'])('a password at a broker (%s) needs a user', (scheme) => {
+    const zebra = { deviceId: 'gate', driver: 'zebra-iotc', topics: 'zebra/a' }
+    const link = { [scheme]: '10.0.0.5', password: 'secret' }
+    expect(faults({ ...zebra, link })).toEqual(['devices[0].link.user: give the user that the password belongs to'])
+    expect(faults({ ...zebra, link: { ...link, user: 'untag' } })).toEqual([])
+  })
+
   test('what a release does at each driver: its output, the tag that it names, or nothing', () => {
     const tcp = { tcp: '10.0.0.7:5084' }
     const [llrp, kill] = [{ driver: 'llrp', link: tcp }, { kill: { password: '12AB34CD' } }]
