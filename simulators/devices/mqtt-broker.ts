@@ -32,31 +32,40 @@ export function mqttBroker(): MqttBroker {
 
   function publish(topic: string, payload: string | Uint8Array): void {
     if (isMute) return
-    const bytes = typeof payload === 'string' ? new TextEncoder().encode(payload) : payload
     id = (id % 65_535) + 1
-    const packet = codec.encode({ kind: 'publish', topic, payload: bytes, qos: 1, retain: false, id })
+    const packet = codec.encode({
+      cmd: 'publish',
+      topic,
+      payload: Buffer.from(payload),
+      qos: 1,
+      retain: false,
+      dup: false,
+      messageId: id,
+    })
     for (const [link, topics] of clients) if (topics.has(topic)) link.write(packet, FOR_EVER).catch(() => {})
   }
 
   async function take(link: ByteLink, topics: Set<string>, packet: MqttPacket): Promise<boolean> {
     const answer = (told: MqttPacket) => link.write(codec.encode(told), FOR_EVER)
-    if (packet.kind === 'connect') {
-      const isWelcome = !login || (packet.user === login.user && packet.password === login.password)
-      await answer({ kind: 'connack', code: isWelcome ? 0 : 4 })
+    if (packet.cmd === 'connect') {
+      const { username, password } = packet
+      const isWelcome = !login || (username === login.user && password?.toString() === login.password)
+      await answer({ cmd: 'connack', returnCode: isWelcome ? 0 : 4, sessionPresent: false })
       if (isWelcome) clients.set(link, topics)
       return isWelcome
     }
     if (!clients.has(link)) return false
-    if (packet.kind === 'subscribe') {
-      for (const topic of packet.topics) topics.add(topic)
-      await answer({ kind: 'suback', id: packet.id, codes: packet.topics.map(() => 1) })
-    } else if (packet.kind === 'pingreq') await answer({ kind: 'pingresp' })
-    else if (packet.kind === 'publish') {
-      if (packet.qos === 1) await answer({ kind: 'puback', id: packet.id })
+    if (packet.cmd === 'subscribe') {
+      const { messageId, subscriptions } = packet
+      for (const { topic } of subscriptions) topics.add(topic)
+      await answer({ cmd: 'suback', messageId, granted: subscriptions.map(() => 1) })
+    } else if (packet.cmd === 'pingreq') await answer({ cmd: 'pingresp' })
+    else if (packet.cmd === 'publish') {
+      if (packet.messageId !== undefined) await answer({ cmd: 'puback', messageId: packet.messageId })
       publish(packet.topic, packet.payload)
       for (const listener of listeners.get(packet.topic) ?? []) listener(new TextDecoder().decode(packet.payload))
     }
-    return packet.kind !== 'disconnect'
+    return packet.cmd !== 'disconnect'
   }
 
   return {

@@ -6,16 +6,13 @@ import type { AddressInfo, Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import type { DeviceEvent } from '../../device-drivers/drivers/device.ts'
 import type { DeviceStatus } from '../../device-drivers/keep-device.ts'
-import { mqttCodec } from '../../device-drivers/protocols/mqtt/packet.ts'
-import type { MqttPacket } from '../../device-drivers/protocols/mqtt/packet.ts'
 import { zebraResponse, zebraTags } from '../../device-drivers/protocols/zebra-iotc/messages.ts'
 import { supervise } from '../../device-drivers/supervisor.ts'
 import { memoryPort } from '../../device-drivers/transports/memory.ts'
 import { mqttBroker } from '../../simulators/devices/mqtt-broker.ts'
 import { zebraReader } from '../../simulators/devices/zebra-reader.ts'
-import { seededRandom, virtualPlatform } from '../../simulators/world/virtual-platform.ts'
+import { virtualPlatform } from '../../simulators/world/virtual-platform.ts'
 import { describeDriver } from './conformance.ts'
-import { chopped, concat } from './pieces.ts'
 import { realPlatform } from './platform.ts'
 import { realBench } from './real-io.ts'
 import { entries, forEver, RELEASE } from './workbench.ts'
@@ -397,88 +394,4 @@ describe('messages of Zebra readers, as published', () => {
           ],
       ),
     ))
-})
-
-describe('MQTT packets', () => {
-  const topic = fc.string({ minLength: 1, maxLength: 40, unit: 'grapheme' })
-  const id = fc.integer({ min: 1, max: 65_535 })
-  const packet: fc.Arbitrary<MqttPacket> = fc.oneof(
-    fc.record({
-      kind: fc.constant('connect' as const),
-      clientId: topic,
-      keepaliveSeconds: fc.integer({ min: 0, max: 65_535 }),
-      user: topic,
-      password: topic,
-    }),
-    fc.record({ kind: fc.constant('connack' as const), code: fc.integer({ min: 0, max: 5 }) }),
-    fc.record({
-      kind: fc.constant('publish' as const),
-      topic,
-      payload: fc.uint8Array({ maxLength: 400 }),
-      qos: fc.constant(1 as const),
-      retain: fc.boolean(),
-      id,
-    }),
-    fc.record({
-      kind: fc.constant('publish' as const),
-      topic,
-      payload: fc.uint8Array({ maxLength: 400 }),
-      qos: fc.constant(0 as const),
-      retain: fc.boolean(),
-      id: fc.constant(0),
-    }),
-    fc.record({ kind: fc.constant('subscribe' as const), id, topics: fc.array(topic, { minLength: 1, maxLength: 4 }) }),
-    fc.record({
-      kind: fc.constant('suback' as const),
-      id,
-      codes: fc.array(fc.constantFrom(0, 1, 128), { minLength: 1, maxLength: 4 }),
-    }),
-    fc.record({ kind: fc.constant('puback' as const), id }),
-    fc.record({ kind: fc.constantFrom('pingreq' as const, 'pingresp' as const, 'disconnect' as const) }),
-  )
-
-  test('what is written is read, in any pieces', () => {
-    fc.assert(
-      fc.property(fc.array(packet, { maxLength: 6 }), fc.integer({ min: 1, max: 60 }), (packets, size) => {
-        const codec = mqttCodec()
-        expect(
-          chopped(concat(packets.map((one) => codec.encode(one))), size).flatMap((chunk) => codec.push(chunk)),
-        ).toEqual(packets)
-        expect([codec.held, codec.fault]).toEqual([0, null])
-      }),
-    )
-  })
-
-  test('the examples of the standard: a CONNECT head, a remaining length of two bytes', () => {
-    const codec = mqttCodec()
-    expect([...codec.encode({ kind: 'connect', clientId: '', keepaliveSeconds: 10 })]).toEqual([
-      0x10, 12, 0, 4, 0x4d, 0x51, 0x54, 0x54, 4, 2, 0, 10, 0, 0,
-    ])
-    expect(
-      [
-        ...codec.encode({ kind: 'publish', topic: 'a/b', payload: new Uint8Array(316), qos: 1, retain: false, id: 10 }),
-      ].slice(0, 10),
-    ).toEqual([0x32, 0xc3, 0x02, 0, 3, 0x61, 0x2f, 0x62, 0, 10])
-  })
-
-  test('packets of megabytes and lengths that cannot be are faults; anything in, bounded', () => {
-    for (const bytes of [
-      [0x30, 0xff, 0xff, 0xff, 0x7f],
-      [0x30, 0xff, 0xff, 0xff, 0xff, 0x01],
-      [0x34, 5, 0, 1, 0x61, 0, 1],
-      [0x00, 0],
-    ]) {
-      const codec = mqttCodec()
-      codec.push(Uint8Array.from(bytes))
-      expect(codec.fault).not.toBeNull()
-      expect(codec.held).toBe(0)
-    }
-    const random = seededRandom(4)
-    let codec = mqttCodec()
-    for (let i = 0; i < 100_000; i++) {
-      codec.push(random.bytes(1 + (i % 23)))
-      expect(codec.held).toBeLessThan(1_100_000)
-      if (codec.fault !== null) codec = mqttCodec()
-    }
-  })
 })

@@ -77,7 +77,7 @@ function startMqtt(link: ByteLink, settings: AnyLink, platform: Platform): MqttL
   }
 
   function ping(): number {
-    void send({ kind: 'pingreq' })
+    void send({ cmd: 'pingreq' })
     return ++pings
   }
 
@@ -90,18 +90,18 @@ function startMqtt(link: ByteLink, settings: AnyLink, platform: Platform): MqttL
   }
 
   function onPacket(packet: MqttPacket): void {
-    if (packet.kind === 'connack' && packet.code === 0) accept()
-    else if (packet.kind === 'connack')
-      end(`the broker refuses the connection: ${CONNECT_REFUSALS[packet.code] ?? `code ${packet.code}`}`)
-    else if (packet.kind === 'suback') {
-      const open = asked.get(packet.id)
-      asked.delete(packet.id)
-      if (packet.codes.some((code) => code > 2))
+    if (packet.cmd === 'connack' && packet.returnCode === 0) accept()
+    else if (packet.cmd === 'connack')
+      end(`the broker refuses the connection: ${CONNECT_REFUSALS[packet.returnCode] ?? `code ${packet.returnCode}`}`)
+    else if (packet.cmd === 'suback') {
+      const open = asked.get(packet.messageId)
+      asked.delete(packet.messageId)
+      if (packet.granted.some((code) => code > 2))
         open?.fail(new Error('the broker does not let this user read a topic; check its access list'))
       else open?.done()
-    } else if (packet.kind === 'pingresp') pongs++
-    else if (packet.kind === 'publish') {
-      if (packet.qos === 1) void send({ kind: 'puback', id: packet.id })
+    } else if (packet.cmd === 'pingresp') pongs++
+    else if (packet.cmd === 'publish') {
+      if (packet.messageId !== undefined) void send({ cmd: 'puback', messageId: packet.messageId })
       // What was kept on the broker is of no known age.
       if (!packet.retain)
         for (const listener of listeners.get(packet.topic) ?? []) listener(packet.topic, packet.payload)
@@ -130,11 +130,11 @@ function startMqtt(link: ByteLink, settings: AnyLink, platform: Platform): MqttL
   void listen()
   const clientId = `untag-${Buffer.from(platform.random.bytes(6)).toString('hex')}`
   void send({
-    kind: 'connect',
+    cmd: 'connect',
     clientId,
-    keepaliveSeconds: KEEPALIVE_SECONDS,
-    ...(user !== undefined && { user }),
-    ...(password !== undefined && { password }),
+    keepalive: KEEPALIVE_SECONDS,
+    ...(user !== undefined && { username: user }),
+    ...(password !== undefined && { password: Buffer.from(password) }),
   })
   beat()
 
@@ -155,19 +155,19 @@ function startMqtt(link: ByteLink, settings: AnyLink, platform: Platform): MqttL
         }
       }
       told.catch(leave)
-      await send({ kind: 'subscribe', id: mine, topics })
+      await send({ cmd: 'subscribe', messageId: mine, subscriptions: topics.map((topic) => ({ topic, qos: 1 })) })
       await told
       return leave
     },
     // QoS 0: with 1 a broker keeps it for a reader that is away, and a barrier would open by itself once that is back.
     async publish(topic, payload) {
       const message = send({
-        kind: 'publish',
+        cmd: 'publish',
         topic,
-        payload: new TextEncoder().encode(payload),
+        payload: Buffer.from(payload),
         qos: 0,
         retain: false,
-        id: 0,
+        dup: false,
       })
       // Nothing confirms QoS 0, but a broker that answers what came behind it has it.
       const mine = ping()

@@ -1,36 +1,35 @@
+import { generate, parser } from 'mqtt-packet'
+import type {
+  IConnackPacket,
+  IConnectPacket,
+  IDisconnectPacket,
+  IPingreqPacket,
+  IPingrespPacket,
+  IPubackPacket,
+  IPublishPacket,
+  ISubackPacket,
+  ISubscribePacket,
+  Packet,
+} from 'mqtt-packet'
+import { packetLengths } from '../../../policy/packet-lengths.ts'
 import type { Codec } from '../codec.ts'
 
-/** The packets of MQTT 3.1.1 that a client needs for QoS 0 and 1, and what a broker answers (OASIS standard, 2014). */
+/** The packets of MQTT 3.1.1 that a client needs for QoS 0 and 1, and a broker's answers (OASIS standard, 2014). */
 export type MqttPacket =
-  | {
-      readonly kind: 'connect'
-      readonly clientId: string
-      readonly keepaliveSeconds: number
-      readonly user?: string
-      readonly password?: string
-    }
-  /** `code` 0: accepted. */
-  | { readonly kind: 'connack'; readonly code: number }
-  /** `id` only with QoS 1. */
-  | {
-      readonly kind: 'publish'
-      readonly topic: string
-      readonly payload: Uint8Array
-      readonly qos: 0 | 1
-      readonly retain: boolean
-      readonly id: number
-    }
-  | { readonly kind: 'puback'; readonly id: number }
-  | { readonly kind: 'subscribe'; readonly id: number; readonly topics: readonly string[] }
-  /** One code for each topic; 128: refused. */
-  | { readonly kind: 'suback'; readonly id: number; readonly codes: readonly number[] }
-  | { readonly kind: 'pingreq' }
-  | { readonly kind: 'pingresp' }
-  | { readonly kind: 'disconnect' }
+  | IConnectPacket
+  | (IConnackPacket & { returnCode: number })
+  | (IPublishPacket & { payload: Buffer })
+  | (IPubackPacket & { messageId: number })
+  | (ISubscribePacket & { messageId: number })
+  | (ISubackPacket & { messageId: number; granted: number[] })
+  | IPingreqPacket
+  | IPingrespPacket
+  | IDisconnectPacket
 
-/** On a connection that is no MQTT there is no way back: after a fault nothing more is read. */
+/** A stream of MQTT cannot resynchronise: after a fault the codec reads nothing more. */
 export interface MqttCodec extends Codec<MqttPacket> {
   readonly fault: string | null
+  /** Bytes kept for a packet that is not complete yet. */
   readonly held: number
 }
 
@@ -46,212 +45,125 @@ export const CONNECT_REFUSALS: Readonly<Record<number, string>> = {
   5: 'this user may not connect',
 }
 
-const TYPES = [
-  '',
-  'connect',
-  'connack',
-  'publish',
-  'puback',
-  '',
-  '',
-  '',
-  'subscribe',
-  'suback',
-  '',
-  '',
-  'pingreq',
-  'pingresp',
-  'disconnect',
-] as const
-const text = new TextEncoder()
-const utf8 = new TextDecoder('utf-8', { fatal: true })
+const MOST_FIELD_BYTES = 65_535
+const MOST_ID = 65_535
+const EMPTY = Buffer.alloc(0)
 
-/** Reads fields; throws on what is too short, which the codec turns into its fault. */
-function fields(body: Uint8Array) {
-  let at = 0
-  const take = (length: number): Uint8Array => {
-    if (at + length > body.length) throw new RangeError('a packet that is too short')
-    at += length
-    return body.subarray(at - length, at)
-  }
-  const byte = () => take(1)[0] ?? 0
-  const word = () => byte() * 256 + byte()
-  return {
-    byte,
-    word,
-    string: () => utf8.decode(take(word())),
-    rest: () => take(body.length - at),
-    isOver: () => at === body.length,
-  }
+/** The fields of a packet that have a length of two bytes: texts and binary data (§1.5.3). */
+function fieldsOf(packet: Packet): readonly (string | Buffer)[] {
+  if (packet.cmd === 'publish') return [packet.topic]
+  if (packet.cmd === 'subscribe') return packet.subscriptions.map(({ topic }) => topic)
+  if (packet.cmd !== 'connect') return []
+  const { clientId, username = '', password = '', will } = packet
+  return [clientId, username, password, will?.topic ?? '', will?.payload ?? '']
 }
 
-function decodeConnect(body: Uint8Array): MqttPacket {
-  const f = fields(body)
-  if (f.string() !== 'MQTT' || f.byte() !== 4) throw new RangeError('another version of MQTT')
-  const flags = f.byte()
-  const keepaliveSeconds = f.word()
-  const clientId = f.string()
-  if (flags & 0x04) {
-    f.string()
-    f.string()
-  }
-  return {
-    kind: 'connect',
-    clientId,
-    keepaliveSeconds,
-    ...(flags & 0x80 && { user: f.string() }),
-    ...(flags & 0x40 && { password: f.string() }),
-  }
-}
-
-function decodePublish(flags: number, body: Uint8Array): MqttPacket {
-  const f = fields(body)
-  const qos = (flags >> 1) & 3
-  if (qos > 1) throw new RangeError('a message with QoS 2, which was not asked for')
-  const topic = f.string()
-  return {
-    kind: 'publish',
-    topic,
-    qos: qos === 1 ? 1 : 0,
-    retain: (flags & 1) === 1,
-    id: qos === 1 ? f.word() : 0,
-    payload: f.rest().slice(),
-  }
-}
-
-function decodeTopics(body: Uint8Array): MqttPacket {
-  const f = fields(body)
-  const id = f.word()
-  const topics: string[] = []
-  while (!f.isOver()) {
-    topics.push(f.string())
-    f.byte()
-  }
-  return { kind: 'subscribe', id, topics }
-}
-
-function decode(first: number, body: Uint8Array): MqttPacket {
-  const kind = TYPES[first >> 4] ?? ''
-  const f = fields(body)
-  if (kind === 'connect') return decodeConnect(body)
-  if (kind === 'publish') return decodePublish(first & 0x0f, body)
-  if (kind === 'subscribe') return decodeTopics(body)
-  if (kind === 'connack') {
-    f.byte()
-    return { kind, code: f.byte() }
-  }
-  if (kind === 'puback') return { kind, id: f.word() }
-  if (kind === 'suback') return { kind, id: f.word(), codes: [...f.rest()] }
-  if (kind === '') throw new RangeError('a packet of no known type')
-  return { kind }
-}
-
-const word = (n: number): number[] => [(n >> 8) & 0xff, n & 0xff]
-
-function string(value: string): number[] {
-  const bytes = text.encode(value)
-  if (bytes.length > 65_535) throw new RangeError('a text over 65,535 bytes')
-  return [...word(bytes.length), ...bytes]
-}
-
-function bodyOf(packet: MqttPacket): { flags: number; body: Iterable<number> & { length: number } } {
-  switch (packet.kind) {
-    case 'connect': {
-      const { user, password } = packet
-      const flags = 0x02 | (user === undefined ? 0 : 0x80) | (password === undefined ? 0 : 0x40)
-      const login = [...(user === undefined ? [] : string(user)), ...(password === undefined ? [] : string(password))]
-      return {
-        flags: 0,
-        body: [...string('MQTT'), 4, flags, ...word(packet.keepaliveSeconds), ...string(packet.clientId), ...login],
-      }
-    }
-    case 'connack':
-      return { flags: 0, body: [0, packet.code] }
+/** What mqtt-packet lets pass, when it reads and when it writes, and the standard or this codec does not. */
+function assertPacket(packet: Packet): asserts packet is MqttPacket {
+  const { cmd, messageId = 0 } = packet
+  switch (cmd) {
+    case 'connect':
+      if ((packet.protocolId ?? 'MQTT') !== 'MQTT' || (packet.protocolVersion ?? 4) !== 4 || 'bridgeMode' in packet)
+        throw new RangeError('another version of MQTT')
+      if ((packet.will?.qos ?? 0) > 2) throw new RangeError('a will of QoS 3')
+      break
     case 'publish':
-      return {
-        flags: (packet.qos << 1) | (packet.retain ? 1 : 0),
-        body: [...string(packet.topic), ...(packet.qos === 1 ? word(packet.id) : []), ...packet.payload],
-      }
+      if (packet.qos > 1) throw new RangeError('a message of QoS 2')
+      if (packet.qos === 1 && !isId(messageId)) throw new RangeError('a message of QoS 1 without an identifier')
+      break
     case 'puback':
-      return { flags: 0, body: word(packet.id) }
     case 'subscribe':
-      return { flags: 2, body: [...word(packet.id), ...packet.topics.flatMap((topic) => [...string(topic), 1])] }
     case 'suback':
-      return { flags: 0, body: [...word(packet.id), ...packet.codes] }
+      if (!isId(messageId)) throw new RangeError(`a ${cmd} without an identifier`)
+      break
+    case 'connack':
+    case 'pingreq':
+    case 'pingresp':
+    case 'disconnect':
+      break
     default:
-      return { flags: 0, body: [] }
+      throw new RangeError(`a packet of type ${cmd}, which is not used here`)
+  }
+  for (const field of fieldsOf(packet)) {
+    if (typeof field === 'string' && field.includes('\0')) throw new RangeError('a text with a null character')
+    if (Buffer.byteLength(field) > MOST_FIELD_BYTES) throw new RangeError(`a field over ${MOST_FIELD_BYTES} bytes`)
   }
 }
 
-/** Packets in both directions. */
+const isId = (id: number) => id >= 1 && id <= MOST_ID
+
+/** Reads packets one at a time: given more bytes, mqtt-packet reads a field that is missing from the next packet. */
+function packetReader(): (bytes: Buffer) => MqttPacket {
+  const reader = parser({ protocolVersion: 4 })
+  let read: Packet | undefined
+  let failure: Error | undefined
+  reader.on('packet', (packet) => void (read = packet))
+  reader.on('error', (error: Error) => void (failure = error))
+  return (bytes) => {
+    read = undefined
+    reader.parse(bytes)
+    if (failure) throw failure
+    if (!read) throw new RangeError('a packet that is too short')
+    assertPacket(read)
+    // mqtt-packet replaces bytes that are no UTF-8 and ignores surplus ones: what it read is written differently then.
+    if (!generate(read).equals(bytes)) throw new RangeError('a packet with surplus bytes, or a text that is no UTF-8')
+    return read
+  }
+}
+
+/** Packets in both directions: mqtt-packet, behind a limit that holds before anything is buffered. */
 export function mqttCodec(): MqttCodec {
-  let held: Uint8Array = new Uint8Array(0)
-  let parts: Uint8Array[] = []
-  let size = 0
+  const lengths = packetLengths(MOST_PACKET_BYTES)
+  const readPacket = packetReader()
+  let buffer = EMPTY
+  let held = 0
   let fault: string | null = null
 
-  /** The length of the packet that begins in `held`, with its head; 0 while it is not known. */
-  function lengthOf(): { head: number; whole: number } {
-    let length = 0
-    for (let i = 1; i < 5; i++) {
-      const byte = held[i]
-      if (byte === undefined) return { head: 0, whole: 0 }
-      length += (byte & 0x7f) * 128 ** (i - 1)
-      if ((byte & 0x80) === 0) return { head: i + 1, whole: i + 1 + length }
+  /** Grows twofold, so that a packet in single bytes costs no more than one in a piece. */
+  function keep(bytes: Uint8Array): void {
+    if (held + bytes.length > buffer.length) {
+      const grown = Buffer.allocUnsafe(Math.max(held * 2, held + bytes.length))
+      buffer.copy(grown, 0, 0, held)
+      buffer = grown
     }
-    throw new RangeError('a packet whose length cannot be')
+    buffer.set(bytes, held)
+    held += bytes.length
   }
 
-  function gather(): void {
-    held = parts.length === 1 ? (parts[0] ?? held) : Uint8Array.from(Buffer.concat(parts))
-    parts = [held]
-  }
-
-  function take(): MqttPacket | null {
-    if (size < 2) return null
-    if (held.length < Math.min(size, 5)) gather()
-    const { head, whole } = lengthOf()
-    if (whole > MOST_PACKET_BYTES) throw new RangeError(`a packet over ${MOST_PACKET_BYTES} bytes`)
-    if (whole === 0 || size < whole) return null
-    gather()
-    const packet = decode(held[0] ?? 0, held.subarray(head, whole))
-    held = held.slice(whole)
-    parts = held.length > 0 ? [held] : []
-    size = held.length
-    return packet
+  /** The kept bytes; a payload that is read from them stays valid, for nothing is written there again. */
+  function release(): Buffer {
+    const bytes = buffer.subarray(0, held)
+    buffer = EMPTY
+    held = 0
+    return bytes
   }
 
   return {
     push(chunk) {
       const packets: MqttPacket[] = []
-      if (fault !== null || chunk.length === 0) return packets
-      parts.push(chunk.slice())
-      size += chunk.length
       try {
-        for (let packet = take(); packet; packet = take()) packets.push(packet)
+        for (let at = 0; at < chunk.length && fault === null;) {
+          const end = lengths.endOfPacket(chunk, at)
+          if (lengths.fault !== undefined) throw new RangeError(lengths.fault)
+          keep(chunk.subarray(at, end))
+          at = end
+          if (lengths.isBetweenPackets) packets.push(readPacket(release()))
+        }
       } catch (error) {
-        fault = error instanceof RangeError ? error.message : 'a text that is no UTF-8'
-        parts = []
-        held = new Uint8Array(0)
-        size = 0
+        fault = error instanceof Error ? error.message : String(error)
+        release()
       }
       return packets
     },
     encode(packet) {
-      const { flags, body } = bodyOf(packet)
-      const length: number[] = []
-      let left = body.length
-      do {
-        length.push((left & 0x7f) | (left > 0x7f ? 0x80 : 0))
-        left >>= 7
-      } while (left > 0)
-      return Uint8Array.from([(TYPES.indexOf(packet.kind) << 4) | flags, ...length, ...body])
+      assertPacket(packet)
+      return generate(packet)
     },
     get fault() {
       return fault
     },
     get held() {
-      return size
+      return held
     },
   }
 }
