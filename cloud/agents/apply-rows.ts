@@ -5,9 +5,16 @@ import { Failure } from '../operations/failure.ts'
 import { iso } from '../operations/fields.ts'
 import type { Call } from '../operations/operation.ts'
 import type { AgentRow } from '../persistence/tables/agents.ts'
-import { applyClaim, applyOutcome, applyVoid, type Witness } from '../protection/evidence/evidence.ts'
+import { applyClaim } from '../protection/evidence/claims.ts'
+import { applyOutcome } from '../protection/evidence/outcomes.ts'
+import { applyVoid } from '../protection/evidence/voids.ts'
 import { applyGiven, applyGivenBack } from '../protection/evidence/evidence-given.ts'
-import { finishEvidence, openEvidence, type EvidenceScope } from '../protection/evidence/evidence-scope.ts'
+import {
+  finishEvidence,
+  openEvidence,
+  type EvidenceScope,
+  type Witness,
+} from '../protection/evidence/evidence-scope.ts'
 import { storeEvents, type EventScope } from '../protection/records/events.ts'
 import { raiseException } from '../protection/records/exceptions.ts'
 import { takeAgentEvent } from './agent-event.ts'

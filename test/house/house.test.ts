@@ -12,8 +12,6 @@ const HOLES = new Set(['test/support/cloud.ts', 'test/house/house.test.ts'])
 const LONG_FILES = new Set([
   'bin/settings.ts',
   'cloud/agents/operations.ts',
-  'cloud/protection/evidence/evidence.ts',
-  'cloud/protection/authorize/find-unit.ts',
   'device-drivers/protocols/llrp/parameters.ts',
   'edge-agent/decisions/authorize.ts',
   'edge-agent/http/local-app.ts',

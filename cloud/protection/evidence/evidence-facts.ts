@@ -7,30 +7,6 @@ import type { StoreRow } from '../../persistence/tables/stores.ts'
 import { findDevice } from '../devices/device-queries.ts'
 import { findHomeIn } from '../receipt-home/receipt-homes.ts'
 
-/**
- * What evidence is judged by and does not change: read once in a transaction, and for the rows of a batch all at once.
- * Nothing in here is a right, a redemption or an authorization: those are read when they count.
- */
-export interface EvidenceFacts {
-  /** Reads what rows with these nonces will ask for; answers the lines that they are about. */
-  prepare(nonces: Iterable<string>): Promise<Set<string>>
-  /** Whether the nonce is that of an authorization, of any tenant. */
-  isAuthorization(nonce: string): Promise<boolean>
-  /** The purchase of a receipt, of any tenant, as it was before this transaction. */
-  purchaseOfReceipt(cti: string): Promise<ReceiptPurchase | undefined>
-  /** Its tagged units and their numbers in the receipt. */
-  unitsOf(purchaseId: string): Promise<readonly FactUnit[]>
-  device(deviceId: string): Promise<DeviceRow | undefined>
-  /** What a store says of its devices where they say nothing themselves. */
-  store(storeId: string): Promise<StoreDefaults | undefined>
-  /** The agents of a store. */
-  agentsOf(storeId: string): Promise<readonly string[]>
-  /** Whether this agent was the receipt home of its store in this epoch, or goes on with the ledger of the one that was. */
-  isHomeIn(epoch: number, witness: { agentId: string | null; storeId: string }): Promise<boolean>
-  /** Whether what was given to `owner` is this witness's to tell: its own, or of one whose ledger it goes on with. */
-  isOwn(owner: string | null, witness: { agentId: string | null; storeId: string }): Promise<boolean>
-}
-
 export type ReceiptPurchase = Pick<
   PurchaseRow,
   'purchase_id' | 'tenant' | 'store_id' | 'status' | 'cti' | 'receipt_exp'
@@ -61,95 +37,124 @@ const storeWith = prepared((db, p: { storeId: string }) =>
   db.selectFrom('store').select(['workflow_type', 'protection_technology']).where('store_id', '=', p.storeId),
 )
 
-/** Facts of this transaction. */
-export function evidenceFacts(db: Db, tenant: string): EvidenceFacts {
-  const authorizations = new Map<string, boolean>()
-  const purchases = new Map<string, ReceiptPurchase | undefined>()
-  const units = new Map<string, FactUnit[]>()
-  const devices = new Map<string, DeviceRow | undefined>()
-  const stores = new Map<string, StoreDefaults | undefined>()
-  const agents = new Map<string, ReadonlyMap<string, string | null>>()
-  const homes = new Map<string, string | undefined>()
+/** Who saw something: an agent, or null for a device without agent, in a store. */
+interface Seer {
+  agentId: string | null
+  storeId: string
+}
 
-  async function readAuthorizations(nonces: Iterable<string>): Promise<void> {
-    const asked = [...nonces].filter((nonce) => !authorizations.has(nonce))
-    for (const nonce of asked) authorizations.set(nonce, false)
-    for (const { nonce } of await authorizationsWith(db, asked)) authorizations.set(nonce, true)
+/**
+ * What evidence is judged by and does not change: read once in a transaction, and for the rows of a batch all at once.
+ * Nothing in here is a right, a redemption or an authorization: those are read when they count.
+ */
+export class EvidenceFacts {
+  readonly #db: Db
+  readonly #tenant: string
+  readonly #authorizations = new Map<string, boolean>()
+  readonly #purchases = new Map<string, ReceiptPurchase | undefined>()
+  readonly #units = new Map<string, FactUnit[]>()
+  readonly #devices = new Map<string, DeviceRow | undefined>()
+  readonly #stores = new Map<string, StoreDefaults | undefined>()
+  readonly #agents = new Map<string, ReadonlyMap<string, string | null>>()
+  readonly #homes = new Map<string, string | undefined>()
+
+  /** Facts of this transaction. */
+  constructor(db: Db, tenant: string) {
+    this.#db = db
+    this.#tenant = tenant
   }
 
-  async function readPurchases(ctis: Iterable<string>): Promise<void> {
-    const asked = [...ctis].filter((cti) => !purchases.has(cti))
-    for (const cti of asked) purchases.set(cti, undefined)
-    for (const row of await purchasesWith(db, asked)) purchases.set(row.cti ?? '', row)
+  /** Reads what rows with these nonces will ask for; answers the lines that they are about. */
+  async prepare(nonces: Iterable<string>): Promise<Set<string>> {
+    const asked = [...nonces]
+    await this.#readAuthorizations(asked)
+    await this.#readPurchases(asked.filter((nonce) => this.#authorizations.get(nonce) === false))
+    const purchaseIds = asked.flatMap((nonce) => this.#purchases.get(nonce)?.purchase_id ?? [])
+    await this.#readUnits(purchaseIds)
+    return new Set(purchaseIds.flatMap((id) => this.#units.get(id)?.map((unit) => unit.line_id) ?? []))
   }
 
-  async function readUnits(purchaseIds: Iterable<string>): Promise<void> {
-    const asked = [...purchaseIds].filter((id) => !units.has(id))
-    for (const id of asked) units.set(id, [])
-    for (const row of await unitsWith(db, asked)) units.get(row.purchase_id)?.push(row)
+  /** Whether the nonce is that of an authorization, of any tenant. */
+  async isAuthorization(nonce: string): Promise<boolean> {
+    await this.#readAuthorizations([nonce])
+    return this.#authorizations.get(nonce) === true
   }
 
-  /** The agents of a store, each with the one that goes on with its ledger. */
-  async function successors(storeId: string): Promise<ReadonlyMap<string, string | null>> {
-    const known =
-      agents.get(storeId) ?? new Map((await agentsWith(db, { storeId })).map((row) => [row.agent_id, row.replaced_by]))
-    agents.set(storeId, known)
-    return known
+  /** The purchase of a receipt, of any tenant, as it was before this transaction. */
+  async purchaseOfReceipt(cti: string): Promise<ReceiptPurchase | undefined> {
+    await this.#readPurchases([cti])
+    return this.#purchases.get(cti)
   }
 
-  async function homeIn(storeId: string, epoch: number): Promise<string | undefined> {
-    const name = `${storeId} ${epoch}`
-    if (!homes.has(name)) homes.set(name, await findHomeIn(db, storeId, epoch))
-    return homes.get(name)
+  /** Its tagged units and their numbers in the receipt. */
+  async unitsOf(purchaseId: string): Promise<readonly FactUnit[]> {
+    await this.#readUnits([purchaseId])
+    return this.#units.get(purchaseId) ?? []
   }
 
-  async function isOwn(
-    owner: string | null,
-    { agentId, storeId }: { agentId: string | null; storeId: string },
-  ): Promise<boolean> {
+  async device(deviceId: string): Promise<DeviceRow | undefined> {
+    if (!this.#devices.has(deviceId)) this.#devices.set(deviceId, await findDevice(this.#db, this.#tenant, deviceId))
+    return this.#devices.get(deviceId)
+  }
+
+  /** What a store says of its devices where they say nothing themselves. */
+  async store(storeId: string): Promise<StoreDefaults | undefined> {
+    if (!this.#stores.has(storeId)) this.#stores.set(storeId, (await storeWith(this.#db, { storeId }))[0])
+    return this.#stores.get(storeId)
+  }
+
+  /** The agents of a store. */
+  async agentsOf(storeId: string): Promise<readonly string[]> {
+    return [...(await this.#successors(storeId)).keys()]
+  }
+
+  /** Whether this agent was the receipt home of its store in this epoch, or goes on with the ledger of the one that was. */
+  async isHomeIn(epoch: number, witness: Seer): Promise<boolean> {
+    const home = await this.#homeIn(witness.storeId, epoch)
+    return home !== undefined && (await this.isOwn(home, witness))
+  }
+
+  /** Whether what was given to `owner` is this witness's to tell: its own, or of one whose ledger it goes on with. */
+  async isOwn(owner: string | null, { agentId, storeId }: Seer): Promise<boolean> {
     if (owner === agentId) return true
     if (owner === null || agentId === null) return false
-    const known = await successors(storeId)
+    const known = await this.#successors(storeId)
     // Bounded by the agents of the store, should two name each other.
     let next: string | null = owner
     for (let n = 0; n < known.size && next !== null && next !== agentId; n++) next = known.get(next) ?? null
     return next === agentId
   }
 
-  return {
-    isOwn,
-    async isHomeIn(epoch, witness) {
-      const home = await homeIn(witness.storeId, epoch)
-      return home !== undefined && (await isOwn(home, witness))
-    },
-    async prepare(nonces) {
-      const asked = [...nonces]
-      await readAuthorizations(asked)
-      await readPurchases(asked.filter((nonce) => authorizations.get(nonce) === false))
-      const purchaseIds = asked.flatMap((nonce) => purchases.get(nonce)?.purchase_id ?? [])
-      await readUnits(purchaseIds)
-      return new Set(purchaseIds.flatMap((id) => units.get(id)?.map((unit) => unit.line_id) ?? []))
-    },
-    async isAuthorization(nonce) {
-      await readAuthorizations([nonce])
-      return authorizations.get(nonce) === true
-    },
-    async purchaseOfReceipt(cti) {
-      await readPurchases([cti])
-      return purchases.get(cti)
-    },
-    async unitsOf(purchaseId) {
-      await readUnits([purchaseId])
-      return units.get(purchaseId) ?? []
-    },
-    async device(deviceId) {
-      if (!devices.has(deviceId)) devices.set(deviceId, await findDevice(db, tenant, deviceId))
-      return devices.get(deviceId)
-    },
-    async store(storeId) {
-      if (!stores.has(storeId)) stores.set(storeId, (await storeWith(db, { storeId }))[0])
-      return stores.get(storeId)
-    },
-    agentsOf: async (storeId) => [...(await successors(storeId)).keys()],
+  async #readAuthorizations(nonces: Iterable<string>): Promise<void> {
+    const asked = [...nonces].filter((nonce) => !this.#authorizations.has(nonce))
+    for (const nonce of asked) this.#authorizations.set(nonce, false)
+    for (const { nonce } of await authorizationsWith(this.#db, asked)) this.#authorizations.set(nonce, true)
+  }
+
+  async #readPurchases(ctis: Iterable<string>): Promise<void> {
+    const asked = [...ctis].filter((cti) => !this.#purchases.has(cti))
+    for (const cti of asked) this.#purchases.set(cti, undefined)
+    for (const row of await purchasesWith(this.#db, asked)) this.#purchases.set(row.cti ?? '', row)
+  }
+
+  async #readUnits(purchaseIds: Iterable<string>): Promise<void> {
+    const asked = [...purchaseIds].filter((id) => !this.#units.has(id))
+    for (const id of asked) this.#units.set(id, [])
+    for (const row of await unitsWith(this.#db, asked)) this.#units.get(row.purchase_id)?.push(row)
+  }
+
+  /** The agents of a store, each with the one that goes on with its ledger. */
+  async #successors(storeId: string): Promise<ReadonlyMap<string, string | null>> {
+    const known =
+      this.#agents.get(storeId) ??
+      new Map((await agentsWith(this.#db, { storeId })).map((row) => [row.agent_id, row.replaced_by]))
+    this.#agents.set(storeId, known)
+    return known
+  }
+
+  async #homeIn(storeId: string, epoch: number): Promise<string | undefined> {
+    const name = `${storeId} ${epoch}`
+    if (!this.#homes.has(name)) this.#homes.set(name, await findHomeIn(this.#db, storeId, epoch))
+    return this.#homes.get(name)
   }
 }

@@ -1,18 +1,19 @@
 import type { DenyEntry } from '../../../policy/documents/store-documents.ts'
 import type { Call, Services } from '../../operations/operation.ts'
 import { deny } from '../rights/deny-list.ts'
-import { evidenceFacts, type EvidenceFacts } from './evidence-facts.ts'
+import { EvidenceFacts } from './evidence-facts.ts'
 import type { EventScope } from '../records/events.ts'
 import type { UnitKey } from '../rights/rights.ts'
 import { settlePurchases } from '../rights/settle-purchase.ts'
 import { touchSubjects } from '../rights/touch.ts'
-import { usesIn, type Uses } from '../rights/uses.ts'
+import { Uses } from '../rights/uses.ts'
 
 /**
  *   openEvidence ─ applyClaim · applyOutcome · applyVoid … of one row or a hundred ─ finishEvidence
  *
- * What follows from evidence for purchases and other agents depends on the state at the end alone, so it is written once for
- * all rows of a transaction.
+ * Evidence is facts about what was used up, from whoever saw it: an agent's journal or a device's call. Facts are never refused, only
+ * added; what should not have happened becomes an exception. What follows for purchases and other agents depends on the state at the
+ * end alone, so it is written once for all rows of a transaction.
  */
 export interface EvidenceScope extends EventScope {
   services: Services
@@ -22,6 +23,16 @@ export interface EvidenceScope extends EventScope {
   uses: Uses
   /** What `finishEvidence` writes. */
   due: Due
+}
+
+/** Who saw what evidence tells of, where and when. */
+export interface Witness {
+  /** null: a device without agent, over HTTP. */
+  agentId: string | null
+  storeId: string
+  /** Trusted time of what happened, ms. */
+  atMs: number
+  eventId: string
 }
 
 interface Due {
@@ -47,8 +58,8 @@ export function openEvidence(
     services,
     emit,
     afterCommit,
-    facts: evidenceFacts(db, tenant),
-    uses: usesIn(db, tenant),
+    facts: new EvidenceFacts(db, tenant),
+    uses: new Uses(db, tenant),
     due,
   }
 }

@@ -14,7 +14,7 @@ import { denyNonce } from '../rights/deny-list.ts'
 import { moveEndsAt } from './outstanding.ts'
 import { touchSubjects } from '../rights/touch.ts'
 import { settleRight } from '../rights/settle-right.ts'
-import { usesIn } from '../rights/uses.ts'
+import { Uses } from '../rights/uses.ts'
 import { findRight, type RightView, type UnitKey } from '../rights/rights.ts'
 import type { RightClass } from '../../../policy/vocabulary.ts'
 
@@ -143,7 +143,7 @@ export async function freeUnused({ db }: Pick<Call, 'db'>, row: ProtectionAuthor
     }
     const right = await findRight(db, key)
     if (right?.nonce !== row.nonce || right.state !== 'leased') continue
-    await settleRight(usesIn(db, row.tenant), key, true)
+    await settleRight(new Uses(db, row.tenant), key, true)
     freed.push(key)
   }
   await touchSubjects(db, freed)

@@ -25,64 +25,150 @@ import {
   type UnitKey,
 } from './rights.ts'
 
+const withIds = preparedForMany((db, ids) => db.selectFrom('redemption').selectAll().where('redemption_id', 'in', ids))
+const ofLines = preparedForMany((db, ids) => db.selectFrom('redemption').selectAll().where('line_id', 'in', ids))
+const rightsOfLines = preparedForMany((db, ids) => db.selectFrom('unit_right').selectAll().where('line_id', 'in', ids))
+
 /**
  *   prepare ─ ofId · ofUnit · right · add · setOutcome · use · free … ─ flush
  *
  * Redemptions and rights of units as they stand in a transaction. For a batch they are read together beforehand, and written
  * together at the end. What was not prepared is read when it is asked for, and written at once.
  */
-export interface Uses {
-  prepare(redemptionIds: Iterable<string>, lineIds: Iterable<string>): Promise<void>
-  /** Writes what has changed: before anybody else reads or writes rights or redemptions in this transaction. */
-  flush(): Promise<void>
-  /** Somebody else has written some: all is read again. */
-  forget(): void
-  /** The tenant's redemptions of this id, one for each step, as they are now. */
-  ofId(redemptionId: string): Promise<RedemptionRow[]>
-  ofUnit(key: UnitKey): Promise<readonly RedemptionRow[]>
-  right(key: UnitKey): Promise<UnitRightRow | undefined>
-  /** Adds a fact; false when it was known. */
-  add(redemption: NewRedemption): Promise<boolean>
-  setOutcome(row: RedemptionRow, outcome: Outcome): Promise<void>
-  use(key: UnitKey, use: { nonce: string; deviceId: string; redemptionId: string }, failures: number): Promise<void>
-  lease(key: UnitKey, lease: Lease, tries: Tries): Promise<void>
-  free(key: UnitKey, failures: number): Promise<void>
-  /** Of the authorizations that cover the unit and whose step nobody has used, the one that ends last. */
-  unusedLease(key: UnitKey): Promise<{ nonce: string; device_id: string; exp: number } | undefined>
-  noteOutcome(redemptionId: string, key: UnitKey, outcome: Outcome): Promise<void>
-}
-
-const withIds = preparedForMany((db, ids) => db.selectFrom('redemption').selectAll().where('redemption_id', 'in', ids))
-const ofLines = preparedForMany((db, ids) => db.selectFrom('redemption').selectAll().where('line_id', 'in', ids))
-const rightsOfLines = preparedForMany((db, ids) => db.selectFrom('unit_right').selectAll().where('line_id', 'in', ids))
-
-/** Uses of this tenant's units in this transaction. */
-export function usesIn(db: Db, tenant: string): Uses {
-  const ids = new Set<string>()
-  const lines = new Set<string>()
+export class Uses {
+  readonly #db: Db
+  readonly #tenant: string
+  /** What was prepared. */
+  readonly #ids = new Set<string>()
+  readonly #lines = new Set<string>()
   /** By their keys: what is known of the ids and lines above. */
-  const redemptions = new Map<string, RedemptionRow>()
-  const byId = new Map<string, RedemptionRow[]>()
-  const byUnit = new Map<string, RedemptionRow[]>()
-  const rights = new Map<string, UnitRightRow>()
+  readonly #redemptions = new Map<string, RedemptionRow>()
+  readonly #byId = new Map<string, RedemptionRow[]>()
+  readonly #byUnit = new Map<string, RedemptionRow[]>()
+  readonly #rights = new Map<string, UnitRightRow>()
   /** Names of what is not written yet. */
-  const [added, changed] = [new Set<string>(), new Set<string>()]
+  readonly #added = new Set<string>()
+  readonly #changed = new Set<string>()
 
-  function note(read: RedemptionRow): void {
+  /** Uses of this tenant's units in this transaction. */
+  constructor(db: Db, tenant: string) {
+    this.#db = db
+    this.#tenant = tenant
+  }
+
+  async prepare(redemptionIds: Iterable<string>, lineIds: Iterable<string>): Promise<void> {
+    const askedIds = [...redemptionIds].filter((id) => !this.#ids.has(id))
+    const known = await withIds(this.#db, askedIds)
+    const askedLines = [...lineIds, ...known.flatMap((row) => row.line_id ?? [])].filter((id) => !this.#lines.has(id))
+    const [ofThese, rightRows] = [await ofLines(this.#db, askedLines), await rightsOfLines(this.#db, askedLines)]
+    for (const id of askedIds) this.#ids.add(id)
+    for (const id of askedLines) this.#lines.add(id)
+    for (const row of [...known, ...ofThese]) this.#note(row)
+    for (const row of rightRows) this.#rights.set(unitName(row.line_id, row.unit_no, row.right_class), row)
+  }
+
+  /** Writes what has changed: before anybody else reads or writes rights or redemptions in this transaction. */
+  async flush(): Promise<void> {
+    for (const chunk of inChunks([...this.#added].flatMap((name) => this.#redemptions.get(name) ?? [])))
+      await addRedemptions(this.#db, chunk)
+    for (const chunk of inChunks([...this.#changed].flatMap((name) => this.#rights.get(name) ?? [])))
+      await writeRights(this.#db, chunk)
+    this.#added.clear()
+    this.#changed.clear()
+  }
+
+  /** Somebody else has written some: all is read again. */
+  forget(): void {
+    for (const known of [this.#ids, this.#lines, this.#redemptions, this.#byId, this.#byUnit]) known.clear()
+    for (const known of [this.#rights, this.#added, this.#changed]) known.clear()
+  }
+
+  /** The tenant's redemptions of this id, one for each step, as they are now. */
+  async ofId(redemptionId: string): Promise<RedemptionRow[]> {
+    if (!this.#ids.has(redemptionId)) return findRedemptions(this.#db, this.#tenant, redemptionId)
+    // Copies: whoever asked compares with what was.
+    return (this.#byId.get(redemptionId) ?? [])
+      .map((row) => ({ ...row }))
+      .toSorted((a, b) => compare(a.nonce, b.nonce) || a.step - b.step)
+  }
+
+  async ofUnit(key: UnitKey): Promise<readonly RedemptionRow[]> {
+    return this.#lines.has(key.lineId) ? (this.#byUnit.get(nameOf(key)) ?? []) : redemptionsOfUnit(this.#db, key)
+  }
+
+  async right(key: UnitKey): Promise<UnitRightRow | undefined> {
+    return this.#lines.has(key.lineId) ? this.#rights.get(nameOf(key)) : findRight(this.#db, key)
+  }
+
+  /** Adds a fact; false when it was known. */
+  async add(redemption: NewRedemption): Promise<boolean> {
+    const row = { ...redemption, outcome: null, resolved_by: null, reported: null }
+    const name = redemptionName(row)
+    const [hasId, hasLine] = [this.#ids.has(row.redemption_id), row.line_id === null || this.#lines.has(row.line_id)]
+    if (!hasId || !hasLine) {
+      if (!(await addRedemption(this.#db, redemption))) return false
+      if (hasId || hasLine) this.#note(row)
+      return true
+    }
+    if (this.#redemptions.has(name)) return false
+    this.#note(row)
+    this.#added.add(name)
+    return true
+  }
+
+  async setOutcome(row: RedemptionRow, outcome: Outcome): Promise<void> {
+    const known = this.#redemptions.get(redemptionName(row))
+    if (known) known.outcome = outcome
+    if (!this.#added.has(redemptionName(row))) await updateOutcome(this.#db, row, outcome)
+  }
+
+  async use(
+    key: UnitKey,
+    use: { nonce: string; deviceId: string; redemptionId: string },
+    failures: number,
+  ): Promise<void> {
+    const { nonce, deviceId: device_id, redemptionId: redemption_id } = use
+    const isNoted = this.#noteRight(key, { state: 'used', nonce, device_id, redemption_id, failures })
+    if (!isNoted) await useRight(this.#db, key, use, failures)
+  }
+
+  async lease(key: UnitKey, lease: Lease, tries: Tries): Promise<void> {
+    if (!this.#noteRight(key, leasedRow(lease, tries))) await leaseRight(this.#db, key, lease, tries)
+  }
+
+  async free(key: UnitKey, failures: number): Promise<void> {
+    if (!this.#noteRight(key, { state: 'free', failures })) await freeRight(this.#db, key, failures)
+  }
+
+  /** Of the authorizations that cover the unit and whose step nobody has used, the one that ends last. */
+  async unusedLease(key: UnitKey): Promise<{ nonce: string; device_id: string; exp: number } | undefined> {
+    await this.flush()
+    return unusedLease(this.#db, key)
+  }
+
+  async noteOutcome(redemptionId: string, key: UnitKey, outcome: Outcome): Promise<void> {
+    if (!this.#lines.has(key.lineId)) return noteOutcome(this.#db, redemptionId, key, outcome)
+    const right = this.#rights.get(nameOf(key))
+    if (right?.redemption_id !== redemptionId) return
+    right.outcome = outcome
+    this.#changed.add(nameOf(key))
+  }
+
+  #note(read: RedemptionRow): void {
     const name = redemptionName(read)
-    if (redemptions.has(name)) return
-    redemptions.set(name, read)
-    if (read.tenant === tenant) addTo(byId, read.redemption_id, read)
-    if (read.line_id !== null) addTo(byUnit, unitName(read.line_id, read.unit_no, read.right_class), read)
+    if (this.#redemptions.has(name)) return
+    this.#redemptions.set(name, read)
+    if (read.tenant === this.#tenant) addTo(this.#byId, read.redemption_id, read)
+    if (read.line_id !== null) addTo(this.#byUnit, unitName(read.line_id, read.unit_no, read.right_class), read)
   }
 
   /** False when the right was not prepared. */
-  function noteRight(key: UnitKey, right: Partial<UnitRightRow> & { state: string; failures: number }): boolean {
-    if (!lines.has(key.lineId)) return false
+  #noteRight(key: UnitKey, right: Partial<UnitRightRow> & { state: string; failures: number }): boolean {
+    if (!this.#lines.has(key.lineId)) return false
     const { lineId: line_id, unitNo: unit_no, rightClass: right_class, purchaseId: purchase_id } = key
-    const known = rights.get(nameOf(key))
+    const known = this.#rights.get(nameOf(key))
     const nothing = { nonce: null, device_id: null, until_ms: null, redemption_id: null, outcome: null }
-    rights.set(nameOf(key), {
+    this.#rights.set(nameOf(key), {
       line_id,
       unit_no,
       right_class,
@@ -92,92 +178,8 @@ export function usesIn(db: Db, tenant: string): Uses {
       ...nothing,
       ...right,
     })
-    changed.add(nameOf(key))
+    this.#changed.add(nameOf(key))
     return true
-  }
-
-  async function flush(): Promise<void> {
-    for (const chunk of inChunks([...added].flatMap((name) => redemptions.get(name) ?? [])))
-      await addRedemptions(db, chunk)
-    for (const chunk of inChunks([...changed].flatMap((name) => rights.get(name) ?? []))) await writeRights(db, chunk)
-    added.clear()
-    changed.clear()
-  }
-
-  return {
-    async prepare(redemptionIds, lineIds) {
-      const askedIds = [...redemptionIds].filter((id) => !ids.has(id))
-      const known = await withIds(db, askedIds)
-      const askedLines = [...lineIds, ...known.flatMap((row) => row.line_id ?? [])].filter((id) => !lines.has(id))
-      const [ofThese, rightRows] = [await ofLines(db, askedLines), await rightsOfLines(db, askedLines)]
-      for (const id of askedIds) ids.add(id)
-      for (const id of askedLines) lines.add(id)
-      for (const row of [...known, ...ofThese]) note(row)
-      for (const row of rightRows) rights.set(unitName(row.line_id, row.unit_no, row.right_class), row)
-    },
-    flush,
-    forget() {
-      for (const known of [ids, lines, redemptions, byId, byUnit, rights, added, changed]) known.clear()
-    },
-    async ofId(redemptionId) {
-      if (!ids.has(redemptionId)) return findRedemptions(db, tenant, redemptionId)
-      // Copies: whoever asked compares with what was.
-      return (byId.get(redemptionId) ?? [])
-        .map((row) => ({ ...row }))
-        .toSorted((a, b) => compare(a.nonce, b.nonce) || a.step - b.step)
-    },
-    async ofUnit(key) {
-      return lines.has(key.lineId) ? (byUnit.get(nameOf(key)) ?? []) : redemptionsOfUnit(db, key)
-    },
-    async right(key) {
-      return lines.has(key.lineId) ? rights.get(nameOf(key)) : findRight(db, key)
-    },
-    async add(redemption) {
-      const row = { ...redemption, outcome: null, resolved_by: null, reported: null }
-      const name = redemptionName(row)
-      const [hasId, hasLine] = [ids.has(row.redemption_id), row.line_id === null || lines.has(row.line_id)]
-      if (!hasId || !hasLine) {
-        if (!(await addRedemption(db, redemption))) return false
-        if (hasId || hasLine) note(row)
-        return true
-      }
-      if (redemptions.has(name)) return false
-      note(row)
-      added.add(name)
-      return true
-    },
-    async setOutcome(row, outcome) {
-      const known = redemptions.get(redemptionName(row))
-      if (known) known.outcome = outcome
-      if (!added.has(redemptionName(row))) await updateOutcome(db, row, outcome)
-    },
-    async use(key, { nonce, deviceId, redemptionId }, failures) {
-      const isNoted = noteRight(key, {
-        state: 'used',
-        nonce,
-        device_id: deviceId,
-        redemption_id: redemptionId,
-        failures,
-      })
-      if (!isNoted) await useRight(db, key, { nonce, deviceId, redemptionId }, failures)
-    },
-    async free(key, failures) {
-      if (!noteRight(key, { state: 'free', failures })) await freeRight(db, key, failures)
-    },
-    async lease(key, lease, tries) {
-      if (!noteRight(key, leasedRow(lease, tries))) await leaseRight(db, key, lease, tries)
-    },
-    async unusedLease(key) {
-      await flush()
-      return unusedLease(db, key)
-    },
-    async noteOutcome(redemptionId, key, outcome) {
-      if (!lines.has(key.lineId)) return noteOutcome(db, redemptionId, key, outcome)
-      const right = rights.get(nameOf(key))
-      if (right?.redemption_id !== redemptionId) return
-      right.outcome = outcome
-      changed.add(nameOf(key))
-    },
   }
 }
 

@@ -48,7 +48,7 @@ export const LIAR_BUGS: readonly Bug[] = [
     what: 'the cloud accepts the outcome of another agent’s redemption',
     changes: [
       change(
-        'cloud/protection/evidence/evidence.js',
+        'cloud/protection/evidence/outcomes.js',
         'if (await scope.facts.isOwn(row.agent_id, witness))',
         'if (row.agent_id !== null)',
       ),

@@ -1,0 +1,196 @@
+import type { Evidence } from '../../../policy/journal.ts'
+import type { RightClass } from '../../../policy/vocabulary.ts'
+import { findPurchase } from '../../scan-and-go/queries.ts'
+import { findAuthorization, unitsOfAuthorization, updateAuthorization } from '../leases/authorizations.ts'
+import { bindItem } from './bind-item.ts'
+import { endLease, freeLeases } from './end-lease.ts'
+import type { ReceiptPurchase } from './evidence-facts.ts'
+import type { EvidenceScope, Witness } from './evidence-scope.ts'
+import { raiseException } from '../records/exceptions.ts'
+import { raiseForeign, type Foreign } from './foreign-evidence.ts'
+import { raiseByState } from './raise-by-state.ts'
+import { holdReleased, raiseReleased } from './released-late.ts'
+import type { UnitKey } from '../rights/rights.ts'
+import { settleUnit } from './settle-unit.ts'
+import { tellOthers } from './tell-others.ts'
+
+export type Claim = Extract<Evidence, { kind: 'claim' }>
+
+/** Takes a claim into account. Answers false when what it is about is unknown: kept, and tried again after an upgrade. */
+export async function applyClaim(scope: EvidenceScope, witness: Witness, claim: Claim): Promise<boolean> {
+  return claim.source === 'token' ? applyTokenClaim(scope, witness, claim) : applyReceiptClaim(scope, witness, claim)
+}
+
+async function applyTokenClaim(scope: EvidenceScope, witness: Witness, claim: Claim): Promise<boolean> {
+  const { db, tenant } = scope
+  const row = await findAuthorization(db, claim.nonce)
+  if (!row && claim.receipt && scope.services.authority.cloudGeneration > 1)
+    return applyForgotten(scope, witness, claim, claim.receipt)
+  if (row?.tenant !== tenant) return false
+  if (!(await scope.facts.isOwn(row.agent_id, witness)) || claim.ordinals.some((ordinal) => ordinal >= row.count)) {
+    await raiseForeign(scope, witness, foreignClaim(claim, `a claim of a token that is not this agent's`))
+    return true
+  }
+  const units = await unitsOfAuthorization(db, claim.nonce)
+  const rightClass = row.right_class as RightClass
+  const added: number[] = []
+  for (const ordinal of claim.ordinals) {
+    const unit = units.find((u) => u.ordinal === ordinal)
+    const key = unit && { lineId: unit.line_id, unitNo: unit.unit_no }
+    if (await add(scope, witness, claim, ordinal, rightClass, key)) added.push(ordinal)
+  }
+  const raised = await raiseByState(scope, row)
+  if (added.length === 0) return true
+  const next = await updateAuthorization(db, row, {})
+
+  const used: UnitKey[] = []
+  for (const unit of units.filter((u) => added.includes(u.ordinal))) {
+    const key = { lineId: unit.line_id, unitNo: unit.unit_no, rightClass, purchaseId: row.purchase_id ?? '' }
+    // An operator went past this token: the one that was given instead must not release the goods once more.
+    await endLease(scope, key, row.nonce)
+    await settleUnit(scope, witness.storeId, key, claim)
+    used.push(key)
+  }
+  const purchase = row.purchase_id === null ? undefined : await findPurchase(db, row.tenant, row.purchase_id)
+  const isCancelled = purchase?.status === 'CANCELLED'
+  if (row.item_id !== null)
+    await bindItem(scope, row.item_id, used[0], isCancelled ? 'cancelled' : await returnedOf(scope, used[0]))
+  await holdReleased(scope, purchase, used)
+  if (purchase && isCancelled && !raised.has('redeemed_after_revocation'))
+    await raiseReleased(scope, purchase, claim.deviceId)
+  scope.due.subjects.push(...used)
+  await tellOthers(scope, witness, purchase, used, claim.receipt !== undefined)
+  // One that was only taken back may still be honoured by an agent that has not heard of it.
+  if (next.voided_ms !== null) await freeLeases(scope, next)
+  return true
+}
+
+/** A claim of a token that was lost with the cloud which gave it: what it used up stands in the receipt. */
+async function applyForgotten(
+  scope: EvidenceScope,
+  witness: Witness,
+  claim: Claim,
+  receipt: NonNullable<Claim['receipt']>,
+): Promise<boolean> {
+  const purchase = await scope.facts.purchaseOfReceipt(receipt.cti)
+  if (purchase?.tenant !== scope.tenant) return false
+  if (purchase.store_id !== witness.storeId) {
+    await raiseForeign(scope, witness, foreignClaim(claim, 'a claim of a receipt of another store'))
+    return true
+  }
+  return useUnits(scope, witness, claim, purchase, receipt.ordinals)
+}
+
+async function applyReceiptClaim(scope: EvidenceScope, witness: Witness, claim: Claim): Promise<boolean> {
+  const purchase = await scope.facts.purchaseOfReceipt(claim.nonce)
+  if (purchase?.tenant !== scope.tenant) return false
+  if (purchase.store_id !== witness.storeId) {
+    await raiseForeign(scope, witness, foreignClaim(claim, 'a claim of a receipt of another store'))
+    return true
+  }
+  if (purchase.status === 'CANCELLED') {
+    await raise(
+      scope,
+      witness,
+      'redeemed_after_revocation',
+      claim.redemptionId,
+      'goods of a cancelled purchase were released',
+      claim,
+      purchase.purchase_id,
+    )
+  }
+  if (purchase.receipt_exp !== null && witness.atMs > purchase.receipt_exp * 1_000) {
+    await raise(
+      scope,
+      witness,
+      'late_redeem',
+      claim.redemptionId,
+      'a receipt was honoured after its end',
+      claim,
+      purchase.purchase_id,
+    )
+  }
+  return useUnits(scope, witness, claim, purchase, claim.ordinals)
+}
+
+/** Uses up the units of a receipt with the numbers `entries`, one for each step of the claim. */
+async function useUnits(
+  scope: EvidenceScope,
+  witness: Witness,
+  claim: Claim,
+  purchase: ReceiptPurchase,
+  entries: readonly number[],
+): Promise<boolean> {
+  const units = await scope.facts.unitsOf(purchase.purchase_id)
+  const used: UnitKey[] = []
+  for (const [i, ordinal] of claim.ordinals.entries()) {
+    const unit = units.find((u) => u.receipt_index === entries[i])
+    if (!unit) continue
+    const key = {
+      lineId: unit.line_id,
+      unitNo: unit.unit_no,
+      rightClass: claim.rightClass,
+      purchaseId: purchase.purchase_id,
+    }
+    if (!(await add(scope, witness, claim, ordinal, claim.rightClass, key))) continue
+    await endLease(scope, key, claim.nonce)
+    await settleUnit(scope, witness.storeId, key, claim)
+    used.push(key)
+  }
+  scope.due.subjects.push(...used)
+  await holdReleased(scope, purchase, used)
+  await tellOthers(scope, witness, purchase, used, true)
+  return true
+}
+
+function add(
+  scope: EvidenceScope,
+  witness: Witness,
+  claim: Claim,
+  ordinal: number,
+  rightClass: RightClass,
+  unit: { lineId: string; unitNo: number } | undefined,
+): Promise<boolean> {
+  return scope.uses.add({
+    nonce: claim.nonce,
+    step: ordinal + 1,
+    redemption_id: claim.redemptionId,
+    tenant: scope.tenant,
+    source: claim.source,
+    agent_id: witness.agentId,
+    device_id: claim.deviceId,
+    at_ms: witness.atMs,
+    event_id: witness.eventId,
+    line_id: unit?.lineId ?? null,
+    unit_no: unit?.unitNo ?? null,
+    right_class: rightClass,
+  })
+}
+
+async function returnedOf({ uses }: EvidenceScope, key: UnitKey | undefined): Promise<'returned' | undefined> {
+  const right = key && (await uses.right(key))
+  return right && right.returned_by !== null ? 'returned' : undefined
+}
+
+function foreignClaim({ kind, nonce, deviceId }: Claim, detail: string): Foreign {
+  return { kind, about: nonce, detail, deviceId }
+}
+
+async function raise(
+  scope: EvidenceScope,
+  witness: Witness,
+  kind: string,
+  subject: string,
+  detail: string,
+  claim: Claim,
+  purchaseId?: string,
+): Promise<void> {
+  await raiseException(scope, {
+    storeId: witness.storeId,
+    kind,
+    subject,
+    detail,
+    deviceId: claim.deviceId,
+    purchaseId: purchaseId === '' ? undefined : purchaseId,
+  })
+}

@@ -1,0 +1,102 @@
+import { joinOutcome } from '../../../policy/unit-uses.ts'
+import type { Outcome } from '../../../policy/vocabulary.ts'
+import type { RedemptionRow } from '../../persistence/tables/protection.ts'
+import { findAuthorization, updateAuthorization } from '../leases/authorizations.ts'
+import { acknowledgeAbout, raiseException, WITHDRAWN } from '../records/exceptions.ts'
+import { updateRedemption } from '../rights/redemptions.ts'
+import type { UnitKey } from '../rights/rights.ts'
+import { unitOf } from '../rights/settle-right.ts'
+import type { EvidenceScope, Witness } from './evidence-scope.ts'
+import { raiseForeign } from './foreign-evidence.ts'
+import { settleUnit } from './settle-unit.ts'
+
+/**
+ * What became of a claim: a confirmed one counts, a failed one frees its units, an unknown one is for staff. `nonce`
+ * where it is known: devices without agent choose their redemption ids themselves.
+ */
+export async function applyOutcome(
+  scope: EvidenceScope,
+  witness: Witness,
+  redemptionId: string,
+  outcome: Outcome,
+  nonce?: string,
+): Promise<boolean> {
+  const rows = (await scope.uses.ofId(redemptionId)).filter((row) => nonce === undefined || row.nonce === nonce)
+  if (rows.length === 0) return false
+  const own: RedemptionRow[] = []
+  for (const row of rows) if (await scope.facts.isOwn(row.agent_id, witness)) own.push(row)
+  const [first] = own
+  if (!first) {
+    const detail = `an outcome of a claim that is not this agent's`
+    await raiseForeign(scope, witness, { kind: 'outcome', about: redemptionId, detail })
+    return true
+  }
+  const changed: RedemptionRow[] = []
+  for (const row of own) {
+    const known = row.outcome as Outcome | null
+    const joined = joinOutcome(known, outcome)
+    if (joined.isConflict) await raiseConflict(scope, witness, row, outcome)
+    if (row.resolved_by !== null) await updateRedemption(scope.db, row, { reported: outcome })
+    else if (joined.outcome !== known) {
+      await scope.uses.setOutcome(row, joined.outcome)
+      changed.push(row)
+    }
+  }
+  const purchases = await settleRedemptions(scope, witness, changed)
+  if (outcome !== 'unknown' && changed.some((row) => row.outcome === 'unknown'))
+    await acknowledgeAbout(scope.db, {
+      storeId: witness.storeId,
+      kind: 'outcome_unknown',
+      subject: redemptionId,
+      by: WITHDRAWN,
+      atMs: scope.nowMs,
+    })
+  if (outcome === 'unknown' && changed.length > 0) {
+    await raiseException(scope, {
+      storeId: witness.storeId,
+      kind: 'outcome_unknown',
+      subject: redemptionId,
+      detail: 'an actuator was commanded and nobody knows whether it moved',
+      deviceId: first.device_id,
+      purchaseId: purchases[0],
+      nonce: first.nonce,
+    })
+  }
+  return true
+}
+
+async function raiseConflict(scope: EvidenceScope, witness: Witness, row: RedemptionRow, told: Outcome): Promise<void> {
+  const by = row.resolved_by === null ? 'the device said' : 'staff saw'
+  await raiseException(scope, {
+    storeId: witness.storeId,
+    kind: 'outcome_conflict',
+    subject: row.redemption_id,
+    detail: `${by} ${row.outcome}, and then it was reported as ${told}`,
+    deviceId: row.device_id,
+    nonce: row.nonce,
+  })
+}
+
+/** Brings rights, and at the end the purchases, to what these redemptions have become; answers the purchases. */
+export async function settleRedemptions(
+  scope: EvidenceScope,
+  witness: Witness,
+  changed: readonly RedemptionRow[],
+): Promise<string[]> {
+  const { db, due, facts, uses } = scope
+  const keys: UnitKey[] = []
+  for (const row of changed) {
+    const key = await unitOf(uses, row)
+    if (!key) continue
+    await settleUnit(scope, witness.storeId, key, undefined)
+    keys.push(key)
+  }
+  due.subjects.push(...keys)
+  for (const nonce of new Set(changed.map((row) => row.nonce))) {
+    const authorization = (await facts.isAuthorization(nonce)) ? await findAuthorization(db, nonce) : undefined
+    if (authorization) await updateAuthorization(db, authorization, {})
+  }
+  const purchases = [...new Set(keys.map((key) => key.purchaseId).filter((id) => id !== ''))]
+  for (const purchaseId of purchases) due.purchaseIds.add(purchaseId)
+  return purchases
+}

@@ -1,0 +1,33 @@
+import type { ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
+import { redemptionsOf } from '../leases/authorizations.ts'
+import { viewAuthorization } from '../leases/view.ts'
+import { raiseException } from '../records/exceptions.ts'
+import type { EvidenceScope } from './evidence-scope.ts'
+
+/** Raises what the whole evidence of an authorization comes to, and answers it; what was raised before is not raised again. */
+export async function raiseByState(
+  scope: EvidenceScope,
+  row: ProtectionAuthorizationRow,
+): Promise<ReadonlySet<string>> {
+  await scope.uses.flush()
+  const redemptions = await redemptionsOf(scope.db, row.nonce)
+  const { exceptions } = viewAuthorization(row, redemptions, scope.nowMs)
+  for (const kind of exceptions) {
+    await raiseException(scope, {
+      storeId: row.store_id,
+      kind,
+      subject: row.nonce,
+      detail: EXCEPTION_TEXT[kind],
+      deviceId: row.device_id,
+      purchaseId: row.purchase_id ?? undefined,
+      nonce: row.nonce,
+    })
+  }
+  return exceptions
+}
+
+const EXCEPTION_TEXT = {
+  double_redeem: 'one step of an authorization was redeemed twice',
+  late_redeem: 'an authorization was redeemed after its end',
+  redeemed_after_revocation: 'an authorization was redeemed after it was taken back',
+}
