@@ -47,7 +47,7 @@ export function takeOver(
         const marks = openMarks(db)
         const known = Number(marks.get('cloud_generation') ?? 1)
         const isRestored = documents.some((jws) => generationOf(jws) > known)
-        const journal = openJournal(db, next.ledgerId, next.generation)
+        const journal = openJournal(db, marks, next.ledgerId, next.generation)
         if (isRestored) journal.tellAgain()
         journal.restart(next.generation)
         const isOtherRoot = former !== undefined && former.rootX !== next.rootX

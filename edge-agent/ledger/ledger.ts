@@ -1,17 +1,20 @@
 import type { Database as Connection } from 'better-sqlite3'
 import type { ProtectionEvent } from '../../policy/events.ts'
-import type { Evidence, JournalBody } from '../../policy/journal.ts'
+import type { JournalBody } from '../../policy/journal.ts'
 import type { Outcome } from '../../policy/vocabulary.ts'
-import { openClaims, OVERRIDE_ID, type Claimed, type ClaimRequest, type Claims } from './claims/claims.ts'
-import { commits, type Commits, type LedgerFailure } from './file/commit.ts'
+import { evidenceOf, outcomeOf } from './claims/claim-evidence.ts'
+import type { Claimed, ClaimRequest } from './claims/claim-request.ts'
+import { openClaims, type Claims } from './claims/claims.ts'
+import type { Commits, LedgerFailure } from './file/commit.ts'
 import { openLedgerFile } from './file/database.ts'
+import { commits } from './file/group-commit.ts'
 import { openHomeAsks, type HomeAsks } from './home/home-asks.ts'
 import { openHomeGrants, type HomeGrants } from './home/home-grants.ts'
 import { openJournal, type Journal } from './journal/journal.ts'
-import { openCloudGeneration, RESYNC_FROM, RESYNC_UNTIL, type CloudGeneration } from './journal/cloud-generation.ts'
+import { openCloudGeneration, type CloudGeneration } from './journal/cloud-generation.ts'
 import { openMarks, type Marks } from './file/marks.ts'
 import { openPairings, type Pairings } from './pairings.ts'
-import { openWatermark, type RuntimeFiles } from './file/watermark.ts'
+import { openWatermark, type Position, type RuntimeFiles, type Watermark } from './file/watermark.ts'
 import type { Log } from '../log.ts'
 
 /**
@@ -78,15 +81,8 @@ export const LEDGER_ID = 'ledger_id'
 export type OpenLedgerFile = (file: string) => Connection
 
 /** Opens or makes the ledger, with FULL durability read back. Throws when it is damaged or another process has it. */
-export function openLedger({
-  file,
-  ledgerId,
-  generation,
-  onFailure,
-  onGrown,
-  open = openLedgerFile,
-  runtime,
-}: LedgerOptions): Ledger {
+export function openLedger(options: LedgerOptions): Ledger {
+  const { file, ledgerId, open = openLedgerFile } = options
   const db = open(file)
   const marks = openMarks(db)
   const own = marks.get(LEDGER_ID)
@@ -94,140 +90,141 @@ export function openLedger({
     db.close()
     throw new Error(`${file} belongs to another enrolment, which was not ended: run untag edge enrol --replace again`)
   }
-  let current = Math.max(generation, Number(marks.get('generation') ?? 0))
-  const journal = openJournal(db, ledgerId, current)
-  const openedAt = journal.head
-  const position = () => ({ generation: current, ...journal.head })
-  const watermark = runtime && openWatermark({ ...runtime, ledgerId }, position(), journal.hashAt)
-  const claims = openClaims(db)
-  const homeGrants = openHomeGrants(db, claims, journal)
-  const homeAsks = openHomeAsks(db, claims)
-  let told = journal.head.seq
-
-  function noteOutcome(redemptionId: string, outcome: Outcome, atMs: number, event?: ProtectionEvent): void {
-    if (!claims.settle(redemptionId, outcome)) return
-    const seq = journal.append({ atMs, ...outcomeOf(redemptionId, outcome), ...(event && { event }) })
-    if (outcome === 'unknown') claims.unknown.note(redemptionId, seq)
-    homeAsks.settled(redemptionId, outcome)
-  }
-
-  const work = commits(db, {
-    onUndone() {
-      journal.reload()
-      marks.reload()
-    },
-    onFailure,
-    onDurable() {
-      if (journal.head.seq === told) return
-      told = journal.head.seq
-      watermark?.note(position())
-      onGrown?.()
-    },
-  })
-  return {
-    ledgerId,
-    get generation() {
-      return current
-    },
-    openedAt,
-    get isBehindWatermark() {
-      return watermark?.isAhead === true
-    },
-    acceptPosition: () => watermark?.accept(position()),
-    adopt(next, also) {
-      if (next <= current) return
-      work.now(() => {
-        journal.restart(next)
-        also()
-        // Rows that were acknowledged are no longer here: what is told again to a restored cloud is what waits anyway.
-        if (marks.get(RESYNC_UNTIL) !== undefined) marks.set(RESYNC_UNTIL, String(journal.head.seq))
-        // Their numbers begin anew: the former first may be one in the middle now.
-        if (marks.get(RESYNC_FROM) !== undefined) marks.set(RESYNC_FROM, '1')
-      })
-      current = next
-    },
-    journal,
-    claims,
-    homeGrants,
-    homeAsks,
-    marks,
-    pairings: openPairings(db),
-    cloudGeneration: openCloudGeneration(marks, journal),
-    commits: work,
-    claim: (asked, event) =>
-      work.durably(() => {
-        const request = { ...asked, receipt: asked.receipt ?? claims.receiptOf(asked.nonce) }
-        if (request.holds?.() === false) return FOR_STAFF
-        // Another request has gone on with what the home gave under this id; or it took too long, and the home is told that nobody does.
-        if (request.homeAsk !== undefined && !homeAsks.isOpen(request.homeAsk)) return USED
-        const claimed = claims.claim(request)
-        if (!claimed.ok) return claimed
-        if (request.homeAsk !== undefined)
-          homeAsks.claimed(
-            request.homeAsk,
-            request.redemptionId,
-            request.homeAsk === request.redemptionId ? request.candidates : undefined,
-          )
-        const told = event(claimed)
-        const seq = journal.append({
-          atMs: request.nowMs,
-          ...evidenceOf(request, claimed.ordinals),
-          ...(told && { event: told }),
-        })
-        if (request.isolated) claims.countedIn(seq)
-        return claimed
-      }),
-    useUp: (request) =>
-      work.durably(() => {
-        const claimed = claims.claim(request)
-        if (!claimed.ok) return claimed
-        const { redemptionId, nowMs: atMs } = request
-        journal.append({ atMs, ...evidenceOf(request, claimed.ordinals) })
-        noteOutcome(redemptionId, 'confirmed', atMs)
-        return claimed
-      }),
-    settle: (redemptionId, outcome, atMs, event) => work.durably(() => noteOutcome(redemptionId, outcome, atMs, event)),
-    noteOutcome,
-    record: (body) => work.durably(() => void journal.append(body)),
-    close() {
-      work.close()
-      db.close()
-    },
-  }
+  return new LedgerOnDisk(db, marks, options)
 }
 
-/** Which rights of a receipt a token's claim has used, for a cloud that should have forgotten the token. */
-function receiptOf(
-  receipt: ClaimRequest['receipt'],
-  claimed: readonly number[],
-): { receipt?: { cti: string; ordinals: number[] } } {
-  const ordinals = claimed.flatMap((step) => receipt?.ordinals[step] ?? [])
-  return receipt && ordinals.length > 0 && ordinals.length === claimed.length
-    ? { receipt: { cti: receipt.cti, ordinals } }
-    : {}
-}
+class LedgerOnDisk implements Ledger {
+  readonly ledgerId: string
+  readonly openedAt: { seq: number; hash: string }
+  readonly journal: Journal
+  readonly claims: Claims
+  readonly homeGrants: HomeGrants
+  readonly homeAsks: HomeAsks
+  readonly marks: Marks
+  readonly pairings: Pairings
+  readonly cloudGeneration: CloudGeneration
+  readonly commits: Commits
+  readonly #db: Connection
+  readonly #watermark: Watermark | undefined
+  readonly #onGrown: (() => void) | undefined
+  #generation: number
+  /** The last row that the watermark and the link were told of. */
+  #toldSeq: number
 
-function evidenceOf(
-  { redemptionId, nonce, source, rightClass, deviceId, operatorId, receipt }: ClaimRequest,
-  ordinals: number[],
-): { evidence?: Evidence } {
-  if (source === 'override') return {}
-  return {
-    evidence: {
-      kind: 'claim',
-      redemptionId,
-      nonce,
-      source,
-      rightClass,
-      ordinals,
-      deviceId,
-      ...(operatorId !== undefined && { operatorId }),
-      ...receiptOf(receipt, ordinals),
-    },
+  constructor(db: Connection, marks: Marks, { ledgerId, generation, onFailure, onGrown, runtime }: LedgerOptions) {
+    this.#db = db
+    this.#onGrown = onGrown
+    this.#generation = Math.max(generation, Number(marks.get('generation') ?? 0))
+    this.ledgerId = ledgerId
+    this.marks = marks
+    this.journal = openJournal(db, marks, ledgerId, this.#generation)
+    this.openedAt = this.journal.head
+    this.#toldSeq = this.openedAt.seq
+    this.#watermark =
+      runtime && openWatermark({ ...runtime, ledgerId }, this.#position(), (seq) => this.journal.hashAt(seq))
+    this.claims = openClaims(db, marks)
+    this.homeGrants = openHomeGrants(db, this.claims, this.journal)
+    this.homeAsks = openHomeAsks(db, this.claims)
+    this.pairings = openPairings(db)
+    this.cloudGeneration = openCloudGeneration(marks, this.journal)
+    this.commits = commits(db, {
+      onUndone: () => this.#reload(),
+      onDurable: () => this.#tellGrown(),
+      onFailure,
+    })
   }
-}
 
-/** What a journal row says of an outcome: nothing of an override, which used no right up. */
-export function outcomeOf(redemptionId: string, outcome: Outcome): { evidence?: Evidence } {
-  return redemptionId.startsWith(`${OVERRIDE_ID}_`) ? {} : { evidence: { kind: 'outcome', redemptionId, outcome } }
+  get generation(): number {
+    return this.#generation
+  }
+
+  get isBehindWatermark(): boolean {
+    return this.#watermark?.isAhead === true
+  }
+
+  acceptPosition(): void {
+    this.#watermark?.accept(this.#position())
+  }
+
+  adopt(generation: number, also: () => void): void {
+    if (generation <= this.#generation) return
+    this.commits.now(() => {
+      this.journal.restart(generation)
+      also()
+      this.cloudGeneration.renumbered()
+    })
+    this.#generation = generation
+  }
+
+  claim(
+    request: ClaimRequest,
+    event: (claimed: Claimed & { ok: true }) => ProtectionEvent | undefined,
+  ): Promise<Claimed> {
+    return this.commits.durably(() => this.#claim(request, event))
+  }
+
+  useUp(request: ClaimRequest): Promise<Claimed> {
+    return this.commits.durably(() => {
+      const claimed = this.claims.claim(request)
+      if (!claimed.ok) return claimed
+      const { redemptionId, nowMs: atMs } = request
+      this.journal.append({ atMs, ...evidenceOf(request, claimed.ordinals) })
+      this.noteOutcome(redemptionId, 'confirmed', atMs)
+      return claimed
+    })
+  }
+
+  settle(redemptionId: string, outcome: Outcome, atMs: number, event?: ProtectionEvent): Promise<void> {
+    return this.commits.durably(() => this.noteOutcome(redemptionId, outcome, atMs, event))
+  }
+
+  noteOutcome(redemptionId: string, outcome: Outcome, atMs: number, event?: ProtectionEvent): void {
+    if (!this.claims.settle(redemptionId, outcome)) return
+    const seq = this.journal.append({ atMs, ...outcomeOf(redemptionId, outcome), ...(event && { event }) })
+    if (outcome === 'unknown') this.claims.unknown.note(redemptionId, seq)
+    this.homeAsks.settled(redemptionId, outcome)
+  }
+
+  record(body: JournalBody): Promise<void> {
+    return this.commits.durably(() => void this.journal.append(body))
+  }
+
+  close(): void {
+    this.commits.close()
+    this.#db.close()
+  }
+
+  #claim(asked: ClaimRequest, event: (claimed: Claimed & { ok: true }) => ProtectionEvent | undefined): Claimed {
+    const request = { ...asked, receipt: asked.receipt ?? this.claims.receiptOf(asked.nonce) }
+    const { redemptionId, homeAsk, candidates, nowMs: atMs } = request
+    if (request.holds?.() === false) return FOR_STAFF
+    // Another request has gone on with what the home gave under this id; or it took too long, and the home is told that nobody does.
+    if (homeAsk !== undefined && !this.homeAsks.isOpen(homeAsk)) return USED
+    const claimed = this.claims.claim(request)
+    if (!claimed.ok) return claimed
+    if (homeAsk !== undefined)
+      this.homeAsks.claimed(homeAsk, redemptionId, homeAsk === redemptionId ? candidates : undefined)
+    const told = event(claimed)
+    const seq = this.journal.append({ atMs, ...evidenceOf(request, claimed.ordinals), ...(told && { event: told }) })
+    if (request.isolated) this.claims.countedIn(seq)
+    return claimed
+  }
+
+  #position(): Position {
+    return { generation: this.#generation, ...this.journal.head }
+  }
+
+  /** A transaction was undone. */
+  #reload(): void {
+    this.journal.reload()
+    this.marks.reload()
+  }
+
+  #tellGrown(): void {
+    const { seq } = this.journal.head
+    if (seq === this.#toldSeq) return
+    this.#toldSeq = seq
+    this.#watermark?.note(this.#position())
+    this.#onGrown?.()
+  }
 }

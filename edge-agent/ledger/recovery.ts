@@ -1,7 +1,8 @@
 import { newId } from '../../policy/ids.ts'
 import type { Platform } from '../../policy/platform.ts'
+import { outcomeOf } from './claims/claim-evidence.ts'
 import { LedgerFull } from './file/commit.ts'
-import { outcomeOf, type Ledger } from './ledger.ts'
+import type { Ledger } from './ledger.ts'
 
 /**
  * After a crash: claims without outcome become `unknown`, which raises an exception, and are never sent
@@ -35,7 +36,7 @@ export function recover(
     for (const { redemptionId, event } of open) note(redemptionId, 'unknown', nowMs, event)
   }
   try {
-    ledger.commits.now(() => noteAll(ledger.noteOutcome))
+    ledger.commits.now(() => noteAll((...outcome) => ledger.noteOutcome(...outcome)))
   } catch (error) {
     if (!(error instanceof LedgerFull) || !whenFull) throw error
     noteAll(whenFull)

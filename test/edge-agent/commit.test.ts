@@ -1,6 +1,7 @@
 import Sqlite, { type Database } from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
-import { commits, LedgerFailure, LedgerFull, type CommitWatcher } from '../../edge-agent/ledger/file/commit.ts'
+import { LedgerFailure, LedgerFull, type CommitWatcher } from '../../edge-agent/ledger/file/commit.ts'
+import { commits } from '../../edge-agent/ledger/file/group-commit.ts'
 
 /** A connection whose COMMIT does what a broken disk makes of it. */
 function withCommit(db: Database, commit: () => void): Database {

@@ -19,6 +19,8 @@ export interface CloudGeneration {
   doubt(): void
   /** The cloud lacks what it should have acknowledged: all that is still here is told again. Call it inside a transaction. */
   tellAgain(): void
+  /** The journal's rows were numbered anew. Call it inside that transaction. */
+  renumbered(): void
   /** A lower one is of a cloud as it was before it was restored. */
   readonly lowest: number
   /** Nothing that was issued before this time (s) is honoured any more. Call it inside a transaction. */
@@ -35,9 +37,9 @@ const CURRENT = 'cloud_generation'
 const DOUBTED = 'cloud_generation_doubted'
 const TOKENS_SINCE = 'tokens_since_s'
 /** The first row that is told again. */
-export const RESYNC_FROM = 'resync_from'
+const RESYNC_FROM = 'resync_from'
 /** The last row that the lost cloud may have acknowledged. */
-export const RESYNC_UNTIL = 'resync_until'
+const RESYNC_UNTIL = 'resync_until'
 /** Of a cloud that was never restored. */
 const FIRST = 1
 
@@ -73,6 +75,12 @@ export function openCloudGeneration(marks: Marks, journal: Journal): CloudGenera
       if (journal.acked > 0) tellAgain()
     },
     tellAgain,
+    renumbered() {
+      // Rows that were acknowledged are no longer here: what is told again to a restored cloud is what waits anyway.
+      if (marks.get(RESYNC_UNTIL) !== undefined) marks.set(RESYNC_UNTIL, String(journal.head.seq))
+      // Their numbers begin anew: the former first may be one in the middle now.
+      if (marks.get(RESYNC_FROM) !== undefined) marks.set(RESYNC_FROM, '1')
+    },
     dropTokensBefore: (timeS) => marks.set(TOKENS_SINCE, String(timeS)),
     get lowest() {
       return read(DOUBTED) === 1 ? FIRST : (read(CURRENT) ?? FIRST)

@@ -1,9 +1,18 @@
 import type { Database as Connection } from 'better-sqlite3'
 import { genesisHash, rowHash, type JournalBody, type JournalRow } from '../../../policy/journal.ts'
+import type { Marks } from '../file/marks.ts'
 import { fittingEvent } from './fitting-event.ts'
-import { rowNumbers } from './row-numbers.ts'
+import { JournalRows } from './journal-rows.ts'
+import { rowNumbers, type RowNumbers } from './row-numbers.ts'
 
-/** The numbered, chained rows of a ledger; every one is told to the cloud until it says that it has it. */
+/**
+ *   append ─▶ row: number, hash of the row before + number + body ──▶ head
+ *   unsent ─▶ sent ─▶ acknowledge(number, hash) ──▶ acked ─▶ pruned after some days
+ *      ▲                                              │
+ *      └── goBack, tellAgain: the cloud lacks them ───┘
+ *
+ * The numbered, chained rows of a ledger; every one is told to the cloud until it says that it has it.
+ */
 export interface Journal {
   /** Adds a row, and one more for people when its event does not fit; answers its number. Call it inside a transaction. */
   append(body: JournalBody): number
@@ -31,138 +40,142 @@ export interface Journal {
   prune(beforeMs: number): void
 }
 
-interface Row {
-  seq: number
-  hash: string
-  body: string
+/** The hash-chained journal of this ledger. */
+export function openJournal(db: Connection, marks: Marks, ledgerId: string, generation: number): Journal {
+  return new HashChain(db, marks, ledgerId, generation)
 }
 
-/** The hash-chained journal of this ledger. */
-export function openJournal(db: Connection, ledgerId: string, generation: number): Journal {
-  let genesis = genesisHash(ledgerId, generation)
-  const numbers = rowNumbers(db)
-  const insert = db.prepare('INSERT INTO journal (seq, hash, body, at_ms) VALUES (?, ?, ?, ?)')
-  const last = db.prepare<[], Row>('SELECT seq, hash, body FROM journal ORDER BY seq DESC LIMIT 1')
-  const one = db.prepare<[number], Row>('SELECT seq, hash, body FROM journal WHERE seq = ?')
-  const after = db.prepare<[number, number], Row>(
-    'SELECT seq, hash, body FROM journal WHERE seq > ? ORDER BY seq LIMIT ?',
-  )
-  const readMark = db.prepare<[string], { value: string }>('SELECT value FROM mark WHERE name = ?')
-  const writeMark = db.prepare(
-    'INSERT INTO mark (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
-  )
-  const forget = db.prepare('DELETE FROM journal WHERE seq < ? AND at_ms < ?')
-  // Rows are forgotten by their own times, which a clock that was wrong may have left in another order.
-  const afterHole = db.prepare<[], { seq: number | null }>(
-    'SELECT MAX(seq) AS seq FROM journal AS j WHERE NOT EXISTS (SELECT 1 FROM journal AS p WHERE p.seq = j.seq - 1)',
-  )
+class HashChain implements Journal {
+  readonly #rows: JournalRows
+  readonly #marks: Marks
+  readonly #numbers: RowNumbers
+  readonly #ledgerId: string
+  #genesis: string
+  #head: { seq: number; hash: string }
+  #acked: number
 
-  let head = readHead()
-  const readAcked = () => Number(readMark.get('acked')?.value ?? 0)
-  let acked = readAcked()
-
-  function readHead(): { seq: number; hash: string } {
-    const row = last.get()
-    return row ? { seq: row.seq, hash: row.hash } : { seq: 0, hash: genesis }
+  constructor(db: Connection, marks: Marks, ledgerId: string, generation: number) {
+    this.#rows = new JournalRows(db)
+    this.#marks = marks
+    this.#numbers = rowNumbers(db)
+    this.#ledgerId = ledgerId
+    this.#genesis = genesisHash(ledgerId, generation)
+    this.#head = this.#readHead()
+    this.#acked = this.#readAcked()
   }
 
-  function hashOf(seq: number): string | undefined {
-    return seq === 0 ? genesis : one.get(seq)?.hash
+  append(body: JournalBody): number {
+    return this.#append(body, JSON.stringify(body))
   }
 
-  function hear(seq: number, hash: string): boolean {
-    if (seq > head.seq || hashOf(seq) !== hash) return false
-    acked = Math.max(acked, seq)
+  reload(): void {
+    this.#head = this.#readHead()
+    this.#acked = this.#readAcked()
+  }
+
+  get head(): { seq: number; hash: string } {
+    return this.#head
+  }
+
+  hashAt(seq: number): string | undefined {
+    return seq === 0 ? this.#genesis : this.#rows.at(seq)?.hash
+  }
+
+  get acked(): number {
+    return this.#acked
+  }
+
+  get waiting(): number {
+    return this.#head.seq - this.#acked
+  }
+
+  acknowledge(seq: number, hash: string): boolean {
+    if (!this.hear(seq, hash)) return false
+    this.#keepAcked()
     return true
   }
 
-  function keepAcked(): void {
-    if (readAcked() < acked) writeMark.run('acked', String(acked))
+  hear(seq: number, hash: string): boolean {
+    if (seq > this.#head.seq || this.hashAt(seq) !== hash) return false
+    this.#acked = Math.max(this.#acked, seq)
+    return true
   }
 
-  function put(text: string, atMs: number): number {
-    const seq = head.seq + 1
-    const hash = rowHash(head.hash, seq, text)
-    insert.run(seq, hash, text, atMs)
-    head = { seq, hash }
-    return seq
+  unsent(limit: number, from = this.#acked): { after: string; rows: JournalRow[] } {
+    const rows = this.#rows
+      .after(from, limit)
+      .map((row) => ({ seq: row.seq, hash: row.hash, body: JSON.parse(row.body) as JournalBody }))
+    return { after: this.hashAt(from) ?? this.#genesis, rows }
   }
 
-  /** `text`: the body as it is written, where that is known. */
-  function append(body: JournalBody, text?: string): number {
+  restart(generation: number): void {
+    const [rows, before] = [this.#rows.after(this.#acked, -1), this.#acked]
+    this.#rows.clear()
+    this.#genesis = genesisHash(this.#ledgerId, generation)
+    this.#head = { seq: 0, hash: this.#genesis }
+    this.#setAcked(0)
+    this.#marks.set('generation', String(generation))
+    for (const { body } of rows) this.#append(JSON.parse(body) as JournalBody, body)
+    this.#numbers.renumbered(before, this.#head.seq)
+  }
+
+  tellAgain(): number {
+    this.#setAcked(Math.min(this.#acked, this.#lowestAck()))
+    this.#numbers.toldAgain(this.#acked)
+    return this.#acked + 1
+  }
+
+  goBack(seq: number, hash: string): boolean {
+    if (seq >= this.#acked || this.hashAt(seq) !== hash || seq < this.#lowestAck()) return false
+    this.#setAcked(seq)
+    this.#numbers.untold(seq)
+    return true
+  }
+
+  prune(beforeMs: number): void {
+    this.#keepAcked()
+    // The last acknowledged row stays: the next batch chains on to it.
+    this.#rows.forget(this.#acked, beforeMs)
+  }
+
+  /** `text`: the body as it is written. */
+  #append(body: JournalBody, text: string): number {
     const { atMs } = body
     const fitting = body.event && fittingEvent(body.event, atMs)
-    if (!fitting || fitting.event === body.event) return put(text ?? JSON.stringify(body), atMs)
-    const seq = put(JSON.stringify({ ...body, event: fitting.event }), atMs)
-    if (fitting.word) put(JSON.stringify({ atMs, event: fitting.word }), atMs)
+    if (!fitting || fitting.event === body.event) return this.#put(text, atMs)
+    const seq = this.#put(JSON.stringify({ ...body, event: fitting.event }), atMs)
+    if (fitting.word) this.#put(JSON.stringify({ atMs, event: fitting.word }), atMs)
     return seq
   }
 
-  /** The oldest row from which on none is missing; the next chains on to it. */
-  const oldest = () => afterHole.get()?.seq ?? 1
-
-  function setAcked(seq: number): void {
-    acked = seq
-    writeMark.run('acked', String(seq))
+  #put(text: string, atMs: number): number {
+    const seq = this.#head.seq + 1
+    const hash = rowHash(this.#head.hash, seq, text)
+    this.#rows.insert({ seq, hash, body: text }, atMs)
+    this.#head = { seq, hash }
+    return seq
   }
 
-  return {
-    append: (body) => append(body),
-    reload() {
-      head = readHead()
-      acked = readAcked()
-    },
-    get head() {
-      return head
-    },
-    hashAt: hashOf,
-    get acked() {
-      return acked
-    },
-    acknowledge(seq, hash) {
-      if (!hear(seq, hash)) return false
-      keepAcked()
-      return true
-    },
-    hear,
-    unsent(limit, from = acked) {
-      const rows = after
-        .all(from, limit)
-        .map((row) => ({ seq: row.seq, hash: row.hash, body: JSON.parse(row.body) as JournalBody }))
-      return { after: hashOf(from) ?? genesis, rows }
-    },
-    get waiting() {
-      return head.seq - acked
-    },
-    restart(next) {
-      const [rows, before] = [after.all(acked, -1), acked]
-      db.prepare('DELETE FROM journal').run()
-      genesis = genesisHash(ledgerId, next)
-      head = { seq: 0, hash: genesis }
-      acked = 0
-      writeMark.run('acked', '0')
-      writeMark.run('generation', String(next))
-      for (const { body } of rows) append(JSON.parse(body) as JournalBody, body)
-      numbers.renumbered(before, head.seq)
-    },
-    tellAgain() {
-      const first = oldest()
-      // Only the first of all chains on to nothing: the oldest of others is what the next chains on to.
-      setAcked(Math.min(acked, first === 1 ? 0 : first))
-      numbers.toldAgain(acked)
-      return acked + 1
-    },
-    goBack(seq, hash) {
-      const first = oldest()
-      if (seq >= acked || hashOf(seq) !== hash || seq < (first === 1 ? 0 : first)) return false
-      setAcked(seq)
-      numbers.untold(seq)
-      return true
-    },
-    prune(beforeMs) {
-      keepAcked()
-      // The last acknowledged row stays: the next batch chains on to it.
-      forget.run(acked, beforeMs)
-    },
+  #readHead(): { seq: number; hash: string } {
+    return this.#rows.last() ?? { seq: 0, hash: this.#genesis }
+  }
+
+  #readAcked(): number {
+    return Number(this.#marks.get('acked') ?? 0)
+  }
+
+  #setAcked(seq: number): void {
+    this.#acked = seq
+    this.#marks.set('acked', String(seq))
+  }
+
+  #keepAcked(): void {
+    if (this.#readAcked() < this.#acked) this.#setAcked(this.#acked)
+  }
+
+  /** How far back rows may be told again. Only the first of all chains on to nothing: the oldest of others is what the next chains on to. */
+  #lowestAck(): number {
+    const first = this.#rows.oldest()
+    return first === 1 ? 0 : first
   }
 }

@@ -83,8 +83,8 @@ export const LIAR_BUGS: readonly Bug[] = [
       ),
       change(
         'edge-agent/ledger/journal/journal.js',
-        'hashOf(seq) !== hash)\n            return false;\n        acked = Math.max',
-        'false)\n            return false;\n        acked = Math.max',
+        'this.hashAt(seq) !== hash)\n            return false;\n        this.#acked = Math.max',
+        'false)\n            return false;\n        this.#acked = Math.max',
       ),
     ],
     troubles: ['liar', 'weather'],

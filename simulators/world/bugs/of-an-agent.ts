@@ -71,7 +71,7 @@ export const AGENT_BUGS: readonly Bug[] = [
     what: 'a right that was used and confirmed may be claimed again',
     changes: [
       change(
-        'edge-agent/ledger/claims/claims.js',
+        'edge-agent/ledger/claims/free-rights.js',
         'if (!row)\n            return 0;',
         "if (!row || row.state === 'confirmed')\n            return (row?.attempt ?? -1) + 1;",
       ),
@@ -87,7 +87,7 @@ export const AGENT_BUGS: readonly Bug[] = [
         'keepTidy({ ledger, clock, ',
         'keepTidy({ ledger, clock: { now: () => ({ nowMs: platform.clock.wall() }) }, ',
       ),
-      change('edge-agent/ledger/claims/claims.js', "writeMark.run('floor', String(before));", ''),
+      change('edge-agent/ledger/claims/claims.js', "this.#marks.set('floor', String(before));", ''),
     ],
   },
   {
@@ -127,7 +127,7 @@ export const AGENT_BUGS: readonly Bug[] = [
   {
     name: 'numbers-not-taken-back',
     what: 'after a transaction was undone the journal goes on with the next number',
-    changes: [change('edge-agent/ledger/ledger.js', 'journal.reload();', '')],
+    changes: [change('edge-agent/ledger/ledger.js', 'this.journal.reload();', '')],
   },
   {
     name: 'go-on-after-io-error',
@@ -140,8 +140,8 @@ export const AGENT_BUGS: readonly Bug[] = [
     changes: [
       change(
         'edge-agent/ledger/file/commit.js',
-        'commit.run();',
-        "try { commit.run(); } catch { if (db.inTransaction) db.exec('ROLLBACK'); }",
+        'this.#commit.run();',
+        "try { this.#commit.run(); } catch { if (this.#db.inTransaction) this.#db.exec('ROLLBACK'); }",
       ),
     ],
   },

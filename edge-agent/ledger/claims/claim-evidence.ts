@@ -1,0 +1,40 @@
+import type { Evidence } from '../../../policy/journal.ts'
+import type { Outcome } from '../../../policy/vocabulary.ts'
+import { OVERRIDE_ID, type ClaimRequest } from './claim-request.ts'
+
+/** What a journal row says of a claim; nothing of an override, which used no right up. */
+export function evidenceOf(
+  { redemptionId, nonce, source, rightClass, deviceId, operatorId, receipt }: ClaimRequest,
+  ordinals: number[],
+): { evidence?: Evidence } {
+  if (source === 'override') return {}
+  return {
+    evidence: {
+      kind: 'claim',
+      redemptionId,
+      nonce,
+      source,
+      rightClass,
+      ordinals,
+      deviceId,
+      ...(operatorId !== undefined && { operatorId }),
+      ...receiptOf(receipt, ordinals),
+    },
+  }
+}
+
+/** What a journal row says of an outcome: nothing of an override, which used no right up. */
+export function outcomeOf(redemptionId: string, outcome: Outcome): { evidence?: Evidence } {
+  return redemptionId.startsWith(`${OVERRIDE_ID}_`) ? {} : { evidence: { kind: 'outcome', redemptionId, outcome } }
+}
+
+/** Which rights of a receipt a token's claim has used, for a cloud that should have forgotten the token. */
+function receiptOf(
+  receipt: ClaimRequest['receipt'],
+  claimed: readonly number[],
+): { receipt?: { cti: string; ordinals: number[] } } {
+  const ordinals = claimed.flatMap((step) => receipt?.ordinals[step] ?? [])
+  return receipt && ordinals.length > 0 && ordinals.length === claimed.length
+    ? { receipt: { cti: receipt.cti, ordinals } }
+    : {}
+}

@@ -1,0 +1,92 @@
+import type { Database as Connection } from 'better-sqlite3'
+import type { Marks } from '../file/marks.ts'
+
+export interface LimitedRequest {
+  /** Claims without word from the home are counted; `limit` is what the policy allows. */
+  isolated?: { limit: number } | undefined
+  /** The grant rests on this operator's word; `limit` per hour. */
+  approval?: { operatorId: string; limit: number } | undefined
+  nowMs: number
+}
+
+const HOUR_MS = 3_600_000
+const COUNT = 'isolated_count'
+/** The journal row of the last isolated claim. */
+const ROW = 'isolated_seq'
+/** Isolated claims that the cloud has acknowledged. */
+const TOLD = 'isolated_told'
+
+/**
+ *   isolated claim ─▶ counted, with its journal row ─ the cloud has that row ─▶ counts no longer
+ *                          ▲                                                       │
+ *                          └──────── the acknowledgement is in doubt ──────────────┘
+ *
+ * How many claims this ledger may make on its own, and how many an operator may approve.
+ */
+export class ClaimLimits {
+  readonly #db: Connection
+  readonly #marks: Marks
+  readonly #approvals
+  readonly #approve
+
+  constructor(db: Connection, marks: Marks) {
+    this.#db = db
+    this.#marks = marks
+    this.#approvals = db.prepare<[string, number], { n: number }>(
+      'SELECT COUNT(*) AS n FROM approval WHERE operator_id = ? AND at_ms > ?',
+    )
+    this.#approve = db.prepare('INSERT INTO approval (operator_id, at_ms) VALUES (?, ?)')
+  }
+
+  get isolatedCount(): number {
+    return this.#read(COUNT)
+  }
+
+  isReached({ isolated, approval, nowMs }: LimitedRequest): boolean {
+    if (isolated && this.isolatedCount >= isolated.limit) return true
+    return (
+      approval !== undefined && (this.#approvals.get(approval.operatorId, nowMs - HOUR_MS)?.n ?? 0) >= approval.limit
+    )
+  }
+
+  count({ isolated, approval, nowMs }: LimitedRequest): void {
+    if (isolated) this.#write(COUNT, this.isolatedCount + 1)
+    if (approval) this.#approve.run(approval.operatorId, nowMs)
+  }
+
+  /** The last isolated claim is in this row. */
+  countedIn(seq: number): void {
+    this.#write(ROW, seq)
+  }
+
+  /** The cloud has everything up to this row. */
+  acknowledged(seq: number): void {
+    const count = this.isolatedCount
+    if (count === 0 || seq < this.#read(ROW)) return
+    this.#write(TOLD, this.#read(TOLD) + count)
+    this.#write(COUNT, 0)
+  }
+
+  /** Whether the cloud has what follows on this row is not known any more. */
+  doubtAcknowledged(seq: number): void {
+    // All that ever were: how many of them the cloud has heard of nobody here knows.
+    if (this.#read(ROW) > seq) this.#write(COUNT, this.isolatedCount + this.#read(TOLD))
+    this.#write(TOLD, 0)
+  }
+
+  prune(beforeS: number): void {
+    this.#db.prepare('DELETE FROM approval WHERE at_ms < ?').run(beforeS * 1_000 - HOUR_MS)
+  }
+
+  setBack(toS: number): void {
+    this.#db.prepare('DELETE FROM approval WHERE at_ms > ?').run(toS * 1_000)
+  }
+
+  #read(name: string): number {
+    return Number(this.#marks.get(name) ?? 0)
+  }
+
+  #write(name: string, value: number): void {
+    this.#marks.set(name, String(value))
+  }
+}

@@ -1,0 +1,87 @@
+import type { Database as Connection } from 'better-sqlite3'
+import type { RightClass } from '../../../policy/vocabulary.ts'
+import type { ClaimRequest } from './claim-request.ts'
+import type { Answering, UnknownUses } from './unknown-uses.ts'
+import type { ReceiptRight, UsedRights } from './used-rights.ts'
+
+/** After so many failed tries the next one is for staff. */
+const TRIES = 2
+
+interface ClaimRow {
+  redemption_id: string
+  attempt: number
+  state: string
+}
+
+/** A right that may be claimed now. */
+export interface FreeRight {
+  ordinal: number
+  attempt: number
+}
+
+/** Which rights nothing has used up. */
+export class FreeRights {
+  readonly #used: UsedRights
+  readonly #unknown: UnknownUses
+  readonly #latest
+
+  constructor(db: Connection, used: UsedRights, unknown: UnknownUses) {
+    this.#used = used
+    this.#unknown = unknown
+    this.#latest = db.prepare<[string, string, number], ClaimRow>(
+      'SELECT redemption_id, attempt, state FROM claim WHERE nonce = ? AND right_class = ? AND ordinal = ? ORDER BY attempt DESC LIMIT 1',
+    )
+  }
+
+  /** The last claim of a token's step or a receipt's right. */
+  lastClaim(nonce: string, rightClass: RightClass, ordinal: number): ClaimRow | undefined {
+    return this.#latest.get(nonce, rightClass, ordinal)
+  }
+
+  /** The rights that this request may use up now, in the order of its candidates. */
+  of(request: ClaimRequest): FreeRight[] {
+    const { nonce, rightClass, nowMs, operatorId, issuedS, heardSeq } = request
+    const by: Answering = { operator: operatorId !== undefined, issuedS, heardSeq }
+    const isReceipt = request.source === 'receipt'
+    return request.candidates.flatMap((ordinal) => {
+      const right = { cti: nonce, rightClass, ordinal }
+      if (isReceipt && (this.#used.isUsedElsewhere(right, nowMs) || !this.isFreeHere(right, by))) return []
+      const attempt = this.#freeAttempt(nonce, rightClass, ordinal, by, isReceipt)
+      return attempt === undefined || !this.#receiptAllows(request, by, ordinal) ? [] : [{ ordinal, attempt }]
+    })
+  }
+
+  /** The attempt under which a right may be claimed now, or undefined. */
+  #freeAttempt(
+    nonce: string,
+    rightClass: RightClass,
+    ordinal: number,
+    by: Answering,
+    isReceipt: boolean,
+  ): number | undefined {
+    const row = this.lastClaim(nonce, rightClass, ordinal)
+    if (!row) return 0
+    return isReceipt && this.#mayTryAgain(row, by) ? row.attempt + 1 : undefined
+  }
+
+  /** Whether a receipt's right is free again after this claim of it. */
+  #mayTryAgain({ state, attempt, redemption_id: redemptionId }: ClaimRow, by: Answering): boolean {
+    if (state === 'failed') return by.operator || attempt + 1 < TRIES
+    return state === 'unknown' && this.#unknown.isAnsweredFor(redemptionId, by)
+  }
+
+  /** Whether nothing here has used a right of a receipt up: no token, no other agent by our leave, not the receipt. Each use by itself, so that one that is unknown hides no other. */
+  isFreeHere(right: ReceiptRight, by: Answering, mayGoOn: (redemptionId: string) => boolean = () => false): boolean {
+    const isUsed = this.#used.redemptionsOf(right).some((id) => !this.#unknown.isAnsweredFor(id, by) && !mayGoOn(id))
+    return !isUsed && this.#freeAttempt(right.cti, right.rightClass, right.ordinal, by, true) !== undefined
+  }
+
+  /**
+   * Whether a token's step would use up a right of a receipt that was used up here. What the cloud told of
+   * others does not count: it knew that when it gave the token.
+   */
+  #receiptAllows({ receipt, rightClass }: ClaimRequest, by: Answering, step: number): boolean {
+    const ordinal = receipt?.ordinals[step]
+    return !receipt || ordinal === undefined || this.isFreeHere({ cti: receipt.cti, rightClass, ordinal }, by)
+  }
+}

@@ -1,0 +1,87 @@
+import type { Database as Connection } from 'better-sqlite3'
+import { Transactions, type Commits, type CommitWatcher, type LedgerFailure } from './commit.ts'
+
+/** Works in one commit at most: bounds how long the first of them waits. */
+const GROUP_LIMIT = 128
+const QUEUE_LIMIT = 10_000
+
+interface Job {
+  work: () => unknown
+  resolve: (value: unknown) => void
+  reject: (reason: unknown) => void
+}
+
+/**
+ *   work ─▶ queue ─ end of the turn ─▶ one transaction for up to 128 ──▶ durable: each resolves with its value
+ *                                                  └ undone ─▶ each alone ──▶ only the one at fault is rejected
+ *
+ * The flush to disk costs more than all the rest, so what is asked in one turn shares one.
+ */
+export function commits(db: Connection, watcher: CommitWatcher): Commits {
+  return new GroupCommit(new Transactions(db, watcher))
+}
+
+class GroupCommit implements Commits {
+  readonly #transactions: Transactions
+  readonly #queue: Job[] = []
+  #isScheduled = false
+  #isClosed = false
+
+  constructor(transactions: Transactions) {
+    this.#transactions = transactions
+  }
+
+  durably<T>(work: () => T): Promise<T> {
+    if (this.failure) return Promise.reject(this.failure)
+    if (this.#isClosed) return Promise.reject(new Error('the ledger is closed'))
+    if (this.#queue.length >= QUEUE_LIMIT) return Promise.reject(new Error('too much waits for the ledger'))
+    return new Promise<T>((resolve, reject) => {
+      this.#queue.push({ work, resolve: resolve as (value: unknown) => void, reject })
+      this.#schedule()
+    })
+  }
+
+  now<T>(work: () => T): T {
+    return this.#transactions.run(work)
+  }
+
+  get failure(): LedgerFailure | undefined {
+    return this.#transactions.failure
+  }
+
+  close(): void {
+    this.#isClosed = true
+    while (this.#queue.length > 0) this.#runQueue()
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    setImmediate(() => this.#runQueue())
+  }
+
+  #runQueue(): void {
+    this.#isScheduled = false
+    const jobs = this.#queue.splice(0, GROUP_LIMIT)
+    if (jobs.length === 0) return
+    if (this.#queue.length > 0) this.#schedule()
+    let values: unknown[]
+    try {
+      values = this.now(() => jobs.map((job) => job.work()))
+    } catch (error) {
+      // One of them broke a promise of ours, or the disk is full: none of the group has happened, so each is tried alone.
+      if (jobs.length > 1 && !this.failure) for (const job of jobs) this.#runAlone(job)
+      else for (const job of jobs) job.reject(error)
+      return
+    }
+    for (const [i, job] of jobs.entries()) job.resolve(values[i])
+  }
+
+  #runAlone(job: Job): void {
+    try {
+      job.resolve(this.now(job.work))
+    } catch (error) {
+      job.reject(error)
+    }
+  }
+}

@@ -1,0 +1,67 @@
+import type { Database as Connection } from 'better-sqlite3'
+
+export interface StoredJournalRow {
+  readonly seq: number
+  readonly hash: string
+  /** JSON. */
+  readonly body: string
+}
+
+/** The journal's table. */
+export class JournalRows {
+  readonly #db: Connection
+  readonly #insert
+  readonly #last
+  readonly #one
+  readonly #after
+  readonly #forget
+  readonly #afterHole
+
+  constructor(db: Connection) {
+    this.#db = db
+    this.#insert = db.prepare('INSERT INTO journal (seq, hash, body, at_ms) VALUES (?, ?, ?, ?)')
+    this.#last = db.prepare<[], Omit<StoredJournalRow, 'body'>>(
+      'SELECT seq, hash FROM journal ORDER BY seq DESC LIMIT 1',
+    )
+    this.#one = db.prepare<[number], StoredJournalRow>('SELECT seq, hash, body FROM journal WHERE seq = ?')
+    this.#after = db.prepare<[number, number], StoredJournalRow>(
+      'SELECT seq, hash, body FROM journal WHERE seq > ? ORDER BY seq LIMIT ?',
+    )
+    this.#forget = db.prepare('DELETE FROM journal WHERE seq < ? AND at_ms < ?')
+    // Rows are forgotten by their own times, which a clock that was wrong may have left in another order.
+    this.#afterHole = db.prepare<[], { seq: number | null }>(
+      'SELECT MAX(seq) AS seq FROM journal AS j WHERE NOT EXISTS (SELECT 1 FROM journal AS p WHERE p.seq = j.seq - 1)',
+    )
+  }
+
+  insert({ seq, hash, body }: StoredJournalRow, atMs: number): void {
+    this.#insert.run(seq, hash, body, atMs)
+  }
+
+  last(): { seq: number; hash: string } | undefined {
+    return this.#last.get()
+  }
+
+  at(seq: number): StoredJournalRow | undefined {
+    return this.#one.get(seq)
+  }
+
+  /** Rows after this number, the oldest first; all with the limit -1. */
+  after(seq: number, limit: number): StoredJournalRow[] {
+    return this.#after.all(seq, limit)
+  }
+
+  /** The oldest row from which on none is missing; the next chains on to it. */
+  oldest(): number {
+    return this.#afterHole.get()?.seq ?? 1
+  }
+
+  /** Deletes the rows below this number from before this time. */
+  forget(belowSeq: number, beforeMs: number): void {
+    this.#forget.run(belowSeq, beforeMs)
+  }
+
+  clear(): void {
+    this.#db.prepare('DELETE FROM journal').run()
+  }
+}
