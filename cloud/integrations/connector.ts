@@ -17,6 +17,8 @@ export interface Connector<C = unknown> {
   addressOf(credentials: C): string
   /** Whose data it is (address, shop, branch): a cursor of another source is worth nothing. */
   sourceOf(credentials: C): string
+  /** Why nothing is written to it; absent where something is. */
+  readonly takesNoRecords?: string
   connect(credentials: C, client: VendorClient, side: Side): Connection
 }
 

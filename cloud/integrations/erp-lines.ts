@@ -29,7 +29,8 @@ export const BOOKING_SETTINGS = {
 export const BOOKING_NEEDS =
   '`depositArticle`? (to write deposits), `reducedDepositArticle`? (those with 7 %), `refundArticle`? (to write refunds of an amount), `reducedRefundArticle`? (those with 7 %)'
 
-type BookingArticles = { readonly [K in keyof typeof BOOKING_SETTINGS]?: string | undefined }
+/** The settings as a connector reads them. */
+export type BookingArticles = { readonly [K in keyof typeof BOOKING_SETTINGS]?: string | undefined }
 
 /** How a system finds its own articles; `undefined`: it has none. */
 interface Articles<A> {

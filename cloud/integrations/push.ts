@@ -39,6 +39,7 @@ export type AnnouncePush = (call: Call, storeId: string, pushed: Pushed) => void
 /** Writes records to a till or an ERP system, batch by batch. Throws 503 when it does not answer: then the same key may try again. */
 export async function push(work: Work, side: Side, input: PushInput, announce: AnnouncePush): Promise<Pushed> {
   const connector = findConnector(input.system, side)
+  if (connector?.takesNoRecords !== undefined) throw invalid('system', connector.takesNoRecords, 'not_supported')
   if (keyCaller(work.caller).mode === 'test') return pushSandbox(work, input, connector, announce)
   if (!connector) throw invalid('system', `${input.system} is not built yet`, 'system_not_built')
   const { storeId, kept } = await work.read(async (call) => {

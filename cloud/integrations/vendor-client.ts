@@ -37,6 +37,8 @@ export interface VendorClient {
   ask(request: VendorRequest): Promise<VendorAnswer>
   /** The same client, with a vendor's own way to say "later": ms to wait, or undefined when the answer is one. */
   throttledBy(wait: (answer: VendorAnswer) => number | undefined): VendorClient
+  /** Unix time by the clock of the cloud, ms. */
+  now(): number
   /** A client for another origin that the vendor has, such as that of its logins. */
   at(address: string): VendorClient
 }
@@ -86,6 +88,7 @@ export function vendorClient(address: string, parts: VendorClientParts): VendorC
   const make = (throttled?: (answer: VendorAnswer) => number | undefined): VendorClient => ({
     ask: (request) => ask(request, new URL(address).origin, parts, throttled),
     throttledBy: make,
+    now: () => parts.platform.clock.wall(),
     at: (other) => vendorClient(other, parts),
   })
   return make()

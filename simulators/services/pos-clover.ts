@@ -1,7 +1,8 @@
+import { CLOVER_WRITING, cloverOrderDesk } from './clover-orders.ts'
 import { serveVendor, type SimulatedVendor, type VendorApi, type VendorOptions } from './vendor-server.ts'
 
 /**
- * Clover's REST API v3 as far as the list of items goes. Written from the public documentation at https://docs.clover.com
+ * Clover's REST API v3 as far as items and orders go. Written from the public documentation at https://docs.clover.com
  * (get all inventory items with expand, limit and offset; VAT merchants' prices; API usage and rate limits).
  */
 const TOKEN = '0a1b2c3d-0000-1111-2222-333344445555'
@@ -10,8 +11,9 @@ const MERCHANT = 'HAFENKANTE001'
 /** A merchant at Clover on a port of this machine. */
 export function cloverSystem(options: VendorOptions = {}): Promise<SimulatedVendor> {
   const pageSize = options.pageSize ?? 3
+  const orderDesk = cloverOrderDesk(`/v3/merchants/${MERCHANT}`)
   const api: VendorApi = {
-    credentials: (baseUrl) => ({ baseUrl, merchantId: MERCHANT, accessToken: TOKEN }),
+    credentials: (baseUrl) => ({ baseUrl, merchantId: MERCHANT, accessToken: TOKEN, ...CLOVER_WRITING }),
     isAuthorized: ({ headers }) => headers['authorization'] === `Bearer ${TOKEN}`,
     unauthorized: { status: 401, body: { message: '401 Unauthorized' } },
     rateLimited: {
@@ -19,7 +21,10 @@ export function cloverSystem(options: VendorOptions = {}): Promise<SimulatedVend
       body: { message: '429 Too Many Requests' },
       headers: { 'x-ratelimit-tokenlimit': '16' },
     },
-    serve({ method, path, query }, vendor) {
+    serve(request, vendor) {
+      const { method, path, query } = request
+      const answer = orderDesk(request, vendor)
+      if (answer) return answer
       if (method !== 'GET' || path !== `/v3/merchants/${MERCHANT}/items`)
         return { status: 404, body: { message: 'Not Found' } }
       const limit = Math.min(Number(query.get('limit') ?? 100), pageSize)

@@ -1,7 +1,8 @@
+import { LIGHTSPEED_WRITING, lightspeedProductId, lightspeedSalesDesk } from './lightspeed-sales.ts'
 import { serveVendor, type SimulatedVendor, type VendorApi, type VendorOptions } from './vendor-server.ts'
 
 /**
- * Lightspeed Retail X-Series, API 2026-04, as far as the list of products goes. Written from the public documentation at
+ * Lightspeed Retail X-Series, API 2026-04, as far as products, sales and returns go. Written from the public documentation at
  * https://x-series-api.lightspeedhq.com (pagination by version, rate limiting with a date in Retry-After, product codes).
  */
 const TOKEN = 'lsxs_pt_0123456789'
@@ -9,8 +10,9 @@ const TOKEN = 'lsxs_pt_0123456789'
 /** A Lightspeed shop on a port of this machine. */
 export function lightspeedSystem(options: VendorOptions = {}): Promise<SimulatedVendor> {
   const pageSize = options.pageSize ?? 3
+  const salesDesk = lightspeedSalesDesk()
   const api: VendorApi = {
-    credentials: (baseUrl) => ({ baseUrl, domainPrefix: 'hafenkante', accessToken: TOKEN }),
+    credentials: (baseUrl) => ({ baseUrl, domainPrefix: 'hafenkante', accessToken: TOKEN, ...LIGHTSPEED_WRITING }),
     isAuthorized: ({ headers }) => headers['authorization'] === `Bearer ${TOKEN}`,
     unauthorized: { status: 401, body: { error: 'Unauthorized', message: 'Not authorized' } },
     // The date is one that has passed: whoever waits for it waits for a moment.
@@ -19,7 +21,10 @@ export function lightspeedSystem(options: VendorOptions = {}): Promise<Simulated
       body: { error: 'Too Many Requests', message: 'Rate limiting enforced' },
       headers: { 'retry-after': 'Wed, 15 Jul 2020 15:04:05 GMT' },
     },
-    serve({ method, path, query }, vendor) {
+    serve(request, vendor) {
+      const { method, path, query } = request
+      const answer = salesDesk(request, vendor)
+      if (answer) return answer
       if (method !== 'GET' || path !== '/api/2026-04/products') return { status: 404, body: { error: 'Not Found' } }
       const after = Number(query.get('after') ?? 0)
       const all = vendor.goods.products.map((product, i) => ({ product, version: 9_000 + i * 3 }))
@@ -27,7 +32,7 @@ export function lightspeedSystem(options: VendorOptions = {}): Promise<Simulated
         .filter(({ version }) => version > after)
         .slice(0, Math.min(pageSize, Number(query.get('page_size') ?? 100)))
       const data = page.map(({ product: { id, ean, name, priceCent, vat, category }, version }) => ({
-        id: `0242ac12-0002-11ee-8000-${id.padStart(12, '0')}`,
+        id: lightspeedProductId(id),
         name,
         variant_name: name,
         sku: `S-${id}`,

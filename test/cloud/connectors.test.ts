@@ -26,6 +26,8 @@ interface Row {
   pushes: boolean
   /** Why it takes no refunds of sales. */
   noRefunds?: RegExp
+  /** Why it takes no refunds of an amount. */
+  noAmounts?: RegExp
   /** Credentials that refunds of an amount need. */
   amounts?: Record<string, string>
   /** It answers everything at once: there is no place to go on at. */
@@ -46,8 +48,22 @@ const ROWS: Row[] = [
   },
   { system: 'shopify', side: 'pos', start: shopifySystem, wrong: { clientSecret: 'x' }, pushes: true },
   { system: 'square', side: 'pos', start: squareSystem, wrong: { accessToken: 'x' }, pushes: true },
-  { system: 'lightspeed', side: 'pos', start: lightspeedSystem, wrong: { accessToken: 'x' }, pushes: false },
-  { system: 'clover', side: 'pos', start: cloverSystem, wrong: { accessToken: 'x' }, pushes: false },
+  {
+    system: 'lightspeed',
+    side: 'pos',
+    start: lightspeedSystem,
+    wrong: { accessToken: 'x' },
+    pushes: true,
+    noAmounts: /not amounts/,
+  },
+  {
+    system: 'clover',
+    side: 'pos',
+    start: cloverSystem,
+    wrong: { accessToken: 'x' },
+    pushes: true,
+    noRefunds: /enter this refund at the till/,
+  },
   {
     system: 'sumup',
     side: 'pos',
@@ -152,7 +168,19 @@ const AMOUNT_BACK = {
 
 describe.each(ROWS)(
   '$system ($side)',
-  ({ system, side, start, wrong, reads, pushes, noRefunds, amounts, hasNoPages = false, hasOneVat = false }) => {
+  ({
+    system,
+    side,
+    start,
+    wrong,
+    reads,
+    pushes,
+    noRefunds,
+    noAmounts,
+    amounts,
+    hasNoPages = false,
+    hasOneVat = false,
+  }) => {
     let store: ConnectedStore
     let vendor: SimulatedVendor
     const name = side === 'pos' ? 'syncPOS' : 'syncERP'
@@ -318,8 +346,11 @@ describe.each(ROWS)(
           const body = { ...call, storeId, dataType: 'transactions', records: SALES }
           expect(await store.call('pushToPOS', body)).toMatchObject({
             status: 400,
-            body: { details: [{ path: 'system', code: 'not_supported' }] },
+            body: {
+              details: [{ path: 'system', code: 'not_supported', message: expect.stringContaining('Vendor-Id') }],
+            },
           })
+          expect(vendor.requests).toEqual([])
         }))
       return
     }
@@ -372,6 +403,13 @@ describe.each(ROWS)(
         expect(vendor.written.map(({ kind }) => kind)).toEqual(['transactions', 'refunds'])
         expect(JSON.stringify(vendor.written[1])).toContain('ref_1')
         const amount = await send(AMOUNT_BACK, amounts)
+        if (noAmounts) {
+          expect(amount.body).toMatchObject({
+            pushed: 0,
+            errors: [{ field: 'refunds.1', code: 'refund_not_supported', message: expect.stringMatching(noAmounts) }],
+          })
+          return
+        }
         expect(amount.body).toMatchObject({ pushed: 1, errors: [] })
         expect(vendor.written.map(({ kind }) => kind)).toEqual(['transactions', 'refunds', 'refunds'])
         expect(JSON.stringify(vendor.written[2])).toContain('ref_2')

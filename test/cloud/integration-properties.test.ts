@@ -67,6 +67,7 @@ function answering(answers: readonly unknown[]): VendorClient {
         expect(wait({ status: 200, headers: {}, json: answer }) ?? 0).toBeGreaterThanOrEqual(0)
       return client
     },
+    now: () => Date.parse('2026-11-21T08:00:00Z'),
     at: () => client,
   }
   return client

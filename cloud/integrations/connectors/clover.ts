@@ -2,10 +2,11 @@ import { z } from 'zod'
 import { eurosOf } from '../../operations/fields.ts'
 import { connector, type Page } from '../connector.ts'
 import type { VendorClient } from '../vendor-client.ts'
+import { cloverSales, type CloverApi } from './clover-sales.ts'
 import { BaseUrlSetting, fit, readAnswer, readRecord, Secret, urlOf, VatSetting } from '../vendor-values.ts'
 
 /**
- * Clover, REST API v3 (https://docs.clover.com/dev/reference: Inventory, get all items; API usage and rate limits). Prices are
+ * Clover, REST API v3 (https://docs.clover.com/dev/reference: Inventory, get all items; Orders; API usage and rate limits). Prices are
  * cents, gross where the merchant pays VAT; a tax rate of 19 % is 1,900,000. Pages go by offset.
  */
 const PAGE = 500
@@ -22,6 +23,10 @@ const CloverCredentials = z.strictObject({
   accessToken: Secret,
   region: z.enum(['eu', 'us', 'sandbox']).optional(),
   vat: VatSetting.optional(),
+  tenderId: z
+    .string()
+    .regex(/^[A-Za-z0-9]{1,40}$/, 'is letters and digits')
+    .optional(),
   baseUrl: BaseUrlSetting,
 })
 type CloverCredentials = z.output<typeof CloverCredentials>
@@ -77,12 +82,25 @@ async function readArticles(
   }
 }
 
+function salesApi(client: VendorClient, credentials: CloverCredentials): CloverApi {
+  const base = urlOf(addressOf(credentials), `v3/merchants/${credentials.merchantId}`)
+  const headers = { authorization: `Bearer ${credentials.accessToken}` }
+  return {
+    now: () => client.now(),
+    get: async (path, query) => (await client.ask({ method: 'GET', url: urlOf(base, path, query), headers })).json,
+    post: async (path, json) => (await client.ask({ method: 'POST', url: urlOf(base, path), headers, json })).json,
+  }
+}
+
 export const clover = connector<CloverCredentials>({
   name: 'clover',
   sides: ['pos'],
   credentials: CloverCredentials,
-  needs: '`merchantId`, `accessToken`, `region`? (eu, us, sandbox), `vat`?',
+  needs: '`merchantId`, `accessToken`, `region`? (eu, us, sandbox), `vat`?, `tenderId` (to write sales)',
   addressOf,
   sourceOf: (credentials) => `${addressOf(credentials)} ${credentials.merchantId}`,
-  connect: (credentials, client) => ({ pull: { articles: (cursor) => readArticles(client, credentials, cursor) } }),
+  connect: (credentials, client) => ({
+    pull: { articles: (cursor) => readArticles(client, credentials, cursor) },
+    push: cloverSales(salesApi(client, credentials), credentials.tenderId),
+  }),
 })

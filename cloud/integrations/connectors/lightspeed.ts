@@ -1,21 +1,32 @@
 import { z } from 'zod'
 import { connector, type Page } from '../connector.ts'
 import type { VendorClient } from '../vendor-client.ts'
+import { BOOKING_SETTINGS } from '../erp-lines.ts'
+import { VendorFault } from '../vendor-fault.ts'
+import { lightspeedSales, type FindProduct, type LightspeedApi } from './lightspeed-sales.ts'
 import { amountOf, BaseUrlSetting, fit, readAnswer, readRecord, Secret, urlOf, VatSetting } from '../vendor-values.ts'
 
 /**
  * Lightspeed Retail X-Series, API 2026-04 (https://x-series-api.lightspeedhq.com: versioning by date, pagination, rate limiting).
- * Pages go by version: `after` is the greatest version that was seen, until a page is empty. Retry-After is a date.
+ * Sales: https://x-series-api.lightspeedhq.com/v2026.04/docs/sales_101 and …/sales_returns. Pages go by version: `after` is the greatest version that was seen, until a page is empty. Retry-After is a date.
  */
 const VERSION = '2026-04'
 const PAGE = '200'
+/** Pages of products that one push reads: 100,000 products. */
+const PRODUCT_PAGES_LIMIT = 500
 
+const Uuid = z.string().regex(/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i, 'is a UUID')
 const LightspeedCredentials = z.strictObject({
   domainPrefix: z
     .string()
     .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'is the part of the shop’s address before .retail.lightspeed.app'),
   accessToken: Secret,
   vat: VatSetting.optional(),
+  registerId: Uuid.optional(),
+  userId: Uuid.optional(),
+  paymentTypeId: Uuid.optional(),
+  depositArticle: BOOKING_SETTINGS.depositArticle,
+  reducedDepositArticle: BOOKING_SETTINGS.reducedDepositArticle,
   baseUrl: BaseUrlSetting,
 })
 type LightspeedCredentials = z.output<typeof LightspeedCredentials>
@@ -79,11 +90,11 @@ function isSold(raw: unknown): boolean {
   )
 }
 
-async function readArticles(
+async function readProducts(
   client: VendorClient,
   credentials: LightspeedCredentials,
   cursor: string | null,
-): Promise<Page> {
+): Promise<{ data: unknown[]; next: string | null }> {
   const url = urlOf(addressOf(credentials), `api/${VERSION}/products`, { page_size: PAGE, after: cursor ?? undefined })
   const { json } = await client.ask({
     method: 'GET',
@@ -91,18 +102,70 @@ async function readArticles(
     headers: { authorization: `Bearer ${credentials.accessToken}` },
   })
   const { data, version } = readAnswer(Products, json, 'GET products')
+  return { data, next: data.length === 0 || typeof version?.max !== 'number' ? null : String(version.max) }
+}
+
+async function readArticles(
+  client: VendorClient,
+  credentials: LightspeedCredentials,
+  cursor: string | null,
+): Promise<Page> {
+  const { data, next } = await readProducts(client, credentials, cursor)
   const records = data
     .filter(isSold)
     .map((raw) => readRecord(Product, raw, (product) => articleOf(product, credentials)))
-  return { records, next: data.length === 0 || typeof version?.max !== 'number' ? null : String(version.max) }
+  return { records, next }
+}
+
+/** Finds products by EAN, UPC or SKU. Reads the list of products once, page by page, as far as it is needed. */
+function productFinder(client: VendorClient, credentials: LightspeedCredentials): FindProduct {
+  const ids = new Map<string, string>()
+  let cursor: string | null | undefined
+  let pages = 0
+  return async (code) => {
+    while (!ids.has(code) && cursor !== null) {
+      if (++pages > PRODUCT_PAGES_LIMIT)
+        throw new VendorFault('system_refused', 'Lightspeed has more products than a push reads to find this one')
+      const { data, next } = await readProducts(client, credentials, cursor ?? null)
+      for (const raw of data.filter(isSold)) {
+        const product = Product.safeParse(raw).data
+        if (!product) continue
+        for (const own of [product.sku, ...(product.product_codes ?? []).map((each) => each.code)])
+          if (typeof own === 'string' && !ids.has(own)) ids.set(own, product.id)
+      }
+      cursor = next
+    }
+    return ids.get(code)
+  }
+}
+
+function salesApi(client: VendorClient, credentials: LightspeedCredentials): LightspeedApi {
+  const base = urlOf(addressOf(credentials), 'api')
+  const headers = { authorization: `Bearer ${credentials.accessToken}` }
+  return {
+    async get(path) {
+      const { status, json } = await client.ask({ method: 'GET', url: urlOf(base, path), headers, expected: [404] })
+      return status === 404 ? undefined : json
+    },
+    send: async (method, path, json) => (await client.ask({ method, url: urlOf(base, path), headers, json })).json,
+  }
 }
 
 export const lightspeed = connector<LightspeedCredentials>({
   name: 'lightspeed',
   sides: ['pos'],
   credentials: LightspeedCredentials,
-  needs: '`domainPrefix`, `accessToken`, `vat`? (Retail X-Series)',
+  needs:
+    '`domainPrefix`, `accessToken`, `vat`? (Retail X-Series); to write sales `registerId`, `userId`, `paymentTypeId`, `depositArticle`? (an SKU), `reducedDepositArticle`?',
   addressOf,
   sourceOf: addressOf,
-  connect: (credentials, client) => ({ pull: { articles: (cursor) => readArticles(client, credentials, cursor) } }),
+  connect: (credentials, client) => ({
+    pull: { articles: (cursor) => readArticles(client, credentials, cursor) },
+    push: lightspeedSales(
+      salesApi(client, credentials),
+      addressOf(credentials),
+      credentials,
+      productFinder(client, credentials),
+    ),
+  }),
 })

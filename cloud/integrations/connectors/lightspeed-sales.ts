@@ -1,0 +1,190 @@
+import { v5 } from 'uuid'
+import { z } from 'zod'
+import type { Push, PushFault } from '../connector.ts'
+import { articlesOf, type BookingArticles } from '../erp-lines.ts'
+import type { TransactionLine } from '../transaction-line.ts'
+import type { TransactionRefund } from '../transaction-refunds.ts'
+import { sendTransactions, type RefundPlace, type Transaction } from '../transaction.ts'
+import { VendorFault } from '../vendor-fault.ts'
+import { readAnswer } from '../vendor-values.ts'
+
+/** Requests to one shop, below `/api`. */
+export interface LightspeedApi {
+  /** Undefined for 404. */
+  get(path: string): Promise<unknown>
+  /** A refusal with 400 or 422 is a `VendorFault` of the code `system_refused`. */
+  send(method: 'POST' | 'PUT', path: string, json: object): Promise<unknown>
+}
+
+/** What writing needs besides a token. */
+export interface LightspeedWriting extends BookingArticles {
+  readonly registerId?: string | undefined
+  readonly userId?: string | undefined
+  readonly paymentTypeId?: string | undefined
+}
+
+const VERSION = '2026-04'
+
+const Sale = z.looseObject({
+  data: z.looseObject({
+    id: z.string(),
+    state: z.string().nullish(),
+    source: z.looseObject({ id: z.string().nullish() }).nullish(),
+    return: z.looseObject({ return_sale_ids: z.array(z.string()).nullish() }).nullish(),
+    line_items: z.array(z.looseObject({ id: z.string(), product_id: z.string().nullish() })).nullish(),
+  }),
+})
+type Sale = z.output<typeof Sale>['data']
+const Taxes = z.looseObject({
+  data: z.array(
+    z.looseObject({
+      id: z.string(),
+      rates: z.array(z.looseObject({ rate: z.number() })).nullish(),
+    }),
+  ),
+})
+
+/** The id that Lightspeed lets its caller choose: the same for every push of the same sale to the same shop. */
+const saleIdOf = (shop: string, id: string) => v5(`${shop}/untag/${id}`, v5.URL)
+
+const round5 = (euros: number) => Math.round(euros * 1e5) / 1e5
+
+interface Line {
+  product: { id: string }
+  quantity: number
+  pricing: { price: number }
+  tax: { id: string; amount: number }
+}
+
+/** Finds the id of the product with an EAN or SKU. */
+export type FindProduct = (code: string) => Promise<string | undefined>
+
+/**
+ * Writes sales as closed sales under an id of our own, and refunds of goods as returns of that sale: `actions/return` parks a
+ * return, and an update with negative quantities closes it. Prices are net, and the tax of one unit stands beside them.
+ */
+export function lightspeedSales(
+  api: LightspeedApi,
+  shop: string,
+  writing: LightspeedWriting,
+  findProduct: FindProduct,
+): Push {
+  const { registerId, userId, paymentTypeId } = writing
+  let taxes: ReadonlyMap<number, string> | undefined
+  const read = async (id: string): Promise<Sale | undefined> => {
+    const json = await api.get(`${VERSION}/sales/${encodeURIComponent(id)}`)
+    return json === undefined ? undefined : readAnswer(Sale, json, 'GET sales').data
+  }
+  const documentOf = (id: string, lines: readonly Line[], cents: number, date: string | undefined) => ({
+    source: { author_id: userId, register_id: registerId, id, type: 'untag' },
+    state: 'closed',
+    ...(date !== undefined && { date }),
+    line_items: lines,
+    payments:
+      cents === 0
+        ? []
+        : [{ type: { config_id: paymentTypeId }, amount: cents / 100, source: { register_id: registerId } }],
+  })
+  const linesOf = async (
+    lines: readonly TransactionLine[],
+    place: { index: number; field: string },
+  ): Promise<{ fault: PushFault } | { lines: Line[] }> => {
+    const articles = await articlesOf(lines, place, writing, { byEan: findProduct, byNumber: findProduct })
+    if ('fault' in articles) return articles
+    taxes ??= await readTaxes(api)
+    const made: Line[] = []
+    for (const [at, { line, article }] of articles.found.entries()) {
+      const taxId = line.vat === undefined ? undefined : taxes.get(line.vat)
+      if (taxId === undefined) return { fault: unknownTax(line, place, at) }
+      const gross = line.unitCent / 100
+      const amount = round5(gross - gross / (1 + (line.vat ?? 0) / 100))
+      const pricing = { price: round5(gross - amount) }
+      made.push({ product: { id: article }, quantity: line.quantity, pricing, tax: { id: taxId, amount } })
+    }
+    return { lines: made }
+  }
+
+  const sale = async (transaction: Transaction, index: number): Promise<PushFault | undefined> => {
+    const id = saleIdOf(shop, transaction.id)
+    if (await read(id)) return undefined
+    const made = await linesOf(transaction.lines, { index, field: 'items' })
+    if ('fault' in made) return made.fault
+    const document = documentOf(transaction.id, made.lines, transaction.totalCent, transaction.completedAt)
+    const answer = readAnswer(Sale, await api.send('POST', `${VERSION}/sales`, { id, ...document }), 'POST sales')
+    if (answer.data.id !== id)
+      throw new VendorFault('answer_not_understood', 'Lightspeed gave the sale an id of its own: check it there')
+    return undefined
+  }
+
+  /** The return of this refund: one that an earlier call closed or began, else a new one. */
+  const returnFor = async (saleId: string, refundId: string): Promise<Sale> => {
+    const known = await read(saleId)
+    for (const id of known?.return?.return_sale_ids ?? []) {
+      const back = await read(id)
+      if (back?.source?.id === refundId) return back
+    }
+    const json = await api.send('POST', `${VERSION}/sales/${saleId}/actions/return`, {})
+    return readAnswer(Sale, json, 'POST actions/return').data
+  }
+
+  const refund = async (back: TransactionRefund, place: RefundPlace): Promise<PushFault | undefined> => {
+    if (back.lines.some(({ kind }) => kind === 'amount'))
+      return {
+        index: place.index,
+        field: place.field,
+        code: 'refund_not_supported',
+        message: 'Lightspeed takes back goods, not amounts: enter this refund at the till',
+      }
+    const parked = await returnFor(saleIdOf(shop, place.sale.id), back.id)
+    if (parked.state === 'closed') return undefined
+    const made = await linesOf(back.lines, place)
+    if ('fault' in made) return made.fault
+    const left = [...(parked.line_items ?? [])]
+    const lines = made.lines.map((line) => {
+      const at = left.findIndex(({ product_id }) => product_id === line.product.id)
+      const [own] = at < 0 ? [] : left.splice(at, 1)
+      return { ...(own && { id: own.id }), ...line, quantity: -line.quantity }
+    })
+    await api.send(
+      'PUT',
+      `${VERSION}/sales/${encodeURIComponent(parked.id)}`,
+      documentOf(back.id, lines, -back.amountCent, back.completedAt),
+    )
+    return undefined
+  }
+
+  return {
+    dataTypes: ['transactions'],
+    batch: 50,
+    async send(_dataType, records) {
+      if (registerId === undefined || userId === undefined || paymentTypeId === undefined)
+        throw new VendorFault(
+          'system_refused',
+          'registerId, userId and paymentTypeId are needed to write sales to Lightspeed',
+        )
+      return sendTransactions(records, { sale, refund })
+    },
+  }
+}
+
+/** The ids of the shop's taxes by their rate in percent. */
+async function readTaxes(api: LightspeedApi): Promise<ReadonlyMap<number, string>> {
+  const { data } = readAnswer(Taxes, await api.get('2.0/taxes'), 'GET taxes')
+  return new Map(
+    data.map(({ id, rates }) => [Math.round((rates ?? []).reduce((sum, { rate }) => sum + rate, 0) * 1e4) / 100, id]),
+  )
+}
+
+function unknownTax(
+  { vat }: TransactionLine,
+  { index, field }: { index: number; field: string },
+  at: number,
+): PushFault {
+  return {
+    index,
+    field: field === 'items' ? `items.${at}.vat` : field,
+    code: 'unknown_tax',
+    message:
+      vat === undefined ? 'vat is missing: Lightspeed needs it' : `Lightspeed has no tax of ${vat} %: add it there`,
+  }
+}
