@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { checkDevices, MOST_DEVICES } from '../device-drivers/drivers/check-devices.ts'
+import type { Language } from '../policy/page-language.ts'
 import { capabilitiesOf, DeviceEntry } from '../device-drivers/drivers/registry.ts'
 
 /** The agent's configuration file (contracts §6). The agent never writes it unless asked. */
@@ -9,8 +10,8 @@ export interface AgentConfig {
   readonly requirePairing: boolean
   /** Further names by which browsers may call this agent, such as `kasse1.local:8090`. */
   readonly hosts: readonly string[]
-  /** Language of the pages. */
-  readonly language: 'de' | 'en'
+  /** Language of the pages until a reader chooses another; undefined for that of the browser. */
+  readonly language?: Language
 }
 
 const Settings = z.strictObject({
@@ -20,10 +21,10 @@ const Settings = z.strictObject({
     .array(z.string().regex(/^[A-Za-z0-9.-]{1,200}(:\d{1,5})?$/, 'must be a host name, with a port if not 80'))
     .max(20)
     .default([]),
-  language: z.enum(['de', 'en']).default('de'),
+  language: z.enum(['de', 'en']).optional(),
 })
 
-export const EMPTY_CONFIG: AgentConfig = { devices: [], requirePairing: true, hosts: [], language: 'de' }
+export const EMPTY_CONFIG: AgentConfig = { devices: [], requirePairing: true, hosts: [] }
 
 export type CheckedConfig = { ok: true; config: AgentConfig } | { ok: false; faults: string[] }
 
@@ -55,7 +56,7 @@ export function readConfig(text: string): CheckedConfig {
   const between = [...danglingFeeds(checked.devices), ...emergencyFaults(checked.devices)]
   return between.length > 0
     ? { ok: false, faults: between }
-    : { ok: true, config: { devices: checked.devices, requirePairing, hosts, language } }
+    : { ok: true, config: { devices: checked.devices, requirePairing, hosts, ...(language && { language }) } }
 }
 
 function explain(issue: z.core.$ZodIssue): string[] {

@@ -18,6 +18,7 @@ import { fail, failField, failUnpaired, refuseAddress } from './fail.ts'
 import { ingestRoutes } from './ingest.ts'
 import { refusedCallers } from './refused-callers.ts'
 import { pageRoutes } from '../pages/pages.tsx'
+import { errorPages } from '../pages/readers.ts'
 import { agentApiText } from './openapi.ts'
 import { readBody, readQuery } from './read-request.ts'
 import { reply } from './reply.ts'
@@ -67,6 +68,7 @@ export function localApp(
   const refusals = limitedLog((fields, message) => log.warn(fields, message), agent.platform)
   const strangers = refusedCallers(agent.platform.clock, refusals)
 
+  app.use('*', errorPages(agent))
   app.use('*', async (c, next) => {
     // A page from elsewhere must not reach the agent through the browser that stands beside it.
     // Pages and their assets say themselves how long they may be kept.

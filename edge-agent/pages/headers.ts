@@ -22,5 +22,6 @@ export function pageHeaders(nonce: string): Record<string, string> {
     'content-security-policy': allowed.join('; '),
     'referrer-policy': 'no-referrer',
     'cache-control': 'no-store',
+    vary: 'Accept, Accept-Language, Cookie',
   }
 }

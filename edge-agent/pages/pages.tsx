@@ -9,18 +9,17 @@ import { isLoopback } from '../http/connection.ts'
 import type { Agent } from '../runtime.ts'
 import { readAssets } from './assets.ts'
 import { DeviceList, NotHere } from './components/device-list.tsx'
+import type { Reader } from './components/frame.tsx'
 import { GatePage } from './components/gate-page.tsx'
 import { PairPage } from './components/pair-page.tsx'
 import { SetupPage } from './components/setup-page.tsx'
 import { StationPage } from './components/station-page.tsx'
-import { pageHeaders } from './headers.ts'
 import { clockTime } from './model/clock-time.ts'
 import { gateLine, gateReady } from './model/gate-view.ts'
 import { resultView } from './model/result-view.ts'
 import type { PageDevice, PageStatus } from './model/wire.ts'
+import { openReaders } from './readers.ts'
 import { recentResults } from './recent.ts'
-import { isLanguage, textsOf } from './texts/catalogue.ts'
-import type { Texts } from './texts/texts.ts'
 
 /**
  *   GET /station?device=  ·  /gate?device=  ──▶ server-rendered page ──▶ its program hears /v1/events and sends /v1/scan
@@ -37,7 +36,7 @@ export interface PagesAgent extends Pick<Agent, 'feed' | 'status' | 'config' | '
 interface PageAt {
   status: PageStatus
   device: PageDevice
-  texts: Texts
+  reader: Reader
   nowMs: number
   script: { src: string; nonce: string }
 }
@@ -58,31 +57,17 @@ export function pageRoutes(
   const ours = new Set(agent.config.devices.map((device) => device.deviceId))
   const recent = recentResults({ feed: agent.feed, isOurs: (id) => ours.has(id), policy: () => agent.trust.policy })
 
-  const textsFor = (c: Context): Texts => {
-    const asked = c.req.query('lang')
-    return textsOf(isLanguage(asked) ? asked : agent.config.language)
-  }
-
-  function show(
-    c: Context,
-    render: (nonce: string) => JSX.Element,
-    status: 200 | 401 | 404 = 200,
-  ): Response | Promise<Response> {
-    const nonce = Buffer.from(agent.platform.random.bytes(16)).toString('base64url')
-    return c.html(`<!doctype html>${String(render(nonce))}`, status, pageHeaders(nonce))
-  }
+  const { readerOf, show } = openReaders(agent)
 
   const programOf = (name: string) => `/assets/${assets.build}/browser/${name}.js`
 
   /** Instead of a page, for a browser that is not paired: what to do. */
-  function showPairing(c: Context, texts: Texts, status: 200 | 401 = 401): Response | Promise<Response> {
+  function showPairing(c: Context, reader: Reader, status: 200 | 401 = 401): Response | Promise<Response> {
     const command = `untag edge link --data ${isLoopback(c) ? quoted(dataDir) : 'DIR'}`
     if (status === 401) c.header('www-authenticate', 'Bearer')
-    const other = textsOf(texts.language === 'de' ? 'en' : 'de')
-    const otherHref = `?${new URLSearchParams({ ...c.req.query(), lang: other.language })}`
     return show(
       c,
-      (nonce) => <PairPage {...{ texts, command, other, otherHref }} script={{ src: programOf('pair'), nonce }} />,
+      (nonce) => <PairPage reader={reader} command={command} script={{ src: programOf('pair'), nonce }} />,
       status,
     )
   }
@@ -95,8 +80,8 @@ export function pageRoutes(
 
   function page(path: string, render: (at: PageAt) => JSX.Element): void {
     app.get(path, (c) => {
-      const texts = textsFor(c)
-      if (!callerOf(c)) return showPairing(c, texts)
+      const reader = readerOf(c)
+      if (!callerOf(c)) return showPairing(c, reader)
       renewCookie(c)
       const status: PageStatus = agent.status()
       const asked = c.req.query('device')
@@ -105,44 +90,46 @@ export function pageRoutes(
       const device = devices.find((d) => d.deviceId === asked)
       const missing = asked !== undefined
       if (!device)
-        return show(c, () => <DeviceList texts={texts} devices={devices} missing={missing} />, missing ? 404 : 200)
+        return show(c, () => <DeviceList reader={reader} devices={devices} missing={missing} />, missing ? 404 : 200)
       const src = programOf(path.slice(1))
-      return show(c, (nonce) => render({ status, device, texts, nowMs, script: { src, nonce } }))
+      return show(c, (nonce) => render({ status, device, reader, nowMs, script: { src, nonce } }))
     })
   }
 
   app.get('/', (c) => c.redirect('/station'))
 
   // The one-time link: its code is in the fragment, which only the page's program reads.
-  app.get('/pair', (c) => showPairing(c, textsFor(c), 200))
+  app.get('/pair', (c) => showPairing(c, readerOf(c), 200))
 
-  page('/station', ({ device, texts, ...rest }) => {
+  page('/station', ({ device, reader, ...rest }) => {
+    const { texts } = reader
     const [last] = recent.of(device.deviceId)
     const view = last && resultView(last.result, texts)
     const told = last && view ? `${texts.last(clockTime(last.atMs, texts.language))}: ${view.headline}` : ''
     const operator = agent.lanes.operatorAt(device.deviceId) ?? null
     return (
-      <StationPage {...rest} device={device} texts={texts} operator={operator} view={{ kind: 'idle', last: told }} />
+      <StationPage {...rest} device={device} reader={reader} operator={operator} view={{ kind: 'idle', last: told }} />
     )
   })
 
-  page('/gate', ({ device, texts, ...rest }) => {
+  page('/gate', ({ device, reader, ...rest }) => {
+    const { texts } = reader
     const lines = recent.of(device.deviceId).flatMap((result) => gateLine(result, texts) ?? [])
-    return <GatePage {...rest} device={device} texts={texts} view={gateReady(texts)} lines={lines} />
+    return <GatePage {...rest} device={device} reader={reader} view={gateReady(texts)} lines={lines} />
   })
 
   app.get('/setup', async (c) => {
-    const texts = textsFor(c)
-    if (!callerOf(c)) return showPairing(c, texts)
-    if (!isLoopback(c)) return show(c, () => <NotHere texts={texts} />, 401)
+    const reader = readerOf(c)
+    if (!callerOf(c)) return showPairing(c, reader)
+    if (!isLoopback(c)) return show(c, () => <NotHere reader={reader} />, 401)
     renewCookie(c)
     const { attached, notes } = (await agent.surroundings?.look()) ?? { attached: [], notes: [] }
     const src = programOf('setup')
     const { devices, ledgerDoubt } = agent.status()
-    const warning = ledgerDoubt === null ? undefined : texts.ledgerDoubts[ledgerDoubt]
+    const warning = ledgerDoubt === null ? undefined : reader.texts.ledgerDoubts[ledgerDoubt]
     return show(c, (nonce) => (
       <SetupPage
-        texts={texts}
+        reader={reader}
         devices={devices}
         configFile={agent.configFile?.name}
         attached={attached}

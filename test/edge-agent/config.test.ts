@@ -32,7 +32,7 @@ describe('the configuration file', () => {
     )
     expect(checked).toMatchObject({
       ok: true,
-      config: { requirePairing: true, language: 'de', devices: [{ deviceId: 'dev_a' }, { deviceId: 'dev_b' }] },
+      config: { requirePairing: true, devices: [{ deviceId: 'dev_a' }, { deviceId: 'dev_b' }] },
     })
   })
 

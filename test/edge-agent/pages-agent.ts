@@ -158,7 +158,7 @@ export function pagesBench(): PagesBench {
     agent: undefined as unknown as Agent,
   }
   const agent = {
-    config: { ...EMPTY_CONFIG, devices: DEVICES },
+    config: { ...EMPTY_CONFIG, devices: DEVICES, language: 'de' as const },
     feed,
     platform,
     status: () => bench.status,

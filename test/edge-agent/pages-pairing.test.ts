@@ -95,7 +95,8 @@ describe.skipIf(NO_CHROMIUM)(`pairing a browser (${NO_CHROMIUM ?? 'in Chromium'}
     await heading('This browser is not paired yet.')
     const second = await context.newPage()
     await second.goto(served.pairingUrl())
-    await second.getByRole('heading', { name: 'Welches Gerät?' }).waitFor()
+    // The browser remembers the language that its first tab asked for.
+    await second.getByRole('heading', { name: 'Which device?' }).waitFor()
     await page.getByRole('button', { name: 'Sign in' }).waitFor()
   })
 

@@ -6,9 +6,11 @@ import { gateLost, gateReady, gateView } from '../../edge-agent/pages/model/gate
 import { resultView } from '../../edge-agent/pages/model/result-view.ts'
 import type { PageDevice, PageResult } from '../../edge-agent/pages/model/wire.ts'
 import { textsOf } from '../../edge-agent/pages/texts/catalogue.ts'
-import { LANGUAGES, type Texts } from '../../edge-agent/pages/texts/texts.ts'
+import type { Texts } from '../../edge-agent/pages/texts/texts.ts'
+import { LANGUAGES, otherLanguage } from '../../policy/page-language.ts'
 import { DENY_REASONS, DEVICE_TYPES, OUTCOMES } from '../../policy/vocabulary.ts'
 import { AUTHORIZATION } from '../support/credential.ts'
+import { foreignTexts } from '../support/page-texts.ts'
 import { denied, GATE, getPage, granted, newStatus, pagesBench, servePages, STATION } from './pages-agent.ts'
 
 const status = newStatus()
@@ -30,12 +32,14 @@ const RESULTS: PageResult[] = [
   ...NOT_UNDERSTOOD.map((why) => ({ kind: 'not_understood' as const, why })),
 ]
 
+const readerOf = (texts: Texts) => ({ texts, other: { ...textsOf(otherLanguage(texts.language)), href: '?lang=x' } })
+
 function station(texts: Texts, result: PageResult, of: PageDevice = device): string {
   const view = resultView(result, texts)
   if (!view) throw new Error('this result has no view')
   return String(
     StationPage({
-      texts,
+      reader: readerOf(texts),
       status,
       device: of,
       nowMs: 0,
@@ -47,12 +51,14 @@ function station(texts: Texts, result: PageResult, of: PageDevice = device): str
 
 describe.each(LANGUAGES)('rendered on the server in %s', (language) => {
   const texts = textsOf(language)
+  const foreignIn = (html: string) => foreignTexts(html, texts, textsOf(otherLanguage(language)))
 
   it('the station shows every result with its words', () => {
     for (const result of RESULTS) {
       const html = station(texts, result)
       expect(html).toContain(`<html lang="${language}">`)
       expect(html).toContain('data-view="result"')
+      expect(foreignIn(html)).toEqual([])
       if (result.kind === 'decision' && result.answer.reason)
         expect(html).toContain(texts.reasons[result.answer.reason].what)
     }
@@ -62,9 +68,17 @@ describe.each(LANGUAGES)('rendered on the server in %s', (language) => {
     for (const deviceType of [...DEVICE_TYPES, null, 'toString'])
       for (const view of [{ kind: 'idle', last: '' }, { kind: 'busy' }] as const) {
         const html = String(
-          StationPage({ texts, status, device: { ...device, deviceType }, nowMs: 0, operator: null, view }),
+          StationPage({
+            reader: readerOf(texts),
+            status,
+            device: { ...device, deviceType },
+            nowMs: 0,
+            operator: null,
+            view,
+          }),
         )
         expect(html).toContain(`data-view="${view.kind}"`)
+        expect(foreignIn(html)).toEqual([])
       }
   })
 
@@ -78,9 +92,9 @@ describe.each(LANGUAGES)('rendered on the server in %s', (language) => {
     )
     for (const view of [gateReady(texts), gateLost(texts), ...views]) {
       if (!view) throw new Error('this result has no view')
-      expect(String(GatePage({ texts, status, device, nowMs: 0, view, lines: [] }))).toContain(
-        `data-tone="${view.tone}"`,
-      )
+      const html = String(GatePage({ reader: readerOf(texts), status, device, nowMs: 0, view, lines: [] }))
+      expect(html).toContain(`data-tone="${view.tone}"`)
+      expect(foreignIn(html)).toEqual([])
     }
   })
 })
@@ -119,7 +133,7 @@ describe('the pages of the agent', () => {
     const list = await getPage(bench, '/station')
     const html = await list.text()
     expect(list.status).toBe(200)
-    expect(html).toContain(`/station?device=${STATION}&amp;lang=de`)
+    expect(html).toContain(`/station?device=${STATION}"`)
     expect(html).toContain(`/gate?device=${GATE}`)
     expect(html).not.toContain('dev_scanner')
     const none = await getPage(bench, `/station?device=${encodeURIComponent('"><script>alert(1)</script>')}`)

@@ -161,10 +161,14 @@ describe('the state of the agent', () => {
     expect(words({ neededRelease: '9.0.0' })).toContain('Regeln v7 veraltet')
     expect(words({ policyVersion: null })).toContain('Keine Regeln')
     expect(texts({ fault: 'disk I/O error' }).banners).toEqual([
-      { tone: 'bad', text: 'Es wird nichts freigegeben: disk I/O error' },
+      {
+        tone: 'bad',
+        text: 'Das Buch der Freigaben ist gestört. Es wird nichts freigegeben. Bitte die Technik verständigen.',
+      },
     ])
     const devices = status.devices.map((device) => ({ ...device, state: 'degraded' as const, detail: 'no answer' }))
-    expect(texts({ devices }).banners).toEqual([{ tone: 'warn', text: 'Das Gerät löst gerade nichts aus: no answer' }])
+    // The driver's message is in English: it is on the set-up page.
+    expect(texts({ devices }).banners).toEqual([{ tone: 'warn', text: de.deviceAway }])
   })
 
   it('does not repeat old news when the agent is lost', () => {

@@ -256,7 +256,7 @@ describe.skipIf(NO_CHROMIUM)(`the set-up page in a browser (${NO_CHROMIUM ?? 'in
     await pairBrowser(page, served)
     await page.goto(`${served.url}/setup?lang=${lang}`)
     await page.locator(`[data-check="${STATION}"]`).click()
-    await page.locator(`[data-found="${STATION}"]`).filter({ hasText: 'Modbus TCP unit 1' }).waitFor()
+    await page.locator(`[data-detail="${STATION}"]`).filter({ hasText: 'Modbus TCP unit 1' }).waitFor()
     await page.fill('#address', `127.0.0.1:${service.port}`)
     await page.keyboard.press('Enter')
     const found = page.locator('[data-slot="llrp-entry"]')
@@ -264,7 +264,7 @@ describe.skipIf(NO_CHROMIUM)(`the set-up page in a browser (${NO_CHROMIUM ?? 'in
     const entry = JSON.parse(await found.locator('textarea').inputValue()) as Json
     expect(entry).toMatchObject({ driver: 'llrp' })
     await found.locator('button').click()
-    await found.locator('[data-told]').filter({ hasText: 'deviceId' }).waitFor()
+    await found.locator('[data-technical]').filter({ hasText: 'deviceId' }).waitFor()
     await found
       .locator('textarea')
       .fill(JSON.stringify({ ...entry, deviceId: `dev_${lang}`, link: { tcp: `10.0.0.7:${width}` } }))

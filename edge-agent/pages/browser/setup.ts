@@ -1,34 +1,42 @@
-import { deviceState } from '../model/status-view.ts'
+import { deviceDetail, deviceState } from '../model/status-view.ts'
 import type { PageDevice } from '../model/wire.ts'
 import { call } from './api.ts'
 import { placeOfPage } from './place.ts'
-import { slot, write } from './slots.ts'
+import { slot, write, writeTechnical } from './slots.ts'
 
 /** The program of the set-up page: checks a device, looks for a reader at an address, and writes down what was found. */
 const { texts } = placeOfPage()
 
 async function check(button: HTMLButtonElement, deviceId: string): Promise<void> {
   const told = document.querySelector<HTMLElement>(`[data-found="${CSS.escape(deviceId)}"]`)
-  if (!told) return
+  const detail = document.querySelector<HTMLElement>(`[data-detail="${CSS.escape(deviceId)}"]`)
+  if (!told || !detail) return
   button.disabled = true
   told.textContent = texts.busy
+  writeTechnical(detail, '')
   const answer = await call<PageDevice>('POST', '/v1/setup/check', { deviceId })
   told.textContent = answer.ok ? deviceState(answer.body, texts) : texts.setup.failed
+  writeTechnical(detail, answer.ok ? deviceDetail(answer.body, texts) : answer.error)
   button.disabled = false
 }
 
 async function look(address: string): Promise<void> {
+  const technical = slot('llrp-technical')
   write('llrp-told', texts.busy)
+  writeTechnical(technical, '')
   slot('llrp-entry').hidden = true
   const answer = await call<{ found?: { at: string; fix?: string; entry: object }; fault?: string }>(
     'POST',
     '/v1/setup/llrp',
     { address },
   )
-  if (!answer.ok || !answer.body.found)
-    return write('llrp-told', (answer.ok && answer.body.fault) || texts.setup.failed)
+  if (!answer.ok || !answer.body.found) {
+    write('llrp-told', texts.setup.failed)
+    return writeTechnical(technical, answer.ok ? (answer.body.fault ?? '') : answer.error)
+  }
   const { at, fix, entry } = answer.body.found
-  write('llrp-told', `${texts.setup.kinds.llrp}: ${at}${fix === undefined ? '' : ` (${fix})`}`)
+  write('llrp-told', `${texts.setup.kinds.llrp}: ${at}`)
+  writeTechnical(technical, fix ?? '')
   const place = slot('llrp-entry').querySelector<HTMLElement>('[data-entry]')
   if (place instanceof HTMLTextAreaElement) place.value = JSON.stringify(entry)
   else if (place) place.textContent = JSON.stringify(entry)
@@ -37,17 +45,20 @@ async function look(address: string): Promise<void> {
 
 /** Writes down what stands in the field; what is wrong with it is said beside it. */
 async function writeDown(form: HTMLFormElement): Promise<void> {
-  const [field, told, button] = [
+  const [field, told, technical, button] = [
     form.querySelector('textarea'),
     form.querySelector('[data-told]'),
+    form.querySelector<HTMLElement>('[data-technical]'),
     form.querySelector('button'),
   ]
-  if (!field || !told || !button) return
+  if (!field || !told || !technical || !button) return
   const entry = parsed(field.value)
+  writeTechnical(technical, '')
   if (entry === undefined) return void (told.textContent = texts.setup.noEntry)
   button.disabled = true
   const answer = await call<{ file: string }>('POST', '/v1/setup/devices', { entry })
-  told.textContent = answer.ok ? texts.setup.written : answer.error || texts.setup.failed
+  told.textContent = answer.ok ? texts.setup.written : texts.setup.failed
+  writeTechnical(technical, answer.ok ? '' : answer.error)
   // Once is enough: the next press would be refused for the same deviceId.
   button.disabled = answer.ok
 }

@@ -25,3 +25,10 @@ export function made(tag: string, text: string, options: { tone?: string; classN
   if (options.tone !== undefined) element.dataset['tone'] = options.tone
   return element
 }
+
+/** A technical message in its place, which is hidden while there is none. */
+export function writeTechnical(place: HTMLElement, text: string): void {
+  const code = place.querySelector('code')
+  if (code) code.textContent = text
+  place.hidden = text === ''
+}

@@ -1,20 +1,21 @@
 import { deviceTitle } from '../model/status-view.ts'
 import type { PageDevice } from '../model/wire.ts'
-import type { Advice, Texts } from '../texts/texts.ts'
-import { Frame } from './frame.tsx'
+import type { Advice } from '../texts/texts.ts'
+import { Frame, type Reader } from './frame.tsx'
 
 /** Which device this screen stands at. `missing`: the one that was asked for is not driven here. */
 export function DeviceList({
-  texts,
+  reader,
   devices,
   missing,
 }: {
-  texts: Texts
+  reader: Reader
   devices: readonly PageDevice[]
   missing: boolean
 }) {
+  const { texts } = reader
   return (
-    <Frame title={`${texts.chooseDevice} · untag`} texts={texts} kind="list">
+    <Frame title={`${texts.chooseDevice} · untag`} reader={reader} kind="list">
       <main>
         <h1>{texts.chooseDevice}</h1>
         {missing ? <p>{texts.noSuchDevice}</p> : null}
@@ -27,11 +28,11 @@ export function DeviceList({
                 {device.deviceId} · {texts.deviceStates[device.state]}
               </p>
               <p class="row">
-                <a class="button" href={address('/station', device, texts)}>
+                <a class="button" href={address('/station', device)}>
                   {texts.stationPage}
                 </a>
                 {device.deviceType === 'exit_gate' ? (
-                  <a class="button" href={address('/gate', device, texts)}>
+                  <a class="button" href={address('/gate', device)}>
                     {texts.gatePage}
                   </a>
                 ) : null}
@@ -40,7 +41,7 @@ export function DeviceList({
           ))}
         </ul>
         <p>
-          <a class="language" href={`/setup?${new URLSearchParams({ lang: texts.language })}`}>
+          <a class="language" href="/setup">
             {texts.setup.title}
           </a>
         </p>
@@ -50,10 +51,10 @@ export function DeviceList({
 }
 
 /** For whoever asks from a machine that the agent does not speak to. */
-export function NotHere({ texts }: { texts: Texts }) {
-  const { what, todo }: Advice = texts.notHere
+export function NotHere({ reader }: { reader: Reader }) {
+  const { what, todo }: Advice = reader.texts.notHere
   return (
-    <Frame title="untag" texts={texts} kind="list">
+    <Frame title="untag" reader={reader} kind="list">
       <main>
         <h1>{what}</h1>
         <p>{todo}</p>
@@ -62,6 +63,6 @@ export function NotHere({ texts }: { texts: Texts }) {
   )
 }
 
-function address(path: string, { deviceId }: PageDevice, { language }: Texts): string {
-  return `${path}?${new URLSearchParams({ device: deviceId, lang: language })}`
+function address(path: string, { deviceId }: PageDevice): string {
+  return `${path}?${new URLSearchParams({ device: deviceId })}`
 }

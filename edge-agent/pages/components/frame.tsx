@@ -3,9 +3,15 @@ import type { Child } from 'hono/jsx'
 import { STYLE } from '../style/style.ts'
 import type { Texts } from '../texts/texts.ts'
 
+/** Who reads a page: the texts of their language, and the same page in the other one. */
+export interface Reader {
+  texts: Texts
+  other: Pick<Texts, 'language' | 'languageName'> & { href: string }
+}
+
 export interface FrameProps {
   title: string
-  texts: Texts
+  reader: Reader
   /** What the style sheet and the page's own program know it by. */
   kind: 'station' | 'gate' | 'list'
   deviceId?: string
@@ -14,8 +20,18 @@ export interface FrameProps {
   children?: Child
 }
 
+/** Leads to the same page in the other language. */
+export function LanguageSwitch({ other }: Pick<Reader, 'other'>) {
+  return (
+    <a class="language" href={other.href} lang={other.language} hreflang={other.language}>
+      {other.languageName}
+    </a>
+  )
+}
+
 /** The frame of every page of the agent: one style sheet, at most one program, no outside request. */
-export function Frame({ title, texts, kind, deviceId, script, children }: FrameProps) {
+export function Frame({ title, reader, kind, deviceId, script, children }: FrameProps) {
+  const { texts, other } = reader
   return (
     <html lang={texts.language}>
       <head>
@@ -29,6 +45,11 @@ export function Frame({ title, texts, kind, deviceId, script, children }: FrameP
       </head>
       <body class={kind} data-device={deviceId}>
         {children}
+        {kind === 'list' ? (
+          <footer>
+            <LanguageSwitch other={other} />
+          </footer>
+        ) : null}
         {script ? (
           <noscript>
             <p class="banner" data-tone="bad">

@@ -2,13 +2,12 @@ import type { GateLine, GateView } from '../model/gate-view.ts'
 import { clockTime } from '../model/clock-time.ts'
 import { deviceTitle } from '../model/status-view.ts'
 import type { PageDevice, PageStatus } from '../model/wire.ts'
-import type { Texts } from '../texts/texts.ts'
-import { Frame, type FrameProps } from './frame.tsx'
+import { Frame, LanguageSwitch, type FrameProps, type Reader } from './frame.tsx'
 import { Header } from './header.tsx'
 import { GateIcons } from './icons.tsx'
 
 export interface GatePageProps {
-  texts: Texts
+  reader: Reader
   status: PageStatus
   device: PageDevice
   nowMs: number
@@ -18,11 +17,12 @@ export interface GatePageProps {
   lines: readonly GateLine[]
 }
 
-/** The display at the way out: nothing to press, readable from across the aisle. */
-export function GatePage({ texts, status, device, nowMs, script, view, lines }: GatePageProps) {
+/** The display at the way out: nothing to press but the switch of the language, readable from across the aisle. */
+export function GatePage({ reader, status, device, nowMs, script, view, lines }: GatePageProps) {
+  const { texts } = reader
   const title = deviceTitle(device, texts)
   return (
-    <Frame title={`${title} · untag`} texts={texts} kind="gate" deviceId={device.deviceId} script={script}>
+    <Frame title={`${title} · untag`} reader={reader} kind="gate" deviceId={device.deviceId} script={script}>
       <Header title={title} deviceId={device.deviceId} status={status} texts={texts} nowMs={nowMs} />
       <main>
         <section class="stage" data-slot="stage" data-tone={view.tone} aria-labelledby="state">
@@ -40,7 +40,10 @@ export function GatePage({ texts, status, device, nowMs, script, view, lines }: 
         <p class="aloud" role="status" aria-live="assertive" aria-atomic="true" data-slot="aloud" />
       </main>
       <aside aria-labelledby="last">
-        <h2 id="last">{texts.gate.lastDecisions}</h2>
+        <div class="aside-head">
+          <h2 id="last">{texts.gate.lastDecisions}</h2>
+          <LanguageSwitch other={reader.other} />
+        </div>
         <ol data-slot="lines">
           {lines.map(({ atMs, tone, text, item }) => (
             <li data-tone={tone}>

@@ -1,21 +1,17 @@
-import type { Texts } from '../texts/texts.ts'
-import { Frame, type FrameProps } from './frame.tsx'
+import { Frame, type FrameProps, type Reader } from './frame.tsx'
 
 export interface PairPageProps {
-  texts: Texts
+  reader: Reader
   /** What prints a one-time link on the agent's machine. */
   command: string
-  /** The same page in the other language. */
-  other: Pick<Texts, 'language' | 'languageName'>
-  otherHref: string
   script: FrameProps['script']
 }
 
 /** In place of every page for a browser that is not paired, and the page of the one-time link. */
-export function PairPage({ texts, command, other, otherHref, script }: PairPageProps) {
-  const { pair } = texts
+export function PairPage({ reader, command, script }: PairPageProps) {
+  const { pair } = reader.texts
   return (
-    <Frame title={`${pair.title} · untag`} texts={texts} kind="list" script={script}>
+    <Frame title={`${pair.title} · untag`} reader={reader} kind="list" script={script}>
       <main>
         <h1>{pair.what}</h1>
         <ol class="steps">
@@ -47,11 +43,6 @@ export function PairPage({ texts, command, other, otherHref, script }: PairPageP
         </form>
         <p role="status" data-slot="pair-told" />
         <p class="soft">{pair.programs}</p>
-        <p>
-          <a class="language" href={otherHref} lang={other.language} hreflang={other.language}>
-            {other.languageName}
-          </a>
-        </p>
       </main>
     </Frame>
   )

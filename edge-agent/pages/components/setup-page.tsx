@@ -1,11 +1,12 @@
 import type { Attached } from '../../setup/surroundings.ts'
-import { deviceState, deviceTitle } from '../model/status-view.ts'
+import { deviceDetail, deviceState, deviceTitle } from '../model/status-view.ts'
 import type { PageDevice } from '../model/wire.ts'
 import type { Texts } from '../texts/texts.ts'
-import { Frame, type FrameProps } from './frame.tsx'
+import { Frame, type FrameProps, type Reader } from './frame.tsx'
+import { Technical } from './technical.tsx'
 
 export interface SetupPageProps {
-  texts: Texts
+  reader: Reader
   script?: FrameProps['script']
   devices: readonly (PageDevice & { identity?: { description: string; firmwareVersion?: string } })[]
   attached: readonly Attached[]
@@ -18,10 +19,11 @@ export interface SetupPageProps {
 }
 
 /** For whoever sets a lane up: what is configured and whether it answers, and what else is there to be written down. */
-export function SetupPage({ texts, script, devices, attached, configFile, warning, notes }: SetupPageProps) {
+export function SetupPage({ reader, script, devices, attached, configFile, warning, notes }: SetupPageProps) {
+  const { texts } = reader
   const { setup } = texts
   return (
-    <Frame title={`${setup.title} · untag`} texts={texts} kind="list" script={script}>
+    <Frame title={`${setup.title} · untag`} reader={reader} kind="list" script={script}>
       <main>
         <h1>{setup.title}</h1>
         {warning === undefined ? null : (
@@ -42,6 +44,7 @@ export function SetupPage({ texts, script, devices, attached, configFile, warnin
               <p role="status" data-found={device.deviceId}>
                 {deviceState(device, texts)}
               </p>
+              <Technical texts={texts} text={deviceDetail(device, texts)} data={{ 'data-detail': device.deviceId }} />
               <p class="row">
                 <button type="button" data-check={device.deviceId}>
                   {setup.check}
@@ -65,13 +68,13 @@ export function SetupPage({ texts, script, devices, attached, configFile, warnin
                 {setup.kinds[kind]}: {name}
               </h3>
               <p class="ids">{at}</p>
-              {fix === undefined ? null : <p>{fix}</p>}
+              <Technical texts={texts} text={fix ?? ''} />
               <Entry texts={texts} text={JSON.stringify(entry)} isWritable={configFile !== undefined} />
             </li>
           ))}
         </ul>
         {notes.map((note) => (
-          <p class="soft">{note}</p>
+          <Technical texts={texts} text={note} />
         ))}
         <h2>{setup.llrp}</h2>
         <form data-slot="llrp" method="post">
@@ -91,11 +94,12 @@ export function SetupPage({ texts, script, devices, attached, configFile, warnin
           </div>
         </form>
         <p role="status" data-slot="llrp-told" />
+        <Technical texts={texts} text="" data={{ 'data-slot': 'llrp-technical' }} />
         <div data-slot="llrp-entry" hidden>
           <Entry texts={texts} text="" isWritable={configFile !== undefined} />
         </div>
         <p class="row">
-          <a class="button" href={`/station?${new URLSearchParams({ lang: texts.language })}`}>
+          <a class="button" href="/station">
             {texts.chooseDevice}
           </a>
         </p>
@@ -105,7 +109,8 @@ export function SetupPage({ texts, script, devices, attached, configFile, warnin
 }
 
 /** What to write about something that was found: to be completed and written down here, or to be copied. */
-function Entry({ texts: { setup }, text, isWritable }: { texts: Texts; text: string; isWritable: boolean }) {
+function Entry({ texts, text, isWritable }: { texts: Texts; text: string; isWritable: boolean }) {
+  const { setup } = texts
   if (!isWritable) {
     return (
       <pre data-entry tabindex={0} aria-label={setup.entry}>
@@ -130,6 +135,7 @@ function Entry({ texts: { setup }, text, isWritable }: { texts: Texts; text: str
         <button type="submit">{setup.write}</button>
       </p>
       <p role="status" data-told />
+      <Technical texts={texts} text="" data={{ 'data-technical': true }} />
     </form>
   )
 }

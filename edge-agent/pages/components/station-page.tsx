@@ -1,15 +1,14 @@
 import { deviceTitle } from '../model/status-view.ts'
 import type { PageDevice, PageStatus } from '../model/wire.ts'
 import { LONGEST_SCAN } from '../model/typed-burst.ts'
-import { deviceTypeTexts, textsOf } from '../texts/catalogue.ts'
-import type { Texts } from '../texts/texts.ts'
-import { Frame, type FrameProps } from './frame.tsx'
+import { deviceTypeTexts } from '../texts/catalogue.ts'
+import { Frame, LanguageSwitch, type FrameProps, type Reader } from './frame.tsx'
 import { Header } from './header.tsx'
 import { OperatorBar, SignIn } from './operator.tsx'
 import { Stage, type StageView } from './stage.tsx'
 
 export interface StationPageProps {
-  texts: Texts
+  reader: Reader
   status: PageStatus
   device: PageDevice
   nowMs: number
@@ -19,10 +18,11 @@ export interface StationPageProps {
 }
 
 /** Where staff, or customers themselves, scan a receipt and see whether the tag comes off. */
-export function StationPage({ texts, status, device, nowMs, operator, script, view }: StationPageProps) {
+export function StationPage({ reader, status, device, nowMs, operator, script, view }: StationPageProps) {
+  const { texts } = reader
   const title = deviceTitle(device, texts)
   return (
-    <Frame title={`${title} · untag`} texts={texts} kind="station" deviceId={device.deviceId} script={script}>
+    <Frame title={`${title} · untag`} reader={reader} kind="station" deviceId={device.deviceId} script={script}>
       <Header title={title} deviceId={device.deviceId} status={status} texts={texts} nowMs={nowMs} />
       <main>
         <Stage view={view} prompt={deviceTypeTexts(texts, device.deviceType)} texts={texts} />
@@ -47,19 +47,9 @@ export function StationPage({ texts, status, device, nowMs, operator, script, vi
           </div>
         </form>
         <OperatorBar name={operator} texts={texts} />
-        <OtherLanguage texts={texts} deviceId={device.deviceId} />
+        <LanguageSwitch other={reader.other} />
       </footer>
       <SignIn texts={texts} />
     </Frame>
-  )
-}
-
-function OtherLanguage({ texts, deviceId }: { texts: Texts; deviceId: string }) {
-  const other = textsOf(texts.language === 'de' ? 'en' : 'de')
-  const query = new URLSearchParams({ device: deviceId, lang: other.language })
-  return (
-    <a class="language" href={`/station?${query}`} lang={other.language} hreflang={other.language}>
-      {other.languageName}
-    </a>
   )
 }

@@ -101,7 +101,7 @@ function receipt(left: number, texts: Texts): ResultView {
 
 /** An order is handed over when it is ready, and once. */
 function order({ status, items, note }: PageOrder, texts: Texts): ResultView {
-  const { what, todo } = texts.orders[status] ?? { what: status, todo: '' }
+  const { what, todo } = texts.orders[status] ?? texts.unknownOrder
   return view(status === 'ready' ? 'granted' : 'note', what, {
     left: items.map(({ name, quantity }) => `${quantity} × ${name}`).join(', '),
     message: todo,

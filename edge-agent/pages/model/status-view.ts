@@ -65,9 +65,16 @@ export function deviceTitle(device: PageDevice, texts: Texts): string {
   return device.name ?? deviceTypeTexts(texts, device.deviceType).name
 }
 
-/** The state of a device with its cause. */
-export function deviceState(device: Pick<PageDevice, 'deviceId' | 'state' | 'detail'>, texts: Texts): string {
-  return `${texts.deviceStates[device.state]}: ${registrationFix(device, texts) ?? device.detail}`
+/** The state of a device, with what to do about one whose requests the agent refuses. */
+export function deviceState(device: Pick<PageDevice, 'deviceId' | 'state'>, texts: Texts): string {
+  const fix = registrationFix(device, texts)
+  const state = texts.deviceStates[device.state]
+  return fix === undefined ? state : `${state}: ${fix}`
+}
+
+/** The driver's own message, in English; '' where the state says everything. */
+export function deviceDetail(device: Pick<PageDevice, 'deviceId' | 'state' | 'detail'>, texts: Texts): string {
+  return registrationFix(device, texts) === undefined ? device.detail : ''
 }
 
 /** What to do about a device whose requests the agent refuses; undefined: it is registered. */
@@ -119,7 +126,8 @@ function doorBanner(device: PageDevice | undefined, texts: Texts): Banner[] {
 }
 
 function fault({ fault: why }: PageStatus, texts: Texts): Banner[] {
-  return why === null ? [] : [{ tone: 'bad', text: texts.fault(why) }]
+  const { what, todo } = texts.requestFailed.ledger_unavailable
+  return why === null ? [] : [{ tone: 'bad', text: `${what} ${todo}` }]
 }
 
 function doubt({ ledgerDoubt }: PageStatus, texts: Texts): Banner[] {
@@ -136,5 +144,5 @@ function deviceBanner(device: PageDevice | undefined, texts: Texts): Banner[] {
   if (!device || DEVICE_TONES[device.state] !== 'bad') return []
   const fix = registrationFix(device, texts)
   if (fix !== undefined) return [{ tone: 'bad', text: `${texts.deviceStates[device.state]}. ${fix}` }]
-  return [{ tone: 'warn', text: texts.deviceAway(device.detail) }]
+  return [{ tone: 'warn', text: texts.deviceAway }]
 }

@@ -18,6 +18,7 @@ export const GATE = `
   @keyframes beat { 50% { transform: scale(1.12) } }
 }
 .gate aside { padding: .7rem 1.1rem 1rem; background: var(--raised); border-top: 1px solid var(--line); font-size: .8rem; min-height: 9rem }
+.aside-head { display: flex; gap: 1rem; align-items: center; justify-content: space-between } .aside-head .language { min-height: 44px }
 .gate aside h2 { font-size: .8rem; font-weight: 600; color: var(--soft) }
 .gate aside li { display: flex; flex-wrap: wrap; gap: 0 .8rem; align-items: baseline; padding: .1rem 0 }
 .gate aside time { font-variant-numeric: tabular-nums; color: var(--soft) }

@@ -88,7 +88,7 @@ dialog::backdrop { background: rgb(0 0 0 / .7) }
 }
 .list main { max-width: 44rem; width: 100%; margin: 0 auto; padding: 1.2rem; gap: .8rem; flex: none } .list h1 { font-size: 1.8rem }
 .devices { display: grid; gap: .8rem }
-.list .language { padding-left: 0 }
+.list footer { max-width: 44rem; width: 100%; margin: 0 auto; padding: 0 1.2rem 1rem } .list .language { padding-left: 0 }
 .steps { display: grid; gap: .8rem; padding-left: 1.4rem; list-style: decimal }
 .devices li { padding: .9rem 1.1rem; border: 2px solid var(--line); border-radius: 16px; background: var(--raised) }
 .devices h2 { font-size: 1.2rem }

@@ -1,7 +1,8 @@
 import type { DeviceType } from '../../../policy/vocabulary.ts'
 import { de } from './de.ts'
 import { en } from './en.ts'
-import { LANGUAGES, type DeviceTypeTexts, type Language, type Texts } from './texts.ts'
+import type { Language } from '../../../policy/page-language.ts'
+import type { DeviceTypeTexts, Texts } from './texts.ts'
 
 const TEXTS: Record<Language, Texts> = { de, en }
 
@@ -12,7 +13,7 @@ export function textsOf(language: Language): Texts {
 
 /** Whether there are texts in this language. */
 export function isLanguage(value: string | undefined): value is Language {
-  return (LANGUAGES as readonly unknown[]).includes(value)
+  return value !== undefined && Object.hasOwn(TEXTS, value)
 }
 
 /** A device whose type is not known yet is still a place to scan at. */

@@ -55,6 +55,25 @@ export const de: Texts = {
     what: 'Diese Seite gibt es nur am Gerät selbst.',
     todo: 'Bitte an dem Rechner öffnen, auf dem der Agent läuft.',
   },
+  problems: {
+    notFound: {
+      what: 'Diese Seite gibt es nicht',
+      todo: 'Bitte die Adresse prüfen, oder ein Gerät wählen.',
+    },
+    forPrograms: {
+      what: 'Diese Adresse ist für Programme',
+      todo: 'Für Menschen sind die Seiten der Geräte da.',
+    },
+    hostNotAllowed: {
+      what: 'Unter diesem Namen ist der Agent nicht zu erreichen',
+      todo: 'Den Namen mit Port in der Konfiguration des Agenten unter „hosts“ eintragen, oder die Seite am Rechner des Agenten über 127.0.0.1 öffnen.',
+    },
+    unavailable: {
+      what: 'Das geht gerade nicht',
+      todo: 'Bitte die Seite in einer Minute neu laden. Hilft das nicht, die Technik verständigen.',
+    },
+  },
+  technical: 'Technische Meldung (Englisch)',
 
   online: 'Online',
   offline: 'Offline',
@@ -84,8 +103,8 @@ export const de: Texts = {
       `Das Gerät ${deviceId} wurde außer Betrieb genommen. Alle Freigaben werden abgelehnt. Bitte die Technik rufen: das Gerät mit registerDevice neu registrieren und die neue Kennung eintragen, oder es aus der Konfiguration entfernen.`,
   },
   doors: { shut: 'Tür zu', open: 'Tür offen', forced: 'Tür aufgebrochen', left_open: 'Tür steht offen' },
-  deviceAway: (detail) => `Das Gerät löst gerade nichts aus: ${detail}`,
-  fault: (why) => `Es wird nichts freigegeben: ${why}`,
+  deviceAway:
+    'Das Gerät löst gerade nichts aus. Bitte die Technik rufen: Einzelheiten stehen auf der Seite „Einrichtung“.',
   tooOld: (release) =>
     `Dieser Agent ist zu alt für die neuen Regeln der Filiale (nötig: ${release}) und richtet sich nach den bisherigen. Bitte die Filialleitung rufen: Er muss erneuert werden.`,
   ledgerDoubts: {
@@ -165,6 +184,7 @@ export const de: Texts = {
     ready: { what: 'Herausgeben', todo: 'Der Abholcode stimmt.' },
     picked_up: { what: 'Schon abgeholt', todo: 'Es ist nichts mehr herauszugeben.' },
   },
+  unknownOrder: { what: 'Bestellung nicht abholbar', todo: 'Bitte in der Bestellung nachsehen.' },
   itemStatuses: {
     sellable: 'nicht bezahlt',
     paid: 'bezahlt',

@@ -51,6 +51,25 @@ export const en: Texts = {
     what: 'This page exists only at the device itself.',
     todo: 'Please open it on the machine that the agent runs on.',
   },
+  problems: {
+    notFound: {
+      what: 'This page does not exist',
+      todo: 'Check the address, or choose a device.',
+    },
+    forPrograms: {
+      what: 'This address is for programs',
+      todo: 'People use the pages of the devices.',
+    },
+    hostNotAllowed: {
+      what: 'This agent does not answer to this name',
+      todo: 'Add the name with its port to "hosts" in the configuration of the agent, or open the page on the machine of the agent as 127.0.0.1.',
+    },
+    unavailable: {
+      what: 'This does not work right now',
+      todo: 'Reload the page in a minute. If that does not help, call the technicians.',
+    },
+  },
+  technical: 'Technical message',
 
   online: 'Online',
   offline: 'Offline',
@@ -80,8 +99,8 @@ export const en: Texts = {
       `Device ${deviceId} was decommissioned. The agent refuses every release. Please call a technician: register the device again with registerDevice and enter the new id, or remove it from the configuration.`,
   },
   doors: { shut: 'Door shut', open: 'Door open', forced: 'Door forced', left_open: 'Door left open' },
-  deviceAway: (detail) => `The device releases nothing at the moment: ${detail}`,
-  fault: (why) => `Nothing is released: ${why}`,
+  deviceAway:
+    'The device releases nothing at the moment. Please call the technicians: the page "Set-up" has the details.',
   tooOld: (release) =>
     `This agent is too old for the store’s new rules (they need ${release}) and goes by those before. Please call the store’s management: it must be upgraded.`,
   ledgerDoubts: {
@@ -151,6 +170,7 @@ export const en: Texts = {
     ready: { what: 'Hand over', todo: 'The pick-up code is right.' },
     picked_up: { what: 'Picked up already', todo: 'Nothing is to be handed over any more.' },
   },
+  unknownOrder: { what: 'Order cannot be picked up', todo: 'Please look the order up.' },
   itemStatuses: {
     sellable: 'not paid',
     paid: 'paid',

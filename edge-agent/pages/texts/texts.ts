@@ -1,8 +1,6 @@
 import type { DenyReason, DeviceType, ItemStatus, ProtectionAction } from '../../../policy/vocabulary.ts'
+import type { Language } from '../../../policy/page-language.ts'
 import type { NotUnderstood, PageAlarm, PageDevice, PageRegistrationFault, PageStatus } from '../model/wire.ts'
-
-export const LANGUAGES = ['de', 'en'] as const
-export type Language = (typeof LANGUAGES)[number]
 
 /** What is the matter, and what to do about it. */
 export interface Advice {
@@ -16,6 +14,9 @@ export interface DeviceTypeTexts {
   prompt: string
   hint: string
 }
+
+/** Why a browser gets a page instead of what it asked for. */
+export type Problem = 'notFound' | 'forPrograms' | 'hostNotAllowed' | 'unavailable'
 
 /** Every word of the pages. A word that a language lacks fails the build, and so does a reason without one. */
 export interface Texts {
@@ -31,6 +32,9 @@ export interface Texts {
   stationPage: string
   gatePage: string
   notHere: Advice
+  problems: Record<Problem, Advice>
+  /** Label of a message in English. */
+  technical: string
   pair: Record<'title' | 'what' | 'run' | 'command' | 'open' | 'paste' | 'send' | 'wrong' | 'programs', string>
 
   online: string
@@ -44,8 +48,7 @@ export interface Texts {
   /** What to do about a device that the agent refuses. */
   registrationFixes: Record<PageRegistrationFault, (deviceId: string) => string>
   doors: Record<NonNullable<PageDevice['door']>, string>
-  deviceAway(detail: string): string
-  fault(why: string): string
+  deviceAway: string
   tooOld(release: string): string
   ledgerDoubts: Record<NonNullable<PageStatus['ledgerDoubt']>, string>
   /** The page does not hear the agent any more. */
@@ -69,6 +72,7 @@ export interface Texts {
   alarms: Record<PageAlarm, Advice>
   /** By the status of an order whose pick-up code was read. */
   orders: Readonly<Record<string, Advice>>
+  unknownOrder: Advice
   itemStatuses: Record<ItemStatus, string>
   statusUnknown: string
   decidedOffline: string

@@ -1,0 +1,23 @@
+import type { Problem } from '../texts/texts.ts'
+import { Frame, type Reader } from './frame.tsx'
+
+/** What a browser gets instead of an error in JSON: what happened, and what to do. */
+export function ProblemPage({ reader, problem }: { reader: Reader; problem: Problem }) {
+  const { texts } = reader
+  const { what, todo } = texts.problems[problem]
+  return (
+    <Frame title={`${what} · untag`} reader={reader} kind="list">
+      <main>
+        <h1>{what}</h1>
+        <p>{todo}</p>
+        {problem === 'hostNotAllowed' ? null : (
+          <p class="row">
+            <a class="button" href="/station">
+              {texts.chooseDevice}
+            </a>
+          </p>
+        )}
+      </main>
+    </Frame>
+  )
+}

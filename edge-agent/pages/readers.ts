@@ -1,0 +1,70 @@
+import type { Context, MiddlewareHandler } from 'hono'
+import { getCookie, setCookie } from 'hono/cookie'
+import type { JSX } from 'hono/jsx/jsx-runtime'
+import { prefersPage } from '../../policy/accept.ts'
+import { isLanguage, LANGUAGE_COOKIE, otherLanguage, pageLanguage } from '../../policy/page-language.ts'
+import type { Platform } from '../../policy/platform.ts'
+import type { AgentConfig } from '../config.ts'
+import { ProblemPage } from './components/problem-page.tsx'
+import type { Reader } from './components/frame.tsx'
+import { pageHeaders } from './headers.ts'
+import { textsOf } from './texts/catalogue.ts'
+import type { Problem } from './texts/texts.ts'
+
+/** What the language of the pages and their nonces come from. */
+export interface ReadersAgent {
+  config: Pick<AgentConfig, 'language'>
+  platform: Pick<Platform, 'random'>
+}
+
+/** Answers browsers in the language of their reader (`policy/page-language.ts`). */
+export interface Readers {
+  /** The language that a reader chose is remembered until the browser ends. */
+  readerOf(c: Context): Reader
+  show(c: Context, page: (nonce: string) => JSX.Element, status?: 200 | 401 | 404): Response | Promise<Response>
+}
+
+/** Pages of this agent for their readers. */
+export function openReaders({ config, platform }: ReadersAgent): Readers {
+  return {
+    readerOf(c) {
+      const asked = c.req.query('lang')
+      const remembered = getCookie(c, LANGUAGE_COOKIE)
+      const accepted = c.req.header('accept-language')
+      const language = pageLanguage({ asked, remembered, configured: config.language, accepted })
+      if (isLanguage(asked) && asked !== remembered)
+        setCookie(c, LANGUAGE_COOKIE, asked, { path: '/', httpOnly: true, sameSite: 'Lax' })
+      const { language: lang, languageName } = textsOf(otherLanguage(language))
+      const href = `?${new URLSearchParams({ ...c.req.query(), lang })}`
+      return { texts: textsOf(language), other: { language: lang, languageName, href } }
+    },
+    show(c, page, status = 200) {
+      const nonce = Buffer.from(platform.random.bytes(16)).toString('base64url')
+      return c.html(`<!doctype html>${String(page(nonce))}`, status, pageHeaders(nonce))
+    },
+  }
+}
+
+/** Gives a browser without a credential a page in place of each error in JSON. Programs name no `text/html`. */
+export function errorPages(agent: ReadersAgent): MiddlewareHandler {
+  const readers = openReaders(agent)
+  return async (c, next) => {
+    await next()
+    const isJson = c.res.headers.get('content-type')?.startsWith('application/json') === true
+    if (c.res.status < 400 || !isJson || c.req.header('authorization') !== undefined) return
+    if (!prefersPage(c.req.header('accept'))) return
+    const { status } = c.res
+    const page = String(ProblemPage({ reader: readers.readerOf(c), problem: problemOf(status) }))
+    // The setter of `c.res` keeps the headers of the error, except its type.
+    c.res = new Response(`<!doctype html>${page}`, {
+      status,
+      headers: { ...pageHeaders(''), 'content-type': 'text/html; charset=UTF-8' },
+    })
+  }
+}
+
+function problemOf(status: number): Problem {
+  if (status === 404) return 'notFound'
+  if (status === 403) return 'hostNotAllowed'
+  return status === 429 || status >= 500 ? 'unavailable' : 'forPrograms'
+}
