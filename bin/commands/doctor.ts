@@ -2,7 +2,7 @@ import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { ListedReader } from '../../device-drivers/drivers/pcsc/list-readers.ts'
 import type { AgentConfig } from '../../edge-agent/config.ts'
-import { readIdentity } from '../../edge-agent/identity/identity.ts'
+import { assertKeyPairs, readIdentity } from '../../edge-agent/identity/identity.ts'
 import { configFile } from '../config-file.ts'
 import { checkRegistrations } from '../configured-devices.ts'
 import { counted } from '../counted.ts'
@@ -49,7 +49,7 @@ export async function runDoctor({
     await checkSqlite(),
     ...(await checkPorts()).map(({ port, ...found }) => ({ what: `port ${port}`, ...found })),
     checkFolder(data),
-    checkIdentity(data),
+    await checkIdentity(data),
     checkClock(),
     ...checkSerial(ports),
     ...checkReaders(readers),
@@ -127,15 +127,17 @@ function checkFolder(data: string): Finding {
   }
 }
 
-function checkIdentity(data: string): Finding {
+async function checkIdentity(data: string): Promise<Finding> {
   try {
     const identity = readIdentity(data, secretFiles)
-    if (identity)
+    if (identity) {
+      await assertKeyPairs(data, identity)
       return {
         what: 'enrolment',
         state: 'ok',
         detail: `agent ${identity.agentId} of store ${identity.storeId} at ${identity.cloud}`,
       }
+    }
     return {
       what: 'enrolment',
       state: 'note',

@@ -15,7 +15,13 @@ import { ROTATE_ASKED } from '../../edge-agent/link/login/renew-key.ts'
 import { startAgent, type Agent, type AgentParts } from '../../edge-agent/runtime.ts'
 import { hashSecret, newSecret, pairingUrl } from '../../edge-agent/identity/credentials.ts'
 import type { Log } from '../../edge-agent/log.ts'
-import { findIdentity, readIdentity, writeIdentity, type Identity } from '../../edge-agent/identity/identity.ts'
+import {
+  assertKeyPairs,
+  findIdentity,
+  readIdentity,
+  writeIdentity,
+  type Identity,
+} from '../../edge-agent/identity/identity.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { boundedFetch } from '../bounded-fetch.ts'
 import { configFile } from '../config-file.ts'
@@ -185,6 +191,7 @@ export async function startEdge(
     throw new Error(
       `${data} holds no agent yet: enrol it with untag edge enrol --cloud BASE_URL --code CODE --data ${data}${nearby(data, 'edge', 'agent.json')}`,
     )
+  await assertKeyPairs(data, identity)
   const lock = lockDataDir(
     join(data, 'agent.lock'),
     `another agent runs with the data in ${data}: stop it, or choose another folder with --data`,

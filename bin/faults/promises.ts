@@ -1,3 +1,4 @@
+import { decodeJwt, decodeProtectedHeader } from 'jose'
 import type { DiskEvent } from './disk-log.ts'
 
 /** What the machine of one part has promised so far, and whether a disk found after a power cut keeps it. */
@@ -18,17 +19,14 @@ export function newTally(): { given: Record<string, number>; count(kind: string)
   return { given, count: (kind) => void (given[kind] = (given[kind] ?? 0) + 1) }
 }
 
-const JWS = /eyJ[\w-]+\.([\w-]+)\.[\w-]{80,}/g
+const JWS = /eyJ[\w-]+\.[\w-]+\.[\w-]{80,}/g
 
 /** Signed documents within a text, not verified: these were said by the part itself. */
 export function documentsIn(text: string): { typ: string; kid: string; claims: Record<string, unknown> }[] {
-  return [...text.matchAll(JWS)].flatMap(([jws, body = '']) => {
+  return [...text.matchAll(JWS)].flatMap(([jws]) => {
     try {
-      const header = JSON.parse(Buffer.from(jws.split('.')[0] ?? '', 'base64url').toString()) as {
-        typ: string
-        kid: string
-      }
-      return [{ ...header, claims: JSON.parse(Buffer.from(body, 'base64url').toString()) as Record<string, unknown> }]
+      const { typ = '', kid = '' } = decodeProtectedHeader(jws)
+      return [{ typ, kid, claims: decodeJwt(jws) }]
     } catch {
       // Cut off where one write ended.
       return []

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { exportJWK, importPKCS8 } from 'jose'
 import { z } from 'zod'
 import type { SecretFiles } from '../../policy/platform.ts'
 
@@ -41,9 +42,29 @@ function fileIn(dataDir: string): string {
 /** The identity in a data directory; undefined before enrolment. Throws when the file is damaged. */
 export function readIdentity(dataDir: string, files: SecretFiles): Identity | undefined {
   const identity = findIdentity(dataDir, files)
-  if (identity === 'damaged')
-    throw new Error(`${fileIn(dataDir)} is damaged: enrol this agent anew with untag edge enrol --replace`)
+  if (identity === 'damaged') throw damaged(dataDir)
   return identity
+}
+
+function damaged(dataDir: string): Error {
+  return new Error(`${fileIn(dataDir)} is damaged: enrol this agent anew with untag edge enrol --replace`)
+}
+
+/** Throws if a secret key is no key, or does not belong to its public key: the cloud would refuse everything that it signs. */
+export async function assertKeyPairs(dataDir: string, identity: Identity): Promise<void> {
+  const { x, secret, next, former = [] } = identity
+  for (const pair of [{ x, secret }, ...(next ? [next] : []), ...former])
+    if (!(await isKeyPair(pair))) throw damaged(dataDir)
+}
+
+async function isKeyPair({ x, secret }: KeyPair): Promise<boolean> {
+  const base64 = Buffer.from(secret, 'base64url').toString('base64')
+  const pem = `-----BEGIN PRIVATE KEY-----\n${base64}\n-----END PRIVATE KEY-----`
+  try {
+    return (await exportJWK(await importPKCS8(pem, 'EdDSA', { extractable: true }))).x === x
+  } catch {
+    return false
+  }
 }
 
 /** The same for whoever can do without it. */

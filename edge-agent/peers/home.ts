@@ -1,3 +1,4 @@
+import { decodeClaims } from '../../policy/documents/decode-claims.ts'
 import { HOME_MESSAGE_LIFE, HomeAnswer, HomeQuestion } from '../../policy/documents/home-messages.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import type { Signer } from '../../policy/documents/keys.ts'
@@ -362,10 +363,6 @@ function notNow(answer: typeof TOO_MANY | typeof IS_NONE): HomeSaid {
 
 /** Who says that it asks; nothing is believed by it but whose keys to check with. */
 function issuerOf(text: string): string | undefined {
-  try {
-    const { iss } = JSON.parse(Buffer.from(text.split('.')[1] ?? '', 'base64url').toString()) as { iss?: unknown }
-    return typeof iss === 'string' ? iss : undefined
-  } catch {
-    return undefined
-  }
+  const { iss } = decodeClaims(text)
+  return typeof iss === 'string' ? iss : undefined
 }

@@ -1,3 +1,4 @@
+import { decodeProtectedHeader } from 'jose'
 import type { DocumentKind } from '../../../policy/documents/kinds.ts'
 import type { KeyRing } from '../../../policy/documents/keys.ts'
 import { openDocument } from '../../../policy/documents/signed-document.ts'
@@ -9,8 +10,7 @@ import { neededBy, type NeededRelease } from './needed-release.ts'
 /** The kind that a document claims to be; nothing is believed by it but which way to check. */
 export function typOf(jws: string): string {
   try {
-    const header: unknown = JSON.parse(Buffer.from(jws.slice(0, jws.indexOf('.')), 'base64url').toString())
-    const typ = (header as { typ?: unknown } | null)?.typ
+    const { typ }: { typ?: unknown } = decodeProtectedHeader(jws)
     return typeof typ === 'string' ? typ : ''
   } catch {
     return ''

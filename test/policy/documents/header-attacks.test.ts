@@ -200,6 +200,11 @@ describe('signatures', () => {
               .join(' ')}`,
           ]
     })
-    expect(fromJose).toEqual(['cloud/authority/key-files.ts: base64url calculateJwkThumbprint exportJWK importJWK'])
+    expect(fromJose).toEqual([
+      'edge-agent/identity/identity.ts: exportJWK importPKCS8',
+      'edge-agent/trust/verify/open-as.ts: decodeProtectedHeader',
+      'cloud/authority/key-files.ts: base64url calculateJwkThumbprint exportJWK importJWK',
+      'bin/faults/promises.ts: decodeJwt decodeProtectedHeader',
+    ])
   })
 })
