@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
-import { describeOptions, readOptions, WrongUsage, type Options, type Values } from './options.ts'
+import { describeOptions, listOptions, readOptions, WrongUsage, type Options, type Values } from './options.ts'
 import {
   API_OPTIONS,
   BACKUP_OPTIONS,
@@ -31,7 +31,7 @@ import {
   VERIFY_AUDIT_OPTIONS,
 } from './settings.ts'
 import { didYouMean } from '../policy/closest.ts'
-import { whatWentWrong } from './what-went-wrong.ts'
+import { chooseOutput, sayFailure, writesJson } from './output.ts'
 
 const { version: VERSION } = createRequire(import.meta.url)('untag/package.json') as { version: string }
 
@@ -253,50 +253,67 @@ function suggestionIn(group: string | undefined, word: string): string {
   return didYouMean(word, words).replaceAll(/(mean | or )/g, `$1${group} `)
 }
 
+/** Help as text, or what it lists as JSON. */
+function showHelp(text: string, commands: readonly Command[]): void {
+  const listed = commands.map(({ words, argument, does, options }) => ({
+    command: ['untag', ...words, ...(argument === undefined ? [] : [argument])].join(' '),
+    does,
+    options: listOptions(options).map(({ flag, env, help: about }) => ({ option: `--${flag}`, env, help: about })),
+  }))
+  process.stdout.write(writesJson() ? `${JSON.stringify({ commands: listed })}\n` : text)
+}
+
 /** Runs a command line; answers the exit code: 0 done, 1 failed, 2 wrong usage. A server answers undefined and goes on. */
 export async function main(args: readonly string[]): Promise<number | undefined> {
+  chooseOutput(args, process.env)
   if (args.length === 0 || args[0] === '--help' || args[0] === 'help') {
-    process.stdout.write(help())
+    showHelp(help(), COMMANDS)
     return args.length === 0 ? 2 : 0
   }
   if (args[0] === '--version' || args[0] === 'version') {
-    process.stdout.write(args.includes('--json') ? `${JSON.stringify({ version: VERSION })}\n` : `${VERSION}\n`)
+    process.stdout.write(writesJson() ? `${JSON.stringify({ version: VERSION })}\n` : `${VERSION}\n`)
     return 0
   }
   const found = find(args)
-  if (!found) {
-    const isGroup = COMMANDS.some((c) => c.words[0] === args[0])
-    if (isGroup && args.includes('--help')) {
-      process.stdout.write(helpFor(args[0]))
-      return 0
-    }
-    const isWhole = isGroup && (args[1] === undefined || args[1].startsWith('-'))
-    const near = isGroup ? suggestionIn(args[0], args[1] ?? '') : didYouMean(args[0] ?? '', NAMES)
-    process.stderr.write(
-      `${isWhole ? `untag ${args[0]} goes on with another word` : `there is no command "${args.slice(0, 2).join(' ')}"${near}`}:\n\n${helpFor(args[0])}`,
-    )
-    return 2
-  }
+  if (!found) return showUnknown(args)
   const rest = args.slice(found.words.length)
   try {
     if (rest.includes('--help')) {
-      const shown = found.help
-        ? await found.help(rest.filter((arg) => arg !== '--help'))
-        : `untag ${[...found.words, ...(found.argument === undefined ? [] : [found.argument])].join(' ')}: ${found.does}\n\n${describeOptions(found.options)}\n`
-      process.stdout.write(shown)
+      const about = `untag ${[...found.words, ...(found.argument === undefined ? [] : [found.argument])].join(' ')}: ${found.does}\n\n${describeOptions(found.options)}\n`
+      const names = rest.filter((arg) => arg !== '--help' && arg !== '--json')
+      showHelp(found.help ? await found.help(names) : about, [found])
       return 0
     }
     return (await found.run(rest)) ?? undefined
   } catch (error) {
-    if (error instanceof WrongUsage) {
-      const word = found.argument === undefined && rest[0]?.startsWith('-') === false ? rest[0] : ''
-      const near = word === '' ? '' : suggestionIn(found.words[0], word).replace(/^; d/, 'D')
-      process.stderr.write(
-        `${[...error.faults, ...(near === '' ? [] : [near])].join('\n')}\nuntag ${found.words.join(' ')} --help shows the options\n`,
-      )
-      return 2
+    if (!(error instanceof WrongUsage)) {
+      sayFailure(error)
+      return 1
     }
-    process.stderr.write(`${whatWentWrong(error)}\n`)
-    return 1
+    const word = found.argument === undefined && rest[0]?.startsWith('-') === false ? rest[0] : ''
+    const near = word === '' ? '' : suggestionIn(found.words[0], word).replace(/^; d/, 'D')
+    sayFailure(
+      new WrongUsage([...error.faults, ...(near === '' ? [] : [near])]),
+      `untag ${found.words.join(' ')} --help shows the options\n`,
+    )
+    return 2
   }
+}
+
+/** A line that names no command: the help of its group, or what is wrong. Answers the exit code. */
+function showUnknown(args: readonly string[]): number {
+  const group = COMMANDS.filter((c) => c.words[0] === args[0])
+  const isGroup = group.length > 0
+  if (isGroup && args.includes('--help')) {
+    showHelp(helpFor(args[0]), group)
+    return 0
+  }
+  const isWhole = isGroup && (args[1] === undefined || args[1].startsWith('-'))
+  const near = isGroup ? suggestionIn(args[0], args[1] ?? '') : didYouMean(args[0] ?? '', NAMES)
+  const words = args.filter((word) => word !== '--json').slice(0, 2)
+  const unknown = `there is no command "${words.join(' ')}"${near}`
+  const fault = isWhole ? `untag ${args[0]} goes on with another word` : unknown
+  if (writesJson()) sayFailure(new WrongUsage([fault]))
+  else process.stderr.write(`${fault}:\n\n${helpFor(args[0])}`)
+  return 2
 }

@@ -32,6 +32,7 @@ const pcscdSocket = text(
   PCSCD_SOCKET,
 )
 const json = flag({ flag: 'json', env: 'UNTAG_JSON', help: 'answer as JSON' })
+const jsonLines = flag({ flag: 'json', env: 'UNTAG_JSON', help: 'write each line as JSON' })
 
 const allowPrivateTargets = flag({
   flag: 'allow-private-targets',
@@ -109,6 +110,7 @@ export const CLOUD_OPTIONS = {
     ),
   ),
   logLevel: logLevel('info'),
+  json: jsonLines,
 }
 
 export const KEYS_CREATE_OPTIONS = {
@@ -299,6 +301,7 @@ export const EDGE_OPTIONS = {
   ),
   pcscdSocket,
   logLevel: logLevel('info'),
+  json: jsonLines,
 }
 
 export const EDGE_ENROL_OPTIONS = {
@@ -373,6 +376,7 @@ export const START_OPTIONS = {
   data: dataDir('var/demo', 'folder for data and keys: cloud in it is that of untag cloud, edge that of untag edge'),
   allowPrivateTargets,
   logLevel: logLevel('error'),
+  json: jsonLines,
 }
 
 /** Devices that can be simulated on a TCP port, speaking their real wire protocol. */
@@ -433,6 +437,7 @@ export const SIMULATE_OPTIONS = {
     ['keonn', 'impinj'],
     'keonn',
   ),
+  json: jsonLines,
 }
 
 export const SIMULATE_NFC_OPTIONS = {
@@ -445,9 +450,10 @@ export const SIMULATE_NFC_OPTIONS = {
     'FILE',
     'var/pcscd.sock',
   ),
+  json: jsonLines,
 }
 
-export const SIMULATE_VENDOR_OPTIONS = { port: SIMULATE_OPTIONS.port, host }
+export const SIMULATE_VENDOR_OPTIONS = { port: SIMULATE_OPTIONS.port, host, json: jsonLines }
 
 /** Where `untag cloud` listens when nothing else is said. */
 export const DEFAULT_BASE_URL = 'http://127.0.0.1:8080/api/v1'
@@ -479,6 +485,7 @@ export const SIMULATE_PSP_OPTIONS = {
     undefined,
   ),
   baseUrl: API_OPTIONS.baseUrl,
+  json: jsonLines,
 }
 
 export const LISTEN_OPTIONS = {
@@ -499,6 +506,7 @@ export const LISTEN_OPTIONS = {
     'SECRET',
     undefined,
   ),
+  json: jsonLines,
 }
 
 export const TRIGGER_OPTIONS = {

@@ -5,6 +5,7 @@ import { readOperations, type DescribedApi, type DescribedOperation } from '../a
 import { describeOperation, listOperations } from '../api/help.ts'
 import { requestOfArguments } from '../api/request-of-arguments.ts'
 import { describeOptions, readOptions, WrongUsage } from '../options.ts'
+import { writesJson } from '../output.ts'
 import { API_OPTIONS } from '../settings.ts'
 
 const OWN_FLAGS: ReadonlySet<string> = new Set(Object.values(API_OPTIONS).map((option) => `--${option.flag}`))
@@ -22,10 +23,12 @@ export function apiHelp(args: readonly string[]): string {
 export async function runApi(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
   const api = readOperations()
   if (args.includes('--list')) {
-    process.stdout.write(listOperations(api))
+    process.stdout.write(
+      writesJson() ? `${JSON.stringify({ operations: [...api.operations.keys()] })}\n` : listOperations(api),
+    )
     return 0
   }
-  const [name, ...rest] = args
+  const [name, ...rest] = withoutSwitch(args)
   if (name === undefined || name.startsWith('-')) throw new WrongUsage(['which operation? untag api --list shows them'])
   const operation = find(api, name)
   const { own, fields } = divide(rest)
@@ -42,7 +45,7 @@ export async function runApi(args: readonly string[], env: NodeJS.ProcessEnv): P
     return 0
   } catch (error) {
     if (!(error instanceof UntagError)) throw error
-    process.stderr.write(refusal(error))
+    process.stderr.write(writesJson() ? `${JSON.stringify(refusalFields(error))}\n` : refusal(error))
     return 1
   }
 }
@@ -66,6 +69,26 @@ function divide(args: readonly string[]): { own: string[]; fields: string[] } {
     else own.push(arg)
   }
   return { own, fields }
+}
+
+/** `--json` without a value asks for errors as JSON, as with every command; with a value it is the request. */
+function withoutSwitch(args: readonly string[]): string[] {
+  return args.filter((arg, i) => arg !== '--json' || (args[i + 1] !== undefined && !args[i + 1]?.startsWith('--')))
+}
+
+function refusalFields(error: UntagError): object {
+  const { status, code, reason, details, allowedNext, requiredUpgrade, currentPackage, requestId } = error
+  return {
+    error: error.message,
+    code,
+    status,
+    reason,
+    ...(details.length > 0 && { details }),
+    ...(allowedNext.length > 0 && { allowedNext }),
+    requiredUpgrade,
+    currentPackage,
+    requestId,
+  }
 }
 
 function refusal(error: UntagError): string {

@@ -1,3 +1,4 @@
+import { sayReady } from '../output.ts'
 import { join } from 'node:path'
 import { loadKeyFiles } from '../../cloud/authority/key-files.ts'
 import { createCloud, type Cloud } from '../../cloud/cloud.ts'
@@ -41,7 +42,7 @@ export async function runCloud(settings: CloudSettings): Promise<void> {
   const log = newLog('cloud', settings.logLevel)
   const running = await startCloud(settings, realPlatform(), log)
   stopOnSignals(running.stop)
-  process.stdout.write(`ready ${JSON.stringify({ baseUrl: running.baseUrl, mqttUrl: running.mqttUrl })}\n`)
+  sayReady({ baseUrl: running.baseUrl, mqttUrl: running.mqttUrl })
 }
 
 export async function startCloud(settings: CloudSettings, platform: Platform, log: Log): Promise<RunningCloud> {

@@ -1,3 +1,4 @@
+import { sayLine as say, sayReady, writesJson } from '../output.ts'
 import { styleText } from 'node:util'
 import type { Shopper } from '../../simulators/services/shopper.ts'
 import type { FeedEvent } from '../../edge-agent/feed.ts'
@@ -28,7 +29,6 @@ export interface DemonstrationParts {
   quit(): void
 }
 
-const say = (line = '') => void process.stdout.write(`${line}\n`)
 const soft = (text: string) => styleText('gray', text)
 
 /** Prints where everything is, and plays the shop on keys. */
@@ -132,7 +132,7 @@ function printWelcome({ baseUrl, key, pin, notes, edge, store, edgeData }: Demon
   say()
   // For programs that start the demonstration.
   const isInteractive = process.stdin.isTTY && process.stdout.isTTY
-  if (!isInteractive) say(`ready ${JSON.stringify({ baseUrl, key, agentUrl: edge.url, pairingUrl })}`)
+  if (!isInteractive || writesJson()) sayReady({ baseUrl, key, agentUrl: edge.url, pairingUrl })
 }
 
 /** Tells on the terminal what the lanes decide and what their devices do. */

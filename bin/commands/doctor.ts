@@ -61,7 +61,7 @@ export async function runDoctor({
       ? readers.readers.map((reader) => ({ for: reader.name, entry: readerEntry(reader) }))
       : []),
   ]
-  if (add > 0) return addFound(suggestions[add - 1], config, device)
+  if (add > 0) return addFound(suggestions[add - 1], config, device, json)
   if (findings.some((f) => f.state === 'wrong')) process.exitCode = 1
   if (json) process.stdout.write(`${JSON.stringify({ findings, suggestions })}\n`)
   else print(findings, suggestions)
@@ -78,12 +78,21 @@ function print(findings: readonly Finding[], suggestions: readonly Suggestion[])
 }
 
 /** Writes what was found into the configuration file, under the id by which the cloud knows it. */
-function addFound(suggestion: Suggestion | undefined, config: string | undefined, device: string | undefined): void {
+function addFound(
+  suggestion: Suggestion | undefined,
+  config: string | undefined,
+  device: string | undefined,
+  json: boolean,
+): void {
   if (config === undefined || device === undefined) throw new WrongUsage(['--add needs --config FILE and --device ID'])
   if (!suggestion) throw new WrongUsage(['--add: nothing with this number was found; untag doctor lists what was'])
   const added = configFile(config).add({ ...suggestion.entry, deviceId: device })
   if (!added.ok) throw new Error([`${config} stays as it is:`, ...added.faults.map((fault) => `  ${fault}`)].join('\n'))
-  process.stdout.write(`${suggestion.for} is ${device} in ${config}; it counts once the agent is started again\n`)
+  process.stdout.write(
+    json
+      ? `${JSON.stringify({ added: suggestion.for, deviceId: device, config })}\n`
+      : `${suggestion.for} is ${device} in ${config}; it counts once the agent is started again\n`,
+  )
 }
 
 async function checkSqlite(): Promise<Finding> {

@@ -1,3 +1,4 @@
+import { sayReady } from '../output.ts'
 import { existsSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { openLink } from '../../device-drivers/transports/link-settings.ts'
@@ -157,7 +158,7 @@ export async function runEdge(settings: EdgeSettings): Promise<void> {
       { pairingUrl: running.newPairingUrl() },
       'no browser is paired yet: open this link in the browser that shows the pages. It works once, for 15 minutes; untag edge link prints another',
     )
-  process.stdout.write(`ready ${JSON.stringify({ url: running.url, agentId: running.agent.identity.agentId })}\n`)
+  sayReady({ url: running.url, agentId: running.agent.identity.agentId })
 }
 
 export function loadConfig(file: string): AgentConfig {

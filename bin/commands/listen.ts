@@ -1,3 +1,4 @@
+import { sayLine, sayNote, sayReady } from '../output.ts'
 import { newSecret } from '../../cloud/webhooks/secret.ts'
 import { signatureHeaders } from '../../cloud/webhooks/signatures.ts'
 import { apiClient, ApiRefusal, type ApiClient } from '../api-client.ts'
@@ -26,7 +27,7 @@ export async function runListen(settings: Values<typeof LISTEN_OPTIONS>): Promis
   const filter = { events: events.split(',').map((e) => e.trim()), ...(storeId !== undefined && { storeId }) }
   let stopped = false
   stopOnSignals(async () => void (stopped = true))
-  process.stdout.write(`ready ${JSON.stringify({ forwardTo, secret })}\n`)
+  sayReady({ forwardTo, secret })
   let place: { since: string } | { cursor: string } = { since: new Date(serverMs).toISOString() }
   while (!stopped) {
     const found = await ask(api, { ...filter, ...place, limit: 100 })
@@ -44,7 +45,7 @@ async function ask(api: ApiClient, body: object): Promise<Envelope[]> {
     return (await api.call('fetchWebhookEvents', body)).body['events'] as Envelope[]
   } catch (error) {
     if (error instanceof ApiRefusal && error.status < 500 && error.status !== 429) throw error
-    process.stderr.write(`${error instanceof Error ? error.message : String(error)}; asking again\n`)
+    sayNote(`${error instanceof Error ? error.message : String(error)}; asking again`)
     return []
   }
 }
@@ -70,5 +71,5 @@ async function forward({ storeId: _storeId, ...envelope }: Envelope, url: string
     (error: unknown) =>
       `no answer: ${error instanceof Error ? ((error.cause as Error | undefined)?.message ?? error.message) : String(error)}`,
   )
-  process.stdout.write(`${envelope.event} ${envelope.id} → ${said} (${Math.round(performance.now() - began)} ms)\n`)
+  sayLine(`${envelope.event} ${envelope.id} → ${said} (${Math.round(performance.now() - began)} ms)`)
 }

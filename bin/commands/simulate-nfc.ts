@@ -1,3 +1,4 @@
+import { sayLine as say, sayReady } from '../output.ts'
 import { icode, ndefRecord, ndefTlv, ntag, plainTag, storageAtr } from '../../simulators/devices/nfc-tags.ts'
 import type { IcodeTag, NfcTag } from '../../simulators/devices/nfc-tags.ts'
 import { pcscdSimulator } from '../../simulators/devices/pcscd.ts'
@@ -11,7 +12,6 @@ import { takeOrders } from './simulate-orders.ts'
 const READER = 'Untag simulated NFC reader 00 00'
 const HTTPS = 4
 const MIFARE_CLASSIC = storageAtr(0x03, 0x0001)
-const say = (line: string) => void process.stdout.write(`${line}\n`)
 
 function ndef(text: string | undefined): Uint8Array | undefined {
   if (text === undefined) return undefined
@@ -67,5 +67,5 @@ export async function runSimulateNfc({ socket }: Values<typeof SIMULATE_NFC_OPTI
     stopOrders()
     await service.close()
   })
-  process.stdout.write(`ready ${JSON.stringify({ socket, reader: READER })}\n`)
+  sayReady({ socket, reader: READER })
 }

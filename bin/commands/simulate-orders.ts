@@ -1,3 +1,4 @@
+import { sayLine } from '../output.ts'
 import { createInterface } from 'node:readline'
 
 /** What a simulated device can be told to do, by the first word of a line; the words behind it are given. */
@@ -10,7 +11,7 @@ export function takeOrders(orders: Orders): () => void {
     const [order = '', ...words] = line.trim().split(/\s+/)
     const carryOut = Object.hasOwn(orders, order) ? orders[order] : undefined
     if (carryOut) carryOut(...words)
-    else if (order !== '') process.stdout.write(`orders: ${Object.keys(orders).join(', ')}\n`)
+    else if (order !== '') sayLine(`orders: ${Object.keys(orders).join(', ')}`)
   })
   return () => lines.close()
 }

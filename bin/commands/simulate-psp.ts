@@ -1,3 +1,4 @@
+import { sayLine, sayReady } from '../output.ts'
 import { simulatedPsp } from '../../simulators/services/psp.ts'
 import type { Values } from '../options.ts'
 import { realPlatform } from '../platform.ts'
@@ -19,8 +20,8 @@ export async function runSimulatePsp({
     port,
     notifyUrl: () => `${baseUrl.replace(/\/+$/, '')}/notify/${provider}/${storeId ?? 'nobody'}`,
     nowMs: () => clock.wall(),
-    onRequest: (line) => void process.stdout.write(`${line}\n`),
+    onRequest: sayLine,
   })
   stopOnSignals(() => psp.close())
-  process.stdout.write(`ready ${JSON.stringify({ baseUrl: psp.baseUrl, provider, config: psp.config() })}\n`)
+  sayReady({ baseUrl: psp.baseUrl, provider, config: psp.config() })
 }

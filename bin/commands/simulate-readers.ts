@@ -1,3 +1,4 @@
+import { sayLine as say, sayNote, sayReady } from '../output.ts'
 import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { impinjReader } from '../../simulators/devices/impinj-reader.ts'
@@ -29,8 +30,6 @@ export async function runNetworkReader(name: NetworkReaderName, settings: Settin
   return SERVE[name](settings)
 }
 
-const say = (text: string) => void process.stdout.write(`${text}\n`)
-
 /** Reads stdin until the reader is closed. */
 function byHand(
   reader: RunningReader,
@@ -43,7 +42,7 @@ function byHand(
     const [, epc, antenna = '1'] = /^([0-9A-Fa-f]{4,})(?:\s+(\d{1,3}))?$/.exec(text) ?? []
     if (epc !== undefined) see(epc.toUpperCase(), Number(antenna))
     else if (troubles[text]) troubles[text]()
-    else if (text !== '') process.stderr.write(`give an EPC in hex, or one of: ${Object.keys(troubles).join(', ')}\n`)
+    else if (text !== '') sayNote(`give an EPC in hex, or one of: ${Object.keys(troubles).join(', ')}`)
   })
   return {
     ready: reader.ready,
@@ -66,7 +65,7 @@ export async function runReplay(file: string, { host, port }: Settings): Promise
     throw new Error(`${file} holds no connection: give a file that untag edge --trace has written`)
   const service = await serveTcp({ host, port, serve: (link) => device.serve(link) })
   stopOnSignals(service.close)
-  process.stdout.write(`ready ${JSON.stringify({ tcp: `${host}:${service.port}`, connections: device.connections })}\n`)
+  sayReady({ tcp: `${host}:${service.port}`, connections: device.connections })
 }
 
 /** An R700 without TLS; its password is `impinj`, as of every one that is new. */
@@ -109,7 +108,7 @@ async function pushReads({ pushTo, pushSecret, pushFormat }: Settings): Promise<
           (error: Error) => error.message,
         )
         .finally(limit.done)
-      if (answer !== 200) process.stderr.write(`not taken: ${answer}\n`)
+      if (answer !== 200) sayNote(`not taken: ${answer}`)
       return answer === 200
     },
   })

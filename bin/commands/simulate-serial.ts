@@ -1,3 +1,4 @@
+import { sayLine as say } from '../output.ts'
 import { bytesOfHex } from '../../device-drivers/protocols/hex.ts'
 import { m100Pad } from '../../simulators/devices/m100-pad.ts'
 import { osdpDevice } from '../../simulators/devices/osdp-device.ts'
@@ -13,7 +14,6 @@ export type SerialSimulator = (typeof SERIAL_SIMULATORS)[number]
 type Where = Pick<TcpServiceOptions, 'host' | 'port'>
 
 const EPC = /^(?:[0-9A-F]{4}){1,31}$/
-const say = (line: string) => void process.stdout.write(`${line}\n`)
 
 async function serveWithOrders(where: Where, serve: TcpServiceOptions['serve'], orders: Orders): Promise<TcpService> {
   const service = await serveTcp({ ...where, serve })

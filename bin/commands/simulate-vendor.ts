@@ -1,3 +1,4 @@
+import { sayReady } from '../output.ts'
 import { businessCentralSystem } from '../../simulators/services/erp-businesscentral.ts'
 import { erpnextSystem } from '../../simulators/services/erp-erpnext.ts'
 import { odooSystem } from '../../simulators/services/erp-odoo.ts'
@@ -43,5 +44,5 @@ export async function runSimulateVendor(
   if (!start) throw new WrongUsage([`SYSTEM must be one of ${Object.keys(SYSTEMS[side]).join(', ')}, not "${system}"`])
   const vendor = await start({ host, port, pageSize: 100 })
   stopOnSignals(() => vendor.close())
-  process.stdout.write(`ready ${JSON.stringify({ url: vendor.baseUrl, system, credentials: vendor.credentials })}\n`)
+  sayReady({ url: vendor.baseUrl, system, credentials: vendor.credentials })
 }

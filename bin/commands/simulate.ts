@@ -1,3 +1,4 @@
+import { sayLine as say, sayNote, sayReady } from '../output.ts'
 import { createInterface } from 'node:readline'
 import { crowd } from '../../simulators/devices/llrp-crowd.ts'
 import { llrpReader } from '../../simulators/devices/llrp-reader.ts'
@@ -26,11 +27,11 @@ export async function runSimulate(name: SimulatorName, settings: Settings): Prom
   if (!(name in SERVE)) {
     const reader = await runNetworkReader(name as NetworkReaderName, settings)
     stopOnSignals(reader.close)
-    return void process.stdout.write(`ready ${JSON.stringify(reader.ready)}\n`)
+    return void sayReady(reader.ready)
   }
   const service = await SERVE[name as keyof typeof SERVE](settings)
   stopOnSignals(service.close)
-  process.stdout.write(`ready ${JSON.stringify({ tcp: `${settings.host}:${service.port}` })}\n`)
+  sayReady({ tcp: `${settings.host}:${service.port}` })
 }
 
 /** A Modbus board whose first output moves a lock; every change of an output is printed. */
@@ -39,7 +40,7 @@ async function serveBoard({ host, port, framing, lockOutput, lockInput }: Settin
     platform: realPlatform(),
     framing,
     locks: [{ coil: lockOutput, input: lockInput, openMs: 30, closeMs: 30 }],
-    onChange: ({ coil, on }) => void process.stdout.write(`output ${coil} ${on ? 'on' : 'off'}\n`),
+    onChange: ({ coil, on }) => say(`output ${coil} ${on ? 'on' : 'off'}`),
   })
   return serveTcp({ host, port, serve: (link) => board.serve(link) })
 }
@@ -65,7 +66,6 @@ async function serveScanner({ host, port }: Settings) {
 /** A UHF reader at a door with people going by; who carries what, and every change of an output, is printed. Lines of stdin make trouble. */
 async function serveGate({ host, port, tags, walkers }: Settings) {
   const platform = realPlatform()
-  const say = (text: string) => void process.stdout.write(`${text}\n`)
   const reader = llrpReader({ platform, onChange: ({ gpo, on }) => say(`output ${gpo} ${on ? 'on' : 'off'}`) })
   const service = await serveTcp({ host, port, serve: (link) => reader.serve(link) })
   const people = crowd({
@@ -89,7 +89,7 @@ async function serveGate({ host, port, tags, walkers }: Settings) {
   lines.on('line', (line) => {
     const trouble = troubles[line.trim()]
     if (trouble) trouble()
-    else process.stderr.write(`say one of: ${Object.keys(troubles).join(', ')}\n`)
+    else sayNote(`say one of: ${Object.keys(troubles).join(', ')}`)
   })
   return {
     ...service,

@@ -59,6 +59,7 @@ export async function runStart(settings: Values<typeof START_OPTIONS>): Promise<
       pcscdSocket: PCSCD_SOCKET,
       trace: undefined,
       runtimeDir: undefined,
+      json: settings.json,
       logLevel: settings.logLevel,
     }
     const parts = { fetch: network.fetch, openLine: network.openLine }
