@@ -16,6 +16,13 @@ import { revoke } from '../leases/leases.ts'
 import { assertPolicyFits } from '../store-documents/policy-size.ts'
 import { storeDocumentChanged } from '../store-documents/document-changed.ts'
 
+/**
+ *   registerDevice ─▶ the first agent that reports it has it ─▶ updateDevice moves it to another agent ─▶ decommissionDevice
+ *                     (bind-device.ts)                          (move-device.ts)                          (for good)
+ *
+ * The registry of devices. Agents get it with the signed policy of their store.
+ */
+
 /** Devices of one store at most: their records travel in one signed policy. */
 const DEVICES_LIMIT = 1_000
 const DEFAULT_PAGE = 100

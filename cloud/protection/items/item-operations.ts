@@ -21,6 +21,13 @@ import { tellGates } from './item-sequence.ts'
 const ITEMS_LIMIT = 500
 const BULK_BODY_LIMIT = 2 * 1024 * 1024
 
+/**
+ *   registerProtectedItems ─▶ an item with a status (the moves are in policy/item-status.ts) ◀─ purchases, refunds, updateItemStatus
+ *     each change gets the next number of the store's sequence (item-sequence.ts) ─▶ replicas of the agents ─▶ gates
+ *
+ * The registry of tagged items. A purchase binds an item to one of its units; what is paid elsewhere is its own unit (own-unit.ts).
+ */
+
 export const registerProtectedItems = operation({
   name: 'registerProtectedItems',
   area: 'protection',

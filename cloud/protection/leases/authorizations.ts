@@ -20,7 +20,14 @@ import type { StoreRow } from '../../persistence/tables/stores.ts'
 import { assertResynced } from '../../restore/resync.ts'
 import { leaseRight, LEASE_GUARD_MS, type Tries, type UnitKey } from '../rights/rights.ts'
 
-/** Issued authorizations as rows. The token is not kept: the same row signs the same text again. */
+/**
+ *   issued ──redeemed, each step once──▶ redeemed
+ *     ├──revokeProtectionAuthorization, or another device asks──▶ revoked
+ *     └──its end──▶ expired
+ *
+ * Issued authorizations as rows. While one is issued it leases the rights of its units to one device (./leases.ts says who may have
+ * them instead). The token is not kept: the same row signs the same text again.
+ */
 
 /** Life of a token, seconds. */
 export const TOKEN_LIFE = 300

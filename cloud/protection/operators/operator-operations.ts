@@ -20,6 +20,12 @@ import { storeDocumentChanged } from '../store-documents/document-changed.ts'
 import { assertPolicyFits } from '../store-documents/policy-size.ts'
 import { ensureStoreKey, findStoreKey, storeKeyParts, verifierColumns, type Verifiers } from './store-keys.ts'
 
+/**
+ *   registerOperator: PIN or card ─ scrypt ─▶ base verifier ─ store key ─▶ verifier in the signed policy ─▶ sign-in at any agent
+ *
+ * The staff of a store who may sign in at agents, also without network (derive-verifier.ts, store-keys.ts).
+ */
+
 /** Operators of one store at most: their verifiers travel in the signed policy. */
 const OPERATORS_LIMIT = 500
 

@@ -41,6 +41,11 @@ async function describePolicy({ db }: Call, store: StoreRow): Promise<z.infer<ty
   }
 }
 
+/**
+ *   updateProtectionPolicy ─ checked, fits one document ─▶ next version ─▶ signed for the store's agents
+ *   simulateProtectionPolicy ─ another policy ─▶ the kept facts of past decisions ─▶ which would differ
+ */
+
 export const fetchProtectionPolicy = operation({
   name: 'fetchProtectionPolicy',
   area: 'protection',

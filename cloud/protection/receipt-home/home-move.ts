@@ -6,7 +6,15 @@ import type { StoreRow } from '../../persistence/tables/stores.ts'
 import { findStore, raiseDocumentVersion } from '../../stores/queries.ts'
 import { denyRights } from '../rights/deny-list.ts'
 
-/** What a new home of receipts must know before it honours those from before. */
+/**
+ *   the store's exit gate gets an agent, or staff moves the home
+ *     ─▶ beginHomeMove: used rights go onto the deny list, every agent is waited for
+ *     ─▶ the policy names the new home ─▶ it honours new receipts
+ *     ─▶ all agents have told what they redeemed ─▶ it honours the receipts from before as well
+ *
+ * One agent of a store, or the cloud, is the home of the store's receipts: it alone releases goods by a receipt, or lets another
+ * agent do so. A new home must know what was used before it honours receipts that are older than the move.
+ */
 
 const GUARD_SECONDS = 60
 

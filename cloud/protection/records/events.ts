@@ -10,6 +10,13 @@ import { preparedInsert } from '../../persistence/prepared-insert.ts'
 import { offerEvent, offerEvents } from '../../webhooks/queries.ts'
 import type { ProtectionEventRow } from '../../persistence/tables/protection.ts'
 
+/**
+ *   authorize, redeem, evidence, agents' journals ─▶ recordEvent ─┬─▶ protection_event ─▶ fetchProtectionEvents
+ *                                                                 └─▶ webhooks
+ *
+ * Everything that happened in a store, once for each eventId, in the order of positions that transactions get when they commit.
+ */
+
 /** What an event is about, where it differs from its own fields. */
 export interface EventScope {
   db: Db

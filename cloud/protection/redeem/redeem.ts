@@ -26,7 +26,13 @@ export interface RedeemRequest {
   outcome?: Outcome | undefined
 }
 
-/** A device without agent redeems here before it acts, and reports here how that went (decisions §14). */
+/**
+ *   find the authorization ─▶ still for this unit? ─▶ claim a step ─▶ answer ─▶ the device acts
+ *   the same redemptionId with an outcome ─────────▶ apply the outcome ─▶ record ─▶ answer
+ *
+ * A device without agent redeems here before it acts, and reports here how that went. Devices of an agent are redeemed in the agent's
+ * ledger, whose journal brings the same claims and outcomes as evidence (../evidence).
+ */
 export async function redeem(call: Call, request: RedeemRequest) {
   const caller = knownCaller(call.caller)
   const asked = await readAsked(call, { deviceId: request.deviceId, occurredAt: request.occurredAt })
