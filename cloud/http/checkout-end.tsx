@@ -1,6 +1,6 @@
 import type { TransactionData } from '../scan-and-go/schema.ts'
 import type { Texts } from '../texts/texts.ts'
-import { StoreNote } from './receipt-page.tsx'
+import { TagHint } from './receipt-page.tsx'
 import type { WayOut } from './way-out.ts'
 
 /** The end of a page of a checkout: the way out of the store, and the receipt. */
@@ -19,7 +19,7 @@ export function CheckoutEnd({ purchase, way, texts }: { purchase: TransactionDat
           <p>
             <a href={new URL(purchase.receiptUrl).pathname}>{t.receipt}</a>
           </p>
-          {purchase.securityTagHint ? <StoreNote texts={texts} note={purchase.securityTagHint} /> : null}
+          <TagHint texts={texts} purchase={purchase} />
         </>
       ) : null}
     </>

@@ -71,9 +71,7 @@ export function ReceiptPage({ receipt, reader }: { receipt: TransactionData; rea
         <img src={receipt.receiptQrCode} alt={t.qr} width="260" height="260" />
       ) : null}
       {isExpired ? <p>{t.expired}</p> : null}
-      {back.hasGoods && !isExpired && receipt.securityTagHint ? (
-        <StoreNote texts={texts} note={receipt.securityTagHint} />
-      ) : null}
+      {back.hasGoods && !isExpired ? <TagHint texts={texts} purchase={receipt} /> : null}
       <p class="soft">{t.noFiscalEvidence}</p>
     </Page>
   )
@@ -105,8 +103,11 @@ function Line({ item, isReturned, note, formats: { money, weight } }: LineView) 
   )
 }
 
-/** A text that the store wrote, in its own language. */
-export function StoreNote({ texts, note }: { texts: Texts; note: string }) {
+/** What to do about security tags that are still on: in the words of the store, else in ours. */
+export function TagHint({ texts, purchase }: { texts: Texts; purchase: TransactionData }) {
+  const { securityTagMode: mode, securityTagStatus: status, securityTagHint: note } = purchase
+  if (status !== 'pending') return null
+  if (note === undefined) return mode === undefined || mode === 'none' ? null : <p>{texts.tagHints[mode]}</p>
   return (
     <p>
       <span class="soft">{texts.storeNote}:</span> {note}

@@ -57,7 +57,6 @@ async function seedStore(
       has_offers: 1,
       receipt_count: 0,
       security_tag_mode: store.securityTagMode,
-      security_tag_hint: store.securityTagHint,
       policy: JSON.stringify(ProtectionPolicy.parse(store.policy)),
       policy_version: 1,
       document_version: 1,

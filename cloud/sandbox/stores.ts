@@ -16,7 +16,6 @@ export interface SandboxStore {
   readonly email: string
   readonly package: Package
   readonly securityTagMode: SecurityTagMode
-  readonly securityTagHint: string
   readonly policy: Partial<ProtectionPolicy>
   readonly devices: readonly {
     readonly deviceType: DeviceType
@@ -43,7 +42,6 @@ export const SANDBOX_STORES: readonly SandboxStore[] = [
     email: 'hamburg@hafenkante.example',
     package: 'GROW',
     securityTagMode: 'station',
-    securityTagHint: 'Bitte zeigen Sie den Beleg an der Servicestation, dort wird das Etikett entfernt.',
     policy: {},
     devices: [
       { deviceType: 'pos_deactivator', name: 'Servicestation', laneId: 'lane_1' },
@@ -73,7 +71,6 @@ export const SANDBOX_STORES: readonly SandboxStore[] = [
     email: 'muenchen@hafenkante.example',
     package: 'PRIME',
     securityTagMode: 'rfid',
-    securityTagHint: 'Nach dem Bezahlen lösen Sie den Hartanhänger selbst an der Kasse.',
     policy: {
       // Self service is denied unless a policy allows it; the sandbox shows the allowed case.
       allowedActionsByCategory: {

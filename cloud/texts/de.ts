@@ -41,6 +41,11 @@ export const de: Texts = {
   apiReference: 'API-Referenz (auf Englisch)',
   requestNumber: 'Nummer dieser Anfrage',
   storeNote: 'Hinweis der Filiale',
+  tagHints: {
+    manual: 'Bitte zeigen Sie den Beleg dem Personal: Es entfernt die Warensicherung.',
+    station: 'Bitte zeigen Sie den Beleg an der Servicestation: Dort wird die Warensicherung entfernt.',
+    rfid: 'Die Warensicherung lösen Sie mit diesem Beleg selbst am Gerät dafür.',
+  },
 
   receipt: {
     title: 'Beleg',

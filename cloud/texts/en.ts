@@ -41,6 +41,11 @@ export const en: Texts = {
   apiReference: 'API reference',
   requestNumber: 'Number of this request',
   storeNote: 'Note from the store',
+  tagHints: {
+    manual: 'Please show the receipt to the staff: they remove the security tags.',
+    station: 'Please show the receipt at the service station: the security tags are removed there.',
+    rfid: 'Remove the security tags yourself with this receipt, at the device for it.',
+  },
 
   receipt: {
     title: 'Receipt',

@@ -1,4 +1,5 @@
 import type { Language } from '../../policy/page-language.ts'
+import type { SecurityTagMode } from '../../policy/vocabulary.ts'
 import type { WayOut } from '../http/way-out.ts'
 
 /** What happened, and what the reader does next. */
@@ -27,7 +28,10 @@ export interface Texts {
   problems: Record<Problem, Advice>
   apiReference: string
   requestNumber: string
+  /** Label of the store's own text on security tags. */
   storeNote: string
+  /** Where security tags come off, in stores that wrote no text of their own. */
+  tagHints: Record<Exclude<SecurityTagMode, 'none'>, string>
 
   receipt: {
     title: string

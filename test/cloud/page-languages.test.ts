@@ -4,6 +4,7 @@ import { ERROR_STATUS, Failure, type ErrorCode } from '../../cloud/operations/fa
 import { PaymentPage } from '../../cloud/http/payment-page.tsx'
 import type { Reader } from '../../cloud/http/page.tsx'
 import { openReaders } from '../../cloud/http/readers.ts'
+import { ReceiptPage } from '../../cloud/http/receipt-page.tsx'
 import type { TransactionData } from '../../cloud/scan-and-go/schema.ts'
 import { formatsOf, textsOf } from '../../cloud/texts/catalogue.ts'
 import { LANGUAGES, otherLanguage, type Language } from '../../policy/page-language.ts'
@@ -34,8 +35,6 @@ describe('the pages of the cloud', () => {
 
   beforeAll(async () => {
     shop = await openPrimeShop('sqlite')
-    // Names and notes of a store are its own, in its own language.
-    await shop.ok('updateStore', { storeId: shop.storeId, securityTagHint: 'Hangtag' })
     const { sessionId } = await shop.ok('checkIn', { storeId: shop.storeId })
     const items = [
       { name: 'Tüte', priceUnit: 25, quantity: 2, vat: 19 },
@@ -141,12 +140,21 @@ describe('the pages of the cloud', () => {
       otherHref: `?lang=${otherLanguage(language)}`,
     }
     const { body } = await shop.cloud.get(pages['receipt in the API']?.path ?? '', { accept: 'application/json' })
-    const purchase = { ...body, securityTagHint: undefined } as TransactionData
+    const purchase = body as TransactionData
     for (const status of ['CREATED', 'PENDING_PAYMENT', 'SUCCESS', 'CANCELLED'] as const)
       for (const way of ['leave', 'show_receipt', undefined] as const) {
         const page = PaymentPage({ purchase: { ...purchase, status }, isAwaited: status === 'CREATED', way, reader })
         expectPage(`payment ${status} ${way}`, `<!doctype html>${String(page)}`, language)
       }
+    for (const securityTagMode of ['manual', 'station', 'rfid'] as const) {
+      const tagged: TransactionData = { ...purchase, securityTagMode, securityTagStatus: 'pending' }
+      const html = `<!doctype html>${String(ReceiptPage({ receipt: tagged, reader }))}`
+      expectPage(`receipt with ${securityTagMode}`, html, language)
+      expect(html).toContain(reader.texts.tagHints[securityTagMode])
+      const own = String(ReceiptPage({ receipt: { ...tagged, securityTagHint: 'Up the stairs' }, reader }))
+      expect(own).toContain(`${reader.texts.storeNote}:</span> Up the stairs`)
+      expect(own).not.toContain(reader.texts.tagHints[securityTagMode])
+    }
     for (const code of Object.keys(ERROR_STATUS) as ErrorCode[]) {
       const app = new Hono()
       const failure = new Failure(code, 'a text of the API', { retryAfter: 3 })
