@@ -4,7 +4,8 @@ import { mapper } from '../protocols/ingest/mapping.ts'
 import type { Mapped } from '../protocols/ingest/mapping.ts'
 import { jsonLines } from '../protocols/json-lines.ts'
 import type { ByteLink } from '../transports/byte-link.ts'
-import type { LinkProtocol, Membership, SharedLinks, Speaker } from '../transports/shared-links.ts'
+import type { LinkProtocol, SharedLinks, Speaker } from '../transports/shared-links.ts'
+import { deviceLink } from './device-link.ts'
 import { result } from './device.ts'
 import type { ProtectionDevice } from './device.ts'
 import type { Driver } from './driver.ts'
@@ -29,7 +30,6 @@ function openIngest(settings: HttpIngestSettings, links: SharedLinks, platform: 
   let watching = new AbortController()
   let heardAt = platform.clock.elapsed()
   let isTimed = false
-  let membership: Membership<Speaker> | null = null
 
   function tell({ sightings, faults, strange }: Mapped): void {
     for (const detail of faults) queue.put({ type: 'fault', detail })
@@ -56,6 +56,8 @@ function openIngest(settings: HttpIngestSettings, links: SharedLinks, platform: 
   // Made for this device alone: each has its own address.
   const protocol: LinkProtocol<Speaker> = { name: 'http-ingest', start: (link) => ({ ended: listen(link) }) }
 
+  const line = deviceLink(links, settings.link, protocol)
+
   const silentMs = () => platform.clock.elapsed() - heardAt
   const silence = () =>
     `nothing was pushed for ${settings.silentAfterSeconds} s; is the reader on, and does it send to this agent?`
@@ -72,24 +74,19 @@ function openIngest(settings: HttpIngestSettings, links: SharedLinks, platform: 
     watching.abort()
     const now = new AbortController()
     watching = now
-    if (!membership) return Promise.resolve('the link was lost')
-    return Promise.race([membership.lost, untilSilent(now.signal)]).finally(() => now.abort())
+    return Promise.race([line.lost(), untilSilent(now.signal)]).finally(() => now.abort())
   }
 
   return {
     async connect(signal, onFailure) {
       // A reader that was silent goes on at the same address: nothing it sends meanwhile may be lost.
-      if (membership) return
+      if (line.member) return
       if (!isTimed) {
         // Readers have their time from the network, as this machine has; what they send shows whether that is so.
         clock.set({ utcUs: platform.clock.wall() * 1_000 })
         isTimed = true
       }
-      const member = await links.join(settings.link, protocol, signal, onFailure)
-      membership = member
-      void member.lost.then(() => {
-        if (membership === member) membership = null
-      })
+      await line.connect(signal, onFailure)
     },
     // A reader that calls cannot be asked: before it has, an open address is all that can be known.
     async identify(signal) {
@@ -98,8 +95,7 @@ function openIngest(settings: HttpIngestSettings, links: SharedLinks, platform: 
           throw new Error(silence())
         })
       }
-      if (!membership) throw new Error('the link was lost')
-      membership.heard()
+      line.joined().heard()
       return { description: `reader that sends to /ingest/${settings.link.push}` }
     },
     untilLost,
@@ -107,9 +103,7 @@ function openIngest(settings: HttpIngestSettings, links: SharedLinks, platform: 
     events: queue.events,
     async close() {
       watching.abort()
-      const member = membership
-      membership = null
-      member?.leave()
+      line.leave()
       noise.stop()
       queue.end()
     },

@@ -5,6 +5,7 @@ import type { LinkSettings } from '../transports/link-settings.ts'
 import type { LinkProtocol, Membership, SharedLinks, Speaker } from '../transports/shared-links.ts'
 import { commandQueue } from './command-queue.ts'
 import type { RunningCommand } from './command-queue.ts'
+import { deviceLink } from './device-link.ts'
 import { result } from './device.ts'
 import type { CommandResult, DeviceCommand, DeviceIdentity, ProtectionDevice, Signal } from './device.ts'
 import { eitherSignal } from './either-signal.ts'
@@ -31,8 +32,8 @@ export interface LinkDeviceOptions<S extends Speaker> {
   readonly protocol: LinkProtocol<S>
   /** Asks the device who it is, sets it up, and starts what goes on until `session.over`. Rejects when it does not fit. */
   begin(session: LinkSession<S>, signal: AbortSignal): Promise<DeviceIdentity>
-  /** Begins a release on a device that is ready; after `signal` nothing begins. */
-  release(
+  /** Begins a release on a device that is ready; after `signal` nothing begins. Left out for a device that releases nothing. */
+  release?(
     command: Extract<DeviceCommand, { kind: 'release' }>,
     session: LinkSession<S>,
     signal: AbortSignal,
@@ -57,12 +58,12 @@ export function settled(told: CommandResult): RunningCommand {
 
 /** The life of a device on a link, the same for every protocol: joins, sessions, one release at a time, closing. */
 export function linkDevice<S extends Speaker>(options: LinkDeviceOptions<S>): ProtectionDevice {
-  const { link, links, platform, queue, protocol } = options
+  const { platform, queue } = options
   const releases = commandQueue(MOST_RELEASES_WAITING)
   const closing = new AbortController()
   // Every command that waits listens for the end of the device; the queue bounds them.
   setMaxListeners(0, closing.signal)
-  let membership: Membership<S> | null = null
+  const line = deviceLink(options.links, options.link, options.protocol, (reason) => session?.end(reason))
   let session: LinkSession<S> | null = null
   let ready = false
   let lost = Promise.resolve('the link was lost')
@@ -88,21 +89,12 @@ export function linkDevice<S extends Speaker>(options: LinkDeviceOptions<S>): Pr
 
   async function connect(signal: AbortSignal, onFailure: (detail: string) => void): Promise<void> {
     session?.end('connected anew')
-    membership?.leave()
-    membership = null
     ready = false
-    const member = await links.join(link, protocol, signal, onFailure)
-    membership = member
-    void member.lost.then((reason) => {
-      if (membership !== member) return
-      membership = null
-      session?.end(reason)
-    })
+    await line.connect(signal, onFailure)
   }
 
   async function identify(signal: AbortSignal): Promise<DeviceIdentity> {
-    const member = membership
-    if (!member) throw new Error('the link was lost')
+    const member = line.joined()
     session?.end('identified anew')
     ready = false
     const begun = beginSession(member)
@@ -123,6 +115,7 @@ export function linkDevice<S extends Speaker>(options: LinkDeviceOptions<S>): Pr
   }
 
   async function release(
+    begin: NonNullable<LinkDeviceOptions<S>['release']>,
     command: Extract<DeviceCommand, { kind: 'release' }>,
     signal: AbortSignal,
   ): Promise<CommandResult> {
@@ -131,7 +124,7 @@ export function linkDevice<S extends Speaker>(options: LinkDeviceOptions<S>): Pr
       const usable = ready && session && !session.over.aborted
       const running =
         usable && session
-          ? options.release(command, session, both.signal)
+          ? begin(command, session, both.signal)
           : settled(result('failed', false, 'not_ready', 'the device is not connected'))
       void running.finished.then(both.done)
       return running
@@ -150,9 +143,7 @@ export function linkDevice<S extends Speaker>(options: LinkDeviceOptions<S>): Pr
     await Promise.race([inOrder, outOfTime])
     limit.done()
     session?.end('closed')
-    const member = membership
-    membership = null
-    member?.leave()
+    line.leave()
     options.stopped?.()
     queue.end()
   }
@@ -163,11 +154,13 @@ export function linkDevice<S extends Speaker>(options: LinkDeviceOptions<S>): Pr
     untilLost: () => lost,
     async execute(command, signal) {
       if (closing.signal.aborted) return result('failed', false, 'not_ready', 'the device is being closed')
-      if (command.kind === 'release') return release(command, signal)
+      if (command.kind === 'release' && options.release) return release(options.release, command, signal)
       const done =
         command.kind === 'signal'
           ? options.signal?.(command.signal, command.seconds)
-          : options.emergency?.(command.open, command.silent)
+          : command.kind === 'emergency'
+            ? options.emergency?.(command.open, command.silent)
+            : undefined
       return done ?? result('failed', false, 'not_supported', 'the device has no such output')
     },
     events: queue.events,

@@ -1,9 +1,11 @@
+import { assert } from '../../policy/assert.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { message } from '../protocols/llrp/elements.ts'
 import type { Message } from '../protocols/llrp/elements.ts'
 import type { TagSighting } from '../protocols/llrp/tag-reports.ts'
-import type { LinkProtocol, Membership, SharedLinks } from '../transports/shared-links.ts'
+import type { LinkProtocol, SharedLinks } from '../transports/shared-links.ts'
 import type { RunningCommand } from './command-queue.ts'
+import { deviceLink } from './device-link.ts'
 import { result } from './device.ts'
 import type { DeviceCommand, DeviceIdentity, ProtectionDevice, TagRead } from './device.ts'
 import type { Driver } from './driver.ts'
@@ -53,7 +55,6 @@ function openLlrp(settings: LlrpSettings, links: SharedLinks, platform: Platform
   const queue = eventQueue()
   const noise = noiseReport(platform, queue.put)
   const connections = new WeakMap<LlrpConversation, Connection>()
-  let membership: Membership<LlrpConversation> | null = null
 
   const onFault = (detail: string) => queue.put({ type: 'fault', detail })
   const outputs = wantedOutputs({
@@ -65,7 +66,7 @@ function openLlrp(settings: LlrpSettings, links: SharedLinks, platform: Platform
     write,
   })
 
-  const connection = (): Connection | null => (membership ? (connections.get(membership.speaker) ?? null) : null)
+  const connection = (): Connection | null => (line.member ? (connections.get(line.member.speaker) ?? null) : null)
 
   async function write(output: number, on: boolean): Promise<WriteAnswer> {
     const current = connection()
@@ -156,21 +157,17 @@ function openLlrp(settings: LlrpSettings, links: SharedLinks, platform: Platform
     },
   }
 
+  const line = deviceLink(links, settings.link, protocol)
+
   async function connect(signal: AbortSignal, onFailure: (detail: string) => void): Promise<void> {
-    membership?.speaker.end('connected anew')
-    membership?.leave()
-    membership = null
-    const member = await links.join(settings.link, protocol, signal, onFailure)
-    membership = member
-    void member.lost.then(() => {
-      if (membership === member) membership = null
-    })
+    line.member?.speaker.end('connected anew')
+    await line.connect(signal, onFailure)
   }
 
   async function identify(signal: AbortSignal): Promise<DeviceIdentity> {
-    const member = membership
+    const member = line.joined()
     const current = connection()
-    if (!member || !current) throw new Error('the link was lost')
+    assert(current, 'each conversation has its connection')
     const { conversation, greeting } = current
     const { identity, reader } = await setUpReader({
       conversation,
@@ -245,10 +242,8 @@ function openLlrp(settings: LlrpSettings, links: SharedLinks, platform: Platform
   }
 
   function letGo(): void {
-    const member = membership
-    membership = null
-    member?.speaker.end('closed')
-    member?.leave()
+    line.member?.speaker.end('closed')
+    line.leave()
     noise.stop()
     queue.end()
   }
@@ -257,7 +252,7 @@ function openLlrp(settings: LlrpSettings, links: SharedLinks, platform: Platform
   return {
     connect,
     identify,
-    untilLost: () => membership?.lost ?? Promise.resolve('the link was lost'),
+    untilLost: line.lost,
     execute,
     events: queue.events,
     close,

@@ -2,6 +2,7 @@ import type { Platform } from '../../policy/platform.ts'
 import { linkKey } from '../transports/link-settings.ts'
 import type { Membership, SharedLinks } from '../transports/shared-links.ts'
 import type { RunningCommand } from './command-queue.ts'
+import { deviceLink } from './device-link.ts'
 import { result } from './device.ts'
 import type { DeviceIdentity, ProtectionDevice } from './device.ts'
 import type { Driver } from './driver.ts'
@@ -33,7 +34,7 @@ function openModbus(settings: ModbusSettings, links: SharedLinks, platform: Plat
   const { confirmInput, door, interlock } = settings
   const queue = eventQueue()
   const noise = noiseReport(platform, queue.put)
-  let membership: Membership<ModbusBus> | null = null
+  const line = deviceLink(links, settings.link, MODBUS_BUS[framingOf(settings)], (reason) => session?.end(reason))
   let session: Session | null = null
 
   const onFault = (detail: string) => queue.put({ type: 'fault', detail })
@@ -71,17 +72,8 @@ function openModbus(settings: ModbusSettings, links: SharedLinks, platform: Plat
 
   async function connect(signal: AbortSignal, onFailure: (detail: string) => void): Promise<void> {
     session?.end('connected anew')
-    membership?.leave()
-    membership = null
-    const member = await links.join(settings.link, MODBUS_BUS[framingOf(settings)], signal, onFailure)
-    membership = member
-    const stopNoise = member.speaker.onNoise(noise.add)
-    void member.lost.then((reason) => {
-      stopNoise()
-      if (membership !== member) return
-      membership = null
-      session?.end(reason)
-    })
+    const member = await line.connect(signal, onFailure)
+    void member.lost.then(member.speaker.onNoise(noise.add))
   }
 
   async function writeWanted(member: Membership<ModbusBus>, { board }: Session, signal: AbortSignal): Promise<void> {
@@ -95,8 +87,7 @@ function openModbus(settings: ModbusSettings, links: SharedLinks, platform: Plat
   }
 
   async function identify(signal: AbortSignal): Promise<DeviceIdentity> {
-    const member = membership
-    if (!member) throw new Error('the link was lost')
+    const member = line.joined()
     session?.end('identified anew')
     const begun = beginSession(member, settings)
     session = begun
@@ -180,9 +171,7 @@ function openModbus(settings: ModbusSettings, links: SharedLinks, platform: Plat
 
   function letGo(): void {
     session?.end('closed')
-    const member = membership
-    membership = null
-    member?.leave()
+    line.leave()
     noise.stop()
     sensors.stop()
     queue.end()

@@ -2,8 +2,9 @@ import { pause, retryDelays } from '../../policy/platform.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { isIcodeSli } from '../protocols/pcsc/icode-eas.ts'
 import { pcscService } from '../transports/link-settings.ts'
-import type { LinkProtocol, Membership, SharedLinks } from '../transports/shared-links.ts'
+import type { LinkProtocol, SharedLinks } from '../transports/shared-links.ts'
 import { commandQueue } from './command-queue.ts'
+import { deviceLink } from './device-link.ts'
 import { result } from './device.ts'
 import type { CommandResult, DeviceCommand, ProtectionDevice } from './device.ts'
 import type { Driver } from './driver.ts'
@@ -30,14 +31,13 @@ function openPcscReader(settings: PcscSettings, links: SharedLinks, platform: Pl
   const tags = tagWatch(platform, settings.ndef, queue.put)
   // Made for this device alone: each reader has its own conversation with pcscd.
   const protocol: LinkProtocol<Pcscd> = { name: 'pcsc', start: (link) => startPcscd(link, platform, service) }
-  let membership: Membership<Pcscd> | null = null
+  const line = deviceLink(links, settings.link, protocol)
   let reader = ''
   let session: Session | null = null
 
   function letGo(reason: string): void {
     session?.end(reason)
-    membership?.leave()
-    membership = null
+    line.leave()
   }
 
   /** Waits until pcscd sees the reader. */
@@ -57,15 +57,14 @@ function openPcscReader(settings: PcscSettings, links: SharedLinks, platform: Pl
     letGo('connected anew')
     const delays = retryDelays(platform.random, FIRST_RETRY_MS, LONGEST_RETRY_MS)
     for (;;) {
-      const member = await links.join(settings.link, protocol, signal, onFailure)
+      const member = await line.connect(signal, onFailure)
       try {
         await member.speaker.greet()
         reader = await untilPlugged(member.speaker, signal, onFailure)
         member.heard()
-        membership = member
         return
       } catch (error) {
-        member.leave()
+        line.leave()
         if (signal.aborted) throw error
         onFailure(error instanceof Error ? error.message : String(error))
         await pause(timers, delays.next().value, signal)
@@ -118,8 +117,7 @@ function openPcscReader(settings: PcscSettings, links: SharedLinks, platform: Pl
   return {
     connect,
     async identify() {
-      const pcscd = membership?.speaker
-      if (!pcscd) throw new Error('the link was lost')
+      const pcscd = line.joined().speaker
       session?.end('identified anew')
       session = beginSession({ pcscd, reader, tags, timers })
       return { description: `NFC reader ${reader}` }

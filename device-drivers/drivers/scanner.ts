@@ -4,14 +4,14 @@ import { lineCodec } from '../protocols/scanner/lines.ts'
 import { splitSymbology } from '../protocols/scanner/symbology.ts'
 import type { ByteLink } from '../transports/byte-link.ts'
 import { linkKey, LinkSettings } from '../transports/link-settings.ts'
-import type { LinkProtocol, Membership, SharedLinks, Speaker } from '../transports/shared-links.ts'
+import type { LinkProtocol, SharedLinks, Speaker } from '../transports/shared-links.ts'
 import type { Capabilities } from './capabilities.ts'
-import { result } from './device.ts'
 import type { ProtectionDevice } from './device.ts'
 import { DeviceId } from './driver.ts'
 import type { Driver } from './driver.ts'
 import { eventQueue } from './event-queue.ts'
 import { FEEDS, STAFF_CARDS } from './feeding.ts'
+import { linkDevice } from './link-device.ts'
 import { noiseReport } from './noise-report.ts'
 import { repeatFilter } from './repeat-filter.ts'
 
@@ -68,7 +68,6 @@ function openScanner(settings: ScannerSettings, links: SharedLinks, platform: Pl
   const queue = eventQueue()
   const noise = noiseReport(platform, queue.put)
   const isRepeat = repeatFilter(platform.clock, settings.duplicateMs)
-  let membership: Membership<Speaker> | null = null
 
   function onLines(lines: readonly string[]): void {
     for (const line of lines) if (!isRepeat(line)) queue.put({ type: 'scan', ...splitSymbology(line) })
@@ -103,33 +102,16 @@ function openScanner(settings: ScannerSettings, links: SharedLinks, platform: Pl
   // Made for this device alone: a scanner shares its link with nobody.
   const protocol: LinkProtocol<Speaker> = { name: 'scanner', start: (link) => ({ ended: listen(link) }) }
 
-  return {
-    async connect(signal, onFailure) {
-      membership?.leave()
-      membership = null
-      const member = await links.join(settings.link, protocol, signal, onFailure)
-      membership = member
-      void member.lost.then(() => {
-        if (membership === member) membership = null
-      })
-    },
+  return linkDevice({
+    link: settings.link,
+    links,
+    platform,
+    queue,
+    protocol,
     // A scanner cannot be asked: an open link is all that can be known before the first read.
-    async identify() {
-      if (!membership) throw new Error('the link was lost')
-      membership.heard()
-      return { description: `scanner at ${linkKey(settings.link)}` }
-    },
-    untilLost: () => membership?.lost ?? Promise.resolve('the link was lost'),
-    execute: async () => result('failed', false, 'not_supported', 'a scanner has no outputs'),
-    events: queue.events,
-    async close() {
-      const member = membership
-      membership = null
-      member?.leave()
-      noise.stop()
-      queue.end()
-    },
-  }
+    begin: async () => ({ description: `scanner at ${linkKey(settings.link)}` }),
+    stopped: noise.stop,
+  })
 }
 
 /** Serial code scanners. Keyboard wedges are not devices of this kind. */

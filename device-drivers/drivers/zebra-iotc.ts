@@ -5,6 +5,7 @@ import { zebraTags } from '../protocols/zebra-iotc/messages.ts'
 import { linkKey } from '../transports/link-settings.ts'
 import type { Membership, SharedLinks } from '../transports/shared-links.ts'
 import type { RunningCommand } from './command-queue.ts'
+import { deviceLink } from './device-link.ts'
 import { result } from './device.ts'
 import type { DeviceIdentity, ProtectionDevice } from './device.ts'
 import type { Driver } from './driver.ts'
@@ -53,7 +54,7 @@ function openZebra(settings: ZebraIotcSettings, links: SharedLinks, platform: Pl
     platform,
     write,
   })
-  let membership: Membership<MqttLine> | null = null
+  const line = deviceLink(links, settings.link, MQTT_LINE, (reason) => session?.end(reason))
   let session: Conversation | null = null
 
   const setGpo = ({ commands }: Conversation, port: number, state: boolean) =>
@@ -149,13 +150,11 @@ function openZebra(settings: ZebraIotcSettings, links: SharedLinks, platform: Pl
   }
 
   async function identify(signal: AbortSignal): Promise<DeviceIdentity> {
-    const member = membership
-    if (!member) throw new Error('the link was lost')
+    const member = line.joined()
     session?.end('identified anew')
     const commands = zebraCommands(member.speaker, topics, platform, settings.requestTimeoutMs)
     const current: Conversation = { ...openSession(), commands }
     session = current
-    void member.lost.then((reason) => current.end(reason))
     void current.lost.then((reason) => commands.end(reason))
     const tooLate = () => current.end('no answer in time')
     signal.addEventListener('abort', tooLate, { once: true })
@@ -201,8 +200,7 @@ function openZebra(settings: ZebraIotcSettings, links: SharedLinks, platform: Pl
 
   function letGo(): void {
     session?.end('closed')
-    membership?.leave()
-    membership = null
+    line.leave()
     noise.stop()
     queue.end()
   }
@@ -217,9 +215,7 @@ function openZebra(settings: ZebraIotcSettings, links: SharedLinks, platform: Pl
   return {
     async connect(signal, onFailure) {
       session?.end('connected anew')
-      membership?.leave()
-      membership = null
-      membership = await links.join(settings.link, MQTT_LINE, signal, onFailure)
+      await line.connect(signal, onFailure)
     },
     identify,
     untilLost: () => session?.lost ?? Promise.resolve('the link was lost'),

@@ -3,6 +3,7 @@ import type { Platform } from '../../../policy/platform.ts'
 import { webHost } from '../../transports/link-settings.ts'
 import type { WebChannel } from '../../transports/link-settings.ts'
 import type { LinkProtocol, Membership, SharedLinks } from '../../transports/shared-links.ts'
+import { deviceLink } from '../device-link.ts'
 import { startHttp } from './conversation.ts'
 import type { HttpAnswer, HttpConversation, HttpRequest } from './conversation.ts'
 
@@ -36,25 +37,13 @@ export interface RestOptions {
 export function restClient({ link, links, platform, timeoutMs, headers }: RestOptions): RestClient {
   const protocol: LinkProtocol<HttpConversation> = { name: 'HTTP', start: (opened) => startHttp(opened, platform) }
   const common = { host: webHost(link), accept: 'application/json', ...headers }
-  let member: Membership<HttpConversation> | null = null
+  const line = deviceLink(links, link, protocol)
   let opening: Promise<Membership<HttpConversation>> | null = null
-
-  function letGo(): void {
-    member?.leave()
-    member = null
-  }
-
-  async function join(signal: AbortSignal, onFailure: (detail: string) => void): Promise<Membership<HttpConversation>> {
-    letGo()
-    const joined = await links.join(link, protocol, signal, onFailure)
-    member = joined
-    return joined
-  }
 
   /** One opening for all who ask meanwhile. */
   async function reopened(): Promise<Membership<HttpConversation>> {
     const limit = deadline(platform.timers, timeoutMs)
-    opening ??= join(limit.signal, () => {})
+    opening ??= line.connect(limit.signal, () => {})
     try {
       return await opening
     } finally {
@@ -83,11 +72,11 @@ export function restClient({ link, links, platform, timeoutMs, headers }: RestOp
 
   return {
     async connect(signal, onFailure) {
-      await join(signal, onFailure)
+      await line.connect(signal, onFailure)
     },
     async ask(request) {
       const from = platform.clock.elapsed()
-      const kept = member && !member.speaker.isOver ? member : null
+      const kept = line.member?.speaker.isOver === false ? line.member : null
       if (kept) {
         const answer = await once(kept, request)
         const isStale =
@@ -100,7 +89,7 @@ export function restClient({ link, links, platform, timeoutMs, headers }: RestOp
         return { kind: 'lost', handed: kept !== null, detail: error instanceof Error ? error.message : String(error) }
       }
     },
-    leave: letGo,
+    leave: line.leave,
   }
 }
 
