@@ -204,6 +204,7 @@ describe('signatures', () => {
       'edge-agent/identity/identity.ts: exportJWK importPKCS8',
       'edge-agent/trust/verify/open-as.ts: decodeProtectedHeader',
       'cloud/authority/key-files.ts: base64url calculateJwkThumbprint exportJWK importJWK',
+      'client/verify-token.ts: createRemoteJWKSet customFetch errors jwtVerify type JWTPayload',
       'bin/faults/promises.ts: decodeJwt decodeProtectedHeader',
     ])
   })

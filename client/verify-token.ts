@@ -1,0 +1,105 @@
+import { createRemoteJWKSet, customFetch, errors, jwtVerify, type JWTPayload } from 'jose'
+import { REAL_PLATFORM, type ClientPlatform } from './platform.ts'
+
+/** The claims of an authorization token; docs/tokens.md describes them. */
+export interface TokenClaims extends JWTPayload {
+  aud: string
+  /** The nonce: may be used once. */
+  jti: string
+  act: string
+  cnt: number
+  exp: number
+  iat: number
+}
+
+export type TokenFault = 'malformed' | 'not_for_this_device' | 'expired' | 'bad_signature' | 'keys_unavailable'
+
+/** A token that must not move anything. Repeat the check after `keys_unavailable` alone. */
+export class TokenRefused extends Error {
+  override name = 'TokenRefused'
+  readonly code: TokenFault
+  constructor(code: TokenFault, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.code = code
+  }
+}
+
+export interface TokenVerifierOptions {
+  /** Origin of the cloud, such as `https://untag.example`. */
+  cloud: string
+  /** Account and mode that issue the tokens, such as `acc_….live`: `iss` of every token. */
+  issuer: string
+  /** The device that presents them. */
+  deviceId: string
+  platform?: Partial<Pick<ClientPlatform, 'fetch' | 'now'>>
+}
+
+/** Longest token and longest life of one, s. */
+const MAX_LENGTH = 1_024
+const MAX_LIFE = 600
+/** The cloud's clock may be this much ahead of ours, s. */
+const ISSUED_AHEAD = 5
+/** Published keys are used for so long: a revoked one counts for at most this time, ms. */
+const KEYS_KEPT_MS = 60_000
+const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]{86}$/
+
+/**
+ * Verifies authorization tokens for a device without an agent: signature by a published key of the account, device, times and form.
+ * Store `jti` durably before anything moves, and refuse one that is stored: the verifier remembers no token. Rejects with
+ * `TokenRefused`.
+ */
+export function tokenVerifier({
+  cloud,
+  issuer,
+  deviceId,
+  platform = {},
+}: TokenVerifierOptions): (token: string) => Promise<TokenClaims> {
+  const { fetch, now } = { ...REAL_PLATFORM, ...platform }
+  const keys = createRemoteJWKSet(new URL(`/.well-known/jwks/${encodeURIComponent(issuer)}.json`, cloud), {
+    cacheMaxAge: KEYS_KEPT_MS,
+    [customFetch]: (url, init) => fetch(url, init),
+  })
+  return async (token) => {
+    if (token.length > MAX_LENGTH || !COMPACT.test(token)) throw new TokenRefused('malformed', 'this is no token')
+    const nowMs = now()
+    const { payload, protectedHeader } = await jwtVerify(token, keys, {
+      algorithms: ['EdDSA'],
+      typ: 'pauth+jwt',
+      issuer,
+      audience: deviceId,
+      requiredClaims: ['iat', 'exp', 'jti', 'act', 'cnt', 'led'],
+      currentDate: new Date(nowMs),
+    }).catch((error: unknown) => {
+      throw refusalOf(error)
+    })
+    assertOurForm(payload, Object.keys(protectedHeader).length, nowMs / 1_000)
+    return payload as TokenClaims
+  }
+}
+
+/** What jose does not ask: three header fields, one audience, a short life, not from the future, not for an agent's ledger. */
+function assertOurForm({ aud, led, iat = 0, exp = 0 }: JWTPayload, headers: number, now: number): void {
+  if (headers !== 3 || exp - iat > MAX_LIFE || iat > now + ISSUED_AHEAD)
+    throw new TokenRefused('malformed', 'the token is not of the form that the cloud issues')
+  if (typeof aud !== 'string' || led !== 'cloud')
+    throw new TokenRefused('not_for_this_device', 'only the agent of this device may use the token')
+}
+
+function refusalOf(cause: unknown): TokenRefused {
+  const refusal = (code: TokenFault, message: string) => new TokenRefused(code, message, { cause })
+  if (cause instanceof errors.JWTExpired) return refusal('expired', 'the token has expired: request a new one')
+  if (cause instanceof errors.JWTClaimValidationFailed)
+    return cause.claim === 'aud' || cause.claim === 'iss'
+      ? refusal('not_for_this_device', 'the token is for another device or account')
+      : refusal('malformed', cause.message)
+  if (cause instanceof errors.JWSSignatureVerificationFailed || cause instanceof errors.JWKSNoMatchingKey)
+    return refusal('bad_signature', 'no published key of the account signed the token')
+  const isOfToken =
+    cause instanceof errors.JWSInvalid ||
+    cause instanceof errors.JWTInvalid ||
+    cause instanceof errors.JOSEAlgNotAllowed ||
+    cause instanceof errors.JOSENotSupported
+  return isOfToken
+    ? refusal('malformed', cause.message)
+    : refusal('keys_unavailable', 'the published keys cannot be read: check the address of the cloud and the network')
+}
