@@ -1,28 +1,30 @@
-import { pause, retryDelays, type Cancel, type Platform } from '../../policy/platform.ts'
-import { agentTopic } from '../../policy/topics.ts'
-import { LedgerFull } from '../ledger/file/commit.ts'
-import type { Log } from '../log.ts'
-import type { Identity } from '../identity/identity.ts'
-import type { Ledger } from '../ledger/ledger.ts'
+import { pause, type Platform } from '../../policy/platform.ts'
 import type { AgentKey } from '../identity/agent-key.ts'
+import type { Identity } from '../identity/identity.ts'
 import type { StoreKeys } from '../identity/store-keys.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { Log } from '../log.ts'
 import type { Trust } from '../trust/trust.ts'
-import { timeQuestions } from './login/ask-time.ts'
-import { brokerLine } from './wire/broker-line.ts'
-import { budget } from './wire/budget.ts'
+import { brokerMessages } from './broker-messages.ts'
 import type { CloudLink } from './cloud-link.ts'
 import type { CommandTaken } from './documents/commands.ts'
-import { openDocuments } from './documents/documents.ts'
-import type { HttpClient } from './wire/http-client.ts'
+import { openDocuments, type Documents } from './documents/documents.ts'
+import type { TellRefusal } from './documents/refusals.ts'
+import { LinkLife } from './link-life.ts'
+import { timeQuestions } from './login/ask-time.ts'
+import { bindDevices } from './login/bind-devices.ts'
 import type { Greeting } from './login/ledger-greeting.ts'
 import type { Messages } from './login/messages.ts'
-import type { TellRefusal } from './documents/refusals.ts'
-import type { OpenMqttLine } from './wire/mqtt-line.ts'
+import { keyRenewal, type KeyRenewal } from './login/renew-key.ts'
+import { CALL_MS, openSession, type Session } from './login/session.ts'
+import { storeKeyLogin, type StoreKeyLogin } from './login/store-key-login.ts'
+import { LookRequests } from './look-requests.ts'
 import type { Outbox } from './reports/outbox.ts'
-import { sender } from './reports/sender.ts'
-import { keyRenewal } from './login/renew-key.ts'
-import { CALL_MS, openSession } from './login/session.ts'
-import { storeKeyLogin } from './login/store-key-login.ts'
+import { sender, type Sender } from './reports/sender.ts'
+import { brokerLine, type BrokerLine } from './wire/broker-line.ts'
+import type { CloudAnswer, HttpClient } from './wire/http-client.ts'
+import type { OpenMqttLine } from './wire/mqtt-line.ts'
+import { Waiters } from './wire/waiters.ts'
 
 /**
  *   login ─ time ─ devices ─ documents ─ broker line ─▶ online ──▶ look every 15 s, or when told ──▶ any call fails, a socket closes
@@ -76,268 +78,234 @@ export interface ConnectionParts {
   storeKeys: StoreKeys
 }
 
-const FIRST_RETRY_MS = 250
-/** Tries are at most this far apart (contracts §5). */
-const LONGEST_RETRY_MS = 15_000
-/** While online the documents are looked at this often even if nobody says that they changed. */
-const POLL_MS = 15_000
-/** Looks at the documents in a row, and a second from then on: hints come from anybody. */
-const LOOKS = { most: 20, perSecond: 2, pauseMs: 500 }
 /** What is missing may be on its way: it is fetched when it has not come within, ms. */
 const MISSING_MS = 100
 
-/** Keeps a connection for as long as the agent runs; starts at once. */
+/** Keeps a connection for as long as the agent runs, once it is started. */
 export function connect(parts: ConnectionParts): Connection {
-  const { platform, identity, http, trust, outbox, messages, log, nowMs } = parts
-  const { agentId, storeId } = identity
-  const stopping = new AbortController()
-  let wake: () => void = () => undefined
-  let isDirty = false
-  let soon: Cancel | undefined
-  let cameOnline = false
-  const readyWaiters = new Set<(isReady: boolean) => void>()
-  let triesFailed = 0
-  let running: Promise<void> | undefined
+  return new CloudConnection(parts)
+}
 
-  const onChange = () => {
-    if (!session.isOnline) wake()
-    parts.onChange()
-  }
-  const session = openSession({
-    platform,
-    identity,
-    http,
-    messages,
-    log,
-    nowMs,
-    onChange,
-    onRefused: parts.onRefused,
-    onGreeting: parts.onGreeting,
-    onStoreKey: parts.storeKeys.take,
-    onCommand: parts.onCommand,
-  })
-  const documents = openDocuments({
-    platform,
-    trust,
-    session,
-    ledger: parts.ledger,
-    address: parts.address,
-    hasGate: () =>
-      trust.policy?.devices.some(
-        (device) => device.deviceType === 'exit_gate' && device.agentId === agentId && !device.revoked,
-      ) === true,
-    onTaken,
-    onForked: parts.onForked,
-    onCommand: parts.onCommand,
-    onRefused: parts.onRefused,
-    log,
-  })
-  const time = timeQuestions({ platform, http, trust, log, onRefused: parts.onRefused })
-  const { key, ledger: marks, onRefused } = parts
-  const renewal = keyRenewal({ agentId, key, session, marks, random: platform.random, nowMs, log, onRefused })
-  const keyLogin = storeKeyLogin({ clock: platform.clock, trust, keys: parts.storeKeys, login: renewal.login })
-  const broker = brokerLine({
-    platform,
-    identity,
-    url: parts.mqttUrl ?? identity.mqttUrl,
-    openLine: parts.openLine,
-    timeoutMs: CALL_MS,
-    log,
-    state,
-    onMessage,
-    onLost(why) {
-      // A closed socket counts at once: the next request is decided alone until a call has worked again.
-      if (!stopping.signal.aborted) session.goOffline(`the broker line closed: ${why}`)
-    },
-    onRefused: parts.onRefused,
-  })
-  const looks = budget(platform.clock, LOOKS.most, LOOKS.perSecond)
-  const sending = sender({
-    platform,
-    outbox,
-    log,
-    nowMs,
-    isOnline: () => session.isOnline,
-    publish: broker.publishEvents,
-    onPublished: broker.noteEvents,
-    report: (batch) => session.call('reportProtectionEvents', { batch }),
-    // The last row that was told again is acknowledged: the cloud waits for that word.
-    onChange: onTaken,
-    onRefused(what) {
-      parts.onRefused(what)
-      // It may be that there are two of this ledger: the cloud says so to who looks.
-      lookNow()
-    },
-  })
+/** Puts the parts of the link together, and passes on what one has to do about another. */
+class CloudConnection implements Connection {
+  readonly #parts: ConnectionParts
+  readonly #stopping = new AbortController()
+  readonly #looks: LookRequests
+  readonly #session: Session
+  readonly #documents: Documents
+  readonly #keyLogin: StoreKeyLogin
+  readonly #broker: BrokerLine
+  readonly #sending: Sender
+  readonly #life: LinkLife
+  readonly #waitingForReady: Waiters
+  #running: Promise<void> | undefined
 
-  async function bindDevices(): Promise<void> {
-    for (const deviceId of parts.deviceIds()) {
-      const answer = await session.call('reportDeviceHeartbeat', { deviceId })
-      if (answer.kind === 'unreachable') return
-      // A scanner that only feeds another device need not be in the registry.
-      if (answer.kind === 'refused' && answer.status !== 404) parts.onRefused(`device ${deviceId}: ${answer.message}`)
-    }
-  }
-
-  function state(online: boolean): string {
-    return JSON.stringify({ online, observedAt: new Date(nowMs()).toISOString(), ...(online && parts.describe()) })
-  }
-
-  /** Whoever calls this can do nothing about a full disk: it is told, and the message comes again. */
-  function onMessage(topic: string, payload: string): void {
-    try {
-      takeMessage(topic, payload)
-    } catch (error) {
-      if (error instanceof LedgerFull) log.warn({ topic }, 'the disk is full: a message from the broker was not kept')
-      else log.error({ err: error, topic }, 'a message from the broker could not be taken')
-    }
-  }
-
-  function takeMessage(topic: string, payload: string): void {
-    if (topic === agentTopic(storeId, agentId, 'ack')) return sending.onAck(payload)
-    if (topic === agentTopic(storeId, agentId, 'command')) {
-      if (parts.onCommand(payload) === 'look') lookNow()
-      return
-    }
-    documents.take(payload)
-    onTaken()
-    if (trust.isBehind) lookWithin(MISSING_MS)
-  }
-
-  /** What the cloud waits for is confirmed by asking with what we have, whichever way it came. */
-  function onTaken(): void {
-    parts.onChange()
-    const withinMs = documents.confirmWithinMs
-    if (withinMs !== undefined) lookWithin(withinMs)
-    if (keyLogin.waitMs === 0) lookNow()
-  }
-
-  /** Once for all that comes meanwhile, and not at all when another look has settled it. */
-  function lookWithin(ms: number): void {
-    if (ms === 0) return lookNow()
-    soon ??= platform.timers.after(ms, () => {
-      soon = undefined
-      if (trust.isBehind || documents.confirmWithinMs !== undefined) lookNow()
+  constructor(parts: ConnectionParts) {
+    const { platform, http, trust, messages, log, nowMs, onRefused } = parts
+    this.#parts = parts
+    this.#waitingForReady = new Waiters(platform.timers)
+    this.#looks = new LookRequests({
+      platform,
+      stopping: this.#stopping.signal,
+      isNeeded: () => trust.isBehind || this.#documents.confirmWithinMs !== undefined,
+    })
+    this.#session = this.#openSession()
+    this.#documents = this.#openDocuments()
+    const renewal = this.#openRenewal()
+    this.#keyLogin = storeKeyLogin({
+      clock: platform.clock,
+      trust,
+      keys: parts.storeKeys,
+      login: () => renewal.login(),
+    })
+    this.#broker = this.#openBroker()
+    this.#sending = this.#openSender()
+    this.#life = new LinkLife({
+      platform,
+      session: this.#session,
+      renewal,
+      keyLogin: this.#keyLogin,
+      time: timeQuestions({ platform, http, trust, log, onRefused }),
+      trust,
+      documents: this.#documents,
+      broker: this.#broker,
+      sending: this.#sending,
+      looks: this.#looks,
+      log,
+      stopping: this.#stopping.signal,
+      password: (challenge) => messages.assertion(challenge, nowMs()),
+      bindDevices: () => bindDevices(this.#session, parts.deviceIds(), onRefused),
+      onSettled: () => this.#waitingForReady.look(),
     })
   }
 
-  function lookNow(): void {
-    isDirty = true
-    wake()
+  get isOnline(): boolean {
+    return this.#session.isOnline
   }
 
-  /** A key set has just said that another time counts: what the former one keeps out is fetched once it is here. */
-  async function askTimeAwaited(): Promise<void> {
-    if (!trust.isTimeAwaited) return
-    await time.ask()
-    isDirty ||= !trust.isTimeAwaited
+  get offlineSinceMs(): number | null {
+    return this.#session.offlineSinceMs
   }
 
-  /** One life of a login; resolves when it is over. */
-  async function live(): Promise<void> {
-    const challenge = await renewal.login()
-    if (challenge === undefined) return
-    await time.ask()
-    // With the cloud in reach the agent has bound its devices before it looks at the documents, which name them.
-    await bindDevices()
-    isDirty = false
-    if (!(await documents.fetch('without items'))) return
-    await broker.open(() => messages.assertion(challenge, nowMs()))
-    session.goOnline()
-    cameOnline = true
-    for (const done of readyWaiters) done(true)
-    sending.kick()
-    // The items come next: with a whole store of them that takes a while, and the agent is of use before.
-    isDirty = true
-    while (session.isOnline && !stopping.signal.aborted) {
-      const brokerMs = broker.isOpen ? POLL_MS : Math.max(broker.waitMs, FIRST_RETRY_MS)
-      if (!isDirty) await sleep(Math.min(POLL_MS, brokerMs, keyLogin.waitMs ?? POLL_MS))
-      if (stopping.signal.aborted || !session.isOnline) return
-      if (session.isOld || (!broker.isOpen && broker.waitMs === 0) || renewal.isDue()) {
-        const renewed = await renewal.login()
-        if (renewed === undefined) return session.goOffline('the login could not be renewed')
-        await broker.open(() => messages.assertion(renewed, nowMs()))
-      }
-      if (keyLogin.waitMs === 0) await keyLogin.run()
-      if (time.isDue || trust.isTimeAwaited) await time.ask()
-      // Whoever calls for a look all the time is heard now and then.
-      if (!looks.spend()) await pause(platform.timers, LOOKS.pauseMs, stopping.signal).catch(() => undefined)
-      isDirty = false
-      if (!(await documents.fetch('all'))) return
-      await askTimeAwaited()
-      sending.kick()
+  get hasBroker(): boolean {
+    return this.#broker.isOpen
+  }
+
+  start(): void {
+    this.#running ??= this.#life.run()
+  }
+
+  readonly ready = async (limitMs: number): Promise<boolean> => {
+    const isSettled = () => this.isOnline || this.#life.hasFailed
+    if (!isSettled()) await this.#waitingForReady.wait(limitMs, isSettled)
+    return this.isOnline
+  }
+
+  readonly look = (): Promise<void> => this.#documents.look()
+
+  readonly kick = (): void => this.#sending.kick()
+
+  ask(operation: string, body: object): Promise<CloudAnswer> {
+    return this.#session.call(operation, body)
+  }
+
+  told(limitMs: number): Promise<void> {
+    return this.#sending.told(limitMs)
+  }
+
+  /** Somebody waits for it, however slow the line is. */
+  async catchUp(): Promise<void> {
+    if (!this.isOnline || !this.#looks.spend()) return
+    await Promise.race([this.look().catch(() => undefined), pause(this.#parts.platform.timers, CALL_MS)])
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    this.#looks.stop()
+    await this.#sending.stop()
+    this.#broker.close()
+    await this.#running
+  }
+
+  #openSession(): Session {
+    const { platform, identity, http, messages, log, nowMs, storeKeys } = this.#parts
+    const { onRefused, onGreeting, onCommand } = this.#parts
+    const onChange = () => {
+      if (!this.isOnline) this.#looks.wake()
+      this.#parts.onChange()
     }
+    const onStoreKey = storeKeys.take
+    return openSession({
+      platform,
+      identity,
+      http,
+      messages,
+      log,
+      nowMs,
+      onChange,
+      onRefused,
+      onGreeting,
+      onStoreKey,
+      onCommand,
+    })
   }
 
-  /** Waits, or less when something happens. */
-  async function sleep(ms: number): Promise<void> {
-    const waking = new AbortController()
-    const stop = () => waking.abort()
-    wake = stop
-    stopping.signal.addEventListener('abort', stop, { once: true })
-    await pause(platform.timers, ms, waking.signal).catch(() => undefined)
-    stopping.signal.removeEventListener('abort', stop)
-    wake = () => undefined
+  #openDocuments(): Documents {
+    const { platform, identity, trust, ledger, address, log, onForked, onCommand, onRefused } = this.#parts
+    const isOwnGate = (device: { deviceType: string; agentId: string | null; revoked: boolean }) =>
+      device.deviceType === 'exit_gate' && device.agentId === identity.agentId && !device.revoked
+    return openDocuments({
+      platform,
+      trust,
+      session: this.#session,
+      ledger,
+      address,
+      hasGate: () => trust.policy?.devices.some(isOwnGate) === true,
+      onTaken: () => this.#onTaken(),
+      onForked,
+      onCommand,
+      onRefused,
+      log,
+    })
   }
 
-  async function run(): Promise<void> {
-    let delays = retryDelays(platform.random, FIRST_RETRY_MS, LONGEST_RETRY_MS)
-    while (!stopping.signal.aborted) {
-      await live().catch((error: unknown) => {
-        if (error instanceof LedgerFull) log.warn({}, 'the disk is full: the link begins anew')
-        else log.error({ err: error }, 'the link failed')
-      })
-      if (stopping.signal.aborted) return
-      // A life that came as far as being online begins the pauses anew.
-      if (session.isOnline || cameOnline) delays = retryDelays(platform.random, FIRST_RETRY_MS, LONGEST_RETRY_MS)
-      cameOnline = false
-      triesFailed++
-      for (const done of readyWaiters) done(false)
-      session.goOffline('the connection ended')
-      sending.reset()
-      // Nothing shortens this: whoever has a word with the broker could have every agent storm a cloud that is down.
-      await pause(platform.timers, delays.next().value, stopping.signal).catch(() => undefined)
-    }
+  #openRenewal(): KeyRenewal {
+    const { platform, identity, key, ledger, nowMs, log, onRefused } = this.#parts
+    const { agentId } = identity
+    return keyRenewal({
+      agentId,
+      key,
+      session: this.#session,
+      marks: ledger,
+      random: platform.random,
+      nowMs,
+      log,
+      onRefused,
+    })
   }
 
-  return {
-    get isOnline() {
-      return session.isOnline
-    },
-    get offlineSinceMs() {
-      return session.offlineSinceMs
-    },
-    get hasBroker() {
-      return broker.isOpen
-    },
-    ask: session.call,
-    told: sending.told,
-    look: documents.look,
-    // Somebody waits for it, however slow the line is.
-    catchUp: () =>
-      session.isOnline && looks.spend()
-        ? Promise.race([documents.look().catch(() => undefined), pause(platform.timers, CALL_MS)])
-        : Promise.resolve(),
-    start: () => void (running ??= run()),
-    ready(limitMs) {
-      if (session.isOnline || triesFailed > 0) return Promise.resolve(session.isOnline)
-      return new Promise((resolve) => {
-        const done = (isReady: boolean) => {
-          readyWaiters.delete(done)
-          cancel()
-          resolve(isReady)
-        }
-        const cancel = platform.timers.after(limitMs, () => done(false))
-        readyWaiters.add(done)
-      })
-    },
-    kick: sending.kick,
-    async stop() {
-      stopping.abort()
-      soon?.()
-      await sending.stop()
-      broker.close()
-      await running
-    },
+  #openBroker(): BrokerLine {
+    const { platform, identity, mqttUrl, openLine, log, onCommand, onRefused } = this.#parts
+    return brokerLine({
+      platform,
+      identity,
+      url: mqttUrl ?? identity.mqttUrl,
+      openLine,
+      timeoutMs: CALL_MS,
+      log,
+      state: (online) => this.#state(online),
+      onMessage: brokerMessages({
+        identity,
+        log,
+        onAck: (ack) => this.#sending.onAck(ack),
+        onCommand: (command) => void (onCommand(command) === 'look' && this.#looks.now()),
+        onDocument: (document) => this.#onDocument(document),
+      }),
+      onLost: (why) => {
+        // A closed socket counts at once: the next request is decided alone until a call has worked again.
+        if (!this.#stopping.signal.aborted) this.#session.goOffline(`the broker line closed: ${why}`)
+      },
+      onRefused,
+    })
+  }
+
+  #openSender(): Sender {
+    const { platform, outbox, log, nowMs } = this.#parts
+    return sender({
+      platform,
+      outbox,
+      log,
+      nowMs,
+      isOnline: () => this.isOnline,
+      publish: (batch) => this.#broker.publishEvents(batch),
+      onPublished: (wasAcknowledged) => this.#broker.noteEvents(wasAcknowledged),
+      report: (batch) => this.#session.call('reportProtectionEvents', { batch }),
+      // The last row that was told again is acknowledged: the cloud waits for that word.
+      onChange: () => this.#onTaken(),
+      onRefused: (what) => {
+        this.#parts.onRefused(what)
+        // It may be that there are two of this ledger: the cloud says so to who looks.
+        this.#looks.now()
+      },
+    })
+  }
+
+  #state(online: boolean): string {
+    const { nowMs, describe } = this.#parts
+    return JSON.stringify({ online, observedAt: new Date(nowMs()).toISOString(), ...(online && describe()) })
+  }
+
+  #onDocument(document: string): void {
+    this.#documents.take(document)
+    this.#onTaken()
+    if (this.#parts.trust.isBehind) this.#looks.within(MISSING_MS)
+  }
+
+  /** What the cloud waits for is confirmed by asking with what we have, whichever way it came. */
+  #onTaken(): void {
+    this.#parts.onChange()
+    const withinMs = this.#documents.confirmWithinMs
+    if (withinMs !== undefined) this.#looks.within(withinMs)
+    if (this.#keyLogin.waitMs === 0) this.#looks.now()
   }
 }

@@ -9,7 +9,12 @@ import type { Trust } from '../../trust/trust.ts'
 import type { CloudAnswer } from '../wire/http-client.ts'
 import type { TellRefusal } from './refusals.ts'
 
-/** Brings signed documents from the cloud and hands them to those who check them. */
+/**
+ *   what is held here ─▶ fetchSignedDocuments ─▶ documents, page by page ─▶ trust: taken, known or refused
+ *                                       └ commands, and whether the ledger is forked        └ reported
+ *
+ * Brings signed documents from the cloud and hands them to those who check them.
+ */
 export interface Documents {
   /** What kind of document was taken; undefined when it was not. */
   take(document: unknown): string | undefined
@@ -50,37 +55,63 @@ const CONFIRM_MS = 100
 const PAGES_LIMIT = 1_000
 
 /** The documents of this agent's store, over HTTP and from wherever else they come. */
-export function openDocuments({
-  platform,
-  trust,
-  session,
-  ledger,
-  address,
-  hasGate,
-  onTaken,
-  onForked,
-  onCommand,
-  onRefused,
-  log,
-}: DocumentsParts): Documents {
-  const always = { release: RELEASE, ...(address !== undefined && { address }) }
-  let looking: Promise<void> | undefined
-  /** What the cloud was last told that is here. */
-  let told: { items: string; denySeq: number; resynced: number | undefined } | undefined
+export function openDocuments(parts: DocumentsParts): Documents {
+  return new StoreDocuments(parts)
+}
 
-  async function ask(have: Held, cursor?: string): Promise<CloudAnswer> {
-    const { resynced } = ledger.cloudGeneration
-    const end = await ledgerEnd()
-    const more = {
-      ...(cursor !== undefined && { cursor }),
-      ...always,
-      ...(end !== undefined && { ledgerSeq: end }),
-      ...(resynced !== undefined && { resynced }),
+class StoreDocuments implements Documents {
+  readonly #parts: DocumentsParts
+  #looking: Promise<void> | undefined
+  /** What the cloud was last told that is here. */
+  #told: { items: string; denySeq: number; resynced: number | undefined } | undefined
+
+  constructor(parts: DocumentsParts) {
+    this.#parts = parts
+  }
+
+  take(document: unknown): string | undefined {
+    const taken = typeof document === 'string' ? this.#accept(document) : undefined
+    if (taken && !taken.taken && taken.why === 'refused')
+      this.#parts.onRefused(taken.detail, taken.needed ? 'agent_too_old' : 'refused_document')
+    return taken?.taken ? taken.kind : undefined
+  }
+
+  look(): Promise<void> {
+    this.#looking ??= this.#lookOnce().finally(() => void (this.#looking = undefined))
+    return this.#looking
+  }
+
+  async fetch(scope: 'all' | 'without items'): Promise<boolean> {
+    const { trust, session } = this.#parts
+    let cursor: string | undefined
+    for (let page = 0; page < PAGES_LIMIT; page++) {
+      const have = scope === 'all' ? trust.have() : { ...trust.have(), items: undefined }
+      const answer = await this.#ask(have, cursor)
+      if (answer.kind === 'refused') return session.isOnline
+      if (answer.kind === 'unreachable') return false
+      await this.#takeAll(answer.body['documents'] as unknown[])
+      const next = answer.body['nextCursor']
+      if (typeof next !== 'string') break
+      cursor = next
     }
-    const reminder = trust.forgottenRevocations.length > 0 && { revocations: trust.forgottenRevocations }
-    const answer = await session.call('fetchSignedDocuments', { have, ...more, ...reminder })
+    this.#looked()
+    return true
+  }
+
+  get confirmWithinMs(): number | undefined {
+    const { trust, ledger, hasGate } = this.#parts
+    if (this.#told?.resynced !== ledger.cloudGeneration.resynced) return 0
+    const isDue =
+      trust.takenBackSeq > (this.#told?.denySeq ?? 0) || (hasGate() && this.#told?.items !== String(trust.have().items))
+    return isDue ? CONFIRM_MS : undefined
+  }
+
+  async #ask(have: Held, cursor?: string): Promise<CloudAnswer> {
+    const { session, ledger, onForked, onCommand } = this.#parts
+    const { resynced } = ledger.cloudGeneration
+    const answer = await session.call('fetchSignedDocuments', await this.#question(have, cursor, resynced))
     if (answer.kind !== 'answered') return answer
-    told = { items: String(have.items), denySeq: have.deny?.[1] ?? 0, resynced }
+    this.#told = { items: String(have.items), denySeq: have.deny?.[1] ?? 0, resynced }
     const { commands, forked } = answer.body
     onForked(forked === true)
     for (const command of Array.isArray(commands) ? (commands as unknown[]) : [])
@@ -88,23 +119,33 @@ export function openDocuments({
     return answer
   }
 
-  /** Behind everything that was decided by what we have: a claim that is under way comes before it. Undefined: the disk is full. */
-  function ledgerEnd(): Promise<number | undefined> {
-    return ledger.commits.durably(() => ledger.journal.head.seq).catch(() => undefined)
+  async #question(have: Held, cursor: string | undefined, resynced: number | undefined): Promise<object> {
+    const { trust, address } = this.#parts
+    const ledgerSeq = await this.#ledgerEnd()
+    const { forgottenRevocations: revocations } = trust
+    return {
+      have,
+      ...(cursor !== undefined && { cursor }),
+      release: RELEASE,
+      ...(address !== undefined && { address }),
+      ...(ledgerSeq !== undefined && { ledgerSeq }),
+      ...(resynced !== undefined && { resynced }),
+      ...(revocations.length > 0 && { revocations }),
+    }
   }
 
-  function take(document: unknown): string | undefined {
-    const taken = typeof document === 'string' ? accept(document) : undefined
-    if (taken && !taken.taken && taken.why === 'refused')
-      onRefused(taken.detail, taken.needed ? 'agent_too_old' : 'refused_document')
-    return taken?.taken ? taken.kind : undefined
+  /** Behind everything that was decided by what we have: a claim that is under way comes before it. Undefined: the disk is full. */
+  #ledgerEnd(): Promise<number | undefined> {
+    const { commits, journal } = this.#parts.ledger
+    return commits.durably(() => journal.head.seq).catch(() => undefined)
   }
 
   /**
    * A full disk keeps no document, and must not keep the others away (P6): what gates go by, the items and how young they are,
    * is in memory. The rest comes again with the next look.
    */
-  function accept(document: string): Acceptance | undefined {
+  #accept(document: string): Acceptance | undefined {
+    const { trust, ledger, log } = this.#parts
     try {
       const taken = trust.accept(document)
       if (taken.taken && taken.kind === 'policy') noteTaken(ledger)
@@ -117,51 +158,23 @@ export function openDocuments({
     }
   }
 
-  async function takeAll(documents: readonly unknown[]): Promise<void> {
+  async #takeAll(documents: readonly unknown[]): Promise<void> {
     for (const document of documents) {
       // A page of items takes some milliseconds: tags are looked up in between.
-      if (take(document) === 'items') await pause(platform.timers, 0)
+      if (this.take(document) === 'items') await pause(this.#parts.platform.timers, 0)
     }
   }
 
-  async function lookOnce(): Promise<void> {
-    const answer = await ask(trust.have())
+  async #lookOnce(): Promise<void> {
+    const answer = await this.#ask(this.#parts.trust.have())
     if (answer.kind !== 'answered') return
-    await takeAll(answer.body['documents'] as unknown[])
-    looked()
+    await this.#takeAll(answer.body['documents'] as unknown[])
+    this.#looked()
   }
 
-  function looked(): void {
+  #looked(): void {
+    const { trust, onRefused, onTaken } = this.#parts
     if (trust.heldBack !== undefined) onRefused(trust.heldBack)
     onTaken()
-  }
-
-  return {
-    take,
-    look() {
-      looking ??= lookOnce().finally(() => void (looking = undefined))
-      return looking
-    },
-    async fetch(scope) {
-      let cursor: string | undefined
-      for (let page = 0; page < PAGES_LIMIT; page++) {
-        const have = scope === 'all' ? trust.have() : { ...trust.have(), items: undefined }
-        const answer = await ask(have, cursor)
-        if (answer.kind === 'refused') return session.isOnline
-        if (answer.kind === 'unreachable') return false
-        await takeAll(answer.body['documents'] as unknown[])
-        const next = answer.body['nextCursor']
-        if (typeof next !== 'string') break
-        cursor = next
-      }
-      looked()
-      return true
-    },
-    get confirmWithinMs() {
-      if (told?.resynced !== ledger.cloudGeneration.resynced) return 0
-      const isDue =
-        trust.takenBackSeq > (told?.denySeq ?? 0) || (hasGate() && told?.items !== String(trust.have().items))
-      return isDue ? CONFIRM_MS : undefined
-    },
   }
 }

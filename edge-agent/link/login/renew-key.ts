@@ -1,6 +1,6 @@
 import { ROTATION_LIFE, type RotationClaims } from '../../../policy/documents/agent-messages.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
-import { publicJwk } from '../../../policy/documents/keys.ts'
+import { publicJwk, type Signer } from '../../../policy/documents/keys.ts'
 import { signDocument } from '../../../policy/documents/signed-document.ts'
 import type { Randomness } from '../../../policy/platform.ts'
 import { LedgerFailure } from '../../ledger/file/commit.ts'
@@ -35,47 +35,40 @@ const SINCE = 'key_since_ms'
 export const ROTATE_ASKED = 'rotate_key_asked'
 
 /** Renews the key of one agent. */
-export function keyRenewal({
-  agentId,
-  key,
-  session,
-  marks: { marks, commits },
-  random,
-  nowMs,
-  log,
-  onRefused,
-}: KeyRenewalParts): KeyRenewal {
-  let putOffUntilMs = 0
-  const isAsked = () => marks.get(ROTATE_ASKED) === '1'
-  const note = (name: string, value: string) => commits.now(() => marks.set(name, value))
+export function keyRenewal(parts: KeyRenewalParts): KeyRenewal {
+  return new AgentKeyRenewal(parts)
+}
 
-  function isDue(): boolean {
-    if (nowMs() < putOffUntilMs) return false
-    const since = marks.get(SINCE)
-    // A time to come was written down by a clock that was wrong.
-    if (since === undefined || Number(since) > nowMs()) orPutOff(() => note(SINCE, String(nowMs())))
-    return isAsked() || key.pending !== undefined || nowMs() - Number(since ?? nowMs()) > RENEW_AFTER_MS
+class AgentKeyRenewal implements KeyRenewal {
+  readonly #parts: KeyRenewalParts
+  #putOffUntilMs = 0
+
+  constructor(parts: KeyRenewalParts) {
+    this.#parts = parts
   }
 
-  /** The disk may be full, of the ledger or of the identity: the present key serves as well, and the link goes on. */
-  function putOff(error: unknown): void {
-    if (error instanceof LedgerFailure) throw error
-    putOffUntilMs = nowMs() + PUT_OFF_MS
-    log.warn(
-      { err: error },
-      'the change of this agent’s key could not be written down: it is tried again in ten minutes',
+  isDue(): boolean {
+    const nowMs = this.#parts.nowMs()
+    if (nowMs < this.#putOffUntilMs) return false
+    const { key } = this.#parts
+    const { marks } = this.#parts.marks
+    const since = marks.get(SINCE)
+    // A time to come was written down by a clock that was wrong.
+    if (since === undefined || Number(since) > nowMs) this.#noteSince(nowMs)
+    return (
+      marks.get(ROTATE_ASKED) === '1' || key.pending !== undefined || nowMs - Number(since ?? nowMs) > RENEW_AFTER_MS
     )
   }
 
-  function orPutOff(work: () => void): void {
-    try {
-      work()
-    } catch (error) {
-      putOff(error)
-    }
+  async login(): Promise<string | undefined> {
+    const challenge = await this.#logIn()
+    if (challenge === undefined || !this.isDue()) return challenge
+    const isNew = await this.#offer().catch((error: unknown) => this.#putOff(error))
+    return isNew ? this.#logIn() : challenge
   }
 
-  async function logIn(): Promise<string | undefined> {
+  async #logIn(): Promise<string | undefined> {
+    const { session, key } = this.#parts
     const challenge = await session.login()
     if (challenge !== undefined) return challenge
     // A cloud that was put back may know a former one alone. Only its yes takes us back: a no may have had another reason.
@@ -90,39 +83,57 @@ export function keyRenewal({
   }
 
   /** Whether the new key signs now. */
-  async function offer(): Promise<boolean> {
+  async #offer(): Promise<boolean> {
+    const { key, random, session, onRefused } = this.#parts
     key.begin(random)
     const { pending } = key
     if (!pending) return false
-    const iat = Math.max(0, Math.floor(nowMs() / 1_000))
-    const claims: RotationClaims = { aud: agentId, iat, exp: iat + ROTATION_LIFE, formerKid: key.signer().kid }
-    const proof = signDocument(DOCUMENT_KINDS.rotation, claims, pending.signer)
+    const proof = this.#proof(pending.signer)
     const answer = await session.call('rotateAgentKey', { publicJwk: publicJwk(pending.x), proof })
     // A session that ended meanwhile (401) says nothing of the new key.
     if (answer.kind === 'refused' && answer.status < 500 && answer.status !== 429 && answer.status !== 401) {
       onRefused(`rotateAgentKey: ${answer.code}`)
       key.discard()
-      commits.now(() => {
-        marks.set(ROTATE_ASKED, '0')
-        marks.set(SINCE, String(nowMs()))
-      })
+      this.#noteDone()
     }
     if (answer.kind !== 'answered') return false
     key.adopt()
-    commits.now(() => {
-      marks.set(ROTATE_ASKED, '0')
-      marks.set(SINCE, String(nowMs()))
-    })
+    this.#noteDone()
     return true
   }
 
-  return {
-    isDue,
-    async login() {
-      const challenge = await logIn()
-      if (challenge === undefined || !isDue()) return challenge
-      const isNew = await offer().catch(putOff)
-      return isNew ? logIn() : challenge
-    },
+  #proof(next: Signer): string {
+    const { agentId, key, nowMs } = this.#parts
+    const iat = Math.max(0, Math.floor(nowMs() / 1_000))
+    const claims: RotationClaims = { aud: agentId, iat, exp: iat + ROTATION_LIFE, formerKid: key.signer().kid }
+    return signDocument(DOCUMENT_KINDS.rotation, claims, next)
+  }
+
+  #noteDone(): void {
+    const { marks, commits } = this.#parts.marks
+    commits.now(() => {
+      marks.set(ROTATE_ASKED, '0')
+      marks.set(SINCE, String(this.#parts.nowMs()))
+    })
+  }
+
+  #noteSince(nowMs: number): void {
+    const { marks, commits } = this.#parts.marks
+    try {
+      commits.now(() => marks.set(SINCE, String(nowMs)))
+    } catch (error) {
+      this.#putOff(error)
+    }
+  }
+
+  /** The disk may be full, of the ledger or of the identity: the present key serves as well, and the link goes on. */
+  #putOff(error: unknown): void {
+    if (error instanceof LedgerFailure) throw error
+    const { nowMs, log } = this.#parts
+    this.#putOffUntilMs = nowMs() + PUT_OFF_MS
+    log.warn(
+      { err: error },
+      'the change of this agent’s key could not be written down: it is tried again in ten minutes',
+    )
   }
 }

@@ -6,7 +6,13 @@ import type { CallLimits, CloudAnswer, HttpClient } from '../wire/http-client.ts
 import type { Greeting } from './ledger-greeting.ts'
 import type { Messages } from './messages.ts'
 
-/** The login at the cloud, and whether the cloud is there. */
+/**
+ *   offline ─ login: challenge ─ signed ─ access token, for 15 minutes ─▶ documents fetched: online
+ *      ▲                                                                          │
+ *      └──────── a call is not answered, a socket closes, the login ends ─────────┘
+ *
+ * The login at the cloud, and whether the cloud is there.
+ */
 export interface Session {
   readonly isOnline: boolean
   readonly offlineSinceMs: number | null
@@ -50,21 +56,95 @@ const LOGIN_MS = 12 * 60_000
 
 /** Logs in with the agent's key and keeps the access token fresh. */
 export function openSession(parts: SessionParts): Session {
-  const { platform, identity, http, messages, log } = parts
-  let token: string | undefined
-  let oldAtMs = 0
-  let wasRefused = false
-  let offlineSinceMs: number | null = platform.clock.wall()
+  return new CloudSession(parts)
+}
 
-  function goOffline(why: string): void {
-    token = undefined
-    if (offlineSinceMs !== null) return
-    offlineSinceMs = platform.clock.wall()
-    log.warn({ why }, 'the cloud is out of reach: this agent decides alone')
-    parts.onChange()
+class CloudSession implements Session {
+  readonly #parts: SessionParts
+  #token: string | undefined
+  #oldAtMs = 0
+  #wasRefused = false
+  #offlineSinceMs: number | null
+
+  constructor(parts: SessionParts) {
+    this.#parts = parts
+    this.#offlineSinceMs = parts.platform.clock.wall()
   }
 
-  function greet(ledger: unknown): void {
+  get isOnline(): boolean {
+    return this.#offlineSinceMs === null
+  }
+
+  get offlineSinceMs(): number | null {
+    return this.#offlineSinceMs
+  }
+
+  get isOld(): boolean {
+    return this.#parts.platform.clock.elapsed() >= this.#oldAtMs
+  }
+
+  get wasRefused(): boolean {
+    return this.#wasRefused
+  }
+
+  goOnline(): void {
+    if (this.isOnline) return
+    this.#offlineSinceMs = null
+    const { log, identity, onChange } = this.#parts
+    log.info({ cloud: identity.cloud }, 'the cloud is in reach')
+    onChange()
+  }
+
+  goOffline(why: string): void {
+    this.#token = undefined
+    if (!this.isOnline) return
+    const { platform, log, onChange } = this.#parts
+    this.#offlineSinceMs = platform.clock.wall()
+    log.warn({ why }, 'the cloud is out of reach: this agent decides alone')
+    onChange()
+  }
+
+  async login(by?: Signer): Promise<string | undefined> {
+    const { platform, onCommand, onStoreKey } = this.#parts
+    const challenge = await this.#challenge()
+    const body = challenge === undefined ? undefined : await this.#answer(challenge, by)
+    if (!body) return undefined
+    const { accessToken, mqttChallenge, revoked, ledger, storeKey } = body
+    if (typeof revoked === 'string') onCommand(revoked)
+    if (typeof accessToken !== 'string' || typeof mqttChallenge !== 'string') return undefined
+    this.#greet(ledger)
+    onStoreKey(storeKey)
+    this.#token = accessToken
+    this.#oldAtMs = platform.clock.elapsed() + LOGIN_MS
+    return mqttChallenge
+  }
+
+  async call(operation: string, body: object): Promise<CloudAnswer> {
+    if (this.#token === undefined) return { kind: 'unreachable' }
+    const limits = limitsOf(operation, body)
+    const answer = await this.#parts.http.post(operation, body, { token: this.#token, ...limits })
+    if (answer.kind === 'unreachable') this.goOffline(`${operation} was not answered`)
+    if (answer.kind === 'refused' && answer.status === 401) this.goOffline('the login has ended')
+    return answer
+  }
+
+  async #challenge(): Promise<string | undefined> {
+    const { http, identity } = this.#parts
+    const answer = await http.post('agentLogin', { agentId: identity.agentId }, { timeoutMs: CALL_MS })
+    const challenge = answer.kind === 'answered' ? answer.body['challenge'] : undefined
+    return typeof challenge === 'string' ? challenge : undefined
+  }
+
+  async #answer(challenge: string, by: Signer | undefined): Promise<Record<string, unknown> | undefined> {
+    const { http, identity, messages, nowMs, onRefused } = this.#parts
+    const assertion = messages.assertion(challenge, nowMs(), by)
+    const answer = await http.post('agentLogin', { agentId: identity.agentId, assertion }, { timeoutMs: CALL_MS })
+    this.#wasRefused = answer.kind === 'refused' && answer.status === 401
+    if (answer.kind === 'refused') onRefused(`login: ${answer.code}`)
+    return answer.kind === 'answered' ? answer.body : undefined
+  }
+
+  #greet(ledger: unknown): void {
     const { generation, denySeq, onlineOnlyUntil, forked } = (ledger ?? {}) as {
       generation?: unknown
       denySeq?: unknown
@@ -73,63 +153,12 @@ export function openSession(parts: SessionParts): Session {
     }
     if (!Number.isSafeInteger(generation) || !Number.isSafeInteger(denySeq)) return
     const untilMs = typeof onlineOnlyUntil === 'string' ? Date.parse(onlineOnlyUntil) : NaN
-    parts.onGreeting({
+    this.#parts.onGreeting({
       generation: generation as number,
       denySeq: denySeq as number,
       onlineOnlyUntilMs: Number.isNaN(untilMs) ? null : untilMs,
       forked: forked === true,
     })
-  }
-
-  return {
-    get isOnline() {
-      return offlineSinceMs === null
-    },
-    get offlineSinceMs() {
-      return offlineSinceMs
-    },
-    get isOld() {
-      return platform.clock.elapsed() >= oldAtMs
-    },
-    get wasRefused() {
-      return wasRefused
-    },
-    goOffline,
-    goOnline() {
-      if (offlineSinceMs === null) return
-      offlineSinceMs = null
-      log.info({ cloud: identity.cloud }, 'the cloud is in reach')
-      parts.onChange()
-    },
-    async login(by) {
-      const { agentId } = identity
-      const first = await http.post('agentLogin', { agentId }, { timeoutMs: CALL_MS })
-      const challenge = first.kind === 'answered' ? first.body['challenge'] : undefined
-      if (typeof challenge !== 'string') return undefined
-      const second = await http.post(
-        'agentLogin',
-        { agentId, assertion: messages.assertion(challenge, parts.nowMs(), by) },
-        { timeoutMs: CALL_MS },
-      )
-      wasRefused = second.kind === 'refused' && second.status === 401
-      if (second.kind === 'refused') parts.onRefused(`login: ${second.code}`)
-      if (second.kind !== 'answered') return undefined
-      const { accessToken, mqttChallenge, revoked } = second.body
-      if (typeof revoked === 'string') parts.onCommand(revoked)
-      if (typeof accessToken !== 'string' || typeof mqttChallenge !== 'string') return undefined
-      greet(second.body['ledger'])
-      parts.onStoreKey(second.body['storeKey'])
-      token = accessToken
-      oldAtMs = platform.clock.elapsed() + LOGIN_MS
-      return mqttChallenge
-    },
-    async call(operation, body) {
-      if (token === undefined) return { kind: 'unreachable' }
-      const answer = await http.post(operation, body, { token, ...limitsOf(operation, body) })
-      if (answer.kind === 'unreachable') goOffline(`${operation} was not answered`)
-      if (answer.kind === 'refused' && answer.status === 401) goOffline('the login has ended')
-      return answer
-    },
   }
 }
 

@@ -6,7 +6,13 @@ import type { Ledger } from '../../ledger/ledger.ts'
 import type { Trust } from '../../trust/trust.ts'
 import type { Messages } from '../login/messages.ts'
 
-/** Brings the journal to the cloud. A row is done when the cloud has signed that it has it, and not before (P3). */
+/**
+ *   row written ─▶ in a batch ─ signed by the cloud as stored ─▶ heard (in memory) ─ one of four, or the last ─▶ acknowledged (on the disk)
+ *       ▲                            │
+ *       └──── it has less after all ─┘
+ *
+ * Brings the journal to the cloud. A row is done when the cloud has signed that it has it, and not before (P3).
+ */
 export interface Outbox {
   readonly waiting: number
   /** The number of the last row that is written down, and of the last that the cloud has. */
@@ -34,98 +40,126 @@ const ACKS_UNWRITTEN = 4
 
 /** Batches of the journal that the cloud has not acknowledged. */
 export function outbox(ledger: Ledger, messages: Messages, trust: Trust, agentId: string): Outbox {
-  let unwritten = 0
+  return new JournalOutbox({ ledger, messages, trust, agentId })
+}
+
+interface OutboxParts {
+  ledger: Ledger
+  messages: Messages
+  trust: Trust
+  agentId: string
+}
+
+class JournalOutbox implements Outbox {
+  readonly #parts: OutboxParts
+  #unwritten = 0
   /** What was heard while the disk was full. */
-  let unkept: string | undefined
+  #unkept: string | undefined
+
+  constructor(parts: OutboxParts) {
+    this.#parts = parts
+  }
+
+  get waiting(): number {
+    return this.#parts.ledger.journal.waiting
+  }
+
+  get head(): number {
+    return this.#parts.ledger.journal.head.seq
+  }
+
+  get acked(): number {
+    return this.#parts.ledger.journal.acked
+  }
+
+  next(from: number, nowMs: number): { batch: string; to: number } | undefined {
+    const { ledger, messages } = this.#parts
+    this.#keepUnkept()
+    const { after, rows } = ledger.journal.unsent(BATCH_LIMIT, from)
+    let size = 0
+    const fitting = rows.filter((row, i) => {
+      size += JSON.stringify(row).length
+      return i === 0 || size <= BATCH_CHARACTERS
+    })
+    const last = fitting.at(-1)
+    return last && { batch: messages.batch(after, fitting, nowMs), to: last.seq }
+  }
+
+  acknowledge(ack: string, awaited = 0): boolean {
+    const claims = this.#open(ack)
+    if (!claims) return false
+    const { seq } = claims
+    if (seq < awaited && ++this.#unwritten < ACKS_UNWRITTEN) return this.#hear(claims)
+    this.#unwritten = 0
+    try {
+      const isTaken = this.#keep(claims)
+      if (isTaken) this.#unkept = undefined
+      return isTaken
+    } catch (error) {
+      if (!(error instanceof LedgerFull)) throw error
+      // A full disk: this word, or a later one, is written down when there is room.
+      this.#unkept = ack
+      return this.#hear(claims)
+    }
+  }
+
+  goBack(ack: string, from: number): boolean {
+    const claims = this.#open(ack)
+    if (!claims || claims.seq >= from) return false
+    try {
+      return this.#parts.ledger.commits.now(() => this.#goBackTo(claims))
+    } catch (error) {
+      // The next answer says it again.
+      if (error instanceof LedgerFull) return false
+      throw error
+    }
+  }
+
+  #goBackTo({ seq, head }: AckClaims): boolean {
+    const { journal, cloudGeneration, claims: used } = this.#parts.ledger
+    const before = journal.acked
+    // With a hole in between the cloud is told where the rest begins.
+    if (!journal.goBack(seq, head)) cloudGeneration.tellAgain()
+    if (journal.acked === before) return false
+    used.doubtAcknowledged(journal.acked)
+    this.#unkept = undefined
+    return true
+  }
 
   /** Undefined when it is not the cloud's, not of this ledger, or of a cloud that was restored since: what that had it may have lost. */
-  function open(ack: string): AckClaims | undefined {
+  #open(ack: string): AckClaims | undefined {
+    const { ledger, trust, agentId } = this.#parts
     const opened = openDocument<AckClaims>(ack, DOCUMENT_KINDS.ack, { keys: trust.keys, audience: agentId })
     const claims = opened.ok ? AckClaims.safeParse(opened.claims).data : undefined
     if (claims?.ledger !== ledger.ledgerId || claims.generation !== ledger.generation) return undefined
     return (claims.cloudGeneration ?? 1) === (ledger.cloudGeneration.current ?? 1) ? claims : undefined
   }
 
-  function keep({ seq, head, iat }: AckClaims): boolean {
-    return ledger.commits.now(() => {
-      if (!ledger.journal.acknowledge(seq, head)) return false
-      ledger.claims.acknowledged(seq, iat)
+  #keep({ seq, head, iat }: AckClaims): boolean {
+    const { commits, journal, claims } = this.#parts.ledger
+    return commits.now(() => {
+      if (!journal.acknowledge(seq, head)) return false
+      claims.acknowledged(seq, iat)
       return true
     })
   }
 
+  #hear({ seq, head }: AckClaims): boolean {
+    return this.#parts.ledger.journal.hear(seq, head)
+  }
+
   /** Isolated receipts count, and uses of which nobody knows wait for staff, until the cloud's word is written down: when nothing is told, no later word comes. */
-  function keepUnkept(): void {
-    if (unkept === undefined) return
+  #keepUnkept(): void {
+    if (this.#unkept === undefined) return
     // A cloud that was restored since, or a key that was revoked, does not count any more.
-    const claims = open(unkept)
+    const claims = this.#open(this.#unkept)
     try {
-      if (claims) keep(claims)
-      unkept = undefined
+      if (claims) this.#keep(claims)
+      this.#unkept = undefined
     } catch (error) {
       if (!(error instanceof LedgerFull)) throw error
       // What was undone with it is known all the same.
-      if (claims) ledger.journal.hear(claims.seq, claims.head)
+      if (claims) this.#hear(claims)
     }
-  }
-
-  return {
-    get waiting() {
-      return ledger.journal.waiting
-    },
-    get head() {
-      return ledger.journal.head.seq
-    },
-    get acked() {
-      return ledger.journal.acked
-    },
-    next(from, nowMs) {
-      keepUnkept()
-      const { after, rows } = ledger.journal.unsent(BATCH_LIMIT, from)
-      let size = 0
-      const fitting = rows.filter((row, i) => {
-        size += JSON.stringify(row).length
-        return i === 0 || size <= BATCH_CHARACTERS
-      })
-      const last = fitting.at(-1)
-      return last && { batch: messages.batch(after, fitting, nowMs), to: last.seq }
-    },
-    acknowledge(ack, awaited = 0) {
-      const claims = open(ack)
-      if (!claims) return false
-      const { seq, head } = claims
-      if (seq < awaited && ++unwritten < ACKS_UNWRITTEN) return ledger.journal.hear(seq, head)
-      unwritten = 0
-      try {
-        const isTaken = keep(claims)
-        if (isTaken) unkept = undefined
-        return isTaken
-      } catch (error) {
-        if (!(error instanceof LedgerFull)) throw error
-        // A full disk: this word, or a later one, is written down when there is room.
-        unkept = ack
-        return ledger.journal.hear(seq, head)
-      }
-    },
-    goBack(ack, from) {
-      const claims = open(ack)
-      if (!claims || claims.seq >= from) return false
-      const { journal, cloudGeneration, claims: used } = ledger
-      try {
-        return ledger.commits.now(() => {
-          const before = journal.acked
-          // With a hole in between the cloud is told where the rest begins.
-          if (!journal.goBack(claims.seq, claims.head)) cloudGeneration.tellAgain()
-          if (journal.acked === before) return false
-          used.doubtAcknowledged(journal.acked)
-          unkept = undefined
-          return true
-        })
-      } catch (error) {
-        // The next answer says it again.
-        if (error instanceof LedgerFull) return false
-        throw error
-      }
-    },
   }
 }

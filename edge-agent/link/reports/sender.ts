@@ -2,6 +2,7 @@ import { BATCH_LIMIT } from '../../../policy/documents/agent-messages.ts'
 import type { Cancel, Platform } from '../../../policy/platform.ts'
 import type { Log } from '../../log.ts'
 import type { CloudAnswer } from '../wire/http-client.ts'
+import { Waiters } from '../wire/waiters.ts'
 import type { Outbox } from './outbox.ts'
 
 /**
@@ -44,132 +45,138 @@ const WINDOW = 3
 
 /** Sends whenever there is something. */
 export function sender(parts: SenderParts): Sender {
-  const { platform, outbox, log } = parts
+  return new JournalSender(parts)
+}
+
+class JournalSender implements Sender {
+  readonly #parts: SenderParts
+  readonly #waiters: Waiters
   /** The last row of each batch that was published and not acknowledged, in their order. */
-  let published: number[] = []
-  let isCalling = false
-  let isStopped = false
-  let call: Promise<void> = Promise.resolve()
-  let timer: Cancel | undefined
-  const waiters = new Set<() => void>()
+  #published: number[] = []
+  #isCalling = false
+  #isStopped = false
+  #call: Promise<void> = Promise.resolve()
+  #timer: Cancel | undefined
 
-  function later(task: () => void): void {
-    timer?.()
-    timer = platform.timers.after(RESEND_MS, () => {
-      timer = undefined
-      task()
-    })
+  constructor(parts: SenderParts) {
+    this.#parts = parts
+    this.#waiters = new Waiters(parts.platform.timers)
   }
 
-  function reset(): void {
-    timer?.()
-    timer = undefined
-    published = []
-    isCalling = false
-  }
-
-  /** `before`: the last row that was acknowledged until now. */
-  function taken(before: number): void {
-    timer?.()
-    timer = undefined
-    published = published.filter((to) => to > outbox.acked)
-    if (published.length > 0) watch()
-    parts.onChange()
-    for (const look of waiters) look()
-    // An acknowledgement that moves nothing must not make a circle.
-    if (outbox.acked > before) kick()
-    else if (outbox.waiting > 0) later(kick)
-  }
-
-  async function sendOverHttp(): Promise<void> {
-    const before = outbox.acked
-    const next = outbox.next(before, parts.nowMs())
-    if (next === undefined) return void (isCalling = false)
-    const answer = await parts.report(next.batch)
-    isCalling = false
-    const ack = answer.kind === 'answered' ? answer.body['ack'] : undefined
-    if (typeof ack === 'string' && outbox.goBack(ack, before)) {
-      parts.onRefused(
-        `events: row ${before} was acknowledged by somebody else, for the cloud has none after ${outbox.acked}`,
-      )
-      return taken(before)
+  kick(): void {
+    try {
+      this.#send()
+    } catch (error) {
+      this.#parts.log.error({ err: error }, 'the outbox failed')
+      throw error
     }
-    if (typeof ack === 'string' && outbox.acknowledge(ack)) return taken(before)
-    if (answer.kind === 'unreachable') return
-    if (answer.kind === 'refused') parts.onRefused(`events: ${answer.code}`)
-    later(kick)
   }
 
-  function viaHttp(): void {
-    reset()
-    isCalling = true
-    call = sendOverHttp().catch((error: unknown) => {
-      isCalling = false
-      log.error({ err: error }, 'the outbox failed')
-    })
+  told(limitMs: number): Promise<void> {
+    const { outbox } = this.#parts
+    const target = outbox.head
+    if (outbox.acked >= target) return Promise.resolve()
+    this.#send()
+    return this.#waiters.wait(limitMs, () => outbox.acked >= target)
   }
 
-  /** The broker may lose what is published: what is not acknowledged in time goes over HTTP. */
-  function watch(): void {
-    later(() => {
-      parts.onPublished(false)
-      viaHttp()
-    })
+  onAck(ack: string): void {
+    const { outbox, onPublished } = this.#parts
+    // An old one, played again and again, must not put off what waits for its own.
+    const before = outbox.acked
+    if (this.#isStopped || !outbox.acknowledge(ack, this.#published.at(-1)) || outbox.acked === before) return
+    onPublished(true)
+    this.#taken(before)
   }
 
-  function kick(): void {
-    if (isCalling || isStopped || !parts.isOnline()) return
-    while (published.length < WINDOW) {
-      const from = published.at(-1) ?? outbox.acked
+  reset(): void {
+    this.#cancelTimer()
+    this.#published = []
+    this.#isCalling = false
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    this.reset()
+    await this.#call
+  }
+
+  #send(): void {
+    const { outbox, isOnline, nowMs, publish } = this.#parts
+    if (this.#isCalling || this.#isStopped || !isOnline()) return
+    while (this.#published.length < WINDOW) {
+      const from = this.#published.at(-1) ?? outbox.acked
       // What does not fill a batch waits for what is under way, and grows meanwhile.
-      if (published.length > 0 && outbox.head - from < BATCH_LIMIT) return
-      const next = outbox.next(from, parts.nowMs())
+      if (this.#published.length > 0 && outbox.head - from < BATCH_LIMIT) return
+      const next = outbox.next(from, nowMs())
       if (next === undefined) return
-      published.push(next.to)
-      if (published.length === 1) watch()
-      if (parts.publish(next.batch)) continue
-      published.pop()
-      if (published.length === 0) viaHttp()
+      this.#published.push(next.to)
+      if (this.#published.length === 1) this.#watch()
+      if (publish(next.batch)) continue
+      this.#published.pop()
+      if (this.#published.length === 0) this.#sendOverHttp()
       return
     }
   }
 
-  return {
-    kick() {
-      try {
-        kick()
-      } catch (error) {
-        log.error({ err: error }, 'the outbox failed')
-        throw error
-      }
-    },
-    told(limitMs) {
-      const target = outbox.head
-      if (outbox.acked >= target) return Promise.resolve()
-      kick()
-      return new Promise((resolve) => {
-        const end = () => {
-          cancel()
-          waiters.delete(look)
-          resolve()
-        }
-        const look = () => void (outbox.acked >= target && end())
-        const cancel = platform.timers.after(limitMs, end)
-        waiters.add(look)
-      })
-    },
-    onAck(ack) {
-      // An old one, played again and again, must not put off what waits for its own.
-      const before = outbox.acked
-      if (isStopped || !outbox.acknowledge(ack, published.at(-1)) || outbox.acked === before) return
-      parts.onPublished(true)
-      taken(before)
-    },
-    reset,
-    async stop() {
-      isStopped = true
-      reset()
-      await call
-    },
+  /** The broker may lose what is published: what is not acknowledged in time goes over HTTP. */
+  #watch(): void {
+    this.#later(() => {
+      this.#parts.onPublished(false)
+      this.#sendOverHttp()
+    })
+  }
+
+  #sendOverHttp(): void {
+    this.reset()
+    this.#isCalling = true
+    this.#call = this.#report().catch((error: unknown) => {
+      this.#isCalling = false
+      this.#parts.log.error({ err: error }, 'the outbox failed')
+    })
+  }
+
+  async #report(): Promise<void> {
+    const { outbox, nowMs, report, onRefused } = this.#parts
+    const before = outbox.acked
+    const next = outbox.next(before, nowMs())
+    if (next === undefined) return void (this.#isCalling = false)
+    const answer = await report(next.batch)
+    this.#isCalling = false
+    const ack = answer.kind === 'answered' ? answer.body['ack'] : undefined
+    if (typeof ack === 'string' && outbox.goBack(ack, before)) {
+      onRefused(`events: row ${before} was acknowledged by somebody else, for the cloud has none after ${outbox.acked}`)
+      return this.#taken(before)
+    }
+    if (typeof ack === 'string' && outbox.acknowledge(ack)) return this.#taken(before)
+    if (answer.kind === 'unreachable') return
+    if (answer.kind === 'refused') onRefused(`events: ${answer.code}`)
+    this.#later(() => this.#send())
+  }
+
+  /** `before`: the last row that was acknowledged until now. */
+  #taken(before: number): void {
+    const { outbox, onChange } = this.#parts
+    this.#cancelTimer()
+    this.#published = this.#published.filter((to) => to > outbox.acked)
+    if (this.#published.length > 0) this.#watch()
+    onChange()
+    this.#waiters.look()
+    // An acknowledgement that moves nothing must not make a circle.
+    if (outbox.acked > before) this.#send()
+    else if (outbox.waiting > 0) this.#later(() => this.#send())
+  }
+
+  #later(task: () => void): void {
+    this.#timer?.()
+    this.#timer = this.#parts.platform.timers.after(RESEND_MS, () => {
+      this.#timer = undefined
+      task()
+    })
+  }
+
+  #cancelTimer(): void {
+    this.#timer?.()
+    this.#timer = undefined
   }
 }

@@ -2,7 +2,7 @@ import { retryDelays, type Platform } from '../../../policy/platform.ts'
 import { agentTopic, storeTopic, STORE_TOPICS } from '../../../policy/topics.ts'
 import type { Log } from '../../log.ts'
 import type { Identity } from '../../identity/identity.ts'
-import { budget } from './budget.ts'
+import { budget, type Budget } from './budget.ts'
 import type { MqttLine, OpenMqttLine } from './mqtt-line.ts'
 
 /**
@@ -50,88 +50,123 @@ const MESSAGES = { most: 2_000, perSecond: 200, charactersOfOne: 8_192 }
 /** Batches go over HTTP for so long after the broker has swallowed one. */
 const SWALLOWED_MS = 5 * 60_000
 
+/** The life of one line. It may end before it was handed over, so it is known by an object of its own. */
+interface LineLife {
+  isOver: boolean
+  readonly sinceMs: number
+}
+
 /** A line to one broker, opened anew as often as it takes. */
 export function brokerLine(parts: BrokerLineParts): BrokerLine {
-  const { platform, log } = parts
-  const { clock, random } = platform
-  const { agentId, storeId } = parts.identity
-  const messages = budget(clock, MESSAGES.most, MESSAGES.perSecond)
-  let waits = retryDelays(random, FIRST_WAIT_MS, LONGEST_WAIT_MS)
-  let aloneUntilMs = 0
-  let httpUntilMs = 0
-  let line: MqttLine | undefined
+  return new ReopenedLine(parts)
+}
 
-  /** One line's life. It may end before it was handed over, so it is known by an object of its own. */
-  async function openOnce(password: string): Promise<void> {
-    const life = { isOver: false, sinceMs: clock.elapsed() }
-    const end = () => {
-      if (life.isOver) return false
-      life.isOver = true
-      line = undefined
-      if (clock.elapsed() - life.sinceMs >= GOOD_LINE_MS) waits = retryDelays(random, FIRST_WAIT_MS, LONGEST_WAIT_MS)
-      else aloneUntilMs = clock.elapsed() + waits.next().value
-      return true
+class ReopenedLine implements BrokerLine {
+  readonly #parts: BrokerLineParts
+  readonly #messages: Budget
+  #waits: Generator<number, never>
+  #aloneUntilMs = 0
+  #httpUntilMs = 0
+  #line: MqttLine | undefined
+
+  constructor(parts: BrokerLineParts) {
+    this.#parts = parts
+    this.#messages = budget(parts.platform.clock, MESSAGES.most, MESSAGES.perSecond)
+    this.#waits = this.#newWaits()
+  }
+
+  get isOpen(): boolean {
+    return this.#line !== undefined
+  }
+
+  get waitMs(): number {
+    return Math.max(0, this.#aloneUntilMs - this.#elapsedMs)
+  }
+
+  async open(password: () => string): Promise<void> {
+    if (this.#line || this.waitMs > 0) return
+    try {
+      await this.#openOnce(password())
+    } catch (error) {
+      this.#leaveAlone()
+      this.#parts.log.warn({ why: (error as Error).message }, 'no broker: events and documents go over HTTP')
     }
-    const opened = await parts.openLine(
+  }
+
+  publishEvents(batch: string): boolean {
+    if (!this.#line || this.#elapsedMs < this.#httpUntilMs) return false
+    this.#line.publish(this.#topic('events'), batch, { retain: false })
+    // It may just have ended over it.
+    return this.#line !== undefined
+  }
+
+  noteEvents(wereAcknowledged: boolean): void {
+    this.#httpUntilMs = wereAcknowledged ? 0 : this.#elapsedMs + SWALLOWED_MS
+  }
+
+  close(): void {
+    this.#line?.publish(this.#topic('state'), this.#parts.state(false), { retain: true })
+    this.#line?.close()
+  }
+
+  async #openOnce(password: string): Promise<void> {
+    const { url, identity, openLine, timeoutMs, state, onLost } = this.#parts
+    const { agentId, storeId } = identity
+    const life: LineLife = { isOver: false, sinceMs: this.#elapsedMs }
+    const opened = await openLine(
       {
-        url: parts.url,
+        url,
         clientId: agentId,
         username: agentId,
         password,
-        will: { topic: agentTopic(storeId, agentId, 'state'), payload: parts.state(false) },
-        onMessage(topic, payload) {
-          if (life.isOver) return
-          if (messages.spend(1 + payload.length / MESSAGES.charactersOfOne)) return parts.onMessage(topic, payload)
-          const flooding = line
-          if (!flooding || !end()) return
-          parts.onRefused('the broker: more messages than a store has')
-          flooding.close()
-        },
-        onClosed(why) {
-          if (end()) parts.onLost(why)
-        },
+        will: { topic: this.#topic('state'), payload: state(false) },
+        onMessage: (topic, payload) => this.#onMessage(life, topic, payload),
+        onClosed: (why) => void (this.#end(life) && onLost(why)),
       },
-      parts.timeoutMs,
+      timeoutMs,
     )
     if (life.isOver) return
-    line = opened
-    opened.subscribe([
-      ...STORE_TOPICS.map((name) => storeTopic(storeId, name)),
-      agentTopic(storeId, agentId, 'ack'),
-      agentTopic(storeId, agentId, 'command'),
-    ])
-    opened.publish(agentTopic(storeId, agentId, 'state'), parts.state(true), { retain: true })
+    this.#line = opened
+    const storeTopics = STORE_TOPICS.map((name) => storeTopic(storeId, name))
+    opened.subscribe([...storeTopics, this.#topic('ack'), this.#topic('command')])
+    opened.publish(this.#topic('state'), state(true), { retain: true })
   }
 
-  const waitMs = () => Math.max(0, aloneUntilMs - clock.elapsed())
-  return {
-    get isOpen() {
-      return line !== undefined
-    },
-    get waitMs() {
-      return waitMs()
-    },
-    async open(password) {
-      if (line || waitMs() > 0) return
-      try {
-        await openOnce(password())
-      } catch (error) {
-        aloneUntilMs = clock.elapsed() + waits.next().value
-        log.warn({ why: (error as Error).message }, 'no broker: events and documents go over HTTP')
-      }
-    },
-    publishEvents(batch) {
-      if (!line || clock.elapsed() < httpUntilMs) return false
-      line.publish(agentTopic(storeId, agentId, 'events'), batch, { retain: false })
-      // It may just have ended over it.
-      return line !== undefined
-    },
-    noteEvents(wereAcknowledged) {
-      httpUntilMs = wereAcknowledged ? 0 : clock.elapsed() + SWALLOWED_MS
-    },
-    close() {
-      line?.publish(agentTopic(storeId, agentId, 'state'), parts.state(false), { retain: true })
-      line?.close()
-    },
+  #onMessage(life: LineLife, topic: string, payload: string): void {
+    if (life.isOver) return
+    const { onMessage, onRefused } = this.#parts
+    if (this.#messages.spend(1 + payload.length / MESSAGES.charactersOfOne)) return onMessage(topic, payload)
+    const flooding = this.#line
+    if (!flooding) return
+    this.#end(life)
+    onRefused('the broker: more messages than a store has')
+    flooding.close()
+  }
+
+  /** False: it had ended before. */
+  #end(life: LineLife): boolean {
+    if (life.isOver) return false
+    life.isOver = true
+    this.#line = undefined
+    if (this.#elapsedMs - life.sinceMs >= GOOD_LINE_MS) this.#waits = this.#newWaits()
+    else this.#leaveAlone()
+    return true
+  }
+
+  #leaveAlone(): void {
+    this.#aloneUntilMs = this.#elapsedMs + this.#waits.next().value
+  }
+
+  #newWaits(): Generator<number, never> {
+    return retryDelays(this.#parts.platform.random, FIRST_WAIT_MS, LONGEST_WAIT_MS)
+  }
+
+  #topic(name: Parameters<typeof agentTopic>[2]): string {
+    const { agentId, storeId } = this.#parts.identity
+    return agentTopic(storeId, agentId, name)
+  }
+
+  get #elapsedMs(): number {
+    return this.#parts.platform.clock.elapsed()
   }
 }

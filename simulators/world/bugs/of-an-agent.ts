@@ -119,7 +119,7 @@ export const AGENT_BUGS: readonly Bug[] = [
     changes: [
       change(
         'edge-agent/link/reports/sender.js',
-        'later(() => {\n            parts.onPublished(false);\n            viaHttp();\n        });',
+        'this.#later(() => {\n            this.#parts.onPublished(false);\n            this.#sendOverHttp();\n        });',
         '',
       ),
     ],
@@ -215,7 +215,7 @@ export const AGENT_BUGS: readonly Bug[] = [
         'throw error;',
       ),
       change(
-        'edge-agent/link/connection.js',
+        'edge-agent/link/broker-messages.js',
         '            takeMessage(topic, payload);\n        }\n        catch (error) {',
         '            takeMessage(topic, payload);\n        }\n        catch (error) {\n            throw error;',
       ),

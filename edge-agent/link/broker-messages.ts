@@ -1,0 +1,38 @@
+import { agentTopic } from '../../policy/topics.ts'
+import type { Identity } from '../identity/identity.ts'
+import { LedgerFull } from '../ledger/file/commit.ts'
+import type { Log } from '../log.ts'
+
+export interface BrokerMessagesParts {
+  identity: Pick<Identity, 'agentId' | 'storeId'>
+  log: Log
+  onAck(ack: string): void
+  onCommand(command: string): void
+  onDocument(document: string): void
+}
+
+/**
+ *   topic ack ─▶ sender        topic command ─▶ command taker        the store's topics ─▶ documents
+ *
+ * Takes messages from the broker. Whoever calls this can do nothing about a full disk: it is told, and the message comes again.
+ */
+export function brokerMessages(parts: BrokerMessagesParts): (topic: string, payload: string) => void {
+  const { identity, log } = parts
+  const ackTopic = agentTopic(identity.storeId, identity.agentId, 'ack')
+  const commandTopic = agentTopic(identity.storeId, identity.agentId, 'command')
+
+  function takeMessage(topic: string, payload: string): void {
+    if (topic === ackTopic) parts.onAck(payload)
+    else if (topic === commandTopic) parts.onCommand(payload)
+    else parts.onDocument(payload)
+  }
+
+  return (topic, payload) => {
+    try {
+      takeMessage(topic, payload)
+    } catch (error) {
+      if (error instanceof LedgerFull) log.warn({ topic }, 'the disk is full: a message from the broker was not kept')
+      else log.error({ err: error, topic }, 'a message from the broker could not be taken')
+    }
+  }
+}

@@ -1,0 +1,145 @@
+import { pause, retryDelays, type Platform } from '../../policy/platform.ts'
+import { LedgerFull } from '../ledger/file/commit.ts'
+import type { Log } from '../log.ts'
+import type { Trust } from '../trust/trust.ts'
+import type { Documents } from './documents/documents.ts'
+import type { TimeQuestions } from './login/ask-time.ts'
+import type { KeyRenewal } from './login/renew-key.ts'
+import type { Session } from './login/session.ts'
+import type { StoreKeyLogin } from './login/store-key-login.ts'
+import type { LookRequests } from './look-requests.ts'
+import type { Sender } from './reports/sender.ts'
+import type { BrokerLine } from './wire/broker-line.ts'
+
+const FIRST_RETRY_MS = 250
+/** Tries are at most this far apart (contracts §5). */
+const LONGEST_RETRY_MS = 15_000
+/** While online the documents are looked at this often even if nobody says that they changed. */
+const POLL_MS = 15_000
+
+export interface LinkLifeParts {
+  platform: Platform
+  session: Session
+  renewal: KeyRenewal
+  keyLogin: StoreKeyLogin
+  time: TimeQuestions
+  trust: Pick<Trust, 'isTimeAwaited'>
+  documents: Documents
+  broker: BrokerLine
+  sending: Sender
+  looks: LookRequests
+  log: Log
+  stopping: AbortSignal
+  /** The broker's password for this challenge. */
+  password(challenge: string): string
+  bindDevices(): Promise<void>
+  /** The first try has ended, or the link is online. */
+  onSettled(): void
+}
+
+/** The steps of the link, one after the other, for as long as the agent runs. */
+export class LinkLife {
+  readonly #parts: LinkLifeParts
+  #cameOnline = false
+  #triesFailed = 0
+
+  constructor(parts: LinkLifeParts) {
+    this.#parts = parts
+  }
+
+  get hasFailed(): boolean {
+    return this.#triesFailed > 0
+  }
+
+  async run(): Promise<void> {
+    const { platform, session, sending, stopping, onSettled } = this.#parts
+    const newDelays = () => retryDelays(platform.random, FIRST_RETRY_MS, LONGEST_RETRY_MS)
+    let delays = newDelays()
+    while (!stopping.aborted) {
+      await this.#liveOnce().catch((error: unknown) => this.#logFault(error))
+      if (stopping.aborted) return
+      // A life that came as far as being online begins the pauses anew.
+      if (session.isOnline || this.#cameOnline) delays = newDelays()
+      this.#cameOnline = false
+      this.#triesFailed++
+      onSettled()
+      session.goOffline('the connection ended')
+      sending.reset()
+      // Nothing shortens this: whoever has a word with the broker could have every agent storm a cloud that is down.
+      await pause(platform.timers, delays.next().value, stopping).catch(() => undefined)
+    }
+  }
+
+  /** One life of a login; resolves when it is over. */
+  async #liveOnce(): Promise<void> {
+    const { renewal, time, looks, documents, session, sending, bindDevices, onSettled } = this.#parts
+    const challenge = await renewal.login()
+    if (challenge === undefined) return
+    await time.ask()
+    // With the cloud in reach the agent has bound its devices before it looks at the documents, which name them.
+    await bindDevices()
+    looks.begin()
+    if (!(await documents.fetch('without items'))) return
+    await this.#openBroker(challenge)
+    session.goOnline()
+    this.#cameOnline = true
+    onSettled()
+    sending.kick()
+    // The items come next: with a whole store of them that takes a while, and the agent is of use before.
+    looks.now()
+    while (!this.#isOver && (await this.#round()));
+  }
+
+  /** Waits until something is due, and does it. False: this login is over. */
+  async #round(): Promise<boolean> {
+    const { looks, keyLogin, time, trust, documents, sending } = this.#parts
+    if (!looks.isWanted) await looks.sleep(this.#waitMs)
+    if (this.#isOver || !(await this.#renewLogin())) return false
+    if (keyLogin.waitMs === 0) await keyLogin.run()
+    if (time.isDue || trust.isTimeAwaited) await time.ask()
+    await looks.spendOrPause()
+    looks.begin()
+    if (!(await documents.fetch('all'))) return false
+    await this.#askTimeAwaited()
+    sending.kick()
+    return true
+  }
+
+  get #isOver(): boolean {
+    return !this.#parts.session.isOnline || this.#parts.stopping.aborted
+  }
+
+  get #waitMs(): number {
+    const { broker, keyLogin } = this.#parts
+    const brokerMs = broker.isOpen ? POLL_MS : Math.max(broker.waitMs, FIRST_RETRY_MS)
+    return Math.min(POLL_MS, brokerMs, keyLogin.waitMs ?? POLL_MS)
+  }
+
+  /** Logs in again when the login, the broker line or the key is due. False: the cloud did not answer. */
+  async #renewLogin(): Promise<boolean> {
+    const { session, broker, renewal } = this.#parts
+    if (!session.isOld && (broker.isOpen || broker.waitMs > 0) && !renewal.isDue()) return true
+    const challenge = await renewal.login()
+    if (challenge === undefined) session.goOffline('the login could not be renewed')
+    else await this.#openBroker(challenge)
+    return challenge !== undefined
+  }
+
+  #openBroker(challenge: string): Promise<void> {
+    return this.#parts.broker.open(() => this.#parts.password(challenge))
+  }
+
+  /** A key set has just said that another time counts: what the former one keeps out is fetched once it is here. */
+  async #askTimeAwaited(): Promise<void> {
+    const { trust, time, looks } = this.#parts
+    if (!trust.isTimeAwaited) return
+    await time.ask()
+    if (!trust.isTimeAwaited) looks.now()
+  }
+
+  #logFault(error: unknown): void {
+    const { log } = this.#parts
+    if (error instanceof LedgerFull) log.warn({}, 'the disk is full: the link begins anew')
+    else log.error({ err: error }, 'the link failed')
+  }
+}

@@ -1,0 +1,82 @@
+import { pause, type Cancel, type Platform } from '../../policy/platform.ts'
+import { budget, type Budget } from './wire/budget.ts'
+
+/** Looks at the documents in a row, and a second from then on: hints come from anybody. */
+const LOOKS = { most: 20, perSecond: 2, pauseMs: 500 }
+
+export interface LookRequestsParts {
+  platform: Pick<Platform, 'timers' | 'clock'>
+  /** Aborted when the link stops. */
+  stopping: AbortSignal
+  /** Whether a look that was put off is still of use. */
+  isNeeded(): boolean
+}
+
+/** Requests for a look at the documents: many become one, and not too many a second. */
+export class LookRequests {
+  readonly #parts: LookRequestsParts
+  readonly #budget: Budget
+  #isWanted = false
+  #wake: () => void = () => undefined
+  #soon: Cancel | undefined
+
+  constructor(parts: LookRequestsParts) {
+    this.#parts = parts
+    this.#budget = budget(parts.platform.clock, LOOKS.most, LOOKS.perSecond)
+  }
+
+  get isWanted(): boolean {
+    return this.#isWanted
+  }
+
+  now(): void {
+    this.#isWanted = true
+    this.wake()
+  }
+
+  /** Once for all that comes meanwhile, and not at all when another look has settled it. */
+  within(ms: number): void {
+    if (ms === 0) return this.now()
+    this.#soon ??= this.#parts.platform.timers.after(ms, () => {
+      this.#soon = undefined
+      if (this.#parts.isNeeded()) this.now()
+    })
+  }
+
+  /** A look begins: what is requested from now on is for the next one. */
+  begin(): void {
+    this.#isWanted = false
+  }
+
+  /** Takes one look from the budget; false when none is left. */
+  spend(): boolean {
+    return this.#budget.spend()
+  }
+
+  /** Whoever calls for a look all the time is heard now and then. */
+  async spendOrPause(): Promise<void> {
+    const { platform, stopping } = this.#parts
+    if (!this.spend()) await pause(platform.timers, LOOKS.pauseMs, stopping).catch(() => undefined)
+  }
+
+  /** Waits, or less when something happens. */
+  async sleep(ms: number): Promise<void> {
+    const { platform, stopping } = this.#parts
+    const waking = new AbortController()
+    const wake = () => waking.abort()
+    this.#wake = wake
+    stopping.addEventListener('abort', wake, { once: true })
+    await pause(platform.timers, ms, waking.signal).catch(() => undefined)
+    stopping.removeEventListener('abort', wake)
+    this.#wake = () => undefined
+  }
+
+  /** Ends the sleep. */
+  wake(): void {
+    this.#wake()
+  }
+
+  stop(): void {
+    this.#soon?.()
+  }
+}
