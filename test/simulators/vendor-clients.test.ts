@@ -40,9 +40,24 @@ describe('simulated vendors, asked by the vendors’ own clients', () => {
       sourceId: 'EXTERNAL',
       amountMoney: { amount: BigInt(1_998), currency: 'EUR' as const },
       orderId: made.order?.id ?? '',
+      locationId: order.locationId,
       externalDetails: { type: 'OTHER', source: 'untag' },
     }
-    expect((await client.payments.create(payment)).payment?.status).toBe('COMPLETED')
+    const { payment: paid } = await client.payments.create(payment)
+    expect(paid?.status).toBe('COMPLETED')
+    const refund = (key: string, cents: number) =>
+      client.refunds.refundPayment({
+        idempotencyKey: key,
+        paymentId: paid?.id ?? '',
+        amountMoney: { amount: BigInt(cents), currency: 'EUR' },
+        reason: 'untag ref_1',
+      })
+    const back = await refund('k4', 998)
+    expect((await refund('k4', 998)).refund?.id).toBe(back.refund?.id)
+    await expect(refund('k5', 1_001)).rejects.toMatchObject({ errors: [{ code: 'REFUND_AMOUNT_INVALID' }] })
+    const listed = await client.payments.list({ locationId: order.locationId, total: BigInt(1_998) })
+    expect(listed.data.map(({ id, refundIds }) => [id, refundIds])).toEqual([[paid?.id, [back.refund?.id]]])
+    expect((await client.refunds.get({ refundId: back.refund?.id ?? '' })).refund?.reason).toBe('untag ref_1')
     await expect(
       client.orders.create({ idempotencyKey: 'k3', order: { ...order, locationId: 'x' } }),
     ).rejects.toMatchObject({ statusCode: 400, errors: [{ code: 'INVALID_VALUE', field: 'order.location_id' }] })
@@ -85,6 +100,32 @@ describe('simulated vendors, asked by the vendors’ own clients', () => {
     expect(
       (await client.request('{ productVariants(first: 1) { nodes { colour } } }')).errors?.graphQLErrors?.[0],
     ).toMatchObject({ message: expect.stringContaining("Field 'colour' doesn't exist") })
+    const made: Json = await client.request(
+      'mutation ($order: OrderCreateOrderInput!) { orderCreate(order: $order) { order { id } userErrors { message } } }',
+      {
+        variables: {
+          order: {
+            lineItems: [
+              { title: 'Schirm', quantity: 2, priceSet: { shopMoney: { amount: '9.99', currencyCode: 'EUR' } } },
+            ],
+          },
+        },
+      },
+    )
+    const { id: orderId } = made.data.orderCreate.order
+    const input = {
+      orderId,
+      transactions: [{ orderId, kind: 'REFUND', gateway: 'manual', amount: '9.99', parentId: `${orderId}/sale` }],
+    }
+    const refund = (directive: string): Promise<Json> =>
+      client.request(
+        `mutation ($input: RefundInput!) { refundCreate(input: $input) ${directive} { refund { id } userErrors { message } } }`,
+        { variables: { input } },
+      )
+    expect((await refund('')).errors?.graphQLErrors?.[0].message).toContain('@idempotent')
+    for (let i = 0; i < 2; i++)
+      expect((await refund('@idempotent(key: "k1")')).data.refundCreate.refund.id).toContain(orderId)
+    expect(vendor.written.map(({ kind }) => kind)).toEqual(['transactions', 'refunds'])
     vendor.faults.push('rate_limit')
     expect((await client.request(query)).errors?.graphQLErrors?.[0]).toMatchObject({
       extensions: { code: 'THROTTLED' },

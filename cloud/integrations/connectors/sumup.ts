@@ -117,7 +117,7 @@ export const sumup = connector<SumupCredentials>({
   credentials: SumupCredentials,
   needs: '`subdomain`, `username`, `password`, `outletId`?, `eanField`? (product_sku), `vat`? (SumUp POS)',
   takesNoRecords:
-    'SumUp POS takes no finished sales: its External Sale API takes orders that staff accept and complete at the till, and only with a Vendor-Id that SumUp issues. Take the sales from exportSalesData',
+    'untag cannot write finished sales to SumUp POS: its External Sale API takes orders that staff accept and complete at the till, and only with a Vendor-Id that SumUp issues. Take the sales from exportSalesData',
   addressOf,
   sourceOf: (credentials) => `${addressOf(credentials)} ${credentials.subdomain} ${credentials.outletId ?? ''}`,
   connect: (credentials, client) => ({ pull: { articles: pullArticles(client, credentials) } }),
