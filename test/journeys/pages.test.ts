@@ -21,7 +21,7 @@ describe.skipIf(NO_CHROMIUM)(`station and gate of the demonstration (${NO_CHROMI
   beforeAll(async () => {
     demo = await startDemonstration()
     chromium = await startChromium()
-    context = await chromium.browser.newContext({ viewport: { width: 1280, height: 800 } })
+    context = await chromium.browser.newContext({ viewport: { width: 1280, height: 800 }, locale: 'de-DE' })
     const first = await context.newPage()
     await first.goto(demo.pairingUrl)
     await first.getByRole('heading', { name: 'Welches Gerät?' }).waitFor()
