@@ -169,6 +169,13 @@ async function noteOpened(call: Call, paymentId: string, { sessionId, url }: Ses
   return opened
 }
 
+/** Emits `payment.created` for a purchase of the sandbox: its test page is open. Nothing to pay has no payment. */
+export function noteTestPayment(call: Call, purchase: PurchaseRow): void {
+  const { purchase_id: transactionId, store_id: storeId, total_cent: amountCent, currency, status } = purchase
+  if (status !== 'PENDING_PAYMENT' || amountCent === 0) return
+  call.emit({ type: 'payment.created', storeId, data: { transactionId, storeId, amountCent, currency } })
+}
+
 /** Ends a payment that was never opened, and its purchase; answers it as it is when somebody has opened it meanwhile. */
 export async function giveUp(call: Call, paymentId: string): Promise<PaymentRow | undefined> {
   const payment = await findPayment(call.db, paymentId)

@@ -82,19 +82,10 @@ function checkPayable({ nowMs }: Call, purchase: PurchaseRow): void {
 
 /** The payment to open or to answer; none in the sandbox, where the test page is it. */
 async function paymentOf(call: Call, purchase: PurchaseRow): Promise<PaymentRow | undefined> {
-  if (!isTest(knownCaller(call.caller).tenant)) {
-    const open = await openPaymentOf(call.db, purchase.purchase_id)
-    if (open) return open
-    if (purchase.status !== 'CREATED')
-      throw precondition('checkout_ended', 'the payment has ended; start a new checkout', { allowedNext: [] })
-    return beginPayment(call, purchase)
-  }
-  const data = {
-    transactionId: purchase.purchase_id,
-    storeId: purchase.store_id,
-    amountCent: purchase.total_cent,
-    currency: purchase.currency,
-  }
-  call.emit({ type: 'payment.created', storeId: purchase.store_id, data })
-  return undefined
+  if (isTest(knownCaller(call.caller).tenant)) return undefined
+  const open = await openPaymentOf(call.db, purchase.purchase_id)
+  if (open) return open
+  if (purchase.status !== 'CREATED')
+    throw precondition('checkout_ended', 'the payment has ended; start a new checkout', { allowedNext: [] })
+  return beginPayment(call, purchase)
 }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { Id, Success, text } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'
 import { decideApproval } from './approval.ts'
-import { beginPayment, openPayment } from '../payments/open-payment.ts'
+import { beginPayment, noteTestPayment, openPayment } from '../payments/open-payment.ts'
 import { runnerOf } from '../payments/runner.ts'
 import { COMPLETION_EVENTS, completePurchase } from './complete-purchase.ts'
 import { ownPurchase, purchaseIdOf } from './own-purchase.ts'
@@ -35,6 +35,7 @@ export const approveCheckout = operation({
       const { purchase, store } = await ownPurchase(call, purchaseIdOf(input))
       const approved = await decideApproval(call, purchase, input.operatorId, input.approved ?? true)
       call.changed(purchase.purchase_id)
+      if (isTest(approved.tenant)) noteTestPayment(call, approved)
       const isToPay = approved.status === 'CREATED' && !isTest(approved.tenant)
       if (isToPay && approved.total_cent === 0) await completePurchase(call, approved, store)
       const payment = isToPay && approved.total_cent > 0 ? await beginPayment(call, approved) : undefined

@@ -20,6 +20,38 @@ onEveryDatabase('payments in the sandbox', (kind) => {
   const itemStatus = async (epc: string) =>
     (await shop.ok('fetchProtectedItem', { storeId: shop.storeId, epc })).itemStatus
 
+  const created = async (transactionId: string) => {
+    const rows = await shop.cloud.db.database.reads
+      .selectFrom('outbox_event')
+      .select('data')
+      .where('type', '=', 'payment.created')
+      .execute()
+    return rows.map(({ data }) => JSON.parse(data)).filter((data: Json) => data.transactionId === transactionId)
+  }
+
+  it('are announced once, when the payment opens, as in live mode', async () => {
+    const { storeId } = shop
+    await shop.ok('registerWebhook', { url: 'https://merchant.example/hooks', events: ['payment.created'] })
+    const start = async () => {
+      const { sessionId } = await shop.ok('checkIn', { storeId })
+      return shop.ok('startCheckout', { sessionId, items: [{ ean: shop.products[0].ean, quantity: 1 }] })
+    }
+    const { transactionId, total } = await start()
+    await shop.ok('processPayment', { transactionId })
+    await shop.ok('processPayment', { transactionId })
+    const announced = { transactionId, storeId, amountCent: Math.round(total * 100), currency: 'EUR' }
+    expect(await created(transactionId)).toEqual([announced])
+
+    const { policy } = await shop.ok('fetchProtectionPolicy', { storeId })
+    await shop.ok('updateProtectionPolicy', { storeId, policy: { ...policy, spotCheckRate: 1 } })
+    const checked = await start()
+    expect(checked).toMatchObject({ status: 'CREATED', awaitingApproval: true })
+    expect(await created(checked.transactionId)).toEqual([])
+    await shop.ok('approveCheckout', { transactionId: checked.transactionId, operatorId: 'Kasse 7' })
+    expect(await created(checked.transactionId)).toHaveLength(1)
+    await shop.ok('updateProtectionPolicy', { storeId, policy })
+  })
+
   it('refund lines: their items are returned and released no more, the others are', async () => {
     const [first, second] = shop.products
     const [back, kept] = [await shop.newItem(first), await shop.newItem(second)]
