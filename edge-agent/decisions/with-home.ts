@@ -1,5 +1,6 @@
 import { rightClass, type DenyReason } from '../../policy/vocabulary.ts'
-import type { Home, HomeWish } from '../peers/home.ts'
+import type { Home } from '../peers/home.ts'
+import type { HomeWish } from '../peers/home-requests.ts'
 import { ledgerDoubt } from '../trust/revocation/ledger-doubt.ts'
 import { decideByReceipt, type HomeView, type ReceiptParts } from './by-receipt.ts'
 import type { Ask, Grant, Verdict } from './request.ts'

@@ -8,12 +8,13 @@ import {
   type Release,
 } from '../../policy/documents/release-notice.ts'
 import { openDocument, signDocument } from '../../policy/documents/signed-document.ts'
-import { retryDelays, type Cancel, type Platform } from '../../policy/platform.ts'
+import type { Platform } from '../../policy/platform.ts'
 import type { Log } from '../log.ts'
 import type { AgentClock } from '../trust/time/clock.ts'
 import type { Trust } from '../trust/trust.ts'
-import { askingLimit } from './asking-limit.ts'
+import { askingLimit, type AskingLimit } from './asking-limit.ts'
 import { httpClient, type Fetch } from '../link/wire/http-client.ts'
+import { NoticeQueue } from './notice-queue.ts'
 import { agentKeys, storeAgent } from './store-agents.ts'
 
 /**
@@ -57,12 +58,6 @@ export interface ReleaseNoticesParts {
 
 /** An agent that does not answer within this is offline; its notices wait, ms. */
 const ANSWER_WITHIN_MS = 1_000
-const FIRST_RETRY_MS = 250
-const LONGEST_RETRY_MS = 15_000
-/** Requests to one agent at once; further releases wait for their turn. */
-const AT_ONCE = 8
-/** Notices that wait for one agent; the oldest makes room. */
-const WAITING_LIMIT = 500
 /** An agent announces at most so many releases; more than its devices can make. */
 const ANNOUNCING = { perSecond: 20, burst: 60 }
 /** Clocks in a store may differ by so much, s. */
@@ -70,146 +65,114 @@ const CLOCKS_DIFFER_S = 60
 /** Of a refusal or a full queue the log says so at most so often, ms. */
 const LOG_EVERY_MS = 60_000
 
-/** One agent that has to know. */
-interface Target {
-  readonly agentId: string
-  /** The newest last. */
-  waiting: Release[]
-  inFlight: number
-  delays: Generator<number, never>
-  retry: Cancel | undefined
-}
-
 /** Nothing was released yet. */
 export function openReleaseNotices(parts: ReleaseNoticesParts): ReleaseNotices {
-  const { platform, agentId, storeId, trust, clock, signer, fetch, log } = parts
-  const targets = new Map<string, Target>()
-  const announcing = askingLimit(platform.clock, ANNOUNCING)
-  let loggedMs = Number.NEGATIVE_INFINITY
-  let isStopped = false
+  return new StoreReleaseNotices(parts)
+}
 
-  const newDelays = () => retryDelays(platform.random, FIRST_RETRY_MS, LONGEST_RETRY_MS)
+class StoreReleaseNotices implements ReleaseNotices {
+  readonly #parts: ReleaseNoticesParts
+  readonly #queues = new Map<string, NoticeQueue>()
+  readonly #announcing: AskingLimit
+  #loggedMs = Number.NEGATIVE_INFINITY
+  #isStopped = false
 
-  function targetOf(id: string): Target {
-    const known = targets.get(id)
+  constructor(parts: ReleaseNoticesParts) {
+    this.#parts = parts
+    this.#announcing = askingLimit(parts.platform.clock, ANNOUNCING)
+  }
+
+  send(release: Release): void {
+    for (const agentId of this.#agentsWithGates()) this.#queueOf(agentId).add(release)
+  }
+
+  take(text: string): NoticeReply {
+    const { agentId, storeId, trust, onNotice } = this.#parts
+    const { iss } = decodeClaims(text)
+    if (typeof iss !== 'string' || iss === agentId) return { kind: 'not_genuine' }
+    const opened = openDocument<ReleaseNotice>(text, DOCUMENT_KINDS.release, {
+      keys: agentKeys(trust, iss),
+      audience: storeId,
+    })
+    if (!opened.ok) return { kind: 'not_genuine' }
+    // Counted once it is known who sends: no agent uses up what another may announce.
+    const retryAfterSeconds = this.#announcing.take(iss)
+    if (retryAfterSeconds > 0) return { kind: 'too_many', retryAfterSeconds }
+    const notice = ReleaseNotice.safeParse(opened.claims)
+    if (!notice.success || notice.data.iss !== iss) return { kind: 'refused', why: 'the claims are not of a release' }
+    if (!this.#isOfNow(notice.data)) return { kind: 'refused', why: 'the notice is not of now' }
+    const why = onNotice(notice.data, iss)
+    return why === undefined ? { kind: 'taken' } : { kind: 'refused', why }
+  }
+
+  get waiting(): number {
+    return [...this.#queues.values()].reduce((sum, { size }) => sum + size, 0)
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    for (const queue of this.#queues.values()) queue.stop()
+  }
+
+  #queueOf(agentId: string): NoticeQueue {
+    const known = this.#queues.get(agentId)
     if (known) return known
-    const target: Target = { agentId: id, waiting: [], inFlight: 0, delays: newDelays(), retry: undefined }
-    targets.set(id, target)
-    return target
+    const { platform, log } = this.#parts
+    const queue = new NoticeQueue({
+      platform,
+      log,
+      post: (release) => this.#post(agentId, release),
+      onFull: () => this.#warn({ agentId }, 'too many releases wait for an agent: its gates may alarm for the oldest'),
+    })
+    if (this.#isStopped) queue.stop()
+    this.#queues.set(agentId, queue)
+    return queue
   }
 
   /** The other agents of the store that have a gate. */
-  function agentsWithGates(): string[] {
+  #agentsWithGates(): string[] {
+    const { trust, agentId } = this.#parts
     const owners = (trust.policy?.devices ?? []).flatMap(({ deviceType, revoked, agentId: owner }) =>
       deviceType === 'exit_gate' && !revoked && owner !== null && owner !== agentId ? [owner] : [],
     )
     return [...new Set(owners)].filter((id) => storeAgent(trust, id) !== undefined)
   }
 
-  function sign(release: Release): string {
-    const iat = Math.max(0, Math.floor(clock.now().nowMs / 1_000))
-    const claims = { aud: storeId, iat, exp: iat + RELEASE_NOTICE_LIFE, iss: agentId, ...release }
-    return signDocument(DOCUMENT_KINDS.release, claims, signer())
-  }
-
-  /** `done`: it knows, or will never take it. */
-  async function post(target: Target, release: Release): Promise<'done' | 'later'> {
-    const agent = storeAgent(trust, target.agentId)
+  async #post(agentId: string, release: Release): Promise<'done' | 'later'> {
+    const { trust, clock, fetch, platform } = this.#parts
+    const agent = storeAgent(trust, agentId)
     // It was revoked meanwhile, or nobody walks out with that any more.
     if (!agent || clock.now().nowMs / 1_000 - release.releasedS >= SILENT_SECONDS) return 'done'
     if (agent.url === null) return 'later'
     const answer = await httpClient(`${agent.url}/v1`, fetch, platform).post(
       'releases',
-      { notice: sign(release) },
+      { notice: this.#sign(release) },
       { timeoutMs: ANSWER_WITHIN_MS },
     )
     if (answer.kind === 'answered') return 'done'
     if (answer.kind === 'unreachable' || answer.status === 429 || answer.status >= 500) return 'later'
-    warn({ agentId: target.agentId, code: answer.code }, `another agent does not take a release: ${answer.message}`)
+    this.#warn({ agentId, code: answer.code }, `another agent does not take a release: ${answer.message}`)
     return 'done'
   }
 
-  function warn(fields: Record<string, unknown>, message: string): void {
-    const nowMs = platform.clock.elapsed()
-    if (nowMs - loggedMs < LOG_EVERY_MS) return
-    loggedMs = nowMs
-    log.warn(fields, message)
+  #sign(release: Release): string {
+    const { agentId, storeId, clock, signer } = this.#parts
+    const iat = Math.max(0, Math.floor(clock.now().nowMs / 1_000))
+    const claims = { aud: storeId, iat, exp: iat + RELEASE_NOTICE_LIFE, iss: agentId, ...release }
+    return signDocument(DOCUMENT_KINDS.release, claims, signer())
   }
 
-  function keep(target: Target, release: Release): void {
-    if (target.waiting.length >= WAITING_LIMIT) {
-      target.waiting.shift()
-      warn({ agentId: target.agentId }, 'too many releases wait for an agent: its gates may alarm for the oldest')
-    }
-    target.waiting.push(release)
-  }
-
-  async function deliver(target: Target, release: Release): Promise<void> {
-    target.inFlight++
-    // What fails here is a fault of ours, and no release depends on it.
-    const result = await post(target, release).catch((error: unknown) => {
-      log.error({ err: error }, 'a release could not be announced')
-      return 'done' as const
-    })
-    target.inFlight--
-    if (isStopped) return
-    if (result === 'later') {
-      keep(target, release)
-      target.retry ??= platform.timers.after(target.delays.next().value, () => {
-        target.retry = undefined
-        sendNext(target)
-      })
-      return
-    }
-    target.delays = newDelays()
-    target.retry?.()
-    target.retry = undefined
-    sendNext(target)
-  }
-
-  /** The newest first: whoever has just got a tag off is on the way out. */
-  function sendNext(target: Target): void {
-    const release = target.inFlight < AT_ONCE ? target.waiting.pop() : undefined
-    if (release) void deliver(target, release)
-  }
-
-  function isOfNow({ iat, exp }: ReleaseNotice): boolean {
-    const { nowMs, trust: known } = clock.now()
+  #isOfNow({ iat, exp }: ReleaseNotice): boolean {
+    const { nowMs, trust: known } = this.#parts.clock.now()
     const nowS = nowMs / 1_000
     return known !== 'none' && iat - CLOCKS_DIFFER_S <= nowS && nowS < exp + CLOCKS_DIFFER_S
   }
 
-  return {
-    send(release) {
-      for (const id of agentsWithGates()) {
-        const target = targetOf(id)
-        if (target.inFlight < AT_ONCE) void deliver(target, release)
-        else keep(target, release)
-      }
-    },
-    take(text) {
-      const { iss } = decodeClaims(text)
-      if (typeof iss !== 'string' || iss === agentId) return { kind: 'not_genuine' }
-      const opened = openDocument<ReleaseNotice>(text, DOCUMENT_KINDS.release, {
-        keys: agentKeys(trust, iss),
-        audience: storeId,
-      })
-      if (!opened.ok) return { kind: 'not_genuine' }
-      // Counted once it is known who sends: no agent uses up what another may announce.
-      const retryAfterSeconds = announcing.take(iss)
-      if (retryAfterSeconds > 0) return { kind: 'too_many', retryAfterSeconds }
-      const notice = ReleaseNotice.safeParse(opened.claims)
-      if (!notice.success || notice.data.iss !== iss) return { kind: 'refused', why: 'the claims are not of a release' }
-      if (!isOfNow(notice.data)) return { kind: 'refused', why: 'the notice is not of now' }
-      const why = parts.onNotice(notice.data, iss)
-      return why === undefined ? { kind: 'taken' } : { kind: 'refused', why }
-    },
-    get waiting() {
-      return [...targets.values()].reduce((sum, { waiting, inFlight }) => sum + waiting.length + inFlight, 0)
-    },
-    stop() {
-      isStopped = true
-      for (const { retry } of targets.values()) retry?.()
-    },
+  #warn(fields: Record<string, unknown>, message: string): void {
+    const { platform, log } = this.#parts
+    const nowMs = platform.clock.elapsed()
+    if (nowMs - this.#loggedMs < LOG_EVERY_MS) return
+    this.#loggedMs = nowMs
+    log.warn(fields, message)
   }
 }

@@ -14,3 +14,18 @@ export function agentKeys(trust: Pick<Trust, 'policy'>, agentId: string): KeyRin
   const keys = storeAgent(trust, agentId)?.keys ?? []
   return keyRing(keys.map((x) => ({ kid: keyId(x), alg: 'EdDSA', x, use: 'agent', iss: agentId, state: 'active' })))
 }
+
+/** Where receipts are redeemed, if that is another agent whose address is known. */
+export interface HomeAt {
+  agentId: string
+  url: string
+  epoch: number
+}
+
+/** The home of receipts as the signed policy names it; undefined: the cloud, this agent, or one without an address. */
+export function homeOf(trust: Pick<Trust, 'policy'>, agentId: string): HomeAt | undefined {
+  const policy = trust.policy?.policy
+  if (!policy || policy.home === 'cloud' || policy.home === agentId) return undefined
+  const url = storeAgent(trust, policy.home)?.url
+  return url ? { agentId: policy.home, url, epoch: policy.homeEpoch } : undefined
+}

@@ -17,7 +17,6 @@ const LONG_FILES = new Set([
   'edge-agent/http/local-app.ts',
   'edge-agent/lanes/gate/gate-lane.ts',
   'edge-agent/lanes/lanes.ts',
-  'edge-agent/peers/home.ts',
   'edge-agent/runtime.ts',
   'edge-agent/trust/trust.ts',
   'simulators/world/ledger-oracle.ts',

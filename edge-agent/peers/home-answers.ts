@@ -1,0 +1,177 @@
+import { decodeClaims } from '../../policy/documents/decode-claims.ts'
+import { HOME_MESSAGE_LIFE, HomeQuestion, type HomeAnswer } from '../../policy/documents/home-messages.ts'
+import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
+import type { Signer } from '../../policy/documents/keys.ts'
+import { openDocument, signDocument } from '../../policy/documents/signed-document.ts'
+import type { Platform } from '../../policy/platform.ts'
+import type { GrantAnswer } from '../ledger/home/home-grants.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { ledgerDoubt } from '../trust/revocation/ledger-doubt.ts'
+import type { AgentClock } from '../trust/time/clock.ts'
+import type { Trust } from '../trust/trust.ts'
+import { askingLimit, type AskingLimit } from './asking-limit.ts'
+import type { HomeTimes } from './home-time.ts'
+import { agentKeys } from './store-agents.ts'
+
+export type HomeReply =
+  | { kind: 'answer'; answer: string }
+  /** The question is not one for this agent, or not genuine. */
+  | { kind: 'not_home' }
+  /** This agent asks too often: nothing was looked at. */
+  | { kind: 'too_many_questions'; retryAfterSeconds: number }
+
+export interface HomeAnswersParts {
+  platform: Platform
+  agentId: string
+  ledger: Ledger
+  trust: Trust
+  signer(): Signer
+  nowMs(): number
+  clock: AgentClock
+}
+
+const NOT_HOME: HomeReply = { kind: 'not_home' }
+/** What one agent may ask: far more than people pass at its gates, and too little to hold up the lanes of the home. */
+const ASKING = { perSecond: 20, burst: 60 }
+/**
+ * The same for questions that are not of now. They may be played back by somebody who has listened, and must not use up what the agent may
+ * ask; or its clock is wrong and so is each question's time, for which nobody is sent away: enough for people all the same.
+ */
+const ASKING_LATE = { perSecond: 5, burst: 20 }
+/** Clocks in a store may differ by so much, s (contracts §4). */
+const CLOCKS_DIFFER_S = 60
+/** Questions whose answers are kept. */
+const KEPT_ANSWERS = 500
+
+/**
+ *   question ─ answered before? ─▶ the same answer
+ *      └ genuine? ─ for this home and epoch? ─ not too many? ─▶ rights or outcome, in one transaction ─▶ signed
+ *
+ * What this agent answers as the home of receipts.
+ */
+export class HomeAnswers {
+  readonly #parts: HomeAnswersParts
+  readonly #times: HomeTimes
+  readonly #asking: AskingLimit
+  readonly #askingLate: AskingLimit
+  /** Answers by the very text of the question. */
+  readonly #answers = new Map<string, Promise<HomeReply>>()
+  /** Questions that are being looked at; what is not genuine is so for a moment. */
+  readonly #underWay = new Map<string, Promise<HomeReply>>()
+
+  constructor(parts: HomeAnswersParts, times: HomeTimes) {
+    this.#parts = parts
+    this.#times = times
+    this.#asking = askingLimit(parts.platform.clock, ASKING)
+    this.#askingLate = askingLimit(parts.platform.clock, ASKING_LATE)
+  }
+
+  answer(text: string): Promise<HomeReply> {
+    // Who plays a question back gets what was answered then: nothing is looked at, and nothing of the asker's used up.
+    const known = this.#answers.get(text) ?? this.#underWay.get(text)
+    if (known) return known
+    if (this.#underWay.size >= KEPT_ANSWERS)
+      return Promise.resolve({ kind: 'too_many_questions', retryAfterSeconds: 1 })
+    const reply = this.#answerTo(text)
+    this.#underWay.set(text, reply)
+    reply
+      // Once it was found genuine: whoever sends rubbish drives none of them out.
+      .then(({ kind }) => kind === 'answer' && this.#keep(text, reply))
+      .catch(() => undefined)
+      .finally(() => this.#underWay.delete(text))
+    return reply
+  }
+
+  answerTime(text: string): HomeReply {
+    const { agentId, trust } = this.#parts
+    const asker = issuerOf(text)
+    if (asker === undefined || asker === agentId || trust.policy?.policy.home !== agentId) return NOT_HOME
+    const answer = this.#times.answer(text, asker)
+    if (answer === undefined) return NOT_HOME
+    const retryAfterSeconds = this.#askingLate.take(asker)
+    return retryAfterSeconds > 0 ? { kind: 'too_many_questions', retryAfterSeconds } : { kind: 'answer', answer }
+  }
+
+  async #answerTo(text: string): Promise<HomeReply> {
+    const question = this.#opened(text)
+    if (!question) return NOT_HOME
+    const isOwnEpoch = this.#isHomeIn(question.homeEpoch)
+    // What became of a right concerns whoever gave it, whether it is the home still or not.
+    if (question.outcome === undefined && !isOwnEpoch) return NOT_HOME
+    // Counted once it is known who asks: nobody uses up what another may ask.
+    const retryAfterSeconds = (this.#isOfNow(question) ? this.#asking : this.#askingLate).take(question.iss)
+    if (retryAfterSeconds > 0) return { kind: 'too_many_questions', retryAfterSeconds }
+    const given = await this.#parts.ledger.commits.durably(() => this.#decide(question, text, isOwnEpoch))
+    return given ? { kind: 'answer', answer: this.#sign(question, given) } : NOT_HOME
+  }
+
+  #opened(text: string): HomeQuestion | undefined {
+    const { agentId, trust } = this.#parts
+    const asker = issuerOf(text)
+    if (asker === undefined || asker === agentId) return undefined
+    const opened = openDocument<HomeQuestion>(text, DOCUMENT_KINDS.homeQuestion, {
+      keys: agentKeys(trust, asker),
+      audience: agentId,
+    })
+    const question = opened.ok ? HomeQuestion.safeParse(opened.claims).data : undefined
+    return question?.iss === asker ? question : undefined
+  }
+
+  #isHomeIn(epoch: number): boolean {
+    const policy = this.#parts.trust.policy?.policy
+    return policy?.home === this.#parts.agentId && epoch === policy.homeEpoch
+  }
+
+  /** Whether a question was asked just now, as far as can be known here. */
+  #isOfNow({ iat, exp }: HomeQuestion): boolean {
+    const { nowMs, clock } = this.#parts
+    const nowS = nowMs() / 1_000
+    return clock.now().trust === 'none' || (iat - CLOCKS_DIFFER_S <= nowS && nowS <= exp + CLOCKS_DIFFER_S)
+  }
+
+  /** Hears an outcome, or grants rights. Runs in a transaction. */
+  #decide(question: HomeQuestion, report: string, isOwnEpoch: boolean): GrantAnswer | undefined {
+    const { ledger, trust } = this.#parts
+    const nowMs = this.#parts.nowMs()
+    const {
+      iss: agentId,
+      redemptionId,
+      cti,
+      rightClass,
+      candidates,
+      all,
+      receiptExp: exp,
+      outcome,
+      homeEpoch,
+    } = question
+    if (outcome === 'failed' || outcome === 'unknown')
+      ledger.homeGrants.hear({ agentId, redemptionId, outcome, candidates, exp, nowMs, report, isOwnEpoch })
+    if (outcome !== undefined) return { ordinals: [], remaining: 0 }
+    // A ledger that was put back has forgotten what it gave; of one that exists twice the other copy gives too.
+    const isUnsure = trust.isImporting(exp) || ledgerDoubt(ledger, nowMs) !== undefined
+    return ledger.homeGrants.grant(
+      { agentId, redemptionId, cti, rightClass, candidates, all, exp, nowMs, homeEpoch },
+      isUnsure ? 'manual_assistance_required' : undefined,
+    )
+  }
+
+  #sign({ iss: asker, jti, redemptionId }: HomeQuestion, given: GrantAnswer): string {
+    const { agentId, signer, nowMs } = this.#parts
+    const iat = Math.max(0, Math.floor(nowMs() / 1_000))
+    const times = { iat, exp: iat + HOME_MESSAGE_LIFE }
+    const claims: HomeAnswer = { aud: asker, ...times, iss: agentId, jti, redemptionId, ...given }
+    return signDocument(DOCUMENT_KINDS.homeAnswer, claims, signer())
+  }
+
+  #keep(text: string, reply: Promise<HomeReply>): void {
+    const [oldest] = this.#answers.keys()
+    if (this.#answers.size >= KEPT_ANSWERS && oldest !== undefined) this.#answers.delete(oldest)
+    this.#answers.set(text, reply)
+  }
+}
+
+/** Who says that it asks; nothing is believed by it but whose keys to check with. */
+function issuerOf(text: string): string | undefined {
+  const { iss } = decodeClaims(text)
+  return typeof iss === 'string' ? iss : undefined
+}
