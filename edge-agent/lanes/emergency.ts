@@ -110,7 +110,9 @@ export function openEmergency(parts: EmergencyParts): Emergency {
 
   function tell(deviceId: string, open: boolean, silent: boolean): void {
     const key = `${open} ${silent}`
-    if (told.get(deviceId) === key) return
+    // A device that never opens and may sound needs no word of it.
+    const before = told.get(deviceId) ?? (wiring.openInEmergency.includes(deviceId) ? undefined : 'false false')
+    if (before === key) return
     told.set(deviceId, key)
     parts.command(deviceId, { kind: 'emergency', open, silent })
   }

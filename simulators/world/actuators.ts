@@ -1,6 +1,7 @@
 import { result, type CommandResult, type DeviceCommand } from '../../device-drivers/drivers/device.ts'
 import type { DeviceStatus } from '../../device-drivers/keep-device.ts'
 import type { Supervisor, SupervisorOptions } from '../../device-drivers/supervisor.ts'
+import type { Emergencies } from './emergencies.ts'
 import type { Chance } from './chance.ts'
 import type { Process } from './machine.ts'
 import type { Scheduler } from './scheduler.ts'
@@ -20,6 +21,8 @@ export interface ActuatorParts {
   trace: Trace
   /** A device is told to open; the process may die here. */
   onRelease(agent: string, deviceId: string): void
+  /** The fire panel, in worlds that have one. */
+  emergencies?: Pick<Emergencies, 'connect' | 'held'>
 }
 
 /** How a command ends, and after how many ms; beyond the caller's patience it ends as not known. */
@@ -31,7 +34,7 @@ interface Ending {
 const FAILURES = ['jam', 'away', 'silent', 'late'] as const
 
 /** Devices that do as they are told, mostly. */
-export function actuators({ scheduler, chance: world, trace, onRelease }: ActuatorParts): Actuators {
+export function actuators({ scheduler, chance: world, trace, onRelease, emergencies }: ActuatorParts): Actuators {
   const chance = world.fork('actuators')
   let trouble = 0
 
@@ -81,18 +84,23 @@ export function actuators({ scheduler, chance: world, trace, onRelease }: Actuat
         since,
         detail: 'simulated',
       }))
+      const panel = emergencies?.connect(process, options)
       const status = (deviceId: string) => statuses.find((s) => s.deviceId === deviceId) ?? null
       return {
         statuses,
         status,
         async execute(deviceId: string, command: DeviceCommand, signal: AbortSignal) {
           if (!status(deviceId)) return result('failed', false, 'not_ready', `no device ${deviceId} is configured here`)
+          if (command.kind === 'emergency' && process.isAlive) emergencies?.held(deviceId, command.open)
           return command.kind === 'release'
             ? release(agent, process, deviceId, signal)
             : result('confirmed', true, 'acknowledged')
         },
         restart: (deviceId) => status(deviceId) !== null,
-        stop: () => Promise.resolve(),
+        stop() {
+          panel?.disconnect()
+          return Promise.resolve()
+        },
       }
     },
   }

@@ -18,7 +18,7 @@ export interface Core {
 /** Names of what must always hold; texts in docs/simulation.md. */
 export const INVARIANTS = {
   I1: 'a right is used at most once in its ledger',
-  I2: 'nothing is released without a durable redemption',
+  I2: 'nothing is released without a durable redemption, except ways out while an emergency input is active',
   I3: 'a redemption moves at most one actuator, also after a restart',
   I4: 'what was acknowledged is there, exactly once',
   I5: 'the numbers of a ledger have no holes',
@@ -33,6 +33,7 @@ export const INVARIANTS = {
   I14: 'devices are told nothing but what they need',
   I15: 'states change only as listed',
   I16: 'what an agent reports about another has no effect',
+  emergency: 'an active emergency input opens the ways out at once, and they lock again when it clears',
   rules: 'what is released offline is what the policy allows for what was bought',
   money: 'what was paid is sold or goes back, to the cent',
   liveness: 'once everything works again, all arrives and everybody is up to date',

@@ -16,6 +16,7 @@ import { customers } from './customers.ts'
 import { deviceMoves } from './device-moves.ts'
 import { isDiskFault } from './disk.ts'
 import { checkEnd, isForked, isPutBack, isSettled, type EndParts } from './end-checks.ts'
+import { emergencies } from './emergencies.ts'
 import { enrolments } from './enrolments.ts'
 import { PSP_NAMES } from '../services/psp-books.ts'
 import { givenOracle } from './given-oracle.ts'
@@ -170,8 +171,10 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
 
   const agents: AgentNode[] = []
   const ledgers = new Map<string, LedgerOracle>()
+  const panel = kinds.includes('emergency') ? emergencies(core, shop.devices) : undefined
   const devices = actuators({
     ...core,
+    ...(panel && { emergencies: panel }),
     onRelease(name, deviceId) {
       ledgers.get(name)?.released(deviceId)
       for (const node of [...agents, ...cloned.nodes])
@@ -233,7 +236,10 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
       install(
         name,
         identity,
-        () => (moves ? moves.configOf({ name }) : config),
+        () => {
+          const own = moves ? moves.configOf({ name }) : config
+          return panel ? panel.configOf(own) : own
+        },
         shop.templates.agents[n] ?? '',
         () => true,
       ),
@@ -339,6 +345,7 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
         copies: cloned,
         moves,
         liar: lying,
+        emergencies: panel,
         backUpCloud: saved.make,
         copyAgent: saved.copyAgent,
         onRevoked: answers.forget,
@@ -379,6 +386,7 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
       const why = isLeft ? undefined : (cloned.underWay ?? moves?.underWay ?? replaced.underWay ?? isSettled(end))
       if (why !== undefined) core.violate('liveness', `half an hour after all was well: ${why}`)
       if (!isLeft && !isOver()) checkEnd(end)
+      panel?.checkEnd()
       if (!isLeft && !isOver()) await probe()
     }
     return {

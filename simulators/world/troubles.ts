@@ -6,6 +6,7 @@ import type { Copies } from './copies.ts'
 import type { Core } from './core.ts'
 import { isDiskFault } from './disk.ts'
 import type { Shop } from './genesis.ts'
+import type { Emergencies } from './emergencies.ts'
 import type { DeviceMoves } from './device-moves.ts'
 import type { Enrolments } from './enrolments.ts'
 import { keyTroubles } from './key-troubles.ts'
@@ -42,6 +43,7 @@ export const TROUBLES = [
   'copy',
   'moves',
   'liar',
+  'emergency',
 ] as const
 export type Trouble = (typeof TROUBLES)[number]
 
@@ -61,6 +63,11 @@ const RARE: ReadonlySet<Trouble> = new Set<Trouble>([
 /** In so many worlds an enrolled agent lies: drawn apart, so that the others stay the worlds that they were. */
 const LIAR: Trouble = 'liar'
 const LIAR_WORLDS = 0.06
+/** In so many worlds a fire panel is wired to the gate: drawn apart, too. */
+const EMERGENCY: Trouble = 'emergency'
+const EMERGENCY_WORLDS = 0.1
+/** Drawn apart from the others. */
+const APART: ReadonlySet<Trouble> = new Set<Trouble>([LIAR, EMERGENCY])
 /** The liar has one machine and one ledger, and cannot vouch for what a lost cloud knew. */
 const NEVER_WITH_LIAR: ReadonlySet<Trouble> = new Set<Trouble>([
   'restore',
@@ -103,6 +110,8 @@ export interface Surroundings {
   copies: Copies
   moves: DeviceMoves | undefined
   liar: Liar | undefined
+  /** Of a world with a fire panel. */
+  emergencies: Emergencies | undefined
   /** Makes a backup of the cloud; what it answers puts the cloud back to it. */
   backUpCloud(): () => void
   /** Copies the disk of an agent; what it answers puts the agent back to that. */
@@ -129,13 +138,15 @@ const SECOND_RARE = 0.3
 export function troublesOf(chance: Chance): Trouble[] {
   const drawn = honestTroublesOf(chance)
   const isLiar = chance.fork(LIAR).happens(LIAR_WORLDS) && !drawn.some((kind) => NEVER_WITH_LIAR.has(kind))
-  return isLiar ? [...drawn, LIAR] : drawn
+  // Two copies of an agent would both drive the one gate.
+  const hasPanel = chance.fork(EMERGENCY).happens(EMERGENCY_WORLDS) && !drawn.includes('copy')
+  return [...drawn, ...(isLiar ? [LIAR] : []), ...(hasPanel ? [EMERGENCY] : [])]
 }
 
 function honestTroublesOf(chance: Chance): Trouble[] {
   if (chance.happens(0.05)) return []
   const density = chance.one([0.15, 0.4, 0.8])
-  const common = TROUBLES.filter((kind) => kind !== LIAR && !RARE.has(kind) && chance.happens(density))
+  const common = TROUBLES.filter((kind) => !APART.has(kind) && !RARE.has(kind) && chance.happens(density))
   if (!chance.happens(RARE_WORLDS)) return common
   const first = chance.one([...RARE])
   const second = chance.happens(SECOND_RARE) ? chance.one([...RARE]) : first
@@ -274,6 +285,17 @@ export function makeTroubles(
     },
     moves: () => world.moves?.move(),
     liar: () => world.liar?.lie(),
+    emergency() {
+      const { emergencies } = world
+      if (!emergencies) return
+      if (chance.happens(0.7)) {
+        emergencies.press()
+        forAWhile(emergencies.clear)
+      } else {
+        emergencies.unplug()
+        forAWhile(emergencies.plug)
+      }
+    },
     // Of one that people meet: a third agent has no device.
     copy: () => world.copies.make(chance.one(agents.slice(0, 2))),
     keys: () => (chance.happens(0.6) ? keys.rotateSigningKey() : keys.rotateAgentKey()),
@@ -337,6 +359,7 @@ export function makeTroubles(
       receiver.trouble = 0
       world.provider?.heal()
       world.liar?.stop()
+      world.emergencies?.heal()
     },
   }
 }

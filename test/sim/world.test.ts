@@ -83,6 +83,18 @@ describe('simulated worlds', () => {
     expect(failed.flatMap((f) => f.violations)).toEqual([])
   })
 
+  it('open the ways out in an emergency, and nothing else, whatever goes wrong', { timeout: 300_000 }, async () => {
+    const { failed } = await campaign(shops, {
+      firstSeed: 9,
+      seeds: 5,
+      liveness: false,
+      twiceEvery: 5,
+      untilFirst: true,
+      troubles: ['emergency', 'agent-crash', 'agent-disk', 'partition', 'restart'],
+    })
+    expect(failed.flatMap((f) => f.violations)).toEqual([])
+  })
+
   it('go on working while nothing goes wrong', { timeout: 120_000 }, async () => {
     const { violations, lines } = await runSeed(shops, { seed: 5, liveness: true, troubles: [], keepLines: 100_000 })
     expect(violations).toEqual([])
