@@ -37,6 +37,21 @@ async function finding(port: number, flag: string, user: string | undefined): Pr
   return { port, state: 'note', detail: `taken by a program that is not recognised; choose another with ${flag}` }
 }
 
+/** True if an agent answers at this port and one of its emergency inputs is active. */
+export async function hasEmergency(port: number = DEFAULT_PORTS.agent): Promise<boolean> {
+  if ((await programAt(port))?.program !== 'agent') return false
+  try {
+    const answer = await fetch(`http://127.0.0.1:${port}/readyz`, {
+      redirect: 'manual',
+      signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
+    })
+    const body: unknown = await answer.json()
+    return typeof body === 'object' && body !== null && 'emergency' in body && body.emergency === true
+  } catch {
+    return false
+  }
+}
+
 async function programAt(port: number): Promise<RunningProgram | undefined> {
   try {
     const { headers, body } = await fetch(`http://127.0.0.1:${port}/healthz`, {

@@ -17,6 +17,10 @@ export interface DemoDevices {
   lanes: Record<'station' | 'detacher' | 'gate', DemoLane>
   /** A tag is carried past the gate's antennas, from inside to outside; resolves when it is gone. */
   walkOut(epc: string): Promise<void>
+  /** True while the fire panel at the gate is active. */
+  readonly isEmergency: boolean
+  /** Activates or resets the fire panel: a contact at an input of the gate's board. */
+  setEmergency(isActive: boolean): void
   config: AgentConfig
   stop(): Promise<void>
 }
@@ -24,6 +28,7 @@ export interface DemoDevices {
 /** So slowly that a gate which is still learning what lies around it believes that the tag leaves. */
 const WALK_MS = 1_500
 const LOOK_MS = 100
+const EMERGENCY_INPUT = 5
 const LOCK = { coil: 0, input: 0, openMs: 30, closeMs: 30 }
 
 /** Simulates the three lanes and the gate's reader, and writes the configuration that drives them. */
@@ -49,6 +54,7 @@ export async function startDemoDevices(
         output: 0,
         confirmInput: 0,
         pulseMs: 200,
+        opensInEmergency: false,
         ...extra,
       },
       {
@@ -70,6 +76,8 @@ export async function startDemoDevices(
       amber: { output: 2 },
       green: { output: 3 },
       passageInput: 1,
+      emergency: { input: EMERGENCY_INPUT, wiring: 'normally_open' },
+      opensInEmergency: true,
     }),
   }
   // The gate's eyes: a UHF reader with an antenna on either side.
@@ -96,6 +104,10 @@ export async function startDemoDevices(
   return {
     lanes,
     walkOut,
+    get isEmergency() {
+      return lanes.gate.board.inputs[EMERGENCY_INPUT] === true
+    },
+    setEmergency: (isActive) => lanes.gate.board.setInput(EMERGENCY_INPUT, isActive),
     config: checked.config,
     stop: async () => void (await Promise.all(services.map((s) => s.close()))),
   }

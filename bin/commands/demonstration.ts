@@ -82,6 +82,18 @@ export async function demonstration(parts: DemonstrationParts): Promise<void> {
           : styleText('green', 'the network is back; what waited is sent by itself'),
       )
     },
+    e() {
+      const isActive = !devices.isEmergency
+      devices.setEmergency(isActive)
+      say(
+        isActive
+          ? styleText(
+              'red',
+              'the fire panel at the exit gate is active: the gate opens and stays open; press e to reset it',
+            )
+          : styleText('green', 'the fire panel is reset: the gate locks again'),
+      )
+    },
     q: () => parts.quit(),
   }
 
@@ -110,7 +122,7 @@ function printWelcome({ baseUrl, key, pin, notes, edge, store, edgeData }: Demon
   for (const note of notes) say(`  ${styleText('yellow', note)}`)
   say()
   say('  Keys here: [s] scan a paid receipt  [r] scan it again  [d] detach a paid tag  [u] carry an unpaid item out')
-  say('             [p] carry a paid one out  [o] cut/restore the network  [q] quit')
+  say('             [p] carry a paid one out  [o] cut/restore the network  [e] fire panel on/off  [q] quit')
   say()
   say(`  Staff station   ${link}?device=${store.devices.station}#${code}`)
   say(

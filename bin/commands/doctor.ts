@@ -11,7 +11,7 @@ import { installedSqlite, mayAbort } from '../native-sqlite.ts'
 import { WrongUsage, type Values } from '../options.ts'
 import { seenReaders } from '../pcsc-process.ts'
 import { realPlatform } from '../platform.ts'
-import { checkPorts } from '../port-checks.ts'
+import { checkPorts, DEFAULT_PORTS, hasEmergency } from '../port-checks.ts'
 import { secretFiles } from '../secret-files.ts'
 import { readerEntry, titleOf } from '../surroundings.ts'
 import type { DOCTOR_OPTIONS } from '../settings.ts'
@@ -54,6 +54,7 @@ export async function runDoctor({
     ...checkSerial(ports),
     ...checkReaders(readers),
     ...(config === undefined ? [] : checkConfig(config, data)),
+    ...(await checkEmergency()),
   ]
   const suggestions = [
     ...ports.map((port) => ({ for: titleOf(port), entry: port.suggestion })),
@@ -196,6 +197,18 @@ function checkReaders(seen: Awaited<ReturnType<typeof seeReaders>>): Finding[] {
     state: 'ok',
     detail: `${name}${cardPresent ? ', with a card' : ''}`,
   }))
+}
+
+/** Asks the agent at its default port whether an emergency input is active. Nothing if no agent answers. */
+async function checkEmergency(): Promise<Finding[]> {
+  if (!(await hasEmergency())) return []
+  return [
+    {
+      what: 'emergency',
+      state: 'wrong',
+      detail: `an emergency input of the agent on port ${DEFAULT_PORTS.agent} is active, and ways out are open: reset the fire panel or switch, or check the wire; emergency.lost in /v1/status names boards that do not answer`,
+    },
+  ]
 }
 
 /** Checks the file, and then whether the agent's store knows its devices. */

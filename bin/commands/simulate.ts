@@ -4,7 +4,7 @@ import { crowd } from '../../simulators/devices/llrp-crowd.ts'
 import { llrpReader } from '../../simulators/devices/llrp-reader.ts'
 import { relayBoard } from '../../simulators/devices/relay-board.ts'
 import { scannerSimulator } from '../../simulators/devices/scanner.ts'
-import { serveTcp } from '../../simulators/devices/serve.ts'
+import { serveTcp, type TcpService } from '../../simulators/devices/serve.ts'
 import type { Values } from '../options.ts'
 import { realPlatform } from '../platform.ts'
 import type { SIMULATE_OPTIONS, SimulatorName } from '../settings.ts'
@@ -42,7 +42,33 @@ async function serveBoard({ host, port, framing, lockOutput, lockInput }: Settin
     locks: [{ coil: lockOutput, input: lockInput, openMs: 30, closeMs: 30 }],
     onChange: ({ coil, on }) => say(`output ${coil} ${on ? 'on' : 'off'}`),
   })
-  return serveTcp({ host, port, serve: (link) => board.serve(link) })
+  return withInputLines(await serveTcp({ host, port, serve: (link) => board.serve(link) }), board.setInput)
+}
+
+const INPUT_LINE = /^input (\d{1,3}) (on|off)$/
+
+/** Sets an input by a line such as `input 5 on`. False for another line. */
+function setInputBy(line: string, setInput: (input: number, on: boolean) => void): boolean {
+  const [, input, level] = INPUT_LINE.exec(line.trim()) ?? []
+  if (input === undefined) return false
+  setInput(Number(input), level === 'on')
+  return true
+}
+
+/** Lines of stdin set the inputs of a board: `input 5 on`, `input 5 off`. */
+function withInputLines(service: TcpService, setInput: (input: number, on: boolean) => void) {
+  const lines = createInterface({ input: process.stdin })
+  lines.on('line', (line) => {
+    if (!setInputBy(line, setInput)) sayNote('say: input NUMBER on, or input NUMBER off')
+  })
+  return {
+    ...service,
+    port: service.port,
+    close: async () => {
+      lines.close()
+      await service.close()
+    },
+  }
 }
 
 /** A scanner that reads whatever is typed: each line of stdin is one code. */
@@ -89,7 +115,8 @@ async function serveGate({ host, port, tags, walkers }: Settings) {
   lines.on('line', (line) => {
     const trouble = troubles[line.trim()]
     if (trouble) trouble()
-    else sayNote(`say one of: ${Object.keys(troubles).join(', ')}`)
+    else if (!setInputBy(line, reader.setInput))
+      sayNote(`say one of: ${Object.keys(troubles).join(', ')}, input NUMBER on|off`)
   })
   return {
     ...service,

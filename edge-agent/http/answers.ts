@@ -186,6 +186,7 @@ export const Health = z.strictObject({
 export const Readiness = z.strictObject({
   ready: z.boolean(),
   online: z.boolean(),
+  emergency: z.boolean().describe('True while a wired emergency input is active.'),
   policyVersion: Count.nullable(),
   devices: z.array(DeviceStatus.pick({ deviceId: true, state: true, detail: true })),
 })

@@ -274,7 +274,7 @@ export function localApp(
     return reply(c, 'health', { ok: isWell, ledger: fault ?? 'ok', clock }, isWell ? 200 : 503)
   })
   app.get('/readyz', (c) => {
-    const { fault, policyVersion, devices, online } = agent.status()
+    const { fault, policyVersion, devices, online, emergency } = agent.status()
     const isReady = fault === null && policyVersion !== null
     return reply(
       c,
@@ -282,6 +282,7 @@ export function localApp(
       {
         ready: isReady,
         online,
+        emergency: emergency !== null,
         policyVersion,
         devices: devices.map(({ deviceId, state, detail }) => ({ deviceId, state, detail })),
       },

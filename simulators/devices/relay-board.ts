@@ -139,7 +139,9 @@ export function relayBoard(options: RelayBoardOptions): RelayBoard {
     log,
     writes,
     faults,
-    setInput: (input, on) => void (inputs[input] = on),
+    setInput(input, on) {
+      if (input < SIZE) inputs[input] = on
+    },
     stick(input, on) {
       if (on === null) stuck.delete(input)
       else stuck.set(input, on)

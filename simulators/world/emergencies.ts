@@ -4,7 +4,6 @@ import { readConfig, type AgentConfig } from '../../edge-agent/config.ts'
 import { UNREADABLE_AFTER_MS } from '../../edge-agent/lanes/emergency.ts'
 import type { Core } from './core.ts'
 import type { Process } from './machine.ts'
-import type { Shop } from './genesis.ts'
 
 /**
  *   panel ──wire──▶ input of the gate's board ──▶ agent ──▶ what it holds open
@@ -43,7 +42,7 @@ interface Connected {
 }
 
 /** The panel of one world; nothing is pressed. */
-export function emergencies(core: Core, devices: Shop['devices']): Emergencies {
+export function emergencies(core: Core, devices: { readonly gate: string; readonly station: string }): Emergencies {
   const { scheduler, trace } = core
   const chance = core.chance.fork('fire panel')
   const open = new Set<string>()

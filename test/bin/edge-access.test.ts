@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { credentialFile } from '../../bin/credential-file.ts'
 import { realPlatform } from '../../bin/platform.ts'
-import { checkPorts } from '../../bin/port-checks.ts'
+import { checkPorts, hasEmergency } from '../../bin/port-checks.ts'
 import { ensureBuilt } from '../support/built.ts'
 import { temporaryFolder } from '../support/databases.ts'
 import { openJourney, type Journey } from '../support/journey.ts'
@@ -78,6 +78,7 @@ describe('commands beside a running agent', () => {
     const strange = createServer().listen(0, '127.0.0.1')
     await once(strange, 'listening')
     const { port: taken } = strange.address() as AddressInfo
+    expect(await hasEmergency(agent)).toBe(false)
     expect(await checkPorts({ cloud: cloud ?? 0, agent: agent ?? 0, mqtt })).toEqual([
       { port: cloud, state: 'ok', detail: expect.stringMatching(/^an untag cloud runs here; .*--port/) },
       { port: mqtt, state: 'ok', detail: expect.stringContaining(`the broker of the untag cloud on port ${cloud}`) },

@@ -272,6 +272,8 @@ describe('a store with a fire panel', () => {
     expect([store.pulses('station'), store.pulses('detacher'), cabinet.log.length]).toEqual([0, 0, 0])
     const { body } = await store.local('/v1/status')
     expect(body.emergency).toMatchObject({ opened: [store.shop.devices.exit_gate], lost: [], silent: false })
+    expect(await store.local('/readyz')).toMatchObject({ status: 200, body: { emergency: true } })
+    expect((await store.local('/metrics')).body).toContain('untag_emergency 1')
     panel(false)
     await store.world.advance(1_000)
     expect(isOpen()).toBe(false)

@@ -12,7 +12,7 @@ import {
   type DenyReason,
   type ItemStatus,
 } from '../../policy/vocabulary.ts'
-import { newStatus, STATION } from './pages-agent.ts'
+import { GATE, newStatus, STATION } from './pages-agent.ts'
 
 const de = textsOf('de')
 const en = textsOf('en')
@@ -141,6 +141,17 @@ describe('the state of the agent', () => {
       badges: ['Online', 'Regeln v7 aktuell', 'Gerät bereit'].map((text) => ({ tone: 'good', text })),
       banners: [],
     })
+  })
+
+  it('shows an emergency on every page, and which board the agent cannot read', () => {
+    const emergency = { opened: [GATE], lost: [] as string[] }
+    const banners = (deviceId: string, more = emergency) =>
+      statusView({ ...status, emergency: { ...emergency, ...more } }, deviceId, en, 0).banners.map(({ text }) => text)
+    expect(banners(GATE)).toEqual([en.emergency.opened])
+    expect(banners(STATION)).toEqual([en.emergency.elsewhere])
+    expect(banners(GATE, { opened: [GATE], lost: [GATE] })).toEqual([
+      `${en.emergency.opened} ${en.emergency.lost(GATE)}`,
+    ])
   })
 
   it('says since when it is offline and how much waits', () => {

@@ -46,6 +46,7 @@ export function statusView(status: PageStatus, deviceId: string, texts: Texts, n
       ...doorBadge(device, texts),
     ],
     banners: [
+      ...emergency(status, deviceId, texts),
       ...fault(status, texts),
       ...doubt(status, texts),
       ...tooOld(status, texts),
@@ -123,6 +124,13 @@ function doorBanner(device: PageDevice | undefined, texts: Texts): Banner[] {
   if (device?.door !== 'forced' && device?.door !== 'left_open') return []
   const { what, todo } = texts.alarms[`door_${device.door}`]
   return [{ tone: 'bad', text: `${what} ${todo}` }]
+}
+
+function emergency({ emergency: state }: PageStatus, deviceId: string, texts: Texts): Banner[] {
+  if (!state) return []
+  const { emergency } = texts
+  const what = state.opened.includes(deviceId) ? emergency.opened : emergency.elsewhere
+  return [{ tone: 'bad', text: state.lost.length > 0 ? `${what} ${emergency.lost(state.lost.join(', '))}` : what }]
 }
 
 function fault({ fault: why }: PageStatus, texts: Texts): Banner[] {

@@ -19,6 +19,8 @@ export interface PageStatus {
   /** There are two copies of its memory, or it was put back; null: neither. */
   ledgerDoubt: 'revoked' | 'forked' | 'put_back' | null
   devices: PageDevice[]
+  /** What an emergency input opens; null: there is no emergency. */
+  emergency: { opened: string[]; lost: string[] } | null
   fault: string | null
 }
 

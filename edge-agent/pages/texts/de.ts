@@ -105,6 +105,11 @@ export const de: Texts = {
   doors: { shut: 'Tür zu', open: 'Tür offen', forced: 'Tür aufgebrochen', left_open: 'Tür steht offen' },
   deviceAway:
     'Das Gerät löst gerade nichts aus. Bitte die Technik rufen: Einzelheiten stehen auf der Seite „Einrichtung“.',
+  emergency: {
+    opened: 'Notfall: Der Ausgang ist offen, bis die Brandmeldezentrale oder der Schalter zurückgesetzt ist.',
+    elsewhere: 'Notfall: Die Ausgänge sind offen. Dieses Gerät öffnet nicht.',
+    lost: (devices) => `Der Notfall-Eingang von ${devices} ist nicht lesbar: Bitte Netzwerk und Strom prüfen.`,
+  },
   tooOld: (release) =>
     `Dieser Agent ist zu alt für die neuen Regeln der Filiale (nötig: ${release}) und richtet sich nach den bisherigen. Bitte die Filialleitung rufen: Er muss erneuert werden.`,
   ledgerDoubts: {

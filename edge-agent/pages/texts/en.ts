@@ -101,6 +101,11 @@ export const en: Texts = {
   doors: { shut: 'Door shut', open: 'Door open', forced: 'Door forced', left_open: 'Door left open' },
   deviceAway:
     'The device releases nothing at the moment. Please call the technicians: the page "Set-up" has the details.',
+  emergency: {
+    opened: 'Emergency: the way out is open until the fire panel or switch is reset.',
+    elsewhere: 'Emergency: the ways out are open. This device does not open.',
+    lost: (devices) => `The agent cannot read the emergency input of ${devices}: check its network and power.`,
+  },
   tooOld: (release) =>
     `This agent is too old for the store’s new rules (they need ${release}) and goes by those before. Please call the store’s management: it must be upgraded.`,
   ledgerDoubts: {

@@ -49,6 +49,8 @@ export interface Texts {
   registrationFixes: Record<PageRegistrationFault, (deviceId: string) => string>
   doors: Record<NonNullable<PageDevice['door']>, string>
   deviceAway: string
+  /** An emergency input is active: this device is open, or others are; `lost` names boards that the agent cannot read. */
+  emergency: { opened: string; elsewhere: string; lost(devices: string): string }
   tooOld(release: string): string
   ledgerDoubts: Record<NonNullable<PageStatus['ledgerDoubt']>, string>
   /** The page does not hear the agent any more. */
