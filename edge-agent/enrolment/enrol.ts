@@ -7,7 +7,7 @@ import {
 } from '../../policy/documents/agent-messages.ts'
 import { decodeClaims } from '../../policy/documents/decode-claims.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
-import { keyId, keyRing, newKey, publicJwk, signer, thumbprint } from '../../policy/documents/keys.ts'
+import { newKey, publicJwk, signer, thumbprint } from '../../policy/documents/keys.ts'
 import { openDocument, signDocument } from '../../policy/documents/signed-document.ts'
 import { KeySetClaims } from '../../policy/documents/store-documents.ts'
 import { newId } from '../../policy/ids.ts'
@@ -16,6 +16,7 @@ import { openLedger } from '../ledger/ledger.ts'
 import { openAgentClock } from '../trust/time/clock.ts'
 import type { Identity } from '../identity/identity.ts'
 import { openTrust } from '../trust/trust.ts'
+import { rootRing } from '../trust/verify/root-ring.ts'
 import { httpClient, type Fetch } from '../link/wire/http-client.ts'
 
 export type Enrolled = { ok: true; identity: Identity; documents: string[] } | { ok: false; why: string }
@@ -141,7 +142,7 @@ export function keepFirstDocuments(
 
 /** For whom the key set is: the account and mode whose documents this agent will believe. */
 function tenantOf(documents: readonly string[], rootX: string): string | undefined {
-  const keys = keyRing([{ kid: keyId(rootX), alg: 'EdDSA', x: rootX, use: 'root', iss: 'root', state: 'active' }])
+  const keys = rootRing({ rootX })
   for (const jws of documents) {
     const { aud: audience } = decodeClaims(jws)
     if (typeof audience !== 'string') continue

@@ -1,9 +1,10 @@
-import { compareVersions, type DocumentVersion, type FreshClaims } from '../../policy/documents/store-documents.ts'
+import { compareVersions, type FreshClaims } from '../../policy/documents/store-documents.ts'
+import type { DocumentHead } from './judge-version.ts'
 import { refused, type Refusal } from './verify/open-as.ts'
 
 /** What a freshness is held against. */
 export interface Held {
-  head(kind: 'keys' | 'policy'): (DocumentVersion & { hash: string }) | undefined
+  head(kind: 'keys' | 'policy'): DocumentHead | undefined
   /** When the one that we use was signed, s; undefined: there is none. */
   signedS(kind: 'keys' | 'policy'): number | undefined
   /** A lower generation is of a cloud as it was before it was restored. */

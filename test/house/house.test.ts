@@ -18,7 +18,6 @@ const LONG_FILES = new Set([
   'edge-agent/lanes/gate/gate-lane.ts',
   'edge-agent/lanes/lanes.ts',
   'edge-agent/runtime.ts',
-  'edge-agent/trust/trust.ts',
   'simulators/world/ledger-oracle.ts',
   'simulators/world/run-seed.ts',
   'simulators/world/troubles.ts',

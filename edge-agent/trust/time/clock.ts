@@ -30,6 +30,12 @@ export function judgedAt(clock: Pick<AgentClock, 'now'>): { now: number; isAtLea
   return { now: nowMs / 1_000, isAtLeast: trust === 'none' }
 }
 
+/** Trusted now, s; undefined while the clock rests on nothing: then versions alone say what is newer. */
+export function nowSeconds(clock: Pick<AgentClock, 'now'>): number | undefined {
+  const { nowMs, trust } = clock.now()
+  return trust === 'none' ? undefined : nowMs / 1_000
+}
+
 const MARK = 'clock'
 
 const parse = (text: string) => JSON.parse(text) as TrustedClockState

@@ -181,14 +181,14 @@ export const AGENT_BUGS: readonly Bug[] = [
   {
     name: 'policy-half-applied',
     what: 'a new policy is used and not kept',
-    changes: [change('edge-agent/trust/trust.js', "store('policy', jws, opened.claims);", '')],
+    changes: [change('edge-agent/trust/policy.js', 'this.#store(jws, claims);', '')],
   },
   {
     name: 'policy-goes-back',
     what: 'an older policy that arrives late is taken',
     changes: [
       change(
-        'edge-agent/trust/trust.js',
+        'edge-agent/trust/judge-version.js',
         'if (order < 0)',
         'if (order < 0 && kind === "policy")\n            return undefined;\n        if (order < 0)',
       ),

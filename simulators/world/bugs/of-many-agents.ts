@@ -8,8 +8,8 @@ export const MANY_AGENTS_BUGS: readonly Bug[] = [
     changes: [
       change(
         'edge-agent/trust/trust.js',
-        'return move !== undefined && denials.seq < move.denySeq',
-        'return move === null && denials.seq < move.denySeq',
+        'return move !== undefined && this.#denials.seq < move.denySeq',
+        'return move === null && this.#denials.seq < move.denySeq',
       ),
     ],
     troubles: ['home', 'devices'],

@@ -1,0 +1,137 @@
+import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
+import { claimedKeyId } from '../../policy/documents/signed-document.ts'
+import {
+  compareVersions,
+  FreshClaims,
+  type DocumentVersion,
+  type KeySetClaims,
+} from '../../policy/documents/store-documents.ts'
+import type { Replica } from '../items/replica.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { contradiction } from './contradiction.ts'
+import { KNOWN, type DocumentHead } from './judge-version.ts'
+import type { TrustedKeySet } from './key-set.ts'
+import type { TrustedPolicy } from './policy.ts'
+import type { Denials } from './revocation/denials.ts'
+import { takesBack } from './revocation/revoked-keys.ts'
+import type { Heard } from './time/heard.ts'
+import type { TimeEpochs } from './time/time-epochs.ts'
+import { openAs, refused, type Acceptance } from './verify/open-as.ts'
+
+export interface FreshnessParts {
+  storeId: string
+  ledger: Pick<Ledger, 'commits' | 'cloudGeneration'>
+  keySet: TrustedKeySet
+  policy: TrustedPolicy
+  denials: Denials
+  items: Replica | undefined
+  times: TimeEpochs
+  heard: Heard
+}
+
+/**
+ *   signed? ─▶ newer? ─▶ contradicts nothing? ─▶ its time: our clock ─▶ names what the cloud has: are we behind?
+ *                                                     └ names the policy here: that is as young as this
+ *
+ * The newest freshness: which documents the cloud has, and when it said so.
+ */
+export class Freshness {
+  readonly #parts: FreshnessParts
+  #claims: FreshClaims | undefined
+  /** The key that signed it. */
+  #key: string | undefined
+  /** A key set that a freshness was ahead of. */
+  #keysToCome: DocumentVersion | undefined
+
+  constructor(parts: FreshnessParts) {
+    this.#parts = parts
+  }
+
+  accept(jws: string): Acceptance {
+    const { storeId, ledger, keySet, items } = this.#parts
+    // Its own time may be what sets a clock right that is behind, so its times are judged by that clock's rules alone.
+    const opened = openAs(jws, DOCUMENT_KINDS.fresh, keySet.keys, storeId, FreshClaims, undefined)
+    if (!opened.ok) return opened.refusal
+    const { claims: fresh } = opened
+    const have = this.#claims
+    // Two of one millisecond may still differ in the items.
+    if (have?.timeMs === fresh.timeMs) items?.hearHead(fresh.items, fresh.timeMs)
+    if (have && fresh.timeEpoch === have.timeEpoch && fresh.timeMs <= have.timeMs) return KNOWN
+    const wrong = this.#contradiction(fresh)
+    if (wrong === 'keys on their way') this.#keysToCome = fresh.keys
+    if (wrong !== undefined) return typeof wrong === 'string' ? KNOWN : wrong
+    // The disk is flushed once for all that follows.
+    return ledger.commits.now(() => this.#take(fresh, claimedKeyId(jws, DOCUMENT_KINDS.fresh)))
+  }
+
+  /** The key set that it names; undefined where that has no say: whoever has a stolen key may name what is not, against the set that takes it back. */
+  keysNamedFor(claims: KeySetClaims): DocumentHead | undefined {
+    return takesBack(claims.keys, this.#key) ? undefined : this.#claims?.keys
+  }
+
+  /** The policy that it names. */
+  get policyNamed(): DocumentHead | undefined {
+    return this.#claims?.policy
+  }
+
+  /** Another key set is in use: what was signed with a key that is now known to be stolen is not believed a moment longer. */
+  followKeySet(): void {
+    if (this.#claims && this.#parts.keySet.isRevoked(this.#key)) this.#claims = undefined
+  }
+
+  /** It names the policy that we have: that is as young as this. */
+  confirmPolicy(): void {
+    const { policy, heard } = this.#parts
+    const fresh = this.#claims
+    if (fresh && fresh.policy.hash === policy.hash && fresh.timeMs > heard.confirmedMs) heard.confirm(fresh.timeMs)
+  }
+
+  /** Tells the items where their sequence ends: a page may be what was missing when this was heard. */
+  tellItems(): void {
+    if (this.#claims) this.#parts.items?.hearHead(this.#claims.items, this.#claims.timeMs)
+  }
+
+  /** Whether it names a newer document than the ones here. */
+  get isAhead(): boolean {
+    const { keySet, policy, denials, items } = this.#parts
+    const [keys, have] = [keySet.head, policy.head]
+    if (this.#keysToCome && compareVersions(this.#keysToCome, keys ?? { epoch: -1, ver: 0 }) > 0) return true
+    const fresh = this.#claims
+    if (!fresh) return false
+    return (
+      !keys ||
+      !have ||
+      !policy.claims ||
+      compareVersions(fresh.keys, keys) > 0 ||
+      compareVersions(fresh.policy, have) > 0 ||
+      fresh.deny.ver > denials.seq ||
+      items?.isBehind === true
+    )
+  }
+
+  #contradiction(fresh: FreshClaims): ReturnType<typeof contradiction> {
+    const { keySet, policy, ledger, times } = this.#parts
+    const of = { keys: keySet, policy }
+    return contradiction(fresh, {
+      head: (kind) => of[kind].head,
+      signedS: (kind) => of[kind].claims?.iat,
+      lowestGeneration: ledger.cloudGeneration.lowest,
+      timeEpoch: times.current,
+    })
+  }
+
+  #take(fresh: FreshClaims, key: string | undefined): Acceptance {
+    const { times, items, denials, heard, ledger } = this.#parts
+    const verdict = times.offer({ ms: fresh.timeMs, epoch: fresh.timeEpoch, answersChallenge: false })
+    if (verdict === 'ignored') return KNOWN
+    if (verdict === 'doubted') return refused('its time lies far ahead of ours')
+    this.#claims = fresh
+    this.#key = key
+    items?.hearHead(fresh.items, fresh.timeMs)
+    denials.hearHead(fresh.deny.ver)
+    heard.contact(fresh.timeMs)
+    ledger.cloudGeneration.hear(fresh.cloudGeneration, fresh.timeMs)
+    this.confirmPolicy()
+    return { taken: true, kind: 'fresh' }
+  }
+}

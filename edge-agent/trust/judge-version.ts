@@ -1,0 +1,29 @@
+import { compareVersions, contentHash, type DocumentVersion } from '../../policy/documents/store-documents.ts'
+import { refused, type Acceptance } from './verify/open-as.ts'
+
+/** A version with the hash of its content. */
+export type DocumentHead = DocumentVersion & { hash: string }
+
+/** What an agent answers to a document that it has already. */
+export const KNOWN = { taken: false, why: 'known' } as const
+
+/**
+ * A newer version is taken: undefined. The same with the same content is known; everything else is refused. `have`: the version here;
+ * `named`: the one that the freshness names.
+ */
+export function judgeVersion(
+  kind: 'keys' | 'policy',
+  claims: DocumentVersion & { iat: number; exp: number },
+  have: DocumentHead | undefined,
+  named: DocumentHead | undefined,
+): Extract<Acceptance, { taken: false }> | undefined {
+  const hash = contentHash(claims)
+  // Pieces of different states of the cloud do not go together: the freshness says which content a version has.
+  if (named && compareVersions(claims, named) === 0 && hash !== named.hash)
+    return refused(`${kind} ${claims.epoch}.${claims.ver} is not the one that the freshness names`)
+  if (!have) return undefined
+  const order = compareVersions(claims, have)
+  if (order > 0) return undefined
+  if (order < 0) return refused(`${kind} ${claims.epoch}.${claims.ver} is older than ${have.epoch}.${have.ver}`)
+  return hash === have.hash ? KNOWN : refused(`${kind} ${claims.ver} says something else than before`)
+}

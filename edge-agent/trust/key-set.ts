@@ -1,0 +1,111 @@
+import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
+import { keyRing, type KeyRing, type VerificationKey } from '../../policy/documents/keys.ts'
+import { contentHash, KeySetClaims } from '../../policy/documents/store-documents.ts'
+import type { Identity } from '../identity/identity.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { judgeVersion, type DocumentHead } from './judge-version.ts'
+import type { AfterTheft } from './revocation/after-theft.ts'
+import type { RevokedKeys } from './revocation/revoked-keys.ts'
+import { nowSeconds, type AgentClock } from './time/clock.ts'
+import type { TimeAnswers } from './time/time-answers.ts'
+import { openAs, openStored, type Acceptance } from './verify/open-as.ts'
+import { rootRing } from './verify/root-ring.ts'
+
+export interface KeySetParts {
+  identity: Identity
+  ledger: Pick<Ledger, 'marks' | 'commits'>
+  clock: AgentClock
+  revoked: RevokedKeys
+  answers: TimeAnswers
+  theft: AfterTheft
+}
+
+/**
+ *   root signs ─▶ newer? ─▶ stored, with what it revokes, in one transaction ─▶ in use
+ *        └ only our clock speaks against it ─▶ kept, to check the answer for the time with
+ *
+ * The key set in use.
+ */
+export class TrustedKeySet {
+  readonly #parts: KeySetParts
+  readonly #root: KeyRing
+  #keys: KeyRing = new Map<string, VerificationKey>()
+  #claims: KeySetClaims | undefined
+
+  /** Opens the stored one. */
+  constructor(parts: KeySetParts) {
+    this.#parts = parts
+    this.#root = rootRing(parts.identity)
+    const { marks } = parts.ledger
+    const stored = marks.document('keys')
+    const claims = stored && this.#openStored(stored.jws)
+    if (claims) this.#use(claims)
+  }
+
+  /** Its keys; those that were ever revoked count as revoked. */
+  get keys(): KeyRing {
+    return this.#keys
+  }
+
+  get claims(): KeySetClaims | undefined {
+    return this.#claims
+  }
+
+  get head(): DocumentHead | undefined {
+    return this.#parts.ledger.marks.head('keys')
+  }
+
+  /** How it counts time. */
+  get timeEpoch(): number {
+    return this.#claims?.timeEpoch ?? 0
+  }
+
+  isRevoked(kid: string | undefined): boolean {
+    return kid !== undefined && this.#keys.get(kid)?.state === 'revoked'
+  }
+
+  /** `namedFor`: the key set that the freshness names, as far as it has a say about this one. */
+  accept(jws: string, namedFor: (claims: KeySetClaims) => DocumentHead | undefined): Acceptance {
+    const { identity, clock, answers } = this.#parts
+    const opened = openAs(jws, DOCUMENT_KINDS.keys, this.#root, identity.tenant, KeySetClaims, nowSeconds(clock))
+    if (!opened.ok) {
+      this.#keepForTime(jws, namedFor)
+      return opened.refusal
+    }
+    const { claims } = opened
+    const known = judgeVersion('keys', claims, this.head, namedFor(claims))
+    if (known) return known
+    this.#store(jws, claims)
+    this.#use(claims)
+    answers.forget()
+    return { taken: true, kind: 'keys' }
+  }
+
+  #use(claims: KeySetClaims): void {
+    this.#claims = claims
+    this.#keys = keyRing(this.#parts.revoked.kept(claims.keys))
+  }
+
+  /** Together: with the one and not the other a key set would be known, and what it revokes believed until the next start. */
+  #store(jws: string, claims: KeySetClaims): void {
+    const { ledger, theft, revoked } = this.#parts
+    const former = ledger.marks.document('keys')
+    const before = former && this.#openStored(former.jws)
+    ledger.commits.now(() => {
+      ledger.marks.setDocument('keys', { epoch: claims.epoch, ver: claims.ver, hash: contentHash(claims), jws })
+      theft.take(revoked.follow(claims, former && before && { ...before, jws: former.jws }))
+    })
+  }
+
+  /** A clock that rests on no signature, or on a key that the set takes back, may be what is wrong, and not the key set that it speaks against. */
+  #keepForTime(jws: string, namedFor: (claims: KeySetClaims) => DocumentHead | undefined): void {
+    const { clock, answers } = this.#parts
+    const claims = this.#openStored(jws)
+    if (!claims || (clock.now().trust === 'signed' && (claims.timeEpoch ?? 0) <= clock.epoch)) return
+    if (!judgeVersion('keys', claims, this.head, namedFor(claims))) answers.keep(claims)
+  }
+
+  #openStored(jws: string): KeySetClaims | undefined {
+    return openStored(jws, DOCUMENT_KINDS.keys, this.#root, this.#parts.identity.tenant, KeySetClaims)
+  }
+}

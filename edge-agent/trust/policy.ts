@@ -1,0 +1,92 @@
+import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
+import { claimedKeyId } from '../../policy/documents/signed-document.ts'
+import { contentHash, PolicyClaims } from '../../policy/documents/store-documents.ts'
+import type { Identity } from '../identity/identity.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { judgeVersion, type DocumentHead } from './judge-version.ts'
+import type { TrustedKeySet } from './key-set.ts'
+import { nowSeconds, type AgentClock } from './time/clock.ts'
+import { openAs, openStored, stillVerifying, type Acceptance } from './verify/open-as.ts'
+
+export interface PolicyParts {
+  identity: Identity
+  ledger: Pick<Ledger, 'marks' | 'commits'>
+  clock: AgentClock
+  keySet: TrustedKeySet
+}
+
+/** The policy in use. It stays when its key retires, and is dropped when its key is revoked. */
+export class TrustedPolicy {
+  readonly #parts: PolicyParts
+  #claims: PolicyClaims | undefined
+  #hash: string | undefined
+  /** The stored policy is of a key that was revoked: neither what it says nor its version counts, for whoever stole the key may have given any. */
+  #isDropped = false
+
+  /** Opens the stored one. */
+  constructor(parts: PolicyParts) {
+    this.#parts = parts
+    const { identity, ledger, keySet } = parts
+    this.followKeySet()
+    const stored = ledger.marks.document('policy')
+    const ring = stillVerifying(keySet.keys)
+    this.#use(stored && openStored(stored.jws, DOCUMENT_KINDS.policy, ring, identity.storeId, PolicyClaims))
+  }
+
+  get claims(): PolicyClaims | undefined {
+    return this.#claims
+  }
+
+  get hash(): string | undefined {
+    return this.#hash
+  }
+
+  get head(): DocumentHead | undefined {
+    return this.#isDropped ? undefined : this.#parts.ledger.marks.head('policy')
+  }
+
+  /** Another key set is in use. */
+  followKeySet(): void {
+    this.#isDropped = this.#parts.keySet.isRevoked(this.#storedKey)
+    if (this.#isDropped) this.#claims = this.#hash = undefined
+  }
+
+  /** `named`: the policy that the freshness names. */
+  accept(jws: string, named: DocumentHead | undefined): Acceptance {
+    const { identity, clock, keySet } = this.#parts
+    const now = nowSeconds(clock)
+    const opened = openAs(jws, DOCUMENT_KINDS.policy, keySet.keys, identity.storeId, PolicyClaims, now)
+    if (!opened.ok) return opened.refusal
+    const known = judgeVersion('policy', opened.claims, this.head, named)
+    if (known?.why === 'refused') return known
+    // The same policy signed with another key: the former may retire.
+    if (known && claimedKeyId(jws, DOCUMENT_KINDS.policy) !== this.#storedKey) this.#store(jws, opened.claims)
+    // What is here was signed with a key that the key set names no more.
+    if (known && this.#claims) return known
+    this.#keep(jws, opened.claims)
+    return { taken: true, kind: 'policy' }
+  }
+
+  #keep(jws: string, claims: PolicyClaims): void {
+    this.#store(jws, claims)
+    this.#isDropped = false
+    this.#use(claims)
+  }
+
+  #use(claims: PolicyClaims | undefined): void {
+    if (!claims) return
+    this.#claims = claims
+    this.#hash = contentHash(claims)
+  }
+
+  #store(jws: string, claims: PolicyClaims): void {
+    const { marks, commits } = this.#parts.ledger
+    const document = { epoch: claims.epoch, ver: claims.ver, hash: contentHash(claims), jws }
+    commits.now(() => marks.setDocument('policy', document))
+  }
+
+  /** The key that the stored policy claims to be signed with. */
+  get #storedKey(): string | undefined {
+    return claimedKeyId(this.#parts.ledger.marks.document('policy')?.jws ?? '', DOCUMENT_KINDS.policy)
+  }
+}
