@@ -4,7 +4,7 @@ import type { VendorClient } from './vendor-client.ts'
 
 /**
  * What a system of a merchant's is to us. One file a system in connectors/; all of them pass the same tests
- * (test/cloud/connectors.test.ts).
+ * (test/cloud/integrations/connectors.test.ts).
  */
 export interface Connector<C = unknown> {
   readonly name: string

@@ -44,7 +44,7 @@ export const CONNECTOR_EVENTS: ReadonlySet<string> = new Set([
 ])
 
 /** Has every other event sent and looks at what arrives. */
-const ALL_EVENTS = 'test/cloud/emitted-events.test.ts'
+const ALL_EVENTS = 'test/cloud/operations/emitted-events.test.ts'
 
 /** Look at every operation or event alike, so they say nothing of a single one. */
 const GENERAL_TESTS = new Set(
@@ -144,7 +144,7 @@ export function coveragePage({ specified, decided, own, events }: Coverage): str
   const open = [...specified, ...decided, ...events].filter(({ sources }) => sources.length === 0)
   return `# Coverage
 
-What the specification and the decisions ask for, where it is, and what tests it (of many tests those ${SHOWN} that name it most; tests of all operations alike, such as \`test/cloud/every-operation.test.ts\`, are left out). Written by \`npx vitest run test/docs/coverage.test.ts -u\`.
+What the specification and the decisions ask for, where it is, and what tests it (of many tests those ${SHOWN} that name it most; tests of all operations alike, such as \`test/cloud/operations/every-operation.test.ts\`, are left out). Written by \`npx vitest run test/docs/coverage.test.ts -u\`.
 
 ${specified.length + decided.length + words(EVENTS).length} operations and events are asked for; ${open.length === 0 ? 'none is open' : `${open.length} are open`}.
 

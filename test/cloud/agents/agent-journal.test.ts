@@ -1,0 +1,555 @@
+import { decodeJwt } from 'jose'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { AckClaims } from '../../../policy/documents/agent-messages.ts'
+import { retryUnapplied } from '../../../cloud/agents/retry-unapplied.ts'
+import { pruneGiven } from '../../../cloud/protection/rights/given-rights.ts'
+import { touchSubjects } from '../../../cloud/protection/rights/touch.ts'
+import type { ProtectionEvent } from '../../../policy/events.ts'
+import type { Evidence } from '../../../policy/journal.ts'
+import type { Json } from '../../support/cloud.ts'
+import { onEveryDatabase } from '../../support/databases.ts'
+import { makeHome, outcomeReport } from '../../support/outcome-report.ts'
+import { openShop, type Shop } from '../../support/shop.ts'
+import { enrolTestAgent, type TestAgent } from '../../support/test-agent.ts'
+
+/** What agents tell of themselves in batches of their journals, and what becomes of it. */
+onEveryDatabase('the journal of an agent', (kind) => {
+  let agent: TestAgent
+  let gate: Shop
+  beforeAll(async () => {
+    gate = await openShop(kind)
+    agent = await enrolTestAgent(gate)
+    await agent.call('reportDeviceHeartbeat', { deviceId: gate.devices.pos_deactivator })
+  })
+  afterAll(() => gate.stop())
+
+  const ackOf = (body: Json) => AckClaims.parse(decodeJwt(body.ack))
+  const claim = (nonce: string, redemptionId: string, ordinals = [0]): Evidence => ({
+    kind: 'claim',
+    redemptionId,
+    nonce,
+    source: 'token',
+    rightClass: 'release',
+    ordinals,
+    deviceId: gate.devices.pos_deactivator,
+  })
+  const grant = async () => {
+    const purchase = await gate.buy([{ ean: gate.products[0].ean, quantity: 1 }])
+    const { body } = await agent.call('verifySecurityTagDeactivation', {
+      purchaseId: purchase.transactionId,
+      deviceId: gate.devices.pos_deactivator,
+    })
+    return { purchase, nonce: body.replayProtectedNonce as string, rights: body.receiptRights }
+  }
+
+  it('binds the token to the agent’s ledger, and tells which rights of the receipt it covers', async () => {
+    const { rights, nonce } = await grant()
+    expect(rights).toMatchObject({ rightClass: 'release', ordinals: [0] })
+    const row = await gate.cloud.db.database.reads
+      .selectFrom('protection_authorization')
+      .select('ledger')
+      .where('nonce', '=', nonce)
+      .executeTakeFirst()
+    expect(row?.ledger).toBe(`${agent.ledgerId}.1`)
+  })
+
+  it('is taken in once, in order, with an ack that is signed for this ledger', async () => {
+    const { purchase, nonce } = await grant()
+    const rows = [
+      agent.row({ evidence: claim(nonce, 'red-1') }),
+      agent.row({ evidence: { kind: 'outcome', redemptionId: 'red-1', outcome: 'confirmed' } }),
+    ]
+    const first = await agent.report(rows)
+    expect(first.body).toMatchObject({ accepted: 2, duplicates: 0 })
+    expect(ackOf(first.body)).toMatchObject({
+      aud: agent.agentId,
+      ledger: agent.ledgerId,
+      generation: 1,
+      seq: 2,
+      head: rows[1]?.hash,
+    })
+    const again = await agent.report(rows)
+    expect(again.body).toMatchObject({ accepted: 0, duplicates: 2 })
+    expect(await gate.ok('fetchPurchase', { transactionId: purchase.transactionId })).toMatchObject({
+      securityTagStatus: 'deactivated',
+    })
+  })
+
+  it('grants nobody what a home gave to another agent, until that has told what became of it, or told the home that nothing did', async () => {
+    const other = await enrolTestAgent(gate)
+    const { transactionId: purchaseId } = await gate.buy([{ ean: gate.products[0].ean, quantity: 1 }])
+    const { deviceId } = await gate.ok('registerDevice', { storeId: gate.storeId, deviceType: 'pos_deactivator' })
+    await other.call('reportDeviceHeartbeat', { deviceId })
+    const { cti: nonce } = await gate.cloud.db.database.reads
+      .selectFrom('purchase')
+      .select('cti')
+      .where('purchase_id', '=', purchaseId)
+      .executeTakeFirstOrThrow()
+    const homeEpoch = await makeHome(gate, agent)
+    const give = (redemptionId: string): Evidence => ({
+      kind: 'given',
+      redemptionId,
+      nonce: nonce ?? '',
+      rightClass: 'release',
+      ordinals: [0],
+      agentId: other.agentId,
+      homeEpoch,
+    })
+    const back = (redemptionId: string, outcome: 'failed' | 'unknown'): Evidence => ({
+      kind: 'given_back',
+      redemptionId,
+      outcome,
+      report: outcomeReport(other, { aud: agent.agentId, redemptionId, cti: nonce ?? '', homeEpoch, outcome }),
+    })
+    const tell = async (from: TestAgent, ...all: Evidence[]) =>
+      expect((await from.report(all.map((evidence) => from.row({ evidence })))).body).toMatchObject({
+        accepted: all.length,
+      })
+    const ask = async (by: TestAgent, at: string) =>
+      (await by.call('verifySecurityTagDeactivation', { purchaseId, deviceId: at })).body
+    const asked = () => ask(agent, gate.devices.pos_deactivator)
+
+    // Lent to whoever asked first: it is given up for what the home gave.
+    const lent = (await asked()).replayProtectedNonce
+    await tell(agent, give('given-1'))
+    expect(
+      await gate.cloud.db.database.reads
+        .selectFrom('protection_authorization')
+        .select('void_asked_ms')
+        .where('nonce', '=', lent)
+        .executeTakeFirst(),
+    ).toMatchObject({ void_asked_ms: expect.any(Number) })
+    await tell(agent, { kind: 'void', nonce: lent })
+    expect(await asked()).toMatchObject({
+      authorizationToken: null,
+      reason: 'already_redeemed',
+      items: [{ openUnits: 0 }],
+    })
+    await tell(agent, back('given-1', 'unknown'))
+    expect(await asked()).toMatchObject({ authorizationToken: null, reason: 'manual_assistance_required' })
+    await tell(agent, back('given-1', 'failed'), back('given-1', 'unknown'), give('given-2'))
+    expect(await asked()).toMatchObject({ reason: 'already_redeemed' })
+    // Its own device may ask: it knows itself what became of it.
+    const own = await ask(other, deviceId)
+    expect(own.authorizationToken).toBeTypeOf('string')
+    await tell(other, { kind: 'void', nonce: own.replayProtectedNonce })
+    // Its own word of it counts from now on; the home's, which comes late, no more.
+    await tell(
+      other,
+      {
+        kind: 'claim',
+        redemptionId: 'given-2',
+        nonce: nonce ?? '',
+        source: 'receipt',
+        rightClass: 'release',
+        ordinals: [0],
+        deviceId,
+      },
+      { kind: 'outcome', redemptionId: 'given-2', outcome: 'failed' },
+    )
+    await tell(agent, give('given-2'))
+    const granted = await asked()
+    expect(granted.authorizationToken).toBeTypeOf('string')
+    await tell(agent, { kind: 'void', nonce: granted.replayProtectedNonce }, give('given-3'))
+    expect(await asked()).toMatchObject({ reason: 'already_redeemed' })
+    // When the receipt is over, those go of which is known what became of them; the other, of which nobody ever tells, is for staff.
+    const { database } = gate.cloud.db
+    const kept = async () =>
+      (await database.reads.selectFrom('given_right').select('redemption_id').orderBy('redemption_id').execute()).map(
+        (row) => row.redemption_id,
+      )
+    const { until_s: untilS } = await database.reads
+      .selectFrom('given_right')
+      .select('until_s')
+      .where('redemption_id', '=', 'given-3')
+      .executeTakeFirstOrThrow()
+    await database.write((db) => pruneGiven(db, untilS * 1_000 - 1))
+    expect(await kept()).toEqual(['given-1', 'given-2', 'given-3'])
+    await database.write((db) => pruneGiven(db, untilS * 1_000))
+    expect(await kept()).toEqual(['given-3'])
+    await database.write(async (db) => {
+      await db.updateTable('given_right').set({ until_s: 1_000_000_000 }).execute()
+      // Answers are kept for a while, as long as nothing has changed.
+      await touchSubjects(db, [{ purchaseId, lineId: '' }])
+    })
+    expect(await asked()).toMatchObject({ authorizationToken: null, reason: 'manual_assistance_required' })
+    await database.write((db) => db.updateTable('given_right').set({ until_s: untilS }).execute())
+    // Whoever was revoked tells nothing more.
+    await gate.ok('revokeAgent', { agentId: other.agentId })
+    expect(await asked()).toMatchObject({ reason: 'manual_assistance_required' })
+    await tell(agent, back('given-3', 'failed'))
+    const { exceptions } = await gate.ok('fetchExceptions', { storeId: gate.storeId, kind: 'double_redeem' })
+    expect(exceptions).toEqual([])
+  })
+
+  it('shows what was given of a receipt that nobody knows, or of another store', async () => {
+    const raised = async (kind: string) =>
+      (await gate.ok('fetchExceptions', { storeId: gate.storeId, kind })).exceptions.map((e: Json) => e.subject)
+    const stranger = await enrolTestAgent(gate)
+    const { transactionId } = await gate.buy([{ ean: gate.products[0].ean, quantity: 1 }])
+    const { cti } = await gate.cloud.db.database.reads
+      .selectFrom('purchase')
+      .select('cti')
+      .where('purchase_id', '=', transactionId)
+      .executeTakeFirstOrThrow()
+    const { storeId } = await gate.ok('insertStore', {
+      companyName: 'a',
+      tradingName: 'b',
+      address: { street: 's', city: 'c', zip: '12345', country: 'DE' },
+      phone: '+4940555010',
+    })
+    await gate.cloud.db.database.write((db) =>
+      db.updateTable('purchase').set({ store_id: storeId }).where('purchase_id', '=', transactionId).execute(),
+    )
+    const homeEpoch = await makeHome(gate, stranger)
+    const given = (redemptionId: string, nonce: string) =>
+      stranger.row({
+        evidence: {
+          kind: 'given',
+          redemptionId,
+          nonce,
+          rightClass: 'exit',
+          ordinals: [0],
+          agentId: agent.agentId,
+          homeEpoch,
+        },
+      })
+    expect(
+      (await stranger.report([given('given-nowhere', 'ab'.repeat(16)), given('given-elsewhere', cti ?? '')])).body,
+    ).toMatchObject({ accepted: 2 })
+    expect(await raised('unapplied')).toContain('given-nowhere')
+    expect(await raised('foreign_evidence')).toContain(`${stranger.agentId}/given`)
+    expect(
+      await gate.cloud.db.database.reads
+        .selectFrom('given_right')
+        .selectAll()
+        .where('redemption_id', 'like', 'given-%where')
+        .execute(),
+    ).toEqual([])
+  })
+
+  it('waits for what is missing', async () => {
+    const [one, two] = [agent.row({}), agent.row({})]
+    const early = await agent.report([two])
+    expect(early.body).toMatchObject({ accepted: 0 })
+    expect(ackOf(early.body).seq).toBe(one.seq - 1)
+    expect((await agent.report([one, two])).body).toMatchObject({ accepted: 2 })
+  })
+
+  it('refuses an altered row, another chain, another agent’s batch, another generation', async () => {
+    const row = agent.row({})
+    expect((await agent.report([{ ...row, body: { ...row.body, atMs: row.body.atMs + 1 } }])).status).toBe(400)
+    expect((await agent.report([row], 'x'.repeat(43))).status).toBe(400)
+    const stranger = await enrolTestAgent(gate)
+    const batch = agent.messages.batch(agent.hashBefore(row.seq), [row], Date.now())
+    expect((await stranger.call('reportProtectionEvents', { batch })).status).toBe(400)
+    expect((await gate.call('reportProtectionEvents', { batch })).status).toBe(403)
+    expect((await agent.report([row])).body).toMatchObject({ accepted: 1 })
+  })
+
+  it('tells a second copy of the ledger', async () => {
+    const last = agent.row({})
+    await agent.report([last])
+    const copy = { ...last, body: { atMs: 7 } }
+    const { rowHash } = await import('../../../policy/journal.ts')
+    const forged = { ...copy, hash: rowHash(agent.hashBefore(last.seq), last.seq, JSON.stringify(copy.body)) }
+    expect(await agent.report([forged])).toMatchObject({ status: 409, body: { reason: 'ledger_fork' } })
+    const { events } = await gate.ok('fetchProtectionEvents', {
+      storeId: gate.storeId,
+      type: 'protection.exception.raised',
+    })
+    expect(events.map((e: Json) => e.reason)).toContain('agent_fork')
+  })
+
+  it('tells a second copy also by rows that lie before the last known one', async () => {
+    const one = await enrolTestAgent(gate)
+    const { rowHash, genesisHash } = await import('../../../policy/journal.ts')
+    const rows = [one.row({}), one.row({}), one.row({})]
+    expect((await one.report(rows)).body).toMatchObject({ accepted: 3 })
+    const body = { atMs: 7 }
+    const copyOf = (seq: number) => ({
+      seq,
+      body,
+      hash: rowHash(seq === 1 ? genesisHash(one.ledgerId, 1) : one.hashBefore(seq), seq, JSON.stringify(body)),
+    })
+    // What is only late says nothing new.
+    expect((await one.report(rows.slice(0, 2))).body).toMatchObject({ accepted: 0, duplicates: 2 })
+    for (const seq of [1, 2])
+      expect(
+        await one.report([copyOf(seq)], seq === 1 ? genesisHash(one.ledgerId, 1) : one.hashBefore(seq)),
+      ).toMatchObject({ status: 409, body: { reason: 'ledger_fork' } })
+  })
+
+  it('keeps and acknowledges what cannot be applied: one event never blocks another', async () => {
+    const { purchase, nonce } = await grant()
+    const rows = [
+      agent.row({ evidence: claim('A'.repeat(22), 'red-unknown') }),
+      agent.row({ evidence: { kind: 'outcome', redemptionId: 'red-nobody', outcome: 'confirmed' } }),
+      agent.row({ evidence: claim(nonce, 'red-2') }),
+      agent.row({ evidence: { kind: 'outcome', redemptionId: 'red-2', outcome: 'confirmed' } }),
+    ]
+    expect((await agent.report(rows)).body).toMatchObject({ accepted: 4 })
+    expect(await gate.ok('fetchPurchase', { transactionId: purchase.transactionId })).toMatchObject({
+      securityTagStatus: 'deactivated',
+    })
+    const unapplied = await gate.cloud.db.database.reads
+      .selectFrom('journal_row')
+      .select('seq')
+      .where('agent_id', '=', agent.agentId)
+      .where('applied', '=', 0)
+      .execute()
+    expect(unapplied.map((r) => r.seq)).toEqual([rows[0]?.seq, rows[1]?.seq])
+  })
+
+  /** Tries the agent's unapplied rows again; how many could be applied. */
+  async function retryOf(agentId: string): Promise<number> {
+    let applied = 0
+    const call = {
+      services: gate.cloud.cloud.services,
+      nowMs: Date.now(),
+      emit: () => undefined,
+      afterCommit: () => undefined,
+    }
+    await retryUnapplied(agentId, (work) =>
+      gate.cloud.db.database.write(async (db) => void (applied += await work({ ...call, db }))),
+    )
+    return applied
+  }
+
+  it('keeps and acknowledges rows that it cannot read whole, takes their evidence, and reads them after an upgrade', async () => {
+    const { database } = gate.cloud.db
+    const { purchase, nonce } = await grant()
+    const told = (change: Json) =>
+      ({
+        type: 'protection.exception.raised',
+        eventId: `evt-${nonce}-${JSON.stringify(change).length}`,
+        occurredAt: new Date().toISOString(),
+        storeId: gate.storeId,
+        reason: 'gate_alarm',
+        ...change,
+      }) as ProtectionEvent
+    // More than one look tries again.
+    for (let batch = 0; batch < 6; batch++) {
+      const strange = Array.from({ length: 100 }, () => agent.row({ event: told({ epc: 'AB'.repeat(75) }) }))
+      expect((await agent.report(strange)).body).toMatchObject({ accepted: 100 })
+    }
+    const rows = [
+      agent.row({ event: told({ epc: 'AB'.repeat(75) }) }),
+      agent.row({ evidence: claim(nonce, 'red-unread'), event: told({ colour: 'a field of a newer release' }) }),
+      agent.row({ event: told({ detail: 'half a \ud83d character, and \0' }) }),
+      agent.row({ evidence: { kind: 'forgotten' } as never }),
+      agent.row({ evidence: { kind: 'outcome', redemptionId: 'red-unread', outcome: 'confirmed' } }),
+      agent.row({ event: told({ epc: 'AB'.repeat(62) }) }),
+    ]
+    expect((await agent.report(rows)).body).toMatchObject({ accepted: 6 })
+    expect((await agent.report(rows)).body).toMatchObject({ accepted: 0, duplicates: 6 })
+    expect(await gate.ok('fetchPurchase', { transactionId: purchase.transactionId })).toMatchObject({
+      securityTagStatus: 'deactivated',
+    })
+    const kept = () =>
+      database.reads
+        .selectFrom('journal_row')
+        .select(['seq', 'body', 'applied'])
+        .where('agent_id', '=', agent.agentId)
+        .where('seq', '>=', rows[0]?.seq ?? 0)
+        .orderBy('seq')
+        .execute()
+    expect((await kept()).map((row) => [row.body, Boolean(row.applied)])).toEqual(
+      rows.map((row, i) => [JSON.stringify(row.body), i > 3]),
+    )
+    const about = async (subject: string) =>
+      (
+        (await gate.ok('fetchExceptions', { storeId: gate.storeId, kind: 'unapplied', state: 'open' }))
+          .exceptions as Json[]
+      ).filter((each) => each.subject === subject)
+    expect(await about('red-unread')).toEqual([expect.objectContaining({ detail: expect.stringContaining('colour') })])
+    expect(await about(agent.agentId)).toEqual([expect.objectContaining({ detail: expect.stringContaining('epc') })])
+
+    const retry = () => retryOf(agent.agentId)
+    expect(await retry()).toBe(0)
+    // A release that knows the field, so to speak.
+    const { colour: _, ...event } = (rows[1]?.body.event ?? {}) as Json
+    await database.write((db) =>
+      db
+        .updateTable('journal_row')
+        .set({ body: JSON.stringify({ ...rows[1]?.body, event }) })
+        .where('agent_id', '=', agent.agentId)
+        .where('seq', '=', rows[1]?.seq ?? 0)
+        .execute(),
+    )
+    expect(await retry()).toBe(1)
+    expect(await about('red-unread')).toEqual([])
+    const redeemed = await database.reads
+      .selectFrom('redemption')
+      .select('redemption_id')
+      .where('nonce', '=', nonce)
+      .execute()
+    expect(redeemed).toEqual([{ redemption_id: 'red-unread' }])
+    expect(
+      (await gate.ok('fetchProtectionEvents', { storeId: gate.storeId, limit: 500 })).events.filter(
+        (each: Json) => each.eventId === event.eventId,
+      ),
+    ).toHaveLength(1)
+  })
+
+  it('keeps evidence with names that no database has room for, and what comes behind it counts', async () => {
+    const { purchase, nonce } = await grant()
+    const rows = [
+      agent.row({ evidence: { kind: 'void', nonce: 'a\0b' } }),
+      agent.row({ evidence: { kind: 'outcome', redemptionId: 'a\0b', outcome: 'failed' } }),
+      agent.row({ evidence: claim(nonce, 'red-\0') }),
+      agent.row({ evidence: claim(nonce, 'red-behind') }),
+      agent.row({ evidence: { kind: 'outcome', redemptionId: 'red-behind', outcome: 'confirmed' } }),
+    ]
+    expect((await agent.report(rows)).body).toMatchObject({ accepted: 5 })
+    expect(await gate.ok('fetchPurchase', { transactionId: purchase.transactionId })).toMatchObject({
+      securityTagStatus: 'deactivated',
+    })
+  })
+
+  it('shows that an agent’s rows cannot be read until the last of them is', async () => {
+    const { database } = gate.cloud.db
+    const other = await enrolTestAgent(gate)
+    await other.report([
+      other.row({ evidence: { kind: 'forgotten' } as never }),
+      other.row({ evidence: { kind: 'forgotten too' } as never }),
+    ])
+    const open = async () =>
+      (
+        (await gate.ok('fetchExceptions', { storeId: gate.storeId, kind: 'unapplied', state: 'open' }))
+          .exceptions as Json[]
+      ).filter(({ subject }) => subject === other.agentId)
+    const retry = () => retryOf(other.agentId)
+    // A release that knows them, so to speak: one tells of nothing, the other of a token.
+    const become = (seq: number, body: Json) =>
+      database.write((db) =>
+        db
+          .updateTable('journal_row')
+          .set({ body: JSON.stringify({ atMs: Date.now(), ...body }) })
+          .where('agent_id', '=', other.agentId)
+          .where('seq', '=', seq)
+          .execute(),
+      )
+    expect(await open()).toHaveLength(1)
+    await become(1, {})
+    expect(await retry()).toBe(1)
+    expect(await open()).toHaveLength(1)
+    await become(2, { evidence: { kind: 'void', nonce: (await grant()).nonce } })
+    expect(await retry()).toBe(1)
+    expect(await open()).toEqual([])
+  })
+
+  it('tells late, double and foreign redemptions without losing them', async () => {
+    const reasons = async () =>
+      (
+        await gate.ok('fetchProtectionEvents', {
+          storeId: gate.storeId,
+          type: 'protection.exception.raised',
+          limit: 500,
+        })
+      ).events.map((e: Json) => e.reason)
+    const late = await grant()
+    await agent.report([agent.row({ evidence: claim(late.nonce, 'red-late'), atMs: Date.now() + 400_000 })])
+    expect(await reasons()).toContain('late_redeem')
+    const double = await grant()
+    await agent.report([
+      agent.row({ evidence: claim(double.nonce, 'red-a') }),
+      agent.row({ evidence: claim(double.nonce, 'red-b') }),
+    ])
+    expect(await reasons()).toContain('double_redeem')
+    const foreign = await grant()
+    const other = await enrolTestAgent(gate)
+    await other.report([other.row({ evidence: claim(foreign.nonce, 'red-foreign') })])
+    expect(await reasons()).toContain('foreign_evidence')
+    const state = await gate.cloud.db.database.reads
+      .selectFrom('redemption')
+      .select('redemption_id')
+      .where('nonce', '=', foreign.nonce)
+      .execute()
+    expect(state).toEqual([])
+  })
+
+  it('does not free what something else has released as well, when the first try turns out to have failed', async () => {
+    const { purchase, nonce } = await grant()
+    await agent.report([
+      agent.row({ evidence: claim(nonce, 'red-first') }),
+      agent.row({ evidence: claim(nonce, 'red-second') }),
+      agent.row({ evidence: { kind: 'outcome', redemptionId: 'red-second', outcome: 'confirmed' } }),
+      agent.row({ evidence: { kind: 'outcome', redemptionId: 'red-first', outcome: 'failed' } }),
+    ])
+    const { body } = await agent.call('verifySecurityTagDeactivation', {
+      purchaseId: purchase.transactionId,
+      deviceId: gate.devices.pos_deactivator,
+    })
+    expect(body).toMatchObject({ deactivationAuthorized: false, authorizationToken: null, reason: 'already_redeemed' })
+  })
+
+  it('frees the lease of a token that the agent voids', async () => {
+    const { purchase, nonce } = await grant()
+    const kiosk = await gate.ok('registerDevice', { storeId: gate.storeId, deviceType: 'pos_deactivator' })
+    const elsewhere = () =>
+      gate.ok('verifySecurityTagDeactivation', { purchaseId: purchase.transactionId, deviceId: kiosk.deviceId })
+    expect(await elsewhere()).toMatchObject({
+      deactivationAuthorized: false,
+      reason: 'authorization_outstanding',
+      retryAfter: expect.any(Number),
+    })
+    await agent.report([agent.row({ evidence: { kind: 'void', nonce } })])
+    expect(await elsewhere()).toMatchObject({ deactivationAuthorized: true })
+  })
+
+  it('completes an agent’s event with what only the cloud knows', async () => {
+    const { purchase, nonce } = await grant()
+    const event = {
+      type: 'protection.action.completed' as const,
+      eventId: `evt-${nonce}`,
+      occurredAt: new Date().toISOString(),
+      storeId: 'st_elsewhere',
+      deviceId: gate.devices.pos_deactivator,
+      replayProtectedNonce: nonce,
+    }
+    await agent.report([agent.row({ evidence: claim(nonce, 'red-3') }), agent.row({ event })])
+    const { events } = await gate.ok('fetchProtectionEvents', {
+      storeId: gate.storeId,
+      purchaseId: purchase.transactionId,
+      type: 'protection.action.completed',
+    })
+    expect(events).toEqual([
+      expect.objectContaining({
+        eventId: event.eventId,
+        storeId: gate.storeId,
+        laneId: 'lane_1',
+        deviceType: 'pos_deactivator',
+        processedAt: expect.any(String),
+      }),
+    ])
+  })
+
+  it('tries what has become known again however much before it never does', async () => {
+    const { database } = gate.cloud.db
+    const other = await enrolTestAgent(gate)
+    const unknown = (n: number) => other.row({ evidence: { kind: 'void', nonce: `nobody-knows-${n}` } })
+    for (let page = 0; page < 6; page++)
+      await other.report(Array.from({ length: 100 }, (_, n) => unknown(page * 100 + n)))
+    const last = other.row({ evidence: { kind: 'forgotten' } as never })
+    await other.report([last])
+    const body = JSON.stringify({ atMs: Date.now(), evidence: { kind: 'void', nonce: (await grant()).nonce } })
+    await database.write((db) =>
+      db
+        .updateTable('journal_row')
+        .set({ body })
+        .where('agent_id', '=', other.agentId)
+        .where('seq', '=', last.seq)
+        .execute(),
+    )
+    expect(await retryOf(other.agentId)).toBe(1)
+    const unapplied = await database.reads
+      .selectFrom('journal_row')
+      .select('seq')
+      .where('agent_id', '=', other.agentId)
+      .where('applied', '=', 0)
+      .execute()
+    expect(unapplied).toHaveLength(600)
+    expect(unapplied.map(({ seq }) => seq)).not.toContain(last.seq)
+  })
+})

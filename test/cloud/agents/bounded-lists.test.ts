@@ -1,0 +1,30 @@
+import { describe, expect, it } from 'vitest'
+import { BATCHES_OF_AGENT, BATCHES_OF_ALL, waitingBatches } from '../../../cloud/messaging/waiting-batches.ts'
+import { recentlyUsed } from '../../../cloud/recently-used.ts'
+
+/** docs/limits.md lists all lists and tables of the cloud that callers fill. */
+describe('lists of the cloud', () => {
+  it('takes 4 batches of one agent and 500 of all, and each again when one is stored', () => {
+    const batches = waitingBatches()
+    const stored = Array.from({ length: BATCHES_OF_AGENT }, () => batches.add('agt_a'))
+    expect(stored.every((done) => done !== undefined)).toBe(true)
+    expect(batches.add('agt_a')).toBeUndefined()
+    let taken = BATCHES_OF_AGENT
+    for (let n = 0; n < 1_000; n++) if (batches.add(`agt_${n}`)) taken++
+    expect(taken).toBe(BATCHES_OF_ALL)
+    expect(batches.add('agt_new')).toBeUndefined()
+    stored[0]?.()
+    expect(batches.add('agt_new')).toBeDefined()
+    expect(batches.add('agt_newer')).toBeUndefined()
+  })
+
+  it('keeps the keys and documents that were used last, and drops the others', () => {
+    const table = recentlyUsed<string, number>(3)
+    for (const [n, name] of ['a', 'b', 'c'].entries()) table.set(name, n)
+    expect(table.get('a')).toBe(0)
+    table.set('d', 3)
+    expect([table.size, table.get('b'), table.get('a'), table.get('d')]).toEqual([3, undefined, 0, 3])
+    table.clear()
+    expect(table.size).toBe(0)
+  })
+})

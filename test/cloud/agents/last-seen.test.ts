@@ -1,0 +1,111 @@
+import { connectAsync, type MqttClient } from 'mqtt'
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { startBroker, type Broker } from '../../../cloud/messaging/embedded-broker.ts'
+import { agentTopic } from '../../../policy/topics.ts'
+import type { Json } from '../../support/cloud.ts'
+import { onEveryDatabase } from '../../support/databases.ts'
+import { movablePlatform } from '../../support/movable-platform.ts'
+import { openShop, type Shop } from '../../support/shop.ts'
+import { enrolTestAgent, type TestAgent } from '../../support/test-agent.ts'
+
+const MINUTE_MS = 60_000
+
+onEveryDatabase('lastSeenAt', (kind) => {
+  const { platform, forward } = movablePlatform()
+  let shop: Shop
+  let agent: TestAgent
+  let broker: Broker
+  let client: MqttClient
+  const log = { info: () => undefined, warn: () => undefined, error: () => undefined }
+
+  beforeAll(async () => {
+    shop = await openShop(kind, { platform })
+    broker = await startBroker({ host: '127.0.0.1', port: 0 }, shop.cloud.cloud.messages.hooks, { log, platform })
+    shop.cloud.cloud.attachBroker(broker)
+    agent = await enrolTestAgent(shop)
+  })
+  afterAll(async () => {
+    await broker.close()
+    await shop.stop()
+  })
+
+  const shown = async () =>
+    Date.parse((await shop.ok('fetchAgents', {})).agents.find((a: Json) => a.agentId === agent.agentId).lastSeenAt)
+  const stored = async () =>
+    (
+      await shop.cloud.db.database.reads
+        .selectFrom('agent')
+        .select('last_seen_ms')
+        .where('agent_id', '=', agent.agentId)
+        .executeTakeFirstOrThrow()
+    ).last_seen_ms
+  const flush = () => shop.cloud.cloud.services.lastSeen.flush(shop.cloud.db.database)
+  /** Passes a minute, does `work`, and expects that the cloud has noted it. */
+  const moves = async (work: () => unknown) => {
+    forward(MINUTE_MS)
+    const before = platform.clock.wall()
+    await work()
+    await vi.waitFor(async () => expect(await shown()).toBeGreaterThan(before))
+    expect(await shown()).toBeLessThanOrEqual(platform.clock.wall())
+  }
+
+  it('moves with a login and with every HTTP request, and is stored by one later write', async () => {
+    await moves(() => agent.login())
+    await flush()
+    const before = await stored()
+    await moves(() => agent.call('fetchSignedDocuments', {}))
+    await moves(() => agent.call('reportDeviceHeartbeat', { deviceId: 'dev_of_nobody' }))
+    await moves(() => agent.report([agent.row({})]))
+    expect(await stored()).toBe(before)
+    const last = await shown()
+    await flush()
+    expect([await stored(), await shown()]).toEqual([last, last])
+  })
+
+  it('moves with the connection, pings and messages over MQTT', async () => {
+    const will = { topic: agentTopic(shop.storeId, agent.agentId, 'state'), payload: stateOf(false), retain: true }
+    await agent.login()
+    await moves(async () => {
+      client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`, {
+        protocolVersion: 4,
+        reconnectPeriod: 0,
+        clientId: agent.agentId,
+        username: agent.agentId,
+        password: agent.messages.assertion(agent.mqttChallenge, platform.clock.wall()),
+        will,
+      })
+    })
+    await moves(() => client.sendPing())
+    await moves(() => client.publishAsync(agentTopic(shop.storeId, agent.agentId, 'state'), stateOf(true)))
+    expect((await shop.ok('fetchAgents', {})).agents[0].online).toBe(true)
+  })
+
+  it('stays after the connection was lost, although the broker then publishes the will', async () => {
+    const last = await shown()
+    forward(MINUTE_MS)
+    client.stream.destroy()
+    await vi.waitFor(async () => expect((await shop.ok('fetchAgents', {})).agents[0].online).toBe(false))
+    await flush()
+    expect([await shown(), await stored()]).toEqual([last, last])
+  })
+
+  it('does not move by calls without a login, and keeps what a failed write did not store', async () => {
+    const last = await shown()
+    forward(MINUTE_MS)
+    await shop.cloud.call(null, 'agentLogin', { agentId: agent.agentId })
+    await shop.cloud.call(null, 'agentLogin', { agentId: agent.agentId, assertion: 'x' })
+    await shop.cloud.call(`untag_agent_${'x'.repeat(43)}`, 'fetchSignedDocuments', {})
+    expect(await shown()).toBe(last)
+    await moves(() => agent.call('fetchSignedDocuments', {}))
+    const noted = await shown()
+    const { lastSeen } = shop.cloud.cloud.services
+    const broken = { ...shop.cloud.db.database, write: () => Promise.reject(new Error('no disk')) }
+    await expect(lastSeen.flush(broken)).rejects.toThrow('no disk')
+    expect(await shown()).toBe(noted)
+    await flush()
+    expect(await stored()).toBe(noted)
+  })
+
+  const stateOf = (online: boolean) =>
+    JSON.stringify({ online, observedAt: new Date(platform.clock.wall()).toISOString() })
+})

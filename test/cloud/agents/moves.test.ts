@@ -1,0 +1,291 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { releaseRefunds } from '../../../cloud/payments/release-refunds.ts'
+import type { Json } from '../../support/cloud.ts'
+import { onEveryDatabase } from '../../support/databases.ts'
+import { movablePlatform } from '../../support/movable-platform.ts'
+import { openShop, type Shop } from '../../support/shop.ts'
+import { enrolTestAgent, type TestAgent } from '../../support/test-agent.ts'
+
+onEveryDatabase('moves between agents', (kind) => {
+  const { platform, forward } = movablePlatform()
+  let shop: Shop
+  let one: TestAgent
+  let two: TestAgent
+  beforeAll(async () => {
+    shop = await openShop(kind, { platform })
+    one = await enrolTestAgent(shop)
+    two = await enrolTestAgent(shop)
+  })
+  afterAll(async () => {
+    expect(shop.cloud.errors).toEqual([])
+    await shop.stop()
+  })
+
+  const claimsOf = (jws: string): Json => JSON.parse(Buffer.from(jws.split('.')[1] ?? '', 'base64url').toString())
+  const look = async (agent: TestAgent, body: Json = {}) => {
+    await agent.login()
+    return (await agent.call('fetchSignedDocuments', body)).body
+  }
+  const policyOf = async (agent: TestAgent) =>
+    claimsOf((await look(agent)).documents.find((jws: string) => claimsOf(jws).policy?.home !== undefined))
+  const deviceOf = async (deviceId: string) =>
+    (await shop.ok('fetchDevices', { storeId: shop.storeId, limit: 500 })).devices.find(
+      (d: Json) => d.deviceId === deviceId,
+    )
+  const tokenFor = async (deviceId: string, purchaseId?: string) =>
+    shop.ok('verifySecurityTagDeactivation', {
+      purchaseId: purchaseId ?? (await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])).transactionId,
+      deviceId,
+    })
+  const newDevice = async (agent: TestAgent, deviceType = 'pos_deactivator') => {
+    const { deviceId } = await shop.ok('registerDevice', { storeId: shop.storeId, deviceType })
+    await agent.login()
+    expect((await agent.call('reportDeviceHeartbeat', { deviceId })).status).toBe(200)
+    return deviceId as string
+  }
+
+  describe('updateDevice with another agentId', () => {
+    it('moves at once where no token is out', async () => {
+      const deviceId = await newDevice(one)
+      expect(await shop.ok('updateDevice', { deviceId, agentId: two.agentId })).toMatchObject({ agentId: two.agentId })
+      expect((await policyOf(one)).devices.find((d: Json) => d.deviceId === deviceId)).toMatchObject({
+        agentId: two.agentId,
+      })
+      expect((await one.call('reportDeviceHeartbeat', { deviceId })).body).toMatchObject({
+        reason: 'device_of_another_agent',
+      })
+    })
+
+    it('waits for the word of the agent that holds its tokens, and gives it nothing new', async () => {
+      const deviceId = await newDevice(one)
+      const held = await tokenFor(deviceId)
+      const other = await tokenFor(deviceId)
+      const moving = await shop.ok('updateDevice', { deviceId, agentId: two.agentId })
+      expect(moving).toMatchObject({ agentId: one.agentId, movingToAgentId: two.agentId })
+      expect(await tokenFor(deviceId)).toMatchObject({
+        authorizationToken: null,
+        reason: 'authorization_outstanding',
+        retryAfter: expect.any(Number),
+      })
+      // What is read may be sent back, and calls nothing off.
+      const { success: _success, ...record } = moving
+      expect(await shop.ok('updateDevice', record)).toMatchObject({ movingToAgentId: two.agentId })
+      // The one that it goes to may report it already.
+      await two.login()
+      expect((await two.call('reportDeviceHeartbeat', { deviceId })).status).toBe(200)
+      const { commands } = await look(one)
+      expect(commands.map((jws: string) => claimsOf(jws).nonce).toSorted()).toEqual(
+        [held, other].map((each) => each.replayProtectedNonce).toSorted(),
+      )
+      expect(commands.map((jws: string) => claimsOf(jws).aud)).toEqual([one.agentId, one.agentId])
+      await one.report([one.row({ evidence: { kind: 'void', nonce: held.replayProtectedNonce } })])
+      expect(await deviceOf(deviceId)).toMatchObject({ agentId: one.agentId })
+      await one.report([one.row({ evidence: { kind: 'void', nonce: other.replayProtectedNonce } })])
+      expect(await deviceOf(deviceId)).toMatchObject({ agentId: two.agentId })
+      expect(await deviceOf(deviceId)).not.toHaveProperty('movingToAgentId')
+      expect(await look(one)).not.toHaveProperty('commands')
+      expect(claimsOf((await tokenFor(deviceId)).authorizationToken).led).toBe(`${two.ledgerId}.1`)
+    })
+
+    it('waits a minute beyond the last token of one that is out of reach, and can be called off', async () => {
+      const deviceId = await newDevice(one)
+      const { expiresAt } = await tokenFor(deviceId)
+      await shop.ok('updateDevice', { deviceId, agentId: two.agentId })
+      expect(await shop.ok('updateDevice', { deviceId, agentId: one.agentId })).not.toHaveProperty('movingToAgentId')
+      await shop.ok('updateDevice', { deviceId, agentId: two.agentId })
+      forward(Date.parse(expiresAt) + 50_000 - platform.clock.wall())
+      await look(two)
+      expect(await deviceOf(deviceId)).toMatchObject({ agentId: one.agentId, movingToAgentId: two.agentId })
+      forward(11_000)
+      await look(two)
+      expect(await deviceOf(deviceId)).toMatchObject({ agentId: two.agentId })
+    })
+
+    it('goes to no agent that was revoked', async () => {
+      const gone = await enrolTestAgent(shop)
+      const deviceId = await newDevice(one)
+      const { replayProtectedNonce: nonce } = await tokenFor(deviceId)
+      await shop.ok('updateDevice', { deviceId, agentId: gone.agentId })
+      await shop.ok('revokeAgent', { agentId: gone.agentId })
+      await one.report([one.row({ evidence: { kind: 'void', nonce } })])
+      expect(await deviceOf(deviceId)).toMatchObject({ agentId: one.agentId })
+      expect((await shop.call('updateDevice', { deviceId, agentId: gone.agentId })).status).toBe(404)
+    })
+  })
+
+  it('a lease of an agent that does not answer is asked for, and told as outstanding', async () => {
+    const [mine, theirs] = [await newDevice(one), await newDevice(two)]
+    const { transactionId } = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
+    const held = await tokenFor(mine, transactionId)
+    expect(await tokenFor(theirs, transactionId)).toMatchObject({
+      authorizationToken: null,
+      reason: 'authorization_outstanding',
+    })
+    const { commands } = await look(one)
+    expect(claimsOf(commands[0])).toMatchObject({ command: 'void', nonce: held.replayProtectedNonce, aud: one.agentId })
+    // Its own device gets it no more: the agent may have given it up.
+    expect(await tokenFor(mine, transactionId)).toMatchObject({
+      authorizationToken: null,
+      reason: 'authorization_outstanding',
+    })
+    await one.report([one.row({ evidence: { kind: 'void', nonce: held.replayProtectedNonce } })])
+    expect((await tokenFor(theirs, transactionId)).authorizationToken).toBeTypeOf('string')
+  })
+
+  it('a record of something past takes no token away, and is given none', async () => {
+    const occurredAt = new Date(platform.clock.wall() - 3_600_000).toISOString()
+    const [mine, theirs, detacher] = [
+      await newDevice(one),
+      await newDevice(two),
+      await newDevice(one, 'self_checkout_detacher'),
+    ]
+    const { transactionId: purchaseId } = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
+    const { epc } = await shop.newItem(shop.products[0])
+    await shop.buy([{ ean: shop.products[0].ean, quantity: 1, epcs: [epc] }])
+    const detach = (deviceId: string, body: Json = {}) =>
+      shop.ok('verifyProtectedItem', { deviceId, protectionAction: 'detach_hard_tag', epc, ...body })
+    const [whole, item] = [await tokenFor(mine, purchaseId), await detach(detacher)]
+    for (const deviceId of [theirs, mine]) {
+      expect(await shop.ok('verifySecurityTagDeactivation', { purchaseId, deviceId, occurredAt })).toMatchObject({
+        authorizationToken: null,
+      })
+    }
+    expect(await detach(await newDevice(two, 'self_checkout_detacher'), { occurredAt })).toMatchObject({
+      authorizationToken: null,
+    })
+    const asked = ((await look(one)).commands ?? []).map((jws: string) => claimsOf(jws).nonce)
+    for (const { replayProtectedNonce } of [whole, item]) expect(asked).not.toContain(replayProtectedNonce)
+    expect((await tokenFor(mine, purchaseId)).replayProtectedNonce).toBe(whole.replayProtectedNonce)
+    expect((await detach(detacher)).replayProtectedNonce).toBe(item.replayProtectedNonce)
+  })
+
+  it('a cancelled purchase waits for all agents, unless staff confirm', async () => {
+    const { transactionId } = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
+    expect(await shop.ok('markPurchaseCancelled', { purchaseId: transactionId })).toMatchObject({
+      refundStatus: 'pending',
+    })
+    const { operatorId: confirmedBy } = await shop.ok('registerOperator', {
+      storeId: shop.storeId,
+      name: 'Frau Petersen',
+    })
+    expect(await shop.ok('refundPayment', { purchaseId: transactionId, confirmedBy })).toMatchObject({
+      status: 'CANCELLED',
+      refundStatus: 'done',
+    })
+    expect(await shop.call('refundPayment', { purchaseId: transactionId, confirmedBy })).toMatchObject({
+      status: 409,
+      body: { reason: 'already_refunded' },
+    })
+  })
+
+  it('a cancelled purchase waits for no token that is spent, nor for one of a device without agent', async () => {
+    const { database } = shop.cloud.db
+    const settled = async (purchaseId: string) => {
+      await releaseRefunds(database, shop.cloud.cloud.services)
+      return (await shop.ok('fetchPurchase', { transactionId: purchaseId })).refundStatus
+    }
+    const [detacher, { deviceId: alone }] = [
+      await newDevice(one),
+      await shop.ok('registerDevice', { storeId: shop.storeId, deviceType: 'pos_deactivator' }),
+    ]
+    const [held, free] = [
+      await shop.buy([{ ean: shop.products[0].ean, quantity: 2 }]),
+      await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }]),
+    ]
+    const { replayProtectedNonce: nonce } = await tokenFor(detacher, held.transactionId)
+    expect((await tokenFor(alone, free.transactionId)).authorizationToken).toBeTypeOf('string')
+    const claim = (ordinal: number) =>
+      one.report([
+        one.row({
+          evidence: {
+            kind: 'claim',
+            redemptionId: `spent-${ordinal}`,
+            nonce,
+            source: 'token',
+            rightClass: 'release',
+            ordinals: [ordinal],
+            deviceId: detacher,
+          },
+        }),
+      ])
+    await claim(0)
+    for (const { transactionId } of [held, free])
+      expect(await shop.ok('markPurchaseCancelled', { purchaseId: transactionId })).toMatchObject({
+        refundStatus: 'pending',
+      })
+    // The agents have not heard of it yet.
+    expect([await settled(held.transactionId), await settled(free.transactionId)]).toEqual(['pending', 'pending'])
+    await database.write((db) =>
+      db.updateTable('agent').set({ deny_seq: 1_000_000 }).where('store_id', '=', shop.storeId).execute(),
+    )
+    expect([await settled(held.transactionId), await settled(free.transactionId)]).toEqual(['pending', 'done'])
+    await claim(1)
+    expect(await settled(held.transactionId)).toBe('done')
+  })
+
+  it('moveReceiptHome: the new home waits until all others have the policy and have told every row, or are revoked', async () => {
+    const first = await enrolTestAgent(shop, shop.otherStoreId)
+    const next = await enrolTestAgent(shop, shop.otherStoreId)
+    const last = await enrolTestAgent(shop, shop.otherStoreId)
+    const move = (home: TestAgent) => shop.ok('moveReceiptHome', { storeId: shop.otherStoreId, home: home.agentId })
+    const awaited = async () => (await policyOf(next)).homeMove.denySeq === Number.MAX_SAFE_INTEGER
+    const hasTold = async (agent: TestAgent, ledgerSeq: number) => {
+      const { epoch, ver } = await policyOf(agent)
+      await look(agent, { have: { policy: [epoch, ver] }, ledgerSeq })
+    }
+    await move(first)
+    // Cut off from the cloud, these may have honoured receipts.
+    expect(await awaited()).toBe(true)
+    for (const agent of [next, last]) await hasTold(agent, 0)
+    expect(await awaited()).toBe(false)
+    const { epoch, ver: before } = await policyOf(first)
+    await move(next)
+    expect(await awaited()).toBe(true)
+    const { ver } = await policyOf(first)
+    // It has told all, but may still take itself for the home; then it knows, but has not told all.
+    await look(first, { have: { policy: [epoch, before] }, ledgerSeq: 0 })
+    await look(first, { have: { policy: [epoch, ver] }, ledgerSeq: 1 })
+    await look(first, { have: { policy: [epoch, ver] } })
+    // The former home may have given a right to this one.
+    await hasTold(last, 0)
+    expect(await awaited()).toBe(true)
+    await first.report([first.row({})])
+    await hasTold(first, 1)
+    expect(await awaited()).toBe(false)
+    // The one that moved on is waited for, and the one that it went back to knows its own.
+    await move(last)
+    expect(await awaited()).toBe(true)
+    await move(next)
+    await hasTold(first, 1)
+    expect(await awaited()).toBe(true)
+    await shop.ok('revokeAgent', { agentId: last.agentId })
+    expect(await awaited()).toBe(false)
+  })
+
+  it('the home of receipts is who owns exit gates, whichever way they became its own, and the next one when it is revoked', async () => {
+    const storeId = shop.otherStoreId
+    const homeOf = async () => (await shop.ok('fetchProtectionPolicy', { storeId })).policy.home
+    await shop.ok('moveReceiptHome', { storeId, home: 'cloud' })
+    const [a, b, c] = [
+      await enrolTestAgent(shop, storeId),
+      await enrolTestAgent(shop, storeId),
+      await enrolTestAgent(shop, storeId),
+    ]
+    const gate = async (agent: TestAgent, deviceType = 'exit_gate') =>
+      (await shop.ok('registerDevice', { storeId, deviceType, agentId: agent.agentId })).deviceId
+    await gate(a, 'pos_deactivator')
+    expect(await homeOf()).toBe('cloud')
+    const first = await shop.ok('registerDevice', { storeId, deviceType: 'exit_gate', agentId: a.agentId })
+    expect(first.agentId).toBe(a.agentId)
+    expect(await homeOf()).toBe(a.agentId)
+    // One gate of the next is out of service.
+    await shop.ok('decommissionDevice', { deviceId: await gate(b) })
+    await gate(c)
+    expect(await homeOf()).toBe(a.agentId)
+    await shop.ok('revokeAgent', { agentId: a.agentId })
+    expect(await homeOf()).toBe(c.agentId)
+    expect((await policyOf(c)).homeMove.denySeq).toBe(Number.MAX_SAFE_INTEGER)
+    await shop.ok('revokeAgent', { agentId: c.agentId })
+    expect(await homeOf()).toBe('cloud')
+  })
+})

@@ -1,0 +1,195 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { addDays } from '../../../cloud/analytics/days.ts'
+import { csvCell } from '../../../cloud/analytics/sales-files.ts'
+import type { Json } from '../../support/cloud.ts'
+import { onEveryDatabase } from '../../support/databases.ts'
+import { openPrimeShop, type PrimeShop } from '../../support/prime-shop.ts'
+
+const DAY = 86_400_000
+
+describe('cells of the export', () => {
+  it.each(['=1+1', '+49', '-2', '@SUM(A1)', '\t=1', '\r=1', ' =1', '=HYPERLINK("http://x","y")'])(
+    '%j is no formula',
+    (text) => {
+      expect(csvCell(text).replace(/^"/, '')).toMatch(/^'/)
+    },
+  )
+  it('are read back as they were', () => {
+    expect([
+      csvCell('Hemd, blau'),
+      csvCell('10" Teller'),
+      csvCell('a\nb'),
+      csvCell(5),
+      csvCell(undefined),
+      csvCell('Äpfel'),
+    ]).toEqual(['"Hemd, blau"', '"10"" Teller"', '"a\nb"', '5', '', 'Äpfel'])
+  })
+})
+
+onEveryDatabase('exportSalesData', (kind) => {
+  let shop: PrimeShop
+  beforeAll(async () => {
+    shop = await openPrimeShop(kind)
+  })
+  afterAll(() => shop.stop())
+
+  it('exports all that was paid, page by page, as JSON and as CSV', async () => {
+    const { storeId } = shop
+    shop.forward(5 * DAY)
+    const day = shop.today()
+    const { sessionId } = await shop.ok('checkIn', { storeId })
+    const bought: string[] = []
+    for (const name of ['=cmd|"/c calc"!A1', 'Hemd']) {
+      const { transactionId } = await shop.ok('startCheckout', {
+        sessionId,
+        items: [{ name, priceUnit: 100, quantity: 2, vat: 19 }],
+      })
+      await shop.ok('completeTestCheckout', { transactionId })
+      bought.push(transactionId)
+    }
+    await shop.ok('markPurchaseCancelled', { purchaseId: bought[1] })
+    bought.push(...(await copies(bought[1] ?? '', 228)))
+    const to = shop.today()
+    const all = await shop.ok('exportSalesData', { from: day, to, storeId })
+    expect([all.count, new Set(all.sales.map((s: Json) => s.transactionId))]).toEqual([230, new Set(bought)])
+    expect(all.sales.find((s: Json) => s.transactionId === bought[1]).status).toBe('CANCELLED')
+    const csv = await shop.call('exportSalesData', { from: day, to, format: 'csv' })
+    expect(csv.headers.get('content-type')).toContain('text/csv')
+    const rows = csv.text.trimEnd().split('\r\n')
+    expect(rows.length).toBe(231)
+    expect(rows[0]).toBe(
+      'transactionId,storeId,completedAt,status,currency,itemLineId,ean,name,quantity,vat,priceUnit,totalCent,depositOf,refundedCent',
+    )
+    expect(rows.find((r) => r.startsWith(bought[0] ?? ''))).toMatch(/,"'=cmd\|""\/c calc""!A1",2,19,100,200,,0$/)
+    expect((await shop.ok('exportSalesData', { from: addDays(to, 1), to: addDays(to, 2) })).sales).toEqual([])
+    expect((await shop.call('exportSalesData', { from: to, to: addDays(to, -1) })).status).toBe(400)
+    expect((await shop.call('exportSalesData', { from: day, to, storeId: 'st_x' })).status).toBe(404)
+  }, 60_000)
+
+  it('tells of each line what has gone back of it', async () => {
+    const { storeId } = shop
+    shop.nextDay()
+    const { sessionId } = await shop.ok('checkIn', { storeId })
+    const items = [
+      { name: 'Hemd', priceUnit: 5_995, quantity: 2, vat: 19 },
+      { name: 'Schal', priceUnit: 8_990, quantity: 1, vat: 19 },
+      { name: 'Tee', priceUnit: 1_000, quantity: 1, vat: 7 },
+    ]
+    const buy = async () => {
+      const { transactionId } = await shop.ok('startCheckout', { sessionId, items })
+      return shop.ok('completeTestCheckout', { transactionId })
+    }
+    const sale = async (transactionId: string) => {
+      const { sales } = await shop.ok('exportSalesData', { from: shop.today(), to: shop.today(), storeId })
+      const found = sales.find((each: Json) => each.transactionId === transactionId)
+      return [found.totalCent, found.refundedCent, ...found.items.map((item: Json) => item.refundedCent)]
+    }
+    const named = await buy()
+    await shop.ok('refundPayment', { transactionId: named.transactionId, itemLineIds: [named.items[1].itemLineId] })
+    expect(await sale(named.transactionId)).toEqual([21_980, 8_990, 0, 8_990, 0])
+    // An amount is shared out; a line that is named later is whole all the same.
+    await shop.ok('refundPayment', { transactionId: named.transactionId, amount: 12.99 })
+    expect(await sale(named.transactionId)).toEqual([21_980, 10_289, 1_199, 8_990, 100])
+    const csv = await shop.call('exportSalesData', { from: shop.today(), to: shop.today(), storeId, format: 'csv' })
+    expect(
+      csv.text
+        .split('\r\n')
+        .filter((row) => row.startsWith(named.transactionId))
+        .map((row) => row.split(',').at(-1)),
+    ).toEqual(['1199', '8990', '100'])
+    const whole = await buy()
+    await shop.ok('refundPayment', { transactionId: whole.transactionId, amount: 10 })
+    await shop.ok('refundPayment', { transactionId: whole.transactionId, itemLineIds: [whole.items[0].itemLineId] })
+    expect((await sale(whole.transactionId)).slice(1, 3)).toEqual([12_990, 11_990])
+    await shop.ok('markPurchaseCancelled', { purchaseId: whole.transactionId })
+    expect(await sale(whole.transactionId)).toEqual([21_980, 21_980, 11_990, 8_990, 1_000])
+  })
+
+  /** The same purchase many times, some in the same millisecond. */
+  async function copies(purchaseId: string, count: number): Promise<string[]> {
+    return shop.cloud.db.database.write(async (db) => {
+      const purchase = await db
+        .selectFrom('purchase')
+        .selectAll()
+        .where('purchase_id', '=', purchaseId)
+        .executeTakeFirstOrThrow()
+      const line = await db
+        .selectFrom('purchase_line')
+        .selectAll()
+        .where('purchase_id', '=', purchaseId)
+        .executeTakeFirstOrThrow()
+      const ids = Array.from({ length: count }, (_, n) => `${purchaseId}${n}`)
+      for (const [n, id] of ids.entries()) {
+        await db
+          .insertInto('purchase')
+          .values({
+            ...purchase,
+            purchase_id: id,
+            checkout_session_id: id,
+            cti: null,
+            completed_ms: (purchase.completed_ms ?? 0) + Math.floor(n / 50),
+          })
+          .execute()
+        await db
+          .insertInto('purchase_line')
+          .values({ ...line, purchase_id: id, line_id: `l${id}` })
+          .execute()
+      }
+      return ids
+    })
+  }
+
+  it('reads no further than the reader', async () => {
+    const { reads } = shop.cloud.db.database
+    const { performStream } = await import('../../../cloud/operations/perform-stream.ts')
+    const { OPERATION_TABLE } = await import('../../../cloud/operations/table.ts')
+    const operation = OPERATION_TABLE.get('exportSalesData')
+    const store = await reads
+      .selectFrom('store')
+      .selectAll()
+      .where('store_id', '=', shop.storeId)
+      .executeTakeFirstOrThrow()
+    const [accountId = ''] = store.tenant.split('.')
+    const caller = {
+      kind: 'secret',
+      keyId: 'k',
+      accountId,
+      mode: 'test',
+      tenant: `${accountId}.test`,
+      storeIds: null,
+      package: 'PRIME',
+      expiresMs: null,
+    } as const
+    let looks = 0
+    const { database } = shop.cloud.db
+    const counting = {
+      ...database,
+      get reads() {
+        looks++
+        return database.reads
+      },
+    }
+    if (!operation) throw new Error('no such operation')
+    const request = {
+      operation,
+      caller,
+      input: { from: '2026-01-01', to: '2099-01-01', storeId: shop.storeId, format: 'csv' },
+      older: false,
+      idempotencyKey: undefined,
+      requestId: 'r',
+    }
+    const { chunks } = await performStream(request, counting, shop.cloud.cloud.services)
+    const parts = (chunks as AsyncGenerator<string>)[Symbol.asyncIterator]()
+    await parts.next()
+    expect(looks).toBe(1)
+    await parts.next()
+    expect(looks).toBe(2)
+    await parts.next()
+    expect(looks).toBe(3)
+    await parts.return(undefined)
+  })
+
+  it('leaves no error in the log', () => {
+    expect(shop.cloud.errors).toEqual([])
+  })
+})

@@ -1,0 +1,48 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { violations } from '../../support/axe.ts'
+import { NO_CHROMIUM } from '../../support/chromium.ts'
+import { openPageBench, type PageBench } from '../../support/page-bench.ts'
+
+/** Who stands in front of a zone's QR code has any phone, and perhaps no script: WCAG 2.2 AA as far as a program can tell. */
+describe.skipIf(NO_CHROMIUM)(`a zone’s page (${NO_CHROMIUM ?? 'in Chromium'})`, () => {
+  let bench: PageBench
+  let path: string
+
+  beforeAll(async () => {
+    bench = await openPageBench()
+    const { shop } = bench
+    path = new URL((await shop.ok('createZone', { storeId: shop.storeId, name: 'Herren' })).url).pathname
+  })
+  afterAll(() => bench?.stop())
+
+  it.each([
+    ['light', 'de', 'Hilfe rufen', 'Senden'],
+    ['dark', 'en', 'Call for help', 'Send'],
+  ] as const)('%s, %s: asks and goes on asking, without a script', async (colorScheme, lang, call, send) => {
+    const { chromium, shop } = bench
+    const context = await chromium.browser.newContext({ colorScheme, viewport: { width: 320, height: 640 } })
+    const page = await context.newPage()
+    page.setDefaultTimeout(5_000)
+    const found: string[] = []
+    const look = async () => {
+      found.push(...(await violations(page)))
+      expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true)
+    }
+    await page.goto(bench.at(`${path}?lang=${lang}`))
+    await look()
+    await page.getByRole('textbox').fill('x'.repeat(600))
+    await page.getByRole('button', { name: call, exact: true }).click()
+    await page.getByText('x'.repeat(500), { exact: true }).waitFor()
+    const { requests } = await shop.ok('fetchAssistanceRequests', { storeId: shop.storeId, limit: 1 })
+    await shop.ok('answerAssistanceRequest', { requestId: requests[0].requestId, message: 'Bin gleich da.' })
+    await page.getByRole('textbox').fill('Danke')
+    await page.getByRole('button', { name: send, exact: true }).click()
+    await page.getByText('Bin gleich da.').waitFor()
+    await look()
+    await shop.ok('answerAssistanceRequest', { requestId: requests[0].requestId, status: 'closed' })
+    await page.reload()
+    await look()
+    expect(found).toEqual([])
+    await context.close()
+  })
+})

@@ -1,0 +1,127 @@
+import { join } from 'node:path'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { realPlatform } from '../../../bin/platform.ts'
+import { secretFiles } from '../../../bin/secret-files.ts'
+import { openAuthority } from '../../../cloud/authority/authority.ts'
+import { loadKeyFiles } from '../../../cloud/authority/key-files.ts'
+import { signingClock } from '../../../cloud/authority/signing-clock.ts'
+import { openDatabase } from '../../../cloud/persistence/open-database.ts'
+import { noteRestore } from '../../../cloud/restore/note-restore.ts'
+import { temporaryFolder } from '../../support/databases.ts'
+
+const NOW = 1_800_000_000_000
+
+describe('the clock that signs', () => {
+  let wall: number
+  let elapsed: number
+  const clock = { wall: () => wall, elapsed: () => elapsed, bootId: 'boot' }
+  const pass = (ms: number) => {
+    wall += ms
+    elapsed += ms
+  }
+  beforeEach(() => {
+    wall = NOW
+    elapsed = 5_000
+  })
+
+  it('signs what both clocks agree on', () => {
+    const signing = signingClock(clock, 0)
+    pass(3_600_000)
+    expect(signing.nowMs()).toBe(wall)
+    expect(signing.doubt()).toBeNull()
+  })
+
+  it('lets the wall clock be set by less than a minute', () => {
+    const signing = signingClock(clock, 0)
+    wall -= 59_000
+    expect(signing.nowMs()).toBe(wall)
+  })
+
+  it.each([3_600_000, -3_600_000])(
+    'signs nothing after a jump of %d ms until the clocks have agreed for a minute',
+    (jump) => {
+      const signing = signingClock(clock, 0)
+      wall += jump
+      expect(() => signing.nowMs()).toThrow(
+        expect.objectContaining({ code: 'unavailable', extras: { reason: 'clock_untrusted', retryAfter: 60 } }),
+      )
+      pass(59_999)
+      expect(signing.doubt()).toMatch(/jumped/)
+      pass(1)
+      expect(signing.nowMs()).toBe(wall)
+    },
+  )
+
+  it('begins the minute anew when the clock jumps again', () => {
+    const signing = signingClock(clock, 0)
+    wall += 3_600_000
+    signing.doubt()
+    pass(50_000)
+    wall -= 3_600_000
+    expect(signing.doubt()).toMatch(/jumped/)
+    pass(50_000)
+    expect(signing.doubt()).toMatch(/jumped/)
+    pass(10_000)
+    expect(signing.doubt()).toBeNull()
+  })
+
+  it('signs nothing at start while the clock is before the last time that was signed', () => {
+    const signing = signingClock(clock, NOW + 10_000)
+    expect(signing.doubt()).toMatch(/before the last time/)
+    expect(() => signing.nowMs()).toThrow(/nothing is signed now/)
+    pass(10_000)
+    expect(signing.nowMs()).toBe(NOW + 10_000)
+  })
+
+  it('dates key sets by the time that has passed while the clock has just jumped ahead, and signs anew what is of the future', async () => {
+    const folder = temporaryFolder('signing-clock')
+    const { random, timers } = realPlatform()
+    const files = await loadKeyFiles(folder, secretFiles, random)
+    const database = await openDatabase({ file: join(folder, 'cloud.db') }, (failure) => {
+      throw failure
+    })
+    const [authority, year] = [await openAuthority(database, files, { random, timers, clock }), 365 * 86_400_000]
+    const keySet = async () => {
+      const { jws, ver } = (await authority.ready('acc_1.test')).keySet
+      const { iat } = JSON.parse(Buffer.from(jws.split('.')[1] ?? '', 'base64url').toString()) as { iat: number }
+      return { ver, iat: iat * 1_000 }
+    }
+    const rotate = () => database.write((db) => authority.rotate(db, { iss: 'acc_1.test', use: 'token', revoke: true }))
+    expect(await keySet()).toEqual({ ver: 1, iat: NOW })
+    pass(10_000)
+    wall += year
+    await rotate()
+    expect(await keySet()).toEqual({ ver: 2, iat: NOW + 10_000 })
+    // Once it is believed for a minute it is the time, and then it turns out that it was not.
+    expect(authority.clock.doubt()).toMatch(/jumped/)
+    pass(60_000)
+    await rotate()
+    expect(await keySet()).toEqual({ ver: 3, iat: NOW + year + 70_000 })
+    wall -= year
+    expect(authority.clock.doubt()).toMatch(/jumped/)
+    pass(60_000)
+    await database.write((db) => authority.advance(db))
+    expect(await keySet()).toEqual({ ver: 4, iat: NOW + 130_000 })
+    await database.write((db) => authority.advance(db))
+    expect(await keySet()).toEqual({ ver: 4, iat: NOW + 130_000 })
+    await database.close()
+  })
+
+  it('signs nothing either while the clock is before the last restore, which itself signs nothing', async () => {
+    const folder = temporaryFolder('signing-clock')
+    const { random, timers } = realPlatform()
+    const platform = { random, timers, clock }
+    const files = await loadKeyFiles(folder, secretFiles, random)
+    const database = await openDatabase({ file: join(folder, 'cloud.db') }, (failure) => {
+      throw failure
+    })
+    await openAuthority(database, files, platform)
+    pass(86_400_000)
+    for (const _again of [1, 2])
+      expect(await database.write((db) => noteRestore(db, files, platform))).toMatchObject({ lastSignedMs: NOW })
+    wall -= 3_600_000
+    const restarted = await openAuthority(database, files, platform)
+    expect(restarted.clock.doubt()).toMatch(/before the last time/)
+    await database.close()
+  })
+})

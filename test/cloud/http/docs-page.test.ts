@@ -1,0 +1,202 @@
+import { gzipSync } from 'node:zlib'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { getRequestListener } from '@hono/node-server'
+import type { BrowserContextOptions, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { OPERATION_TABLE } from '../../../cloud/operations/table.ts'
+import { violations } from '../../support/axe.ts'
+import { ensureBuilt } from '../../support/built.ts'
+import { NO_CHROMIUM, startChromium, type TestBrowser } from '../../support/chromium.ts'
+import { startTestCloud, type TestCloud } from '../../support/cloud.ts'
+
+const PHONE = { viewport: { width: 390, height: 844 } }
+
+describe('the reference page', () => {
+  it('has everything of every operation, small and for itself', async () => {
+    const cloud = await startTestCloud('sqlite')
+    const { text: page, headers } = await cloud.get('/docs')
+    await cloud.stop()
+    const text = page.replace(/<script type="module">.*<\/script>/s, '')
+    for (const { name, summary, minimumPackage, emits } of OPERATION_TABLE.values()) {
+      const entry = text.slice(
+        text.indexOf(`<article id="${name}"`),
+        text.indexOf('</article>', text.indexOf(`<article id="${name}"`)),
+      )
+      expect(entry).toContain(`<span class="tag">${minimumPackage}</span>`)
+      expect(entry.replaceAll(/<\/?code>/g, '`').replaceAll('&#39;', "'")).toContain(summary)
+      for (const part of ['curl', 'TypeScript', 'Python', 'Example answer', 'Answer fields', 'Errors', ...emits])
+        expect(entry).toContain(part)
+      expect(text).toContain(`<li><a href="#${name}">${name}</a></li>`)
+    }
+    expect(text).not.toMatch(/undefined|\[object|NaN/)
+    expect(text).not.toMatch(/(?:src|href)="(?:https?:)?\/\//)
+    expect(text).not.toMatch(/ on[a-z]+="| style="/)
+    // What a phone loads, and what it has to lay out.
+    expect(gzipSync(page).length).toBeLessThan(90_000)
+    expect(page.length / OPERATION_TABLE.size).toBeLessThan(5_500)
+    const ids = [...text.matchAll(/ id="([^"]+)"/g)].map((m) => m[1])
+    expect(new Set(ids).size).toBe(ids.length)
+    expect([...text.matchAll(/href="#([^"]+)"/g)].map((m) => m[1]).filter((target) => !ids.includes(target))).toEqual(
+      [],
+    )
+    const policy = headers.get('content-security-policy') ?? ''
+    expect(policy).toMatch(
+      /^default-src 'none'; script-src 'sha256-[^']+'; style-src 'sha256-[^']+'; connect-src 'self'; /,
+    )
+    expect(policy).not.toContain('unsafe')
+  })
+})
+
+describe.skipIf(NO_CHROMIUM)(`the reference page (${NO_CHROMIUM ?? 'in Chromium'})`, () => {
+  let cloud: TestCloud
+  let server: Server
+  let chromium: TestBrowser
+  let address: string
+  let key: string
+
+  beforeAll(async () => {
+    ensureBuilt()
+    cloud = await startTestCloud('sqlite')
+    key = await cloud.key('secret')
+    server = createServer(getRequestListener(cloud.cloud.app.fetch))
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    chromium = await startChromium()
+  })
+  afterAll(async () => {
+    await chromium.close()
+    server.closeAllConnections()
+    server.close()
+    await cloud.stop()
+  })
+
+  const open = async (
+    options: BrowserContextOptions = {},
+    path = '/docs',
+  ): Promise<{ page: Page; complaints: string[]; asked: string[] }> => {
+    const page = await (await chromium.browser.newContext(options)).newPage()
+    const complaints: string[] = []
+    const asked: string[] = []
+    page.on(
+      'console',
+      (message) => void (['error', 'warning'].includes(message.type()) && complaints.push(message.text())),
+    )
+    page.on('pageerror', (error) => void complaints.push(error.message))
+    page.on('request', (request) => void asked.push(request.url()))
+    await page.goto(address + path)
+    return { page, complaints, asked }
+  }
+
+  /** All entries are made of the same parts: what was looked at whole once needs some of them in other colours and widths. */
+  const keepSome = (page: Page) =>
+    page.evaluate(
+      `for (const [i, entry] of [...document.querySelectorAll('article')].entries()) if (i % 12 > 0 && !['startCheckout', 'checkIn'].includes(entry.id)) entry.remove()`,
+    )
+
+  it.each([
+    ['light', { colorScheme: 'light' }],
+    ['dark', { colorScheme: 'dark' }],
+    ['phone', { ...PHONE, colorScheme: 'dark' }],
+  ] as const)('is readable by everyone: %s', async (_, options) => {
+    const { page, complaints } = await open(options)
+    await page.evaluate(
+      `for (const each of document.querySelectorAll('#startCheckout details')) { each.removeAttribute('name'); each.open = true }`,
+    )
+    await page.click('#startCheckout button.try')
+    await page.fill('#startCheckout [name=key]', 'untag_live_sk_x')
+    expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true)
+    if (_ !== 'light') await keepSome(page)
+    expect(await violations(page)).toEqual([])
+    expect(complaints).toEqual([])
+    await page.context().close()
+  })
+
+  it('tries an operation with a test key, which stays in the tab, and asks nobody else', async () => {
+    const { page, complaints, asked } = await open()
+    await page.click('#fetchStores button.try')
+    await page.fill('#fetchStores [name=key]', key)
+    await page.press('#fetchStores textarea', 'Control+Enter')
+    await page.waitForSelector('#fetchStores output .good')
+    const output = await page.textContent('#fetchStores output')
+    expect(output).toMatch(/200 OK.*x-request-id.*req_.*"city": "Hamburg"/s)
+    expect(await page.evaluate('[localStorage.length, document.cookie, Object.values(sessionStorage)]')).toEqual([
+      0,
+      '',
+      [key],
+    ])
+    await page.click('#checkIn button.try')
+    expect(await page.inputValue('#checkIn [name=key]')).toBe(key)
+    const { stores } = await cloud.ok(key, 'fetchStores')
+    await page.fill('#checkIn textarea', JSON.stringify({ storeId: stores[0].storeId }))
+    await page.click('#checkIn .send')
+    await page.waitForSelector('#checkIn output .good')
+    await page.click('#checkIn .send')
+    // Not `waitForFunction`: what the page's policy forbids it too, from the second look on.
+    await page.locator('#checkIn output', { hasText: 'idempotency-replayed' }).waitFor()
+    await page.click('#fetchStore button.try')
+    await page.click('#fetchStore .send')
+    await page.waitForSelector('#fetchStore output .bad')
+    expect(await page.textContent('#fetchStore output')).toMatch(/404.*"code": "not-found"/s)
+    await page.fill('#fetchStore textarea', '{')
+    await page.click('#fetchStore .send')
+    expect(await page.textContent('#fetchStore .refused')).toBe('The request is not valid JSON.')
+    expect(asked.every((url) => url.startsWith(address))).toBe(true)
+    expect(complaints.filter((text) => !text.includes('404'))).toEqual([])
+    await page.context().close()
+  })
+
+  it('never sends a live key and does not keep it', async () => {
+    const { page, asked } = await open()
+    await page.click('#fetchStores button.try')
+    for (const wrong of ['untag_live_sk_AAAAAAAA', 'untag_live_ak_AAAAAAAA', 'untag_test_sk_', 'x']) {
+      await page.fill('#fetchStores [name=key]', wrong)
+      await page.click('#fetchStores .send')
+      expect(await page.isVisible('#fetchStores .refused')).toBe(true)
+      expect(await page.evaluate('sessionStorage.length')).toBe(0)
+    }
+    expect(await page.textContent('#fetchStores .refused')).toContain('A test key looks like')
+    expect(asked.filter((url) => url.includes('/api/'))).toEqual([])
+    await page.context().close()
+  })
+
+  it('finds operations by a part of their name, with the keyboard alone', async () => {
+    const { page } = await open()
+    await page.keyboard.press('Tab')
+    expect(await page.evaluate('document.activeElement.textContent.trim()')).toBe('Skip to the content')
+    await page.focus('#filter')
+    await page.keyboard.type('PROTECTEDITEM')
+    expect(await page.locator('#menu li a:visible').allTextContents()).toEqual([
+      'verifyProtectedItem',
+      'registerProtectedItems',
+      'fetchProtectedItem',
+    ])
+    await page.keyboard.press('Enter')
+    expect(new URL(page.url()).hash).toBe('#verifyProtectedItem')
+    await page.focus('#verifyProtectedItem .samples details:nth-child(2) summary')
+    await page.keyboard.press('Enter')
+    expect(await page.isVisible('#verifyProtectedItem details:nth-child(2) code')).toBe(true)
+    await page.context().close()
+  })
+
+  it('opens its contents on a phone and closes them after a choice', async () => {
+    const { page } = await open(PHONE)
+    expect(await page.isVisible('#menu')).toBe(false)
+    await page.click('.bar button')
+    await keepSome(page)
+    expect(await violations(page)).toEqual([])
+    await page.click('#menu a[href="#checkIn"]')
+    expect(await page.isVisible('#menu')).toBe(false)
+    expect(await page.locator('#checkIn h3').isVisible()).toBe(true)
+    await page.context().close()
+  })
+
+  it('can be read without its program', async () => {
+    const { page } = await open({ javaScriptEnabled: false })
+    expect(await page.isVisible('#filter')).toBe(false)
+    expect(await page.locator('form, button.try, button.copy').count()).toBe(0)
+    await page.click('#fetchStores .text summary')
+    expect(await page.isVisible('#fetchStores .text details .fields')).toBe(true)
+    await page.context().close()
+  })
+})

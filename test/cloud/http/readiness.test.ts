@@ -1,0 +1,77 @@
+import { readdirSync, rmSync } from 'node:fs'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { probeDisk } from '../../../bin/probe-disk.ts'
+import { readiness, type ReadinessParts } from '../../../cloud/readiness.ts'
+import { virtualPlatform, type VirtualPlatform } from '../../../simulators/world/virtual-platform.ts'
+import { newDatabase, temporaryFolder, type TestDatabase } from '../../support/databases.ts'
+
+describe('readiness of the cloud', () => {
+  let db: TestDatabase
+  let platform: VirtualPlatform
+  let isListening: boolean
+
+  beforeEach(async () => {
+    db = await newDatabase('sqlite')
+    platform = virtualPlatform()
+    isListening = true
+  })
+  afterEach(async () => {
+    await db.database.close()
+    await db.remove()
+  })
+
+  const readinessOf = (parts: Partial<ReadinessParts> = {}) =>
+    readiness({
+      platform,
+      reads: db.database.reads,
+      authority: authority(null),
+      probeDisk: () => Promise.resolve(),
+      isBrokerListening: () => isListening,
+      ...parts,
+    })
+
+  it('reports nothing if all parts serve', async () => {
+    expect(await platform.settle(readinessOf().check())).toEqual([])
+  })
+
+  it('reports each part that does not, with the reason', async () => {
+    isListening = false
+    const ready = readinessOf({
+      authority: authority('the clock has jumped'),
+      probeDisk: () => Promise.reject(new Error('ENOSPC: no space left on device, write')),
+    })
+    expect(await platform.settle(ready.check())).toEqual([
+      { check: 'disk', reason: 'ENOSPC: no space left on device, write' },
+      { check: 'clock', reason: 'the clock has jumped' },
+      { check: 'broker', reason: 'the broker does not listen' },
+    ])
+  })
+
+  it('does not wait longer than 2 s for a part that hangs', async () => {
+    const result = readinessOf({ probeDisk: () => new Promise(() => undefined) }).check()
+    expect(await platform.settle(result, 2_000)).toEqual([{ check: 'disk', reason: 'did not answer within 2 s' }])
+  })
+
+  it('answers all who ask within a second from one result, and checks again afterwards', async () => {
+    const ready = readinessOf()
+    expect(await platform.settle(ready.check())).toEqual([])
+    isListening = false
+    expect(await platform.settle(ready.check())).toEqual([])
+    await platform.advance(1_000)
+    expect(await platform.settle(ready.check())).toMatchObject([{ check: 'broker' }])
+  })
+})
+
+describe('the probe of the data folder', () => {
+  it('leaves nothing behind, and fails if there is no such folder', async () => {
+    const folder = temporaryFolder('probe')
+    await probeDisk(folder)
+    expect(readdirSync(folder)).toEqual([])
+    rmSync(folder, { recursive: true })
+    await expect(probeDisk(folder)).rejects.toThrow('ENOENT')
+  })
+})
+
+function authority(doubt: string | null): ReadinessParts['authority'] {
+  return { clock: { doubt: () => doubt }, freshnessSigner: { kid: 'k' } } as unknown as ReadinessParts['authority']
+}

@@ -1,0 +1,65 @@
+import { describe, expect, it } from 'vitest'
+import { streamAnswer } from '../../../cloud/http/stream-answer.ts'
+
+/** An answer whose parts come when the test says so. */
+function slowly() {
+  const failures: unknown[] = []
+  let go: (end: { part?: string; error?: Error }) => void = () => undefined
+  let isEnded = false
+  async function* chunks() {
+    try {
+      for (;;) {
+        const { part, error } = await new Promise<{ part?: string; error?: Error }>((resolve) => (go = resolve))
+        if (error) throw error
+        if (part === undefined) return
+        yield part
+      }
+    } finally {
+      isEnded = true
+    }
+  }
+  const { body } = streamAnswer({ contentType: 'text/plain', chunks: chunks() }, {}, (error) => failures.push(error))
+  const reader = (body as ReadableStream<Uint8Array>).getReader()
+  const settled = () => new Promise<void>((resolve) => setImmediate(resolve))
+  return {
+    reader,
+    failures,
+    give: async (end: { part?: string; error?: Error }) => (await settled(), go(end), settled()),
+    isEnded: () => isEnded,
+  }
+}
+
+describe('an answer in parts', () => {
+  it('is what was given, to its end', async () => {
+    const { reader, give, failures } = slowly()
+    const first = reader.read()
+    await give({ part: 'a' })
+    expect(new TextDecoder().decode((await first).value)).toBe('a')
+    const last = reader.read()
+    await give({})
+    expect([(await last).done, failures]).toEqual([true, []])
+  })
+
+  it.each([{ part: 'b' }, {}])(
+    'is no failure when its reader leaves while %j is being made, and ends then',
+    async (end) => {
+      const { reader, give, failures, isEnded } = slowly()
+      const first = reader.read()
+      await give({ part: 'a' })
+      await first
+      const left = reader.cancel()
+      await give(end)
+      await left
+      expect([isEnded(), failures]).toEqual([true, []])
+    },
+  )
+
+  it('breaks off, and says why to the log, when a part cannot be made', async () => {
+    const { reader, give, failures } = slowly()
+    const fault = new Error('no such table')
+    const first = expect(reader.read()).rejects.toBe(fault)
+    await give({ error: fault })
+    await first
+    expect(failures).toEqual([fault])
+  })
+})

@@ -1,0 +1,762 @@
+import { Webhook } from 'standardwebhooks'
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import type { Json } from '../../support/cloud.ts'
+import { onEveryDatabase } from '../../support/databases.ts'
+import { openPaidStore, PRODUCT, type PaidStore } from '../../support/paid-store.ts'
+
+onEveryDatabase('payments', (kind) => {
+  let store: PaidStore
+  beforeAll(async () => {
+    store = await openPaidStore(kind)
+  })
+  afterAll(() => store.stop())
+  afterEach(() => {
+    store.psp.release()
+    Object.assign(store.psp.switches, { hang: false, hangAfterwards: false, status: undefined, keep: false, copies: 1 })
+  })
+
+  async function paid(quantity = 1): Promise<Json> {
+    const started = await store.start(quantity)
+    await store.psp.end(await store.sessionOf(started.transactionId), 'paid')
+    return started
+  }
+  const events = async (type: string, transactionId: string) => {
+    const rows = await store.cloud.db.database.reads
+      .selectFrom('outbox_event')
+      .select(['type', 'data'])
+      .where('type', '=', type)
+      .execute()
+    return rows.map((row) => JSON.parse(row.data)).filter((data: Json) => data.transactionId === transactionId)
+  }
+  const refundsOf = (session: string) => store.psp.refunds.filter((refund) => refund.sessionId === session)
+
+  it('takes a live purchase from checkout to its receipt', async () => {
+    const started = await store.start(2)
+    expect(started).toMatchObject({
+      status: 'PENDING_PAYMENT',
+      total: 99.8,
+      checkoutUrl: expect.stringContaining(`${store.psp.baseUrl}/pay/`),
+    })
+    const { transactionId } = started
+    const session = await store.sessionOf(transactionId)
+    expect(store.psp.sessions.get(session)).toMatchObject({
+      amountCent: 9_980,
+      currency: 'EUR',
+      key: expect.stringMatching(/^pay_/),
+    })
+    expect(await events('payment.created', transactionId)).toEqual([
+      expect.objectContaining({ provider: 'custom', amountCent: 9_980 }),
+    ])
+    const page = `/checkout/${started.receipt.checkoutSessionId}`
+    expect((await store.cloud.get(page)).headers.get('location')).toBe(started.checkoutUrl)
+    expect(await store.psp.end(session, 'paid')).toEqual([200])
+    const bought = await store.ok('fetchPurchase', { transactionId })
+    expect(bought).toMatchObject({ status: 'SUCCESS', receipt: { receiptUrl: expect.any(String), tse: null } })
+    expect((await store.ok('generateReceiptQR', { purchaseId: transactionId })).url).toBe(bought.receipt.receiptUrl)
+    expect((await store.cloud.get(`${page}?returned=1`)).text).toContain('To the receipt')
+    expect((await store.cloud.get(`${page}?returned=1&lang=en`)).text).toContain('To the receipt')
+    expect(await events('checkout.completed', transactionId)).toHaveLength(1)
+    expect(await store.call('processPayment', { purchaseId: transactionId })).toMatchObject({
+      status: 409,
+      body: { reason: 'already_paid' },
+    })
+  })
+
+  it('keeps credentials to itself', async () => {
+    const { database } = store.cloud.db
+    const rows = await database.reads.selectFrom('psp_config').selectAll().execute()
+    const shown = JSON.stringify([
+      rows,
+      store.cloud.errors,
+      await store.ok('fetchAuditLog', {}),
+      await store.ok('fetchStore', { storeId: store.storeId }),
+    ])
+    for (const secret of [store.config['apiKey'], store.config['webhookSecret']]) expect(shown).not.toContain(secret)
+  })
+
+  it('refuses settings that cannot be right', async () => {
+    const ask = (body: Json) =>
+      store.call('configurePSP', { storeId: store.storeId, provider: 'custom', config: store.config, ...body })
+    expect((await ask({ provider: 'nobody' })).status).toBe(400)
+    const wrong = await ask({ config: { ...store.config, webhookSecret: 'short-secret!', colour: 'red' } })
+    expect(wrong.body.details.map((d: Json) => d.path).sort()).toEqual(['config.colour', 'config.webhookSecret'])
+    expect(wrong.text).not.toContain('short-secret!')
+    const { body } = await ask({ config: { ...store.config, webhookSecret: 'whsec_abcdefghijklmnopqrstuvwxyz' } })
+    expect(body.error).toBe(
+      'config: config.webhookSecret must be 16 to 128 visible characters, and base64 after whsec_',
+    )
+    expect(await ask({ config: { ...store.config, baseUrl: 'ftp://psp.example' } })).toMatchObject({
+      status: 400,
+      body: { details: [{ code: 'url_refused' }] },
+    })
+    expect((await ask({ storeId: 'st_x' })).status).toBe(404)
+  })
+
+  it('has one session however often it is asked for', async () => {
+    const { transactionId, checkoutUrl } = await store.start()
+    const before = store.psp.sessions.size
+    const answers = await Promise.all(
+      Array.from({ length: 5 }, () => store.ok('processPayment', { purchaseId: transactionId, method: 'card' })),
+    )
+    expect(new Set(answers.map((a) => a.checkoutUrl))).toEqual(new Set([checkoutUrl]))
+    expect(store.psp.sessions.size).toBe(before)
+    expect(answers[0]).toMatchObject({ status: 'PENDING_PAYMENT', amount: 49.9, currency: 'EUR', provider: 'custom' })
+  })
+
+  it('answers 503 and ends the purchase when the provider fails, hangs, or hangs after it has made the session', async () => {
+    const { sessionId } = await store.ok('checkIn', { storeId: store.storeId })
+    for (const fault of [{ status: 500 }, { status: 401 }, { hang: true }, { hangAfterwards: true }]) {
+      Object.assign(store.psp.switches, { status: undefined, hang: false, hangAfterwards: false, ...fault })
+      let answer: Json
+      const asked = store
+        .call('startCheckout', { sessionId, items: [{ ean: PRODUCT.ean, quantity: 1 }] })
+        .then((a) => (answer = a))
+      await store.wait('an answer', () => answer !== undefined)
+      await asked
+      expect(answer).toMatchObject({ status: 503, body: { code: 'unavailable', reason: 'psp_unavailable' } })
+      const [newest] = await store.cloud.db.database.reads
+        .selectFrom('purchase')
+        .selectAll()
+        .orderBy('created_ms', 'desc')
+        .orderBy('purchase_id', 'desc')
+        .limit(1)
+        .execute()
+      expect(newest?.status).toBe('CANCELLED')
+      store.psp.release()
+    }
+    // What was made at the provider all the same is paid by somebody: the money goes back.
+    Object.assign(store.psp.switches, { hangAfterwards: false })
+    const made = [...store.psp.sessions.keys()].at(-1) ?? ''
+    expect(await store.psp.end(made, 'paid')).toEqual([200])
+    await store.wait('the refund', () => refundsOf(made).length === 1)
+  })
+
+  it('gives up an opening that a crash left behind', async () => {
+    const { transactionId } = await store.start()
+    await store.cloud.db.database.write(async (db) => {
+      await db.updateTable('purchase').set({ status: 'CREATED' }).where('purchase_id', '=', transactionId).execute()
+      await db
+        .updateTable('payment')
+        .set({ state: 'asking', provider_ref: null, url: null })
+        .where('purchase_id', '=', transactionId)
+        .execute()
+    })
+    await store.wait('the end', async () => (await store.statusOf(transactionId)) === 'CANCELLED', 10_000)
+  })
+
+  it('takes duplicates, the wrong order and forgeries of notifications', async () => {
+    const { transactionId } = await store.start()
+    const session = await store.sessionOf(transactionId)
+    const count = async () =>
+      (await store.cloud.db.database.reads.selectFrom('audit_entry').select('entry_id').execute()).length
+    const before = await count()
+    const body = JSON.stringify({ sessionId: session, status: 'paid', amountCent: 4_990, currency: 'EUR' })
+    const post = (url: string, headers: Record<string, string>) =>
+      fetch(url, { method: 'POST', body, headers }).then((r) => r.status)
+    const stamp = {
+      'webhook-id': 'msg_1',
+      'webhook-timestamp': String(Math.floor(store.platform.clock.wall() / 1_000)),
+    }
+    const forged = [
+      {},
+      stamp,
+      { ...stamp, 'webhook-signature': 'v1,AAAA' },
+      { ...stamp, 'webhook-signature': `v1,${Buffer.alloc(32).toString('base64')}` },
+    ]
+    for (const headers of forged) expect(await post(store.notifyUrl, headers)).toBe(400)
+    for (const path of ['custom/st_x', 'stripe', 'adyen'])
+      expect(
+        await post(
+          store.notifyUrl.replace(/custom.*$/, path.includes('/') ? path : `${path}/${store.storeId}`),
+          forged[3] ?? {},
+        ),
+      ).toBe(400)
+    expect([await count(), await store.statusOf(transactionId)]).toEqual([before, 'PENDING_PAYMENT'])
+    store.psp.switches.copies = 3
+    expect(await store.psp.end(session, 'paid')).toEqual([200, 200, 200])
+    expect(await store.psp.end(session, 'expired')).toEqual([200, 200, 200])
+    expect(await store.statusOf(transactionId)).toBe('SUCCESS')
+    expect(await events('checkout.completed', transactionId)).toHaveLength(1)
+    expect(refundsOf(session)).toEqual([])
+  })
+
+  it('refuses notifications as everything else is refused', async () => {
+    const tell = (body: string) =>
+      store.cloud.cloud.app.request(new URL(store.notifyUrl).pathname, { method: 'POST', body })
+    for (const [body, status, code] of [
+      ['{}', 400, 'invalid-argument'],
+      ['x'.repeat(300_000), 413, 'payload-too-large'],
+    ] as const) {
+      const answer = await tell(body)
+      const { requestId, ...told } = (await answer.json()) as Json
+      expect([answer.status, told]).toEqual([status, { error: expect.any(String), code }])
+      expect(answer.headers.get('x-request-id')).toBe(requestId)
+    }
+  })
+
+  it('completes once when the same notification arrives at once from several sides', async () => {
+    const { transactionId } = await store.start()
+    const session = await store.sessionOf(transactionId)
+    expect((await Promise.all(Array.from({ length: 4 }, () => store.psp.end(session, 'paid')))).flat()).toEqual([
+      200, 200, 200, 200,
+    ])
+    expect(await store.statusOf(transactionId)).toBe('SUCCESS')
+    expect(await events('checkout.completed', transactionId)).toHaveLength(1)
+  })
+
+  it('gives back by itself what is paid after the purchase ended, and says so', async () => {
+    for (const end of ['declined', 'cancelled by the merchant'] as const) {
+      const { transactionId } = await store.start()
+      const session = await store.sessionOf(transactionId)
+      store.psp.switches.keep = true
+      await store.psp.end(session, 'paid')
+      store.psp.switches.keep = false
+      if (end === 'declined') await store.psp.end(session, 'cancelled')
+      else await store.ok('markPurchaseCancelled', { purchaseId: transactionId })
+      expect(await store.statusOf(transactionId)).toBe('CANCELLED')
+      if (end === 'declined') await store.psp.end(session, 'paid')
+      else await store.psp.sendKept()
+      await store.wait('the refund', async () => (await events('payment.refunded', transactionId)).length === 1)
+      expect(refundsOf(session)).toEqual([expect.objectContaining({ amountCent: 4_990 })])
+      expect((await store.exceptions('late_payment')).filter((e) => e.purchase_id === transactionId)).toHaveLength(1)
+      expect(await store.statusOf(transactionId)).toBe('CANCELLED')
+      await store.psp.sendKept()
+      expect(refundsOf(session)).toHaveLength(1)
+    }
+  })
+
+  it('a late refund of which nobody knows is asked for again by its own id alone, though one before it was refused', async () => {
+    const { transactionId } = await store.start()
+    const session = await store.sessionOf(transactionId)
+    await store.psp.end(session, 'cancelled')
+    store.psp.switches.status = 403
+    await store.psp.end(session, 'paid')
+    const states = async () =>
+      (await store.ok('fetchPurchase', { transactionId })).refunds.map((refund: Json) => [
+        refund.status,
+        refund.inDoubt ?? false,
+      ])
+    await store.wait('the refusal', async () => (await states())[0]?.[0] === 'failed')
+    Object.assign(store.psp.switches, { status: undefined, hangAfterwards: true })
+    let isAnswered = false
+    const asked = store.ok('refundPayment', { transactionId }).finally(() => (isAnswered = true))
+    await store.wait('an answer', () => isAnswered)
+    expect(await asked).toMatchObject({ refund: { status: 'pending' } })
+    store.psp.release()
+    Object.assign(store.psp.switches, { status: 500, hangAfterwards: false })
+    await store.wait('the end of the tries', async () => (await states())[1]?.[0] === 'failed', 20 * 60_000)
+    expect(await states()).toEqual([
+      ['failed', false],
+      ['failed', true],
+    ])
+    store.psp.switches.status = undefined
+    expect(await store.ok('refundPayment', { transactionId })).toMatchObject({ refund: { status: 'done' } })
+    expect([await states(), refundsOf(session).length]).toEqual([
+      [
+        ['failed', false],
+        ['done', false],
+      ],
+      1,
+    ])
+    expect(await store.call('refundPayment', { transactionId })).toMatchObject({
+      status: 409,
+      body: { reason: 'already_refunded' },
+    })
+  })
+
+  it('asks the provider when no notification comes, so that no payment is lost', async () => {
+    const { transactionId } = await store.start()
+    const session = await store.sessionOf(transactionId)
+    store.psp.switches.keep = true
+    await store.psp.end(session, 'paid')
+    await store.wait('the question', async () => (await store.statusOf(transactionId)) === 'SUCCESS', 10_000)
+    await store.psp.sendKept()
+    expect([await events('checkout.completed', transactionId), refundsOf(session)]).toEqual([[expect.anything()], []])
+  })
+
+  it('does not take another amount for the payment', async () => {
+    const { transactionId } = await store.start()
+    await store.psp.end(await store.sessionOf(transactionId), 'paid', 1)
+    expect(await store.statusOf(transactionId)).toBe('PENDING_PAYMENT')
+    expect((await store.exceptions('payment_mismatch')).map((e) => e.purchase_id)).toContain(transactionId)
+  })
+
+  it('goes on with the old credentials where payments were begun with them', async () => {
+    const open = await store.start()
+    const before = await paid()
+    const rotated = { ...store.config, webhookSecret: 'another-secret-of-theirs' }
+    await store.ok('configurePSP', { storeId: store.storeId, provider: 'custom', config: rotated })
+    expect(await store.psp.end(await store.sessionOf(open.transactionId), 'paid')).toEqual([200])
+    expect(await store.statusOf(open.transactionId)).toBe('SUCCESS')
+    expect(await store.ok('refundPayment', { purchaseId: before.transactionId })).toMatchObject({
+      status: 'CANCELLED',
+      refundStatus: 'done',
+    })
+    // What is signed with the old secret says nothing about payments that were begun after it.
+    const fresh = await store.start()
+    await store.psp.end(await store.sessionOf(fresh.transactionId), 'paid')
+    expect(await store.statusOf(fresh.transactionId)).toBe('PENDING_PAYMENT')
+    await store.ok('configurePSP', { storeId: store.storeId, provider: 'custom', config: store.config })
+  })
+
+  it('refunds the whole: the purchase is cancelled, and the money goes once', async () => {
+    const { transactionId } = await paid()
+    const session = await store.sessionOf(transactionId)
+    const answer = await store.ok('refundPayment', { purchaseId: transactionId, reason: 'wrong size' })
+    expect(answer).toMatchObject({
+      status: 'CANCELLED',
+      refundStatus: 'done',
+      refund: { amount: 49.9, status: 'done' },
+    })
+    expect(await events('payment.refunded', transactionId)).toEqual([
+      expect.objectContaining({ refundId: answer.refund.refundId, amountCent: 4_990 }),
+    ])
+    expect(await store.call('refundPayment', { purchaseId: transactionId })).toMatchObject({
+      status: 409,
+      body: { reason: 'already_refunded' },
+    })
+    const cancelled = await paid()
+    expect(await store.ok('markPurchaseCancelled', { purchaseId: cancelled.transactionId })).toMatchObject({
+      status: 'CANCELLED',
+      refundStatus: 'pending',
+    })
+    await store.wait(
+      'the refund',
+      async () => (await store.ok('fetchPurchase', { transactionId: cancelled.transactionId })).refundStatus === 'done',
+    )
+    expect(
+      [refundsOf(session), refundsOf(await store.sessionOf(cancelled.transactionId))].map((r) => r.length),
+    ).toEqual([1, 1])
+  })
+
+  it('holds the whole refund back until the store’s agents have taken the denial', async () => {
+    const { database } = store.cloud.db
+    const { transactionId } = await paid()
+    const nowMs = store.platform.clock.wall()
+    const { tenant } = await database.reads
+      .selectFrom('store')
+      .select('tenant')
+      .where('store_id', '=', store.storeId)
+      .executeTakeFirstOrThrow()
+    const agent = {
+      agent_id: 'agt_1',
+      tenant,
+      store_id: store.storeId,
+      name: 'Kasse',
+      x: 'x',
+      ledger_id: 'l',
+      generation: 1,
+      last_seq: 0,
+      head_hash: '',
+      deny_seq: 0,
+      item_seq: 0,
+      enrolled_ms: nowMs,
+      last_seen_ms: nowMs,
+      revoked_ms: null,
+    }
+    await database.write((db) => db.insertInto('agent').values(agent).execute())
+    expect(await store.ok('refundPayment', { purchaseId: transactionId })).toMatchObject({
+      status: 'CANCELLED',
+      refundStatus: 'pending',
+      refund: { status: 'pending' },
+    })
+    for (let minute = 0; minute < 5; minute++) await store.platform.advance(60_000)
+    expect(refundsOf(await store.sessionOf(transactionId))).toEqual([])
+    await database.write((db) =>
+      db.updateTable('agent').set({ deny_seq: 1_000 }).where('agent_id', '=', 'agt_1').execute(),
+    )
+    await store.wait(
+      'the refund',
+      async () => (await store.ok('fetchPurchase', { transactionId })).refundStatus === 'done',
+      30_000,
+    )
+    expect(refundsOf(await store.sessionOf(transactionId))).toHaveLength(1)
+    await database.write((db) => db.deleteFrom('agent').execute())
+  })
+
+  it('a refund that was taken and fails later is taken back by a notification of the protocol of our own', async () => {
+    const { transactionId } = await paid()
+    const { refund } = await store.ok('refundPayment', { purchaseId: transactionId })
+    expect(refund).toMatchObject({ status: 'done' })
+    const [{ id = '' } = {}] = refundsOf(await store.sessionOf(transactionId))
+    const tell = async (said: object, secret = store.config['webhookSecret'] ?? '') => {
+      const body = JSON.stringify(said)
+      const atMs = store.platform.clock.wall()
+      const headers = {
+        'content-type': 'application/json',
+        'webhook-id': 'msg_r',
+        'webhook-timestamp': String(Math.floor(atMs / 1_000)),
+        'webhook-signature': new Webhook(secret).sign('msg_r', new Date(atMs), body),
+      }
+      return (await store.cloud.cloud.app.request(new URL(store.notifyUrl).pathname, { method: 'POST', headers, body }))
+        .status
+    }
+    const state = async () => {
+      const { status, refundStatus } = await store.ok('fetchPurchase', { transactionId })
+      return [status, refundStatus]
+    }
+    expect(await tell({ refundId: id, status: 'failed' }, 'whsec_c29tZWJvZHktZWxzZXMtc2VjcmV0')).toBe(400)
+    for (const said of [
+      { refundId: id, status: 'pending' },
+      { refundId: id, status: 'refunded' },
+      { refundId: 're_unknown', status: 'failed' },
+      { refundId: id, sessionId: 'x', status: 'succeeded' },
+    ])
+      expect(await tell(said)).toBe(200)
+    expect(await state()).toEqual(['CANCELLED', 'done'])
+    for (let times = 0; times < 2; times++)
+      expect(await tell({ refundId: id, reference: refund.refundId, status: 'failed' })).toBe(200)
+    expect(await state()).toEqual(['SUCCESS', 'failed'])
+    expect((await store.exceptions('refund_failed')).filter((each) => each.purchase_id === transactionId)).toHaveLength(
+      1,
+    )
+  })
+
+  it('a notification that a full disk leaves no room for is 503, and good when it comes again', async () => {
+    const { database } = store.cloud.db
+    const started = await store.start()
+    const sessionId = await store.sessionOf(started.transactionId)
+    const write = database.write
+    database.write = () => Promise.reject(Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' }))
+    expect(await store.psp.end(sessionId, 'paid')).toEqual([503])
+    database.write = write
+    expect(await store.statusOf(started.transactionId)).toBe('PENDING_PAYMENT')
+    expect(await store.psp.end(sessionId, 'paid')).toEqual([200])
+    expect(await store.statusOf(started.transactionId)).toBe('SUCCESS')
+  })
+
+  it('lets a held refund go at once when staff confirm', async () => {
+    const { database } = store.cloud.db
+    const first = await paid()
+    const second = await paid()
+    const nowMs = store.platform.clock.wall()
+    const { tenant } = await database.reads
+      .selectFrom('store')
+      .select('tenant')
+      .where('store_id', '=', store.storeId)
+      .executeTakeFirstOrThrow()
+    const agent = {
+      agent_id: 'agt_1',
+      tenant,
+      store_id: store.storeId,
+      name: 'Kasse',
+      x: 'x',
+      ledger_id: 'l',
+      generation: 1,
+      last_seq: 0,
+      head_hash: '',
+      deny_seq: 0,
+      item_seq: 0,
+      enrolled_ms: nowMs,
+      last_seen_ms: nowMs,
+      revoked_ms: null,
+    }
+    await database.write((db) => db.insertInto('agent').values(agent).execute())
+    const { operatorId: confirmedBy } = await store.ok('registerOperator', {
+      storeId: store.storeId,
+      name: 'Frau Petersen',
+    })
+    const { operatorId: gone } = await store.ok('registerOperator', { storeId: store.storeId, name: 'Herr Ohlsen' })
+    await store.ok('removeOperator', { operatorId: gone })
+    await store.ok('markPurchaseCancelled', { purchaseId: first.transactionId })
+    expect((await store.call('refundPayment', { purchaseId: first.transactionId, confirmedBy: gone })).status).toBe(404)
+    expect(
+      await store.call('refundPayment', { purchaseId: second.transactionId, amount: 1, confirmedBy }),
+    ).toMatchObject({ status: 400, body: { details: [{ path: 'confirmedBy' }] } })
+    // One that was cancelled before, and one that is cancelled with the same word; a second time nothing more happens.
+    for (const { transactionId } of [first, second]) {
+      expect(await store.ok('refundPayment', { purchaseId: transactionId, confirmedBy })).toMatchObject({
+        status: 'CANCELLED',
+        refundStatus: 'done',
+        refund: { status: 'done' },
+      })
+      expect((await store.call('refundPayment', { purchaseId: transactionId, confirmedBy })).body).toMatchObject({
+        reason: 'already_refunded',
+      })
+      expect(refundsOf(await store.sessionOf(transactionId))).toHaveLength(1)
+    }
+    await database.write((db) => db.deleteFrom('agent').execute())
+  })
+
+  it('ends a cancellation that parts have paid back already when the agents have taken the denial, or staff confirm', async () => {
+    const { database } = store.cloud.db
+    const gone = await paid()
+    const underWay = await paid()
+    const nowMs = store.platform.clock.wall()
+    const { tenant } = await database.reads
+      .selectFrom('store')
+      .select('tenant')
+      .where('store_id', '=', store.storeId)
+      .executeTakeFirstOrThrow()
+    const agent = {
+      agent_id: 'agt_1',
+      tenant,
+      store_id: store.storeId,
+      name: 'Kasse',
+      x: 'x',
+      ledger_id: 'l',
+      generation: 1,
+      last_seq: 0,
+      head_hash: '',
+      deny_seq: 0,
+      item_seq: 0,
+      enrolled_ms: nowMs,
+      last_seen_ms: nowMs,
+      revoked_ms: null,
+    }
+    await database.write((db) => db.insertInto('agent').values(agent).execute())
+    const { operatorId: confirmedBy } = await store.ok('registerOperator', {
+      storeId: store.storeId,
+      name: 'Frau Petersen',
+    })
+    await store.ok('refundPayment', { purchaseId: gone.transactionId, amount: 49.9 })
+    const cancelled = await store.ok('refundPayment', { purchaseId: gone.transactionId })
+    expect(cancelled).toMatchObject({ status: 'CANCELLED', refundStatus: 'pending' })
+    expect(cancelled).not.toHaveProperty('refund')
+    store.psp.switches.status = 500
+    await store.ok('refundPayment', { purchaseId: underWay.transactionId, amount: 49.9 })
+    expect(await store.ok('refundPayment', { purchaseId: underWay.transactionId, confirmedBy })).toMatchObject({
+      refundStatus: 'pending',
+      refund: { status: 'pending' },
+    })
+    store.psp.switches.status = undefined
+    await store.wait(
+      'the part',
+      async () => refundsOf(await store.sessionOf(underWay.transactionId)).length > 0,
+      10_000,
+    )
+    await store.platform.advance(60_000)
+    for (const { transactionId } of [gone, underWay])
+      expect((await store.ok('fetchPurchase', { transactionId })).refundStatus).toBe('pending')
+    expect(await store.ok('refundPayment', { purchaseId: gone.transactionId, confirmedBy })).toMatchObject({
+      status: 'CANCELLED',
+      refundStatus: 'done',
+    })
+    await database.write((db) =>
+      db.updateTable('agent').set({ deny_seq: 1_000 }).where('agent_id', '=', 'agt_1').execute(),
+    )
+    await store.wait(
+      'the agent',
+      async () => (await store.ok('fetchPurchase', { transactionId: underWay.transactionId })).refundStatus === 'done',
+      10_000,
+    )
+    for (const { transactionId } of [gone, underWay]) {
+      expect((await store.call('refundPayment', { purchaseId: transactionId })).body).toMatchObject({
+        reason: 'already_refunded',
+      })
+      expect(refundsOf(await store.sessionOf(transactionId))).toHaveLength(1)
+      expect(await events('payment.refunded', transactionId)).toHaveLength(1)
+    }
+    await database.write((db) => db.deleteFrom('agent').execute())
+  })
+
+  it('refunds a part: lines or an amount, never more than was paid', async () => {
+    const started = await paid(3)
+    const { transactionId } = started
+    const [line] = started.items
+    expect(await store.ok('refundPayment', { purchaseId: transactionId, amount: 10.5 })).toMatchObject({
+      status: 'SUCCESS',
+      refund: { amount: 10.5, status: 'done' },
+    })
+    expect(
+      await store.call('refundPayment', { purchaseId: transactionId, itemLineIds: [line.itemLineId] }),
+    ).toMatchObject({ status: 409, body: { reason: 'refund_too_high' } })
+    expect((await store.call('refundPayment', { purchaseId: transactionId, itemLineIds: ['lin_x'] })).status).toBe(404)
+    expect(
+      await store.ok('refundPayment', { purchaseId: transactionId, itemLineIds: [line.itemLineId], amount: 100 }),
+    ).toMatchObject({ status: 'SUCCESS', refund: { amount: 100, itemLineIds: [line.itemLineId] } })
+    expect(
+      await store.call('refundPayment', { purchaseId: transactionId, itemLineIds: [line.itemLineId], amount: 1 }),
+    ).toMatchObject({ status: 409, body: { reason: 'already_refunded' } })
+    expect(await store.ok('refundPayment', { purchaseId: transactionId })).toMatchObject({
+      status: 'CANCELLED',
+      refund: { amount: 39.2, status: 'done' },
+    })
+    const sum = refundsOf(await store.sessionOf(transactionId)).reduce((cent, refund) => cent + refund.amountCent, 0)
+    expect(sum).toBe(14_970)
+  })
+
+  it('never gives back twice what several ask for at once', async () => {
+    const { transactionId } = await paid()
+    const answers = await Promise.all(
+      Array.from({ length: 4 }, () => store.call('refundPayment', { purchaseId: transactionId, amount: 49.9 })),
+    )
+    expect(answers.map((a) => a.status).sort()).toEqual([200, 409, 409, 409])
+    expect(refundsOf(await store.sessionOf(transactionId))).toHaveLength(1)
+  })
+
+  it('puts a refund that the provider refuses back to SUCCESS; repeating it tries again', async () => {
+    const { transactionId } = await paid()
+    store.psp.switches.status = 403
+    expect(await store.ok('refundPayment', { purchaseId: transactionId })).toMatchObject({
+      status: 'SUCCESS',
+      refundStatus: 'failed',
+      refund: { status: 'failed' },
+    })
+    expect((await store.exceptions('refund_failed')).filter((e) => e.purchase_id === transactionId)).toHaveLength(1)
+    const { total, ...failed } = await store.ok('fetchPurchase', { transactionId })
+    expect(failed).toMatchObject({
+      refunded: 0,
+      refunds: [{ kind: 'whole', amount: total, status: 'failed' }],
+      receipt: { refundStatus: 'failed', refundedCent: 0 },
+    })
+    expect([failed.refunds[0].inDoubt, failed.refunds[0].completedAt]).toEqual([undefined, undefined])
+    store.psp.switches.status = undefined
+    const done = await store.ok('refundPayment', { purchaseId: transactionId })
+    expect(done).toMatchObject({ status: 'CANCELLED', refundStatus: 'done', refunded: total })
+    expect(done.refunds.map((refund: Json) => refund.status).sort()).toEqual(['done', 'failed'])
+    expect(refundsOf(await store.sessionOf(transactionId))).toHaveLength(1)
+  })
+
+  it('gives back once though the provider answered nothing after it had', async () => {
+    const { transactionId } = await paid()
+    const session = await store.sessionOf(transactionId)
+    store.psp.switches.hangAfterwards = true
+    let answer: Json
+    const asked = store.ok('refundPayment', { purchaseId: transactionId }).then((a) => (answer = a))
+    await store.wait('an answer', () => answer !== undefined)
+    await asked
+    expect(answer).toMatchObject({
+      status: 'CANCELLED',
+      refundStatus: 'pending',
+      refunded: 0,
+      refunds: [{ status: 'pending' }],
+      refund: { status: 'pending' },
+    })
+    store.psp.release()
+    store.psp.switches.hangAfterwards = false
+    await store.wait(
+      'the next try',
+      async () => (await store.ok('fetchPurchase', { transactionId })).refundStatus === 'done',
+      10_000,
+    )
+    expect(refundsOf(session)).toHaveLength(1)
+    expect(store.psp.requests.filter((r) => r === 'POST /refunds').length).toBeGreaterThan(1)
+  })
+
+  it('gives a refund up after half a day of silence, and can still not pay twice', async () => {
+    const { transactionId } = await paid()
+    const session = await store.sessionOf(transactionId)
+    store.psp.switches.status = 500
+    expect(await store.ok('refundPayment', { purchaseId: transactionId })).toMatchObject({ refundStatus: 'pending' })
+    await store.wait(
+      'the end of the tries',
+      async () => (await store.ok('fetchPurchase', { transactionId })).refundStatus === 'failed',
+      20 * 60_000,
+    )
+    expect(await store.ok('fetchPurchase', { transactionId })).toMatchObject({
+      status: 'SUCCESS',
+      refunded: 0,
+      refunds: [{ status: 'failed', inDoubt: true }],
+    })
+    store.psp.switches.status = undefined
+    expect(await store.ok('refundPayment', { purchaseId: transactionId })).toMatchObject({
+      status: 'CANCELLED',
+      refundStatus: 'done',
+    })
+    expect(refundsOf(session)).toHaveLength(1)
+  })
+
+  it('opens no payment before staff have looked, and then does', async () => {
+    const { database } = store.cloud.db
+    const { policy } = await store.ok('fetchProtectionPolicy', { storeId: store.storeId })
+    await store.ok('updateProtectionPolicy', { storeId: store.storeId, policy: { ...policy, spotCheckRate: 1 } })
+    const sessions = store.psp.sessions.size
+    const waiting = await store.start()
+    expect(waiting).toMatchObject({ status: 'CREATED', awaitingApproval: true })
+    expect(store.psp.sessions.size).toBe(sessions)
+    const page = new URL(waiting.checkoutUrl).pathname
+    expect((await store.cloud.get(page)).text).toContain('Please wait')
+    const { transactionId } = waiting
+    expect(await store.call('processPayment', { transactionId })).toMatchObject({
+      status: 409,
+      body: { reason: 'awaiting_approval' },
+    })
+    const { operatorId } = await store.ok('registerOperator', { storeId: store.storeId, name: 'Frau Petersen' })
+    expect(await store.ok('approveCheckout', { transactionId, operatorId })).toMatchObject({
+      status: 'PENDING_PAYMENT',
+    })
+    const { checkoutUrl } = await store.ok('processPayment', { transactionId })
+    expect((await store.cloud.get(page)).headers.get('location')).toBe(checkoutUrl)
+    await store.psp.end(await store.sessionOf(transactionId), 'paid')
+    expect(await store.statusOf(transactionId)).toBe('SUCCESS')
+
+    const unlucky = await store.start()
+    store.psp.switches.status = 500
+    expect(await store.call('approveCheckout', { transactionId: unlucky.transactionId, operatorId })).toMatchObject({
+      status: 503,
+      body: { reason: 'psp_unavailable' },
+    })
+    expect(await store.statusOf(unlucky.transactionId)).toBe('CANCELLED')
+    await store.ok('updateProtectionPolicy', { storeId: store.storeId, policy })
+    expect(
+      await database.reads.selectFrom('payment').select('payment_id').where('state', '=', 'asking').execute(),
+    ).toEqual([])
+  })
+
+  it('opens one payment for parallel calls while it is being opened', async () => {
+    const { policy } = await store.ok('fetchProtectionPolicy', { storeId: store.storeId })
+    await store.ok('updateProtectionPolicy', { storeId: store.storeId, policy: { ...policy, spotCheckRate: 1 } })
+    const { transactionId } = await store.start()
+    await store.ok('updateProtectionPolicy', { storeId: store.storeId, policy })
+    await store.cloud.db.database.write((db) =>
+      db.updateTable('purchase').set({ approval: 'approved' }).where('purchase_id', '=', transactionId).execute(),
+    )
+    const before = store.psp.sessions.size
+    const answers = await Promise.all(Array.from({ length: 5 }, () => store.ok('processPayment', { transactionId })))
+    expect(new Set(answers.map((a) => a.paymentId)).size).toBe(1)
+    expect(new Set(answers.map((a) => a.checkoutUrl)).size).toBe(1)
+    expect(store.psp.sessions.size).toBe(before + 1)
+    expect(await events('payment.created', transactionId)).toHaveLength(1)
+  })
+
+  it('starts one purchase for one Idempotency-Key', async () => {
+    const { sessionId } = await store.ok('checkIn', { storeId: store.storeId })
+    const ask = () =>
+      store.call(
+        'startCheckout',
+        { sessionId, items: [{ ean: PRODUCT.ean, quantity: 1 }] },
+        { 'idempotency-key': 'basket-1' },
+      )
+    const before = store.psp.sessions.size
+    const answers = await Promise.all([ask(), ask(), ask()])
+    expect(answers.map((a) => a.status).sort()).toEqual([200, 409, 409])
+    expect((await ask()).text).toBe(answers.find((a) => a.status === 200)?.text)
+    expect(store.psp.sessions.size).toBe(before + 1)
+  })
+
+  it('needs a provider, and leaves the sandbox without one', async () => {
+    const { database } = store.cloud.db
+    await database.write((db) => db.updateTable('psp_config').set({ is_current: 0 }).execute())
+    const { sessionId } = await store.ok('checkIn', { storeId: store.storeId })
+    const basket = { sessionId, items: [{ ean: PRODUCT.ean, quantity: 1 }] }
+    expect(await store.call('startCheckout', basket)).toMatchObject({
+      status: 409,
+      body: { reason: 'psp_not_configured' },
+    })
+    await store.ok('configurePSP', { storeId: store.storeId, provider: 'custom', config: store.config })
+    expect((await store.call('startCheckout', basket)).status).toBe(200)
+  })
+})
+
+onEveryDatabase('payments through mollie', (kind) => {
+  let store: PaidStore
+  beforeAll(async () => {
+    store = await openPaidStore(kind, 'mollie')
+  })
+  afterAll(() => store.stop())
+
+  it('ask nobody about an id that somebody made up, and believe no notification by itself', async () => {
+    const { transactionId } = await store.start()
+    const session = await store.sessionOf(transactionId)
+    const asked = () => store.psp.requests.filter((request) => request.startsWith('GET')).length
+    const before = asked()
+    const post = (body: string) => fetch(store.notifyUrl, { method: 'POST', body }).then((r) => r.status)
+    expect([await post('id=tr_made_up'), await post('id=../x'), await post('')]).toEqual([400, 400, 400])
+    expect(asked()).toBe(before)
+    expect([await post(`id=${session}`), await store.statusOf(transactionId)]).toEqual([200, 'PENDING_PAYMENT'])
+    store.psp.switches.status = 500
+    expect(await post(`id=${session}`)).toBe(503)
+    store.psp.switches.status = undefined
+  })
+})

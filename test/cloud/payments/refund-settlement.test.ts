@@ -1,0 +1,684 @@
+import fc from 'fast-check'
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import type { Db } from '../../../cloud/persistence/database.ts'
+import type { Json } from '../../support/cloud.ts'
+import { onEveryDatabase } from '../../support/databases.ts'
+import { openPaidStore, PRODUCT, type PaidStore } from '../../support/paid-store.ts'
+import { newEpc } from '../../support/shop.ts'
+
+type Step =
+  | { do: 'lines'; line: 'shirt' | 'tea' }
+  | { do: 'amount'; cent: number }
+  | { do: 'cancel'; by: 'refundPayment' | 'markPurchaseCancelled' }
+  | { do: 'part and cancel at once'; cent: number }
+  | { do: 'provider'; is: 'up' | 'down' | 'refusing' | 'silent' }
+  | { do: 'wait'; minutes: number }
+  | { do: 'bank returns'; nth: number }
+
+const cent = fc.integer({ min: 1, max: 5_000 })
+const step = fc.oneof<fc.WeightedArbitrary<Step>[]>(
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('lines' as const), line: fc.constantFrom('shirt', 'tea') }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('amount' as const), cent }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constant('cancel' as const),
+      by: fc.constantFrom('refundPayment', 'markPurchaseCancelled'),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('part and cancel at once' as const), cent }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constant('provider' as const),
+      is: fc.constantFrom('up', 'down', 'refusing', 'silent'),
+    }),
+  },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('wait' as const), minutes: fc.constantFrom(1, 10, 900) }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('bank returns' as const), nth: fc.nat(3) }) },
+)
+
+/** What a refund takes back follows when the money has gone, and comes back when it has not. */
+onEveryDatabase('refunds that are settled', (kind) => {
+  let store: PaidStore
+  let deviceId: string
+  let programId: string
+  beforeAll(async () => {
+    store = await openPaidStore(kind, 'stripe')
+    await store.cloud.db.database.write(async (db) => {
+      await db.updateTable('store').set({ security_tag_mode: 'rfid' }).where('store_id', '=', store.storeId).execute()
+      await db.updateTable('product').set({ tagged: 1 }).execute()
+    })
+    const { storeId } = store
+    deviceId = (
+      await store.ok('registerDevice', {
+        storeId,
+        deviceType: 'pos_deactivator',
+        supportedTechnologies: ['uhf_rfid'],
+        canReadUhfRfid: true,
+        canDetachHardTag: true,
+      })
+    ).deviceId
+    programId = (
+      await store.ok('createLoyaltyProgram', {
+        storeId,
+        name: 'Punkte',
+        type: 'points',
+        pointsPerEuro: 1,
+        earningMethods: ['scan_and_go'],
+      })
+    ).programId
+  })
+  afterAll(() => store.stop())
+  afterEach(() => {
+    store.psp.release()
+    Object.assign(store.psp.switches, { hang: false, hangAfterwards: false, status: undefined })
+  })
+
+  const itemStatus = async (epc: string) =>
+    (await store.ok('fetchProtectedItem', { storeId: store.storeId, epc })).itemStatus
+  const isReleased = async (epc: string) =>
+    (await store.ok('verifyProtectedItem', { deviceId, protectionAction: 'detach_hard_tag', epc })).authorized
+  const balanceOf = async (userId: string) => {
+    const rows = await store.cloud.db.database.reads
+      .selectFrom('loyalty_member')
+      .select('balance')
+      .where('program_id', '=', programId)
+      .where('user_id', '=', userId)
+      .execute()
+    return rows[0]?.balance ?? 0
+  }
+  let shoppers = 0
+
+  /** Buys two lines of which the first is tagged by this item. */
+  async function bought() {
+    const { storeId, psp } = store
+    const userId = `shopper-${++shoppers}`
+    const epc = newEpc()
+    await store.ok('registerProtectedItems', {
+      storeId,
+      items: [{ epc, ean: PRODUCT.ean, protectionTechnology: 'uhf_rfid' }],
+    })
+    const { sessionId } = await store.ok('checkIn', { storeId, userId })
+    const started = await store.ok('startCheckout', {
+      sessionId,
+      items: [
+        { ean: PRODUCT.ean, quantity: 1, epcs: [epc] },
+        { name: 'Tee', priceUnit: 1_070, quantity: 2, vat: 7 },
+      ],
+    })
+    const { transactionId } = started
+    const session = await store.sessionOf(transactionId)
+    const look = async () => ({ ...(await figures()), points: await balanceOf(userId), item: await itemStatus(epc) })
+    const before = await figures()
+    await psp.end(session, 'paid')
+    const [shirt, tea] = [...started.items].sort((a: Json, b: Json) => b.priceUnit - a.priceUnit)
+    return {
+      transactionId: transactionId as string,
+      session,
+      epc,
+      before,
+      look,
+      shirt: shirt.itemLineId as string,
+      tea: tea.itemLineId as string,
+    }
+  }
+
+  /** What the store's days come to: reports and closings. */
+  async function figures(reads: Db = store.cloud.db.database.reads) {
+    const days = await reads.selectFrom('store_day').selectAll().where('store_id', '=', store.storeId).execute()
+    const vat = await reads.selectFrom('store_day_vat').selectAll().where('store_id', '=', store.storeId).execute()
+    const sum = (of: (row: (typeof days)[number]) => number) => days.reduce((total, row) => total + of(row), 0)
+    const left = (rate: number, of: (row: (typeof vat)[number]) => number) =>
+      vat.filter((row) => row.rate === rate).reduce((total, row) => total + of(row), 0)
+    return {
+      checkouts: sum((row) => row.completed_checkouts),
+      sessions: sum((row) => row.sessions_completed),
+      revenue: sum((row) => row.revenue_cent),
+      units: sum((row) => row.items_scanned),
+      refunds: sum((row) => row.refunds),
+      gross: [7, 19].map((rate) => left(rate, (row) => row.sales_cent - row.refund_cent)),
+      tax: [7, 19].map((rate) => left(rate, (row) => row.sales_tax_cent - row.refund_tax_cent)),
+    }
+  }
+  type Figures = Awaited<ReturnType<typeof figures>>
+  const grown = (a: Figures, b: Figures) => ({
+    checkouts: b.checkouts - a.checkouts,
+    sessions: b.sessions - a.sessions,
+    revenue: b.revenue - a.revenue,
+    units: b.units - a.units,
+    refunds: b.refunds - a.refunds,
+    gross: b.gross.map((cent, i) => cent - (a.gross[i] ?? 0)),
+    tax: b.tax.map((cent, i) => cent - (a.tax[i] ?? 0)),
+  })
+  const SOLD = {
+    checkouts: 1,
+    sessions: 1,
+    revenue: 7_130,
+    units: 3,
+    refunds: 0,
+    gross: [2_140, 4_990],
+    tax: [140, 797],
+  }
+  const NOTHING = { checkouts: 0, sessions: 0, revenue: 0, units: 0, gross: [0, 0], tax: [0, 0] }
+
+  it('count nothing and keep everything locked while they are under way, and all is as before when they are refused', async () => {
+    const { transactionId, epc, before, look } = await bought()
+    const sold = await look()
+    expect(sold).toMatchObject({ points: 71, item: 'paid' })
+    expect(grown(before, sold)).toEqual(SOLD)
+    expect(await isReleased(epc)).toBe(true)
+    store.psp.switches.status = 500
+    expect(await store.ok('refundPayment', { transactionId })).toMatchObject({
+      status: 'CANCELLED',
+      refundStatus: 'pending',
+    })
+    // Money and points stay; the item is locked.
+    expect(await look()).toEqual({ ...sold, item: 'cancelled' })
+    expect(await isReleased(epc)).toBe(false)
+    expect(
+      (await store.ok('verifySecurityTagDeactivation', { purchaseId: transactionId, deviceId })).deactivationAuthorized,
+    ).toBe(false)
+    store.psp.switches.status = 403
+    await store.wait(
+      'the refusal',
+      async () => (await store.ok('fetchPurchase', { transactionId })).refundStatus === 'failed',
+      10_000,
+    )
+    expect(await store.statusOf(transactionId)).toBe('SUCCESS')
+    expect(await look()).toEqual(sold)
+    expect(await isReleased(epc)).toBe(true)
+
+    store.psp.switches.status = undefined
+    expect(await store.ok('refundPayment', { transactionId })).toMatchObject({
+      status: 'CANCELLED',
+      refundStatus: 'done',
+    })
+    const after = await look()
+    expect(grown(before, after)).toEqual({ ...NOTHING, refunds: 1 })
+    expect(after).toMatchObject({ points: 0, item: 'cancelled' })
+    expect(await isReleased(epc)).toBe(false)
+  })
+
+  it('take the share of a part from the figures and the points, and the rest with the rest', async () => {
+    const { transactionId, before, look, tea } = await bought()
+    expect(await store.ok('refundPayment', { transactionId, amount: 7.13 })).toMatchObject({
+      refund: { status: 'done' },
+    })
+    const amount = await look()
+    // Of both rates in proportion: 2.14 and 4.99.
+    expect(grown(before, amount)).toEqual({
+      ...SOLD,
+      revenue: 6_417,
+      refunds: 1,
+      gross: [1_926, 4_491],
+      tax: [126, 717],
+    })
+    expect(amount.points).toBe(63)
+    expect(await store.ok('refundPayment', { transactionId, itemLineIds: [tea] })).toMatchObject({
+      refund: { amount: 21.4, status: 'done' },
+    })
+    const line = await look()
+    expect(grown(before, line)).toMatchObject({
+      checkouts: 1,
+      revenue: 4_277,
+      units: 1,
+      refunds: 2,
+      gross: [0, 4_277],
+      tax: [0, 683],
+    })
+    expect(line).toMatchObject({ points: 42, item: 'paid' })
+    await store.ok('refundPayment', { transactionId })
+    const after = await look()
+    expect(grown(before, after)).toEqual({ ...NOTHING, refunds: 3 })
+    expect(after).toMatchObject({ points: 0, item: 'cancelled' })
+  })
+
+  it('leave figures and points alone while a part is not taken', async () => {
+    const { transactionId, epc, look, shirt } = await bought()
+    const sold = await look()
+    store.psp.switches.status = 403
+    expect(await store.ok('refundPayment', { transactionId, itemLineIds: [shirt] })).toMatchObject({
+      status: 'SUCCESS',
+      refund: { status: 'failed' },
+    })
+    // The item came back all the same.
+    expect(await look()).toEqual({ ...sold, item: 'returned' })
+    store.psp.switches.status = undefined
+    expect(await store.ok('refundPayment', { transactionId, itemLineIds: [shirt] })).toMatchObject({
+      refund: { status: 'done', amount: 49.9 },
+    })
+    expect(await look()).toMatchObject({ points: 21, revenue: sold.revenue - 4_990, item: 'returned' })
+    expect(await isReleased(epc)).toBe(false)
+  })
+
+  it('are taken back when the bank sends the money back days later, once', async () => {
+    const { transactionId, session, before, look, epc } = await bought()
+    const sold = await look()
+    await store.ok('refundPayment', { transactionId })
+    expect((await look()).points).toBe(0)
+    await store.platform.advance(60_000)
+    const refund = store.psp.refunds.find((each) => each.sessionId === session)
+    store.psp.switches.copies = 3
+    expect(await store.psp.failRefund(refund?.id ?? '')).toEqual([200, 200, 200])
+    store.psp.switches.copies = 1
+    expect(await store.ok('fetchPurchase', { transactionId })).toMatchObject({
+      status: 'SUCCESS',
+      refundStatus: 'failed',
+    })
+    expect(await look()).toEqual(sold)
+    expect(await isReleased(epc)).toBe(true)
+    expect((await store.exceptions('refund_failed')).filter((each) => each.purchase_id === transactionId)).toHaveLength(
+      1,
+    )
+    expect(await store.ok('markPurchaseCancelled', { transactionId })).toMatchObject({
+      status: 'CANCELLED',
+      refundStatus: 'pending',
+    })
+    await store.wait(
+      'the second refund',
+      async () => (await store.ok('fetchPurchase', { transactionId })).refundStatus === 'done',
+    )
+    expect(grown(before, await look())).toEqual({ ...NOTHING, refunds: 1 })
+  })
+
+  const gone = (session: string) =>
+    store.psp.refunds
+      .filter((each) => each.sessionId === session && each.status === 'done')
+      .reduce((sum, each) => sum + each.amountCent, 0)
+  const bankReturns = (session: string, amountCent: number) =>
+    store.psp.failRefund(
+      store.psp.refunds.find(
+        (each) => each.sessionId === session && each.amountCent === amountCent && each.status === 'done',
+      )?.id ?? '',
+    )
+  const rowsOf = (transactionId: string) =>
+    store.cloud.db.database.reads
+      .selectFrom('refund')
+      .selectAll()
+      .where('purchase_id', '=', transactionId)
+      .orderBy('refund_id')
+      .execute()
+  const status = async (transactionId: string) => {
+    const purchase = await store.ok('fetchPurchase', { transactionId })
+    return [purchase.status, purchase.refundStatus]
+  }
+  /** The part of the shirt is done, the rest is cancelled, and the bank sends the shirt's money back. */
+  async function cancelledWithoutShirt() {
+    const purchase = await bought()
+    const { transactionId, session, shirt } = purchase
+    await store.ok('refundPayment', { transactionId, itemLineIds: [shirt] })
+    expect(await store.ok('refundPayment', { transactionId })).toMatchObject({
+      status: 'CANCELLED',
+      refundStatus: 'done',
+      refund: { amount: 21.4 },
+    })
+    await bankReturns(session, 4_990)
+    return purchase
+  }
+
+  it.each(['refundPayment', 'markPurchaseCancelled'])(
+    'a part that the bank sends back after the rest was cancelled is missing until %s is repeated',
+    async (operation) => {
+      const { transactionId, session, before, look, epc } = await cancelledWithoutShirt()
+      // The cancellation's own money has gone, so the goods stay here.
+      expect(await status(transactionId)).toEqual(['CANCELLED', 'failed'])
+      expect(grown(before, await look())).toMatchObject({
+        checkouts: 0,
+        sessions: 0,
+        revenue: 4_990,
+        gross: [0, 4_990],
+        tax: [0, 797],
+        refunds: 1,
+      })
+      expect([(await look()).points, await isReleased(epc)]).toEqual([49, false])
+      expect(
+        (await store.exceptions('refund_failed')).filter((each) => each.purchase_id === transactionId),
+      ).toHaveLength(1)
+      expect(await store.ok(operation, { transactionId })).toMatchObject({
+        status: 'CANCELLED',
+        refundStatus: operation === 'refundPayment' ? 'done' : 'pending',
+      })
+      await store.wait('what was missing', async () => (await status(transactionId))[1] === 'done')
+      expect(gone(session)).toBe(7_130)
+      const after = await look()
+      expect(grown(before, after)).toEqual({ ...NOTHING, refunds: 2 })
+      expect(after.points).toBe(0)
+      expect(await store.call('refundPayment', { transactionId })).toMatchObject({
+        status: 409,
+        body: { reason: 'already_refunded' },
+      })
+      expect(await store.call('markPurchaseCancelled', { transactionId })).toMatchObject({
+        status: 409,
+        body: { reason: 'purchase_not_cancellable' },
+      })
+    },
+  )
+
+  it('what was missing and is refused stays missing, and what nobody answered goes once', async () => {
+    const { transactionId, session, before, look } = await cancelledWithoutShirt()
+    store.psp.switches.status = 403
+    for (let n = 0; n < 2; n++)
+      expect(await store.ok('refundPayment', { transactionId })).toMatchObject({
+        status: 'CANCELLED',
+        refundStatus: 'failed',
+        refund: { amount: 49.9, status: 'failed' },
+      })
+    Object.assign(store.psp.switches, { status: undefined, hangAfterwards: true })
+    let isAnswered = false
+    const asked = store.ok('refundPayment', { transactionId }).finally(() => (isAnswered = true))
+    await store.wait('an answer', () => isAnswered)
+    expect(await asked).toMatchObject({ refundStatus: 'pending', refund: { status: 'pending' } })
+    store.psp.release()
+    store.psp.switches.hangAfterwards = false
+    await store.wait('the next try', async () => (await status(transactionId))[1] === 'done', 10_000)
+    expect(gone(session)).toBe(7_130)
+    expect(grown(before, await look())).toEqual({ ...NOTHING, refunds: 2 })
+  })
+
+  it('all that the bank sends back of a cancelled purchase, in any order, leaves it standing, and goes back with one call', async () => {
+    for (const order of [
+      [4_990, 2_140],
+      [2_140, 4_990],
+    ]) {
+      const { transactionId, session, before, look, shirt } = await bought()
+      await store.ok('refundPayment', { transactionId, itemLineIds: [shirt] })
+      await store.ok('refundPayment', { transactionId })
+      for (const cent of order) await bankReturns(session, cent)
+      expect(await status(transactionId)).toEqual(['SUCCESS', 'failed'])
+      expect(grown(before, await look())).toEqual(SOLD)
+      expect(await store.ok('refundPayment', { transactionId })).toMatchObject({
+        status: 'CANCELLED',
+        refundStatus: 'done',
+        refund: { amount: 71.3 },
+      })
+      expect([gone(session), grown(before, await look())]).toEqual([7_130, { ...NOTHING, refunds: 1 }])
+    }
+  })
+
+  it('several parts that fail after the rest was cancelled go back with one call', async () => {
+    const { transactionId, session, before, look, shirt } = await bought()
+    await store.ok('refundPayment', { transactionId, itemLineIds: [shirt] })
+    await store.ok('refundPayment', { transactionId, amount: 10 })
+    await store.ok('refundPayment', { transactionId })
+    for (const cent of [4_990, 1_000]) await bankReturns(session, cent)
+    expect(await status(transactionId)).toEqual(['CANCELLED', 'failed'])
+    expect(grown(before, await look())).toMatchObject({ checkouts: 0, revenue: 5_990, refunds: 1 })
+    expect(await store.ok('refundPayment', { transactionId })).toMatchObject({
+      refundStatus: 'done',
+      refund: { amount: 59.9 },
+    })
+    expect([gone(session), grown(before, await look())]).toEqual([7_130, { ...NOTHING, refunds: 2 }])
+  })
+
+  it('a purchase whose parts under way cover all of it is cancelled when they are done, and counts once', async () => {
+    const { transactionId, session, before, look, shirt, tea } = await bought()
+    const sold = await look()
+    store.psp.switches.status = 500
+    expect(await store.ok('refundPayment', { transactionId, itemLineIds: [shirt, tea] })).toMatchObject({
+      refund: { status: 'pending' },
+    })
+    // No cent has gone back yet.
+    expect(await store.ok('markPurchaseCancelled', { transactionId })).toMatchObject({
+      status: 'CANCELLED',
+      refundStatus: 'pending',
+    })
+    await store.platform.advance(20_000)
+    expect(await store.ok('refundPayment', { transactionId })).toMatchObject({
+      refundStatus: 'pending',
+      refund: { amount: 71.3, status: 'pending' },
+    })
+    expect(await look()).toEqual({ ...sold, item: 'returned' })
+    store.psp.switches.status = undefined
+    await store.wait('the refund', async () => (await status(transactionId))[1] === 'done', 10_000)
+    expect(gone(session)).toBe(7_130)
+    expect(grown(before, await look())).toMatchObject(NOTHING)
+    await store.platform.advance(20_000)
+    const after = await look()
+    expect(grown(before, after)).toMatchObject(NOTHING)
+    expect(after.points).toBe(0)
+    expect(await store.call('refundPayment', { transactionId })).toMatchObject({
+      status: 409,
+      body: { reason: 'already_refunded' },
+    })
+  })
+
+  it('a cancellation whose only refund was a part that failed is undone, and can be repeated', async () => {
+    const { transactionId, session, before, look, epc } = await bought()
+    const sold = await look()
+    store.psp.switches.status = 500
+    await store.ok('refundPayment', { transactionId, amount: 71.3 })
+    expect(await store.ok('markPurchaseCancelled', { transactionId })).toMatchObject({ refundStatus: 'pending' })
+    store.psp.switches.status = 403
+    await store.wait(
+      'the refusal',
+      async () => (await rowsOf(transactionId)).every((row) => row.state === 'failed'),
+      10_000,
+    )
+    // The customer has no money back: the goods are theirs.
+    expect(await status(transactionId)).toEqual(['SUCCESS', 'failed'])
+    expect(await look()).toEqual(sold)
+    expect(await isReleased(epc)).toBe(true)
+    store.psp.switches.status = undefined
+    // In doubt, so it goes under its own name.
+    expect(await store.ok('refundPayment', { transactionId })).toMatchObject({
+      status: 'CANCELLED',
+      refund: { amount: 71.3, status: 'done' },
+    })
+    await store.wait('the end', async () => (await status(transactionId))[1] === 'done')
+    // The cancellation itself had nothing left to send.
+    expect([gone(session), grown(before, await look())]).toEqual([7_130, { ...NOTHING, refunds: 1 }])
+  })
+
+  it('the rest that is done before a part waits for it, and is missing that part when it fails', async () => {
+    for (const end of ['done', 'failed'] as const) {
+      const { transactionId, session, before, look, shirt } = await bought()
+      store.psp.switches.status = 500
+      await store.ok('refundPayment', { transactionId, itemLineIds: [shirt] })
+      store.psp.switches.status = undefined
+      expect(await store.ok('refundPayment', { transactionId })).toMatchObject({
+        status: 'CANCELLED',
+        refundStatus: 'pending',
+        refund: { amount: 21.4, status: 'done' },
+      })
+      // The tea's own rate, for the shirt's is on its way.
+      const rest = await look()
+      expect(grown(before, rest)).toMatchObject({
+        checkouts: 0,
+        revenue: 4_990,
+        units: 1,
+        gross: [0, 4_990],
+        tax: [0, 797],
+      })
+      expect(rest.points).toBe(49)
+      if (end === 'failed') {
+        store.psp.switches.status = 403
+        await store.wait('the refusal', async () => (await status(transactionId))[1] === 'failed', 10_000)
+        expect(await store.statusOf(transactionId)).toBe('CANCELLED')
+        expect(grown(before, await look())).toEqual(grown(before, rest))
+        store.psp.switches.status = undefined
+        expect(await store.ok('refundPayment', { transactionId })).toMatchObject({
+          status: 'CANCELLED',
+          refundStatus: 'done',
+          refund: { amount: 49.9, status: 'done' },
+        })
+      }
+      await store.wait('the part', async () => (await status(transactionId))[1] === 'done', 10_000)
+      expect([gone(session), grown(before, await look())]).toEqual([7_130, { ...NOTHING, refunds: 2 }])
+      expect((await look()).points).toBe(0)
+    }
+  })
+
+  it('a part that stayed in doubt goes with the cancellation, under its own name', async () => {
+    const { transactionId, session, before, look } = await bought()
+    store.psp.switches.hangAfterwards = true
+    let isAnswered = false
+    const asked = store.ok('refundPayment', { transactionId, amount: 10 }).finally(() => (isAnswered = true))
+    await store.wait('an answer', () => isAnswered)
+    await asked
+    store.psp.release()
+    Object.assign(store.psp.switches, { hangAfterwards: false, status: 403 })
+    await store.wait(
+      'the refusal',
+      async () => (await rowsOf(transactionId)).every((row) => row.state === 'failed'),
+      10_000,
+    )
+    store.psp.switches.status = undefined
+    expect(gone(session)).toBe(1_000)
+    expect(await store.ok('refundPayment', { transactionId })).toMatchObject({
+      status: 'CANCELLED',
+      refund: { amount: 61.3, status: 'done' },
+    })
+    await store.wait('the part', async () => (await status(transactionId))[1] === 'done')
+    expect([gone(session), store.psp.refunds.filter((each) => each.sessionId === session).length]).toEqual([7_130, 2])
+    expect(grown(before, await look())).toEqual({ ...NOTHING, refunds: 2 })
+  })
+
+  it('the rest that the bank sends back leaves the part that is under way alone', async () => {
+    const { transactionId, session, before, look, shirt } = await bought()
+    store.psp.switches.status = 500
+    await store.ok('refundPayment', { transactionId, itemLineIds: [shirt] })
+    store.psp.switches.status = undefined
+    await store.ok('refundPayment', { transactionId })
+    await bankReturns(session, 2_140)
+    expect(await status(transactionId)).toEqual(['SUCCESS', 'failed'])
+    expect(grown(before, await look())).toEqual(SOLD)
+    await store.wait(
+      'the part',
+      async () => (await rowsOf(transactionId)).some((row) => row.kind === 'part' && row.state === 'done'),
+      10_000,
+    )
+    expect(await status(transactionId)).toEqual(['SUCCESS', 'failed'])
+    expect(grown(before, await look())).toMatchObject({
+      checkouts: 1,
+      sessions: 1,
+      revenue: 2_140,
+      units: 2,
+      gross: [2_140, 0],
+      tax: [140, 0],
+    })
+    expect(await store.ok('refundPayment', { transactionId })).toMatchObject({
+      status: 'CANCELLED',
+      refundStatus: 'done',
+      refund: { amount: 21.4 },
+    })
+    expect([gone(session), grown(before, await look())]).toEqual([7_130, { ...NOTHING, refunds: 2 }])
+  })
+
+  it('are what has gone back, in any order of parts, cancellations, faults and returns; and in the end all goes back, once', async () => {
+    const PROVIDER = { up: {}, down: { status: 500 }, refusing: { status: 403 }, silent: { hangAfterwards: true } }
+    const turn = (is: keyof typeof PROVIDER) => {
+      store.psp.release()
+      Object.assign(store.psp.switches, { status: undefined, hangAfterwards: false, ...PROVIDER[is] })
+    }
+    /** While the provider is silent, time must pass for an answer. */
+    const asked = async <T>(call: Promise<T>): Promise<T> => {
+      let isAnswered = false
+      void call.finally(() => (isAnswered = true))
+      await store.wait('an answer', () => isAnswered)
+      return call
+    }
+    const pass = async (minutes: number) => {
+      for (let left = minutes; left > 0; left -= 20) {
+        store.platform.sleep(Math.min(left, 20) * 60_000)
+        await store.platform.advance(6_000)
+      }
+    }
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 12 }), async (steps) => {
+        turn('up')
+        const { transactionId, session, before, shirt, tea } = await bought()
+        const member = `shopper-${shoppers}`
+        const ask = (operation: string, body: Json = {}) => asked(store.call(operation, { transactionId, ...body }))
+        const at = { lines: { shirt, tea } }
+        /** All of one moment, for the jobs go on meanwhile. */
+        const seen = () =>
+          store.cloud.db.database.write(async (db) => ({
+            purchase: await db
+              .selectFrom('purchase')
+              .selectAll()
+              .where('purchase_id', '=', transactionId)
+              .executeTakeFirstOrThrow(),
+            rows: await db.selectFrom('refund').selectAll().where('purchase_id', '=', transactionId).execute(),
+            grown: grown(before, await figures(db)),
+            points: (
+              await db
+                .selectFrom('loyalty_member')
+                .select('balance')
+                .where('program_id', '=', programId)
+                .where('user_id', '=', member)
+                .executeTakeFirst()
+            )?.balance,
+          }))
+        const check = async () => {
+          const { purchase, rows, grown: figure, points } = await seen()
+          const done = rows.filter((row) => row.state === 'done')
+          const back = done.reduce((sum, row) => sum + row.amount_cent, 0)
+          const isOver = purchase.refund_status === 'done'
+          expect(gone(session)).toBeLessThanOrEqual(7_130)
+          expect(figure).toMatchObject({
+            revenue: 7_130 - back,
+            refunds: done.filter((row) => row.amount_cent > 0).length,
+            sessions: figure.checkouts,
+          })
+          expect(figure.gross.reduce((sum, each) => sum + each, 0)).toBe(7_130 - back)
+          expect(points).toBe(Math.floor((71 * (7_130 - back)) / 7_130))
+          if (isOver) expect([figure, gone(session)]).toMatchObject([NOTHING, 7_130])
+          if (purchase.status !== 'CANCELLED')
+            return void expect([figure.checkouts, [null, 'failed']]).toEqual([
+              1,
+              expect.arrayContaining([purchase.refund_status]),
+            ])
+          const isUnderWay = rows.some((row) => row.state === 'due' || row.state === 'held')
+          const isCounted = done.some((row) => row.kind === 'whole')
+          expect(purchase.refund_status).toBe(isUnderWay || !isCounted ? 'pending' : back === 7_130 ? 'done' : 'failed')
+        }
+        for (const s of steps) {
+          if (s.do === 'lines') await ask('refundPayment', { itemLineIds: [at.lines[s.line]] })
+          else if (s.do === 'amount') await ask('refundPayment', { amount: s.cent / 100 })
+          else if (s.do === 'cancel') await ask(s.by)
+          else if (s.do === 'part and cancel at once')
+            await Promise.all([ask('refundPayment', { amount: s.cent / 100 }), ask('markPurchaseCancelled')])
+          else if (s.do === 'provider') turn(s.is)
+          else if (s.do === 'wait') await pass(s.minutes)
+          else {
+            const refunds = store.psp.refunds.filter((each) => each.sessionId === session && each.status === 'done')
+            const refund = refunds[s.nth % Math.max(1, refunds.length)]
+            if (refund) await store.psp.failRefund(refund.id)
+          }
+          await check()
+        }
+        turn('up')
+        for (let n = 0; n < 3; n++) {
+          // What is under way ends first: it might end while the call is on its way, and then that is refused.
+          await store.wait(
+            'what is under way',
+            async () => (await seen()).rows.every((row) => row.state === 'done' || row.state === 'failed'),
+            20 * 60_000,
+          )
+          await store.wait('the end', async () => (await seen()).purchase.refund_status !== 'pending')
+          await check()
+          if ((await seen()).purchase.refund_status === 'done') break
+          expect((await ask('refundPayment')).status).toBe(200)
+        }
+        expect((await seen()).purchase).toMatchObject({ status: 'CANCELLED', refund_status: 'done' })
+      }),
+      { numRuns: kind === 'sqlite' ? 25 : 6, endOnFailure: true },
+    )
+  }, 240_000)
+
+  it('do not bring back an item that staff have put on the shelf meanwhile', async () => {
+    const { transactionId, epc } = await bought()
+    store.psp.switches.status = 500
+    await store.ok('refundPayment', { transactionId })
+    const { operatorId } = await store.ok('registerOperator', { storeId: store.storeId, name: 'Frau Petersen' })
+    await store.ok('updateItemStatus', { storeId: store.storeId, epc, itemStatus: 'sellable', operatorId })
+    store.psp.switches.status = 403
+    await store.wait(
+      'the refusal',
+      async () => (await store.ok('fetchPurchase', { transactionId })).refundStatus === 'failed',
+      10_000,
+    )
+    expect([await store.statusOf(transactionId), await itemStatus(epc)]).toEqual(['SUCCESS', 'sellable'])
+  })
+})

@@ -1,0 +1,78 @@
+import Sqlite from 'better-sqlite3'
+import { Kysely, SqliteDialect } from 'kysely'
+import { expect, it } from 'vitest'
+import type { IngestCall } from '../../../cloud/agents/apply-rows.ts'
+import { retryUnapplied } from '../../../cloud/agents/retry-unapplied.ts'
+import { countOpen } from '../../../cloud/assistance/queries.ts'
+import { findEarned } from '../../../cloud/loyalty/queries.ts'
+import type { Db } from '../../../cloud/persistence/database.ts'
+import type { Schema } from '../../../cloud/persistence/schema.ts'
+import { isSpotChecked } from '../../../cloud/scan-and-go/spot-check.ts'
+import { bringForward, lease } from '../../../cloud/webhooks/lease.ts'
+import { dropPending } from '../../../cloud/webhooks/queries.ts'
+import { newDatabase } from '../../support/databases.ts'
+import { seededRandom } from '../../../simulators/world/virtual-platform.ts'
+
+/** SQLite uses an index of some rows only where the query says in its text that it is about these: a parameter would read all rows there ever were. */
+it('reads what waits by the index of what waits, not all that there ever was', async () => {
+  const made = await newDatabase('sqlite')
+  await made.database.close()
+  if (!('file' in made.location)) throw new Error('a file was asked for')
+  const file = new Sqlite(made.location.file)
+  const asked: string[] = []
+  const db = new Kysely<Schema>({
+    dialect: new SqliteDialect({ database: file }),
+    log: ({ query }) => void asked.push(query.sql),
+  }) as unknown as Db
+  const indexesOf = async (work: () => Promise<unknown>): Promise<string> => {
+    asked.length = 0
+    // There is nothing in it: what comes of it does not matter.
+    await work().catch(() => undefined)
+    return asked
+      .flatMap((sql) =>
+        file
+          .prepare<unknown[], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`)
+          .all(...Array.from({ length: sql.split('?').length - 1 }, () => 1)),
+      )
+      .map(({ detail }) => detail)
+      .join('\n')
+  }
+  expect(await indexesOf(() => lease(db, 'wh_1', 'l', 10, 0))).toContain(
+    'webhook_delivery_pending (webhook_id=? AND due_ms<?)',
+  )
+  expect(await indexesOf(() => bringForward(db, 0))).toContain('webhook_delivery_pending')
+  expect(await indexesOf(() => dropPending(db, 'wh_1', 0))).toContain('webhook_delivery_pending')
+  expect(await indexesOf(() => findEarned(db, 'prg_1', 't_1'))).toContain('loyalty_earned_once')
+  expect(await indexesOf(() => countOpen(db, 'st_1', 'manual_assistance_required'))).toContain(
+    'assistance_request_open',
+  )
+  const shopper = {
+    session: { session_id: 's', tenant: 't', store_id: 'st_1', spot_check_due: 0 },
+    userId: 'u',
+  } as Parameters<typeof isSpotChecked>[2]
+  expect(
+    await indexesOf(() =>
+      isSpotChecked(db, { policy: '{"spotCheckRate":0.000001}' } as Parameters<typeof isSpotChecked>[1], shopper, {
+        random: seededRandom(1),
+        nowMs: 0,
+      }),
+    ),
+  ).toContain('session_by_spot_check')
+  file.prepare('PRAGMA foreign_keys = OFF').run()
+  const columns = file
+    .prepare<[], { name: string }>(
+      'SELECT name FROM pragma_table_info(\'agent\') WHERE "notnull" = 1 AND dflt_value IS NULL',
+    )
+    .pluck()
+    .all() as unknown as string[]
+  file
+    .prepare(
+      `INSERT INTO agent (${columns.join(', ')}) VALUES (${columns.map((name) => (name === 'agent_id' ? "'a'" : '0')).join(', ')})`,
+    )
+    .run()
+  expect(
+    await indexesOf(() => retryUnapplied('a', async (work) => void (await work({ db, nowMs: 0 } as IngestCall)))),
+  ).toContain('journal_row_unapplied')
+  file.close()
+  await made.remove()
+})

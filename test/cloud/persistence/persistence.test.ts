@@ -1,0 +1,325 @@
+import Sqlite from 'better-sqlite3'
+import fc from 'fast-check'
+import { sql } from 'kysely'
+import { expect, it, describe } from 'vitest'
+import type { Database, Db } from '../../../cloud/persistence/database.ts'
+import { groupCommit } from '../../../cloud/persistence/group-commit.ts'
+import { FIRST } from '../../../cloud/persistence/migrations/0001-first.ts'
+import { WEBHOOKS } from '../../../cloud/persistence/migrations/0005-webhooks.ts'
+import { ITEM_SEQUENCE } from '../../../cloud/persistence/migrations/0017-item-sequence.ts'
+import { RECONCILIATION } from '../../../cloud/persistence/migrations/0020-reconciliation.ts'
+import { IDS_OF_OTHERS } from '../../../cloud/persistence/migrations/0025-ids-of-others.ts'
+import { EVENT_POSITIONS } from '../../../cloud/persistence/migrations/0035-event-positions.ts'
+import type { ProtectionEventRow } from '../../../cloud/persistence/tables/protection.ts'
+import { newDatabase, onEveryDatabase } from '../../support/databases.ts'
+
+onEveryDatabase('a database', (kind) => {
+  const row = (name: string, value: string) => ({ name, value })
+
+  it('undoes a transaction that fails, and no other', async () => {
+    const db = await newDatabase(kind)
+    const insert = (name: string, fails: boolean) =>
+      db.database.write(async (tx) => {
+        await tx.insertInto('installation').values(row(name, 'x')).execute()
+        if (fails) throw new Error('no')
+      })
+    const results = await Promise.allSettled(Array.from({ length: 50 }, (_, i) => insert(`n${i}`, i % 3 === 0)))
+    expect(results.filter((r) => r.status === 'rejected')).toHaveLength(17)
+    const names = await db.database.reads.selectFrom('installation').select('name').execute()
+    expect(names).toHaveLength(33)
+    await db.database.close()
+    await db.remove()
+  })
+
+  it('shows nobody what is not committed', async () => {
+    const db = await newDatabase(kind)
+    let seen = -1
+    await db.database.write(async (tx) => {
+      await tx.insertInto('installation').values(row('a', 'x')).execute()
+      seen = (await db.database.reads.selectFrom('installation').selectAll().execute()).length
+    })
+    expect(seen).toBe(0)
+    expect(await db.database.reads.selectFrom('installation').selectAll().execute()).toHaveLength(1)
+    await db.database.close()
+    await db.remove()
+  })
+
+  it('loses no increment of 64 that run at once', async () => {
+    const db = await newDatabase(kind)
+    await db.database.write((tx) => tx.insertInto('installation').values(row('n', '0')).execute())
+    await Promise.all(
+      Array.from({ length: 64 }, () =>
+        db.database.write(async (tx) => {
+          const { value } = await tx
+            .selectFrom('installation')
+            .select('value')
+            .where('name', '=', 'n')
+            .executeTakeFirstOrThrow()
+          await tx
+            .updateTable('installation')
+            .set({ value: String(Number(value) + 1) })
+            .where('name', '=', 'n')
+            .execute()
+        }),
+      ),
+    )
+    const { value } = await db.database.reads
+      .selectFrom('installation')
+      .select('value')
+      .where('name', '=', 'n')
+      .executeTakeFirstOrThrow()
+    expect(value).toBe('64')
+    await db.database.close()
+    await db.remove()
+  })
+
+  it('keeps numbers whole beyond 32 bits and texts as they are', async () => {
+    const db = await newDatabase(kind)
+    const at = Date.UTC(2120, 0, 1)
+    await db.database.write((tx) =>
+      tx
+        .insertInto('account')
+        .values({ account_id: 'a', name: 'Größe ☂ 𝄞', package: 'GO', status: 'active', created_ms: at })
+        .execute(),
+    )
+    expect(await db.database.reads.selectFrom('account').selectAll().execute()).toEqual([
+      { account_id: 'a', name: 'Größe ☂ 𝄞', package: 'GO', status: 'active', created_ms: at },
+    ])
+    await db.database.close()
+    await db.remove()
+  })
+
+  it('opens again with everything in it, twice at the same time', async () => {
+    const db = await newDatabase(kind)
+    await db.database.write((tx) => tx.insertInto('installation').values(row('kept', 'x')).execute())
+    await db.database.close()
+    // Two processes wait for each other; within one, SQLite's wait would stand in its own way.
+    const [one, two] =
+      kind === 'postgres' ? await Promise.all([db.again(), db.again()]) : [await db.again(), await db.again()]
+    for (const each of [one, two]) {
+      expect(await each.reads.selectFrom('installation').selectAll().execute()).toEqual([row('kept', 'x')])
+      await each.close()
+    }
+    await db.remove()
+  })
+
+  it('takes along what is there when events become those of their account, and exceptions those of their store', async () => {
+    const db = await newDatabase(kind)
+    const tables = ['protection_event', 'alarm_disposition', 'outbox_event', 'protection_exception'] as const
+    const at = { tenant: 'a.test', store_id: 'st_a' }
+    const other = { tenant: 'b.test', store_id: 'st_b' }
+    const event = (event_id: string, of: typeof at) =>
+      ({
+        event_id,
+        ...of,
+        type: 't',
+        device_id: 'd',
+        purchase_id: null,
+        occurred_ms: 1,
+        processed_ms: 2,
+        body: '{"ü":1}',
+      }) as ProtectionEventRow
+    const outbox = (event_id: string, of: typeof at) => ({ event_id, ...of, type: 't', at_ms: 3, data: '{}' })
+    const disposition = (event_id: string, of: typeof at) => ({
+      event_id,
+      ...of,
+      disposition: 'real',
+      operator_id: 'o',
+      recovered_cent: 5,
+      disposed_ms: 6,
+    })
+    const exception = (exception_id: string, subject: string, of: typeof at) => ({
+      exception_id,
+      ...of,
+      kind: 'k',
+      subject,
+      device_id: null,
+      purchase_id: 'p',
+      detail: '',
+      raised_ms: 7,
+      note: 'n',
+      event_id: 'e',
+      times: 2,
+      last_ms: 8,
+    })
+    const read = async (database: Database) =>
+      Promise.all(
+        tables.map(async (table) =>
+          (await database.reads.selectFrom(table).selectAll().execute())
+            // Positions are given by a later migration.
+            .map((each) => JSON.stringify(Object.entries({ ...each, position: 0 }).sort()))
+            .sort(),
+        ),
+      )
+    await db.database.write(async (tx) => {
+      // As they were: with the keys of the releases before.
+      for (const table of tables) await sql`DROP TABLE ${sql.table(table)}`.execute(tx)
+      for (const { statements } of [FIRST, WEBHOOKS, ITEM_SEQUENCE, RECONCILIATION]) {
+        for (const statement of statements.filter((text) =>
+          tables.some((table) => new RegExp(`^(CREATE TABLE|ALTER TABLE|CREATE INDEX \\w+ ON) ${table}\\b`).test(text)),
+        ))
+          await sql.raw(statement).execute(tx)
+      }
+      for (const { name } of [IDS_OF_OTHERS, EVENT_POSITIONS])
+        await sql`DELETE FROM migration WHERE name = ${name}`.execute(tx)
+      await tx
+        .insertInto('protection_event')
+        .values([event('alarm-1', at), event('evt_b', other)])
+        .execute()
+      await tx.insertInto('alarm_disposition').values(disposition('alarm-1', at)).execute()
+      await tx
+        .insertInto('outbox_event')
+        .values([
+          { ...outbox('alarm-1', at), seq: 1 },
+          { ...outbox('whe_b', other), webhook_id: 'whk' },
+        ])
+        .execute()
+      await tx
+        .insertInto('protection_exception')
+        .values([exception('exc_1', 'r-1', at), exception('exc_2', 'r-2', other)])
+        .execute()
+      await expect(
+        sql`SAVEPOINT taken`
+          .execute(tx)
+          .then(() => tx.insertInto('protection_event').values(event('alarm-1', other)).execute()),
+      ).rejects.toThrow()
+      await sql`ROLLBACK TO SAVEPOINT taken`.execute(tx)
+    })
+    const before = await read(db.database)
+    await db.database.close()
+    const again = await db.again()
+    expect(await read(again)).toEqual(before)
+    await again.write(async (tx) => {
+      await tx.insertInto('protection_event').values(event('alarm-1', other)).execute()
+      await tx.insertInto('alarm_disposition').values(disposition('alarm-1', other)).execute()
+      await tx.insertInto('outbox_event').values(outbox('alarm-1', other)).execute()
+      await tx
+        .insertInto('protection_exception')
+        .values(exception('exc_3', 'r-1', other))
+        .execute()
+    })
+    for (const insert of [
+      (tx: Db) => tx.insertInto('protection_event').values(event('alarm-1', at)).execute(),
+      (tx: Db) => tx.insertInto('alarm_disposition').values(disposition('alarm-1', at)).execute(),
+      (tx: Db) => tx.insertInto('outbox_event').values(outbox('alarm-1', at)).execute(),
+      (tx: Db) =>
+        tx
+          .insertInto('protection_exception')
+          .values(exception('exc_4', 'r-1', at))
+          .execute(),
+    ]) {
+      await expect(again.write(async (tx) => void (await insert(tx)))).rejects.toThrow()
+    }
+    await again.close()
+    await db.remove()
+  })
+
+  it('refuses a database of a newer untag', async () => {
+    const db = await newDatabase(kind)
+    await db.database.write((tx) => sql`INSERT INTO migration (name) VALUES ('9999-future')`.execute(tx))
+    await db.database.close()
+    await expect(db.again()).rejects.toThrow(/newer untag/)
+    await db.remove()
+  })
+})
+
+describe('SQLite', () => {
+  it('commits durably on every open: FULL is set and read back, as the library falls back to NORMAL', async () => {
+    const db = await newDatabase('sqlite')
+    const file = (db.location as { file: string }).file
+    await db.database.close()
+    const plain = new Sqlite(file)
+    expect(plain.pragma('synchronous', { simple: true })).toBe(1)
+    plain.close()
+    const again = await db.again()
+    await again.write((tx) => tx.insertInto('installation').values({ name: 'x', value: 'y' }).execute())
+    await again.close()
+    await db.remove()
+  })
+
+  it('refuses a damaged file with a sentence', async () => {
+    const db = await newDatabase('sqlite')
+    await db.database.close()
+    const { file } = db.location as { file: string }
+    const { openSync, writeSync, closeSync } = await import('node:fs')
+    const fd = openSync(file, 'r+')
+    writeSync(fd, Buffer.alloc(4_096, 0x5a), 0, 4_096, 8_192)
+    closeSync(fd)
+    await expect(db.again()).rejects.toThrow(/damaged|malformed/)
+    await db.remove()
+  })
+
+  it('shares commits among transactions that wait together, and tells none before the commit', async () => {
+    const db = new Sqlite(':memory:')
+    db.exec('CREATE TABLE t (n INTEGER)')
+    let commits = 0
+    const prepare = db.prepare.bind(db)
+    const spied = new Proxy(db, {
+      get(target, name) {
+        if (name !== 'prepare') return Reflect.get(target, name) as unknown
+        return (text: string) => {
+          const statement = prepare(text)
+          return text === 'COMMIT' ? { run: () => (commits++, statement.run()) } : statement
+        }
+      },
+    })
+    const groups = groupCommit(spied, () => undefined)
+    const insert = prepare('INSERT INTO t VALUES (?)')
+    await Promise.all(Array.from({ length: 100 }, (_, n) => groups.run(async () => void insert.run(n))))
+    expect(commits).toBe(2)
+    expect(prepare('SELECT COUNT(*) AS n FROM t').get()).toEqual({ n: 100 })
+  })
+
+  it.each([
+    ['SQLITE_FULL', 0],
+    ['SQLITE_IOERR_WRITE', 1],
+  ])(
+    'refuses all of a group in the midst of which SQLite ended the transaction (%s), and keeps nobody waiting',
+    async (code, failures) => {
+      const db = new Sqlite(':memory:')
+      db.exec('CREATE TABLE t (n INTEGER)')
+      const insert = db.prepare('INSERT INTO t VALUES (?)')
+      let failed = 0
+      const groups = groupCommit(db, () => void failed++)
+      const results = await Promise.allSettled(
+        [1, 2, 3].map((n) =>
+          groups.run(async () => {
+            insert.run(n)
+            if (n !== 2) return
+            db.exec('ROLLBACK')
+            throw Object.assign(new Error('the disk'), { code })
+          }),
+        ),
+      )
+      expect(results.slice(0, 2).map((r) => r.status)).toEqual(['rejected', 'rejected'])
+      expect(results[2]?.status).toBe(failures > 0 ? 'rejected' : 'fulfilled')
+      expect(db.prepare('SELECT n FROM t').pluck().all()).toEqual(failures > 0 ? [] : [3])
+      expect(failed).toBe(failures)
+      db.close()
+    },
+  )
+
+  it('keeps exactly the transactions that succeeded, in any mixture', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.boolean(), { maxLength: 150 }), async (successes) => {
+        const db = new Sqlite(':memory:')
+        db.exec('CREATE TABLE t (n INTEGER)')
+        const insert = db.prepare('INSERT INTO t VALUES (?)')
+        const groups = groupCommit(db, () => undefined)
+        await Promise.allSettled(
+          successes.map((succeeds, n) =>
+            groups.run(async () => {
+              insert.run(n)
+              await Promise.resolve()
+              if (!succeeds) throw new Error('no')
+            }),
+          ),
+        )
+        const kept = db.prepare('SELECT n FROM t ORDER BY n').pluck().all()
+        expect(kept).toEqual(successes.flatMap((succeeds, n) => (succeeds ? [n] : [])))
+        db.close()
+      }),
+      { numRuns: 100 },
+    )
+  })
+})

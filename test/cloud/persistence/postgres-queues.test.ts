@@ -1,0 +1,99 @@
+import { sql } from 'kysely'
+import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
+import { asFailure } from '../../../cloud/http/as-failure.ts'
+import { DatabaseBusy, type Database } from '../../../cloud/persistence/database.ts'
+import { POOL_SIZE, WAITING_LIMIT } from '../../../cloud/persistence/postgres-pool.ts'
+import { RETRY_LIMIT, retryQueue } from '../../../cloud/persistence/retry-queue.ts'
+import { newDatabase, type TestDatabase } from '../../support/databases.ts'
+
+/** A promise that the test resolves itself. */
+function gate(): { opened: Promise<void>; open(): void } {
+  let open = () => {}
+  const opened = new Promise<void>((resolve) => (open = resolve))
+  return { opened, open: () => open() }
+}
+
+const isConflict = (error: unknown) => (error as Error).message === 'conflict'
+
+describe('the queue of transactions that run again', () => {
+  it('is limited: a further one gets 503 with Retry-After, until there is room', async () => {
+    const retry = retryQueue(isConflict)
+    const { opened, open } = gate()
+    const order: number[] = []
+    const running = Array.from({ length: RETRY_LIMIT }, (_, i) =>
+      retry(async () => {
+        await opened
+        order.push(i)
+      }),
+    )
+    const busy: unknown = await retry(() => Promise.resolve()).catch((error: unknown) => error)
+    expect(busy).toBeInstanceOf(DatabaseBusy)
+    expect(asFailure(busy)).toMatchObject({ code: 'unavailable', extras: { retryAfter: 1 } })
+    open()
+    await Promise.all(running)
+    expect(order).toEqual(Array.from({ length: RETRY_LIMIT }, (_, i) => i))
+    await expect(retry(() => Promise.resolve('stored'))).resolves.toBe('stored')
+  })
+
+  it('runs a transaction again while it conflicts, and at most 100 times', async () => {
+    const retry = retryQueue(isConflict)
+    let tries = 0
+    const conflict = () => Promise.reject(new Error('conflict'))
+    await expect(retry(() => (++tries < 3 ? conflict() : Promise.resolve(tries)))).resolves.toBe(3)
+    tries = 0
+    await expect(retry(() => (tries++, conflict()))).rejects.toThrow('conflict')
+    expect(tries).toBe(100)
+    await expect(retry(() => Promise.reject(new Error('another error')))).rejects.toThrow('another error')
+    await expect(retry(() => Promise.resolve('stored'))).resolves.toBe('stored')
+  })
+})
+
+const has = inject('postgresUrl') !== ''
+
+describe.skipIf(!has)(`A busy PostgreSQL database${has ? '' : ' (skipped: install the package postgresql)'}`, () => {
+  let server: TestDatabase
+  let database: Database
+  beforeEach(async () => {
+    server = await newDatabase('postgres')
+    database = server.database
+  })
+  afterEach(async () => {
+    await database.close()
+    await server.remove()
+  })
+  const read = () => sql`select 1`.execute(database.reads)
+
+  it('limits the calls that wait for a connection', async () => {
+    const { opened, open } = gate()
+    const running: Promise<unknown>[] = []
+    const hold = (isHeld: () => void) =>
+      database.write(async (db) => {
+        await sql`select 1`.execute(db)
+        isHeld()
+        await opened
+      })
+    try {
+      for (let i = 0; i < POOL_SIZE; i++) await new Promise<void>((isHeld) => running.push(hold(isHeld)))
+      running.push(...Array.from({ length: WAITING_LIMIT }, read))
+      await new Promise((resolve) => setImmediate(resolve))
+      await expect(read()).rejects.toThrow(DatabaseBusy)
+    } finally {
+      open()
+      await Promise.allSettled(running)
+    }
+    await read()
+  })
+
+  it('runs conflicting transactions again, each once in effect', async () => {
+    await database.write((db) => sql`create table counted (n int)`.execute(db))
+    await database.write((db) => sql`insert into counted values (0)`.execute(db))
+    const raise = () =>
+      database.write(async (db) => {
+        const { rows } = await sql<{ n: number }>`select n from counted`.execute(db)
+        await sql`update counted set n = ${(rows[0]?.n ?? 0) + 1}`.execute(db)
+      })
+    await Promise.all(Array.from({ length: 24 }, raise))
+    const { rows } = await sql<{ n: number }>`select n from counted`.execute(database.reads)
+    expect(rows).toEqual([{ n: 24 }])
+  })
+})

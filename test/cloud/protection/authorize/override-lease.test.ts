@@ -1,0 +1,125 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Json } from '../../../support/cloud.ts'
+import { onEveryDatabase } from '../../../support/databases.ts'
+import { openShop, type Shop } from '../../../support/shop.ts'
+import { enrolTestAgent, type TestAgent } from '../../../support/test-agent.ts'
+
+/** Contracts §4: only an unreachable agent gives `authorization_outstanding`, and staff may override. */
+onEveryDatabase('what an agent that is out of reach holds a token for', (kind) => {
+  let shop: Shop
+  let agent: TestAgent
+  let till: string
+  let detacher: string
+  beforeAll(async () => {
+    shop = await openShop(kind)
+    agent = await enrolTestAgent(shop)
+    till = shop.devices.pos_deactivator
+    detacher = shop.devices.self_checkout_detacher
+    await agent.call('reportDeviceHeartbeat', { deviceId: till })
+  })
+  afterAll(() => shop.stop())
+
+  const operatorId = 'op-1'
+  const exceptions = async (what: string): Promise<Json[]> =>
+    (await shop.ok('fetchExceptions', { storeId: shop.storeId, kind: what, state: 'open' })).exceptions
+  /** A paid item, and the token for it that lies at the agent. */
+  async function held() {
+    const [p] = shop.products
+    const { epc } = await shop.newItem(p)
+    const purchase = await shop.buy([{ ean: p.ean, quantity: 1, epcs: [epc] }])
+    const { replayProtectedNonce: nonce } = (
+      await agent.call('verifySecurityTagDeactivation', {
+        purchaseId: purchase.transactionId,
+        deviceId: till,
+        operatorId,
+      })
+    ).body
+    return { epc, purchase, nonce: nonce as string, subject: `${purchase.items[0].itemLineId}/1/release` }
+  }
+  const ask = (epc: string, fields: Json = {}) =>
+    shop.ok('verifyProtectedItem', { deviceId: detacher, protectionAction: 'detach_hard_tag', epc, ...fields })
+  const redeem = (nonce: string, redemptionId: string) =>
+    shop.ok('redeemProtectionAuthorization', {
+      replayProtectedNonce: nonce,
+      deviceId: detacher,
+      redemptionId,
+      outcome: 'confirmed',
+    })
+  const released = (nonce: string, redemptionId: string) =>
+    agent.report([
+      agent.row({
+        evidence: {
+          kind: 'claim',
+          redemptionId,
+          nonce,
+          source: 'token',
+          rightClass: 'release',
+          ordinals: [0],
+          deviceId: till,
+        },
+      }),
+      agent.row({ evidence: { kind: 'outcome', redemptionId, outcome: 'confirmed' } }),
+    ])
+
+  it('is for staff: they release it, which is written down, and the agent may do so no more', async () => {
+    const { epc, nonce } = await held()
+    expect(await ask(epc)).toMatchObject({
+      authorized: false,
+      reason: 'authorization_outstanding',
+      retryAfter: expect.any(Number),
+    })
+    expect(await exceptions('lease_overridden')).toEqual([])
+    const given = await ask(epc, { operatorId })
+    expect(given).toMatchObject({ authorized: true })
+    expect((await exceptions('lease_overridden')).map((each) => each.subject)).toEqual([nonce])
+    expect((await ask(epc, { operatorId })).replayProtectedNonce).toBe(given.replayProtectedNonce)
+    const { documents } = (await agent.call('fetchSignedDocuments', { have: {} })).body as { documents: string[] }
+    expect(
+      documents.some((jws) =>
+        Buffer.from(jws.split('.')[1] ?? '', 'base64url')
+          .toString()
+          .includes(nonce),
+      ),
+    ).toBe(true)
+    await redeem(given.replayProtectedNonce, 'r-overridden')
+    await agent.report([agent.row({ evidence: { kind: 'void', nonce } })])
+    expect(await exceptions('double_redeem')).toEqual([])
+  })
+
+  it('and was released there as well is told, whichever the cloud hears of first', async () => {
+    const [first, second] = [await held(), await held()]
+    const given = await ask(first.epc, { operatorId })
+    await redeem(given.replayProtectedNonce, 'r-here')
+    await released(first.nonce, 'r-there')
+    expect((await exceptions('double_redeem')).map((each) => each.subject)).toEqual([first.subject])
+
+    const late = await ask(second.epc, { operatorId })
+    await released(second.nonce, 'r-there-first')
+    expect(
+      (
+        await shop.call('redeemProtectionAuthorization', {
+          replayProtectedNonce: late.replayProtectedNonce,
+          deviceId: detacher,
+          redemptionId: 'r-late',
+          outcome: 'confirmed',
+        })
+      ).status,
+    ).toBe(409)
+    expect((await exceptions('double_redeem')).map((each) => each.subject)).toEqual([first.subject])
+  })
+
+  it('is released as a purchase too', async () => {
+    const { purchase, nonce } = await held()
+    const deviceId = (
+      await shop.ok('registerDevice', { storeId: shop.storeId, deviceType: 'pos_deactivator', name: 'Kasse 2' })
+    ).deviceId
+    const verify = (fields: Json = {}) =>
+      shop.ok('verifySecurityTagDeactivation', { purchaseId: purchase.transactionId, deviceId, ...fields })
+    expect(await verify()).toMatchObject({ deactivationAuthorized: false, reason: 'authorization_outstanding' })
+    expect(await verify({ operatorId })).toMatchObject({
+      deactivationAuthorized: true,
+      authorizationToken: expect.any(String),
+    })
+    expect((await exceptions('lease_overridden')).map((each) => each.subject)).toContain(nonce)
+  })
+})

@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { onEveryDatabase } from '../../../support/databases.ts'
+import type { Json } from '../../../support/cloud.ts'
+import { openShop, type Shop } from '../../../support/shop.ts'
+import { enrolTestAgent, type TestAgent } from '../../../support/test-agent.ts'
+
+/** What the cloud makes of a program's token that a doubted agent was shown. How the agent comes to ask: test/edge-agent/doubted.test.ts. */
+onEveryDatabase('a token that an agent is shown', (kind) => {
+  let shop: Shop
+  let agent: TestAgent
+  let other: TestAgent
+  const station = () => shop.devices.pos_deactivator
+  const doubt = (forkMs: number | null) =>
+    shop.cloud.db.database.write((db) =>
+      db.updateTable('agent').set({ fork_ms: forkMs }).where('agent_id', '=', agent.agentId).execute(),
+    )
+  const verify = (transactionId: string, deviceId = station()) =>
+    shop.ok('verifySecurityTagDeactivation', { purchaseId: transactionId, deviceId })
+  const exchange = (by: TestAgent, authorizationToken: string, more: Json = {}) =>
+    by.call('verifyProtectedItem', {
+      deviceId: station(),
+      protectionAction: 'deactivate_label',
+      authorizationToken,
+      ...more,
+    })
+  const buy = async (quantity = 1) =>
+    (await shop.buy([{ ean: shop.products[0].ean, quantity }])).transactionId as string
+
+  beforeAll(async () => {
+    shop = await openShop(kind)
+    ;[agent, other] = [await enrolTestAgent(shop), await enrolTestAgent(shop)]
+    for (const each of [agent, other]) await each.login()
+    await shop.cloud.db.database.write((db) =>
+      db.updateTable('device').set({ agent_id: agent.agentId }).where('device_id', '=', station()).execute(),
+    )
+    await doubt(shop.cloud.platform.clock.wall())
+  })
+  afterAll(() => shop.stop())
+
+  it('is exchanged unit by unit, each for a request of its own', async () => {
+    const { authorizationToken: token } = await verify(await buy(2))
+    const [first, second, third] = [
+      await exchange(agent, token),
+      await exchange(agent, token),
+      await exchange(agent, token),
+    ]
+    for (const { body } of [first, second])
+      expect(body).toMatchObject({ authorized: true, itemCount: 1, authorizationState: 'issued' })
+    expect(first.body.replayProtectedNonce).not.toBe(second.body.replayProtectedNonce)
+    expect(third.body).toMatchObject({ authorized: false, reason: 'authorization_outstanding' })
+  })
+
+  it('is nothing to another agent, for another action, or once its purchase is cancelled', async () => {
+    const bought = await buy()
+    const { authorizationToken: token } = await verify(bought)
+    expect((await exchange(other, token)).body).toMatchObject({ authorized: false, reason: 'token_invalid' })
+    expect((await exchange(agent, token, { protectionAction: 'authorize_exit' })).body).toMatchObject({
+      authorized: false,
+      reason: 'token_invalid',
+    })
+    expect((await exchange(agent, 'a.b.c')).body).toMatchObject({ authorized: false, reason: 'token_invalid' })
+    expect(await exchange(agent, token, { purchaseId: bought })).toMatchObject({
+      status: 400,
+      body: { details: [{ path: 'authorizationToken' }] },
+    })
+    await shop.ok('markPurchaseCancelled', { purchaseId: bought })
+    expect((await exchange(agent, token)).body.authorized).toBe(false)
+  })
+
+  it('of the agent’s own ledger is not exchanged: it may have used it', async () => {
+    await doubt(null)
+    const { authorizationToken: token } = await verify(await buy())
+    await doubt(shop.cloud.platform.clock.wall())
+    expect((await exchange(agent, token)).body).toMatchObject({ authorized: false, reason: 'token_invalid' })
+  })
+
+  it('shown twice at the same moment gives one unit once', async () => {
+    const { authorizationToken: token } = await verify(await buy())
+    const answers = await Promise.all(Array.from({ length: 8 }, () => exchange(agent, token)))
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+    expect(answers.filter(({ body }) => body.authorized)).toHaveLength(1)
+  })
+})

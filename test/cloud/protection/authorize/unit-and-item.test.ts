@@ -1,0 +1,256 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { encodeSgtin, splitGtin14 } from '../../../../policy/gs1/sgtin.ts'
+import { toGtin14 } from '../../../../policy/gs1/gtin.ts'
+import type { Json } from '../../../support/cloud.ts'
+import { onEveryDatabase } from '../../../support/databases.ts'
+import { newEpc, openShop, type Shop } from '../../../support/shop.ts'
+
+/** One paid unit is one item: which of several it is, is settled by what is asked first, and kept to. */
+onEveryDatabase('units of a purchase and the items that they become', (kind) => {
+  let shop: Shop
+  beforeAll(async () => {
+    shop = await openShop(kind)
+  })
+  afterAll(() => shop.stop())
+
+  const ask = (deviceId: string, body: Json) =>
+    shop.ok('verifyProtectedItem', { deviceId, protectionAction: 'detach_hard_tag', ...body })
+  const detach = (body: Json) => ask(shop.devices.self_checkout_detacher, body)
+  const leave = (body: Json) =>
+    shop.ok('verifyProtectedItem', { deviceId: shop.devices.exit_gate, protectionAction: 'authorize_exit', ...body })
+  const status = async (epc: string) => (await shop.ok('fetchProtectedItem', { storeId: shop.storeId, epc })).itemStatus
+  const redeem = ({ replayProtectedNonce }: Json, deviceId = shop.devices.self_checkout_detacher) =>
+    shop.call('redeemProtectionAuthorization', {
+      replayProtectedNonce,
+      deviceId,
+      redemptionId: `red-${replayProtectedNonce}`,
+      outcome: 'confirmed',
+    })
+  const newDetacher = async () =>
+    (
+      await shop.ok('registerDevice', {
+        storeId: shop.storeId,
+        deviceType: 'self_checkout_detacher',
+        supportedTechnologies: ['uhf_rfid'],
+      })
+    ).deviceId as string
+
+  async function bought(quantity: number) {
+    const [p] = shop.products
+    const [a, b] = [await shop.newItem(p), await shop.newItem(p)]
+    const { transactionId: purchaseId, items } = await shop.buy([{ ean: p.ean, quantity }])
+    return { a: a.epc, b: b.epc, purchaseId, itemLineId: items[0].itemLineId }
+  }
+
+  it('two items get an authorization each, and each becomes what it was released for', async () => {
+    const { a, b, purchaseId } = await bought(2)
+    const [first, second] = [await detach({ epc: a, purchaseId }), await detach({ epc: b, purchaseId })]
+    expect(second.replayProtectedNonce).not.toBe(first.replayProtectedNonce)
+    // The same again is the same.
+    expect((await detach({ epc: a, purchaseId })).replayProtectedNonce).toBe(first.replayProtectedNonce)
+    expect((await redeem(second)).status).toBe(200)
+    expect([await status(a), await status(b)]).toEqual(['sellable', 'paid'])
+    expect((await redeem(first)).status).toBe(200)
+    expect([await status(a), await status(b)]).toEqual(['paid', 'paid'])
+  })
+
+  it.each(['epc', 'itemLineId'])(
+    'at two devices neither takes the other’s while there is a free unit, by %s',
+    async (by) => {
+      const { a, b, purchaseId, itemLineId } = await bought(2)
+      const named = (epc: string) => (by === 'epc' ? { epc, purchaseId } : { itemLineId })
+      const grant = await detach(named(a))
+      expect(await ask(await newDetacher(), named(b))).toMatchObject({ authorized: true })
+      expect((await redeem(grant)).status).toBe(200)
+    },
+  )
+
+  it('the item that was released is the one that leaves', async () => {
+    const { a, b, purchaseId } = await bought(2)
+    const [first, second] = [await detach({ epc: a, purchaseId }), await detach({ epc: b, purchaseId })]
+    const gone = await leave({ epc: b, purchaseId })
+    for (const [grant, deviceId] of [[first], [second], [gone, shop.devices.exit_gate]] as const)
+      expect((await redeem(grant, deviceId)).status).toBe(200)
+    expect([await status(a), await status(b)]).toEqual(['paid', 'paid'])
+    expect(await leave({ epc: b, purchaseId })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    expect(await leave({ epc: a, purchaseId })).toMatchObject({ authorized: true })
+  })
+
+  it('one unit does not let two items go: what was asked for later takes the place of what was not used', async () => {
+    const { a, b, purchaseId } = await bought(1)
+    const released = await detach({ epc: a, purchaseId })
+    const left = await leave({ epc: b, purchaseId })
+    expect(left.authorized).toBe(true)
+    expect(await redeem(released)).toMatchObject({ status: 409, body: { reason: 'token_revoked' } })
+    expect((await redeem(left, shop.devices.exit_gate)).status).toBe(200)
+    expect([await status(a), await status(b)]).toEqual(['sellable', 'paid'])
+  })
+
+  it('nor when the first was used, at whichever device', async () => {
+    const { a, b, purchaseId } = await bought(1)
+    expect((await redeem(await detach({ epc: a, purchaseId }))).status).toBe(200)
+    expect(await leave({ epc: b, purchaseId })).toMatchObject({ authorized: false, reason: 'item_not_paid' })
+    expect(await detach({ epc: b, purchaseId })).toMatchObject({ authorized: false, reason: 'item_not_paid' })
+  })
+
+  it('what a device was given for the whole purchase is not given for one item, nor the other way round', async () => {
+    const { a, purchaseId } = await bought(2)
+    const till = (
+      await shop.ok('registerDevice', {
+        storeId: shop.storeId,
+        deviceType: 'pos_deactivator',
+        supportedTechnologies: ['uhf_rfid'],
+        canReadUhfRfid: true,
+        canDetachHardTag: true,
+      })
+    ).deviceId as string
+    const release = (body: Json) => ask(till, body)
+    const whole = await shop.ok('verifySecurityTagDeactivation', { purchaseId, deviceId: till })
+    expect(whole).toMatchObject({ deactivationAuthorized: true, itemCount: 2 })
+    const one = await release({ epc: a, purchaseId })
+    expect(one).toMatchObject({ authorized: true, itemCount: 1 })
+    const both = await shop.ok('verifySecurityTagDeactivation', { purchaseId, deviceId: till })
+    expect(both).toMatchObject({ deactivationAuthorized: true, itemCount: 2 })
+    expect((await redeem(one, till)).status).toBe(409)
+    expect((await redeem(both, till)).status).toBe(200)
+  })
+
+  it('a purchase of another store releases nothing here, and a key of that store alone is told of none', async () => {
+    const [p] = shop.products
+    const { epc } = await shop.newItem(p)
+    const { sessionId } = await shop.ok('checkIn', { storeId: shop.otherStoreId })
+    const { transactionId } = await shop.ok('startCheckout', { sessionId, items: [{ ean: p.ean, quantity: 1 }] })
+    await shop.ok('completeTestCheckout', { transactionId })
+    const { token } = await shop.ok('generateReceiptQR', { purchaseId: transactionId })
+    expect(await detach({ epc, purchaseId: transactionId })).toMatchObject({
+      authorized: false,
+      reason: 'item_not_paid',
+    })
+    expect(await detach({ epc, receiptToken: token })).toMatchObject({ authorized: false, reason: 'token_invalid' })
+    expect(await leave({ receiptToken: token })).toMatchObject({ authorized: false, reason: 'token_invalid' })
+    const bound = await shop.cloud.key('secret', 'test', { storeIds: [shop.storeId] })
+    const other = await shop.newItem(p)
+    expect(
+      await shop.cloud.call(bound, 'verifyProtectedItem', {
+        deviceId: shop.devices.self_checkout_detacher,
+        protectionAction: 'detach_hard_tag',
+        epc: other.epc,
+        purchaseId: transactionId,
+      }),
+    ).toMatchObject({ status: 404 })
+  })
+
+  /** An SGTIN of this product that no other test has. */
+  function newSgtin({ ean }: Json): string {
+    const split = splitGtin14(toGtin14(ean) ?? '', 7)
+    const encoded =
+      split &&
+      encodeSgtin({ scheme: 'sgtin-96', filter: 1, ...split, serial: String(parseInt(newEpc().slice(-8), 16)) })
+    if (!encoded?.ok) throw new Error(`no SGTIN of ${ean}`)
+    return encoded.hex
+  }
+
+  it('refuses a tag whose SGTIN is of another product, row by row, whichever of the two comes later', async () => {
+    const [shirt, scarf] = shop.products
+    const register = (items: Json[]) => shop.ok('registerProtectedItems', { storeId: shop.storeId, items })
+    const [good, wrong] = [newSgtin(shirt), newSgtin(shirt)]
+    const { registered, errors } = await register([
+      { epc: good, ean: shirt.ean },
+      { epc: wrong, ean: scarf.ean },
+      { epc: wrong, productId: scarf.productId },
+      { epc: good, ean: scarf.ean },
+      { tagId: good, ean: scarf.ean },
+      { tagId: good, epc: newSgtin(shirt) },
+      { tagId: good, ean: scarf.ean },
+    ])
+    expect(registered).toBe(3)
+    expect(errors.map((e: Json) => [e.index, e.field, e.code])).toEqual(
+      [1, 2, 3, 6].map((index) => [index, 'epc', 'item_mismatch']),
+    )
+    expect(errors[0].message).toBe(
+      `epc: is an SGTIN of ${shirt.ean}, not of ${scarf.ean}: name the product that the tag says, or write the tag anew`,
+    )
+    // What stood before stands, and what says nothing of the product changes it no more.
+    expect(await shop.ok('fetchProtectedItem', { storeId: shop.storeId, epc: good })).toMatchObject({ ean: shirt.ean })
+    expect(
+      await register([
+        { epc: good, brand: 'Hafen' },
+        { tagId: good, brand: 'Hafen' },
+      ]),
+    ).toMatchObject({ registered: 2, errors: [] })
+  })
+
+  it('says at the till which tag is wrong, and why', async () => {
+    const [shirt, scarf] = shop.products
+    const [mine, other, sold] = [await shop.newItem(shirt), await shop.newItem(scarf), await shop.newItem(shirt)]
+    const tag = `HT-${other.epc}`
+    await shop.ok('registerProtectedItems', { storeId: shop.storeId, items: [{ epc: other.epc, tagId: tag }] })
+    await shop.buy([{ ean: shirt.ean, quantity: 1, epcs: [sold.epc] }])
+    const line = { ean: shirt.ean, quantity: 3 }
+    const asks: [Json, string, string][] = [
+      [{ ...line, epcs: [mine.epc, other.epc] }, 'item_mismatch', 'items[1].epcs[1]'],
+      [{ ...line, epcs: [mine.epc], tagIds: [tag] }, 'item_mismatch', 'items[1].tagIds[0]'],
+      [{ ...line, epcs: [mine.epc, sold.epc] }, 'item_not_sellable', 'items[1].epcs[1]'],
+      [{ quantity: 2, epcs: [mine.epc, other.epc] }, 'item_mismatch', 'items[1].epcs[1]'],
+    ]
+    for (const [asked, reason, path] of asks) {
+      const { status, body } = await shopperAsks([{ ean: scarf.ean, quantity: 1 }, asked])
+      expect([status, body.reason, body.details]).toEqual([
+        409,
+        reason,
+        [{ path, code: reason, message: expect.stringContaining(`${path}: `) }],
+      ])
+    }
+    const { body } = await shopperAsks([{ ...line, epcs: [other.epc] }])
+    expect(body.error).toBe(`items[0].epcs[0]: is not a ${shirt.name} (${shirt.ean}): it is registered as ${scarf.ean}`)
+  })
+
+  async function shopperAsks(items: Json[]) {
+    const key = await shop.cloud.key('publishable')
+    const { sessionId } = await shop.cloud.ok(key, 'checkIn', { storeId: shop.storeId })
+    return shop.cloud.call(key, 'startCheckout', { sessionId, items })
+  }
+
+  it('a shopper’s app prices no item: neither by a cheaper one beside it, nor as another product, nor by its own word', async () => {
+    const [p] = shop.products
+    const dear = await shop.newItem(p)
+    const [cheap, bare] = [newEpc(), newEpc()]
+    const register = (items: Json[]) =>
+      shop.ok('registerProtectedItems', {
+        storeId: shop.storeId,
+        items: items.map((item) => ({ ...item, protectionTechnology: 'uhf_rfid' })),
+      })
+    await register([
+      { epc: cheap, price: 1 },
+      { epc: bare, category: 'bekleidung' },
+    ])
+    const line = { name: 'x', vat: 19 }
+    for (const epcs of [
+      [cheap, dear.epc],
+      [dear.epc, cheap],
+      [cheap, bare],
+    ]) {
+      expect(await shopperAsks([{ ...line, quantity: 2, epcs }])).toMatchObject({
+        status: 409,
+        body: { reason: 'item_mismatch' },
+      })
+    }
+    expect(await shopperAsks([{ ean: p.ean, quantity: 1, epcs: [cheap] }])).toMatchObject({
+      status: 409,
+      body: { reason: 'item_mismatch' },
+    })
+    expect(await shopperAsks([{ ...line, priceUnit: 1, quantity: 1, epcs: [bare] }])).toMatchObject({
+      status: 409,
+      body: { reason: 'price_unknown' },
+    })
+    // At its own price it is sold, and the shop's own till may say what something costs.
+    expect(await shopperAsks([{ ...line, quantity: 1, epcs: [cheap] }])).toMatchObject({
+      status: 200,
+      body: { total: 1, items: [{ priceOrigin: 'item' }] },
+    })
+    expect(await shop.buy([{ ...line, priceUnit: 500, quantity: 1, epcs: [bare] }])).toMatchObject({
+      total: 5,
+      items: [{ priceOrigin: 'client' }],
+    })
+  })
+})

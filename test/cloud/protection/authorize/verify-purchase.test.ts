@@ -1,0 +1,398 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Json } from '../../../support/cloud.ts'
+import { onEveryDatabase } from '../../../support/databases.ts'
+import { newEpc, openShop, type Shop } from '../../../support/shop.ts'
+
+onEveryDatabase('verifySecurityTagDeactivation', (kind) => {
+  let shop: Shop
+  let product: Json
+  beforeAll(async () => {
+    shop = await openShop(kind)
+    product = shop.products[0]
+  })
+  afterAll(() => shop.stop())
+
+  const verify = (fields: Json) => shop.ok('verifySecurityTagDeactivation', fields)
+  const receiptOf = async (purchase: Json) =>
+    (await shop.ok('generateReceiptQR', { purchaseId: purchase.transactionId })).url as string
+  const redeemAll = async (grant: Json, deviceId: string, outcome = 'confirmed') => {
+    for (let step = 1; step <= grant.itemCount; step++) {
+      await shop.ok('redeemProtectionAuthorization', {
+        authorizationToken: grant.authorizationToken,
+        deviceId,
+        redemptionId: `${grant.replayProtectedNonce}-${step}`,
+        outcome,
+      })
+    }
+  }
+
+  it('tells a paid purchase, without device no token', async () => {
+    const purchase = await shop.buy([{ ean: product.ean, quantity: 3 }])
+    const answer = await verify({ purchaseId: purchase.transactionId })
+    expect(answer).toMatchObject({
+      status: 'paid',
+      securityTagMode: 'rfid',
+      securityTagStatus: 'pending',
+      deactivationAuthorized: true,
+      authorizationToken: null,
+      items: [{ itemLineId: purchase.items[0].itemLineId, quantity: 3, taggedUnits: 3, openUnits: 3 }],
+      storeData: { id: shop.storeId, mode: 'demo' },
+    })
+    expect(JSON.stringify(answer)).not.toContain('shopper-1')
+  })
+
+  it('gives a staff station one token for all open units, then for those that are left', async () => {
+    const purchase = await shop.buy([
+      { ean: product.ean, quantity: 2 },
+      { ean: shop.products[1].ean, quantity: 1 },
+    ])
+    const deviceId = shop.devices.pos_deactivator
+    const grant = await verify({ receiptToken: await receiptOf(purchase), deviceId })
+    expect(grant).toMatchObject({
+      deactivationAuthorized: true,
+      protectionAction: 'deactivate_label',
+      itemCount: 3,
+      authorizationState: 'issued',
+    })
+    await shop.ok('redeemProtectionAuthorization', {
+      authorizationToken: grant.authorizationToken,
+      deviceId,
+      redemptionId: `${purchase.transactionId}-1`,
+      outcome: 'confirmed',
+    })
+    expect(await verify({ purchaseId: purchase.transactionId, deviceId })).toMatchObject({
+      replayProtectedNonce: grant.replayProtectedNonce,
+      itemCount: 2,
+      authorizationState: 'redeemed',
+    })
+  })
+
+  it('turns to deactivated with the last confirmed unit, fires its event once, and authorizes no more', async () => {
+    const purchase = await shop.buy([{ ean: product.ean, quantity: 2 }])
+    const deviceId = shop.devices.pos_deactivator
+    await redeemAll(await verify({ purchaseId: purchase.transactionId, deviceId }), deviceId)
+    expect(await shop.ok('fetchPurchase', { transactionId: purchase.transactionId })).toMatchObject({
+      securityTagStatus: 'deactivated',
+    })
+    expect(await verify({ purchaseId: purchase.transactionId, deviceId })).toMatchObject({
+      deactivationAuthorized: false,
+      reason: 'already_redeemed',
+      authorizationToken: null,
+    })
+    const sent = await shop.cloud.db.database.reads
+      .selectFrom('outbox_event')
+      .selectAll()
+      .where('type', '=', 'securityTag.deactivated')
+      .execute()
+    expect(sent.filter((e) => e.data.includes(purchase.transactionId))).toHaveLength(1)
+  })
+
+  it('lets a failed unit be tried again, twice, and then wants staff', async () => {
+    const purchase = await shop.buy([{ ean: product.ean, quantity: 1 }])
+    const deviceId = shop.devices.pos_deactivator
+    const ask = (fields: Json = {}) => verify({ purchaseId: purchase.transactionId, deviceId, ...fields })
+    await redeemAll(await ask(), deviceId, 'failed')
+    const second = await ask()
+    expect(second.deactivationAuthorized).toBe(true)
+    await redeemAll(second, deviceId, 'failed')
+    expect(await ask()).toMatchObject({ deactivationAuthorized: false, reason: 'manual_assistance_required' })
+    expect(await ask({ operatorId: 'op-1' })).toMatchObject({ deactivationAuthorized: true })
+  })
+
+  it('leaves a unit whose outcome is unknown to staff, and raises an exception', async () => {
+    const purchase = await shop.buy([{ ean: product.ean, quantity: 1 }])
+    const deviceId = shop.devices.pos_deactivator
+    await redeemAll(await verify({ purchaseId: purchase.transactionId, deviceId }), deviceId, 'unknown')
+    expect(await verify({ purchaseId: purchase.transactionId, deviceId })).toMatchObject({
+      deactivationAuthorized: false,
+      reason: 'manual_assistance_required',
+    })
+    const { events } = await shop.ok('fetchProtectionEvents', {
+      storeId: shop.storeId,
+      type: 'protection.exception.raised',
+      purchaseId: purchase.transactionId,
+    })
+    expect(events).toEqual([expect.objectContaining({ reason: 'outcome_unknown' })])
+  })
+
+  it.each([
+    ['unknown', ['unknown']],
+    ['failed twice', ['failed', 'failed']],
+  ])(
+    'leaves a unit whose tries have %s to staff beside a token that staff got for it, and after that has ended unused',
+    async (_name, outcomes) => {
+      const purchase = await shop.buy([{ ean: product.ean, quantity: 1 }])
+      const deviceId = shop.devices.pos_deactivator
+      const ask = (fields: Json = {}) => verify({ purchaseId: purchase.transactionId, deviceId, ...fields })
+      for (const outcome of outcomes) await redeemAll(await ask(), deviceId, outcome)
+      const granted = await ask({ operatorId: 'op-1' })
+      expect(granted.deactivationAuthorized).toBe(true)
+      expect(await ask()).toMatchObject({ deactivationAuthorized: false, reason: 'manual_assistance_required' })
+      expect(await ask({ operatorId: 'op-1' })).toMatchObject({ replayProtectedNonce: granted.replayProtectedNonce })
+      await endLeases(granted.replayProtectedNonce)
+      expect(await ask()).toMatchObject({ deactivationAuthorized: false, reason: 'manual_assistance_required' })
+      expect(await ask({ operatorId: 'op-1' })).toMatchObject({ deactivationAuthorized: true })
+    },
+  )
+
+  it('gives it to anybody once resolveRedemption has said that it failed, beside a token as well', async () => {
+    const purchase = await shop.buy([{ ean: product.ean, quantity: 1 }])
+    const deviceId = shop.devices.pos_deactivator
+    const ask = (fields: Json = {}) => verify({ purchaseId: purchase.transactionId, deviceId, ...fields })
+    const first = await ask()
+    await redeemAll(first, deviceId, 'unknown')
+    const granted = await ask({ operatorId: 'op-1' })
+    expect(await ask()).toMatchObject({ reason: 'manual_assistance_required' })
+    const { operatorId } = await shop.ok('registerOperator', { storeId: shop.storeId, name: 'Frau Petersen' })
+    await shop.ok('resolveRedemption', {
+      redemptionId: `${first.replayProtectedNonce}-1`,
+      outcome: 'failed',
+      operatorId,
+    })
+    expect(await ask()).toMatchObject({
+      deactivationAuthorized: true,
+      replayProtectedNonce: granted.replayProtectedNonce,
+    })
+  })
+
+  /** As the clock would. */
+  const endLeases = async (nonce: string) => {
+    const { database } = shop.cloud.db
+    await database.write(async (db) => {
+      await db.updateTable('unit_right').set({ until_ms: 1 }).where('nonce', '=', nonce).execute()
+      await db.updateTable('protection_authorization').set({ exp: 1, iat: 0 }).where('nonce', '=', nonce).execute()
+    })
+  }
+
+  it('sends a device that reads tags to ask item by item', async () => {
+    const purchase = await shop.buy([{ ean: product.ean, quantity: 1 }])
+    const answer = await verify({ purchaseId: purchase.transactionId, deviceId: shop.devices.self_checkout_detacher })
+    expect(answer).toMatchObject({
+      deactivationAuthorized: true,
+      authorizationToken: null,
+      reason: 'technology_mismatch',
+    })
+  })
+
+  describe('a device that reads tags, when it can read none of those that are open,', () => {
+    const bought = async (items: Json[]) => {
+      const { errors } = await shop.ok('registerProtectedItems', {
+        storeId: shop.storeId,
+        items: items.map((item) => ({ ean: product.ean, ...item })),
+      })
+      expect(errors).toEqual([])
+      const { tagIds, epcs, tagUids } = {
+        tagIds: items.flatMap((i) => (i.epc || i.tagUid ? [] : [i.tagId])),
+        epcs: items.flatMap((i) => i.epc ?? []),
+        tagUids: items.flatMap((i) => i.tagUid ?? []),
+      }
+      return (
+        await shop.buy([
+          {
+            ean: product.ean,
+            quantity: items.length,
+            ...(tagIds.length && { tagIds }),
+            ...(epcs.length && { epcs }),
+            ...(tagUids.length && { tagUids }),
+          },
+        ])
+      ).transactionId as string
+    }
+    const device = async (fields: Json) =>
+      (await shop.ok('registerDevice', { storeId: shop.storeId, deviceType: 'self_checkout_detacher', ...fields }))
+        .deviceId as string
+    const wide = { deactivationAuthorized: true, authorizationToken: expect.any(String) }
+    const perItem = { deactivationAuthorized: true, authorizationToken: null, reason: 'technology_mismatch' }
+    const tag = () => `am-${newEpc()}`
+
+    it('is given one token for all: AM tags have nothing to be read', async () => {
+      const purchaseId = await bought([
+        { tagId: tag(), protectionTechnology: 'am' },
+        { tagId: tag(), protectionTechnology: 'mechanical_lock' },
+      ])
+      expect(await verify({ purchaseId, deviceId: await device({}) })).toMatchObject({ ...wide, itemCount: 2 })
+    })
+
+    it('is given one where the tags are of the other kind of reader', async () => {
+      const purchaseId = await bought([{ epc: newEpc() }])
+      expect(
+        await verify({ purchaseId, deviceId: await device({ supportedTechnologies: ['uhf_rfid'] }) }),
+      ).toMatchObject(perItem)
+      expect(await verify({ purchaseId, deviceId: await device({ supportedTechnologies: ['hf_nfc'] }) })).toMatchObject(
+        { ...wide, itemCount: 1 },
+      )
+    })
+
+    it('asks item by item as soon as one of them may be read', async () => {
+      const deviceId = await device({})
+      expect(
+        await verify({
+          purchaseId: await bought([{ tagId: tag(), protectionTechnology: 'am' }, { epc: newEpc() }]),
+          deviceId,
+        }),
+      ).toMatchObject(perItem)
+      const tagId = tag()
+      const purchaseId = await bought([{ tagId }])
+      expect(await verify({ purchaseId, deviceId })).toMatchObject(perItem)
+      // What is registered of it afterwards counts.
+      await shop.ok('registerProtectedItems', { storeId: shop.storeId, items: [{ tagId, protectionTechnology: 'am' }] })
+      expect(await verify({ purchaseId, deviceId })).toMatchObject(wide)
+      const unbound = await shop.buy([{ ean: product.ean, quantity: 1 }])
+      expect(await verify({ purchaseId: unbound.transactionId, deviceId })).toMatchObject(perItem)
+    })
+  })
+
+  it.each([
+    [
+      'unpaid',
+      'PENDING_PAYMENT',
+      async () => {
+        const { sessionId } = await shop.ok('checkIn', { storeId: shop.storeId })
+        return shop.ok('startCheckout', { sessionId, items: [{ ean: product.ean, quantity: 1 }] })
+      },
+    ],
+    [
+      'cancelled',
+      'CANCELLED',
+      async () => {
+        const purchase = await shop.buy([{ ean: product.ean, quantity: 1 }])
+        return shop.ok('markPurchaseCancelled', { purchaseId: purchase.transactionId })
+      },
+    ],
+  ] as const)('authorizes nothing for a purchase that is %s', async (_name, status, make) => {
+    const purchase = await make()
+    expect(await verify({ purchaseId: purchase.transactionId, deviceId: shop.devices.pos_deactivator })).toMatchObject({
+      status,
+      deactivationAuthorized: false,
+      authorizationToken: null,
+      reason: 'item_not_paid',
+    })
+  })
+
+  it('takes a receipt in every form in which it is read, and refuses what is not one', async () => {
+    const purchase = await shop.buy([{ ean: product.ean, quantity: 1 }])
+    const url = await receiptOf(purchase)
+    const token = url.slice(url.lastIndexOf('/') + 1)
+    const swapped = token.replace(/[YZ]/g, (c) => (c === 'Y' ? 'Z' : 'Y'))
+    for (const receiptToken of [url, token, token.toLowerCase(), swapped]) {
+      expect(await verify({ receiptToken })).toMatchObject({ status: 'paid' })
+    }
+    for (const receiptToken of [
+      `${token}AAAAAAAA`,
+      token.slice(0, -20),
+      'nonsense',
+      token.replace(/.{8}$/, 'AAAAAAAA'),
+    ]) {
+      expect((await shop.call('verifySecurityTagDeactivation', { receiptToken })).status).toBe(404)
+    }
+  })
+
+  it('400 with neither name, 404 for unknown ones, 400 for two that disagree', async () => {
+    const call = (body: Json) => shop.call('verifySecurityTagDeactivation', body)
+    expect((await call({})).status).toBe(400)
+    expect((await call({ purchaseId: 'pur_nobody' })).status).toBe(404)
+    expect((await call({ purchaseId: 'not an id \u00e4' })).status).toBe(404)
+    const [one, other] = [
+      await shop.buy([{ ean: product.ean, quantity: 1 }]),
+      await shop.buy([{ ean: product.ean, quantity: 1 }]),
+    ]
+    expect((await call({ purchaseId: one.transactionId, receiptToken: await receiptOf(other) })).status).toBe(400)
+  })
+
+  it('has nothing to remove where the store uses no tags', async () => {
+    await shop.cloud.db.database.write((db) =>
+      db.updateTable('store').set({ security_tag_mode: 'none' }).where('store_id', '=', shop.otherStoreId).execute(),
+    )
+    const { sessionId } = await shop.ok('checkIn', { storeId: shop.otherStoreId })
+    const { transactionId } = await shop.ok('startCheckout', { sessionId, items: [{ ean: product.ean, quantity: 1 }] })
+    const paid = await shop.ok('completeTestCheckout', { transactionId })
+    expect(paid.securityTagStatus).toBeUndefined()
+    expect(await verify({ purchaseId: transactionId })).toMatchObject({
+      status: 'paid',
+      securityTagMode: 'none',
+      deactivationAuthorized: false,
+    })
+  })
+
+  describe('leaving', () => {
+    it('by receipt covers every unit that has not left, in one authorization, and makes the purchase UNLOADED', async () => {
+      const purchase = await shop.buy([{ ean: product.ean, quantity: 2 }])
+      const ask = async () =>
+        shop.ok('verifyProtectedItem', {
+          deviceId: shop.devices.exit_gate,
+          protectionAction: 'authorize_exit',
+          receiptToken: await receiptOf(purchase),
+        })
+      const grant = await ask()
+      expect(grant).toMatchObject({ authorized: true, itemCount: 2 })
+      await redeemAll(grant, shop.devices.exit_gate)
+      expect(await ask()).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+      expect(await shop.ok('fetchPurchase', { transactionId: purchase.transactionId })).toMatchObject({
+        status: 'UNLOADED',
+        securityTagStatus: 'pending',
+      })
+      expect(await verify({ purchaseId: purchase.transactionId })).toMatchObject({ status: 'paid' })
+    })
+
+    it('does not use up the release, nor the other way round', async () => {
+      const purchase = await shop.buy([{ ean: product.ean, quantity: 1 }])
+      const deviceId = shop.devices.pos_deactivator
+      await redeemAll(await verify({ purchaseId: purchase.transactionId, deviceId }), deviceId)
+      const exit = await shop.ok('verifyProtectedItem', {
+        deviceId: shop.devices.exit_gate,
+        protectionAction: 'authorize_exit',
+        purchaseId: purchase.transactionId,
+      })
+      expect(exit).toMatchObject({ authorized: true, itemCount: 1 })
+    })
+  })
+
+  describe('cancelling a paid purchase', () => {
+    it('takes live authorizations back, refunds, and frees the goods', async () => {
+      const { epc } = await shop.newItem(product)
+      const purchase = await shop.buy([{ ean: product.ean, quantity: 1, epcs: [epc] }])
+      const grant = await shop.ok('verifyProtectedItem', {
+        deviceId: shop.devices.self_checkout_detacher,
+        protectionAction: 'detach_hard_tag',
+        epc,
+      })
+      expect(
+        await shop.ok('markPurchaseCancelled', { purchaseId: purchase.transactionId, reason: 'changed her mind' }),
+      ).toMatchObject({ status: 'CANCELLED', refundStatus: 'done' })
+      const late = await shop.call('redeemProtectionAuthorization', {
+        replayProtectedNonce: grant.replayProtectedNonce,
+        deviceId: shop.devices.self_checkout_detacher,
+        redemptionId: 'late',
+      })
+      expect(late).toMatchObject({ status: 409, body: { reason: 'token_revoked' } })
+      expect(await shop.ok('fetchProtectedItem', { storeId: shop.storeId, epc })).toMatchObject({
+        itemStatus: 'cancelled',
+      })
+      expect((await shop.call('markPurchaseCancelled', { purchaseId: purchase.transactionId })).status).toBe(409)
+    })
+
+    it('puts released goods on hold and tells', async () => {
+      const { epc } = await shop.newItem(product)
+      const purchase = await shop.buy([{ ean: product.ean, quantity: 1, epcs: [epc] }])
+      const deviceId = shop.devices.self_checkout_detacher
+      await redeemAll(
+        await shop.ok('verifyProtectedItem', { deviceId, protectionAction: 'detach_hard_tag', epc }),
+        deviceId,
+      )
+      await shop.ok('markPurchaseCancelled', { purchaseId: purchase.transactionId })
+      expect(await shop.ok('fetchProtectedItem', { storeId: shop.storeId, epc })).toMatchObject({
+        itemStatus: 'exception_hold',
+      })
+      const { events } = await shop.ok('fetchProtectionEvents', {
+        storeId: shop.storeId,
+        purchaseId: purchase.transactionId,
+        type: 'protection.exception.raised',
+      })
+      expect(events).toEqual([expect.objectContaining({ reason: 'cancelled_after_release' })])
+    })
+  })
+
+  it('leaves no error in the log', () => {
+    expect(shop.cloud.errors).toEqual([])
+  })
+})

@@ -1,0 +1,178 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Evidence } from '../../../../policy/journal.ts'
+import type { Json } from '../../../support/cloud.ts'
+import { onEveryDatabase } from '../../../support/databases.ts'
+import { movablePlatform } from '../../../support/movable-platform.ts'
+import { openShop, type Shop } from '../../../support/shop.ts'
+import { enrolTestAgent, type TestAgent } from '../../../support/test-agent.ts'
+
+/** Goods of a purchase that is cancelled and released all the same, in whatever order that becomes known: people are told, and nothing more goes out for it. */
+onEveryDatabase('a cancelled purchase whose goods were released', (kind) => {
+  const { platform, forward } = movablePlatform()
+  let shop: Shop
+  let agent: TestAgent
+  beforeAll(async () => {
+    shop = await openShop(kind, { platform })
+    agent = await enrolTestAgent(shop)
+    await agent.call('reportDeviceHeartbeat', { deviceId: shop.devices.exit_gate })
+    await agent.call('reportDeviceHeartbeat', { deviceId: shop.devices.self_checkout_detacher })
+  })
+  afterAll(() => shop.stop())
+
+  const grant = async (epc: string, purchase: Json) =>
+    (
+      await agent.call('verifyProtectedItem', {
+        deviceId: shop.devices.self_checkout_detacher,
+        protectionAction: 'detach_hard_tag',
+        epc,
+        purchaseId: purchase.transactionId,
+      })
+    ).body
+  const status = async (epc: string) => (await shop.ok('fetchProtectedItem', { storeId: shop.storeId, epc })).itemStatus
+  const raised = async ({ transactionId }: Json) =>
+    ((await shop.ok('fetchExceptions', { storeId: shop.storeId, limit: 500 })).exceptions as Json[])
+      .filter((each) => each.purchaseId === transactionId)
+      .map((each) => each.kind as string)
+  /** The agent used the token then, and tells it now. */
+  const tell = (nonce: string, redemptionId: string, atMs: number, source: 'token' | 'receipt' = 'token') => {
+    const claim: Evidence = {
+      kind: 'claim',
+      redemptionId,
+      nonce,
+      source,
+      rightClass: 'release',
+      ordinals: [0],
+      deviceId: shop.devices.self_checkout_detacher,
+    }
+    return agent.report([
+      agent.row({ evidence: claim, atMs }),
+      agent.row({ evidence: { kind: 'outcome', redemptionId, outcome: 'confirmed' }, atMs }),
+    ])
+  }
+
+  async function bought(bound: boolean) {
+    const [product] = shop.products
+    const { epc } = await shop.newItem(product)
+    return { epc, purchase: await shop.buy([{ ean: product.ean, quantity: 1, ...(bound && { epcs: [epc] }) }]) }
+  }
+
+  /** A unit is released by its token, the agent is away, and ten minutes later the purchase is cancelled. */
+  async function cancelledUnheard(bound: boolean) {
+    const { epc, purchase } = await bought(bound)
+    const { replayProtectedNonce: nonce } = await grant(epc, purchase)
+    const usedMs = platform.clock.wall()
+    forward(600_000)
+    await agent.login()
+    await shop.ok('markPurchaseCancelled', { transactionId: purchase.transactionId })
+    return { epc, purchase, nonce, usedMs }
+  }
+
+  it.each([
+    ['its tag was scanned at checkout', true],
+    ['it was one of several of its kind', false],
+  ])('before the agent was heard: people are told and the item is held (%s)', async (_which, bound) => {
+    const { epc, purchase, nonce, usedMs } = await cancelledUnheard(bound)
+    expect(await raised(purchase)).toEqual([])
+    await tell(nonce, `late-${bound}`, usedMs)
+    expect(await raised(purchase)).toEqual(['cancelled_after_release'])
+    expect(await status(epc)).toBe('exception_hold')
+    const gate = { deviceId: shop.devices.exit_gate, protectionAction: 'authorize_exit', epc }
+    expect((await agent.call('verifyProtectedItem', gate)).body).toMatchObject({ authorized: false })
+  })
+
+  /** One unit was released by its token, and its line was refunded before the agent reported that. */
+  async function refundedUnheard(bound: boolean) {
+    const { epc, purchase } = await bought(bound)
+    const { replayProtectedNonce: nonce } = await grant(epc, purchase)
+    const usedMs = platform.clock.wall()
+    await shop.ok('refundPayment', {
+      transactionId: purchase.transactionId,
+      itemLineIds: [purchase.items[0].itemLineId],
+    })
+    return { epc, purchase, nonce, usedMs }
+  }
+
+  it.each([
+    ['bound', true],
+    ['not yet bound', false],
+  ])('holds the item of a refunded line that was released once (%s)', async (_which, bound) => {
+    const { epc, purchase, nonce, usedMs } = await refundedUnheard(bound)
+    await tell(nonce, `late-line-${bound}`, usedMs)
+    expect(await raised(purchase)).toEqual(['released_after_refund'])
+    expect(await status(epc)).toBe('exception_hold')
+  })
+
+  it('holds the item of a refunded line that was released by its receipt', async () => {
+    const { epc, purchase } = await bought(true)
+    await shop.ok('refundPayment', {
+      transactionId: purchase.transactionId,
+      itemLineIds: [purchase.items[0].itemLineId],
+    })
+    expect(await status(epc)).toBe('returned')
+    const { cti } = await shop.cloud.db.database.reads
+      .selectFrom('purchase')
+      .select('cti')
+      .where('purchase_id', '=', purchase.transactionId)
+      .executeTakeFirstOrThrow()
+    await tell(cti ?? '', 'late-receipt', platform.clock.wall(), 'receipt')
+    expect(await raised(purchase)).toEqual(['released_after_refund'])
+    expect(await status(epc)).toBe('exception_hold')
+    // A second release of the same unit is another matter.
+    await tell(cti ?? '', 'late-receipt-2', platform.clock.wall(), 'receipt')
+    expect((await raised(purchase)).toSorted()).toEqual(['double_redeem', 'released_after_refund'])
+  })
+
+  it('leaves a refunded item where staff have put it before the release is reported', async () => {
+    const { epc, purchase, nonce, usedMs } = await refundedUnheard(true)
+    await shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus: 'sellable' })
+    await tell(nonce, 'late-refund-shelf', usedMs)
+    expect(await raised(purchase)).toEqual(['released_after_refund'])
+    expect(await status(epc)).toBe('sellable')
+  })
+
+  it('what staff have put on the shelf since stays there', async () => {
+    const { epc, nonce, usedMs } = await cancelledUnheard(true)
+    await shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus: 'sellable' })
+    await tell(nonce, 'late-shelf', usedMs)
+    expect(await status(epc)).toBe('sellable')
+  })
+})
+
+onEveryDatabase('a token that has just ended', (kind) => {
+  const { platform, forward } = movablePlatform()
+  let shop: Shop
+  beforeAll(async () => {
+    shop = await openShop(kind, { platform })
+  })
+  afterAll(() => shop.stop())
+
+  it.each(['cancelled', 'refunded', 'put back by hand'])(
+    'releases nothing by a clock that is behind once its goods are %s',
+    async (how) => {
+      const [product] = shop.products
+      const { epc } = await shop.newItem(product)
+      const purchase = await shop.buy([{ ean: product.ean, quantity: 1, epcs: [epc] }])
+      const deviceId = shop.devices.self_checkout_detacher
+      const { replayProtectedNonce } = await shop.ok('verifyProtectedItem', {
+        deviceId,
+        protectionAction: 'detach_hard_tag',
+        epc,
+      })
+      forward(310_000)
+      const { transactionId } = purchase
+      if (how === 'cancelled') await shop.ok('markPurchaseCancelled', { transactionId })
+      else if (how === 'refunded')
+        await shop.ok('refundPayment', { transactionId, itemLineIds: [purchase.items[0].itemLineId] })
+      else await shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus: 'returned' })
+      const occurredAt = new Date(platform.clock.wall() - 20_000).toISOString()
+      expect(
+        await shop.call('redeemProtectionAuthorization', {
+          replayProtectedNonce,
+          deviceId,
+          redemptionId: `behind-${how}`,
+          occurredAt,
+        }),
+      ).toMatchObject({ status: 409, body: { reason: 'token_revoked' } })
+    },
+  )
+})

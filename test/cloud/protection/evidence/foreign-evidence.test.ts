@@ -1,0 +1,425 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { DOCUMENT_KINDS } from '../../../../policy/documents/kinds.ts'
+import { keyId, newKey, publicJwk, signer, type Signer } from '../../../../policy/documents/keys.ts'
+import { signDocument } from '../../../../policy/documents/signed-document.ts'
+import type { ProtectionEvent } from '../../../../policy/events.ts'
+import type { Evidence } from '../../../../policy/journal.ts'
+import { noteRestore } from '../../../../cloud/restore/note-restore.ts'
+import { loadKeyFiles } from '../../../../cloud/authority/key-files.ts'
+import { realPlatform } from '../../../../bin/platform.ts'
+import { secretFiles } from '../../../../bin/secret-files.ts'
+import type { Json } from '../../../support/cloud.ts'
+import { onEveryDatabase } from '../../../support/databases.ts'
+import { makeHome, outcomeReport, paidReceipt } from '../../../support/outcome-report.ts'
+import { openShop, type Shop } from '../../../support/shop.ts'
+import { enrolTestAgent, type TestAgent } from '../../../support/test-agent.ts'
+
+onEveryDatabase('evidence that one agent reports for another', (kind) => {
+  let shop: Shop
+  /** The receipt home, the agent that asks it, and one that is neither. */
+  let home: TestAgent
+  let asker: TestAgent
+  let third: TestAgent
+  let epoch: number
+  let ids = 0
+  beforeAll(async () => {
+    shop = await openShop(kind)
+    home = await enrolTestAgent(shop)
+    asker = await enrolTestAgent(shop)
+    third = await enrolTestAgent(shop)
+    await third.call('reportDeviceHeartbeat', { deviceId: shop.devices.pos_deactivator })
+    epoch = await makeHome(shop, home)
+  })
+  afterAll(() => shop.stop())
+
+  const newRedemption = () => `rdm-${++ids}`
+  const given = (redemptionId: string, cti: string, change: Partial<Extract<Evidence, { kind: 'given' }>> = {}) =>
+    ({
+      kind: 'given',
+      redemptionId,
+      nonce: cti,
+      rightClass: 'release',
+      ordinals: [0],
+      agentId: asker.agentId,
+      homeEpoch: epoch,
+      ...change,
+    }) satisfies Evidence
+  const back = (redemptionId: string, report: string | undefined, outcome: 'failed' | 'unknown' = 'failed') =>
+    ({ kind: 'given_back', redemptionId, outcome, ...(report !== undefined && { report }) }) satisfies Evidence
+  const report = async (by: TestAgent, ...rows: Evidence[]) =>
+    expect((await by.report(rows.map((evidence) => by.row({ evidence })))).body).toMatchObject({
+      accepted: rows.length,
+    })
+  const kept = async (redemptionId: string) =>
+    (
+      await shop.cloud.db.database.reads
+        .selectFrom('given_right')
+        .select('state')
+        .where('redemption_id', '=', redemptionId)
+        .execute()
+    ).map(({ state }) => state)
+  const foreign = async (): Promise<Json[]> =>
+    (await shop.ok('fetchExceptions', { storeId: shop.storeId, kind: 'foreign_evidence', limit: 200 })).exceptions
+  /** Whether one of the exceptions tells of this id as the latest. */
+  const isForeign = async (id: string) => (await foreign()).some(({ detail }) => detail.endsWith(`: ${id}`))
+  /** Whether the third agent's device is granted the release of the purchase. */
+  const grantedTo = async (purchaseId: string) =>
+    (
+      await third.call('verifySecurityTagDeactivation', {
+        purchaseId,
+        deviceId: shop.devices.pos_deactivator,
+      })
+    ).body.deactivationAuthorized
+  /** Rights that the home has given to the asking agent. */
+  const lend = async () => {
+    const redemptionId = newRedemption()
+    const { purchaseId, cti } = await paidReceipt(shop)
+    await report(home, given(redemptionId, cti))
+    expect(await kept(redemptionId)).toEqual(['given'])
+    const claims = { aud: home.agentId, redemptionId, cti, homeEpoch: epoch, outcome: 'failed' as const }
+    return { redemptionId, purchaseId, cti, claims }
+  }
+  const refuses = async (by: TestAgent, row: Evidence & { redemptionId: string }, state: string[]) => {
+    await report(by, row)
+    expect(await kept(row.redemptionId)).toEqual(state)
+    expect(await isForeign(row.redemptionId)).toBe(true)
+  }
+
+  describe('rows about a token', () => {
+    /** A token of the third agent, which has redeemed it. */
+    const redeemed = async () => {
+      const { purchaseId } = await paidReceipt(shop)
+      const deviceId = shop.devices.pos_deactivator
+      const { body } = await third.call('verifySecurityTagDeactivation', { purchaseId, deviceId })
+      const nonce: string = body.replayProtectedNonce
+      const redemptionId = newRedemption()
+      const claim = (id: string): Evidence => ({
+        kind: 'claim',
+        redemptionId: id,
+        nonce,
+        source: 'token',
+        rightClass: 'release',
+        ordinals: [0],
+        deviceId,
+      })
+      await report(third, claim(redemptionId))
+      return { purchaseId, nonce, redemptionId, claim, deviceId }
+    }
+    const outcomesOf = (nonce: string) =>
+      shop.cloud.db.database.reads
+        .selectFrom('redemption')
+        .select(['redemption_id', 'outcome'])
+        .where('nonce', '=', nonce)
+        .execute()
+
+    it('have no effect from an agent that the token does not name: no claim, no outcome, no void', async () => {
+      const { nonce, redemptionId, claim } = await redeemed()
+      const foreign = newRedemption()
+      await report(asker, claim(foreign), { kind: 'outcome', redemptionId, outcome: 'failed' }, { kind: 'void', nonce })
+      expect(await outcomesOf(nonce)).toEqual([{ redemption_id: redemptionId, outcome: null }])
+      const row = await shop.cloud.db.database.reads
+        .selectFrom('protection_authorization')
+        .select('voided_ms')
+        .where('nonce', '=', nonce)
+        .executeTakeFirstOrThrow()
+      expect(row.voided_ms).toBeNull()
+      for (const subject of [nonce, redemptionId]) expect(await isForeign(subject)).toBe(true)
+    })
+
+    it('have no effect from an agent of another store that names a receipt', async () => {
+      const elsewhere = await enrolTestAgent(shop, shop.otherStoreId)
+      const { purchaseId, cti } = await paidReceipt(shop)
+      const row: Evidence = {
+        kind: 'claim',
+        redemptionId: newRedemption(),
+        nonce: cti,
+        source: 'receipt',
+        rightClass: 'release',
+        ordinals: [0],
+        deviceId: shop.devices.pos_deactivator,
+      }
+      await report(elsewhere, row)
+      expect(await outcomesOf(cti)).toEqual([])
+      expect(await grantedTo(purchaseId)).toBe(true)
+    })
+
+    it('tell no event of a use that another agent made, nor of a device or a receipt of another store', async () => {
+      const { nonce, deviceId, purchaseId } = await redeemed()
+      const elsewhere = await enrolTestAgent(shop, shop.otherStoreId)
+      const { cti } = await paidReceipt(shop)
+      const event = (change: Partial<ProtectionEvent>): ProtectionEvent => ({
+        type: 'protection.action.completed',
+        eventId: `evt-${newRedemption()}`,
+        occurredAt: new Date().toISOString(),
+        storeId: shop.storeId,
+        ...change,
+      })
+      const foreign = [
+        event({ replayProtectedNonce: nonce, deviceId }),
+        event({ type: 'protection.action.failed', replayProtectedNonce: nonce }),
+      ]
+      const ofOtherStore = [event({ deviceId }), event({ replayProtectedNonce: cti })]
+      const made = event({ deviceId, replayProtectedNonce: nonce, purchaseId: 'pur_of_nobody' })
+      const send = async (by: TestAgent, events: ProtectionEvent[]) =>
+        expect((await by.report(events.map((each) => by.row({ event: each })))).body).toMatchObject({
+          accepted: events.length,
+        })
+      await send(asker, foreign)
+      await send(elsewhere, ofOtherStore)
+      await send(third, [made])
+      const known = await shop.cloud.db.database.reads
+        .selectFrom('protection_event')
+        .select(['event_id', 'purchase_id'])
+        .where(
+          'event_id',
+          'in',
+          [...foreign, ...ofOtherStore, made].map(({ eventId }) => eventId),
+        )
+        .execute()
+      expect(known).toEqual([{ event_id: made.eventId, purchase_id: purchaseId }])
+      for (const { eventId } of foreign) expect(await isForeign(eventId)).toBe(true)
+    })
+
+    it('are counted in one exception for each agent and kind of row, which opens again after it was acknowledged', async () => {
+      const { nonce, claim } = await redeemed()
+      const liar = await enrolTestAgent(shop)
+      const subject = `${liar.agentId}/claim`
+      const about = async () => (await foreign()).filter((each) => each.subject.startsWith(liar.agentId))
+      const events = async () =>
+        (
+          await shop.cloud.db.database.reads
+            .selectFrom('protection_event')
+            .select('body')
+            .where('type', '=', 'protection.exception.raised')
+            .execute()
+        ).filter(({ body }) => body.includes('foreign_evidence')).length
+      const before = await events()
+      for (let n = 0; n < 10; n++) await report(liar, ...Array.from({ length: 100 }, () => claim(newRedemption())))
+      await report(liar, { kind: 'void', nonce })
+      const [voided, claimed] = await about()
+      expect(voided).toMatchObject({ subject: `${liar.agentId}/void`, times: 1, state: 'open' })
+      expect(claimed).toMatchObject({ subject, times: 1_000, state: 'open' })
+      expect(Date.parse(claimed?.lastRaisedAt)).toBeGreaterThan(Date.parse(claimed?.raisedAt))
+      expect(await about()).toHaveLength(2)
+      expect(await events()).toBe(before + 2)
+      // The rows are kept.
+      expect(
+        await shop.cloud.db.database.reads
+          .selectFrom('journal_row')
+          .select('seq')
+          .where('agent_id', '=', liar.agentId)
+          .execute(),
+      ).toHaveLength(1_001)
+
+      await shop.ok('acknowledgeException', { exceptionId: claimed?.exceptionId })
+      await report(liar, claim(newRedemption()))
+      expect((await about())[1]).toMatchObject({ subject, times: 1_001, state: 'open' })
+      expect(await events()).toBe(before + 3)
+    })
+
+    it('come in signed batches only', async () => {
+      const event = { type: 'protection.action.completed', eventId: 'evt-unsigned', storeId: shop.storeId }
+      const events = [{ ...event, occurredAt: new Date().toISOString() }]
+      expect(await asker.call('reportProtectionEvents', { events })).toMatchObject({
+        status: 403,
+        body: { reason: 'batches_only' },
+      })
+    })
+  })
+
+  describe('given rights', () => {
+    it('block the shopper only when the home of that epoch reports them', async () => {
+      const { purchaseId, cti } = await paidReceipt(shop)
+      await refuses(third, given(newRedemption(), cti, { agentId: asker.agentId }), [])
+      await refuses(third, given(newRedemption(), cti, { agentId: third.agentId }), [])
+      await refuses(third, given(newRedemption(), cti, { homeEpoch: epoch + 1 }), [])
+      await refuses(asker, given(newRedemption(), cti), [])
+      expect(await grantedTo(purchaseId)).toBe(true)
+    })
+
+    it('have no effect without the epoch, or with one in which another agent or the cloud was the home', async () => {
+      const { purchaseId, cti } = await paidReceipt(shop)
+      const { homeEpoch: _, ...bare } = given(newRedemption(), cti)
+      await refuses(home, bare, [])
+      await refuses(home, given(newRedemption(), cti, { homeEpoch: epoch - 1 }), [])
+      await refuses(home, given(newRedemption(), cti, { homeEpoch: epoch + 1 }), [])
+      expect(await grantedTo(purchaseId)).toBe(true)
+    })
+
+    it('have no effect when they name no agent of the store', async () => {
+      const { purchaseId, cti } = await paidReceipt(shop)
+      const elsewhere = await enrolTestAgent(shop, shop.otherStoreId)
+      await refuses(home, given(newRedemption(), cti, { agentId: 'agt_nobody' }), [])
+      await refuses(home, given(newRedemption(), cti, { agentId: elsewhere.agentId }), [])
+      expect(await grantedTo(purchaseId)).toBe(true)
+    })
+
+    it('count from a former home about its own epoch, however late, and about no other', async () => {
+      const [late, next] = [await paidReceipt(shop), await paidReceipt(shop)]
+      const before = epoch
+      const [own, foreign] = [newRedemption(), newRedemption()]
+      epoch = await makeHome(shop, third)
+      await report(home, given(own, late.cti, { homeEpoch: before }))
+      expect(await kept(own)).toEqual(['given'])
+      await refuses(home, given(foreign, next.cti), [])
+      await refuses(third, given(newRedemption(), next.cti, { homeEpoch: before }), [])
+      const since = newRedemption()
+      await report(third, given(since, next.cti))
+      expect(await kept(since)).toEqual(['given'])
+      epoch = await makeHome(shop, home)
+    })
+  })
+
+  describe('the outcome of given rights', () => {
+    it('frees a unit when the home forwards the report of the agent that had asked', async () => {
+      const { redemptionId, purchaseId, claims } = await lend()
+      expect(await grantedTo(purchaseId)).toBe(false)
+      await report(home, back(redemptionId, outcomeReport(asker, { ...claims, outcome: 'unknown' }), 'unknown'))
+      expect(await kept(redemptionId)).toEqual(['unknown'])
+      await report(home, back(redemptionId, outcomeReport(asker, claims)))
+      expect(await kept(redemptionId)).toEqual(['failed'])
+      expect(await grantedTo(purchaseId)).toBe(true)
+      expect(await isForeign(redemptionId)).toBe(false)
+    })
+
+    it('frees nothing when a third agent, or the asking one, sends it in the place of the home', async () => {
+      const { redemptionId, purchaseId, claims } = await lend()
+      await refuses(third, back(redemptionId, undefined), ['given'])
+      await refuses(third, back(redemptionId, outcomeReport(asker, claims)), ['given'])
+      await refuses(third, back(redemptionId, outcomeReport(third, { ...claims, aud: third.agentId })), ['given'])
+      await refuses(asker, back(redemptionId, outcomeReport(asker, { ...claims, aud: asker.agentId })), ['given'])
+      expect(await grantedTo(purchaseId)).toBe(false)
+    })
+
+    it('frees nothing without the report, or with one that another agent signed', async () => {
+      const { redemptionId, purchaseId, claims } = await lend()
+      await refuses(home, back(redemptionId, undefined), ['given'])
+      await refuses(home, back(redemptionId, 'no report'), ['given'])
+      await refuses(home, back(redemptionId, outcomeReport(asker, claims, home.signer)), ['given'])
+      await refuses(home, back(redemptionId, outcomeReport(home, claims)), ['given'])
+      await refuses(home, back(redemptionId, outcomeReport(third, claims)), ['given'])
+      const stranger: Signer = signer(newKey(shop.cloud.platform.random).x, newKey(shop.cloud.platform.random).secret)
+      await refuses(home, back(redemptionId, outcomeReport(asker, claims, stranger)), ['given'])
+      expect(await grantedTo(purchaseId)).toBe(false)
+    })
+
+    it.each([
+      ['redemption', { redemptionId: 'rdm-another' }],
+      ['receipt', { cti: 'ab'.repeat(16) }],
+      ['right', { rightClass: 'exit' as const }],
+      ['step', { candidates: [1] }],
+      ['home', { aud: 'agt_another' }],
+      ['epoch', { homeEpoch: 0 }],
+      ['outcome', { outcome: 'unknown' as const }],
+    ])('frees nothing with a report about another %s', async (_, change) => {
+      const { redemptionId, purchaseId, claims } = await lend()
+      await refuses(home, back(redemptionId, outcomeReport(asker, { ...claims, ...change })), ['given'])
+      expect(await grantedTo(purchaseId)).toBe(false)
+    })
+
+    it('counts when the asking agent has changed its key since', async () => {
+      const { redemptionId, claims } = await lend()
+      const signed = outcomeReport(asker, claims)
+      const { x, secret } = newKey(shop.cloud.platform.random)
+      const next = signer(x, secret)
+      const iat = Math.floor(Date.now() / 1_000)
+      const proof = signDocument(
+        DOCUMENT_KINDS.rotation,
+        { aud: asker.agentId, iat, exp: iat + 300, formerKid: keyId(asker.x) },
+        next,
+      )
+      expect((await asker.call('rotateAgentKey', { publicJwk: publicJwk(x), proof })).status).toBe(200)
+      const { challenge } = (await shop.cloud.call(null, 'agentLogin', { agentId: asker.agentId })).body
+      const assertion = asker.messages.assertion(challenge, Date.now(), next)
+      const login = await shop.cloud.call(null, 'agentLogin', { agentId: asker.agentId, assertion })
+      expect(login.status).toBe(200)
+      await report(home, back(redemptionId, signed))
+      expect(await kept(redemptionId)).toEqual(['failed'])
+      // The former key logs nobody in.
+      const again = await shop.cloud.call(null, 'agentLogin', { agentId: asker.agentId })
+      const old = asker.messages.assertion(again.body.challenge, Date.now())
+      expect((await shop.cloud.call(null, 'agentLogin', { agentId: asker.agentId, assertion: old })).status).toBe(401)
+      asker.signer = next
+      asker.token = login.body.accessToken
+    })
+
+    it('counts from a former home about what it gave in its own epoch', async () => {
+      const { redemptionId, claims } = await lend()
+      epoch = await makeHome(shop, third)
+      await refuses(third, back(redemptionId, outcomeReport(asker, { ...claims, aud: third.agentId })), ['given'])
+      await report(home, back(redemptionId, outcomeReport(asker, claims)))
+      expect(await kept(redemptionId)).toEqual(['failed'])
+      epoch = await makeHome(shop, home)
+    })
+
+    it('changes nothing of rights that another home gave under the same redemption id', async () => {
+      const { redemptionId, cti } = await lend()
+      const before = epoch
+      epoch = await makeHome(shop, third)
+      const claims = { aud: third.agentId, redemptionId, cti, homeEpoch: epoch, outcome: 'failed' as const }
+      await refuses(third, back(redemptionId, outcomeReport(asker, claims)), ['given'])
+      await refuses(third, back(redemptionId, outcomeReport(asker, { ...claims, homeEpoch: before })), ['given'])
+      epoch = await makeHome(shop, home)
+    })
+
+    it('says nothing about a redemption that the home never gave anything for, and raises nothing', async () => {
+      const redemptionId = newRedemption()
+      const { cti } = await paidReceipt(shop)
+      const claims = { aud: home.agentId, redemptionId, cti, homeEpoch: epoch, outcome: 'failed' as const }
+      await report(home, back(redemptionId, outcomeReport(asker, claims)))
+      expect(await kept(redemptionId)).toEqual([])
+      expect(await isForeign(redemptionId)).toBe(false)
+    })
+
+    it('counts when the asking agent, or the home, has been enrolled again since', async () => {
+      const [byHeir, byFormer, ofHome] = [await lend(), await lend(), await lend()]
+      const former = asker
+      asker = await enrolTestAgent(shop, shop.storeId, former)
+      await report(home, back(byHeir.redemptionId, outcomeReport(asker, byHeir.claims)))
+      expect(await kept(byHeir.redemptionId)).toEqual(['failed'])
+      await report(home, back(byFormer.redemptionId, outcomeReport(former, byFormer.claims)))
+      expect(await kept(byFormer.redemptionId)).toEqual(['failed'])
+      const formerHome = home
+      home = await enrolTestAgent(shop, shop.storeId, formerHome)
+      const late = newRedemption()
+      const { cti } = await paidReceipt(shop)
+      await report(home, given(late, cti), back(ofHome.redemptionId, outcomeReport(former, ofHome.claims)))
+      expect(await kept(late)).toEqual(['given'])
+      expect(await kept(ofHome.redemptionId)).toEqual(['failed'])
+      const heard = { ...ofHome.claims, aud: home.agentId, redemptionId: late, cti }
+      await report(home, back(late, outcomeReport(asker, heard)))
+      expect(await kept(late)).toEqual(['failed'])
+      epoch = await makeHome(shop, third)
+      epoch = await makeHome(shop, home)
+    })
+
+    it('does not count from an agent that was revoked', async () => {
+      const { redemptionId, claims } = await lend()
+      const signed = outcomeReport(asker, claims)
+      await shop.ok('revokeAgent', { agentId: asker.agentId })
+      await refuses(home, back(redemptionId, signed), ['given'])
+      asker = await enrolTestAgent(shop)
+    })
+  })
+
+  it('counts from the home of an epoch that a restored cloud knows, and not from that of one that it has forgotten', async () => {
+    const { db, keyFolder } = shop.cloud
+    const lent = await lend()
+    const platform = realPlatform()
+    const files = await loadKeyFiles(keyFolder, secretFiles, platform.random)
+    await db.database.write((tx) => noteRestore(tx, files, platform))
+    const { policy } = await shop.ok('fetchProtectionPolicy', { storeId: shop.storeId })
+    expect(policy).toMatchObject({ home: home.agentId })
+    expect(policy.homeEpoch).toBeGreaterThan(epoch + 1_000)
+    await Promise.all([home, third].map((agent) => agent.login()))
+    const [known, forgotten, since] = [newRedemption(), newRedemption(), newRedemption()]
+    const { cti } = await paidReceipt(shop)
+    await report(home, back(lent.redemptionId, outcomeReport(asker, lent.claims)), given(known, cti))
+    expect(await kept(lent.redemptionId)).toEqual(['failed'])
+    expect(await kept(known)).toEqual(['given'])
+    // The home may have moved to any agent before the restore: no agent can be believed about such an epoch.
+    await refuses(third, given(forgotten, cti, { homeEpoch: epoch + 1 }), [])
+    await report(home, given(since, cti, { homeEpoch: policy.homeEpoch }))
+    expect(await kept(since)).toEqual(['given'])
+  })
+})

@@ -1,0 +1,486 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { retryUnapplied } from '../../../../cloud/agents/retry-unapplied.ts'
+import { applyClaim } from '../../../../cloud/protection/evidence/claims.ts'
+import { applyOutcome } from '../../../../cloud/protection/evidence/outcomes.ts'
+import { applyVoid } from '../../../../cloud/protection/evidence/voids.ts'
+import {
+  finishEvidence,
+  openEvidence,
+  type EvidenceScope,
+} from '../../../../cloud/protection/evidence/evidence-scope.ts'
+import type { Evidence } from '../../../../policy/journal.ts'
+import type { Outcome } from '../../../../policy/vocabulary.ts'
+import type { Json } from '../../../support/cloud.ts'
+import { onEveryDatabase } from '../../../support/databases.ts'
+import { movablePlatform } from '../../../support/movable-platform.ts'
+import { openShop, type Shop } from '../../../support/shop.ts'
+import { enrolTestAgent, type TestAgent } from '../../../support/test-agent.ts'
+
+onEveryDatabase('reconciliation', (kind) => {
+  const { platform, forward } = movablePlatform()
+  let shop: Shop
+  let agent: TestAgent
+  let till: string
+  beforeAll(async () => {
+    shop = await openShop(kind, { platform })
+    agent = await enrolTestAgent(shop)
+    till = shop.devices.pos_deactivator
+    await agent.call('reportDeviceHeartbeat', { deviceId: till })
+  })
+  afterAll(() => shop.stop())
+
+  const operatorId = 'op-1'
+  const buy = () => shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
+  const grant = async (purchase: Json) =>
+    (
+      await agent.call('verifySecurityTagDeactivation', {
+        purchaseId: purchase.transactionId,
+        deviceId: till,
+        operatorId,
+      })
+    ).body.replayProtectedNonce as string
+  const claim = (
+    nonce: string,
+    redemptionId: string,
+    source: 'token' | 'receipt' = 'token',
+  ): Evidence & { kind: 'claim' } => ({
+    kind: 'claim',
+    redemptionId,
+    nonce,
+    source,
+    rightClass: 'release',
+    ordinals: [0],
+    deviceId: till,
+  })
+  const outcome = (redemptionId: string, said: Outcome): Evidence => ({ kind: 'outcome', redemptionId, outcome: said })
+  const report = (...evidence: Evidence[]) => agent.report(evidence.map((each) => agent.row({ evidence: each })))
+  const status = async (purchase: Json) =>
+    (await shop.ok('fetchPurchase', { transactionId: purchase.transactionId })).securityTagStatus
+  const open = async (what: string): Promise<Json[]> =>
+    (await shop.ok('fetchExceptions', { storeId: shop.storeId, kind: what, state: 'open', limit: 500 })).exceptions
+  const about = async (what: string, subject: string) => (await open(what)).filter((e) => e.subject === subject)
+  const resolve = (redemptionId: string, said: string, fields: Json = {}) =>
+    shop.call('resolveRedemption', { redemptionId, outcome: said, operatorId, ...fields })
+
+  describe('a lease of the same device', () => {
+    // An agent’s clock may be behind by so much, and it may not have heard yet that a token was taken back.
+    it('gives way to a new one only when its agent has given it up, or a minute after its end', async () => {
+      const [ended, voided] = [await buy(), await buy()]
+      const former = await grant(ended)
+      const given = await grant(voided)
+      expect(await grant(ended)).toBe(former)
+      const ask = async (purchase: Json) =>
+        (
+          await agent.call('verifySecurityTagDeactivation', {
+            purchaseId: purchase.transactionId,
+            deviceId: till,
+            operatorId,
+          })
+        ).body
+      forward(301_000)
+      await agent.login()
+      for (const purchase of [ended, voided])
+        expect(await ask(purchase)).toMatchObject({
+          authorizationToken: null,
+          reason: 'authorization_outstanding',
+          retryAfter: expect.any(Number),
+        })
+      await report({ kind: 'void', nonce: given })
+      const again = await ask(voided)
+      expect(again).toMatchObject({ deactivationAuthorized: true })
+      expect(again.replayProtectedNonce).not.toBe(given)
+      forward(60_000)
+      expect((await ask(ended)).replayProtectedNonce).not.toBe(former)
+      expect(await ask(ended)).toMatchObject({ deactivationAuthorized: true })
+    })
+  })
+
+  describe('a lease that was taken back', () => {
+    // Its agent may be cut off, and has not heard yet; what it did with one step says nothing of the others.
+    it('holds the rights of its other steps until its agent has given it up, whatever is told of one', async () => {
+      const [p] = shop.products
+      const epcs = [(await shop.newItem(p)).epc, (await shop.newItem(p)).epc]
+      const purchase = await shop.buy([{ ean: p.ean, quantity: 2, epcs }])
+      const nonce = await grant(purchase)
+      await shop.ok('updateItemStatus', { storeId: shop.storeId, epc: epcs[0], itemStatus: 'returned' })
+      await report(claim(nonce, 'r-taken-back'), outcome('r-taken-back', 'confirmed'))
+      const ask = async () =>
+        (
+          await shop.call('verifyProtectedItem', {
+            deviceId: shop.devices.self_checkout_detacher,
+            protectionAction: 'detach_hard_tag',
+            epc: epcs[1],
+          })
+        ).body
+      expect(await ask()).toMatchObject({ authorized: false, reason: 'authorization_outstanding' })
+      await report({ kind: 'void', nonce })
+      expect(await ask()).toMatchObject({ authorized: true })
+    })
+  })
+
+  describe('resolveRedemption', () => {
+    it('confirms what nobody knew: the purchase is settled, the exception is done with, an event says who', async () => {
+      const purchase = await buy()
+      await report(claim(await grant(purchase), 'r-unknown'), outcome('r-unknown', 'unknown'))
+      expect(await about('outcome_unknown', 'r-unknown')).toHaveLength(1)
+      expect(await status(purchase)).toBe('pending')
+      expect(await resolve('r-unknown', 'confirmed')).toMatchObject({
+        status: 200,
+        body: { authorizationState: 'redeemed' },
+      })
+      expect(await status(purchase)).toBe('deactivated')
+      expect(await about('outcome_unknown', 'r-unknown')).toEqual([])
+      const { events } = await shop.ok('fetchProtectionEvents', {
+        storeId: shop.storeId,
+        purchaseId: purchase.transactionId,
+        type: 'protection.action.completed',
+      })
+      expect(events).toMatchObject([{ operatorId, outcome: 'confirmed', authorizationState: 'redeemed' }])
+      expect((await resolve('r-unknown', 'confirmed')).status).toBe(200)
+      expect(await resolve('r-unknown', 'failed')).toMatchObject({ status: 409, body: { reason: 'outcome_known' } })
+    })
+
+    it('frees what is still on, and keeps a failed right that was used after all', async () => {
+      const [freed, kept] = [await buy(), await buy()]
+      await report(
+        claim(await grant(freed), 'r-on'),
+        outcome('r-on', 'unknown'),
+        claim(await grant(kept), 'r-off'),
+        outcome('r-off', 'failed'),
+      )
+      await resolve('r-on', 'failed')
+      expect(await grant(freed)).toBeTypeOf('string')
+      await resolve('r-off', 'confirmed')
+      expect(await status(kept)).toBe('deactivated')
+      expect(await grant(kept)).toBeNull()
+    })
+
+    it('raises outcome_conflict when the device contradicts later, and staff’s word stands', async () => {
+      const purchase = await buy()
+      await report(claim(await grant(purchase), 'r-conflict'), outcome('r-conflict', 'unknown'))
+      await resolve('r-conflict', 'confirmed')
+      await report(outcome('r-conflict', 'failed'), outcome('r-conflict', 'failed'))
+      expect(await about('outcome_conflict', 'r-conflict')).toHaveLength(1)
+      expect(await status(purchase)).toBe('deactivated')
+    })
+
+    it('waits five minutes for the device, wants the nonce where an id stands for two, and is for one’s own', async () => {
+      const deviceId = shop.devices.self_checkout_detacher
+      const nonces = []
+      for (let i = 0; i < 2; i++) {
+        const product = shop.products[0]
+        const { epc } = await shop.newItem(product)
+        await shop.buy([{ ean: product.ean, quantity: 1, epcs: [epc] }])
+        const { replayProtectedNonce } = await shop.ok('verifyProtectedItem', {
+          deviceId,
+          protectionAction: 'detach_hard_tag',
+          epc,
+        })
+        await shop.ok('redeemProtectionAuthorization', { replayProtectedNonce, deviceId, redemptionId: 'own-id' })
+        nonces.push(replayProtectedNonce)
+      }
+      expect(await resolve('own-id', 'confirmed')).toMatchObject({
+        status: 409,
+        body: { reason: 'redemption_ambiguous' },
+      })
+      expect(await resolve('own-id', 'confirmed', { replayProtectedNonce: nonces[0] })).toMatchObject({
+        status: 409,
+        body: { reason: 'outcome_pending' },
+      })
+      forward(301_000)
+      expect((await resolve('own-id', 'confirmed', { replayProtectedNonce: nonces[0] })).status).toBe(200)
+      const rows = await shop.cloud.db.database.reads
+        .selectFrom('redemption')
+        .select(['nonce', 'outcome'])
+        .where('redemption_id', '=', 'own-id')
+        .execute()
+      expect(Object.fromEntries(rows.map((row) => [row.nonce, row.outcome]))).toEqual({
+        [nonces[0]]: 'confirmed',
+        [nonces[1]]: null,
+      })
+      const stranger = await shop.cloud.key('secret', 'test', { account: 'Stranger', package: 'PRIME' })
+      expect(
+        (
+          await shop.cloud.call(stranger, 'resolveRedemption', {
+            redemptionId: 'own-id',
+            outcome: 'failed',
+            operatorId,
+          })
+        ).status,
+      ).toBe(404)
+    })
+  })
+
+  describe('a receipt that goes past a lease', () => {
+    const ctiOf = async ({ transactionId }: Json) =>
+      (
+        await shop.cloud.db.database.reads
+          .selectFrom('purchase')
+          .select('cti')
+          .where('purchase_id', '=', transactionId)
+          .executeTakeFirstOrThrow()
+      ).cti ?? ''
+    const askedFor = async () => (await agent.call('fetchSignedDocuments', {})).body.commands as string[] | undefined
+
+    it('grants no second token for what the first may still release, until that is given up', async () => {
+      const purchase = await shop.buy([{ ean: shop.products[0].ean, quantity: 2 }])
+      const cti = await ctiOf(purchase)
+      // The answer with this token got lost: the agent decides by the receipt.
+      const lost = await grant(purchase)
+      await report(
+        { ...claim(cti, 'r-past-1', 'receipt'), ordinals: [0] },
+        { ...claim(cti, 'r-past-2', 'receipt'), ordinals: [1] },
+      )
+      expect(await askedFor()).toHaveLength(1)
+      await report(outcome('r-past-1', 'confirmed'), outcome('r-past-2', 'failed'))
+      expect(await grant(purchase)).toBeNull()
+      await report({ kind: 'void', nonce: lost })
+      expect(await askedFor()).toBeUndefined()
+      const next = await agent.call('verifySecurityTagDeactivation', {
+        purchaseId: purchase.transactionId,
+        deviceId: till,
+        operatorId,
+      })
+      expect(next.body).toMatchObject({ authorizationToken: expect.any(String), itemCount: 1 })
+    })
+  })
+
+  describe('goods that came back', () => {
+    const ctiOf = async ({ transactionId }: Json) =>
+      (
+        await shop.cloud.db.database.reads
+          .selectFrom('purchase')
+          .select('cti')
+          .where('purchase_id', '=', transactionId)
+          .executeTakeFirstOrThrow()
+      ).cti ?? ''
+    /** A purchase of one unit that was refunded, and how its exception is called. */
+    const refunded = async () => {
+      const purchase = await buy()
+      await shop.ok('refundPayment', {
+        purchaseId: purchase.transactionId,
+        itemLineIds: [purchase.items[0].itemLineId],
+      })
+      return { cti: await ctiOf(purchase), subject: `${purchase.items[0].itemLineId}/1/release` }
+    }
+
+    it('and were released all the same stay on the list, unless nothing came of it', async () => {
+      const [gone, kept, doubtful] = [await refunded(), await refunded(), await refunded()]
+      for (const [{ cti }, id, said] of [
+        [gone, 'r-gone', 'confirmed'],
+        [kept, 'r-kept', 'failed'],
+        [doubtful, 'r-doubt', 'unknown'],
+      ] as const) {
+        await report(claim(cti, id, 'receipt'), outcome(id, said))
+      }
+      expect(await about('released_after_refund', gone.subject)).toHaveLength(1)
+      expect(await about('released_after_refund', kept.subject)).toEqual([])
+      expect(await about('released_after_refund', doubtful.subject)).toHaveLength(1)
+      await resolve('r-doubt', 'failed')
+      expect(await about('released_after_refund', doubtful.subject)).toEqual([])
+    })
+  })
+
+  describe('evidence', () => {
+    it('comes to the same, with each exception once, in any order and however often it is told', async () => {
+      const other = await enrolTestAgent(shop)
+      const word = fc.record({
+        of: fc.constantFrom('a', 'b', 'c', 'l'),
+        said: fc.constantFrom<Outcome>('confirmed', 'failed', 'unknown'),
+      })
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(word, { maxLength: 4 }),
+          fc.array(fc.constantFrom('a', 'b', 'c', 'l', 'foreign', 'void', 'strange void'), { maxLength: 6 }),
+          fc.infiniteStream(fc.nat()),
+          async (words, told, chance) => {
+            const views: unknown[] = []
+            // First in a good order, then in any with repetitions.
+            for (const isShuffled of [false, true]) {
+              const purchase = await buy()
+              const nonce = await grant(purchase)
+              const { database } = shop.cloud.db
+              const { cti } = await database.reads
+                .selectFrom('purchase')
+                .select('cti')
+                .where('purchase_id', '=', purchase.transactionId)
+                .executeTakeFirstOrThrow()
+              const { exp, iat } = await database.reads
+                .selectFrom('protection_authorization')
+                .select(['exp', 'iat'])
+                .where('nonce', '=', nonce)
+                .executeTakeFirstOrThrow()
+              const id = (name: string) => `${name} of ${nonce}`
+              const at = (seconds: number) => (iat + seconds) * 1_000
+              const facts: Record<string, (scope: EvidenceScope) => Promise<boolean>> = {
+                a: (scope) => applyClaim(scope, by(agent, at(10)), claim(nonce, id('a'))),
+                b: (scope) => applyClaim(scope, by(agent, at(20)), claim(nonce, id('b'))),
+                c: (scope) => applyClaim(scope, by(other, at(30)), claim(cti ?? '', id('c'), 'receipt')),
+                l: (scope) => applyClaim(scope, by(agent, exp * 1_000 + 5), claim(nonce, id('l'))),
+                foreign: (scope) => applyClaim(scope, by(other, at(40)), claim(nonce, id('f'))),
+                void: (scope) => applyVoid(scope, by(agent, at(15)), nonce),
+                'strange void': (scope) => applyVoid(scope, by(other, at(16)), nonce),
+              }
+              const all = [
+                ...told.flatMap((name) => facts[name] ?? []),
+                ...words.map(
+                  ({ of, said }) =>
+                    (scope: EvidenceScope) =>
+                      applyOutcome(scope, by(of === 'c' ? other : agent, at(50)), id(of), said),
+                ),
+              ]
+              const order = isShuffled
+                ? [...all, ...all]
+                    .map((fact) => ({ fact, key: chance.next().value }))
+                    .toSorted((x, y) => x.key - y.key)
+                    .map(({ fact }) => fact)
+                : all
+              await database.write(async (db) => {
+                const call = {
+                  db,
+                  nowMs: platform.clock.wall(),
+                  services: shop.cloud.cloud.services,
+                  emit: () => undefined,
+                  afterCommit: () => undefined,
+                }
+                const scope = openEvidence(call, purchaseTenant)
+                // As the rows of one batch, or as rows that come by themselves.
+                if (!isShuffled)
+                  await scope.uses.prepare(
+                    ['a', 'b', 'c', 'l', 'f'].map(id),
+                    await scope.facts.prepare([nonce, cti ?? '']),
+                  )
+                // What is about something not known yet waits, as unapplied rows do.
+                let waiting = order
+                for (let round = 0; round < 2; round++) {
+                  const still: typeof order = []
+                  for (const fact of waiting) {
+                    if (!(await fact(scope))) still.push(fact)
+                    // Row by row or once for a whole batch: it comes to the same.
+                    if (isShuffled) await finishEvidence(scope)
+                  }
+                  waiting = still
+                }
+                await finishEvidence(scope)
+              })
+              views.push(await viewOf(purchase, nonce))
+            }
+            expect(views[1]).toEqual(views[0])
+          },
+        ),
+        { numRuns: kind === 'sqlite' ? 25 : 8 },
+      )
+    }, 120_000)
+
+    let purchaseTenant = ''
+    beforeAll(async () => {
+      purchaseTenant = (
+        await shop.cloud.db.database.reads
+          .selectFrom('store')
+          .select('tenant')
+          .where('store_id', '=', shop.storeId)
+          .executeTakeFirstOrThrow()
+      ).tenant
+    })
+    const by = ({ agentId }: TestAgent, atMs: number) => ({ agentId, storeId: shop.storeId, atMs, eventId: '' })
+
+    async function viewOf(purchase: Json, nonce: string): Promise<unknown> {
+      const { reads } = shop.cloud.db.database
+      const lines = (purchase.items as Json[]).map((line) => line.itemLineId as string)
+      const plain = (text: string) =>
+        lines.reduce((known, line) => known.replaceAll(line, 'LINE'), text.replaceAll(nonce, 'NONCE'))
+      const rights = await reads
+        .selectFrom('unit_right')
+        .selectAll()
+        .where('purchase_id', '=', purchase.transactionId)
+        .execute()
+      const exceptions = await reads
+        .selectFrom('protection_exception')
+        .selectAll()
+        .where('acknowledged_ms', 'is', null)
+        .execute()
+      const mine = exceptions.filter(
+        (row) => row.purchase_id === purchase.transactionId || plain(row.subject) !== row.subject,
+      )
+      const known = new Set(mine.map((row) => `${row.kind} ${row.subject}`))
+      expect(known.size).toBe(mine.length)
+      return {
+        rights: rights.map(({ state, outcome: said, redemption_id, failures }) => ({
+          state,
+          said,
+          by: plain(redemption_id ?? ''),
+          failures,
+        })),
+        exceptions: [...known].map(plain).sort(),
+        status: await status(purchase),
+        state: (
+          await reads
+            .selectFrom('protection_authorization')
+            .select(['voided_ms', 'iat'])
+            .where('nonce', '=', nonce)
+            .execute()
+        ).map((row) => (row.voided_ms === null ? null : row.voided_ms - row.iat * 1_000)),
+      }
+    }
+
+    it('that nobody knew is applied when it has become known, and its exception is withdrawn', async () => {
+      const purchase = await buy()
+      const nonce = await grant(purchase)
+      const { database } = shop.cloud.db
+      const row = await database.reads
+        .selectFrom('protection_authorization')
+        .selectAll()
+        .where('nonce', '=', nonce)
+        .executeTakeFirstOrThrow()
+      await database.write((db) => db.deleteFrom('protection_authorization').where('nonce', '=', nonce).execute())
+      await report(claim(nonce, 'r-early'), outcome('r-early', 'confirmed'))
+      expect(await about('unapplied', 'r-early')).toHaveLength(1)
+      await database.write((db) => db.insertInto('protection_authorization').values(row).execute())
+      const { services } = shop.cloud.cloud
+      let applied = 0
+      const call = { services, nowMs: platform.clock.wall(), emit: () => undefined, afterCommit: () => undefined }
+      await retryUnapplied(agent.agentId, (work) =>
+        database.write(async (db) => void (applied += await work({ ...call, db }))),
+      )
+      expect(applied).toBe(2)
+      expect(await about('unapplied', 'r-early')).toEqual([])
+      expect(await status(purchase)).toBe('deactivated')
+    })
+  })
+
+  it('leaves no error in the log', () => {
+    expect(shop.cloud.errors).toEqual([])
+  })
+
+  it('applies the rows around one that breaks a promise of ours, each once', async () => {
+    const [first, broken, last] = [await buy(), await buy(), await buy()]
+    const [before, gone, after] = [await grant(first), await grant(broken), await grant(last)]
+    const { database } = shop.cloud.db
+    await database.write((db) =>
+      db.updateTable('protection_authorization').set({ item_id: 'itm_gone' }).where('nonce', '=', gone).execute(),
+    )
+    const batch = [
+      claim(before, 'r-before'),
+      outcome('r-before', 'confirmed'),
+      claim(gone, 'r-broken'),
+      claim(after, 'r-after'),
+      outcome('r-after', 'confirmed'),
+    ]
+    expect((await report(...batch)).body).toMatchObject({ success: true, accepted: 5 })
+    expect(shop.cloud.errors).toHaveLength(1)
+    expect([await status(first), await status(broken), await status(last)]).toEqual([
+      'deactivated',
+      'pending',
+      'deactivated',
+    ])
+    expect(await about('unapplied', 'r-broken')).toHaveLength(1)
+    const emitted = await database.reads
+      .selectFrom('outbox_event')
+      .select('data')
+      .where('type', '=', 'securityTag.deactivated')
+      .execute()
+    for (const { transactionId } of [first, last])
+      expect(emitted.filter(({ data }) => data.includes(transactionId))).toHaveLength(1)
+  })
+})

@@ -1,0 +1,163 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { signAuthorization, type AuthorizationClaims } from '../../../../policy/documents/authorization.ts'
+import type { Json } from '../../../support/cloud.ts'
+import { onEveryDatabase } from '../../../support/databases.ts'
+import { testKey } from '../../../support/keys.ts'
+import { movablePlatform } from '../../../support/movable-platform.ts'
+import { openShop, type Shop } from '../../../support/shop.ts'
+
+onEveryDatabase('redeemProtectionAuthorization', (kind) => {
+  const { platform, forward } = movablePlatform()
+  let shop: Shop
+  let deviceId: string
+  beforeAll(async () => {
+    shop = await openShop(kind, { platform })
+    deviceId = shop.devices.pos_deactivator
+  })
+  afterAll(() => shop.stop())
+
+  const grantFor = async (quantity: number) => {
+    const purchase = await shop.buy([{ ean: shop.products[0].ean, quantity }])
+    return shop.ok('verifySecurityTagDeactivation', { purchaseId: purchase.transactionId, deviceId })
+  }
+  const redeem = (body: Json) => shop.call('redeemProtectionAuthorization', { deviceId, ...body })
+
+  it('uses up the steps in turn, each once, and answers the same redemption the same', async () => {
+    const grant = await grantFor(2)
+    const { replayProtectedNonce } = grant
+    const first = await redeem({ replayProtectedNonce, redemptionId: 'a' })
+    expect(first).toMatchObject({ status: 200, body: { authorizationState: 'redeemed', remaining: 1 } })
+    const second = await redeem({ replayProtectedNonce, redemptionId: 'b' })
+    expect(second.body.remaining).toBe(0)
+    expect((await redeem({ replayProtectedNonce, redemptionId: 'a' })).text).toBe(first.text)
+    expect((await redeem({ replayProtectedNonce, redemptionId: 'a', outcome: 'confirmed' })).text).toBe(first.text)
+    expect(await redeem({ replayProtectedNonce, redemptionId: 'c' })).toMatchObject({
+      status: 409,
+      body: { code: 'failed-precondition', reason: 'already_redeemed' },
+    })
+  })
+
+  it('answers the id of the event that tells of it, with what was scanned', async () => {
+    const purchase = await shop.buy([{ ean: shop.products[0].ean, quantity: 2 }])
+    const { replayProtectedNonce } = await shop.ok('verifySecurityTagDeactivation', {
+      purchaseId: purchase.transactionId,
+      deviceId,
+      scanSource: 'service_desk',
+    })
+    const at = await redeem({ replayProtectedNonce, redemptionId: 'told-1' })
+    const failed = await redeem({ replayProtectedNonce, redemptionId: 'told-2', outcome: 'failed' })
+    for (let n = 0; n < 2; n++)
+      expect((await redeem({ replayProtectedNonce, redemptionId: 'told-1', outcome: 'confirmed' })).body.eventId).toBe(
+        at.body.eventId,
+      )
+    const { events } = await shop.ok('fetchProtectionEvents', {
+      storeId: shop.storeId,
+      purchaseId: purchase.transactionId,
+    })
+    expect(events.filter((e: Json) => e.type.startsWith('protection.action.'))).toMatchObject([
+      { type: 'protection.action.failed', eventId: failed.body.eventId, scanSource: 'service_desk' },
+      { type: 'protection.action.completed', eventId: at.body.eventId, scanSource: 'service_desk' },
+    ])
+  })
+
+  it('counts at once for a device whose clock is ahead', async () => {
+    const { replayProtectedNonce } = await grantFor(1)
+    forward(3_000)
+    const occurredAt = new Date(platform.clock.wall() + 299_000).toISOString()
+    const { status, body } = await redeem({ replayProtectedNonce, redemptionId: 'ahead', occurredAt })
+    expect([status, body.authorizationState]).toEqual([200, 'redeemed'])
+    expect(Date.parse(body.redeemedAt)).toBeLessThanOrEqual(platform.clock.wall())
+    const { exceptions } = await shop.ok('fetchExceptions', { storeId: shop.storeId })
+    expect(exceptions.filter((each: Json) => each.kind === 'late_redeem')).toEqual([])
+  })
+
+  it('takes a named step, once', async () => {
+    const { replayProtectedNonce } = await grantFor(2)
+    expect((await redeem({ replayProtectedNonce, redemptionId: 's2', step: 2 })).status).toBe(200)
+    expect(await redeem({ replayProtectedNonce, redemptionId: 's2b', step: 2 })).toMatchObject({
+      status: 409,
+      body: { reason: 'already_redeemed' },
+    })
+    expect((await redeem({ replayProtectedNonce, redemptionId: 's3', step: 3 })).status).toBe(400)
+  })
+
+  it('lets one of 64 win', async () => {
+    const { replayProtectedNonce } = await grantFor(1)
+    const answers = await Promise.all(
+      Array.from({ length: 64 }, (_, i) => redeem({ replayProtectedNonce, redemptionId: `race-${i}` })),
+    )
+    expect(answers.filter((a) => a.status === 200)).toHaveLength(1)
+    expect(answers.filter((a) => a.status === 409)).toHaveLength(63)
+  })
+
+  it('counts the first outcome; only unknown gives way', async () => {
+    const grant = await grantFor(1)
+    const body = { replayProtectedNonce: grant.replayProtectedNonce, redemptionId: 'o1' }
+    await redeem({ ...body, outcome: 'unknown' })
+    await redeem({ ...body, outcome: 'confirmed' })
+    await redeem({ ...body, outcome: 'failed' })
+    const row = await shop.cloud.db.database.reads
+      .selectFrom('redemption')
+      .select('outcome')
+      .where('redemption_id', '=', 'o1')
+      .executeTakeFirst()
+    expect(row?.outcome).toBe('confirmed')
+  })
+
+  it('refuses another device, a forged token, an unknown nonce, none at all', async () => {
+    const grant = await grantFor(1)
+    const other = shop.devices.self_checkout_detacher
+    expect(
+      await redeem({ authorizationToken: grant.authorizationToken, redemptionId: 'x', deviceId: other }),
+    ).toMatchObject({ status: 409, body: { reason: 'token_invalid' } })
+    const forged = `${grant.authorizationToken.slice(0, -6)}AAAAAA`
+    expect((await redeem({ authorizationToken: forged, redemptionId: 'x' })).status).toBe(404)
+    expect((await redeem({ replayProtectedNonce: 'AAAAAAAAAAAAAAAAAAAAAA', redemptionId: 'x' })).status).toBe(404)
+    expect((await redeem({ redemptionId: 'x' })).status).toBe(400)
+    expect(
+      (await redeem({ replayProtectedNonce: grant.replayProtectedNonce, redemptionId: 'x', deviceId: 'dev_nobody' }))
+        .status,
+    ).toBe(404)
+  })
+
+  it('refuses a token of somebody else’s key, however well made', async () => {
+    const now = Math.floor(Date.now() / 1_000)
+    const claims: AuthorizationClaims = {
+      iss: 'acc_x.test',
+      aud: deviceId,
+      iat: now,
+      exp: now + 300,
+      jti: 'A'.repeat(22),
+      led: 'cloud',
+      act: 'deactivate_label',
+      cnt: 1,
+      eid: 'evt_1',
+      rc: 0,
+      pv: 1,
+      kv: 1,
+    }
+    expect(
+      (await redeem({ authorizationToken: signAuthorization(claims, testKey('token').signer), redemptionId: 'x' }))
+        .status,
+    ).toBe(404)
+  })
+
+  it('refuses what was revoked, and keeps what was redeemed before', async () => {
+    const [unused, used] = [await grantFor(1), await grantFor(1)]
+    await redeem({ replayProtectedNonce: used.replayProtectedNonce, redemptionId: 'before' })
+    expect(
+      await shop.ok('revokeProtectionAuthorization', { replayProtectedNonce: unused.replayProtectedNonce }),
+    ).toMatchObject({ authorizationState: 'revoked' })
+    expect(
+      await shop.ok('revokeProtectionAuthorization', { replayProtectedNonce: used.replayProtectedNonce }),
+    ).toMatchObject({ authorizationState: 'redeemed' })
+    expect(await redeem({ replayProtectedNonce: unused.replayProtectedNonce, redemptionId: 'after' })).toMatchObject({
+      status: 409,
+      body: { reason: 'token_revoked' },
+    })
+  })
+
+  it('leaves no error in the log', () => {
+    expect(shop.cloud.errors).toEqual([])
+  })
+})

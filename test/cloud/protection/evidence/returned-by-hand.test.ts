@@ -1,0 +1,228 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Json } from '../../../support/cloud.ts'
+import { onEveryDatabase } from '../../../support/databases.ts'
+import { newEan, openShop, type Shop } from '../../../support/shop.ts'
+
+/** What staff say by hand of an item ends what others had of it: goods that came back and are sold again are the next buyer's alone. */
+onEveryDatabase('items that staff move by hand', (kind) => {
+  let shop: Shop
+  beforeAll(async () => {
+    shop = await openShop(kind)
+  })
+  afterAll(() => shop.stop())
+
+  const detach = (body: Json) =>
+    shop.ok('verifyProtectedItem', {
+      deviceId: shop.devices.self_checkout_detacher,
+      protectionAction: 'detach_hard_tag',
+      ...body,
+    })
+  const status = async (epc: string) => (await shop.ok('fetchProtectedItem', { storeId: shop.storeId, epc })).itemStatus
+  const move = (epc: string, itemStatus: string) =>
+    shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus })
+  const redeem = ({ replayProtectedNonce }: Json, redemptionId: string) =>
+    shop.call('redeemProtectionAuthorization', {
+      replayProtectedNonce,
+      deviceId: shop.devices.self_checkout_detacher,
+      redemptionId,
+      outcome: 'confirmed',
+    })
+  const raised = async ({ transactionId }: Json) =>
+    ((await shop.ok('fetchExceptions', { storeId: shop.storeId })).exceptions as Json[])
+      .filter((each) => each.purchaseId === transactionId)
+      .map((each) => each.kind as string)
+
+  async function bought() {
+    const [p] = shop.products
+    const { epc } = await shop.newItem(p)
+    return { ean: p.ean, epc, purchase: await shop.buy([{ ean: p.ean, quantity: 1, epcs: [epc] }]) }
+  }
+
+  /** Somebody buys it, staff take it back and put it on the shelf, and the next one buys it. */
+  async function soldAgain() {
+    const { ean, epc, purchase: first } = await bought()
+    await move(epc, 'returned')
+    await move(epc, 'sellable')
+    return { epc, first, second: await shop.buy([{ ean, quantity: 1, epcs: [epc] }]) }
+  }
+
+  it('are told with who moved them and why', async () => {
+    const { epc, purchase } = await bought()
+    await shop.ok('updateItemStatus', {
+      storeId: shop.storeId,
+      epc,
+      itemStatus: 'exception_hold',
+      reason: 'torn label',
+      operatorId: 'cashier-7',
+    })
+    await shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus: 'exception_hold', reason: 'once more' })
+    await shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus: 'sellable', operatorId: 'cashier-8' })
+    const { moves } = await shop.ok('fetchProtectedItem', { storeId: shop.storeId, epc })
+    const at = expect.any(String)
+    const { transactionId: purchaseId } = purchase
+    expect(moves).toEqual([
+      { at, from: 'exception_hold', to: 'sellable', operatorId: 'cashier-8' },
+      { at, from: 'paid', to: 'exception_hold', purchaseId, reason: 'torn label', operatorId: 'cashier-7' },
+      { at, from: 'sellable', to: 'paid', purchaseId },
+      { at, to: 'sellable' },
+    ])
+  })
+
+  it('are found by the line that they are bound to, where it is one item', async () => {
+    const { storeId } = shop
+    const fetchBy = (names: Json) => shop.call('fetchProtectedItem', { storeId, ...names })
+    const { epc, purchase } = await bought()
+    const [{ itemLineId }] = purchase.items
+    expect((await fetchBy({ itemLineId })).body).toMatchObject({
+      epc,
+      itemStatus: 'paid',
+      itemLineId,
+      purchaseId: purchase.transactionId,
+    })
+    expect((await fetchBy({ itemLineId, epc })).status).toBe(200)
+    expect(await shop.ok('updateItemStatus', { storeId, itemLineId, itemStatus: 'returned' })).toMatchObject({
+      epc,
+      itemStatus: 'returned',
+    })
+    expect((await fetchBy({ itemLineId, epc: (await bought()).epc })).body).toMatchObject({
+      code: 'invalid-argument',
+      details: [{ path: 'itemLineId' }],
+    })
+
+    const [p] = shop.products
+    const [one, two] = [await shop.newItem(p), await shop.newItem(p)]
+    const both = (await shop.buy([{ ean: p.ean, quantity: 2, epcs: [one.epc, two.epc] }])).items[0].itemLineId
+    expect(await fetchBy({ itemLineId: both })).toMatchObject({ status: 409, body: { reason: 'several_items' } })
+    expect(await shop.call('updateItemStatus', { storeId, itemLineId: both, itemStatus: 'returned' })).toMatchObject({
+      status: 409,
+      body: { reason: 'several_items' },
+    })
+    expect((await fetchBy({ itemLineId: both, epc: two.epc })).body).toMatchObject({ epc: two.epc })
+
+    const unbound = (await shop.buy([{ ean: p.ean, quantity: 1 }])).items[0].itemLineId
+    for (const names of [{ itemLineId: unbound }, { itemLineId: 'nobody' }])
+      expect((await fetchBy(names)).status).toBe(404)
+    expect((await shop.call('fetchProtectedItem', { storeId: shop.otherStoreId, itemLineId })).status).toBe(404)
+    // Sold again, it is of another line.
+    await shop.ok('updateItemStatus', { storeId, epc, itemStatus: 'sellable' })
+    expect((await fetchBy({ itemLineId })).status).toBe(404)
+  })
+
+  it('a late refund of the former purchase leaves the next buyer’s goods alone', async () => {
+    const { epc, first, second } = await soldAgain()
+    await shop.ok('refundPayment', { transactionId: first.transactionId, itemLineIds: [first.items[0].itemLineId] })
+    expect(await status(epc)).toBe('paid')
+    expect(await detach({ epc, purchaseId: second.transactionId })).toMatchObject({ authorized: true })
+  })
+
+  it('so does its cancellation', async () => {
+    const { epc, first } = await soldAgain()
+    await shop.ok('markPurchaseCancelled', { transactionId: first.transactionId })
+    expect(await status(epc)).toBe('paid')
+    expect(await raised(first)).toEqual([])
+  })
+
+  it('the former purchase releases nothing, neither by its number nor by its receipt', async () => {
+    const { first } = await soldAgain()
+    const { token } = await shop.ok('generateReceiptQR', { purchaseId: first.transactionId })
+    for (const name of [{ purchaseId: first.transactionId }, { receiptToken: token }]) {
+      expect(
+        await shop.ok('verifySecurityTagDeactivation', { ...name, deviceId: shop.devices.pos_deactivator }),
+      ).toMatchObject({ deactivationAuthorized: false })
+    }
+  })
+
+  it.each(['unknown', 'failed'])(
+    'a release that was under way when it came back, and turns out %s, leaves nothing to release, not for staff either',
+    async (outcome) => {
+      const { epc, ean, purchase } = await bought()
+      const { pos_deactivator: deviceId } = shop.devices
+      const verify = (more: Json = {}) =>
+        shop.ok('verifySecurityTagDeactivation', { purchaseId: purchase.transactionId, deviceId, ...more })
+      const { authorizationToken } = await verify()
+      const claim = { authorizationToken, deviceId, redemptionId: `under-way-${outcome}` }
+      await shop.ok('redeemProtectionAuthorization', claim)
+      await move(epc, 'returned')
+      await move(epc, 'sellable')
+      await shop.buy([{ ean, quantity: 1, epcs: [epc] }])
+      await shop.ok('redeemProtectionAuthorization', { ...claim, outcome })
+      for (const more of [{}, { operatorId: 'op-1' }])
+        expect(await verify(more)).toMatchObject({ deactivationAuthorized: false, reason: 'already_redeemed' })
+    },
+  )
+
+  it.each(['returned', 'exception_hold'])(
+    'a token of before releases nothing once the goods are on the shelf again, by way of %s',
+    async (way) => {
+      const { epc } = await bought()
+      const grant = await detach({ epc })
+      await move(epc, way)
+      await move(epc, 'sellable')
+      expect(await redeem(grant, `late-${way}`)).toMatchObject({ status: 409, body: { reason: 'token_revoked' } })
+    },
+  )
+
+  it('the same for goods that were paid for elsewhere', async () => {
+    const { epc } = await shop.newItem(shop.products[0])
+    await move(epc, 'paid')
+    const grant = await detach({ epc })
+    expect(grant.authorized).toBe(true)
+    await move(epc, 'returned')
+    expect(await redeem(grant, 'elsewhere')).toMatchObject({ status: 409, body: { reason: 'token_revoked' } })
+    await move(epc, 'sellable')
+    await move(epc, 'paid')
+    expect(await detach({ epc })).toMatchObject({ authorized: true })
+  })
+
+  it('what is only put on hold goes on as it was', async () => {
+    const { epc, purchase } = await bought()
+    await move(epc, 'exception_hold')
+    expect(await detach({ epc })).toMatchObject({ authorized: false })
+    await move(epc, 'paid')
+    expect(await detach({ epc, purchaseId: purchase.transactionId })).toMatchObject({ authorized: true })
+  })
+
+  it('goods that came back unreleased do not count as released when the rest is cancelled', async () => {
+    const [p, q] = shop.products
+    const purchase = await shop.buy([
+      { ean: p.ean, quantity: 1 },
+      { ean: q.ean, quantity: 1 },
+    ])
+    await shop.ok('refundPayment', {
+      transactionId: purchase.transactionId,
+      itemLineIds: [purchase.items[0].itemLineId],
+    })
+    await shop.ok('markPurchaseCancelled', { transactionId: purchase.transactionId })
+    expect(await raised(purchase)).toEqual([])
+  })
+
+  it.each(['cancelled', 'picked_up'])(
+    'an order whose item was freed, and is kept for another order, leaves it alone when it is %s',
+    async (end) => {
+      const ean = newEan()
+      await shop.ok('insertProduct', {
+        storeId: shop.storeId,
+        ean,
+        name: `Ding ${ean}`,
+        price: 30,
+        vat: 19,
+        category: 'bekleidung',
+        tagged: true,
+      })
+      const product = await shop.ok('fetchProduct', { storeId: shop.storeId, barcode: ean })
+      const { epc } = await shop.newItem(product)
+      const order = () =>
+        shop.ok('submitClickCollectOrder', {
+          storeId: shop.storeId,
+          userId: 'u',
+          items: [{ productId: product.productId, quantity: 1 }],
+        })
+      const first = await order()
+      await move(epc, 'sellable')
+      expect((await order()).items[0].reservedTags).toEqual([{ epc }])
+      for (const to of end === 'cancelled' ? ['cancelled'] : ['confirmed', 'ready', 'picked_up'])
+        await shop.ok('updateClickCollectStatus', { orderId: first.orderId, status: to })
+      expect(await status(epc)).toBe('reserved_bopis')
+    },
+  )
+})

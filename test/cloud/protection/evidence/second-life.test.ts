@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Evidence } from '../../../../policy/journal.ts'
+import type { Json } from '../../../support/cloud.ts'
+import { onEveryDatabase } from '../../../support/databases.ts'
+import { openShop, type Shop } from '../../../support/shop.ts'
+import { enrolTestAgent } from '../../../support/test-agent.ts'
+
+/** Goods that are paid for elsewhere stand for themselves. Brought back and sold again they begin anew, with nothing of before. */
+onEveryDatabase('goods that are sold elsewhere twice', (kind) => {
+  let shop: Shop
+  beforeAll(async () => {
+    shop = await openShop(kind)
+  })
+  afterAll(() => shop.stop())
+
+  const detacher = () => shop.devices.self_checkout_detacher
+  const detach = (epc: string, more: Json = {}) =>
+    shop.ok('verifyProtectedItem', { deviceId: detacher(), protectionAction: 'detach_hard_tag', epc, ...more })
+  const redeem = ({ replayProtectedNonce }: Json, redemptionId: string, outcome: string) =>
+    shop.ok('redeemProtectionAuthorization', { replayProtectedNonce, deviceId: detacher(), redemptionId, outcome })
+  const move = (epc: string, itemStatus: string) =>
+    shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus })
+  const doubles = async () =>
+    ((await shop.ok('fetchExceptions', { storeId: shop.storeId, kind: 'double_redeem' })).exceptions as Json[]).length
+
+  /** Sold elsewhere, released, brought back and sold again. */
+  async function soldAgain(name: string) {
+    const { epc } = await shop.newItem(shop.products[0])
+    await move(epc, 'paid')
+    const former = await detach(epc)
+    await redeem(former, `${name}-first`, 'confirmed')
+    await move(epc, 'returned')
+    await move(epc, 'sellable')
+    await move(epc, 'paid')
+    return epc
+  }
+
+  it('are released once more, and nobody is told of two for one', async () => {
+    const before = await doubles()
+    const epc = await soldAgain('good')
+    const grant = await detach(epc)
+    expect(grant).toMatchObject({ authorized: true })
+    await redeem(grant, 'good-second', 'confirmed')
+    expect(await doubles()).toBe(before)
+    expect(await detach(epc)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+  })
+
+  it('are tried again when the detacher jammed', async () => {
+    const epc = await soldAgain('jam')
+    await redeem(await detach(epc), 'jam-second', 'failed')
+    expect(await detach(epc)).toMatchObject({ authorized: true })
+  })
+
+  it('are asked about again after a token that was not used', async () => {
+    const epc = await soldAgain('unused')
+    const { replayProtectedNonce } = await detach(epc)
+    await shop.ok('revokeProtectionAuthorization', { replayProtectedNonce })
+    expect(await detach(epc)).toMatchObject({ authorized: true })
+  })
+
+  it('take no blame for a release of before that is told late', async () => {
+    const agent = await enrolTestAgent(shop)
+    const deviceId = shop.devices.pos_deactivator
+    await agent.call('reportDeviceHeartbeat', { deviceId })
+    await shop.ok('updateDevice', { deviceId, canReadUhfRfid: true })
+    const { epc } = await shop.newItem(shop.products[0])
+    await move(epc, 'paid')
+    const { body } = await agent.call('verifyProtectedItem', { deviceId, protectionAction: 'deactivate_label', epc })
+    expect(body.authorized).toBe(true)
+    await move(epc, 'returned')
+    await move(epc, 'sellable')
+    await move(epc, 'paid')
+    const nonce = body.replayProtectedNonce as string
+    const claim: Evidence = {
+      kind: 'claim',
+      redemptionId: 'late-first',
+      nonce,
+      source: 'token',
+      rightClass: 'release',
+      ordinals: [0],
+      deviceId,
+    }
+    await agent.report([
+      agent.row({ evidence: claim }),
+      agent.row({ evidence: { kind: 'outcome', redemptionId: 'late-first', outcome: 'confirmed' } }),
+    ])
+    expect(await detach(epc)).toMatchObject({ authorized: true })
+  })
+})

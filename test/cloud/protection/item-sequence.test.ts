@@ -1,0 +1,273 @@
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { decodeJwt, decodeProtectedHeader } from 'jose'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { itemPage } from '../../../cloud/agents/item-pages.ts'
+import { pruneGone, renumberItems } from '../../../cloud/protection/items/item-sequence.ts'
+import { findStore } from '../../../cloud/stores/queries.ts'
+import { openItemFile } from '../../../edge-agent/items/database.ts'
+import { openReplica, type Replica } from '../../../edge-agent/items/replica.ts'
+import { ItemsClaims } from '../../../policy/documents/item-documents.ts'
+import type { FreshClaims } from '../../../policy/documents/store-documents.ts'
+import { virtualPlatform } from '../../../simulators/world/virtual-platform.ts'
+import type { Json } from '../../support/cloud.ts'
+import { onEveryDatabase, temporaryFolder } from '../../support/databases.ts'
+import { newEpc, openShop, type Shop } from '../../support/shop.ts'
+import { enrolTestAgent, type TestAgent } from '../../support/test-agent.ts'
+
+onEveryDatabase('the sequence of the items', (kind) => {
+  let shop: Shop
+  let agent: TestAgent
+  let replica: Replica
+  const folder = temporaryFolder('items')
+  const log = {
+    info: () => undefined,
+    warn: () => undefined,
+    error: (fields: object) => expect(fields).toBeUndefined(),
+  }
+
+  beforeAll(async () => {
+    shop = await openShop(kind)
+    agent = await enrolTestAgent(shop)
+    replica = openReplica({
+      disk: openItemFile(join(folder, 'items.db'), (error) => expect(error).toBeUndefined()),
+      platform: virtualPlatform(),
+      log,
+    })
+  })
+  afterAll(async () => {
+    replica.close()
+    await shop.stop()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  async function fetchOnce(cursor?: string): Promise<string | undefined> {
+    const { status, body } = await agent.call('fetchSignedDocuments', {
+      have: { items: replica.have() },
+      ...(cursor !== undefined && { cursor }),
+    })
+    expect(status).toBe(200)
+    for (const jws of body.documents as string[]) {
+      const { typ } = decodeProtectedHeader(jws)
+      if (typ === 'items+jwt') replica.take(ItemsClaims.parse(decodeJwt(jws)))
+      if (typ === 'fresh+jwt') replica.hearHead(decodeJwt<FreshClaims>(jws).items, shop.cloud.platform.clock.wall())
+    }
+    return body.nextCursor
+  }
+
+  async function sync(): Promise<void> {
+    let cursor: string | undefined
+    do cursor = await fetchOnce(cursor)
+    while (cursor !== undefined)
+    expect(replica.isBehind).toBe(false)
+  }
+
+  const rows = () =>
+    shop.cloud.db.database.reads.selectFrom('protected_item').selectAll().where('store_id', '=', shop.storeId).execute()
+  /** Every item of the store is known here as it is there, by each of its names. */
+  async function expectSame(): Promise<void> {
+    await sync()
+    const expected = (await rows()).flatMap((row) =>
+      [row.epc, row.tag_uid, row.tag_id]
+        .map((name, i) => [i, name, row.item_status] as const)
+        .filter(([, name]) => name !== null),
+    )
+    const kinds = ['epc', 'tagUid', 'tagId'] as const
+    expect(expected.map(([i, name]) => [i, name, replica.find(kinds[i] ?? 'epc', name ?? '')?.status])).toEqual(
+      expected,
+    )
+    expect(replica.size).toBe(expected.length)
+  }
+  const statusOf = (epc: string) => replica.find('epc', epc)
+
+  it('begins with the items that were there before, in the sandbox', async () => {
+    await expectSame()
+    expect(replica.size).toBeGreaterThan(50)
+    const [row] = await rows()
+    expect(statusOf(row?.epc ?? '')).toMatchObject({
+      status: 'sellable',
+      category: expect.any(String),
+      priceCent: expect.any(Number),
+      paying: false,
+    })
+  })
+
+  it('carries the brand, the technology and, once sold, the price that was paid', async () => {
+    const [product] = shop.products
+    const epc = newEpc()
+    const own = { epc, ean: product.ean, price: 777, brand: 'Nordhof', protectionTechnology: 'uhf_rfid' }
+    await shop.ok('registerProtectedItems', { storeId: shop.storeId, items: [own] })
+    await sync()
+    expect(statusOf(epc)).toMatchObject({ priceCent: 77_700, brand: 'Nordhof', technology: 'uhf_rfid' })
+    const { sessionId } = await shop.ok('checkIn', { storeId: shop.storeId, userId: 'shopper-1' })
+    const { transactionId } = await shop.ok('startCheckout', {
+      sessionId,
+      items: [{ ean: product.ean, quantity: 1, epcs: [epc] }],
+    })
+    await shop.ok('completeTestCheckout', { transactionId })
+    await sync()
+    expect(statusOf(epc)?.priceCent).toBeLessThan(77_700)
+    expect(statusOf(epc)).toMatchObject({ status: 'paid', brand: 'Nordhof' })
+  })
+
+  it('tells that an item is being paid, was paid, was cancelled, and comes back', async () => {
+    const [product] = shop.products
+    const { epc } = await shop.newItem(product)
+    await sync()
+    expect(statusOf(epc)).toMatchObject({ status: 'sellable', paying: false })
+    const { sessionId } = await shop.ok('checkIn', { storeId: shop.storeId, userId: 'shopper-1' })
+    const { transactionId } = await shop.ok('startCheckout', {
+      sessionId,
+      items: [{ ean: product.ean, quantity: 1, epcs: [epc] }],
+    })
+    await sync()
+    expect(statusOf(epc)).toMatchObject({ status: 'sellable', paying: true })
+    await shop.ok('completeTestCheckout', { transactionId })
+    await sync()
+    expect(statusOf(epc)).toMatchObject({ status: 'paid', paying: false })
+    await shop.ok('markPurchaseCancelled', { purchaseId: transactionId })
+    await sync()
+    expect(statusOf(epc)).toMatchObject({ status: 'cancelled', paying: false })
+    await shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus: 'sellable' })
+    const again = await shop.ok('startCheckout', { sessionId, items: [{ ean: product.ean, quantity: 1, epcs: [epc] }] })
+    await shop.ok('completeTestCheckout', { transactionId: again.transactionId, result: 'declined' })
+    await expectSame()
+    expect(statusOf(epc)).toMatchObject({ status: 'sellable', paying: false })
+  })
+
+  it('tells what is kept for an order, handed over and freed', async () => {
+    const [, product] = shop.products
+    const { epc } = await shop.newItem(product)
+    const order = async () =>
+      (await shop.ok('submitClickCollectOrder', {
+        storeId: shop.storeId,
+        userId: 'shopper-1',
+        items: [{ ean: product.ean, quantity: 1 }],
+      })) as Json
+    const { orderId } = await order()
+    await expectSame()
+    await shop.ok('updateClickCollectStatus', { orderId, status: 'cancelled' })
+    await expectSame()
+    expect(statusOf(epc)?.status).toBe('sellable')
+  })
+
+  it('forgets the name that an item gave up, also when another takes it', async () => {
+    const [product] = shop.products
+    const [first, second] = [newEpc(), newEpc()]
+    const register = (fields: Json) =>
+      shop.ok('registerProtectedItems', { storeId: shop.storeId, items: [{ ean: product.ean, ...fields }] })
+    await register({ tagId: 'HT-give', epc: first })
+    await sync()
+    await register({ tagId: 'HT-give', epc: second })
+    await expectSame()
+    expect([statusOf(first), statusOf(second)?.status]).toEqual([undefined, 'sellable'])
+    await register({ tagId: 'HT-take', epc: first, itemStatus: 'exception_hold' })
+    await expectSame()
+    expect(statusOf(first)?.status).toBe('exception_hold')
+  })
+
+  it('forgets goods that went to another store, and knows them again when they come back', async () => {
+    const [product] = shop.products
+    const epc = newEpc()
+    const register = (storeId: string) =>
+      shop.ok('registerProtectedItems', { storeId, items: [{ epc, tagId: 'HT-sent' }] })
+    const send = (storeId: string) => shop.ok('updateItemStatus', { storeId, epc, itemStatus: 'transfer_in_transit' })
+    await shop.ok('registerProtectedItems', {
+      storeId: shop.storeId,
+      items: [{ ean: product.ean, epc, tagId: 'HT-sent' }],
+    })
+    await send(shop.storeId)
+    await expectSame()
+    expect(statusOf(epc)?.status).toBe('transfer_in_transit')
+    expect(await register(shop.otherStoreId)).toMatchObject({ registered: 1 })
+    await expectSame()
+    expect([statusOf(epc), replica.find('tagId', 'HT-sent')]).toEqual([undefined, undefined])
+    await send(shop.otherStoreId)
+    expect(await register(shop.storeId)).toMatchObject({ registered: 1 })
+    await expectSame()
+    expect([statusOf(epc)?.status, replica.find('tagId', 'HT-sent')?.status]).toEqual(['sellable', 'sellable'])
+  })
+
+  it('makes whoever missed a forgotten word begin anew, and nobody else', async () => {
+    const [product] = shop.products
+    const epc = newEpc()
+    await shop.ok('registerProtectedItems', {
+      storeId: shop.storeId,
+      items: [{ ean: product.ean, tagId: 'HT-late', epc }],
+    })
+    await sync()
+    const before = replica.have()
+    await shop.ok('registerProtectedItems', {
+      storeId: shop.storeId,
+      items: [{ ean: product.ean, tagId: 'HT-late', epc: newEpc() }],
+    })
+    await shop.newItem(product)
+    await shop.cloud.db.database.write((db) => pruneGone(db, shop.cloud.platform.clock.wall() + 31 * 86_400_000))
+    await fetchOnce()
+    expect(replica.have()).toEqual([0, 0])
+    expect(replica.isBehind).toBe(true)
+    await expectSame()
+    expect(statusOf(epc)).toBeUndefined()
+    expect(replica.have()[1]).toBeGreaterThan(before[1])
+  })
+
+  it('gives one number to each of the changes that come at once, and none is missed by a reader in between', async () => {
+    const [product] = shop.products
+    const epcs = Array.from({ length: 12 }, newEpc)
+    await Promise.all([
+      ...epcs.map((epc) =>
+        shop.ok('registerProtectedItems', { storeId: shop.storeId, items: [{ ean: product.ean, epc }] }),
+      ),
+      ...Array.from({ length: 6 }, () => fetchOnce()),
+    ])
+    await Promise.all([
+      ...epcs.map((epc) =>
+        shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus: 'transfer_in_transit' }),
+      ),
+      ...Array.from({ length: 6 }, () => fetchOnce()),
+    ])
+    await expectSame()
+    const numbers = (await rows()).map((row) => row.item_seq)
+    expect(new Set(numbers).size).toBe(numbers.length)
+  })
+
+  it('comes in pages that fit a bundle, several in one answer', async () => {
+    const [product] = shop.products
+    const long = (n: number) => `${'X'.repeat(120)}${String(n).padStart(6, '0')}`
+    for (let i = 0; i < 5; i++) {
+      const items = Array.from({ length: 400 }, (_, n) => ({
+        ean: product.ean,
+        epc: newEpc(),
+        tagId: long(i * 1_000 + n),
+        category: `Kategorie ${i * 400 + n} ${'ü'.repeat(90)}`,
+      }))
+      await shop.ok('registerProtectedItems', { storeId: shop.storeId, items })
+    }
+    const { body } = await agent.call('fetchSignedDocuments', { have: { items: [0, 0] } })
+    const pages = (body.documents as string[]).filter((jws) => decodeProtectedHeader(jws).typ === 'items+jwt')
+    expect(pages.length).toBeGreaterThan(2)
+    expect(Math.max(...pages.map((jws) => jws.length))).toBeLessThan(262_144)
+    await expectSame()
+  })
+
+  it('notes how far the agent has come', async () => {
+    await sync()
+    await fetchOnce()
+    const row = await shop.cloud.db.database.reads
+      .selectFrom('agent')
+      .select('item_seq')
+      .where('agent_id', '=', agent.agentId)
+      .executeTakeFirstOrThrow()
+    expect(row.item_seq).toBe(replica.have()[1])
+  })
+
+  it('answers a page behind the end as empty', async () => {
+    const { database } = shop.cloud.db
+    const store = await findStore(database.reads, shop.storeId)
+    if (!store) throw new Error('no store')
+    const { jws, ver } = await itemPage(database.reads, store, 1_000_000, shop.cloud.cloud.services)
+    expect([ver, decodeJwt<ItemsClaims>(jws).entries]).toEqual([1_000_000, []])
+    await database.write((db) => renumberItems(db, shop.storeId, []))
+    await expectSame()
+  })
+})

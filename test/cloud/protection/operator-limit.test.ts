@@ -1,0 +1,178 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Json } from '../../support/cloud.ts'
+import { onEveryDatabase } from '../../support/databases.ts'
+import { movablePlatform } from '../../support/movable-platform.ts'
+import { openShop, type Shop } from '../../support/shop.ts'
+import { enrolTestAgent } from '../../support/test-agent.ts'
+
+/** Contracts §6: overrides are limited per operator and hour, within the transaction that grants. */
+onEveryDatabase('how often an operator may approve', (kind) => {
+  const { platform, forward } = movablePlatform()
+  let shop: Shop
+  let policy: Json
+  let detacher: string
+  let operators = 0
+  beforeAll(async () => {
+    shop = await openShop(kind, { platform })
+    policy = (await shop.ok('fetchProtectionPolicy', { storeId: shop.storeId })).policy
+    detacher = shop.devices.self_checkout_detacher
+  })
+  afterAll(() => shop.stop())
+
+  const newOperator = () => `op-${++operators}`
+  const set = (changed: Json) =>
+    shop.ok('updateProtectionPolicy', {
+      storeId: shop.storeId,
+      policy: { ...policy, requiresManualOverrideAboveValue: 0.01, ...changed },
+    })
+  async function paid(): Promise<string> {
+    const [p] = shop.products
+    const { epc } = await shop.newItem(p)
+    await shop.buy([{ ean: p.ean, quantity: 1, epcs: [epc] }])
+    return epc
+  }
+  const ask = (epc: string, operatorId: string, more: Json = {}, headers: Record<string, string> = {}) =>
+    shop.ok(
+      'verifyProtectedItem',
+      { deviceId: detacher, protectionAction: 'detach_hard_tag', epc, operatorId, ...more },
+      headers,
+    )
+
+  it('is the policy’s number within an hour, each operator by himself', async () => {
+    await set({ operatorOverridesPerHour: 2 })
+    const [anna, ben] = [newOperator(), newOperator()]
+    const [one, two, three] = [await paid(), await paid(), await paid()]
+    for (const epc of [one, two])
+      expect(await ask(epc, anna)).toMatchObject({ authorized: true, authorizationToken: expect.any(String) })
+    const refused = await ask(three, anna, { explain: true })
+    expect(refused).toMatchObject({ authorized: false, reason: 'limit_exceeded', authorizationToken: null })
+    expect(refused.trace.at(-1)).toMatchObject({
+      check: 'limit_exceeded',
+      detail: 'the operator has approved 2 within the hour',
+    })
+    expect(await ask(three, ben)).toMatchObject({ authorized: true })
+    forward(3_600_000)
+    expect(await ask(await paid(), anna)).toMatchObject({ authorized: true })
+    // The same question as before, that was refused then.
+    await shop.ok('revokeProtectionAuthorization', {
+      replayProtectedNonce: (await ask(three, ben)).replayProtectedNonce,
+    })
+    expect(await ask(three, anna, { explain: true })).toMatchObject({ authorized: true })
+  })
+
+  it('is none with 0, and says nothing of what needs nobody’s word', async () => {
+    await set({ operatorOverridesPerHour: 0 })
+    const [epc, operatorId] = [await paid(), newOperator()]
+    expect(await ask(epc, operatorId)).toMatchObject({ authorized: false, reason: 'limit_exceeded' })
+    expect(await ask(epc, operatorId, { protectionAction: 'verify_item_status' })).toMatchObject({ authorized: true })
+    const tried = await shop.ok('simulateProtectionPolicy', {
+      storeId: shop.storeId,
+      policy: { ...policy, requiresManualOverrideAboveValue: 0.01, operatorOverridesPerHour: 1 },
+    })
+    expect(tried.changed.at(0)).toMatchObject({
+      before: { authorized: false, reason: 'limit_exceeded' },
+      after: { authorized: true },
+    })
+    await set({ requiresManualOverrideAboveValue: null, operatorOverridesPerHour: 0 })
+    expect(await ask(epc, operatorId)).toMatchObject({ authorized: true })
+    // A cabinet is opened by staff as a rule: no exception to count.
+    const tagId = `case-${kind}`
+    await shop.newItem(shop.products[0], { tagId, protectionTechnology: 'mechanical_lock' })
+    expect(
+      await shop.ok('verifyProtectedItem', {
+        deviceId: shop.devices.cabinet_unlocker,
+        protectionAction: 'unlock_fixture',
+        tagId,
+        operatorId,
+      }),
+    ).toMatchObject({ authorized: true })
+  })
+
+  it('counts an authorization once, however often it is asked for', async () => {
+    await set({ operatorOverridesPerHour: 1 })
+    const [epc, operatorId] = [await paid(), newOperator()]
+    const first = await ask(epc, operatorId)
+    for (const key of ['k-1', 'k-2'])
+      expect((await ask(epc, operatorId, {}, { 'Idempotency-Key': `${operatorId}-${key}` })).replayProtectedNonce).toBe(
+        first.replayProtectedNonce,
+      )
+    expect(await ask(await paid(), operatorId)).toMatchObject({ authorized: false, reason: 'limit_exceeded' })
+  })
+
+  it('holds for requests at the same moment', async () => {
+    await set({ operatorOverridesPerHour: 3 })
+    const operatorId = newOperator()
+    const epcs = await Promise.all(Array.from({ length: 8 }, () => paid()))
+    const answers = await Promise.all(epcs.map((epc) => ask(epc, operatorId)))
+    expect(answers.filter((a) => a.authorized)).toHaveLength(3)
+    expect(new Set(answers.flatMap((a) => a.reason ?? []))).toEqual(new Set(['limit_exceeded']))
+  })
+
+  it('counts a whole purchase once, and leaves what needs nobody’s word', async () => {
+    const [cheap, dear] = [...shop.products].sort((a, b) => a.price - b.price)
+    await set({ requiresManualOverrideAboveValue: dear.price, operatorOverridesPerHour: 1 })
+    const operatorId = newOperator()
+    const verify = async (items: Json[]) =>
+      shop.ok('verifySecurityTagDeactivation', {
+        purchaseId: (await shop.buy(items)).transactionId,
+        deviceId: shop.devices.pos_deactivator,
+        operatorId,
+      })
+    expect(await verify([{ ean: dear.ean, quantity: 3 }])).toMatchObject({ deactivationAuthorized: true, itemCount: 3 })
+    expect(await verify([{ ean: dear.ean, quantity: 1 }])).toMatchObject({
+      deactivationAuthorized: false,
+      reason: 'limit_exceeded',
+    })
+    expect(
+      await verify([
+        { ean: dear.ean, quantity: 2 },
+        { ean: cheap.ean, quantity: 1 },
+      ]),
+    ).toMatchObject({ deactivationAuthorized: true, itemCount: 1 })
+  })
+
+  it('counts a token that a doubted agent exchanges when it was given, and no second time', async () => {
+    await set({ operatorOverridesPerHour: 1 })
+    const agent = await enrolTestAgent(shop)
+    const operatorId = newOperator()
+    await shop.cloud.db.database.write(async (db) => {
+      await db.updateTable('device').set({ agent_id: agent.agentId }).where('device_id', '=', detacher).execute()
+      await db
+        .updateTable('agent')
+        .set({ fork_ms: platform.clock.wall() })
+        .where('agent_id', '=', agent.agentId)
+        .execute()
+    })
+    const { authorizationToken } = await ask(await paid(), operatorId)
+    const exchanged = await agent.call('verifyProtectedItem', {
+      deviceId: detacher,
+      protectionAction: 'detach_hard_tag',
+      authorizationToken,
+    })
+    expect(exchanged.body).toMatchObject({ authorized: true, authorizationToken: expect.any(String) })
+    await shop.cloud.db.database.write((db) =>
+      db.updateTable('device').set({ agent_id: null }).where('device_id', '=', detacher).execute(),
+    )
+    expect(await ask(await paid(), operatorId)).toMatchObject({ reason: 'limit_exceeded' })
+  })
+
+  it('counts going past what an agent out of reach holds', async () => {
+    await set({ requiresManualOverrideAboveValue: null, operatorOverridesPerHour: 1 })
+    const agent = await enrolTestAgent(shop)
+    const till = shop.devices.pos_deactivator
+    await agent.call('reportDeviceHeartbeat', { deviceId: till })
+    const operatorId = newOperator()
+    const held = async () => {
+      const [p] = shop.products
+      const { epc } = await shop.newItem(p)
+      const { transactionId } = await shop.buy([{ ean: p.ean, quantity: 1, epcs: [epc] }])
+      await agent.call('verifySecurityTagDeactivation', { purchaseId: transactionId, deviceId: till })
+      expect(
+        await shop.ok('verifyProtectedItem', { deviceId: detacher, protectionAction: 'detach_hard_tag', epc }),
+      ).toMatchObject({ reason: 'authorization_outstanding' })
+      return epc
+    }
+    expect(await ask(await held(), operatorId)).toMatchObject({ authorized: true })
+    expect(await ask(await held(), operatorId)).toMatchObject({ authorized: false, reason: 'limit_exceeded' })
+  })
+})

@@ -1,0 +1,116 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Json } from '../../support/cloud.ts'
+import { onEveryDatabase } from '../../support/databases.ts'
+import { openShop, type Shop } from '../../support/shop.ts'
+
+onEveryDatabase('operators', (kind) => {
+  let shop: Shop
+  beforeAll(async () => {
+    shop = await openShop(kind)
+  })
+  afterAll(() => shop.stop())
+
+  const namesIn = async (storeId: string) =>
+    (await shop.ok('fetchOperators', { storeId })).operators.map((operator: Json) => operator.name)
+
+  it('are of one store, and gone once removed', async () => {
+    const { storeId, otherStoreId } = shop
+    const { operatorId } = await shop.ok('registerOperator', { storeId, name: 'Frau Petersen' })
+    await shop.ok('registerOperator', { storeId, name: 'Herr Asmussen' })
+    expect((await namesIn(storeId)).sort()).toEqual(['Frau Petersen', 'Herr Asmussen'])
+    expect(await namesIn(otherStoreId)).toEqual([])
+    await shop.ok('removeOperator', { operatorId })
+    expect(await namesIn(storeId)).toEqual(['Herr Asmussen'])
+    expect((await shop.call('removeOperator', { operatorId: 'op_nobody' })).status).toBe(404)
+  })
+
+  it('have cards of their own, in any form of the number, told to nobody', async () => {
+    const { storeId, otherStoreId } = shop
+    const first = await shop.ok('registerOperator', { storeId, name: 'Karte eins', card: '04:a2:b3:c4:d5:e6:80' })
+    expect(first).toMatchObject({ hasCard: true, hasPin: false })
+    expect(JSON.stringify((await shop.ok('fetchOperators', { storeId })).operators)).not.toMatch(/04A2|04:a2|salt/)
+    expect(await shop.call('registerOperator', { storeId, name: 'Karte zwei', card: '04A2B3C4D5E680' })).toMatchObject({
+      status: 409,
+      body: { code: 'already-exists' },
+    })
+    await shop.ok('registerOperator', { storeId: otherStoreId, name: 'Anderswo', card: '04A2B3C4D5E680' })
+    for (const card of ['04A2B3', '04A2B3C4D', 'keine Karte', ''])
+      expect((await shop.call('registerOperator', { storeId, name: 'Karte', card })).status).toBe(400)
+    await shop.ok('removeOperator', { operatorId: first.operatorId })
+    await shop.ok('registerOperator', { storeId, name: 'Karte zwei', card: '04 a2 b3 c4 d5 e6 80' })
+  })
+
+  it('are registered two at a time where keys are derived, and answered again without that', async () => {
+    const { storeId } = shop
+    const add = (
+      name: string,
+      fields: Json = { pin: '471108', card: randomBytes(8).toString('hex') },
+      key = name.replaceAll(' ', '-'),
+    ) => shop.call('registerOperator', { storeId, name, ...fields }, { 'idempotency-key': key })
+    const first = await add('Kasse 0', { pin: '471108' })
+    expect(first.status).toBe(200)
+    const names = Array.from({ length: 12 }, (_, i) => `Kasse ${i + 1}`)
+    const all = Promise.all(names.map((name) => add(name)))
+    const again = await add('Kasse 0', { pin: '471108' })
+    expect(again.body).toEqual(first.body)
+    const answers = await all
+    const refused = answers.filter(({ status }) => status !== 200)
+    expect(refused.length).toBeGreaterThan(0)
+    for (const { status, headers } of refused) expect([status, headers.get('retry-after')]).toEqual([503, '1'])
+    const registered = names.filter((_, i) => answers[i]?.status === 200)
+    expect(registered.length).toBeGreaterThanOrEqual(2)
+    expect((await namesIn(storeId)).filter((name: string) => names.includes(name)).sort()).toEqual(registered.sort())
+    // Nothing to derive but a badge: as many as there are.
+    expect((await Promise.all(names.map((name) => add(`${name} b`, {})))).map(({ status }) => status)).toEqual(
+      names.map(() => 200),
+    )
+  })
+
+  it('that were removed approve nothing any more', async () => {
+    const { storeId } = shop
+    const { products } = await shop.ok('fetchProducts', { storeId, limit: 500 })
+    const wine = products.find((product: Json) => product.flags.requiresHumanVerification)
+    const { operatorId } = await shop.ok('registerOperator', { storeId, name: 'Frau Petersen' })
+    const { sessionId } = await shop.ok('checkIn', { storeId })
+    const { transactionId } = await shop.ok('startCheckout', { sessionId, items: [{ ean: wine.ean, quantity: 1 }] })
+    await shop.ok('removeOperator', { operatorId })
+    expect((await shop.call('approveCheckout', { transactionId, operatorId })).status).toBe(404)
+  })
+
+  it('may be known to the merchant alone, and are recorded as they are named', async () => {
+    const { storeId, otherStoreId } = shop
+    const { products } = await shop.ok('fetchProducts', { storeId, limit: 500 })
+    const wine = products.find((product: Json) => product.flags.requiresHumanVerification)
+    const waiting = async () => {
+      const { sessionId } = await shop.ok('checkIn', { storeId })
+      return (await shop.ok('startCheckout', { sessionId, items: [{ ean: wine.ean, quantity: 1 }] })).transactionId
+    }
+    const approvedBy = async (transactionId: string) =>
+      (
+        await shop.cloud.db.database.reads
+          .selectFrom('purchase')
+          .select('approved_by')
+          .where('purchase_id', '=', transactionId)
+          .executeTakeFirstOrThrow()
+      ).approved_by
+    const first = await waiting()
+    expect(await shop.ok('approveCheckout', { transactionId: first, operatorId: 'Kasse 7, Jörg' })).toMatchObject({
+      status: 'PENDING_PAYMENT',
+    })
+    expect(await approvedBy(first)).toBe('Kasse 7, Jörg')
+    // Of the account's own operators only those of this store; a key that knows no other store is told nothing of it.
+    const second = await waiting()
+    const { operatorId } = await shop.ok('registerOperator', { storeId: otherStoreId, name: 'Herr Ohlsen' })
+    expect((await shop.call('approveCheckout', { transactionId: second, operatorId })).status).toBe(404)
+    const bound = await shop.cloud.key('secret', 'test', { storeIds: [storeId] })
+    expect(await shop.cloud.ok(bound, 'approveCheckout', { transactionId: second, operatorId })).toMatchObject({
+      status: 'PENDING_PAYMENT',
+    })
+    await shop.ok('completeTestCheckout', { transactionId: first })
+    expect(await shop.ok('refundPayment', { purchaseId: first, confirmedBy: 'cashier-7' })).toMatchObject({
+      status: 'CANCELLED',
+      refundStatus: 'done',
+    })
+  })
+})

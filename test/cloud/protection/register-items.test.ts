@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Json } from '../../support/cloud.ts'
+import { onEveryDatabase } from '../../support/databases.ts'
+import { newEpc, openShop, type Shop } from '../../support/shop.ts'
+
+/** What registering a known tag may change, and what it may not. */
+onEveryDatabase('registering items', (kind) => {
+  let shop: Shop
+  beforeAll(async () => {
+    shop = await openShop(kind)
+  })
+  afterAll(() => shop.stop())
+
+  const register = (item: Json, storeId = shop.storeId) => shop.ok('registerProtectedItems', { storeId, items: [item] })
+  const codeOf = ({ errors }: Json) => errors.map((error: Json) => error.code)
+  const fetchItem = (epc: string, storeId = shop.storeId) => shop.ok('fetchProtectedItem', { storeId, epc })
+  const move = (epc: string, itemStatus: string) =>
+    shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus })
+  const leave = (epc: string) =>
+    shop.ok('verifyProtectedItem', { deviceId: shop.devices.exit_gate, protectionAction: 'authorize_exit', epc })
+
+  async function paidItem() {
+    const [product] = shop.products
+    const { epc } = await shop.newItem(product)
+    await shop.buy([{ ean: product.ean, quantity: 1, epcs: [epc] }])
+    return { epc, product }
+  }
+
+  it('a tag of paid goods goes onto others only once it is back on the shelf', async () => {
+    const { epc, product } = await paidItem()
+    const [, other] = shop.products
+    expect(codeOf(await register({ epc, ean: other.ean, itemStatus: 'sellable' }))).toEqual(['item_status_differs'])
+    expect(codeOf(await register({ epc, ean: product.ean, itemStatus: 'sellable' }))).toEqual(['item_status_differs'])
+    expect(codeOf(await register({ epc, ean: other.ean }))).toEqual(['item_not_sellable'])
+    expect(await fetchItem(epc)).toMatchObject({ itemStatus: 'paid', ean: product.ean })
+    await move(epc, 'returned')
+    expect(codeOf(await register({ epc, productId: other.productId }))).toEqual(['item_not_sellable'])
+    await move(epc, 'sellable')
+    expect(await register({ epc, ean: other.ean, itemStatus: 'sellable' })).toMatchObject({ registered: 1, errors: [] })
+    expect(await fetchItem(epc)).toMatchObject({ itemStatus: 'sellable', ean: other.ean })
+    expect(await leave(epc)).toMatchObject({ authorized: false, reason: 'item_not_paid' })
+  })
+
+  it('the same said again changes nothing, whatever has become of the goods', async () => {
+    const { epc, product } = await paidItem()
+    for (const item of [
+      { epc, ean: product.ean },
+      { epc, productId: product.productId, brand: 'Norddeich' },
+      { epc },
+    ]) {
+      expect(await register(item)).toMatchObject({ registered: 1, errors: [] })
+    }
+    expect(await fetchItem(epc)).toMatchObject({ itemStatus: 'paid', ean: product.ean, brand: 'Norddeich' })
+    const held = newEpc()
+    for (let i = 0; i < 2; i++)
+      expect(await register({ epc: held, itemStatus: 'exception_hold' })).toMatchObject({ registered: 1 })
+    // On hold it may be corrected.
+    expect(await register({ epc: held, ean: product.ean })).toMatchObject({ registered: 1 })
+  })
+
+  it('goods that were sent to another store are registered there, and are gone here', async () => {
+    const { epc, product } = await paidItem()
+    const { otherStoreId } = shop
+    expect(codeOf(await register({ epc }, otherStoreId))).toEqual(['item_in_another_store'])
+    await move(epc, 'returned')
+    await move(epc, 'sellable')
+    await move(epc, 'transfer_in_transit')
+    const out = await leave(epc)
+    expect(out).toMatchObject({ authorized: true })
+    expect(codeOf(await register({ epc, itemStatus: 'returned' }, otherStoreId))).toEqual(['illegal_move'])
+    expect(await register({ epc, price: 12.5 }, otherStoreId)).toMatchObject({ registered: 1, errors: [] })
+    expect(await fetchItem(epc, otherStoreId)).toMatchObject({
+      itemStatus: 'sellable',
+      storeId: otherStoreId,
+      price: 12.5,
+      ean: product.ean,
+    })
+    expect((await shop.call('fetchProtectedItem', { storeId: shop.storeId, epc })).status).toBe(404)
+    expect(await leave(epc)).toMatchObject({ authorized: false, reason: 'item_unknown' })
+    const late = {
+      replayProtectedNonce: out.replayProtectedNonce,
+      deviceId: shop.devices.exit_gate,
+      redemptionId: 'late',
+    }
+    expect(await shop.call('redeemProtectionAuthorization', late)).toMatchObject({
+      status: 409,
+      body: { reason: 'token_revoked' },
+    })
+    // It has arrived: nobody else's from now on.
+    expect(codeOf(await register({ epc }))).toEqual(['item_in_another_store'])
+    expect(await register({ epc }, otherStoreId)).toMatchObject({ registered: 1 })
+  })
+
+  it('what is paid after its goods have arrived elsewhere is no paid item there', async () => {
+    const [product] = shop.products
+    const { epc } = await shop.newItem(product)
+    const { sessionId } = await shop.ok('checkIn', { storeId: shop.storeId, userId: 'shopper-1' })
+    const { transactionId } = await shop.ok('startCheckout', {
+      sessionId,
+      items: [{ ean: product.ean, quantity: 1, epcs: [epc] }],
+    })
+    await move(epc, 'transfer_in_transit')
+    await register({ epc }, shop.otherStoreId)
+    await shop.ok('completeTestCheckout', { transactionId })
+    expect(await fetchItem(epc, shop.otherStoreId)).toMatchObject({ itemStatus: 'sellable' })
+    const { exceptions } = await shop.ok('fetchExceptions', { storeId: shop.storeId })
+    expect(
+      exceptions.some((each: Json) => each.kind === 'item_already_paid' && each.purchaseId === transactionId),
+    ).toBe(true)
+  })
+})

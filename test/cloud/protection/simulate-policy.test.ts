@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Json } from '../../support/cloud.ts'
+import { onEveryDatabase } from '../../support/databases.ts'
+import { openShop, type Shop } from '../../support/shop.ts'
+
+onEveryDatabase('simulateProtectionPolicy', (kind) => {
+  let shop: Shop
+  let current: Json
+  beforeAll(async () => {
+    shop = await openShop(kind)
+    current = (await shop.ok('fetchProtectionPolicy', { storeId: shop.storeId })).policy
+  })
+  afterAll(() => shop.stop())
+
+  const simulate = (policy: Json, fields: Json = {}) =>
+    shop.ok('simulateProtectionPolicy', { storeId: shop.storeId, policy: { ...current, ...policy }, ...fields })
+  const ask = (epc: string) =>
+    shop.ok('verifyProtectedItem', {
+      deviceId: shop.devices.self_checkout_detacher,
+      protectionAction: 'detach_hard_tag',
+      epc,
+    })
+
+  it('tells which answers another policy would have given, as that policy then gives them', async () => {
+    const [paid, unpaid] = [await shop.newItem(shop.products[0]), await shop.newItem(shop.products[0])]
+    await shop.buy([{ ean: shop.products[0].ean, quantity: 1, epcs: [paid.epc] }])
+    const granted = await ask(paid.epc)
+    expect(granted.authorized).toBe(true)
+    expect((await ask(unpaid.epc)).reason).toBe('item_not_paid')
+    const purchase = await shop.buy([{ ean: shop.products[1].ean, quantity: 2 }])
+    await shop.ok('verifySecurityTagDeactivation', {
+      purchaseId: purchase.transactionId,
+      deviceId: shop.devices.pos_deactivator,
+    })
+
+    expect(await simulate({})).toEqual({ success: true, decisions: 3, changedTotal: 0, changed: [] })
+    const strict = { requiresManualOverrideAboveValue: 1 }
+    const { changed, decisions } = await simulate(strict)
+    expect(decisions).toBe(3)
+    expect(changed).toHaveLength(2)
+    expect(changed.find((c: Json) => c.eventId === granted.eventId)).toMatchObject({
+      deviceId: shop.devices.self_checkout_detacher,
+      protectionAction: 'detach_hard_tag',
+      before: { authorized: true },
+      after: { authorized: false, reason: 'manual_assistance_required', detail: expect.stringContaining('1.00 EUR') },
+      offline: { authorized: false, reason: 'manual_assistance_required', unknownFacts: [] },
+    })
+    expect((await simulate(strict, { since: new Date(Date.now() + 60_000).toISOString() })).decisions).toBe(0)
+    // Nothing was changed by trying; then the policy is, and the answer is the one that was foretold.
+    expect((await shop.ok('fetchProtectionPolicy', { storeId: shop.storeId })).policy).toEqual(current)
+    const { home: _home, homeEpoch: _epoch, ...rest } = current
+    const { worstCaseLoss } = await shop.ok('updateProtectionPolicy', {
+      storeId: shop.storeId,
+      policy: { ...rest, ...strict },
+    })
+    // One gate × 20 receipts × 32 units below 1 EUR.
+    expect(worstCaseLoss).toBeCloseTo(20 * 32 * 0.99)
+    const again = await shop.newItem(shop.products[0])
+    await shop.buy([{ ean: shop.products[0].ean, quantity: 1, epcs: [again.epc] }])
+    expect(await ask(again.epc)).toMatchObject({ authorized: false, reason: 'manual_assistance_required' })
+    expect((await simulate({})).changed).toMatchObject([
+      {
+        before: { authorized: false, reason: 'manual_assistance_required' },
+        after: { authorized: true },
+        offline: { authorized: true, unknownFacts: [] },
+      },
+    ])
+    // Online it would be granted; a cut agent that may honour no receipt refuses.
+    expect((await simulate({ offline: { ...current.offline, storeBound: 'deny' } })).changed).toMatchObject([
+      { after: { authorized: true }, offline: { authorized: false, reason: 'limit_exceeded', unknownFacts: [] } },
+    ])
+    expect(shop.cloud.errors).toEqual([])
+  })
+
+  it('lets others work meanwhile, and few at a time', async () => {
+    const { database } = shop.cloud.db
+    const row = await database.reads
+      .selectFrom('protection_decision')
+      .selectAll()
+      .orderBy('at_ms', 'desc')
+      .limit(1)
+      .executeTakeFirstOrThrow()
+    const before = (await simulate({})).decisions
+    await database.write(async (db) => {
+      for (let n = 0; n < 1_000; n++)
+        await db
+          .insertInto('protection_decision')
+          .values({ ...row, event_id: `evt-${n}`, at_ms: row.at_ms - Math.floor(n / 3) })
+          .execute()
+    })
+    let turns = 0
+    let isOver = false
+    const turn = () => {
+      turns++
+      if (!isOver) setImmediate(turn)
+    }
+    turn()
+    expect((await simulate({ requiresManualOverrideAboveValue: 1 })).decisions).toBe(before + 1_000)
+    isOver = true
+    // With PostgreSQL others have their turn anyway, whenever it is asked.
+    expect(turns).toBeGreaterThan(1_000 / 20)
+    const answers = await Promise.all(
+      Array.from({ length: 4 }, () =>
+        shop.call('simulateProtectionPolicy', { storeId: shop.storeId, policy: current }),
+      ),
+    )
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 503, 503])
+    expect(answers.find(({ status }) => status === 503)?.headers.get('retry-after')).toBe('5')
+  })
+})

@@ -1,0 +1,307 @@
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import type { Services } from '../../../cloud/operations/operation.ts'
+import type { OutgoingAnswer, OutgoingRequest } from '../../../cloud/outgoing/outgoing-http.ts'
+import type { Database } from '../../../cloud/persistence/database.ts'
+import type { SendLoop } from '../../../cloud/outgoing/send-loop.ts'
+import { startDispatcher } from '../../../cloud/webhooks/dispatcher.ts'
+import { LEASE_MS } from '../../../cloud/webhooks/lease.ts'
+import { virtualPlatform, type VirtualPlatform } from '../../../simulators/world/virtual-platform.ts'
+import { startTestCloud, type Json, type TestCloud } from '../../support/cloud.ts'
+import { onEveryDatabase } from '../../support/databases.ts'
+import { stopInVirtualTime, until } from '../../support/receiver.ts'
+
+const OK: OutgoingAnswer = { status: 200, headers: {}, body: new Uint8Array(), isCut: false }
+const START = Date.parse('2026-11-20T09:00:00Z')
+
+/** What one process has sent, by id and target. */
+type Sent = { id: string; url: string }[]
+
+/** Many dispatchers on one database, as many processes have them; the cloud's own gets no answers and is stopped first. */
+onEveryDatabase('dispatchers of webhooks', (kind) => {
+  let cloud: TestCloud
+  let key: string
+  let platform: VirtualPlatform
+  const opened: Database[] = []
+  const running: { dispatcher: SendLoop; platform: VirtualPlatform }[] = []
+
+  beforeEach(async () => {
+    platform = virtualPlatform({ startMs: START, seed: 1 })
+    cloud = await startTestCloud(kind, { platform })
+    key = await cloud.key('secret')
+    await cloud.ok(key, 'fetchStores')
+    await cloud.cloud.stop()
+  })
+  afterEach(async () => {
+    for (const { dispatcher, platform: own } of running.splice(0)) await stopInVirtualTime(dispatcher, own)
+    for (const each of opened.splice(0)) await each.close()
+    await cloud.stop()
+  })
+
+  const register = (i: number, more: Json = {}): Promise<Json> =>
+    cloud.ok(key, 'registerWebhook', { url: `https://r${i}.example/`, events: ['webhook.test'], ...more })
+  const emit = async (times: number, body: Json = {}) => {
+    const ids: string[] = []
+    for (let i = 0; i < times; i++) ids.push((await cloud.ok(key, 'sendTestWebhook', body)).eventId)
+    return ids
+  }
+
+  /** A process of its own: own connections (SQLite has one writer only), own clock if wanted, own way of sending. */
+  async function startProcess(
+    send: (request: OutgoingRequest, signal: AbortSignal) => Promise<OutgoingAnswer>,
+    own: VirtualPlatform = platform,
+  ) {
+    const database = kind === 'sqlite' ? { ...cloud.db.database, close: async () => undefined } : await cloud.db.again()
+    const sent: Sent = []
+    const services: Services = {
+      ...cloud.cloud.services,
+      platform: own,
+      outgoing: {
+        send(request, signal) {
+          sent.push({ id: request.headers['webhook-id'] ?? '', url: request.url })
+          return send(request, signal)
+        },
+      },
+    }
+    const dispatcher = startDispatcher(database, () => services, own)
+    return { database, dispatcher, sent, own }
+  }
+  type Process = Awaited<ReturnType<typeof startProcess>>
+  const lives = (process: Process) => {
+    opened.push(process.database)
+    running.push({ dispatcher: process.dispatcher, platform: process.own })
+    return process
+  }
+  const statuses = async () =>
+    (await cloud.db.database.reads.selectFrom('webhook_delivery').select(['status', 'attempts']).execute()).map(
+      (d) => `${d.status} ${d.attempts}`,
+    )
+
+  it('never send one attempt twice, however many they are', async () => {
+    await Promise.all([0, 1, 2].map((i) => register(i)))
+    const ids = await emit(40)
+    const processes = await Promise.all([1, 2, 3].map(async () => lives(await startProcess(async () => OK))))
+    for (const { dispatcher } of processes) dispatcher.wake()
+    await until(
+      'all to be delivered',
+      async () => {
+        await platform.advance(1)
+        const all = await statuses()
+        return all.length === 120 && all.every((s) => s === 'delivered 1')
+      },
+      30_000,
+    )
+    const sent = processes.flatMap((p) => p.sent.map((s) => `${s.id} ${s.url}`))
+    expect(sent.length).toBe(120)
+    expect(new Set(sent).size).toBe(120)
+    expect(new Set(sent.map((s) => s.split(' ')[0]))).toEqual(new Set(ids))
+  })
+
+  it('send what a dead one has committed, planned, or sent without a record: at least once, under the same id', async () => {
+    await register(1)
+    // Dead after the commit of the event: nothing was planned yet.
+    const [first] = await emit(1)
+    // Dead while the receiver had it and had not answered: its clock stands still from now on, and it never hears an answer.
+    const deadClock = virtualPlatform({ startMs: START, seed: 2 })
+    const dead = await startProcess(() => new Promise(() => undefined), deadClock)
+    await until('it to be sent', () => dead.sent.length === 1)
+    const [second] = await emit(1)
+    const next = lives(await startProcess(async () => OK))
+    await until('the second to be sent', async () => {
+      await platform.advance(10)
+      return next.sent.length === 1
+    })
+    expect(next.sent[0]?.id).toBe(second)
+    await until('the second to be recorded', async () => (await statuses()).includes('delivered 1'))
+    await platform.advance(LEASE_MS - 1_000)
+    expect(next.sent.length).toBe(1)
+    await until('the first to be sent again', async () => {
+      await platform.advance(500)
+      return next.sent.length === 2
+    })
+    expect([dead.sent[0]?.id, next.sent[1]?.id]).toEqual([first, first])
+    await until('both to be recorded', async () => (await statuses()).every((s) => s === 'delivered 1'))
+    await dead.database.close()
+  })
+
+  it('keep to the schedule of the first attempt across a restart', async () => {
+    const { webhookId } = await register(1)
+    await emit(1, { webhookId })
+    const one = await startProcess(async () => ({ ...OK, status: 503 }))
+    await until('the first attempt', async () => (await statuses())[0] === 'pending 1')
+    await stopInVirtualTime(one.dispatcher, platform)
+    await one.database.close()
+    const restarted = platform.clock.wall()
+    const two = lives(await startProcess(async () => ({ ...OK, status: 503 })))
+    await platform.advance(START + 60_000 - 1 - restarted)
+    expect(two.sent).toEqual([])
+    await platform.advance(1)
+    await until('the second attempt', async () => (await statuses())[0] === 'pending 2')
+    const attempts = await cloud.db.database.reads
+      .selectFrom('webhook_attempt')
+      .select('at_ms')
+      .orderBy('attempt')
+      .execute()
+    expect(attempts.map((a) => a.at_ms - START)).toEqual([0, 60_000])
+  })
+
+  it('keep to the schedule of the first attempt that was recorded, when one died with another before', async () => {
+    const { webhookId } = await register(1)
+    await emit(1, { webhookId })
+    const deadClock = virtualPlatform({ startMs: START, seed: 3 })
+    const dead = await startProcess(() => new Promise(() => undefined), deadClock)
+    await until('it to be sent', () => dead.sent.length === 1)
+    const next = lives(await startProcess(async () => ({ ...OK, status: 503 })))
+    const recorded = async () =>
+      (await cloud.db.database.reads.selectFrom('webhook_attempt').select('at_ms').orderBy('attempt').execute()).map(
+        (a) => a.at_ms,
+      )
+    await until(
+      'two attempts',
+      async () => {
+        const all = await recorded()
+        // The database is real: an attempt that virtual time ran away from would outlive its lease.
+        if (next.sent.length === all.length) await platform.advance(500)
+        return all.length === 2
+      },
+      30_000,
+    )
+    const [first = 0, second = 0] = await recorded()
+    // Stamped as it is sent, which may be a step of this test after it was taken.
+    expect(second - first).toBeGreaterThan(55_000)
+    expect(next.sent.length).toBe(2)
+    await dead.database.close()
+  })
+
+  it('give back what a stop cuts off, to be sent by the next', async () => {
+    await register(1)
+    const cut = await startProcess(
+      (_request, signal) =>
+        new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('cut off')))),
+    )
+    await emit(1)
+    await until('it to be sent', async () => {
+      await platform.advance(10)
+      return cut.sent.length === 1
+    })
+    await stopInVirtualTime(cut.dispatcher, platform)
+    await cut.database.close()
+    expect(await statuses()).toEqual(['pending 0'])
+    const next = lives(await startProcess(async () => OK))
+    await until('it to be delivered', async () => (await statuses())[0] === 'delivered 1')
+    expect(next.sent.length).toBe(1)
+    cloud.errors.length = 0
+  })
+
+  it('switch off what nothing has arrived at for days, with 50 deliveries given up in a row', async () => {
+    const { webhookId } = await register(1)
+    lives(await startProcess(async () => ({ ...OK, status: 500 })))
+    await emit(60, { webhookId })
+    const shown = async () => (await cloud.ok(key, 'fetchWebhooks')).webhooks[0]
+    // The database is real: were its time to run slower than the virtual one, every attempt would outlive its lease.
+    const recorded = async () =>
+      (
+        await cloud.db.database.reads
+          .selectFrom('webhook_delivery')
+          .select('delivery_id')
+          .where('lease_id', 'is not', null)
+          .execute()
+      ).length === 0
+    const pass = async (minutes: number) => {
+      for (let i = 0; i < 10; i++) {
+        await platform.advance(minutes * 6_000)
+        await until('the attempts to be written down', recorded, 30_000)
+      }
+    }
+    await until(
+      'all to be given up',
+      async () => {
+        await pass(5)
+        const all = await statuses()
+        return all.length === 60 && all.every((s) => s === 'failed 4')
+      },
+      55_000,
+    )
+    expect(await shown()).toMatchObject({ enabled: true })
+    platform.setWall(platform.clock.wall() + 25 * 3_600_000)
+    await emit(1, { webhookId })
+    await until(
+      'it to be switched off',
+      async () => {
+        await pass(5)
+        return (await shown()).enabled === false
+      },
+      55_000,
+    )
+    expect(await shown()).toMatchObject({ disabledReason: 'failing' })
+    expect((await cloud.call(key, 'sendTestWebhook', { webhookId })).body.reason).toBe('webhook_disabled')
+    expect(await cloud.ok(key, 'updateWebhook', { webhookId, enabled: true })).not.toHaveProperty('failingSince')
+  }, 120_000)
+
+  it('let many dead receivers wait for each other, not for them the living', async () => {
+    const dead = new Set<string>()
+    const process = lives(
+      await startProcess(({ url }, signal) =>
+        dead.has(url)
+          ? new Promise((_r, reject) => signal.addEventListener('abort', () => reject(new Error('time is up'))))
+          : Promise.resolve(OK),
+      ),
+    )
+    for (let i = 1; i <= 70; i++) dead.add((await register(i)).url)
+    const alive = await register(0, { events: ['product.created'] })
+    await emit(1)
+    await until('every place of one account to be taken', async () => {
+      await platform.advance(1)
+      return process.sent.length === 48
+    })
+    await platform.advance(10_000)
+    await until('the rest to be tried', () => process.sent.length >= 70)
+    await platform.advance(10_000)
+    // Now they are known to be dead: whatever waits for them, half of the places are free.
+    await emit(5)
+    await until('half of the places to be taken', async () => {
+      await platform.advance(1)
+      return process.sent.length >= 70 + 32
+    })
+    const before = platform.clock.wall()
+    await emit(10, { event: 'product.created' })
+    await until('the living to have all', async () => {
+      await platform.advance(1)
+      return process.sent.filter((s) => s.url === alive.url).length === 10
+    })
+    expect(platform.clock.wall() - before).toBeLessThan(5_000)
+    cloud.errors.length = 0
+  })
+
+  it('let an account with many receivers that take their time wait for itself, not others for it', async () => {
+    const slow = new Set<string>()
+    const later = (signal: AbortSignal) =>
+      new Promise<OutgoingAnswer>((resolve, reject) => {
+        const cancel = platform.timers.after(9_900, () => resolve(OK))
+        signal.addEventListener('abort', () => (cancel(), reject(new Error('time is up'))))
+      })
+    const process = lives(
+      await startProcess(({ url }, signal) => (slow.has(url) ? later(signal) : Promise.resolve(OK))),
+    )
+    for (let i = 1; i <= 60; i++) slow.add((await register(i)).url)
+    const other = await cloud.key('secret', 'test', { account: 'Deichgold' })
+    await cloud.ok(other, 'fetchStores')
+    const { url } = await cloud.ok(other, 'registerWebhook', {
+      url: 'https://other.example/',
+      events: ['webhook.test'],
+    })
+    // Far more than can be sent while this test goes on.
+    await emit(20)
+    await until('the places of one account to be taken', async () => {
+      await platform.advance(1)
+      return process.sent.length >= 48
+    })
+    const before = platform.clock.wall()
+    for (let i = 0; i < 5; i++) await cloud.ok(other, 'sendTestWebhook')
+    await until('the other account to have its own', async () => {
+      await platform.advance(1)
+      return process.sent.filter((s) => s.url === url).length === 5
+    })
+    expect(platform.clock.wall() - before).toBeLessThan(5_000)
+    cloud.errors.length = 0
+  })
+})
