@@ -8,6 +8,8 @@ import type { DeviceType } from '../../policy/vocabulary.ts'
 import { relayBoard, type RelayBoard } from '../../simulators/devices/relay-board.ts'
 import { virtualPlatform } from '../../simulators/world/virtual-platform.ts'
 import type { Json } from '../support/cloud.ts'
+import { agentTopic, storeTopic } from '../../policy/topics.ts'
+import { readSources } from '../house/sources.ts'
 import { openStore, type TestStore } from '../support/store.ts'
 
 describe('the emergency of an agent', () => {
@@ -178,8 +180,12 @@ describe('the configuration', () => {
   })
 })
 
+const SECRET = 'a-secret-of-gate-1-alone'
+
 describe('a store with a fire panel', () => {
   let store: TestStore
+  /** Tells the agent something over the broker. */
+  let told: (topic: string, payload: string) => void
   let cabinet: RelayBoard
   let disk: string | undefined
   let fatal: Error[]
@@ -207,6 +213,14 @@ describe('a store with a fire panel', () => {
         })
         return {
           entries: [
+            {
+              deviceId: 'arch',
+              driver: 'http-ingest',
+              link: { push: 'gate-1' },
+              secret: SECRET,
+              mapping: 'keonn',
+              feeds: shop.devices.exit_gate,
+            },
             // Said by mistake of a deactivator: the policy knows what it is.
             board('pos_deactivator', 0, { opensInEmergency: true }),
             board('self_checkout_detacher', 1, { opensInEmergency: false }),
@@ -228,6 +242,10 @@ describe('a store with a fire panel', () => {
         }
       },
       parts: {
+        openLine(options) {
+          told = options.onMessage
+          return Promise.resolve({ publish: () => undefined, subscribe: () => undefined, close: () => undefined })
+        },
         onFatal: (why) => void fatal.push(why),
         log: { info: () => undefined, warn: () => undefined, error: () => expect(disk).toMatch(/IOERR/) },
         openLedgerFile(file) {
@@ -366,15 +384,41 @@ describe('a store with a fire panel', () => {
     expect(store.boards.gate.coils[1]).toBe(false)
   })
 
-  it('is not started by anything that comes over the network', async () => {
+  it('is not started or ended by anything that comes over the network', async () => {
     await open()
-    const deviceId = store.shop.devices.exit_gate
-    const on = { type: 'emergency', on: true, deviceId, emergency: true, open: true }
-    for (const path of ['/v1/emergency', '/v1/events', '/v1/scan', '/v1/authorize', '/v1/status', '/ingest/gate'])
+    const { storeId, devices } = store.shop
+    const on = { type: 'emergency', on: true, deviceId: devices.exit_gate, emergency: true, open: true }
+    for (const path of ['/v1/emergency', '/v1/events', '/v1/scan', '/v1/authorize', '/v1/status'])
       expect((await store.local(path, { method: 'POST', body: on })).status, path).toBeGreaterThanOrEqual(400)
-    store.scanners.gate.scan(JSON.stringify(on)).catch(() => undefined)
-    await store.world.advance(5_000)
+    // A reader with its right secret, too.
+    const pushed = { reads: [], ...on, gpi: 5, gpiTransitionEvent: { gpi: 5, transition: 'low-to-high' } }
+    const headers = { authorization: `Bearer ${SECRET}` }
+    await store.local('/ingest/gate-1', { method: 'POST', body: pushed, headers })
+    await store.local('/ingest/gate-1', { method: 'POST', body: { reads: [pushed] }, headers })
+    for (const topic of ['command', 'ack'] as const)
+      told(agentTopic(storeId, store.identity.agentId, topic), JSON.stringify({ command: 'emergency', ...on }))
+    for (const topic of ['fresh', 'policy', 'items'] as const) told(storeTopic(storeId, topic), JSON.stringify(on))
+    void store.scanners.gate.scan(JSON.stringify(on))
+    await store.world.advance(3_000)
     expect(isOpen()).toBe(false)
     expect(store.agent.status().emergency).toBeNull()
+    panel(true)
+    await store.world.advance(100)
+    for (const topic of ['command', 'ack'] as const)
+      told(
+        agentTopic(storeId, store.identity.agentId, topic),
+        JSON.stringify({ command: 'emergency', ...on, on: false }),
+      )
+    await store.world.advance(1_000)
+    expect(isOpen()).toBe(true)
+  })
+
+  it('has one way in, from the drivers, and one way out', () => {
+    const calls = (text: string) =>
+      readSources(['edge-agent'])
+        .filter(({ text: code }) => code.includes(text))
+        .map(({ path }) => path)
+    expect(calls('emergency.onLevel(')).toEqual(['edge-agent/runtime.ts'])
+    expect(calls("kind: 'emergency'")).toEqual(['edge-agent/lanes/emergency.ts'])
   })
 })

@@ -109,6 +109,11 @@ describe('a command', () => {
     expect(done).toEqual([])
   })
 
+  it('emergency is none: the cloud’s own signature opens nothing', () => {
+    expect(take(command('emergency', { deviceId: 'dev_1' }))).toBe('look')
+    expect(done).toEqual([])
+  })
+
   it('void counts for a minute, and revoke for ever', () => {
     const ended = { iat: NOW_S - 120, exp: NOW_S - 60, nonce: 'n-1' }
     expect(take(command('void', ended))).toBe('look')
