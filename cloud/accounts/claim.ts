@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { tenantOf, type Mode } from '../operations/caller.ts'
-import { notFound, precondition } from '../operations/failure.ts'
+import { notFound, precondition } from '../foundation/failure.ts'
 import { Id, Success } from '../operations/fields.ts'
 import { hashOf } from '../operations/idempotency.ts'
 import { operation, type Call } from '../operations/operation.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { keyCaller, type KeyCaller } from '../operations/caller.ts'
-import { invalid, notFound } from '../operations/failure.ts'
+import { invalid, notFound } from '../foundation/failure.ts'
 import { Id, Success, text, Timestamp } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
 import type { ApiKeyRow } from '../persistence/tables/accounts.ts'

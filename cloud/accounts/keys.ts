@@ -1,5 +1,5 @@
 import type { Mode } from '../operations/caller.ts'
-import { precondition } from '../operations/failure.ts'
+import { precondition } from '../foundation/failure.ts'
 import type { Db } from '../persistence/database.ts'
 import type { ApiKeyRow } from '../persistence/tables/accounts.ts'
 import type { Platform } from '../../policy/platform.ts'

@@ -1,6 +1,6 @@
 import { newId } from '../../policy/ids.ts'
 import type { Call } from '../operations/operation.ts'
-import { Failure, precondition } from '../operations/failure.ts'
+import { Failure, precondition } from '../foundation/failure.ts'
 import type { KeyCaller } from '../operations/caller.ts'
 import type { Package } from '../operations/packages.ts'
 import type { RegistrationRow } from '../persistence/tables/accounts.ts'

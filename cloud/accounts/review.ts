@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { tenantOf, type Tenant } from '../operations/caller.ts'
-import { notFound, precondition } from '../operations/failure.ts'
+import { notFound, precondition } from '../foundation/failure.ts'
 import { Id, Success, text } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
 import { isAtLeast, type Package } from '../operations/packages.ts'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { isOlderRelease } from '../../policy/release.ts'
 import { knownCaller } from '../operations/caller.ts'
-import { notFound, precondition } from '../operations/failure.ts'
+import { notFound, precondition } from '../foundation/failure.ts'
 import { Id, iso, Limit, present, Success } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
 import { cursorOf } from '../operations/paging.ts'

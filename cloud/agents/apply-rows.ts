@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { BrokenInvariant } from '../../policy/assert.ts'
 import type { JournalBody } from '../../policy/journal.ts'
-import { Failure } from '../operations/failure.ts'
+import { Failure } from '../foundation/failure.ts'
 import { iso } from '../operations/fields.ts'
 import type { Call } from '../operations/operation.ts'
 import type { AgentRow } from '../persistence/tables/agents.ts'

@@ -1,7 +1,7 @@
 import type { CommandClaims } from '../../policy/documents/agent-messages.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { signDocument } from '../../policy/documents/signed-document.ts'
-import type { AgentCommand } from '../messaging/agent-channel.ts'
+import type { AgentCommand } from '../foundation/agent-channel.ts'
 import type { Call, Services } from '../operations/operation.ts'
 import { prepared } from '../persistence/prepared.ts'
 

@@ -5,7 +5,7 @@ import { openDocument, signDocument } from '../../policy/documents/signed-docume
 import { findingsOf, findingText } from '../../policy/findings.ts'
 import { rowHash, type SealedRow } from '../../policy/journal.ts'
 import type { AgentCaller } from '../operations/caller.ts'
-import { Failure, invalid, precondition } from '../operations/failure.ts'
+import { Failure, invalid, precondition } from '../foundation/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { JournalRowRow } from '../persistence/tables/protection.ts'
 import type { AgentRow } from '../persistence/tables/agents.ts'

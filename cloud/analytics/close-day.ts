@@ -1,4 +1,4 @@
-import { Failure, precondition } from '../operations/failure.ts'
+import { Failure, precondition } from '../foundation/failure.ts'
 import { iso } from '../operations/fields.ts'
 import type { Call } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'

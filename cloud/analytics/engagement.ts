@@ -1,4 +1,4 @@
-import { invalid } from '../operations/failure.ts'
+import { invalid } from '../foundation/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { dayOf } from './days.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { knownCaller, maySee } from '../operations/caller.ts'
-import { invalid } from '../operations/failure.ts'
+import { invalid } from '../foundation/failure.ts'
 import { Id, Success } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'
 import { ownStore } from '../stores/own-store.ts'

@@ -1,7 +1,7 @@
 import { findGroup, readBranches } from '../offers/queries.ts'
 import { readSandboxId } from '../offers/sandbox-id.ts'
 import { storesNamedBy } from '../offers/sandbox-offers.ts'
-import { notFound } from '../operations/failure.ts'
+import { notFound } from '../foundation/failure.ts'
 import type { Db } from '../persistence/database.ts'
 import { isTest } from '../scan-and-go/present.ts'
 import { addDays, dayOf, startOfDay } from './days.ts'

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { newId } from '../../policy/ids.ts'
 import type { Platform } from '../../policy/platform.ts'
-import { precondition } from '../operations/failure.ts'
+import { precondition } from '../foundation/failure.ts'
 import { iso, present } from '../operations/fields.ts'
 import type { Db } from '../persistence/database.ts'
 import type { AssistanceMessageRow, AssistanceRequestRow, ZoneRow } from '../persistence/tables/assistance.ts'

@@ -6,7 +6,7 @@ import { contentHash, type KeySetClaims } from '../../policy/documents/store-doc
 import type { Platform, Randomness } from '../../policy/platform.ts'
 import type { Tenant } from '../operations/caller.ts'
 import type { Database, Db } from '../persistence/database.ts'
-import { recentlyUsed } from '../recently-used.ts'
+import { recentlyUsed } from '../foundation/recently-used.ts'
 import type { KeyFiles } from './key-files.ts'
 import { sealer, type Sealer } from './sealing.ts'
 import { noteSigned, readLastSigned } from './last-signed.ts'

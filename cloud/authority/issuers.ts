@@ -1,5 +1,5 @@
 import { tenantOf, type Mode } from '../operations/caller.ts'
-import { notFound } from '../operations/failure.ts'
+import { notFound } from '../foundation/failure.ts'
 import type { Db } from '../persistence/database.ts'
 import { INSTALLATION } from './authority.ts'
 import type { RotatedUse } from './rotate-key.ts'

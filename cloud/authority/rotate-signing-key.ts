@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { keyCaller } from '../operations/caller.ts'
-import { notFound } from '../operations/failure.ts'
+import { notFound } from '../foundation/failure.ts'
 import { Id, Success } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'
 import { issuersOf } from './issuers.ts'

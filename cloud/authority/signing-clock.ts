@@ -1,5 +1,5 @@
 import type { Clock } from '../../policy/platform.ts'
-import { Failure } from '../operations/failure.ts'
+import { Failure } from '../foundation/failure.ts'
 
 /**
  * The time that is put under signatures. A cloud that signs a wrong time poisons every agent, so it

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Failure } from '../operations/failure.ts'
+import { Failure } from '../foundation/failure.ts'
 import { Id } from '../operations/fields.ts'
 import { operation, type Call, type Work } from '../operations/operation.ts'
 import { FileField, FormBoolean, UploadedFile } from '../operations/uploaded-file.ts'

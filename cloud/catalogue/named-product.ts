@@ -1,5 +1,5 @@
 import { knownCaller } from '../operations/caller.ts'
-import { invalid, notFound } from '../operations/failure.ts'
+import { invalid, notFound } from '../foundation/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { ProductRow } from '../persistence/tables/stores.ts'
 import { isSoldIn } from './is-sold-in.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { notFound } from '../operations/failure.ts'
+import { notFound } from '../foundation/failure.ts'
 import { eurosOf, Id, Limit, Offset, QueryNumber, Success, text } from '../operations/fields.ts'
 import { olderForm, operation, type Call } from '../operations/operation.ts'
 import { cursorOf, nextOf, pageOf, type PageRequest } from '../operations/paging.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Failure, notFound } from '../operations/failure.ts'
+import { Failure, notFound } from '../foundation/failure.ts'
 import { Euros, Id, Success } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
 import { RawJson } from '../operations/raw-json.ts'

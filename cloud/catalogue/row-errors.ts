@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Failure } from '../operations/failure.ts'
+import { Failure } from '../foundation/failure.ts'
 import { validate } from '../operations/validation.ts'
 import { statedEan } from './named-product.ts'
 import { ProductInput } from './schema.ts'

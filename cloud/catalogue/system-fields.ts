@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { invalid } from '../operations/failure.ts'
+import { invalid } from '../foundation/failure.ts'
 import { text, Timestamp } from '../operations/fields.ts'
 import { statedEan } from './named-product.ts'
 import { Ean } from './ean.ts'

@@ -1,5 +1,5 @@
 import { normaliseIdentifiers, type ItemIdentifierInput } from '../../policy/identifiers.ts'
-import { invalid, precondition } from '../operations/failure.ts'
+import { invalid, precondition } from '../foundation/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { PickupOrderLineRow, PickupOrderRow } from '../persistence/tables/click-and-collect.ts'
 import type { ProtectedItemRow } from '../persistence/tables/protection.ts'

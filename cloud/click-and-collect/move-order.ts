@@ -1,5 +1,5 @@
 import { earnAutomatically } from '../loyalty/earn-automatically.ts'
-import { precondition } from '../operations/failure.ts'
+import { precondition } from '../foundation/failure.ts'
 import { eurosOf, iso } from '../operations/fields.ts'
 import type { Call } from '../operations/operation.ts'
 import type { PickupOrderRow } from '../persistence/tables/click-and-collect.ts'

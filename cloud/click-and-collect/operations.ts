@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { EARNING_EVENTS } from '../loyalty/earn-automatically.ts'
 import { knownCaller } from '../operations/caller.ts'
-import { invalid, notFound } from '../operations/failure.ts'
+import { invalid, notFound } from '../foundation/failure.ts'
 import { Id, Limit, Offset, Success, text, Timestamp } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
 import { cursorOf, nextOf, pageOf } from '../operations/paging.ts'

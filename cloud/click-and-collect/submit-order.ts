@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { newId } from '../../policy/ids.ts'
-import { invalid } from '../operations/failure.ts'
+import { invalid } from '../foundation/failure.ts'
 import { eurosOf, iso } from '../operations/fields.ts'
 import type { Call } from '../operations/operation.ts'
 import type { PickupOrderLineRow, PickupOrderRow } from '../persistence/tables/click-and-collect.ts'

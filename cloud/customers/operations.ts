@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { keyCaller, type Caller } from '../operations/caller.ts'
-import { Failure } from '../operations/failure.ts'
+import { Failure } from '../foundation/failure.ts'
 import { Success, text } from '../operations/fields.ts'
 import { operation, type Reading } from '../operations/operation.ts'
 import type { Customer } from './personal-table.ts'

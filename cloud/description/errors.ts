@@ -1,4 +1,4 @@
-import { ERROR_STATUS, type ErrorCode } from '../operations/failure.ts'
+import { ERROR_STATUS, type ErrorCode } from '../foundation/failure.ts'
 import type { Operation } from '../operations/operation.ts'
 import { PACKAGES } from '../operations/packages.ts'
 import type { ErrorBody } from '../operations/error-body.ts'

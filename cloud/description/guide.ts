@@ -1,4 +1,4 @@
-import type { CloudConfig } from '../config.ts'
+import type { CloudConfig } from '../foundation/config.ts'
 import { API_VERSION } from '../operations/openapi.ts'
 
 /** One thing that holds for every operation, as text for people and programs. */

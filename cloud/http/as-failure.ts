@@ -1,4 +1,4 @@
-import { Failure } from '../operations/failure.ts'
+import { Failure } from '../foundation/failure.ts'
 import { DatabaseBusy, DatabaseUnavailable } from '../persistence/database.ts'
 import { isDiskFull } from '../persistence/storage-state.ts'
 

@@ -5,7 +5,7 @@ import { findRequestOfTicket, findZone, messagesOf } from '../assistance/queries
 import { addMessage, newTicket, openRequest, toRequest } from '../assistance/requests.ts'
 import { Message } from '../assistance/schema.ts'
 import type { KeyCaller, Mode, Tenant } from '../operations/caller.ts'
-import { Failure } from '../operations/failure.ts'
+import { Failure } from '../foundation/failure.ts'
 import type { Call, Services } from '../operations/operation.ts'
 import { performTask } from '../operations/perform.ts'
 import type { Database } from '../persistence/database.ts'

@@ -1,7 +1,7 @@
 import { findKeyCaller, isKeyShaped } from '../accounts/api-keys.ts'
 import { findAgentCaller, isAgentToken } from '../agents/sessions.ts'
 import type { AgentCaller, KeyCaller } from '../operations/caller.ts'
-import { Failure } from '../operations/failure.ts'
+import { Failure } from '../foundation/failure.ts'
 import type { Db } from '../persistence/database.ts'
 
 /** Who calls, by the Authorization header; undefined when there is none. Throws 401 for one that is no good. */

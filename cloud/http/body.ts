@@ -1,5 +1,5 @@
 import type { Context } from 'hono'
-import { Failure } from '../operations/failure.ts'
+import { Failure } from '../foundation/failure.ts'
 import { parseJsonBody } from '../operations/json-body.ts'
 
 /** The JSON object in the request body, never more than `limit` bytes of it. */

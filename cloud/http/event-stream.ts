@@ -1,5 +1,5 @@
 import { errorBody } from '../operations/error-body.ts'
-import type { Failure } from '../operations/failure.ts'
+import type { Failure } from '../foundation/failure.ts'
 import type { Performed } from '../operations/open-call.ts'
 import type { Report } from '../operations/perform-steps.ts'
 

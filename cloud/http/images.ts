@@ -1,5 +1,5 @@
 import type { Context, Hono } from 'hono'
-import { IMAGE_NAME, IMAGE_TYPES, type ImageStore } from '../images/image-store.ts'
+import { IMAGE_NAME, IMAGE_TYPES, type ImageStore } from '../foundation/image-store.ts'
 
 /** Serves images under the hash of their content: they never change, so everybody may keep them for good. */
 export function imageRoutes(app: Hono, images: ImageStore, isTooFast: (c: Context) => boolean): void {

@@ -1,5 +1,5 @@
 import type { Context } from 'hono'
-import { Failure, invalid } from '../operations/failure.ts'
+import { Failure, invalid } from '../foundation/failure.ts'
 import type { Multipart } from '../operations/operation.ts'
 import { UploadedFile } from '../operations/uploaded-file.ts'
 import { readBytes } from './body.ts'

@@ -1,7 +1,7 @@
 import type { Context, Hono } from 'hono'
 import { isIdShaped } from '../../policy/ids.ts'
 import type { Tenant } from '../operations/caller.ts'
-import { Failure } from '../operations/failure.ts'
+import { Failure } from '../foundation/failure.ts'
 import type { Services } from '../operations/operation.ts'
 import { applyNotice, changesAnything } from '../payments/apply-notice.ts'
 import { connectionOf } from '../payments/connection.ts'

@@ -1,4 +1,4 @@
-import { Failure } from '../operations/failure.ts'
+import { Failure } from '../foundation/failure.ts'
 
 /** Images that are worked on at a time: each takes a core and up to 160 MB. */
 const AT_WORK_LIMIT = 2

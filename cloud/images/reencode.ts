@@ -1,4 +1,4 @@
-import { Failure, invalid } from '../operations/failure.ts'
+import { Failure, invalid } from '../foundation/failure.ts'
 
 /** An image as it is kept: turned upright, bounded, without metadata. */
 export interface KeptImage {

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { isEan } from '../catalogue/ean.ts'
 import { text } from '../operations/fields.ts'
 import { validate } from '../operations/validation.ts'
-import { Failure } from '../operations/failure.ts'
+import { Failure } from '../foundation/failure.ts'
 import { shown, type SyncError } from './sync-error.ts'
 
 /** What an ERP system says, in our form. Systems send numbers for texts and texts for numbers. */

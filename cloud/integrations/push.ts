@@ -1,7 +1,7 @@
 import { newId } from '../../policy/ids.ts'
 import { deadline } from '../../policy/platform.ts'
 import { keyCaller } from '../operations/caller.ts'
-import { invalid, precondition } from '../operations/failure.ts'
+import { invalid, precondition } from '../foundation/failure.ts'
 import { hashOf } from '../operations/idempotency.ts'
 import type { Call, Work } from '../operations/operation.ts'
 import { ownStoreOrOnly } from '../stores/own-store.ts'

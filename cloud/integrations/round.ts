@@ -1,5 +1,5 @@
 import { newId } from '../../policy/ids.ts'
-import { Failure } from '../operations/failure.ts'
+import { Failure } from '../foundation/failure.ts'
 import { hashOf } from '../operations/idempotency.ts'
 import type { Call, Work } from '../operations/operation.ts'
 import type { IntegrationConnectionRow } from '../persistence/tables/integrations.ts'

@@ -1,5 +1,5 @@
 import type { Call } from '../operations/operation.ts'
-import { invalid } from '../operations/failure.ts'
+import { invalid } from '../foundation/failure.ts'
 import { checkTarget } from '../outgoing/address-guard.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { applyBatch } from './apply-batch.ts'

@@ -1,6 +1,6 @@
 import { deadline } from '../../policy/platform.ts'
 import { keyCaller } from '../operations/caller.ts'
-import { Failure, invalid } from '../operations/failure.ts'
+import { Failure, invalid } from '../foundation/failure.ts'
 import type { Work } from '../operations/operation.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { applyBatch } from './apply-batch.ts'

@@ -1,4 +1,4 @@
-import { Failure, invalid } from '../operations/failure.ts'
+import { Failure, invalid } from '../foundation/failure.ts'
 
 /** Why a merchant's system did not do what it was asked; the words stand in docs/errors.md. */
 export type VendorFaultCode =

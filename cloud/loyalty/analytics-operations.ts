@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { knownCaller } from '../operations/caller.ts'
-import { notFound } from '../operations/failure.ts'
+import { notFound } from '../foundation/failure.ts'
 import { Id, Success } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
 import type { LoyaltyProgramRow } from '../persistence/tables/loyalty.ts'

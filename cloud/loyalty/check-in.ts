@@ -1,5 +1,5 @@
 import { isSameSecret } from '../../policy/same-secret.ts'
-import { invalid, precondition } from '../operations/failure.ts'
+import { invalid, precondition } from '../foundation/failure.ts'
 import { iso } from '../operations/fields.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { distanceKm, type Position } from '../stores/distance.ts'

@@ -1,5 +1,5 @@
 import { newId } from '../../policy/ids.ts'
-import { precondition } from '../operations/failure.ts'
+import { precondition } from '../foundation/failure.ts'
 import { present } from '../operations/fields.ts'
 import type { Call } from '../operations/operation.ts'
 import type { LoyaltyEntryRow } from '../persistence/tables/loyalty.ts'

@@ -1,5 +1,5 @@
 import { knownCaller } from '../operations/caller.ts'
-import { notFound, precondition } from '../operations/failure.ts'
+import { notFound, precondition } from '../foundation/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { ownStoreOf } from '../stores/own-store.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { invalid, notFound, precondition } from '../operations/failure.ts'
+import { invalid, notFound, precondition } from '../foundation/failure.ts'
 import { Id, iso, Success, text } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
 import { refundsOf } from '../payments/queries.ts'

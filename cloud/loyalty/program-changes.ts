@@ -1,5 +1,5 @@
 import { newId } from '../../policy/ids.ts'
-import { invalid } from '../operations/failure.ts'
+import { invalid } from '../foundation/failure.ts'
 import type { Randomness, Clock } from '../../policy/platform.ts'
 import type { LoyaltyProgramRow } from '../persistence/tables/loyalty.ts'
 import { unitsOf, type Reward, type Tier } from './program.ts'

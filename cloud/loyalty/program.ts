@@ -1,5 +1,5 @@
 import { hasDecimals } from '../../policy/decimals.ts'
-import { invalid } from '../operations/failure.ts'
+import { invalid } from '../foundation/failure.ts'
 import { iso } from '../operations/fields.ts'
 import { isAtLeast, type Package } from '../operations/packages.ts'
 import type { LoyaltyProgramRow } from '../persistence/tables/loyalty.ts'

@@ -1,5 +1,5 @@
 import type { Call } from '../operations/operation.ts'
-import { invalid } from '../operations/failure.ts'
+import { invalid } from '../foundation/failure.ts'
 import type { OfferGroupRow, OfferRow } from '../persistence/tables/offers.ts'
 import { makeOffer, type PricedBranches } from './make-offer.ts'
 import { adjusted, assertSold, type OfferProduct } from './offer-products.ts'

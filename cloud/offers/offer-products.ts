@@ -1,5 +1,5 @@
 import { knownCaller } from '../operations/caller.ts'
-import { Failure, type ErrorDetail } from '../operations/failure.ts'
+import { Failure, type ErrorDetail } from '../foundation/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import { countSellers, readSellers } from './queries.ts'
 import { adjustPrice, discountPercentOf, type PriceAdjustment } from './price-rules.ts'

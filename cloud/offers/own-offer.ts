@@ -1,5 +1,5 @@
 import { knownCaller } from '../operations/caller.ts'
-import { Failure, invalid, notFound } from '../operations/failure.ts'
+import { Failure, invalid, notFound } from '../foundation/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { OfferGroupRow, OfferRow } from '../persistence/tables/offers.ts'
 import { findGroup, readBranches } from './queries.ts'

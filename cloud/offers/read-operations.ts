@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { keyCaller } from '../operations/caller.ts'
-import { invalid, notFound } from '../operations/failure.ts'
+import { invalid, notFound } from '../foundation/failure.ts'
 import { Id, Success } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
 import { cursorOf, nextOf, pageOf, type Page } from '../operations/paging.ts'

@@ -1,5 +1,5 @@
 import { knownCaller } from '../operations/caller.ts'
-import { notFound } from '../operations/failure.ts'
+import { notFound } from '../foundation/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'
 import type { OfferGroupRow } from '../persistence/tables/offers.ts'

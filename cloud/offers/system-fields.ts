@@ -1,4 +1,4 @@
-import { invalid } from '../operations/failure.ts'
+import { invalid } from '../foundation/failure.ts'
 import type { ListedOffer, UpdateOffer } from './schema.ts'
 
 /** Counted by what shoppers do: they may have moved on since they were read. */

@@ -1,5 +1,5 @@
 import { assert } from '../../policy/assert.ts'
-import { invalid } from '../operations/failure.ts'
+import { invalid } from '../foundation/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { OfferGroupRow, OfferRow } from '../persistence/tables/offers.ts'
 import { describeOffer } from './description.ts'

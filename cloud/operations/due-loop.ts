@@ -1,5 +1,5 @@
 import type { Cancel } from '../../policy/platform.ts'
-import { logJobFailure } from '../log.ts'
+import { logJobFailure } from '../foundation/log.ts'
 import type { Services } from './operation.ts'
 import type { Signal } from './signal.ts'
 

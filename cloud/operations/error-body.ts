@@ -1,4 +1,4 @@
-import type { ErrorDetail, Failure } from './failure.ts'
+import type { ErrorDetail, Failure } from '../foundation/failure.ts'
 
 /** The Error object of the specification with its additions (decisions §2). */
 export interface ErrorBody {

@@ -5,7 +5,7 @@ import { fieldsOf, prepared } from '../persistence/prepared.ts'
 import type { IdempotencyRow } from '../persistence/tables/accounts.ts'
 import { CLOCKS_DIFFER_MS } from './clocks.ts'
 import { RUNNING } from './end-kept-answers.ts'
-import { Failure } from './failure.ts'
+import { Failure } from '../foundation/failure.ts'
 import type { Basis } from './operation.ts'
 
 /** Answers kept so that the same request is executed once (decisions §9, P5). */

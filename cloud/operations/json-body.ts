@@ -1,4 +1,4 @@
-import { Failure } from './failure.ts'
+import { Failure } from '../foundation/failure.ts'
 
 const MAX_DEPTH = 32
 const MAX_VALUES = 100_000

@@ -1,6 +1,6 @@
 import type { Database } from '../persistence/database.ts'
 import { errorBody } from './error-body.ts'
-import { Failure } from './failure.ts'
+import { Failure } from '../foundation/failure.ts'
 import { findAnswer, keepAnswer, type KeptAnswer, type RequestIdentity } from './idempotency.ts'
 import type { Performed, Request } from './open-call.ts'
 import type { Services } from './operation.ts'

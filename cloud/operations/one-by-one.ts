@@ -1,4 +1,4 @@
-import { logJobFailure } from '../log.ts'
+import { logJobFailure } from '../foundation/log.ts'
 import type { Services } from './operation.ts'
 
 /** Read at once, and how often in one run: a job of the clock never keeps a stopping process waiting for long. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { isIdOf } from '../../policy/ids.ts'
-import { invalid, type Failure } from './failure.ts'
+import { invalid, type Failure } from '../foundation/failure.ts'
 
 const NOT_OURS =
   'must be a nextCursor that this listing answered: send it as it came, or leave it out to begin at the beginning'

@@ -12,7 +12,7 @@ import {
   type KeptAnswer,
   type RequestIdentity,
 } from './idempotency.ts'
-import { Failure } from './failure.ts'
+import { Failure } from '../foundation/failure.ts'
 import { keepRefusal } from './keep-refusal.ts'
 import {
   answerOf,

@@ -1,7 +1,7 @@
 import type { Database, Db } from '../persistence/database.ts'
 import type { Caller } from './caller.ts'
 import { AskFirst } from './ask-first.ts'
-import { Failure } from './failure.ts'
+import { Failure } from '../foundation/failure.ts'
 import { findAnswer, findTrueAnswer, keepAnswer, type KeptAnswer, type RequestIdentity } from './idempotency.ts'
 import { answerOf, identityOf, openCall, writeAudit, writeOutbox, type Performed, type Request } from './open-call.ts'
 import { needsPackage, type Call, type Operation, type Services } from './operation.ts'

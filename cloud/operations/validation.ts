@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { findingsOf, findingText, pathText, type Finding } from '../../policy/findings.ts'
-import { Failure, type ErrorDetail } from './failure.ts'
+import { Failure, type ErrorDetail } from '../foundation/failure.ts'
 
 /** Details told at most; a request that is wrong in more places is wrong enough. */
 const DETAILS_LIMIT = 20

@@ -1,6 +1,6 @@
 import { assert } from '../../policy/assert.ts'
 import { deadline } from '../../policy/platform.ts'
-import type { CloudConfig } from '../config.ts'
+import type { CloudConfig } from '../foundation/config.ts'
 import type { Services } from '../operations/operation.ts'
 import type { TargetRules } from '../outgoing/address-guard.ts'
 import { OutgoingFault } from '../outgoing/outgoing-http.ts'

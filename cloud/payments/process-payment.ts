@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { knownCaller } from '../operations/caller.ts'
-import { precondition } from '../operations/failure.ts'
+import { precondition } from '../foundation/failure.ts'
 import { eurosOf, Id, present, Success, text } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
 import type { PaymentRow } from '../persistence/tables/payments.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { invalid, notFound, precondition } from '../operations/failure.ts'
+import { invalid, notFound, precondition } from '../foundation/failure.ts'
 import { centsOf, Euros, eurosOf, Id, Success, text } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
 import type { RefundRow } from '../persistence/tables/payments.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { invalid } from '../operations/failure.ts'
+import { invalid } from '../foundation/failure.ts'
 import { Id, iso, Success, text } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'
 import { checkKeys, endpointOf, ownSubscription, registerEndpoint, whoseNotices } from './register.ts'

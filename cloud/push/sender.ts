@@ -1,6 +1,6 @@
 import { newId } from '../../policy/ids.ts'
 import type { Services } from '../operations/operation.ts'
-import { LOOK_MS, startSendLoop, type Attempts, type SendLoop } from '../outgoing/send-loop.ts'
+import { LOOK_MS, startSendLoop, type Attempts, type SendLoop } from '../operations/send-loop.ts'
 import type { Database } from '../persistence/database.ts'
 import { attempt } from './attempt.ts'
 import { isDue, lease, putBack, readWaiting, type Job, type Waiting } from './queue.ts'

@@ -1,15 +1,15 @@
 import { z } from 'zod'
 import { claimedReceiptKeys, openReceipt, receiptAddress } from '../../policy/receipts/receipt-token.ts'
-import { originOf } from '../config.ts'
+import { originOf } from '../foundation/config.ts'
 import type { Tenant } from '../operations/caller.ts'
-import { notFound, precondition } from '../operations/failure.ts'
+import { notFound, precondition } from '../foundation/failure.ts'
 import { Id, Success, text } from '../operations/fields.ts'
 import { alsoNamed, operation, type Call } from '../operations/operation.ts'
 import { ownPurchase, purchaseIdOf, wholePurchase } from '../scan-and-go/own-purchase.ts'
 import { isReceiptExpired, toTransactionData } from '../scan-and-go/present.ts'
 import { findPurchaseOfReceipt } from '../scan-and-go/queries.ts'
 import { TransactionData } from '../scan-and-go/schema.ts'
-import { qrPngBase64 } from './qr-code.ts'
+import { qrPngBase64 } from '../foundation/qr-code.ts'
 
 /** Anybody who has the receipt may read it for this long, ms; opening doors with it ends after a day. */
 const READING_MS = 400 * 86_400_000

@@ -1,4 +1,4 @@
-import { Failure } from '../operations/failure.ts'
+import { Failure } from '../foundation/failure.ts'
 import type { Call } from '../operations/operation.ts'
 
 /** What a restored cloud waits for, and the end of that. */

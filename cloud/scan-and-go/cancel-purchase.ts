@@ -1,4 +1,4 @@
-import { precondition } from '../operations/failure.ts'
+import { precondition } from '../foundation/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import { settleWhole } from '../payments/settle-whole.ts'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Id, Success } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'
-import { qrPng } from '../receipts/qr-code.ts'
+import { qrPng } from '../foundation/qr-code.ts'
 import { ownStore } from '../stores/own-store.ts'
 
 const CODE_TYPES = ['checkin', 'payment', 'profile'] as const

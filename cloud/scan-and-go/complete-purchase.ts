@@ -1,4 +1,4 @@
-import { originOf } from '../config.ts'
+import { originOf } from '../foundation/config.ts'
 import { earnAutomatically, EARNING_EVENTS } from '../loyalty/earn-automatically.ts'
 import { countCompleted } from '../analytics/count-purchases.ts'
 import type { Tenant } from '../operations/caller.ts'

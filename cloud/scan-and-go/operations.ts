@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { knownCaller } from '../operations/caller.ts'
-import { Failure, notFound, precondition } from '../operations/failure.ts'
+import { Failure, notFound, precondition } from '../foundation/failure.ts'
 import { Id, iso, Success, text } from '../operations/fields.ts'
 import { olderForm, operation, type Call } from '../operations/operation.ts'
 import {

@@ -1,6 +1,6 @@
 import { assert } from '../../policy/assert.ts'
 import { knownCaller } from '../operations/caller.ts'
-import { invalid, notFound } from '../operations/failure.ts'
+import { invalid, notFound } from '../foundation/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import { ownStoreOf } from '../stores/own-store.ts'

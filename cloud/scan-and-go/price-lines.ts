@@ -4,7 +4,7 @@ import { normaliseIdentifiers, type ItemIdentifierInput } from '../../policy/ide
 import { scannedProduct, type Scanned } from '../catalogue/labelled-product.ts'
 import { findProduct } from '../catalogue/queries.ts'
 import type { PricedProduct } from '../catalogue/schema.ts'
-import { invalid, precondition, type ErrorDetail, type Failure } from '../operations/failure.ts'
+import { invalid, precondition, type ErrorDetail, type Failure } from '../foundation/failure.ts'
 import { offerPrices } from '../offers/offer-prices.ts'
 import type { Db } from '../persistence/database.ts'
 import type { ProtectedItemRow } from '../persistence/tables/protection.ts'

@@ -1,7 +1,7 @@
 import { newId } from '../../policy/ids.ts'
 import { countSession } from '../analytics/count-purchases.ts'
 import { knownCaller } from '../operations/caller.ts'
-import { notFound } from '../operations/failure.ts'
+import { notFound } from '../foundation/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { ShoppingSessionRow } from '../persistence/tables/purchases.ts'
 import { ownStoreOf } from '../stores/own-store.ts'

@@ -1,6 +1,6 @@
 import { newId } from '../../policy/ids.ts'
 import { knownCaller, type KnownCaller } from '../operations/caller.ts'
-import { invalid, precondition } from '../operations/failure.ts'
+import { invalid, precondition } from '../foundation/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { PurchaseLineRow, PurchaseRow, ShoppingSessionRow } from '../persistence/tables/purchases.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'

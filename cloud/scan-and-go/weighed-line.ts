@@ -1,7 +1,7 @@
 import { labelCent, readLabel, type Label } from '../catalogue/in-store-code.ts'
 import { layoutsOf } from '../catalogue/labelled-product.ts'
 import type { PricedProduct } from '../catalogue/schema.ts'
-import { invalid } from '../operations/failure.ts'
+import { invalid } from '../foundation/failure.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import type { CheckoutLine } from './schema.ts'
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { findProduct } from '../catalogue/queries.ts'
-import { notFound } from '../operations/failure.ts'
+import { notFound } from '../foundation/failure.ts'
 import { Id, iso, Limit, Offset, Success } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'
 import { cursorOf, nextOf, pageOf } from '../operations/paging.ts'

@@ -1,4 +1,4 @@
-import { precondition, type ErrorDetail } from '../operations/failure.ts'
+import { precondition, type ErrorDetail } from '../foundation/failure.ts'
 import type { Db } from '../persistence/database.ts'
 import {
   deleteReservations,

@@ -1,5 +1,5 @@
 import { knownCaller, maySee } from '../operations/caller.ts'
-import { invalid } from '../operations/failure.ts'
+import { invalid } from '../foundation/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { centroid, distanceKm, type Position } from './distance.ts'

@@ -1,7 +1,7 @@
 import { newId } from '../../policy/ids.ts'
 import { ProtectionPolicy } from '../../policy/store-policy.ts'
 import type { Tenant } from '../operations/caller.ts'
-import { precondition } from '../operations/failure.ts'
+import { precondition } from '../foundation/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import { isAtLeast, type Package } from '../operations/packages.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'

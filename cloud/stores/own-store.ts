@@ -1,5 +1,5 @@
 import { knownCaller, maySee } from '../operations/caller.ts'
-import { Failure, invalid, notFound } from '../operations/failure.ts'
+import { Failure, invalid, notFound } from '../foundation/failure.ts'
 import { needsPackage, type Call } from '../operations/operation.ts'
 import { isAtLeast, type Package } from '../operations/packages.ts'
 import { packageTooLow } from '../operations/perform.ts'

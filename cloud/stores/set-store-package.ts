@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { lowerAccountPackage, raiseAccountPackage } from '../accounts/packages.ts'
 import type { Tenant } from '../operations/caller.ts'
-import { notFound } from '../operations/failure.ts'
+import { notFound } from '../foundation/failure.ts'
 import { Id, Success } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'
 import { isAtLeast, type Package } from '../operations/packages.ts'

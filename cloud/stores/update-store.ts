@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Id, Success } from '../operations/fields.ts'
-import { invalid } from '../operations/failure.ts'
+import { invalid } from '../foundation/failure.ts'
 import { operation } from '../operations/operation.ts'
 import { isAtLeast, type Package } from '../operations/packages.ts'
 import { packageMissing } from '../operations/perform.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { knownCaller } from '../operations/caller.ts'
-import { invalid } from '../operations/failure.ts'
+import { invalid } from '../foundation/failure.ts'
 import { Id, Limit, QueryNumber, Success } from '../operations/fields.ts'
 import { olderForm, operation, type Call } from '../operations/operation.ts'
 import { cursorOf, pageOf, slicePage } from '../operations/paging.ts'

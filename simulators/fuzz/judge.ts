@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ERROR_STATUS, type ErrorCode } from '../../cloud/operations/failure.ts'
+import { ERROR_STATUS, type ErrorCode } from '../../cloud/foundation/failure.ts'
 import type { Operation } from '../../cloud/operations/operation.ts'
 import { isAtLeast, type Package } from '../../cloud/operations/packages.ts'
 import { idsIn, type Findings } from './findings.ts'

@@ -1,4 +1,4 @@
-import { Failure, invalid, type ErrorDetail } from '../../operations/failure.ts'
+import { Failure, invalid, type ErrorDetail } from '../../foundation/failure.ts'
 import type { Cell, SheetRow } from './sheet.ts'
 
 /** The columns of a product file, in the order of the template. */

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { CsvError, parse, type Info } from 'csv-parse'
-import { Failure, invalid } from '../../operations/failure.ts'
+import { Failure, invalid } from '../../foundation/failure.ts'
 import { othersTurn } from '../../operations/others-turn.ts'
 import { COLUMNS_LIMIT, EMPTY_ROWS_LIMIT, isEmptyRow, ROWS_AT_A_TIME, type Sheet, type SheetRow } from './sheet.ts'
 

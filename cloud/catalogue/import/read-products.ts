@@ -1,4 +1,4 @@
-import { invalid } from '../../operations/failure.ts'
+import { invalid } from '../../foundation/failure.ts'
 import { checkRow, rowErrors, type RowErrors } from '../row-errors.ts'
 import type { ProductInput } from '../schema.ts'
 import { cellOf, readHeader } from './columns.ts'

@@ -1,5 +1,5 @@
 import { streamXlsxRows, XlsxStreamWriter } from 'hucre/xlsx'
-import { Failure, invalid } from '../../operations/failure.ts'
+import { Failure, invalid } from '../../foundation/failure.ts'
 import { othersTurn } from '../../operations/others-turn.ts'
 import {
   COLUMNS_LIMIT,

@@ -1,5 +1,5 @@
 import { createInflateRaw } from 'node:zlib'
-import { invalid, type Failure } from '../../operations/failure.ts'
+import { invalid, type Failure } from '../../foundation/failure.ts'
 import { ROWS_LIMIT } from './sheet.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { CloudConfig } from '../../config.ts'
+import type { CloudConfig } from '../../foundation/config.ts'
 import { guideSections } from '../../description/guide.ts'
 import { llmsFullText, llmsText } from '../../description/llms.ts'
 import { postmanCollection } from '../../description/postman.ts'

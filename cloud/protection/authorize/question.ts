@@ -7,7 +7,7 @@ import {
 } from '../../../policy/identifiers.ts'
 import { rightClass, type ProtectionAction, type ScanSource } from '../../../policy/vocabulary.ts'
 import { maySee } from '../../operations/caller.ts'
-import { invalid, notFound } from '../../operations/failure.ts'
+import { invalid, notFound } from '../../foundation/failure.ts'
 import type { Call } from '../../operations/operation.ts'
 import type { PurchaseRow } from '../../persistence/tables/purchases.ts'
 import { findPurchase } from '../../scan-and-go/queries.ts'

@@ -1,4 +1,4 @@
-import { precondition } from '../../operations/failure.ts'
+import { precondition } from '../../foundation/failure.ts'
 import type { Call } from '../../operations/operation.ts'
 import type { DeviceRow } from '../../persistence/tables/agents.ts'
 import type { StoreRow } from '../../persistence/tables/stores.ts'

@@ -3,7 +3,7 @@ import { completeCapabilities, DeviceCapabilities } from '../../../policy/device
 import { newId } from '../../../policy/ids.ts'
 import { DEVICE_TYPES, PROTECTION_TECHNOLOGIES, WORKFLOW_TYPES } from '../../../policy/vocabulary.ts'
 import { knownCaller } from '../../operations/caller.ts'
-import { invalid, notFound } from '../../operations/failure.ts'
+import { invalid, notFound } from '../../foundation/failure.ts'
 import { Id, iso, Limit, Offset, present, Success, text, Timestamp } from '../../operations/fields.ts'
 import { operation, type Call } from '../../operations/operation.ts'
 import { cursorOf, pageOf } from '../../operations/paging.ts'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { changeCapabilities } from '../../../policy/devices.ts'
 import { PROTECTION_TECHNOLOGIES, WORKFLOW_TYPES } from '../../../policy/vocabulary.ts'
-import { invalid, precondition } from '../../operations/failure.ts'
+import { invalid, precondition } from '../../foundation/failure.ts'
 import { Id, Success, text } from '../../operations/fields.ts'
 import { operation } from '../../operations/operation.ts'
 import type { DeviceRow } from '../../persistence/tables/agents.ts'

@@ -1,6 +1,6 @@
 import { mayItemMove, nextItemStatuses } from '../../../policy/item-status.ts'
 import type { ItemStatus } from '../../../policy/vocabulary.ts'
-import { precondition } from '../../operations/failure.ts'
+import { precondition } from '../../foundation/failure.ts'
 import type { Call } from '../../operations/operation.ts'
 import type { ProtectedItemRow } from '../../persistence/tables/protection.ts'
 import { noteMoves } from './item-moves.ts'

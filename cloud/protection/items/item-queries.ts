@@ -1,5 +1,5 @@
 import type { ItemIdentifiers } from '../../../policy/identifiers.ts'
-import { invalid } from '../../operations/failure.ts'
+import { invalid } from '../../foundation/failure.ts'
 import { assert } from '../../../policy/assert.ts'
 import type { Db } from '../../persistence/database.ts'
 import { prepared } from '../../persistence/prepared.ts'

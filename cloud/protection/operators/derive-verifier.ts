@@ -2,7 +2,7 @@ import { scrypt } from 'node:crypto'
 import { promisify } from 'node:util'
 import type { Verifier } from '../../../policy/documents/store-documents.ts'
 import { KEY_BYTES, type Derivation } from '../../../policy/verifiers.ts'
-import { Failure } from '../../operations/failure.ts'
+import { Failure } from '../../foundation/failure.ts'
 
 /** Requests that derive at a time: each keeps a core busy for a good while, which gates and tills should not wait for. */
 const AT_WORK_LIMIT = 2

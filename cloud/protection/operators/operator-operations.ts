@@ -10,7 +10,7 @@ import {
   readCard,
 } from '../../../policy/verifiers.ts'
 import { knownCaller } from '../../operations/caller.ts'
-import { Failure, invalid, notFound } from '../../operations/failure.ts'
+import { Failure, invalid, notFound } from '../../foundation/failure.ts'
 import { Id, iso, Success, text } from '../../operations/fields.ts'
 import { operation, type Call } from '../../operations/operation.ts'
 import type { Db } from '../../persistence/database.ts'

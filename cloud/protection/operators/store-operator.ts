@@ -1,5 +1,5 @@
 import { knownCaller, maySee } from '../../operations/caller.ts'
-import { notFound } from '../../operations/failure.ts'
+import { notFound } from '../../foundation/failure.ts'
 import type { Call } from '../../operations/operation.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { worstCaseLoss } from '../../../policy/offline.ts'
 import { ProtectionPolicy } from '../../../policy/store-policy.ts'
-import { invalid, precondition } from '../../operations/failure.ts'
+import { invalid, precondition } from '../../foundation/failure.ts'
 import { Id, Success } from '../../operations/fields.ts'
 import { operation, type Call } from '../../operations/operation.ts'
 import type { StoreRow } from '../../persistence/tables/stores.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { notFound } from '../../operations/failure.ts'
+import { notFound } from '../../foundation/failure.ts'
 import { Id, Success } from '../../operations/fields.ts'
 import { operation, type Call } from '../../operations/operation.ts'
 import { ownStore } from '../../stores/own-store.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { actorOf, knownCaller } from '../../operations/caller.ts'
-import { notFound } from '../../operations/failure.ts'
+import { notFound } from '../../foundation/failure.ts'
 import { Id, iso, Limit, present, Success, text, Timestamp } from '../../operations/fields.ts'
 import { operation } from '../../operations/operation.ts'
 import { cursorOf } from '../../operations/paging.ts'

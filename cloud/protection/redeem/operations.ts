@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { AUTHORIZATION_STATES, OUTCOMES } from '../../../policy/vocabulary.ts'
 import { knownCaller } from '../../operations/caller.ts'
-import { notFound } from '../../operations/failure.ts'
+import { notFound } from '../../foundation/failure.ts'
 import { Id, Success, text, Timestamp } from '../../operations/fields.ts'
 import { operation } from '../../operations/operation.ts'
 import { ownStoreOf } from '../../stores/own-store.ts'

@@ -6,7 +6,7 @@ import {
   type ProtectionAction,
 } from '../../../policy/vocabulary.ts'
 import { actorOf, knownCaller, maySee } from '../../operations/caller.ts'
-import { notFound, precondition } from '../../operations/failure.ts'
+import { notFound, precondition } from '../../foundation/failure.ts'
 import { Success, text } from '../../operations/fields.ts'
 import { operation, type Call } from '../../operations/operation.ts'
 import type { Db } from '../../persistence/database.ts'

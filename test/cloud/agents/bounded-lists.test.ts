@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { BATCHES_OF_AGENT, BATCHES_OF_ALL, waitingBatches } from '../../../cloud/messaging/waiting-batches.ts'
-import { recentlyUsed } from '../../../cloud/recently-used.ts'
+import { recentlyUsed } from '../../../cloud/foundation/recently-used.ts'
 
 /** docs/limits.md lists all lists and tables of the cloud that callers fill. */
 describe('lists of the cloud', () => {

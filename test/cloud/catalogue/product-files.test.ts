@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { csvTemplate, xlsxTemplate } from '../../../cloud/catalogue/import/template.ts'
 import { readProducts } from '../../../cloud/catalogue/import/read-products.ts'
 import { writeXlsxSheet } from '../../../cloud/catalogue/import/xlsx-sheet.ts'
-import { Failure } from '../../../cloud/operations/failure.ts'
+import { Failure } from '../../../cloud/foundation/failure.ts'
 import { makeZip, workbookParts, type ZipPart } from '../../support/zip.ts'
 
 const HEADER = ['ean', 'name', 'price', 'vat', 'category', 'unit', 'brand', 'description', 'is_organic', 'is_vegan']

@@ -1,6 +1,6 @@
 import { Hono } from 'hono'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { ERROR_STATUS, Failure, type ErrorCode } from '../../../cloud/operations/failure.ts'
+import { ERROR_STATUS, Failure, type ErrorCode } from '../../../cloud/foundation/failure.ts'
 import { PaymentPage } from '../../../cloud/http/payment-page.tsx'
 import type { Reader } from '../../../cloud/http/page.tsx'
 import { openReaders } from '../../../cloud/http/readers.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { qrPng } from '../../../cloud/receipts/qr-code.ts'
+import { qrPng } from '../../../cloud/foundation/qr-code.ts'
 import { OPERATION_TABLE } from '../../../cloud/operations/table.ts'
 import { takenBack } from '../../../cloud/receipts/taken-back.ts'
 import type { TransactionData } from '../../../cloud/scan-and-go/schema.ts'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { z } from 'zod'
 import { createApp } from '../../../cloud/http/app.ts'
-import { Failure, precondition } from '../../../cloud/operations/failure.ts'
+import { Failure, precondition } from '../../../cloud/foundation/failure.ts'
 import { operation, type Operation, type Work } from '../../../cloud/operations/operation.ts'
 import { virtualPlatform, type VirtualPlatform } from '../../../simulators/world/virtual-platform.ts'
 import { startTestCloud, type TestCloud } from '../../support/cloud.ts'

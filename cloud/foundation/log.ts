@@ -1,4 +1,4 @@
-import { isStorageError } from './persistence/storage-state.ts'
+import { isStorageError } from '../persistence/storage-state.ts'
 
 /** The log as the rooms see it: one line of JSON to stderr, made in bin/. Never a token, a key or a secret. */
 export interface Log {

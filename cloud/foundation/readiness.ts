@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
-import { pause, type Platform } from '../policy/platform.ts'
-import type { Authority } from './authority/authority.ts'
-import type { Db } from './persistence/database.ts'
+import { pause, type Platform } from '../../policy/platform.ts'
+import type { Authority } from '../authority/authority.ts'
+import type { Db } from '../persistence/database.ts'
 
 /** Limit for each check, ms: a load balancer asks every few seconds. */
 const CHECK_LIMIT_MS = 2_000

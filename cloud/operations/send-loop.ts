@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import { pause, type Cancel } from '../../policy/platform.ts'
-import { logJobFailure } from '../log.ts'
-import type { Services } from '../operations/operation.ts'
+import { logJobFailure } from '../foundation/log.ts'
+import type { Services } from './operation.ts'
 
 /**
  *   wake ─▶ look: lease what is due ─▶ start: each attempt in the background ─▶ wake
