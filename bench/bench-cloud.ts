@@ -1,7 +1,7 @@
 import type { Platform } from '../policy/platform.ts'
 import { ensureAccount } from '../cloud/accounts/accounts.ts'
 import { createApiKey } from '../cloud/accounts/api-keys.ts'
-import { tenantOf, type Tenant } from '../cloud/operations/caller.ts'
+import { tenantOf, type Tenant } from '../cloud/foundation/caller.ts'
 import type { Database } from '../cloud/persistence/database.ts'
 import { startCloud, type RunningCloud } from '../bin/commands/cloud.ts'
 import { newLog } from '../bin/log.ts'

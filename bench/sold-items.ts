@@ -2,7 +2,7 @@ import { assert } from '../policy/assert.ts'
 import { newId } from '../policy/ids.ts'
 import { nextItemSeq } from '../cloud/protection/items/item-sequence.ts'
 import type { Platform } from '../policy/platform.ts'
-import type { Tenant } from '../cloud/operations/caller.ts'
+import type { Tenant } from '../cloud/foundation/caller.ts'
 import type { Database, Db } from '../cloud/persistence/database.ts'
 import type { ProductRow, StoreRow } from '../cloud/persistence/tables/stores.ts'
 

@@ -24,6 +24,7 @@ import type { Database } from './persistence/database.ts'
 import { startPushSender } from './push/sender.ts'
 import { openVapid } from './push/vapid.ts'
 import { startDispatcher } from './webhooks/dispatcher.ts'
+import { assertEvent } from './webhooks/event-types.ts'
 
 /** The authority, put together but bound to no address: bin/ gives it sockets, tests call `app` as it is. */
 export interface Cloud {
@@ -85,7 +86,7 @@ export async function createCloud({
     becameKnown: signal(),
     paymentsDue: signal(),
     outgoing,
-    webhooks: { wake: () => dispatcher.wake() },
+    webhooks: { wake: () => dispatcher.wake(), assertEvent },
   }
   const dispatcher = startDispatcher(database, () => services, platform)
   const pushSender = startPushSender(database, () => services, platform)

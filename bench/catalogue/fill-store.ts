@@ -2,7 +2,7 @@ import { newId } from '../../policy/ids.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { newProductRow } from '../../cloud/catalogue/product-row.ts'
 import { writeProducts } from '../../cloud/catalogue/write-products.ts'
-import type { Tenant } from '../../cloud/operations/caller.ts'
+import type { Tenant } from '../../cloud/foundation/caller.ts'
 import type { Database } from '../../cloud/persistence/database.ts'
 import { benchProduct } from './products.ts'
 

@@ -3,7 +3,7 @@ import { newId } from '../../policy/ids.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { dayOf } from '../../cloud/analytics/days.ts'
 import { addToDay } from '../../cloud/analytics/store-days.ts'
-import type { Tenant } from '../../cloud/operations/caller.ts'
+import type { Tenant } from '../../cloud/foundation/caller.ts'
 import type { Database } from '../../cloud/persistence/database.ts'
 import type { StoreRow } from '../../cloud/persistence/tables/stores.ts'
 

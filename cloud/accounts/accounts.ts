@@ -1,7 +1,7 @@
 import { newId } from '../../policy/ids.ts'
 import type { Platform } from '../../policy/platform.ts'
-import { tenantOf } from '../operations/caller.ts'
-import type { Package } from '../operations/packages.ts'
+import { tenantOf } from '../foundation/caller.ts'
+import type { Package } from '../foundation/packages.ts'
 import type { Db } from '../persistence/database.ts'
 import { seedSandbox } from '../sandbox/seed.ts'
 

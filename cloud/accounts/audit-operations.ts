@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { keyCaller } from '../operations/caller.ts'
+import { keyCaller } from '../foundation/caller.ts'
 import { Id, iso, Limit, present, Success, Timestamp } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'
 import { cursorOf, nextOf } from '../operations/paging.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { tenantOf, type Mode } from '../operations/caller.ts'
+import { tenantOf, type Mode } from '../foundation/caller.ts'
 import { notFound, precondition } from '../foundation/failure.ts'
 import { Id, Success } from '../operations/fields.ts'
 import { hashOf } from '../operations/idempotency.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { keyCaller, type KeyCaller } from '../operations/caller.ts'
+import { keyCaller, type KeyCaller } from '../foundation/caller.ts'
 import { invalid, notFound } from '../foundation/failure.ts'
 import { Id, Success, text, Timestamp } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'

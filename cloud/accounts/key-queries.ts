@@ -1,4 +1,4 @@
-import type { Mode } from '../operations/caller.ts'
+import type { Mode } from '../foundation/caller.ts'
 import type { Db } from '../persistence/database.ts'
 import type { ApiKeyRow } from '../persistence/tables/accounts.ts'
 

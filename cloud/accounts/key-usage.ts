@@ -1,16 +1,5 @@
-import type { Database, Db } from '../persistence/database.ts'
-
-/**
- * When each key was used last, to the minute. A request only notes it in memory; what was noted is written
- * at once every minute, so that no answer waits for it. What a crash loses is at most the last minute.
- */
-export interface KeyUsage {
-  note(keyId: string, nowMs: number): void
-  /** What this process has seen, ms; undefined when nothing: then the database knows. */
-  lastUsedMs(keyId: string): number | undefined
-  /** Writes what was noted since the last time. */
-  flush(database: Database): Promise<void>
-}
+import type { KeyUsage } from '../foundation/ports.ts'
+import type { Db } from '../persistence/database.ts'
 
 /** A key is noted again after this time, ms. */
 const RESOLUTION_MS = 60_000

@@ -1,5 +1,5 @@
-import { tenantOf } from '../operations/caller.ts'
-import { isAtLeast, PACKAGES, type Package } from '../operations/packages.ts'
+import { tenantOf } from '../foundation/caller.ts'
+import { isAtLeast, PACKAGES, type Package } from '../foundation/packages.ts'
 import type { Db } from '../persistence/database.ts'
 import { packagesOf } from '../stores/queries.ts'
 

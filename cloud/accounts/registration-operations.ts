@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { hashOf } from '../operations/idempotency.ts'
-import { keyCaller } from '../operations/caller.ts'
+import { keyCaller } from '../foundation/caller.ts'
 import { Limit, Success, text } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'
 import { cursorOf, nextOf } from '../operations/paging.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { isOlderRelease } from '../../policy/release.ts'
-import { knownCaller } from '../operations/caller.ts'
+import { knownCaller } from '../foundation/caller.ts'
 import { notFound, precondition } from '../foundation/failure.ts'
 import { Id, iso, Limit, present, Success } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'

@@ -9,7 +9,7 @@ import {
   type PolicyClaims,
 } from '../../policy/documents/store-documents.ts'
 import type { SecurityTagMode } from '../../policy/vocabulary.ts'
-import type { Tenant } from '../operations/caller.ts'
+import type { Tenant } from '../foundation/caller.ts'
 import type { Services } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'

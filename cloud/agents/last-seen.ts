@@ -1,18 +1,11 @@
-import type { Database, Db } from '../persistence/database.ts'
+import type { LastSeen } from '../foundation/ports.ts'
+import type { Db } from '../persistence/database.ts'
 
 /**
  *   HTTP request · login · MQTT packet ──▶ note (memory) ── every 30 s ──▶ flush: one write per agent
  *
  * When the cloud last received something from each agent. No request and no message waits for a write.
  */
-export interface LastSeen {
-  /** Call this only after the agent was authenticated. */
-  note(agentId: string, nowMs: number): void
-  /** A time that is not stored yet, ms; undefined: the database has the latest. */
-  lastSeenMs(agentId: string): number | undefined
-  /** Stores what was noted since the last call. */
-  flush(database: Database): Promise<void>
-}
 
 /** Time between two writes, ms: a crash loses at most this much. */
 export const LAST_SEEN_FLUSH_MS = 30_000

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { newId } from '../../policy/ids.ts'
-import { systemCaller, type Tenant } from '../operations/caller.ts'
+import { systemCaller, type Tenant } from '../foundation/caller.ts'
 import { startDueLoop, type DueLoop } from '../operations/due-loop.ts'
 import { oneByOne } from '../operations/one-by-one.ts'
 import type { Services } from '../operations/operation.ts'

@@ -1,4 +1,4 @@
-import { actorOf } from '../operations/caller.ts'
+import { actorOf } from '../foundation/caller.ts'
 import type { Call } from '../operations/operation.ts'
 import type { AgentRow } from '../persistence/tables/agents.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'

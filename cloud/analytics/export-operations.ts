@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { knownCaller, maySee } from '../operations/caller.ts'
+import { knownCaller, maySee } from '../foundation/caller.ts'
 import { invalid } from '../foundation/failure.ts'
 import { Id, Success } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { newId } from '../../policy/ids.ts'
 import { originOf } from '../foundation/config.ts'
-import { knownCaller } from '../operations/caller.ts'
+import { knownCaller } from '../foundation/caller.ts'
 import { invalid, notFound, precondition } from '../foundation/failure.ts'
 import { Id, iso, Limit, Success, text } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'

@@ -4,7 +4,7 @@ import { keyRing, type KeyRecord, type KeyRing, type KeyUse, type Signer } from 
 import { signDocument } from '../../policy/documents/signed-document.ts'
 import { contentHash, type KeySetClaims } from '../../policy/documents/store-documents.ts'
 import type { Platform, Randomness } from '../../policy/platform.ts'
-import type { Tenant } from '../operations/caller.ts'
+import type { Tenant } from '../foundation/caller.ts'
 import type { Database, Db } from '../persistence/database.ts'
 import { recentlyUsed } from '../foundation/recently-used.ts'
 import type { KeyFiles } from './key-files.ts'

@@ -1,4 +1,4 @@
-import { tenantOf, type Mode } from '../operations/caller.ts'
+import { tenantOf, type Mode } from '../foundation/caller.ts'
 import { notFound } from '../foundation/failure.ts'
 import type { Db } from '../persistence/database.ts'
 import { INSTALLATION } from './authority.ts'

@@ -1,7 +1,7 @@
 import { assert } from '../../policy/assert.ts'
 import type { KeyState, KeyUse } from '../../policy/documents/keys.ts'
 import { notFound } from '../foundation/failure.ts'
-import { endKeptAnswers } from '../operations/end-kept-answers.ts'
+import { endKeptAnswers } from '../persistence/end-kept-answers.ts'
 import type { Db } from '../persistence/database.ts'
 import { beginTimeEpoch, raiseDocumentEpoch, raiseKeyGeneration } from './key-generation.ts'
 import { makeMissingKeys, type KeyMaker } from './signing-keys.ts'

@@ -1,4 +1,4 @@
-import { knownCaller } from '../operations/caller.ts'
+import { knownCaller } from '../foundation/caller.ts'
 import { invalid, notFound } from '../foundation/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { ProductRow } from '../persistence/tables/stores.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { EARNING_EVENTS } from '../loyalty/earn-automatically.ts'
-import { knownCaller } from '../operations/caller.ts'
+import { knownCaller } from '../foundation/caller.ts'
 import { invalid, notFound } from '../foundation/failure.ts'
 import { Id, Limit, Offset, Success, text, Timestamp } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { keyCaller, type Caller } from '../operations/caller.ts'
+import { keyCaller, type Caller } from '../foundation/caller.ts'
 import { Failure } from '../foundation/failure.ts'
 import { Success, text } from '../operations/fields.ts'
 import { operation, type Reading } from '../operations/operation.ts'

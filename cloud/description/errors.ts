@@ -1,6 +1,6 @@
 import { ERROR_STATUS, type ErrorCode } from '../foundation/failure.ts'
 import type { Operation } from '../operations/operation.ts'
-import { PACKAGES } from '../operations/packages.ts'
+import { PACKAGES } from '../foundation/packages.ts'
 import type { ErrorBody } from '../operations/error-body.ts'
 
 /** One way in which an operation refuses, as its documentation shows it. */

@@ -1,6 +1,5 @@
 import { sql } from 'kysely'
 import { pause, type Platform } from '../../policy/platform.ts'
-import type { Authority } from '../authority/authority.ts'
 import type { Db } from '../persistence/database.ts'
 
 /** Limit for each check, ms: a load balancer asks every few seconds. */
@@ -17,7 +16,7 @@ export interface Unready {
 export interface ReadinessParts {
   platform: Platform
   reads: Db
-  authority: Pick<Authority, 'clock' | 'freshnessSigner'>
+  authority: { readonly clock: { doubt(): string | null }; readonly freshnessSigner: { readonly kid: string } }
   /** Rejects if the data folder cannot be written. */
   probeDisk(): Promise<void>
   isBrokerListening(): boolean

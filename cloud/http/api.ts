@@ -1,6 +1,6 @@
 import type { Context } from 'hono'
 import { newId } from '../../policy/ids.ts'
-import type { AgentCaller, Caller, KeyCaller } from '../operations/caller.ts'
+import type { AgentCaller, Caller, KeyCaller } from '../foundation/caller.ts'
 import { didYouMean } from '../../policy/closest.ts'
 import { errorBody } from '../operations/error-body.ts'
 import { ERROR_STATUS, Failure } from '../foundation/failure.ts'

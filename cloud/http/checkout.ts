@@ -1,6 +1,6 @@
 import type { Context, Hono } from 'hono'
 import { isIdShaped, newId } from '../../policy/ids.ts'
-import { systemCaller, type Tenant } from '../operations/caller.ts'
+import { systemCaller, type Tenant } from '../foundation/caller.ts'
 import { Failure } from '../foundation/failure.ts'
 import type { Call, Services } from '../operations/operation.ts'
 import { performTask } from '../operations/perform.ts'

@@ -1,6 +1,6 @@
 import type { Context, Hono } from 'hono'
 import { isIdShaped } from '../../policy/ids.ts'
-import type { Tenant } from '../operations/caller.ts'
+import type { Tenant } from '../foundation/caller.ts'
 import { Failure } from '../foundation/failure.ts'
 import type { Services } from '../operations/operation.ts'
 import { applyNotice, changesAnything } from '../payments/apply-notice.ts'

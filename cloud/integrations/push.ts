@@ -1,6 +1,6 @@
 import { newId } from '../../policy/ids.ts'
 import { deadline } from '../../policy/platform.ts'
-import { keyCaller } from '../operations/caller.ts'
+import { keyCaller } from '../foundation/caller.ts'
 import { invalid, precondition } from '../foundation/failure.ts'
 import { hashOf } from '../operations/idempotency.ts'
 import type { Call, Work } from '../operations/operation.ts'

@@ -1,5 +1,5 @@
 import { deadline } from '../../policy/platform.ts'
-import { keyCaller } from '../operations/caller.ts'
+import { keyCaller } from '../foundation/caller.ts'
 import { Failure, invalid } from '../foundation/failure.ts'
 import type { Work } from '../operations/operation.ts'
 import { ownStore } from '../stores/own-store.ts'

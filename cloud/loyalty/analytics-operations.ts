@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { knownCaller } from '../operations/caller.ts'
+import { knownCaller } from '../foundation/caller.ts'
 import { notFound } from '../foundation/failure.ts'
 import { Id, Success } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'

@@ -1,5 +1,5 @@
 import { assert } from '../../policy/assert.ts'
-import { isAtLeast, type Package } from '../operations/packages.ts'
+import { isAtLeast, type Package } from '../foundation/packages.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { findStore } from '../stores/queries.ts'
 import { earn, giveBack, openEarnings, takeBack, type Scope } from './ledger.ts'

@@ -1,5 +1,5 @@
 import { assert } from '../../policy/assert.ts'
-import { systemCaller, type Tenant } from '../operations/caller.ts'
+import { systemCaller, type Tenant } from '../foundation/caller.ts'
 import { oneByOne } from '../operations/one-by-one.ts'
 import { writeOutbox } from '../operations/open-call.ts'
 import type { OutgoingEvent, Services } from '../operations/operation.ts'

@@ -1,7 +1,7 @@
 import { hasDecimals } from '../../policy/decimals.ts'
 import { invalid } from '../foundation/failure.ts'
 import { iso } from '../operations/fields.ts'
-import { isAtLeast, type Package } from '../operations/packages.ts'
+import { isAtLeast, type Package } from '../foundation/packages.ts'
 import type { LoyaltyProgramRow } from '../persistence/tables/loyalty.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import type { EarningMethod, LoyaltyProgram, ProgramType } from './schema.ts'

@@ -1,5 +1,5 @@
 import { newId } from '../../policy/ids.ts'
-import { systemCaller, type Tenant } from '../operations/caller.ts'
+import { systemCaller, type Tenant } from '../foundation/caller.ts'
 import { carryOut, startDueLoop, type DueLoop } from '../operations/due-loop.ts'
 import type { Call, Services } from '../operations/operation.ts'
 import { performTask } from '../operations/perform.ts'

@@ -1,5 +1,5 @@
 import { newId } from '../../policy/ids.ts'
-import { knownCaller } from '../operations/caller.ts'
+import { knownCaller } from '../foundation/caller.ts'
 import type { Call } from '../operations/operation.ts'
 import type { OfferGroupRow, OfferRow } from '../persistence/tables/offers.ts'
 import { describeOffer } from './description.ts'

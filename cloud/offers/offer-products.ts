@@ -1,4 +1,4 @@
-import { knownCaller } from '../operations/caller.ts'
+import { knownCaller } from '../foundation/caller.ts'
 import { Failure, type ErrorDetail } from '../foundation/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import { countSellers, readSellers } from './queries.ts'

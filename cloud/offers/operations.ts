@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { knownCaller } from '../operations/caller.ts'
+import { knownCaller } from '../foundation/caller.ts'
 import { iso, Limit, Offset, Success } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
 import { cursorOf, nextOf, pageOf } from '../operations/paging.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { keyCaller } from '../operations/caller.ts'
+import { keyCaller } from '../foundation/caller.ts'
 import { invalid, notFound } from '../foundation/failure.ts'
 import { Id, Success } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'

@@ -1,4 +1,4 @@
-import { knownCaller } from '../operations/caller.ts'
+import { knownCaller } from '../foundation/caller.ts'
 import { notFound } from '../foundation/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'

@@ -4,7 +4,7 @@ import type { Db } from '../persistence/database.ts'
 import { fieldsOf, prepared } from '../persistence/prepared.ts'
 import type { IdempotencyRow } from '../persistence/tables/accounts.ts'
 import { CLOCKS_DIFFER_MS } from './clocks.ts'
-import { RUNNING } from './end-kept-answers.ts'
+import { RUNNING } from '../persistence/end-kept-answers.ts'
 import { Failure } from '../foundation/failure.ts'
 import type { Basis } from './operation.ts'
 

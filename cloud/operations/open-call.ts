@@ -5,10 +5,9 @@ import { fieldsOf, prepared } from '../persistence/prepared.ts'
 import { preparedInsert } from '../persistence/prepared-insert.ts'
 import type { AuditEntryRow, OutboxEventRow } from '../persistence/tables/accounts.ts'
 import { AskFirst } from './ask-first.ts'
-import { actorOf, type Caller, type KnownCaller, type Tenant } from './caller.ts'
+import { actorOf, type Caller, type KnownCaller, type Tenant } from '../foundation/caller.ts'
 import { canonicalJson, hashOf, hashOfBytes, type RequestIdentity } from './idempotency.ts'
 import type { Basis, Call, Operation, OutgoingEvent, Services } from './operation.ts'
-import { assertEvent } from '../webhooks/event-types.ts'
 import { writeAnswer } from './raw-json.ts'
 import { UploadedFile } from './uploaded-file.ts'
 
@@ -184,9 +183,9 @@ export async function writeOutbox(
   nowMs: number,
   services: Services,
 ): Promise<void> {
-  const { platform, config } = services
+  const { platform, config, webhooks } = services
   for (const { type } of events) if (!operation.emits.includes(type)) reportUndeclared(operation.name, type, services)
-  if (config.checkAnswers) events.forEach(assertEvent)
+  if (config.checkAnswers) events.forEach(webhooks.assertEvent)
   if (events.length === 0 || caller.kind === 'anyone') return
   for (const event of events) {
     const what = { store_id: event.storeId, type: event.type, data: JSON.stringify(event.data) }

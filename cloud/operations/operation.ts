@@ -1,20 +1,18 @@
 import type { z } from 'zod'
 import type { Platform } from '../../policy/platform.ts'
-import type { KeyUsage } from '../accounts/key-usage.ts'
-import type { LastSeen } from '../agents/last-seen.ts'
 import type { Authority } from '../authority/authority.ts'
 import type { CloudConfig } from '../foundation/config.ts'
 import type { Log } from '../foundation/log.ts'
 import type { ImageStore } from '../foundation/image-store.ts'
 import type { AgentChannel } from '../foundation/agent-channel.ts'
 import type { OutgoingHttp } from '../outgoing/outgoing-http.ts'
-import type { VapidKeys } from '../push/vapid.ts'
 import type { Db } from '../persistence/database.ts'
-import type { Caller, Tenant } from './caller.ts'
-import type { Package } from './packages.ts'
+import type { Caller, Tenant } from '../foundation/caller.ts'
+import type { Package } from '../foundation/packages.ts'
 import type { Answerable } from './raw-json.ts'
 import type { WaitForIt } from './ask-first.ts'
 import type { Signal } from './signal.ts'
+import type { KeyUsage, LastSeen, VapidKeys } from '../foundation/ports.ts'
 import type { Readiness } from '../foundation/readiness.ts'
 
 export const AREAS = [
@@ -64,8 +62,8 @@ export interface Services {
   readonly paymentsDue: Signal
   /** Requests to merchants' own systems. */
   readonly outgoing: OutgoingHttp
-  /** Sends events; `wake` says that there may be new ones. */
-  readonly webhooks: { readonly wake: () => void }
+  /** Sends events; `wake` says that there may be new ones. `assertEvent` throws if an event or its data is not declared. */
+  readonly webhooks: { readonly wake: () => void; readonly assertEvent: (event: OutgoingEvent) => void }
 }
 
 /** An event for webhooks; `protection.*` events go through cloud/protection/records/events.ts. */

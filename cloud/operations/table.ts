@@ -18,7 +18,7 @@ import {
 } from '../assistance/operations.ts'
 import { eraseCustomerData, exportCustomerData } from '../customers/operations.ts'
 import { agentLogin, createEnrolmentCode, enrolEdgeAgent, fetchSignedDocuments } from '../agents/operations.ts'
-import { rotateSigningKey } from '../authority/rotate-signing-key.ts'
+import { rotateSigningKey } from '../accounts/rotate-signing-key.ts'
 import { rotateAgentKey } from '../agents/rotate-agent-key.ts'
 import { fetchAgents, resolveAgentFork, revokeAgent } from '../agents/agent-operations.ts'
 import { bulkImportProducts } from '../catalogue/bulk-operations.ts'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { findingsOf, pathText } from '../../policy/findings.ts'
 import { newId } from '../../policy/ids.ts'
-import { knownCaller } from '../operations/caller.ts'
+import { knownCaller } from '../foundation/caller.ts'
 import { Failure, invalid, type ErrorDetail } from '../foundation/failure.ts'
 import { Id, iso, Success } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'

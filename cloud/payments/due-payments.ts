@@ -1,4 +1,4 @@
-import type { Tenant } from '../operations/caller.ts'
+import type { Tenant } from '../foundation/caller.ts'
 import { carryOut, startDueLoop, type DueLoop } from '../operations/due-loop.ts'
 import type { Services } from '../operations/operation.ts'
 import type { Database } from '../persistence/database.ts'

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Tenant } from '../operations/caller.ts'
+import type { Tenant } from '../foundation/caller.ts'
 import type { Call, Services } from '../operations/operation.ts'
 import type { Database, Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'

@@ -1,5 +1,5 @@
 import { newId } from '../../policy/ids.ts'
-import { systemCaller, type Tenant } from '../operations/caller.ts'
+import { systemCaller, type Tenant } from '../foundation/caller.ts'
 import type { Call, Operation, Services, Work } from '../operations/operation.ts'
 import { performTask } from '../operations/perform.ts'
 import type { Database, Db } from '../persistence/database.ts'

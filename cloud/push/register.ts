@@ -1,6 +1,6 @@
 import { ECDH } from 'node:crypto'
 import { newId } from '../../policy/ids.ts'
-import { keyCaller, maySee } from '../operations/caller.ts'
+import { keyCaller, maySee } from '../foundation/caller.ts'
 import { Failure, invalid, notFound, precondition } from '../foundation/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import { checkTarget } from '../outgoing/address-guard.ts'

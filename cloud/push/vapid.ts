@@ -2,15 +2,8 @@ import { createECDH } from 'node:crypto'
 import webPush from 'web-push'
 import type { Randomness } from '../../policy/platform.ts'
 import type { Sealer } from '../authority/sealing.ts'
+import type { VapidKeys } from '../foundation/ports.ts'
 import type { Database } from '../persistence/database.ts'
-
-/** The key pair by which push services know this installation (RFC 8292). */
-export interface VapidKeys {
-  /** Uncompressed point, base64url, as browsers expect it. */
-  readonly publicKey: string
-  /** 32 bytes, base64url. */
-  readonly privateKey: string
-}
 
 /** Encryption of messages (RFC 8291). */
 export const CONTENT_ENCODING = 'aes128gcm'

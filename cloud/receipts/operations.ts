@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { claimedReceiptKeys, openReceipt, receiptAddress } from '../../policy/receipts/receipt-token.ts'
 import { originOf } from '../foundation/config.ts'
-import type { Tenant } from '../operations/caller.ts'
+import type { Tenant } from '../foundation/caller.ts'
 import { notFound, precondition } from '../foundation/failure.ts'
 import { Id, Success, text } from '../operations/fields.ts'
 import { alsoNamed, operation, type Call } from '../operations/operation.ts'

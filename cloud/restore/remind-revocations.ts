@@ -4,7 +4,7 @@ import { openDocument } from '../../policy/documents/signed-document.ts'
 import { KeySetClaims } from '../../policy/documents/store-documents.ts'
 import { resumeTimeEpoch } from '../authority/key-generation.ts'
 import { ROTATED_USES } from '../authority/rotate-key.ts'
-import type { Tenant } from '../operations/caller.ts'
+import type { Tenant } from '../foundation/caller.ts'
 import type { Call } from '../operations/operation.ts'
 
 /**

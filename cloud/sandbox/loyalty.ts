@@ -2,7 +2,7 @@ import type { Platform } from '../../policy/platform.ts'
 import { blankProgram, withSettings, type ProgramSettings } from '../loyalty/program-changes.ts'
 import { saveProgram } from '../loyalty/queries.ts'
 import type { ProgramType } from '../loyalty/schema.ts'
-import type { Tenant } from '../operations/caller.ts'
+import type { Tenant } from '../foundation/caller.ts'
 import type { Db } from '../persistence/database.ts'
 
 /** The loyalty program of a test store. Names are invented. */

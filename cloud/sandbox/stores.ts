@@ -1,7 +1,7 @@
 import type { ProtectionPolicy } from '../../policy/store-policy.ts'
 import type { DeviceType, SecurityTagMode, WorkflowType } from '../../policy/vocabulary.ts'
 import type { SandboxProgram } from './loyalty.ts'
-import type { Package } from '../operations/packages.ts'
+import type { Package } from '../foundation/packages.ts'
 
 /** The two test stores of every account (decisions §4). Names and addresses are invented. */
 export interface SandboxStore {

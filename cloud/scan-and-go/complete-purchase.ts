@@ -1,7 +1,7 @@
 import { originOf } from '../foundation/config.ts'
 import { earnAutomatically, EARNING_EVENTS } from '../loyalty/earn-automatically.ts'
 import { countCompleted } from '../analytics/count-purchases.ts'
-import type { Tenant } from '../operations/caller.ts'
+import type { Tenant } from '../foundation/caller.ts'
 import type { Call } from '../operations/operation.ts'
 import type { UnitFacts } from '../../policy/receipts/claims.ts'
 import type { Db } from '../persistence/database.ts'

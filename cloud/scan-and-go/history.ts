@@ -1,4 +1,4 @@
-import { knownCaller } from '../operations/caller.ts'
+import { knownCaller } from '../foundation/caller.ts'
 import type { Call } from '../operations/operation.ts'
 import { nextOf, pageOf, type PageRequest } from '../operations/paging.ts'
 import type { PurchaseLineRow, PurchaseRow } from '../persistence/tables/purchases.ts'

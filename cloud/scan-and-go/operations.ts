@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { knownCaller } from '../operations/caller.ts'
+import { knownCaller } from '../foundation/caller.ts'
 import { Failure, notFound, precondition } from '../foundation/failure.ts'
 import { Id, iso, Success, text } from '../operations/fields.ts'
 import { olderForm, operation, type Call } from '../operations/operation.ts'

@@ -1,5 +1,5 @@
 import { assert } from '../../policy/assert.ts'
-import { knownCaller } from '../operations/caller.ts'
+import { knownCaller } from '../foundation/caller.ts'
 import { invalid, notFound } from '../foundation/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'

@@ -1,6 +1,6 @@
 import { newId } from '../../policy/ids.ts'
 import { countSession } from '../analytics/count-purchases.ts'
-import { knownCaller } from '../operations/caller.ts'
+import { knownCaller } from '../foundation/caller.ts'
 import { notFound } from '../foundation/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { ShoppingSessionRow } from '../persistence/tables/purchases.ts'

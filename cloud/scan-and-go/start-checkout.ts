@@ -1,5 +1,5 @@
 import { newId } from '../../policy/ids.ts'
-import { knownCaller, type KnownCaller } from '../operations/caller.ts'
+import { knownCaller, type KnownCaller } from '../foundation/caller.ts'
 import { invalid, precondition } from '../foundation/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { PurchaseLineRow, PurchaseRow, ShoppingSessionRow } from '../persistence/tables/purchases.ts'

@@ -1,4 +1,4 @@
-import { knownCaller, maySee } from '../operations/caller.ts'
+import { knownCaller, maySee } from '../foundation/caller.ts'
 import { invalid } from '../foundation/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { pendingAnswer, RegistrationPending } from '../accounts/registration-schema.ts'
 import { assertUnbound, registerStore } from '../accounts/registrations.ts'
-import { keyCaller } from '../operations/caller.ts'
+import { keyCaller } from '../foundation/caller.ts'
 import { Success } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'
 import { makeStore } from './make-store.ts'

@@ -1,7 +1,7 @@
-import { knownCaller, maySee } from '../operations/caller.ts'
+import { knownCaller, maySee } from '../foundation/caller.ts'
 import { notFound } from '../foundation/failure.ts'
 import { needsPackage, type Call } from '../operations/operation.ts'
-import { isAtLeast, type Package } from '../operations/packages.ts'
+import { isAtLeast, type Package } from '../foundation/packages.ts'
 import { packageTooLow } from '../operations/perform.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 

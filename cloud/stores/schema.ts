@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { DEVICE_TYPES, PROTECTION_TECHNOLOGIES, SECURITY_TAG_MODES, WORKFLOW_TYPES } from '../../policy/vocabulary.ts'
 import { present } from '../operations/fields.ts'
-import { PACKAGES, type Package } from '../operations/packages.ts'
+import { PACKAGES, type Package } from '../foundation/packages.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 
 const ProtectionDimensions = {

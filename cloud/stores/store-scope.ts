@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { sql, type RawBuilder, type SqlBool } from 'kysely'
-import { knownCaller, maySee } from '../operations/caller.ts'
+import { knownCaller, maySee } from '../foundation/caller.ts'
 import { needsPackage, type Call } from '../operations/operation.ts'
 import { nextOf } from '../operations/paging.ts'
-import { isAtLeast, PACKAGES, type Package } from '../operations/packages.ts'
+import { isAtLeast, PACKAGES, type Package } from '../foundation/packages.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { ownStore } from './own-store.ts'
 

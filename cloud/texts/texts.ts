@@ -1,6 +1,5 @@
 import type { Language } from '../../policy/page-language.ts'
 import type { SecurityTagMode } from '../../policy/vocabulary.ts'
-import type { WayOut } from '../http/way-out.ts'
 
 /** What happened, and what the reader does next. */
 export interface Advice {
@@ -66,7 +65,7 @@ export interface Texts {
     decline: string
     cancel: string
     receipt: string
-    wayOut: Record<Exclude<WayOut, undefined>, string>
+    wayOut: Record<'leave' | 'show_receipt', string>
   }
 
   zone: Record<

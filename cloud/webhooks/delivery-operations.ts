@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { isIdOf, newId } from '../../policy/ids.ts'
-import { knownCaller } from '../operations/caller.ts'
+import { knownCaller } from '../foundation/caller.ts'
 import { Failure, notFound, precondition } from '../foundation/failure.ts'
 import { Id, Limit, Success, Timestamp } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Package } from '../operations/packages.ts'
+import type { Package } from '../foundation/packages.ts'
 
 /** One kind of event that webhooks are told of. */
 export interface EventType {

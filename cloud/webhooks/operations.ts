@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { knownCaller } from '../operations/caller.ts'
+import { knownCaller } from '../foundation/caller.ts'
 import { invalid } from '../foundation/failure.ts'
 import { Id, Limit, QueryNumber, Success } from '../operations/fields.ts'
 import { olderForm, operation, type Call } from '../operations/operation.ts'

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { newId } from '../../policy/ids.ts'
 import type { Platform } from '../../policy/platform.ts'
-import { isAtLeast, type Package } from '../operations/packages.ts'
+import { isAtLeast, type Package } from '../foundation/packages.ts'
 import type { Database, Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
 import type { OutboxEventRow } from '../persistence/tables/accounts.ts'

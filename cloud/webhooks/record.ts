@@ -1,5 +1,5 @@
 import { writeAudit, type Request } from '../operations/open-call.ts'
-import { systemCaller, type Tenant } from '../operations/caller.ts'
+import { systemCaller, type Tenant } from '../foundation/caller.ts'
 import type { Services } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'
 import type { WebhookRow } from '../persistence/tables/webhooks.ts'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Operation } from '../../cloud/operations/operation.ts'
 import { OPERATION_TABLE } from '../../cloud/operations/table.ts'
-import type { Package } from '../../cloud/operations/packages.ts'
+import type { Package } from '../../cloud/foundation/packages.ts'
 import type { Chance } from '../world/chance.ts'
 import { envelope, wildEnvelope, wrongAuthorization } from './envelopes.ts'
 import { idsIn, newFindings, prefixOf } from './findings.ts'

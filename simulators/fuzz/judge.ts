@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { ERROR_STATUS, type ErrorCode } from '../../cloud/foundation/failure.ts'
 import type { Operation } from '../../cloud/operations/operation.ts'
-import { isAtLeast, type Package } from '../../cloud/operations/packages.ts'
+import { isAtLeast, type Package } from '../../cloud/foundation/packages.ts'
 import { idsIn, type Findings } from './findings.ts'
 import { canariesIn, type Party } from './ground.ts'
 import type { As } from './scene.ts'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { DeviceFacts } from '../../../policy/devices.ts'
 import { DEVICE_TYPES, SCAN_SOURCES } from '../../../policy/vocabulary.ts'
-import { knownCaller, type KnownCaller } from '../../operations/caller.ts'
+import { knownCaller, type KnownCaller } from '../../foundation/caller.ts'
 import { invalid } from '../../foundation/failure.ts'
 import { Id, text, Timestamp } from '../../operations/fields.ts'
 import type { Call } from '../../operations/operation.ts'

@@ -2,7 +2,7 @@ import { CLOUD_LEDGER, denyReasonOf, openAuthorization } from '../../../policy/d
 import type { IdentifierKind } from '../../../policy/identifiers.ts'
 import type { DecisionFacts } from '../../../policy/decide.ts'
 import { openReceipt } from '../../../policy/receipts/receipt-token.ts'
-import type { Tenant } from '../../operations/caller.ts'
+import type { Tenant } from '../../foundation/caller.ts'
 import { invalid } from '../../foundation/failure.ts'
 import type { Call } from '../../operations/operation.ts'
 import type { ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'

@@ -6,7 +6,7 @@ import {
   type ItemIdentifiers,
 } from '../../../policy/identifiers.ts'
 import { rightClass, type ProtectionAction, type ScanSource } from '../../../policy/vocabulary.ts'
-import { maySee } from '../../operations/caller.ts'
+import { maySee } from '../../foundation/caller.ts'
 import { invalid, notFound } from '../../foundation/failure.ts'
 import type { Call } from '../../operations/operation.ts'
 import type { PurchaseRow } from '../../persistence/tables/purchases.ts'

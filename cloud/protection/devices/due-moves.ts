@@ -1,5 +1,5 @@
 import { newId } from '../../../policy/ids.ts'
-import { systemCaller, type Tenant } from '../../operations/caller.ts'
+import { systemCaller, type Tenant } from '../../foundation/caller.ts'
 import { oneByOne } from '../../operations/one-by-one.ts'
 import type { Services } from '../../operations/operation.ts'
 import { performTask } from '../../operations/perform.ts'

@@ -6,7 +6,7 @@ import {
 } from '../../../policy/documents/authorization.ts'
 import type { IdentifierKind } from '../../../policy/identifiers.ts'
 import type { ProtectionAction, RightClass, ScanSource } from '../../../policy/vocabulary.ts'
-import type { Tenant } from '../../operations/caller.ts'
+import type { Tenant } from '../../foundation/caller.ts'
 import type { Call, Services } from '../../operations/operation.ts'
 import type { Db } from '../../persistence/database.ts'
 import { fieldsOf, prepared } from '../../persistence/prepared.ts'

@@ -9,7 +9,7 @@ import {
   publishedVerifier,
   readCard,
 } from '../../../policy/verifiers.ts'
-import { knownCaller } from '../../operations/caller.ts'
+import { knownCaller } from '../../foundation/caller.ts'
 import { Failure, invalid, notFound } from '../../foundation/failure.ts'
 import { Id, iso, Success, text } from '../../operations/fields.ts'
 import { operation, type Call } from '../../operations/operation.ts'

@@ -1,4 +1,4 @@
-import { knownCaller, maySee } from '../../operations/caller.ts'
+import { knownCaller, maySee } from '../../foundation/caller.ts'
 import { notFound } from '../../foundation/failure.ts'
 import type { Call } from '../../operations/operation.ts'
 

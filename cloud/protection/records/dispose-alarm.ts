@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { ProtectionEvent } from '../../../policy/events.ts'
 import { ITEM_STATUSES } from '../../../policy/vocabulary.ts'
-import { knownCaller } from '../../operations/caller.ts'
+import { knownCaller } from '../../foundation/caller.ts'
 import { invalid, notFound } from '../../foundation/failure.ts'
 import { centsOf, Euros, eurosOf, Id, iso, present, Success, text } from '../../operations/fields.ts'
 import { operation } from '../../operations/operation.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { actorOf, knownCaller } from '../../operations/caller.ts'
+import { actorOf, knownCaller } from '../../foundation/caller.ts'
 import { notFound } from '../../foundation/failure.ts'
 import { Id, iso, Limit, present, Success, text, Timestamp } from '../../operations/fields.ts'
 import { operation } from '../../operations/operation.ts'

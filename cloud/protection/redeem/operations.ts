@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { AUTHORIZATION_STATES, OUTCOMES } from '../../../policy/vocabulary.ts'
-import { knownCaller } from '../../operations/caller.ts'
+import { knownCaller } from '../../foundation/caller.ts'
 import { notFound } from '../../foundation/failure.ts'
 import { Id, Success, text, Timestamp } from '../../operations/fields.ts'
 import { operation } from '../../operations/operation.ts'

@@ -1,7 +1,7 @@
 import { newId } from '../../../policy/ids.ts'
 import { openAuthorization, denyReasonOf } from '../../../policy/documents/authorization.ts'
 import type { ItemStatus, Outcome, ProtectionAction, RightClass, ScanSource } from '../../../policy/vocabulary.ts'
-import { knownCaller, maySee, type KnownCaller } from '../../operations/caller.ts'
+import { knownCaller, maySee, type KnownCaller } from '../../foundation/caller.ts'
 import { invalid, notFound, precondition } from '../../foundation/failure.ts'
 import type { Call } from '../../operations/operation.ts'
 import type { ProtectionAuthorizationRow, RedemptionRow } from '../../persistence/tables/protection.ts'

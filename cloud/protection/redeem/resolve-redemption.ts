@@ -5,7 +5,7 @@ import {
   type Outcome,
   type ProtectionAction,
 } from '../../../policy/vocabulary.ts'
-import { actorOf, knownCaller, maySee } from '../../operations/caller.ts'
+import { actorOf, knownCaller, maySee } from '../../foundation/caller.ts'
 import { notFound, precondition } from '../../foundation/failure.ts'
 import { Success, text } from '../../operations/fields.ts'
 import { operation, type Call } from '../../operations/operation.ts'

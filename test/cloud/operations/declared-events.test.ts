@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { createApp } from '../../../cloud/http/app.ts'
-import { systemCaller, type Tenant } from '../../../cloud/operations/caller.ts'
+import { systemCaller, type Tenant } from '../../../cloud/foundation/caller.ts'
 import { operation } from '../../../cloud/operations/operation.ts'
 import { performTask } from '../../../cloud/operations/perform.ts'
 import { OPERATION_TABLE } from '../../../cloud/operations/table.ts'

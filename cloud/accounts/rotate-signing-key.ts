@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { keyCaller } from '../operations/caller.ts'
+import { keyCaller } from '../foundation/caller.ts'
 import { notFound } from '../foundation/failure.ts'
 import { Id, Success } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'
-import { issuersOf } from './issuers.ts'
-import { ROTATED_USES } from './rotate-key.ts'
+import { issuersOf } from '../authority/issuers.ts'
+import { ROTATED_USES } from '../authority/rotate-key.ts'
 
 export const rotateSigningKey = operation({
   name: 'rotateSigningKey',

@@ -1,4 +1,4 @@
-import { Failure } from '../foundation/failure.ts'
+import { Failure } from './failure.ts'
 import type { Package } from './packages.ts'
 
 export type Mode = 'test' | 'live'

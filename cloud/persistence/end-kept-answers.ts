@@ -1,4 +1,4 @@
-import type { Db } from '../persistence/database.ts'
+import type { Db } from './database.ts'
 
 /** In place of a status: the request is being carried out. */
 export const RUNNING = 0
