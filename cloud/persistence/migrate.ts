@@ -1,86 +1,10 @@
 import { sql } from 'kysely'
 import type { Db } from './database.ts'
-import { FIRST } from './migrations/0001-first.ts'
-import { CATALOGUE } from './migrations/0002-catalogue.ts'
-import { REGISTRATIONS } from './migrations/0003-registrations.ts'
-import { OFFERS } from './migrations/0004-offers.ts'
-import { WEBHOOKS } from './migrations/0005-webhooks.ts'
-import { LOYALTY } from './migrations/0006-loyalty.ts'
-import { CLICK_AND_COLLECT } from './migrations/0007-click-and-collect.ts'
-import { STOCK } from './migrations/0008-stock.ts'
-import { SCAN_AND_GO } from './migrations/0009-scan-and-go.ts'
-import { ANALYTICS } from './migrations/0010-analytics.ts'
-import { ASSISTANCE } from './migrations/0011-assistance.ts'
-import { AUDIT_CHAIN } from './migrations/0012-audit-chain.ts'
-import { PAYMENTS } from './migrations/0013-payments.ts'
-import { INTEGRATIONS } from './migrations/0014-integrations.ts'
-import { REFUNDS_SETTLED } from './migrations/0015-refunds-settled.ts'
-import { DEPOSITS_AND_MOVES } from './migrations/0016-deposits-and-moves.ts'
-import { ITEM_SEQUENCE } from './migrations/0017-item-sequence.ts'
-import { REFUNDS_UNDER_WAY } from './migrations/0018-refunds-under-way.ts'
-import { RECONCILIATION } from './migrations/0020-reconciliation.ts'
-import { KEYS_AND_HOMES } from './migrations/0021-keys-and-homes.ts'
-import { RESTORES } from './migrations/0022-restores.ts'
-import { SUCCESSORS } from './migrations/0024-successors.ts'
-import { KEPT_BY_ITEM } from './migrations/0026-kept-by-item.ts'
-import { VOIDS_AND_MOVES } from './migrations/0023-voids-and-moves.ts'
-import { IDS_OF_OTHERS } from './migrations/0025-ids-of-others.ts'
-import { EARNED_ON } from './migrations/0027-earned-on.ts'
-import { RUNNING_REQUESTS } from './migrations/0028-running-requests.ts'
-import { ENDED_DENIALS } from './migrations/0029-ended-denials.ts'
-import { GOODS_BACK } from './migrations/0030-goods-back.ts'
-import { SPOT_CHECKS } from './migrations/0031-spot-checks.ts'
-import { APPROVALS_AND_REASONS } from './migrations/0032-approvals-and-reasons.ts'
-import { GIVEN_RIGHTS } from './migrations/0033-given-rights.ts'
-import { RECEIPT_HOMES } from './migrations/0034-receipt-homes.ts'
-import { EVENT_POSITIONS } from './migrations/0035-event-positions.ts'
-import { SALE_AND_MOVE_POSITIONS } from './migrations/0036-sale-and-move-positions.ts'
-import { STORE_KEYS } from './migrations/0037-store-keys.ts'
-import { PUSH } from './migrations/0038-push.ts'
-import { ACCOUNT_LISTS } from './migrations/0039-account-lists.ts'
+import { BASELINE } from './migrations/0001-baseline.ts'
 import type { Migration } from './migrations/migration.ts'
 
-/** In the order in which they are applied; one that was released is never changed. */
-const MIGRATIONS: readonly Migration[] = [
-  FIRST,
-  CATALOGUE,
-  REGISTRATIONS,
-  OFFERS,
-  WEBHOOKS,
-  LOYALTY,
-  CLICK_AND_COLLECT,
-  STOCK,
-  SCAN_AND_GO,
-  ANALYTICS,
-  ASSISTANCE,
-  AUDIT_CHAIN,
-  PAYMENTS,
-  INTEGRATIONS,
-  REFUNDS_SETTLED,
-  DEPOSITS_AND_MOVES,
-  ITEM_SEQUENCE,
-  REFUNDS_UNDER_WAY,
-  RECONCILIATION,
-  KEYS_AND_HOMES,
-  RESTORES,
-  VOIDS_AND_MOVES,
-  SUCCESSORS,
-  IDS_OF_OTHERS,
-  KEPT_BY_ITEM,
-  EARNED_ON,
-  RUNNING_REQUESTS,
-  ENDED_DENIALS,
-  GOODS_BACK,
-  SPOT_CHECKS,
-  APPROVALS_AND_REASONS,
-  GIVEN_RIGHTS,
-  RECEIPT_HOMES,
-  EVENT_POSITIONS,
-  SALE_AND_MOVE_POSITIONS,
-  STORE_KEYS,
-  PUSH,
-  ACCOUNT_LISTS,
-]
+/** In the order in which they are applied. A released migration is never changed; a change of the schema is a new one. */
+const MIGRATIONS: readonly Migration[] = [BASELINE]
 
 /** Any number that no other program uses as an advisory lock on this database. */
 const LOCK = 7_201_120

@@ -135,23 +135,6 @@ onEveryDatabase('a follower of events', (kind) => {
     }
   })
 
-  it('goes on with a cursor that an earlier release issued', async () => {
-    for (const [n, id] of ['a', 'b', 'c'].entries()) await write(id, 1_000 * n + 1_000)
-    const { database } = shop.cloud.db
-    // As the migration leaves them.
-    await database.write((db) =>
-      db
-        .updateTable('protection_event')
-        .set((eb) => ({ position: eb.ref('processed_ms') }))
-        .execute(),
-    )
-    await shop.cloud.restart()
-    await write('d', 500)
-    const old = { fetchProtectionEvents: '2000/b', exportEpcisEvents: '2000/protection/b' }
-    for (const list of NAMES)
-      expect(await follow(list, 500, Buffer.from(old[list]).toString('base64url')).read()).toEqual(['c', 'd'])
-  })
-
   it('misses nothing after a restore, also when it had read what the restore lost', async () => {
     const nowMs = shop.cloud.platform.clock.wall()
     for (const id of ['a', 'b', 'c', 'd']) await write(id, nowMs)

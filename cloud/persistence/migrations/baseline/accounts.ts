@@ -1,0 +1,40 @@
+/** Accounts, their keys and registrations; the audit chain, stored responses, the outbox and values of the whole installation. */
+export const ACCOUNTS: readonly string[] = [
+  `CREATE TABLE account (
+    account_id text PRIMARY KEY, name text NOT NULL UNIQUE, package text NOT NULL, status text NOT NULL,
+    created_ms bigint NOT NULL)`,
+  // `details` has the submitted fields as columns of a store. A registration without an account has a claim.
+  `CREATE TABLE registration (
+    registration_id text PRIMARY KEY, kind text NOT NULL, account_id text REFERENCES account (account_id), tenant text,
+    company_name text NOT NULL, details text NOT NULL, claim_hash text, status text NOT NULL, reason text, store_id text,
+    submitted_ms bigint NOT NULL, decided_ms bigint, test_claimed_ms bigint, live_claimed_ms bigint)`,
+  `CREATE INDEX registration_by_status ON registration (status, registration_id)`,
+  `CREATE INDEX registration_by_tenant ON registration (tenant, registration_id)`,
+  `CREATE TABLE api_key (
+    key_id text PRIMARY KEY, account_id text NOT NULL REFERENCES account (account_id), mode text NOT NULL, kind text NOT NULL,
+    hash text NOT NULL UNIQUE, shown text NOT NULL, name text NOT NULL, store_ids text, created_ms bigint NOT NULL,
+    expires_ms bigint, last_used_ms bigint, revoked_ms bigint, replaced_by text)`,
+  `CREATE INDEX api_key_by_account ON api_key (account_id, mode, key_id)`,
+  `CREATE TABLE audit_entry (
+    entry_id text PRIMARY KEY, tenant text NOT NULL, at_ms bigint NOT NULL, actor text NOT NULL, operation text NOT NULL,
+    entity_id text, request_id text NOT NULL, seq bigint, prev_hash text, hash text)`,
+  `CREATE INDEX audit_entry_by_tenant ON audit_entry (tenant, entry_id)`,
+  `CREATE INDEX audit_entry_by_entity ON audit_entry (tenant, entity_id, entry_id)`,
+  `CREATE UNIQUE INDEX audit_entry_chain ON audit_entry (tenant, seq) WHERE seq IS NOT NULL`,
+  `CREATE INDEX audit_entry_unsealed ON audit_entry (tenant, entry_id) WHERE seq IS NULL`,
+  `CREATE TABLE audit_head (tenant text PRIMARY KEY, seq bigint NOT NULL, hash text NOT NULL)`,
+  `CREATE TABLE idempotency (
+    tenant text NOT NULL, operation text NOT NULL, key_hash text NOT NULL, request_hash text NOT NULL, status bigint NOT NULL,
+    body text NOT NULL, basis text, valid_until_ms bigint, created_ms bigint NOT NULL, PRIMARY KEY (tenant, operation, key_hash))`,
+  `CREATE INDEX idempotency_by_age ON idempotency (created_ms)`,
+  `CREATE INDEX idempotency_running ON idempotency (created_ms) WHERE status = 0`,
+  `CREATE TABLE outbox_event (
+    event_id text NOT NULL, tenant text NOT NULL, store_id text, type text NOT NULL, at_ms bigint NOT NULL, data text NOT NULL,
+    seq bigint, webhook_id text, PRIMARY KEY (event_id, tenant))`,
+  `CREATE INDEX outbox_event_unplanned ON outbox_event (event_id, tenant) WHERE seq IS NULL`,
+  `CREATE INDEX outbox_event_by_seq ON outbox_event (seq)`,
+  `CREATE INDEX outbox_event_of_tenant ON outbox_event (tenant, seq)`,
+  `CREATE INDEX outbox_event_by_age ON outbox_event (at_ms)`,
+  `CREATE TABLE installation (name text PRIMARY KEY, value text NOT NULL)`,
+  `CREATE TABLE position_offset (id bigint PRIMARY KEY, value bigint NOT NULL)`,
+]

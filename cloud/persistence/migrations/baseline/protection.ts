@@ -1,0 +1,90 @@
+/** Protected items, authorizations, the rights of units, redemptions, and the journals and events of agents. */
+export const PROTECTION: readonly string[] = [
+  `CREATE TABLE protected_item (
+    item_id text PRIMARY KEY, tenant text NOT NULL, store_id text NOT NULL REFERENCES store (store_id), epc text, tag_uid text,
+    tag_id text, tag_technology text, protection_technology text, serial_number text, product_id text, ean text, brand text,
+    category text, price_cent bigint, item_status text NOT NULL, purchase_id text, line_id text, unit_no bigint,
+    rev bigint NOT NULL, created_ms bigint NOT NULL, updated_ms bigint NOT NULL, item_seq bigint NOT NULL DEFAULT 0,
+    UNIQUE (tenant, epc), UNIQUE (tenant, tag_uid), UNIQUE (tenant, tag_id))`,
+  `CREATE INDEX protected_item_by_product ON protected_item (store_id, product_id)`,
+  `CREATE INDEX protected_item_by_seq ON protected_item (store_id, item_seq)`,
+  // One row per change of an item's status, with its identifiers at that moment. Rows never change.
+  `CREATE TABLE item_move (
+    item_id text NOT NULL, rev bigint NOT NULL, tenant text NOT NULL, store_id text NOT NULL, from_status text,
+    to_status text NOT NULL, epc text, tag_uid text, tag_id text, ean text, purchase_id text, line_id text, at_ms bigint NOT NULL,
+    reason text, operator_id text, position bigint NOT NULL DEFAULT 0, PRIMARY KEY (item_id, rev))`,
+  `CREATE INDEX item_move_by_store ON item_move (store_id, at_ms, item_id, rev)`,
+  `CREATE INDEX item_move_by_purchase ON item_move (purchase_id) WHERE purchase_id IS NOT NULL`,
+  `CREATE INDEX item_move_by_position ON item_move (store_id, position, item_id, rev)`,
+  `CREATE TABLE item_head (
+    store_id text PRIMARY KEY REFERENCES store (store_id), seq bigint NOT NULL, floor bigint NOT NULL)`,
+  `CREATE TABLE item_gone (
+    store_id text NOT NULL, kind text NOT NULL, name text NOT NULL, seq bigint NOT NULL, gone_ms bigint NOT NULL,
+    PRIMARY KEY (store_id, kind, name))`,
+  `CREATE INDEX item_gone_by_seq ON item_gone (store_id, seq)`,
+  `CREATE TABLE protection_authorization (
+    nonce text PRIMARY KEY, tenant text NOT NULL, store_id text NOT NULL, device_id text NOT NULL, agent_id text,
+    ledger text NOT NULL, action text NOT NULL, right_class text NOT NULL, count bigint NOT NULL, purchase_id text, item_id text,
+    ith_kind text, ith_id text, event_id text NOT NULL, risk_class bigint NOT NULL, policy_version bigint NOT NULL,
+    key_version bigint NOT NULL, iat bigint NOT NULL, exp bigint NOT NULL, revoked_ms bigint, voided_ms bigint, operator_id text,
+    rev bigint NOT NULL, void_asked_ms bigint, scan_source text)`,
+  `CREATE INDEX authorization_by_purchase ON protection_authorization (purchase_id)`,
+  `CREATE INDEX authorization_void_asked ON protection_authorization (agent_id) WHERE void_asked_ms IS NOT NULL AND voided_ms IS NULL`,
+  `CREATE TABLE authorization_unit (
+    nonce text NOT NULL, ordinal bigint NOT NULL, line_id text NOT NULL, unit_no bigint NOT NULL, PRIMARY KEY (nonce, ordinal))`,
+  // Kept for the period that the policy's limit of approvals covers.
+  `CREATE TABLE operator_approval (
+    nonce text PRIMARY KEY, store_id text NOT NULL, operator_id text NOT NULL, at_ms bigint NOT NULL)`,
+  `CREATE INDEX operator_approval_by_operator ON operator_approval (store_id, operator_id, at_ms)`,
+  `CREATE INDEX operator_approval_by_age ON operator_approval (at_ms)`,
+  // One row per right, so that a right has at most one live lease.
+  `CREATE TABLE unit_right (
+    line_id text NOT NULL, unit_no bigint NOT NULL, right_class text NOT NULL, purchase_id text NOT NULL, state text NOT NULL,
+    nonce text, device_id text, until_ms bigint, redemption_id text, outcome text, failures bigint NOT NULL, returned_by text,
+    was_given bigint NOT NULL DEFAULT 0, PRIMARY KEY (line_id, unit_no, right_class))`,
+  `CREATE INDEX unit_right_by_purchase ON unit_right (purchase_id)`,
+  `CREATE TABLE given_right (
+    line_id text NOT NULL, unit_no bigint NOT NULL, right_class text NOT NULL, redemption_id text NOT NULL,
+    purchase_id text NOT NULL, store_id text NOT NULL, agent_id text NOT NULL, state text NOT NULL, until_s bigint NOT NULL,
+    home_agent_id text, home_epoch bigint, PRIMARY KEY (line_id, unit_no, right_class, redemption_id))`,
+  `CREATE INDEX given_right_by_redemption ON given_right (redemption_id)`,
+  `CREATE INDEX given_right_by_end ON given_right (until_s)`,
+  `CREATE TABLE redemption (
+    nonce text NOT NULL, step bigint NOT NULL, redemption_id text NOT NULL, tenant text NOT NULL, source text NOT NULL,
+    agent_id text, device_id text NOT NULL, at_ms bigint NOT NULL, event_id text NOT NULL, outcome text, line_id text,
+    unit_no bigint, right_class text, resolved_by text, reported text, PRIMARY KEY (nonce, step, redemption_id))`,
+  `CREATE INDEX redemption_by_id ON redemption (redemption_id)`,
+  `CREATE INDEX redemption_by_unit ON redemption (line_id, unit_no, right_class)`,
+  `CREATE TABLE journal_row (
+    ledger_id text NOT NULL, generation bigint NOT NULL, seq bigint NOT NULL, agent_id text NOT NULL, hash text NOT NULL,
+    body text NOT NULL, applied bigint NOT NULL, received_ms bigint NOT NULL, PRIMARY KEY (ledger_id, generation, seq))`,
+  `CREATE INDEX journal_row_unapplied ON journal_row (agent_id, generation, seq) WHERE applied = 0`,
+  `CREATE TABLE protection_event (
+    event_id text NOT NULL, tenant text NOT NULL, store_id text NOT NULL, type text NOT NULL, device_id text, purchase_id text,
+    occurred_ms bigint NOT NULL, processed_ms bigint NOT NULL, body text NOT NULL, position bigint NOT NULL DEFAULT 0,
+    PRIMARY KEY (event_id, tenant))`,
+  `CREATE INDEX protection_event_by_store ON protection_event (store_id, processed_ms, event_id)`,
+  `CREATE INDEX protection_event_by_position ON protection_event (store_id, position, event_id)`,
+  `CREATE TABLE alarm_disposition (
+    event_id text NOT NULL, tenant text NOT NULL, store_id text NOT NULL, disposition text NOT NULL, operator_id text NOT NULL,
+    recovered_cent bigint, disposed_ms bigint NOT NULL, PRIMARY KEY (event_id, tenant))`,
+  // Inputs of decisions (JSON), kept for a while to simulate another policy. They have prices and brands, never a customer.
+  `CREATE TABLE protection_decision (
+    event_id text PRIMARY KEY, tenant text NOT NULL, store_id text NOT NULL, at_ms bigint NOT NULL, reason text,
+    facts text NOT NULL)`,
+  `CREATE INDEX protection_decision_by_store ON protection_decision (store_id, at_ms, event_id)`,
+  `CREATE INDEX protection_decision_by_age ON protection_decision (at_ms)`,
+  `CREATE TABLE protection_exception (
+    exception_id text PRIMARY KEY, tenant text NOT NULL, store_id text NOT NULL, kind text NOT NULL, subject text NOT NULL,
+    device_id text, purchase_id text, detail text NOT NULL, raised_ms bigint NOT NULL, acknowledged_ms bigint, note text,
+    event_id text, times bigint NOT NULL DEFAULT 1, last_ms bigint, acknowledged_by text, UNIQUE (store_id, kind, subject))`,
+  `CREATE INDEX protection_exception_by_store ON protection_exception (store_id, exception_id)`,
+  `CREATE INDEX protection_exception_by_tenant ON protection_exception (tenant, exception_id)`,
+  `CREATE INDEX protection_exception_by_tenant_kind ON protection_exception (tenant, kind, exception_id)`,
+  `CREATE INDEX protection_exception_by_store_kind ON protection_exception (store_id, kind, exception_id)`,
+  `CREATE INDEX protection_exception_open ON protection_exception (tenant, exception_id) WHERE acknowledged_ms IS NULL`,
+  `CREATE INDEX protection_exception_open_in_store ON protection_exception (store_id, exception_id) WHERE acknowledged_ms IS NULL`,
+  `CREATE TABLE deny_entry (
+    store_id text NOT NULL, seq bigint NOT NULL, body text NOT NULL, until_s bigint NOT NULL, PRIMARY KEY (store_id, seq))`,
+  `CREATE INDEX deny_entry_by_end ON deny_entry (until_s)`,
+]

@@ -1,0 +1,13 @@
+/**
+ * Stock levels and reservations. `reserved` is the sum of the held reservations, written in the same transaction. A product without
+ * a row, or with `on_hand` null, is not counted.
+ */
+export const STOCK: readonly string[] = [
+  `CREATE TABLE stock_level (
+    store_id text NOT NULL REFERENCES store (store_id), product_id text NOT NULL REFERENCES product (product_id), on_hand bigint,
+    reserved bigint NOT NULL CHECK (reserved >= 0), updated_ms bigint NOT NULL, PRIMARY KEY (store_id, product_id))`,
+  `CREATE TABLE stock_reservation (
+    owner_id text NOT NULL, product_id text NOT NULL, store_id text NOT NULL, quantity bigint NOT NULL, state text NOT NULL,
+    expires_ms bigint NOT NULL, PRIMARY KEY (owner_id, product_id))`,
+  `CREATE INDEX stock_reservation_by_expiry ON stock_reservation (state, expires_ms)`,
+]

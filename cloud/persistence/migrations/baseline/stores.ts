@@ -1,0 +1,36 @@
+/**
+ * Stores, products and what the catalogue reads: one rendered document per store and product, search words and counts. All three
+ * follow from `product` and `store_product`.
+ */
+export const STORES: readonly string[] = [
+  `CREATE TABLE store (
+    store_id text PRIMARY KEY, tenant text NOT NULL, legal_name text NOT NULL, trading_name text NOT NULL, street text NOT NULL,
+    city text NOT NULL, postal_code text NOT NULL, country_code text NOT NULL, lat double precision, lng double precision,
+    phone text, email text, website text, package text NOT NULL, has_scan_and_go bigint NOT NULL, has_offers bigint NOT NULL,
+    opening_hours text, media text, social text, psp_account_id text, receipt_count bigint NOT NULL,
+    security_tag_mode text NOT NULL, security_tag_hint text, protection_technology text, device_type text, workflow_type text,
+    policy text NOT NULL, policy_version bigint NOT NULL, document_version bigint NOT NULL, deny_seq bigint NOT NULL,
+    created_ms bigint NOT NULL, in_store_codes text, gln text)`,
+  `CREATE INDEX store_by_tenant ON store (tenant, store_id)`,
+  `CREATE TABLE product (
+    product_id text PRIMARY KEY, tenant text NOT NULL, ean text NOT NULL, name text NOT NULL, name_lower text NOT NULL,
+    brand text, brand_lower text, price_cent bigint NOT NULL, old_price_cent bigint, vat bigint NOT NULL, category text,
+    unit text, description text, image_url text, weight text, is_organic bigint, is_vegan bigint, allergens text,
+    requires_human_verification bigint NOT NULL, tagged bigint NOT NULL, created_ms bigint NOT NULL, updated_ms bigint NOT NULL,
+    nutrition text, media_snapshot text, from_pos bigint NOT NULL DEFAULT 0, pos_product_id text, deposit_cent bigint,
+    deposit_vat bigint, UNIQUE (tenant, ean))`,
+  `CREATE TABLE store_product (
+    store_id text NOT NULL REFERENCES store (store_id), product_id text NOT NULL REFERENCES product (product_id),
+    price_cent bigint NOT NULL, old_price_cent bigint, category text, updated_ms bigint NOT NULL DEFAULT 0,
+    doc text NOT NULL DEFAULT '', PRIMARY KEY (store_id, product_id))`,
+  `CREATE INDEX store_product_by_product ON store_product (product_id, store_id)`,
+  `CREATE INDEX store_product_by_category ON store_product (store_id, category, product_id)`,
+  // Ordered by bytes, because a prefix search is a range of bytes. Each row has all words of its product, so that a search for
+  // several words reads this table alone.
+  `CREATE TABLE product_word (
+    store_id text NOT NULL, word text COLLATE "C" NOT NULL, product_id text NOT NULL, words text NOT NULL,
+    PRIMARY KEY (store_id, word, product_id)) /* clustered */`,
+  // The category '' stands for all categories.
+  `CREATE TABLE product_count (
+    store_id text NOT NULL, category text NOT NULL, products bigint NOT NULL, PRIMARY KEY (store_id, category))`,
+]
