@@ -1,6 +1,6 @@
 import { decodeClaims } from '../../policy/documents/decode-claims.ts'
 import { openLedgerFile } from '../ledger/file/database.ts'
-import { openJournal } from '../ledger/journal/journal.ts'
+import { Journal } from '../ledger/journal/journal.ts'
 import { LEDGER_ID } from '../ledger/ledger.ts'
 import { openMarks } from '../ledger/file/marks.ts'
 import type { Identity } from '../identity/identity.ts'
@@ -47,7 +47,7 @@ export function takeOver(
         const marks = openMarks(db)
         const known = Number(marks.get('cloud_generation') ?? 1)
         const isRestored = documents.some((jws) => generationOf(jws) > known)
-        const journal = openJournal(db, marks, next.ledgerId, next.generation)
+        const journal = new Journal(db, marks, next.ledgerId, next.generation)
         if (isRestored) journal.tellAgain()
         journal.restart(next.generation)
         const isOtherRoot = former !== undefined && former.rootX !== next.rootX

@@ -13,26 +13,6 @@ import { ItemWriter } from './item-writer.ts'
  * The store's items as this agent knows them. Pages are taken in the order of their numbers, whatever gets
  * lost, doubled or out of order on the way; what was not on the disk at a crash is fetched again.
  */
-export interface Replica {
-  find(kind: 'epc' | 'tagUid' | 'tagId', name: string): KnownItem | undefined
-  /** Takes a page whose signature was checked. */
-  take(page: ItemsClaims): ItemsVerdict
-  /** Hears where the sequence ends, at this trusted time. */
-  hearHead(head: ItemsHead, atMs: number): void
-  /** [epoch, number] for `fetchSignedDocuments`; 0 to begin anew. */
-  have(): [number, number]
-  /** Whether there is more than is known here. */
-  readonly isBehind: boolean
-  /** Trusted time at which it was last known to be complete, ms; 0: never. */
-  readonly confirmedMs: number
-  readonly size: number
-  /** Calls back whenever something has changed, with the entries that say so; returns how to stop that. */
-  onChange(listener: ItemListener): Cancel
-  /** Neither the items nor their numbers can be believed: all are fetched anew. */
-  beginAnew(): void
-  /** Puts on the disk what waits, and lets go of it. */
-  close(): void
-}
 
 export type ItemListener = (entries: readonly ItemEntry[]) => void
 
@@ -53,10 +33,10 @@ const KINDS = ['epc', 'tagUid', 'tagId'] as const
 
 /** Opens the replica with what is on the disk. */
 export function openReplica(parts: ReplicaParts): Replica {
-  return new ItemReplica(parts)
+  return new Replica(parts)
 }
 
-class ItemReplica implements Replica {
+export class Replica {
   readonly #table = itemTable()
   readonly #labels: ItemLabels
   readonly #writer: ItemWriter
@@ -82,6 +62,7 @@ class ItemReplica implements Replica {
     return packed && unpackItem(packed, this.#labels.at(packed.label))
   }
 
+  /** Takes a page whose signature was checked. */
   take(page: ItemsClaims): ItemsVerdict {
     const verdict = this.#judge(page)
     if (verdict !== undefined) return verdict
@@ -95,6 +76,7 @@ class ItemReplica implements Replica {
     return 'taken'
   }
 
+  /** Hears where the sequence ends, at this trusted time. */
   hearHead(told: ItemsHead, atMs: number): void {
     this.#noteHead(told)
     const { epoch, ver, confirmedMs } = this.#at
@@ -104,16 +86,19 @@ class ItemReplica implements Replica {
     this.#writer.noteConfirmed()
   }
 
+  /** [epoch, number] for `fetchSignedDocuments`; 0 to begin anew. */
   have(): [number, number] {
     const { epoch, ver } = this.#at
     return this.#restartFloor !== undefined ? [epoch, 0] : [epoch, ver]
   }
 
+  /** Whether there is more than is known here. */
   get isBehind(): boolean {
     const { epoch, ver } = this.#at
     return this.#restartFloor !== undefined || this.#head.epoch > epoch || this.#head.ver > ver
   }
 
+  /** Trusted time at which it was last known to be complete, ms; 0: never. */
   get confirmedMs(): number {
     return this.#at.confirmedMs
   }
@@ -122,17 +107,20 @@ class ItemReplica implements Replica {
     return this.#table.size
   }
 
+  /** Calls back whenever something has changed, with the entries that say so; returns how to stop that. */
   onChange(listener: ItemListener): Cancel {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
   }
 
+  /** Neither the items nor their numbers can be believed: all are fetched anew. */
   beginAnew(): void {
     this.#head = { epoch: 0, ver: 0 }
     this.#begin({ epoch: 0, floor: 0 })
     for (const listener of this.#listeners) listener([])
   }
 
+  /** Puts on the disk what waits, and lets go of it. */
   close(): void {
     this.#writer.close()
   }

@@ -4,13 +4,13 @@ import type { JournalBody } from '../../policy/journal.ts'
 import type { Outcome } from '../../policy/vocabulary.ts'
 import { evidenceOf, outcomeOf } from './claims/claim-evidence.ts'
 import type { Claimed, ClaimRequest } from './claims/claim-request.ts'
-import { openClaims, type Claims } from './claims/claims.ts'
+import { Claims } from './claims/claims.ts'
 import type { Commits, LedgerFailure } from './file/commit.ts'
 import { openLedgerFile } from './file/database.ts'
 import { commits } from './file/group-commit.ts'
 import { openHomeAsks, type HomeAsks } from './home/home-asks.ts'
 import { openHomeGrants, type HomeGrants } from './home/home-grants.ts'
-import { openJournal, type Journal } from './journal/journal.ts'
+import { Journal } from './journal/journal.ts'
 import { openCloudGeneration, type CloudGeneration } from './journal/cloud-generation.ts'
 import { openMarks, type Marks } from './file/marks.ts'
 import { openPairings, type Pairings } from './pairings.ts'
@@ -22,41 +22,6 @@ import type { Log } from '../log.ts'
  *
  * The agent's memory. What it has said to be done is on the disk.
  */
-export interface Ledger {
-  readonly ledgerId: string
-  /** Raised when the ledger was put back, so that nothing of before is taken for something of now. */
-  readonly generation: number
-  /** The end of the journal when it was opened. */
-  readonly openedAt: { seq: number; hash: string }
-  /** It lacks rows that were durable since the machine was booted, and the cloud has not seen that yet. */
-  readonly isBehindWatermark: boolean
-  /** Goes on from here with the cloud's consent. */
-  acceptPosition(): void
-  /** Goes on as this generation, durably; nothing when it is not newer. */
-  adopt(generation: number, also: () => void): void
-  readonly journal: Journal
-  readonly claims: Claims
-  readonly homeGrants: HomeGrants
-  readonly homeAsks: HomeAsks
-  readonly marks: Marks
-  readonly pairings: Pairings
-  readonly cloudGeneration: CloudGeneration
-  readonly commits: Commits
-  /** Uses rights up, with the event that goes with it. Resolves when that is durable. */
-  claim(
-    request: ClaimRequest,
-    event: (claimed: Claimed & { ok: true }) => ProtectionEvent | undefined,
-  ): Promise<Claimed>
-  /** Uses rights up for which nothing is to move: claimed and confirmed in one durable transaction. */
-  useUp(request: ClaimRequest): Promise<Claimed>
-  /** Writes down what became of a claim, with its event. */
-  settle(redemptionId: string, outcome: Outcome, atMs: number, event?: ProtectionEvent): Promise<void>
-  /** The same inside a transaction. */
-  noteOutcome(redemptionId: string, outcome: Outcome, atMs: number, event?: ProtectionEvent): void
-  /** Writes down something that used nothing up. */
-  record(body: JournalBody): Promise<void>
-  close(): void
-}
 
 export interface LedgerOptions {
   file: string
@@ -90,11 +55,12 @@ export function openLedger(options: LedgerOptions): Ledger {
     db.close()
     throw new Error(`${file} belongs to another enrolment, which was not ended: run untag edge enrol --replace again`)
   }
-  return new LedgerOnDisk(db, marks, options)
+  return new Ledger(db, marks, options)
 }
 
-class LedgerOnDisk implements Ledger {
+export class Ledger {
   readonly ledgerId: string
+  /** The end of the journal when it was opened. */
   readonly openedAt: { seq: number; hash: string }
   readonly journal: Journal
   readonly claims: Claims
@@ -117,12 +83,12 @@ class LedgerOnDisk implements Ledger {
     this.#generation = Math.max(generation, Number(marks.get('generation') ?? 0))
     this.ledgerId = ledgerId
     this.marks = marks
-    this.journal = openJournal(db, marks, ledgerId, this.#generation)
+    this.journal = new Journal(db, marks, ledgerId, this.#generation)
     this.openedAt = this.journal.head
     this.#toldSeq = this.openedAt.seq
     this.#watermark =
       runtime && openWatermark({ ...runtime, ledgerId }, this.#position(), (seq) => this.journal.hashAt(seq))
-    this.claims = openClaims(db, marks)
+    this.claims = new Claims(db, marks)
     this.homeGrants = openHomeGrants(db, this.claims, this.journal)
     this.homeAsks = openHomeAsks(db, this.claims)
     this.pairings = openPairings(db)
@@ -134,18 +100,22 @@ class LedgerOnDisk implements Ledger {
     })
   }
 
+  /** Raised when the ledger was put back, so that nothing of before is taken for something of now. */
   get generation(): number {
     return this.#generation
   }
 
+  /** It lacks rows that were durable since the machine was booted, and the cloud has not seen that yet. */
   get isBehindWatermark(): boolean {
     return this.#watermark?.isAhead === true
   }
 
+  /** Goes on from here with the cloud's consent. */
   acceptPosition(): void {
     this.#watermark?.accept(this.#position())
   }
 
+  /** Goes on as this generation, durably; nothing when it is not newer. */
   adopt(generation: number, also: () => void): void {
     if (generation <= this.#generation) return
     this.commits.now(() => {
@@ -156,6 +126,7 @@ class LedgerOnDisk implements Ledger {
     this.#generation = generation
   }
 
+  /** Uses rights up, with the event that goes with it. Resolves when that is durable. */
   claim(
     request: ClaimRequest,
     event: (claimed: Claimed & { ok: true }) => ProtectionEvent | undefined,
@@ -163,6 +134,7 @@ class LedgerOnDisk implements Ledger {
     return this.commits.durably(() => this.#claim(request, event))
   }
 
+  /** Uses rights up for which nothing is to move: claimed and confirmed in one durable transaction. */
   useUp(request: ClaimRequest): Promise<Claimed> {
     return this.commits.durably(() => {
       const claimed = this.claims.claim(request)
@@ -174,10 +146,12 @@ class LedgerOnDisk implements Ledger {
     })
   }
 
+  /** Writes down what became of a claim, with its event. */
   settle(redemptionId: string, outcome: Outcome, atMs: number, event?: ProtectionEvent): Promise<void> {
     return this.commits.durably(() => this.noteOutcome(redemptionId, outcome, atMs, event))
   }
 
+  /** The same inside a transaction. */
   noteOutcome(redemptionId: string, outcome: Outcome, atMs: number, event?: ProtectionEvent): void {
     if (!this.claims.settle(redemptionId, outcome)) return
     const seq = this.journal.append({ atMs, ...outcomeOf(redemptionId, outcome), ...(event && { event }) })
@@ -185,6 +159,7 @@ class LedgerOnDisk implements Ledger {
     this.homeAsks.settled(redemptionId, outcome)
   }
 
+  /** Writes down something that used nothing up. */
   record(body: JournalBody): Promise<void> {
     return this.commits.durably(() => void this.journal.append(body))
   }

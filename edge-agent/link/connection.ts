@@ -15,13 +15,13 @@ import { timeQuestions } from './login/ask-time.ts'
 import { bindDevices } from './login/bind-devices.ts'
 import type { Greeting } from './login/ledger-greeting.ts'
 import type { Messages } from './login/messages.ts'
-import { keyRenewal, type KeyRenewal } from './login/renew-key.ts'
-import { CALL_MS, openSession, type Session } from './login/session.ts'
+import { KeyRenewal } from './login/renew-key.ts'
+import { CALL_MS, Session } from './login/session.ts'
 import { storeKeyLogin, type StoreKeyLogin } from './login/store-key-login.ts'
 import { LookRequests } from './look-requests.ts'
 import type { Outbox } from './reports/outbox.ts'
 import { sender, type Sender } from './reports/sender.ts'
-import { brokerLine, type BrokerLine } from './wire/broker-line.ts'
+import { BrokerLine } from './wire/broker-line.ts'
 import type { CloudAnswer, HttpClient } from './wire/http-client.ts'
 import type { OpenMqttLine } from './wire/mqtt-line.ts'
 import { Waiters } from './wire/waiters.ts'
@@ -34,17 +34,6 @@ import { Waiters } from './wire/waiters.ts'
  * Keeps the agent in touch for ever. The broker only makes it quick: with it gone everything still
  * goes over HTTP; with both gone the agent decides alone.
  */
-export interface Connection extends CloudLink {
-  start(): void
-  /** Resolves once the agent has logged in and has the documents as they stand; false when the first try failed or after `limitMs`. */
-  ready(limitMs: number): Promise<boolean>
-  /** Asks once for what is newer, and takes it. */
-  look(): Promise<void>
-  /** Something was written to the journal. */
-  kick(): void
-  stop(): Promise<void>
-  readonly hasBroker: boolean
-}
 
 export interface ConnectionParts {
   platform: Platform
@@ -83,11 +72,11 @@ const MISSING_MS = 100
 
 /** Keeps a connection for as long as the agent runs, once it is started. */
 export function connect(parts: ConnectionParts): Connection {
-  return new CloudConnection(parts)
+  return new Connection(parts)
 }
 
 /** Puts the parts of the link together, and passes on what one has to do about another. */
-class CloudConnection implements Connection {
+export class Connection implements CloudLink {
   readonly #parts: ConnectionParts
   readonly #stopping = new AbortController()
   readonly #looks: LookRequests
@@ -101,40 +90,37 @@ class CloudConnection implements Connection {
   #running: Promise<void> | undefined
 
   constructor(parts: ConnectionParts) {
-    const { platform, http, trust, messages, log, nowMs, onRefused } = parts
+    const { platform, identity, trust, ledger, messages, nowMs } = parts
+    const stopping = this.#stopping.signal
     this.#parts = parts
     this.#waitingForReady = new Waiters(platform.timers)
     this.#looks = new LookRequests({
       platform,
-      stopping: this.#stopping.signal,
+      stopping,
       isNeeded: () => trust.isBehind || this.#documents.confirmWithinMs !== undefined,
     })
-    this.#session = this.#openSession()
+    const session = this.#openSession()
+    this.#session = session
     this.#documents = this.#openDocuments()
-    const renewal = this.#openRenewal()
-    this.#keyLogin = storeKeyLogin({
-      clock: platform.clock,
-      trust,
-      keys: parts.storeKeys,
-      login: () => renewal.login(),
-    })
+    const { agentId } = identity
+    const renewal = new KeyRenewal({ ...parts, agentId, session, marks: ledger, random: platform.random })
+    const login = () => renewal.login()
+    this.#keyLogin = storeKeyLogin({ clock: platform.clock, trust, keys: parts.storeKeys, login })
     this.#broker = this.#openBroker()
     this.#sending = this.#openSender()
     this.#life = new LinkLife({
-      platform,
-      session: this.#session,
+      ...parts,
+      stopping,
+      session,
       renewal,
       keyLogin: this.#keyLogin,
-      time: timeQuestions({ platform, http, trust, log, onRefused }),
-      trust,
+      time: timeQuestions(parts),
       documents: this.#documents,
       broker: this.#broker,
       sending: this.#sending,
       looks: this.#looks,
-      log,
-      stopping: this.#stopping.signal,
       password: (challenge) => messages.assertion(challenge, nowMs()),
-      bindDevices: () => bindDevices(this.#session, parts.deviceIds(), onRefused),
+      bindDevices: () => bindDevices(session, parts.deviceIds(), parts.onRefused),
       onSettled: () => this.#waitingForReady.look(),
     })
   }
@@ -155,14 +141,17 @@ class CloudConnection implements Connection {
     this.#running ??= this.#life.run()
   }
 
+  /** Resolves once the agent has logged in and has the documents as they stand; false when the first try failed or after `limitMs`. */
   readonly ready = async (limitMs: number): Promise<boolean> => {
     const isSettled = () => this.isOnline || this.#life.hasFailed
     if (!isSettled()) await this.#waitingForReady.wait(limitMs, isSettled)
     return this.isOnline
   }
 
+  /** Asks once for what is newer, and takes it. */
   readonly look = (): Promise<void> => this.#documents.look()
 
+  /** Something was written to the journal. */
   readonly kick = (): void => this.#sending.kick()
 
   ask(operation: string, body: object): Promise<CloudAnswer> {
@@ -188,75 +177,37 @@ class CloudConnection implements Connection {
   }
 
   #openSession(): Session {
-    const { platform, identity, http, messages, log, nowMs, storeKeys } = this.#parts
-    const { onRefused, onGreeting, onCommand } = this.#parts
-    const onChange = () => {
-      if (!this.isOnline) this.#looks.wake()
-      this.#parts.onChange()
-    }
-    const onStoreKey = storeKeys.take
-    return openSession({
-      platform,
-      identity,
-      http,
-      messages,
-      log,
-      nowMs,
-      onChange,
-      onRefused,
-      onGreeting,
-      onStoreKey,
-      onCommand,
+    return new Session({
+      ...this.#parts,
+      onChange: () => {
+        if (!this.isOnline) this.#looks.wake()
+        this.#parts.onChange()
+      },
+      onStoreKey: this.#parts.storeKeys.take,
     })
   }
 
   #openDocuments(): Documents {
-    const { platform, identity, trust, ledger, address, log, onForked, onCommand, onRefused } = this.#parts
+    const { identity, trust } = this.#parts
     const isOwnGate = (device: { deviceType: string; agentId: string | null; revoked: boolean }) =>
       device.deviceType === 'exit_gate' && device.agentId === identity.agentId && !device.revoked
     return openDocuments({
-      platform,
-      trust,
+      ...this.#parts,
       session: this.#session,
-      ledger,
-      address,
       hasGate: () => trust.policy?.devices.some(isOwnGate) === true,
       onTaken: () => this.#onTaken(),
-      onForked,
-      onCommand,
-      onRefused,
-      log,
-    })
-  }
-
-  #openRenewal(): KeyRenewal {
-    const { platform, identity, key, ledger, nowMs, log, onRefused } = this.#parts
-    const { agentId } = identity
-    return keyRenewal({
-      agentId,
-      key,
-      session: this.#session,
-      marks: ledger,
-      random: platform.random,
-      nowMs,
-      log,
-      onRefused,
     })
   }
 
   #openBroker(): BrokerLine {
-    const { platform, identity, mqttUrl, openLine, log, onCommand, onRefused } = this.#parts
-    return brokerLine({
-      platform,
-      identity,
+    const { identity, mqttUrl, onCommand } = this.#parts
+    return new BrokerLine({
+      ...this.#parts,
       url: mqttUrl ?? identity.mqttUrl,
-      openLine,
       timeoutMs: CALL_MS,
-      log,
       state: (online) => this.#state(online),
       onMessage: brokerMessages({
-        identity,
-        log,
+        ...this.#parts,
         onAck: (ack) => this.#sending.onAck(ack),
         onCommand: (command) => void (onCommand(command) === 'look' && this.#looks.now()),
         onDocument: (document) => this.#onDocument(document),
@@ -265,17 +216,12 @@ class CloudConnection implements Connection {
         // A closed socket counts at once: the next request is decided alone until a call has worked again.
         if (!this.#stopping.signal.aborted) this.#session.goOffline(`the broker line closed: ${why}`)
       },
-      onRefused,
     })
   }
 
   #openSender(): Sender {
-    const { platform, outbox, log, nowMs } = this.#parts
     return sender({
-      platform,
-      outbox,
-      log,
-      nowMs,
+      ...this.#parts,
       isOnline: () => this.isOnline,
       publish: (batch) => this.#broker.publishEvents(batch),
       onPublished: (wasAcknowledged) => this.#broker.noteEvents(wasAcknowledged),

@@ -1,16 +1,12 @@
 import { decodeClaims } from '../../policy/documents/decode-claims.ts'
 import { HOME_MESSAGE_LIFE, HomeQuestion, type HomeAnswer } from '../../policy/documents/home-messages.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
-import type { Signer } from '../../policy/documents/keys.ts'
 import { openDocument, signDocument } from '../../policy/documents/signed-document.ts'
-import type { Platform } from '../../policy/platform.ts'
 import type { GrantAnswer } from '../ledger/home/home-grants.ts'
-import type { Ledger } from '../ledger/ledger.ts'
 import { ledgerDoubt } from '../trust/revocation/ledger-doubt.ts'
-import type { AgentClock } from '../trust/time/clock.ts'
-import type { Trust } from '../trust/trust.ts'
 import { askingLimit, type AskingLimit } from './asking-limit.ts'
 import type { HomeTimes } from './home-time.ts'
+import type { HomeParts } from './home-parts.ts'
 import { agentKeys } from './store-agents.ts'
 
 export type HomeReply =
@@ -19,16 +15,6 @@ export type HomeReply =
   | { kind: 'not_home' }
   /** This agent asks too often: nothing was looked at. */
   | { kind: 'too_many_questions'; retryAfterSeconds: number }
-
-export interface HomeAnswersParts {
-  platform: Platform
-  agentId: string
-  ledger: Ledger
-  trust: Trust
-  signer(): Signer
-  nowMs(): number
-  clock: AgentClock
-}
 
 const NOT_HOME: HomeReply = { kind: 'not_home' }
 /** What one agent may ask: far more than people pass at its gates, and too little to hold up the lanes of the home. */
@@ -50,7 +36,7 @@ const KEPT_ANSWERS = 500
  * What this agent answers as the home of receipts.
  */
 export class HomeAnswers {
-  readonly #parts: HomeAnswersParts
+  readonly #parts: HomeParts
   readonly #times: HomeTimes
   readonly #asking: AskingLimit
   readonly #askingLate: AskingLimit
@@ -59,7 +45,7 @@ export class HomeAnswers {
   /** Questions that are being looked at; what is not genuine is so for a moment. */
   readonly #underWay = new Map<string, Promise<HomeReply>>()
 
-  constructor(parts: HomeAnswersParts, times: HomeTimes) {
+  constructor(parts: HomeParts, times: HomeTimes) {
     this.#parts = parts
     this.#times = times
     this.#asking = askingLimit(parts.platform.clock, ASKING)

@@ -1,20 +1,9 @@
 import { HOME_MESSAGE_LIFE, HomeAnswer, type HomeQuestion } from '../../policy/documents/home-messages.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
-import type { Signer } from '../../policy/documents/keys.ts'
 import { openDocument, signDocument } from '../../policy/documents/signed-document.ts'
-import type { Platform } from '../../policy/platform.ts'
-import { httpClient, type Fetch } from '../link/wire/http-client.ts'
-import type { Trust } from '../trust/trust.ts'
+import { httpClient } from '../link/wire/http-client.ts'
+import type { HomeParts } from './home-parts.ts'
 import { agentKeys, type HomeAt } from './store-agents.ts'
-
-export interface HomeCallsParts {
-  platform: Platform
-  agentId: string
-  trust: Pick<Trust, 'policy'>
-  signer(): Signer
-  fetch: Fetch
-  nowMs(): number
-}
 
 export type HomeCall = Pick<
   HomeQuestion,
@@ -32,9 +21,9 @@ const ANSWER_WITHIN_MS = 1_000
 
 /** Signed calls of the home of receipts. */
 export class HomeCalls {
-  readonly #parts: HomeCallsParts
+  readonly #parts: HomeParts
 
-  constructor(parts: HomeCallsParts) {
+  constructor(parts: HomeParts) {
     this.#parts = parts
   }
 

@@ -1,12 +1,11 @@
 import { newId } from '../../policy/ids.ts'
-import type { Cancel, Platform } from '../../policy/platform.ts'
+import type { Cancel } from '../../policy/platform.ts'
 import type { DenyReason, RightClass } from '../../policy/vocabulary.ts'
 import type { HomeWord } from '../ledger/home/home-asks.ts'
 import type { GrantAnswer } from '../ledger/home/home-grants.ts'
-import type { Ledger } from '../ledger/ledger.ts'
-import type { Trust } from '../trust/trust.ts'
 import type { HomeCall, HomeCallAnswer, HomeCalls } from './home-calls.ts'
 import { openHomeWords, type HomeWords, type Told } from './home-words.ts'
+import type { HomeParts } from './home-parts.ts'
 import { homeOf, storeAgent, type HomeAt } from './store-agents.ts'
 
 export interface HomeWish {
@@ -24,16 +23,6 @@ export type HomeSaid =
   | { refused: DenyReason }
   | { unreachable: true; redemptionId?: string }
 
-export interface HomeRequestsParts {
-  platform: Platform
-  agentId: string
-  ledger: Pick<Ledger, 'commits' | 'homeAsks'>
-  trust: Pick<Trust, 'policy'>
-  nowMs(): number
-  /** The cloud is in reach, and doubts nothing of this ledger. */
-  isLedgerSure(): boolean
-}
-
 /** What was asked is used within a moment, or not at all, ms. */
 const USED_WITHIN_MS = 5_000
 /** Timers at once; what is beyond them is looked at with what is told. */
@@ -46,14 +35,14 @@ const WATCHED = 1_000
  * This agent's requests of the home of receipts.
  */
 export class HomeRequests {
-  readonly #parts: HomeRequestsParts
+  readonly #parts: HomeParts
   readonly #calls: HomeCalls
   readonly #words: HomeWords
   /** Asked, and nobody has gone on with it yet. */
   readonly #watched = new Map<string, Cancel>()
   #lastAnswerMs = 0
 
-  constructor(parts: HomeRequestsParts, calls: HomeCalls) {
+  constructor(parts: HomeParts, calls: HomeCalls) {
     this.#parts = parts
     this.#calls = calls
     this.#words = openHomeWords({

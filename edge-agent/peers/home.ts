@@ -1,11 +1,6 @@
-import type { Signer } from '../../policy/documents/keys.ts'
-import type { Platform } from '../../policy/platform.ts'
-import type { Ledger } from '../ledger/ledger.ts'
-import type { Fetch } from '../link/wire/http-client.ts'
-import type { AgentClock } from '../trust/time/clock.ts'
-import type { Trust } from '../trust/trust.ts'
 import { HomeAnswers, type HomeReply } from './home-answers.ts'
 import { HomeCalls } from './home-calls.ts'
+import type { HomeParts } from './home-parts.ts'
 import { HomeRequests, type HomeSaid, type HomeWish } from './home-requests.ts'
 import { openHomeTimes } from './home-time.ts'
 import { agentKeys, homeOf } from './store-agents.ts'
@@ -32,19 +27,6 @@ export interface Home {
   /** Begins to tell what was left from before, and to ask for the time where nobody else tells it. */
   start(): void
   stop(): Promise<void>
-}
-
-export interface HomeParts {
-  platform: Platform
-  agentId: string
-  ledger: Ledger
-  trust: Trust
-  signer(): Signer
-  fetch: Fetch
-  nowMs(): number
-  clock: AgentClock
-  /** The cloud is in reach, and doubts nothing of this ledger. */
-  isLedgerSure(): boolean
 }
 
 /** The way to the home, and this agent's part when it is the home itself. */

@@ -25,15 +25,6 @@ import { agentKeys, storeAgent } from './store-agents.ts'
  * How the gates of a store learn what its other agents have released, over the store's own network. The release itself never
  * waits for any of this.
  */
-export interface ReleaseNotices {
-  /** Sends a release of this agent to every agent of the store that has a gate. Returns at once, never throws. */
-  send(release: Release): void
-  /** Takes a notice of another agent. */
-  take(text: string): NoticeReply
-  /** Notices that wait for an agent. */
-  readonly waiting: number
-  stop(): void
-}
 
 export type NoticeReply =
   | { kind: 'taken' }
@@ -67,10 +58,10 @@ const LOG_EVERY_MS = 60_000
 
 /** Nothing was released yet. */
 export function openReleaseNotices(parts: ReleaseNoticesParts): ReleaseNotices {
-  return new StoreReleaseNotices(parts)
+  return new ReleaseNotices(parts)
 }
 
-class StoreReleaseNotices implements ReleaseNotices {
+export class ReleaseNotices {
   readonly #parts: ReleaseNoticesParts
   readonly #queues = new Map<string, NoticeQueue>()
   readonly #announcing: AskingLimit
@@ -82,10 +73,12 @@ class StoreReleaseNotices implements ReleaseNotices {
     this.#announcing = askingLimit(parts.platform.clock, ANNOUNCING)
   }
 
+  /** Sends a release of this agent to every agent of the store that has a gate. Returns at once, never throws. */
   send(release: Release): void {
     for (const agentId of this.#agentsWithGates()) this.#queueOf(agentId).add(release)
   }
 
+  /** Takes a notice of another agent. */
   take(text: string): NoticeReply {
     const { agentId, storeId, trust, onNotice } = this.#parts
     const { iss } = decodeClaims(text)
@@ -105,6 +98,7 @@ class StoreReleaseNotices implements ReleaseNotices {
     return why === undefined ? { kind: 'taken' } : { kind: 'refused', why }
   }
 
+  /** Notices that wait for an agent. */
   get waiting(): number {
     return [...this.#queues.values()].reduce((sum, { size }) => sum + size, 0)
   }

@@ -27,47 +27,13 @@ import { openAs, refused, typOf, type Acceptance } from './verify/open-as.ts'
  * What the agent believes. A document replaces another only when it is signed, for this store and
  * newer; one already accepted is kept, and its age drives the stages (contracts §3, §4).
  */
-export interface Trust {
-  /** The keys that tokens, receipts and documents are checked with. */
-  readonly keys: KeyRing
-  /** The accepted policy, or undefined before the first. */
-  readonly policy: PolicyClaims | undefined
-  /** What the agent has, as `fetchSignedDocuments` is told. */
-  have(): { keys?: [number, number]; policy?: [number, number]; deny?: [number, number]; items?: [number, number] }
-  /** Signed key sets that revoke what the present one has forgotten: for the cloud to be reminded by. */
-  readonly forgottenRevocations: readonly string[]
-  /** Looks at a document from anywhere and takes it when it is good. */
-  accept(jws: string): Acceptance
-  /** Takes the signed answer to our own question for the time. */
-  acceptTime(jws: string, nonce: string): Acceptance
-  /** This agent is the home since lately, and has not heard yet what was used of a receipt that ends then (seconds). */
-  isImporting(receiptExp: number): boolean
-  /** How old what is known is. */
-  stage(): PolicyStage
-  /** When the cloud was last heard, trusted ms; 0: never. */
-  readonly lastContactMs: number
-  /** When the key set ends, seconds since 1970; undefined before the first. */
-  readonly keysEndS: number | undefined
-  /** Whether the time should be asked for at once: the clock may be what keeps documents out, or counts in an epoch that is over. */
-  readonly isTimeAwaited: boolean
-  /** Whether a newer document than the ones here is known to exist. */
-  readonly isBehind: boolean
-  /** Whether that is known from tokens and not from the cloud itself, or is denials that do not come: something keeps it away. Until it comes, what is here counts as old. */
-  readonly isOvertaken: boolean
-  /** Denials that the cloud names and that do not come: to be reported. */
-  readonly heldBack: string | undefined
-  /** A genuine token or receipt says under which versions it was issued. */
-  hearIssued(issued: IssuedUnder): void
-  /** The newest denial by which a token or a receipt was taken back: a refund may wait until the cloud knows that it is here. */
-  readonly takenBackSeq: number
-}
 
 /** Opens what was trusted before the restart; nothing in the ledger is trusted unverified. Without `items` none are asked for. */
 export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock, items?: Replica): Trust {
-  return new AgentTrust(identity, ledger, clock, items)
+  return new Trust(identity, ledger, clock, items)
 }
 
-class AgentTrust implements Trust {
+export class Trust {
   readonly #storeId: string
   readonly #clock: AgentClock
   readonly #items: Replica | undefined
@@ -102,37 +68,28 @@ class AgentTrust implements Trust {
     this.#denials = openDenials(ledger, identity.agentId, clock)
     this.#told = toldVersions(clock)
     this.#theft = afterTheft({ ledger, denials: this.#denials, told: this.#told, items })
-    const own = { identity, ledger, clock }
-    this.#keySet = new TrustedKeySet({
-      ...own,
-      revoked: this.#revoked,
-      answers: this.#answers,
-      theft: this.#theft,
-    })
+    const [revoked, answers, theft] = [this.#revoked, this.#answers, this.#theft]
+    this.#keySet = new TrustedKeySet({ identity, ledger, clock, revoked, answers, theft })
     this.#times.follow(this.#keySet.timeEpoch)
-    this.#policy = new TrustedPolicy({ ...own, keySet: this.#keySet })
-    this.#fresh = new Freshness({
-      storeId: identity.storeId,
-      ledger,
-      keySet: this.#keySet,
-      policy: this.#policy,
-      denials: this.#denials,
-      items,
-      times: this.#times,
-      heard: this.#heard,
-    })
+    const [keySet, denials, times, heard] = [this.#keySet, this.#denials, this.#times, this.#heard]
+    const policy = new TrustedPolicy({ identity, ledger, clock, keySet })
+    this.#policy = policy
+    this.#fresh = new Freshness({ storeId: this.#storeId, ledger, keySet, policy, denials, items, times, heard })
     this.#theft.forgetItems()
   }
 
+  /** The keys that tokens, receipts and documents are checked with. */
   get keys(): KeyRing {
     return this.#keySet.keys
   }
 
+  /** The accepted policy, or undefined before the first. */
   get policy(): PolicyClaims | undefined {
     return this.#policy.claims
   }
 
-  have(): ReturnType<Trust['have']> {
+  /** What the agent has, as `fetchSignedDocuments` is told. */
+  have(): { keys?: [number, number]; policy?: [number, number]; deny?: [number, number]; items?: [number, number] } {
     const [keys, policy] = [this.#keySet.head, this.#policy.head]
     return {
       ...(keys && { keys: [keys.epoch, keys.ver] }),
@@ -142,15 +99,18 @@ class AgentTrust implements Trust {
     }
   }
 
+  /** Signed key sets that revoke what the present one has forgotten: for the cloud to be reminded by. */
   get forgottenRevocations(): readonly string[] {
     return this.#revoked.forgotten
   }
 
+  /** Looks at a document from anywhere and takes it when it is good. */
   accept(jws: string): Acceptance {
     const take = this.#takers.get(typOf(jws))
     return take ? take(jws) : refused('not a document for agents')
   }
 
+  /** Takes the signed answer to our own question for the time. */
   acceptTime(jws: string, nonce: string): Acceptance {
     const opened = this.#answers.open(jws, nonce, this.keys, this.#times.current)
     if (!opened.ok) return opened.refusal
@@ -161,11 +121,13 @@ class AgentTrust implements Trust {
     return doubtAbout(verdict, this.#clock.now().nowMs - ms) ?? { taken: true, kind: 'time' }
   }
 
+  /** This agent is the home since lately, and has not heard yet what was used of a receipt that ends then (seconds). */
   isImporting(receiptExp: number): boolean {
     const move = this.policy?.homeMove
     return move !== undefined && this.#denials.seq < move.denySeq && receiptExp - RECEIPT_LIFE < move.atS
   }
 
+  /** How old what is known is. */
   stage(): PolicyStage {
     const { nowMs } = this.#clock.now()
     const { keysEndS } = this
@@ -175,35 +137,43 @@ class AgentTrust implements Trust {
     return stage === 'fresh' && this.isOvertaken ? 'stale' : stage
   }
 
+  /** A genuine token or receipt says under which versions it was issued. */
   hearIssued(issued: IssuedUnder): void {
     this.#told.hear(issued)
   }
 
+  /** Denials that the cloud names and that do not come: to be reported. */
   get heldBack(): string | undefined {
     return this.#denials.heldBack
   }
 
+  /** Whether that is known from tokens and not from the cloud itself, or is denials that do not come: something keeps it away. Until it comes, what is here counts as old. */
   get isOvertaken(): boolean {
     const have = { policy: this.#policy.head?.ver, keys: this.#keySet.head?.ver }
     return this.heldBack !== undefined || this.#told.areNewer(have, this.lastContactMs)
   }
 
+  /** When the key set ends, seconds since 1970; undefined before the first. */
   get keysEndS(): number | undefined {
     return this.#keySet.claims?.exp
   }
 
+  /** When the cloud was last heard, trusted ms; 0: never. */
   get lastContactMs(): number {
     return this.#heard.lastContactMs
   }
 
+  /** Whether the time should be asked for at once: the clock may be what keeps documents out, or counts in an epoch that is over. */
   get isTimeAwaited(): boolean {
     return this.#times.isAwaited || this.#answers.isAwaited
   }
 
+  /** The newest denial by which a token or a receipt was taken back: a refund may wait until the cloud knows that it is here. */
   get takenBackSeq(): number {
     return this.#denials.takenBackSeq
   }
 
+  /** Whether a newer document than the ones here is known to exist. */
   get isBehind(): boolean {
     return this.isOvertaken || this.#fresh.isAhead
   }

@@ -26,60 +26,9 @@ export interface OpenClaim {
  * Using rights up, each at most once, durable before anything moves (P1, P2). Everything here runs
  * inside a transaction of `commit.ts` and checks before it writes.
  */
-export interface Claims {
-  readonly unknown: UnknownUses
-  claim(request: ClaimRequest): Claimed
-  markCommanded(redemptionId: string): void
-  /** Writes what became of a claim; false when it was settled already. */
-  settle(redemptionId: string, outcome: Outcome): boolean
-  /** Claims that a crash left without outcome. */
-  open(): OpenClaim[]
-  /** Whether the right of a receipt is free here; `mayGoOn`: uses besides that hold nobody up. */
-  isFree(
-    cti: string,
-    rightClass: RightClass,
-    ordinal: number,
-    nowMs: number,
-    operator: boolean,
-    mayGoOn?: (redemptionId: string) => boolean,
-  ): boolean
-  /** Whether it is free but for what the cloud told of others: nothing here has used it, or staff may go on. */
-  isFreeHere(cti: string, rightClass: RightClass, ordinal: number): boolean
-  /** Steps of a token that were claimed. */
-  claimedSteps(nonce: string): number
-  /** Never to be honoured: false when it was claimed already. */
-  deny(subject: string, until: number): void
-  isDenied(subject: string): boolean
-  /** Rights of a receipt that were used up elsewhere. */
-  useElsewhere(cti: string, rightClass: RightClass, ordinals: readonly number[], until: number): void
-  /** A token's steps stand for these rights of a receipt, in their order: whichever of the two is used, the other is used up with it. */
-  standsFor(
-    nonce: string,
-    rights: { cti: string; rightClass: RightClass; ordinals: readonly number[]; until: number },
-  ): void
-  /** The rights that a token stands for, as far as the cloud has told. */
-  receiptOf(nonce: string): ClaimRequest['receipt']
-  readonly isolatedCount: number
-  /** Receipts that ended at or before this are never honoured again, seconds since 1970. */
-  readonly floor: number
-  /** The cloud has everything up to this row, as it said at this time (s): isolated claims up to it no longer count. */
-  acknowledged(seq: number, atS?: number): void
-  /** Whoever acknowledged what follows on row `seq` may have been nobody: isolated claims count until the cloud says again that it has them. Call it inside a transaction. */
-  doubtAcknowledged(seq: number): void
-  /** Notes which journal row holds an isolated claim. */
-  countedIn(seq: number): void
-  /** Forgets what has ended before this time (seconds); nothing that ends at or before it is honoured again, whatever the clock says. */
-  prune(before: number): void
-  /** It is no later than this, s: what was forgotten by a wrong time may not be honoured again. */
-  setBack(toS: number): void
-}
 
 /** Claims in this ledger's tables. */
-export function openClaims(db: Connection, marks: Marks): Claims {
-  return new LedgerClaims(db, marks)
-}
-
-class LedgerClaims implements Claims {
+export class Claims {
   readonly unknown: UnknownUses
   readonly #db: Connection
   readonly #marks: Marks
@@ -131,6 +80,7 @@ class LedgerClaims implements Claims {
     this.#setState.run('commanded', redemptionId)
   }
 
+  /** Writes what became of a claim; false when it was settled already. */
   settle(redemptionId: string, outcome: Outcome): boolean {
     const isSettled = this.#setState.run(outcome, redemptionId).changes > 0
     // What failed has used nothing up: the unit may be tried again.
@@ -138,6 +88,7 @@ class LedgerClaims implements Claims {
     return isSettled
   }
 
+  /** Claims that a crash left without outcome. */
   open(): OpenClaim[] {
     return this.#db
       .prepare<[], OpenClaim>(
@@ -146,6 +97,7 @@ class LedgerClaims implements Claims {
       .all()
   }
 
+  /** Whether the right of a receipt is free here; `mayGoOn`: uses besides that hold nobody up. */
   isFree(
     cti: string,
     rightClass: RightClass,
@@ -158,14 +110,17 @@ class LedgerClaims implements Claims {
     return !this.#used.isUsedElsewhere(right, nowMs) && this.#free.isFreeHere(right, { operator }, mayGoOn)
   }
 
+  /** Whether it is free but for what the cloud told of others: nothing here has used it, or staff may go on. */
   isFreeHere(cti: string, rightClass: RightClass, ordinal: number): boolean {
     return this.#free.isFreeHere({ cti, rightClass, ordinal }, { operator: true })
   }
 
+  /** Steps of a token that were claimed. */
   claimedSteps(nonce: string): number {
     return this.#steps.get(nonce)?.n ?? 0
   }
 
+  /** Never to be honoured: false when it was claimed already. */
   deny(subject: string, until: number): void {
     this.#deny.run(subject, until)
   }
@@ -174,10 +129,12 @@ class LedgerClaims implements Claims {
     return this.#denied.get(subject) !== undefined
   }
 
+  /** Rights of a receipt that were used up elsewhere. */
   useElsewhere(cti: string, rightClass: RightClass, ordinals: readonly number[], until: number): void {
     for (const ordinal of ordinals) this.#used.useElsewhere({ cti, rightClass, ordinal }, until)
   }
 
+  /** A token's steps stand for these rights of a receipt, in their order: whichever of the two is used, the other is used up with it. */
   standsFor(
     nonce: string,
     {
@@ -196,6 +153,7 @@ class LedgerClaims implements Claims {
     }
   }
 
+  /** The rights that a token stands for, as far as the cloud has told. */
   receiptOf(nonce: string): ClaimRequest['receipt'] {
     return this.#tokens.receiptOf(nonce)
   }
@@ -204,23 +162,28 @@ class LedgerClaims implements Claims {
     return this.#limits.isolatedCount
   }
 
+  /** Receipts that ended at or before this are never honoured again, seconds since 1970. */
   get floor(): number {
     return Math.max(this.#floor, Number(this.#marks.get('receipt_floor') ?? 0))
   }
 
+  /** The cloud has everything up to this row, as it said at this time (s): isolated claims up to it no longer count. */
   acknowledged(seq: number, atS?: number): void {
     if (atS !== undefined) this.unknown.told(seq, atS)
     this.#limits.acknowledged(seq)
   }
 
+  /** Whoever acknowledged what follows on row `seq` may have been nobody: isolated claims count until the cloud says again that it has them. Call it inside a transaction. */
   doubtAcknowledged(seq: number): void {
     this.#limits.doubtAcknowledged(seq)
   }
 
+  /** Notes which journal row holds an isolated claim. */
   countedIn(seq: number): void {
     this.#limits.countedIn(seq)
   }
 
+  /** Forgets what has ended before this time (seconds); nothing that ends at or before it is honoured again, whatever the clock says. */
   prune(before: number): void {
     if (before <= this.#floor) return
     this.#marks.set('floor', String(before))
@@ -231,6 +194,7 @@ class LedgerClaims implements Claims {
     this.unknown.prune()
   }
 
+  /** It is no later than this, s: what was forgotten by a wrong time may not be honoured again. */
   setBack(toS: number): void {
     this.#limits.setBack(toS)
     this.unknown.setBack(toS)

@@ -13,39 +13,9 @@ import { rowNumbers, type RowNumbers } from './row-numbers.ts'
  *
  * The numbered, chained rows of a ledger; every one is told to the cloud until it says that it has it.
  */
-export interface Journal {
-  /** Adds a row, and one more for people when its event does not fit; answers its number. Call it inside a transaction. */
-  append(body: JournalBody): number
-  /** As it is on disk, after a transaction was undone. */
-  reload(): void
-  readonly head: { seq: number; hash: string }
-  /** The hash of a row; undefined when it is no longer here. */
-  hashAt(seq: number): string | undefined
-  /** Everything up to this number is safe in the cloud. */
-  readonly acked: number
-  /** Takes an acknowledgement for everything up to `seq`; false when it names another chain. Call it inside a transaction. */
-  acknowledge(seq: number, hash: string): boolean
-  /** The same without writing it down: whoever forgets that tells some rows again, which the cloud knows to be the same. */
-  hear(seq: number, hash: string): boolean
-  /** Rows after number `from`, or after the acknowledged ones, oldest first, and the hash before the first. */
-  unsent(limit: number, from?: number): { after: string; rows: JournalRow[] }
-  readonly waiting: number
-  /** Goes on as another generation: what the cloud has not acknowledged is chained anew. Call it inside a transaction. */
-  restart(generation: number): void
-  /** The cloud has everything up to `seq` alone, whoever acknowledged more; false when it names another chain, or what follows is no longer here. Call it inside a transaction. */
-  goBack(seq: number, hash: string): boolean
-  /** Nothing counts as acknowledged any more; answers from which row on everything is told again. Call it inside a transaction. */
-  tellAgain(): number
-  /** Forgets acknowledged rows from before this time. Call it inside a transaction. */
-  prune(beforeMs: number): void
-}
 
 /** The hash-chained journal of this ledger. */
-export function openJournal(db: Connection, marks: Marks, ledgerId: string, generation: number): Journal {
-  return new HashChain(db, marks, ledgerId, generation)
-}
-
-class HashChain implements Journal {
+export class Journal {
   readonly #rows: JournalRows
   readonly #marks: Marks
   readonly #numbers: RowNumbers
@@ -64,10 +34,12 @@ class HashChain implements Journal {
     this.#acked = this.#readAcked()
   }
 
+  /** Adds a row, and one more for people when its event does not fit; answers its number. Call it inside a transaction. */
   append(body: JournalBody): number {
     return this.#append(body, JSON.stringify(body))
   }
 
+  /** As it is on disk, after a transaction was undone. */
   reload(): void {
     this.#head = this.#readHead()
     this.#acked = this.#readAcked()
@@ -77,10 +49,12 @@ class HashChain implements Journal {
     return this.#head
   }
 
+  /** The hash of a row; undefined when it is no longer here. */
   hashAt(seq: number): string | undefined {
     return seq === 0 ? this.#genesis : this.#rows.at(seq)?.hash
   }
 
+  /** Everything up to this number is safe in the cloud. */
   get acked(): number {
     return this.#acked
   }
@@ -89,18 +63,21 @@ class HashChain implements Journal {
     return this.#head.seq - this.#acked
   }
 
+  /** Takes an acknowledgement for everything up to `seq`; false when it names another chain. Call it inside a transaction. */
   acknowledge(seq: number, hash: string): boolean {
     if (!this.hear(seq, hash)) return false
     this.#keepAcked()
     return true
   }
 
+  /** The same without writing it down: whoever forgets that tells some rows again, which the cloud knows to be the same. */
   hear(seq: number, hash: string): boolean {
     if (seq > this.#head.seq || this.hashAt(seq) !== hash) return false
     this.#acked = Math.max(this.#acked, seq)
     return true
   }
 
+  /** Rows after number `from`, or after the acknowledged ones, oldest first, and the hash before the first. */
   unsent(limit: number, from = this.#acked): { after: string; rows: JournalRow[] } {
     const rows = this.#rows
       .after(from, limit)
@@ -108,6 +85,7 @@ class HashChain implements Journal {
     return { after: this.hashAt(from) ?? this.#genesis, rows }
   }
 
+  /** Goes on as another generation: what the cloud has not acknowledged is chained anew. Call it inside a transaction. */
   restart(generation: number): void {
     const [rows, before] = [this.#rows.after(this.#acked, -1), this.#acked]
     this.#rows.clear()
@@ -119,12 +97,14 @@ class HashChain implements Journal {
     this.#numbers.renumbered(before, this.#head.seq)
   }
 
+  /** Nothing counts as acknowledged any more; answers from which row on everything is told again. Call it inside a transaction. */
   tellAgain(): number {
     this.#setAcked(Math.min(this.#acked, this.#lowestAck()))
     this.#numbers.toldAgain(this.#acked)
     return this.#acked + 1
   }
 
+  /** The cloud has everything up to `seq` alone, whoever acknowledged more; false when it names another chain, or what follows is no longer here. Call it inside a transaction. */
   goBack(seq: number, hash: string): boolean {
     if (seq >= this.#acked || this.hashAt(seq) !== hash || seq < this.#lowestAck()) return false
     this.#setAcked(seq)
@@ -132,6 +112,7 @@ class HashChain implements Journal {
     return true
   }
 
+  /** Forgets acknowledged rows from before this time. Call it inside a transaction. */
   prune(beforeMs: number): void {
     this.#keepAcked()
     // The last acknowledged row stays: the next batch chains on to it.

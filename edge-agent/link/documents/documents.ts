@@ -15,19 +15,6 @@ import type { TellRefusal } from './refusals.ts'
  *
  * Brings signed documents from the cloud and hands them to those who check them.
  */
-export interface Documents {
-  /** What kind of document was taken; undefined when it was not. */
-  take(document: unknown): string | undefined
-  /** One look at what is newer; whoever asks meanwhile gets the same. */
-  look(): Promise<void>
-  /** Fetches all that is newer than here; a start can do without the many pages of items. False when the cloud did not answer. */
-  fetch(scope: 'all' | 'without items'): Promise<boolean>
-  /**
-   * How soon the cloud should hear what is held here, ms; undefined: it knows, or the next look is soon enough. Grants wait for the word
-   * that it was told everything again, shoppers for the gates to know their goods, refunds for what was taken back.
-   */
-  readonly confirmWithinMs: number | undefined
-}
 
 export interface DocumentsParts {
   platform: Platform
@@ -56,10 +43,10 @@ const PAGES_LIMIT = 1_000
 
 /** The documents of this agent's store, over HTTP and from wherever else they come. */
 export function openDocuments(parts: DocumentsParts): Documents {
-  return new StoreDocuments(parts)
+  return new Documents(parts)
 }
 
-class StoreDocuments implements Documents {
+export class Documents {
   readonly #parts: DocumentsParts
   #looking: Promise<void> | undefined
   /** What the cloud was last told that is here. */
@@ -69,6 +56,7 @@ class StoreDocuments implements Documents {
     this.#parts = parts
   }
 
+  /** What kind of document was taken; undefined when it was not. */
   take(document: unknown): string | undefined {
     const taken = typeof document === 'string' ? this.#accept(document) : undefined
     if (taken && !taken.taken && taken.why === 'refused')
@@ -76,11 +64,13 @@ class StoreDocuments implements Documents {
     return taken?.taken ? taken.kind : undefined
   }
 
+  /** One look at what is newer; whoever asks meanwhile gets the same. */
   look(): Promise<void> {
     this.#looking ??= this.#lookOnce().finally(() => void (this.#looking = undefined))
     return this.#looking
   }
 
+  /** Fetches all that is newer than here; a start can do without the many pages of items. False when the cloud did not answer. */
   async fetch(scope: 'all' | 'without items'): Promise<boolean> {
     const { trust, session } = this.#parts
     let cursor: string | undefined
@@ -98,6 +88,10 @@ class StoreDocuments implements Documents {
     return true
   }
 
+  /**
+   * How soon the cloud should hear what is held here, ms; undefined: it knows, or the next look is soon enough. Grants wait for the word
+   * that it was told everything again, shoppers for the gates to know their goods, refunds for what was taken back.
+   */
   get confirmWithinMs(): number | undefined {
     const { trust, ledger, hasGate } = this.#parts
     if (this.#told?.resynced !== ledger.cloudGeneration.resynced) return 0

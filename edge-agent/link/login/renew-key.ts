@@ -10,11 +10,6 @@ import type { AgentKey } from '../../identity/agent-key.ts'
 import type { Session } from './session.ts'
 
 /** Logs in, and changes the agent's key when that is due: every 30 days, or when somebody asked for it. */
-export interface KeyRenewal {
-  isDue(): boolean
-  /** The challenge for the broker, or undefined when nobody answered. */
-  login(): Promise<string | undefined>
-}
 
 export interface KeyRenewalParts {
   agentId: string
@@ -35,11 +30,7 @@ const SINCE = 'key_since_ms'
 export const ROTATE_ASKED = 'rotate_key_asked'
 
 /** Renews the key of one agent. */
-export function keyRenewal(parts: KeyRenewalParts): KeyRenewal {
-  return new AgentKeyRenewal(parts)
-}
-
-class AgentKeyRenewal implements KeyRenewal {
+export class KeyRenewal {
   readonly #parts: KeyRenewalParts
   #putOffUntilMs = 0
 
@@ -60,6 +51,7 @@ class AgentKeyRenewal implements KeyRenewal {
     )
   }
 
+  /** The challenge for the broker, or undefined when nobody answered. */
   async login(): Promise<string | undefined> {
     const challenge = await this.#logIn()
     if (challenge === undefined || !this.isDue()) return challenge

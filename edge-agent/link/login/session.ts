@@ -13,20 +13,6 @@ import type { Messages } from './messages.ts'
  *
  * The login at the cloud, and whether the cloud is there.
  */
-export interface Session {
-  readonly isOnline: boolean
-  readonly offlineSinceMs: number | null
-  /** Whether a new login is due. */
-  readonly isOld: boolean
-  /** The last login was answered, with a no. */
-  readonly wasRefused: boolean
-  /** Logs in, `by` another key than the present one if need be; answers the challenge for the broker, or undefined when there was no yes. */
-  login(by?: Signer): Promise<string | undefined>
-  /** A call with the login; no answer means that there is no connection. */
-  call(operation: string, body: object): Promise<CloudAnswer>
-  goOnline(): void
-  goOffline(why: string): void
-}
 
 export interface SessionParts {
   platform: Platform
@@ -55,11 +41,7 @@ const TRANSFERS: ReadonlySet<string> = new Set(['fetchSignedDocuments', 'reportP
 const LOGIN_MS = 12 * 60_000
 
 /** Logs in with the agent's key and keeps the access token fresh. */
-export function openSession(parts: SessionParts): Session {
-  return new CloudSession(parts)
-}
-
-class CloudSession implements Session {
+export class Session {
   readonly #parts: SessionParts
   #token: string | undefined
   #oldAtMs = 0
@@ -79,10 +61,12 @@ class CloudSession implements Session {
     return this.#offlineSinceMs
   }
 
+  /** Whether a new login is due. */
   get isOld(): boolean {
     return this.#parts.platform.clock.elapsed() >= this.#oldAtMs
   }
 
+  /** The last login was answered, with a no. */
   get wasRefused(): boolean {
     return this.#wasRefused
   }
@@ -104,6 +88,7 @@ class CloudSession implements Session {
     onChange()
   }
 
+  /** Logs in, `by` another key than the present one if need be; answers the challenge for the broker, or undefined when there was no yes. */
   async login(by?: Signer): Promise<string | undefined> {
     const { platform, onCommand, onStoreKey } = this.#parts
     const challenge = await this.#challenge()
@@ -119,6 +104,7 @@ class CloudSession implements Session {
     return mqttChallenge
   }
 
+  /** A call with the login; no answer means that there is no connection. */
   async call(operation: string, body: object): Promise<CloudAnswer> {
     if (this.#token === undefined) return { kind: 'unreachable' }
     const limits = limitsOf(operation, body)

@@ -10,18 +10,6 @@ import type { Outbox } from './outbox.ts'
  *
  * Pushes the outbox while there is a connection, in its order.
  */
-export interface Sender {
-  /** Something waits, or the connection is back. */
-  kick(): void
-  /** Resolves when the cloud has all that is written down now, or after `limitMs`; never rejects. */
-  told(limitMs: number): Promise<void>
-  /** An acknowledgement came over the broker. */
-  onAck(ack: string): void
-  /** The connection is gone: whatever was under way is sent again later. */
-  reset(): void
-  /** Sends nothing more, and resolves when the last call has come back. */
-  stop(): Promise<void>
-}
 
 export interface SenderParts {
   platform: Platform
@@ -45,10 +33,10 @@ const WINDOW = 3
 
 /** Sends whenever there is something. */
 export function sender(parts: SenderParts): Sender {
-  return new JournalSender(parts)
+  return new Sender(parts)
 }
 
-class JournalSender implements Sender {
+export class Sender {
   readonly #parts: SenderParts
   readonly #waiters: Waiters
   /** The last row of each batch that was published and not acknowledged, in their order. */
@@ -63,6 +51,7 @@ class JournalSender implements Sender {
     this.#waiters = new Waiters(parts.platform.timers)
   }
 
+  /** Something waits, or the connection is back. */
   kick(): void {
     try {
       this.#send()
@@ -72,6 +61,7 @@ class JournalSender implements Sender {
     }
   }
 
+  /** Resolves when the cloud has all that is written down now, or after `limitMs`; never rejects. */
   told(limitMs: number): Promise<void> {
     const { outbox } = this.#parts
     const target = outbox.head
@@ -80,6 +70,7 @@ class JournalSender implements Sender {
     return this.#waiters.wait(limitMs, () => outbox.acked >= target)
   }
 
+  /** An acknowledgement came over the broker. */
   onAck(ack: string): void {
     const { outbox, onPublished } = this.#parts
     // An old one, played again and again, must not put off what waits for its own.
@@ -89,12 +80,14 @@ class JournalSender implements Sender {
     this.#taken(before)
   }
 
+  /** The connection is gone: whatever was under way is sent again later. */
   reset(): void {
     this.#cancelTimer()
     this.#published = []
     this.#isCalling = false
   }
 
+  /** Sends nothing more, and resolves when the last call has come back. */
   async stop(): Promise<void> {
     this.#isStopped = true
     this.reset()

@@ -11,19 +11,6 @@ import type { MqttLine, OpenMqttLine } from './mqtt-line.ts'
  * The line to the broker, which may be anybody's. All it can do is make the agent quicker: one that
  * closes every line, floods or swallows what it is told must not keep the agent from the cloud.
  */
-export interface BrokerLine {
-  readonly isOpen: boolean
-  /** How long the broker is left alone, ms; 0: it may be tried. */
-  readonly waitMs: number
-  /** Opens it unless it is open or left alone; `password` signs the broker's challenge. Never rejects. */
-  open(password: () => string): Promise<void>
-  /** Hands a batch of events over; false when there is no line, or when the broker swallowed the last one. */
-  publishEvents(batch: string): boolean
-  /** What was published last: it was acknowledged, or was not in time. */
-  noteEvents(wereAcknowledged: boolean): void
-  /** Says good-bye. */
-  close(): void
-}
 
 export interface BrokerLineParts {
   platform: Platform
@@ -57,11 +44,7 @@ interface LineLife {
 }
 
 /** A line to one broker, opened anew as often as it takes. */
-export function brokerLine(parts: BrokerLineParts): BrokerLine {
-  return new ReopenedLine(parts)
-}
-
-class ReopenedLine implements BrokerLine {
+export class BrokerLine {
   readonly #parts: BrokerLineParts
   readonly #messages: Budget
   #waits: Generator<number, never>
@@ -79,10 +62,12 @@ class ReopenedLine implements BrokerLine {
     return this.#line !== undefined
   }
 
+  /** How long the broker is left alone, ms; 0: it may be tried. */
   get waitMs(): number {
     return Math.max(0, this.#aloneUntilMs - this.#elapsedMs)
   }
 
+  /** Opens it unless it is open or left alone; `password` signs the broker's challenge. Never rejects. */
   async open(password: () => string): Promise<void> {
     if (this.#line || this.waitMs > 0) return
     try {
@@ -93,6 +78,7 @@ class ReopenedLine implements BrokerLine {
     }
   }
 
+  /** Hands a batch of events over; false when there is no line, or when the broker swallowed the last one. */
   publishEvents(batch: string): boolean {
     if (!this.#line || this.#elapsedMs < this.#httpUntilMs) return false
     this.#line.publish(this.#topic('events'), batch, { retain: false })
@@ -100,10 +86,12 @@ class ReopenedLine implements BrokerLine {
     return this.#line !== undefined
   }
 
+  /** What was published last: it was acknowledged, or was not in time. */
   noteEvents(wereAcknowledged: boolean): void {
     this.#httpUntilMs = wereAcknowledged ? 0 : this.#elapsedMs + SWALLOWED_MS
   }
 
+  /** Says good-bye. */
   close(): void {
     this.#line?.publish(this.#topic('state'), this.#parts.state(false), { retain: true })
     this.#line?.close()

@@ -1,0 +1,20 @@
+import type { Signer } from '../../policy/documents/keys.ts'
+import type { Platform } from '../../policy/platform.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { Fetch } from '../link/wire/http-client.ts'
+import type { AgentClock } from '../trust/time/clock.ts'
+import type { Trust } from '../trust/trust.ts'
+
+/** What the way to the home needs of this agent. */
+export interface HomeParts {
+  platform: Platform
+  agentId: string
+  ledger: Ledger
+  trust: Trust
+  signer(): Signer
+  fetch: Fetch
+  nowMs(): number
+  clock: AgentClock
+  /** The cloud is in reach, and doubts nothing of this ledger. */
+  isLedgerSure(): boolean
+}
