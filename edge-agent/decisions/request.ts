@@ -52,6 +52,9 @@ export interface AuthorizeAnswer {
   unknownFacts?: readonly ItemFact[]
 }
 
+/** The fields of an answer for which no device was commanded. */
+export const NOTHING_RELEASED = { expiresAt: null, itemCount: 0, remaining: 0, outcome: null } as const
+
 /** The answer as it is; throws where an action that drives an output is authorized without an outcome. */
 export function withOutcome(answer: AuthorizeAnswer): AuthorizeAnswer {
   assert(
@@ -119,6 +122,11 @@ export type Verdict =
   | ({ granted: true; grant: null; eventId: string | null } & ItemKnowledge)
   /** `eventId`: the cloud has recorded it already. */
   | ({ granted: false; reason: DenyReason; eventId?: string } & ItemKnowledge)
+
+/** The agent releases nothing by itself: staff must look. */
+export const FOR_STAFF: Verdict = { granted: false, reason: 'manual_assistance_required' }
+
+export type Denial = Verdict & { granted: false }
 
 export interface Ask {
   request: AuthorizeRequest

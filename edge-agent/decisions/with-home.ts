@@ -3,7 +3,7 @@ import type { Home } from '../peers/home.ts'
 import type { HomeWish } from '../peers/home-requests.ts'
 import { ledgerDoubt } from '../trust/revocation/ledger-doubt.ts'
 import { decideByReceipt, type HomeView, type ReceiptParts } from './by-receipt.ts'
-import type { Ask, Grant, Verdict } from './request.ts'
+import { FOR_STAFF, type Ask, type Grant, type Verdict } from './request.ts'
 
 /**
  *   receipt ─ am I the home? ─▶ decided here        another is ─ asked ─▶ it gives the rights        it cannot be asked ─▶ the isolated rules
@@ -25,8 +25,6 @@ export interface WithHomeParts extends ReceiptParts {
   /** The other agent where receipts are redeemed, if so. */
   home: Pick<Home, 'isElsewhere' | 'lastAnswerMs' | 'ask'>
 }
-
-const FOR_STAFF: Verdict = { granted: false, reason: 'manual_assistance_required' }
 
 /** Decides about receipts, alone or with the home's word. */
 export function withHome(parts: WithHomeParts): WithHome {

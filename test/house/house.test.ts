@@ -13,7 +13,6 @@ const LONG_FILES = new Set([
   'bin/settings.ts',
   'cloud/agents/operations.ts',
   'device-drivers/protocols/llrp/parameters.ts',
-  'edge-agent/decisions/authorize.ts',
   'edge-agent/http/local-app.ts',
   'edge-agent/lanes/gate/gate-lane.ts',
   'edge-agent/lanes/lanes.ts',

@@ -40,13 +40,13 @@ export const AGENT_BUGS: readonly Bug[] = [
     changes: [
       change(
         'edge-agent/decisions/authorize.js',
-        'let told;',
-        'let told;\nconst done = await actuate(redemptionId, ask);',
+        'const redemption = {',
+        'const result = await commandRelease(this.#parts, redemptionId, ask);\nconst redemption = {',
       ),
       change(
         'edge-agent/decisions/authorize.js',
-        'const done = openAlready(ask) ?? (await actuate(redemptionId, ask));',
-        '',
+        'return this.#notClaimed(redemption, claimed);\n        const result = await commandRelease(this.#parts, redemptionId, ask);',
+        'return this.#notClaimed(redemption, claimed);',
       ),
     ],
   },
@@ -227,8 +227,8 @@ export const AGENT_BUGS: readonly Bug[] = [
     changes: [
       change(
         'edge-agent/decisions/authorize.js',
-        'outcome: done.outcome,\n',
-        'outcome: done.outcome,\nnonce: grant.nonce,\n',
+        'outcome: result.outcome,\n',
+        'outcome: result.outcome,\nnonce: grant.nonce,\n',
       ),
     ],
   },
