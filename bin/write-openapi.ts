@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
-import { describeApi } from '../cloud/operations/openapi.ts'
-import { OPERATION_TABLE } from '../cloud/operations/table.ts'
+import { describeApi } from '../cloud/description/openapi.ts'
+import { OPERATION_TABLE } from '../cloud/operation-table.ts'
 import { DEFAULT_BASE_URL } from './settings.ts'
 
 /** The last step of the build: what `untag api` knows of the operations without loading the cloud. */

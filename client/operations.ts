@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { Operations } from '../cloud/operations/table.ts'
+import type { Operations } from '../cloud/operation-table.ts'
 
 /** What each operation takes and answers: read off the declarations that the cloud serves. Types alone, nothing at run time. */
 

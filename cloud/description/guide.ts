@@ -1,5 +1,5 @@
 import type { CloudConfig } from '../foundation/config.ts'
-import { API_VERSION } from '../operations/openapi.ts'
+import { API_VERSION } from './openapi.ts'
 
 /** One thing that holds for every operation, as text for people and programs. */
 export interface GuideSection {

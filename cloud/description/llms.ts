@@ -1,4 +1,4 @@
-import type { Description, DescribedOperation } from '../operations/openapi.ts'
+import type { Description, DescribedOperation } from './openapi.ts'
 import { callersInWords } from './callers.ts'
 import { codeSamples } from './code-samples.ts'
 import { basesOf, fieldsOf, type Field } from './fields.ts'

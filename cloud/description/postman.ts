@@ -1,4 +1,4 @@
-import { API_VERSION, type Description, type DescribedOperation } from '../operations/openapi.ts'
+import { API_VERSION, type Description, type DescribedOperation } from './openapi.ts'
 
 type Json = Record<string, unknown>
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Operation } from '../../cloud/operations/operation.ts'
-import { OPERATION_TABLE } from '../../cloud/operations/table.ts'
+import { OPERATION_TABLE } from '../../cloud/operation-table.ts'
 import type { Package } from '../../cloud/foundation/packages.ts'
 import type { Chance } from '../world/chance.ts'
 import { envelope, wildEnvelope, wrongAuthorization } from './envelopes.ts'

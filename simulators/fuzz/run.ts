@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { OPERATION_TABLE } from '../../cloud/operations/table.ts'
+import { OPERATION_TABLE } from '../../cloud/operation-table.ts'
 import type { Database } from '../../cloud/persistence/database.ts'
 import { chanceOf } from '../world/chance.ts'
 import type { Ground } from './ground.ts'

@@ -1,5 +1,5 @@
 import type { CallerKind, Operation } from '../../cloud/operations/operation.ts'
-import { OPERATION_TABLE } from '../../cloud/operations/table.ts'
+import { OPERATION_TABLE } from '../../cloud/operation-table.ts'
 import type { Chance } from '../world/chance.ts'
 import type { Ground, Party } from './ground.ts'
 import type { As } from './scene.ts'

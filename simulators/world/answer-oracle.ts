@@ -1,4 +1,4 @@
-import { OPERATION_TABLE } from '../../cloud/operations/table.ts'
+import { OPERATION_TABLE } from '../../cloud/operation-table.ts'
 import type { Core } from './core.ts'
 import type { SimAnswer, SimRequest } from './http.ts'
 

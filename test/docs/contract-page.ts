@@ -1,5 +1,5 @@
-import { describeApi } from '../../cloud/operations/openapi.ts'
-import { OPERATION_TABLE } from '../../cloud/operations/table.ts'
+import { describeApi } from '../../cloud/description/openapi.ts'
+import { OPERATION_TABLE } from '../../cloud/operation-table.ts'
 import type { ContractDocument } from './breaking-changes.ts'
 
 /** The server of the committed document: no host, for every installation has its own. */

@@ -1,4 +1,4 @@
-import { OPERATION_TABLE } from '../../cloud/operations/table.ts'
+import { OPERATION_TABLE } from '../../cloud/operation-table.ts'
 import { EVENT_TYPES, TEST_EVENT } from '../../cloud/webhooks/event-types.ts'
 import { readSources, type Source } from '../house/sources.ts'
 

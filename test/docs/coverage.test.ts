@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { OPERATION_TABLE } from '../../cloud/operations/table.ts'
+import { OPERATION_TABLE } from '../../cloud/operation-table.ts'
 import { EVENT_TYPES } from '../../cloud/webhooks/event-types.ts'
 import { ROOT } from '../house/sources.ts'
 import { coverage, coveragePage } from './coverage-page.ts'

@@ -25,7 +25,7 @@ const LONG_FILES = new Set([
 const ORDERED_FOLDERS = ['cloud/protection']
 /** Whose types the clients are made of. */
 const CLIENT_TYPES = new Set([
-  'cloud/operations/table.ts',
+  'cloud/operation-table.ts',
   'edge-agent/http/operations.ts',
   'edge-agent/http/error-codes.ts',
 ])

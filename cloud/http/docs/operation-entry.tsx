@@ -1,7 +1,7 @@
 import { callersInWords } from '../../description/callers.ts'
 import { codeSamples } from '../../description/code-samples.ts'
 import { basesOf, fieldsOf } from '../../description/fields.ts'
-import type { Description, DescribedOperation } from '../../operations/openapi.ts'
+import type { Description, DescribedOperation } from '../../description/openapi.ts'
 import { FieldList } from './field-list.tsx'
 import { Code, Prose } from './prose.tsx'
 

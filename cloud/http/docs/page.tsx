@@ -1,7 +1,7 @@
 import { raw } from 'hono/html'
 import { fieldsOf } from '../../description/fields.ts'
 import type { GuideSection } from '../../description/guide.ts'
-import { API_VERSION, type Description } from '../../operations/openapi.ts'
+import { API_VERSION, type Description } from '../../description/openapi.ts'
 import { FieldList, schemaId } from './field-list.tsx'
 import { exampleRequests, OperationEntry } from './operation-entry.tsx'
 import { Prose } from './prose.tsx'

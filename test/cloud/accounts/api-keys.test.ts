@@ -123,7 +123,7 @@ onEveryDatabase('API keys', (kind) => {
   })
 
   it('for client code may do what decisions list, and no more', async () => {
-    const { OPERATION_TABLE } = await import('../../../cloud/operations/table.ts')
+    const { OPERATION_TABLE } = await import('../../../cloud/operation-table.ts')
     const listed = [
       'checkIn',
       'startCheckout',

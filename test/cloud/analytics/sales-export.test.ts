@@ -142,7 +142,7 @@ onEveryDatabase('exportSalesData', (kind) => {
   it('reads no further than the reader', async () => {
     const { reads } = shop.cloud.db.database
     const { performStream } = await import('../../../cloud/operations/perform-stream.ts')
-    const { OPERATION_TABLE } = await import('../../../cloud/operations/table.ts')
+    const { OPERATION_TABLE } = await import('../../../cloud/operation-table.ts')
     const operation = OPERATION_TABLE.get('exportSalesData')
     const store = await reads
       .selectFrom('store')

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { afterAll, beforeAll, expect, it, describe } from 'vitest'
 import { ERROR_STATUS, type ErrorCode } from '../../../cloud/foundation/failure.ts'
-import { OPERATION_TABLE } from '../../../cloud/operations/table.ts'
+import { OPERATION_TABLE } from '../../../cloud/operation-table.ts'
 import { ROOT } from '../../support/built.ts'
 import { startTestCloud, type Json, type TestCloud } from '../../support/cloud.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { qrPng } from '../../../cloud/foundation/qr-code.ts'
-import { OPERATION_TABLE } from '../../../cloud/operations/table.ts'
+import { OPERATION_TABLE } from '../../../cloud/operation-table.ts'
 import { takenBack } from '../../../cloud/receipts/taken-back.ts'
 import type { TransactionData } from '../../../cloud/scan-and-go/schema.ts'
 import type { Json } from '../../support/cloud.ts'

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { z } from 'zod'
-import { OPERATION_TABLE } from '../../../cloud/operations/table.ts'
+import { OPERATION_TABLE } from '../../../cloud/operation-table.ts'
 import type { Json } from '../../support/cloud.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
 import { newEan, newEpc, openShop, type Shop } from '../../support/shop.ts'

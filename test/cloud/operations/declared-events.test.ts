@@ -4,7 +4,7 @@ import { createApp } from '../../../cloud/http/app.ts'
 import { systemCaller, type Tenant } from '../../../cloud/foundation/caller.ts'
 import { operation } from '../../../cloud/operations/operation.ts'
 import { performTask } from '../../../cloud/operations/perform.ts'
-import { OPERATION_TABLE } from '../../../cloud/operations/table.ts'
+import { OPERATION_TABLE } from '../../../cloud/operation-table.ts'
 import { EVENT_TYPES } from '../../../cloud/webhooks/event-types.ts'
 import { startTestCloud, type Json, type TestCloud } from '../../support/cloud.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { OPERATION_TABLE } from '../../../cloud/operations/table.ts'
+import { OPERATION_TABLE } from '../../../cloud/operation-table.ts'
 import type { Json } from '../../support/cloud.ts'
 import { CONNECTOR_EVENTS, coverage } from '../../docs/coverage-page.ts'
 import { liveStores } from '../../support/live-store.ts'

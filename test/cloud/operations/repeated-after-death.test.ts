@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createApp } from '../../../cloud/http/app.ts'
-import { OPERATION_TABLE } from '../../../cloud/operations/table.ts'
+import { OPERATION_TABLE } from '../../../cloud/operation-table.ts'
 import type { Database } from '../../../cloud/persistence/database.ts'
 import type { Json } from '../../support/cloud.ts'
 import { onEveryDatabase } from '../../support/databases.ts'

@@ -1,10 +1,10 @@
-import { errorsOf, type PossibleError } from '../description/errors.ts'
-import { exampleAnswer } from '../description/examples.ts'
+import { errorsOf, type PossibleError } from './errors.ts'
+import { exampleAnswer } from './examples.ts'
 import type { JsonSchema } from '../../policy/json-schema.ts'
 import type { SchemaWriter } from '../../policy/schema-writer.ts'
-import { apiSchemaWriter } from '../description/schema-writer.ts'
+import { apiSchemaWriter } from './schema-writer.ts'
 import { describeEvents } from '../webhooks/describe-events.ts'
-import type { Multipart, OlderForm, Operation } from './operation.ts'
+import type { Multipart, OlderForm, Operation } from '../operations/operation.ts'
 
 /** The machine-readable description: OpenAPI 3.0.3 out of the table of operations. */
 

@@ -1,0 +1,244 @@
+import { fetchAuditLog } from './accounts/audit-operations.ts'
+import { claimRegistration } from './accounts/claim.ts'
+import { createApiKey, fetchApiKeys, revokeApiKey, rollApiKey } from './accounts/key-operations.ts'
+import {
+  fetchRegistrations,
+  submitStoreRegistration,
+  submitStoreRegistrationRequest,
+} from './accounts/registration-operations.ts'
+import { approveStoreRegistration, rejectStoreRegistration } from './accounts/review.ts'
+import { exportSalesData } from './analytics/export-operations.ts'
+import { closeStoreDay, fetchAnalytics, fetchClosings, recordEngagement } from './analytics/operations.ts'
+import {
+  answerAssistanceRequest,
+  createZone,
+  fetchAssistanceRequests,
+  fetchZones,
+  requestAssistance,
+} from './assistance/operations.ts'
+import { eraseCustomerData, exportCustomerData } from './customers/operations.ts'
+import { agentLogin, createEnrolmentCode, enrolEdgeAgent, fetchSignedDocuments } from './agents/operations.ts'
+import { rotateSigningKey } from './accounts/rotate-signing-key.ts'
+import { rotateAgentKey } from './agents/rotate-agent-key.ts'
+import { fetchAgents, resolveAgentFork, revokeAgent } from './agents/agent-operations.ts'
+import { bulkImportProducts } from './catalogue/bulk-operations.ts'
+import { importProducts } from './catalogue/import-operation.ts'
+import { fetchProduct, fetchProducts, searchProducts } from './catalogue/operations.ts'
+import {
+  insertProduct,
+  registerProductToStore,
+  removeProductFromStore,
+  updateProduct,
+} from './catalogue/product-operations.ts'
+import { uploadImageToProduct } from './images/operations.ts'
+import { cloneOffer, createOffer, deleteOffer, getManagerOffers, updateOffer } from './offers/operations.ts'
+import { fetchActiveOffers, fetchOffer } from './offers/read-operations.ts'
+import { fetchERPRecords } from './integrations/fetch-erp-records.ts'
+import { pushToERP, pushToPOS } from './integrations/push-operations.ts'
+import { syncERP, syncPOS } from './integrations/sync-operations.ts'
+import { configurePSP } from './payments/configure-psp.ts'
+import { processPayment } from './payments/process-payment.ts'
+import { refundPayment } from './payments/refund-payment.ts'
+import {
+  fetchClickCollectOrders,
+  submitClickCollectOrder,
+  updateClickCollectStatus,
+  verifyPickupCode,
+} from './click-and-collect/operations.ts'
+import { getLoyaltyAnalytics } from './loyalty/analytics-operations.ts'
+import { addLoyaltyPoints, loyaltyCheckIn, redeemLoyaltyPoints } from './loyalty/points-operations.ts'
+import {
+  createLoyaltyProgram,
+  getLoyaltyProgram,
+  getLoyaltyPrograms,
+  getStoreLoyaltyPrograms,
+  updateLoyaltyProgram,
+} from './loyalty/program-operations.ts'
+import { verifyProtectedItem, verifySecurityTagDeactivation } from './protection/authorize/operations.ts'
+import { redeemProtectionAuthorization, revokeProtectionAuthorization } from './protection/redeem/operations.ts'
+import { disposeAlarm } from './protection/records/dispose-alarm.ts'
+import { acknowledgeException, fetchExceptions } from './protection/records/exception-operations.ts'
+import { updateDevice } from './protection/devices/update-device.ts'
+import {
+  decommissionDevice,
+  fetchDevices,
+  registerDevice,
+  reportDeviceHeartbeat,
+} from './protection/devices/device-operations.ts'
+import { moveReceiptHome } from './protection/receipt-home/move-receipt-home.ts'
+import { exportEpcisEvents } from './epcis/operations.ts'
+import { fetchProtectionEvents, reportProtectionEvents } from './protection/records/event-operations.ts'
+import { fetchProtectedItem, registerProtectedItems, updateItemStatus } from './protection/items/item-operations.ts'
+import { fetchOperators, registerOperator, removeOperator } from './protection/operators/operator-operations.ts'
+import { fetchProtectionPolicy, updateProtectionPolicy } from './protection/policy/policy-operations.ts'
+import { resolveRedemption } from './protection/redeem/resolve-redemption.ts'
+import { simulateProtectionPolicy } from './protection/policy/simulate-policy.ts'
+import { fetchPushKey, registerPushSubscription, removePushSubscription } from './push/operations.ts'
+import { generateReceiptQR, generateReceiptWithQR, getReceiptFromToken } from './receipts/operations.ts'
+import {
+  checkIn,
+  completeTestCheckout,
+  fetchPurchase,
+  markPurchaseCancelled,
+  startCheckout,
+} from './scan-and-go/operations.ts'
+import { insertStore } from './stores/insert-store.ts'
+import { approveCheckout } from './scan-and-go/approval-operations.ts'
+import { generateCodes } from './scan-and-go/code-operations.ts'
+import { fetchPurchaseHistory } from './scan-and-go/history-operations.ts'
+import { fetchStock, setStock } from './stock/operations.ts'
+import { fetchStore, fetchStores } from './stores/operations.ts'
+import { setStorePackage } from './stores/set-store-package.ts'
+import { updateStore } from './stores/update-store.ts'
+import {
+  fetchWebhookDeliveries,
+  fetchWebhookEvents,
+  redeliverWebhook,
+  sendTestWebhook,
+} from './webhooks/delivery-operations.ts'
+import {
+  deleteWebhook,
+  fetchWebhooks,
+  getLoyaltyWebhookEvents,
+  registerWebhook,
+  rollWebhookSecret,
+  updateWebhook,
+} from './webhooks/operations.ts'
+import { assert } from '../policy/assert.ts'
+import type { Operation } from './operations/operation.ts'
+
+/** Every operation of the API, in the order of the documentation. A new one is one line here. */
+export const OPERATIONS = {
+  fetchStores,
+  fetchStore,
+  insertStore,
+  updateStore,
+  setStorePackage,
+  rotateSigningKey,
+  submitStoreRegistration,
+  submitStoreRegistrationRequest,
+  claimRegistration,
+  fetchRegistrations,
+  approveStoreRegistration,
+  rejectStoreRegistration,
+  createApiKey,
+  fetchApiKeys,
+  rollApiKey,
+  revokeApiKey,
+  fetchAuditLog,
+  fetchProducts,
+  fetchProduct,
+  searchProducts,
+  insertProduct,
+  updateProduct,
+  registerProductToStore,
+  removeProductFromStore,
+  bulkImportProducts,
+  importProducts,
+  uploadImageToProduct,
+  createOffer,
+  updateOffer,
+  deleteOffer,
+  getManagerOffers,
+  fetchOffer,
+  fetchActiveOffers,
+  cloneOffer,
+  setStock,
+  fetchStock,
+  fetchPushKey,
+  registerPushSubscription,
+  removePushSubscription,
+  submitClickCollectOrder,
+  updateClickCollectStatus,
+  verifyPickupCode,
+  fetchClickCollectOrders,
+  createLoyaltyProgram,
+  updateLoyaltyProgram,
+  getLoyaltyProgram,
+  getStoreLoyaltyPrograms,
+  getLoyaltyPrograms,
+  getLoyaltyAnalytics,
+  addLoyaltyPoints,
+  redeemLoyaltyPoints,
+  loyaltyCheckIn,
+  checkIn,
+  startCheckout,
+  completeTestCheckout,
+  approveCheckout,
+  fetchPurchase,
+  fetchPurchaseHistory,
+  markPurchaseCancelled,
+  generateCodes,
+  generateReceiptQR,
+  generateReceiptWithQR,
+  getReceiptFromToken,
+  verifySecurityTagDeactivation,
+  verifyProtectedItem,
+  redeemProtectionAuthorization,
+  revokeProtectionAuthorization,
+  resolveRedemption,
+  registerDevice,
+  fetchDevices,
+  updateDevice,
+  decommissionDevice,
+  reportDeviceHeartbeat,
+  registerProtectedItems,
+  fetchProtectedItem,
+  updateItemStatus,
+  fetchProtectionPolicy,
+  updateProtectionPolicy,
+  moveReceiptHome,
+  simulateProtectionPolicy,
+  registerOperator,
+  fetchOperators,
+  removeOperator,
+  reportProtectionEvents,
+  fetchProtectionEvents,
+  fetchExceptions,
+  acknowledgeException,
+  disposeAlarm,
+  exportEpcisEvents,
+  createEnrolmentCode,
+  enrolEdgeAgent,
+  agentLogin,
+  fetchSignedDocuments,
+  rotateAgentKey,
+  fetchAgents,
+  revokeAgent,
+  resolveAgentFork,
+  configurePSP,
+  processPayment,
+  refundPayment,
+  syncPOS,
+  pushToPOS,
+  syncERP,
+  pushToERP,
+  fetchERPRecords,
+  registerWebhook,
+  fetchWebhooks,
+  updateWebhook,
+  rollWebhookSecret,
+  sendTestWebhook,
+  fetchWebhookDeliveries,
+  redeliverWebhook,
+  fetchWebhookEvents,
+  deleteWebhook,
+  getLoyaltyWebhookEvents,
+  fetchAnalytics,
+  recordEngagement,
+  exportSalesData,
+  closeStoreDay,
+  fetchClosings,
+  createZone,
+  fetchZones,
+  requestAssistance,
+  fetchAssistanceRequests,
+  answerAssistanceRequest,
+  exportCustomerData,
+  eraseCustomerData,
+}
+export type Operations = typeof OPERATIONS
+
+export const OPERATION_TABLE: ReadonlyMap<string, Operation> = new Map(Object.entries(OPERATIONS))
+for (const [name, { name: declared }] of OPERATION_TABLE)
+  assert(name === declared, `${name} is declared as ${declared}`)
