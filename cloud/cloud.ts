@@ -1,7 +1,7 @@
 import type { Hono } from 'hono'
 import type { Platform } from '../policy/platform.ts'
 import { keyUsage } from './accounts/key-usage.ts'
-import { lastSeen } from './agents/last-seen.ts'
+import { lastSeen } from './agent-identity/last-seen.ts'
 import { openAuthority } from './authority/authority.ts'
 import type { KeyFiles } from './authority/key-files.ts'
 import { backfillCounters } from './analytics/backfill.ts'

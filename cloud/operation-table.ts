@@ -17,10 +17,10 @@ import {
   requestAssistance,
 } from './assistance/operations.ts'
 import { eraseCustomerData, exportCustomerData } from './customers/operations.ts'
-import { agentLogin, createEnrolmentCode, enrolEdgeAgent, fetchSignedDocuments } from './agents/operations.ts'
+import { agentLogin, createEnrolmentCode, enrolEdgeAgent, fetchSignedDocuments } from './agents/login/operations.ts'
 import { rotateSigningKey } from './accounts/rotate-signing-key.ts'
-import { rotateAgentKey } from './agents/rotate-agent-key.ts'
-import { fetchAgents, resolveAgentFork, revokeAgent } from './agents/agent-operations.ts'
+import { rotateAgentKey } from './agent-identity/rotate-agent-key.ts'
+import { fetchAgents, resolveAgentFork, revokeAgent } from './agents/administration/agent-operations.ts'
 import { bulkImportProducts } from './catalogue/bulk-operations.ts'
 import { importProducts } from './catalogue/import-operation.ts'
 import { fetchProduct, fetchProducts, searchProducts } from './catalogue/operations.ts'

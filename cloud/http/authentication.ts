@@ -1,5 +1,5 @@
 import { findKeyCaller, isKeyShaped } from '../accounts/api-keys.ts'
-import { findAgentCaller, isAgentToken } from '../agents/sessions.ts'
+import { findAgentCaller, isAgentToken } from '../agent-identity/sessions.ts'
 import type { AgentCaller, KeyCaller } from '../foundation/caller.ts'
 import { Failure } from '../foundation/failure.ts'
 import type { Db } from '../persistence/database.ts'

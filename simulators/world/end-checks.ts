@@ -1,5 +1,5 @@
 import type { Database as Connection } from 'better-sqlite3'
-import { RESYNC_MS } from '../../cloud/restore/resync.ts'
+import { RESYNC_MS } from '../../cloud/protection/leases/resync.ts'
 import type { AgentNode } from './agent-node.ts'
 import type { CloudNode } from './cloud-node.ts'
 import { checkConservation } from './conservation.ts'

@@ -11,7 +11,7 @@ const HOLES = new Set(['test/support/cloud.ts', 'test/house/house.test.ts'])
 /** Files over the limit since the formatter came; the issue about modules splits them. Nothing may be added. */
 const LONG_FILES = new Set([
   'bin/settings.ts',
-  'cloud/agents/operations.ts',
+  'cloud/agents/login/operations.ts',
   'device-drivers/protocols/llrp/parameters.ts',
   'edge-agent/http/local-app.ts',
   'edge-agent/lanes/gate/gate-lane.ts',

@@ -2,8 +2,8 @@ import { decodeClaims } from '../../../policy/documents/decode-claims.ts'
 import { HomeQuestion } from '../../../policy/documents/home-messages.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import { openDocument } from '../../../policy/documents/signed-document.ts'
-import { agentKeysEver } from '../../agents/agent-keys.ts'
-import { findAgent } from '../../agents/sessions.ts'
+import { agentKeysEver } from '../../agent-identity/agent-keys.ts'
+import { findAgent } from '../../agent-identity/sessions.ts'
 import type { EvidenceScope } from './evidence-scope.ts'
 
 /** What an agent reported to a receipt home of the rights that it was given there: `ask+jwt` with an outcome. */

@@ -17,7 +17,7 @@ import type {
 } from '../../persistence/tables/protection.ts'
 import type { DeviceRow } from '../../persistence/tables/agents.ts'
 import type { StoreRow } from '../../persistence/tables/stores.ts'
-import { assertResynced } from '../../restore/resync.ts'
+import { assertResynced } from './resync.ts'
 import { leaseRight, LEASE_GUARD_MS, type Tries, type UnitKey } from '../rights/rights.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { ProtectionEvent, PROTECTION_EVENT_TYPES } from '../../../policy/events.ts'
 import { normaliseIdentifiers } from '../../../policy/identifiers.ts'
-import { ingestBatch } from '../../agents/ingest.ts'
+import { ingestBatch } from '../../agents/journal/ingest.ts'
 import { raiseForEvent } from '../../assistance/raise-for-event.ts'
 import { eventsAfter, type After } from '../../epcis/queries.ts'
 import { knownCaller } from '../../foundation/caller.ts'

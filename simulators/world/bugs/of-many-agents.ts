@@ -49,7 +49,7 @@ export const MANY_AGENTS_BUGS: readonly Bug[] = [
   {
     name: 'restored-and-granting',
     what: 'a cloud that was put back to a backup grants before its agents have told what they used since',
-    changes: [change('cloud/restore/resync.js', 'if (leftMs <= 0)', 'if (leftMs !== 0)')],
+    changes: [change('cloud/protection/leases/resync.js', 'if (leftMs <= 0)', 'if (leftMs !== 0)')],
     troubles: ['restore', 'partition'],
   },
   {
@@ -111,7 +111,11 @@ export const MANY_AGENTS_BUGS: readonly Bug[] = [
     name: 'copies-believed',
     what: 'rows under numbers that are taken are not compared with those',
     changes: [
-      change('cloud/agents/ingest.js', 'if (known !== undefined && known !== last.hash) {', 'if (known === null) {'),
+      change(
+        'cloud/agents/journal/ingest.js',
+        'if (known !== undefined && known !== last.hash) {',
+        'if (known === null) {',
+      ),
     ],
     troubles: ['copy', 'partition'],
     liveness: true,

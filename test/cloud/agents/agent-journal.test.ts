@@ -1,7 +1,7 @@
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { AckClaims } from '../../../policy/documents/agent-messages.ts'
-import { retryUnapplied } from '../../../cloud/agents/retry-unapplied.ts'
+import { retryUnapplied } from '../../../cloud/agents/journal/retry-unapplied.ts'
 import { pruneGiven } from '../../../cloud/protection/rights/given-rights.ts'
 import { touchSubjects } from '../../../cloud/protection/rights/touch.ts'
 import type { ProtectionEvent } from '../../../policy/events.ts'

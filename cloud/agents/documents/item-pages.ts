@@ -1,18 +1,18 @@
-import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
+import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import {
   ITEM_PAGE_LIMIT,
   type ItemEntry,
   type ItemsClaims,
   type ItemsHead,
-} from '../../policy/documents/item-documents.ts'
-import { signDocument } from '../../policy/documents/signed-document.ts'
-import type { ItemStatus, ProtectionTechnology } from '../../policy/vocabulary.ts'
-import { present } from '../operations/fields.ts'
-import type { Services } from '../operations/operation.ts'
-import type { Db } from '../persistence/database.ts'
-import { prepared } from '../persistence/prepared.ts'
-import type { StoreRow } from '../persistence/tables/stores.ts'
-import { itemHead } from '../protection/items/item-sequence.ts'
+} from '../../../policy/documents/item-documents.ts'
+import { signDocument } from '../../../policy/documents/signed-document.ts'
+import type { ItemStatus, ProtectionTechnology } from '../../../policy/vocabulary.ts'
+import { present } from '../../operations/fields.ts'
+import type { Services } from '../../operations/operation.ts'
+import type { Db } from '../../persistence/database.ts'
+import { prepared } from '../../persistence/prepared.ts'
+import type { StoreRow } from '../../persistence/tables/stores.ts'
+import { itemHead } from '../../protection/items/item-sequence.ts'
 
 /** Pages of a store's item sequence, signed when somebody asks (policy/documents/item-documents.ts). */
 

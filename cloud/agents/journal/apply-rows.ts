@@ -1,22 +1,22 @@
 import { sql } from 'kysely'
-import { BrokenInvariant } from '../../policy/assert.ts'
-import type { JournalBody } from '../../policy/journal.ts'
-import { Failure } from '../foundation/failure.ts'
-import { iso } from '../operations/fields.ts'
-import type { Call } from '../operations/operation.ts'
-import type { AgentRow } from '../persistence/tables/agents.ts'
-import { applyClaim } from '../protection/evidence/claims.ts'
-import { applyOutcome } from '../protection/evidence/outcomes.ts'
-import { applyVoid } from '../protection/evidence/voids.ts'
-import { applyGiven, applyGivenBack } from '../protection/evidence/evidence-given.ts'
+import { BrokenInvariant } from '../../../policy/assert.ts'
+import type { JournalBody } from '../../../policy/journal.ts'
+import { Failure } from '../../foundation/failure.ts'
+import { iso } from '../../operations/fields.ts'
+import type { Call } from '../../operations/operation.ts'
+import type { AgentRow } from '../../persistence/tables/agents.ts'
+import { applyClaim } from '../../protection/evidence/claims.ts'
+import { applyOutcome } from '../../protection/evidence/outcomes.ts'
+import { applyVoid } from '../../protection/evidence/voids.ts'
+import { applyGiven, applyGivenBack } from '../../protection/evidence/evidence-given.ts'
 import {
   finishEvidence,
   openEvidence,
   type EvidenceScope,
   type Witness,
-} from '../protection/evidence/evidence-scope.ts'
-import { storeEvents, type EventScope } from '../protection/records/events.ts'
-import { raiseException } from '../protection/records/exceptions.ts'
+} from '../../protection/evidence/evidence-scope.ts'
+import { storeEvents, type EventScope } from '../../protection/records/events.ts'
+import { raiseException } from '../../protection/records/exceptions.ts'
 import { takeAgentEvent } from './agent-event.ts'
 
 /**

@@ -1,9 +1,9 @@
-import type { CommandClaims } from '../../policy/documents/agent-messages.ts'
-import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
-import { signDocument } from '../../policy/documents/signed-document.ts'
-import type { AgentCommand } from '../foundation/agent-channel.ts'
-import type { Call, Services } from '../operations/operation.ts'
-import { prepared } from '../persistence/prepared.ts'
+import type { CommandClaims } from '../../../policy/documents/agent-messages.ts'
+import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
+import { signDocument } from '../../../policy/documents/signed-document.ts'
+import type { AgentCommand } from '../../foundation/agent-channel.ts'
+import type { Call, Services } from '../../operations/operation.ts'
+import { prepared } from '../../persistence/prepared.ts'
 
 /** What an agent is asked to do now: told over the broker, and answered to whoever fetches its documents. */
 

@@ -1,6 +1,6 @@
-import type { Db } from '../persistence/database.ts'
-import type { AgentRow } from '../persistence/tables/agents.ts'
-import { inScope, TOTAL_LIMIT, type ScopePage, type StoreScope } from '../stores/store-scope.ts'
+import type { Db } from '../../persistence/database.ts'
+import type { AgentRow } from '../../persistence/tables/agents.ts'
+import { inScope, TOTAL_LIMIT, type ScopePage, type StoreScope } from '../../stores/store-scope.ts'
 
 export const AGENT_STATES = ['active', 'forked', 'revoked'] as const
 export type AgentListState = (typeof AGENT_STATES)[number]

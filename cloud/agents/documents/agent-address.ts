@@ -1,5 +1,5 @@
-import type { Call } from '../operations/operation.ts'
-import { raiseDocumentVersion } from '../stores/queries.ts'
+import type { Call } from '../../operations/operation.ts'
+import { raiseDocumentVersion } from '../../stores/queries.ts'
 
 /** Where the agent says that others reach it. They are told with the signed policy. */
 export async function noteAddress(

@@ -1,5 +1,5 @@
-import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
-import { signDocument } from '../../policy/documents/signed-document.ts'
+import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
+import { signDocument } from '../../../policy/documents/signed-document.ts'
 import {
   contentHash,
   type DenyClaims,
@@ -7,17 +7,17 @@ import {
   type FreshClaims,
   type OperatorRecord,
   type PolicyClaims,
-} from '../../policy/documents/store-documents.ts'
-import type { SecurityTagMode } from '../../policy/vocabulary.ts'
-import type { Tenant } from '../foundation/caller.ts'
-import type { Services } from '../operations/operation.ts'
-import type { Db } from '../persistence/database.ts'
-import { prepared } from '../persistence/prepared.ts'
-import type { StoreRow } from '../persistence/tables/stores.ts'
-import { deviceFacts, devicesTold } from '../protection/devices/device-queries.ts'
-import { isAnyoneWaitedFor } from '../protection/receipt-home/home-move.ts'
+} from '../../../policy/documents/store-documents.ts'
+import type { SecurityTagMode } from '../../../policy/vocabulary.ts'
+import type { Tenant } from '../../foundation/caller.ts'
+import type { Services } from '../../operations/operation.ts'
+import type { Db } from '../../persistence/database.ts'
+import { prepared } from '../../persistence/prepared.ts'
+import type { StoreRow } from '../../persistence/tables/stores.ts'
+import { deviceFacts, devicesTold } from '../../protection/devices/device-queries.ts'
+import { isAnyoneWaitedFor } from '../../protection/receipt-home/home-move.ts'
 import { itemsHead } from './item-pages.ts'
-import { policyOf } from '../protection/store-documents/policy.ts'
+import { policyOf } from '../../protection/store-documents/policy.ts'
 
 /**
  * What the agents of a store are told, made from the rows whenever somebody asks: signing takes

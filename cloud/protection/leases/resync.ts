@@ -1,5 +1,5 @@
-import { Failure } from '../foundation/failure.ts'
-import type { Call } from '../operations/operation.ts'
+import { Failure } from '../../foundation/failure.ts'
+import type { Call } from '../../operations/operation.ts'
 
 /** What a restored cloud waits for, and the end of that. */
 

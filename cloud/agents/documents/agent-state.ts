@@ -1,9 +1,9 @@
 import type { z } from 'zod'
-import { AgentState } from '../../policy/documents/agent-messages.ts'
-import { Release } from '../../policy/release.ts'
-import { iso, present } from '../operations/fields.ts'
-import type { Db } from '../persistence/database.ts'
-import type { AgentRow } from '../persistence/tables/agents.ts'
+import { AgentState } from '../../../policy/documents/agent-messages.ts'
+import { Release } from '../../../policy/release.ts'
+import { iso, present } from '../../operations/fields.ts'
+import type { Db } from '../../persistence/database.ts'
+import type { AgentRow } from '../../persistence/tables/agents.ts'
 
 /**
  *   state over the broker ─┐

@@ -1,4 +1,4 @@
-import { JournalBody } from '../../policy/journal.ts'
+import { JournalBody } from '../../../policy/journal.ts'
 
 /** What of a journal row can be applied. */
 export interface ReadRow {
