@@ -1,6 +1,6 @@
 import type { Database, Db } from '../persistence/database.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
-import { readLines } from '../scan-and-go/queries.ts'
+import { readLines } from '../purchases/queries.ts'
 import { countCompleted } from './count-purchases.ts'
 import { dayOf } from './days.ts'
 import { addToDay, type OfStore } from './store-days.ts'

@@ -1,4 +1,4 @@
-import { hasGone } from '../scan-and-go/shown-refunds.ts'
+import { hasGone } from '../purchases/shown-refunds.ts'
 import type { RefundRow } from '../persistence/tables/payments.ts'
 import type { PurchaseLineRow } from '../persistence/tables/purchases.ts'
 import type { CountedRefund } from './count-purchases.ts'

@@ -1,4 +1,4 @@
-import { vatBreakdown, type GrossAmount } from '../scan-and-go/vat.ts'
+import { vatBreakdown, type GrossAmount } from '../purchases/vat.ts'
 
 /** What of one VAT rate is sold, or goes back: gross and the tax in it, cents. */
 export interface TaxShare {

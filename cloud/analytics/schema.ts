@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { RefundFields } from '../scan-and-go/schema.ts'
+import { RefundFields } from '../purchases/schema.ts'
 import { PERIODS } from './days.ts'
 
 /** A day as requests name it: within the years that a shop lives in. */

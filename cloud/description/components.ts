@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Product } from '../catalogue/schema.ts'
 import { Device } from '../protection/devices/device-operations.ts'
-import { CheckoutLine, Purchase, TransactionData } from '../scan-and-go/schema.ts'
+import { CheckoutLine, Purchase, TransactionData } from '../purchases/schema.ts'
 import { Store, StoreMasterData } from '../stores/schema.ts'
 
 /**

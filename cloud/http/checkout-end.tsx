@@ -1,4 +1,4 @@
-import type { TransactionData } from '../scan-and-go/schema.ts'
+import type { TransactionData } from '../purchases/schema.ts'
 import type { Texts } from '../texts/texts.ts'
 import { TagHint } from './receipt-page.tsx'
 import type { WayOut } from './way-out.ts'

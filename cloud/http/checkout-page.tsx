@@ -1,4 +1,4 @@
-import type { TransactionData } from '../scan-and-go/schema.ts'
+import type { TransactionData } from '../purchases/schema.ts'
 import { CheckoutEnd } from './checkout-end.tsx'
 import { Page, type Reader } from './page.tsx'
 import type { WayOut } from './way-out.ts'

@@ -1,5 +1,5 @@
 import { takenBack } from '../receipts/taken-back.ts'
-import type { TransactionData } from '../scan-and-go/schema.ts'
+import type { TransactionData } from '../purchases/schema.ts'
 import type { Formats } from '../texts/catalogue.ts'
 import type { Texts } from '../texts/texts.ts'
 import { Page, type Reader } from './page.tsx'

@@ -1,12 +1,12 @@
 import type { Call } from '../operations/operation.ts'
 import type { PaymentRow } from '../persistence/tables/payments.ts'
 import { raiseException } from '../protection/records/exceptions.ts'
-import { completePurchase } from '../scan-and-go/complete-purchase.ts'
-import { endUnpaid } from '../scan-and-go/end-unpaid.ts'
+import { completePurchase } from '../purchase-lifecycle/complete-purchase.ts'
+import { endUnpaid } from '../purchase-lifecycle/end-unpaid.ts'
 import { findStore } from '../stores/queries.ts'
 import type { PaymentNotice } from './provider.ts'
 import { findPayment, updatePayment } from './queries.ts'
-import { insertRefund } from './refunds.ts'
+import { insertRefund } from '../purchases/refunds.ts'
 
 /**
  * What a provider says became of a session, in any order and as often as it likes. Answers undefined when there is

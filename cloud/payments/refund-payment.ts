@@ -5,11 +5,11 @@ import { operation, type Call } from '../operations/operation.ts'
 import type { RefundRow } from '../persistence/tables/payments.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import { assertOperator } from '../protection/operators/store-operator.ts'
-import { cancelPurchase } from '../scan-and-go/cancel-purchase.ts'
-import { depositsOn } from '../scan-and-go/deposit.ts'
-import { ownPurchase, purchaseIdOf } from '../scan-and-go/own-purchase.ts'
-import { toPurchase, type WholePurchase } from '../scan-and-go/present.ts'
-import { Purchase } from '../scan-and-go/schema.ts'
+import { cancelPurchase } from '../purchase-lifecycle/cancel-purchase.ts'
+import { depositsOn } from '../purchases/deposit.ts'
+import { ownPurchase, purchaseIdOf } from '../purchases/own-purchase.ts'
+import { toPurchase, type WholePurchase } from '../purchases/present.ts'
+import { Purchase } from '../purchases/schema.ts'
 import { appliedPaymentOf, findRefund, refundsOf } from './queries.ts'
 import {
   counts,
@@ -20,13 +20,13 @@ import {
   remainingCent,
   returnedLines,
   reviveRefund,
-} from './refunds.ts'
+} from '../purchases/refunds.ts'
 import { returnItems } from './return-items.ts'
-import { emitRefunded, REFUND_EVENTS } from './refunded.ts'
+import { emitRefunded, REFUND_EVENTS } from '../purchase-lifecycle/refunded.ts'
 import { runnerOf } from './runner.ts'
 import { sendRefund } from './send-refund.ts'
-import { settleRefund } from './settle-refund.ts'
-import { settleWhole } from './settle-whole.ts'
+import { settleRefund } from '../purchase-lifecycle/settle-refund.ts'
+import { settleWhole } from '../purchase-lifecycle/settle-whole.ts'
 
 const LINES_LIMIT = 500
 

@@ -6,11 +6,11 @@ import { prepared } from '../persistence/prepared.ts'
 import type { ProtectionAuthorizationRow } from '../persistence/tables/protection.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import { redemptionsOf } from '../protection/leases/authorizations.ts'
-import { authorizationsOf } from '../scan-and-go/cancel-purchase.ts'
+import { authorizationsOf } from '../purchase-lifecycle/cancel-purchase.ts'
 import { refundPayment } from './refund-payment.ts'
-import { releaseRefund } from './refunds.ts'
+import { releaseRefund } from '../purchases/refunds.ts'
 import { taskRunner } from './runner.ts'
-import { settleWhole } from './settle-whole.ts'
+import { settleWhole } from '../purchase-lifecycle/settle-whole.ts'
 
 /** Seconds after its end in which a token may still be honoured by a clock that is behind. */
 const GUARD_MS = 60_000

@@ -3,7 +3,7 @@ import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import { readItem, updateItem } from '../protection/items/item-queries.ts'
 import { tellGates } from '../protection/items/item-sequence.ts'
 import { isItemOf, returnUnits } from '../protection/leases/return-units.ts'
-import { readUnits } from '../scan-and-go/queries.ts'
+import { readUnits } from '../purchases/queries.ts'
 
 /** The items of these lines came back: they are `returned`, and nothing is released for them any more (decisions §8). */
 export async function returnItems(

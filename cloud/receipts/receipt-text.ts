@@ -1,4 +1,4 @@
-import type { TransactionData } from '../scan-and-go/schema.ts'
+import type { TransactionData } from '../purchases/schema.ts'
 import { formatsOf } from '../texts/catalogue.ts'
 import { takenBack } from './taken-back.ts'
 

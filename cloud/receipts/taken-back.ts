@@ -1,4 +1,4 @@
-import type { TransactionData } from '../scan-and-go/schema.ts'
+import type { TransactionData } from '../purchases/schema.ts'
 
 /** What has become of a receipt's purchase since: stands beside what was sold, and changes nothing of it. */
 export interface TakenBack {

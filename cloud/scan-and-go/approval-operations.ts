@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import { Id, Success, text } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'
-import { decideApproval } from './approval.ts'
+import { decideApproval } from '../purchase-lifecycle/approval.ts'
 import { beginPayment, noteTestPayment, openPayment } from '../payments/open-payment.ts'
 import { runnerOf } from '../payments/runner.ts'
-import { COMPLETION_EVENTS, completePurchase } from './complete-purchase.ts'
-import { ownPurchase, purchaseIdOf } from './own-purchase.ts'
-import { isTest, toPurchase } from './present.ts'
-import { Purchase } from './schema.ts'
+import { COMPLETION_EVENTS, completePurchase } from '../purchase-lifecycle/complete-purchase.ts'
+import { ownPurchase, purchaseIdOf } from '../purchases/own-purchase.ts'
+import { isTest, toPurchase } from '../purchases/present.ts'
+import { Purchase } from '../purchases/schema.ts'
 
 export const approveCheckout = operation({
   name: 'approveCheckout',

@@ -2,8 +2,8 @@ import { CLOCKS_DIFFER_MS } from '../operations/clocks.ts'
 import { oneByOne } from '../operations/one-by-one.ts'
 import type { Services } from '../operations/operation.ts'
 import type { Database, Db } from '../persistence/database.ts'
-import { PAYMENT_MS } from './approval.ts'
-import { endUnpaid } from './end-unpaid.ts'
+import { PAYMENT_MS } from '../purchase-lifecycle/approval.ts'
+import { endUnpaid } from '../purchase-lifecycle/end-unpaid.ts'
 
 /** Ends what nobody paid in time, each in a transaction of its own. Safe to run twice and in several processes. */
 export async function cancelUnpaid(database: Database, services: Services): Promise<void> {

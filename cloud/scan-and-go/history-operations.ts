@@ -3,8 +3,8 @@ import { Id, Limit, Offset, QueryNumber, Success, text } from '../operations/fie
 import { olderForm, operation } from '../operations/operation.ts'
 import { cursorOf } from '../operations/paging.ts'
 import { readHistory } from './history.ts'
-import { toPurchase, toTransactionData } from './present.ts'
-import { Purchase, TransactionData } from './schema.ts'
+import { toPurchase, toTransactionData } from '../purchases/present.ts'
+import { Purchase, TransactionData } from '../purchases/schema.ts'
 
 const DEFAULT_PAGE = 20
 const OLDER_DEFAULT_PAGE = 50

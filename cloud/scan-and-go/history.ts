@@ -4,8 +4,8 @@ import { nextOf, pageOf, type PageRequest } from '../operations/paging.ts'
 import type { PurchaseLineRow, PurchaseRow } from '../persistence/tables/purchases.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { findStore } from '../stores/queries.ts'
-import type { WholePurchase } from './present.ts'
-import { refundsOfMany } from './shown-refunds.ts'
+import type { WholePurchase } from '../purchases/present.ts'
+import { refundsOfMany } from '../purchases/shown-refunds.ts'
 
 /** Up to here a total is counted exactly; beyond, counting would cost more than the page. */
 const EXACT_TOTAL = 10_000

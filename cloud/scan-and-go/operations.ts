@@ -11,15 +11,15 @@ import {
   openPayment,
   pspOf,
 } from '../payments/open-payment.ts'
-import { REFUND_EVENTS } from '../payments/refunded.ts'
+import { REFUND_EVENTS } from '../purchase-lifecycle/refunded.ts'
 import { runnerOf } from '../payments/runner.ts'
 import { ownStore } from '../stores/own-store.ts'
-import { cancelPurchase } from './cancel-purchase.ts'
-import { COMPLETION_EVENTS, completePurchase } from './complete-purchase.ts'
-import { endUnpaid } from './end-unpaid.ts'
-import { ownPurchase, purchaseIdOf, wholePurchase } from './own-purchase.ts'
-import { toPurchase, toTransactionData, type WholePurchase } from './present.ts'
-import { CheckoutRequest, Purchase, TransactionData } from './schema.ts'
+import { cancelPurchase } from '../purchase-lifecycle/cancel-purchase.ts'
+import { COMPLETION_EVENTS, completePurchase } from '../purchase-lifecycle/complete-purchase.ts'
+import { endUnpaid } from '../purchase-lifecycle/end-unpaid.ts'
+import { ownPurchase, purchaseIdOf, wholePurchase } from '../purchases/own-purchase.ts'
+import { toPurchase, toTransactionData, type WholePurchase } from '../purchases/present.ts'
+import { CheckoutRequest, Purchase, TransactionData } from '../purchases/schema.ts'
 import { openSession, ownSession } from './sessions.ts'
 import { startPurchase } from './start-checkout.ts'
 

@@ -10,9 +10,9 @@ import type { Db } from '../persistence/database.ts'
 import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { findItem } from '../protection/items/item-queries.ts'
-import { depositOf, type Deposit } from './deposit.ts'
-import { isTest } from './present.ts'
-import type { CheckoutLine, PriceOrigin } from './schema.ts'
+import { depositOf, type Deposit } from '../purchases/deposit.ts'
+import { isTest } from '../purchases/present.ts'
+import type { CheckoutLine, PriceOrigin } from '../purchases/schema.ts'
 import { weighedCent, weighedLine, type WeighedLine } from './weighed-line.ts'
 
 /**

@@ -6,10 +6,10 @@ import type { PurchaseLineRow, PurchaseRow, ShoppingSessionRow } from '../persis
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { renumberItemsOf, tellGates } from '../protection/items/item-sequence.ts'
 import { reserveStock } from '../stock/reserve.ts'
-import { approvalNeeded, firstState, stockKeptUntil } from './approval.ts'
-import { depositLine } from './deposit.ts'
+import { approvalNeeded, firstState, stockKeptUntil } from '../purchase-lifecycle/approval.ts'
+import { depositLine } from '../purchases/deposit.ts'
 import { priceLines, type PricedLine } from './price-lines.ts'
-import { UNITS_LIMIT, type CheckoutLine } from './schema.ts'
+import { UNITS_LIMIT, type CheckoutLine } from '../purchases/schema.ts'
 
 /** Makes the purchase, its lines and its tagged units; only counted stock is reserved, and nothing is paid yet. */
 export async function startPurchase(

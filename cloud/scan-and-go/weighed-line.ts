@@ -3,7 +3,7 @@ import { layoutsOf } from '../catalogue/labelled-product.ts'
 import type { PricedProduct } from '../catalogue/schema.ts'
 import { invalid } from '../foundation/failure.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
-import type { CheckoutLine } from './schema.ts'
+import type { CheckoutLine } from '../purchases/schema.ts'
 
 /** Goods that a scale priced: what stands on their label. */
 export interface WeighedLine {

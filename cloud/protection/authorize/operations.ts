@@ -9,7 +9,7 @@ import {
 } from '../../../policy/vocabulary.ts'
 import { Id, Success, text } from '../../operations/fields.ts'
 import { operation } from '../../operations/operation.ts'
-import { StoreData } from '../../scan-and-go/schema.ts'
+import { StoreData } from '../../purchases/schema.ts'
 import { extras } from './answer.ts'
 import { DeviceMetadata } from './asking.ts'
 import { authorize } from './authorize.ts'

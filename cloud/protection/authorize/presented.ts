@@ -7,7 +7,7 @@ import { invalid } from '../../foundation/failure.ts'
 import type { Call } from '../../operations/operation.ts'
 import type { ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
 import type { PurchaseRow } from '../../persistence/tables/purchases.ts'
-import { findPurchase, findPurchaseOfReceipt } from '../../scan-and-go/queries.ts'
+import { findPurchase, findPurchaseOfReceipt } from '../../purchases/queries.ts'
 import type { Asked } from './asking.ts'
 import { findAuthorization } from '../leases/authorizations.ts'
 

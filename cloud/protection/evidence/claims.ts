@@ -1,6 +1,6 @@
 import type { Evidence } from '../../../policy/journal.ts'
 import type { RightClass } from '../../../policy/vocabulary.ts'
-import { findPurchase } from '../../scan-and-go/queries.ts'
+import { findPurchase } from '../../purchases/queries.ts'
 import { findAuthorization, unitsOfAuthorization, updateAuthorization } from '../leases/authorizations.ts'
 import { bindItem } from './bind-item.ts'
 import { endLease, freeLeases } from './end-lease.ts'

@@ -1,5 +1,5 @@
 import type { PurchaseRow } from '../../persistence/tables/purchases.ts'
-import { noteTakenBack, readUnits } from '../../scan-and-go/queries.ts'
+import { noteTakenBack, readUnits } from '../../purchases/queries.ts'
 import type { EvidenceScope } from './evidence-scope.ts'
 import { raiseException } from '../records/exceptions.ts'
 import { readItem, updateItem } from '../items/item-queries.ts'

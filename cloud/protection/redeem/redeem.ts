@@ -5,7 +5,7 @@ import { knownCaller, maySee, type KnownCaller } from '../../foundation/caller.t
 import { invalid, notFound, precondition } from '../../foundation/failure.ts'
 import type { Call } from '../../operations/operation.ts'
 import type { ProtectionAuthorizationRow, RedemptionRow } from '../../persistence/tables/protection.ts'
-import { readUnits } from '../../scan-and-go/queries.ts'
+import { readUnits } from '../../purchases/queries.ts'
 import { readAsked, type Asked } from '../authorize/asking.ts'
 import { findAuthorization, redemptionsOf, unitsOfAuthorization } from '../leases/authorizations.ts'
 import { applyClaim } from '../evidence/claims.ts'

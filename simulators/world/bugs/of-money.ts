@@ -45,7 +45,7 @@ export const MONEY_BUGS: readonly Bug[] = [
     what: 'a cancelled purchase is paid back while its tokens and its receipt still count',
     changes: [
       change(
-        'cloud/scan-and-go/cancel-purchase.js',
+        'cloud/purchase-lifecycle/cancel-purchase.js',
         'const isOpen = await hasOpenAuthorizations(call, purchase);',
         'const isOpen = false;',
       ),

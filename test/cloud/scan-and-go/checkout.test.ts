@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { vatBreakdown } from '../../../cloud/scan-and-go/vat.ts'
+import { vatBreakdown } from '../../../cloud/purchases/vat.ts'
 import type { Json } from '../../support/cloud.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
 import { newEpc, openShop, type Shop } from '../../support/shop.ts'

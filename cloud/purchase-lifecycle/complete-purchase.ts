@@ -16,7 +16,7 @@ import { itemFacts, lineFacts } from '../protection/authorize/item-facts.ts'
 import { consumeStock } from '../stock/reserve.ts'
 import { makeReceipt, type ReceiptUnit } from '../receipts/receipt-of-purchase.ts'
 import { present } from '../operations/fields.ts'
-import { readLines, readUnits, updatePurchase } from './queries.ts'
+import { readLines, readUnits, updatePurchase } from '../purchases/queries.ts'
 
 /** What `completePurchase` emits. */
 export const COMPLETION_EVENTS = ['checkout.completed', ...EARNING_EVENTS] as const

@@ -4,9 +4,9 @@ import { adjustEarnings } from '../loyalty/earn-automatically.ts'
 import type { Call } from '../operations/operation.ts'
 import type { RefundRow } from '../persistence/tables/payments.ts'
 import type { PurchaseLineRow, PurchaseRow } from '../persistence/tables/purchases.ts'
-import { readLines } from '../scan-and-go/queries.ts'
-import { refundsOf, updateRefund } from './queries.ts'
-import { counts, keptCent } from './refunds.ts'
+import { readLines } from '../purchases/queries.ts'
+import { refundsOf, updateRefund } from '../payments/queries.ts'
+import { counts, keptCent } from '../purchases/refunds.ts'
 
 /**
  * What follows for the figures and the customer's points once money has gone back; not before, for until then it may fail.

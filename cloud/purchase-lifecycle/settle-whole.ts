@@ -1,10 +1,10 @@
 import type { Call } from '../operations/operation.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
-import { isTest } from '../scan-and-go/present.ts'
-import { updatePurchase } from '../scan-and-go/queries.ts'
-import { refundsOf } from './queries.ts'
+import { isTest } from '../purchases/present.ts'
+import { updatePurchase } from '../purchases/queries.ts'
+import { refundsOf } from '../payments/queries.ts'
 import { emitRefunded } from './refunded.ts'
-import { insertRefund, remainingCent } from './refunds.ts'
+import { insertRefund, remainingCent } from '../purchases/refunds.ts'
 import { settleRefund } from './settle-refund.ts'
 
 /**

@@ -2,8 +2,8 @@ import { newId } from '../../policy/ids.ts'
 import type { Call } from '../operations/operation.ts'
 import type { PaymentRow, RefundRow } from '../persistence/tables/payments.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
-import { updatePurchase } from '../scan-and-go/queries.ts'
-import { appliedPaymentOf, refundsOf, updateRefund } from './queries.ts'
+import { updatePurchase } from './queries.ts'
+import { appliedPaymentOf, refundsOf, updateRefund } from '../payments/queries.ts'
 
 /**
  *   held ──no authorization can be used any more──▶ due ──taken by the provider──▶ done

@@ -2,7 +2,7 @@ import type { Db } from '../persistence/database.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import { renumberItemsOf } from '../protection/items/item-sequence.ts'
 import { releaseStock } from '../stock/reserve.ts'
-import { updatePurchase } from './queries.ts'
+import { updatePurchase } from '../purchases/queries.ts'
 
 /** Ends a purchase that nobody has paid; what stock it kept is there for others. */
 export async function endUnpaid(db: Db, purchase: PurchaseRow, change: Partial<PurchaseRow>): Promise<PurchaseRow> {

@@ -5,8 +5,8 @@ import type { StoreRow } from '../persistence/tables/stores.ts'
 import { assertOperator } from '../protection/operators/store-operator.ts'
 import { extendReservations } from '../stock/queries.ts'
 import { endUnpaid } from './end-unpaid.ts'
-import { isTest } from './present.ts'
-import { updatePurchase } from './queries.ts'
+import { isTest } from '../purchases/present.ts'
+import { updatePurchase } from '../purchases/queries.ts'
 import { isSpotChecked, noteLooked, type Shopper } from './spot-check.ts'
 
 /** How long a payment is awaited, ms; the clock stands still while staff must look first. */
