@@ -1,5 +1,5 @@
 import type { Platform } from '../policy/platform.ts'
-import { ensureAccount } from '../cloud/accounts/accounts.ts'
+import { ensureAccount } from '../cloud/registrations/accounts.ts'
 import { createApiKey } from '../cloud/accounts/api-keys.ts'
 import { tenantOf, type Tenant } from '../cloud/foundation/caller.ts'
 import type { Database } from '../cloud/persistence/database.ts'

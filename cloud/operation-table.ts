@@ -1,12 +1,12 @@
 import { fetchAuditLog } from './accounts/audit-operations.ts'
-import { claimRegistration } from './accounts/claim.ts'
+import { claimRegistration } from './registrations/claim.ts'
 import { createApiKey, fetchApiKeys, revokeApiKey, rollApiKey } from './accounts/key-operations.ts'
 import {
   fetchRegistrations,
   submitStoreRegistration,
   submitStoreRegistrationRequest,
-} from './accounts/registration-operations.ts'
-import { approveStoreRegistration, rejectStoreRegistration } from './accounts/review.ts'
+} from './registrations/registration-operations.ts'
+import { approveStoreRegistration, rejectStoreRegistration } from './registrations/review.ts'
 import { exportSalesData } from './analytics/export-operations.ts'
 import { closeStoreDay, fetchAnalytics, fetchClosings, recordEngagement } from './analytics/operations.ts'
 import {
@@ -82,14 +82,14 @@ import {
   markPurchaseCancelled,
   startCheckout,
 } from './scan-and-go/operations.ts'
-import { insertStore } from './stores/insert-store.ts'
+import { insertStore } from './store-operations/insert-store.ts'
 import { approveCheckout } from './scan-and-go/approval-operations.ts'
 import { generateCodes } from './scan-and-go/code-operations.ts'
 import { fetchPurchaseHistory } from './scan-and-go/history-operations.ts'
 import { fetchStock, setStock } from './stock/operations.ts'
-import { fetchStore, fetchStores } from './stores/operations.ts'
-import { setStorePackage } from './stores/set-store-package.ts'
-import { updateStore } from './stores/update-store.ts'
+import { fetchStore, fetchStores } from './store-operations/read-stores.ts'
+import { setStorePackage } from './store-operations/set-store-package.ts'
+import { updateStore } from './store-operations/update-store.ts'
 import {
   fetchWebhookDeliveries,
   fetchWebhookEvents,

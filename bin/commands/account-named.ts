@@ -1,4 +1,4 @@
-import { findAccountId } from '../../cloud/accounts/accounts.ts'
+import { findAccountId } from '../../cloud/registrations/accounts.ts'
 import type { Db } from '../../cloud/persistence/database.ts'
 
 /** The id of the account of this name; throws with a word for people when there is none. */

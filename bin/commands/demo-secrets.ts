@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { z } from 'zod'
 import { fraction, type Platform, type SecretFiles } from '../../policy/platform.ts'
-import { ensureAccount } from '../../cloud/accounts/accounts.ts'
+import { ensureAccount } from '../../cloud/registrations/accounts.ts'
 import { createApiKey, hashOfKey } from '../../cloud/accounts/api-keys.ts'
 import type { Shopper } from '../../simulators/services/shopper.ts'
 import type { RunningCloud } from './cloud.ts'

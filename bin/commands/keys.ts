@@ -1,5 +1,5 @@
 import { createApiKey } from '../../cloud/accounts/api-keys.ts'
-import { ensureAccount } from '../../cloud/accounts/accounts.ts'
+import { ensureAccount } from '../../cloud/registrations/accounts.ts'
 import { noteChange } from '../../cloud/accounts/audit-queries.ts'
 import { findKey, listKeysOfAll } from '../../cloud/accounts/key-queries.ts'
 import { toKeyRecord } from '../../cloud/accounts/key-schema.ts'

@@ -1,6 +1,6 @@
 import type { Db } from '../persistence/database.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
-import { DEFAULT_IN_STORE_CODES, readLabel, type Label } from './in-store-code.ts'
+import { DEFAULT_IN_STORE_CODES, readLabel, type Label } from '../stores/in-store-code.ts'
 import { findProduct } from './queries.ts'
 import type { PricedProduct } from './schema.ts'
 

@@ -1,4 +1,4 @@
-import { labelCent, readLabel, type Label } from '../catalogue/in-store-code.ts'
+import { labelCent, readLabel, type Label } from '../stores/in-store-code.ts'
 import { layoutsOf } from '../catalogue/labelled-product.ts'
 import type { PricedProduct } from '../catalogue/schema.ts'
 import { invalid } from '../foundation/failure.ts'

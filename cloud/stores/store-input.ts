@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { hasValidCheckDigit } from '../../policy/gs1/gtin.ts'
 import { DEVICE_TYPES, PROTECTION_TECHNOLOGIES, SECURITY_TAG_MODES, WORKFLOW_TYPES } from '../../policy/vocabulary.ts'
-import { InStoreCodes } from '../catalogue/in-store-code.ts'
+import { InStoreCodes } from './in-store-code.ts'
 import { text } from '../operations/fields.ts'
 import { PACKAGES, type Package } from '../foundation/packages.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'

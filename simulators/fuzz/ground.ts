@@ -1,4 +1,4 @@
-import { ensureAccount } from '../../cloud/accounts/accounts.ts'
+import { ensureAccount } from '../../cloud/registrations/accounts.ts'
 import { createApiKey, type KeyKind } from '../../cloud/accounts/api-keys.ts'
 import { loadKeyFiles, type KeyFiles } from '../../cloud/authority/key-files.ts'
 import type { Mode } from '../../cloud/foundation/caller.ts'

@@ -1,4 +1,4 @@
-import { ensureAccount } from '../../cloud/accounts/accounts.ts'
+import { ensureAccount } from '../../cloud/registrations/accounts.ts'
 import { createApiKey } from '../../cloud/accounts/api-keys.ts'
 import { CLOUD_ORIGIN, type CloudNode } from './cloud-node.ts'
 

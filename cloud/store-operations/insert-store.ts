@@ -1,12 +1,12 @@
 import { z } from 'zod'
-import { pendingAnswer, RegistrationPending } from '../accounts/registration-schema.ts'
-import { assertUnbound, registerStore } from '../accounts/registrations.ts'
+import { pendingAnswer, RegistrationPending } from '../registrations/registration-schema.ts'
+import { assertUnbound, registerStore } from '../registrations/registrations.ts'
 import { keyCaller } from '../foundation/caller.ts'
 import { Success } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'
-import { makeStore } from './make-store.ts'
-import { Store, toStore } from './schema.ts'
-import { AnyCasePackage, newStoreFields, STORE_INPUT_SHAPE } from './store-input.ts'
+import { makeStore } from '../stores/make-store.ts'
+import { Store, toStore } from '../stores/schema.ts'
+import { AnyCasePackage, newStoreFields, STORE_INPUT_SHAPE } from '../stores/store-input.ts'
 
 export const insertStore = operation({
   name: 'insertStore',

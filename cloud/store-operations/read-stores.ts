@@ -5,9 +5,9 @@ import { Id, Limit, Offset, QueryNumber, Success, text } from '../operations/fie
 import { olderForm, operation, type Call } from '../operations/operation.ts'
 import { cursorOf, pageOf, slicePage } from '../operations/paging.ts'
 import { rawList } from '../operations/raw-json.ts'
-import { findStores } from './find-stores.ts'
-import { ownStore } from './own-store.ts'
-import { Store, StoreMasterData, toMasterData, toStore } from './schema.ts'
+import { findStores } from '../stores/find-stores.ts'
+import { ownStore } from '../stores/own-store.ts'
+import { Store, StoreMasterData, toMasterData, toStore } from '../stores/schema.ts'
 
 const DEFAULT_PAGE = 100
 /** Products that fetchStore carries. */

@@ -1,14 +1,14 @@
 import { z } from 'zod'
-import { lowerAccountPackage, raiseAccountPackage } from '../accounts/packages.ts'
+import { lowerAccountPackage, raiseAccountPackage } from '../registrations/packages.ts'
 import type { Tenant } from '../foundation/caller.ts'
 import { notFound } from '../foundation/failure.ts'
 import { Id, Success } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'
 import { isAtLeast, type Package } from '../foundation/packages.ts'
-import { featuresOf } from './make-store.ts'
-import { findStore, updateStoreRow } from './queries.ts'
-import { Store, toStore } from './schema.ts'
-import { AnyCasePackage } from './store-input.ts'
+import { featuresOf } from '../stores/make-store.ts'
+import { findStore, updateStoreRow } from '../stores/queries.ts'
+import { Store, toStore } from '../stores/schema.ts'
+import { AnyCasePackage } from '../stores/store-input.ts'
 
 export const setStorePackage = operation({
   name: 'setStorePackage',

@@ -5,8 +5,8 @@ import { Id, Success } from '../operations/fields.ts'
 import { hashOf } from '../operations/idempotency.ts'
 import { operation, type Call } from '../operations/operation.ts'
 import { countStores } from '../stores/queries.ts'
-import { KEY_KINDS, type KeyKind } from './api-keys.ts'
-import { addKey } from './keys.ts'
+import { KEY_KINDS, type KeyKind } from '../accounts/api-keys.ts'
+import { addKey } from '../accounts/keys.ts'
 import { findRegistration, updateRegistration } from './registration-queries.ts'
 
 const HandedOut = z.strictObject({

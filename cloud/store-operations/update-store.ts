@@ -6,10 +6,10 @@ import { isAtLeast, type Package } from '../foundation/packages.ts'
 import { packageMissing } from '../operations/perform.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { storeDocumentChanged } from '../protection/store-documents/document-changed.ts'
-import { ownStore } from './own-store.ts'
-import { updateStoreRow } from './queries.ts'
-import { Store, toMasterData, toStore } from './schema.ts'
-import { STORE_INPUT_SHAPE, storeFieldsOf, type StoreFields } from './store-input.ts'
+import { ownStore } from '../stores/own-store.ts'
+import { updateStoreRow } from '../stores/queries.ts'
+import { Store, toMasterData, toStore } from '../stores/schema.ts'
+import { STORE_INPUT_SHAPE, storeFieldsOf, type StoreFields } from '../stores/store-input.ts'
 
 /** What the system sets; sent back as it was answered it is ignored. */
 const SYSTEM_SET_SHAPE = {
