@@ -72,7 +72,10 @@ function newPlace(bin: string, given?: string): Place {
 async function serverIn(place: Place): Promise<PostgresServer> {
   const { bin, dir, data, as } = place
   const port = await unusedPort()
-  const options = ['-D', data, '-p', String(port), '-h', '127.0.0.1', '-k', dir, '-c', 'max_connections=200']
+  // A commit that was acknowledged before it was flushed stays so until a crash: the server's own flush every 200 ms would hide the loss.
+  const lazy = ['-c', 'wal_writer_delay=10s', '-c', 'wal_writer_flush_after=1GB']
+  const where = ['-D', data, '-p', String(port), '-h', '127.0.0.1', '-k', dir]
+  const options = [...where, '-c', 'max_connections=200', ...lazy]
   const begin = () => spawn(join(bin, 'postgres'), options, as)
   let server = begin()
   const end = async (signal: NodeJS.Signals) => {
