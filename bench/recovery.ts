@@ -7,7 +7,7 @@ import { llrpReader } from '../simulators/devices/llrp-reader.ts'
 import { mqttBroker } from '../simulators/devices/mqtt-broker.ts'
 import { pcscdSimulator } from '../simulators/devices/pcscd.ts'
 import { zebraReader } from '../simulators/devices/zebra-reader.ts'
-import { virtualPlatform } from '../simulators/world/virtual-platform.ts'
+import { virtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
 import type { Bench, Figure, Result, Sizes, Row } from './figure.ts'
 import { median, quantile } from './measure.ts'
 

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { DayRecord } from '../bin/sim-day.ts'
+import type { DayRecord } from '../verification/runner/sim-day.ts'
 import type { Bench, Figure, Result, Sizes } from './figure.ts'
 
 /** Aim: the CPU time of a whole day, s of one core. */
@@ -24,7 +24,7 @@ export const storeDay: Figure = { sizes: SIZES, run }
 async function run({ mode, folder, note }: Bench): Promise<Result> {
   const { shoppers, hours } = SIZES[mode]
   const file = join(folder, 'day.json')
-  const program = fileURLToPath(new URL('../bin/sim.js', import.meta.url))
+  const program = fileURLToPath(new URL('../verification/sim.js', import.meta.url))
   const child = spawn(
     process.execPath,
     [

@@ -7,7 +7,17 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const at = (...parts) => join(root, ...parts)
-const MODULES = ['policy', 'device-drivers', 'edge-agent', 'cloud', 'client', 'simulators', 'bin', 'bench']
+const MODULES = [
+  'policy',
+  'device-drivers',
+  'edge-agent',
+  'cloud',
+  'client',
+  'simulators',
+  'bin',
+  'verification',
+  'bench',
+]
 const BUILD_INFO = ['.server.tsbuildinfo', '.browser.tsbuildinfo']
 const CONFIGS = ['package-lock.json', 'tsconfig.json', 'tsconfig.browser.json']
 

@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { noPostgres } from '../../bin/prove/postgres-server.ts'
+import { noPostgres } from '../../verification/kills/postgres-server.ts'
 import { canPin, CORES, startProgram, type Program } from '../child.ts'
 import { FigureUnavailable, rowsOf, type Bench, type Figure, type Result, type Row, type Sizes } from '../figure.ts'
 import { withPrograms } from '../http-contender.ts'

@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
-import { serverUser, startPostgres, type PostgresPlace } from '../../bin/prove/postgres-server.ts'
+import { serverUser, startPostgres, type PostgresPlace } from '../../verification/kills/postgres-server.ts'
 import { answerBench } from '../child.ts'
 
 /** A new database of the server. The answer is its URL. */

@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { boundedFetch } from '../../bin/bounded-fetch.ts'
 import { httpClient } from '../../edge-agent/link/wire/http-client.ts'
-import { virtualPlatform } from '../../simulators/world/virtual-platform.ts'
+import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 
 let server: Server
 let url: string

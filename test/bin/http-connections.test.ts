@@ -4,7 +4,7 @@ import { afterEach, expect, it, vi } from 'vitest'
 import { connectionLimits, type HttpLimits } from '../../bin/connection-limits.ts'
 import { listen, type HttpServer } from '../../bin/http-server.ts'
 import { LINES_A_MINUTE } from '../../policy/limited-log.ts'
-import { virtualPlatform } from '../../simulators/world/virtual-platform.ts'
+import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 
 let server: HttpServer
 const world = virtualPlatform()

@@ -3,7 +3,7 @@ import { deviceLink } from '../../device-drivers/drivers/device-link.ts'
 import { memoryPort } from '../../device-drivers/transports/memory.ts'
 import { sharedLinks } from '../../device-drivers/transports/shared-links.ts'
 import type { LinkProtocol, Speaker } from '../../device-drivers/transports/shared-links.ts'
-import { virtualPlatform } from '../../simulators/world/virtual-platform.ts'
+import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 import { forEver } from './workbench.ts'
 
 function bench() {

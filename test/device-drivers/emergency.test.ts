@@ -10,7 +10,7 @@ import { llrpReader } from '../../simulators/devices/llrp-reader.ts'
 import { mqttBroker } from '../../simulators/devices/mqtt-broker.ts'
 import { osdpDevice } from '../../simulators/devices/osdp-device.ts'
 import { relayBoard } from '../../simulators/devices/relay-board.ts'
-import { virtualPlatform, type VirtualPlatform } from '../../simulators/world/virtual-platform.ts'
+import { virtualPlatform, type VirtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 import { zebraReader } from '../../simulators/devices/zebra-reader.ts'
 import { ADDRESS, entries, forEver, RELEASE } from './workbench.ts'
 

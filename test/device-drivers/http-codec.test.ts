@@ -12,7 +12,7 @@ import { openLink } from '../../device-drivers/transports/link-settings.ts'
 import { sharedLinks } from '../../device-drivers/transports/shared-links.ts'
 import { serveTcp } from '../../simulators/devices/serve.ts'
 import { serveHttp } from '../../simulators/devices/serve-http.ts'
-import { seededRandom } from '../../simulators/world/virtual-platform.ts'
+import { seededRandom } from '../../verification/simulation/virtual/virtual-platform.ts'
 import { chopped, concat } from './pieces.ts'
 import { realPlatform } from './platform.ts'
 

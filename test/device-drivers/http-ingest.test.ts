@@ -12,7 +12,7 @@ import { ingestRoutes } from '../../edge-agent/http/ingest.ts'
 import { limitedLog, LINES_A_MINUTE } from '../../policy/limited-log.ts'
 import { pushingReader } from '../../simulators/devices/pushing-reader.ts'
 import type { PushFormat } from '../../simulators/devices/pushing-reader.ts'
-import { virtualPlatform } from '../../simulators/world/virtual-platform.ts'
+import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 import { describeDriver } from './conformance.ts'
 import { entries, forEver, RELEASE } from './workbench.ts'
 

@@ -6,7 +6,7 @@ import { llrpCodec, MAX_MESSAGE_BYTES } from '../../device-drivers/protocols/llr
 import type { LlrpFrame } from '../../device-drivers/protocols/llrp/frames.ts'
 import { readTagReports } from '../../device-drivers/protocols/llrp/tag-reports.ts'
 import { MESSAGE_ROWS } from '../../device-drivers/protocols/llrp/tables.ts'
-import { seededRandom } from '../../simulators/world/virtual-platform.ts'
+import { seededRandom } from '../../verification/simulation/virtual/virtual-platform.ts'
 import { hasLlrpVectors, LLRP_VECTORS_NOTE, outsideBytes, outsideVectors } from '../support/outside-vectors.ts'
 import { anyMessage, messageOf } from './llrp-messages.ts'
 import { CAPABILITIES, CONFIG, CONNECTION_CLOSED, REPORTS, STATUS_OK } from './llrp-vectors.ts'

@@ -4,7 +4,7 @@ import { M100 } from '../../device-drivers/protocols/m100/messages.ts'
 import { supervise } from '../../device-drivers/supervisor.ts'
 import { memoryPort } from '../../device-drivers/transports/memory.ts'
 import { m100Pad } from '../../simulators/devices/m100-pad.ts'
-import { virtualPlatform } from '../../simulators/world/virtual-platform.ts'
+import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 import { describeDriver } from './conformance.ts'
 import { ADDRESS, entries, forEver } from './workbench.ts'
 

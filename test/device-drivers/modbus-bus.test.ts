@@ -8,7 +8,7 @@ import type { ModbusMessage } from '../../device-drivers/protocols/modbus/pdu.ts
 import { rtuCodec } from '../../device-drivers/protocols/modbus/rtu.ts'
 import { tcpCodec } from '../../device-drivers/protocols/modbus/tcp.ts'
 import { memoryPair } from '../../device-drivers/transports/memory.ts'
-import { virtualPlatform } from '../../simulators/world/virtual-platform.ts'
+import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 import { forEver } from './workbench.ts'
 
 const coil = (address: number, on = true): ModbusMessage => ({

@@ -15,7 +15,7 @@ import {
 import type { Direction, ModbusMessage } from '../../device-drivers/protocols/modbus/pdu.ts'
 import { rtuCodec } from '../../device-drivers/protocols/modbus/rtu.ts'
 import { tcpCodec } from '../../device-drivers/protocols/modbus/tcp.ts'
-import { seededRandom } from '../../simulators/world/virtual-platform.ts'
+import { seededRandom } from '../../verification/simulation/virtual/virtual-platform.ts'
 import { chopped, concat } from './pieces.ts'
 
 const hex = (text: string) => Uint8Array.from(Buffer.from(text.replaceAll(' ', ''), 'hex'))

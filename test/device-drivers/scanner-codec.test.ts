@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { lineCodec, MOST_LINE_BYTES } from '../../device-drivers/protocols/scanner/lines.ts'
 import type { LineOptions, ScannerSuffix } from '../../device-drivers/protocols/scanner/lines.ts'
 import { splitSymbology } from '../../device-drivers/protocols/scanner/symbology.ts'
-import { seededRandom } from '../../simulators/world/virtual-platform.ts'
+import { seededRandom } from '../../verification/simulation/virtual/virtual-platform.ts'
 import { chopped, concat } from './pieces.ts'
 
 const SUFFIXES: ScannerSuffix[] = ['any', 'CR', 'LF', 'CRLF', 'TAB']

@@ -5,7 +5,7 @@ import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import { LinkFault } from '../../device-drivers/transports/byte-link.ts'
 import { memoryPort } from '../../device-drivers/transports/memory.ts'
 import { relayBoard } from '../../simulators/devices/relay-board.ts'
-import { virtualPlatform } from '../../simulators/world/virtual-platform.ts'
+import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 import { ADDRESS, entries, forEver, RELEASE, workbench } from './workbench.ts'
 
 const DOOR = { deviceId: 'door', driver: 'modbus', link: { tcp: ADDRESS }, output: 0, confirmInput: 0 }

@@ -2,7 +2,7 @@ import { fraction } from '../../policy/platform.ts'
 import type { Randomness } from '../../policy/platform.ts'
 import type { CommandResult } from '../../device-drivers/drivers/device.ts'
 import type { Fault } from '../../simulators/devices/faults.ts'
-import { seededRandom } from '../../simulators/world/virtual-platform.ts'
+import { seededRandom } from '../../verification/simulation/virtual/virtual-platform.ts'
 
 /** How a kind of device can be troubled. */
 export interface TroubleOptions {

@@ -8,7 +8,7 @@ import { freePort } from '../support/ports.ts'
 import { startProcess, type RunningProcess } from '../support/processes.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
-const PAGES = ['README.md', 'CONTRIBUTING.md', ...pagesIn('docs')]
+const PAGES = ['README.md', 'CONTRIBUTING.md', 'verification/README.md', ...pagesIn('docs')]
 const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: Record<string, string> }
 
 function pagesIn(folder: string): string[] {

@@ -5,7 +5,7 @@ import { refusedCallers } from '../../edge-agent/http/refused-callers.ts'
 import { laneStates, STATES_LIMIT } from '../../edge-agent/lanes/lane-states.ts'
 import { watchReleases } from '../../edge-agent/lanes/release-watch.ts'
 import { limitedLog, LINES_A_MINUTE } from '../../policy/limited-log.ts'
-import { virtualPlatform } from '../../simulators/world/virtual-platform.ts'
+import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 
 /** docs/limits.md lists all lists and tables of the agent that callers fill. */
 describe('lists of the agent', () => {

@@ -9,7 +9,7 @@ import { GatePolicy } from '../../policy/gate-policy.ts'
 import { fraction } from '../../policy/platform.ts'
 import { DEFAULT_POLICY, type ProtectionPolicy } from '../../policy/store-policy.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
-import { virtualPlatform, type VirtualPlatform } from '../../simulators/world/virtual-platform.ts'
+import { virtualPlatform, type VirtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 
 /** One gate on a virtual clock, the items it knows, and people who walk about with tags. */
 export interface GateWorld {

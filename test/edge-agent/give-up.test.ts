@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { givingUp } from '../../edge-agent/decisions/give-up.ts'
 import { openLedger } from '../../edge-agent/ledger/ledger.ts'
-import { letPromisesSettle, virtualPlatform } from '../../simulators/world/virtual-platform.ts'
+import { letPromisesSettle, virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 import { temporaryFolder } from '../support/databases.ts'
 
 it('gives up after 30 s what was fetched and not used, refuses it from then on, and leaves what was used', async () => {

@@ -7,7 +7,7 @@ import { itemTable } from '../../edge-agent/items/item-table.ts'
 import { openReplica, type Replica } from '../../edge-agent/items/replica.ts'
 import type { ItemEntry, ItemsClaims } from '../../policy/documents/item-documents.ts'
 import { ITEM_STATUSES, type ItemStatus } from '../../policy/vocabulary.ts'
-import { virtualPlatform } from '../../simulators/world/virtual-platform.ts'
+import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 import { temporaryFolder } from '../support/databases.ts'
 
 /** The registry as the cloud keeps it: of each item the number of its last change, and names that were given up. */

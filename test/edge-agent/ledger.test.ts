@@ -8,7 +8,7 @@ import { openLedger, type Ledger } from '../../edge-agent/ledger/ledger.ts'
 import { recover } from '../../edge-agent/ledger/recovery.ts'
 import { ProtectionEvent } from '../../policy/events.ts'
 import { genesisHash, JournalRow, rowHash } from '../../policy/journal.ts'
-import { virtualPlatform } from '../../simulators/world/virtual-platform.ts'
+import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 import { temporaryFolder } from '../support/databases.ts'
 
 const NOW = 1_800_000_000_000

@@ -4,7 +4,11 @@ import { listen } from '../../bin/http-server.ts'
 import { localApp } from '../../edge-agent/http/local-app.ts'
 import { AGENT_OPERATIONS, type AgentOperation } from '../../edge-agent/http/operations.ts'
 import { PROTECTION_ACTIONS, SCAN_SOURCES } from '../../policy/vocabulary.ts'
-import { assertDescribed, assertDescribedEvent, contradiction } from '../../simulators/world/agent-answers.ts'
+import {
+  assertDescribed,
+  assertDescribedEvent,
+  contradiction,
+} from '../../verification/simulation/nodes/agent-answers.ts'
 import type { Json } from '../support/cloud.ts'
 import { AUTHORIZATION, CREDENTIAL } from '../support/credential.ts'
 import { openStore, type TestStore } from '../support/store.ts'

@@ -3,7 +3,7 @@ import { operatorLocks } from '../../edge-agent/lanes/operator-locks.ts'
 import { operatorSessions, type Operators } from '../../edge-agent/lanes/operators.ts'
 import type { Verifier } from '../../policy/documents/store-documents.ts'
 import { badgeText, newBadgeVerifier, newStoreKey, publishedVerifier } from '../../policy/verifiers.ts'
-import { virtualPlatform, type VirtualPlatform } from '../../simulators/world/virtual-platform.ts'
+import { virtualPlatform, type VirtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 
 /** Sign-in of operators at one agent: who is locked out for how long, and for whom. */
 

@@ -4,7 +4,7 @@ import { decodeClaims } from '../../policy/documents/decode-claims.ts'
 import { newKey, signer } from '../../policy/documents/keys.ts'
 import type { Release } from '../../policy/documents/release-notice.ts'
 import type { PolicyClaims } from '../../policy/documents/store-documents.ts'
-import { virtualPlatform } from '../../simulators/world/virtual-platform.ts'
+import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 
 /** How notices of releases wait for agents of the store that do not answer. */
 

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { fullDisk } from '../../bin/faults/full-disk.ts'
-import { syscallSweep } from '../../bin/faults/syscall-sweep.ts'
-import { SOME_CALLS } from '../../bin/prove/disk-parts.ts'
+import { fullDisk } from '../../verification/disk-faults/full-disk.ts'
+import { syscallSweep } from '../../verification/disk-faults/syscall-sweep.ts'
+import { SOME_CALLS } from '../../verification/prove/disk-parts.ts'
 import { ensureBuilt } from '../support/built.ts'
 import { NO_STRACE } from '../support/strace.ts'
 

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { startPostgres, type PostgresServer, type Standby } from '../../bin/prove/postgres-server.ts'
-import { seededRandom } from '../../simulators/world/virtual-platform.ts'
+import { startPostgres, type PostgresServer, type Standby } from '../../verification/kills/postgres-server.ts'
+import { seededRandom } from '../../verification/simulation/virtual/virtual-platform.ts'
 import { badNetwork, type BadNetwork } from '../support/bad-network.ts'
 import { cloudUnderLoad, eanOf, UNAVAILABLE, type Answer, type CloudUnderLoad } from '../support/cloud-under-load.ts'
 

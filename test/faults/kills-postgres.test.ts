@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { killNumber, VICTIMS } from '../../bin/prove/kill-loop.ts'
-import { withBug } from '../../bin/prove/kill-bugs.ts'
-import { runKills } from '../../bin/prove/kills.ts'
-import { noPostgres } from '../../bin/prove/postgres-server.ts'
+import { killNumber, VICTIMS } from '../../verification/kills/kill-loop.ts'
+import { withBug } from '../../verification/kills/kill-bugs.ts'
+import { runKills } from '../../verification/kills/kills.ts'
+import { noPostgres } from '../../verification/kills/postgres-server.ts'
 import { ensureBuilt, ROOT } from '../support/built.ts'
 
 const missing = noPostgres()

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { startPostgres, type PostgresServer } from '../../bin/prove/postgres-server.ts'
+import { startPostgres, type PostgresServer } from '../../verification/kills/postgres-server.ts'
 import { cloudUnderLoad, UNAVAILABLE, type CloudUnderLoad } from '../support/cloud-under-load.ts'
 
 const server = await startPostgres()

@@ -3,9 +3,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { crashDisk } from '../../bin/faults/crash-disk.ts'
-import type { PowerLossResult } from '../../bin/faults/power-loss.ts'
-import { chanceOf } from '../../simulators/world/chance.ts'
+import { crashDisk } from '../../verification/disk-faults/power-loss/crash-disk.ts'
+import type { PowerLossResult } from '../../verification/disk-faults/power-loss/power-loss.ts'
+import { chanceOf } from '../../verification/simulation/virtual/chance.ts'
 import { ensureBuilt, ROOT } from '../support/built.ts'
 import { NO_STRACE } from '../support/strace.ts'
 
@@ -73,10 +73,14 @@ describe.skipIf(NO_STRACE)(`power cuts at every moment of a day's work${NO_STRAC
     const file = join(folder, 'result.json')
     try {
       // A process of its own: what it uses of the processor is then its own, too.
-      execFileSync(process.execPath, ['dist/bin/faults.js', 'power-loss', '--states', String(STATES), '--json', file], {
-        cwd: ROOT,
-        stdio: 'pipe',
-      })
+      execFileSync(
+        process.execPath,
+        ['dist/verification/disk-faults.js', 'power-loss', '--states', String(STATES), '--json', file],
+        {
+          cwd: ROOT,
+          stdio: 'pipe',
+        },
+      )
     } finally {
       if (readdirSync(folder).length > 0) result = JSON.parse(readFileSync(file, 'utf8')) as PowerLossResult
     }

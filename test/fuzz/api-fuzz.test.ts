@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { FUZZ_BUGS } from '../../simulators/fuzz/bugs.ts'
+import { FUZZ_BUGS } from '../../verification/fuzz/bugs.ts'
 import { runFuzzer } from '../support/fuzz-process.ts'
 
 const DIST = join(import.meta.dirname, '../../dist')

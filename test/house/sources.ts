@@ -11,10 +11,11 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   cloud: ['policy'],
   // Types of the operations alone: at run time it needs nothing but itself.
   client: ['cloud', 'edge-agent'],
-  simulators: ['policy', 'device-drivers', 'cloud', 'edge-agent'],
+  simulators: ['policy', 'device-drivers'],
   bin: ['policy', 'device-drivers', 'edge-agent', 'cloud', 'client', 'simulators'],
-  bench: ['policy', 'device-drivers', 'edge-agent', 'cloud', 'client', 'simulators', 'bin'],
-  test: ['policy', 'device-drivers', 'edge-agent', 'cloud', 'client', 'simulators', 'bin', 'bench'],
+  verification: ['policy', 'device-drivers', 'edge-agent', 'cloud', 'simulators', 'bin'],
+  bench: ['policy', 'device-drivers', 'edge-agent', 'cloud', 'client', 'simulators', 'bin', 'verification'],
+  test: ['policy', 'device-drivers', 'edge-agent', 'cloud', 'client', 'simulators', 'bin', 'verification', 'bench'],
 }
 
 /** One file of a room, with what it imports from this project. */

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { limitedLog, LINES_A_MINUTE } from '../../policy/limited-log.ts'
-import { virtualPlatform } from '../../simulators/world/virtual-platform.ts'
+import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 
 function open() {
   const world = virtualPlatform({ startMs: 0 })

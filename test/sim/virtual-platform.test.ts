@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { virtualPlatform } from '../../simulators/world/virtual-platform.ts'
+import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 
 describe('virtual time', () => {
   it('does not go back when the machine sleeps while time is moved, and what fell due runs with the next move', async () => {

@@ -3,7 +3,7 @@ import { NO_CHROMIUM } from './chromium.ts'
 import { NO_FAKETIME } from './fake-time.ts'
 import { NO_VPCD_PACKAGES } from '../device-drivers/vpcd-station.ts'
 import { removeFolder } from './memory-folder.ts'
-import { startPostgres } from '../../bin/prove/postgres-server.ts'
+import { startPostgres } from '../../verification/kills/postgres-server.ts'
 import { NO_STRACE } from './strace.ts'
 
 declare module 'vitest' {

@@ -1,8 +1,8 @@
-import { openStoreProcesses, type StoreOptions, type StoreProcesses } from '../../bin/prove/store-processes.ts'
+import { openStoreProcesses, type StoreOptions, type StoreProcesses } from '../../verification/kills/store-processes.ts'
 import type { Json } from './cloud.ts'
 import { processesOfTests } from './processes.ts'
 
-export { eventually } from '../../bin/prove/store-processes.ts'
+export { eventually } from '../../verification/kills/store-processes.ts'
 
 /** A store as it is run, whose JSON tests may look into as it comes. */
 export interface Journey extends StoreProcesses {

@@ -1,12 +1,12 @@
 import { join } from 'node:path'
-import { processesOf, type RunningProcess as Running } from '../../bin/prove/processes.ts'
+import { processesOf, type RunningProcess as Running } from '../../verification/kills/processes.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 /** The command as users run it. */
 export const COMMAND = join(ROOT, 'bin/untag.js')
 
 export type RunningProcess = Running
-export type { Surroundings } from '../../bin/prove/processes.ts'
+export type { Surroundings } from '../../verification/kills/processes.ts'
 
 /** The command of this checkout, as the proofs run it too. */
 export const processesOfTests = processesOf(ROOT)

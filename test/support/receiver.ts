@@ -1,7 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import { createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net'
 import type { ResolveName } from '../../bin/outgoing-http.ts'
-import type { VirtualPlatform } from '../../simulators/world/virtual-platform.ts'
+import type { VirtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 
 /** What a receiver of webhooks got. */
 export interface Got {

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 
-const PROGRAM = join(import.meta.dirname, '../../dist/bin/sim.js')
+const PROGRAM = join(import.meta.dirname, '../../dist/verification/sim.js')
 
 /** Runs the simulation as `npm run sim` does, as it was built last. */
 export async function runSim(

@@ -19,8 +19,12 @@ import { pushPort } from '../../device-drivers/transports/push-port.ts'
 import { llrpReader, type LlrpReader } from '../../simulators/devices/llrp-reader.ts'
 import { relayBoard, type RelayBoard } from '../../simulators/devices/relay-board.ts'
 import { scannerSimulator, type ScannerSimulator } from '../../simulators/devices/scanner.ts'
-import { assertDescribed } from '../../simulators/world/agent-answers.ts'
-import { letPromisesSettle, virtualPlatform, type VirtualPlatform } from '../../simulators/world/virtual-platform.ts'
+import { assertDescribed } from '../../verification/simulation/nodes/agent-answers.ts'
+import {
+  letPromisesSettle,
+  virtualPlatform,
+  type VirtualPlatform,
+} from '../../verification/simulation/virtual/virtual-platform.ts'
 import type { Json } from './cloud.ts'
 import { AUTHORIZATION, CREDENTIAL } from './credential.ts'
 import { temporaryFolder } from './databases.ts'

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { agentPlaces, RESERVED_MS } from '../../../cloud/messaging/agent-places.ts'
-import { virtualPlatform } from '../../../simulators/world/virtual-platform.ts'
+import { virtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 
 function open(limit: number) {
   const world = virtualPlatform()

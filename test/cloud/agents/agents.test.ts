@@ -8,7 +8,7 @@ import { DenyClaims, FreshClaims, KeySetClaims, PolicyClaims } from '../../../po
 import { pruneCodes } from '../../../cloud/agents/enrolment/enrolment.ts'
 import { itemsHead } from '../../../cloud/agents/documents/item-pages.ts'
 import { deny, pruneDenied } from '../../../cloud/protection/rights/deny-list.ts'
-import { seededRandom } from '../../../simulators/world/virtual-platform.ts'
+import { seededRandom } from '../../../verification/simulation/virtual/virtual-platform.ts'
 import type { Json } from '../../support/cloud.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
 import { newEpc, openShop, type Shop } from '../../support/shop.ts'

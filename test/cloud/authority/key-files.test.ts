@@ -6,7 +6,7 @@ import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import { keyId, newKey, thumbprint } from '../../../policy/documents/keys.ts'
 import { openDocument } from '../../../policy/documents/signed-document.ts'
 import type { SecretFiles } from '../../../policy/platform.ts'
-import { seededRandom } from '../../../simulators/world/virtual-platform.ts'
+import { seededRandom } from '../../../verification/simulation/virtual/virtual-platform.ts'
 import { ringOf } from '../../support/keys.ts'
 
 const ROOT = 'keys/root.json'

@@ -9,7 +9,7 @@ import { startBroker, type Broker } from '../../../cloud/messaging/embedded-brok
 import type { ItemsClaims } from '../../../policy/documents/item-documents.ts'
 import { LINES_A_MINUTE } from '../../../policy/limited-log.ts'
 import { agentTopic, storeTopic } from '../../../policy/topics.ts'
-import { virtualPlatform } from '../../../simulators/world/virtual-platform.ts'
+import { virtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
 import { enrolTestAgent, type TestAgent } from '../../support/test-agent.ts'
 

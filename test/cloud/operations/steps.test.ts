@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { createApp } from '../../../cloud/http/app.ts'
 import { Failure, precondition } from '../../../cloud/foundation/failure.ts'
 import { operation, type Operation, type Work } from '../../../cloud/operations/operation.ts'
-import { virtualPlatform, type VirtualPlatform } from '../../../simulators/world/virtual-platform.ts'
+import { virtualPlatform, type VirtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 import { startTestCloud, type TestCloud } from '../../support/cloud.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
 

@@ -11,7 +11,7 @@ import { isSpotChecked } from '../../../cloud/purchase-lifecycle/spot-check.ts'
 import { bringForward, lease } from '../../../cloud/webhooks/lease.ts'
 import { dropPending } from '../../../cloud/webhooks/queries.ts'
 import { newDatabase } from '../../support/databases.ts'
-import { seededRandom } from '../../../simulators/world/virtual-platform.ts'
+import { seededRandom } from '../../../verification/simulation/virtual/virtual-platform.ts'
 
 /** SQLite uses an index of some rows only where the query says in its text that it is about these: a parameter would read all rows there ever were. */
 it('reads what waits by the index of what waits, not all that there ever was', async () => {

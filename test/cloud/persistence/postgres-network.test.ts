@@ -4,7 +4,7 @@ import { realPlatform } from '../../../bin/platform.ts'
 import { DatabaseUnavailable, type Database } from '../../../cloud/persistence/database.ts'
 import { openPostgres } from '../../../cloud/persistence/postgres.ts'
 import type { StorageState } from '../../../cloud/persistence/storage-state.ts'
-import { seededRandom } from '../../../simulators/world/virtual-platform.ts'
+import { seededRandom } from '../../../verification/simulation/virtual/virtual-platform.ts'
 import { badNetwork, type BadNetwork } from '../../support/bad-network.ts'
 import { asAdmin as onServer, newPostgresDatabase } from '../../support/databases.ts'
 

@@ -1,6 +1,6 @@
 import { PNG } from 'pngjs'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { virtualPlatform, type VirtualPlatform } from '../../../simulators/world/virtual-platform.ts'
+import { virtualPlatform, type VirtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 import type { Json } from '../../support/cloud.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
 import { readQr } from '../../support/qr.ts'

@@ -6,7 +6,7 @@ import { describeEvents } from '../../../cloud/webhooks/describe-events.ts'
 import { verifyWebhook } from '../../../client/webhook.ts'
 import { isSecret, isStrongSecret, newSecret, secretWarnings } from '../../../cloud/webhooks/secret.ts'
 import { signatureHeaders } from '../../../cloud/webhooks/signatures.ts'
-import { seededRandom } from '../../../simulators/world/virtual-platform.ts'
+import { seededRandom } from '../../../verification/simulation/virtual/virtual-platform.ts'
 
 describe('signatures', () => {
   // The example of the Standard Webhooks specification and its libraries.

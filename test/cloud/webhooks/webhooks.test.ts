@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { outgoingHttp } from '../../../bin/outgoing-http.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { virtualPlatform, type VirtualPlatform } from '../../../simulators/world/virtual-platform.ts'
+import { virtualPlatform, type VirtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 import type { Json } from '../../support/cloud.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
 import {

@@ -205,7 +205,6 @@ describe('signatures', () => {
       'edge-agent/trust/verify/open-as.ts: decodeProtectedHeader',
       'cloud/authority/key-files.ts: base64url calculateJwkThumbprint exportJWK importJWK',
       'client/verify-token.ts: createRemoteJWKSet customFetch errors jwtVerify type JWTPayload',
-      'bin/faults/promises.ts: decodeJwt decodeProtectedHeader',
     ])
   })
 })

@@ -1,0 +1,66 @@
+import { writeFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { fullDisk } from './disk-faults/full-disk.ts'
+import { powerLoss } from './disk-faults/power-loss/power-loss.ts'
+import { noStrace } from './disk-faults/strace.ts'
+import { syscallSweep } from './disk-faults/syscall-sweep.ts'
+
+const HELP = `Runs the real programs on disks that fail, and checks what was promised. Needs strace.
+
+  node dist/verification/disk-faults.js power-loss [--states N] [--seed N] [--json FILE]
+  node dist/verification/disk-faults.js sweep [--json FILE]
+  node dist/verification/disk-faults.js full-disk [--json FILE]
+
+  power-loss  records what a store's processes write and flush, lets the power go at every moment, and opens what is found
+  sweep       has each call that reaches the disk fail once, in the agent and in the cloud
+  full-disk   fills the disks of both while they run, and makes room again
+
+Exit code 1 when anything that must hold did not.
+`
+
+async function main(): Promise<boolean> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      states: { type: 'string', default: '5000' },
+      seed: { type: 'string', default: '1' },
+      json: { type: 'string' },
+      help: { type: 'boolean', default: false },
+    },
+  })
+  const [what] = positionals
+  if (values.help || what === undefined) {
+    process.stdout.write(HELP)
+    return values.help
+  }
+  const missing = noStrace()
+  if (missing !== undefined) throw new Error(missing)
+  const result = await run(what, numberOf(values.states), numberOf(values.seed))
+  if (process.stderr.isTTY) process.stderr.write('\n')
+  const text = `${JSON.stringify(result, null, 2)}\n`
+  if (values.json === undefined) process.stdout.write(text)
+  else writeFileSync(values.json, text)
+  return result.violations.length === 0
+}
+
+function run(what: string, states: number, seed: number): Promise<{ violations: readonly unknown[] }> {
+  const show = (text: string) => void (process.stderr.isTTY && process.stderr.write(`\r${text.padEnd(60)}`))
+  if (what === 'power-loss')
+    return powerLoss({ states, seed, onProgress: (done, total) => show(`${done} of ${total} states`) })
+  if (what === 'sweep') return syscallSweep({ onProgress: (done, point) => show(`${done} runs, ${point}`) })
+  if (what === 'full-disk') return fullDisk()
+  throw new Error(`there is no ${what}: --help shows what there is`)
+}
+
+function numberOf(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new Error(`${text} is not a whole number`)
+  return Number(text)
+}
+
+main().then(
+  (held) => void (process.exitCode = held ? 0 : 1),
+  (error: unknown) => {
+    process.stderr.write(`${(error as Error).stack}\n`)
+    process.exitCode = 2
+  },
+)

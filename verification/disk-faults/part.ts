@@ -1,0 +1,106 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { spawnTraced, traceEnded, type Traced } from './strace.ts'
+
+/** A process of untag as it is shipped, alone or under strace. */
+export interface Part {
+  /** What it said when it was ready. */
+  readonly ready: Record<string, string>
+  readonly child: ChildProcess
+  /** Everything on stderr so far. */
+  stderr(): string
+  readonly isRunning: boolean
+  /** Asks it to end, and waits until it has. */
+  stop(): Promise<void>
+  /** At once, without a word. */
+  kill(): Promise<void>
+  /** Resolves when it has ended, by itself or not. */
+  ended(): Promise<void>
+}
+
+/** The folder of the project. This file is in `verification/disk-faults`, or in `dist/verification/disk-faults`. */
+const ROOT = ((folder: string): string => (existsSync(join(folder, 'package.json')) ? folder : dirname(folder)))(
+  fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, ''),
+)
+const COMMAND = join(ROOT, 'bin', 'untag.js')
+const LONGEST_KEPT = 100_000
+/** How long a process may take until it is ready; one that takes longer is killed, ms. */
+const READY_WITHIN_MS = 60_000
+/** How long a process may take to stop when it is asked, ms. */
+const STOP_WITHIN_MS = 20_000
+
+/** Starts a command that goes on, and waits until it is ready. Throws with what it wrote when it ends instead. */
+export async function startPart(args: readonly string[], traced?: Traced): Promise<Part> {
+  const { child, stderr } = begin(args, traced)
+  const ended = () => endOf(child, traced)
+  let late: NodeJS.Timeout | undefined
+  const ready = await new Promise<Record<string, string>>((resolve, reject) => {
+    createInterface({ input: child.stdout ?? process.stdin }).on('line', (line) => {
+      if (line.startsWith('ready ')) resolve(JSON.parse(line.slice(6)) as Record<string, string>)
+    })
+    late = setTimeout(() => child.kill('SIGKILL'), READY_WITHIN_MS)
+    child.once('exit', (code, signal) =>
+      reject(new PartEnded(`untag ${args[0]} ended with ${code ?? signal}: ${stderr()}`)),
+    )
+  })
+    .finally(() => clearTimeout(late))
+    .catch(async (error: unknown) => {
+      await ended()
+      throw error
+    })
+  return {
+    ready,
+    child,
+    stderr,
+    get isRunning() {
+      return child.exitCode === null && child.signalCode === null
+    },
+    ended,
+    async stop() {
+      child.kill('SIGTERM')
+      const late = setTimeout(() => child.kill('SIGKILL'), STOP_WITHIN_MS)
+      await ended()
+      clearTimeout(late)
+    },
+    async kill() {
+      child.kill('SIGKILL')
+      await ended()
+    },
+  }
+}
+
+/** A command did not get as far as it should. */
+export class PartEnded extends Error {
+  override name = 'PartEnded'
+}
+
+/** Runs a command to its end; answers what it printed. Throws with what it wrote when it fails. */
+export async function runPart(args: readonly string[], traced?: Traced): Promise<string> {
+  const { child, stderr } = begin(args, traced)
+  let printed = ''
+  child.stdout?.on('data', (chunk: Buffer) => void (printed += chunk.toString()))
+  await endOf(child, traced)
+  if (child.exitCode !== 0)
+    throw new PartEnded(`untag ${args.join(' ')} ended with ${child.exitCode ?? child.signalCode}: ${stderr()}`)
+  return printed
+}
+
+function begin(args: readonly string[], traced: Traced | undefined): { child: ChildProcess; stderr(): string } {
+  const env = { ...process.env, UNTAG_LOG_LEVEL: 'warn' }
+  const command = [COMMAND, ...args]
+  const child = traced
+    ? spawnTraced(command, traced, ROOT, env)
+    : spawn(process.execPath, command, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  let errors = ''
+  child.stderr?.on('data', (chunk: Buffer) => void (errors = (errors + chunk.toString()).slice(-LONGEST_KEPT)))
+  return { child, stderr: () => errors }
+}
+
+async function endOf(child: ChildProcess, traced: Traced | undefined): Promise<void> {
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+  if (traced) await traceEnded(traced.log)
+}

@@ -1,0 +1,229 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Database as Connection } from 'better-sqlite3'
+import { openItemFile } from '../../../edge-agent/items/database.ts'
+import { openLedgerFile } from '../../../edge-agent/ledger/file/database.ts'
+import { openLedger } from '../../../edge-agent/ledger/ledger.ts'
+import { recover } from '../../../edge-agent/ledger/recovery.ts'
+import { readIdentity, type Identity } from '../../../edge-agent/identity/identity.ts'
+import type { JournalBody } from '../../../policy/journal.ts'
+import { realPlatform } from '../../../bin/platform.ts'
+import { secretFiles } from '../../../bin/secret-files.ts'
+import { answerIn, documentsIn, newTally, type Promises } from './promises.ts'
+
+/** The whole journal, as it was in the end: a disk of before holds its beginning. */
+interface Reference {
+  hashes: string[]
+  bodies: JournalBody[]
+  /** Row in which the n-th claim for a device was made, by device. */
+  claims: Map<string, number[]>
+  /** Row that holds an event. */
+  rowOf: Map<string, number>
+  /** The claims after each row, as text. */
+  claimsAfter: string[]
+}
+
+/** Modbus TCP: write a single coil, number 0, on. */
+const COIL_ON = /^..\0\0\0\x06.\x05\0\0\xff\0/s
+const HAVE = /"have":\{(?:"keys":\[(\d+),(\d+)\],)?(?:"policy":\[(\d+),(\d+)\],)?"deny":\[0,(\d+)\]/
+const NEW_KEY = /"publicJwk":\{[^}]*"x":"([\w-]{43})"/
+const EVENT_ID = /"eventId":"(evt_\w+)"/
+
+/**
+ * The promises of an agent: what moved was claimed (P1, P2), what was answered or told to the cloud is in the
+ * journal as it was (P3), denials that were confirmed are known, and it is who it was.
+ * `last`: its folder as it was in the end.
+ */
+export function agentPromises(last: string, deviceAt: Readonly<Record<string, string>>): Promises {
+  const { count, given } = newTally()
+  const reference = readReference(join(last, 'ledger.db'))
+  const identity = readIdentity(last, secretFiles)
+  if (!identity) throw new Error('the recorded agent was not enrolled')
+  const platform = realPlatform()
+  /** The row of the journal up to which everything must be there. */
+  let row = 0
+  let why = 'nothing'
+  let isEnrolled = false
+  const moved = new Map<string, number>()
+  const told = { denySeq: 0, keys: 0, policy: 0 }
+  const offered: string[] = []
+
+  function owe(seq: number | undefined, what: string): void {
+    count(what)
+    if (seq === undefined || seq <= row) return
+    row = seq
+    why = what
+  }
+
+  function checkLedger(db: Connection): string[] {
+    const wrong: string[] = []
+    const damage = db.pragma('integrity_check', { simple: true })
+    if (damage !== 'ok') wrong.push(`the ledger is damaged: ${String(damage)}`)
+    const hashes = db.prepare<[], string>('SELECT hash FROM journal ORDER BY seq').pluck().all()
+    const different = hashes.findIndex((hash, i) => hash !== reference.hashes[i])
+    if (different >= 0) wrong.push(`row ${different + 1} of the journal is another than was written`)
+    if (hashes.length < row) wrong.push(`the journal ends at ${hashes.length}, and ${why} rested on row ${row}`)
+    const claims = claimsText(db.prepare<[], ClaimRow>('SELECT redemption_id AS id, ordinal, state FROM claim').all())
+    if (claims !== (reference.claimsAfter[hashes.length] ?? ''))
+      wrong.push(`the claims are not those of row ${hashes.length}`)
+    const mark = db.prepare<[string], string>('SELECT value FROM mark WHERE name = ?').pluck()
+    const acked = Number(mark.get('acked') ?? 0)
+    if (acked > hashes.length) wrong.push(`${acked} rows are acknowledged and ${hashes.length} are there`)
+    const denySeq = Number(mark.get('deny_seq') ?? 0)
+    if (denySeq < told.denySeq) wrong.push(`denial ${told.denySeq} was confirmed, and ${denySeq} is known`)
+    const ver = db.prepare<[string], number>('SELECT ver FROM document WHERE kind = ?').pluck()
+    for (const kind of ['keys', 'policy'] as const)
+      if ((ver.get(kind) ?? 0) < told[kind])
+        wrong.push(`${kind} ${told[kind]} was believed, and ${ver.get(kind) ?? 'none'} is known`)
+    return wrong
+  }
+
+  /** The start after the cut: open claims become unknown, once, and nothing is free that was used. */
+  function checkStart(file: string, { ledgerId, storeId }: Identity): string[] {
+    const wrong: string[] = []
+    const ledger = openLedger({
+      file,
+      ledgerId,
+      generation: 1,
+      onFailure(failure) {
+        throw failure
+      },
+      open(name) {
+        const db = openLedgerFile(name)
+        wrong.push(...checkLedger(db))
+        return db
+      },
+    })
+    const [open, head] = [ledger.claims.open().length, ledger.journal.head.seq]
+    recover(ledger, storeId, platform.clock.wall(), platform)
+    if (ledger.claims.open().length > 0) wrong.push('claims are open after the recovery')
+    if (ledger.journal.head.seq !== head + open)
+      wrong.push(`${open} claims were open, and ${ledger.journal.head.seq - head} became unknown`)
+    const used = reference.bodies
+      .slice(0, head)
+      .findLast((body) => body.evidence?.kind === 'claim' && body.evidence.source === 'token')?.evidence
+    if (used?.kind === 'claim') {
+      const request = {
+        ...used,
+        redemptionId: 'rdm_again',
+        candidates: used.ordinals,
+        all: false,
+        exp: Number.MAX_SAFE_INTEGER,
+        nowMs: platform.clock.wall(),
+      }
+      if (ledger.commits.now(() => ledger.claims.claim(request)).ok)
+        wrong.push(`${used.nonce} was claimed, and can be claimed again`)
+    }
+    ledger.close()
+    return wrong
+  }
+
+  function checkIdentity(folder: string): string[] {
+    const found = readIdentity(folder, secretFiles)
+    if (!found) return isEnrolled ? ['the agent was enrolled, and is nobody'] : []
+    const wrong = found.agentId === identity?.agentId ? [] : ['the agent is another']
+    const latest = offered.at(-1)
+    const keys = [found.x, found.next?.x, ...(found.former ?? []).map((key) => key.x)]
+    if (latest !== undefined && !keys.includes(latest))
+      wrong.push('a key was offered to the cloud, and its secret is lost')
+    return wrong
+  }
+
+  return {
+    folder: 'edge',
+    given,
+    hear({ to, text }) {
+      if (to === 'standard output' && text.startsWith('enrolled ')) {
+        isEnrolled = true
+        count('enrolled')
+      }
+      const device = deviceAt[/->[^:]*:(\d+)\]$/.exec(to)?.[1] ?? '']
+      if (device !== undefined && COIL_ON.test(text)) {
+        const n = moved.get(device) ?? 0
+        moved.set(device, n + 1)
+        owe(reference.claims.get(device)?.[n] ?? Number.POSITIVE_INFINITY, 'a release')
+      }
+      const eventId = EVENT_ID.exec(answerIn(text) ?? '')?.[1]
+      if (eventId !== undefined) owe(reference.rowOf.get(eventId), 'an answer')
+      for (const { typ, claims } of documentsIn(text)) {
+        if (typ === 'pevt+jwt') owe(Number(claims['seqTo']), 'what the cloud was told')
+        if (typ === 'assert+jwt') owe(Number(claims['seq'] ?? 0), 'the end of the journal as it was told')
+      }
+      const [, , keys, , policy, deny] = HAVE.exec(text) ?? []
+      if (deny !== undefined) {
+        count('denials confirmed')
+        told.denySeq = Math.max(told.denySeq, Number(deny))
+        told.keys = Math.max(told.keys, Number(keys ?? 0))
+        told.policy = Math.max(told.policy, Number(policy ?? 0))
+      }
+      const key = NEW_KEY.exec(text)?.[1]
+      if (key !== undefined && isEnrolled) {
+        count('a new key')
+        offered.push(key)
+      }
+    },
+    async check(folder) {
+      const wrong: string[] = []
+      try {
+        wrong.push(...checkIdentity(folder))
+        const file = join(folder, 'ledger.db')
+        if (!existsSync(file)) return row > 0 || isEnrolled ? [...wrong, 'the ledger is gone'] : wrong
+        wrong.push(...checkStart(file, identity))
+        if (existsSync(join(folder, 'items.db'))) wrong.push(...checkItems(join(folder, 'items.db')))
+      } catch (error) {
+        wrong.push(`it does not start: ${String(error)}`)
+      }
+      return wrong
+    },
+  }
+}
+
+function checkItems(file: string): string[] {
+  const wrong: string[] = []
+  const items = openItemFile(file, (error) => void wrong.push(`the items are damaged: ${String(error)}`))
+  const { mark, rows } = items.read()
+  const known = [...rows()].length
+  if (known > 0 && !mark) wrong.push('there are items, and no number that they reach')
+  items.close()
+  return wrong
+}
+
+interface ClaimRow {
+  id: string
+  ordinal: number
+  state: string
+}
+
+/** Claims with what became of them; how far the command had come is not told apart. */
+function claimsText(rows: readonly ClaimRow[]): string {
+  return rows
+    .map(
+      ({ id, ordinal, state }) => `${id}/${ordinal} ${state === 'claimed' || state === 'commanded' ? 'open' : state}`,
+    )
+    .toSorted()
+    .join('\n')
+}
+
+function readReference(file: string): Reference {
+  const db = openLedgerFile(file)
+  const rows = db
+    .prepare<[], { seq: number; hash: string; body: string }>('SELECT seq, hash, body FROM journal ORDER BY seq')
+    .all()
+  db.close()
+  const claims = new Map<string, number[]>()
+  const rowOf = new Map<string, number>()
+  const claimed: ClaimRow[] = []
+  const claimsAfter = ['']
+  const bodies = rows.map((row) => JSON.parse(row.body) as JournalBody)
+  for (const [i, { evidence, event }] of bodies.entries()) {
+    if (event) rowOf.set(event.eventId, i + 1)
+    if (evidence?.kind === 'claim') {
+      claims.set(evidence.deviceId, [...(claims.get(evidence.deviceId) ?? []), i + 1])
+      for (const ordinal of evidence.ordinals) claimed.push({ id: evidence.redemptionId, ordinal, state: 'claimed' })
+    }
+    if (evidence?.kind === 'outcome')
+      for (const claim of claimed) if (claim.id === evidence.redemptionId) claim.state = evidence.outcome
+    claimsAfter.push(claimsText(claimed))
+  }
+  return { hashes: rows.map((row) => row.hash), bodies, claims, rowOf, claimsAfter }
+}

@@ -1,0 +1,222 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Database as Connection } from 'better-sqlite3'
+import { hashOfKey } from '../../../cloud/accounts/api-keys.ts'
+import { verifyAudit } from '../../../cloud/accounts/verify-audit.ts'
+import { loadKeyFiles } from '../../../cloud/authority/key-files.ts'
+import { sealer } from '../../../cloud/authority/sealing.ts'
+import { openConnection, openSqlite } from '../../../cloud/persistence/sqlite.ts'
+import { realPlatform } from '../../../bin/platform.ts'
+import { secretFiles } from '../../../bin/secret-files.ts'
+import { answerIn, documentsIn, newTally, type Promises } from './promises.ts'
+
+interface Kept {
+  tenant: string
+  operation: string
+  key_hash: string
+  body: string
+}
+
+interface Head {
+  ver: number
+}
+
+/** Every so many states the chains of the audit log and the references between rows are followed, too. */
+const FOLLOW_EVERY = 10
+/** Of what was promised long ago so many are looked at, spread evenly; of what was promised last, as many. */
+const LOOKED_AT = 6
+const SINGLE_TOKENS: ReadonlySet<string> = new Set(['pauth+jwt'])
+
+/**
+ * The promises of the cloud: an answer that was given is kept word for word (P5), events that were acknowledged
+ * are there (P3), tokens that were given are known, nothing that agents were told of goes back, and what was
+ * sealed or signed with a key can still be. `last`: its folder as it was in the end.
+ */
+export async function cloudPromises(last: string): Promise<Promises> {
+  const { count, given } = newTally()
+  const { kept, root, sealing } = await readReference(last)
+  const answers: Kept[] = []
+  const nonces: string[] = []
+  const keys: string[] = []
+  const signedBy = new Set<string>()
+  const acked = new Map<string, number>()
+  /** The newest versions that were told, by store. */
+  const told = new Map<string, { policy: number; deny: number; items: number }>()
+  let keySet = { tenant: '', ver: 0 }
+  let looked = 0
+
+  function hearDocument(typ: string, kid: string, claims: Record<string, unknown>): void {
+    if (typ !== 'keys+jwt') signedBy.add(kid)
+    if (SINGLE_TOKENS.has(typ) && typeof claims['jti'] === 'string') {
+      count('a token')
+      nonces.push(claims['jti'])
+    }
+    if (typ === 'ack+jwt') {
+      count('events acknowledged')
+      const ledger = String(claims['ledger'])
+      acked.set(ledger, Math.max(acked.get(ledger) ?? 0, Number(claims['seq'])))
+    }
+    if (typ === 'fresh+jwt') {
+      count('heads')
+      const { policy, deny, items, aud } = claims as { policy: Head; deny: Head; items: Head; aud: string }
+      const before = told.get(aud) ?? { policy: 0, deny: 0, items: 0 }
+      told.set(aud, {
+        policy: Math.max(before.policy, policy.ver),
+        deny: Math.max(before.deny, deny.ver),
+        items: Math.max(before.items, items.ver),
+      })
+    }
+    if (typ === 'keys+jwt') {
+      count('a key set')
+      keySet = { tenant: String(claims['aud']), ver: Math.max(keySet.ver, Number(claims['ver'])) }
+    }
+  }
+
+  function check(db: Connection): string[] {
+    const wrong: string[] = []
+    const damage = db.pragma('integrity_check', { simple: true })
+    if (damage !== 'ok') wrong.push(`the database is damaged: ${String(damage)}`)
+    const answer = db
+      .prepare<[string, string, string], string>(
+        'SELECT body FROM idempotency WHERE tenant = ? AND operation = ? AND key_hash = ?',
+      )
+      .pluck()
+    for (const { tenant, operation, key_hash: hash, body } of someOf(answers)) {
+      if (answer.get(tenant, operation, hash) !== body)
+        wrong.push(
+          `an answer of ${operation} was given, and ${answer.get(tenant, operation, hash) === undefined ? 'is gone' : 'is another'}`,
+        )
+    }
+    const token = db.prepare<[string], number>('SELECT COUNT(*) FROM protection_authorization WHERE nonce = ?').pluck()
+    for (const nonce of someOf(nonces))
+      if (token.get(nonce) !== 1) wrong.push(`the token ${nonce} was given, and is unknown`)
+    const apiKey = db.prepare<[string], number>('SELECT COUNT(*) FROM api_key WHERE hash = ?').pluck()
+    for (const key of keys) if (apiKey.get(hashOfKey(key)) !== 1) wrong.push('an API key was shown, and is unknown')
+    const signing = db.prepare<[string], number>('SELECT COUNT(*) FROM signing_key WHERE kid = ?').pluck()
+    for (const kid of signedBy) if (signing.get(kid) !== 1) wrong.push(`the key ${kid} has signed, and is gone`)
+    const agent = db.prepare<[string], number>('SELECT last_seq FROM agent WHERE ledger_id = ?').pluck()
+    for (const [ledger, seq] of acked)
+      if ((agent.get(ledger) ?? 0) < seq)
+        wrong.push(`row ${seq} of ${ledger} was acknowledged, and row ${agent.get(ledger) ?? 'none'} is there`)
+    const rows = db
+      .prepare<[string, number], number>('SELECT COUNT(*) FROM journal_row WHERE ledger_id = ? AND seq <= ?')
+      .pluck()
+    for (const [ledger, seq] of acked)
+      if (rows.get(ledger, seq) !== seq)
+        wrong.push(`of ${seq} rows of ${ledger} that were acknowledged ${rows.get(ledger, seq) ?? 0} are there`)
+    const store = db.prepare<[string], { policy: number; deny: number; items: number | null }>(
+      'SELECT s.document_version AS policy, s.deny_seq AS deny, h.seq AS items FROM store s LEFT JOIN item_head h ON h.store_id = s.store_id WHERE s.store_id = ?',
+    )
+    for (const [id, versions] of told) {
+      const now = store.get(id)
+      for (const name of ['policy', 'deny', 'items'] as const)
+        if ((now?.[name] ?? 0) < versions[name])
+          wrong.push(`${name} ${versions[name]} of ${id} was told, and ${now?.[name] ?? 'none'} is there`)
+    }
+    const set = db.prepare<[string], number>("SELECT ver FROM signed_document WHERE kind = 'keys' AND aud = ?").pluck()
+    if (keySet.ver > 0 && (set.get(keySet.tenant) ?? 0) < keySet.ver)
+      wrong.push(`key set ${keySet.ver} was told, and ${set.get(keySet.tenant) ?? 'none'} is there`)
+    return wrong
+  }
+
+  /** Keys that lie beside the database: what is sealed in it must open. */
+  async function checkKeyFiles(folder: string, db: Connection): Promise<string[]> {
+    const sealed =
+      db
+        .prepare<[], number>('SELECT (SELECT COUNT(*) FROM signing_key) + (SELECT COUNT(*) FROM sealed_secret)')
+        .pluck()
+        .get() ?? 0
+    if (sealed === 0 && signedBy.size === 0) return []
+    const found = await loadKeyFiles(folder, secretFiles, realPlatform().random)
+    if (found.root.x !== root) return ['the root key is another']
+    return Buffer.from(found.sealingKeys[0] ?? []).equals(sealing)
+      ? []
+      : ['the sealing key is another: nothing that was sealed opens any more']
+  }
+
+  async function open(folder: string): Promise<string[]> {
+    const connections: Connection[] = []
+    const database = await openSqlite(
+      join(folder, 'cloud.db'),
+      (failure) => {
+        throw failure
+      },
+      (file, options) => {
+        const connection = openConnection(file, options)
+        connections.push(connection)
+        return connection
+      },
+    )
+    try {
+      const [writing] = connections
+      if (!writing) return ['nothing was opened']
+      const wrong = [...check(writing), ...(await checkKeyFiles(folder, writing))]
+      if (looked++ % FOLLOW_EVERY > 0) return wrong
+      if ((writing.pragma('foreign_key_check') as unknown[]).length > 0) wrong.push('rows point to nothing')
+      const { chains } = await verifyAudit(database.reads)
+      return [
+        ...wrong,
+        ...chains.flatMap(({ tenant, broken }) =>
+          broken ? [`the audit log of ${tenant} is broken: ${broken.why}`] : [],
+        ),
+      ]
+    } finally {
+      await database.close()
+    }
+  }
+
+  return {
+    folder: 'cloud',
+    given,
+    hear({ to, text }) {
+      if (to === 'standard output' && text.startsWith('{"key"')) {
+        count('an API key')
+        keys.push((JSON.parse(text) as { key: string }).key)
+      }
+      const body = answerIn(text)
+      const answer = body === undefined ? undefined : kept.get(Buffer.from(body, 'latin1').toString())
+      if (answer) {
+        count('an answer')
+        answers.push(answer)
+      }
+      for (const { typ, kid, claims } of documentsIn(text)) hearDocument(typ, kid, claims)
+    },
+    async check(folder) {
+      try {
+        const hasPromised = answers.length > 0 || keys.length > 0
+        if (!existsSync(join(folder, 'cloud.db'))) return hasPromised ? ['the database is gone'] : []
+        return await open(folder)
+      } catch (error) {
+        return [`it does not start: ${String(error)}`]
+      }
+    },
+  }
+}
+
+/** The last ones, and some of those before. */
+function someOf<T>(list: readonly T[]): T[] {
+  const older = list.slice(0, -LOOKED_AT)
+  const step = Math.max(1, Math.floor(older.length / LOOKED_AT))
+  return [...older.filter((_, i) => i % step === 0), ...list.slice(-LOOKED_AT)]
+}
+
+async function readReference(folder: string): Promise<{ kept: Map<string, Kept>; root: string; sealing: Buffer }> {
+  const db = openConnection(join(folder, 'cloud.db'))
+  const rows = db
+    .prepare<[], Kept>('SELECT tenant, operation, key_hash, body FROM idempotency WHERE status = 200')
+    .all()
+  db.close()
+  const { random } = realPlatform()
+  const { root, sealingKeys } = await loadKeyFiles(folder, secretFiles, random)
+  const { isCurrent, open } = sealer(sealingKeys, random)
+  // Answers with tokens are stored sealed (cloud/operations/stored-answers); the caller got the plain text.
+  const plainText = (body: string) => (isCurrent(body) ? open(body, 'idempotency').toString() : body)
+  // Where two requests got the same words nobody can tell which of them was answered.
+  const times = new Map<string, number>()
+  for (const { body } of rows) times.set(plainText(body), (times.get(plainText(body)) ?? 0) + 1)
+  return {
+    kept: new Map(rows.filter((row) => times.get(plainText(row.body)) === 1).map((row) => [plainText(row.body), row])),
+    root: root.x,
+    sealing: Buffer.from(sealingKeys[0] ?? []),
+  }
+}

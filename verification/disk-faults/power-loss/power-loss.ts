@@ -1,0 +1,201 @@
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setImmediate as turn } from 'node:timers/promises'
+import { chanceOf, hash32 } from '../../simulation/virtual/chance.ts'
+import { agentPromises } from './agent-promises.ts'
+import { cloudPromises } from './cloud-promises.ts'
+import { crashDisk, LOSSES, putDown, type CrashDisk, type Loss } from './crash-disk.ts'
+import type { DiskEvent } from './disk-log.ts'
+import type { Promises } from './promises.ts'
+import { record, type Recording } from './record.ts'
+
+export interface PowerLossOptions {
+  /** How many states are looked at, over both machines. */
+  states: number
+  seed: number
+  /** So many are looked at now; `total` is `states`. */
+  onProgress?: (done: number, total: number) => void
+  signal?: AbortSignal
+  /** A recording that was made before; without one a store is run under strace. */
+  recording?: Recording
+}
+
+export interface PowerLossResult {
+  states: number
+  /** Moments at which the power could go and what is found would not be the same as a moment before. */
+  moments: number
+  byLoss: Record<Loss, number>
+  byPart: Record<string, number>
+  /** How often each promise was given in the recorded run. */
+  promises: Record<string, number>
+  violations: Violation[]
+  recordMs: number
+  /** CPU time of looking at the states. */
+  cpuSeconds: number
+}
+
+export interface Violation {
+  part: string
+  /** Number of the event of the recording after which the power went. */
+  after: number
+  loss: Loss
+  broken: string[]
+  /** Where the disk was kept as it was found; for the first ones. */
+  kept?: string
+}
+
+const PARTS = ['edge', 'cloud'] as const
+/** A state of the agent's disk takes a fraction of one of the cloud's. */
+const SHARE = { edge: 0.7, cloud: 0.3 }
+const MOST_VIOLATIONS = 50
+const MOST_KEPT = 3
+const PROGRESS_EVERY = 100
+
+/**
+ * Lets the power go at every moment of a recorded run, finds what a disk may hold then, opens it with the real
+ * code and asks what was promised by that moment. Needs strace, unless there is a recording.
+ */
+export async function powerLoss({
+  states,
+  seed,
+  onProgress,
+  signal,
+  recording,
+}: PowerLossOptions): Promise<PowerLossResult> {
+  const began = Date.now()
+  const { events, deviceAt } = recording ?? (await record())
+  const result: PowerLossResult = {
+    states: 0,
+    moments: 0,
+    byLoss: { none: 0, all: 0, some: 0, torn: 0 },
+    byPart: {},
+    promises: {},
+    violations: [],
+    recordMs: Date.now() - began,
+    cpuSeconds: 0,
+  }
+  const onState = async () => {
+    if (result.states % PROGRESS_EVERY > 0) return
+    onProgress?.(result.states, states)
+    // Nothing here waits for anything: without a turn of the loop nobody would hear that this is to stop.
+    await turn()
+    signal?.throwIfAborted()
+  }
+  const cpu = process.cpuUsage()
+  const folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'untag-power-loss-'))
+  try {
+    for (const part of PARTS) {
+      const own = events.filter((event) => belongsTo(event, part, events))
+      const last = join(folder, `last-${part}`)
+      putDown(endOf(own), last)
+      const promises =
+        part === 'edge' ? agentPromises(join(last, part), deviceAt) : await cloudPromises(join(last, part))
+      await replay({
+        part,
+        events: own,
+        promises,
+        states: Math.round(states * SHARE[part]),
+        seed,
+        folder: join(folder, 'state'),
+        result,
+        onState,
+      })
+      for (const [kind, n] of Object.entries(promises.given)) result.promises[`${part}: ${kind}`] = n
+    }
+    onProgress?.(result.states, states)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+  const used = process.cpuUsage(cpu)
+  return { ...result, cpuSeconds: (used.user + used.system) / 1e6 }
+}
+
+function endOf(events: readonly DiskEvent[]): ReadonlyMap<string, Buffer | undefined> {
+  const disk = crashDisk()
+  for (const event of events) disk.apply(event)
+  return disk.after('all', chanceOf(0))
+}
+
+/** Which machine an event happened on; files are told apart by the folder that they were made in. */
+const madeIn = new WeakMap<readonly DiskEvent[], Map<number, string>>()
+
+function belongsTo(event: DiskEvent, part: string, events: readonly DiskEvent[]): boolean {
+  if (event.kind === 'said') return event.part === (part === 'edge' ? 'agent' : 'cloud')
+  let makers = madeIn.get(events)
+  if (!makers) {
+    makers = new Map(events.flatMap((e) => (e.kind === 'create' ? [[e.file, e.path] as const] : [])))
+    madeIn.set(events, makers)
+  }
+  const path = 'file' in event ? (makers.get(event.file) ?? '') : event.kind === 'rename' ? event.to : event.path
+  // The folder above both belongs to both: flushing it makes theirs findable.
+  return path === '' || path === part || path.startsWith(`${part}/`)
+}
+
+interface Replay {
+  part: string
+  events: readonly DiskEvent[]
+  promises: Promises
+  states: number
+  seed: number
+  folder: string
+  result: PowerLossResult
+  onState(): Promise<void>
+}
+
+async function replay({ part, events, promises, states, seed, folder, result, onState }: Replay): Promise<void> {
+  const moments = momentsOf(events)
+  const disk = crashDisk()
+  let looked = 0
+  let next = 0
+  for (const [i, event] of events.entries()) {
+    if (event.kind === 'said') promises.hear(event)
+    else disk.apply(event)
+    if (moments[next] !== i) continue
+    next++
+    // Evenly over all moments, whatever the number of states is.
+    const wanted = Math.floor((next * states) / moments.length) - looked
+    const losses = lossesAt(disk, wanted, hash32(`${seed}/${part}/${i}`))
+    for (const [k, loss] of losses.entries()) {
+      const chance = chanceOf(hash32(`${seed}/${part}/${i}/${k}`))
+      putDown(disk.after(loss, chance), folder)
+      const broken = await promises.check(join(folder, part))
+      looked++
+      result.states++
+      result.byLoss[loss]++
+      result.byPart[part] = (result.byPart[part] ?? 0) + 1
+      if (broken.length > 0 && result.violations.length < MOST_VIOLATIONS)
+        result.violations.push({
+          part,
+          after: i,
+          loss,
+          broken,
+          ...(result.violations.length < MOST_KEPT && { kept: keep(disk, loss, seed, part, i, k) }),
+        })
+      await onState()
+    }
+  }
+  result.moments += moments.length
+}
+
+/** Numbers of the events after which the disk is another, each moved to where the next change of the disk begins: by then the most was promised. */
+function momentsOf(events: readonly DiskEvent[]): number[] {
+  const changes = events.flatMap((event, i) => (event.kind === 'said' ? [] : [i]))
+  return changes.map((_, n) => (changes[n + 1] ?? events.length) - 1)
+}
+
+/** Nothing pending: there is one state. Else all kinds of loss in turn, begun at chance. */
+function lossesAt(disk: CrashDisk, wanted: number, start: number): Loss[] {
+  if (wanted <= 0) return []
+  if (!disk.isPending) return ['none']
+  return Array.from({ length: wanted }, (_, k) =>
+    k < LOSSES.length ? (LOSSES[(start + k) % LOSSES.length] as Loss) : k % 2 === 0 ? 'some' : 'torn',
+  )
+}
+
+/** The disk as it was found, before anything opened it. */
+function keep(disk: CrashDisk, loss: Loss, seed: number, part: string, i: number, k: number): string {
+  const kept = mkdtempSync(join(tmpdir(), 'untag-broken-disk-'))
+  putDown(disk.after(loss, chanceOf(hash32(`${seed}/${part}/${i}/${k}`))), kept)
+  return kept
+}

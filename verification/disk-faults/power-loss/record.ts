@@ -1,0 +1,120 @@
+import { cpSync } from 'node:fs'
+import { join } from 'node:path'
+import { readDiskLogs, RECORDED_CALLS, type DiskEvent, type PartLog } from './disk-log.ts'
+import { runPart } from '../part.ts'
+import { allTold, boardsReady, openRig, until, type Rig } from '../rig.ts'
+import type { Traced } from '../strace.ts'
+
+/** What the disks of a store saw while it worked, from empty folders on. */
+export interface Recording {
+  events: DiskEvent[]
+  /** Devices by the port of the board that each drives. */
+  deviceAt: Readonly<Record<string, string>>
+}
+
+/** Purchases of several units that are released one after the other: enough for SQLite to make checkpoints by itself. */
+const PURCHASES = 30
+const UNITS = 4
+/** Purchases that are in the shop at the same time. */
+const AT_ONCE = 3
+
+/**
+ * Runs a store under strace: claims, outcomes, refusals, acknowledgements, denials, items, checkpoints, stops, kills and a new key.
+ * `keep`: a folder for the files as they lie at the end.
+ */
+export async function record(keep?: string): Promise<Recording> {
+  const logs: PartLog[] = []
+  const traceOf = (name: string, folder: string): Traced => {
+    const log = join(folder, `${logs.length}-${name}.strace`)
+    logs.push({ part: name === 'keys' || name === 'cloud' ? 'cloud' : 'agent', log })
+    return { log, calls: RECORDED_CALLS, whole: true }
+  }
+  const rig = await openRig(traceOf)
+  try {
+    await work(rig, (name) => traceOf(name, rig.folder))
+    await rig.agent.stop()
+    await rig.cloud.stop()
+    if (keep !== undefined) cpSync(rig.disks, keep, { recursive: true })
+    const deviceAt = Object.fromEntries(
+      Object.entries(rig.boardPorts).map(([type, port]) => [String(port), rig.devices[type as keyof Rig['devices']]]),
+    )
+    return { events: readDiskLogs(rig.disks, logs), deviceAt }
+  } finally {
+    await rig.close()
+  }
+}
+
+async function work(rig: Rig, traceOf: (name: string) => Traced): Promise<void> {
+  await boardsReady(rig)
+  const third = Math.floor(PURCHASES / 3)
+  await registerItems(rig, 0)
+  await trade(rig, 0, third)
+  await takeBack(rig, 0)
+
+  await rig.agent.kill()
+  await rig.startAgent(traceOf('agent'))
+  await boardsReady(rig)
+  await trade(rig, third, 2 * third)
+  await registerItems(rig, 1)
+
+  await rig.cloud.kill()
+  // The cloud is away: what happens now waits in the journal.
+  await rig.startCloud(traceOf('cloud'))
+  await runPart(['edge', 'rotate-key', '--data', join(rig.disks, 'edge')], traceOf('rotate-key'))
+  await rig.agent.stop()
+  await rig.startAgent(traceOf('agent'))
+  await boardsReady(rig)
+  await trade(rig, 2 * third, PURCHASES)
+  await failOnce(rig)
+  await takeBack(rig, 1)
+  await allTold(rig)
+}
+
+async function trade(rig: Rig, from: number, to: number): Promise<void> {
+  const waiting = Array.from({ length: to - from }, (_, i) => from + i)
+  const shopper = async () => {
+    for (let n = waiting.shift(); n !== undefined; n = waiting.shift()) await release(rig, n)
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, shopper))
+}
+
+/** One purchase whose units are released, by a token or by the receipt, and once more than there are. */
+async function release(rig: Rig, n: number): Promise<void> {
+  const { purchaseId, receipt } = await rig.buy(`p${n}`, UNITS)
+  const deviceId = rig.devices.pos_deactivator
+  const request = { deviceId, protectionAction: 'deactivate_label' }
+  const verified =
+    n % 2 === 0 ? await rig.ask('verifySecurityTagDeactivation', { purchaseId, deviceId }, `p${n}-verify`) : undefined
+  const token = verified?.body['authorizationToken']
+  for (let unit = 0; unit <= UNITS; unit++)
+    await rig.authorize({ ...request, ...(typeof token === 'string' ? { token } : { receipt }) })
+}
+
+/** The lock does not answer. */
+async function failOnce(rig: Rig): Promise<void> {
+  const { receipt } = await rig.buy('failing', 2)
+  const request = { deviceId: rig.devices.pos_deactivator, protectionAction: 'deactivate_label', receipt }
+  rig.boards.pos_deactivator.stick(0, false)
+  await rig.authorize(request)
+  rig.boards.pos_deactivator.stick(0, null)
+  await rig.authorize(request)
+}
+
+/** Purchases are refunded before anything was released: agents are told never to honour them. */
+async function takeBack(rig: Rig, n: number): Promise<void> {
+  const { purchaseId, receipt } = await rig.buy(`refunded${n}`)
+  await rig.ask('refundPayment', { purchaseId }, `refund${n}`)
+  await rig.authorize({ deviceId: rig.devices.pos_deactivator, protectionAction: 'deactivate_label', receipt })
+}
+
+const ITEMS = 60
+
+async function registerItems(rig: Rig, n: number): Promise<void> {
+  const before = (await rig.status())?.items.known ?? 0
+  const items = Array.from({ length: ITEMS }, (_, i) => ({
+    epc: `E2801170000002${String(n).padStart(4, '0')}${String(i).padStart(6, '0')}`,
+    ean: rig.ean,
+  }))
+  await rig.ask('registerProtectedItems', { storeId: rig.storeId, items }, `items${n}`)
+  await until('the items at the gate', async () => ((await rig.status())?.items.known ?? 0) >= before + ITEMS)
+}

@@ -1,0 +1,248 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { relayBoard, type RelayBoard } from '../../simulators/devices/relay-board.ts'
+import { serveTcp, type TcpService } from '../../simulators/devices/serve.ts'
+import { authorizationIn } from '../../bin/credential-file.ts'
+import { realPlatform } from '../../bin/platform.ts'
+import { runPart, startPart, type Part } from './part.ts'
+import type { Traced } from './strace.ts'
+
+/**
+ *   this process ──HTTP──▶ cloud ◀──HTTP, MQTT── agent ──Modbus──▶ boards in this process
+ *
+ * A store of real processes whose system calls can be written down or made to fail.
+ */
+export interface Rig {
+  readonly folder: string
+  /** Where cloud and agent keep their files: `cloud` and `edge` below it. */
+  readonly disks: string
+  cloud: Part
+  agent: Part
+  readonly storeId: string
+  /** A store of the account that has no agent. */
+  readonly otherStoreId: string
+  readonly devices: Readonly<Record<DeviceType, string>>
+  /** A product that is sold there. */
+  readonly ean: string
+  readonly boards: Readonly<Record<DeviceType, RelayBoard>>
+  /** Ports of the boards. */
+  readonly boardPorts: Readonly<Record<DeviceType, number>>
+  /** A call to the cloud, with this Idempotency-Key where one is named. Undefined when nobody answered. */
+  ask(operation: string, body: object, idempotencyKey?: string): Promise<Answer | undefined>
+  /** As `ask`; throws when it is refused. */
+  call(operation: string, body: object): Promise<Record<string, unknown>>
+  /** Asks the agent whether a tag may come off. */
+  authorize(body: object): Promise<Answer | undefined>
+  status(): Promise<AgentView | undefined>
+  startCloud(traced?: Traced): Promise<void>
+  startAgent(traced?: Traced): Promise<void>
+  /** One purchase of so many units (1), paid; answers its receipt. */
+  buy(key: string, quantity?: number): Promise<Bought>
+  close(): Promise<void>
+}
+
+export interface Answer {
+  status: number
+  text: string
+  body: Record<string, unknown>
+}
+
+export interface Bought {
+  purchaseId: string
+  receipt: string
+}
+
+export interface AgentView {
+  online: boolean
+  queueDepth: number
+  fault: string | null
+  items: { known: number }
+  devices: { deviceId: string; state: string }[]
+}
+
+export const DEVICE_TYPES = ['pos_deactivator', 'self_checkout_detacher', 'exit_gate'] as const
+export type DeviceType = (typeof DEVICE_TYPES)[number]
+
+/** How a part of this name is traced, when it is; logs go into the folder. */
+export type TraceOf = (part: string, folder: string) => Traced | undefined
+
+const ASK_WITHIN_MS = 20_000
+/** A lock that shows at once that it moved. */
+const LOCK = { coil: 0, input: 0, openMs: 0, closeMs: 0 }
+
+/** Opens a store with its cloud and its agent, from empty folders. */
+export async function openRig(traceIn: TraceOf = () => undefined): Promise<Rig> {
+  const folder = mkdtempSync(join(tmpdir(), 'untag-faults-'))
+  const traceOf = (part: string) => traceIn(part, folder)
+  const disks = join(folder, 'disks')
+  mkdirSync(disks)
+  const [cloudData, edgeData] = [join(disks, 'cloud'), join(disks, 'edge')]
+  const platform = realPlatform()
+  const services: TcpService[] = []
+  const boards = perDevice(() => relayBoard({ platform, locks: [LOCK] }))
+  const boardPorts = perDevice(() => 0)
+  for (const type of DEVICE_TYPES) {
+    const service = await serveTcp({ port: 0, serve: (link) => boards[type].serve(link) })
+    services.push(service)
+    boardPorts[type] = service.port
+  }
+  const [port, mqttPort] = [await freePort(), await freePort()]
+  const baseUrl = `http://127.0.0.1:${port}/api/v1`
+  const cloudArgs = ['cloud', `--port=${port}`, `--mqtt-port=${mqttPort}`, `--data=${cloudData}`, '--rate-limit=0']
+  const agentArgs = ['edge', '--data', edgeData, '--config', join(folder, 'edge.json'), '--port', '0']
+
+  const { key } = JSON.parse(
+    await runPart(
+      ['keys', 'create', '--data', cloudData, '--account', 'Faults', '--mode', 'test', '--package', 'PRIME', '--json'],
+      traceOf('keys'),
+    ),
+  ) as { key: string }
+  const cloud = await startPart(cloudArgs, traceOf('cloud'))
+  const stops: (() => Promise<void>)[] = services.map((service) => () => service.close())
+
+  const ask = (operation: string, body: object, idempotencyKey?: string) =>
+    post(`${baseUrl}/${operation}`, body, {
+      authorization: `Bearer ${key}`,
+      ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
+    })
+  const call = async (operation: string, body: object, idempotencyKey?: string) => {
+    const answer = await ask(operation, body, idempotencyKey)
+    if (answer?.status !== 200)
+      throw new Error(`${operation}: ${answer?.status ?? 'nobody answered'} ${answer?.text ?? ''}`)
+    return answer.body
+  }
+  const { stores } = (await call('fetchStores', {})) as { stores: { storeId: string; securityTagMode: string }[] }
+  const storeId = stores.find((s) => s.securityTagMode === 'rfid')?.storeId ?? ''
+  const otherStoreId = stores.find((s) => s.storeId !== storeId)?.storeId ?? ''
+  const { devices: list } = (await call('fetchDevices', { storeId })) as {
+    devices: { deviceId: string; deviceType: string }[]
+  }
+  const devices = perDevice((type) => list.find((d) => d.deviceType === type)?.deviceId ?? '')
+  const ean = await taggedProduct(call, storeId)
+
+  writeFileSync(
+    join(folder, 'edge.json'),
+    JSON.stringify({
+      devices: DEVICE_TYPES.map((type) => ({
+        deviceId: devices[type],
+        driver: 'modbus',
+        link: { tcp: `127.0.0.1:${boardPorts[type]}` },
+        output: 0,
+        confirmInput: 0,
+        pulseMs: 20,
+      })),
+    }),
+  )
+  const { code } = await call('createEnrolmentCode', { storeId, name: 'faults' })
+  await runPart(['edge', 'enrol', '--cloud', baseUrl, '--code', String(code), '--data', edgeData], traceOf('enrol'))
+
+  const rig: Rig = {
+    folder,
+    disks,
+    cloud,
+    agent: await startPart(agentArgs, traceOf('agent')),
+    storeId,
+    otherStoreId,
+    devices,
+    ean,
+    boards,
+    boardPorts,
+    ask,
+    call,
+    authorize: (body) => post(`${rig.agent.ready['url']}/v1/authorize`, body, authorizationIn(edgeData)),
+    async status() {
+      const answer = await fetch(`${rig.agent.ready['url']}/v1/status`, {
+        headers: authorizationIn(edgeData),
+        signal: AbortSignal.timeout(ASK_WITHIN_MS),
+      }).catch(() => undefined)
+      return answer?.ok ? ((await answer.json()) as AgentView) : undefined
+    },
+    startCloud: async (traced) => void (rig.cloud = await startPart(cloudArgs, traced)),
+    startAgent: async (traced) => void (rig.agent = await startPart(agentArgs, traced)),
+    async buy(name, quantity = 1) {
+      const { sessionId } = await call('checkIn', { storeId, userId: 'shopper' }, `${name}-in`)
+      const { transactionId } = await call(
+        'startCheckout',
+        { sessionId, items: [{ ean, quantity }] },
+        `${name}-checkout`,
+      )
+      await call('completeTestCheckout', { transactionId }, `${name}-pay`)
+      const { url } = await call('generateReceiptQR', { purchaseId: transactionId }, `${name}-qr`)
+      return { purchaseId: String(transactionId), receipt: String(url) }
+    },
+    async close() {
+      if (rig.agent.isRunning) await rig.agent.stop()
+      if (rig.cloud.isRunning) await rig.cloud.stop()
+      for (const stop of stops) await stop()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+  return rig
+}
+
+async function post(url: string, body: object, headers: Record<string, string>): Promise<Answer | undefined> {
+  try {
+    const answer = await fetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: JSON.stringify(body),
+      signal: AbortSignal.timeout(ASK_WITHIN_MS),
+    })
+    const text = await answer.text()
+    return { status: answer.status, text, body: JSON.parse(text) as Record<string, unknown> }
+  } catch {
+    return undefined
+  }
+}
+
+function perDevice<T>(make: (type: DeviceType) => T): Record<DeviceType, T> {
+  return {
+    pos_deactivator: make('pos_deactivator'),
+    self_checkout_detacher: make('self_checkout_detacher'),
+    exit_gate: make('exit_gate'),
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
+
+/** Asks again until there is an answer; throws with its name when there is none within the limit. */
+export async function until<T>(what: string, ask: () => Promise<T | false | undefined>, limitMs = 60_000): Promise<T> {
+  const end = Date.now() + limitMs
+  for (;;) {
+    const answer = await ask()
+    if (answer !== false && answer !== undefined) return answer
+    if (Date.now() > end) throw new Error(`${what}: not within ${limitMs} ms`)
+    await new Promise((resolve) => setTimeout(resolve, 25))
+  }
+}
+
+/** The EAN of something with a tag that may leave without staff: the catalogue of a sandbox has no order of its own. */
+export async function taggedProduct(call: Rig['call'], storeId: string): Promise<string> {
+  const { products } = (await call('fetchProducts', { storeId, category: 'bekleidung', limit: 100 })) as {
+    products: { ean: string; price: number; tagged: boolean }[]
+  }
+  const product = products.find((p) => p.tagged && p.price < 50)
+  if (!product) throw new Error(`store ${storeId} has nothing with a tag below 50 €`)
+  return product.ean
+}
+
+/** Resolves when every board of the agent is ready. */
+export async function boardsReady(rig: Rig): Promise<void> {
+  await until('the boards', async () => (await rig.status())?.devices.every((d) => d.state === 'ready'))
+}
+
+/** Resolves when the cloud has everything of the agent. */
+export async function allTold(rig: Rig): Promise<void> {
+  await until('an empty outbox', async () => {
+    const status = await rig.status()
+    return status?.online === true && status.queueDepth === 0
+  })
+}

@@ -1,0 +1,130 @@
+import { existsSync } from 'node:fs'
+import { availableParallelism, tmpdir } from 'node:os'
+import { parseArgs } from 'node:util'
+import { postgresGround, sqliteGrounds } from './fuzz/scene/databases.ts'
+import { neverSucceeded, runFuzz, type Failure, type RunResult } from './fuzz/run.ts'
+import { signQuickly } from './simulation/virtual/quick-signatures.ts'
+import { huntFuzzBugs } from './runner/fuzz-bugs.ts'
+import { realPlatform } from '../bin/platform.ts'
+import { renderPlainly } from '../bin/plain-pages.ts'
+
+const HELP = `Sends requests of every kind to the cloud's API, in this process and on virtual time, and judges every answer.
+
+  npm run fuzz -- [--requests N] [--seed N] [--run N] [--until-first] [--database-url URL]
+  npm run fuzz -- --bugs [--requests N] [--only NAMES] [--jobs N]
+
+  --requests N        how many requests (20000)
+  --seed N            the first seed (1); each run of requests has the next one
+  --run N             requests of one run, which begins with an empty world (1000)
+  --until-first       end at the first violation
+  --database-url URL  an empty PostgreSQL database for one run, instead of SQLite in memory
+  --bugs              plants known bugs, each in a process of its own, and says after how many requests each was found
+  --only NAMES        these bugs only, with commas between them
+  --jobs N            how many bugs at once (one for each core)
+
+Three accounts with a test and a live side call with all kinds of keys. A violation is printed with the command that shows it again.
+Exit code 1 when there was one, or when an operation never succeeded.
+`
+
+async function main(): Promise<boolean> {
+  const { values } = parseArgs({
+    options: {
+      requests: { type: 'string' },
+      seed: { type: 'string' },
+      run: { type: 'string' },
+      'database-url': { type: 'string' },
+      'until-first': { type: 'boolean', default: false },
+      bugs: { type: 'boolean', default: false },
+      only: { type: 'string' },
+      jobs: { type: 'string' },
+      help: { type: 'boolean', default: false },
+    },
+  })
+  if (values.help) {
+    process.stdout.write(HELP)
+    return true
+  }
+  const requests = numberOf(values.requests, 20_000)
+  const url = values['database-url']
+  if (values.bugs)
+    return huntFuzzBugs({
+      requests,
+      only: values.only,
+      jobs: Math.max(1, numberOf(values.jobs, availableParallelism())),
+    })
+  const run = url === undefined ? numberOf(values.run, 2_500) : requests
+  return fuzz({ requests, run, firstSeed: numberOf(values.seed, 1), untilFirst: values['until-first'], url })
+}
+
+interface Wanted {
+  readonly requests: number
+  /** Requests of one run. */
+  readonly run: number
+  readonly firstSeed: number
+  readonly untilFirst: boolean
+  readonly url: string | undefined
+}
+
+async function fuzz({ requests, run, firstSeed, untilFirst, url }: Wanted): Promise<boolean> {
+  renderPlainly()
+  signQuickly()
+  const grounds = await (url === undefined
+    ? sqliteGrounds(existsSync('/dev/shm') ? '/dev/shm' : tmpdir())
+    : postgresGround(url, realPlatform().clock))
+  const results: RunResult[] = []
+  try {
+    const isOver = () => untilFirst && results.some(({ failures }) => failures.length > 0)
+    for (let sent = 0, seed = firstSeed; sent < requests && !isOver(); seed++) {
+      const result = await runFuzz(grounds.ground, await grounds.open(), {
+        seed,
+        requests: Math.min(run, requests - sent),
+      })
+      for (const failure of result.failures) process.stdout.write(`${textOf(failure)}\n`)
+      results.push(result)
+      sent += Math.max(1, result.requests)
+    }
+  } finally {
+    grounds.remove()
+  }
+  return report(results, requests)
+}
+
+function textOf({ seed, requests, who, operation, rule, detail, request }: Failure): string {
+  return [
+    `${rule}: ${operation} (${who})`,
+    `  ${detail.replaceAll('\n', '\n  ')}`,
+    `  request: ${request}`,
+    `  again:   npm run fuzz -- --seed ${seed} --requests ${requests}`,
+  ].join('\n')
+}
+
+function report(results: readonly RunResult[], requests: number): boolean {
+  const sum = (each: (result: RunResult) => number) => results.reduce((total, result) => total + each(result), 0)
+  const failures = sum((result) => result.failures.length)
+  const answers = new Map<number, number>()
+  for (const { statuses } of results)
+    for (const [status, n] of statuses) answers.set(status, (answers.get(status) ?? 0) + n)
+  const counts = [...answers].toSorted(([a], [b]) => a - b).map(([status, n]) => `${status}: ${n}`)
+  const hash = results.map((result) => result.hash.slice(0, 4)).join('')
+  process.stdout.write(
+    `${sum((result) => result.requests)} requests, ${failures} violations; ${counts.join(', ')}; run ${hash.slice(0, 32)}\n`,
+  )
+  // A short run cannot reach everything.
+  const missing = requests < 10_000 ? [] : neverSucceeded(results)
+  if (missing.length > 0) process.stdout.write(`never succeeded: ${missing.join(', ')}\n`)
+  return failures === 0 && missing.length === 0
+}
+
+function numberOf(text: string | undefined, fallback: number): number {
+  if (text === undefined) return fallback
+  if (!/^\d{1,9}$/.test(text)) throw new Error(`${text} is not a whole number`)
+  return Number(text)
+}
+
+main().then(
+  (held) => void (process.exitCode = held ? 0 : 1),
+  (error: unknown) => {
+    process.stderr.write(`${(error as Error).stack}\n`)
+    process.exitCode = 2
+  },
+)

@@ -1,0 +1,278 @@
+import { createHash } from 'node:crypto'
+import type { Operation } from '../../cloud/operations/operation.ts'
+import { OPERATION_TABLE } from '../../cloud/operation-table.ts'
+import type { Package } from '../../cloud/foundation/packages.ts'
+import type { Chance } from '../simulation/virtual/chance.ts'
+import { envelope, wildEnvelope, wrongAuthorization } from './requests/envelopes.ts'
+import { idsIn, newFindings, prefixOf } from './scene/findings.ts'
+import type { Ground, Party } from './scene/ground.ts'
+import { judge, withoutNames, type Exchange, type Fault } from './judge.ts'
+import { loginOf } from './requests/makers.ts'
+import { pageRequest } from './requests/pages.ts'
+import { carryOut, type Plan } from './requests/plans.ts'
+import { goodRequest } from './requests/recipes.ts'
+import type { As, Scene } from './scene/scene.ts'
+import type { Json, Reply, Sent, ServedCloud } from './scene/served-cloud.ts'
+import type { Step } from './steps.ts'
+
+/** A fault with the request that shows it. */
+export type Shown = Fault & { readonly request: string }
+
+/** A step whose good request is made; `fault` if a request that it needed first showed one. */
+export interface Prepared {
+  readonly base: Json
+  readonly authorization: string | undefined
+  readonly isGenuine: boolean
+  /** The page that is sent for, for requests that name no operation. */
+  readonly page: Sent | undefined
+  /** For what is drawn while it is carried out, the same each time. */
+  readonly chance: Chance
+  readonly fault: Shown | undefined
+}
+
+/** Makes requests out of steps, sends them and judges the answers. */
+export interface Driver {
+  readonly sent: number
+  readonly succeeded: ReadonlyMap<string, number>
+  readonly statuses: ReadonlyMap<number, number>
+  /** Of all answers so far. */
+  hash(): string
+  /** Has every party look at what it has. */
+  warmUp(): Promise<void>
+  pass(ms: number): Promise<void>
+  prepare(step: Step): Promise<Prepared>
+  /** Sends the step's request with the plan carried out. Answers the first fault. */
+  carryOut(step: Step, prepared: Prepared, plan: Plan): Promise<Shown | undefined>
+}
+
+/** With test keys the operations of these areas work at any package (decisions §3). */
+const FREE_IN_SANDBOX = new Set(['scan and go', 'receipts', 'protection', 'agents'])
+const LISTINGS = ['fetchStores', 'fetchProducts', 'fetchDevices', 'fetchApiKeys', 'getLoyaltyPrograms', 'fetchAgents']
+/** Shared by all parties and operations. */
+const IDEMPOTENCY_KEYS = ['a', 'b', 'c', 'd', 'e', 'f']
+
+/** A driver that knows nothing yet but the ground. */
+export function newDriver(ground: Ground, served: ServedCloud, chance: Chance): Driver {
+  const findings = newFindings(new Set([ground.adminKeyId]))
+  const succeeded = new Map<string, number>()
+  const statuses = new Map<number, number>()
+  const tokens = new Map<string, string>()
+  const hash = createHash('sha256')
+  let sent = 0
+  let count = 0
+  let journeyFault: Shown | undefined
+
+  function sceneOf(party: Party): Scene {
+    return {
+      party,
+      chance,
+      served,
+      ground,
+      findings,
+      call: (operation, body, as = 'secret') => call(party, operation, body, as),
+      text: () => `${party.canary} ${++count % 97}`,
+      count: () => ++count,
+    }
+  }
+
+  /** A call that a request needs first. */
+  async function call(party: Party, name: string, body: Json, as: As): Promise<Json | undefined> {
+    const operation = OPERATION_TABLE.get(name)
+    if (!operation) throw new Error(`there is no operation ${name}`)
+    const request = envelope(operation, body, headersOf(await authorizationOf(party, as)), operation.getOnly)
+    const exchange = { operation, isOlderForm: operation.getOnly, as, party, isGenuine: true, unknownField: undefined }
+    const { reply, fault } = await send(request, exchange, body)
+    if (fault) journeyFault ??= fault
+    return reply.status < 300 ? reply.json : undefined
+  }
+
+  async function authorizationOf(party: Party, as: As): Promise<string | undefined> {
+    if (as === 'anyone') return undefined
+    if (as === 'admin') return `Bearer ${ground.adminKey}`
+    if (as !== 'agent') return `Bearer ${party.keys[as]}`
+    const token = tokens.get(party.name) ?? (await logIn(party))
+    return `Bearer ${token}`
+  }
+
+  async function logIn(party: Party): Promise<string> {
+    if (!party.agent) return 'none'
+    const answer = await call(party, 'agentLogin', await loginOf(sceneOf(party), party.agent), 'anyone')
+    const token = String(answer?.['accessToken'])
+    tokens.set(party.name, token)
+    return token
+  }
+
+  /** Sends one request, learns from its answer and judges it. */
+  async function send(
+    request: Sent,
+    about: Omit<Exchange, 'sent' | 'reply' | 'errors' | 'packages'>,
+    body: Json,
+  ): Promise<{ reply: Reply; fault: Shown | undefined }> {
+    sent++
+    if (about.party) findings.name(about.party.name, idsIn(`${request.path} ${String(request.body ?? '')}`))
+    const reply = await served.send(request)
+    hash.update(`${reply.status} ${reply.text}\n`)
+    statuses.set(reply.status, (statuses.get(reply.status) ?? 0) + 1)
+    const { operation, party, as } = about
+    const isDone = reply.status >= 200 && reply.status < 300
+    if (isDone && operation) succeeded.set(operation.name, (succeeded.get(operation.name) ?? 0) + 1)
+    if (reply.status === 401 && as === 'agent' && party) tokens.delete(party.name)
+    const packages =
+      isDone && operation && request.method !== 'OPTIONS' ? await packagesOf(operation, about, body) : undefined
+    const exchange: Exchange = { ...about, sent: request, reply, errors: served.takeErrors(), packages }
+    const [fault] = judge(exchange, findings)
+    if (isDone && party && as !== 'admin' && reply.json) findings.learn(party.name, reply.json)
+    return { reply, fault: fault && { ...fault, request: shown(request) } }
+  }
+
+  /** The packages on which the operation's success depends. */
+  async function packagesOf(
+    operation: Operation,
+    { party, as }: Pick<Exchange, 'party' | 'as'>,
+    body: Json,
+  ): Promise<Exchange['packages']> {
+    if (!party || as === 'admin' || as === 'anyone') return undefined
+    if (operation.callers.includes('anyone') || operation.minimumPackage === 'DISCOVER') return undefined
+    if (party.mode === 'test' && FREE_IN_SANDBOX.has(operation.area)) return undefined
+    const { reads } = served.database
+    const account = reads.selectFrom('account').select('package').where('account_id', '=', party.accountId)
+    const storeId = typeof body['storeId'] === 'string' ? body['storeId'] : ''
+    const store = reads.selectFrom('store').select('package').where('store_id', '=', storeId)
+    const [have, named] = [await account.executeTakeFirst(), await store.executeTakeFirst()]
+    return { account: (have?.package ?? 'DISCOVER') as Package, store: named?.package as Package | undefined }
+  }
+
+  async function prepare(step: Step): Promise<Prepared> {
+    journeyFault = undefined
+    const { operation, party, as, style } = step
+    const scene = sceneOf(party)
+    const own = chance.fork(`step ${++count}`)
+    const page = operation ? undefined : pageRequest(scene)
+    const base = operation ? await baseOf(operation, scene, step) : {}
+    const genuine = await authorizationOf(party, as)
+    const isWrong =
+      style === 'key' && genuine !== undefined && operation?.callers.includes(as === 'bound' ? 'secret' : as)
+    const authorization = isWrong ? wrongAuthorization(own, genuine) : genuine
+    return { base, authorization, isGenuine: !isWrong, page, chance: own, fault: journeyFault }
+  }
+
+  async function baseOf(operation: Operation, scene: Scene, { isOlderForm }: Step): Promise<Json> {
+    if (!isOlderForm || operation.getOnly) return goodRequest(operation, scene)
+    const good = await goodRequest(operation, scene)
+    const names = Object.keys((operation.get?.request as { shape?: Json } | undefined)?.shape ?? {})
+    return Object.fromEntries(Object.entries(good).filter(([name]) => names.includes(name)))
+  }
+
+  async function carryOutStep(step: Step, prepared: Prepared, plan: Plan): Promise<Shown | undefined> {
+    const { operation, party, as, style, isOlderForm } = step
+    const own = prepared.chance.fork('carry out')
+    const about = { operation, isOlderForm, as, party, isGenuine: prepared.isGenuine }
+    if (!operation || prepared.page) {
+      const fault = prepared.page && (await send(prepared.page, { ...about, unknownField: undefined }, {})).fault
+      return fault
+    }
+    const request = isOlderForm && operation.get ? operation.get.request : operation.request
+    const { body, unknownField: field } = carryOut(prepared.base, plan, request)
+    // Fields of a query without a name are ignored.
+    const unknownField = isOlderForm && field === '' ? undefined : field
+    const headers = headersOf(prepared.authorization)
+    const wrap = (each: Json, more: Record<string, string> = {}) =>
+      envelope(operation, each, { ...headers, ...more }, isOlderForm)
+    const plain = (each: Json, more: Record<string, string> = {}) =>
+      send(wrap(each, more), { ...about, unknownField }, each)
+    if (style === 'foreign') return foreignPair(step, prepared, own, plain)
+    if (style === 'repeat') return repeated(step, prepared, own, plain)
+    if (style === 'raw') {
+      const wild = wildEnvelope(own, wrap(body), operation)
+      const isGet = wild.method === 'GET'
+      return (await send(wild, { ...about, isOlderForm: isGet, unknownField: undefined }, {})).fault
+    }
+    return (await plain(body)).fault
+  }
+
+  type Plain = (body: Json, headers?: Record<string, string>) => Promise<{ reply: Reply; fault: Shown | undefined }>
+
+  /** What belongs to another party must look as if it did not exist. */
+  async function foreignPair(
+    { operation, party, as }: Step,
+    { base }: Prepared,
+    own: Chance,
+    plain: Plain,
+  ): Promise<Shown | undefined> {
+    const places = idsOf(base)
+    if (places.length === 0) return (await plain(base)).fault
+    const { path, id } = own.one(places)
+    const prefix = prefixOf(id) ?? ''
+    const hidden = as === 'bound' && prefix === 'st' ? party.storeIds.slice(1) : findings.foreign(party.name, prefix)
+    if (hidden.length === 0 || as === 'admin') return (await plain(base)).fault
+    const foreign = own.one(hidden)
+    const nobodys = `${prefix}_${'7'.repeat(26)}`
+    const unknown = await plain(replaced(base, path, nobodys))
+    // A text that the operation only records, such as who was at the till.
+    const isRecorded = unknown.reply.status < 300 && operation?.changes === true
+    if (unknown.fault || isRecorded) return unknown.fault
+    const known = await plain(replaced(base, path, foreign))
+    if (known.fault) return known.fault
+    const [asUnknown, asKnown] = [withoutNames(unknown.reply, nobodys), withoutNames(known.reply, foreign)]
+    if (asUnknown === asKnown) return undefined
+    const detail = `${path.join('.')} of another party: ${asKnown.slice(0, 300)}\n  unknown: ${asUnknown.slice(0, 300)}`
+    return { rule: 'foreign-id', detail, request: JSON.stringify(replaced(base, path, foreign)) }
+  }
+
+  /** The same request under one Idempotency-Key has one answer. */
+  async function repeated(step: Step, { base }: Prepared, own: Chance, plain: Plain): Promise<Shown | undefined> {
+    const header = { 'idempotency-key': own.one(IDEMPOTENCY_KEYS) }
+    const first = await plain(base, header)
+    if (first.fault || first.reply.status !== 200) return first.fault
+    const again = await plain(base, header)
+    if (again.fault || step.operation?.changes !== true || step.as === 'anyone') return again.fault
+    if (again.reply.status === 200 && again.reply.text === first.reply.text) return undefined
+    const detail = `${first.reply.text.slice(0, 300)}\n  again: ${again.reply.status} ${again.reply.text.slice(0, 300)}`
+    return { rule: 'idempotency', detail, request: JSON.stringify(base) }
+  }
+
+  return {
+    get sent() {
+      return sent
+    },
+    succeeded,
+    statuses,
+    hash: () => hash.copy().digest('hex'),
+    pass: (ms) => served.pass(ms),
+    async warmUp() {
+      for (const party of ground.parties)
+        for (const name of LISTINGS) await call(party, name, storeOrNone(name, party), 'secret')
+    },
+    prepare,
+    carryOut: carryOutStep,
+  }
+}
+
+function storeOrNone(name: string, { storeIds }: Party): Json {
+  return name === 'fetchProducts' || name === 'fetchDevices' || name === 'fetchAgents' ? { storeId: storeIds[0] } : {}
+}
+
+function headersOf(authorization: string | undefined): Record<string, string> {
+  return authorization === undefined ? {} : { authorization }
+}
+
+type Place = { path: readonly string[]; id: string }
+
+function idsOf(value: unknown, path: readonly string[] = []): Place[] {
+  if (prefixOf(value) !== undefined) return [{ path, id: String(value) }]
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([name, each]) => idsOf(each, [...path, name]))
+}
+
+function replaced(base: Json, path: readonly string[], id: string): Json {
+  const body = structuredClone(base)
+  let at: Json = body
+  for (const step of path.slice(0, -1)) at = at[step] as Json
+  at[path.at(-1) ?? ''] = id
+  return body
+}
+
+function shown({ method, path, body }: Sent): string {
+  const text = typeof body === 'string' ? body : body ? Buffer.from(body).toString('base64') : ''
+  return `${method} ${path} ${text.slice(0, 1_500)}`
+}

@@ -1,0 +1,112 @@
+import fc from 'fast-check'
+import { OPERATION_TABLE } from '../../cloud/operation-table.ts'
+import type { Database } from '../../cloud/persistence/database.ts'
+import { chanceOf } from '../simulation/virtual/chance.ts'
+import type { Ground } from './scene/ground.ts'
+import type { Fault } from './judge.ts'
+import { newDriver, type Driver } from './driver.ts'
+import { pickStep, type Step } from './steps.ts'
+import { NO_PLAN, ONE_UNKNOWN, plansFor, type Plan } from './requests/plans.ts'
+import { serveCloud } from './scene/served-cloud.ts'
+
+/** A fault with all that shows it again. */
+export interface Failure extends Fault {
+  readonly seed: number
+  /** Requests sent in this run when it was found; a run of so many shows it again. */
+  readonly requests: number
+  readonly who: string
+  readonly operation: string
+  /** The smallest request that was found to show it. */
+  readonly request: string
+}
+
+export interface RunResult {
+  readonly seed: number
+  readonly requests: number
+  /** Of all answers: two runs with the same one were the same. */
+  readonly hash: string
+  readonly failures: readonly Failure[]
+  /** Operations that succeeded, with how often. */
+  readonly succeeded: ReadonlyMap<string, number>
+  /** Answers by status. */
+  readonly statuses: ReadonlyMap<number, number>
+}
+
+export interface RunOptions {
+  readonly seed: number
+  readonly requests: number
+  /** Failures after which the run ends. */
+  readonly most?: number
+}
+
+/** Smaller requests that are tried for one fault. */
+const SHRINKS = 60
+/** How often background work gets time. */
+const PAUSES = 0.1
+
+/** Sends requests to a cloud on this database, which holds the ground, and judges every answer. Closes the database. */
+export async function runFuzz(ground: Ground, database: Database, options: RunOptions): Promise<RunResult> {
+  const { seed, requests, most = 5 } = options
+  const chance = chanceOf(seed)
+  const served = await serveCloud(database, ground.keyFiles, { seed, startMs: ground.startMs })
+  const driver = newDriver(ground, served, chance.fork('driver'))
+  const steps = chance.fork('steps')
+  const failures: Failure[] = []
+  const known = new Set<string>()
+  await driver.warmUp()
+
+  while (driver.sent < requests && failures.length < most) {
+    if (steps.happens(PAUSES)) await driver.pass(steps.one([10, 1_000, 61_000, 600_000, 3_600_000, 30_000_000]))
+    const step = pickStep(steps, ground, driver.succeeded)
+    const fault = await tryStep(driver, step)
+    if (!fault) continue
+    const key = `${fault.rule} ${step.operation?.name ?? 'page'}`
+    if (known.has(key)) continue
+    known.add(key)
+    failures.push({
+      ...fault,
+      seed,
+      requests: driver.sent,
+      who: step.who,
+      operation: step.operation?.name ?? step.style,
+    })
+  }
+  await served.stop()
+  return {
+    seed,
+    requests: driver.sent,
+    hash: driver.hash(),
+    failures,
+    succeeded: driver.succeeded,
+    statuses: driver.statuses,
+  }
+}
+
+/** Carries out one step; a fault comes with the smallest request that was found to show it. */
+async function tryStep(driver: Driver, step: Step): Promise<(Fault & { request: string }) | undefined> {
+  const prepared = await driver.prepare(step)
+  if (prepared.fault) return prepared.fault
+  let smallest: (Fault & { request: string }) | undefined
+  let tries = 0
+  const attempt = async (plan: Plan): Promise<boolean> => {
+    if (smallest && ++tries > SHRINKS) return true
+    const fault = await driver.carryOut(step, prepared, plan)
+    if (!fault || (smallest && fault.rule !== smallest.rule)) return true
+    smallest = fault
+    return false
+  }
+  const plans = plansOf(step)
+  await fc.check(fc.asyncProperty(plans, attempt), { seed: step.seed, numRuns: 1 })
+  return smallest
+}
+
+function plansOf({ operation, style, isOlderForm }: Step): fc.Arbitrary<Plan> {
+  if (style === 'unknown') return ONE_UNKNOWN
+  if (style !== 'fuzzed' || !operation) return fc.constant(NO_PLAN)
+  return plansFor(isOlderForm && operation.get ? operation.get.request : operation.request)
+}
+
+/** Operations that no request of these runs succeeded with. */
+export function neverSucceeded(results: readonly RunResult[]): string[] {
+  return [...OPERATION_TABLE.keys()].filter((name) => !results.some(({ succeeded }) => succeeded.has(name)))
+}

@@ -1,0 +1,50 @@
+import { enrolmentCodeHash } from '../../../policy/documents/agent-messages.ts'
+import { publicJwk, signer } from '../../../policy/documents/keys.ts'
+import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
+import { signDocument } from '../../../policy/documents/signed-document.ts'
+import { messagesOf, type Messages } from '../../../edge-agent/link/login/messages.ts'
+import { ORIGIN, API } from './served-cloud.ts'
+
+/** What an enrolled agent knows of itself. */
+export interface AgentIdentity {
+  readonly agentId: string
+  readonly storeId: string
+  readonly ledgerId: string
+  readonly x: string
+  /** Base64url. */
+  readonly secret: string
+}
+
+type OwnKey = Pick<AgentIdentity, 'ledgerId' | 'x' | 'secret'>
+
+const signerOf = ({ x, secret }: OwnKey) => signer(x, Buffer.from(secret, 'base64url'))
+
+/** The proof of a new agent that it holds its key, for `enrolEdgeAgent`. */
+export function enrolmentProof(own: OwnKey, code: string, nowMs: number): string {
+  const iat = Math.floor(nowMs / 1_000)
+  const claims = {
+    aud: `${ORIGIN}${API}`,
+    iat,
+    exp: iat + 300,
+    codeHash: enrolmentCodeHash(code),
+    ledger: own.ledgerId,
+  }
+  return signDocument(DOCUMENT_KINDS.enrolment, claims, signerOf(own))
+}
+
+/** The public half, as requests name it. */
+export function publicKeyOf({ x }: Pick<OwnKey, 'x'>): Record<string, unknown> {
+  return { ...publicJwk(x) }
+}
+
+/** What the agent signs for the cloud. */
+export function messagesOfAgent(own: AgentIdentity): Messages {
+  return messagesOf({
+    ...own,
+    tenant: '',
+    generation: 1,
+    cloud: `${ORIGIN}${API}`,
+    mqttUrl: '',
+    rootX: '',
+  })
+}

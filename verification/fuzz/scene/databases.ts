@@ -1,0 +1,40 @@
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Database } from '../../../cloud/persistence/database.ts'
+import { openDatabase } from '../../../cloud/persistence/open-database.ts'
+import type { Clock } from '../../../policy/platform.ts'
+import { layGround, type Ground } from './ground.ts'
+
+/** Databases that hold the ground, one for each run. */
+export interface Grounds {
+  readonly ground: Ground
+  open(): Promise<Database>
+  remove(): void
+}
+
+const fail = (failure: Error): never => {
+  throw failure
+}
+
+/** SQLite files in a new folder below `parent`: the ground is laid once and copied for each run. */
+export async function sqliteGrounds(parent: string): Promise<Grounds> {
+  const folder = mkdtempSync(join(parent, 'untag-fuzz-'))
+  const template = join(folder, 'ground.db')
+  const ground = await layGround(await openDatabase({ file: template }, fail))
+  let runs = 0
+  return {
+    ground,
+    open() {
+      const file = join(folder, `run-${++runs}.db`)
+      copyFileSync(template, file)
+      return openDatabase({ file }, fail)
+    },
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  }
+}
+
+/** One PostgreSQL database, which must be empty: it is good for one run. */
+export async function postgresGround(url: string, clock: Pick<Clock, 'elapsed'>): Promise<Grounds> {
+  const ground = await layGround(await openDatabase({ url, clock }, fail))
+  return { ground, open: () => openDatabase({ url, clock }, fail), remove: () => undefined }
+}

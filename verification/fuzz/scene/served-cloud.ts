@@ -1,0 +1,145 @@
+import { createCloud, type Cloud } from '../../../cloud/cloud.ts'
+import type { KeyFiles } from '../../../cloud/authority/key-files.ts'
+import type { CloudConfig } from '../../../cloud/foundation/config.ts'
+import type { Log } from '../../../cloud/foundation/log.ts'
+import type { Database } from '../../../cloud/persistence/database.ts'
+import { virtualPlatform, type VirtualPlatform } from '../../simulation/virtual/virtual-platform.ts'
+import type { PspBooks } from '../../../simulators/services/psp-books.ts'
+import { merchantSystems } from './merchant-systems.ts'
+
+/** JSON of requests and answers. */
+export type Json = Record<string, unknown>
+
+/** One HTTP request to the cloud. */
+export interface Sent {
+  readonly method: string
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string | Uint8Array<ArrayBuffer>
+  /** Its work waits for threads of this process and not only for time: hashing a PIN, reading an image. */
+  readonly isSlow?: boolean
+}
+
+/** What the cloud answered. */
+export interface Reply {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  /** The parsed body, if it is a JSON object. */
+  readonly json: Json | undefined
+}
+
+/** The real cloud in this process on virtual time, called without a socket. */
+export interface ServedCloud {
+  readonly cloud: Cloud
+  readonly database: Database
+  readonly platform: VirtualPlatform
+  /** The payment provider of every live store. */
+  readonly books: PspBooks
+  send(request: Sent): Promise<Reply>
+  /** Lets time pass, so that jobs run. */
+  pass(ms: number): Promise<void>
+  /** The errors that the cloud logged since the last call. */
+  takeErrors(): string[]
+  stop(): Promise<void>
+}
+
+export const ORIGIN = 'https://cloud.sim'
+export const API = '/api/v1'
+
+const CONFIG: CloudConfig = {
+  baseUrl: `${ORIGIN}${API}`,
+  mqttUrl: 'mqtt://cloud.sim:1883',
+  rateLimit: 0,
+  publishableRateLimit: 0,
+  // As in production: the fuzzer compares every answer with its schema.
+  checkAnswers: false,
+  allowPrivateTargets: true,
+  trustedProxies: [],
+}
+
+/** Turns of the event loop without a result after which time moves on. */
+const TURNS = 40
+/** The same while threads work. */
+const SLOW_TURNS = 2_000_000
+const NEVER_MS = 3_600_000
+
+/** Starts the cloud on an open database. */
+export async function serveCloud(
+  database: Database,
+  keyFiles: KeyFiles,
+  time: { seed: number; startMs: number },
+): Promise<ServedCloud> {
+  const platform = virtualPlatform(time)
+  const { books, outgoing } = merchantSystems(platform.clock)
+  const errors: string[] = []
+  const log: Log = {
+    info: () => undefined,
+    warn: () => undefined,
+    error: (fields, message) => void errors.push(`${message}: ${causeOf(fields)}`),
+  }
+  const images = new Map<string, Uint8Array>()
+  const cloud = await createCloud({
+    config: CONFIG,
+    platform,
+    log,
+    database,
+    keyFiles,
+    outgoing,
+    images: {
+      put: (name, bytes) => Promise.resolve(void images.set(name, bytes)),
+      get: (name) => Promise.resolve(images.get(name)),
+    },
+  })
+
+  /** Waits for work of this process; lets time pass only when nothing but time is waited for. */
+  async function settled<T>(work: Promise<T>, isSlow = false): Promise<T> {
+    let isDone = false
+    const done = () => void (isDone = true)
+    work.then(done, done)
+    for (let passed = 0; passed < NEVER_MS; passed += 1_000) {
+      const turns = isSlow ? SLOW_TURNS : TURNS
+      for (let turn = 0; turn < turns && !isDone; turn++) await new Promise((resolve) => setImmediate(resolve))
+      if (isDone) return work
+      await platform.advance(1_000)
+    }
+    throw new Error('the cloud does not answer: an hour of virtual time has passed')
+  }
+
+  return {
+    cloud,
+    database,
+    platform,
+    books,
+    async send({ method, path, headers, body, isSlow }) {
+      const init = { method, headers, ...(body !== undefined && { body }) }
+      const response = await settled(Promise.resolve(cloud.app.request(`${ORIGIN}${path}`, init)), isSlow)
+      const text = await settled(response.text())
+      return { status: response.status, headers: response.headers, text, json: objectOf(text) }
+    },
+    async pass(ms) {
+      // As after a sleep of the machine: jobs that were due meanwhile run once.
+      platform.sleep(Math.max(0, ms - 1_000))
+      await platform.advance(Math.min(ms, 1_000))
+    },
+    takeErrors: () => errors.splice(0),
+    async stop() {
+      await settled(cloud.stop())
+      await database.close()
+    },
+  }
+}
+
+function causeOf(fields: Readonly<Record<string, unknown>>): string {
+  const { err } = fields
+  return err instanceof Error ? (err.stack ?? err.message) : JSON.stringify(fields)
+}
+
+function objectOf(text: string): Json | undefined {
+  if (!text.startsWith('{')) return undefined
+  try {
+    return JSON.parse(text) as Json
+  } catch {
+    return undefined
+  }
+}

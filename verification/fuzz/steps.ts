@@ -1,0 +1,80 @@
+import type { CallerKind, Operation } from '../../cloud/operations/operation.ts'
+import { OPERATION_TABLE } from '../../cloud/operation-table.ts'
+import type { Chance } from '../simulation/virtual/chance.ts'
+import type { Ground, Party } from './scene/ground.ts'
+import type { As } from './scene/scene.ts'
+
+/**
+ * `good`: a valid request. `fuzzed`: fields added, changed and removed. `unknown`: one field that the schema does not have.
+ * `foreign`: names data of another party. `raw`: not a request of the API. `key`: a wrong key. `repeat`: sent twice under one
+ * Idempotency-Key. `page`: a page or a notification of a payment provider.
+ */
+export type Style = 'good' | 'fuzzed' | 'unknown' | 'foreign' | 'raw' | 'key' | 'repeat' | 'page'
+
+/** The next request and its caller. */
+export interface Step {
+  readonly style: Style
+  readonly operation: Operation | undefined
+  readonly isOlderForm: boolean
+  readonly as: As
+  readonly party: Party
+  /** For the plan of the request. */
+  readonly seed: number
+  /** Such as `alpha.live, secret key`. */
+  readonly who: string
+}
+
+const STYLES: readonly [Style, number][] = [
+  ['good', 0.12],
+  ['fuzzed', 0.41],
+  ['unknown', 0.12],
+  ['foreign', 0.14],
+  ['raw', 0.06],
+  ['key', 0.07],
+  ['repeat', 0.04],
+  ['page', 0.04],
+]
+const KINDS: readonly As[] = ['secret', 'bound', 'publishable', 'admin', 'agent', 'anyone']
+/** Operations that have not succeeded yet come first so often. */
+const UNTRIED = 0.4
+/** They are tried by the account that may do the most. */
+const ABLE = 0.8
+
+/** The next step of a run. */
+export function pickStep(chance: Chance, ground: Ground, succeeded: ReadonlyMap<string, number>): Step {
+  const style = pickStyle(chance)
+  const seed = chance.between(0, 2 ** 31 - 1)
+  const all = [...OPERATION_TABLE.values()]
+  const untried = all.filter(({ name }) => !succeeded.has(name))
+  const isUntried = untried.length > 0 && chance.happens(UNTRIED)
+  const operation = chance.one(isUntried ? untried : all)
+  const able = ground.parties.slice(0, 2)
+  const party = chance.one((isUntried || style === 'unknown') && chance.happens(ABLE) ? able : ground.parties)
+  if (style === 'page')
+    return { style, operation: undefined, isOlderForm: false, as: 'anyone', party, seed, who: 'anyone' }
+  const as = pickKind(chance, operation, party, style)
+  const isOlderForm = operation.getOnly || (operation.get !== undefined && chance.happens(0.3))
+  const isGood = isUntried && chance.happens(0.5) && style === 'fuzzed'
+  const who = as === 'admin' || as === 'anyone' ? as : `${party.name}, ${as === 'agent' ? 'agent' : `${as} key`}`
+  return { style: isGood ? 'good' : style, operation, isOlderForm, as, party, seed, who }
+}
+
+function pickStyle(chance: Chance): Style {
+  let left = chance.next()
+  for (const [style, share] of STYLES) if ((left -= share) < 0) return style
+  return 'fuzzed'
+}
+
+function pickKind(chance: Chance, { callers }: Operation, { agent }: Party, style: Style): As {
+  const isPossible = (kind: As) => kind !== 'agent' || agent !== undefined
+  const may = KINDS.filter((kind) => isPossible(kind) && callers.includes(callerKind(kind)))
+  const mayNot = KINDS.filter((kind) => isPossible(kind) && !callers.includes(callerKind(kind)))
+  if (style === 'key' && mayNot.length > 0 && chance.happens(0.6)) return chance.one(mayNot)
+  if (may.includes('secret') && chance.happens(0.5)) return 'secret'
+  return may.length > 0 ? chance.one(may) : 'secret'
+}
+
+/** The kind of caller that the cloud takes it for. */
+export function callerKind(as: As): CallerKind {
+  return as === 'bound' ? 'secret' : as
+}

@@ -1,0 +1,113 @@
+import { assert } from '../../policy/assert.ts'
+import { seededRandom } from '../simulation/virtual/virtual-platform.ts'
+import { realPlatform } from '../../bin/platform.ts'
+import { killLoop, killNumber, type DatabaseKind, type KillLoop } from './kill-loop.ts'
+import { startPostgres, type PostgresServer } from './postgres-server.ts'
+import { processesOf, type Surroundings } from './processes.ts'
+import { eventually, openStoreProcesses, type StoreProcesses } from './store-processes.ts'
+import { watchedBoard, type WatchedBoard } from './watched-board.ts'
+
+export interface KillsResult {
+  kills: number
+  /** What did not hold, each with the number of its kill where there is one. */
+  violations: string[]
+}
+
+export interface KillsOptions {
+  /** The project, built. */
+  root: string
+  /** The first kill (see `killNumber`) and how many. */
+  from: number
+  kills: number
+  /** Where the cloud keeps its data. */
+  database: DatabaseKind
+  /** Surroundings of the cloud: a test plants a bug in it so. */
+  cloudIn?: Surroundings
+  signal: AbortSignal
+  onKill(count: number): void
+}
+
+interface StorePlace {
+  databaseUrl?: string
+  cloudIn?: Surroundings
+}
+
+/** A store of its own with simulated boards, for as long as `work` takes. */
+export async function withStore<T>(
+  root: string,
+  place: StorePlace,
+  work: (store: StoreProcesses, station: WatchedBoard) => Promise<T>,
+): Promise<T> {
+  const platform = realPlatform()
+  const boards = {
+    station: await watchedBoard(platform),
+    detacher: await watchedBoard(platform),
+    gate: await watchedBoard(platform),
+  }
+  const store = await openStoreProcesses({
+    ...place,
+    processes: processesOf(root),
+    boards: { station: boards.station.address, detacher: boards.detacher.address, gate: boards.gate.address },
+  })
+  try {
+    await eventually(
+      'the boards',
+      async () => ((await store.status())['devices'] as { state: string }[]).every((d) => d.state === 'ready'),
+      60_000,
+    )
+    return await work(store, boards.station)
+  } finally {
+    await store.stop()
+    for (const board of Object.values(boards)) await board.close()
+  }
+}
+
+/** Kills real processes so many times in one store, and looks at the end whether anything was lost or doubled. */
+export async function runKills(options: KillsOptions): Promise<KillsResult> {
+  if (options.database === 'sqlite') return killIn(options)
+  const server = await startPostgres()
+  assert(server !== undefined, 'the package postgresql is missing')
+  try {
+    return await killIn(options, server)
+  } finally {
+    await server.stop()
+  }
+}
+
+function killIn(
+  { root, from, kills, database, cloudIn = {}, signal, onKill }: KillsOptions,
+  server?: PostgresServer,
+): Promise<KillsResult> {
+  const place = { cloudIn, ...(server && { databaseUrl: server.url }) }
+  return withStore(root, place, async (store, board) => {
+    const platform = realPlatform()
+    const loop = killLoop({ store, board, platform, random: seededRandom(from), ...(server && { database: server }) })
+    const violations = await auditedAfter(store, loop, signal, async (wrong) => {
+      for (let n = from; n < from + kills; n++) {
+        signal.throwIfAborted()
+        wrong.push(...(await loop.round(killNumber(n, database))).map((text) => `kill ${n}: ${text}`))
+        onKill(n - from + 1)
+      }
+    })
+    return { kills, violations }
+  })
+}
+
+/** Does the work, looks at the end whether anything was lost or doubled, and answers what did not hold: also when processes never came up again. */
+export async function auditedAfter(
+  store: StoreProcesses,
+  loop: KillLoop,
+  signal: AbortSignal,
+  work: (wrong: string[]) => Promise<void>,
+): Promise<string[]> {
+  const wrong: string[] = []
+  try {
+    await work(wrong)
+    wrong.push(...(await loop.audit()))
+  } catch (error) {
+    if (signal.aborted) throw error
+    wrong.push((error as Error).message)
+  }
+  await store.stopProcesses()
+  return [...wrong, ...(await loop.checkFiles())]
+}

@@ -1,0 +1,137 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { pause } from '../../policy/platform.ts'
+import { seededRandom } from '../simulation/virtual/virtual-platform.ts'
+import { realPlatform } from '../../bin/platform.ts'
+import { killLoop, type KillLoop } from './kill-loop.ts'
+import { auditedAfter, withStore } from './kills.ts'
+import type { RunningProcess } from './processes.ts'
+import { eventually, type StoreProcesses } from './store-processes.ts'
+
+/**
+ *   ask ─▶ agent ── 1st, 2nd, … n-th pwrite64 ──╳ SIGKILL ─▶ start again ─▶ ask once more
+ *
+ * A release is cut at every call that it makes to the kernel: before its first write to the disk, its
+ * second and so on, and the same for flushes, for the network and for what it reads. Whatever is cut, nothing moves
+ * twice and nothing is lost.
+ */
+export const CUT_CALLS = ['pwrite64', 'fsync', 'write', 'writev', 'read', 'epoll_pwait'] as const
+
+export interface SweepResult {
+  /** Releases that were cut. */
+  cuts: number
+  violations: string[]
+}
+
+export interface SweepOptions {
+  root: string
+  /** One of `CUT_CALLS`. */
+  call: string
+  /** Cut at the first, the second, … up to so many; ends before when a release makes fewer. */
+  upTo: number
+  signal: AbortSignal
+  onCut(n: number): void
+}
+
+/** A killed process is gone within, ms; a call that has not come by then does not come. */
+const DIES_WITHIN_MS = 400
+
+/** Why releases cannot be cut on this machine, or undefined. */
+export function sweepIsImpossible(): string | undefined {
+  const tried = spawnSync('strace', ['-f', '-e', 'inject=fsync:signal=SIGCONT:when=1', '-o', '/dev/null', 'true'], {
+    encoding: 'utf8',
+  })
+  if (tried.error) return 'strace is not installed'
+  return tried.status === 0 ? undefined : `strace does not work here: ${tried.stderr.trim().split('\n')[0]}`
+}
+
+/** Cuts releases at one kind of call, every second one while the cloud cannot be reached. */
+export function sweepRedeem({ root, call, upTo, signal, onCut }: SweepOptions): Promise<SweepResult> {
+  return withStore(root, {}, async (store, board) => {
+    const loop = killLoop({ store, board, platform: realPlatform(), random: seededRandom(1) })
+    let cuts = 0
+    const violations = await auditedAfter(store, loop, signal, async (all) => {
+      for (const offline of [false, true]) {
+        for (let n = 1; n <= upTo; n++) {
+          signal.throwIfAborted()
+          const { wrong, isCut } = await cutAt({ store, loop, call, n, offline })
+          all.push(...wrong)
+          if (!isCut) break
+          cuts++
+          onCut(n)
+        }
+      }
+    })
+    return { cuts, violations }
+  })
+}
+
+interface Cut {
+  store: StoreProcesses
+  loop: KillLoop
+  call: string
+  n: number
+  offline: boolean
+}
+
+async function cutAt({ store, loop, call, n, offline }: Cut): Promise<{ wrong: string[]; isCut: boolean }> {
+  let isCut = false
+  let tracer: { detach(): Promise<void> } | undefined
+  const wrong = await loop.release({
+    name: `cut at ${call} ${n}${offline ? ', offline' : ''}`,
+    withToken: n % 2 === 0,
+    offline,
+    async prepare() {
+      if (offline) {
+        store.wire.cut()
+        await eventually('offline', async () => (await store.status())['online'] === false, 60_000)
+      }
+      tracer = await killAt(store.agent, call, n)
+    },
+    async interrupt(answered) {
+      const { agent } = store
+      const { timers } = realPlatform()
+      const ended = agent.ended().then(() => void (isCut = true))
+      await Promise.race([ended, answered.then(() => pause(timers, DIES_WITHIN_MS))])
+      await tracer?.detach()
+      if (agent.child.exitCode !== null || agent.child.signalCode !== null) isCut = true
+      if (isCut) await loop.agentAgain()
+    },
+  })
+  return { wrong, isCut }
+}
+
+/** From when this resolves the n-th such call of any of its threads is the last thing that the process does. */
+async function killAt({ child }: RunningProcess, call: string, n: number): Promise<{ detach(): Promise<void> }> {
+  const args = [
+    '-f',
+    '-p',
+    String(child.pid),
+    '-e',
+    `trace=${call}`,
+    '-e',
+    `inject=${call}:signal=SIGKILL:when=${n}`,
+    '-o',
+    '/dev/null',
+  ]
+  const tracer = spawn('strace', args, { stdio: ['ignore', 'ignore', 'pipe'] })
+  const gone = once(tracer, 'exit')
+  let said = ''
+  await new Promise<void>((resolve, reject) => {
+    tracer.stderr.on('data', (chunk: Buffer) => {
+      said += chunk.toString()
+      if (said.includes('attached')) resolve()
+    })
+    tracer.once('error', reject)
+    // The process it looks at may already have made its last call.
+    void gone.then(() =>
+      said.includes('attached') || child.signalCode !== null ? resolve() : reject(new Error(`strace: ${said}`)),
+    )
+  })
+  return {
+    async detach() {
+      if (tracer.exitCode === null && tracer.signalCode === null) tracer.kill('SIGINT')
+      await gone
+    },
+  }
+}

@@ -1,0 +1,161 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { availableParallelism, cpus } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { realPlatform } from '../bin/platform.ts'
+import { SIZES, type Size } from './prove/part.ts'
+import { partsOf } from './prove/parts.ts'
+import { progressLine } from './prove/progress-line.ts'
+import { asKept, furthest, withTables, type Report } from './prove/report.ts'
+import { knownOf, runParts, stateFile, type Place } from './prove/run-parts.ts'
+import { sumOf, writeJson } from './prove/state.ts'
+
+/** The folder of the project. This file runs as dist/verification/prove.js. */
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const PARTS = partsOf(ROOT)
+const STATE = join(ROOT, 'var/prove')
+const KEPT_REPORT = join(ROOT, 'docs/reliability-report.json')
+const PAGE = join(ROOT, 'docs/reliability.md')
+
+const HELP = `Tries to break every promise, and says how often it tried.
+
+  npm run prove -- [--size ci|night] [--part NAME,…] [--jobs N] [--fresh | --go-on]
+  npm run prove -- --report
+
+  --size    ci: minutes (this is what is taken); night: hours
+  --part    only these of ${PARTS.map((p) => p.name).join(', ')}
+  --jobs    how much runs side by side (${availableParallelism()}: the cores of this machine)
+  --fresh   does not go on from where the last run was stopped
+  --go-on   goes on also after a change of the code, and on another machine from docs/reliability-report.json: what held before
+            counts, on its commit, and what did not is done again
+  --report  writes what the last runs found, of each part the one that went furthest, into docs/reliability-report.json and
+            its tables into docs/reliability.md
+
+Stopped with Ctrl-C it keeps what was done in var/prove, and the same command goes on there; after a change of the code it
+begins anew unless told to go on. Its report is var/prove/report-SIZE.json. Exit code 1 when anything did not hold.
+`
+
+async function main(): Promise<number> {
+  const { values } = parseArgs({
+    options: {
+      size: { type: 'string' },
+      part: { type: 'string' },
+      jobs: { type: 'string', default: String(availableParallelism()) },
+      fresh: { type: 'boolean', default: false },
+      'go-on': { type: 'boolean', default: false },
+      report: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  })
+  if (values.help) {
+    process.stdout.write(HELP)
+    return 0
+  }
+  const size = SIZES.find((name) => name === (values.size ?? 'ci'))
+  if (!size) throw new Error(`--size is one of ${SIZES.join(', ')}`)
+  if (values.report) return writeReport()
+  const jobs = Number(values.jobs)
+  if (!Number.isInteger(jobs) || jobs < 1 || jobs > 64) throw new Error('--jobs is a whole number from 1 to 64')
+  if (values.fresh && values['go-on']) throw new Error('--fresh begins anew, --go-on does not: name one of them')
+  return prove(
+    {
+      size,
+      folder: STATE,
+      build: buildOf(),
+      commit: commitOf(),
+      machine: machine(),
+      goesOn: values['go-on'],
+      kept: keptReport()?.parts ?? [],
+    },
+    values.part?.split(','),
+    jobs,
+    values.fresh,
+  )
+}
+
+async function prove(place: Place, only: readonly string[] | undefined, jobs: number, fresh: boolean): Promise<number> {
+  const unknown = only?.find((name) => !PARTS.some((part) => part.name === name))
+  if (unknown !== undefined) throw new Error(`there is no part ${unknown}; see --help`)
+  const parts = PARTS.filter(({ name }) => only?.includes(name) ?? true)
+  if (fresh) for (const part of parts) rmSync(stateFile(part, place), { force: true })
+  const { clock } = realPlatform()
+  const controller = new AbortController()
+  const stop = () => controller.abort()
+  // Not once: a terminal and npm each pass Ctrl-C on, and the second would end this before anything is kept.
+  process.on('SIGINT', stop)
+  process.on('SIGTERM', stop)
+  try {
+    const proven = await runParts({
+      ...place,
+      isStill: () => buildOf() === place.build,
+      parts,
+      jobs,
+      clock,
+      signal: controller.signal,
+      progress: progressLine(process.stderr, clock),
+    })
+    return proven.every((part) => sumOf(part).violations.length === 0) ? 0 : 1
+  } catch (error) {
+    if (!controller.signal.aborted) throw error
+    process.stderr.write('\nstopped; the same command goes on from here\n')
+    return 130
+  } finally {
+    writeJson(reportFile(place.size), reportOf(place))
+  }
+}
+
+/** All parts, those too that were not asked for or are not finished. */
+function reportOf(place: Place): Report {
+  return { at: new Date().toISOString(), parts: PARTS.map((part) => ({ ...knownOf(part, place), size: place.size })) }
+}
+
+function machine(): string {
+  return `${cpus()[0]?.model ?? 'unknown'}, ${cpus().length} cores, Node ${process.version}`
+}
+
+function reportFile(size: Size): string {
+  return join(STATE, `report-${size}.json`)
+}
+
+function keptReport(): Report | undefined {
+  return existsSync(KEPT_REPORT) ? (JSON.parse(readFileSync(KEPT_REPORT, 'utf8')) as Report) : undefined
+}
+
+/** What was run here and what is kept of before, here or elsewhere. */
+function writeReport(): number {
+  const made = SIZES.map(reportFile)
+    .filter((file) => existsSync(file))
+    .map((file) => JSON.parse(readFileSync(file, 'utf8')) as Report)
+  const [first, ...more] = [...made, keptReport()].filter((report) => report !== undefined)
+  if (!first) return 1
+  const report = asKept(furthest([first, ...more]))
+  writeJson(KEPT_REPORT, report)
+  writeFileSync(PAGE, withTables(readFileSync(PAGE, 'utf8'), report))
+  return 0
+}
+
+/** The code as it was built: a hash of all sources (bin/prepare.js). */
+function buildOf(): string {
+  const stamp = join(ROOT, 'dist/.built')
+  return existsSync(stamp) ? readFileSync(stamp, 'utf8') : ''
+}
+
+function commitOf(): string {
+  const git = (...args: string[]) =>
+    execFileSync('git', args, { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
+  try {
+    return `${git('rev-parse', '--short', 'HEAD')}${git('status', '--porcelain', '--untracked-files=no') === '' ? '' : '+'}`
+  } catch {
+    return ''
+  }
+}
+
+main().then(
+  (code) => process.exit(code),
+  (error: unknown) => {
+    process.stderr.write(`${(error as Error).stack}\n`)
+    process.exit(2)
+  },
+)

@@ -1,0 +1,94 @@
+import { fullDisk } from '../disk-faults/full-disk.ts'
+import { powerLoss as loseThePower } from '../disk-faults/power-loss/power-loss.ts'
+import { noStrace } from '../disk-faults/strace.ts'
+import { SWEEP_KINDS, syscallSweep, type SweepPoint } from '../disk-faults/syscall-sweep.ts'
+import type { Part } from './part.ts'
+
+/** Parts that let disks fail under the programs as they are shipped. */
+
+/** Every state in which a power cut may leave the disks. */
+export const powerLoss: Part = {
+  name: 'power-loss',
+  title:
+    'Disks as a power cut may leave them: at every moment of a recorded run nothing, all, some or torn pieces of what was not flushed',
+  unit: 'states',
+  of: { ci: 5_000, night: 500_000 },
+  chunk: { ci: 5_000, night: 10_000 },
+  side: 'alone',
+  impossible: noStrace,
+  async run({ from, count, signal, onProgress }) {
+    const { violations } = await loseThePower({
+      states: count,
+      seed: from + 1,
+      signal,
+      onProgress: (done) => onProgress(done),
+    })
+    return {
+      violations: violations.map(
+        ({ part, after, loss, broken }) =>
+          `${part}, seed ${from + 1}, after event ${after}, ${loss}: ${broken.join('; ')}`,
+      ),
+    }
+  },
+}
+
+const points = (
+  part: SweepPoint['part'],
+  mode: SweepPoint['mode'],
+  fault: SweepPoint['fault'],
+  ...numbers: number[]
+): SweepPoint[] => numbers.map((n) => ({ part, mode, fault, n }))
+
+/** Of every kind some, for whoever has minutes. */
+export const SOME_CALLS: readonly SweepPoint[] = [
+  ...points('agent', 'working', 'flush fails', 1, 2, 3),
+  ...points('agent', 'working', 'disk full', 1, 6),
+  ...points('agent', 'working', 'write fails', 4),
+  ...points('agent', 'working', 'write is short', 3),
+  ...points('agent', 'starting', 'flush fails', 2),
+  ...points('cloud', 'working', 'flush fails', 1, 4),
+  ...points('cloud', 'working', 'disk full', 5),
+  ...points('cloud', 'working', 'write is short', 9),
+]
+
+/** Each call that reaches the disk fails once, one kind of run and failure after the other; in the short size some of them. */
+export const failingCalls: Part = {
+  name: 'failing-calls',
+  title:
+    'A release and a sale in which the n-th call that reaches the disk fails: flushes, writes, short writes, no room, n = 1, 2, … until none is left',
+  unit: 'sweeps',
+  of: { ci: 1, night: SWEEP_KINDS.length },
+  chunk: { ci: 1, night: 1 },
+  side: 'alone',
+  impossible: noStrace,
+  async run({ size, from, count, signal, onProgress }) {
+    const { runs, hit, violations } = await syscallSweep({
+      ...(size === 'ci' ? { sample: SOME_CALLS } : { kinds: SWEEP_KINDS.slice(from, from + count) }),
+      signal,
+      onProgress: (_, at) => onProgress(0, at),
+    })
+    // What was stopped before its end is done again.
+    signal.throwIfAborted()
+    onProgress(count)
+    return {
+      violations: violations.map(({ point, broken }) => `${JSON.stringify(point)}: ${broken.join('; ')}`),
+      figures: { runs, callsThatFailed: hit },
+    }
+  },
+}
+
+/** Both disks full while the programs run, and room again. */
+export const fullDisks: Part = {
+  name: 'full-disks',
+  title: 'Full disks under running programs, and room again',
+  unit: 'rounds',
+  of: { ci: 1, night: 20 },
+  chunk: { ci: 1, night: 1 },
+  side: 'alone',
+  impossible: noStrace,
+  async run({ onProgress }) {
+    const { violations } = await fullDisk()
+    onProgress(1)
+    return { violations }
+  },
+}

@@ -1,0 +1,115 @@
+import { spawn } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { BUGS } from '../simulation/bugs/bank.ts'
+import type { BugsRecord } from '../runner/sim-bugs.ts'
+import type { CampaignRecord } from '../runner/sim-many.ts'
+import type { Chunk, Found, Part } from './part.ts'
+
+/** Parts that are simulated: `npm run sim` with its result as JSON, as somebody would run it by hand. */
+
+const BUG_SEEDS = 500
+const STDERR_KEPT = 2_000
+
+/** Runs the simulation, which uses all cores; resolves with its result also when it found something. */
+async function sim<T>(
+  root: string,
+  args: readonly string[],
+  signal: AbortSignal,
+  onDone?: (done: number) => void,
+): Promise<T> {
+  const folder = mkdtempSync(join(tmpdir(), 'untag-prove-'))
+  const file = join(folder, 'result.json')
+  try {
+    const child = spawn(
+      process.execPath,
+      ['--max-semi-space-size=64', join(root, 'dist/verification/sim.js'), ...args, '--json', file],
+      { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] },
+    )
+    child.on('message', ({ done }: { done: number }) => onDone?.(done))
+    const stop = () => void child.kill()
+    signal.addEventListener('abort', stop, { once: true })
+    let err = ''
+    child.stderr?.on('data', (chunk: Buffer) => void (err = (err + chunk.toString()).slice(-STDERR_KEPT)))
+    const code = await new Promise<number | null>((resolve, reject) => {
+      child.once('error', reject)
+      child.once('close', resolve)
+    })
+    signal.removeEventListener('abort', stop)
+    signal.throwIfAborted()
+    // 0: everything held; 1: something did not; anything else: it did not run.
+    if (code !== 0 && code !== 1) throw new Error(`sim ${args.join(' ')} ended with ${code}:\n${err}`)
+    return JSON.parse(readFileSync(file, 'utf8')) as T
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+async function worlds(
+  root: string,
+  { from, count, signal, onProgress }: Chunk,
+  mode: readonly string[],
+): Promise<Found> {
+  const args = ['--seeds', String(count), '--first', String(from + 1), ...mode]
+  const { violations, cpuSeconds } = await sim<CampaignRecord>(root, args, signal, onProgress)
+  const again = `npm run sim --${mode.map((m) => ` ${m}`).join('')} --seed`
+  return {
+    violations: violations.map(
+      ({ seed, invariant, detail }) => `seed ${seed}: ${invariant}: ${detail} (${again} ${seed})`,
+    ),
+    figures: { cpuSeconds },
+  }
+}
+
+/** Worlds in which anything may go wrong. */
+export const safety = (root: string): Part => ({
+  name: 'safety',
+  title: 'Simulated worlds, anything may go wrong at any time',
+  unit: 'worlds',
+  of: { ci: 2_000, night: 100_000 },
+  chunk: { ci: 250, night: 2_000 },
+  side: 'alone',
+  run: (chunk) => worlds(root, chunk, []),
+})
+
+/** Worlds in which all must come right by itself. */
+export const liveness = (root: string): Part => ({
+  name: 'liveness',
+  title: 'Simulated worlds, longer trouble, then everything must come right within half an hour',
+  unit: 'worlds',
+  of: { ci: 300, night: 10_000 },
+  chunk: { ci: 50, night: 400 },
+  side: 'alone',
+  run: (chunk) => worlds(root, chunk, ['--liveness']),
+})
+
+/** Each planted bug must be found. */
+export const bugs = (root: string): Part => ({
+  name: 'bugs',
+  title: 'Planted bugs, each to be found within 500 worlds',
+  unit: 'bugs',
+  of: { ci: BUGS.length, night: BUGS.length },
+  chunk: { ci: 4, night: 4 },
+  side: 'alone',
+  isAbout: ({ rows = [] }, { from }) => rows.every(({ bug }, i) => bug === BUGS[from + i]?.name),
+  async run({ from, count, signal, onProgress }) {
+    const wanted = BUGS.slice(from, from + count)
+    const { bugs: hunted } = await sim<BugsRecord>(
+      root,
+      ['--bugs', '--seeds', String(BUG_SEEDS), '--only', wanted.map((b) => b.name).join(',')],
+      signal,
+    )
+    onProgress(count)
+    const what = new Map(BUGS.map((bug) => [bug.name, bug.what]))
+    return {
+      violations: hunted.filter((b) => b.seed === null).map((b) => `${b.name} was not found in ${BUG_SEEDS} worlds`),
+      rows: hunted.map(({ name, seed, invariant }) => ({
+        bug: name,
+        what: what.get(name) ?? '',
+        worlds: seed ?? 0,
+        invariant: invariant ?? '',
+      })),
+    }
+  },
+})

@@ -1,0 +1,154 @@
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import { campaign } from '../simulation/campaign.ts'
+import { shopsIn, type Shops } from '../simulation/nodes/shops.ts'
+import { signQuickly } from '../simulation/virtual/quick-signatures.ts'
+import type { Trouble } from '../simulation/troubles/troubles.ts'
+import { renderPlainly } from '../../bin/plain-pages.ts'
+
+/**
+ *   sim ──spawns──▶ sim --worker … ──a line of JSON for each world──▶ sim
+ *
+ * Worlds run in processes of their own, one for each core: one may die, hang or have a bug planted, and the others go on.
+ */
+export interface WorkerOptions {
+  readonly first: number
+  readonly seeds: number
+  /** Every so manyth seed: the others are other workers'. */
+  readonly step: number
+  readonly liveness: boolean
+  readonly untilFirst: boolean
+  readonly troubles?: readonly Trouble[] | undefined
+  /** The bug to plant. */
+  readonly bug?: string
+}
+
+/** A world that a worker has run. */
+export interface RanSeed {
+  readonly seed: number
+  readonly steps: number
+  readonly virtualMs: number
+  /** Its second run was another one. */
+  readonly isUnlike: boolean
+  readonly ranTwice: boolean
+  readonly violation?: { readonly invariant: string; readonly detail: string }
+  /** CPU time of the worker so far, without the making of the shop, s. */
+  readonly cpuSeconds: number
+}
+
+/** How a worker ended; `why` is undefined when it has done its work. */
+export interface WorkerEnd {
+  readonly why: string | undefined
+  /** The world it was in then. */
+  readonly seed: number
+}
+
+const TWICE_EVERY = 100
+/** Without a word for so long a worker hangs, ms: a world takes a second. */
+const SILENCE_MS = 300_000
+const STDERR_KEPT = 2_000
+
+/** What the process of a simulation needs before its first key and page. */
+export function prepareToSimulate(): void {
+  renderPlainly()
+  signQuickly()
+}
+
+/** The shops of the worlds. */
+export function openShops(): Shops {
+  prepareToSimulate()
+  return shopsIn(existsSync('/dev/shm') ? '/dev/shm' : tmpdir())
+}
+
+/** The worker itself: runs its worlds and writes a line for each. */
+export async function work({ first, seeds, step, liveness, untilFirst, troubles }: WorkerOptions): Promise<void> {
+  const shops = openShops()
+  const began = process.cpuUsage()
+  try {
+    await campaign(shops, {
+      firstSeed: first,
+      seeds,
+      step,
+      liveness,
+      twiceEvery: TWICE_EVERY,
+      untilFirst,
+      troubles,
+      onSeed({ seed, steps, virtualMs, violations }, { isUnlike, ranTwice }) {
+        const used = process.cpuUsage(began)
+        const [violation] = violations
+        const line: RanSeed = {
+          seed,
+          steps,
+          virtualMs,
+          isUnlike,
+          ranTwice,
+          cpuSeconds: (used.user + used.system) / 1e6,
+          ...(violation && { violation: { invariant: violation.invariant, detail: violation.detail } }),
+        }
+        process.stdout.write(`${JSON.stringify(line)}\n`)
+      },
+    })
+  } finally {
+    await shops.remove()
+  }
+}
+
+/** Starts a worker; `onSeed` is told of each world. Never rejects: a worker that dies or hangs says so in its end. */
+export function runWorker(options: WorkerOptions, onSeed: (ran: RanSeed) => void): Promise<WorkerEnd> {
+  const child = spawn(process.execPath, argumentsOf(options), {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...(options.bug !== undefined && { UNTAG_SIM_BUG: options.bug }) },
+  })
+  let seed = options.first
+  let rest = ''
+  let err = ''
+  let why: string | undefined
+  let silence = setTimeout(giveUp, SILENCE_MS)
+
+  function giveUp(): void {
+    why = `nothing happened for ${SILENCE_MS / 1_000} s`
+    child.kill('SIGKILL')
+  }
+
+  child.stdout.on('data', (chunk: Buffer) => {
+    clearTimeout(silence)
+    silence = setTimeout(giveUp, SILENCE_MS)
+    const lines = (rest + chunk.toString()).split('\n')
+    rest = lines.pop() ?? ''
+    for (const line of lines) {
+      const ran = JSON.parse(line) as RanSeed
+      seed = ran.seed + options.step
+      onSeed(ran)
+    }
+  })
+  child.stderr.on('data', (chunk: Buffer) => void (err = (err + chunk.toString()).slice(-STDERR_KEPT)))
+  return new Promise((resolve) => {
+    const end = (code: number | null, error?: Error) => {
+      clearTimeout(silence)
+      if (code !== 0) why ??= error?.message ?? `the process ended: ${err.trim() || `code ${code}`}`
+      resolve({ why, seed })
+    }
+    child.once('error', (error) => end(null, error))
+    child.once('close', (code) => end(code))
+  })
+}
+
+function argumentsOf({ first, seeds, step, liveness, untilFirst, troubles, bug }: WorkerOptions): string[] {
+  return [
+    '--max-semi-space-size=64',
+    ...(bug === undefined ? [] : ['--import', new URL('../plant-bug.js', import.meta.url).href]),
+    fileURLToPath(new URL('../sim.js', import.meta.url)),
+    '--worker',
+    '--first',
+    String(first),
+    '--seeds',
+    String(seeds),
+    '--step',
+    String(step),
+    ...(liveness ? ['--liveness'] : []),
+    ...(untilFirst ? ['--until-first'] : []),
+    ...(troubles === undefined ? [] : ['--troubles', troubles.join(',') || 'none']),
+  ]
+}

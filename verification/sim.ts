@@ -1,0 +1,122 @@
+import { availableParallelism } from 'node:os'
+import { parseArgs } from 'node:util'
+import { runSeed } from './simulation/run-seed.ts'
+import { isTrouble, TROUBLES, type Trouble } from './simulation/troubles/troubles.ts'
+import { huntBugs } from './runner/sim-bugs.ts'
+import { showDay } from './runner/sim-day.ts'
+import { runMany } from './runner/sim-many.ts'
+import { describeSeed } from './runner/sim-texts.ts'
+import { openShops, work } from './runner/sim-worker.ts'
+
+const HELP = `Runs the real cloud and real agents in simulated worlds, where everything fails that can, and checks what must always hold.
+
+  npm run sim -- [--seeds N] [--first N] [--liveness] [--troubles LIST] [--jobs N] [--json FILE]
+  npm run sim -- --seed N [--trace] [--liveness] [--troubles LIST]
+  npm run sim -- --bugs [--seeds N] [--only NAMES] [--jobs N] [--json FILE]
+  npm run sim -- --day [--shoppers N] [--hours N] [--seed N] [--trace] [--json FILE]
+
+  --seeds N       how many worlds (200); with --bugs: at most for each bug (500)
+  --first N       the first seed (1)
+  --seed N        this world alone
+  --trace         everything that happened in it
+  --troubles LIST what may go wrong, instead of what the seed says: none, or of ${TROUBLES.join(',')}
+  --liveness      longer trouble; once all is well everything must arrive within half an hour
+  --bugs          plants known bugs, each in a process of its own, and tells with which seed each was found
+  --day           one day of one store from 9:00 to 20:00: three agents, thieves, goods brought back, half an hour without network, a power cut
+  --shoppers N    how many people come on that day (5000)
+  --hours N       a shorter day with all that the whole one has (11)
+  --jobs N        how many processes at once (one for each core)
+  --json FILE     writes the result there
+
+Exit code 1 when anything that must hold did not.
+`
+
+const LAST_LINES = 60
+const ALL_LINES = 1_000_000
+
+async function main(): Promise<boolean> {
+  const { values } = parseArgs({
+    options: {
+      seeds: { type: 'string' },
+      first: { type: 'string' },
+      seed: { type: 'string' },
+      trace: { type: 'boolean', default: false },
+      troubles: { type: 'string' },
+      liveness: { type: 'boolean', default: false },
+      bugs: { type: 'boolean', default: false },
+      day: { type: 'boolean', default: false },
+      shoppers: { type: 'string' },
+      hours: { type: 'string' },
+      only: { type: 'string' },
+      jobs: { type: 'string' },
+      json: { type: 'string' },
+      help: { type: 'boolean', default: false },
+      // Between the processes of one run (sim-worker.ts).
+      worker: { type: 'boolean', default: false },
+      step: { type: 'string' },
+      'until-first': { type: 'boolean', default: false },
+    },
+  })
+  const { liveness, json, trace } = values
+  if (values.help) {
+    process.stdout.write(HELP)
+    return true
+  }
+  const jobs = Math.max(1, numberOf(values.jobs, availableParallelism()))
+  if (values.day)
+    return showDay({
+      seed: numberOf(values.seed, 1),
+      shoppers: numberOf(values.shoppers, 5_000),
+      hours: Math.max(1, numberOf(values.hours, 11)),
+      trace,
+      json,
+    })
+  if (values.bugs) return huntBugs({ seeds: numberOf(values.seeds, 500), only: values.only, jobs, json })
+  const troubles = values.troubles?.split(',').filter((name) => isTrouble(name))
+  if (values.seed !== undefined) return showSeed({ seed: numberOf(values.seed, 1), liveness, trace, troubles })
+  const many = { seeds: numberOf(values.seeds, 200), first: numberOf(values.first, 1), liveness, troubles }
+  if (!values.worker) return runMany({ ...many, jobs, json })
+  await work({ ...many, step: numberOf(values.step, 1), untilFirst: values['until-first'] })
+  return true
+}
+
+async function showSeed({
+  seed,
+  liveness,
+  trace,
+  troubles,
+}: {
+  seed: number
+  liveness: boolean
+  trace: boolean
+  troubles: Trouble[] | undefined
+}): Promise<boolean> {
+  const shops = openShops()
+  try {
+    const result = await runSeed(shops, {
+      seed,
+      liveness,
+      keepLines: trace ? ALL_LINES : LAST_LINES,
+      ...(troubles && { troubles }),
+    })
+    if (trace) process.stdout.write(`${result.lines.join('\n')}\n`)
+    process.stdout.write(describeSeed(result))
+    return result.violations.length === 0
+  } finally {
+    await shops.remove()
+  }
+}
+
+function numberOf(text: string | undefined, fallback: number): number {
+  if (text === undefined) return fallback
+  if (!/^\d{1,9}$/.test(text)) throw new Error(`${text} is not a whole number`)
+  return Number(text)
+}
+
+main().then(
+  (held) => void (process.exitCode = held ? 0 : 1),
+  (error: unknown) => {
+    process.stderr.write(`${(error as Error).stack}\n`)
+    process.exitCode = 2
+  },
+)

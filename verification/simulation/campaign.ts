@@ -1,0 +1,76 @@
+import { runSeed, type SeedOptions, type SeedResult } from './run-seed.ts'
+import type { Shops } from './nodes/shops.ts'
+import type { Trouble } from './troubles/troubles.ts'
+
+/** Many worlds, one after the other. */
+export interface CampaignOptions {
+  firstSeed: number
+  seeds: number
+  /** From one seed to the next (1): several processes share the seeds among them. */
+  step?: number
+  liveness: boolean
+  /** One world in so many runs twice, and must be the same world both times. */
+  twiceEvery: number
+  /** Stop at the first violation. */
+  untilFirst: boolean
+  /** In all worlds, in the place of what each seed says. */
+  troubles?: readonly Trouble[] | undefined
+  onSeed?(result: SeedResult, again: { ranTwice: boolean; isUnlike: boolean }): void
+}
+
+export interface CampaignResult {
+  seeds: number
+  ranTwice: number
+  steps: number
+  virtualMs: number
+  failed: readonly SeedResult[]
+  /** Seeds whose second run was another one. */
+  unlike: readonly number[]
+}
+
+/** Runs worlds with consecutive seeds. */
+export async function campaign(shops: Shops, options: CampaignOptions): Promise<CampaignResult> {
+  const failed: SeedResult[] = []
+  const unlike: number[] = []
+  let [count, ranTwice, steps, virtualMs] = [0, 0, 0, 0]
+  for (let seed = options.firstSeed; count < options.seeds; seed += options.step ?? 1) {
+    const world: SeedOptions = {
+      seed,
+      liveness: options.liveness,
+      ...(options.troubles && { troubles: options.troubles }),
+    }
+    const result = await runSeed(shops, world)
+    count++
+    steps += result.steps
+    virtualMs += result.virtualMs
+    if (result.violations.length > 0) failed.push(result)
+    const isTwice = options.twiceEvery > 0 && count % options.twiceEvery === 1 % options.twiceEvery
+    if (isTwice) {
+      ranTwice++
+      if ((await runSeed(shops, world)).hash !== result.hash) unlike.push(seed)
+    }
+    options.onSeed?.(result, { ranTwice: isTwice, isUnlike: unlike.at(-1) === seed })
+    if (options.untilFirst && (failed.length > 0 || unlike.length > 0)) break
+  }
+  return { seeds: count, ranTwice, steps, virtualMs, failed, unlike }
+}
+
+/** The fewest kinds of trouble with which a failed seed still fails in the same way, and how it went then. */
+export async function fewestTroubles(
+  shops: Shops,
+  failed: SeedResult,
+  liveness: boolean,
+  keepLines: number,
+): Promise<SeedResult> {
+  const wanted = failed.violations[0]?.invariant
+  const again = async (troubles: readonly Trouble[]) => {
+    const result = await runSeed(shops, { seed: failed.seed, liveness, troubles, keepLines })
+    return result.violations[0]?.invariant === wanted ? result : undefined
+  }
+  let best = failed
+  for (const trouble of failed.troubles) {
+    const smaller = await again(best.troubles.filter((t) => t !== trouble))
+    if (smaller) best = smaller
+  }
+  return best
+}

@@ -1,0 +1,27 @@
+import { configOf, makeShop, type Layout, type Shop } from '../nodes/genesis.ts'
+import { ANTENNAS } from './gate-reader.ts'
+
+/** The agents of the store, by what stands at them. */
+export const AGENTS = { station: 'agent-1', detacher: 'agent-2', gate: 'agent-3' } as const
+export const READER = 'gate-reader'
+
+/** A shop with three agents: at the staffed station, at the self-checkout, and at the gate with its UHF reader. */
+export function makeDayShop(parent: string): Promise<Shop> {
+  const layout: Layout = ({ station, detacher, gate }) => [
+    configOf([{ deviceId: station, isGate: false }]),
+    configOf([{ deviceId: detacher, isGate: false }]),
+    configOf(
+      [{ deviceId: gate, isGate: true }],
+      [
+        {
+          deviceId: READER,
+          driver: 'llrp',
+          link: { tcp: '10.0.0.9:5084' },
+          feeds: gate,
+          antennas: { inside: [ANTENNAS.inside], outside: [ANTENNAS.outside] },
+        },
+      ],
+    ),
+  ]
+  return makeShop(parent, { layout })
+}

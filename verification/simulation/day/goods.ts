@@ -1,0 +1,59 @@
+import type { Chance } from '../virtual/chance.ts'
+
+export interface Good {
+  readonly epc: string
+  readonly ean: string
+  readonly category: string
+  readonly brand: string
+  /** EUR. */
+  readonly price: number
+}
+
+/** Not released at self-service. */
+export const LOCKED_CATEGORY = 'schmuck'
+/** Released by staff only. */
+export const STAFF_BRAND = 'Luxus'
+/** From this price on released by staff only, EUR. */
+export const STAFF_FROM_PRICE = 100
+
+/** Whether the rules of the day keep it from self-service. */
+export function needsStaff({ category, brand, price }: Good): boolean {
+  return category === LOCKED_CATEGORY || brand === STAFF_BRAND || price >= STAFF_FROM_PRICE
+}
+
+/** The tagged goods that lie in the shop. */
+export interface Goods {
+  /** Takes so many from the shelves; fewer when there are no more. */
+  take(count: number): Good[]
+  putBack(goods: readonly Good[]): void
+}
+
+/** `count` goods of these products, in no order that anybody could know. */
+export function newGoods(products: readonly { readonly ean: string; readonly price: number }[], count: number): Good[] {
+  return Array.from({ length: count }, (_, n) => ({
+    epc: `E2800000${(n + 1).toString(16).padStart(16, '0').toUpperCase()}`,
+    ean: products[n % products.length]?.ean ?? '',
+    category: n % 20 === 3 ? LOCKED_CATEGORY : 'bekleidung',
+    brand: n % 20 === 11 ? STAFF_BRAND : 'Nordhof',
+    price: products[n % products.length]?.price ?? 0,
+  }))
+}
+
+/** Shelves with these goods on them. */
+export function shelves(goods: readonly Good[], chance: Chance): Goods {
+  const there = [...goods]
+  return {
+    take(count) {
+      const taken: Good[] = []
+      while (taken.length < count && there.length > 0) {
+        const n = chance.between(0, there.length - 1)
+        const good = there[n]
+        const last = there.pop()
+        if (good && last && n < there.length) there[n] = last
+        if (good) taken.push(good)
+      }
+      return taken
+    },
+    putBack: (back) => void there.push(...back),
+  }
+}

@@ -1,0 +1,39 @@
+import type { CloudNode } from '../nodes/cloud-node.ts'
+import type { Core } from '../virtual/core.ts'
+import type { LedgerOracle } from '../oracles/ledger-oracle.ts'
+import type { Tally } from './tally.ts'
+
+/** Units whose tags came off, as these ledgers say. */
+export function unitsReleasedBy(ledgers: ReadonlyMap<string, LedgerOracle>): number {
+  let released = 0
+  for (const { rows } of ledgers.values()) {
+    const confirmed = new Set(
+      rows.flatMap(({ body: { evidence } }) =>
+        evidence?.kind === 'outcome' && evidence.outcome === 'confirmed' ? [evidence.redemptionId] : [],
+      ),
+    )
+    for (const { body } of rows) {
+      const claim = body.evidence
+      if (claim?.kind === 'claim' && claim.rightClass === 'release' && confirmed.has(claim.redemptionId))
+        released += claim.ordinals.length
+    }
+  }
+  return released
+}
+
+/** The books of a day that is over: every unit that was carried out paid had its tag released, once, and the cloud knows of each. */
+export function checkReleases(
+  released: number,
+  { core, cloud, tally }: { core: Core; cloud: CloudNode; tally: Tally },
+): void {
+  const db = cloud.disk.reading
+  const known =
+    db
+      ?.prepare<[], { n: number }>(
+        "SELECT COUNT(*) AS n FROM unit_right WHERE right_class = 'release' AND state = 'used' AND outcome = 'confirmed'",
+      )
+      .get()?.n ?? 0
+  if (released !== tally.unitsSold)
+    core.violate('I4', `${tally.unitsSold} paid units were carried out, and the ledgers released ${released}`)
+  if (known !== released) core.violate('I4', `the ledgers released ${released} units, and the cloud knows of ${known}`)
+}

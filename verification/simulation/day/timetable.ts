@@ -1,0 +1,90 @@
+import type { Chance } from '../virtual/chance.ts'
+
+/** What a shopper has in mind. */
+export interface Shopper {
+  readonly name: string
+  /** Enters so long after opening, ms. */
+  readonly comesMs: number
+  readonly units: number
+  /** `declined`: the card is; `changes-mind`: cancels once it is paid; `thief`: walks out with the goods. */
+  readonly kind: 'buyer' | 'declined' | 'changes-mind' | 'thief'
+  readonly releasedAt: 'station' | 'detacher'
+  /** Shows the receipt at the gate, as some do. */
+  readonly showsReceipt: boolean
+  /** Brings the goods back so long after leaving, ms. */
+  readonly returnsAfterMs: number | undefined
+}
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+
+/** Hours of a whole day: 9:00 to 20:00 in the store's own time. */
+export const WHOLE_DAY = { opensHour: 9, hours: 11 } as const
+/** Nobody comes any more so long before the end, ms. */
+const LAST_ENTRY_MS = 20 * MINUTE_MS
+
+/** What happens on the day, ms after opening. */
+export interface DayPlan {
+  readonly lengthMs: number
+  /** The store's line to the internet is down; people's telephones are not on it. */
+  readonly outage: { readonly fromMs: number; readonly toMs: number }
+  /** The detacher's agent loses power. */
+  readonly powerCut: { readonly fromMs: number; readonly toMs: number }
+}
+
+/** The plan of a day with so many hours, at least one: of a whole one the line is down from noon on, and the power in the evening rush. */
+export function planOf(hours: number): DayPlan {
+  const lengthMs = hours * HOUR_MS
+  const share = lengthMs / (WHOLE_DAY.hours * HOUR_MS)
+  const outageMs = Math.min(30 * MINUTE_MS, lengthMs / 6)
+  const [outage, cut] = [3 * HOUR_MS * share, 8.5 * HOUR_MS * share]
+  return {
+    lengthMs,
+    outage: { fromMs: outage, toMs: outage + outageMs },
+    powerCut: { fromMs: cut, toMs: cut + 3 * MINUTE_MS },
+  }
+}
+
+/** How busy each part of the day is, from the first: noon, and after work. */
+const BUSY = [3, 4, 5, 9, 10, 6, 5, 6, 10, 11, 6]
+/** Of all shoppers. */
+const SHARES = { thief: 0.02, declined: 0.02, changesMind: 0.01, returns: 0.03, showsReceipt: 0.2, station: 0.5 }
+
+/** Who comes on that day and when, in the order in which they enter. */
+export function timetable(count: number, { lengthMs }: DayPlan, chance: Chance): Shopper[] {
+  const total = BUSY.reduce((sum, share) => sum + share, 0)
+  const partMs = lengthMs / BUSY.length
+  const comes = () => {
+    let left = chance.next() * total
+    let part = 0
+    while (left >= (BUSY[part] ?? total)) left -= BUSY[part++] ?? 0
+    const atMs = Math.floor((part + chance.next()) * partMs)
+    return Math.min(atMs, lengthMs - LAST_ENTRY_MS - chance.between(0, 10 * MINUTE_MS))
+  }
+  const times = Array.from({ length: count }, comes).sort((a, b) => a - b)
+  return times.map((comesMs, n) => shopper(`shopper-${n + 1}`, comesMs, lengthMs, chance))
+}
+
+function shopper(name: string, comesMs: number, lengthMs: number, chance: Chance): Shopper {
+  const mind = chance.next()
+  const { thief, declined, changesMind } = SHARES
+  const kind =
+    mind < thief
+      ? 'thief'
+      : mind < thief + declined
+        ? 'declined'
+        : mind < thief + declined + changesMind
+          ? 'changes-mind'
+          : 'buyer'
+  const backMs = chance.between(20 * MINUTE_MS, 3 * HOUR_MS)
+  const isBackInTime = comesMs + backMs < lengthMs - 30 * MINUTE_MS
+  return {
+    name,
+    comesMs,
+    kind,
+    units: chance.between(1, 3),
+    releasedAt: chance.happens(SHARES.station) ? 'station' : 'detacher',
+    showsReceipt: chance.happens(SHARES.showsReceipt),
+    returnsAfterMs: chance.happens(SHARES.returns) && kind === 'buyer' && isBackInTime ? backMs : undefined,
+  }
+}

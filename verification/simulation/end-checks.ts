@@ -1,0 +1,220 @@
+import type { Database as Connection } from 'better-sqlite3'
+import { RESYNC_MS } from '../../cloud/protection/leases/resync.ts'
+import type { AgentNode } from './nodes/agent-node.ts'
+import type { CloudNode } from './nodes/cloud-node.ts'
+import { checkConservation } from './oracles/conservation.ts'
+import type { Core } from './virtual/core.ts'
+import type { Customers } from './people/customers.ts'
+import type { Shop } from './nodes/genesis.ts'
+import type { LedgerOracle } from './oracles/ledger-oracle.ts'
+import type { MoneyOracle } from './oracles/money-oracle.ts'
+import type { Receiver } from './nodes/receiver.ts'
+
+/** What is looked at when a world has come to rest. */
+export interface EndParts {
+  core: Core
+  cloud: CloudNode
+  agents: readonly AgentNode[]
+  ledgers: ReadonlyMap<string, LedgerOracle>
+  people: Pick<Customers, 'paid' | 'cancelled' | 'resold' | 'told'>
+  receiver: Receiver
+  /** Of a live shop. */
+  money: MoneyOracle | undefined
+  shop: Shop
+}
+
+/** A webhook may be this late before something is stuck, ms. */
+const LATE_MS = 60_000
+/** A clock that is further off takes a new token for one of the future, ms. */
+const CLOCK_MS = 5_000
+
+const PURCHASE_ID = /pur_\w+/g
+
+/** Why the world has not come to rest yet; undefined when it has. */
+export function isSettled(parts: EndParts): string | undefined {
+  const { core, cloud, agents, ledgers, shop } = parts
+  const process = cloud.running?.process
+  const db = cloud.disk.reading
+  if (!process || !db) return 'the cloud is down'
+  for (const { name, agent } of agents) {
+    if (!agent) return `${name} is down`
+    const { link, ledger, trust, clock } = agent
+    if (!link.isOnline) return `${name} is offline`
+    if (!link.hasBroker) return `${name} has no broker`
+    if (ledger.journal.waiting > 0) return `${ledger.journal.waiting} rows of ${name} wait`
+    const unsettled = ledgers.get(name)?.unsettled ?? []
+    if (unsettled.length > 0) return `${name} has not written down what became of ${unsettled.join(', ')}`
+    if (ledger.homeAsks.words().length > 0) return `${name} has something to tell the home of receipts`
+    if (agent.notices.waiting > 0) return `${agent.notices.waiting} releases of ${name} are not announced`
+    if (trust.isBehind) return `${name} is behind`
+    if (trust.stage() !== 'fresh') return `the policy of ${name} is ${trust.stage()}`
+    if (clock.now().trust !== 'signed') return `the clock of ${name} rests on ${clock.now().trust}`
+    if (Math.abs(clock.now().nowMs - core.scheduler.nowMs) > CLOCK_MS)
+      return `the clock of ${name} is wrong by ${clock.now().nowMs - core.scheduler.nowMs} ms`
+  }
+  const version = db
+    .prepare<[string], { v: number; d: number }>(
+      'SELECT document_version AS v, deny_seq AS d FROM store WHERE store_id = ?',
+    )
+    .get(shop.storeId)
+  for (const { name, agent } of agents) {
+    const have = agent?.trust.have()
+    if (agent?.ledger.marks.document('policy')?.ver !== version?.v) return `${name} has not kept policy ${version?.v}`
+    if (have?.deny?.[1] !== version?.d) return `${name} has denials up to ${have?.deny?.[1]} of ${version?.d}`
+  }
+  const unknown = unknownOperator(parts)
+  if (unknown !== undefined) return unknown
+  const wrong = wrongItem(parts, db)
+  if (wrong !== undefined) return wrong
+  const nowMs = process.platform.clock.wall()
+  const waits = db
+    .prepare<[], { agentId: string; name: string }>(
+      'SELECT agent_id AS agentId, name FROM agent WHERE resync IS NOT NULL AND revoked_ms IS NULL',
+    )
+    .all()
+  const isAwaited = nowMs < (cloud.running?.cloud.services.authority.restoredMs ?? 0) + RESYNC_MS
+  // Of those that are not in this world none will ever come: for them it waits just so long.
+  const awaited = waits.find(({ agentId }) => isAwaited || agents.some(({ identity }) => identity.agentId === agentId))
+  if (awaited) return `the restored cloud waits for ${awaited.name}`
+  const money = parts.money?.unsettled(db, nowMs)
+  if (money !== undefined) return money
+  const unplanned =
+    db
+      .prepare<[number], { n: number }>('SELECT COUNT(*) AS n FROM outbox_event WHERE seq IS NULL AND at_ms < ?')
+      .get(nowMs - LATE_MS)?.n ?? 0
+  if (unplanned > 0) return `${unplanned} events were never planned`
+  const late =
+    db
+      .prepare<[number], { n: number }>(
+        "SELECT COUNT(*) AS n FROM webhook_delivery WHERE status = 'pending' AND due_ms < ?",
+      )
+      .get(nowMs - LATE_MS)?.n ?? 0
+  return late > 0 ? `${late} webhooks are overdue` : undefined
+}
+
+/** Whether the cloud knows of two copies of a ledger. */
+export function isForked({ disk }: CloudNode): boolean {
+  return (
+    disk.reading?.prepare('SELECT 1 FROM agent WHERE fork_ms IS NOT NULL AND revoked_ms IS NULL').get() !== undefined
+  )
+}
+
+/** Whether the ledger of an agent was put back not long ago, so that it decides nothing alone. */
+export function isPutBack({ disk }: CloudNode, nowMs: number): boolean {
+  return (
+    disk.reading
+      ?.prepare<[number]>('SELECT 1 FROM agent WHERE online_only_until_ms > ? AND revoked_ms IS NULL')
+      .get(nowMs) !== undefined
+  )
+}
+
+/** Everything that must hold once all is quiet. */
+export function checkEnd(parts: EndParts): void {
+  const { core, cloud, agents, ledgers, people } = parts
+  const db = cloud.disk.reading
+  if (!db) return core.violate('liveness', 'the cloud is down')
+  const event = db.prepare<[string], { n: number }>('SELECT COUNT(*) AS n FROM protection_event WHERE event_id = ?')
+  for (const { name, identity } of agents) {
+    const { rows = [], former = [], generation = 1 } = ledgers.get(name) ?? {}
+    const kept = db
+      .prepare<[string, number], { seq: number; hash: string }>(
+        'SELECT seq, hash FROM journal_row WHERE ledger_id = ? AND generation = ? ORDER BY seq',
+      )
+      .all(identity.ledgerId, generation)
+    const bySeq = new Map(kept.map((row) => [row.seq, row.hash]))
+    const lost = rows.find((row) => bySeq.get(row.seq) !== row.hash)
+    if (lost)
+      core.violate(
+        'I4',
+        `row ${lost.seq} of ${name} is ${bySeq.has(lost.seq) ? 'another one' : 'missing'} in the cloud`,
+      )
+    const gap = kept.findIndex((row, i) => row.seq !== i + 1)
+    if (gap >= 0) core.violate('I5', `the cloud has a hole in ${name} before row ${kept[gap]?.seq}`)
+    for (const { body, seq } of [...former, ...rows]) {
+      if (body.event && event.get(body.event.eventId)?.n !== 1)
+        core.violate('I4', `the event of row ${seq} of ${name} is not in the cloud`)
+    }
+  }
+  for (const id of people.told)
+    if (event.get(id)?.n !== 1) core.violate('I4', `somebody was told of event ${id}, and the cloud does not know it`)
+  const status = db.prepare<[string], { status: string }>('SELECT status FROM purchase WHERE purchase_id = ?')
+  for (const id of people.paid) {
+    const now = status.get(id)?.status
+    if (now !== 'SUCCESS' && now !== 'UNLOADED' && now !== 'CANCELLED')
+      core.violate('I4', `${id} was paid, somebody was told so, and it is ${now}`)
+  }
+  const bounced = db.prepare<[string]>(
+    "SELECT 1 FROM protection_exception WHERE kind = 'refund_failed' AND purchase_id = ?",
+  )
+  for (const id of people.cancelled)
+    if (status.get(id)?.status !== 'CANCELLED' && !bounced.get(id))
+      core.violate('I4', `${id} was cancelled, somebody was told so, and it is ${status.get(id)?.status}`)
+  checkResold(parts, db)
+  const completed = new Map<string, number>()
+  for (const { data } of db
+    .prepare<[], { data: string }>("SELECT data FROM outbox_event WHERE type = 'checkout.completed'")
+    .iterate()) {
+    for (const id of new Set(data.match(PURCHASE_ID))) completed.set(id, (completed.get(id) ?? 0) + 1)
+  }
+  for (const id of people.paid)
+    if (completed.get(id) !== 1) core.violate('I4', `the payment of ${id} is told of ${completed.get(id) ?? 0} times`)
+  const known = db.prepare<[string], { n: number }>('SELECT COUNT(*) AS n FROM outbox_event WHERE event_id = ?')
+  for (const id of parts.receiver.posted)
+    if (known.get(id)?.n !== 1) core.violate('I12', `${id} was posted and is no event`)
+  // Everybody checks in once and checks out once, however often they had to ask.
+  const doubled = db
+    .prepare<[], { session_id: string; n: number }>(
+      "SELECT session_id, COUNT(*) AS n FROM purchase WHERE status <> 'CANCELLED' GROUP BY session_id HAVING COUNT(*) > 1",
+    )
+    .all()
+  for (const { session_id: session, n } of doubled)
+    core.violate('I10', `one checkout of session ${session} made ${n} purchases`)
+  parts.money?.check(db)
+  checkConservation(parts, db)
+}
+
+/** Staff must be able to sign in at every agent: the first agent at which the operator of the shop cannot. */
+function unknownOperator({ agents, shop }: EndParts): string | undefined {
+  for (const { name, agent } of agents) {
+    const opened = agent?.operators.open({ badge: shop.badge }, 'the end of the world')
+    if (!opened?.ok) return `the operator cannot sign in at ${name}: ${opened?.reason}`
+    agent?.operators.close(opened.session)
+  }
+  return undefined
+}
+
+/** What gates judge tags by must be what the cloud has: the first item that an agent takes for something else. */
+function wrongItem({ agents, shop }: EndParts, db: Connection): string | undefined {
+  const items = db
+    .prepare<[string], { epc: string; status: string }>(
+      'SELECT epc, item_status AS status FROM protected_item WHERE store_id = ? AND epc IS NOT NULL',
+    )
+    .all(shop.storeId)
+  for (const { name, agent } of agents) {
+    const wrong = items.find(({ epc, status }) => agent?.items.find('epc', epc)?.status !== status)
+    if (wrong)
+      return `${name} takes the item ${wrong.epc} for ${agent?.items.find('epc', wrong.epc)?.status ?? 'unknown'}, and it is ${wrong.status}`
+  }
+  return undefined
+}
+
+/** What becomes of the purchase of who had a thing before is nothing to who bought it when it was on the shelf again. */
+function checkResold({ core, people }: EndParts, db: Connection): void {
+  const item = db.prepare<[string], { purchaseId: string | null; status: string; purchase: string | null }>(
+    'SELECT i.purchase_id AS purchaseId, item_status AS status, p.status AS purchase FROM protected_item i LEFT JOIN purchase p ON p.purchase_id = i.purchase_id WHERE epc = ?',
+  )
+  for (const each of people.resold) {
+    const [epc = '', purchaseId = ''] = each.split(' ')
+    const now = item.get(epc)
+    if (now?.purchaseId !== purchaseId)
+      core.violate(
+        'I15',
+        `${epc} was bought again with ${purchaseId}, and the cloud has it with ${now?.purchaseId ?? 'nobody'}`,
+      )
+    else if (now.status !== 'paid' && now.purchase !== 'CANCELLED')
+      core.violate(
+        'I15',
+        `${epc} was bought again with ${purchaseId}, which is ${now.purchase}, and it is ${now.status}`,
+      )
+  }
+}

@@ -1,0 +1,107 @@
+import { result, type CommandResult, type DeviceCommand } from '../../../device-drivers/drivers/device.ts'
+import type { DeviceStatus } from '../../../device-drivers/keep-device.ts'
+import type { Supervisor, SupervisorOptions } from '../../../device-drivers/supervisor.ts'
+import type { Emergencies } from './emergencies.ts'
+import type { Chance } from '../virtual/chance.ts'
+import type { Process } from '../virtual/machine.ts'
+import type { Scheduler } from '../virtual/scheduler.ts'
+import type { Trace } from '../virtual/trace.ts'
+
+/** The locks, detachers and gates of a shop: they outlive the processes that command them. */
+export interface Actuators {
+  /** What keeps the devices of one process of an agent, in the place of the real drivers. */
+  supervisor(agent: string, process: Process): (options: SupervisorOptions) => Supervisor
+  /** How often devices fail from now on, 0 to 1. */
+  trouble: number
+}
+
+export interface ActuatorParts {
+  scheduler: Scheduler
+  chance: Chance
+  trace: Trace
+  /** A device is told to open; the process may die here. */
+  onRelease(agent: string, deviceId: string): void
+  /** The fire panel, in worlds that have one. */
+  emergencies?: Pick<Emergencies, 'connect' | 'held'>
+}
+
+/** How a command ends, and after how many ms; beyond the caller's patience it ends as not known. */
+interface Ending {
+  afterMs: number
+  outcome: CommandResult
+}
+
+const FAILURES = ['jam', 'away', 'silent', 'late'] as const
+
+/** Devices that do as they are told, mostly. */
+export function actuators({ scheduler, chance: world, trace, onRelease, emergencies }: ActuatorParts): Actuators {
+  const chance = world.fork('actuators')
+  let trouble = 0
+
+  function ending(): Ending {
+    if (!chance.happens(trouble))
+      return { afterMs: chance.between(50, 300), outcome: result('confirmed', true, 'input_changed') }
+    switch (chance.one(FAILURES)) {
+      case 'jam':
+        return { afterMs: 1_200, outcome: result('failed', true, 'no_confirmation') }
+      case 'away':
+        return { afterMs: 1, outcome: result('failed', false, 'not_ready', 'unplugged') }
+      case 'silent':
+        return { afterMs: 60_000, outcome: result('unknown', true, 'answer_lost') }
+      case 'late':
+        return { afterMs: chance.between(5_000, 12_000), outcome: result('confirmed', true, 'input_changed') }
+    }
+  }
+
+  function release(agent: string, process: Process, deviceId: string, signal: AbortSignal): Promise<CommandResult> {
+    if (!process.isAlive) return new Promise(() => undefined)
+    const { afterMs, outcome } = ending()
+    trace.note(agent, `${deviceId.slice(-6)} released: ${outcome.detail} in ${afterMs} ms`)
+    if (outcome.commanded) onRelease(agent, deviceId)
+    return new Promise((resolve) => {
+      const end = (as: CommandResult) => {
+        cancel()
+        if (process.isAlive) resolve(as)
+      }
+      const cancel = scheduler.after(afterMs, () => end(outcome))
+      signal.addEventListener('abort', () => end(result('unknown', true, 'cancelled')), { once: true })
+    })
+  }
+
+  return {
+    get trouble() {
+      return trouble
+    },
+    set trouble(to) {
+      trouble = to
+    },
+    supervisor: (agent, process) => (options) => {
+      const since = process.platform.clock.wall()
+      const statuses = options.devices.map(({ deviceId, driver }): DeviceStatus => ({
+        deviceId,
+        driver,
+        state: 'ready',
+        since,
+        detail: 'simulated',
+      }))
+      const panel = emergencies?.connect(process, options)
+      const status = (deviceId: string) => statuses.find((s) => s.deviceId === deviceId) ?? null
+      return {
+        statuses,
+        status,
+        async execute(deviceId: string, command: DeviceCommand, signal: AbortSignal) {
+          if (!status(deviceId)) return result('failed', false, 'not_ready', `no device ${deviceId} is configured here`)
+          if (command.kind === 'emergency' && process.isAlive) emergencies?.held(deviceId, command.open)
+          return command.kind === 'release'
+            ? release(agent, process, deviceId, signal)
+            : result('confirmed', true, 'acknowledged')
+        },
+        restart: (deviceId) => status(deviceId) !== null,
+        stop() {
+          panel?.disconnect()
+          return Promise.resolve()
+        },
+      }
+    },
+  }
+}

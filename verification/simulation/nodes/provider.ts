@@ -1,0 +1,164 @@
+import { OutgoingFault, type OutgoingAnswer, type OutgoingHttp } from '../../../cloud/outgoing/outgoing-http.ts'
+import { pspBooks, type PspBooks, type PspName } from '../../../simulators/services/psp-books.ts'
+import type { PspNotification } from '../../../simulators/services/psp-desk.ts'
+import { CLOUD_ORIGIN, type CloudNode } from './cloud-node.ts'
+import type { Core } from '../virtual/core.ts'
+import { request } from '../virtual/http.ts'
+import type { Shop } from './genesis.ts'
+import { newWire, type Wire } from '../virtual/wire.ts'
+
+/**
+ *   cloud ──requests, answered or not──▶ books ──notifications, late, twice, in any order──▶ cloud
+ *                                          ▲
+ *   shopper ──pays, or does not────────────┘
+ *
+ * The payment service provider of a live shop. Its books are those of all simulations (services/psp-books.ts): they
+ * never fail, and say what truly became of the money. Everything between them and the cloud may fail.
+ */
+export interface Provider {
+  readonly name: PspName
+  readonly books: PspBooks
+  readonly outgoing: OutgoingHttp
+  /** Over which notifications go. */
+  readonly wire: Wire
+  /** How often it fails from now on, 0 to 1. */
+  trouble: number
+  /** Nothing fails any more but the banks of customers, and nothing is forgotten. */
+  heal(): void
+  /** What a shopper does at the page with this address; false when it is none of its own. */
+  act(url: string, what: 'paid' | 'cancelled', amountCent?: number): boolean
+}
+
+const ORIGIN = 'http://psp.sim'
+/** After how long it tells again what was not taken, ms. Real ones go on for days. */
+const TELL_AGAIN_MS = [10_000, 30_000, 120_000, 300_000, 600_000, 600_000, 1_200_000, 1_800_000]
+const ANSWER_WITHIN_MS = 10_000
+/** So many notifications are never sent: then the cloud must ask. */
+const FORGOTTEN = 0.1
+/** So many refunds come back from the bank, after so long, ms: hours in the life of a shop, soon enough for a world. */
+const BOUNCED = 0.3
+const BOUNCE_MS = { from: 1_000, to: 90_000 }
+
+/** A provider that works. */
+export function provider(core: Core, name: PspName, shop: Pick<Shop, 'storeId'>, cloud: () => CloudNode): Provider {
+  const { scheduler, trace } = core
+  const chance = core.chance.fork('provider')
+  const wire = newWire('provider', core)
+  const books = pspBooks({ dialect: name, nowMs: () => scheduler.nowMs })
+  books.moveTo(ORIGIN)
+  let trouble = 0
+  let forgets = FORGOTTEN
+
+  /** `sign`: makes it anew for each try, for signatures grow old. */
+  function tell(sign: () => PspNotification | undefined, attempt = 0): void {
+    const again = () => {
+      const waitMs = TELL_AGAIN_MS[attempt]
+      if (waitMs !== undefined) scheduler.after(waitMs, () => tell(sign, attempt + 1))
+    }
+    const notification = sign()
+    if (!notification) return
+    const { body, headers } = notification
+    if (chance.happens(trouble)) return again()
+    const gaveUp = new AbortController()
+    const cancel = scheduler.after(ANSWER_WITHIN_MS, () => gaveUp.abort())
+    const asked = {
+      url: `${CLOUD_ORIGIN}/api/v1/notify/${name}/${shop.storeId}`,
+      method: 'POST',
+      headers: { ...headers },
+      body,
+    }
+    request(asked, { wire, server: cloud(), scheduler, signal: gaveUp.signal }).then(
+      ({ status }) => {
+        cancel()
+        trace.note('provider', `told: ${status}`)
+        if (status < 200 || status > 299) again()
+      },
+      () => {
+        cancel()
+        again()
+      },
+    )
+  }
+
+  /** The bank of the customer sends the money back: then the provider has it again, and tells so until it is heard. */
+  function bounce(refundId: string): void {
+    if (!books.failRefund(refundId)) return
+    trace.note('provider', `${refundId} came back`)
+    tell(() => books.failRefund(refundId))
+  }
+
+  function answer(asked: Parameters<OutgoingHttp['send']>[0]): OutgoingAnswer {
+    const url = new URL(asked.url)
+    const headers = Object.fromEntries(
+      Object.entries(asked.headers).map(([header, value]) => [header.toLowerCase(), value]),
+    )
+    const before = books.refunds.length
+    const answered = books.answer({
+      method: asked.method,
+      path: url.pathname,
+      query: url.searchParams,
+      headers,
+      body: asked.body ?? '',
+    })
+    for (const { id } of books.refunds.slice(before))
+      if (chance.happens(BOUNCED)) scheduler.after(chance.between(BOUNCE_MS.from, BOUNCE_MS.to), () => bounce(id))
+    trace.note('provider', `${asked.method} ${url.pathname.slice(0, 40)} ${answered.status}`)
+    return {
+      status: answered.status,
+      headers: { ...answered.headers },
+      body: new TextEncoder().encode(answered.body === undefined ? '' : JSON.stringify(answered.body)),
+      isCut: false,
+    }
+  }
+
+  return {
+    name,
+    books,
+    wire,
+    get trouble() {
+      return trouble
+    },
+    set trouble(to) {
+      trouble = to
+    },
+    heal() {
+      trouble = 0
+      forgets = 0
+    },
+    act(url, what, amountCent) {
+      const id = url.startsWith(`${ORIGIN}/pay/`) ? url.slice(`${ORIGIN}/pay/`.length) : ''
+      const session = books.sessions.get(id)
+      if (!session) return false
+      // Nobody pays twice at one page, and none that has ended.
+      if (session.status !== 'open') return true
+      const notification = books.end(id, what, amountCent)
+      trace.note('provider', `${id.slice(-12)} ${what}`)
+      if (notification && !chance.happens(forgets)) tell(() => notification)
+      return true
+    },
+    outgoing: {
+      send: (asked, signal) =>
+        new Promise((resolve, reject) => {
+          const how = chance.happens(trouble)
+            ? chance.one(['refused', 'unavailable', 'silent', 'lost', 'garbled'] as const)
+            : 'good'
+          if (how !== 'good') trace.note('provider', how)
+          signal.addEventListener('abort', () => reject(new OutgoingFault('timeout', 'no answer in time')), {
+            once: true,
+          })
+          if (how === 'silent') return
+          scheduler.after(chance.between(5, 400), () => {
+            if (how === 'refused') return reject(new OutgoingFault('connection_refused', 'refused'))
+            if (how === 'unavailable')
+              return resolve({ status: 503, headers: {}, body: new Uint8Array(), isCut: false })
+            const good = answer(asked)
+            if (how === 'lost') return
+            const body = how === 'garbled' ? new TextEncoder().encode('<html>Maintenance</html>') : good.body
+            scheduler.after(chance.between(5, 400), () =>
+              resolve({ ...good, ...(how === 'garbled' && { status: 200, headers: {} }), body }),
+            )
+          })
+        }),
+    },
+  }
+}

@@ -1,0 +1,77 @@
+import { OutgoingFault, type OutgoingHttp } from '../../../cloud/outgoing/outgoing-http.ts'
+import type { Core } from '../virtual/core.ts'
+
+/** The merchant's system that webhooks are posted to. */
+export interface Receiver {
+  readonly outgoing: OutgoingHttp
+  /** How often it fails from now on, 0 to 1. */
+  trouble: number
+  /** Ids under which something was posted. */
+  readonly posted: Iterable<string>
+  /** The sender has forgotten what it posted. */
+  forget(): void
+}
+
+/** Attempts at most, and how long the last comes after the first (decisions §12), ms. */
+const ATTEMPTS = 4
+const SCHEDULE_MS = [0, 60_000, 300_000, 1_800_000]
+/** What a process sent and could not write down, because it died or its disk failed, is sent again. */
+const AGAIN_AFTER_CRASH = 1
+
+/** A receiver that takes everything, mostly. `crashes`: how often the sender has died, or its disk has failed, so far. */
+export function receiver(core: Core, crashes: () => number): Receiver {
+  const chance = core.chance.fork('receiver')
+  const attempts = new Map<string, { atMs: number[]; crashesBefore: number }>()
+  /** Posted before the sender forgot it: it may know of a first attempt, and go on with its schedule. */
+  const begunBefore = new Set<string>()
+  let trouble = 0
+
+  function check(id: string): void {
+    const known = attempts.get(id)
+    const { nowMs } = core.scheduler
+    if (!known) return void attempts.set(id, { atMs: [nowMs], crashesBefore: crashes() })
+    known.atMs.push(nowMs)
+    const allowed = ATTEMPTS + AGAIN_AFTER_CRASH * (crashes() - known.crashesBefore)
+    if (known.atMs.length > allowed) core.violate('I12', `${id} was posted ${known.atMs.length} times`)
+    // Without a crash in between every attempt keeps to the schedule.
+    if (begunBefore.has(id)) return
+    const wanted = SCHEDULE_MS[known.atMs.length - 1]
+    const since = nowMs - (known.atMs[0] ?? nowMs)
+    if (crashes() === known.crashesBefore && wanted !== undefined && since < wanted - 2_000)
+      core.violate('I12', `${id} was posted again after ${since} ms`)
+  }
+
+  return {
+    forget() {
+      for (const id of attempts.keys()) begunBefore.add(id)
+      attempts.clear()
+    },
+    get posted() {
+      return attempts.keys()
+    },
+    get trouble() {
+      return trouble
+    },
+    set trouble(to) {
+      trouble = to
+    },
+    outgoing: {
+      send: (request, signal) =>
+        new Promise((resolve, reject) => {
+          const id = request.headers['webhook-id'] ?? ''
+          check(id)
+          const how = chance.happens(trouble) ? chance.one(['refused', 'silent', 'error', 'lost'] as const) : 'taken'
+          core.trace.note('receiver', `${id.slice(-6)} ${how}`)
+          const afterMs = chance.between(5, 200)
+          signal.addEventListener('abort', () => reject(new OutgoingFault('timeout', 'no answer in time')), {
+            once: true,
+          })
+          if (how === 'silent' || how === 'lost') return
+          core.scheduler.after(afterMs, () => {
+            if (how === 'refused') reject(new OutgoingFault('connection_refused', 'refused'))
+            else resolve({ status: how === 'taken' ? 200 : 500, headers: {}, body: new Uint8Array(), isCut: false })
+          })
+        }),
+    },
+  }
+}

@@ -1,0 +1,33 @@
+import { OPERATION_TABLE } from '../../../cloud/operation-table.ts'
+import type { Core } from '../virtual/core.ts'
+import type { SimAnswer, SimRequest } from '../virtual/http.ts'
+
+/** What the cloud has ever answered, known from outside. */
+export interface AnswerOracle {
+  answered(request: SimRequest, answer: SimAnswer): void
+  /** The cloud's promises about what it has answered have ended. */
+  forget(): void
+}
+
+/** Repeats are held together for this long (decisions §9), ms. */
+const WINDOW_MS = 24 * 3_600_000
+
+/** An oracle over all answers: same key, same bytes (P5); nothing but planned failures. */
+export function answerOracle(core: Core): AnswerOracle {
+  const known = new Map<string, { atMs: number; text: string }>()
+  return {
+    forget: () => known.clear(),
+    answered({ url, headers }, { status, text }) {
+      const operation = url.slice(url.lastIndexOf('/') + 1)
+      if (status === 500) core.violate('fault', `${operation} answered 500: ${text}`)
+      const key = headers['idempotency-key']
+      // Who only reads is told how things are now.
+      if (key === undefined || status !== 200 || OPERATION_TABLE.get(operation)?.changes !== true) return
+      const whole = `${headers['authorization']} ${operation} ${key}`
+      const before = known.get(whole)
+      if (before && core.scheduler.nowMs - before.atMs < WINDOW_MS && before.text !== text)
+        core.violate('I10', `${operation} with ${key} answered ${before.text} and then ${text}`)
+      if (!before) known.set(whole, { atMs: core.scheduler.nowMs, text })
+    },
+  }
+}

@@ -1,0 +1,199 @@
+import type { Database as Connection, Statement } from 'better-sqlite3'
+import type { Core } from '../virtual/core.ts'
+import { changesAfter, forbidden, type StateChange } from '../nodes/watch-states.ts'
+
+/** What the cloud's database has ever made durable, known from outside. */
+export interface CloudOracle {
+  committed(connection: Connection): void
+  /** A backup is made: what it answers, called when the cloud is put back to it, forgets what was since, and says the events of the tokens granted since. */
+  backUp(): () => string[]
+  /** Ends of tokens by their nonce, s. */
+  readonly tokenEnds: Map<string, number>
+  /** The last row of each ledger that was durably taken in. */
+  readonly taken: ReadonlyMap<string, number>
+  /** Receipts of cancelled purchases (hex), each with its number in the list of denials. */
+  readonly denied: ReadonlyMap<string, number>
+}
+
+/** Life of a token at most, s (specification). */
+const LONGEST_LIFE = 600
+const PAID: ReadonlySet<string> = new Set(['SUCCESS', 'UNLOADED'])
+
+interface Granted {
+  rowid: number
+  nonce: string
+  right_class: string
+  iat: number
+  exp: number
+  count: number
+  event_id: string
+  revoked_ms: number | null
+  status: string | null
+}
+
+interface Denied {
+  cti: string
+  deny_seq: number
+}
+
+interface Unit {
+  ordinal: number
+  line_id: string
+  unit_no: number
+}
+
+interface Watch {
+  units: Statement<[string], Unit>
+  /**
+   * Whether another token for a unit still counts then: it has not ended, its step for it was not used, and whoever may use
+   * it knows that it was taken back. The cloud itself knows at once, an agent when it says that it gave it up. Those of a cloud
+   * that was lost the agents have dropped before the restored one grants anything (I9).
+   */
+  counts: Statement<[string, string, number, number], { nonce: string }>
+  /** Whether what was sold with this unit was brought back: it is nobody's, or the next buyer's. */
+  isBack: Statement<[string, number]>
+  /** Refunds of the purchase, or of the one that the item is with, that have failed. */
+  failedRefunds: Statement<[string, string]>
+  denied: Statement<[string], Denied>
+  changes: Statement<[number], StateChange>
+  granted: Statement<[number], Granted>
+  heads: Statement<[], { ledger_id: string; last_seq: number }>
+}
+
+export interface CloudListeners {
+  onGrant?(db: Connection, nonce: string): void
+  /** A purchase has become paid. */
+  onPaid?(db: Connection, purchaseId: string): void
+}
+
+/** An oracle for the cloud; `reads` made anew for every connection. */
+export function cloudOracle(
+  core: Core,
+  { onGrant = () => undefined, onPaid = () => undefined }: CloudListeners = {},
+): CloudOracle {
+  const tokenEnds = new Map<string, number>()
+  /** What whoever shows a token is told of. */
+  const events = new Set<string>()
+  const taken = new Map<string, number>()
+  const denied = new Map<string, number>()
+  const watches = new WeakMap<Connection, Watch>()
+  /** Tokens of each unit, with its step in them: nobody looks at all of them for every new one. */
+  const byUnit = new Map<string, { nonce: string; step: number }[]>()
+  let lastChange = 0
+  let lastGrant = 0
+
+  function watchOf(db: Connection): Watch {
+    const known = watches.get(db)
+    if (known) return known
+    const made: Watch = {
+      changes: changesAfter(db),
+      units: db.prepare<[string], Unit>('SELECT ordinal, line_id, unit_no FROM authorization_unit WHERE nonce = ?'),
+      counts: db.prepare<[string, string, number, number], { nonce: string }>(
+        `SELECT nonce FROM protection_authorization o WHERE o.nonce = ? AND o.right_class = ? AND o.exp + 60 > ? AND o.voided_ms IS NULL AND (o.revoked_ms IS NULL OR o.agent_id IS NOT NULL)
+           AND o.iat >= (SELECT COALESCE(MAX(CAST(value AS INTEGER)), 0) / 1000 FROM installation WHERE name = 'restored_ms')
+           AND NOT EXISTS (SELECT 1 FROM protection_exception e WHERE e.kind = 'lease_overridden' AND e.subject = o.nonce)
+           AND NOT EXISTS (SELECT 1 FROM redemption r WHERE r.nonce = o.nonce AND r.step = ?)`,
+      ),
+      isBack: db.prepare<[string, number]>(
+        'SELECT 1 FROM purchase_unit u JOIN protected_item i ON i.item_id = u.item_id WHERE u.line_id = ? AND u.unit_no = ? AND (i.line_id IS NOT u.line_id OR i.unit_no IS NOT u.unit_no)',
+      ),
+      failedRefunds: db.prepare<[string, string]>(
+        "SELECT 1 FROM refund WHERE state = 'failed' AND purchase_id IN (SELECT ? UNION SELECT purchase_id FROM protected_item WHERE item_id = ?)",
+      ),
+      denied: db.prepare<[string], Denied>(
+        'SELECT cti, deny_seq FROM purchase WHERE purchase_id = ? AND cti IS NOT NULL AND deny_seq > 0',
+      ),
+      granted: db.prepare<[number], Granted>(
+        `SELECT a.rowid, nonce, right_class, iat, exp, count, event_id, revoked_ms, p.status FROM protection_authorization a LEFT JOIN purchase p ON p.purchase_id = a.purchase_id
+         WHERE a.rowid > ? ORDER BY a.rowid`,
+      ),
+      heads: db.prepare<[], { ledger_id: string; last_seq: number }>(
+        "SELECT ledger_id || '/' || generation AS ledger_id, last_seq FROM agent ORDER BY ledger_id",
+      ),
+    }
+    watches.set(db, made)
+    return made
+  }
+
+  /** A token for one of the same units that was granted before and may still release it. */
+  function stillCounts(watch: Watch, { nonce, right_class, iat }: Granted): { nonce: string } | undefined {
+    let found: { nonce: string } | undefined
+    for (const { ordinal, line_id, unit_no } of watch.units.all(nonce)) {
+      const unit = `${line_id}/${unit_no}`
+      const before = byUnit.get(unit) ?? []
+      for (const other of before) found ??= watch.counts.get(other.nonce, right_class, iat, other.step)
+      byUnit.set(unit, [...before, { nonce, step: ordinal + 1 }])
+      if (watch.isBack.get(line_id, unit_no))
+        core.violate('I7', `${nonce} was granted for ${unit}, and the goods of it were brought back`)
+    }
+    return found
+  }
+
+  return {
+    tokenEnds,
+    backUp() {
+      const told = events.size
+      const kept = { lastChange, lastGrant, taken: new Map(taken), denied: new Map(denied) }
+      return () => {
+        ;({ lastChange, lastGrant } = kept)
+        for (const [map, before] of [
+          [taken, kept.taken],
+          [denied, kept.denied],
+        ] as const) {
+          map.clear()
+          for (const [name, n] of before) map.set(name, n)
+        }
+        const lost = [...events].slice(told)
+        for (const id of lost) events.delete(id)
+        return lost
+      }
+    },
+    taken,
+    denied,
+    committed(db) {
+      const watch = watchOf(db)
+      for (const change of watch.changes.all(lastChange)) {
+        lastChange = change.n
+        const wrong = forbidden(change)
+        if (wrong !== undefined) core.violate('I15', wrong)
+        const cancelled =
+          change.kind === 'purchase' && change.became === 'CANCELLED' ? watch.denied.get(change.id) : undefined
+        if (isUndone(change) && !watch.failedRefunds.get(change.id, change.id))
+          core.violate(
+            'I15',
+            `${change.kind} ${change.id} went from ${change.was} to ${change.became}, and no refund of it has failed`,
+          )
+        if (change.kind === 'purchase' && change.became === 'SUCCESS') onPaid(db, change.id)
+        if (cancelled) denied.set(cancelled.cti, cancelled.deny_seq)
+        core.trace.note('cloud', `${change.kind} ${change.id.slice(-16)}: ${change.was} → ${change.became}`)
+      }
+      for (const grant of watch.granted.all(lastGrant)) {
+        lastGrant = grant.rowid
+        tokenEnds.set(grant.nonce, grant.exp)
+        events.add(grant.event_id)
+        core.trace.note(
+          'cloud',
+          `grants ${grant.nonce.slice(0, 6)} for ${grant.count}, ends in ${grant.exp - grant.iat} s`,
+        )
+        if (grant.exp - grant.iat > LONGEST_LIFE) core.violate('I8', `a token lives ${grant.exp - grant.iat} s`)
+        const other = stillCounts(watch, grant)
+        if (other) core.violate('I6', `${grant.nonce} was granted for a unit that ${other.nonce} may still release`)
+        // Cancelled in the same commit it was taken back there, too.
+        const isPaid =
+          grant.status === null || PAID.has(grant.status) || (grant.status === 'CANCELLED' && grant.revoked_ms !== null)
+        if (!isPaid) core.violate('I7', `${grant.nonce} was granted for a purchase that is ${grant.status}`)
+        onGrant(db, grant.nonce)
+      }
+      for (const { ledger_id: ledger, last_seq: seq } of watch.heads.all()) {
+        const before = taken.get(ledger) ?? 0
+        if (seq < before) core.violate('I4', `the cloud had ${ledger} up to ${before} and now up to ${seq}`)
+        taken.set(ledger, seq)
+      }
+    },
+  }
+}
+
+/** A cancellation is taken back: the purchase stands again, or an item of it. */
+function isUndone({ kind, was, became }: StateChange): boolean {
+  return (kind === 'purchase' && was === 'CANCELLED') || (kind === 'item' && became === 'paid' && was !== 'sellable')
+}

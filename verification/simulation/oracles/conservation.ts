@@ -1,0 +1,120 @@
+import type { Database as Connection } from 'better-sqlite3'
+import type { Core } from '../virtual/core.ts'
+import type { LedgerOracle } from './ledger-oracle.ts'
+
+interface Unit {
+  line_id: string
+  unit_no: number
+}
+
+/**
+ * Whatever moved for a unit of a purchase is known at the cloud, and more than once for one unit only with
+ * an exception that says so: a gate that is cut off may let somebody out whom another has let out (not
+ * promised), but nobody must overlook it.
+ */
+export function checkConservation(
+  { core, ledgers }: { core: Core; ledgers: ReadonlyMap<string, LedgerOracle> },
+  db: Connection,
+): void {
+  const unitsOfToken = db.prepare<[string, number], Unit>(
+    'SELECT line_id, unit_no FROM authorization_unit WHERE nonce = ? AND ordinal = ?',
+  )
+  const unitsOfReceipt = db.prepare<[string, number], Unit>(
+    'SELECT u.line_id, u.unit_no FROM purchase_unit u JOIN purchase p ON p.purchase_id = u.purchase_id WHERE p.cti = ? AND u.receipt_index = ?',
+  )
+  /** Redemptions that moved something, by unit and class; and the nonces that they came by. */
+  const moved = new Map<string, { redemptions: Set<string>; nonces: Set<string> }>()
+
+  function note(unit: Unit | undefined, rightClass: string, redemptionId: string, nonce: string): void {
+    if (!unit) return
+    const key = `${unit.line_id}/${unit.unit_no}/${rightClass}`
+    const known = moved.get(key) ?? { redemptions: new Set(), nonces: new Set() }
+    known.redemptions.add(redemptionId)
+    known.nonces.add(nonce)
+    moved.set(key, known)
+  }
+
+  for (const ledger of ledgers.values()) {
+    const rows = [...ledger.former, ...ledger.rows]
+    const confirmed = new Set(
+      rows.flatMap(({ body: { evidence } }) =>
+        evidence?.kind === 'outcome' && evidence.outcome === 'confirmed' ? [evidence.redemptionId] : [],
+      ),
+    )
+    for (const { body } of rows) {
+      const claim = body.evidence
+      if (claim?.kind !== 'claim' || !confirmed.has(claim.redemptionId)) continue
+      const units = claim.source === 'token' ? unitsOfToken : unitsOfReceipt
+      for (const [i, ordinal] of claim.ordinals.entries()) {
+        // A token that was lost with the cloud that gave it: what it used up stands in the receipt.
+        const right = claim.receipt?.ordinals[i]
+        const unit =
+          units.get(claim.nonce, ordinal) ??
+          (claim.receipt && right !== undefined ? unitsOfReceipt.get(claim.receipt.cti, right) : undefined)
+        note(unit, claim.rightClass, claim.redemptionId, claim.nonce)
+      }
+    }
+  }
+  const alone = db.prepare<[], { nonce: string; step: number; redemption_id: string; right_class: string }>(
+    "SELECT r.nonce, r.step, r.redemption_id, a.right_class FROM redemption r JOIN protection_authorization a ON a.nonce = r.nonce WHERE r.agent_id IS NULL AND r.outcome = 'confirmed'",
+  )
+  for (const row of alone.all())
+    note(unitsOfToken.get(row.nonce, row.step - 1), row.right_class, row.redemption_id, row.nonce)
+
+  const right = db.prepare<[string, number, string], { state: string; isUsedByReturn: number }>(
+    'SELECT state, redemption_id IS returned_by AND returned_by IS NOT NULL AS isUsedByReturn FROM unit_right WHERE line_id = ? AND unit_no = ? AND right_class = ?',
+  )
+  const raised = new Set(
+    db
+      .prepare<[], { subject: string }>(
+        "SELECT subject FROM protection_exception WHERE kind IN ('double_redeem', 'late_redeem', 'redeemed_after_revocation', 'released_after_refund')",
+      )
+      .all()
+      .map((row) => row.subject),
+  )
+  const afterReturn = new Set(
+    db
+      .prepare<[], { subject: string }>(
+        "SELECT subject FROM protection_exception WHERE kind = 'released_after_refund' AND (acknowledged_by IS NULL OR acknowledged_by <> 'later evidence')",
+      )
+      .all()
+      .map((row) => row.subject),
+  )
+  for (const [key, { redemptions, nonces }] of moved) {
+    const [line = '', unit = '', rightClass = ''] = key.split('/')
+    const known = right.get(line, Number(unit), rightClass)
+    const state = known?.state
+    if (state !== 'used')
+      core.violate('I4', `${key} was released, and the cloud holds it for ${state ?? 'never leased'}`)
+    if (redemptions.size > 1 && !raised.has(key) && ![...nonces].some((nonce) => raised.has(nonce))) {
+      core.violate('I6', `${key} was released by ${[...redemptions].join(' and ')}, and no exception says so`)
+    }
+    // The return used the right up: every release of the unit was reported after it.
+    if (known?.isUsedByReturn === 1 && !afterReturn.has(key))
+      core.violate('I6', `${key} was released, its line had been refunded, and no exception says so`)
+  }
+
+  checkCalledDouble(core, db)
+
+  // Effects follow from what was used: a purchase whose every tagged unit was released says so.
+  const undone = db.prepare<[], { purchase_id: string }>(
+    `SELECT p.purchase_id FROM purchase p WHERE p.security_tag_status = 'pending' AND p.status IN ('SUCCESS', 'UNLOADED')
+     AND EXISTS (SELECT 1 FROM purchase_unit u WHERE u.purchase_id = p.purchase_id)
+     AND NOT EXISTS (SELECT 1 FROM purchase_unit u LEFT JOIN unit_right r ON r.line_id = u.line_id AND r.unit_no = u.unit_no AND r.right_class = 'release'
+       WHERE u.purchase_id = p.purchase_id AND (r.state IS NULL OR r.state <> 'used' OR r.outcome IS NULL OR r.outcome <> 'confirmed'))`,
+  )
+  for (const { purchase_id: id } of undone.all())
+    core.violate('I4', `every unit of ${id} was released, and its tag status is still pending`)
+}
+
+/** `double_redeem` says that one unit was released twice: the cloud knows of two redemptions that have not failed. */
+function checkCalledDouble(core: Core, db: Connection): void {
+  const once = db.prepare<[], { subject: string; standing: number }>(
+    `SELECT e.subject, (SELECT COUNT(DISTINCT r.redemption_id || ' ' || r.nonce) FROM redemption r
+       WHERE r.line_id || '/' || r.unit_no || '/' || r.right_class = e.subject AND (r.outcome IS NULL OR r.outcome <> 'failed')) AS standing
+     FROM protection_exception e WHERE e.kind = 'double_redeem' AND e.subject LIKE '%/%/%'
+       AND (e.acknowledged_by IS NULL OR e.acknowledged_by <> 'later evidence') AND standing < 2`,
+  )
+  for (const { subject, standing } of once.all())
+    core.violate('I6', `double_redeem names ${subject}, of which ${standing} redemption is known that has not failed`)
+}

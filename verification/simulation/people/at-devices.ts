@@ -1,0 +1,189 @@
+import type { AuthorizeRequest } from '../../../edge-agent/decisions/request.ts'
+import type { AgentNode } from '../nodes/agent-node.ts'
+import { askingAgents, type AskAgent, type Unseen } from './ask-agent.ts'
+import { askToken, type Shown } from './ask-token.ts'
+import type { Chance } from '../virtual/chance.ts'
+import type { Core } from '../virtual/core.ts'
+import type { Shop } from '../nodes/genesis.ts'
+import type { Merchant } from '../nodes/merchant.ts'
+import type { Pace } from '../virtual/pace.ts'
+import type { RulesOracle } from '../oracles/rules-oracle.ts'
+
+/** What people do with what they have bought: at which device, how often, and what it tells them. */
+export interface AtDevices {
+  /** Asks an agent; undefined when it is down or dies meanwhile. */
+  ask: AskAgent
+  atStation(bought: Bought): Promise<void>
+  withToken(bought: Bought): Promise<void>
+  byItem(bought: Bought): Promise<void>
+  everywhere(bought: Bought): Promise<void>
+  alone(bought: Bought): Promise<void>
+  atGate(bought: Bought): Promise<void>
+  linger(chance: Chance): Promise<void>
+  /** Events that somebody was told of at an agent: they must arrive. */
+  readonly told: Set<string>
+  /** Events that no cloud has to know: of tokens that a lost one gave. */
+  readonly lost: Set<string>
+}
+
+export interface Bought {
+  name: string
+  purchaseId: string
+  receipt: string
+  ean: string
+  epcs: string[]
+  units: number
+  chance: Chance
+}
+
+export interface AtDevicesParts {
+  core: Core
+  shop: Shop
+  merchant: Merchant
+  agents: readonly AgentNode[]
+  pace: Pace
+  unseen: Unseen
+  rules: Pick<RulesOracle, 'answered'>
+  /** People come back with what they have after a while. */
+  isTrying: boolean
+}
+
+/** The devices of the shop, as people meet them. */
+export function atDevices({ core, shop, merchant, agents, pace, unseen, rules, isTrying }: AtDevicesParts): AtDevices {
+  const { scheduler } = core
+  const told = new Set<string>()
+  const lost = new Set<string>()
+  const ask = askingAgents(core, (eventId) => void (lost.has(eventId) || told.add(eventId)), unseen, rules)
+
+  /** Staff are called where they are needed, and often see no reason why not. */
+  async function askStaffToo(node: AgentNode | undefined, request: AuthorizeRequest, chance: Chance): Promise<void> {
+    const answer = await ask(node, request)
+    if (answer?.reason !== 'manual_assistance_required' || chance.happens(0.4)) return
+    await linger(chance)
+    await ask(node, { ...request, operatorId: shop.operatorId })
+  }
+
+  const linger = (chance: Chance) =>
+    scheduler.pause(chance.between(1, chance.happens(0.1) ? pace.hasteMs * 10 : pace.hasteMs))
+
+  async function atStation({ receipt, chance }: Bought): Promise<void> {
+    const request: AuthorizeRequest = {
+      deviceId: shop.devices.station,
+      action: 'deactivate_label',
+      receipt,
+      identifiers: {},
+    }
+    // The page and the scanner may say the same at once, and people do it again.
+    const times = chance.between(1, 3)
+    for (let n = 0; n < times; n++) {
+      const both = chance.happens(0.3) ? [request, request] : [request]
+      await Promise.all(both.map((r) => askStaffToo(agents[0], r, chance)))
+      await linger(chance)
+    }
+  }
+
+  async function withToken({ purchaseId, receipt, epcs: tags, chance }: Bought): Promise<void> {
+    const tag = chance.happens(0.7) || tags.length === 0 ? undefined : chance.one(tags)
+    // Who has come back asks for another one: what was refused may be right by now.
+    const rounds = isTrying && chance.happens(0.5) ? 2 : 1
+    for (let round = 0; round < rounds; round++) {
+      const shown = await askToken({ shop, merchant, agents }, purchaseId, tag)
+      if (typeof shown === 'string') return
+      // Now and then somebody comes only when the token is about to end, or has ended.
+      if (pace.name === 'slow' && chance.happens(0.3)) await scheduler.pause(chance.between(280_000, 400_000))
+      // Whoever has a token has the receipt as well, and may show either, or one after the other.
+      const byReceipt: Shown = { node: shown.node, request: { ...shown.request, token: undefined, receipt } }
+      const both = chance.happens(0.5) ? [shown] : chance.happens(0.5) ? [shown, byReceipt] : [byReceipt, shown]
+      for (const each of both) await showAgain(each, chance)
+    }
+  }
+
+  async function showAgain({ node, request }: Shown, chance: Chance): Promise<void> {
+    const times = chance.between(1, 4)
+    for (let n = 0; n < times; n++) {
+      const both = chance.happens(0.3) ? [request, request] : [request]
+      await Promise.all(both.map((r) => askStaffToo(node, r, chance)))
+      await linger(chance)
+      if (isTrying && chance.happens(0.5)) await scheduler.pause(chance.between(1_000, 15_000))
+    }
+  }
+
+  async function byItem({ epcs: tags, receipt, chance }: Bought): Promise<void> {
+    for (const epc of tags) {
+      const request: AuthorizeRequest = {
+        deviceId: shop.devices.detacher,
+        action: 'detach_hard_tag',
+        identifiers: { epc },
+        ...(chance.happens(0.7) && { receipt }),
+      }
+      await askStaffToo(agents[1], request, chance)
+      if (chance.happens(0.3)) await ask(agents[1], request)
+      await linger(chance)
+    }
+  }
+
+  /** One receipt at both agents, more often than it has units. */
+  async function everywhere({ receipt, epcs: tags, units, chance }: Bought): Promise<void> {
+    for (let n = 0; n < units * 2; n++) {
+      if (n > 0) await linger(chance)
+      const tag = tags[n % units]
+      const atStation = chance.happens(0.5) || tag === undefined
+      const request: AuthorizeRequest = atStation
+        ? { deviceId: shop.devices.station, action: 'deactivate_label', receipt, identifiers: {} }
+        : { deviceId: shop.devices.detacher, action: 'detach_hard_tag', receipt, identifiers: { epc: tag } }
+      await askStaffToo(agents[atStation ? 0 : 1], request, chance)
+      // They come back when it is quieter.
+      if (chance.happens(0.5)) await scheduler.pause(chance.between(1_000, 8_000))
+    }
+  }
+
+  /** A device without agent: the cloud is its ledger. */
+  async function alone({ name, purchaseId, chance }: Bought): Promise<void> {
+    const deviceId = shop.devices.alone
+    const verified = await merchant.call('verifySecurityTagDeactivation', { purchaseId, deviceId }, { tries: 4 })
+    const token = verified?.ok ? verified.body['authorizationToken'] : undefined
+    if (typeof token !== 'string') return
+    const times = chance.between(1, 4)
+    for (let n = 0; n < times; n++) {
+      const redemptionId = `red-${name}-${n}`
+      const redeemed = await merchant.call(
+        'redeemProtectionAuthorization',
+        { authorizationToken: token, deviceId, redemptionId },
+        { tries: 6 },
+      )
+      if (!redeemed?.ok) return
+      await linger(chance)
+      await merchant.call(
+        'redeemProtectionAuthorization',
+        {
+          authorizationToken: token,
+          deviceId,
+          redemptionId,
+          outcome: chance.one(['confirmed', 'confirmed', 'failed', 'unknown']),
+        },
+        { tries: 6 },
+      )
+    }
+  }
+
+  async function atGate({ receipt, epcs: tags, chance }: Bought): Promise<void> {
+    const request: AuthorizeRequest = {
+      deviceId: shop.devices.gate,
+      action: 'authorize_exit',
+      receipt,
+      identifiers: {},
+    }
+    const times = chance.between(1, 2)
+    for (let n = 0; n < times; n++) {
+      await askStaffToo(agents[0], request, chance)
+      await linger(chance)
+    }
+    for (const epc of tags) if (chance.happens(0.5)) await ask(agents[0], { ...request, identifiers: { epc } })
+    // A program at the gate may name the tag alone.
+    const [tag] = tags
+    if (tag !== undefined && chance.fork('by-name').happens(0.3))
+      await ask(agents[0], { ...request, receipt: undefined, identifiers: { epc: tag } })
+  }
+
+  return { ask, atStation, withToken, byItem, everywhere, alone, atGate, linger, told, lost }
+}

@@ -1,0 +1,65 @@
+import type { AgentNode } from '../nodes/agent-node.ts'
+import type { AskAgent } from './ask-agent.ts'
+import { askToken, type Shown } from './ask-token.ts'
+import type { Chance } from '../virtual/chance.ts'
+import type { Shop } from '../nodes/genesis.ts'
+import type { Merchant } from '../nodes/merchant.ts'
+import type { Till } from './till.ts'
+
+export interface ProbeParts {
+  shop: Shop
+  merchant: Merchant
+  agents: readonly AgentNode[]
+  till: Till
+  ask: AskAgent
+}
+
+const EPC = 'E2800000FFFFFFFFFFFFFFFF'
+
+/** Buys and has it released as on any day, by receipt or by token, at one device or the other; answers what does not work. */
+export async function probe(parts: ProbeParts, chance: Chance): Promise<string | undefined> {
+  const { shop, merchant, agents, till, ask } = parts
+  const { storeId, products, devices } = shop
+  const way = chance.one(agents.length > 1 ? (['receipt', 'token', 'tag'] as const) : (['receipt', 'token'] as const))
+  const { ean } = chance.one(products)
+  const epcs = way === 'tag' ? [EPC] : []
+  if (
+    way === 'tag' &&
+    !(
+      await merchant.call('registerProtectedItems', {
+        storeId,
+        items: [{ epc: EPC, ean, protectionTechnology: 'uhf_rfid' }],
+      })
+    )?.ok
+  )
+    return 'no tag is taken'
+
+  const session = await merchant.call('checkIn', { storeId })
+  const items = [{ ean, quantity: 1, ...(epcs.length > 0 && { epcs }) }]
+  const started = session?.ok
+    ? await merchant.call('startCheckout', { sessionId: session.body['sessionId'], items })
+    : undefined
+  if (!started?.ok || !(await till.pay(started.body, chance, { isProbe: true }))) return 'nothing can be bought'
+  const purchaseId = String(started.body['transactionId'])
+
+  const shown = way === 'receipt' ? await receipt() : await askToken(parts, purchaseId, epcs[0])
+  if (typeof shown === 'string') return `what is paid gets no ${way}: ${shown}`
+  const answer = await ask(shown.node, shown.request)
+  return answer?.outcome === 'confirmed'
+    ? undefined
+    : `what is paid is not released by its ${way}: ${answer?.reason ?? answer?.outcome ?? 'no answer'}`
+
+  async function receipt(): Promise<Shown | string> {
+    const made = await merchant.call('generateReceiptQR', { purchaseId })
+    if (!made?.ok) return made?.reason ?? 'no answer'
+    return {
+      node: agents[0],
+      request: {
+        deviceId: devices.station,
+        action: 'deactivate_label',
+        receipt: String(made.body['url']),
+        identifiers: {},
+      },
+    }
+  }
+}

@@ -1,0 +1,78 @@
+import type { Chance } from '../virtual/chance.ts'
+import type { Core } from '../virtual/core.ts'
+import type { Shop } from '../nodes/genesis.ts'
+import type { Json, Merchant } from '../nodes/merchant.ts'
+import type { Provider } from '../nodes/provider.ts'
+
+/** How a shopper pays: in a live shop at the provider's page, after staff have looked where they must. */
+export interface Till {
+  /** True when somebody was told that it is paid. */
+  pay(begun: Json, chance: Chance, how?: { isProbe: boolean }): Promise<boolean>
+  decline(begun: Json, chance: Chance): Promise<void>
+}
+
+/** How often a shopper's phone asks whether it is paid, and how long it waits in between, ms. */
+const LOOKS = 12
+const LOOK_MS = 2_500
+
+/** The till of the sandbox: a word is enough. */
+export function testTill(merchant: Merchant): Till {
+  const complete = (begun: Json, result: 'paid' | 'declined') =>
+    merchant.call('completeTestCheckout', { transactionId: begun['transactionId'], result })
+  return {
+    pay: async (begun) => (await complete(begun, 'paid'))?.ok === true,
+    async decline(begun) {
+      await complete(begun, 'declined')
+    },
+  }
+}
+
+/** The till of a live shop. */
+export function liveTill(
+  { scheduler }: Pick<Core, 'scheduler'>,
+  { operatorId }: Pick<Shop, 'operatorId'>,
+  merchant: Merchant,
+  provider: Provider,
+): Till {
+  const statusOf = async (transactionId: unknown) => {
+    const answer = await merchant.call('fetchPurchase', { transactionId }, { tries: 2 })
+    return answer?.ok ? String(answer.body['status']) : undefined
+  }
+
+  /** The provider's page, once staff have looked. */
+  async function pageOf(begun: Json, odd: (probability: number) => boolean): Promise<string | undefined> {
+    const { transactionId } = begun
+    if (begun['awaitingApproval'] === true) {
+      const approved = !odd(0.1)
+      const decided = await merchant.call('approveCheckout', { transactionId, operatorId, approved }, { tries: 4 })
+      if (!decided?.ok || !approved) return undefined
+    } else if (typeof begun['checkoutUrl'] === 'string' && !odd(0.2)) return begun['checkoutUrl']
+    // Some lose the page and ask for it again.
+    const asked = await merchant.call('processPayment', { transactionId }, { tries: 4 })
+    return asked?.ok ? String(asked.body['checkoutUrl']) : undefined
+  }
+
+  return {
+    async pay(begun, chance, { isProbe } = { isProbe: false }) {
+      const { transactionId } = begun
+      const odd = (probability: number) => !isProbe && chance.happens(probability)
+      const page = await pageOf(begun, odd)
+      if (page === undefined) return false
+      // Some change their mind in front of the page and pay all the same; some pages take another amount.
+      if (odd(0.08)) await merchant.call('markPurchaseCancelled', { purchaseId: transactionId }, { tries: 3 })
+      const total = Math.round(Number(begun['total']) * 100)
+      provider.act(page, 'paid', odd(0.03) ? total - 1 : undefined)
+      for (let n = 0; n < LOOKS; n++) {
+        await scheduler.pause(chance.between(LOOK_MS / 5, LOOK_MS))
+        const status = await statusOf(transactionId)
+        if (status === 'SUCCESS') return true
+        if (status === 'CANCELLED') return false
+      }
+      return false
+    },
+    async decline(begun, chance) {
+      const page = await pageOf(begun, (probability) => chance.happens(probability))
+      if (page !== undefined) provider.act(page, 'cancelled')
+    },
+  }
+}

@@ -1,0 +1,120 @@
+import type { Cancel } from '../../../policy/platform.ts'
+import type { Chance } from './chance.ts'
+
+/**
+ *   next due event (time, then chance) ─▶ its task ─▶ everything that can settle does ─▶ the checks ─▶ next
+ *
+ * The one clock of a simulated world. Time passes only here, and nothing happens between two events.
+ */
+export interface Scheduler {
+  /** True time, whole ms since 1970. */
+  readonly nowMs: number
+  /** Events so far. */
+  readonly steps: number
+  after(ms: number, task: () => void): Cancel
+  pause(ms: number): Promise<void>
+  /** Runs until `isDone` holds, `untilMs` is reached or nothing is due any more. */
+  run(untilMs: number, isDone?: () => boolean): Promise<void>
+  /** Lets everything happen that needs no time. */
+  settle(): Promise<void>
+}
+
+interface Due {
+  at: number
+  tie: number
+  order: number
+  task: (() => void) | undefined
+}
+
+/** Rounds in which work begins more work without time passing; more is a circle. */
+const MOST_ROUNDS = 10_000
+
+/** Work of this process that waits for its next turn: group commits wait so for company. */
+function isTurnWaiting(): boolean {
+  return process.getActiveResourcesInfo().includes('Immediate')
+}
+
+function isBefore(a: Due, b: Due): boolean {
+  if (a.at !== b.at) return a.at < b.at
+  return a.tie === b.tie ? a.order < b.order : a.tie < b.tie
+}
+
+/** A clock that starts at `startMs`. `afterStep` is called when an event and all that followed at once are over. */
+export function scheduler(startMs: number, chance: Chance, afterStep: () => void = () => undefined): Scheduler {
+  const heap: Due[] = []
+  let nowMs = startMs
+  let order = 0
+  let steps = 0
+
+  function push(due: Due): void {
+    let i = heap.push(due) - 1
+    while (i > 0) {
+      const up = (i - 1) >> 1
+      const above = heap[up] as Due
+      if (!isBefore(due, above)) break
+      heap[i] = above
+      i = up
+    }
+    heap[i] = due
+  }
+
+  function pop(): Due | undefined {
+    const first = heap[0]
+    const last = heap.pop()
+    if (!first || !last || heap.length === 0) return first
+    let i = 0
+    for (;;) {
+      let down = 2 * i + 1
+      if (down >= heap.length) break
+      if (down + 1 < heap.length && isBefore(heap[down + 1] as Due, heap[down] as Due)) down++
+      if (!isBefore(heap[down] as Due, last)) break
+      heap[i] = heap[down] as Due
+      i = down
+    }
+    heap[i] = last
+    return first
+  }
+
+  function after(ms: number, task: () => void): Cancel {
+    const due: Due = { at: nowMs + Math.max(0, Math.ceil(ms)), tie: chance.next(), order: order++, task }
+    push(due)
+    return () => void (due.task = undefined)
+  }
+
+  async function settle(): Promise<void> {
+    for (let round = 0; round < MOST_ROUNDS; round++) {
+      await new Promise<void>((resolve) => setImmediate(resolve))
+      if (!isTurnWaiting()) return
+    }
+    throw new Error('the world goes round in a circle without time passing')
+  }
+
+  return {
+    get nowMs() {
+      return nowMs
+    },
+    get steps() {
+      return steps
+    },
+    after,
+    pause: (ms) => new Promise((resolve) => after(ms, resolve)),
+    settle,
+    async run(untilMs, isDone = () => false) {
+      await settle()
+      while (!isDone()) {
+        const due = heap[0]
+        if (!due || due.at > untilMs) {
+          nowMs = Math.max(nowMs, untilMs)
+          return
+        }
+        pop()
+        if (!due.task) continue
+        nowMs = due.at
+        steps++
+        due.task()
+        await settle()
+        afterStep()
+      }
+    },
+  }
+}
