@@ -7,7 +7,7 @@ import {
 } from '../../policy/documents/agent-messages.ts'
 import { decodeClaims } from '../../policy/documents/decode-claims.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
-import { newKey, publicJwk, signer, thumbprint } from '../../policy/documents/keys.ts'
+import { newKey, publicJwk, signer, thumbprint, type Signer } from '../../policy/documents/keys.ts'
 import { openDocument, signDocument } from '../../policy/documents/signed-document.ts'
 import { KeySetClaims } from '../../policy/documents/store-documents.ts'
 import { newId } from '../../policy/ids.ts'
@@ -35,88 +35,88 @@ const EnrolmentAnswer = z.object({
   mqtt: z.object({ url: z.string() }),
 })
 
-/**
- * Enrols this agent with a code from `createEnrolmentCode`, and checks that the cloud is the one the code was made at. `former`: the
- * agent whose ledger it goes on with, which vouches for it with its key.
- */
-export async function enrol(options: {
+export interface EnrolOptions {
   cloud: string
   code: string
   name?: string
   former?: Identity
   platform: Platform
   fetch: Fetch
-}): Promise<Enrolled> {
-  const { platform, fetch, former } = options
-  const cloud = options.cloud.replace(/\/+$/, '')
-  const code = normaliseEnrolmentCode(options.code)
-  const root = crockford.decode(code.slice(RANDOM_CHARACTERS))
-  if (code.length !== 28 || root?.length !== ROOT_BYTES)
-    return { ok: false, why: 'the code must look like K7QX-4M2P-9TRW-0000-0000-0000-0000: copy it whole' }
+}
 
+/**
+ *   code ─▶ own key and ledger ─ signed ─▶ cloud ─▶ is it the one of the code? ─▶ whose key set? ─▶ identity and first documents
+ *
+ * Enrols this agent with a code from `createEnrolmentCode`, and checks that the cloud is the one the code was made at. `former`: the
+ * agent whose ledger it goes on with, which vouches for it with its key.
+ */
+export async function enrol(options: EnrolOptions): Promise<Enrolled> {
+  const { platform, fetch } = options
+  const cloud = options.cloud.replace(/\/+$/, '')
+  const code = readCode(options.code)
+  if (!code) return refuse('the code must look like K7QX-4M2P-9TRW-0000-0000-0000-0000: copy it whole')
   const { x, secret } = newKey(platform.random)
   const ledgerId = newId('led', platform)
-  const iat = Math.floor(platform.clock.wall() / 1_000)
-  const claims: EnrolmentClaims = {
-    aud: cloud,
-    iat,
-    exp: iat + 300,
-    codeHash: enrolmentCodeHash(code),
-    ledger: ledgerId,
-  }
-  const proof = signDocument(DOCUMENT_KINDS.enrolment, claims, signer(x, secret))
-  const replaces = former && {
-    agentId: former.agentId,
-    proof: signDocument(DOCUMENT_KINDS.enrolment, claims, signer(former.x, Buffer.from(former.secret, 'base64url'))),
-  }
-  const body = {
-    code: options.code,
-    publicJwk: publicJwk(x),
-    proof,
-    ...(replaces && { replaces }),
-    ...(options.name !== undefined && { name: options.name }),
-  }
+  const body = requestOf(options, enrolmentClaims(cloud, code.text, ledgerId, platform), { x, secret })
   const answer = await httpClient(cloud, fetch, platform).post('enrolEdgeAgent', body, { timeoutMs: ENROL_WITHIN_MS })
-  if (answer.kind === 'unreachable')
-    return { ok: false, why: `nobody answers at ${cloud}: check the address and the network` }
+  if (answer.kind === 'unreachable') return refuse(`nobody answers at ${cloud}: check the address and the network`)
   if (answer.kind === 'refused')
-    return {
-      ok: false,
-      why:
-        answer.status === 404 && !cloud.endsWith(API_PATH)
-          ? `${answer.message}: the address of a cloud ends in ${API_PATH}`
-          : answer.message,
-    }
-
-  const told = EnrolmentAnswer.safeParse(answer.body)
-  if (!told.success)
-    return {
-      ok: false,
-      why: `the server at ${cloud} sent no enrolment: check that the address is the API of an untag cloud`,
-    }
-  const { agentId, storeId, root: rootJwk, documents, mqtt } = told.data
+    return refuse(
+      answer.status === 404 && !cloud.endsWith(API_PATH)
+        ? `${answer.message}: the address of a cloud ends in ${API_PATH}`
+        : answer.message,
+    )
+  const { data: told } = EnrolmentAnswer.safeParse(answer.body)
+  if (!told)
+    return refuse(`the server at ${cloud} sent no enrolment: check that the address is the API of an untag cloud`)
+  const { agentId, storeId, root, documents, mqtt } = told
   // Not TLS alone says that this is the right cloud: the code carries the thumbprint of its root.
-  if (!thumbprint(rootJwk.x).subarray(0, ROOT_BYTES).equals(root)) {
-    return {
-      ok: false,
-      why: 'the cloud that answered is not the one that made this code: do not go on, and tell whoever gave it to you',
-    }
+  if (!thumbprint(root.x).subarray(0, ROOT_BYTES).equals(code.root))
+    return refuse(
+      'the cloud that answered is not the one that made this code: do not go on, and tell whoever gave it to you',
+    )
+  const tenant = tenantOf(documents, root.x)
+  if (tenant === undefined) return refuse('the key set of the cloud is not signed by its root')
+  const ids = { agentId, storeId, tenant, ledgerId, generation: 1 }
+  const keys = { rootX: root.x, x, secret: secret.toString('base64url') }
+  return { ok: true, identity: { ...ids, cloud, mqttUrl: mqtt.url, ...keys }, documents }
+}
+
+function refuse(why: string): Enrolled {
+  return { ok: false, why }
+}
+
+/** The code, and the thumbprint of the root in it; undefined: it is none. */
+function readCode(text: string): { text: string; root: Uint8Array } | undefined {
+  const code = normaliseEnrolmentCode(text)
+  const root = crockford.decode(code.slice(RANDOM_CHARACTERS))
+  return code.length === 28 && root?.length === ROOT_BYTES ? { text: code, root } : undefined
+}
+
+function enrolmentClaims(cloud: string, code: string, ledgerId: string, { clock }: Platform): EnrolmentClaims {
+  const iat = Math.floor(clock.wall() / 1_000)
+  return { aud: cloud, iat, exp: iat + 300, codeHash: enrolmentCodeHash(code), ledger: ledgerId }
+}
+
+/** The request, signed with the new key, and with the former one where it goes on with a ledger. */
+function requestOf(
+  { code, name, former }: EnrolOptions,
+  claims: EnrolmentClaims,
+  { x, secret }: { x: string; secret: Buffer },
+): object {
+  const signedWith = (key: Signer) => signDocument(DOCUMENT_KINDS.enrolment, claims, key)
+  return {
+    code,
+    publicJwk: publicJwk(x),
+    proof: signedWith(signer(x, secret)),
+    ...(former && {
+      replaces: {
+        agentId: former.agentId,
+        proof: signedWith(signer(former.x, Buffer.from(former.secret, 'base64url'))),
+      },
+    }),
+    ...(name !== undefined && { name }),
   }
-  const tenant = tenantOf(documents, rootJwk.x)
-  if (tenant === undefined) return { ok: false, why: 'the key set of the cloud is not signed by its root' }
-  const identity: Identity = {
-    agentId,
-    storeId,
-    tenant,
-    ledgerId,
-    generation: 1,
-    cloud,
-    mqttUrl: mqtt.url,
-    rootX: rootJwk.x,
-    x,
-    secret: secret.toString('base64url'),
-  }
-  return { ok: true, identity, documents }
 }
 
 /** Keeps the documents that came with the enrolment, so that the agent can start without the cloud from the first minute. */

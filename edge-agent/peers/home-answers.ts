@@ -6,6 +6,7 @@ import type { GrantAnswer } from '../ledger/home/home-grants.ts'
 import { ledgerDoubt } from '../trust/revocation/ledger-doubt.ts'
 import { askingLimit, type AskingLimit } from './asking-limit.ts'
 import type { HomeTimes } from './home-time.ts'
+import { messageTimes } from '../trust/time/message-times.ts'
 import type { HomeParts } from './home-parts.ts'
 import { agentKeys } from './store-agents.ts'
 
@@ -143,8 +144,7 @@ export class HomeAnswers {
 
   #sign({ iss: asker, jti, redemptionId }: HomeQuestion, given: GrantAnswer): string {
     const { agentId, signer, nowMs } = this.#parts
-    const iat = Math.max(0, Math.floor(nowMs() / 1_000))
-    const times = { iat, exp: iat + HOME_MESSAGE_LIFE }
+    const times = messageTimes(nowMs(), HOME_MESSAGE_LIFE)
     const claims: HomeAnswer = { aud: asker, ...times, iss: agentId, jti, redemptionId, ...given }
     return signDocument(DOCUMENT_KINDS.homeAnswer, claims, signer())
   }

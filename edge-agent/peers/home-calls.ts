@@ -2,6 +2,7 @@ import { HOME_MESSAGE_LIFE, HomeAnswer, type HomeQuestion } from '../../policy/d
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { openDocument, signDocument } from '../../policy/documents/signed-document.ts'
 import { httpClient } from '../link/wire/http-client.ts'
+import { messageTimes } from '../trust/time/message-times.ts'
 import type { HomeParts } from './home-parts.ts'
 import { agentKeys, type HomeAt } from './store-agents.ts'
 
@@ -43,8 +44,7 @@ export class HomeCalls {
 
   #sign(at: HomeAt, call: HomeCall, jti: string): string {
     const { agentId, signer, nowMs } = this.#parts
-    const iat = Math.max(0, Math.floor(nowMs() / 1_000))
-    const times = { iat, exp: iat + HOME_MESSAGE_LIFE }
+    const times = messageTimes(nowMs(), HOME_MESSAGE_LIFE)
     const claims: HomeQuestion = { aud: at.agentId, ...times, iss: agentId, jti, homeEpoch: at.epoch, ...call }
     return signDocument(DOCUMENT_KINDS.homeQuestion, claims, signer())
   }

@@ -1,10 +1,11 @@
 import { HOME_MESSAGE_LIFE, HomeTime, HomeTimeQuestion } from '../../policy/documents/home-messages.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
-import type { KeyRing, Signer } from '../../policy/documents/keys.ts'
 import { openDocument, signDocument } from '../../policy/documents/signed-document.ts'
-import { retryDelays, type Cancel, type Platform } from '../../policy/platform.ts'
-import type { AgentClock } from '../trust/time/clock.ts'
-import { httpClient, type Fetch } from '../link/wire/http-client.ts'
+import { retryDelays, type Cancel } from '../../policy/platform.ts'
+import { httpClient } from '../link/wire/http-client.ts'
+import { messageTimes } from '../trust/time/message-times.ts'
+import type { HomeParts } from './home-parts.ts'
+import { agentKeys, homeOf } from './store-agents.ts'
 
 /**
  *   no real-time clock, no cloud ─ signed question ─▶ home, if it knows the time itself ─ signed answer ─▶ our clock, until the cloud says better
@@ -20,34 +21,20 @@ export interface HomeTimes {
   stop(): void
 }
 
-export interface HomeTimesParts {
-  platform: Platform
-  agentId: string
-  clock: AgentClock
-  signer(): Signer
-  fetch: Fetch
-  /** The other agent where receipts are redeemed, if so. */
-  home(): { agentId: string; url: string } | undefined
-  ringOf(agentId: string): KeyRing
-}
-
 const FIRST_RETRY_MS = 250
 const LONGEST_RETRY_MS = 15_000
 const ANSWER_WITHIN_MS = 1_000
 
 /** The way to the home's time, and this agent's part when it is the home itself. */
-export function openHomeTimes({ platform, agentId, clock, signer, fetch, home, ringOf }: HomeTimesParts): HomeTimes {
+export function openHomeTimes({ platform, agentId, clock, signer, fetch, trust }: HomeParts): HomeTimes {
   const delays = retryDelays(platform.random, FIRST_RETRY_MS, LONGEST_RETRY_MS)
   let again: Cancel | undefined
   let isStopped = false
 
-  const times = () => {
-    const iat = Math.max(0, Math.floor(clock.now().nowMs / 1_000))
-    return { iat, exp: iat + HOME_MESSAGE_LIFE }
-  }
+  const times = () => messageTimes(clock.now().nowMs, HOME_MESSAGE_LIFE)
 
   async function ask(): Promise<void> {
-    const at = home()
+    const at = homeOf(trust, agentId)
     if (!at) return
     const jti = Buffer.from(platform.random.bytes(16)).toString('base64url')
     const question: HomeTimeQuestion = { aud: at.agentId, ...times(), iss: agentId, jti }
@@ -59,7 +46,7 @@ export function openHomeTimes({ platform, agentId, clock, signer, fetch, home, r
     const text = answer.kind === 'answered' ? answer.body['answer'] : undefined
     if (typeof text !== 'string') return
     const opened = openDocument<HomeTime>(text, DOCUMENT_KINDS.homeTime, {
-      keys: ringOf(at.agentId),
+      keys: agentKeys(trust, at.agentId),
       audience: agentId,
     })
     const told = opened.ok ? HomeTime.safeParse(opened.claims) : undefined
@@ -78,13 +65,14 @@ export function openHomeTimes({ platform, agentId, clock, signer, fetch, home, r
   return {
     answer(question, asker) {
       const opened = openDocument<HomeTimeQuestion>(question, DOCUMENT_KINDS.homeTimeQuestion, {
-        keys: ringOf(asker),
+        keys: agentKeys(trust, asker),
         audience: agentId,
       })
       const asked = opened.ok ? HomeTimeQuestion.safeParse(opened.claims) : undefined
-      const { nowMs, trust } = clock.now()
+      const { nowMs, trust: clockTrust } = clock.now()
       // What was heard from another home is not passed on.
-      if (!asked?.success || asked.data.iss !== asker || trust === 'none' || trust === 'home') return undefined
+      if (!asked?.success || asked.data.iss !== asker || clockTrust === 'none' || clockTrust === 'home')
+        return undefined
       const answer: HomeTime = { aud: asker, ...times(), iss: agentId, jti: asked.data.jti, timeMs: nowMs }
       return signDocument(DOCUMENT_KINDS.homeTime, answer, signer())
     },

@@ -3,7 +3,7 @@ import { HomeCalls } from './home-calls.ts'
 import type { HomeParts } from './home-parts.ts'
 import { HomeRequests, type HomeSaid, type HomeWish } from './home-requests.ts'
 import { openHomeTimes } from './home-time.ts'
-import { agentKeys, homeOf } from './store-agents.ts'
+import { homeOf } from './store-agents.ts'
 
 /**
  *   asker: commit redemption id ─ sign ──▶ home: same id? same answer : take the rights ─ sign ──▶ asker: claim ─ actuate ─ outcome
@@ -31,22 +31,12 @@ export interface Home {
 
 /** The way to the home, and this agent's part when it is the home itself. */
 export function openHome(parts: HomeParts): Home {
-  const { platform, agentId, clock, signer, fetch, trust } = parts
-  const home = () => homeOf(trust, agentId)
   const requests = new HomeRequests(parts, new HomeCalls(parts))
-  const times = openHomeTimes({
-    platform,
-    agentId,
-    clock,
-    signer,
-    fetch,
-    home,
-    ringOf: (id) => agentKeys(trust, id),
-  })
+  const times = openHomeTimes(parts)
   const answers = new HomeAnswers(parts, times)
   return {
     get isElsewhere() {
-      return home() !== undefined
+      return homeOf(parts.trust, parts.agentId) !== undefined
     },
     get lastAnswerMs() {
       return requests.lastAnswerMs

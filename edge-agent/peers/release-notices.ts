@@ -11,6 +11,7 @@ import { openDocument, signDocument } from '../../policy/documents/signed-docume
 import type { Platform } from '../../policy/platform.ts'
 import type { Log } from '../log.ts'
 import type { AgentClock } from '../trust/time/clock.ts'
+import { messageTimes } from '../trust/time/message-times.ts'
 import type { Trust } from '../trust/trust.ts'
 import { askingLimit, type AskingLimit } from './asking-limit.ts'
 import { httpClient, type Fetch } from '../link/wire/http-client.ts'
@@ -151,8 +152,7 @@ export class ReleaseNotices {
 
   #sign(release: Release): string {
     const { agentId, storeId, clock, signer } = this.#parts
-    const iat = Math.max(0, Math.floor(clock.now().nowMs / 1_000))
-    const claims = { aud: storeId, iat, exp: iat + RELEASE_NOTICE_LIFE, iss: agentId, ...release }
+    const claims = { aud: storeId, ...messageTimes(clock.now().nowMs, RELEASE_NOTICE_LIFE), iss: agentId, ...release }
     return signDocument(DOCUMENT_KINDS.release, claims, signer())
   }
 

@@ -9,12 +9,6 @@ import { TokenRights } from './token-rights.ts'
 import { openUnknownUses, type UnknownUses } from './unknown-uses.ts'
 import { UsedRights } from './used-rights.ts'
 
-export interface OpenClaim {
-  redemption_id: string
-  nonce: string
-  device_id: string
-}
-
 /**
  *   claimed ──▶ commanded
  *      └────────────┴──▶ confirmed    the right is used up
@@ -26,6 +20,12 @@ export interface OpenClaim {
  * Using rights up, each at most once, durable before anything moves (P1, P2). Everything here runs
  * inside a transaction of `commit.ts` and checks before it writes.
  */
+
+export interface OpenClaim {
+  redemption_id: string
+  nonce: string
+  device_id: string
+}
 
 /** Claims in this ledger's tables. */
 export class Claims {

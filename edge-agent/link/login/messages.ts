@@ -8,6 +8,7 @@ import { signer, type Signer } from '../../../policy/documents/keys.ts'
 import { signDocument } from '../../../policy/documents/signed-document.ts'
 import type { JournalRow } from '../../../policy/journal.ts'
 import type { Identity } from '../../identity/identity.ts'
+import { messageTimes } from '../../trust/time/message-times.ts'
 
 /** What the agent signs for the cloud. */
 export interface Messages {
@@ -34,16 +35,12 @@ export function messagesOf(
   keyNow?: () => Signer,
 ): Messages {
   const own = keyNow ?? (() => signer(identity.x, Buffer.from(identity.secret, 'base64url')))
-  const times = (nowMs: number, life: number) => {
-    const iat = Math.max(0, Math.floor(nowMs / 1_000))
-    return { iat, exp: iat + life }
-  }
   const ledger = () => ({ ledger: identity.ledgerId, generation: view.generation })
   return {
     assertion(challenge, nowMs, by = own()) {
       const claims: AssertionClaims = {
         aud: CLOUD_AUDIENCE,
-        ...times(nowMs, 60),
+        ...messageTimes(nowMs, 60),
         iss: identity.agentId,
         challenge,
         ...ledger(),
@@ -55,7 +52,7 @@ export function messagesOf(
     batch(after, rows, nowMs) {
       const claims: EventBatchClaims = {
         aud: CLOUD_AUDIENCE,
-        ...times(nowMs, 300),
+        ...messageTimes(nowMs, 300),
         iss: identity.agentId,
         ...ledger(),
         seqFrom: rows[0]?.seq ?? 0,

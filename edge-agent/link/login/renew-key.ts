@@ -7,6 +7,7 @@ import { LedgerFailure } from '../../ledger/file/commit.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { Log } from '../../log.ts'
 import type { AgentKey } from '../../identity/agent-key.ts'
+import { messageTimes } from '../../trust/time/message-times.ts'
 import type { Session } from './session.ts'
 
 /** Logs in, and changes the agent's key when that is due: every 30 days, or when somebody asked for it. */
@@ -96,8 +97,8 @@ export class KeyRenewal {
 
   #proof(next: Signer): string {
     const { agentId, key, nowMs } = this.#parts
-    const iat = Math.max(0, Math.floor(nowMs() / 1_000))
-    const claims: RotationClaims = { aud: agentId, iat, exp: iat + ROTATION_LIFE, formerKid: key.signer().kid }
+    const times = messageTimes(nowMs(), ROTATION_LIFE)
+    const claims: RotationClaims = { aud: agentId, ...times, formerKid: key.signer().kid }
     return signDocument(DOCUMENT_KINDS.rotation, claims, next)
   }
 

@@ -2,7 +2,12 @@ import type { DenyClaims, DenyEntry } from '../../../policy/documents/store-docu
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { AgentClock } from '../time/clock.ts'
 
-/** The deny list as far as it was taken. */
+/**
+ *   page ─ follows on the last? ─▶ tokens and receipts denied, rights used elsewhere ─▶ number of the last entry
+ *            └ a hole: waits        missing for over a minute, though the freshness names it ─▶ held back
+ *
+ * The deny list as far as it was taken.
+ */
 export interface Denials {
   /** The number of the last entry that was taken; 0: none yet. */
   readonly seq: number

@@ -12,7 +12,11 @@ import {
 } from '../../../policy/trusted-clock.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 
-/** The agent's trusted clock, kept in the ledger. */
+/**
+ *   signed times, the home's time, the clock of the machine ─▶ trusted now ─ written down ─▶ never goes back, also after a restart
+ *
+ * The agent's trusted clock, kept in the ledger.
+ */
 export interface AgentClock {
   /** Trusted now, whole ms, and what that rests on. */
   now(): { nowMs: number; trust: ClockTrust }

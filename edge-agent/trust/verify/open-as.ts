@@ -5,7 +5,11 @@ import { openDocument } from '../../../policy/documents/signed-document.ts'
 import { RELEASE } from '../../../policy/release.ts'
 import { neededBy, type NeededRelease } from './needed-release.ts'
 
-/** How documents are opened before anybody asks whether they are newer. */
+/**
+ *   text ─▶ signature, kind, audience, times ─▶ does it need a later release? ─▶ form of its claims ─▶ claims, or a refusal
+ *
+ * How documents are opened before anybody asks whether they are newer.
+ */
 
 /** The kind that a document claims to be; nothing is believed by it but which way to check. */
 export function typOf(jws: string): string {
