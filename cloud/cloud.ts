@@ -4,13 +4,11 @@ import { keyUsage } from './accounts/key-usage.ts'
 import { lastSeen } from './agent-identity/last-seen.ts'
 import { openAuthority } from './authority/authority.ts'
 import type { KeyFiles } from './authority/key-files.ts'
-import { backfillCounters } from './analytics/backfill.ts'
 import { refreshDocuments } from './catalogue/documents.ts'
 import type { CloudConfig } from './foundation/config.ts'
 import { createApp } from './http/app.ts'
 import { readiness } from './foundation/readiness.ts'
 import type { ImageStore } from './foundation/image-store.ts'
-import { sealOldVerifiers } from './protection/operators/store-keys.ts'
 import { startJobs } from './jobs.ts'
 import type { Log } from './foundation/log.ts'
 import { agentMessages, type AgentMessages } from './messaging/agent-messages.ts'
@@ -59,11 +57,9 @@ export async function createCloud({
   probeDisk = () => Promise.resolve(),
 }: CloudParts): Promise<Cloud> {
   await refreshDocuments(database)
-  await backfillCounters(database)
   // SQLite's file is open in this process only (data-dir-lock.ts); PostgreSQL may serve others, whose leases end by themselves.
   if (database.dialect === 'sqlite') await database.write(endRunningOfTheDead)
   const authority = await openAuthority(database, keyFiles, platform)
-  await sealOldVerifiers(database, { sealer: authority.sealer, random: platform.random })
   const messages = agentMessages(database, () => services)
   const services: Services = {
     platform,

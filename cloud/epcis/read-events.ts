@@ -148,7 +148,7 @@ export function writeCursor({ position, kind, id }: Position): string {
   return Buffer.from(`${position}/${kind}/${id}`).toString('base64url')
 }
 
-/** The position behind a cursor; undefined for text that none of ours is. Events of earlier releases have ids of any form. */
+/** The position behind a cursor; undefined if the cloud never wrote this text. */
 export function readCursor(cursor: string): Position | undefined {
   const [, position, kind, id] =
     /^(\d{1,16})\/([a-z]+)\/([^\0]{1,160})$/u.exec(Buffer.from(cursor, 'base64url').toString()) ?? []

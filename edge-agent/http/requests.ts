@@ -36,7 +36,7 @@ export const SignInRequest = z.union([
     pin: z
       .string()
       .regex(/^\d{4,12}$/)
-      .describe('6 to 12 digits; PINs of earlier releases may have 4 or 5.'),
+      .describe('A registered PIN has 6 to 12 digits.'),
     deviceId: DeviceId.optional(),
   }),
 ])

@@ -66,18 +66,15 @@ interface StoredLabel {
 }
 
 /** Raised also when the packing of items changes (item-slots.ts). */
-const SCHEMA_VERSION = 2
+const SCHEMA_VERSION = 1
 const ITEMS =
   'CREATE TABLE item (name TEXT PRIMARY KEY, info INTEGER NOT NULL, label INTEGER NOT NULL) WITHOUT ROWID, STRICT'
 const SCHEMA = `${ITEMS};
   CREATE TABLE label (number INTEGER PRIMARY KEY, category TEXT NOT NULL, brand TEXT NOT NULL, technology TEXT) STRICT;
   CREATE TABLE gate (gate TEXT PRIMARY KEY) WITHOUT ROWID, STRICT;
   CREATE TABLE stray (gate TEXT NOT NULL, tag TEXT NOT NULL, longest_gap_ms INTEGER, was_outside INTEGER NOT NULL, PRIMARY KEY (gate, tag)) WITHOUT ROWID, STRICT;
-  CREATE TABLE progress (id INTEGER PRIMARY KEY CHECK (id = 1), epoch INTEGER NOT NULL, ver INTEGER NOT NULL, base INTEGER NOT NULL, confirmed_ms INTEGER NOT NULL) STRICT;`
-
-/** A table of its own: a file that was made before it exists keeps its items. */
-const RELEASED =
-  'CREATE TABLE IF NOT EXISTS released (id TEXT PRIMARY KEY, until_ms INTEGER NOT NULL, text TEXT NOT NULL) WITHOUT ROWID, STRICT'
+  CREATE TABLE progress (id INTEGER PRIMARY KEY CHECK (id = 1), epoch INTEGER NOT NULL, ver INTEGER NOT NULL, base INTEGER NOT NULL, confirmed_ms INTEGER NOT NULL) STRICT;
+  CREATE TABLE IF NOT EXISTS released (id TEXT PRIMARY KEY, until_ms INTEGER NOT NULL, text TEXT NOT NULL) WITHOUT ROWID, STRICT;`
 
 /** Opens the file of a replica. One that cannot be read is left alone, and a temporary one takes its place until somebody removes it. */
 export function openItemFile(file: string, onDamaged: (error: unknown) => void): ItemFile {
@@ -96,12 +93,11 @@ function connect(file: string): Connection {
     db.pragma('synchronous = NORMAL')
     db.pragma('cache_size = -4000')
     db.pragma('journal_size_limit = 16777216')
-    db.exec(RELEASED)
     const version = db.pragma('user_version', { simple: true }) as number
     if (version === SCHEMA_VERSION) return db
-    // Of another make: what it holds can be fetched again.
+    // Written by another version: items can be fetched again. Released units cannot, so they stay.
     db.exec(
-      `DROP TABLE IF EXISTS item; DROP TABLE IF EXISTS category; DROP TABLE IF EXISTS label; DROP TABLE IF EXISTS progress; DROP TABLE IF EXISTS gate; DROP TABLE IF EXISTS stray; ${SCHEMA}`,
+      `DROP TABLE IF EXISTS item; DROP TABLE IF EXISTS label; DROP TABLE IF EXISTS progress; DROP TABLE IF EXISTS gate; DROP TABLE IF EXISTS stray; ${SCHEMA}`,
     )
     db.pragma(`user_version = ${SCHEMA_VERSION}`)
     return db

@@ -139,7 +139,7 @@ export class HomeRequests {
     if (!url) return 'not heard'
     // The home forwards this report, and the cloud verifies it against what was given: the same epoch and units.
     const answer = await this.#send(
-      { agentId, url, epoch: homeEpoch ?? policy.homeEpoch },
+      { agentId, url, epoch: homeEpoch },
       { redemptionId, cti, rightClass, candidates, all: false, receiptExp, outcome },
     )
     return typeof answer === 'object' ? 'heard' : (answer ?? 'not heard')

@@ -597,47 +597,6 @@ describe('the ledger', () => {
     expect(await claim({ nonce: 'crashed' })).toMatchObject({ ok: false })
   })
 
-  it('goes on with a ledger of before: uses stay uses, staff may go on after unknown ones, and a number of a former generation holds nothing up', async () => {
-    const receipt = (ordinal: number) => ({ receipt: { cti: 'cti', ordinals: [ordinal] } })
-    await claim({ nonce: 'used', redemptionId: 'used', ...receipt(0) })
-    await ledger.settle('used', 'confirmed', NOW)
-    await claim({ nonce: 'unknown', redemptionId: 'unknown', ...receipt(1) })
-    await ledger.settle('unknown', 'unknown', NOW)
-    ledger.commits.now(() => ledger.claims.useElsewhere('cti', 'release', [2], NOW / 1_000 + 10))
-    await claim({ source: 'receipt', nonce: 'isolated', isolated: { limit: 1 } })
-    ledger.close()
-    const raw = new Sqlite(join(folder, 'ledger.db'))
-    raw.exec(`
-      ALTER TABLE used_right RENAME TO used_right_now;
-      CREATE TABLE used_right (
-        cti TEXT NOT NULL, right_class TEXT NOT NULL, ordinal INTEGER NOT NULL, until_s INTEGER NOT NULL, redemption_id TEXT,
-        PRIMARY KEY (cti, right_class, ordinal)) WITHOUT ROWID, STRICT;
-      INSERT INTO used_right SELECT cti, right_class, ordinal, until_s, NULLIF(redemption_id, '') FROM used_right_now;
-      DROP TABLE used_right_now; DROP TABLE unknown_use; DROP TABLE home_ask;
-      CREATE TABLE home_ask (subject TEXT PRIMARY KEY, redemption_id TEXT NOT NULL, exp INTEGER NOT NULL) WITHOUT ROWID, STRICT;
-      UPDATE mark SET value = '99' WHERE name = 'isolated_seq'; PRAGMA user_version = 2;`)
-    raw.close()
-    ledger = open()
-    const staff = { operatorId: 'op_1' }
-    expect(await claim({ nonce: 'b', ...receipt(0), ...staff })).toEqual({ ok: false, reason: 'already_redeemed' })
-    expect(await claim({ nonce: 'b', ...receipt(1) })).toEqual({ ok: false, reason: 'already_redeemed' })
-    // The cloud may have told of another use beside it: the receipt alone is not enough.
-    expect(await claim({ source: 'receipt', nonce: 'cti', candidates: [1], ...staff })).toEqual({
-      ok: false,
-      reason: 'already_redeemed',
-    })
-    expect(await claim({ nonce: 'b', ...receipt(1), ...staff })).toMatchObject({ ok: true })
-    expect(await claim({ source: 'receipt', nonce: 'cti', candidates: [2] })).toEqual({
-      ok: false,
-      reason: 'already_redeemed',
-    })
-    expect(await claim({ source: 'receipt', nonce: 'cti', candidates: [2], nowMs: NOW + 11_000 })).toMatchObject({
-      ok: true,
-    })
-    acknowledge(NOW / 1_000)
-    expect(await claim({ source: 'receipt', nonce: 'other', isolated: { limit: 1 } })).toMatchObject({ ok: true })
-  })
-
   it('commits with FULL on every open, and refuses a damaged or a newer file', async () => {
     const { openLedgerFile } = await import('../../edge-agent/ledger/file/database.ts')
     ledger.close()

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterEach, expect, it } from 'vitest'
 import { hashSecret } from '../../edge-agent/identity/credentials.ts'
 import { openStoreKeys } from '../../edge-agent/identity/store-keys.ts'
-import { newBadgeVerifier, newPinVerifier, storeKeyId } from '../../policy/verifiers.ts'
+import { storeKeyId } from '../../policy/verifiers.ts'
 import type { Json } from '../support/cloud.ts'
 import { addAgent } from '../support/second-agent.ts'
 import { openStore, type TestStore } from '../support/store.ts'
@@ -178,26 +178,4 @@ it('signs operators in with a disk that is full, and says in the log that the ke
   const held = [first, second, third].map((key) => keys.find(storeKeyId(key ?? '')))
   expect(held).toEqual([undefined, second, third])
   expect(keys.find(undefined)).toBeUndefined()
-})
-
-it('keeps PINs of four digits of earlier releases in use', async () => {
-  const operator = await open()
-  const { random } = store.world
-  // That release stored base verifiers in plain text, and the cloud seals them when it starts.
-  const old = { pin: newPinVerifier('4711', random), badge: newBadgeVerifier('A'.repeat(26), random) }
-  await store.drive(
-    store.shop.cloud.db.database.write(async (db) => {
-      await db
-        .updateTable('operator')
-        .set({ verifiers: JSON.stringify(old), sealed: null })
-        .where('operator_id', '=', operator.operatorId)
-        .execute()
-    }),
-  )
-  const ver = store.agent.trust.policy?.ver ?? 0
-  await store.drive(store.shop.cloud.restart())
-  await store.until('the new policy', () => (store.agent.trust.policy?.ver ?? 0) > ver, 40_000)
-  expect((await signIn(operator, '4711')).status).toBe(200)
-  expect((await signIn(operator, '4712')).status).toBe(401)
-  expect((await signIn(operator, '471')).status).toBe(400)
 })

@@ -154,9 +154,9 @@ export interface GivenRightRow {
   state: string
   /** When the receipt has ended for every clock, s since 1970. */
   until_s: number
-  /** The agent that was the home, and in which epoch; null in rows of an earlier release. */
-  home_agent_id: string | null
-  home_epoch: number | null
+  /** The agent that was the home, and in which epoch. */
+  home_agent_id: string
+  home_epoch: number
 }
 
 export interface RedemptionRow {

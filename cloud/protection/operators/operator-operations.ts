@@ -44,7 +44,7 @@ export const registerOperator = operation({
   minimumPackage: 'GROW',
   summary: 'Registers somebody who may approve at the stations of a store; answers a badge to print, once.',
   description:
-    'At a station an operator opens a session with the badge, with name and PIN, or with a card at a reader that has `staffCards`. A PIN has 6 to 12 digits; shorter ones of earlier releases go on working. Agents receive salted verifiers under a key of the store, and check them without the network.',
+    'At a station an operator opens a session with the badge, with name and PIN, or with a card at a reader that has `staffCards`. A PIN has 6 to 12 digits. Agents receive salted verifiers under a key of the store, and check them without the network.',
   refusals: ['policy_too_large'],
   changes: true,
   secretAnswer: true,

@@ -4,11 +4,10 @@ import type { Randomness } from '../../../policy/platform.ts'
 import { newStoreKey, publishedVerifier, storeKeyId } from '../../../policy/verifiers.ts'
 import type { Sealer } from '../../authority/sealing.ts'
 import type { Services } from '../../operations/operation.ts'
-import type { Database, Db } from '../../persistence/database.ts'
+import type { Db } from '../../persistence/database.ts'
 import { inChunks } from '../../persistence/in-chunks.ts'
 import { prepared } from '../../persistence/prepared.ts'
 import type { OperatorRow } from '../../persistence/tables/agents.ts'
-import { raiseDocumentVersion } from '../../stores/queries.ts'
 
 /**
  *   base verifiers (sealed) ──store key──▶ published verifiers (policy)        store key ──login answer──▶ agents of the store
@@ -29,9 +28,6 @@ export interface StoreKeyParts {
 export function storeKeyParts({ authority, platform }: Pick<Services, 'authority' | 'platform'>): StoreKeyParts {
   return { sealer: authority.sealer, random: platform.random }
 }
-
-/** Stores in one transaction at the start. */
-const STORES_AT_ONCE = 20
 
 const keyContext = (storeId: string) => `store_key/${storeId}`
 const operatorContext = (operatorId: string) => `operator/${operatorId}`
@@ -104,30 +100,4 @@ function openVerifiers({ operator_id: operatorId, sealed }: OperatorRow, sealer:
 
 function operatorsOf(db: Db, storeId: string): Promise<OperatorRow[]> {
   return db.selectFrom('operator').selectAll().where('store_id', '=', storeId).where('removed_ms', 'is', null).execute()
-}
-
-/** Seals the base verifiers that releases before store keys kept in plain text, and publishes them under a store key. */
-export async function sealOldVerifiers(database: Database, parts: StoreKeyParts): Promise<void> {
-  while ((await database.write((db) => sealSomeStores(db, parts))) > 0);
-}
-
-async function sealSomeStores(db: Db, parts: StoreKeyParts): Promise<number> {
-  const stores = await db
-    .selectFrom('operator')
-    .select('store_id')
-    .distinct()
-    .where('sealed', 'is', null)
-    .where('removed_ms', 'is', null)
-    .limit(STORES_AT_ONCE)
-    .execute()
-  for (const { store_id: storeId } of stores) {
-    const storeKey = await ensureStoreKey(db, storeId, parts)
-    for (const { operator_id, verifiers, sealed } of await operatorsOf(db, storeId)) {
-      if (sealed !== null) continue
-      const columns = verifierColumns(operator_id, JSON.parse(verifiers) as Verifiers, storeKey, parts.sealer)
-      await db.updateTable('operator').set(columns).where('operator_id', '=', operator_id).execute()
-    }
-    await raiseDocumentVersion(db, storeId)
-  }
-  return stores.length
 }

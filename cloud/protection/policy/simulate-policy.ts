@@ -99,7 +99,7 @@ async function tried({ db }: Call, storeId: string, sinceMs: number, policy: Pro
 }
 
 function compare(row: ProtectionDecisionRow, policy: ProtectionPolicy) {
-  const [first, ...others] = (JSON.parse(row.facts) as DecisionFacts[]).map(asKnownToCloud)
+  const [first, ...others] = JSON.parse(row.facts) as DecisionFacts[]
   if (!first) return []
   const before = { authorized: row.reason === null, ...present({ reason: row.reason as DenyReason | null }) }
   const after: z.infer<typeof Verdict> = toldOf(decideUnits([first, ...others], policy).decision)
@@ -115,9 +115,4 @@ function compare(row: ProtectionDecisionRow, policy: ProtectionPolicy) {
       offline: decideOffline([first, ...others], policy),
     },
   ]
-}
-
-/** The cloud always knows whether an item has a category; rows of earlier releases leave it out where it has none. */
-function asKnownToCloud(facts: DecisionFacts): DecisionFacts {
-  return facts.item ? { ...facts, item: { category: '', ...facts.item } } : facts
 }

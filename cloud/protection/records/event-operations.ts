@@ -21,7 +21,7 @@ const EVENTS_LIMIT = 500
 const DEFAULT_PAGE = 100
 const BULK_BODY_LIMIT = 2 * 1024 * 1024
 
-/** An event as it is listed. Those of earlier releases have ids of any form. */
+/** An event as it is listed. */
 const KeptEvent = ProtectionEvent.extend({ eventId: z.string(), alarm: Disposition.optional() })
 
 export const reportProtectionEvents = operation({

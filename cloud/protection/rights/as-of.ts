@@ -33,18 +33,15 @@ export async function itemAsOf(db: Db, item: ProtectedItemRow, atMs: number): Pr
   const moves = db.selectFrom('item_move').selectAll().where('item_id', '=', item.item_id)
   const last = await moves.where('at_ms', '<=', atMs).orderBy('rev', 'desc').limit(1).executeTakeFirst()
   if (last) return { ...item, store_id: last.store_id, item_status: last.to_status, ...(await unitOf(db, item, last)) }
-  const next = await moves.orderBy('rev').limit(1).executeTakeFirst()
-  // Moves are kept since release 0016: one that has none has stayed what it was.
-  return next
-    ? {
-        ...item,
-        store_id: next.store_id,
-        item_status: next.from_status ?? next.to_status,
-        purchase_id: null,
-        line_id: null,
-        unit_no: null,
-      }
-    : item
+  const first = await moves.orderBy('rev').limit(1).executeTakeFirstOrThrow()
+  return {
+    ...item,
+    store_id: first.store_id,
+    item_status: first.from_status ?? first.to_status,
+    purchase_id: null,
+    line_id: null,
+    unit_no: null,
+  }
 }
 
 async function unitOf(db: Db, { item_id }: ProtectedItemRow, { purchase_id, line_id }: ItemMoveRow) {

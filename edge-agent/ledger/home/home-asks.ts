@@ -47,8 +47,8 @@ export interface AskedRights {
 export interface HomeWord {
   redemptionId: string
   home: string
-  /** The epoch in which the home was asked; null in rows of an earlier release. */
-  homeEpoch: number | null
+  /** The epoch of the home that was asked. */
+  homeEpoch: number
   cti: string
   rightClass: RightClass
   /** The units that the home gave, or all that it was asked for if its answer was lost. */

@@ -46,7 +46,7 @@ export const PROTECTION: readonly string[] = [
   `CREATE TABLE given_right (
     line_id text NOT NULL, unit_no bigint NOT NULL, right_class text NOT NULL, redemption_id text NOT NULL,
     purchase_id text NOT NULL, store_id text NOT NULL, agent_id text NOT NULL, state text NOT NULL, until_s bigint NOT NULL,
-    home_agent_id text, home_epoch bigint, PRIMARY KEY (line_id, unit_no, right_class, redemption_id))`,
+    home_agent_id text NOT NULL, home_epoch bigint NOT NULL, PRIMARY KEY (line_id, unit_no, right_class, redemption_id))`,
   `CREATE INDEX given_right_by_redemption ON given_right (redemption_id)`,
   `CREATE INDEX given_right_by_end ON given_right (until_s)`,
   `CREATE TABLE redemption (
