@@ -15,7 +15,6 @@ const LONG_FILES = new Set([
   'bin/settings.ts',
   'cloud/agents/login/operations.ts',
   'device-drivers/protocols/llrp/parameters.ts',
-  'edge-agent/http/local-app.ts',
   'edge-agent/lanes/gate/gate-lane.ts',
   'edge-agent/lanes/lanes.ts',
   'edge-agent/runtime.ts',

@@ -1,12 +1,12 @@
 import type { Context, Hono } from 'hono'
-import { MOST_PUSHED_BYTES } from '../../device-drivers/drivers/http-ingest.ts'
-import type { WebhookCapability } from '../../device-drivers/drivers/capabilities.ts'
-import { capabilitiesOf, type DeviceEntry } from '../../device-drivers/drivers/registry.ts'
-import type { PushPort } from '../../device-drivers/transports/push-port.ts'
-import type { LimitedLog } from '../../policy/limited-log.ts'
-import { deadline, type Platform } from '../../policy/platform.ts'
-import { isSameSecret } from '../../policy/same-secret.ts'
-import { fail } from './fail.ts'
+import { MOST_PUSHED_BYTES } from '../../../device-drivers/drivers/http-ingest.ts'
+import type { WebhookCapability } from '../../../device-drivers/drivers/capabilities.ts'
+import { capabilitiesOf, type DeviceEntry } from '../../../device-drivers/drivers/registry.ts'
+import type { PushPort } from '../../../device-drivers/transports/push-port.ts'
+import type { LimitedLog } from '../../../policy/limited-log.ts'
+import { deadline, type Platform } from '../../../policy/platform.ts'
+import { isSameSecret } from '../../../policy/same-secret.ts'
+import { fail } from '../fail.ts'
 
 /** Requests of one device that may come at once, and a second. */
 const BURST = 100

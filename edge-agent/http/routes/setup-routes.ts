@@ -1,10 +1,10 @@
 import type { Context, Hono } from 'hono'
-import type { Agent } from '../runtime.ts'
-import { isLoopback } from './connection.ts'
-import { fail } from './fail.ts'
-import { readBody } from './read-request.ts'
-import { reply } from './reply.ts'
-import { AddDeviceRequest, CheckDeviceRequest, LlrpRequest } from './requests.ts'
+import type { Agent } from '../../runtime.ts'
+import { isLoopback } from '../connection.ts'
+import { fail } from '../fail.ts'
+import { readBody } from '../read-request.ts'
+import { reply } from '../reply.ts'
+import { AddDeviceRequest, CheckDeviceRequest, LlrpRequest } from '../requests.ts'
 
 /** What the set-up page asks: only from this machine, one question of a kind at a time. */
 export function setupRoutes(app: Hono, agent: Agent): void {

@@ -1,0 +1,66 @@
+import type { Hono } from 'hono'
+import { normaliseIdentifiers } from '../../../policy/identifiers.ts'
+import { classify } from '../../decisions/scan.ts'
+import type { Agent } from '../../runtime.ts'
+import type { Access } from '../access.ts'
+import { failField, failUnpaired } from '../fail.ts'
+import { decideFew } from '../decide-few.ts'
+import { readBody } from '../read-request.ts'
+import { reply } from '../reply.ts'
+import { AuthorizeRequest, ScanRequest } from '../requests.ts'
+import { sessionOf } from './operator-routes.ts'
+
+/** `authorize`: a program asks for an action. `scan`: a text that was typed or scanned into a page. Both wait for the outcome. */
+export function decisionRoutes(app: Hono, agent: Agent, access: Access): void {
+  const few = decideFew()
+  app.post('/v1/authorize', few, async (c) => {
+    const body = await readBody(c, AuthorizeRequest)
+    if (body instanceof Response) return body
+    const operator = agent.operators.find(sessionOf(c))
+    const { deviceId, protectionAction, token, receipt, scan, scanSource, tagUid, tagId, itemLineId } = body
+    const { epc: scannedEpc, ...presented } = presentedAs(token, receipt, scan)
+    const normal = normaliseIdentifiers({ epc: body.epc ?? scannedEpc, tagUid, tagId, itemLineId })
+    if (!normal.ok) return failField(c, normal.field, 'invalid', normal.message)
+    if (Object.keys(normal.identifiers).length === 0 && Object.keys(presented).length === 0) {
+      return failField(
+        c,
+        'receipt',
+        'missing',
+        'nothing is presented: send a token, a receipt, a scan, or one of epc, tagUid, tagId, itemLineId',
+      )
+    }
+    const answer = await agent.lanes.request({
+      deviceId,
+      action: protectionAction,
+      identifiers: normal.identifiers,
+      ...presented,
+      ...(scanSource && { scanSource }),
+      ...(operator && { operatorId: operator.operatorId }),
+    })
+    return reply(c, 'authorize', answer)
+  })
+  app.post('/v1/scan', few, async (c) => {
+    const body = await readBody(c, ScanRequest)
+    if (body instanceof Response) return body
+    const { deviceId, text, byHand } = body
+    const from = access.callerOf(c) ?? 'unpaired'
+    // A badge signs its operator in.
+    if (from === 'unpaired' && classify(text).kind === 'badge') return failUnpaired(c)
+    const operatorId = agent.operators.find(sessionOf(c))?.operatorId
+    return reply(c, 'scan', await agent.lanes.scan(deviceId, text, { operatorId, byHand, from }))
+  })
+}
+
+/** A scan is whatever it turns out to be; what nobody understands is refused as a receipt would be. */
+function presentedAs(
+  token: string | undefined,
+  receipt: string | undefined,
+  scan: string | undefined,
+): { token?: string; receipt?: string; epc?: string } {
+  if (token !== undefined) return { token }
+  if (receipt !== undefined) return { receipt }
+  if (scan === undefined) return {}
+  const scanned = classify(scan)
+  if (scanned.kind === 'token') return { token: scanned.text }
+  return scanned.kind === 'epc' ? { epc: scanned.epc } : { receipt: scan }
+}

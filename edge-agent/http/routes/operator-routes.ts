@@ -1,0 +1,76 @@
+import type { Context, Hono } from 'hono'
+import type { OpenedSession } from '../../lanes/operators.ts'
+import type { Agent } from '../../runtime.ts'
+import type { Access } from '../access.ts'
+import { fail, failUnpaired } from '../fail.ts'
+import { readBody, readQuery } from '../read-request.ts'
+import { reply } from '../reply.ts'
+import { DeviceQuery, SignInRequest } from '../requests.ts'
+
+/** When a sign-in without the store key is worth another try, s: the agent logs in again at once. */
+const KEY_RETRY_SECONDS = 5
+
+/** The session that a request names. */
+export function sessionOf(c: Context): string | undefined {
+  return c.req.header('x-untag-operator')
+}
+
+/** Operators sign in and out, and pages read who is signed in at a device. */
+export function operatorRoutes(app: Hono, agent: Agent, access: Access): void {
+  app.post('/v1/operator', async (c) => {
+    const body = await readBody(c, SignInRequest)
+    if (body instanceof Response) return body
+    const { deviceId, ...proof } = body
+    const caller = access.callerOf(c)
+    if (!caller) return failUnpaired(c)
+    const opened =
+      deviceId === undefined ? agent.operators.open(proof, caller.id) : agent.lanes.signIn(deviceId, proof, caller.id)
+    return opened.ok ? reply(c, 'signIn', signedIn(opened)) : refuseSignIn(c, opened)
+  })
+  /** Who stands at a device: a page that lost the agent looks again. */
+  app.get('/v1/operator', (c) => {
+    const query = readQuery(c, DeviceQuery)
+    if (query instanceof Response) return query
+    const { deviceId } = query
+    return reply(c, 'signedIn', {
+      name:
+        (deviceId === undefined ? agent.operators.look(sessionOf(c))?.name : agent.lanes.operatorAt(deviceId)) ?? null,
+    })
+  })
+  app.delete('/v1/operator', (c) => {
+    const query = readQuery(c, DeviceQuery)
+    if (query instanceof Response) return query
+    const session = sessionOf(c)
+    if (session) agent.operators.close(session)
+    if (query.deviceId !== undefined) agent.lanes.leave(query.deviceId)
+    return reply(c, 'signOut', { success: true })
+  })
+  app.get('/v1/operators', (c) =>
+    reply(c, 'operators', {
+      operators: (agent.trust.policy?.operators ?? []).map(({ operatorId, name, pin }) => ({
+        operatorId,
+        name,
+        hasPin: pin !== undefined,
+      })),
+    }),
+  )
+}
+
+function signedIn({ session, operatorId, name }: OpenedSession & { ok: true }) {
+  return { session, operatorId, name, idleSeconds: 900 }
+}
+
+function refuseSignIn(c: Context, refused: OpenedSession & { ok: false }): Response {
+  if (refused.reason === 'wrong') return fail(c, 401, 'wrong_credentials', 'badge or PIN is wrong')
+  if (refused.reason === 'no_store_key') {
+    c.header('retry-after', String(KEY_RETRY_SECONDS))
+    return fail(
+      c,
+      503,
+      'no_store_key',
+      'the agent waits for the store’s new key, which the cloud sends with a login: connect the agent to the cloud and try again',
+    )
+  }
+  c.header('retry-after', String(refused.retryAfterSeconds))
+  return fail(c, 429, 'locked', `too many wrong tries: wait ${refused.retryAfterSeconds} s`)
+}

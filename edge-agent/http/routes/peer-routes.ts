@@ -1,0 +1,62 @@
+import type { Context, Hono } from 'hono'
+import type { LimitedLog } from '../../../policy/limited-log.ts'
+import type { HomeReply } from '../../peers/home-answers.ts'
+import type { Agent } from '../../runtime.ts'
+import { addressOf } from '../connection.ts'
+import { fail } from '../fail.ts'
+import { readBody } from '../read-request.ts'
+import { refusedCallers } from '../refused-callers.ts'
+import { reply } from '../reply.ts'
+import { HomeRequest, NoticeRequest } from '../requests.ts'
+
+/** What the agents of a store send each other: requests to the receipt home, and notices of releases. All are signed. */
+export function peerRoutes(app: Hono, agent: Agent, refusals: Pick<LimitedLog, 'write'>): void {
+  const strangers = refusedCallers(agent.platform.clock, refusals)
+
+  const homeAnswers = (answer: (question: string) => HomeReply | Promise<HomeReply>) => async (c: Context) => {
+    // Whoever sends what is not genuine is sent away before its signatures are looked at.
+    const from = addressOf(c) ?? ''
+    const wait = strangers.wait(from)
+    if (wait > 0) return tooMany(c, wait)
+    const body = await readBody(c, HomeRequest)
+    if (body instanceof Response) return body
+    const answered = await answer(body.question)
+    if (answered.kind === 'answer') return reply(c, 'redeemAtHome', { answer: answered.answer })
+    if (answered.kind === 'too_many_questions') return tooMany(c, answered.retryAfterSeconds)
+    strangers.refuse(from, 'not_home')
+    return fail(
+      c,
+      403,
+      'not_home',
+      'this agent is not the home of the receipts that were asked for, or does not know who asks',
+    )
+  }
+  app.post(
+    '/v1/home/redeem',
+    homeAnswers((question) => agent.home.answer(question)),
+  )
+  app.post(
+    '/v1/home/time',
+    homeAnswers((question) => agent.home.answerTime(question)),
+  )
+
+  /** What another agent of the store has released. */
+  app.post('/v1/releases', async (c) => {
+    const from = addressOf(c) ?? ''
+    const wait = strangers.wait(from)
+    if (wait > 0) return tooMany(c, wait)
+    const body = await readBody(c, NoticeRequest)
+    if (body instanceof Response) return body
+    const taken = agent.notices.take(body.notice)
+    if (taken.kind === 'taken') return reply(c, 'announceRelease', { success: true })
+    if (taken.kind === 'too_many') return tooMany(c, taken.retryAfterSeconds)
+    if (taken.kind === 'refused') return fail(c, 403, 'release_refused', `the gates stay as they are: ${taken.why}`)
+    strangers.refuse(from, 'notice_not_genuine')
+    return fail(c, 403, 'notice_not_genuine', 'no agent that this one knows in its store has signed the notice')
+  })
+}
+
+function tooMany(c: Context, seconds: number): Response {
+  c.header('retry-after', String(seconds))
+  return fail(c, 429, 'too_many_questions', `too much is asked: wait ${seconds} s`)
+}
