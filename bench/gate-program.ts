@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads'
 import { realPlatform } from '../bin/platform.ts'
 import { openItemFile } from '../edge-agent/items/database.ts'
 import { openReplica } from '../edge-agent/items/replica.ts'
-import { gateJournal } from '../edge-agent/lanes/gate/gate-journal.ts'
+import { openDeviceJournal } from '../edge-agent/devices/device-journal.ts'
 import { openGates } from '../edge-agent/lanes/gate/gates.ts'
 import { openLedger } from '../edge-agent/ledger/ledger.ts'
 import { GatePolicy } from '../policy/gate-policy.ts'
@@ -58,7 +58,7 @@ const gates = openGates({
   platform,
   items: replica,
   memory: disk,
-  journal: gateJournal({ platform, ledger, storeId: 'st_bench', nowMs: platform.clock.wall, log }),
+  journal: openDeviceJournal({ platform, ledger, storeId: 'st_bench', nowMs: platform.clock.wall, log }),
   nowMs: platform.clock.wall,
   policy: () => policy,
   isOnline: () => false,

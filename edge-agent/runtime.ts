@@ -16,17 +16,17 @@ import { keepTidy } from './housekeeping.ts'
 import { agentStatus, configuredDevice, type AgentStatus, type ConfiguredDevice } from './health/status.ts'
 import { openItemFile } from './items/database.ts'
 import { openReplica, type Replica } from './items/replica.ts'
-import { openDoors } from './lanes/doors.ts'
-import { openEmergency } from './lanes/emergency.ts'
-import { gateJournal } from './lanes/gate/gate-journal.ts'
+import { openDoors } from './devices/doors.ts'
+import { openEmergency } from './devices/emergency.ts'
+import { openDeviceJournal } from './devices/device-journal.ts'
 import { openGates, type Gates } from './lanes/gate/gates.ts'
 import { verifyRelease } from './lanes/gate/release-proof.ts'
 import { alarmShown } from './lanes/gate/alarm-shown.ts'
 import { openLanes, type Lanes, type ScanResult } from './lanes/lanes.ts'
 import { operatorSessions, type Operators } from './lanes/operators.ts'
 import { openLedger, type Ledger, type OpenLedgerFile } from './ledger/ledger.ts'
-import { watchReleases, type Execute } from './lanes/release-watch.ts'
-import { wiringOf } from './lanes/wiring.ts'
+import { watchReleases, type Execute } from './devices/release-watch.ts'
+import { wiringOf } from './devices/wiring.ts'
 import { recover } from './ledger/recovery.ts'
 import { commandTaker } from './link/documents/commands.ts'
 import { connect, type Connection } from './link/connection.ts'
@@ -167,7 +167,7 @@ export function startAgent(parts: AgentParts): Agent {
   const wiring = wiringOf(config.devices)
   let supervisor: Supervisor | undefined
   const nowMs = () => clock.now().nowMs
-  const journal = gateJournal({ platform, ledger, storeId: identity.storeId, nowMs, log })
+  const journal = openDeviceJournal({ platform, ledger, storeId: identity.storeId, nowMs, log })
   const show = (deviceId: string, result: ScanResult) =>
     feed.publish({ type: 'result', deviceId, atMs: platform.clock.wall(), result })
   const releases = watchReleases({

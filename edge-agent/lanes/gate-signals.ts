@@ -2,6 +2,7 @@ import type { Signal } from '../../device-drivers/drivers/device.ts'
 import { GATE_BEHAVIOUR } from '../../policy/item-status.ts'
 import type { ProtectionPolicy } from '../../policy/store-policy.ts'
 import type { AuthorizeAnswer } from '../decisions/request.ts'
+import { SIREN_SECONDS } from '../devices/wiring.ts'
 
 /** What a gate shows and sounds. Protective signals never wait for the ledger (P2). */
 export interface GateSignal {
@@ -15,8 +16,6 @@ export interface GateSignal {
 export const GREEN_SECONDS = 4
 /** How long amber is lit, s. */
 export const AMBER_SECONDS = 4
-/** How long an alarm sounds where the configuration says nothing of it, s. */
-export const SIREN_SECONDS = 5
 
 /**
  * Green is for a way that is open. Only tags sound the siren: a refused receipt by itself lights amber (contracts §4). A tag whose

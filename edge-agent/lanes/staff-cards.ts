@@ -1,7 +1,7 @@
 import type { DeviceEvent } from '../../device-drivers/drivers/device.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { readCard } from '../../policy/verifiers.ts'
-import type { Wiring } from './wiring.ts'
+import type { Wiring } from '../devices/wiring.ts'
 
 /** Cards that staff hold before readers which are set up for that: each is told of once while it is held there. */
 export interface StaffCards {

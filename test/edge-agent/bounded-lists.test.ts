@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from 'vitest'
 import { decideFew, DECIDING_LIMIT } from '../../edge-agent/http/decide-few.ts'
 import { refusedCallers } from '../../edge-agent/http/refused-callers.ts'
 import { laneStates, STATES_LIMIT } from '../../edge-agent/lanes/lane-states.ts'
-import { watchReleases } from '../../edge-agent/lanes/release-watch.ts'
+import { watchReleases } from '../../edge-agent/devices/release-watch.ts'
 import { limitedLog, LINES_A_MINUTE } from '../../policy/limited-log.ts'
 import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 

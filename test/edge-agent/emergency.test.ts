@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import type { DeviceCommand } from '../../device-drivers/drivers/device.ts'
 import { readConfig } from '../../edge-agent/config.ts'
-import { openEmergency, UNREADABLE_AFTER_MS } from '../../edge-agent/lanes/emergency.ts'
-import type { GateEvent } from '../../edge-agent/lanes/gate/gate-journal.ts'
+import { openEmergency, UNREADABLE_AFTER_MS } from '../../edge-agent/devices/emergency.ts'
+import type { DeviceRecord } from '../../edge-agent/devices/device-journal.ts'
 import { openLedgerFile } from '../../edge-agent/ledger/file/database.ts'
 import type { DeviceType } from '../../policy/vocabulary.ts'
 import { relayBoard, type RelayBoard } from '../../simulators/devices/relay-board.ts'
@@ -23,7 +23,7 @@ describe('the emergency of an agent', () => {
   ) {
     const platform = virtualPlatform()
     const commands: [string, DeviceCommand][] = []
-    const events: GateEvent[] = []
+    const events: DeviceRecord[] = []
     const emergency = openEmergency({
       platform,
       wiring: { emergencyInputs: new Map(Object.entries(inputs)), openInEmergency: open, sirens: ['gate'] },
@@ -419,6 +419,6 @@ describe('a store with a fire panel', () => {
         .filter(({ text: code }) => code.includes(text))
         .map(({ path }) => path)
     expect(calls('emergency.onLevel(')).toEqual(['edge-agent/runtime.ts'])
-    expect(calls("kind: 'emergency'")).toEqual(['edge-agent/lanes/emergency.ts'])
+    expect(calls("kind: 'emergency'")).toEqual(['edge-agent/devices/emergency.ts'])
   })
 })

@@ -4,7 +4,7 @@ import { checkDevices } from '../../device-drivers/drivers/check-devices.ts'
 import { crowd } from '../../edge-agent/lanes/gate/crowd.ts'
 import { deduplicator, type Zone } from '../../edge-agent/lanes/gate/deduplicate.ts'
 import { presence } from '../../edge-agent/lanes/gate/presence.ts'
-import { wiringOf } from '../../edge-agent/lanes/wiring.ts'
+import { wiringOf } from '../../edge-agent/devices/wiring.ts'
 import { DEFAULT_GATE_POLICY, GatePolicy, ownerOf, severityOf } from '../../policy/gate-policy.ts'
 
 describe('the pieces of a gate', () => {

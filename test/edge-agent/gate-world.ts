@@ -1,7 +1,7 @@
 import type { DeviceCommand } from '../../device-drivers/drivers/device.ts'
 import type { KnownItem } from '../../edge-agent/items/item-table.ts'
 import type { Zone } from '../../edge-agent/lanes/gate/deduplicate.ts'
-import type { GateEvent } from '../../edge-agent/lanes/gate/gate-journal.ts'
+import type { DeviceRecord } from '../../edge-agent/devices/device-journal.ts'
 import { openGate, type GateLane, type GateParts } from '../../edge-agent/lanes/gate/gate-lane.ts'
 import type { Judgement } from '../../edge-agent/lanes/gate/judge.ts'
 import type { Stray } from '../../edge-agent/lanes/gate/presence.ts'
@@ -19,7 +19,7 @@ export interface GateWorld {
   /** What is heard of items, and how far away the cloud is. */
   cloud: { isBehind: boolean; isOnline: boolean; ageMs: number; asked: number; answer: () => Promise<void> }
   commands: { atMs: number; command: DeviceCommand }[]
-  events: GateEvent[]
+  events: DeviceRecord[]
   gone: { tag: string; leftMs: number }[]
   alarms: { epc: string; judgement: Judgement; atMs: number }[]
   /** Adds an item and gives its EPC. */
@@ -62,7 +62,7 @@ export function gateWorld(
   const cloud = { isBehind: false, isOnline: true, ageMs: 0, asked: 0, answer: () => Promise.resolve() }
   let strays: readonly Stray[] | undefined = options.isNew ? undefined : []
   const commands: GateWorld['commands'] = []
-  const events: GateEvent[] = []
+  const events: DeviceRecord[] = []
   const gone: GateWorld['gone'] = []
   const alarms: GateWorld['alarms'] = []
 

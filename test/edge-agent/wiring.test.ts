@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { wiringOf } from '../../edge-agent/lanes/wiring.ts'
+import { wiringOf } from '../../edge-agent/devices/wiring.ts'
 import { entries } from '../device-drivers/workbench.ts'
 
 const TCP = { tcp: '10.0.0.7:502' }

@@ -9,7 +9,7 @@ import { AMBER_SECONDS, GREEN_SECONDS } from '../gate-signals.ts'
 import { crowd } from './crowd.ts'
 import { departures } from './departures.ts'
 import { deduplicator, type Zone } from './deduplicate.ts'
-import type { GateEvent } from './gate-journal.ts'
+import type { DeviceRecord } from '../../devices/device-journal.ts'
 import { itemOf, tagNameOf } from './gate-tag.ts'
 import { incidents, RESOLVABLE_MS } from './incident.ts'
 import { explain, judge, type Judgement } from './judge.ts'
@@ -66,7 +66,7 @@ export interface GateParts {
   signal(command: DeviceCommand): void
   /** How long an alarm sounds, s. */
   sirenSeconds: number
-  record(event: GateEvent): void
+  record(event: DeviceRecord): void
   /** A paid tag has left and is gone; trusted ms. */
   onGone(tag: string, leftMs: number): void
   /** What lay there before the restart; undefined: this gate is new. */
@@ -230,7 +230,7 @@ export function openGate(parts: GateParts): GateLane {
     parts.signal({ kind: 'signal', signal, seconds })
   }
 
-  function record(reason: string, fields: Omit<GateEvent, 'type' | 'deviceId' | 'reason'>): void {
+  function record(reason: string, fields: Omit<DeviceRecord, 'type' | 'deviceId' | 'reason'>): void {
     parts.record({ type: 'protection.exception.raised', deviceId, reason, offline: !parts.isOnline(), ...fields })
   }
 

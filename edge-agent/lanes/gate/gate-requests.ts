@@ -8,11 +8,11 @@ import type { Ledger } from '../../ledger/ledger.ts'
 import type { AgentClock } from '../../trust/time/clock.ts'
 import type { Trust } from '../../trust/trust.ts'
 import { AMBER_SECONDS, gateSignal } from '../gate-signals.ts'
-import type { Execute } from '../release-watch.ts'
+import type { Execute } from '../../devices/release-watch.ts'
 import { unusedRights, type UnusedRights } from '../unused-rights.ts'
-import type { Wiring } from '../wiring.ts'
+import type { Wiring } from '../../devices/wiring.ts'
 import { tagNameOf } from './gate-tag.ts'
-import type { GateJournal } from './gate-journal.ts'
+import type { DeviceJournal } from '../../devices/device-journal.ts'
 import type { Gates } from './gates.ts'
 import type { TagEntry } from './receipt-pass.ts'
 
@@ -33,7 +33,7 @@ export interface GateRequestsParts {
   wiring: Wiring
   authorize: Authorize
   execute: Execute
-  journal: Pick<GateJournal, 'add' | 'write'>
+  journal: Pick<DeviceJournal, 'add' | 'write'>
 }
 
 /** A second look at a gate repeats the signal within, ms. */

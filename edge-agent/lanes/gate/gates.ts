@@ -8,7 +8,7 @@ import type { ItemFile } from '../../items/database.ts'
 import type { Replica } from '../../items/replica.ts'
 import type { Log } from '../../log.ts'
 import type { Zone } from './deduplicate.ts'
-import type { GateJournal } from './gate-journal.ts'
+import type { DeviceJournal } from '../../devices/device-journal.ts'
 import { openExitClaims } from './exit-claims.ts'
 import { gateTagOf, tagNameOf } from './gate-tag.ts'
 import { openGate, type GateCounts, type GateLane } from './gate-lane.ts'
@@ -34,7 +34,7 @@ export interface GatesParts {
   platform: Platform
   items: Replica
   memory: Pick<ItemFile, 'strays' | 'saveStrays' | 'releases' | 'saveReleases'>
-  journal: GateJournal
+  journal: DeviceJournal
   nowMs(): number
   policy(): ProtectionPolicy | undefined
   isOnline(): boolean

@@ -1,7 +1,7 @@
 import type { Trouble } from '../troubles/troubles.ts'
 import { change, type Bug } from './bug.ts'
 
-const FILE = 'edge-agent/lanes/emergency.js'
+const FILE = 'edge-agent/devices/emergency.js'
 /** Few worlds have a fire panel by themselves. */
 const TROUBLES: readonly Trouble[] = ['emergency', 'agent-crash', 'agent-disk', 'partition', 'restart']
 

@@ -1,7 +1,7 @@
 import { capabilitiesOf } from '../../../device-drivers/drivers/registry.ts'
 import type { SupervisorOptions } from '../../../device-drivers/supervisor.ts'
 import { readConfig, type AgentConfig } from '../../../edge-agent/config.ts'
-import { UNREADABLE_AFTER_MS } from '../../../edge-agent/lanes/emergency.ts'
+import { UNREADABLE_AFTER_MS } from '../../../edge-agent/devices/emergency.ts'
 import type { Core } from '../virtual/core.ts'
 import type { Process } from '../virtual/machine.ts'
 

@@ -1,5 +1,5 @@
 import type { DoorState } from '../../device-drivers/drivers/device.ts'
-import type { GateEvent } from './gate/gate-journal.ts'
+import type { DeviceRecord } from './device-journal.ts'
 
 /** The doors behind locks: what their sensors say, and an exception for each that is open as it should not be. */
 export interface Doors {
@@ -11,7 +11,7 @@ export interface Doors {
 export type DoorAlarm = 'door_forced' | 'door_left_open'
 
 export interface DoorsParts {
-  record(event: GateEvent): void
+  record(event: DeviceRecord): void
   isOnline(): boolean
   /** For the pages. */
   onAlarm(deviceId: string, alarm: DoorAlarm): void

@@ -1,22 +1,22 @@
-import type { ProtectionEvent } from '../../../policy/events.ts'
-import { newId } from '../../../policy/ids.ts'
-import type { Cancel, Platform } from '../../../policy/platform.ts'
-import { LedgerFull } from '../../ledger/file/commit.ts'
-import type { Ledger } from '../../ledger/ledger.ts'
-import type { Log } from '../../log.ts'
+import type { ProtectionEvent } from '../../policy/events.ts'
+import { newId } from '../../policy/ids.ts'
+import type { Cancel, Platform } from '../../policy/platform.ts'
+import { LedgerFull } from '../ledger/file/commit.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { Log } from '../log.ts'
 
-/** What happened at the gates, on its way to the ledger: many events in one commit, and no signal waits for it (P2). */
-export interface GateJournal {
-  add(event: GateEvent): void
+/** Events of devices on their way to the ledger: many in one commit. No signal and no output waits for it (P2). */
+export interface DeviceJournal {
+  add(event: DeviceRecord): void
   /** Writes what waits, now; resolves when that is on the disk, or waits on for room there. */
   write(): Promise<void>
   /** The same for the last time: what finds no room is lost. */
   flush(): Promise<void>
 }
 
-export type GateEvent = Omit<ProtectionEvent, 'eventId' | 'occurredAt' | 'storeId'> & { deviceId: string }
+export type DeviceRecord = Omit<ProtectionEvent, 'eventId' | 'occurredAt' | 'storeId'> & { deviceId: string }
 
-export interface GateJournalParts {
+export interface DeviceJournalParts {
   platform: Platform
   ledger: Pick<Ledger, 'commits' | 'journal'>
   storeId: string
@@ -33,7 +33,7 @@ const PER_MINUTE = 600
 const WAITING_LIMIT = 5_000
 
 /** Collects for a quarter of a second. */
-export function gateJournal({ platform, ledger, storeId, nowMs, log }: GateJournalParts): GateJournal {
+export function openDeviceJournal({ platform, ledger, storeId, nowMs, log }: DeviceJournalParts): DeviceJournal {
   let waiting: { atMs: number; event: ProtectionEvent }[] = []
   let timer: Cancel | undefined
   const minutes = new Map<string, { minute: number; count: number }>()
@@ -70,7 +70,7 @@ export function gateJournal({ platform, ledger, storeId, nowMs, log }: GateJourn
     timer ??= platform.timers.after(FULL_MS, () => void flush())
   }
 
-  function put(event: GateEvent): void {
+  function put(event: DeviceRecord): void {
     const atMs = nowMs()
     const { type, ...fields } = event
     waiting.push({

@@ -1,6 +1,5 @@
 import { TAG_ABSENT_MS, type AntennaSides, type Capabilities } from '../../device-drivers/drivers/capabilities.ts'
 import { capabilitiesOf, type DeviceEntry } from '../../device-drivers/drivers/registry.ts'
-import { SIREN_SECONDS } from './gate-signals.ts'
 
 /** Which piece of hardware serves which lane, as the configuration says. */
 export interface Wiring {
@@ -34,6 +33,9 @@ export interface Wiring {
   /** The devices with a siren. */
   readonly sirens: readonly string[]
 }
+
+/** How long an alarm sounds where the configuration says nothing of it, s. */
+export const SIREN_SECONDS = 5
 
 export type EmergencyInputOf = NonNullable<Capabilities['emergency']>
 

@@ -2,7 +2,7 @@ import type { DeviceCommand } from '../../device-drivers/drivers/device.ts'
 import type { DeviceStatus } from '../../device-drivers/keep-device.ts'
 import type { Cancel, Platform } from '../../policy/platform.ts'
 import type { DeviceType } from '../../policy/vocabulary.ts'
-import type { GateEvent } from './gate/gate-journal.ts'
+import type { DeviceRecord } from './device-journal.ts'
 import type { EmergencyInputOf, Wiring } from './wiring.ts'
 
 /**
@@ -48,7 +48,7 @@ export interface EmergencyParts {
   /** Passes a command on and returns at once. */
   command(deviceId: string, command: DeviceCommand): void
   /** Writes an event down later; must not wait. */
-  record(event: GateEvent): void
+  record(event: DeviceRecord): void
   isOnline(): boolean
   onChange(state: EmergencyState | null): void
 }
