@@ -23,7 +23,8 @@ const listed = rows.map(([kind = '']) => kind.replaceAll('`', ''))
 /** The routes of an agent's local HTTP below a path, as its sources write them. */
 function routesBelow(path: string): string[] {
   const folder = join(ROOT, 'edge-agent/http')
-  const texts = readdirSync(folder).map((file) => readFileSync(join(folder, file), 'utf8'))
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'))
+  const texts = files.map((file) => readFileSync(join(folder, file), 'utf8'))
   return [...new Set(texts.flatMap((text) => text.match(new RegExp(`(?<=')${path}/[^']+(?=')`, 'g')) ?? []))]
 }
 
