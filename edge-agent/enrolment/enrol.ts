@@ -45,7 +45,7 @@ export interface EnrolOptions {
 }
 
 /**
- *   code ─▶ own key and ledger ─ signed ─▶ cloud ─▶ is it the one of the code? ─▶ whose key set? ─▶ identity and first documents
+ *   code ─▶ new key and ledger id ─ signed request ─▶ cloud ─▶ root matches the code? ─▶ account of its key set ─▶ identity, documents
  *
  * Enrols this agent with a code from `createEnrolmentCode`, and checks that the cloud is the one the code was made at. `former`: the
  * agent whose ledger it goes on with, which vouches for it with its key.
@@ -86,7 +86,7 @@ function refuse(why: string): Enrolled {
   return { ok: false, why }
 }
 
-/** The code, and the thumbprint of the root in it; undefined: it is none. */
+/** Returns the code and the root's thumbprint in it, or undefined if the code is malformed. */
 function readCode(text: string): { text: string; root: Uint8Array } | undefined {
   const code = normaliseEnrolmentCode(text)
   const root = crockford.decode(code.slice(RANDOM_CHARACTERS))
@@ -98,7 +98,7 @@ function enrolmentClaims(cloud: string, code: string, ledgerId: string, { clock 
   return { aud: cloud, iat, exp: iat + 300, codeHash: enrolmentCodeHash(code), ledger: ledgerId }
 }
 
-/** The request, signed with the new key, and with the former one where it goes on with a ledger. */
+/** The request, signed with the new key, and also with the former key if the agent keeps its ledger. */
 function requestOf(
   { code, name, former }: EnrolOptions,
   claims: EnrolmentClaims,

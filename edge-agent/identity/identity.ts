@@ -6,7 +6,7 @@ import type { SecretFiles } from '../../policy/platform.ts'
 /**
  *   untag edge enrol ─▶ agent.json: ids, own key, root ─▶ read at each start        key renewed (agent-key.ts) ─▶ written again
  *
- * The file that says who this agent is.
+ * The identity file of this agent.
  */
 
 /** A key changes every 30 days, or when somebody asks for it: with so many a backup may be some months old. */

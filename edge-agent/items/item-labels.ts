@@ -20,7 +20,7 @@ export class ItemLabels {
     return this.#labels[number - 1]
   }
 
-  /** The label's number, a new one if need be; 0 when there are too many. */
+  /** The number of this label; adds the label if it is new. 0: there are too many. */
   numberOf(label: ItemLabel): number {
     const key = JSON.stringify([label.category, label.brand, label.technology])
     const known = this.#numbers.get(key)

@@ -4,8 +4,8 @@ import type { ItemFile, ItemMark, StoredRow } from './database.ts'
 import type { ItemLabels } from './item-labels.ts'
 
 /**
- *   rows wait ─ 50 ms ─▶ written with the number they reach
- *                  └ the disk fails ─▶ tried again every minute ─ too many wait ─▶ given up: nothing is written until the items begin anew
+ *   rows queued ─ 50 ms ─▶ written with the number they reach
+ *                  └ the disk fails ─▶ retried every minute ─ too many rows ─▶ gives up: writes nothing until the items begin anew
  */
 
 const FLUSH_MS = 50
@@ -31,7 +31,7 @@ export interface ItemWriterParts {
   progress(): ItemMark
 }
 
-/** Writes the replica to its file, in batches and behind the memory. */
+/** Writes the replica to its file, in batches, after the memory has changed. */
 export class ItemWriter {
   readonly #parts: ItemWriterParts
   #waiting: Waiting[] = []
@@ -52,13 +52,13 @@ export class ItemWriter {
     if (!this.#isGivenUp) this.#waiting.push({ seq, rows })
   }
 
-  /** Writes soon what was added; at once, where too many wait. */
+  /** Writes the added rows soon; at once if too many wait. */
   schedule(): void {
     while (this.#waiting.length > WAITING_LIMIT) if (!this.#flushSome()) this.#giveUp()
     this.#flushLater()
   }
 
-  /** The replica is known to be complete: its mark is due. */
+  /** The replica is complete at a later time: its mark is written. */
   noteConfirmed(): void {
     this.#isMarkDirty = true
     this.#flushLater()
@@ -112,7 +112,7 @@ export class ItemWriter {
     return count
   }
 
-  /** False: the disk still holds the sequence that was left behind. */
+  /** Returns false if the disk still holds the former sequence. */
   #clearDisk(): boolean {
     if (!this.#isClearDue) return true
     const { disk, progress } = this.#parts

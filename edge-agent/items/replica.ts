@@ -125,7 +125,7 @@ export class Replica {
     this.#writer.close()
   }
 
-  /** Why the page is not applied; undefined: it is the next. A page that begins a sequence has emptied the table. */
+  /** Returns the reason not to apply the page, or undefined if it is the next one. A page that begins a sequence empties the table. */
   #judge(page: ItemsClaims): Exclude<ItemsVerdict, 'taken'> | undefined {
     if (page.epoch < this.#at.epoch) return 'rollback'
     this.#noteHead(page)

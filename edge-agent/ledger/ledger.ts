@@ -21,6 +21,9 @@ import type { Log } from '../log.ts'
  *   claim ── one durable transaction: rights, counters, journal row ──▶ (only now) the actuator ──▶ settle
  *
  * The agent's memory. What it has said to be done is on the disk.
+ *
+ * `claims/` uses up rights, `journal/` chains the rows for the cloud, `home/` keeps requests and grants between agents, `file/` holds the
+ * database, its transactions, small marks and the watermark.
  */
 
 export interface LedgerOptions {
@@ -74,7 +77,7 @@ export class Ledger {
   readonly #watermark: Watermark | undefined
   readonly #onGrown: (() => void) | undefined
   #generation: number
-  /** The last row that the watermark and the link were told of. */
+  /** The last row that was reported to the watermark and to `onGrown`. */
   #toldSeq: number
 
   constructor(db: Connection, marks: Marks, { ledgerId, generation, onFailure, onGrown, runtime }: LedgerOptions) {

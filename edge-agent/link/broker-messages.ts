@@ -14,7 +14,7 @@ export interface BrokerMessagesParts {
 /**
  *   topic ack ─▶ sender        topic command ─▶ command taker        the store's topics ─▶ documents
  *
- * Takes messages from the broker. Whoever calls this can do nothing about a full disk: it is told, and the message comes again.
+ * Passes each message of the broker to the part that handles it. On a full disk the message is dropped and logged; the cloud sends it again.
  */
 export function brokerMessages(parts: BrokerMessagesParts): (topic: string, payload: string) => void {
   const { identity, log } = parts

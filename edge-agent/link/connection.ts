@@ -33,6 +33,8 @@ import { Waiters } from './wire/waiters.ts'
  *
  * Keeps the agent in touch for ever. The broker only makes it quick: with it gone everything still
  * goes over HTTP; with both gone the agent decides alone.
+ *
+ * `login/` authenticates the agent, `documents/` fetches signed documents, `reports/` sends the journal, `wire/` speaks HTTP and MQTT.
  */
 
 export interface ConnectionParts {
@@ -70,12 +72,12 @@ export interface ConnectionParts {
 /** What is missing may be on its way: it is fetched when it has not come within, ms. */
 const MISSING_MS = 100
 
-/** Keeps a connection for as long as the agent runs, once it is started. */
+/** Creates the connection; `start` begins it. */
 export function connect(parts: ConnectionParts): Connection {
   return new Connection(parts)
 }
 
-/** Puts the parts of the link together, and passes on what one has to do about another. */
+/** Wires the parts of the link, and forwards events between them. */
 export class Connection implements CloudLink {
   readonly #parts: ConnectionParts
   readonly #stopping = new AbortController()
@@ -162,7 +164,7 @@ export class Connection implements CloudLink {
     return this.#sending.told(limitMs)
   }
 
-  /** Somebody waits for it, however slow the line is. */
+  /** Ends after `CALL_MS` even on a slow line: a person waits. */
   async catchUp(): Promise<void> {
     if (!this.isOnline || !this.#looks.spend()) return
     await Promise.race([this.look().catch(() => undefined), pause(this.#parts.platform.timers, CALL_MS)])

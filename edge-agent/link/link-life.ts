@@ -33,7 +33,7 @@ export interface LinkLifeParts {
   /** The broker's password for this challenge. */
   password(challenge: string): string
   bindDevices(): Promise<void>
-  /** The first try has ended, or the link is online. */
+  /** A try has failed, or the link is online. */
   onSettled(): void
 }
 
@@ -90,7 +90,7 @@ export class LinkLife {
     while (!this.#isOver && (await this.#round()));
   }
 
-  /** Waits until something is due, and does it. False: this login is over. */
+  /** Waits until a step is due, and runs it. False: this login is over. */
   async #round(): Promise<boolean> {
     const { looks, keyLogin, time, trust, documents, sending } = this.#parts
     if (!looks.isWanted) await looks.sleep(this.#waitMs)

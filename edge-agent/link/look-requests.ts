@@ -8,11 +8,11 @@ export interface LookRequestsParts {
   platform: Pick<Platform, 'timers' | 'clock'>
   /** Aborted when the link stops. */
   stopping: AbortSignal
-  /** Whether a look that was put off is still of use. */
+  /** False: a postponed look is no longer needed. */
   isNeeded(): boolean
 }
 
-/** Requests for a look at the documents: many become one, and not too many a second. */
+/** Merges requests for a look at the documents into one, and limits the looks per second. */
 export class LookRequests {
   readonly #parts: LookRequestsParts
   readonly #budget: Budget
@@ -43,7 +43,7 @@ export class LookRequests {
     })
   }
 
-  /** A look begins: what is requested from now on is for the next one. */
+  /** Marks the start of a look: later requests are for the next one. */
   begin(): void {
     this.#isWanted = false
   }
@@ -53,7 +53,7 @@ export class LookRequests {
     return this.#budget.spend()
   }
 
-  /** Whoever calls for a look all the time is heard now and then. */
+  /** Takes one look from the budget; without one it pauses, so that frequent hints cannot flood the cloud. */
   async spendOrPause(): Promise<void> {
     const { platform, stopping } = this.#parts
     if (!this.spend()) await pause(platform.timers, LOOKS.pauseMs, stopping).catch(() => undefined)
@@ -71,7 +71,7 @@ export class LookRequests {
     this.#wake = () => undefined
   }
 
-  /** Ends the sleep. */
+  /** Ends `sleep` early. */
   wake(): void {
     this.#wake()
   }

@@ -32,9 +32,9 @@ const KEPT_ANSWERS = 500
 
 /**
  *   question ─ answered before? ─▶ the same answer
- *      └ genuine? ─ for this home and epoch? ─ not too many? ─▶ rights or outcome, in one transaction ─▶ signed
+ *      └ genuine? ─ for this home and epoch? ─ within the rate limit? ─▶ grant or outcome, in one transaction ─▶ signed answer
  *
- * What this agent answers as the home of receipts.
+ * The answers of this agent as the receipt home.
  */
 export class HomeAnswers {
   readonly #parts: HomeParts
@@ -116,7 +116,7 @@ export class HomeAnswers {
     return clock.now().trust === 'none' || (iat - CLOCKS_DIFFER_S <= nowS && nowS <= exp + CLOCKS_DIFFER_S)
   }
 
-  /** Hears an outcome, or grants rights. Runs in a transaction. */
+  /** Records an outcome, or grants rights. Call it inside a transaction. */
   #decide(question: HomeQuestion, report: string, isOwnEpoch: boolean): GrantAnswer | undefined {
     const { ledger, trust } = this.#parts
     const nowMs = this.#parts.nowMs()

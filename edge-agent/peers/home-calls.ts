@@ -12,15 +12,15 @@ export type HomeCall = Pick<
 >
 
 /**
- * `too many`: the home was asked too often; it did answer, so nobody claims in its place. `no home`: it says that it is none, or does not
- * know who asks: one of the two has not heard the newest, and staff stand in for it. Undefined: it did not answer as it should.
+ * `too many`: the home rejects the call by its rate limit; it is online, so this agent must not claim in its place. `no home`: the home does
+ * not know its role or the asker, because one of both has an old policy; staff decide. Undefined: no valid answer.
  */
 export type HomeCallAnswer = HomeAnswer | 'too many' | 'no home' | undefined
 
 /** A person stands at the gate: who does not answer within this is out of reach, ms. */
 const ANSWER_WITHIN_MS = 1_000
 
-/** Signed calls of the home of receipts. */
+/** Signs calls of the receipt home, and verifies its answers. */
 export class HomeCalls {
   readonly #parts: HomeParts
 
@@ -49,7 +49,7 @@ export class HomeCalls {
     return signDocument(DOCUMENT_KINDS.homeQuestion, claims, signer())
   }
 
-  /** Only the answer to the question that is outstanding counts: an old one may say what is no longer so. */
+  /** Accepts the answer to the outstanding question alone: an old answer may be outdated. */
   #verified(text: string, at: HomeAt, { redemptionId }: HomeCall, jti: string): HomeAnswer | undefined {
     const { trust, agentId } = this.#parts
     const opened = openDocument<HomeAnswer>(text, DOCUMENT_KINDS.homeAnswer, {

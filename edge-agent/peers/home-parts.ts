@@ -5,7 +5,7 @@ import type { Fetch } from '../link/wire/http-client.ts'
 import type { AgentClock } from '../trust/time/clock.ts'
 import type { Trust } from '../trust/trust.ts'
 
-/** What the way to the home needs of this agent. */
+/** The parts of this agent that the home classes use. */
 export interface HomeParts {
   platform: Platform
   agentId: string

@@ -29,10 +29,10 @@ const USED_WITHIN_MS = 5_000
 const WATCHED = 1_000
 
 /**
- *   wish ─ redemption id, written down ─▶ home ─ rights ─▶ claimed within 5 s ─▶ settled
- *                                          └ no answer      └ abandoned: the home is told that nobody uses them
+ *   wish ─ redemption id, stored ─▶ home ─ rights ─▶ claimed within 5 s ─▶ settled
+ *                                     └ no answer      └ abandoned: the agent reports to the home that the rights are unused
  *
- * This agent's requests of the home of receipts.
+ * The requests of this agent to the receipt home.
  */
 export class HomeRequests {
   readonly #parts: HomeParts
@@ -102,7 +102,7 @@ export class HomeRequests {
     return homeOf(this.#parts.trust, this.#parts.agentId)
   }
 
-  /** Writes down under which redemption id this is asked. */
+  /** Stores the request and returns its redemption id. */
   #begin(at: HomeAt, { deviceId, cti, rightClass, all, candidates, exp }: HomeWish): Promise<string> {
     const { ledger, platform } = this.#parts
     const subject = [at.agentId, at.epoch, cti, rightClass, deviceId, all, candidates.join(',')].join('|')
@@ -114,7 +114,7 @@ export class HomeRequests {
     })
   }
 
-  /** The home has refused: nobody goes on with it. */
+  /** The home refused: the request is over. */
   async #end(redemptionId: string): Promise<void> {
     const { commits, homeAsks } = this.#parts.ledger
     await commits.durably(() => homeAsks.refused(redemptionId))

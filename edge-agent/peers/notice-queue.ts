@@ -12,7 +12,7 @@ const WAITING_LIMIT = 500
 export interface NoticeQueueParts {
   platform: Pick<Platform, 'timers' | 'random'>
   log: Log
-  /** `done`: the agent knows, or will never take it. */
+  /** `done`: the agent accepted the notice, or never will. */
   post(release: Release): Promise<'done' | 'later'>
   /** The oldest notice was dropped. */
   onFull(): void
@@ -23,7 +23,7 @@ export interface NoticeQueueParts {
  *                    └ no ─▶ waits ◀─ later ─┘  ▲
  *                              └─ pause with jitter, at most 15 s
  *
- * The releases that one other agent must know. The newest goes first: whoever has just got a tag off is on the way out.
+ * Release notices for one other agent. The newest goes first: its shopper is about to walk out.
  */
 export class NoticeQueue {
   readonly #parts: NoticeQueueParts

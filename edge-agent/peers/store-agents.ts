@@ -15,14 +15,14 @@ export function agentKeys(trust: Pick<Trust, 'policy'>, agentId: string): KeyRin
   return keyRing(keys.map((x) => ({ kid: keyId(x), alg: 'EdDSA', x, use: 'agent', iss: agentId, state: 'active' })))
 }
 
-/** Where receipts are redeemed, if that is another agent whose address is known. */
+/** Another agent that is the receipt home, and its address. */
 export interface HomeAt {
   agentId: string
   url: string
   epoch: number
 }
 
-/** The home of receipts as the signed policy names it; undefined: the cloud, this agent, or one without an address. */
+/** The receipt home that the signed policy names. Undefined if it is the cloud, this agent, or an agent without an address. */
 export function homeOf(trust: Pick<Trust, 'policy'>, agentId: string): HomeAt | undefined {
   const policy = trust.policy?.policy
   if (!policy || policy.home === 'cloud' || policy.home === agentId) return undefined

@@ -30,10 +30,10 @@ export interface FreshnessParts {
 }
 
 /**
- *   signed? ─▶ newer? ─▶ contradicts nothing? ─▶ its time: our clock ─▶ names what the cloud has: are we behind?
- *                                                     └ names the policy here: that is as young as this
+ *   signed? ─▶ newer? ─▶ no contradiction? ─▶ its time sets the clock ─▶ it names the cloud's versions: is this agent behind?
+ *                                                     └ it names the policy held here: confirms that policy
  *
- * The newest freshness: which documents the cloud has, and when it said so.
+ * The newest freshness: which document versions the cloud had at which time.
  */
 export class Freshness {
   readonly #parts: FreshnessParts
@@ -64,7 +64,7 @@ export class Freshness {
     return ledger.commits.now(() => this.#take(fresh, claimedKeyId(jws, DOCUMENT_KINDS.fresh)))
   }
 
-  /** The key set that it names; undefined where that has no say: whoever has a stolen key may name what is not, against the set that takes it back. */
+  /** The key set that it names. Undefined if `claims` revokes the key of this freshness: a stolen key must not veto the key set that revokes it. */
   keysNamedFor(claims: KeySetClaims): DocumentHead | undefined {
     return takesBack(claims.keys, this.#key) ? undefined : this.#claims?.keys
   }
@@ -74,19 +74,19 @@ export class Freshness {
     return this.#claims?.policy
   }
 
-  /** Another key set is in use: what was signed with a key that is now known to be stolen is not believed a moment longer. */
+  /** Another key set is in use: drops this freshness if its key is revoked now. */
   followKeySet(): void {
     if (this.#claims && this.#parts.keySet.isRevoked(this.#key)) this.#claims = undefined
   }
 
-  /** It names the policy that we have: that is as young as this. */
+  /** Confirms the policy held here, if this freshness names it. */
   confirmPolicy(): void {
     const { policy, heard } = this.#parts
     const fresh = this.#claims
     if (fresh && fresh.policy.hash === policy.hash && fresh.timeMs > heard.confirmedMs) heard.confirm(fresh.timeMs)
   }
 
-  /** Tells the items where their sequence ends: a page may be what was missing when this was heard. */
+  /** Compares the items with the end of their sequence again: a page may have completed them. */
   tellItems(): void {
     if (this.#claims) this.#parts.items?.hearHead(this.#claims.items, this.#claims.timeMs)
   }

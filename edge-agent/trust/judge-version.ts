@@ -4,12 +4,12 @@ import { refused, type Acceptance } from './verify/open-as.ts'
 /** A version with the hash of its content. */
 export type DocumentHead = DocumentVersion & { hash: string }
 
-/** What an agent answers to a document that it has already. */
+/** The agent has this document already. */
 export const KNOWN = { taken: false, why: 'known' } as const
 
 /**
- * A newer version is taken: undefined. The same with the same content is known; everything else is refused. `have`: the version here;
- * `named`: the one that the freshness names.
+ * Returns undefined if the version is newer. The held version with the same content is known; all others are refused. `have`: the
+ * version held here; `named`: the version that the freshness names.
  */
 export function judgeVersion(
   kind: 'keys' | 'policy',

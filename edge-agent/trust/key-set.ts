@@ -21,8 +21,8 @@ export interface KeySetParts {
 }
 
 /**
- *   root signs ─▶ newer? ─▶ stored, with what it revokes, in one transaction ─▶ in use
- *        └ only our clock speaks against it ─▶ kept, to check the answer for the time with
+ *   signed by the root? ─▶ newer? ─▶ stored with its revocations, in one transaction ─▶ in use
+ *                └ expired by our clock alone ─▶ kept in memory, to verify the next signed time
  *
  * The key set in use.
  */
@@ -42,7 +42,7 @@ export class TrustedKeySet {
     if (claims) this.#use(claims)
   }
 
-  /** Its keys; those that were ever revoked count as revoked. */
+  /** Its keys. A key that was ever revoked stays revoked. */
   get keys(): KeyRing {
     return this.#keys
   }
@@ -55,7 +55,7 @@ export class TrustedKeySet {
     return this.#parts.ledger.marks.head('keys')
   }
 
-  /** How it counts time. */
+  /** The time epoch of this key set. */
   get timeEpoch(): number {
     return this.#claims?.timeEpoch ?? 0
   }
@@ -64,7 +64,7 @@ export class TrustedKeySet {
     return kid !== undefined && this.#keys.get(kid)?.state === 'revoked'
   }
 
-  /** `namedFor`: the key set that the freshness names, as far as it has a say about this one. */
+  /** `namedFor`: the key set that the freshness names (`Freshness.keysNamedFor`). */
   accept(jws: string, namedFor: (claims: KeySetClaims) => DocumentHead | undefined): Acceptance {
     const { identity, clock, answers } = this.#parts
     const opened = openAs(jws, DOCUMENT_KINDS.keys, this.#root, identity.tenant, KeySetClaims, nowSeconds(clock))
@@ -86,7 +86,7 @@ export class TrustedKeySet {
     this.#keys = keyRing(this.#parts.revoked.kept(claims.keys))
   }
 
-  /** Together: with the one and not the other a key set would be known, and what it revokes believed until the next start. */
+  /** Stores the key set and its revocations in one transaction: a crash in between would leave revoked keys valid until the next start. */
   #store(jws: string, claims: KeySetClaims): void {
     const { ledger, theft, revoked } = this.#parts
     const former = ledger.marks.document('keys')

@@ -59,7 +59,7 @@ export class TrustedPolicy {
     if (!opened.ok) return opened.refusal
     const known = judgeVersion('policy', opened.claims, this.head, named)
     if (known?.why === 'refused') return known
-    // The same policy signed with another key: the former may retire.
+    // The same policy, signed with another key: the former key may retire.
     if (known && claimedKeyId(jws, DOCUMENT_KINDS.policy) !== this.#storedKey) this.#store(jws, opened.claims)
     // What is here was signed with a key that the key set names no more.
     if (known && this.#claims) return known

@@ -22,10 +22,12 @@ import { toldVersions, type IssuedUnder, type ToldVersions } from './time/told-v
 import { openAs, refused, typOf, type Acceptance } from './verify/open-as.ts'
 
 /**
- *   root ──▶ key set ──▶ policy · fresh · deny · items · time          any document ─ accept ─▶ taken, known or refused
+ *   root ──▶ key set ──▶ policy · fresh · deny · items · time          a document ─ accept ─▶ taken, known or refused
  *
  * What the agent believes. A document replaces another only when it is signed, for this store and
  * newer; one already accepted is kept, and its age drives the stages (contracts §3, §4).
+ *
+ * `verify/` opens documents, `time/` keeps the trusted clock, `revocation/` keeps denials, revoked keys and doubts about this ledger.
  */
 
 /** Opens what was trusted before the restart; nothing in the ledger is trusted unverified. Without `items` none are asked for. */
@@ -37,7 +39,7 @@ export class Trust {
   readonly #storeId: string
   readonly #clock: AgentClock
   readonly #items: Replica | undefined
-  /** When the cloud was heard: the time of the newest freshness that named the policy we have drives the stages. */
+  /** When the cloud was last heard and last confirmed the policy held here: that age drives the stages. */
   readonly #heard: Heard
   readonly #times: TimeEpochs
   readonly #revoked: RevokedKeys
@@ -48,7 +50,7 @@ export class Trust {
   readonly #keySet: TrustedKeySet
   readonly #policy: TrustedPolicy
   readonly #fresh: Freshness
-  /** How a document of each `typ` is taken. */
+  /** The function that accepts documents of each `typ`. */
   readonly #takers = new Map<string, (jws: string) => Acceptance>([
     [DOCUMENT_KINDS.keys.typ, (jws) => this.#acceptKeys(jws)],
     [DOCUMENT_KINDS.policy.typ, (jws) => this.#acceptPolicy(jws)],

@@ -2,7 +2,7 @@ import type { Evidence } from '../../../policy/journal.ts'
 import type { Outcome } from '../../../policy/vocabulary.ts'
 import { OVERRIDE_ID, type ClaimRequest } from './claim-request.ts'
 
-/** What a journal row says of a claim; nothing of an override, which used no right up. */
+/** The evidence of a claim for its journal row; none for an override, which uses up no right. */
 export function evidenceOf(
   { redemptionId, nonce, source, rightClass, deviceId, operatorId, receipt }: ClaimRequest,
   ordinals: number[],

@@ -17,11 +17,11 @@ const ROW = 'isolated_seq'
 const TOLD = 'isolated_told'
 
 /**
- *   isolated claim ─▶ counted, with its journal row ─ the cloud has that row ─▶ counts no longer
- *                          ▲                                                       │
- *                          └──────── the acknowledgement is in doubt ──────────────┘
+ *   isolated claim ─▶ counted, with its journal row ─ the cloud acknowledges that row ─▶ not counted
+ *                          ▲                                                           │
+ *                          └─────────── the acknowledgement is in doubt ───────────────┘
  *
- * How many claims this ledger may make on its own, and how many an operator may approve.
+ * Limits of claims without the receipt home, and of approvals by one operator.
  */
 export class ClaimLimits {
   readonly #db: Connection
@@ -67,7 +67,7 @@ export class ClaimLimits {
     this.#write(COUNT, 0)
   }
 
-  /** Whether the cloud has what follows on this row is not known any more. */
+  /** The cloud may lack the rows after this one. */
   doubtAcknowledged(seq: number): void {
     // All that ever were: how many of them the cloud has heard of nobody here knows.
     if (this.#read(ROW) > seq) this.#write(COUNT, this.isolatedCount + this.#read(TOLD))

@@ -1,7 +1,7 @@
 import type { DenyReason, RightClass } from '../../../policy/vocabulary.ts'
 import type { LimitedRequest } from './claim-limits.ts'
 
-/** The rights that one redemption wants to use up. */
+/** The rights that one redemption tries to use up. */
 export interface ClaimRequest extends LimitedRequest {
   redemptionId: string
   /** `override`: an operator's word, for which there is neither. */

@@ -221,7 +221,7 @@ export class Claims {
     const { nonce, rightClass, redemptionId, deviceId, exp, nowMs, receipt } = request
     this.#insert.run(nonce, rightClass, step, attempt, redemptionId, deviceId, exp, nowMs)
     const ordinal = receipt?.ordinals[step]
-    // The receipt was there before the token, so it ends at most its own life after the token.
+    // The receipt is older than the token, so it ends at most one receipt life after the token.
     if (receipt && ordinal !== undefined)
       this.#used.use({ cti: receipt.cti, rightClass, ordinal }, exp + RECEIPT_LIFE, redemptionId)
   }

@@ -19,7 +19,7 @@ export interface FreeRight {
   attempt: number
 }
 
-/** Which rights nothing has used up. */
+/** Decides which rights may be claimed now. */
 export class FreeRights {
   readonly #used: UsedRights
   readonly #unknown: UnknownUses

@@ -1,6 +1,6 @@
 import type { Database as Connection } from 'better-sqlite3'
 
-/** Which rights of a receipt the steps of a token stand for, as the cloud told of a token that somebody else was given. */
+/** The rights of a receipt that the steps of a token stand for, as the cloud reports them. */
 export class TokenRights {
   readonly #bind
   readonly #boundTo

@@ -11,7 +11,7 @@ export interface ReceiptRight {
   readonly ordinal: number
 }
 
-/** Rights of receipts that were used up: here through a token or given away as the home, or elsewhere. Each use has a row, so that none hides another. */
+/** Used rights of receipts. Each use has its own row: by a token here, by a grant to another agent, or elsewhere as the cloud reports it. */
 export class UsedRights {
   readonly #uses
   readonly #use
@@ -35,7 +35,7 @@ export class UsedRights {
     this.use(right, untilS, BY_OTHERS)
   }
 
-  /** What this redemption has used is free again. */
+  /** Frees the rights that this redemption used. */
   free(redemptionId: string): void {
     this.#free.run(redemptionId)
   }

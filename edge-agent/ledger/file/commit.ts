@@ -32,8 +32,8 @@ export interface CommitWatcher {
 }
 
 /**
- *   begin ─ work ─ commit ──▶ told as durable
- *              └ error ─▶ undone ──▶ thrown: LedgerFull, where the disk is full; LedgerFailure, where nobody knows what is on it
+ *   begin ─ work ─ commit ──▶ onDurable
+ *              └ error ─▶ rollback ─▶ LedgerFull: the disk is full; LedgerFailure: the state of the disk is unknown
  *
  * Runs transactions one by one, and none after a failure.
  */

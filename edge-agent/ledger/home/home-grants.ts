@@ -6,8 +6,8 @@ import type { Journal } from '../journal/journal.ts'
 import type { UnknownUses } from '../claims/unknown-uses.ts'
 
 /**
- *   question ─▶ given ── not used ──▶ back: free again
- *      │          └ nobody knows ──▶ unknown ── not used after all ──▶ back
+ *   question ─▶ given ── failed ──▶ back: the right is free again
+ *      │          └ unknown ──▶ unknown ── failed ──▶ back
  *      └─▶ refused
  *
  * What this ledger gave other agents as the home of receipts. The cloud is told of it, for the other may be cut off from the cloud.

@@ -11,7 +11,7 @@ import { rowNumbers, type RowNumbers } from './row-numbers.ts'
  *      ▲                                              │
  *      └── goBack, tellAgain: the cloud lacks them ───┘
  *
- * The numbered, chained rows of a ledger; every one is told to the cloud until it says that it has it.
+ * The numbered, chained rows of a ledger. The agent sends each row until the cloud acknowledges it.
  */
 
 /** The hash-chained journal of this ledger. */
@@ -119,7 +119,7 @@ export class Journal {
     this.#rows.forget(this.#acked, beforeMs)
   }
 
-  /** `text`: the body as it is written. */
+  /** `text`: the JSON of `body` as it is stored. */
   #append(body: JournalBody, text: string): number {
     const { atMs } = body
     const fitting = body.event && fittingEvent(body.event, atMs)
@@ -154,7 +154,7 @@ export class Journal {
     if (this.#readAcked() < this.#acked) this.#setAcked(this.#acked)
   }
 
-  /** How far back rows may be told again. Only the first of all chains on to nothing: the oldest of others is what the next chains on to. */
+  /** The lowest row that may count as the last acknowledged one. Only row 1 has no predecessor; else the oldest row is the predecessor of the next. */
   #lowestAck(): number {
     const first = this.#rows.oldest()
     return first === 1 ? 0 : first

@@ -10,8 +10,8 @@ import type { CloudAnswer } from '../wire/http-client.ts'
 import type { TellRefusal } from './refusals.ts'
 
 /**
- *   what is held here ─▶ fetchSignedDocuments ─▶ documents, page by page ─▶ trust: taken, known or refused
- *                                       └ commands, and whether the ledger is forked        └ reported
+ *   versions held here ─▶ fetchSignedDocuments ─▶ documents, page by page ─▶ trust: accepted, known or refused
+ *                                       └ commands, and whether the ledger is forked             └ reported
  *
  * Brings signed documents from the cloud and hands them to those who check them.
  */

@@ -1,6 +1,6 @@
 import type { Session } from './session.ts'
 
-/** Tells the cloud that these devices are this agent's. */
+/** Reports a heartbeat of each device, which binds it to this agent in the cloud. */
 export async function bindDevices(
   session: Pick<Session, 'call'>,
   deviceIds: readonly string[],

@@ -7,9 +7,9 @@ import type { Trust } from '../../trust/trust.ts'
 import type { Messages } from '../login/messages.ts'
 
 /**
- *   row written ─▶ in a batch ─ signed by the cloud as stored ─▶ heard (in memory) ─ one of four, or the last ─▶ acknowledged (on the disk)
+ *   row written ─▶ batch sent ─▶ acknowledged by the cloud, in memory ─ each fourth, or the last ─▶ acknowledged, on disk
  *       ▲                            │
- *       └──── it has less after all ─┘
+ *       └── the cloud has fewer rows ┘
  *
  * Brings the journal to the cloud. A row is done when the cloud has signed that it has it, and not before (P3).
  */

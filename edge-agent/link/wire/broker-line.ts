@@ -37,7 +37,7 @@ const MESSAGES = { most: 2_000, perSecond: 200, charactersOfOne: 8_192 }
 /** Batches go over HTTP for so long after the broker has swallowed one. */
 const SWALLOWED_MS = 5 * 60_000
 
-/** The life of one line. It may end before it was handed over, so it is known by an object of its own. */
+/** The life of one line. The line may end before `openLine` returns it, so its life has an object of its own. */
 interface LineLife {
   isOver: boolean
   readonly sinceMs: number
@@ -131,7 +131,7 @@ export class BrokerLine {
     flooding.close()
   }
 
-  /** False: it had ended before. */
+  /** Returns false if it had ended before. */
   #end(life: LineLife): boolean {
     if (life.isOver) return false
     life.isOver = true

@@ -1,6 +1,6 @@
 import type { Timers } from '../../../policy/platform.ts'
 
-/** Callers that wait for something, each for so long at most. */
+/** Callers that wait for a condition, each with a time limit. */
 export class Waiters {
   readonly #timers: Timers
   readonly #looks = new Set<() => void>()
@@ -9,7 +9,7 @@ export class Waiters {
     this.#timers = timers
   }
 
-  /** Resolves when `isOver`, as seen by `look`, or after `limitMs`. Never rejects. */
+  /** Resolves when `look` finds `isOver` true, or after `limitMs`. Never rejects. */
   wait(limitMs: number, isOver: () => boolean): Promise<void> {
     return new Promise((resolve) => {
       const end = () => {
@@ -23,7 +23,7 @@ export class Waiters {
     })
   }
 
-  /** Something has changed. */
+  /** Checks every condition again. */
   look(): void {
     for (const look of this.#looks) look()
   }

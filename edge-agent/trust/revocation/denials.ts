@@ -3,8 +3,8 @@ import type { Ledger } from '../../ledger/ledger.ts'
 import type { AgentClock } from '../time/clock.ts'
 
 /**
- *   page ─ follows on the last? ─▶ tokens and receipts denied, rights used elsewhere ─▶ number of the last entry
- *            └ a hole: waits        missing for over a minute, though the freshness names it ─▶ held back
+ *   page ─ follows the last one? ─▶ denies tokens and receipts, marks rights used elsewhere ─▶ stores the last number
+ *            └ gap: ignored, fetched again   missing for over a minute although the freshness names it ─▶ held back
  *
  * The deny list as far as it was taken.
  */

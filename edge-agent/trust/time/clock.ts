@@ -13,7 +13,7 @@ import {
 import type { Ledger } from '../../ledger/ledger.ts'
 
 /**
- *   signed times, the home's time, the clock of the machine ─▶ trusted now ─ written down ─▶ never goes back, also after a restart
+ *   signed times, time of the receipt home, clock of the machine ─▶ trusted time ─▶ stored in the ledger: it never goes back
  *
  * The agent's trusted clock, kept in the ledger.
  */
@@ -34,7 +34,7 @@ export function judgedAt(clock: Pick<AgentClock, 'now'>): { now: number; isAtLea
   return { now: nowMs / 1_000, isAtLeast: trust === 'none' }
 }
 
-/** Trusted now, s; undefined while the clock rests on nothing: then versions alone say what is newer. */
+/** Trusted time, s. Undefined while there is no trusted time: then only versions decide what is newer. */
 export function nowSeconds(clock: Pick<AgentClock, 'now'>): number | undefined {
   const { nowMs, trust } = clock.now()
   return trust === 'none' ? undefined : nowMs / 1_000

@@ -6,7 +6,7 @@ import { RELEASE } from '../../../policy/release.ts'
 import { neededBy, type NeededRelease } from './needed-release.ts'
 
 /**
- *   text ─▶ signature, kind, audience, times ─▶ does it need a later release? ─▶ form of its claims ─▶ claims, or a refusal
+ *   document ─▶ signature, kind, audience, times ─▶ needs a later release? ─▶ schema of the claims ─▶ claims, or a refusal
  *
  * How documents are opened before anybody asks whether they are newer.
  */
