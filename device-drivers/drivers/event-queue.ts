@@ -1,14 +1,5 @@
 import type { DeviceEvent, TagRead } from './device.ts'
 
-/** Events on their way to one reader. */
-export interface EventQueue {
-  put(event: DeviceEvent): void
-  /** Tag reads, in any number; those that nobody has taken yet travel together. */
-  putReads(reads: readonly TagRead[]): void
-  end(): void
-  readonly events: AsyncIterable<DeviceEvent>
-}
-
 const MOST_WAITING = 1_000
 /** In one event (device.ts). */
 const MOST_READS = 1_000
@@ -28,87 +19,92 @@ interface TagBatch {
  * Reads that follow each other are put into one event, so that a burst of them pushes nothing else out.
  */
 export function eventQueue(): EventQueue {
-  let waiting: DeviceEvent[] = []
-  let open: TagBatch | null = null
-  let reads = 0
-  let droppedEvents = 0
-  let droppedReads = 0
-  let ended = false
-  let wake = () => {}
+  return new EventQueue()
+}
 
-  function* losses(): Generator<DeviceEvent, void> {
+/** Events on their way to one reader. */
+export class EventQueue {
+  #waiting: DeviceEvent[] = []
+  #open: TagBatch | null = null
+  #reads = 0
+  #droppedEvents = 0
+  #droppedReads = 0
+  #ended = false
+  #wake = () => {}
+  readonly events: AsyncIterable<DeviceEvent> = { [Symbol.asyncIterator]: () => this.#read() }
+
+  /** Bound, because drivers pass it on as a callback. */
+  readonly put = (event: DeviceEvent): void => {
+    if (this.#ended) return
+    if (event.type === 'emergency') return this.#pushFirst(event)
+    if (event.type === 'tags') return this.putReads(event.reads)
+    this.#open = null
+    this.#push(event)
+  }
+
+  /** Tag reads, in any number; those that nobody has taken yet travel together. */
+  putReads(more: readonly TagRead[]): void {
+    if (this.#ended) return
+    for (const one of more) {
+      if (!this.#open || this.#open.reads.length >= MOST_READS) {
+        this.#open = { type: 'tags', reads: [] }
+        this.#push(this.#open)
+      }
+      this.#open.reads.push(one)
+      this.#reads++
+      if (this.#reads > MOST_READS_WAITING) this.#dropAt(this.#waiting.findIndex((event) => event.type === 'tags'))
+    }
+  }
+
+  end(): void {
+    this.#ended = true
+    this.#wake()
+  }
+
+  *#losses(): Generator<DeviceEvent, void> {
     const lost = [
-      ...(droppedEvents > 0 ? [`${droppedEvents} events`] : []),
-      ...(droppedReads > 0 ? [`${droppedReads} tag reads`] : []),
+      ...(this.#droppedEvents > 0 ? [`${this.#droppedEvents} events`] : []),
+      ...(this.#droppedReads > 0 ? [`${this.#droppedReads} tag reads`] : []),
     ]
-    droppedEvents = 0
-    droppedReads = 0
+    this.#droppedEvents = 0
+    this.#droppedReads = 0
     if (lost.length > 0)
       yield { type: 'fault', detail: `${lost.join(' and ')} were lost because nobody took them in time` }
   }
 
-  async function* read(): AsyncGenerator<DeviceEvent, void> {
+  async *#read(): AsyncGenerator<DeviceEvent, void> {
     for (;;) {
-      const batch = waiting
-      waiting = []
-      open = null
-      reads = 0
-      yield* losses()
+      const batch = this.#waiting
+      this.#waiting = []
+      this.#open = null
+      this.#reads = 0
+      yield* this.#losses()
       yield* batch
-      if (waiting.length > 0) continue
-      if (ended) return
+      if (this.#waiting.length > 0) continue
+      if (this.#ended) return
       await new Promise<void>((resolve) => {
-        wake = resolve
+        this.#wake = resolve
       })
     }
   }
 
-  function dropAt(index: number): void {
-    const [gone] = waiting.splice(index, 1)
-    if (gone?.type !== 'tags') return void droppedEvents++
-    droppedReads += gone.reads.length
-    reads -= gone.reads.length
-    if (gone === open) open = null
+  #dropAt(index: number): void {
+    const [gone] = this.#waiting.splice(index, 1)
+    if (gone?.type !== 'tags') return void this.#droppedEvents++
+    this.#droppedReads += gone.reads.length
+    this.#reads -= gone.reads.length
+    if (gone === this.#open) this.#open = null
   }
 
-  function push(event: DeviceEvent): void {
-    if (waiting.length >= MOST_WAITING) dropAt(waiting[0]?.type === 'emergency' ? 1 : 0)
-    waiting.push(event)
-    wake()
-  }
-
-  function putReads(more: readonly TagRead[]): void {
-    if (ended) return
-    for (const one of more) {
-      if (!open || open.reads.length >= MOST_READS) {
-        open = { type: 'tags', reads: [] }
-        push(open)
-      }
-      open.reads.push(one)
-      reads++
-      if (reads > MOST_READS_WAITING) dropAt(waiting.findIndex((event) => event.type === 'tags'))
-    }
+  #push(event: DeviceEvent): void {
+    if (this.#waiting.length >= MOST_WAITING) this.#dropAt(this.#waiting[0]?.type === 'emergency' ? 1 : 0)
+    this.#waiting.push(event)
+    this.#wake()
   }
 
   /** Ahead of everything else, and only the newest: no flood of tags delays it or drops it. */
-  function pushFirst(event: DeviceEvent): void {
-    waiting = [event, ...waiting.filter(({ type }) => type !== 'emergency')]
-    wake()
-  }
-
-  return {
-    put(event) {
-      if (ended) return
-      if (event.type === 'emergency') return pushFirst(event)
-      if (event.type === 'tags') return putReads(event.reads)
-      open = null
-      push(event)
-    },
-    putReads,
-    end() {
-      ended = true
-      wake()
-    },
-    events: { [Symbol.asyncIterator]: read },
+  #pushFirst(event: DeviceEvent): void {
+    this.#waiting = [event, ...this.#waiting.filter(({ type }) => type !== 'emergency')]
+    this.#wake()
   }
 }

@@ -3,6 +3,8 @@ import type { Cancel, Platform } from '../../policy/platform.ts'
 import type { Noise, ResyncingCodec } from '../protocols/codec.ts'
 import type { ByteLink } from '../transports/byte-link.ts'
 import type { Speaker } from '../transports/shared-links.ts'
+import type { Clock } from '../../policy/platform.ts'
+import type { Timers } from '../../policy/platform.ts'
 
 /** One question on a link where one is under way at a time. */
 export interface Question<Frame> {
@@ -36,17 +38,6 @@ export type ExchangeAnswer<Frame> =
   | { readonly kind: 'sent' }
   | LostAnswer
 
-/**
- * Question and answer on one link, for protocols in which a device speaks when it is asked. Questions
- * wait in line; a frame that answers nothing goes to `onStray`.
- */
-export interface Exchange<Frame> extends Speaker {
-  /** Never rejects. */
-  ask(question: Question<Frame>): Promise<ExchangeAnswer<Frame>>
-  /** `listener` is told of bytes that are no answer. */
-  onNoise(listener: (noise: Noise) => void): Cancel
-}
-
 export interface ExchangeOptions<Frame> {
   readonly codec: ResyncingCodec<Frame>
   /** The line stays quiet for so long between two frames, ms. */
@@ -74,117 +65,137 @@ export function startExchange<Frame>(
   link: ByteLink,
   platform: Platform,
 ): Exchange<Frame> {
-  const { codec, gapMs, quarantineMs } = options
-  const { clock, timers } = platform
-  const lanes: Record<Lane, Job<Frame>[]> = { command: [], poll: [] }
-  const listeners = new Set<(noise: Noise) => void>()
-  let pending: Job<Frame> | null = null
-  let working = false
-  let over: string | null = null
-  let quietUntil = 0
-  let cancelSilence: Cancel = () => {}
-  let tellEnded = (_reason: string) => {}
-  const ended = new Promise<string>((resolve) => {
-    tellEnded = resolve
+  return new Exchange(options, link, platform)
+}
+
+/**
+ * Question and answer on one link, for protocols in which a device speaks when it is asked. Questions
+ * wait in line; a frame that answers nothing goes to `onStray`.
+ */
+export class Exchange<Frame> implements Speaker {
+  readonly #options: ExchangeOptions<Frame>
+  readonly #link: ByteLink
+  readonly #codec: ResyncingCodec<Frame>
+  readonly #clock: Clock
+  readonly #timers: Timers
+  readonly #lanes: Record<Lane, Job<Frame>[]> = { command: [], poll: [] }
+  readonly #listeners = new Set<(noise: Noise) => void>()
+  #pending: Job<Frame> | null = null
+  #working = false
+  #over: string | null = null
+  #quietUntil = 0
+  #cancelSilence: Cancel = () => {}
+  #tellEnded = (_reason: string) => {}
+  readonly ended = new Promise<string>((resolve) => {
+    this.#tellEnded = resolve
   })
 
-  function tellNoise(noise: Noise | null): void {
-    if (noise) for (const listener of listeners) listener(noise)
+  constructor(options: ExchangeOptions<Frame>, link: ByteLink, platform: Platform) {
+    this.#options = options
+    this.#link = link
+    this.#codec = options.codec
+    this.#clock = platform.clock
+    this.#timers = platform.timers
+    void this.#listen()
   }
 
-  function accept(frame: Frame): void {
-    if (pending?.question.answers?.(frame)) pending.settle({ kind: 'answered', frame })
-    else tellNoise(options.onStray(frame))
+  /** Never rejects. */
+  ask(question: Question<Frame>): Promise<ExchangeAnswer<Frame>> {
+    return new Promise((settle) => {
+      const unsent = (detail: string) => settle({ kind: 'lost', handed: false, detail })
+      if (this.#over) return unsent(this.#over)
+      const lane = this.#lanes[question.lane ?? 'command']
+      if (lane.length >= MOST_WAITING) return unsent(`${MOST_WAITING} requests wait for this link already`)
+      lane.push({ question, settle })
+      void this.#work()
+    })
   }
 
-  function silence(): void {
-    for (const frame of codec.silence()) accept(frame)
-    tellNoise(codec.takeNoise())
+  /** `listener` is told of bytes that are no answer. */
+  onNoise(listener: (noise: Noise) => void): Cancel {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
   }
 
-  function hear(chunk: Uint8Array): void {
-    cancelSilence()
-    quietUntil = Math.max(quietUntil, clock.elapsed() + gapMs)
-    for (const frame of codec.push(chunk)) accept(frame)
-    tellNoise(codec.takeNoise())
-    if (codec.held > 0) cancelSilence = timers.after(SILENCE_MS, silence)
+  #tellNoise(noise: Noise | null): void {
+    if (noise) for (const listener of this.#listeners) listener(noise)
   }
 
-  function end(reason: string): void {
-    if (over) return
-    over = reason
-    cancelSilence()
-    pending?.settle({ kind: 'lost', handed: true, detail: reason })
-    for (const lane of Object.values(lanes))
+  #accept(frame: Frame): void {
+    if (this.#pending?.question.answers?.(frame)) this.#pending.settle({ kind: 'answered', frame })
+    else this.#tellNoise(this.#options.onStray(frame))
+  }
+
+  #silence(): void {
+    for (const frame of this.#codec.silence()) this.#accept(frame)
+    this.#tellNoise(this.#codec.takeNoise())
+  }
+
+  #hear(chunk: Uint8Array): void {
+    this.#cancelSilence()
+    this.#quietUntil = Math.max(this.#quietUntil, this.#clock.elapsed() + this.#options.gapMs)
+    for (const frame of this.#codec.push(chunk)) this.#accept(frame)
+    this.#tellNoise(this.#codec.takeNoise())
+    if (this.#codec.held > 0) this.#cancelSilence = this.#timers.after(SILENCE_MS, () => this.#silence())
+  }
+
+  #end(reason: string): void {
+    if (this.#over) return
+    this.#over = reason
+    this.#cancelSilence()
+    this.#pending?.settle({ kind: 'lost', handed: true, detail: reason })
+    for (const lane of Object.values(this.#lanes))
       for (const job of lane.splice(0)) job.settle({ kind: 'lost', handed: false, detail: reason })
-    tellEnded(reason)
+    this.#tellEnded(reason)
   }
 
-  async function listen(): Promise<void> {
+  async #listen(): Promise<void> {
     try {
-      for await (const chunk of link.bytes) hear(chunk)
-      end('the other side closed the link')
+      for await (const chunk of this.#link.bytes) this.#hear(chunk)
+      this.#end('the other side closed the link')
     } catch (error) {
-      end(text(error))
+      this.#end(text(error))
     }
   }
 
-  async function exchange(question: Question<Frame>): Promise<ExchangeAnswer<Frame>> {
-    const wait = quietUntil - clock.elapsed()
-    if (wait > 0) await pause(timers, wait)
-    if (over) return { kind: 'lost', handed: false, detail: over }
+  async #exchange(question: Question<Frame>): Promise<ExchangeAnswer<Frame>> {
+    const wait = this.#quietUntil - this.#clock.elapsed()
+    if (wait > 0) await pause(this.#timers, wait)
+    if (this.#over) return { kind: 'lost', handed: false, detail: this.#over }
     if (question.signal?.aborted) return { kind: 'lost', handed: false, detail: 'taken back before it was sent' }
-    const limit = deadline(timers, question.timeoutMs)
+    const limit = deadline(this.#timers, question.timeoutMs)
     const answer = await new Promise<ExchangeAnswer<Frame>>((settle) => {
-      pending = { question, settle }
+      this.#pending = { question, settle }
       const lost = (detail: string) => settle({ kind: 'lost', handed: true, detail })
       const onTimeout = () => lost(`${question.who} gave no answer within ${question.timeoutMs} ms`)
       limit.signal.addEventListener('abort', onTimeout, { once: true })
       question.onHanded?.()
-      link
-        .write(codec.encode(question.frame), limit.signal)
+      this.#link
+        .write(this.#codec.encode(question.frame), limit.signal)
         .then(() => {
           if (!question.answers) settle({ kind: 'sent' })
         })
         .catch((error: unknown) => lost(text(error)))
     })
     limit.done()
-    pending = null
-    if (answer.kind === 'lost' && quarantineMs > 0) {
-      silence()
-      quietUntil = clock.elapsed() + quarantineMs
+    this.#pending = null
+    if (answer.kind === 'lost' && this.#options.quarantineMs > 0) {
+      this.#silence()
+      this.#quietUntil = this.#clock.elapsed() + this.#options.quarantineMs
     }
     return answer
   }
 
-  async function work(): Promise<void> {
-    if (working) return
-    working = true
+  async #work(): Promise<void> {
+    if (this.#working) return
+    this.#working = true
     for (
-      let job = lanes.command.shift() ?? lanes.poll.shift();
+      let job = this.#lanes.command.shift() ?? this.#lanes.poll.shift();
       job;
-      job = lanes.command.shift() ?? lanes.poll.shift()
+      job = this.#lanes.command.shift() ?? this.#lanes.poll.shift()
     ) {
-      job.settle(await exchange(job.question))
+      job.settle(await this.#exchange(job.question))
     }
-    working = false
-  }
-
-  void listen()
-  return {
-    ended,
-    ask: (question) =>
-      new Promise((settle) => {
-        const unsent = (detail: string) => settle({ kind: 'lost', handed: false, detail })
-        if (over) return unsent(over)
-        const lane = lanes[question.lane ?? 'command']
-        if (lane.length >= MOST_WAITING) return unsent(`${MOST_WAITING} requests wait for this link already`)
-        lane.push({ question, settle })
-        void work()
-      }),
-    onNoise(listener) {
-      listeners.add(listener)
-      return () => void listeners.delete(listener)
-    },
+    this.#working = false
   }
 }

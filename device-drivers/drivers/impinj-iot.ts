@@ -140,7 +140,7 @@ function openImpinjIot(settings: ImpinjIotSettings, links: SharedLinks, platform
     const begun = openSession()
     session = begun
     try {
-      const identity = await setUpReader({ rest, settings, clock, signal, wanted: outputs.atConnect })
+      const identity = await setUpReader({ rest, settings, clock, signal, wanted: () => outputs.atConnect() })
       await watchEmergency(begun)
       await stream.open(begun, signal)
       if (signal.aborted) throw signal.reason as Error
@@ -167,7 +167,7 @@ function openImpinjIot(settings: ImpinjIotSettings, links: SharedLinks, platform
       signal,
       write: (on) => write(gpo, on, on),
       isHeldOpen: () => outputs.isHeldOpen,
-      onPulse: outputs.pulse,
+      onPulse: () => outputs.pulse(),
       onFault,
     })
   }

@@ -174,7 +174,7 @@ function openLlrp(settings: LlrpSettings, links: SharedLinks, platform: Platform
       greeting,
       settings,
       signal,
-      wanted: outputs.atConnect,
+      wanted: () => outputs.atConnect(),
       onOutputsWritten: () => {
         current.takesOutputs = true
       },
@@ -202,7 +202,7 @@ function openLlrp(settings: LlrpSettings, links: SharedLinks, platform: Platform
         signal,
         write: (on) => write(gpo, on),
         isHeldOpen: () => outputs.isHeldOpen,
-        onPulse: outputs.pulse,
+        onPulse: () => outputs.pulse(),
         onFault,
       })
     }

@@ -2,34 +2,9 @@ import type { Cancel, Platform } from '../../policy/platform.ts'
 import { LONGEST_SIGNAL_S, result } from './device.ts'
 import type { CommandResult, Signal } from './device.ts'
 import { holdOpen } from './hold-open.ts'
+import type { HoldOpen } from './hold-open.ts'
 import { SILENCED, writeResult } from './write-answer.ts'
 import type { WriteAnswer } from './write-answer.ts'
-
-/**
- * What the outputs of one device shall be, over all connections. The releasing output is wanted off
- * except within a pulse and while an emergency holds it open; a signal is wanted on until its time is over. Whoever connects writes it
- * down to the board, and later looks whether it is still so.
- */
-export interface WantedOutputs {
-  /** Switches a signal on for some seconds, or off. */
-  signal(signal: Signal, seconds: number): Promise<CommandResult>
-  /** Holds the releasing output open, or not, and keeps the siren silent, or not. */
-  emergency(open: boolean, silent: boolean): Promise<CommandResult>
-  /** True while an emergency holds the releasing output open: no end of a pulse switches it off. */
-  readonly isHeldOpen: boolean
-  /** Every output with what it shall be now; without the releasing one while it is to be left as it is. */
-  wanted(): Map<number, boolean>
-  /** What a new connection writes: as `wanted`, but it never repeats the ON of a release. */
-  atConnect(): Map<number, boolean>
-  /** What the end of the agent switches off: not what an emergency holds open. */
-  toSwitchOff(): number[]
-  /** Grows with every change of `wanted`. */
-  readonly version: number
-  /** Marks the releasing output as wanted on, until the returned function is called. */
-  pulse(): Cancel
-  /** Everything off from now on. */
-  allOff(): void
-}
 
 export interface OutputOptions {
   /** The releasing output, where the device has one. */
@@ -46,94 +21,132 @@ export interface OutputOptions {
 
 /** Outputs that are written again until the board has them. */
 export function wantedOutputs(options: OutputOptions): WantedOutputs {
-  const { release, signals, setting, platform, write } = options
-  const timers = new Map<Signal, Cancel>()
-  let pulses = 0
-  let version = 0
-  let isSilent = false
-  const hold = holdOpen({
-    timers: platform.timers,
-    waits: options.opensInEmergency === true,
-    isPulsing: () => pulses > 0,
-    write: (on) => (release === undefined ? Promise.resolve({ kind: 'answered' }) : write(release, on)),
-  })
+  return new WantedOutputs(options)
+}
 
-  function outputsNow(releaseOn: boolean): Map<number, boolean> {
-    const isLeft = release === undefined || (hold.isOpen === undefined && !releaseOn)
+/**
+ * What the outputs of one device shall be, over all connections. The releasing output is wanted off
+ * except within a pulse and while an emergency holds it open; a signal is wanted on until its time is over. Whoever connects writes it
+ * down to the board, and later looks whether it is still so.
+ */
+export class WantedOutputs {
+  readonly #options: OutputOptions
+  readonly #timers = new Map<Signal, Cancel>()
+  #pulses = 0
+  #version = 0
+  #isSilent = false
+  readonly #hold: HoldOpen
+
+  constructor(options: OutputOptions) {
+    this.#options = options
+    this.#hold = holdOpen({
+      timers: options.platform.timers,
+      waits: options.opensInEmergency === true,
+      isPulsing: () => this.#pulses > 0,
+      write: (on) =>
+        options.release === undefined ? Promise.resolve({ kind: 'answered' }) : options.write(options.release, on),
+    })
+  }
+
+  /** Switches a signal on for some seconds, or off. */
+  async signal(signal: Signal, seconds: number): Promise<CommandResult> {
+    const output = this.#options.signals.get(signal)
+    if (output === undefined) {
+      return result(
+        'failed',
+        false,
+        'not_supported',
+        `no ${signal} is configured; add "${signal}": { "${this.#options.setting}": … }`,
+      )
+    }
+    if (!(seconds >= 0 && seconds <= LONGEST_SIGNAL_S)) {
+      return result('failed', false, 'not_supported', `a signal lasts 0 to ${LONGEST_SIGNAL_S} seconds`)
+    }
+    if (this.#isSilent && signal === 'siren' && seconds > 0) return SILENCED
+    this.#set(signal, seconds, output)
+    return writeResult(await this.#options.write(output, seconds > 0), 'while its time lasts')
+  }
+
+  /** Holds the releasing output open, or not, and keeps the siren silent, or not. */
+  async emergency(open: boolean, silent: boolean): Promise<CommandResult> {
+    this.#isSilent = silent
+    this.#version++
+    const siren = this.#options.signals.get('siren')
+    if (silent && siren !== undefined && this.#timers.has('siren')) {
+      this.#set('siren', 0, siren)
+      void this.#options.write(siren, false)
+    }
+    if (open && this.#options.release === undefined)
+      return result('failed', false, 'not_supported', 'there is no output to open')
+    return writeResult(await this.#hold.set(open), 'while the emergency lasts')
+  }
+
+  /** True while an emergency holds the releasing output open: no end of a pulse switches it off. */
+  get isHeldOpen(): boolean {
+    return this.#hold.isOpen === true
+  }
+
+  /** Every output with what it shall be now; without the releasing one while it is to be left as it is. */
+  wanted(): Map<number, boolean> {
+    return this.#outputsNow(this.#pulses > 0 || this.#hold.isOpen === true)
+  }
+
+  /** What a new connection writes: as `wanted`, but it never repeats the ON of a release. */
+  atConnect(): Map<number, boolean> {
+    return this.#outputsNow(this.#hold.isOpen === true)
+  }
+
+  /** What the end of the agent switches off: not what an emergency holds open. */
+  toSwitchOff(): number[] {
+    return [...this.#outputsNow(false).keys()].filter(
+      (output) => output !== this.#options.release || this.#hold.isOpen === false,
+    )
+  }
+
+  /** Grows with every change of `wanted`. */
+  get version(): number {
+    return this.#version
+  }
+
+  /** Marks the releasing output as wanted on, until the returned function is called. */
+  pulse(): Cancel {
+    this.#pulses++
+    this.#version++
+    let done = false
+    return () => {
+      if (done) return
+      done = true
+      this.#pulses--
+      this.#version++
+    }
+  }
+
+  /** Everything off from now on. */
+  allOff(): void {
+    this.#hold.stop()
+    for (const cancel of this.#timers.values()) cancel()
+    this.#timers.clear()
+    this.#version++
+  }
+
+  #outputsNow(releaseOn: boolean): Map<number, boolean> {
+    const { release, signals } = this.#options
+    const isLeft = release === undefined || (this.#hold.isOpen === undefined && !releaseOn)
     const all = new Map(isLeft ? [] : [[release, releaseOn]])
-    for (const [signal, output] of signals) all.set(output, timers.has(signal))
+    for (const [signal, output] of signals) all.set(output, this.#timers.has(signal))
     return all
   }
 
-  function set(signal: Signal, seconds: number, output: number): void {
-    timers.get(signal)?.()
-    timers.delete(signal)
-    version++
+  #set(signal: Signal, seconds: number, output: number): void {
+    this.#timers.get(signal)?.()
+    this.#timers.delete(signal)
+    this.#version++
     if (seconds === 0) return
     const over = () => {
-      timers.delete(signal)
-      version++
-      void write(output, false)
+      this.#timers.delete(signal)
+      this.#version++
+      void this.#options.write(output, false)
     }
-    timers.set(signal, platform.timers.after(seconds * 1_000, over))
-  }
-
-  return {
-    async signal(signal, seconds) {
-      const output = signals.get(signal)
-      if (output === undefined) {
-        return result(
-          'failed',
-          false,
-          'not_supported',
-          `no ${signal} is configured; add "${signal}": { "${setting}": … }`,
-        )
-      }
-      if (!(seconds >= 0 && seconds <= LONGEST_SIGNAL_S)) {
-        return result('failed', false, 'not_supported', `a signal lasts 0 to ${LONGEST_SIGNAL_S} seconds`)
-      }
-      if (isSilent && signal === 'siren' && seconds > 0) return SILENCED
-      set(signal, seconds, output)
-      return writeResult(await write(output, seconds > 0), 'while its time lasts')
-    },
-    async emergency(open, silent) {
-      isSilent = silent
-      version++
-      const siren = signals.get('siren')
-      if (silent && siren !== undefined && timers.has('siren')) {
-        set('siren', 0, siren)
-        void write(siren, false)
-      }
-      if (open && release === undefined) return result('failed', false, 'not_supported', 'there is no output to open')
-      return writeResult(await hold.set(open), 'while the emergency lasts')
-    },
-    get isHeldOpen() {
-      return hold.isOpen === true
-    },
-    wanted: () => outputsNow(pulses > 0 || hold.isOpen === true),
-    atConnect: () => outputsNow(hold.isOpen === true),
-    toSwitchOff() {
-      return [...outputsNow(false).keys()].filter((output) => output !== release || hold.isOpen === false)
-    },
-    get version() {
-      return version
-    },
-    pulse() {
-      pulses++
-      version++
-      let done = false
-      return () => {
-        if (done) return
-        done = true
-        pulses--
-        version++
-      }
-    },
-    allOff() {
-      hold.stop()
-      for (const cancel of timers.values()) cancel()
-      timers.clear()
-      version++
-    },
+    this.#timers.set(signal, this.#options.platform.timers.after(seconds * 1_000, over))
   }
 }

@@ -186,7 +186,7 @@ function openZebra(settings: ZebraIotcSettings, links: SharedLinks, platform: Pl
       signal,
       write: (on) => write(gpo, on),
       isHeldOpen: () => outputs.isHeldOpen,
-      onPulse: outputs.pulse,
+      onPulse: () => outputs.pulse(),
       onFault,
     })
   }

@@ -32,19 +32,6 @@ export interface Membership<S extends Speaker> {
   leave(): void
 }
 
-/** Every link once, however many devices are on it. */
-export interface SharedLinks {
-  /** Joins a link, opening it when nobody has; tries for ever, telling each failure, until `signal` aborts. */
-  join<S extends Speaker>(
-    settings: AnyLink,
-    protocol: LinkProtocol<S>,
-    signal: AbortSignal,
-    onFailure: Tell,
-  ): Promise<Membership<S>>
-  /** Closes every link. */
-  close(): Promise<void>
-}
-
 type Tell = (detail: string) => void
 
 export type OpenLink = (settings: AnyLink, signal: AbortSignal) => Promise<ByteLink>
@@ -79,17 +66,77 @@ const text = (error: unknown): string => (error instanceof Error ? error.message
 
 /** Opens links with `open` and keeps count of who uses them. */
 export function sharedLinks(open: OpenLink, platform: Platform): SharedLinks {
-  const entries = new Map<string, Entry>()
-  const newDelays = () => retryDelays(platform.random, FIRST_RETRY_MS, LONGEST_RETRY_MS)
+  return new SharedLinks(open, platform)
+}
 
-  async function closeInOrder(link: ByteLink): Promise<void> {
-    const limit = deadline(platform.timers, FLUSH_WITHIN_MS)
+/** Every link once, however many devices are on it. */
+export class SharedLinks {
+  readonly #open: OpenLink
+  readonly #platform: Platform
+  readonly #entries = new Map<string, Entry>()
+
+  constructor(open: OpenLink, platform: Platform) {
+    this.#open = open
+    this.#platform = platform
+  }
+
+  /** Joins a link, opening it when nobody has; tries for ever, telling each failure, until `signal` aborts. */
+  async join<S extends Speaker>(
+    settings: AnyLink,
+    protocol: LinkProtocol<S>,
+    signal: AbortSignal,
+    onFailure: Tell,
+  ): Promise<Membership<S>> {
+    const key = linkKey(settings)
+    let entry = this.#entries.get(key)
+    if (!entry) {
+      entry = {
+        protocol,
+        session: null,
+        opening: null,
+        delays: this.#newDelays(),
+        ending: '',
+        closing: Promise.resolve(),
+      }
+      this.#entries.set(key, entry)
+    }
+    assert(
+      entry.protocol === protocol,
+      `${key} is used for ${entry.protocol.name} and cannot carry ${protocol.name} too`,
+    )
+    for (let again = false; ; again = true) {
+      if (signal.aborted) throw signal.reason as Error
+      if (entry.session) return this.#enter<S>(entry, entry.session)
+      // It opened and ended before anybody could use it.
+      if (again) {
+        onFailure(entry.ending)
+        await pause(this.#platform.timers, entry.delays.next().value, signal)
+      }
+      await this.#waitUntilOpen(entry, settings, signal, onFailure)
+    }
+  }
+
+  /** Closes every link. */
+  async close(): Promise<void> {
+    for (const entry of this.#entries.values()) {
+      entry.opening?.stop.abort(new DOMException('the links are being closed', 'AbortError'))
+      entry.session?.end('the links are being closed', true)
+    }
+    await Promise.all([...this.#entries.values()].map((entry) => entry.closing))
+  }
+
+  #newDelays(): Generator<number, never> {
+    return retryDelays(this.#platform.random, FIRST_RETRY_MS, LONGEST_RETRY_MS)
+  }
+
+  async #closeInOrder(link: ByteLink): Promise<void> {
+    const limit = deadline(this.#platform.timers, FLUSH_WITHIN_MS)
     await link.close(limit.signal)
     limit.done()
   }
 
-  function begin(entry: Entry, link: ByteLink, settings: AnyLink): void {
-    const speaker = entry.protocol.start(link, settings, platform)
+  #begin(entry: Entry, link: ByteLink, settings: AnyLink): void {
+    const speaker = entry.protocol.start(link, settings, this.#platform)
     let over = false
     let tell = (_reason: string) => {}
     const lost = new Promise<string>((resolve) => {
@@ -100,26 +147,26 @@ export function sharedLinks(open: OpenLink, platform: Platform): SharedLinks {
       link,
       lost,
       members: new Set(),
-      end(reason, inOrder = false) {
+      end: (reason, inOrder = false) => {
         if (over) return
         over = true
         if (entry.session === session) entry.session = null
         entry.ending = reason
         tell(reason)
-        entry.closing = inOrder ? closeInOrder(link) : link.close()
+        entry.closing = inOrder ? this.#closeInOrder(link) : link.close()
       },
     }
     entry.session = session
     void speaker.ended.then((reason) => session.end(reason))
   }
 
-  async function openForEver(entry: Entry, settings: AnyLink, signal: AbortSignal): Promise<void> {
+  async #openForEver(entry: Entry, settings: AnyLink, signal: AbortSignal): Promise<void> {
     await entry.closing
     for (;;) {
-      const limit = deadline(platform.timers, OPEN_WITHIN_MS, signal)
+      const limit = deadline(this.#platform.timers, OPEN_WITHIN_MS, signal)
       try {
-        const link = await open(settings, limit.signal)
-        if (!signal.aborted) return begin(entry, link, settings)
+        const link = await this.#open(settings, limit.signal)
+        if (!signal.aborted) return this.#begin(entry, link, settings)
         await link.close()
       } catch (error) {
         for (const tell of entry.opening?.waiting ?? []) tell(text(error))
@@ -127,13 +174,13 @@ export function sharedLinks(open: OpenLink, platform: Platform): SharedLinks {
         limit.done()
       }
       if (signal.aborted) return
-      await pause(platform.timers, entry.delays.next().value, signal).catch(() => {})
+      await pause(this.#platform.timers, entry.delays.next().value, signal).catch(() => {})
     }
   }
 
-  function startOpening(entry: Entry, settings: AnyLink): NonNullable<Entry['opening']> {
+  #startOpening(entry: Entry, settings: AnyLink): NonNullable<Entry['opening']> {
     const stop = new AbortController()
-    const done = openForEver(entry, settings, stop.signal).finally(() => {
+    const done = this.#openForEver(entry, settings, stop.signal).finally(() => {
       if (entry.opening === opening) entry.opening = null
     })
     const opening = { done, stop, waiting: new Set<Tell>() }
@@ -141,8 +188,8 @@ export function sharedLinks(open: OpenLink, platform: Platform): SharedLinks {
     return opening
   }
 
-  async function waitUntilOpen(entry: Entry, settings: AnyLink, signal: AbortSignal, onFailure: Tell): Promise<void> {
-    const opening = entry.opening ?? startOpening(entry, settings)
+  async #waitUntilOpen(entry: Entry, settings: AnyLink, signal: AbortSignal, onFailure: Tell): Promise<void> {
+    const opening = entry.opening ?? this.#startOpening(entry, settings)
     let giveUp = () => {}
     const aborted = new Promise<void>((resolve) => {
       giveUp = resolve
@@ -158,16 +205,16 @@ export function sharedLinks(open: OpenLink, platform: Platform): SharedLinks {
     }
   }
 
-  function enter<S extends Speaker>(entry: Entry, session: Session): Membership<S> {
+  #enter<S extends Speaker>(entry: Entry, session: Session): Membership<S> {
     const me = { silent: false }
     session.members.add(me)
     return {
       // The entry belongs to one protocol object, checked in `join`, and only that makes its speakers.
       speaker: session.speaker as S,
       lost: session.lost,
-      heard() {
+      heard: () => {
         me.silent = false
-        entry.delays = newDelays()
+        entry.delays = this.#newDelays()
       },
       silent(detail) {
         me.silent = true
@@ -178,42 +225,5 @@ export function sharedLinks(open: OpenLink, platform: Platform): SharedLinks {
         if (session.members.size === 0) session.end('no device uses the link any more', true)
       },
     }
-  }
-
-  return {
-    async join<S extends Speaker>(
-      settings: AnyLink,
-      protocol: LinkProtocol<S>,
-      signal: AbortSignal,
-      onFailure: Tell,
-    ): Promise<Membership<S>> {
-      const key = linkKey(settings)
-      let entry = entries.get(key)
-      if (!entry) {
-        entry = { protocol, session: null, opening: null, delays: newDelays(), ending: '', closing: Promise.resolve() }
-        entries.set(key, entry)
-      }
-      assert(
-        entry.protocol === protocol,
-        `${key} is used for ${entry.protocol.name} and cannot carry ${protocol.name} too`,
-      )
-      for (let again = false; ; again = true) {
-        if (signal.aborted) throw signal.reason as Error
-        if (entry.session) return enter<S>(entry, entry.session)
-        // It opened and ended before anybody could use it.
-        if (again) {
-          onFailure(entry.ending)
-          await pause(platform.timers, entry.delays.next().value, signal)
-        }
-        await waitUntilOpen(entry, settings, signal, onFailure)
-      }
-    },
-    async close() {
-      for (const entry of entries.values()) {
-        entry.opening?.stop.abort(new DOMException('the links are being closed', 'AbortError'))
-        entry.session?.end('the links are being closed', true)
-      }
-      await Promise.all([...entries.values()].map((entry) => entry.closing))
-    },
   }
 }

@@ -25,14 +25,6 @@ export type HttpAnswer =
   /** No answer. `handed`: the device may have received the request. */
   | { readonly kind: 'lost'; readonly handed: boolean; readonly detail: string }
 
-/** Requests and answers on one connection, one after the other. */
-export interface HttpConversation extends Speaker {
-  /** Never rejects. */
-  request(request: HttpRequest): Promise<HttpAnswer>
-  end(reason: string): void
-  readonly isOver: boolean
-}
-
 const MOST_WAITING = 32
 const MOST_BODY_BYTES = 1_048_576
 
@@ -51,104 +43,116 @@ interface Open extends Job {
 
 /** Speaks HTTP/1.1 on a link. Its end is the link's end: who wants more joins anew. */
 export function startHttp(link: ByteLink, platform: Platform): HttpConversation {
-  const parser = httpParser('responses')
-  const waiting: Job[] = []
-  let open: Open | null = null
-  let working = false
-  let over: string | null = null
-  let tellEnded = (_reason: string) => {}
-  const ended = new Promise<string>((resolve) => {
-    tellEnded = resolve
+  return new HttpConversation(link, platform)
+}
+
+/** Requests and answers on one connection, one after the other. */
+export class HttpConversation implements Speaker {
+  readonly #link: ByteLink
+  readonly #platform: Platform
+  readonly #parser = httpParser('responses')
+  readonly #waiting: Job[] = []
+  #open: Open | null = null
+  #working = false
+  #over: string | null = null
+  #tellEnded = (_reason: string) => {}
+  readonly ended = new Promise<string>((resolve) => {
+    this.#tellEnded = resolve
   })
 
-  function end(reason: string): void {
-    if (over !== null) return
-    over = reason
-    open?.settle({ kind: 'lost', handed: true, detail: reason })
-    for (const job of waiting.splice(0)) job.settle({ kind: 'lost', handed: false, detail: reason })
-    tellEnded(reason)
+  constructor(link: ByteLink, platform: Platform) {
+    this.#link = link
+    this.#platform = platform
+    void this.#listen()
   }
 
-  function onPiece(piece: HttpPiece): void {
-    if (!open) return end('an answer that nobody asked for')
+  end(reason: string): void {
+    if (this.#over !== null) return
+    this.#over = reason
+    this.#open?.settle({ kind: 'lost', handed: true, detail: reason })
+    for (const job of this.#waiting.splice(0)) job.settle({ kind: 'lost', handed: false, detail: reason })
+    this.#tellEnded(reason)
+  }
+
+  get isOver(): boolean {
+    return this.#over !== null
+  }
+
+  /** Never rejects. */
+  request(request: HttpRequest): Promise<HttpAnswer> {
+    return new Promise((settle) => {
+      const unsent = (detail: string) => settle({ kind: 'lost', handed: false, detail })
+      if (this.#over !== null) return unsent(this.#over)
+      if (this.#waiting.length >= MOST_WAITING) return unsent(`${MOST_WAITING} requests wait for this device already`)
+      this.#waiting.push({ request, settle })
+      void this.#work()
+    })
+  }
+
+  #onPiece(piece: HttpPiece): void {
+    if (!this.#open) return this.end('an answer that nobody asked for')
     if (piece.kind === 'response') {
-      open.status = piece.status
-      open.headers = piece.headers
-      open.isStream = open.request.onData !== undefined && piece.status >= 200 && piece.status < 300
-      if (open.isStream) open.settle({ kind: 'answered', status: open.status, headers: open.headers, body: '' })
+      this.#open.status = piece.status
+      this.#open.headers = piece.headers
+      this.#open.isStream = this.#open.request.onData !== undefined && piece.status >= 200 && piece.status < 300
+      if (this.#open.isStream)
+        this.#open.settle({ kind: 'answered', status: this.#open.status, headers: this.#open.headers, body: '' })
     } else if (piece.kind === 'data') {
-      if (open.isStream) return open.request.onData?.(piece.bytes)
-      open.size += piece.bytes.length
-      if (open.size > MOST_BODY_BYTES) return end(`an answer over ${MOST_BODY_BYTES} bytes`)
-      open.body.push(piece.bytes)
-    } else if (open.isStream) end('the device ended the stream')
+      if (this.#open.isStream) return this.#open.request.onData?.(piece.bytes)
+      this.#open.size += piece.bytes.length
+      if (this.#open.size > MOST_BODY_BYTES) return this.end(`an answer over ${MOST_BODY_BYTES} bytes`)
+      this.#open.body.push(piece.bytes)
+    } else if (this.#open.isStream) this.end('the device ended the stream')
     else {
-      const { status, headers, settle } = open
-      const body = Buffer.concat(open.body).toString('utf8')
-      open = null
+      const { status, headers, settle } = this.#open
+      const body = Buffer.concat(this.#open.body).toString('utf8')
+      this.#open = null
       settle({ kind: 'answered', status, headers, body })
-      if (/\bclose\b/i.test(headers.get('connection') ?? '')) end('the device closes the connection')
+      if (/\bclose\b/i.test(headers.get('connection') ?? '')) this.end('the device closes the connection')
     }
   }
 
-  async function listen(): Promise<void> {
+  async #listen(): Promise<void> {
     try {
-      for await (const chunk of link.bytes) {
-        for (const piece of parser.push(chunk)) if (over === null) onPiece(piece)
-        if (parser.fault !== null) end(`what answers is no HTTP server (${parser.fault})`)
-        if (over !== null) return
+      for await (const chunk of this.#link.bytes) {
+        for (const piece of this.#parser.push(chunk)) if (this.#over === null) this.#onPiece(piece)
+        if (this.#parser.fault !== null) this.end(`what answers is no HTTP server (${this.#parser.fault})`)
+        if (this.#over !== null) return
       }
-      for (const piece of parser.end()) if (over === null) onPiece(piece)
-      end(parser.fault ?? 'the other side closed the connection')
+      for (const piece of this.#parser.end()) if (this.#over === null) this.#onPiece(piece)
+      this.end(this.#parser.fault ?? 'the other side closed the connection')
     } catch (error) {
-      end(error instanceof Error ? error.message : String(error))
+      this.end(error instanceof Error ? error.message : String(error))
     }
   }
 
-  async function exchange({ request, settle }: Job): Promise<void> {
+  async #exchange({ request, settle }: Job): Promise<void> {
     if (request.signal?.aborted) return settle({ kind: 'lost', handed: false, detail: 'taken back before it was sent' })
-    const limit = deadline(platform.timers, request.timeoutMs)
+    const limit = deadline(this.#platform.timers, request.timeoutMs)
     await new Promise<void>((done) => {
       const answered = (answer: HttpAnswer) => {
         settle(answer)
         done()
       }
-      open = { request, settle: answered, status: 0, headers: new Map(), body: [], size: 0, isStream: false }
+      this.#open = { request, settle: answered, status: 0, headers: new Map(), body: [], size: 0, isStream: false }
       // An answer that comes too late would be taken for the next one, so the connection is given up.
-      const late = () => end(`no answer within ${request.timeoutMs} ms`)
+      const late = () => this.end(`no answer within ${request.timeoutMs} ms`)
       limit.signal.addEventListener('abort', late, { once: true })
-      link
+      this.#link
         .write(encodeRequest(request), limit.signal)
-        .catch((error: unknown) => end(error instanceof Error ? error.message : String(error)))
+        .catch((error: unknown) => this.end(error instanceof Error ? error.message : String(error)))
     })
     limit.done()
   }
 
-  async function work(): Promise<void> {
-    if (working) return
-    working = true
-    for (let job = waiting.shift(); job; job = waiting.shift()) {
-      if (over !== null) job.settle({ kind: 'lost', handed: false, detail: over })
-      else await exchange(job)
+  async #work(): Promise<void> {
+    if (this.#working) return
+    this.#working = true
+    for (let job = this.#waiting.shift(); job; job = this.#waiting.shift()) {
+      if (this.#over !== null) job.settle({ kind: 'lost', handed: false, detail: this.#over })
+      else await this.#exchange(job)
     }
-    working = false
-  }
-
-  void listen()
-  return {
-    ended,
-    end,
-    get isOver() {
-      return over !== null
-    },
-    request: (request) =>
-      new Promise((settle) => {
-        const unsent = (detail: string) => settle({ kind: 'lost', handed: false, detail })
-        if (over !== null) return unsent(over)
-        if (waiting.length >= MOST_WAITING) return unsent(`${MOST_WAITING} requests wait for this device already`)
-        waiting.push({ request, settle })
-        void work()
-      }),
+    this.#working = false
   }
 }
 

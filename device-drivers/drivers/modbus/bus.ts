@@ -87,7 +87,7 @@ function startBus({ codec, numbered, gapMs }: Wire, link: ByteLink, platform: Pl
     return said ?? (told.kind === 'lost' ? told : { kind: 'lost', handed: true, detail: 'no answer' })
   }
 
-  return { ended: exchange.ended, request, onNoise: exchange.onNoise }
+  return { ended: exchange.ended, request, onNoise: (listener) => exchange.onNoise(listener) }
 }
 
 /** One object per framing: devices share a link when they ask for the same. */

@@ -6,18 +6,6 @@ import { linkKey } from '../../transports/link-settings.ts'
 import type { AnyLink } from '../../transports/link-settings.ts'
 import type { LinkProtocol, Speaker } from '../../transports/shared-links.ts'
 
-/** One connection to a broker, for all devices on it. */
-export interface MqttLine extends Speaker {
-  /** Resolves when the broker has accepted us; rejects with its reason. */
-  readonly accepted: Promise<void>
-  /** Hears what is published to exactly these topics. Rejects when the broker refuses or the line is gone. */
-  subscribe(topics: readonly string[], listener: (topic: string, payload: Uint8Array) => void): Promise<Cancel>
-  /** For those who are there now. False when it could not be handed to the link; whoever it is for answers, or not. */
-  publish(topic: string, payload: string): Promise<Published | false>
-  /** Ends the line: what the broker has not taken is thrown away. */
-  end(reason: string): void
-}
-
 /** A message that was handed to the link. */
 export interface Published {
   /** Whether the broker has it by now; what it has it passes on, or has lost. */
@@ -31,149 +19,163 @@ const MOST_LISTENERS = 1_024
 const FOR_EVER = new AbortController().signal
 
 function startMqtt(link: ByteLink, settings: AnyLink, platform: Platform): MqttLine {
-  const { clock, timers } = platform
-  const codec = mqttCodec()
-  const listeners = new Map<string, Set<(topic: string, payload: Uint8Array) => void>>()
-  const asked = new Map<number, { done: () => void; fail: (why: Error) => void }>()
-  const { user, password }: { user?: string | undefined; password?: string | undefined } =
-    'mqtt' in settings || 'mqtts' in settings ? settings : {}
-  let heardAt = clock.elapsed()
-  let id = 0
-  let pings = 0
-  let pongs = 0
-  let over: string | null = null
-  let cancelBeat: Cancel = () => {}
-  let tellEnded = (_reason: string) => {}
-  let accept = () => {}
-  let refuse = (_why: Error) => {}
-  const ended = new Promise<string>((resolve) => {
-    tellEnded = resolve
-  })
-  const accepted = new Promise<void>((resolve, reject) => {
-    accept = resolve
-    refuse = reject
-  })
-  accepted.catch(() => {})
+  return new MqttLine(link, settings, platform)
+}
 
-  function end(reason: string): void {
-    if (over !== null) return
-    over = reason
-    cancelBeat()
-    refuse(new Error(reason))
-    for (const { fail } of asked.values()) fail(new Error(reason))
-    asked.clear()
-    tellEnded(reason)
+/** One connection to a broker, for all devices on it. */
+export class MqttLine implements Speaker {
+  readonly #link: ByteLink
+  readonly #platform: Platform
+  readonly #codec = mqttCodec()
+  readonly #listeners = new Map<string, Set<(topic: string, payload: Uint8Array) => void>>()
+  readonly #asked = new Map<number, { done: () => void; fail: (why: Error) => void }>()
+  #heardAt: number
+  #id = 0
+  #pings = 0
+  #pongs = 0
+  #over: string | null = null
+  #cancelBeat: Cancel = () => {}
+  #tellEnded = (_reason: string) => {}
+  #accept = () => {}
+  #refuse = (_why: Error) => {}
+  readonly ended = new Promise<string>((resolve) => {
+    this.#tellEnded = resolve
+  })
+  /** Resolves when the broker has accepted us; rejects with its reason. */
+  readonly accepted = new Promise<void>((resolve, reject) => {
+    this.#accept = resolve
+    this.#refuse = reject
+  })
+
+  constructor(link: ByteLink, settings: AnyLink, platform: Platform) {
+    this.#link = link
+    this.#platform = platform
+    const { user, password }: { user?: string | undefined; password?: string | undefined } =
+      'mqtt' in settings || 'mqtts' in settings ? settings : {}
+    this.#heardAt = platform.clock.elapsed()
+    this.accepted.catch(() => {})
+    void this.#listen()
+    const clientId = `untag-${Buffer.from(platform.random.bytes(6)).toString('hex')}`
+    void this.#send({
+      cmd: 'connect',
+      clientId,
+      keepalive: KEEPALIVE_SECONDS,
+      ...(user !== undefined && { username: user }),
+      ...(password !== undefined && { password: Buffer.from(password) }),
+    })
+    this.#beat()
   }
 
-  async function send(packet: MqttPacket): Promise<boolean> {
-    if (over !== null) return false
+  /** Hears what is published to exactly these topics. Rejects when the broker refuses or the line is gone. */
+  async subscribe(topics: readonly string[], listener: (topic: string, payload: Uint8Array) => void): Promise<Cancel> {
+    if (this.#over !== null) throw new Error(this.#over)
+    if (this.#listeners.size + topics.length > MOST_LISTENERS)
+      throw new Error(`${MOST_LISTENERS} topics are listened to already`)
+    const mine = this.#nextId()
+    const told = new Promise<void>((done, fail) => this.#asked.set(mine, { done, fail }))
+    for (const topic of topics) this.#listeners.set(topic, (this.#listeners.get(topic) ?? new Set()).add(listener))
+    const leave = () => {
+      for (const topic of topics) {
+        this.#listeners.get(topic)?.delete(listener)
+        if (this.#listeners.get(topic)?.size === 0) this.#listeners.delete(topic)
+      }
+    }
+    told.catch(leave)
+    await this.#send({ cmd: 'subscribe', messageId: mine, subscriptions: topics.map((topic) => ({ topic, qos: 1 })) })
+    await told
+    return leave
+  }
+
+  /** For those who are there now. False when it could not be handed to the link; whoever it is for answers, or not. */
+  async publish(topic: string, payload: string): Promise<Published | false> {
+    // QoS 0: with 1 a broker keeps it for a reader that is away, and a barrier would open by itself once that is back.
+    const message = this.#send({
+      cmd: 'publish',
+      topic,
+      payload: Buffer.from(payload),
+      qos: 0,
+      retain: false,
+      dup: false,
+    })
+    // Nothing confirms QoS 0, but a broker that answers what came behind it has it.
+    const mine = this.#ping()
+    return (await message) && { taken: () => this.#pongs >= mine }
+  }
+
+  /** Ends the line: what the broker has not taken is thrown away. */
+  end(reason: string): void {
+    if (this.#over !== null) return
+    this.#over = reason
+    this.#cancelBeat()
+    this.#refuse(new Error(reason))
+    for (const { fail } of this.#asked.values()) fail(new Error(reason))
+    this.#asked.clear()
+    this.#tellEnded(reason)
+  }
+
+  async #send(packet: MqttPacket): Promise<boolean> {
+    if (this.#over !== null) return false
     try {
-      await link.write(codec.encode(packet), FOR_EVER)
+      await this.#link.write(this.#codec.encode(packet), FOR_EVER)
       return true
     } catch (error) {
-      end(error instanceof Error ? error.message : String(error))
+      this.end(error instanceof Error ? error.message : String(error))
       return false
     }
   }
 
-  function ping(): number {
-    void send({ cmd: 'pingreq' })
-    return ++pings
+  #ping(): number {
+    void this.#send({ cmd: 'pingreq' })
+    return ++this.#pings
   }
 
-  function beat(): void {
-    cancelBeat = timers.after(KEEPALIVE_SECONDS * 1_000, () => {
-      if (clock.elapsed() - heardAt > KEEPALIVE_SECONDS * MISSED * 1_000) return end('the broker says nothing any more')
-      ping()
-      beat()
+  #beat(): void {
+    this.#cancelBeat = this.#platform.timers.after(KEEPALIVE_SECONDS * 1_000, () => {
+      if (this.#platform.clock.elapsed() - this.#heardAt > KEEPALIVE_SECONDS * MISSED * 1_000)
+        return this.end('the broker says nothing any more')
+      this.#ping()
+      this.#beat()
     })
   }
 
-  function onPacket(packet: MqttPacket): void {
-    if (packet.cmd === 'connack' && packet.returnCode === 0) accept()
+  #onPacket(packet: MqttPacket): void {
+    if (packet.cmd === 'connack' && packet.returnCode === 0) this.#accept()
     else if (packet.cmd === 'connack')
-      end(`the broker refuses the connection: ${CONNECT_REFUSALS[packet.returnCode] ?? `code ${packet.returnCode}`}`)
+      this.end(
+        `the broker refuses the connection: ${CONNECT_REFUSALS[packet.returnCode] ?? `code ${packet.returnCode}`}`,
+      )
     else if (packet.cmd === 'suback') {
-      const open = asked.get(packet.messageId)
-      asked.delete(packet.messageId)
+      const open = this.#asked.get(packet.messageId)
+      this.#asked.delete(packet.messageId)
       if (packet.granted.some((code) => code > 2))
         open?.fail(new Error('the broker does not let this user read a topic; check its access list'))
       else open?.done()
-    } else if (packet.cmd === 'pingresp') pongs++
+    } else if (packet.cmd === 'pingresp') this.#pongs++
     else if (packet.cmd === 'publish') {
-      if (packet.messageId !== undefined) void send({ cmd: 'puback', messageId: packet.messageId })
+      if (packet.messageId !== undefined) void this.#send({ cmd: 'puback', messageId: packet.messageId })
       // What was kept on the broker is of no known age.
       if (!packet.retain)
-        for (const listener of listeners.get(packet.topic) ?? []) listener(packet.topic, packet.payload)
+        for (const listener of this.#listeners.get(packet.topic) ?? []) listener(packet.topic, packet.payload)
     }
   }
 
-  async function listen(): Promise<void> {
+  async #listen(): Promise<void> {
     try {
-      for await (const chunk of link.bytes) {
-        heardAt = clock.elapsed()
-        for (const packet of codec.push(chunk)) if (over === null) onPacket(packet)
-        if (codec.fault !== null) end(`what answers is no MQTT broker (${codec.fault})`)
-        if (over !== null) return
+      for await (const chunk of this.#link.bytes) {
+        this.#heardAt = this.#platform.clock.elapsed()
+        for (const packet of this.#codec.push(chunk)) if (this.#over === null) this.#onPacket(packet)
+        if (this.#codec.fault !== null) this.end(`what answers is no MQTT broker (${this.#codec.fault})`)
+        if (this.#over !== null) return
       }
-      end('the broker closed the connection')
+      this.end('the broker closed the connection')
     } catch (error) {
-      end(error instanceof Error ? error.message : String(error))
+      this.end(error instanceof Error ? error.message : String(error))
     }
   }
 
-  const nextId = (): number => {
-    id = (id % 65_535) + 1
-    return id
-  }
-
-  void listen()
-  const clientId = `untag-${Buffer.from(platform.random.bytes(6)).toString('hex')}`
-  void send({
-    cmd: 'connect',
-    clientId,
-    keepalive: KEEPALIVE_SECONDS,
-    ...(user !== undefined && { username: user }),
-    ...(password !== undefined && { password: Buffer.from(password) }),
-  })
-  beat()
-
-  return {
-    ended,
-    accepted,
-    async subscribe(topics, listener) {
-      if (over !== null) throw new Error(over)
-      if (listeners.size + topics.length > MOST_LISTENERS)
-        throw new Error(`${MOST_LISTENERS} topics are listened to already`)
-      const mine = nextId()
-      const told = new Promise<void>((done, fail) => asked.set(mine, { done, fail }))
-      for (const topic of topics) listeners.set(topic, (listeners.get(topic) ?? new Set()).add(listener))
-      const leave = () => {
-        for (const topic of topics) {
-          listeners.get(topic)?.delete(listener)
-          if (listeners.get(topic)?.size === 0) listeners.delete(topic)
-        }
-      }
-      told.catch(leave)
-      await send({ cmd: 'subscribe', messageId: mine, subscriptions: topics.map((topic) => ({ topic, qos: 1 })) })
-      await told
-      return leave
-    },
-    // QoS 0: with 1 a broker keeps it for a reader that is away, and a barrier would open by itself once that is back.
-    async publish(topic, payload) {
-      const message = send({
-        cmd: 'publish',
-        topic,
-        payload: Buffer.from(payload),
-        qos: 0,
-        retain: false,
-        dup: false,
-      })
-      // Nothing confirms QoS 0, but a broker that answers what came behind it has it.
-      const mine = ping()
-      return (await message) && { taken: () => pongs >= mine }
-    },
-    end,
+  #nextId(): number {
+    this.#id = (this.#id % 65_535) + 1
+    return this.#id
   }
 }
 

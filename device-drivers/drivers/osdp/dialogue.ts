@@ -8,19 +8,6 @@ import { eitherSignal } from '../either-signal.ts'
 import type { ExchangeAnswer, Lane, LostAnswer } from '../exchange.ts'
 import type { OsdpLine } from './line.ts'
 
-/**
- * The commands to one device, numbered. A command whose answer is lost is repeated with the same number
- * and the same bytes: the device, which has carried it out already or never heard it, does it once and
- * gives the same answer. When that does not help, nobody knows the number of the other side any more,
- * and everything begins anew; the command is not taken along.
- */
-export interface Dialogue {
-  /** One command at a time. Never rejects. */
-  send(command: OsdpCommand, options?: SendOptions): Promise<OsdpAnswer>
-  /** From the next command on in the secure channel; a plain answer then ends the dialogue. */
-  secure(channel: SecureChannel): void
-}
-
 export interface SendOptions {
   readonly lane?: Lane
   /** Takes the command back before its first byte. */
@@ -67,93 +54,124 @@ const isUnnumbered = (frame: OsdpFrame): boolean => isBusy(frame) || frame.code 
 
 /** Begins with number 0, which makes the device forget what was before. */
 export function startDialogue(o: DialogueOptions): Dialogue {
-  let sequence = -1
-  let channel: SecureChannel | null = null
-  let turn: Promise<unknown> = Promise.resolve()
+  return new Dialogue(o)
+}
 
-  function numbered({ code, data }: OsdpCommand, security: readonly number[] | undefined): OsdpFrame {
-    sequence = sequence === 3 ? 1 : sequence + 1
+/**
+ * The commands to one device, numbered. A command whose answer is lost is repeated with the same number
+ * and the same bytes: the device, which has carried it out already or never heard it, does it once and
+ * gives the same answer. When that does not help, nobody knows the number of the other side any more,
+ * and everything begins anew; the command is not taken along.
+ */
+export class Dialogue {
+  readonly #o: DialogueOptions
+  #sequence = -1
+  #channel: SecureChannel | null = null
+  #turn: Promise<unknown> = Promise.resolve()
+
+  constructor(o: DialogueOptions) {
+    this.#o = o
+  }
+
+  /** One command at a time. Never rejects. */
+  send(command: OsdpCommand, options: SendOptions = {}): Promise<OsdpAnswer> {
+    const answer = this.#turn.then((): Promise<OsdpAnswer> | OsdpAnswer => {
+      if (this.#o.over.aborted) return { kind: 'lost', handed: false, detail: 'the connection was lost' }
+      if (options.signal?.aborted) return { kind: 'lost', handed: false, detail: 'taken back before it was sent' }
+      if (!options.signal) return this.#transmit(command, options, this.#o.over)
+      const either = eitherSignal(options.signal, this.#o.over)
+      return this.#transmit(command, options, either.signal).finally(either.done)
+    })
+    this.#turn = answer
+    return answer
+  }
+
+  /** From the next command on in the secure channel; a plain answer then ends the dialogue. */
+  secure(next: SecureChannel): void {
+    this.#channel = next
+  }
+
+  #numbered({ code, data }: OsdpCommand, security: readonly number[] | undefined): OsdpFrame {
+    this.#sequence = this.#sequence === 3 ? 1 : this.#sequence + 1
     const block = security ? Uint8Array.from(security) : null
-    const plain = { address: o.address, reply: false, sequence, check: o.check, security: block, code, data, mac: null }
-    return channel ? channel.seal(plain) : plain
+    const plain = {
+      address: this.#o.address,
+      reply: false,
+      sequence: this.#sequence,
+      check: this.#o.check,
+      security: block,
+      code,
+      data,
+      mac: null,
+    }
+    return this.#channel ? this.#channel.seal(plain) : plain
   }
 
-  const lost = (detail: string): LostAnswer => ({ kind: 'lost', handed: true, detail })
-
-  function broken(detail: string): LostAnswer {
-    o.onBroken(detail)
-    return lost(detail)
+  #lost(detail: string): LostAnswer {
+    return { kind: 'lost', handed: true, detail }
   }
 
-  function read(frame: OsdpFrame, repeated: boolean): OsdpAnswer {
+  #broken(detail: string): LostAnswer {
+    this.#o.onBroken(detail)
+    return this.#lost(detail)
+  }
+
+  #read(frame: OsdpFrame, repeated: boolean): OsdpAnswer {
     const nak = frame.code === OSDP_REPLY.nak ? (frame.data[0] ?? 0) : null
-    if (!channel && nak !== null) return { kind: 'nak', code: nak, repeated }
-    if (!channel) return { kind: 'reply', code: frame.code, data: frame.data, security: frame.security }
+    if (!this.#channel && nak !== null) return { kind: 'nak', code: nak, repeated }
+    if (!this.#channel) return { kind: 'reply', code: frame.code, data: frame.data, security: frame.security }
     // Anybody on the line can say what is not secured, so a plain NAK proves nothing about the command.
-    if (!frame.mac && nak !== null) return broken(`the device left the secure channel: ${nakText(nak)}`)
-    const opened = channel.open(frame)
+    if (!frame.mac && nak !== null) return this.#broken(`the device left the secure channel: ${nakText(nak)}`)
+    const opened = this.#channel.open(frame)
     if (!opened) {
-      o.onFault(NOT_OURS)
-      return broken('an answer that is not from the secure channel')
+      this.#o.onFault(NOT_OURS)
+      return this.#broken('an answer that is not from the secure channel')
     }
     if (opened.code === OSDP_REPLY.nak) return { kind: 'nak', code: opened.data[0] ?? 0, repeated }
     return { kind: 'reply', code: opened.code, data: opened.data, security: null }
   }
 
-  async function transmit(command: OsdpCommand, options: SendOptions, signal: AbortSignal): Promise<OsdpAnswer> {
+  async #transmit(command: OsdpCommand, options: SendOptions, signal: AbortSignal): Promise<OsdpAnswer> {
     let sent: OsdpFrame | null = null
     let busy = 0
     for (let tries = 1; ; tries++) {
       const repeats = sent !== null
-      const answer: ExchangeAnswer<OsdpFrame> = await o.line.ask({
+      const next = () => (sent ??= this.#numbered(command, options.security))
+      const answer: ExchangeAnswer<OsdpFrame> = await this.#o.line.ask({
         // Numbered and sealed when its turn comes: a command taken back before leaves no gap.
         get frame() {
-          return (sent ??= numbered(command, options.security))
+          return next()
         },
-        who: `address ${o.address}`,
-        timeoutMs: o.timeoutMs,
+        who: `address ${this.#o.address}`,
+        timeoutMs: this.#o.timeoutMs,
         answers: (frame) =>
-          frame.reply && frame.address === o.address && (frame.sequence === sent?.sequence || isUnnumbered(frame)),
+          frame.reply &&
+          frame.address === this.#o.address &&
+          (frame.sequence === sent?.sequence || isUnnumbered(frame)),
         lane: options.lane ?? 'command',
-        signal: repeats ? o.over : signal,
+        signal: repeats ? this.#o.over : signal,
         ...(!repeats && options.onHanded ? { onHanded: options.onHanded } : {}),
       })
       if (answer.kind === 'lost') {
         if (!sent) return answer
-        if (o.over.aborted || !answer.handed) return lost(answer.detail)
+        if (this.#o.over.aborted || !answer.handed) return this.#lost(answer.detail)
         if (tries < MOST_TRIES) continue
-        o.onSilent(`${MOST_TRIES} times: ${answer.detail}`)
-        return lost(answer.detail)
+        this.#o.onSilent(`${MOST_TRIES} times: ${answer.detail}`)
+        return this.#lost(answer.detail)
       }
-      if (answer.kind === 'sent') return lost('no answer')
+      if (answer.kind === 'sent') return this.#lost('no answer')
       const { frame } = answer
       if (isBusy(frame)) {
-        if (++busy > MOST_BUSY) return broken('the device was busy for too long')
+        if (++busy > MOST_BUSY) return this.#broken('the device was busy for too long')
         tries--
-        await pause(o.timers, BUSY_PAUSE_MS, o.over).catch(() => {})
-        if (o.over.aborted) return lost('the connection was lost')
+        await pause(this.#o.timers, BUSY_PAUSE_MS, this.#o.over).catch(() => {})
+        if (this.#o.over.aborted) return this.#lost('the connection was lost')
         continue
       }
       // It did not get the frame whole, so it has not carried it out.
-      if (!channel && frame.code === OSDP_REPLY.nak && frame.data[0] === OSDP_NAK.check && tries < MOST_TRIES) continue
-      return read(frame, repeats)
+      if (!this.#channel && frame.code === OSDP_REPLY.nak && frame.data[0] === OSDP_NAK.check && tries < MOST_TRIES)
+        continue
+      return this.#read(frame, repeats)
     }
-  }
-
-  return {
-    send(command, options = {}) {
-      const answer = turn.then((): Promise<OsdpAnswer> | OsdpAnswer => {
-        if (o.over.aborted) return { kind: 'lost', handed: false, detail: 'the connection was lost' }
-        if (options.signal?.aborted) return { kind: 'lost', handed: false, detail: 'taken back before it was sent' }
-        if (!options.signal) return transmit(command, options, o.over)
-        const either = eitherSignal(options.signal, o.over)
-        return transmit(command, options, either.signal).finally(either.done)
-      })
-      turn = answer
-      return answer
-    },
-    secure(next) {
-      channel = next
-    },
   }
 }

@@ -33,27 +33,6 @@ export class ConversationOver extends Error {
   override name = 'ConversationOver'
 }
 
-/**
- * One conversation with pcscd, one question at a time. A question that is not answered in time, or not as it must
- * be, ends it: without headers on answers nobody could tell later bytes apart. Then every call rejects with `ConversationOver`.
- */
-export interface Pcscd extends Speaker {
-  /** Agrees on the version and opens a context. Call it once, first. */
-  greet(): Promise<void>
-  /** Rejects with `PcscRefusal` when pcscd answers anything but success. `data`: only of transmit. */
-  ask(
-    command: PcscCommand,
-    body: PcscBody,
-    data?: Uint8Array,
-  ): Promise<{ readonly body: PcscBody; readonly data: Uint8Array }>
-  /** The readers and their cards now. */
-  readers(): Promise<readonly ReaderState[]>
-  /** Resolves when they are perhaps not as `known` any more, when `wake` aborts, and from time to time. */
-  untilChange(known: readonly ReaderState[], wake: AbortSignal): Promise<void>
-  /** The context of `greet`. */
-  readonly context: number
-}
-
 /** Spoken by pcscd 1.8.24 to 2.2 alone, and still by 2.4.1 and later. */
 const FIRST_OFFER = 4
 /** pcscd 2.3 and 2.4.0 take nothing else. Newer ones take the first offer. */
@@ -87,143 +66,168 @@ interface Wanted {
 }
 
 /** Begins to listen; nothing is said before `greet`. `service` names the other side in faults. */
-export function startPcscd(link: ByteLink, { timers }: Platform, service = PCSCD): Pcscd {
-  const buffer = answerBuffer(MOST_HELD_BYTES)
-  let wanted: Wanted | null = null
-  let over: ConversationOver | null = null
-  let context = 0
-  let tell = (_reason: string) => {}
-  const ended = new Promise<string>((resolve) => {
-    tell = resolve
+export function startPcscd(link: ByteLink, platform: Platform, service = PCSCD): Pcscd {
+  return new Pcscd(link, platform, service)
+}
+
+/**
+ * One conversation with pcscd, one question at a time. A question that is not answered in time, or not as it must
+ * be, ends it: without headers on answers nobody could tell later bytes apart. Then every call rejects with `ConversationOver`.
+ */
+export class Pcscd implements Speaker {
+  readonly #link: ByteLink
+  readonly #service: string
+  readonly #timers: Timers
+  readonly #buffer = answerBuffer(MOST_HELD_BYTES)
+  #wanted: Wanted | null = null
+  #over: ConversationOver | null = null
+  #context = 0
+  #tell = (_reason: string) => {}
+  readonly ended = new Promise<string>((resolve) => {
+    this.#tell = resolve
   })
 
-  function end(reason: string): void {
-    if (over) return
-    over = new ConversationOver(reason)
-    wanted?.reject(over)
-    wanted = null
-    tell(reason)
+  constructor(link: ByteLink, platform: Platform, service: string) {
+    this.#link = link
+    this.#service = service
+    this.#timers = platform.timers
+    void this.#listen()
   }
 
-  function serve(): void {
-    const bytes = wanted ? buffer.take(wanted.length) : null
-    if (!bytes || !wanted) return
-    const { resolve } = wanted
-    wanted = null
-    resolve(bytes)
-  }
-
-  async function listen(): Promise<void> {
-    try {
-      for await (const chunk of link.bytes) {
-        if (!buffer.push(chunk))
-          return end(`${service} says more than any answer has; is another program on this socket?`)
-        serve()
-      }
-      broke(`${service} hung up`)
-    } catch (error) {
-      broke(error instanceof Error ? error.message : String(error))
+  /** Agrees on the version and opens a context. Call it once, first. */
+  async greet(): Promise<void> {
+    let { body } = await this.#exchange('version', { major: MAJOR, minor: FIRST_OFFER })
+    if (body.rv === SERVICE_STOPPED && body.major === MAJOR && body.minor === SECOND_OFFER) {
+      body = (await this.#exchange('version', { major: MAJOR, minor: SECOND_OFFER })).body
     }
+    if (body.rv !== SUCCESS) {
+      this.#end(
+        `pcscd speaks protocol ${body.major}:${body.minor}; this agent speaks 4:4 and 4:5 (pcscd 1.8.24 and later)`,
+      )
+      throw this.#over ?? new ConversationOver('over')
+    }
+    this.#context = (await this.ask('establishContext', { scope: SCOPE_SYSTEM })).body.context ?? 0
   }
 
-  /** A client that pcscd does not let in is not told so: the connection just ends. */
-  function broke(reason: string): void {
-    const isRejected = context === 0 && service === PCSCD
-    end(isRejected ? 'pcscd hung up at once; it may not let this user in (polkit), or has too many clients' : reason)
-  }
-
-  function read(length: number): Promise<Uint8Array> {
-    return new Promise((resolve, reject) => {
-      if (over) return reject(over)
-      wanted = { length, resolve, reject }
-      serve()
-    })
-  }
-
-  async function readWithin(length: number, ms: number, what: string): Promise<Uint8Array> {
-    return within(timers, read(length), ms, () => end(`${service} does not answer ${what} within ${ms / 1_000} s`))
-  }
-
-  // Not waited for: a pcscd that reads nothing is found by the limit on its answer.
-  function write(command: PcscCommand, body?: PcscBody, data?: Uint8Array): void {
-    link.write(encodeRequest(command, body, data), never).catch((error: Error) => broke(error.message))
-  }
-
-  /** Says something that is to be answered, when nothing else is. */
-  function say(command: PcscCommand, body?: PcscBody, data?: Uint8Array): void {
-    if (buffer.held > 0) end(`${service} says what nobody asked`)
-    if (over) throw over
-    write(command, body, data)
-  }
-
-  async function exchange(
-    command: PcscCommand,
-    body: PcscBody,
-    data?: Uint8Array,
-  ): Promise<{ body: PcscBody; data: Uint8Array }> {
-    say(command, body, data)
-    const ms = WITHIN_MS[command] ?? ANSWER_WITHIN_MS
-    const answer = decodeBody(PCSC_BODIES[command], await readWithin(bodyBytes(PCSC_BODIES[command]), ms, command))
-    if (command !== 'transmit' || answer.rv !== SUCCESS) return { body: answer, data: new Uint8Array(0) }
-    const length = answer.receiveLength ?? 0
-    if (length > MOST_APDU_BYTES) end(`${service} announces an answer of ${length} bytes`)
-    return { body: answer, data: await readWithin(length, ms, command) }
-  }
-
-  async function ask(
-    command: PcscCommand,
-    body: PcscBody,
-    data?: Uint8Array,
-  ): Promise<{ body: PcscBody; data: Uint8Array }> {
-    const answer = await exchange(command, body, data)
+  /** Rejects with `PcscRefusal` when pcscd answers anything but success. `data`: only of transmit. */
+  async ask(command: PcscCommand, body: PcscBody, data?: Uint8Array): Promise<{ body: PcscBody; data: Uint8Array }> {
+    const answer = await this.#exchange(command, body, data)
     if (answer.body.rv !== SUCCESS) throw new PcscRefusal(answer.body.rv ?? 0)
     return answer
   }
 
-  async function greet(): Promise<void> {
-    let { body } = await exchange('version', { major: MAJOR, minor: FIRST_OFFER })
-    if (body.rv === SERVICE_STOPPED && body.major === MAJOR && body.minor === SECOND_OFFER) {
-      body = (await exchange('version', { major: MAJOR, minor: SECOND_OFFER })).body
-    }
-    if (body.rv !== SUCCESS) {
-      end(`pcscd speaks protocol ${body.major}:${body.minor}; this agent speaks 4:4 and 4:5 (pcscd 1.8.24 and later)`)
-      throw over ?? new ConversationOver('over')
-    }
-    context = (await ask('establishContext', { scope: SCOPE_SYSTEM })).body.context ?? 0
-  }
-
-  async function readers(): Promise<readonly ReaderState[]> {
-    say('getReadersState')
-    return decodeReaderStates(await readWithin(READER_STATES_BYTES, TABLE_WITHIN_MS, 'getReadersState'))
+  /** The readers and their cards now. */
+  async readers(): Promise<readonly ReaderState[]> {
+    this.#say('getReadersState')
+    return decodeReaderStates(await this.#readWithin(READER_STATES_BYTES, TABLE_WITHIN_MS, 'getReadersState'))
   }
 
   /**
+   * Resolves when they are perhaps not as `known` any more, when `wake` aborts, and from time to time.
+   *
    * Asking to wait is answered with the table of readers, and later with one word: of a change, or because waiting was
    * stopped, never both. pcscd 2.5 may put that word before or into the table. So the bytes are counted, the table is only
    * compared, and what it shows is fetched anew when nobody waits.
    */
-  async function untilChange(known: readonly ReaderState[], wake: AbortSignal): Promise<void> {
-    say('waitReaderStateChange')
-    const table = decodeReaderStates(await readWithin(READER_STATES_BYTES, TABLE_WITHIN_MS, 'waitReaderStateChange'))
+  async untilChange(known: readonly ReaderState[], wake: AbortSignal): Promise<void> {
+    this.#say('waitReaderStateChange')
+    const table = decodeReaderStates(
+      await this.#readWithin(READER_STATES_BYTES, TABLE_WITHIN_MS, 'waitReaderStateChange'),
+    )
     let told = false
-    const change = read(CHANGE_BYTES).then(() => void (told = true))
+    const change = this.#read(CHANGE_BYTES).then(() => void (told = true))
     change.catch(() => {})
-    if (sameStates(table, known)) await firstOf(timers, change, wake, ASK_EVERY_MS)
+    if (sameStates(table, known)) await firstOf(this.#timers, change, wake, ASK_EVERY_MS)
     if (told) return
-    write('stopWaitingReaderStateChange')
-    await within(timers, change, ANSWER_WITHIN_MS, () => end(`${service} does not answer stopWaitingReaderStateChange`))
+    this.#write('stopWaitingReaderStateChange')
+    await within(this.#timers, change, ANSWER_WITHIN_MS, () =>
+      this.#end(`${this.#service} does not answer stopWaitingReaderStateChange`),
+    )
   }
 
-  void listen()
-  return {
-    ended,
-    greet,
-    ask,
-    readers,
-    untilChange,
-    get context() {
-      return context
-    },
+  /** The context of `greet`. */
+  get context(): number {
+    return this.#context
+  }
+
+  #end(reason: string): void {
+    if (this.#over) return
+    this.#over = new ConversationOver(reason)
+    this.#wanted?.reject(this.#over)
+    this.#wanted = null
+    this.#tell(reason)
+  }
+
+  #serve(): void {
+    const bytes = this.#wanted ? this.#buffer.take(this.#wanted.length) : null
+    if (!bytes || !this.#wanted) return
+    const { resolve } = this.#wanted
+    this.#wanted = null
+    resolve(bytes)
+  }
+
+  async #listen(): Promise<void> {
+    try {
+      for await (const chunk of this.#link.bytes) {
+        if (!this.#buffer.push(chunk))
+          return this.#end(`${this.#service} says more than any answer has; is another program on this socket?`)
+        this.#serve()
+      }
+      this.#broke(`${this.#service} hung up`)
+    } catch (error) {
+      this.#broke(error instanceof Error ? error.message : String(error))
+    }
+  }
+
+  /** A client that pcscd does not let in is not told so: the connection just ends. */
+  #broke(reason: string): void {
+    const isRejected = this.#context === 0 && this.#service === PCSCD
+    this.#end(
+      isRejected ? 'pcscd hung up at once; it may not let this user in (polkit), or has too many clients' : reason,
+    )
+  }
+
+  #read(length: number): Promise<Uint8Array> {
+    return new Promise((resolve, reject) => {
+      if (this.#over) return reject(this.#over)
+      this.#wanted = { length, resolve, reject }
+      this.#serve()
+    })
+  }
+
+  async #readWithin(length: number, ms: number, what: string): Promise<Uint8Array> {
+    return within(this.#timers, this.#read(length), ms, () =>
+      this.#end(`${this.#service} does not answer ${what} within ${ms / 1_000} s`),
+    )
+  }
+
+  // Not waited for: a pcscd that reads nothing is found by the limit on its answer.
+  #write(command: PcscCommand, body?: PcscBody, data?: Uint8Array): void {
+    this.#link.write(encodeRequest(command, body, data), never).catch((error: Error) => this.#broke(error.message))
+  }
+
+  /** Says something that is to be answered, when nothing else is. */
+  #say(command: PcscCommand, body?: PcscBody, data?: Uint8Array): void {
+    if (this.#buffer.held > 0) this.#end(`${this.#service} says what nobody asked`)
+    if (this.#over) throw this.#over
+    this.#write(command, body, data)
+  }
+
+  async #exchange(
+    command: PcscCommand,
+    body: PcscBody,
+    data?: Uint8Array,
+  ): Promise<{ body: PcscBody; data: Uint8Array }> {
+    this.#say(command, body, data)
+    const ms = WITHIN_MS[command] ?? ANSWER_WITHIN_MS
+    const answer = decodeBody(
+      PCSC_BODIES[command],
+      await this.#readWithin(bodyBytes(PCSC_BODIES[command]), ms, command),
+    )
+    if (command !== 'transmit' || answer.rv !== SUCCESS) return { body: answer, data: new Uint8Array(0) }
+    const length = answer.receiveLength ?? 0
+    if (length > MOST_APDU_BYTES) this.#end(`${this.#service} announces an answer of ${length} bytes`)
+    return { body: answer, data: await this.#readWithin(length, ms, command) }
   }
 }
 

@@ -8,15 +8,6 @@ export type HttpPiece =
   | { readonly kind: 'data'; readonly bytes: Uint8Array }
   | { readonly kind: 'end' }
 
-/** HTTP/1.1 as it is read from one connection (RFC 9112). Holds at most one line and the headers of one head. */
-export interface HttpParser {
-  push(chunk: Uint8Array): HttpPiece[]
-  /** The other side has closed: the end of an answer that has no other. */
-  end(): HttpPiece[]
-  /** What was not HTTP. Nothing more is read after it: on a stream there is no way back. */
-  readonly fault: string | null
-}
-
 const MOST_LINE_BYTES = 8_192
 const MOST_HEADERS = 100
 const LF = 0x0a
@@ -35,132 +26,145 @@ type State =
 
 /** Reads answers (a client's side) or requests (a server's side). */
 export function httpParser(reads: 'responses' | 'requests'): HttpParser {
-  const line = new Uint8Array(MOST_LINE_BYTES)
-  let length = 0
-  let state: State = 'start'
-  let fault: string | null = null
-  let first = ''
-  let headers = new Map<string, string>()
-  let count = 0
-  let left = 0
+  return new HttpParser(reads)
+}
 
-  function broken(why: string): void {
-    state = 'broken'
-    fault = why
+/** HTTP/1.1 as it is read from one connection (RFC 9112). Holds at most one line and the headers of one head. */
+export class HttpParser {
+  readonly #reads: 'responses' | 'requests'
+  readonly #line = new Uint8Array(MOST_LINE_BYTES)
+  #length = 0
+  #state: State = 'start'
+  #fault: string | null = null
+  #first = ''
+  #headers = new Map<string, string>()
+  #count = 0
+  #left = 0
+
+  constructor(reads: 'responses' | 'requests') {
+    this.#reads = reads
   }
 
-  function finish(pieces: HttpPiece[]): void {
+  push(chunk: Uint8Array): HttpPiece[] {
+    const pieces: HttpPiece[] = []
+    let at = 0
+    while (at < chunk.length && this.#state !== 'broken') {
+      if (this.#state === 'fixed' || this.#state === 'chunk' || this.#state === 'until-close') {
+        const take = this.#state === 'until-close' ? chunk.length - at : Math.min(this.#left, chunk.length - at)
+        pieces.push({ kind: 'data', bytes: chunk.slice(at, at + take) })
+        at += take
+        if (this.#state === 'until-close') continue
+        this.#left -= take
+        if (this.#left > 0) continue
+        if (this.#state === 'fixed') this.#finish(pieces)
+        else this.#state = 'chunk-end'
+      } else this.#takeLine(chunk[at++] ?? 0, pieces)
+    }
+    return pieces
+  }
+
+  /** The other side has closed: the end of an answer that has no other. */
+  end(): HttpPiece[] {
+    const pieces: HttpPiece[] = []
+    if (this.#state === 'until-close') this.#finish(pieces)
+    else if (this.#state !== 'start' && this.#state !== 'broken')
+      this.#broken('the other side closed in the middle of a message')
+    return pieces
+  }
+
+  /** What was not HTTP. Nothing more is read after it: on a stream there is no way back. */
+  get fault(): string | null {
+    return this.#fault
+  }
+
+  #broken(why: string): void {
+    this.#state = 'broken'
+    this.#fault = why
+  }
+
+  #finish(pieces: HttpPiece[]): void {
     pieces.push({ kind: 'end' })
-    state = 'start'
-    left = 0
+    this.#state = 'start'
+    this.#left = 0
   }
 
-  function onStart(text: string): void {
+  #onStart(text: string): void {
     // Empty lines before a head are allowed, and a keep-alive of some servers.
     if (text === '') return
     const pattern =
-      reads === 'responses' ? /^HTTP\/1\.[01] [1-5]\d\d(?: .*)?$/ : /^[A-Z]{1,20} \S{1,4096} HTTP\/1\.[01]$/
-    if (!pattern.test(text)) return broken('this is not HTTP/1.1')
-    first = text
-    headers = new Map()
-    count = 0
-    state = 'headers'
+      this.#reads === 'responses' ? /^HTTP\/1\.[01] [1-5]\d\d(?: .*)?$/ : /^[A-Z]{1,20} \S{1,4096} HTTP\/1\.[01]$/
+    if (!pattern.test(text)) return this.#broken('this is not HTTP/1.1')
+    this.#first = text
+    this.#headers = new Map()
+    this.#count = 0
+    this.#state = 'headers'
   }
 
-  function onHeader(text: string): void {
+  #onHeader(text: string): void {
     const colon = text.indexOf(':')
     const name = text.slice(0, colon).toLowerCase()
-    if (colon < 1 || !TOKEN.test(name)) return broken('a header without a name')
-    if (++count > MOST_HEADERS) return broken(`more than ${MOST_HEADERS} headers`)
+    if (colon < 1 || !TOKEN.test(name)) return this.#broken('a header without a name')
+    if (++this.#count > MOST_HEADERS) return this.#broken(`more than ${MOST_HEADERS} headers`)
     const value = text.slice(colon + 1).trim()
-    const before = headers.get(name)
-    headers.set(name, before === undefined ? value : `${before}, ${value}`)
+    const before = this.#headers.get(name)
+    this.#headers.set(name, before === undefined ? value : `${before}, ${value}`)
   }
 
   /** How the body's end will be known. */
-  function onHead(pieces: HttpPiece[]): void {
-    const coding = headers.get('transfer-encoding')
-    const size = headers.get('content-length')
+  #onHead(pieces: HttpPiece[]): void {
+    const coding = this.#headers.get('transfer-encoding')
+    const size = this.#headers.get('content-length')
     if (coding !== undefined && (size !== undefined || coding.toLowerCase() !== 'chunked'))
-      return broken('a body whose length cannot be known')
-    if (size !== undefined && !/^\d{1,12}$/.test(size)) return broken('a Content-Length that is no number')
+      return this.#broken('a body whose length cannot be known')
+    if (size !== undefined && !/^\d{1,12}$/.test(size)) return this.#broken('a Content-Length that is no number')
     let mayHaveBody = true
-    if (reads === 'requests') {
-      const [method = '', path = ''] = first.split(' ')
-      pieces.push({ kind: 'request', method, path, headers })
+    if (this.#reads === 'requests') {
+      const [method = '', path = ''] = this.#first.split(' ')
+      pieces.push({ kind: 'request', method, path, headers: this.#headers })
     } else {
-      const status = Number(first.slice(9, 12))
+      const status = Number(this.#first.slice(9, 12))
       if (status < 200) {
-        state = 'start'
+        this.#state = 'start'
         return
       }
-      pieces.push({ kind: 'response', status, headers })
+      pieces.push({ kind: 'response', status, headers: this.#headers })
       mayHaveBody = status !== 204 && status !== 304
     }
-    left = Number(size ?? 0)
-    if (!mayHaveBody) finish(pieces)
-    else if (coding !== undefined) state = 'chunk-size'
-    else if (size === undefined && reads === 'responses') state = 'until-close'
-    else if (left === 0) finish(pieces)
-    else state = 'fixed'
+    this.#left = Number(size ?? 0)
+    if (!mayHaveBody) this.#finish(pieces)
+    else if (coding !== undefined) this.#state = 'chunk-size'
+    else if (size === undefined && this.#reads === 'responses') this.#state = 'until-close'
+    else if (this.#left === 0) this.#finish(pieces)
+    else this.#state = 'fixed'
   }
 
-  function onChunkSize(text: string): void {
+  #onChunkSize(text: string): void {
     const size = /^([0-9A-Fa-f]{1,8})[ \t]*(?:;.*)?$/.exec(text)?.[1]
-    if (size === undefined) return broken('a chunk without a size')
-    left = Number.parseInt(size, 16)
-    state = left === 0 ? 'trailers' : 'chunk'
-    count = 0
+    if (size === undefined) return this.#broken('a chunk without a size')
+    this.#left = Number.parseInt(size, 16)
+    this.#state = this.#left === 0 ? 'trailers' : 'chunk'
+    this.#count = 0
   }
 
-  function onLine(text: string, pieces: HttpPiece[]): void {
-    if (state === 'start') return onStart(text)
-    if (state === 'chunk-size') return onChunkSize(text)
-    if (state === 'headers') return text === '' ? onHead(pieces) : onHeader(text)
-    if (state === 'chunk-end' && text !== '') return broken('a chunk longer than it says')
-    if (state === 'chunk-end') state = 'chunk-size'
-    else if (text === '') finish(pieces)
-    else if (++count > MOST_HEADERS) broken(`more than ${MOST_HEADERS} trailers`)
+  #onLine(text: string, pieces: HttpPiece[]): void {
+    if (this.#state === 'start') return this.#onStart(text)
+    if (this.#state === 'chunk-size') return this.#onChunkSize(text)
+    if (this.#state === 'headers') return text === '' ? this.#onHead(pieces) : this.#onHeader(text)
+    if (this.#state === 'chunk-end' && text !== '') return this.#broken('a chunk longer than it says')
+    if (this.#state === 'chunk-end') this.#state = 'chunk-size'
+    else if (text === '') this.#finish(pieces)
+    else if (++this.#count > MOST_HEADERS) this.#broken(`more than ${MOST_HEADERS} trailers`)
   }
 
-  function takeLine(byte: number, pieces: HttpPiece[]): void {
+  #takeLine(byte: number, pieces: HttpPiece[]): void {
     if (byte !== LF) {
-      if (length === MOST_LINE_BYTES) return broken(`a line over ${MOST_LINE_BYTES} bytes`)
-      line[length++] = byte
+      if (this.#length === MOST_LINE_BYTES) return this.#broken(`a line over ${MOST_LINE_BYTES} bytes`)
+      this.#line[this.#length++] = byte
       return
     }
-    const text = String.fromCharCode(...line.subarray(0, length)).replace(/\r$/, '')
-    length = 0
-    onLine(text, pieces)
-  }
-
-  return {
-    push(chunk) {
-      const pieces: HttpPiece[] = []
-      let at = 0
-      while (at < chunk.length && state !== 'broken') {
-        if (state === 'fixed' || state === 'chunk' || state === 'until-close') {
-          const take = state === 'until-close' ? chunk.length - at : Math.min(left, chunk.length - at)
-          pieces.push({ kind: 'data', bytes: chunk.slice(at, at + take) })
-          at += take
-          if (state === 'until-close') continue
-          left -= take
-          if (left > 0) continue
-          if (state === 'fixed') finish(pieces)
-          else state = 'chunk-end'
-        } else takeLine(chunk[at++] ?? 0, pieces)
-      }
-      return pieces
-    },
-    end() {
-      const pieces: HttpPiece[] = []
-      if (state === 'until-close') finish(pieces)
-      else if (state !== 'start' && state !== 'broken') broken('the other side closed in the middle of a message')
-      return pieces
-    },
-    get fault() {
-      return fault
-    },
+    const text = String.fromCharCode(...this.#line.subarray(0, this.#length)).replace(/\r$/, '')
+    this.#length = 0
+    this.#onLine(text, pieces)
   }
 }
 

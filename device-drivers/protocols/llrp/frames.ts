@@ -86,86 +86,100 @@ function lengthAt(bytes: Uint8Array, at: number, end: number, isLost: boolean): 
  * at 16 KiB. Without a checksum one case stays open: a message cut within its last field takes what it lacks from the next one.
  */
 export function llrpCodec(): ResyncingCodec<LlrpFrame> {
-  let held: Uint8Array = new Uint8Array(0)
-  let filled = 0
-  let isLost = false
-  let thrownAway = 0
+  return new LlrpCodec()
+}
 
-  function scan(bytes: Uint8Array, end: number, isLast: boolean): LlrpFrame[] {
+/** Finds messages in the bytes of one connection. */
+class LlrpCodec implements ResyncingCodec<LlrpFrame> {
+  #held: Uint8Array = new Uint8Array(0)
+  #filled = 0
+  #isLost = false
+  #thrownAway = 0
+
+  push(chunk: Uint8Array): LlrpFrame[] {
+    if (this.#filled === 0) return this.#scan(chunk, chunk.length, false)
+    // Only what the message lacks is moved; the rest of the chunk is looked at where it lies.
+    const lacks =
+      this.#filled < 6 || this.#isLost
+        ? chunk.length
+        : Math.min(chunk.length, Math.max(0, long(this.#held, 2) - this.#filled))
+    this.#append(chunk.subarray(0, lacks))
+    const frames = this.#scan(this.#held, this.#filled, false)
+    if (lacks === chunk.length) return frames
+    const rest = chunk.subarray(lacks)
+    if (this.#filled === 0) return [...frames, ...this.#scan(rest, rest.length, false)]
+    this.#append(rest)
+    return [...frames, ...this.#scan(this.#held, this.#filled, false)]
+  }
+
+  silence(): LlrpFrame[] {
+    return this.#isLost ? this.#scan(this.#held, this.#filled, true) : []
+  }
+
+  takeNoise(): Noise | null {
+    if (this.#thrownAway === 0) return null
+    const noise = { bytes: this.#thrownAway, detail: 'bytes that are no LLRP message' }
+    this.#thrownAway = 0
+    return noise
+  }
+
+  encode({ type, id, body }: LlrpFrame): Uint8Array {
+    const bytes = new Uint8Array(HEADER_BYTES + body.length)
+    const view = new DataView(bytes.buffer)
+    view.setUint16(0, (VERSION << 10) | type)
+    view.setUint32(2, bytes.length)
+    view.setUint32(6, id)
+    bytes.set(body, HEADER_BYTES)
+    return bytes
+  }
+
+  get held(): number {
+    return this.#filled
+  }
+
+  #scan(bytes: Uint8Array, end: number, isLast: boolean): LlrpFrame[] {
     const frames: LlrpFrame[] = []
     let at = 0
     while (at < end) {
-      const length = lengthAt(bytes, at, end, isLost)
+      const length = lengthAt(bytes, at, end, this.#isLost)
       if (length > 0) {
         frames.push({
           type: word(bytes, at) & 0x3ff,
           id: long(bytes, at + 6),
           body: bytes.subarray(at + HEADER_BYTES, at + length),
         })
-        isLost = false
+        this.#isLost = false
         at += length
-      } else if (length < 0 || (isLast && isLost)) {
-        isLost = true
-        thrownAway++
+      } else if (length < 0 || (isLast && this.#isLost)) {
+        this.#isLost = true
+        this.#thrownAway++
         at++
       } else {
         break
       }
     }
     // Frames are views of `bytes`, so what is kept moves to memory of its own.
-    if (at > 0 || bytes !== held) keep(bytes, at, end)
+    if (at > 0 || bytes !== this.#held) this.#keep(bytes, at, end)
     return frames
   }
 
-  function keep(bytes: Uint8Array, from: number, end: number): void {
-    filled = end - from
-    assert(filled < MAX_MESSAGE_BYTES, 'the codec holds less than one message')
-    const expected = filled >= 6 ? long(bytes, from + 2) : 0
-    held = new Uint8Array(filled === 0 ? 0 : Math.max(filled, Math.min(expected, MAX_MESSAGE_BYTES)))
-    held.set(bytes.subarray(from, end))
+  #keep(bytes: Uint8Array, from: number, end: number): void {
+    this.#filled = end - from
+    assert(this.#filled < MAX_MESSAGE_BYTES, 'the codec holds less than one message')
+    const expected = this.#filled >= 6 ? long(bytes, from + 2) : 0
+    this.#held = new Uint8Array(this.#filled === 0 ? 0 : Math.max(this.#filled, Math.min(expected, MAX_MESSAGE_BYTES)))
+    this.#held.set(bytes.subarray(from, end))
   }
 
-  function append(chunk: Uint8Array): void {
-    if (filled + chunk.length > held.length) {
-      const larger = new Uint8Array(Math.max(filled + chunk.length, Math.min(2 * held.length, MAX_MESSAGE_BYTES)))
-      larger.set(held.subarray(0, filled))
-      held = larger
+  #append(chunk: Uint8Array): void {
+    if (this.#filled + chunk.length > this.#held.length) {
+      const larger = new Uint8Array(
+        Math.max(this.#filled + chunk.length, Math.min(2 * this.#held.length, MAX_MESSAGE_BYTES)),
+      )
+      larger.set(this.#held.subarray(0, this.#filled))
+      this.#held = larger
     }
-    held.set(chunk, filled)
-    filled += chunk.length
-  }
-
-  return {
-    push(chunk) {
-      if (filled === 0) return scan(chunk, chunk.length, false)
-      // Only what the message lacks is moved; the rest of the chunk is looked at where it lies.
-      const lacks = filled < 6 || isLost ? chunk.length : Math.min(chunk.length, Math.max(0, long(held, 2) - filled))
-      append(chunk.subarray(0, lacks))
-      const frames = scan(held, filled, false)
-      if (lacks === chunk.length) return frames
-      const rest = chunk.subarray(lacks)
-      if (filled === 0) return [...frames, ...scan(rest, rest.length, false)]
-      append(rest)
-      return [...frames, ...scan(held, filled, false)]
-    },
-    silence: () => (isLost ? scan(held, filled, true) : []),
-    takeNoise(): Noise | null {
-      if (thrownAway === 0) return null
-      const noise = { bytes: thrownAway, detail: 'bytes that are no LLRP message' }
-      thrownAway = 0
-      return noise
-    },
-    encode({ type, id, body }) {
-      const bytes = new Uint8Array(HEADER_BYTES + body.length)
-      const view = new DataView(bytes.buffer)
-      view.setUint16(0, (VERSION << 10) | type)
-      view.setUint32(2, bytes.length)
-      view.setUint32(6, id)
-      bytes.set(body, HEADER_BYTES)
-      return bytes
-    },
-    get held() {
-      return filled
-    },
+    this.#held.set(chunk, this.#filled)
+    this.#filled += chunk.length
   }
 }

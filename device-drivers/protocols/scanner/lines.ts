@@ -45,84 +45,103 @@ function withoutControls(text: string): string {
 
 /** Lines as a scanner on a serial line or serial device server sends them: UTF-8, control characters taken out, empty lines left out. */
 export function lineCodec(options: LineOptions): ResyncingCodec<string> {
-  // The CR of a CRLF waits in the buffer until the LF shows what it is.
-  const room = MOST_LINE_BYTES + (options.suffix === 'CRLF' ? 1 : 0)
-  const buffer = new Uint8Array(room)
-  const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
-  const ends = options.stx ? (byte: number) => byte === ETX : ENDS[options.suffix]
-  let length = 0
-  let before = 0
-  let inside = !options.stx
-  let tooLong = 0
-  let noise: { bytes: number; detail: string } | null = null
+  return new LineCodec(options)
+}
 
-  function throwAway(bytes: number, detail: string): void {
-    if (bytes > 0) noise = { bytes: (noise?.bytes ?? 0) + bytes, detail }
+/** Finds the lines of one scanner. */
+class LineCodec implements ResyncingCodec<string> {
+  readonly #options: LineOptions
+  /** The CR of a CRLF waits in the buffer until the LF shows what it is. */
+  readonly #room: number
+  readonly #buffer: Uint8Array
+  readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+  readonly #ends: (byte: number, before: number) => boolean
+  #length = 0
+  #before = 0
+  #inside: boolean
+  #tooLong = 0
+  #noise: { bytes: number; detail: string } | null = null
+
+  constructor(options: LineOptions) {
+    this.#options = options
+    this.#room = MOST_LINE_BYTES + (options.suffix === 'CRLF' ? 1 : 0)
+    this.#buffer = new Uint8Array(this.#room)
+    this.#ends = options.stx ? (byte: number) => byte === ETX : ENDS[options.suffix]
+    this.#inside = !options.stx
   }
 
-  function restart(): void {
-    length = 0
-    before = 0
-    tooLong = 0
-    inside = !options.stx
+  push(chunk: Uint8Array): string[] {
+    const lines: string[] = []
+    for (const byte of chunk) this.#take(byte, lines)
+    return lines
   }
 
-  function finish(lines: string[]): void {
-    const text = withoutControls(decoder.decode(buffer.subarray(0, length)))
-    if (tooLong > 0)
-      throwAway(length + tooLong, `a line over ${MOST_LINE_BYTES} bytes; is the suffix set on the scanner?`)
+  silence(): string[] {
+    const lines: string[] = []
+    if (this.#options.silenceEndsLine && this.#inside) {
+      this.#finish(lines)
+      return lines
+    }
+    const printable = this.#buffer.subarray(0, this.#length).some((byte) => byte >= 0x20)
+    if (printable || this.#tooLong > 0)
+      this.#throwAway(this.#length + this.#tooLong, 'a line that stopped half-way; is the suffix set on the scanner?')
+    this.#restart()
+    return lines
+  }
+
+  takeNoise(): Noise | null {
+    const taken = this.#noise
+    this.#noise = null
+    return taken
+  }
+
+  get held(): number {
+    return this.#inside ? this.#length : 0
+  }
+
+  encode(line: string): Uint8Array {
+    const text = new TextEncoder().encode(line)
+    const suffix = SUFFIX_BYTES[this.#options.suffix]
+    return Uint8Array.from(this.#options.stx ? [STX, ...text, ETX, ...suffix] : [...text, ...suffix])
+  }
+
+  #throwAway(bytes: number, detail: string): void {
+    if (bytes > 0) this.#noise = { bytes: (this.#noise?.bytes ?? 0) + bytes, detail }
+  }
+
+  #restart(): void {
+    this.#length = 0
+    this.#before = 0
+    this.#tooLong = 0
+    this.#inside = !this.#options.stx
+  }
+
+  #finish(lines: string[]): void {
+    const text = withoutControls(this.#decoder.decode(this.#buffer.subarray(0, this.#length)))
+    if (this.#tooLong > 0)
+      this.#throwAway(
+        this.#length + this.#tooLong,
+        `a line over ${MOST_LINE_BYTES} bytes; is the suffix set on the scanner?`,
+      )
     else if (text !== '') lines.push(text)
-    restart()
+    this.#restart()
   }
 
-  function take(byte: number, lines: string[]): void {
-    if (options.stx && byte === STX) {
-      throwAway(inside ? length + tooLong : 0, 'a line that stopped half-way')
-      restart()
-      inside = true
+  #take(byte: number, lines: string[]): void {
+    if (this.#options.stx && byte === STX) {
+      this.#throwAway(this.#inside ? this.#length + this.#tooLong : 0, 'a line that stopped half-way')
+      this.#restart()
+      this.#inside = true
       return
     }
-    if (!inside) {
+    if (!this.#inside) {
       // Scanners with STX and ETX often send a suffix behind them all the same.
-      if (byte !== CR && byte !== LF && byte !== TAB) throwAway(1, 'bytes outside STX and ETX')
+      if (byte !== CR && byte !== LF && byte !== TAB) this.#throwAway(1, 'bytes outside STX and ETX')
       return
     }
-    if (ends(byte, before)) return finish(lines)
-    before = byte
-    if (length < room) buffer[length++] = byte
-    else tooLong++
-  }
-
-  return {
-    push(chunk) {
-      const lines: string[] = []
-      for (const byte of chunk) take(byte, lines)
-      return lines
-    },
-    silence() {
-      const lines: string[] = []
-      if (options.silenceEndsLine && inside) {
-        finish(lines)
-        return lines
-      }
-      const printable = buffer.subarray(0, length).some((byte) => byte >= 0x20)
-      if (printable || tooLong > 0)
-        throwAway(length + tooLong, 'a line that stopped half-way; is the suffix set on the scanner?')
-      restart()
-      return lines
-    },
-    takeNoise(): Noise | null {
-      const taken = noise
-      noise = null
-      return taken
-    },
-    get held() {
-      return inside ? length : 0
-    },
-    encode(line) {
-      const text = new TextEncoder().encode(line)
-      const suffix = SUFFIX_BYTES[options.suffix]
-      return Uint8Array.from(options.stx ? [STX, ...text, ETX, ...suffix] : [...text, ...suffix])
-    },
+    if (this.#ends(byte, this.#before)) return this.#finish(lines)
+    this.#before = byte
+    if (this.#length < this.#room) this.#buffer[this.#length++] = byte
+    else this.#tooLong++
   }
 }
