@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ORDER_STATUSES } from './order-state.ts'
+import { ORDER_STATUSES } from '../pickup-orders/order-state.ts'
 
 /** The `data` of click and collect events (specification, Events). */
 

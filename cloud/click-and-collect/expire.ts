@@ -7,8 +7,8 @@ import type { Database } from '../persistence/database.ts'
 import { findStore } from '../stores/queries.ts'
 import { moveOrder } from './move-order.ts'
 import { updateClickCollectStatus } from './operations.ts'
-import { isFinal, type OrderStatus } from './order-state.ts'
-import { findOrder, overdueOrders } from './queries.ts'
+import { isFinal, type OrderStatus } from '../pickup-orders/order-state.ts'
+import { findOrder, overdueOrders } from '../pickup-orders/queries.ts'
 
 /** Cancels the orders that nobody fetched in time, each in a transaction of its own. Safe to run twice and in several processes. */
 export function cancelOverdueOrders(database: Database, services: Services): Promise<void> {

@@ -5,7 +5,7 @@ import type { PickupOrderLineRow, PickupOrderRow } from '../persistence/tables/c
 import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
 import { findItem } from '../protection/items/item-queries.ts'
 import { tellGates } from '../protection/items/item-sequence.ts'
-import { deleteKept, insertKept, itemsOf, linesOf, moveItems, sellableItems } from './queries.ts'
+import { deleteKept, insertKept, itemsOf, linesOf, moveItems, sellableItems } from '../pickup-orders/queries.ts'
 
 /**
  *   sellable ─ keepItems ─▶ reserved_bopis ─ handOver ─▶ picked_up

@@ -8,9 +8,9 @@ import { notifyOfOrder } from '../push/notify.ts'
 import { consumeStock, releaseStock } from '../stock/reserve.ts'
 import { extendReservations } from '../stock/queries.ts'
 import { freeItems, handOver, pickItems, type PickedItems } from './kept-items.ts'
-import { isFinal, nextOrderStatuses, type OrderStatus } from './order-state.ts'
-import { isPickupCode } from './pickup-code.ts'
-import { updateOrder } from './queries.ts'
+import { isFinal, nextOrderStatuses, type OrderStatus } from '../pickup-orders/order-state.ts'
+import { isPickupCode } from '../pickup-orders/pickup-code.ts'
+import { updateOrder } from '../pickup-orders/queries.ts'
 import { keptUntil, stockKeptUntil } from './submit-order.ts'
 
 export interface Move extends PickedItems {

@@ -9,9 +9,9 @@ import { notifyOfOrder } from '../push/notify.ts'
 import { priceLines, type PricedLine } from '../scan-and-go/price-lines.ts'
 import { reserveStock } from '../stock/reserve.ts'
 import { keepItems } from './kept-items.ts'
-import { newPickupCode, pickupCodeHash } from './pickup-code.ts'
-import { insertOrder } from './queries.ts'
-import { UNITS_LIMIT, type OrderRequest } from './schema.ts'
+import { newPickupCode, pickupCodeHash } from '../pickup-orders/pickup-code.ts'
+import { insertOrder } from '../pickup-orders/queries.ts'
+import { UNITS_LIMIT, type OrderRequest } from '../pickup-orders/schema.ts'
 
 /** How long a store is given to get an order ready, ms. */
 const PREPARATION_MS = 30 * 60_000

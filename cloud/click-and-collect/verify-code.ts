@@ -1,8 +1,8 @@
 import type { Db } from '../persistence/database.ts'
 import type { PickupOrderRow } from '../persistence/tables/click-and-collect.ts'
-import { OPEN_STATUSES, type OrderStatus } from './order-state.ts'
-import { isPickupCode } from './pickup-code.ts'
-import { findOrder, orderCodes } from './queries.ts'
+import { OPEN_STATUSES, type OrderStatus } from '../pickup-orders/order-state.ts'
+import { isPickupCode } from '../pickup-orders/pickup-code.ts'
+import { findOrder, orderCodes } from '../pickup-orders/queries.ts'
 
 /** What a customer may show: open orders, and those fetched a while ago, so that a second fetching is told as that. */
 const LOOKED_AT: readonly { statuses: readonly OrderStatus[]; limit: number }[] = [

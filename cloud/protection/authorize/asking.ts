@@ -9,7 +9,7 @@ import type { DeviceRow } from '../../persistence/tables/agents.ts'
 import type { StoreRow } from '../../persistence/tables/stores.ts'
 import { ownStore } from '../../stores/own-store.ts'
 import { findStore } from '../../stores/queries.ts'
-import { deviceFacts, findDevice } from '../devices/device-queries.ts'
+import { deviceFacts, findDevice } from '../store-documents/device-queries.ts'
 
 /** What every request about a device may carry (specification, device metadata). */
 export const DeviceMetadata = {

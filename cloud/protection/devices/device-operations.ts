@@ -10,10 +10,10 @@ import { cursorOf, pageOf } from '../../operations/paging.ts'
 import type { DeviceRow } from '../../persistence/tables/agents.ts'
 import type { StoreRow } from '../../persistence/tables/stores.ts'
 import { ownStore, ownStoreOf, ownStoreOrOnly } from '../../stores/own-store.ts'
-import { deviceFacts, findDevice } from './device-queries.ts'
+import { deviceFacts, findDevice } from '../store-documents/device-queries.ts'
 import { bindToAgent, placeAt } from './bind-device.ts'
 import { revoke } from '../leases/leases.ts'
-import { assertPolicyFits } from '../store-documents/policy-size.ts'
+import { assertPolicyFits } from '../store-policy/policy-size.ts'
 import { storeDocumentChanged } from '../store-documents/document-changed.ts'
 
 /**

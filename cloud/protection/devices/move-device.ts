@@ -4,7 +4,7 @@ import type { StoreRow } from '../../persistence/tables/stores.ts'
 import { findStore } from '../../stores/queries.ts'
 import { updateAuthorization } from '../leases/authorizations.ts'
 import { bindToAgent, placeAt } from './bind-device.ts'
-import { listDevices } from './device-queries.ts'
+import { listDevices } from '../store-documents/device-queries.ts'
 import { revoke } from '../leases/leases.ts'
 import { outstandingOf } from '../leases/outstanding.ts'
 

@@ -4,7 +4,7 @@ import { preparedForMany } from '../../persistence/prepared-many.ts'
 import type { DeviceRow } from '../../persistence/tables/agents.ts'
 import type { PurchaseRow, PurchaseUnitRow } from '../../persistence/tables/purchases.ts'
 import type { StoreRow } from '../../persistence/tables/stores.ts'
-import { findDevice } from '../devices/device-queries.ts'
+import { findDevice } from '../store-documents/device-queries.ts'
 import { findHomeIn } from '../receipt-home/receipt-homes.ts'
 
 export type ReceiptPurchase = Pick<

@@ -1,6 +1,6 @@
 import { newId } from '../../../policy/ids.ts'
 import type { ItemStatus } from '../../../policy/vocabulary.ts'
-import { forgetKept } from '../../click-and-collect/queries.ts'
+import { forgetKept } from '../../pickup-orders/queries.ts'
 import type { Call } from '../../operations/operation.ts'
 import type { ProtectedItemRow } from '../../persistence/tables/protection.ts'
 import { findPurchase } from '../../purchases/queries.ts'

@@ -17,7 +17,7 @@ import type { Db } from '../../persistence/database.ts'
 import { ownStore, ownStoreOf } from '../../stores/own-store.ts'
 import { amongFew, deriveVerifier } from './derive-verifier.ts'
 import { storeDocumentChanged } from '../store-documents/document-changed.ts'
-import { assertPolicyFits } from '../store-documents/policy-size.ts'
+import { assertPolicyFits } from '../store-policy/policy-size.ts'
 import { ensureStoreKey, findStoreKey, storeKeyParts, verifierColumns, type Verifiers } from './store-keys.ts'
 
 /**

@@ -7,10 +7,10 @@ import { operation, type Call } from '../../operations/operation.ts'
 import type { StoreRow } from '../../persistence/tables/stores.ts'
 import { ownStore } from '../../stores/own-store.ts'
 import { findStore } from '../../stores/queries.ts'
-import { deviceFacts } from '../devices/device-queries.ts'
+import { deviceFacts } from '../store-documents/device-queries.ts'
 import { storeDocumentChanged } from '../store-documents/document-changed.ts'
 import { policyOf } from '../store-documents/policy.ts'
-import { assertPolicyFits } from '../store-documents/policy-size.ts'
+import { assertPolicyFits } from '../store-policy/policy-size.ts'
 
 const PolicyAnswer = z.strictObject({
   ...Success,
