@@ -182,3 +182,13 @@ export async function listListings(db: Db, productIds: readonly string[]): Promi
   }
   return found
 }
+
+/** A product that the store sells no more is not counted there: nobody could end that later, and the count would be an old one when it comes back. */
+export async function endCounting(db: Db, storeId: string, productId: string, updated_ms: number): Promise<void> {
+  await db
+    .updateTable('stock_level')
+    .set({ on_hand: null, updated_ms })
+    .where('store_id', '=', storeId)
+    .where('product_id', '=', productId)
+    .execute()
+}

@@ -4,8 +4,9 @@ import type { Call } from '../operations/operation.ts'
 import type { PickupOrderLineRow, PickupOrderRow } from '../persistence/tables/click-and-collect.ts'
 import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
 import { findItem } from '../protection/items/item-queries.ts'
-import { tellGates } from '../protection/items/item-sequence.ts'
-import { deleteKept, insertKept, itemsOf, linesOf, moveItems, sellableItems } from '../pickup-orders/queries.ts'
+import { noteMoves } from '../protection/items/item-moves.ts'
+import { renumberItems, tellGates } from '../protection/items/item-sequence.ts'
+import { deleteKept, insertKept, itemsOf, linesOf, sellableItems } from '../pickup-orders/queries.ts'
 
 /**
  *   sellable ─ keepItems ─▶ reserved_bopis ─ handOver ─▶ picked_up
@@ -113,4 +114,36 @@ async function namedItems({ db }: Call, order: PickupOrderRow, { epcs = [], tagU
     items.set(item.item_id, { path, item })
   }
   return items
+}
+
+const ROWS_AT_ONCE = 500
+
+/** Moves those of the items that are in one status to another, and answers which. */
+async function moveItems(
+  db: Call['db'],
+  itemIds: readonly string[],
+  from: string,
+  to: string,
+  nowMs: number,
+): Promise<string[]> {
+  const moved: string[] = []
+  for (let i = 0; i < itemIds.length; i += ROWS_AT_ONCE) {
+    const rows = await db
+      .updateTable('protected_item')
+      .set((eb) => ({ item_status: to, updated_ms: nowMs, rev: eb('rev', '+', 1) }))
+      .where('item_id', 'in', itemIds.slice(i, i + ROWS_AT_ONCE))
+      .where('item_status', '=', from)
+      .returningAll()
+      .execute()
+    const stores = new Set(rows.map((row) => row.store_id))
+    for (const storeId of stores)
+      await renumberItems(
+        db,
+        storeId,
+        rows.filter((row) => row.store_id === storeId).map((row) => row.item_id),
+      )
+    await noteMoves(db, rows, from, nowMs)
+    moved.push(...rows.map((row) => row.item_id))
+  }
+  return moved
 }

@@ -1,54 +1,8 @@
 import type { Db } from '../persistence/database.ts'
-import type { ItemMoveRow, ProtectionEventRow } from '../persistence/tables/protection.ts'
+import type { ItemMoveRow } from '../persistence/tables/protection.ts'
 import type { PurchaseLineRow } from '../persistence/tables/purchases.ts'
+import type { After, Filter, Range } from '../protection/records/event-queries.ts'
 import type { Sold } from './events-of.ts'
-
-/** Which of what happened in a store is asked for. */
-export interface Filter {
-  storeId: string
-  type?: string | undefined
-  deviceId?: string | undefined
-  purchaseId?: string | undefined
-}
-
-/** After which entry a page begins. Entries are in the order of their position, then of their id. */
-export interface After {
-  position: number
-  id: string
-}
-
-/** The part of a listing that may be read. */
-export interface Range {
-  /** Entries from this position on may still be joined by others (finalBelow). */
-  below: number
-  /** By the time at which the cloud took an entry in, ms. */
-  sinceMs: number
-}
-
-/** Protection events of a store in the order in which they became durable. */
-export function eventsAfter(
-  db: Db,
-  { storeId, type, deviceId, purchaseId }: Filter,
-  { below, sinceMs }: Range,
-  { position, id }: After,
-  limit: number,
-): Promise<ProtectionEventRow[]> {
-  let query = db
-    .selectFrom('protection_event')
-    .selectAll()
-    .where('store_id', '=', storeId)
-    .where('processed_ms', '>=', sinceMs)
-  if (type !== undefined) query = query.where('type', '=', type)
-  if (deviceId !== undefined) query = query.where('device_id', '=', deviceId)
-  if (purchaseId !== undefined) query = query.where('purchase_id', '=', purchaseId)
-  return query
-    .where(({ eb, refTuple, tuple }) => eb(refTuple('position', 'event_id'), '>', tuple(position, id)))
-    .where('position', '<', below)
-    .orderBy('position')
-    .orderBy('event_id')
-    .limit(limit)
-    .execute()
-}
 
 /** A move, and when the purchase that it names was paid. */
 export type MoveOfPurchase = ItemMoveRow & { completed_ms: number | null }

@@ -5,16 +5,8 @@ import { positionSince } from '../persistence/positions.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import type { EpcisEvent } from './event.ts'
 import { moveEvent, protectionEvent, soldEvent } from './events-of.ts'
-import {
-  eansOfLines,
-  eventsAfter,
-  moveId,
-  movesAfter,
-  salesAfter,
-  type After,
-  type Filter,
-  type Range,
-} from './queries.ts'
+import { eventsAfter, type After, type Filter, type Range } from '../protection/records/event-queries.ts'
+import { eansOfLines, moveId, movesAfter, salesAfter } from './queries.ts'
 
 /**
  *   purchases ─────┐

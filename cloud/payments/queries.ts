@@ -70,16 +70,6 @@ export function openPaymentOf(db: Db, purchaseId: string): Promise<PaymentRow | 
     .executeTakeFirst()
 }
 
-/** The payment that made a purchase paid. */
-export function appliedPaymentOf(db: Db, purchaseId: string): Promise<PaymentRow | undefined> {
-  return db
-    .selectFrom('payment')
-    .selectAll()
-    .where('purchase_id', '=', purchaseId)
-    .where('applied', '=', 1)
-    .executeTakeFirst()
-}
-
 /** Changes a payment that is still in this state and was looked at as often; undefined when somebody else was faster. */
 export function updatePayment(
   db: Db,
@@ -122,17 +112,6 @@ export function dueRefunds(db: Db, nowMs: number, limit: number): Promise<Refund
   return due.orderBy('due_ms').limit(limit).execute()
 }
 
-/** Every refund of a purchase, the oldest first. */
-export function refundsOf(db: Db, purchaseId: string): Promise<RefundRow[]> {
-  return db
-    .selectFrom('refund')
-    .selectAll()
-    .where('purchase_id', '=', purchaseId)
-    .orderBy('created_ms')
-    .orderBy('refund_id')
-    .execute()
-}
-
 /** A refund by its id. */
 export function findRefund(db: Db, refundId: string): Promise<RefundRow | undefined> {
   return db.selectFrom('refund').selectAll().where('refund_id', '=', refundId).executeTakeFirst()
@@ -162,16 +141,4 @@ export function siblingsOf(db: Db, refund: RefundRow): Promise<RefundRow[]> {
     .where('refund_id', '!=', refund.refund_id)
     .orderBy('created_ms')
     .execute()
-}
-
-/** Changes a refund that is still in this state and was tried as often; undefined when somebody else was faster. */
-export function updateRefund(db: Db, refund: RefundRow, change: Partial<RefundRow>): Promise<RefundRow | undefined> {
-  return db
-    .updateTable('refund')
-    .set(change)
-    .where('refund_id', '=', refund.refund_id)
-    .where('state', '=', refund.state)
-    .where('attempts', '=', refund.attempts)
-    .returningAll()
-    .executeTakeFirst()
 }

@@ -10,7 +10,8 @@ import { depositsOn } from '../purchases/deposit.ts'
 import { ownPurchase, purchaseIdOf } from '../purchases/own-purchase.ts'
 import { toPurchase, type WholePurchase } from '../purchases/present.ts'
 import { Purchase } from '../purchases/schema.ts'
-import { appliedPaymentOf, findRefund, refundsOf } from './queries.ts'
+import { findRefund } from './queries.ts'
+import { appliedPaymentOf, refundsOf } from '../purchases/refund-queries.ts'
 import {
   counts,
   insertRefund,

@@ -2,8 +2,6 @@ import type { Page } from '../operations/paging.ts'
 import type { Db } from '../persistence/database.ts'
 import type { PickupOrderItemRow, PickupOrderLineRow, PickupOrderRow } from '../persistence/tables/click-and-collect.ts'
 import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
-import { renumberItems } from '../protection/items/item-sequence.ts'
-import { noteMoves } from '../protection/items/item-moves.ts'
 import { OPEN_STATUSES, type OrderStatus } from './order-state.ts'
 
 /** The tenant's order. */
@@ -153,35 +151,3 @@ export async function sellableItems(db: Db, storeId: string, productId: string, 
     .execute()
   return rows.map((row) => row.item_id)
 }
-
-/** Moves those of the items that are in one status to another, and answers which. */
-export async function moveItems(
-  db: Db,
-  itemIds: readonly string[],
-  from: string,
-  to: string,
-  nowMs: number,
-): Promise<string[]> {
-  const moved: string[] = []
-  for (let i = 0; i < itemIds.length; i += ROWS_AT_ONCE) {
-    const rows = await db
-      .updateTable('protected_item')
-      .set((eb) => ({ item_status: to, updated_ms: nowMs, rev: eb('rev', '+', 1) }))
-      .where('item_id', 'in', itemIds.slice(i, i + ROWS_AT_ONCE))
-      .where('item_status', '=', from)
-      .returningAll()
-      .execute()
-    const stores = new Set(rows.map((row) => row.store_id))
-    for (const storeId of stores)
-      await renumberItems(
-        db,
-        storeId,
-        rows.filter((row) => row.store_id === storeId).map((row) => row.item_id),
-      )
-    await noteMoves(db, rows, from, nowMs)
-    moved.push(...rows.map((row) => row.item_id))
-  }
-  return moved
-}
-
-const ROWS_AT_ONCE = 500

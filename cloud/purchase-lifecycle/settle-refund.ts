@@ -5,7 +5,7 @@ import type { Call } from '../operations/operation.ts'
 import type { RefundRow } from '../persistence/tables/payments.ts'
 import type { PurchaseLineRow, PurchaseRow } from '../persistence/tables/purchases.ts'
 import { readLines } from '../purchases/queries.ts'
-import { refundsOf, updateRefund } from '../payments/queries.ts'
+import { refundsOf, updateRefund } from '../purchases/refund-queries.ts'
 import { counts, keptCent } from '../purchases/refunds.ts'
 
 /**

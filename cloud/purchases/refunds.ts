@@ -3,7 +3,7 @@ import type { Call } from '../operations/operation.ts'
 import type { PaymentRow, RefundRow } from '../persistence/tables/payments.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import { updatePurchase } from './queries.ts'
-import { appliedPaymentOf, refundsOf, updateRefund } from '../payments/queries.ts'
+import { appliedPaymentOf, refundsOf, updateRefund } from './refund-queries.ts'
 
 /**
  *   held ──no authorization can be used any more──▶ due ──taken by the provider──▶ done

@@ -1,5 +1,5 @@
 import { eurosOf, iso, present } from '../operations/fields.ts'
-import { refundsOf } from '../payments/queries.ts'
+import { refundsOf } from './refund-queries.ts'
 import type { Db } from '../persistence/database.ts'
 import type { RefundRow } from '../persistence/tables/payments.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'

@@ -5,7 +5,7 @@ import { Failure, invalid, notFound, precondition } from '../foundation/failure.
 import type { Call } from '../operations/operation.ts'
 import { checkTarget } from '../outgoing/address-guard.ts'
 import type { PushSubscriptionRow } from '../persistence/tables/push.ts'
-import { ownSession } from '../scan-and-go/sessions.ts'
+import { ownSession } from '../purchases/own-session.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { rulesFor } from '../webhooks/register.ts'
 import { newSecret } from '../webhooks/secret.ts'

@@ -20,7 +20,8 @@ import { endUnpaid } from '../purchase-lifecycle/end-unpaid.ts'
 import { ownPurchase, purchaseIdOf, wholePurchase } from '../purchases/own-purchase.ts'
 import { toPurchase, toTransactionData, type WholePurchase } from '../purchases/present.ts'
 import { CheckoutRequest, Purchase, TransactionData } from '../purchases/schema.ts'
-import { openSession, ownSession } from './sessions.ts'
+import { ownSession } from '../purchases/own-session.ts'
+import { openSession } from './sessions.ts'
 import { startPurchase } from './start-checkout.ts'
 
 export const checkIn = operation({

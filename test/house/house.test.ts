@@ -13,7 +13,6 @@ const HOLES = new Set(['test/support/cloud.ts', 'test/house/house.test.ts'])
 /** Files over the limit since the formatter came; the issue about modules splits them. Nothing may be added. */
 const LONG_FILES = new Set([
   'bin/settings.ts',
-  'cloud/agents/login/operations.ts',
   'device-drivers/protocols/llrp/parameters.ts',
   'edge-agent/lanes/gate/gate-lane.ts',
   'edge-agent/lanes/lanes.ts',
@@ -23,7 +22,13 @@ const LONG_FILES = new Set([
   'verification/simulation/troubles/troubles.ts',
 ])
 /** Folders whose subfolders import each other in one direction only. */
-const ORDERED_FOLDERS = ['cloud/protection', 'verification', 'verification/simulation', 'verification/fuzz']
+const ORDERED_FOLDERS = [
+  'cloud/protection',
+  'cloud/agents',
+  'verification',
+  'verification/simulation',
+  'verification/fuzz',
+]
 /** Whose types the clients are made of. */
 const CLIENT_TYPES = new Set([
   'cloud/operation-table.ts',

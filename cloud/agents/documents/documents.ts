@@ -1,59 +1,26 @@
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import { signDocument } from '../../../policy/documents/signed-document.ts'
-import {
-  contentHash,
-  type DenyClaims,
-  type DenyEntry,
-  type FreshClaims,
-  type OperatorRecord,
-  type PolicyClaims,
-} from '../../../policy/documents/store-documents.ts'
-import type { SecurityTagMode } from '../../../policy/vocabulary.ts'
+import type { DenyClaims, DenyEntry, FreshClaims } from '../../../policy/documents/store-documents.ts'
 import type { Tenant } from '../../foundation/caller.ts'
 import type { Services } from '../../operations/operation.ts'
 import type { Db } from '../../persistence/database.ts'
 import { prepared } from '../../persistence/prepared.ts'
 import type { StoreRow } from '../../persistence/tables/stores.ts'
-import { deviceFacts, devicesTold } from '../../protection/store-documents/device-queries.ts'
-import { isAnyoneWaitedFor } from '../../protection/receipt-home/home-move.ts'
+import { policyOfStore, type StorePolicy } from '../../protection/store-policy/store-policy.ts'
 import { itemsHead } from './item-pages.ts'
-import { policyOf } from '../../protection/store-documents/policy.ts'
 
 /**
  * What the agents of a store are told, made from the rows whenever somebody asks: signing takes
  * microseconds, and a copy that is not kept cannot be out of date. Versions are kept with the rows.
  */
 
-const POLICY_LIFE = 80 * 3_600
 const FRESH_LIFE = 80 * 3_600
 const DENY_LIFE = 80 * 3_600
 /** Entries in one page of the deny list. */
 const DENY_PAGE = 500
 /** Base64url makes four characters of three, and the whole stays below a bundle: an entry names up to all units of a purchase. */
 const DENY_CHARACTERS = 150_000
-const AGENTS_LIMIT = 200
 
-const operatorsOf = prepared((db, p: { storeId: string }) =>
-  db
-    .selectFrom('operator')
-    .innerJoin('store_key', 'store_key.store_id', 'operator.store_id')
-    .select(['operator.operator_id', 'operator.name', 'operator.verifiers', 'store_key.key_id'])
-    .where('operator.store_id', '=', p.storeId)
-    .where('operator.removed_ms', 'is', null)
-    .orderBy('operator.operator_id'),
-)
-const agentsHere = prepared((db, p: { storeId: string }) =>
-  db
-    .selectFrom('agent')
-    .select(['agent_id', 'x', 'next_x', 'home_url'])
-    .where('store_id', '=', p.storeId)
-    .where('revoked_ms', 'is', null)
-    .orderBy('agent_id')
-    .limit(AGENTS_LIMIT),
-)
-const moveOf = prepared((db, p: { storeId: string }) =>
-  db.selectFrom('home_move').selectAll().where('store_id', '=', p.storeId),
-)
 const entriesBehind = prepared((db, p: { storeId: string; after: number; nowS: number }) =>
   db
     .selectFrom('deny_entry')
@@ -64,74 +31,6 @@ const entriesBehind = prepared((db, p: { storeId: string; after: number; nowS: n
     .orderBy('seq')
     .limit(DENY_PAGE),
 )
-
-/** The store's current policy and operators with the hash of what they say; signed by whoever sends them. */
-export async function policyOfStore(db: Db, store: StoreRow, { authority }: Services): Promise<StorePolicy> {
-  const claims = await policyClaims(db, store, {
-    iat: Math.floor(authority.clock.nowMs() / 1_000),
-    epoch: authority.documentEpoch,
-  })
-  return { claims, hash: contentHash(claims) }
-}
-
-/** What it says, issued at this time (s); of nothing that is signed the clock need not be sure. */
-export async function policyClaims(
-  db: Db,
-  store: StoreRow,
-  { iat, epoch }: { iat: number; epoch: number },
-): Promise<PolicyClaims> {
-  const operators = await operatorsOf(db, { storeId: store.store_id })
-  // Beside the policy and not in it: an older release could not read the one and must find the other.
-  const { minAgent, ...policy } = policyOf(store)
-  return {
-    iss: store.tenant,
-    aud: store.store_id,
-    iat,
-    exp: iat + POLICY_LIFE,
-    epoch,
-    ver: store.document_version,
-    securityTagMode: store.security_tag_mode as SecurityTagMode,
-    ...(minAgent !== undefined && { minAgent }),
-    policy,
-    storeName: store.trading_name,
-    agents: await agentsOf(db, store.store_id),
-    ...(await homeMoveOf(db, store.store_id)),
-    devices: (await devicesTold(db, store.store_id)).map((row) => ({ ...deviceFacts(row, store), name: row.name })),
-    operators: operators.map((row) => ({
-      operatorId: row.operator_id,
-      name: row.name,
-      ...(JSON.parse(row.verifiers) as Pick<OperatorRecord, 'pin' | 'badge' | 'card'>),
-    })),
-    ...(operators[0] && { storeKey: operators[0].key_id }),
-  }
-}
-
-export interface StorePolicy {
-  readonly claims: PolicyClaims
-  readonly hash: string
-}
-
-/** The policy as agents take it. */
-export function signPolicy({ claims }: StorePolicy, { authority }: Services): string {
-  return signDocument(DOCUMENT_KINDS.policy, claims, authority.policySigner)
-}
-
-async function agentsOf(db: Db, storeId: string): Promise<NonNullable<PolicyClaims['agents']>> {
-  const rows = await agentsHere(db, { storeId })
-  return rows.map((row) => ({
-    agentId: row.agent_id,
-    keys: [row.x, ...(row.next_x === null ? [] : [row.next_x])],
-    url: row.home_url,
-  }))
-}
-
-async function homeMoveOf(db: Db, storeId: string): Promise<Pick<PolicyClaims, 'homeMove'>> {
-  const [row] = await moveOf(db, { storeId })
-  if (!row) return {}
-  // Nobody knows yet how far the list will go: further than any list does.
-  const denySeq = (await isAnyoneWaitedFor(db, storeId)) ? Number.MAX_SAFE_INTEGER : row.deny_seq
-  return { homeMove: { atS: row.moved_s, denySeq } }
-}
 
 /** The heads of everything a store's agents should have, with the time. `policy`: as it was read for the same answer. */
 export async function freshDocument(

@@ -1,5 +1,5 @@
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
-import { policyClaims } from '../../agents/documents/documents.ts'
+import { policyClaims } from './store-policy.ts'
 import { precondition } from '../../foundation/failure.ts'
 import type { Call } from '../../operations/operation.ts'
 import { findStore } from '../../stores/queries.ts'

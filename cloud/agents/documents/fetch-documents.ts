@@ -1,0 +1,191 @@
+import { z } from 'zod'
+import { REMINDERS_LIMIT } from '../../../policy/documents/store-documents.ts'
+import { Release } from '../../../policy/release.ts'
+import { notFound } from '../../foundation/failure.ts'
+import { Success } from '../../operations/fields.ts'
+import { operation, type Call } from '../../operations/operation.ts'
+import type { StoreRow } from '../../persistence/tables/stores.ts'
+import { prepared } from '../../persistence/prepared.ts'
+import { remindRevocations } from '../../restore/remind-revocations.ts'
+import { noteResynced } from '../../protection/leases/resync.ts'
+import { ownStore } from '../../stores/own-store.ts'
+import { noteAddress } from './agent-address.ts'
+import { noteHasTold } from '../../protection/receipt-home/home-move.ts'
+import { endMoves } from '../../protection/devices/move-device.ts'
+import { openCommands } from './commands.ts'
+import { policyOfStore, signPolicy } from '../../protection/store-policy/store-policy.ts'
+import { denyPage, freshDocument } from './documents.ts'
+import { itemPage, itemsEpoch, itemsHead } from './item-pages.ts'
+import { noteLook } from './agent-state.ts'
+import { findAgent } from '../../agent-identity/sessions.ts'
+
+/** 500 keys at most, of 150 characters each, in base64. */
+const MAX_KEY_SET = 128_000
+
+const Version = z.tuple([z.int().min(0), z.int().min(0)])
+
+export const fetchSignedDocuments = operation({
+  name: 'fetchSignedDocuments',
+  area: 'agents',
+  minimumPackage: 'GROW',
+  summary: 'Answers the signed documents that an agent does not have yet, and always the freshness document.',
+  callers: ['agent'],
+  changes: true,
+  audited: false,
+  request: z.strictObject({
+    have: z
+      .strictObject({
+        keys: Version.optional(),
+        policy: Version.optional(),
+        deny: Version.optional(),
+        items: Version.optional(),
+      })
+      .optional()
+      .describe('[epoch, version] of each kind.'),
+    address: z
+      .string()
+      .max(200)
+      .regex(/^https?:\/\/[A-Za-z0-9.:[\]-]+$/)
+      .optional()
+      .describe('Where other agents of the store reach this one.'),
+    resynced: z
+      .int()
+      .min(1)
+      .optional()
+      .describe(
+        'The generation of the cloud that has all rows again which this agent had told the one before (after a restore).',
+      ),
+    cursor: z
+      .string()
+      .regex(/^\d{1,15}(\.\d{1,15})?$/)
+      .optional(),
+    revocations: z
+      .array(z.string().max(MAX_KEY_SET))
+      .max(REMINDERS_LIMIT)
+      .optional()
+      .describe(
+        'keys+jwt: key sets of before that revoke what the present one does not, or count time in a later epoch; a cloud that was put back has forgotten it, and does it again.',
+      ),
+    release: Release.optional().describe('What the agent runs; fetchAgents shows it.'),
+    ledgerSeq: z
+      .int()
+      .min(0)
+      .optional()
+      .describe('The end of its ledger, read after `have`: shows when a former home has told all.'),
+  }),
+  response: z.strictObject({
+    ...Success,
+    documents: z.array(z.string()),
+    nextCursor: z.string().optional(),
+    commands: z.array(z.string()).optional().describe('cmd+jwt: what it was asked for and has not answered.'),
+    forked: z
+      .literal(true)
+      .optional()
+      .describe('Its ledger exists twice: each claim needs the cloud’s yes until resolveAgentFork.'),
+  }),
+  example: { have: { keys: [0, 1], policy: [0, 3], deny: [0, 0], items: [0, 0] } },
+  async run(call, { have, cursor, address, ledgerSeq, release, resynced, revocations }) {
+    if (call.caller.kind !== 'agent') throw notFound('agent')
+    const { caller } = call
+    const agent = await findAgent(call.db, caller.agentId)
+    if (address !== undefined && address !== agent?.home_url) await noteAddress(call, caller.agentId, address)
+    if (revocations) await remindRevocations(call, caller.tenant, revocations)
+    if (resynced !== undefined) await noteResynced(call, caller.agentId, resynced)
+    const isOfNow = have?.policy?.[0] === call.services.authority.documentEpoch
+    // Of one that exists twice the other copy may not have told.
+    if (agent && agent.fork_ms === null && isOfNow && ledgerSeq !== undefined && ledgerSeq <= agent.last_seq)
+      await noteHasTold(call, caller.agentId, have?.policy?.[1] ?? 0)
+    // The pages that follow are of the same look.
+    if (agent && cursor === undefined)
+      await noteLook(call.db, agent, { policyVersion: have?.policy?.[1], ledgerSeq, release }, call.nowMs)
+    await endMoves(call, caller.storeId)
+    const store = await ownStore(call, caller.storeId)
+    const { keySet } = call.services.authority.keysOf(caller.tenant)
+    const documents: string[] = []
+    if (!isCurrent(have?.keys, keySet)) documents.push(keySet.jws)
+    const policy = await policyOfStore(call.db, store, call.services)
+    if (!isOfEpoch(have?.policy, { epoch: call.services.authority.documentEpoch, ver: store.document_version }))
+      documents.push(signPolicy(policy, call.services))
+    const from = cursorOf(cursor, have, itemsEpoch(call.services))
+    const page = from.deny < store.deny_seq ? await denyPage(call.db, store, from.deny, call.services) : undefined
+    if (page) documents.push(page.jws)
+    const items = from.items === undefined ? undefined : await itemPages(call, store, from.items)
+    if (items) documents.push(...items.pages)
+    documents.push(await freshDocument(call.db, store, call.services, policy))
+    // A number that was never given is of whoever stole a key, and confirms nothing.
+    if (have?.deny && have.deny[1] > (agent?.deny_seq ?? 0) && have.deny[1] <= store.deny_seq)
+      await noteDenySeq(call.db, { agentId: caller.agentId, seq: have.deny[1] })
+    if (
+      have?.items &&
+      items &&
+      have.items[0] === itemsEpoch(call.services) &&
+      have.items[1] > (agent?.item_seq ?? 0) &&
+      have.items[1] <= items.head
+    )
+      await noteItemSeq(call.db, { agentId: caller.agentId, seq: have.items[1] })
+    const more = (page && page.ver < store.deny_seq) || items?.more
+    const reached = page?.ver ?? from.deny
+    const commands = await openCommands(call, caller.agentId)
+    return {
+      success: true as const,
+      documents,
+      ...(more && { nextCursor: items ? `${reached}.${items.reached}` : String(reached) }),
+      ...(commands.length > 0 && { commands }),
+      ...(agent && agent.fork_ms !== null && { forked: true as const }),
+    }
+  },
+})
+
+interface From {
+  deny: number
+  /** Undefined: the agent keeps no items. */
+  items: number | undefined
+}
+
+/** Where the pages go on: behind the cursor `deny.items`, else behind what the agent has. */
+function cursorOf(
+  cursor: string | undefined,
+  have: { deny?: readonly [number, number] | undefined; items?: readonly [number, number] | undefined } | undefined,
+  epoch: number,
+): From {
+  const [deny, items] = (cursor ?? '').split('.')
+  const held = have?.items && (have.items[0] === epoch ? have.items[1] : 0)
+  return { deny: deny ? Number(deny) : (have?.deny?.[1] ?? 0), items: items ? Number(items) : held }
+}
+
+/** Pages of items in one answer. */
+const ITEM_PAGES_AT_ONCE = 4
+
+async function itemPages(
+  { db, services }: Call,
+  store: StoreRow,
+  after: number,
+): Promise<{ pages: string[]; reached: number; head: number; more: boolean }> {
+  const { ver: head } = await itemsHead(db, store.store_id, services)
+  const pages: string[] = []
+  let reached = after
+  while (reached < head && pages.length < ITEM_PAGES_AT_ONCE) {
+    const { jws, ver } = await itemPage(db, store, reached, services)
+    pages.push(jws)
+    reached = ver
+  }
+  return { pages, reached, head, more: reached < head }
+}
+
+function isCurrent(have: readonly [number, number] | undefined, current: { epoch: number; ver: number }): boolean {
+  return have !== undefined && (have[0] > current.epoch || isOfEpoch(have, current))
+}
+
+/** A policy of a higher epoch is of whoever stole a key: the agent refuses ours, and says so, until it hears that the key was revoked. */
+function isOfEpoch(have: readonly [number, number] | undefined, current: { epoch: number; ver: number }): boolean {
+  return have !== undefined && have[0] === current.epoch && have[1] >= current.ver
+}
+
+/** How far the agent has taken the items: what a shopper who has paid is told rests on it. */
+const noteItemSeq = prepared((db, p: { agentId: string; seq: number }) =>
+  db.updateTable('agent').set({ item_seq: p.seq }).where('agent_id', '=', p.agentId).where('item_seq', '<', p.seq),
+)
+/** How far the agent has taken the deny list: refunds wait for it. */
+const noteDenySeq = prepared((db, p: { agentId: string; seq: number }) =>
+  db.updateTable('agent').set({ deny_seq: p.seq }).where('agent_id', '=', p.agentId).where('deny_seq', '<', p.seq),
+)

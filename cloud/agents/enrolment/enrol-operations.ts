@@ -1,0 +1,100 @@
+import { z } from 'zod'
+import { publicJwk } from '../../../policy/documents/keys.ts'
+import type { Tenant } from '../../foundation/caller.ts'
+import { notFound } from '../../foundation/failure.ts'
+import { Id, iso, text, Success } from '../../operations/fields.ts'
+import { operation, type Call } from '../../operations/operation.ts'
+import type { StoreRow } from '../../persistence/tables/stores.ts'
+import { ownStore } from '../../stores/own-store.ts'
+import { findStore } from '../../stores/queries.ts'
+import { policyOfStore, signPolicy } from '../../protection/store-policy/store-policy.ts'
+import { freshDocument } from '../documents/documents.ts'
+import { createCode, enrol } from './enrolment.ts'
+
+export const createEnrolmentCode = operation({
+  name: 'createEnrolmentCode',
+  area: 'agents',
+  minimumPackage: 'GROW',
+  summary: 'Makes a code with which one edge agent enrols in a store.',
+  description: 'Good for 15 minutes and one agent. It carries the root’s thumbprint, which the agent checks.',
+  changes: true,
+  secretAnswer: true,
+  request: z.strictObject({ storeId: Id, name: text(120).optional() }),
+  response: z.strictObject({ ...Success, code: z.string(), expiresAt: z.string() }),
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', name: 'Kasse 1' },
+  async run(call, { storeId, name }) {
+    const store = await ownStore(call, storeId)
+    const { code, expiresMs } = await createCode(call, store, name ?? 'edge agent')
+    call.changed(storeId)
+    return { success: true as const, code, expiresAt: iso(expiresMs) }
+  },
+})
+
+const Mqtt = z.strictObject({
+  url: z.string(),
+  clientId: z.string(),
+  username: z.string(),
+  password: z.string().optional(),
+})
+
+export const enrolEdgeAgent = operation({
+  name: 'enrolEdgeAgent',
+  area: 'agents',
+  minimumPackage: 'GROW',
+  summary: 'Enrols an edge agent with a code and its own key. No key of the API is needed.',
+  description: 'The same code with the same key again gets the same answer.',
+  callers: ['anyone'],
+  refusals: ['code_used', 'code_blocked', 'key_taken', 'ledger_taken'],
+  changes: true,
+  request: z.strictObject({
+    code: text(60),
+    publicJwk: z.strictObject({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string().max(64) }),
+    proof: z.string().max(1_024).describe('enrol+jwt: {aud: base URL, codeHash, ledger}.'),
+    name: text(120).optional(),
+    replaces: z
+      .strictObject({
+        agentId: Id,
+        proof: z.string().max(1_024).describe('enrol+jwt of the former’s key, with the same claims.'),
+      })
+      .optional()
+      .describe(
+        'The agent whose ledger it goes on with: when it first logs in, devices, home and what was left to tell are its own, and the former is revoked.',
+      ),
+  }),
+  response: z.strictObject({
+    ...Success,
+    agentId: z.string(),
+    storeId: z.string(),
+    root: z.strictObject({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string() }),
+    documents: z.array(z.string()),
+    mqtt: Mqtt,
+  }),
+  example: {
+    code: 'K7QX-4M2P-9TRW-0000-0000-0000-0000',
+    publicJwk: { kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' },
+    proof: 'eyJ…',
+  },
+  async run(call, input) {
+    const agent = await enrol(call, input)
+    const store = await findStore(call.db, agent.store_id)
+    if (!store) throw notFound('store')
+    call.changed(agent.agent_id)
+    const { root, documents } = await firstDocuments(call, store)
+    const mqtt = { url: call.services.config.mqttUrl, clientId: agent.agent_id, username: agent.agent_id }
+    return { success: true as const, agentId: agent.agent_id, storeId: agent.store_id, root, documents, mqtt }
+  },
+})
+
+async function firstDocuments(call: Call, store: StoreRow) {
+  const { authority } = call.services
+  const { keySet } = await authority.readyWithin(call.db, store.tenant as Tenant)
+  const policy = await policyOfStore(call.db, store, call.services)
+  return {
+    root: publicJwk(authority.rootX),
+    documents: [
+      keySet.jws,
+      signPolicy(policy, call.services),
+      await freshDocument(call.db, store, call.services, policy),
+    ],
+  }
+}

@@ -1,0 +1,102 @@
+import { z } from 'zod'
+import { ProtectionEvent } from '../../../policy/events.ts'
+import { normaliseIdentifiers } from '../../../policy/identifiers.ts'
+import { raiseForEvent } from '../../assistance/raise-for-event.ts'
+import { knownCaller } from '../../foundation/caller.ts'
+import { Failure, invalid } from '../../foundation/failure.ts'
+import { iso, Success } from '../../operations/fields.ts'
+import { operation, type Call } from '../../operations/operation.ts'
+import { storeEvent } from '../../protection/records/events.ts'
+import { noteReported } from '../../protection/records/exceptions.ts'
+import { ownStore } from '../../stores/own-store.ts'
+import { ingestBatch } from './ingest.ts'
+
+const EVENTS_LIMIT = 500
+const BULK_BODY_LIMIT = 2 * 1024 * 1024
+
+export const reportProtectionEvents = operation({
+  name: 'reportProtectionEvents',
+  area: 'protection',
+  minimumPackage: 'GROW',
+  summary: 'Takes in protection events: from a merchant’s own devices, or a signed batch of an agent’s journal.',
+  description:
+    'An event is known by its `eventId`, which is one of the account: reported again it changes nothing. A batch is answered with a signed `ack` of all that is durably applied.',
+  callers: ['secret', 'agent'],
+  refusals: ['ledger_generation', 'ledger_fork'],
+  changes: true,
+  bodyLimit: BULK_BODY_LIMIT,
+  request: z.strictObject({
+    events: z
+      .array(ProtectionEvent.omit({ processedAt: true }))
+      .max(EVENTS_LIMIT)
+      .optional(),
+    batch: z.string().max(262_144).optional().describe('pevt+jwt'),
+  }),
+  response: z.strictObject({
+    ...Success,
+    accepted: z.int(),
+    duplicates: z.int(),
+    errors: z.array(z.strictObject({ index: z.int(), code: z.string(), message: z.string() })),
+    ack: z.string().optional(),
+  }),
+  example: {
+    events: [
+      {
+        type: 'protection.action.completed',
+        eventId: 'evt-4711',
+        occurredAt: '2026-11-20T09:00:00Z',
+        storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B',
+        protectionAction: 'detach_hard_tag',
+      },
+    ],
+  },
+  emits: ['securityTag.deactivated'],
+  async run(call, { events, batch }) {
+    if ((events === undefined) === (batch === undefined))
+      throw invalid('events', 'send either events[] or a batch', 'missing')
+    if (batch !== undefined) {
+      if (call.caller.kind !== 'agent')
+        throw new Failure('permission-denied', 'batches come from agents only', { reason: 'agents_only' })
+      return { success: true as const, ...(await ingestBatch(call, call.caller, batch)), errors: [] }
+    }
+    // What an agent reports is signed and a row of its journal, and is checked there.
+    if (call.caller.kind === 'agent')
+      throw new Failure('permission-denied', 'agents report in signed batches', { reason: 'batches_only' })
+    return { success: true as const, ...(await reportEvents(call, events ?? [])) }
+  },
+})
+
+type ReportedEvent = Omit<ProtectionEvent, 'processedAt'>
+
+async function reportEvents(call: Call, events: readonly ReportedEvent[]) {
+  const { tenant } = knownCaller(call.caller)
+  const errors: { index: number; code: string; message: string }[] = []
+  let accepted = 0
+  let duplicates = 0
+  for (const [index, event] of events.entries()) {
+    try {
+      await ownStore(call, event.storeId)
+      const normal = normaliseIdentifiers({ epc: event.epc, tagUid: event.tagUid, tagId: event.tagId })
+      if (!normal.ok) throw invalid(normal.field, normal.message)
+      const named = call.db.selectFrom('protection_event').select('store_id').where('event_id', '=', event.eventId)
+      const known = await named.where('tenant', '=', tenant).executeTakeFirst()
+      if (known) {
+        // Not the same event again: taken for that, an alarm of this store would be lost without a word.
+        if (known.store_id !== event.storeId)
+          throw new Failure('already-exists', 'this eventId stands for an event of another store')
+        duplicates++
+        continue
+      }
+      const whole = { ...event, ...normal.identifiers, processedAt: iso(call.nowMs) }
+      const scope = { db: call.db, tenant, platform: call.services.platform, nowMs: call.nowMs }
+      await storeEvent(scope, whole)
+      await noteReported(scope, whole)
+      await raiseForEvent(scope, whole, Date.parse(whole.occurredAt))
+      accepted++
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error
+      errors.push({ index, code: error.code, message: error.message })
+    }
+  }
+  return { accepted, duplicates, errors }
+}

@@ -1,0 +1,120 @@
+import { z } from 'zod'
+import { AssertionClaims, CLOUD_AUDIENCE } from '../../../policy/documents/agent-messages.ts'
+import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
+import { openDocument } from '../../../policy/documents/signed-document.ts'
+import { Failure } from '../../foundation/failure.ts'
+import { Id, iso, Success } from '../../operations/fields.ts'
+import { operation, type Call } from '../../operations/operation.ts'
+import type { AgentRow } from '../../persistence/tables/agents.ts'
+import { ensureStoreKey, storeKeyParts } from '../../protection/operators/store-keys.ts'
+import { agentKeys, noteKeyUse } from '../../agent-identity/agent-keys.ts'
+import { commandDocument } from '../documents/commands.ts'
+import { greetLedger } from './greet-ledger.ts'
+import { writeLastSeen } from '../../agent-identity/last-seen.ts'
+import { succeed } from '../enrolment/succession.ts'
+import { findAgent, openChallenge, openLogin, useChallenge, type ChallengeFor } from '../../agent-identity/sessions.ts'
+
+export const agentLogin = operation({
+  name: 'agentLogin',
+  area: 'agents',
+  minimumPackage: 'GROW',
+  summary: 'Logs an agent in: first for a challenge, then with the signed answer.',
+  callers: ['anyone'],
+  changes: true,
+  audited: false,
+  request: z.strictObject({
+    agentId: Id,
+    assertion: z
+      .string()
+      .max(1_024)
+      .optional()
+      .describe('assert+jwt: {iss: agentId, aud: "cloud", challenge, ledger, generation, seq, head}.'),
+  }),
+  response: z.strictObject({
+    ...Success,
+    challenge: z.string().optional(),
+    accessToken: z.string().optional(),
+    expiresAt: z.string().optional(),
+    mqttChallenge: z.string().optional(),
+    revoked: z
+      .string()
+      .optional()
+      .describe(
+        'In place of a login: cmd+jwt that tells the agent that it was revoked. It releases nothing from then on, also without a network.',
+      ),
+    storeKey: z
+      .string()
+      .optional()
+      .describe(
+        'Key of the operators’ verifiers in the policy that names it (`storeKey`). A new one follows each revoked agent.',
+      ),
+    ledger: z
+      .strictObject({
+        generation: z.int(),
+        denySeq: z.int(),
+        onlineOnlyUntil: z.string().optional(),
+        forked: z.literal(true).optional(),
+      })
+      .optional()
+      .describe(
+        'The generation that the ledger goes on with; a higher one than its own says that it was put back and begins anew, and decides nothing alone before it has taken the deny list up to `denySeq`. `forked`: it exists twice.',
+      ),
+  }),
+  example: { agentId: 'agt_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
+  async run(call, { agentId, assertion }) {
+    const { random } = call.services.platform
+    // Who does not exist gets a challenge too: the answer tells nobody which agents there are.
+    if (assertion === undefined)
+      return { success: true as const, challenge: await openChallenge(call.db, agentId, 'http', random, call.nowMs) }
+    const { agent, claims, openedMs } = await openAssertion(call, agentId, 'http', assertion)
+    // It could go on with receipts for as long as it hears nothing: this it may believe, for it is signed.
+    if (agent.revoked_ms !== null)
+      return { success: true as const, revoked: commandDocument(agentId, { command: 'revoke' }, call.services) }
+    await succeed(call, agent)
+    const ledger = await greetLedger(call, agent, claims, openedMs)
+    await writeLastSeen(call.db, agentId, call.nowMs)
+    call.afterCommit(() => call.services.lastSeen.note(agentId, call.nowMs))
+    const { accessToken, expiresMs } = await openLogin(call.db, agentId, random, call.nowMs)
+    const mqttChallenge = await openChallenge(call.db, agentId, 'broker', random, call.nowMs)
+    const storeKey = await ensureStoreKey(call.db, agent.store_id, storeKeyParts(call.services))
+    return {
+      success: true as const,
+      accessToken,
+      expiresAt: iso(expiresMs),
+      mqttChallenge,
+      ledger,
+      storeKey,
+    }
+  },
+})
+
+const REFUSED = () => new Failure('unauthenticated', 'the assertion is not valid')
+
+type Asserting = Pick<Call, 'db' | 'services' | 'nowMs'>
+
+/** The agent that signed this assertion as its password at the broker; 401 otherwise. */
+export async function assertAgent(call: Asserting, agentId: string, assertion: string): Promise<AgentRow> {
+  const { agent } = await openAssertion(call, agentId, 'broker', assertion)
+  if (agent.revoked_ms !== null) throw REFUSED()
+  return agent
+}
+
+async function openAssertion(
+  call: Asserting,
+  agentId: string,
+  where: ChallengeFor,
+  assertion: string,
+): Promise<{ agent: AgentRow; claims: AssertionClaims; openedMs: number }> {
+  const agent = await findAgent(call.db, agentId)
+  if (!agent) throw REFUSED()
+  const keys = agentKeys(agent)
+  // The challenge makes it fresh; the agent's clock need not be right.
+  const opened = openDocument<AssertionClaims>(assertion, DOCUMENT_KINDS.assertion, { keys, audience: CLOUD_AUDIENCE })
+  const claims = opened.ok ? AssertionClaims.safeParse(opened.claims) : undefined
+  if (!claims?.success || claims.data.iss !== agentId) throw REFUSED()
+  if (claims.data.ledger !== agent.ledger_id) throw REFUSED()
+  const used = await useChallenge(call.db, agentId, where, claims.data.challenge, call.nowMs)
+  if (!used) throw REFUSED()
+  if (opened.ok) await noteKeyUse(call.db, agent, opened.key, call.nowMs)
+  return { agent, claims: claims.data, openedMs: used.openedMs }
+}

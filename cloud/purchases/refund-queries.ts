@@ -1,0 +1,35 @@
+import type { Db } from '../persistence/database.ts'
+import type { PaymentRow, RefundRow } from '../persistence/tables/payments.ts'
+
+/** The payment that made a purchase paid. */
+export function appliedPaymentOf(db: Db, purchaseId: string): Promise<PaymentRow | undefined> {
+  return db
+    .selectFrom('payment')
+    .selectAll()
+    .where('purchase_id', '=', purchaseId)
+    .where('applied', '=', 1)
+    .executeTakeFirst()
+}
+
+/** Every refund of a purchase, the oldest first. */
+export function refundsOf(db: Db, purchaseId: string): Promise<RefundRow[]> {
+  return db
+    .selectFrom('refund')
+    .selectAll()
+    .where('purchase_id', '=', purchaseId)
+    .orderBy('created_ms')
+    .orderBy('refund_id')
+    .execute()
+}
+
+/** Changes a refund that is still in this state and was tried as often; undefined when somebody else was faster. */
+export function updateRefund(db: Db, refund: RefundRow, change: Partial<RefundRow>): Promise<RefundRow | undefined> {
+  return db
+    .updateTable('refund')
+    .set(change)
+    .where('refund_id', '=', refund.refund_id)
+    .where('state', '=', refund.state)
+    .where('attempts', '=', refund.attempts)
+    .returningAll()
+    .executeTakeFirst()
+}
