@@ -79,7 +79,7 @@ describe('devices of the configuration', () => {
     ])
     const { confirmInput: __, ...idle } = board
     expect(faults(idle)).toEqual([
-      'devices[0].output: give one of "output", "siren", "amber", "green", "passageInput", "beams"',
+      'devices[0].output: give one of "output", "siren", "amber", "green", "passageInput", "beams", "emergency"',
     ])
   })
 

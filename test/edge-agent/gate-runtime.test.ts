@@ -355,7 +355,7 @@ describe('a gate with a reader, through the whole agent', () => {
       .where('purchase_id', '=', purchase.transactionId)
       .executeTakeFirstOrThrow()
     const before = store.world.clock.elapsed()
-    expect((await store.drive(store.shop.cloud.get(`/checkout/${id}`))).text).toContain('Sie können gehen.')
+    expect((await store.drive(store.shop.cloud.get(`/checkout/${id}`))).text).toContain('You may leave.')
     expect(store.world.clock.elapsed() - before).toBeLessThan(2_000)
   })
 
@@ -374,15 +374,15 @@ describe('a gate with a reader, through the whole agent', () => {
     const { purchase } = await store.buy([{ ean: product().ean, quantity: 1, epcs: [epc] }])
     store.network(false)
     const before = store.world.clock.elapsed()
-    expect(await page(purchase.transactionId)).toContain('Bitte am Ausgang den Beleg zeigen.')
+    expect(await page(purchase.transactionId)).toContain('Please show your receipt at the exit.')
     expect(store.world.clock.elapsed() - before).toBeGreaterThanOrEqual(2_000)
     store.network(true)
     await store.until('online', () => store.agent.link.isOnline)
     await store.world.advance(31_000)
-    expect(await page(purchase.transactionId)).toContain('Sie können gehen.')
+    expect(await page(purchase.transactionId)).toContain('You may leave.')
     // Nobody knows which tag was bought: only the receipt says it.
     const { purchase: unnamed } = await store.buy([{ ean: product().ean, quantity: 1 }])
-    expect(await page(unnamed.transactionId)).toContain('Bitte am Ausgang den Beleg zeigen.')
+    expect(await page(unnamed.transactionId)).toContain('Please show your receipt at the exit.')
   })
 
   it('hears and sounds by a reader that speaks LLRP, and is silent about what it had kept while its line was cut', async () => {

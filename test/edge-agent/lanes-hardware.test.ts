@@ -197,8 +197,8 @@ describe('a cabinet', () => {
       ]),
     )
     const { body: page } = await store.local(`/station?device=${cabinet()}`)
-    expect(page).toContain('Tür aufgebrochen')
-    expect(page).toContain('Die Tür wurde ohne Freigabe geöffnet.')
+    expect(page).toContain('Door forced')
+    expect(page).toContain('The door was opened without a release.')
   })
 
   it('opens for a token that a program was given on the word of staff, once, and for its item alone', async () => {
