@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { waitingConnections } from '../cloud/http/waiting-connections.ts'
+import { waitingConnections } from '../cloud/foundation/waiting-connections.ts'
 import { limitedLog, type LimitedLog, type WriteLine } from '../policy/limited-log.ts'
 import type { Cancel, Platform } from '../policy/platform.ts'
 import type { HttpLimits } from './connection-limits.ts'
