@@ -6,7 +6,11 @@ import type { Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
 import type { AgentRow } from '../persistence/tables/agents.ts'
 
-/** Logins of agents: short-lived bearer tokens and single-use challenges, kept as hashes only. */
+/**
+ *   openChallenge ─▶ the agent signs it ─▶ useChallenge (once) ─▶ openLogin ─▶ access token ─▶ findAgentCaller
+ *
+ * Logins of agents: short-lived bearer tokens and single-use challenges, kept as hashes only.
+ */
 
 /** Life of a login, ms. */
 export const LOGIN_MS = 15 * 60_000

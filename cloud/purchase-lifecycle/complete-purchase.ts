@@ -18,6 +18,15 @@ import { makeReceipt, type ReceiptUnit } from '../receipts/receipt-of-purchase.t
 import { present } from '../operations/fields.ts'
 import { readLines, readUnits, updatePurchase } from '../purchases/queries.ts'
 
+/**
+ *   CREATED ─ approved ─▶ PENDING_PAYMENT ─ completePurchase ─▶ SUCCESS ─ all units released (protection/rights) ─▶ UNLOADED
+ *      │                        │                                  │                                                 │
+ *      └───── endUnpaid ────────┴──▶ CANCELLED ◀── cancelPurchase ─┴─────────────────────────────────────────────────┘
+ *                                        └─ the money cannot go back ─▶ SUCCESS, refund_status failed
+ *
+ * The life of a purchase (`purchase.status`). Every file of this folder makes one of these moves, or books one.
+ */
+
 /** What `completePurchase` emits. */
 export const COMPLETION_EVENTS = ['checkout.completed', ...EARNING_EVENTS] as const
 

@@ -124,6 +124,26 @@ describe('the house', () => {
     expect(left).toEqual([])
   })
 
+  it('lets each folder of cloud/ import only lower rows of the table in docs/development.md', () => {
+    const page = readFileSync(join(ROOT, 'docs/development.md'), 'utf8')
+    const section = /\n## Folders of the cloud\n(.*?)\n## /s.exec(page)?.[1] ?? ''
+    const rows = [...section.matchAll(/^\| (`.*?) \|/gm)].map(([, cell = '']) => cell)
+    const rowOf = new Map(
+      rows.flatMap((cell, row) => [...cell.matchAll(/`([^`]+?)\/?`/g)].map(([, name = '']) => [name, row] as const)),
+    )
+    const folderOf = (path: string) => path.split('/')[1] ?? ''
+    const cloud = sources.filter((s) => s.room === 'cloud')
+    expect([...rowOf.keys()].toSorted()).toEqual([...new Set(cloud.map((s) => folderOf(s.path)))].toSorted())
+    const wrong = cloud.flatMap(({ path, imports }) => {
+      const from = folderOf(path)
+      return imports
+        .filter((each) => each.path.startsWith('cloud/') && folderOf(each.path) !== from)
+        .filter((each) => (rowOf.get(folderOf(each.path)) ?? 0) <= (rowOf.get(from) ?? 0))
+        .map((each) => `${path} imports ${each.path}`)
+    })
+    expect(wrong).toEqual([])
+  })
+
   it('gets time, randomness, network and disk from outside', () => {
     const forbidden =
       /\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b|\bset(?:Timeout|Interval)\b|\bperformance\.|\bprocess\.hrtime\b|\brandom(?:Bytes|UUID|FillSync|Int)\b|\bprocess\.env\b|(?:^|[^.\w])fetch\((?=['"`]{2})|\bglobalThis\.fetch\b/

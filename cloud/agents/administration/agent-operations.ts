@@ -16,6 +16,14 @@ import { trustAgain } from '../login/greet-ledger.ts'
 import { acknowledgeFork, revoke } from '../enrolment/revoke-agent.ts'
 import { findAgent } from '../../agent-identity/sessions.ts'
 
+/**
+ *   active ─ its ledger exists twice (login/greet-ledger.ts) ─▶ forked ─ resolveAgentFork: trust ──▶ active
+ *      │                                                           └──── resolveAgentFork: revoke ─▶ revoked
+ *      └─ revokeAgent ─▶ revoked
+ *
+ * What merchants see of their agents, and what they decide about them.
+ */
+
 const DEFAULT_PAGE = 100
 
 const Agent = z.strictObject({

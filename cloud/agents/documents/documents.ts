@@ -9,10 +9,7 @@ import type { StoreRow } from '../../persistence/tables/stores.ts'
 import { policyOfStore, type StorePolicy } from '../../protection/store-policy/store-policy.ts'
 import { itemsHead } from './item-pages.ts'
 
-/**
- * What the agents of a store are told, made from the rows whenever somebody asks: signing takes
- * microseconds, and a copy that is not kept cannot be out of date. Versions are kept with the rows.
- */
+/** The freshness document, which names the version of every other document of a store, and pages of the deny list. */
 
 const FRESH_LIFE = 80 * 3_600
 const DENY_LIFE = 80 * 3_600

@@ -19,6 +19,14 @@ import { itemPage, itemsEpoch, itemsHead } from './item-pages.ts'
 import { noteLook } from './agent-state.ts'
 import { findAgent } from '../../agent-identity/sessions.ts'
 
+/**
+ *   agent: versions that it has, address, end of its ledger
+ *     ─▶ note what it says ─▶ end moves of devices
+ *     ─▶ newer ones only: key set, policy, pages of the deny list, pages of items ─▶ always: freshness ─▶ open commands
+ *
+ * Documents are made from the rows at every request. Their versions are stored with the rows.
+ */
+
 /** 500 keys at most, of 150 characters each, in base64. */
 const MAX_KEY_SET = 128_000
 

@@ -11,6 +11,14 @@ import { policyOfStore, signPolicy } from '../../protection/store-policy/store-p
 import { freshDocument } from '../documents/documents.ts'
 import { createCode, enrol } from './enrolment.ts'
 
+/**
+ *   merchant ─ createEnrolmentCode ─▶ code ─▶ agent ─ enrolEdgeAgent (code, own key, proof) ─▶ agent row, first documents
+ *
+ *   with `replaces`: the first login ends the former agent (succession.ts ─▶ revoke-agent.ts)
+ *
+ * An agent joins a store, takes over from a former agent, and leaves.
+ */
+
 export const createEnrolmentCode = operation({
   name: 'createEnrolmentCode',
   area: 'agents',

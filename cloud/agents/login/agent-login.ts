@@ -14,6 +14,13 @@ import { writeLastSeen } from '../../agent-identity/last-seen.ts'
 import { succeed } from '../enrolment/succession.ts'
 import { findAgent, openChallenge, openLogin, useChallenge, type ChallengeFor } from '../../agent-identity/sessions.ts'
 
+/**
+ *   agentId ─▶ challenge ─▶ agent signs it ─▶ revoked? ─ yes ─▶ signed command to stop
+ *                                               └─ no ─▶ succeed ─▶ greetLedger ─▶ access token, challenge for the broker, store key
+ *
+ * `succeed` ends the former agent of a re-enrolled one. `greetLedger` detects a restored or copied ledger.
+ */
+
 export const agentLogin = operation({
   name: 'agentLogin',
   area: 'agents',
