@@ -2,7 +2,6 @@ import { createHash, sign, type KeyObject } from 'node:crypto'
 import pg from 'pg'
 import { newId } from '../../policy/ids.ts'
 import type { Platform } from '../../policy/platform.ts'
-import type { Sealer } from '../../cloud/authority/sealing.ts'
 import type { AuditEntryRow } from '../../cloud/persistence/tables/accounts.ts'
 import type { OutboxEventRow } from '../../cloud/persistence/tables/accounts.ts'
 import type { Statement } from './statements.ts'
@@ -20,7 +19,6 @@ export interface BareCall {
   readonly platform: Platform
   readonly key: KeyObject
   /** For stored answers that hold a token. */
-  readonly sealer: Sealer
   /** Sends one statement, prepared once per connection, and waits for its rows. */
   ask<R extends object>(statement: Statement, values: readonly unknown[]): Promise<R[]>
 }

@@ -2,7 +2,6 @@ import { generateKeyPairSync } from 'node:crypto'
 import type { AddressInfo, Server } from 'node:net'
 import { createAdaptorServer } from '@hono/node-server'
 import { Hono } from 'hono'
-import { KEY_BYTES, sealer } from '../../cloud/authority/sealing.ts'
 import { openDatabase } from '../../cloud/persistence/open-database.ts'
 import { realPlatform } from '../../bin/platform.ts'
 import { answerBench } from '../child.ts'
@@ -28,7 +27,6 @@ const platform = realPlatform()
 const pool = barePool(url)
 const counts: StatementCounts = { statements: 0, transactions: 0, conflicts: 0 }
 const { privateKey } = generateKeyPairSync('ed25519')
-const ownSealer = sealer([platform.random.bytes(KEY_BYTES)], platform.random)
 const askOne = askPool(pool)
 const ask: BareCall['ask'] = (statement, values) => {
   counts.statements++
@@ -52,10 +50,7 @@ for (const [name, route] of Object.entries(ROUTES)) {
     const key = c.req.header('authorization')?.slice('Bearer '.length) ?? ''
     const [caller] = await ask<BareCaller>(CALLER, [hashOf(key), nowMs])
     if (!caller) return c.json({ error: 'unknown key' }, 401)
-    const body = await route(
-      { caller, nowMs, platform, key: privateKey, sealer: ownSealer, ask },
-      (await c.req.json()) as never,
-    )
+    const body = await route({ caller, nowMs, platform, key: privateKey, ask }, (await c.req.json()) as never)
     return c.body(body, 200, { 'content-type': 'application/json' })
   })
 }

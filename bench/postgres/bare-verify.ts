@@ -5,17 +5,14 @@ import { riskClass } from '../../policy/store-policy.ts'
 import { deviceFacts } from '../../cloud/protection/store-documents/device-queries.ts'
 import { policyOf } from '../../cloud/protection/store-documents/policy.ts'
 import type { DeviceRow } from '../../cloud/persistence/tables/agents.ts'
-import type { IdempotencyRow } from '../../cloud/persistence/tables/accounts.ts'
 import type { ProtectionAuthorizationRow } from '../../cloud/persistence/tables/protection.ts'
 import type { StoreRow } from '../../cloud/persistence/tables/stores.ts'
-import { auditRow, hashOf, Refused, signed, type BareCall } from './bare-context.ts'
+import { auditRow, Refused, signed, type BareCall } from './bare-context.ts'
 import { FACTS, GRANT } from './statements.ts'
 
 /** Life of a token, s, and how much longer the right stays leased, ms. */
 const TOKEN_LIFE = 300
 const LEASE_GUARD_MS = 60_000
-/** A database or a backup alone must hold no usable token. */
-const SEALED_AS = 'idempotency'
 
 interface Request {
   deviceId: string
@@ -38,11 +35,7 @@ interface Facts {
   purchase_rev: number
   total_cent: number
   price_cent: number
-  product_rev: number
   state: string | null
-  kept: string | null
-  kept_basis: string | null
-  is_granted: boolean
   has_agents: boolean
   is_followed: boolean
 }
@@ -51,18 +44,13 @@ interface Facts {
 export async function verifyProtectedItem(call: BareCall, request: Request): Promise<string> {
   const { caller, ask } = call
   const { deviceId, protectionAction: action, epc } = request
-  const requestHash = hashOf(JSON.stringify([action, deviceId, epc]))
-  const keyHash = hashOf(`repeat\0secret\0${requestHash}`)
-  const [found] = await ask<Facts>(FACTS, [caller.tenant, deviceId, epc, keyHash, call.nowMs])
+  const [found] = await ask<Facts>(FACTS, [caller.tenant, deviceId, epc])
   if (!found || found.has_agents || found.is_followed)
     throw new Refused('this store takes more than the bare route can do')
   const nonce = randomBytes(16).toString('base64url')
-  const basis = basisOf(found)
-  if (found.kept !== null && found.kept_basis === basis && found.is_granted)
-    return call.sealer.open(found.kept, SEALED_AS).toString()
   const facts = factsOf(found, action)
   if (found.state === 'leased' || !decide(facts, policyOf(found.store)).allowed) throw new Refused('not authorized')
-  return grant(call, request, { ...found, nonce, basis, facts, requestHash, keyHash })
+  return grant(call, request, { ...found, nonce, facts })
 }
 
 function factsOf(found: Facts, action: Request['protectionAction']): DecisionFacts {
@@ -81,17 +69,7 @@ function factsOf(found: Facts, action: Request['protectionAction']): DecisionFac
   }
 }
 
-/** What a kept answer is based on, in their revisions. */
-function basisOf({ store, item_id, item_rev, product_rev, purchase_id, purchase_rev }: Facts): string {
-  return JSON.stringify([
-    { kind: 'store', id: store.store_id, rev: store.document_version },
-    { kind: 'item', id: item_id, rev: item_rev },
-    { kind: 'product', id: item_id, rev: product_rev },
-    { kind: 'purchase', id: purchase_id, rev: purchase_rev },
-  ])
-}
-
-type Granted = Facts & { nonce: string; basis: string; facts: DecisionFacts; requestHash: string; keyHash: string }
+type Granted = Facts & { nonce: string; facts: DecisionFacts }
 
 async function grant(call: BareCall, request: Request, found: Granted): Promise<string> {
   const { caller, nowMs, platform, ask } = call
@@ -115,7 +93,6 @@ async function grant(call: BareCall, request: Request, found: Granted): Promise<
     JSON.stringify(events),
     JSON.stringify({ ...decision, facts: JSON.stringify([found.facts]) }),
     auditRow(call, 'verifyProtectedItem', null),
-    JSON.stringify(keptRow(call, found, answer, exp)),
   ])
   if (done?.leased !== 1) throw new Refused('another device was faster')
   return answer
@@ -173,21 +150,6 @@ function authorizationRow(
     key_version: 1,
     iat: exp - TOKEN_LIFE,
     exp,
-    rev: 1,
-  }
-}
-
-function keptRow({ caller, nowMs, sealer }: BareCall, found: Granted, body: string, exp: number): IdempotencyRow {
-  return {
-    tenant: caller.tenant,
-    operation: 'verifyProtectedItem',
-    key_hash: found.keyHash,
-    request_hash: found.requestHash,
-    status: 200,
-    body: sealer.seal(Buffer.from(body), SEALED_AS),
-    basis: found.basis,
-    valid_until_ms: exp * 1_000,
-    created_ms: nowMs,
   }
 }
 

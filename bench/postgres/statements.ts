@@ -139,12 +139,11 @@ export const PAY: Statement = {
 
 export const FACTS: Statement = {
   name: 'facts',
-  why: 'the decision needs device, store, item, purchase and right; the kept answer makes a repeated request the same one',
+  why: 'the decision needs device, store, item, purchase and right',
   text: `
     select to_json(d) as device, to_json(s) as store, i.item_id, i.rev as item_rev, i.item_status, i.category, i.brand, i.protection_technology,
       i.line_id, i.unit_no, p.purchase_id, p.rev as purchase_rev, p.status, p.total_cent, l.price_cent,
-      r.state, r.until_ms, pr.updated_ms + coalesce(sp.updated_ms, 0) as product_rev, k.body as kept, k.basis as kept_basis,
-      exists (select from protection_authorization a where a.nonce = r.nonce and a.rev = 1) as is_granted,
+      r.state, r.until_ms,
       exists (select from agent a where a.store_id = s.store_id) as has_agents,
       exists (select from webhook_subscription w
         where w.tenant = $1 and w.event in ('protection.authorization.requested', 'protection.authorization.granted', '*')) as is_followed
@@ -153,15 +152,12 @@ export const FACTS: Statement = {
       left join purchase p on p.purchase_id = i.purchase_id and p.tenant = $1
       left join purchase_line l on l.line_id = i.line_id
       left join unit_right r on r.line_id = i.line_id and r.unit_no = i.unit_no and r.right_class = 'release'
-      left join product pr on pr.product_id = i.product_id
-      left join store_product sp on sp.product_id = i.product_id and sp.store_id = i.store_id
-      left join idempotency k on k.tenant = $1 and k.operation = 'verifyProtectedItem' and k.key_hash = $4 and k.valid_until_ms > $5
     where d.device_id = $2 and d.tenant = $1`,
 }
 
 export const GRANT: Statement = {
   name: 'grant',
-  why: 'the right is leased to one device only; grant, events, decision, audit entry and kept answer are stored with the lease',
+  why: 'the right is leased to one device only; grant, events, decision and audit entry are stored with the lease',
   text: `
     with same as (
         select i.item_id from protected_item i join purchase p using (purchase_id)
@@ -180,9 +176,6 @@ export const GRANT: Statement = {
         select r.event_id, r.tenant, r.store_id, r.type, r.device_id, r.purchase_id, r.occurred_ms, r.processed_ms, r.body, ${POSITION}
         from leased, json_populate_recordset(null::protection_event, $7) r),
       decided as (${rowOf('protection_decision', '$8', 'leased')}),
-      audited as (${rowOf('audit_entry', '$9', 'leased')}),
-      kept as (${rowOf('idempotency', '$10', 'leased')}
-        on conflict (tenant, operation, key_hash) do update set request_hash = excluded.request_hash, status = excluded.status,
-          body = excluded.body, basis = excluded.basis, valid_until_ms = excluded.valid_until_ms, created_ms = excluded.created_ms)
+      audited as (${rowOf('audit_entry', '$9', 'leased')})
     select count(*) as leased from leased`,
 }

@@ -1,7 +1,6 @@
 import { assert } from '../../policy/assert.ts'
 import type { KeyState, KeyUse } from '../../policy/documents/keys.ts'
 import { notFound } from '../foundation/failure.ts'
-import { endKeptAnswers } from '../persistence/end-kept-answers.ts'
 import type { Db } from '../persistence/database.ts'
 import { beginTimeEpoch, raiseDocumentEpoch, raiseKeyGeneration } from './key-generation.ts'
 import { makeMissingKeys, type KeyMaker } from './signing-keys.ts'
@@ -58,11 +57,8 @@ export async function rotateKey(db: Db, { iss, use, revoke }: Rotation, maker: K
   if (doomed?.state === 'revoked') return active.kid
 
   const isChanged = !doomed || doomed === active
-  if (doomed) {
-    await setState(db, doomed.kid, 'revoked', maker.nowMs)
-    // Nobody takes the tokens in them any more.
-    if (use === 'token') await endKeptAnswers(db, maker.nowMs, iss)
-  } else await setState(db, active.kid, 'retiring', maker.nowMs)
+  if (doomed) await setState(db, doomed.kid, 'revoked', maker.nowMs)
+  else await setState(db, active.kid, 'retiring', maker.nowMs)
   if (isChanged) await setState(db, next.kid, 'active', maker.nowMs)
   await makeMissingKeys(db, iss, [use], maker)
   // Whoever had it may have signed any time, and trusted time does not fall by itself.

@@ -4,11 +4,12 @@ import type { Db } from '../persistence/database.ts'
 import { fieldsOf, prepared } from '../persistence/prepared.ts'
 import type { IdempotencyRow } from '../persistence/tables/accounts.ts'
 import { CLOCKS_DIFFER_MS } from './clocks.ts'
-import { RUNNING } from '../persistence/end-kept-answers.ts'
 import { Failure } from '../foundation/failure.ts'
-import type { Basis } from './operation.ts'
 
 /** Answers kept so that the same request is executed once (decisions §9, P5). */
+
+/** In place of a status: the request is being carried out. */
+const RUNNING = 0
 
 /** How long an answer is kept, ms. */
 export const IDEMPOTENCY_WINDOW_MS = 24 * 3_600_000
@@ -59,14 +60,14 @@ export function canonicalJson(value: unknown): string {
 const byIdentity = prepared((db, p: { tenant: string; operation: string; keyHash: string }) =>
   db
     .selectFrom('idempotency')
-    .select(['request_hash', 'status', 'body', 'basis', 'valid_until_ms', 'created_ms'])
+    .select(['request_hash', 'status', 'body', 'valid_until_ms', 'created_ms'])
     .where('tenant', '=', p.tenant)
     .where('operation', '=', p.operation)
     .where('key_hash', '=', p.keyHash),
 )
 
 const insertAnswer = prepared((db, p: IdempotencyRow) => {
-  const kept = fieldsOf(p, ['request_hash', 'status', 'body', 'basis', 'valid_until_ms', 'created_ms'])
+  const kept = fieldsOf(p, ['request_hash', 'status', 'body', 'valid_until_ms', 'created_ms'])
   return db
     .insertInto('idempotency')
     .values({ ...kept, ...fieldsOf(p, ['tenant', 'operation', 'key_hash']) })
@@ -101,13 +102,7 @@ export async function claimRunning(db: Db, request: RequestIdentity, nowMs: numb
     row?.status === RUNNING &&
     row.request_hash === request.requestHash &&
     row.created_ms > nowMs - IDEMPOTENCY_WINDOW_MS
-  await keepAnswer(
-    db,
-    request,
-    { status: RUNNING, body: isSame ? row.body : '' },
-    { basis: [], untilMs: nowMs + RUNNING_LEASE_MS },
-    nowMs,
-  )
+  await writeAnswer(db, request, { status: RUNNING, body: isSame ? row.body : '' }, nowMs, nowMs + RUNNING_LEASE_MS)
 }
 
 /**
@@ -159,69 +154,19 @@ function ofRunning<
     .where('status', '=', RUNNING)
 }
 
-/** The kept answer to a request without key, if everything it rests on is as it was. */
-export async function findTrueAnswer(db: Db, request: RequestIdentity, nowMs: number): Promise<KeptAnswer | undefined> {
-  const [row] = await byIdentity(db, { tenant: request.tenant, operation: request.operation, keyHash: request.keyHash })
-  if (!row || row.created_ms <= nowMs - IDEMPOTENCY_WINDOW_MS || row.created_ms > nowMs + CLOCKS_DIFFER_MS)
-    return undefined
-  if (row.valid_until_ms !== null && row.valid_until_ms <= nowMs) return undefined
-  for (const basis of JSON.parse(row.basis ?? '[]') as Basis[]) {
-    if ((await revisionOf(db, basis)) !== basis.rev) return undefined
-  }
-  return { status: row.status, body: row.body }
-}
-
 /** Keeps the answer in the transaction of the work itself: both are there after a power cut, or neither. */
-export async function keepAnswer(
-  db: Db,
-  request: RequestIdentity,
-  answer: KeptAnswer,
-  rests: { basis: readonly Basis[]; untilMs?: number | undefined },
-  nowMs: number,
-): Promise<void> {
-  const { tenant, operation, keyHash: key_hash, requestHash: request_hash } = request
-  const basis = { basis: JSON.stringify(rests.basis), valid_until_ms: rests.untilMs ?? null, created_ms: nowMs }
-  await insertAnswer(db, {
-    tenant,
-    operation,
-    key_hash,
-    request_hash,
-    status: answer.status,
-    body: answer.body,
-    ...basis,
-  })
+export async function keepAnswer(db: Db, request: RequestIdentity, answer: KeptAnswer, nowMs: number): Promise<void> {
+  await writeAnswer(db, request, answer, nowMs, null)
 }
 
-const REVISIONS = {
-  purchase: prepared((db, p: { id: string }) =>
-    db.selectFrom('purchase').select('rev').where('purchase_id', '=', p.id),
-  ),
-  item: prepared((db, p: { id: string }) => db.selectFrom('protected_item').select('rev').where('item_id', '=', p.id)),
-  items: prepared((db, p: { id: string }) =>
-    db.selectFrom('item_head').select('seq as rev').where('store_id', '=', p.id),
-  ),
-  product: prepared((db, p: { id: string }) =>
-    db
-      .selectFrom('protected_item as i')
-      .innerJoin('product as p', 'p.product_id', 'i.product_id')
-      .leftJoin('store_product as s', (join) =>
-        join.onRef('s.product_id', '=', 'i.product_id').onRef('s.store_id', '=', 'i.store_id'),
-      )
-      .select((eb) => eb('p.updated_ms', '+', eb.fn.coalesce('s.updated_ms', eb.lit(0))).as('rev'))
-      .where('i.item_id', '=', p.id),
-  ),
-  store: prepared((db, p: { id: string }) =>
-    db.selectFrom('store').select('document_version as rev').where('store_id', '=', p.id),
-  ),
-  authorization: prepared((db, p: { id: string }) =>
-    db.selectFrom('protection_authorization').select('rev').where('nonce', '=', p.id),
-  ),
-} satisfies Record<Basis['kind'], unknown>
-
-/** The revision of what an answer may rest on; undefined when it is not there. */
-export async function revisionOf(db: Db, { kind, id }: Pick<Basis, 'kind' | 'id'>): Promise<number | undefined> {
-  const [row] = await REVISIONS[kind](db, { id })
-  return row && Number(row.rev)
+async function writeAnswer(
+  db: Db,
+  { tenant, operation, keyHash: key_hash, requestHash: request_hash }: RequestIdentity,
+  { status, body }: KeptAnswer,
+  created_ms: number,
+  valid_until_ms: number | null,
+): Promise<void> {
+  await insertAnswer(db, { tenant, operation, key_hash, request_hash, status, body, valid_until_ms, created_ms })
 }
 
 /** Forgets answers whose window is over. */

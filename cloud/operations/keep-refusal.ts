@@ -14,13 +14,7 @@ export async function keepRefusal(
   database: Database,
   services: Services,
 ): Promise<Performed> {
-  if (
-    !(error instanceof Failure) ||
-    error.code !== 'failed-precondition' ||
-    !identity ||
-    request.idempotencyKey === undefined
-  )
-    throw error
+  if (!(error instanceof Failure) || error.code !== 'failed-precondition' || !identity) throw error
   const plain: KeptAnswer = { status: 409, body: JSON.stringify(errorBody(error, request.requestId)) }
   const stored = storedAnswers(request, services)
   return database.write(async (db) => {
@@ -28,7 +22,7 @@ export async function keepRefusal(
     const found = await findAnswer(db, identity, nowMs)
     const kept = found && stored.open(found)
     if (kept) return { replayed: true, ...kept }
-    await keepAnswer(db, identity, stored.seal(plain), { basis: [] }, nowMs)
+    await keepAnswer(db, identity, stored.seal(plain), nowMs)
     return { replayed: false, ...plain }
   })
 }

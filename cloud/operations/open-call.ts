@@ -7,7 +7,7 @@ import type { AuditEntryRow, OutboxEventRow } from '../persistence/tables/accoun
 import { AskFirst } from './ask-first.ts'
 import { actorOf, type Caller, type KnownCaller, type Tenant } from '../foundation/caller.ts'
 import { canonicalJson, hashOf, hashOfBytes, type RequestIdentity } from './idempotency.ts'
-import type { Basis, Call, Operation, OutgoingEvent, Services } from './operation.ts'
+import type { Call, Operation, OutgoingEvent, Services } from './operation.ts'
 import { writeAnswer } from './raw-json.ts'
 import { UploadedFile } from './uploaded-file.ts'
 
@@ -30,11 +30,9 @@ export interface Performed {
 
 const NO_TENANT = '-'
 
-/** What the request is known by: its Idempotency-Key, or where the operation says so its own hash. */
+/** Identifies a request by its Idempotency-Key; undefined without one. */
 export function identityOf({ operation, caller, input, idempotencyKey }: Request): RequestIdentity | undefined {
-  if (caller.kind === 'anyone' && !(operation.proofInBody && idempotencyKey !== undefined)) return undefined
-  // A hash of the whole body is not made for nothing: a batch of an agent's is known by its rows.
-  if (idempotencyKey === undefined && !operation.answersRepeats) return undefined
+  if (idempotencyKey === undefined || (caller.kind === 'anyone' && !operation.proofInBody)) return undefined
   const requestHash = hashOf(canonicalJson(withHashes(input)))
   // Without an account it is the secret in the body that keeps one caller's keys from another's.
   if (caller.kind === 'anyone')
@@ -46,7 +44,6 @@ export function identityOf({ operation, caller, input, idempotencyKey }: Request
     }
   const scope = { tenant: caller.tenant, operation: operation.name, requestHash }
   const who = sharersOf(caller)
-  if (idempotencyKey === undefined) return { keyHash: hashOf(`repeat\0${who}\0${requestHash}`), ...scope }
   // Secret keys of the whole account have the hash without a name: under it stands what was answered before others had one of their own.
   return { keyHash: hashOf(who === 'secret' ? `key\0${idempotencyKey}` : `key\0${who}\0${idempotencyKey}`), ...scope }
 }
@@ -83,7 +80,6 @@ export interface OpenCall {
   events: OutgoingEvent[]
   after: (() => void | Promise<void>)[]
   entity(): ChangedEntity | undefined
-  rests(): { basis: Basis[]; untilMs: number | undefined }
 }
 
 /** Opens the call of a request on this transaction. `mayAsk`: it can be run once more. */
@@ -95,9 +91,7 @@ export function openCall(
 ): OpenCall {
   const events: OutgoingEvent[] = []
   const after: (() => void | Promise<void>)[] = []
-  const basis = new Map<string, Basis>()
   let entity: ChangedEntity | undefined
-  let untilMs: number | undefined
   const call: Call = {
     operation,
     caller,
@@ -109,14 +103,12 @@ export function openCall(
       if (events.push(event) === 1) after.push(services.webhooks.wake)
     },
     changed: (id, owner) => void (entity = { id, owner }),
-    restsOn: (row) => void basis.set(`${row.kind} ${row.id}`, row),
-    trueUntil: (ms) => void (untilMs = Math.min(untilMs ?? ms, ms)),
     afterCommit: (task) => void after.push(task),
     askFirst(ask) {
       if (mayAsk) throw new AskFirst(ask)
     },
   }
-  return { call, events, after, entity: () => entity, rests: () => ({ basis: [...basis.values()], untilMs }) }
+  return { call, events, after, entity: () => entity }
 }
 
 /** The answer as it is sent: checked against its schema where tests ask for that. */

@@ -73,14 +73,6 @@ export interface OutgoingEvent {
   data: Record<string, unknown>
 }
 
-/** What an answer rests on: a row and its revision. While none has moved on, the answer is still true. */
-export interface Basis {
-  /** `items`: all of the store with this id. `product`: that of the item with this id, at the price of its store. */
-  kind: 'purchase' | 'item' | 'items' | 'product' | 'store' | 'authorization'
-  id: string
-  rev: number
-}
-
 /** What an operation works with. `db` is its transaction; nothing else is awaited. */
 export interface Call<C extends Caller = Caller> {
   readonly operation: Operation
@@ -94,10 +86,6 @@ export interface Call<C extends Caller = Caller> {
   emit(event: OutgoingEvent): void
   /** Names what was changed, for the audit row of this transaction; with its owner when that is not the caller. */
   changed(entityId: string, owner?: Tenant): void
-  /** Notes that the answer rests on this row (answers without an Idempotency-Key, decisions §9). */
-  restsOn(basis: Basis): void
-  /** The answer is no longer true from this moment on. */
-  trueUntil(ms: number): void
   /**
    * Runs once the transaction is durable: for telling agents, never for work that must not be lost. What it
    * promises is waited for before the answer is given; it does not reject.
@@ -199,8 +187,6 @@ export interface Operation {
   readonly secretAnswer: boolean
   /** The request itself proves who asks, so that an Idempotency-Key works without an API key. */
   readonly proofInBody: boolean
-  /** Without an Idempotency-Key the request's hash serves as one for as long as the answer is true. */
-  readonly answersRepeats: boolean
   /** Body at most, bytes. */
   readonly bodyLimit: number
   /** The older listing form over GET, or GET as the only form (`only`). */
@@ -247,7 +233,6 @@ interface Declaration<N extends string, I extends z.ZodType, O extends z.ZodType
   emits?: readonly string[]
   secretAnswer?: boolean
   proofInBody?: boolean
-  answersRepeats?: boolean
   bodyLimit?: number
   get?: OlderForm
   getOnly?: boolean
@@ -276,7 +261,6 @@ export function operation<const N extends string, I extends z.ZodType, O extends
     audited: declaration.changes,
     secretAnswer: false,
     proofInBody: false,
-    answersRepeats: false,
     bodyLimit: JSON_BODY_LIMIT,
     get: undefined,
     getOnly: false,

@@ -55,7 +55,7 @@ export async function performSteps(
       const answered = isOurs ? undefined : await findAnswer(db, identity, nowMs)
       if (answered) return { replayed: true, ...answered }
       if (operation.audited) await writeAudit(db, request, entity(), nowMs, services)
-      if (identity) await keepAnswer(db, identity, answer, { basis: [] }, nowMs)
+      if (identity) await keepAnswer(db, identity, answer, nowMs)
       return { replayed: false, ...answer }
     })
   } catch (error) {

@@ -2,7 +2,7 @@ import type { Database, Db } from '../persistence/database.ts'
 import type { Caller } from '../foundation/caller.ts'
 import { AskFirst } from './ask-first.ts'
 import { Failure } from '../foundation/failure.ts'
-import { findAnswer, findTrueAnswer, keepAnswer, type KeptAnswer, type RequestIdentity } from './idempotency.ts'
+import { findAnswer, keepAnswer, type KeptAnswer, type RequestIdentity } from './idempotency.ts'
 import { answerOf, identityOf, openCall, writeAudit, writeOutbox, type Performed, type Request } from './open-call.ts'
 import { needsPackage, type Call, type Operation, type Services } from './operation.ts'
 import { isAtLeast, type Package } from '../foundation/packages.ts'
@@ -91,12 +91,12 @@ async function performChange(
     const known =
       operation.prepare &&
       identity &&
-      (await findKept(database.reads, identity, request, stored, services.platform.clock.wall()))
+      (await findKept(database.reads, identity, stored, services.platform.clock.wall()))
     if (known) return replay(known)
     const prepared = await operation.prepare?.(openCall(request, database.reads, services).call, input)
     const performed = await database.write(async (db) => {
       const nowMs = services.platform.clock.wall()
-      const kept = identity && (await findKept(db, identity, request, stored, nowMs))
+      const kept = identity && (await findKept(db, identity, stored, nowMs))
       after = []
       if (kept) return replay(kept)
       const opened = openCall(request, db, services, mayAsk)
@@ -106,7 +106,7 @@ async function performChange(
       }
       if (operation.audited) await writeAudit(db, request, opened.entity(), nowMs, services)
       await writeOutbox(db, request, opened.events, nowMs, services)
-      if (identity) await keepAnswer(db, identity, stored.seal(answer), opened.rests(), nowMs)
+      if (identity) await keepAnswer(db, identity, stored.seal(answer), nowMs)
       after = opened.after
       return { replayed: false, ...answer }
     })
@@ -147,11 +147,9 @@ export async function performTask(
 async function findKept(
   db: Db,
   identity: RequestIdentity,
-  { idempotencyKey }: Request,
   stored: StoredAnswers,
   nowMs: number,
 ): Promise<KeptAnswer | undefined> {
-  const find = idempotencyKey === undefined ? findTrueAnswer : findAnswer
-  const kept = await find(db, identity, nowMs)
+  const kept = await findAnswer(db, identity, nowMs)
   return kept && stored.open(kept)
 }

@@ -4,7 +4,6 @@ import { assertOwnKeys } from '../authority/authority.ts'
 import { readLastSigned } from '../authority/last-signed.ts'
 import type { KeyFiles } from '../authority/key-files.ts'
 import { readKeyMarks, writeKeyMark } from '../authority/key-generation.ts'
-import { endKeptAnswers } from '../persistence/end-kept-answers.ts'
 import type { Db } from '../persistence/database.ts'
 import { policyOf } from '../protection/store-documents/policy.ts'
 import { noteFormerHome } from '../protection/receipt-home/receipt-homes.ts'
@@ -64,8 +63,6 @@ export async function noteRestore(
   const revoked = await revokeLive(db, nowMs)
   await forgetLogins(db)
   await doubtRefunds(db)
-  // What was used since the backup may have ended that they are true.
-  await endKeptAnswers(db, nowMs)
   const lastSignedMs = await readLastSigned(db)
   const agents = await awaitAgents(db, (lastSignedMs ?? nowMs) - HEARD_WITHIN_MS)
   return { generation, agents, revoked, lastSignedMs }
@@ -89,7 +86,7 @@ async function raiseHomeEpochs(db: Db, above: (number: number) => number): Promi
 async function revokeLive(db: Db, nowMs: number): Promise<number> {
   const { numUpdatedRows } = await db
     .updateTable('protection_authorization')
-    .set((eb) => ({ revoked_ms: nowMs, rev: eb('rev', '+', 1) }))
+    .set({ revoked_ms: nowMs })
     .where('revoked_ms', 'is', null)
     .where('exp', '>', Math.floor((nowMs - GUARD_MS) / 1_000))
     .executeTakeFirst()

@@ -9,7 +9,6 @@ import { verifyProtectedItem } from '../../bench/postgres/bare-verify.ts'
 import { prepareShops, type Shop } from '../../bench/postgres/prepare-shops.ts'
 import { CALLER, OWN_TABLES } from '../../bench/postgres/statements.ts'
 import { realPlatform } from '../../bin/platform.ts'
-import { KEY_BYTES, sealer } from '../../cloud/authority/sealing.ts'
 import { newDatabase, type TestDatabase } from '../support/databases.ts'
 
 const has = inject('postgresUrl') !== ''
@@ -17,7 +16,6 @@ const has = inject('postgresUrl') !== ''
 describe.skipIf(!has)(`the statements of bare pg${has ? '' : ' (skipped: install the package postgresql)'}`, () => {
   const platform = realPlatform()
   const { privateKey: key } = generateKeyPairSync('ed25519')
-  const seals = sealer([platform.random.bytes(KEY_BYTES)], platform.random)
   let server: TestDatabase
   let pool: pg.Pool
   let shops: Shop[]
@@ -41,18 +39,16 @@ describe.skipIf(!has)(`the statements of bare pg${has ? '' : ' (skipped: install
     const ask = askPool(pool)
     const nowMs = platform.clock.wall()
     const [caller] = await ask<BareCaller>(CALLER, [hashOf(shop.authorization.slice('Bearer '.length)), nowMs])
-    return { caller: caller!, nowMs, platform, key, sealer: seals, ask }
+    return { caller: caller!, nowMs, platform, key, ask }
   }
   const rows = async (table: string) =>
     (await pool.query<{ count: number }>(`select count(*) from ${table}`)).rows[0]?.count
 
-  it('lease a right to one of several devices that ask together, and answer a repeated request the same', async () => {
+  it('lease a right to one of several requests at the same time', async () => {
     const { deviceId, epcs } = shops[0]!
     const request = { deviceId, protectionAction: 'detach_hard_tag', epc: epcs[0]! } as const
     const asked = await Promise.allSettled(Array.from({ length: 8 }, () => verifyProtectedItem(call, request)))
-    const answers = new Set(asked.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : [])))
-    expect(answers.size).toBe(1)
-    expect(await verifyProtectedItem(call, request)).toBe([...answers][0])
+    expect(asked.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
     expect(await rows('unit_right')).toBe(1)
     expect(await rows('protection_authorization')).toBe(1)
     expect(await rows('protection_event')).toBe(2)

@@ -76,7 +76,7 @@ export interface IdempotencyRow {
   request_hash: string
   status: number
   body: string
-  basis: string | null
+  /** When the lease of a running request ends, ms; null once it has its answer. */
   valid_until_ms: number | null
   created_ms: number
 }

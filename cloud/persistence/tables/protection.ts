@@ -104,7 +104,6 @@ export interface ProtectionAuthorizationRow {
   operator_id: string | null
   /** How the device that asked had read what it asked about. */
   scan_source: string | null
-  rev: number
 }
 
 /** A grant that rested on its operator's word, kept for an hour. */

@@ -33,8 +33,6 @@ export function describeAuthorization(
 ): AuthorizationAnswer {
   const { state, redeemedAtMs } = viewAuthorization(row, redemptions, call.nowMs)
   const usedSteps = new Set(redemptions.map((r) => r.step)).size
-  call.restsOn({ kind: 'authorization', id: row.nonce, rev: row.rev })
-  call.trueUntil(row.exp * 1_000)
   return {
     authorizationState: state,
     authorizationToken,

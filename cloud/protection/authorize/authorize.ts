@@ -17,7 +17,7 @@ import { itemSubject } from './item-subject.ts'
 import { overrideLease } from './override-lease.ts'
 import { purchaseSubject } from './purchase-subject.ts'
 import type { Question } from './question.ts'
-import { newEventIds, recordDenied, recordGranted, type Asking } from './record.ts'
+import { eventIdsOf, recordDenied, recordGranted, type Asking } from './record.ts'
 import type { AskedUnit, Subject } from './subject.ts'
 
 /** What a device is told. */
@@ -48,9 +48,9 @@ export async function authorize(call: Call, question: Question): Promise<Authori
   const subject = await loadSubject(call, question, approvals)
   const facts = factsOf(subject)
   const { decision, allowed } = decideUnits(facts, policy)
-  const asking: Asking = { question, subject, facts, eventIds: newEventIds(call) }
+  const asking: Asking = { question, subject, facts, eventIds: eventIdsOf(call, question) }
   if (!decision.allowed) {
-    const answer = await refuse(call, asking, decision.reason, subject, approvals)
+    const answer = await refuse(call, asking, decision.reason, subject)
     return { subject, decision, answer }
   }
 
@@ -109,10 +109,7 @@ async function leaseUnits(
   { subject, units, device, store, policy }: Granted,
 ): Promise<ProtectionAuthorizationRow> {
   const { asked, action, item, scanSource } = question
-  const taken = distinct(units, ({ takeable }) => takeable)
-  for (const row of taken) await take(call, row, device)
-  const { revised } = subject
-  if (revised && taken.length > 0) call.restsOn({ ...revised, rev: revised.rev + taken.length })
+  for (const row of distinct(units, ({ takeable }) => takeable)) await take(call, row, device)
   for (const row of distinct(units, ({ overridden }) => overridden)) await overrideLease(call, row, asked.operatorId)
 
   // A token that is for one request only covers one release: the next unit is asked for by the next request.
@@ -142,21 +139,12 @@ async function leaseUnits(
   return authorization
 }
 
-async function refuse(
-  call: Call,
-  asking: Asking,
-  reason: DenyReason,
-  { units }: Subject,
-  approvals: Approvals | undefined,
-) {
+async function refuse(call: Call, asking: Asking, reason: DenyReason, { units }: Subject) {
   const isOutstanding = reason === 'authorization_outstanding'
   const held = distinct(units, (lease) => lease.held)
   if (isOutstanding && !asking.question.asked.isPast) askHolders(call, held)
-  if (reason === 'limit_exceeded' && approvals?.endsMs !== undefined) call.trueUntil(approvals.endsMs)
   const ends = units.flatMap(({ lease }) => lease.endsAt ?? [])
   const endsAt = ends.length > 0 ? Math.min(...ends) : undefined
-  // A lease that ends makes the answer untrue without any row changing.
-  if (endsAt !== undefined) call.trueUntil(endsAt * 1_000)
   const retryAfter =
     isOutstanding && endsAt !== undefined ? Math.max(1, endsAt - Math.floor(call.nowMs / 1_000)) : undefined
   const eventId = await recordDenied(call, asking, reason)

@@ -1,6 +1,4 @@
 import type { Call } from '../../operations/operation.ts'
-import { restOnProduct } from '../items/item-product.ts'
-import { itemHead } from '../items/item-sequence.ts'
 import { viewLease, type LeaseView } from '../leases/leases.ts'
 import { findUnit, type FoundUnit } from './find-unit.ts'
 import { withOverride } from './override-lease.ts'
@@ -26,7 +24,6 @@ export async function itemSubject(call: Call, question: Question): Promise<Subje
     purchase: found?.purchase,
     itemStatus: found?.itemStatus ?? null,
     lineId: found?.unit?.key.purchaseId ? found.unit.key.lineId : null,
-    revised: await restOnFound(call, question, found),
   }
 }
 
@@ -63,20 +60,4 @@ async function leaseOf(
     action,
     (row) => row.ith_kind !== null && row.item_id === itemId,
   )
-}
-
-/** Names the rows that the answer rests on, and gives the one whose revision rises with a lease that is taken. */
-async function restOnFound(call: Call, { asked: { store, device } }: Question, found: FoundUnit | undefined) {
-  if (store) call.restsOn({ kind: 'store', id: store.store_id, rev: store.document_version })
-  // What is not known here may be registered at any moment.
-  if (device && !found)
-    call.restsOn({ kind: 'items', id: device.row.store_id, rev: (await itemHead(call.db, device.row.store_id)).seq })
-  const { item, purchase, named } = found ?? {}
-  const itemRow = item && ({ kind: 'item', id: item.item_id, rev: item.rev } as const)
-  const purchaseRow = purchase && ({ kind: 'purchase', id: purchase.purchase_id, rev: purchase.rev } as const)
-  if (named) call.restsOn({ kind: 'purchase', id: named.purchase_id, rev: named.rev })
-  if (itemRow) call.restsOn(itemRow)
-  if (item) await restOnProduct(call, item)
-  if (purchaseRow) call.restsOn(purchaseRow)
-  return found?.unit?.key.purchaseId === '' ? itemRow : purchaseRow
 }

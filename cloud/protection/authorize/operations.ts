@@ -46,7 +46,6 @@ export const verifyProtectedItem = operation({
     'With `occurredAt` over five minutes back the answer records something past, is judged by how things stood then, and carries no token.',
   callers: ['secret', 'agent'],
   changes: true,
-  answersRepeats: true,
   secretAnswer: true,
   request: z.strictObject({
     deviceId: Id,
@@ -99,7 +98,6 @@ export const verifySecurityTagDeactivation = operation({
   description: 'Name the purchase by `purchaseId` or `receiptToken`. Without a `deviceId` there is no token.',
   callers: ['secret', 'agent'],
   changes: true,
-  answersRepeats: true,
   secretAnswer: true,
   request: z.strictObject({
     purchaseId: Id.optional(),

@@ -6,7 +6,6 @@ import type { DeviceRow } from '../../persistence/tables/agents.ts'
 import type { ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
 import type { PurchaseLineRow, PurchaseRow } from '../../persistence/tables/purchases.ts'
 import { readLines, readUnits } from '../../purchases/queries.ts'
-import { restOnProduct } from '../items/item-product.ts'
 import { readItem } from '../items/item-queries.ts'
 import { viewLease } from '../leases/leases.ts'
 import { rightsOfPurchase, triesOf, type UnitKey } from '../rights/rights.ts'
@@ -19,10 +18,7 @@ import type { AskedUnit, Subject } from './subject.ts'
 /** Loads what a question about all goods of a purchase needs: each open unit, its right, and who holds that. */
 export async function purchaseSubject(call: Call, question: Question): Promise<Subject> {
   const { asked, action, purchase } = question
-  const { device, store } = asked
-  const revised = purchase && ({ kind: 'purchase', id: purchase.purchase_id, rev: purchase.rev } as const)
-  if (store) call.restsOn({ kind: 'store', id: store.store_id, rev: store.document_version })
-  if (revised) call.restsOn(revised)
+  const { device } = asked
   const isHere = purchase !== undefined && device !== null && purchase.store_id === device.row.store_id
   const [first, ...others] = isHere
     ? await askedUnits(call, question, purchase, device.row, rightClass(action) as RightClass)
@@ -33,7 +29,6 @@ export async function purchaseSubject(call: Call, question: Question): Promise<S
     purchase,
     itemStatus: null,
     lineId: null,
-    revised,
   }
 }
 
@@ -78,7 +73,6 @@ async function unitFacts(
 ): Promise<ItemFacts | null> {
   if (!line) return null
   const item = await itemBoundTo(call.db, unit, pastMs)
-  if (item) await restOnProduct(call, item)
   const { technology: _unread, ...known } = item ? await itemFacts(call.db, item, line.price_cent) : lineFacts(line)
   const paid = isPaid(purchase)
   return {
@@ -136,7 +130,6 @@ export async function mayHoldPurchaseWide(
   for (const { unit } of open) {
     if (unit.bound !== 1 || unit.item_id === null) return false
     const item = await readItem(call.db, unit.item_id)
-    call.restsOn({ kind: 'item', id: item.item_id, rev: item.rev })
     if (mightRead(device, item)) return false
   }
   return true

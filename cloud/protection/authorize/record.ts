@@ -2,6 +2,7 @@ import type { DecisionFacts } from '../../../policy/decide.ts'
 import { newId } from '../../../policy/ids.ts'
 import type { DenyReason } from '../../../policy/vocabulary.ts'
 import { raiseForEvent } from '../../assistance/raise-for-event.ts'
+import { canonicalJson, hashOf } from '../../operations/idempotency.ts'
 import type { Call } from '../../operations/operation.ts'
 import type { ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
 import { keepDecision } from '../records/decisions.ts'
@@ -19,8 +20,17 @@ export interface Asking {
   eventIds: { requested: string; decided: string }
 }
 
-/** New ids for the two events of a question. */
-export function newEventIds({ services: { platform } }: Pick<Call, 'services'>): Asking['eventIds'] {
+/**
+ * Ids for the two events of a question. A record of something past is identified by its device, time, action and item: a device that
+ * sends it twice adds nothing.
+ */
+export function eventIdsOf({ services: { platform } }: Pick<Call, 'services'>, question: Question): Asking['eventIds'] {
+  const { asked, action, identifiers, purchase, metadata } = question
+  if (asked.isPast) {
+    const past = [asked.caller.tenant, metadata.deviceId, asked.occurredMs, action, identifiers, purchase?.purchase_id]
+    const name = `evt_${hashOf(canonicalJson(past))}`
+    return { requested: `${name}-1`, decided: `${name}-2` }
+  }
   const [requested, decided] = [newId('evt', platform), newId('evt', platform)].sort() as [string, string]
   return { requested, decided }
 }

@@ -1,6 +1,5 @@
 import type { DecisionFacts } from '../../../policy/decide.ts'
 import type { ItemStatus } from '../../../policy/vocabulary.ts'
-import type { Call } from '../../operations/operation.ts'
 import type { ProtectedItemRow } from '../../persistence/tables/protection.ts'
 import type { PurchaseRow } from '../../persistence/tables/purchases.ts'
 import type { GrantedUnit } from '../leases/authorizations.ts'
@@ -27,6 +26,4 @@ export interface Subject {
   itemStatus: ItemStatus | null
   /** The line of the purchase that the item's unit belongs to. */
   lineId: string | null
-  /** The row whose revision rises when a lease of these units is taken from another device. */
-  revised?: Parameters<Call['restsOn']>[0] | undefined
 }

@@ -19,7 +19,7 @@ import { isPaid } from './item-facts.ts'
 import { readReceipt } from './presented.ts'
 import { mayHoldPurchaseWide, openUnits, type OpenUnit } from './purchase-subject.ts'
 import { factsOfQuestion, purchaseAsAsked, type Question } from './question.ts'
-import { newEventIds, recordDenied } from './record.ts'
+import { eventIdsOf, recordDenied } from './record.ts'
 
 export interface PurchaseRequest extends Metadata {
   purchaseId?: string | undefined
@@ -42,8 +42,6 @@ export async function verifyPurchase(call: Call, request: PurchaseRequest) {
     'release',
   )
   const open = new Set(openNow.map(({ unit }) => `${unit.line_id}/${unit.unit_no}`))
-  call.restsOn({ kind: 'purchase', id: purchase.purchase_id, rev: purchase.rev })
-  call.restsOn({ kind: 'store', id: store.store_id, rev: store.document_version })
   const mayCome = isPaid(purchase) && purchase.security_tag_mode !== 'none' && open.size > 0
   if (mayCome && !expired) await assertResynced(call, purchase.store_id)
   const common = {
@@ -131,7 +129,11 @@ async function askItemByItem(call: Call, question: Question, explain: boolean | 
   const decision = decide(facts, asked.store ? policyOf(asked.store) : DEFAULT_POLICY)
   const reason = decision.allowed ? 'technology_mismatch' : decision.reason
   const subject = { purchase, itemStatus: null, lineId: null }
-  const eventId = await recordDenied(call, { question, subject, facts: [facts], eventIds: newEventIds(call) }, reason)
+  const eventId = await recordDenied(
+    call,
+    { question, subject, facts: [facts], eventIds: eventIdsOf(call, question) },
+    reason,
+  )
   return {
     deactivationAuthorized: reason === 'technology_mismatch',
     ...NO_AUTHORIZATION,

@@ -1,7 +1,7 @@
 import type { Evidence } from '../../../policy/journal.ts'
 import type { RightClass } from '../../../policy/vocabulary.ts'
 import { findPurchase } from '../../purchases/queries.ts'
-import { findAuthorization, unitsOfAuthorization, updateAuthorization } from '../leases/authorizations.ts'
+import { findAuthorization, unitsOfAuthorization } from '../leases/authorizations.ts'
 import { bindItem } from './bind-item.ts'
 import { endLease, freeLeases } from './end-lease.ts'
 import type { ReceiptPurchase } from './evidence-facts.ts'
@@ -41,7 +41,6 @@ async function applyTokenClaim(scope: EvidenceScope, witness: Witness, claim: Cl
   }
   const raised = await raiseByState(scope, row)
   if (added.length === 0) return true
-  const next = await updateAuthorization(db, row, {})
 
   const used: UnitKey[] = []
   for (const unit of units.filter((u) => added.includes(u.ordinal))) {
@@ -58,10 +57,9 @@ async function applyTokenClaim(scope: EvidenceScope, witness: Witness, claim: Cl
   await holdReleased(scope, purchase, used)
   if (purchase && isCancelled && !raised.has('redeemed_after_revocation'))
     await raiseReleased(scope, purchase, claim.deviceId)
-  scope.due.subjects.push(...used)
   await tellOthers(scope, witness, purchase, used, claim.receipt !== undefined)
   // One that was only taken back may still be honoured by an agent that has not heard of it.
-  if (next.voided_ms !== null) await freeLeases(scope, next)
+  if (row.voided_ms !== null) await freeLeases(scope, row)
   return true
 }
 
@@ -137,7 +135,6 @@ async function useUnits(
     await settleUnit(scope, witness.storeId, key, claim)
     used.push(key)
   }
-  scope.due.subjects.push(...used)
   await holdReleased(scope, purchase, used)
   await tellOthers(scope, witness, purchase, used, true)
   return true

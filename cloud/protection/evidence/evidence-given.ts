@@ -34,7 +34,6 @@ export async function applyGiven(scope: EvidenceScope, witness: Witness, given: 
     const key: UnitKey = { lineId: unit.line_id, unitNo: unit.unit_no, rightClass, purchaseId: purchase.purchase_id }
     await noteGiven(db, { ...key, redemptionId, storeId, agentId, untilS, homeAgentId, homeEpoch })
     await endLease(scope, key, nonce, agentId)
-    scope.due.subjects.push(key)
   }
   return true
 }
@@ -50,7 +49,7 @@ export async function applyGivenBack(scope: EvidenceScope, witness: Witness, row
   // A home that never gave anything under this id has lost the question, or the memory of it.
   if (given.length > 0 && meant.length === 0)
     return refuse(scope, witness, row, 'an outcome report is about other rights than were given')
-  scope.due.subjects.push(...(await noteGivenBack(scope.db, meant, outcome)))
+  await noteGivenBack(scope.db, meant, outcome)
   return true
 }
 

@@ -3,9 +3,7 @@ import type { Call, Services } from '../../operations/operation.ts'
 import { deny } from '../rights/deny-list.ts'
 import { EvidenceFacts } from './evidence-facts.ts'
 import type { EventScope } from '../records/events.ts'
-import type { UnitKey } from '../rights/rights.ts'
 import { settlePurchases } from '../rights/settle-purchase.ts'
-import { touchSubjects } from '../rights/touch.ts'
 import { Uses } from '../rights/uses.ts'
 
 /**
@@ -36,8 +34,6 @@ export interface Witness {
 }
 
 interface Due {
-  /** Whose rights have changed. */
-  subjects: Pick<UnitKey, 'purchaseId' | 'lineId'>[]
   /** Purchases with outcomes that are new. */
   purchaseIds: Set<string>
   /** What agents of a store must no longer honour, by store. */
@@ -49,7 +45,7 @@ export function openEvidence(
   { db, services, nowMs, emit, afterCommit }: Pick<Call, 'db' | 'services' | 'nowMs' | 'emit' | 'afterCommit'>,
   tenant: string,
 ): EvidenceScope {
-  const due = { subjects: [], purchaseIds: new Set<string>(), denials: new Map<string, DenyEntry[]>() }
+  const due = { purchaseIds: new Set<string>(), denials: new Map<string, DenyEntry[]>() }
   return {
     db,
     tenant,
@@ -66,9 +62,8 @@ export function openEvidence(
 
 /** Writes what follows from all that was applied. */
 export async function finishEvidence(scope: EvidenceScope): Promise<void> {
-  const { subjects, purchaseIds, denials } = scope.due
+  const { purchaseIds, denials } = scope.due
   await scope.uses.flush()
-  await touchSubjects(scope.db, subjects.splice(0))
   await settlePurchases(scope, [...purchaseIds])
   purchaseIds.clear()
   for (const [storeId, entries] of denials) await deny(scope, storeId, entries)

@@ -1,7 +1,6 @@
 import { joinOutcome } from '../../../policy/unit-uses.ts'
 import type { Outcome } from '../../../policy/vocabulary.ts'
 import type { RedemptionRow } from '../../persistence/tables/protection.ts'
-import { findAuthorization, updateAuthorization } from '../leases/authorizations.ts'
 import { acknowledgeAbout, raiseException, WITHDRAWN } from '../records/exceptions.ts'
 import { updateRedemption } from '../rights/redemptions.ts'
 import type { UnitKey } from '../rights/rights.ts'
@@ -83,18 +82,13 @@ export async function settleRedemptions(
   witness: Witness,
   changed: readonly RedemptionRow[],
 ): Promise<string[]> {
-  const { db, due, facts, uses } = scope
+  const { due, uses } = scope
   const keys: UnitKey[] = []
   for (const row of changed) {
     const key = await unitOf(uses, row)
     if (!key) continue
     await settleUnit(scope, witness.storeId, key, undefined)
     keys.push(key)
-  }
-  due.subjects.push(...keys)
-  for (const nonce of new Set(changed.map((row) => row.nonce))) {
-    const authorization = (await facts.isAuthorization(nonce)) ? await findAuthorization(db, nonce) : undefined
-    if (authorization) await updateAuthorization(db, authorization, {})
   }
   const purchases = [...new Set(keys.map((key) => key.purchaseId).filter((id) => id !== ''))]
   for (const purchaseId of purchases) due.purchaseIds.add(purchaseId)

@@ -1,5 +1,3 @@
-import { revisionOf } from '../../operations/idempotency.ts'
-import type { Call } from '../../operations/operation.ts'
 import type { Db } from '../../persistence/database.ts'
 import { prepared } from '../../persistence/prepared.ts'
 import type { ProtectedItemRow } from '../../persistence/tables/protection.ts'
@@ -26,11 +24,4 @@ export async function productOf(db: Db, { product_id: productId, store_id: store
   if (productId === null) return undefined
   const [product] = await productById(db, { productId, storeId })
   return product
-}
-
-/** The answer rests on what the item's product says, where that may have been looked up. */
-export async function restOnProduct(call: Call, item: ProtectedItemRow): Promise<void> {
-  if (item.product_id === null || isComplete(item, item.price_cent)) return
-  const product = { kind: 'product', id: item.item_id } as const
-  call.restsOn({ ...product, rev: (await revisionOf(call.db, product)) ?? 0 })
 }

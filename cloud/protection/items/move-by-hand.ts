@@ -9,7 +9,6 @@ import { updateItem } from './item-queries.ts'
 import { endOwnUnit, takeBackOwn } from './own-unit.ts'
 import { returnUnits } from '../leases/return-units.ts'
 import { findRight } from '../rights/rights.ts'
-import { touchSubjects } from '../rights/touch.ts'
 
 /** Goods with one of these are in the store's hands again. */
 const CAME_BACK: ReadonlySet<ItemStatus> = new Set(['returned', 'cancelled', 'sellable'])
@@ -28,7 +27,6 @@ export async function moveByHand(
   if (itemStatus === 'sellable')
     return updateItem(db, item, { item_status: itemStatus, ...(await becomeNobodys(call, item)) }, nowMs, by)
   if (CAME_BACK.has(itemStatus)) await returnItem(call, item)
-  await touchPurchase(call, item)
   return updateItem(db, item, { item_status: itemStatus }, nowMs, by)
 }
 
@@ -37,15 +35,9 @@ const NOBODYS = { purchase_id: null, line_id: null, unit_no: null }
 /** Ends all that purchases, orders and tokens have to do with an item; answers what is to be written of it. */
 export async function becomeNobodys(call: Call, item: ProtectedItemRow): Promise<typeof NOBODYS> {
   await returnItem(call, item)
-  await touchPurchase(call, item)
   await forgetKept(call.db, item.item_id)
   await endOwnUnit(call, item.item_id, newId('ret', call.services.platform))
   return NOBODYS
-}
-
-/** What its purchase was answered as a whole rests on it, too. */
-async function touchPurchase({ db }: Call, { purchase_id, line_id }: ProtectedItemRow): Promise<void> {
-  if (purchase_id !== null) await touchSubjects(db, [{ purchaseId: purchase_id, lineId: line_id ?? '' }])
 }
 
 async function returnItem(call: Call, item: ProtectedItemRow): Promise<void> {

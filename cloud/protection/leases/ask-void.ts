@@ -3,8 +3,7 @@ import type { WaitForIt } from '../../operations/ask-first.ts'
 import type { Call } from '../../operations/operation.ts'
 import type { Db } from '../../persistence/database.ts'
 import type { ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
-import { findAuthorization, redemptionsOf, unitsOfAuthorization, updateAuthorization } from './authorizations.ts'
-import { touchSubjects } from '../rights/touch.ts'
+import { findAuthorization, redemptionsOf, updateAuthorization } from './authorizations.ts'
 
 /** A person stands at the device that asks: the holder has so long to answer, looked for in such steps, ms (contracts §4). */
 const WAIT_MS = 1_000
@@ -24,12 +23,6 @@ async function askEach(
   for (const row of held) {
     if (row.void_asked_ms !== null) continue
     await updateAuthorization(db, row, { void_asked_ms: nowMs })
-    // Kept answers hand it out no more.
-    const units = await unitsOfAuthorization(db, row.nonce)
-    await touchSubjects(
-      db,
-      units.map((unit) => ({ purchaseId: row.purchase_id ?? '', lineId: unit.line_id })),
-    )
   }
   return async (reads) => {
     for (const { store_id: storeId, agent_id: agentId, nonce } of held)

@@ -100,7 +100,6 @@ const insertAuthorization = prepared((db, p: ProtectionAuthorizationRow) =>
           'exp',
           'operator_id',
           'scan_source',
-          'rev',
         ] as const),
       ]),
     ),
@@ -163,7 +162,6 @@ export async function issueAuthorization(
     void_asked_ms: null,
     operator_id: grant.operatorId,
     scan_source: grant.scanSource ?? null,
-    rev: 1,
   }
   await insertAuthorization(db, row)
   const lease = { nonce: row.nonce, deviceId: row.device_id, untilMs: row.exp * 1_000 + LEASE_GUARD_MS }
@@ -184,8 +182,6 @@ async function standingOf(call: Call, device: DeviceRow): Promise<{ ledger: stri
   if (!agent || agent.revoked_ms !== null) return { ledger: CLOUD_LEDGER, isDoubted: false }
   const { fork_ms, online_only_until_ms } = agent
   const isDoubted = fork_ms !== null || (online_only_until_ms !== null && online_only_until_ms > call.nowMs)
-  // Somebody may decide about the agent at any moment.
-  if (isDoubted) call.trueUntil(call.nowMs)
   const isAsking = call.caller.kind === 'agent' && call.caller.agentId === device.agent_id
   return { ledger: isDoubted && !isAsking ? CLOUD_LEDGER : `${agent.ledger_id}.${agent.generation}`, isDoubted }
 }
@@ -223,17 +219,12 @@ export function signToken(row: ProtectionAuthorizationRow, { authority }: Servic
   return signAuthorization(claims, authority.keysOf(tenant).token)
 }
 
-/** Writes changed columns of an authorization and raises its revision. */
+/** Writes changed columns of an authorization. */
 export async function updateAuthorization(
   db: Db,
   row: ProtectionAuthorizationRow,
   change: Partial<ProtectionAuthorizationRow>,
 ): Promise<ProtectionAuthorizationRow> {
-  const next = { ...row, ...change, rev: row.rev + 1 }
-  await db
-    .updateTable('protection_authorization')
-    .set({ ...change, rev: next.rev })
-    .where('nonce', '=', row.nonce)
-    .execute()
-  return next
+  await db.updateTable('protection_authorization').set(change).where('nonce', '=', row.nonce).execute()
+  return { ...row, ...change }
 }

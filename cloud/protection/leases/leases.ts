@@ -12,7 +12,6 @@ import {
 } from './authorizations.ts'
 import { denyNonce } from '../rights/deny-list.ts'
 import { moveEndsAt } from './outstanding.ts'
-import { touchSubjects } from '../rights/touch.ts'
 import { settleRight } from '../rights/settle-right.ts'
 import { Uses } from '../rights/uses.ts'
 import { findRight, type RightView, type UnitKey } from '../rights/rights.ts'
@@ -132,7 +131,6 @@ export async function giveUpLease(call: Revoking, row: ProtectionAuthorizationRo
 /** Frees what an authorization still leases: its steps without a redemption. */
 export async function freeUnused({ db }: Pick<Call, 'db'>, row: ProtectionAuthorizationRow): Promise<void> {
   const used = new Set((await redemptionsOf(db, row.nonce)).map((r) => r.step))
-  const freed: UnitKey[] = []
   for (const unit of await unitsOfAuthorization(db, row.nonce)) {
     if (used.has(unit.ordinal + 1)) continue
     const key: UnitKey = {
@@ -144,7 +142,5 @@ export async function freeUnused({ db }: Pick<Call, 'db'>, row: ProtectionAuthor
     const right = await findRight(db, key)
     if (right?.nonce !== row.nonce || right.state !== 'leased') continue
     await settleRight(new Uses(db, row.tenant), key, true)
-    freed.push(key)
   }
-  await touchSubjects(db, freed)
 }

@@ -6,7 +6,6 @@ import { denyRights } from '../rights/deny-list.ts'
 import { mayBeHonoured, revoke } from './leases.ts'
 import { findRight, noteReturned, useRight, viewRight, type UnitKey } from '../rights/rights.ts'
 import { settlePurchases } from '../rights/settle-purchase.ts'
-import { touchSubjects } from '../rights/touch.ts'
 
 const GUARD_SECONDS = 60
 
@@ -42,10 +41,6 @@ export async function returnUnits(
     if (purchase.receipt_exp !== null)
       await denyRights(call, purchase, rightClass, keys, purchase.receipt_exp + GUARD_SECONDS)
   }
-  await touchSubjects(
-    db,
-    keys.map((key) => ({ ...key, purchaseId: purchase.purchase_id })),
-  )
   await settlePurchases(call, [purchase.purchase_id])
 }
 

@@ -104,17 +104,13 @@ export async function givenUnder(db: Db, redemptionId: string, storeId: string):
   return under(db, { redemptionId, storeId })
 }
 
-/** Stores the outcome that was reported for these rights; answers which of them it changed. Nothing follows after `failed`. */
+/** Stores the outcome that was reported for these rights. Nothing follows after `failed`. */
 export async function noteGivenBack(
   db: Db,
   rights: readonly GivenRightRow[],
   state: 'failed' | 'unknown',
-): Promise<Pick<UnitKey, 'purchaseId' | 'lineId'>[]> {
-  const changed: Pick<UnitKey, 'purchaseId' | 'lineId'>[] = []
-  for (const right of rights)
-    for (const { purchase_id: purchaseId, line_id: lineId } of await setState(db, { ...right, state }))
-      changed.push({ purchaseId, lineId })
-  return changed
+): Promise<void> {
+  for (const right of rights) await setState(db, { ...right, state })
 }
 
 /**

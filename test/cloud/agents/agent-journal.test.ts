@@ -3,7 +3,6 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { AckClaims } from '../../../policy/documents/agent-messages.ts'
 import { retryUnapplied } from '../../../cloud/agents/journal/retry-unapplied.ts'
 import { pruneGiven } from '../../../cloud/protection/rights/given-rights.ts'
-import { touchSubjects } from '../../../cloud/protection/rights/touch.ts'
 import type { ProtectionEvent } from '../../../policy/events.ts'
 import type { Evidence } from '../../../policy/journal.ts'
 import type { Json } from '../../support/cloud.ts'
@@ -167,11 +166,7 @@ onEveryDatabase('the journal of an agent', (kind) => {
     expect(await kept()).toEqual(['given-1', 'given-2', 'given-3'])
     await database.write((db) => pruneGiven(db, untilS * 1_000))
     expect(await kept()).toEqual(['given-3'])
-    await database.write(async (db) => {
-      await db.updateTable('given_right').set({ until_s: 1_000_000_000 }).execute()
-      // Answers are kept for a while, as long as nothing has changed.
-      await touchSubjects(db, [{ purchaseId, lineId: '' }])
-    })
+    await database.write((db) => db.updateTable('given_right').set({ until_s: 1_000_000_000 }).execute())
     expect(await asked()).toMatchObject({ authorizationToken: null, reason: 'manual_assistance_required' })
     await database.write((db) => db.updateTable('given_right').set({ until_s: untilS }).execute())
     // Whoever was revoked tells nothing more.

@@ -31,12 +31,7 @@ export const CLOUD_BUGS: readonly Bug[] = [
       change(
         'cloud/operations/idempotency.js',
         'await insertAnswer(db, {',
-        'if (status_of(answer)) await insertAnswer(db, {',
-      ),
-      change(
-        'cloud/operations/idempotency.js',
-        'const RUNNING_LEASE_MS = 60_000;',
-        'const RUNNING_LEASE_MS = 60_000;\nconst status_of = (answer) => answer.status === RUNNING;',
+        'if (status === RUNNING) await insertAnswer(db, {',
       ),
     ],
   },

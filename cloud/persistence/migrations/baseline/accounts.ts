@@ -25,7 +25,7 @@ export const ACCOUNTS: readonly string[] = [
   `CREATE TABLE audit_head (tenant text PRIMARY KEY, seq bigint NOT NULL, hash text NOT NULL)`,
   `CREATE TABLE idempotency (
     tenant text NOT NULL, operation text NOT NULL, key_hash text NOT NULL, request_hash text NOT NULL, status bigint NOT NULL,
-    body text NOT NULL, basis text, valid_until_ms bigint, created_ms bigint NOT NULL, PRIMARY KEY (tenant, operation, key_hash))`,
+    body text NOT NULL, valid_until_ms bigint, created_ms bigint NOT NULL, PRIMARY KEY (tenant, operation, key_hash))`,
   `CREATE INDEX idempotency_by_age ON idempotency (created_ms)`,
   `CREATE INDEX idempotency_running ON idempotency (created_ms) WHERE status = 0`,
   `CREATE TABLE outbox_event (

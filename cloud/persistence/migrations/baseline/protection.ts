@@ -27,7 +27,7 @@ export const PROTECTION: readonly string[] = [
     ledger text NOT NULL, action text NOT NULL, right_class text NOT NULL, count bigint NOT NULL, purchase_id text, item_id text,
     ith_kind text, ith_id text, event_id text NOT NULL, risk_class bigint NOT NULL, policy_version bigint NOT NULL,
     key_version bigint NOT NULL, iat bigint NOT NULL, exp bigint NOT NULL, revoked_ms bigint, voided_ms bigint, operator_id text,
-    rev bigint NOT NULL, void_asked_ms bigint, scan_source text)`,
+    void_asked_ms bigint, scan_source text)`,
   `CREATE INDEX authorization_by_purchase ON protection_authorization (purchase_id)`,
   `CREATE INDEX authorization_void_asked ON protection_authorization (agent_id) WHERE void_asked_ms IS NOT NULL AND voided_ms IS NULL`,
   `CREATE TABLE authorization_unit (

@@ -392,6 +392,20 @@ onEveryDatabase('verifyProtectedItem', (kind) => {
       expect(events.some((e: Json) => e.epc === epc && e.occurredAt === occurredAt)).toBe(true)
     })
 
+    it('is recorded once if the device sends it twice', async () => {
+      const { epc } = await paidItem()
+      const occurredAt = new Date(Date.now() - 3_600_000).toISOString()
+      const recorded = async () => {
+        const { events } = await shop.ok('fetchProtectionEvents', { storeId: shop.storeId, limit: 500 })
+        return events.filter((e: Json) => e.epc === epc).map((e: Json) => e.eventId)
+      }
+      const first = await detach({ epc, occurredAt })
+      const once = await recorded()
+      expect(once).toHaveLength(2)
+      expect(await detach({ epc, occurredAt })).toEqual(first)
+      expect(await recorded()).toEqual(once)
+    })
+
     it.each([
       ['over 5 minutes ahead', 6 * 60_000],
       ['over 14 days old', -15 * 86_400_000],
