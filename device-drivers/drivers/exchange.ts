@@ -1,10 +1,8 @@
 import { deadline, pause } from '../../policy/platform.ts'
-import type { Cancel, Platform } from '../../policy/platform.ts'
+import type { Cancel, Clock, Platform, Timers } from '../../policy/platform.ts'
 import type { Noise, ResyncingCodec } from '../protocols/codec.ts'
 import type { ByteLink } from '../transports/byte-link.ts'
 import type { Speaker } from '../transports/shared-links.ts'
-import type { Clock } from '../../policy/platform.ts'
-import type { Timers } from '../../policy/platform.ts'
 
 /** One question on a link where one is under way at a time. */
 export interface Question<Frame> {

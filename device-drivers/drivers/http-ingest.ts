@@ -1,18 +1,21 @@
 import { pause } from '../../policy/platform.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { mapper } from '../protocols/ingest/mapping.ts'
-import type { Mapped } from '../protocols/ingest/mapping.ts'
+import type { Mapped, Mapper } from '../protocols/ingest/mapping.ts'
 import { jsonLines } from '../protocols/json-lines.ts'
 import type { ByteLink } from '../transports/byte-link.ts'
 import type { LinkProtocol, SharedLinks, Speaker } from '../transports/shared-links.ts'
 import { deviceLink } from './device-link.ts'
+import type { DeviceLink } from './device-link.ts'
 import { result } from './device.ts'
-import type { ProtectionDevice } from './device.ts'
+import type { CommandResult, DeviceEvent, DeviceIdentity, ProtectionDevice } from './device.ts'
 import type { Driver } from './driver.ts'
 import { eventQueue } from './event-queue.ts'
 import { httpIngestCapabilities, HttpIngestSettings } from './http-ingest/settings.ts'
 import { readerClock } from './llrp/reader-clock.ts'
+import type { ReaderClock } from './llrp/reader-clock.ts'
 import { noiseReport } from './noise-report.ts'
+import type { NoiseReport } from './noise-report.ts'
 import { readOf } from './tag-read.ts'
 
 /** One body, as the agent's endpoint lets it through, in one line. */
@@ -21,31 +24,93 @@ export const MOST_PUSHED_BYTES = 524_288
 const LOOK_EVERY_MS = 1_000
 
 function openIngest(settings: HttpIngestSettings, links: SharedLinks, platform: Platform): ProtectionDevice {
-  const { timers } = platform
-  const queue = eventQueue()
-  const noise = noiseReport(platform, queue.put)
-  const read = mapper(settings.mapping)
-  const clock = readerClock(platform.clock)
-  const silenceMs = settings.silentAfterSeconds === undefined ? Infinity : settings.silentAfterSeconds * 1_000
-  let watching = new AbortController()
-  let heardAt = platform.clock.elapsed()
-  let isTimed = false
+  return new IngestReader(settings, links, platform)
+}
 
-  function tell({ sightings, faults, strange }: Mapped): void {
-    for (const detail of faults) queue.put({ type: 'fault', detail })
-    if (strange > 0)
-      noise.add({ bytes: strange, detail: 'reads that are none; does the mapping fit what the reader sends?' })
-    const arrived = settings.clock === 'arrival' ? { seenAtMs: platform.clock.elapsed() } : {}
-    queue.putReads(sightings.map((sighting) => ({ ...readOf(sighting, clock), ...arrived })))
+/** The tags of one reader that sends them by itself. */
+class IngestReader implements ProtectionDevice {
+  readonly #settings: HttpIngestSettings
+  readonly #platform: Platform
+  readonly #queue = eventQueue()
+  readonly #noise: NoiseReport
+  readonly #read: Mapper
+  readonly #clock: ReaderClock
+  readonly #silenceMs: number
+  #watching = new AbortController()
+  #heardAt: number
+  #isTimed = false
+  readonly #line: DeviceLink<Speaker>
+  readonly events: AsyncIterable<DeviceEvent>
+
+  constructor(settings: HttpIngestSettings, links: SharedLinks, platform: Platform) {
+    this.#settings = settings
+    this.#platform = platform
+    this.#noise = noiseReport(platform, this.#queue.put)
+    this.#read = mapper(settings.mapping)
+    this.#clock = readerClock(platform.clock)
+    this.#silenceMs = settings.silentAfterSeconds === undefined ? Infinity : settings.silentAfterSeconds * 1_000
+    this.#heardAt = platform.clock.elapsed()
+    // Made for this device alone: each has its own address.
+    const protocol: LinkProtocol<Speaker> = { name: 'http-ingest', start: (link) => ({ ended: this.#listen(link) }) }
+    this.#line = deviceLink(links, settings.link, protocol)
+    this.events = this.#queue.events
   }
 
-  async function listen(link: ByteLink): Promise<string> {
+  async connect(signal: AbortSignal, onFailure: (detail: string) => void): Promise<void> {
+    // A reader that was silent goes on at the same address: nothing it sends meanwhile may be lost.
+    if (this.#line.member) return
+    if (!this.#isTimed) {
+      // Readers have their time from the network, as this machine has; what they send shows whether that is so.
+      this.#clock.set({ utcUs: this.#platform.clock.wall() * 1_000 })
+      this.#isTimed = true
+    }
+    await this.#line.connect(signal, onFailure)
+  }
+
+  // A reader that calls cannot be asked: before it has, an open address is all that can be known.
+  async identify(signal: AbortSignal): Promise<DeviceIdentity> {
+    while (this.#silentMs() >= this.#silenceMs) {
+      await pause(this.#platform.timers, LOOK_EVERY_MS, signal).catch(() => {
+        throw new Error(this.#silence())
+      })
+    }
+    this.#line.joined().heard()
+    return { description: `reader that sends to /ingest/${this.#settings.link.push}` }
+  }
+
+  untilLost(): Promise<string> {
+    this.#watching.abort()
+    const now = new AbortController()
+    this.#watching = now
+    return Promise.race([this.#line.lost(), this.#untilSilent(now.signal)]).finally(() => now.abort())
+  }
+
+  async execute(): Promise<CommandResult> {
+    return result('failed', false, 'not_supported', 'a reader that sends its reads has no outputs here')
+  }
+
+  async close(): Promise<void> {
+    this.#watching.abort()
+    this.#line.leave()
+    this.#noise.stop()
+    this.#queue.end()
+  }
+
+  #tell({ sightings, faults, strange }: Mapped): void {
+    for (const detail of faults) this.#queue.put({ type: 'fault', detail })
+    if (strange > 0)
+      this.#noise.add({ bytes: strange, detail: 'reads that are none; does the mapping fit what the reader sends?' })
+    const arrived = this.#settings.clock === 'arrival' ? { seenAtMs: this.#platform.clock.elapsed() } : {}
+    this.#queue.putReads(sightings.map((sighting) => ({ ...readOf(sighting, this.#clock), ...arrived })))
+  }
+
+  async #listen(link: ByteLink): Promise<string> {
     const lines = jsonLines(MOST_PUSHED_BYTES + 1)
     try {
       for await (const chunk of link.bytes) {
-        heardAt = platform.clock.elapsed()
-        for (const body of lines.push(chunk)) tell(read(body))
-        noise.add(lines.takeNoise())
+        this.#heardAt = this.#platform.clock.elapsed()
+        for (const body of lines.push(chunk)) this.#tell(this.#read(body))
+        this.#noise.add(lines.takeNoise())
       }
       return 'nobody takes what is pushed any more'
     } catch (error) {
@@ -53,60 +118,20 @@ function openIngest(settings: HttpIngestSettings, links: SharedLinks, platform: 
     }
   }
 
-  // Made for this device alone: each has its own address.
-  const protocol: LinkProtocol<Speaker> = { name: 'http-ingest', start: (link) => ({ ended: listen(link) }) }
+  #silentMs(): number {
+    return this.#platform.clock.elapsed() - this.#heardAt
+  }
 
-  const line = deviceLink(links, settings.link, protocol)
+  #silence(): string {
+    return `nothing was pushed for ${this.#settings.silentAfterSeconds} s; is the reader on, and does it send to this agent?`
+  }
 
-  const silentMs = () => platform.clock.elapsed() - heardAt
-  const silence = () =>
-    `nothing was pushed for ${settings.silentAfterSeconds} s; is the reader on, and does it send to this agent?`
-
-  async function untilSilent(signal: AbortSignal): Promise<string> {
-    while (silentMs() < silenceMs) {
-      if (signal.aborted || silenceMs === Infinity) return new Promise(() => {})
-      await pause(timers, Math.max(1, silenceMs - silentMs()), signal).catch(() => {})
+  async #untilSilent(signal: AbortSignal): Promise<string> {
+    while (this.#silentMs() < this.#silenceMs) {
+      if (signal.aborted || this.#silenceMs === Infinity) return new Promise(() => {})
+      await pause(this.#platform.timers, Math.max(1, this.#silenceMs - this.#silentMs()), signal).catch(() => {})
     }
-    return silence()
-  }
-
-  function untilLost(): Promise<string> {
-    watching.abort()
-    const now = new AbortController()
-    watching = now
-    return Promise.race([line.lost(), untilSilent(now.signal)]).finally(() => now.abort())
-  }
-
-  return {
-    async connect(signal, onFailure) {
-      // A reader that was silent goes on at the same address: nothing it sends meanwhile may be lost.
-      if (line.member) return
-      if (!isTimed) {
-        // Readers have their time from the network, as this machine has; what they send shows whether that is so.
-        clock.set({ utcUs: platform.clock.wall() * 1_000 })
-        isTimed = true
-      }
-      await line.connect(signal, onFailure)
-    },
-    // A reader that calls cannot be asked: before it has, an open address is all that can be known.
-    async identify(signal) {
-      while (silentMs() >= silenceMs) {
-        await pause(timers, LOOK_EVERY_MS, signal).catch(() => {
-          throw new Error(silence())
-        })
-      }
-      line.joined().heard()
-      return { description: `reader that sends to /ingest/${settings.link.push}` }
-    },
-    untilLost,
-    execute: async () => result('failed', false, 'not_supported', 'a reader that sends its reads has no outputs here'),
-    events: queue.events,
-    async close() {
-      watching.abort()
-      line.leave()
-      noise.stop()
-      queue.end()
-    },
+    return this.#silence()
   }
 }
 

@@ -1,15 +1,17 @@
 import { setMaxListeners } from 'node:events'
-import { deadline } from '../../policy/platform.ts'
 import type { Platform } from '../../policy/platform.ts'
 import type { LinkSettings } from '../transports/link-settings.ts'
 import type { LinkProtocol, Membership, SharedLinks, Speaker } from '../transports/shared-links.ts'
-import { commandQueue } from './command-queue.ts'
 import type { RunningCommand } from './command-queue.ts'
+import { DeviceCommands, settled } from './device-commands.ts'
+import type { ReleaseCommand } from './device-commands.ts'
 import { deviceLink } from './device-link.ts'
+import type { DeviceLink } from './device-link.ts'
 import { result } from './device.ts'
-import type { CommandResult, DeviceCommand, DeviceIdentity, ProtectionDevice, Signal } from './device.ts'
+import type { CommandResult, DeviceCommand, DeviceEvent, DeviceIdentity, ProtectionDevice, Signal } from './device.ts'
 import { eitherSignal } from './either-signal.ts'
 import type { EventQueue } from './event-queue.ts'
+import { openSession } from './session.ts'
 
 /** From one `identify` to the loss of what it found. */
 export interface LinkSession<S extends Speaker> {
@@ -33,11 +35,7 @@ export interface LinkDeviceOptions<S extends Speaker> {
   /** Asks the device who it is, sets it up, and starts what goes on until `session.over`. Rejects when it does not fit. */
   begin(session: LinkSession<S>, signal: AbortSignal): Promise<DeviceIdentity>
   /** Begins a release on a device that is ready; after `signal` nothing begins. Left out for a device that releases nothing. */
-  release?(
-    command: Extract<DeviceCommand, { kind: 'release' }>,
-    session: LinkSession<S>,
-    signal: AbortSignal,
-  ): RunningCommand
+  release?(command: ReleaseCommand, session: LinkSession<S>, signal: AbortSignal): RunningCommand
   /** Sound or light; left out for a device without. */
   signal?(signal: Signal, seconds: number): Promise<CommandResult>
   /** What an emergency changes; left out for a device without outputs. */
@@ -48,63 +46,52 @@ export interface LinkDeviceOptions<S extends Speaker> {
   stopped?(): void
 }
 
-const MOST_RELEASES_WAITING = 8
-const CLOSE_WITHIN_MS = 2_000
-
-/** A command that ends without anything having begun. */
-export function settled(told: CommandResult): RunningCommand {
-  return { outcome: Promise.resolve(told), finished: Promise.resolve() }
+/** The life of a device on a link, the same for every protocol: joins, sessions, commands, closing. */
+export function linkDevice<S extends Speaker>(options: LinkDeviceOptions<S>): ProtectionDevice {
+  return new LinkDevice(options)
 }
 
-/** The life of a device on a link, the same for every protocol: joins, sessions, one release at a time, closing. */
-export function linkDevice<S extends Speaker>(options: LinkDeviceOptions<S>): ProtectionDevice {
-  const { platform, queue } = options
-  const releases = commandQueue(MOST_RELEASES_WAITING)
-  const closing = new AbortController()
-  // Every command that waits listens for the end of the device; the queue bounds them.
-  setMaxListeners(0, closing.signal)
-  const line = deviceLink(options.links, options.link, options.protocol, (reason) => session?.end(reason))
-  let session: LinkSession<S> | null = null
-  let ready = false
-  let lost = Promise.resolve('the link was lost')
+class LinkDevice<S extends Speaker> implements ProtectionDevice {
+  readonly events: AsyncIterable<DeviceEvent>
+  readonly #options: LinkDeviceOptions<S>
+  readonly #line: DeviceLink<S>
+  readonly #commands: DeviceCommands
+  #session: LinkSession<S> | null = null
+  #ready = false
+  #lost = Promise.resolve('the link was lost')
 
-  function beginSession(member: Membership<S>): LinkSession<S> {
-    let tell = (_reason: string) => {}
-    lost = new Promise((resolve) => {
-      tell = resolve
+  constructor(options: LinkDeviceOptions<S>) {
+    this.#options = options
+    this.events = options.queue.events
+    this.#line = deviceLink(options.links, options.link, options.protocol, (reason) => this.#session?.end(reason))
+    this.#commands = new DeviceCommands({
+      platform: options.platform,
+      release: options.release && ((command, signal) => this.#release(command, signal)),
+      signal: (signal, seconds) => options.signal?.(signal, seconds),
+      emergency: (open, silent) => options.emergency?.(open, silent),
+      switchOff: () => options.switchOff?.(this.#session?.over.aborted ? null : this.#session),
+      letGo: () => this.#letGo(),
     })
-    const over = new AbortController()
-    setMaxListeners(0, over.signal)
-    const end = (reason: string) => {
-      if (over.signal.aborted) return
-      over.abort(new DOMException(reason, 'AbortError'))
-      tell(reason)
-    }
-    const silent = (detail: string) => {
-      end(detail)
-      member.silent(detail)
-    }
-    return { speaker: member.speaker, over: over.signal, heard: member.heard, silent, end }
   }
 
-  async function connect(signal: AbortSignal, onFailure: (detail: string) => void): Promise<void> {
-    session?.end('connected anew')
-    ready = false
-    await line.connect(signal, onFailure)
+  async connect(signal: AbortSignal, onFailure: (detail: string) => void): Promise<void> {
+    this.#session?.end('connected anew')
+    this.#ready = false
+    await this.#line.connect(signal, onFailure)
   }
 
-  async function identify(signal: AbortSignal): Promise<DeviceIdentity> {
-    const member = line.joined()
-    session?.end('identified anew')
-    ready = false
-    const begun = beginSession(member)
-    session = begun
+  async identify(signal: AbortSignal): Promise<DeviceIdentity> {
+    const member = this.#line.joined()
+    this.#session?.end('identified anew')
+    this.#ready = false
+    const begun = this.#beginSession(member)
+    this.#session = begun
     const either = eitherSignal(signal, begun.over)
     try {
-      const identity = await options.begin(begun, either.signal)
+      const identity = await this.#options.begin(begun, either.signal)
       if (either.signal.aborted) throw either.signal.reason as Error
       member.heard()
-      ready = true
+      this.#ready = true
       return identity
     } catch (error) {
       begun.end('not identified')
@@ -114,56 +101,40 @@ export function linkDevice<S extends Speaker>(options: LinkDeviceOptions<S>): Pr
     }
   }
 
-  async function release(
-    begin: NonNullable<LinkDeviceOptions<S>['release']>,
-    command: Extract<DeviceCommand, { kind: 'release' }>,
-    signal: AbortSignal,
-  ): Promise<CommandResult> {
-    const both = eitherSignal(signal, closing.signal)
-    const told = await releases.run(both.signal, () => {
-      const usable = ready && session && !session.over.aborted
-      const running =
-        usable && session
-          ? begin(command, session, both.signal)
-          : settled(result('failed', false, 'not_ready', 'the device is not connected'))
-      void running.finished.then(both.done)
-      return running
-    })
-    if (!told.commanded) both.done()
-    return told
+  untilLost(): Promise<string> {
+    return this.#lost
   }
 
-  async function close(): Promise<void> {
-    closing.abort(new DOMException('the device is being closed', 'AbortError'))
-    const limit = deadline(platform.timers, CLOSE_WITHIN_MS)
-    const outOfTime = new Promise<void>((resolve) =>
-      limit.signal.addEventListener('abort', () => resolve(), { once: true }),
-    )
-    const inOrder = releases.idle().then(() => options.switchOff?.(session && !session.over.aborted ? session : null))
-    await Promise.race([inOrder, outOfTime])
-    limit.done()
-    session?.end('closed')
-    line.leave()
-    options.stopped?.()
-    queue.end()
+  execute(command: DeviceCommand, signal: AbortSignal): Promise<CommandResult> {
+    return this.#commands.execute(command, signal)
   }
 
-  return {
-    connect,
-    identify,
-    untilLost: () => lost,
-    async execute(command, signal) {
-      if (closing.signal.aborted) return result('failed', false, 'not_ready', 'the device is being closed')
-      if (command.kind === 'release' && options.release) return release(options.release, command, signal)
-      const done =
-        command.kind === 'signal'
-          ? options.signal?.(command.signal, command.seconds)
-          : command.kind === 'emergency'
-            ? options.emergency?.(command.open, command.silent)
-            : undefined
-      return done ?? result('failed', false, 'not_supported', 'the device has no such output')
-    },
-    events: queue.events,
-    close,
+  close(): Promise<void> {
+    return this.#commands.close()
+  }
+
+  #beginSession({ speaker, heard, silent }: Membership<S>): LinkSession<S> {
+    const { over, lost, end } = openSession()
+    setMaxListeners(0, over)
+    this.#lost = lost
+    const onSilent = (detail: string) => {
+      end(detail)
+      silent(detail)
+    }
+    return { speaker, over, heard, silent: onSilent, end }
+  }
+
+  #release(command: ReleaseCommand, signal: AbortSignal): RunningCommand {
+    const session = this.#session
+    const usable = this.#ready && session && !session.over.aborted
+    const running = usable ? this.#options.release?.(command, session, signal) : undefined
+    return running ?? settled(result('failed', false, 'not_ready', 'the device is not connected'))
+  }
+
+  #letGo(): void {
+    this.#session?.end('closed')
+    this.#line.leave()
+    this.#options.stopped?.()
+    this.#options.queue.end()
   }
 }

@@ -3,16 +3,19 @@ import type { Platform } from '../../policy/platform.ts'
 import { message } from '../protocols/llrp/elements.ts'
 import type { Message } from '../protocols/llrp/elements.ts'
 import type { TagSighting } from '../protocols/llrp/tag-reports.ts'
+import type { ByteLink } from '../transports/byte-link.ts'
 import type { LinkProtocol, SharedLinks } from '../transports/shared-links.ts'
 import type { RunningCommand } from './command-queue.ts'
 import { deviceLink } from './device-link.ts'
+import type { DeviceLink } from './device-link.ts'
 import { result } from './device.ts'
-import type { DeviceCommand, DeviceIdentity, ProtectionDevice, TagRead } from './device.ts'
+import type { CommandResult, DeviceCommand, DeviceEvent, DeviceIdentity, ProtectionDevice, TagRead } from './device.ts'
 import type { Driver } from './driver.ts'
 import { emergencyEvent } from './emergency-input.ts'
 import { eventQueue } from './event-queue.ts'
 import { watchLevel } from './level-watch.ts'
-import { settled } from './link-device.ts'
+import { outputCommands, settled } from './device-commands.ts'
+import type { DeviceCommands, ReleaseCommand } from './device-commands.ts'
 import type { ReaderCapabilities } from './llrp/capabilities.ts'
 import { startConversation } from './llrp/conversation.ts'
 import type { LlrpConversation, LlrpListener } from './llrp/conversation.ts'
@@ -30,8 +33,9 @@ import { setUpReader } from './llrp/set-up.ts'
 import { isEpc, tagAccess } from './llrp/tag-access.ts'
 import type { TagAccess } from './llrp/tag-access.ts'
 import { noiseReport } from './noise-report.ts'
-import { outputCommands } from './output-commands.ts'
+import type { NoiseReport } from './noise-report.ts'
 import { wantedOutputs } from './wanted-outputs.ts'
+import type { WantedOutputs } from './wanted-outputs.ts'
 import type { WriteAnswer } from './write-answer.ts'
 
 const GOODBYE_WITHIN_MS = 2_000
@@ -50,69 +54,151 @@ interface Connection {
 }
 
 function openLlrp(settings: LlrpSettings, links: SharedLinks, platform: Platform): ProtectionDevice {
-  const { clock, timers } = platform
-  const { requestTimeoutMs: timeoutMs } = settings
-  const queue = eventQueue()
-  const noise = noiseReport(platform, queue.put)
-  const connections = new WeakMap<LlrpConversation, Connection>()
+  return new LlrpDevice(settings, links, platform)
+}
 
-  const onFault = (detail: string) => queue.put({ type: 'fault', detail })
-  const outputs = wantedOutputs({
-    release: settings.release?.gpo,
-    signals: signalOutputs(settings),
-    opensInEmergency: settings.opensInEmergency,
-    setting: 'gpo',
-    platform,
-    write,
-  })
+/** The commands and tags of one LLRP reader. */
+class LlrpDevice implements ProtectionDevice {
+  readonly #settings: LlrpSettings
+  readonly #platform: Platform
+  readonly #queue = eventQueue()
+  readonly #noise: NoiseReport
+  readonly #connections = new WeakMap<LlrpConversation, Connection>()
+  readonly #outputs: WantedOutputs
+  readonly #line: DeviceLink<LlrpConversation>
+  readonly #commands: DeviceCommands
+  readonly events: AsyncIterable<DeviceEvent>
 
-  const connection = (): Connection | null => (line.member ? (connections.get(line.member.speaker) ?? null) : null)
+  constructor(settings: LlrpSettings, links: SharedLinks, platform: Platform) {
+    this.#settings = settings
+    this.#platform = platform
+    this.#noise = noiseReport(platform, this.#queue.put)
+    this.#outputs = wantedOutputs({
+      release: settings.release?.gpo,
+      signals: signalOutputs(settings),
+      opensInEmergency: settings.opensInEmergency,
+      setting: 'gpo',
+      platform,
+      write: (output, on) => this.#write(output, on),
+    })
+    // Made for this device alone: a reader serves one client.
+    const protocol: LinkProtocol<LlrpConversation> = { name: 'llrp', start: (link) => this.#start(link) }
+    this.#line = deviceLink(links, settings.link, protocol)
+    this.#commands = outputCommands({
+      platform,
+      outputs: this.#outputs,
+      release: (command, signal) => this.#release(command, signal),
+      switchOff: (signal) => this.#sayGoodbye(signal),
+      letGo: () => this.#letGo(),
+    })
+    this.events = this.#queue.events
+  }
 
-  async function write(output: number, on: boolean): Promise<WriteAnswer> {
-    const current = connection()
+  async connect(signal: AbortSignal, onFailure: (detail: string) => void): Promise<void> {
+    this.#line.member?.speaker.end('connected anew')
+    await this.#line.connect(signal, onFailure)
+  }
+
+  async identify(signal: AbortSignal): Promise<DeviceIdentity> {
+    const member = this.#line.joined()
+    const current = this.#connection()
+    assert(current, 'each conversation has its connection')
+    const { conversation, greeting } = current
+    const { identity, reader } = await setUpReader({
+      conversation,
+      greeting,
+      settings: this.#settings,
+      signal,
+      wanted: () => this.#outputs.atConnect(),
+      onOutputsWritten: () => {
+        current.takesOutputs = true
+      },
+    }).catch((error: unknown) => {
+      current.takesOutputs = false
+      throw error
+    })
+    await this.#watchEmergency(current)
+    if (conversation.isOver) throw new Error('the link was lost')
+    current.reader = reader
+    member.heard()
+    return identity
+  }
+
+  untilLost(): Promise<string> {
+    return this.#line.lost()
+  }
+
+  execute(command: DeviceCommand, signal: AbortSignal): Promise<CommandResult> {
+    return this.#commands.execute(command, signal)
+  }
+
+  close(): Promise<void> {
+    return this.#commands.close()
+  }
+
+  #onFault(detail: string): void {
+    return this.#queue.put({ type: 'fault', detail })
+  }
+
+  #connection(): Connection | null {
+    return this.#line.member ? (this.#connections.get(this.#line.member.speaker) ?? null) : null
+  }
+
+  async #write(output: number, on: boolean): Promise<WriteAnswer> {
+    const current = this.#connection()
     if (!current?.takesOutputs) return { kind: 'lost', handed: false, detail: NOT_CONNECTED }
     const answer = await current.conversation.request(
       'SET_READER_CONFIG_RESPONSE',
       (id) => outputWrite(id, output, on),
-      { timeoutMs },
+      { timeoutMs: this.#settings.requestTimeoutMs },
     )
     // A reader that does not answer has the output in a state that nobody knows: a new connection writes all of them again.
     if (answer.kind === 'lost') current.conversation.end(answer.detail)
-    if (answer.kind === 'refused' && !on) onFault(`output ${output} could not be switched off: ${answer.detail}`)
+    if (answer.kind === 'refused' && !on) this.#onFault(`output ${output} could not be switched off: ${answer.detail}`)
     return answer
   }
 
-  function tellEmergency(input: number, level: boolean): void {
-    const event = emergencyEvent(settings.emergency, input, level)
-    if (event) queue.put(event)
+  #tellEmergency(input: number, level: boolean): void {
+    const event = emergencyEvent(this.#settings.emergency, input, level)
+    if (event) this.#queue.put(event)
   }
 
   /** Reads the emergency input now and from now on. Rejects if the reader does not tell its level. */
-  async function watchEmergency({ conversation }: Connection): Promise<void> {
-    if (!settings.emergency) return
-    const { input } = settings.emergency
-    const read = () => readInputLevel(conversation, input, timeoutMs)
+  async #watchEmergency({ conversation }: Connection): Promise<void> {
+    if (!this.#settings.emergency) return
+    const { input } = this.#settings.emergency
+    const read = () => readInputLevel(conversation, input, this.#settings.requestTimeoutMs)
     const level = await read()
     if (level === null)
       throw new Error(`the reader does not tell the level of input (GPI) ${input}, so it cannot serve as "emergency"`)
-    tellEmergency(input, level)
+    this.#tellEmergency(input, level)
     const over = new AbortController()
     void conversation.ended.then(() => over.abort())
     void watchLevel({
-      timers,
+      timers: this.#platform.timers,
       over: over.signal,
       read,
-      onLevel: (now) => tellEmergency(input, now),
+      onLevel: (now) => this.#tellEmergency(input, now),
       onSilent: () => conversation.end(`the reader no longer tells the level of input (GPI) ${input}`),
     })
   }
 
+  #start(link: ByteLink): LlrpConversation {
+    let greet = (_refusal: string | null) => {}
+    const greeting = new Promise<void>((resolve, reject) => {
+      greet = (refusal) => (refusal === null ? resolve() : reject(new Error(refusal)))
+    })
+    greeting.catch(() => {})
+    const { clock, timers } = this.#platform
+    const listener = this.#listen(readerClock(clock), greet, (reason) => conversation.end(reason))
+    const conversation: LlrpConversation = startConversation(link, this.#platform, listener)
+    const access = tagAccess(conversation, listener, timers, this.#settings.requestTimeoutMs)
+    this.#connections.set(conversation, { conversation, greeting, access, reader: null, takesOutputs: false })
+    return conversation
+  }
+
   /** Turns what a reader tells into events. */
-  function listen(
-    readers: ReaderClock,
-    greet: (refusal: string | null) => void,
-    end: (reason: string) => void,
-  ): LlrpListener {
+  #listen(readers: ReaderClock, greet: (refusal: string | null) => void, end: (reason: string) => void): LlrpListener {
     const readOf = ({ epc, antenna, rssiDbm, utcUs, uptimeUs }: TagSighting): TagRead => ({
       tag: { epc },
       seenAtMs: readers.seenAt({ utcUs, uptimeUs }),
@@ -121,92 +207,44 @@ function openLlrp(settings: LlrpSettings, links: SharedLinks, platform: Platform
     })
     let isGreeted = false
 
-    function onNotification(notification: Message<'READER_EVENT_NOTIFICATION'>): void {
+    const onNotification = (notification: Message<'READER_EVENT_NOTIFICATION'>): void => {
       const refusal = refusalIn(notification)
       if (refusal !== undefined && !isGreeted) {
         isGreeted = true
         readers.set(stampOf(notification))
         greet(refusal)
         if (refusal !== null) return end(refusal)
-      } else if (refusal !== undefined && refusal !== null) onFault('another program tried to connect to this reader')
+      } else if (refusal !== undefined && refusal !== null)
+        this.#onFault('another program tried to connect to this reader')
       if (isClosing(notification)) return end('the reader closes the connection')
-      const ageMs = clock.elapsed() - readers.seenAt(stampOf(notification))
-      for (const event of eventsIn(notification, ageMs, settings.passageInput)) {
-        queue.put(event)
-        if (event.type === 'input') tellEmergency(event.input, event.on)
+      const ageMs = this.#platform.clock.elapsed() - readers.seenAt(stampOf(notification))
+      for (const event of eventsIn(notification, ageMs, this.#settings.passageInput)) {
+        this.#queue.put(event)
+        if (event.type === 'input') this.#tellEmergency(event.input, event.on)
       }
     }
 
-    return { onTags: (seen) => queue.putReads(seen.map(readOf)), onNotification, onNoise: noise.add }
+    return { onTags: (seen) => this.#queue.putReads(seen.map(readOf)), onNotification, onNoise: this.#noise.add }
   }
 
-  // Made for this device alone: a reader serves one client.
-  const protocol: LinkProtocol<LlrpConversation> = {
-    name: 'llrp',
-    start(link) {
-      let greet = (_refusal: string | null) => {}
-      const greeting = new Promise<void>((resolve, reject) => {
-        greet = (refusal) => (refusal === null ? resolve() : reject(new Error(refusal)))
-      })
-      greeting.catch(() => {})
-      const listener = listen(readerClock(clock), greet, (reason) => conversation.end(reason))
-      const conversation = startConversation(link, platform, listener)
-      const access = tagAccess(conversation, listener, timers, timeoutMs)
-      connections.set(conversation, { conversation, greeting, access, reader: null, takesOutputs: false })
-      return conversation
-    },
-  }
-
-  const line = deviceLink(links, settings.link, protocol)
-
-  async function connect(signal: AbortSignal, onFailure: (detail: string) => void): Promise<void> {
-    line.member?.speaker.end('connected anew')
-    await line.connect(signal, onFailure)
-  }
-
-  async function identify(signal: AbortSignal): Promise<DeviceIdentity> {
-    const member = line.joined()
-    const current = connection()
-    assert(current, 'each conversation has its connection')
-    const { conversation, greeting } = current
-    const { identity, reader } = await setUpReader({
-      conversation,
-      greeting,
-      settings,
-      signal,
-      wanted: () => outputs.atConnect(),
-      onOutputsWritten: () => {
-        current.takesOutputs = true
-      },
-    }).catch((error: unknown) => {
-      current.takesOutputs = false
-      throw error
-    })
-    await watchEmergency(current)
-    if (conversation.isOver) throw new Error('the link was lost')
-    current.reader = reader
-    member.heard()
-    return identity
-  }
-
-  function release(command: DeviceCommand & { kind: 'release' }, signal: AbortSignal): RunningCommand {
-    const current = connection()
+  #release(command: ReleaseCommand, signal: AbortSignal): RunningCommand {
+    const current = this.#connection()
     const refuse = (...why: Parameters<typeof result>): RunningCommand => settled(result(...why))
     if (!current?.reader || current.conversation.isOver) return refuse('failed', false, 'not_ready', NOT_CONNECTED)
-    if (settings.release) {
-      const { gpo, pulseMs } = settings.release
+    if (this.#settings.release) {
+      const { gpo, pulseMs } = this.#settings.release
       return startPulse({
         gpo,
         pulseMs,
-        timers,
+        timers: this.#platform.timers,
         signal,
-        write: (on) => write(gpo, on),
-        isHeldOpen: () => outputs.isHeldOpen,
-        onPulse: () => outputs.pulse(),
-        onFault,
+        write: (on) => this.#write(gpo, on),
+        isHeldOpen: () => this.#outputs.isHeldOpen,
+        onPulse: () => this.#outputs.pulse(),
+        onFault: (detail) => this.#onFault(detail),
       })
     }
-    const { kill, eas } = settings
+    const { kill, eas } = this.#settings
     if (!kill && !eas)
       return refuse('failed', false, 'not_supported', 'no release is configured; add "release": { "gpo": … }')
     if (!current.reader.canReachTags)
@@ -224,14 +262,14 @@ function openLlrp(settings: LlrpSettings, links: SharedLinks, platform: Platform
     return { outcome, finished: outcome }
   }
 
-  async function sayGoodbye(signal: AbortSignal): Promise<void> {
-    const current = connection()
+  async #sayGoodbye(signal: AbortSignal): Promise<void> {
+    const current = this.#connection()
     if (!current?.takesOutputs) return
     const ask = { timeoutMs: GOODBYE_WITHIN_MS, signal }
     const { conversation } = current
     // Sent in one go, so that the reader has all of it even when it answers late.
     await Promise.all([
-      ...outputs
+      ...this.#outputs
         .toSwitchOff()
         .map((output) =>
           conversation.request('SET_READER_CONFIG_RESPONSE', (id) => outputWrite(id, output, false), ask),
@@ -241,21 +279,11 @@ function openLlrp(settings: LlrpSettings, links: SharedLinks, platform: Platform
     ])
   }
 
-  function letGo(): void {
-    line.member?.speaker.end('closed')
-    line.leave()
-    noise.stop()
-    queue.end()
-  }
-
-  const { execute, close } = outputCommands({ platform, outputs, release, sayGoodbye, letGo })
-  return {
-    connect,
-    identify,
-    untilLost: line.lost,
-    execute,
-    events: queue.events,
-    close,
+  #letGo(): void {
+    this.#line.member?.speaker.end('closed')
+    this.#line.leave()
+    this.#noise.stop()
+    this.#queue.end()
   }
 }
 

@@ -3,12 +3,14 @@ import { linkKey } from '../transports/link-settings.ts'
 import type { Membership, SharedLinks } from '../transports/shared-links.ts'
 import type { RunningCommand } from './command-queue.ts'
 import { deviceLink } from './device-link.ts'
+import type { DeviceLink } from './device-link.ts'
 import { result } from './device.ts'
-import type { DeviceIdentity, ProtectionDevice } from './device.ts'
+import type { CommandResult, DeviceCommand, DeviceEvent, DeviceIdentity, ProtectionDevice } from './device.ts'
 import type { Driver } from './driver.ts'
 import { eventQueue } from './event-queue.ts'
 import { watchInputs } from './input-watch.ts'
-import { settled } from './link-device.ts'
+import { outputCommands, settled } from './device-commands.ts'
+import type { DeviceCommands } from './device-commands.ts'
 import { auditOutputs, writeDoubtful } from './modbus/audit.ts'
 import { switchAnswer } from './modbus/board.ts'
 import type { Board } from './modbus/board.ts'
@@ -16,122 +18,169 @@ import { MODBUS_BUS } from './modbus/bus.ts'
 import type { ModbusBus } from './modbus/bus.ts'
 import { readInputs } from './modbus/inputs.ts'
 import { modbusSensors } from './modbus/sensors.ts'
+import type { Sensors } from './modbus/sensors.ts'
 import { beginSession, misfit } from './modbus/session.ts'
-import type { Session } from './modbus/session.ts'
+import type { ModbusSession } from './modbus/session.ts'
 import { claimsOf, framingOf, linkUseOf, modbusCapabilities, ModbusSettings, signalOutputs } from './modbus/settings.ts'
 import { noiseReport } from './noise-report.ts'
-import { outputCommands } from './output-commands.ts'
+import type { NoiseReport } from './noise-report.ts'
 import { startRelease } from './release.ts'
 import type { SwitchOutput } from './release.ts'
 import { wantedOutputs } from './wanted-outputs.ts'
+import type { WantedOutputs } from './wanted-outputs.ts'
 import type { WriteAnswer } from './write-answer.ts'
 
 const NO_OUTPUT = 'the board releases nothing; give "output" in its settings'
 const NOT_CONNECTED = 'the board is not connected'
 
 function openModbus(settings: ModbusSettings, links: SharedLinks, platform: Platform): ProtectionDevice {
-  const { clock, timers } = platform
-  const { confirmInput, door, interlock } = settings
-  const queue = eventQueue()
-  const noise = noiseReport(platform, queue.put)
-  const line = deviceLink(links, settings.link, MODBUS_BUS[framingOf(settings)], (reason) => session?.end(reason))
-  let session: Session | null = null
+  return new ModbusDevice(settings, links, platform)
+}
 
-  const onFault = (detail: string) => queue.put({ type: 'fault', detail })
-  const outputs = wantedOutputs({
-    release: settings.output,
-    signals: signalOutputs(settings),
-    opensInEmergency: settings.opensInEmergency,
-    setting: 'output',
-    platform,
-    write,
-  })
+/** The outputs and inputs of one Modbus board. */
+class ModbusDevice implements ProtectionDevice {
+  readonly #settings: ModbusSettings
+  readonly #platform: Platform
+  readonly #queue = eventQueue()
+  readonly #noise: NoiseReport
+  readonly #line: DeviceLink<ModbusBus>
+  #session: ModbusSession | null = null
+  readonly #outputs: WantedOutputs
+  readonly #sensors: Sensors
+  readonly #commands: DeviceCommands
+  readonly events: AsyncIterable<DeviceEvent>
 
-  async function write(output: number, on: boolean): Promise<WriteAnswer> {
-    if (!session || session.over.aborted) return { kind: 'lost', handed: false, detail: NOT_CONNECTED }
-    const { board, doubtful, over } = session
+  readonly #onFault = (detail: string): void => this.#queue.put({ type: 'fault', detail })
+
+  constructor(settings: ModbusSettings, links: SharedLinks, platform: Platform) {
+    this.#settings = settings
+    this.#platform = platform
+    this.#noise = noiseReport(platform, this.#queue.put)
+    this.#line = deviceLink(links, settings.link, MODBUS_BUS[framingOf(settings)], (reason) =>
+      this.#session?.end(reason),
+    )
+    this.#outputs = wantedOutputs({
+      release: settings.output,
+      signals: signalOutputs(settings),
+      opensInEmergency: settings.opensInEmergency,
+      setting: 'output',
+      platform,
+      write: (output, on) => this.#write(output, on),
+    })
+    this.#sensors = modbusSensors({
+      settings,
+      platform,
+      tell: this.#queue.put,
+      siren: (seconds) => void (settings.siren && this.#outputs.signal('siren', seconds)),
+    })
+    this.#commands = outputCommands({
+      platform,
+      outputs: this.#outputs,
+      onEmergency: (open) => this.#sensors.heldOpen(open),
+      release: (_command, signal) => this.#release(signal),
+      switchOff: (signal) => this.#switchOff(signal),
+      letGo: () => this.#letGo(),
+    })
+    this.events = this.#queue.events
+  }
+
+  async connect(signal: AbortSignal, onFailure: (detail: string) => void): Promise<void> {
+    this.#session?.end('connected anew')
+    const member = await this.#line.connect(signal, onFailure)
+    void member.lost.then(member.speaker.onNoise(this.#noise.add))
+  }
+
+  async identify(signal: AbortSignal): Promise<DeviceIdentity> {
+    const member = this.#line.joined()
+    this.#session?.end('identified anew')
+    const begun = beginSession(member, this.#settings)
+    this.#session = begun
+    try {
+      await this.#writeWanted(member, begun, signal)
+      const before = await readInputs(begun.board, this.#sensors.watched)
+      if (!(before instanceof Map))
+        throw misfit(member, this.#settings, before, `input ${this.#sensors.watched.join(' or ')}`)
+      if (signal.aborted) throw signal.reason as Error
+      if (begun.over.aborted) throw new Error('the link was lost')
+      member.heard()
+      const common = { board: begun.board, doubtful: begun.doubtful, signal: begun.over }
+      const read = async () => {
+        const found = await readInputs(begun.board, this.#sensors.watched)
+        return found instanceof Map ? found : null
+      }
+      this.#sensors.found(before)
+      begun.inputs = watchInputs({
+        platform: this.#platform,
+        signal: begun.over,
+        read,
+        pollMs: this.#settings.pollMs,
+        before,
+        onChange: this.#sensors.changed,
+      })
+      void auditOutputs({
+        ...common,
+        timers: this.#platform.timers,
+        outputs: this.#outputs,
+        release: this.#settings.output,
+        alone: this.#sensors.watched.length === 0,
+        onFault: this.#onFault,
+      })
+    } catch (error) {
+      begun.end('not identified')
+      throw error
+    }
+    return {
+      description: `Modbus ${framingOf(this.#settings).toUpperCase()} unit ${this.#settings.unit} at ${linkKey(this.#settings.link)}`,
+    }
+  }
+
+  untilLost(): Promise<string> {
+    return this.#session?.lost ?? Promise.resolve('the link was lost')
+  }
+
+  execute(command: DeviceCommand, signal: AbortSignal): Promise<CommandResult> {
+    return this.#commands.execute(command, signal)
+  }
+
+  close(): Promise<void> {
+    return this.#commands.close()
+  }
+
+  async #write(output: number, on: boolean): Promise<WriteAnswer> {
+    if (!this.#session || this.#session.over.aborted) return { kind: 'lost', handed: false, detail: NOT_CONNECTED }
+    const { board, doubtful, over } = this.#session
     const answer = switchAnswer(await board.writeCoil(output, on))
     if (answer.kind === 'done') {
       doubtful.delete(output)
       return { kind: 'answered' }
     }
     doubtful.add(output)
-    if (!over.aborted) void writeDoubtful({ board, doubtful, outputs, release: settings.output })
+    if (!over.aborted) void writeDoubtful({ board, doubtful, outputs: this.#outputs, release: this.#settings.output })
     return answer.kind === 'refused' && answer.undecided
       ? { kind: 'lost', handed: true, detail: answer.detail }
       : answer
   }
 
-  const sensors = modbusSensors({
-    settings,
-    platform,
-    tell: queue.put,
-    siren: (seconds) => void (settings.siren && outputs.signal('siren', seconds)),
-  })
-  const { watched } = sensors
-
-  async function connect(signal: AbortSignal, onFailure: (detail: string) => void): Promise<void> {
-    session?.end('connected anew')
-    const member = await line.connect(signal, onFailure)
-    void member.lost.then(member.speaker.onNoise(noise.add))
-  }
-
-  async function writeWanted(member: Membership<ModbusBus>, { board }: Session, signal: AbortSignal): Promise<void> {
-    for (const output of outputs.atConnect().keys()) {
+  async #writeWanted(member: Membership<ModbusBus>, { board }: ModbusSession, signal: AbortSignal): Promise<void> {
+    for (const output of this.#outputs.atConnect().keys()) {
       if (signal.aborted) throw signal.reason as Error
       // Looked up at the last moment: a signal that comes meanwhile is written behind this one.
-      const on = outputs.atConnect().get(output) === true
+      const on = this.#outputs.atConnect().get(output) === true
       const answer = await board.writeCoil(output, on)
-      if (answer.kind !== 'answered') throw misfit(member, settings, answer, `output ${output}`)
+      if (answer.kind !== 'answered') throw misfit(member, this.#settings, answer, `output ${output}`)
     }
   }
 
-  async function identify(signal: AbortSignal): Promise<DeviceIdentity> {
-    const member = line.joined()
-    session?.end('identified anew')
-    const begun = beginSession(member, settings)
-    session = begun
-    try {
-      await writeWanted(member, begun, signal)
-      const before = await readInputs(begun.board, watched)
-      if (!(before instanceof Map)) throw misfit(member, settings, before, `input ${watched.join(' or ')}`)
-      if (signal.aborted) throw signal.reason as Error
-      if (begun.over.aborted) throw new Error('the link was lost')
-      member.heard()
-      const common = { board: begun.board, doubtful: begun.doubtful, signal: begun.over }
-      const read = async () => {
-        const found = await readInputs(begun.board, watched)
-        return found instanceof Map ? found : null
-      }
-      sensors.found(before)
-      begun.inputs = watchInputs({
-        platform,
-        signal: begun.over,
-        read,
-        pollMs: settings.pollMs,
-        before,
-        onChange: sensors.changed,
-      })
-      void auditOutputs({ ...common, timers, outputs, release: settings.output, alone: watched.length === 0, onFault })
-    } catch (error) {
-      begun.end('not identified')
-      throw error
-    }
-    return {
-      description: `Modbus ${framingOf(settings).toUpperCase()} unit ${settings.unit} at ${linkKey(settings.link)}`,
-    }
-  }
-
-  function release(signal: AbortSignal): RunningCommand {
-    const current = session
+  #release(signal: AbortSignal): RunningCommand {
+    const current = this.#session
     if (!current?.inputs || current.over.aborted) {
       return settled(result('failed', false, 'not_ready', NOT_CONNECTED))
     }
     const { board, inputs, over, doubtful } = current
-    const { output, pulseMs } = settings
+    const { output, pulseMs } = this.#settings
     if (output === undefined) return settled(result('failed', false, 'not_supported', NO_OUTPUT))
     const pulse: Board['writeCoil'] = (coil, on, options) =>
-      on && settings.hardwarePulse ? board.flashCoil(coil, pulseMs, options) : board.writeCoil(coil, on, options)
+      on && this.#settings.hardwarePulse ? board.flashCoil(coil, pulseMs, options) : board.writeCoil(coil, on, options)
     const switchOutput: SwitchOutput = async (on, options) => {
       const answer = switchAnswer(await pulse(output, on, options))
       if (answer.kind === 'done') doubtful.delete(output)
@@ -139,59 +188,42 @@ function openModbus(settings: ModbusSettings, links: SharedLinks, platform: Plat
       return answer
     }
     const onPulse = () => {
-      sensors.released()
-      return outputs.pulse()
+      this.#sensors.released()
+      return this.#outputs.pulse()
     }
     // The lock shuts again as soon as the door is open; a deactivator is armed for one deactivation.
-    const endInput = door?.input ?? (interlock && confirmInput)
-    const feedbackInput = interlock?.armedInput
+    const endInput = this.#settings.door?.input ?? (this.#settings.interlock && this.#settings.confirmInput)
+    const feedbackInput = this.#settings.interlock?.armedInput
     return startRelease({
       switchOutput,
       inputs,
       over,
-      clock,
-      timers,
+      clock: this.#platform.clock,
+      timers: this.#platform.timers,
       output,
-      confirmInput,
+      confirmInput: this.#settings.confirmInput,
       pulseMs,
       endInput,
       feedbackInput,
       signal,
-      isHeldOpen: () => outputs.isHeldOpen,
+      isHeldOpen: () => this.#outputs.isHeldOpen,
       onPulse,
-      onFault,
-      deviceEnds: settings.hardwarePulse !== undefined,
+      onFault: this.#onFault,
+      deviceEnds: this.#settings.hardwarePulse !== undefined,
     })
   }
 
-  async function switchOff(signal: AbortSignal): Promise<void> {
-    const board = session?.board
-    await Promise.all(outputs.toSwitchOff().map((output) => board?.writeCoil(output, false, { signal })))
+  async #switchOff(signal: AbortSignal): Promise<void> {
+    const board = this.#session?.board
+    await Promise.all(this.#outputs.toSwitchOff().map((output) => board?.writeCoil(output, false, { signal })))
   }
 
-  function letGo(): void {
-    session?.end('closed')
-    line.leave()
-    noise.stop()
-    sensors.stop()
-    queue.end()
-  }
-
-  const { execute, close } = outputCommands({
-    platform,
-    outputs,
-    onEmergency: sensors.heldOpen,
-    release: (_command, signal) => release(signal),
-    sayGoodbye: switchOff,
-    letGo,
-  })
-  return {
-    connect,
-    identify,
-    untilLost: () => session?.lost ?? Promise.resolve('the link was lost'),
-    execute,
-    events: queue.events,
-    close,
+  #letGo(): void {
+    this.#session?.end('closed')
+    this.#line.leave()
+    this.#noise.stop()
+    this.#sensors.stop()
+    this.#queue.end()
   }
 }
 

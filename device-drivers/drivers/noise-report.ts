@@ -4,11 +4,14 @@ import type { DeviceEvent } from './device.ts'
 
 const AT_MOST_EVERY_MS = 1_000
 
+/** Noise of one device on its way to the events. */
+export interface NoiseReport {
+  add(noise: Noise | null): void
+  stop: Cancel
+}
+
 /** Adds up noise and tells it at most once a second: a broken cable must not drown everything else. */
-export function noiseReport(
-  platform: Platform,
-  tell: (event: DeviceEvent) => void,
-): { add(noise: Noise | null): void; stop: Cancel } {
+export function noiseReport(platform: Platform, tell: (event: DeviceEvent) => void): NoiseReport {
   let bytes = 0
   let detail = ''
   let cancel: Cancel | null = null

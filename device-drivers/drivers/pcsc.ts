@@ -1,12 +1,14 @@
 import { pause, retryDelays } from '../../policy/platform.ts'
-import type { Platform } from '../../policy/platform.ts'
+import type { Platform, Timers } from '../../policy/platform.ts'
 import { isIcodeSli } from '../protocols/pcsc/icode-eas.ts'
 import { pcscService } from '../transports/link-settings.ts'
 import type { LinkProtocol, SharedLinks } from '../transports/shared-links.ts'
 import { commandQueue } from './command-queue.ts'
+import type { ReleaseCommand } from './device-commands.ts'
 import { deviceLink } from './device-link.ts'
+import type { DeviceLink } from './device-link.ts'
 import { result } from './device.ts'
-import type { CommandResult, DeviceCommand, ProtectionDevice } from './device.ts'
+import type { CommandResult, DeviceCommand, DeviceEvent, DeviceIdentity, ProtectionDevice } from './device.ts'
 import type { Driver } from './driver.ts'
 import { eventQueue } from './event-queue.ts'
 import { findReader } from './pcsc/find-reader.ts'
@@ -17,6 +19,7 @@ import { beginSession } from './pcsc/session.ts'
 import type { Session } from './pcsc/session.ts'
 import { pcscCapabilities, PcscSettings } from './pcsc/settings.ts'
 import { tagWatch } from './pcsc/tag-watch.ts'
+import type { TagWatch } from './pcsc/tag-watch.ts'
 
 const MOST_RELEASES_WAITING = 8
 const CLOSE_WITHIN_MS = 2_000
@@ -24,56 +27,101 @@ const FIRST_RETRY_MS = 250
 const LONGEST_RETRY_MS = 15_000
 
 function openPcscReader(settings: PcscSettings, links: SharedLinks, platform: Platform): ProtectionDevice {
-  const { timers } = platform
-  const service = pcscService(settings.link)
-  const queue = eventQueue()
-  const releases = commandQueue(MOST_RELEASES_WAITING)
-  const tags = tagWatch(platform, settings.ndef, queue.put)
-  // Made for this device alone: each reader has its own conversation with pcscd.
-  const protocol: LinkProtocol<Pcscd> = { name: 'pcsc', start: (link) => startPcscd(link, platform, service) }
-  const line = deviceLink(links, settings.link, protocol)
-  let reader = ''
-  let session: Session | null = null
+  return new PcscReader(settings, links, platform)
+}
 
-  function letGo(reason: string): void {
-    session?.end(reason)
-    line.leave()
+/** The tags of one NFC reader. */
+class PcscReader implements ProtectionDevice {
+  readonly #settings: PcscSettings
+  readonly #platform: Platform
+  readonly #timers: Timers
+  readonly #service: string
+  readonly #queue = eventQueue()
+  readonly #releases = commandQueue(MOST_RELEASES_WAITING)
+  readonly #tags: TagWatch
+  readonly #line: DeviceLink<Pcscd>
+  #reader = ''
+  #session: Session | null = null
+  readonly events: AsyncIterable<DeviceEvent>
+
+  constructor(settings: PcscSettings, links: SharedLinks, platform: Platform) {
+    this.#settings = settings
+    this.#platform = platform
+    this.#timers = platform.timers
+    this.#service = pcscService(settings.link)
+    this.#tags = tagWatch(platform, settings.ndef, this.#queue.put)
+    // Made for this device alone: each reader has its own conversation with pcscd.
+    const protocol: LinkProtocol<Pcscd> = { name: 'pcsc', start: (link) => startPcscd(link, platform, this.#service) }
+    this.#line = deviceLink(links, settings.link, protocol)
+    this.events = this.#queue.events
+  }
+
+  async connect(signal: AbortSignal, onFailure: (detail: string) => void): Promise<void> {
+    this.#letGo('connected anew')
+    const delays = retryDelays(this.#platform.random, FIRST_RETRY_MS, LONGEST_RETRY_MS)
+    for (;;) {
+      const member = await this.#line.connect(signal, onFailure)
+      try {
+        await member.speaker.greet()
+        this.#reader = await this.#untilPlugged(member.speaker, signal, onFailure)
+        member.heard()
+        return
+      } catch (error) {
+        this.#line.leave()
+        if (signal.aborted) throw error
+        onFailure(error instanceof Error ? error.message : String(error))
+        await pause(this.#timers, delays.next().value, signal)
+      }
+    }
+  }
+
+  async identify(): Promise<DeviceIdentity> {
+    const pcscd = this.#line.joined().speaker
+    this.#session?.end('identified anew')
+    this.#session = beginSession({ pcscd, reader: this.#reader, tags: this.#tags, timers: this.#timers })
+    return { description: `NFC reader ${this.#reader}` }
+  }
+
+  untilLost(): Promise<string> {
+    return this.#session?.lost ?? Promise.resolve('the link was lost')
+  }
+
+  async execute(command: DeviceCommand, signal: AbortSignal): Promise<CommandResult> {
+    if (command.kind !== 'release') return result('failed', false, 'not_supported', 'a reader has no lamps or sirens')
+    return this.#releases.run(signal, () => {
+      const outcome = this.#release(command, signal)
+      return { outcome, finished: outcome }
+    })
+  }
+
+  async close(): Promise<void> {
+    const timeUp = new AbortController()
+    await Promise.race([this.#releases.idle(), pause(this.#timers, CLOSE_WITHIN_MS, timeUp.signal).catch(() => {})])
+    timeUp.abort()
+    this.#letGo('closed')
+    this.#queue.end()
+  }
+
+  #letGo(reason: string): void {
+    this.#session?.end(reason)
+    this.#line.leave()
   }
 
   /** Waits until pcscd sees the reader. */
-  async function untilPlugged(pcscd: Pcscd, signal: AbortSignal, onFailure: (detail: string) => void): Promise<string> {
+  async #untilPlugged(pcscd: Pcscd, signal: AbortSignal, onFailure: (detail: string) => void): Promise<string> {
     for (;;) {
       const states = await pcscd.readers()
-      const found = findReader(states, settings.link.pcsc, service)
+      const found = findReader(states, this.#settings.link.pcsc, this.#service)
       if ('name' in found) return found.name
-      tags.gone()
+      this.#tags.gone()
       onFailure(found.missing)
       await pcscd.untilChange(states, signal)
       if (signal.aborted) throw signal.reason as Error
     }
   }
 
-  async function connect(signal: AbortSignal, onFailure: (detail: string) => void): Promise<void> {
-    letGo('connected anew')
-    const delays = retryDelays(platform.random, FIRST_RETRY_MS, LONGEST_RETRY_MS)
-    for (;;) {
-      const member = await line.connect(signal, onFailure)
-      try {
-        await member.speaker.greet()
-        reader = await untilPlugged(member.speaker, signal, onFailure)
-        member.heard()
-        return
-      } catch (error) {
-        line.leave()
-        if (signal.aborted) throw error
-        onFailure(error instanceof Error ? error.message : String(error))
-        await pause(timers, delays.next().value, signal)
-      }
-    }
-  }
-
-  function release(tag: DeviceCommand & { kind: 'release' }, signal: AbortSignal): Promise<CommandResult> {
-    const wanted = tag.tag && 'tagUid' in tag.tag ? tag.tag.tagUid : null
+  #release({ tag }: ReleaseCommand, signal: AbortSignal): Promise<CommandResult> {
+    const wanted = tag && 'tagUid' in tag ? tag.tagUid : null
     if (wanted === null) {
       return Promise.resolve(
         result(
@@ -84,15 +132,15 @@ function openPcscReader(settings: PcscSettings, links: SharedLinks, platform: Pl
         ),
       )
     }
-    if (!session) return Promise.resolve(result('failed', false, 'not_ready', 'the reader is not there'))
-    const current = session
+    if (!this.#session) return Promise.resolve(result('failed', false, 'not_ready', 'the reader is not there'))
+    const current = this.#session
     return new Promise((tell) => {
       current.add({
-        refuse() {
+        refuse: () => {
           if (signal.aborted) return result('failed', false, 'cancelled')
-          if (tags.present?.uid !== wanted)
+          if (this.#tags.present?.uid !== wanted)
             return result('failed', false, 'not_ready', `the tag ${wanted} is not on the reader`)
-          if (tags.present.technology === 'NfcV' && isIcodeSli(wanted)) return null
+          if (this.#tags.present.technology === 'NfcV' && isIcodeSli(wanted)) return null
           return result(
             'failed',
             false,
@@ -104,34 +152,6 @@ function openPcscReader(settings: PcscSettings, links: SharedLinks, platform: Pl
         tell,
       })
     })
-  }
-
-  async function close(): Promise<void> {
-    const timeUp = new AbortController()
-    await Promise.race([releases.idle(), pause(timers, CLOSE_WITHIN_MS, timeUp.signal).catch(() => {})])
-    timeUp.abort()
-    letGo('closed')
-    queue.end()
-  }
-
-  return {
-    connect,
-    async identify() {
-      const pcscd = line.joined().speaker
-      session?.end('identified anew')
-      session = beginSession({ pcscd, reader, tags, timers })
-      return { description: `NFC reader ${reader}` }
-    },
-    untilLost: () => session?.lost ?? Promise.resolve('the link was lost'),
-    async execute(command, signal) {
-      if (command.kind !== 'release') return result('failed', false, 'not_supported', 'a reader has no lamps or sirens')
-      return releases.run(signal, () => {
-        const outcome = release(command, signal)
-        return { outcome, finished: outcome }
-      })
-    },
-    events: queue.events,
-    close,
   }
 }
 

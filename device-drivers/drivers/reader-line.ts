@@ -4,7 +4,7 @@ import type { LinkProtocol } from '../transports/shared-links.ts'
 import { startExchange } from './exchange.ts'
 import type { Exchange, ExchangeAnswer } from './exchange.ts'
 import type { LinkSession } from './link-device.ts'
-import type { noiseReport } from './noise-report.ts'
+import type { NoiseReport } from './noise-report.ts'
 
 const QUARANTINE_MS = 100
 
@@ -14,7 +14,7 @@ export interface ReaderLineOptions<Frame> {
   readonly codec: () => ResyncingCodec<Frame>
   /** A frame that answers nothing: a tag, a sign of life, or noise, which is returned. */
   onStray(frame: Frame): Noise | null
-  readonly noise: ReturnType<typeof noiseReport>
+  readonly noise: NoiseReport
   readonly platform: Platform
 }
 

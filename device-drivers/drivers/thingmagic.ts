@@ -1,5 +1,4 @@
-import { z } from 'zod'
-import type { Cancel, Platform } from '../../policy/platform.ts'
+import type { Cancel, Clock, Platform } from '../../policy/platform.ts'
 import { THINGMAGIC, thingMagicCodec } from '../protocols/thingmagic/frame.ts'
 import type { ThingMagicFrame } from '../protocols/thingmagic/frame.ts'
 import {
@@ -20,76 +19,29 @@ import {
   USE_GEN2,
   useAsOutput,
 } from '../protocols/thingmagic/messages.ts'
-import type { ThingMagicRegion } from '../protocols/thingmagic/messages.ts'
-import { linkKey, LinkSettings } from '../transports/link-settings.ts'
-import type { SharedLinks } from '../transports/shared-links.ts'
-import type { Capabilities } from './capabilities.ts'
+import { linkKey } from '../transports/link-settings.ts'
+import type { LinkSettings } from '../transports/link-settings.ts'
+import type { LinkProtocol, SharedLinks } from '../transports/shared-links.ts'
+import type { RunningCommand } from './command-queue.ts'
 import { result, SIGNALS } from './device.ts'
-import type { DeviceIdentity, ProtectionDevice, Signal } from './device.ts'
-import { DeviceId } from './driver.ts'
+import type { CommandResult, DeviceIdentity, ProtectionDevice, Signal } from './device.ts'
 import type { Driver } from './driver.ts'
 import { eventQueue } from './event-queue.ts'
 import type { Exchange, ExchangeAnswer } from './exchange.ts'
-import { FEEDS_FROM_NEAR } from './feeding.ts'
 import { keepReading } from './keep-reading.ts'
 import type { KeptReading } from './keep-reading.ts'
-import { linkDevice, settled } from './link-device.ts'
-import type { LinkSession } from './link-device.ts'
+import { settled } from './device-commands.ts'
+import { linkDevice } from './link-device.ts'
+import type { LinkDeviceOptions, LinkSession } from './link-device.ts'
 import { noiseReport } from './noise-report.ts'
+import type { NoiseReport } from './noise-report.ts'
 import { frameOf, readerLine } from './reader-line.ts'
 import type { SwitchAnswer } from './release.ts'
+import { thingMagicCapabilities, ThingMagicSettings } from './thingmagic/settings.ts'
 import { tagPresence } from './tag-presence.ts'
+import type { TagPresence } from './tag-presence.ts'
 import { timedSignals } from './timed-signals.ts'
-
-const whole = (from: number, to: number, error: string) => z.int({ error }).min(from, { error }).max(to, { error })
-const REGION_NAMES = Object.keys(THINGMAGIC_REGIONS) as [ThingMagicRegion, ...ThingMagicRegion[]]
-const powerError = { error: 'give dBm, 0 to 31.5, as the law and the module allow' }
-const Lamp = z.strictObject(
-  { output: whole(1, 4, 'give the number of the pin, 1 to 4') },
-  { error: 'give { "output": 1 }' },
-)
-
-/** A UHF reader module of ThingMagic (M6e, Nano, Micro, M7e) on a serial line. */
-export const ThingMagicSettings = z.strictObject({
-  deviceId: DeviceId,
-  driver: z.literal('thingmagic'),
-  link: LinkSettings,
-  ...FEEDS_FROM_NEAR,
-  region: z.enum(REGION_NAMES, {
-    error: `give the region that the law of the place asks for: ${REGION_NAMES.map((name) => `"${name}"`).join(', ')}`,
-  }),
-  antennas: z
-    .array(whole(1, 4, 'antennas are numbered 1 to 4'), { error: 'give a list such as [1]' })
-    .min(1, { error: 'give at least one antenna' })
-    .max(4)
-    .default([1]),
-  powerDbm: z.number(powerError).min(0, powerError).max(31.5, powerError).optional(),
-  siren: Lamp.optional(),
-  amber: Lamp.optional(),
-  green: Lamp.optional(),
-  repeatMs: whole(0, 60_000, 'give milliseconds, 0 to 60000').default(250),
-  goneMs: whole(100, 60_000, 'give milliseconds, 100 to 60000').default(1_000),
-  requestTimeoutMs: whole(50, 5_000, 'give milliseconds, 50 to 5000').default(1_000),
-})
-export type ThingMagicSettings = z.infer<typeof ThingMagicSettings>
-
-/** Only reads; its list of antennas says which are used, not where they face. */
-function thingMagicCapabilities(settings: ThingMagicSettings): Capabilities {
-  return {
-    releases: 'nothing',
-    confirmInput: undefined,
-    passage: false,
-    departures: 'reported',
-    antennas: undefined,
-    siren: settings.siren && { seconds: undefined },
-    feeds: settings.feeds,
-    staffCards: false,
-    minimumRssiDbm: settings.nearDbm,
-    emergency: undefined,
-    opensInEmergency: undefined,
-    webhook: undefined,
-  }
-}
+import type { TimedSignals } from './timed-signals.ts'
 
 type Line = Exchange<ThingMagicFrame>
 
@@ -108,98 +60,69 @@ interface Reader {
 }
 
 function openThingMagic(settings: ThingMagicSettings, links: SharedLinks, platform: Platform): ProtectionDevice {
-  const { clock, timers } = platform
-  const queue = eventQueue()
-  const noise = noiseReport(platform, queue.put)
-  const presence = tagPresence({ platform, repeatMs: settings.repeatMs, goneMs: settings.goneMs, tell: queue.put })
-  const offTimers = new Map<Signal, Cancel>()
-  let hotMs = -HEAT_OVER_MS
-  let current: Reader | null = null
+  return linkDevice(new ThingMagicReader(settings, links, platform))
+}
 
-  function onStray(frame: ThingMagicFrame) {
-    current?.reading.heard()
-    const tag = decodeThingMagicTag(frame)
-    if (tag) {
-      const { epc, ...seen } = tag
-      presence.seen([{ tag: { epc }, ...seen, seenAtMs: clock.elapsed() }])
-      return null
-    }
-    if (frame.opcode !== THINGMAGIC.readMany)
-      return { bytes: frame.data.length, detail: 'a frame that answers nothing' }
-    if (frame.status === TOO_HOT) {
-      if (clock.elapsed() - hotMs >= HEAT_OVER_MS) {
-        queue.put({ type: 'fault', detail: 'the reader is too hot and reads less; give it air or less power' })
-      }
-      hotMs = clock.elapsed()
-    } else if (frame.status !== STILL_READING && frame.status !== 0) {
-      queue.put({ type: 'fault', detail: `reading: ${statusText(frame.status ?? 0)}` })
-    }
-    return null
+/** The signals and tags of one ThingMagic reader. */
+class ThingMagicReader implements LinkDeviceOptions<Line> {
+  readonly #settings: ThingMagicSettings
+  readonly links: SharedLinks
+  readonly platform: Platform
+  readonly #clock: Clock
+  readonly queue = eventQueue()
+  readonly #noise: NoiseReport
+  readonly #presence: TagPresence
+  readonly #offTimers = new Map<Signal, Cancel>()
+  #hotMs = -HEAT_OVER_MS
+  #current: Reader | null = null
+  readonly protocol: LinkProtocol<Exchange<ThingMagicFrame>>
+  readonly #configured: ReadonlySet<Signal>
+  readonly #signals: TimedSignals
+  readonly link: LinkSettings
+
+  constructor(settings: ThingMagicSettings, links: SharedLinks, platform: Platform) {
+    this.#settings = settings
+    this.links = links
+    this.platform = platform
+    this.#clock = platform.clock
+    this.#noise = noiseReport(platform, this.queue.put)
+    this.#presence = tagPresence({
+      platform,
+      repeatMs: settings.repeatMs,
+      goneMs: settings.goneMs,
+      tell: this.queue.put,
+    })
+    this.protocol = readerLine({
+      name: 'ThingMagic reader',
+      codec: () => thingMagicCodec('host'),
+      onStray: (frame) => this.#onStray(frame),
+      noise: this.#noise,
+      platform,
+    })
+    this.#configured = new Set(SIGNALS.filter((signal) => settings[signal]))
+    this.#signals = timedSignals(platform.clock, this.#configured, (signal, ms) => this.#write(signal, ms))
+    this.link = settings.link
   }
 
-  const protocol = readerLine({
-    name: 'ThingMagic reader',
-    codec: () => thingMagicCodec('host'),
-    onStray,
-    noise,
-    platform,
-  })
-
-  /** Reading is stopped for it, as the modules take no other command while they read. */
-  async function put({ reading, ask }: Reader, pin: number, on: boolean): Promise<SwitchAnswer> {
-    const answer = (await reading.hold()) ? await ask(setOutput(pin, on)) : NOT_CONNECTED
-    if (answer.kind !== 'answered') return answer.kind === 'lost' ? answer : NOT_CONNECTED
-    if (answer.frame.status === 0) return { kind: 'done' }
-    return { kind: 'refused', detail: statusText(answer.frame.status ?? 0), undecided: false }
-  }
-
-  /** The pin as it shall be. */
-  async function write(signal: Signal, ms: number): Promise<SwitchAnswer> {
-    offTimers.get(signal)?.()
-    offTimers.delete(signal)
-    if (ms > 0)
-      offTimers.set(
-        signal,
-        timers.after(ms, () => void write(signal, 0)),
-      )
-    const pin = settings[signal]?.output
-    const reader = current
-    if (!reader || pin === undefined) return NOT_CONNECTED
-    const answer = await put(reader, pin, ms > 0)
-    // How the pin is nobody knows, or it stays on: a new session writes all of them again.
-    if (answer.kind === 'lost' || (answer.kind === 'refused' && ms === 0)) reader.end(`pin ${pin}: ${answer.detail}`)
-    await reader.reading.go()
-    return answer
-  }
-
-  /** For the last time: nobody writes it again. */
-  async function putOff(reader: Reader, pin: number | undefined): Promise<void> {
-    if (pin === undefined) return
-    for (let tries = 0; tries < MOST_OFF_TRIES; tries++) if ((await put(reader, pin, false)).kind === 'done') return
-  }
-
-  const configured = new Set(SIGNALS.filter((signal) => settings[signal]))
-  const signals = timedSignals(clock, configured, write)
-
-  async function begin(session: LinkSession<Line>, signal: AbortSignal): Promise<DeviceIdentity> {
-    current = null
+  async begin(session: LinkSession<Line>, signal: AbortSignal): Promise<DeviceIdentity> {
+    this.#current = null
     const ask = async (frame: ThingMagicFrame): Promise<ExchangeAnswer<ThingMagicFrame>> => {
       const answer = await session.speaker.ask({
         frame,
         who: 'the reader',
-        timeoutMs: settings.requestTimeoutMs,
+        timeoutMs: this.#settings.requestTimeoutMs,
         signal: session.over,
         answers: ({ opcode }) => opcode === frame.opcode,
       })
-      if (answer.kind === 'answered') current?.reading.heard()
+      if (answer.kind === 'answered') this.#current?.reading.heard()
       return answer
     }
-    async function asked(frame: ThingMagicFrame, what: string | null): Promise<ThingMagicFrame> {
+    const asked = async (frame: ThingMagicFrame, what: string | null): Promise<ThingMagicFrame> => {
       const answer = await ask(frame)
       const got = frameOf(answer, session, signal)
       if (what !== null && got.status !== 0) {
         throw new Error(
-          `the reader refuses ${what}: ${statusText(got.status ?? 0)}; check the settings of ${settings.deviceId}`,
+          `the reader refuses ${what}: ${statusText(got.status ?? 0)}; check the settings of ${this.#settings.deviceId}`,
         )
       }
       return got
@@ -214,16 +137,16 @@ function openThingMagic(settings: ThingMagicSettings, links: SharedLinks, platfo
     if (!version) throw new Error('the reader does not tell its version')
     await asked(USE_GEN2, 'Gen2 tags')
     await asked(
-      thingMagicCommand(THINGMAGIC.setRegion, [THINGMAGIC_REGIONS[settings.region]]),
-      `region ${settings.region}`,
+      thingMagicCommand(THINGMAGIC.setRegion, [THINGMAGIC_REGIONS[this.#settings.region]]),
+      `region ${this.#settings.region}`,
     )
-    await asked(setAntennas(settings.antennas), `antennas ${settings.antennas.join(', ')}`)
-    if (settings.powerDbm !== undefined)
-      await asked(setReadPower(settings.powerDbm), `a power of ${settings.powerDbm} dBm`)
+    await asked(setAntennas(this.#settings.antennas), `antennas ${this.#settings.antennas.join(', ')}`)
+    if (this.#settings.powerDbm !== undefined)
+      await asked(setReadPower(this.#settings.powerDbm), `a power of ${this.#settings.powerDbm} dBm`)
     await asked(TELL_EVERY_READ, 'to tell every read')
     const written = new Map<Signal, boolean>()
-    for (const [name, ms] of signals.due()) {
-      const pin = settings[name]?.output
+    for (const [name, ms] of this.#signals.due()) {
+      const pin = this.#settings[name]?.output
       if (pin === undefined) continue
       await asked(useAsOutput(pin, ms > 0), `pin ${pin} as an output`)
       // Not all firmware takes the level together with the direction.
@@ -239,7 +162,7 @@ function openThingMagic(settings: ThingMagicSettings, links: SharedLinks, platfo
       }
     }
     const reading = keepReading({
-      platform,
+      platform: this.platform,
       quietMs: QUIET_MS,
       reads: true,
       over: session.over,
@@ -247,39 +170,96 @@ function openThingMagic(settings: ThingMagicSettings, links: SharedLinks, platfo
       start,
       onSilent: session.silent,
     })
-    current = { reading, ask, end: session.end }
+    this.#current = { reading, ask, end: session.end }
     // What has changed meanwhile found nobody to write it.
-    for (const [name, ms] of signals.due()) if (written.get(name) !== ms > 0) void write(name, ms)
+    for (const [name, ms] of this.#signals.due()) if (written.get(name) !== ms > 0) void this.#write(name, ms)
     return {
-      description: `ThingMagic reader ${version.hardware} at ${linkKey(settings.link)}`,
+      description: `ThingMagic reader ${version.hardware} at ${linkKey(this.#settings.link)}`,
       firmwareVersion: version.firmware,
     }
   }
 
-  return linkDevice({
-    link: settings.link,
-    links,
-    platform,
-    queue,
-    protocol,
-    begin,
-    release: () => settled(result('failed', false, 'not_supported', 'this reader only reads')),
-    signal: signals.signal,
-    emergency: (_open, silent) => signals.silence(silent),
-    async switchOff(session) {
-      signals.allOff()
-      for (const cancel of offTimers.values()) cancel()
-      offTimers.clear()
-      const reader = current
-      if (!session || !reader) return
-      for (const name of configured) await putOff(reader, settings[name]?.output)
-      await reader.reading.hold()
-    },
-    stopped() {
-      noise.stop()
-      presence.stop()
-    },
-  })
+  release(): RunningCommand {
+    return settled(result('failed', false, 'not_supported', 'this reader only reads'))
+  }
+
+  signal(name: Signal, seconds: number): Promise<CommandResult> {
+    return this.#signals.signal(name, seconds)
+  }
+
+  emergency(_open: boolean, silent: boolean): Promise<CommandResult> {
+    return this.#signals.silence(silent)
+  }
+
+  async switchOff(session: LinkSession<Line> | null): Promise<void> {
+    this.#signals.allOff()
+    for (const cancel of this.#offTimers.values()) cancel()
+    this.#offTimers.clear()
+    const reader = this.#current
+    if (!session || !reader) return
+    for (const name of this.#configured) await this.#putOff(reader, this.#settings[name]?.output)
+    await reader.reading.hold()
+  }
+
+  stopped(): void {
+    this.#noise.stop()
+    this.#presence.stop()
+  }
+
+  #onStray(frame: ThingMagicFrame): { bytes: number; detail: string } | null {
+    this.#current?.reading.heard()
+    const tag = decodeThingMagicTag(frame)
+    if (tag) {
+      const { epc, ...seen } = tag
+      this.#presence.seen([{ tag: { epc }, ...seen, seenAtMs: this.#clock.elapsed() }])
+      return null
+    }
+    if (frame.opcode !== THINGMAGIC.readMany)
+      return { bytes: frame.data.length, detail: 'a frame that answers nothing' }
+    if (frame.status === TOO_HOT) {
+      if (this.#clock.elapsed() - this.#hotMs >= HEAT_OVER_MS) {
+        this.queue.put({ type: 'fault', detail: 'the reader is too hot and reads less; give it air or less power' })
+      }
+      this.#hotMs = this.#clock.elapsed()
+    } else if (frame.status !== STILL_READING && frame.status !== 0) {
+      this.queue.put({ type: 'fault', detail: `reading: ${statusText(frame.status ?? 0)}` })
+    }
+    return null
+  }
+
+  /** Reading is stopped for it, as the modules take no other command while they read. */
+  async #put({ reading, ask }: Reader, pin: number, on: boolean): Promise<SwitchAnswer> {
+    const answer = (await reading.hold()) ? await ask(setOutput(pin, on)) : NOT_CONNECTED
+    if (answer.kind !== 'answered') return answer.kind === 'lost' ? answer : NOT_CONNECTED
+    if (answer.frame.status === 0) return { kind: 'done' }
+    return { kind: 'refused', detail: statusText(answer.frame.status ?? 0), undecided: false }
+  }
+
+  /** The pin as it shall be. */
+  async #write(signal: Signal, ms: number): Promise<SwitchAnswer> {
+    this.#offTimers.get(signal)?.()
+    this.#offTimers.delete(signal)
+    if (ms > 0)
+      this.#offTimers.set(
+        signal,
+        this.platform.timers.after(ms, () => void this.#write(signal, 0)),
+      )
+    const pin = this.#settings[signal]?.output
+    const reader = this.#current
+    if (!reader || pin === undefined) return NOT_CONNECTED
+    const answer = await this.#put(reader, pin, ms > 0)
+    // How the pin is nobody knows, or it stays on: a new session writes all of them again.
+    if (answer.kind === 'lost' || (answer.kind === 'refused' && ms === 0)) reader.end(`pin ${pin}: ${answer.detail}`)
+    await reader.reading.go()
+    return answer
+  }
+
+  /** For the last time: nobody writes it again. */
+  async #putOff(reader: Reader, pin: number | undefined): Promise<void> {
+    if (pin === undefined) return
+    for (let tries = 0; tries < MOST_OFF_TRIES; tries++)
+      if ((await this.#put(reader, pin, false)).kind === 'done') return
+  }
 }
 
 /** UHF reader modules of ThingMagic: M6e, Nano, Micro, M7e. */

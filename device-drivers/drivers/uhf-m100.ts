@@ -14,24 +14,29 @@ import {
   setPower,
 } from '../protocols/m100/messages.ts'
 import { linkKey } from '../transports/link-settings.ts'
-import type { SharedLinks } from '../transports/shared-links.ts'
+import type { LinkSettings } from '../transports/link-settings.ts'
+import type { LinkProtocol, SharedLinks } from '../transports/shared-links.ts'
 import type { RunningCommand } from './command-queue.ts'
 import { result } from './device.ts'
-import type { DeviceIdentity, ProtectionDevice, TagName } from './device.ts'
+import type { DeviceIdentity, ProtectionDevice } from './device.ts'
 import type { Driver } from './driver.ts'
 import { eventQueue } from './event-queue.ts'
 import type { Exchange } from './exchange.ts'
 import { keepReading } from './keep-reading.ts'
 import type { KeptReading } from './keep-reading.ts'
-import { linkDevice, settled } from './link-device.ts'
-import type { LinkSession } from './link-device.ts'
+import { settled } from './device-commands.ts'
+import type { ReleaseCommand } from './device-commands.ts'
+import { linkDevice } from './link-device.ts'
+import type { LinkDeviceOptions, LinkSession } from './link-device.ts'
 import { askOn } from './m100/ask.ts'
 import type { AskM100 } from './m100/ask.ts'
 import { deactivateTag } from './m100/deactivate.ts'
 import { m100Capabilities, M100Settings } from './m100/settings.ts'
 import { noiseReport } from './noise-report.ts'
+import type { NoiseReport } from './noise-report.ts'
 import { frameOf, readerLine } from './reader-line.ts'
 import { tagPresence } from './tag-presence.ts'
+import type { TagPresence } from './tag-presence.ts'
 
 type Line = Exchange<M100Frame>
 
@@ -48,43 +53,63 @@ const printable = (bytes: Uint8Array): string =>
     .trim()
 
 function openM100(settings: M100Settings, links: SharedLinks, platform: Platform): ProtectionDevice {
-  const queue = eventQueue()
-  const noise = noiseReport(platform, queue.put)
-  const presence = tagPresence({ platform, repeatMs: settings.repeatMs, goneMs: settings.goneMs, tell: queue.put })
-  let polling: KeptReading | null = null
-  let ask: AskM100 | null = null
+  return linkDevice(new M100Reader(settings, links, platform))
+}
 
-  const { region, powerDbm } = settings
-  const setUp = [
-    ...(region ? [{ frame: m100Command(M100.setRegion, [M100_REGIONS[region]]), what: `region ${region}` }] : []),
-    ...(powerDbm === undefined ? [] : [{ frame: setPower(powerDbm), what: `a power of ${powerDbm} dBm` }]),
-  ]
+/** The commands and tags of one reader with an M100 chip. */
+class M100Reader implements LinkDeviceOptions<Line> {
+  readonly #settings: M100Settings
+  readonly links: SharedLinks
+  readonly platform: Platform
+  readonly queue = eventQueue()
+  readonly #noise: NoiseReport
+  readonly #presence: TagPresence
+  #polling: KeptReading | null = null
+  #ask: AskM100 | null = null
+  readonly #setUp: { frame: M100Frame; what: string }[]
+  readonly protocol: LinkProtocol<Exchange<M100Frame>>
+  readonly link: LinkSettings
 
-  function onStray(frame: M100Frame) {
-    polling?.heard()
-    const tag = decodeTag(frame)
-    if (tag) {
-      presence.seen([{ tag: { epc: tag.epc }, rssiDbm: tag.rssiDbm, seenAtMs: platform.clock.elapsed() }])
-      return null
-    }
-    return refusalOf(frame) === NO_TAG
-      ? null
-      : { bytes: frame.parameters.length, detail: 'a frame that answers nothing' }
+  constructor(settings: M100Settings, links: SharedLinks, platform: Platform) {
+    this.#settings = settings
+    this.links = links
+    this.platform = platform
+    this.#noise = noiseReport(platform, this.queue.put)
+    this.#presence = tagPresence({
+      platform,
+      repeatMs: settings.repeatMs,
+      goneMs: settings.goneMs,
+      tell: this.queue.put,
+    })
+    this.#setUp = [
+      ...(settings.region
+        ? [{ frame: m100Command(M100.setRegion, [M100_REGIONS[settings.region]]), what: `region ${settings.region}` }]
+        : []),
+      ...(settings.powerDbm === undefined
+        ? []
+        : [{ frame: setPower(settings.powerDbm), what: `a power of ${settings.powerDbm} dBm` }]),
+    ]
+    this.protocol = readerLine({
+      name: 'M100 reader',
+      codec: () => m100Codec('host'),
+      onStray: (frame) => this.#onStray(frame),
+      noise: this.#noise,
+      platform,
+    })
+    this.link = settings.link
   }
 
-  const protocol = readerLine({ name: 'M100 reader', codec: () => m100Codec('host'), onStray, noise, platform })
+  async begin(session: LinkSession<Line>, signal: AbortSignal): Promise<DeviceIdentity> {
+    this.#polling = null
+    const asking = askOn(session.speaker, this.#settings.requestTimeoutMs, () => this.#polling?.heard())
 
-  async function begin(session: LinkSession<Line>, signal: AbortSignal): Promise<DeviceIdentity> {
-    polling = null
-    const asking = askOn(session.speaker, settings.requestTimeoutMs, () => polling?.heard())
-
-    async function asked(frame: M100Frame, what: string): Promise<M100Frame> {
+    const asked = async (frame: M100Frame, what: string): Promise<M100Frame> => {
       const answer = await asking(frame, { signal })
       const got = frameOf(answer, session, signal)
       const refusal = refusalOf(got)
       if (refusal !== null) {
         throw new Error(
-          `the reader refuses ${what}: ${refusalText(refusal)}; check the settings of ${settings.deviceId}`,
+          `the reader refuses ${what}: ${refusalText(refusal)}; check the settings of ${this.#settings.deviceId}`,
         )
       }
       return got
@@ -94,56 +119,71 @@ function openM100(settings: M100Settings, links: SharedLinks, platform: Platform
     await asked(m100Command(M100.stop), 'to stop')
     const hardware = await asked(m100Command(M100.information, [M100_INFORMATION.hardware]), 'to tell its model')
     const software = await asked(m100Command(M100.information, [M100_INFORMATION.software]), 'to tell its version')
-    for (const { frame, what } of setUp) await asked(frame, what)
-    ask = asking
-    polling = keepReading({
-      platform,
+    for (const { frame, what } of this.#setUp) await asked(frame, what)
+    this.#ask = asking
+    this.#polling = keepReading({
+      platform: this.platform,
       quietMs: QUIET_MS,
       over: session.over,
       stop: () => asking(m100Command(M100.stop)),
-      async start(isWanted) {
+      start: async (isWanted) => {
         // It may have been without power for a moment and have forgotten them.
-        for (const { frame } of setUp) await asking(frame)
+        for (const { frame } of this.#setUp) await asking(frame)
         return isWanted() ? asking(pollMany(MOST_POLLS)) : undefined
       },
       onSilent: session.silent,
     })
-    await polling.go()
+    await this.#polling.go()
     const model = printable(hardware.parameters.subarray(1))
     const firmwareVersion = printable(software.parameters.subarray(1))
     return {
-      description: `UHF reader ${model} at ${linkKey(settings.link)}`,
+      description: `UHF reader ${model} at ${linkKey(this.#settings.link)}`,
       ...(firmwareVersion ? { firmwareVersion } : {}),
     }
   }
 
-  function release({ tag }: { readonly tag?: TagName }, signal: AbortSignal): RunningCommand {
+  release({ tag }: ReleaseCommand, _session: LinkSession<Line>, signal: AbortSignal): RunningCommand {
     const failed = (text: string) => settled(result('failed', false, 'not_supported', text))
-    const how = settings.deactivate
-    if (!how || !ask || !polling) return failed('this reader only reads; add "deactivate" to its settings')
+    const how = this.#settings.deactivate
+    if (!how || !this.#ask || !this.#polling) return failed('this reader only reads; add "deactivate" to its settings')
     if (!tag || !('epc' in tag)) return failed('a tag is deactivated by its EPC, and none was given')
     const epc = tag.epc.toUpperCase()
     if (epc.length > LONGEST_EPC_DIGITS) return failed('an EPC this long cannot be selected')
-    const onFault = (detail: string) => queue.put({ type: 'fault', detail })
-    const outcome = deactivateTag({ ask, polling, presence, platform, how, epc, signal, onFault })
+    const onFault = (detail: string) => this.queue.put({ type: 'fault', detail })
+    const outcome = deactivateTag({
+      ask: this.#ask,
+      polling: this.#polling,
+      presence: this.#presence,
+      platform: this.platform,
+      how,
+      epc,
+      signal,
+      onFault,
+    })
     return { outcome, finished: outcome }
   }
 
-  return linkDevice({
-    link: settings.link,
-    links,
-    platform,
-    queue,
-    protocol,
-    begin,
-    release: (command, _session, signal) => release(command, signal),
-    // The field off: nobody listens any more.
-    switchOff: async (session) => void (session && (await ask?.(m100Command(M100.stop)))),
-    stopped() {
-      noise.stop()
-      presence.stop()
-    },
-  })
+  /** Switches the field off: the agent no longer listens. */
+  async switchOff(session: LinkSession<Line> | null): Promise<void> {
+    if (session) await this.#ask?.(m100Command(M100.stop))
+  }
+
+  stopped(): void {
+    this.#noise.stop()
+    this.#presence.stop()
+  }
+
+  #onStray(frame: M100Frame): { bytes: number; detail: string } | null {
+    this.#polling?.heard()
+    const tag = decodeTag(frame)
+    if (tag) {
+      this.#presence.seen([{ tag: { epc: tag.epc }, rssiDbm: tag.rssiDbm, seenAtMs: this.platform.clock.elapsed() }])
+      return null
+    }
+    return refusalOf(frame) === NO_TAG
+      ? null
+      : { bytes: frame.parameters.length, detail: 'a frame that answers nothing' }
+  }
 }
 
 /** UHF pads and modules with the M100 and QM100 chips: YRM100, JRD-4035, R200. */

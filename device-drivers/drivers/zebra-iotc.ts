@@ -2,25 +2,30 @@ import { pause } from '../../policy/platform.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { utcUsOf } from '../protocols/timestamps.ts'
 import { zebraTags } from '../protocols/zebra-iotc/messages.ts'
+import type { ZebraTopics } from '../protocols/zebra-iotc/messages.ts'
 import { linkKey } from '../transports/link-settings.ts'
 import type { Membership, SharedLinks } from '../transports/shared-links.ts'
 import type { RunningCommand } from './command-queue.ts'
 import { deviceLink } from './device-link.ts'
+import type { DeviceLink } from './device-link.ts'
 import { result } from './device.ts'
-import type { DeviceIdentity, ProtectionDevice } from './device.ts'
+import type { CommandResult, DeviceCommand, DeviceEvent, DeviceIdentity, ProtectionDevice } from './device.ts'
 import type { Driver } from './driver.ts'
 import { eventQueue } from './event-queue.ts'
-import { settled } from './link-device.ts'
+import { outputCommands, settled } from './device-commands.ts'
+import type { DeviceCommands } from './device-commands.ts'
 import { startPulse } from './llrp/pulse.ts'
 import { readerClock } from './llrp/reader-clock.ts'
+import type { ReaderClock } from './llrp/reader-clock.ts'
 import { brokerUse, MQTT_LINE } from './mqtt/line.ts'
 import type { MqttLine } from './mqtt/line.ts'
 import { noiseReport } from './noise-report.ts'
-import { outputCommands } from './output-commands.ts'
+import type { NoiseReport } from './noise-report.ts'
 import { openSession } from './session.ts'
 import type { Session } from './session.ts'
 import { readOf } from './tag-read.ts'
 import { wantedOutputs } from './wanted-outputs.ts'
+import type { WantedOutputs } from './wanted-outputs.ts'
 import type { WriteAnswer } from './write-answer.ts'
 import { zebraCommands } from './zebra-iotc/commands.ts'
 import type { ZebraAnswer, ZebraCommands } from './zebra-iotc/commands.ts'
@@ -38,123 +43,63 @@ interface Conversation extends Session {
 }
 
 function openZebra(settings: ZebraIotcSettings, links: SharedLinks, platform: Platform): ProtectionDevice {
-  const { timers } = platform
-  const topics = topicsOf(settings)
-  const isManaged = hasCommands(topics, 'management')
-  const isControlled = hasCommands(topics, 'control') && settings.start
-  const queue = eventQueue()
-  const noise = noiseReport(platform, queue.put)
-  const clock = readerClock(platform.clock)
-  const onFault = (detail: string) => queue.put({ type: 'fault', detail })
-  const outputs = wantedOutputs({
-    release: settings.release?.gpo,
-    signals: signalOutputs(settings),
-    opensInEmergency: settings.opensInEmergency,
-    setting: 'gpo',
-    platform,
-    write,
-  })
-  const line = deviceLink(links, settings.link, MQTT_LINE, (reason) => session?.end(reason))
-  let session: Conversation | null = null
+  return new ZebraDevice(settings, links, platform)
+}
 
-  const setGpo = ({ commands }: Conversation, port: number, state: boolean) =>
-    commands.ask(settings.gpoBy, 'set_gpo', { port, state })
+/** The commands and tags of one Zebra reader. */
+class ZebraDevice implements ProtectionDevice {
+  readonly #settings: ZebraIotcSettings
+  readonly #platform: Platform
+  readonly #topics: ZebraTopics
+  readonly #isManaged: boolean
+  readonly #isControlled: boolean
+  readonly #queue = eventQueue()
+  readonly #noise: NoiseReport
+  readonly #clock: ReaderClock
+  readonly #outputs: WantedOutputs
+  readonly #line: DeviceLink<MqttLine>
+  #session: Conversation | null = null
+  readonly #commands: DeviceCommands
+  readonly events: AsyncIterable<DeviceEvent>
 
-  async function write(output: number, on: boolean): Promise<WriteAnswer> {
-    if (!session || session.over.aborted) return { kind: 'lost', handed: false, detail: NOT_CONNECTED }
-    const current = session
-    const answer = await setGpo(current, output, on)
-    // In which state the output is nobody knows: a new session writes all of them again.
-    if (answer.kind === 'lost' && answer.handed) current.end(answer.detail)
-    return answer
+  constructor(settings: ZebraIotcSettings, links: SharedLinks, platform: Platform) {
+    this.#settings = settings
+    this.#platform = platform
+    this.#topics = topicsOf(settings)
+    this.#isManaged = hasCommands(this.#topics, 'management')
+    this.#isControlled = hasCommands(this.#topics, 'control') && settings.start
+    this.#noise = noiseReport(platform, this.#queue.put)
+    this.#clock = readerClock(platform.clock)
+    this.#outputs = wantedOutputs({
+      release: settings.release?.gpo,
+      signals: signalOutputs(settings),
+      opensInEmergency: settings.opensInEmergency,
+      setting: 'gpo',
+      platform,
+      write: (output, on) => this.#write(output, on),
+    })
+    this.#line = deviceLink(links, settings.link, MQTT_LINE, (reason) => this.#session?.end(reason))
+    this.#commands = outputCommands({
+      platform,
+      outputs: this.#outputs,
+      release: (_command, signal) => this.#release(signal),
+      switchOff: () => this.#sayGoodbye(),
+      letGo: () => this.#letGo(),
+    })
+    this.events = this.#queue.events
   }
 
-  function onMessage(topic: string, payload: Uint8Array, commands: ZebraCommands): void {
-    let value: unknown
-    try {
-      value = JSON.parse(Buffer.from(payload).toString('utf8'))
-    } catch {
-      return noise.add({ bytes: payload.length, detail: `a message on ${topic} that is no JSON` })
-    }
-    if (topic !== topics.data) return commands.onResponse(value)
-    const { sightings, strange } = zebraTags(value)
-    if (strange > 0) noise.add({ bytes: payload.length, detail: 'tag data without a tag in it' })
-    queue.putReads(sightings.map((sighting) => readOf(sighting, clock)))
+  async connect(signal: AbortSignal, onFailure: (detail: string) => void): Promise<void> {
+    this.#session?.end('connected anew')
+    await this.#line.connect(signal, onFailure)
   }
 
-  async function must(what: string, asked: Promise<ZebraAnswer>): Promise<Record<string, unknown>> {
-    const answer = await asked
-    if (answer.kind === 'answered') return answer.payload
-    throw new Error(
-      `${what}: ${answer.detail}${answer.kind === 'lost' ? '; is the reader on, and does it use this broker and these topics?' : ''}`,
-    )
-  }
-
-  /** Ends the session when the reader no longer answers, or no longer reads. */
-  async function lookAfter(current: Conversation): Promise<void> {
-    let missed = 0
-    let inactive = 0
-    for (;;) {
-      await pause(timers, LOOK_EVERY_MS, current.over).catch(() => {})
-      if (current.over.aborted) return
-      const answer = await current.commands.ask('management', 'get_status')
-      missed = answer.kind === 'answered' ? 0 : missed + 1
-      if (answer.kind !== 'answered' && missed === MOST_MISSED) return current.end(answer.detail)
-      if (answer.kind !== 'answered' || !isControlled) continue
-      inactive = isActive(answer.payload) === false ? inactive + 1 : 0
-      if (inactive === MOST_INACTIVE) {
-        onFault('the reader had stopped to read; it is started again')
-        return current.end('the reader no longer reads')
-      }
-    }
-  }
-
-  async function begin(current: Conversation, member: Membership<MqttLine>): Promise<DeviceIdentity> {
-    const { commands } = current
-    await member.speaker.accepted
-    const heard = [topics.data, topics.managementResponse, topics.controlResponse].filter(
-      (topic) => topic !== undefined,
-    )
-    const leave = await member.speaker.subscribe([...new Set(heard)], (topic, payload) =>
-      onMessage(topic, payload, commands),
-    )
-    current.over.addEventListener('abort', leave, { once: true })
-    if (current.over.aborted) leave()
-    member.heard()
-    const version = isManaged ? await must('its version', commands.ask('management', 'get_version')) : {}
-    const status = isManaged ? await must('its status', commands.ask('management', 'get_status')) : {}
-    const utcUs = utcUsOf(status['systemTime'])
-    if (utcUs !== null) clock.set({ utcUs })
-    for (const output of outputs.atConnect().keys()) {
-      // Looked up at the last moment: a signal that comes meanwhile is written behind this one.
-      const on = outputs.atConnect().get(output) === true
-      await must(`output ${output}`, setGpo(current, output, on))
-    }
-    if (isControlled) await startReading(commands)
-    const text = (key: string) => (typeof version[key] === 'string' ? version[key].slice(0, 100) : undefined)
-    const [firmwareVersion, serialNumber] = [text('readerApplication'), text('serialNumber')]
-    return {
-      description: `Zebra ${text('model') ?? 'reader'} on ${topics.data} at ${linkKey(settings.link)}`,
-      ...(firmwareVersion === undefined ? {} : { firmwareVersion }),
-      ...(serialNumber === undefined ? {} : { serialNumber }),
-    }
-  }
-
-  /** A reader that reads already refuses to be started. */
-  async function startReading(commands: ZebraCommands): Promise<void> {
-    const started = await commands.ask('control', 'start', { doNotPersistState: true })
-    if (started.kind === 'answered') return
-    const status = started.kind === 'refused' && isManaged ? await commands.ask('management', 'get_status') : null
-    if (status?.kind !== 'answered' || isActive(status.payload) !== true)
-      await must('starting to read', Promise.resolve(started))
-  }
-
-  async function identify(signal: AbortSignal): Promise<DeviceIdentity> {
-    const member = line.joined()
-    session?.end('identified anew')
-    const commands = zebraCommands(member.speaker, topics, platform, settings.requestTimeoutMs)
+  async identify(signal: AbortSignal): Promise<DeviceIdentity> {
+    const member = this.#line.joined()
+    this.#session?.end('identified anew')
+    const commands = zebraCommands(member.speaker, this.#topics, this.#platform, this.#settings.requestTimeoutMs)
     const current: Conversation = { ...openSession(), commands }
-    session = current
+    this.#session = current
     void current.lost.then((reason) => commands.end(reason))
     const tooLate = () => current.end('no answer in time')
     signal.addEventListener('abort', tooLate, { once: true })
@@ -162,8 +107,8 @@ function openZebra(settings: ZebraIotcSettings, links: SharedLinks, platform: Pl
       const given = current.lost.then((reason): never => {
         throw new Error(reason)
       })
-      const identity = await Promise.race([begin(current, member), given])
-      if (isManaged) void lookAfter(current)
+      const identity = await Promise.race([this.#begin(current, member), given])
+      if (this.#isManaged) void this.#lookAfter(current)
       return identity
     } catch (error) {
       current.end('not identified')
@@ -173,54 +118,145 @@ function openZebra(settings: ZebraIotcSettings, links: SharedLinks, platform: Pl
     }
   }
 
-  function release(signal: AbortSignal): RunningCommand {
+  untilLost(): Promise<string> {
+    return this.#session?.lost ?? Promise.resolve('the link was lost')
+  }
+
+  execute(command: DeviceCommand, signal: AbortSignal): Promise<CommandResult> {
+    return this.#commands.execute(command, signal)
+  }
+
+  close(): Promise<void> {
+    return this.#commands.close()
+  }
+
+  #onFault(detail: string): void {
+    return this.#queue.put({ type: 'fault', detail })
+  }
+
+  #setGpo({ commands }: Conversation, port: number, state: boolean): Promise<ZebraAnswer> {
+    return commands.ask(this.#settings.gpoBy, 'set_gpo', { port, state })
+  }
+
+  async #write(output: number, on: boolean): Promise<WriteAnswer> {
+    if (!this.#session || this.#session.over.aborted) return { kind: 'lost', handed: false, detail: NOT_CONNECTED }
+    const current = this.#session
+    const answer = await this.#setGpo(current, output, on)
+    // In which state the output is nobody knows: a new session writes all of them again.
+    if (answer.kind === 'lost' && answer.handed) current.end(answer.detail)
+    return answer
+  }
+
+  #onMessage(topic: string, payload: Uint8Array, commands: ZebraCommands): void {
+    let value: unknown
+    try {
+      value = JSON.parse(Buffer.from(payload).toString('utf8'))
+    } catch {
+      return this.#noise.add({ bytes: payload.length, detail: `a message on ${topic} that is no JSON` })
+    }
+    if (topic !== this.#topics.data) return commands.onResponse(value)
+    const { sightings, strange } = zebraTags(value)
+    if (strange > 0) this.#noise.add({ bytes: payload.length, detail: 'tag data without a tag in it' })
+    this.#queue.putReads(sightings.map((sighting) => readOf(sighting, this.#clock)))
+  }
+
+  async #must(what: string, asked: Promise<ZebraAnswer>): Promise<Record<string, unknown>> {
+    const answer = await asked
+    if (answer.kind === 'answered') return answer.payload
+    throw new Error(
+      `${what}: ${answer.detail}${answer.kind === 'lost' ? '; is the reader on, and does it use this broker and these topics?' : ''}`,
+    )
+  }
+
+  /** Ends the session when the reader no longer answers, or no longer reads. */
+  async #lookAfter(current: Conversation): Promise<void> {
+    let missed = 0
+    let inactive = 0
+    for (;;) {
+      await pause(this.#platform.timers, LOOK_EVERY_MS, current.over).catch(() => {})
+      if (current.over.aborted) return
+      const answer = await current.commands.ask('management', 'get_status')
+      missed = answer.kind === 'answered' ? 0 : missed + 1
+      if (answer.kind !== 'answered' && missed === MOST_MISSED) return current.end(answer.detail)
+      if (answer.kind !== 'answered' || !this.#isControlled) continue
+      inactive = isActive(answer.payload) === false ? inactive + 1 : 0
+      if (inactive === MOST_INACTIVE) {
+        this.#onFault('the reader had stopped to read; it is started again')
+        return current.end('the reader no longer reads')
+      }
+    }
+  }
+
+  async #begin(current: Conversation, member: Membership<MqttLine>): Promise<DeviceIdentity> {
+    const { commands } = current
+    await member.speaker.accepted
+    const heard = [this.#topics.data, this.#topics.managementResponse, this.#topics.controlResponse].filter(
+      (topic) => topic !== undefined,
+    )
+    const leave = await member.speaker.subscribe([...new Set(heard)], (topic, payload) =>
+      this.#onMessage(topic, payload, commands),
+    )
+    current.over.addEventListener('abort', leave, { once: true })
+    if (current.over.aborted) leave()
+    member.heard()
+    const version = this.#isManaged ? await this.#must('its version', commands.ask('management', 'get_version')) : {}
+    const status = this.#isManaged ? await this.#must('its status', commands.ask('management', 'get_status')) : {}
+    const utcUs = utcUsOf(status['systemTime'])
+    if (utcUs !== null) this.#clock.set({ utcUs })
+    for (const output of this.#outputs.atConnect().keys()) {
+      // Looked up at the last moment: a signal that comes meanwhile is written behind this one.
+      const on = this.#outputs.atConnect().get(output) === true
+      await this.#must(`output ${output}`, this.#setGpo(current, output, on))
+    }
+    if (this.#isControlled) await this.#startReading(commands)
+    const text = (key: string) => (typeof version[key] === 'string' ? version[key].slice(0, 100) : undefined)
+    const [firmwareVersion, serialNumber] = [text('readerApplication'), text('serialNumber')]
+    return {
+      description: `Zebra ${text('model') ?? 'reader'} on ${this.#topics.data} at ${linkKey(this.#settings.link)}`,
+      ...(firmwareVersion === undefined ? {} : { firmwareVersion }),
+      ...(serialNumber === undefined ? {} : { serialNumber }),
+    }
+  }
+
+  /** A reader that reads already refuses to be started. */
+  async #startReading(commands: ZebraCommands): Promise<void> {
+    const started = await commands.ask('control', 'start', { doNotPersistState: true })
+    if (started.kind === 'answered') return
+    const status = started.kind === 'refused' && this.#isManaged ? await commands.ask('management', 'get_status') : null
+    if (status?.kind !== 'answered' || isActive(status.payload) !== true)
+      await this.#must('starting to read', Promise.resolve(started))
+  }
+
+  #release(signal: AbortSignal): RunningCommand {
     const refuse = (...why: Parameters<typeof result>): RunningCommand => settled(result(...why))
-    if (!settings.release)
+    if (!this.#settings.release)
       return refuse('failed', false, 'not_supported', 'no release is configured; add "release": { "gpo": … }')
-    if (!session || session.over.aborted) return refuse('failed', false, 'not_ready', NOT_CONNECTED)
-    const { gpo, pulseMs } = settings.release
+    if (!this.#session || this.#session.over.aborted) return refuse('failed', false, 'not_ready', NOT_CONNECTED)
+    const { gpo, pulseMs } = this.#settings.release
     return startPulse({
       gpo,
       pulseMs,
-      timers,
+      timers: this.#platform.timers,
       signal,
-      write: (on) => write(gpo, on),
-      isHeldOpen: () => outputs.isHeldOpen,
-      onPulse: () => outputs.pulse(),
-      onFault,
+      write: (on) => this.#write(gpo, on),
+      isHeldOpen: () => this.#outputs.isHeldOpen,
+      onPulse: () => this.#outputs.pulse(),
+      onFault: (detail) => this.#onFault(detail),
     })
   }
 
-  async function sayGoodbye(): Promise<void> {
-    const current = session
+  async #sayGoodbye(): Promise<void> {
+    const current = this.#session
     if (!current || current.over.aborted) return
-    const stop = isControlled ? [current.commands.ask('control', 'stop')] : []
-    await Promise.all([...outputs.toSwitchOff().map((output) => setGpo(current, output, false)), ...stop])
+    const stop = this.#isControlled ? [current.commands.ask('control', 'stop')] : []
+    await Promise.all([...this.#outputs.toSwitchOff().map((output) => this.#setGpo(current, output, false)), ...stop])
   }
 
-  function letGo(): void {
-    session?.end('closed')
-    line.leave()
-    noise.stop()
-    queue.end()
-  }
-
-  const commands = outputCommands({
-    platform,
-    outputs,
-    release: (_command, signal) => release(signal),
-    sayGoodbye,
-    letGo,
-  })
-  return {
-    async connect(signal, onFailure) {
-      session?.end('connected anew')
-      await line.connect(signal, onFailure)
-    },
-    identify,
-    untilLost: () => session?.lost ?? Promise.resolve('the link was lost'),
-    events: queue.events,
-    ...commands,
+  #letGo(): void {
+    this.#session?.end('closed')
+    this.#line.leave()
+    this.#noise.stop()
+    this.#queue.end()
   }
 }
 

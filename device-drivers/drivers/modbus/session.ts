@@ -3,39 +3,27 @@ import { answerText, board as boardOn } from './board.ts'
 import type { Board } from './board.ts'
 import type { FailedAnswer, ModbusBus } from './bus.ts'
 import type { InputWatch } from '../input-watch.ts'
+import { openSession } from '../session.ts'
+import type { Session } from '../session.ts'
 import type { ModbusSettings } from './settings.ts'
 
 /** From one `identify` to the loss of what it found. */
-export interface Session {
+export interface ModbusSession extends Session {
   readonly board: Board
-  /** Aborts when the session is over. */
-  readonly over: AbortSignal
-  /** Resolves with the reason when the session is over. */
-  readonly lost: Promise<string>
   /** Null until the board is identified. */
   inputs: InputWatch | null
   /** Outputs whose last write was not carried out, as far as is known. */
   readonly doubtful: Set<number>
-  end(reason: string): void
 }
 
 /** Begins to speak with the board of `settings`; the session ends by itself when the board falls silent. */
-export function beginSession(member: Membership<ModbusBus>, settings: ModbusSettings): Session {
-  let tell = (_reason: string) => {}
-  const lost = new Promise<string>((resolve) => {
-    tell = resolve
-  })
-  const over = new AbortController()
-  const end = (reason: string) => {
-    if (over.signal.aborted) return
-    over.abort(new DOMException(reason, 'AbortError'))
-    tell(reason)
-  }
+export function beginSession(member: Membership<ModbusBus>, settings: ModbusSettings): ModbusSession {
+  const session = openSession()
   const board = boardOn(member.speaker, settings.unit, settings.requestTimeoutMs, (detail) => {
-    end(detail)
+    session.end(detail)
     member.silent(detail)
   })
-  return { board, over: over.signal, lost, inputs: null, doubtful: new Set(), end }
+  return { ...session, board, inputs: null, doubtful: new Set() }
 }
 
 /** Why the board is not what the settings say; the link is told whether it answers at all. */

@@ -26,92 +26,114 @@ const never = new AbortController().signal
  * system. Resolves when the driver has closed the link, when it sends no request of this protocol, or when the package
  * has ended.
  */
-export async function serveSmartCards(cards: SmartCards, link: ByteLink): Promise<void> {
-  const connected = new Map<number, ConnectedCard>()
-  let lastHandle = 0
-  let waiting = false
+export function serveSmartCards(cards: SmartCards, link: ByteLink): Promise<void> {
+  return new SmartCardServer(cards, link).run()
+}
 
-  const send = (bytes: Uint8Array) => link.write(bytes, never)
-  const table = () => encodeReaderStates(cards.readers.slice(0, MOST_READERS))
+/** The conversation with one driver. */
+class SmartCardServer {
+  readonly #cards: SmartCards
+  readonly #link: ByteLink
+  readonly #connected = new Map<number, ConnectedCard>()
+  #lastHandle = 0
+  #waiting = false
 
-  async function sendChange(): Promise<void> {
-    if (!waiting) return
-    waiting = false
-    await send(encodeBody(CHANGE_FIELDS, {}))
+  constructor(cards: SmartCards, link: ByteLink) {
+    this.#cards = cards
+    this.#link = link
   }
 
-  function cardOf({ card = 0 }: PcscBody): ConnectedCard {
-    const found = connected.get(card)
+  /** Answers until the link ends. Never rejects. */
+  async run(): Promise<void> {
+    this.#cards.onChange(() => void this.#sendChange().catch(() => {}))
+    void this.#cards.ended.then(() => this.#link.close())
+    let held: Uint8Array = new Uint8Array(0)
+    try {
+      for await (const chunk of this.#link.bytes) {
+        held = Uint8Array.from([...held, ...chunk])
+        for (let request = decodeRequest(held); request; request = decodeRequest(held)) {
+          if (request === 'bad') return
+          held = held.slice(request.length)
+          await this.#handle(request)
+        }
+      }
+    } catch {
+      // The driver is gone.
+    } finally {
+      await this.#link.close()
+    }
+  }
+
+  #send(bytes: Uint8Array): Promise<void> {
+    return this.#link.write(bytes, never)
+  }
+
+  #table(): Uint8Array {
+    return encodeReaderStates(this.#cards.readers.slice(0, MOST_READERS))
+  }
+
+  async #sendChange(): Promise<void> {
+    if (!this.#waiting) return
+    this.#waiting = false
+    await this.#send(encodeBody(CHANGE_FIELDS, {}))
+  }
+
+  #cardOf({ card = 0 }: PcscBody): ConnectedCard {
+    const found = this.#connected.get(card)
     if (!found) throw new SmartCardError(rv.INVALID_HANDLE, 'no such connection')
     return found
   }
 
-  async function connect({ reader = '' }: PcscBody): Promise<PcscBody> {
-    if (connected.size >= MOST_CARDS) throw new SmartCardError(rv.INTERNAL_ERROR, 'too many connections')
-    const card = await cards.connect(reader)
-    connected.set(++lastHandle, card)
-    return { card: lastHandle, protocol: card.protocol }
+  async #connect({ reader = '' }: PcscBody): Promise<PcscBody> {
+    if (this.#connected.size >= MOST_CARDS) throw new SmartCardError(rv.INTERNAL_ERROR, 'too many connections')
+    const card = await this.#cards.connect(reader)
+    this.#connected.set(++this.#lastHandle, card)
+    return { card: this.#lastHandle, protocol: card.protocol }
   }
 
-  async function disconnect(body: PcscBody): Promise<PcscBody> {
-    const card = cardOf(body)
-    connected.delete(body.card ?? 0)
+  async #disconnect(body: PcscBody): Promise<PcscBody> {
+    const card = this.#cardOf(body)
+    this.#connected.delete(body.card ?? 0)
     await card.disconnect(body.disposition === RESET)
     return {}
   }
 
-  async function answer({ command, body }: PcscRequest): Promise<PcscBody> {
+  async #answer({ command, body }: PcscRequest): Promise<PcscBody> {
     if (command === 'version') return { major: MAJOR, minor: MINOR }
     if (command === 'establishContext') return { context: CONTEXT }
-    if (command === 'connect') return connect(body)
-    if (command === 'disconnect') return disconnect(body)
-    if (command === 'beginTransaction') await cardOf(body).begin()
-    else if (command === 'endTransaction') await cardOf(body).end()
+    if (command === 'connect') return this.#connect(body)
+    if (command === 'disconnect') return this.#disconnect(body)
+    if (command === 'beginTransaction') await this.#cardOf(body).begin()
+    else if (command === 'endTransaction') await this.#cardOf(body).end()
     else if (command !== 'releaseContext') throw new SmartCardError(rv.INVALID_PARAMETER, 'not supported')
     return {}
   }
 
-  async function transmit({ body, data }: PcscRequest): Promise<readonly [PcscBody, Uint8Array]> {
-    const bytes = await cardOf(body).transmit(data)
+  async #transmit({ body, data }: PcscRequest): Promise<readonly [PcscBody, Uint8Array]> {
+    const bytes = await this.#cardOf(body).transmit(data)
     if (bytes.length > MOST_APDU_BYTES) throw new SmartCardError(rv.INSUFFICIENT_BUFFER, 'the answer is too long')
     return [{ receiveLength: bytes.length }, bytes]
   }
 
-  async function ask(request: PcscRequest): Promise<readonly [PcscBody, Uint8Array]> {
+  async #ask(request: PcscRequest): Promise<readonly [PcscBody, Uint8Array]> {
     try {
-      return request.command === 'transmit' ? await transmit(request) : [await answer(request), new Uint8Array(0)]
+      return request.command === 'transmit'
+        ? await this.#transmit(request)
+        : [await this.#answer(request), new Uint8Array(0)]
     } catch (error) {
       return [{ rv: error instanceof SmartCardError ? error.rv : rv.INTERNAL_ERROR }, new Uint8Array(0)]
     }
   }
 
-  async function handle(request: PcscRequest): Promise<void> {
-    if (request.command === 'getReadersState') return send(table())
-    if (request.command === 'stopWaitingReaderStateChange') return sendChange()
+  async #handle(request: PcscRequest): Promise<void> {
+    if (request.command === 'getReadersState') return this.#send(this.#table())
+    if (request.command === 'stopWaitingReaderStateChange') return this.#sendChange()
     if (request.command === 'waitReaderStateChange') {
-      waiting = true
-      return send(table())
+      this.#waiting = true
+      return this.#send(this.#table())
     }
-    const [body, data] = await ask(request)
-    await send(encodeBody(PCSC_BODIES[request.command], { ...request.body, rv: rv.SUCCESS, ...body }))
-    if (data.length > 0) await send(data)
-  }
-
-  cards.onChange(() => void sendChange().catch(() => {}))
-  void cards.ended.then(() => link.close())
-  let held: Uint8Array = new Uint8Array(0)
-  try {
-    for await (const chunk of link.bytes) {
-      held = Uint8Array.from([...held, ...chunk])
-      for (let request = decodeRequest(held); request; request = decodeRequest(held)) {
-        if (request === 'bad') return
-        held = held.slice(request.length)
-        await handle(request)
-      }
-    }
-  } catch {
-    // The driver is gone.
-  } finally {
-    await link.close()
+    const [body, data] = await this.#ask(request)
+    await this.#send(encodeBody(PCSC_BODIES[request.command], { ...request.body, rv: rv.SUCCESS, ...body }))
+    if (data.length > 0) await this.#send(data)
   }
 }

@@ -1,0 +1,111 @@
+import { setMaxListeners } from 'node:events'
+import { deadline } from '../../policy/platform.ts'
+import type { Platform } from '../../policy/platform.ts'
+import { commandQueue } from './command-queue.ts'
+import type { RunningCommand } from './command-queue.ts'
+import { result } from './device.ts'
+import type { CommandResult, DeviceCommand, Signal } from './device.ts'
+import { eitherSignal } from './either-signal.ts'
+import type { WantedOutputs } from './wanted-outputs.ts'
+
+const MOST_RELEASES_WAITING = 8
+const CLOSE_WITHIN_MS = 2_000
+
+export type ReleaseCommand = Extract<DeviceCommand, { kind: 'release' }>
+
+export interface DeviceCommandsOptions {
+  readonly platform: Platform
+  /** Begins one release; no other runs meanwhile. Left out for a device that releases nothing. */
+  release?: ((command: ReleaseCommand, signal: AbortSignal) => RunningCommand) | undefined
+  /** Sound or light; left out for a device without. */
+  signal?(signal: Signal, seconds: number): Promise<CommandResult> | undefined
+  /** What an emergency changes; left out for a device without outputs. */
+  emergency?(open: boolean, silent: boolean): Promise<CommandResult> | undefined
+  /** Called first when the device is closed, while a release may still run. */
+  closing?(): void
+  /** Switches off what can still be reached; no release runs any more. Given up when `signal` aborts. */
+  switchOff(signal: AbortSignal): Promise<unknown> | undefined
+  /** Leaves the link and stops everything that runs by itself. */
+  letGo(): void
+}
+
+/** A command that ends without anything having begun. */
+export function settled(told: CommandResult): RunningCommand {
+  return { outcome: Promise.resolve(told), finished: Promise.resolve() }
+}
+
+/**
+ * The commands of one device until it is closed. Signals and emergencies are written at once. Releases wait for each
+ * other. `close` ends them, switches off what can be reached within 2 s, and lets go.
+ */
+export class DeviceCommands {
+  readonly #options: DeviceCommandsOptions
+  readonly #releases = commandQueue(MOST_RELEASES_WAITING)
+  readonly #closing = new AbortController()
+
+  constructor(options: DeviceCommandsOptions) {
+    this.#options = options
+    // Every command that waits listens for the end of the device; the queue bounds them.
+    setMaxListeners(0, this.#closing.signal)
+  }
+
+  /** Never rejects. */
+  async execute(command: DeviceCommand, signal: AbortSignal): Promise<CommandResult> {
+    if (this.#closing.signal.aborted) return result('failed', false, 'not_ready', 'the device is being closed')
+    const done = this.#begin(command, signal)
+    return done ?? result('failed', false, 'not_supported', 'the device has no such output')
+  }
+
+  /** Takes at most about 2 s. */
+  async close(): Promise<void> {
+    this.#closing.abort(new DOMException('the device is being closed', 'AbortError'))
+    this.#options.closing?.()
+    const limit = deadline(this.#options.platform.timers, CLOSE_WITHIN_MS)
+    const outOfTime = new Promise<void>((resolve) =>
+      limit.signal.addEventListener('abort', () => resolve(), { once: true }),
+    )
+    await Promise.race([this.#releases.idle().then(() => this.#options.switchOff(limit.signal)), outOfTime])
+    limit.done()
+    this.#options.letGo()
+  }
+
+  #begin(command: DeviceCommand, signal: AbortSignal): Promise<CommandResult> | undefined {
+    if (command.kind === 'signal') return this.#options.signal?.(command.signal, command.seconds)
+    if (command.kind === 'emergency') return this.#options.emergency?.(command.open, command.silent)
+    return this.#options.release && this.#release(this.#options.release, command, signal)
+  }
+
+  async #release(
+    begin: NonNullable<DeviceCommandsOptions['release']>,
+    command: ReleaseCommand,
+    signal: AbortSignal,
+  ): Promise<CommandResult> {
+    const both = eitherSignal(signal, this.#closing.signal)
+    const told = await this.#releases.run(both.signal, () => {
+      const running = begin(command, both.signal)
+      void running.finished.then(both.done)
+      return running
+    })
+    if (!told.commanded) both.done()
+    return told
+  }
+}
+
+export interface OutputCommandsOptions extends Omit<DeviceCommandsOptions, 'signal' | 'emergency' | 'closing'> {
+  readonly outputs: WantedOutputs
+  /** An emergency opens the device, or ends. */
+  onEmergency?(open: boolean): void
+}
+
+/** The commands of a device whose outputs the agent keeps as wanted. */
+export function outputCommands({ outputs, onEmergency, ...options }: OutputCommandsOptions): DeviceCommands {
+  return new DeviceCommands({
+    ...options,
+    signal: (signal, seconds) => outputs.signal(signal, seconds),
+    emergency(open, silent) {
+      onEmergency?.(open)
+      return outputs.emergency(open, silent)
+    },
+    closing: () => outputs.allOff(),
+  })
+}
