@@ -1,3 +1,4 @@
+import type { AuthorizeAnswer } from '../decisions/request.ts'
 import type { GateCounts } from '../lanes/gate/gate-lane.ts'
 import { REGISTRATION_FAULTS } from './registration.ts'
 import type { AgentStatus } from './status.ts'
@@ -16,6 +17,12 @@ export interface Counters {
 /** All at zero; the agent counts from its start. */
 export function newCounters(): Counters {
   return { granted: 0, denied: 0, confirmed: 0, failed: 0, unknown: 0, people: new Map() }
+}
+
+/** Counts a decision and its outcome. */
+export function countAnswer(counters: Counters, { authorized, outcome }: AuthorizeAnswer): void {
+  counters[authorized ? 'granted' : 'denied']++
+  if (outcome) counters[outcome]++
 }
 
 /** Counts somebody who went through; answers how many did. */

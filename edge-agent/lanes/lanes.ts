@@ -18,12 +18,11 @@ import type { Replica } from '../items/replica.ts'
 import type { Log } from '../log.ts'
 import { openGateRequests, type GateRequestsParts } from './gate/gate-requests.ts'
 import type { OpenedSession, Operators, Proof } from './operators.ts'
-import type { DoorAlarm, Doors } from '../devices/doors.ts'
 import { openPresentations } from './presentations.ts'
 import { sessionFor, type Caller, type LaneState } from './lane-state.ts'
 import { laneStates } from './lane-states.ts'
 import { openStaffCards } from './staff-cards.ts'
-import type { ReleaseTrouble } from '../devices/release-watch.ts'
+import type { DeviceAlarm } from '../devices/devices.ts'
 import { unusedRights } from './unused-rights.ts'
 
 /**
@@ -68,7 +67,7 @@ export type ScanResult =
   /** A receipt that counts for the tags that follow; `left`: units that are still to be released. */
   | { kind: 'receipt'; left: number }
   /** Something went on that nobody asked for. */
-  | { kind: 'alarm'; what: LaneAlarm }
+  | { kind: 'alarm'; what: DeviceAlarm }
   /** The order of a pick-up code. */
   | { kind: 'order'; order: PickupOrder }
   | {
@@ -83,14 +82,11 @@ export type ScanResult =
         | 'out_of_order'
     }
 
-export type LaneAlarm = Exclude<ReleaseTrouble, 'release_jammed'> | DoorAlarm
-
 export interface LaneParts extends GateRequestsParts {
   operators: Operators
   items: Pick<Replica, 'find' | 'onChange'>
   verifyPickupCode(code: string): Promise<VerifiedCode>
   log: Log
-  doors: Doors
   /** For the pages: what came of whatever was asked at a device, and who stands there. */
   onResult(deviceId: string, result: ScanResult): void
   onOperator(deviceId: string, name: string | null): void
@@ -314,7 +310,6 @@ export function openLanes(parts: LaneParts): Lanes {
         gateRequests.passage(deviceId)
         parts.gates.onPassage(deviceId)
       }
-      if (event.type === 'door') parts.doors.onDoor(deviceId, event.state)
       if (event.type === 'person') parts.onPerson(deviceId, event.direction)
       if (event.type !== 'scan') return
       scan(deviceId, event.text).catch((error: unknown) => {

@@ -16,7 +16,6 @@ const LONG_FILES = new Set([
   'device-drivers/protocols/llrp/parameters.ts',
   'edge-agent/lanes/gate/gate-lane.ts',
   'edge-agent/lanes/lanes.ts',
-  'edge-agent/runtime.ts',
   'verification/simulation/oracles/ledger-oracle.ts',
   'verification/simulation/run-seed.ts',
   'verification/simulation/troubles/troubles.ts',

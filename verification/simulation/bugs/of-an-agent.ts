@@ -55,14 +55,14 @@ export const AGENT_BUGS: readonly Bug[] = [
     what: 'claims without outcome are commanded once more after a restart',
     changes: [
       change(
-        'edge-agent/runtime.js',
+        'edge-agent/startup/stored.js',
         'const recovered = recover(',
-        'const unfinished = ledger.claims.open();\nconst recovered = recover(',
+        'ledger.unfinished = ledger.claims.open();\nconst recovered = recover(',
       ),
       change(
         'edge-agent/runtime.js',
         'link.start();',
-        "link.start();\nfor (const claim of unfinished) void execute(claim.device_id, { kind: 'release' }, new AbortController().signal);",
+        "link.start();\nfor (const claim of ledger.unfinished) void this.#devices.execute(claim.device_id, { kind: 'release' }, new AbortController().signal);",
       ),
     ],
   },

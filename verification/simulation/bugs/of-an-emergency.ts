@@ -18,9 +18,9 @@ export const EMERGENCY_BUGS: readonly Bug[] = [
     what: 'the way out opens only after the event is durable',
     changes: [
       change(
-        'edge-agent/runtime.js',
-        'command: (deviceId, command) => void supervisor?.execute(deviceId, command, new AbortController().signal)',
-        'command: (deviceId, command) => void ledger.commits.durably(() => ledger.marks.set("emergency", deviceId)).then(() => supervisor?.execute(deviceId, command, new AbortController().signal), () => undefined)',
+        'edge-agent/devices/devices.js',
+        'command: (deviceId, command) => void this.#supervisor?.execute(deviceId, command, new AbortController().signal)',
+        'command: (deviceId, command) => void parts.ledger.commits.durably(() => parts.ledger.marks.set("emergency", deviceId)).then(() => this.#supervisor?.execute(deviceId, command, new AbortController().signal), () => undefined)',
       ),
     ],
     troubles: TROUBLES,

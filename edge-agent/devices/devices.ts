@@ -1,0 +1,164 @@
+import { result, type DeviceEvent } from '../../device-drivers/drivers/device.ts'
+import type { DeviceStatus } from '../../device-drivers/keep-device.ts'
+import { supervise, type Supervisor, type SupervisorOptions } from '../../device-drivers/supervisor.ts'
+import { limitedLog, type LimitedLog } from '../../policy/limited-log.ts'
+import type { Platform } from '../../policy/platform.ts'
+import type { DeviceType } from '../../policy/vocabulary.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { Log } from '../log.ts'
+import { openDeviceJournal, type DeviceJournal } from './device-journal.ts'
+import { openDoors, type DoorAlarm, type Doors } from './doors.ts'
+import { openEmergency, type Emergency } from './emergency.ts'
+import { watchReleases, type Execute, type ReleaseTrouble, type ReleaseWatch } from './release-watch.ts'
+import { wiringOf, type Wiring } from './wiring.ts'
+
+/** A device moved or opened although the agent did not command it. */
+export type DeviceAlarm = Exclude<ReleaseTrouble, 'release_jammed'> | DoorAlarm
+
+export interface DevicesParts {
+  devices: SupervisorOptions['devices']
+  /** How device links are opened; by default the real ones. */
+  openLink?: SupervisorOptions['openLink']
+  /** How devices are made of their entries; by default by their drivers. */
+  openDevice?: SupervisorOptions['openDevice']
+  platform: Platform
+  ledger: Ledger
+  storeId: string
+  log: Log
+  /** What keeps the devices; by default the real supervisor with their drivers. */
+  supervise?: (options: SupervisorOptions) => Supervisor
+  /** Trusted time, ms. */
+  nowMs(): number
+  isOnline(): boolean
+  /** As the policy names it, if the agent has one. */
+  deviceTypeOf(deviceId: string): DeviceType | undefined
+  /** For the pages. */
+  onAlarm(deviceId: string, alarm: DeviceAlarm): void
+  onChange(): void
+}
+
+/** A release at a device that an emergency holds open: the way is open already. */
+const HELD_OPEN = result('confirmed', false, 'already_open', 'an emergency holds it open')
+const STARTING = result('failed', false, 'not_ready', 'the agent is starting')
+
+/**
+ *   command ─ does an emergency hold it open? ─▶ watch the release ─▶ supervisor ─▶ driver ─▶ relay
+ *   driver ─▶ event ─┬─ emergency input, watched input ─▶ here
+ *                    └─ scan, tags, passage, door ─▶ onEvent
+ *
+ * The devices that are configured at this agent.
+ */
+export class Devices {
+  readonly wiring: Wiring
+  readonly journal: DeviceJournal
+  readonly emergency: Emergency
+  readonly doors: Doors
+  readonly #parts: DevicesParts
+  readonly #releases: ReleaseWatch
+  // A loose plug or a scanner on the wrong baud rate reports something every second.
+  readonly #stateLog: LimitedLog
+  readonly #faultLog: LimitedLog
+  #supervisor: Supervisor | undefined
+
+  constructor(parts: DevicesParts) {
+    const { platform, log, isOnline, onAlarm, onChange, deviceTypeOf } = parts
+    this.#parts = parts
+    this.wiring = wiringOf(parts.devices)
+    this.journal = openDeviceJournal(parts)
+    this.#releases = watchReleases({
+      platform,
+      execute: async (deviceId, command, signal) =>
+        this.#supervisor ? this.#supervisor.execute(deviceId, command, signal) : STARTING,
+      confirmInputOf: this.wiring.confirmInputOf,
+      onTrouble: (deviceId, reason, detail) => this.#noteTrouble(deviceId, reason, detail),
+    })
+    this.emergency = openEmergency({
+      platform,
+      wiring: this.wiring,
+      deviceTypeOf,
+      command: (deviceId, command) => void this.#supervisor?.execute(deviceId, command, new AbortController().signal),
+      record: this.journal.add,
+      isOnline,
+      onChange(state) {
+        log.warn({ emergency: state }, state ? 'an emergency input is active' : 'the emergency is over')
+        onChange()
+      },
+    })
+    this.doors = openDoors({ record: this.journal.add, isOnline, onAlarm, onChange })
+    this.#stateLog = limitedLog((fields, message) => log.info(fields, message), platform)
+    this.#faultLog = limitedLog((fields, message) => log.warn(fields, message), platform)
+  }
+
+  get statuses(): readonly DeviceStatus[] {
+    return this.#supervisor?.statuses ?? []
+  }
+
+  /** Undefined until the start. */
+  get supervisor(): Supervisor | undefined {
+    return this.#supervisor
+  }
+
+  /** Passes a command to a device; never throws. */
+  readonly execute: Execute = async (deviceId, command, signal) =>
+    command.kind === 'release' && this.emergency.holdsOpen(deviceId)
+      ? HELD_OPEN
+      : this.#releases.execute(deviceId, command, signal)
+
+  /** Connects the devices. `onEvent` gets every event that is not handled here. */
+  start(onEvent: (deviceId: string, event: DeviceEvent) => void): void {
+    const { platform, devices, openLink, openDevice, log } = this.#parts
+    this.#supervisor = (this.#parts.supervise ?? supervise)({
+      devices,
+      platform,
+      ...(openLink && { openLink }),
+      ...(openDevice && { openDevice }),
+      onState: (status) => this.#onState(status),
+      onEvent: (deviceId, event) => {
+        if (this.#take(deviceId, event)) onEvent(deviceId, event)
+      },
+      onListenerError: (error) => log.error({ err: error }, 'a listener failed'),
+    })
+    this.emergency.start()
+  }
+
+  /** Switches outputs off and disconnects the devices. */
+  async stop(): Promise<void> {
+    await this.#supervisor?.stop()
+    this.#stateLog.stop()
+    this.#faultLog.stop()
+  }
+
+  #onState(status: DeviceStatus): void {
+    const { deviceId, state, detail } = status
+    this.emergency.onState(status)
+    this.#stateLog.write({ deviceId, state, detail }, 'a device changed', deviceId)
+    this.#parts.onChange()
+  }
+
+  /** Returns false for an emergency input, which no lane sees. */
+  #take(deviceId: string, event: DeviceEvent): boolean {
+    if (event.type === 'emergency') {
+      this.emergency.onLevel(deviceId, event.on)
+      return false
+    }
+    if (event.type === 'fault' || event.type === 'noise')
+      this.#faultLog.write({ deviceId, ...event }, 'a device reported', deviceId)
+    if (event.type === 'input' && !this.emergency.holdsOpen(deviceId))
+      this.#releases.onInput(deviceId, event.input, event.on)
+    if (event.type === 'door') this.doors.onDoor(this.wiring.laneOf(deviceId), event.state)
+    return true
+  }
+
+  #noteTrouble(deviceId: string, reason: ReleaseTrouble, detail: string): void {
+    const { log, isOnline, onAlarm } = this.#parts
+    log.warn({ deviceId, reason, detail }, 'a release went otherwise than commanded')
+    this.journal.add({
+      type: 'protection.exception.raised',
+      deviceId,
+      reason,
+      detail: detail.slice(0, 300),
+      offline: !isOnline(),
+    })
+    if (reason === 'unexpected_release') onAlarm(deviceId, reason)
+  }
+}

@@ -1,0 +1,88 @@
+import type { Platform } from '../../policy/platform.ts'
+import { givingUp, type GiveUp } from '../decisions/give-up.ts'
+import type { Devices } from '../devices/devices.ts'
+import { openAgentKey, type AgentKey } from '../identity/agent-key.ts'
+import type { Identity } from '../identity/identity.ts'
+import { connect, type Connection } from '../link/connection.ts'
+import { commandTaker } from '../link/documents/commands.ts'
+import { refusals } from '../link/documents/refusals.ts'
+import { ledgerGreeting } from '../link/login/ledger-greeting.ts'
+import { messagesOf } from '../link/login/messages.ts'
+import { outbox } from '../link/reports/outbox.ts'
+import { httpClient, type Fetch } from '../link/wire/http-client.ts'
+import type { OpenMqttLine } from '../link/wire/mqtt-line.ts'
+import type { Log } from '../log.ts'
+import { noteRevoked } from '../trust/revocation/ledger-doubt.ts'
+import type { Stored } from './stored.ts'
+
+export interface CloudParts extends Stored {
+  platform: Platform
+  identity: Identity
+  /** Stores the identity durably when the agent has changed its key. */
+  keepIdentity(identity: Identity): void
+  fetch: Fetch
+  openLine: OpenMqttLine
+  log: Log
+  mqttUrl?: string
+  /** Where other agents of the store reach this one, `http://host:port`. */
+  address?: string
+  devices: Pick<Devices, 'statuses'>
+  deviceIds: readonly string[]
+  nowMs(): number
+  onChange(): void
+}
+
+/** The agent's way to the cloud, not started. */
+export interface Cloud {
+  readonly key: AgentKey
+  readonly link: Connection
+  readonly giveUp: GiveUp
+}
+
+/** Wires the link: what it sends comes from the ledger, and what it receives goes to trust, ledger and status. */
+export function openCloud(parts: CloudParts): Cloud {
+  const { platform, identity, ledger, clock, trust, log, nowMs, onChange, mqttUrl, address } = parts
+  const { agentId, storeId } = identity
+  const key = openAgentKey(identity, (changed) => parts.keepIdentity(changed))
+  const greeting = ledgerGreeting(ledger, log)
+  const messages = messagesOf(identity, greeting.view, key.signer)
+  const giveUp = givingUp({ ledger, timers: platform.timers, nowMs, log })
+  const link = connect({
+    ...parts,
+    mqttUrl,
+    address,
+    http: httpClient(identity.cloud, parts.fetch, platform),
+    messages,
+    key,
+    outbox: outbox(ledger, messages, trust, agentId),
+    deviceIds: () => parts.deviceIds,
+    describe: () => describe(parts),
+    onRefused: refusals({ platform, ledger, storeId, nowMs, log }),
+    onGreeting: greeting.take,
+    onForked(isForked) {
+      if (greeting.takeForked(isForked)) onChange()
+    },
+    onCommand: commandTaker({ agentId, trust, clock, giveUp: giveUp.now, onRevoked }),
+  })
+
+  function onRevoked(kid: string): void {
+    if (!noteRevoked(ledger, kid)) return
+    log.warn({ agentId }, 'this agent was revoked: it releases nothing any more (untag edge enrol --replace)')
+    onChange()
+  }
+
+  return { key, link, giveUp }
+}
+
+/** The retained state that a console shows. */
+function describe({ trust, ledger, devices }: CloudParts): object {
+  return {
+    policyVersion: trust.policy?.ver ?? 0,
+    queueDepth: ledger.journal.waiting,
+    devices: devices.statuses.map(({ deviceId, state, detail }) => ({
+      deviceId,
+      state,
+      detail: detail.slice(0, 300),
+    })),
+  }
+}

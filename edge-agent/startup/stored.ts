@@ -1,0 +1,70 @@
+import { join } from 'node:path'
+import { keepOutcomes, type Outcomes } from '../decisions/outcomes.ts'
+import type { Identity } from '../identity/identity.ts'
+import { openStoreKeys, type StoreKeys } from '../identity/store-keys.ts'
+import { openItemFile, type ItemFile } from '../items/database.ts'
+import { openReplica, type Replica } from '../items/replica.ts'
+import type { RuntimeFiles } from '../ledger/file/watermark.ts'
+import { openLedger, type Ledger, type OpenLedgerFile } from '../ledger/ledger.ts'
+import { recover } from '../ledger/recovery.ts'
+import type { Log } from '../log.ts'
+import type { Platform, SecretFiles } from '../../policy/platform.ts'
+import { keepRestored } from '../trust/revocation/ledger-doubt.ts'
+import { openAgentClock, type AgentClock } from '../trust/time/clock.ts'
+import { openTrust, type Trust } from '../trust/trust.ts'
+
+export interface StoredParts {
+  platform: Platform
+  dataDir: string
+  identity: Identity
+  /** For secrets that the agent keeps in `dataDir`. */
+  secretFiles: SecretFiles
+  log: Log
+  /** How the ledger's file is opened; by default the real way. */
+  openLedgerFile?: OpenLedgerFile
+  /** Where the watermark of the ledger is kept, outside `dataDir`; by default nowhere. */
+  runtimeFiles?: RuntimeFiles
+}
+
+/** What the agent keeps on its disk. */
+export interface Stored {
+  readonly ledger: Ledger
+  readonly clock: AgentClock
+  readonly outcomes: Outcomes
+  readonly itemFile: ItemFile
+  readonly items: Replica
+  readonly trust: Trust
+  readonly storeKeys: StoreKeys
+}
+
+/** Opens the ledger, settles the claims that a crash left without outcome, then opens clock, items and trust. */
+export function openStored(
+  { platform, dataDir, identity, secretFiles, log, openLedgerFile, runtimeFiles }: StoredParts,
+  events: { onFailure(failure: Error): void; onGrown(): void },
+): Stored {
+  const { ledgerId, generation, storeId } = identity
+  const ledger = openLedger({
+    file: join(dataDir, 'ledger.db'),
+    ledgerId,
+    generation,
+    ...events,
+    open: openLedgerFile,
+    runtime: runtimeFiles && { files: runtimeFiles, log },
+  })
+  if (ledger.isBehindWatermark) keepRestored(ledger, log)
+  const clock = openAgentClock(ledger, platform.clock)
+  const outcomes = keepOutcomes({ ledger, timers: platform.timers, log })
+  const recovered = recover(ledger, storeId, clock.now().nowMs, platform, outcomes.later)
+  if (recovered > 0) log.warn({ claims: recovered }, 'claims without outcome were found: somebody must look')
+  const file = join(dataDir, 'items.db')
+  const itemFile = openItemFile(file, (error) =>
+    log.error(
+      { err: error, file },
+      'the file of the items cannot be read: remove it; until then they are fetched at every start',
+    ),
+  )
+  const items = openReplica({ disk: itemFile, platform, log })
+  const trust = openTrust(identity, ledger, clock, items)
+  const storeKeys = openStoreKeys({ dataDir, files: secretFiles, log })
+  return { ledger, clock, outcomes, itemFile, items, trust, storeKeys }
+}
