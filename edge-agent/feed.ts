@@ -1,4 +1,4 @@
-import type { ScanResult } from './lanes/lanes.ts'
+import type { ScanResult } from './lanes/scan-result.ts'
 import type { AgentStatus } from './health/status.ts'
 
 /** What the pages hear as it happens. */

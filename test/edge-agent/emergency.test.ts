@@ -418,7 +418,7 @@ describe('a store with a fire panel', () => {
       readSources(['edge-agent'])
         .filter(({ text: code }) => code.includes(text))
         .map(({ path }) => path)
-    expect(calls('emergency.onLevel(')).toEqual(['edge-agent/runtime.ts'])
+    expect(calls('emergency.onLevel(')).toEqual(['edge-agent/devices/devices.ts'])
     expect(calls("kind: 'emergency'")).toEqual(['edge-agent/devices/emergency.ts'])
   })
 })

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import type { FeedEvent } from '../../edge-agent/feed.ts'
-import type { ScanResult } from '../../edge-agent/lanes/lanes.ts'
+import type { ScanResult } from '../../edge-agent/lanes/scan-result.ts'
 import { liveEvent } from '../../edge-agent/pages/live-event.ts'
 import { gateLine, gateView } from '../../edge-agent/pages/model/gate-view.ts'
 import { de } from '../../edge-agent/pages/texts/de.ts'

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import type { FeedEvent } from '../../edge-agent/feed.ts'
-import type { ScanResult } from '../../edge-agent/lanes/lanes.ts'
+import type { ScanResult } from '../../edge-agent/lanes/scan-result.ts'
 import type { Json } from '../support/cloud.ts'
 import { openStore, type ExtraHardware, type TestStore } from '../support/store.ts'
 import { fakeDevice, type FakeDevice } from './fake-device.ts'

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { ScanResult } from '../../edge-agent/lanes/lanes.ts'
+import type { ScanResult } from '../../edge-agent/lanes/scan-result.ts'
 import { violations } from '../support/axe.ts'
 import { ensureBuilt } from '../support/built.ts'
 import { NO_CHROMIUM, startChromium, type TestBrowser } from '../support/chromium.ts'

@@ -15,7 +15,6 @@ const LONG_FILES = new Set([
   'bin/settings.ts',
   'device-drivers/protocols/llrp/parameters.ts',
   'edge-agent/lanes/gate/gate-lane.ts',
-  'edge-agent/lanes/lanes.ts',
   'verification/simulation/oracles/ledger-oracle.ts',
   'verification/simulation/run-seed.ts',
   'verification/simulation/troubles/troubles.ts',

@@ -1,4 +1,4 @@
-import type { ScanResult } from '../lanes.ts'
+import type { ScanResult } from '../scan-result.ts'
 import { tagNameOf } from './gate-tag.ts'
 import type { Judgement } from './judge.ts'
 

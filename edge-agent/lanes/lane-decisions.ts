@@ -1,0 +1,69 @@
+import type { DeviceFacts } from '../../policy/devices.ts'
+import { namesTag } from '../../policy/identifiers.ts'
+import { rightClass, type DenyReason } from '../../policy/vocabulary.ts'
+import type { Authorize } from '../decisions/authorize.ts'
+import type { AuthorizeAnswer, AuthorizeRequest } from '../decisions/request.ts'
+import { itemNamed } from '../items/item-named.ts'
+import type { Replica } from '../items/replica.ts'
+import type { GateRequests } from './gate/gate-requests.ts'
+import { unusedRights, type ReceiptParts } from './unused-rights.ts'
+
+export interface LaneDecisionsParts extends ReceiptParts {
+  items: Pick<Replica, 'find'>
+  /** As the policy names the device. */
+  deviceOf(deviceId: string): DeviceFacts | undefined
+  authorize: Authorize
+  gateRequests: Pick<GateRequests, 'decide'>
+}
+
+/** Why a tag is refused that is not the receipt's, or whose receipt counts for nothing. */
+const OF_A_RECEIPT: ReadonlySet<DenyReason> = new Set([
+  'item_not_paid',
+  'token_invalid',
+  'token_expired',
+  'token_revoked',
+])
+
+/** Has requests decided: at a gate with its signals, elsewhere by `authorize` alone. */
+export class LaneDecisions {
+  readonly #parts: LaneDecisionsParts
+  readonly #underWay = new Set<Promise<unknown>>()
+
+  constructor(parts: LaneDecisionsParts) {
+    this.#parts = parts
+  }
+
+  decide(request: AuthorizeRequest): Promise<AuthorizeAnswer> {
+    const decided = this.#decideAt(request)
+    this.#underWay.add(decided)
+    return decided.finally(() => this.#underWay.delete(decided))
+  }
+
+  /** As `decide`. A paid item needs no receipt: the one that the lane remembers may be another shopper's, or count for nothing. */
+  async decideWithOrWithoutReceipt(request: AuthorizeRequest): Promise<AuthorizeAnswer> {
+    const { receipt, ...alone } = request
+    const first = await this.decide({ ...alone, ...(receipt !== undefined && { receipt }) })
+    const isOfReceipt = receipt !== undefined && first.reason !== undefined && OF_A_RECEIPT.has(first.reason)
+    const status = isOfReceipt && itemNamed(this.#parts.items, alone.identifiers)?.status
+    return status === 'paid' || status === 'picked_up' ? this.decide(alone) : first
+  }
+
+  /** Resolves when every decision under way is stored with its outcome. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#underWay)
+  }
+
+  async #decideAt(request: AuthorizeRequest): Promise<AuthorizeAnswer> {
+    const { deviceOf, gateRequests, authorize } = this.#parts
+    const isGate = deviceOf(request.deviceId)?.deviceType === 'exit_gate'
+    return isGate ? gateRequests.decide(request) : this.#withRest(request, await authorize(request))
+  }
+
+  /** Of a receipt with tags the answer names one unit; people at the lane want to know how many are left. */
+  #withRest({ receipt, identifiers, action }: AuthorizeRequest, answer: AuthorizeAnswer): AuthorizeAnswer {
+    const isOneUnit = answer.authorized && namesTag(identifiers) && rightClass(action) === 'release'
+    if (!isOneUnit || receipt === undefined) return answer
+    const rest = unusedRights(this.#parts, receipt, 'release')
+    return rest ? { ...answer, itemCount: rest.claims.units, remaining: rest.unused.length } : answer
+  }
+}

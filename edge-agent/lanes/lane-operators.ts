@@ -1,0 +1,56 @@
+import type { LaneStates } from './lane-states.ts'
+import type { OpenedSession, Operators, Proof } from './operators.ts'
+import type { ScanResult } from './scan-result.ts'
+
+export interface LaneOperatorsParts {
+  operators: Operators
+  states: LaneStates
+  /** Whether the policy names the device. */
+  isKnown(deviceId: string): boolean
+  onOperator(deviceId: string, name: string | null): void
+  /** An operator signed in at the device, which may change what was refused there. */
+  onSignIn(deviceId: string): void
+}
+
+/** Which operator is signed in at each lane. */
+export class LaneOperators {
+  readonly #parts: LaneOperatorsParts
+
+  constructor(parts: LaneOperatorsParts) {
+    this.#parts = parts
+  }
+
+  signIn(deviceId: string, proof: Proof, callerId: string): OpenedSession {
+    const { operators, states, isKnown, onOperator, onSignIn } = this.#parts
+    const opened = operators.open(proof, callerId)
+    if (!opened.ok || !isKnown(deviceId)) return opened
+    // The operator before is gone.
+    const state = states.of(deviceId)
+    if (state.operatorSession !== undefined) operators.close(state.operatorSession)
+    state.operatorSession = opened.session
+    onOperator(deviceId, opened.name)
+    onSignIn(deviceId)
+    return opened
+  }
+
+  /** A badge or card was held to the device. */
+  takeProof(deviceId: string, proof: Proof, callerId = `device ${deviceId}`): ScanResult {
+    const opened = this.signIn(deviceId, proof, callerId)
+    if (!opened.ok) return { kind: 'not_understood', why: opened.reason === 'wrong' ? 'wrong_badge' : opened.reason }
+    return { kind: 'operator', name: opened.name }
+  }
+
+  nameAt(deviceId: string): string | undefined {
+    const { operators, states } = this.#parts
+    return operators.look(states.find(deviceId)?.operatorSession)?.name
+  }
+
+  leave(deviceId: string): void {
+    const { operators, states, onOperator } = this.#parts
+    const state = states.find(deviceId)
+    if (state?.operatorSession === undefined) return
+    operators.close(state.operatorSession)
+    delete state.operatorSession
+    onOperator(deviceId, null)
+  }
+}

@@ -1,0 +1,159 @@
+import type { TagName } from '../../device-drivers/drivers/device.ts'
+import { releaseActionOf, releasesByTag, type DeviceFacts } from '../../policy/devices.ts'
+import { normaliseIdentifiers } from '../../policy/identifiers.ts'
+import type { Platform } from '../../policy/platform.ts'
+import {
+  rightClass,
+  SCAN_SOURCE_OF,
+  type DeviceType,
+  type ProtectionAction,
+  type TagTechnology,
+  type WorkflowType,
+} from '../../policy/vocabulary.ts'
+import { looksLikePickupCode, type VerifiedCode } from '../decisions/pickup-code.ts'
+import type { AuthorizeRequest } from '../decisions/request.ts'
+import { classify, type Scanned } from '../decisions/scan.ts'
+import type { LaneOperators } from './lane-operators.ts'
+import { sessionFor, type LaneState } from './lane-state.ts'
+import type { LaneStates } from './lane-states.ts'
+import type { Operators } from './operators.ts'
+import type { ScannedBy, ScanResult } from './scan-result.ts'
+import { unusedRights, type ReceiptParts } from './unused-rights.ts'
+
+export interface LaneReaderParts extends ReceiptParts {
+  platform: Pick<Platform, 'clock'>
+  states: LaneStates
+  operators: Operators
+  laneOperators: Pick<LaneOperators, 'takeProof'>
+  /** As the policy names the device. */
+  deviceOf(deviceId: string): DeviceFacts | undefined
+  verifyPickupCode(code: string): Promise<VerifiedCode>
+  /** A receipt was shown, which may cover tags that lie there. */
+  onReceipt(deviceId: string): void
+}
+
+/** A scan asks for a decision, or it is answered already. */
+export type ReadScan = { request: AuthorizeRequest } | { result: ScanResult }
+
+type NotUnderstood = (ScanResult & { kind: 'not_understood' })['why']
+
+/** Where only staff hold something to the scanner. */
+const BY_STAFF: ReadonlySet<WorkflowType> = new Set(['staff_assisted', 'pos_integrated'])
+/** Where the number that is printed on a tag may be scanned: staff stand there. */
+const TAKES_TAG_NUMBERS: ReadonlySet<DeviceType> = new Set(['handheld_reader', 'cabinet_unlocker'])
+/** A receipt shown at a device serves for the tags that follow, ms. */
+const RECEIPT_MEMORY_MS = 2 * 60_000
+
+const notUnderstood = (why: NotUnderstood): ReadScan => ({ result: { kind: 'not_understood', why } })
+
+/**
+ *   text ─┬─ badge ─▶ signs its operator in      ├─ pick-up code at a handheld ─▶ the order
+ *         ├─ receipt, token, EPC, printed tag number ─▶ request    └─ anything else ─▶ not understood
+ *   tag at a reader ─▶ request
+ *
+ * Reads what is scanned or presented at a lane, with what the lane remembers: the last receipt and the operator's session.
+ */
+export class LaneReader {
+  readonly #parts: LaneReaderParts
+
+  constructor(parts: LaneReaderParts) {
+    this.#parts = parts
+  }
+
+  async readScan(deviceId: string, text: string, { operatorId, byHand, from }: ScannedBy): Promise<ReadScan> {
+    const { states, operators, laneOperators, deviceOf } = this.#parts
+    const scanned = classify(text)
+    const device = deviceOf(deviceId)
+    const state = states.of(deviceId)
+    const session = sessionFor(state, from)
+    if (byHand || (device && BY_STAFF.has(device.workflowType))) operators.find(session)
+    if (scanned.kind === 'badge') {
+      const callerId = typeof from === 'object' ? from.id : undefined
+      return { result: laneOperators.takeProof(deviceId, { badge: scanned.text }, callerId) }
+    }
+    const order = await this.#readPickupCode(device, scanned, text)
+    if (order) return order
+    if (scanned.kind === 'ean') return notUnderstood('product_code')
+    const tagId = scanned.kind === 'unknown' ? tagNumberIn(text, device) : undefined
+    if (scanned.kind === 'unknown' && tagId === undefined) return notUnderstood('unknown_code')
+    const base = baseOf(deviceId, device, operatorId ?? operators.look(session)?.operatorId)
+    if (scanned.kind === 'receipt') {
+      const left = this.#rememberReceipt(deviceId, device, scanned.text)
+      if (left !== undefined) return { result: { kind: 'receipt', left } }
+    }
+    const presented = tagId === undefined ? this.#presented(scanned, state, base.action) : { identifiers: { tagId } }
+    return { request: { ...base, ...presented } }
+  }
+
+  /** A tag was presented to a reader: it is the request. */
+  readTag(deviceId: string, tag: TagName, tagTechnology: TagTechnology | undefined): AuthorizeRequest {
+    const { states, operators, deviceOf } = this.#parts
+    const state = states.of(deviceId)
+    const base = baseOf(deviceId, deviceOf(deviceId), operators.look(state.operatorSession)?.operatorId)
+    return { ...base, identifiers: tag, tagTechnology, ...this.#receiptBefore(state, base.action) }
+  }
+
+  async #readPickupCode(
+    device: DeviceFacts | undefined,
+    scanned: Scanned,
+    text: string,
+  ): Promise<ReadScan | undefined> {
+    const mayBeCode = device?.deviceType === 'handheld_reader' && scanned.kind !== 'receipt'
+    if (!mayBeCode || !looksLikePickupCode(text)) return undefined
+    const verified = await this.#parts.verifyPickupCode(text)
+    if (verified.kind === 'order') return { result: verified }
+    // It may be the printed number of a tag all the same.
+    const isOnlyCode = verified.kind === 'unreachable' && scanned.kind === 'unknown'
+    return isOnlyCode ? notUnderstood('needs_connection') : undefined
+  }
+
+  /** Returns the units that are left, at a device whose tags follow the receipt. */
+  #rememberReceipt(deviceId: string, device: DeviceFacts | undefined, text: string): number | undefined {
+    const { states, platform, onReceipt } = this.#parts
+    states.of(deviceId).receipt = { text, atMs: platform.clock.elapsed() }
+    const rest = device && releasesByTag(device) ? unusedRights(this.#parts, text, 'release') : undefined
+    onReceipt(deviceId)
+    return rest?.unused.length
+  }
+
+  #presented(
+    scanned: Scanned,
+    state: LaneState,
+    action: ProtectionAction,
+  ): Pick<AuthorizeRequest, 'identifiers' | 'receipt' | 'token'> {
+    if (scanned.kind === 'token') return { token: scanned.text, identifiers: {} }
+    if (scanned.kind === 'receipt') return { receipt: scanned.text, identifiers: {} }
+    const identifiers = scanned.kind === 'epc' ? { epc: scanned.epc } : {}
+    return { identifiers, ...this.#receiptBefore(state, action) }
+  }
+
+  /** The receipt that was shown here a moment ago covers what follows, unless it is only asked about. */
+  #receiptBefore({ receipt }: LaneState, action: ProtectionAction): { receipt?: string } {
+    const nowMs = this.#parts.platform.clock.elapsed()
+    const isFresh = receipt !== undefined && nowMs - receipt.atMs <= RECEIPT_MEMORY_MS
+    return isFresh && rightClass(action) !== null ? { receipt: receipt.text } : {}
+  }
+}
+
+/** What a bar code on a tag may say that is no EPC: the number under which the tag is registered. */
+function tagNumberIn(text: string, device: DeviceFacts | undefined): string | undefined {
+  if (!device || !TAKES_TAG_NUMBERS.has(device.deviceType)) return undefined
+  const normal = normaliseIdentifiers({ tagId: text.trim() })
+  return normal.ok ? normal.identifiers.tagId : undefined
+}
+
+function actionOf(device: DeviceFacts): ProtectionAction {
+  if (device.deviceType === 'exit_gate') return 'authorize_exit'
+  if (device.deviceType === 'handheld_reader') return 'verify_item_status'
+  if (device.deviceType === 'cabinet_unlocker') return 'unlock_fixture'
+  return releaseActionOf(device) ?? 'deactivate_label'
+}
+
+function baseOf(deviceId: string, device: DeviceFacts | undefined, operatorId: string | undefined) {
+  return {
+    deviceId,
+    action: device ? actionOf(device) : ('deactivate_label' as const),
+    ...(device && { scanSource: SCAN_SOURCE_OF[device.deviceType] }),
+    ...(operatorId !== undefined && { operatorId }),
+  }
+}
