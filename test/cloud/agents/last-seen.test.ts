@@ -9,6 +9,8 @@ import { openShop, type Shop } from '../../support/shop.ts'
 import { enrolTestAgent, type TestAgent } from '../../support/test-agent.ts'
 
 const MINUTE_MS = 60_000
+/** What the broker takes in is stored a moment later. */
+const soon = (check: () => Promise<void>) => vi.waitFor(check, { timeout: 10_000 })
 
 onEveryDatabase('lastSeenAt', (kind) => {
   const { platform, forward } = movablePlatform()
@@ -45,7 +47,7 @@ onEveryDatabase('lastSeenAt', (kind) => {
     forward(MINUTE_MS)
     const before = platform.clock.wall()
     await work()
-    await vi.waitFor(async () => expect(await shown()).toBeGreaterThan(before))
+    await soon(async () => expect(await shown()).toBeGreaterThan(before))
     expect(await shown()).toBeLessThanOrEqual(platform.clock.wall())
   }
 
@@ -77,14 +79,14 @@ onEveryDatabase('lastSeenAt', (kind) => {
     })
     await moves(() => client.sendPing())
     await moves(() => client.publishAsync(agentTopic(shop.storeId, agent.agentId, 'state'), stateOf(true)))
-    expect((await shop.ok('fetchAgents', {})).agents[0].online).toBe(true)
+    await soon(async () => expect((await shop.ok('fetchAgents', {})).agents[0].online).toBe(true))
   })
 
   it('stays after the connection was lost, although the broker then publishes the will', async () => {
     const last = await shown()
     forward(MINUTE_MS)
     client.stream.destroy()
-    await vi.waitFor(async () => expect((await shop.ok('fetchAgents', {})).agents[0].online).toBe(false))
+    await soon(async () => expect((await shop.ok('fetchAgents', {})).agents[0].online).toBe(false))
     await flush()
     expect([await shown(), await stored()]).toEqual([last, last])
   })
