@@ -234,7 +234,7 @@ export class Agent {
   }
 
   #openGates(authorizing: AuthorizeParts): Gates {
-    const { wiring, journal, execute } = this.#devices
+    const { wiring, journal, signal } = this.#devices
     const { link } = this
     return openGates({
       ...this.#base,
@@ -242,7 +242,7 @@ export class Agent {
       sirenSecondsOf: wiring.sirenSecondsOf,
       memory: this.#stored.itemFile,
       journal,
-      execute,
+      signal,
       policy: () => this.trust.policy?.policy,
       isOnline: () => link.isOnline,
       ask: link.look,
@@ -252,7 +252,7 @@ export class Agent {
   }
 
   #openLanes(authorize: Authorize): Lanes {
-    const { wiring, journal, execute } = this.#devices
+    const { wiring, journal, signal } = this.#devices
     const { feed, counters } = this
     return openLanes({
       ...this.#base,
@@ -260,7 +260,7 @@ export class Agent {
       gates: this.gates,
       wiring,
       journal,
-      execute,
+      signal,
       authorize: async (request) => {
         const answer = await authorize(request)
         countAnswer(counters, answer)

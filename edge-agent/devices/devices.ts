@@ -1,4 +1,4 @@
-import { result, type DeviceEvent } from '../../device-drivers/drivers/device.ts'
+import { result, type DeviceCommand, type DeviceEvent } from '../../device-drivers/drivers/device.ts'
 import type { DeviceStatus } from '../../device-drivers/keep-device.ts'
 import { supervise, type Supervisor, type SupervisorOptions } from '../../device-drivers/supervisor.ts'
 import { limitedLog, type LimitedLog } from '../../policy/limited-log.ts'
@@ -37,6 +37,10 @@ export interface DevicesParts {
   onChange(): void
 }
 
+/** Passes a command on and returns at once. */
+export type SendSignal = (deviceId: string, command: DeviceCommand) => void
+
+const SIGNAL_WITHIN_MS = 2_000
 /** A release at a device that an emergency holds open: the way is open already. */
 const HELD_OPEN = result('confirmed', false, 'already_open', 'an emergency holds it open')
 const STARTING = result('failed', false, 'not_ready', 'the agent is starting')
@@ -103,6 +107,13 @@ export class Devices {
     command.kind === 'release' && this.emergency.holdsOpen(deviceId)
       ? HELD_OPEN
       : this.#releases.execute(deviceId, command, signal)
+
+  /** Switches a light or siren, or opens again what is open. Does not wait: the command ends after 2 s. */
+  readonly signal: SendSignal = (deviceId, command) => {
+    const within = new AbortController()
+    const cancel = this.#parts.platform.timers.after(SIGNAL_WITHIN_MS, () => within.abort())
+    void this.execute(deviceId, command, within.signal).finally(cancel)
+  }
 
   /** Connects the devices. `onEvent` gets every event that is not handled here. */
   start(onEvent: (deviceId: string, event: DeviceEvent) => void): void {
