@@ -1,5 +1,5 @@
 import type { ScanResult } from '../scan-result.ts'
-import { tagNameOf } from './gate-tag.ts'
+import { tagNameOf } from './tags/gate-tag.ts'
 import type { Judgement } from './judge.ts'
 
 /** An alarm as the gate's display shows it: as a request that was refused. */

@@ -3,7 +3,7 @@ import type { Cancel, Platform } from '../../../policy/platform.ts'
 import type { ClaimExit } from '../../decisions/claim-exit.ts'
 import { LedgerFull } from '../../ledger/file/commit.ts'
 import type { Log } from '../../log.ts'
-import { gateTagOf } from './gate-tag.ts'
+import { gateTagOf } from './tags/gate-tag.ts'
 
 /**
  *   gone ─▶ waits ─▶ one after the other: claim ─▶ done

@@ -1,6 +1,6 @@
 import { parseEpc } from '../../../policy/gs1/epc.ts'
 import { receiptEntry, type ReceiptClaims } from '../../../policy/receipts/claims.ts'
-import { tagNameOf } from './gate-tag.ts'
+import { tagNameOf } from './tags/gate-tag.ts'
 
 /**
  * Receipts that were honoured at a gate a moment ago. Each tag that passes takes one of the entries that

@@ -2,28 +2,8 @@ import { itemHash } from '../../../policy/documents/authorization.ts'
 import type { ItemEntry } from '../../../policy/documents/item-documents.ts'
 import type { Cancel, Timers } from '../../../policy/platform.ts'
 import type { ItemFile, StoredRelease } from '../../items/database.ts'
-import { tagNameOf } from './gate-tag.ts'
+import { tagNameOf } from './tags/gate-tag.ts'
 import { entriesOf, type TagEntry } from './receipt-pass.ts'
-
-/**
- *   release ─ verified (release-proof.ts) ─▶ unit ─ its tag, or the first that fits ─▶ that tag leaves in silence
- *                                                     └ the cloud says anything new of the item ─▶ its status decides again
- *
- * The units that this agent and the others of its store have released, for all gates of this agent. The cloud says within
- * seconds that their items are paid; while it is offline nobody else does.
- */
-export interface ReleasedUnits {
-  /** Takes a verified unit; false: it is known already. A unit keeps the first tag that it was released with. */
-  add(unit: ReleasedUnit): boolean
-  /** Whether this tag leaves under a release. A unit without a tag is taken by the first tag that fits. */
-  covers(tag: string): boolean
-  /** The tags that took units of this receipt, each with the number of its unit. */
-  takenOf(cti: Uint8Array): TagEntry[]
-  /** The cloud's news of items count from now on. */
-  itemsChanged(entries: readonly Pick<ItemEntry, 'epc' | 'tagUid'>[]): void
-  readonly size: number
-  stop(): void
-}
 
 /** One released unit; `tag` as `gateTagOf` names it. */
 export interface ReleasedUnit {
@@ -70,105 +50,132 @@ export function unitsThatFit(tag: string): (proof: UnitProof) => boolean {
 }
 
 /** The units that were known before the restart and have not ended. */
-export function openReleasedUnits({ nowMs, timers, memory, safely }: ReleasedUnitsParts): ReleasedUnits {
-  const units = new Map<string, Known>()
-  const byTag = new Map<string, string>()
+export function openReleasedUnits(parts: ReleasedUnitsParts): ReleasedUnits {
+  return new ReleasedUnits(parts)
+}
+
+/**
+ *   release ─ verified (release-proof.ts) ─▶ unit ─ its tag, or the first that fits ─▶ that tag leaves in silence
+ *                                                     └ the cloud says anything new of the item ─▶ its status decides again
+ *
+ * The units that this agent and the others of its store have released, for all gates of this agent. The cloud says within
+ * seconds that their items are paid; while it is offline nobody else does.
+ */
+export class ReleasedUnits {
+  readonly #parts: ReleasedUnitsParts
+  readonly #units = new Map<string, Known>()
+  readonly #byTag = new Map<string, string>()
   /** Units that no tag has taken, the oldest first. */
-  const open = new Set<string>()
-  const dirty = new Set<string>()
-  let saving: Cancel | undefined
+  readonly #open = new Set<string>()
+  readonly #dirty = new Set<string>()
+  #saving: Cancel | undefined
 
-  const kept = safely(() => memory.releases(nowMs()).map(({ id, text }) => ({ id, unit: unitOf(text) })))
-  for (const { id, unit } of kept ?? []) put(id, unit)
-
-  function put(id: string, unit: Known): void {
-    units.set(id, unit)
-    if (unit.tag === undefined) open.add(id)
-    else open.delete(id)
-    if (unit.tag !== undefined && !unit.isOver) byTag.set(unit.tag, id)
+  constructor(parts: ReleasedUnitsParts) {
+    const { memory, nowMs, safely } = parts
+    this.#parts = parts
+    const kept = safely(() => memory.releases(nowMs()).map(({ id, text }) => ({ id, unit: unitOf(text) })))
+    for (const { id, unit } of kept ?? []) this.#put(id, unit)
   }
 
-  function change(id: string, unit: Known): void {
-    put(id, unit)
-    dirty.add(id)
-    saving ??= timers.after(SAVE_MS, save)
+  /** Takes a verified unit; false: it is known already. A unit keeps the first tag that it was released with. */
+  add(unit: ReleasedUnit): boolean {
+    const id = idOf(unit.proof)
+    const known = this.#units.get(id)
+    if (known && known.untilMs > this.#parts.nowMs()) return false
+    this.#makeRoom()
+    this.#change(id, unit)
+    return true
   }
 
-  function save(): void {
-    saving = undefined
-    const rows = [...dirty].flatMap((id): StoredRelease[] => {
-      const unit = units.get(id)
+  /** Whether this tag leaves under a release. A unit without a tag is taken by the first tag that fits. */
+  covers(tag: string): boolean {
+    const own = this.#units.get(this.#byTag.get(tag) ?? '')
+    if (own && this.#isLive(own)) return true
+    const fits = unitsThatFit(tag)
+    for (const id of this.#open) {
+      const unit = this.#units.get(id)
+      if (!unit || !this.#isLive(unit) || !fits(unit.proof)) continue
+      this.#change(id, { ...unit, tag })
+      return true
+    }
+    return false
+  }
+
+  /** The tags that took units of this receipt, each with the number of its unit. */
+  takenOf(cti: Uint8Array): TagEntry[] {
+    return [...this.#units.values()].flatMap(({ proof, tag }) =>
+      tag !== undefined && proof.kind === 'receipt' && Buffer.from(proof.cti).equals(cti)
+        ? [{ tag, entry: proof.ordinal }]
+        : [],
+    )
+  }
+
+  /** The cloud's news of items count from now on. */
+  itemsChanged(entries: readonly Pick<ItemEntry, 'epc' | 'tagUid'>[]): void {
+    if (this.#byTag.size === 0) return
+    for (const { epc, tagUid } of entries) {
+      for (const tag of [epc, tagUid === undefined ? undefined : `U${tagUid}`]) {
+        const id = tag === undefined ? undefined : this.#byTag.get(tag)
+        const unit = id === undefined ? undefined : this.#units.get(id)
+        if (id === undefined || tag === undefined || !unit) continue
+        this.#byTag.delete(tag)
+        this.#change(id, { ...unit, isOver: true })
+      }
+    }
+  }
+
+  get size(): number {
+    return this.#units.size
+  }
+
+  stop(): void {
+    this.#saving?.()
+    if (this.#dirty.size > 0) this.#save()
+  }
+
+  #isLive({ untilMs, isOver }: Known): boolean {
+    return untilMs > this.#parts.nowMs() && !isOver
+  }
+
+  #put(id: string, unit: Known): void {
+    this.#units.set(id, unit)
+    if (unit.tag === undefined) this.#open.add(id)
+    else this.#open.delete(id)
+    if (unit.tag !== undefined && !unit.isOver) this.#byTag.set(unit.tag, id)
+  }
+
+  #change(id: string, unit: Known): void {
+    this.#put(id, unit)
+    this.#dirty.add(id)
+    this.#saving ??= this.#parts.timers.after(SAVE_MS, () => this.#save())
+  }
+
+  #save(): void {
+    const { memory, nowMs, safely } = this.#parts
+    this.#saving = undefined
+    const rows = [...this.#dirty].flatMap((id): StoredRelease[] => {
+      const unit = this.#units.get(id)
       return unit ? [{ id, untilMs: unit.untilMs, text: textOf(unit) }] : []
     })
-    dirty.clear()
+    this.#dirty.clear()
     safely(() => memory.saveReleases(rows, nowMs()))
   }
 
-  function forget(id: string): void {
-    const tag = units.get(id)?.tag
-    units.delete(id)
-    open.delete(id)
-    if (tag !== undefined && byTag.get(tag) === id) byTag.delete(tag)
+  #makeRoom(): void {
+    const nowMs = this.#parts.nowMs()
+    if (this.#units.size >= UNITS_LIMIT || this.#open.size >= OPEN_LIMIT)
+      for (const [id, { untilMs }] of this.#units) if (untilMs <= nowMs) this.#forget(id)
+    const [oldestOpen] = this.#open
+    if (this.#open.size >= OPEN_LIMIT && oldestOpen !== undefined) this.#forget(oldestOpen)
+    const [oldest] = this.#units.keys()
+    if (this.#units.size >= UNITS_LIMIT && oldest !== undefined) this.#forget(oldest)
   }
 
-  function makeRoom(): void {
-    const now = nowMs()
-    if (units.size >= UNITS_LIMIT || open.size >= OPEN_LIMIT)
-      for (const [id, { untilMs }] of units) if (untilMs <= now) forget(id)
-    const [oldestOpen] = open
-    if (open.size >= OPEN_LIMIT && oldestOpen !== undefined) forget(oldestOpen)
-    const [oldest] = units.keys()
-    if (units.size >= UNITS_LIMIT && oldest !== undefined) forget(oldest)
-  }
-
-  const isLive = ({ untilMs, isOver }: Known) => untilMs > nowMs() && !isOver
-
-  return {
-    add(unit) {
-      const id = idOf(unit.proof)
-      const known = units.get(id)
-      if (known && known.untilMs > nowMs()) return false
-      makeRoom()
-      change(id, unit)
-      return true
-    },
-    covers(tag) {
-      const own = units.get(byTag.get(tag) ?? '')
-      if (own && isLive(own)) return true
-      const fits = unitsThatFit(tag)
-      for (const id of open) {
-        const unit = units.get(id)
-        if (!unit || !isLive(unit) || !fits(unit.proof)) continue
-        change(id, { ...unit, tag })
-        return true
-      }
-      return false
-    },
-    takenOf: (cti) =>
-      [...units.values()].flatMap(({ proof, tag }) =>
-        tag !== undefined && proof.kind === 'receipt' && Buffer.from(proof.cti).equals(cti)
-          ? [{ tag, entry: proof.ordinal }]
-          : [],
-      ),
-    itemsChanged(entries) {
-      if (byTag.size === 0) return
-      for (const { epc, tagUid } of entries) {
-        for (const tag of [epc, tagUid === undefined ? undefined : `U${tagUid}`]) {
-          const id = tag === undefined ? undefined : byTag.get(tag)
-          const unit = id === undefined ? undefined : units.get(id)
-          if (id === undefined || tag === undefined || !unit) continue
-          byTag.delete(tag)
-          change(id, { ...unit, isOver: true })
-        }
-      }
-    },
-    get size() {
-      return units.size
-    },
-    stop() {
-      saving?.()
-      if (dirty.size > 0) save()
-    },
+  #forget(id: string): void {
+    const tag = this.#units.get(id)?.tag
+    this.#units.delete(id)
+    this.#open.delete(id)
+    if (tag !== undefined && this.#byTag.get(tag) === id) this.#byTag.delete(tag)
   }
 }
 

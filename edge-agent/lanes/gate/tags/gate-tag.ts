@@ -1,6 +1,6 @@
-import type { TagName } from '../../../device-drivers/drivers/device.ts'
-import type { KnownItem } from '../../items/item-table.ts'
-import type { Replica } from '../../items/replica.ts'
+import type { TagName } from '../../../../device-drivers/drivers/device.ts'
+import type { KnownItem } from '../../../items/item-table.ts'
+import type { Replica } from '../../../items/replica.ts'
 
 /** How a gate names a tag within itself and in what it keeps: an EPC as it is, a UID behind a U, which is no hex digit. */
 export function gateTagOf(tag: TagName): string {

@@ -1,4 +1,4 @@
-import type { Cancel, Timers } from '../../../policy/platform.ts'
+import type { Cancel, Timers } from '../../../../policy/platform.ts'
 
 /** Reads that came too late to alarm: told in one line for what came within five seconds. */
 export interface LateReads {

@@ -1,0 +1,143 @@
+import type { DeviceCommand, Signal } from '../../../device-drivers/drivers/device.ts'
+import type { GatePolicy } from '../../../policy/gate-policy.ts'
+import type { Clock } from '../../../policy/platform.ts'
+import type { DeviceRecord } from '../../devices/device-journal.ts'
+import type { KnownItem } from '../../items/item-table.ts'
+import { AMBER_SECONDS, GREEN_SECONDS } from '../gate-signals.ts'
+import { crowd, type Crowd } from './crowd.ts'
+import { incidents, RESOLVABLE_MS, type Incidents } from './incident.ts'
+import { explain, type Judgement } from './judge.ts'
+import { tagNameOf } from './tags/gate-tag.ts'
+
+export interface GateAlarmsParts {
+  deviceId: string
+  clock: Pick<Clock, 'elapsed'>
+  /** How long an alarm sounds, s. */
+  sirenSeconds: number
+  gatePolicy(): GatePolicy
+  isOnline(): boolean
+  /** Seconds since the items were last known to be complete. */
+  ageSeconds(): number
+  itemOf(tag: string): KnownItem | undefined
+  /** Runs `task` later, unless the gate has stopped. */
+  later(ms: number, task: () => void): void
+  signal(command: DeviceCommand): void
+  record(event: DeviceRecord): void
+  /** For the gate's display. */
+  onAlarm(tag: string, judgement: Judgement): void
+}
+
+/**
+ *   unpaid tag leaves ─ one of very many? ─▶ goods are being moved: one light for all
+ *                     ─ else ─▶ siren or amber, journal ─▶ incident ─ all its tags turn out right ─▶ siren off, green
+ *                                                                 └─ 10 s without an alarm ─▶ over
+ *
+ * The alarms, lights and siren of one gate.
+ */
+export class GateAlarms {
+  readonly #parts: GateAlarmsParts
+  readonly #crowd: Crowd
+  readonly #incidents: Incidents = incidents()
+  readonly #secondsOf: Readonly<Record<Signal, number>>
+  readonly #litUntil: Record<Signal, number> = { siren: 0, amber: 0, green: 0 }
+  #mutedTold = 0
+  #isWatching = false
+
+  constructor(parts: GateAlarmsParts) {
+    this.#parts = parts
+    this.#crowd = crowd(parts.gatePolicy)
+    this.#secondsOf = { siren: parts.sirenSeconds, amber: AMBER_SECONDS, green: GREEN_SECONDS }
+  }
+
+  raise(tag: string, first: Judgement): void {
+    const atMs = this.#parts.clock.elapsed()
+    const isSure = first.reason === 'not_paid' || first.reason === 'alarm_mask'
+    const { isBulk, isReplenishment } = isSure ? this.#crowd.add(tag, atMs) : { isBulk: false, isReplenishment: false }
+    if (isReplenishment) return this.#tellReplenishment(atMs)
+    const judgement: Judgement = isBulk ? { ...first, reason: 'bulk', severity: 'siren' } : first
+    if (judgement.severity === 'siren') this.#light('siren', atMs)
+    if (judgement.severity === 'notify') this.#light('amber', atMs)
+    this.#incidents.raise(tag, isBulk, atMs)
+    this.#watchIncident()
+    this.record('gate_alarm', {
+      ...tagNameOf(tag),
+      protectionAction: 'authorize_exit',
+      detail: explain(judgement, this.#parts.ageSeconds()),
+      ...(judgement.item && { itemStatus: judgement.item.status }),
+    })
+    if (judgement.severity !== 'silent') this.#parts.onAlarm(tag, judgement)
+  }
+
+  /** Ends the alarms of tags that are right now; when all are, the siren ends. */
+  resolve(isRight: (tag: string) => boolean, reason: 'late_status' | 'receipt' | 'release'): void {
+    const { clock, itemOf, signal } = this.#parts
+    const { tags, isOver } = this.#incidents.resolve(isRight, clock.elapsed())
+    for (const tag of tags) {
+      const item = itemOf(tag)
+      const why = reason === 'late_status' ? `the item is ${item?.status ?? 'gone'}` : `a ${reason} covers the item`
+      this.record('late_status', {
+        ...tagNameOf(tag),
+        detail: `the alarm was needless: ${why}`,
+        ...(item && { itemStatus: item.status }),
+      })
+    }
+    if (!isOver) return
+    for (const lit of ['siren', 'amber'] as const) {
+      if (this.#litUntil[lit] > clock.elapsed()) signal({ kind: 'signal', signal: lit, seconds: 0 })
+      this.#litUntil[lit] = 0
+    }
+    this.#light('green', clock.elapsed())
+  }
+
+  /** Tags that alarmed within the last 10 s and were not all right. */
+  tags(atMs: number): string[] {
+    return this.#incidents.tags(atMs)
+  }
+
+  /** Records an exception of this gate. */
+  record(reason: string, fields: Omit<DeviceRecord, 'type' | 'deviceId' | 'reason'>): void {
+    const { deviceId, isOnline } = this.#parts
+    this.#parts.record({ type: 'protection.exception.raised', deviceId, reason, offline: !isOnline(), ...fields })
+  }
+
+  /** Goods are being moved: one light and one event for all of them. */
+  #tellReplenishment(atMs: number): void {
+    if (atMs < this.#mutedTold) return
+    this.#mutedTold = this.#crowd.mutedUntilMs
+    this.#parts.signal({ kind: 'signal', signal: 'siren', seconds: 0 })
+    this.#litUntil.siren = 0
+    this.#light('amber', atMs)
+    const { replenishment } = this.#parts.gatePolicy()
+    this.record('gate_replenishment', {
+      detail: `notify: replenishment; ${replenishment.tags} items within ${replenishment.seconds} s are goods being moved: the siren is silent for ${replenishment.muteSeconds} s`,
+    })
+  }
+
+  /** Switched on again only when it is about to end. */
+  #light(signal: Signal, atMs: number): void {
+    const seconds = this.#secondsOf[signal]
+    if (atMs < this.#litUntil[signal] - seconds * 500) return
+    this.#litUntil[signal] = atMs + seconds * 1_000
+    this.#parts.signal({ kind: 'signal', signal, seconds })
+  }
+
+  #watchIncident(): void {
+    if (this.#isWatching) return
+    this.#isWatching = true
+    this.#parts.later(RESOLVABLE_MS, () => this.#lookAtIncident())
+  }
+
+  /** Waits for the end of the incident. */
+  #lookAtIncident(): void {
+    const { clock, later } = this.#parts
+    const { endsMs } = this.#incidents
+    const leftMs = endsMs === undefined ? 0 : endsMs - clock.elapsed()
+    if (leftMs > 0) return later(leftMs, () => this.#lookAtIncident())
+    this.#isWatching = false
+    const over = this.#incidents.tidy(clock.elapsed())
+    if (over)
+      this.record('gate_bulk_alarm', {
+        detail: `siren: bulk; ${over.count} unpaid items left within ${over.seconds.toFixed(1)} s`,
+      })
+  }
+}

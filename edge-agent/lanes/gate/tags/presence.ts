@@ -1,0 +1,139 @@
+import type { Zone } from './deduplicate.ts'
+import {
+  APPROACH_MS,
+  approachMs,
+  begin,
+  beginAnew,
+  REMEMBERED_MS,
+  seeInside,
+  seeOutside,
+  STRAY_QUIET_MS,
+  type Movement,
+  type Track,
+} from './track.ts'
+
+export interface Stray {
+  readonly tag: string
+  /** The longest time between two sightings inside while it lay there, ms; undefined: never seen inside. */
+  readonly longestGapMs: number | undefined
+  readonly wasOutside: boolean
+}
+
+/** A tag that is there for so long lies there, ms. */
+const STRAY_AFTER_MS = 20_000
+/** Seen outside so shortly before somebody went through, ms. */
+const PASSAGE_MS = 1_000
+const TRACK_LIMIT = 20_000
+/** Tags remembered over a restart: written down in a few milliseconds, in which no tag is looked at. */
+const STRAYS_KEPT = 1_000
+const GAP_STEP_MS = 100
+
+export interface PresenceOptions {
+  /** What lay there before the restart. */
+  strays: readonly Stray[]
+  /** Until then the gate learns what lies around it, ms. */
+  calibratingUntilMs: number
+  nowMs: number
+}
+
+/** The tags around one gate. */
+export function presence(options: PresenceOptions): Presence {
+  return new Presence(options)
+}
+
+/**
+ *   inside ─▶ outside   leaves          outside ─▶ inside, and stays   has entered, may leave again
+ *   inside ─▶ unseen for up to a minute ─▶ outside   leaves
+ *   no antennas         every approach leaves
+ *   outside alone       leaves when somebody goes through and it is not seen inside
+ *
+ * Where each tag in the field came from and goes, and which of them merely lie there. A tag that lies
+ * between the antennas seems to wander: how long it is at most not seen inside is learnt. When that lasts
+ * much longer while it is seen outside it has moved, so a tag that lay there and is carried out still leaves.
+ */
+export class Presence {
+  readonly #tracks = new Map<string, Track>()
+  readonly #calibratingUntilMs: number
+
+  constructor({ strays, calibratingUntilMs, nowMs }: PresenceOptions) {
+    this.#calibratingUntilMs = calibratingUntilMs
+    for (const { tag, longestGapMs, wasOutside } of strays.slice(0, TRACK_LIMIT)) {
+      const wasInside = longestGapMs !== undefined
+      // Where nobody can tell an approach from a way out, what was taken away meanwhile would come back unheard.
+      if (!wasInside && !wasOutside) continue
+      const track = begin(wasInside ? 'inside' : 'none', nowMs)
+      this.#tracks.set(tag, { ...track, longestGapMs: longestGapMs ?? 0, wasInside, wasOutside, isStray: true })
+    }
+  }
+
+  see(tag: string, zone: Zone, atMs: number): Movement {
+    const { track, isNew } = this.#trackOf(tag, zone, atMs)
+    if (atMs - track.lastMs > APPROACH_MS) track.presentSinceMs = atMs
+    track.lastMs = Math.max(track.lastMs, atMs)
+    if (!track.isStray && atMs - track.presentSinceMs >= STRAY_AFTER_MS) track.isStray = true
+    if (zone === 'none') return isNew ? 'leaving' : 'present'
+    return zone === 'inside' ? seeInside(track, atMs) : seeOutside(track, atMs, this.#calibratingUntilMs)
+  }
+
+  /** Somebody went through: tags that may have gone along, to be asked about once more shortly after. */
+  passed(atMs: number): string[] {
+    const mayHaveGone = ({ origin, wasInside, isStray, hasLeft, lastMs }: Track) =>
+      origin === 'outside' && !wasInside && !isStray && !hasLeft && Math.abs(atMs - lastMs) <= PASSAGE_MS
+    return [...this.#tracks].flatMap(([tag, track]) => (mayHaveGone(track) ? [tag] : []))
+  }
+
+  /** Whether a tag that `passed` named has shown itself outside only. */
+  hasLeftUnseen(tag: string): boolean {
+    const track = this.#tracks.get(tag)
+    if (!track || track.wasInside || track.hasLeft) return false
+    track.hasLeft = true
+    return true
+  }
+
+  /** Whether the tag lies near the gate. */
+  isStray(tag: string): boolean {
+    return this.#tracks.get(tag)?.isStray === true
+  }
+
+  /** Tags that do not lie there and were seen within so long, ms. */
+  near(withinMs: number, atMs: number): string[] {
+    return [...this.#tracks].flatMap(([tag, { isStray, lastMs }]) =>
+      !isStray && atMs - lastMs <= withinMs ? [tag] : [],
+    )
+  }
+
+  /** Tags that lie near the gate, to be remembered over a restart. */
+  strays(): Stray[] {
+    const lying = [...this.#tracks]
+      .filter(([, track]) => track.isStray && (track.wasInside || track.wasOutside))
+      .slice(-STRAYS_KEPT)
+    // In steps, so that what lies still is not written again and again.
+    const gapOf = (track: Track) =>
+      track.wasInside ? Math.ceil(track.longestGapMs / GAP_STEP_MS) * GAP_STEP_MS : undefined
+    return lying.map(([tag, track]) => ({ tag, longestGapMs: gapOf(track), wasOutside: track.wasOutside }))
+  }
+
+  /** Forgets tags that have not been seen for long. */
+  tidy(atMs: number): void {
+    for (const [tag, track] of this.#tracks) if (atMs - track.lastMs >= STRAY_QUIET_MS) this.#tracks.delete(tag)
+  }
+
+  get size(): number {
+    return this.#tracks.size
+  }
+
+  #trackOf(tag: string, zone: Zone, atMs: number): { track: Track; isNew: boolean } {
+    const known = this.#tracks.get(tag)
+    const gap = known ? atMs - known.lastMs : Number.POSITIVE_INFINITY
+    if (known && gap < approachMs(known, zone)) return { track: known, isNew: false }
+    if (!known && this.#tracks.size >= TRACK_LIMIT) this.#dropOldest()
+    const track = known && gap < REMEMBERED_MS ? beginAnew(known, zone, atMs) : begin(zone, atMs)
+    this.#tracks.set(tag, track)
+    return { track, isNew: true }
+  }
+
+  #dropOldest(): void {
+    const [oldest] = this.#tracks.keys()
+    if (oldest !== undefined) this.#tracks.delete(oldest)
+  }
+}

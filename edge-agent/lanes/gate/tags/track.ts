@@ -1,0 +1,124 @@
+import type { Zone } from './deduplicate.ts'
+
+export type Movement = 'leaving' | 'entering' | 'present'
+
+/** Where one tag was seen since it approached. */
+export interface Track {
+  origin: Zone
+  lastMs: number
+  /** Seen without a longer gap since. */
+  presentSinceMs: number
+  /** Seen inside alone since. */
+  insideSinceMs: number
+  lastInsideMs: number
+  /** Sightings outside since the last one inside. */
+  outsideRun: number
+  longestGapMs: number
+  /** How often it was seen inside again after outside: nobody walks like that. */
+  flickers: number
+  /** How often it seemed to leave and had not, never unseen for a minute. */
+  returns: number
+  hasLeft: boolean
+  hasEntered: boolean
+  wasInside: boolean
+  wasOutside: boolean
+  isStray: boolean
+}
+
+/** A gap after which a tag approaches anew, ms. */
+export const APPROACH_MS = 5_000
+/** From where a tag came is known for so long: in the Gen2 sessions 2 and 3 one that was read keeps silent for up to a minute, ms. */
+export const REMEMBERED_MS = 60_000
+/** A tag that lay there is a new one after so long, ms. */
+export const STRAY_QUIET_MS = 60_000
+/** Inside alone for so long: whoever it is has come in, ms. */
+const SETTLED_MS = 1_000
+/** While a new gate learns what lies around it a tag leaves when it was not seen inside for so long, ms. */
+const CALIBRATION_GAP_MS = 300
+/** After so many returns from outside a tag is taken for one that lies there already while the gate learns. */
+const FLICKERS = 8
+/** The same for a tag that lies there: a multiple of the longest such time so far, within bounds, ms. */
+const GAP_FACTOR = 2.5
+const [SHORTEST_GAP_MS, LONGEST_GAP_MS] = [400, 1_500]
+/** Times that say nothing of how it lies: it was covered, or the reader was away. */
+const GAP_LEARNT_MS = 10_000
+const RETURNS_COUNTED = 2
+/** So often in a row one that has returned so often is seen outside before it is believed to leave: what is seldom read, and lies there, is not. */
+const RUN_AFTER_RETURNS = 3
+
+/** A tag that approaches for the first time. */
+export function begin(zone: Zone, atMs: number): Track {
+  return {
+    origin: zone,
+    lastMs: atMs,
+    presentSinceMs: atMs,
+    insideSinceMs: atMs,
+    lastInsideMs: atMs,
+    outsideRun: 0,
+    longestGapMs: 0,
+    flickers: 0,
+    returns: 0,
+    hasLeft: false,
+    hasEntered: false,
+    wasInside: false,
+    wasOutside: false,
+    isStray: false,
+  }
+}
+
+/** A tag that was there a while ago. What was seen inside last and is outside now has left, wherever between it was not read. */
+export function beginAnew(known: Track, zone: Zone, atMs: number): Track {
+  const hadNotLeft = zone === 'none' ? known.isStray : known.hasLeft
+  const track = { ...begin(zone, atMs), returns: Math.min(known.returns + (hadNotLeft ? 1 : 0), RETURNS_COUNTED) }
+  const comesFromInside = zone === 'outside' && known.wasInside && known.outsideRun === 0
+  return comesFromInside ? { ...track, origin: 'inside', wasInside: true, lastInsideMs: known.lastInsideMs } : track
+}
+
+/** The gap after which the tag approaches anew, ms. Without antennas a tag that lay there and comes near may be on its way out: only one that has returned again and again is left alone. */
+export function approachMs({ isStray, returns }: Track, zone: Zone): number {
+  const isLeftAlone = isStray && (zone !== 'none' || returns >= RETURNS_COUNTED)
+  return isLeftAlone ? STRAY_QUIET_MS : APPROACH_MS
+}
+
+/** The tag is seen inside. */
+export function seeInside(track: Track, atMs: number): Movement {
+  const gapMs = atMs - track.lastInsideMs
+  if (track.wasInside && gapMs <= GAP_LEARNT_MS) track.longestGapMs = Math.max(track.longestGapMs, gapMs)
+  if (track.isStray && track.hasLeft) {
+    track.returns = Math.min(track.returns + 1, RETURNS_COUNTED)
+    track.hasLeft = false
+  }
+  if (track.outsideRun > 0) track.flickers++
+  if (track.outsideRun > 0 || !track.wasInside) track.insideSinceMs = atMs
+  track.lastInsideMs = atMs
+  track.outsideRun = 0
+  track.wasInside = true
+  if (atMs - track.insideSinceMs >= SETTLED_MS) {
+    track.origin = 'inside'
+    track.hasLeft = false
+  }
+  if (track.origin !== 'outside' || track.hasEntered) return 'present'
+  track.hasEntered = true
+  return 'entering'
+}
+
+/** The tag is seen outside. */
+export function seeOutside(track: Track, atMs: number, calibratingUntilMs: number): Movement {
+  const isFirst = !track.wasOutside
+  track.wasOutside = true
+  track.outsideRun++
+  if (track.hasLeft || !track.wasInside || (track.origin !== 'inside' && !track.isStray)) return 'present'
+  if (!track.isStray && track.returns >= RETURNS_COUNTED && track.outsideRun < RUN_AFTER_RETURNS) return 'present'
+  const needed = neededGapMs(track, isFirst, atMs < calibratingUntilMs)
+  if (needed > 0 && (track.outsideRun < 2 || atMs - track.lastInsideMs < needed)) return 'present'
+  track.hasLeft = true
+  return 'leaving'
+}
+
+/** For how long a tag must not have been seen inside before it is believed to leave. */
+function neededGapMs(track: Track, isFirst: boolean, isCalibrating: boolean): number {
+  const learnt = Math.min(Math.max(track.longestGapMs * GAP_FACTOR, SHORTEST_GAP_MS), LONGEST_GAP_MS)
+  if (track.isStray) return isFirst ? 0 : learnt * 2 ** track.returns
+  if (!isCalibrating) return 0
+  return track.flickers >= FLICKERS ? Math.max(learnt, CALIBRATION_GAP_MS) : CALIBRATION_GAP_MS
+}
