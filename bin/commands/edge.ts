@@ -2,7 +2,7 @@ import { sayReady } from '../output.ts'
 import { existsSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { openLink } from '../../device-drivers/transports/link-settings.ts'
-import { pushPort } from '../../device-drivers/transports/push-port.ts'
+import { pushPort, type PushPort } from '../../device-drivers/transports/push-port.ts'
 import type { OpenLink } from '../../device-drivers/transports/shared-links.ts'
 import { tracedLinks } from '../../device-drivers/transports/traced-link.ts'
 import { EMPTY_CONFIG, readConfig, type AgentConfig } from '../../edge-agent/config.ts'
@@ -187,17 +187,12 @@ export async function startEdge(
   parts: Partial<AgentParts> = {},
 ): Promise<RunningEdge> {
   const { data, host } = settings
-  const identity = readIdentity(data, secretFiles)
-  if (!identity)
-    throw new Error(
-      `${data} holds no agent yet: enrol it with untag edge enrol --cloud BASE_URL --code CODE --data ${data}${nearby(data, 'edge', 'agent.json')}`,
-    )
-  await assertKeyPairs(data, identity)
+  const identity = await enrolledIdentity(data)
   const lock = lockDataDir(
     join(data, 'agent.lock'),
     `another agent runs with the data in ${data}: stop it, or choose another folder with --data`,
   )
-  const stops: (() => Promise<void> | void)[] = [() => lock.release()]
+  const stops: Stop[] = [() => lock.release()]
   const stop = async () => {
     for (const each of stops.splice(0).reverse()) await each()
   }
@@ -205,65 +200,22 @@ export async function startEdge(
     hideFromOthers(data, ['ledger.db', 'items.db'])
     const server = await listen({ host, port: settings.port, flag: 'port', platform, warn: log.warn })
     stops.push(server.close)
-    const openDeviceLink: OpenLink = (link, signal) =>
-      'pcsc' in link ? openPcsc({ socket: settings.pcscdSocket, ...link }, signal) : openLink(link, signal)
-    const traces =
-      settings.trace === undefined
-        ? undefined
-        : traceFiles(settings.trace, (error) =>
-            log.error({ err: error }, 'the traces of the devices cannot be written any more'),
-          )
-    if (traces) stops.push(traces.flush)
-    const openWired = traces ? tracedLinks(openDeviceLink, traces.write, platform.clock) : openDeviceLink
     const pushes = pushPort()
     const agent = startAgent({
+      ...partsOf(settings, log),
       platform,
-      dataDir: data,
       identity,
-      keepIdentity: (changed) => writeIdentity(data, changed, secretFiles),
-      secretFiles,
       config,
-      fetch: boundedFetch,
-      openLine: openMqttLine,
       ...lanAddress({ host, port: server.port, hosts: config.hosts, cloud: identity.cloud }),
-      openLink: (link, signal) =>
-        'push' in link ? pushes.open(link.push.toLowerCase(), signal) : openWired(link, signal),
-      log,
-      runtimeFiles: runtimeFiles(settings.runtimeDir),
+      openLink: deviceLinks(settings, pushes, platform, log, stops),
       surroundings: surroundings(settings.pcscdSocket, platform),
-      ...(settings.config !== undefined && { configFile: configFile(settings.config) }),
-      ...(settings.mqttUrl !== undefined && { mqttUrl: settings.mqttUrl }),
-      onFatal(why) {
-        log.error({ err: why }, 'the ledger cannot be trusted: this process ends, and looks again when it is started')
-        setImmediate(() => process.exit(1))
-      },
       ...parts,
     })
     stops.push(agent.stop)
-    const hosts = [
-      `127.0.0.1:${server.port}`,
-      `localhost:${server.port}`,
-      `[::1]:${server.port}`,
-      `${host}:${server.port}`,
-      ...config.hosts,
-    ]
-    const credential = credentialFile(data, platform.random)
-    try {
-      credential.ensure()
-    } catch (error) {
-      // An agent starts with a full disk, too: browsers and named programs go on.
-      log.error({ err: error }, 'the credential cannot be stored: free the disk and run untag edge credential')
-    }
-    server.serve(
-      localApp(agent, {
-        hosts: () => hosts,
-        log,
-        credential: credential.read,
-        dataDir: resolve(data),
-        pushes,
-        lostLogLines: log.lostLines,
-      }),
-    )
+    const hosts = [...ownNames(host, server.port), ...config.hosts]
+    const credential = ownCredential(data, platform, log)
+    const { lostLines: lostLogLines } = log
+    server.serve(localApp(agent, { hosts: () => hosts, log, credential, dataDir: resolve(data), pushes, lostLogLines }))
     const url = `http://${host === '0.0.0.0' ? 'localhost' : host}:${server.port}`
     const isFirstStart = keepUrls(agent, [url, ...hosts.map((name) => `http://${name}`)], log)
     await agent.ready(FIRST_CONTACT_MS)
@@ -272,6 +224,74 @@ export async function startEdge(
     await stop()
     throw error
   }
+}
+
+type Stop = () => Promise<void> | void
+
+/** The identity of the agent in `data`. Throws if there is none, or its key pairs do not fit. */
+async function enrolledIdentity(data: string): Promise<Identity> {
+  const identity = readIdentity(data, secretFiles)
+  if (!identity)
+    throw new Error(
+      `${data} holds no agent yet: enrol it with untag edge enrol --cloud BASE_URL --code CODE --data ${data}${nearby(data, 'edge', 'agent.json')}`,
+    )
+  await assertKeyPairs(data, identity)
+  return identity
+}
+
+/** What the agent gets of this machine: files, network and log. */
+function partsOf({ data, runtimeDir, config, mqttUrl }: EdgeSettings, log: ProcessLog) {
+  return {
+    dataDir: data,
+    keepIdentity: (changed: Identity) => writeIdentity(data, changed, secretFiles),
+    secretFiles,
+    fetch: boundedFetch,
+    openLine: openMqttLine,
+    log,
+    runtimeFiles: runtimeFiles(runtimeDir),
+    ...(config !== undefined && { configFile: configFile(config) }),
+    ...(mqttUrl !== undefined && { mqttUrl }),
+    onFatal(why: Error) {
+      log.error({ err: why }, 'the ledger cannot be trusted: this process ends, and looks again when it is started')
+      setImmediate(() => process.exit(1))
+    },
+  }
+}
+
+/** How device links are opened: NFC readers in a process of their own, readers that call by `pushes`, with traces if they are wanted. */
+function deviceLinks(
+  { pcscdSocket, trace }: EdgeSettings,
+  pushes: PushPort,
+  platform: Platform,
+  log: ProcessLog,
+  stops: Stop[],
+): OpenLink {
+  const openPlain: OpenLink = (link, signal) =>
+    'pcsc' in link ? openPcsc({ socket: pcscdSocket, ...link }, signal) : openLink(link, signal)
+  const traces =
+    trace === undefined
+      ? undefined
+      : traceFiles(trace, (error) => log.error({ err: error }, 'the traces of the devices cannot be written any more'))
+  if (traces) stops.push(traces.flush)
+  const openWired = traces ? tracedLinks(openPlain, traces.write, platform.clock) : openPlain
+  return (link, signal) => ('push' in link ? pushes.open(link.push.toLowerCase(), signal) : openWired(link, signal))
+}
+
+/** Names by which this machine calls the agent. */
+function ownNames(host: string, port: number): string[] {
+  return [`127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`, `${host}:${port}`]
+}
+
+/** Stores the agent's credential on the first start, and reads it later. */
+function ownCredential(data: string, platform: Platform, log: Log): () => string | undefined {
+  const credential = credentialFile(data, platform.random)
+  try {
+    credential.ensure()
+  } catch (error) {
+    // An agent starts with a full disk, too: browsers and named programs go on.
+    log.error({ err: error }, 'the credential cannot be stored: free the disk and run untag edge credential')
+  }
+  return credential.read
 }
 
 /** Stores where browsers reach this agent, for `untag edge link`. True if nothing was stored before. */

@@ -50,102 +50,130 @@ const FOR_EVER = {
 export function pageRoutes(
   app: Hono,
   agent: PagesAgent,
-  { callerOf, renewCookie }: Pick<Access, 'callerOf' | 'renewCookie'>,
+  access: Pick<Access, 'callerOf' | 'renewCookie'>,
   dataDir = 'DIR',
 ): void {
-  const assets = readAssets()
-  const ours = new Set(agent.config.devices.map((device) => device.deviceId))
-  const recent = recentResults({ feed: agent.feed, isOurs: (id) => ours.has(id), policy: () => agent.trust.policy })
+  const pages = new Pages(agent, access, dataDir)
+  app.get('/', (c) => c.redirect('/station'))
+  // The one-time link: its code is in the fragment, which only the page's program reads.
+  app.get('/pair', (c) => pages.showPairing(c, pages.readerOf(c), 200))
+  app.get('/station', (c) => pages.showDevice(c, 'station', (at) => pages.station(at)))
+  app.get('/gate', (c) => pages.showDevice(c, 'gate', (at) => pages.gate(at)))
+  app.get('/setup', (c) => pages.showSetup(c))
+  app.get('/assets/:build/:folder/:file', (c) => {
+    const { build, folder, file } = c.req.param()
+    return pages.sendAsset(c, build, `${folder}/${file}`)
+  })
+}
 
-  const { readerOf, show } = openReaders(agent)
+class Pages {
+  readonly #agent: PagesAgent
+  readonly #access: Pick<Access, 'callerOf' | 'renewCookie'>
+  readonly #dataDir: string
+  readonly #assets = readAssets()
+  readonly #recent: ReturnType<typeof recentResults>
+  readonly #readers: ReturnType<typeof openReaders>
+  /** Scanners and readers of other devices are no place to stand at. */
+  readonly #feeding: ReadonlySet<string>
 
-  const programOf = (name: string) => `/assets/${assets.build}/browser/${name}.js`
-
-  /** Instead of a page, for a browser that is not paired: what to do. */
-  function showPairing(c: Context, reader: Reader, status: 200 | 401 = 401): Response | Promise<Response> {
-    const command = `untag edge link --data ${isLoopback(c) ? quoted(dataDir) : 'DIR'}`
-    if (status === 401) c.header('www-authenticate', 'Bearer')
-    return show(
-      c,
-      (nonce) => <PairPage reader={reader} command={command} script={{ src: programOf('pair'), nonce }} />,
-      status,
+  constructor(agent: PagesAgent, access: Pick<Access, 'callerOf' | 'renewCookie'>, dataDir: string) {
+    const { devices } = agent.config
+    const ours = new Set(devices.map(({ deviceId }) => deviceId))
+    this.#agent = agent
+    this.#access = access
+    this.#dataDir = dataDir
+    this.#recent = recentResults({
+      feed: agent.feed,
+      isOurs: (id) => ours.has(id),
+      policy: () => agent.trust.policy,
+    })
+    this.#readers = openReaders(agent)
+    this.#feeding = new Set(
+      devices.filter((device) => capabilitiesOf(device).feeds !== undefined).map(({ deviceId }) => deviceId),
     )
   }
 
-  /** Scanners and readers of other devices are no place to stand at. */
-  const feeding = new Set(
-    agent.config.devices.filter((device) => capabilitiesOf(device).feeds !== undefined).map(({ deviceId }) => deviceId),
-  )
-  const places = (status: PageStatus): PageDevice[] => status.devices.filter((device) => !feeding.has(device.deviceId))
-
-  function page(path: string, render: (at: PageAt) => JSX.Element): void {
-    app.get(path, (c) => {
-      const reader = readerOf(c)
-      if (!callerOf(c)) return showPairing(c, reader)
-      renewCookie(c)
-      const status: PageStatus = agent.status()
-      const asked = c.req.query('device')
-      const nowMs = agent.platform.clock.wall()
-      const devices = places(status)
-      const device = devices.find((d) => d.deviceId === asked)
-      const missing = asked !== undefined
-      if (!device)
-        return show(c, () => <DeviceList reader={reader} devices={devices} missing={missing} />, missing ? 404 : 200)
-      const src = programOf(path.slice(1))
-      return show(c, (nonce) => render({ status, device, reader, nowMs, script: { src, nonce } }))
-    })
+  readerOf(c: Context): Reader {
+    return this.#readers.readerOf(c)
   }
 
-  app.get('/', (c) => c.redirect('/station'))
+  /** Instead of a page, for a browser that is not paired: what to do. */
+  showPairing(c: Context, reader: Reader, status: 200 | 401 = 401): Response | Promise<Response> {
+    const { show } = this.#readers
+    const command = `untag edge link --data ${isLoopback(c) ? quoted(this.#dataDir) : 'DIR'}`
+    if (status === 401) c.header('www-authenticate', 'Bearer')
+    const src = this.#programOf('pair')
+    return show(c, (nonce) => <PairPage reader={reader} command={command} script={{ src, nonce }} />, status)
+  }
 
-  // The one-time link: its code is in the fragment, which only the page's program reads.
-  app.get('/pair', (c) => showPairing(c, readerOf(c), 200))
+  /** The page of the device that the address names, or the list of devices. */
+  showDevice(c: Context, name: string, render: (at: PageAt) => JSX.Element): Response | Promise<Response> {
+    const { readerOf, show } = this.#readers
+    const reader = readerOf(c)
+    if (!this.#access.callerOf(c)) return this.showPairing(c, reader)
+    this.#access.renewCookie(c)
+    const status: PageStatus = this.#agent.status()
+    const asked = c.req.query('device')
+    const nowMs = this.#agent.platform.clock.wall()
+    const devices: PageDevice[] = status.devices.filter(({ deviceId }) => !this.#feeding.has(deviceId))
+    const device = devices.find(({ deviceId }) => deviceId === asked)
+    const missing = asked !== undefined
+    if (!device)
+      return show(c, () => <DeviceList reader={reader} devices={devices} missing={missing} />, missing ? 404 : 200)
+    const src = this.#programOf(name)
+    return show(c, (nonce) => render({ status, device, reader, nowMs, script: { src, nonce } }))
+  }
 
-  page('/station', ({ device, reader, ...rest }) => {
+  station({ device, reader, ...rest }: PageAt): JSX.Element {
     const { texts } = reader
-    const [last] = recent.of(device.deviceId)
+    const [last] = this.#recent.of(device.deviceId)
     const view = last && resultView(last.result, texts)
     const told = last && view ? `${texts.last(clockTime(last.atMs, texts.language))}: ${view.headline}` : ''
-    const operator = agent.lanes.operatorAt(device.deviceId) ?? null
+    const operator = this.#agent.lanes.operatorAt(device.deviceId) ?? null
     return (
       <StationPage {...rest} device={device} reader={reader} operator={operator} view={{ kind: 'idle', last: told }} />
     )
-  })
+  }
 
-  page('/gate', ({ device, reader, ...rest }) => {
+  gate({ device, reader, ...rest }: PageAt): JSX.Element {
     const { texts } = reader
-    const lines = recent.of(device.deviceId).flatMap((result) => gateLine(result, texts) ?? [])
+    const lines = this.#recent.of(device.deviceId).flatMap((result) => gateLine(result, texts) ?? [])
     return <GatePage {...rest} device={device} reader={reader} view={gateReady(texts)} lines={lines} />
-  })
+  }
 
-  app.get('/setup', async (c) => {
+  async showSetup(c: Context): Promise<Response> {
+    const { readerOf, show } = this.#readers
     const reader = readerOf(c)
-    if (!callerOf(c)) return showPairing(c, reader)
+    if (!this.#access.callerOf(c)) return this.showPairing(c, reader)
     if (!isLoopback(c)) return show(c, () => <NotHere reader={reader} />, 401)
-    renewCookie(c)
-    const { attached, notes } = (await agent.surroundings?.look()) ?? { attached: [], notes: [] }
-    const src = programOf('setup')
-    const { devices, ledgerDoubt } = agent.status()
+    this.#access.renewCookie(c)
+    const { surroundings, configFile } = this.#agent
+    const { attached, notes } = (await surroundings?.look()) ?? { attached: [], notes: [] }
+    const src = this.#programOf('setup')
+    const { devices, ledgerDoubt } = this.#agent.status()
     const warning = ledgerDoubt === null ? undefined : reader.texts.ledgerDoubts[ledgerDoubt]
     return show(c, (nonce) => (
       <SetupPage
         reader={reader}
         devices={devices}
-        configFile={agent.configFile?.name}
+        configFile={configFile?.name}
         attached={attached}
         warning={warning}
         notes={notes}
         script={{ src, nonce }}
       />
     ))
-  })
+  }
 
-  app.get('/assets/:build/:folder/:file', (c) => {
-    const { build, folder, file } = c.req.param()
-    const text = build === assets.build ? assets.read(`${folder}/${file}`) : undefined
+  sendAsset(c: Context, build: string, file: string): Response {
+    const text = build === this.#assets.build ? this.#assets.read(file) : undefined
     // Not the agent's own 404: the page takes this as "you are of another build".
     return text === undefined ? c.body('', 404, { 'cache-control': 'no-store' }) : c.body(text, 200, FOR_EVER)
-  })
+  }
+
+  #programOf(name: string): string {
+    return `/assets/${this.#assets.build}/browser/${name}.js`
+  }
 }
 
 /** A path as a shell takes it. */

@@ -14,7 +14,6 @@ const HOLES = new Set(['test/support/cloud.ts', 'test/house/house.test.ts'])
 const LONG_FILES = new Set([
   'bin/settings.ts',
   'device-drivers/protocols/llrp/parameters.ts',
-  'edge-agent/lanes/gate/gate-lane.ts',
   'verification/simulation/oracles/ledger-oracle.ts',
   'verification/simulation/run-seed.ts',
   'verification/simulation/troubles/troubles.ts',

@@ -31,73 +31,12 @@ export function SetupPage({ reader, script, devices, attached, configFile, warni
             {warning}
           </p>
         )}
-        <h2>{setup.configured}</h2>
-        <p class="soft">{devices.length === 0 ? texts.noDevices : setup.checkHint}</p>
-        <ul class="devices">
-          {devices.map((device) => (
-            <li>
-              {/* Scanners and readers of other devices are of no type of their own. */}
-              <h3>{device.name === null && device.deviceType === null ? device.driver : deviceTitle(device, texts)}</h3>
-              <p class="ids">
-                {device.deviceId} · {device.driver}
-              </p>
-              <p role="status" data-found={device.deviceId}>
-                {deviceState(device, texts)}
-              </p>
-              <Technical texts={texts} text={deviceDetail(device, texts)} data={{ 'data-detail': device.deviceId }} />
-              <p class="row">
-                <button type="button" data-check={device.deviceId}>
-                  {setup.check}
-                </button>
-              </p>
-            </li>
-          ))}
-        </ul>
-        <h2>{setup.attached}</h2>
-        <p class="soft">
-          {attached.length === 0
-            ? setup.nothingAttached
-            : configFile === undefined
-              ? setup.entryHint
-              : setup.writeHint(configFile)}
-        </p>
-        <ul class="devices">
-          {attached.map(({ kind, name, at, fix, entry }) => (
-            <li>
-              <h3>
-                {setup.kinds[kind]}: {name}
-              </h3>
-              <p class="ids">{at}</p>
-              <Technical texts={texts} text={fix ?? ''} />
-              <Entry texts={texts} text={JSON.stringify(entry)} isWritable={configFile !== undefined} />
-            </li>
-          ))}
-        </ul>
+        <Configured texts={texts} devices={devices} />
+        <AttachedDevices texts={texts} attached={attached} configFile={configFile} />
         {notes.map((note) => (
           <Technical texts={texts} text={note} />
         ))}
-        <h2>{setup.llrp}</h2>
-        <form data-slot="llrp" method="post">
-          <label for="address">{setup.address}</label>
-          <div class="row">
-            <input
-              id="address"
-              data-slot="address"
-              maxlength={206}
-              autocomplete="off"
-              autocapitalize="none"
-              spellcheck={false}
-              placeholder="10.0.0.7"
-              required
-            />
-            <button type="submit">{setup.look}</button>
-          </div>
-        </form>
-        <p role="status" data-slot="llrp-told" />
-        <Technical texts={texts} text="" data={{ 'data-slot': 'llrp-technical' }} />
-        <div data-slot="llrp-entry" hidden>
-          <Entry texts={texts} text="" isWritable={configFile !== undefined} />
-        </div>
+        <LlrpSearch texts={texts} isWritable={configFile !== undefined} />
         <p class="row">
           <a class="button" href="/station">
             {texts.chooseDevice}
@@ -105,6 +44,101 @@ export function SetupPage({ reader, script, devices, attached, configFile, warni
         </p>
       </main>
     </Frame>
+  )
+}
+
+/** The devices of the configuration, each with a button that checks it. */
+function Configured({ texts, devices }: { texts: Texts } & Pick<SetupPageProps, 'devices'>) {
+  const { setup } = texts
+  return (
+    <>
+      <h2>{setup.configured}</h2>
+      <p class="soft">{devices.length === 0 ? texts.noDevices : setup.checkHint}</p>
+      <ul class="devices">
+        {devices.map((device) => (
+          <li>
+            {/* Scanners and readers of other devices are of no type of their own. */}
+            <h3>{device.name === null && device.deviceType === null ? device.driver : deviceTitle(device, texts)}</h3>
+            <p class="ids">
+              {device.deviceId} · {device.driver}
+            </p>
+            <p role="status" data-found={device.deviceId}>
+              {deviceState(device, texts)}
+            </p>
+            <Technical texts={texts} text={deviceDetail(device, texts)} data={{ 'data-detail': device.deviceId }} />
+            <p class="row">
+              <button type="button" data-check={device.deviceId}>
+                {setup.check}
+              </button>
+            </p>
+          </li>
+        ))}
+      </ul>
+    </>
+  )
+}
+
+/** What is attached to this machine and not configured. */
+function AttachedDevices({
+  texts,
+  attached,
+  configFile,
+}: { texts: Texts } & Pick<SetupPageProps, 'attached' | 'configFile'>) {
+  const { setup } = texts
+  return (
+    <>
+      <h2>{setup.attached}</h2>
+      <p class="soft">
+        {attached.length === 0
+          ? setup.nothingAttached
+          : configFile === undefined
+            ? setup.entryHint
+            : setup.writeHint(configFile)}
+      </p>
+      <ul class="devices">
+        {attached.map(({ kind, name, at, fix, entry }) => (
+          <li>
+            <h3>
+              {setup.kinds[kind]}: {name}
+            </h3>
+            <p class="ids">{at}</p>
+            <Technical texts={texts} text={fix ?? ''} />
+            <Entry texts={texts} text={JSON.stringify(entry)} isWritable={configFile !== undefined} />
+          </li>
+        ))}
+      </ul>
+    </>
+  )
+}
+
+/** Looks for an LLRP reader at an address. */
+function LlrpSearch({ texts, isWritable }: { texts: Texts; isWritable: boolean }) {
+  const { setup } = texts
+  return (
+    <>
+      <h2>{setup.llrp}</h2>
+      <form data-slot="llrp" method="post">
+        <label for="address">{setup.address}</label>
+        <div class="row">
+          <input
+            id="address"
+            data-slot="address"
+            maxlength={206}
+            autocomplete="off"
+            autocapitalize="none"
+            spellcheck={false}
+            placeholder="10.0.0.7"
+            required
+          />
+          <button type="submit">{setup.look}</button>
+        </div>
+      </form>
+      <p role="status" data-slot="llrp-told" />
+      <Technical texts={texts} text="" data={{ 'data-slot': 'llrp-technical' }} />
+      <div data-slot="llrp-entry" hidden>
+        <Entry texts={texts} text="" isWritable={isWritable} />
+      </div>
+    </>
   )
 }
 
