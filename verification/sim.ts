@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import { runSeed } from './simulation/run-seed.ts'
-import { isTrouble, TROUBLES, type Trouble } from './simulation/troubles/troubles.ts'
+import { isTrouble, TROUBLES, type Trouble } from './simulation/troubles/kinds.ts'
 import { huntBugs } from './runner/sim-bugs.ts'
 import { showDay } from './runner/sim-day.ts'
 import { runMany } from './runner/sim-many.ts'

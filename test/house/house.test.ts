@@ -16,7 +16,6 @@ const LONG_FILES = new Set([
   'device-drivers/protocols/llrp/parameters.ts',
   'verification/simulation/oracles/ledger-oracle.ts',
   'verification/simulation/run-seed.ts',
-  'verification/simulation/troubles/troubles.ts',
 ])
 /** Folders whose subfolders import each other in one direction only. */
 const ORDERED_FOLDERS = [

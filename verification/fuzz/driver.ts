@@ -1,10 +1,10 @@
-import { createHash } from 'node:crypto'
+import { createHash, type Hash } from 'node:crypto'
 import type { Operation } from '../../cloud/operations/operation.ts'
 import { OPERATION_TABLE } from '../../cloud/operation-table.ts'
 import type { Package } from '../../cloud/foundation/packages.ts'
 import type { Chance } from '../simulation/virtual/chance.ts'
 import { envelope, wildEnvelope, wrongAuthorization } from './requests/envelopes.ts'
-import { idsIn, newFindings, prefixOf } from './scene/findings.ts'
+import { idsIn, newFindings, prefixOf, type Findings } from './scene/findings.ts'
 import type { Ground, Party } from './scene/ground.ts'
 import { judge, withoutNames, type Exchange, type Fault } from './judge.ts'
 import { loginOf } from './requests/makers.ts'
@@ -51,124 +51,54 @@ const LISTINGS = ['fetchStores', 'fetchProducts', 'fetchDevices', 'fetchApiKeys'
 /** Shared by all parties and operations. */
 const IDEMPOTENCY_KEYS = ['a', 'b', 'c', 'd', 'e', 'f']
 
+type Plain = (body: Json, headers?: Record<string, string>) => Promise<{ reply: Reply; fault: Shown | undefined }>
+
 /** A driver that knows nothing yet but the ground. */
 export function newDriver(ground: Ground, served: ServedCloud, chance: Chance): Driver {
-  const findings = newFindings(new Set([ground.adminKeyId]))
-  const succeeded = new Map<string, number>()
-  const statuses = new Map<number, number>()
-  const tokens = new Map<string, string>()
-  const hash = createHash('sha256')
-  let sent = 0
-  let count = 0
-  let journeyFault: Shown | undefined
+  return new FuzzDriver(ground, served, chance)
+}
 
-  function sceneOf(party: Party): Scene {
-    return {
-      party,
-      chance,
-      served,
-      ground,
-      findings,
-      call: (operation, body, as = 'secret') => call(party, operation, body, as),
-      text: () => `${party.canary} ${++count % 97}`,
-      count: () => ++count,
-    }
+class FuzzDriver implements Driver {
+  readonly #ground: Ground
+  readonly #served: ServedCloud
+  readonly #chance: Chance
+  readonly #findings: Findings
+  readonly succeeded = new Map<string, number>()
+  readonly statuses = new Map<number, number>()
+  readonly #tokens = new Map<string, string>()
+  readonly #hash: Hash
+  #sent = 0
+  #count = 0
+  #journeyFault: Shown | undefined
+
+  constructor(ground: Ground, served: ServedCloud, chance: Chance) {
+    this.#ground = ground
+    this.#served = served
+    this.#chance = chance
+    this.#findings = newFindings(new Set([this.#ground.adminKeyId]))
+    this.#hash = createHash('sha256')
   }
 
-  /** A call that a request needs first. */
-  async function call(party: Party, name: string, body: Json, as: As): Promise<Json | undefined> {
-    const operation = OPERATION_TABLE.get(name)
-    if (!operation) throw new Error(`there is no operation ${name}`)
-    const request = envelope(operation, body, headersOf(await authorizationOf(party, as)), operation.getOnly)
-    const exchange = { operation, isOlderForm: operation.getOnly, as, party, isGenuine: true, unknownField: undefined }
-    const { reply, fault } = await send(request, exchange, body)
-    if (fault) journeyFault ??= fault
-    return reply.status < 300 ? reply.json : undefined
-  }
-
-  async function authorizationOf(party: Party, as: As): Promise<string | undefined> {
-    if (as === 'anyone') return undefined
-    if (as === 'admin') return `Bearer ${ground.adminKey}`
-    if (as !== 'agent') return `Bearer ${party.keys[as]}`
-    const token = tokens.get(party.name) ?? (await logIn(party))
-    return `Bearer ${token}`
-  }
-
-  async function logIn(party: Party): Promise<string> {
-    if (!party.agent) return 'none'
-    const answer = await call(party, 'agentLogin', await loginOf(sceneOf(party), party.agent), 'anyone')
-    const token = String(answer?.['accessToken'])
-    tokens.set(party.name, token)
-    return token
-  }
-
-  /** Sends one request, learns from its answer and judges it. */
-  async function send(
-    request: Sent,
-    about: Omit<Exchange, 'sent' | 'reply' | 'errors' | 'packages'>,
-    body: Json,
-  ): Promise<{ reply: Reply; fault: Shown | undefined }> {
-    sent++
-    if (about.party) findings.name(about.party.name, idsIn(`${request.path} ${String(request.body ?? '')}`))
-    const reply = await served.send(request)
-    hash.update(`${reply.status} ${reply.text}\n`)
-    statuses.set(reply.status, (statuses.get(reply.status) ?? 0) + 1)
-    const { operation, party, as } = about
-    const isDone = reply.status >= 200 && reply.status < 300
-    if (isDone && operation) succeeded.set(operation.name, (succeeded.get(operation.name) ?? 0) + 1)
-    if (reply.status === 401 && as === 'agent' && party) tokens.delete(party.name)
-    const packages =
-      isDone && operation && request.method !== 'OPTIONS' ? await packagesOf(operation, about, body) : undefined
-    const exchange: Exchange = { ...about, sent: request, reply, errors: served.takeErrors(), packages }
-    const [fault] = judge(exchange, findings)
-    if (isDone && party && as !== 'admin' && reply.json) findings.learn(party.name, reply.json)
-    return { reply, fault: fault && { ...fault, request: shown(request) } }
-  }
-
-  /** The packages on which the operation's success depends. */
-  async function packagesOf(
-    operation: Operation,
-    { party, as }: Pick<Exchange, 'party' | 'as'>,
-    body: Json,
-  ): Promise<Exchange['packages']> {
-    if (!party || as === 'admin' || as === 'anyone') return undefined
-    if (operation.callers.includes('anyone') || operation.minimumPackage === 'DISCOVER') return undefined
-    if (party.mode === 'test' && FREE_IN_SANDBOX.has(operation.area)) return undefined
-    const { reads } = served.database
-    const account = reads.selectFrom('account').select('package').where('account_id', '=', party.accountId)
-    const storeId = typeof body['storeId'] === 'string' ? body['storeId'] : ''
-    const store = reads.selectFrom('store').select('package').where('store_id', '=', storeId)
-    const [have, named] = [await account.executeTakeFirst(), await store.executeTakeFirst()]
-    return { account: (have?.package ?? 'DISCOVER') as Package, store: named?.package as Package | undefined }
-  }
-
-  async function prepare(step: Step): Promise<Prepared> {
-    journeyFault = undefined
+  async prepare(step: Step): Promise<Prepared> {
+    this.#journeyFault = undefined
     const { operation, party, as, style } = step
-    const scene = sceneOf(party)
-    const own = chance.fork(`step ${++count}`)
+    const scene = this.#sceneOf(party)
+    const own = this.#chance.fork(`step ${++this.#count}`)
     const page = operation ? undefined : pageRequest(scene)
-    const base = operation ? await baseOf(operation, scene, step) : {}
-    const genuine = await authorizationOf(party, as)
+    const base = operation ? await this.#baseOf(operation, scene, step) : {}
+    const genuine = await this.#authorizationOf(party, as)
     const isWrong =
       style === 'key' && genuine !== undefined && operation?.callers.includes(as === 'bound' ? 'secret' : as)
     const authorization = isWrong ? wrongAuthorization(own, genuine) : genuine
-    return { base, authorization, isGenuine: !isWrong, page, chance: own, fault: journeyFault }
+    return { base, authorization, isGenuine: !isWrong, page, chance: own, fault: this.#journeyFault }
   }
 
-  async function baseOf(operation: Operation, scene: Scene, { isOlderForm }: Step): Promise<Json> {
-    if (!isOlderForm || operation.getOnly) return goodRequest(operation, scene)
-    const good = await goodRequest(operation, scene)
-    const names = Object.keys((operation.get?.request as { shape?: Json } | undefined)?.shape ?? {})
-    return Object.fromEntries(Object.entries(good).filter(([name]) => names.includes(name)))
-  }
-
-  async function carryOutStep(step: Step, prepared: Prepared, plan: Plan): Promise<Shown | undefined> {
+  async carryOut(step: Step, prepared: Prepared, plan: Plan): Promise<Shown | undefined> {
     const { operation, party, as, style, isOlderForm } = step
     const own = prepared.chance.fork('carry out')
     const about = { operation, isOlderForm, as, party, isGenuine: prepared.isGenuine }
     if (!operation || prepared.page) {
-      const fault = prepared.page && (await send(prepared.page, { ...about, unknownField: undefined }, {})).fault
+      const fault = prepared.page && (await this.#send(prepared.page, { ...about, unknownField: undefined }, {})).fault
       return fault
     }
     const request = isOlderForm && operation.get ? operation.get.request : operation.request
@@ -179,21 +109,123 @@ export function newDriver(ground: Ground, served: ServedCloud, chance: Chance): 
     const wrap = (each: Json, more: Record<string, string> = {}) =>
       envelope(operation, each, { ...headers, ...more }, isOlderForm)
     const plain = (each: Json, more: Record<string, string> = {}) =>
-      send(wrap(each, more), { ...about, unknownField }, each)
-    if (style === 'foreign') return foreignPair(step, prepared, own, plain)
-    if (style === 'repeat') return repeated(step, prepared, own, plain)
+      this.#send(wrap(each, more), { ...about, unknownField }, each)
+    if (style === 'foreign') return this.#foreignPair(step, prepared, own, plain)
+    if (style === 'repeat') return this.#repeated(step, prepared, own, plain)
     if (style === 'raw') {
       const wild = wildEnvelope(own, wrap(body), operation)
       const isGet = wild.method === 'GET'
-      return (await send(wild, { ...about, isOlderForm: isGet, unknownField: undefined }, {})).fault
+      return (await this.#send(wild, { ...about, isOlderForm: isGet, unknownField: undefined }, {})).fault
     }
     return (await plain(body)).fault
   }
 
-  type Plain = (body: Json, headers?: Record<string, string>) => Promise<{ reply: Reply; fault: Shown | undefined }>
+  get sent(): number {
+    return this.#sent
+  }
+
+  hash(): string {
+    return this.#hash.copy().digest('hex')
+  }
+
+  pass(ms: number): Promise<void> {
+    return this.#served.pass(ms)
+  }
+
+  async warmUp(): Promise<void> {
+    for (const party of this.#ground.parties)
+      for (const name of LISTINGS) await this.#call(party, name, storeOrNone(name, party), 'secret')
+  }
+
+  #sceneOf(party: Party): Scene {
+    return {
+      party,
+      chance: this.#chance,
+      served: this.#served,
+      ground: this.#ground,
+      findings: this.#findings,
+      call: (operation, body, as = 'secret') => this.#call(party, operation, body, as),
+      text: () => `${party.canary} ${++this.#count % 97}`,
+      count: () => ++this.#count,
+    }
+  }
+
+  /** A call that a request needs first. */
+  async #call(party: Party, name: string, body: Json, as: As): Promise<Json | undefined> {
+    const operation = OPERATION_TABLE.get(name)
+    if (!operation) throw new Error(`there is no operation ${name}`)
+    const request = envelope(operation, body, headersOf(await this.#authorizationOf(party, as)), operation.getOnly)
+    const exchange = { operation, isOlderForm: operation.getOnly, as, party, isGenuine: true, unknownField: undefined }
+    const { reply, fault } = await this.#send(request, exchange, body)
+    if (fault) this.#journeyFault ??= fault
+    return reply.status < 300 ? reply.json : undefined
+  }
+
+  async #authorizationOf(party: Party, as: As): Promise<string | undefined> {
+    if (as === 'anyone') return undefined
+    if (as === 'admin') return `Bearer ${this.#ground.adminKey}`
+    if (as !== 'agent') return `Bearer ${party.keys[as]}`
+    const token = this.#tokens.get(party.name) ?? (await this.#logIn(party))
+    return `Bearer ${token}`
+  }
+
+  async #logIn(party: Party): Promise<string> {
+    if (!party.agent) return 'none'
+    const answer = await this.#call(party, 'agentLogin', await loginOf(this.#sceneOf(party), party.agent), 'anyone')
+    const token = String(answer?.['accessToken'])
+    this.#tokens.set(party.name, token)
+    return token
+  }
+
+  /** Sends one request, learns from its answer and judges it. */
+  async #send(
+    request: Sent,
+    about: Omit<Exchange, 'sent' | 'reply' | 'errors' | 'packages'>,
+    body: Json,
+  ): Promise<{ reply: Reply; fault: Shown | undefined }> {
+    this.#sent++
+    if (about.party) this.#findings.name(about.party.name, idsIn(`${request.path} ${String(request.body ?? '')}`))
+    const reply = await this.#served.send(request)
+    this.#hash.update(`${reply.status} ${reply.text}\n`)
+    this.statuses.set(reply.status, (this.statuses.get(reply.status) ?? 0) + 1)
+    const { operation, party, as } = about
+    const isDone = reply.status >= 200 && reply.status < 300
+    if (isDone && operation) this.succeeded.set(operation.name, (this.succeeded.get(operation.name) ?? 0) + 1)
+    if (reply.status === 401 && as === 'agent' && party) this.#tokens.delete(party.name)
+    const packages =
+      isDone && operation && request.method !== 'OPTIONS' ? await this.#packagesOf(operation, about, body) : undefined
+    const exchange: Exchange = { ...about, sent: request, reply, errors: this.#served.takeErrors(), packages }
+    const [fault] = judge(exchange, this.#findings)
+    if (isDone && party && as !== 'admin' && reply.json) this.#findings.learn(party.name, reply.json)
+    return { reply, fault: fault && { ...fault, request: shown(request) } }
+  }
+
+  /** The packages on which the operation's success depends. */
+  async #packagesOf(
+    operation: Operation,
+    { party, as }: Pick<Exchange, 'party' | 'as'>,
+    body: Json,
+  ): Promise<Exchange['packages']> {
+    if (!party || as === 'admin' || as === 'anyone') return undefined
+    if (operation.callers.includes('anyone') || operation.minimumPackage === 'DISCOVER') return undefined
+    if (party.mode === 'test' && FREE_IN_SANDBOX.has(operation.area)) return undefined
+    const { reads } = this.#served.database
+    const account = reads.selectFrom('account').select('package').where('account_id', '=', party.accountId)
+    const storeId = typeof body['storeId'] === 'string' ? body['storeId'] : ''
+    const store = reads.selectFrom('store').select('package').where('store_id', '=', storeId)
+    const [have, named] = [await account.executeTakeFirst(), await store.executeTakeFirst()]
+    return { account: (have?.package ?? 'DISCOVER') as Package, store: named?.package as Package | undefined }
+  }
+
+  async #baseOf(operation: Operation, scene: Scene, { isOlderForm }: Step): Promise<Json> {
+    if (!isOlderForm || operation.getOnly) return goodRequest(operation, scene)
+    const good = await goodRequest(operation, scene)
+    const names = Object.keys((operation.get?.request as { shape?: Json } | undefined)?.shape ?? {})
+    return Object.fromEntries(Object.entries(good).filter(([name]) => names.includes(name)))
+  }
 
   /** What belongs to another party must look as if it did not exist. */
-  async function foreignPair(
+  async #foreignPair(
     { operation, party, as }: Step,
     { base }: Prepared,
     own: Chance,
@@ -203,7 +235,8 @@ export function newDriver(ground: Ground, served: ServedCloud, chance: Chance): 
     if (places.length === 0) return (await plain(base)).fault
     const { path, id } = own.one(places)
     const prefix = prefixOf(id) ?? ''
-    const hidden = as === 'bound' && prefix === 'st' ? party.storeIds.slice(1) : findings.foreign(party.name, prefix)
+    const hidden =
+      as === 'bound' && prefix === 'st' ? party.storeIds.slice(1) : this.#findings.foreign(party.name, prefix)
     if (hidden.length === 0 || as === 'admin') return (await plain(base)).fault
     const foreign = own.one(hidden)
     const nobodys = `${prefix}_${'7'.repeat(26)}`
@@ -220,7 +253,7 @@ export function newDriver(ground: Ground, served: ServedCloud, chance: Chance): 
   }
 
   /** The same request under one Idempotency-Key has one answer. */
-  async function repeated(step: Step, { base }: Prepared, own: Chance, plain: Plain): Promise<Shown | undefined> {
+  async #repeated(step: Step, { base }: Prepared, own: Chance, plain: Plain): Promise<Shown | undefined> {
     const header = { 'idempotency-key': own.one(IDEMPOTENCY_KEYS) }
     const first = await plain(base, header)
     if (first.fault || first.reply.status !== 200) return first.fault
@@ -229,22 +262,6 @@ export function newDriver(ground: Ground, served: ServedCloud, chance: Chance): 
     if (again.reply.status === 200 && again.reply.text === first.reply.text) return undefined
     const detail = `${first.reply.text.slice(0, 300)}\n  again: ${again.reply.status} ${again.reply.text.slice(0, 300)}`
     return { rule: 'idempotency', detail, request: JSON.stringify(base) }
-  }
-
-  return {
-    get sent() {
-      return sent
-    },
-    succeeded,
-    statuses,
-    hash: () => hash.copy().digest('hex'),
-    pass: (ms) => served.pass(ms),
-    async warmUp() {
-      for (const party of ground.parties)
-        for (const name of LISTINGS) await call(party, name, storeOrNone(name, party), 'secret')
-    },
-    prepare,
-    carryOut: carryOutStep,
   }
 }
 

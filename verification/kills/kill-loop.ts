@@ -96,118 +96,64 @@ export function killNumber(n: number, database: DatabaseKind = 'sqlite'): Kill {
 }
 
 /** The loop over a store that runs. The boards must be ready. */
-export function killLoop({ store, database, board, platform, random }: KillLoopParts): KillLoop {
-  const { timers } = platform
-  const told = new Set<string>()
-  const bought: { transactionId: string; pulses: number }[] = []
+export function killLoop(parts: KillLoopParts): KillLoop {
+  return new Kills(parts)
+}
 
-  const isUp = () =>
-    eventually(
-      'the boards',
-      async () => ((await store.status())['devices'] as { state: string }[]).every((d) => d.state === 'ready'),
-      UP_WITHIN_MS,
-    )
-  const online = () => eventually('online', async () => (await store.status())['online'] === true, UP_WITHIN_MS)
-
-  async function agentAgain(): Promise<void> {
-    await store.startAgent()
-    await isUp()
-  }
-
-  const killBoth = async () => void (await Promise.all([store.agent.kill(), store.cloud.kill()]))
-
-  async function startBoth(): Promise<void> {
-    await Promise.all([store.startCloud(), store.startAgent()])
-    await isUp()
-  }
-
-  /** What was not flushed is gone, as after a crash of the server. */
-  async function restartDatabase(meanwhile?: () => Promise<void>): Promise<void> {
-    assert(database !== undefined, 'only a PostgreSQL server can be killed')
-    await database.restart('immediate', meanwhile)
-  }
-
-  const killed: Record<Victim, () => Promise<void>> = {
-    async agent() {
-      await store.agent.kill()
-      await agentAgain()
+class Kills implements KillLoop {
+  readonly #store: KillLoopParts['store']
+  readonly #database: KillLoopParts['database']
+  readonly #board: KillLoopParts['board']
+  readonly #platform: KillLoopParts['platform']
+  readonly #random: KillLoopParts['random']
+  readonly #told = new Set<string>()
+  readonly #bought: { transactionId: string; pulses: number }[] = []
+  readonly #killed: Record<Victim, () => Promise<void>> = {
+    agent: async () => {
+      await this.#store.agent.kill()
+      await this.agentAgain()
     },
-    async cloud() {
-      await store.cloud.kill()
-      await store.startCloud()
+    cloud: async () => {
+      await this.#store.cloud.kill()
+      await this.#store.startCloud()
     },
-    async both() {
-      await killBoth()
-      await startBoth()
+    both: async () => {
+      await this.#killBoth()
+      await this.#startBoth()
     },
-    database: () => restartDatabase(),
-    async all() {
-      await restartDatabase(killBoth)
-      await startBoth()
+    database: () => this.#restartDatabase(),
+    all: async () => {
+      await this.#restartDatabase(this.#killBoth)
+      await this.#startBoth()
     },
   }
 
-  /** The right that is asked for, by the same words each time. */
-  async function buyRight(withToken: boolean): Promise<{ transactionId: string; body: Fields }> {
-    const { transactionId, receipt } = await store.buy([{ ean: String(store.products[0]?.['ean']), quantity: 1 }])
-    const body = { deviceId: store.devices.pos_deactivator, protectionAction: 'deactivate_label' }
-    if (!withToken) return { transactionId, body: { ...body, receipt } }
-    const { authorizationToken } = await store.api.call('verifySecurityTagDeactivation', {
-      purchaseId: transactionId,
-      deviceId: body.deviceId,
-    })
-    return { transactionId, body: { ...body, token: authorizationToken } }
+  constructor({ store, database, board, platform, random }: KillLoopParts) {
+    this.#store = store
+    this.#database = database
+    this.#board = board
+    this.#platform = platform
+    this.#random = random
   }
 
-  async function ask(body: Fields): Promise<Fields | undefined> {
-    const answer = await store.authorize(body).catch(() => undefined)
-    if (typeof answer?.['eventId'] === 'string') told.add(answer['eventId'])
-    return answer
+  async agentAgain(): Promise<void> {
+    await this.#store.startAgent()
+    await this.#isUp()
   }
 
-  /** As people do: a board that a busy machine has lost for a moment fails, with nothing moved, and the same right works the next time. */
-  async function askAgain(body: Fields): Promise<Fields | undefined> {
-    let answer = await ask(body)
-    for (let tries = 1; tries < TRIES && answer?.['outcome'] === 'failed'; tries++) {
-      await isUp()
-      answer = await ask(body)
-    }
-    return answer
-  }
-
-  /** Resolves at the step; the listeners are taken away again. */
-  function reached(step: Step, answered: Promise<unknown>): Promise<void> {
-    return new Promise((resolve) => {
-      const done = () => {
-        board.onChange = () => undefined
-        store.wire.onAsked = () => undefined
-        resolve()
-      }
-      if (step === 'as soon as it is asked') void pause(timers, 1).then(done)
-      if (step === 'when the cloud is asked') store.wire.onAsked = done
-      if (step === 'when the output goes on') board.onChange = (coil, on) => coil === 0 && on && done()
-      if (step === 'when the output goes off') board.onChange = (coil, on) => coil === 0 && !on && done()
-      if (step === 'when it has answered') void answered.then(done)
-      if (step === 'while it tells the cloud') void answered.then(() => (store.wire.onAsked = done))
-      if (step === 'at any time') void pause(timers, (random.bytes(1)[0] ?? 0) % RELEASE_MS).then(done)
-      // A step that does not come, as with the cloud out of reach, is cut short.
-      void answered.then(() => pause(timers, RELEASE_MS)).then(done)
-    })
-  }
-
-  async function release({ name, withToken, offline, prepare, interrupt }: Release): Promise<string[]> {
-    await online()
-    const { transactionId, body } = await buyRight(withToken)
+  async release({ name, withToken, offline, prepare, interrupt }: Release): Promise<string[]> {
+    await this.#online()
+    const { transactionId, body } = await this.#buyRight(withToken)
     await prepare?.()
-    const before = board.pulses()
+    const before = this.#board.pulses()
     // Two at once, as when a page and a scanner say the same.
-    const answered = Promise.all([ask(body), ask(body)])
+    const answered = Promise.all([this.#ask(body), this.#ask(body)])
     await interrupt(answered)
     const first = await answered
-    const again = await askAgain(body)
-    if (offline) store.wire.restore()
-    const pulses = board.pulses() - before
-    bought.push({ transactionId, pulses })
+    const again = await this.#askAgain(body)
+    if (offline) this.#store.wire.restore()
+    const pulses = this.#board.pulses() - before
+    this.#bought.push({ transactionId, pulses })
     const wrong: string[] = []
     if (pulses > 1) wrong.push(`${name}: ${pulses} releases on one right of ${transactionId}`)
     const reason = String(again?.['reason'])
@@ -218,67 +164,135 @@ export function killLoop({ store, database, board, platform, random }: KillLoopP
     return wrong
   }
 
-  return {
-    round({ victim, step, withToken, offline }) {
-      const name = `${victim} killed ${step}${offline ? ', offline' : ''}${withToken ? ', by token' : ''}`
-      const interrupt = async (answered: Promise<unknown>) => {
-        await reached(step, answered)
-        if (offline) store.wire.cut()
-        await killed[victim]()
-      }
-      return release({ name, withToken, offline, interrupt })
-    },
-    release,
-    agentAgain,
+  round({ victim, step, withToken, offline }: Kill): Promise<string[]> {
+    const name = `${victim} killed ${step}${offline ? ', offline' : ''}${withToken ? ', by token' : ''}`
+    const interrupt = async (answered: Promise<unknown>) => {
+      await this.#reached(step, answered)
+      if (offline) this.#store.wire.cut()
+      await this.#killed[victim]()
+    }
+    return this.release({ name, withToken, offline, interrupt })
+  }
 
-    async audit() {
-      await online()
-      await eventually('an empty outbox', async () => (await store.status())['queueDepth'] === 0, UP_WITHIN_MS)
-      const events = await store.events()
-      const ids = events.map((e) => String(e['eventId']))
-      const wrong: string[] = []
-      if (new Set(ids).size !== ids.length) wrong.push(`${ids.length - new Set(ids).size} events are double`)
-      const known = new Set(ids)
-      for (const id of told)
-        if (!known.has(id)) wrong.push(`somebody was told of ${id}, and the cloud does not know it`)
-      for (const { transactionId, pulses } of bought) {
-        const tried = events.filter(
-          (e) =>
-            e['purchaseId'] === transactionId &&
-            ['protection.action.completed', 'protection.action.failed'].includes(String(e['type'])),
-        )
-        // One right, one redemption besides those that moved nothing; what moved is known, or known not to be known.
-        const redeemed = tried.filter((e) => e['outcome'] !== 'failed')
-        const as = tried
-          .map((e) => [e['outcome'], e['reason']].filter((each) => each !== undefined).join(' '))
-          .join(', ')
-        if (redeemed.length !== 1) wrong.push(`${transactionId} was redeemed ${redeemed.length} times (${as})`)
-        const outcome = redeemed[0]?.['outcome']
-        if (pulses !== 1 && outcome !== 'unknown') wrong.push(`${transactionId}: ${pulses} releases are told as ${as}`)
-        if (outcome !== 'confirmed') continue
-        const { securityTagStatus } = await store.api.call('fetchPurchase', { transactionId })
-        if (securityTagStatus !== 'deactivated')
-          wrong.push(`${transactionId} was released and is ${String(securityTagStatus)}`)
-      }
-      const doubled = events.filter(
-        (e) => e['type'] === 'protection.exception.raised' && e['reason'] === 'double_redeem',
+  async audit(): Promise<string[]> {
+    await this.#online()
+    await eventually('an empty outbox', async () => (await this.#store.status())['queueDepth'] === 0, UP_WITHIN_MS)
+    const events = await this.#store.events()
+    const ids = events.map((e) => String(e['eventId']))
+    const wrong: string[] = []
+    if (new Set(ids).size !== ids.length) wrong.push(`${ids.length - new Set(ids).size} events are double`)
+    const known = new Set(ids)
+    for (const id of this.#told)
+      if (!known.has(id)) wrong.push(`somebody was told of ${id}, and the cloud does not know it`)
+    for (const { transactionId, pulses } of this.#bought) {
+      const tried = events.filter(
+        (e) =>
+          e['purchaseId'] === transactionId &&
+          ['protection.action.completed', 'protection.action.failed'].includes(String(e['type'])),
       )
-      if (doubled.length > 0) wrong.push(`${doubled.length} exceptions double_redeem`)
-      return wrong
-    },
+      // One right, one redemption besides those that moved nothing; what moved is known, or known not to be known.
+      const redeemed = tried.filter((e) => e['outcome'] !== 'failed')
+      const as = tried.map((e) => [e['outcome'], e['reason']].filter((each) => each !== undefined).join(' ')).join(', ')
+      if (redeemed.length !== 1) wrong.push(`${transactionId} was redeemed ${redeemed.length} times (${as})`)
+      const outcome = redeemed[0]?.['outcome']
+      if (pulses !== 1 && outcome !== 'unknown') wrong.push(`${transactionId}: ${pulses} releases are told as ${as}`)
+      if (outcome !== 'confirmed') continue
+      const { securityTagStatus } = await this.#store.api.call('fetchPurchase', { transactionId })
+      if (securityTagStatus !== 'deactivated')
+        wrong.push(`${transactionId} was released and is ${String(securityTagStatus)}`)
+    }
+    const doubled = events.filter((e) => e['type'] === 'protection.exception.raised' && e['reason'] === 'double_redeem')
+    if (doubled.length > 0) wrong.push(`${doubled.length} exceptions double_redeem`)
+    return wrong
+  }
 
-    async checkFiles() {
-      const files = {
-        ...(database === undefined && { 'cloud/cloud.db': openConnection }),
-        'edge/ledger.db': openLedgerFile,
+  async checkFiles(): Promise<string[]> {
+    const files = {
+      ...(this.#database === undefined && { 'cloud/cloud.db': openConnection }),
+      'edge/ledger.db': openLedgerFile,
+    }
+    const wrong = Object.entries(files).flatMap(([file, openFile]) => {
+      const db = openFile(join(this.#store.folder, file))
+      const verdict: unknown = db.pragma('integrity_check', { simple: true })
+      db.close()
+      return verdict === 'ok' ? [] : [`${file}: ${String(verdict)}`]
+    })
+    return [...wrong, ...((await this.#database?.damage()) ?? [])]
+  }
+
+  #isUp() {
+    return eventually(
+      'the boards',
+      async () => ((await this.#store.status())['devices'] as { state: string }[]).every((d) => d.state === 'ready'),
+      UP_WITHIN_MS,
+    )
+  }
+
+  #online() {
+    return eventually('online', async () => (await this.#store.status())['online'] === true, UP_WITHIN_MS)
+  }
+
+  readonly #killBoth = async () => void (await Promise.all([this.#store.agent.kill(), this.#store.cloud.kill()]))
+
+  async #startBoth(): Promise<void> {
+    await Promise.all([this.#store.startCloud(), this.#store.startAgent()])
+    await this.#isUp()
+  }
+
+  /** What was not flushed is gone, as after a crash of the server. */
+  async #restartDatabase(meanwhile?: () => Promise<void>): Promise<void> {
+    assert(this.#database !== undefined, 'only a PostgreSQL server can be killed')
+    await this.#database.restart('immediate', meanwhile)
+  }
+
+  /** The right that is asked for, by the same words each time. */
+  async #buyRight(withToken: boolean): Promise<{ transactionId: string; body: Fields }> {
+    const { transactionId, receipt } = await this.#store.buy([
+      { ean: String(this.#store.products[0]?.['ean']), quantity: 1 },
+    ])
+    const body = { deviceId: this.#store.devices.pos_deactivator, protectionAction: 'deactivate_label' }
+    if (!withToken) return { transactionId, body: { ...body, receipt } }
+    const { authorizationToken } = await this.#store.api.call('verifySecurityTagDeactivation', {
+      purchaseId: transactionId,
+      deviceId: body.deviceId,
+    })
+    return { transactionId, body: { ...body, token: authorizationToken } }
+  }
+
+  async #ask(body: Fields): Promise<Fields | undefined> {
+    const answer = await this.#store.authorize(body).catch(() => undefined)
+    if (typeof answer?.['eventId'] === 'string') this.#told.add(answer['eventId'])
+    return answer
+  }
+
+  /** As people do: a board that a busy machine has lost for a moment fails, with nothing moved, and the same right works the next time. */
+  async #askAgain(body: Fields): Promise<Fields | undefined> {
+    let answer = await this.#ask(body)
+    for (let tries = 1; tries < TRIES && answer?.['outcome'] === 'failed'; tries++) {
+      await this.#isUp()
+      answer = await this.#ask(body)
+    }
+    return answer
+  }
+
+  /** Resolves at the step; the listeners are taken away again. */
+  #reached(step: Step, answered: Promise<unknown>): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        this.#board.onChange = () => undefined
+        this.#store.wire.onAsked = () => undefined
+        resolve()
       }
-      const wrong = Object.entries(files).flatMap(([file, openFile]) => {
-        const db = openFile(join(store.folder, file))
-        const verdict: unknown = db.pragma('integrity_check', { simple: true })
-        db.close()
-        return verdict === 'ok' ? [] : [`${file}: ${String(verdict)}`]
-      })
-      return [...wrong, ...((await database?.damage()) ?? [])]
-    },
+      if (step === 'as soon as it is asked') void pause(this.#platform.timers, 1).then(done)
+      if (step === 'when the cloud is asked') this.#store.wire.onAsked = done
+      if (step === 'when the output goes on') this.#board.onChange = (coil, on) => coil === 0 && on && done()
+      if (step === 'when the output goes off') this.#board.onChange = (coil, on) => coil === 0 && !on && done()
+      if (step === 'when it has answered') void answered.then(done)
+      if (step === 'while it tells the cloud') void answered.then(() => (this.#store.wire.onAsked = done))
+      if (step === 'at any time')
+        void pause(this.#platform.timers, (this.#random.bytes(1)[0] ?? 0) % RELEASE_MS).then(done)
+      // A step that does not come, as with the cloud out of reach, is cut short.
+      void answered.then(() => pause(this.#platform.timers, RELEASE_MS)).then(done)
+    })
   }
 }

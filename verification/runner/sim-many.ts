@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { fewestTroubles } from '../simulation/campaign.ts'
 import { runSeed } from '../simulation/run-seed.ts'
-import type { Trouble } from '../simulation/troubles/troubles.ts'
+import type { Trouble } from '../simulation/troubles/kinds.ts'
 import { describeSeed } from './sim-texts.ts'
 import { openShops, runWorker, type RanSeed } from './sim-worker.ts'
 
@@ -33,88 +33,110 @@ const DETAIL_LENGTH = 200
 const SHOWN_LIMIT = 20
 
 /** Runs worlds with consecutive seeds in as many processes as there may be. True when all held that must hold. */
-export async function runMany({ seeds, first, liveness, jobs, troubles, json }: Many): Promise<boolean> {
-  const workers = Math.min(jobs, seeds)
-  const cpu: number[] = []
-  const failed: { seed: number; invariant: string; detail: string }[] = []
-  let [done, steps, virtualMs, ranTwice] = [0, 0, 0, 0]
-  const isShown = process.stderr.isTTY
-  const began = Date.now()
+export async function runMany(many: Many): Promise<boolean> {
+  const { failed } = await new Campaign(many).run()
+  const worst = failed.find((f) => f.invariant !== 'determinism' && f.invariant !== 'fault')
+  if (worst) await showSmallest(worst.seed, many.liveness, many.troubles)
+  return failed.length === 0
+}
 
-  function fail(seed: number, invariant: string, detail: string): void {
-    failed.push({ seed, invariant, detail })
-    if (failed.length <= SHOWN_LIMIT)
-      process.stderr.write(`${isShown ? '\n' : ''}seed ${seed}: ${invariant}: ${detail}\n`)
+class Campaign {
+  readonly #many: Many
+  readonly #workers: number
+  /** CPU time of each worker, s. */
+  readonly #cpu: number[] = []
+  readonly #isShown = process.stderr.isTTY
+  readonly #began = Date.now()
+  readonly failed: { seed: number; invariant: string; detail: string }[] = []
+  #done = 0
+  #steps = 0
+  #virtualMs = 0
+  #ranTwice = 0
+
+  constructor(many: Many) {
+    this.#many = many
+    this.#workers = Math.min(many.jobs, many.seeds)
   }
 
-  function took(worker: number, ran: RanSeed): void {
-    done++
-    steps += ran.steps
-    virtualMs += ran.virtualMs
-    if (ran.ranTwice) ranTwice++
-    cpu[worker] = ran.cpuSeconds
-    if (ran.violation) fail(ran.seed, ran.violation.invariant, ran.violation.detail)
-    if (ran.isUnlike) fail(ran.seed, 'determinism', 'its second run was another one')
-    // To a prover that has started this.
-    process.send?.({ done })
-    if (isShown)
-      process.stderr.write(
-        `\r${done} of ${seeds} worlds, ${failed.length} failed, ${Math.round((Date.now() - began) / 1_000)} s `,
-      )
+  /** Runs every worker to its end, and reports. */
+  async run(): Promise<this> {
+    await Promise.all(Array.from({ length: this.#workers }, (_, worker) => this.#runOne(worker)))
+    if (this.#isShown) process.stderr.write('\n')
+    this.failed.sort((a, b) => a.seed - b.seed)
+    this.#report()
+    return this
   }
 
-  async function runOne(worker: number): Promise<void> {
+  async #runOne(worker: number): Promise<void> {
+    const { first, seeds, liveness, troubles } = this.#many
+    const step = this.#workers
     const last = first + seeds - 1
     // A world that ends its process is one that failed; the others of this worker go on in another.
     for (let seed = first + worker; seed <= last;) {
-      const end = await runWorker(
-        {
-          first: seed,
-          seeds: Math.floor((last - seed) / workers) + 1,
-          step: workers,
-          liveness,
-          untilFirst: false,
-          troubles,
-        },
-        (ran) => took(worker, ran),
+      const rest = Math.floor((last - seed) / step) + 1
+      const end = await runWorker({ first: seed, seeds: rest, step, liveness, untilFirst: false, troubles }, (ran) =>
+        this.#took(worker, ran),
       )
       if (end.why === undefined) return
-      done++
-      fail(end.seed, 'fault', end.why)
-      seed = end.seed + workers
+      this.#done++
+      this.#fail(end.seed, 'fault', end.why)
+      seed = end.seed + step
     }
   }
 
-  await Promise.all(Array.from({ length: workers }, (_, worker) => runOne(worker)))
-  if (isShown) process.stderr.write('\n')
-  const cpuSeconds = cpu.reduce((sum, s) => sum + s, 0)
-  const worldsPerCpuSecond = Math.round((done / Math.max(cpuSeconds, 0.001)) * 100) / 100
-  failed.sort((a, b) => a.seed - b.seed)
-  const record: CampaignRecord = {
-    kind: liveness ? 'liveness' : 'safety',
-    seeds: done,
-    from: first,
-    violations: failed.map(({ detail, ...world }) => ({
-      ...world,
-      detail: detail.split('\n', 1).join('').slice(0, DETAIL_LENGTH),
-    })),
-    cpuSeconds: Math.round(cpuSeconds * 10) / 10,
-    worldsPerCpuSecond,
+  #took(worker: number, ran: RanSeed): void {
+    this.#done++
+    this.#steps += ran.steps
+    this.#virtualMs += ran.virtualMs
+    if (ran.ranTwice) this.#ranTwice++
+    this.#cpu[worker] = ran.cpuSeconds
+    if (ran.violation) this.#fail(ran.seed, ran.violation.invariant, ran.violation.detail)
+    if (ran.isUnlike) this.#fail(ran.seed, 'determinism', 'its second run was another one')
+    // To a prover that has started this.
+    process.send?.({ done: this.#done })
+    if (this.#isShown)
+      process.stderr.write(
+        `\r${this.#done} of ${this.#many.seeds} worlds, ${this.failed.length} failed, ${this.#seconds()} s `,
+      )
   }
-  if (json !== undefined) writeFileSync(json, `${JSON.stringify(record, null, 2)}\n`)
-  process.stdout.write(
-    [
-      `${done} worlds, ${steps} steps, ${(virtualMs / 3_600_000).toFixed(1)} hours of their time; ${worldsPerCpuSecond.toFixed(1)} worlds per second of CPU time, ${Math.round((Date.now() - began) / 1_000)} s in ${workers} processes`,
-      `${ranTwice} ran twice${failed.some((f) => f.invariant === 'determinism') ? '' : ', each the same both times'}`,
-      failed.length === 0
-        ? 'everything held that must hold'
-        : `${failed.length} worlds failed; see one with --seed ${failed[0]?.seed ?? 0}${liveness ? ' --liveness' : ''} --trace`,
-      '',
-    ].join('\n'),
-  )
-  const worst = failed.find((f) => f.invariant !== 'determinism' && f.invariant !== 'fault')
-  if (worst) await showSmallest(worst.seed, liveness, troubles)
-  return failed.length === 0
+
+  #fail(seed: number, invariant: string, detail: string): void {
+    this.failed.push({ seed, invariant, detail })
+    if (this.failed.length <= SHOWN_LIMIT)
+      process.stderr.write(`${this.#isShown ? '\n' : ''}seed ${seed}: ${invariant}: ${detail}\n`)
+  }
+
+  #seconds(): number {
+    return Math.round((Date.now() - this.#began) / 1_000)
+  }
+
+  #report(): void {
+    const { liveness, first, json } = this.#many
+    const cpuSeconds = this.#cpu.reduce((sum, s) => sum + s, 0)
+    const worldsPerCpuSecond = Math.round((this.#done / Math.max(cpuSeconds, 0.001)) * 100) / 100
+    const record: CampaignRecord = {
+      kind: liveness ? 'liveness' : 'safety',
+      seeds: this.#done,
+      from: first,
+      violations: this.failed.map(({ detail, ...world }) => ({
+        ...world,
+        detail: detail.split('\n', 1).join('').slice(0, DETAIL_LENGTH),
+      })),
+      cpuSeconds: Math.round(cpuSeconds * 10) / 10,
+      worldsPerCpuSecond,
+    }
+    if (json !== undefined) writeFileSync(json, `${JSON.stringify(record, null, 2)}\n`)
+    process.stdout.write(
+      [
+        `${this.#done} worlds, ${this.#steps} steps, ${(this.#virtualMs / 3_600_000).toFixed(1)} hours of their time; ${worldsPerCpuSecond.toFixed(1)} worlds per second of CPU time, ${this.#seconds()} s in ${this.#workers} processes`,
+        `${this.#ranTwice} ran twice${this.failed.some((f) => f.invariant === 'determinism') ? '' : ', each the same both times'}`,
+        this.failed.length === 0
+          ? 'everything held that must hold'
+          : `${this.failed.length} worlds failed; see one with --seed ${this.failed[0]?.seed ?? 0}${liveness ? ' --liveness' : ''} --trace`,
+        '',
+      ].join('\n'),
+    )
+  }
 }
 
 async function showSmallest(seed: number, liveness: boolean, troubles: Trouble[] | undefined): Promise<void> {

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { campaign } from '../simulation/campaign.ts'
 import { shopsIn, type Shops } from '../simulation/nodes/shops.ts'
 import { signQuickly } from '../simulation/virtual/quick-signatures.ts'
-import type { Trouble } from '../simulation/troubles/troubles.ts'
+import type { Trouble } from '../simulation/troubles/kinds.ts'
 import { renderPlainly } from '../../bin/plain-pages.ts'
 
 /**

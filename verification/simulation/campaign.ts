@@ -1,6 +1,6 @@
 import { runSeed, type SeedOptions, type SeedResult } from './run-seed.ts'
 import type { Shops } from './nodes/shops.ts'
-import type { Trouble } from './troubles/troubles.ts'
+import type { Trouble } from './troubles/kinds.ts'
 
 /** Many worlds, one after the other. */
 export interface CampaignOptions {

@@ -34,7 +34,8 @@ import type { Shops } from './nodes/shops.ts'
 import { liveTill, testTill } from './people/till.ts'
 import { paceOf } from './virtual/pace.ts'
 import { newTrace } from './virtual/trace.ts'
-import { makeTroubles, troublesOf, type Trouble } from './troubles/troubles.ts'
+import { troublesOf, type Trouble } from './troubles/kinds.ts'
+import { makeTroubles } from './troubles/troubles.ts'
 import { newWire } from './virtual/wire.ts'
 
 export interface SeedOptions {

@@ -10,6 +10,8 @@ import type { JournalBody } from '../../../policy/journal.ts'
 import { realPlatform } from '../../../bin/platform.ts'
 import { secretFiles } from '../../../bin/secret-files.ts'
 import { answerIn, documentsIn, newTally, type Promises } from './promises.ts'
+import type { Platform } from '../../../policy/platform.ts'
+import type { DiskEvent } from './disk-log.ts'
 
 /** The whole journal, as it was in the end: a disk of before holds its beginning. */
 interface Reference {
@@ -35,51 +37,115 @@ const EVENT_ID = /"eventId":"(evt_\w+)"/
  * `last`: its folder as it was in the end.
  */
 export function agentPromises(last: string, deviceAt: Readonly<Record<string, string>>): Promises {
-  const { count, given } = newTally()
-  const reference = readReference(join(last, 'ledger.db'))
-  const identity = readIdentity(last, secretFiles)
-  if (!identity) throw new Error('the recorded agent was not enrolled')
-  const platform = realPlatform()
-  /** The row of the journal up to which everything must be there. */
-  let row = 0
-  let why = 'nothing'
-  let isEnrolled = false
-  const moved = new Map<string, number>()
-  const told = { denySeq: 0, keys: 0, policy: 0 }
-  const offered: string[] = []
+  return new AgentPromises(last, deviceAt)
+}
 
-  function owe(seq: number | undefined, what: string): void {
-    count(what)
-    if (seq === undefined || seq <= row) return
-    row = seq
-    why = what
+class AgentPromises implements Promises {
+  readonly #deviceAt: Readonly<Record<string, string>>
+  readonly #count: (kind: string) => void
+  readonly given: Record<string, number>
+  readonly #reference: Reference
+  readonly #identity: Identity
+  readonly #platform: Platform
+  /** The row of the journal up to which everything must be there. */
+  #row = 0
+  #why = 'nothing'
+  #isEnrolled = false
+  readonly #moved = new Map<string, number>()
+  readonly #told = { denySeq: 0, keys: 0, policy: 0 }
+  readonly #offered: string[] = []
+  readonly folder: 'cloud' | 'edge' = 'edge'
+
+  constructor(last: string, deviceAt: Readonly<Record<string, string>>) {
+    this.#deviceAt = deviceAt
+    const { count, given } = newTally()
+    this.#count = count
+    this.given = given
+    this.#reference = readReference(join(last, 'ledger.db'))
+    const identity = readIdentity(last, secretFiles)
+    if (!identity) throw new Error('the recorded agent was not enrolled')
+    this.#identity = identity
+    this.#platform = realPlatform()
   }
 
-  function checkLedger(db: Connection): string[] {
+  hear({ to, text }: Extract<DiskEvent, { kind: 'said' }>): void {
+    if (to === 'standard output' && text.startsWith('enrolled ')) {
+      this.#isEnrolled = true
+      this.#count('enrolled')
+    }
+    const device = this.#deviceAt[/->[^:]*:(\d+)\]$/.exec(to)?.[1] ?? '']
+    if (device !== undefined && COIL_ON.test(text)) {
+      const n = this.#moved.get(device) ?? 0
+      this.#moved.set(device, n + 1)
+      this.#owe(this.#reference.claims.get(device)?.[n] ?? Number.POSITIVE_INFINITY, 'a release')
+    }
+    const eventId = EVENT_ID.exec(answerIn(text) ?? '')?.[1]
+    if (eventId !== undefined) this.#owe(this.#reference.rowOf.get(eventId), 'an answer')
+    for (const { typ, claims } of documentsIn(text)) {
+      if (typ === 'pevt+jwt') this.#owe(Number(claims['seqTo']), 'what the cloud was told')
+      if (typ === 'assert+jwt') this.#owe(Number(claims['seq'] ?? 0), 'the end of the journal as it was told')
+    }
+    const [, , keys, , policy, deny] = HAVE.exec(text) ?? []
+    if (deny !== undefined) {
+      this.#count('denials confirmed')
+      this.#told.denySeq = Math.max(this.#told.denySeq, Number(deny))
+      this.#told.keys = Math.max(this.#told.keys, Number(keys ?? 0))
+      this.#told.policy = Math.max(this.#told.policy, Number(policy ?? 0))
+    }
+    const key = NEW_KEY.exec(text)?.[1]
+    if (key !== undefined && this.#isEnrolled) {
+      this.#count('a new key')
+      this.#offered.push(key)
+    }
+  }
+
+  async check(folder: string): Promise<string[]> {
+    const wrong: string[] = []
+    try {
+      wrong.push(...this.#checkIdentity(folder))
+      const file = join(folder, 'ledger.db')
+      if (!existsSync(file)) return this.#row > 0 || this.#isEnrolled ? [...wrong, 'the ledger is gone'] : wrong
+      wrong.push(...this.#checkStart(file, this.#identity))
+      if (existsSync(join(folder, 'items.db'))) wrong.push(...checkItems(join(folder, 'items.db')))
+    } catch (error) {
+      wrong.push(`it does not start: ${String(error)}`)
+    }
+    return wrong
+  }
+
+  #owe(seq: number | undefined, what: string): void {
+    this.#count(what)
+    if (seq === undefined || seq <= this.#row) return
+    this.#row = seq
+    this.#why = what
+  }
+
+  #checkLedger(db: Connection): string[] {
     const wrong: string[] = []
     const damage = db.pragma('integrity_check', { simple: true })
     if (damage !== 'ok') wrong.push(`the ledger is damaged: ${String(damage)}`)
     const hashes = db.prepare<[], string>('SELECT hash FROM journal ORDER BY seq').pluck().all()
-    const different = hashes.findIndex((hash, i) => hash !== reference.hashes[i])
+    const different = hashes.findIndex((hash, i) => hash !== this.#reference.hashes[i])
     if (different >= 0) wrong.push(`row ${different + 1} of the journal is another than was written`)
-    if (hashes.length < row) wrong.push(`the journal ends at ${hashes.length}, and ${why} rested on row ${row}`)
+    if (hashes.length < this.#row)
+      wrong.push(`the journal ends at ${hashes.length}, and ${this.#why} rested on row ${this.#row}`)
     const claims = claimsText(db.prepare<[], ClaimRow>('SELECT redemption_id AS id, ordinal, state FROM claim').all())
-    if (claims !== (reference.claimsAfter[hashes.length] ?? ''))
+    if (claims !== (this.#reference.claimsAfter[hashes.length] ?? ''))
       wrong.push(`the claims are not those of row ${hashes.length}`)
     const mark = db.prepare<[string], string>('SELECT value FROM mark WHERE name = ?').pluck()
     const acked = Number(mark.get('acked') ?? 0)
     if (acked > hashes.length) wrong.push(`${acked} rows are acknowledged and ${hashes.length} are there`)
     const denySeq = Number(mark.get('deny_seq') ?? 0)
-    if (denySeq < told.denySeq) wrong.push(`denial ${told.denySeq} was confirmed, and ${denySeq} is known`)
+    if (denySeq < this.#told.denySeq) wrong.push(`denial ${this.#told.denySeq} was confirmed, and ${denySeq} is known`)
     const ver = db.prepare<[string], number>('SELECT ver FROM document WHERE kind = ?').pluck()
     for (const kind of ['keys', 'policy'] as const)
-      if ((ver.get(kind) ?? 0) < told[kind])
-        wrong.push(`${kind} ${told[kind]} was believed, and ${ver.get(kind) ?? 'none'} is known`)
+      if ((ver.get(kind) ?? 0) < this.#told[kind])
+        wrong.push(`${kind} ${this.#told[kind]} was believed, and ${ver.get(kind) ?? 'none'} is known`)
     return wrong
   }
 
   /** The start after the cut: open claims become unknown, once, and nothing is free that was used. */
-  function checkStart(file: string, { ledgerId, storeId }: Identity): string[] {
+  #checkStart(file: string, { ledgerId, storeId }: Identity): string[] {
     const wrong: string[] = []
     const ledger = openLedger({
       file,
@@ -88,18 +154,18 @@ export function agentPromises(last: string, deviceAt: Readonly<Record<string, st
       onFailure(failure) {
         throw failure
       },
-      open(name) {
+      open: (name) => {
         const db = openLedgerFile(name)
-        wrong.push(...checkLedger(db))
+        wrong.push(...this.#checkLedger(db))
         return db
       },
     })
     const [open, head] = [ledger.claims.open().length, ledger.journal.head.seq]
-    recover(ledger, storeId, platform.clock.wall(), platform)
+    recover(ledger, storeId, this.#platform.clock.wall(), this.#platform)
     if (ledger.claims.open().length > 0) wrong.push('claims are open after the recovery')
     if (ledger.journal.head.seq !== head + open)
       wrong.push(`${open} claims were open, and ${ledger.journal.head.seq - head} became unknown`)
-    const used = reference.bodies
+    const used = this.#reference.bodies
       .slice(0, head)
       .findLast((body) => body.evidence?.kind === 'claim' && body.evidence.source === 'token')?.evidence
     if (used?.kind === 'claim') {
@@ -109,7 +175,7 @@ export function agentPromises(last: string, deviceAt: Readonly<Record<string, st
         candidates: used.ordinals,
         all: false,
         exp: Number.MAX_SAFE_INTEGER,
-        nowMs: platform.clock.wall(),
+        nowMs: this.#platform.clock.wall(),
       }
       if (ledger.commits.now(() => ledger.claims.claim(request)).ok)
         wrong.push(`${used.nonce} was claimed, and can be claimed again`)
@@ -118,63 +184,15 @@ export function agentPromises(last: string, deviceAt: Readonly<Record<string, st
     return wrong
   }
 
-  function checkIdentity(folder: string): string[] {
+  #checkIdentity(folder: string): string[] {
     const found = readIdentity(folder, secretFiles)
-    if (!found) return isEnrolled ? ['the agent was enrolled, and is nobody'] : []
-    const wrong = found.agentId === identity?.agentId ? [] : ['the agent is another']
-    const latest = offered.at(-1)
+    if (!found) return this.#isEnrolled ? ['the agent was enrolled, and is nobody'] : []
+    const wrong = found.agentId === this.#identity?.agentId ? [] : ['the agent is another']
+    const latest = this.#offered.at(-1)
     const keys = [found.x, found.next?.x, ...(found.former ?? []).map((key) => key.x)]
     if (latest !== undefined && !keys.includes(latest))
       wrong.push('a key was offered to the cloud, and its secret is lost')
     return wrong
-  }
-
-  return {
-    folder: 'edge',
-    given,
-    hear({ to, text }) {
-      if (to === 'standard output' && text.startsWith('enrolled ')) {
-        isEnrolled = true
-        count('enrolled')
-      }
-      const device = deviceAt[/->[^:]*:(\d+)\]$/.exec(to)?.[1] ?? '']
-      if (device !== undefined && COIL_ON.test(text)) {
-        const n = moved.get(device) ?? 0
-        moved.set(device, n + 1)
-        owe(reference.claims.get(device)?.[n] ?? Number.POSITIVE_INFINITY, 'a release')
-      }
-      const eventId = EVENT_ID.exec(answerIn(text) ?? '')?.[1]
-      if (eventId !== undefined) owe(reference.rowOf.get(eventId), 'an answer')
-      for (const { typ, claims } of documentsIn(text)) {
-        if (typ === 'pevt+jwt') owe(Number(claims['seqTo']), 'what the cloud was told')
-        if (typ === 'assert+jwt') owe(Number(claims['seq'] ?? 0), 'the end of the journal as it was told')
-      }
-      const [, , keys, , policy, deny] = HAVE.exec(text) ?? []
-      if (deny !== undefined) {
-        count('denials confirmed')
-        told.denySeq = Math.max(told.denySeq, Number(deny))
-        told.keys = Math.max(told.keys, Number(keys ?? 0))
-        told.policy = Math.max(told.policy, Number(policy ?? 0))
-      }
-      const key = NEW_KEY.exec(text)?.[1]
-      if (key !== undefined && isEnrolled) {
-        count('a new key')
-        offered.push(key)
-      }
-    },
-    async check(folder) {
-      const wrong: string[] = []
-      try {
-        wrong.push(...checkIdentity(folder))
-        const file = join(folder, 'ledger.db')
-        if (!existsSync(file)) return row > 0 || isEnrolled ? [...wrong, 'the ledger is gone'] : wrong
-        wrong.push(...checkStart(file, identity))
-        if (existsSync(join(folder, 'items.db'))) wrong.push(...checkItems(join(folder, 'items.db')))
-      } catch (error) {
-        wrong.push(`it does not start: ${String(error)}`)
-      }
-      return wrong
-    },
   }
 }
 

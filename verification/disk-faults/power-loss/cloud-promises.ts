@@ -8,6 +8,7 @@ import { sealer } from '../../../cloud/authority/sealing.ts'
 import { openConnection, openSqlite } from '../../../cloud/persistence/sqlite.ts'
 import { realPlatform } from '../../../bin/platform.ts'
 import { secretFiles } from '../../../bin/secret-files.ts'
+import type { DiskEvent } from './disk-log.ts'
 import { answerIn, documentsIn, newTally, type Promises } from './promises.ts'
 
 interface Kept {
@@ -15,6 +16,13 @@ interface Kept {
   operation: string
   key_hash: string
   body: string
+}
+
+/** The cloud as it was in the end: answers that can be told apart, by their text, and the keys beside the database. */
+interface Reference {
+  kept: ReadonlyMap<string, Kept>
+  root: string
+  sealing: Buffer
 }
 
 interface Head {
@@ -33,46 +41,91 @@ const SINGLE_TOKENS: ReadonlySet<string> = new Set(['pauth+jwt'])
  * sealed or signed with a key can still be. `last`: its folder as it was in the end.
  */
 export async function cloudPromises(last: string): Promise<Promises> {
-  const { count, given } = newTally()
-  const { kept, root, sealing } = await readReference(last)
-  const answers: Kept[] = []
-  const nonces: string[] = []
-  const keys: string[] = []
-  const signedBy = new Set<string>()
-  const acked = new Map<string, number>()
-  /** The newest versions that were told, by store. */
-  const told = new Map<string, { policy: number; deny: number; items: number }>()
-  let keySet = { tenant: '', ver: 0 }
-  let looked = 0
+  return promisesSince(await readReference(last))
+}
 
-  function hearDocument(typ: string, kid: string, claims: Record<string, unknown>): void {
-    if (typ !== 'keys+jwt') signedBy.add(kid)
+function promisesSince(reference: Reference): Promises {
+  return new CloudPromises(reference)
+}
+
+class CloudPromises implements Promises {
+  readonly #kept: Reference['kept']
+  readonly #root: Reference['root']
+  readonly #sealing: Reference['sealing']
+  readonly #count: (kind: string) => void
+  readonly given: Record<string, number>
+  readonly #answers: Kept[] = []
+  readonly #nonces: string[] = []
+  readonly #keys: string[] = []
+  readonly #signedBy = new Set<string>()
+  readonly #acked = new Map<string, number>()
+  /** The newest versions that were told, by store. */
+  readonly #told = new Map<string, { policy: number; deny: number; items: number }>()
+  #keySet = { tenant: '', ver: 0 }
+  #looked = 0
+  readonly folder: 'cloud' | 'edge' = 'cloud'
+
+  constructor({ kept, root, sealing }: Reference) {
+    this.#kept = kept
+    this.#root = root
+    this.#sealing = sealing
+    const { count, given } = newTally()
+    this.#count = count
+    this.given = given
+  }
+
+  hear({ to, text }: Extract<DiskEvent, { kind: 'said' }>): void {
+    if (to === 'standard output' && text.startsWith('{"key"')) {
+      this.#count('an API key')
+      this.#keys.push((JSON.parse(text) as { key: string }).key)
+    }
+    const body = answerIn(text)
+    const answer = body === undefined ? undefined : this.#kept.get(Buffer.from(body, 'latin1').toString())
+    if (answer) {
+      this.#count('an answer')
+      this.#answers.push(answer)
+    }
+    for (const { typ, kid, claims } of documentsIn(text)) this.#hearDocument(typ, kid, claims)
+  }
+
+  async check(folder: string): Promise<string[]> {
+    try {
+      const hasPromised = this.#answers.length > 0 || this.#keys.length > 0
+      if (!existsSync(join(folder, 'cloud.db'))) return hasPromised ? ['the database is gone'] : []
+      return await this.#open(folder)
+    } catch (error) {
+      return [`it does not start: ${String(error)}`]
+    }
+  }
+
+  #hearDocument(typ: string, kid: string, claims: Record<string, unknown>): void {
+    if (typ !== 'keys+jwt') this.#signedBy.add(kid)
     if (SINGLE_TOKENS.has(typ) && typeof claims['jti'] === 'string') {
-      count('a token')
-      nonces.push(claims['jti'])
+      this.#count('a token')
+      this.#nonces.push(claims['jti'])
     }
     if (typ === 'ack+jwt') {
-      count('events acknowledged')
+      this.#count('events acknowledged')
       const ledger = String(claims['ledger'])
-      acked.set(ledger, Math.max(acked.get(ledger) ?? 0, Number(claims['seq'])))
+      this.#acked.set(ledger, Math.max(this.#acked.get(ledger) ?? 0, Number(claims['seq'])))
     }
     if (typ === 'fresh+jwt') {
-      count('heads')
+      this.#count('heads')
       const { policy, deny, items, aud } = claims as { policy: Head; deny: Head; items: Head; aud: string }
-      const before = told.get(aud) ?? { policy: 0, deny: 0, items: 0 }
-      told.set(aud, {
+      const before = this.#told.get(aud) ?? { policy: 0, deny: 0, items: 0 }
+      this.#told.set(aud, {
         policy: Math.max(before.policy, policy.ver),
         deny: Math.max(before.deny, deny.ver),
         items: Math.max(before.items, items.ver),
       })
     }
     if (typ === 'keys+jwt') {
-      count('a key set')
-      keySet = { tenant: String(claims['aud']), ver: Math.max(keySet.ver, Number(claims['ver'])) }
+      this.#count('a key set')
+      this.#keySet = { tenant: String(claims['aud']), ver: Math.max(this.#keySet.ver, Number(claims['ver'])) }
     }
   }
 
-  function check(db: Connection): string[] {
+  #check(db: Connection): string[] {
     const wrong: string[] = []
     const damage = db.pragma('integrity_check', { simple: true })
     if (damage !== 'ok') wrong.push(`the database is damaged: ${String(damage)}`)
@@ -81,60 +134,61 @@ export async function cloudPromises(last: string): Promise<Promises> {
         'SELECT body FROM idempotency WHERE tenant = ? AND operation = ? AND key_hash = ?',
       )
       .pluck()
-    for (const { tenant, operation, key_hash: hash, body } of someOf(answers)) {
+    for (const { tenant, operation, key_hash: hash, body } of someOf(this.#answers)) {
       if (answer.get(tenant, operation, hash) !== body)
         wrong.push(
           `an answer of ${operation} was given, and ${answer.get(tenant, operation, hash) === undefined ? 'is gone' : 'is another'}`,
         )
     }
     const token = db.prepare<[string], number>('SELECT COUNT(*) FROM protection_authorization WHERE nonce = ?').pluck()
-    for (const nonce of someOf(nonces))
+    for (const nonce of someOf(this.#nonces))
       if (token.get(nonce) !== 1) wrong.push(`the token ${nonce} was given, and is unknown`)
     const apiKey = db.prepare<[string], number>('SELECT COUNT(*) FROM api_key WHERE hash = ?').pluck()
-    for (const key of keys) if (apiKey.get(hashOfKey(key)) !== 1) wrong.push('an API key was shown, and is unknown')
+    for (const key of this.#keys)
+      if (apiKey.get(hashOfKey(key)) !== 1) wrong.push('an API key was shown, and is unknown')
     const signing = db.prepare<[string], number>('SELECT COUNT(*) FROM signing_key WHERE kid = ?').pluck()
-    for (const kid of signedBy) if (signing.get(kid) !== 1) wrong.push(`the key ${kid} has signed, and is gone`)
+    for (const kid of this.#signedBy) if (signing.get(kid) !== 1) wrong.push(`the key ${kid} has signed, and is gone`)
     const agent = db.prepare<[string], number>('SELECT last_seq FROM agent WHERE ledger_id = ?').pluck()
-    for (const [ledger, seq] of acked)
+    for (const [ledger, seq] of this.#acked)
       if ((agent.get(ledger) ?? 0) < seq)
         wrong.push(`row ${seq} of ${ledger} was acknowledged, and row ${agent.get(ledger) ?? 'none'} is there`)
     const rows = db
       .prepare<[string, number], number>('SELECT COUNT(*) FROM journal_row WHERE ledger_id = ? AND seq <= ?')
       .pluck()
-    for (const [ledger, seq] of acked)
+    for (const [ledger, seq] of this.#acked)
       if (rows.get(ledger, seq) !== seq)
         wrong.push(`of ${seq} rows of ${ledger} that were acknowledged ${rows.get(ledger, seq) ?? 0} are there`)
     const store = db.prepare<[string], { policy: number; deny: number; items: number | null }>(
       'SELECT s.document_version AS policy, s.deny_seq AS deny, h.seq AS items FROM store s LEFT JOIN item_head h ON h.store_id = s.store_id WHERE s.store_id = ?',
     )
-    for (const [id, versions] of told) {
+    for (const [id, versions] of this.#told) {
       const now = store.get(id)
       for (const name of ['policy', 'deny', 'items'] as const)
         if ((now?.[name] ?? 0) < versions[name])
           wrong.push(`${name} ${versions[name]} of ${id} was told, and ${now?.[name] ?? 'none'} is there`)
     }
     const set = db.prepare<[string], number>("SELECT ver FROM signed_document WHERE kind = 'keys' AND aud = ?").pluck()
-    if (keySet.ver > 0 && (set.get(keySet.tenant) ?? 0) < keySet.ver)
-      wrong.push(`key set ${keySet.ver} was told, and ${set.get(keySet.tenant) ?? 'none'} is there`)
+    if (this.#keySet.ver > 0 && (set.get(this.#keySet.tenant) ?? 0) < this.#keySet.ver)
+      wrong.push(`key set ${this.#keySet.ver} was told, and ${set.get(this.#keySet.tenant) ?? 'none'} is there`)
     return wrong
   }
 
   /** Keys that lie beside the database: what is sealed in it must open. */
-  async function checkKeyFiles(folder: string, db: Connection): Promise<string[]> {
+  async #checkKeyFiles(folder: string, db: Connection): Promise<string[]> {
     const sealed =
       db
         .prepare<[], number>('SELECT (SELECT COUNT(*) FROM signing_key) + (SELECT COUNT(*) FROM sealed_secret)')
         .pluck()
         .get() ?? 0
-    if (sealed === 0 && signedBy.size === 0) return []
+    if (sealed === 0 && this.#signedBy.size === 0) return []
     const found = await loadKeyFiles(folder, secretFiles, realPlatform().random)
-    if (found.root.x !== root) return ['the root key is another']
-    return Buffer.from(found.sealingKeys[0] ?? []).equals(sealing)
+    if (found.root.x !== this.#root) return ['the root key is another']
+    return Buffer.from(found.sealingKeys[0] ?? []).equals(this.#sealing)
       ? []
       : ['the sealing key is another: nothing that was sealed opens any more']
   }
 
-  async function open(folder: string): Promise<string[]> {
+  async #open(folder: string): Promise<string[]> {
     const connections: Connection[] = []
     const database = await openSqlite(
       join(folder, 'cloud.db'),
@@ -150,8 +204,8 @@ export async function cloudPromises(last: string): Promise<Promises> {
     try {
       const [writing] = connections
       if (!writing) return ['nothing was opened']
-      const wrong = [...check(writing), ...(await checkKeyFiles(folder, writing))]
-      if (looked++ % FOLLOW_EVERY > 0) return wrong
+      const wrong = [...this.#check(writing), ...(await this.#checkKeyFiles(folder, writing))]
+      if (this.#looked++ % FOLLOW_EVERY > 0) return wrong
       if ((writing.pragma('foreign_key_check') as unknown[]).length > 0) wrong.push('rows point to nothing')
       const { chains } = await verifyAudit(database.reads)
       return [
@@ -164,33 +218,6 @@ export async function cloudPromises(last: string): Promise<Promises> {
       await database.close()
     }
   }
-
-  return {
-    folder: 'cloud',
-    given,
-    hear({ to, text }) {
-      if (to === 'standard output' && text.startsWith('{"key"')) {
-        count('an API key')
-        keys.push((JSON.parse(text) as { key: string }).key)
-      }
-      const body = answerIn(text)
-      const answer = body === undefined ? undefined : kept.get(Buffer.from(body, 'latin1').toString())
-      if (answer) {
-        count('an answer')
-        answers.push(answer)
-      }
-      for (const { typ, kid, claims } of documentsIn(text)) hearDocument(typ, kid, claims)
-    },
-    async check(folder) {
-      try {
-        const hasPromised = answers.length > 0 || keys.length > 0
-        if (!existsSync(join(folder, 'cloud.db'))) return hasPromised ? ['the database is gone'] : []
-        return await open(folder)
-      } catch (error) {
-        return [`it does not start: ${String(error)}`]
-      }
-    },
-  }
 }
 
 /** The last ones, and some of those before. */
@@ -200,7 +227,7 @@ function someOf<T>(list: readonly T[]): T[] {
   return [...older.filter((_, i) => i % step === 0), ...list.slice(-LOOKED_AT)]
 }
 
-async function readReference(folder: string): Promise<{ kept: Map<string, Kept>; root: string; sealing: Buffer }> {
+async function readReference(folder: string): Promise<Reference> {
   const db = openConnection(join(folder, 'cloud.db'))
   const rows = db
     .prepare<[], Kept>('SELECT tenant, operation, key_hash, body FROM idempotency WHERE status = 200')

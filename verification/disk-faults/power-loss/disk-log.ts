@@ -29,47 +29,90 @@ export function readDiskLogs(folder: string, logs: readonly PartLog[]): DiskEven
   // Within one log the order is that of the file; between logs that of the clock.
   calls.sort((a, b) => a.call.at - b.call.at || a.i - b.i)
   const reader = newReader(folder)
-  return calls.flatMap(({ part, call }) => reader(part, call))
+  return calls.flatMap(({ part, call }) => reader.eventsOf(part, call))
 }
 
 /** The shared memory of SQLite's index is no file to be flushed: it is made anew after a crash. */
 const PASSING = /-shm$/
 
-function newReader(folder: string): (part: string, call: Syscall) => DiskEvent[] {
-  const files = new Map<string, number>()
-  const folders = new Set<string>([''])
-  let count = 0
+interface Reader {
+  eventsOf(part: string, call: Syscall): DiskEvent[]
+}
 
-  const within = (path: string | undefined): string | undefined => {
-    if (path === folder) return ''
-    return path?.startsWith(`${folder}/`) && !PASSING.test(path) ? path.slice(folder.length + 1) : undefined
+function newReader(folder: string): Reader {
+  return new LogReader(folder)
+}
+
+class LogReader implements Reader {
+  readonly #folder: string
+  readonly #files = new Map<string, number>()
+  readonly #folders = new Set<string>([''])
+  #count = 0
+
+  constructor(folder: string) {
+    this.#folder = folder
   }
-  const named = ({ texts }: Syscall, n: number) => within(texts[n]?.toString())
 
-  function opened(call: Syscall): DiskEvent[] {
-    const path = named(call, 0)
-    if (path === undefined || folders.has(path)) return []
-    const known = files.get(path)
+  eventsOf(part: string, call: Syscall): DiskEvent[] {
+    if (/^(?:open|openat|creat)$/.test(call.name)) return this.#opened(call)
+    if (call.name === 'mkdir' || call.name === 'mkdirat') {
+      const path = this.#named(call, 0)
+      if (path === undefined) return []
+      this.#folders.add(path)
+      return [{ kind: 'folder', path }]
+    }
+    if (call.name === 'unlink' || call.name === 'unlinkat') {
+      const path = this.#named(call, 0)
+      return path !== undefined && this.#files.delete(path) ? [{ kind: 'unlink', path }] : []
+    }
+    if (call.name.startsWith('rename')) return this.#renamed(call)
+    if (call.name.startsWith('link')) throw new Error('links are not understood')
+    const path = this.#within(call.on)
+    if (path !== undefined) {
+      if (this.#folders.has(path)) return call.name.endsWith('sync') ? [{ kind: 'sync-folder', path }] : []
+      return this.#changed(call, path)
+    }
+    const isTold = /^(?:TCP|UNIX)/.test(call.on ?? '') || /^[12]</.test(call.plain)
+    if (!isTold || !/^(?:write|writev|sendto|sendmsg)$/.test(call.name)) return []
+    const text = Buffer.concat(call.texts).subarray(0, call.result).toString('latin1')
+    return text === ''
+      ? []
+      : [{ kind: 'said', part, to: /^[12]</.test(call.plain) ? 'standard output' : (call.on ?? ''), text }]
+  }
+
+  #within(path: string | undefined): string | undefined {
+    if (path === this.#folder) return ''
+    return path?.startsWith(`${this.#folder}/`) && !PASSING.test(path) ? path.slice(this.#folder.length + 1) : undefined
+  }
+
+  #named({ texts }: Syscall, n: number) {
+    return this.#within(texts[n]?.toString())
+  }
+
+  #opened(call: Syscall): DiskEvent[] {
+    const path = this.#named(call, 0)
+    if (path === undefined || this.#folders.has(path)) return []
+    const known = this.#files.get(path)
     if (known !== undefined)
       return call.plain.includes('O_TRUNC') || call.name === 'creat' ? [{ kind: 'truncate', file: known, size: 0 }] : []
     if (!call.plain.includes('O_CREAT') && call.name !== 'creat') return []
-    files.set(path, ++count)
-    return [{ kind: 'create', path, file: count }]
+    this.#files.set(path, ++this.#count)
+    return [{ kind: 'create', path, file: this.#count }]
   }
 
-  function renamed(call: Syscall): DiskEvent[] {
-    const [from, to] = [named(call, 0), named(call, 1)]
+  #renamed(call: Syscall): DiskEvent[] {
+    const [from, to] = [this.#named(call, 0), this.#named(call, 1)]
     if (from === undefined && to === undefined) return []
-    const file = from === undefined ? undefined : files.get(from)
+    const file = from === undefined ? undefined : this.#files.get(from)
     if (from === undefined || to === undefined || file === undefined)
       throw new Error('a file was renamed across the recorded folder')
-    files.delete(from)
-    files.set(to, file)
+    this.#files.delete(from)
+    this.#files.set(to, file)
     return [{ kind: 'rename', from, to }]
   }
 
-  function changed(call: Syscall, path: string): DiskEvent[] {
-    const file = files.get(path)
+  #changed(call: Syscall, path: string): DiskEvent[] {
+    const file = this.#files.get(path)
     // Written to after it was unlinked: nobody finds it any more.
     if (file === undefined) return []
     const numbers = [...call.plain.matchAll(/, (-?\d+)/g)].map((m) => Number(m[1]))
@@ -88,32 +131,5 @@ function newReader(folder: string): (part: string, call: Syscall) => DiskEvent[]
     if (call.name === 'write')
       return [{ kind: 'write', file, at: -1, bytes: (call.texts[0] ?? Buffer.alloc(0)).subarray(0, call.result) }]
     throw new Error(`${call.name} on ${path} is not understood`)
-  }
-
-  return (part, call) => {
-    if (/^(?:open|openat|creat)$/.test(call.name)) return opened(call)
-    if (call.name === 'mkdir' || call.name === 'mkdirat') {
-      const path = named(call, 0)
-      if (path === undefined) return []
-      folders.add(path)
-      return [{ kind: 'folder', path }]
-    }
-    if (call.name === 'unlink' || call.name === 'unlinkat') {
-      const path = named(call, 0)
-      return path !== undefined && files.delete(path) ? [{ kind: 'unlink', path }] : []
-    }
-    if (call.name.startsWith('rename')) return renamed(call)
-    if (call.name.startsWith('link')) throw new Error('links are not understood')
-    const path = within(call.on)
-    if (path !== undefined) {
-      if (folders.has(path)) return call.name.endsWith('sync') ? [{ kind: 'sync-folder', path }] : []
-      return changed(call, path)
-    }
-    const isTold = /^(?:TCP|UNIX)/.test(call.on ?? '') || /^[12]</.test(call.plain)
-    if (!isTold || !/^(?:write|writev|sendto|sendmsg)$/.test(call.name)) return []
-    const text = Buffer.concat(call.texts).subarray(0, call.result).toString('latin1')
-    return text === ''
-      ? []
-      : [{ kind: 'said', part, to: /^[12]</.test(call.plain) ? 'standard output' : (call.on ?? ''), text }]
   }
 }

@@ -1,4 +1,4 @@
-import type { Trouble } from '../troubles/troubles.ts'
+import type { Trouble } from '../troubles/kinds.ts'
 
 /**
  * Bugs that this kind of system has had, each as the change of a line or two in the code as it is built. The simulation is

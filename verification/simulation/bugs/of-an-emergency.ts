@@ -1,4 +1,4 @@
-import type { Trouble } from '../troubles/troubles.ts'
+import type { Trouble } from '../troubles/kinds.ts'
 import { change, type Bug } from './bug.ts'
 
 const FILE = 'edge-agent/devices/emergency.js'

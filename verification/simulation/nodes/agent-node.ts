@@ -12,10 +12,11 @@ import { serveAgent, type AgentServer } from './agent-server.ts'
 import type { CloudNode } from './cloud-node.ts'
 import type { Core } from '../virtual/core.ts'
 import { newDisk, type Disk, type DiskWatcher } from '../virtual/disk.ts'
-import { request } from '../virtual/http.ts'
+import { request, type SimAnswer, type SimRequest } from '../virtual/http.ts'
 import { lanHost, type Lan } from '../virtual/lan.ts'
 import { machine, type Machine, type Process } from '../virtual/machine.ts'
 import type { Wire } from '../virtual/wire.ts'
+import type { Chance } from '../virtual/chance.ts'
 
 /** A real agent on a simulated machine, with its ledger on a simulated disk and a wire to the cloud. */
 export interface AgentNode {
@@ -65,188 +66,217 @@ export const ITEMS = 'items.db'
 
 /** A machine with an enrolled agent's files on it; nothing runs yet. */
 export function agentNode(parts: AgentNodeParts): AgentNode {
-  const { core, name, identity, config, cloud, wire, lan } = parts
-  const { trace, scheduler } = core
-  const chance = core.chance.fork(`agent node ${name}`)
-  const computer = machine(name, core)
+  return new SimulatedAgent(parts)
+}
+
+class SimulatedAgent implements AgentNode {
+  readonly wire: Wire
+  readonly name: string
+  readonly #parts: AgentNodeParts
+  readonly #chance: Chance
   /** Small files of the data folder that are written whole, synced and renamed. */
-  const secrets = new Map<string, string>()
+  readonly #secrets = new Map<string, string>()
   /** The runtime folder: empty again when the machine is booted. */
-  const runtime = new Map<string, string>()
-  let agent: Agent | undefined
-  let isRestored = false
-  let served: AgentServer | undefined
-  let inTouchSinceMs: number | undefined = Number.NEGATIVE_INFINITY
+  readonly #runtime = new Map<string, string>()
+  #agent: Agent | undefined
+  #isRestored = false
+  #served: AgentServer | undefined
+  #inTouchSinceMs: number | undefined = Number.NEGATIVE_INFINITY
   /** Was answered the time; should it end before that is written down, the next one knows nothing of it. */
-  let toldTime: Process | undefined
+  #toldTime: Process | undefined
+  #kept: Identity
+  readonly disk: Disk
+  readonly machine: Machine
 
-  const watcher: DiskWatcher = {
-    beforeCommit: () => maybeDie('before a commit'),
-    afterCommit(connection) {
-      // It may have refused the answer: the key that signed it may be revoked.
-      if (toldTime?.isAlive && agent?.clock.now().trust === 'signed') inTouchSinceMs ??= core.scheduler.nowMs
-      parts.onCommit?.(connection)
-      maybeDie('after a commit')
-    },
-    isAlive: () => computer.isUp,
-  }
-  let kept = identity
-  const disk = newDisk(join(core.folder, name), [LEDGER, ITEMS], watcher, parts.template)
-
-  function maybeDie(where: string, weight = 1): void {
-    if (core.crashRate === 0 || !computer.isUp || !chance.happens(core.crashRate * weight)) return
-    trace.note(name, `dies ${where}`)
-    crash({ powerCut: chance.happens(0.5) })
-  }
-
-  function crash({ powerCut }: { powerCut: boolean }): void {
-    if (!computer.isUp) return
-    trace.note(name, powerCut ? 'power cut' : 'killed')
-    disk.leaveBehind({ powerCut })
-    agent = undefined
-    served = undefined
-    computer.process?.kill()
-    if (powerCut) {
-      computer.reboot()
-      runtime.clear()
-      inTouchSinceMs = undefined
+  constructor(parts: AgentNodeParts) {
+    this.#parts = parts
+    this.name = this.#parts.name
+    this.wire = this.#parts.wire
+    this.#chance = this.#parts.core.chance.fork(`agent node ${this.name}`)
+    this.machine = machine(this.name, this.#parts.core)
+    const watcher: DiskWatcher = {
+      beforeCommit: () => this.maybeDie('before a commit'),
+      afterCommit: (connection) => {
+        // It may have refused the answer: the key that signed it may be revoked.
+        if (this.#toldTime?.isAlive && this.#agent?.clock.now().trust === 'signed')
+          this.#inTouchSinceMs ??= this.#parts.core.scheduler.nowMs
+        this.#parts.onCommit?.(connection)
+        this.maybeDie('after a commit')
+      },
+      isAlive: () => this.machine.isUp,
     }
-    parts.onEnded?.()
+    this.#kept = this.#parts.identity
+    this.disk = newDisk(join(this.#parts.core.folder, this.name), [LEDGER, ITEMS], watcher, this.#parts.template)
+    const running = () => this.#served && this.machine.process
+    this.#parts.lan.join(this.name, {
+      get process() {
+        return running()
+      },
+      answer: (asked) => this.#answer(asked),
+    })
   }
 
-  function logOf(process: Process): Log {
+  async #answer(asked: SimRequest): Promise<SimAnswer> {
+    this.maybeDie('when another agent asks')
+    const { process } = this.machine
+    if (!this.#served || !process) throw new Error('connection refused')
+    const answer = await this.#served.answer(asked)
+    if (process.isAlive) {
+      this.#parts.core.trace.note(this.name, `answers another agent: ${answer.status}`)
+      this.maybeDie('before it answers another agent')
+    }
+    return answer
+  }
+
+  maybeDie(where: string, weight = 1): void {
+    if (
+      this.#parts.core.crashRate === 0 ||
+      !this.machine.isUp ||
+      !this.#chance.happens(this.#parts.core.crashRate * weight)
+    )
+      return
+    this.#parts.core.trace.note(this.name, `dies ${where}`)
+    this.crash({ powerCut: this.#chance.happens(0.5) })
+  }
+
+  crash({ powerCut }: { powerCut: boolean }): void {
+    if (!this.machine.isUp) return
+    this.#parts.core.trace.note(this.name, powerCut ? 'power cut' : 'killed')
+    this.disk.leaveBehind({ powerCut })
+    this.#agent = undefined
+    this.#served = undefined
+    this.machine.process?.kill()
+    if (powerCut) {
+      this.machine.reboot()
+      this.#runtime.clear()
+      this.#inTouchSinceMs = undefined
+    }
+    this.#parts.onEnded?.()
+  }
+
+  get identity(): Identity {
+    return this.#kept
+  }
+
+  get agent(): Agent | undefined {
+    return this.#agent
+  }
+
+  get wasInTouch(): boolean {
+    return (
+      this.#inTouchSinceMs !== undefined && this.#parts.core.scheduler.nowMs - this.#inTouchSinceMs > WRITTEN_WITHIN_MS
+    )
+  }
+
+  start(): void {
+    const process = this.machine.begin()
+    this.#parts.core.trace.note(this.name, 'starts')
+    this.#parts.onStart?.(this)
+    const started = startAgent({
+      platform: process.platform,
+      dataDir: this.disk.folder,
+      identity: this.#kept,
+      // A small file that is written whole, synced and renamed: it is there or not.
+      keepIdentity: (changed) => void (this.#kept = changed),
+      secretFiles: {
+        read: (file) => this.#secrets.get(file),
+        write: (file, text) => void (process.isAlive && this.#secrets.set(file, text)),
+      },
+      config: this.#parts.config(),
+      fetch: async (url, init) => {
+        this.maybeDie('before it asks')
+        const neighbour = this.#parts.lan.at(url)
+        const way = neighbour
+          ? { wire: this.#parts.lan.wire, server: neighbour }
+          : { wire: this.wire, server: this.#parts.cloud }
+        const answer = await request(
+          { url, ...init },
+          { ...way, scheduler: this.#parts.core.scheduler, signal: init.signal, by: process },
+        )
+        this.maybeDie('when it is answered')
+        if (url.includes('/time?') && answer.status === 200) this.#toldTime = process
+        return { status: answer.status, text: () => Promise.resolve(answer.text) }
+      },
+      openLine: async (options) => {
+        if (!this.#parts.cloud.running) throw new Error('connection refused')
+        return this.#parts.cloud.running.broker.open(options, process, this.wire)
+      },
+      address: `http://${lanHost(this.name)}`,
+      log: this.#logOf(process),
+      supervise: this.#parts.actuators.supervisor(this.name, process),
+      runtimeFiles: {
+        read: (file) => this.#runtime.get(file),
+        write: (file, text) => void (process.isAlive && this.#runtime.set(file, text)),
+      },
+      openLedgerFile: (file) => this.disk.watch(openLedgerFile(file), LEDGER),
+      onFatal: () => {
+        if (process.isAlive) this.crash({ powerCut: false })
+      },
+    })
+    // It may have died while it started.
+    if (!process.isAlive) return
+    this.#agent = started
+    if (started.ledger.isBehindWatermark && !this.#isRestored)
+      this.#parts.core.violate('fault', `${this.name} takes its ledger for restored, which it was not`)
+    this.#served = serveAgent(this.name, started, this.#logOf(process))
+  }
+
+  putBack(copy: string): boolean {
+    const ran = this.machine.isUp
+    this.crash({ powerCut: false })
+    this.disk.restore(copy)
+    // The copy was made before the newest key: worse than that is only none.
+    this.#secrets.clear()
+    this.#isRestored = true
+    this.#inTouchSinceMs = undefined
+    return ran
+  }
+
+  replace(next: Identity, documents: readonly string[]): void {
+    this.crash({ powerCut: false })
+    const file = join(this.disk.folder, LEDGER)
+    const { process } = this.machine
+    if (!process) throw new Error(`${this.name} has never run`)
+    takeOver(file, this.#kept, next, documents)
+    for (const suffix of ['', '-wal', '-shm']) rmSync(join(this.disk.folder, ITEMS + suffix), { force: true })
+    keepFirstDocuments(file, next, documents, process.platform)
+    this.#kept = next
+    this.#inTouchSinceMs = undefined
+    this.#parts.onReplaced?.()
+  }
+
+  async stop(): Promise<void> {
+    const current = this.#agent
+    const { process } = this.machine
+    if (!current || !process?.isAlive) return
+    this.#parts.core.trace.note(this.name, 'stops')
+    try {
+      await this.#served?.close()
+      await current.stop()
+    } catch (error) {
+      // As `untag edge` does: whoever cannot stop in order ends all the same.
+      if (process.isAlive) this.crash({ powerCut: false })
+      throw error
+    }
+    if (!process.isAlive) return
+    this.#agent = undefined
+    this.#served = undefined
+    this.disk.leaveBehind({ powerCut: false })
+    process.kill()
+    this.#parts.onEnded?.()
+  }
+
+  #logOf(process: Process): Log {
     const line = (level: string) => (fields: Record<string, unknown>, message: string) => {
       if (!process.isAlive) return
-      trace.note(name, `${level}: ${message} ${typeof fields['what'] === 'string' ? fields['what'] : ''}`)
+      this.#parts.core.trace.note(
+        this.name,
+        `${level}: ${message} ${typeof fields['what'] === 'string' ? fields['what'] : ''}`,
+      )
       const { err } = fields as { err?: { name?: string; stack?: string } }
       if (level === 'error' && !err?.name?.startsWith('Ledger'))
-        core.violate('fault', `${name}: ${message}: ${err?.stack ?? JSON.stringify(fields)}`)
+        this.#parts.core.violate('fault', `${this.name}: ${message}: ${err?.stack ?? JSON.stringify(fields)}`)
     }
     return { info: () => undefined, warn: line('warn'), error: line('error') }
   }
-
-  lan.join(name, {
-    get process() {
-      return served && computer.process
-    },
-    async answer(asked) {
-      maybeDie('when another agent asks')
-      const { process } = computer
-      if (!served || !process) throw new Error('connection refused')
-      const answer = await served.answer(asked)
-      if (process.isAlive) {
-        trace.note(name, `answers another agent: ${answer.status}`)
-        maybeDie('before it answers another agent')
-      }
-      return answer
-    },
-  })
-
-  const node: AgentNode = {
-    name,
-    get identity() {
-      return kept
-    },
-    machine: computer,
-    disk,
-    wire,
-    get agent() {
-      return agent
-    },
-    maybeDie,
-    get wasInTouch() {
-      return inTouchSinceMs !== undefined && core.scheduler.nowMs - inTouchSinceMs > WRITTEN_WITHIN_MS
-    },
-    start() {
-      const process = computer.begin()
-      trace.note(name, 'starts')
-      parts.onStart?.(node)
-      const started = startAgent({
-        platform: process.platform,
-        dataDir: disk.folder,
-        identity: kept,
-        // A small file that is written whole, synced and renamed: it is there or not.
-        keepIdentity: (changed) => void (kept = changed),
-        secretFiles: {
-          read: (file) => secrets.get(file),
-          write: (file, text) => void (process.isAlive && secrets.set(file, text)),
-        },
-        config: config(),
-        async fetch(url, init) {
-          maybeDie('before it asks')
-          const neighbour = lan.at(url)
-          const way = neighbour ? { wire: lan.wire, server: neighbour } : { wire, server: cloud }
-          const answer = await request({ url, ...init }, { ...way, scheduler, signal: init.signal, by: process })
-          maybeDie('when it is answered')
-          if (url.includes('/time?') && answer.status === 200) toldTime = process
-          return { status: answer.status, text: () => Promise.resolve(answer.text) }
-        },
-        async openLine(options) {
-          if (!cloud.running) throw new Error('connection refused')
-          return cloud.running.broker.open(options, process, wire)
-        },
-        address: `http://${lanHost(name)}`,
-        log: logOf(process),
-        supervise: parts.actuators.supervisor(name, process),
-        runtimeFiles: {
-          read: (file) => runtime.get(file),
-          write: (file, text) => void (process.isAlive && runtime.set(file, text)),
-        },
-        openLedgerFile: (file) => disk.watch(openLedgerFile(file), LEDGER),
-        onFatal: () => {
-          if (process.isAlive) crash({ powerCut: false })
-        },
-      })
-      // It may have died while it started.
-      if (!process.isAlive) return
-      agent = started
-      if (started.ledger.isBehindWatermark && !isRestored)
-        core.violate('fault', `${name} takes its ledger for restored, which it was not`)
-      served = serveAgent(name, started, logOf(process))
-    },
-    crash,
-    putBack(copy) {
-      const ran = computer.isUp
-      crash({ powerCut: false })
-      disk.restore(copy)
-      // The copy was made before the newest key: worse than that is only none.
-      secrets.clear()
-      isRestored = true
-      inTouchSinceMs = undefined
-      return ran
-    },
-    replace(next, documents) {
-      crash({ powerCut: false })
-      const file = join(disk.folder, LEDGER)
-      const { process } = computer
-      if (!process) throw new Error(`${name} has never run`)
-      takeOver(file, kept, next, documents)
-      for (const suffix of ['', '-wal', '-shm']) rmSync(join(disk.folder, ITEMS + suffix), { force: true })
-      keepFirstDocuments(file, next, documents, process.platform)
-      kept = next
-      inTouchSinceMs = undefined
-      parts.onReplaced?.()
-    },
-    async stop() {
-      const current = agent
-      const { process } = computer
-      if (!current || !process?.isAlive) return
-      trace.note(name, 'stops')
-      try {
-        await served?.close()
-        await current.stop()
-      } catch (error) {
-        // As `untag edge` does: whoever cannot stop in order ends all the same.
-        if (process.isAlive) crash({ powerCut: false })
-        throw error
-      }
-      if (!process.isAlive) return
-      agent = undefined
-      served = undefined
-      disk.leaveBehind({ powerCut: false })
-      process.kill()
-      parts.onEnded?.()
-    },
-  }
-  return node
 }

@@ -12,6 +12,7 @@ import type { Core } from '../virtual/core.ts'
 import { newDisk, type Disk, type DiskWatcher } from '../virtual/disk.ts'
 import type { HttpServer, SimAnswer, SimRequest } from '../virtual/http.ts'
 import { machine, type Machine, type Process } from '../virtual/machine.ts'
+import type { Chance } from '../virtual/chance.ts'
 
 /** The real cloud on a simulated machine: its own code, its own SQLite, no sockets. */
 export interface CloudNode extends HttpServer {
@@ -57,93 +58,76 @@ const CONFIG: CloudConfig = {
 }
 
 /** A machine with the cloud's files on it; nothing runs yet. */
-export function cloudNode({
-  core,
-  keyFiles,
-  outgoing,
-  template,
-  onCommit,
-  onDiskFault,
-  onAnswer,
-  onEnded,
-}: CloudNodeParts): CloudNode {
-  const { chance: world, trace } = core
-  const chance = world.fork('cloud node')
-  const computer = machine('cloud', core)
-  let running: CloudNode['running']
+export function cloudNode(parts: CloudNodeParts): CloudNode {
+  return new SimulatedCloud(parts)
+}
+
+class SimulatedCloud implements CloudNode {
+  readonly #core: CloudNodeParts['core']
+  readonly #keyFiles: CloudNodeParts['keyFiles']
+  readonly #outgoing: CloudNodeParts['outgoing']
+  readonly #onCommit: CloudNodeParts['onCommit']
+  readonly #onDiskFault: CloudNodeParts['onDiskFault']
+  readonly #onAnswer: CloudNodeParts['onAnswer']
+  readonly #onEnded: CloudNodeParts['onEnded']
+  readonly #chance: Chance
+  #running: CloudNode['running']
   /** What is on the disk was put back, and does not say so yet. */
-  let isPutBack = false
-  let generation = 1
+  #isPutBack = false
+  #generation = 1
+  readonly disk: Disk
+  readonly machine: Machine
 
-  const watcher: DiskWatcher = {
-    beforeCommit: () => maybeDie('before a commit'),
-    afterCommit(connection) {
-      onCommit?.(connection)
-      maybeDie('after a commit')
-    },
-    onFault: () => onDiskFault?.(),
-    isAlive: () => computer.isUp,
-  }
-  const disk = newDisk(join(core.folder, 'cloud'), [CLOUD_DATABASE], watcher, template)
-
-  function maybeDie(where: string): void {
-    if (core.crashRate === 0 || !computer.isUp || !chance.happens(core.crashRate)) return
-    trace.note('cloud', `dies ${where}`)
-    crash({ powerCut: chance.happens(0.5) })
-  }
-
-  function crash({ powerCut }: { powerCut: boolean }): void {
-    if (!computer.isUp) return
-    trace.note('cloud', powerCut ? 'power cut' : 'killed')
-    disk.leaveBehind({ powerCut })
-    running = undefined
-    computer.process?.kill()
-    if (powerCut) computer.reboot()
-    onEnded?.()
-  }
-
-  function logOf(process: Process): Log {
-    const line = (level: string) => (fields: Record<string, unknown>, message: string) => {
-      if (!process.isAlive) return
-      trace.note('cloud', `${level}: ${message}`)
-      // Faults of the disk are ours; anything else that is an error to the cloud is one to us.
-      const { err } = fields as { err?: { name?: string; code?: string; stack?: string } }
-      const isDisk =
-        err?.name === 'StorageFailure' || err?.code === 'SQLITE_FULL' || err?.code?.startsWith('SQLITE_IOERR')
-      if (level === 'error' && !isDisk)
-        core.violate('fault', `cloud: ${message}: ${err?.stack ?? JSON.stringify(fields)}`)
+  constructor({ core, keyFiles, outgoing, template, onCommit, onDiskFault, onAnswer, onEnded }: CloudNodeParts) {
+    this.#core = core
+    this.#keyFiles = keyFiles
+    this.#outgoing = outgoing
+    this.#onCommit = onCommit
+    this.#onDiskFault = onDiskFault
+    this.#onAnswer = onAnswer
+    this.#onEnded = onEnded
+    this.#chance = this.#core.chance.fork('cloud node')
+    this.machine = machine('cloud', this.#core)
+    const watcher: DiskWatcher = {
+      beforeCommit: () => this.#maybeDie('before a commit'),
+      afterCommit: (connection) => {
+        this.#onCommit?.(connection)
+        this.#maybeDie('after a commit')
+      },
+      onFault: () => this.#onDiskFault?.(),
+      isAlive: () => this.machine.isUp,
     }
-    return { info: () => undefined, warn: line('warn'), error: line('error') }
+    this.disk = newDisk(join(this.#core.folder, 'cloud'), [CLOUD_DATABASE], watcher, template)
   }
 
-  /** What a dead process sends reaches nobody. */
-  function ofLiving(process: Process): OutgoingHttp {
-    return { send: (asked, signal) => (process.isAlive ? outgoing.send(asked, signal) : new Promise(() => undefined)) }
+  crash({ powerCut }: { powerCut: boolean }): void {
+    if (!this.machine.isUp) return
+    this.#core.trace.note('cloud', powerCut ? 'power cut' : 'killed')
+    this.disk.leaveBehind({ powerCut })
+    this.#running = undefined
+    this.machine.process?.kill()
+    if (powerCut) this.machine.reboot()
+    this.#onEnded?.()
   }
 
-  function onThrow(agentId: string, by: Process, error: unknown): void {
-    if (by.isAlive)
-      core.violate('fault', `a message from the broker would end the process of ${agentId}: ${(error as Error).stack}`)
-  }
-
-  async function start(): Promise<void> {
-    const process = computer.begin()
-    const log = logOf(process)
-    trace.note('cloud', 'starts')
+  async start(): Promise<void> {
+    const process = this.machine.begin()
+    const log = this.#logOf(process)
+    this.#core.trace.note('cloud', 'starts')
     const onFailure = () => {
-      if (process.isAlive) crash({ powerCut: false })
+      if (process.isAlive) this.crash({ powerCut: false })
     }
-    const database = await openSqlite(join(disk.folder, CLOUD_DATABASE), onFailure, (file, options) =>
-      disk.watch(openConnection(file, options), CLOUD_DATABASE),
+    const database = await openSqlite(join(this.disk.folder, CLOUD_DATABASE), onFailure, (file, options) =>
+      this.disk.watch(openConnection(file, options), CLOUD_DATABASE),
     )
-    if (isPutBack) {
+    if (this.#isPutBack) {
       // Who restores sets the clock first: the time of the restore counts the generations.
-      computer.putRight()
-      const restored = await database.write((db) => noteRestore(db, keyFiles, process.platform))
+      this.machine.putRight()
+      const restored = await database.write((db) => noteRestore(db, this.#keyFiles, process.platform))
       if (!process.isAlive) return
-      isPutBack = false
-      ;({ generation } = restored)
-      trace.note('cloud', `was put back, and goes on as generation ${generation}`)
+      this.#isPutBack = false
+      ;({ generation: this.#generation } = restored)
+      this.#core.trace.note('cloud', `was put back, and goes on as generation ${this.#generation}`)
     }
     if (!process.isAlive) return
     const images = { put: () => Promise.resolve(), get: () => Promise.resolve(undefined) }
@@ -152,67 +136,101 @@ export function cloudNode({
       platform: process.platform,
       log,
       database,
-      keyFiles,
+      keyFiles: this.#keyFiles,
       images,
-      outgoing: ofLiving(process),
+      outgoing: this.#ofLiving(process),
     })
     if (!process.isAlive) return
-    const broker = simBroker(cloud.messages.hooks, process, { ...core, onThrow })
+    const broker = simBroker(cloud.messages.hooks, process, { ...this.#core, onThrow: this.#onThrow })
     cloud.attachBroker(broker)
-    running = { cloud, database, broker, process }
-    trace.note('cloud', 'is up')
+    this.#running = { cloud, database, broker, process }
+    this.#core.trace.note('cloud', 'is up')
   }
 
-  return {
-    machine: computer,
-    disk,
-    get running() {
-      return running
-    },
-    get process() {
-      return running?.process
-    },
-    async answer(asked) {
-      maybeDie('when asked')
-      const { cloud, process } = running ?? {}
-      if (!cloud || !process) throw new Error('the cloud is down')
-      const { url, body, ...init } = asked
-      const response = await cloud.app.request(url, { ...init, ...(body !== undefined && { body }) })
-      const answer = { status: response.status, text: await response.text() }
-      if (process.isAlive) {
-        onAnswer?.(asked, answer)
-        maybeDie('before it answers')
-      }
-      return answer
-    },
-    get generation() {
-      return generation
-    },
-    start,
-    crash,
-    restore(copy) {
-      crash({ powerCut: false })
-      disk.restore(copy)
-      isPutBack = true
-    },
-    async stop() {
-      const current = running
-      if (!current) return
-      trace.note('cloud', 'stops')
-      try {
-        await current.cloud.stop()
-        await current.broker.close()
-        if (!current.process.isAlive) return
-        await current.database.close()
-      } catch (error) {
-        // As `untag cloud` does: whoever cannot stop in order ends all the same.
-        if (current.process.isAlive) crash({ powerCut: false })
-        throw error
-      }
-      running = undefined
-      disk.leaveBehind({ powerCut: false })
-      current.process.kill()
-      onEnded?.()
-    },
+  get running(): { cloud: Cloud; database: Database; broker: SimBroker; process: Process } | undefined {
+    return this.#running
+  }
+
+  get process(): Process | undefined {
+    return this.#running?.process
+  }
+
+  async answer(asked: SimRequest): Promise<SimAnswer> {
+    this.#maybeDie('when asked')
+    const { cloud, process } = this.#running ?? {}
+    if (!cloud || !process) throw new Error('the cloud is down')
+    const { url, body, ...init } = asked
+    const response = await cloud.app.request(url, { ...init, ...(body !== undefined && { body }) })
+    const answer = { status: response.status, text: await response.text() }
+    if (process.isAlive) {
+      this.#onAnswer?.(asked, answer)
+      this.#maybeDie('before it answers')
+    }
+    return answer
+  }
+
+  get generation(): number {
+    return this.#generation
+  }
+
+  restore(copy: string): void {
+    this.crash({ powerCut: false })
+    this.disk.restore(copy)
+    this.#isPutBack = true
+  }
+
+  async stop(): Promise<void> {
+    const current = this.#running
+    if (!current) return
+    this.#core.trace.note('cloud', 'stops')
+    try {
+      await current.cloud.stop()
+      await current.broker.close()
+      if (!current.process.isAlive) return
+      await current.database.close()
+    } catch (error) {
+      // As `untag cloud` does: whoever cannot stop in order ends all the same.
+      if (current.process.isAlive) this.crash({ powerCut: false })
+      throw error
+    }
+    this.#running = undefined
+    this.disk.leaveBehind({ powerCut: false })
+    current.process.kill()
+    this.#onEnded?.()
+  }
+
+  #maybeDie(where: string): void {
+    if (this.#core.crashRate === 0 || !this.machine.isUp || !this.#chance.happens(this.#core.crashRate)) return
+    this.#core.trace.note('cloud', `dies ${where}`)
+    this.crash({ powerCut: this.#chance.happens(0.5) })
+  }
+
+  #logOf(process: Process): Log {
+    const line = (level: string) => (fields: Record<string, unknown>, message: string) => {
+      if (!process.isAlive) return
+      this.#core.trace.note('cloud', `${level}: ${message}`)
+      // Faults of the disk are ours; anything else that is an error to the cloud is one to us.
+      const { err } = fields as { err?: { name?: string; code?: string; stack?: string } }
+      const isDisk =
+        err?.name === 'StorageFailure' || err?.code === 'SQLITE_FULL' || err?.code?.startsWith('SQLITE_IOERR')
+      if (level === 'error' && !isDisk)
+        this.#core.violate('fault', `cloud: ${message}: ${err?.stack ?? JSON.stringify(fields)}`)
+    }
+    return { info: () => undefined, warn: line('warn'), error: line('error') }
+  }
+
+  /** What a dead process sends reaches nobody. */
+  #ofLiving(process: Process): OutgoingHttp {
+    return {
+      send: (asked, signal) => (process.isAlive ? this.#outgoing.send(asked, signal) : new Promise(() => undefined)),
+    }
+  }
+
+  readonly #onThrow = (agentId: string, by: Process, error: unknown): void => {
+    if (by.isAlive)
+      this.#core.violate(
+        'fault',
+        `a message from the broker would end the process of ${agentId}: ${(error as Error).stack}`,
+      )
   }
 }

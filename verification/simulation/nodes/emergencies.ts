@@ -2,6 +2,7 @@ import { capabilitiesOf } from '../../../device-drivers/drivers/registry.ts'
 import type { SupervisorOptions } from '../../../device-drivers/supervisor.ts'
 import { readConfig, type AgentConfig } from '../../../edge-agent/config.ts'
 import { UNREADABLE_AFTER_MS } from '../../../edge-agent/devices/emergency.ts'
+import type { Chance } from '../virtual/chance.ts'
 import type { Core } from '../virtual/core.ts'
 import type { Process } from '../virtual/machine.ts'
 
@@ -43,115 +44,131 @@ interface Connected {
 
 /** The panel of one world; nothing is pressed. */
 export function emergencies(core: Core, devices: { readonly gate: string; readonly station: string }): Emergencies {
-  const { scheduler, trace } = core
-  const chance = core.chance.fork('fire panel')
-  const open = new Set<string>()
-  let isPressed = false
-  let unpluggedMs: number | undefined
-  /** Grows with every change of the panel and its plug. */
-  let version = 0
-  let reader: Connected | undefined
+  return new FirePanel(core, devices)
+}
 
-  const lostMs = () => (unpluggedMs === undefined ? 0 : scheduler.nowMs - unpluggedMs)
+class FirePanel implements Emergencies {
+  readonly #core: Core
+  readonly #devices: { readonly gate: string; readonly station: string }
+  readonly #chance: Chance
+  readonly #open = new Set<string>()
+  #isPressed = false
+  #unpluggedMs: number | undefined
+  /** Grows with every change of the panel and its plug. */
+  #version = 0
+  #reader: Connected | undefined
+
+  constructor(core: Core, devices: { readonly gate: string; readonly station: string }) {
+    this.#core = core
+    this.#devices = devices
+    this.#chance = this.#core.chance.fork('fire panel')
+  }
+
+  readonly plug = (): void => {
+    if (this.#unpluggedMs === undefined) return
+    this.#unpluggedMs = undefined
+    this.#changed('its board is back')
+  }
+
+  readonly clear = (): void => {
+    if (!this.#isPressed) return
+    this.#isPressed = false
+    this.#changed('clears')
+  }
+
+  configOf(config: AgentConfig): AgentConfig {
+    const entries = config.devices.map((device) => {
+      if (capabilitiesOf(device).releases !== 'output') return device
+      if (device.deviceId === this.#devices.gate) return { ...device, emergency: INPUT, opensInEmergency: true }
+      // Said by mistake of the deactivator: the policy knows what it is.
+      return { ...device, opensInEmergency: device.deviceId === this.#devices.station }
+    })
+    const checked = readConfig(JSON.stringify({ devices: entries }))
+    if (!checked.ok) throw new Error(checked.faults.join('\n'))
+    return checked.config
+  }
+
+  connect(process: Process, options: SupervisorOptions): { disconnect(): void } {
+    const own: Connected = { process, options }
+    if (options.devices.some(({ deviceId }) => deviceId === this.#devices.gate)) {
+      this.#reader = own
+      this.#changed('is read by a new process')
+    }
+    return {
+      disconnect: () => {
+        if (this.#reader === own) this.#reader = undefined
+      },
+    }
+  }
+
+  held(deviceId: string, isOpen: boolean): void {
+    this.#core.trace.note('panel', `${deviceId.slice(-6)} is ${isOpen ? 'held open' : 'let go'}`)
+    if (isOpen) this.#open.add(deviceId)
+    else this.#open.delete(deviceId)
+    if (isOpen && deviceId !== this.#devices.gate) this.#core.violate('I2', `${deviceId} was opened by an emergency`)
+    const isReason = this.#isPressed || this.#lostMs() >= UNREADABLE_AFTER_MS - DRIFT_MS
+    if (isOpen && !isReason) this.#core.violate('I2', 'the gate was opened and no emergency input is active')
+    if (!isOpen && deviceId === this.#devices.gate && this.#isPressed && this.#unpluggedMs === undefined)
+      this.#core.violate('emergency', 'the gate was shut in an emergency')
+  }
+
+  press(): void {
+    if (this.#isPressed) return
+    this.#isPressed = true
+    this.#changed('is pressed')
+  }
+
+  unplug(): void {
+    if (this.#unpluggedMs !== undefined) return
+    this.#unpluggedMs = this.#core.scheduler.nowMs
+    this.#changed('its board is unplugged')
+  }
+
+  heal(): void {
+    this.plug()
+    this.clear()
+  }
+
+  checkEnd(): void {
+    if (this.#open.size > 0)
+      this.#core.violate('emergency', `${[...this.#open].join(', ')} is open after all emergencies`)
+  }
+
+  #lostMs() {
+    return this.#unpluggedMs === undefined ? 0 : this.#core.scheduler.nowMs - this.#unpluggedMs
+  }
 
   /** The process that drives the gate learns what there is now, a moment later. */
-  function report(): void {
-    const to = reader
-    scheduler.after(chance.between(1, REPORT_MS), () => {
-      if (!to || to !== reader || !to.process.isAlive) return
+  #report(): void {
+    const to = this.#reader
+    this.#core.scheduler.after(this.#chance.between(1, REPORT_MS), () => {
+      if (!to || to !== this.#reader || !to.process.isAlive) return
       const { onState, onEvent } = to.options
-      const isThere = unpluggedMs === undefined
+      const isThere = this.#unpluggedMs === undefined
       const since = to.process.platform.clock.wall()
       const state = isThere ? ('ready' as const) : ('absent' as const)
-      if (isThere) void onEvent?.(devices.gate, { type: 'emergency', on: isPressed })
-      void onState?.({ deviceId: devices.gate, driver: 'modbus', state, since, detail: 'simulated' })
+      if (isThere) void onEvent?.(this.#devices.gate, { type: 'emergency', on: this.#isPressed })
+      void onState?.({ deviceId: this.#devices.gate, driver: 'modbus', state, since, detail: 'simulated' })
     })
   }
 
   /** Looks at the gate after the time that an agent which runs all along may take. */
-  function expectSoon(): void {
-    const [mine, to] = [version, reader]
-    const isLost = unpluggedMs !== undefined
-    scheduler.after((isLost ? UNREADABLE_AFTER_MS : 0) + WITHIN_MS, () => {
-      if (mine !== version || !to || to !== reader || !to.process.isAlive) return
-      const mustBeOpen = isPressed || isLost
+  #expectSoon(): void {
+    const [mine, to] = [this.#version, this.#reader]
+    const isLost = this.#unpluggedMs !== undefined
+    this.#core.scheduler.after((isLost ? UNREADABLE_AFTER_MS : 0) + WITHIN_MS, () => {
+      if (mine !== this.#version || !to || to !== this.#reader || !to.process.isAlive) return
+      const mustBeOpen = this.#isPressed || isLost
       // What is unplugged while it is pressed stays as the agent knew it.
-      if (mustBeOpen === open.has(devices.gate)) return
-      core.violate('emergency', `the gate is ${mustBeOpen ? 'shut in an emergency' : 'open after an emergency'}`)
+      if (mustBeOpen === this.#open.has(this.#devices.gate)) return
+      this.#core.violate('emergency', `the gate is ${mustBeOpen ? 'shut in an emergency' : 'open after an emergency'}`)
     })
   }
 
-  function changed(what: string): void {
-    version++
-    trace.note('panel', what)
-    report()
-    expectSoon()
-  }
-
-  function plug(): void {
-    if (unpluggedMs === undefined) return
-    unpluggedMs = undefined
-    changed('its board is back')
-  }
-
-  function clear(): void {
-    if (!isPressed) return
-    isPressed = false
-    changed('clears')
-  }
-
-  return {
-    configOf(config) {
-      const entries = config.devices.map((device) => {
-        if (capabilitiesOf(device).releases !== 'output') return device
-        if (device.deviceId === devices.gate) return { ...device, emergency: INPUT, opensInEmergency: true }
-        // Said by mistake of the deactivator: the policy knows what it is.
-        return { ...device, opensInEmergency: device.deviceId === devices.station }
-      })
-      const checked = readConfig(JSON.stringify({ devices: entries }))
-      if (!checked.ok) throw new Error(checked.faults.join('\n'))
-      return checked.config
-    },
-    connect(process, options) {
-      const own: Connected = { process, options }
-      if (options.devices.some(({ deviceId }) => deviceId === devices.gate)) {
-        reader = own
-        changed('is read by a new process')
-      }
-      return {
-        disconnect() {
-          if (reader === own) reader = undefined
-        },
-      }
-    },
-    held(deviceId, isOpen) {
-      trace.note('panel', `${deviceId.slice(-6)} is ${isOpen ? 'held open' : 'let go'}`)
-      if (isOpen) open.add(deviceId)
-      else open.delete(deviceId)
-      if (isOpen && deviceId !== devices.gate) core.violate('I2', `${deviceId} was opened by an emergency`)
-      const isReason = isPressed || lostMs() >= UNREADABLE_AFTER_MS - DRIFT_MS
-      if (isOpen && !isReason) core.violate('I2', 'the gate was opened and no emergency input is active')
-      if (!isOpen && deviceId === devices.gate && isPressed && unpluggedMs === undefined)
-        core.violate('emergency', 'the gate was shut in an emergency')
-    },
-    press() {
-      if (isPressed) return
-      isPressed = true
-      changed('is pressed')
-    },
-    clear,
-    unplug() {
-      if (unpluggedMs !== undefined) return
-      unpluggedMs = scheduler.nowMs
-      changed('its board is unplugged')
-    },
-    plug,
-    heal() {
-      plug()
-      clear()
-    },
-    checkEnd() {
-      if (open.size > 0) core.violate('emergency', `${[...open].join(', ')} is open after all emergencies`)
-    },
+  #changed(what: string): void {
+    this.#version++
+    this.#core.trace.note('panel', what)
+    this.#report()
+    this.#expectSoon()
   }
 }

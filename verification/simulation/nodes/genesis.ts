@@ -97,115 +97,159 @@ export async function makeShop(
   { layout = TWO_AGENTS, isLive = false }: { layout?: Layout; isLive?: boolean } = {},
 ): Promise<Shop> {
   const folder = mkdtempSync(join(parent, 'untag-world-'))
+  const core = coreOf(join(folder, 'genesis'))
+  const keyFiles = await keysInMemory(core)
+  const cloud = cloudNode({ core, keyFiles, outgoing: { send: () => Promise.reject(new Error('nobody is told yet')) } })
+  const until = finishing(core)
+
+  await until(cloud.start())
+  const account = await found(cloud, until, isLive)
+  const { key, storeId } = account
+  const call: Call = (operation, body = {}) => until(callAs(cloud, key, operation, body))
+  const { devices, ...equipment } = await equip(call, storeId)
+
+  const agents: { identity: Identity; config: AgentConfig }[] = []
+  const templates: string[] = []
+  for (const [n, config] of layout(devices).entries()) {
+    const name = `agent-${n + 1}`
+    const { code } = (await call('createEnrolmentCode', { storeId, name })) as { code: string }
+    const identity = await enrolAt(cloud, core, until, { name, code, folder })
+    await runOnce({ core, cloud, until, name, identity, config, folder })
+    agents.push({ identity, config })
+    templates.push(join(folder, name))
+  }
+  await until(cloud.stop())
+  const cloudFolder = join(folder, 'cloud')
+  keepDatabase(cloud, cloudFolder)
+  rmSync(core.folder, { recursive: true, force: true })
+  return {
+    ...account,
+    ...equipment,
+    templates: { cloud: cloudFolder, agents: templates },
+    startMs: core.scheduler.nowMs,
+    keyFiles,
+    isLive,
+    agents,
+    devices,
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  }
+}
+
+/** A world in which nothing may go wrong. */
+function coreOf(folder: string): Core {
   const chance = chanceOf(GENESIS_SEED)
   const clock = scheduler(GENESIS_MS, chance.fork('scheduler'))
-  const core: Core = {
+  return {
     scheduler: clock,
     chance,
     trace: newTrace(() => clock.nowMs, GENESIS_MS, 50),
-    folder: join(folder, 'genesis'),
+    folder,
     violate: (invariant, detail) => {
       throw new Error(`${invariant} before anything went wrong: ${detail}`)
     },
     crashRate: 0,
   }
+}
+
+function keysInMemory(core: Core): Promise<KeyFiles> {
   const files = new Map<string, string>()
-  const keyFiles = await loadKeyFiles(
+  return loadKeyFiles(
     '',
     { read: (file) => files.get(file), write: (file, text) => void files.set(file, text) },
-    chance.fork('keys'),
+    core.chance.fork('keys'),
   )
-  const cloud = cloudNode({ core, keyFiles, outgoing: { send: () => Promise.reject(new Error('nobody is told yet')) } })
-  const until: Until = async (work) => {
+}
+
+/** Runs the world until this work is done, for a minute at most. */
+function finishing({ scheduler: clock }: Core): Until {
+  return async (work) => {
     let isDone = false
     const done = () => void (isDone = true)
     work.then(done, done)
     await clock.run(clock.nowMs + 60_000, () => isDone)
     return work
   }
+}
 
-  await until(cloud.start())
-  const { key, storeId, foreignKey, foreignStoreId } = await found(cloud, until, isLive)
-  const call = (by: string, operation: string, body: Json = {}) => until(callAs(cloud, by, operation, body))
-  const { devices } = (await call(key, 'fetchDevices', { storeId })) as {
+type Call = (operation: string, body?: Json) => Promise<unknown>
+
+/** Registers what the sandbox lacks, and reads what it has. */
+async function equip(
+  call: Call,
+  storeId: string,
+): Promise<Pick<Shop, 'devices' | 'operatorId' | 'badge' | 'products'>> {
+  const { devices } = (await call('fetchDevices', { storeId })) as {
     devices: { deviceId: string; deviceType: string }[]
   }
   const deviceOf = (type: string) => devices.find((d) => d.deviceType === type)?.deviceId ?? ''
-  const { deviceId: alone } = (await call(key, 'registerDevice', {
+  const { deviceId: alone } = (await call('registerDevice', {
     storeId,
     deviceType: 'pos_deactivator',
     name: 'Ohne Agent',
     workflowType: 'staff_assisted',
   })) as { deviceId: string }
-  const { operatorId, badge } = (await call(key, 'registerOperator', { storeId, name: 'Frau Petersen' })) as {
+  const { operatorId, badge } = (await call('registerOperator', { storeId, name: 'Frau Petersen' })) as {
     operatorId: string
     badge: string
   }
-  const { products } = (await call(key, 'fetchProducts', { storeId, limit: 500, category: 'bekleidung' })) as {
+  const { products } = (await call('fetchProducts', { storeId, limit: 500, category: 'bekleidung' })) as {
     products: { ean: string; price: number }[]
   }
-  await call(key, 'registerWebhook', {
+  await call('registerWebhook', {
     url: WEBHOOK_URL,
     events: ['checkout.completed', 'securityTag.deactivated'],
     storeId,
   })
-  const named = {
-    station: deviceOf('pos_deactivator'),
-    gate: deviceOf('exit_gate'),
-    detacher: deviceOf('self_checkout_detacher'),
-    alone,
+  return {
+    devices: {
+      station: deviceOf('pos_deactivator'),
+      gate: deviceOf('exit_gate'),
+      detacher: deviceOf('self_checkout_detacher'),
+      alone,
+    },
+    operatorId,
+    badge,
+    products: products.filter((p) => p.price > 20 && p.price < 150).sort((a, b) => (a.ean < b.ean ? -1 : 1)),
   }
+}
 
-  const agents: { identity: Identity; config: AgentConfig }[] = []
-  const templates: string[] = []
-  for (const [n, config] of layout(named).entries()) {
-    const name = `agent-${n + 1}`
-    const { code } = (await call(key, 'createEnrolmentCode', { storeId, name })) as { code: string }
-    const identity = await enrolAt(cloud, core, until, { name, code, folder })
-    const node = agentNode({
-      core,
-      name,
-      identity,
-      config: () => config,
-      template: join(folder, name),
-      cloud,
-      wire: newWire(name, core),
-      lan: newLan(core),
-      actuators: actuators({ ...core, onRelease: () => undefined }),
-    })
-    node.start()
-    await clock.run(clock.nowMs + 20_000)
-    await until(node.stop())
-    // With its replica of the items: every world would begin by fetching them all.
-    for (const file of [LEDGER, ITEMS]) copyFileSync(join(node.disk.folder, file), join(folder, name, file))
-    agents.push({ identity, config })
-    templates.push(join(folder, name))
-  }
-  await until(cloud.stop())
-  const cloudFolder = join(folder, 'cloud')
-  mkdirSync(cloudFolder)
-  copyFileSync(join(cloud.disk.folder, CLOUD_DATABASE), join(cloudFolder, CLOUD_DATABASE))
-  rmSync(core.folder, { recursive: true, force: true })
-  const db = openConnection(join(cloudFolder, CLOUD_DATABASE))
+interface NewAgent {
+  core: Core
+  cloud: CloudNode
+  until: Until
+  name: string
+  identity: Identity
+  config: AgentConfig
+  folder: string
+}
+
+/** Runs a new agent until it has its replica of the items: every world would begin by fetching them all. */
+async function runOnce({ core, cloud, until, name, identity, config, folder }: NewAgent): Promise<void> {
+  const node = agentNode({
+    core,
+    name,
+    identity,
+    config: () => config,
+    template: join(folder, name),
+    cloud,
+    wire: newWire(name, core),
+    lan: newLan(core),
+    actuators: actuators({ ...core, onRelease: () => undefined }),
+  })
+  node.start()
+  await core.scheduler.run(core.scheduler.nowMs + 20_000)
+  await until(node.stop())
+  for (const file of [LEDGER, ITEMS]) copyFileSync(join(node.disk.folder, file), join(folder, name, file))
+}
+
+/** Copies the database of the stopped cloud, and adds what the oracles read. */
+function keepDatabase(cloud: CloudNode, folder: string): void {
+  mkdirSync(folder)
+  copyFileSync(join(cloud.disk.folder, CLOUD_DATABASE), join(folder, CLOUD_DATABASE))
+  const db = openConnection(join(folder, CLOUD_DATABASE))
   db.exec(WATCH_STATES)
   db.exec('VACUUM')
   db.close()
-  return {
-    templates: { cloud: cloudFolder, agents: templates },
-    startMs: clock.nowMs,
-    keyFiles,
-    key,
-    foreignKey,
-    foreignStoreId,
-    storeId,
-    isLive,
-    operatorId,
-    badge,
-    agents,
-    devices: named,
-    products: products.filter((p) => p.price > 20 && p.price < 150).sort((a, b) => (a.ean < b.ean ? -1 : 1)),
-    remove: () => rmSync(folder, { recursive: true, force: true }),
-  }
 }
 
 async function enrolAt(

@@ -6,6 +6,7 @@ import type { Core } from '../virtual/core.ts'
 import { request } from '../virtual/http.ts'
 import type { Shop } from './genesis.ts'
 import { newWire, type Wire } from '../virtual/wire.ts'
+import type { Chance } from '../virtual/chance.ts'
 
 /**
  *   cloud ──requests, answered or not──▶ books ──notifications, late, twice, in any order──▶ cloud
@@ -41,36 +42,102 @@ const BOUNCE_MS = { from: 1_000, to: 90_000 }
 
 /** A provider that works. */
 export function provider(core: Core, name: PspName, shop: Pick<Shop, 'storeId'>, cloud: () => CloudNode): Provider {
-  const { scheduler, trace } = core
-  const chance = core.chance.fork('provider')
-  const wire = newWire('provider', core)
-  const books = pspBooks({ dialect: name, nowMs: () => scheduler.nowMs })
-  books.moveTo(ORIGIN)
-  let trouble = 0
-  let forgets = FORGOTTEN
+  return new SimulatedProvider(core, name, shop, cloud)
+}
+
+class SimulatedProvider implements Provider {
+  readonly #core: Core
+  readonly name: PspName
+  readonly #shop: Pick<Shop, 'storeId'>
+  readonly #cloud: () => CloudNode
+  readonly #chance: Chance
+  readonly wire: Wire
+  readonly books: PspBooks
+  #trouble = 0
+  #forgets = FORGOTTEN
+  readonly outgoing: OutgoingHttp = {
+    send: (asked, signal) =>
+      new Promise((resolve, reject) => {
+        const how = this.#chance.happens(this.#trouble)
+          ? this.#chance.one(['refused', 'unavailable', 'silent', 'lost', 'garbled'] as const)
+          : 'good'
+        if (how !== 'good') this.#core.trace.note('provider', how)
+        signal.addEventListener('abort', () => reject(new OutgoingFault('timeout', 'no answer in time')), {
+          once: true,
+        })
+        if (how === 'silent') return
+        this.#core.scheduler.after(this.#chance.between(5, 400), () => {
+          if (how === 'refused') return reject(new OutgoingFault('connection_refused', 'refused'))
+          if (how === 'unavailable') return resolve({ status: 503, headers: {}, body: new Uint8Array(), isCut: false })
+          const good = this.#answer(asked)
+          if (how === 'lost') return
+          const body = how === 'garbled' ? new TextEncoder().encode('<html>Maintenance</html>') : good.body
+          this.#core.scheduler.after(this.#chance.between(5, 400), () =>
+            resolve({ ...good, ...(how === 'garbled' && { status: 200, headers: {} }), body }),
+          )
+        })
+      }),
+  }
+
+  constructor(core: Core, name: PspName, shop: Pick<Shop, 'storeId'>, cloud: () => CloudNode) {
+    this.#core = core
+    this.name = name
+    this.#shop = shop
+    this.#cloud = cloud
+    this.#chance = this.#core.chance.fork('provider')
+    this.wire = newWire('provider', this.#core)
+    this.books = pspBooks({ dialect: this.name, nowMs: () => this.#core.scheduler.nowMs })
+    this.books.moveTo(ORIGIN)
+  }
+
+  set trouble(to: number) {
+    this.#trouble = to
+  }
+
+  heal(): void {
+    this.#trouble = 0
+    this.#forgets = 0
+  }
+
+  act(url: string, what: 'paid' | 'cancelled', amountCent?: number): boolean {
+    const id = url.startsWith(`${ORIGIN}/pay/`) ? url.slice(`${ORIGIN}/pay/`.length) : ''
+    const session = this.books.sessions.get(id)
+    if (!session) return false
+    // Nobody pays twice at one page, and none that has ended.
+    if (session.status !== 'open') return true
+    const notification = this.books.end(id, what, amountCent)
+    this.#core.trace.note('provider', `${id.slice(-12)} ${what}`)
+    if (notification && !this.#chance.happens(this.#forgets)) this.#tell(() => notification)
+    return true
+  }
 
   /** `sign`: makes it anew for each try, for signatures grow old. */
-  function tell(sign: () => PspNotification | undefined, attempt = 0): void {
+  #tell(sign: () => PspNotification | undefined, attempt = 0): void {
     const again = () => {
       const waitMs = TELL_AGAIN_MS[attempt]
-      if (waitMs !== undefined) scheduler.after(waitMs, () => tell(sign, attempt + 1))
+      if (waitMs !== undefined) this.#core.scheduler.after(waitMs, () => this.#tell(sign, attempt + 1))
     }
     const notification = sign()
     if (!notification) return
     const { body, headers } = notification
-    if (chance.happens(trouble)) return again()
+    if (this.#chance.happens(this.#trouble)) return again()
     const gaveUp = new AbortController()
-    const cancel = scheduler.after(ANSWER_WITHIN_MS, () => gaveUp.abort())
+    const cancel = this.#core.scheduler.after(ANSWER_WITHIN_MS, () => gaveUp.abort())
     const asked = {
-      url: `${CLOUD_ORIGIN}/api/v1/notify/${name}/${shop.storeId}`,
+      url: `${CLOUD_ORIGIN}/api/v1/notify/${this.name}/${this.#shop.storeId}`,
       method: 'POST',
       headers: { ...headers },
       body,
     }
-    request(asked, { wire, server: cloud(), scheduler, signal: gaveUp.signal }).then(
+    request(asked, {
+      wire: this.wire,
+      server: this.#cloud(),
+      scheduler: this.#core.scheduler,
+      signal: gaveUp.signal,
+    }).then(
       ({ status }) => {
         cancel()
-        trace.note('provider', `told: ${status}`)
+        this.#core.trace.note('provider', `told: ${status}`)
         if (status < 200 || status > 299) again()
       },
       () => {
@@ -81,84 +148,34 @@ export function provider(core: Core, name: PspName, shop: Pick<Shop, 'storeId'>,
   }
 
   /** The bank of the customer sends the money back: then the provider has it again, and tells so until it is heard. */
-  function bounce(refundId: string): void {
-    if (!books.failRefund(refundId)) return
-    trace.note('provider', `${refundId} came back`)
-    tell(() => books.failRefund(refundId))
+  #bounce(refundId: string): void {
+    if (!this.books.failRefund(refundId)) return
+    this.#core.trace.note('provider', `${refundId} came back`)
+    this.#tell(() => this.books.failRefund(refundId))
   }
 
-  function answer(asked: Parameters<OutgoingHttp['send']>[0]): OutgoingAnswer {
+  #answer(asked: Parameters<OutgoingHttp['send']>[0]): OutgoingAnswer {
     const url = new URL(asked.url)
     const headers = Object.fromEntries(
       Object.entries(asked.headers).map(([header, value]) => [header.toLowerCase(), value]),
     )
-    const before = books.refunds.length
-    const answered = books.answer({
+    const before = this.books.refunds.length
+    const answered = this.books.answer({
       method: asked.method,
       path: url.pathname,
       query: url.searchParams,
       headers,
       body: asked.body ?? '',
     })
-    for (const { id } of books.refunds.slice(before))
-      if (chance.happens(BOUNCED)) scheduler.after(chance.between(BOUNCE_MS.from, BOUNCE_MS.to), () => bounce(id))
-    trace.note('provider', `${asked.method} ${url.pathname.slice(0, 40)} ${answered.status}`)
+    for (const { id } of this.books.refunds.slice(before))
+      if (this.#chance.happens(BOUNCED))
+        this.#core.scheduler.after(this.#chance.between(BOUNCE_MS.from, BOUNCE_MS.to), () => this.#bounce(id))
+    this.#core.trace.note('provider', `${asked.method} ${url.pathname.slice(0, 40)} ${answered.status}`)
     return {
       status: answered.status,
       headers: { ...answered.headers },
       body: new TextEncoder().encode(answered.body === undefined ? '' : JSON.stringify(answered.body)),
       isCut: false,
     }
-  }
-
-  return {
-    name,
-    books,
-    wire,
-    get trouble() {
-      return trouble
-    },
-    set trouble(to) {
-      trouble = to
-    },
-    heal() {
-      trouble = 0
-      forgets = 0
-    },
-    act(url, what, amountCent) {
-      const id = url.startsWith(`${ORIGIN}/pay/`) ? url.slice(`${ORIGIN}/pay/`.length) : ''
-      const session = books.sessions.get(id)
-      if (!session) return false
-      // Nobody pays twice at one page, and none that has ended.
-      if (session.status !== 'open') return true
-      const notification = books.end(id, what, amountCent)
-      trace.note('provider', `${id.slice(-12)} ${what}`)
-      if (notification && !chance.happens(forgets)) tell(() => notification)
-      return true
-    },
-    outgoing: {
-      send: (asked, signal) =>
-        new Promise((resolve, reject) => {
-          const how = chance.happens(trouble)
-            ? chance.one(['refused', 'unavailable', 'silent', 'lost', 'garbled'] as const)
-            : 'good'
-          if (how !== 'good') trace.note('provider', how)
-          signal.addEventListener('abort', () => reject(new OutgoingFault('timeout', 'no answer in time')), {
-            once: true,
-          })
-          if (how === 'silent') return
-          scheduler.after(chance.between(5, 400), () => {
-            if (how === 'refused') return reject(new OutgoingFault('connection_refused', 'refused'))
-            if (how === 'unavailable')
-              return resolve({ status: 503, headers: {}, body: new Uint8Array(), isCut: false })
-            const good = answer(asked)
-            if (how === 'lost') return
-            const body = how === 'garbled' ? new TextEncoder().encode('<html>Maintenance</html>') : good.body
-            scheduler.after(chance.between(5, 400), () =>
-              resolve({ ...good, ...(how === 'garbled' && { status: 200, headers: {} }), body }),
-            )
-          })
-        }),
-    },
   }
 }

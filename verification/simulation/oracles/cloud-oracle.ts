@@ -67,23 +67,97 @@ export interface CloudListeners {
 }
 
 /** An oracle for the cloud; `reads` made anew for every connection. */
-export function cloudOracle(
-  core: Core,
-  { onGrant = () => undefined, onPaid = () => undefined }: CloudListeners = {},
-): CloudOracle {
-  const tokenEnds = new Map<string, number>()
-  /** What whoever shows a token is told of. */
-  const events = new Set<string>()
-  const taken = new Map<string, number>()
-  const denied = new Map<string, number>()
-  const watches = new WeakMap<Connection, Watch>()
-  /** Tokens of each unit, with its step in them: nobody looks at all of them for every new one. */
-  const byUnit = new Map<string, { nonce: string; step: number }[]>()
-  let lastChange = 0
-  let lastGrant = 0
+export function cloudOracle(core: Core, listeners: CloudListeners = {}): CloudOracle {
+  return new CloudWatch(core, listeners)
+}
 
-  function watchOf(db: Connection): Watch {
-    const known = watches.get(db)
+class CloudWatch implements CloudOracle {
+  readonly #core: Core
+  readonly #onGrant: NonNullable<CloudListeners['onGrant']>
+  readonly #onPaid: NonNullable<CloudListeners['onPaid']>
+  readonly tokenEnds = new Map<string, number>()
+  /** What whoever shows a token is told of. */
+  readonly #events = new Set<string>()
+  readonly taken = new Map<string, number>()
+  readonly denied = new Map<string, number>()
+  readonly #watches = new WeakMap<Connection, Watch>()
+  /** Tokens of each unit, with its step in them: nobody looks at all of them for every new one. */
+  readonly #byUnit = new Map<string, { nonce: string; step: number }[]>()
+  #lastChange = 0
+  #lastGrant = 0
+
+  constructor(core: Core, { onGrant = () => undefined, onPaid = () => undefined }: CloudListeners = {}) {
+    this.#core = core
+    this.#onGrant = onGrant
+    this.#onPaid = onPaid
+  }
+
+  backUp(): () => string[] {
+    const told = this.#events.size
+    const kept = {
+      lastChange: this.#lastChange,
+      lastGrant: this.#lastGrant,
+      taken: new Map(this.taken),
+      denied: new Map(this.denied),
+    }
+    return () => {
+      ;({ lastChange: this.#lastChange, lastGrant: this.#lastGrant } = kept)
+      for (const [map, before] of [
+        [this.taken, kept.taken],
+        [this.denied, kept.denied],
+      ] as const) {
+        map.clear()
+        for (const [name, n] of before) map.set(name, n)
+      }
+      const lost = [...this.#events].slice(told)
+      for (const id of lost) this.#events.delete(id)
+      return lost
+    }
+  }
+
+  readonly committed = (db: Connection): void => {
+    const watch = this.#watchOf(db)
+    for (const change of watch.changes.all(this.#lastChange)) {
+      this.#lastChange = change.n
+      const wrong = forbidden(change)
+      if (wrong !== undefined) this.#core.violate('I15', wrong)
+      const cancelled =
+        change.kind === 'purchase' && change.became === 'CANCELLED' ? watch.denied.get(change.id) : undefined
+      if (isUndone(change) && !watch.failedRefunds.get(change.id, change.id))
+        this.#core.violate(
+          'I15',
+          `${change.kind} ${change.id} went from ${change.was} to ${change.became}, and no refund of it has failed`,
+        )
+      if (change.kind === 'purchase' && change.became === 'SUCCESS') this.#onPaid(db, change.id)
+      if (cancelled) this.denied.set(cancelled.cti, cancelled.deny_seq)
+      this.#core.trace.note('cloud', `${change.kind} ${change.id.slice(-16)}: ${change.was} → ${change.became}`)
+    }
+    for (const grant of watch.granted.all(this.#lastGrant)) {
+      this.#lastGrant = grant.rowid
+      this.tokenEnds.set(grant.nonce, grant.exp)
+      this.#events.add(grant.event_id)
+      this.#core.trace.note(
+        'cloud',
+        `grants ${grant.nonce.slice(0, 6)} for ${grant.count}, ends in ${grant.exp - grant.iat} s`,
+      )
+      if (grant.exp - grant.iat > LONGEST_LIFE) this.#core.violate('I8', `a token lives ${grant.exp - grant.iat} s`)
+      const other = this.#stillCounts(watch, grant)
+      if (other) this.#core.violate('I6', `${grant.nonce} was granted for a unit that ${other.nonce} may still release`)
+      // Cancelled in the same commit it was taken back there, too.
+      const isPaid =
+        grant.status === null || PAID.has(grant.status) || (grant.status === 'CANCELLED' && grant.revoked_ms !== null)
+      if (!isPaid) this.#core.violate('I7', `${grant.nonce} was granted for a purchase that is ${grant.status}`)
+      this.#onGrant(db, grant.nonce)
+    }
+    for (const { ledger_id: ledger, last_seq: seq } of watch.heads.all()) {
+      const before = this.taken.get(ledger) ?? 0
+      if (seq < before) this.#core.violate('I4', `the cloud had ${ledger} up to ${before} and now up to ${seq}`)
+      this.taken.set(ledger, seq)
+    }
+  }
+
+  #watchOf(db: Connection): Watch {
+    const known = this.#watches.get(db)
     if (known) return known
     const made: Watch = {
       changes: changesAfter(db),
@@ -111,85 +185,22 @@ export function cloudOracle(
         "SELECT ledger_id || '/' || generation AS ledger_id, last_seq FROM agent ORDER BY ledger_id",
       ),
     }
-    watches.set(db, made)
+    this.#watches.set(db, made)
     return made
   }
 
   /** A token for one of the same units that was granted before and may still release it. */
-  function stillCounts(watch: Watch, { nonce, right_class, iat }: Granted): { nonce: string } | undefined {
+  #stillCounts(watch: Watch, { nonce, right_class, iat }: Granted): { nonce: string } | undefined {
     let found: { nonce: string } | undefined
     for (const { ordinal, line_id, unit_no } of watch.units.all(nonce)) {
       const unit = `${line_id}/${unit_no}`
-      const before = byUnit.get(unit) ?? []
+      const before = this.#byUnit.get(unit) ?? []
       for (const other of before) found ??= watch.counts.get(other.nonce, right_class, iat, other.step)
-      byUnit.set(unit, [...before, { nonce, step: ordinal + 1 }])
+      this.#byUnit.set(unit, [...before, { nonce, step: ordinal + 1 }])
       if (watch.isBack.get(line_id, unit_no))
-        core.violate('I7', `${nonce} was granted for ${unit}, and the goods of it were brought back`)
+        this.#core.violate('I7', `${nonce} was granted for ${unit}, and the goods of it were brought back`)
     }
     return found
-  }
-
-  return {
-    tokenEnds,
-    backUp() {
-      const told = events.size
-      const kept = { lastChange, lastGrant, taken: new Map(taken), denied: new Map(denied) }
-      return () => {
-        ;({ lastChange, lastGrant } = kept)
-        for (const [map, before] of [
-          [taken, kept.taken],
-          [denied, kept.denied],
-        ] as const) {
-          map.clear()
-          for (const [name, n] of before) map.set(name, n)
-        }
-        const lost = [...events].slice(told)
-        for (const id of lost) events.delete(id)
-        return lost
-      }
-    },
-    taken,
-    denied,
-    committed(db) {
-      const watch = watchOf(db)
-      for (const change of watch.changes.all(lastChange)) {
-        lastChange = change.n
-        const wrong = forbidden(change)
-        if (wrong !== undefined) core.violate('I15', wrong)
-        const cancelled =
-          change.kind === 'purchase' && change.became === 'CANCELLED' ? watch.denied.get(change.id) : undefined
-        if (isUndone(change) && !watch.failedRefunds.get(change.id, change.id))
-          core.violate(
-            'I15',
-            `${change.kind} ${change.id} went from ${change.was} to ${change.became}, and no refund of it has failed`,
-          )
-        if (change.kind === 'purchase' && change.became === 'SUCCESS') onPaid(db, change.id)
-        if (cancelled) denied.set(cancelled.cti, cancelled.deny_seq)
-        core.trace.note('cloud', `${change.kind} ${change.id.slice(-16)}: ${change.was} → ${change.became}`)
-      }
-      for (const grant of watch.granted.all(lastGrant)) {
-        lastGrant = grant.rowid
-        tokenEnds.set(grant.nonce, grant.exp)
-        events.add(grant.event_id)
-        core.trace.note(
-          'cloud',
-          `grants ${grant.nonce.slice(0, 6)} for ${grant.count}, ends in ${grant.exp - grant.iat} s`,
-        )
-        if (grant.exp - grant.iat > LONGEST_LIFE) core.violate('I8', `a token lives ${grant.exp - grant.iat} s`)
-        const other = stillCounts(watch, grant)
-        if (other) core.violate('I6', `${grant.nonce} was granted for a unit that ${other.nonce} may still release`)
-        // Cancelled in the same commit it was taken back there, too.
-        const isPaid =
-          grant.status === null || PAID.has(grant.status) || (grant.status === 'CANCELLED' && grant.revoked_ms !== null)
-        if (!isPaid) core.violate('I7', `${grant.nonce} was granted for a purchase that is ${grant.status}`)
-        onGrant(db, grant.nonce)
-      }
-      for (const { ledger_id: ledger, last_seq: seq } of watch.heads.all()) {
-        const before = taken.get(ledger) ?? 0
-        if (seq < before) core.violate('I4', `the cloud had ${ledger} up to ${before} and now up to ${seq}`)
-        taken.set(ledger, seq)
-      }
-    },
   }
 }
 

@@ -7,6 +7,9 @@ interface Unit {
   unit_no: number
 }
 
+/** Redemptions that moved something, by unit and class; and the nonces that they came by. */
+type Moved = Map<string, { redemptions: Set<string>; nonces: Set<string> }>
+
 /**
  * Whatever moved for a unit of a purchase is known at the cloud, and more than once for one unit only with
  * an exception that says so: a gate that is cut off may let somebody out whom another has let out (not
@@ -16,14 +19,20 @@ export function checkConservation(
   { core, ledgers }: { core: Core; ledgers: ReadonlyMap<string, LedgerOracle> },
   db: Connection,
 ): void {
+  checkMoved(core, db, movedUnits(ledgers, db))
+  checkCalledDouble(core, db)
+  checkTagStatus(core, db)
+}
+
+/** What moved according to the ledgers of the agents, and of devices without an agent. */
+function movedUnits(ledgers: ReadonlyMap<string, LedgerOracle>, db: Connection): Moved {
   const unitsOfToken = db.prepare<[string, number], Unit>(
     'SELECT line_id, unit_no FROM authorization_unit WHERE nonce = ? AND ordinal = ?',
   )
   const unitsOfReceipt = db.prepare<[string, number], Unit>(
     'SELECT u.line_id, u.unit_no FROM purchase_unit u JOIN purchase p ON p.purchase_id = u.purchase_id WHERE p.cti = ? AND u.receipt_index = ?',
   )
-  /** Redemptions that moved something, by unit and class; and the nonces that they came by. */
-  const moved = new Map<string, { redemptions: Set<string>; nonces: Set<string> }>()
+  const moved: Moved = new Map()
 
   function note(unit: Unit | undefined, rightClass: string, redemptionId: string, nonce: string): void {
     if (!unit) return
@@ -60,7 +69,11 @@ export function checkConservation(
   )
   for (const row of alone.all())
     note(unitsOfToken.get(row.nonce, row.step - 1), row.right_class, row.redemption_id, row.nonce)
+  return moved
+}
 
+/** The cloud knows every release. It has an exception for each unit that was released twice, or after its refund. */
+function checkMoved(core: Core, db: Connection, moved: Moved): void {
   const right = db.prepare<[string, number, string], { state: string; isUsedByReturn: number }>(
     'SELECT state, redemption_id IS returned_by AND returned_by IS NOT NULL AS isUsedByReturn FROM unit_right WHERE line_id = ? AND unit_no = ? AND right_class = ?',
   )
@@ -93,10 +106,10 @@ export function checkConservation(
     if (known?.isUsedByReturn === 1 && !afterReturn.has(key))
       core.violate('I6', `${key} was released, its line had been refunded, and no exception says so`)
   }
+}
 
-  checkCalledDouble(core, db)
-
-  // Effects follow from what was used: a purchase whose every tagged unit was released says so.
+/** Effects follow from what was used: a purchase whose every tagged unit was released says so. */
+function checkTagStatus(core: Core, db: Connection): void {
   const undone = db.prepare<[], { purchase_id: string }>(
     `SELECT p.purchase_id FROM purchase p WHERE p.security_tag_status = 'pending' AND p.status IN ('SUCCESS', 'UNLOADED')
      AND EXISTS (SELECT 1 FROM purchase_unit u WHERE u.purchase_id = p.purchase_id)

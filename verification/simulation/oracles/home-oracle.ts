@@ -53,38 +53,124 @@ export function homeOracle(
   ledgers: ReadonlyMap<string, LedgerOracle>,
   receiptEnd: (cti: string) => number | undefined,
 ): HomeOracle {
-  const uses = new Map<string, Use[]>()
-  /** What was given under a redemption, as it was made durable. */
-  const given = new Map<string, { ordinals: readonly number[] }>()
-  /** What stands of it in the ledger of the home: it may have been given back since. */
-  const states = new Map<string, string>()
-  const outcomes = new Map<string, string>()
-  const seen = new Map<string, { rows: number; anew: number; isolated: string }>()
-  /** By ledger, on the connection of its newest process. */
-  const watches = new Map<string, { db: Connection; watch: Watch }>()
+  return new Homes(core, ledgers, receiptEnd)
+}
 
-  function watchOf(name: string, db: Connection): Watch {
-    const known = watches.get(name)
+class Homes implements HomeOracle {
+  readonly #core: Core
+  readonly #ledgers: ReadonlyMap<string, LedgerOracle>
+  readonly #receiptEnd: (cti: string) => number | undefined
+  readonly #uses = new Map<string, Use[]>()
+  /** What was given under a redemption, as it was made durable. */
+  readonly #given = new Map<string, { ordinals: readonly number[] }>()
+  /** What stands of it in the ledger of the home: it may have been given back since. */
+  readonly #states = new Map<string, string>()
+  readonly #outcomes = new Map<string, string>()
+  readonly #seen = new Map<string, { rows: number; anew: number; isolated: string }>()
+  /** By ledger, on the connection of its newest process. */
+  readonly #watches = new Map<string, { db: Connection; watch: Watch }>()
+
+  constructor(core: Core, ledgers: ReadonlyMap<string, LedgerOracle>, receiptEnd: (cti: string) => number | undefined) {
+    this.#core = core
+    this.#ledgers = ledgers
+    this.#receiptEnd = receiptEnd
+  }
+
+  isUsed(right: string, atMs: number, byStaff: boolean): boolean {
+    return (this.#uses.get(right) ?? []).some(
+      (use) =>
+        !use.isGiven &&
+        use.atMs <= atMs &&
+        this.#stands(use) &&
+        !(byStaff && this.#outcomes.get(use.redemptionId) === 'unknown'),
+    )
+  }
+
+  readonly putBack = (name: string): void => {
+    this.#seen.delete(name)
+    for (const [key, all] of this.#uses)
+      this.#uses.set(
+        key,
+        all.filter((use) => use.ledger !== name),
+      )
+  }
+
+  forgetEpochs(): void {
+    for (const use of [...this.#uses.values()].flat()) use.homeEpoch = undefined
+  }
+
+  committed(node: AgentNode, db: Connection): void {
+    const { name, agent, identity } = node
+    const { grants, rights, isolated } = this.#watchOf(name, db)
+    const before = this.#seen.get(name) ?? { rows: 0, anew: 0, isolated: '0' }
+    const policy = agent?.trust.policy?.policy
+    const homeEpoch = policy?.home === identity.agentId ? policy.homeEpoch : undefined
+    const now = { ...before, isolated: isolated.get()?.value ?? '0' }
+    const { rows = [], anew = 0 } = this.#ledgers.get(name) ?? {}
+    now.anew = anew
+    for (const { body } of rows.slice(anew === before.anew ? before.rows : 0)) {
+      if (body.evidence?.kind === 'outcome') this.#outcomes.set(body.evidence.redemptionId, body.evidence.outcome)
+      // Decided alone, and not by the rules for who is cut off: then as the home.
+      const isAlone = body.event?.type === 'protection.device.offline' && now.isolated === before.isolated
+      if (body.evidence?.kind === 'claim') this.#takeClaim(node, body.evidence, isAlone ? homeEpoch : undefined)
+    }
+    now.rows = rows.length
+    for (const { redemption_id: redemptionId, agent_id: agentId, answer, state } of grants.all()) {
+      if (state !== 'given' && this.#states.get(`${name}/${redemptionId}`) !== state)
+        this.#core.trace.note(name, `what was asked under ${redemptionId.slice(-6)} is ${state}`)
+      this.#states.set(`${name}/${redemptionId}`, state)
+      if (this.#given.has(redemptionId)) continue
+      const { ordinals } = JSON.parse(answer) as { ordinals: number[] }
+      this.#given.set(redemptionId, { ordinals })
+      if (
+        ordinals.length > 0 &&
+        !rows.some(({ body: { evidence } }) => evidence?.kind === 'given' && evidence.redemptionId === redemptionId)
+      ) {
+        this.#core.violate('I1', `${name} gives ${ordinals.join(',')} under ${redemptionId}, and tells nobody`)
+      }
+      if (ordinals.length > 0)
+        this.#core.trace.note(name, `gives ${ordinals.join(',')} under ${redemptionId.slice(-6)}`)
+      for (const { cti, right_class: rightClass, ordinal } of rights.all(redemptionId))
+        this.#use(
+          `${cti}/${rightClass}/${ordinal}`,
+          {
+            ledger: name,
+            redemptionId,
+            isGiven: true,
+            agentId,
+            isByToken: false,
+            homeEpoch,
+            atMs: this.#core.scheduler.nowMs,
+          },
+          node,
+        )
+    }
+    this.#seen.set(name, now)
+  }
+
+  #watchOf(name: string, db: Connection): Watch {
+    const known = this.#watches.get(name)
     if (known?.db === db) return known.watch
     const watch: Watch = {
       grants: db.prepare('SELECT redemption_id, agent_id, answer, state FROM home_grant ORDER BY redemption_id'),
       rights: db.prepare('SELECT cti, right_class, ordinal FROM used_right WHERE redemption_id = ?'),
       isolated: db.prepare("SELECT value FROM mark WHERE name = 'isolated_count'"),
     }
-    watches.set(name, { db, watch })
+    this.#watches.set(name, { db, watch })
     return watch
   }
 
   /** What failed, and what was given back, has used nothing up; where nobody knows it is for staff, who are not counted. */
-  const stands = ({ redemptionId, isGiven, ledger }: Use) =>
-    isGiven
-      ? ['given', 'unknown'].includes(states.get(`${ledger}/${redemptionId}`) ?? '')
-      : outcomes.get(redemptionId) !== 'failed'
+  #stands({ redemptionId, isGiven, ledger }: Use) {
+    return isGiven
+      ? ['given', 'unknown'].includes(this.#states.get(`${ledger}/${redemptionId}`) ?? '')
+      : this.#outcomes.get(redemptionId) !== 'failed'
+  }
 
-  function use(key: string, made: Use, node: AgentNode): void {
+  #use(key: string, made: Use, node: AgentNode): void {
     // Its rows began anew in another generation: this is an old one under a new number.
     if (
-      uses
+      this.#uses
         .get(key)
         ?.some(
           ({ ledger, redemptionId, isGiven }) =>
@@ -94,14 +180,14 @@ export function homeOracle(
       return
     /** Whoever had it asks for it again: its own ledger sees to it that staff stand there. */
     const isTheirs = ({ isGiven, agentId, ledger, redemptionId }: Use) =>
-      isGiven && made.isGiven && agentId === made.agentId && states.get(`${ledger}/${redemptionId}`) === 'unknown'
-    const standing = (uses.get(key) ?? []).filter(
-      (before) => before.redemptionId !== made.redemptionId && stands(before) && !isTheirs(before),
+      isGiven && made.isGiven && agentId === made.agentId && this.#states.get(`${ledger}/${redemptionId}`) === 'unknown'
+    const standing = (this.#uses.get(key) ?? []).filter(
+      (before) => before.redemptionId !== made.redemptionId && this.#stands(before) && !isTheirs(before),
     )
     for (const before of standing) {
       // Its own claims twice over are looked at by the ledger's own oracle.
       if (before.ledger === made.ledger && (before.isGiven || made.isGiven)) {
-        core.violate(
+        this.#core.violate(
           'I1',
           `${made.ledger} has ${wordOf(before)} the right ${key} under ${before.redemptionId}, and ${wordOf(made)} it again under ${made.redemptionId}`,
         )
@@ -112,30 +198,30 @@ export function homeOracle(
         before.homeEpoch !== undefined &&
         made.homeEpoch !== undefined &&
         before.homeEpoch < made.homeEpoch
-      if (isFormer && isFromBeforeMove(key, node)) {
-        core.violate(
+      if (isFormer && this.#isFromBeforeMove(key, node)) {
+        this.#core.violate(
           'I1',
           `${made.ledger} as the home of epoch ${made.homeEpoch} has ${wordOf(made)} the right ${key}, which ${before.ledger} had ${wordOf(before)} as the home of epoch ${before.homeEpoch}`,
         )
       }
     }
-    uses.set(key, [...(uses.get(key) ?? []), made])
+    this.#uses.set(key, [...(this.#uses.get(key) ?? []), made])
   }
 
   /** Receipts from after the move a new home honours at once: nobody has shown them to a former one that knows of it. */
-  function isFromBeforeMove(key: string, { agent }: AgentNode): boolean {
-    const end = receiptEnd(key.split('/')[0] ?? '')
+  #isFromBeforeMove(key: string, { agent }: AgentNode): boolean {
+    const end = this.#receiptEnd(key.split('/')[0] ?? '')
     const movedS = agent?.trust.policy?.homeMove?.atS
     return end !== undefined && movedS !== undefined && end - RECEIPT_LIFE < movedS
   }
 
-  function takeClaim(node: AgentNode, claim: Claim, homeEpoch: number | undefined): void {
+  #takeClaim(node: AgentNode, claim: Claim, homeEpoch: number | undefined): void {
     const { name } = node
     const { redemptionId, rightClass, operatorId } = claim
     const receipt = claim.source === 'receipt' ? { cti: claim.nonce, ordinals: claim.ordinals } : claim.receipt
-    const gift = given.get(redemptionId)
+    const gift = this.#given.get(redemptionId)
     if (gift && claim.ordinals.some((ordinal) => !gift.ordinals.includes(ordinal))) {
-      core.violate(
+      this.#core.violate(
         'I1',
         `${name} used ${claim.ordinals.join(',')} under ${redemptionId}, and the home gave it ${gift.ordinals.join(',')}`,
       )
@@ -143,7 +229,7 @@ export function homeOracle(
     // What was unknown an operator has looked at, and it may be tried again.
     if (!receipt || operatorId !== undefined) return
     for (const ordinal of receipt.ordinals)
-      use(
+      this.#use(
         `${receipt.cti}/${rightClass}/${ordinal}`,
         {
           ledger: name,
@@ -152,76 +238,10 @@ export function homeOracle(
           agentId: undefined,
           isByToken: claim.source === 'token',
           homeEpoch: gift ? undefined : homeEpoch,
-          atMs: core.scheduler.nowMs,
+          atMs: this.#core.scheduler.nowMs,
         },
         node,
       )
-  }
-
-  return {
-    isUsed: (right, atMs, byStaff) =>
-      (uses.get(right) ?? []).some(
-        (use) =>
-          !use.isGiven && use.atMs <= atMs && stands(use) && !(byStaff && outcomes.get(use.redemptionId) === 'unknown'),
-      ),
-    putBack(name) {
-      seen.delete(name)
-      for (const [key, all] of uses)
-        uses.set(
-          key,
-          all.filter((use) => use.ledger !== name),
-        )
-    },
-    forgetEpochs() {
-      for (const use of [...uses.values()].flat()) use.homeEpoch = undefined
-    },
-    committed(node, db) {
-      const { name, agent, identity } = node
-      const { grants, rights, isolated } = watchOf(name, db)
-      const before = seen.get(name) ?? { rows: 0, anew: 0, isolated: '0' }
-      const policy = agent?.trust.policy?.policy
-      const homeEpoch = policy?.home === identity.agentId ? policy.homeEpoch : undefined
-      const now = { ...before, isolated: isolated.get()?.value ?? '0' }
-      const { rows = [], anew = 0 } = ledgers.get(name) ?? {}
-      now.anew = anew
-      for (const { body } of rows.slice(anew === before.anew ? before.rows : 0)) {
-        if (body.evidence?.kind === 'outcome') outcomes.set(body.evidence.redemptionId, body.evidence.outcome)
-        // Decided alone, and not by the rules for who is cut off: then as the home.
-        const isAlone = body.event?.type === 'protection.device.offline' && now.isolated === before.isolated
-        if (body.evidence?.kind === 'claim') takeClaim(node, body.evidence, isAlone ? homeEpoch : undefined)
-      }
-      now.rows = rows.length
-      for (const { redemption_id: redemptionId, agent_id: agentId, answer, state } of grants.all()) {
-        if (state !== 'given' && states.get(`${name}/${redemptionId}`) !== state)
-          core.trace.note(name, `what was asked under ${redemptionId.slice(-6)} is ${state}`)
-        states.set(`${name}/${redemptionId}`, state)
-        if (given.has(redemptionId)) continue
-        const { ordinals } = JSON.parse(answer) as { ordinals: number[] }
-        given.set(redemptionId, { ordinals })
-        if (
-          ordinals.length > 0 &&
-          !rows.some(({ body: { evidence } }) => evidence?.kind === 'given' && evidence.redemptionId === redemptionId)
-        ) {
-          core.violate('I1', `${name} gives ${ordinals.join(',')} under ${redemptionId}, and tells nobody`)
-        }
-        if (ordinals.length > 0) core.trace.note(name, `gives ${ordinals.join(',')} under ${redemptionId.slice(-6)}`)
-        for (const { cti, right_class: rightClass, ordinal } of rights.all(redemptionId))
-          use(
-            `${cti}/${rightClass}/${ordinal}`,
-            {
-              ledger: name,
-              redemptionId,
-              isGiven: true,
-              agentId,
-              isByToken: false,
-              homeEpoch,
-              atMs: core.scheduler.nowMs,
-            },
-            node,
-          )
-      }
-      seen.set(name, now)
-    },
   }
 }
 

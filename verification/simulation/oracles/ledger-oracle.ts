@@ -82,36 +82,146 @@ const JOURNAL_LIMIT = 5_000
 
 /** An oracle for the ledger of one agent. */
 export function ledgerOracle(name: string, core: Core, facts: LedgerFacts): LedgerOracle {
-  const rows: LedgerRow[] = []
-  const former: LedgerRow[] = []
-  let generation = 1
-  let anew = 0
-  let putBackTo: number | undefined
+  return new Ledger(name, core, facts)
+}
+
+class Ledger implements LedgerOracle {
+  readonly #name: string
+  readonly #core: Core
+  readonly #facts: LedgerFacts
+  readonly rows: LedgerRow[] = []
+  readonly former: LedgerRow[] = []
+  #generation = 1
+  #anew = 0
+  #putBackTo: number | undefined
   /** The agent can know by its watermark that it was restored. */
-  let isNoticed = false
+  #isNoticed = false
   /** What it used in rows that it lost: without the cloud's yes it must not use that again. */
-  const lost = new Set<string>()
-  let isTakenOver = false
+  readonly #lost = new Set<string>()
+  #isTakenOver = false
   /** It was put back, and has heard so from the cloud, at this true time. */
-  let knowsSinceMs: number | undefined
+  #knowsSinceMs: number | undefined
   /** It has heard from the cloud that there are two of it, at this true time. */
-  let twiceSinceMs: number | undefined
-  const used = new Map<string, UsedRight[]>()
-  const byRedemption = new Map<string, UsedRight[]>()
+  #twiceSinceMs: number | undefined
+  readonly #used = new Map<string, UsedRight[]>()
+  readonly #byRedemption = new Map<string, UsedRight[]>()
   /** Claims of the living process that no command and no outcome belongs to yet, by device. */
-  const open = new Map<string, string[]>()
-  const unsettled = new Set<string>()
-  let watched: Watched | undefined
-  let acked = 0
-  let denySeq = 0
+  readonly #open = new Map<string, string[]>()
+  readonly #unsettled = new Set<string>()
+  #watched: Watched | undefined
+  #acked = 0
+  #denySeq = 0
   /** The cloud's generation as the agent has it on its disk, and since when. */
-  let heard = { generation: 1, atMs: 0 }
-  let version = { epoch: 0, ver: 0 }
+  #heard = { generation: 1, atMs: 0 }
+  #version = { epoch: 0, ver: 0 }
+
+  constructor(name: string, core: Core, facts: LedgerFacts) {
+    this.#name = name
+    this.#core = core
+    this.#facts = facts
+  }
+
+  get generation(): number {
+    return this.#generation
+  }
+
+  get anew(): number {
+    return this.#anew
+  }
+
+  putBack(head: number, noticed: boolean = false): void {
+    ;[this.#putBackTo, this.#isNoticed] = [head, noticed]
+  }
+
+  readonly takenOver = (): void => {
+    this.#isTakenOver = true
+  }
+
+  get unsettled(): readonly string[] {
+    return [...this.#unsettled]
+  }
+
+  get acked(): number {
+    return this.#acked
+  }
+
+  readonly committed = (connection: Connection): void => {
+    const { added, mark, policy } = this.#watch(connection)
+    const current = this.#generationOf(mark)
+    if (current !== this.#generation) {
+      this.#goOnWith(added.all(0))
+      // The cloud has seen that the ledger was restored.
+      if (current > this.#generation) this.#lost.clear()
+      this.#generation = current
+      this.#knowsSinceMs = this.#core.scheduler.nowMs
+    }
+    const before = this.rows.at(-1)?.seq ?? 0
+    for (const { seq, hash, body: text } of added.all(before)) {
+      const body = JSON.parse(text) as JournalBody
+      const previous = this.rows.at(-1)?.seq
+      if (previous !== undefined && seq !== previous + 1)
+        this.#core.violate('I5', `${this.#name}: row ${seq} follows row ${previous}`)
+      this.rows.push({ seq, hash, body })
+      this.#facts.onRow?.({ seq, body })
+      this.#core.trace.note(this.#name, `row ${seq} ${describe(body)}`)
+      if (body.evidence?.kind === 'claim') this.#takeClaim(body.evidence, body)
+      if (body.evidence?.kind === 'outcome') this.#takeOutcome(body.evidence.redemptionId, body.evidence.outcome)
+    }
+    // The newest row was written just now: its time is what the agent takes now to be.
+    const newest = this.rows.at(-1)
+    if (
+      newest !== undefined &&
+      newest.seq > before &&
+      this.#facts.isClockSure() &&
+      Math.abs(newest.body.atMs - this.#core.scheduler.nowMs) > GUARD_MS
+    ) {
+      this.#core.violate(
+        'I8',
+        `the trusted time of ${this.#name} is wrong by ${newest.body.atMs - this.#core.scheduler.nowMs} ms`,
+      )
+    }
+    const cloudGeneration = Number(mark.get('cloud_generation')?.value ?? 1)
+    if (cloudGeneration !== this.#heard.generation)
+      this.#heard = { generation: cloudGeneration, atMs: this.#core.scheduler.nowMs }
+    this.#twiceSinceMs =
+      mark.get('forked')?.value === '1' ? (this.#twiceSinceMs ?? this.#core.scheduler.nowMs) : undefined
+    this.#acked = Number(mark.get('acked')?.value ?? 0)
+    this.#denySeq = Math.max(this.#denySeq, Number(mark.get('deny_seq')?.value ?? 0))
+    const now = policy.get() ?? { epoch: 0, ver: 0 }
+    if (compareVersions(now, this.#version) < 0)
+      this.#core.violate(
+        'I15',
+        `${this.#name} went back from policy ${this.#version.epoch}/${this.#version.ver} to ${now.epoch}/${now.ver}`,
+      )
+    this.#version = now
+    const head = this.rows.at(-1)?.seq ?? 0
+    if (this.rows.length > 0 && this.#acked > head)
+      this.#core.violate('I4', `${this.#name}: ${this.#acked} is acknowledged and ${head} was ever written`)
+    if (head - this.#acked > JOURNAL_LIMIT) this.#core.violate('I13', `${this.#name}: ${head - this.#acked} rows wait`)
+  }
+
+  readonly processEnded = (): void => {
+    this.#open.clear()
+  }
+
+  released(deviceId: string): void {
+    const waiting = this.#open.get(deviceId) ?? []
+    const redemptionId = waiting.shift()
+    if (redemptionId === undefined) {
+      const any = this.rows.some(
+        (row) => row.body.evidence?.kind === 'claim' && row.body.evidence.deviceId === deviceId,
+      )
+      this.#core.violate(
+        any ? 'I3' : 'I2',
+        `${this.#name}: ${deviceId} was released and no durable redemption waited for it`,
+      )
+    }
+  }
 
   /** A connection of a new process: what was durable must be there as it was. */
-  function watch(connection: Connection): Watched {
-    if (watched?.connection === connection) return watched
-    watched = {
+  #watch(connection: Connection): Watched {
+    if (this.#watched?.connection === connection) return this.#watched
+    this.#watched = {
       connection,
       added: connection.prepare<[number], Row>('SELECT seq, hash, body FROM journal WHERE seq > ? ORDER BY seq'),
       mark: connection.prepare<[string], { value: string }>('SELECT value FROM mark WHERE name = ?'),
@@ -120,85 +230,90 @@ export function ledgerOracle(name: string, core: Core, facts: LedgerFacts): Ledg
       ),
     }
     const kept = connection.prepare<[], Row>('SELECT seq, hash, body FROM journal ORDER BY seq').all()
-    if (isTakenOver) goOn(kept)
-    if (putBackTo !== undefined) forget(kept.filter(({ seq }) => seq <= (putBackTo ?? 0)))
+    if (this.#isTakenOver) this.#goOn(kept)
+    if (this.#putBackTo !== undefined) this.#forget(kept.filter(({ seq }) => seq <= (this.#putBackTo ?? 0)))
     // The first thing that this process wrote may be that the ledger goes on under other numbers.
-    if (generationOf(watched.mark) !== generation) return watched
+    if (this.#generationOf(this.#watched.mark) !== this.#generation) return this.#watched
     const bySeq = new Map(kept.map((row) => [row.seq, row.hash]))
     const first = kept[0]?.seq ?? 1
-    const missing = rows.find((row) => row.seq >= first && bySeq.get(row.seq) !== row.hash)
+    const missing = this.rows.find((row) => row.seq >= first && bySeq.get(row.seq) !== row.hash)
     if (missing)
-      core.violate(
+      this.#core.violate(
         'I4',
-        `${name}: row ${missing.seq} was durable and ${bySeq.has(missing.seq) ? 'says something else' : 'is gone'}`,
+        `${this.#name}: row ${missing.seq} was durable and ${bySeq.has(missing.seq) ? 'says something else' : 'is gone'}`,
       )
-    return watched
+    return this.#watched
   }
 
-  const generationOf = (mark: Watched['mark']) => Number(mark.get('generation')?.value ?? generation)
+  #generationOf(mark: Watched['mark']) {
+    return Number(mark.get('generation')?.value ?? this.#generation)
+  }
 
   /** The ledger goes on with these rows and no others. */
-  function begin(kept: readonly Row[]): void {
-    anew++
-    rows.splice(
+  #begin(kept: readonly Row[]): void {
+    this.#anew++
+    this.rows.splice(
       0,
-      rows.length,
+      this.rows.length,
       ...kept.map(({ seq, hash, body }) => ({ seq, hash, body: JSON.parse(body) as JournalBody })),
     )
   }
 
   /** What the cloud had acknowledged stays with it; the rest has new numbers. */
-  function goOnWith(kept: readonly Row[]): void {
-    former.push(...rows.filter((row) => row.seq <= acked))
+  #goOnWith(kept: readonly Row[]): void {
+    this.former.push(...this.rows.filter((row) => row.seq <= this.#acked))
     const bodies = new Set(kept.map(({ body }) => body))
-    const lost = rows.find((row) => row.seq > acked && !bodies.has(JSON.stringify(row.body)))
-    if (lost) core.violate('I4', `${name}: row ${lost.seq} was not acknowledged and is gone under its new number`)
-    const known = new Set(rows.map(({ body }) => JSON.stringify(body)))
-    begin(kept.filter(({ body }) => known.has(body)))
+    const lost = this.rows.find((row) => row.seq > this.#acked && !bodies.has(JSON.stringify(row.body)))
+    if (lost)
+      this.#core.violate('I4', `${this.#name}: row ${lost.seq} was not acknowledged and is gone under its new number`)
+    const known = new Set(this.rows.map(({ body }) => JSON.stringify(body)))
+    this.#begin(kept.filter(({ body }) => known.has(body)))
   }
 
   /** Another identity, the same ledger: what was used stays used, and what the cloud had not acknowledged is told under new numbers. */
-  function goOn(kept: readonly Row[]): void {
-    isTakenOver = false
-    goOnWith(kept)
-    generation = 1
-    lost.clear()
-    ;[denySeq, version, heard, acked] = [0, { epoch: 0, ver: 0 }, { generation: 1, atMs: 0 }, 0]
+  #goOn(kept: readonly Row[]): void {
+    this.#isTakenOver = false
+    this.#goOnWith(kept)
+    this.#generation = 1
+    this.#lost.clear()
+    ;[this.#denySeq, this.#version, this.#heard, this.#acked] = [0, { epoch: 0, ver: 0 }, { generation: 1, atMs: 0 }, 0]
   }
 
   /** What the copy does not have it may use again, until it hears from the cloud what it was. */
-  function forget(kept: readonly Row[]): void {
-    putBackTo = undefined
-    const before = [...used].flatMap(([key, uses]) => (uses.some(({ outcome }) => outcome !== 'failed') ? [key] : []))
-    begin(kept)
-    used.clear()
-    byRedemption.clear()
-    unsettled.clear()
-    ;[denySeq, version, heard, acked] = [0, { epoch: 0, ver: 0 }, { generation: 1, atMs: 0 }, 0]
-    for (const { body } of rows) replay(body)
-    lost.clear()
-    if (isNoticed) for (const key of before) if (!used.has(key)) lost.add(key)
+  #forget(kept: readonly Row[]): void {
+    this.#putBackTo = undefined
+    const before = [...this.#used].flatMap(([key, uses]) =>
+      uses.some(({ outcome }) => outcome !== 'failed') ? [key] : [],
+    )
+    this.#begin(kept)
+    this.#used.clear()
+    this.#byRedemption.clear()
+    this.#unsettled.clear()
+    ;[this.#denySeq, this.#version, this.#heard, this.#acked] = [0, { epoch: 0, ver: 0 }, { generation: 1, atMs: 0 }, 0]
+    for (const { body } of this.rows) this.#replay(body)
+    this.#lost.clear()
+    if (this.#isNoticed) for (const key of before) if (!this.#used.has(key)) this.#lost.add(key)
   }
 
   /** A row that was judged when it was written. */
-  function replay({ evidence }: JournalBody): void {
-    if (evidence?.kind === 'outcome') takeOutcome(evidence.redemptionId, evidence.outcome)
+  #replay({ evidence }: JournalBody): void {
+    if (evidence?.kind === 'outcome') this.#takeOutcome(evidence.redemptionId, evidence.outcome)
     if (evidence?.kind !== 'claim') return
     const { redemptionId, nonce, rightClass, ordinals } = evidence
     for (const ordinal of ordinals)
-      note(`${nonce}/${rightClass}/${ordinal}`, redemptionId, evidence.operatorId !== undefined)
-    unsettled.add(redemptionId)
+      this.#note(`${nonce}/${rightClass}/${ordinal}`, redemptionId, evidence.operatorId !== undefined)
+    this.#unsettled.add(redemptionId)
   }
 
-  function takeClaim(claim: Claim, body: JournalBody): void {
+  #takeClaim(claim: Claim, body: JournalBody): void {
     const { redemptionId, nonce, source, rightClass, ordinals, deviceId } = claim
     for (const ordinal of ordinals) {
       const key = `${nonce}/${rightClass}/${ordinal}`
-      const before = used.get(key) ?? []
-      if (lost.has(key))
-        core.violate(
+      const before = this.#used.get(key) ?? []
+      if (this.#lost.has(key))
+        this.#core.violate(
           'I1',
-          `${name}: ${key} was used in rows that were lost when the ledger was restored, and again by ${redemptionId}`,
+          `${this.#name}: ${key} was used in rows that were lost when the ledger was restored, and again by ${redemptionId}`,
         )
       const isFree = before.every(
         (b) =>
@@ -206,128 +321,60 @@ export function ledgerOracle(name: string, core: Core, facts: LedgerFacts): Ledg
           (b.outcome === 'failed' || (b.outcome === 'unknown' && claim.operatorId !== undefined)),
       )
       if (!isFree)
-        core.violate(
+        this.#core.violate(
           'I1',
-          `${name}: ${key} was used by ${before.map((b) => `${b.redemptionId} (${b.outcome ?? 'open'})`).join(', ')} and again by ${redemptionId}`,
+          `${this.#name}: ${key} was used by ${before.map((b) => `${b.redemptionId} (${b.outcome ?? 'open'})`).join(', ')} and again by ${redemptionId}`,
         )
-      note(key, redemptionId, claim.operatorId !== undefined)
+      this.#note(key, redemptionId, claim.operatorId !== undefined)
     }
-    const deniedAs = source === 'receipt' ? facts.denied.get(nonce) : undefined
-    if (deniedAs !== undefined && deniedAs <= denySeq)
-      core.violate('I7', `${name} honours the receipt ${nonce} of a cancelled purchase, and has denial ${deniedAs}`)
-    const exp = source === 'token' ? facts.tokenEnds.get(nonce) : undefined
+    const deniedAs = source === 'receipt' ? this.#facts.denied.get(nonce) : undefined
+    if (deniedAs !== undefined && deniedAs <= this.#denySeq)
+      this.#core.violate(
+        'I7',
+        `${this.#name} honours the receipt ${nonce} of a cancelled purchase, and has denial ${deniedAs}`,
+      )
+    const exp = source === 'token' ? this.#facts.tokenEnds.get(nonce) : undefined
     // The agent goes by trusted time: what it writes under the claim must lie before the token's end.
     if (exp !== undefined && body.atMs > exp * 1_000 + 1_000)
-      core.violate('I8', `${name}: token ${nonce} ended ${body.atMs - exp * 1_000} ms before it was used`)
-    const late = exp === undefined ? 0 : core.scheduler.nowMs - exp * 1_000
-    if (late > GUARD_MS && facts.isClockSure())
-      core.violate('I8', `${name}: token ${nonce} had ended for ${late} ms when it was used`)
-    const lostWith = source === 'token' ? facts.lostWith(nonce) : undefined
-    if (lostWith !== undefined && heard.generation > lostWith && heard.atMs < core.scheduler.nowMs) {
-      core.violate('I9', `${name} uses the token ${nonce} of a cloud that is lost, and has heard of the one since`)
+      this.#core.violate('I8', `${this.#name}: token ${nonce} ended ${body.atMs - exp * 1_000} ms before it was used`)
+    const late = exp === undefined ? 0 : this.#core.scheduler.nowMs - exp * 1_000
+    if (late > GUARD_MS && this.#facts.isClockSure())
+      this.#core.violate('I8', `${this.#name}: token ${nonce} had ended for ${late} ms when it was used`)
+    const lostWith = source === 'token' ? this.#facts.lostWith(nonce) : undefined
+    if (lostWith !== undefined && this.#heard.generation > lostWith && this.#heard.atMs < this.#core.scheduler.nowMs) {
+      this.#core.violate(
+        'I9',
+        `${this.#name} uses the token ${nonce} of a cloud that is lost, and has heard of the one since`,
+      )
     }
     const isAlone = source === 'receipt' && body.event?.type === 'protection.device.offline'
     const isUnsure =
-      knowsSinceMs !== undefined &&
-      core.scheduler.nowMs > knowsSinceMs &&
-      core.scheduler.nowMs - knowsSinceMs < ONLINE_ONLY_MS
-    if (isAlone && twiceSinceMs !== undefined && core.scheduler.nowMs > twiceSinceMs)
-      core.violate('I9', `${name} knows that there are two of it, and honours the receipt ${nonce} alone`)
-    if (isAlone && isUnsure && facts.isClockSure())
-      core.violate('I9', `${name} was put back, knows so, and honours the receipt ${nonce} alone`)
-    unsettled.add(redemptionId)
-    open.set(deviceId, [...(open.get(deviceId) ?? []), redemptionId])
+      this.#knowsSinceMs !== undefined &&
+      this.#core.scheduler.nowMs > this.#knowsSinceMs &&
+      this.#core.scheduler.nowMs - this.#knowsSinceMs < ONLINE_ONLY_MS
+    if (isAlone && this.#twiceSinceMs !== undefined && this.#core.scheduler.nowMs > this.#twiceSinceMs)
+      this.#core.violate('I9', `${this.#name} knows that there are two of it, and honours the receipt ${nonce} alone`)
+    if (isAlone && isUnsure && this.#facts.isClockSure())
+      this.#core.violate('I9', `${this.#name} was put back, knows so, and honours the receipt ${nonce} alone`)
+    this.#unsettled.add(redemptionId)
+    this.#open.set(deviceId, [...(this.#open.get(deviceId) ?? []), redemptionId])
   }
 
   /** Used, until an outcome says otherwise. */
-  function note(key: string, redemptionId: string, operator: boolean): void {
+  #note(key: string, redemptionId: string, operator: boolean): void {
     const right = { redemptionId, outcome: null, operator }
-    used.set(key, [...(used.get(key) ?? []), right])
-    byRedemption.set(redemptionId, [...(byRedemption.get(redemptionId) ?? []), right])
+    this.#used.set(key, [...(this.#used.get(key) ?? []), right])
+    this.#byRedemption.set(redemptionId, [...(this.#byRedemption.get(redemptionId) ?? []), right])
   }
 
-  function takeOutcome(redemptionId: string, outcome: string): void {
-    for (const right of byRedemption.get(redemptionId) ?? []) right.outcome ??= outcome
-    unsettled.delete(redemptionId)
-    for (const [deviceId, waiting] of open)
-      open.set(
+  #takeOutcome(redemptionId: string, outcome: string): void {
+    for (const right of this.#byRedemption.get(redemptionId) ?? []) right.outcome ??= outcome
+    this.#unsettled.delete(redemptionId)
+    for (const [deviceId, waiting] of this.#open)
+      this.#open.set(
         deviceId,
         waiting.filter((id) => id !== redemptionId),
       )
-  }
-
-  return {
-    rows,
-    former,
-    get generation() {
-      return generation
-    },
-    get anew() {
-      return anew
-    },
-    putBack: (head, noticed = false) => void ([putBackTo, isNoticed] = [head, noticed]),
-    takenOver: () => void (isTakenOver = true),
-    get unsettled() {
-      return [...unsettled]
-    },
-    get acked() {
-      return acked
-    },
-    committed(connection) {
-      const { added, mark, policy } = watch(connection)
-      const current = generationOf(mark)
-      if (current !== generation) {
-        goOnWith(added.all(0))
-        // The cloud has seen that the ledger was restored.
-        if (current > generation) lost.clear()
-        generation = current
-        knowsSinceMs = core.scheduler.nowMs
-      }
-      const before = rows.at(-1)?.seq ?? 0
-      for (const { seq, hash, body: text } of added.all(before)) {
-        const body = JSON.parse(text) as JournalBody
-        const previous = rows.at(-1)?.seq
-        if (previous !== undefined && seq !== previous + 1)
-          core.violate('I5', `${name}: row ${seq} follows row ${previous}`)
-        rows.push({ seq, hash, body })
-        facts.onRow?.({ seq, body })
-        core.trace.note(name, `row ${seq} ${describe(body)}`)
-        if (body.evidence?.kind === 'claim') takeClaim(body.evidence, body)
-        if (body.evidence?.kind === 'outcome') takeOutcome(body.evidence.redemptionId, body.evidence.outcome)
-      }
-      // The newest row was written just now: its time is what the agent takes now to be.
-      const newest = rows.at(-1)
-      if (
-        newest !== undefined &&
-        newest.seq > before &&
-        facts.isClockSure() &&
-        Math.abs(newest.body.atMs - core.scheduler.nowMs) > GUARD_MS
-      ) {
-        core.violate('I8', `the trusted time of ${name} is wrong by ${newest.body.atMs - core.scheduler.nowMs} ms`)
-      }
-      const cloudGeneration = Number(mark.get('cloud_generation')?.value ?? 1)
-      if (cloudGeneration !== heard.generation) heard = { generation: cloudGeneration, atMs: core.scheduler.nowMs }
-      twiceSinceMs = mark.get('forked')?.value === '1' ? (twiceSinceMs ?? core.scheduler.nowMs) : undefined
-      acked = Number(mark.get('acked')?.value ?? 0)
-      denySeq = Math.max(denySeq, Number(mark.get('deny_seq')?.value ?? 0))
-      const now = policy.get() ?? { epoch: 0, ver: 0 }
-      if (compareVersions(now, version) < 0)
-        core.violate('I15', `${name} went back from policy ${version.epoch}/${version.ver} to ${now.epoch}/${now.ver}`)
-      version = now
-      const head = rows.at(-1)?.seq ?? 0
-      if (rows.length > 0 && acked > head)
-        core.violate('I4', `${name}: ${acked} is acknowledged and ${head} was ever written`)
-      if (head - acked > JOURNAL_LIMIT) core.violate('I13', `${name}: ${head - acked} rows wait`)
-    },
-    processEnded: () => open.clear(),
-    released(deviceId) {
-      const waiting = open.get(deviceId) ?? []
-      const redemptionId = waiting.shift()
-      if (redemptionId === undefined) {
-        const any = rows.some((row) => row.body.evidence?.kind === 'claim' && row.body.evidence.deviceId === deviceId)
-        core.violate(any ? 'I3' : 'I2', `${name}: ${deviceId} was released and no durable redemption waited for it`)
-      }
-    },
   }
 }
 

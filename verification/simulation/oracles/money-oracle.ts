@@ -47,131 +47,161 @@ const PAYMENTS = `SELECT payment_id AS paymentId, p.purchase_id AS purchaseId, p
 /** An oracle for the money of a live shop. `isEveryAgentHere`: all that were ever enrolled are in this world. `isClockSure`: no clock goes wrong, and no agent forgets. */
 export function moneyOracle(
   core: Core,
-  { books }: Pick<Provider, 'books'>,
-  { isEveryAgentHere, isClockSure }: { isEveryAgentHere: boolean; isClockSure: boolean },
+  provider: Pick<Provider, 'books'>,
+  certainty: { isEveryAgentHere: boolean; isClockSure: boolean },
 ): MoneyOracle {
-  const vouchedFor = new Set<string>()
-  const violate = (detail: string) => core.violate('money', detail)
-  const takenBy = (ref: string | null) => {
-    const session = ref === null ? undefined : books.sessions.get(ref)
+  return new Money(core, provider, certainty)
+}
+
+class Money implements MoneyOracle {
+  readonly #core: Core
+  readonly #books: Pick<Provider, 'books'>['books']
+  readonly #isEveryAgentHere: boolean
+  readonly #isClockSure: boolean
+  readonly #vouchedFor = new Set<string>()
+
+  constructor(
+    core: Core,
+    { books }: Pick<Provider, 'books'>,
+    { isEveryAgentHere, isClockSure }: { isEveryAgentHere: boolean; isClockSure: boolean },
+  ) {
+    this.#core = core
+    this.#books = books
+    this.#isEveryAgentHere = isEveryAgentHere
+    this.#isClockSure = isClockSure
+  }
+
+  readonly paid = (db: Connection, purchaseId: string): void => {
+    const payment = db.prepare<[string], Payment>(`${PAYMENTS} WHERE p.purchase_id = ? AND applied = 1`).get(purchaseId)
+    const session = this.#takenBy(payment?.ref ?? null)
+    if (!session || session.paidCent !== payment?.amountCent)
+      this.#violate(
+        `${purchaseId} is taken for paid, and the provider has ${session?.paidCent ?? 'nothing'} instead of ${payment?.amountCent ?? 'a payment'}`,
+      )
+  }
+
+  confirmed(purchaseId: string): void {
+    this.#vouchedFor.add(purchaseId)
+  }
+
+  used(db: Connection, evidence: Evidence): void {
+    if (evidence.kind !== 'claim' || evidence.operatorId !== undefined || !this.#isClockSure) return
+    const { nonce, source, receipt } = evidence
+    const cti = source === 'receipt' ? nonce : receipt?.cti
+    const purchase = db
+      .prepare<[string, string], { id: string }>(
+        'SELECT purchase_id AS id FROM purchase WHERE cti = ? UNION SELECT purchase_id FROM protection_authorization WHERE nonce = ? AND purchase_id IS NOT NULL',
+      )
+      .get(cti ?? '', nonce)
+    if (!purchase || this.#vouchedFor.has(purchase.id)) return
+    const payment = db
+      .prepare<[string], Payment>(`${PAYMENTS} WHERE p.purchase_id = ? AND applied = 1`)
+      .get(purchase.id)
+    const session = this.#takenBy(payment?.ref ?? null)
+    if (session && payment?.status === 'CANCELLED' && this.#goneFrom(session.id) >= session.paidCent)
+      this.#violate(`the money of ${purchase.id} has gone back, and ${nonce} released something for it`)
+  }
+
+  unsettled(db: Connection, nowMs: number): string | undefined {
+    const count = (sql: string, ...values: (number | string)[]) =>
+      db.prepare<(number | string)[], { n: number }>(sql).get(...values)?.n ?? 0
+    const held = count("SELECT COUNT(*) AS n FROM refund WHERE state = 'held'")
+    // It waits for those that never come, until staff confirm.
+    if (held > 0 && this.#isEveryAgentHere) return `${held} refunds are held`
+    const refunds = count("SELECT COUNT(*) AS n FROM refund WHERE state = 'due' AND due_ms < ?", nowMs - LATE_MS)
+    if (refunds > 0) return `${refunds} refunds are overdue`
+    const unheard = this.#books.refunds.find(
+      ({ id, status }) =>
+        status === 'failed' &&
+        count("SELECT COUNT(*) AS n FROM refund WHERE state = 'done' AND provider_ref = ?", id) > 0,
+    )
+    if (unheard) return `the refund ${unheard.id} came back, and the cloud has not heard of it`
+    const payments = count(
+      "SELECT COUNT(*) AS n FROM payment WHERE state IN ('asking', 'open') AND due_ms < ?",
+      nowMs - LATE_MS,
+    )
+    return payments > 0 ? `${payments} payments were not looked at` : undefined
+  }
+
+  check(db: Connection): void {
+    const refundsOf = db.prepare<[string], Refund>(
+      'SELECT refund_id AS refundId, amount_cent AS amountCent, state, attempts FROM refund WHERE payment_id = ?',
+    )
+    const reported = db.prepare<[string, string], { n: number }>(
+      "SELECT COUNT(*) AS n FROM protection_exception WHERE (kind = 'payment_mismatch' AND subject = ?) OR (kind = 'refund_failed' AND purchase_id = ?)",
+    )
+    const payments = db.prepare<[], Payment>(PAYMENTS).all()
+    for (const payment of payments)
+      this.#checkPayment(
+        payment,
+        refundsOf.all(payment.paymentId),
+        (reported.get(payment.paymentId, payment.purchaseId)?.n ?? 0) > 0,
+      )
+    const known = new Set(payments.map(({ ref }) => ref))
+    for (const { id, status } of this.#books.sessions.values())
+      if (status === 'paid' && !known.has(id)) this.#violate(`session ${id} was paid, and the cloud knows of none`)
+  }
+
+  #violate(detail: string) {
+    return this.#core.violate('money', detail)
+  }
+
+  #takenBy(ref: string | null) {
+    const session = ref === null ? undefined : this.#books.sessions.get(ref)
     return session?.status === 'paid' ? session : undefined
   }
 
   /** Of what was given back: what stayed away, or what the bank has sent back. */
-  const sumOfBooks = (sessionId: string, wanted: 'done' | 'failed') =>
-    books.refunds
+  #sumOfBooks(sessionId: string, wanted: 'done' | 'failed') {
+    return this.#books.refunds
       .filter(({ sessionId: id, status }) => id === sessionId && status === wanted)
       .reduce((sum, { amountCent }) => sum + amountCent, 0)
-  const goneFrom = (sessionId: string) => sumOfBooks(sessionId, 'done')
+  }
 
-  function checkPayment(payment: Payment, refunds: readonly Refund[], isReported: boolean): void {
-    const session = takenBy(payment.ref)
+  #goneFrom(sessionId: string) {
+    return this.#sumOfBooks(sessionId, 'done')
+  }
+
+  #checkPayment(payment: Payment, refunds: readonly Refund[], isReported: boolean): void {
+    const session = this.#takenBy(payment.ref)
     const { purchaseId, paymentId } = payment
     if (payment.state !== 'paid') {
       // The provider is asked a last time after 65 minutes.
       if (session && payment.dueMs === null)
-        violate(`${session.paidCent} cents were paid for ${purchaseId}, and ${paymentId} is ${payment.state}`)
+        this.#violate(`${session.paidCent} cents were paid for ${purchaseId}, and ${paymentId} is ${payment.state}`)
       return
     }
-    if (!session) return violate(`${paymentId} of ${purchaseId} is taken for paid, and the provider has no money of it`)
+    if (!session)
+      return this.#violate(`${paymentId} of ${purchaseId} is taken for paid, and the provider has no money of it`)
     const sumOf = (states: readonly string[]) =>
       refunds.filter(({ state }) => states.includes(state)).reduce((sum, { amountCent }) => sum + amountCent, 0)
-    const gone = goneFrom(session.id)
+    const gone = this.#goneFrom(session.id)
     const underWay = refunds
       .filter(({ state, attempts }) => state === 'due' && attempts > 0)
       .reduce((sum, { amountCent }) => sum + amountCent, 0)
     if (gone < sumOf(['done']) || gone > sumOf(['done']) + underWay)
-      violate(
+      this.#violate(
         `of ${purchaseId} ${gone} cents went back, and the cloud says ${sumOf(['done'])}, with ${underWay} under way`,
       )
-    const [failed, bounced] = [sumOf(['failed']), sumOfBooks(session.id, 'failed')]
+    const [failed, bounced] = [sumOf(['failed']), this.#sumOfBooks(session.id, 'failed')]
     if (failed > bounced)
-      violate(
+      this.#violate(
         `${failed} cents of ${purchaseId} failed to go back, and the provider would have taken all but ${bounced}`,
       )
     const back = sumOf(['done', 'due', 'held'])
     if (session.paidCent !== payment.amountCent) {
       if (!isReported)
-        violate(
+        this.#violate(
           `${session.paidCent} instead of ${payment.amountCent} cents were paid for ${purchaseId}, and no exception says so`,
         )
     } else if (payment.applied === 0 || payment.status === 'CANCELLED') {
       // What came back from the bank is for people: they are told, and may send it once more.
       const isAllTold = isReported && back < session.paidCent && back + failed >= session.paidCent
       if (back !== session.paidCent && !isAllTold)
-        violate(
+        this.#violate(
           `${purchaseId} is ${payment.status}, ${session.paidCent} cents were paid with ${paymentId}, and ${back} go back`,
         )
     } else if (payment.status !== 'SUCCESS' && payment.status !== 'UNLOADED')
-      violate(`${purchaseId} was paid and is ${payment.status}`)
-  }
-
-  return {
-    paid(db, purchaseId) {
-      const payment = db
-        .prepare<[string], Payment>(`${PAYMENTS} WHERE p.purchase_id = ? AND applied = 1`)
-        .get(purchaseId)
-      const session = takenBy(payment?.ref ?? null)
-      if (!session || session.paidCent !== payment?.amountCent)
-        violate(
-          `${purchaseId} is taken for paid, and the provider has ${session?.paidCent ?? 'nothing'} instead of ${payment?.amountCent ?? 'a payment'}`,
-        )
-    },
-    confirmed: (purchaseId) => void vouchedFor.add(purchaseId),
-    used(db, evidence) {
-      if (evidence.kind !== 'claim' || evidence.operatorId !== undefined || !isClockSure) return
-      const { nonce, source, receipt } = evidence
-      const cti = source === 'receipt' ? nonce : receipt?.cti
-      const purchase = db
-        .prepare<[string, string], { id: string }>(
-          'SELECT purchase_id AS id FROM purchase WHERE cti = ? UNION SELECT purchase_id FROM protection_authorization WHERE nonce = ? AND purchase_id IS NOT NULL',
-        )
-        .get(cti ?? '', nonce)
-      if (!purchase || vouchedFor.has(purchase.id)) return
-      const payment = db
-        .prepare<[string], Payment>(`${PAYMENTS} WHERE p.purchase_id = ? AND applied = 1`)
-        .get(purchase.id)
-      const session = takenBy(payment?.ref ?? null)
-      if (session && payment?.status === 'CANCELLED' && goneFrom(session.id) >= session.paidCent)
-        violate(`the money of ${purchase.id} has gone back, and ${nonce} released something for it`)
-    },
-    unsettled(db, nowMs) {
-      const count = (sql: string, ...values: (number | string)[]) =>
-        db.prepare<(number | string)[], { n: number }>(sql).get(...values)?.n ?? 0
-      const held = count("SELECT COUNT(*) AS n FROM refund WHERE state = 'held'")
-      // It waits for those that never come, until staff confirm.
-      if (held > 0 && isEveryAgentHere) return `${held} refunds are held`
-      const refunds = count("SELECT COUNT(*) AS n FROM refund WHERE state = 'due' AND due_ms < ?", nowMs - LATE_MS)
-      if (refunds > 0) return `${refunds} refunds are overdue`
-      const unheard = books.refunds.find(
-        ({ id, status }) =>
-          status === 'failed' &&
-          count("SELECT COUNT(*) AS n FROM refund WHERE state = 'done' AND provider_ref = ?", id) > 0,
-      )
-      if (unheard) return `the refund ${unheard.id} came back, and the cloud has not heard of it`
-      const payments = count(
-        "SELECT COUNT(*) AS n FROM payment WHERE state IN ('asking', 'open') AND due_ms < ?",
-        nowMs - LATE_MS,
-      )
-      return payments > 0 ? `${payments} payments were not looked at` : undefined
-    },
-    check(db) {
-      const refundsOf = db.prepare<[string], Refund>(
-        'SELECT refund_id AS refundId, amount_cent AS amountCent, state, attempts FROM refund WHERE payment_id = ?',
-      )
-      const reported = db.prepare<[string, string], { n: number }>(
-        "SELECT COUNT(*) AS n FROM protection_exception WHERE (kind = 'payment_mismatch' AND subject = ?) OR (kind = 'refund_failed' AND purchase_id = ?)",
-      )
-      const payments = db.prepare<[], Payment>(PAYMENTS).all()
-      for (const payment of payments)
-        checkPayment(
-          payment,
-          refundsOf.all(payment.paymentId),
-          (reported.get(payment.paymentId, payment.purchaseId)?.n ?? 0) > 0,
-        )
-      const known = new Set(payments.map(({ ref }) => ref))
-      for (const { id, status } of books.sessions.values())
-        if (status === 'paid' && !known.has(id)) violate(`session ${id} was paid, and the cloud knows of none`)
-    },
+      this.#violate(`${purchaseId} was paid and is ${payment.status}`)
   }
 }

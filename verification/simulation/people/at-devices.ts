@@ -49,26 +49,42 @@ export interface AtDevicesParts {
 }
 
 /** The devices of the shop, as people meet them. */
-export function atDevices({ core, shop, merchant, agents, pace, unseen, rules, isTrying }: AtDevicesParts): AtDevices {
-  const { scheduler } = core
-  const told = new Set<string>()
-  const lost = new Set<string>()
-  const ask = askingAgents(core, (eventId) => void (lost.has(eventId) || told.add(eventId)), unseen, rules)
+export function atDevices(parts: AtDevicesParts): AtDevices {
+  return new VisitsAtDevices(parts)
+}
 
-  /** Staff are called where they are needed, and often see no reason why not. */
-  async function askStaffToo(node: AgentNode | undefined, request: AuthorizeRequest, chance: Chance): Promise<void> {
-    const answer = await ask(node, request)
-    if (answer?.reason !== 'manual_assistance_required' || chance.happens(0.4)) return
-    await linger(chance)
-    await ask(node, { ...request, operatorId: shop.operatorId })
+class VisitsAtDevices implements AtDevices {
+  readonly #core: AtDevicesParts['core']
+  readonly #shop: AtDevicesParts['shop']
+  readonly #merchant: AtDevicesParts['merchant']
+  readonly #agents: AtDevicesParts['agents']
+  readonly #pace: AtDevicesParts['pace']
+  readonly #isTrying: AtDevicesParts['isTrying']
+  readonly told = new Set<string>()
+  readonly lost = new Set<string>()
+  readonly ask: AskAgent
+
+  constructor({ core, shop, merchant, agents, pace, unseen, rules, isTrying }: AtDevicesParts) {
+    this.#core = core
+    this.#shop = shop
+    this.#merchant = merchant
+    this.#agents = agents
+    this.#pace = pace
+    this.#isTrying = isTrying
+    this.ask = askingAgents(
+      this.#core,
+      (eventId) => void (this.lost.has(eventId) || this.told.add(eventId)),
+      unseen,
+      rules,
+    )
   }
 
-  const linger = (chance: Chance) =>
-    scheduler.pause(chance.between(1, chance.happens(0.1) ? pace.hasteMs * 10 : pace.hasteMs))
+  readonly linger = (chance: Chance): Promise<void> =>
+    this.#core.scheduler.pause(chance.between(1, chance.happens(0.1) ? this.#pace.hasteMs * 10 : this.#pace.hasteMs))
 
-  async function atStation({ receipt, chance }: Bought): Promise<void> {
+  readonly atStation = async ({ receipt, chance }: Bought): Promise<void> => {
     const request: AuthorizeRequest = {
-      deviceId: shop.devices.station,
+      deviceId: this.#shop.devices.station,
       action: 'deactivate_label',
       receipt,
       identifiers: {},
@@ -77,83 +93,78 @@ export function atDevices({ core, shop, merchant, agents, pace, unseen, rules, i
     const times = chance.between(1, 3)
     for (let n = 0; n < times; n++) {
       const both = chance.happens(0.3) ? [request, request] : [request]
-      await Promise.all(both.map((r) => askStaffToo(agents[0], r, chance)))
-      await linger(chance)
+      await Promise.all(both.map((r) => this.#askStaffToo(this.#agents[0], r, chance)))
+      await this.linger(chance)
     }
   }
 
-  async function withToken({ purchaseId, receipt, epcs: tags, chance }: Bought): Promise<void> {
+  readonly withToken = async ({ purchaseId, receipt, epcs: tags, chance }: Bought): Promise<void> => {
     const tag = chance.happens(0.7) || tags.length === 0 ? undefined : chance.one(tags)
     // Who has come back asks for another one: what was refused may be right by now.
-    const rounds = isTrying && chance.happens(0.5) ? 2 : 1
+    const rounds = this.#isTrying && chance.happens(0.5) ? 2 : 1
     for (let round = 0; round < rounds; round++) {
-      const shown = await askToken({ shop, merchant, agents }, purchaseId, tag)
+      const shown = await askToken(
+        { shop: this.#shop, merchant: this.#merchant, agents: this.#agents },
+        purchaseId,
+        tag,
+      )
       if (typeof shown === 'string') return
       // Now and then somebody comes only when the token is about to end, or has ended.
-      if (pace.name === 'slow' && chance.happens(0.3)) await scheduler.pause(chance.between(280_000, 400_000))
+      if (this.#pace.name === 'slow' && chance.happens(0.3))
+        await this.#core.scheduler.pause(chance.between(280_000, 400_000))
       // Whoever has a token has the receipt as well, and may show either, or one after the other.
       const byReceipt: Shown = { node: shown.node, request: { ...shown.request, token: undefined, receipt } }
       const both = chance.happens(0.5) ? [shown] : chance.happens(0.5) ? [shown, byReceipt] : [byReceipt, shown]
-      for (const each of both) await showAgain(each, chance)
+      for (const each of both) await this.#showAgain(each, chance)
     }
   }
 
-  async function showAgain({ node, request }: Shown, chance: Chance): Promise<void> {
-    const times = chance.between(1, 4)
-    for (let n = 0; n < times; n++) {
-      const both = chance.happens(0.3) ? [request, request] : [request]
-      await Promise.all(both.map((r) => askStaffToo(node, r, chance)))
-      await linger(chance)
-      if (isTrying && chance.happens(0.5)) await scheduler.pause(chance.between(1_000, 15_000))
-    }
-  }
-
-  async function byItem({ epcs: tags, receipt, chance }: Bought): Promise<void> {
+  readonly byItem = async ({ epcs: tags, receipt, chance }: Bought): Promise<void> => {
     for (const epc of tags) {
       const request: AuthorizeRequest = {
-        deviceId: shop.devices.detacher,
+        deviceId: this.#shop.devices.detacher,
         action: 'detach_hard_tag',
         identifiers: { epc },
         ...(chance.happens(0.7) && { receipt }),
       }
-      await askStaffToo(agents[1], request, chance)
-      if (chance.happens(0.3)) await ask(agents[1], request)
-      await linger(chance)
+      await this.#askStaffToo(this.#agents[1], request, chance)
+      if (chance.happens(0.3)) await this.ask(this.#agents[1], request)
+      await this.linger(chance)
     }
   }
 
   /** One receipt at both agents, more often than it has units. */
-  async function everywhere({ receipt, epcs: tags, units, chance }: Bought): Promise<void> {
+  readonly everywhere = async ({ receipt, epcs: tags, units, chance }: Bought): Promise<void> => {
     for (let n = 0; n < units * 2; n++) {
-      if (n > 0) await linger(chance)
+      if (n > 0) await this.linger(chance)
       const tag = tags[n % units]
       const atStation = chance.happens(0.5) || tag === undefined
       const request: AuthorizeRequest = atStation
-        ? { deviceId: shop.devices.station, action: 'deactivate_label', receipt, identifiers: {} }
-        : { deviceId: shop.devices.detacher, action: 'detach_hard_tag', receipt, identifiers: { epc: tag } }
-      await askStaffToo(agents[atStation ? 0 : 1], request, chance)
+        ? { deviceId: this.#shop.devices.station, action: 'deactivate_label', receipt, identifiers: {} }
+        : { deviceId: this.#shop.devices.detacher, action: 'detach_hard_tag', receipt, identifiers: { epc: tag } }
+      await this.#askStaffToo(this.#agents[atStation ? 0 : 1], request, chance)
       // They come back when it is quieter.
-      if (chance.happens(0.5)) await scheduler.pause(chance.between(1_000, 8_000))
+      if (chance.happens(0.5)) await this.#core.scheduler.pause(chance.between(1_000, 8_000))
     }
   }
 
   /** A device without agent: the cloud is its ledger. */
-  async function alone({ name, purchaseId, chance }: Bought): Promise<void> {
-    const deviceId = shop.devices.alone
-    const verified = await merchant.call('verifySecurityTagDeactivation', { purchaseId, deviceId }, { tries: 4 })
+  readonly alone = async ({ name, purchaseId, chance }: Bought): Promise<void> => {
+    const deviceId = this.#shop.devices.alone
+    const verified = await this.#merchant.call('verifySecurityTagDeactivation', { purchaseId, deviceId }, { tries: 4 })
     const token = verified?.ok ? verified.body['authorizationToken'] : undefined
     if (typeof token !== 'string') return
     const times = chance.between(1, 4)
     for (let n = 0; n < times; n++) {
       const redemptionId = `red-${name}-${n}`
-      const redeemed = await merchant.call(
+      const redeemed = await this.#merchant.call(
         'redeemProtectionAuthorization',
         { authorizationToken: token, deviceId, redemptionId },
         { tries: 6 },
       )
       if (!redeemed?.ok) return
-      await linger(chance)
-      await merchant.call(
+      await this.linger(chance)
+      await this.#merchant.call(
         'redeemProtectionAuthorization',
         {
           authorizationToken: token,
@@ -166,24 +177,41 @@ export function atDevices({ core, shop, merchant, agents, pace, unseen, rules, i
     }
   }
 
-  async function atGate({ receipt, epcs: tags, chance }: Bought): Promise<void> {
+  async atGate({ receipt, epcs: tags, chance }: Bought): Promise<void> {
     const request: AuthorizeRequest = {
-      deviceId: shop.devices.gate,
+      deviceId: this.#shop.devices.gate,
       action: 'authorize_exit',
       receipt,
       identifiers: {},
     }
     const times = chance.between(1, 2)
     for (let n = 0; n < times; n++) {
-      await askStaffToo(agents[0], request, chance)
-      await linger(chance)
+      await this.#askStaffToo(this.#agents[0], request, chance)
+      await this.linger(chance)
     }
-    for (const epc of tags) if (chance.happens(0.5)) await ask(agents[0], { ...request, identifiers: { epc } })
+    for (const epc of tags)
+      if (chance.happens(0.5)) await this.ask(this.#agents[0], { ...request, identifiers: { epc } })
     // A program at the gate may name the tag alone.
     const [tag] = tags
     if (tag !== undefined && chance.fork('by-name').happens(0.3))
-      await ask(agents[0], { ...request, receipt: undefined, identifiers: { epc: tag } })
+      await this.ask(this.#agents[0], { ...request, receipt: undefined, identifiers: { epc: tag } })
   }
 
-  return { ask, atStation, withToken, byItem, everywhere, alone, atGate, linger, told, lost }
+  /** Staff are called where they are needed, and often see no reason why not. */
+  async #askStaffToo(node: AgentNode | undefined, request: AuthorizeRequest, chance: Chance): Promise<void> {
+    const answer = await this.ask(node, request)
+    if (answer?.reason !== 'manual_assistance_required' || chance.happens(0.4)) return
+    await this.linger(chance)
+    await this.ask(node, { ...request, operatorId: this.#shop.operatorId })
+  }
+
+  async #showAgain({ node, request }: Shown, chance: Chance): Promise<void> {
+    const times = chance.between(1, 4)
+    for (let n = 0; n < times; n++) {
+      const both = chance.happens(0.3) ? [request, request] : [request]
+      await Promise.all(both.map((r) => this.#askStaffToo(node, r, chance)))
+      await this.linger(chance)
+      if (this.#isTrying && chance.happens(0.5)) await this.#core.scheduler.pause(chance.between(1_000, 15_000))
+    }
+  }
 }

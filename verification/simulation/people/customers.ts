@@ -1,6 +1,6 @@
 import type { AgentNode } from '../nodes/agent-node.ts'
 import type { Unseen } from './ask-agent.ts'
-import { atDevices, type Bought } from './at-devices.ts'
+import { atDevices, type AtDevices, type Bought } from './at-devices.ts'
 import type { Chance } from '../virtual/chance.ts'
 import type { Core } from '../virtual/core.ts'
 import type { Shop } from '../nodes/genesis.ts'
@@ -60,35 +60,113 @@ const RULED_CATEGORY = 'schmuck'
 const RULED_BRAND = 'Luxus'
 
 /** The people of one world. */
-export function customers({
-  core,
-  shop,
-  merchant,
-  stranger,
-  agents,
-  pace,
-  isTrying,
-  till,
-  vouch,
-  unseen,
-  rules,
-}: CustomerParts): Customers {
-  const { restores } = unseen
-  const world = core.chance.fork('customers')
-  const paid = new Set<string>()
-  const cancelled = new Set<string>()
-  const resold = new Set<string>()
-  const devices = atDevices({ core, shop, merchant, agents, pace, unseen, rules, isTrying })
-  const { linger } = devices
-  let epcs = 0
+export function customers(parts: CustomerParts): Customers {
+  return new Visits(parts)
+}
 
-  async function buy(name: string, chance: Chance): Promise<Bought | undefined> {
-    const { storeId, products } = shop
+class Visits implements Customers {
+  readonly #core: CustomerParts['core']
+  readonly #shop: CustomerParts['shop']
+  readonly #merchant: CustomerParts['merchant']
+  readonly #stranger: CustomerParts['stranger']
+  readonly #agents: CustomerParts['agents']
+  readonly #isTrying: CustomerParts['isTrying']
+  readonly #till: CustomerParts['till']
+  readonly #vouch: CustomerParts['vouch']
+  readonly #unseen: CustomerParts['unseen']
+  readonly #world: Chance
+  readonly paid = new Set<string>()
+  readonly cancelled = new Set<string>()
+  readonly resold = new Set<string>()
+  readonly #devices: AtDevices
+  #epcs = 0
+  readonly #lanes: ((bought: Bought) => Promise<void>)[]
+  readonly told: ReadonlySet<string>
+
+  constructor({ core, shop, merchant, stranger, agents, pace, isTrying, till, vouch, unseen, rules }: CustomerParts) {
+    this.#core = core
+    this.#shop = shop
+    this.#merchant = merchant
+    this.#stranger = stranger
+    this.#agents = agents
+    this.#isTrying = isTrying
+    this.#till = till
+    this.#vouch = vouch
+    this.#unseen = unseen
+    this.#world = this.#core.chance.fork('customers')
+    this.#devices = atDevices({
+      core: this.#core,
+      shop: this.#shop,
+      merchant: this.#merchant,
+      agents: this.#agents,
+      pace,
+      unseen: this.#unseen,
+      rules,
+      isTrying: this.#isTrying,
+    })
+    this.#lanes = this.#isTrying
+      ? [this.#devices.everywhere, this.#devices.everywhere, this.#devices.withToken, this.#devices.withToken]
+      : [this.#devices.atStation, this.#devices.withToken, this.#devices.byItem, this.#devices.alone]
+    this.told = this.#devices.told
+  }
+
+  backUp(): () => void {
+    return keep(this.paid, this.cancelled, this.resold, this.#devices.told)
+  }
+
+  lose(events: readonly string[]): void {
+    for (const id of events) this.#devices.lost.add(id)
+  }
+
+  copyTold(): () => void {
+    return keep(this.#devices.told)
+  }
+
+  async visit(name: string): Promise<void> {
+    const chance = this.#world.fork(name)
+    const bought = await this.#buy(name, chance)
+    if (!bought) return
+    if (chance.happens(0.3)) await this.#changePolicy(chance)
+    if (this.#shop.isLive && chance.happens(0.2))
+      await this.#merchant.call('refundPayment', {
+        purchaseId: bought.purchaseId,
+        amount: chance.between(1, 900) / 100,
+      })
+    const uses = chance.between(1, 3)
+    for (let n = 0; n < uses; n++) {
+      await this.#devices.linger(chance)
+      const use = chance.one(this.#lanes)(bought)
+      if (chance.happens(0.1)) await this.#cancel(bought)
+      // Some do two things at once.
+      if (chance.happens(0.8)) await use
+    }
+    if (chance.happens(0.3)) await this.#tryAsStranger(bought)
+    if (chance.happens(0.15)) await this.#bringBack(bought)
+    if (chance.happens(0.7)) await this.#devices.atGate(bought)
+    if (!chance.happens(0.15)) return
+    await this.#cancel(bought)
+    // Somebody has kept the receipt.
+    for (let n = 0; n < 3; n++) {
+      await this.#devices.linger(chance)
+      await this.#devices.atStation(bought)
+    }
+  }
+
+  probe(): Promise<string | undefined> {
+    return probe(
+      { shop: this.#shop, merchant: this.#merchant, agents: this.#agents, till: this.#till, ask: this.#devices.ask },
+      this.#world.fork('probe'),
+    )
+  }
+
+  async #buy(name: string, chance: Chance): Promise<Bought | undefined> {
+    const { storeId, products } = this.#shop
     const product = chance.one(products)
     const units = chance.between(1, 3)
     const tagged: string[] = []
-    if (chance.happens(isTrying ? 0.9 : 0.5)) {
-      for (let n = 0; n < units; n++) tagged.push(`E2800000${(++epcs).toString(16).padStart(16, '0').toUpperCase()}`)
+    if (chance.happens(this.#isTrying ? 0.9 : 0.5)) {
+      for (let n = 0; n < units; n++)
+        tagged.push(`E2800000${(++this.#epcs).toString(16).padStart(16, '0').toUpperCase()}`)
       const goods = chance.fork('goods')
       const items = tagged.map((epc) => ({
         epc,
@@ -97,44 +175,48 @@ export function customers({
         ...(goods.happens(0.3) && { category: RULED_CATEGORY }),
         ...(goods.happens(0.2) && { brand: RULED_BRAND }),
       }))
-      if (!(await merchant.call('registerProtectedItems', { storeId, items }))?.ok) return undefined
+      if (!(await this.#merchant.call('registerProtectedItems', { storeId, items }))?.ok) return undefined
     }
-    const begun = await begin(name, { ean: product.ean, quantity: units, ...(tagged.length > 0 && { epcs: tagged }) })
+    const begun = await this.#begin(name, {
+      ean: product.ean,
+      quantity: units,
+      ...(tagged.length > 0 && { epcs: tagged }),
+    })
     if (!begun) return undefined
     const purchaseId = String(begun['transactionId'])
-    await linger(chance)
+    await this.#devices.linger(chance)
     if (chance.happens(0.1)) {
-      await till.decline(begun, chance)
+      await this.#till.decline(begun, chance)
       // Nobody has paid: whoever asks all the same gets nothing (I7).
-      await merchant.call('verifySecurityTagDeactivation', { purchaseId, deviceId: shop.devices.station })
+      await this.#merchant.call('verifySecurityTagDeactivation', { purchaseId, deviceId: this.#shop.devices.station })
       // And nobody pays what has ended (I15).
-      await till.pay(begun, chance)
+      await this.#till.pay(begun, chance)
       return undefined
     }
     // Some are impatient, and ask before they have paid.
     if (chance.happens(0.2))
-      await merchant.call('verifySecurityTagDeactivation', { purchaseId, deviceId: shop.devices.alone })
-    const receipt = await pay(begun, chance)
+      await this.#merchant.call('verifySecurityTagDeactivation', { purchaseId, deviceId: this.#shop.devices.alone })
+    const receipt = await this.#pay(begun, chance)
     return receipt === undefined
       ? undefined
       : { name, purchaseId, receipt, ean: product.ean, epcs: tagged, units, chance }
   }
 
   /** Checks in and out with this line. */
-  async function begin(name: string, line: Json): Promise<Json | undefined> {
-    const session = await merchant.call('checkIn', { storeId: shop.storeId, userId: name })
+  async #begin(name: string, line: Json): Promise<Json | undefined> {
+    const session = await this.#merchant.call('checkIn', { storeId: this.#shop.storeId, userId: name })
     if (!session?.ok) return undefined
-    const started = await merchant.call('startCheckout', { sessionId: session.body['sessionId'], items: [line] })
+    const started = await this.#merchant.call('startCheckout', { sessionId: session.body['sessionId'], items: [line] })
     return started?.ok ? started.body : undefined
   }
 
   /** Pays, and answers with the receipt. */
-  async function pay(begun: Json, chance: Chance): Promise<string | undefined> {
+  async #pay(begun: Json, chance: Chance): Promise<string | undefined> {
     const purchaseId = String(begun['transactionId'])
-    const before = restores()
-    if (!(await till.pay(begun, chance))) return undefined
-    if (restores() === before) paid.add(purchaseId)
-    const receipt = await merchant.call('generateReceiptQR', { purchaseId })
+    const before = this.#unseen.restores()
+    if (!(await this.#till.pay(begun, chance))) return undefined
+    if (this.#unseen.restores() === before) this.paid.add(purchaseId)
+    const receipt = await this.#merchant.call('generateReceiptQR', { purchaseId })
     return receipt?.ok ? String(receipt.body['url']) : undefined
   }
 
@@ -142,41 +224,41 @@ export function customers({
    * Somebody brings one of their things back: staff put it on the shelf again by hand, with no refund yet, and the next customer buys
    * it. Who had it before still has the receipt.
    */
-  async function bringBack(former: Bought): Promise<void> {
+  async #bringBack(former: Bought): Promise<void> {
     const { name, ean, epcs: tags, chance } = former
     const epc = tags.length > 0 ? chance.one(tags) : undefined
     if (epc === undefined) return
     for (const itemStatus of ['returned', 'sellable']) {
-      const moved = await merchant.call('updateItemStatus', { storeId: shop.storeId, epc, itemStatus })
+      const moved = await this.#merchant.call('updateItemStatus', { storeId: this.#shop.storeId, epc, itemStatus })
       if (!moved?.ok) return
-      await linger(chance)
+      await this.#devices.linger(chance)
     }
-    const before = restores()
-    const begun = await begin(`${name}-next`, { ean, quantity: 1, epcs: [epc] })
-    const receipt = begun && (await pay(begun, chance))
+    const before = this.#unseen.restores()
+    const begun = await this.#begin(`${name}-next`, { ean, quantity: 1, epcs: [epc] })
+    const receipt = begun && (await this.#pay(begun, chance))
     if (!begun || receipt === undefined) return
     const purchaseId = String(begun['transactionId'])
-    if (restores() === before) resold.add(`${epc} ${purchaseId}`)
+    if (this.#unseen.restores() === before) this.resold.add(`${epc} ${purchaseId}`)
     const next: Bought = { name: `${name}-next`, purchaseId, receipt, ean, epcs: [epc], units: 1, chance }
-    await Promise.all([chance.one(lanes)(next), chance.one(lanes)(former)])
-    if (chance.happens(0.5)) await devices.atGate(next)
+    await Promise.all([chance.one(this.#lanes)(next), chance.one(this.#lanes)(former)])
+    if (chance.happens(0.5)) await this.#devices.atGate(next)
   }
 
-  async function cancel({ purchaseId, chance }: Bought): Promise<void> {
-    const before = restores()
-    const answer = await merchant.call('markPurchaseCancelled', { purchaseId })
+  async #cancel({ purchaseId, chance }: Bought): Promise<void> {
+    const before = this.#unseen.restores()
+    const answer = await this.#merchant.call('markPurchaseCancelled', { purchaseId })
     // Staff may have the goods in hand, and need not wait for anybody.
-    if (shop.isLive && chance.happens(0.3)) {
-      vouch(purchaseId)
-      await merchant.call('refundPayment', { purchaseId, confirmedBy: shop.operatorId })
+    if (this.#shop.isLive && chance.happens(0.3)) {
+      this.#vouch(purchaseId)
+      await this.#merchant.call('refundPayment', { purchaseId, confirmedBy: this.#shop.operatorId })
     }
-    if (answer?.ok && restores() === before) cancelled.add(purchaseId)
+    if (answer?.ok && this.#unseen.restores() === before) this.cancelled.add(purchaseId)
   }
 
   /** The shop's manager thinks anew. */
-  async function changePolicy(chance: Chance): Promise<void> {
-    const { storeId } = shop
-    const now = await merchant.call('fetchProtectionPolicy', { storeId })
+  async #changePolicy(chance: Chance): Promise<void> {
+    const { storeId } = this.#shop
+    const now = await this.#merchant.call('fetchProtectionPolicy', { storeId })
     if (!now?.ok) return
     const former = now.body['policy'] as Json
     const rules = chance.fork('rules')
@@ -189,71 +271,28 @@ export function customers({
       },
       requiresStaffForBrand: rules.happens(0.5) ? [RULED_BRAND] : [],
     }
-    await merchant.call('updateProtectionPolicy', { storeId, policy })
+    await this.#merchant.call('updateProtectionPolicy', { storeId, policy })
   }
 
   /** Somebody of another account tries with what they have seen. */
-  async function tryAsStranger({ purchaseId }: Bought): Promise<void> {
+  async #tryAsStranger({ purchaseId }: Bought): Promise<void> {
     const asked: [string, Json][] = [
       ['fetchPurchase', { transactionId: purchaseId }],
       ['markPurchaseCancelled', { purchaseId }],
-      ['verifySecurityTagDeactivation', { purchaseId, deviceId: shop.devices.station }],
+      ['verifySecurityTagDeactivation', { purchaseId, deviceId: this.#shop.devices.station }],
     ]
     for (const [operation, body] of asked) {
-      const answer = await stranger.call(operation, body, { tries: 2 })
-      if (answer?.ok) core.violate('I11', `${operation} of another tenant's ${purchaseId} was answered with 200`)
+      const answer = await this.#stranger.call(operation, body, { tries: 2 })
+      if (answer?.ok) this.#core.violate('I11', `${operation} of another tenant's ${purchaseId} was answered with 200`)
     }
     // The same words under the same key are another request when somebody else says them.
     const key = `shared-${purchaseId.slice(-8)}`
-    const own = await merchant.call('checkIn', { storeId: shop.storeId }, { key, tries: 3 })
-    const other = await stranger.call('checkIn', { storeId: shop.foreignStoreId }, { key, tries: 3 })
+    const own = await this.#merchant.call('checkIn', { storeId: this.#shop.storeId }, { key, tries: 3 })
+    const other = await this.#stranger.call('checkIn', { storeId: this.#shop.foreignStoreId }, { key, tries: 3 })
     if (own?.ok && other?.ok && own.body['sessionId'] === other.body['sessionId'])
-      core.violate('I11', 'two tenants share the answer to one Idempotency-Key')
+      this.#core.violate('I11', 'two tenants share the answer to one Idempotency-Key')
     if (other && !other.ok && other.reason === 'idempotency_key_reused')
-      core.violate('I11', 'an Idempotency-Key of one tenant is taken for another')
-  }
-
-  const lanes = isTrying
-    ? [devices.everywhere, devices.everywhere, devices.withToken, devices.withToken]
-    : [devices.atStation, devices.withToken, devices.byItem, devices.alone]
-
-  return {
-    paid,
-    cancelled,
-    resold,
-    told: devices.told,
-    backUp: () => keep(paid, cancelled, resold, devices.told),
-    lose(events) {
-      for (const id of events) devices.lost.add(id)
-    },
-    copyTold: () => keep(devices.told),
-    async visit(name) {
-      const chance = world.fork(name)
-      const bought = await buy(name, chance)
-      if (!bought) return
-      if (chance.happens(0.3)) await changePolicy(chance)
-      if (shop.isLive && chance.happens(0.2))
-        await merchant.call('refundPayment', { purchaseId: bought.purchaseId, amount: chance.between(1, 900) / 100 })
-      const uses = chance.between(1, 3)
-      for (let n = 0; n < uses; n++) {
-        await linger(chance)
-        const use = chance.one(lanes)(bought)
-        if (chance.happens(0.1)) await cancel(bought)
-        // Some do two things at once.
-        if (chance.happens(0.8)) await use
-      }
-      if (chance.happens(0.3)) await tryAsStranger(bought)
-      if (chance.happens(0.15)) await bringBack(bought)
-      if (chance.happens(0.7)) await devices.atGate(bought)
-      if (!chance.happens(0.15)) return
-      await cancel(bought)
-      // Somebody has kept the receipt.
-      for (let n = 0; n < 3; n++) {
-        await linger(chance)
-        await devices.atStation(bought)
-      }
-    },
-    probe: () => probe({ shop, merchant, agents, till, ask: devices.ask }, world.fork('probe')),
+      this.#core.violate('I11', 'an Idempotency-Key of one tenant is taken for another')
   }
 }
 

@@ -4,6 +4,7 @@ import type { Core } from '../virtual/core.ts'
 import type { Enrolments } from './enrolments.ts'
 import type { LedgerOracle } from '../oracles/ledger-oracle.ts'
 import type { Merchant } from '../nodes/merchant.ts'
+import type { Chance } from '../virtual/chance.ts'
 
 /**
  *   disk of agent-1 ─ copied ─▶ agent-1-copy on another machine, under the same identity ─▶ both report ─▶ agent_fork
@@ -51,95 +52,132 @@ const ONLINE_WITHIN_MS = 2 * 60_000
 const QUIET_MS = 6 * 60_000
 
 /** The copies of one world. */
-export function copies({ core, cloud, manager, enrolments, ledgers, install, onTakenAway }: CopiesParts): Copies {
-  const { scheduler, trace } = core
-  const chance = core.chance.fork('copies')
-  const nodes: AgentNode[] = []
-  let pair: Pair | undefined
-  let state: 'alone' | 'both' | 'deciding' | 'decided' = 'alone'
+export function copies(parts: CopiesParts): Copies {
+  return new CopiedAgents(parts)
+}
 
-  const isForked = (agentId: string) =>
-    cloud.disk.reading
-      ?.prepare<[string]>('SELECT 1 FROM agent WHERE agent_id = ? AND fork_ms IS NOT NULL')
-      .get(agentId) !== undefined
-  const rowsOf = ({ name }: AgentNode) => ledgers.get(name)?.rows ?? []
+class CopiedAgents implements Copies {
+  readonly #core: CopiesParts['core']
+  readonly #cloud: CopiesParts['cloud']
+  readonly #manager: CopiesParts['manager']
+  readonly #enrolments: CopiesParts['enrolments']
+  readonly #ledgers: CopiesParts['ledgers']
+  readonly #install: CopiesParts['install']
+  readonly #onTakenAway: CopiesParts['onTakenAway']
+  readonly #chance: Chance
+  readonly nodes: AgentNode[] = []
+  #pair: Pair | undefined
+  #state: 'alone' | 'both' | 'deciding' | 'decided' = 'alone'
 
-  /** The first number under which each has something else. */
-  function parting({ original, copy }: Pair): number | undefined {
-    const mine = new Map(rowsOf(original).map(({ seq, hash }) => [seq, hash]))
-    return rowsOf(copy).find(({ seq, hash }) => mine.has(seq) && mine.get(seq) !== hash)?.seq
+  constructor({ core, cloud, manager, enrolments, ledgers, install, onTakenAway }: CopiesParts) {
+    this.#core = core
+    this.#cloud = cloud
+    this.#manager = manager
+    this.#enrolments = enrolments
+    this.#ledgers = ledgers
+    this.#install = install
+    this.#onTakenAway = onTakenAway
+    this.#chance = this.#core.chance.fork('copies')
   }
 
-  async function until(limitMs: number, done: () => boolean): Promise<boolean> {
-    for (const from = scheduler.nowMs; !done();) {
-      if (scheduler.nowMs - from > limitMs) return false
-      await scheduler.pause(LOOK_MS)
+  make(node: AgentNode): void {
+    if (this.#state !== 'alone') return
+    this.#state = 'both'
+    const copy = this.#install(node, `${node.name}-copy`, node.disk.copy(), () => this.#state !== 'decided')
+    this.nodes.push(copy)
+    this.#pair = { original: node, copy }
+    const cutOff = this.#chance.one([undefined, node, copy])
+    this.#core.trace.note(
+      'trouble',
+      `a copy of ${node.name} is started${cutOff ? `, and ${cutOff.name} is cut off` : ''}`,
+    )
+    cutOff?.wire.cut()
+  }
+
+  readonly at = (node: AgentNode | undefined): AgentNode | undefined => {
+    return node && this.#state === 'both' && this.#pair?.original === node && this.#chance.happens(0.5)
+      ? this.#pair.copy
+      : node
+  }
+
+  decide(): void {
+    if (!this.#pair || this.#state !== 'both') return
+    this.#state = 'deciding'
+    this.#resolve(this.#pair)
+      .catch((error: unknown) =>
+        this.#core.violate('fault', `nobody decides about ${this.#pair?.copy.name}: ${(error as Error).stack}`),
+      )
+      .finally(() => void (this.#pair = undefined))
+  }
+
+  get underWay(): string | undefined {
+    return this.#state !== 'alone' && this.#pair ? `two copies of ${this.#pair.original.name}` : undefined
+  }
+
+  #isForked(agentId: string) {
+    return (
+      this.#cloud.disk.reading
+        ?.prepare<[string]>('SELECT 1 FROM agent WHERE agent_id = ? AND fork_ms IS NOT NULL')
+        .get(agentId) !== undefined
+    )
+  }
+
+  #rowsOf({ name }: AgentNode) {
+    return this.#ledgers.get(name)?.rows ?? []
+  }
+
+  /** The first number under which each has something else. */
+  #parting({ original, copy }: Pair): number | undefined {
+    const mine = new Map(this.#rowsOf(original).map(({ seq, hash }) => [seq, hash]))
+    return this.#rowsOf(copy).find(({ seq, hash }) => mine.has(seq) && mine.get(seq) !== hash)?.seq
+  }
+
+  async #until(limitMs: number, done: () => boolean): Promise<boolean> {
+    for (const from = this.#core.scheduler.nowMs; !done();) {
+      if (this.#core.scheduler.nowMs - from > limitMs) return false
+      await this.#core.scheduler.pause(LOOK_MS)
     }
     return true
   }
 
-  function takeAway(copy: AgentNode): void {
-    trace.note('manager', `${copy.name} is taken away`)
-    state = 'decided'
+  #takeAway(copy: AgentNode): void {
+    this.#core.trace.note('manager', `${copy.name} is taken away`)
+    this.#state = 'decided'
     copy.crash({ powerCut: false })
-    ledgers.delete(copy.name)
-    onTakenAway(copy.name)
+    this.#ledgers.delete(copy.name)
+    this.#onTakenAway(copy.name)
   }
 
-  async function resolve(both: Pair): Promise<void> {
+  async #resolve(both: Pair): Promise<void> {
     const { original, copy } = both
     const { agentId } = original.identity
     for (const { wire } of [original, copy]) wire.restore()
-    const isNoticed = await until(NOTICED_WITHIN_MS, () => isForked(agentId) || parting(both) === undefined)
-    const at = parting(both)
+    const isNoticed = await this.#until(
+      NOTICED_WITHIN_MS,
+      () => this.#isForked(agentId) || this.#parting(both) === undefined,
+    )
+    const at = this.#parting(both)
     // One that has changed the key has shut the other out.
     const isShutOut = (node: AgentNode) =>
-      until(ONLINE_WITHIN_MS, () => node.agent?.link.isOnline === true).then((isOnline) => !isOnline)
+      this.#until(ONLINE_WITHIN_MS, () => node.agent?.link.isOnline === true).then((isOnline) => !isOnline)
     const isOriginalOut = await isShutOut(original)
     if (!isNoticed && !isOriginalOut && !(await isShutOut(copy)))
-      return core.violate(
+      return this.#core.violate(
         'liveness',
         `${original.name} and ${copy.name} say different things from row ${at} on, and nobody has noticed`,
       )
     if (isOriginalOut) {
-      enrolments.enrolAnew(original)
-      await until(NOTICED_WITHIN_MS, () => enrolments.underWay === undefined)
+      this.#enrolments.enrolAnew(original)
+      await this.#until(NOTICED_WITHIN_MS, () => this.#enrolments.underWay === undefined)
       // It may run on for a while: nobody knows it any more.
-      if (chance.happens(0.5)) await scheduler.pause(NOTICED_WITHIN_MS / 10)
-      return takeAway(copy)
+      if (this.#chance.happens(0.5)) await this.#core.scheduler.pause(NOTICED_WITHIN_MS / 10)
+      return this.#takeAway(copy)
     }
-    takeAway(copy)
+    this.#takeAway(copy)
     // What it had sent may still be on its way, and raise it again.
-    for (const from = scheduler.nowMs; scheduler.nowMs - from < QUIET_MS;) {
-      if (isForked(agentId)) await manager.call('resolveAgentFork', { agentId, decision: 'trust' })
-      await scheduler.pause(LOOK_MS)
+    for (const from = this.#core.scheduler.nowMs; this.#core.scheduler.nowMs - from < QUIET_MS;) {
+      if (this.#isForked(agentId)) await this.#manager.call('resolveAgentFork', { agentId, decision: 'trust' })
+      await this.#core.scheduler.pause(LOOK_MS)
     }
-  }
-
-  return {
-    make(node) {
-      if (state !== 'alone') return
-      state = 'both'
-      const copy = install(node, `${node.name}-copy`, node.disk.copy(), () => state !== 'decided')
-      nodes.push(copy)
-      pair = { original: node, copy }
-      const cutOff = chance.one([undefined, node, copy])
-      trace.note('trouble', `a copy of ${node.name} is started${cutOff ? `, and ${cutOff.name} is cut off` : ''}`)
-      cutOff?.wire.cut()
-    },
-    at: (node) => (node && state === 'both' && pair?.original === node && chance.happens(0.5) ? pair.copy : node),
-    nodes,
-    decide() {
-      if (!pair || state !== 'both') return
-      state = 'deciding'
-      resolve(pair)
-        .catch((error: unknown) =>
-          core.violate('fault', `nobody decides about ${pair?.copy.name}: ${(error as Error).stack}`),
-        )
-        .finally(() => void (pair = undefined))
-    },
-    get underWay() {
-      return state !== 'alone' && pair ? `two copies of ${pair.original.name}` : undefined
-    },
   }
 }

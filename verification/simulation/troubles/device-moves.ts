@@ -4,6 +4,7 @@ import type { CloudNode } from '../nodes/cloud-node.ts'
 import type { Core } from '../virtual/core.ts'
 import { configOf, type Shop } from '../nodes/genesis.ts'
 import type { Merchant } from '../nodes/merchant.ts'
+import type { Chance } from '../virtual/chance.ts'
 
 /**
  *   updateDevice ─ tokens are taken back ─▶ the other agent has it        (the cloud)
@@ -33,85 +34,113 @@ export interface DeviceMovesParts {
 const TELL_AGAIN_MS = 10_000
 
 /** The moves of one world; it has two agents at least. */
-export function deviceMoves({ core, cloud, manager, shop, agents }: DeviceMovesParts): DeviceMoves {
-  const { scheduler, trace } = core
-  const chance = core.chance.fork('device moves')
-  const { gate, station, detacher } = shop.devices
+export function deviceMoves(parts: DeviceMovesParts): DeviceMoves {
+  return new Moves(parts)
+}
+
+class Moves implements DeviceMoves {
+  readonly #core: DeviceMovesParts['core']
+  readonly #cloud: DeviceMovesParts['cloud']
+  readonly #manager: DeviceMovesParts['manager']
+  readonly #agents: DeviceMovesParts['agents']
+  readonly #chance: Chance
+  readonly #gate: string
+  readonly #station: string
+  readonly #detacher: string
   /** By device, the name of its agent. */
-  const plugged = new Map([
-    [station, 'agent-1'],
-    [detacher, 'agent-2'],
-  ])
-  let isAtIt = false
-  let isTended = false
+  readonly #plugged: Map<string, string>
+  #isAtIt = false
+  #isTended = false
 
-  const holderOf = (deviceId: string) => agents.find(({ name }) => name === plugged.get(deviceId))
+  constructor({ core, cloud, manager, shop, agents }: DeviceMovesParts) {
+    this.#core = core
+    this.#cloud = cloud
+    this.#manager = manager
+    this.#agents = agents
+    this.#chance = this.#core.chance.fork('device moves')
+    const { gate, station, detacher } = shop.devices
+    this.#gate = gate
+    this.#station = station
+    this.#detacher = detacher
+    this.#plugged = new Map([
+      [this.#station, 'agent-1'],
+      [this.#detacher, 'agent-2'],
+    ])
+  }
 
-  function placeOf(deviceId: string): { agentId: string; isMoving: 0 | 1 } | undefined {
-    return cloud.disk.reading
+  holderOf(deviceId: string): AgentNode | undefined {
+    return this.#agents.find(({ name }) => name === this.#plugged.get(deviceId))
+  }
+
+  configOf({ name }: Pick<AgentNode, 'name'>): AgentConfig {
+    const own = [...this.#plugged].filter(([, at]) => at === name).map(([deviceId]) => ({ deviceId, isGate: false }))
+    return configOf(name === 'agent-1' ? [{ deviceId: this.#gate, isGate: true }, ...own] : own)
+  }
+
+  move(): void {
+    if (this.#isAtIt) return
+    const deviceId = this.#chance.one([this.#station, this.#detacher])
+    const from = this.holderOf(deviceId)
+    if (!from) return
+    const to = this.#chance.one(this.#agents.filter((node) => node !== from))
+    this.#isAtIt = true
+    this.#core.trace.note('trouble', `${deviceId.slice(-6)} is to go from ${from.name} to ${to.name}`)
+    this.#carry(deviceId, from, to).catch((error: unknown) =>
+      this.#core.violate('fault', `a device is not moved: ${(error as Error).stack}`),
+    )
+  }
+
+  get underWay(): string | undefined {
+    if (this.#isAtIt) return 'a device is being carried'
+    const away = [...this.#plugged.keys()].find((deviceId) => !this.#isThere(deviceId))
+    return away === undefined ? undefined : `${away} is not at ${this.#plugged.get(away)} yet`
+  }
+
+  #placeOf(deviceId: string): { agentId: string; isMoving: 0 | 1 } | undefined {
+    return this.#cloud.disk.reading
       ?.prepare<[string], { agentId: string; isMoving: 0 | 1 }>(
         'SELECT agent_id AS agentId, moving_to IS NOT NULL AS isMoving FROM device WHERE device_id = ?',
       )
       .get(deviceId)
   }
 
-  const isThere = (deviceId: string) => {
-    const place = placeOf(deviceId)
-    return place !== undefined && !place.isMoving && place.agentId === holderOf(deviceId)?.identity.agentId
+  #isThere(deviceId: string) {
+    const place = this.#placeOf(deviceId)
+    return place !== undefined && !place.isMoving && place.agentId === this.holderOf(deviceId)?.identity.agentId
   }
 
   /** Says so again wherever the cloud takes a device for another agent's: it may have been put back to before the move. */
-  async function tend(): Promise<void> {
+  async #tend(): Promise<void> {
     for (;;) {
-      for (const deviceId of plugged.keys()) {
-        const agentId = holderOf(deviceId)?.identity.agentId
-        if (!isAtIt && agentId !== undefined && !isThere(deviceId) && placeOf(deviceId)?.isMoving !== 1)
-          await manager.call('updateDevice', { deviceId, agentId }, { tries: 3 })
+      for (const deviceId of this.#plugged.keys()) {
+        const agentId = this.holderOf(deviceId)?.identity.agentId
+        if (
+          !this.#isAtIt &&
+          agentId !== undefined &&
+          !this.#isThere(deviceId) &&
+          this.#placeOf(deviceId)?.isMoving !== 1
+        )
+          await this.#manager.call('updateDevice', { deviceId, agentId }, { tries: 3 })
       }
-      await scheduler.pause(TELL_AGAIN_MS)
+      await this.#core.scheduler.pause(TELL_AGAIN_MS)
     }
   }
 
   /** Somebody who has changed the configuration of both starts them anew. */
-  function plug(deviceId: string, from: AgentNode, to: AgentNode): void {
-    trace.note('trouble', `${deviceId.slice(-6)} is plugged in at ${to.name}`)
-    plugged.set(deviceId, to.name)
+  #plug(deviceId: string, from: AgentNode, to: AgentNode): void {
+    this.#core.trace.note('trouble', `${deviceId.slice(-6)} is plugged in at ${to.name}`)
+    this.#plugged.set(deviceId, to.name)
     for (const node of [from, to]) node.crash({ powerCut: false })
   }
 
-  async function carry(deviceId: string, from: AgentNode, to: AgentNode): Promise<void> {
-    const isToldBefore = chance.happens(0.5)
-    if (isToldBefore) await manager.call('updateDevice', { deviceId, agentId: to.identity.agentId }, { tries: 2 })
-    await scheduler.pause(chance.between(1, 10_000))
-    plug(deviceId, from, to)
-    isAtIt = false
-    if (isTended) return
-    isTended = true
-    await tend()
-  }
-
-  return {
-    configOf({ name }) {
-      const own = [...plugged].filter(([, at]) => at === name).map(([deviceId]) => ({ deviceId, isGate: false }))
-      return configOf(name === 'agent-1' ? [{ deviceId: gate, isGate: true }, ...own] : own)
-    },
-    holderOf,
-    move() {
-      if (isAtIt) return
-      const deviceId = chance.one([station, detacher])
-      const from = holderOf(deviceId)
-      if (!from) return
-      const to = chance.one(agents.filter((node) => node !== from))
-      isAtIt = true
-      trace.note('trouble', `${deviceId.slice(-6)} is to go from ${from.name} to ${to.name}`)
-      carry(deviceId, from, to).catch((error: unknown) =>
-        core.violate('fault', `a device is not moved: ${(error as Error).stack}`),
-      )
-    },
-    get underWay() {
-      if (isAtIt) return 'a device is being carried'
-      const away = [...plugged.keys()].find((deviceId) => !isThere(deviceId))
-      return away === undefined ? undefined : `${away} is not at ${plugged.get(away)} yet`
-    },
+  async #carry(deviceId: string, from: AgentNode, to: AgentNode): Promise<void> {
+    const isToldBefore = this.#chance.happens(0.5)
+    if (isToldBefore) await this.#manager.call('updateDevice', { deviceId, agentId: to.identity.agentId }, { tries: 2 })
+    await this.#core.scheduler.pause(this.#chance.between(1, 10_000))
+    this.#plug(deviceId, from, to)
+    this.#isAtIt = false
+    if (this.#isTended) return
+    this.#isTended = true
+    await this.#tend()
   }
 }

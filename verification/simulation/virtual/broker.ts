@@ -39,125 +39,151 @@ interface BrokerParts {
 }
 
 /** A broker for the cloud process `home`. */
-export function simBroker(
-  hooks: BrokerHooks,
-  home: Process,
-  { scheduler, chance: world, onThrow }: BrokerParts,
-): SimBroker {
-  const chance = world.fork('broker')
-  const clients = new Map<string, Client>()
-  let retained = new Map<string, Message>()
+export function simBroker(hooks: BrokerHooks, home: Process, parts2: BrokerParts): SimBroker {
+  return new BrokerInCloud(hooks, home, parts2)
+}
 
-  function deliver(client: Client, { topic, payload }: Message): void {
+class BrokerInCloud implements SimBroker {
+  readonly #hooks: BrokerHooks
+  readonly #home: Process
+  readonly #scheduler: BrokerParts['scheduler']
+  readonly #onThrow: BrokerParts['onThrow']
+  readonly #chance: Chance
+  readonly #clients = new Map<string, Client>()
+  #retained = new Map<string, Message>()
+  readonly port: number = 1883
+
+  constructor(hooks: BrokerHooks, home: Process, { scheduler, chance: world, onThrow }: BrokerParts) {
+    this.#hooks = hooks
+    this.#home = home
+    this.#scheduler = scheduler
+    this.#onThrow = onThrow
+    this.#chance = world.fork('broker')
+    this.#home.onEnd(() => this.#endAll('the broker is gone'))
+  }
+
+  open(options: MqttLineOptions, by: Process, wire: Wire): Promise<MqttLine> {
+    return new Promise((resolve, reject) => {
+      let isOver = false
+      const once =
+        <T>(act: (value: T) => void) =>
+        (value: T) => {
+          if (isOver || !by.isAlive) return false
+          isOver = true
+          act(value)
+          return true
+        }
+      const refuse = once(reject)
+      this.#scheduler.after(3_000, () => refuse(new Error('no answer from the broker')))
+      wire.carry(false, () => {
+        if (this.#home.isAlive) this.#connect(options, by, wire, once(resolve), refuse).catch(refuse)
+        else refuse(new Error('connection refused'))
+      })
+    })
+  }
+
+  isListening(): boolean {
+    return this.#home.isAlive
+  }
+
+  publish(message: Message): void {
+    if (!this.#home.isAlive) return
+    if (message.retain) this.#retained.set(message.topic, message)
+    for (const client of this.#clients.values()) if (client.topics.has(message.topic)) this.#deliver(client, message)
+  }
+
+  connected(): ReadonlyMap<string, AgentAddress> {
+    return new Map([...this.#clients].map(([id, client]) => [id, client.agent]))
+  }
+
+  disconnect(agentId: string): void {
+    const client = this.#clients.get(agentId)
+    if (client) this.#end(client, 'cut by the cloud', 1)
+  }
+
+  restart(): void {
+    this.#endAll('the broker has restarted')
+  }
+
+  close(): Promise<void> {
+    this.#endAll('closed')
+    return Promise.resolve()
+  }
+
+  #deliver(client: Client, { topic, payload }: Message): void {
     client.wire.carry(true, () => {
-      if (!client.isOpen || !client.by.isAlive || !home.isAlive) return
+      if (!client.isOpen || !client.by.isAlive || !this.#home.isAlive) return
       try {
         client.options.onMessage(topic, payload)
       } catch (error) {
-        onThrow(client.agent.agentId, client.by, error)
+        this.#onThrow(client.agent.agentId, client.by, error)
       }
     })
   }
 
   /** The connection is gone; the agent notices after `afterMs`. */
-  function end(client: Client, why: string, afterMs: number): void {
+  #end(client: Client, why: string, afterMs: number): void {
     if (!client.isOpen) return
     client.isOpen = false
-    if (clients.get(client.agent.agentId) === client) clients.delete(client.agent.agentId)
-    scheduler.after(afterMs, () => {
+    if (this.#clients.get(client.agent.agentId) === client) this.#clients.delete(client.agent.agentId)
+    this.#scheduler.after(afterMs, () => {
       if (client.by.isAlive && client.isHandedOut) client.options.onClosed(why)
     })
   }
 
-  function lineOf(client: Client): MqttLine {
+  #lineOf(client: Client): MqttLine {
     return {
-      publish(topic, payload) {
+      publish: (topic, payload) => {
         if (!client.by.isAlive) return
         client.wire.carry(false, () => {
-          if (!client.isOpen || !home.isAlive) return
-          hooks.onActivity(client.agent.agentId)
-          if (mayPublish(client.agent, topic)) hooks.onMessage(client.agent, topic, payload)
+          if (!client.isOpen || !this.#home.isAlive) return
+          this.#hooks.onActivity(client.agent.agentId)
+          if (mayPublish(client.agent, topic)) this.#hooks.onMessage(client.agent, topic, payload)
         })
       },
-      subscribe(topics) {
+      subscribe: (topics) => {
         client.wire.carry(false, () => {
-          if (!client.isOpen || !home.isAlive) return
+          if (!client.isOpen || !this.#home.isAlive) return
           for (const topic of topics.filter((t) => maySubscribe(client.agent, t))) {
             client.topics.add(topic)
-            const kept = retained.get(topic)
-            if (kept) deliver(client, kept)
+            const kept = this.#retained.get(topic)
+            if (kept) this.#deliver(client, kept)
           }
         })
       },
-      close: () => end(client, 'closed', 1),
+      close: () => this.#end(client, 'closed', 1),
     }
   }
 
-  async function connect(
+  async #connect(
     options: MqttLineOptions,
     by: Process,
     wire: Wire,
     done: (line: MqttLine) => boolean,
     refuse: (why: Error) => boolean,
   ): Promise<void> {
-    const agent = await hooks.authenticate(options.clientId, options.password)
-    if (!home.isAlive) return
+    const agent = await this.#hooks.authenticate(options.clientId, options.password)
+    if (!this.#home.isAlive) return
     if (!agent || options.username !== options.clientId)
       return wire.carry(true, () => void refuse(new Error('not an agent of this cloud')))
-    const known = clients.get(agent.agentId)
-    if (known) end(known, 'taken over', 1)
+    const known = this.#clients.get(agent.agentId)
+    if (known) this.#end(known, 'taken over', 1)
     const client: Client = { agent, topics: new Set(), wire, by, options, isOpen: true, isHandedOut: false }
-    clients.set(agent.agentId, client)
-    by.onEnd(() => end(client, 'gone', 1))
-    wire.onCut(() => end(client, 'the network is gone', chance.happens(0.5) ? 1 : chance.between(1, SILENCE_MS)))
+    this.#clients.set(agent.agentId, client)
+    by.onEnd(() => this.#end(client, 'gone', 1))
+    wire.onCut(() =>
+      this.#end(client, 'the network is gone', this.#chance.happens(0.5) ? 1 : this.#chance.between(1, SILENCE_MS)),
+    )
     wire.carry(true, () => {
       if (!client.isOpen) return void refuse(new Error('the broker closed the line'))
-      if (done(lineOf(client))) client.isHandedOut = true
+      if (done(this.#lineOf(client))) client.isHandedOut = true
     })
-    hooks.onConnected(agent)
+    this.#hooks.onConnected(agent)
   }
 
-  function endAll(why: string): void {
-    for (const client of clients.values()) end(client, why, chance.happens(0.8) ? 1 : chance.between(1, SILENCE_MS))
-    retained = new Map()
-  }
-
-  home.onEnd(() => endAll('the broker is gone'))
-  return {
-    port: 1883,
-    open: (options, by, wire) =>
-      new Promise((resolve, reject) => {
-        let isOver = false
-        const once =
-          <T>(act: (value: T) => void) =>
-          (value: T) => {
-            if (isOver || !by.isAlive) return false
-            isOver = true
-            act(value)
-            return true
-          }
-        const refuse = once(reject)
-        scheduler.after(3_000, () => refuse(new Error('no answer from the broker')))
-        wire.carry(false, () => {
-          if (home.isAlive) connect(options, by, wire, once(resolve), refuse).catch(refuse)
-          else refuse(new Error('connection refused'))
-        })
-      }),
-    isListening: () => home.isAlive,
-    publish(message) {
-      if (!home.isAlive) return
-      if (message.retain) retained.set(message.topic, message)
-      for (const client of clients.values()) if (client.topics.has(message.topic)) deliver(client, message)
-    },
-    connected: () => new Map([...clients].map(([id, client]) => [id, client.agent])),
-    disconnect(agentId) {
-      const client = clients.get(agentId)
-      if (client) end(client, 'cut by the cloud', 1)
-    },
-    restart: () => endAll('the broker has restarted'),
-    close: () => {
-      endAll('closed')
-      return Promise.resolve()
-    },
+  #endAll(why: string): void {
+    for (const client of this.#clients.values())
+      this.#end(client, why, this.#chance.happens(0.8) ? 1 : this.#chance.between(1, SILENCE_MS))
+    this.#retained = new Map()
   }
 }

@@ -50,109 +50,134 @@ const SUFFIXES = ['', '-wal'] as const
 
 /** A new disk below `root`; `template`: a folder whose files it begins with. */
 export function newDisk(root: string, names: readonly string[], watcher: DiskWatcher, template?: string): Disk {
-  const connections: { connection: Connection; name: string; walBytes: number; life: number }[] = []
-  let life = 0
-  let copies = 0
-  let fault: DiskFault | undefined
-  let folder = newFolder()
-  if (template !== undefined) copyAll(template, folder)
+  return new SurvivingDisk(root, names, watcher, template)
+}
 
-  function newFolder(): string {
-    const made = join(root, String(++life))
+class SurvivingDisk implements Disk {
+  readonly #root: string
+  readonly #names: readonly string[]
+  readonly #watcher: DiskWatcher
+  readonly #connections: { connection: Connection; name: string; walBytes: number; life: number }[] = []
+  #life = 0
+  #copies = 0
+  #fault: DiskFault | undefined
+  #folder: string
+
+  constructor(root: string, names: readonly string[], watcher: DiskWatcher, template?: string) {
+    this.#root = root
+    this.#names = names
+    this.#watcher = watcher
+    this.#folder = this.#newFolder()
+    if (template !== undefined) this.#copyAll(template, this.#folder)
+  }
+
+  get folder(): string {
+    return this.#folder
+  }
+
+  watch(connection: Connection, name: string): Connection {
+    const wal = `${connection.name}-wal`
+    this.#connections.push({
+      connection,
+      name,
+      walBytes: existsSync(wal) ? statSync(wal).size : 0,
+      life: this.#lifeOf(connection),
+    })
+    if (connection.readonly) return connection
+    const prepare = connection.prepare.bind(connection) as (sql: string) => Statement
+    const watched = (sql: string) => (sql === 'COMMIT' ? this.#watchCommit(connection, prepare(sql)) : prepare(sql))
+    Object.defineProperty(connection, 'prepare', { value: watched })
+    return connection
+  }
+
+  get reading(): Connection | undefined {
+    return this.#connections.find((c) => c.life === this.#life && c.connection.readonly && c.connection.open)
+      ?.connection
+  }
+
+  leaveBehind({ powerCut }: { powerCut: boolean }): void {
+    const current = this.#life
+    this.#copyAll(this.#leave(), this.#folder)
+    if (!powerCut) return
+    for (const { connection, name, walBytes, life: opened } of this.#connections) {
+      if (opened !== current || connection.readonly || !connection.open) continue
+      const flushes = connection.pragma('synchronous', { simple: true }) === 2
+      const wal = join(this.#folder, `${name}-wal`)
+      if (!flushes && existsSync(wal)) truncateSync(wal, Math.min(walBytes, statSync(wal).size))
+    }
+  }
+
+  copy(): string {
+    const to = join(this.#root, `copy-${++this.#copies}`)
+    mkdirSync(to, { recursive: true })
+    this.#copyAll(this.#folder, to)
+    return to
+  }
+
+  restore(copy: string): void {
+    this.#leave()
+    this.#copyAll(copy, this.#folder)
+  }
+
+  failNext(next: DiskFault): void {
+    this.#fault = next
+  }
+
+  heal(): void {
+    this.#fault = undefined
+  }
+
+  close(): void {
+    for (const { connection } of this.#connections) connection.close()
+    rmSync(this.#root, { recursive: true, force: true })
+  }
+
+  #newFolder(): string {
+    const made = join(this.#root, String(++this.#life))
     mkdirSync(made, { recursive: true })
     return made
   }
 
-  function copyAll(from: string, to: string): void {
-    for (const name of names) {
+  #copyAll(from: string, to: string): void {
+    for (const name of this.#names) {
       for (const suffix of SUFFIXES)
         if (existsSync(join(from, name + suffix))) copyFileSync(join(from, name + suffix), join(to, name + suffix))
     }
   }
 
-  function failure(code: string, text: string): Error {
+  #failure(code: string, text: string): Error {
     return Object.assign(new Error(text), { code })
   }
 
   /** A process that died while it started may open a file only afterwards: of the life that the file belongs to. */
-  function lifeOf(connection: Connection): number {
+  #lifeOf(connection: Connection): number {
     return Number(basename(dirname(connection.name)))
   }
 
-  function watchCommit(connection: Connection, statement: Statement): Statement {
+  #watchCommit(connection: Connection, statement: Statement): Statement {
     const commit = statement.run.bind(statement)
-    const isAlive = () => lifeOf(connection) === life && watcher.isAlive()
+    const isAlive = () => this.#lifeOf(connection) === this.#life && this.#watcher.isAlive()
     const run = () => {
       if (!isAlive()) return commit()
-      watcher.beforeCommit()
-      const failing = isAlive() ? fault : undefined
-      fault = undefined
-      if (failing) watcher.onFault?.()
-      if (failing === 'full') throw failure('SQLITE_FULL', 'database or disk is full')
-      if (failing === 'io-lost') throw failure('SQLITE_IOERR_FSYNC', 'disk I/O error')
+      this.#watcher.beforeCommit()
+      const failing = isAlive() ? this.#fault : undefined
+      this.#fault = undefined
+      if (failing) this.#watcher.onFault?.()
+      if (failing === 'full') throw this.#failure('SQLITE_FULL', 'database or disk is full')
+      if (failing === 'io-lost') throw this.#failure('SQLITE_IOERR_FSYNC', 'disk I/O error')
       const done = commit()
       // It is on the disk now, whatever the process is told.
-      if (isAlive()) watcher.afterCommit(connection)
-      if (failing === 'io-kept') throw failure('SQLITE_IOERR_FSYNC', 'disk I/O error')
+      if (isAlive()) this.#watcher.afterCommit(connection)
+      if (failing === 'io-kept') throw this.#failure('SQLITE_IOERR_FSYNC', 'disk I/O error')
       return done
     }
     Object.defineProperty(statement, 'run', { value: run })
     return statement
   }
 
-  function leave(): string {
-    const before = folder
-    folder = newFolder()
+  #leave(): string {
+    const before = this.#folder
+    this.#folder = this.#newFolder()
     return before
-  }
-
-  return {
-    get folder() {
-      return folder
-    },
-    watch(connection, name) {
-      const wal = `${connection.name}-wal`
-      connections.push({
-        connection,
-        name,
-        walBytes: existsSync(wal) ? statSync(wal).size : 0,
-        life: lifeOf(connection),
-      })
-      if (connection.readonly) return connection
-      const prepare = connection.prepare.bind(connection) as (sql: string) => Statement
-      const watched = (sql: string) => (sql === 'COMMIT' ? watchCommit(connection, prepare(sql)) : prepare(sql))
-      Object.defineProperty(connection, 'prepare', { value: watched })
-      return connection
-    },
-    get reading() {
-      return connections.find((c) => c.life === life && c.connection.readonly && c.connection.open)?.connection
-    },
-    leaveBehind({ powerCut }) {
-      const current = life
-      copyAll(leave(), folder)
-      if (!powerCut) return
-      for (const { connection, name, walBytes, life: opened } of connections) {
-        if (opened !== current || connection.readonly || !connection.open) continue
-        const flushes = connection.pragma('synchronous', { simple: true }) === 2
-        const wal = join(folder, `${name}-wal`)
-        if (!flushes && existsSync(wal)) truncateSync(wal, Math.min(walBytes, statSync(wal).size))
-      }
-    },
-    copy() {
-      const to = join(root, `copy-${++copies}`)
-      mkdirSync(to, { recursive: true })
-      copyAll(folder, to)
-      return to
-    },
-    restore(copy) {
-      leave()
-      copyAll(copy, folder)
-    },
-    failNext: (next) => void (fault = next),
-    heal: () => void (fault = undefined),
-    close() {
-      for (const { connection } of connections) connection.close()
-      rmSync(root, { recursive: true, force: true })
-    },
   }
 }
