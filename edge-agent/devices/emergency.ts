@@ -5,29 +5,6 @@ import type { DeviceType } from '../../policy/vocabulary.ts'
 import type { DeviceRecord } from './device-journal.ts'
 import type { EmergencyInputOf, Wiring } from './wiring.ts'
 
-/**
- *   wired input ─▶ driver ─▶ level ─┐
- *   connection lost for 10 s ───────┴─▶ emergency? ─▶ command to each device ─▶ journal (later)
- *
- * The one exception to P2 and P6: while an emergency input is active, the agent holds the ways out open without the
- * ledger, the cloud or the policy. Only drivers report levels; no request and no message does.
- */
-export interface Emergency {
-  /** The level of a wired input. Ignored for a device without an emergency input in the configuration. */
-  onLevel(deviceId: string, on: boolean): void
-  /** The connection of a device changed. */
-  onState(status: Pick<DeviceStatus, 'deviceId' | 'state'>): void
-  /** Starts to wait for the inputs; without one, releases every output from waiting. */
-  start(): void
-  /** Compares again which devices must be open: the policy changed. */
-  refresh(): void
-  /** True while the agent holds this device open. */
-  holdsOpen(deviceId: string): boolean
-  /** Null while there is no emergency. */
-  readonly state: EmergencyState | null
-  stop(): void
-}
-
 export interface EmergencyState {
   /** Wall clock when it began, ms. */
   sinceMs: number
@@ -75,122 +52,149 @@ function isActive({ level, isLost, wiring }: Input): boolean {
 
 /** Watches the emergency inputs of this agent's devices. */
 export function openEmergency(parts: EmergencyParts): Emergency {
-  const { platform, wiring } = parts
-  const inputs = new Map<string, Input>(
-    [...wiring.emergencyInputs].map(([deviceId, emergency]) => [
-      deviceId,
-      { ...emergency, level: undefined, isConnected: false, isFresh: false, isLost: false, cancel: undefined },
-    ]),
-  )
-  /** What each device was told last. */
-  const told = new Map<string, string>()
-  let state: EmergencyState | null = null
-  let isStopped = false
+  return new Emergency(parts)
+}
 
-  function waitFor(input: Input): void {
-    input.cancel ??= platform.timers.after(UNREADABLE_AFTER_MS, () => {
-      input.isLost = true
-      apply()
-    })
+/**
+ *   wired input ─▶ driver ─▶ level ─┐
+ *   connection lost for 10 s ───────┴─▶ emergency? ─▶ command to each device ─▶ journal (later)
+ *
+ * The one exception to P2 and P6: while an emergency input is active, the agent holds the ways out open without the
+ * ledger, the cloud or the policy. Only drivers report levels; no request and no message does.
+ */
+export class Emergency {
+  readonly #parts: EmergencyParts
+  readonly #inputs: ReadonlyMap<string, Input>
+  /** The last command to each device. */
+  readonly #told = new Map<string, string>()
+  #state: EmergencyState | null = null
+  #isStopped = false
+
+  constructor(parts: EmergencyParts) {
+    const begin = { level: undefined, isConnected: false, isFresh: false, isLost: false, cancel: undefined }
+    this.#parts = parts
+    this.#inputs = new Map(
+      [...parts.wiring.emergencyInputs].map(([deviceId, emergency]) => [deviceId, { ...emergency, ...begin }]),
+    )
   }
 
-  function settle(input: Input): void {
+  /** Null while there is no emergency. */
+  get state(): EmergencyState | null {
+    return this.#state
+  }
+
+  /** True while the agent holds this device open. */
+  holdsOpen(deviceId: string): boolean {
+    return this.#state?.opened.includes(deviceId) ?? false
+  }
+
+  /** Starts to wait for the inputs; without one, releases every output from waiting. */
+  start(): void {
+    for (const input of this.#inputs.values()) this.#settle(input)
+    if (this.#inputs.size === 0) this.refresh()
+  }
+
+  /** The level of a wired input. Ignored for a device without an emergency input in the configuration. */
+  onLevel(deviceId: string, on: boolean): void {
+    const input = this.#inputs.get(deviceId)
+    if (!input) return
+    input.level = on
+    input.isFresh = true
+    this.#settle(input)
+  }
+
+  /** The connection of a device changed. */
+  onState({ deviceId, state }: Pick<DeviceStatus, 'deviceId' | 'state'>): void {
+    const input = this.#inputs.get(deviceId)
+    if (!input || input.isConnected === (state === 'ready')) return
+    input.isConnected = state === 'ready'
+    if (!input.isConnected) input.isFresh = false
+    this.#settle(input)
+  }
+
+  /** Compares which devices must be open. The one place that opens, closes and silences; call it when the policy changed. */
+  refresh(): void {
+    const { wiring } = this.#parts
+    if (this.#isStopped) return
+    const active = [...this.#inputs].filter(([, input]) => isActive(input))
+    const isUndecided = [...this.#inputs.values()].some(({ level, isLost }) => level === undefined && !isLost)
+    // Until every input was read once, drivers leave outputs as they are: the last agent may have held them open.
+    if (active.length === 0 && isUndecided) return
+    const silent = active.some(([, { silenceSirens }]) => silenceSirens)
+    const opened = active.length > 0 ? wiring.openInEmergency.filter((deviceId) => this.#mayOpen(deviceId)) : []
+    for (const deviceId of new Set([...opened, ...wiring.openInEmergency, ...wiring.sirens]))
+      this.#tell(deviceId, opened.includes(deviceId), silent)
+    this.#note(active, opened, silent)
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    for (const input of this.#inputs.values()) input.cancel?.()
+  }
+
+  #settle(input: Input): void {
+    const { platform } = this.#parts
     if (input.isConnected && input.isFresh) {
       input.cancel?.()
       input.cancel = undefined
       input.isLost = false
-    } else waitFor(input)
-    apply()
+    } else {
+      input.cancel ??= platform.timers.after(UNREADABLE_AFTER_MS, () => {
+        input.isLost = true
+        this.refresh()
+      })
+    }
+    this.refresh()
   }
 
-  const mayOpen = (deviceId: string): boolean => {
-    const type = parts.deviceTypeOf(deviceId)
+  #mayOpen(deviceId: string): boolean {
+    const type = this.#parts.deviceTypeOf(deviceId)
     return type === undefined || !NEVER_OPENED.has(type)
   }
 
-  function tell(deviceId: string, open: boolean, silent: boolean): void {
+  #tell(deviceId: string, open: boolean, silent: boolean): void {
+    const { wiring, command } = this.#parts
     const key = `${open} ${silent}`
     // A device that never opens and may sound needs no word of it.
-    const before = told.get(deviceId) ?? (wiring.openInEmergency.includes(deviceId) ? undefined : 'false false')
+    const isWaiting = wiring.openInEmergency.includes(deviceId)
+    const before = this.#told.get(deviceId) ?? (isWaiting ? undefined : 'false false')
     if (before === key) return
-    told.set(deviceId, key)
-    parts.command(deviceId, { kind: 'emergency', open, silent })
+    this.#told.set(deviceId, key)
+    command(deviceId, { kind: 'emergency', open, silent })
   }
 
-  /** The one place that opens, closes and silences. */
-  function apply(): void {
-    if (isStopped) return
-    const active = [...inputs].filter(([, input]) => isActive(input))
-    const isUndecided = [...inputs.values()].some(({ level, isLost }) => level === undefined && !isLost)
-    // Until every input was read once, drivers leave outputs as they are: the last agent may have held them open.
-    if (active.length === 0 && isUndecided) return
-    const silent = active.some(([, { silenceSirens }]) => silenceSirens)
-    const opened = active.length > 0 ? wiring.openInEmergency.filter(mayOpen) : []
-    for (const deviceId of new Set([...opened, ...wiring.openInEmergency, ...wiring.sirens]))
-      tell(deviceId, opened.includes(deviceId), silent)
-    note(active, opened, silent)
-  }
-
-  function note(active: [string, Input][], opened: string[], silent: boolean): void {
-    const before = state
-    state =
-      active.length === 0
-        ? null
-        : {
-            sinceMs: before?.sinceMs ?? platform.clock.wall(),
-            inputs: active.map(([deviceId]) => deviceId),
-            lost: active.flatMap(([deviceId, { isLost }]) => (isLost ? [deviceId] : [])),
-            opened,
-            silent,
-          }
+  #note(active: readonly (readonly [string, Input])[], opened: string[], silent: boolean): void {
+    const before = this.#state
+    const state = active.length === 0 ? null : this.#begun(active, opened, silent)
+    this.#state = state
     if (JSON.stringify(before) === JSON.stringify(state)) return
-    if (!before && state) record(state, 'emergency_started')
-    if (before && !state) record(before, 'emergency_ended')
-    parts.onChange(state)
+    if (!before && state) this.#record(state, 'emergency_started')
+    if (before && !state) this.#record(before, 'emergency_ended')
+    this.#parts.onChange(state)
   }
 
-  function record({ inputs: sources, lost, opened }: EmergencyState, reason: string): void {
-    const why = lost.length > 0 ? `no connection to ${lost.join(', ')}` : `input of ${sources.join(', ')}`
-    for (const deviceId of new Set([...opened, ...sources]))
-      parts.record({
+  #begun(active: readonly (readonly [string, Input])[], opened: string[], silent: boolean): EmergencyState {
+    return {
+      sinceMs: this.#state?.sinceMs ?? this.#parts.platform.clock.wall(),
+      inputs: active.map(([deviceId]) => deviceId),
+      lost: active.flatMap(([deviceId, { isLost }]) => (isLost ? [deviceId] : [])),
+      opened,
+      silent,
+    }
+  }
+
+  #record({ inputs, lost, opened }: EmergencyState, reason: string): void {
+    const { record, isOnline } = this.#parts
+    const why = lost.length > 0 ? `no connection to ${lost.join(', ')}` : `input of ${inputs.join(', ')}`
+    for (const deviceId of new Set([...opened, ...inputs])) {
+      const what = opened.includes(deviceId) ? 'this device opens' : 'this device has the input'
+      record({
         type: 'protection.exception.raised',
         deviceId,
         reason,
-        detail: `${why}; ${opened.includes(deviceId) ? 'this device opens' : 'this device has the input'}`.slice(
-          0,
-          300,
-        ),
-        offline: !parts.isOnline(),
+        detail: `${why}; ${what}`.slice(0, 300),
+        offline: !isOnline(),
       })
-  }
-
-  return {
-    onLevel(deviceId, on) {
-      const input = inputs.get(deviceId)
-      if (!input) return
-      input.level = on
-      input.isFresh = true
-      settle(input)
-    },
-    onState({ deviceId, state: now }) {
-      const input = inputs.get(deviceId)
-      if (!input || input.isConnected === (now === 'ready')) return
-      input.isConnected = now === 'ready'
-      if (!input.isConnected) input.isFresh = false
-      settle(input)
-    },
-    start() {
-      for (const input of inputs.values()) settle(input)
-      if (inputs.size === 0) apply()
-    },
-    refresh: apply,
-    holdsOpen: (deviceId) => state?.opened.includes(deviceId) ?? false,
-    get state() {
-      return state
-    },
-    stop() {
-      isStopped = true
-      for (const input of inputs.values()) input.cancel?.()
-    },
+    }
   }
 }

@@ -4,135 +4,154 @@ import type { Place } from './place.ts'
 import { after } from './platform.ts'
 import { made, slot, write } from './slots.ts'
 
-/** The dialog in which somebody says who they are: name, then PIN. */
-export interface SignIn {
-  /** `then` runs once somebody has signed in. */
-  open(then?: () => void): void
-  /** The agent is being asked: it tells everybody who has signed in before it answers this page. */
-  readonly isAsking: boolean
-  close(): void
-}
-
 /** A dialog that somebody walked away from goes away too. */
 const LEFT_ALONE_MS = 60_000
 const SHORTEST_PIN = 4
 
-/** The dialogue for name and PIN. */
-export function openSignIn({ deviceId, texts }: Place, operator: Operator): SignIn {
-  const dialog = slot<HTMLDialogElement>('sign-in-dialog')
-  const pin = slot<HTMLInputElement>('pin')
-  const confirm = slot<HTMLButtonElement>('pin-confirm')
-  let chosen: OperatorName | undefined
-  let isAsking = false
-  let lockedSeconds = 0
-  let afterwards: (() => void) | undefined
-  let callOff: () => void = () => undefined
+/** The dialog for name and PIN. */
+export function openSignIn(place: Place, operator: Operator): SignIn {
+  return new SignIn(place, operator)
+}
 
-  function step(to: 'names' | 'pin', title: string): void {
+/** The dialog in which an operator signs in: name, then PIN. */
+export class SignIn {
+  readonly #place: Place
+  readonly #operator: Operator
+  readonly #dialog = slot<HTMLDialogElement>('sign-in-dialog')
+  readonly #pin = slot<HTMLInputElement>('pin')
+  readonly #confirm = slot<HTMLButtonElement>('pin-confirm')
+  #chosen: OperatorName | undefined
+  #isAsking = false
+  #lockedSeconds = 0
+  #afterwards: (() => void) | undefined
+  #callOff: () => void = () => undefined
+
+  constructor(place: Place, operator: Operator) {
+    this.#place = place
+    this.#operator = operator
+    this.#listenToDialog()
+    this.#listenToKeys()
+    slot('pin-back').addEventListener('click', () => void this.#askWho())
+    slot('sign-in-close').addEventListener('click', () => this.close())
+    slot('pin-step').addEventListener('submit', (event) => {
+      event.preventDefault()
+      void this.#send()
+    })
+  }
+
+  /** `then` runs after an operator has signed in. */
+  open(then?: () => void): void {
+    this.#afterwards = then
+    if (!this.#dialog.open) this.#dialog.showModal()
+    this.#stayAwake()
+    void this.#askWho()
+  }
+
+  /** The agent checks the PIN: it tells every page who has signed in before it answers this one. */
+  get isAsking(): boolean {
+    return this.#isAsking
+  }
+
+  close(): void {
+    this.#dialog.close()
+  }
+
+  #listenToDialog(): void {
+    this.#dialog.addEventListener('pointerdown', () => this.#stayAwake())
+    this.#dialog.addEventListener('keydown', () => this.#stayAwake())
+    this.#dialog.addEventListener('close', () => {
+      this.#callOff()
+      this.#pin.value = ''
+      this.#afterwards = undefined
+    })
+  }
+
+  #listenToKeys(): void {
+    const pin = this.#pin
+    // Digits only, whatever the keyboard says.
+    pin.addEventListener('input', () => (pin.value = pin.value.replace(/\D/g, '')))
+    for (const key of this.#dialog.querySelectorAll<HTMLElement>('[data-digit]')) {
+      key.addEventListener(
+        'click',
+        () => (pin.value = (pin.value + (key.dataset['digit'] ?? '')).slice(0, pin.maxLength)),
+      )
+    }
+    slot('pin-delete').addEventListener('click', () => (pin.value = pin.value.slice(0, -1)))
+  }
+
+  #step(to: 'names' | 'pin', title: string): void {
     write('sign-in-title', title)
     write('sign-in-error', '')
     slot('names-step').hidden = to !== 'names'
     slot('pin-step').hidden = to !== 'pin'
-    pin.value = ''
+    this.#pin.value = ''
   }
 
-  function stayAwake(): void {
-    callOff()
-    callOff = after(LEFT_ALONE_MS, () => dialog.close())
+  #stayAwake(): void {
+    this.#callOff()
+    this.#callOff = after(LEFT_ALONE_MS, () => this.close())
   }
 
-  async function askWho(): Promise<void> {
-    step('names', texts.whoAreYou)
+  async #askWho(): Promise<void> {
+    const { texts } = this.#place
+    this.#step('names', texts.whoAreYou)
     const answer = await listOperators()
     if (!answer.ok) return write('sign-in-error', texts.requestFailed[answer.fault].what)
     const { operators } = answer.body
     if (operators.length === 0) write('sign-in-error', texts.noOperators)
-    slot('names').replaceChildren(...operators.map(nameButton))
+    slot('names').replaceChildren(...operators.map((who) => this.#nameButton(who)))
     slot('names').querySelector('button')?.focus()
   }
 
-  function nameButton(who: OperatorName): HTMLElement {
+  #nameButton(who: OperatorName): HTMLElement {
+    const { texts } = this.#place
     const button = document.createElement('button')
     button.type = 'button'
     button.append(made('span', who.name))
     if (!who.hasPin) button.append(made('span', texts.badgeOnly, { className: 'soft' }))
     button.disabled = !who.hasPin
     button.addEventListener('click', () => {
-      chosen = who
-      step('pin', texts.pinOf(who.name))
-      pin.focus()
+      this.#chosen = who
+      this.#step('pin', texts.pinOf(who.name))
+      this.#pin.focus()
     })
     const item = document.createElement('li')
     item.append(button)
     return item
   }
 
-  async function send(): Promise<void> {
-    if (!chosen || isAsking || lockedSeconds > 0) return
-    const typed = pin.value
-    pin.value = ''
+  async #send(): Promise<void> {
+    const { deviceId, texts } = this.#place
+    if (!this.#chosen || this.#isAsking || this.#lockedSeconds > 0) return
+    const typed = this.#pin.value
+    this.#pin.value = ''
     if (typed.length < SHORTEST_PIN) return write('sign-in-error', texts.pinTooShort)
-    isAsking = true
-    const answer = await signIn(deviceId, chosen.operatorId, typed)
-    isAsking = false
+    this.#isAsking = true
+    const answer = await signIn(deviceId, this.#chosen.operatorId, typed)
+    this.#isAsking = false
     // Signed in for nobody to see is worse than not signed in.
-    if (answer.ok && !dialog.open) return
+    if (answer.ok && !this.#dialog.open) return
     if (answer.ok) {
-      const then = afterwards
-      dialog.close()
-      operator.heard(answer.body.name)
+      const then = this.#afterwards
+      this.close()
+      this.#operator.heard(answer.body.name)
       return then?.()
     }
-    if (answer.status === 429) return lock(answer.retryAfterSeconds)
-    write('sign-in-error', answer.status === 401 ? texts.wrongPin : failureText(answer.code))
-    pin.focus()
+    if (answer.status === 429) return this.#lock(answer.retryAfterSeconds)
+    write('sign-in-error', answer.status === 401 ? texts.wrongPin : this.#failureText(answer.code))
+    this.#pin.focus()
   }
 
-  function failureText(code: string): string {
+  #failureText(code: string): string {
+    const { texts } = this.#place
     const { what, todo } = texts.notUnderstood.no_store_key
     return code === 'no_store_key' ? `${what} ${todo}` : texts.signInFailed
   }
 
-  function lock(seconds: number): void {
-    lockedSeconds = seconds
-    confirm.disabled = seconds > 0
-    write('sign-in-error', seconds > 0 ? texts.lockedFor(seconds) : '')
-    if (seconds > 0) after(1_000, () => lock(lockedSeconds - 1))
-  }
-
-  dialog.addEventListener('pointerdown', stayAwake)
-  dialog.addEventListener('keydown', stayAwake)
-  dialog.addEventListener('close', () => {
-    callOff()
-    pin.value = ''
-    afterwards = undefined
-  })
-  // Digits only, whatever the keyboard says.
-  pin.addEventListener('input', () => (pin.value = pin.value.replace(/\D/g, '')))
-  for (const key of dialog.querySelectorAll<HTMLElement>('[data-digit]')) {
-    key.addEventListener(
-      'click',
-      () => (pin.value = (pin.value + (key.dataset['digit'] ?? '')).slice(0, pin.maxLength)),
-    )
-  }
-  slot('pin-delete').addEventListener('click', () => (pin.value = pin.value.slice(0, -1)))
-  slot('pin-back').addEventListener('click', () => void askWho())
-  slot('sign-in-close').addEventListener('click', () => dialog.close())
-  slot('pin-step').addEventListener('submit', (event) => {
-    event.preventDefault()
-    void send()
-  })
-
-  return {
-    open(then) {
-      afterwards = then
-      if (!dialog.open) dialog.showModal()
-      stayAwake()
-      void askWho()
-    },
-    get isAsking() {
-      return isAsking
-    },
-    close: () => dialog.close(),
+  #lock(seconds: number): void {
+    this.#lockedSeconds = seconds
+    this.#confirm.disabled = seconds > 0
+    write('sign-in-error', seconds > 0 ? this.#place.texts.lockedFor(seconds) : '')
+    if (seconds > 0) after(1_000, () => this.#lock(this.#lockedSeconds - 1))
   }
 }

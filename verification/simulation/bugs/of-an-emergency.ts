@@ -29,7 +29,11 @@ export const EMERGENCY_BUGS: readonly Bug[] = [
     name: 'emergency-needs-cloud',
     what: 'an emergency opens nothing while the cloud is offline',
     changes: [
-      change(FILE, 'const opened = active.length > 0 ?', 'const opened = active.length > 0 && parts.isOnline() ?'),
+      change(
+        FILE,
+        'const opened = active.length > 0 ?',
+        'const opened = active.length > 0 && this.#parts.isOnline() ?',
+      ),
     ],
     troubles: TROUBLES,
   },
