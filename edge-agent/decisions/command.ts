@@ -1,7 +1,8 @@
-import type { CommandResult, DeviceCommand, TagName } from '../../device-drivers/drivers/device.ts'
+import type { CommandResult, TagName } from '../../device-drivers/drivers/device.ts'
 import type { DeviceFacts } from '../../policy/devices.ts'
 import type { ItemIdentifiers } from '../../policy/identifiers.ts'
 import { deadline, type Platform } from '../../policy/platform.ts'
+import type { Execute } from '../devices/release-watch.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Ask } from './request.ts'
 
@@ -11,7 +12,7 @@ export interface CommandParts {
   /** Whether a release does anything at this device, by an output or to the tag that it names. */
   canRelease(deviceId: string, isTagNamed: boolean): boolean
   /** Moves a device; never throws. */
-  execute(deviceId: string, command: DeviceCommand, signal: AbortSignal): Promise<CommandResult>
+  execute: Execute
 }
 
 /** The answer comes when the outcome is known, ms at most (contracts §6). */
