@@ -34,6 +34,13 @@ const refuse = (message: string): VendorAnswer => ({ status: 400, body: { messag
 const isCents = (value: unknown, least: number) =>
   typeof value === 'number' && Number.isInteger(value) && value >= least
 
+function isLine({ name, price, taxRates }: Row): boolean {
+  const rates = (taxRates ?? []) as Row[]
+  return (
+    typeof name === 'string' && isCents(price, 0) && rates.every(({ id }) => RATES.some((rate) => id === `T_${rate}`))
+  )
+}
+
 /** The part of a merchant that knows orders; undefined for requests of another part. */
 export function cloverOrderDesk(
   base: string,
@@ -64,15 +71,7 @@ export function cloverOrderDesk(
     const items = (json['items'] ?? []) as Row[]
     if (items.length === 0 || order.lines.length + items.length > LINE_LIMIT)
       return refuse('an order has 1 to 3,000 line items')
-    const isWrong = items.some(({ name, price, taxRates }) => {
-      const rates = (taxRates ?? []) as Row[]
-      return (
-        typeof name !== 'string' ||
-        !isCents(price, 0) ||
-        rates.some(({ id }) => !RATES.some((rate) => id === `T_${rate}`))
-      )
-    })
-    if (isWrong) return refuse('a line item needs name, price in cents and tax rates of the merchant')
+    if (!items.every(isLine)) return refuse('a line item needs name, price in cents and tax rates of the merchant')
     order.lines.push(...items)
     return { status: 200, body: items.map((item, i) => ({ id: `LINE${i}`, ...item })) }
   }

@@ -6,6 +6,7 @@ import {
   type VendorApi,
   type VendorOptions,
 } from './vendor-server.ts'
+import type { VendorRequest } from './vendor-server.ts'
 
 /**
  * Dynamics 365 Business Central's API v2.0 with the login before it. Written from
@@ -20,15 +21,71 @@ const BASE = `/v2.0/${TENANT}/Production/api/v2.0/companies(${COMPANY})/`
 
 /** A company of Business Central on a port of this machine. */
 export function businessCentralSystem(options: VendorOptions = {}): Promise<SimulatedVendor> {
-  const pageSize = options.pageSize ?? 3
-  const salesOrders: OdataRow[] = []
-  const creditMemos: OdataRow[] = []
-  const idOf = (number: string) => `3f2504e0-4f89-11d3-9a0c-${number.padStart(12, '0')}`
+  return serveVendor(new BusinessCentralApi(options), options)
+}
 
-  function tableOf(name: string, { goods }: SimulatedVendor): readonly OdataRow[] | undefined {
+/** The tables of one company. */
+class BusinessCentralApi implements VendorApi {
+  readonly #pageSize: number
+  readonly #salesOrders: OdataRow[] = []
+  readonly #creditMemos: OdataRow[] = []
+  readonly unauthorized: VendorAnswer = {
+    status: 401,
+    body: {
+      error: {
+        code: 'Authentication_InvalidCredentials',
+        message: 'The server has rejected the client credentials.',
+      },
+    },
+  }
+  readonly rateLimited: VendorAnswer = {
+    status: 429,
+    body: { error: { code: 'Application_TooManyRequests', message: 'Too many requests reached.' } },
+    headers: { 'retry-after': '5' },
+  }
+
+  constructor(options: VendorOptions) {
+    this.#pageSize = options.pageSize ?? 3
+  }
+
+  credentials(baseUrl: string): Record<string, string> {
+    return {
+      baseUrl,
+      tenantId: TENANT,
+      clientId: CLIENT,
+      clientSecret: 'secret',
+      companyId: COMPANY,
+      customerNumber: '10000',
+    }
+  }
+
+  isAuthorized({ path, headers }: VendorRequest): boolean {
+    return path.endsWith('/oauth2/v2.0/token') || headers['authorization'] === `Bearer ${TOKEN}`
+  }
+
+  serve(request: VendorRequest, vendor: SimulatedVendor): VendorAnswer {
+    const { method, path, text } = request
+    if (method === 'POST' && path === `/${TENANT}/oauth2/v2.0/token`) return this.#login(text)
+    const name = path.startsWith(BASE) ? path.slice(BASE.length) : ''
+    const table = this.#tableOf(name, vendor)
+    if (!table)
+      return {
+        status: 404,
+        body: { error: { code: 'BadRequest_NotFound', message: `Resource not found for the segment '${name}'.` } },
+      }
+    if (method === 'POST' && (name === 'salesOrders' || name === 'salesCreditMemos'))
+      return this.#create(name, request.json, vendor)
+    return odataList(table, request, this.#pageSize, (query) => `${vendor.baseUrl}${path}?${query}`, refuse)
+  }
+
+  #idOf(number: string): string {
+    return `3f2504e0-4f89-11d3-9a0c-${number.padStart(12, '0')}`
+  }
+
+  #tableOf(name: string, { goods }: SimulatedVendor): readonly OdataRow[] | undefined {
     if (name === 'items')
       return goods.products.map((p) => ({
-        id: idOf(p.id),
+        id: this.#idOf(p.id),
         number: p.id,
         displayName: p.name,
         type: 'Inventory',
@@ -39,7 +96,7 @@ export function businessCentralSystem(options: VendorOptions = {}): Promise<Simu
       }))
     if (name === 'purchaseOrders') {
       return goods.orders.map((o) => ({
-        id: idOf(o.id),
+        id: this.#idOf(o.id),
         number: o.id,
         status: 'Open',
         orderDate: o.orderedAt,
@@ -51,7 +108,7 @@ export function businessCentralSystem(options: VendorOptions = {}): Promise<Simu
     }
     if (name === 'vendors')
       return goods.suppliers.map((s) => ({
-        id: idOf(s.id),
+        id: this.#idOf(s.id),
         number: s.id,
         displayName: s.name,
         email: s.email,
@@ -59,12 +116,13 @@ export function businessCentralSystem(options: VendorOptions = {}): Promise<Simu
         country: 'DE',
         taxRegistrationNumber: '',
       }))
-    if (name === 'salesCreditMemos') return creditMemos
-    return name === 'salesOrders' ? salesOrders : undefined
+    if (name === 'salesCreditMemos') return this.#creditMemos
+    return name === 'salesOrders' ? this.#salesOrders : undefined
   }
 
-  function create(kind: 'salesOrders' | 'salesCreditMemos', json: OdataRow, vendor: SimulatedVendor): VendorAnswer {
-    const [table, date] = kind === 'salesOrders' ? [salesOrders, 'orderDate'] : [creditMemos, 'creditMemoDate']
+  #create(kind: 'salesOrders' | 'salesCreditMemos', json: OdataRow, vendor: SimulatedVendor): VendorAnswer {
+    const [table, date] =
+      kind === 'salesOrders' ? [this.#salesOrders, 'orderDate'] : [this.#creditMemos, 'creditMemoDate']
     const fields = new Set(['customerNumber', 'externalDocumentNumber', date, `${kind.slice(0, -1)}Lines`])
     const extra = Object.keys(json).find((field) => !fields.has(field))
     if (extra !== undefined) return refuse(`The property '${extra}' does not exist on type 'Microsoft.NAV.${kind}'.`)
@@ -74,7 +132,7 @@ export function businessCentralSystem(options: VendorOptions = {}): Promise<Simu
     if (typeof json['customerNumber'] !== 'string' || unknown || isWrong) return refuse('The field value is not valid.')
     if (String(json['externalDocumentNumber']).length > 35) return refuse('The length of the string exceeds 35.')
     const made = {
-      id: idOf(String(9_000 + table.length)),
+      id: this.#idOf(String(9_000 + table.length)),
       number: `${kind === 'salesOrders' ? 'SO' : 'CM'}-${1_001 + table.length}`,
       ...json,
     }
@@ -84,7 +142,7 @@ export function businessCentralSystem(options: VendorOptions = {}): Promise<Simu
     return { status: 201, body: made }
   }
 
-  function login(text: string): VendorAnswer {
+  #login(text: string): VendorAnswer {
     const form = new URLSearchParams(text)
     const isKnown =
       form.get('grant_type') === 'client_credentials' &&
@@ -97,48 +155,6 @@ export function businessCentralSystem(options: VendorOptions = {}): Promise<Simu
       body: { error: 'invalid_client', error_description: 'AADSTS7000215: Invalid client secret provided.' },
     }
   }
-
-  const api: VendorApi = {
-    credentials: (baseUrl) => ({
-      baseUrl,
-      tenantId: TENANT,
-      clientId: CLIENT,
-      clientSecret: 'secret',
-      companyId: COMPANY,
-      customerNumber: '10000',
-    }),
-    isAuthorized: ({ path, headers }) =>
-      path.endsWith('/oauth2/v2.0/token') || headers['authorization'] === `Bearer ${TOKEN}`,
-    unauthorized: {
-      status: 401,
-      body: {
-        error: {
-          code: 'Authentication_InvalidCredentials',
-          message: 'The server has rejected the client credentials.',
-        },
-      },
-    },
-    rateLimited: {
-      status: 429,
-      body: { error: { code: 'Application_TooManyRequests', message: 'Too many requests reached.' } },
-      headers: { 'retry-after': '5' },
-    },
-    serve(request, vendor) {
-      const { method, path, text } = request
-      if (method === 'POST' && path === `/${TENANT}/oauth2/v2.0/token`) return login(text)
-      const name = path.startsWith(BASE) ? path.slice(BASE.length) : ''
-      const table = tableOf(name, vendor)
-      if (!table)
-        return {
-          status: 404,
-          body: { error: { code: 'BadRequest_NotFound', message: `Resource not found for the segment '${name}'.` } },
-        }
-      if (method === 'POST' && (name === 'salesOrders' || name === 'salesCreditMemos'))
-        return create(name, request.json, vendor)
-      return odataList(table, request, pageSize, (query) => `${vendor.baseUrl}${path}?${query}`, refuse)
-    },
-  }
-  return serveVendor(api, options)
 }
 
 function refuse(message: string): VendorAnswer {

@@ -5,6 +5,7 @@ import {
   type VendorApi,
   type VendorOptions,
 } from './vendor-server.ts'
+import type { VendorRequest } from './vendor-server.ts'
 
 /**
  * ERPNext over Frappe's REST API (version 15), as far as lists and new documents go. Written from
@@ -15,11 +16,59 @@ type Filter = [string, string, unknown]
 
 /** An ERPNext on a port of this machine. */
 export function erpnextSystem(options: VendorOptions = {}): Promise<SimulatedVendor> {
-  const pageSize = options.pageSize ?? 3
-  const orders: Row[] = []
-  const invoices: Row[] = []
+  return serveVendor(new ErpnextApi(options), options)
+}
 
-  function tableOf(doctype: string, { goods }: SimulatedVendor): Row[] | undefined {
+/** The documents of one ERPNext. */
+class ErpnextApi implements VendorApi {
+  readonly #pageSize: number
+  readonly #orders: Row[] = []
+  readonly #invoices: Row[] = []
+  readonly unauthorized: VendorAnswer = {
+    status: 401,
+    body: { exc_type: 'AuthenticationError', exception: 'frappe.exceptions.AuthenticationError' },
+  }
+  readonly rateLimited: VendorAnswer = {
+    status: 429,
+    body: { exc_type: 'RateLimitExceededError' },
+    headers: { 'retry-after': '4', 'x-ratelimit-remaining': '0' },
+  }
+
+  constructor(options: VendorOptions) {
+    this.#pageSize = options.pageSize ?? 3
+  }
+
+  credentials(baseUrl: string): Record<string, string> {
+    return {
+      baseUrl,
+      apiKey: 'a1b2c3d4e5f6a7b',
+      apiSecret: 'f0e1d2c3b4a5968',
+      warehouse: 'Laden - H',
+      customer: 'Laufkundschaft',
+    }
+  }
+
+  isAuthorized({ headers }: VendorRequest): boolean {
+    return headers['authorization'] === 'token a1b2c3d4e5f6a7b:f0e1d2c3b4a5968'
+  }
+
+  serve({ method, path, query, json }: VendorRequest, vendor: SimulatedVendor): VendorAnswer {
+    if (method === 'GET' && path === '/api/method/frappe.client.get_list') {
+      const doctype = query.get('doctype') ?? ''
+      // A child table is read through its parent only.
+      if (doctype === 'Item Barcode' && query.get('parent') !== 'Item')
+        return { status: 403, body: { exc_type: 'PermissionError' } }
+      const rows = this.#list(doctype, query, vendor)
+      return Array.isArray(rows) ? { status: 200, body: { message: rows } } : rows
+    }
+    const doctype = /^\/api\/resource\/([^/]+)$/.exec(path)?.[1]
+    if (doctype === undefined) return missing('Not found')
+    if (method === 'POST') return this.#insert(decodeURIComponent(doctype), json, vendor)
+    const rows = this.#list(decodeURIComponent(doctype), query, vendor)
+    return Array.isArray(rows) ? { status: 200, body: { data: rows } } : rows
+  }
+
+  #tableOf(doctype: string, { goods }: SimulatedVendor): Row[] | undefined {
     if (doctype === 'Bin')
       return goods.products.map((p) => ({
         name: `bin-${p.id}`,
@@ -52,12 +101,12 @@ export function erpnextSystem(options: VendorOptions = {}): Promise<SimulatedVen
         mobile_no: null,
         disabled: 0,
       }))
-    if (doctype === 'Sales Invoice') return invoices
-    return doctype === 'Sales Order' ? orders : undefined
+    if (doctype === 'Sales Invoice') return this.#invoices
+    return doctype === 'Sales Order' ? this.#orders : undefined
   }
 
-  function list(doctype: string, query: URLSearchParams, vendor: SimulatedVendor): Row[] | VendorAnswer {
-    const table = tableOf(doctype, vendor)
+  #list(doctype: string, query: URLSearchParams, vendor: SimulatedVendor): Row[] | VendorAnswer {
+    const table = this.#tableOf(doctype, vendor)
     if (!table) return missing(`DocType ${doctype} not found`)
     const fields = JSON.parse(query.get('fields') ?? '["name"]') as string[]
     const unknown = fields.find((field) => table.length > 0 && !(field in (table[0] as Row)))
@@ -72,30 +121,30 @@ export function erpnextSystem(options: VendorOptions = {}): Promise<SimulatedVen
     const filters = JSON.parse(query.get('filters') ?? '[]') as Filter[]
     const start = Number(query.get('limit_start') ?? 0)
     const asked = Number(query.get('limit_page_length') ?? 20)
-    const length = asked === 0 ? table.length : Math.min(asked, pageSize)
+    const length = asked === 0 ? table.length : Math.min(asked, this.#pageSize)
     const found = table.filter((row) => filters.every((filter) => holds(row, filter)))
     return found
       .slice(start, start + length)
       .map((row) => Object.fromEntries(fields.map((field) => [field, row[field]])))
   }
 
-  function insert(doctype: string, doc: Row, vendor: SimulatedVendor): VendorAnswer {
+  #insert(doctype: string, doc: Row, vendor: SimulatedVendor): VendorAnswer {
     if (typeof doc['customer'] !== 'string' || !Array.isArray(doc['items'])) {
       return {
         status: 417,
         body: { exc_type: 'MandatoryError', exception: 'frappe.exceptions.MandatoryError: [Sales Order]: customer' },
       }
     }
-    if (doctype === 'Sales Invoice') return insertReturn(doc, vendor)
+    if (doctype === 'Sales Invoice') return this.#insertReturn(doc, vendor)
     if (doctype !== 'Sales Order') return missing(`DocType ${doctype} not found`)
-    const made = { name: `SAL-ORD-2026-${String(orders.length + 1).padStart(5, '0')}`, docstatus: 0, ...doc }
-    orders.push(made)
+    const made = { name: `SAL-ORD-2026-${String(this.#orders.length + 1).padStart(5, '0')}`, docstatus: 0, ...doc }
+    this.#orders.push(made)
     vendor.written.push({ kind: 'transactions', key: String(doc['po_no']), record: doc })
     return { status: 200, body: { data: made } }
   }
 
   /** A Sales Invoice that is a return: ERPNext wants its quantities negative. */
-  function insertReturn(doc: Row, vendor: SimulatedVendor): VendorAnswer {
+  #insertReturn(doc: Row, vendor: SimulatedVendor): VendorAnswer {
     const items = doc['items'] as Row[]
     if (doc['is_return'] !== 1 || items.length === 0 || items.some((item) => Number(item['qty']) >= 0))
       return {
@@ -105,47 +154,11 @@ export function erpnextSystem(options: VendorOptions = {}): Promise<SimulatedVen
           exception: 'frappe.exceptions.ValidationError: Atleast one item should be entered with negative quantity',
         },
       }
-    const made = { name: `ACC-SINV-RET-${invoices.length + 1}`, docstatus: 0, ...doc }
-    invoices.push(made)
+    const made = { name: `ACC-SINV-RET-${this.#invoices.length + 1}`, docstatus: 0, ...doc }
+    this.#invoices.push(made)
     vendor.written.push({ kind: 'refunds', key: String(doc['po_no']), record: doc })
     return { status: 200, body: { data: made } }
   }
-
-  const api: VendorApi = {
-    credentials: (baseUrl) => ({
-      baseUrl,
-      apiKey: 'a1b2c3d4e5f6a7b',
-      apiSecret: 'f0e1d2c3b4a5968',
-      warehouse: 'Laden - H',
-      customer: 'Laufkundschaft',
-    }),
-    isAuthorized: ({ headers }) => headers['authorization'] === 'token a1b2c3d4e5f6a7b:f0e1d2c3b4a5968',
-    unauthorized: {
-      status: 401,
-      body: { exc_type: 'AuthenticationError', exception: 'frappe.exceptions.AuthenticationError' },
-    },
-    rateLimited: {
-      status: 429,
-      body: { exc_type: 'RateLimitExceededError' },
-      headers: { 'retry-after': '4', 'x-ratelimit-remaining': '0' },
-    },
-    serve({ method, path, query, json }, vendor) {
-      if (method === 'GET' && path === '/api/method/frappe.client.get_list') {
-        const doctype = query.get('doctype') ?? ''
-        // A child table is read through its parent only.
-        if (doctype === 'Item Barcode' && query.get('parent') !== 'Item')
-          return { status: 403, body: { exc_type: 'PermissionError' } }
-        const rows = list(doctype, query, vendor)
-        return Array.isArray(rows) ? { status: 200, body: { message: rows } } : rows
-      }
-      const doctype = /^\/api\/resource\/([^/]+)$/.exec(path)?.[1]
-      if (doctype === undefined) return missing('Not found')
-      if (method === 'POST') return insert(decodeURIComponent(doctype), json, vendor)
-      const rows = list(decodeURIComponent(doctype), query, vendor)
-      return Array.isArray(rows) ? { status: 200, body: { data: rows } } : rows
-    },
-  }
-  return serveVendor(api, options)
 }
 
 function missing(exception: string): VendorAnswer {

@@ -5,6 +5,7 @@ import {
   type VendorApi,
   type VendorOptions,
 } from './vendor-server.ts'
+import type { VendorRequest } from './vendor-server.ts'
 
 /**
  * Odoo as far as reading lists and writing sale orders and credit notes goes: the External JSON-2 API of Odoo 19 and the older JSON-RPC. Written
@@ -18,11 +19,71 @@ type Term = [string, string, unknown]
 
 /** An Odoo on a port of this machine; `api` is what its credentials are for. */
 export function odooSystem(options: VendorOptions & { api?: 'json2' | 'jsonrpc' } = {}): Promise<SimulatedVendor> {
-  const pageSize = options.pageSize ?? 3
-  const orders: Row[] = []
-  const moves: Row[] = []
+  return serveVendor(new OdooApi(options), options)
+}
 
-  function tableOf(model: string, { goods }: SimulatedVendor): Row[] | undefined {
+/** The records of one Odoo. */
+class OdooApi implements VendorApi {
+  readonly #options: VendorOptions & { api?: 'json2' | 'jsonrpc' }
+  readonly #pageSize: number
+  readonly #orders: Row[] = []
+  readonly #moves: Row[] = []
+  readonly unauthorized: VendorAnswer = {
+    status: 401,
+    body: {
+      name: 'werkzeug.exceptions.Unauthorized',
+      message: 'Invalid apikey',
+      arguments: ['Invalid apikey', 401],
+      context: {},
+      debug: '',
+    },
+  }
+  readonly rateLimited: VendorAnswer = {
+    status: 429,
+    body: '<html><h1>Too Many Requests</h1></html>',
+    headers: { 'content-type': 'text/html' },
+  }
+
+  constructor(options: VendorOptions & { api?: 'json2' | 'jsonrpc' }) {
+    this.#options = options
+    this.#pageSize = options.pageSize ?? 3
+  }
+
+  credentials(baseUrl: string): Record<string, string> {
+    return {
+      baseUrl,
+      database: DATABASE,
+      apiKey: KEY,
+      partnerId: '42',
+      ...(this.#options.api === 'jsonrpc' && { api: 'jsonrpc', username: 'untag' }),
+    }
+  }
+
+  isAuthorized({ path, headers }: VendorRequest): boolean {
+    return (
+      path === '/jsonrpc' || (headers['authorization'] === `bearer ${KEY}` && headers['x-odoo-database'] === DATABASE)
+    )
+  }
+
+  serve({ method, path, json }: VendorRequest, vendor: SimulatedVendor): VendorAnswer {
+    if (method === 'POST' && path === '/jsonrpc')
+      return {
+        status: 200,
+        body: { jsonrpc: '2.0', id: json['id'], ...this.#rpc((json['params'] ?? {}) as object, vendor) },
+      }
+    const [, , version, model = '', name = ''] = path.split('/')
+    if (method !== 'POST' || version !== '2')
+      return { status: 404, body: { name: 'werkzeug.exceptions.NotFound', message: '404 Not Found' } }
+    const done = this.#execute(model, name, json, vendor)
+    return 'result' in done
+      ? { status: 200, body: done.result === 0 ? '0' : done.result }
+      : {
+          status: 422,
+          body: { name: done.exception, message: done.exception, arguments: [], context: {}, debug: '' },
+        }
+  }
+
+  #tableOf(model: string, { goods }: SimulatedVendor): Row[] | undefined {
     if (model === 'product.product')
       return goods.products.map((p) => ({
         id: Number(p.id),
@@ -55,18 +116,18 @@ export function odooSystem(options: VendorOptions & { api?: 'json2' | 'jsonrpc' 
         country_code: 'DE',
         supplier_rank: 1,
       }))
-    if (model === 'account.move') return moves
-    return model === 'sale.order' ? orders : undefined
+    if (model === 'account.move') return this.#moves
+    return model === 'sale.order' ? this.#orders : undefined
   }
 
   /** The result, or the name of an exception. */
-  function execute(
+  #execute(
     model: string,
     method: string,
     args: Row,
     vendor: SimulatedVendor,
   ): { result: unknown } | { exception: string } {
-    const table = tableOf(model, vendor)
+    const table = this.#tableOf(model, vendor)
     if (!table) return { exception: 'builtins.KeyError' }
     const domain = (args['domain'] ?? []) as Term[]
     const found = table.filter((row) => domain.every((term) => holds(row, term)))
@@ -75,32 +136,33 @@ export function odooSystem(options: VendorOptions & { api?: 'json2' | 'jsonrpc' 
       const fields = (args['fields'] ?? []) as string[]
       const unknown = fields.find((field) => table.length > 0 && !(field in (table[0] as Row)))
       if (unknown !== undefined) return { exception: 'builtins.ValueError' }
-      const page = found.slice(0, Math.min(Number(args['limit'] ?? 80), pageSize))
+      const page = found.slice(0, Math.min(Number(args['limit'] ?? 80), this.#pageSize))
       return { result: page.map((row) => Object.fromEntries(['id', ...fields].map((field) => [field, row[field]]))) }
     }
-    if (method !== 'create' || (table !== orders && table !== moves)) return { exception: 'builtins.AttributeError' }
+    if (method !== 'create' || (table !== this.#orders && table !== this.#moves))
+      return { exception: 'builtins.AttributeError' }
     const [vals] = (args['vals_list'] ?? []) as Row[]
     if (typeof vals?.['partner_id'] !== 'number') return { exception: 'odoo.exceptions.ValidationError' }
-    if (table === moves) return createMove(vals, vendor)
-    const id = 900 + orders.length
-    orders.push({ id, ...vals })
+    if (table === this.#moves) return this.#createMove(vals, vendor)
+    const id = 900 + this.#orders.length
+    this.#orders.push({ id, ...vals })
     vendor.written.push({ kind: 'transactions', key: String(vals['client_order_ref']), record: vals })
     return { result: [id] }
   }
 
   /** A credit note in draft: its lines are commands, and their quantities positive. */
-  function createMove(vals: Row, vendor: SimulatedVendor): { result: unknown } | { exception: string } {
+  #createMove(vals: Row, vendor: SimulatedVendor): { result: unknown } | { exception: string } {
     const lines = (vals['invoice_line_ids'] ?? []) as [number, number, Row][]
     const isLine = ([command, , line]: [number, number, Row]) =>
       command === 0 && Number.isInteger(line['product_id']) && Number(line['quantity']) > 0
     if (vals['move_type'] !== 'out_refund' || lines.length === 0 || !lines.every(isLine))
       return { exception: 'odoo.exceptions.ValidationError' }
-    moves.push({ id: 5_000 + moves.length, state: 'draft', ...vals })
+    this.#moves.push({ id: 5_000 + this.#moves.length, state: 'draft', ...vals })
     vendor.written.push({ kind: 'refunds', key: String(vals['ref']), record: vals })
-    return { result: [4_999 + moves.length] }
+    return { result: [4_999 + this.#moves.length] }
   }
 
-  function rpc(params: { service?: string; method?: string; args?: unknown[] }, vendor: SimulatedVendor): Row {
+  #rpc(params: { service?: string; method?: string; args?: unknown[] }, vendor: SimulatedVendor): Row {
     const args = params.args ?? []
     if (params.service === 'common' && params.method === 'login')
       return { result: args[0] === DATABASE && args[1] === 'untag' && args[2] === KEY ? 7 : false }
@@ -113,56 +175,11 @@ export function odooSystem(options: VendorOptions & { api?: 'json2' | 'jsonrpc' 
           data: { name: 'odoo.exceptions.AccessDenied', message: 'Access Denied' },
         },
       }
-    const done = execute(String(model), String(method), (kwargs ?? {}) as Row, vendor)
+    const done = this.#execute(String(model), String(method), (kwargs ?? {}) as Row, vendor)
     return 'result' in done
       ? done
       : { error: { code: 200, message: 'Odoo Server Error', data: { name: done.exception, message: '' } } }
   }
-
-  const api: VendorApi = {
-    credentials: (baseUrl) => ({
-      baseUrl,
-      database: DATABASE,
-      apiKey: KEY,
-      partnerId: '42',
-      ...(options.api === 'jsonrpc' && { api: 'jsonrpc', username: 'untag' }),
-    }),
-    isAuthorized: ({ path, headers }) =>
-      path === '/jsonrpc' || (headers['authorization'] === `bearer ${KEY}` && headers['x-odoo-database'] === DATABASE),
-    unauthorized: {
-      status: 401,
-      body: {
-        name: 'werkzeug.exceptions.Unauthorized',
-        message: 'Invalid apikey',
-        arguments: ['Invalid apikey', 401],
-        context: {},
-        debug: '',
-      },
-    },
-    rateLimited: {
-      status: 429,
-      body: '<html><h1>Too Many Requests</h1></html>',
-      headers: { 'content-type': 'text/html' },
-    },
-    serve({ method, path, json }, vendor): VendorAnswer {
-      if (method === 'POST' && path === '/jsonrpc')
-        return {
-          status: 200,
-          body: { jsonrpc: '2.0', id: json['id'], ...rpc((json['params'] ?? {}) as object, vendor) },
-        }
-      const [, , version, model = '', name = ''] = path.split('/')
-      if (method !== 'POST' || version !== '2')
-        return { status: 404, body: { name: 'werkzeug.exceptions.NotFound', message: '404 Not Found' } }
-      const done = execute(model, name, json, vendor)
-      return 'result' in done
-        ? { status: 200, body: done.result === 0 ? '0' : done.result }
-        : {
-            status: 422,
-            body: { name: done.exception, message: done.exception, arguments: [], context: {}, debug: '' },
-          }
-    },
-  }
-  return serveVendor(api, options)
 }
 
 function holds(row: Row, [field, operator, value]: Term): boolean {

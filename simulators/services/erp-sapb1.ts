@@ -14,14 +14,61 @@ import {
  * The Service Layer has no rate limit of its own; 429 stands for a gateway before it.
  */
 export function sapB1System(options: VendorOptions & { sessionRequests?: number } = {}): Promise<SimulatedVendor> {
-  const pageSize = options.pageSize ?? 3
-  /** Requests after which a session ends, as if its time were over. */
-  const sessionRequests = options.sessionRequests ?? 4
-  const sessions = new Map<string, number>()
-  const orders: OdataRow[] = []
-  const creditNotes: OdataRow[] = []
+  return serveVendor(new ServiceLayer(options), options)
+}
 
-  function tableOf(name: string, { goods }: SimulatedVendor): readonly OdataRow[] | undefined {
+/** The company behind the Service Layer. */
+class ServiceLayer implements VendorApi {
+  readonly #pageSize: number
+  /** Requests after which a session ends, as if its time were over. */
+  readonly #sessionRequests: number
+  readonly #sessions = new Map<string, number>()
+  readonly #orders: OdataRow[] = []
+  readonly #creditNotes: OdataRow[] = []
+  readonly unauthorized: VendorAnswer = {
+    status: 401,
+    body: { error: { code: '301', message: 'Invalid session or session already timeout.' } },
+  }
+  readonly rateLimited: VendorAnswer = {
+    status: 429,
+    body: { error: { code: '429', message: 'Too many requests' } },
+    headers: { 'retry-after': '1' },
+  }
+
+  constructor(options: VendorOptions & { sessionRequests?: number }) {
+    this.#pageSize = options.pageSize ?? 3
+    this.#sessionRequests = options.sessionRequests ?? 4
+  }
+
+  credentials(baseUrl: string): Record<string, string> {
+    return {
+      baseUrl,
+      companyDb: 'SBOHAFEN',
+      username: 'untag',
+      password: 'geheim',
+      warehouse: '01',
+      cardCode: 'C-LAUF',
+    }
+  }
+
+  isAuthorized({ path, headers }: VendorRequest): boolean {
+    return path === '/b1s/v2/Login' || this.#isOpen(headers['cookie'] ?? '')
+  }
+
+  serve(request: VendorRequest, vendor: SimulatedVendor): VendorAnswer {
+    const { method, path } = request
+    if (method === 'POST' && path === '/b1s/v2/Login') return this.#login(request)
+    const name = /^\/b1s\/v2\/(\w+)$/.exec(path)?.[1] ?? ''
+    const table = this.#tableOf(name, vendor)
+    if (!table)
+      return { status: 404, body: { error: { code: '-1', message: `Unrecognized resource path '${name}'.` } } }
+    if (method === 'POST' && name === 'Orders') return this.#create(this.#orders, request, vendor)
+    if (method === 'POST' && name === 'CreditNotes') return this.#create(this.#creditNotes, request, vendor)
+    // Its links are relative to the service.
+    return odataList(table, request, this.#pageSize, (query) => `${name}?${query}`, refuse)
+  }
+
+  #tableOf(name: string, { goods }: SimulatedVendor): readonly OdataRow[] | undefined {
     if (name === 'Items') {
       return goods.products.map((p) => {
         const warehouses = [
@@ -60,15 +107,15 @@ export function sapB1System(options: VendorOptions & { sessionRequests?: number 
         Country: 'DE',
         FederalTaxID: null,
       }))
-    if (name === 'CreditNotes') return creditNotes
-    return name === 'Orders' ? orders : undefined
+    if (name === 'CreditNotes') return this.#creditNotes
+    return name === 'Orders' ? this.#orders : undefined
   }
 
-  function login({ json }: VendorRequest): VendorAnswer {
+  #login({ json }: VendorRequest): VendorAnswer {
     if (json['CompanyDB'] !== 'SBOHAFEN' || json['UserName'] !== 'untag' || json['Password'] !== 'geheim')
-      return api.unauthorized
-    const id = `session-${sessions.size + 1}`
-    sessions.set(id, sessionRequests)
+      return this.unauthorized
+    const id = `session-${this.#sessions.size + 1}`
+    this.#sessions.set(id, this.#sessionRequests)
     return {
       status: 200,
       body: { '@odata.context': '$metadata#B1Sessions', SessionId: id, Version: '1000290', SessionTimeout: 30 },
@@ -77,60 +124,26 @@ export function sapB1System(options: VendorOptions & { sessionRequests?: number 
   }
 
   /** Whether the cookie is of a session that lives; each request uses one up. */
-  function isOpen(cookie: string): boolean {
+  #isOpen(cookie: string): boolean {
     const id = /B1SESSION=([^;]+)/.exec(cookie)?.[1] ?? ''
-    const left = sessions.get(id) ?? 0
-    sessions.set(id, left - 1)
+    const left = this.#sessions.get(id) ?? 0
+    this.#sessions.set(id, left - 1)
     return left > 0 && cookie.includes('ROUTEID=.node3')
   }
 
-  function create(table: OdataRow[], { json }: VendorRequest, vendor: SimulatedVendor): VendorAnswer {
+  #create(table: OdataRow[], { json }: VendorRequest, vendor: SimulatedVendor): VendorAnswer {
     const lines = (json['DocumentLines'] ?? []) as OdataRow[]
     if (typeof json['CardCode'] !== 'string' || lines.length === 0) return refuse('Enter valid customer/vendor code')
     if (lines.some((line) => !(Number(line['Quantity']) > 0))) return refuse('Enter quantity greater than zero')
     const made = { DocEntry: 700 + table.length, ...json }
     table.push(made)
     vendor.written.push({
-      kind: table === orders ? 'transactions' : 'refunds',
+      kind: table === this.#orders ? 'transactions' : 'refunds',
       key: String(json['NumAtCard']),
       record: json,
     })
     return { status: 201, body: made }
   }
-
-  const api: VendorApi = {
-    credentials: (baseUrl) => ({
-      baseUrl,
-      companyDb: 'SBOHAFEN',
-      username: 'untag',
-      password: 'geheim',
-      warehouse: '01',
-      cardCode: 'C-LAUF',
-    }),
-    isAuthorized: ({ path, headers }) => path === '/b1s/v2/Login' || isOpen(headers['cookie'] ?? ''),
-    unauthorized: {
-      status: 401,
-      body: { error: { code: '301', message: 'Invalid session or session already timeout.' } },
-    },
-    rateLimited: {
-      status: 429,
-      body: { error: { code: '429', message: 'Too many requests' } },
-      headers: { 'retry-after': '1' },
-    },
-    serve(request, vendor) {
-      const { method, path } = request
-      if (method === 'POST' && path === '/b1s/v2/Login') return login(request)
-      const name = /^\/b1s\/v2\/(\w+)$/.exec(path)?.[1] ?? ''
-      const table = tableOf(name, vendor)
-      if (!table)
-        return { status: 404, body: { error: { code: '-1', message: `Unrecognized resource path '${name}'.` } } }
-      if (method === 'POST' && name === 'Orders') return create(orders, request, vendor)
-      if (method === 'POST' && name === 'CreditNotes') return create(creditNotes, request, vendor)
-      // Its links are relative to the service.
-      return odataList(table, request, pageSize, (query) => `${name}?${query}`, refuse)
-    },
-  }
-  return serveVendor(api, options)
 }
 
 function refuse(message: string): VendorAnswer {

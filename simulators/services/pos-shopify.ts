@@ -26,12 +26,39 @@ const COST = {
 
 /** A Shopify shop on a port of this machine. */
 export function shopifySystem(options: VendorOptions = {}): Promise<SimulatedVendor> {
-  const pageSize = options.pageSize ?? 3
-  const orders = new Map<string, string>()
-  const details = new Map<string, { order: Record<string, unknown>; refunds: Record<string, unknown>[] }>()
-  const answered = new Map<string, GraphqlObject>()
+  return serveVendor(new ShopifyApi(options), options)
+}
 
-  function variantOf({ id, ean, name, priceCent, category, vat }: VendorProduct): GraphqlObject {
+/** The orders and refunds of one shop. */
+class ShopifyApi implements VendorApi {
+  readonly #pageSize: number
+  readonly #orders = new Map<string, string>()
+  readonly #details = new Map<string, { order: Record<string, unknown>; refunds: Record<string, unknown>[] }>()
+  readonly #answered = new Map<string, GraphqlObject>()
+  readonly unauthorized: VendorAnswer = {
+    status: 401,
+    body: { errors: '[API] Invalid API key or access token (unrecognized login or wrong password)' },
+  }
+  readonly rateLimited: VendorAnswer = {
+    status: 200,
+    body: {
+      errors: [
+        {
+          message: 'Throttled',
+          extensions: { code: 'THROTTLED', documentation: 'https://shopify.dev/api/usage/rate-limits' },
+        },
+      ],
+      extensions: {
+        cost: {
+          requestedQueryCost: 152,
+          actualQueryCost: null,
+          throttleStatus: { maximumAvailable: 1_000, currentlyAvailable: 52, restoreRate: 50 },
+        },
+      },
+    },
+  }
+
+  readonly #variantOf = ({ id, ean, name, priceCent, category, vat }: VendorProduct): GraphqlObject => {
     return {
       id: `gid://shopify/ProductVariant/${id}`,
       barcode: ean,
@@ -53,33 +80,66 @@ export function shopifySystem(options: VendorOptions = {}): Promise<SimulatedVen
     }
   }
 
-  function root(vendor: SimulatedVendor): GraphqlObject {
+  constructor(options: VendorOptions) {
+    this.#pageSize = options.pageSize ?? 3
+  }
+
+  credentials(baseUrl: string): Record<string, string> {
+    return {
+      baseUrl,
+      shop: 'hafenkante.myshopify.com',
+      clientId: 'client',
+      clientSecret: 'secret',
+      reducedVatTag: 'ermäßigt',
+    }
+  }
+
+  isAuthorized({ headers, path }: VendorRequest): boolean {
+    return path === '/admin/oauth/access_token' || headers['x-shopify-access-token'] === TOKEN
+  }
+
+  serve(request: VendorRequest, vendor: SimulatedVendor): VendorAnswer {
+    if (request.path === '/admin/oauth/access_token') {
+      const form = new URLSearchParams(request.text)
+      const isKnown =
+        form.get('grant_type') === 'client_credentials' &&
+        form.get('client_id') === 'client' &&
+        form.get('client_secret') === 'secret'
+      return isKnown
+        ? { status: 200, body: { access_token: TOKEN, scope: 'read_products,write_orders', expires_in: 86_399 } }
+        : { status: 400, body: { error: 'invalid_client' } }
+    }
+    if (request.path !== PATH || request.method !== 'POST') return { status: 404, body: { errors: 'Not Found' } }
+    return this.#graphql(request, vendor)
+  }
+
+  #root(vendor: SimulatedVendor): GraphqlObject {
     return {
       shop: { name: 'Hafenkante', currencyCode: 'EUR', taxesIncluded: true },
       productVariants: ({ first, after }) => {
         const from =
           after === null || after === undefined ? 0 : Number(Buffer.from(String(after), 'base64').toString().slice(1))
         if (Number.isNaN(from)) throw new GraphqlFault(`Invalid cursor for current pagination sort.`)
-        const { page, next } = pageFrom(vendor.goods.products, from, Math.min(pageSize, Number(first ?? 50)))
+        const { page, next } = pageFrom(vendor.goods.products, from, Math.min(this.#pageSize, Number(first ?? 50)))
         const endCursor = page.length === 0 ? null : Buffer.from(`p${from + page.length}`).toString('base64')
         return {
-          nodes: page.map(variantOf),
+          nodes: page.map(this.#variantOf),
           pageInfo: { hasNextPage: next !== undefined, hasPreviousPage: from > 0, startCursor: null, endCursor },
         }
       },
       orders: ({ query }) => {
         const id = /^source_identifier:"(.*)"$/.exec(String(query))?.[1] ?? ''
-        const found = orders.get(id)
+        const found = this.#orders.get(id)
         return { nodes: found === undefined ? [] : [{ id: found }], pageInfo: { hasNextPage: false, endCursor: null } }
       },
-      order: ({ id }) => orderOf(String(id)),
+      order: ({ id }) => this.#orderOf(String(id)),
       refundCreate: ({ input }, directives) =>
-        createRefund(input as Record<string, unknown>, directives['idempotent']?.['key'], vendor),
-      orderCreate: ({ order }) => createOrder(order as Record<string, unknown>, vendor),
+        this.#createRefund(input as Record<string, unknown>, directives['idempotent']?.['key'], vendor),
+      orderCreate: ({ order }) => this.#createOrder(order as Record<string, unknown>, vendor),
     }
   }
 
-  function createOrder(order: Record<string, unknown>, vendor: SimulatedVendor): GraphqlObject {
+  #createOrder(order: Record<string, unknown>, vendor: SimulatedVendor): GraphqlObject {
     const lines = Array.isArray(order['lineItems'])
       ? (order['lineItems'] as { title?: string; quantity?: number }[])
       : []
@@ -88,15 +148,15 @@ export function shopifySystem(options: VendorOptions = {}): Promise<SimulatedVen
       const field = lines.length === 0 ? ['order', 'lineItems'] : ['order', 'lineItems', String(wrong), 'quantity']
       return { order: null, userErrors: [{ field, message: 'is invalid' }] }
     }
-    const id = `gid://shopify/Order/${5_001 + orders.size}`
-    orders.set(String(order['sourceIdentifier'] ?? id), id)
-    details.set(id, { order, refunds: [] })
+    const id = `gid://shopify/Order/${5_001 + this.#orders.size}`
+    this.#orders.set(String(order['sourceIdentifier'] ?? id), id)
+    this.#details.set(id, { order, refunds: [] })
     vendor.written.push({ kind: 'transactions', key: String(order['sourceIdentifier']), record: order })
-    return { order: { id, name: `#${orders.size}` }, userErrors: [] }
+    return { order: { id, name: `#${this.#orders.size}` }, userErrors: [] }
   }
 
-  function orderOf(id: string): GraphqlObject | null {
-    const known = details.get(id)
+  #orderOf(id: string): GraphqlObject | null {
+    const known = this.#details.get(id)
     if (!known) return null
     const lines = known.order['lineItems'] as { title: string; sku?: string; quantity: number }[]
     return {
@@ -115,13 +175,13 @@ export function shopifySystem(options: VendorOptions = {}): Promise<SimulatedVen
   }
 
   /** A refund of an order, once for each idempotency key; Shopify refuses the call without one. */
-  function createRefund(input: Record<string, unknown>, key: unknown, vendor: SimulatedVendor): GraphqlObject {
+  #createRefund(input: Record<string, unknown>, key: unknown, vendor: SimulatedVendor): GraphqlObject {
     if (typeof key !== 'string' || key === '')
       throw new GraphqlFault('The @idempotent directive is required for this mutation but was not provided.')
-    const before = answered.get(key)
+    const before = this.#answered.get(key)
     if (before) return before
     const refuse = (field: string, message: string) => ({ refund: null, userErrors: [{ field: [field], message }] })
-    const known = details.get(String(input['orderId']))
+    const known = this.#details.get(String(input['orderId']))
     if (!known) return refuse('orderId', 'Order does not exist')
     const lines = known.order['lineItems'] as { quantity: number; priceSet: { shopMoney: { amount: string } } }[]
     const [payment] = (input['transactions'] ?? []) as Record<string, unknown>[]
@@ -149,18 +209,18 @@ export function shopifySystem(options: VendorOptions = {}): Promise<SimulatedVen
     known.refunds.push(input)
     vendor.written.push({ kind: 'refunds', key, record: input })
     const answer = { refund: { id: `${String(input['orderId'])}/refund` }, userErrors: [] }
-    answered.set(key, answer)
+    this.#answered.set(key, answer)
     return answer
   }
 
-  function graphql(request: VendorRequest, vendor: SimulatedVendor): VendorAnswer {
+  #graphql(request: VendorRequest, vendor: SimulatedVendor): VendorAnswer {
     const extensions = { cost: COST }
     try {
       const { fields } = parseOperation(
         String(request.json['query'] ?? ''),
         (request.json['variables'] ?? {}) as Record<string, unknown>,
       )
-      return { status: 200, body: { data: select(root(vendor), fields, 'QueryRoot'), extensions } }
+      return { status: 200, body: { data: select(this.#root(vendor), fields, 'QueryRoot'), extensions } }
     } catch (error) {
       if (!(error instanceof GraphqlFault)) throw error
       return {
@@ -173,53 +233,4 @@ export function shopifySystem(options: VendorOptions = {}): Promise<SimulatedVen
       }
     }
   }
-
-  const api: VendorApi = {
-    credentials: (baseUrl) => ({
-      baseUrl,
-      shop: 'hafenkante.myshopify.com',
-      clientId: 'client',
-      clientSecret: 'secret',
-      reducedVatTag: 'ermäßigt',
-    }),
-    isAuthorized: ({ headers, path }) =>
-      path === '/admin/oauth/access_token' || headers['x-shopify-access-token'] === TOKEN,
-    unauthorized: {
-      status: 401,
-      body: { errors: '[API] Invalid API key or access token (unrecognized login or wrong password)' },
-    },
-    rateLimited: {
-      status: 200,
-      body: {
-        errors: [
-          {
-            message: 'Throttled',
-            extensions: { code: 'THROTTLED', documentation: 'https://shopify.dev/api/usage/rate-limits' },
-          },
-        ],
-        extensions: {
-          cost: {
-            requestedQueryCost: 152,
-            actualQueryCost: null,
-            throttleStatus: { maximumAvailable: 1_000, currentlyAvailable: 52, restoreRate: 50 },
-          },
-        },
-      },
-    },
-    serve(request, vendor) {
-      if (request.path === '/admin/oauth/access_token') {
-        const form = new URLSearchParams(request.text)
-        const isKnown =
-          form.get('grant_type') === 'client_credentials' &&
-          form.get('client_id') === 'client' &&
-          form.get('client_secret') === 'secret'
-        return isKnown
-          ? { status: 200, body: { access_token: TOKEN, scope: 'read_products,write_orders', expires_in: 86_399 } }
-          : { status: 400, body: { error: 'invalid_client' } }
-      }
-      if (request.path !== PATH || request.method !== 'POST') return { status: 404, body: { errors: 'Not Found' } }
-      return graphql(request, vendor)
-    },
-  }
-  return serveVendor(api, options)
 }

@@ -22,19 +22,63 @@ type Objects = readonly Row[]
 
 /** A seller at Square on a port of this machine. */
 export function squareSystem(options: VendorOptions = {}): Promise<SimulatedVendor> {
-  const pageSize = options.pageSize ?? 3
-  const payments: (Row & { id: string; refund_ids: string[] })[] = []
-  const refunds: Row[] = []
-  const answered = new Map<string, { text: string; answer: VendorAnswer }>()
-  let count = 0
+  return serveVendor(new SquareApi(options), options)
+}
 
-  function list(vendor: SimulatedVendor, query: URLSearchParams): VendorAnswer {
+/** The orders, payments and refunds of one seller. */
+class SquareApi implements VendorApi {
+  readonly #pageSize: number
+  readonly #payments: (Row & { id: string; refund_ids: string[] })[] = []
+  readonly #refunds: Row[] = []
+  readonly #answered = new Map<string, { text: string; answer: VendorAnswer }>()
+  #count = 0
+  readonly unauthorized: VendorAnswer = {
+    status: 401,
+    body: {
+      errors: [
+        { category: 'AUTHENTICATION_ERROR', code: 'UNAUTHORIZED', detail: 'This request could not be authorized.' },
+      ],
+    },
+  }
+  readonly rateLimited: VendorAnswer = {
+    status: 429,
+    body: { errors: [{ category: 'RATE_LIMIT_ERROR', code: 'RATE_LIMITED', detail: 'Too many requests.' }] },
+  }
+
+  constructor(options: VendorOptions) {
+    this.#pageSize = options.pageSize ?? 3
+  }
+
+  credentials(baseUrl: string): Record<string, string> {
+    return { baseUrl, accessToken: TOKEN, locationId: LOCATION }
+  }
+
+  isAuthorized({ headers }: VendorRequest): boolean {
+    return headers['authorization'] === `Bearer ${TOKEN}` && /^\d{4}-\d{2}-\d{2}$/.test(headers['square-version'] ?? '')
+  }
+
+  serve(request: VendorRequest, vendor: SimulatedVendor): VendorAnswer {
+    const what = `${request.method} ${request.path}`
+    if (what === 'GET /v2/catalog/list') return this.#list(vendor, request.query)
+    if (what === 'POST /v2/orders') return this.#once(request, () => this.#createOrder(request, vendor))
+    if (what === 'GET /v2/payments') return this.#listPayments(request.query)
+    if (what === 'POST /v2/refunds') return this.#once(request, () => this.#refundPayment(request, vendor))
+    const refund = this.#refunds.find(({ id }) => what === `GET /v2/refunds/${String(id)}`)
+    if (refund) return { status: 200, body: { refund } }
+    if (what === 'POST /v2/payments') return this.#once(request, () => this.#createPayment(request))
+    return {
+      status: 404,
+      body: { errors: [{ category: 'INVALID_REQUEST_ERROR', code: 'NOT_FOUND', detail: 'Resource not found.' }] },
+    }
+  }
+
+  #list(vendor: SimulatedVendor, query: URLSearchParams): VendorAnswer {
     const types = (query.get('types') ?? 'ITEM,CATEGORY,TAX').split(',')
     const all = [...objectsOf(vendor.goods.products)].filter((object) => types.includes(String(object['type'])))
     const cursor = query.get('cursor')
     const from = cursor === null ? 0 : Number(Buffer.from(cursor, 'base64').toString())
     if (!Number.isInteger(from)) return refused('INVALID_CURSOR', 'Invalid cursor.', 'cursor')
-    const { page, next } = pageFrom(all, from, pageSize)
+    const { page, next } = pageFrom(all, from, this.#pageSize)
     return {
       status: 200,
       body: {
@@ -44,11 +88,11 @@ export function squareSystem(options: VendorOptions = {}): Promise<SimulatedVend
     }
   }
 
-  function once(request: VendorRequest, carryOut: () => VendorAnswer): VendorAnswer {
+  #once(request: VendorRequest, carryOut: () => VendorAnswer): VendorAnswer {
     const key = request.json['idempotency_key']
     if (typeof key !== 'string' || key.length === 0 || key.length > 45)
       return refused('VALUE_TOO_LONG', 'Field must not be greater than 45 length', 'idempotency_key')
-    const before = answered.get(`${request.path} ${key}`)
+    const before = this.#answered.get(`${request.path} ${key}`)
     if (before)
       return before.text === request.text
         ? before.answer
@@ -58,11 +102,11 @@ export function squareSystem(options: VendorOptions = {}): Promise<SimulatedVend
             'idempotency_key',
           )
     const answer = carryOut()
-    if (answer.status === 200) answered.set(`${request.path} ${key}`, { text: request.text, answer })
+    if (answer.status === 200) this.#answered.set(`${request.path} ${key}`, { text: request.text, answer })
     return answer
   }
 
-  function createOrder(request: VendorRequest, vendor: SimulatedVendor): VendorAnswer {
+  #createOrder(request: VendorRequest, vendor: SimulatedVendor): VendorAnswer {
     const order = (request.json['order'] ?? {}) as {
       location_id?: string
       reference_id?: string
@@ -83,7 +127,7 @@ export function squareSystem(options: VendorOptions = {}): Promise<SimulatedVend
     })
     const made = {
       ...order,
-      id: `order_${++count}`,
+      id: `order_${++this.#count}`,
       state: 'OPEN',
       version: 1,
       total_money: { amount: total, currency: 'EUR' },
@@ -91,12 +135,12 @@ export function squareSystem(options: VendorOptions = {}): Promise<SimulatedVend
     return { status: 200, body: { order: made } }
   }
 
-  function createPayment({ json }: VendorRequest): VendorAnswer {
+  #createPayment({ json }: VendorRequest): VendorAnswer {
     if (json['source_id'] !== 'EXTERNAL') return refused('INVALID_VALUE', 'Only external payments here.', 'source_id')
     if (typeof json['external_details'] !== 'object')
       return refused('MISSING_REQUIRED_PARAMETER', 'Missing required parameter.', 'external_details')
     const payment = {
-      id: `payment_${++count}`,
+      id: `payment_${++this.#count}`,
       status: 'COMPLETED',
       source_type: 'EXTERNAL',
       amount_money: json['amount_money'],
@@ -105,25 +149,27 @@ export function squareSystem(options: VendorOptions = {}): Promise<SimulatedVend
       location_id: json['location_id'],
       refund_ids: [],
     }
-    payments.push(payment)
+    this.#payments.push(payment)
     return { status: 200, body: { payment } }
   }
 
   /** One payment a page, of the exact amount that was asked for. */
-  function listPayments(query: URLSearchParams): VendorAnswer {
+  #listPayments(query: URLSearchParams): VendorAnswer {
     if (query.get('location_id') !== LOCATION)
       return refused('INVALID_VALUE', 'The location is unknown.', 'location_id')
-    const found = payments.filter(({ amount_money }) => String((amount_money as Row)['amount']) === query.get('total'))
+    const found = this.#payments.filter(
+      ({ amount_money }) => String((amount_money as Row)['amount']) === query.get('total'),
+    )
     const { page, next } = pageFrom(found, Number(query.get('cursor') ?? 0), 1)
     return { status: 200, body: { payments: page, ...(next !== undefined && { cursor: String(next) }) } }
   }
 
-  function refundPayment({ json }: VendorRequest, vendor: SimulatedVendor): VendorAnswer {
-    const payment = payments.find(({ id }) => id === json['payment_id'])
+  #refundPayment({ json }: VendorRequest, vendor: SimulatedVendor): VendorAnswer {
+    const payment = this.#payments.find(({ id }) => id === json['payment_id'])
     if (!payment) return refused('NOT_FOUND', 'The payment is unknown.', 'payment_id')
     const { amount, currency } = (json['amount_money'] ?? {}) as { amount?: unknown; currency?: unknown }
     const paid = payment['amount_money'] as { amount: number; currency: string }
-    const back = refunds
+    const back = this.#refunds
       .filter((refund) => refund['payment_id'] === payment.id)
       .reduce((sum, refund) => sum + Number((refund['amount_money'] as Row)['amount']), 0)
     if (typeof amount !== 'number' || !Number.isInteger(amount) || amount < 1 || currency !== paid.currency)
@@ -135,50 +181,17 @@ export function squareSystem(options: VendorOptions = {}): Promise<SimulatedVend
         'amount_money.amount',
       )
     const refund = {
-      id: `refund_${++count}`,
+      id: `refund_${++this.#count}`,
       status: 'COMPLETED',
       payment_id: payment.id,
       amount_money: json['amount_money'],
       reason: json['reason'],
     }
-    refunds.push(refund)
+    this.#refunds.push(refund)
     payment.refund_ids.push(refund.id)
     vendor.written.push({ kind: 'refunds', key: String(json['idempotency_key']), record: json })
     return { status: 200, body: { refund } }
   }
-
-  const api: VendorApi = {
-    credentials: (baseUrl) => ({ baseUrl, accessToken: TOKEN, locationId: LOCATION }),
-    isAuthorized: ({ headers }) =>
-      headers['authorization'] === `Bearer ${TOKEN}` && /^\d{4}-\d{2}-\d{2}$/.test(headers['square-version'] ?? ''),
-    unauthorized: {
-      status: 401,
-      body: {
-        errors: [
-          { category: 'AUTHENTICATION_ERROR', code: 'UNAUTHORIZED', detail: 'This request could not be authorized.' },
-        ],
-      },
-    },
-    rateLimited: {
-      status: 429,
-      body: { errors: [{ category: 'RATE_LIMIT_ERROR', code: 'RATE_LIMITED', detail: 'Too many requests.' }] },
-    },
-    serve(request, vendor) {
-      const what = `${request.method} ${request.path}`
-      if (what === 'GET /v2/catalog/list') return list(vendor, request.query)
-      if (what === 'POST /v2/orders') return once(request, () => createOrder(request, vendor))
-      if (what === 'GET /v2/payments') return listPayments(request.query)
-      if (what === 'POST /v2/refunds') return once(request, () => refundPayment(request, vendor))
-      const refund = refunds.find(({ id }) => what === `GET /v2/refunds/${String(id)}`)
-      if (refund) return { status: 200, body: { refund } }
-      if (what === 'POST /v2/payments') return once(request, () => createPayment(request))
-      return {
-        status: 404,
-        body: { errors: [{ category: 'INVALID_REQUEST_ERROR', code: 'NOT_FOUND', detail: 'Resource not found.' }] },
-      }
-    },
-  }
-  return serveVendor(api, options)
 }
 
 function refused(code: string, detail: string, field: string): VendorAnswer {

@@ -42,109 +42,113 @@ export interface PspBooksOptions {
   nowMs(): number
 }
 
-export interface PspBooks {
-  readonly sessions: ReadonlyMap<string, SimulatedSession>
-  readonly refunds: readonly SimulatedRefund[]
-  readonly baseUrl: string
-  /** Where it is to be found; before, it has no address. */
-  moveTo(baseUrl: string): void
-  /** What `configurePSP` is told of it. */
-  config(): Record<string, string>
-  /** Does what it is asked, once for each idempotency key. */
-  answer(request: PspRequest): PspAnswer
-  /** As it refuses, with this status: nothing is done. */
-  refusal(status: number): PspAnswer
-  /** The shopper does this at the provider's page. Answers the notification of it; undefined where this provider tells nobody. */
-  end(sessionId: string, status: 'paid' | 'cancelled' | 'expired', amountCent?: number): PspNotification | undefined
-  /** That an open session is paid, as told by somebody who does not know the secret. */
-  forge(sessionId: string): PspNotification | undefined
-  /** A refund that was taken fails after all. Answers the notification of it; undefined where this provider tells nobody. */
-  failRefund(refundId: string): PspNotification | undefined
-}
-
 /** New books of a provider. */
 export function pspBooks(options: PspBooksOptions): PspBooks {
-  const dialect: PspDialect = DIALECTS[options.dialect]
-  const { nowMs, secret = dialect.example.secret, apiKey = dialect.example.apiKey } = options
-  const sessions = new Map<string, SimulatedSession>()
-  const refunds: SimulatedRefund[] = []
-  const answered = new Map<string, { answer: PspAnswer; atMs: number }>()
-  let count = 0
-  const desk: PspDesk & { baseUrl: string } = {
-    baseUrl: '',
-    secret,
-    apiKey,
-    sessions,
-    refunds,
-    nowMs,
-    next: () => ++count,
-    open(wish) {
-      const session: SimulatedSession = { charge: '', ...wish, status: 'open', paidCent: 0 }
-      sessions.set(session.id, session)
-      return session
-    },
-    capture(session) {
-      session.status = 'paid'
-    },
-    giveBack(session, amountCent, { id, ...names }) {
-      const gone = refunds
-        .filter((refund) => refund.sessionId === session?.id && refund.status === 'done')
-        .reduce((sum, refund) => sum + refund.amountCent, 0)
-      if (session?.status !== 'paid' || !(amountCent > 0) || gone + amountCent > session.paidCent) return undefined
-      const refund: SimulatedRefund = { id, sessionId: session.id, amountCent, ...names, status: 'done' }
-      refunds.push(refund)
-      return refund
-    },
+  return new PspBooks(options)
+}
+
+export class PspBooks {
+  readonly #options: PspBooksOptions
+  readonly #dialect: PspDialect
+  readonly sessions = new Map<string, SimulatedSession>()
+  readonly refunds: SimulatedRefund[] = []
+  readonly #answered = new Map<string, { answer: PspAnswer; atMs: number }>()
+  readonly #desk: PspDesk & { baseUrl: string }
+
+  constructor(options: PspBooksOptions) {
+    this.#options = options
+    this.#dialect = DIALECTS[options.dialect]
+    let count = 0
+    this.#desk = {
+      baseUrl: '',
+      secret: options.secret ?? this.#dialect.example.secret,
+      apiKey: options.apiKey ?? this.#dialect.example.apiKey,
+      sessions: this.sessions,
+      refunds: this.refunds,
+      nowMs: () => options.nowMs(),
+      next: () => ++count,
+      open: (wish) => {
+        const session: SimulatedSession = { charge: '', ...wish, status: 'open', paidCent: 0 }
+        this.sessions.set(session.id, session)
+        return session
+      },
+      capture: (session) => {
+        session.status = 'paid'
+      },
+      giveBack: (session, amountCent, { id, ...names }) => {
+        const gone = this.refunds
+          .filter((refund) => refund.sessionId === session?.id && refund.status === 'done')
+          .reduce((sum, refund) => sum + refund.amountCent, 0)
+        if (session?.status !== 'paid' || !(amountCent > 0) || gone + amountCent > session.paidCent) return undefined
+        const refund: SimulatedRefund = { id, sessionId: session.id, amountCent, ...names, status: 'done' }
+        this.refunds.push(refund)
+        return refund
+      },
+    }
   }
 
-  function sessionOf(sessionId: string): SimulatedSession {
-    const session = sessions.get(sessionId)
+  get baseUrl(): string {
+    return this.#desk.baseUrl
+  }
+
+  /** Where it is to be found; before, it has no address. */
+  moveTo(baseUrl: string): void {
+    this.#desk.baseUrl = baseUrl
+  }
+
+  /** What `configurePSP` is told of it. */
+  config(): Record<string, string> {
+    return this.#dialect.configOf(this.#desk)
+  }
+
+  /** Does what it is asked, once for each idempotency key. */
+  answer(asked: PspRequest): PspAnswer {
+    if (!this.#dialect.isAllowed(asked, this.#desk)) return { status: 401, body: this.#dialect.errorOf(401) }
+    const key = this.#dialect.keyHeader === undefined ? '' : String(asked.headers[this.#dialect.keyHeader] ?? '')
+    const known = key === '' ? undefined : this.#answered.get(`${asked.path} ${key}`)
+    if (known && this.#options.nowMs() - known.atMs <= (this.#dialect.keyLifeMs ?? Infinity)) return known.answer
+    const answer = this.#dialect.answer(asked, key, this.#desk)
+    if (key !== '') this.#answered.set(`${asked.path} ${key}`, { answer, atMs: this.#options.nowMs() })
+    return answer
+  }
+
+  /** As it refuses, with this status: nothing is done. */
+  refusal(status: number): PspAnswer {
+    return { status, body: this.#dialect.errorOf(status) }
+  }
+
+  /** The shopper does this at the provider's page. Answers the notification of it; undefined where this provider tells nobody. */
+  end(sessionId: string, status: 'paid' | 'cancelled' | 'expired', amountCent?: number): PspNotification | undefined {
+    const session = this.#sessionOf(sessionId)
+    if (status === 'paid') {
+      session.paidCent = amountCent ?? session.amountCent
+      if (session.status !== 'paid') session.status = this.#dialect.capturesLater ? 'approved' : 'paid'
+    } else session.status = status
+    return this.#dialect.notificationOf(session, this.#desk)
+  }
+
+  /** That an open session is paid, as told by somebody who does not know the secret. */
+  forge(sessionId: string): PspNotification | undefined {
+    const session = this.#sessionOf(sessionId)
+    const paid: SimulatedSession = { ...session, status: 'paid', paidCent: session.amountCent }
+    return this.#dialect.notificationOf(paid, {
+      ...this.#desk,
+      secret: this.#desk.secret.replace(/.$/, (last) => (last === '0' ? '1' : '0')),
+    })
+  }
+
+  /** A refund that was taken fails after all. Answers the notification of it; undefined where this provider tells nobody. */
+  failRefund(refundId: string): PspNotification | undefined {
+    const refund = this.refunds.find((each) => each.id === refundId)
+    const session = refund && this.sessions.get(refund.sessionId)
+    if (!refund || !session || !this.#dialect.refundNotificationOf) return undefined
+    refund.status = 'failed'
+    return this.#dialect.refundNotificationOf(refund, session, this.#desk)
+  }
+
+  #sessionOf(sessionId: string): SimulatedSession {
+    const session = this.sessions.get(sessionId)
     if (!session) throw new Error(`no session ${sessionId}`)
     return session
-  }
-
-  return {
-    sessions,
-    refunds,
-    get baseUrl() {
-      return desk.baseUrl
-    },
-    moveTo(baseUrl) {
-      desk.baseUrl = baseUrl
-    },
-    config: () => dialect.configOf(desk),
-    answer(asked) {
-      if (!dialect.isAllowed(asked, desk)) return { status: 401, body: dialect.errorOf(401) }
-      const key = dialect.keyHeader === undefined ? '' : String(asked.headers[dialect.keyHeader] ?? '')
-      const known = key === '' ? undefined : answered.get(`${asked.path} ${key}`)
-      if (known && nowMs() - known.atMs <= (dialect.keyLifeMs ?? Infinity)) return known.answer
-      const answer = dialect.answer(asked, key, desk)
-      if (key !== '') answered.set(`${asked.path} ${key}`, { answer, atMs: nowMs() })
-      return answer
-    },
-    refusal: (status) => ({ status, body: dialect.errorOf(status) }),
-    end(sessionId, status, amountCent) {
-      const session = sessionOf(sessionId)
-      if (status === 'paid') {
-        session.paidCent = amountCent ?? session.amountCent
-        if (session.status !== 'paid') session.status = dialect.capturesLater ? 'approved' : 'paid'
-      } else session.status = status
-      return dialect.notificationOf(session, desk)
-    },
-    forge(sessionId) {
-      const session = sessionOf(sessionId)
-      const paid: SimulatedSession = { ...session, status: 'paid', paidCent: session.amountCent }
-      return dialect.notificationOf(paid, {
-        ...desk,
-        secret: desk.secret.replace(/.$/, (last) => (last === '0' ? '1' : '0')),
-      })
-    },
-    failRefund(refundId) {
-      const refund = refunds.find((each) => each.id === refundId)
-      const session = refund && sessions.get(refund.sessionId)
-      if (!refund || !session || !dialect.refundNotificationOf) return undefined
-      refund.status = 'failed'
-      return dialect.refundNotificationOf(refund, session, desk)
-    },
   }
 }

@@ -1,31 +1,7 @@
 import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http'
 import { pspBooks, type PspBooksOptions } from './psp-books.ts'
+import type { PspBooks } from './psp-books.ts'
 import type { PspAnswer, PspNotification, SimulatedRefund, SimulatedSession } from './psp-desk.ts'
-
-/** A payment service provider that takes no money, over real HTTP: its books are psp-books.ts. */
-export interface SimulatedPsp {
-  readonly baseUrl: string
-  readonly sessions: ReadonlyMap<string, SimulatedSession>
-  readonly refunds: readonly SimulatedRefund[]
-  /** Requests that arrived, such as `POST /sessions`. */
-  readonly requests: readonly string[]
-  readonly switches: PspSwitches
-  /** Requests whose senders wait for an answer that will not come. */
-  readonly unanswered: number
-  /** What `configurePSP` is told of it. */
-  config(): Record<string, string>
-  /** The shopper does this at the provider's page; then the notification goes out. Answers the statuses that came back. */
-  end(sessionId: string, status: 'paid' | 'cancelled' | 'expired', amountCent?: number): Promise<number[]>
-  /** Sends the notifications that were kept back, the newest first. */
-  sendKept(): Promise<number[]>
-  /** Claims that an open session is paid, as somebody does who does not know the secret. */
-  forge(sessionId: string): Promise<number>
-  /** A refund that was taken fails after all; then the notification goes out. undefined where this provider tells nobody. */
-  failRefund(refundId: string): Promise<number[] | undefined>
-  /** Ends the requests that were left without an answer. */
-  release(): void
-  close(): Promise<void>
-}
 
 export interface PspSwitches {
   /** Answers nothing until `release`, and does nothing. */
@@ -52,105 +28,142 @@ export interface PspOptions extends PspBooksOptions {
 
 /** A provider on a port of this machine. `/pay/{session}` is the shopper's page: `?do=pay`, `cancel` or `expire`. */
 export async function simulatedPsp(options: PspOptions): Promise<SimulatedPsp> {
-  const requests: string[] = []
-  const kept: PspNotification[] = []
-  const held = new Set<ServerResponse>()
-  const switches: PspSwitches = { hang: false, hangAfterwards: false, status: undefined, keep: false, copies: 1 }
-  const books = pspBooks(options)
-  const { sessions, refunds } = books
+  const psp = new SimulatedPsp(options)
+  await psp.listen()
+  return psp
+}
 
-  function serve(incoming: IncomingMessage, response: ServerResponse, body: string): void {
+/** A payment service provider that takes no money, over real HTTP: its books are psp-books.ts. */
+export class SimulatedPsp {
+  readonly #options: PspOptions
+  /** Requests that arrived, such as `POST /sessions`. */
+  readonly requests: string[] = []
+  readonly #kept: PspNotification[] = []
+  readonly #held = new Set<ServerResponse>()
+  readonly switches: PspSwitches = { hang: false, hangAfterwards: false, status: undefined, keep: false, copies: 1 }
+  readonly #books: PspBooks
+  readonly #server = createServer((incoming, response) => {
+    const chunks: Buffer[] = []
+    incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
+    incoming.on('end', () => this.#serve(incoming, response, Buffer.concat(chunks).toString('utf8')))
+  })
+  readonly sessions: ReadonlyMap<string, SimulatedSession>
+  readonly refunds: readonly SimulatedRefund[]
+
+  constructor(options: PspOptions) {
+    this.#options = options
+    this.#books = pspBooks(options)
+    this.sessions = this.#books.sessions
+    this.refunds = this.#books.refunds
+  }
+
+  /** Takes its place on a port. */
+  async listen(): Promise<void> {
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once('error', reject)
+      this.#server.listen(this.#options.port ?? 0, this.#options.host ?? '127.0.0.1', resolve)
+    })
+    const address = this.#server.address()
+    this.#books.moveTo(
+      `http://${this.#options.host ?? '127.0.0.1'}:${typeof address === 'object' && address ? address.port : 0}`,
+    )
+  }
+
+  get baseUrl(): string {
+    return this.#books.baseUrl
+  }
+
+  /** Requests whose senders wait for an answer that will not come. */
+  get unanswered(): number {
+    return this.#held.size
+  }
+
+  /** What `configurePSP` is told of it. */
+  config(): Record<string, string> {
+    return this.#books.config()
+  }
+
+  /** The shopper does this at the provider's page; then the notification goes out. Answers the statuses that came back. */
+  async end(sessionId: string, status: 'paid' | 'cancelled' | 'expired', amountCent?: number): Promise<number[]> {
+    const notification = this.#books.end(sessionId, status, amountCent)
+    if (!notification) return []
+    if (!this.switches.keep) return this.#deliver(notification)
+    this.#kept.push(notification)
+    return []
+  }
+
+  /** Sends the notifications that were kept back, the newest first. */
+  async sendKept(): Promise<number[]> {
+    const statuses: number[] = []
+    for (const notification of this.#kept.splice(0).reverse()) statuses.push(...(await this.#deliver(notification)))
+    return statuses
+  }
+
+  /** Claims that an open session is paid, as somebody does who does not know the secret. */
+  forge(sessionId: string): Promise<number> {
+    const notification = this.#books.forge(sessionId)
+    return notification
+      ? post(this.#options.notifyUrl(), notification.body, notification.headers)
+      : Promise.resolve(400)
+  }
+
+  /** A refund that was taken fails after all; then the notification goes out. undefined where this provider tells nobody. */
+  async failRefund(refundId: string): Promise<number[] | undefined> {
+    const notification = this.#books.failRefund(refundId)
+    return notification && this.#deliver(notification)
+  }
+
+  /** Ends the requests that were left without an answer. */
+  release(): void {
+    for (const response of this.#held) response.destroy()
+    this.#held.clear()
+  }
+
+  close(): Promise<void> {
+    this.#server.closeAllConnections()
+    return new Promise((resolve) => this.#server.close(() => resolve()))
+  }
+
+  #serve(incoming: IncomingMessage, response: ServerResponse, body: string): void {
     const { pathname: path, searchParams: query } = new URL(incoming.url ?? '/', 'http://psp')
     const method = incoming.method ?? ''
-    if (path.startsWith('/pay/')) return void servePage(path.slice('/pay/'.length), query.get('do'), response)
-    requests.push(`${method} ${path}`)
-    if (switches.hang) return hold(response)
+    if (path.startsWith('/pay/')) return void this.#servePage(path.slice('/pay/'.length), query.get('do'), response)
+    this.requests.push(`${method} ${path}`)
+    if (this.switches.hang) return this.#hold(response)
     const asked = { method, path, query, headers: incoming.headers, body }
-    const answer = switches.status === undefined ? books.answer(asked) : books.refusal(switches.status)
-    if (switches.hangAfterwards && method !== 'GET' && answer.isQuick !== true) return hold(response)
-    options.onRequest?.(`${method} ${path} ${answer.status}`)
+    const answer =
+      this.switches.status === undefined ? this.#books.answer(asked) : this.#books.refusal(this.switches.status)
+    if (this.switches.hangAfterwards && method !== 'GET' && answer.isQuick !== true) return this.#hold(response)
+    this.#options.onRequest?.(`${method} ${path} ${answer.status}`)
     send(response, answer)
   }
 
-  function hold(response: ServerResponse): void {
-    held.add(response)
-    response.once('close', () => held.delete(response))
+  #hold(response: ServerResponse): void {
+    this.#held.add(response)
+    response.once('close', () => this.#held.delete(response))
   }
 
-  async function servePage(sessionId: string, wish: string | null, response: ServerResponse): Promise<void> {
+  async #servePage(sessionId: string, wish: string | null, response: ServerResponse): Promise<void> {
     const status = ({ pay: 'paid', cancel: 'cancelled', expire: 'expired' } as const)[wish ?? '']
-    const session = sessions.get(sessionId)
+    const session = this.#books.sessions.get(sessionId)
     if (session && status)
-      options.onRequest?.(
-        `${sessionId} ${status}: notified ${(await psp.end(sessionId, status).catch(() => ['nobody'])).join(', ')}`,
+      this.#options.onRequest?.(
+        `${sessionId} ${status}: notified ${(await this.end(sessionId, status).catch(() => ['nobody'])).join(', ')}`,
       )
     const links = ['pay', 'cancel', 'expire'].map((each) => `<a href="?do=${each}">${each}</a>`).join(' · ')
     const text = session
-      ? `<p>${options.dialect}: ${session.amountCent / 100} ${session.currency}, ${session.status}</p><p>${links}</p>`
+      ? `<p>${this.#options.dialect}: ${session.amountCent / 100} ${session.currency}, ${session.status}</p><p>${links}</p>`
       : '<p>no such session</p>'
     response
       .writeHead(session ? 200 : 404, { 'content-type': 'text/html; charset=utf-8' })
       .end(`<!doctype html><title>A simulated provider</title>${text}`)
   }
 
-  async function deliver({ body, headers }: PspNotification): Promise<number[]> {
+  async #deliver({ body, headers }: PspNotification): Promise<number[]> {
     const statuses: number[] = []
-    for (let i = 0; i < switches.copies; i++) statuses.push(await post(options.notifyUrl(), body, headers))
+    for (let i = 0; i < this.switches.copies; i++) statuses.push(await post(this.#options.notifyUrl(), body, headers))
     return statuses
   }
-
-  const server = createServer((incoming, response) => {
-    const chunks: Buffer[] = []
-    incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
-    incoming.on('end', () => serve(incoming, response, Buffer.concat(chunks).toString('utf8')))
-  })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(options.port ?? 0, options.host ?? '127.0.0.1', resolve)
-  })
-  const address = server.address()
-  books.moveTo(`http://${options.host ?? '127.0.0.1'}:${typeof address === 'object' && address ? address.port : 0}`)
-
-  const psp: SimulatedPsp = {
-    baseUrl: books.baseUrl,
-    sessions,
-    refunds,
-    requests,
-    switches,
-    get unanswered() {
-      return held.size
-    },
-    config: () => books.config(),
-    async end(sessionId, status, amountCent) {
-      const notification = books.end(sessionId, status, amountCent)
-      if (!notification) return []
-      if (!switches.keep) return deliver(notification)
-      kept.push(notification)
-      return []
-    },
-    async sendKept() {
-      const statuses: number[] = []
-      for (const notification of kept.splice(0).reverse()) statuses.push(...(await deliver(notification)))
-      return statuses
-    },
-    forge(sessionId) {
-      const notification = books.forge(sessionId)
-      return notification ? post(options.notifyUrl(), notification.body, notification.headers) : Promise.resolve(400)
-    },
-    async failRefund(refundId) {
-      const notification = books.failRefund(refundId)
-      return notification && deliver(notification)
-    },
-    release() {
-      for (const response of held) response.destroy()
-      held.clear()
-    },
-    close() {
-      server.closeAllConnections()
-      return new Promise((resolve) => server.close(() => resolve()))
-    },
-  }
-  return psp
 }
 
 function send(response: ServerResponse, { status, body, headers }: PspAnswer): void {
