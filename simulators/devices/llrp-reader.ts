@@ -1,5 +1,5 @@
 import { pause } from '../../policy/platform.ts'
-import type { Cancel, Platform } from '../../policy/platform.ts'
+import type { Cancel, Clock, Platform, Timers } from '../../policy/platform.ts'
 import { decodeMessage, encodeMessage } from '../../device-drivers/protocols/llrp/binary.ts'
 import { message, parameter } from '../../device-drivers/protocols/llrp/elements.ts'
 import type { AnyParameter, Message } from '../../device-drivers/protocols/llrp/elements.ts'
@@ -7,13 +7,13 @@ import { llrpCodec } from '../../device-drivers/protocols/llrp/frames.ts'
 import type { LlrpFrame } from '../../device-drivers/protocols/llrp/frames.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import { faultSwitches } from './faults.ts'
-import type { Fault, FaultSwitches } from './faults.ts'
+import type { Fault } from './faults.ts'
 import { answerOf, carryOut } from './llrp/reader-answers.ts'
 import type { Doing } from './llrp/reader-answers.ts'
-import { notification, tagReport } from './llrp/reader-messages.ts'
+import { abilitiesOf, notification, tagReport } from './llrp/reader-messages.ts'
 import type { Abilities, Stamp } from './llrp/reader-messages.ts'
 import { looking, newState, startTrigger, stopAfterMs } from './llrp/reader-state.ts'
-import type { RoSpecState, Status } from './llrp/reader-state.ts'
+import type { ReaderState, RoSpecState, Status } from './llrp/reader-state.ts'
 import { operateOn } from './llrp/tag-memory.ts'
 import type { SimulatedTag } from './llrp/tag-memory.ts'
 
@@ -39,39 +39,6 @@ export interface LlrpReaderOptions extends Partial<Abilities> {
   readonly onChange?: (change: OutputChange) => void
 }
 
-/** A simulated UHF reader with antennas, inputs and outputs that speaks LLRP 1.0.1 to one client at a time. */
-export interface LlrpReader {
-  /** Output 1 is at 1. */
-  readonly gpos: readonly boolean[]
-  /** Every write of an output, changing or not, oldest first; the last 10,000. */
-  readonly writes: readonly OutputChange[]
-  /** Names of the messages that were received, oldest first; the last 10,000. */
-  readonly received: readonly string[]
-  readonly isReading: boolean
-  readonly isConnected: boolean
-  /** Messages that wait for somebody to be told. */
-  readonly kept: number
-  /** By the number of the message type as `functions`. */
-  readonly faults: FaultSwitches
-  /** A tag answers at an antenna; told when the reader looks there. */
-  see(epc: string, look?: { antenna?: number; rssiDbm?: number }): void
-  setInput(gpi: number, on: boolean): void
-  setAntenna(antenna: number, connected: boolean): void
-  exception(text: string): void
-  /** Its clock is set, wrong by so much. */
-  setClock(aheadMs: number): void
-  /** Another program takes the one place, or leaves it. */
-  occupy(on: boolean): void
-  /** Hangs: connections stay, nothing is heard or said; or goes on. */
-  hang(on: boolean): void
-  /** Forgets everything, switches its outputs off, and is away for a while. */
-  reboot(): void
-  /** Sends bytes that are no message to whoever is connected. */
-  garbage(bytes: Uint8Array): void
-  /** Answers on this link until it ends. */
-  serve(link: ByteLink): Promise<void>
-}
-
 const MOST_LOGGED = 10_000
 const FOR_EVER = new AbortController().signal
 const EVENT = { gpi: 1, exception: 4, antenna: 8 } as const
@@ -83,230 +50,269 @@ interface Client {
   order: Promise<void>
 }
 
+function log<T>(list: T[], entry: T): void {
+  list.push(entry)
+  if (list.length > MOST_LOGGED) list.shift()
+}
+
+/** The type and id are right, and what is in it is not. */
+const garbled = (reply: Message): Uint8Array => encodeMessage(reply).fill(0xff, 14)
+
 /** Makes a reader. It speaks to nobody until a link is served to it. */
 export function llrpReader(options: LlrpReaderOptions): LlrpReader {
-  const { clock, timers } = options.platform
-  const can: Abilities = {
-    antennas: options.antennas ?? 4,
-    gpis: options.gpis ?? 4,
-    gpos: options.gpos ?? 4,
-    powersDbm: options.powersDbm ?? Array.from({ length: 21 }, (_, i) => 10 + i),
-    hasClock: options.hasClock ?? true,
-    canHold: options.canHold ?? true,
-    accessSpecs: options.accessSpecs ?? 16,
-  }
-  const faults = faultSwitches()
-  const writes: OutputChange[] = []
-  const received: string[] = []
-  const dead = new Set<string>()
-  let state = newState(can)
-  let client: Client | null = null
-  let kept: Message[] = []
-  let hasOverflown = false
-  let lastId = 0
-  let aheadMs = options.clockAheadMs ?? 0
-  let startedAt = clock.elapsed()
-  let isBooting = false
-  let isOccupied = false
-  let isHung = false
-  let stopKeepalive: Cancel = () => {}
+  return new LlrpReader(options)
+}
 
-  const now = (): Stamp => {
-    const uptimeUs = Math.round((clock.elapsed() - startedAt) * 1_000)
-    return can.hasClock ? { uptimeUs, utcUs: Math.round((clock.wall() + aheadMs) * 1_000) } : { uptimeUs }
-  }
+/** A simulated UHF reader with antennas, inputs and outputs that speaks LLRP 1.0.1 to one client at a time. */
+export class LlrpReader {
+  readonly #options: LlrpReaderOptions
+  readonly #clock: Clock
+  readonly #timers: Timers
+  readonly #can: Abilities
+  /** By the number of the message type as `functions`. */
+  readonly faults = faultSwitches()
+  /** Every write of an output, changing or not, oldest first; the last 10,000. */
+  readonly writes: OutputChange[] = []
+  /** Names of the messages that were received, oldest first; the last 10,000. */
+  readonly received: string[] = []
+  readonly #dead = new Set<string>()
+  #state: ReaderState
+  #client: Client | null = null
+  #kept: Message[] = []
+  #hasOverflown = false
+  #lastId = 0
+  #aheadMs: number
+  #startedAt: number
+  #isBooting = false
+  #isOccupied = false
+  #isHung = false
+  #stopKeepalive: Cancel = () => {}
 
-  function log<T>(list: T[], entry: T): void {
-    list.push(entry)
-    if (list.length > MOST_LOGGED) list.shift()
-  }
-
-  function send(to: Client, bytes: Uint8Array): Promise<void> {
-    to.order = to.order.then(() => (isHung ? undefined : to.link.write(bytes, FOR_EVER).catch(() => {})))
-    return to.order
+  constructor(options: LlrpReaderOptions) {
+    this.#options = options
+    this.#clock = options.platform.clock
+    this.#timers = options.platform.timers
+    this.#can = abilitiesOf(options)
+    this.#state = newState(this.#can)
+    this.#aheadMs = options.clockAheadMs ?? 0
+    this.#startedAt = options.platform.clock.elapsed()
   }
 
-  /** Tells the client, or keeps it for the next one. */
-  function tell(said: Message): void {
-    if (client && !client.isHolding) return void send(client, encodeMessage(said))
-    if (kept.length >= (options.mostKept ?? 66_000)) {
-      kept.shift()
-      hasOverflown = true
+  /** Output 1 is at 1. */
+  get gpos(): readonly boolean[] {
+    return this.#state.gpos
+  }
+
+  get isReading(): boolean {
+    return [...this.#state.roSpecs.values()].some(({ isActive }) => isActive)
+  }
+
+  get isConnected(): boolean {
+    return this.#client !== null
+  }
+
+  /** Messages that wait for somebody to be told. */
+  get kept(): number {
+    return this.#kept.length
+  }
+
+  /** A tag answers at an antenna; told when the reader looks there. */
+  see(epc: string, { antenna = 1, rssiDbm = -55 }: { antenna?: number; rssiDbm?: number } = {}): void {
+    const spec = looking(this.#state, antenna)
+    if (!spec || this.#dead.has(epc) || this.#isBooting) return
+    const done = operateOn(this.#state, epc, this.#options.tags?.get(epc) ?? {})
+    if (done?.isDead) this.#dead.add(epc)
+    this.#tell(
+      tagReport(++this.#lastId, spec.spec, {
+        epc,
+        antenna,
+        rssiDbm,
+        at: this.#now(),
+        ...(done ? { results: done.results } : {}),
+      }),
+    )
+  }
+
+  readonly setInput = (gpi: number, on: boolean): void => {
+    if (this.#state.gpis[gpi] === on) return
+    this.#state.gpis[gpi] = on
+    if (this.#state.watched.has(gpi) && this.#state.told.has(EVENT.gpi))
+      this.#tellEvent(parameter('GPIEvent', { GPIPortNumber: gpi, GPIEvent: on }))
+    for (const spec of this.#state.roSpecs.values()) {
+      const trigger = startTrigger(spec.spec)
+      if (spec.isEnabled && typeof trigger === 'object' && trigger.gpi === gpi && trigger.on === on) this.#start(spec)
     }
-    kept.push(said)
   }
 
-  const tellEvent = (event: AnyParameter) => tell(notification(++lastId, now(), event))
-
-  function release(to: Client): void {
-    to.isHolding = false
-    const waiting = kept
-    kept = []
-    if (hasOverflown) tellEvent(parameter('ReportBufferOverflowErrorEvent', {}))
-    hasOverflown = false
-    for (const said of waiting) void send(to, encodeMessage(said))
+  setAntenna(antenna: number, connected: boolean): void {
+    if (this.#state.told.has(EVENT.antenna))
+      this.#tellEvent(parameter('AntennaEvent', { EventType: connected ? 1 : 0, AntennaID: antenna }))
   }
 
-  function setOutput(gpo: number, on: boolean): void {
-    const change = { at: clock.elapsed(), gpo, on }
-    log(writes, change)
-    if (state.gpos[gpo] === on) return
-    state.gpos[gpo] = on
-    options.onChange?.(change)
+  exception(text: string): void {
+    if (this.#state.told.has(EVENT.exception)) this.#tellEvent(parameter('ReaderExceptionEvent', { Message: text }))
   }
 
-  function keepAlive(): void {
-    stopKeepalive()
-    if (state.keepaliveMs === null) return
-    stopKeepalive = timers.after(state.keepaliveMs, () => {
-      if (client) void send(client, encodeMessage(message('KEEPALIVE', ++lastId, {})))
-      keepAlive()
+  /** Its clock is set, wrong by so much. */
+  setClock(ms: number): void {
+    this.#aheadMs = ms
+  }
+
+  /** Another program takes the one place, or leaves it. */
+  occupy(on: boolean): void {
+    this.#isOccupied = on
+  }
+
+  /** Hangs: connections stay, nothing is heard or said; or goes on. */
+  hang(on: boolean): void {
+    this.#isHung = on
+  }
+
+  /** Forgets everything, switches its outputs off, and is away for a while. */
+  readonly reboot = (): void => {
+    this.#stopKeepalive()
+    this.#state.gpos.forEach((on, gpo) => on && this.#setOutput(gpo, false))
+    for (const spec of this.#state.roSpecs.values()) spec.isActive = false
+    // The wires at the inputs know nothing of it.
+    this.#state = { ...newState(this.#can), gpis: this.#state.gpis }
+    this.#kept = []
+    this.#isBooting = true
+    void this.#client?.link.close()
+    this.#client = null
+    this.#timers.after(this.#options.bootMs ?? 20_000, () => {
+      this.#isBooting = false
+      this.#startedAt = this.#clock.elapsed()
     })
   }
 
-  function start(spec: RoSpecState): void {
-    if (spec.isActive) return
-    spec.isActive = true
-    const ms = stopAfterMs(spec.spec)
-    if (ms !== null) timers.after(ms, () => void (spec.isActive = false))
+  /** Sends bytes that are no message to whoever is connected. */
+  garbage(bytes: Uint8Array): void {
+    void (this.#client && this.#send(this.#client, bytes))
   }
 
-  const doing: Doing = {
-    can,
-    get state() {
-      return state
-    },
-    setOutput,
-    keepAlive,
-    start,
-  }
-
-  async function react(from: Client, frame: LlrpFrame): Promise<void> {
-    const said = decodeMessage(frame)
-    log(received, said.name)
-    if (said.name === 'ENABLE_EVENTS_AND_REPORTS') return release(from)
-    if (said.name === 'KEEPALIVE_ACK') return
-    const hits = faults.hitting(0, frame.type)
-    const has = (kind: Fault['kind']) => hits.some((hit) => hit.kind === kind)
-    if (has('dead')) return
-    if (said.name === 'malformed' || said.name === 'unknown') {
-      const status = parameter('LLRPStatus', { StatusCode: 109, ErrorDescription: said.name })
-      return void send(from, encodeMessage(message('ERROR_MESSAGE', frame.id, {}, status)))
-    }
-    const refusal = hits.find((hit) => hit.kind === 'exception')
-    const status: Status = refusal ? [refusal.code, 'told to refuse'] : carryOut(doing, said)
-    const reply = answerOf(doing, said, status)
-    if (has('cut-before-answer')) return from.link.close()
-    for (const hit of hits) if (hit.kind === 'delay') await pause(timers, hit.ms)
-    for (const hit of hits) if (hit.kind === 'noise') await send(from, hit.bytes)
-    if (!has('mute')) await send(from, has('garble') ? garbled(reply) : encodeMessage(reply))
-    if (has('cut-after-answer') || said.name === 'CLOSE_CONNECTION') await from.link.close()
-  }
-
-  /** The type and id are right, and what is in it is not. */
-  const garbled = (reply: Message): Uint8Array => encodeMessage(reply).fill(0xff, 14)
-
-  function greet(link: ByteLink, Status: number): Promise<void> {
-    const greeting = notification(++lastId, now(), parameter('ConnectionAttemptEvent', { Status }))
-    return link.write(encodeMessage(greeting), FOR_EVER).catch(() => {})
-  }
-
-  async function turnAway(link: ByteLink): Promise<void> {
-    if (client) tellEvent(parameter('ConnectionAttemptEvent', { Status: 4 }))
-    await greet(link, 2)
-    await link.close()
-  }
-
-  async function serve(link: ByteLink): Promise<void> {
-    if (isBooting) return link.close()
-    if (isOccupied || client) return turnAway(link)
+  /** Answers on this link until it ends. Bound, so that callers can pass it on. */
+  readonly serve = async (link: ByteLink): Promise<void> => {
+    if (this.#isBooting) return link.close()
+    if (this.#isOccupied || this.#client) return this.#turnAway(link)
     const me: Client = { link, isHolding: true, order: Promise.resolve() }
-    client = me
+    this.#client = me
     const codec = llrpCodec()
     let order: Promise<void> = Promise.resolve()
-    if (!isHung) await greet(link, 0)
-    if (!state.holdUponReconnect) release(me)
+    if (!this.#isHung) await this.#greet(link, 0)
+    if (!this.#state.holdUponReconnect) this.#release(me)
     try {
       for await (const chunk of link.bytes) {
-        if (isHung) continue
+        if (this.#isHung) continue
         // One request after the other, however long the answer to one is held up.
-        for (const frame of codec.push(chunk)) order = order.then(() => react(me, frame))
+        for (const frame of codec.push(chunk)) order = order.then(() => this.#react(me, frame))
       }
     } catch {
       // The link broke: that is how a reader loses its network too.
     } finally {
-      if (client === me) client = null
+      if (this.#client === me) this.#client = null
       await link.close()
     }
   }
 
-  return {
-    get gpos() {
-      return state.gpos
-    },
-    writes,
-    received,
-    get isReading() {
-      return [...state.roSpecs.values()].some(({ isActive }) => isActive)
-    },
-    get isConnected() {
-      return client !== null
-    },
-    get kept() {
-      return kept.length
-    },
-    faults,
-    see(epc, { antenna = 1, rssiDbm = -55 } = {}) {
-      const spec = looking(state, antenna)
-      if (!spec || dead.has(epc) || isBooting) return
-      const done = operateOn(state, epc, options.tags?.get(epc) ?? {})
-      if (done?.isDead) dead.add(epc)
-      tell(
-        tagReport(++lastId, spec.spec, {
-          epc,
-          antenna,
-          rssiDbm,
-          at: now(),
-          ...(done ? { results: done.results } : {}),
-        }),
-      )
-    },
-    setInput(gpi, on) {
-      if (state.gpis[gpi] === on) return
-      state.gpis[gpi] = on
-      if (state.watched.has(gpi) && state.told.has(EVENT.gpi))
-        tellEvent(parameter('GPIEvent', { GPIPortNumber: gpi, GPIEvent: on }))
-      for (const spec of state.roSpecs.values()) {
-        const trigger = startTrigger(spec.spec)
-        if (spec.isEnabled && typeof trigger === 'object' && trigger.gpi === gpi && trigger.on === on) start(spec)
-      }
-    },
-    setAntenna(antenna, connected) {
-      if (state.told.has(EVENT.antenna))
-        tellEvent(parameter('AntennaEvent', { EventType: connected ? 1 : 0, AntennaID: antenna }))
-    },
-    exception(text) {
-      if (state.told.has(EVENT.exception)) tellEvent(parameter('ReaderExceptionEvent', { Message: text }))
-    },
-    setClock: (ms) => void (aheadMs = ms),
-    occupy: (on) => void (isOccupied = on),
-    hang: (on) => void (isHung = on),
-    reboot() {
-      stopKeepalive()
-      state.gpos.forEach((on, gpo) => on && setOutput(gpo, false))
-      for (const spec of state.roSpecs.values()) spec.isActive = false
-      // The wires at the inputs know nothing of it.
-      state = { ...newState(can), gpis: state.gpis }
-      kept = []
-      isBooting = true
-      void client?.link.close()
-      client = null
-      timers.after(options.bootMs ?? 20_000, () => {
-        isBooting = false
-        startedAt = clock.elapsed()
-      })
-    },
-    garbage: (bytes) => void (client && send(client, bytes)),
-    serve,
+  #now(): Stamp {
+    const uptimeUs = Math.round((this.#clock.elapsed() - this.#startedAt) * 1_000)
+    return this.#can.hasClock
+      ? { uptimeUs, utcUs: Math.round((this.#clock.wall() + this.#aheadMs) * 1_000) }
+      : { uptimeUs }
+  }
+
+  #send(to: Client, bytes: Uint8Array): Promise<void> {
+    to.order = to.order.then(() => (this.#isHung ? undefined : to.link.write(bytes, FOR_EVER).catch(() => {})))
+    return to.order
+  }
+
+  /** Tells the client, or keeps it for the next one. */
+  #tell(said: Message): void {
+    if (this.#client && !this.#client.isHolding) return void this.#send(this.#client, encodeMessage(said))
+    if (this.#kept.length >= (this.#options.mostKept ?? 66_000)) {
+      this.#kept.shift()
+      this.#hasOverflown = true
+    }
+    this.#kept.push(said)
+  }
+
+  #tellEvent(event: AnyParameter): void {
+    return this.#tell(notification(++this.#lastId, this.#now(), event))
+  }
+
+  #release(to: Client): void {
+    to.isHolding = false
+    const waiting = this.#kept
+    this.#kept = []
+    if (this.#hasOverflown) this.#tellEvent(parameter('ReportBufferOverflowErrorEvent', {}))
+    this.#hasOverflown = false
+    for (const said of waiting) void this.#send(to, encodeMessage(said))
+  }
+
+  #setOutput(gpo: number, on: boolean): void {
+    const change = { at: this.#clock.elapsed(), gpo, on }
+    log(this.writes, change)
+    if (this.#state.gpos[gpo] === on) return
+    this.#state.gpos[gpo] = on
+    this.#options.onChange?.(change)
+  }
+
+  #keepAlive(): void {
+    this.#stopKeepalive()
+    if (this.#state.keepaliveMs === null) return
+    this.#stopKeepalive = this.#timers.after(this.#state.keepaliveMs, () => {
+      if (this.#client) void this.#send(this.#client, encodeMessage(message('KEEPALIVE', ++this.#lastId, {})))
+      this.#keepAlive()
+    })
+  }
+
+  #start(spec: RoSpecState): void {
+    if (spec.isActive) return
+    spec.isActive = true
+    const ms = stopAfterMs(spec.spec)
+    if (ms !== null) this.#timers.after(ms, () => void (spec.isActive = false))
+  }
+
+  #doing(): Doing {
+    return {
+      can: this.#can,
+      state: this.#state,
+      setOutput: (gpo, on) => this.#setOutput(gpo, on),
+      keepAlive: () => this.#keepAlive(),
+      start: (spec) => this.#start(spec),
+    }
+  }
+
+  async #react(from: Client, frame: LlrpFrame): Promise<void> {
+    const said = decodeMessage(frame)
+    log(this.received, said.name)
+    if (said.name === 'ENABLE_EVENTS_AND_REPORTS') return this.#release(from)
+    if (said.name === 'KEEPALIVE_ACK') return
+    const hits = this.faults.hitting(0, frame.type)
+    const has = (kind: Fault['kind']) => hits.some((hit) => hit.kind === kind)
+    if (has('dead')) return
+    if (said.name === 'malformed' || said.name === 'unknown') {
+      const status = parameter('LLRPStatus', { StatusCode: 109, ErrorDescription: said.name })
+      return void this.#send(from, encodeMessage(message('ERROR_MESSAGE', frame.id, {}, status)))
+    }
+    const refusal = hits.find((hit) => hit.kind === 'exception')
+    const status: Status = refusal ? [refusal.code, 'told to refuse'] : carryOut(this.#doing(), said)
+    const reply = answerOf(this.#doing(), said, status)
+    if (has('cut-before-answer')) return from.link.close()
+    for (const hit of hits) if (hit.kind === 'delay') await pause(this.#timers, hit.ms)
+    for (const hit of hits) if (hit.kind === 'noise') await this.#send(from, hit.bytes)
+    if (!has('mute')) await this.#send(from, has('garble') ? garbled(reply) : encodeMessage(reply))
+    if (has('cut-after-answer') || said.name === 'CLOSE_CONNECTION') await from.link.close()
+  }
+
+  #greet(link: ByteLink, Status: number): Promise<void> {
+    const greeting = notification(++this.#lastId, this.#now(), parameter('ConnectionAttemptEvent', { Status }))
+    return link.write(encodeMessage(greeting), FOR_EVER).catch(() => {})
+  }
+
+  async #turnAway(link: ByteLink): Promise<void> {
+    if (this.#client) this.#tellEvent(parameter('ConnectionAttemptEvent', { Status: 4 }))
+    await this.#greet(link, 2)
+    await link.close()
   }
 }

@@ -6,7 +6,6 @@ import { M100, M100_INFORMATION, NO_TAG } from '../../device-drivers/protocols/m
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import { answerWithFaults, sendQuietly } from './answer-faults.ts'
 import { faultSwitches } from './faults.ts'
-import type { FaultSwitches } from './faults.ts'
 
 /** A simulated UHF tag. */
 export interface SimulatedTag {
@@ -32,25 +31,6 @@ export interface M100PadOptions {
   readonly mostDbm?: number
 }
 
-/** A simulated UHF pad with an M100 chip. */
-export interface M100Pad {
-  /** Lays a tag down; one with the same EPC is replaced. */
-  put(tag: SimulatedTag): void
-  take(epc: string): void
-  /** The tag as it is now, also when it was taken away. */
-  tag(epc: string): { readonly alive: boolean; readonly eas: boolean } | null
-  /** Kills and changes of EAS bits that were carried out, oldest first; the last 1,000. */
-  readonly done: readonly { readonly what: 'kill' | 'eas'; readonly epc: string }[]
-  readonly powerDbm: number
-  readonly polling: boolean
-  /** Answers are refused with an `exception` fault's code. */
-  readonly faults: FaultSwitches
-  /** As when its power fails for a moment: it polls no more and has forgotten its power and what was selected. */
-  restart(): void
-  /** Answers on this link until it ends. */
-  serve(link: ByteLink): Promise<void>
-}
-
 const TEXTS: Readonly<Record<number, string>> = {
   [M100_INFORMATION.hardware]: 'M100 26dBm V1.0',
   [M100_INFORMATION.software]: 'V2.3.5',
@@ -63,24 +43,140 @@ const OK = Uint8Array.of(0)
 const ascii = (kind: number, text: string) => Uint8Array.from([kind, ...new TextEncoder().encode(text)])
 
 /** Makes a pad without tags. It does nothing until a link is served to it. */
-export function m100Pad({ platform, pollMs = 10, mostDbm = 26 }: M100PadOptions): M100Pad {
-  const codec = m100Codec('reader')
-  const faults = faultSwitches()
-  const tags = new Map<string, Tag>()
-  const taken = new Map<string, Tag>()
-  const links = new Set<ByteLink>()
-  const done: { what: 'kill' | 'eas'; epc: string }[] = []
-  let selected: string | null = null
-  let centiDbm = 2_000
-  let left = 0
-  let cancelPoll: Cancel = () => {}
+export function m100Pad(options: M100PadOptions): M100Pad {
+  return new M100Pad(options)
+}
 
-  const pcOf = (epc: string) => ((epc.length / 4) << 11) & 0xffff
-  const said = (command: number, parameters: Uint8Array): M100Frame => ({ type: 'answer', command, parameters })
-  const refused = (code: number): M100Frame => said(M100.refusal, Uint8Array.of(code))
+/** A simulated UHF pad with an M100 chip. */
+export class M100Pad {
+  readonly #options: M100PadOptions
+  readonly #pollMs: number
+  readonly #codec = m100Codec('reader')
+  /** Answers are refused with an `exception` fault's code. */
+  readonly faults = faultSwitches()
+  readonly #tags = new Map<string, Tag>()
+  readonly #taken = new Map<string, Tag>()
+  readonly #links = new Set<ByteLink>()
+  /** Kills and changes of EAS bits that were carried out, oldest first; the last 1,000. */
+  readonly done: { what: 'kill' | 'eas'; epc: string }[] = []
+  #selected: string | null = null
+  #centiDbm = 2_000
+  #left = 0
+  #cancelPoll: Cancel = () => {}
+  readonly #answers: Readonly<Record<number, (parameters: Uint8Array) => M100Frame | null>>
 
-  function notice(tag: Tag): M100Frame {
-    const pc = pcOf(tag.epc)
+  readonly #pollOnce = (): void => {
+    const found = [...this.#tags.values()].filter((tag) => tag.alive)
+    const hits = this.faults.hitting(0, M100.pollMany)
+    if (!hits.some((hit) => hit.kind === 'dead' || hit.kind === 'mute')) {
+      for (const frame of found.length > 0 ? found.map((tag) => this.#notice(tag)) : [this.#refused(NO_TAG)])
+        this.#broadcast(frame)
+    }
+    this.#left--
+    this.#cancelPoll = this.#left > 0 ? this.#options.platform.timers.after(this.#pollMs, this.#pollOnce) : () => {}
+  }
+
+  constructor(options: M100PadOptions) {
+    this.#options = options
+    this.#pollMs = options.pollMs ?? 10
+    const mostDbm = options.mostDbm ?? 26
+    this.#answers = {
+      [M100.information]: ([kind = 0]) => this.#said(M100.information, ascii(kind, TEXTS[kind] ?? '')),
+      [M100.setRegion]: () => this.#said(M100.setRegion, OK),
+      [M100.setSelect]: (parameters) => {
+        this.#selected = hexOfBytes(parameters.subarray(7))
+        return this.#said(M100.setSelect, OK)
+      },
+      [M100.stop]: () => {
+        this.#stop()
+        return this.#said(M100.stop, OK)
+      },
+      [M100.pollMany]: (parameters) => {
+        this.#stop()
+        this.#left = ((parameters[1] ?? 0) << 8) | (parameters[2] ?? 0)
+        this.#cancelPoll = options.platform.timers.after(this.#pollMs, this.#pollOnce)
+        return null
+      },
+      [M100.poll]: () => {
+        const first = [...this.#tags.values()].find((tag) => tag.alive)
+        return first ? this.#notice(first) : this.#refused(NO_TAG)
+      },
+      [M100.setPower]: (parameters) => {
+        const wanted = ((parameters[0] ?? 0) << 8) | (parameters[1] ?? 0)
+        if (wanted > mostDbm * 100) return this.#refused(0x17)
+        this.#centiDbm = wanted
+        return this.#said(M100.setPower, OK)
+      },
+      [M100.getPower]: () => this.#said(M100.getPower, Uint8Array.of(this.#centiDbm >> 8, this.#centiDbm & 0xff)),
+      [M100.kill]: (parameters) => this.#onTag('kill', M100.kill, 0x12, parameters),
+      [M100.changeEas]: (parameters) => this.#onTag('eas', M100.changeEas, 0x1b, parameters),
+    }
+  }
+
+  /** Lays a tag down; one with the same EPC is replaced. */
+  put({ epc, rssiDbm = -55, killPassword = '00000000', accessPassword = '00000000' }: SimulatedTag): void {
+    if (this.#tags.size >= MOST_TAGS) throw new RangeError(`at most ${MOST_TAGS} tags`)
+    this.#taken.delete(epc)
+    this.#tags.set(epc, { epc, rssiDbm, killPassword, accessPassword, alive: true, eas: true })
+  }
+
+  take(epc: string): void {
+    const tag = this.#tags.get(epc)
+    if (tag) this.#taken.set(epc, tag)
+    for (const oldest of [...this.#taken.keys()].slice(0, -MOST_TAGS)) this.#taken.delete(oldest)
+    this.#tags.delete(epc)
+  }
+
+  /** The tag as it is now, also when it was taken away. */
+  tag(epc: string): { readonly alive: boolean; readonly eas: boolean } | null {
+    return this.#tags.get(epc) ?? this.#taken.get(epc) ?? null
+  }
+
+  get powerDbm(): number {
+    return this.#centiDbm / 100
+  }
+
+  get polling(): boolean {
+    return this.#left > 0
+  }
+
+  /** As when its power fails for a moment: it polls no more and has forgotten its power and what was selected. */
+  readonly restart = (): void => {
+    this.#stop()
+    this.#selected = null
+    this.#centiDbm = 2_000
+  }
+
+  /** Answers on this link until it ends. Bound, so that callers can pass it on. */
+  readonly serve = async (link: ByteLink): Promise<void> => {
+    const hears = m100Codec('reader')
+    let order: Promise<void> = Promise.resolve()
+    this.#links.add(link)
+    try {
+      for await (const chunk of link.bytes)
+        for (const frame of hears.push(chunk)) order = order.then(() => this.#serveOne(link, frame))
+    } catch {
+      // The link broke: that is how a simulated pad is unplugged too.
+    } finally {
+      this.#links.delete(link)
+      await link.close()
+    }
+  }
+
+  #pcOf(epc: string): number {
+    return ((epc.length / 4) << 11) & 0xffff
+  }
+
+  #said(command: number, parameters: Uint8Array): M100Frame {
+    return { type: 'answer', command, parameters }
+  }
+
+  #refused(code: number): M100Frame {
+    return this.#said(M100.refusal, Uint8Array.of(code))
+  }
+
+  #notice(tag: Tag): M100Frame {
+    const pc = this.#pcOf(tag.epc)
     return {
       type: 'notice',
       command: M100.poll,
@@ -88,124 +184,43 @@ export function m100Pad({ platform, pollMs = 10, mostDbm = 26 }: M100PadOptions)
     }
   }
 
-  function broadcast(frame: M100Frame): void {
-    for (const link of links) void sendQuietly(link, codec.encode(frame))
+  #broadcast(frame: M100Frame): void {
+    for (const link of this.#links) void sendQuietly(link, this.#codec.encode(frame))
   }
 
-  function pollOnce(): void {
-    const found = [...tags.values()].filter((tag) => tag.alive)
-    const hits = faults.hitting(0, M100.pollMany)
-    if (!hits.some((hit) => hit.kind === 'dead' || hit.kind === 'mute')) {
-      for (const frame of found.length > 0 ? found.map(notice) : [refused(NO_TAG)]) broadcast(frame)
-    }
-    left--
-    cancelPoll = left > 0 ? platform.timers.after(pollMs, pollOnce) : () => {}
+  #stop(): void {
+    this.#cancelPoll()
+    this.#left = 0
   }
 
-  function stop(): void {
-    cancelPoll()
-    left = 0
-  }
-
-  function aboutTag(command: number, tag: Tag): M100Frame {
-    const pc = pcOf(tag.epc)
+  #aboutTag(command: number, tag: Tag): M100Frame {
+    const pc = this.#pcOf(tag.epc)
     const name = [pc >> 8, pc & 0xff, ...bytesOfHex(tag.epc)]
-    return said(command, Uint8Array.from([name.length, ...name, 0]))
+    return this.#said(command, Uint8Array.from([name.length, ...name, 0]))
   }
 
-  function onTag(what: 'kill' | 'eas', command: number, missing: number, parameters: Uint8Array): M100Frame {
-    const tag = tags.get(selected ?? '')
+  #onTag(what: 'kill' | 'eas', command: number, missing: number, parameters: Uint8Array): M100Frame {
+    const tag = this.#tags.get(this.#selected ?? '')
     const password = hexOfBytes(parameters.subarray(0, 4))
-    if (!tag?.alive) return refused(missing)
-    if (what === 'kill' && (password === '00000000' || tag.killPassword !== password)) return refused(0xd0)
-    if (what === 'eas' && tag.accessPassword !== password) return refused(0x16)
+    if (!tag?.alive) return this.#refused(missing)
+    if (what === 'kill' && (password === '00000000' || tag.killPassword !== password)) return this.#refused(0xd0)
+    if (what === 'eas' && tag.accessPassword !== password) return this.#refused(0x16)
     if (what === 'kill') tag.alive = false
     else tag.eas = parameters[4] === 1
-    done.push({ what, epc: tag.epc })
-    if (done.length > MOST_DONE) done.shift()
-    return aboutTag(command, tag)
+    this.done.push({ what, epc: tag.epc })
+    if (this.done.length > MOST_DONE) this.done.shift()
+    return this.#aboutTag(command, tag)
   }
 
-  const answers: Readonly<Record<number, (parameters: Uint8Array) => M100Frame | null>> = {
-    [M100.information]: ([kind = 0]) => said(M100.information, ascii(kind, TEXTS[kind] ?? '')),
-    [M100.setRegion]: () => said(M100.setRegion, OK),
-    [M100.setSelect](parameters) {
-      selected = hexOfBytes(parameters.subarray(7))
-      return said(M100.setSelect, OK)
-    },
-    [M100.stop]() {
-      stop()
-      return said(M100.stop, OK)
-    },
-    [M100.pollMany](parameters) {
-      stop()
-      left = ((parameters[1] ?? 0) << 8) | (parameters[2] ?? 0)
-      cancelPoll = platform.timers.after(pollMs, pollOnce)
-      return null
-    },
-    [M100.poll]() {
-      const first = [...tags.values()].find((tag) => tag.alive)
-      return first ? notice(first) : refused(NO_TAG)
-    },
-    [M100.setPower](parameters) {
-      const wanted = ((parameters[0] ?? 0) << 8) | (parameters[1] ?? 0)
-      if (wanted > mostDbm * 100) return refused(0x17)
-      centiDbm = wanted
-      return said(M100.setPower, OK)
-    },
-    [M100.getPower]: () => said(M100.getPower, Uint8Array.of(centiDbm >> 8, centiDbm & 0xff)),
-    [M100.kill]: (parameters) => onTag('kill', M100.kill, 0x12, parameters),
-    [M100.changeEas]: (parameters) => onTag('eas', M100.changeEas, 0x1b, parameters),
-  }
-
-  async function serveOne(link: ByteLink, frame: M100Frame): Promise<void> {
-    const hits = faults.hitting(0, frame.command)
+  async #serveOne(link: ByteLink, frame: M100Frame): Promise<void> {
+    const hits = this.faults.hitting(0, frame.command)
     if (hits.some((hit) => hit.kind === 'dead')) return
     const exception = hits.find((hit) => hit.kind === 'exception')
-    const usual = answers[frame.command] ?? (() => refused(0x17))
-    const answer = exception ? refused(exception.code) : usual(frame.parameters)
-    await answerWithFaults({ link, timers: platform.timers, hits, bytes: answer && codec.encode(answer) }, 2)
-  }
-
-  return {
-    put({ epc, rssiDbm = -55, killPassword = '00000000', accessPassword = '00000000' }) {
-      if (tags.size >= MOST_TAGS) throw new RangeError(`at most ${MOST_TAGS} tags`)
-      taken.delete(epc)
-      tags.set(epc, { epc, rssiDbm, killPassword, accessPassword, alive: true, eas: true })
-    },
-    take(epc) {
-      const tag = tags.get(epc)
-      if (tag) taken.set(epc, tag)
-      for (const oldest of [...taken.keys()].slice(0, -MOST_TAGS)) taken.delete(oldest)
-      tags.delete(epc)
-    },
-    tag: (epc) => tags.get(epc) ?? taken.get(epc) ?? null,
-    done,
-    get powerDbm() {
-      return centiDbm / 100
-    },
-    get polling() {
-      return left > 0
-    },
-    faults,
-    restart() {
-      stop()
-      selected = null
-      centiDbm = 2_000
-    },
-    async serve(link) {
-      const hears = m100Codec('reader')
-      let order: Promise<void> = Promise.resolve()
-      links.add(link)
-      try {
-        for await (const chunk of link.bytes)
-          for (const frame of hears.push(chunk)) order = order.then(() => serveOne(link, frame))
-      } catch {
-        // The link broke: that is how a simulated pad is unplugged too.
-      } finally {
-        links.delete(link)
-        await link.close()
-      }
-    },
+    const usual = this.#answers[frame.command] ?? (() => this.#refused(0x17))
+    const answer = exception ? this.#refused(exception.code) : usual(frame.parameters)
+    await answerWithFaults(
+      { link, timers: this.#options.platform.timers, hits, bytes: answer && this.#codec.encode(answer) },
+      2,
+    )
   }
 }

@@ -5,8 +5,8 @@ import { OSDP_COMMAND, OSDP_NAK, OSDP_REPLY } from '../../device-drivers/protoco
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import { answerWithFaults } from './answer-faults.ts'
 import { faultSwitches } from './faults.ts'
-import type { FaultSwitches } from './faults.ts'
 import { deviceChannel } from './osdp-channel.ts'
+import type { DeviceChannel } from './osdp-channel.ts'
 import type { LockModel } from './relay-board.ts'
 
 export interface OsdpDeviceOptions {
@@ -21,31 +21,6 @@ export interface OsdpDeviceOptions {
   readonly locks?: readonly LockModel[]
   /** Told of every change of an output. */
   readonly onChange?: (output: number, on: boolean) => void
-}
-
-/** A simulated OSDP device: a card reader with a LED and a buzzer, 4 outputs and 4 inputs. */
-export interface OsdpDevice {
-  readonly outputs: readonly boolean[]
-  readonly inputs: readonly boolean[]
-  /** Every command to an output that was carried out, oldest first; the last 10,000. */
-  readonly outputCommands: readonly { readonly output: number; readonly control: number }[]
-  /** The last LED and buzzer commands, as they came. */
-  readonly led: Uint8Array | null
-  readonly buzzer: Uint8Array | null
-  readonly key: Uint8Array | null
-  readonly isSecure: boolean
-  /** By command code; an `exception` is a NAK with its code. */
-  readonly faults: FaultSwitches
-  /** A card is held before the reader; it is told at the next poll. At most 100 wait. */
-  card(data: Uint8Array, bits?: number): void
-  setInput(input: number, on: boolean): void
-  tamper(on: boolean): void
-  /** Answers BUSY to the next so many commands. */
-  busy(times: number): void
-  /** As when its power fails for a moment: outputs off, secure channel and numbers forgotten. */
-  restart(): void
-  /** Answers on this link until it ends. */
-  serve(link: ByteLink): Promise<void>
 }
 
 const SIZE = 4
@@ -73,104 +48,187 @@ const ACK: Said = { code: OSDP_REPLY.ack }
 
 /** Makes a device. It does nothing until a link is served to it. */
 export function osdpDevice(options: OsdpDeviceOptions): OsdpDevice {
-  const { platform, address = 0, locks = DEFAULT_LOCKS } = options
-  const codec = osdpCodec()
-  const faults = faultSwitches()
-  const handshake = deviceChannel(platform.random)
-  const outputs = Array.from({ length: SIZE }, () => false)
-  const inputs = Array.from({ length: SIZE }, () => false)
-  const endTimers = new Map<number, Cancel>()
-  const cards: Uint8Array[] = []
-  const log: { output: number; control: number }[] = []
-  let key = options.key ?? null
-  let installMode = options.installMode ?? key === null
-  let lastLed: Uint8Array | null = null
-  let lastBuzzer: Uint8Array | null = null
-  let tampered = false
-  let busyTimes = 0
-  let last: { sequence: number; code: number; bytes: Uint8Array } | null = null
+  return new OsdpDevice(options)
+}
 
-  function setOutput(output: number, on: boolean): void {
-    if (outputs[output] === on) return
-    outputs[output] = on
-    options.onChange?.(output, on)
-    for (const lock of locks) {
+/** A simulated OSDP device: a card reader with a LED and a buzzer, 4 outputs and 4 inputs. */
+export class OsdpDevice {
+  readonly #options: OsdpDeviceOptions
+  readonly #platform: Platform
+  readonly #address: number
+  readonly #locks: readonly LockModel[]
+  readonly #codec = osdpCodec()
+  /** By command code; an `exception` is a NAK with its code. */
+  readonly faults = faultSwitches()
+  readonly #handshake: DeviceChannel
+  readonly outputs = Array.from({ length: SIZE }, () => false)
+  readonly inputs = Array.from({ length: SIZE }, () => false)
+  readonly #endTimers = new Map<number, Cancel>()
+  readonly #cards: Uint8Array[] = []
+  /** Every command to an output that was carried out, oldest first; the last 10,000. */
+  readonly outputCommands: { output: number; control: number }[] = []
+  #key: Uint8Array | null
+  #lastLed: Uint8Array | null = null
+  #lastBuzzer: Uint8Array | null = null
+  #tampered = false
+  #busyTimes = 0
+  #last: { sequence: number; code: number; bytes: Uint8Array } | null = null
+  readonly #answers: Readonly<Record<number, (data: Uint8Array, frame: OsdpFrame) => Said>>
+
+  readonly #onOutput = ([output = 0, control = 0, low = 0, high = 0]: Uint8Array): Said => {
+    if (output >= SIZE || control > 6) return nak(OSDP_NAK.cannotProcess)
+    this.outputCommands.push({ output, control })
+    if (this.outputCommands.length > MOST_LOGGED) this.outputCommands.shift()
+    this.#endTimers.get(output)?.()
+    this.#endTimers.delete(output)
+    const on = control === 2 || control === 4 || control === 5
+    this.#setOutput(output, on)
+    if (control === 5)
+      this.#endTimers.set(
+        output,
+        this.#platform.timers.after((low | (high << 8)) * 100, () => this.#setOutput(output, false)),
+      )
+    return ACK
+  }
+
+  constructor(options: OsdpDeviceOptions) {
+    this.#options = options
+    this.#platform = options.platform
+    this.#address = options.address ?? 0
+    this.#locks = options.locks ?? DEFAULT_LOCKS
+    this.#handshake = deviceChannel(options.platform.random)
+    this.#key = options.key ?? null
+    let installMode = options.installMode ?? this.#key === null
+    this.#answers = {
+      [OSDP_COMMAND.poll]: () => {
+        const card = this.#cards.shift()
+        return card ? { code: OSDP_REPLY.card, data: card } : ACK
+      },
+      [OSDP_COMMAND.id]: () => ({ code: OSDP_REPLY.id, data: IDENTITY }),
+      [OSDP_COMMAND.capabilities]: () => ({ code: OSDP_REPLY.capabilities, data: CAPABILITIES }),
+      [OSDP_COMMAND.localStatus]: () => ({
+        code: OSDP_REPLY.localStatus,
+        data: Uint8Array.of(this.#tampered ? 1 : 0, 0),
+      }),
+      [OSDP_COMMAND.inputStatus]: () => ({ code: OSDP_REPLY.inputStatus, data: this.#bits(this.inputs) }),
+      [OSDP_COMMAND.outputStatus]: () => ({ code: OSDP_REPLY.outputStatus, data: this.#bits(this.outputs) }),
+      [OSDP_COMMAND.output]: this.#onOutput,
+      [OSDP_COMMAND.led]: (data) => {
+        this.#lastLed = data
+        return ACK
+      },
+      [OSDP_COMMAND.buzzer]: (data) => {
+        this.#lastBuzzer = data
+        return ACK
+      },
+      [OSDP_COMMAND.keySet]: (data) => {
+        if (!this.#handshake.channel || data.length !== 18) return nak(OSDP_NAK.cannotProcess)
+        this.#key = data.slice(2)
+        installMode = false
+        return ACK
+      },
+      [OSDP_COMMAND.challenge]: (data, { security }) => {
+        if (!security || (security[1] === 0 && !installMode)) return nak(OSDP_NAK.noSecurity)
+        return this.#handshake.challenge(security, data, this.#key) ?? nak(OSDP_NAK.noSecurity)
+      },
+      [OSDP_COMMAND.panelCryptogram]: (data) => this.#handshake.prove(data) ?? nak(OSDP_NAK.noSecurity),
+    }
+  }
+
+  /** The last LED and buzzer commands, as they came. */
+  get led(): Uint8Array | null {
+    return this.#lastLed
+  }
+
+  get buzzer(): Uint8Array | null {
+    return this.#lastBuzzer
+  }
+
+  get key(): Uint8Array | null {
+    return this.#key
+  }
+
+  get isSecure(): boolean {
+    return this.#handshake.channel !== null && !this.#handshake.isDefault
+  }
+
+  /** A card is held before the reader; it is told at the next poll. At most 100 wait. */
+  card(data: Uint8Array, count: number | undefined = data.length * 8): void {
+    if (this.#cards.length < MOST_CARDS) this.#cards.push(Uint8Array.from([0, 0, count & 0xff, count >> 8, ...data]))
+  }
+
+  readonly setInput = (input: number, on: boolean): void => {
+    this.inputs[input] = on
+  }
+
+  tamper(on: boolean): void {
+    this.#tampered = on
+  }
+
+  /** Answers BUSY to the next so many commands. */
+  busy(times: number): void {
+    this.#busyTimes = times
+  }
+
+  /** As when its power fails for a moment: outputs off, secure channel and numbers forgotten. */
+  readonly restart = (): void => {
+    this.#forgetNumbers()
+    for (const cancel of this.#endTimers.values()) cancel()
+    this.#endTimers.clear()
+    this.outputs.forEach((_, output) => this.#setOutput(output, false))
+  }
+
+  /** Answers on this link until it ends. Bound, so that callers can pass it on. */
+  readonly serve = async (link: ByteLink): Promise<void> => {
+    const hears = osdpCodec()
+    let order: Promise<void> = Promise.resolve()
+    try {
+      for await (const chunk of link.bytes)
+        for (const frame of hears.push(chunk)) order = order.then(() => this.#serveOne(link, frame))
+    } catch {
+      // The link broke: that is how a simulated device is unplugged too.
+    } finally {
+      await link.close()
+    }
+  }
+
+  #setOutput(output: number, on: boolean): void {
+    if (this.outputs[output] === on) return
+    this.outputs[output] = on
+    this.#options.onChange?.(output, on)
+    for (const lock of this.#locks) {
       if (lock.coil === output) {
-        platform.timers.after(
+        this.#platform.timers.after(
           on ? lock.openMs : lock.closeMs,
-          () => void (outputs[output] === on && (inputs[lock.input] = on)),
+          () => void (this.outputs[output] === on && (this.inputs[lock.input] = on)),
         )
       }
     }
   }
 
-  function onOutput([output = 0, control = 0, low = 0, high = 0]: Uint8Array): Said {
-    if (output >= SIZE || control > 6) return nak(OSDP_NAK.cannotProcess)
-    log.push({ output, control })
-    if (log.length > MOST_LOGGED) log.shift()
-    endTimers.get(output)?.()
-    endTimers.delete(output)
-    const on = control === 2 || control === 4 || control === 5
-    setOutput(output, on)
-    if (control === 5)
-      endTimers.set(
-        output,
-        platform.timers.after((low | (high << 8)) * 100, () => setOutput(output, false)),
-      )
-    return ACK
-  }
-
-  const bits = (states: readonly boolean[]) => Uint8Array.from(states, Number)
-
-  const answers: Readonly<Record<number, (data: Uint8Array, frame: OsdpFrame) => Said>> = {
-    [OSDP_COMMAND.poll]() {
-      const card = cards.shift()
-      return card ? { code: OSDP_REPLY.card, data: card } : ACK
-    },
-    [OSDP_COMMAND.id]: () => ({ code: OSDP_REPLY.id, data: IDENTITY }),
-    [OSDP_COMMAND.capabilities]: () => ({ code: OSDP_REPLY.capabilities, data: CAPABILITIES }),
-    [OSDP_COMMAND.localStatus]: () => ({ code: OSDP_REPLY.localStatus, data: Uint8Array.of(tampered ? 1 : 0, 0) }),
-    [OSDP_COMMAND.inputStatus]: () => ({ code: OSDP_REPLY.inputStatus, data: bits(inputs) }),
-    [OSDP_COMMAND.outputStatus]: () => ({ code: OSDP_REPLY.outputStatus, data: bits(outputs) }),
-    [OSDP_COMMAND.output]: onOutput,
-    [OSDP_COMMAND.led](data) {
-      lastLed = data
-      return ACK
-    },
-    [OSDP_COMMAND.buzzer](data) {
-      lastBuzzer = data
-      return ACK
-    },
-    [OSDP_COMMAND.keySet](data) {
-      if (!handshake.channel || data.length !== 18) return nak(OSDP_NAK.cannotProcess)
-      key = data.slice(2)
-      installMode = false
-      return ACK
-    },
-    [OSDP_COMMAND.challenge](data, { security }) {
-      if (!security || (security[1] === 0 && !installMode)) return nak(OSDP_NAK.noSecurity)
-      return handshake.challenge(security, data, key) ?? nak(OSDP_NAK.noSecurity)
-    },
-    [OSDP_COMMAND.panelCryptogram]: (data) => handshake.prove(data) ?? nak(OSDP_NAK.noSecurity),
+  #bits(states: readonly boolean[]): Uint8Array {
+    return Uint8Array.from(states, Number)
   }
 
   /** What the frame says, out of the channel where it came in one; a number is the code of a NAK. */
-  function opened(frame: OsdpFrame): OsdpFrame | number {
+  #opened(frame: OsdpFrame): OsdpFrame | number {
     if (!frame.mac)
-      return PLAIN.has(frame.code) || (key === null && !handshake.channel) ? frame : OSDP_NAK.securityRequired
-    const plain = handshake.channel?.open(frame)
+      return PLAIN.has(frame.code) || (this.#key === null && !this.#handshake.channel)
+        ? frame
+        : OSDP_NAK.securityRequired
+    const plain = this.#handshake.channel?.open(frame)
     if (plain) return plain
-    handshake.drop()
+    this.#handshake.drop()
     return OSDP_NAK.noSecurity
   }
 
-  function reply(frame: OsdpFrame, refuse: number | null): Uint8Array {
+  #reply(frame: OsdpFrame, refuse: number | null): Uint8Array {
     const inChannel = frame.mac !== null
-    const plain = refuse === null ? opened(frame) : refuse
+    const plain = refuse === null ? this.#opened(frame) : refuse
     const said =
       typeof plain === 'number'
         ? nak(plain)
-        : (answers[plain.code]?.(plain.data, plain) ?? nak(OSDP_NAK.unknownCommand))
+        : (this.#answers[plain.code]?.(plain.data, plain) ?? nak(OSDP_NAK.unknownCommand))
     const { address: at, sequence, check } = frame
     const out: OsdpFrame = {
       address: at,
@@ -182,31 +240,31 @@ export function osdpDevice(options: OsdpDeviceOptions): OsdpDevice {
       data: said.data ?? new Uint8Array(0),
       mac: null,
     }
-    const channel = inChannel && typeof plain !== 'number' ? handshake.channel : null
-    return codec.encode(channel ? channel.seal(out) : out)
+    const channel = inChannel && typeof plain !== 'number' ? this.#handshake.channel : null
+    return this.#codec.encode(channel ? channel.seal(out) : out)
   }
 
-  function forgetNumbers(): void {
-    last = null
-    handshake.drop()
+  #forgetNumbers(): void {
+    this.#last = null
+    this.#handshake.drop()
   }
 
-  function take(frame: OsdpFrame, refuse: number | null): Uint8Array {
-    if (frame.sequence === 0) forgetNumbers()
-    else if (last?.sequence === frame.sequence && last.code === frame.code) return last.bytes
-    else if (!last || frame.sequence !== (last.sequence === 3 ? 1 : last.sequence + 1))
-      return reply(frame, OSDP_NAK.sequence)
-    const bytes = reply(frame, refuse)
-    last = { sequence: frame.sequence, code: frame.code, bytes }
+  #take(frame: OsdpFrame, refuse: number | null): Uint8Array {
+    if (frame.sequence === 0) this.#forgetNumbers()
+    else if (this.#last?.sequence === frame.sequence && this.#last.code === frame.code) return this.#last.bytes
+    else if (!this.#last || frame.sequence !== (this.#last.sequence === 3 ? 1 : this.#last.sequence + 1))
+      return this.#reply(frame, OSDP_NAK.sequence)
+    const bytes = this.#reply(frame, refuse)
+    this.#last = { sequence: frame.sequence, code: frame.code, bytes }
     return bytes
   }
 
-  async function serveOne(link: ByteLink, frame: OsdpFrame): Promise<void> {
-    if (frame.reply || (frame.address !== address && frame.address !== EVERYBODY)) return
-    const hits = faults.hitting(frame.address, frame.code)
+  async #serveOne(link: ByteLink, frame: OsdpFrame): Promise<void> {
+    if (frame.reply || (frame.address !== this.#address && frame.address !== EVERYBODY)) return
+    const hits = this.faults.hitting(frame.address, frame.code)
     if (hits.some((hit) => hit.kind === 'dead')) return
-    if (busyTimes > 0) {
-      busyTimes--
+    if (this.#busyTimes > 0) {
+      this.#busyTimes--
       const busy = {
         ...frame,
         reply: true,
@@ -216,52 +274,12 @@ export function osdpDevice(options: OsdpDeviceOptions): OsdpDevice {
         data: new Uint8Array(0),
         mac: null,
       }
-      return answerWithFaults({ link, timers: platform.timers, hits, bytes: codec.encode(busy) }, -1)
+      return answerWithFaults({ link, timers: this.#platform.timers, hits, bytes: this.#codec.encode(busy) }, -1)
     }
     const exception = hits.find((hit) => hit.kind === 'exception')
-    await answerWithFaults({ link, timers: platform.timers, hits, bytes: take(frame, exception?.code ?? null) }, -1)
-  }
-
-  return {
-    outputs,
-    inputs,
-    outputCommands: log,
-    get led() {
-      return lastLed
-    },
-    get buzzer() {
-      return lastBuzzer
-    },
-    get key() {
-      return key
-    },
-    get isSecure() {
-      return handshake.channel !== null && !handshake.isDefault
-    },
-    faults,
-    card(data, count = data.length * 8) {
-      if (cards.length < MOST_CARDS) cards.push(Uint8Array.from([0, 0, count & 0xff, count >> 8, ...data]))
-    },
-    setInput: (input, on) => void (inputs[input] = on),
-    tamper: (on) => void (tampered = on),
-    busy: (times) => void (busyTimes = times),
-    restart() {
-      forgetNumbers()
-      for (const cancel of endTimers.values()) cancel()
-      endTimers.clear()
-      outputs.forEach((_, output) => setOutput(output, false))
-    },
-    async serve(link) {
-      const hears = osdpCodec()
-      let order: Promise<void> = Promise.resolve()
-      try {
-        for await (const chunk of link.bytes)
-          for (const frame of hears.push(chunk)) order = order.then(() => serveOne(link, frame))
-      } catch {
-        // The link broke: that is how a simulated device is unplugged too.
-      } finally {
-        await link.close()
-      }
-    },
+    await answerWithFaults(
+      { link, timers: this.#platform.timers, hits, bytes: this.#take(frame, exception?.code ?? null) },
+      -1,
+    )
   }
 }

@@ -16,22 +16,6 @@ export interface PcscdOptions {
   readonly changeAt?: number
 }
 
-/** A simulated pcscd with its readers. What it should not do is switched on by its faults. */
-export interface PcscdSimulator {
-  /** Clients that are served now. */
-  readonly clients: number
-  /** Commands received, oldest first; the last 10,000. */
-  readonly log: readonly PcscCommand[]
-  readonly faults: PcscdFaults
-  plug(name: string): void
-  unplug(name: string): void
-  /** Lays a tag on a reader; the one before is taken away. */
-  put(name: string, tag: NfcTag): void
-  take(name: string): void
-  /** Answers one client until it goes. */
-  serve(link: ByteLink): Promise<void>
-}
-
 export interface PcscdFaults {
   /** Says nothing to these commands. */
   mute: ReadonlySet<PcscCommand>
@@ -66,12 +50,20 @@ const sendForEver = new AbortController().signal
 
 /** Makes a pcscd without readers. */
 export function pcscdSimulator(options: PcscdOptions): PcscdSimulator {
-  const { minor = 4, oldest = minor } = options
-  const readers = new Map<string, Reader>()
-  const clients = new Set<Client>()
-  const handles = new Map<number, { name: string; counter: number }>()
-  const log: PcscCommand[] = []
-  const faults: PcscdFaults = {
+  return new PcscdSimulator(options)
+}
+
+/** A simulated pcscd with its readers. What it should not do is switched on by its faults. */
+export class PcscdSimulator {
+  readonly #options: PcscdOptions
+  readonly #minor: number
+  readonly #oldest: number
+  readonly #readers = new Map<string, Reader>()
+  readonly #clients = new Set<Client>()
+  readonly #handles = new Map<number, { name: string; counter: number }>()
+  /** Commands received, oldest first; the last 10,000. */
+  readonly log: PcscCommand[] = []
+  readonly faults: PcscdFaults = {
     mute: new Set(),
     refuse: null,
     closed: false,
@@ -79,49 +71,132 @@ export function pcscdSimulator(options: PcscdOptions): PcscdSimulator {
     unseen: null,
     powering: false,
   }
-  let lastHandle = 0x6c00_0000
+  #lastHandle = 0x6c00_0000
+  readonly #answers: Partial<Record<PcscCommand, (request: PcscRequest, client: Client) => PcscBody>> = {
+    version: ({ body }) => {
+      const isTaken = body.major === 4 && (body.minor ?? 0) >= this.#oldest && (body.minor ?? 0) <= this.#minor
+      return { major: 4, minor: this.#minor, rv: isTaken ? rv.SUCCESS : rv.SERVICE_STOPPED }
+    },
+    establishContext: ({ body }) => ({ ...body, context: 0x5d63_55e0, rv: rv.SUCCESS }),
+    releaseContext: ({ body }) => ({ ...body, rv: rv.SUCCESS }),
+    connect: ({ body }) => this.#connect(body),
+    reconnect: (request, client) => this.#onCard(request, client),
+    disconnect: (request, client) => this.#onCard(request, client),
+    beginTransaction: (request, client) => this.#onCard(request, client),
+    endTransaction: (request, client) => this.#onCard(request, client),
+  }
 
-  const table = () =>
-    encodeReaderStates(
-      [...readers].map(([name, { eventCounter, tag }]) => ({
+  constructor(options: PcscdOptions) {
+    this.#options = options
+    this.#minor = options.minor ?? 4
+    this.#oldest = options.oldest ?? this.#minor
+  }
+
+  /** Clients that are served now. */
+  get clients(): number {
+    return this.#clients.size
+  }
+
+  plug(name: string): void {
+    this.#readers.set(name, { eventCounter: 0, tag: null })
+    this.#changed()
+  }
+
+  unplug(name: string): void {
+    this.#readers.delete(name)
+    this.#changed()
+  }
+
+  /** Lays a tag on a reader; the one before is taken away. */
+  put(name: string, tag: NfcTag): void {
+    return this.#change(name, (reader) => {
+      reader.eventCounter += reader.tag ? 2 : 1
+      reader.tag = tag
+    })
+  }
+
+  take(name: string): void {
+    return this.#change(name, (reader) => {
+      if (reader.tag) reader.eventCounter++
+      reader.tag = null
+    })
+  }
+
+  /** Answers one client until it goes. */
+  readonly serve = async (link: ByteLink): Promise<void> => {
+    if (this.faults.closed || this.#clients.size >= MOST_CLIENTS) {
+      for await (const _ of link.bytes) break
+      return link.close()
+    }
+    const client: Client = {
+      waiting: false,
+      transaction: false,
+      send: (bytes) => link.write(bytes, sendForEver).catch(() => {}),
+    }
+    this.#clients.add(client)
+    let held: Uint8Array = new Uint8Array(0)
+    try {
+      for await (const chunk of link.bytes) {
+        held = Uint8Array.from([...held, ...chunk])
+        for (let request = decodeRequest(held); request; request = decodeRequest(held)) {
+          if (request === 'bad') return
+          held = held.slice(request.length)
+          await this.#handle(request, client)
+        }
+      }
+    } catch {
+      // Broken or closed: both end this client.
+    } finally {
+      this.#clients.delete(client)
+      await link.close()
+    }
+  }
+
+  #table(): Uint8Array {
+    return encodeReaderStates(
+      [...this.#readers].map(([name, { eventCounter, tag }]) => ({
         name,
         eventCounter,
         cardPresent: tag !== null,
-        atr: tag && !faults.powering ? tag.atr : new Uint8Array(0),
+        atr: tag && !this.faults.powering ? tag.atr : new Uint8Array(0),
       })),
     )
-  const word = () => encodeBody(CHANGE_FIELDS, {})
+  }
 
-  function changed(): void {
-    for (const client of clients) {
+  #word(): Uint8Array {
+    return encodeBody(CHANGE_FIELDS, {})
+  }
+
+  #changed(): void {
+    for (const client of this.#clients) {
       if (!client.waiting) continue
       client.waiting = false
-      void client.send(word())
+      void client.send(this.#word())
     }
   }
 
   /** The tag behind a handle, or why there is none. */
-  function behind(card = 0): NfcTag | number {
-    const handle = handles.get(card)
+  #behind(card: number = 0): NfcTag | number {
+    const handle = this.#handles.get(card)
     if (!handle) return rv.INVALID_HANDLE
-    const reader = readers.get(handle.name)
+    const reader = this.#readers.get(handle.name)
     return reader?.tag && reader.eventCounter === handle.counter ? reader.tag : rv.REMOVED
   }
 
-  function connect(body: PcscBody): PcscBody {
+  #connect(body: PcscBody): PcscBody {
     const name = body.reader ?? ''
-    const reader = readers.get(name)
+    const reader = this.#readers.get(name)
     if (!reader) return { ...body, rv: rv.UNKNOWN_READER }
     if (!reader.tag) return { ...body, rv: rv.NO_CARD }
-    handles.set(++lastHandle, { name, counter: reader.eventCounter })
-    return { ...body, card: lastHandle, protocol: T1, rv: rv.SUCCESS }
+    this.#handles.set(++this.#lastHandle, { name, counter: reader.eventCounter })
+    return { ...body, card: this.#lastHandle, protocol: T1, rv: rv.SUCCESS }
   }
 
-  function onCard({ command, body }: PcscRequest, client: Client): PcscBody {
-    const tag = behind(body.card)
+  #onCard({ command, body }: PcscRequest, client: Client): PcscBody {
+    const tag = this.#behind(body.card)
     if (tag === rv.INVALID_HANDLE) return { ...body, rv: tag }
     if (command === 'disconnect') {
-      handles.delete(body.card ?? 0)
+      this.#handles.delete(body.card ?? 0)
       if (body.disposition === RESET && typeof tag !== 'number') tag.reset?.()
     }
     if (command === 'endTransaction' && !client.transaction) return { ...body, rv: rv.NOT_TRANSACTED }
@@ -129,22 +204,8 @@ export function pcscdSimulator(options: PcscdOptions): PcscdSimulator {
     return { ...body, rv: typeof tag === 'number' && command !== 'disconnect' ? tag : rv.SUCCESS }
   }
 
-  const answers: Partial<Record<PcscCommand, (request: PcscRequest, client: Client) => PcscBody>> = {
-    version: ({ body }) => {
-      const isTaken = body.major === 4 && (body.minor ?? 0) >= oldest && (body.minor ?? 0) <= minor
-      return { major: 4, minor, rv: isTaken ? rv.SUCCESS : rv.SERVICE_STOPPED }
-    },
-    establishContext: ({ body }) => ({ ...body, context: 0x5d63_55e0, rv: rv.SUCCESS }),
-    releaseContext: ({ body }) => ({ ...body, rv: rv.SUCCESS }),
-    connect: ({ body }) => connect(body),
-    reconnect: onCard,
-    disconnect: onCard,
-    beginTransaction: onCard,
-    endTransaction: onCard,
-  }
-
-  async function transmit({ body, data }: PcscRequest, client: Client): Promise<void> {
-    const tag = behind(body.card)
+  async #transmit({ body, data }: PcscRequest, client: Client): Promise<void> {
+    const tag = this.#behind(body.card)
     const said = typeof tag === 'number' ? tag : tag.answer(data)
     if (said === null) return
     const code = typeof said === 'number' ? said : rv.SUCCESS
@@ -155,105 +216,49 @@ export function pcscdSimulator(options: PcscdOptions): PcscdSimulator {
     if (bytes.length > 0) await client.send(bytes)
   }
 
-  async function wait(client: Client): Promise<void> {
-    const unseen = faults.unseen
-    faults.unseen = null
+  async #wait(client: Client): Promise<void> {
+    const unseen = this.faults.unseen
+    this.faults.unseen = null
     unseen?.()
     client.waiting = true
-    const race = faults.race
-    faults.race = null
-    if (!race || options.changeAt === undefined) {
-      await client.send(table())
+    const race = this.faults.race
+    this.faults.race = null
+    if (!race || this.#options.changeAt === undefined) {
+      await client.send(this.#table())
       race?.()
       return
     }
     // The table is from before, the word goes into it.
-    const before = table()
-    await client.send(before.subarray(0, options.changeAt))
+    const before = this.#table()
+    await client.send(before.subarray(0, this.#options.changeAt))
     race()
-    await client.send(before.subarray(options.changeAt))
+    await client.send(before.subarray(this.#options.changeAt))
   }
 
-  async function handle(request: PcscRequest, client: Client): Promise<void> {
+  async #handle(request: PcscRequest, client: Client): Promise<void> {
     const { command } = request
-    log.push(command)
-    if (log.length > MOST_LOGGED) log.shift()
-    if (faults.mute.has(command)) return
-    if (faults.refuse?.command === command && faults.refuse.times-- > 0) {
-      return client.send(encodeBody(PCSC_BODIES[command], { ...request.body, rv: faults.refuse.code }))
+    this.log.push(command)
+    if (this.log.length > MOST_LOGGED) this.log.shift()
+    if (this.faults.mute.has(command)) return
+    if (this.faults.refuse?.command === command && this.faults.refuse.times-- > 0) {
+      return client.send(encodeBody(PCSC_BODIES[command], { ...request.body, rv: this.faults.refuse.code }))
     }
-    if (command === 'getReadersState') return client.send(table())
-    if (command === 'waitReaderStateChange') return wait(client)
-    if (command === 'transmit') return transmit(request, client)
+    if (command === 'getReadersState') return client.send(this.#table())
+    if (command === 'waitReaderStateChange') return this.#wait(client)
+    if (command === 'transmit') return this.#transmit(request, client)
     if (command === 'stopWaitingReaderStateChange') {
       if (!client.waiting) return
       client.waiting = false
-      return client.send(word())
+      return client.send(this.#word())
     }
-    const body = answers[command]?.(request, client)
+    const body = this.#answers[command]?.(request, client)
     if (body) await client.send(encodeBody(PCSC_BODIES[command], body))
   }
 
-  async function serve(link: ByteLink): Promise<void> {
-    if (faults.closed || clients.size >= MOST_CLIENTS) {
-      for await (const _ of link.bytes) break
-      return link.close()
-    }
-    const client: Client = {
-      waiting: false,
-      transaction: false,
-      send: (bytes) => link.write(bytes, sendForEver).catch(() => {}),
-    }
-    clients.add(client)
-    let held: Uint8Array = new Uint8Array(0)
-    try {
-      for await (const chunk of link.bytes) {
-        held = Uint8Array.from([...held, ...chunk])
-        for (let request = decodeRequest(held); request; request = decodeRequest(held)) {
-          if (request === 'bad') return
-          held = held.slice(request.length)
-          await handle(request, client)
-        }
-      }
-    } catch {
-      // Broken or closed: both end this client.
-    } finally {
-      clients.delete(client)
-      await link.close()
-    }
-  }
-
-  function change(name: string, act: (reader: Reader) => void): void {
-    const reader = readers.get(name)
+  #change(name: string, act: (reader: Reader) => void): void {
+    const reader = this.#readers.get(name)
     if (!reader) throw new RangeError(`no reader ${name}`)
     act(reader)
-    changed()
-  }
-
-  return {
-    get clients() {
-      return clients.size
-    },
-    log,
-    faults,
-    plug(name) {
-      readers.set(name, { eventCounter: 0, tag: null })
-      changed()
-    },
-    unplug(name) {
-      readers.delete(name)
-      changed()
-    },
-    put: (name, tag) =>
-      change(name, (reader) => {
-        reader.eventCounter += reader.tag ? 2 : 1
-        reader.tag = tag
-      }),
-    take: (name) =>
-      change(name, (reader) => {
-        if (reader.tag) reader.eventCounter++
-        reader.tag = null
-      }),
-    serve,
+    this.#changed()
   }
 }

@@ -1,11 +1,10 @@
-import type { Platform } from '../../policy/platform.ts'
 import type { ModbusFraming } from '../../device-drivers/protocols/modbus/frame.ts'
+import type { Platform } from '../../policy/platform.ts'
 import { ILLEGAL_DATA_ADDRESS, MODBUS_FUNCTIONS } from '../../device-drivers/protocols/modbus/functions.ts'
 import { FLASH_COILS } from '../../device-drivers/protocols/modbus/pdu.ts'
 import type { ModbusMessage, ModbusRefusal } from '../../device-drivers/protocols/modbus/pdu.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import { faultSwitches } from './faults.ts'
-import type { FaultSwitches } from './faults.ts'
 import { answerRequests } from './modbus-slave.ts'
 
 /** A lock, detacher or barrier behind a coil: its sense input follows the coil after a delay. */
@@ -40,114 +39,123 @@ export interface RelayBoardOptions {
   readonly onChange?: (change: CoilChange) => void
 }
 
-/** A simulated relay and input board with 8 coils, 8 discrete inputs and 8 holding registers. */
-export interface RelayBoard {
-  readonly coils: readonly boolean[]
-  readonly inputs: readonly boolean[]
-  readonly registers: readonly number[]
-  /** Every change of a coil, oldest first; the last 10,000. */
-  readonly log: readonly CoilChange[]
-  /** Every write of a coil, changing or not, oldest first; the last 10,000. */
-  readonly writes: readonly CoilChange[]
-  readonly faults: FaultSwitches
-  /** Presses a sensor: passage, door, tamper. */
-  setInput(input: number, on: boolean): void
-  /** The input shows this whatever the lock does; null frees it. */
-  stick(input: number, on: boolean | null): void
-  /** As when its power fails for a moment: every coil goes off, links stay. */
-  restart(): void
-  /** Answers on this link until it ends. Any number of links at a time. */
-  serve(link: ByteLink): Promise<void>
-}
-
 const SIZE = 8
 const MOST_LOGGED = 10_000
 const DEFAULT_LOCKS: readonly LockModel[] = [{ coil: 0, input: 0, openMs: 30, closeMs: 30 }]
 
 /** Makes a board. It does nothing until a link is served to it. */
 export function relayBoard(options: RelayBoardOptions): RelayBoard {
-  const { clock, timers } = options.platform
-  const locks = options.locks ?? DEFAULT_LOCKS
-  const units = new Set(options.units ?? [1])
-  const coils = Array.from({ length: SIZE }, () => false)
-  const inputs = Array.from({ length: SIZE }, () => false)
-  const registers = Array.from({ length: SIZE }, () => 0)
-  const stuck = new Map<number, boolean>()
-  const log: CoilChange[] = []
-  const writes: CoilChange[] = []
-  const faults = faultSwitches()
+  return new RelayBoard(options)
+}
 
-  function note(list: CoilChange[], change: CoilChange): void {
+/** A simulated relay and input board with 8 coils, 8 discrete inputs and 8 holding registers. */
+export class RelayBoard {
+  readonly #options: RelayBoardOptions
+  readonly #locks: readonly LockModel[]
+  readonly #units: Set<number>
+  readonly coils = Array.from({ length: SIZE }, () => false)
+  readonly #inputs = Array.from({ length: SIZE }, () => false)
+  readonly registers = Array.from({ length: SIZE }, () => 0)
+  readonly #stuck = new Map<number, boolean>()
+  /** Every change of a coil, oldest first; the last 10,000. */
+  readonly log: CoilChange[] = []
+  /** Every write of a coil, changing or not, oldest first; the last 10,000. */
+  readonly writes: CoilChange[] = []
+  readonly faults = faultSwitches()
+  readonly #read: Partial<Record<ModbusMessage['name'], (at: number) => number>> = {
+    readCoils: (at) => (this.coils[at] ? 1 : 0),
+    readDiscreteInputs: (at) => (this.#shown(at) ? 1 : 0),
+    readHoldingRegisters: (at) => this.registers[at] ?? 0,
+  }
+
+  constructor(options: RelayBoardOptions) {
+    this.#options = options
+    this.#locks = options.locks ?? DEFAULT_LOCKS
+    this.#units = new Set(options.units ?? [1])
+  }
+
+  get inputs(): readonly boolean[] {
+    return Array.from({ length: SIZE }, (_, i) => this.#shown(i))
+  }
+
+  /** Presses a sensor: passage, door, tamper. */
+  readonly setInput = (input: number, on: boolean): void => {
+    if (input < SIZE) this.#inputs[input] = on
+  }
+
+  /** The input shows this whatever the lock does; null frees it. */
+  stick(input: number, on: boolean | null): void {
+    if (on === null) this.#stuck.delete(input)
+    else this.#stuck.set(input, on)
+  }
+
+  /** As when its power fails for a moment: every coil goes off, links stay. */
+  readonly restart = (): void => {
+    return this.coils.forEach((_, coil) => this.#setCoil(coil, false))
+  }
+
+  /** Answers on this link until it ends. Any number of links at a time. */
+  readonly serve = (link: ByteLink): Promise<void> => {
+    return answerRequests({
+      link,
+      framing: this.#options.framing ?? 'tcp',
+      units: this.#units,
+      answer: (request) => this.#answer(request),
+      faults: this.faults,
+      platform: this.#options.platform,
+    })
+  }
+
+  #note(list: CoilChange[], change: CoilChange): void {
     list.push(change)
     if (list.length > MOST_LOGGED) list.shift()
   }
 
-  function setCoil(coil: number, on: boolean): void {
-    if (coils[coil] === on) return
-    coils[coil] = on
-    const change = { at: clock.elapsed(), coil, on }
-    note(log, change)
-    options.onChange?.(change)
-    for (const lock of locks) {
+  #setCoil(coil: number, on: boolean): void {
+    if (this.coils[coil] === on) return
+    this.coils[coil] = on
+    const change = { at: this.#options.platform.clock.elapsed(), coil, on }
+    this.#note(this.log, change)
+    this.#options.onChange?.(change)
+    for (const lock of this.#locks) {
       if (lock.coil !== coil) continue
       const delayMs = on ? lock.openMs : lock.closeMs
       // Not by a timer: on a busy machine the next read would come before it, and the lock had not moved for whoever asks.
-      if (delayMs === 0) inputs[lock.input] = on
-      else timers.after(delayMs, () => void (coils[coil] === on && (inputs[lock.input] = on)))
+      if (delayMs === 0) this.#inputs[lock.input] = on
+      else
+        this.#options.platform.timers.after(
+          delayMs,
+          () => void (this.coils[coil] === on && (this.#inputs[lock.input] = on)),
+        )
     }
   }
 
-  const shown = (input: number): boolean => stuck.get(input) ?? inputs[input] ?? false
-
-  const read: Partial<Record<ModbusMessage['name'], (at: number) => number>> = {
-    readCoils: (at) => (coils[at] ? 1 : 0),
-    readDiscreteInputs: (at) => (shown(at) ? 1 : 0),
-    readHoldingRegisters: (at) => registers[at] ?? 0,
+  #shown(input: number): boolean {
+    return this.#stuck.get(input) ?? this.#inputs[input] ?? false
   }
 
-  function write(name: ModbusMessage['name'], at: number, value: number): void {
+  #write(name: ModbusMessage['name'], at: number, value: number): void {
     if (MODBUS_FUNCTIONS[name].unit === 'word') {
-      registers[at] = value
+      this.registers[at] = value
       return
     }
-    note(writes, { at: clock.elapsed(), coil: at, on: value === 1 })
-    setCoil(at, value === 1)
+    this.#note(this.writes, { at: this.#options.platform.clock.elapsed(), coil: at, on: value === 1 })
+    this.#setCoil(at, value === 1)
   }
 
-  function answer(request: ModbusMessage): ModbusMessage | ModbusRefusal {
+  #answer(request: ModbusMessage): ModbusMessage | ModbusRefusal {
     const { name, address, quantity, values, flash } = request
-    if (flash !== undefined && options.flash && address - FLASH_COILS < SIZE) {
+    if (flash !== undefined && this.#options.flash && address - FLASH_COILS < SIZE) {
       const coil = address - FLASH_COILS
-      write(name, coil, 1)
-      timers.after(flash * 100, () => setCoil(coil, false))
+      this.#write(name, coil, 1)
+      this.#options.platform.timers.after(flash * 100, () => this.#setCoil(coil, false))
       return request
     }
     if (address + quantity > SIZE) return { functionCode: MODBUS_FUNCTIONS[name].code, exception: ILLEGAL_DATA_ADDRESS }
-    const cell = read[name]
+    const cell = this.#read[name]
     if (cell)
       return { name, address: 0, quantity: 0, values: Array.from({ length: quantity }, (_, i) => cell(address + i)) }
-    values.forEach((value, i) => write(name, address + i, value))
+    values.forEach((value, i) => this.#write(name, address + i, value))
     return request
-  }
-
-  return {
-    coils,
-    get inputs() {
-      return Array.from({ length: SIZE }, (_, i) => shown(i))
-    },
-    registers,
-    log,
-    writes,
-    faults,
-    setInput(input, on) {
-      if (input < SIZE) inputs[input] = on
-    },
-    stick(input, on) {
-      if (on === null) stuck.delete(input)
-      else stuck.set(input, on)
-    },
-    restart: () => coils.forEach((_, coil) => setCoil(coil, false)),
-    serve: (link) =>
-      answerRequests({ link, framing: options.framing ?? 'tcp', units, answer, faults, platform: options.platform }),
   }
 }

@@ -55,6 +55,19 @@ export interface Abilities extends ReaderShape {
   readonly accessSpecs: number
 }
 
+/** What a reader can do if it is not said otherwise: four antennas, inputs and outputs, 10 to 30 dBm. */
+export function abilitiesOf(options: Partial<Abilities>): Abilities {
+  return {
+    antennas: options.antennas ?? 4,
+    gpis: options.gpis ?? 4,
+    gpos: options.gpos ?? 4,
+    powersDbm: options.powersDbm ?? Array.from({ length: 21 }, (_, i) => 10 + i),
+    hasClock: options.hasClock ?? true,
+    canHold: options.canHold ?? true,
+    accessSpecs: options.accessSpecs ?? 16,
+  }
+}
+
 /** GET_READER_CAPABILITIES_RESPONSE of a reader for Europe with four channels. */
 export function capabilities(id: number, status: Parameter<'LLRPStatus'>, can: Abilities): Message {
   const gen2 = Array.from({ length: can.antennas }, (_, i) =>

@@ -1,0 +1,90 @@
+import type { Cancel, Timers } from '../../policy/platform.ts'
+import type { OpenBody } from './serve-http.ts'
+
+const MOST_KEPT = 10_000
+const KEEPALIVE = '\r\n'
+
+/** The event stream of a simulated Impinj reader: it keeps events while no client listens, and sends keepalives. */
+export class ImpinjEvents {
+  readonly #timers: Timers
+  readonly #listeners = new Set<OpenBody>()
+  #kept: string[] = []
+  #settings: Record<string, unknown> = {
+    eventBufferSize: 1_000,
+    eventPerSecondLimit: 0,
+    eventAgeLimitMinutes: 60,
+    keepAliveIntervalSeconds: 30,
+  }
+  #cancelKeepalive: Cancel = () => {}
+  /** True while the reader sends nothing. */
+  isMute = false
+
+  constructor(timers: Timers) {
+    this.#timers = timers
+  }
+
+  /** Clients that listen now. */
+  get listeners(): number {
+    return this.#listeners.size
+  }
+
+  get settings(): object {
+    return this.#settings
+  }
+
+  /** Changes the settings that are named. */
+  configure(changes: object): void {
+    this.#settings = { ...this.#settings, ...changes }
+    this.#scheduleKeepalive()
+  }
+
+  /** Adds a client, which gets the kept events first. */
+  listen(body: OpenBody): void {
+    this.#listeners.add(body)
+    for (const line of this.#kept.splice(0)) void body.write(line)
+    this.#scheduleKeepalive()
+  }
+
+  leave(body: OpenBody | null): void {
+    if (body) this.#listeners.delete(body)
+    this.#scheduleKeepalive()
+  }
+
+  /** Writes to every listener as it is. */
+  say(text: string): void {
+    if (this.isMute) return
+    for (const listener of this.#listeners) void listener.write(text)
+  }
+
+  /** Sends an event, or keeps it until a client listens. */
+  tell(event: object): void {
+    const line = `${JSON.stringify(event)}\r\n`
+    if (this.#listeners.size > 0 && !this.isMute) {
+      this.say(line)
+      return this.#scheduleKeepalive()
+    }
+    this.#kept.push(line)
+    if (this.#kept.length > MOST_KEPT) this.#kept = this.#kept.slice(-MOST_KEPT)
+  }
+
+  /** Forgets the kept events. */
+  discard(): void {
+    this.#kept = []
+  }
+
+  /** Forgets all listeners. */
+  disconnect(): void {
+    this.#listeners.clear()
+    this.#cancelKeepalive()
+  }
+
+  #scheduleKeepalive(): void {
+    this.#cancelKeepalive()
+    if (this.#listeners.size === 0) return
+    const seconds = Number(this.#settings['keepAliveIntervalSeconds'])
+    this.#cancelKeepalive = this.#timers.after(seconds * 1_000, () => {
+      this.say(KEEPALIVE)
+      this.#scheduleKeepalive()
+    })
+  }
+}
