@@ -12,6 +12,12 @@ interface Job {
   reject: (reason: unknown) => void
 }
 
+/** A job that has run, to be resolved after the commit. */
+interface Done {
+  job: Job
+  value: unknown
+}
+
 export interface GroupCommit {
   /** Runs `work` between a savepoint and its release; resolves after the commit that holds it. */
   run<T>(work: () => Promise<T>): Promise<T>
@@ -29,89 +35,119 @@ export function groupCommit(
   onFailure: (failure: StorageFailure) => void,
   onBegin: () => void = () => undefined,
 ): GroupCommit {
-  const queue: Job[] = []
-  const [begin, commit, rollback] = ['BEGIN IMMEDIATE', 'COMMIT', 'ROLLBACK'].map((sql) => db.prepare(sql))
-  const [save, release, undo] = ['SAVEPOINT job', 'RELEASE job', 'ROLLBACK TO job'].map((sql) => db.prepare(sql))
-  let running: Promise<void> | undefined
-  let failure: StorageFailure | undefined
+  return new Writer(db, onFailure, onBegin)
+}
 
-  async function runGroup(): Promise<void> {
-    const done: { job: Job; value: unknown }[] = []
-    const taken: Job[] = []
-    begin?.run()
+function statementsOf(db: Connection) {
+  return {
+    begin: db.prepare('BEGIN IMMEDIATE'),
+    commit: db.prepare('COMMIT'),
+    rollback: db.prepare('ROLLBACK'),
+    save: db.prepare('SAVEPOINT job'),
+    release: db.prepare('RELEASE job'),
+    undo: db.prepare('ROLLBACK TO job'),
+  }
+}
+
+class Writer implements GroupCommit {
+  readonly #db: Connection
+  readonly #onFailure: (failure: StorageFailure) => void
+  readonly #onBegin: () => void
+  readonly #statements: ReturnType<typeof statementsOf>
+  readonly #queue: Job[] = []
+  #running: Promise<void> | undefined
+  #failure: StorageFailure | undefined
+
+  constructor(db: Connection, onFailure: (failure: StorageFailure) => void, onBegin: () => void) {
+    this.#db = db
+    this.#onFailure = onFailure
+    this.#onBegin = onBegin
+    this.#statements = statementsOf(db)
+  }
+
+  run<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#failure) return Promise.reject(this.#failure)
+    if (this.#queue.length >= QUEUE_LIMIT) return Promise.reject(new DatabaseBusy('too many transactions wait'))
+    return new Promise<T>((resolve, reject) => {
+      this.#queue.push({ work, resolve: resolve as (value: unknown) => void, reject })
+      // Begun a turn later, so that requests which arrive together commit together.
+      this.#running ??= new Promise<void>((r) => setImmediate(r)).then(() => this.#runAll())
+    })
+  }
+
+  async drain(): Promise<void> {
+    while (this.#running) await this.#running
+  }
+
+  async #runAll(): Promise<void> {
     try {
-      for (let i = 0; i < GROUP_LIMIT; i++) {
-        const job = queue.shift()
-        if (!job) break
-        taken.push(job)
-        onBegin()
-        save?.run()
+      while (this.#queue.length > 0) {
         try {
-          done.push({ job, value: await job.work() })
-          release?.run()
+          await this.#runGroup()
         } catch (error) {
-          if (!db.inTransaction) throw error
-          undo?.run()
-          release?.run()
-          job.reject(error)
+          // BEGIN itself failed: somebody else holds the file, or the disk is gone.
+          this.#noteFailure(error)
+          this.#queue.shift()?.reject(this.#failure ?? error)
         }
       }
-      commit?.run()
+    } finally {
+      this.#running = undefined
+    }
+  }
+
+  async #runGroup(): Promise<void> {
+    const { begin, commit } = this.#statements
+    const done: Done[] = []
+    const taken: Job[] = []
+    begin.run()
+    try {
+      for (let i = 0; i < GROUP_LIMIT; i++) {
+        const job = this.#queue.shift()
+        if (!job) break
+        taken.push(job)
+        await this.#runJob(job, done)
+      }
+      commit.run()
     } catch (error) {
-      noteFailure(error)
-      rollBack()
+      this.#noteFailure(error)
+      this.#rollBack()
       // The one with which the transaction ended is among them; who was refused already hears nothing new.
-      for (const job of taken) job.reject(failure ?? error)
+      for (const job of taken) job.reject(this.#failure ?? error)
       return
     }
     for (const { job, value } of done) job.resolve(value)
   }
 
-  function rollBack(): void {
+  /** One transaction of the group, in its savepoint. Throws if the whole group cannot go on. */
+  async #runJob(job: Job, done: Done[]): Promise<void> {
+    const { save, release, undo } = this.#statements
+    this.#onBegin()
+    save.run()
     try {
-      if (db.inTransaction) rollback?.run()
+      done.push({ job, value: await job.work() })
+      release.run()
     } catch (error) {
-      noteFailure(error)
+      if (!this.#db.inTransaction) throw error
+      undo.run()
+      release.run()
+      job.reject(error)
     }
   }
 
-  function noteFailure(error: unknown): void {
+  #rollBack(): void {
+    try {
+      if (this.#db.inTransaction) this.#statements.rollback.run()
+    } catch (error) {
+      this.#noteFailure(error)
+    }
+  }
+
+  #noteFailure(error: unknown): void {
     const code = (error as { code?: string }).code ?? ''
     // SQLITE_FULL was cleanly rolled back and ends when there is room again; the others leave the disk in doubt.
-    if (failure || !/^SQLITE_(IOERR|CORRUPT|NOTADB|PROTOCOL)/.test(code)) return
-    failure = new StorageFailure(`the disk cannot be trusted any more: ${code}`, { cause: error })
-    onFailure(failure)
-    for (const job of queue.splice(0)) job.reject(failure)
-  }
-
-  async function runAll(): Promise<void> {
-    try {
-      while (queue.length > 0) {
-        try {
-          await runGroup()
-        } catch (error) {
-          // BEGIN itself failed: somebody else holds the file, or the disk is gone.
-          noteFailure(error)
-          queue.shift()?.reject(failure ?? error)
-        }
-      }
-    } finally {
-      running = undefined
-    }
-  }
-
-  return {
-    run<T>(work: () => Promise<T>): Promise<T> {
-      if (failure) return Promise.reject(failure)
-      if (queue.length >= QUEUE_LIMIT) return Promise.reject(new DatabaseBusy('too many transactions wait'))
-      return new Promise<T>((resolve, reject) => {
-        queue.push({ work, resolve: resolve as (value: unknown) => void, reject })
-        // Begun a turn later, so that requests which arrive together commit together.
-        running ??= new Promise<void>((r) => setImmediate(r)).then(runAll)
-      })
-    },
-    async drain() {
-      while (running) await running
-    },
+    if (this.#failure || !/^SQLITE_(IOERR|CORRUPT|NOTADB|PROTOCOL)/.test(code)) return
+    this.#failure = new StorageFailure(`the disk cannot be trusted any more: ${code}`, { cause: error })
+    this.#onFailure(this.#failure)
+    for (const job of this.#queue.splice(0)) job.reject(this.#failure)
   }
 }

@@ -60,19 +60,9 @@ export function guardedPool(
   // Without listeners an error would end the process: the pool listens to idle connections only.
   pool.on('error', () => undefined)
   pool.on('connect', (client) => void client.on('error', () => undefined))
-  let isAway = false
+  const server = new ServerState(note)
   /** Connections that lead to a primary. */
   const primaries = new WeakSet<pg.PoolClient>()
-
-  function explained(error: unknown, statement: string): unknown {
-    if (isDiskFull(error)) note('full', error)
-    if (!isLoss(error)) return error
-    // A server that only reads goes on answering reads: like a full disk, it stores again when a transaction is stored.
-    isAway = codeOf(error) !== READ_ONLY
-    note('away', error)
-    const isSent = !(error instanceof TooSlow)
-    return new DatabaseUnavailable(statement === 'commit' && isSent, { cause: error })
-  }
 
   async function connectPrimary(): Promise<pg.PoolClient> {
     let client: pg.PoolClient | undefined
@@ -83,47 +73,79 @@ export function guardedPool(
       return client
     } catch (error) {
       client?.release(true)
-      throw explained(error, '')
-    }
-  }
-
-  async function connect(): Promise<PostgresPoolClient> {
-    if (pool.waitingCount >= WAITING_LIMIT) throw new DatabaseBusy('too many calls wait for a connection')
-    const client = await connectPrimary()
-    /** The first loss. After a lost COMMIT a ROLLBACK follows, which must not hide that the outcome is unknown. */
-    let loss: DatabaseUnavailable | undefined
-    let endsMs = Number.POSITIVE_INFINITY
-    const query = async (statement: string, parameters: readonly unknown[]) => {
-      if (loss) throw loss
-      if (statement === BEGIN_WRITE) endsMs = clock.elapsed() + limits.writeMs
-      try {
-        if (clock.elapsed() >= endsMs) throw new TooSlow(`the write did not end within ${limits.writeMs} ms`)
-        const result = await client.query(statement, [...parameters])
-        if (isAway) note('available')
-        isAway = false
-        // Whether the server stores again shows when a transaction is stored.
-        if (statement === 'commit') note('available')
-        return result
-      } catch (error) {
-        const thrown = explained(error, statement)
-        if (thrown instanceof DatabaseUnavailable) loss = thrown
-        throw thrown
-      }
-    }
-    return {
-      query: query as unknown as PostgresPoolClient['query'],
-      // A connection whose statement timed out is still busy with it.
-      release: () => client.release(loss !== undefined),
+      throw server.explained(error, '')
     }
   }
 
   return {
-    connect,
+    async connect() {
+      if (pool.waitingCount >= WAITING_LIMIT) throw new DatabaseBusy('too many calls wait for a connection')
+      return guardedClient(await connectPrimary(), server, clock, limits)
+    },
     end: () => pool.end(),
     query: (text) =>
       pool.query(text).catch((error: unknown) => {
-        throw explained(error, text)
+        throw server.explained(error, text)
       }),
+  }
+}
+
+/** Whether the server can be reached and stores, as its answers and errors show. */
+class ServerState {
+  readonly #note: OnStorageState
+  #isAway = false
+
+  constructor(note: OnStorageState) {
+    this.#note = note
+  }
+
+  /** The error to throw for one of this statement. */
+  explained(error: unknown, statement: string): unknown {
+    if (isDiskFull(error)) this.#note('full', error)
+    if (!isLoss(error)) return error
+    // A server that only reads goes on answering reads: like a full disk, it stores again when a transaction is stored.
+    this.#isAway = codeOf(error) !== READ_ONLY
+    this.#note('away', error)
+    const isSent = !(error instanceof TooSlow)
+    return new DatabaseUnavailable(statement === 'commit' && isSent, { cause: error })
+  }
+
+  answered(statement: string): void {
+    if (this.#isAway) this.#note('available')
+    this.#isAway = false
+    // Whether the server stores again shows when a transaction is stored.
+    if (statement === 'commit') this.#note('available')
+  }
+}
+
+/** A connection that is closed after its first loss, and gets no statement after the end of its write. */
+function guardedClient(
+  client: pg.PoolClient,
+  server: ServerState,
+  clock: Pick<Clock, 'elapsed'>,
+  limits: PoolLimits,
+): PostgresPoolClient {
+  /** The first loss. After a lost COMMIT a ROLLBACK follows, which must not hide that the outcome is unknown. */
+  let loss: DatabaseUnavailable | undefined
+  let endsMs = Number.POSITIVE_INFINITY
+  const query = async (statement: string, parameters: readonly unknown[]) => {
+    if (loss) throw loss
+    if (statement === BEGIN_WRITE) endsMs = clock.elapsed() + limits.writeMs
+    try {
+      if (clock.elapsed() >= endsMs) throw new TooSlow(`the write did not end within ${limits.writeMs} ms`)
+      const result = await client.query(statement, [...parameters])
+      server.answered(statement)
+      return result
+    } catch (error) {
+      const thrown = server.explained(error, statement)
+      if (thrown instanceof DatabaseUnavailable) loss = thrown
+      throw thrown
+    }
+  }
+  return {
+    query: query as unknown as PostgresPoolClient['query'],
+    // A connection whose statement timed out is still busy with it.
+    release: () => client.release(loss !== undefined),
   }
 }
 

@@ -28,6 +28,16 @@ export async function seedSandbox(db: Db, tenant: Tenant, platform: Platform): P
   for (const store of SANDBOX_STORES) await seedStore(db, tenant, store, products, platform)
 }
 
+/** One store of the sandbox while it is written. */
+interface Seeding {
+  db: Db
+  tenant: Tenant
+  store: SandboxStore
+  storeId: string
+  platform: Platform
+  nowMs: number
+}
+
 async function seedStore(
   db: Db,
   tenant: Tenant,
@@ -35,8 +45,16 @@ async function seedStore(
   products: ProductRow[],
   platform: Platform,
 ): Promise<void> {
-  const nowMs = platform.clock.wall()
   const storeId = newId('st', platform)
+  const seeding = { db, tenant, store, storeId, platform, nowMs: platform.clock.wall() }
+  await insertStore(seeding)
+  await listProducts(seeding, products)
+  await insertDevices(seeding)
+  await seedLoyalty(db, { tenant, storeId, program: store.loyalty, platform })
+  await insertItems(seeding, products)
+}
+
+async function insertStore({ db, tenant, store, storeId, nowMs }: Seeding): Promise<void> {
   await db
     .insertInto('store')
     .values({
@@ -64,38 +82,47 @@ async function seedStore(
       created_ms: nowMs,
     })
     .execute()
-  const prices = products.map(({ price_cent, old_price_cent }) => ({
-    store_id: storeId,
-    price_cent,
-    old_price_cent,
-    updated_ms: nowMs,
+}
+
+async function listProducts({ db, storeId, nowMs }: Seeding, products: readonly ProductRow[]): Promise<void> {
+  const listings = products.map((product) => ({
+    before: product,
+    after: product,
+    known: [],
+    listing: {
+      store_id: storeId,
+      price_cent: product.price_cent,
+      old_price_cent: product.old_price_cent,
+      updated_ms: nowMs,
+    },
   }))
-  await writeProducts(
-    db,
-    products.map((product, i) => ({ before: product, after: product, known: [], listing: prices[i] })),
-  )
-  await db
-    .insertInto('device')
-    .values(
-      store.devices.map(({ deviceType, name, workflowType, laneId, gateId }) => {
-        const { capabilities, supportedTechnologies } = completeCapabilities(deviceType, {})
-        return {
-          device_id: newId('dev', platform),
-          tenant,
-          store_id: storeId,
-          device_type: deviceType,
-          name,
-          lane_id: laneId ?? null,
-          gate_id: gateId ?? null,
-          workflow_type: workflowType ?? null,
-          capabilities: JSON.stringify(capabilities),
-          technologies: JSON.stringify(supportedTechnologies),
-          registered_ms: nowMs,
-        }
-      }),
-    )
-    .execute()
-  await seedLoyalty(db, { tenant, storeId, program: store.loyalty, platform })
+  await writeProducts(db, listings)
+}
+
+async function insertDevices({ db, tenant, store, storeId, platform, nowMs }: Seeding): Promise<void> {
+  const rows = store.devices.map(({ deviceType, name, workflowType, laneId, gateId }) => {
+    const { capabilities, supportedTechnologies } = completeCapabilities(deviceType, {})
+    return {
+      device_id: newId('dev', platform),
+      tenant,
+      store_id: storeId,
+      device_type: deviceType,
+      name,
+      lane_id: laneId ?? null,
+      gate_id: gateId ?? null,
+      workflow_type: workflowType ?? null,
+      capabilities: JSON.stringify(capabilities),
+      technologies: JSON.stringify(supportedTechnologies),
+      registered_ms: nowMs,
+    }
+  })
+  await db.insertInto('device').values(rows).execute()
+}
+
+async function insertItems(
+  { db, tenant, store, storeId, platform, nowMs }: Seeding,
+  products: readonly ProductRow[],
+): Promise<void> {
   const tagged = products.filter((p) => p.tagged === 1)
   const items = tagged.flatMap((product, n) =>
     Array.from({ length: store.itemsPerProduct }, (_, i) =>
