@@ -1,5 +1,17 @@
 import { z } from 'zod'
-import { paymentProvider, ProviderFault, readAnswer, type PaymentNotice } from '../provider.ts'
+import {
+  paymentProvider,
+  ProviderFault,
+  readAnswer,
+  type Notice,
+  type Notification,
+  type PaymentNotice,
+  type ProviderConnection,
+  type RefundWish,
+  type SendToProvider,
+  type Session,
+  type SessionWish,
+} from '../provider.ts'
 import { BaseUrl, basicOf, Credential, PageUrl, parseJson } from './fields.ts'
 
 /**
@@ -39,94 +51,119 @@ export const klarna = paymentProvider({
   name: 'klarna',
   config: Config,
   addressOf: ({ baseUrl }) => baseUrl ?? 'https://api.klarna.com',
-  connect({ username, password, country = 'DE', baseUrl = 'https://api.klarna.com' }, send) {
-    const headers = { authorization: basicOf(username, password), accept: 'application/json' }
-    const get = (path: string) => send({ url: `${baseUrl}${path}`, method: 'GET', headers })
-    const post = (path: string, body: object, own: Record<string, string> = {}) =>
-      send({
-        url: `${baseUrl}${path}`,
-        method: 'POST',
-        headers: { ...headers, ...own, 'content-type': 'application/json' },
-        body: JSON.stringify(body),
-      })
-
-    async function find(sessionId: string): Promise<PaymentNotice | undefined> {
-      const { status, order_id: orderId } = readAnswer(await get(`/hpp/v1/sessions/${sessionId}`), PageState)
-      if (status === 'COMPLETED' && orderId) {
-        const order = readAnswer(await get(`/ordermanagement/v1/orders/${orderId}`), Order)
-        if (order.captured_amount <= 0) return undefined
-        return {
-          sessionId,
-          paymentId: order.merchant_reference1 ?? null,
-          state: 'paid',
-          amountCent: order.captured_amount,
-          currency: order.purchase_currency,
-          chargeId: orderId,
-        }
-      }
-      return ENDED.has(status)
-        ? { sessionId, paymentId: null, state: 'ended', amountCent: null, currency: null, chargeId: null }
-        : undefined
-    }
-
-    return {
-      async createSession({ paymentId, amountCent, currency, returnUrl, notifyUrl, title }) {
-        const line = {
-          name: title,
-          quantity: 1,
-          unit_price: amountCent,
-          total_amount: amountCent,
-          tax_rate: 0,
-          total_tax_amount: 0,
-        }
-        const wish = {
-          intent: 'buy',
-          purchase_country: country,
-          purchase_currency: currency,
-          locale: `${GERMAN.has(country) ? 'de' : 'en'}-${country}`,
-          order_amount: amountCent,
-          order_tax_amount: 0,
-          order_lines: [line],
-          merchant_reference1: paymentId,
-        }
-        const payment = readAnswer(await post('/payments/v1/sessions', wish), PaymentSession)
-        const urls = {
-          success: returnUrl,
-          cancel: returnUrl,
-          back: returnUrl,
-          failure: returnUrl,
-          error: returnUrl,
-          status_update: notifyUrl,
-        }
-        const page = readAnswer(
-          await post('/hpp/v1/sessions', {
-            payment_session_url: `${baseUrl}/payments/v1/sessions/${payment.session_id}`,
-            merchant_urls: urls,
-            options: { place_order_mode: 'CAPTURE_ORDER' },
-          }),
-          Page,
-        )
-        return { sessionId: page.session_id, url: page.redirect_url }
-      },
-      findSession: find,
-      async refund({ refundId, sessionId, chargeId, amountCent }) {
-        const orderId = chargeId ?? (await find(sessionId))?.chargeId
-        if (!orderId) throw new ProviderFault('the provider names no order of this page', true)
-        const answer = await post(
-          `/ordermanagement/v1/orders/${orderId}/refunds`,
-          { refunded_amount: amountCent, reference: refundId },
-          { 'klarna-idempotency-key': refundId },
-        )
-        readAnswer(answer, z.unknown())
-        return answer.headers['refund-id'] ?? answer.headers['location']?.split('/').at(-1) ?? refundId
-      },
-      async readNotification({ body, isOurs }) {
-        const read = Body.safeParse(parseJson(body))
-        // Whoever makes up an id must not have us ask for it.
-        if (!read.success || !(await isOurs(read.data.session.session_id))) return undefined
-        const notice = await find(read.data.session.session_id)
-        return notice ? [notice] : []
-      },
-    }
-  },
+  connect: (config, send) => new Klarna(config, send),
 })
+
+class Klarna implements ProviderConnection {
+  readonly #config: z.output<typeof Config>
+  readonly #send: SendToProvider
+  readonly #baseUrl: string
+  readonly #headers: Record<string, string>
+
+  constructor(config: z.output<typeof Config>, send: SendToProvider) {
+    const { username, password, baseUrl = 'https://api.klarna.com' } = config
+    this.#config = config
+    this.#send = send
+    this.#baseUrl = baseUrl
+    this.#headers = { authorization: basicOf(username, password), accept: 'application/json' }
+  }
+
+  async createSession(wish: SessionWish): Promise<Session> {
+    const payment = readAnswer(
+      await this.#post('/payments/v1/sessions', sessionOf(wish, this.#config.country ?? 'DE')),
+      PaymentSession,
+    )
+    const { returnUrl, notifyUrl } = wish
+    const urls = {
+      success: returnUrl,
+      cancel: returnUrl,
+      back: returnUrl,
+      failure: returnUrl,
+      error: returnUrl,
+      status_update: notifyUrl,
+    }
+    const page = readAnswer(
+      await this.#post('/hpp/v1/sessions', {
+        payment_session_url: `${this.#baseUrl}/payments/v1/sessions/${payment.session_id}`,
+        merchant_urls: urls,
+        options: { place_order_mode: 'CAPTURE_ORDER' },
+      }),
+      Page,
+    )
+    return { sessionId: page.session_id, url: page.redirect_url }
+  }
+
+  async findSession(sessionId: string): Promise<PaymentNotice | undefined> {
+    const { status, order_id: orderId } = readAnswer(await this.#get(`/hpp/v1/sessions/${sessionId}`), PageState)
+    if (status === 'COMPLETED' && orderId) {
+      const order = readAnswer(await this.#get(`/ordermanagement/v1/orders/${orderId}`), Order)
+      if (order.captured_amount <= 0) return undefined
+      return {
+        sessionId,
+        paymentId: order.merchant_reference1 ?? null,
+        state: 'paid',
+        amountCent: order.captured_amount,
+        currency: order.purchase_currency,
+        chargeId: orderId,
+      }
+    }
+    return ENDED.has(status)
+      ? { sessionId, paymentId: null, state: 'ended', amountCent: null, currency: null, chargeId: null }
+      : undefined
+  }
+
+  async refund({ refundId, sessionId, chargeId, amountCent }: RefundWish): Promise<string> {
+    const orderId = chargeId ?? (await this.findSession(sessionId))?.chargeId
+    if (!orderId) throw new ProviderFault('the provider names no order of this page', true)
+    const answer = await this.#post(
+      `/ordermanagement/v1/orders/${orderId}/refunds`,
+      { refunded_amount: amountCent, reference: refundId },
+      { 'klarna-idempotency-key': refundId },
+    )
+    readAnswer(answer, z.unknown())
+    return answer.headers['refund-id'] ?? answer.headers['location']?.split('/').at(-1) ?? refundId
+  }
+
+  async readNotification({ body, isOurs }: Notification): Promise<readonly Notice[] | undefined> {
+    const read = Body.safeParse(parseJson(body))
+    // Whoever makes up an id must not have us ask for it.
+    if (!read.success || !(await isOurs(read.data.session.session_id))) return undefined
+    const notice = await this.findSession(read.data.session.session_id)
+    return notice ? [notice] : []
+  }
+
+  #get(path: string) {
+    return this.#send({ url: `${this.#baseUrl}${path}`, method: 'GET', headers: this.#headers })
+  }
+
+  #post(path: string, body: object, own: Record<string, string> = {}) {
+    return this.#send({
+      url: `${this.#baseUrl}${path}`,
+      method: 'POST',
+      headers: { ...this.#headers, ...own, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+  }
+}
+
+/** What the shopper is to pay, as Klarna wants it. */
+function sessionOf({ paymentId, amountCent, currency, title }: SessionWish, country: string) {
+  const line = {
+    name: title,
+    quantity: 1,
+    unit_price: amountCent,
+    total_amount: amountCent,
+    tax_rate: 0,
+    total_tax_amount: 0,
+  }
+  return {
+    intent: 'buy',
+    purchase_country: country,
+    purchase_currency: currency,
+    locale: `${GERMAN.has(country) ? 'de' : 'en'}-${country}`,
+    order_amount: amountCent,
+    order_tax_amount: 0,
+    order_lines: [line],
+    merchant_reference1: paymentId,
+  }
+}

@@ -6,6 +6,11 @@ import {
   type Notice,
   type Notification,
   type PaymentNotice,
+  type ProviderConnection,
+  type RefundWish,
+  type SendToProvider,
+  type Session,
+  type SessionWish,
 } from '../provider.ts'
 import { BaseUrl, basicOf, centOf, Credential, Decimal, decimalOf, PageUrl, parseJson } from './fields.ts'
 
@@ -110,124 +115,140 @@ export const paypal = paymentProvider({
   name: 'paypal',
   config: Config,
   addressOf: ({ baseUrl }) => baseUrl ?? 'https://api-m.paypal.com',
-  connect({ clientId, clientSecret, webhookId, baseUrl = 'https://api-m.paypal.com' }, send) {
-    let token: Promise<string> | undefined
-    async function newToken(): Promise<string> {
-      const headers = {
-        authorization: basicOf(clientId, clientSecret),
-        'content-type': 'application/x-www-form-urlencoded',
-      }
-      return readAnswer(
-        await send({
-          url: `${baseUrl}/v1/oauth2/token`,
-          method: 'POST',
-          headers,
-          body: 'grant_type=client_credentials',
-        }),
-        Token,
-      ).access_token
-    }
-    async function call(method: 'GET' | 'POST', path: string, body?: string, key?: string) {
-      token ??= newToken()
-      const headers = {
-        authorization: `Bearer ${await token}`,
-        prefer: 'return=representation',
-        ...(body !== undefined && { 'content-type': 'application/json' }),
-        ...(key !== undefined && { 'paypal-request-id': key }),
-      }
-      return send({ url: `${baseUrl}${path}`, method, headers, ...(body !== undefined && { body }) })
-    }
-    const orderPath = (id: string) => `/v2/checkout/orders/${id}`
-
-    /** An order is captured once, however often it is asked for: that is its own key. */
-    async function find(id: string): Promise<PaymentNotice | undefined> {
-      const found = await call('GET', orderPath(id))
-      const ended = {
-        sessionId: id,
-        paymentId: null,
-        state: 'ended',
-        amountCent: null,
-        currency: null,
-        chargeId: null,
-      } as const
-      // What was never approved is forgotten after some hours.
-      if (found.status === 404) return ended
-      const order = readAnswer(found, Order)
-      if (order.status === 'VOIDED') return ended
-      if (order.status !== 'APPROVED') return capturedOf(order)
-      const answer = await call('POST', `${orderPath(id)}/capture`, '{}')
-      const issue = answer.status === 422 ? (Refusal.safeParse(answer.json).data?.details?.[0]?.issue ?? '') : ''
-      if (issue === 'ORDER_ALREADY_CAPTURED') return capturedOf(readAnswer(await call('GET', orderPath(id)), Order))
-      return STILL_OPEN.has(issue) ? undefined : capturedOf(readAnswer(answer, Order))
-    }
-
-    return {
-      async createSession({ paymentId, amountCent, currency, returnUrl, title }) {
-        const unit = {
-          reference_id: paymentId,
-          custom_id: paymentId,
-          description: title.slice(0, 127),
-          amount: { currency_code: currency, value: decimalOf(amountCent) },
-        }
-        const context = {
-          return_url: returnUrl,
-          cancel_url: returnUrl,
-          user_action: 'PAY_NOW',
-          shipping_preference: 'NO_SHIPPING',
-        }
-        const wish = {
-          intent: 'CAPTURE',
-          purchase_units: [unit],
-          payment_source: { paypal: { experience_context: context } },
-        }
-        const order = readAnswer(await call('POST', '/v2/checkout/orders', JSON.stringify(wish), paymentId), Order)
-        const page = order.links?.find(({ rel }) => rel === 'payer-action' || rel === 'approve')
-        if (!page) throw new ProviderFault('the provider answered an order without its page', false)
-        return { sessionId: order.id, url: page.href }
-      },
-      findSession: find,
-      async refund({ refundId, sessionId, chargeId, amountCent, currency }) {
-        const captureId = chargeId ?? capturedOf(readAnswer(await call('GET', orderPath(sessionId)), Order))?.chargeId
-        if (!captureId) throw new ProviderFault('the provider names no capture of this order', true)
-        const wish = { amount: { currency_code: currency, value: decimalOf(amountCent) }, custom_id: refundId }
-        const { id, status } = readAnswer(
-          await call('POST', `/v2/payments/captures/${captureId}/refund`, JSON.stringify(wish), refundId),
-          Refund,
-        )
-        if (REFUND_STATES[status ?? ''] === 'failed')
-          throw new ProviderFault(`the provider answered that the refund is ${status}`, true)
-        return id
-      },
-      async readNotification(notification): Promise<readonly Notice[] | undefined> {
-        const transmission = transmissionOf(notification)
-        const event = Event.safeParse(parseJson(notification.body))
-        if (!transmission || !event.success) return undefined
-        const order = isRefund(event.data.event_type) ? undefined : orderOf(event.data)
-        const refund = isRefund(event.data.event_type) ? Refund.safeParse(event.data.resource).data : undefined
-        // A webhook tells of all orders of an application, and anybody may make one up: PayPal is asked about ours alone.
-        const isOurs = order
-          ? await notification.isOurs(order.id, order.paymentId)
-          : refund
-            ? await notification.isOurRefund(refund.id, refund.custom_id ?? null)
-            : false
-        if (!isOurs) return []
-        // The event goes back letter by letter: its sum is part of what is signed.
-        const question = JSON.stringify({ ...transmission, webhook_id: webhookId }).replace(
-          /\}$/,
-          `,"webhook_event":${notification.body}}`,
-        )
-        if (
-          readAnswer(await call('POST', '/v1/notifications/verify-webhook-signature', question), Verdict)
-            .verification_status !== 'SUCCESS'
-        )
-          return undefined
-        if (order) {
-          const notice = await find(order.id)
-          return notice ? [{ ...notice, paymentId: notice.paymentId ?? order.paymentId }] : []
-        }
-        const state = refund && REFUND_STATES[refund.status ?? '']
-        return refund && state ? [{ refundRef: refund.id, refundId: refund.custom_id ?? null, state }] : []
-      },
-    }
-  },
+  connect: (config, send) => new PayPal(config, send),
 })
+
+const orderPath = (id: string) => `/v2/checkout/orders/${id}`
+
+class PayPal implements ProviderConnection {
+  readonly #config: z.output<typeof Config>
+  readonly #send: SendToProvider
+  readonly #baseUrl: string
+  #token: Promise<string> | undefined
+
+  constructor(config: z.output<typeof Config>, send: SendToProvider) {
+    this.#config = config
+    this.#send = send
+    this.#baseUrl = config.baseUrl ?? 'https://api-m.paypal.com'
+  }
+
+  async createSession(wish: SessionWish): Promise<Session> {
+    const order = readAnswer(
+      await this.#call('POST', '/v2/checkout/orders', JSON.stringify(orderWish(wish)), wish.paymentId),
+      Order,
+    )
+    const page = order.links?.find(({ rel }) => rel === 'payer-action' || rel === 'approve')
+    if (!page) throw new ProviderFault('the provider answered an order without its page', false)
+    return { sessionId: order.id, url: page.href }
+  }
+
+  /** An order is captured once, however often it is asked for: that is its own key. */
+  async findSession(id: string): Promise<PaymentNotice | undefined> {
+    const found = await this.#call('GET', orderPath(id))
+    // What was never approved is forgotten after some hours.
+    if (found.status === 404) return endedOf(id)
+    const order = readAnswer(found, Order)
+    if (order.status === 'VOIDED') return endedOf(id)
+    if (order.status !== 'APPROVED') return capturedOf(order)
+    const answer = await this.#call('POST', `${orderPath(id)}/capture`, '{}')
+    const issue = answer.status === 422 ? (Refusal.safeParse(answer.json).data?.details?.[0]?.issue ?? '') : ''
+    if (issue === 'ORDER_ALREADY_CAPTURED') return capturedOf(readAnswer(await this.#call('GET', orderPath(id)), Order))
+    return STILL_OPEN.has(issue) ? undefined : capturedOf(readAnswer(answer, Order))
+  }
+
+  async refund({ refundId, sessionId, chargeId, amountCent, currency }: RefundWish): Promise<string> {
+    const captureId = chargeId ?? capturedOf(readAnswer(await this.#call('GET', orderPath(sessionId)), Order))?.chargeId
+    if (!captureId) throw new ProviderFault('the provider names no capture of this order', true)
+    const wish = { amount: { currency_code: currency, value: decimalOf(amountCent) }, custom_id: refundId }
+    const { id, status } = readAnswer(
+      await this.#call('POST', `/v2/payments/captures/${captureId}/refund`, JSON.stringify(wish), refundId),
+      Refund,
+    )
+    if (REFUND_STATES[status ?? ''] === 'failed')
+      throw new ProviderFault(`the provider answered that the refund is ${status}`, true)
+    return id
+  }
+
+  async readNotification(notification: Notification): Promise<readonly Notice[] | undefined> {
+    const transmission = transmissionOf(notification)
+    const event = Event.safeParse(parseJson(notification.body))
+    if (!transmission || !event.success) return undefined
+    const order = isRefund(event.data.event_type) ? undefined : orderOf(event.data)
+    const refund = isRefund(event.data.event_type) ? Refund.safeParse(event.data.resource).data : undefined
+    // A webhook tells of all orders of an application, and anybody may make one up: PayPal is asked about ours alone.
+    const isOurs = order
+      ? await notification.isOurs(order.id, order.paymentId)
+      : refund
+        ? await notification.isOurRefund(refund.id, refund.custom_id ?? null)
+        : false
+    if (!isOurs) return []
+    if (!(await this.#isGenuine(transmission, notification.body))) return undefined
+    if (order) {
+      const notice = await this.findSession(order.id)
+      return notice ? [{ ...notice, paymentId: notice.paymentId ?? order.paymentId }] : []
+    }
+    const state = refund && REFUND_STATES[refund.status ?? '']
+    return refund && state ? [{ refundRef: refund.id, refundId: refund.custom_id ?? null, state }] : []
+  }
+
+  async #isGenuine(transmission: Record<string, string>, event: string): Promise<boolean> {
+    // The event goes back letter by letter: its sum is part of what is signed.
+    const question = JSON.stringify({ ...transmission, webhook_id: this.#config.webhookId }).replace(
+      /\}$/,
+      `,"webhook_event":${event}}`,
+    )
+    const answer = await this.#call('POST', '/v1/notifications/verify-webhook-signature', question)
+    return readAnswer(answer, Verdict).verification_status === 'SUCCESS'
+  }
+
+  async #newToken(): Promise<string> {
+    const headers = {
+      authorization: basicOf(this.#config.clientId, this.#config.clientSecret),
+      'content-type': 'application/x-www-form-urlencoded',
+    }
+    return readAnswer(
+      await this.#send({
+        url: `${this.#baseUrl}/v1/oauth2/token`,
+        method: 'POST',
+        headers,
+        body: 'grant_type=client_credentials',
+      }),
+      Token,
+    ).access_token
+  }
+
+  async #call(method: 'GET' | 'POST', path: string, body?: string, key?: string) {
+    this.#token ??= this.#newToken()
+    const headers = {
+      authorization: `Bearer ${await this.#token}`,
+      prefer: 'return=representation',
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...(key !== undefined && { 'paypal-request-id': key }),
+    }
+    return this.#send({ url: `${this.#baseUrl}${path}`, method, headers, ...(body !== undefined && { body }) })
+  }
+}
+
+function orderWish({ paymentId, amountCent, currency, returnUrl, title }: SessionWish) {
+  const unit = {
+    reference_id: paymentId,
+    custom_id: paymentId,
+    description: title.slice(0, 127),
+    amount: { currency_code: currency, value: decimalOf(amountCent) },
+  }
+  const context = {
+    return_url: returnUrl,
+    cancel_url: returnUrl,
+    user_action: 'PAY_NOW',
+    shipping_preference: 'NO_SHIPPING',
+  }
+  return {
+    intent: 'CAPTURE',
+    purchase_units: [unit],
+    payment_source: { paypal: { experience_context: context } },
+  }
+}
+
+function endedOf(sessionId: string): PaymentNotice {
+  return { sessionId, paymentId: null, state: 'ended', amountCent: null, currency: null, chargeId: null }
+}
