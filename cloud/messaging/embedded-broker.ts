@@ -1,13 +1,13 @@
-import { createServer, type AddressInfo, type Server } from 'node:net'
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { Aedes, type AuthenticateError, type Client } from 'aedes'
-import { limitedLog } from '../../policy/limited-log.ts'
+import { limitedLog, type LimitedLog } from '../../policy/limited-log.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { mayPublish, maySubscribe, type AgentAddress } from '../../policy/topics.ts'
-import { BACKLOG, waitingConnections } from '../foundation/waiting-connections.ts'
+import { BACKLOG, waitingConnections, type WaitingConnections } from '../foundation/waiting-connections.ts'
 import type { Log } from '../foundation/log.ts'
-import { agentPlaces } from './agent-places.ts'
+import { agentPlaces, type AgentPlaces } from './agent-places.ts'
 import { BROKER_LIMITS, type BrokerLimits } from './broker-limits.ts'
-import { packetGuard } from './packet-guard.ts'
+import { packetGuard, type PacketGuard } from './packet-guard.ts'
 
 /** A message as rooms see it. */
 export interface Message {
@@ -55,102 +55,16 @@ export interface BrokerParts {
 export async function startBroker(
   listen: { host: string; port: number },
   hooks: BrokerHooks,
-  { log, platform, limits = BROKER_LIMITS }: BrokerParts,
+  parts: BrokerParts,
 ): Promise<Broker> {
-  const agents = new WeakMap<Client, AgentAddress>()
-  const online = new Map<string, AgentAddress>()
-  const lines = new Map<string, Client>()
-  const guards = new WeakMap<object, { accept(agentId: string): void }>()
-  const strangers = waitingConnections({ most: limits.strangers, mostOfNetwork: limits.strangersOfNetwork })
-  const refusals = limitedLog((fields, message) => log.warn(fields, message), platform)
-  const places = agentPlaces(limits.agents, platform.clock, (agentId) => lines.has(agentId))
-
-  const aedes = await Aedes.createBroker({
-    drainTimeout: DRAIN_TIMEOUT_MS,
-    keepaliveLimit: 300,
-    maxInflightInbound: 64,
-    maxTopicLevels: 12,
-    maxClientsIdLength: 64,
-    authenticate: (client, username, password, done) => {
-      // A session that outlives its connection would be kept, with all it misses, in memory and without a limit.
-      if (!client.clean) return done(refusal('sessions are not kept', SERVER_UNAVAILABLE), false)
-      const refused = refusal('not an agent of this cloud', BAD_USERNAME_OR_PASSWORD)
-      const full = refusal(`all ${limits.agents} places for agents are taken`, SERVER_UNAVAILABLE)
-      // The client id is bound to the credential: nobody throws another agent off by taking its name.
-      if (username === undefined || username !== client.id || !password) return done(refused, false)
-      hooks.authenticate(username, password.toString()).then(
-        (agent) => {
-          if (!agent) return done(refused, false)
-          if (!places.take(agent.agentId)) return done(full, false)
-          agents.set(client, agent)
-          guards.get(client.conn)?.accept(agent.agentId)
-          done(null, true)
-        },
-        (error: unknown) => {
-          log.error({ err: error }, 'a broker login could not be checked')
-          done(refused, false)
-        },
-      )
-    },
-    // Asked for wills too, which are published in a client's name when it is gone.
-    authorizePublish: (client, packet, done) => {
-      const agent = client && agents.get(client)
-      if (!agent || !mayPublish(agent, packet.topic)) return done(new Error('not your topic'))
-      if (packet.retain && !packet.topic.endsWith('/state')) return done(new Error('not to be retained'))
-      done(null)
-    },
-    authorizeSubscribe: (client, subscription, done) => {
-      const agent = agents.get(client)
-      done(null, agent && maySubscribe(agent, subscription.topic) ? subscription : null)
-    },
-  })
-
-  aedes.on('clientReady', (client) => {
-    const agent = agents.get(client)
-    if (!agent) return
-    online.set(agent.agentId, agent)
-    lines.set(agent.agentId, client)
-    hooks.onConnected(agent)
-  })
-  aedes.on('clientDisconnect', (client) => {
-    const agent = agents.get(client)
-    if (agent && online.get(agent.agentId) === agent) online.delete(agent.agentId)
-    if (!agent || lines.get(agent.agentId) !== client) return
-    lines.delete(agent.agentId)
-    places.leave(agent.agentId)
-  })
-  aedes.on('publish', (packet, client) => {
-    const agent = client && agents.get(client)
-    if (agent) hooks.onMessage(agent, packet.topic, packet.payload.toString())
-  })
-  aedes.on('clientError', (client, error) =>
-    refusals.write({ client: client.id, reason: error.message }, 'a broker client failed'),
-  )
-
+  const clients = new AgentClients(hooks, parts)
+  const { aedes, refusals } = await mqttOf(clients, hooks, parts)
+  const { strangers, strangersOfNetwork } = parts.limits ?? BROKER_LIMITS
+  const waiting = waitingConnections({ most: strangers, mostOfNetwork: strangersOfNetwork })
   const server = createServer((socket) => {
     const from = socket.remoteAddress ?? ''
     const onCut = (why: string) => refusals.write({ from, why }, 'a broker connection was cut')
-    const cut = (why: string) => {
-      onCut(why)
-      socket.destroy()
-    }
-    const leave = strangers.add(from, () => cut('too many connections wait for their login'))
-    const cancel = platform.timers.after(LOGIN_WITHIN_MS, () => cut(`no login within ${LOGIN_WITHIN_MS / 1_000} s`))
-    const isKnown = () => {
-      cancel()
-      leave()
-    }
-    socket.setNoDelay(true)
-    const guard = packetGuard(socket, onCut)
-    socket.once('close', isKnown)
-    guards.set(guard, {
-      accept(agentId) {
-        guard.accept()
-        isKnown()
-        socket.on('data', () => hooks.onActivity(agentId))
-      },
-    })
-    aedes.handle(guard)
+    aedes.handle(clients.admit(socket, waiting, onCut))
   })
   const port = await listening(server, listen).catch((error: unknown) => {
     aedes.close()
@@ -161,19 +75,157 @@ export async function startBroker(
     isListening: () => server.listening,
     publish: ({ topic, payload, retain }) =>
       aedes.publish({ cmd: 'publish', topic, payload: Buffer.from(payload), qos: 1, retain, dup: false }, (error) => {
-        if (error) log.warn({ topic, reason: error.message }, 'a message could not be published')
+        if (error) parts.log.warn({ topic, reason: error.message }, 'a message could not be published')
       }),
-    connected: () => online,
-    disconnect(agentId) {
-      places.forget(agentId)
-      lines.get(agentId)?.close()
-    },
+    connected: () => clients.online,
+    disconnect: (agentId) => clients.disconnect(agentId),
     close: () =>
       new Promise((resolve) => {
         refusals.stop()
         server.close()
         aedes.close(() => resolve())
       }),
+  }
+}
+
+/** The MQTT part of the broker: logins and topics are checked by `clients`, messages go to `hooks`. */
+async function mqttOf(
+  clients: AgentClients,
+  hooks: BrokerHooks,
+  { log, platform }: BrokerParts,
+): Promise<{ aedes: Aedes; refusals: LimitedLog }> {
+  const refusals = limitedLog((fields, message) => log.warn(fields, message), platform)
+  const aedes = await Aedes.createBroker({
+    drainTimeout: DRAIN_TIMEOUT_MS,
+    keepaliveLimit: 300,
+    maxInflightInbound: 64,
+    maxTopicLevels: 12,
+    maxClientsIdLength: 64,
+    authenticate: (client, username, password, done) => clients.authenticate(client, username, password, done),
+    // Asked for wills too, which are published in a client's name when it is gone.
+    authorizePublish: (client, packet, done) => {
+      const agent = client && clients.agentOf(client)
+      if (!agent || !mayPublish(agent, packet.topic)) return done(new Error('not your topic'))
+      if (packet.retain && !packet.topic.endsWith('/state')) return done(new Error('not to be retained'))
+      done(null)
+    },
+    authorizeSubscribe: (client, subscription, done) => {
+      const agent = clients.agentOf(client)
+      done(null, agent && maySubscribe(agent, subscription.topic) ? subscription : null)
+    },
+  })
+  aedes.on('clientReady', (client) => clients.arrived(client))
+  aedes.on('clientDisconnect', (client) => clients.left(client))
+  aedes.on('publish', (packet, client) => {
+    const agent = client && clients.agentOf(client)
+    if (agent) hooks.onMessage(agent, packet.topic, packet.payload.toString())
+  })
+  aedes.on('clientError', (client, error) =>
+    refusals.write({ client: client.id, reason: error.message }, 'a broker client failed'),
+  )
+  return { aedes, refusals }
+}
+
+/** Which agent each connection belongs to, from its login to its end. */
+class AgentClients {
+  readonly #hooks: BrokerHooks
+  readonly #parts: BrokerParts
+  readonly #limits: BrokerLimits
+  readonly #agents = new WeakMap<Client, AgentAddress>()
+  readonly #online = new Map<string, AgentAddress>()
+  readonly #lines = new Map<string, Client>()
+  readonly #guards = new WeakMap<object, { accept(agentId: string): void }>()
+  readonly #places: AgentPlaces
+
+  constructor(hooks: BrokerHooks, parts: BrokerParts) {
+    this.#hooks = hooks
+    this.#parts = parts
+    this.#limits = parts.limits ?? BROKER_LIMITS
+    this.#places = agentPlaces(this.#limits.agents, parts.platform.clock, (agentId) => this.#lines.has(agentId))
+  }
+
+  get online(): ReadonlyMap<string, AgentAddress> {
+    return this.#online
+  }
+
+  agentOf(client: Client): AgentAddress | undefined {
+    return this.#agents.get(client)
+  }
+
+  /** Guards a new connection, and cuts it unless an agent logs in within the limits. */
+  admit(socket: Socket, waiting: WaitingConnections, onCut: (why: string) => void): PacketGuard {
+    const cut = (why: string) => {
+      onCut(why)
+      socket.destroy()
+    }
+    const leave = waiting.add(socket.remoteAddress ?? '', () => cut('too many connections wait for their login'))
+    const cancel = this.#parts.platform.timers.after(LOGIN_WITHIN_MS, () =>
+      cut(`no login within ${LOGIN_WITHIN_MS / 1_000} s`),
+    )
+    const isKnown = () => {
+      cancel()
+      leave()
+    }
+    socket.setNoDelay(true)
+    const guard = packetGuard(socket, onCut)
+    socket.once('close', isKnown)
+    this.#guards.set(guard, {
+      accept: (agentId) => {
+        guard.accept()
+        isKnown()
+        socket.on('data', () => this.#hooks.onActivity(agentId))
+      },
+    })
+    return guard
+  }
+
+  authenticate(
+    client: Client,
+    username: string | undefined,
+    password: Buffer | undefined,
+    done: (error: AuthenticateError | null, success: boolean | null) => void,
+  ): void {
+    // A session that outlives its connection would be kept, with all it misses, in memory and without a limit.
+    if (!client.clean) return done(refusal('sessions are not kept', SERVER_UNAVAILABLE), false)
+    const refused = refusal('not an agent of this cloud', BAD_USERNAME_OR_PASSWORD)
+    const full = refusal(`all ${this.#limits.agents} places for agents are taken`, SERVER_UNAVAILABLE)
+    // The client id is bound to the credential: nobody throws another agent off by taking its name.
+    if (username === undefined || username !== client.id || !password) return done(refused, false)
+    this.#hooks.authenticate(username, password.toString()).then(
+      (agent) => {
+        if (!agent) return done(refused, false)
+        if (!this.#places.take(agent.agentId)) return done(full, false)
+        this.#agents.set(client, agent)
+        this.#guards.get(client.conn)?.accept(agent.agentId)
+        done(null, true)
+      },
+      (error: unknown) => {
+        this.#parts.log.error({ err: error }, 'a broker login could not be checked')
+        done(refused, false)
+      },
+    )
+  }
+
+  arrived(client: Client): void {
+    const agent = this.#agents.get(client)
+    if (!agent) return
+    this.#online.set(agent.agentId, agent)
+    this.#lines.set(agent.agentId, client)
+    this.#hooks.onConnected(agent)
+  }
+
+  left(client: Client): void {
+    const agent = this.#agents.get(client)
+    if (agent && this.#online.get(agent.agentId) === agent) this.#online.delete(agent.agentId)
+    if (!agent || this.#lines.get(agent.agentId) !== client) return
+    this.#lines.delete(agent.agentId)
+    this.#places.leave(agent.agentId)
+  }
+
+  /** Cuts the agent's connection and frees its place. */
+  disconnect(agentId: string): void {
+    this.#places.forget(agentId)
+    this.#lines.get(agentId)?.close()
   }
 }
 

@@ -1,0 +1,116 @@
+import { newId } from '../../policy/ids.ts'
+import { limitedLog, type LimitedLog } from '../../policy/limited-log.ts'
+import type { AgentAddress } from '../../policy/topics.ts'
+import { findAgent } from '../agent-identity/sessions.ts'
+import { noteState } from '../agents/documents/agent-state.ts'
+import { reportProtectionEvents } from '../agents/journal/report-events.ts'
+import type { AgentCaller, Mode, Tenant } from '../foundation/caller.ts'
+import { Failure } from '../foundation/failure.ts'
+import type { Services } from '../operations/operation.ts'
+import { perform } from '../operations/perform.ts'
+import type { Database } from '../persistence/database.ts'
+import type { AgentRow } from '../persistence/tables/agents.ts'
+import { waitingBatches } from './waiting-batches.ts'
+import type { WorkUnderWay } from './work-under-way.ts'
+
+export interface InboxParts {
+  database: Database
+  services: () => Services
+  underWay: WorkUnderWay
+  /** Sends the acknowledgement of a batch to its agent. */
+  acknowledge(agent: AgentAddress, ack: string): void
+}
+
+/** Takes what agents publish, in the order in which each sent it. */
+export class AgentInbox {
+  readonly #parts: InboxParts
+  readonly #batches = waitingBatches()
+  readonly #turns = new Map<string, Promise<void>>()
+  readonly #states = new Map<string, string>()
+  #refusals: LimitedLog | undefined
+
+  constructor(parts: InboxParts) {
+    this.#parts = parts
+  }
+
+  /** Takes in a batch of an agent's journal and acknowledges it; drops it if too many wait. */
+  takeBatch(from: AgentAddress, batch: string): void {
+    const stored = this.#batches.add(from.agentId)
+    if (stored)
+      void this.#parts.underWay.track(this.#inTurn(from.agentId, () => this.#takeIn(from, batch)).finally(stored))
+  }
+
+  /** One state of an agent is written at a time; of those that came meanwhile the last one counts. */
+  noteState(agentId: string, payload: string): void {
+    const isUnderWay = this.#states.has(agentId)
+    this.#states.set(agentId, payload)
+    if (!isUnderWay) void this.#parts.underWay.track(this.#writeStates(agentId, payload))
+  }
+
+  async #writeStates(agentId: string, first: string): Promise<void> {
+    try {
+      for (let next: string | undefined = first; next !== undefined; next = this.#states.get(agentId)) {
+        const state = next
+        await this.#parts.database.write((db) => noteState(db, agentId, state))
+        if (this.#states.get(agentId) === state) this.#states.delete(agentId)
+      }
+    } finally {
+      this.#states.delete(agentId)
+    }
+  }
+
+  /**
+   * Batches of one agent in the order in which they came. The one writer of SQLite keeps it by itself, and lets those that wait
+   * share a commit; on PostgreSQL they would only get into each other's way.
+   */
+  #inTurn(agentId: string, work: () => Promise<void>): Promise<void> {
+    if (this.#parts.database.dialect === 'sqlite') return work()
+    const turns = this.#turns
+    const turn = (turns.get(agentId) ?? Promise.resolve()).then(work)
+    const end = turn.catch(() => undefined).then(() => void (turns.get(agentId) === end && turns.delete(agentId)))
+    turns.set(agentId, end)
+    return turn
+  }
+
+  async #takeIn(from: AgentAddress, batch: string): Promise<void> {
+    const { database, acknowledge } = this.#parts
+    const services = this.#parts.services()
+    const agent = await findAgent(database.reads, from.agentId)
+    if (!agent || agent.revoked_ms !== null) return
+    const request = {
+      operation: reportProtectionEvents,
+      caller: callerOf(agent),
+      input: { batch },
+      older: false,
+      idempotencyKey: undefined,
+      requestId: newId('req', services.platform),
+    }
+    try {
+      const { body } = await perform(request, database, services)
+      acknowledge(from, (JSON.parse(body) as { ack: string }).ack)
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error
+      this.#logRefusal(from.agentId, error, services)
+    }
+  }
+
+  #logRefusal(agentId: string, { message: reason }: Failure, { log, platform }: Services): void {
+    this.#refusals ??= limitedLog((fields, message) => log.warn(fields, message), platform)
+    this.#refusals.write({ agentId, reason }, 'a batch was refused', agentId)
+  }
+}
+
+function callerOf(agent: AgentRow): AgentCaller {
+  const [accountId = '', mode = 'test'] = agent.tenant.split('.')
+  return {
+    kind: 'agent',
+    agentId: agent.agent_id,
+    storeId: agent.store_id,
+    ledgerId: agent.ledger_id,
+    generation: agent.generation,
+    accountId,
+    mode: mode as Mode,
+    tenant: agent.tenant as Tenant,
+    package: 'PRIME',
+  }
+}
