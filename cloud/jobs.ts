@@ -21,7 +21,7 @@ import { pruneGone } from './protection/items/item-sequence.ts'
 import type { AgentMessages } from './messaging/agent-messages.ts'
 import { startDuePayments } from './payments/due-payments.ts'
 import { releaseRefunds } from './payments/release-refunds.ts'
-import type { Database } from './persistence/database.ts'
+import type { Database, Db } from './persistence/database.ts'
 import { oldestOpen } from './persistence/positions.ts'
 import { cancelUnpaid } from './scan-and-go/cancel-unpaid.ts'
 import { lapseReservations } from './stock/lapse.ts'
@@ -46,92 +46,132 @@ export interface Jobs {
 export function startJobs(
   database: Database,
   services: Services,
-  { refresh, cutRevoked }: Pick<AgentMessages, 'refresh' | 'cutRevoked'>,
+  messages: Pick<AgentMessages, 'refresh' | 'cutRevoked'>,
 ): Jobs {
-  const { platform, log, authority } = services
-  const cancels = new Set<Cancel>()
-  const running = new Set<Promise<void>>()
-  let stopped = false
-  let toldKeys = 0
-  let oldestId: number | undefined
+  const repeater = new Repeater(services)
+  startSigning(repeater, database, services, messages)
+  startExpiry(repeater, database, services)
+  repeater.every(SETTLING_MS, 'refunds of cancelled purchases', () => releaseRefunds(database, services))
+  repeater.every(
+    SEALING_MS,
+    'audit chain',
+    async () => void (await sealAudit(database, services.platform.clock.wall())),
+  )
+  repeater.every(HELD_BACK_MS, 'events held back', heldBackCheck(database, services))
+  repeater.every(HOUSEKEEPING_MS, 'key usage', () => services.keyUsage.flush(database))
+  repeater.every(LAST_SEEN_FLUSH_MS, 'last times of agents', () => services.lastSeen.flush(database))
+  const others = [
+    startDueOffers(database, services),
+    startDuePayments(database, services),
+    startRetrying(database, services),
+  ]
+  return {
+    stop: async () => void (await Promise.all([repeater.stop(), ...others.map((other) => other.stop())])),
+  }
+}
 
-  function every(ms: number, name: string, work: () => Promise<void>): void {
-    const schedule = () => {
-      if (stopped) return
-      const cancel = platform.timers.after(ms, () => {
-        cancels.delete(cancel)
-        const run = work()
-          .catch((error: unknown) => logJobFailure(log, error, name))
-          .finally(() => {
-            running.delete(run)
-            schedule()
-          })
-        running.add(run)
-      })
-      cancels.add(cancel)
-    }
-    schedule()
+/** Runs each kind of work at its interval, counted from the end of the last run. */
+class Repeater {
+  readonly #services: Pick<Services, 'platform' | 'log' | 'authority'>
+  readonly #cancels = new Set<Cancel>()
+  readonly #running = new Set<Promise<void>>()
+  #stopped = false
+
+  constructor(services: Pick<Services, 'platform' | 'log' | 'authority'>) {
+    this.#services = services
+  }
+
+  every(ms: number, name: string, work: () => Promise<void>): void {
+    if (this.#stopped) return
+    const { platform, log } = this.#services
+    const cancel = platform.timers.after(ms, () => {
+      this.#cancels.delete(cancel)
+      const run = work()
+        .catch((error: unknown) => logJobFailure(log, error, name))
+        .finally(() => {
+          this.#running.delete(run)
+          this.every(ms, name, work)
+        })
+      this.#running.add(run)
+    })
+    this.#cancels.add(cancel)
   }
 
   /** What is over by a clock that has just jumped may not be over at all: such work waits until the time is known again. */
-  function everyByTheClock(ms: number, name: string, work: () => Promise<void>): void {
-    every(ms, name, async () => {
-      if (authority.clock.doubt() === null) await work()
+  everyByTheClock(ms: number, name: string, work: () => Promise<void>): void {
+    this.every(ms, name, async () => {
+      if (this.#services.authority.clock.doubt() === null) await work()
     })
   }
 
-  every(REFRESH_MS, 'refresh', async () => {
+  /** Starts nothing more, and waits for what runs. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    for (const cancel of this.#cancels) cancel()
+    await Promise.all(this.#running)
+  }
+}
+
+/** What agents are told, and the keys that it is signed with. */
+function startSigning(
+  repeater: Repeater,
+  database: Database,
+  { authority, log }: Services,
+  { refresh, cutRevoked }: Pick<AgentMessages, 'refresh' | 'cutRevoked'>,
+): void {
+  let toldKeys = 0
+  repeater.every(REFRESH_MS, 'refresh', async () => {
     await refresh('news')
     const doubt = authority.clock.doubt()
     if (doubt) log.warn({ doubt }, 'nothing is signed')
     else await database.write((db) => authority.noteSigned(db, authority.clock.nowMs()))
   })
-  every(KEYS_MS, 'signing keys', async () => {
+  repeater.every(KEYS_MS, 'signing keys', async () => {
     const generation = await authority.look()
     if (generation === toldKeys) return
     toldKeys = generation
     await refresh('all')
   })
-  everyByTheClock(HOUSEKEEPING_MS, 'keys whose time has come', () => database.write((db) => authority.advance(db)))
-  everyByTheClock(HOUSEKEEPING_MS, 'housekeeping', async () => {
-    const nowMs = platform.clock.wall()
-    await database.write((db) => pruneAnswers(db, nowMs))
-    await database.write((db) => pruneLogins(db, nowMs))
-    await database.write((db) => pruneCodes(db, nowMs))
-    await database.write((db) => pruneRequests(db, nowMs))
-    await database.write((db) => pruneGone(db, nowMs))
-    await database.write((db) => pruneDecisions(db, nowMs))
-    await database.write((db) => pruneApprovals(db, nowMs))
-    await database.write((db) => pruneDenied(db, nowMs))
-    await database.write((db) => pruneGiven(db, nowMs))
-    await database.write((db) => pruneFormerKeys(db, nowMs))
+  repeater.everyByTheClock(HOUSEKEEPING_MS, 'keys whose time has come', () =>
+    database.write((db) => authority.advance(db)),
+  )
+  repeater.every(REVOKED_MS, 'revoked agents', cutRevoked)
+}
+
+/** What is forgotten some time after its end, a transaction each. */
+const PRUNED: readonly ((db: Db, nowMs: number) => Promise<unknown>)[] = [
+  pruneAnswers,
+  pruneLogins,
+  pruneCodes,
+  pruneRequests,
+  pruneGone,
+  pruneDecisions,
+  pruneApprovals,
+  pruneDenied,
+  pruneGiven,
+  pruneFormerKeys,
+]
+
+function startExpiry(repeater: Repeater, database: Database, services: Services): void {
+  const everyMinute = (name: string, work: () => Promise<void>) => repeater.everyByTheClock(HOUSEKEEPING_MS, name, work)
+  everyMinute('housekeeping', async () => {
+    const nowMs = services.platform.clock.wall()
+    for (const prune of PRUNED) await database.write((db) => prune(db, nowMs))
   })
-  every(SETTLING_MS, 'refunds of cancelled purchases', () => releaseRefunds(database, services))
-  everyByTheClock(HOUSEKEEPING_MS, 'moving devices', () => endDueMoves(database, services))
-  everyByTheClock(HOUSEKEEPING_MS, 'unpaid purchases', () => cancelUnpaid(database, services))
-  everyByTheClock(HOUSEKEEPING_MS, 'overdue orders', () => cancelOverdueOrders(database, services))
-  everyByTheClock(HOUSEKEEPING_MS, 'stock reservations', () => lapseReservations(database, services))
-  everyByTheClock(HOUSEKEEPING_MS, 'loyalty expiry', () => expireEarnings(database, services))
-  every(REVOKED_MS, 'revoked agents', cutRevoked)
-  every(SEALING_MS, 'audit chain', async () => void (await sealAudit(database, platform.clock.wall())))
-  every(HELD_BACK_MS, 'events held back', async () => {
+  everyMinute('moving devices', () => endDueMoves(database, services))
+  everyMinute('unpaid purchases', () => cancelUnpaid(database, services))
+  everyMinute('overdue orders', () => cancelOverdueOrders(database, services))
+  everyMinute('stock reservations', () => lapseReservations(database, services))
+  everyMinute('loyalty expiry', () => expireEarnings(database, services))
+}
+
+/** Logs a transaction that is open at two looks in a row. */
+function heldBackCheck(database: Database, { log }: Services): () => Promise<void> {
+  let oldestId: number | undefined
+  return async () => {
     const oldest = await oldestOpen(database.reads)
     if (oldest !== undefined && oldest.id === oldestId)
       log.warn({ ...oldest }, 'a database transaction has been open for 30 s: newer events are listed when it ends')
     oldestId = oldest?.id
-  })
-  every(HOUSEKEEPING_MS, 'key usage', () => services.keyUsage.flush(database))
-  every(LAST_SEEN_FLUSH_MS, 'last times of agents', () => services.lastSeen.flush(database))
-
-  const dueOffers = startDueOffers(database, services)
-  const duePayments = startDuePayments(database, services)
-  const retrying = startRetrying(database, services)
-
-  return {
-    async stop() {
-      stopped = true
-      for (const cancel of cancels) cancel()
-      await Promise.all([...running, dueOffers.stop(), duePayments.stop(), retrying.stop()])
-    },
   }
 }
