@@ -1,7 +1,7 @@
 import { existsSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { noteChange } from '../../cloud/accounts/audit-queries.ts'
-import { INSTALLATION } from '../../cloud/authority/authority.ts'
+import { INSTALLATION } from '../../cloud/authority/key-loader.ts'
 import { loadKeyFiles } from '../../cloud/authority/key-files.ts'
 import { changeRoot, readRoot } from '../../cloud/authority/known-root.ts'
 import { lockDataDir } from '../data-dir-lock.ts'

@@ -1,5 +1,5 @@
 import { noteChange } from '../../cloud/accounts/audit-queries.ts'
-import { INSTALLATION } from '../../cloud/authority/authority.ts'
+import { INSTALLATION } from '../../cloud/authority/key-loader.ts'
 import { issuersOf } from '../../cloud/authority/issuers.ts'
 import { loadKeyFiles } from '../../cloud/authority/key-files.ts'
 import { rotateKey, type RotatedUse } from '../../cloud/authority/rotate-key.ts'

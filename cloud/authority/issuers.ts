@@ -1,7 +1,7 @@
 import { tenantOf, type Mode } from '../foundation/caller.ts'
 import { notFound } from '../foundation/failure.ts'
 import type { Db } from '../persistence/database.ts'
-import { INSTALLATION } from './authority.ts'
+import { INSTALLATION } from './key-loader.ts'
 import type { RotatedUse } from './rotate-key.ts'
 
 export interface KeyOwner {

@@ -1,4 +1,4 @@
-import { INSTALLATION } from '../../../cloud/authority/authority.ts'
+import { INSTALLATION } from '../../../cloud/authority/key-loader.ts'
 import { ROTATED_USES } from '../../../cloud/authority/rotate-key.ts'
 import { LedgerFailure, LedgerFull } from '../../../edge-agent/ledger/file/commit.ts'
 import { ROTATE_ASKED } from '../../../edge-agent/link/login/renew-key.ts'

@@ -1,0 +1,140 @@
+import { assert } from '../../policy/assert.ts'
+import { keyRing, type KeyRecord, type KeyRing, type KeyUse, type Signer } from '../../policy/documents/keys.ts'
+import type { Platform } from '../../policy/platform.ts'
+import type { Tenant } from '../foundation/caller.ts'
+import type { Db } from '../persistence/database.ts'
+import { raiseKeyGeneration, readKeyMarks, type KeyMarks } from './key-generation.ts'
+import { currentKeySet, dueKeySets, KEY_SET_LIFE, type SignedKeySet } from './key-sets.ts'
+import { readLastSigned } from './last-signed.ts'
+import { advanceKeys } from './rotate-key.ts'
+import type { Sealer } from './sealing.ts'
+import type { SigningClock } from './signing-clock.ts'
+import { makeMissingKeys, readSigningKeys, type KeyMaker, type SigningKey } from './signing-keys.ts'
+
+/** The issuer of the keys that serve every tenant. */
+export const INSTALLATION = 'installation'
+const RETIRED_SHOWN_MS = 30 * 86_400_000
+const REVOKED_SHOWN_MS = KEY_SET_LIFE * 1_000
+
+export interface TenantKeys {
+  readonly token: Signer
+  readonly receipt: Signer
+  /** Everything that documents of this tenant may be signed with. */
+  readonly ring: KeyRing
+  /** Every receipt key that was not revoked: a receipt may be read long after its key has retired. */
+  readonly reading: KeyRing
+  readonly records: readonly KeyRecord[]
+  /** In which epoch the key set counts time. */
+  readonly timeEpoch: number
+  readonly keySet: SignedKeySet
+  /** Makes receipt identities out of purchases. */
+  readonly receiptSecret: Uint8Array
+}
+
+/** The keys of the installation, as this process last saw them. */
+export interface Shared {
+  marks: KeyMarks
+  lastSignedMs: number
+  own: readonly SigningKey[]
+  policy: Signer
+  freshness: Signer
+}
+
+/** A tenant's keys, with those of the installation that were read in the same transaction. */
+export interface Loaded {
+  shared: Shared
+  keys: TenantKeys
+}
+
+interface LoaderParts {
+  sealer: Sealer
+  platform: Platform
+  clock: SigningClock
+  root: Signer
+}
+
+/** Reads keys from the database, and makes those that are missing. */
+export class KeyLoader {
+  readonly #parts: LoaderParts
+
+  constructor(parts: LoaderParts) {
+    this.#parts = parts
+  }
+
+  maker(): KeyMaker {
+    const { sealer, platform } = this.#parts
+    return { sealer, random: platform.random, nowMs: platform.clock.wall() }
+  }
+
+  async loadShared(db: Db): Promise<Shared> {
+    await makeMissingKeys(db, INSTALLATION, ['policy', 'freshness'], this.maker())
+    const own = await readSigningKeys(db, INSTALLATION, this.#parts.sealer)
+    return {
+      marks: await readKeyMarks(db),
+      lastSignedMs: (await readLastSigned(db)) ?? 0,
+      own,
+      policy: activeSigner(own, 'policy'),
+      freshness: activeSigner(own, 'freshness'),
+    }
+  }
+
+  async load(db: Db, tenant: Tenant): Promise<Loaded> {
+    const { sealer, clock } = this.#parts
+    const shared = await this.loadShared(db)
+    await makeMissingKeys(db, tenant, ['token', 'receipt'], this.maker())
+    const own = await readSigningKeys(db, tenant, sealer)
+    const records = [...shared.own, ...own]
+      .filter((key) => isPublished(key, clock.noLaterMs()))
+      .map((key) => key.record)
+    const readable = own.filter(({ record }) => record.use === 'receipt' && record.state !== 'revoked')
+    const keys: TenantKeys = {
+      token: activeSigner(own, 'token'),
+      receipt: activeSigner(own, 'receipt'),
+      ring: keyRing(records),
+      reading: keyRing(readable.map(({ record }) => ({ ...record, state: 'retiring' }))),
+      records,
+      timeEpoch: shared.marks.timeEpoch,
+      keySet: await currentKeySet(db, { tenant, records, marks: shared.marks }, this.#parts),
+      receiptSecret: await this.#tenantSecret(db, `receipt-identity/${tenant}`),
+    }
+    return { shared, keys }
+  }
+
+  /** Retires and follows up keys whose time has come, and signs key sets anew that would end. */
+  async advance(db: Db): Promise<void> {
+    const maker = this.maker()
+    await advanceKeys(db, maker)
+    const due = await dueKeySets(db, Math.floor(maker.nowMs / 1_000))
+    for (const tenant of due) await this.load(db, tenant)
+    if (due.length > 0) await raiseKeyGeneration(db)
+  }
+
+  async #tenantSecret(db: Db, name: string): Promise<Uint8Array> {
+    const { sealer, platform } = this.#parts
+    const kept = await db.selectFrom('sealed_secret').select('sealed').where('name', '=', name).executeTakeFirst()
+    if (kept) return sealer.open(kept.sealed, name)
+    const secret = platform.random.bytes(32)
+    await db
+      .insertInto('sealed_secret')
+      .values({ name, sealed: sealer.seal(secret, name) })
+      .execute()
+    return secret
+  }
+}
+
+function activeSigner(keys: readonly SigningKey[], use: KeyUse): Signer {
+  const key = keys.find((k) => k.record.use === use && k.record.state === 'active')
+  assert(key?.signer, `there is no active ${use} key`)
+  return key.signer
+}
+
+/** Keys that are refused anyway leave the key set in the end, so that it does not grow for ever. */
+function isPublished({ record, changedMs }: SigningKey, nowMs: number): boolean {
+  const goneAfterMs =
+    record.state === 'retired'
+      ? RETIRED_SHOWN_MS
+      : record.state === 'revoked'
+        ? REVOKED_SHOWN_MS
+        : Number.POSITIVE_INFINITY
+  return nowMs - changedMs < goneAfterMs
+}
