@@ -52,6 +52,24 @@ async function findShop(db: Db, tenant: Tenant): Promise<{ store: StoreRow; prod
   return { store, product, deviceId: device.device_id }
 }
 
+/** One sold item, by the ids of its rows. */
+interface Sale {
+  purchaseId: string
+  lineId: string
+  itemId: string
+  epc: string
+  cti: string
+}
+
+/** What all sales of a call share. */
+interface Selling {
+  db: Db
+  store: StoreRow
+  product: ProductRow
+  platform: Platform
+  nowMs: number
+}
+
 async function sellSome(
   db: Db,
   store: StoreRow,
@@ -59,7 +77,7 @@ async function sellSome(
   count: number,
   platform: Platform,
 ): Promise<string[]> {
-  const nowMs = platform.clock.wall()
+  const selling = { db, store, product, platform, nowMs: platform.clock.wall() }
   const sales = Array.from({ length: count }, () => ({
     purchaseId: newId('pur', platform),
     lineId: newId('lin', platform),
@@ -67,6 +85,16 @@ async function sellSome(
     epc: `30${Buffer.from(platform.random.bytes(11)).toString('hex').toUpperCase()}`,
     cti: Buffer.from(platform.random.bytes(16)).toString('hex'),
   }))
+  await insertPurchases(selling, sales)
+  await insertLines(selling, sales)
+  await insertItems(selling, sales)
+  return sales.map(({ epc }) => epc)
+}
+
+async function insertPurchases(
+  { db, store, product, platform, nowMs }: Selling,
+  sales: readonly Sale[],
+): Promise<void> {
   await db
     .insertInto('purchase')
     .values(
@@ -91,6 +119,10 @@ async function sellSome(
       })),
     )
     .execute()
+}
+
+/** Lines, and the one unit of each. */
+async function insertLines({ db, product }: Selling, sales: readonly Sale[]): Promise<void> {
   await db
     .insertInto('purchase_line')
     .values(
@@ -125,6 +157,9 @@ async function sellSome(
       })),
     )
     .execute()
+}
+
+async function insertItems({ db, store, product, nowMs }: Selling, sales: readonly Sale[]): Promise<void> {
   const first = await nextItemSeq(db, store.store_id, sales.length)
   await db
     .insertInto('protected_item')
@@ -150,5 +185,4 @@ async function sellSome(
       })),
     )
     .execute()
-  return sales.map(({ epc }) => epc)
 }

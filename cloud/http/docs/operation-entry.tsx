@@ -16,7 +16,7 @@ export function OperationEntry({
   described: DescribedOperation
   description: Description
 }) {
-  const { operation, request, response, answer, errors } = described
+  const { operation, request, response, errors } = described
   const { components, baseUrl } = description
   const { name, summary } = operation
   const path = new URL(`${baseUrl}/${name}`).pathname
@@ -62,41 +62,55 @@ export function OperationEntry({
               mark="optional"
             />
           </details>
-          <details>
-            <summary>Errors</summary>
-            <ul class="errors">
-              {errors
-                .filter(({ status }) => !EVERYWHERE.has(status))
-                .toSorted((a, b) => a.status - b.status)
-                .map(({ status, code, example }) => (
-                  <li>
-                    <b>{status}</b> <code>{example.reason ?? code}</code> {example.error}
-                  </li>
-                ))}
-              <li>
-                And <a href="#errors">those of every operation</a>:{' '}
-                {[...new Set(errors.map((e) => e.status).filter((status) => EVERYWHERE.has(status)))]
-                  .toSorted((a, b) => a - b)
-                  .join(', ')}
-                .
-              </li>
-            </ul>
-          </details>
+          <Errors errors={errors} />
         </div>
-        <div class="samples">
-          {codeSamples(operation, baseUrl).map(({ language, code }, i) => (
-            <details name={`code-${name}`} open={i === 0}>
-              <summary>{language}</summary>
-              <Code text={code} />
-            </details>
-          ))}
-          <details name={`code-${name}`}>
-            <summary>Example answer</summary>
-            <Code text={JSON.stringify(answer, null, 2)} />
-          </details>
-        </div>
+        <Samples described={described} baseUrl={baseUrl} />
       </div>
     </article>
+  )
+}
+
+function Errors({ errors }: Pick<DescribedOperation, 'errors'>) {
+  return (
+    <details>
+      <summary>Errors</summary>
+      <ul class="errors">
+        {errors
+          .filter(({ status }) => !EVERYWHERE.has(status))
+          .toSorted((a, b) => a.status - b.status)
+          .map(({ status, code, example }) => (
+            <li>
+              <b>{status}</b> <code>{example.reason ?? code}</code> {example.error}
+            </li>
+          ))}
+        <li>
+          And <a href="#errors">those of every operation</a>:{' '}
+          {[...new Set(errors.map((e) => e.status).filter((status) => EVERYWHERE.has(status)))]
+            .toSorted((a, b) => a - b)
+            .join(', ')}
+          .
+        </li>
+      </ul>
+    </details>
+  )
+}
+
+function Samples({ described, baseUrl }: { described: DescribedOperation; baseUrl: string }) {
+  const { operation, answer } = described
+  const { name } = operation
+  return (
+    <div class="samples">
+      {codeSamples(operation, baseUrl).map(({ language, code }, i) => (
+        <details name={`code-${name}`} open={i === 0}>
+          <summary>{language}</summary>
+          <Code text={code} />
+        </details>
+      ))}
+      <details name={`code-${name}`}>
+        <summary>Example answer</summary>
+        <Code text={JSON.stringify(answer, null, 2)} />
+      </details>
+    </div>
   )
 }
 

@@ -41,25 +41,7 @@ export function DocsPage({ description, guide, script }: Parts) {
         <Menu areas={areas} description={description} guide={guide} />
         <main id="content" tabindex={-1}>
           <h1>untag API reference</h1>
-          <div class="lead">
-            <p>
-              Version {API_VERSION}, {description.operations.length} operations: {areas.join(', ')}.
-            </p>
-            <ul class="links">
-              <li>
-                <a href="/openapi.json">OpenAPI 3.0.3</a>
-              </li>
-              <li>
-                <a href="/postman.json">Postman collection</a>
-              </li>
-              <li>
-                <a href="/llms.txt">llms.txt</a>
-              </li>
-              <li>
-                <a href="/.well-known/jwks.json">Keys that verify tokens</a>
-              </li>
-            </ul>
-          </div>
+          <Lead areas={areas} count={description.operations.length} />
           <section class="guide">
             {guide.map(({ id, title, text }) => (
               <>
@@ -97,6 +79,30 @@ export function DocsPage({ description, guide, script }: Parts) {
         <script type="module">{raw(script)}</script>
       </body>
     </html>
+  )
+}
+
+function Lead({ areas, count }: { areas: readonly string[]; count: number }) {
+  return (
+    <div class="lead">
+      <p>
+        Version {API_VERSION}, {count} operations: {areas.join(', ')}.
+      </p>
+      <ul class="links">
+        <li>
+          <a href="/openapi.json">OpenAPI 3.0.3</a>
+        </li>
+        <li>
+          <a href="/postman.json">Postman collection</a>
+        </li>
+        <li>
+          <a href="/llms.txt">llms.txt</a>
+        </li>
+        <li>
+          <a href="/.well-known/jwks.json">Keys that verify tokens</a>
+        </li>
+      </ul>
+    </div>
   )
 }
 
