@@ -27,7 +27,7 @@ export interface StoredRow extends PackedItem {
   readonly name: string
 }
 
-/** A tag that lies near a gate (lanes/gate/presence.ts). */
+/** A tag that lies near a gate (lanes/gate/tags/presence.ts). */
 export interface StoredStray {
   readonly tag: string
   readonly longestGapMs: number | undefined
