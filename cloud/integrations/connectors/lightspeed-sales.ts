@@ -69,32 +69,101 @@ export function lightspeedSales(
   writing: LightspeedWriting,
   findProduct: FindProduct,
 ): Push {
-  const { registerId, userId, paymentTypeId } = writing
-  let taxes: ReadonlyMap<number, string> | undefined
-  const read = async (id: string): Promise<Sale | undefined> => {
-    const json = await api.get(`${VERSION}/sales/${encodeURIComponent(id)}`)
-    return json === undefined ? undefined : readAnswer(Sale, json, 'GET sales').data
+  const sales = new LightspeedSales(api, shop, writing, findProduct)
+  return {
+    dataTypes: ['transactions'],
+    batch: 50,
+    async send(_dataType, records) {
+      const { registerId, userId, paymentTypeId } = writing
+      if (registerId === undefined || userId === undefined || paymentTypeId === undefined)
+        throw new VendorFault(
+          'system_refused',
+          'registerId, userId and paymentTypeId are needed to write sales to Lightspeed',
+        )
+      return sendTransactions(records, {
+        sale: (transaction, index) => sales.sale(transaction, index),
+        refund: (back, place) => sales.refund(back, place),
+      })
+    },
   }
-  const documentOf = (id: string, lines: readonly Line[], cents: number, date: string | undefined) => ({
-    source: { author_id: userId, register_id: registerId, id, type: 'untag' },
-    state: 'closed',
-    ...(date !== undefined && { date }),
-    line_items: lines,
-    payments:
-      cents === 0
-        ? []
-        : [{ type: { config_id: paymentTypeId }, amount: cents / 100, source: { register_id: registerId } }],
-  })
-  const linesOf = async (
+}
+
+class LightspeedSales {
+  readonly #api: LightspeedApi
+  readonly #shop: string
+  readonly #writing: LightspeedWriting
+  readonly #findProduct: FindProduct
+  #taxes: ReadonlyMap<number, string> | undefined
+
+  constructor(api: LightspeedApi, shop: string, writing: LightspeedWriting, findProduct: FindProduct) {
+    this.#api = api
+    this.#shop = shop
+    this.#writing = writing
+    this.#findProduct = findProduct
+  }
+
+  async sale(transaction: Transaction, index: number): Promise<PushFault | undefined> {
+    const id = saleIdOf(this.#shop, transaction.id)
+    if (await this.#read(id)) return undefined
+    const made = await this.#linesOf(transaction.lines, { index, field: 'items' })
+    if ('fault' in made) return made.fault
+    const document = this.#documentOf(transaction.id, made.lines, transaction.totalCent, transaction.completedAt)
+    const answer = readAnswer(Sale, await this.#api.send('POST', `${VERSION}/sales`, { id, ...document }), 'POST sales')
+    if (answer.data.id !== id)
+      throw new VendorFault('answer_not_understood', 'Lightspeed gave the sale an id of its own: check it there')
+    return undefined
+  }
+
+  async refund(back: TransactionRefund, place: RefundPlace): Promise<PushFault | undefined> {
+    if (back.lines.some(({ kind }) => kind === 'amount'))
+      return {
+        index: place.index,
+        field: place.field,
+        code: 'refund_not_supported',
+        message: 'Lightspeed takes back goods, not amounts: enter this refund at the till',
+      }
+    const parked = await this.#returnFor(saleIdOf(this.#shop, place.sale.id), back.id)
+    if (parked.state === 'closed') return undefined
+    const made = await this.#linesOf(back.lines, place)
+    if ('fault' in made) return made.fault
+    const left = [...(parked.line_items ?? [])]
+    const lines = made.lines.map((line) => {
+      const at = left.findIndex(({ product_id }) => product_id === line.product.id)
+      const [own] = at < 0 ? [] : left.splice(at, 1)
+      return { ...(own && { id: own.id }), ...line, quantity: -line.quantity }
+    })
+    await this.#api.send(
+      'PUT',
+      `${VERSION}/sales/${encodeURIComponent(parked.id)}`,
+      this.#documentOf(back.id, lines, -back.amountCent, back.completedAt),
+    )
+    return undefined
+  }
+
+  /** The return of this refund: one that an earlier call closed or began, else a new one. */
+  async #returnFor(saleId: string, refundId: string): Promise<Sale> {
+    const known = await this.#read(saleId)
+    for (const id of known?.return?.return_sale_ids ?? []) {
+      const back = await this.#read(id)
+      if (back?.source?.id === refundId) return back
+    }
+    const json = await this.#api.send('POST', `${VERSION}/sales/${saleId}/actions/return`, {})
+    return readAnswer(Sale, json, 'POST actions/return').data
+  }
+
+  async #linesOf(
     lines: readonly TransactionLine[],
     place: { index: number; field: string },
-  ): Promise<{ fault: PushFault } | { lines: Line[] }> => {
-    const articles = await articlesOf(lines, place, writing, { byEan: findProduct, byNumber: findProduct })
+  ): Promise<{ fault: PushFault } | { lines: Line[] }> {
+    const articles = await articlesOf(lines, place, this.#writing, {
+      byEan: this.#findProduct,
+      byNumber: this.#findProduct,
+    })
     if ('fault' in articles) return articles
-    taxes ??= await readTaxes(api)
+    this.#taxes ??= await readTaxes(this.#api)
     const made: Line[] = []
     for (const [at, { line, article }] of articles.found.entries()) {
-      const taxId = line.vat === undefined ? undefined : taxes.get(line.vat)
+      const taxId = line.vat === undefined ? undefined : this.#taxes.get(line.vat)
       if (taxId === undefined) return { fault: unknownTax(line, place, at) }
       const gross = line.unitCent / 100
       const amount = round5(gross - gross / (1 + (line.vat ?? 0) / 100))
@@ -104,66 +173,23 @@ export function lightspeedSales(
     return { lines: made }
   }
 
-  const sale = async (transaction: Transaction, index: number): Promise<PushFault | undefined> => {
-    const id = saleIdOf(shop, transaction.id)
-    if (await read(id)) return undefined
-    const made = await linesOf(transaction.lines, { index, field: 'items' })
-    if ('fault' in made) return made.fault
-    const document = documentOf(transaction.id, made.lines, transaction.totalCent, transaction.completedAt)
-    const answer = readAnswer(Sale, await api.send('POST', `${VERSION}/sales`, { id, ...document }), 'POST sales')
-    if (answer.data.id !== id)
-      throw new VendorFault('answer_not_understood', 'Lightspeed gave the sale an id of its own: check it there')
-    return undefined
+  async #read(id: string): Promise<Sale | undefined> {
+    const json = await this.#api.get(`${VERSION}/sales/${encodeURIComponent(id)}`)
+    return json === undefined ? undefined : readAnswer(Sale, json, 'GET sales').data
   }
 
-  /** The return of this refund: one that an earlier call closed or began, else a new one. */
-  const returnFor = async (saleId: string, refundId: string): Promise<Sale> => {
-    const known = await read(saleId)
-    for (const id of known?.return?.return_sale_ids ?? []) {
-      const back = await read(id)
-      if (back?.source?.id === refundId) return back
+  #documentOf(id: string, lines: readonly Line[], cents: number, date: string | undefined) {
+    const { registerId, userId, paymentTypeId } = this.#writing
+    return {
+      source: { author_id: userId, register_id: registerId, id, type: 'untag' },
+      state: 'closed',
+      ...(date !== undefined && { date }),
+      line_items: lines,
+      payments:
+        cents === 0
+          ? []
+          : [{ type: { config_id: paymentTypeId }, amount: cents / 100, source: { register_id: registerId } }],
     }
-    const json = await api.send('POST', `${VERSION}/sales/${saleId}/actions/return`, {})
-    return readAnswer(Sale, json, 'POST actions/return').data
-  }
-
-  const refund = async (back: TransactionRefund, place: RefundPlace): Promise<PushFault | undefined> => {
-    if (back.lines.some(({ kind }) => kind === 'amount'))
-      return {
-        index: place.index,
-        field: place.field,
-        code: 'refund_not_supported',
-        message: 'Lightspeed takes back goods, not amounts: enter this refund at the till',
-      }
-    const parked = await returnFor(saleIdOf(shop, place.sale.id), back.id)
-    if (parked.state === 'closed') return undefined
-    const made = await linesOf(back.lines, place)
-    if ('fault' in made) return made.fault
-    const left = [...(parked.line_items ?? [])]
-    const lines = made.lines.map((line) => {
-      const at = left.findIndex(({ product_id }) => product_id === line.product.id)
-      const [own] = at < 0 ? [] : left.splice(at, 1)
-      return { ...(own && { id: own.id }), ...line, quantity: -line.quantity }
-    })
-    await api.send(
-      'PUT',
-      `${VERSION}/sales/${encodeURIComponent(parked.id)}`,
-      documentOf(back.id, lines, -back.amountCent, back.completedAt),
-    )
-    return undefined
-  }
-
-  return {
-    dataTypes: ['transactions'],
-    batch: 50,
-    async send(_dataType, records) {
-      if (registerId === undefined || userId === undefined || paymentTypeId === undefined)
-        throw new VendorFault(
-          'system_refused',
-          'registerId, userId and paymentTypeId are needed to write sales to Lightspeed',
-        )
-      return sendTransactions(records, { sale, refund })
-    },
   }
 }
 
