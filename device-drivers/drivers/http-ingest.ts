@@ -23,10 +23,6 @@ export const MOST_PUSHED_BYTES = 524_288
 
 const LOOK_EVERY_MS = 1_000
 
-function openIngest(settings: HttpIngestSettings, links: SharedLinks, platform: Platform): ProtectionDevice {
-  return new IngestReader(settings, links, platform)
-}
-
 /** The tags of one reader that sends them by itself. */
 class IngestReader implements ProtectionDevice {
   readonly #settings: HttpIngestSettings
@@ -142,5 +138,5 @@ export const httpIngestDriver: Driver<HttpIngestSettings, typeof HttpIngestSetti
   linkUse: () => null,
   claims: () => [],
   capabilities: httpIngestCapabilities,
-  open: openIngest,
+  open: (settings, links, platform) => new IngestReader(settings, links, platform),
 }

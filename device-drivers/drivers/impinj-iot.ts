@@ -39,10 +39,6 @@ const MOST_MISSED = 2
 const KEEPALIVES_MISSED = 3
 const NOT_CONNECTED = 'the reader is not connected'
 
-function openImpinjIot(settings: ImpinjIotSettings, links: SharedLinks, platform: Platform): ProtectionDevice {
-  return new ImpinjDevice(settings, links, platform)
-}
-
 /** The commands and tags of one Impinj reader. */
 class ImpinjDevice implements ProtectionDevice {
   readonly #settings: ImpinjIotSettings
@@ -264,5 +260,5 @@ export const impinjIotDriver: Driver<ImpinjIotSettings, typeof ImpinjIotSettings
   linkUse: () => null,
   claims: claimsOf,
   capabilities: impinjIotCapabilities,
-  open: openImpinjIot,
+  open: (settings, links, platform) => new ImpinjDevice(settings, links, platform),
 }

@@ -53,10 +53,6 @@ interface Connection {
   takesOutputs: boolean
 }
 
-function openLlrp(settings: LlrpSettings, links: SharedLinks, platform: Platform): ProtectionDevice {
-  return new LlrpDevice(settings, links, platform)
-}
-
 /** The commands and tags of one LLRP reader. */
 class LlrpDevice implements ProtectionDevice {
   readonly #settings: LlrpSettings
@@ -295,5 +291,5 @@ export const llrpDriver: Driver<LlrpSettings, typeof LlrpSettings> = {
   linkUse: () => null,
   claims: claimsOf,
   capabilities: llrpCapabilities,
-  open: openLlrp,
+  open: (settings, links, platform) => new LlrpDevice(settings, links, platform),
 }

@@ -33,10 +33,6 @@ import type { WriteAnswer } from './write-answer.ts'
 const NO_OUTPUT = 'the board releases nothing; give "output" in its settings'
 const NOT_CONNECTED = 'the board is not connected'
 
-function openModbus(settings: ModbusSettings, links: SharedLinks, platform: Platform): ProtectionDevice {
-  return new ModbusDevice(settings, links, platform)
-}
-
 /** The outputs and inputs of one Modbus board. */
 class ModbusDevice implements ProtectionDevice {
   readonly #settings: ModbusSettings
@@ -234,5 +230,5 @@ export const modbusDriver: Driver<ModbusSettings, typeof ModbusSettings> = {
   linkUse: linkUseOf,
   claims: claimsOf,
   capabilities: modbusCapabilities,
-  open: openModbus,
+  open: (settings, links, platform) => new ModbusDevice(settings, links, platform),
 }

@@ -6,7 +6,7 @@ import type { LinkSettings } from '../transports/link-settings.ts'
 import type { SharedLinks } from '../transports/shared-links.ts'
 import type { RunningCommand } from './command-queue.ts'
 import { result, SIGNALS } from './device.ts'
-import type { CommandResult, DeviceIdentity, ProtectionDevice, Signal } from './device.ts'
+import type { CommandResult, DeviceIdentity, Signal } from './device.ts'
 import type { Driver } from './driver.ts'
 import { doorWatch } from './door-watch.ts'
 import type { DoorWatch } from './door-watch.ts'
@@ -38,10 +38,6 @@ import { writeResult } from './write-answer.ts'
 
 const NOT_CONNECTED: SwitchAnswer = { kind: 'lost', handed: false, detail: 'the device is not connected' }
 const NO_INPUTS: InputWatch = { next: async () => ({ kind: 'missed' }) }
-
-function openOsdp(settings: OsdpSettings, links: SharedLinks, platform: Platform): ProtectionDevice {
-  return linkDevice(new OsdpDevice(settings, links, platform))
-}
 
 /** The commands and events of one OSDP device. */
 class OsdpDevice implements LinkDeviceOptions<OsdpLine> {
@@ -301,5 +297,5 @@ export const osdpDriver: Driver<OsdpSettings, typeof OsdpSettings> = {
   linkUse: (settings) => `OSDP, ${linkMode(settings.link)}`,
   claims: osdpClaims,
   capabilities: osdpCapabilities,
-  open: openOsdp,
+  open: (settings, links, platform) => linkDevice(new OsdpDevice(settings, links, platform)),
 }

@@ -26,10 +26,6 @@ const CLOSE_WITHIN_MS = 2_000
 const FIRST_RETRY_MS = 250
 const LONGEST_RETRY_MS = 15_000
 
-function openPcscReader(settings: PcscSettings, links: SharedLinks, platform: Platform): ProtectionDevice {
-  return new PcscReader(settings, links, platform)
-}
-
 /** The tags of one NFC reader. */
 class PcscReader implements ProtectionDevice {
   readonly #settings: PcscSettings
@@ -162,5 +158,5 @@ export const pcscDriver: Driver<PcscSettings, typeof PcscSettings> = {
   linkUse: () => null,
   claims: () => [],
   capabilities: pcscCapabilities,
-  open: openPcscReader,
+  open: (settings, links, platform) => new PcscReader(settings, links, platform),
 }

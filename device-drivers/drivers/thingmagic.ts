@@ -24,7 +24,7 @@ import type { LinkSettings } from '../transports/link-settings.ts'
 import type { LinkProtocol, SharedLinks } from '../transports/shared-links.ts'
 import type { RunningCommand } from './command-queue.ts'
 import { result, SIGNALS } from './device.ts'
-import type { CommandResult, DeviceIdentity, ProtectionDevice, Signal } from './device.ts'
+import type { CommandResult, DeviceIdentity, Signal } from './device.ts'
 import type { Driver } from './driver.ts'
 import { eventQueue } from './event-queue.ts'
 import type { Exchange, ExchangeAnswer } from './exchange.ts'
@@ -57,10 +57,6 @@ interface Reader {
   readonly reading: KeptReading
   ask(frame: ThingMagicFrame): Promise<ExchangeAnswer<ThingMagicFrame>>
   end(reason: string): void
-}
-
-function openThingMagic(settings: ThingMagicSettings, links: SharedLinks, platform: Platform): ProtectionDevice {
-  return linkDevice(new ThingMagicReader(settings, links, platform))
 }
 
 /** The signals and tags of one ThingMagic reader. */
@@ -273,5 +269,5 @@ export const thingMagicDriver: Driver<ThingMagicSettings, typeof ThingMagicSetti
       return lamp ? [{ setting: `${signal}.output`, on: `pin ${lamp.output} of ${deviceId}` }] : []
     }),
   capabilities: thingMagicCapabilities,
-  open: openThingMagic,
+  open: (settings, links, platform) => linkDevice(new ThingMagicReader(settings, links, platform)),
 }

@@ -18,7 +18,7 @@ import type { LinkSettings } from '../transports/link-settings.ts'
 import type { LinkProtocol, SharedLinks } from '../transports/shared-links.ts'
 import type { RunningCommand } from './command-queue.ts'
 import { result } from './device.ts'
-import type { DeviceIdentity, ProtectionDevice } from './device.ts'
+import type { DeviceIdentity } from './device.ts'
 import type { Driver } from './driver.ts'
 import { eventQueue } from './event-queue.ts'
 import type { Exchange } from './exchange.ts'
@@ -51,10 +51,6 @@ const printable = (bytes: Uint8Array): string =>
   String.fromCharCode(...bytes.subarray(0, 64))
     .replace(/[^\x20-\x7e]/g, '')
     .trim()
-
-function openM100(settings: M100Settings, links: SharedLinks, platform: Platform): ProtectionDevice {
-  return linkDevice(new M100Reader(settings, links, platform))
-}
 
 /** The commands and tags of one reader with an M100 chip. */
 class M100Reader implements LinkDeviceOptions<Line> {
@@ -193,5 +189,5 @@ export const m100Driver: Driver<M100Settings, typeof M100Settings> = {
   linkUse: () => null,
   claims: () => [],
   capabilities: m100Capabilities,
-  open: openM100,
+  open: (settings, links, platform) => linkDevice(new M100Reader(settings, links, platform)),
 }

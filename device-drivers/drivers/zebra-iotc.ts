@@ -42,10 +42,6 @@ interface Conversation extends Session {
   readonly commands: ZebraCommands
 }
 
-function openZebra(settings: ZebraIotcSettings, links: SharedLinks, platform: Platform): ProtectionDevice {
-  return new ZebraDevice(settings, links, platform)
-}
-
 /** The commands and tags of one Zebra reader. */
 class ZebraDevice implements ProtectionDevice {
   readonly #settings: ZebraIotcSettings
@@ -273,5 +269,5 @@ export const zebraIotcDriver: Driver<ZebraIotcSettings, typeof ZebraIotcSettings
   linkUse: ({ link }) => brokerUse(link),
   claims: claimsOf,
   capabilities: zebraIotcCapabilities,
-  open: openZebra,
+  open: (settings, links, platform) => new ZebraDevice(settings, links, platform),
 }

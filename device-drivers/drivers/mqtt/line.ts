@@ -18,10 +18,6 @@ const MISSED = 2
 const MOST_LISTENERS = 1_024
 const FOR_EVER = new AbortController().signal
 
-function startMqtt(link: ByteLink, settings: AnyLink, platform: Platform): MqttLine {
-  return new MqttLine(link, settings, platform)
-}
-
 /** One connection to a broker, for all devices on it. */
 export class MqttLine implements Speaker {
   readonly #link: ByteLink
@@ -180,7 +176,10 @@ export class MqttLine implements Speaker {
 }
 
 /** One object for all: devices with the same broker and user share the connection. */
-export const MQTT_LINE: LinkProtocol<MqttLine> = { name: 'MQTT', start: startMqtt }
+export const MQTT_LINE: LinkProtocol<MqttLine> = {
+  name: 'MQTT',
+  start: (link, settings, platform) => new MqttLine(link, settings, platform),
+}
 
 /** Devices on one broker must agree on this. */
 export function brokerUse(settings: AnyLink): string {
