@@ -57,12 +57,18 @@ async function fillAgent(rig: Rig, violations: string[]): Promise<FullDiskResult
   if (pulsesWhileFull > 0) violations.push('a lock was opened, and the claim could not be written')
   await full.detach()
   const from = Date.now()
-  await until('the agent', async () => (await ask())?.body['outcome'] === 'confirmed', BACK_WITHIN_MS).catch(
-    (error: unknown) => void violations.push(String(error)),
-  )
+  // On a slow machine the contact may answer too late: such a try failed, and the right may be tried again.
+  let failed = 0
+  const isConfirmed = async () => {
+    const outcome = (await ask())?.body['outcome']
+    if (outcome === 'failed') failed++
+    return outcome === 'confirmed'
+  }
+  await until('the agent', isConfirmed, BACK_WITHIN_MS).catch((error: unknown) => void violations.push(String(error)))
   const backAfterMs = Date.now() - from
   await allTold(rig)
-  if (pulses() - before !== 1) violations.push(`one right opened the lock ${pulses() - before} times`)
+  if (pulses() - before !== 1 + failed)
+    violations.push(`one right opened the lock ${pulses() - before} times, and ${failed} of these tries failed`)
   return {
     refusedWith: `${refused?.status} ${String(refused?.body['code'])}`,
     pulsesWhileFull,
