@@ -190,7 +190,8 @@ describe('breaking changes', () => {
 
 describe('declarations in the changelog', () => {
   const change = '`order` request `a` was removed'
-  const changelog = (line: string) => `# Changelog\n\n## Unreleased\n\n- Add b.\n${line}\n\n## 1.0\n\n- Old.\n`
+  const changelog = (line: string) =>
+    `# Changelog\n\n## [Unreleased]\n\n### Added\n\n- Add b.\n${line}\n\n## [1.0]\n\n- Old.\n`
 
   it('declares a change by its line, with anything after it', () => {
     expect(undeclaredChanges([change], changelog(`- Breaking: ${change}. Send \`b\`.`))).toEqual([])
@@ -209,6 +210,6 @@ describe('declarations in the changelog', () => {
   })
 
   it('does not count what a former release declared', () => {
-    expect(undeclaredChanges([change], `## Unreleased\n\n## 1.0\n\n- Breaking: ${change}.\n`)).toHaveLength(1)
+    expect(undeclaredChanges([change], `## [Unreleased]\n\n## [1.0]\n\n- Breaking: ${change}.\n`)).toHaveLength(1)
   })
 })

@@ -197,5 +197,5 @@ export function undeclaredChanges(changes: readonly string[], changelog: string)
 }
 
 function unreleasedPart(changelog: string): string {
-  return changelog.split(/^## /m).find((section) => section.startsWith('Unreleased')) ?? ''
+  return changelog.split(/^## /m).find((section) => section.startsWith('[Unreleased]')) ?? ''
 }
