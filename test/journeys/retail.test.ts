@@ -161,6 +161,7 @@ onEveryDatabase('what a shop does all day, with real processes', (kind) => {
     )
     expect(new Set(names(heard(about)))).toEqual(
       new Set([
+        'payment.created',
         'checkout.completed',
         'loyalty.points_earned',
         'protection.action.completed',
