@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { AgentError, createAgentClient, type AgentEvent, type ClientPlatform } from '../../client/agent-client.ts'
-import { pagesBench, servePages } from '../edge-agent/pages-agent.ts'
+import { pagesBench, servePages } from '../edge-agent/pages/pages-agent.ts'
 import { CREDENTIAL } from '../support/credential.ts'
 
 const BASE_URL = 'http://127.0.0.1:8090'

@@ -1,0 +1,315 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { openReceipt } from '../../../policy/receipts/receipt-token.ts'
+import { atLanes } from '../../support/at-lanes.ts'
+import type { Json } from '../../support/cloud.ts'
+import { openStore, type TestStore } from '../../support/store.ts'
+
+const HOUR = 3_600_000
+
+describe('the agent', () => {
+  let store: TestStore
+  afterEach(() => store.stop())
+  const { device, release, detach, synced, offline, events, product } = atLanes(() => store)
+
+  it('releases a paid tag online: asks, claims, pulses, sees the input, reports', async () => {
+    store = await openStore()
+    const { purchase, receipt } = await store.buy([{ ean: product().ean, quantity: 1 }])
+    const answer = await release(receipt)
+    expect(answer).toMatchObject({
+      authorized: true,
+      action: 'deactivate_label',
+      offline: false,
+      outcome: 'confirmed',
+      itemCount: 1,
+      remaining: 0,
+    })
+    expect(store.pulses('station')).toBe(1)
+    const told = await events({ purchaseId: purchase.transactionId })
+    expect(told.map((e) => e.type)).toEqual(
+      expect.arrayContaining(['protection.authorization.granted', 'protection.action.completed']),
+    )
+    expect(told.some((e) => e.eventId === answer.eventId)).toBe(true)
+    expect(await store.shop.ok('fetchPurchase', { transactionId: purchase.transactionId })).toMatchObject({
+      securityTagStatus: 'deactivated',
+    })
+    expect(await release(receipt)).toMatchObject({ authorized: false, reason: 'already_redeemed', outcome: null })
+    expect(store.pulses('station')).toBe(1)
+  })
+
+  it('counts several units down, one pulse each', async () => {
+    store = await openStore()
+    const { receipt } = await store.buy([{ ean: product().ean, quantity: 3 }])
+    for (const remaining of [2, 1, 0])
+      expect(await release(receipt)).toMatchObject({ authorized: true, itemCount: 3, remaining })
+    expect(await release(receipt)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    expect(store.pulses('station')).toBe(3)
+  })
+
+  it('says that there is nothing to release on a receipt without tagged goods, online as offline', async () => {
+    store = await openStore()
+    const untagged = { ean: '4044713104064' }
+    const [first, second] = [
+      await store.buy([{ ean: untagged.ean, quantity: 1 }]),
+      await store.buy([{ ean: untagged.ean, quantity: 1 }]),
+    ]
+    expect(await release(first.receipt)).toMatchObject({
+      authorized: false,
+      reason: 'already_redeemed',
+      offline: false,
+    })
+    await offline()
+    expect(await release(second.receipt)).toMatchObject({
+      authorized: false,
+      reason: 'already_redeemed',
+      offline: true,
+    })
+  })
+
+  it('is told by its scanner with real bytes, garbage and half lines between', async () => {
+    store = await openStore()
+    const { purchase, receipt } = await store.buy([{ ean: product().ean, quantity: 1 }])
+    const scanner = store.scanners.station
+    await store.drive(scanner.garbage(300))
+    await store.drive(scanner.halfLine(receipt.slice(0, 40)))
+    await store.drive(scanner.scan(receipt, 'Q1'))
+    const status = async () =>
+      (await store.shop.ok('fetchPurchase', { transactionId: purchase.transactionId })).securityTagStatus
+    await store.until('deactivated', async () => (await status()) === 'deactivated')
+    expect(store.pulses('station')).toBe(1)
+  })
+
+  it('honours a receipt offline, once, also after it was killed and started again', async () => {
+    store = await openStore()
+    const { purchase, receipt } = await store.buy([{ ean: product().ean, quantity: 1 }])
+    await offline()
+    expect(store.agent.status()).toMatchObject({ online: false, offlineSince: expect.any(String) })
+    expect(await release(receipt)).toMatchObject({ authorized: true, offline: true, outcome: 'confirmed' })
+    expect(await release(receipt)).toMatchObject({ authorized: false, reason: 'already_redeemed', offline: true })
+    expect(store.agent.status().queueDepth).toBeGreaterThan(0)
+    await store.restart()
+    expect(await release(receipt)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    expect(store.pulses('station')).toBe(1)
+    store.network(true)
+    await store.until('online', () => store.agent.link.isOnline)
+    const told = await events({ purchaseId: purchase.transactionId })
+    expect(told.filter((e) => e.type === 'protection.device.offline')).toHaveLength(1)
+    expect(told.filter((e) => e.type === 'protection.action.completed')).toHaveLength(1)
+    expect(await store.shop.ok('fetchPurchase', { transactionId: purchase.transactionId })).toMatchObject({
+      securityTagStatus: 'deactivated',
+    })
+    expect(await release(receipt)).toMatchObject({ authorized: false, reason: 'already_redeemed', offline: false })
+  })
+
+  it.each([
+    ['with a broker', true],
+    ['without', false],
+  ])('fetchAgents shows when a policy has arrived and the backlog is told: %s', async (_name, broker) => {
+    store = await openStore({ broker })
+    const agent = async () =>
+      (await store.drive(store.shop.ok('fetchAgents', { storeId: store.shop.storeId }))).agents[0] as Json
+    const receipts: string[] = []
+    for (let i = 0; i < 4; i++) receipts.push((await store.buy([{ ean: product().ean, quantity: 1 }])).receipt)
+    const before = store.agent.trust.policy?.ver ?? 0
+    await offline()
+    for (const receipt of receipts) expect(await release(receipt)).toMatchObject({ authorized: true, offline: true })
+    const { policy } = await store.drive(store.shop.ok('fetchProtectionPolicy', { storeId: store.shop.storeId }))
+    await store.drive(
+      store.shop.ok('updateProtectionPolicy', {
+        storeId: store.shop.storeId,
+        policy: { ...policy, spotCheckRate: 0.5 },
+      }),
+    )
+    await store.world.advance(2 * 60_000)
+    store.network(true)
+    await store.until('online', () => store.agent.link.isOnline)
+    await synced()
+    await store.world.advance(31_000)
+    const { ver } = store.agent.trust.policy ?? { ver: 0 }
+    expect(ver).toBeGreaterThan(before)
+    const shown = await agent()
+    expect(shown).toMatchObject({ policyVersion: ver, queueDepth: 0, ...(broker && { online: true }) })
+    expect(store.world.clock.wall() - Date.parse(shown['stateAt'])).toBeLessThan(31_000)
+    // It is said again while nothing changes, so that its age tells whether the agent is there.
+    await store.world.advance(2 * 60_000)
+    expect(store.world.clock.wall() - Date.parse((await agent())['stateAt'])).toBeLessThan(80_000)
+  })
+
+  it('honours a receipt once, whichever way it comes: online first and then offline', async () => {
+    store = await openStore()
+    const { receipt } = await store.buy([{ ean: product().ean, quantity: 2 }])
+    await release(receipt)
+    await offline()
+    expect(await release(receipt)).toMatchObject({ authorized: true, offline: true })
+    expect(await release(receipt)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    expect(store.pulses('station')).toBe(2)
+  })
+
+  it('honours a token that was fetched before the network went, once', async () => {
+    store = await openStore()
+    const { purchase } = await store.buy([{ ean: product().ean, quantity: 1 }])
+    const { authorizationToken: token } = await store.shop.ok('verifySecurityTagDeactivation', {
+      purchaseId: purchase.transactionId,
+      deviceId: device('station'),
+    })
+    await offline()
+    const ask = () => store.authorize({ deviceId: device('station'), protectionAction: 'deactivate_label', token })
+    expect(await ask()).toMatchObject({ authorized: true, offline: true, outcome: 'confirmed' })
+    expect(await ask()).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    await store.restart()
+    expect(await ask()).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    expect(store.pulses('station')).toBe(1)
+  })
+
+  it('refuses a token that is expired, for another device, for another action, altered, revoked', async () => {
+    store = await openStore()
+    const { purchase } = await store.buy([{ ean: product().ean, quantity: 1 }])
+    const { authorizationToken: token, replayProtectedNonce } = await store.shop.ok('verifySecurityTagDeactivation', {
+      purchaseId: purchase.transactionId,
+      deviceId: device('station'),
+    })
+    const ask = (fields: Json) =>
+      store.authorize({ deviceId: device('station'), protectionAction: 'deactivate_label', token, ...fields })
+    expect(await ask({ deviceId: device('detacher'), protectionAction: 'detach_hard_tag' })).toMatchObject({
+      reason: 'token_invalid',
+    })
+    expect(await ask({ protectionAction: 'detach_hard_tag' })).toMatchObject({ reason: 'token_invalid' })
+    expect(await ask({ token: `${token.slice(0, -8)}AAAAAAAA` })).toMatchObject({ reason: 'token_invalid' })
+    expect(await ask({ token: 'a.b.c' })).toMatchObject({ reason: 'token_invalid' })
+    await store.drive(store.shop.ok('revokeProtectionAuthorization', { replayProtectedNonce }))
+    await store.until('the denial', () => store.agent.ledger.claims.isDenied(replayProtectedNonce))
+    expect(await ask({})).toMatchObject({ reason: 'token_revoked' })
+    const { purchase: second } = await store.buy([{ ean: product().ean, quantity: 1 }])
+    const fresh = await store.shop.ok('verifySecurityTagDeactivation', {
+      purchaseId: second.transactionId,
+      deviceId: device('station'),
+    })
+    store.world.sleep(301_000)
+    expect(await ask({ token: fresh.authorizationToken })).toMatchObject({ reason: 'token_expired' })
+    expect(store.pulses('station')).toBe(0)
+  })
+
+  it('refuses a forged, foreign, old or cancelled receipt', async () => {
+    store = await openStore()
+    const { purchase, receipt } = await store.buy([{ ean: product().ean, quantity: 1 }])
+    expect(await release(`${receipt.slice(0, -8)}AAAAAAAA`)).toMatchObject({ reason: 'token_invalid' })
+    expect(await release('HTTPS://SHOP.EXAMPLE/R/NONSENSE')).toMatchObject({ reason: 'token_invalid' })
+    await store.drive(store.shop.ok('markPurchaseCancelled', { purchaseId: purchase.transactionId }))
+    expect(await release(receipt)).toMatchObject({ reason: 'item_not_paid' })
+    await store.until('the denial', () => store.agent.trust.have().deny?.[1] !== 0)
+    await offline()
+    expect(await release(receipt)).toMatchObject({ reason: 'token_revoked', offline: true })
+    store.network(true)
+    await store.until('online', () => store.agent.link.isOnline)
+    const { receipt: second } = await store.buy([{ ean: product().ean, quantity: 1 }])
+    await offline()
+    store.world.sleep(25 * HOUR)
+    expect(await release(second)).toMatchObject({ reason: 'token_expired' })
+    expect(store.pulses('station')).toBe(0)
+  })
+
+  it('takes a receipt whose Y and Z a scanner has swapped', async () => {
+    store = await openStore()
+    const { receipt } = await store.buy([{ ean: product().ean, quantity: 1 }])
+    await offline()
+    expect(await release(receipt.toLowerCase().replace(/[yz]/g, (c) => (c === 'y' ? 'z' : 'y')))).toMatchObject({
+      authorized: true,
+    })
+  })
+
+  it('detaches a hard tag by every name of the item, online', async () => {
+    store = await openStore()
+    const tagUid = '04A2B3C4D5E680'
+    const { epc } = await store.drive(store.shop.newItem(product(), { tagUid, tagId: 'HT-1' }))
+    await store.buy([{ ean: product().ean, quantity: 1, epcs: [epc] }])
+    expect(await detach({ epc: 'E280FFFFFFFFFFFFFFFFFFFF' })).toMatchObject({
+      authorized: false,
+      reason: 'item_unknown',
+    })
+    expect(await detach({ tagUid })).toMatchObject({ authorized: true, outcome: 'confirmed', itemStatus: 'paid' })
+    expect(await detach({ epc })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    expect(store.pulses('detacher')).toBe(1)
+  })
+
+  it('detaches offline only what the receipt covers, by EPC, where the policy allows self service', async () => {
+    store = await openStore()
+    const { epc } = await store.drive(store.shop.newItem(product()))
+    const { epc: other } = await store.drive(store.shop.newItem(product()))
+    const { policy } = await store.shop.ok('fetchProtectionPolicy', { storeId: store.shop.storeId })
+    await store.drive(
+      store.shop.ok('updateProtectionPolicy', {
+        storeId: store.shop.storeId,
+        policy: { ...policy, requiresManualOverrideAboveValue: null },
+      }),
+    )
+    const { receipt } = await store.buy([{ ean: product().ean, quantity: 1, epcs: [epc] }])
+    await store.until('the policy', () => store.agent.trust.policy?.policy.requiresManualOverrideAboveValue === null)
+    await offline()
+    expect(await detach({ epc: other, receipt })).toMatchObject({ authorized: false, reason: 'item_not_paid' })
+    expect(await detach({ epc, receipt })).toMatchObject({ authorized: true, offline: true })
+    expect(await detach({ epc, receipt })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    // Its replica knows that it is paid, but not whether its tag was released already.
+    expect(await detach({ epc })).toMatchObject({
+      authorized: false,
+      reason: 'manual_assistance_required',
+      itemStatus: 'paid',
+    })
+    expect(await detach({ epc: 'E280FFFFFFFFFFFFFFFFFFFF' })).toMatchObject({
+      authorized: false,
+      reason: 'item_unknown',
+    })
+    expect(store.pulses('detacher')).toBe(1)
+  })
+
+  it('moves nothing and uses nothing up for good when the board is away', async () => {
+    store = await openStore()
+    const { receipt } = await store.buy([{ ean: product().ean, quantity: 1 }])
+    const off = store.boards.station.faults.on({ kind: 'dead' })
+    await store.until('the loss', () => store.agent.status().devices.some((d) => d.state !== 'ready'))
+    expect(await release(receipt)).toMatchObject({ authorized: true, outcome: 'failed' })
+    off()
+    await store.until('the board', () => store.agent.status().devices.every((d) => d.state === 'ready'))
+    expect(await release(receipt)).toMatchObject({ authorized: true, outcome: 'confirmed' })
+  })
+
+  it('gives up a token at once that the cloud gave without knowing what the ledger knows, and hears from it anew', async () => {
+    store = await openStore()
+    const { receipt } = await store.buy([{ ean: product().ean, quantity: 1 }])
+    const opened = openReceipt(receipt, { keys: store.agent.trust.keys })
+    const cti = opened.ok ? Buffer.from(opened.claims.cti).toString('hex') : ''
+    // To an agent of which the cloud believes that it knows itself what it was given.
+    const { agentId } = store.agent.identity
+    store.agent.ledger.commits.now(() =>
+      store.agent.ledger.homeGrants.grant({
+        agentId,
+        redemptionId: 'rdm_x',
+        homeEpoch: store.agent.trust.policy?.policy.homeEpoch ?? 0,
+        cti,
+        rightClass: 'release',
+        candidates: [0],
+        all: false,
+        exp: 4_000_000_000,
+        nowMs: store.agent.clock.now().nowMs,
+      }),
+    )
+    expect(await release(receipt)).toMatchObject({ authorized: false, reason: 'already_redeemed', offline: false })
+    await synced()
+    const tokens = await store.shop.cloud.db.database.reads
+      .selectFrom('protection_authorization')
+      .select('voided_ms')
+      .execute()
+    expect(tokens.map(({ voided_ms }) => voided_ms !== null)).toEqual([true, true])
+    store.agent.ledger.commits.now(() =>
+      store.agent.ledger.homeGrants.hear({
+        agentId,
+        redemptionId: 'rdm_x',
+        outcome: 'failed',
+        candidates: [0],
+        report: 'not signed',
+        isOwnEpoch: true,
+        exp: 4_000_000_000,
+        nowMs: store.agent.clock.now().nowMs,
+      }),
+    )
+    expect(await release(receipt)).toMatchObject({ authorized: true, outcome: 'confirmed' })
+  })
+})

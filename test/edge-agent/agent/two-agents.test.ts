@@ -1,0 +1,360 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import type { Json } from '../../support/cloud.ts'
+import { addAgent, type SecondAgent } from '../../support/second-agent.ts'
+import { LANES, openStore, type TestStore } from '../../support/store.ts'
+
+/** Two agents of one store on a virtual clock: what passes between them goes through the cloud. */
+
+let store: TestStore
+let others: SecondAgent[] = []
+afterEach(async () => {
+  for (const other of others) await other.stop()
+  others = []
+  await store.stop()
+})
+
+const station = () => store.shop.devices[LANES.station]
+const gate = () => store.shop.devices[LANES.gate]
+const product = () => store.shop.products.toSorted((a, b) => a.price - b.price)[0]
+const ok = (operation: string, body: Json) => store.drive(store.shop.ok(operation, body))
+const add = async (deviceIds: string[], options: Parameters<typeof addAgent>[2] = { broker: true }) => {
+  const other = await addAgent(store, deviceIds, options)
+  others.push(other)
+  return other
+}
+const register = async (deviceType: string) =>
+  (await ok('registerDevice', { storeId: store.shop.storeId, deviceType })).deviceId as string
+const tokenFor = (purchaseId: string, deviceId = station()) =>
+  ok('verifySecurityTagDeactivation', { purchaseId, deviceId })
+const authorization = (nonce: string) =>
+  store.shop.cloud.db.database.reads
+    .selectFrom('protection_authorization')
+    .selectAll()
+    .where('nonce', '=', nonce)
+    .executeTakeFirstOrThrow()
+const raised = async () =>
+  ((await ok('fetchExceptions', { storeId: store.shop.storeId })).exceptions as Json[]).map(({ kind }) => kind)
+/** Virtual ms that something took. */
+const took = async <T>(work: () => Promise<T>): Promise<{ ms: number; value: T }> => {
+  const from = store.world.clock.elapsed()
+  const value = await work()
+  return { ms: store.world.clock.elapsed() - from, value }
+}
+const buy = () => store.buy([{ ean: product().ean, quantity: 1 }])
+const offline = async () => {
+  store.network(false)
+  await store.until('offline', () => !store.agent.link.isOnline)
+}
+const online = async () => {
+  store.network(true)
+  await store.until('all told', () => store.agent.link.isOnline && store.agent.ledger.journal.waiting === 0)
+}
+
+describe('a token that is taken back', () => {
+  it('is given up by its agent within a second, which the cloud knows, and so a cancelled purchase is refunded at once', async () => {
+    store = await openStore({ broker: true })
+    const { purchase } = await buy()
+    const { replayProtectedNonce: nonce, authorizationToken: token } = await tokenFor(purchase.transactionId)
+    const { ms } = await took(async () => {
+      await ok('revokeProtectionAuthorization', { replayProtectedNonce: nonce })
+      await store.until('given up', async () => (await authorization(nonce)).voided_ms !== null)
+    })
+    expect(ms).toBeLessThan(1_000)
+    expect(await store.authorize({ deviceId: station(), protectionAction: 'deactivate_label', token })).toMatchObject({
+      authorized: false,
+      reason: 'token_revoked',
+    })
+
+    const again = await tokenFor(purchase.transactionId)
+    expect(again.replayProtectedNonce).not.toBe(nonce)
+    const cancelled = await took(async () => {
+      await ok('markPurchaseCancelled', { transactionId: purchase.transactionId })
+      await store.until('given up', async () => (await authorization(again.replayProtectedNonce)).voided_ms !== null)
+    })
+    expect(cancelled.ms).toBeLessThan(1_000)
+    await store.until(
+      'the refund',
+      async () =>
+        (await store.shop.ok('fetchPurchase', { transactionId: purchase.transactionId })).refundStatus === 'done',
+      10_000,
+    )
+    expect(await raised()).toEqual([])
+  })
+
+  it('is given up without a broker too, with the next look', async () => {
+    store = await openStore()
+    const { purchase } = await buy()
+    const { replayProtectedNonce: nonce } = await tokenFor(purchase.transactionId)
+    await ok('revokeProtectionAuthorization', { replayProtectedNonce: nonce })
+    await store.until('given up', async () => (await authorization(nonce)).voided_ms !== null, 16_000)
+  })
+
+  it('keeps what was used of it before', async () => {
+    store = await openStore({ broker: true })
+    const { purchase } = await store.buy([{ ean: product().ean, quantity: 2 }])
+    const { replayProtectedNonce: nonce, authorizationToken: token } = await tokenFor(purchase.transactionId)
+    expect(await store.authorize({ deviceId: station(), protectionAction: 'deactivate_label', token })).toMatchObject({
+      authorized: true,
+      remaining: 1,
+    })
+    await ok('revokeProtectionAuthorization', { replayProtectedNonce: nonce })
+    await store.until('given up', async () => (await authorization(nonce)).voided_ms !== null)
+    expect(await raised()).toEqual([])
+    const rest = await tokenFor(purchase.transactionId)
+    expect(rest).toMatchObject({ deactivationAuthorized: true, itemCount: 1 })
+  })
+})
+
+it('a refund waits for the agents to have taken the denial; goods that left meanwhile are told', async () => {
+  store = await openStore()
+  const [{ purchase, receipt }, { purchase: kept, receipt: keptReceipt }] = [await buy(), await buy()]
+  await offline()
+  for (const { transactionId } of [purchase, kept]) await ok('markPurchaseCancelled', { transactionId })
+  await store.world.advance(10_000)
+  const statusOf = async (transactionId: string) => (await ok('fetchPurchase', { transactionId })).refundStatus
+  expect(await statusOf(purchase.transactionId)).toBe('pending')
+  // It has not heard: what a shopper with the paper gets is bounded by the network being away.
+  expect(await store.authorize({ deviceId: station(), protectionAction: 'deactivate_label', receipt })).toMatchObject({
+    authorized: true,
+    offline: true,
+  })
+  await online()
+  for (const { transactionId } of [purchase, kept])
+    await store.until(
+      'the refund',
+      async () => (await store.shop.ok('fetchPurchase', { transactionId })).refundStatus === 'done',
+      20_000,
+    )
+  const [agent] = (await ok('fetchAgents', { storeId: store.shop.storeId })).agents
+  const { deny_seq: denied } = await store.shop.cloud.db.database.reads
+    .selectFrom('purchase')
+    .select('deny_seq')
+    .where('purchase_id', '=', kept.transactionId)
+    .executeTakeFirstOrThrow()
+  expect(agent.denyVersion).toBeGreaterThanOrEqual(denied ?? Infinity)
+  expect(await raised()).toEqual(['redeemed_after_revocation'])
+  await offline()
+  expect(
+    await store.authorize({ deviceId: station(), protectionAction: 'deactivate_label', receipt: keptReceipt }),
+  ).toMatchObject({ authorized: false, reason: 'token_revoked', offline: true })
+})
+
+it('a lease goes to the device of another agent that asks, within the question, unless its holder used it or is out of reach', async () => {
+  store = await openStore({ broker: true })
+  const second = await register('pos_deactivator')
+  await add([second])
+  const [{ purchase }, { purchase: used }] = [await buy(), await buy()]
+  const held = await tokenFor(purchase.transactionId)
+  const { ms, value: handed } = await took(() => tokenFor(purchase.transactionId, second))
+  expect(handed).toMatchObject({ deactivationAuthorized: true, itemCount: 1 })
+  expect(ms).toBeLessThan(1_000)
+  expect(
+    await store.authorize({
+      deviceId: station(),
+      protectionAction: 'deactivate_label',
+      token: held.authorizationToken,
+    }),
+  ).toMatchObject({ authorized: false, reason: 'token_revoked' })
+  // And back again, to the device that had it first: not the token that it gave up.
+  const back = await tokenFor(purchase.transactionId)
+  expect(back.deactivationAuthorized).toBe(true)
+  expect(back.replayProtectedNonce).not.toBe(held.replayProtectedNonce)
+
+  const usedToken = await tokenFor(used.transactionId)
+  expect(
+    await store.authorize({
+      deviceId: station(),
+      protectionAction: 'deactivate_label',
+      token: usedToken.authorizationToken,
+    }),
+  ).toMatchObject({ authorized: true })
+  expect(await tokenFor(used.transactionId, second)).toMatchObject({
+    authorizationToken: null,
+    reason: 'already_redeemed',
+  })
+
+  await offline()
+  const away = await took(() => tokenFor(purchase.transactionId, second))
+  expect(away.value).toMatchObject({
+    authorizationToken: null,
+    reason: 'authorization_outstanding',
+    retryAfter: expect.any(Number),
+  })
+  expect(away.ms).toBeLessThan(1_500)
+  await online()
+  await store.until(
+    'handed over',
+    async () => (await tokenFor(purchase.transactionId, second)).authorizationToken !== null,
+    20_000,
+  )
+  expect(await raised()).toEqual([])
+})
+
+it('a device moves to another agent when the former has given up its tokens, and both follow', async () => {
+  store = await openStore({ broker: true })
+  const other = await add([])
+  const { agentId } = other.agent.identity
+  const held = await tokenFor((await buy()).purchase.transactionId)
+  const knownTo = (agent: TestStore['agent']) =>
+    agent.trust.policy?.devices.find((d) => d.deviceId === station())?.agentId
+  const { ms } = await took(async () => {
+    expect(await ok('updateDevice', { deviceId: station(), agentId })).toMatchObject({
+      agentId: store.identity.agentId,
+      movingToAgentId: agentId,
+    })
+    await store.until('both follow', () => knownTo(store.agent) === agentId && knownTo(other.agent) === agentId)
+  })
+  expect(ms).toBeLessThan(1_500)
+  const { receipt } = await buy()
+  const wish = { deviceId: station(), protectionAction: 'deactivate_label' }
+  expect(await store.authorize({ ...wish, token: held.authorizationToken })).toMatchObject({
+    authorized: false,
+    reason: 'device_unknown',
+  })
+  expect(await store.authorize({ ...wish, receipt })).toMatchObject({ authorized: false, reason: 'device_unknown' })
+
+  // And back again, where the first has no token of it to wait for.
+  await ok('updateDevice', { deviceId: station(), agentId: store.identity.agentId })
+  await store.until('known', () => knownTo(store.agent) === store.identity.agentId)
+  expect(await store.authorize({ ...wish, receipt: (await buy()).receipt })).toMatchObject({ authorized: true })
+})
+
+it('a new home honours no older receipt until the former has told what it redeemed unheard', async () => {
+  store = await openStore()
+  const secondGate = await register('exit_gate')
+  const other = await add([secondGate], {})
+  await store.until('the home', () => other.agent.trust.policy?.policy.home === store.identity.agentId)
+  const [used, free] = [await buy(), await buy()]
+  const leave = (receipt: string) => other.ask({ deviceId: secondGate, action: 'authorize_exit', receipt })
+  const isHome = () => other.agent.status().isHome
+  await offline()
+  expect(
+    await store.authorize({ deviceId: gate(), protectionAction: 'authorize_exit', receipt: used.receipt }),
+  ).toMatchObject({ authorized: true, offline: true })
+  await ok('moveReceiptHome', { storeId: store.shop.storeId, home: other.agent.identity.agentId })
+  await store.until('the new home', isHome, 20_000)
+  // Some looks later it still waits.
+  await store.world.advance(20_000)
+  const later = await buy()
+  other.network(false)
+  await store.until('alone', async () => {
+    await other.agent.link.look()
+    return !other.agent.link.isOnline
+  })
+  expect(await leave(used.receipt)).toMatchObject({
+    authorized: false,
+    reason: 'manual_assistance_required',
+    offline: true,
+  })
+  expect(await leave(free.receipt)).toMatchObject({ authorized: false, reason: 'manual_assistance_required' })
+  expect(await leave(later.receipt)).toMatchObject({ authorized: true, offline: true })
+  await online()
+  other.network(true)
+  const honours = () =>
+    other.agent.link.isOnline && !other.agent.trust.isImporting(store.world.clock.wall() / 1_000 + 60)
+  await store.until('all that was used is known', honours, 60_000)
+  other.network(false)
+  await store.until('alone', async () => {
+    await other.agent.link.look()
+    return !other.agent.link.isOnline
+  })
+  expect(await leave(used.receipt)).toMatchObject({ authorized: false, reason: 'already_redeemed', offline: true })
+  expect(await leave(free.receipt)).toMatchObject({ authorized: true, offline: true })
+  other.network(true)
+  expect(await raised()).toEqual([])
+})
+
+it('an agent whose ledger begins anew because a copy of it looks like an old one hears so at once, and goes on with the cloud’s yes', async () => {
+  store = await openStore({ broker: true })
+  await store.until('told', () => store.agent.ledger.journal.waiting === 0)
+  let copy: SecondAgent | undefined
+  await store.restart(async () => {
+    copy = await add([station()], { copyOf: store.dataDir })
+    copy.network(false)
+  })
+  await online()
+  const release = { deviceId: station(), protectionAction: 'deactivate_label' }
+  expect(await store.authorize({ ...release, receipt: (await buy()).receipt })).toMatchObject({ authorized: true })
+  await online()
+  copy?.network(true)
+  await store.until('the copy goes on', () => copy?.agent.ledger.generation === 2, 60_000)
+  await store.until('the agent has heard', () => store.agent.ledger.generation === 2, 20_000)
+  expect(await raised()).toEqual(['ledger_rollback'])
+  await online()
+  expect(await store.authorize({ ...release, receipt: (await buy()).receipt })).toMatchObject({
+    authorized: true,
+    offline: false,
+  })
+})
+
+it('an agent that exists twice is told, in both copies, releases nothing alone, and is whole again when somebody has decided', async () => {
+  store = await openStore({ broker: true })
+  await store.until('told', () => store.agent.ledger.journal.waiting === 0)
+  const receipts = [await buy(), await buy(), await buy(), await buy()].map(({ receipt }) => receipt)
+  const held = await tokenFor((await buy()).purchase.transactionId)
+  let copy: SecondAgent | undefined
+  await store.restart(async () => {
+    copy = await add([station()], { copyOf: store.dataDir })
+  })
+  await store.until('online', () => store.agent.link.isOnline)
+  const release = { deviceId: station(), protectionAction: 'deactivate_label' }
+  expect(await store.authorize({ ...release, receipt: receipts[0] })).toMatchObject({ authorized: true })
+  await online()
+  // The copy writes another row of the same number.
+  await copy?.ask({ deviceId: station(), action: 'deactivate_label', receipt: 'nonsense' })
+  const { ms } = await took(async () => {
+    await store.until('the copy is told', () => copy?.agent.status().ledgerDoubt === 'forked', 30_000)
+    await store.until('told', () => store.agent.status().ledgerDoubt === 'forked', 1_000)
+  })
+  expect(ms).toBeLessThan(20_000)
+  expect(await raised()).toContain('agent_fork')
+  const page = await store.local('/station?device=' + station())
+  expect(page.body).toContain('role="alert"')
+  for (const path of [`/station?device=${station()}&lang=en`, '/setup?lang=en'])
+    expect((await store.local(path)).body).toMatch(/This agent exists twice|Diesen Agenten gibt es zweimal/)
+  // With the cloud's yes it goes on; a token from before could have been used by the other.
+  expect(await store.authorize({ ...release, receipt: receipts[1] })).toMatchObject({
+    authorized: true,
+    offline: false,
+  })
+  expect(await store.authorize({ ...release, token: held.authorizationToken })).toMatchObject({
+    authorized: false,
+    reason: 'manual_assistance_required',
+  })
+  await offline()
+  await store.restart()
+  expect(await store.authorize({ ...release, receipt: receipts[2] })).toMatchObject({
+    authorized: false,
+    reason: 'manual_assistance_required',
+    offline: true,
+  })
+  await copy?.stop()
+  others = []
+  await online()
+  await ok('resolveAgentFork', { agentId: store.identity.agentId, decision: 'trust' })
+  await store.until('trusted again', () => store.agent.status().ledgerDoubt === 'put_back', 1_000)
+  await online()
+  // What the copy has used nobody here knows: with the cloud's yes for eleven minutes, and then alone.
+  expect(await store.authorize({ ...release, receipt: receipts[3] })).toMatchObject({
+    authorized: true,
+    offline: false,
+  })
+  await store.world.advance(11 * 60_000)
+  await online()
+  await offline()
+  expect(await store.authorize({ ...release, receipt: receipts[2] })).toMatchObject({ authorized: true, offline: true })
+  await online()
+  expect((await ok('fetchAgents', { storeId: store.shop.storeId })).agents[0]).toMatchObject({ state: 'active' })
+  expect(await raised()).not.toContain('double_redeem')
+})
+
+it('each agent counts for the worst case, also where no gate is', async () => {
+  store = await openStore()
+  const { storeId } = store.shop
+  const worst = async () => (await ok('fetchProtectionPolicy', { storeId })).worstCaseLoss
+  expect(await worst()).toBe(20_000)
+  await add([await register('pos_deactivator')])
+  expect(await worst()).toBe(40_000)
+  await ok('decommissionDevice', { deviceId: gate() })
+  expect(await worst()).toBe(40_000)
+})

@@ -1,0 +1,183 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { ProtectionPolicy } from '../../../policy/store-policy.ts'
+import { atLanes } from '../../support/at-lanes.ts'
+import type { Json } from '../../support/cloud.ts'
+import { anyPolicy, RULED_BRANDS, RULED_CATEGORIES } from '../../support/random-policies.ts'
+import { openStore, type LaneName, type TestStore } from '../../support/store.ts'
+
+/**
+ *   policy × goods × device × stage × operator ─┬─ cloud: the item is named      ─┬─ agent: the item is named, by its replica
+ *                                               └─ cloud: the purchase is named  ─┴─ agent: the receipt alone, by its facts
+ *
+ * The answers are the same, or the agent's is stricter and names the fact that was unknown. Each way gets a purchase of its own,
+ * for the first answer uses the right up.
+ */
+
+const ACTION = { detacher: 'detach_hard_tag', station: 'deactivate_label', gate: 'authorize_exit' } as const
+/** So long that the facts do not fit the QR code. */
+const LONG = 'x'.repeat(100)
+
+interface Goods {
+  category: string
+  brand: string
+  isDear: boolean
+}
+interface Case {
+  lane: LaneName
+  goods: Goods[]
+  isWithOperator: boolean
+}
+
+const anyGoods: fc.Arbitrary<Goods> = fc.record({
+  category: fc.oneof(fc.constantFrom('hemden', ...RULED_CATEGORIES), fc.constant(`hemden ${LONG}`)),
+  brand: fc.oneof(fc.constantFrom('Nordhof', 'luxus ', ...RULED_BRANDS), fc.constant(`Nordhof ${LONG}`)),
+  isDear: fc.boolean(),
+})
+const anyCase: fc.Arbitrary<Case> = fc.record({
+  lane: fc.constantFrom('detacher', 'detacher', 'station', 'gate'),
+  goods: fc.array(anyGoods, { minLength: 1, maxLength: 2 }),
+  isWithOperator: fc.constantFrom(false, false, true),
+})
+
+let store: TestStore
+let operatorId: string
+let tags = 0
+const { device, offline } = atLanes(() => store)
+const ok = (operation: string, body: Json): Promise<Json> => store.drive(store.shop.ok(operation, body))
+
+beforeAll(async () => {
+  store = await openStore()
+  const { storeId } = store.shop
+  operatorId = (await ok('registerOperator', { storeId, name: 'Frau Petersen', pin: '471108' })).operatorId
+  await store.until('the operator', () => (store.agent.trust.policy?.operators.length ?? 0) === 1)
+})
+afterAll(() => store.stop())
+
+async function online(): Promise<void> {
+  store.network(true)
+  await store.until('online', () => store.agent.link.isOnline && !store.agent.items.isBehind)
+}
+
+async function setPolicy({ home: _home, homeEpoch: _epoch, ...policy }: ProtectionPolicy): Promise<void> {
+  const { storeId } = store.shop
+  await ok('updateProtectionPolicy', { storeId, policy })
+  const rulesOf = (known?: ProtectionPolicy) =>
+    JSON.stringify([
+      known?.allowedActionsByCategory,
+      known?.requiresManualOverrideAboveValue,
+      known?.requiresStaffForBrand,
+    ])
+  await store.until(
+    'the policy',
+    () => rulesOf(store.agent.trust.policy?.policy) === rulesOf(policy as ProtectionPolicy),
+  )
+}
+
+/** Buys new goods, each with a name that the lane's device can read. */
+async function buy({ lane, goods }: Case): Promise<{ purchaseId: string; receipt: string; names: Json[] }> {
+  const bySize = store.shop.products.toSorted((a, b) => a.price - b.price)
+  const items = goods.map(({ category, brand, isDear }) => {
+    const id = `E281${String(++tags).padStart(20, '0')}`
+    const name = lane === 'station' ? { tagId: `HT-${id}` } : { epc: id }
+    return { ean: (isDear ? bySize.at(-1) : bySize[0])?.ean, name, category, brand }
+  })
+  const { storeId } = store.shop
+  await ok('registerProtectedItems', { storeId, items: items.map(({ name, ...item }) => ({ ...item, ...name })) })
+  const { purchase, receipt } = await store.buy(
+    items.map(({ ean, name }) => ({
+      ean,
+      quantity: 1,
+      ...('epc' in name ? { epcs: [name.epc] } : { tagIds: [name.tagId] }),
+    })),
+  )
+  const names = items.map(({ name }) => name)
+  const kind = lane === 'station' ? 'tagId' : 'epc'
+  await store.until('the replica', () =>
+    names.every((name: Json) => store.agent.items.find(kind, name[kind])?.status === 'paid'),
+  )
+  return { purchaseId: purchase.transactionId, receipt, names }
+}
+
+async function askCloud({ lane, isWithOperator }: Case, subject: Json): Promise<Json> {
+  const deviceId = device(lane)
+  const who = isWithOperator ? { operatorId } : {}
+  const isWhole = 'purchaseId' in subject && lane === 'station'
+  if (!isWhole) return ok('verifyProtectedItem', { deviceId, protectionAction: ACTION[lane], ...subject, ...who })
+  const { deactivationAuthorized, ...answer } = await ok('verifySecurityTagDeactivation', {
+    deviceId,
+    ...subject,
+    ...who,
+  })
+  return { ...answer, authorized: deactivationAuthorized }
+}
+
+async function askAgent({ lane, isWithOperator }: Case, subject: Json): Promise<Json> {
+  const headers: Record<string, string> = {}
+  if (isWithOperator) {
+    const { body } = await store.local('/v1/operator', { method: 'POST', body: { operatorId, pin: '471108' } })
+    headers['x-untag-operator'] = body.session
+  }
+  return store.authorize({ deviceId: device(lane), protectionAction: ACTION[lane], ...subject }, headers)
+}
+
+/** The same, or stricter by a fact that is named. */
+function expectNotLaxer(what: Json, cloud: Json, agent: Json): 'same' | 'stricter' {
+  const told = JSON.stringify({ ...what, cloud: [cloud.authorized, cloud.reason], agent })
+  expect(agent.offline, told).toBe(true)
+  if (cloud.authorized === agent.authorized && cloud.reason === agent.reason) return 'same'
+  expect(agent.authorized, told).toBe(false)
+  expect(agent.unknownFacts, told).toBeDefined()
+  return 'stricter'
+}
+
+it(
+  'is one answer, of the cloud and of the agent, by item, purchase, replica and receipt',
+  { timeout: 240_000 },
+  async () => {
+    const counts = { same: 0, stricter: 0, released: 0 }
+    await fc.assert(
+      fc.asyncProperty(
+        anyPolicy,
+        fc.array(anyCase, { minLength: 3, maxLength: 3 }),
+        fc.boolean(),
+        async (policy, cases, isStale) => {
+          await online()
+          await setPolicy(policy)
+          const asked = []
+          for (const each of cases) {
+            const [byItem, byPurchase, byReplica, byReceipt] = [
+              await buy(each),
+              await buy(each),
+              await buy(each),
+              await buy(each),
+            ]
+            // A detacher releases nothing by a purchase alone: it names the tag as well.
+            const tagOf = (bought: { names: Json[] }) => (each.lane === 'detacher' ? bought.names[0] : {})
+            const named = await askCloud(each, byItem.names[0] ?? {})
+            const whole = await askCloud(each, { purchaseId: byPurchase.purchaseId, ...tagOf(byPurchase) })
+            asked.push({ each, named, whole, byReplica, byReceipt, tagOf })
+          }
+          await offline()
+          if (isStale) store.world.sleep(20 * 60_000)
+          for (const { each, named, byReplica } of asked) {
+            const agent = await askAgent(each, { receipt: byReplica.receipt, ...byReplica.names[0] })
+            expect(agent).not.toHaveProperty('unknownFacts')
+            expect(expectNotLaxer({ each, policy }, named, agent)).toBe('same')
+            counts.released += agent.authorized ? 1 : 0
+          }
+          // Nothing is left but the receipts.
+          store.agent.items.beginAnew()
+          for (const { each, whole, byReceipt, tagOf } of asked) {
+            const agent = await askAgent(each, { receipt: byReceipt.receipt, ...tagOf(byReceipt) })
+            counts[expectNotLaxer({ each, policy }, whole, agent)]++
+          }
+        },
+      ),
+      { numRuns: 12, seed: 7, endOnFailure: true },
+    )
+    expect(counts.released).toBeGreaterThan(5)
+    expect(counts.same).toBeGreaterThan(15)
+    expect(counts.stricter).toBeGreaterThan(0)
+  },
+)

@@ -1,0 +1,32 @@
+import { describe, expect, it } from 'vitest'
+import { withOutcome, type AuthorizeAnswer } from '../../../edge-agent/decisions/request.ts'
+import { BrokenInvariant } from '../../../policy/assert.ts'
+import { drivesOutput, PROTECTION_ACTIONS, type ProtectionAction } from '../../../policy/vocabulary.ts'
+
+const answer = (action: ProtectionAction, fields: Partial<AuthorizeAnswer> = {}): AuthorizeAnswer => ({
+  authorized: true,
+  action,
+  expiresAt: null,
+  itemCount: 0,
+  remaining: 0,
+  eventId: null,
+  offline: true,
+  outcome: null,
+  ...fields,
+})
+
+describe('an authorized action', () => {
+  it('drives an output unless it asks for the status of an item', () => {
+    expect(PROTECTION_ACTIONS.filter((action) => !drivesOutput(action))).toEqual(['verify_item_status'])
+  })
+
+  it.each(PROTECTION_ACTIONS.filter(drivesOutput))('%s is never answered without an outcome', (action) => {
+    expect(() => withOutcome(answer(action))).toThrow(BrokenInvariant)
+    expect(withOutcome(answer(action, { outcome: 'unknown' }))).toMatchObject({ outcome: 'unknown' })
+    expect(withOutcome(answer(action, { authorized: false }))).toMatchObject({ outcome: null })
+  })
+
+  it('has no outcome when it only asks for the status of an item', () => {
+    expect(withOutcome(answer('verify_item_status'))).toMatchObject({ authorized: true, outcome: null })
+  })
+})

@@ -1,0 +1,158 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import type { Json } from '../../support/cloud.ts'
+import { LANES, openStore, type TestStore } from '../../support/store.ts'
+
+/** A unit that was paid once is released once: by its receipt or by a token, in whichever order, and when the network goes in between. */
+
+let store: TestStore
+afterEach(() => store.stop())
+
+const station = () => store.shop.devices[LANES.station]
+const product = () => store.shop.products.toSorted((a, b) => a.price - b.price)[0]
+const buy = (quantity: number) => store.buy([{ ean: product().ean, quantity }])
+const show = (shown: Json) => store.authorize({ deviceId: station(), protectionAction: 'deactivate_label', ...shown })
+const tokenOf = async ({ transactionId }: Json) =>
+  (
+    await store.drive(
+      store.shop.ok('verifySecurityTagDeactivation', { purchaseId: transactionId, deviceId: station() }),
+    )
+  ).authorizationToken as string
+const told = () => store.until('told', () => store.agent.link.isOnline && store.agent.ledger.journal.waiting === 0)
+/** The agent has heard what the token stands for. */
+const heard = () =>
+  store.until('the deny list', () => Number(store.agent.ledger.marks.get('deny_seq') ?? 0) > 0, 20_000)
+const exceptions = async () =>
+  ((await store.drive(store.shop.ok('fetchExceptions', { storeId: store.shop.storeId }))).exceptions as Json[]).map(
+    ({ kind }) => kind as string,
+  )
+
+async function network(isUp: boolean): Promise<void> {
+  store.network(isUp)
+  await store.until(isUp ? 'online' : 'offline', () => store.agent.link.isOnline === isUp)
+}
+
+describe('what was released online', () => {
+  it.each([1, 2, 3])('is not released again offline by the receipt, of %i units', async (quantity) => {
+    store = await openStore()
+    const { receipt } = await buy(quantity)
+    for (let n = 0; n < quantity; n++)
+      expect(await show({ receipt })).toMatchObject({ authorized: true, outcome: 'confirmed', offline: false })
+    await told()
+    await store.world.advance(60_000)
+    await network(false)
+    for (let n = 0; n < 2; n++)
+      expect(await show({ receipt })).toMatchObject({ authorized: false, reason: 'already_redeemed', offline: true })
+    expect(store.pulses('station')).toBe(quantity)
+  })
+
+  it('of which the last unit is left offline, is released once more', async () => {
+    store = await openStore()
+    const { receipt } = await buy(3)
+    for (let n = 0; n < 2; n++) expect(await show({ receipt })).toMatchObject({ authorized: true, offline: false })
+    await told()
+    await network(false)
+    expect(await show({ receipt })).toMatchObject({ authorized: true, offline: true })
+    expect(await show({ receipt })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    expect(store.pulses('station')).toBe(3)
+    await network(true)
+    await told()
+    expect(await exceptions()).toEqual([])
+  })
+})
+
+describe('a program’s token', () => {
+  it.each([
+    ['the network stays', () => Promise.resolve()],
+    ['the network goes when it has been told', () => told().then(() => network(false))],
+    ['the network had gone before', undefined],
+  ] as const)('that was redeemed leaves nothing for the receipt: %s', async (_, between) => {
+    store = await openStore()
+    const { purchase, receipt } = await buy(2)
+    const token = await tokenOf(purchase)
+    await heard()
+    if (!between) await network(false)
+    for (let n = 0; n < 2; n++) expect(await show({ token })).toMatchObject({ authorized: true, outcome: 'confirmed' })
+    await between?.()
+    expect(await show({ receipt })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    // Long after the token has ended, in the life of the receipt.
+    await network(false)
+    store.world.sleep(20 * 60_000)
+    await store.world.advance(1_000)
+    expect(await show({ receipt })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    expect(store.pulses('station')).toBe(2)
+    await network(true)
+    await told()
+    expect(await exceptions()).toEqual([])
+  })
+
+  it('is used up by the receipt, unit by unit, offline as well', async () => {
+    store = await openStore()
+    const { purchase, receipt } = await buy(2)
+    const token = await tokenOf(purchase)
+    await heard()
+    await network(false)
+    expect(await show({ receipt })).toMatchObject({ authorized: true, offline: true })
+    expect(await show({ token })).toMatchObject({ authorized: true })
+    for (const shown of [{ token }, { receipt }])
+      expect(await show(shown)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    expect(store.pulses('station')).toBe(2)
+    await network(true)
+    await told()
+    expect(await exceptions()).toEqual([])
+  })
+
+  it('that failed leaves the receipt as it was', async () => {
+    store = await openStore()
+    const { purchase, receipt } = await buy(1)
+    const token = await tokenOf(purchase)
+    await heard()
+    await network(false)
+    store.boards.station.stick(0, false)
+    expect(await show({ token })).toMatchObject({ authorized: true, outcome: 'failed' })
+    store.boards.station.stick(0, null)
+    expect(await show({ receipt })).toMatchObject({ authorized: true, outcome: 'confirmed' })
+    expect(await show({ receipt })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+  })
+
+  it('whose agent hears what it stands for only after it was redeemed leaves nothing for the receipt either', async () => {
+    store = await openStore()
+    const { purchase, receipt } = await buy(1)
+    await network(false)
+    const token = await tokenOf(purchase)
+    expect(await show({ token })).toMatchObject({ authorized: true, offline: true })
+    await network(true)
+    await told()
+    await heard()
+    await network(false)
+    store.world.sleep(20 * 60_000)
+    await store.world.advance(1_000)
+    expect(await show({ receipt })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    expect(store.pulses('station')).toBe(1)
+  })
+})
+
+it('goods that only the shopper’s app has priced are for staff, offline as well', async () => {
+  store = await openStore()
+  const key = await store.shop.cloud.key('publishable')
+  const call = (operation: string, body: Json) => store.drive(store.shop.cloud.ok(key, operation, body))
+  const { sessionId } = await call('checkIn', { storeId: store.shop.storeId })
+  const { transactionId } = await call('startCheckout', {
+    sessionId,
+    items: [{ name: 'x', priceUnit: 1, quantity: 5, vat: 19 }],
+  })
+  await store.drive(store.shop.ok('completeTestCheckout', { transactionId }))
+  const { url: receipt } = await store.drive(store.shop.ok('generateReceiptQR', { purchaseId: transactionId }))
+  const gate = { deviceId: store.shop.devices[LANES.gate], protectionAction: 'authorize_exit' }
+  for (const isUp of [true, false]) {
+    if (!isUp) await network(false)
+    expect(await show({ receipt })).toMatchObject({
+      authorized: false,
+      reason: 'manual_assistance_required',
+      offline: !isUp,
+    })
+    expect(await store.authorize({ ...gate, receipt })).toMatchObject({
+      authorized: false,
+      reason: 'manual_assistance_required',
+    })
+  }
+})

@@ -1,0 +1,424 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import type { DeviceCommand } from '../../../device-drivers/drivers/device.ts'
+import { readConfig } from '../../../edge-agent/config.ts'
+import { openEmergency, UNREADABLE_AFTER_MS } from '../../../edge-agent/devices/emergency.ts'
+import type { DeviceRecord } from '../../../edge-agent/devices/device-journal.ts'
+import { openLedgerFile } from '../../../edge-agent/ledger/file/database.ts'
+import type { DeviceType } from '../../../policy/vocabulary.ts'
+import { relayBoard, type RelayBoard } from '../../../simulators/devices/relay-board.ts'
+import { virtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
+import type { Json } from '../../support/cloud.ts'
+import { agentTopic, storeTopic } from '../../../policy/topics.ts'
+import { readSources } from '../../house/sources.ts'
+import { openStore, type TestStore } from '../../support/store.ts'
+
+describe('the emergency of an agent', () => {
+  const CLOSED = { wiring: 'normally_closed', silenceSirens: false } as const
+  const OPEN = { wiring: 'normally_open', silenceSirens: true } as const
+
+  function bench(
+    inputs: Record<string, typeof CLOSED | typeof OPEN>,
+    open: string[],
+    types: Record<string, DeviceType>,
+  ) {
+    const platform = virtualPlatform()
+    const commands: [string, DeviceCommand][] = []
+    const events: DeviceRecord[] = []
+    const emergency = openEmergency({
+      platform,
+      wiring: { emergencyInputs: new Map(Object.entries(inputs)), openInEmergency: open, sirens: ['gate'] },
+      deviceTypeOf: (deviceId) => types[deviceId],
+      command: (deviceId, command) => void commands.push([deviceId, command]),
+      record: (event) => void events.push(event),
+      isOnline: () => false,
+      onChange: () => undefined,
+    })
+    emergency.start()
+    const state = (deviceId: string, now: 'ready' | 'absent') => emergency.onState({ deviceId, state: now })
+    const opened = () =>
+      commands.flatMap(([deviceId, command]) => (command.kind === 'emergency' ? [[deviceId, command.open]] : []))
+    return { platform, emergency, commands, events, state, opened }
+  }
+
+  it('opens at the first active level, before it records anything, and closes when the last input clears', () => {
+    const b = bench({ panel: CLOSED, button: OPEN }, ['gate', 'cabinet'], {})
+    for (const deviceId of ['panel', 'button']) b.state(deviceId, 'ready')
+    b.emergency.onLevel('panel', true)
+    expect(b.opened()).toEqual([
+      ['gate', true],
+      ['cabinet', true],
+    ])
+    b.emergency.onLevel('button', true)
+    expect(b.commands.slice(2)).toEqual([
+      ['gate', { kind: 'emergency', open: true, silent: true }],
+      ['cabinet', { kind: 'emergency', open: true, silent: true }],
+    ])
+    b.emergency.onLevel('panel', false)
+    expect(b.emergency.holdsOpen('gate')).toBe(true)
+    b.emergency.onLevel('button', false)
+    expect(b.opened().slice(-2)).toEqual([
+      ['gate', false],
+      ['cabinet', false],
+    ])
+    expect(b.emergency.state).toBeNull()
+    expect(b.events.map(({ deviceId, reason }) => [deviceId, reason])).toEqual([
+      ['gate', 'emergency_started'],
+      ['cabinet', 'emergency_started'],
+      ['panel', 'emergency_started'],
+      ['gate', 'emergency_ended'],
+      ['cabinet', 'emergency_ended'],
+      ['button', 'emergency_ended'],
+    ])
+  })
+
+  it('leaves every output alone until it has read its inputs once', () => {
+    const b = bench({ panel: CLOSED, button: OPEN }, ['gate'], {})
+    b.state('panel', 'ready')
+    b.emergency.onLevel('panel', false)
+    expect(b.opened()).toEqual([])
+    b.state('button', 'ready')
+    b.emergency.onLevel('button', false)
+    expect(b.opened()).toEqual([['gate', false]])
+  })
+
+  it('tells every output at once that there is no emergency if no device has an input', () => {
+    expect(bench({}, ['gate'], {}).opened()).toEqual([['gate', false]])
+  })
+
+  it('counts a lost normally closed input as active after 10 s, until it is read again', async () => {
+    const b = bench({ panel: CLOSED }, ['gate'], {})
+    b.state('panel', 'ready')
+    b.emergency.onLevel('panel', false)
+    b.state('panel', 'absent')
+    await b.platform.advance(UNREADABLE_AFTER_MS - 1)
+    expect(b.opened()).toEqual([['gate', false]])
+    await b.platform.advance(1)
+    expect(b.emergency.state).toMatchObject({ inputs: ['panel'], lost: ['panel'], opened: ['gate'] })
+    b.state('panel', 'ready')
+    expect(b.emergency.holdsOpen('gate')).toBe(true)
+    b.emergency.onLevel('panel', false)
+    expect(b.emergency.holdsOpen('gate')).toBe(false)
+  })
+
+  it('keeps the last level of a lost normally open input, active or not', async () => {
+    for (const level of [true, false]) {
+      const b = bench({ button: OPEN }, ['gate'], {})
+      b.state('button', 'ready')
+      b.emergency.onLevel('button', level)
+      b.state('button', 'absent')
+      await b.platform.advance(3_600_000)
+      expect(b.emergency.holdsOpen('gate')).toBe(level)
+    }
+    const never = bench({ button: OPEN }, ['gate'], {})
+    await never.platform.advance(UNREADABLE_AFTER_MS)
+    expect(never.opened()).toEqual([['gate', false]])
+  })
+
+  it('a connection that comes and goes within 10 s is no emergency', async () => {
+    const b = bench({ panel: CLOSED }, ['gate'], {})
+    for (let i = 0; i < 5; i++) {
+      b.state('panel', 'ready')
+      b.emergency.onLevel('panel', false)
+      b.state('panel', 'absent')
+      await b.platform.advance(UNREADABLE_AFTER_MS - 1_000)
+    }
+    expect(b.emergency.state).toBeNull()
+  })
+
+  it('never opens what the policy calls a detacher, a deactivator or a handheld reader', () => {
+    for (const type of ['self_checkout_detacher', 'pos_deactivator', 'handheld_reader'] as const) {
+      const b = bench({ button: OPEN }, ['gate', 'other'], { other: type })
+      b.emergency.onLevel('button', true)
+      expect(b.opened()).not.toContainEqual(['other', true])
+      expect(b.emergency.state?.opened).toEqual(['gate'])
+    }
+  })
+
+  it('ignores a level from a device without an emergency input', () => {
+    const b = bench({ button: OPEN }, ['gate'], {})
+    b.emergency.onLevel('gate', true)
+    expect(b.emergency.state).toBeNull()
+  })
+})
+
+describe('the configuration', () => {
+  const LINK = { tcp: '10.0.0.7:502' }
+  const faults = (...devices: Json[]) => {
+    const checked = readConfig(JSON.stringify({ devices }))
+    return checked.ok ? [] : checked.faults
+  }
+  const panel = { deviceId: 'panel', driver: 'modbus', link: LINK, emergency: { input: 5, wiring: 'normally_closed' } }
+  const lock = { deviceId: 'lock', driver: 'modbus', link: LINK, output: 0 }
+
+  it('wants to know of each output whether an emergency opens it', () => {
+    expect(faults(panel, lock)).toEqual([expect.stringMatching(/^devices\[1\]\.opensInEmergency: give true/)])
+    expect(faults(panel, { ...lock, opensInEmergency: true })).toEqual([])
+    expect(faults(panel, { ...lock, opensInEmergency: false })).toEqual([])
+    expect(faults(lock)).toEqual([])
+  })
+
+  it('wants the wiring, and an output where one is to open', () => {
+    expect(faults({ ...panel, emergency: { input: 5 } })).toEqual([expect.stringContaining('normally_closed')])
+    expect(faults({ ...panel, opensInEmergency: true })).toEqual([expect.stringContaining('no output that releases')])
+    const deactivator = { ...lock, confirmInput: 1, interlock: {}, opensInEmergency: true }
+    expect(faults(deactivator)).toEqual([expect.stringContaining('a deactivator never moves in an emergency')])
+  })
+
+  it('takes no emergency input from a reader that sends its reads by HTTP or MQTT', () => {
+    const pushed = {
+      deviceId: 'push',
+      driver: 'http-ingest',
+      link: { push: 'gate' },
+      secret: 'a-long-enough-secret',
+      mapping: 'keonn',
+    }
+    const zebra = { deviceId: 'zebra', driver: 'zebra-iotc', link: { mqtt: '10.0.0.5' }, topics: 'zebra/FX' }
+    for (const entry of [pushed, zebra])
+      expect(faults({ ...entry, emergency: { input: 1, wiring: 'normally_open' } })).toEqual([
+        expect.stringContaining('emergency: no such setting'),
+      ])
+  })
+})
+
+const SECRET = 'a-secret-of-gate-1-alone'
+
+describe('a store with a fire panel', () => {
+  let store: TestStore
+  /** Tells the agent something over the broker. */
+  let told: (topic: string, payload: string) => void
+  let cabinet: RelayBoard
+  let disk: string | undefined
+  let fatal: Error[]
+  afterEach(async () => {
+    disk = undefined
+    await store.stop()
+  })
+
+  /** The panel is wired to input 5 of the gate's board; the cabinet opens only if its setting says so. */
+  async function open({ cabinetOpens = false, wiring = 'normally_open', silenceSirens = false } = {}): Promise<void> {
+    fatal = []
+    store = await openStore({
+      extra: async (shop, world) => {
+        cabinet = relayBoard({ platform: world })
+        const { serve } = cabinet
+        const { deviceId } = await shop.ok('registerDevice', { storeId: shop.storeId, deviceType: 'cabinet_unlocker' })
+        const board = (lane: string, i: number, more: Json) => ({
+          deviceId: shop.devices[lane as 'exit_gate'],
+          driver: 'modbus',
+          link: { tcp: `10.0.0.${i}:502` },
+          output: 0,
+          confirmInput: 0,
+          pulseMs: 200,
+          ...more,
+        })
+        return {
+          entries: [
+            {
+              deviceId: 'arch',
+              driver: 'http-ingest',
+              link: { push: 'gate-1' },
+              secret: SECRET,
+              mapping: 'keonn',
+              feeds: shop.devices.exit_gate,
+            },
+            // Said by mistake of a deactivator: the policy knows what it is.
+            board('pos_deactivator', 0, { opensInEmergency: true }),
+            board('self_checkout_detacher', 1, { opensInEmergency: false }),
+            board('exit_gate', 2, {
+              opensInEmergency: true,
+              siren: { output: 1, seconds: 60 },
+              emergency: { input: 5, wiring, silenceSirens },
+            }),
+            {
+              deviceId,
+              driver: 'modbus',
+              link: { tcp: '10.0.0.8:502' },
+              output: 0,
+              door: { input: 1, openSeconds: 5 },
+              opensInEmergency: cabinetOpens,
+            },
+          ],
+          ports: { '10.0.0.8:502': (link) => serve(link) },
+        }
+      },
+      parts: {
+        openLine(options) {
+          told = options.onMessage
+          return Promise.resolve({ publish: () => undefined, subscribe: () => undefined, close: () => undefined })
+        },
+        onFatal: (why) => void fatal.push(why),
+        log: { info: () => undefined, warn: () => undefined, error: () => expect(disk).toMatch(/IOERR/) },
+        openLedgerFile(file) {
+          const db = openLedgerFile(file)
+          const prepare = db.prepare.bind(db)
+          Object.defineProperty(db, 'prepare', {
+            value: (sql: string) => {
+              const statement = prepare(sql)
+              if (sql !== 'COMMIT') return statement
+              const run = statement.run.bind(statement)
+              Object.defineProperty(statement, 'run', {
+                value() {
+                  if (disk === undefined) return run()
+                  throw Object.assign(new Error('as planned'), { code: disk })
+                },
+              })
+              return statement
+            },
+          })
+          return db
+        },
+      },
+    })
+    await store.world.advance(500)
+  }
+
+  const panel = (on: boolean) => store.boards.gate.setInput(5, on)
+  const isOpen = () => store.boards.gate.coils[0] === true
+  const exceptions = () =>
+    store.agent.ledger.journal
+      .unsent(500, 0)
+      .rows.flatMap(({ body }) => (body.event?.type === 'protection.exception.raised' ? [body.event.reason] : []))
+
+  it('opens the gate within 100 ms and for as long as it lasts, moves nothing else, and records it afterwards', async () => {
+    await open()
+    store.network(false)
+    panel(true)
+    await store.world.advance(100)
+    expect(isOpen()).toBe(true)
+    await store.world.advance(5_000)
+    expect(isOpen()).toBe(true)
+    expect([store.pulses('station'), store.pulses('detacher'), cabinet.log.length]).toEqual([0, 0, 0])
+    const { body } = await store.local('/v1/status')
+    expect(body.emergency).toMatchObject({ opened: [store.shop.devices.exit_gate], lost: [], silent: false })
+    expect(await store.local('/readyz')).toMatchObject({ status: 200, body: { emergency: true } })
+    expect((await store.local('/metrics')).body).toContain('untag_emergency 1')
+    panel(false)
+    await store.world.advance(1_000)
+    expect(isOpen()).toBe(false)
+    expect((await store.local('/v1/status')).body.emergency).toBeNull()
+    expect(exceptions()).toEqual(['emergency_started', 'emergency_ended'])
+    // Paid goods leave as ever.
+    store.network(true)
+    await store.until('online', () => store.agent.link.isOnline)
+  })
+
+  it('opens a cabinet whose setting says so, without an alarm for its door', async () => {
+    await open({ cabinetOpens: true })
+    panel(true)
+    await store.world.advance(200)
+    expect(cabinet.coils[0]).toBe(true)
+    cabinet.setInput(1, true)
+    await store.world.advance(6_000)
+    expect(exceptions()).toEqual(['emergency_started', 'emergency_started'])
+    panel(false)
+    await store.world.advance(1_000)
+    expect(cabinet.coils[0]).toBe(false)
+  })
+
+  it('opens while the disk is full, and records it when there is room', async () => {
+    await open()
+    disk = 'SQLITE_FULL'
+    panel(true)
+    await store.world.advance(100)
+    expect(isOpen()).toBe(true)
+    await store.world.advance(20_000)
+    expect(exceptions()).toEqual([])
+    disk = undefined
+    await store.until('the record', () => exceptions().includes('emergency_started'))
+  })
+
+  it('opens although the ledger cannot be written any more', async () => {
+    await open()
+    disk = 'SQLITE_IOERR_WRITE'
+    panel(true)
+    await store.world.advance(5_000)
+    expect(fatal).toHaveLength(1)
+    expect(isOpen()).toBe(true)
+    disk = undefined
+    await store.restart()
+    await store.world.advance(1_000)
+    expect(isOpen()).toBe(true)
+    expect(exceptions()).toContain('emergency_started')
+  })
+
+  it('goes on through a restart of the agent without closing the gate', async () => {
+    await open()
+    panel(true)
+    await store.world.advance(100)
+    const before = store.boards.gate.log.length
+    await store.restart(() => store.world.advance(5_000))
+    await store.world.advance(2_000)
+    expect(isOpen()).toBe(true)
+    expect(store.boards.gate.log.slice(before).filter(({ coil }) => coil === 0)).toEqual([])
+    panel(false)
+    await store.world.advance(1_000)
+    expect(isOpen()).toBe(false)
+  })
+
+  it('lets people with a receipt out through the open gate and releases nothing for others', async () => {
+    await open()
+    const [product] = store.shop.products
+    const { receipt } = await store.buy([{ ean: product.ean, quantity: 1 }])
+    panel(true)
+    await store.world.advance(100)
+    const exit = { deviceId: store.shop.devices.exit_gate, protectionAction: 'authorize_exit' }
+    expect(await store.authorize({ ...exit, receipt })).toMatchObject({ authorized: true, outcome: 'confirmed' })
+    const unpaid = await store.drive(store.shop.newItem(product))
+    expect(await store.authorize({ ...exit, epc: unpaid.epc })).toMatchObject({ authorized: false })
+    expect(isOpen()).toBe(true)
+    expect(store.boards.gate.coils[1]).toBe(true)
+    expect(exceptions()).not.toContain('unexpected_release')
+  })
+
+  it('keeps the sirens silent if the setting says so', async () => {
+    await open({ silenceSirens: true })
+    const unpaid = await store.drive(store.shop.newItem(store.shop.products[0]))
+    const exit = { deviceId: store.shop.devices.exit_gate, protectionAction: 'authorize_exit', epc: unpaid.epc }
+    await store.authorize(exit)
+    expect(store.boards.gate.coils[1]).toBe(true)
+    panel(true)
+    await store.world.advance(100)
+    expect(store.boards.gate.coils[1]).toBe(false)
+    await store.authorize(exit)
+    await store.world.advance(100)
+    expect(store.boards.gate.coils[1]).toBe(false)
+  })
+
+  it('is not started or ended by anything that comes over the network', async () => {
+    await open()
+    const { storeId, devices } = store.shop
+    const on = { type: 'emergency', on: true, deviceId: devices.exit_gate, emergency: true, open: true }
+    for (const path of ['/v1/emergency', '/v1/events', '/v1/scan', '/v1/authorize', '/v1/status'])
+      expect((await store.local(path, { method: 'POST', body: on })).status, path).toBeGreaterThanOrEqual(400)
+    // A reader with its right secret, too.
+    const pushed = { reads: [], ...on, gpi: 5, gpiTransitionEvent: { gpi: 5, transition: 'low-to-high' } }
+    const headers = { authorization: `Bearer ${SECRET}` }
+    await store.local('/ingest/gate-1', { method: 'POST', body: pushed, headers })
+    await store.local('/ingest/gate-1', { method: 'POST', body: { reads: [pushed] }, headers })
+    for (const topic of ['command', 'ack'] as const)
+      told(agentTopic(storeId, store.identity.agentId, topic), JSON.stringify({ command: 'emergency', ...on }))
+    for (const topic of ['fresh', 'policy', 'items'] as const) told(storeTopic(storeId, topic), JSON.stringify(on))
+    void store.scanners.gate.scan(JSON.stringify(on))
+    await store.world.advance(3_000)
+    expect(isOpen()).toBe(false)
+    expect(store.agent.status().emergency).toBeNull()
+    panel(true)
+    await store.world.advance(100)
+    for (const topic of ['command', 'ack'] as const)
+      told(
+        agentTopic(storeId, store.identity.agentId, topic),
+        JSON.stringify({ command: 'emergency', ...on, on: false }),
+      )
+    await store.world.advance(1_000)
+    expect(isOpen()).toBe(true)
+  })
+
+  it('has one way in, from the drivers, and one way out', () => {
+    const calls = (text: string) =>
+      readSources(['edge-agent'])
+        .filter(({ text: code }) => code.includes(text))
+        .map(({ path }) => path)
+    expect(calls('emergency.onLevel(')).toEqual(['edge-agent/devices/devices.ts'])
+    expect(calls("kind: 'emergency'")).toEqual(['edge-agent/devices/emergency.ts'])
+  })
+})

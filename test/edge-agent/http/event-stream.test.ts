@@ -1,0 +1,117 @@
+import { createServer } from 'node:http'
+import { connect, type AddressInfo, type Socket } from 'node:net'
+import { once } from 'node:events'
+import { getRequestListener, type HttpBindings } from '@hono/node-server'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { openFeed, type Feed, type FeedEvent } from '../../../edge-agent/feed.ts'
+import { BACKLOG_LIMIT, eventStream, LISTENER_LIMIT, type EventStream } from '../../../edge-agent/http/event-stream.ts'
+import { letPromisesSettle } from '../../../verification/simulation/virtual/virtual-platform.ts'
+
+const always = () => true
+const silent = { info: () => undefined, warn: () => undefined, error: () => undefined }
+const operator = (name: string): FeedEvent => ({ type: 'operator', deviceId: 'dev_1', name })
+
+describe('the events of the agent', () => {
+  let feed: Feed
+  let stream: EventStream
+  let described: number
+  let cut: number
+
+  beforeEach(() => {
+    feed = openFeed()
+    described = 0
+    cut = 0
+    const describeEvent = (event: FeedEvent) => {
+      described++
+      return event
+    }
+    stream = eventStream(feed, describeEvent, () => ({ type: 'status' }), silent)
+  })
+  afterEach(() => feed.close())
+
+  const open = () => stream.open(() => void cut++, always)?.body?.getReader() as ReadableStreamDefaultReader<Uint8Array>
+  const textOf = async (reader: ReadableStreamDefaultReader<Uint8Array>) =>
+    new TextDecoder().decode((await reader.read()).value)
+
+  it('reach every listener after the present state, and are worded once for all', async () => {
+    const readers = Array.from({ length: LISTENER_LIMIT }, open)
+    feed.publish(operator('Ada'))
+    for (const reader of readers) {
+      expect(await textOf(reader)).toBe('event: status\ndata: {"type":"status"}\n\n')
+      expect(await textOf(reader)).toBe(`event: operator\ndata: ${JSON.stringify(operator('Ada'))}\n\n`)
+    }
+    expect(described).toBe(1)
+  })
+
+  it('are for 32 listeners at once; one that leaves makes room', async () => {
+    const readers = Array.from({ length: LISTENER_LIMIT }, open)
+    expect(stream.open(() => undefined, always)).toBe(undefined)
+    await readers[0]?.cancel()
+    expect(stream.open(() => undefined, always)).toBeInstanceOf(Response)
+    expect(stream.open(() => undefined, always)).toBe(undefined)
+  })
+
+  it('disconnect a listener that does not read, and no other', async () => {
+    const idle = open()
+    const reading = open()
+    await textOf(reading)
+    for (let i = 0; i < BACKLOG_LIMIT; i++) {
+      feed.publish(operator(String(i)))
+      expect(await textOf(reading)).toContain(`"name":"${i}"`)
+    }
+    feed.publish(operator('one too many'))
+    await textOf(reading)
+    expect(cut).toBe(1)
+    for (let i = 0; i < BACKLOG_LIMIT; i++) expect((await idle.read()).done).toBe(false)
+    expect((await idle.read()).done).toBe(true)
+    expect(stream.open(() => undefined, always)).toBeInstanceOf(Response)
+  })
+
+  it('end for a listener that may listen no more, before it gets another event', async () => {
+    let mayListen = true
+    const revoked = stream
+      .open(
+        () => void cut++,
+        () => mayListen,
+      )
+      ?.body?.getReader() as ReadableStreamDefaultReader<Uint8Array>
+    const other = open()
+    for (const reader of [revoked, other]) await textOf(reader)
+    mayListen = false
+    feed.publish(operator('Ada'))
+    expect(await revoked.read()).toEqual({ done: true, value: undefined })
+    expect(await textOf(other)).toContain('Ada')
+    expect(cut).toBe(1)
+  })
+
+  it('end for all when the agent stops', async () => {
+    const reader = open()
+    await textOf(reader)
+    feed.close()
+    expect(await reader.read()).toEqual({ done: true, value: undefined })
+  })
+
+  it('close the connection of a client that does not read', async () => {
+    const server = createServer(
+      getRequestListener(
+        (_, env) => stream.open(() => (env as HttpBindings).outgoing.destroy(), always) ?? new Response(),
+      ),
+    )
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const socket: Socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+    socket.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n')
+    await once(socket, 'readable')
+    socket.pause()
+    const closed = once(socket, 'close')
+    const long = 'x'.repeat(100_000)
+    for (let i = 0; i < 400; i++) {
+      feed.publish(operator(long))
+      await letPromisesSettle()
+    }
+    socket.resume()
+    socket.on('error', () => undefined)
+    await closed
+    server.close()
+  })
+})

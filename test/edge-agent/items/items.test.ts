@@ -1,0 +1,381 @@
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { afterEach, describe, expect, it } from 'vitest'
+import { openItemFile, type ItemFile } from '../../../edge-agent/items/database.ts'
+import { itemTable } from '../../../edge-agent/items/item-table.ts'
+import { openReplica, type Replica } from '../../../edge-agent/items/replica.ts'
+import type { ItemEntry, ItemsClaims } from '../../../policy/documents/item-documents.ts'
+import { ITEM_STATUSES, type ItemStatus } from '../../../policy/vocabulary.ts'
+import { virtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
+import { temporaryFolder } from '../../support/databases.ts'
+
+/** The registry as the cloud keeps it: of each item the number of its last change, and names that were given up. */
+function registry() {
+  const items = new Map<number, Omit<ItemEntry, 'category'> & { status: ItemStatus; category?: string }>()
+  const gone = new Map<string, number>()
+  let seq = 0
+  let floor = 0
+  return {
+    get head() {
+      return { epoch: 0, ver: seq, floor }
+    },
+    change(n: number, status: ItemStatus, name: number) {
+      const epc = epcOf(name)
+      const holder = [...items].find(([other, item]) => other !== n && item.epc === epc)
+      const before = items.get(n)
+      const kept = holder ? before?.epc : epc
+      if (kept === undefined) return
+      if (before?.epc !== undefined && before.epc !== kept) gone.set(before.epc, ++seq)
+      items.set(n, { seq: ++seq, status, epc: kept, tagId: `T-${n}`, price: n * 100, category: `c${n % 3}` })
+    },
+    /** Names given up so far are told no more. */
+    forget() {
+      floor = Math.max(floor, ...gone.values())
+      gone.clear()
+    },
+    page(after: number, limit: number): ItemsClaims {
+      const all = [...items.values(), ...[...gone].map(([epc, at]) => ({ seq: at, epc }))]
+        .filter((e) => e.seq > after)
+        .sort((a, b) => a.seq - b.seq)
+      const taken = all.slice(0, limit)
+      const categories = ['c0', 'c1', 'c2']
+      const entries = taken.map((e) =>
+        'category' in e ? { ...e, category: categories.indexOf(e.category ?? '') } : e,
+      ) as ItemEntry[]
+      return {
+        aud: 's',
+        iat: 0,
+        exp: 1,
+        epoch: 0,
+        ver: all.length > limit ? (taken.at(-1)?.seq ?? 0) : seq,
+        after,
+        floor,
+        categories,
+        brands: [],
+        entries,
+      }
+    },
+    states: () => new Map([...items.values()].map((item) => [item.epc ?? '', item.status])),
+  }
+}
+
+/** Half of them fit the slots of the table, the others do not. */
+function epcOf(name: number): string {
+  return name % 2 === 0
+    ? `30340000000000000000${String(name).padStart(4, '0')}`
+    : `3600000000000000000000000000000000000000000000000${String(name).padStart(3, '0')}`
+}
+
+const NAMES = 12
+
+/** Takes nothing while it is full. */
+function fullAtTimes(disk: ItemFile, isFull: () => boolean): ItemFile {
+  const check = () => {
+    if (isFull()) throw new Error('the disk is full')
+  }
+  return { ...disk, write: (...rows) => (check(), disk.write(...rows)), clear: (mark) => (check(), disk.clear(mark)) }
+}
+
+describe('the replica of the items', () => {
+  const folders: string[] = []
+  afterEach(() => folders.splice(0).forEach((folder) => rmSync(folder, { recursive: true, force: true })))
+  const errors: unknown[] = []
+  const log = { info: () => undefined, warn: () => undefined, error: (fields: unknown) => void errors.push(fields) }
+  const diskOf = (file: string) => openItemFile(file, (error) => errors.push(error))
+  const newFile = () => {
+    const folder = temporaryFolder('items')
+    folders.push(folder)
+    return join(folder, 'items.db')
+  }
+  const states = (replica: Replica) =>
+    new Map(
+      Array.from({ length: NAMES }, (_, n) => epcOf(n)).flatMap((epc) => {
+        const item = replica.find('epc', epc)
+        return item ? [[epc, item.status] as const] : []
+      }),
+    )
+
+  it('begins anew also when a page that was on its way brings it past the floor meanwhile', () => {
+    const cloud = registry()
+    const replica = openReplica({ disk: diskOf(newFile()), platform: virtualPlatform(), log })
+    const give = (name: number) => cloud.change(0, 'sellable', name)
+    give(0)
+    replica.take(cloud.page(0, 5))
+    give(1)
+    const onItsWay = cloud.page(replica.have()[1], 5)
+    cloud.forget()
+    give(0)
+    const tooNew = cloud.page(cloud.head.ver - 1, 5)
+    expect(replica.take(tooNew)).toBe('gap')
+    replica.take(onItsWay)
+    replica.hearHead(cloud.head, 1)
+    for (let i = 0; replica.isBehind && i < 5; i++) replica.take(cloud.page(replica.have()[1], 3))
+    expect([replica.isBehind, states(replica)]).toEqual([false, cloud.states()])
+    replica.close()
+  })
+
+  it('takes no page of before the floor with which it began anew', () => {
+    const cloud = registry()
+    const replica = openReplica({ disk: diskOf(newFile()), platform: virtualPlatform(), log })
+    cloud.change(0, 'sellable', 0)
+    cloud.change(7, 'sellable', 1)
+    replica.take(cloud.page(0, 1))
+    const onItsWay = cloud.page(1, 1)
+    cloud.change(7, 'sellable', 2)
+    cloud.forget()
+    expect(replica.take(cloud.page(1, 1))).toBe('gap')
+    expect(replica.take(cloud.page(0, 1))).toBe('taken')
+    expect(replica.take(onItsWay)).toBe('gap')
+    for (let i = 0; replica.isBehind && i < 5; i++) replica.take(cloud.page(replica.have()[1], 3))
+    expect([replica.isBehind, states(replica)]).toEqual([false, cloud.states()])
+    replica.close()
+  })
+
+  it('is the registry in the end, whatever was lost, doubled or out of order, and whenever it was killed', async () => {
+    const step = fc.oneof(
+      {
+        weight: 6,
+        arbitrary: fc.record({
+          kind: fc.constant('change' as const),
+          n: fc.nat(7),
+          status: fc.constantFrom(...ITEM_STATUSES),
+          name: fc.nat(NAMES - 1),
+        }),
+      },
+      {
+        weight: 4,
+        arbitrary: fc.record({
+          kind: fc.constant('page' as const),
+          back: fc.nat(12),
+          limit: fc.integer({ min: 1, max: 6 }),
+        }),
+      },
+      {
+        weight: 4,
+        arbitrary: fc.record({ kind: fc.constant('deliver' as const), pick: fc.nat(50), keep: fc.boolean() }),
+      },
+      {
+        weight: 2,
+        arbitrary: fc.record({ kind: fc.constant('fetch' as const), limit: fc.integer({ min: 1, max: 5 }) }),
+      },
+      {
+        weight: 1,
+        arbitrary: fc.constantFrom(
+          { kind: 'kill' as const },
+          { kind: 'flush' as const },
+          { kind: 'forget' as const },
+          { kind: 'disk' as const },
+        ),
+      },
+    )
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60 }), async (steps) => {
+        const file = newFile()
+        const cloud = registry()
+        // Each life has a time of its own, which ends with it.
+        let world = virtualPlatform()
+        let isFull = false
+        const open = () => {
+          world = virtualPlatform()
+          return openReplica({ disk: fullAtTimes(diskOf(file), () => isFull), platform: world, log })
+        }
+        let replica = open()
+        let sent: ItemsClaims[] = []
+        for (const s of steps) {
+          if (s.kind === 'change') cloud.change(s.n, s.status, s.name)
+          else if (s.kind === 'page') sent.push(cloud.page(Math.max(0, cloud.head.ver - s.back), s.limit))
+          else if (s.kind === 'deliver' && sent.length > 0) {
+            const page = sent[s.pick % sent.length]
+            if (page) replica.take(page)
+            if (!s.keep) sent = sent.filter((other) => other !== page)
+          } else if (s.kind === 'fetch') replica.take(cloud.page(replica.have()[1], s.limit))
+          else if (s.kind === 'flush') await world.advance(60)
+          else if (s.kind === 'forget') cloud.forget()
+          else if (s.kind === 'disk') isFull = !isFull
+          else if (s.kind === 'kill') {
+            // Nothing is written any more: the next one starts from what is on the disk.
+            replica = open()
+          }
+        }
+        replica.hearHead(cloud.head, 1)
+        for (let i = 0; replica.isBehind; i++) {
+          expect(i).toBeLessThan(200)
+          replica.take(cloud.page(replica.have()[1], 3))
+        }
+        expect(states(replica)).toEqual(cloud.states())
+        replica.hearHead(cloud.head, 2)
+        expect(replica.confirmedMs).toBe(2)
+        // An old page changes nothing.
+        for (const page of sent) replica.take(page)
+        expect(states(replica)).toEqual(cloud.states())
+        // There is room again, and a minute for whoever is tried again; or it is closed before.
+        isFull = false
+        if (steps.length % 2 === 0) await world.advance(61_000)
+        else replica.close()
+        const again = open()
+        expect([states(again), again.have(), again.confirmedMs]).toEqual([cloud.states(), [0, cloud.head.ver], 2])
+        again.close()
+        expect(errors).toEqual([])
+      }),
+      { numRuns: 80 },
+    )
+  })
+
+  it('keeps price, category, brand, technology and a running checkout of an item, also over a restart', () => {
+    const file = newFile()
+    const open = () => openReplica({ disk: diskOf(file), platform: virtualPlatform(), log })
+    const first = open()
+    const page = {
+      aud: 's',
+      iat: 0,
+      exp: 1,
+      epoch: 0,
+      ver: 2,
+      after: 0,
+      floor: 0,
+      categories: ['Schuhe'],
+      brands: ['Nordhof'],
+    }
+    const names = { epc: 'ABCD', tagUid: '04A2B3C4' }
+    first.take({
+      ...page,
+      entries: [
+        { seq: 1, status: 'sellable', ...names, price: 4_999, category: 0, brand: 0, technology: 'am', paying: true },
+        { seq: 2, status: 'paid', tagId: 'HT-1' },
+      ],
+    })
+    const expectAll = (replica: Replica) => {
+      expect(replica.find('epc', 'ABCD')).toEqual({
+        status: 'sellable',
+        priceCent: 4_999,
+        category: 'Schuhe',
+        brand: 'Nordhof',
+        technology: 'am',
+        paying: true,
+      })
+      expect(replica.find('tagUid', '04A2B3C4')).toEqual(replica.find('epc', 'ABCD'))
+      expect(replica.find('tagId', 'HT-1')).toEqual({ status: 'paid', category: '', brand: '', paying: false })
+      expect(replica.find('epc', '04A2B3C4')).toBeUndefined()
+    }
+    expectAll(first)
+    first.close()
+    const again = open()
+    expectAll(again)
+    again.close()
+  })
+
+  it('begins anew with another epoch, and never goes back to one that is over', () => {
+    const replica = openReplica({ disk: diskOf(newFile()), platform: virtualPlatform(), log })
+    const page = { aud: 's', iat: 0, exp: 1, floor: 0, categories: [], brands: [] }
+    replica.take({ ...page, epoch: 0, ver: 9, after: 0, entries: [{ seq: 9, status: 'paid', epc: 'AAAA' }] })
+    expect(
+      replica.take({ ...page, epoch: 1, ver: 4, after: 3, entries: [{ seq: 4, status: 'paid', epc: 'BBBB' }] }),
+    ).toBe('gap')
+    expect(replica.have()).toEqual([0, 0])
+    expect(replica.find('epc', 'AAAA')?.status).toBe('paid')
+    expect(
+      replica.take({ ...page, epoch: 1, ver: 4, after: 0, entries: [{ seq: 4, status: 'sellable', epc: 'BBBB' }] }),
+    ).toBe('taken')
+    expect([replica.find('epc', 'AAAA'), replica.find('epc', 'BBBB')?.status, replica.have()]).toEqual([
+      undefined,
+      'sellable',
+      [1, 4],
+    ])
+    expect(
+      replica.take({ ...page, epoch: 0, ver: 20, after: 0, entries: [{ seq: 20, status: 'paid', epc: 'BBBB' }] }),
+    ).toBe('rollback')
+    replica.close()
+  })
+
+  it('keeps what lies around the gates in the same file, and knows a gate that has nothing around it', () => {
+    const file = newFile()
+    const disk = diskOf(file)
+    expect(disk.strays('gate')).toBeUndefined()
+    disk.saveStrays('empty', [])
+    disk.saveStrays('gate', [{ tag: 'A', longestGapMs: 12.6, wasOutside: true }])
+    disk.saveStrays('gate', [
+      { tag: 'B', longestGapMs: undefined, wasOutside: false },
+      { tag: 'A', longestGapMs: 13.4, wasOutside: true },
+    ])
+    disk.close()
+    const again = diskOf(file)
+    expect([again.strays('empty'), again.strays('gate'), again.strays('other')]).toEqual([
+      [],
+      [
+        { tag: 'A', longestGapMs: 13, wasOutside: true },
+        { tag: 'B', longestGapMs: undefined, wasOutside: false },
+      ],
+      undefined,
+    ])
+    again.close()
+  })
+
+  it('leaves a file that is none alone, says so, and goes on without', () => {
+    const file = newFile()
+    writeFileSync(file, 'this is no database, and it is long enough to be looked at '.repeat(200))
+    const replica = openReplica({ disk: diskOf(file), platform: virtualPlatform(), log })
+    expect(errors.splice(0)).toHaveLength(1)
+    replica.take({
+      aud: 's',
+      iat: 0,
+      exp: 1,
+      epoch: 0,
+      ver: 1,
+      after: 0,
+      floor: 0,
+      categories: [],
+      brands: [],
+      entries: [{ seq: 1, status: 'paid', epc: 'AAAA' }],
+    })
+    expect(replica.find('epc', 'AAAA')?.status).toBe('paid')
+    replica.close()
+    expect(errors).toEqual([])
+  })
+})
+
+describe('the table of items', () => {
+  it('does what a Map does', () => {
+    const name = fc.oneof(
+      fc.nat(40).map((n) => `E30340000000000000000${String(n).padStart(4, '0')}`),
+      fc.nat(9).map((n) => `T-${n}`),
+    )
+    const op = fc.record({
+      name,
+      info: fc.oneof(
+        { weight: 1, arbitrary: fc.constant(0) },
+        { weight: 2, arbitrary: fc.integer({ min: 1, max: 2 ** 32 - 1 }) },
+      ),
+      label: fc.nat(65_535),
+    })
+    fc.assert(
+      fc.property(fc.array(op, { maxLength: 200 }), (ops) => {
+        const table = itemTable()
+        const map = new Map<string, { info: number; label: number }>()
+        for (const { name: key, info, label } of ops) {
+          if (info === 0) {
+            table.delete(key)
+            map.delete(key)
+          } else {
+            table.set(key, { info, label })
+            map.set(key, { info, label })
+          }
+        }
+        expect(table.size).toBe(map.size)
+        for (const { name: key } of ops) expect(table.get(key)).toEqual(map.get(key))
+      }),
+    )
+  })
+
+  it('holds 200,000 items in a few bytes each, and loses none when it grows and shrinks', () => {
+    const table = itemTable()
+    const epc = (n: number) => `E3034007D00011C4${n.toString(16).toUpperCase().padStart(9, '0')}`
+    for (let n = 0; n < 200_000; n++) table.set(epc(n), { info: n + 1, label: n % 7 })
+    for (let n = 0; n < 200_000; n += 3) table.delete(epc(n))
+    for (let n = 0; n < 200_000; n++) {
+      const found = table.get(epc(n))
+      if (found?.info !== (n % 3 === 0 ? undefined : n + 1)) throw new Error(`item ${n}: ${found?.info}`)
+    }
+    expect(table.bytes / 200_000).toBeLessThan(48)
+  })
+})

@@ -1,0 +1,429 @@
+import { join } from 'node:path'
+import Sqlite from 'better-sqlite3'
+import { afterEach, describe, expect, it } from 'vitest'
+import { rowHash } from '../../../../policy/journal.ts'
+import { openReceipt } from '../../../../policy/receipts/receipt-token.ts'
+import type { Json } from '../../../support/cloud.ts'
+import { openStore, type TestStore } from '../../../support/store.ts'
+import { fakeReader } from '../../../support/fake-reader.ts'
+
+describe('a gate with a reader, through the whole agent', () => {
+  let store: TestStore
+  let reader: ReturnType<typeof fakeReader>
+  afterEach(() => store.stop())
+
+  async function open(options: { broker?: boolean } = {}): Promise<void> {
+    reader = fakeReader()
+    store = await openStore({
+      ...options,
+      reader: { device: reader.device, antennas: { inside: [1, 2], outside: [3] } },
+    })
+  }
+  const product = () => store.shop.products[0]
+  const newItem = async () => {
+    const { epc } = await store.drive(store.shop.newItem(product()))
+    await store.until(
+      'the replica',
+      () => store.agent.items.find('epc', epc) !== undefined && store.agent.items.confirmedMs > 0,
+    )
+    return epc
+  }
+  const see = (epc: string, antenna: number, agoMs = 0) =>
+    reader.see([{ tag: { epc }, antenna, rssiDbm: -50, seenAtMs: store.world.clock.elapsed() - agoMs }])
+  /** Slowly enough for a gate that has just been set up and learns what lies around it. */
+  const leaves = async (epc: string) => {
+    see(epc, 1)
+    for (let i = 0; i < 3; i++) {
+      await store.world.advance(260)
+      see(epc, 3)
+    }
+    await store.world.advance(60)
+  }
+  const isOn = (coil: number) => store.boards.gate.log.findLast((change) => change.coil === coil)?.on === true
+  const told = async (): Promise<Json[]> => {
+    await store.world.advance(300)
+    await store.until('an empty outbox', () => store.agent.ledger.journal.waiting === 0)
+    return (await store.drive(store.shop.ok('fetchProtectionEvents', { storeId: store.shop.storeId, limit: 500 })))
+      .events
+  }
+
+  it('sounds the siren for an item on hold, and the cloud opens an assistance request', async () => {
+    await open()
+    const epc = await newItem()
+    const { storeId } = store.shop
+    await store.drive(store.shop.ok('updateItemStatus', { storeId, epc, itemStatus: 'exception_hold' }))
+    await store.until('the hold', () => store.agent.items.find('epc', epc)?.status === 'exception_hold')
+    await leaves(epc)
+    expect(isOn(1)).toBe(true)
+    expect(await told()).toContainEqual(
+      expect.objectContaining({ reason: 'gate_alarm', epc, itemStatus: 'exception_hold' }),
+    )
+    const { requests } = await store.drive(store.shop.ok('fetchAssistanceRequests', { storeId }))
+    expect(requests).toMatchObject([{ reason: 'manual_assistance_required', deviceId: store.shop.devices.exit_gate }])
+  })
+
+  it('sounds the siren of its board for an unpaid tag, tells the cloud, and knows a paid one', async () => {
+    await open()
+    const [unpaid, paid] = [await newItem(), await newItem()]
+    await store.buy([{ ean: product().ean, quantity: 1, epcs: [paid] }])
+    await store.until('the payment', () => store.agent.items.find('epc', paid)?.status === 'paid')
+    await leaves(paid)
+    await leaves('E280FFFFFFFFFFFFFFFFFFFF')
+    expect([isOn(1), isOn(2)]).toEqual([false, true])
+    await leaves(unpaid)
+    expect(isOn(1)).toBe(true)
+    await store.world.advance(1_000)
+    const events = await told()
+    expect(
+      events.filter((e) => e.reason === 'gate_alarm').map((e) => [e.epc, e.itemStatus, e.gateId !== undefined]),
+    ).toEqual([
+      ['E280FFFFFFFFFFFFFFFFFFFF', undefined, true],
+      [unpaid, 'sellable', true],
+    ])
+    expect(events.find((e) => e.epc === paid && e.type === 'protection.action.completed')).toMatchObject({
+      protectionAction: 'authorize_exit',
+      itemStatus: 'paid',
+    })
+  })
+
+  it('does all that offline, by what it knew, also after a restart; over 90 s later only amber', async () => {
+    await open()
+    const [first, second] = [await newItem(), await newItem()]
+    store.network(false)
+    await store.until('offline', () => !store.agent.link.isOnline)
+    await leaves(first)
+    expect(isOn(1)).toBe(true)
+    await store.world.advance(100_000)
+    await leaves(second)
+    expect([isOn(1), isOn(2)]).toEqual([false, true])
+    await store.world.advance(10_000)
+    store.network(true)
+    await store.until('online', () => store.agent.link.isOnline)
+    const details = (await told()).filter((e) => e.reason === 'gate_alarm').map((e) => e.detail)
+    expect(details).toEqual([
+      expect.stringContaining('siren: not_paid'),
+      expect.stringMatching(/^notify: status_stale;.*items last heard of 1\d\d s ago$/),
+    ])
+  })
+
+  it('alarms for a tag whose name nothing has room for, and tells that and everything behind it', async () => {
+    await open()
+    await leaves('AB'.repeat(75))
+    expect(isOn(2)).toBe(true)
+    const { purchase, receipt } = await store.buy([{ ean: product().ean, quantity: 1 }])
+    await store.authorize({
+      deviceId: store.shop.devices.pos_deactivator,
+      protectionAction: 'deactivate_label',
+      receipt,
+    })
+    const events = await told()
+    expect(events.find((e) => e.reason === 'gate_alarm')).not.toHaveProperty('epc')
+    expect(events.find((e) => e.reason === 'event_incomplete')).toMatchObject({
+      deviceId: store.shop.devices.exit_gate,
+      detail: expect.stringContaining('epc (150 characters: ABAB'),
+    })
+    expect(await store.shop.ok('fetchPurchase', { transactionId: purchase.transactionId })).toMatchObject({
+      securityTagStatus: 'deactivated',
+    })
+  })
+
+  it('tells everything behind a row that an earlier release wrote and nobody can read', async () => {
+    await open()
+    await leaves('E280FFFFFFFFFFFFFFFFFFFF')
+    await told()
+    await store.restart(() => {
+      const db = new Sqlite(join(store.dataDir, 'ledger.db'))
+      const { seq, hash } = db.prepare('SELECT seq, hash FROM journal ORDER BY seq DESC LIMIT 1').get() as {
+        seq: number
+        hash: string
+      }
+      const event = {
+        type: 'protection.exception.raised',
+        eventId: 'evt_bad',
+        occurredAt: new Date(store.world.clock.wall()).toISOString(),
+        storeId: store.shop.storeId,
+        reason: 'gate_alarm',
+        epc: 'AB'.repeat(75),
+      }
+      const body = JSON.stringify({ atMs: store.world.clock.wall(), event })
+      db.prepare('INSERT INTO journal (seq, hash, body, at_ms) VALUES (?, ?, ?, ?)').run(
+        seq + 1,
+        rowHash(hash, seq + 1, body),
+        body,
+        store.world.clock.wall(),
+      )
+      db.close()
+    })
+    const { receipt } = await store.buy([{ ean: product().ean, quantity: 1 }])
+    await store.authorize({
+      deviceId: store.shop.devices.pos_deactivator,
+      protectionAction: 'deactivate_label',
+      receipt,
+    })
+    await told()
+    expect(
+      (await store.shop.ok('fetchExceptions', { storeId: store.shop.storeId, kind: 'unapplied' })).exceptions,
+    ).toEqual([expect.objectContaining({ detail: expect.stringContaining('event.epc') })])
+  })
+
+  it('ends an alarm when the shopper pays at the gate', async () => {
+    await open()
+    const epc = await newItem()
+    await leaves(epc)
+    expect(isOn(1)).toBe(true)
+    await store.drive(store.shop.buy([{ ean: product().ean, quantity: 1, epcs: [epc] }]))
+    // No broker here: the agent is told to look, as a `sync` would.
+    await store.drive(store.agent.link.look())
+    await store.world.advance(60)
+    expect([isOn(1), isOn(3)]).toEqual([false, true])
+    expect((await told()).some((e) => e.reason === 'late_status' && e.epc === epc && e.itemStatus === 'paid')).toBe(
+      true,
+    )
+  })
+
+  it('lets pass the goods of a receipt that was shown, and sounds for one more of the same', async () => {
+    await open()
+    const { reads } = store.shop.cloud.db.database
+    const rows = await reads
+      .selectFrom('protected_item')
+      .select('epc')
+      .where('store_id', '=', store.shop.storeId)
+      .where('ean', '=', product().ean)
+      .limit(2)
+      .execute()
+    const [mine = '', more = ''] = rows.flatMap((row) => row.epc ?? [])
+    // Bought by its barcode: nobody has named the tag, and the item is still sellable everywhere.
+    const { receipt } = await store.buy([{ ean: product().ean, quantity: 1 }])
+    expect(
+      await store.authorize({ deviceId: store.shop.devices.exit_gate, protectionAction: 'authorize_exit', receipt }),
+    ).toMatchObject({ authorized: true })
+    await leaves(mine)
+    expect(isOn(1)).toBe(false)
+    await leaves(more)
+    expect(isOn(1)).toBe(true)
+    expect((await told()).filter((e) => e.reason === 'gate_alarm').map((e) => e.epc)).toEqual([more])
+  })
+
+  it.each([
+    ['online', true],
+    ['offline', false],
+  ] as const)(
+    'lets each unit of a receipt whose tag is there leave by itself, the others with the receipt, and opens once: %s',
+    async (_name, isOnline) => {
+      await open()
+      const { reads } = store.shop.cloud.db.database
+      const rows = await reads
+        .selectFrom('protected_item')
+        .select('epc')
+        .where('store_id', '=', store.shop.storeId)
+        .where('ean', '=', product().ean)
+        .where('item_status', '=', 'sellable')
+        .limit(3)
+        .execute()
+      const [mine = '', late = '', more = ''] = rows.flatMap((row) => row.epc ?? [])
+      const named = await newItem()
+      // Offline nobody knows the prices of a receipt but as a whole.
+      const { policy } = await store.drive(store.shop.ok('fetchProtectionPolicy', { storeId: store.shop.storeId }))
+      await store.drive(
+        store.shop.ok('updateProtectionPolicy', {
+          storeId: store.shop.storeId,
+          policy: { ...policy, requiresManualOverrideAboveValue: null },
+        }),
+      )
+      await store.until('the policy', () => store.agent.trust.policy?.policy.requiresManualOverrideAboveValue === null)
+      const { purchase, receipt } = await store.buy([
+        { ean: product().ean, quantity: 1, epcs: [named] },
+        { ean: product().ean, quantity: 2 },
+      ])
+      await store.until('the payment', () => store.agent.items.find('epc', named)?.status === 'paid')
+      if (!isOnline) {
+        store.network(false)
+        await store.until('offline', () => !store.agent.link.isOnline)
+      }
+      for (const epc of [named, mine]) see(epc, 1)
+      await store.world.advance(100)
+      const leave = () =>
+        store.authorize({ deviceId: store.shop.devices.exit_gate, protectionAction: 'authorize_exit', receipt })
+      expect(await leave()).toMatchObject({
+        authorized: true,
+        itemCount: 3,
+        remaining: 0,
+        outcome: 'confirmed',
+        offline: !isOnline,
+      })
+      for (const epc of [named, mine, late]) await leaves(epc)
+      expect([store.pulses('gate'), isOn(1)]).toEqual([1, false])
+      await leaves(more)
+      expect(isOn(1)).toBe(true)
+      store.network(true)
+      await store.until('online', () => store.agent.link.isOnline)
+      expect(await leave()).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+      await store.world.advance(40_000)
+      const events = await told()
+      const exits = events.filter(
+        (e) => e.type === 'protection.action.completed' && e.replayProtectedNonce !== undefined,
+      )
+      expect(exits.map((e) => String(e.epc)).toSorted()).toEqual([named, mine, 'undefined'].toSorted())
+      expect(events.filter((e) => e.reason === 'gate_alarm').map((e) => e.epc)).toEqual([more])
+      expect(
+        (await store.drive(store.shop.ok('fetchPurchase', { transactionId: purchase.transactionId }))).status,
+      ).toBe('UNLOADED')
+      const { exceptions } = await store.drive(store.shop.ok('fetchExceptions', { storeId: store.shop.storeId }))
+      expect((exceptions as Json[]).map((e) => e.reason ?? e.kind).filter((kind) => kind !== 'gate_alarm')).toEqual([])
+    },
+  )
+
+  it('makes a purchase UNLOADED when the last of its tags is gone, each unit in the ledger once, with one event for each', async () => {
+    await open()
+    const [first, second] = [await newItem(), await newItem()]
+    const { purchase, receipt } = await store.buy([{ ean: product().ean, quantity: 2, epcs: [first, second] }])
+    await store.until('the payment', () => store.agent.items.find('epc', second)?.status === 'paid')
+    const status = async () =>
+      (await store.drive(store.shop.ok('fetchPurchase', { transactionId: purchase.transactionId }))).status
+    await leaves(first)
+    await store.world.advance(36_000)
+    await told()
+    expect(await status()).toBe('SUCCESS')
+    // Offline when it leaves: asked for as soon as anybody answers.
+    store.network(false)
+    await store.until('offline', () => !store.agent.link.isOnline)
+    await leaves(second)
+    await store.world.advance(60_000)
+    store.network(true)
+    await store.until('online', () => store.agent.link.isOnline)
+    await store.until('the claim', async () => (await status()) === 'UNLOADED')
+    const events = await told()
+    expect(events.filter((e) => e.type === 'protection.action.completed').map((e) => e.epc)).toEqual([first, second])
+    expect(events.filter((e) => e.type === 'protection.authorization.denied')).toEqual([])
+    expect(
+      await store.authorize({ deviceId: store.shop.devices.exit_gate, protectionAction: 'authorize_exit', receipt }),
+    ).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    // In again, and out: it has left already, and nobody is asked.
+    await leaves(first)
+    await store.world.advance(40_000)
+    expect((await told()).filter((e) => e.type === 'protection.authorization.granted')).toHaveLength(2)
+    expect(store.pulses('gate')).toBe(0)
+  })
+
+  it('gives up what it was given for a way out that its ledger knows to be used', async () => {
+    await open()
+    const epc = await newItem()
+    const { purchase, receipt } = await store.buy([{ ean: product().ean, quantity: 1, epcs: [epc] }])
+    await store.until('the payment', () => store.agent.items.find('epc', epc)?.status === 'paid')
+    const { ledger, trust } = store.agent
+    const opened = openReceipt(receipt, { keys: trust.keys, storeId: store.shop.storeId })
+    if (!opened.ok) throw new Error(opened.fault)
+    // Nothing of it is told yet.
+    const nonce = Buffer.from(opened.claims.cti).toString('hex')
+    const { exp } = opened.claims
+    const used = {
+      redemptionId: 'rdm_unheard',
+      source: 'receipt' as const,
+      nonce,
+      rightClass: 'exit' as const,
+      candidates: [0],
+      all: false,
+      exp,
+      deviceId: store.shop.devices.exit_gate,
+      nowMs: store.world.clock.wall(),
+    }
+    expect(ledger.commits.now(() => ledger.claims.claim(used))).toMatchObject({ ok: true })
+    await leaves(epc)
+    await store.world.advance(40_000)
+    await told()
+    const { reads } = store.shop.cloud.db.database
+    const given = await reads
+      .selectFrom('protection_authorization')
+      .select('voided_ms')
+      .where('purchase_id', '=', purchase.transactionId)
+      .execute()
+    expect(given.length).toBeGreaterThan(0)
+    expect(given.filter((row) => row.voided_ms === null)).toEqual([])
+  })
+
+  it('knows of a payment before the shopper is told, over the broker, and the cloud knows that it knows', async () => {
+    await open({ broker: true })
+    const epc = await newItem()
+    const purchase = await store.drive(store.shop.buy([{ ean: product().ean, quantity: 1, epcs: [epc] }]))
+    expect(store.agent.items.find('epc', epc)?.status).toBe('paid')
+    await leaves(epc)
+    expect(isOn(1)).toBe(false)
+    const { reads } = store.shop.cloud.db.database
+    const { checkout_session_id: id } = await reads
+      .selectFrom('purchase')
+      .select('checkout_session_id')
+      .where('purchase_id', '=', purchase.transactionId)
+      .executeTakeFirstOrThrow()
+    const before = store.world.clock.elapsed()
+    expect((await store.drive(store.shop.cloud.get(`/checkout/${id}`))).text).toContain('You may leave.')
+    expect(store.world.clock.elapsed() - before).toBeLessThan(2_000)
+  })
+
+  it('has the shopper told to leave once it knows of the payment, and to show the receipt until then', async () => {
+    await open()
+    const page = async (transactionId: string) => {
+      const { reads } = store.shop.cloud.db.database
+      const { checkout_session_id: id } = await reads
+        .selectFrom('purchase')
+        .select('checkout_session_id')
+        .where('purchase_id', '=', transactionId)
+        .executeTakeFirstOrThrow()
+      return (await store.drive(store.shop.cloud.get(`/checkout/${id}`))).text
+    }
+    const epc = await newItem()
+    const { purchase } = await store.buy([{ ean: product().ean, quantity: 1, epcs: [epc] }])
+    store.network(false)
+    const before = store.world.clock.elapsed()
+    expect(await page(purchase.transactionId)).toContain('Please show your receipt at the exit.')
+    expect(store.world.clock.elapsed() - before).toBeGreaterThanOrEqual(2_000)
+    store.network(true)
+    await store.until('online', () => store.agent.link.isOnline)
+    await store.world.advance(31_000)
+    expect(await page(purchase.transactionId)).toContain('You may leave.')
+    // Nobody knows which tag was bought: only the receipt says it.
+    const { purchase: unnamed } = await store.buy([{ ean: product().ean, quantity: 1 }])
+    expect(await page(unnamed.transactionId)).toContain('Please show your receipt at the exit.')
+  })
+
+  it('hears and sounds by a reader that speaks LLRP, and is silent about what it had kept while its line was cut', async () => {
+    reader = fakeReader()
+    store = await openStore({ llrpGate: true })
+    const { gateReader, world } = store
+    const [first, second] = [await newItem(), await newItem()]
+    const walksOut = async (epc: string) => {
+      for (let ms = 0; ms < 2_000; ms += 50) {
+        gateReader.see(epc, { antenna: ms < 800 ? 1 : 2, rssiDbm: -50 })
+        await world.advance(50)
+      }
+    }
+    await walksOut(first)
+    expect(gateReader.gpos[1]).toBe(true)
+    await world.advance(12_000)
+    expect(gateReader.gpos[1]).toBe(false)
+    // What it sees while nobody listens it tells when somebody does.
+    store.gatePort.unplug()
+    await world.advance(500)
+    await walksOut(second)
+    await world.advance(5_000)
+    expect(gateReader.kept).toBeGreaterThan(10)
+    store.gatePort.plug()
+    await store.until('the reader', () => store.agent.status().devices.every((device) => device.state === 'ready'))
+    await world.advance(6_000)
+    expect(gateReader.writes.filter((write) => write.gpo === 1 && write.on)).toHaveLength(1)
+    expect((await told()).filter((e) => e.reason === 'gate_alarm').map((e) => [e.epc, e.itemStatus])).toEqual([
+      [first, 'sellable'],
+    ])
+  })
+
+  it('is silent about reads that the reader had kept', async () => {
+    await open()
+    const epc = await newItem()
+    see(epc, 1, 2_500)
+    see(epc, 3, 2_100)
+    await store.world.advance(6_000)
+    expect(isOn(1)).toBe(false)
+    expect((await told()).filter((e) => e.type === 'protection.exception.raised').map((e) => e.reason)).toEqual([
+      'late_reads',
+    ])
+  })
+})

@@ -1,0 +1,190 @@
+import type { DeviceCommand } from '../../../../device-drivers/drivers/device.ts'
+import type { KnownItem } from '../../../../edge-agent/items/item-table.ts'
+import type { Zone } from '../../../../edge-agent/lanes/gate/tags/deduplicate.ts'
+import type { DeviceRecord } from '../../../../edge-agent/devices/device-journal.ts'
+import { openGate, type GateLane, type GateParts } from '../../../../edge-agent/lanes/gate/gate-lane.ts'
+import type { Judgement } from '../../../../edge-agent/lanes/gate/judge.ts'
+import type { Stray } from '../../../../edge-agent/lanes/gate/tags/presence.ts'
+import { GatePolicy } from '../../../../policy/gate-policy.ts'
+import { fraction } from '../../../../policy/platform.ts'
+import { DEFAULT_POLICY, type ProtectionPolicy } from '../../../../policy/store-policy.ts'
+import type { ItemStatus } from '../../../../policy/vocabulary.ts'
+import { virtualPlatform, type VirtualPlatform } from '../../../../verification/simulation/virtual/virtual-platform.ts'
+
+/** One gate on a virtual clock, the items it knows, and people who walk about with tags. */
+export interface GateWorld {
+  world: VirtualPlatform
+  lane: GateLane
+  items: Map<string, KnownItem>
+  /** What is heard of items, and how far away the cloud is. */
+  cloud: { isBehind: boolean; isOnline: boolean; ageMs: number; asked: number; answer: () => Promise<void> }
+  commands: { atMs: number; command: DeviceCommand }[]
+  events: DeviceRecord[]
+  gone: { tag: string; leftMs: number }[]
+  alarms: { epc: string; judgement: Judgement; atMs: number }[]
+  /** Adds an item and gives its EPC. */
+  item(status: ItemStatus, fields?: Partial<KnownItem>): string
+  /** Moves time on while everybody walks; resolves when the last has gone. */
+  walk(...walkers: Walker[]): Promise<void>
+  /** The same gate after a restart of the agent. */
+  restart(): void
+  sirens(): number
+  reasons(): string[]
+}
+
+/** Where tags are at a moment since the walker began, ms; undefined: gone. */
+export interface Walker {
+  epcs: readonly string[]
+  /** Chance of a read by each zone in each 20 ms, at a moment. */
+  seen(ms: number): { inside: number; outside: number; none: number } | undefined
+}
+
+const READ_MS = 20
+const nowhere = { inside: 0, outside: 0, none: 0 }
+let serial = 0
+
+export function newTag(): string {
+  return `3034007D00011C40${(++serial).toString(16).padStart(8, '0')}`.toUpperCase()
+}
+
+export function gateWorld(
+  options: {
+    policy?: Partial<ProtectionPolicy>
+    gate?: Parameters<typeof GatePolicy.parse>[0]
+    isNew?: boolean
+    sirenSeconds?: number
+    seed?: number
+  } = {},
+): GateWorld {
+  const world = virtualPlatform({ seed: options.seed ?? 3 })
+  const policy: ProtectionPolicy = { ...DEFAULT_POLICY, ...options.policy, gate: GatePolicy.parse(options.gate ?? {}) }
+  const items = new Map<string, KnownItem>()
+  const cloud = { isBehind: false, isOnline: true, ageMs: 0, asked: 0, answer: () => Promise.resolve() }
+  let strays: readonly Stray[] | undefined = options.isNew ? undefined : []
+  const commands: GateWorld['commands'] = []
+  const events: DeviceRecord[] = []
+  const gone: GateWorld['gone'] = []
+  const alarms: GateWorld['alarms'] = []
+
+  function open(): GateLane {
+    const parts: GateParts = {
+      deviceId: 'dev_gate',
+      platform: world,
+      items: {
+        find: (_kind, name) => items.get(name),
+        get isBehind() {
+          return cloud.isBehind
+        },
+        get confirmedMs() {
+          return cloud.ageMs === Number.POSITIVE_INFINITY ? 0 : world.clock.wall() - cloud.ageMs
+        },
+      },
+      nowMs: world.clock.wall,
+      policy: () => policy,
+      isOnline: () => cloud.isOnline,
+      ask() {
+        cloud.asked++
+        return cloud.answer()
+      },
+      released: { covers: () => false, takenOf: () => [] },
+      signal: (command) => void commands.push({ atMs: world.clock.elapsed(), command }),
+      sirenSeconds: options.sirenSeconds ?? 5,
+      record: (event) => void events.push(event),
+      strays,
+      onGone: (tag, leftMs) => void gone.push({ tag, leftMs }),
+      onAlarm: (epc, judgement) => void alarms.push({ epc, judgement, atMs: world.clock.elapsed() }),
+    }
+    return openGate(parts)
+  }
+
+  const gate: GateWorld = {
+    world,
+    lane: open(),
+    items,
+    cloud,
+    commands,
+    events,
+    gone,
+    alarms,
+    item(status, fields = {}) {
+      const epc = newTag()
+      items.set(epc, { status, paying: false, ...fields })
+      return epc
+    },
+    async walk(...walkers) {
+      let going = [...walkers]
+      for (let ms = 0; going.length > 0; ms += READ_MS) {
+        going = going.filter((walker) => walker.seen(ms) !== undefined)
+        for (const walker of going) {
+          const seen = walker.seen(ms) ?? nowhere
+          for (const epc of walker.epcs) {
+            for (const zone of ['inside', 'outside', 'none'] as const satisfies readonly Zone[]) {
+              if (fraction(world.random) < seen[zone]) gate.lane.see(epc, zone, world.clock.elapsed())
+            }
+          }
+        }
+        await world.advance(READ_MS)
+      }
+    },
+    restart() {
+      strays = gate.lane.strays()
+      gate.lane.stop()
+      gate.lane = open()
+    },
+    sirens: () =>
+      commands.filter(({ command }) => command.kind === 'signal' && command.signal === 'siren' && command.seconds > 0)
+        .length,
+    reasons: () => events.map((event) => event.reason ?? event.type),
+  }
+  return gate
+}
+
+/** Comes from inside, is read by both antennas on the way, and is gone after two seconds. */
+export const goesOut = (...epcs: string[]): Walker => ({
+  epcs,
+  seen(ms) {
+    if (ms >= 2_000) return undefined
+    return { inside: ms < 900 ? 0.4 : ms < 1_100 ? 0.2 : 0, outside: ms < 800 ? 0 : ms < 1_100 ? 0.2 : 0.4, none: 0 }
+  },
+})
+
+export const comesIn = (...epcs: string[]): Walker => ({
+  epcs,
+  seen(ms) {
+    if (ms >= 2_000) return undefined
+    return { outside: ms < 900 ? 0.4 : ms < 1_200 ? 0.2 : 0, inside: ms < 800 ? 0 : ms < 1_200 ? 0.2 : 0.4, none: 0 }
+  },
+})
+
+/** Stands inside near the gate for so long, and goes back into the shop. */
+export const lingers = (forMs: number, ...epcs: string[]): Walker => ({
+  epcs,
+  seen: (ms) => (ms >= forMs ? undefined : { inside: 0.3, outside: 0, none: 0 }),
+})
+
+/** Lies between the antennas. */
+export const lies = (forMs: number, ...epcs: string[]): Walker => ({
+  epcs,
+  seen: (ms) => (ms >= forMs ? undefined : { inside: 0.2, outside: 0.1, none: 0 }),
+})
+
+/** Is carried away from where it lay: seen outside only, then gone. */
+export const isCarriedOut = (...epcs: string[]): Walker => ({
+  epcs,
+  seen: (ms) => (ms >= 2_500 ? undefined : { inside: 0, outside: 0.4, none: 0 }),
+})
+
+/** Is put down for so long near a gate that cannot tell where a tag is. */
+export const isNear = (forMs: number, ...epcs: string[]): Walker => ({
+  epcs,
+  seen: (ms) => (ms >= forMs ? undefined : { inside: 0, outside: 0, none: 0.3 }),
+})
+
+/** Passes a gate that cannot tell where a tag is. */
+export const approaches = (...epcs: string[]): Walker => ({
+  epcs,
+  seen: (ms) => (ms >= 1_500 ? undefined : { inside: 0, outside: 0, none: 0.4 }),
+})
+
+/** Nobody, for so long. */
+export const nobody = (forMs: number): Walker => ({ epcs: [], seen: (ms) => (ms >= forMs ? undefined : nowhere) })

@@ -1,0 +1,515 @@
+import { describe, expect, it } from 'vitest'
+import { receiptEntry, type ReceiptClaims } from '../../../../policy/receipts/claims.ts'
+import type { ItemStatus } from '../../../../policy/vocabulary.ts'
+import {
+  approaches,
+  comesIn,
+  gateWorld,
+  goesOut,
+  isCarriedOut,
+  isNear,
+  lies,
+  lingers,
+  newTag,
+  nobody,
+} from './gate-world.ts'
+
+const at = (gate: ReturnType<typeof gateWorld>, reason: string) =>
+  gate.events.filter((event) => event.reason === reason)
+
+describe('the exit gate', () => {
+  it.each([
+    ['sellable', 'siren'],
+    ['returned', 'siren'],
+    ['cancelled', 'siren'],
+    ['reserved_bopis', 'siren'],
+    ['exception_hold', 'siren'],
+    ['paid', 'pass'],
+    ['picked_up', 'pass'],
+    ['transfer_in_transit', 'pass'],
+  ] as [ItemStatus, string][])('judges an item that leaves and is %s: %s', async (status, expected) => {
+    const gate = gateWorld()
+    const epc = gate.item(status)
+    await gate.walk(goesOut(epc))
+    expect(gate.sirens()).toBe(expected === 'siren' ? 1 : 0)
+    expect(gate.events).toEqual([
+      expect.objectContaining(
+        expected === 'siren'
+          ? {
+              type: 'protection.exception.raised',
+              reason: 'gate_alarm',
+              epc,
+              itemStatus: status,
+              detail: `siren: not_paid; the item is ${status}`,
+            }
+          : { type: 'protection.action.completed', epc, itemStatus: status },
+      ),
+    ])
+  })
+
+  it('sounds within the turn in which the first read outside comes', () => {
+    const gate = gateWorld()
+    const epc = gate.item('sellable')
+    gate.lane.see(epc, 'inside', 0)
+    expect(gate.commands).toEqual([])
+    gate.lane.see(epc, 'outside', 0)
+    expect(gate.commands).toEqual([{ atMs: 0, command: { kind: 'signal', signal: 'siren', seconds: 5 } }])
+  })
+
+  it('does not sound for who comes in, lingers, or turns round; but for who then leaves', async () => {
+    const gate = gateWorld()
+    const epc = gate.item('sellable')
+    await gate.walk(comesIn(epc), lingers(40_000, gate.item('sellable')))
+    await gate.walk(lingers(3_000, epc))
+    expect(gate.events).toEqual([])
+    await gate.walk(goesOut(epc))
+    expect(gate.sirens()).toBe(1)
+    expect(gate.lane.counts.entering).toBe(1)
+  })
+
+  it('sounds for one that lingered long by the gate, as soon as it leaves', async () => {
+    const gate = gateWorld()
+    const epc = gate.item('sellable')
+    await gate.walk(lingers(120_000, epc))
+    expect(gate.sirens()).toBe(0)
+    await gate.walk(goesOut(epc))
+    expect(gate.sirens()).toBe(1)
+  })
+
+  it('counts every approach as leaving where it has no antennas to tell', async () => {
+    const gate = gateWorld()
+    const epc = gate.item('sellable')
+    await gate.walk(approaches(epc))
+    await gate.walk(nobody(20_000))
+    await gate.walk(approaches(epc))
+    expect([gate.sirens(), gate.alarms.length]).toEqual([2, 2])
+  })
+
+  it.each([1_000, 4_900, 6_000, 30_000, 55_000])(
+    'sounds for one that was not read for %i ms between inside and outside',
+    async (unreadMs) => {
+      const gate = gateWorld()
+      const epc = gate.item('sellable')
+      await gate.walk(lingers(1_500, epc))
+      await gate.walk(nobody(unreadMs))
+      await gate.walk(isCarriedOut(epc))
+      expect([gate.sirens(), gate.alarms.length]).toEqual([1, 1])
+    },
+  )
+
+  it('does not sound for who comes in, wherever on the way the tag is not read; but for who has been inside and goes out again', async () => {
+    const gate = gateWorld()
+    const epc = gate.item('sellable')
+    await gate.walk(isCarriedOut(epc))
+    await gate.walk(nobody(8_000))
+    await gate.walk(isCarriedOut(epc))
+    await gate.walk(nobody(8_000))
+    await gate.walk(lingers(800, epc))
+    expect(gate.alarms).toEqual([])
+    await gate.walk(nobody(8_000))
+    await gate.walk(isCarriedOut(epc))
+    expect(gate.alarms).toHaveLength(1)
+  })
+
+  it('alarms twice, not for ever, for what lies between its antennas and is read once in ten seconds; and when that is carried out', async () => {
+    const gate = gateWorld()
+    const epc = gate.item('sellable')
+    for (let n = 0; n < 60; n++) {
+      gate.lane.see(epc, n % 3 === 1 ? 'outside' : 'inside', gate.world.clock.elapsed())
+      await gate.walk(nobody(10_000))
+    }
+    expect(gate.alarms).toHaveLength(2)
+    await gate.walk(isCarriedOut(epc))
+    expect(gate.alarms).toHaveLength(3)
+  })
+
+  it('counts an approach as leaving where it has no antennas also for what lay there before, and after a restart', async () => {
+    for (const awayMs of [6_000, 30_000, 55_000, 70_000]) {
+      const gate = gateWorld()
+      const epc = gate.item('sellable')
+      await gate.walk(isNear(25_000, epc))
+      expect(gate.alarms).toHaveLength(1)
+      await gate.walk(nobody(awayMs))
+      await gate.walk(approaches(epc))
+      expect([awayMs, gate.alarms.length]).toEqual([awayMs, 2])
+    }
+    const gate = gateWorld()
+    const epc = gate.item('sellable')
+    await gate.walk(isNear(25_000, epc))
+    gate.restart()
+    await gate.walk(nobody(40_000))
+    await gate.walk(approaches(epc))
+    expect(gate.alarms).toHaveLength(2)
+  })
+
+  it('alarms three times, not for ever, for what lies near a gate without antennas and is not read for six seconds again and again', async () => {
+    const gate = gateWorld()
+    const epc = gate.item('sellable')
+    for (let n = 0; n < 20; n++) {
+      await gate.walk(isNear(25_000, epc))
+      await gate.walk(nobody(6_000))
+    }
+    expect(gate.alarms).toHaveLength(3)
+    // Away for longer than a minute: it was taken away, and comes near once more.
+    await gate.walk(nobody(61_000))
+    await gate.walk(approaches(epc))
+    expect(gate.alarms).toHaveLength(4)
+  })
+
+  it('learns what lies around a new gate with few alarms, remembers it over a restart, and sounds for what is carried out of it', async () => {
+    const gate = gateWorld({ isNew: true })
+    const pile = Array.from({ length: 30 }, () => gate.item('sellable'))
+    await gate.walk(lies(58_000, ...pile))
+    // A gate that does not learn first would have sounded for each of them.
+    expect(gate.alarms.length).toBeLessThanOrEqual(3)
+    gate.alarms.length = 0
+    await gate.walk(lies(300_000, ...pile))
+    expect(gate.alarms).toEqual([])
+    gate.restart()
+    await gate.walk(lies(60_000, ...pile))
+    expect(gate.alarms).toEqual([])
+    const [taken, ...rest] = pile
+    await gate.walk(isCarriedOut(taken ?? ''), lies(4_000, ...rest))
+    expect(gate.alarms.map((alarm) => alarm.epc)).toEqual([taken])
+    // Somebody else is heard beside the pile.
+    const other = gate.item('sellable')
+    await gate.walk(nobody(11_000), lies(11_000, ...rest))
+    await gate.walk(goesOut(other), lies(2_000, ...rest))
+    expect(gate.alarms.map((alarm) => alarm.epc)).toEqual([taken, other])
+  })
+
+  it('alarms from the first second of a new gate', async () => {
+    for (let seed = 100; seed < 140; seed++) {
+      const gate = gateWorld({ isNew: true, seed })
+      await gate.walk(goesOut(gate.item('sellable')))
+      expect([seed, gate.sirens()]).toEqual([seed, 1])
+    }
+  })
+
+  it('makes one alarm of a trolley of 40, names each item, and sounds whatever the policy says of one', async () => {
+    const gate = gateWorld({ gate: { severity: [{ severity: 'silent' }] } })
+    await gate.walk(goesOut(gate.item('sellable')))
+    expect(gate.commands).toEqual([])
+    const trolley = Array.from({ length: 40 }, () => gate.item('sellable'))
+    await gate.walk(goesOut(...trolley), nobody(15_000))
+    expect(gate.sirens()).toBe(1)
+    expect(at(gate, 'gate_alarm')).toHaveLength(41)
+    expect(at(gate, 'gate_bulk_alarm').map((event) => event.detail)).toEqual([
+      expect.stringMatching(/^siren: bulk; 4[01] unpaid items left within \d\.\d s$/),
+    ])
+  })
+
+  it('falls silent when goods are being moved, says so once, and hears again afterwards', async () => {
+    const gate = gateWorld({ gate: { replenishment: { tags: 60, seconds: 10, muteSeconds: 30 } } })
+    for (let i = 0; i < 10; i++) await gate.walk(goesOut(...Array.from({ length: 20 }, () => gate.item('sellable'))))
+    expect(at(gate, 'gate_replenishment')).toHaveLength(1)
+    const before = gate.sirens()
+    await gate.walk(goesOut(gate.item('sellable')))
+    expect(gate.sirens()).toBe(before)
+    await gate.walk(nobody(31_000))
+    await gate.walk(goesOut(gate.item('sellable')))
+    expect(gate.sirens()).toBe(before + 1)
+  })
+
+  it('never alarms for reads that a reader had kept, and tells of them in one line', async () => {
+    const gate = gateWorld()
+    const epcs = Array.from({ length: 50 }, () => gate.item('sellable'))
+    await gate.world.advance(300_000)
+    const now = gate.world.clock.elapsed()
+    for (let n = 0; n < 1_000; n++) {
+      const epc = epcs[n % 50] ?? ''
+      gate.lane.see(epc, 'inside', now - 200_000 + n)
+      gate.lane.see(epc, 'outside', now - 200_000 + n + 1)
+    }
+    await gate.world.advance(6_000)
+    expect(gate.commands).toEqual([])
+    expect(gate.events.map((event) => event.detail)).toEqual([
+      '2000 reads came too late to alarm, the oldest 200 s; 50 unpaid items among them',
+    ])
+    expect(gate.lane.counts).toMatchObject({ late: 2_000, alarms: 0 })
+  })
+
+  describe('what it cannot know', () => {
+    it('lights amber for an item that was last heard of over 90 s ago, and says so; the siren where the policy wants it', async () => {
+      for (const [unknownTag, sirens] of [
+        ['notify', 0],
+        ['ignore', 0],
+        ['siren', 1],
+      ] as const) {
+        const gate = gateWorld({ policy: { unknownTag } })
+        gate.cloud.isOnline = false
+        gate.cloud.ageMs = 95_000
+        await gate.walk(goesOut(gate.item('sellable')))
+        expect([unknownTag, gate.sirens(), gate.commands.length]).toEqual([unknownTag, sirens, 1])
+        expect(gate.events[0]).toMatchObject({
+          offline: true,
+          detail: expect.stringMatching(/status_stale; the item is sellable; items last heard of 9\d s ago/),
+        })
+      }
+    })
+
+    it('does with an unknown tag what the policy says', async () => {
+      for (const [unknownTag, expected] of [
+        ['notify', 'amber'],
+        ['siren', 'siren'],
+        ['ignore', undefined],
+      ] as const) {
+        const gate = gateWorld({ policy: { unknownTag } })
+        await gate.walk(goesOut(newTag()))
+        expect(gate.commands.map(({ command }) => command.kind === 'signal' && command.signal)).toEqual(
+          expected ? [expected] : [],
+        )
+      }
+    })
+
+    it('passes over a stranger’s tag, and sounds for a mask of hard tags', async () => {
+      const gate = gateWorld({
+        policy: { unknownTag: 'siren' },
+        gate: { ownPrefixes: ['0614141'], alarmMasks: ['E280??FF'] },
+      })
+      await gate.walk(goesOut('3018E20A00AFFD1CBE991A14'), goesOut('E28011FE0000000000000001'))
+      expect([gate.commands, gate.events]).toEqual([[], []])
+      await gate.walk(goesOut('3074257BF7194E4000001A85'))
+      expect(gate.sirens()).toBe(1)
+      await gate.walk(nobody(10_000))
+      await gate.walk(goesOut('E28011FF0000000000000001'))
+      expect(gate.sirens()).toBe(2)
+      expect(gate.events.at(-1)?.detail).toBe('siren: alarm_mask')
+    })
+  })
+
+  describe('and payment', () => {
+    const pays = (gate: ReturnType<typeof gateWorld>, epc: string) => {
+      gate.items.set(epc, { status: 'paid', paying: false })
+      gate.lane.itemsChanged()
+    }
+
+    it('asks before it sounds for an item that is being paid, and lets it pass when it was', async () => {
+      const gate = gateWorld()
+      const epc = gate.item('sellable', { paying: true })
+      gate.cloud.answer = async () => {
+        await new Promise<void>((resolve) => gate.world.timers.after(100, resolve))
+        pays(gate, epc)
+      }
+      await gate.walk(goesOut(epc))
+      expect([gate.commands, gate.cloud.asked, gate.lane.counts.passed]).toEqual([[], 1, 1])
+    })
+
+    it.each([
+      ['is being paid', { paying: true }, false],
+      ['may have been, the gate being behind', {}, true],
+    ])('waits 250 ms at most for an item that %s', async (_name, fields, isBehind) => {
+      const gate = gateWorld()
+      gate.cloud.isBehind = isBehind
+      gate.cloud.answer = () => new Promise(() => undefined)
+      const epc = gate.item('sellable', fields)
+      gate.lane.see(epc, 'inside', 0)
+      gate.lane.see(epc, 'outside', 0)
+      await gate.world.advance(249)
+      expect(gate.commands).toEqual([])
+      await gate.world.advance(2)
+      expect(gate.commands.map((c) => c.atMs)).toEqual([250])
+    })
+
+    it('asks nobody when nobody can be asked, nor when there is nothing to ask', async () => {
+      const gate = gateWorld()
+      gate.cloud.isOnline = false
+      await gate.walk(goesOut(gate.item('sellable', { paying: true })))
+      gate.cloud.isOnline = true
+      await gate.walk(goesOut(gate.item('sellable')))
+      expect([gate.cloud.asked, gate.alarms.length]).toEqual([0, 2])
+    })
+
+    it('ends the alarm when the payment arrives within 10 s, and not when it comes later', async () => {
+      for (const [afterMs, isEnded] of [
+        [3_000, true],
+        [11_000, false],
+      ] as const) {
+        const gate = gateWorld()
+        const [first, second] = [gate.item('sellable'), gate.item('sellable')]
+        await gate.walk(goesOut(first, second))
+        await gate.walk(nobody(afterMs - 2_000))
+        gate.commands.length = 0
+        pays(gate, first)
+        expect(gate.commands).toEqual([])
+        pays(gate, second)
+        expect(gate.commands.map(({ command }) => command)).toEqual(
+          isEnded
+            ? [
+                { kind: 'signal', signal: 'siren', seconds: 0 },
+                { kind: 'signal', signal: 'green', seconds: 4 },
+              ]
+            : [],
+        )
+        expect(at(gate, 'late_status').map((event) => event.epc)).toEqual(isEnded ? [first, second] : [])
+      }
+    })
+  })
+
+  describe('and receipts', () => {
+    const cti = new Uint8Array(16).fill(7)
+    const receipt = (entries: Uint8Array[]): ReceiptClaims => ({
+      storeId: 's',
+      exp: 1,
+      cti,
+      units: entries.length,
+      riskClass: 0,
+      policyVersion: 1,
+      entries,
+    })
+    const gtin = '80614141123458'
+    const serials = (n: number) => `3074257BF7194E40000000${n.toString(16).padStart(2, '0')}`.toUpperCase()
+
+    it('lets pass as many tags as there are unused entries, by EPC or by product, and sounds for the rest', async () => {
+      const gate = gateWorld()
+      const mine = gate.item('sellable')
+      const claims = receipt([
+        receiptEntry(cti, 'epc', mine),
+        receiptEntry(cti, 'gtin', gtin),
+        receiptEntry(cti, 'gtin', gtin),
+        receiptEntry(cti, 'gtin', gtin),
+      ])
+      // One of the four has left before.
+      gate.lane.receipt(claims, [0, 1, 2])
+      for (let n = 0; n < 3; n++) gate.items.set(serials(n), { status: 'sellable', paying: false })
+      await gate.walk(goesOut(mine, serials(0), serials(1)))
+      expect([gate.commands, gate.lane.counts.passed]).toEqual([[], 3])
+      await gate.walk(goesOut(serials(2)))
+      expect(gate.alarms.map((alarm) => alarm.epc)).toEqual([serials(2)])
+    })
+
+    it('is no matter when there are fewer tags than goods, nor after half a minute', async () => {
+      const gate = gateWorld()
+      const epc = gate.item('sellable')
+      gate.lane.receipt(receipt([receiptEntry(cti, 'epc', epc), receiptEntry(cti, 'gtin', gtin)]), [0, 1])
+      await gate.walk(goesOut(epc))
+      expect(gate.commands).toEqual([])
+      await gate.walk(nobody(31_000))
+      await gate.walk(goesOut(epc))
+      expect(gate.sirens()).toBe(1)
+    })
+
+    it('knows the tags that are there with it, and none of a product of which more are there than it has', async () => {
+      const gate = gateWorld()
+      const [mine, paid, lying] = [gate.item('sellable'), gate.item('paid'), gate.item('sellable')]
+      for (let n = 0; n < 3; n++) gate.items.set(serials(n), { status: n === 2 ? 'paid' : 'sellable', paying: false })
+      const claims = receipt([
+        ...[mine, paid, lying].map((epc) => receiptEntry(cti, 'epc', epc)),
+        receiptEntry(cti, 'gtin', gtin),
+      ])
+      await gate.walk(lies(30_000, lying))
+      await gate.walk(lingers(1_000, mine, paid, serials(0), serials(2)))
+      // One that is paid otherwise is no matter for the entry of its product.
+      expect(gate.lane.withReceipt(claims, [0, 1, 2, 3])).toEqual([
+        { tag: mine, entry: 0 },
+        { tag: paid, entry: 1 },
+        { tag: serials(0), entry: 3 },
+      ])
+      expect(gate.lane.withReceipt(claims, [1, 2])).toEqual([{ tag: paid, entry: 1 }])
+      await gate.walk(lingers(1_000, serials(1)))
+      expect(gate.lane.withReceipt(claims, [0, 3])).toEqual([{ tag: mine, entry: 0 }])
+      await gate.walk(nobody(6_000))
+      expect(gate.lane.withReceipt(claims, [0, 1, 2, 3])).toEqual([])
+    })
+
+    it('ends an alarm of what it covers', async () => {
+      const gate = gateWorld()
+      const epc = gate.item('sellable')
+      await gate.walk(goesOut(epc))
+      gate.lane.receipt(receipt([receiptEntry(cti, 'epc', epc)]), [0])
+      expect(gate.commands.at(-1)?.command).toEqual({ kind: 'signal', signal: 'green', seconds: 4 })
+    })
+  })
+
+  it('judges tags that are known by their UID as it does EPCs, and a stranger’s card by the policy', async () => {
+    const uid = (n: number) => `E00401500000000${n}`
+    const gate = gateWorld()
+    gate.items.set(uid(1), { status: 'sellable', paying: false })
+    gate.items.set(uid(2), { status: 'paid', paying: false })
+    gate.items.set(uid(3), { status: 'sellable', paying: false })
+    await gate.walk(goesOut(`U${uid(1)}`), goesOut(`U${uid(2)}`))
+    expect([gate.sirens(), at(gate, 'gate_alarm')]).toEqual([
+      1,
+      [expect.objectContaining({ tagUid: uid(1), itemStatus: 'sellable' })],
+    ])
+    expect(gate.events.find(({ type }) => type === 'protection.action.completed')).toMatchObject({ tagUid: uid(2) })
+    const cti = new Uint8Array(16).fill(9)
+    gate.lane.receipt(
+      {
+        storeId: 's',
+        exp: 1,
+        cti,
+        units: 1,
+        riskClass: 0,
+        policyVersion: 1,
+        entries: [receiptEntry(cti, 'tagUid', uid(3))],
+      },
+      [0],
+    )
+    await gate.walk(goesOut(`U${uid(3)}`))
+    expect(gate.sirens()).toBe(1)
+    await gate.walk(goesOut('U08123456'))
+    expect(gate.events.at(-1)?.detail).toMatch(/^notify: unknown_tag/)
+    const own = gateWorld({ gate: { ownPrefixes: ['4012345'], alarmMasks: ['0'] } })
+    await own.walk(goesOut('U08123456'))
+    expect(own.commands).toEqual([])
+  })
+
+  describe('and paid tags that have left', () => {
+    const told = (gate: ReturnType<typeof gateWorld>) => gate.gone.map(({ tag }) => tag)
+
+    it('tells of each once, when it was not seen for half a minute, and with the time at which it left', async () => {
+      const gate = gateWorld()
+      const [paid, unpaid] = [gate.item('paid'), gate.item('sellable')]
+      const beganMs = gate.world.clock.wall()
+      await gate.walk(goesOut(paid, unpaid))
+      await gate.walk(nobody(28_000))
+      expect(gate.gone).toEqual([])
+      await gate.walk(nobody(10_000))
+      expect(told(gate)).toEqual([paid])
+      expect((gate.gone[0]?.leftMs ?? 0) - beganMs).toBeLessThan(2_000)
+      await gate.walk(nobody(60_000))
+      expect(told(gate)).toEqual([paid])
+    })
+
+    it('tells of none that stands there, that came back in, or that a receipt has covered', async () => {
+      const gate = gateWorld()
+      const [stays, returns, covered] = [gate.item('paid'), gate.item('paid'), gate.item('paid')]
+      await gate.walk(goesOut(stays, returns, covered))
+      const cti = new Uint8Array(16).fill(7)
+      gate.lane.receipt(
+        {
+          storeId: 's',
+          exp: 1,
+          cti,
+          units: 1,
+          riskClass: 0,
+          policyVersion: 1,
+          entries: [receiptEntry(cti, 'epc', covered)],
+        },
+        [0],
+      )
+      await gate.walk(comesIn(returns))
+      await gate.walk({
+        epcs: [stays],
+        seen: (ms) => (ms > 40_000 ? undefined : { inside: 0, outside: 0.05, none: 0 }),
+      })
+      expect(told(gate)).toEqual([])
+      await gate.walk(nobody(40_000))
+      expect(told(gate)).toEqual([stays])
+    })
+  })
+
+  it('takes a tag that was seen outside only for gone when somebody went through and it is not seen inside', async () => {
+    const gate = gateWorld()
+    const [thief, visitor] = [gate.item('sellable'), gate.item('sellable')]
+    const outside = (epc: string) => gate.lane.see(epc, 'outside', gate.world.clock.elapsed())
+    outside(thief)
+    outside(visitor)
+    gate.lane.passage()
+    await gate.world.advance(300)
+    gate.lane.see(visitor, 'inside', gate.world.clock.elapsed())
+    await gate.world.advance(300)
+    expect(gate.alarms.map((alarm) => alarm.epc)).toEqual([thief])
+  })
+})

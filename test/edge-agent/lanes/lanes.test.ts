@@ -1,0 +1,294 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import type { FeedEvent } from '../../../edge-agent/feed.ts'
+import type { ScanResult } from '../../../edge-agent/lanes/scan-result.ts'
+import type { Json } from '../../support/cloud.ts'
+import { openStore, type ExtraHardware, type TestStore } from '../../support/store.ts'
+import { fakeDevice, type FakeDevice } from '../../support/fake-device.ts'
+
+describe('lanes with readers, through the whole agent', () => {
+  let store: TestStore
+  let fake: FakeDevice
+  let told: FeedEvent[]
+  afterEach(() => store.stop())
+
+  async function open(
+    hardware: (shop: TestStore['shop'], fake: FakeDevice) => ExtraHardware | Promise<ExtraHardware>,
+  ): Promise<void> {
+    store = await openStore({
+      extra: async (shop, world) => {
+        fake = fakeDevice(world.clock.elapsed)
+        return hardware(shop, fake)
+      },
+    })
+    told = []
+    void (async () => {
+      for await (const event of store.agent.feed.listen(new AbortController().signal))
+        if (event.type !== 'status') told.push(event)
+    })()
+  }
+  /** A pad beside the detacher's lock. */
+  const withPad = () =>
+    open((shop, { device }) => ({
+      entries: [{ deviceId: 'pad', driver: 'pcsc', link: { pcsc: 'pad' }, feeds: shop.devices.self_checkout_detacher }],
+      devices: { pad: device },
+    }))
+  const results = () => told.flatMap((event): ScanResult[] => (event.type === 'result' ? [event.result] : []))
+  const answers = () => results().flatMap((result) => (result.kind === 'decision' ? [result.answer] : []))
+  const cheap = () => store.shop.products.toSorted((a, b) => a.price - b.price)[0]
+  const newItem = async (names: Json = {}) => {
+    const item = await store.drive(store.shop.newItem(cheap(), names))
+    await store.until('the replica', () => store.agent.items.find('epc', item.epc) !== undefined)
+    return item.epc as string
+  }
+  const passes = (ms: number) => store.world.advance(ms)
+  const exceptions = async () => {
+    await passes(300)
+    await store.until('an empty outbox', () => store.agent.ledger.journal.waiting === 0)
+    const { events } = await store.drive(
+      store.shop.ok('fetchProtectionEvents', {
+        storeId: store.shop.storeId,
+        type: 'protection.exception.raised',
+        limit: 500,
+      }),
+    )
+    return (events as Json[]).map((event) => event.reason)
+  }
+  const selfServiceForAll = async () => {
+    const { policy } = await store.shop.ok('fetchProtectionPolicy', { storeId: store.shop.storeId })
+    await store.drive(
+      store.shop.ok('updateProtectionPolicy', {
+        storeId: store.shop.storeId,
+        policy: { ...policy, requiresManualOverrideAboveValue: null },
+      }),
+    )
+    await store.until('the policy', () => store.agent.trust.policy?.policy.requiresManualOverrideAboveValue === null)
+  }
+
+  it('refuses a tag that is not paid, asks no more while it lies there, and releases it once as soon as it is paid', async () => {
+    await withPad()
+    await selfServiceForAll()
+    const tag = { tagUid: '04A2B3C4D5E680' }
+    const epc = await newItem(tag)
+    fake.lay(tag)
+    await store.until('the refusal', () => answers().length === 1)
+    expect(answers()[0]).toMatchObject({ authorized: false, reason: 'item_not_paid', action: 'detach_hard_tag' })
+    for (let i = 0; i < 20; i++) {
+      fake.lay(tag)
+      await passes(250)
+    }
+    expect(answers()).toHaveLength(1)
+    await store.buy([{ ean: cheap().ean, quantity: 1, epcs: [epc] }])
+    await store.drive(store.agent.link.look())
+    await store.until('the release', () => answers().length === 2)
+    expect(answers()[1]).toMatchObject({ authorized: true, outcome: 'confirmed', itemStatus: 'paid' })
+    await passes(5_000)
+    expect([answers().length, store.pulses('detacher')]).toEqual([2, 1])
+    fake.tells({ type: 'tag_gone', tag })
+    fake.lay(tag)
+    await store.until('the next presentation', () => answers().length === 3)
+    expect(answers()[2]).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    expect(store.pulses('detacher')).toBe(1)
+    expect(await exceptions()).not.toContain('unexpected_release')
+  })
+
+  it('takes a receipt that was shown before, offline, for the tags it covers and no other, and counts down', async () => {
+    await withPad()
+    await selfServiceForAll()
+    const [first, second, other] = [await newItem(), await newItem(), await newItem()]
+    const { receipt } = await store.buy([{ ean: cheap().ean, quantity: 2, epcs: [first, second] }])
+    store.network(false)
+    await store.until('offline', () => !store.agent.link.isOnline)
+    await store.drive(store.agent.lanes.scan(store.shop.devices.self_checkout_detacher, receipt))
+    // By itself it moves nothing: whichever tag lay in the detacher would come off.
+    expect([results(), store.pulses('detacher')]).toEqual([[{ kind: 'receipt', left: 2 }], 0])
+    expect(
+      await store.authorize({
+        deviceId: store.shop.devices.self_checkout_detacher,
+        protectionAction: 'detach_hard_tag',
+        receipt,
+      }),
+    ).toMatchObject({ authorized: false, reason: 'technology_mismatch' })
+    told = []
+    for (const epc of [other, first, second]) {
+      fake.lay({ epc })
+      await store.until('an answer', () => answers().length === [other, first, second].indexOf(epc) + 1)
+      fake.tells({ type: 'tag_gone', tag: { epc } })
+      await passes(1_500)
+    }
+    expect(
+      answers().map(({ authorized, itemCount, remaining, offline }) => ({ authorized, itemCount, remaining, offline })),
+    ).toEqual([
+      { authorized: false, itemCount: 0, remaining: 0, offline: true },
+      { authorized: true, itemCount: 2, remaining: 1, offline: true },
+      { authorized: true, itemCount: 2, remaining: 0, offline: true },
+    ])
+    expect(store.pulses('detacher')).toBe(2)
+  })
+
+  it('releases what is paid after somebody else has shown a receipt that is not genuine, of another shop or over', async () => {
+    await withPad()
+    const [laid, scanned, unpaid] = [await newItem(), await newItem(), await newItem()]
+    await store.buy([{ ean: cheap().ean, quantity: 2, epcs: [laid, scanned] }])
+    const { receipt } = await store.buy([{ ean: cheap().ean, quantity: 1 }])
+    await store.drive(store.agent.link.look())
+    const { lanes } = store.agent
+    const detacher = store.shop.devices.self_checkout_detacher
+    await store.drive(
+      lanes.scan(
+        detacher,
+        receipt.replace(/.$/, (last) => (last === 'A' ? 'B' : 'A')),
+      ),
+    )
+    expect(answers()[0]).toMatchObject({ authorized: false, reason: 'token_invalid' })
+    fake.lay({ epc: laid })
+    await store.until('an answer', () => answers().length === 2)
+    for (const epc of [scanned, unpaid]) await store.drive(lanes.scan(detacher, epc))
+    expect(answers().slice(1)).toMatchObject([
+      { authorized: true, outcome: 'confirmed', itemStatus: 'paid' },
+      { authorized: true, outcome: 'confirmed', itemStatus: 'paid' },
+      { authorized: false, reason: 'token_invalid' },
+    ])
+  })
+
+  it('does one tag after the other, and moves nothing for one that was taken away meanwhile', async () => {
+    await withPad()
+    const epcs = [await newItem(), await newItem(), await newItem()]
+    await store.buy([{ ean: cheap().ean, quantity: 3, epcs }])
+    await store.drive(store.agent.link.look())
+    for (const epc of epcs) fake.lay({ epc })
+    await store.until('the first is asked for', () => store.pulses('detacher') === 1)
+    fake.tells({ type: 'tag_gone', tag: { epc: epcs[1] ?? '' } })
+    await store.until('two answers', () => answers().length === 2)
+    await passes(3_000)
+    expect(results().map((result) => result.kind === 'decision' && result.item)).toEqual([epcs[0], epcs[2]])
+    expect(store.pulses('detacher')).toBe(2)
+  })
+
+  it('tells of a tag that comes off with no command, of a second one within one release, and of a jam', async () => {
+    await withPad()
+    const { detacher } = store.boards
+    detacher.setInput(0, true)
+    await passes(500)
+    detacher.setInput(0, false)
+    await passes(500)
+    expect(results()).toEqual([{ kind: 'alarm', what: 'unexpected_release' }])
+    const epc = await newItem()
+    await store.buy([{ ean: cheap().ean, quantity: 1, epcs: [epc] }])
+    await store.drive(store.agent.link.look())
+    fake.lay({ epc })
+    await store.until('the release', () => answers().length === 1)
+    await passes(600)
+    expect(results()).toHaveLength(2)
+    detacher.setInput(0, true)
+    await passes(300)
+    expect(results()).toHaveLength(3)
+    // The contact stays closed: nothing is commanded any more.
+    const next = await newItem()
+    await store.buy([{ ean: cheap().ean, quantity: 1, epcs: [next] }])
+    await store.drive(store.agent.link.look())
+    fake.lay({ epc: next })
+    await store.until('the jam', () => answers().length === 2)
+    expect(answers()[1]).toMatchObject({ authorized: true, outcome: 'failed' })
+    expect(store.pulses('detacher')).toBe(1)
+    expect((await exceptions()).toSorted()).toEqual(
+      expect.arrayContaining(['release_jammed', 'unexpected_release', 'unexpected_release']),
+    )
+  })
+
+  it('names the tag to a device that writes to it, and takes weak reads for a neighbour', async () => {
+    await open((shop, { device }) => ({
+      entries: [
+        {
+          deviceId: shop.devices.self_checkout_detacher,
+          driver: 'uhf-m100',
+          link: { tcp: '10.0.0.9:1' },
+          nearDbm: -50,
+          deactivate: { method: 'eas' },
+        },
+      ],
+      devices: { [shop.devices.self_checkout_detacher]: device },
+    }))
+    const epc = await newItem()
+    await store.buy([{ ean: cheap().ean, quantity: 1, epcs: [epc] }])
+    await store.drive(store.agent.link.look())
+    fake.lay({ epc }, { rssiDbm: -60 })
+    fake.lay({ epc }, { rssiDbm: -40, seenAtMs: store.world.clock.elapsed() - 3_000 })
+    await passes(1_000)
+    expect([fake.commands, answers()]).toEqual([[], []])
+    fake.lay({ epc }, { rssiDbm: -45 })
+    await store.until('the release', () => answers().length === 1)
+    expect(fake.commands.filter(({ kind }) => kind === 'release')).toEqual([{ kind: 'release', tag: { epc } }])
+  })
+
+  it('counts people by beams, and takes them for the passage that ends a second look', async () => {
+    await open((shop) => ({
+      entries: [
+        {
+          deviceId: shop.devices.exit_gate,
+          driver: 'modbus',
+          link: { tcp: '10.0.0.2:502' },
+          output: 0,
+          confirmInput: 0,
+          beams: { outside: 4, inside: 3 },
+          siren: { output: 1 },
+          amber: { output: 2 },
+          green: { output: 3 },
+        },
+      ],
+    }))
+    const { gate } = store.boards
+    const leaves = async () => {
+      for (const input of [3, 4]) {
+        gate.setInput(input, true)
+        await passes(100)
+        gate.setInput(input, false)
+        await passes(100)
+      }
+    }
+    const { receipt } = await store.buy([{ ean: cheap().ean, quantity: 1 }])
+    const show = () =>
+      store.authorize({ deviceId: store.shop.devices.exit_gate, protectionAction: 'authorize_exit', receipt })
+    expect([await show(), await show()]).toEqual([
+      expect.objectContaining({ authorized: true }),
+      expect.objectContaining({ authorized: true }),
+    ])
+    await leaves()
+    expect(await show()).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    expect(told.filter((event) => event.type === 'person')).toEqual([
+      { type: 'person', deviceId: store.shop.devices.exit_gate, direction: 'out', count: 1 },
+    ])
+    expect((await store.local('/metrics')).body).toContain(
+      `untag_people_total{device="${store.shop.devices.exit_gate}",direction="out"} 1`,
+    )
+  })
+
+  it('lights green at the gate for a way that has opened, and amber for one that stays shut', async () => {
+    await open((shop) => ({
+      entries: [
+        {
+          deviceId: shop.devices.exit_gate,
+          driver: 'modbus',
+          link: { tcp: '10.0.0.2:502' },
+          output: 0,
+          confirmInput: 0,
+          siren: { output: 1 },
+          amber: { output: 2 },
+          green: { output: 3 },
+        },
+      ],
+    }))
+    const { gate } = store.boards
+    const lit = () => [2, 3].filter((coil) => gate.log.some((change) => change.coil === coil && change.on))
+    const show = async () => {
+      const { receipt } = await store.buy([{ ean: cheap().ean, quantity: 1 }])
+      return store.authorize({ deviceId: store.shop.devices.exit_gate, protectionAction: 'authorize_exit', receipt })
+    }
+    gate.stick(0, false)
+    expect(await show()).toMatchObject({ authorized: true, outcome: expect.stringMatching(/failed|unknown/) })
+    await store.until('amber', () => lit().length > 0)
+    expect(lit()).toEqual([2])
+    gate.stick(0, null)
+    expect(await show()).toMatchObject({ authorized: true, outcome: 'confirmed' })
+    await store.until('green', () => lit().length > 1)
+  })
+})

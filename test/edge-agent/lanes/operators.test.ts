@@ -1,0 +1,207 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import { operatorLocks } from '../../../edge-agent/lanes/operator-locks.ts'
+import { operatorSessions, type Operators } from '../../../edge-agent/lanes/operators.ts'
+import type { Verifier } from '../../../policy/documents/store-documents.ts'
+import { badgeText, newBadgeVerifier, newStoreKey, publishedVerifier } from '../../../policy/verifiers.ts'
+import { virtualPlatform, type VirtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
+
+/** Sign-in of operators at one agent: who is locked out for how long, and for whom. */
+
+const { random } = virtualPlatform()
+const storeKey = newStoreKey(random)
+const under = (base: Verifier) => publishedVerifier(base, storeKey)
+/** PINs are derived with the cost of badges here: these tests are about locks. */
+const petersen = {
+  operatorId: `op_${'0'.repeat(26)}`,
+  name: 'Frau Petersen',
+  pin: under(newBadgeVerifier('471108', random)),
+  badge: under(newBadgeVerifier('A'.repeat(26), random)),
+}
+const tran = {
+  operatorId: `op_${'1'.repeat(26)}`,
+  name: 'Herr Tran',
+  pin: under(newBadgeVerifier('990011', random)),
+  badge: under(newBadgeVerifier('B'.repeat(26), random)),
+  card: under(newBadgeVerifier('04A1B2C3', random)),
+}
+const withoutPin = {
+  operatorId: `op_${'2'.repeat(26)}`,
+  name: 'Ada',
+  badge: under(newBadgeVerifier('C'.repeat(26), random)),
+}
+const MINUTE = 60_000
+
+let platform: VirtualPlatform
+let operators: Operators
+let held: string | undefined
+beforeEach(() => {
+  platform = virtualPlatform()
+  held = storeKey
+  operators = operatorSessions(platform, () => ({ records: [petersen, tran, withoutPin], storeKey: held }))
+})
+
+const sleep = (ms: number) => platform.sleep(ms)
+const pin = (caller: string, given: string, { operatorId } = petersen) =>
+  operators.open({ operatorId, pin: given }, caller)
+const wrong = (caller: string, who: { operatorId: string } = petersen) =>
+  operators.open({ operatorId: who.operatorId, pin: '000000' }, caller)
+const badge = ({ operatorId }: { operatorId: string }, letter: string, caller: string) =>
+  operators.open({ badge: badgeText(operatorId, letter.repeat(26)) }, caller)
+const times = (count: number, what: (i: number) => unknown) => {
+  for (let i = 0; i < count; i++) what(i)
+}
+
+describe('five wrong PINs or badges of one caller', () => {
+  it('lock that operator for that caller, longer each time, and nobody else', () => {
+    times(5, () => expect(wrong('till 1')).toEqual({ ok: false, reason: 'wrong' }))
+    expect(pin('till 1', '471108')).toEqual({ ok: false, reason: 'locked', retryAfterSeconds: 60 })
+    expect(badge(petersen, 'A', 'till 1')).toMatchObject({ reason: 'locked' })
+    expect(pin('till 2', '471108')).toMatchObject({ ok: true })
+    expect(pin('till 1', '990011', tran)).toMatchObject({ ok: true })
+    sleep(MINUTE)
+    times(5, () => wrong('till 1'))
+    expect(wrong('till 1')).toEqual({ ok: false, reason: 'locked', retryAfterSeconds: 120 })
+    sleep(2 * MINUTE)
+    expect(pin('till 1', '471108')).toMatchObject({ ok: true })
+  })
+
+  it('are forgotten for that caller after a right one', () => {
+    times(4, () => wrong('till 1'))
+    expect(pin('till 1', '471108')).toMatchObject({ ok: true })
+    times(4, () => wrong('till 1'))
+    expect(pin('till 1', '471108')).toMatchObject({ ok: true })
+  })
+
+  it('count badges as well', () => {
+    times(5, () => expect(badge(petersen, 'B', 'scanner')).toMatchObject({ reason: 'wrong' }))
+    expect(badge(petersen, 'A', 'scanner')).toMatchObject({ reason: 'locked' })
+    expect(badge(petersen, 'A', 'till 1')).toMatchObject({ ok: true })
+  })
+})
+
+describe('one caller', () => {
+  it('never locks an operator elsewhere, however long it goes on', () => {
+    for (let hours = 0; hours < 48; hours++) {
+      times(5, () => wrong('attacker'))
+      sleep(3_600_000)
+    }
+    times(60, () => (wrong('attacker'), sleep(10_000)))
+    expect(pin('till 1', '471108')).toMatchObject({ ok: true })
+    // Not even together with the errors that an operator makes before the till locks.
+    times(4, () => wrong('till 1'))
+    times(4, () => wrong('till 2'))
+    expect(pin('till 3', '471108')).toMatchObject({ ok: true })
+  })
+
+  it('that invents names waits for itself alone', () => {
+    times(5, () => wrong('attacker'))
+    times(60, (i) => wrong('attacker', { operatorId: `nobody ${i}` }))
+    expect(pin('till 1', '471108')).toMatchObject({ ok: true })
+    expect(pin('attacker', '471108')).toMatchObject({ reason: 'locked' })
+    sleep(3_600_000)
+    // A day is not over: each wrong PIN of this caller makes it wait for a minute.
+    expect(wrong('attacker', { operatorId: 'nobody else' })).toMatchObject({ reason: 'wrong' })
+    expect(pin('attacker', '471108')).toMatchObject({ reason: 'locked' })
+    expect(badge(petersen, 'A', 'attacker')).toMatchObject({ ok: true })
+    expect(pin('till 1', '471108')).toMatchObject({ ok: true })
+    sleep(61_000)
+    expect(pin('attacker', '471108')).toMatchObject({ ok: true })
+    sleep(24 * 3_600_000)
+    expect(wrong('attacker', { operatorId: 'nobody else' })).toMatchObject({ reason: 'wrong' })
+    expect(pin('attacker', '471108')).toMatchObject({ ok: true })
+  })
+
+  it('learns from no answer which names exist', () => {
+    const names = [petersen, withoutPin, { operatorId: 'op_nobody' }]
+    for (const name of names) times(5, () => expect(wrong('till 1', name)).toEqual({ ok: false, reason: 'wrong' }))
+    for (const name of names) expect(wrong('till 1', name)).toMatchObject({ reason: 'locked' })
+    sleep(61_000)
+    for (const name of names) times(5, () => wrong('till 1', name))
+    sleep(61_000)
+    for (const name of names) expect(wrong('till 1', name)).toMatchObject({ reason: 'locked' })
+  })
+})
+
+describe('twenty errors of several callers', () => {
+  it('lock the operator at this agent for 15 minutes, for everybody and badges too', () => {
+    for (const caller of ['till 1', 'till 2', 'till 3']) times(5, () => wrong(caller))
+    times(4, () => wrong('till 4'))
+    expect(pin('till 5', '471108')).toMatchObject({ ok: true })
+    wrong('till 4')
+    expect(pin('till 5', '471108')).toEqual({ ok: false, reason: 'locked', retryAfterSeconds: 900 })
+    expect(badge(petersen, 'A', 'till 6')).toMatchObject({ reason: 'locked' })
+    expect(pin('till 5', '990011', tran)).toMatchObject({ ok: true })
+    sleep(15 * MINUTE - 1)
+    expect(pin('till 5', '471108')).toMatchObject({ reason: 'locked' })
+    sleep(1)
+    expect(pin('till 5', '471108')).toMatchObject({ ok: true })
+    // What led to the lock is counted no more.
+    times(4, () => wrong('till 6'))
+    expect(pin('till 5', '471108')).toMatchObject({ ok: true })
+  })
+
+  it('lock it for two callers of ten errors each', () => {
+    for (let round = 0; round < 2; round++) {
+      times(5, () => wrong('till 1'))
+      times(5, () => wrong('till 2'))
+      sleep(MINUTE)
+    }
+    expect(pin('till 3', '471108')).toMatchObject({ reason: 'locked' })
+  })
+
+  it('do not lock it over more than an hour', () => {
+    times(19, (i) => wrong(`till ${i % 4}`))
+    sleep(3_600_000)
+    wrong('till 5')
+    expect(pin('till 6', '471108')).toMatchObject({ ok: true })
+  })
+})
+
+describe('the tables of locks', () => {
+  it('remember 500 callers, and lose the lock of the operator through no number of them', () => {
+    const locks = operatorLocks(platform.clock)
+    times(5, () => locks.failed('op', 'first', 'known'))
+    expect(locks.waitMs('op', 'first', 'known')).toBe(MINUTE)
+    times(20, (i) => locks.failed('op', `caller ${i}`, 'known'))
+    times(1_000, (i) => locks.failed('another', `caller ${i}`, 'known'))
+    expect(locks.waitMs('op', 'anybody', 'known')).toBe(15 * MINUTE)
+    sleep(15 * MINUTE)
+    expect(locks.waitMs('op', 'first', 'known')).toBe(0)
+  })
+
+  it('hold what a caller with one error after the other can fill them with', () => {
+    const locks = operatorLocks(platform.clock)
+    times(20_000, (i) => locks.failed(`op ${i % 3_000}`, `caller ${i % 3}`, i % 2 ? 'known' : 'invented'))
+    expect(locks.waitMs('op 2999', 'caller 4', 'known')).toBe(0)
+  })
+})
+
+describe('without the store key of the policy', () => {
+  it('nobody signs in, nothing is counted, and all works once the key is there', () => {
+    held = undefined
+    times(30, (i) => expect(wrong(`till ${i % 4}`)).toEqual({ ok: false, reason: 'no_store_key' }))
+    expect(badge(petersen, 'A', 'till 1')).toEqual({ ok: false, reason: 'no_store_key' })
+    expect(operators.open({ card: '04A1B2C3', readerId: 'reader' }, 'reader')).toMatchObject({ reason: 'no_store_key' })
+    held = storeKey
+    expect(pin('till 1', '471108')).toMatchObject({ ok: true })
+    expect(operators.open({ card: '04A1B2C3', readerId: 'reader' }, 'reader')).toMatchObject({
+      ok: true,
+      name: 'Herr Tran',
+    })
+  })
+
+  it('a store without operators answers as it does for a name that does not exist', () => {
+    operators = operatorSessions(platform, () => ({ records: [], storeKey: undefined }))
+    expect(wrong('till 1')).toEqual({ ok: false, reason: 'wrong' })
+  })
+})
+
+describe('cards', () => {
+  it('that are wrong lock their reader alone', () => {
+    const card = (number: string, readerId: string) => operators.open({ card: number, readerId }, readerId)
+    times(5, () => expect(card('04FFFFFF', 'reader 1')).toMatchObject({ reason: 'wrong' }))
+    expect(card('04A1B2C3', 'reader 1')).toMatchObject({ reason: 'locked' })
+    expect(card('04A1B2C3', 'reader 2')).toMatchObject({ ok: true })
+    expect(pin('till 1', '990011', tran)).toMatchObject({ ok: true })
+  })
+})

@@ -1,0 +1,74 @@
+import { Hono } from 'hono'
+import { describe, expect, it, vi } from 'vitest'
+import { decideFew, DECIDING_LIMIT } from '../../../edge-agent/http/decide-few.ts'
+import { refusedCallers } from '../../../edge-agent/http/refused-callers.ts'
+import { laneStates, STATES_LIMIT } from '../../../edge-agent/lanes/lane-states.ts'
+import { watchReleases } from '../../../edge-agent/devices/release-watch.ts'
+import { limitedLog, LINES_A_MINUTE } from '../../../policy/limited-log.ts'
+import { virtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
+
+/** docs/limits.md lists all lists and tables of the agent that callers fill. */
+describe('lists of the agent', () => {
+  it('lets 200 requests wait for decisions, and answers 503 with Retry-After to the next', async () => {
+    const app = new Hono()
+    let waiting = 0
+    let decide = () => undefined as void
+    const decided = new Promise<void>((resolve) => (decide = resolve))
+    const few = decideFew()
+    for (const path of ['/v1/authorize', '/v1/scan']) app.post(path, few)
+    app.post('/v1/*', async (c) => {
+      waiting++
+      await decided
+      return c.text('decided')
+    })
+    const post = async (path: string) => app.request(path, { method: 'POST' })
+    const all = Array.from({ length: DECIDING_LIMIT }, (_, n) => post(n % 2 === 0 ? '/v1/authorize' : '/v1/scan'))
+    await vi.waitFor(() => expect(waiting).toBe(DECIDING_LIMIT))
+    const refused = await post('/v1/authorize')
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1'])
+    expect(await refused.json()).toMatchObject({ code: 'too_many_requests', fix: expect.any(String) })
+    decide()
+    for (const each of await Promise.all(all)) expect(each.status).toBe(200)
+    expect((await post('/v1/scan')).status).toBe(200)
+  })
+
+  it('remembers something of 1,000 devices that programs name, and always of those of the policy', () => {
+    const states = laneStates((deviceId) => deviceId === 'dev_ours')
+    states.of('dev_ours').operatorSession = 'session'
+    for (let n = 0; n < 5_000; n++) states.of(`dev_${n}`)
+    expect(states.size).toBe(STATES_LIMIT)
+    expect(states.find('dev_ours')).toEqual({ operatorSession: 'session' })
+    expect(states.find('dev_4999')).toBeDefined()
+    expect(states.find('dev_0')).toBeUndefined()
+  })
+
+  it('expects a movement of the last releases only where a contact never moves', async () => {
+    const world = virtualPlatform()
+    const releases = watchReleases({
+      platform: world,
+      execute: () => Promise.resolve({ outcome: 'confirmed', commanded: true, detail: '' }),
+      confirmInputOf: () => 1,
+      onTrouble: () => undefined,
+    })
+    for (let n = 0; n < 1_000; n++) {
+      await releases.execute('dev_1', { kind: 'release' }, new AbortController().signal)
+      await world.advance(60_000)
+    }
+    expect(releases.pending).toBe(1)
+  })
+
+  it('logs few of the requests between agents that are not genuine, and how many more there were', async () => {
+    const world = virtualPlatform()
+    const lines: string[] = []
+    const callers = refusedCallers(
+      world.clock,
+      limitedLog((fields, message) => void lines.push(`${message} ${JSON.stringify(fields)}`), world),
+    )
+    for (let n = 0; n < 1_000; n++) if (callers.wait('10.0.0.9') === 0) callers.refuse('10.0.0.9', 'not_home')
+    expect(callers.wait('10.0.0.9')).toBeGreaterThan(0)
+    expect(callers.wait('10.0.0.8')).toBe(0)
+    expect(lines).toHaveLength(LINES_A_MINUTE)
+    await world.advance(60_000)
+    expect(lines.at(-1)).toMatch(/^a request between agents was refused \{"suppressed":\d+\}$/)
+  })
+})

@@ -1,0 +1,191 @@
+import { copyFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, expect, it } from 'vitest'
+import type { Json } from '../../support/cloud.ts'
+import { LANES, openStore, type TestStore } from '../../support/store.ts'
+
+let store: TestStore
+afterEach(() => store.stop())
+
+const release = (receipt: string) =>
+  store.authorize({ deviceId: store.shop.devices[LANES.station], protectionAction: 'deactivate_label', receipt })
+const product = () => store.shop.products.toSorted((a, b) => a.price - b.price)[0]
+const synced = () =>
+  store.until('an empty outbox', () => store.agent.link.isOnline && store.agent.ledger.journal.waiting === 0)
+const offline = async () => {
+  store.network(false)
+  await store.until('offline', () => !store.agent.link.isOnline)
+}
+const online = async () => {
+  store.network(true)
+  await synced()
+}
+const raised = async (kind: string): Promise<Json[]> =>
+  (await store.drive(store.shop.ok('fetchExceptions', { storeId: store.shop.storeId, kind }))).exceptions
+const seen = async () => (await store.drive(store.shop.ok('fetchAgents', { storeId: store.shop.storeId }))).agents[0]
+
+const file = (name: string) => join(store.dataDir, name)
+const backUp = () => store.restart(() => copyFileSync(file('ledger.db'), file('backup.db')))
+const putBack = () =>
+  store.restart(() => {
+    for (const suffix of ['-wal', '-shm']) rmSync(file(`ledger.db${suffix}`), { force: true })
+    copyFileSync(file('backup.db'), file('ledger.db'))
+  })
+
+it('a ledger that was put back heals itself: nothing alone for 11 minutes, what was used is known again, nothing is lost', async () => {
+  store = await openStore()
+  const [used, later] = [
+    await store.buy([{ ean: product().ean, quantity: 1 }]),
+    await store.buy([{ ean: product().ean, quantity: 1 }]),
+  ]
+  await synced()
+  await backUp()
+  await synced()
+  await offline()
+  expect(await release(used.receipt)).toMatchObject({ authorized: true, offline: true })
+  await online()
+
+  store.network(false)
+  await putBack()
+  // Something is written before the cloud was ever heard: it must not look like a second copy, and must not be lost.
+  const refused = await store.authorize({
+    deviceId: store.shop.devices[LANES.station],
+    protectionAction: 'deactivate_label',
+    receipt: 'nonsense',
+  })
+  expect(refused.authorized).toBe(false)
+  await online()
+  expect(await raised('ledger_rollback')).toHaveLength(1)
+  expect(await raised('agent_fork')).toEqual([])
+  expect(store.agent.ledger.generation).toBe(2)
+  expect(await seen()).toMatchObject({ state: 'active', generation: 2, ledgerSeq: store.agent.ledger.journal.head.seq })
+  const { events } = await store.drive(
+    store.shop.ok('fetchProtectionEvents', {
+      storeId: store.shop.storeId,
+      type: 'protection.authorization.denied',
+      limit: 500,
+    }),
+  )
+  expect(events.map((e: Json) => e.eventId)).toContain(refused.eventId)
+
+  await offline()
+  expect(await release(later.receipt)).toMatchObject({
+    authorized: false,
+    reason: 'manual_assistance_required',
+    offline: true,
+  })
+  await store.world.advance(12 * 60_000)
+  expect(await release(used.receipt)).toMatchObject({ authorized: false, reason: 'already_redeemed', offline: true })
+  expect(await release(later.receipt)).toMatchObject({ authorized: true, offline: true })
+  // The generation is kept over a restart, and the cloud goes on with it.
+  await store.restart()
+  await online()
+  expect(store.agent.ledger.generation).toBe(2)
+  expect(await raised('ledger_rollback')).toHaveLength(1)
+  expect(await raised('double_redeem')).toEqual([])
+})
+
+it('a ledger that is put back twice within the hour may be two that take turns: that is for staff', async () => {
+  store = await openStore()
+  const deny = () =>
+    store.authorize({
+      deviceId: store.shop.devices[LANES.station],
+      protectionAction: 'deactivate_label',
+      receipt: 'nonsense',
+    })
+  await synced()
+  for (const generation of [1, 2]) {
+    expect(store.agent.ledger.generation).toBe(generation)
+    await backUp()
+    await synced()
+    await offline()
+    await deny()
+    await online()
+    await store.world.advance(5_000)
+    await putBack()
+    await store.until(
+      'a word of it',
+      async () => (await raised(generation === 1 ? 'ledger_rollback' : 'agent_fork')).length === 1,
+    )
+    if (generation === 1) await synced()
+  }
+  expect(await raised('ledger_rollback')).toHaveLength(1)
+})
+
+it('a ledger that was put back decides nothing alone before it has heard again what was used, however long it is away', async () => {
+  store = await openStore()
+  const [used, later] = [
+    await store.buy([{ ean: product().ean, quantity: 1 }]),
+    await store.buy([{ ean: product().ean, quantity: 1 }]),
+  ]
+  await synced()
+  await backUp()
+  await synced()
+  expect(await release(used.receipt)).toMatchObject({ authorized: true })
+  await synced()
+
+  // The line goes down between the login and the documents.
+  store.network(false)
+  store.onFetch((url) => !url.endsWith('/fetchSignedDocuments'))
+  await putBack()
+  store.network(true)
+  await store.until('a login', () => store.agent.ledger.generation === 2)
+  store.network(false)
+  await store.world.advance(12 * 60_000)
+  for (const { receipt } of [used, later])
+    expect(await release(receipt)).toMatchObject({
+      authorized: false,
+      reason: 'manual_assistance_required',
+      offline: true,
+    })
+  await store.restart()
+  expect(await release(used.receipt)).toMatchObject({
+    authorized: false,
+    reason: 'manual_assistance_required',
+    offline: true,
+  })
+
+  // Its next login says nothing of a time any more.
+  store.onFetch(() => true)
+  await online()
+  await offline()
+  expect(await release(used.receipt)).toMatchObject({ authorized: false, reason: 'already_redeemed', offline: true })
+  expect(await release(later.receipt)).toMatchObject({ authorized: true, offline: true })
+})
+
+it('a ledger that is trusted after a fork decides nothing alone either before it has taken what its copy may have used', async () => {
+  store = await openStore()
+  const [used, later] = [
+    await store.buy([{ ean: product().ean, quantity: 1 }]),
+    await store.buy([{ ean: product().ean, quantity: 1 }]),
+  ]
+  expect(await release(used.receipt)).toMatchObject({ authorized: true })
+  await synced()
+  const { agentId } = store.agent.identity
+  await store.drive(
+    store.shop.cloud.db.database.write((db) =>
+      db.updateTable('agent').set({ fork_ms: 1 }).where('agent_id', '=', agentId).execute(),
+    ),
+  )
+  await store.until('told of the copy', () => store.agent.status().ledgerDoubt === 'forked')
+
+  // The line goes down between the login and the documents.
+  store.network(false)
+  await store.drive(store.shop.ok('resolveAgentFork', { agentId, decision: 'trust' }))
+  store.onFetch((url) => !url.endsWith('/fetchSignedDocuments'))
+  store.network(true)
+  await store.until('a login', () => store.agent.ledger.generation === 2)
+  store.network(false)
+  await store.world.advance(12 * 60_000)
+  expect(await release(later.receipt)).toMatchObject({
+    authorized: false,
+    reason: 'manual_assistance_required',
+    offline: true,
+  })
+
+  store.onFetch(() => true)
+  await online()
+  await offline()
+  expect(await release(used.receipt)).toMatchObject({ authorized: false, reason: 'already_redeemed', offline: true })
+  expect(await release(later.receipt)).toMatchObject({ authorized: true, offline: true })
+})

@@ -1,0 +1,203 @@
+import { copyFileSync, mkdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { openLedger, type Ledger } from '../../../edge-agent/ledger/ledger.ts'
+import { openWatermark, type Position, type RuntimeFiles } from '../../../edge-agent/ledger/file/watermark.ts'
+import { temporaryFolder } from '../../support/databases.ts'
+
+/** The runtime folder of a machine, in memory; `fault` makes it fail. */
+function runtimeFolder() {
+  const texts = new Map<string, string>()
+  const folder = { fault: undefined as string | undefined, texts, writes: 0, warnings: [] as string[] }
+  const failing = () => {
+    if (folder.fault !== undefined) throw Object.assign(new Error(folder.fault), { code: folder.fault })
+  }
+  const files: RuntimeFiles = {
+    read(name) {
+      failing()
+      return texts.get(name)
+    },
+    write(name, text) {
+      failing()
+      folder.writes++
+      texts.set(name, text)
+    },
+  }
+  return { ...folder, files, log: { warn: (_: object, message: string) => void folder.warnings.push(message) }, folder }
+}
+
+describe('the watermark of a ledger', () => {
+  let machine: ReturnType<typeof runtimeFolder>
+  const none = () => undefined
+  const at = (generation: number, seq: number, hash = `hash-${generation}-${seq}`): Position => ({
+    generation,
+    seq,
+    hash,
+  })
+  const open = (position: Position, hashAt: (seq: number) => string | undefined = none, ledgerId = 'led_1') =>
+    openWatermark({ files: machine.files, log: machine.log, ledgerId }, position, hashAt)
+  beforeEach(() => {
+    machine = runtimeFolder()
+  })
+
+  it('is ahead of a ledger that has fewer rows, of the same generation or a former one', () => {
+    open(at(1, 3)).note(at(1, 7))
+    expect(open(at(1, 7)).isAhead).toBe(false)
+    expect(open(at(1, 8)).isAhead).toBe(false)
+    expect(open(at(2, 0)).isAhead).toBe(false)
+    open(at(2, 1))
+    expect(open(at(1, 9)).isAhead).toBe(true)
+  })
+
+  it('is ahead of a ledger that was restored and has written as many rows since', () => {
+    open(at(1, 7))
+    expect(open(at(1, 9), (seq) => `hash-1-${seq}`).isAhead).toBe(false)
+    open(at(1, 9))
+    expect(open(at(1, 12), (seq) => `other-${seq}`).isAhead).toBe(true)
+  })
+
+  it('stays where it is until the cloud has consented, however many rows the restored ledger writes', () => {
+    open(at(1, 7))
+    const restored = open(at(1, 3))
+    for (let seq = 4; seq < 20; seq++) restored.note(at(1, seq, 'other'))
+    expect(open(at(1, 3)).isAhead).toBe(true)
+    restored.accept(at(2, 0))
+    expect(restored.isAhead).toBe(false)
+    expect(open(at(2, 0)).isAhead).toBe(false)
+    expect(open(at(1, 3)).isAhead).toBe(true)
+  })
+
+  it('keeps several agents of one machine apart', () => {
+    open(at(1, 7), none, 'led_1')
+    expect(open(at(1, 1), none, 'led_2').isAhead).toBe(false)
+    expect(open(at(1, 1), none, 'led_1').isAhead).toBe(true)
+  })
+
+  it.each(['', '1 99', 'x'.repeat(160), '\0'.repeat(160)])('ignores what a power cut left: %j', (text) => {
+    open(at(1, 7))
+    machine.texts.set('led_1.watermark', text)
+    expect(open(at(1, 1)).isAhead).toBe(false)
+  })
+
+  it('ignores a text of which single characters have changed', () => {
+    open(at(1, 7))
+    const text = machine.texts.get('led_1.watermark') ?? ''
+    machine.texts.set('led_1.watermark', text.replace('1 7', '1 9'))
+    expect(open(at(1, 7)).isAhead).toBe(false)
+  })
+
+  it('reports a folder that is full or not writable once, works on, and writes again when it can', () => {
+    machine.folder.fault = 'ENOSPC'
+    const watermark = open(at(1, 1))
+    for (let seq = 2; seq < 9; seq++) watermark.note(at(1, seq))
+    expect(machine.folder.warnings).toEqual([expect.stringContaining('the watermark of the ledger cannot be kept')])
+    machine.folder.fault = undefined
+    watermark.note(at(1, 9))
+    expect(open(at(1, 8)).isAhead).toBe(true)
+    machine.folder.fault = 'EACCES'
+    watermark.note(at(1, 10))
+    expect(machine.folder.warnings).toHaveLength(2)
+  })
+
+  it('is never ahead of the ledger that wrote it, wherever the process dies', () => {
+    const step = fc.constantFrom('commit', 'die before the watermark', 'die', 'new generation', 'reboot')
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        machine = runtimeFolder()
+        let ledger = at(1, 0)
+        const hashes = new Map([[0, ledger.hash]])
+        const hashAt = (seq: number) => hashes.get(seq)
+        let watermark = open(ledger, hashAt)
+        for (const [n, each] of steps.entries()) {
+          // The ledger is durable before the watermark is written.
+          if (each === 'commit' || each === 'die before the watermark') {
+            ledger = at(ledger.generation, ledger.seq + 1, `${n}`)
+            hashes.set(ledger.seq, ledger.hash)
+          }
+          if (each === 'new generation') {
+            hashes.clear()
+            ledger = at(ledger.generation + 1, 0, `${n}`)
+            hashes.set(0, ledger.hash)
+          }
+          if (each === 'commit' || each === 'new generation') watermark.note(ledger)
+          if (each === 'reboot') machine.texts.clear()
+          if (each.startsWith('die') || each === 'reboot') {
+            watermark = open(ledger, hashAt)
+            expect(watermark.isAhead).toBe(false)
+          }
+        }
+      }),
+    )
+  })
+})
+
+describe('a ledger whose folder is copied back', () => {
+  let folder: string
+  let ledger: Ledger
+  let machine: ReturnType<typeof runtimeFolder>
+  const file = () => join(folder, 'ledger.db')
+  const open = () =>
+    openLedger({
+      file: file(),
+      ledgerId: 'led_1',
+      generation: 1,
+      onFailure: (failure) => {
+        throw failure
+      },
+      runtime: { files: machine.files, log: machine.log },
+    })
+  let rows = 0
+  const record = () => ledger.record({ atMs: 1_800_000_000_000 + rows++ })
+  beforeEach(() => {
+    folder = temporaryFolder('watermark')
+    mkdirSync(folder, { recursive: true })
+    machine = runtimeFolder()
+    ledger = open()
+  })
+  afterEach(() => {
+    ledger.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  const restart = (between: () => void = () => undefined) => {
+    ledger.close()
+    between()
+    ledger = open()
+  }
+  const backUp = () => restart(() => copyFileSync(file(), `${file()}.backup`))
+  const putBack = () => restart(() => copyFileSync(`${file()}.backup`, file()))
+
+  it('is behind its watermark, and after further rows and restarts still is', async () => {
+    await record()
+    backUp()
+    expect(ledger.isBehindWatermark).toBe(false)
+    await record()
+    restart()
+    expect(ledger.isBehindWatermark).toBe(false)
+    putBack()
+    expect(ledger.isBehindWatermark).toBe(true)
+    for (let n = 0; n < 3; n++) await record()
+    restart()
+    expect(ledger.isBehindWatermark).toBe(true)
+    ledger.adopt(2, () => undefined)
+    ledger.acceptPosition()
+    expect(ledger.isBehindWatermark).toBe(false)
+    await record()
+    restart()
+    expect(ledger.isBehindWatermark).toBe(false)
+  })
+
+  it('writes the watermark once for each commit, before the commit is answered', async () => {
+    const before = machine.folder.writes
+    await record()
+    expect(machine.folder.writes).toBe(before + 1)
+    await Promise.all([record(), record(), record()])
+    expect(machine.folder.writes).toBe(before + 2)
+  })
+
+  it('claims although the runtime folder fails', async () => {
+    machine.folder.fault = 'EROFS'
+    await record()
+    expect(ledger.journal.head.seq).toBe(1)
+  })
+})

@@ -1,0 +1,108 @@
+import { describe, expect, it, vi } from 'vitest'
+import { realPlatform } from '../../../bin/platform.ts'
+import type { CloudAnswer } from '../../../edge-agent/link/wire/http-client.ts'
+import type { Outbox } from '../../../edge-agent/link/reports/outbox.ts'
+import { sender } from '../../../edge-agent/link/reports/sender.ts'
+import { BATCH_LIMIT } from '../../../policy/documents/agent-messages.ts'
+
+/** A journal of `head` rows; a batch is the numbers of its rows, an acknowledgement that of the last. */
+function open(head: number) {
+  const timers = new Set<{ ms: number; task: () => void }>()
+  const platform = {
+    ...realPlatform(),
+    timers: {
+      after(ms: number, task: () => void) {
+        const timer = { ms, task }
+        timers.add(timer)
+        return () => void timers.delete(timer)
+      },
+    },
+  }
+  /** What waits to be done later. */
+  const ring = () => {
+    for (const timer of timers) {
+      timers.delete(timer)
+      timer.task()
+    }
+  }
+  const sent: string[] = []
+  const reported: string[] = []
+  const rows = { head, acked: 0, written: 0 }
+  const state = { hasLine: true, lost: 0 }
+  const outbox: Outbox = {
+    get waiting() {
+      return rows.head - rows.acked
+    },
+    get head() {
+      return rows.head
+    },
+    get acked() {
+      return rows.acked
+    },
+    next(from) {
+      const to = Math.min(rows.head, from + BATCH_LIMIT)
+      return to === from ? undefined : { batch: `${from + 1}-${to}`, to }
+    },
+    goBack(ack, from) {
+      if (Number(ack) >= from) return false
+      rows.acked = Number(ack)
+      return true
+    },
+    acknowledge(ack) {
+      rows.acked = Math.max(rows.acked, Number(ack))
+      return true
+    },
+  }
+  const log = { info: () => undefined, warn: () => undefined, error: () => undefined }
+  const sending = sender({
+    platform,
+    outbox,
+    log,
+    isOnline: () => true,
+    nowMs: () => 0,
+    publish: (batch) => state.hasLine && sent.push(batch) > 0,
+    onPublished: (wasAcknowledged) => void (state.lost += wasAcknowledged ? 0 : 1),
+    report(batch): Promise<CloudAnswer> {
+      reported.push(batch)
+      return Promise.resolve({ kind: 'answered', body: { ack: batch.split('-')[1] } })
+    },
+    onChange: () => undefined,
+    onRefused: () => undefined,
+  })
+  return { timers, ring, sent, reported, rows, state, sending }
+}
+
+describe('what waits in the outbox', () => {
+  it('goes out in full batches, three at once, each when one before it was acknowledged', () => {
+    const { sent, rows, sending } = open(530)
+    sending.kick()
+    expect(sent).toEqual(['1-100', '101-200', '201-300'])
+    sending.onAck('100')
+    expect(sent).toHaveLength(4)
+    // One word for two of them.
+    sending.onAck('300')
+    expect(sent.slice(3)).toEqual(['301-400', '401-500'])
+    sending.onAck('500')
+    expect(sent.at(-1)).toBe('501-530')
+    rows.head = 540
+    sending.kick()
+    expect(sent.at(-1)).toBe('501-530')
+    sending.onAck('530')
+    expect(sent.at(-1)).toBe('531-540')
+  })
+
+  it('is sent again over HTTP from the first that nobody acknowledged, though later ones are under way', async () => {
+    const { timers, ring, sent, reported, rows, state, sending } = open(250)
+    sending.kick()
+    expect(sent).toEqual(['1-100', '101-200'])
+    sending.onAck('100')
+    state.hasLine = false
+    expect([...timers].map(({ ms }) => ms)).toEqual([5_000])
+    expect(reported).toEqual([])
+    ring()
+    expect(state.lost).toBe(1)
+    await vi.waitFor(() => expect(rows.acked).toBe(250))
+    expect(reported).toEqual(['101-200', '201-250'])
+    expect(timers.size).toBe(0)
+  })
+})

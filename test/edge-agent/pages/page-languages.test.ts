@@ -1,0 +1,203 @@
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { localApp } from '../../../edge-agent/http/local-app.ts'
+import { textsOf } from '../../../edge-agent/pages/texts/catalogue.ts'
+import { LANGUAGES, otherLanguage, type Language } from '../../../policy/page-language.ts'
+import { violations } from '../../support/axe.ts'
+import { ensureBuilt } from '../../support/built.ts'
+import { NO_CHROMIUM, startChromium, type TestBrowser } from '../../support/chromium.ts'
+import { AUTHORIZATION, CREDENTIAL } from '../../support/credential.ts'
+import { foreignTexts } from '../../support/page-texts.ts'
+import {
+  denied,
+  GATE,
+  getPage,
+  granted,
+  newStatus,
+  pagesBench,
+  pairBrowser,
+  servePages,
+  STATION,
+  type PagesBench,
+  type ServedPages,
+} from './pages-agent.ts'
+
+const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8'
+const MESSAGE = 'no answer from 10.0.0.7:502'
+
+/** An agent whose configuration names no language, and on which everything is wrong. */
+function benchOf(language?: Language): PagesBench {
+  const bench = pagesBench()
+  const { language: _, ...config } = bench.agent.config
+  Object.assign(bench.agent, { config: { ...config, ...(language && { language }) } })
+  const status = newStatus()
+  bench.status = {
+    ...status,
+    online: false,
+    offlineSince: new Date(0).toISOString(),
+    queueDepth: 2,
+    clock: 'none',
+    ledgerDoubt: 'forked',
+    neededRelease: '9.0.0',
+    fault: 'disk I/O error',
+    devices: status.devices.map((device) => ({ ...device, state: 'degraded' as const, detail: MESSAGE })),
+  }
+  const entry = { deviceId: 'dev_…', driver: 'pcsc' }
+  Object.assign(bench.agent, {
+    surroundings: {
+      look: async () => ({
+        attached: [{ kind: 'serial', name: 'RS485', at: '/dev/ttyUSB0', fix: 'usermod -aG dialout', entry }],
+        notes: ['pcscd is not there'],
+      }),
+      llrpAt: async () => ({ fault: 'connection refused' }),
+    },
+    check: async () => bench.status.devices[0],
+  })
+  return bench
+}
+
+/** The page without what is in English by its nature, and is marked so. */
+const withoutMessages = (html: string) => html.replaceAll(/<code lang="en"[^>]*>[^<]*<\/code>/g, '')
+
+function expectPage(name: string, html: string, language: Language): void {
+  const other = otherLanguage(language)
+  expect([name, foreignTexts(withoutMessages(html), textsOf(language), textsOf(other))]).toEqual([name, []])
+  expect([name, html.includes(`<html lang="${language}"`)]).toEqual([name, true])
+  const link = new RegExp(`<a class="language" href="\\?[^"]*lang=${other}[^"]*" lang="${other}" hreflang="${other}">`)
+  expect([name, link.test(html)]).toEqual([name, true])
+}
+
+const PAIRED = ['/station', `/station?device=${STATION}`, `/gate?device=${GATE}`, '/setup', '/station?device=nothing']
+
+describe('the pages of the agent', () => {
+  it.each(LANGUAGES)('follow the browser, and hold no text of the other language (%s)', async (language) => {
+    const bench = benchOf()
+    const accepted = { accept: BROWSER, 'accept-language': `fr, ${language}-CH;q=0.3` }
+    for (const path of PAIRED) {
+      const page = await getPage(bench, path, '127.0.0.1', { ...AUTHORIZATION, ...accepted })
+      expectPage(path, await page.text(), language)
+      expect([path, page.headers.get('vary')]).toEqual([path, 'Accept, Accept-Language, Cookie'])
+      expect([path, page.headers.get('set-cookie')]).toEqual([path, null])
+    }
+    const elsewhere = await getPage(bench, '/setup', '192.168.1.20', { ...AUTHORIZATION, ...accepted })
+    expectPage('set-up from elsewhere', await elsewhere.text(), language)
+    for (const path of ['/pair', '/station']) {
+      const page = await getPage(bench, path, '127.0.0.1', accepted)
+      expectPage(`${path} before pairing`, await page.text(), language)
+    }
+  })
+
+  it('show technical messages on the set-up page alone, marked as English', async () => {
+    const bench = benchOf()
+    for (const path of PAIRED) {
+      const html = await (await getPage(bench, `${path}${path.includes('?') ? '&' : '?'}lang=de`)).text()
+      const messages = [MESSAGE, 'usermod -aG dialout', 'pcscd is not there', 'disk I/O error']
+      expect(messages.filter((text) => withoutMessages(html).includes(text))).toEqual([])
+      expect([path, html.includes(`<code lang="en">${MESSAGE}</code>`)]).toEqual([path, path === '/setup'])
+    }
+  })
+
+  it.each(LANGUAGES)('tell a browser what to do in place of an error in JSON (%s)', async (language) => {
+    const bench = benchOf()
+    const app = localApp(bench.agent, {
+      hosts: () => ['kasse'],
+      log: { info: () => undefined, warn: () => undefined, error: () => undefined },
+      credential: () => CREDENTIAL,
+    })
+    const open = (path: string, headers: Record<string, string>) =>
+      app.request(path, { headers: { host: 'kasse', 'accept-language': language, ...headers } })
+    for (const [path, status, host] of [
+      ['/nothing/here', 404, 'kasse'],
+      ['/v1/status', 401, 'kasse'],
+      ['/v1/releases', 401, 'kasse'],
+      ['/station', 403, 'elsewhere'],
+    ] as const) {
+      const page = await open(path, { host, accept: BROWSER })
+      expect([path, page.status, page.headers.get('content-type')]).toEqual([path, status, 'text/html; charset=UTF-8'])
+      expect(page.headers.get('content-security-policy')).toContain("default-src 'none'")
+      expectPage(path, await page.text(), language)
+      for (const accept of ['*/*', 'application/json', 'application/json, text/html']) {
+        const answer = await open(path, { host, accept })
+        expect([path, answer.status, answer.headers.get('content-type')]).toEqual([path, status, 'application/json'])
+      }
+    }
+    const program = await open('/v1/nothing', { ...AUTHORIZATION, accept: BROWSER })
+    expect(program.headers.get('content-type')).toBe('application/json')
+  })
+
+  it('speak the language of the configuration, until a reader chooses another', async () => {
+    const bench = benchOf('de')
+    const open = (path: string, cookie?: string) =>
+      getPage(bench, path, '127.0.0.1', { ...AUTHORIZATION, 'accept-language': 'en', ...(cookie && { cookie }) })
+    expect(await (await open('/station')).text()).toContain('<html lang="de">')
+    const chosen = await open('/station?lang=en')
+    expect(await chosen.text()).toContain('<html lang="en">')
+    expect(chosen.headers.get('set-cookie')).toBe('untag_language=en; Path=/; HttpOnly; SameSite=Lax')
+    expect(await (await open('/setup', 'untag_language=en')).text()).toContain('<html lang="en">')
+  })
+})
+
+describe.skipIf(NO_CHROMIUM)(`the programs of the pages (${NO_CHROMIUM ?? 'in Chromium'})`, () => {
+  let chromium: TestBrowser
+  let bench: PagesBench
+  let served: ServedPages
+  beforeAll(async () => {
+    ensureBuilt()
+    chromium = await startChromium()
+    bench = benchOf()
+    served = await servePages(bench)
+  })
+  afterAll(async () => {
+    await chromium?.close()
+    await served?.close()
+  })
+
+  it.each([
+    ['de-AT', 'de', 'light', 390],
+    ['en-GB', 'en', 'dark', 390],
+  ] as const)('write in the language of the page too (%s)', async (locale, language, colorScheme, width) => {
+    const context = await chromium.browser.newContext({ locale, colorScheme, viewport: { width, height: 844 } })
+    const page = await context.newPage()
+    page.setDefaultTimeout(5_000)
+    const texts = textsOf(language)
+    await pairBrowser(page, served)
+    await page.goto(`${served.url}/station?device=${STATION}`)
+    for (const result of [
+      denied('manual_assistance_required'),
+      granted({ itemCount: 3, remaining: 2, offline: true }),
+    ]) {
+      bench.answer = () => result
+      await page.fill('#code', 'x')
+      await page.keyboard.press('Enter')
+      await page.locator('.stage[data-view="result"]').waitFor()
+      await expectWhole(page, 'result', language)
+      await page.keyboard.press('Escape')
+    }
+    await page.getByRole('button', { name: texts.signIn }).click()
+    await page.getByRole('button', { name: 'Frau Petersen' }).click()
+    await page.getByRole('button', { name: 'OK', exact: true }).click()
+    await page.getByText(texts.pinTooShort).waitFor()
+    await expectWhole(page, 'sign-in', language)
+    await page.goto(`${served.url}/setup`)
+    await page.locator(`[data-check="${STATION}"]`).click()
+    await page.fill('#address', '127.0.0.1:1')
+    await page.keyboard.press('Enter')
+    await page.locator('[data-slot="llrp-technical"]').filter({ hasText: 'connection refused' }).waitFor()
+    await expectWhole(page, 'set-up', language)
+    // The switch works with the keyboard, and is remembered.
+    const other = textsOf(otherLanguage(language))
+    await page.getByRole('link', { name: other.languageName }).focus()
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: other.setup.title, exact: true }).waitFor()
+    await page.goto(`${served.url}/nothing`)
+    await page.getByRole('heading', { name: other.problems.notFound.what }).waitFor()
+    await expectWhole(page, 'unknown address', other.language)
+    await context.close()
+  })
+
+  async function expectWhole(page: Page, name: string, language: Language): Promise<void> {
+    expectPage(name, await page.content(), language)
+    expect([name, await violations(page)]).toEqual([name, []])
+    expect([name, await page.evaluate('document.documentElement.scrollWidth <= innerWidth')]).toEqual([name, true])
+  }
+})

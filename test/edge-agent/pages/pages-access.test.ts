@@ -1,0 +1,197 @@
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { violations } from '../../support/axe.ts'
+import { ensureBuilt } from '../../support/built.ts'
+import { NO_CHROMIUM, startChromium, type TestBrowser } from '../../support/chromium.ts'
+import { wedge } from '../../support/wedge.ts'
+import {
+  atTheGate,
+  denied,
+  GATE,
+  granted,
+  pagesBench,
+  pairBrowser,
+  servePages,
+  STATION,
+  type PagesBench,
+  type ServedPages,
+} from './pages-agent.ts'
+
+const SCHEMES = ['dark', 'light'] as const
+const UNPAID = atTheGate(
+  'E2801160600002084F1C2A3B',
+  denied('item_not_paid', { action: 'authorize_exit', itemStatus: 'sellable' }),
+)
+const SIZES = [
+  { width: 1280, height: 800 },
+  { width: 390, height: 844 },
+]
+
+/** Everybody must be able to read and to use the pages: WCAG 2.2 AA as far as a program can tell, and targets for fingers. */
+describe.skipIf(NO_CHROMIUM)(`access to the pages (${NO_CHROMIUM ?? 'in Chromium'})`, () => {
+  let chromium: TestBrowser
+  let bench: PagesBench
+  let served: ServedPages
+
+  beforeAll(async () => {
+    ensureBuilt()
+    chromium = await startChromium()
+    bench = pagesBench()
+    served = await servePages(bench)
+  })
+  afterAll(async () => {
+    await chromium?.close()
+    await served?.close()
+  })
+
+  async function open(path: string, colorScheme: 'dark' | 'light', viewport = SIZES[0] ?? null): Promise<Page> {
+    const page = await chromium.browser.newPage({ colorScheme, viewport })
+    page.setDefaultTimeout(5_000)
+    await pairBrowser(page, served)
+    const live = page.waitForResponse((response) => response.url().endsWith('/v1/events'))
+    await page.goto(`${served.url}${path}`)
+    await live
+    return page
+  }
+
+  async function scan(page: Page, tone: string): Promise<void> {
+    const scanner = await wedge(page)
+    await scanner.scan('HTTPS://SHOP.EXAMPLE/R/ABCDEF')
+    await page.locator(`.stage[data-view='result'][data-tone='${tone}']`).waitFor()
+  }
+
+  /** Publishes until the page's program has heard it. */
+  async function happens(page: Page, tone: string, result: Parameters<PagesBench['happens']>[1]): Promise<void> {
+    await expect
+      .poll(() => {
+        bench.happens(GATE, result)
+        return page.locator('.stage').getAttribute('data-tone')
+      })
+      .toBe(tone)
+  }
+
+  it.each(SCHEMES)('the station breaks no rule in the %s scheme', async (scheme) => {
+    const page = await open(`/station?device=${STATION}`, scheme)
+    expect(await violations(page)).toEqual([])
+    bench.answer = () => granted({ itemCount: 3, remaining: 2 })
+    await scan(page, 'granted')
+    expect(await violations(page)).toEqual([])
+    bench.answer = () => denied('already_redeemed')
+    await scan(page, 'refused')
+    expect(await violations(page)).toEqual([])
+    bench.answer = () => denied('manual_assistance_required')
+    await scan(page, 'staff')
+    expect(await violations(page)).toEqual([])
+    bench.answer = () => granted({ outcome: 'unknown' })
+    await scan(page, 'unsure')
+    expect(await violations(page)).toEqual([])
+    bench.answer = () => ({ kind: 'not_understood', why: 'unknown_code' })
+    await scan(page, 'note')
+    expect(await violations(page)).toEqual([])
+    await page.close()
+  })
+
+  it.each(SCHEMES)('signing in breaks no rule in the %s scheme', async (scheme) => {
+    const page = await open(`/station?device=${STATION}&lang=en`, scheme)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('button', { name: 'Frau Petersen' }).waitFor()
+    expect(await violations(page)).toEqual([])
+    await page.getByRole('button', { name: 'Frau Petersen' }).click()
+    await page.getByRole('button', { name: 'OK', exact: true }).click()
+    await page.getByText('This PIN is too short. PINs have 6 to 12 digits, older ones at least 4.').waitFor()
+    expect(await violations(page)).toEqual([])
+    await page.close()
+  })
+
+  it.each(SCHEMES)('offline and disturbed breaks no rule in the %s scheme', async (scheme) => {
+    const page = await open(`/station?device=${STATION}`, scheme)
+    const healthy = bench.status
+    const devices = healthy.devices.map((d) => ({ ...d, state: 'degraded' as const, detail: 'no answer' }))
+    const offlineSince = new Date(0).toISOString()
+    const offline = { online: false, offlineSince, queueDepth: 2, stage: 'stale' as const, clock: 'none' as const }
+    bench.status = { ...healthy, ...offline, devices, fault: 'disk I/O error' }
+    await expect
+      .poll(() => {
+        bench.feed.publish({ type: 'status', status: bench.status })
+        return page.locator('.banner').count()
+      })
+      .toBe(2)
+    expect(await violations(page)).toEqual([])
+    bench.status = healthy
+    await page.close()
+  })
+
+  it.each(SCHEMES)('the gate and the choice of device break no rule in the %s scheme', async (scheme) => {
+    const page = await open(`/gate?device=${GATE}`, scheme)
+    expect(await violations(page)).toEqual([])
+    await happens(page, 'green', granted({ action: 'authorize_exit' }))
+    expect(await violations(page)).toEqual([])
+    await happens(page, 'amber', denied('token_expired', { action: 'authorize_exit' }))
+    expect(await violations(page)).toEqual([])
+    await happens(page, 'alarm', UNPAID)
+    expect(await page.locator('.stage').innerText()).toContain('Diese Ware ist nicht bezahlt.')
+    expect(await page.locator('.stage').innerText()).toContain('E2801160600002084F1C2A3B')
+    expect(await page.locator('aside li').count()).toBeLessThanOrEqual(5)
+    expect(await violations(page)).toEqual([])
+    // Nothing to press but the switch of the language.
+    expect(await page.locator('button, a, input').allTextContents()).toEqual(['English'])
+    await page.goto(`${served.url}/station`)
+    expect(await violations(page)).toEqual([])
+    await page.close()
+  })
+
+  it.each(SIZES)(
+    'everything to touch is big enough at $width × $height, and nothing hangs over the edge',
+    async (viewport) => {
+      const page = await open(`/station?device=${STATION}`, 'dark', viewport)
+      const small = async (least: number, selector: string) => {
+        const places = await page.locator(selector).filter({ visible: true }).all()
+        const boxes = await Promise.all(places.map((place) => place.boundingBox()))
+        return boxes.filter(
+          (box) => !box || box.height < least || box.width < least || box.x < 0 || box.x + box.width > viewport.width,
+        )
+      }
+      expect(await small(48, 'button, a, input')).toEqual([])
+      // A name is the merchant's: one long word at the top must not push the rest aside on a handheld.
+      await page.evaluate("document.querySelector('h1').textContent = 'Herrenoberbekleidungsabteilung'.repeat(4)")
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(viewport.width)
+      bench.answer = () => granted({ itemCount: 3, remaining: 2 })
+      await scan(page, 'granted')
+      expect(await small(72, '.result button')).toEqual([])
+      await page.getByRole('button', { name: 'Anmelden' }).click()
+      await page.getByRole('button', { name: 'Frau Petersen' }).click()
+      expect(await small(72, '.pad button')).toEqual([])
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(viewport.width)
+      await page.close()
+    },
+  )
+
+  it('the station can be used with the keys alone, and shows where they are', async () => {
+    const page = await open(`/station?device=${STATION}`, 'dark')
+    const seen: string[] = []
+    for (let i = 0; i < 4; i++) {
+      await page.keyboard.press('Tab')
+      seen.push(String(await page.evaluate('document.activeElement.textContent || document.activeElement.id')))
+      const ring = await page.evaluate('Number.parseFloat(getComputedStyle(document.activeElement).outlineWidth)')
+      expect(ring).toBeGreaterThanOrEqual(3)
+    }
+    expect(seen).toEqual(['code', 'Prüfen', 'Anmelden', 'English'])
+    await page.keyboard.press('Shift+Tab')
+    await page.keyboard.press('Enter')
+    await page.getByRole('button', { name: 'Frau Petersen' }).waitFor()
+    await expect.poll(() => page.evaluate('document.activeElement.textContent')).toBe('Frau Petersen')
+    await page.keyboard.press('Enter')
+    await expect.poll(() => page.evaluate('document.activeElement.getAttribute("aria-label")')).toBe('PIN')
+    await page.keyboard.press('Escape')
+    await page.locator('dialog').waitFor({ state: 'hidden' })
+    await page.close()
+  })
+
+  it('nothing moves for people who asked for that', async () => {
+    const page = await open(`/gate?device=${GATE}`, 'dark')
+    await page.emulateMedia({ reducedMotion: 'reduce' })
+    await happens(page, 'alarm', UNPAID)
+    expect(await page.evaluate('document.getAnimations().length')).toBe(0)
+    await page.close()
+  })
+})

@@ -1,0 +1,311 @@
+import type { Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { ScanResult } from '../../../edge-agent/lanes/scan-result.ts'
+import { violations } from '../../support/axe.ts'
+import { ensureBuilt } from '../../support/built.ts'
+import { NO_CHROMIUM, startChromium, type TestBrowser } from '../../support/chromium.ts'
+import { wedge, type Wedge } from '../../support/wedge.ts'
+import {
+  denied,
+  granted,
+  OPERATOR,
+  pagesBench,
+  pairBrowser,
+  servePages,
+  STATION,
+  type PagesBench,
+  type ServedPages,
+} from './pages-agent.ts'
+
+const RECEIPT = 'HTTPS://SHOP.EXAMPLE/R/2IABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
+
+/** The station page in a real browser, in front of an agent that the test plays. */
+describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})`, () => {
+  let chromium: TestBrowser
+  let bench: PagesBench
+  let served: ServedPages
+  let page: Page
+  let scanner: Wedge
+  let complaints: string[]
+
+  beforeAll(async () => {
+    ensureBuilt()
+    chromium = await startChromium()
+  })
+  afterAll(() => chromium?.close())
+
+  beforeEach(async () => {
+    bench = pagesBench()
+    served = await servePages(bench)
+    page = await chromium.browser.newPage({ viewport: { width: 1280, height: 800 } })
+    page.setDefaultTimeout(5_000)
+    scanner = await wedge(page)
+    complaints = []
+    page.on('pageerror', (error) => complaints.push(error.message))
+    page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()))
+    await pairBrowser(page, served)
+    const live = page.waitForResponse((response) => response.url().endsWith('/v1/events'))
+    await page.goto(`${served.url}/station?device=${STATION}`)
+    await live
+    await heard()
+  })
+  afterEach(async () => {
+    await page.close()
+    await served.close()
+  })
+
+  /** Until the page's program listens: a status that only it can have drawn. */
+  async function heard(): Promise<void> {
+    bench.status = { ...bench.status, queueDepth: bench.status.queueDepth + 1 }
+    const { queueDepth } = bench.status
+    await expect
+      .poll(async () => {
+        bench.feed.publish({ type: 'status', status: bench.status })
+        return page.locator('.badges').textContent()
+      })
+      .toContain(queueDepth === 1 ? '1 Ereignis' : `${queueDepth} Ereignisse`)
+  }
+
+  const stage = () => page.locator('.stage')
+  const toneIs = (tone: string) => page.locator(`.stage[data-view='result'][data-tone='${tone}']`).waitFor()
+  const reads = (text: string) => expect.poll(() => stage().innerText(), { timeout: 5_000 }).toContain(text)
+  const idle = () => page.locator(`.stage[data-view='idle']`).waitFor()
+  const button = (name: string) => page.getByRole('button', { name, exact: true })
+
+  it('sends what a scanner types, ended by Enter or Tab, and shows what came of it', async () => {
+    await scanner.scan(RECEIPT)
+    await toneIs('granted')
+    expect(await stage().innerText()).toContain('Freigegeben')
+    bench.answer = () => denied('token_expired')
+    await scanner.scan('HTTPS://SHOP.EXAMPLE/R/OTHER', ['Tab'])
+    await toneIs('refused')
+    expect(await stage().innerText()).toContain('Dieser Beleg ist abgelaufen.')
+    expect(bench.scans.map(({ text }) => text)).toEqual([RECEIPT, 'HTTPS://SHOP.EXAMPLE/R/OTHER'])
+    expect(complaints).toEqual([])
+  })
+
+  it('counts down label by label with the same scan', async () => {
+    let remaining = 3
+    bench.answer = () => granted({ itemCount: 3, remaining: --remaining })
+    await scanner.scan(RECEIPT)
+    await reads('Noch 2 Etiketten')
+    await button('Nächstes Etikett').click()
+    await reads('Noch 1 Etikett')
+    // Whoever works with the keys alone goes on with the same key.
+    await scanner.scan('', ['Enter'])
+    await reads('Alle 3 Etiketten erledigt.')
+    expect(await button('Nächstes Etikett').isVisible()).toBe(false)
+    expect(bench.scans.map(({ text }) => text)).toEqual([RECEIPT, RECEIPT, RECEIPT])
+  })
+
+  it('does not take the line feed of a scanner for a press of the button that has the focus', async () => {
+    await button('Anmelden').focus()
+    await scanner.scan(RECEIPT, ['Enter', 'Enter'])
+    await toneIs('granted')
+    expect(await page.locator('dialog').isVisible()).toBe(false)
+    await page.getByLabel('Code von Hand eingeben').focus()
+    bench.answer = () => denied('token_expired')
+    await scanner.scan('HTTPS://SHOP.EXAMPLE/R/SECOND', ['Enter', 'Tab'])
+    await toneIs('refused')
+    expect(bench.scans.map(({ text }) => text)).toEqual([RECEIPT, 'HTTPS://SHOP.EXAMPLE/R/SECOND'])
+  })
+
+  it('takes a code that is typed by hand, and keeps the scanner out of the field', async () => {
+    const field = page.getByLabel('Code von Hand eingeben')
+    expect(await field.getAttribute('maxlength')).toBe('4096')
+    await field.fill('4017265103243')
+    bench.answer = () => ({ kind: 'not_understood', why: 'product_code' })
+    await button('Prüfen').click()
+    await reads('Das ist der Strichcode der Ware.')
+    expect(await field.inputValue()).toBe('')
+    await field.fill('left over')
+    await field.focus()
+    await scanner.scan(RECEIPT)
+    await expect.poll(() => bench.scans.map(({ text }) => text)).toEqual(['4017265103243', RECEIPT])
+    expect(await field.inputValue()).toBe('')
+  })
+
+  it('tells an unknown outcome and does not offer to send it again', async () => {
+    bench.answer = () => granted({ outcome: 'unknown', itemCount: 2, remaining: 1 })
+    await scanner.scan(RECEIPT)
+    await toneIs('unsure')
+    expect(await stage().innerText()).toContain('Ist das Etikett ab?')
+    expect(await page.locator('[data-slot=again]').isVisible()).toBe(false)
+    bench.answer = () => granted({ outcome: 'failed' })
+    await scanner.scan('HTTPS://SHOP.EXAMPLE/R/SECOND')
+    await button('Noch einmal versuchen').waitFor()
+  })
+
+  it('goes back to idle by itself, at once on Escape, and forgets the receipt', async () => {
+    await page.clock.install()
+    await page.reload()
+    await heard()
+    bench.answer = () => granted({ itemCount: 1 })
+    await scanner.scan(RECEIPT)
+    await toneIs('granted')
+    await page.clock.fastForward(5_500)
+    await toneIs('granted')
+    await page.clock.fastForward(1_000)
+    await idle()
+    bench.answer = () => granted({ itemCount: 3, remaining: 2 })
+    await scanner.scan(RECEIPT)
+    await reads('Noch 2 Etiketten')
+    bench.answer = () => denied('item_not_paid')
+    await scanner.scan('HTTPS://SHOP.EXAMPLE/R/OTHER')
+    await toneIs('refused')
+    await page.clock.fastForward(6_500)
+    await toneIs('refused')
+    await page.keyboard.press('Escape')
+    await idle()
+    expect(await page.locator('.last').innerText()).toMatch(/Zuletzt um \d\d:\d\d:\d\d: Abgelehnt/)
+    expect(await page.content()).not.toContain('2IABCDEFG')
+    const scanned = bench.scans.length
+    await page.locator('[data-slot=again]').dispatchEvent('click')
+    await scanner.scan('HTTPS://SHOP.EXAMPLE/R/NEXT')
+    await toneIs('refused')
+    expect(bench.scans).toHaveLength(scanned + 1)
+  })
+
+  it('shows what the device’s own scanner read, with nothing to send again', async () => {
+    bench.happens(STATION, granted({ itemCount: 3, remaining: 2 }))
+    await reads('Noch 2 Etiketten')
+    expect(await page.locator('[data-slot=again]').isVisible()).toBe(false)
+    bench.happens('dev_elsewhere', denied('item_not_paid'))
+    bench.happens(STATION, denied('manual_assistance_required'))
+    await toneIs('staff')
+    expect(await stage().innerText()).toContain('Anmelden oder Ausweis scannen, dann den Beleg noch einmal.')
+  })
+
+  it('lets staff release with a PIN: wrong, locked, right, and signed out again', async () => {
+    bench.answer = (_, operatorId) => (operatorId === undefined ? denied('manual_assistance_required') : granted())
+    await scanner.scan(RECEIPT)
+    await button('Mit PIN freigeben').click()
+    await button('Frau Petersen').click()
+    for (const digit of '0000') await button(digit).click()
+    await button('OK').click()
+    await page.getByText('Die PIN ist falsch.').waitFor()
+    // The keys of a keyboard work as well as the pad.
+    await page.keyboard.type(OPERATOR.pin, { delay: 60 })
+    await page.keyboard.press('Enter')
+    await toneIs('granted')
+    expect(await page.locator('.operator').innerText()).toContain('Angemeldet: Frau Petersen')
+    expect(bench.scans.map(({ text, operatorId, byHand }) => [text, operatorId, byHand])).toEqual([
+      [RECEIPT, undefined, false],
+      [RECEIPT, OPERATOR.operatorId, true],
+    ])
+    expect(await page.evaluate('document.cookie + localStorage.length + sessionStorage.length')).toBe('00')
+    await button('Abmelden').click()
+    await button('Anmelden').waitFor()
+    await scanner.scan('HTTPS://SHOP.EXAMPLE/R/LATER')
+    await toneIs('staff')
+    expect(bench.scans.at(-1)?.operatorId).toBeUndefined()
+  })
+
+  it('says how long a name is locked', async () => {
+    await button('Anmelden').click()
+    expect(await page.getByRole('button', { name: 'Herr Tran nur mit Ausweis' }).isDisabled()).toBe(true)
+    await button('Frau Petersen').click()
+    for (let i = 0; i < 6; i++) {
+      const answered = page.waitForResponse((response) => response.url().endsWith('/v1/operator'))
+      await page.getByLabel('PIN', { exact: true }).fill('0000')
+      await button('OK').click()
+      await answered
+    }
+    await page.getByText(/Gesperrt nach zu vielen falschen Versuchen. Noch \d+ s./).waitFor()
+    await page.keyboard.press('Escape')
+    await page.locator('dialog').waitFor({ state: 'hidden' })
+  })
+
+  it('says what to do while the agent waits for the store key, and counts no error', async () => {
+    bench.hasStoreKey = false
+    await button('Anmelden').click()
+    await button('Frau Petersen').click()
+    for (let i = 0; i < 6; i++) {
+      const answered = page.waitForResponse((response) => response.url().endsWith('/v1/operator'))
+      await page.getByLabel('PIN', { exact: true }).fill('000000')
+      await button('OK').click()
+      expect((await answered).status()).toBe(503)
+    }
+    await page.getByText('Der Agent kann PINs und Ausweise noch nicht prüfen. Er holt einen neuen Schlüssel').waitFor()
+    bench.hasStoreKey = true
+    await page.getByLabel('PIN', { exact: true }).fill(OPERATOR.pin)
+    await button('OK').click()
+    await page.getByText('Angemeldet: Frau Petersen').waitFor()
+    await button('Abmelden').click()
+    await button('Anmelden').waitFor()
+  })
+
+  it('shows who has signed in with a badge, as text whatever the name is', async () => {
+    bench.feed.publish({ type: 'operator', deviceId: STATION, name: '<b id=evil>Mallory</b>' })
+    await page.getByText('Angemeldet: <b id=evil>Mallory</b>').waitFor()
+    expect(await page.locator('#evil').count()).toBe(0)
+    bench.feed.publish({ type: 'operator', deviceId: STATION, name: null })
+    await button('Anmelden').waitFor()
+  })
+
+  it('takes a badge from the same keyboard, even over the PIN pad', async () => {
+    const badge = `UNTAGOP01KANX6Y7C3V9Q2M8R5T4W6Z1B${'A'.repeat(26)}`
+    bench.answer = () => ({ kind: 'operator', name: 'Frau Petersen' })
+    await button('Anmelden').click()
+    await button('Frau Petersen').click()
+    await scanner.scan(badge)
+    await page.locator('dialog').waitFor({ state: 'hidden' })
+    await expect.poll(() => page.locator('.operator').innerText()).toContain('Angemeldet: Frau Petersen')
+    expect(bench.scans.map(({ text }) => text)).toEqual([badge])
+  })
+
+  it('asks once when a scanner fires twice, and takes the next code as well', async () => {
+    let answer: (result: ScanResult) => void = () => undefined
+    bench.answer = () => new Promise((resolve) => (answer = resolve))
+    await scanner.scan(RECEIPT)
+    await reads('Wird geprüft')
+    await scanner.scan(RECEIPT)
+    await expect.poll(() => bench.scans.length).toBe(1)
+    answer(denied('item_not_paid'))
+    await toneIs('refused')
+    await scanner.scan('HTTPS://SHOP.EXAMPLE/R/NEXT')
+    await expect.poll(() => bench.scans.length).toBe(2)
+    answer(granted())
+    await toneIs('granted')
+  })
+
+  it('leaves when the pairing of its browser has ended, and comes back once it is paired again', async () => {
+    const { pairings } = bench.agent.ledger
+    for (const { id } of pairings.list()) pairings.revoke(id)
+    await expect
+      .poll(() => {
+        bench.feed.publish({ type: 'status', status: bench.status })
+        return page.locator('h1').innerText()
+      })
+      .toBe('Dieser Browser ist noch nicht gekoppelt.')
+    expect(await violations(page)).toEqual([])
+    await pairBrowser(page, served)
+    await button('Anmelden').waitFor()
+    await heard()
+    for (const { id } of pairings.list()) pairings.revoke(id)
+    await button('Anmelden').click()
+    await page.getByText('Dieser Browser ist noch nicht gekoppelt.').waitFor()
+  })
+
+  it('loads anew when the agent has become another build', async () => {
+    await served.close()
+    await reads('Beleg scannen')
+    await page.locator('.banner').waitFor()
+    await page.route('**/assets/**/live.js', (route) => route.fulfill({ status: 404 }), { times: 1 })
+    const loaded = page.waitForEvent('load', { timeout: 15_000 })
+    served = await servePages(bench, Number(new URL(served.url).port))
+    await loaded
+    await heard()
+  })
+
+  it('says so when it has lost the agent, and is back by itself', async () => {
+    const port = Number(new URL(served.url).port)
+    await served.close()
+    await page.getByText('Diese Seite hat die Verbindung zum Agenten verloren').waitFor()
+    await scanner.scan(RECEIPT)
+    await reads('Der Agent antwortet nicht.')
+    served = await servePages(bench, port)
+    await expect.poll(() => page.locator('.badges').innerText(), { timeout: 15_000 }).toContain('Online')
+    expect(await page.locator('.banner').count()).toBe(0)
+  })
+})

@@ -1,0 +1,69 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { LONGEST_SCAN, typedBurst, type BurstVerdict } from '../../../edge-agent/pages/model/typed-burst.ts'
+
+/** Types keys with a pause between them and answers what became of the last. */
+function typing(
+  keys: readonly string[],
+  gapMs: number,
+  inField = false,
+  burst = typedBurst(),
+  startMs = 1_000,
+): BurstVerdict {
+  let verdict: BurstVerdict = { do: 'pass' }
+  keys.forEach((key, i) => (verdict = burst.take({ key, atMs: startMs + i * gapMs, inField })))
+  return verdict
+}
+
+describe('a burst of typed characters', () => {
+  it('is a scan when Enter or Tab ends it', () => {
+    expect(typing([...'HTTPS://X/R/ABC', 'Enter'], 8)).toEqual({ do: 'scan', text: 'HTTPS://X/R/ABC' })
+    expect(typing([...'ABC123', 'Tab'], 8)).toEqual({ do: 'scan', text: 'ABC123' })
+  })
+
+  it('is held back from buttons, and Shift between its characters does not end it', () => {
+    const burst = typedBurst()
+    expect(burst.take({ key: 'A', atMs: 0, inField: false })).toEqual({ do: 'hold' })
+    expect(burst.take({ key: 'Shift', atMs: 4, inField: false })).toEqual({ do: 'pass' })
+    expect(typing(['B', 'C', 'Enter'], 4, false, burst, 8)).toEqual({ do: 'scan', text: 'ABC' })
+  })
+
+  it('leaves Enter and Tab to the page when nothing was typed', () => {
+    expect(typing(['Enter'], 1)).toEqual({ do: 'pass' })
+    expect(typing(['Tab'], 1)).toEqual({ do: 'pass' })
+    expect(typing([' ', 'Enter'], 20)).toEqual({ do: 'pass' })
+  })
+
+  it('begins anew after a pause', () => {
+    const burst = typedBurst()
+    typing([...'OLD'], 5, false, burst)
+    expect(typing([...'NEW', 'Enter'], 5, false, burst, 5_000)).toEqual({ do: 'scan', text: 'NEW' })
+  })
+
+  it('swallows the line feed of a scanner that sends CR LF, and a later Enter is the page’s again', () => {
+    const burst = typedBurst()
+    typing([...'ABCDEF', 'Enter'], 5, false, burst)
+    expect(burst.take({ key: 'Enter', atMs: 1_035, inField: false })).toEqual({ do: 'hold' })
+    expect(burst.take({ key: 'Enter', atMs: 2_000, inField: false })).toEqual({ do: 'pass' })
+  })
+
+  it('in a field is a scan only when no person types so fast', () => {
+    expect(typing([...'ABCDEFGH', 'Enter'], 10, true)).toEqual({ do: 'scan', text: 'ABCDEFGH' })
+    expect(typing([...'ABCDEFGH', 'Enter'], 90, true)).toEqual({ do: 'pass' })
+    expect(typing([...'471108', 'Enter'], 10, true)).toEqual({ do: 'pass' })
+  })
+
+  it('never grows beyond what the agent takes, and one character more', () => {
+    const verdict = typing([...'A'.repeat(LONGEST_SCAN + 500), 'Enter'], 1)
+    expect(verdict.do === 'scan' && verdict.text.length).toBe(LONGEST_SCAN + 1)
+  })
+
+  it('gives back exactly what was typed, whatever it is', () => {
+    const text = fc.string({ unit: fc.constantFrom(...'ABCXYZ0123456789:/-_.'), minLength: 3, maxLength: 300 })
+    fc.assert(
+      fc.property(text, fc.integer({ min: 1, max: 200 }), (typed, gap) => {
+        expect(typing([...typed, 'Enter'], gap)).toEqual({ do: 'scan', text: typed })
+      }),
+    )
+  })
+})

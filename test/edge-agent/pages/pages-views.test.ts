@@ -1,0 +1,188 @@
+import { describe, expect, it } from 'vitest'
+import { gateLine, gateView, replaces } from '../../../edge-agent/pages/model/gate-view.ts'
+import { resultView } from '../../../edge-agent/pages/model/result-view.ts'
+import { lostView, statusView } from '../../../edge-agent/pages/model/status-view.ts'
+import type { GateLight, PageAnswer, PageResult } from '../../../edge-agent/pages/model/wire.ts'
+import { textsOf } from '../../../edge-agent/pages/texts/catalogue.ts'
+import {
+  DENY_REASONS,
+  ITEM_STATUSES,
+  OUTCOMES,
+  PROTECTION_ACTIONS,
+  type DenyReason,
+  type ItemStatus,
+} from '../../../policy/vocabulary.ts'
+import { GATE, newStatus, STATION } from './pages-agent.ts'
+
+const de = textsOf('de')
+const en = textsOf('en')
+
+const ANSWER: PageAnswer = {
+  authorized: true,
+  action: 'deactivate_label',
+  itemCount: 1,
+  remaining: 0,
+  offline: false,
+  outcome: 'confirmed',
+}
+const decision = (more: Partial<PageAnswer>): PageResult & { kind: 'decision' } => ({
+  kind: 'decision',
+  answer: { ...ANSWER, ...more },
+})
+const refused = (reason: DenyReason) => shown({ authorized: false, outcome: null, reason })
+const shown = (more: Partial<PageAnswer>, texts = de) => resultView(decision(more), texts)
+
+describe('a result at the station', () => {
+  it('counts labels down in the right number', () => {
+    expect(shown({ itemCount: 3, remaining: 2 })).toMatchObject({
+      tone: 'granted',
+      left: 'Noch 2 Etiketten',
+      again: 'next',
+    })
+    expect(shown({ itemCount: 3, remaining: 1 })).toMatchObject({ left: 'Noch 1 Etikett', again: 'next' })
+    expect(shown({ itemCount: 3, remaining: 1 }, en)).toMatchObject({ left: '1 label left' })
+    const done = { left: '', message: 'Alle 3 Etiketten erledigt.', again: null, seconds: 6 }
+    expect(shown({ itemCount: 3, remaining: 0 })).toMatchObject(done)
+  })
+
+  it('asks people to look when nobody knows whether it moved, and does not offer to send it again', () => {
+    expect(shown({ outcome: 'unknown' })).toMatchObject({
+      tone: 'unsure',
+      headline: 'Ist das Etikett ab?',
+      again: null,
+    })
+    expect(shown({ outcome: 'failed' })).toMatchObject({ tone: 'unsure', headline: 'Nicht ausgelöst', again: 'retry' })
+  })
+
+  it('tells refusals from calls for staff, and stays longer than a success', () => {
+    expect(refused('already_redeemed')).toMatchObject({ tone: 'refused', headline: 'Abgelehnt', again: null })
+    expect(refused('manual_assistance_required')).toMatchObject({
+      tone: 'staff',
+      headline: 'Personal rufen',
+      again: 'approve',
+    })
+    for (const reason of DENY_REASONS) expect(refused(reason)?.seconds).toBeGreaterThan(6)
+  })
+
+  it('has its own words for every reason, in both languages', () => {
+    for (const texts of [de, en]) {
+      const words = DENY_REASONS.map((reason) => texts.reasons[reason].what)
+      expect(new Set(words).size).toBe(DENY_REASONS.length)
+      for (const word of words) expect(word).not.toContain('_')
+    }
+  })
+
+  it('has something to say about every action, outcome and status', () => {
+    const information = (itemStatus?: ItemStatus) =>
+      shown({ action: 'verify_item_status', outcome: null, ...(itemStatus && { itemStatus }) })
+    for (const texts of [de, en])
+      for (const action of PROTECTION_ACTIONS)
+        for (const outcome of [...OUTCOMES, null])
+          for (const itemStatus of ITEM_STATUSES)
+            expect(shown({ action, outcome, itemStatus }, texts)?.headline).toMatch(/\w/)
+    expect(information('sellable')).toMatchObject({ tone: 'refused', headline: 'nicht bezahlt' })
+    expect(information()).toMatchObject({ tone: 'note' })
+  })
+})
+
+describe('a result at the gate', () => {
+  const at = (result: PageResult, light: GateLight) => ({
+    type: 'result' as const,
+    deviceId: 'g',
+    atMs: 0,
+    result,
+    light,
+  })
+  const exit = (more: Partial<PageAnswer>) => decision({ action: 'authorize_exit', ...more })
+  const unpaid: PageResult = {
+    ...exit({ authorized: false, outcome: null, reason: 'item_not_paid', itemStatus: 'sellable' }),
+    item: 'E280AA',
+  }
+
+  it('alarms with reason and tag when the gate did', () => {
+    const alarm = { tone: 'alarm', headline: 'Alarm', message: 'Diese Ware ist nicht bezahlt.', item: 'E280AA' }
+    expect(gateView(at(unpaid, 'siren'), de)).toMatchObject(alarm)
+  })
+
+  it('shows amber where the gate did, and nothing where the policy wants nothing', () => {
+    expect(gateView(at(unpaid, 'amber'), de)).toMatchObject({ tone: 'amber', item: '' })
+    expect(gateView(at(unpaid, null), de)).toBeUndefined()
+  })
+
+  it('is green only when the way is open', () => {
+    expect(gateView(at(exit({}), 'green'), de)).toMatchObject({ tone: 'green', headline: 'Danke, auf Wiedersehen' })
+    expect(gateView(at(exit({ outcome: 'failed' }), 'green'), de)).toMatchObject({ tone: 'amber' })
+  })
+
+  it('lets an alarm stand against the paid goods in the same bag', () => {
+    expect(replaces('green', 'alarm', 200)).toBe(false)
+    expect(replaces('alarm', 'alarm', 200)).toBe(true)
+    expect(replaces('green', 'alarm', 8_000)).toBe(true)
+    expect(replaces('green', 'amber', 0)).toBe(true)
+  })
+
+  it('tells staff why in the list', () => {
+    expect(gateLine(at(unpaid, 'siren'), en)).toMatchObject({
+      tone: 'alarm',
+      text: 'This item is not paid.',
+      item: 'E280AA',
+    })
+    expect(gateLine(at({ kind: 'operator', name: 'x' }, null), en)).toBeUndefined()
+  })
+})
+
+describe('the state of the agent', () => {
+  const status = newStatus()
+  const texts = (more: object, nowMs = 0) => statusView({ ...status, ...more }, STATION, de, nowMs)
+  const words = (more: object, nowMs = 0) => texts(more, nowMs).badges.map(({ text }) => text)
+
+  it('is three good words when all is well', () => {
+    expect(texts({})).toEqual({
+      badges: ['Online', 'Regeln v7 aktuell', 'Gerät bereit'].map((text) => ({ tone: 'good', text })),
+      banners: [],
+    })
+  })
+
+  it('shows an emergency on every page, and which board the agent cannot read', () => {
+    const emergency = { opened: [GATE], lost: [] as string[] }
+    const banners = (deviceId: string, more = emergency) =>
+      statusView({ ...status, emergency: { ...emergency, ...more } }, deviceId, en, 0).banners.map(({ text }) => text)
+    expect(banners(GATE)).toEqual([en.emergency.opened])
+    expect(banners(STATION)).toEqual([en.emergency.elsewhere])
+    expect(banners(GATE, { opened: [GATE], lost: [GATE] })).toEqual([
+      `${en.emergency.opened} ${en.emergency.lost(GATE)}`,
+    ])
+  })
+
+  it('says since when it is offline and how much waits', () => {
+    const offline = { online: false, offlineSince: new Date(0).toISOString(), queueDepth: 3 }
+    expect(words(offline, 12 * 60_000)).toContain('Offline seit 12 min')
+    expect(words(offline, 0)).toContain('Offline seit weniger als 1 min')
+    expect(words(offline, 185 * 60_000)).toContain('Offline seit 3 h 5 min')
+    expect(words(offline, 72 * 3_600_000)).toContain('Offline seit 3 Tagen')
+    expect(words({ ...offline, queueDepth: 1 })).toContain('1 Ereignis wartet')
+    expect(words(offline)).toContain('3 Ereignisse warten')
+  })
+
+  it('says what is old, uncertain or broken', () => {
+    expect(words({ stage: 'stale', clock: 'none' })).toEqual(
+      expect.arrayContaining(['Regeln v7 veraltet', 'Uhrzeit nicht gesichert']),
+    )
+    expect(words({ stage: 'expired' })).toContain('Regeln v7 abgelaufen')
+    expect(words({ neededRelease: '9.0.0' })).toContain('Regeln v7 veraltet')
+    expect(words({ policyVersion: null })).toContain('Keine Regeln')
+    expect(texts({ fault: 'disk I/O error' }).banners).toEqual([
+      {
+        tone: 'bad',
+        text: 'Das Buch der Freigaben ist gestört. Es wird nichts freigegeben. Bitte die Technik verständigen.',
+      },
+    ])
+    const devices = status.devices.map((device) => ({ ...device, state: 'degraded' as const, detail: 'no answer' }))
+    // The driver's message is in English: it is on the set-up page.
+    expect(texts({ devices }).banners).toEqual([{ tone: 'warn', text: de.deviceAway }])
+  })
+
+  it('does not repeat old news when the agent is lost', () => {
+    expect(lostView(de).badges).toEqual([{ tone: 'bad', text: 'Agent nicht erreichbar' }])
+  })
+})

@@ -1,0 +1,198 @@
+import { expect, it } from 'vitest'
+import { lanStore } from '../../support/lan-store.ts'
+import { until } from '../../support/receiver.ts'
+
+const s = lanStore()
+const { addAgent, remove, run, kill, leave, receipt, cutCloud } = s
+
+it('moves with moveReceiptHome: the new home knows what was used, needs staff for older receipts until it does, and the former gives nothing more', async () => {
+  const [used, free] = [await receipt(), await receipt()]
+  expect(await leave(s.home, used.text)).toMatchObject({ authorized: true })
+  await until('told', async () => s.home.agent.ledger.journal.waiting === 0)
+  const moved = await s.shop.ok('moveReceiptHome', { storeId: s.shop.storeId, home: s.other.agent.identity.agentId })
+  expect(moved).toMatchObject({ home: s.other.agent.identity.agentId, homeEpoch: 2 })
+  expect(await s.shop.ok('moveReceiptHome', { storeId: s.shop.storeId, home: moved.home })).toMatchObject({
+    homeEpoch: 2,
+  })
+  expect((await s.shop.call('moveReceiptHome', { storeId: s.shop.storeId, home: 'agt_x' })).status).toBe(404)
+  const { database } = s.shop.cloud.db
+  await until('the former home to have told all', async () => {
+    await s.home.agent.link.look()
+    return (await database.reads.selectFrom('home_move_wait').selectAll().execute()).length === 0
+  })
+  // The policy has come, the used rights have not yet.
+  const [{ deny_seq: last } = { deny_seq: 0 }] = await database.reads
+    .selectFrom('home_move')
+    .select('deny_seq')
+    .execute()
+  expect(last).toBeGreaterThan(0)
+  await database.write((db) =>
+    db
+      .updateTable('home_move')
+      .set({ deny_seq: last + 1_000 })
+      .execute(),
+  )
+  await database.write((db) =>
+    db
+      .updateTable('store')
+      .set((eb) => ({ document_version: eb('document_version', '+', 1) }))
+      .where('store_id', '=', s.shop.storeId)
+      .execute(),
+  )
+  await s.other.agent.link.look()
+  await s.home.agent.link.look()
+  expect(s.other.agent.trust.policy).toMatchObject({
+    policy: moved.policy ?? { home: moved.home },
+    homeMove: { denySeq: last + 1_000 },
+  })
+  await cutCloud()
+  expect(await leave(s.other, free.text)).toMatchObject({
+    authorized: false,
+    reason: 'manual_assistance_required',
+    offline: true,
+  })
+  expect(await leave(s.home, free.text)).toMatchObject({
+    authorized: false,
+    reason: 'manual_assistance_required',
+    offline: true,
+  })
+  s.isUp = true
+  await database.write((db) => db.updateTable('home_move').set({ deny_seq: last }).execute())
+  await database.write((db) =>
+    db
+      .updateTable('store')
+      .set((eb) => ({ document_version: eb('document_version', '+', 1) }))
+      .where('store_id', '=', s.shop.storeId)
+      .execute(),
+  )
+  for (const node of s.nodes)
+    await until(
+      'the move complete',
+      async () =>
+        node.agent.link.isOnline &&
+        node.agent.trust.policy?.homeMove?.denySeq === last &&
+        (node.agent.trust.have().deny?.[1] ?? 0) >= last,
+      20_000,
+    )
+  await cutCloud()
+  expect(await leave(s.other, used.text)).toMatchObject({
+    authorized: false,
+    reason: 'already_redeemed',
+    offline: true,
+  })
+  expect(await leave(s.home, free.text)).toMatchObject({ authorized: true, offline: true })
+  expect(await leave(s.other, free.text)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+  expect(s.sent.at(-1)?.url).toContain(`:${s.other.port}/`)
+})
+
+it('is nobody before what a revoked home gave to others is told: it may be used', async () => {
+  const third = await addAgent(
+    (await s.shop.ok('registerDevice', { storeId: s.shop.storeId, deviceType: 'exit_gate' })).deviceId,
+  )
+  const [used, free] = [await receipt(), await receipt()]
+  await cutCloud()
+  expect(await leave(s.other, used.text)).toMatchObject({ authorized: true, offline: true })
+  for (const node of [s.home, s.other]) await kill(node)
+  s.isUp = true
+  await s.shop.ok('revokeAgent', { agentId: s.home.agent.identity.agentId })
+  await s.shop.ok('moveReceiptHome', { storeId: s.shop.storeId, home: third.agent.identity.agentId })
+  const takenOver = () =>
+    until('the new home', async () => {
+      await third.agent.link.look()
+      return third.agent.link.isOnline && third.agent.trust.policy?.policy.home === third.agent.identity.agentId
+    })
+  await takenOver()
+  remove(s.home)
+  s.isUp = false
+  const alone = () => until('offline', async () => (await third.agent.link.look(), !third.agent.link.isOnline))
+  await alone()
+  expect(await leave(third, used.text)).toMatchObject({
+    authorized: false,
+    reason: 'manual_assistance_required',
+    offline: true,
+  })
+  s.isUp = true
+  await run(s.other)
+  await until('told', async () => s.other.agent.link.isOnline && s.other.agent.ledger.journal.waiting === 0)
+  await takenOver()
+  await until(
+    'all known',
+    async () => {
+      for (const node of s.nodes) await node.agent.link.look()
+      return !third.agent.trust.isImporting(Date.now() / 1_000 + 60)
+    },
+    20_000,
+  )
+  s.isUp = false
+  await alone()
+  expect(await leave(third, used.text)).toMatchObject({ authorized: false, reason: 'already_redeemed', offline: true })
+  expect(await leave(third, free.text)).toMatchObject({ authorized: true, offline: true })
+})
+
+it('waits when it was the cloud, too, for whoever was cut off from it and may have honoured receipts', async () => {
+  const [used, free] = [await receipt(), await receipt()]
+  const { storeId } = s.shop
+  const { database } = s.shop.cloud.db
+  const nobodyWaited = async () => {
+    for (const node of s.nodes) await node.agent.link.look()
+    return (await database.reads.selectFrom('home_move_wait').selectAll().execute()).length === 0
+  }
+  await s.shop.ok('moveReceiptHome', { storeId, home: 'cloud' })
+  // Who is in reach is heard at once.
+  await until('everybody heard', nobodyWaited)
+  await until('the policy', () => s.nodes.every((node) => node.agent.trust.policy?.policy.home === 'cloud'))
+  await cutCloud()
+  expect(await leave(s.other, used.text)).toMatchObject({ authorized: true, offline: true })
+  await kill(s.other)
+  s.isUp = true
+  await s.shop.ok('moveReceiptHome', { storeId, home: s.home.agent.identity.agentId })
+  const { agentId } = s.home.agent.identity
+  await until(
+    'the new home',
+    async () => (
+      await s.home.agent.link.look(),
+      s.home.agent.link.isOnline && s.home.agent.trust.policy?.policy.home === agentId
+    ),
+  )
+  s.isUp = false
+  const alone = () => until('offline', async () => (await s.home.agent.link.look(), !s.home.agent.link.isOnline))
+  await alone()
+  expect(await leave(s.home, used.text)).toMatchObject({
+    authorized: false,
+    reason: 'manual_assistance_required',
+    offline: true,
+  })
+  s.isUp = true
+  await run(s.other)
+  await until('told', async () => s.other.agent.link.isOnline && s.other.agent.ledger.journal.waiting === 0)
+  await until('everybody heard', nobodyWaited)
+  await until(
+    'all known',
+    async () => {
+      for (const node of s.nodes) await node.agent.link.look()
+      return !s.home.agent.trust.isImporting(Date.now() / 1_000 + 60)
+    },
+    20_000,
+  )
+  s.isUp = false
+  await alone()
+  expect(await leave(s.home, used.text)).toMatchObject({ authorized: false, reason: 'already_redeemed', offline: true })
+  expect(await leave(s.home, free.text)).toMatchObject({ authorized: true, offline: true })
+})
+
+it('waits for one that exists twice until somebody has decided which stays', async () => {
+  const { storeId } = s.shop
+  const { database } = s.shop.cloud.db
+  const { agentId } = s.other.agent.identity
+  await database.write((db) => db.updateTable('agent').set({ fork_ms: 1 }).where('agent_id', '=', agentId).execute())
+  await s.shop.ok('moveReceiptHome', { storeId, home: 'cloud' })
+  const waited = async () => {
+    for (const node of s.nodes) await node.agent.link.look()
+    return (await database.reads.selectFrom('home_move_wait').select('agent_id').execute()).map((row) => row.agent_id)
+  }
+  await until('the former home heard', async () => (await waited()).length === 1)
+  await until('the policy', async () => (await waited(), s.other.agent.trust.policy?.policy.home === 'cloud'))
+  for (let i = 0; i < 3; i++) expect(await waited()).toEqual([agentId])
+  await s.shop.ok('resolveAgentFork', { agentId, decision: 'trust' })
+  await until('heard', async () => (await waited()).length === 0, 20_000)
+})

@@ -1,0 +1,612 @@
+import { copyFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { Hono } from 'hono'
+import { describe, expect, it, vi } from 'vitest'
+import { listen } from '../../../bin/http-server.ts'
+import { realPlatform } from '../../../bin/platform.ts'
+import { secretFiles } from '../../../bin/secret-files.ts'
+import { readIdentity, type Identity } from '../../../edge-agent/identity/identity.ts'
+import { noteForked } from '../../../edge-agent/trust/revocation/ledger-doubt.ts'
+import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
+import { signer } from '../../../policy/documents/keys.ts'
+import { signDocument } from '../../../policy/documents/signed-document.ts'
+import type { Platform } from '../../../policy/platform.ts'
+import type { Json } from '../../support/cloud.ts'
+import { AUTHORIZATION } from '../../support/credential.ts'
+import { lanStore, type LanAgent } from '../../support/lan-store.ts'
+import { until } from '../../support/receiver.ts'
+
+const s = lanStore()
+const { addAgent, remove, run, ready, kill, leave, receipt, play, heard, cutCloud } = s
+
+it('redeems one receipt once across two agents while the cloud is away, whoever asks first, and at the same time', async () => {
+  const [first, second, third] = [await receipt(), await receipt(), await receipt()]
+  await cutCloud()
+  expect(await leave(s.other, first.text)).toMatchObject({
+    authorized: true,
+    offline: true,
+    outcome: 'confirmed',
+    itemCount: 2,
+  })
+  expect(await leave(s.home, first.text)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+  expect(await leave(s.other, first.text)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+  expect(await leave(s.home, second.text)).toMatchObject({ authorized: true })
+  expect(await leave(s.other, second.text)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+  const both = await Promise.all([leave(s.home, third.text), leave(s.other, third.text), leave(s.other, third.text)])
+  expect(both.filter((answer) => answer.authorized)).toHaveLength(1)
+  // Not one of them was isolated: nothing was counted.
+  expect(s.other.agent.ledger.claims.isolatedCount).toBe(0)
+  s.isUp = true
+  for (const node of s.nodes)
+    await until('all told', async () => node.agent.link.isOnline && node.agent.ledger.journal.waiting === 0, 20_000)
+  const { events } = await s.shop.ok('fetchProtectionEvents', { storeId: s.shop.storeId, limit: 500 })
+  expect(
+    events.filter((e: Json) => e.purchaseId === first.purchaseId && e.type === 'protection.action.completed'),
+  ).toHaveLength(1)
+  expect(events.filter((e: Json) => e.type === 'protection.exception.raised').map((e: Json) => e.reason)).toEqual([])
+})
+
+it('tells the cloud what it gave to an agent that is cut off from it, so that nobody else is given it too', async () => {
+  const { deviceId } = await s.shop.ok('registerDevice', { storeId: s.shop.storeId, deviceType: 'exit_gate' })
+  const third = await addAgent(deviceId)
+  const [used, failed, unclear, free] = [await receipt(), await receipt(), await receipt(), await receipt()]
+  const told = async (node: LanAgent) =>
+    until('all told', async () => node.agent.link.isOnline && node.agent.ledger.journal.waiting === 0, 20_000)
+  await until(
+    'known to the home',
+    async () => (await s.home.agent.link.look(), s.home.agent.trust.policy?.agents?.length === 3),
+  )
+  s.other.isCutOff = true
+  await s.other.agent.link.look()
+  await until('offline', async () => !s.other.agent.link.isOnline)
+
+  expect(await leave(s.other, used.text)).toMatchObject({ authorized: true, offline: true, outcome: 'confirmed' })
+  s.other.outcome = 'failed'
+  expect(await leave(s.other, failed.text)).toMatchObject({ authorized: true, outcome: 'failed' })
+  s.other.outcome = 'unknown'
+  expect(await leave(s.other, unclear.text)).toMatchObject({ authorized: true, outcome: 'unknown' })
+  s.other.outcome = 'confirmed'
+  await heard(s.other)
+  await told(s.home)
+  expect(await leave(third, used.text)).toMatchObject({ authorized: false, reason: 'already_redeemed', offline: false })
+  expect(await leave(third, failed.text)).toMatchObject({ authorized: true, outcome: 'confirmed', offline: false })
+  expect(await leave(third, unclear.text)).toMatchObject({
+    authorized: false,
+    reason: 'manual_assistance_required',
+    offline: false,
+  })
+  expect(await leave(third, free.text)).toMatchObject({ authorized: true, offline: false })
+  expect([s.other.moved, third.moved]).toEqual([3, 2])
+
+  s.other.isCutOff = false
+  await told(s.other)
+  const { exceptions } = await s.shop.ok('fetchExceptions', { storeId: s.shop.storeId, state: 'open' })
+  expect(exceptions.map((e: Json) => e.kind)).toEqual(['outcome_unknown'])
+  expect(await leave(third, used.text)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+})
+
+it('gives a unit to each of two requests of one moment at one device, and none to a third', async () => {
+  const station = await addAgent(s.shop.devices.pos_deactivator)
+  await until('its home', async () => (await station.agent.link.look(), station.agent.home.isElsewhere))
+  await until(
+    'known to the home',
+    async () => (
+      await s.home.agent.link.look(),
+      s.home.agent.trust.policy?.agents?.some(({ agentId }) => agentId === station.agent.identity.agentId) === true
+    ),
+  )
+  const { text } = await receipt()
+  await cutCloud()
+  const release = () =>
+    station.agent.lanes.request({
+      deviceId: station.deviceId,
+      action: 'deactivate_label',
+      receipt: text,
+      identifiers: {},
+    })
+  const answers = await Promise.all([release(), release()])
+  expect(answers).toMatchObject([{ authorized: true }, { authorized: true }])
+  expect(await release()).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+  expect([station.moved, station.agent.ledger.claims.isolatedCount]).toEqual([2, 0])
+})
+
+it('gives the same answer to the same redemption, over a lost answer and a home that was killed, and takes back what failed', async () => {
+  const [first, second] = [await receipt(), await receipt()]
+  await cutCloud()
+  s.onLan = () => 'lose answer'
+  const { policy } = s.other.agent.trust
+  expect(policy?.policy.offline.hardCount).toBe(1)
+  const wish = {
+    cti: 'ab'.repeat(16),
+    rightClass: 'exit' as const,
+    candidates: [0, 1],
+    all: true,
+    exp: 4_000_000_000,
+    deviceId: s.other.deviceId,
+  }
+  expect(await s.other.agent.home.ask(wish)).toMatchObject({ unreachable: true })
+  await kill(s.home)
+  await run(s.home)
+  await ready(s.home)
+  s.onLan = () => 'pass'
+  const answer = await s.other.agent.home.ask(wish)
+  expect(answer).toMatchObject({ ordinals: [0, 1], remaining: 0 })
+  expect(await s.other.agent.home.ask(wish)).toEqual(answer)
+  // Under another id, as another device would ask, they are gone.
+  expect(await s.other.agent.home.ask({ ...wish, deviceId: 'dev_x' })).toMatchObject({ reason: 'already_redeemed' })
+  s.other.outcome = 'failed'
+  expect(await leave(s.other, first.text)).toMatchObject({ authorized: true, outcome: 'failed' })
+  expect(await leave(s.home, first.text)).toMatchObject({ authorized: true, outcome: 'confirmed' })
+  s.other.outcome = 'confirmed'
+  // A question that is shown again gives nothing back and nothing out.
+  const failed = s.sent.filter(({ body }) => body.includes('question')).map(({ url, body }) => ({ url, body }))
+  for (const { url, body } of failed)
+    await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+  expect(await leave(s.other, first.text)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+  expect(await leave(s.other, second.text)).toMatchObject({ authorized: true })
+})
+
+it('hears what became of what it gave, however long it cannot be told, and then does not refuse what the cloud grants', async () => {
+  const [first, second] = [await receipt(), await receipt()]
+  await cutCloud()
+  s.other.outcome = 'failed'
+  let questions = 0
+  s.onLan = () => (++questions === 1 ? 'pass' : 'cut')
+  expect(await leave(s.other, first.text)).toMatchObject({ authorized: true, outcome: 'failed', offline: true })
+  expect(await leave(s.home, first.text)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+  // It is remembered over the end of a process.
+  await kill(s.other)
+  await run(s.other)
+  await ready(s.other)
+  s.onLan = () => 'pass'
+  await heard(s.other)
+  s.isUp = true
+  await until(
+    'all told',
+    async () => s.nodes.every((node) => node.agent.link.isOnline && node.agent.ledger.journal.waiting === 0),
+    30_000,
+  )
+  expect(await leave(s.home, first.text)).toMatchObject({ authorized: true, outcome: 'confirmed', offline: false })
+  expect(await leave(s.other, first.text)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+  expect(await leave(s.home, second.text)).toMatchObject({ authorized: true })
+})
+
+it('is told when nobody goes on with what it gave, for its answer was lost; and not when it was used all the same', async () => {
+  const [used, refused, late] = [await receipt(), await receipt(), await receipt()]
+  await cutCloud()
+  s.onLan = () => 'lose answer'
+  expect(await leave(s.other, used.text)).toMatchObject({ authorized: true, outcome: 'confirmed' })
+  expect(s.other.agent.ledger.claims.isolatedCount).toBe(1)
+  expect(await leave(s.other, refused.text)).toMatchObject({ authorized: false, reason: 'limit_exceeded' })
+  for (const { text } of [used, refused])
+    expect(await leave(s.home, text)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+  // A question that arrives when nobody waits for its answer any more.
+  s.onLan = () => 'cut'
+  expect(await leave(s.other, late.text)).toMatchObject({ authorized: false, reason: 'limit_exceeded' })
+  const [question = ''] = s.lost
+  s.onLan = () => 'pass'
+  await heard(s.other)
+  expect((await play(question)).status).toBe(403)
+  expect(await leave(s.home, used.text)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+  expect(await leave(s.home, refused.text)).toMatchObject({ authorized: true, outcome: 'confirmed' })
+  expect(await leave(s.home, late.text)).toMatchObject({ authorized: true, outcome: 'confirmed' })
+  expect([s.other.moved, s.home.moved]).toEqual([1, 2])
+})
+
+it('leaves what another agent does not know to staff', async () => {
+  const { operatorId } = await s.shop.ok('registerOperator', {
+    storeId: s.shop.storeId,
+    name: 'Frau Petersen',
+    pin: '471108',
+  })
+  for (const { agent } of s.nodes)
+    await until('the operator', async () => (await agent.link.look(), agent.trust.policy?.operators.length === 1))
+  const [{ text }, second] = [await receipt(), await receipt()]
+  await cutCloud()
+  s.other.outcome = 'unknown'
+  expect(await leave(s.other, text)).toMatchObject({ authorized: true, outcome: 'unknown' })
+  await heard(s.other)
+  const signIn = async ({ port }: { port: number }) => {
+    const signedIn = await fetch(`http://127.0.0.1:${port}/v1/operator`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...AUTHORIZATION },
+      body: JSON.stringify({ operatorId, pin: '471108' }),
+    })
+    return { 'x-untag-operator': ((await signedIn.json()) as Json).session as string }
+  }
+  const [staff, theirs] = [await signIn(s.home), await signIn(s.other)]
+  expect(await leave(s.home, text)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+  expect(await leave(s.other, text)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+  expect(await leave(s.home, text, staff)).toMatchObject({ authorized: true, outcome: 'confirmed' })
+  for (const at of [staff, theirs])
+    expect(await leave(at === staff ? s.home : s.other, text, at)).toMatchObject({
+      authorized: false,
+      reason: 'already_redeemed',
+    })
+  expect(s.home.moved).toBe(1)
+  // Where it happened they may try again as well, and then nobody else.
+  expect(await leave(s.other, second.text)).toMatchObject({ authorized: true, outcome: 'unknown' })
+  await heard(s.other)
+  s.other.outcome = 'confirmed'
+  expect(await leave(s.other, second.text, theirs)).toMatchObject({ authorized: true, outcome: 'confirmed' })
+  for (const at of [staff, theirs])
+    expect(await leave(at === staff ? s.home : s.other, second.text, at)).toMatchObject({
+      authorized: false,
+      reason: 'already_redeemed',
+    })
+  expect([s.home.moved, s.other.moved]).toEqual([1, 3])
+})
+
+it('claims nothing by the answer of a home that moved while it was asked', async () => {
+  const { text } = await receipt()
+  await cutCloud()
+  const now = s.other.agent.trust.policy
+  if (!now) throw new Error('no policy')
+  const moved = vi.spyOn(s.other.agent.trust, 'policy', 'get')
+  s.onLan = () => {
+    moved.mockReturnValue({
+      ...now,
+      policy: { ...now.policy, home: s.other.agent.identity.agentId, homeEpoch: now.policy.homeEpoch + 1 },
+    })
+    return 'pass'
+  }
+  expect(await leave(s.other, text)).toMatchObject({
+    authorized: false,
+    reason: 'manual_assistance_required',
+    offline: true,
+  })
+  expect(s.other.moved).toBe(0)
+  // Whoever gave it hears that it was not used, whether it is the home still or not.
+  await heard(s.other)
+  moved.mockRestore()
+  expect(await leave(s.home, text)).toMatchObject({ authorized: true })
+})
+
+it('gives nothing for questions that are played back, and takes nothing from what may be asked', async () => {
+  const [first, second, third] = [await receipt(), await receipt(), await receipt()]
+  await cutCloud()
+  const question = async (asks: () => Promise<unknown>) => {
+    const before = s.sent.length
+    await asks()
+    return s.sent[before]?.body ?? ''
+  }
+  const given = await question(() => leave(s.other, first.text))
+  const replies = await Promise.all(Array.from({ length: 200 }, () => play(given)))
+  expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200]))
+  expect(await leave(s.other, second.text)).toMatchObject({ authorized: true })
+  // Refused because another has it, for whom it then fails: played back, the question takes nothing.
+  const wish = {
+    cti: 'cd'.repeat(16),
+    rightClass: 'exit' as const,
+    candidates: [0],
+    all: true,
+    exp: 4_000_000_000,
+    deviceId: s.other.deviceId,
+  }
+  const taken = {
+    ...wish,
+    homeEpoch: 1,
+    agentId: 'agt_x',
+    redemptionId: 'rdm_x',
+    nowMs: s.home.agent.clock.now().nowMs,
+  }
+  s.home.agent.ledger.commits.now(() => s.home.agent.ledger.homeGrants.grant(taken))
+  const refused = await question(async () =>
+    expect(await s.other.agent.home.ask(wish)).toMatchObject({ reason: 'already_redeemed' }),
+  )
+  s.home.agent.ledger.commits.now(() =>
+    s.home.agent.ledger.homeGrants.hear({
+      agentId: 'agt_x',
+      redemptionId: 'rdm_x',
+      outcome: 'failed',
+      candidates: [0],
+      report: 'not signed',
+      isOwnEpoch: true,
+      exp: wish.exp,
+      nowMs: taken.nowMs,
+    }),
+  )
+  await kill(s.home)
+  await run(s.home)
+  await ready(s.home)
+  expect(await s.home.agent.home.answer(JSON.parse(refused).question)).toMatchObject({ kind: 'answer' })
+  expect(s.home.agent.ledger.claims.isFree(wish.cti, 'exit', 0, s.home.agent.clock.now().nowMs, false)).toBe(true)
+  // Old ones that the home has forgotten, or an agent whose clock is wrong: some are answered, and those of now are not held up.
+  const { agentId, x, secret } = readIdentity(s.other.folder, secretFiles) as Identity
+  const iat = Math.floor(Date.now() / 1_000) - 7_200
+  const claims = {
+    aud: s.home.agent.identity.agentId,
+    iat,
+    exp: iat + 60,
+    iss: agentId,
+    homeEpoch: 1,
+    rightClass: 'exit' as const,
+    candidates: [0],
+    all: true,
+    receiptExp: iat + 86_400,
+  }
+  const old = Array.from({ length: 100 }, (_, i) => {
+    const cti = (5_000 + i).toString(16).padStart(32, '0')
+    return signDocument(
+      DOCUMENT_KINDS.homeQuestion,
+      { ...claims, jti: cti, redemptionId: `old-${i}`, cti },
+      signer(x, Buffer.from(secret, 'base64url')),
+    )
+  })
+  const kinds = (await Promise.all(old.map((text) => s.home.agent.home.answer(text)))).map(({ kind }) => kind)
+  expect(kinds.slice(0, 20)).toEqual(Array.from({ length: 20 }, () => 'answer'))
+  expect(kinds).toContain('too_many_questions')
+  expect(await leave(s.other, third.text)).toMatchObject({ authorized: true })
+})
+
+it('honours within the isolated limits when the home is out of reach, and believes no forged answer', async () => {
+  const [first, second, third] = [await receipt(), await receipt(), await receipt()]
+  await cutCloud()
+  expect(
+    (
+      await fetch(`http://127.0.0.1:${s.home.port}/v1/home/redeem`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ question: 'a.b.c' }),
+      })
+    ).status,
+  ).toBe(403)
+  await leave(s.other, third.text)
+  const old = s.sent.at(-1)?.answer ?? ''
+  await kill(s.home)
+  const rogue = await listen({ host: '127.0.0.1', port: s.home.port, flag: 'port' })
+  rogue.serve(new Hono().post('/v1/home/redeem', (c) => c.body(old, 200, { 'content-type': 'application/json' })))
+  expect(await leave(s.other, first.text)).toMatchObject({ authorized: true, offline: true })
+  expect(s.other.agent.ledger.claims.isolatedCount).toBe(1)
+  expect(await leave(s.other, second.text)).toMatchObject({ authorized: false, reason: 'limit_exceeded' })
+  await rogue.close()
+  await run(s.home)
+  await ready(s.home)
+  expect(await leave(s.other, second.text)).toMatchObject({ authorized: true })
+})
+
+it('decides nothing alone when the cloud says, while the home is asked, that there are two of the ledger', async () => {
+  const { text } = await receipt()
+  await cutCloud()
+  s.onLan = () => {
+    noteForked(s.other.agent.ledger, true)
+    return 'cut'
+  }
+  expect(await leave(s.other, text)).toMatchObject({
+    authorized: false,
+    reason: 'manual_assistance_required',
+    offline: true,
+  })
+  noteForked(s.other.agent.ledger, false)
+  s.onLan = () => 'cut'
+  expect(await leave(s.other, text)).toMatchObject({ authorized: true, offline: true })
+})
+
+it('bounds what one agent may ask, before it costs the home anything, and never holds up its own lanes', async () => {
+  const [mine, theirs] = [await receipt(), await receipt()]
+  await cutCloud()
+  const { agentId, x, secret } = readIdentity(s.other.folder, secretFiles) as Identity
+  const iat = Math.floor(Date.now() / 1_000)
+  const claims = {
+    aud: s.home.agent.identity.agentId,
+    iat,
+    exp: iat + 60,
+    iss: agentId,
+    homeEpoch: 1,
+    rightClass: 'exit' as const,
+    candidates: [0],
+    all: true,
+    receiptExp: iat + 3_600,
+  }
+  let asked = 0
+  const newQuestions = (length: number) =>
+    Array.from({ length }, () => {
+      const cti = (asked++).toString(16).padStart(32, '0')
+      return signDocument(
+        DOCUMENT_KINDS.homeQuestion,
+        { ...claims, jti: cti, redemptionId: `flood-${cti}`, cti },
+        signer(x, Buffer.from(secret, 'base64url')),
+      )
+    })
+  const questions = newQuestions(250)
+  const flood = Promise.all(questions.map((question) => s.home.agent.home.answer(question)))
+  const leaves = leave(s.home, mine.text)
+  const kinds = (await flood).map(({ kind }) => kind)
+  expect(kinds.slice(0, 60)).toEqual(Array.from({ length: 60 }, () => 'answer'))
+  expect(kinds.filter((kind) => kind === 'too_many_questions').length).toBeGreaterThan(100)
+  expect(await leaves).toMatchObject({ authorized: true, outcome: 'confirmed' })
+  // It is told so over HTTP, and does not take it for a home that is away: nothing is claimed alone.
+  let round = 0
+  await until('it is told so', async () => {
+    for (const question of newQuestions(100)) void s.home.agent.home.answer(question)
+    const wish = {
+      cti: (100_000 + round++).toString(16).padStart(32, '0'),
+      rightClass: 'exit' as const,
+      candidates: [0],
+      all: true,
+      exp: iat + 3_600,
+      deviceId: s.other.deviceId,
+    }
+    const told = await s.other.agent.home.ask(wish)
+    return 'refused' in told && told.refused === 'limit_exceeded'
+  })
+  expect(s.sent.at(-1)?.answer).toContain('too_many_questions')
+  expect(s.other.agent.ledger.claims.isolatedCount).toBe(0)
+  await until('it may ask again', async () => (await leave(s.other, theirs.text)).authorized === true)
+  // Who asks with no key of the store is sent away at last.
+  const answers: number[] = []
+  for (let i = 0; i < 60; i++)
+    answers.push(
+      (
+        await fetch(`http://127.0.0.1:${s.home.port}/v1/home/redeem`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify({ question: 'a.b.c' }),
+        })
+      ).status,
+    )
+  expect(answers.slice(0, 50)).toEqual(Array.from({ length: 50 }, () => 403))
+  expect(answers).toContain(429)
+})
+
+it('leaves it to staff where the home answers that it is none, or does not know who asks: that is not out of reach', async () => {
+  const { text } = await receipt()
+  await cutCloud()
+  await kill(s.home)
+  const unaware = await listen({ host: '127.0.0.1', port: s.home.port, flag: 'port' })
+  unaware.serve(new Hono().post('/v1/home/redeem', (c) => c.json({ error: 'not the home', code: 'not_home' }, 403)))
+  expect(await leave(s.other, text)).toMatchObject({
+    authorized: false,
+    reason: 'manual_assistance_required',
+    offline: true,
+  })
+  expect(s.other.agent.ledger.claims.isolatedCount).toBe(0)
+  await unaware.close()
+  await run(s.home)
+  await ready(s.home)
+  await heard(s.other)
+  expect(await leave(s.other, text)).toMatchObject({ authorized: true, offline: true })
+})
+
+it('that was put back gives nothing again before all others have told what they used', async () => {
+  const [told, given] = [await receipt(), await receipt()]
+  const file = (name: string) => join(s.home.folder, name)
+  await kill(s.home)
+  copyFileSync(file('ledger.db'), file('backup.db'))
+  await run(s.home)
+  await until('online', () => s.home.agent.link.isOnline)
+  expect(await leave(s.home, told.text)).toMatchObject({ authorized: true })
+  await until('told', () => s.home.agent.ledger.journal.waiting === 0)
+  await cutCloud()
+  expect(await leave(s.other, given.text)).toMatchObject({ authorized: true, offline: true })
+  // Who used it is switched off, and has told nobody.
+  await kill(s.other)
+  remove(s.other)
+  await kill(s.home)
+  for (const suffix of ['-wal', '-shm']) rmSync(file(`ledger.db${suffix}`), { force: true })
+  copyFileSync(file('backup.db'), file('ledger.db'))
+  s.isUp = true
+  await run(s.home)
+  await until(
+    'healed',
+    async () => (
+      await s.home.agent.link.look(),
+      s.home.agent.ledger.generation === 2 && s.home.agent.link.isOnline && !s.home.agent.trust.isBehind
+    ),
+  )
+  s.home.agent.ledger.commits.now(() => s.home.agent.ledger.marks.set('online_only_until', '0'))
+  await cutCloud()
+  expect(await leave(s.home, told.text)).toMatchObject({ authorized: false, offline: true })
+  expect(await leave(s.home, given.text)).toMatchObject({
+    authorized: false,
+    reason: 'manual_assistance_required',
+    offline: true,
+  })
+  expect(s.home.moved).toBe(1)
+})
+
+it.each([
+  [403, 'not_home', 'manual_assistance_required'],
+  [429, 'too_many_questions', 'limit_exceeded'],
+])('claims nothing alone where the home answers %i to a word that it must hear first', async (status, code, reason) => {
+  const { text } = await receipt()
+  await cutCloud()
+  s.other.outcome = 'failed'
+  let questions = 0
+  s.onLan = () => (++questions === 1 ? 'pass' : 'cut')
+  expect(await leave(s.other, text)).toMatchObject({ authorized: true, outcome: 'failed' })
+  s.other.outcome = 'confirmed'
+  await kill(s.home)
+  const other = await listen({ host: '127.0.0.1', port: s.home.port, flag: 'port' })
+  other.serve(new Hono().post('/v1/home/redeem', (c) => c.json({ error: 'not now', code }, status as 403)))
+  s.onLan = () => 'pass'
+  expect(await leave(s.other, text)).toMatchObject({ authorized: false, reason, offline: true })
+  expect(s.other.agent.ledger.claims.isolatedCount).toBe(0)
+  await other.close()
+})
+
+it('keeps its answers through whatever is not genuine', async () => {
+  const { text } = await receipt()
+  await cutCloud()
+  expect(await leave(s.other, text)).toMatchObject({ authorized: true, offline: true })
+  const asked = s.sent.findLast(({ url }) => url.endsWith('/v1/home/redeem'))
+  const { question } = JSON.parse(asked?.body ?? '{}') as { question: string }
+  const { home } = s.home.agent
+  const answer = home.answer(question)
+  for (let i = 0; i < 1_000; i++) expect(await home.answer(`a.b.${i}`)).toEqual({ kind: 'not_home' })
+  expect(home.answer(question)).toBe(answer)
+})
+
+describe('a machine without a battery for its clock, after a power cut, without the cloud', () => {
+  /** The same machine after it has started anew: its clock begins in the past. */
+  const rebooted = (): Platform => {
+    const real = realPlatform()
+    return {
+      ...real,
+      clock: {
+        wall: () => real.clock.wall() - 3_600_000,
+        elapsed: () => real.clock.elapsed(),
+        bootId: 'after the cut',
+      },
+    }
+  }
+  const clockOf = (node: LanAgent) => node.agent.clock.now().trust
+  const markOf = (node: LanAgent) =>
+    (JSON.parse(node.agent.ledger.marks.get('clock') ?? '{}') as { highWaterMs: number }).highWaterMs
+  async function powerCut(node: LanAgent): Promise<void> {
+    await kill(node)
+    node.platform = rebooted()
+    await run(node)
+    await ready(node)
+  }
+
+  it('goes by the time of the home, which moves no mark', async () => {
+    await cutCloud()
+    const mark = markOf(s.other)
+    await new Promise((resolve) => setTimeout(resolve, 1_100))
+    const { text } = await receipt()
+    await powerCut(s.other)
+    await until('the time', () => clockOf(s.other) === 'home')
+    expect(Math.abs(s.other.agent.clock.now().nowMs - Date.now())).toBeLessThan(2_000)
+    expect(markOf(s.other)).toBe(mark)
+    expect(await leave(s.other, text)).toMatchObject({ authorized: true, offline: true })
+    expect(s.other.agent.ledger.claims.isolatedCount).toBe(0)
+    // The cloud's word is better as soon as it is there.
+    s.isUp = true
+    await until('the cloud', () => clockOf(s.other) === 'signed', 20_000)
+  })
+
+  it('is told nothing by a home that does not know the time either, by an old answer or by another', async () => {
+    await cutCloud()
+    await new Promise((resolve) => setTimeout(resolve, 1_100))
+    await powerCut(s.other)
+    await until('the time', () => clockOf(s.other) === 'home')
+    const old = s.sent.findLast(({ url }) => url.endsWith('/v1/home/time'))
+    await powerCut(s.home)
+    const { text } = await receipt()
+    await kill(s.other)
+    s.other.platform = { ...rebooted(), clock: { ...rebooted().clock, bootId: 'once more' } }
+    await run(s.other)
+    await ready(s.other)
+    await until(
+      'asked',
+      () =>
+        s.sent.filter(({ url, answer }) => url.endsWith('/v1/home/time') && answer.includes('not_home')).length >= 2,
+    )
+    expect([clockOf(s.other), clockOf(s.home)]).toEqual(['none', 'none'])
+    await kill(s.home)
+    const rogue = await listen({ host: '127.0.0.1', port: s.home.port, flag: 'port' })
+    let asked = 0
+    rogue.serve(
+      new Hono().post(
+        '/v1/home/time',
+        (c) => (asked++, c.body(old?.answer ?? '', 200, { 'content-type': 'application/json' })),
+      ),
+    )
+    await until('asked', () => asked >= 2, 20_000)
+    expect(clockOf(s.other)).toBe('none')
+    expect(await leave(s.other, text)).toMatchObject({ authorized: false, reason: 'clock_untrusted' })
+    await rogue.close()
+    await run(s.home)
+  })
+})

@@ -1,0 +1,420 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { localApp } from '../../../edge-agent/http/local-app.ts'
+import { verifyRelease } from '../../../edge-agent/lanes/gate/release-proof.ts'
+import type { Fetch } from '../../../edge-agent/link/wire/http-client.ts'
+import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
+import { newKey, signer } from '../../../policy/documents/keys.ts'
+import { RELEASE_NOTICE_LIFE, type Release, type ReleaseNotice } from '../../../policy/documents/release-notice.ts'
+import { signDocument } from '../../../policy/documents/signed-document.ts'
+import { parseEpc } from '../../../policy/gs1/epc.ts'
+import { receiptTextIn } from '../../../policy/receipts/receipt-token.ts'
+import { atLanes } from '../../support/at-lanes.ts'
+import type { Json } from '../../support/cloud.ts'
+import { addAgent, type SecondAgent } from '../../support/second-agent.ts'
+import { openStore, type TestStore } from '../../support/store.ts'
+import { fakeReader } from '../../support/fake-reader.ts'
+
+/** Goods that are released while the cloud is offline pass the gates of the store (docs/gate.md). */
+
+const quiet = { info: () => undefined, warn: () => undefined, error: () => undefined }
+const ADDRESS = 'http://gate.lan:8090'
+
+let store: TestStore
+let reader: ReturnType<typeof fakeReader>
+let other: SecondAgent | undefined
+let lanIsUp = true
+/** Requests between the agents. */
+let sent: { url: string; body: string }[] = []
+
+afterEach(async () => {
+  await other?.stop()
+  other = undefined
+  lanIsUp = true
+  sent = []
+  await store.stop()
+})
+const noticesSent = () => sent.filter(({ url }) => url.endsWith('/v1/releases'))
+const { device, detach, release, product } = atLanes(() => store)
+
+const lan: Fetch = async (url, init) => {
+  if (!lanIsUp) throw new Error('the network of the store is cut')
+  sent.push({ url, body: init.body ?? '' })
+  const app = localApp(store.agent, {
+    hosts: () => ['gate.lan:8090'],
+    log: quiet,
+    credential: () => undefined,
+  })
+  const answer = await app.request(url, {
+    method: init.method,
+    headers: { ...init.headers, host: 'gate.lan:8090', 'content-length': String(Buffer.byteLength(init.body ?? '')) },
+    body: init.body ?? '',
+  })
+  return { status: answer.status, text: () => answer.text() }
+}
+
+async function open(): Promise<void> {
+  reader = fakeReader()
+  store = await openStore({
+    reader: { device: reader.device, antennas: { inside: [1], outside: [2] } },
+    parts: { address: ADDRESS },
+  })
+}
+
+let serial = 0
+/** An item whose EPC names its product. */
+const newItem = async (of: Json = product()): Promise<string> => {
+  const ean = String(of.ean)
+  const epc = parseEpc(`urn:epc:id:sgtin:${ean.slice(0, 7)}.0${ean.slice(7, 12)}.${++serial}77`)?.hex ?? ''
+  await store.drive(store.shop.newItem(of, { epc }))
+  await store.until('the replica', () => store.agent.items.find('epc', epc) !== undefined)
+  return epc
+}
+/** A purchase whose tags the replica of the gate never learns to be paid: the line is cut before. */
+async function offline(): Promise<void> {
+  store.network(false)
+  other?.network(false)
+  await store.until('offline', () => !store.agent.link.isOnline)
+  await other?.agent.link.look()
+}
+const see = (epc: string, antenna: number) =>
+  reader.see([{ tag: { epc }, antenna, rssiDbm: -50, seenAtMs: store.world.clock.elapsed() }])
+const leaves = async (epc: string) => {
+  see(epc, 1)
+  for (let i = 0; i < 3; i++) {
+    await store.world.advance(260)
+    see(epc, 2)
+  }
+  await store.world.advance(60)
+}
+const lit = (coil: number) => store.boards.gate.log.some((change) => change.coil === coil && change.on)
+/** Neither the siren nor amber. */
+const isSilent = () => !lit(1) && !lit(2)
+const alarms = async (epc: string) => {
+  const { alarms: before } = store.agent.gates.counts().get(device('gate')) ?? { alarms: 0 }
+  await leaves(epc)
+  return (store.agent.gates.counts().get(device('gate'))?.alarms ?? 0) > before
+}
+
+describe('a gate of the agent that released', () => {
+  it('lets goods pass that were detached by receipt and EPC, within a second, and no others', async () => {
+    await open()
+    const [bought, alsoBought, stolen] = [await newItem(), await newItem(), await newItem()]
+    await offline()
+    const { receipt } = await store.buy([{ ean: product().ean, quantity: 2, epcs: [bought, alsoBought] }])
+    for (const epc of [bought, alsoBought]) {
+      expect(await detach({ receipt, epc })).toMatchObject({ authorized: true, outcome: 'confirmed', offline: true })
+      expect(await alarms(epc)).toBe(false)
+    }
+    expect(isSilent()).toBe(true)
+    expect(await alarms(stolen)).toBe(true)
+  })
+
+  it('lets one tag of the product pass for each unit that was released without an EPC', async () => {
+    await open()
+    const [first, second, third] = [await newItem(), await newItem(), await newItem()]
+    await offline()
+    const { receipt } = await store.buy([{ ean: product().ean, quantity: 2 }])
+    expect(await release(receipt)).toMatchObject({ authorized: true, remaining: 1, offline: true })
+    expect(await alarms(first)).toBe(false)
+    expect(await alarms(second)).toBe(true)
+    await store.world.advance(11_000)
+    expect(await release(receipt)).toMatchObject({ authorized: true, remaining: 0 })
+    expect(await alarms(third)).toBe(false)
+    // A tag that has taken its unit may go in and out.
+    await store.world.advance(70_000)
+    expect(await alarms(first)).toBe(false)
+  })
+
+  it('counts a unit once that was released and then shown with its receipt at the gate', async () => {
+    await open()
+    const [first, second, third] = [await newItem(), await newItem(), await newItem()]
+    await offline()
+    const { receipt } = await store.buy([{ ean: product().ean, quantity: 2 }])
+    for (let n = 0; n < 2; n++) await release(receipt)
+    expect(await alarms(first)).toBe(false)
+    await store.authorize({ deviceId: device('gate'), protectionAction: 'authorize_exit', receipt })
+    expect(await alarms(second)).toBe(false)
+    expect(await alarms(third)).toBe(true)
+  })
+
+  it('knows what was released also after a restart', async () => {
+    await open()
+    const [named, unnamed] = [await newItem(), await newItem()]
+    await offline()
+    const [one, two] = [
+      await store.buy([{ ean: product().ean, quantity: 1, epcs: [named] }]),
+      await store.buy([{ ean: product().ean, quantity: 1 }]),
+    ]
+    expect(await detach({ receipt: one.receipt, epc: named })).toMatchObject({ outcome: 'confirmed' })
+    expect(await release(two.receipt)).toMatchObject({ outcome: 'confirmed' })
+    await store.world.advance(1_100)
+    await store.restart()
+    expect(await alarms(named)).toBe(false)
+    expect(await alarms(unnamed)).toBe(false)
+  })
+
+  it('goes by the status again once the cloud has said anything new of the item', async () => {
+    await open()
+    const [returned, kept] = [await newItem(), await newItem()]
+    await offline()
+    const { receipt } = await store.buy([{ ean: product().ean, quantity: 2, epcs: [returned, kept] }])
+    for (const epc of [returned, kept]) await detach({ receipt, epc })
+    expect(await alarms(kept)).toBe(false)
+    const { storeId } = store.shop
+    for (const itemStatus of ['returned', 'sellable'])
+      await store.drive(store.shop.ok('updateItemStatus', { storeId, epc: returned, itemStatus }))
+    store.network(true)
+    await store.until('online', () => store.agent.link.isOnline && !store.agent.items.isBehind)
+    expect(await alarms(returned)).toBe(true)
+  })
+
+  it('lets a tag pass that alarmed a moment before its release', async () => {
+    await open()
+    const epc = await newItem()
+    await offline()
+    const { receipt } = await store.buy([{ ean: product().ean, quantity: 1, epcs: [epc] }])
+    expect(await alarms(epc)).toBe(true)
+    await detach({ receipt, epc })
+    await store.until('the end of the alarm', () => store.boards.gate.log.findLast((c) => c.coil === 3)?.on === true)
+  })
+})
+
+describe('a gate of another agent', () => {
+  let detacher: string
+
+  async function openBoth(): Promise<void> {
+    await open()
+    const registered = await store.drive(
+      store.shop.ok('registerDevice', { storeId: store.shop.storeId, deviceType: 'self_checkout_detacher' }),
+    )
+    detacher = registered.deviceId
+    other = await addAgent(store, [detacher], { lan })
+    await store.until(
+      'both know each other',
+      () => {
+        const known = [store.agent, other?.agent].map((agent) => agent?.trust.policy)
+        return known.every(
+          (policy) =>
+            policy?.agents?.length === 2 &&
+            policy.agents.some(({ url }) => url === ADDRESS) &&
+            policy.devices.some(
+              ({ deviceId, agentId }) => deviceId === detacher && agentId === other?.agent.identity.agentId,
+            ),
+        )
+      },
+      120_000,
+    )
+  }
+  const detachThere = (receipt: string, epc?: string) =>
+    other!.ask({
+      deviceId: detacher,
+      action: 'detach_hard_tag',
+      receipt,
+      ...(epc !== undefined && { identifiers: { epc } }),
+    })
+  const bought = async (epcs: string[], quantity = epcs.length) =>
+    store.buy([{ ean: product().ean, quantity, ...(epcs.length > 0 && { epcs }) }])
+  const nowS = () => Math.floor(store.world.clock.wall() / 1_000)
+
+  /** Takes a notice of the second agent as it stands, or with other claims, or signed by another key. */
+  function announce(claims: Partial<ReleaseNotice> & Pick<Release, 'proof'>, by = keyOf(other!)) {
+    const iat = claims.iat ?? nowS()
+    const notice: ReleaseNotice = {
+      aud: store.shop.storeId,
+      iat,
+      exp: iat + RELEASE_NOTICE_LIFE,
+      iss: other!.agent.identity.agentId,
+      deviceId: detacher,
+      protectionAction: 'detach_hard_tag',
+      releasedS: nowS(),
+      ...claims,
+    }
+    return store.agent.notices.take(signDocument(DOCUMENT_KINDS.release, notice, by))
+  }
+  const keyOf = ({ agent }: { agent: SecondAgent['agent'] }) =>
+    signer(agent.identity.x, Buffer.from(agent.identity.secret, 'base64url'))
+
+  const proof = (receipt: string, ordinal = 0) => ({ receipt: receiptTextIn(receipt) ?? '', ordinal })
+  /** Another agent of the store with a detacher and a good that was paid while everybody was offline. */
+  async function paidOffline(named: 'with its tag' | 'by its product' = 'with its tag') {
+    await openBoth()
+    const [epc, another] = [await newItem(), await newItem()]
+    await offline()
+    const { receipt } = await bought(named === 'with its tag' ? [epc] : [], 1)
+    return { epc, another, receipt }
+  }
+
+  it('learns within a second what was released by receipt and EPC, and stays silent for that tag alone', async () => {
+    const { epc, another, receipt } = await paidOffline('by its product')
+    const from = store.world.clock.elapsed()
+    expect(await detachThere(receipt, epc)).toMatchObject({ authorized: true, outcome: 'confirmed', offline: true })
+    await store.until(
+      'the answer to the notice',
+      () => noticesSent().length === 1 && other?.agent.notices.waiting === 0,
+    )
+    expect(store.world.clock.elapsed() - from).toBeLessThan(1_000)
+    expect(await alarms(another)).toBe(true)
+    expect(await alarms(epc)).toBe(false)
+  })
+
+  it('lets one tag of the product pass for a unit that was released without an EPC', async () => {
+    const { epc, another, receipt } = await paidOffline('by its product')
+    expect(announce({ proof: proof(receipt) })).toEqual({ kind: 'taken' })
+    expect(await alarms(epc)).toBe(false)
+    expect(await alarms(another)).toBe(true)
+  })
+
+  it('learns what was released by a token for one item, whichever of its names the release gave', async () => {
+    await openBoth()
+    const [epc, another] = [await newItem(), await newItem()]
+    await store.buy([{ ean: product().ean, quantity: 1, epcs: [epc] }])
+    await offline()
+    const { authorizationToken: token } = await store.drive(
+      store.shop.ok('verifyProtectedItem', { epc, deviceId: detacher, protectionAction: 'detach_hard_tag' }),
+    )
+    expect(await other!.ask({ deviceId: detacher, action: 'detach_hard_tag', token })).toMatchObject({
+      outcome: 'confirmed',
+      offline: true,
+    })
+    await store.until(
+      'the answer to the notice',
+      () => noticesSent().length === 1 && other?.agent.notices.waiting === 0,
+    )
+    expect(store.agent.items.find('epc', epc)?.status).toBe('sellable')
+    expect(await alarms(epc)).toBe(false)
+    expect(await alarms(another)).toBe(true)
+  })
+
+  it('is sent what it missed while the network of the store was cut, and no release waits for that', async () => {
+    const { epc, receipt } = await paidOffline()
+    lanIsUp = false
+    expect(await detachThere(receipt, epc)).toMatchObject({ outcome: 'confirmed' })
+    await store.world.advance(20_000)
+    expect(other?.agent.notices.waiting).toBe(1)
+    lanIsUp = true
+    await store.until('the notice', () => other?.agent.notices.waiting === 0, 16_000)
+    expect(await alarms(epc)).toBe(false)
+  })
+
+  it('hears nothing of a release that did not happen', async () => {
+    const { epc, receipt } = await paidOffline()
+    await detachThere(receipt, epc)
+    await store.until(
+      'the answer to the notice',
+      () => noticesSent().length === 1 && other?.agent.notices.waiting === 0,
+    )
+    expect(await detachThere(receipt, epc)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    await store.world.advance(2_000)
+    expect(noticesSent()).toHaveLength(1)
+  })
+
+  it('takes a notice once, however often it is played back, and none that is old', async () => {
+    const { epc, receipt } = await paidOffline('by its product')
+    const third = await newItemOffline()
+    expect(announce({ proof: proof(receipt), epc })).toEqual({ kind: 'taken' })
+    expect(announce({ proof: proof(receipt), epc: third })).toEqual({ kind: 'taken' })
+    expect(announce({ proof: proof(receipt) })).toEqual({ kind: 'taken' })
+    expect(await alarms(epc)).toBe(false)
+    expect(await alarms(third)).toBe(true)
+    expect(announce({ proof: proof(receipt), iat: nowS() - 200 })).toMatchObject({ kind: 'refused' })
+    expect(announce({ proof: proof(receipt), releasedS: nowS() - 3_601 })).toMatchObject({ kind: 'refused' })
+    expect(announce({ proof: proof(receipt), iat: nowS() + 100 })).toMatchObject({ kind: 'refused' })
+  })
+
+  /** One that is registered nowhere here: its EPC names the product all the same. */
+  function newItemOffline(): Promise<string> {
+    const ean = String(product().ean)
+    return Promise.resolve(
+      parseEpc(`urn:epc:id:sgtin:${ean.slice(0, 7)}.0${ean.slice(7, 12)}.${++serial}77`)?.hex ?? '',
+    )
+  }
+
+  it('refuses a notice of another sender, of another key, for another store, or of no known form', async () => {
+    const { epc, receipt } = await paidOffline()
+    const { x, secret } = newKey(store.world.random)
+    const good = { proof: proof(receipt), epc }
+    expect(announce(good, signer(x, secret))).toEqual({ kind: 'not_genuine' })
+    expect(announce({ ...good, iss: 'agt_nobody' })).toEqual({ kind: 'not_genuine' })
+    expect(announce({ ...good, iss: store.identity.agentId })).toEqual({ kind: 'not_genuine' })
+    expect(announce({ ...good, aud: store.shop.otherStoreId })).toEqual({ kind: 'not_genuine' })
+    expect(announce({ ...good, note: 'x' } as typeof good)).toMatchObject({ kind: 'refused' })
+    // A device of the gate's own agent, and one that releases nothing.
+    expect(announce({ ...good, deviceId: device('detacher') })).toMatchObject({
+      kind: 'refused',
+      why: /own the device/,
+    })
+    expect(announce({ ...good, protectionAction: 'deactivate_label' })).toMatchObject({ kind: 'refused' })
+    expect(announce({ ...good, deviceId: 'dev_nowhere' })).toMatchObject({ kind: 'refused' })
+    expect(store.agent.notices.take('a.b.c')).toEqual({ kind: 'not_genuine' })
+    expect(await alarms(epc)).toBe(true)
+  })
+
+  it('refuses a notice whose receipt or token does not verify the unit and the tag', async () => {
+    const { epc, another, receipt } = await paidOffline()
+    const elsewhere = await (async () => {
+      const { otherStoreId: storeId } = store.shop
+      const ok = (operation: string, body: Json) => store.drive(store.shop.ok(operation, body))
+      const [{ ean }] = (await ok('fetchProducts', { storeId, limit: 1 })).products
+      const { sessionId } = await ok('checkIn', { storeId, userId: 'shopper-2' })
+      const { transactionId } = await ok('startCheckout', { sessionId, items: [{ ean, quantity: 1 }] })
+      await ok('completeTestCheckout', { transactionId })
+      return (await ok('generateReceiptQR', { purchaseId: transactionId })).url as string
+    })()
+    const text = receiptTextIn(receipt) ?? ''
+    const refusals = [
+      announce({ proof: proof(receipt), epc: another }),
+      announce({ proof: proof(receipt, 1), epc }),
+      announce({ proof: proof(elsewhere), epc }),
+      announce({
+        proof: { receipt: text.slice(0, -8) + text.slice(-8).split('').reverse().join(''), ordinal: 0 },
+        epc,
+      }),
+      announce({ proof: { receipt: 'NO RECEIPT', ordinal: 0 }, epc }),
+      announce({ proof: { token: 'a.b.c' }, epc }),
+      announce({ proof: proof(receipt), epc: epc.toLowerCase() }),
+    ]
+    for (const refusal of refusals) expect(refusal).toMatchObject({ kind: 'refused' })
+    expect(await alarms(epc)).toBe(true)
+  })
+
+  it('refuses a release that is over an hour old, by a receipt that has ended, and while the time is not known', async () => {
+    const { epc, receipt } = await paidOffline()
+    const at = (hours: number, ageS = 0, trust: 'signed' | 'none' = 'signed') => {
+      const nowMs = store.world.clock.wall() + hours * 3_600_000
+      const { trust: known, ledger } = store.agent
+      const parts = { agentId: store.identity.agentId, storeId: store.shop.storeId, trust: known, ledger }
+      return verifyRelease(
+        { ...parts, clock: { now: () => ({ nowMs, trust }) } },
+        {
+          deviceId: detacher,
+          protectionAction: 'detach_hard_tag',
+          releasedS: Math.floor(nowMs / 1_000) - ageS,
+          epc,
+          proof: proof(receipt),
+        },
+        other!.agent.identity.agentId,
+      )
+    }
+    expect(at(0, 3_500)).toMatchObject({ ok: true, unit: { tag: epc } })
+    expect(at(0, 3_600)).toMatchObject({ ok: false })
+    expect(at(25)).toMatchObject({ ok: false, why: 'the receipt is expired' })
+    expect(at(0, 0, 'none')).toMatchObject({ ok: false, why: 'the time is not known here' })
+  })
+
+  it('bounds what one agent announces, and an address that sends what is not genuine', async () => {
+    const { epc, receipt } = await paidOffline()
+    const kinds = Array.from({ length: 80 }, () => announce({ proof: proof(receipt), epc }).kind)
+    expect(kinds.filter((kind) => kind === 'taken').length).toBe(60)
+    expect(kinds.at(-1)).toBe('too_many')
+    const app = localApp(store.agent, { hosts: () => ['gate.lan:8090'], log: quiet, credential: () => undefined })
+    const codes: string[] = []
+    for (let n = 0; n < 60; n++) {
+      const body = JSON.stringify({ notice: `a.b.${n}` })
+      const headers = { host: 'gate.lan:8090', 'content-type': 'application/json', 'content-length': `${body.length}` }
+      const answer = await app.request(`${ADDRESS}/v1/releases`, { method: 'POST', headers, body })
+      codes.push(((await answer.json()) as Json).code)
+    }
+    expect(codes[0]).toBe('notice_not_genuine')
+    expect(codes.at(-1)).toBe('too_many_questions')
+  })
+})

@@ -1,0 +1,283 @@
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { configFile } from '../../../bin/config-file.ts'
+import { realPlatform } from '../../../bin/platform.ts'
+import { surroundings } from '../../../bin/surroundings.ts'
+import { readConfig } from '../../../edge-agent/config.ts'
+import { localApp } from '../../../edge-agent/http/local-app.ts'
+import type { Surroundings } from '../../../edge-agent/setup/surroundings.ts'
+import { llrpReader } from '../../../simulators/devices/llrp-reader.ts'
+import { serveTcp, type TcpService } from '../../../simulators/devices/serve.ts'
+import { violations } from '../../support/axe.ts'
+import { ensureBuilt } from '../../support/built.ts'
+import { NO_CHROMIUM, startChromium, type TestBrowser } from '../../support/chromium.ts'
+import type { Json } from '../../support/cloud.ts'
+import { AUTHORIZATION, CREDENTIAL } from '../../support/credential.ts'
+import { temporaryFolder } from '../../support/databases.ts'
+import { openStore, type TestStore } from '../../support/store.ts'
+import {
+  getPage,
+  pagesBench,
+  pairBrowser,
+  servePages,
+  STATION,
+  type PagesBench,
+  type ServedPages,
+} from '../pages/pages-agent.ts'
+
+const SERIAL = {
+  deviceId: 'dev_…',
+  driver: 'modbus',
+  link: { serial: '/dev/serial/by-id/usb-FTDI', baudRate: 9600 },
+  unit: 1,
+  output: 0,
+}
+
+function setUpBench(
+  look: Surroundings['look'],
+  llrpAt: Surroundings['llrpAt'] = async () => ({ fault: 'no' }),
+): PagesBench {
+  const bench = pagesBench()
+  const check = async (deviceId: string) =>
+    deviceId === STATION
+      ? { deviceId, driver: 'modbus', state: 'ready', since: 0, detail: 'Modbus TCP unit 1' }
+      : undefined
+  Object.assign(bench.agent, { surroundings: { look, llrpAt }, check })
+  return bench
+}
+const twoThings: Surroundings['look'] = async () => ({
+  attached: [
+    {
+      kind: 'serial',
+      name: 'FTDI <b>RS485</b>',
+      at: '/dev/serial/by-id/usb-FTDI',
+      fix: 'this user may not open it: sudo usermod -aG dialout $USER',
+      entry: SERIAL,
+    },
+    {
+      kind: 'nfc',
+      name: 'ACS ACR1552',
+      at: '/run/pcscd/pcscd.comm',
+      entry: { deviceId: 'dev_…', driver: 'pcsc', link: { pcsc: 'ACS ACR1552' } },
+    },
+  ],
+  notes: [],
+})
+
+describe('the set-up page', () => {
+  it('lists what is configured and what is attached with an entry for it, in both languages, and lets no markup through', async () => {
+    const bench = setUpBench(twoThings)
+    const german = await (await getPage(bench, '/setup')).text()
+    expect(german).toContain('An diesem Rechner angeschlossen')
+    expect(german).toContain('dev_scanner')
+    expect(german).not.toContain('<b>RS485')
+    const english = await (await getPage(bench, '/setup?lang=en')).text()
+    expect(english).toContain('Attached to this machine')
+    expect(english).toContain('usermod -aG dialout')
+    const empty = setUpBench(async () => ({ attached: [], notes: ['pcscd is not there'] }))
+    expect(await (await getPage(empty, '/setup?lang=en')).text()).toMatch(
+      /No serial port and no NFC reader[\s\S]*pcscd is not there/,
+    )
+  })
+
+  it('is for the machine of the agent only, paired programs elsewhere included', async () => {
+    const bench = setUpBench(twoThings)
+    expect((await getPage(bench, '/setup', '192.168.1.20')).status).toBe(401)
+    const app = localApp(bench.agent, {
+      hosts: () => ['kasse'],
+      log: { info: () => undefined, warn: () => undefined, error: () => undefined },
+      credential: () => CREDENTIAL,
+    })
+    const ask = (peer: string, path: string, body: Json) => {
+      const text = JSON.stringify(body)
+      const headers = {
+        host: 'kasse',
+        ...AUTHORIZATION,
+        'content-type': 'application/json',
+        'content-length': String(text.length),
+      }
+      return app.request(
+        path,
+        { method: 'POST', headers, body: text },
+        { incoming: { socket: { remoteAddress: peer } } },
+      )
+    }
+    expect((await ask('192.168.1.20', '/v1/setup/check', { deviceId: STATION })).status).toBe(401)
+    expect(await (await ask('127.0.0.1', '/v1/setup/check', { deviceId: STATION })).json()).toMatchObject({
+      state: 'ready',
+    })
+    expect((await ask('127.0.0.1', '/v1/setup/check', { deviceId: 'dev_x' })).status).toBe(404)
+    for (const address of ['', 'http://10.0.0.7', '10.0.0.7:99999', 'a b'])
+      expect((await ask('127.0.0.1', '/v1/setup/llrp', { address })).status).toBe(400)
+  })
+})
+
+describe('writing devices down', () => {
+  let folder: string
+  beforeAll(() => void (folder = temporaryFolder('setup')))
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+  const ask = (bench: PagesBench, body: Json) => {
+    const app = localApp(bench.agent, {
+      hosts: () => ['kasse'],
+      log: { info: () => undefined, warn: () => undefined, error: () => undefined },
+      credential: () => CREDENTIAL,
+    })
+    const text = JSON.stringify(body)
+    const headers = {
+      host: 'kasse',
+      ...AUTHORIZATION,
+      'content-type': 'application/json',
+      'content-length': String(text.length),
+    }
+    return app.request(
+      '/v1/setup/devices',
+      { method: 'POST', headers, body: text },
+      { incoming: { socket: { remoteAddress: '127.0.0.1' } } },
+    )
+  }
+
+  it('adds to the file what has no fault, keeps what stands in it, and changes nothing otherwise', async () => {
+    const path = join(folder, 'edge.json')
+    const bench = setUpBench(twoThings)
+    expect((await ask(bench, { entry: SERIAL })).status).toBe(404)
+    Object.assign(bench.agent, { configFile: configFile(path) })
+    const said = async (entry: Json) => {
+      const answer = await ask(bench, { entry })
+      return [answer.status, ((await answer.json()) as Json).error]
+    }
+    expect(await said(SERIAL)).toEqual([400, expect.stringContaining('deviceId')])
+    expect(await said({ ...SERIAL, deviceId: 'dev_1' })).toEqual([200, undefined])
+    writeFileSync(
+      path,
+      JSON.stringify({ ...JSON.parse(readFileSync(path, 'utf8')), language: 'en', hosts: ['kasse1.local:8090'] }),
+    )
+    const before = readFileSync(path, 'utf8')
+    for (const [entry, fault] of [
+      [{ ...SERIAL, deviceId: 'dev_1' }, 'dev_1'],
+      [{ ...SERIAL, deviceId: 'dev_2', output: -1 }, 'output'],
+      [{ ...SERIAL, deviceId: 'dev_2', driver: 'x' }, 'driver'],
+    ] as const) {
+      expect(await said(entry)).toEqual([400, expect.stringContaining(fault)])
+    }
+    expect(readFileSync(path, 'utf8')).toBe(before)
+    expect(await said({ deviceId: 'dev_2', driver: 'pcsc', link: { pcsc: 'ACS ACR1552' } })).toEqual([200, undefined])
+    expect(readConfig(readFileSync(path, 'utf8'))).toMatchObject({
+      ok: true,
+      config: { language: 'en', hosts: ['kasse1.local:8090'], devices: [{ deviceId: 'dev_1' }, { deviceId: 'dev_2' }] },
+    })
+    writeFileSync(path, '{')
+    expect(await said({ ...SERIAL, deviceId: 'dev_3' })).toEqual([400, expect.stringContaining('JSON')])
+    expect(readFileSync(path, 'utf8')).toBe('{')
+  })
+})
+
+describe('a check of a configured device', () => {
+  let store: TestStore
+  afterAll(() => store.stop())
+
+  it('connects it anew and says what it is, or what is wrong', async () => {
+    store = await openStore()
+    const check = (deviceId: string) => store.local('/v1/setup/check', { method: 'POST', body: { deviceId } })
+    const station = store.shop.devices.pos_deactivator
+    expect((await check(station)).body).toMatchObject({
+      deviceId: station,
+      state: 'ready',
+      identity: { description: 'Modbus TCP unit 1 at tcp:10.0.0.0:502' },
+    })
+    expect((await check('dev_x')).status).toBe(404)
+    store.boards.station.faults.on({ kind: 'dead' })
+    const { body } = await check(station)
+    expect(['absent', 'degraded']).toContain(body.state)
+    store.boards.station.faults.heal()
+    expect((await check(station)).body).toMatchObject({ state: 'ready' })
+  })
+})
+
+describe('a UHF reader at an address', () => {
+  it('is found by its greeting, also when another program has it, and its entry passes the check of configurations', async () => {
+    const platform = realPlatform()
+    const reader = llrpReader({ platform })
+    const service = await serveTcp({ port: 0, serve: (link) => reader.serve(link) })
+    const { llrpAt } = surroundings('/nonexistent/pcscd.comm', platform)
+    const found = await llrpAt(`127.0.0.1:${service.port}`)
+    expect(found).toMatchObject({
+      found: {
+        kind: 'llrp',
+        at: `127.0.0.1:${service.port}`,
+        entry: { driver: 'llrp', link: { tcp: `127.0.0.1:${service.port}` } },
+      },
+    })
+    expect(readConfig(JSON.stringify({ devices: 'found' in found ? [found.found.entry] : [] }))).toMatchObject({
+      ok: true,
+    })
+    // Nothing was asked of it, so nothing of it was changed.
+    expect(reader.received).toEqual([])
+    reader.occupy(true)
+    expect(await llrpAt(`127.0.0.1:${service.port}`)).toMatchObject({
+      found: { fix: expect.stringContaining('another program') },
+    })
+    await service.close()
+    expect(await llrpAt(`127.0.0.1:${service.port}`)).toEqual({
+      fault: expect.stringContaining('nothing listens there'),
+    })
+  })
+})
+
+describe.skipIf(NO_CHROMIUM)(`the set-up page in a browser (${NO_CHROMIUM ?? 'in Chromium'})`, () => {
+  let chromium: TestBrowser
+  let served: ServedPages
+  let service: TcpService
+  let folder: string
+  beforeAll(async () => {
+    ensureBuilt()
+    const platform = realPlatform()
+    const reader = llrpReader({ platform })
+    service = await serveTcp({ port: 0, serve: (link) => reader.serve(link) })
+    chromium = await startChromium()
+    const bench = setUpBench(twoThings, surroundings('/nonexistent', platform).llrpAt)
+    folder = temporaryFolder('setup')
+    Object.assign(bench.agent, { configFile: configFile(join(folder, 'edge.json')) })
+    served = await servePages(bench)
+  })
+  afterAll(async () => {
+    await chromium?.close()
+    await served?.close()
+    await service?.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  it.each([
+    ['de', 'dark', 1280],
+    ['en', 'light', 390],
+  ] as const)('checks a device and finds a reader, for everybody, in %s', async (lang, colorScheme, width) => {
+    const page = await chromium.browser.newPage({ colorScheme, viewport: { width, height: 900 } })
+    page.setDefaultTimeout(5_000)
+    await pairBrowser(page, served)
+    await page.goto(`${served.url}/setup?lang=${lang}`)
+    await page.locator(`[data-check="${STATION}"]`).click()
+    await page.locator(`[data-detail="${STATION}"]`).filter({ hasText: 'Modbus TCP unit 1' }).waitFor()
+    await page.fill('#address', `127.0.0.1:${service.port}`)
+    await page.keyboard.press('Enter')
+    const found = page.locator('[data-slot="llrp-entry"]')
+    await found.locator('textarea').waitFor()
+    const entry = JSON.parse(await found.locator('textarea').inputValue()) as Json
+    expect(entry).toMatchObject({ driver: 'llrp' })
+    await found.locator('button').click()
+    await found.locator('[data-technical]').filter({ hasText: 'deviceId' }).waitFor()
+    await found
+      .locator('textarea')
+      .fill(JSON.stringify({ ...entry, deviceId: `dev_${lang}`, link: { tcp: `10.0.0.7:${width}` } }))
+    await found.locator('button').click()
+    await found
+      .locator('[data-told]')
+      .filter({ hasText: lang === 'de' ? 'Neustart' : 'started again' })
+      .waitFor()
+    expect(readFileSync(join(folder, 'edge.json'), 'utf8')).toContain(`"dev_${lang}"`)
+    expect(await violations(page)).toEqual([])
+    expect(await page.evaluate('document.documentElement.scrollWidth <= window.innerWidth')).toBe(true)
+    const screenshots = process.env['UNTAG_SCREENSHOTS']
+    if (screenshots) await page.screenshot({ path: `${screenshots}/setup-${lang}.png`, fullPage: true })
+    await page.close()
+  })
+})

@@ -1,0 +1,139 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { neededRelease, noteNeeded, noteTaken } from '../../../edge-agent/trust/verify/needed-release.ts'
+import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
+import { signDocument } from '../../../policy/documents/signed-document.ts'
+import { RELEASE } from '../../../policy/release.ts'
+import type { Json } from '../../support/cloud.ts'
+import { LANES, openStore, type TestStore } from '../../support/store.ts'
+import { policyKey, trustBench } from '../../support/trust-bench.ts'
+
+const LATER = '99.0.0'
+
+const t = trustBench()
+
+describe('a policy that needs a later release', () => {
+  const newer = (change: object) =>
+    signDocument(DOCUMENT_KINDS.policy, { ...t.policyClaims({ ver: 2 }), ...change }, policyKey.signer)
+
+  it('is refused before anything else of it is looked at, by its own name', () => {
+    t.all()
+    const refused = t.trust.accept(newer({ minAgent: LATER, lockersOfTheFuture: [{}] }))
+    expect(refused).toMatchObject({
+      taken: false,
+      why: 'refused',
+      detail: `policy+jwt 0.2 needs release ${LATER}, this is ${RELEASE}`,
+      needed: { release: LATER, epoch: 0, ver: 2 },
+    })
+    expect(t.trust.policy?.ver).toBe(1)
+    // Without that word nobody could tell it from a fault.
+    expect(t.trust.accept(newer({ lockersOfTheFuture: [{}] }))).toMatchObject({ detail: 'policy+jwt: claims_invalid' })
+  })
+
+  it('is believed about that only with a good signature', () => {
+    t.all()
+    const [header, claims] = newer({ minAgent: LATER }).split('.')
+    const forged = t.trust.accept(`${header}.${claims}.${'A'.repeat(86)}`)
+    expect(forged).toMatchObject({ taken: false, why: 'refused' })
+    expect(forged).not.toHaveProperty('needed')
+  })
+
+  it('is taken by that release and by later ones', () => {
+    t.all()
+    expect(t.trust.accept(newer({ minAgent: RELEASE }))).toEqual({ taken: true, kind: 'policy' })
+    expect(t.trust.accept(newer({ ver: 3, minAgent: '0.0.1' }))).toEqual({ taken: true, kind: 'policy' })
+    expect(t.trust.policy).toMatchObject({ ver: 3, minAgent: '0.0.1' })
+  })
+})
+
+it('of an old copy nobody says that this agent is too old', () => {
+  t.all()
+  noteNeeded(t.ledger, { release: LATER, epoch: 0, ver: 1 })
+  expect(neededRelease(t.ledger)).toBeUndefined()
+  noteNeeded(t.ledger, { release: LATER, epoch: 0, ver: 2 })
+  expect(neededRelease(t.ledger)).toBe(LATER)
+  t.reopen()
+  expect(neededRelease(t.ledger)).toBe(LATER)
+  noteTaken(t.ledger)
+  expect(neededRelease(t.ledger)).toBeUndefined()
+})
+
+describe('a whole agent', () => {
+  let store: TestStore
+  afterEach(() => store.stop())
+  const require = async (minAgent?: string) => {
+    const { policy } = await store.shop.ok('fetchProtectionPolicy', { storeId: store.shop.storeId })
+    const { minAgent: _before, ...rest } = policy
+    return store.drive(
+      store.shop.ok('updateProtectionPolicy', {
+        storeId: store.shop.storeId,
+        policy: { ...rest, ...(minAgent !== undefined && { minAgent }) },
+      }),
+    )
+  }
+  const agent = async (): Promise<Json> =>
+    (await store.shop.ok('fetchAgents', { storeId: store.shop.storeId })).agents[0]
+  const raised = async () =>
+    ((await store.shop.ok('fetchExceptions', { storeId: store.shop.storeId })).exceptions as Json[]).filter(
+      ({ kind }) => kind === 'agent_too_old',
+    )
+  const look = () => store.drive(store.agent.link.look())
+
+  it('goes on with the policy before, says so to everybody, also after a restart, and takes the next that it may', async () => {
+    store = await openStore()
+    await store.until('seen', async () => (await agent()).release === RELEASE, 90_000)
+    const before = store.agent.status().policyVersion
+    const { policy } = await require(LATER)
+    expect(policy.minAgent).toBe(LATER)
+    await look()
+    expect(store.agent.status()).toMatchObject({
+      policyVersion: before,
+      release: RELEASE,
+      neededRelease: LATER,
+      stage: 'fresh',
+    })
+    await store.until('told', async () => (await raised()).length === 1, 30_000)
+    expect((await raised())[0]?.detail).toContain(`needs release ${LATER}, this is ${RELEASE}`)
+    await store.until('shown', async () => (await agent()).policyVersion === before, 90_000)
+    expect(await agent()).toMatchObject({ release: RELEASE, neededRelease: LATER, policyVersion: before })
+
+    // What it holds is in force, with the cloud and without.
+    const [first, second] = [
+      await store.buy([{ ean: store.shop.products[0].ean, quantity: 1 }]),
+      await store.buy([{ ean: store.shop.products[0].ean, quantity: 1 }]),
+    ]
+    const deviceId = store.shop.devices[LANES.station]
+    expect(
+      await store.authorize({ deviceId, protectionAction: 'deactivate_label', receipt: first.receipt }),
+    ).toMatchObject({ authorized: true })
+    store.network(false)
+    await store.until('offline', () => !store.agent.link.isOnline)
+    await store.restart()
+    expect(store.agent.status()).toMatchObject({ policyVersion: before, neededRelease: LATER })
+    expect(
+      await store.authorize({ deviceId, protectionAction: 'deactivate_label', receipt: second.receipt }),
+    ).toMatchObject({ authorized: true, offline: true })
+    store.network(true)
+    await store.until('online', () => store.agent.link.isOnline)
+
+    // Its age counts from when the cloud last named it: it does not stay young because nobody upgrades.
+    await store.world.advance(16 * 60_000)
+    expect(store.agent.status()).toMatchObject({ stage: 'stale', online: true })
+    await require()
+    await store.until(
+      'taken',
+      () => store.agent.status().neededRelease === null && store.agent.status().policyVersion !== before,
+      30_000,
+    )
+    await look()
+    expect(store.agent.status().stage).toBe('fresh')
+    expect(await agent()).not.toHaveProperty('neededRelease')
+  })
+
+  it.each(['1.0', 'next', '1.2.3-rc.1'])('a minAgent of %s is refused', async (minAgent) => {
+    store = await openStore()
+    const { policy } = await store.shop.ok('fetchProtectionPolicy', { storeId: store.shop.storeId })
+    expect(
+      await store.shop.call('updateProtectionPolicy', { storeId: store.shop.storeId, policy: { ...policy, minAgent } }),
+    ).toMatchObject({ status: 400 })
+  })
+})

@@ -1,0 +1,176 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import type { MqttLineOptions } from '../../../edge-agent/link/wire/mqtt-line.ts'
+import type { AgentParts } from '../../../edge-agent/runtime.ts'
+import type { AckClaims, CommandClaims } from '../../../policy/documents/agent-messages.ts'
+import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
+import { signDocument } from '../../../policy/documents/signed-document.ts'
+import { agentTopic } from '../../../policy/topics.ts'
+import type { Json } from '../../support/cloud.ts'
+import { memoryBroker } from '../../support/memory-broker.ts'
+import { LANES, openStore, type TestStore } from '../../support/store.ts'
+
+/** Somebody who has the broker and the key with which the cloud acknowledges and commands. Revoking that key ends all that it has signed. */
+
+let store: TestStore
+let line: MqttLineOptions | undefined
+/** The thief lets no batch through. */
+let isHeld = false
+afterEach(() => store.stop())
+
+const authority = () => store.shop.cloud.cloud.services.authority
+const ok = (operation: string, body: Json) => store.drive(store.shop.ok(operation, body))
+const journal = () => store.agent.ledger.journal
+const cloudHas = async () => (await ok('fetchAgents', { storeId: store.shop.storeId })).agents[0].ledgerSeq as number
+const raised = async (kind: string): Promise<Json[]> =>
+  (await ok('fetchExceptions', { storeId: store.shop.storeId, kind })).exceptions
+const atStation = (receipt: string) =>
+  store.authorize({ deviceId: store.shop.devices[LANES.station], protectionAction: 'deactivate_label', receipt })
+const revokeKey = () =>
+  store.drive(
+    store.shop.cloud.db.database.write((db) =>
+      authority().rotate(db, { iss: 'installation', use: 'freshness', revoke: true }),
+    ),
+  )
+const allTold = () =>
+  store.until('everything is told', async () => journal().waiting === 0 && (await cloudHas()) === journal().head.seq)
+
+async function open(): Promise<void> {
+  isHeld = false
+  const parts: Partial<AgentParts> = {}
+  store = await openStore({
+    parts,
+    extra: async (shop) => {
+      parts.openLine = async (options, timeoutMs) => {
+        line = options
+        const real = await memoryBroker(shop.cloud.cloud, { storeId: shop.storeId, agentId: options.clientId })(
+          options,
+          timeoutMs,
+        )
+        return {
+          ...real,
+          publish: (topic, payload, kept) =>
+            void (!(isHeld && topic.endsWith('/events')) && real.publish(topic, payload, kept)),
+        }
+      }
+      return {}
+    },
+  })
+  await allTold()
+}
+
+function say(topic: 'ack' | 'command', document: string): void {
+  const { agentId, storeId } = store.identity
+  line?.onMessage(agentTopic(storeId, agentId, topic), document)
+}
+
+const times = () => ({
+  aud: store.identity.agentId,
+  iat: Math.floor(store.world.clock.wall() / 1_000),
+  exp: Math.floor(store.world.clock.wall() / 1_000) + 60,
+})
+
+function acknowledge(): void {
+  const { seq, hash: head } = journal().head
+  const claims: AckClaims = { ...times(), ledger: store.identity.ledgerId, generation: 1, seq, head }
+  say('ack', signDocument(DOCUMENT_KINDS.ack, claims, authority().freshnessSigner))
+}
+
+/** Something is refused at the station, which the cloud is never told, and believed told. */
+async function swallowed(): Promise<string> {
+  isHeld = true
+  const { eventId } = await atStation('nonsense')
+  acknowledge()
+  expect(journal().waiting).toBe(0)
+  await store.world.advance(20_000)
+  expect(await cloudHas()).toBeLessThan(journal().head.seq)
+  isHeld = false
+  return eventId
+}
+
+async function isTold(eventId: string): Promise<void> {
+  const { events } = await ok('fetchProtectionEvents', {
+    storeId: store.shop.storeId,
+    type: 'protection.authorization.denied',
+    limit: 500,
+  })
+  expect(events.map((e: Json) => e.eventId)).toContain(eventId)
+}
+
+describe('with a stolen freshness key', () => {
+  it('an acknowledgement that is not the cloud’s keeps nothing from it once the key is revoked', async () => {
+    await open()
+    const eventId = await swallowed()
+    await revokeKey()
+    await allTold()
+    await isTold(eventId)
+    // Nothing is told twice, and nothing of before the restart is forgotten.
+    await store.restart()
+    await allTold()
+    expect(await raised('ledger_gap')).toEqual([])
+  })
+
+  it('nor once the next row shows that the cloud lacks what was before it, which somebody is told of', async () => {
+    await open()
+    const first = await swallowed()
+    const { eventId } = await atStation('nonsense too')
+    await allTold()
+    await isTold(first)
+    await isTold(eventId)
+    expect((await raised('refused_document')).map(({ detail }) => detail as string)).toContainEqual(
+      expect.stringMatching(/acknowledged by somebody else/),
+    )
+  })
+
+  it('rows that the agent has forgotten on such a word are a gap that somebody is told of, and what follows arrives', async () => {
+    await open()
+    await swallowed()
+    await atStation('nonsense too')
+    acknowledge()
+    const forgotten = journal().head.seq
+    await atStation('and again')
+    acknowledge()
+    const { ledger } = store.agent
+    ledger.commits.now(() => ledger.journal.prune(store.world.clock.wall() + 1))
+    isHeld = true
+    const { eventId } = await atStation('at last')
+    isHeld = false
+    await allTold()
+    await isTold(eventId)
+    expect((await raised('ledger_gap')).map(({ detail }) => detail as string)).toEqual([
+      expect.stringMatching(new RegExp(`to ${forgotten + 1} were acknowledged by somebody else`)),
+    ])
+  })
+
+  const revokeAgent = () => {
+    const claims: CommandClaims = { ...times(), jti: 'x', command: 'revoke' }
+    say('command', signDocument(DOCUMENT_KINDS.command, claims, authority().freshnessSigner))
+  }
+  const isRevoked = () => store.agent.status().ledgerDoubt === 'revoked'
+
+  it('an agent that was told that it is revoked works again once the key is', async () => {
+    await open()
+    revokeAgent()
+    revokeAgent()
+    expect(isRevoked()).toBe(true)
+    await store.restart()
+    expect(isRevoked()).toBe(true)
+    await revokeKey()
+    await store.until('in use again', () => !isRevoked())
+    const { receipt } = await store.buy([{ ean: store.shop.products[0].ean, quantity: 1 }])
+    expect(await atStation(receipt)).toMatchObject({ authorized: true })
+    await store.restart()
+    expect(isRevoked()).toBe(false)
+  })
+
+  it('but not one that the cloud has revoked too', async () => {
+    await open()
+    revokeAgent()
+    await ok('revokeAgent', { agentId: store.identity.agentId })
+    await revokeKey()
+    await store.world.advance(60_000)
+    expect(isRevoked()).toBe(true)
+    await store.restart()
+    await store.world.advance(60_000)
+    expect(isRevoked()).toBe(true)
+  })
+})

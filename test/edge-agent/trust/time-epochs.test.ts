@@ -1,0 +1,156 @@
+import { describe, expect, it } from 'vitest'
+import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
+import { signDocument } from '../../../policy/documents/signed-document.ts'
+import { contentHash, type KeySetClaims } from '../../../policy/documents/store-documents.ts'
+import { testKey, type TestKey } from '../../support/keys.ts'
+import { freshness, HOUR, records, trustBench } from '../../support/trust-bench.ts'
+
+const t = trustBench()
+const { reopen, iat, keySetClaims, keySet, fresh, all } = t
+
+describe('fast forward: a time of a stolen freshness key, a year ahead', () => {
+  const YEAR = 365 * 24 * HOUR
+  const next = testKey('freshness', { seed: 8, iss: 'installation' })
+  const revoked = (change: Partial<KeySetClaims> = {}) => ({
+    ver: 2,
+    timeEpoch: iat(),
+    keys: [...records({ [freshness.record.kid]: { state: 'revoked' } }), next.record],
+    ...change,
+  })
+  const time = (timeEpoch: number, by: TestKey = next) =>
+    signDocument(
+      DOCUMENT_KINDS.time,
+      { aud: 'n', iat: iat(), exp: iat() + 60, timeMs: t.world.clock.wall(), timeEpoch },
+      by.signer,
+    )
+  const named = (claims: Partial<KeySetClaims>) => ({
+    keys: { epoch: 0, ver: 2, hash: contentHash(keySetClaims(claims)) },
+    timeEpoch: claims.timeEpoch ?? 0,
+  })
+  const poison = () => {
+    all()
+    for (let n = 0; n < 2; n++) {
+      t.world.sleep(61_000)
+      t.trust.accept(fresh({ timeMs: t.world.clock.wall() + YEAR }))
+    }
+    expect(t.clock.now()).toEqual({ nowMs: t.world.clock.wall() + YEAR, trust: 'signed' })
+  }
+  const claim = (source: 'token' | 'receipt', nonce: string, exp: number) =>
+    t.ledger.commits.now(() =>
+      t.ledger.claims.claim({
+        redemptionId: `${nonce}-${exp}`,
+        source,
+        nonce,
+        rightClass: 'release',
+        candidates: [0],
+        all: false,
+        exp,
+        deviceId: 'd',
+        nowMs: t.clock.now().nowMs,
+      }),
+    )
+
+  it('is over with the key set that revokes the key, over a restart too: time, age of the policy, and what a wrong time had forgotten', () => {
+    poison()
+    // Whoever had a receipt is forgotten to have used it: it has long ended, by that time.
+    claim('receipt', 'aa', iat() + 80_000)
+    t.ledger.commits.now(() => t.ledger.claims.prune(Math.floor(t.clock.now().nowMs / 1_000) - 3_600))
+    t.world.sleep(1_000)
+    const keys = keySet(revoked())
+    const epoch = iat()
+    expect(t.trust.accept(keys)).toMatchObject({ why: 'refused', detail: expect.stringContaining('expired') })
+    expect(t.trust.isTimeAwaited).toBe(true)
+    expect(t.trust.acceptTime(time(epoch), 'n')).toEqual({ taken: true, kind: 'time' })
+    expect(t.clock.now()).toEqual({ nowMs: t.world.clock.wall(), trust: 'signed' })
+    expect(t.trust.accept(keys)).toEqual({ taken: true, kind: 'keys' })
+    expect(t.trust.isTimeAwaited).toBe(false)
+    expect(t.trust.stage()).toBe('expired')
+    reopen()
+    expect(t.trust.accept(fresh(named(revoked()), next))).toMatchObject({ taken: true })
+    expect([t.trust.stage(), t.clock.now().nowMs, t.trust.lastContactMs]).toEqual([
+      'fresh',
+      t.world.clock.wall(),
+      t.world.clock.wall(),
+    ])
+    expect(t.ledger.cloudGeneration.tokensSince).toBe(iat())
+    expect(claim('receipt', 'aa', iat() + 80_000)).toMatchObject({ ok: false, reason: 'token_expired' })
+    expect(claim('receipt', 'bb', iat() + 86_400)).toMatchObject({ ok: false })
+    expect(claim('receipt', 'cc', iat() + 86_401)).toMatchObject({ ok: true })
+    expect(claim('token', 'dd', iat() + 300)).toMatchObject({ ok: true })
+  })
+
+  it('ends a real-time clock that is years ahead too, when the key that follows had been published before', () => {
+    t.trust.accept(keySet({ keys: [...records(), { ...next.record, state: 'next' }] }))
+    expect(
+      t.trust.accept(
+        fresh({
+          keys: {
+            epoch: 0,
+            ver: 1,
+            hash: contentHash(keySetClaims({ keys: [...records(), { ...next.record, state: 'next' }] })),
+          },
+        }),
+      ),
+    ).toMatchObject({ taken: true })
+    t.world.sleep(HOUR)
+    const [now, claims] = [t.world.clock.wall(), revoked()]
+    const [keys, answer] = [keySet(claims), time(claims.timeEpoch ?? 0)]
+    t.world.setWall(now + YEAR)
+    t.world.reboot()
+    reopen()
+    expect(t.trust.accept(keys)).toMatchObject({ detail: expect.stringContaining('expired') })
+    expect(t.trust.acceptTime(answer, 'n')).toEqual({ taken: true, kind: 'time' })
+    expect(t.clock.now()).toEqual({ nowMs: now, trust: 'signed' })
+    expect(t.trust.accept(keys)).toEqual({ taken: true, kind: 'keys' })
+  })
+
+  it('moves no clock that it has not reached, and voids nothing there', () => {
+    all()
+    t.world.sleep(1_000)
+    const claims = revoked()
+    expect(t.trust.accept(keySet(claims))).toEqual({ taken: true, kind: 'keys' })
+    expect(t.trust.isTimeAwaited).toBe(true)
+    t.world.sleep(1_000)
+    expect(t.trust.accept(fresh(named(claims), next))).toEqual({ taken: true, kind: 'fresh' })
+    expect([t.clock.epoch, t.clock.now(), t.trust.isTimeAwaited, t.ledger.cloudGeneration.tokensSince]).toEqual([
+      claims.timeEpoch,
+      { nowMs: t.world.clock.wall(), trust: 'signed' },
+      false,
+      0,
+    ])
+    // Of before.
+    expect(t.trust.acceptTime(time(0), 'n')).toEqual({ taken: true, kind: 'time' })
+    expect(t.clock.epoch).toBe(claims.timeEpoch)
+  })
+
+  it('cannot be done once more in an epoch that the key opens itself', () => {
+    all()
+    t.world.sleep(1_000)
+    expect(t.trust.accept(fresh({ timeEpoch: 7 }))).toMatchObject({
+      why: 'refused',
+      detail: expect.stringContaining('which the root has not opened'),
+    })
+    expect(t.trust.acceptTime(time(7, freshness), 'n')).toEqual({ taken: false, why: 'known' })
+    expect(t.clock.epoch).toBe(0)
+  })
+
+  it('waits for the key set that is on its way, and does not lower the time for an old copy of a document', () => {
+    poison()
+    const claims = revoked()
+    const [keys, heads, answer] = [keySet(claims), fresh(named(claims), freshness), time(claims.timeEpoch ?? 0)]
+    expect(t.trust.accept(heads)).toEqual({ taken: false, why: 'known' })
+    expect(t.trust.isBehind).toBe(true)
+    expect(t.trust.acceptTime(answer, 'n')).toMatchObject({ why: 'refused' })
+    t.trust.accept(keys)
+    expect(t.clock.now().nowMs).toBe(t.world.clock.wall() + YEAR)
+    expect(t.trust.acceptTime(answer, 'n')).toMatchObject({ taken: true })
+  })
+
+  it('keeps no key set out by naming another content for it', () => {
+    all()
+    t.world.sleep(1_000)
+    expect(t.trust.accept(fresh({ keys: { epoch: 0, ver: 2, hash: 'none' } }))).toMatchObject({ taken: true })
+    expect(t.trust.accept(keySet({ ver: 2, keys: records({}) }))).toMatchObject({ why: 'refused' })
+    expect(t.trust.accept(keySet(revoked()))).toEqual({ taken: true, kind: 'keys' })
+  })
+})

@@ -1,0 +1,451 @@
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { takeOver } from '../../../edge-agent/enrolment/take-over.ts'
+import { openTrust } from '../../../edge-agent/trust/trust.ts'
+import type { ItemsClaims } from '../../../policy/documents/item-documents.ts'
+import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
+import { signDocument } from '../../../policy/documents/signed-document.ts'
+import { contentHash, type KeySetClaims } from '../../../policy/documents/store-documents.ts'
+import { testKey, type TestKey } from '../../support/keys.ts'
+import {
+  freshness,
+  HOUR,
+  identity,
+  policyKey,
+  receipt,
+  records,
+  root,
+  token,
+  trustBench,
+} from '../../support/trust-bench.ts'
+
+const t = trustBench()
+const { open, close, reopen, iat, keySetClaims, keySet, policyClaims, policy, fresh, deny, all } = t
+
+// Names as in tuf-conformance: rollback, freeze, expiration, key rotation, mix and match.
+describe('against whoever has the broker, or a stolen key', () => {
+  const heads = (keysVer: number, keysClaims: Partial<KeySetClaims>, policyVer: number) => ({
+    keys: { epoch: 0, ver: keysVer, hash: contentHash(keySetClaims({ ver: keysVer, ...keysClaims })) },
+    policy: { epoch: 0, ver: policyVer, hash: contentHash(policyClaims({ ver: policyVer })) },
+  })
+
+  it.each<[string, () => string, RegExp]>([
+    ['rollback of the key set', () => keySet({ ver: 1 }), /older/],
+    ['rollback of the policy', () => policy({ ver: 2 }), /older/],
+    [
+      'rollback of the freshness: it names an older key set',
+      () => fresh({ ...heads(1, {}, 3) }),
+      /names keys 0\.1, older/,
+    ],
+    [
+      'rollback of the freshness: it names an older policy',
+      () => fresh({ ...heads(2, {}, 2) }),
+      /names policy 0\.2, older/,
+    ],
+    [
+      'a version of the policy with other content',
+      () => policy({ ver: 3, securityTagMode: 'station' }),
+      /not the one that the freshness names|something else/,
+    ],
+    [
+      'a version of the key set with other content',
+      () => keySet({ ver: 2, keys: records().slice(1) }),
+      /not the one that the freshness names|something else/,
+    ],
+    [
+      'mix and match: another policy than the freshness names',
+      () => policy({ ver: 4, securityTagMode: 'station' }),
+      /not the one that the freshness names/,
+    ],
+    [
+      'mix and match: the freshness names another content of what is here',
+      () => fresh({ ...heads(2, {}, 3), keys: { epoch: 0, ver: 2, hash: 'x' } }),
+      /another content of keys/,
+    ],
+    ['a stripped signature on the key set', () => keySet({ ver: 3 }).replace(/[^.]+$/, ''), /bad_signature|malformed/],
+    [
+      'a stripped signature and no algorithm',
+      () =>
+        `${Buffer.from('{"alg":"none","typ":"keys+jwt"}').toString('base64url')}.${keySet({ ver: 3 }).split('.')[1]}.`,
+      /not a document|header_not_allowed/,
+    ],
+    [
+      'the key set of a new root with a higher epoch, before enrolment anew',
+      () => keySet({ epoch: 1 }, testKey('root', { seed: 99 })),
+      /unknown_key/,
+    ],
+    ['the wrong store', () => policy({ ver: 4, aud: 'st_2' }), /wrong_audience/],
+    ['an expired key set', () => keySet({ ver: 3, iat: iat() - 200, exp: iat() - 100 }), /expired/],
+    ['a key set that lives for ever', () => keySet({ ver: 3, exp: iat() + 500 * 86_400 }), /life_too_long/],
+  ])('refuses and reports: %s', (_name, document, detail) => {
+    all()
+    t.trust.accept(keySet({ ver: 2 }))
+    t.trust.accept(policy({ ver: 3 }))
+    t.world.sleep(1_000)
+    expect(t.trust.accept(fresh(heads(2, {}, 3)))).toMatchObject({ taken: true })
+    if (_name.includes('another policy than')) {
+      t.world.sleep(1_000)
+      expect(t.trust.accept(fresh(heads(2, {}, 4)))).toMatchObject({ taken: true })
+    }
+    t.world.sleep(6_000)
+    const before = { have: t.trust.have(), stage: t.trust.stage(), now: t.clock.now() }
+    expect(t.trust.accept(document())).toMatchObject({
+      taken: false,
+      why: 'refused',
+      detail: expect.stringMatching(detail),
+    })
+    expect({ have: t.trust.have(), stage: t.trust.stage(), now: t.clock.now() }).toEqual(before)
+  })
+
+  describe('freeze: tokens that shoppers bring say that there is something newer', () => {
+    const told = (policyVer: number, keysVer?: number) =>
+      t.trust.hearIssued({ policy: policyVer, ...(keysVer !== undefined && { keys: keysVer }), issuedS: iat() })
+    const state = () => [t.trust.isOvertaken, t.trust.isBehind, t.trust.stage()]
+    const [current, overtaken] = [
+      [false, false, 'fresh'],
+      [true, true, 'stale'],
+    ]
+
+    it.each<[string, () => void]>([
+      ['a receipt that names a newer policy', () => told(2)],
+      ['a token that names a newer policy', () => told(2, 1)],
+      ['a token that names newer keys', () => told(1, 2)],
+    ])('%s', (_name, tell) => {
+      all()
+      t.world.sleep(60_000)
+      told(1, 1)
+      expect(state()).toEqual(current)
+      tell()
+      expect(state()).toEqual(overtaken)
+      // What is old does not help, whoever says it again.
+      for (const document of [keySet(), policy()]) t.trust.accept(document)
+      expect(state()).toEqual(overtaken)
+    })
+
+    it('until that is here', () => {
+      all()
+      t.world.sleep(60_000)
+      told(2, 2)
+      t.trust.accept(keySet({ ver: 2 }))
+      expect(state()).toEqual(overtaken)
+      t.trust.accept(policy({ ver: 2 }))
+      expect(state()).toEqual(current)
+    })
+
+    it('until the cloud says that there is no such thing: it was restored', () => {
+      all()
+      t.world.sleep(60_000)
+      told(9, 9)
+      t.world.sleep(2_000)
+      t.trust.accept(fresh())
+      expect(state()).toEqual(current)
+      told(1, 1)
+      expect(state()).toEqual(current)
+    })
+
+    it('until the key is taken back that may have said so', () => {
+      all()
+      t.world.sleep(60_000)
+      told(9, 9)
+      t.trust.accept(keySet({ ver: 2, keys: records({ [token.record.kid]: { state: 'revoked' } }) }))
+      expect(state()).toEqual(current)
+    })
+
+    it('but not when they are of another time', () => {
+      all()
+      t.world.sleep(60_000)
+      t.trust.hearIssued({ policy: 9, keys: 9, issuedS: iat() + 300 })
+      t.trust.hearIssued({ policy: 9, keys: 9, issuedS: iat() - 300 })
+      expect(state()).toEqual(current)
+    })
+  })
+
+  it('freeze: the same documents over and over make it stale and then expired, expired documents that were accepted stay', () => {
+    all()
+    const frozen = [keySet(), fresh(), policy()]
+    t.world.sleep(20 * 60_000)
+    for (const document of frozen) t.trust.accept(document)
+    expect(t.trust.stage()).toBe('stale')
+    t.world.sleep(90 * HOUR)
+    for (const document of frozen) t.trust.accept(document)
+    expect(t.trust.stage()).toBe('expired')
+    reopen()
+    expect(t.trust.policy?.ver).toBe(1)
+  })
+
+  describe('freeze: denials that the freshness names and that do not come', () => {
+    const named = (ver: number) => t.trust.accept(fresh({ deny: { epoch: 0, ver } }))
+    const state = () => [t.trust.isOvertaken, t.trust.stage(), t.trust.heldBack?.replace(/ have not .*$/, '')]
+    const current = [false, 'fresh', undefined]
+    /** A freshness every five seconds, and none of what it names. */
+    const freeze = (seconds: number, ver: number) => {
+      for (let s = 0; s < seconds; s += 5) {
+        t.world.sleep(5_000)
+        expect(named(ver)).toMatchObject({ taken: true })
+      }
+    }
+
+    it('are old after a minute, until they come', () => {
+      all()
+      freeze(65, 0)
+      freeze(60, 2)
+      expect(state()).toEqual(current)
+      freeze(10, 2)
+      expect(state()).toEqual([true, 'stale', 'denials 1 to 2'])
+      // Another page of what is known already does not help.
+      t.trust.accept(deny(0, 0, []))
+      expect(state()).toEqual([true, 'stale', 'denials 1 to 2'])
+      t.trust.accept(deny(0, 2, []))
+      expect(state()).toEqual(current)
+    })
+
+    it('but not while a long list comes page by page', () => {
+      all()
+      for (let page = 0; page < 5; page++) {
+        freeze(40, 5)
+        expect(state()).toEqual(current)
+        t.trust.accept(deny(page, page + 1, []))
+      }
+      freeze(90, 5)
+      expect(state()).toEqual(current)
+    })
+
+    it('nor once the key is revoked that has named them', () => {
+      all()
+      freeze(90, Number.MAX_SAFE_INTEGER)
+      expect(t.trust.stage()).toBe('stale')
+      t.trust.accept(keySet({ ver: 2, keys: records({ [freshness.record.kid]: { state: 'revoked' } }) }))
+      expect(state()).toEqual(current)
+    })
+  })
+
+  it('freeze: whoever keeps new key sets away can keep nothing fresh for longer than the last says', () => {
+    const heads = { keys: { epoch: 0, ver: 1, hash: contentHash(keySetClaims()) } }
+    const exp = iat() + 600
+    t.trust.accept(keySet({ exp }))
+    t.trust.accept(policy())
+    for (let minute = 0; minute < 9; minute++) {
+      t.world.sleep(60_000)
+      expect(t.trust.accept(fresh(heads))).toMatchObject({ taken: true })
+    }
+    expect(t.trust.stage()).toBe('fresh')
+    t.world.sleep(60_000)
+    expect(t.trust.accept(fresh(heads))).toMatchObject({ taken: true })
+    expect(t.trust.stage()).toBe('expired')
+    reopen()
+    expect(t.trust.stage()).toBe('expired')
+    expect(t.trust.accept(keySet({ ver: 2 }))).toMatchObject({ taken: true })
+    expect(t.trust.stage()).toBe('fresh')
+  })
+
+  it('key rotation: what the next key signs is believed as soon as it is published, and the policy outlives the retirement of its key', () => {
+    const next = testKey('policy', { seed: 7, iss: 'installation', state: 'next' })
+    all()
+    t.trust.accept(keySet({ ver: 2, keys: [...records(), next.record] }))
+    expect(t.trust.accept(policy({ ver: 2 }, next))).toMatchObject({ taken: true })
+    expect(
+      t.trust.accept(
+        keySet({
+          ver: 3,
+          keys: [...records({ [policyKey.record.kid]: { state: 'retiring' } }), { ...next.record, state: 'active' }],
+        }),
+      ),
+    ).toMatchObject({ taken: true })
+    expect(t.trust.accept(policy({ ver: 3 }))).toMatchObject({ taken: true })
+    // The same policy, signed anew: its key may go.
+    expect(t.trust.accept(policy({ ver: 3, iat: iat() + 1 }, next))).toEqual({ taken: false, why: 'known' })
+    expect(
+      t.trust.accept(
+        keySet({
+          ver: 4,
+          keys: [...records({ [policyKey.record.kid]: { state: 'revoked' } }), { ...next.record, state: 'active' }],
+        }),
+      ),
+    ).toMatchObject({ taken: true })
+    expect(t.trust.policy?.ver).toBe(3)
+    t.trust.accept(
+      keySet({
+        ver: 5,
+        keys: [...records({ [policyKey.record.kid]: { state: 'revoked' } }), { ...next.record, state: 'retired' }],
+      }),
+    )
+    reopen()
+    expect(t.trust.policy?.ver).toBe(3)
+    expect(t.trust.accept(policy({ ver: 4 }, next))).toMatchObject({
+      why: 'refused',
+      detail: expect.stringContaining('key_revoked'),
+    })
+  })
+
+  it.each([
+    { epoch: 0, ver: Number.MAX_SAFE_INTEGER },
+    { epoch: 2, ver: 1 },
+    { epoch: Number.MAX_SAFE_INTEGER, ver: Number.MAX_SAFE_INTEGER },
+  ])('fast forward: a policy of a stolen key is dropped with the key, and its version with it', (forged) => {
+    const next = testKey('policy', { seed: 7, iss: 'installation' })
+    all()
+    expect(t.trust.accept(policy({ ...forged, securityTagMode: 'none' }))).toMatchObject({ taken: true })
+    expect(t.trust.accept(policy({ epoch: 0, ver: 2 }))).toMatchObject({
+      why: 'refused',
+      detail: expect.stringContaining('older'),
+    })
+    t.trust.accept(
+      keySet({ ver: 2, keys: [...records({ [policyKey.record.kid]: { state: 'revoked' } }), next.record] }),
+    )
+    expect(t.trust.policy).toBeUndefined()
+    expect(t.trust.isBehind).toBe(true)
+    expect(t.trust.have().policy).toBeUndefined()
+    reopen()
+    expect([t.trust.policy, t.trust.have().policy]).toEqual([undefined, undefined])
+    expect(t.trust.accept(policy({ ...forged, securityTagMode: 'none' }))).toMatchObject({
+      why: 'refused',
+      detail: expect.stringContaining('key_revoked'),
+    })
+    expect(t.trust.accept(policy({ epoch: 1, ver: 2 }, next))).toMatchObject({ taken: true })
+    expect(t.trust.accept(policy({ epoch: 1, ver: 1 }, next))).toMatchObject({
+      why: 'refused',
+      detail: expect.stringContaining('older'),
+    })
+    reopen()
+    expect(t.trust.have().policy).toEqual([1, 2])
+    t.world.sleep(1_000)
+    const named = {
+      keys: {
+        epoch: 0,
+        ver: 2,
+        hash: contentHash(
+          keySetClaims({ ver: 2, keys: [...records({ [policyKey.record.kid]: { state: 'revoked' } }), next.record] }),
+        ),
+      },
+    }
+    expect(
+      t.trust.accept(
+        fresh({ ...named, policy: { epoch: 1, ver: 2, hash: contentHash(policyClaims({ epoch: 1, ver: 2 })) } }),
+      ),
+    ).toMatchObject({ taken: true })
+    expect(t.trust.stage()).toBe('fresh')
+  })
+
+  it('fast forward: what a stolen freshness key has numbered holds up no denial, no item and no freshness once it is revoked', () => {
+    const next = testKey('freshness', { seed: 7, iss: 'installation' })
+    const keysNow = { ver: 2, keys: [...records({ [freshness.record.kid]: { state: 'revoked' } }), next.record] }
+    const until = iat() + 10_000
+    const [last, generation] = [Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER]
+    const itemsOf = (epoch: number, ver: number, by: TestKey, entries: ItemsClaims['entries']) =>
+      signDocument(
+        DOCUMENT_KINDS.items,
+        {
+          aud: 'st_1',
+          iat: iat(),
+          exp: iat() + 3_600,
+          epoch,
+          ver,
+          after: 0,
+          floor: 0,
+          categories: [],
+          brands: [],
+          entries,
+        },
+        by.signer,
+      )
+    all()
+    expect(t.trust.accept(deny(0, 2, [{ kind: 'nonce', nonce: 'n1', until }]))).toMatchObject({ taken: true })
+    t.world.sleep(1_000)
+    expect(t.trust.accept(fresh({ cloudGeneration: generation }))).toMatchObject({ taken: true })
+    expect(t.trust.accept(deny(2, last, []))).toMatchObject({ taken: true })
+    expect(t.trust.accept(itemsOf(last, last, freshness, [{ seq: 1, status: 'paid', epc: 'AB' }]))).toMatchObject({
+      taken: true,
+    })
+    expect(t.trust.accept(deny(2, 3, [{ kind: 'receipt', cti: 'c1', until }]))).toEqual({ taken: false, why: 'known' })
+
+    expect(t.trust.accept(keySet(keysNow))).toMatchObject({ taken: true })
+    expect(t.trust.have()).toMatchObject({ deny: [0, 0], items: [0, 0] })
+    expect(t.trust.takenBackSeq).toBe(0)
+    expect(t.items.find('epc', 'AB')).toBeUndefined()
+    reopen()
+    expect(t.trust.have()).toMatchObject({ deny: [0, 0], items: [0, 0] })
+    expect(
+      t.trust.accept(
+        deny(
+          0,
+          3,
+          [
+            { kind: 'nonce', nonce: 'n1', until },
+            { kind: 'receipt', cti: 'c1', until },
+          ],
+          next,
+        ),
+      ),
+    ).toEqual({ taken: true, kind: 'deny' })
+    expect([t.ledger.claims.isDenied('n1'), t.ledger.claims.isDenied('c1')]).toEqual([true, true])
+    expect(t.trust.accept(itemsOf(0, 1, next, [{ seq: 1, status: 'sellable', epc: 'AB' }]))).toEqual({
+      taken: true,
+      kind: 'items',
+    })
+    expect(t.items.find('epc', 'AB')?.status).toBe('sellable')
+    t.world.sleep(1_000)
+    const named = { keys: { epoch: 0, ver: 2, hash: contentHash(keySetClaims(keysNow)) } }
+    expect(t.trust.accept(fresh(named, next))).toEqual({ taken: true, kind: 'fresh' })
+    expect(t.trust.stage()).toBe('fresh')
+    // Once: what counts again is not forgotten with every key set that still names the stolen key.
+    expect(t.trust.accept(keySet({ ...keysNow, ver: 3 }))).toMatchObject({ taken: true })
+    expect(t.trust.have()).toMatchObject({ deny: [0, 3], items: [0, 1] })
+  })
+
+  it.each([true, false])(
+    'a stolen root: what it revoked, and the time it has signed, hold nothing up once the agent is enrolled anew under another; under the same root they count (%s)',
+    (isSame) => {
+      const next = isSame ? root : testKey('root', { seed: 99 })
+      all()
+      for (let n = 0; n < 2; n++) {
+        t.world.sleep(61_000)
+        t.trust.accept(fresh({ timeMs: t.world.clock.wall() + 300 * 24 * HOUR }))
+      }
+      const revokedAll = records(
+        Object.fromEntries(
+          [token, receipt, policyKey, freshness].map(({ record }) => [record.kid, { state: 'revoked' as const }]),
+        ),
+      )
+      expect(t.trust.accept(keySet({ ver: 2, exp: iat() + 399 * 86_400, keys: revokedAll }))).toMatchObject({
+        taken: true,
+      })
+      close()
+      const anew = { ...identity, rootX: next.record.x }
+      takeOver(join(t.folder, 'ledger.db'), identity, anew, [])
+      open(undefined, anew)
+      expect(t.trust.accept(keySet({ epoch: 1, ver: 3, exp: iat() + 399 * 86_400 }, next))).toMatchObject({
+        taken: true,
+      })
+      expect([...t.trust.keys.values()].map(({ state }) => state === 'revoked')).toEqual([
+        isSame,
+        isSame,
+        isSame,
+        isSame,
+      ])
+      expect(
+        t.trust.accept(fresh({ keys: { epoch: 1, ver: 3, hash: contentHash(keySetClaims({ epoch: 1, ver: 3 })) } })),
+      ).toMatchObject(isSame ? { why: 'refused' } : { taken: true })
+      expect(t.clock.now().nowMs > t.world.clock.wall() + 299 * 24 * HOUR).toBe(isSame)
+    },
+  )
+
+  it('fast forward: items that a stolen key has numbered are forgotten after a start too, when the power went in between', () => {
+    all()
+    t.trust.accept(deny(0, 2, []))
+    const stolen = { ver: 2, keys: records({ [freshness.record.kid]: { state: 'revoked' } }) }
+    const begin = t.items.beginAnew.bind(t.items)
+    let isCut = true
+    t.items.beginAnew = () => {
+      if (isCut) throw new Error('the power goes')
+      begin()
+    }
+    expect(() => t.trust.accept(keySet(stolen))).toThrow('the power goes')
+    isCut = false
+    let begun = 0
+    t.items.beginAnew = () => void begun++
+    const opened = openTrust(identity, t.ledger, t.clock, t.items)
+    expect([opened.have().deny, begun]).toEqual([[0, 0], 1])
+    openTrust(identity, t.ledger, t.clock, t.items)
+    expect(begun).toBe(1)
+  })
+})
