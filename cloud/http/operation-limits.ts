@@ -1,0 +1,60 @@
+import type { AgentCaller, KeyCaller } from '../foundation/caller.ts'
+import { Failure } from '../foundation/failure.ts'
+import type { Operation, Services } from '../operations/operation.ts'
+import { rateLimiter, type Allowance, type RateLimiter, type Verdict } from './rate-limit.ts'
+
+/** Operations that anyone may call are limited by address. */
+const PUBLIC_ALLOWANCE: Allowance = { perSecond: 10, burst: 30 }
+/** All addresses of one publishable key together. */
+const PUBLISHABLE_CEILING: Allowance = { perSecond: 2_000, burst: 4_000 }
+
+type NamedVerdict = Verdict & { name: string; allowance: Allowance }
+
+/** Limits calls of operations: per address without a key, per agent, per key, and for publishable keys per key and address. */
+export class OperationLimits {
+  readonly #config: Services['config']
+  readonly #limiter: RateLimiter
+
+  constructor({ config, platform }: Pick<Services, 'config' | 'platform'>) {
+    this.#config = config
+    this.#limiter = rateLimiter(platform.clock)
+  }
+
+  /** Takes one request from the caller's bucket and adds the rate-limit headers to `headers`. Throws 429 when the bucket is empty. */
+  take(
+    caller: KeyCaller | AgentCaller | undefined,
+    operation: Operation,
+    address: string,
+    headers: Record<string, string>,
+  ): void {
+    if (this.#config.rateLimit === 0) return
+    const { name, allowance, remaining, resetSeconds, allowed } = this.#takeFor(caller, operation, address)
+    headers['ratelimit-policy'] = `"${name}";q=${allowance.burst};w=${Math.ceil(allowance.burst / allowance.perSecond)}`
+    headers['ratelimit'] = `"${name}";r=${remaining};t=${resetSeconds}`
+    if (!allowed) throw new Failure('resource-exhausted', 'too many requests', { retryAfter: resetSeconds })
+  }
+
+  #takeFor(caller: KeyCaller | AgentCaller | undefined, operation: Operation, address: string): NamedVerdict {
+    const { rateLimit } = this.#config
+    const perKey = { perSecond: rateLimit, burst: rateLimit * 2 }
+    if (!caller || operation.callers.includes('anyone'))
+      return this.#takeFrom('address', `address ${address}`, PUBLIC_ALLOWANCE)
+    if (caller.kind === 'agent') return this.#takeFrom('agent', caller.agentId, perKey)
+    if (caller.kind !== 'publishable') return this.#takeFrom('key', caller.keyId, perKey)
+    return this.#takePublishable(caller.keyId, address)
+  }
+
+  #takePublishable(keyId: string, address: string): NamedVerdict {
+    const { publishableRateLimit } = this.#config
+    const perAddress = { perSecond: publishableRateLimit, burst: publishableRateLimit * 3 }
+    const own = this.#takeFrom('key-address', `${keyId} ${address}`, perAddress)
+    // An address that has used up its own allowance takes nothing from the key's ceiling.
+    if (!own.allowed) return own
+    const ceiling = this.#takeFrom('key', keyId, PUBLISHABLE_CEILING)
+    return ceiling.allowed ? own : ceiling
+  }
+
+  #takeFrom(name: string, bucket: string, allowance: Allowance): NamedVerdict {
+    return { name, allowance, ...this.#limiter.take(bucket, allowance) }
+  }
+}
