@@ -15,7 +15,7 @@ import { findStore } from '../stores/queries.ts'
 import { ConversationPage, NoZonePage, ZonePage, type ZoneView } from './assistance-page.tsx'
 import { readBytes } from './body.ts'
 import { clientAddress } from './client-address.ts'
-import { rateLimiter } from './rate-limit.ts'
+import { rateLimiter, type Allowance, type RateLimiter } from './rate-limit.ts'
 import type { Readers } from './readers.ts'
 
 const FORM_LIMIT = 8 * 1024
@@ -35,113 +35,120 @@ type View = Omit<ZoneView, 'path' | 'reader'>
 
 /** The pages behind the QR codes of zones: whoever stands there may ask; whoever has a conversation's address may go on with it. */
 export function assistanceRoutes(app: Hono, database: Database, services: Services, readers: Readers): void {
-  const { config, platform } = services
-  const limiter = rateLimiter(platform.clock)
+  const pages = new AssistancePages(database, services, readers)
+  app.get('/z/:zoneId', (c) => pages.answer(c, READING, () => pages.showZone(c)))
+  app.post('/z/:zoneId', (c) => pages.answer(c, ASKING, () => pages.openConversation(c)))
+  app.get('/z/:zoneId/:ticket', (c) => pages.answer(c, READING, () => pages.showConversation(c)))
+  app.post('/z/:zoneId/:ticket', (c) => pages.answer(c, ASKING, () => pages.continueConversation(c)))
+}
 
-  app.get('/z/:zoneId', (c) =>
-    answer(c, READING, async () => {
-      const { zone, view } = await viewOf(c)
-      return readers.show(c, (reader) =>
-        ZonePage({ view: { ...view, reader, path: `/z/${zone.zone_id}` }, ticket: newTicket(platform) }),
-      )
-    }),
-  )
+class AssistancePages {
+  readonly #database: Database
+  readonly #services: Services
+  readonly #readers: Readers
+  readonly #limiter: RateLimiter
 
-  app.post('/z/:zoneId', (c) =>
-    answer(c, ASKING, async () => {
-      const { zone } = await viewOf(c)
-      const form = await readForm(c)
-      const ticket = /^[A-Za-z0-9_-]{22}$/.exec(form.get('ticket') ?? '')?.[0] ?? newTicket(platform)
-      const message = said(form)
-      await task(zone, (call) => openRequest({ db: call.db, nowMs: call.nowMs, platform }, zone, ticket, { message }))
-      return c.redirect(`/z/${zone.zone_id}/${ticket}`, 303)
-    }),
-  )
-
-  app.get('/z/:zoneId/:ticket', (c) =>
-    answer(c, READING, async () => {
-      const { zone, view, request } = await conversationOf(c)
-      const shown = toRequest(
-        request,
-        zone.name,
-        (await messagesOf(database.reads, [request.request_id])).get(request.request_id) ?? [],
-      )
-      return readers.show(c, (reader) =>
-        ConversationPage({
-          view: { ...view, reader, path: `/z/${zone.zone_id}/${c.req.param('ticket')}` },
-          request: shown,
-          zonePath: `/z/${zone.zone_id}`,
-        }),
-      )
-    }),
-  )
-
-  app.post('/z/:zoneId/:ticket', (c) =>
-    answer(c, ASKING, async () => {
-      const { zone, request } = await conversationOf(c)
-      const message = said(await readForm(c))
-      if (message !== undefined) {
-        await task(zone, async (call) => {
-          const current = await findRequestOfTicket(call.db, c.req.param('ticket'))
-          if (current?.request_id === request.request_id) await addMessage(call, current, 'shopper', message)
-        })
-      }
-      return c.redirect(`/z/${zone.zone_id}/${c.req.param('ticket')}`, 303)
-    }),
-  )
+  constructor(database: Database, services: Services, readers: Readers) {
+    this.#database = database
+    this.#services = services
+    this.#readers = readers
+    this.#limiter = rateLimiter(services.platform.clock)
+  }
 
   /** Limits by address, and puts refusals into words. */
-  async function answer(c: Context, allowance: typeof READING, make: () => Promise<Response>): Promise<Response> {
-    const bucket = `${allowance === ASKING ? 'ask' : 'read'} ${clientAddress(c, config.trustedProxies)}`
-    if (config.rateLimit !== 0 && !limiter.take(bucket, allowance).allowed) return refuse(c, 'tooFast')
+  async answer(c: Context, allowance: Allowance, make: () => Promise<Response>): Promise<Response> {
+    const { rateLimit, trustedProxies } = this.#services.config
+    const bucket = `${allowance === ASKING ? 'ask' : 'read'} ${clientAddress(c, trustedProxies)}`
+    if (rateLimit !== 0 && !this.#limiter.take(bucket, allowance).allowed) return this.#refuse(c, 'tooFast')
     try {
       return await make()
     } catch (error) {
       if (!(error instanceof Failure)) throw error
-      if (error.code === 'invalid-argument' || error.code === 'payload-too-large') return refuse(c, 'tooLong')
-      return refuse(c, WHY[error.extras.reason ?? ''] ?? 'unknown')
+      if (error.code === 'invalid-argument' || error.code === 'payload-too-large') return this.#refuse(c, 'tooLong')
+      return this.#refuse(c, WHY[error.extras.reason ?? ''] ?? 'unknown')
     }
   }
 
-  function refuse(c: Context, text: keyof typeof STATUS): Response | Promise<Response> {
-    const back = text === 'unknown' ? undefined : c.req.path
-    return readers.show(c, (reader) => NoZonePage({ reader, text, back }), STATUS[text])
+  async showZone(c: Context): Promise<Response> {
+    const { zone, view } = await this.#viewOf(c)
+    const ticket = newTicket(this.#services.platform)
+    return this.#readers.show(c, (reader) =>
+      ZonePage({ view: { ...view, reader, path: `/z/${zone.zone_id}` }, ticket }),
+    )
   }
 
-  async function viewOf(c: Context): Promise<{ zone: ZoneRow; view: View }> {
+  async openConversation(c: Context): Promise<Response> {
+    const { platform } = this.#services
+    const { zone } = await this.#viewOf(c)
+    const form = await readForm(c)
+    const ticket = /^[A-Za-z0-9_-]{22}$/.exec(form.get('ticket') ?? '')?.[0] ?? newTicket(platform)
+    const message = said(form)
+    await this.#task(zone, ({ db, nowMs }) => openRequest({ db, nowMs, platform }, zone, ticket, { message }))
+    return c.redirect(`/z/${zone.zone_id}/${ticket}`, 303)
+  }
+
+  async showConversation(c: Context): Promise<Response> {
+    const { zone, view, request } = await this.#conversationOf(c)
+    const messages = await messagesOf(this.#database.reads, [request.request_id])
+    const zonePath = `/z/${zone.zone_id}`
+    return this.#readers.show(c, (reader) =>
+      ConversationPage({
+        view: { ...view, reader, path: `${zonePath}/${ticketOf(c)}` },
+        request: toRequest(request, zone.name, messages.get(request.request_id) ?? []),
+        zonePath,
+      }),
+    )
+  }
+
+  async continueConversation(c: Context): Promise<Response> {
+    const { zone, request } = await this.#conversationOf(c)
+    const message = said(await readForm(c))
+    if (message !== undefined) {
+      await this.#task(zone, async (call) => {
+        const current = await findRequestOfTicket(call.db, ticketOf(c))
+        if (current?.request_id === request.request_id) await addMessage(call, current, 'shopper', message)
+      })
+    }
+    return c.redirect(`/z/${zone.zone_id}/${ticketOf(c)}`, 303)
+  }
+
+  #refuse(c: Context, text: keyof typeof STATUS): Response | Promise<Response> {
+    const back = text === 'unknown' ? undefined : c.req.path
+    return this.#readers.show(c, (reader) => NoZonePage({ reader, text, back }), STATUS[text])
+  }
+
+  async #viewOf(c: Context): Promise<{ zone: ZoneRow; view: View }> {
+    const db = this.#database.reads
     const zoneId = c.req.param('zoneId') ?? ''
-    const known = isIdShaped(zoneId) ? await findZone(database.reads, zoneId) : undefined
-    const store = known && (await findStore(database.reads, known.store_id))
+    const known = isIdShaped(zoneId) ? await findZone(db, zoneId) : undefined
+    const store = known && (await findStore(db, known.store_id))
     if (!known || !store) throw new Failure('not-found', 'no such zone')
     // A store whose package has no zones any more has none here either.
-    const call = {
-      db: database.reads,
-      services,
-      caller: pageCaller(known.tenant as Tenant),
-      operation: requestAssistance,
-    } as unknown as Call
+    const caller = pageCaller(known.tenant as Tenant)
+    const call = { db, services: this.#services, caller, operation: requestAssistance } as unknown as Call
     const zone = await ownZone(call, zoneId)
-    return {
-      zone,
-      view: { sandbox: isTest(zone.tenant), storeName: store.trading_name, zoneName: zone.name },
-    }
+    return { zone, view: { sandbox: isTest(zone.tenant), storeName: store.trading_name, zoneName: zone.name } }
   }
 
-  async function conversationOf(c: Context): Promise<{ zone: ZoneRow; view: View; request: AssistanceRequestRow }> {
-    const { zone, view } = await viewOf(c)
-    const request = await findRequestOfTicket(database.reads, (c.req.param('ticket') ?? '').slice(0, 64))
+  async #conversationOf(c: Context): Promise<{ zone: ZoneRow; view: View; request: AssistanceRequestRow }> {
+    const { zone, view } = await this.#viewOf(c)
+    const request = await findRequestOfTicket(this.#database.reads, ticketOf(c).slice(0, 64))
     if (request?.zone_id !== zone.zone_id) throw new Failure('not-found', 'no such request')
     return { zone, view, request }
   }
 
-  async function task(zone: ZoneRow, work: (call: Call) => Promise<unknown>): Promise<void> {
+  async #task(zone: ZoneRow, work: (call: Call) => Promise<unknown>): Promise<void> {
     const who = {
       operation: requestAssistance,
       caller: pageCaller(zone.tenant as Tenant),
-      requestId: newId('req', platform),
+      requestId: newId('req', this.#services.platform),
     }
-    await performTask(who, database, services, async (call) => void (await work(call)))
+    await performTask(who, this.#database, this.#services, async (call) => void (await work(call)))
   }
+}
+
+function ticketOf(c: Context): string {
+  return c.req.param('ticket') ?? ''
 }
 
 async function readForm(c: Context): Promise<URLSearchParams> {

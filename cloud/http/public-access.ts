@@ -1,0 +1,56 @@
+import type { Context } from 'hono'
+import { newId } from '../../policy/ids.ts'
+import { ERROR_STATUS, Failure } from '../foundation/failure.ts'
+import { errorBody } from '../operations/error-body.ts'
+import type { Services } from '../operations/operation.ts'
+import { clientAddress } from './client-address.ts'
+import { JSON_HEADERS } from './json-headers.ts'
+import { rateLimiter, type Allowance, type RateLimiter } from './rate-limit.ts'
+import type { Readers } from './readers.ts'
+
+/** What one address may ask of pages that anyone may open. */
+const LOOKING: Allowance = { perSecond: 10, burst: 30 }
+
+/** Limits and refuses requests to addresses that need no key. */
+export class PublicAccess {
+  readonly #services: Services
+  readonly #readers: Pick<Readers, 'problemForBrowser'>
+  readonly #limiter: RateLimiter
+
+  constructor(services: Services, readers: Pick<Readers, 'problemForBrowser'>) {
+    this.#services = services
+    this.#readers = readers
+    this.#limiter = rateLimiter(services.platform.clock)
+  }
+
+  /** Each `bucket` counts for itself: shoppers who pay are not in the way of agents that ask for the time from the same address. */
+  isTooFast(c: Context, bucket = '', allowance = LOOKING): boolean {
+    const { rateLimit, trustedProxies } = this.#services.config
+    if (rateLimit === 0) return false
+    return !this.#limiter.take(`${bucket}${clientAddress(c, trustedProxies)}`, allowance).allowed
+  }
+
+  /** Answers with a page for browsers and with JSON for all other clients. */
+  refuse(c: Context, failure: Failure): Response {
+    const requestId = newId('req', this.#services.platform)
+    const page = this.#readers.problemForBrowser(c, failure, requestId)
+    if (page) return page
+    const { retryAfter } = failure.extras
+    const headers = {
+      ...JSON_HEADERS,
+      'x-request-id': requestId,
+      ...(retryAfter !== undefined && { 'retry-after': String(retryAfter) }),
+    }
+    return c.json(errorBody(failure, requestId), ERROR_STATUS[failure.code], headers)
+  }
+
+  /** Answers 429. */
+  refuseTooFast(c: Context): Response {
+    return this.refuse(c, tooManyRequests())
+  }
+}
+
+/** The failure of a client that exceeded its allowance. */
+export function tooManyRequests(): Failure {
+  return new Failure('resource-exhausted', 'too many requests', { retryAfter: 1 })
+}

@@ -1,0 +1,64 @@
+import type { Context, Hono } from 'hono'
+import { Failure } from '../foundation/failure.ts'
+import type { Operation, Services } from '../operations/operation.ts'
+import type { Database } from '../persistence/database.ts'
+import { readPublicReceipt } from '../receipts/operations.ts'
+import { receiptText } from '../receipts/receipt-text.ts'
+import { readableByPages } from './browsers.ts'
+import { tooManyRequests, type PublicAccess } from './public-access.ts'
+import { PAGE_HEADERS, type Readers } from './readers.ts'
+import { ReceiptPage } from './receipt-page.tsx'
+
+type Form = 'page' | 'text'
+
+/** Receipts as pages and as plain text, for whoever has a receipt's token. */
+export class ReceiptRoutes {
+  readonly #database: Database
+  readonly #services: Services
+  readonly #readers: Readers
+  readonly #access: PublicAccess
+
+  constructor(database: Database, services: Services, readers: Readers, access: PublicAccess) {
+    this.#database = database
+    this.#services = services
+    this.#readers = readers
+    this.#access = access
+  }
+
+  /** The receipt's own address: a page, unless the client accepts plain text first. */
+  addPages(app: Hono): void {
+    const answer = (c: Context<object, '/R/:token' | '/r/:token'>) => {
+      const isText = /\btext\/(html|plain)\b/.exec(c.req.header('accept') ?? '')?.[1] === 'plain'
+      return this.#show(c, c.req.param('token'), isText ? 'text' : 'page')
+    }
+    app.get('/R/:token', answer)
+    app.get('/r/:token', answer)
+  }
+
+  /** `getReceiptFromToken` for clients that prefer a page or plain text; the operation itself answers JSON to all others. */
+  addOperation(app: Hono, base: string, operation: Operation | undefined): void {
+    app.get(`${base}/getReceiptFromToken`, (c, next) => {
+      const wanted = /\b(?:text\/(html|plain)|application\/(json))\b/.exec(c.req.header('accept') ?? '')
+      const token = c.req.query('token')
+      if (!wanted || wanted[2] !== undefined || token === undefined || token.length > 4_096) return next()
+      for (const [name, value] of Object.entries(readableByPages(operation, c.req.header('authorization'))))
+        c.header(name, value)
+      return this.#show(c, token, wanted[1] === 'plain' ? 'text' : 'page')
+    })
+  }
+
+  async #show(c: Context, token: string, form: Form): Promise<Response> {
+    if (this.#access.isTooFast(c))
+      return form === 'text' ? c.text('too many requests', 429) : this.#readers.problem(c, tooManyRequests())
+    try {
+      const nowMs = this.#services.platform.clock.wall()
+      const receipt = await readPublicReceipt({ db: this.#database.reads, services: this.#services, nowMs }, token)
+      if (form === 'text') return c.text(receiptText(receipt), 200, PAGE_HEADERS)
+      return await this.#readers.show(c, (reader) => ReceiptPage({ receipt, reader }))
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error
+      if (form === 'text') return c.text('Diesen Beleg gibt es nicht / no such receipt\n', 404, PAGE_HEADERS)
+      return this.#readers.problem(c, new Failure('not-found', error.message), undefined, 'noReceipt')
+    }
+  }
+}
