@@ -15,10 +15,10 @@ import { genesisHash, rowHash, type JournalBody, type JournalRow } from '../poli
 import type { Platform } from '../policy/platform.ts'
 import { benchAccount, openBenchCloud } from './bench-cloud.ts'
 import { ratesAtLeast, rowsOf, type Bench, type Figure, type Result, type Sizes } from './figure.ts'
-import { CORES, startProgram } from './child.ts'
+import { CORES, startProgram, type Program } from './child.ts'
 import type { Drained, DrainQuestion } from './drain-agent.ts'
-import { median, takeTurns, wallTime } from './measure.ts'
-import { bareIngest } from './peers/bare-ingest.ts'
+import { median, takeTurns, wallTime, type Samples } from './measure.ts'
+import { BareIngest } from './peers/bare-ingest.ts'
 import { sellItems } from './sold-items.ts'
 
 const NAMES = { bare: 'bare ingest transaction', ours: 'reportProtectionEvents', drain: 'an agent drains its journal' }
@@ -48,91 +48,128 @@ async function run({ mode, folder, random, note }: Bench): Promise<Result> {
   const rowsOfSlice = batchesOfSlice * BATCH_LIMIT
   const releasesOfAll = ((rounds + 1) * rowsOfSlice) / ROWS_OF_RELEASE
   const { running, platform } = await openBenchCloud(join(folder, 'cloud'))
-  const call: Call = async (operation, body, bearer) => {
-    const headers = {
-      'content-type': 'application/json',
-      ...(bearer !== undefined && { authorization: `Bearer ${bearer}` }),
-    }
-    const answer = await running.cloud.app.request(`${running.baseUrl}/${operation}`, {
-      method: 'POST',
-      headers,
-      body: JSON.stringify(body),
-    })
-    if (answer.status !== 200) throw new Error(`${operation} answered ${answer.status}: ${await answer.text()}`)
-    return (await answer.json()) as Record<string, unknown>
-  }
+  const call = callsOf(running)
   const agent = await startProgram('drain-agent.js', CORES.load, [join(folder, 'agent')])
   try {
     note(`${2 * releasesOfAll * ROWS_OF_RELEASE} rows of journals are being made`)
     // A store each: agents of one store would have to be told of each other's releases.
-    const [first, second] = [
-      await openShop(running, call, platform, releasesOfAll, 'one'),
-      await openShop(running, call, platform, releasesOfAll, 'two'),
-    ]
-    const fetch: Fetch = async (url, { method, headers, body }) => {
-      const answer = await running.cloud.app.request(url, { method, headers, ...(body !== undefined && { body }) })
-      const text = await answer.text()
-      return { status: answer.status, text: () => Promise.resolve(text) }
-    }
-    const enrolled = await enrol({ cloud: running.baseUrl, code: first.code, platform, fetch })
-    if (!enrolled.ok) throw new Error(enrolled.why)
-    const { identity } = enrolled
-    const messages = messagesOf(identity)
-    const kept = journal(identity, messages, first.ctis, first.deviceId, platform)
+    const first = await openShop(running, call, platform, releasesOfAll, 'one')
+    const second = await openShop(running, call, platform, releasesOfAll, 'two')
+    const { identity, messages } = await enrolFirst(running, first, platform)
+    const batches = journal(identity, messages, first.ctis, first.deviceId, platform)
     const login = await logIn(call, identity.agentId, messages, platform)
-
-    const copy = join(folder, 'copy.db')
-    const original = new Sqlite(join(folder, 'cloud', 'cloud.db'), { readonly: true })
-    await original.backup(copy)
-    original.close()
-    const bare = bareIngest(copy, createPublicKey({ key: { ...publicJwk(identity.x) }, format: 'jwk' }), first.tenant)
-    const slice = (take: (batch: string) => Promise<unknown> | void) => {
-      let next = 0
-      return () =>
-        wallTime(rowsOfSlice, async () => {
-          for (const batch of kept.slice(next, (next += batchesOfSlice))) await take(batch)
-        })
-    }
-    const ingest = async (batch: string) => {
-      const { accepted } = await call('reportProtectionEvents', { batch }, login)
-      if (accepted !== BATCH_LIMIT) throw new Error(`${String(accepted)} of ${BATCH_LIMIT} rows were taken`)
-    }
+    const bare = await openBareIngest(folder, identity, first.tenant)
     await agent.ask({ ask: 'enrol', cloud: running.baseUrl, code: second.code } satisfies DrainQuestion)
-    const greetings: number[] = []
-    let released = 0
-    const drainSlice = async () => {
-      const some = second.ctis.slice(released, (released += rowsOfSlice / ROWS_OF_RELEASE))
-      await agent.ask({ ask: 'release', deviceId: second.deviceId, ctis: some } satisfies DrainQuestion)
-      const { rows, us, greetingMs, hasBroker } = await agent.ask<Drained>({ ask: 'drain' } satisfies DrainQuestion)
-      if (rows !== rowsOfSlice || !hasBroker)
-        throw new Error(`${rows} of ${rowsOfSlice} rows were drained, ${hasBroker ? 'with' : 'without'} a broker`)
-      greetings.push(greetingMs)
-      return us / rows
-    }
+    const drainer = new Drainer(agent, second, rowsOfSlice)
     const contenders = [
-      { name: NAMES.bare, slice: slice(bare.take) },
-      { name: NAMES.ours, slice: slice(ingest) },
-      { name: NAMES.drain, slice: drainSlice },
+      { name: NAMES.bare, slice: slices(batches, batchesOfSlice, (batch) => bare.take(batch)) },
+      { name: NAMES.ours, slice: slices(batches, batchesOfSlice, (batch) => ingest(call, login, batch)) },
+      { name: NAMES.drain, slice: () => drainer.slice() },
     ]
     const samples = await takeTurns(contenders, rounds, random)
     bare.close()
-    return {
-      title: `An agent’s journal drained into the cloud, ${BATCH_LIMIT} rows a batch (SQLite, synchronous=FULL)`,
-      counts:
-        'wall time of one row; the agent in a process of its own, from its being online to the last acknowledgement on its disk',
-      rows: rowsOf(samples, NAMES.bare, { [NAMES.drain]: { 'greeting ms': median(greetings) } }),
-      targets: [
-        ratesAtLeast(samples, NAMES.drain, NAMES.bare, SHARE),
-        ratesAtLeast(samples, NAMES.ours, NAMES.bare, SHARE),
-      ],
-      notes: [
-        'the bare transaction writes the same rows into a copy of the same database, a batch in a commit, and trusts all it is told (bench/peers/bare-ingest.ts)',
-        'the greeting is what comes once before: start, login, time, documents, the line to the broker',
-      ],
-    }
+    return resultOf(samples, drainer.greetings)
   } finally {
     await agent.stop()
     await running.stop()
+  }
+}
+
+function resultOf(samples: Samples, greetings: readonly number[]): Result {
+  return {
+    title: `An agent’s journal drained into the cloud, ${BATCH_LIMIT} rows a batch (SQLite, synchronous=FULL)`,
+    counts:
+      'wall time of one row; the agent in a process of its own, from its being online to the last acknowledgement on its disk',
+    rows: rowsOf(samples, NAMES.bare, { [NAMES.drain]: { 'greeting ms': median(greetings) } }),
+    targets: [
+      ratesAtLeast(samples, NAMES.drain, NAMES.bare, SHARE),
+      ratesAtLeast(samples, NAMES.ours, NAMES.bare, SHARE),
+    ],
+    notes: [
+      'the bare transaction writes the same rows into a copy of the same database, a batch in a commit, and trusts all it is told (bench/peers/bare-ingest.ts)',
+      'the greeting is what comes once before: start, login, time, documents, the line to the broker',
+    ],
+  }
+}
+
+function callsOf({ cloud, baseUrl }: RunningCloud): Call {
+  return async (operation, body, bearer) => {
+    const headers = {
+      'content-type': 'application/json',
+      ...(bearer !== undefined && { authorization: `Bearer ${bearer}` }),
+    }
+    const init = { method: 'POST', headers, body: JSON.stringify(body) }
+    const answer = await cloud.app.request(`${baseUrl}/${operation}`, init)
+    if (answer.status !== 200) throw new Error(`${operation} answered ${answer.status}: ${await answer.text()}`)
+    return (await answer.json()) as Record<string, unknown>
+  }
+}
+
+/** Enrols the agent whose batches this process sends itself. */
+async function enrolFirst(
+  { cloud, baseUrl }: RunningCloud,
+  { code }: Shop,
+  platform: Platform,
+): Promise<{ identity: Identity; messages: Messages }> {
+  const fetch: Fetch = async (url, { method, headers, body }) => {
+    const answer = await cloud.app.request(url, { method, headers, ...(body !== undefined && { body }) })
+    const text = await answer.text()
+    return { status: answer.status, text: () => Promise.resolve(text) }
+  }
+  const enrolled = await enrol({ cloud: baseUrl, code, platform, fetch })
+  if (!enrolled.ok) throw new Error(enrolled.why)
+  return { identity: enrolled.identity, messages: messagesOf(enrolled.identity) }
+}
+
+/** The bare transaction on a copy of the cloud's database. */
+async function openBareIngest(folder: string, { x }: Identity, tenant: Tenant): Promise<BareIngest> {
+  const copy = join(folder, 'copy.db')
+  const original = new Sqlite(join(folder, 'cloud', 'cloud.db'), { readonly: true })
+  await original.backup(copy)
+  original.close()
+  return new BareIngest(copy, createPublicKey({ key: { ...publicJwk(x) }, format: 'jwk' }), tenant)
+}
+
+/** Each call of the returned function passes the next `count` batches to `take`, and answers the wall time of a row, µs. */
+function slices(batches: readonly string[], count: number, take: (batch: string) => Promise<void> | void) {
+  let next = 0
+  return () =>
+    wallTime(count * BATCH_LIMIT, async () => {
+      for (const batch of batches.slice(next, (next += count))) await take(batch)
+    })
+}
+
+async function ingest(call: Call, login: string, batch: string): Promise<void> {
+  const { accepted } = await call('reportProtectionEvents', { batch }, login)
+  if (accepted !== BATCH_LIMIT) throw new Error(`${String(accepted)} of ${BATCH_LIMIT} rows were taken`)
+}
+
+/** Lets an agent release receipts offline and then drain its journal, a slice at a time. */
+class Drainer {
+  readonly #agent: Program
+  readonly #shop: Shop
+  readonly #rowsOfSlice: number
+  #released = 0
+  /** How long each handshake before a drain took, ms. */
+  readonly greetings: number[] = []
+
+  constructor(agent: Program, shop: Shop, rowsOfSlice: number) {
+    this.#agent = agent
+    this.#shop = shop
+    this.#rowsOfSlice = rowsOfSlice
+  }
+
+  /** Returns the wall time of a row, µs. */
+  async slice(): Promise<number> {
+    const { ctis: all, deviceId } = this.#shop
+    const ctis = all.slice(this.#released, (this.#released += this.#rowsOfSlice / ROWS_OF_RELEASE))
+    await this.#agent.ask({ ask: 'release', deviceId, ctis } satisfies DrainQuestion)
+    const drained = await this.#agent.ask<Drained>({ ask: 'drain' } satisfies DrainQuestion)
+    const { rows, us, greetingMs, hasBroker } = drained
+    if (rows !== this.#rowsOfSlice || !hasBroker)
+      throw new Error(`${rows} of ${this.#rowsOfSlice} rows were drained, ${hasBroker ? 'with' : 'without'} a broker`)
+    this.greetings.push(greetingMs)
+    return us / rows
   }
 }
 
