@@ -15,7 +15,6 @@ const LONG_FILES = new Set([
   'bin/settings.ts',
   'device-drivers/protocols/llrp/parameters.ts',
   'verification/simulation/oracles/ledger-oracle.ts',
-  'verification/simulation/run-seed.ts',
 ])
 /** Folders whose subfolders import each other in one direction only. */
 const ORDERED_FOLDERS = [

@@ -4,9 +4,8 @@ import { LedgerFailure, LedgerFull } from '../../../edge-agent/ledger/file/commi
 import { ROTATE_ASKED } from '../../../edge-agent/link/login/renew-key.ts'
 import type { AgentNode } from '../nodes/agent-node.ts'
 import type { Chance } from '../virtual/chance.ts'
-import type { CloudNode } from '../nodes/cloud-node.ts'
-import type { Core } from '../virtual/core.ts'
 import { isDiskFault } from '../virtual/disk.ts'
+import type { Surroundings } from './surroundings.ts'
 
 /** The operator changes keys, as `untag keys rotate|revoke` and `untag edge rotate-key` do: beside the running programs. */
 export interface KeyTroubles {
@@ -21,9 +20,9 @@ export interface KeyTroubles {
 /** An agent keeps its last three keys, and one change may be under way: a cloud that was put back knows one of them. */
 const CHANGES_PER_BACKUP = 2
 
-/** Changes keys in one world. `onRevoked`: the cloud's kept answers with tokens have ended. */
+/** Changes keys in one world. A revoked key ends the answers that the cloud kept with tokens. */
 export function keyTroubles(
-  { core, cloud, agents, onRevoked }: { core: Core; cloud: CloudNode; agents: readonly AgentNode[]; onRevoked(): void },
+  { core, cloud, agents, answers }: Pick<Surroundings, 'core' | 'cloud' | 'agents' | 'answers'>,
   chance: Chance,
 ): KeyTroubles {
   /** Of each agent's key, since the last backup; undefined: there is none. */
@@ -50,7 +49,7 @@ export function keyTroubles(
               core.violate('fault', `a key was not changed: ${(error as Error).stack}`)
           },
         )
-      if (revoke) onRevoked()
+      if (revoke) answers.forget()
     },
     rotateAgentKey() {
       const node = chance.one(agents)

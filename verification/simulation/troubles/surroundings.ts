@@ -1,6 +1,8 @@
 import type { Actuators } from '../nodes/actuators.ts'
 import type { AgentNode } from '../nodes/agent-node.ts'
 import type { CloudNode } from '../nodes/cloud-node.ts'
+import type { AnswerOracle } from '../oracles/answer-oracle.ts'
+import type { Backups } from './backups.ts'
 import type { Copies } from './copies.ts'
 import type { Core } from '../virtual/core.ts'
 import type { Shop } from '../nodes/genesis.ts'
@@ -12,6 +14,7 @@ import type { Liar } from './liar.ts'
 import type { Merchant } from '../nodes/merchant.ts'
 import type { Provider } from '../nodes/provider.ts'
 import type { Receiver } from '../nodes/receiver.ts'
+import type { Restarts } from '../nodes/restarts.ts'
 import type { Wire } from '../virtual/wire.ts'
 
 /** What a world is made of. */
@@ -34,14 +37,9 @@ export interface Surroundings {
   liar: Liar | undefined
   /** Of a world with a fire panel. */
   emergencies: Emergencies | undefined
-  /** Makes a backup of the cloud; what it answers puts the cloud back to it. */
-  backUpCloud(): () => void
-  /** Copies the disk of an agent; what it answers puts the agent back to that. */
-  copyAgent(agent: AgentNode): () => void
-  /** What was answered with tokens is true no longer. */
-  onRevoked(): void
-  /** Keeps a machine down for so long, ms; it is started again otherwise. */
-  keepDown(machine: string, ms: number): void
-  /** The cloud's clock is set: what it does by time may come early. */
-  onClock(): void
+  backups: Backups
+  /** What was answered before. */
+  answers: AnswerOracle
+  /** Whoever starts processes again. */
+  restarts: Restarts
 }

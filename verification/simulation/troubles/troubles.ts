@@ -79,7 +79,7 @@ class TroubleMaker implements Troubles {
   heal(): void {
     this.#isOver = true
     this.#note('all is well again')
-    this.#world.onClock()
+    this.#world.restarts.disturb()
     this.#world.core.crashRate = 0
     for (const wire of this.#wires) {
       wire.restore()
@@ -143,12 +143,13 @@ class TroubleMaker implements Troubles {
     const agent = this.#chance.one(this.#world.agents)
     agent.crash({ powerCut: this.#chance.happens(0.5) })
     if (this.#chance.happens(0.2))
-      this.#world.keepDown(agent.name, this.#chance.between(1_000, this.#pace.troubleLastsMs))
+      this.#world.restarts.keepDown(agent.name, this.#chance.between(1_000, this.#pace.troubleLastsMs))
   }
 
   readonly #makeCloudCrash = (): void => {
     this.#world.cloud.crash({ powerCut: this.#chance.happens(0.5) })
-    if (this.#chance.happens(0.2)) this.#world.keepDown('cloud', this.#chance.between(1_000, this.#pace.troubleLastsMs))
+    if (this.#chance.happens(0.2))
+      this.#world.restarts.keepDown('cloud', this.#chance.between(1_000, this.#pace.troubleLastsMs))
   }
 
   readonly #makeRestart = (): void => {
@@ -169,10 +170,10 @@ class TroubleMaker implements Troubles {
 
   readonly #makeCloudClock = (): void => {
     this.#note('the cloud’s wall clock jumps')
-    this.#world.onClock()
+    this.#world.restarts.disturb()
     this.#world.cloud.machine.jump(this.#chance.one([-1, 1]) * this.#chance.one([1_000, 30_000, 120_000]))
     this.#forAWhile(() => {
-      this.#world.onClock()
+      this.#world.restarts.disturb()
       this.#world.cloud.machine.putRight()
     })
   }
@@ -205,12 +206,12 @@ class TroubleMaker implements Troubles {
     if (this.#isBackedUp) return
     this.#isBackedUp = true
     this.#note('a backup of the cloud is made')
-    const restore = this.#world.backUpCloud()
+    const restore = this.#world.backups.make()
     this.#keys.backedUp()
     this.#world.core.scheduler.after(this.#chance.between(1_000, this.#pace.troubleLastsMs), () => {
       if (this.#isOver) return
       this.#note('the cloud is put back to its backup')
-      this.#world.onClock()
+      this.#world.restarts.disturb()
       restore()
       this.#isBackedUp = false
     })
@@ -236,7 +237,7 @@ class TroubleMaker implements Troubles {
 
   readonly #makeRollback = (): void => {
     const agent = this.#chance.one(this.#world.agents)
-    const putBack = this.#world.copyAgent(agent)
+    const putBack = this.#world.backups.copyAgent(agent)
     this.#world.core.scheduler.after(this.#chance.between(1_000, this.#pace.troubleLastsMs), () => {
       if (this.#isOver || this.#isRolledBack) return
       this.#isRolledBack = true

@@ -1,0 +1,68 @@
+import type { Chance } from '../virtual/chance.ts'
+import type { Core } from '../virtual/core.ts'
+import { isDiskFault } from '../virtual/disk.ts'
+import type { Scheduler } from '../virtual/scheduler.ts'
+import type { Machine } from '../virtual/machine.ts'
+
+interface Startable {
+  readonly machine: Pick<Machine, 'isUp'>
+  start(): Promise<void> | void
+  crash(how: { powerCut: boolean }): void
+}
+
+/** Starts processes again after they ended, as systemd or Docker does in a shop. */
+export class Restarts {
+  readonly #core: Core
+  readonly #scheduler: Scheduler
+  readonly #chance: Chance
+  /** By machine, until when it stays off. */
+  readonly #down = new Map<string, number>()
+  #disturbances = 0
+
+  constructor(core: Core) {
+    this.#core = core
+    this.#scheduler = core.scheduler
+    this.#chance = core.chance.fork('restarts')
+  }
+
+  /** How often a process ended, a disk failed or a clock was set. */
+  get disturbances(): number {
+    return this.#disturbances
+  }
+
+  disturb(): void {
+    this.#disturbances++
+  }
+
+  /** Keeps a machine down for so long, ms. */
+  keepDown(name: string, ms: number): void {
+    this.#down.set(name, this.#scheduler.nowMs + ms)
+  }
+
+  /** From now on no machine is kept down. */
+  keepNoneDown(): void {
+    this.#down.clear()
+  }
+
+  /** A process has ended: it is started within seconds, or when its machine is down no longer. */
+  ended(name: string, start: () => void): void {
+    this.disturb()
+    const wait = () => {
+      const until = this.#down.get(name) ?? 0
+      this.#scheduler.after(Math.max(until - this.#scheduler.nowMs, this.#chance.between(200, 5_000)), start)
+    }
+    // A moment later: whoever cut the power may want it to stay off.
+    this.#scheduler.after(1, wait)
+  }
+
+  /** Starts the process of a node that is down. A disk fault ends the process again, as `untag cloud` and `untag edge` end then. */
+  async start(name: string, node: Startable): Promise<void> {
+    if (node.machine.isUp) return
+    try {
+      await node.start()
+    } catch (error) {
+      if (isDiskFault(error)) node.crash({ powerCut: false })
+      else this.#core.violate('fault', `${name} does not start: ${(error as Error).stack}`)
+    }
+  }
+}

@@ -1,0 +1,52 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import type { Chance } from './chance.ts'
+import type { Core, Violation } from './core.ts'
+import { scheduler } from './scheduler.ts'
+import { newTrace } from './trace.ts'
+
+/** One run of a simulated world: its core, and the violations found so far. The first violation ends the run. */
+export interface Run {
+  readonly core: Core
+  readonly violations: readonly Violation[]
+  isOver(): boolean
+  /** Removes the folder of the run. */
+  close(): void
+}
+
+export interface RunParts {
+  chance: Chance
+  startMs: number
+  /** The time that the trace and violations count from. */
+  zeroMs: number
+  /** How the path of the folder begins. */
+  folderPrefix: string
+  /** Lines of the trace that are kept (60). */
+  keepLines: number | undefined
+}
+
+const KEPT_LINES = 60
+
+/** Opens a run in a new folder; nothing happens in it yet. */
+export function openRun({ chance, startMs, zeroMs, folderPrefix, keepLines = KEPT_LINES }: RunParts): Run {
+  const violations: Violation[] = []
+  const clock = scheduler(startMs, chance.fork('scheduler'))
+  const trace = newTrace(() => clock.nowMs, zeroMs, keepLines)
+  const folder = mkdtempSync(folderPrefix)
+  const core: Core = {
+    scheduler: clock,
+    chance,
+    trace,
+    folder,
+    violate(invariant, detail) {
+      trace.note('VIOLATED', `${invariant}: ${detail}`)
+      violations.push({ invariant, detail, atMs: clock.nowMs - zeroMs })
+    },
+    crashRate: 0,
+  }
+  return {
+    core,
+    violations,
+    isOver: () => violations.length > 0,
+    close: () => rmSync(folder, { recursive: true, force: true }),
+  }
+}
