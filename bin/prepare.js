@@ -64,7 +64,9 @@ function packagesInstalled() {
     (path) => /^node_modules\/(?:@[^/]+\/)?[^/]+$/.test(path) && !packages[path].optional,
   )
   const installed = wanted.filter((path) => existsSync(at(path, 'package.json'))).length
-  return installed < wanted.length ? `${installed} of ${wanted.length} packages, ` : 'compiling native parts, '
+  return installed < wanted.length
+    ? `${installed} of ${wanted.length} packages, `
+    : 'compiling native parts takes some minutes, '
 }
 
 const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm'

@@ -75,6 +75,7 @@ export async function startCheckout(
     JSON.stringify([line]),
     JSON.stringify([unit]),
     auditRow(call, 'startCheckout', ids.purchase),
+    outboxRow(call, basket.store_id, 'payment.created', paymentOf(purchase)),
   ])
   const { line_id: itemLineId, product_id: productId, name, quantity } = line
   const price = basket.store_price / 100
@@ -90,6 +91,10 @@ export async function startCheckout(
     securityTagMode: purchase.security_tag_mode,
     securityTagStatus: purchase.security_tag_status,
   })
+}
+
+function paymentOf({ purchase_id, store_id, total_cent, currency }: Partial<PurchaseRow>) {
+  return { transactionId: purchase_id, storeId: store_id, amountCent: total_cent, currency }
 }
 
 function purchaseRow(

@@ -96,12 +96,13 @@ export const BASKET: Statement = {
 
 export const START_CHECKOUT: Statement = {
   name: 'start_checkout',
-  why: 'purchase, lines, units and audit entry are stored together',
+  why: 'purchase, lines, units, audit entry and event are stored together',
   text: `
     with one as (select 1),
       made as (${rowOf('purchase', '$1', 'one')}),
       lines as (${rowsOf('purchase_line', '$2', 'one')}),
-      units as (${rowsOf('purchase_unit', '$3', 'one')})
+      units as (${rowsOf('purchase_unit', '$3', 'one')}),
+      emitted as (${rowOf('outbox_event', '$5', 'one')})
     ${rowOf('audit_entry', '$4', 'one')}`,
 }
 

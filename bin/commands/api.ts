@@ -46,6 +46,8 @@ export async function runApi(args: readonly string[], env: NodeJS.ProcessEnv): P
   } catch (error) {
     if (!(error instanceof UntagError)) throw error
     process.stderr.write(writesJson() ? `${JSON.stringify(refusalFields(error))}\n` : refusal(error))
+    if (key === undefined && error.status === 401 && !writesJson())
+      process.stderr.write('set UNTAG_KEY to your API key, or give --key KEY\n')
     return 1
   }
 }

@@ -1,3 +1,4 @@
+import { assert } from '../../policy/assert.ts'
 import { sayReady } from '../output.ts'
 import { join } from 'node:path'
 import { loadKeyFiles } from '../../cloud/authority/key-files.ts'
@@ -39,6 +40,7 @@ export interface RunningCloud {
 }
 
 export async function runCloud(settings: CloudSettings): Promise<void> {
+  assert(settings.workers === 1, 'this cloud is one process: its settings take no other number')
   const log = newLog('cloud', settings.logLevel)
   const running = await startCloud(settings, realPlatform(), log)
   stopOnSignals(running.stop)

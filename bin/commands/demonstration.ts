@@ -4,6 +4,7 @@ import type { Shopper } from '../../simulators/services/shopper.ts'
 import type { FeedEvent } from '../../edge-agent/feed.ts'
 import type { NetworkSwitch } from '../network-switch.ts'
 import type { Platform } from '../../policy/platform.ts'
+import type { ProtectionAction } from '../../policy/vocabulary.ts'
 import type { DemoDevices, DemoLane } from './demo-devices.ts'
 import { somethingToBuy, somethingUnpaid } from './demo-goods.ts'
 import { demoWalks } from './demo-walks.ts'
@@ -24,6 +25,8 @@ export interface DemonstrationParts {
   edge: RunningEdge
   devices: DemoDevices
   network: NetworkSwitch
+  /** Folder of all data. */
+  data: string
   /** The agent's data folder. */
   edgeData: string
   quit(): void
@@ -65,6 +68,10 @@ export async function demonstration(parts: DemonstrationParts): Promise<void> {
       )
     },
     async d() {
+      if (network.isCut)
+        return say(
+          soft('the agent hears of no new payment while its network is cut: press s to show a receipt, or o first'),
+        )
       const { epc, name, ean } = await somethingUnpaid(api, store.storeId)
       say(soft(`a shopper pays "${name}" and holds its hard tag to the self-checkout detacher`))
       await api.buy({ storeId: store.storeId, items: [{ ean, quantity: 1, epcs: [epc] }] })
@@ -94,7 +101,10 @@ export async function demonstration(parts: DemonstrationParts): Promise<void> {
           : styleText('green', 'the fire panel is reset: the gate locks again'),
       )
     },
-    q: () => parts.quit(),
+    q() {
+      say(soft(`untag stops. The key and the data stay in ${parts.data}; delete that folder to begin anew.`))
+      parts.quit()
+    },
   }
 
   let busy = Promise.resolve()
@@ -130,17 +140,19 @@ function printWelcome({ baseUrl, key, pin, notes, edge, store, edgeData }: Demon
   )
   say(
     soft(
-      `                  It works once, for 15 minutes; for another: node bin/untag.js edge link --data ${edgeData}`,
+      `                  This link works once, within 15 minutes. For another: node bin/untag.js edge link --data ${edgeData}`,
     ),
   )
   say(`  Exit gate       ${edge.url}/gate?device=${store.devices.gate}`)
-  say(soft('                  Shows what guards see, in the browser that you paired.'))
+  say(soft('                  Shows what guards see. Open the link of the staff station first: it pairs the browser.'))
   say(`  API reference   ${origin}/docs`)
   say(soft('                  Describes every operation, with examples to try.'))
   say()
   say(`  Cloud API       ${baseUrl}`)
   say(`  Sandbox key     ${key}`)
   say(`  curl -s ${baseUrl}/fetchStores -H 'authorization: Bearer ${key}' -H 'content-type: application/json' -d '{}'`)
+  say()
+  say(`  ${styleText('bold', 'Open the staff station, then press s here.')}`)
   say()
   // For programs that start the demonstration.
   const isInteractive = process.stdin.isTTY && process.stdout.isTTY
@@ -180,5 +192,16 @@ function describe({ result }: FeedEvent & { type: 'result' }, name: string): str
   const how = isOfTag ? 'decided at the gate' : answer.offline ? 'decided offline' : 'decided by the cloud'
   if (!answer.authorized) return styleText('red', `✗ ${name}: refused, ${answer.reason} (${how})`)
   const left = answer.remaining > 0 ? `, ${answer.remaining} left` : ''
-  return styleText('green', `✓ ${name}: ${answer.action} ${answer.outcome ?? ''} (${how}${left})`)
+  const outcome = answer.outcome === null ? '' : `, ${answer.outcome}`
+  return styleText('green', `✓ ${name}: ${DONE[answer.action]}${outcome} (${how}${left})`)
+}
+
+/** What a device did, by the action that was authorized. */
+const DONE: Readonly<Record<ProtectionAction, string>> = {
+  deactivate_label: 'label deactivated',
+  detach_hard_tag: 'hard tag detached',
+  unlock_fixture: 'fixture unlocked',
+  authorize_exit: 'way out opened',
+  suppress_alarm: 'alarm suppressed',
+  verify_item_status: 'item checked',
 }

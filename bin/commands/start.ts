@@ -81,6 +81,7 @@ export async function runStart(settings: Values<typeof START_OPTIONS>): Promise<
       edge,
       devices,
       network,
+      data: settings.data,
       edgeData: data,
       quit: () => process.kill(process.pid, 'SIGTERM'),
     })

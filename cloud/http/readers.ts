@@ -76,7 +76,9 @@ export function openReaders(isSecure: boolean): Readers {
     problem,
     problemForBrowser(c, failure, requestId) {
       const isBrowser = prefersPage(c.req.header('accept')) && c.req.header('authorization') === undefined
-      return isBrowser ? problem(c, failure, requestId) : undefined
+      // Who opens an address of the API in a browser is a developer, not a shopper with a receipt.
+      const isOfApi = failure.code === 'not-found' && c.req.path.startsWith('/api/')
+      return isBrowser ? problem(c, failure, requestId, isOfApi ? 'needsKey' : undefined) : undefined
     },
   }
 }

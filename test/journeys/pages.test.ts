@@ -96,7 +96,7 @@ describe.skipIf(NO_CHROMIUM)(`station and gate of the demonstration (${NO_CHROMI
     await station.keyboard.press('Escape')
     demo.press('s')
     await reads(station, '.stage', 'Freigegeben')
-    expect(demo.printed()).toContain('Staff station: deactivate_label confirmed')
+    expect(demo.printed()).toContain('Staff station: label deactivated, confirmed')
   })
 
   it('tells people at the gate: go, or not', async () => {
