@@ -12,7 +12,10 @@ import {
 } from './store-policy.ts'
 import { PROTECTION_ACTIONS, type DenyReason, type ItemFact } from './vocabulary.ts'
 
-/** What an agent decides that reaches neither the cloud nor the receipt home. */
+/**
+ * What an agent that reaches neither the cloud nor the receipt home may do. Agents use `isolatedLimit` (edge-agent/decisions/by-receipt.ts
+ * decides there); `decideOffline` is for simulateProtectionPolicy and `untag policy explain`.
+ */
 
 /** An agent that cannot ask the receipt home, and a receipt that it is shown. */
 export interface IsolatedReceipt {
@@ -45,7 +48,7 @@ export interface OfflineAnswer {
 }
 
 /**
- * What the device's agent decides about these units by their receipt, just after it has lost the cloud and the home. The agent
+ * Predicts what the device's agent decides about these units by their receipt, just after it has lost the cloud and the home. The agent
  * sees no leases of other agents. A device without an agent is decided like one of an isolated agent.
  */
 export function decideOffline(

@@ -34,7 +34,7 @@ export interface LinkDeviceOptions<S extends Speaker> {
   readonly protocol: LinkProtocol<S>
   /** Asks the device who it is, sets it up, and starts what goes on until `session.over`. Rejects when it does not fit. */
   begin(session: LinkSession<S>, signal: AbortSignal): Promise<DeviceIdentity>
-  /** Begins a release on a device that is ready; after `signal` nothing begins. Left out for a device that releases nothing. */
+  /** Begins a release on a device that is ready; after `signal` nothing begins. Left out, commands fail with "the device has no such output". */
   release?(command: ReleaseCommand, session: LinkSession<S>, signal: AbortSignal): RunningCommand
   /** Sound or light; left out for a device without. */
   signal?(signal: Signal, seconds: number): Promise<CommandResult>

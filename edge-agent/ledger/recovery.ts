@@ -5,7 +5,7 @@ import { LedgerFull } from './file/commit.ts'
 import type { Ledger } from './ledger.ts'
 
 /**
- * After a crash: claims without outcome become `unknown`, which raises an exception, and are never sent
+ * After a crash: claims without outcome become `unknown`, which the cloud shows to staff as an exception, and are never sent
  * again. Whether the lock moved only somebody who looks can say. Runs before any device is opened. With the disk full they stay
  * claimed, which holds them as used, and are given to `whenFull`: gates must alarm all the same (P6). Answers how many there were.
  */

@@ -80,7 +80,7 @@ export function newKey(random: Randomness): NewKey {
   return { x: jwk.x as string, secret }
 }
 
-/** Signs with an Ed25519 key given as its public and its secret 32 bytes. */
+/** What signs with an Ed25519 key. `x`: the public key, base64url; `secret`: the private key, PKCS #8 DER. */
 export function signer(x: string, secret: Buffer): Signer {
   return { kid: keyId(x), privateKey: createPrivateKey({ key: secret, format: 'der', type: 'pkcs8' }) }
 }

@@ -55,7 +55,7 @@ export async function applyOutcome(
       storeId: witness.storeId,
       kind: 'outcome_unknown',
       subject: redemptionId,
-      detail: 'an actuator was commanded and nobody knows whether it moved',
+      detail: 'a release was claimed, and nobody knows whether the actuator moved',
       deviceId: first.device_id,
       purchaseId: purchases[0],
       nonce: first.nonce,

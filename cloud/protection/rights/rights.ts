@@ -5,8 +5,8 @@ import { preparedInsert } from '../../persistence/prepared-insert.ts'
 import type { UnitRightRow } from '../../persistence/tables/protection.ts'
 
 /**
- * What authorizations use up: one row for each (line, unit, class), so that at most one lease of it can
- * live (contracts §4). An item that is paid without a purchase of ours stands for its own unit (../items/own-unit.ts): line = item.
+ * What authorizations use up: one row for each (line, unit, class). At most one lease of it lives, because whoever leases a right has
+ * looked at it in the same serializable transaction (../leases/leases.ts, `viewLease`). An item that is paid without a purchase of ours stands for its own unit (../items/own-unit.ts): line = item.
  *
  *   free ──lease──▶ leased ──claim──▶ used ──outcome failed──▶ free (a failure more)
  *   free, leased, used ──the goods came back──▶ used for good

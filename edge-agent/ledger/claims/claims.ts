@@ -120,7 +120,7 @@ export class Claims {
     return this.#steps.get(nonce)?.n ?? 0
   }
 
-  /** Never to be honoured: false when it was claimed already. */
+  /** Stores that this token or receipt is never to be honoured, until its end. `until`: seconds since 1970. */
   deny(subject: string, until: number): void {
     this.#deny.run(subject, until)
   }

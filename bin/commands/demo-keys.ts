@@ -1,0 +1,128 @@
+import { styleText } from 'node:util'
+import type { Platform } from '../../policy/platform.ts'
+import type { Shopper } from '../../simulators/services/shopper.ts'
+import type { NetworkSwitch } from '../network-switch.ts'
+import { sayLine as say } from '../output.ts'
+import type { DemoDevices } from './demo-devices.ts'
+import { somethingToBuy, somethingUnpaid } from './demo-goods.ts'
+import type { DemoStore } from './demo-store.ts'
+import type { DemoWalks } from './demo-walks.ts'
+import type { RunningEdge } from './edge.ts'
+
+export interface DemonstrationParts {
+  platform: Platform
+  baseUrl: string
+  key: string
+  /** PIN of the operator. */
+  pin: string
+  /** What is unusual at this start, one sentence each. */
+  notes: readonly string[]
+  api: Shopper
+  store: DemoStore
+  edge: RunningEdge
+  devices: DemoDevices
+  network: NetworkSwitch
+  /** Folder of all data. */
+  data: string
+  /** The agent's data folder. */
+  edgeData: string
+  quit(): void
+}
+
+/** What happens at each key. */
+type Keys = Readonly<Record<string, () => Promise<void> | void>>
+
+const soft = (text: string) => styleText('gray', text)
+
+/** What shoppers do. */
+export function shopperKeys({ api, store, devices, network }: DemonstrationParts, walks: DemoWalks): Keys {
+  let lastReceipt: string | undefined
+  return {
+    async s() {
+      const basket = await somethingToBuy(api, store.storeId)
+      say(soft(`a shopper buys "${basket.name}" with the phone and shows the receipt at the staff station`))
+      const bought = await api.buy({ storeId: store.storeId, items: [{ ean: basket.ean, quantity: 1 }] })
+      lastReceipt = bought.receipt
+      await devices.lanes.station.scanner.scan(bought.receipt, 'Q1')
+    },
+    async r() {
+      if (lastReceipt === undefined) return say(soft('there is no receipt yet: press s first'))
+      say(soft('the same receipt is shown again'))
+      await devices.lanes.station.scanner.scan(lastReceipt, 'Q1')
+    },
+    u: () => walks.unpaid(network.isCut),
+    async p() {
+      if (network.isCut) return say(soft('the gate hears of no new payment while its network is cut: press o first'))
+      const { hasPassed, transactionId } = await walks.paid()
+      if (!hasPassed) return say(styleText('yellow', '? Exit gate: it did not see the tag leave'))
+      say(styleText('green', '✓ Exit gate: a paid tag leaves, the gate stays silent (decided at the gate)'))
+      // Nobody waits for that.
+      void walks.untilUnloaded(transactionId).then(
+        (isUnloaded) => isUnloaded && say(soft('  the paid tag is gone: its purchase is UNLOADED')),
+        () => undefined,
+      )
+    },
+    async d() {
+      if (network.isCut)
+        return say(
+          soft('the agent hears of no new payment while its network is cut: press s to show a receipt, or o first'),
+        )
+      const { epc, name, ean } = await somethingUnpaid(api, store.storeId)
+      say(soft(`a shopper pays "${name}" and holds its hard tag to the self-checkout detacher`))
+      await api.buy({ storeId: store.storeId, items: [{ ean, quantity: 1, epcs: [epc] }] })
+      await devices.lanes.detacher.scanner.scan(epc)
+    },
+  }
+}
+
+/** What happens to the store: the network, the fire panel, the end. */
+export function storeKeys({ network, devices, data, quit }: DemonstrationParts, walks: DemoWalks): Keys {
+  return {
+    async o() {
+      if (network.isCut) network.restore()
+      else {
+        await walks.prepare()
+        network.cut()
+      }
+      say(
+        network.isCut
+          ? styleText('yellow', 'the network of the store is cut; press s: receipts still work, once')
+          : styleText('green', 'the network is back; what waited is sent by itself'),
+      )
+    },
+    e() {
+      const isActive = !devices.isEmergency
+      devices.setEmergency(isActive)
+      say(
+        isActive
+          ? styleText(
+              'red',
+              'the fire panel at the exit gate is active: the gate opens and stays open; press e to reset it',
+            )
+          : styleText('green', 'the fire panel is reset: the gate locks again'),
+      )
+    },
+    q() {
+      say(soft(`untag stops. The key and the data stay in ${data}; delete that folder to begin anew.`))
+      quit()
+    },
+  }
+}
+
+/** Listens to the keyboard; without a terminal the keys can be piped in. One action at a time. */
+export function pressKeys(actions: Keys): void {
+  let busy = Promise.resolve()
+  const press = (key: string) => {
+    const action = actions[key]
+    if (!action) return
+    busy = busy.then(async () => action()).catch((error: unknown) => say(styleText('red', (error as Error).message)))
+  }
+  if (process.stdin.isTTY) {
+    process.stdin.setRawMode(true)
+    process.stdin.on('data', (bytes) => press(bytes.toString() === '\u0003' ? 'q' : bytes.toString().toLowerCase()))
+  } else {
+    // Without a terminal the keys can be piped in.
+    process.stdin.on('data', (bytes) => [...bytes.toString()].forEach((key) => press(key)))
+    process.stdin.on('error', () => undefined)
+  }
+}
