@@ -38,7 +38,7 @@ export interface Authorized {
  *                                          └─ no ──────────────────▶ record ─▶ answer
  *
  *   load facts   item-subject.ts or purchase-subject.ts: the units, their rights, and who holds these
- *   decide       policy/decide.ts, by the store's policy
+ *   decide       policy/decide-units.ts, by the store's policy
  *   lease        ../leases/authorizations.ts, `issueAuthorization`: the rights go to this device until the token ends
  *   sign         ../leases/authorizations.ts, `signToken`
  *   record       record.ts: two events, and the facts that the decision rested on
@@ -46,7 +46,7 @@ export interface Authorized {
  *
  * How the cloud answers a device. A question about an item, a purchase, a receipt or a token takes these steps alike. They differ in
  * how the question is read (question.ts, verify-purchase.ts) and which facts are loaded (item-subject.ts, purchase-subject.ts).
- * An agent that works without the cloud decides by the same function, policy/decide.ts.
+ * An agent that works without the cloud decides by the same function, policy/decide-units.ts.
  */
 export async function authorize(call: Call, question: Question): Promise<Authorized> {
   const { asked, action } = question
