@@ -5,11 +5,18 @@ import { preparedInsert } from '../../persistence/prepared-insert.ts'
 import type { UnitRightRow } from '../../persistence/tables/protection.ts'
 
 /**
- * What authorizations use up: one row for each (line, unit, class). At most one lease of it lives, because whoever leases a right has
- * looked at it in the same serializable transaction (../leases/leases.ts, `viewLease`). An item that is paid without a purchase of ours stands for its own unit (../items/own-unit.ts): line = item.
+ * What authorizations use up: one row for each (line, unit, class). An item that is paid without a purchase of ours stands for its
+ * own unit (../items/own-unit.ts): line = item.
  *
  *   free ──lease──▶ leased ──claim──▶ used ──outcome failed──▶ free (a failure more)
  *   free, leased, used ──the goods came back──▶ used for good
+ *
+ * What stops a second release of a unit in the cloud:
+ *   - Whoever asks gets no token while the right is used, or leased to another device (../leases/leases.ts, `viewLease`). The look and
+ *     the new lease are one serializable transaction (../authorize/authorize.ts).
+ *   - A device without agent redeems each step of its token once (../redeem/redeem.ts, `claimStep`).
+ *   - Agents redeem in their own ledgers (edge-agent/ledger/claims/claims.ts). What they report has happened: it uses the right up,
+ *     ends other leases, and a double becomes an exception (../evidence/claims.ts, ../evidence/settle-unit.ts).
  */
 export interface UnitKey {
   lineId: string

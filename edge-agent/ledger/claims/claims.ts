@@ -15,10 +15,14 @@ import { UsedRights } from './used-rights.ts'
  *                   ├──▶ failed       a right of a receipt is free again: once more for the shopper, then for staff
  *                   └──▶ unknown      a right of a receipt is free again for staff, or once the cloud has answered for it
  *
- * A token's step is used up by any claim.
+ * A token's step is used up by any claim. `commanded` is only a note: no decision depends on it.
  *
- * Using rights up, each at most once, durable before anything moves (P1, P2). Everything here runs
- * inside a transaction of `commit.ts` and checks before it writes.
+ * What stops a second release of a unit at this agent:
+ *   - free-rights.ts says which rights are free, and `claim` inserts them, in one transaction. Requests at the same time take turns.
+ *   - The transaction is on disk before the device gets its command (../file/commit.ts, `synchronous=FULL`).
+ *   - used-rights.ts ties a token to the receipt of the same unit, so that each uses up the other.
+ *   - After a power cut ../recovery.ts turns open claims into `unknown`; no command is sent a second time.
+ *   - Several agents of a store ask one of them, the receipt home (../../peers/home.ts). In the cloud see rights/rights.ts.
  */
 
 export interface OpenClaim {
