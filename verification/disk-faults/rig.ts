@@ -79,40 +79,83 @@ export async function openRig(traceIn: TraceOf = () => undefined): Promise<Rig> 
   const disks = join(folder, 'disks')
   mkdirSync(disks)
   const [cloudData, edgeData] = [join(disks, 'cloud'), join(disks, 'edge')]
-  const platform = realPlatform()
-  const services: TcpService[] = []
-  const boards = perDevice(() => relayBoard({ platform, locks: [LOCK] }))
-  const boardPorts = perDevice(() => 0)
-  for (const type of DEVICE_TYPES) {
-    const service = await serveTcp({ port: 0, serve: (link) => boards[type].serve(link) })
-    services.push(service)
-    boardPorts[type] = service.port
-  }
+  const boards = await openBoards()
   const [port, mqttPort] = [await freePort(), await freePort()]
   const baseUrl = `http://127.0.0.1:${port}/api/v1`
   const cloudArgs = ['cloud', `--port=${port}`, `--mqtt-port=${mqttPort}`, `--data=${cloudData}`, '--rate-limit=0']
   const agentArgs = ['edge', '--data', edgeData, '--config', join(folder, 'edge.json'), '--port', '0']
 
-  const { key } = JSON.parse(
-    await runPart(
-      ['keys', 'create', '--data', cloudData, '--account', 'Faults', '--mode', 'test', '--package', 'PRIME', '--json'],
-      traceOf('keys'),
-    ),
-  ) as { key: string }
+  const key = await newKey(cloudData, traceOf('keys'))
   const cloud = await startPart(cloudArgs, traceOf('cloud'))
-  const stops: (() => Promise<void>)[] = services.map((service) => () => service.close())
+  const calls = callsOf(baseUrl, key)
+  const shop = await findShop(calls.call)
+  writeFileSync(join(folder, 'edge.json'), JSON.stringify(configOf(shop.devices, boards.ports)))
+  const { code } = await calls.call('createEnrolmentCode', { storeId: shop.storeId, name: 'faults' })
+  await runPart(['edge', 'enrol', '--cloud', baseUrl, '--code', String(code), '--data', edgeData], traceOf('enrol'))
+  const agent = await startPart(agentArgs, traceOf('agent'))
 
+  const rig: Rig = {
+    folder,
+    disks,
+    cloud,
+    agent,
+    ...shop,
+    boards: boards.boards,
+    boardPorts: boards.ports,
+    ...calls,
+    authorize: (body) => post(`${rig.agent.ready['url']}/v1/authorize`, body, authorizationIn(edgeData)),
+    status: () => statusOf(rig.agent, edgeData),
+    startCloud: async (traced) => void (rig.cloud = await startPart(cloudArgs, traced)),
+    startAgent: async (traced) => void (rig.agent = await startPart(agentArgs, traced)),
+    buy: (name, quantity = 1) => buyAt(calls.call, shop, name, quantity),
+    async close() {
+      if (rig.agent.isRunning) await rig.agent.stop()
+      if (rig.cloud.isRunning) await rig.cloud.stop()
+      for (const service of boards.services) await service.close()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+  return rig
+}
+
+type Shop = Pick<Rig, 'storeId' | 'otherStoreId' | 'devices' | 'ean'>
+type Call = (operation: string, body: object, idempotencyKey?: string) => Promise<Record<string, unknown>>
+
+async function openBoards() {
+  const platform = realPlatform()
+  const services: TcpService[] = []
+  const boards = perDevice(() => relayBoard({ platform, locks: [LOCK] }))
+  const ports = perDevice(() => 0)
+  for (const type of DEVICE_TYPES) {
+    const service = await serveTcp({ port: 0, serve: (link) => boards[type].serve(link) })
+    services.push(service)
+    ports[type] = service.port
+  }
+  return { boards, ports, services }
+}
+
+async function newKey(cloudData: string, traced: Traced | undefined): Promise<string> {
+  const account = ['--account', 'Faults', '--mode', 'test', '--package', 'PRIME']
+  const made = await runPart(['keys', 'create', '--data', cloudData, ...account, '--json'], traced)
+  return (JSON.parse(made) as { key: string }).key
+}
+
+function callsOf(baseUrl: string, key: string) {
   const ask = (operation: string, body: object, idempotencyKey?: string) =>
     post(`${baseUrl}/${operation}`, body, {
       authorization: `Bearer ${key}`,
       ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
     })
-  const call = async (operation: string, body: object, idempotencyKey?: string) => {
+  const call: Call = async (operation, body, idempotencyKey) => {
     const answer = await ask(operation, body, idempotencyKey)
     if (answer?.status !== 200)
       throw new Error(`${operation}: ${answer?.status ?? 'nobody answered'} ${answer?.text ?? ''}`)
     return answer.body
   }
+  return { ask, call }
+}
+
+async function findShop(call: Call): Promise<Shop> {
   const { stores } = (await call('fetchStores', {})) as { stores: { storeId: string; securityTagMode: string }[] }
   const storeId = stores.find((s) => s.securityTagMode === 'rfid')?.storeId ?? ''
   const otherStoreId = stores.find((s) => s.storeId !== storeId)?.storeId ?? ''
@@ -120,66 +163,37 @@ export async function openRig(traceIn: TraceOf = () => undefined): Promise<Rig> 
     devices: { deviceId: string; deviceType: string }[]
   }
   const devices = perDevice((type) => list.find((d) => d.deviceType === type)?.deviceId ?? '')
-  const ean = await taggedProduct(call, storeId)
+  return { storeId, otherStoreId, devices, ean: await taggedProduct(call, storeId) }
+}
 
-  writeFileSync(
-    join(folder, 'edge.json'),
-    JSON.stringify({
-      devices: DEVICE_TYPES.map((type) => ({
-        deviceId: devices[type],
-        driver: 'modbus',
-        link: { tcp: `127.0.0.1:${boardPorts[type]}` },
-        output: 0,
-        confirmInput: 0,
-        pulseMs: 20,
-      })),
-    }),
-  )
-  const { code } = await call('createEnrolmentCode', { storeId, name: 'faults' })
-  await runPart(['edge', 'enrol', '--cloud', baseUrl, '--code', String(code), '--data', edgeData], traceOf('enrol'))
-
-  const rig: Rig = {
-    folder,
-    disks,
-    cloud,
-    agent: await startPart(agentArgs, traceOf('agent')),
-    storeId,
-    otherStoreId,
-    devices,
-    ean,
-    boards,
-    boardPorts,
-    ask,
-    call,
-    authorize: (body) => post(`${rig.agent.ready['url']}/v1/authorize`, body, authorizationIn(edgeData)),
-    async status() {
-      const answer = await fetch(`${rig.agent.ready['url']}/v1/status`, {
-        headers: authorizationIn(edgeData),
-        signal: AbortSignal.timeout(ASK_WITHIN_MS),
-      }).catch(() => undefined)
-      return answer?.ok ? ((await answer.json()) as AgentView) : undefined
-    },
-    startCloud: async (traced) => void (rig.cloud = await startPart(cloudArgs, traced)),
-    startAgent: async (traced) => void (rig.agent = await startPart(agentArgs, traced)),
-    async buy(name, quantity = 1) {
-      const { sessionId } = await call('checkIn', { storeId, userId: 'shopper' }, `${name}-in`)
-      const { transactionId } = await call(
-        'startCheckout',
-        { sessionId, items: [{ ean, quantity }] },
-        `${name}-checkout`,
-      )
-      await call('completeTestCheckout', { transactionId }, `${name}-pay`)
-      const { url } = await call('generateReceiptQR', { purchaseId: transactionId }, `${name}-qr`)
-      return { purchaseId: String(transactionId), receipt: String(url) }
-    },
-    async close() {
-      if (rig.agent.isRunning) await rig.agent.stop()
-      if (rig.cloud.isRunning) await rig.cloud.stop()
-      for (const stop of stops) await stop()
-      rmSync(folder, { recursive: true, force: true })
-    },
+function configOf(devices: Shop['devices'], ports: Rig['boardPorts']) {
+  return {
+    devices: DEVICE_TYPES.map((type) => ({
+      deviceId: devices[type],
+      driver: 'modbus',
+      link: { tcp: `127.0.0.1:${ports[type]}` },
+      output: 0,
+      confirmInput: 0,
+      pulseMs: 20,
+    })),
   }
-  return rig
+}
+
+async function statusOf(agent: Part, edgeData: string): Promise<AgentView | undefined> {
+  const answer = await fetch(`${agent.ready['url']}/v1/status`, {
+    headers: authorizationIn(edgeData),
+    signal: AbortSignal.timeout(ASK_WITHIN_MS),
+  }).catch(() => undefined)
+  return answer?.ok ? ((await answer.json()) as AgentView) : undefined
+}
+
+async function buyAt(call: Call, { storeId, ean }: Shop, name: string, quantity: number): Promise<Bought> {
+  const { sessionId } = await call('checkIn', { storeId, userId: 'shopper' }, `${name}-in`)
+  const basket = { sessionId, items: [{ ean, quantity }] }
+  const { transactionId } = await call('startCheckout', basket, `${name}-checkout`)
+  await call('completeTestCheckout', { transactionId }, `${name}-pay`)
+  const { url } = await call('generateReceiptQR', { purchaseId: transactionId }, `${name}-qr`)
+  return { purchaseId: String(transactionId), receipt: String(url) }
 }
 
 async function post(url: string, body: object, headers: Record<string, string>): Promise<Answer | undefined> {

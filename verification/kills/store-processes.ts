@@ -62,175 +62,43 @@ export interface StoreOptions {
 }
 
 /** Starts a store in a folder of its own. Takes a few seconds. */
-export async function openStoreProcesses({
-  processes,
-  boards,
-  databaseUrl,
-  cloudOptions = [],
-  agentOptions = [],
-  cloudHost = '127.0.0.1',
-  cloudIn = {},
-  agentIn = {},
-}: StoreOptions): Promise<StoreProcesses> {
+export async function openStoreProcesses(options: StoreOptions): Promise<StoreProcesses> {
+  const { processes, cloudHost = '127.0.0.1', cloudIn = {}, agentIn = {} } = options
   const folder = mkdtempSync(join(tmpdir(), 'untag-journey-'))
   const edge = join(folder, 'edge')
-  const platform = realPlatform()
-  const database = databaseUrl === undefined ? [] : ['--database-url', databaseUrl]
   // Ports are picked once, so that a restarted cloud is where it was. What the cloud calls itself is where agents find it: the wire.
   const ports = { http: await unusedPort(), mqtt: await unusedPort() }
   const wire = await newWire(ports, cloudHost)
-  const cloudArgs = [
-    'cloud',
-    `--host=${cloudHost}`,
-    `--port=${ports.http}`,
-    `--mqtt-port=${ports.mqtt}`,
-    `--data=${join(folder, 'cloud')}`,
-    '--rate-limit=0',
-    `--public-url=http://127.0.0.1:${wire.httpPort}`,
-    `--public-mqtt-url=mqtt://127.0.0.1:${wire.mqttPort}`,
-    ...database,
-    ...cloudOptions,
-  ]
+  const cloudArgs = cloudArgsOf(options, folder, ports, wire)
+  const agentArgs = agentArgsOf(options, folder)
   const cloud = await processes.start(cloudArgs, cloudIn)
-  const keys = await processes.run([
-    'keys',
-    'create',
-    '--data',
-    join(folder, 'cloud'),
-    ...database,
-    '--account',
-    'Journey',
-    '--mode',
-    'test',
-    '--package',
-    'PRIME',
-    '--json',
-  ])
-  if (keys.code !== 0) throw new Error(keys.stderr)
-  const { key } = JSON.parse(keys.stdout) as { key: string }
+  const key = await newKey(options, folder)
   // A shopper's phone has a network of its own.
   const baseUrl = `http://${cloudHost}:${ports.http}/api/v1`
   const api = shopper({ baseUrl, key, fetch })
-
-  const { stores } = (await api.call('fetchStores', {})) as { stores: { storeId: string; securityTagMode: string }[] }
-  const storeId = stores.find((s) => s.securityTagMode === 'rfid')?.storeId ?? ''
-  const { devices: list } = (await api.call('fetchDevices', { storeId })) as {
-    devices: { deviceId: string; deviceType: string }[]
-  }
-  const devices = Object.fromEntries(list.map((d) => [d.deviceType, d.deviceId])) as StoreProcesses['devices']
-  const { products } = (await api.call('fetchProducts', { storeId, category: 'bekleidung', limit: 100 })) as {
-    products: ({ price: number } & Fields)[]
-  }
-  const { code } = await api.call('createEnrolmentCode', { storeId, name: 'journey' })
-  const enrolled = await processes.run(
-    ['edge', 'enrol', '--cloud', `http://127.0.0.1:${wire.httpPort}/api/v1`, '--code', String(code), '--data', edge],
-    agentIn.env,
-  )
-  if (enrolled.code !== 0) throw new Error(enrolled.stderr)
-
-  const scanners = { station: scannerSimulator({ platform }), gate: scannerSimulator({ platform }) }
-  const services: TcpService[] = []
-  for (const scanner of Object.values(scanners))
-    services.push(await serveTcp({ port: 0, serve: (link) => scanner.serve(link) }))
-  const board = (deviceId: string, tcp: string, extra: object = {}) => ({
-    deviceId,
-    driver: 'modbus',
-    link: { tcp },
-    output: 0,
-    confirmInput: 0,
-    pulseMs: 50,
-    ...extra,
-  })
+  const shop = await findShop(api)
+  await enrol(options, api, shop.storeId, wire, edge)
+  const { scanners, services } = await openScanners()
   mkdirSync(edge, { recursive: true })
-  writeFileSync(
-    join(folder, 'edge.json'),
-    JSON.stringify({
-      devices: [
-        board(devices.pos_deactivator, boards.station),
-        board(devices.self_checkout_detacher, boards.detacher),
-        board(devices.exit_gate, boards.gate, {
-          siren: { output: 1, seconds: 1 },
-          amber: { output: 2 },
-          green: { output: 3 },
-        }),
-        {
-          deviceId: 'scanner-station',
-          driver: 'scanner',
-          link: { tcp: `127.0.0.1:${services[0]?.port}` },
-          feeds: devices.pos_deactivator,
-        },
-        {
-          deviceId: 'scanner-gate',
-          driver: 'scanner',
-          link: { tcp: `127.0.0.1:${services[1]?.port}` },
-          feeds: devices.exit_gate,
-          duplicateMs: 0,
-        },
-      ],
-    }),
-  )
-  const agentArgs = [
-    'edge',
-    '--data',
-    edge,
-    '--config',
-    join(folder, 'edge.json'),
-    '--port',
-    '0',
-    '--runtime-dir',
-    join(folder, 'run'),
-    ...agentOptions,
-  ]
+  writeFileSync(join(folder, 'edge.json'), JSON.stringify(configOf(shop.devices, options.boards, services)))
+  const agent = await processes.start(agentArgs, agentIn)
 
   const store: StoreProcesses = {
     folder,
     cloud,
-    agent: await processes.start(agentArgs, agentIn),
+    agent,
     api,
     key,
     baseUrl,
     brokerPort: ports.mqtt,
-    storeId,
-    otherStoreId: stores.find((s) => s.storeId !== storeId)?.storeId ?? '',
-    devices,
+    ...shop,
     scanners,
-    products: products.filter((p) => p.price < 150 && p.price > 10).sort((a, b) => a.price - b.price),
     wire,
     startCloud: async () => void (store.cloud = await processes.start(cloudArgs, cloudIn)),
     startAgent: async () => void (store.agent = await processes.start(agentArgs, agentIn)),
-    buy: (items) => api.buy({ storeId, items }),
-    async local(path, body, headers = {}) {
-      const answer = await fetch(`${store.agent.ready['url']}${path}`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', ...authorizationIn(edge), ...headers },
-        body: JSON.stringify(body),
-      })
-      return { status: answer.status, body: (await answer.json()) as Fields }
-    },
-    async authorize(body) {
-      const answer = await store.local('/v1/authorize', body)
-      if (answer.status !== 200) throw new Error(JSON.stringify(answer))
-      return answer.body
-    },
-    status: async () => {
-      const answer = await fetch(`${store.agent.ready['url']}/v1/status`, { headers: authorizationIn(edge) })
-      return (await answer.json()) as Fields
-    },
-    async events(filter = {}) {
-      const all: Fields[] = []
-      let cursor: string | undefined
-      do {
-        const page = (await api.call('fetchProtectionEvents', {
-          storeId,
-          limit: 500,
-          ...filter,
-          ...(cursor !== undefined && { cursor }),
-        })) as { events: Fields[]; nextCursor?: string }
-        all.push(...page.events)
-        cursor = page.nextCursor
-      } while (cursor !== undefined)
-      return all
-    },
+    buy: (items) => api.buy({ storeId: shop.storeId, items }),
+    ...agentCalls(() => String(store.agent.ready['url']), edge),
+    events: (filter = {}) => allEvents(api, shop.storeId, filter),
     async stopProcesses() {
       await store.agent.stop()
       await store.cloud.stop()
@@ -243,6 +111,153 @@ export async function openStoreProcesses({
     },
   }
   return store
+}
+
+type Shop = Pick<StoreProcesses, 'storeId' | 'otherStoreId' | 'devices' | 'products'>
+
+function databaseArgs({ databaseUrl }: StoreOptions): string[] {
+  return databaseUrl === undefined ? [] : ['--database-url', databaseUrl]
+}
+
+function cloudArgsOf(options: StoreOptions, folder: string, ports: { http: number; mqtt: number }, wire: Wire) {
+  return [
+    'cloud',
+    `--host=${options.cloudHost ?? '127.0.0.1'}`,
+    `--port=${ports.http}`,
+    `--mqtt-port=${ports.mqtt}`,
+    `--data=${join(folder, 'cloud')}`,
+    '--rate-limit=0',
+    `--public-url=http://127.0.0.1:${wire.httpPort}`,
+    `--public-mqtt-url=mqtt://127.0.0.1:${wire.mqttPort}`,
+    ...databaseArgs(options),
+    ...(options.cloudOptions ?? []),
+  ]
+}
+
+function agentArgsOf({ agentOptions = [] }: StoreOptions, folder: string): string[] {
+  const files = ['--data', join(folder, 'edge'), '--config', join(folder, 'edge.json')]
+  return ['edge', ...files, '--port', '0', '--runtime-dir', join(folder, 'run'), ...agentOptions]
+}
+
+async function newKey(options: StoreOptions, folder: string): Promise<string> {
+  const account = ['--account', 'Journey', '--mode', 'test', '--package', 'PRIME', '--json']
+  const data = ['--data', join(folder, 'cloud'), ...databaseArgs(options)]
+  const keys = await options.processes.run(['keys', 'create', ...data, ...account])
+  if (keys.code !== 0) throw new Error(keys.stderr)
+  return (JSON.parse(keys.stdout) as { key: string }).key
+}
+
+async function findShop(api: Shopper): Promise<Shop> {
+  const { stores } = (await api.call('fetchStores', {})) as { stores: { storeId: string; securityTagMode: string }[] }
+  const storeId = stores.find((s) => s.securityTagMode === 'rfid')?.storeId ?? ''
+  const { devices: list } = (await api.call('fetchDevices', { storeId })) as {
+    devices: { deviceId: string; deviceType: string }[]
+  }
+  const { products } = (await api.call('fetchProducts', { storeId, category: 'bekleidung', limit: 100 })) as {
+    products: ({ price: number } & Fields)[]
+  }
+  return {
+    storeId,
+    otherStoreId: stores.find((s) => s.storeId !== storeId)?.storeId ?? '',
+    devices: Object.fromEntries(list.map((d) => [d.deviceType, d.deviceId])) as StoreProcesses['devices'],
+    products: products.filter((p) => p.price < 150 && p.price > 10).sort((a, b) => a.price - b.price),
+  }
+}
+
+async function enrol(
+  { processes, agentIn = {} }: StoreOptions,
+  api: Shopper,
+  storeId: string,
+  wire: Wire,
+  edge: string,
+): Promise<void> {
+  const { code } = await api.call('createEnrolmentCode', { storeId, name: 'journey' })
+  const enrolled = await processes.run(
+    ['edge', 'enrol', '--cloud', `http://127.0.0.1:${wire.httpPort}/api/v1`, '--code', String(code), '--data', edge],
+    agentIn.env,
+  )
+  if (enrolled.code !== 0) throw new Error(enrolled.stderr)
+}
+
+async function openScanners() {
+  const platform = realPlatform()
+  const scanners = { station: scannerSimulator({ platform }), gate: scannerSimulator({ platform }) }
+  const services: TcpService[] = []
+  for (const scanner of Object.values(scanners))
+    services.push(await serveTcp({ port: 0, serve: (link) => scanner.serve(link) }))
+  return { scanners, services }
+}
+
+/** Three boards, and the scanners of station and gate in this order. */
+function configOf(
+  devices: StoreProcesses['devices'],
+  boards: StoreOptions['boards'],
+  [station, gate]: readonly TcpService[],
+) {
+  const board = (deviceId: string, tcp: string, extra: object = {}) => ({
+    deviceId,
+    driver: 'modbus',
+    link: { tcp },
+    output: 0,
+    confirmInput: 0,
+    pulseMs: 50,
+    ...extra,
+  })
+  const signals = { siren: { output: 1, seconds: 1 }, amber: { output: 2 }, green: { output: 3 } }
+  const scanner = (deviceId: string, service: TcpService | undefined, feeds: string, extra: object = {}) => ({
+    deviceId,
+    driver: 'scanner',
+    link: { tcp: `127.0.0.1:${service?.port}` },
+    feeds,
+    ...extra,
+  })
+  return {
+    devices: [
+      board(devices.pos_deactivator, boards.station),
+      board(devices.self_checkout_detacher, boards.detacher),
+      board(devices.exit_gate, boards.gate, signals),
+      scanner('scanner-station', station, devices.pos_deactivator),
+      scanner('scanner-gate', gate, devices.exit_gate, { duplicateMs: 0 }),
+    ],
+  }
+}
+
+function agentCalls(url: () => string, edge: string): Pick<StoreProcesses, 'local' | 'authorize' | 'status'> {
+  const local: StoreProcesses['local'] = async (path, body, headers = {}) => {
+    const answer = await fetch(`${url()}${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...authorizationIn(edge), ...headers },
+      body: JSON.stringify(body),
+    })
+    return { status: answer.status, body: (await answer.json()) as Fields }
+  }
+  return {
+    local,
+    async authorize(body) {
+      const answer = await local('/v1/authorize', body)
+      if (answer.status !== 200) throw new Error(JSON.stringify(answer))
+      return answer.body
+    },
+    async status() {
+      const answer = await fetch(`${url()}/v1/status`, { headers: authorizationIn(edge) })
+      return (await answer.json()) as Fields
+    },
+  }
+}
+
+async function allEvents(api: Shopper, storeId: string, filter: Fields): Promise<Fields[]> {
+  const all: Fields[] = []
+  let cursor: string | undefined
+  do {
+    const next = cursor === undefined ? {} : { cursor }
+    const page = (await api.call('fetchProtectionEvents', { storeId, limit: 500, ...filter, ...next })) as {
+      events: Fields[]
+      nextCursor?: string
+    }
+    all.push(...page.events)
+    cursor = page.nextCursor
+  } while (cursor !== undefined)
+  return all
 }
 
 /** Asks again until the condition holds; fails with its name when it does not within the limit, ms. */
