@@ -20,7 +20,7 @@ import type { Question } from './question.ts'
 import { eventIdsOf, recordDenied, recordGranted, type Asking } from './record.ts'
 import type { AskedUnit, Subject } from './subject.ts'
 
-/** What a device is told. */
+/** The answer to a device, with the subject and the decision it rests on. */
 export interface Authorized {
   subject: Subject
   decision: Decision
@@ -62,7 +62,7 @@ export async function authorize(call: Call, question: Question): Promise<Authori
   }
 
   const { device, store } = asked
-  // Something past, or only asked about, is recorded and gets no token.
+  // The cloud records a question about the past, or about a status, and issues no token for it.
   if (action === 'verify_item_status' || asked.isPast || !device || !store || !subject.isKnown) {
     const eventId = await recordGranted(call, asking, undefined)
     return { subject, decision, answer: { authorized: true, ...NO_AUTHORIZATION, eventId } }
@@ -78,7 +78,7 @@ export async function authorize(call: Call, question: Question): Promise<Authori
     authorized: true,
     ...describeAuthorization(call, authorization, token, redemptions),
     eventId,
-    // With every answer: the agent may not have got the first one.
+    // Repeated with every answer, because the agent may not have received the first one.
     ...(asked.caller.kind === 'agent' &&
       subject.purchase &&
       (await receiptRights(call.db, subject.purchase, authorization))),
@@ -109,7 +109,7 @@ interface Granted {
   policy: ProtectionPolicy
 }
 
-/** Takes away what stands in the way and may be taken, then leases the rights of the units to the device until the new token ends. */
+/** Revokes the leases of other devices that may be revoked, then leases the units' rights to this device until its new token ends. */
 async function leaseUnits(
   call: Call,
   { question, eventIds }: Asking,
@@ -158,7 +158,7 @@ async function refuse(call: Call, asking: Asking, reason: DenyReason, { units }:
   return { authorized: false, reason, ...NO_AUTHORIZATION, eventId, ...(retryAfter !== undefined && { retryAfter }) }
 }
 
-/** The authorizations that stand in the way of these units, each once. */
+/** The authorizations that `of` picks from the leases of these units, each once. */
 function distinct(
   units: readonly AskedUnit[],
   of: (lease: LeaseView) => ProtectionAuthorizationRow | undefined,

@@ -10,14 +10,14 @@ import { isComplete, productOf } from '../items/item-product.ts'
 import { readItem } from '../items/item-queries.ts'
 import { itemAsOf } from '../rights/as-of.ts'
 
-/** What `decide` is told of one item or one line, from its rows. */
+/** Builds the facts that `decide` needs about one item or one line, from their rows. */
 
 /** Statuses of purchases that were paid and have not been taken back. */
 export function isPaid(purchase: { status: string }): boolean {
   return purchase.status === 'SUCCESS' || purchase.status === 'UNLOADED'
 }
 
-/** What the policy wants to know of a line. */
+/** The facts of a line without a registered item. */
 export function lineFacts(line: PurchaseLineRow): ItemFacts {
   return { status: null, category: line.category ?? '', brand: line.brand ?? '', priceCent: line.price_cent }
 }
@@ -35,7 +35,7 @@ export async function itemFacts(db: Db, item: ProtectedItemRow, paidCent: number
   }
 }
 
-/** The staff that a price from the shopper’s own app needs. */
+/** Requires staff for a purchase whose price only the shopper's app stated. */
 export function shopperPrice(purchase: PurchaseRow): Pick<ItemFacts, 'staffReason'> {
   return purchase.price_origin === 'shopper' ? { staffReason: 'only the shopper’s app vouches for the price' } : {}
 }

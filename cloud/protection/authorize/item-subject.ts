@@ -5,7 +5,7 @@ import { withOverride } from './override-lease.ts'
 import { factsOfQuestion, type Question } from './question.ts'
 import type { Subject } from './subject.ts'
 
-/** Loads what a question about one item needs: the item or the unit of a purchase, its right, and who holds that. */
+/** Loads one item, or one unit of a purchase, with its right and the lease of that right. */
 export async function itemSubject(call: Call, question: Question): Promise<Subject> {
   const { asked, identifiers } = question
   const found = await findAsked(call, question)

@@ -15,7 +15,7 @@ import { withOverride } from './override-lease.ts'
 import { factsOfQuestion, type Question } from './question.ts'
 import type { AskedUnit, Subject } from './subject.ts'
 
-/** Loads what a question about all goods of a purchase needs: each open unit, its right, and who holds that. */
+/** Loads each open unit of a purchase with its right and the lease of that right. */
 export async function purchaseSubject(call: Call, question: Question): Promise<Subject> {
   const { asked, action, purchase } = question
   const { device } = asked
@@ -53,7 +53,7 @@ async function askedUnits(
   return units
 }
 
-/** When a purchase has no open unit: unknown in this store, not paid, or all used up. */
+/** Stands for a purchase without open units: it is unknown in this store, not paid, or all its rights are used. */
 function noUnit(question: Question): AskedUnit {
   const { asked, purchase } = question
   const paid = purchase !== undefined && isPaid(purchase)

@@ -15,7 +15,7 @@ import { purchaseAsOf } from '../rights/as-of.ts'
 import { readAsked, type Asked, type Metadata } from './asking.ts'
 import { readPresentedToken, readReceipt, type Presented } from './presented.ts'
 
-/** What `authorize` is asked: may this device do this, to this item or to the goods of this purchase? */
+/** The input of `authorize`: may this device perform this action on this item, or on the goods of this purchase? */
 export interface Question {
   asked: Asked
   action: ProtectionAction
@@ -56,7 +56,7 @@ export async function readItemQuestion(call: Call, request: ItemRequest): Promis
   const identifiers =
     firstIdentifier(named.identifiers) || !itemOfToken ? named.identifiers : { [itemOfToken.kind]: itemOfToken.id }
   const item = firstIdentifier(identifiers)
-  // A receipt at a gate lets all of its goods out; whatever else is asked needs an item.
+  // A receipt at a gate releases all of its goods. Every other question needs an item.
   const mayBeWhole = rightClass(action) === 'exit' || request.authorizationToken !== undefined
   if (!item && !(mayBeWhole && (purchase || token)))
     throw invalid('epc', 'is missing: name the item by at least one of epc, tagUid, tagId, itemLineId', 'missing')

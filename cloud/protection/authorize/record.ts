@@ -10,11 +10,11 @@ import { recordEvent } from '../records/events.ts'
 import type { Question } from './question.ts'
 import type { Subject } from './subject.ts'
 
-/** A question and what was found of it, for its two events: that it was asked, and that it was granted or denied. */
+/** A question with its subject, for its two events: `requested`, then `granted` or `denied`. */
 export interface Asking {
   question: Question
   subject: Pick<Subject, 'purchase' | 'itemStatus' | 'lineId'>
-  /** What the decision rested on, one for each unit; kept to try another policy on. */
+  /** The facts of the decision, one for each unit. `simulateProtectionPolicy` tries other policies on them. */
   facts: readonly DecisionFacts[]
   /** A token carries the second one. Both events have the same time and are listed by id, so the first sorts first. */
   eventIds: { requested: string; decided: string }
@@ -35,7 +35,7 @@ export function eventIdsOf({ services: { platform } }: Pick<Call, 'services'>, q
   return { requested, decided }
 }
 
-/** Records that something was asked and denied; gives the id of the second event. */
+/** Records a denied question; returns the id of the second event. */
 export async function recordDenied(call: Call, asking: Asking, reason: DenyReason): Promise<string> {
   const { asked } = asking.question
   const fields = await recordRequested(call, asking)
@@ -51,7 +51,7 @@ export async function recordDenied(call: Call, asking: Asking, reason: DenyReaso
   return asking.eventIds.decided
 }
 
-/** Records that something was asked and granted, with a token or without; gives the id of the second event, which the token carries. */
+/** Records a granted question, with or without a token; returns the id of the second event, which the token carries. */
 export async function recordGranted(
   call: Call,
   asking: Asking,

@@ -5,7 +5,7 @@ import type { PurchaseRow } from '../../persistence/tables/purchases.ts'
 import type { GrantedUnit } from '../leases/authorizations.ts'
 import type { LeaseView } from '../leases/leases.ts'
 
-/** One unit that is decided about. */
+/** One unit of a question, for one decision. */
 export interface AskedUnit {
   facts: DecisionFacts
   /** Who holds its right. */
@@ -14,15 +14,15 @@ export interface AskedUnit {
   right?: GrantedUnit | undefined
 }
 
-/** What a question is about, as the database has it. */
+/** The item or purchase of a question, as the database stores it. */
 export interface Subject {
-  /** One for a question about an item, all open units for one about a purchase; never none, so that there is something to refuse. */
+  /** One unit for a question about an item, all open units for a purchase. Never empty: `decide` needs one to refuse. */
   units: readonly [AskedUnit, ...AskedUnit[]]
-  /** Whether the store has it. What it has not can be granted to nobody. */
+  /** Whether the item or purchase exists in the store. */
   isKnown: boolean
   item?: ProtectedItemRow | undefined
   purchase?: PurchaseRow | undefined
-  /** As it is answered; null when nothing registered stands behind it. */
+  /** The status in the answer; null when no registered item is known. */
   itemStatus: ItemStatus | null
   /** The line of the purchase that the item's unit belongs to. */
   lineId: string | null

@@ -14,7 +14,7 @@ export async function endLease(scope: EvidenceScope, key: UnitKey, by: string, e
   await giveUpLease(scope, lease)
 }
 
-/** Frees what an authorization still leases, once nobody can honour it any more. */
+/** Frees the rights that an authorization still leases, once no agent or device can honour it. */
 export async function freeLeases(scope: EvidenceScope, row: ProtectionAuthorizationRow): Promise<void> {
   await handOver(scope)
   await freeUnused(scope, row)

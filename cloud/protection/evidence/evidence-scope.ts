@@ -9,8 +9,8 @@ import { Uses } from '../rights/uses.ts'
 /**
  *   openEvidence ─ applyClaim · applyOutcome · applyVoid … of one row or a hundred ─ finishEvidence
  *
- * Evidence is facts about what was used up, from whoever saw it: an agent's journal or a device's call. Facts are never refused, only
- * added; what should not have happened becomes an exception. What follows for purchases and other agents depends on the state at the
+ * Evidence reports which rights were used: rows of an agent's journal, or a device's call. The cloud refuses no evidence. It adds each
+ * row, and raises an exception for a use that should not have happened. What follows for purchases and other agents depends on the state at the
  * end alone, so it is written once for all rows of a transaction.
  */
 export interface EvidenceScope extends EventScope {
@@ -23,7 +23,7 @@ export interface EvidenceScope extends EventScope {
   due: Due
 }
 
-/** Who saw what evidence tells of, where and when. */
+/** The agent or device that reports evidence, with store and time. */
 export interface Witness {
   /** null: a device without agent, over HTTP. */
   agentId: string | null

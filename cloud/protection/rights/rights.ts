@@ -13,7 +13,7 @@ import type { UnitRightRow } from '../../persistence/tables/protection.ts'
  *   free, leased, used ──the goods came back──▶ used for good
  *
  * What stops a second release of a unit in the cloud:
- *   - Whoever asks gets no token while the right is used, or leased to another device that may still use it (../leases/leases.ts,
+ *   - A device gets no token while the right is used, or leased to another device that may still use it (../leases/leases.ts,
  *     `viewLease`). The look and the new lease are one serializable transaction, that of the operation (operations/perform.ts).
  *   - A device without agent redeems each step of its token once (../redeem/redeem.ts, `claimStep`).
  *   - Agents redeem in their own ledgers (edge-agent/ledger/claims/claims.ts). What they report has happened: it uses the right up,

@@ -77,7 +77,7 @@ export class Uses {
     this.#changed.clear()
   }
 
-  /** Somebody else has written some: all is read again. */
+  /** Drops everything that was read, after other code has written rights or redemptions. */
   forget(): void {
     for (const known of [this.#ids, this.#lines, this.#redemptions, this.#byId, this.#byUnit]) known.clear()
     for (const known of [this.#rights, this.#added, this.#changed]) known.clear()
@@ -86,7 +86,7 @@ export class Uses {
   /** The tenant's redemptions of this id, one for each step, as they are now. */
   async ofId(redemptionId: string): Promise<RedemptionRow[]> {
     if (!this.#ids.has(redemptionId)) return findRedemptions(this.#db, this.#tenant, redemptionId)
-    // Copies: whoever asked compares with what was.
+    // Copies, because callers compare them with later versions.
     return (this.#byId.get(redemptionId) ?? [])
       .map((row) => ({ ...row }))
       .toSorted((a, b) => compare(a.nonce, b.nonce) || a.step - b.step)
@@ -140,7 +140,7 @@ export class Uses {
     if (!this.#noteRight(key, { state: 'free', failures })) await freeRight(this.#db, key, failures)
   }
 
-  /** Of the authorizations that cover the unit and whose step nobody has used, the one that ends last. */
+  /** The authorization for the unit whose step is unused and which ends last. */
   async unusedLease(key: UnitKey): Promise<{ nonce: string; device_id: string; exp: number } | undefined> {
     await this.flush()
     return unusedLease(this.#db, key)
