@@ -1,4 +1,4 @@
-import { greetReader } from '../device-drivers/drivers/llrp/greet.ts'
+import { greetReader } from '../device-drivers/drivers/llrp/probe-reader.ts'
 import type { ListedReader } from '../device-drivers/drivers/pcsc/list-readers.ts'
 import { openTcp } from '../device-drivers/transports/tcp.ts'
 import { UNNAMED_DEVICE } from '../edge-agent/setup/config-file.ts'

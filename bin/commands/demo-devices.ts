@@ -1,7 +1,7 @@
 import { readConfig, type AgentConfig } from '../../edge-agent/config.ts'
 import { pause, type Platform } from '../../policy/platform.ts'
-import { llrpReader } from '../../simulators/devices/llrp-reader.ts'
-import { relayBoard, type RelayBoard } from '../../simulators/devices/relay-board.ts'
+import { llrpReader } from '../../simulators/devices/llrp.ts'
+import { relayBoard, type RelayBoard } from '../../simulators/devices/modbus.ts'
 import { scannerSimulator, type ScannerSimulator } from '../../simulators/devices/scanner.ts'
 import { serveTcp, type TcpService } from '../../simulators/devices/serve.ts'
 

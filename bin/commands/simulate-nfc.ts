@@ -1,7 +1,7 @@
 import { sayLine as say, sayReady } from '../output.ts'
 import { icode, ndefRecord, ndefTlv, ntag, plainTag, storageAtr } from '../../simulators/devices/nfc-tags.ts'
 import type { IcodeTag, NfcTag } from '../../simulators/devices/nfc-tags.ts'
-import { pcscdSimulator } from '../../simulators/devices/pcscd.ts'
+import { pcscdSimulator } from '../../simulators/devices/pcsc.ts'
 import { serveSocket } from '../../simulators/devices/serve.ts'
 import type { Values } from '../options.ts'
 import { realPlatform } from '../platform.ts'

@@ -1,9 +1,9 @@
 import { sayLine as say } from '../output.ts'
 import { bytesOfHex } from '../../device-drivers/protocols/hex.ts'
-import { m100Pad } from '../../simulators/devices/m100-pad.ts'
-import { osdpDevice } from '../../simulators/devices/osdp-device.ts'
+import { m100Pad } from '../../simulators/devices/uhf-m100.ts'
+import { osdpDevice } from '../../simulators/devices/osdp.ts'
 import { serveTcp, type TcpService, type TcpServiceOptions } from '../../simulators/devices/serve.ts'
-import { thingMagicReader } from '../../simulators/devices/thingmagic-reader.ts'
+import { thingMagicReader } from '../../simulators/devices/thingmagic.ts'
 import { realPlatform } from '../platform.ts'
 import { takeOrders, type Orders } from './simulate-orders.ts'
 

@@ -6,7 +6,7 @@ import type { RunningCommand } from './command-queue.ts'
 import { result } from './device.ts'
 import type { CommandResult, DeviceCommand, Signal } from './device.ts'
 import { eitherSignal } from './either-signal.ts'
-import type { WantedOutputs } from './wanted-outputs.ts'
+import type { WantedOutputs } from './desired-outputs.ts'
 
 const MOST_RELEASES_WAITING = 8
 const CLOSE_WITHIN_MS = 2_000

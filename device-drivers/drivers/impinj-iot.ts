@@ -29,8 +29,8 @@ import type { NoiseReport } from './noise-report.ts'
 import { openSession } from './session.ts'
 import type { Session } from './session.ts'
 import { readOf } from './tag-read.ts'
-import { wantedOutputs } from './wanted-outputs.ts'
-import type { WantedOutputs } from './wanted-outputs.ts'
+import { wantedOutputs } from './desired-outputs.ts'
+import type { WantedOutputs } from './desired-outputs.ts'
 import type { WriteAnswer } from './write-answer.ts'
 
 /** How often the reader is asked whether it still reads; the answer also keeps the connection open. */

@@ -34,8 +34,8 @@ import { isEpc, tagAccess } from './llrp/tag-access.ts'
 import type { TagAccess } from './llrp/tag-access.ts'
 import { noiseReport } from './noise-report.ts'
 import type { NoiseReport } from './noise-report.ts'
-import { wantedOutputs } from './wanted-outputs.ts'
-import type { WantedOutputs } from './wanted-outputs.ts'
+import { wantedOutputs } from './desired-outputs.ts'
+import type { WantedOutputs } from './desired-outputs.ts'
 import type { WriteAnswer } from './write-answer.ts'
 
 const GOODBYE_WITHIN_MS = 2_000

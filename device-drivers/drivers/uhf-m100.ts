@@ -1,6 +1,6 @@
 import type { Platform } from '../../policy/platform.ts'
-import { m100Codec } from '../protocols/m100/frame.ts'
-import type { M100Frame } from '../protocols/m100/frame.ts'
+import { m100Codec } from '../protocols/uhf-m100/frame.ts'
+import type { M100Frame } from '../protocols/uhf-m100/frame.ts'
 import {
   decodeTag,
   M100,
@@ -12,7 +12,7 @@ import {
   refusalOf,
   refusalText,
   setPower,
-} from '../protocols/m100/messages.ts'
+} from '../protocols/uhf-m100/messages.ts'
 import { linkKey } from '../transports/link-settings.ts'
 import type { LinkSettings } from '../transports/link-settings.ts'
 import type { LinkProtocol, SharedLinks } from '../transports/shared-links.ts'
@@ -22,16 +22,16 @@ import type { DeviceIdentity } from './device.ts'
 import type { Driver } from './driver.ts'
 import { eventQueue } from './event-queue.ts'
 import type { Exchange } from './exchange.ts'
-import { keepReading } from './keep-reading.ts'
-import type { KeptReading } from './keep-reading.ts'
+import { keepReading } from './continuous-reading.ts'
+import type { KeptReading } from './continuous-reading.ts'
 import { settled } from './device-commands.ts'
 import type { ReleaseCommand } from './device-commands.ts'
 import { linkDevice } from './link-device.ts'
 import type { LinkDeviceOptions, LinkSession } from './link-device.ts'
-import { askOn } from './m100/ask.ts'
-import type { AskM100 } from './m100/ask.ts'
-import { deactivateTag } from './m100/deactivate.ts'
-import { m100Capabilities, M100Settings } from './m100/settings.ts'
+import { askOn } from './uhf-m100/requests.ts'
+import type { AskM100 } from './uhf-m100/requests.ts'
+import { deactivateTag } from './uhf-m100/deactivate.ts'
+import { m100Capabilities, M100Settings } from './uhf-m100/settings.ts'
 import { noiseReport } from './noise-report.ts'
 import type { NoiseReport } from './noise-report.ts'
 import { frameOf, readerLine } from './reader-line.ts'

@@ -1,5 +1,5 @@
 import { result, type DeviceCommand, type DeviceEvent } from '../../device-drivers/drivers/device.ts'
-import type { DeviceStatus } from '../../device-drivers/keep-device.ts'
+import type { DeviceStatus } from '../../device-drivers/device-connection.ts'
 import { supervise, type Supervisor, type SupervisorOptions } from '../../device-drivers/supervisor.ts'
 import { limitedLog, type LimitedLog } from '../../policy/limited-log.ts'
 import type { Platform } from '../../policy/platform.ts'

@@ -1,5 +1,5 @@
 import type { DeviceCommand } from '../../device-drivers/drivers/device.ts'
-import type { DeviceStatus } from '../../device-drivers/keep-device.ts'
+import type { DeviceStatus } from '../../device-drivers/device-connection.ts'
 import type { Cancel, Platform } from '../../policy/platform.ts'
 import type { DeviceType } from '../../policy/vocabulary.ts'
 import type { DeviceRecord } from './device-journal.ts'

@@ -1,5 +1,5 @@
 import type { DoorState } from '../../device-drivers/drivers/device.ts'
-import type { DeviceStatus } from '../../device-drivers/keep-device.ts'
+import type { DeviceStatus } from '../../device-drivers/device-connection.ts'
 import type { PolicyStage } from '../../policy/store-policy.ts'
 import { RELEASE } from '../../policy/release.ts'
 import type { ClockTrust } from '../../policy/trusted-clock.ts'

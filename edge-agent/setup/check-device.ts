@@ -1,4 +1,4 @@
-import type { DeviceStatus } from '../../device-drivers/keep-device.ts'
+import type { DeviceStatus } from '../../device-drivers/device-connection.ts'
 import type { Supervisor } from '../../device-drivers/supervisor.ts'
 import { pause, type Platform } from '../../policy/platform.ts'
 

@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events'
 import { fraction, pause } from '../../policy/platform.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { encodeSgtin } from '../../policy/gs1/sgtin.ts'
-import type { LlrpReader } from './llrp-reader.ts'
+import type { LlrpReader } from './llrp.ts'
 
 /** One person who goes through the gate. */
 export interface Walk {

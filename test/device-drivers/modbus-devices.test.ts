@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { decodeRequest, encodePdu } from '../../device-drivers/protocols/modbus/pdu.ts'
 import { rtuCodec } from '../../device-drivers/protocols/modbus/rtu.ts'
-import { relayBoard } from '../../simulators/devices/relay-board.ts'
-import type { RelayBoardOptions } from '../../simulators/devices/relay-board.ts'
+import { relayBoard } from '../../simulators/devices/modbus.ts'
+import type { RelayBoardOptions } from '../../simulators/devices/modbus.ts'
 import { describeDriver } from './conformance.ts'
 import { RELEASE, workbench, writesTo } from './workbench.ts'
 

@@ -1,9 +1,9 @@
 import type { DeviceEvent } from '../../device-drivers/drivers/device.ts'
-import type { DeviceStatus } from '../../device-drivers/keep-device.ts'
+import type { DeviceStatus } from '../../device-drivers/device-connection.ts'
 import { supervise } from '../../device-drivers/supervisor.ts'
 import { memoryPort } from '../../device-drivers/transports/memory.ts'
-import { pcscdSimulator } from '../../simulators/devices/pcscd.ts'
-import type { PcscdOptions } from '../../simulators/devices/pcscd.ts'
+import { pcscdSimulator } from '../../simulators/devices/pcsc.ts'
+import type { PcscdOptions } from '../../simulators/devices/pcsc.ts'
 import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 import { entries, forEver } from './workbench.ts'
 

@@ -4,7 +4,7 @@ import { easFrame } from '../../device-drivers/protocols/pcsc/icode-eas.ts'
 import { PCSC_BODIES } from '../../device-drivers/protocols/pcsc/messages.ts'
 import type { PcscCommand } from '../../device-drivers/protocols/pcsc/messages.ts'
 import { icode, plainTag, storageAtr } from '../../simulators/devices/nfc-tags.ts'
-import { pcscdSimulator } from '../../simulators/devices/pcscd.ts'
+import { pcscdSimulator } from '../../simulators/devices/pcsc.ts'
 import { describeDriver } from './conformance.ts'
 import { pcscBench, READER } from './pcsc-bench.ts'
 

@@ -2,7 +2,7 @@ import { deadline } from '../../policy/platform.ts'
 import { supervise } from '../../device-drivers/supervisor.ts'
 import type { Supervisor, SupervisorOptions } from '../../device-drivers/supervisor.ts'
 import type { DeviceEvent } from '../../device-drivers/drivers/device.ts'
-import type { DeviceState, DeviceStatus } from '../../device-drivers/keep-device.ts'
+import type { DeviceState, DeviceStatus } from '../../device-drivers/device-connection.ts'
 import { realPlatform } from './platform.ts'
 import { entries } from './workbench.ts'
 

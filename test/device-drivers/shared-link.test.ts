@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { RelayBoard } from '../../simulators/devices/relay-board.ts'
+import type { RelayBoard } from '../../simulators/devices/modbus.ts'
 import { ADDRESS, forEver, workbench, writesTo } from './workbench.ts'
 
 const link = { tcp: ADDRESS }

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import type { DeviceStatus } from '../../device-drivers/keep-device.ts'
+import type { DeviceStatus } from '../../device-drivers/device-connection.ts'
 import { supervise } from '../../device-drivers/supervisor.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import { LinkFault } from '../../device-drivers/transports/byte-link.ts'
 import { memoryPort } from '../../device-drivers/transports/memory.ts'
-import { relayBoard } from '../../simulators/devices/relay-board.ts'
+import { relayBoard } from '../../simulators/devices/modbus.ts'
 import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 import { ADDRESS, entries, forEver, RELEASE, workbench } from './workbench.ts'
 

@@ -18,7 +18,7 @@ import {
 import { supervise } from '../../device-drivers/supervisor.ts'
 import { memoryPort } from '../../device-drivers/transports/memory.ts'
 import type { Fault } from '../../simulators/devices/faults.ts'
-import { thingMagicReader } from '../../simulators/devices/thingmagic-reader.ts'
+import { thingMagicReader } from '../../simulators/devices/thingmagic.ts'
 import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 import { describeCodec } from './codec-conformance.ts'
 import { describeDriver } from './conformance.ts'

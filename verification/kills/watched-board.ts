@@ -1,5 +1,5 @@
 import type { Platform } from '../../policy/platform.ts'
-import { relayBoard } from '../../simulators/devices/relay-board.ts'
+import { relayBoard } from '../../simulators/devices/modbus.ts'
 import { serveTcp } from '../../simulators/devices/serve.ts'
 
 /** A relay board whose outputs are counted. */

@@ -3,7 +3,7 @@ import { PATH } from '../../protocols/ingest/mapping.ts'
 import { PushLink } from '../../transports/link-settings.ts'
 import { TAG_ABSENT_MS, type Capabilities } from '../capabilities.ts'
 import { DeviceId } from '../driver.ts'
-import { FEEDS_FROM_NEAR } from '../feeding.ts'
+import { FEEDS_FROM_NEAR } from '../feeds-settings.ts'
 
 const pathError = { error: 'give a path such as "data.reads[*]", "epc" or "$"' }
 const path = z.string(pathError).regex(PATH, pathError)

@@ -3,7 +3,7 @@ import { linkKey, WebLink } from '../../transports/link-settings.ts'
 import { TAG_ABSENT_MS, type Capabilities } from '../capabilities.ts'
 import { DeviceId, type Claim } from '../driver.ts'
 import { emergencySetting, OPENS_IN_EMERGENCY } from '../emergency-input.ts'
-import { FEEDS_FROM_NEAR } from '../feeding.ts'
+import { FEEDS_FROM_NEAR } from '../feeds-settings.ts'
 import {
   antennaSettings,
   between,

@@ -3,7 +3,7 @@ import type { Timers } from '../../../policy/platform.ts'
 import { ILLEGAL_FUNCTION } from '../../protocols/modbus/functions.ts'
 import type { Board } from './board.ts'
 import { readSpans } from './inputs.ts'
-import type { WantedOutputs } from '../wanted-outputs.ts'
+import type { WantedOutputs } from '../desired-outputs.ts'
 
 /** How often the outputs are read back, which also shows that a board without inputs is still there. */
 const AUDIT_EVERY_MS = 1_000

@@ -8,7 +8,7 @@ import { OpenSeconds } from '../door-watch.ts'
 import { DeviceId } from '../driver.ts'
 import type { Claim } from '../driver.ts'
 import { emergencySetting, OPENS_IN_EMERGENCY } from '../emergency-input.ts'
-import { FEEDS, STAFF_CARDS } from '../feeding.ts'
+import { FEEDS, STAFF_CARDS } from '../feeds-settings.ts'
 
 const whole = (from: number, to: number, error: string) => z.int({ error }).min(from, { error }).max(to, { error })
 const ms = (from: number, to: number) => whole(from, to, `give milliseconds, ${from} to ${to}`)

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { PcscLink } from '../../transports/link-settings.ts'
 import type { Capabilities } from '../capabilities.ts'
 import { DeviceId } from '../driver.ts'
-import { FEEDS, STAFF_CARDS } from '../feeding.ts'
+import { FEEDS, STAFF_CARDS } from '../feeds-settings.ts'
 
 /** One NFC/HF reader, or one slot of it, that pcscd drives. */
 export const PcscSettings = z.strictObject({

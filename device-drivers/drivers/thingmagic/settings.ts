@@ -4,7 +4,7 @@ import type { ThingMagicRegion } from '../../protocols/thingmagic/messages.ts'
 import { LinkSettings } from '../../transports/link-settings.ts'
 import type { Capabilities } from '../capabilities.ts'
 import { DeviceId } from '../driver.ts'
-import { FEEDS_FROM_NEAR } from '../feeding.ts'
+import { FEEDS_FROM_NEAR } from '../feeds-settings.ts'
 
 const whole = (from: number, to: number, error: string) => z.int({ error }).min(from, { error }).max(to, { error })
 const REGION_NAMES = Object.keys(THINGMAGIC_REGIONS) as [ThingMagicRegion, ...ThingMagicRegion[]]

@@ -5,7 +5,7 @@ import { linkKey, MqttLink } from '../../transports/link-settings.ts'
 import { TAG_ABSENT_MS, type Capabilities } from '../capabilities.ts'
 import { DeviceId, type Claim } from '../driver.ts'
 import { OPENS_IN_EMERGENCY } from '../emergency-input.ts'
-import { FEEDS_FROM_NEAR } from '../feeding.ts'
+import { FEEDS_FROM_NEAR } from '../feeds-settings.ts'
 import { antennaSettings, between, outputClaims, outputSettings } from '../reader-settings.ts'
 
 const gpo = (what: string) => between(`the number of the output (GPO) of the ${what}`, 1, 64)

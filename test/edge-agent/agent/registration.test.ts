@@ -3,7 +3,7 @@ import { refusedDevice, REGISTRATION_FAULTS } from '../../../edge-agent/health/r
 import { statusView } from '../../../edge-agent/pages/model/status-view.ts'
 import { textsOf } from '../../../edge-agent/pages/texts/catalogue.ts'
 import { LANGUAGES } from '../../../policy/page-language.ts'
-import { relayBoard } from '../../../simulators/devices/relay-board.ts'
+import { relayBoard } from '../../../simulators/devices/modbus.ts'
 import type { Json } from '../../support/cloud.ts'
 import { addAgent } from '../../support/second-agent.ts'
 import { openStore, type TestStore } from '../../support/store.ts'

@@ -1,5 +1,5 @@
 import { afterEach, expect, it } from 'vitest'
-import { relayBoard, type RelayBoard } from '../../../simulators/devices/relay-board.ts'
+import { relayBoard, type RelayBoard } from '../../../simulators/devices/modbus.ts'
 import { scannerSimulator, type ScannerSimulator } from '../../../simulators/devices/scanner.ts'
 import { openStore, type TestStore } from '../../support/store.ts'
 

@@ -5,7 +5,7 @@ import { openEmergency, UNREADABLE_AFTER_MS } from '../../../edge-agent/devices/
 import type { DeviceRecord } from '../../../edge-agent/devices/device-journal.ts'
 import { openLedgerFile } from '../../../edge-agent/ledger/file/database.ts'
 import type { DeviceType } from '../../../policy/vocabulary.ts'
-import { relayBoard, type RelayBoard } from '../../../simulators/devices/relay-board.ts'
+import { relayBoard, type RelayBoard } from '../../../simulators/devices/modbus.ts'
 import { virtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 import type { Json } from '../../support/cloud.ts'
 import { agentTopic, storeTopic } from '../../../policy/topics.ts'

@@ -1,5 +1,5 @@
 import { result, type CommandResult, type DeviceCommand } from '../../../device-drivers/drivers/device.ts'
-import type { DeviceStatus } from '../../../device-drivers/keep-device.ts'
+import type { DeviceStatus } from '../../../device-drivers/device-connection.ts'
 import type { Supervisor, SupervisorOptions } from '../../../device-drivers/supervisor.ts'
 import type { Emergencies } from './emergencies.ts'
 import type { Chance } from '../virtual/chance.ts'

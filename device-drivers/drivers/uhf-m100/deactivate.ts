@@ -1,11 +1,18 @@
 import { pause } from '../../../policy/platform.ts'
 import type { Platform } from '../../../policy/platform.ts'
-import { changeEas, killTag, refusalOf, refusalText, selectTag, tagOfAnswer } from '../../protocols/m100/messages.ts'
+import {
+  changeEas,
+  killTag,
+  refusalOf,
+  refusalText,
+  selectTag,
+  tagOfAnswer,
+} from '../../protocols/uhf-m100/messages.ts'
 import { result } from '../device.ts'
 import type { CommandResult } from '../device.ts'
-import type { KeptReading } from '../keep-reading.ts'
+import type { KeptReading } from '../continuous-reading.ts'
 import type { TagPresence } from '../tag-presence.ts'
-import type { AskM100 } from './ask.ts'
+import type { AskM100 } from './requests.ts'
 import type { M100Settings } from './settings.ts'
 
 export interface DeactivateOptions {

@@ -5,7 +5,7 @@ import { FLASH_COILS } from '../../device-drivers/protocols/modbus/pdu.ts'
 import type { ModbusMessage, ModbusRefusal } from '../../device-drivers/protocols/modbus/pdu.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import { faultSwitches } from './faults.ts'
-import { answerRequests } from './modbus-slave.ts'
+import { answerRequests } from './modbus-server.ts'
 
 /** A lock, detacher or barrier behind a coil: its sense input follows the coil after a delay. */
 export interface LockModel {

@@ -7,7 +7,7 @@ import type { Message } from '../../device-drivers/protocols/llrp/elements.ts'
 import { llrpCodec } from '../../device-drivers/protocols/llrp/frames.ts'
 import { crowd, epcsOfShop } from '../../simulators/devices/llrp-crowd.ts'
 import type { Walk } from '../../simulators/devices/llrp-crowd.ts'
-import { llrpReader } from '../../simulators/devices/llrp-reader.ts'
+import { llrpReader } from '../../simulators/devices/llrp.ts'
 import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 
 const FOR_EVER = new AbortController().signal

@@ -5,8 +5,8 @@ import { rtuCodec } from '../../device-drivers/protocols/modbus/rtu.ts'
 import { tcpCodec } from '../../device-drivers/protocols/modbus/tcp.ts'
 import { memoryPair } from '../../device-drivers/transports/memory.ts'
 import type { Fault } from '../../simulators/devices/faults.ts'
-import { relayBoard } from '../../simulators/devices/relay-board.ts'
-import type { RelayBoardOptions } from '../../simulators/devices/relay-board.ts'
+import { relayBoard } from '../../simulators/devices/modbus.ts'
+import type { RelayBoardOptions } from '../../simulators/devices/modbus.ts'
 import { letPromisesSettle, virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 
 const forEver = () => new AbortController().signal

@@ -1,5 +1,5 @@
-import type { M100Frame } from '../../protocols/m100/frame.ts'
-import { M100, NO_TAG, refusalOf } from '../../protocols/m100/messages.ts'
+import type { M100Frame } from '../../protocols/uhf-m100/frame.ts'
+import { M100, NO_TAG, refusalOf } from '../../protocols/uhf-m100/messages.ts'
 import type { Exchange, ExchangeAnswer } from '../exchange.ts'
 
 /** Asks the reader. A start of many polls is only sent: nothing answers it but the tags. */

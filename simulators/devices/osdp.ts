@@ -7,7 +7,7 @@ import { answerWithFaults } from './answer-faults.ts'
 import { faultSwitches } from './faults.ts'
 import { deviceChannel } from './osdp-channel.ts'
 import type { DeviceChannel } from './osdp-channel.ts'
-import type { LockModel } from './relay-board.ts'
+import type { LockModel } from './modbus.ts'
 
 export interface OsdpDeviceOptions {
   readonly platform: Platform

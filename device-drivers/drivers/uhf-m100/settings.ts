@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { M100_REGIONS } from '../../protocols/m100/messages.ts'
-import type { M100Region } from '../../protocols/m100/messages.ts'
+import { M100_REGIONS } from '../../protocols/uhf-m100/messages.ts'
+import type { M100Region } from '../../protocols/uhf-m100/messages.ts'
 import { LinkSettings } from '../../transports/link-settings.ts'
 import type { Capabilities } from '../capabilities.ts'
 import { DeviceId } from '../driver.ts'
-import { FEEDS_FROM_NEAR } from '../feeding.ts'
+import { FEEDS_FROM_NEAR } from '../feeds-settings.ts'
 
 const ms = (from: number, to: number) => {
   const error = `give milliseconds, ${from} to ${to}`

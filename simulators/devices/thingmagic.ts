@@ -6,7 +6,7 @@ import { STILL_READING, TOO_HOT } from '../../device-drivers/protocols/thingmagi
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import { answerWithFaults, sendQuietly } from './answer-faults.ts'
 import { faultSwitches } from './faults.ts'
-import type { SimulatedTag } from './m100-pad.ts'
+import type { SimulatedTag } from './uhf-m100.ts'
 
 export interface ThingMagicReaderOptions {
   readonly platform: Platform

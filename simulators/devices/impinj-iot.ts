@@ -6,7 +6,7 @@ import {
 } from '../../device-drivers/protocols/impinj-iot/requests.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import type { Platform } from '../../policy/platform.ts'
-import { ImpinjEvents } from './impinj-events.ts'
+import { ImpinjEvents } from './impinj-iot-events.ts'
 import { serveHttp } from './serve-http.ts'
 import type { OpenBody, SimulatedAnswer, SimulatedRequest } from './serve-http.ts'
 
