@@ -1,5 +1,5 @@
 import type { ScanResult } from './lanes/scan-result.ts'
-import type { AgentStatus } from './health/status.ts'
+import type { AgentStatus } from './health/agent-status.ts'
 
 /** What the pages hear as it happens. */
 export type FeedEvent =

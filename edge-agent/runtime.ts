@@ -7,7 +7,7 @@ import { verifyPickupCode } from './decisions/pickup-code.ts'
 import { Devices, type DevicesParts } from './devices/devices.ts'
 import { openFeed, type Feed } from './feed.ts'
 import { countAnswer, countPerson, newCounters, type Counters } from './health/metrics.ts'
-import { agentStatus, configuredDevice, type AgentStatus, type ConfiguredDevice } from './health/status.ts'
+import { agentStatus, configuredDevice, type AgentStatus, type ConfiguredDevice } from './health/agent-status.ts'
 import { keepTidy } from './housekeeping.ts'
 import type { Identity } from './identity/identity.ts'
 import type { Replica } from './items/replica.ts'
@@ -18,19 +18,19 @@ import { openLanes, type Lanes } from './lanes/lanes.ts'
 import type { ScanResult } from './lanes/scan-result.ts'
 import { operatorSessions, type Operators } from './lanes/operators.ts'
 import type { Ledger } from './ledger/ledger.ts'
-import type { Connection } from './link/connection.ts'
+import type { Connection } from './link/cloud-connection.ts'
 import { openHome, type Home } from './peers/home.ts'
 import { openReleaseNotices, type ReleaseNotices } from './peers/release-notices.ts'
 import { checkDevice } from './setup/check-device.ts'
 import type { ConfigFile } from './setup/config-file.ts'
 import type { Surroundings } from './setup/surroundings.ts'
-import { openCloud, type Cloud, type CloudParts } from './startup/cloud.ts'
+import { openCloud, type Cloud, type CloudParts } from './startup/connect-cloud.ts'
 import { LiveStatus } from './startup/live-status.ts'
 import { openStored, type Stored, type StoredParts } from './startup/stored.ts'
-import { ledgerDoubt } from './trust/revocation/ledger-doubt.ts'
+import { ledgerDoubt } from './trust/revocation/untrusted-ledger.ts'
 import type { AgentClock } from './trust/time/clock.ts'
 import type { Trust } from './trust/trust.ts'
-import { watchKeys } from './trust/watch-keys.ts'
+import { watchKeys } from './trust/key-set-expiry.ts'
 
 export interface AgentParts
   extends
@@ -49,7 +49,7 @@ export interface AgentParts
 /**
  *   startup/stored.ts   ledger ─ recovery ─ clock ─ items ─ trust
  *   devices/devices.ts  wiring ─ emergency inputs ─ doors
- *   startup/cloud.ts    keys ─ link
+ *   startup/connect-cloud.ts  keys ─ link
  *   peers               receipt home ─ release notices
  *   lanes               gates ─ stations, which ask decisions/authorize.ts
  *

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
-import { openLedgerFile } from '../../edge-agent/ledger/file/database.ts'
-import { openMarks } from '../../edge-agent/ledger/file/marks.ts'
+import { openLedgerFile } from '../../edge-agent/ledger/file/ledger-file.ts'
+import { openMarks } from '../../edge-agent/ledger/file/metadata.ts'
 import { LOCAL_URLS, openPairings, type Pairing, type Pairings } from '../../edge-agent/ledger/pairings.ts'
 import { hashSecret, newSecret, pairingUrl } from '../../edge-agent/identity/credentials.ts'
 import { readIdentity, type Identity } from '../../edge-agent/identity/identity.ts'

@@ -1,7 +1,7 @@
 import type { Platform } from '../../policy/platform.ts'
 import type { Replica } from '../items/replica.ts'
 import type { CloudLink } from '../link/cloud-link.ts'
-import { isRestored, ledgerDoubt } from '../trust/revocation/ledger-doubt.ts'
+import { isRestored, ledgerDoubt } from '../trust/revocation/untrusted-ledger.ts'
 import { decideByItem } from './by-item.ts'
 import { decideByToken, isForCloud, openByNewestKeys } from './by-token.ts'
 import type { GiveUp } from './give-up.ts'

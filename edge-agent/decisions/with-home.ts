@@ -1,7 +1,7 @@
 import { rightClass, type DenyReason } from '../../policy/vocabulary.ts'
 import type { Home } from '../peers/home.ts'
-import type { HomeWish } from '../peers/home-requests.ts'
-import { ledgerDoubt } from '../trust/revocation/ledger-doubt.ts'
+import type { HomeWish } from '../peers/home-requester.ts'
+import { ledgerDoubt } from '../trust/revocation/untrusted-ledger.ts'
 import { decideByReceipt, type HomeView, type ReceiptParts } from './by-receipt.ts'
 import { FOR_STAFF, type Ask, type Grant, type Verdict } from './request.ts'
 

@@ -1,7 +1,7 @@
 import type { AuthorizeAnswer } from '../decisions/request.ts'
 import type { GateCounts } from '../lanes/gate/gate-lane.ts'
 import { REGISTRATION_FAULTS } from './registration.ts'
-import type { AgentStatus } from './status.ts'
+import type { AgentStatus } from './agent-status.ts'
 
 /** Counters since the start. */
 export interface Counters {

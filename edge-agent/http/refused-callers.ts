@@ -1,6 +1,6 @@
 import type { LimitedLog } from '../../policy/limited-log.ts'
 import type { Clock } from '../../policy/platform.ts'
-import { askingLimit } from '../peers/asking-limit.ts'
+import { askingLimit } from '../peers/peer-rate-limit.ts'
 
 /** Requests of one address that turned out not to be genuine. */
 const REFUSED = { perSecond: 5, burst: 50 }

@@ -1,6 +1,6 @@
 import type { Cancel, Timers } from '../../policy/platform.ts'
 import type { Log } from '../log.ts'
-import type { ItemFile, ItemMark, StoredRow } from './database.ts'
+import type { ItemFile, ItemMark, StoredRow } from './item-file.ts'
 import type { ItemLabels } from './item-labels.ts'
 
 /**

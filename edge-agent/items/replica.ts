@@ -1,7 +1,7 @@
 import type { ItemEntry, ItemsClaims, ItemsHead } from '../../policy/documents/item-documents.ts'
 import type { Cancel, Platform } from '../../policy/platform.ts'
 import type { Log } from '../log.ts'
-import type { ItemFile, ItemMark, StoredRow } from './database.ts'
+import type { ItemFile, ItemMark, StoredRow } from './item-file.ts'
 import { ItemLabels } from './item-labels.ts'
 import { itemTable, packItem, unpackItem, type ItemLabel, type KnownItem } from './item-table.ts'
 import { ItemWriter } from './item-writer.ts'

@@ -4,7 +4,7 @@ import { openDocument, signDocument } from '../../policy/documents/signed-docume
 import { retryDelays, type Cancel } from '../../policy/platform.ts'
 import { httpClient } from '../link/wire/http-client.ts'
 import { messageTimes } from '../trust/time/message-times.ts'
-import type { HomeParts } from './home-parts.ts'
+import type { HomeParts } from './home-dependencies.ts'
 import { agentKeys, homeOf } from './store-agents.ts'
 
 /**

@@ -1,7 +1,7 @@
-import { HomeAnswers, type HomeReply } from './home-answers.ts'
-import { HomeCalls } from './home-calls.ts'
-import type { HomeParts } from './home-parts.ts'
-import { HomeRequests, type HomeSaid, type HomeWish } from './home-requests.ts'
+import { HomeAnswers, type HomeReply } from './home-responder.ts'
+import { HomeCalls } from './home-client.ts'
+import type { HomeParts } from './home-dependencies.ts'
+import { HomeRequests, type HomeSaid, type HomeWish } from './home-requester.ts'
 import { openHomeTimes } from './home-time.ts'
 import { homeOf } from './store-agents.ts'
 

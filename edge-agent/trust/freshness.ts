@@ -8,15 +8,15 @@ import {
 } from '../../policy/documents/store-documents.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { contradiction } from './contradiction.ts'
+import { contradiction } from './freshness-conflict.ts'
 import { KNOWN, type DocumentHead } from './judge-version.ts'
-import type { TrustedKeySet } from './key-set.ts'
-import type { TrustedPolicy } from './policy.ts'
+import type { TrustedKeySet } from './trusted-key-set.ts'
+import type { TrustedPolicy } from './trusted-policy.ts'
 import type { Denials } from './revocation/denials.ts'
 import { takesBack } from './revocation/revoked-keys.ts'
-import type { Heard } from './time/heard.ts'
+import type { Heard } from './time/cloud-contact.ts'
 import type { TimeEpochs } from './time/time-epochs.ts'
-import { openAs, refused, type Acceptance } from './verify/open-as.ts'
+import { openAs, refused, type Acceptance } from './verify/open-claims.ts'
 
 export interface FreshnessParts {
   storeId: string

@@ -1,5 +1,5 @@
 import { compareVersions, contentHash, type DocumentVersion } from '../../policy/documents/store-documents.ts'
-import { refused, type Acceptance } from './verify/open-as.ts'
+import { refused, type Acceptance } from './verify/open-claims.ts'
 
 /** A version with the hash of its content. */
 export type DocumentHead = DocumentVersion & { hash: string }

@@ -1,9 +1,9 @@
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { keyRing } from '../../policy/documents/keys.ts'
 import { KeySetClaims, PolicyClaims } from '../../policy/documents/store-documents.ts'
-import type { Marks } from '../ledger/file/marks.ts'
+import type { Marks } from '../ledger/file/metadata.ts'
 import type { Identity } from '../identity/identity.ts'
-import { openStored, stillVerifying } from './verify/open-as.ts'
+import { openStored, stillVerifying } from './verify/open-claims.ts'
 import { rootRing } from './verify/root-ring.ts'
 
 /**

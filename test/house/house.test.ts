@@ -160,8 +160,8 @@ describe('the house', () => {
       'bin/data-dir-lock.ts',
       'cloud/persistence/postgres-pool.ts',
       'cloud/persistence/sqlite.ts',
-      'edge-agent/items/database.ts',
-      'edge-agent/ledger/file/database.ts',
+      'edge-agent/items/item-file.ts',
+      'edge-agent/ledger/file/ledger-file.ts',
     ])
   })
 

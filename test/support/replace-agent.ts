@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { secretFiles } from '../../bin/secret-files.ts'
 import { enrol, keepFirstDocuments } from '../../edge-agent/enrolment/enrol.ts'
-import { takeOver } from '../../edge-agent/enrolment/take-over.ts'
+import { takeOver } from '../../edge-agent/enrolment/adopt-ledger.ts'
 import { readIdentity, writeIdentity, type Identity } from '../../edge-agent/identity/identity.ts'
 import type { TestStore } from './store.ts'
 

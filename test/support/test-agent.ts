@@ -5,7 +5,7 @@ import { signDocument } from '../../policy/documents/signed-document.ts'
 import type { ProtectionEvent } from '../../policy/events.ts'
 import { newId } from '../../policy/ids.ts'
 import { genesisHash, rowHash, type Evidence, type JournalRow } from '../../policy/journal.ts'
-import { messagesOf, type Messages } from '../../edge-agent/link/login/messages.ts'
+import { messagesOf, type Messages } from '../../edge-agent/link/login/sign-messages.ts'
 import type { Answer, Json } from './cloud.ts'
 import type { Shop } from './shop.ts'
 

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach } from 'vitest'
-import { openItemFile } from '../../edge-agent/items/database.ts'
+import { openItemFile } from '../../edge-agent/items/item-file.ts'
 import { openReplica, type Replica } from '../../edge-agent/items/replica.ts'
 import { openLedger, type Ledger, type OpenLedgerFile } from '../../edge-agent/ledger/ledger.ts'
 import { openAgentClock, type AgentClock } from '../../edge-agent/trust/time/clock.ts'

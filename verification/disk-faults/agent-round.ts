@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { openLedgerFile } from '../../edge-agent/ledger/file/database.ts'
+import { openLedgerFile } from '../../edge-agent/ledger/file/ledger-file.ts'
 import { arm } from './armed.ts'
 import { allTold, until, type Answer, type Rig } from './rig.ts'
 import type { Aim, Round } from './aim.ts'

@@ -1,6 +1,6 @@
 import type { Context, Hono } from 'hono'
 import type { LimitedLog } from '../../../policy/limited-log.ts'
-import type { HomeReply } from '../../peers/home-answers.ts'
+import type { HomeReply } from '../../peers/home-responder.ts'
 import type { Agent } from '../../runtime.ts'
 import { addressOf } from '../connection.ts'
 import { fail } from '../fail.ts'

@@ -1,7 +1,7 @@
 import { itemHash } from '../../../policy/documents/authorization.ts'
 import type { ItemEntry } from '../../../policy/documents/item-documents.ts'
 import type { Cancel, Timers } from '../../../policy/platform.ts'
-import type { ItemFile, StoredRelease } from '../../items/database.ts'
+import type { ItemFile, StoredRelease } from '../../items/item-file.ts'
 import { tagNameOf } from './tags/gate-tag.ts'
 import { entriesOf, type TagEntry } from './receipt-pass.ts'
 

@@ -1,5 +1,5 @@
 import type { Database as Connection } from 'better-sqlite3'
-import type { Marks } from '../file/marks.ts'
+import type { Marks } from '../file/metadata.ts'
 
 export interface LimitedRequest {
   /** Claims without word from the home are counted; `limit` is what the policy allows. */

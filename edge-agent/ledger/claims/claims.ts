@@ -1,13 +1,13 @@
 import type { Database as Connection } from 'better-sqlite3'
 import { RECEIPT_LIFE } from '../../../policy/receipts/receipt-token.ts'
 import type { Outcome, RightClass } from '../../../policy/vocabulary.ts'
-import type { Marks } from '../file/marks.ts'
+import type { Marks } from '../file/metadata.ts'
 import { ClaimLimits } from './claim-limits.ts'
 import type { Claimed, ClaimRequest } from './claim-request.ts'
 import { FreeRights, type FreeRight } from './free-rights.ts'
 import { TokenRights } from './token-rights.ts'
-import { openUnknownUses, type UnknownUses } from './unknown-uses.ts'
-import { UsedRights } from './used-rights.ts'
+import { openUnknownUses, type UnknownUses } from './unresolved-redemptions.ts'
+import { UsedRights } from './redeemed-rights.ts'
 
 /**
  *   claimed ──▶ commanded

@@ -1,8 +1,8 @@
 import type { Database as Connection } from 'better-sqlite3'
 import type { RightClass } from '../../../policy/vocabulary.ts'
 import type { ClaimRequest } from './claim-request.ts'
-import type { Answering, UnknownUses } from './unknown-uses.ts'
-import type { ReceiptRight, UsedRights } from './used-rights.ts'
+import type { Answering, UnknownUses } from './unresolved-redemptions.ts'
+import type { ReceiptRight, UsedRights } from './redeemed-rights.ts'
 
 /** After so many failed tries the next one is for staff. */
 const TRIES = 2

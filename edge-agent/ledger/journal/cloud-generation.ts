@@ -1,5 +1,5 @@
 import type { Journal } from './journal.ts'
-import type { Marks } from '../file/marks.ts'
+import type { Marks } from '../file/metadata.ts'
 
 /**
  *   freshness of a higher generation ─▶ tokens of before are dropped, everything still here is told again ─▶ all acknowledged ─▶ resynced

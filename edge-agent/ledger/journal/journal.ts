@@ -1,9 +1,9 @@
 import type { Database as Connection } from 'better-sqlite3'
 import { genesisHash, rowHash, type JournalBody, type JournalRow } from '../../../policy/journal.ts'
-import type { Marks } from '../file/marks.ts'
-import { fittingEvent } from './fitting-event.ts'
+import type { Marks } from '../file/metadata.ts'
+import { fittingEvent } from './fit-event.ts'
 import { JournalRows } from './journal-rows.ts'
-import { rowNumbers, type RowNumbers } from './row-numbers.ts'
+import { rowNumbers, type RowNumbers } from './row-references.ts'
 
 /**
  *   append ─▶ row: number, hash of the row before + number + body ──▶ head

@@ -1,4 +1,4 @@
-import type { Session } from './session.ts'
+import type { Session } from './cloud-session.ts'
 
 /** Reports a heartbeat of each device, which binds it to this agent in the cloud. */
 export async function bindDevices(

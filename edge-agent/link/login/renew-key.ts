@@ -8,7 +8,7 @@ import type { Ledger } from '../../ledger/ledger.ts'
 import type { Log } from '../../log.ts'
 import type { AgentKey } from '../../identity/agent-key.ts'
 import { messageTimes } from '../../trust/time/message-times.ts'
-import type { Session } from './session.ts'
+import type { Session } from './cloud-session.ts'
 
 /** Logs in, and changes the agent's key when that is due: every 30 days, or when somebody asked for it. */
 

@@ -4,7 +4,7 @@ import { openDocument } from '../../../policy/documents/signed-document.ts'
 import { LedgerFull } from '../../ledger/file/commit.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { Trust } from '../../trust/trust.ts'
-import type { Messages } from '../login/messages.ts'
+import type { Messages } from '../login/sign-messages.ts'
 
 /**
  *   row written ─▶ batch sent ─▶ acknowledged by the cloud, in memory ─ each fourth, or the last ─▶ acknowledged, on disk

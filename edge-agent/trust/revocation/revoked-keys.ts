@@ -1,6 +1,6 @@
 import type { KeyRecord } from '../../../policy/documents/keys.ts'
 import { REMINDERS_LIMIT } from '../../../policy/documents/store-documents.ts'
-import type { Marks } from '../../ledger/file/marks.ts'
+import type { Marks } from '../../ledger/file/metadata.ts'
 
 /** Keys that were ever revoked, as this agent has heard. */
 export interface RevokedKeys {

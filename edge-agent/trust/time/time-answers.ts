@@ -2,7 +2,7 @@ import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import { keyRing, type KeyRecord, type KeyRing } from '../../../policy/documents/keys.ts'
 import { compareVersions, TimeClaims, type KeySetClaims } from '../../../policy/documents/store-documents.ts'
 import type { SignedTimeVerdict } from '../../../policy/trusted-clock.ts'
-import { openAs, refused, type Refusal } from '../verify/open-as.ts'
+import { openAs, refused, type Refusal } from '../verify/open-claims.ts'
 
 /**
  * Answers to our own question for the time, and with which keys they are checked.

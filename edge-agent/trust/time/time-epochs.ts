@@ -1,7 +1,7 @@
 import type { SignedTime, SignedTimeVerdict } from '../../../policy/trusted-clock.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { AgentClock } from './clock.ts'
-import type { Heard } from './heard.ts'
+import type { Heard } from './cloud-contact.ts'
 
 /**
  *   a freshness key is revoked ─▶ key set with a new time epoch (signed by the root) ─▶ the answer to our question ─▶ the clock begins anew

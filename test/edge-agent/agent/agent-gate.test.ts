@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { httpClient } from '../../../edge-agent/link/wire/http-client.ts'
-import { messagesOf } from '../../../edge-agent/link/login/messages.ts'
+import { messagesOf } from '../../../edge-agent/link/login/sign-messages.ts'
 import { atLanes } from '../../support/at-lanes.ts'
 import { openStore, type TestStore } from '../../support/store.ts'
 import { fakeReader } from '../../support/fake-reader.ts'

@@ -598,7 +598,7 @@ describe('the ledger', () => {
   })
 
   it('commits with FULL on every open, and refuses a damaged or a newer file', async () => {
-    const { openLedgerFile } = await import('../../../edge-agent/ledger/file/database.ts')
+    const { openLedgerFile } = await import('../../../edge-agent/ledger/file/ledger-file.ts')
     ledger.close()
     const file = join(folder, 'ledger.db')
     const again = openLedgerFile(file)

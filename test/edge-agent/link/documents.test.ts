@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { openDocuments } from '../../../edge-agent/link/documents/documents.ts'
+import { openDocuments } from '../../../edge-agent/link/documents/receive-documents.ts'
 import type { Trust } from '../../../edge-agent/trust/trust.ts'
 import type { Json } from '../../support/cloud.ts'
 import { realPlatform } from '../../../bin/platform.ts'

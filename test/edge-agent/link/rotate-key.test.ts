@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { secretFiles } from '../../../bin/secret-files.ts'
 import { ROTATE_ASKED } from '../../../edge-agent/link/login/renew-key.ts'
-import { messagesOf } from '../../../edge-agent/link/login/messages.ts'
+import { messagesOf } from '../../../edge-agent/link/login/sign-messages.ts'
 import { readIdentity, writeIdentity, type Identity } from '../../../edge-agent/identity/identity.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import { newKey, publicJwk, signer } from '../../../policy/documents/keys.ts'

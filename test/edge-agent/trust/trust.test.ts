@@ -1,7 +1,7 @@
 import type { Statement } from 'better-sqlite3'
 import { expect, it } from 'vitest'
 import { LedgerFull } from '../../../edge-agent/ledger/file/commit.ts'
-import { openLedgerFile } from '../../../edge-agent/ledger/file/database.ts'
+import { openLedgerFile } from '../../../edge-agent/ledger/file/ledger-file.ts'
 import type { OpenLedgerFile } from '../../../edge-agent/ledger/ledger.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import { signDocument } from '../../../policy/documents/signed-document.ts'

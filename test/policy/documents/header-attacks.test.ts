@@ -202,7 +202,7 @@ describe('signatures', () => {
     })
     expect(fromJose).toEqual([
       'edge-agent/identity/identity.ts: exportJWK importPKCS8',
-      'edge-agent/trust/verify/open-as.ts: decodeProtectedHeader',
+      'edge-agent/trust/verify/open-claims.ts: decodeProtectedHeader',
       'cloud/authority/key-files.ts: base64url calculateJwkThumbprint exportJWK importJWK',
       'client/verify-token.ts: createRemoteJWKSet customFetch errors jwtVerify type JWTPayload',
     ])

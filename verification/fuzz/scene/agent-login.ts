@@ -2,7 +2,7 @@ import { enrolmentCodeHash } from '../../../policy/documents/agent-messages.ts'
 import { publicJwk, signer } from '../../../policy/documents/keys.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import { signDocument } from '../../../policy/documents/signed-document.ts'
-import { messagesOf, type Messages } from '../../../edge-agent/link/login/messages.ts'
+import { messagesOf, type Messages } from '../../../edge-agent/link/login/sign-messages.ts'
 import { ORIGIN, API } from './served-cloud.ts'
 
 /** What an enrolled agent knows of itself. */

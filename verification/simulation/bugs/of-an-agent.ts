@@ -19,11 +19,11 @@ export const AGENT_BUGS: readonly Bug[] = [
     what: 'the ledger is opened with synchronous=NORMAL',
     changes: [
       change(
-        'edge-agent/ledger/file/database.js',
+        'edge-agent/ledger/file/ledger-file.js',
         "db.pragma('synchronous = FULL')",
         "db.pragma('synchronous = NORMAL')",
       ),
-      change('edge-agent/ledger/file/database.js', '{ simple: true }) === 2', '{ simple: true }) === 1'),
+      change('edge-agent/ledger/file/ledger-file.js', '{ simple: true }) === 2', '{ simple: true }) === 1'),
     ],
   },
   {
@@ -175,13 +175,13 @@ export const AGENT_BUGS: readonly Bug[] = [
   {
     name: 'time-asked-once',
     what: 'a clock that a wrong signed time has put ahead is never set back while the connection lasts',
-    changes: [change('edge-agent/link/login/ask-time.js', 'elapsed() >= dueAtMs', 'elapsed() === Infinity')],
+    changes: [change('edge-agent/link/login/time-requests.js', 'elapsed() >= dueAtMs', 'elapsed() === Infinity')],
     liveness: true,
   },
   {
     name: 'policy-half-applied',
     what: 'a new policy is used and not kept',
-    changes: [change('edge-agent/trust/policy.js', 'this.#store(jws, claims);', '')],
+    changes: [change('edge-agent/trust/trusted-policy.js', 'this.#store(jws, claims);', '')],
   },
   {
     name: 'policy-goes-back',
@@ -210,7 +210,7 @@ export const AGENT_BUGS: readonly Bug[] = [
     what: 'a full disk that a message from the broker runs into is nobody’s to catch',
     changes: [
       change(
-        'edge-agent/link/documents/documents.js',
+        'edge-agent/link/documents/receive-documents.js',
         'if (!(error instanceof LedgerFull))\n                throw error;',
         'throw error;',
       ),

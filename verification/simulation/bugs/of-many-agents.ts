@@ -63,7 +63,7 @@ export const MANY_AGENTS_BUGS: readonly Bug[] = [
     what: 'an agent whose ledger was put back goes on deciding alone, though the cloud has told it',
     changes: [
       change(
-        'edge-agent/trust/revocation/ledger-doubt.js',
+        'edge-agent/trust/revocation/untrusted-ledger.js',
         "return Number(marks.get(ONLINE_ONLY) ?? 0) > nowMs || !isWhole ? 'put_back' : undefined;",
         'return undefined;',
       ),
@@ -75,7 +75,7 @@ export const MANY_AGENTS_BUGS: readonly Bug[] = [
     what: 'what the cloud had not acknowledged is not told under the new identity',
     changes: [
       change(
-        'edge-agent/enrolment/take-over.js',
+        'edge-agent/enrolment/adopt-ledger.js',
         'journal.restart(next.generation);',
         "db.exec('DELETE FROM journal');\n            journal.restart(next.generation);",
       ),
@@ -100,7 +100,7 @@ export const MANY_AGENTS_BUGS: readonly Bug[] = [
     what: 'an agent that knows that there are two of it goes on deciding alone',
     changes: [
       change(
-        'edge-agent/trust/revocation/ledger-doubt.js',
+        'edge-agent/trust/revocation/untrusted-ledger.js',
         "if (marks.get(FORKED) === '1')",
         "if (marks.get(FORKED) === '2')",
       ),

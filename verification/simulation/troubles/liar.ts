@@ -1,5 +1,5 @@
 import type { Database as Connection } from 'better-sqlite3'
-import { messagesOf } from '../../../edge-agent/link/login/messages.ts'
+import { messagesOf } from '../../../edge-agent/link/login/sign-messages.ts'
 import type { Identity } from '../../../edge-agent/identity/identity.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import { signer, type Signer } from '../../../policy/documents/keys.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { StoredRelease } from '../../../../edge-agent/items/database.ts'
+import type { StoredRelease } from '../../../../edge-agent/items/item-file.ts'
 import { openReleasedUnits, type ReleasedUnit } from '../../../../edge-agent/lanes/gate/released-units.ts'
 import { parseEpc } from '../../../../policy/gs1/epc.ts'
 import { receiptEntry } from '../../../../policy/receipts/claims.ts'

@@ -4,9 +4,9 @@ import { contentHash, PolicyClaims } from '../../policy/documents/store-document
 import type { Identity } from '../identity/identity.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { judgeVersion, type DocumentHead } from './judge-version.ts'
-import type { TrustedKeySet } from './key-set.ts'
+import type { TrustedKeySet } from './trusted-key-set.ts'
 import { nowSeconds, type AgentClock } from './time/clock.ts'
-import { openAs, openStored, stillVerifying, type Acceptance } from './verify/open-as.ts'
+import { openAs, openStored, stillVerifying, type Acceptance } from './verify/open-claims.ts'
 
 export interface PolicyParts {
   identity: Identity

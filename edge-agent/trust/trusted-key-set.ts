@@ -4,11 +4,11 @@ import { contentHash, KeySetClaims } from '../../policy/documents/store-document
 import type { Identity } from '../identity/identity.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { judgeVersion, type DocumentHead } from './judge-version.ts'
-import type { AfterTheft } from './revocation/after-theft.ts'
+import type { AfterTheft } from './revocation/key-compromise.ts'
 import type { RevokedKeys } from './revocation/revoked-keys.ts'
 import { nowSeconds, type AgentClock } from './time/clock.ts'
 import type { TimeAnswers } from './time/time-answers.ts'
-import { openAs, openStored, type Acceptance } from './verify/open-as.ts'
+import { openAs, openStored, type Acceptance } from './verify/open-claims.ts'
 import { rootRing } from './verify/root-ring.ts'
 
 export interface KeySetParts {

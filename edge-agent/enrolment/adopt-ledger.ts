@@ -1,8 +1,8 @@
 import { decodeClaims } from '../../policy/documents/decode-claims.ts'
-import { openLedgerFile } from '../ledger/file/database.ts'
+import { openLedgerFile } from '../ledger/file/ledger-file.ts'
 import { Journal } from '../ledger/journal/journal.ts'
 import { LEDGER_ID } from '../ledger/ledger.ts'
-import { openMarks } from '../ledger/file/marks.ts'
+import { openMarks } from '../ledger/file/metadata.ts'
 import type { Identity } from '../identity/identity.ts'
 
 /** What was believed by the word of the former cloud or root, and counted by its numbers. */

@@ -3,7 +3,7 @@ import type { DocumentKind } from '../../../policy/documents/kinds.ts'
 import type { KeyRing } from '../../../policy/documents/keys.ts'
 import { openDocument } from '../../../policy/documents/signed-document.ts'
 import { RELEASE } from '../../../policy/release.ts'
-import { neededBy, type NeededRelease } from './needed-release.ts'
+import { neededBy, type NeededRelease } from './required-release.ts'
 
 /**
  *   document ─▶ signature, kind, audience, times ─▶ needs a later release? ─▶ schema of the claims ─▶ claims, or a refusal

@@ -3,8 +3,8 @@ import type { Platform } from '../../../policy/platform.ts'
 import type { Log } from '../../log.ts'
 import type { Identity } from '../../identity/identity.ts'
 import type { CallLimits, CloudAnswer, HttpClient } from '../wire/http-client.ts'
-import type { Greeting } from './ledger-greeting.ts'
-import type { Messages } from './messages.ts'
+import type { Greeting } from './ledger-handshake.ts'
+import type { Messages } from './sign-messages.ts'
 
 /**
  *   offline ─ login: challenge ─ signed ─ access token, for 15 minutes ─▶ documents fetched: online

@@ -3,11 +3,11 @@ import { HOME_MESSAGE_LIFE, HomeQuestion, type HomeAnswer } from '../../policy/d
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { openDocument, signDocument } from '../../policy/documents/signed-document.ts'
 import type { GrantAnswer } from '../ledger/home/home-grants.ts'
-import { ledgerDoubt } from '../trust/revocation/ledger-doubt.ts'
-import { askingLimit, type AskingLimit } from './asking-limit.ts'
+import { ledgerDoubt } from '../trust/revocation/untrusted-ledger.ts'
+import { askingLimit, type AskingLimit } from './peer-rate-limit.ts'
 import type { HomeTimes } from './home-time.ts'
 import { messageTimes } from '../trust/time/message-times.ts'
-import type { HomeParts } from './home-parts.ts'
+import type { HomeParts } from './home-dependencies.ts'
 import { agentKeys } from './store-agents.ts'
 
 export type HomeReply =

@@ -2,8 +2,8 @@ import type { KeyRecord } from '../../../policy/documents/keys.ts'
 import type { Replica } from '../../items/replica.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { Denials } from './denials.ts'
-import { noLongerRevokedBy } from './ledger-doubt.ts'
-import type { ToldVersions } from '../time/told-versions.ts'
+import { noLongerRevokedBy } from './untrusted-ledger.ts'
+import type { ToldVersions } from '../time/token-versions.ts'
 
 /**
  *   key revoked ─▶ in one transaction with the key set that says so ─▶ what it may have signed is forgotten, and heard anew

@@ -1,6 +1,6 @@
 import { compareVersions, type FreshClaims } from '../../policy/documents/store-documents.ts'
 import type { DocumentHead } from './judge-version.ts'
-import { refused, type Refusal } from './verify/open-as.ts'
+import { refused, type Refusal } from './verify/open-claims.ts'
 
 /** What a freshness is held against. */
 export interface Held {

@@ -3,7 +3,7 @@ import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { openDocument, signDocument } from '../../policy/documents/signed-document.ts'
 import { httpClient } from '../link/wire/http-client.ts'
 import { messageTimes } from '../trust/time/message-times.ts'
-import type { HomeParts } from './home-parts.ts'
+import type { HomeParts } from './home-dependencies.ts'
 import { agentKeys, type HomeAt } from './store-agents.ts'
 
 export type HomeCall = Pick<

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { neededRelease, noteNeeded, noteTaken } from '../../../edge-agent/trust/verify/needed-release.ts'
+import { neededRelease, noteNeeded, noteTaken } from '../../../edge-agent/trust/verify/required-release.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import { signDocument } from '../../../policy/documents/signed-document.ts'
 import { RELEASE } from '../../../policy/release.ts'

@@ -6,8 +6,8 @@ import {
   isRestored,
   noteForked,
   noteOnlineOnly,
-} from '../../trust/revocation/ledger-doubt.ts'
-import type { LedgerView } from './messages.ts'
+} from '../../trust/revocation/untrusted-ledger.ts'
+import type { LedgerView } from './sign-messages.ts'
 
 /** What the cloud says of our ledger, at each login. */
 export interface Greeting {

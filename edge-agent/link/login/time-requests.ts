@@ -3,7 +3,7 @@ import { LedgerFull } from '../../ledger/file/commit.ts'
 import type { Log } from '../../log.ts'
 import type { Trust } from '../../trust/trust.ts'
 import type { HttpClient } from '../wire/http-client.ts'
-import { CALL_MS } from './session.ts'
+import { CALL_MS } from './cloud-session.ts'
 
 /** Asks the cloud for signed time that cannot be an old copy, as it answers our own nonce. */
 export interface TimeQuestions {

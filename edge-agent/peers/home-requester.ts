@@ -1,11 +1,11 @@
 import { newId } from '../../policy/ids.ts'
 import type { Cancel } from '../../policy/platform.ts'
 import type { DenyReason, RightClass } from '../../policy/vocabulary.ts'
-import type { HomeWord } from '../ledger/home/home-asks.ts'
+import type { HomeWord } from '../ledger/home/stored-home-requests.ts'
 import type { GrantAnswer } from '../ledger/home/home-grants.ts'
-import type { HomeCall, HomeCallAnswer, HomeCalls } from './home-calls.ts'
-import { openHomeWords, type HomeWords, type Told } from './home-words.ts'
-import type { HomeParts } from './home-parts.ts'
+import type { HomeCall, HomeCallAnswer, HomeCalls } from './home-client.ts'
+import { openHomeWords, type HomeWords, type Told } from './outcome-reports.ts'
+import type { HomeParts } from './home-dependencies.ts'
 import { homeOf, storeAgent, type HomeAt } from './store-agents.ts'
 
 export interface HomeWish {

@@ -1,5 +1,5 @@
 import { retryDelays, type Cancel, type Platform } from '../../policy/platform.ts'
-import type { HomeWord } from '../ledger/home/home-asks.ts'
+import type { HomeWord } from '../ledger/home/stored-home-requests.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 
 /**
