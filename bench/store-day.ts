@@ -75,7 +75,7 @@ async function run({ mode, folder, note }: Bench): Promise<Result> {
             },
           ],
     notes: [
-      'signatures are quick ones, files lie in memory and the oracles take part (docs/simulation.md)',
+      'signatures are quick ones, files lie in memory and the oracles take part (docs/guides/simulation.md)',
       ...(mode !== 'full'
         ? ['a small day: its hours cost what they cost without shoppers, so it says nothing of the whole one']
         : []),

@@ -69,7 +69,7 @@ function table(options: Options): string {
   return ['| option | environment | default | |', '|---|---|---|---|', ...rows].join('\n')
 }
 
-/** The tables of docs/configuration.md, from the settings as they are. */
+/** The tables of docs/reference/configuration.md, from the settings as they are. */
 export function configurationTables(): string {
   return Object.entries(COMMANDS)
     .map(([command, options]) => `### ${command}\n\n${table(options)}`)

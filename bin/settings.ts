@@ -2,7 +2,7 @@ import { PCSCD_SOCKET } from '../device-drivers/transports/link-settings.ts'
 import { PROTECTION_ACTIONS } from '../policy/vocabulary.ts'
 import { choice, euros, flag, perMinute, port, secret, text, url, wholeNumber, type Option } from './options.ts'
 
-/** Every setting of every command, once: the help, docs/configuration.md and the checks come from here. */
+/** Every setting of every command, once: the help, docs/reference/configuration.md and the checks come from here. */
 
 const dataDir = (fallback: string, help = 'folder for data and keys') =>
   text({ flag: 'data', env: 'UNTAG_DATA_DIR', help }, 'DIR', fallback)
@@ -285,7 +285,7 @@ export const EDGE_OPTIONS = {
     {
       flag: 'trace',
       env: 'UNTAG_TRACE_DIR',
-      help: 'folder to write down every byte to and from devices, passwords included; see docs/hardware/traces.md',
+      help: 'folder to write down every byte to and from devices, passwords included; see docs/reference/hardware/traces.md',
     },
     'DIR',
     undefined,

@@ -5,7 +5,7 @@ export interface UntagErrorDetail {
   message: string
 }
 
-/** What the API says about a refusal; the codes are in docs/errors.md. */
+/** What the API says about a refusal; the codes are in docs/reference/errors.md. */
 export interface UntagErrorFields {
   /** HTTP status; 0 when no answer came. */
   status: number

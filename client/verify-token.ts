@@ -1,7 +1,7 @@
 import { createRemoteJWKSet, customFetch, errors, jwtVerify, type JWTPayload } from 'jose'
 import { REAL_PLATFORM, type ClientPlatform } from './platform.ts'
 
-/** The claims of an authorization token; docs/tokens.md describes them. */
+/** The claims of an authorization token; docs/reference/tokens.md describes them. */
 export interface TokenClaims extends JWTPayload {
   aud: string
   /** The nonce: may be used once. */

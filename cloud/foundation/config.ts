@@ -1,4 +1,4 @@
-/** What a cloud can be told. Read from options and environment in bin/, checked there; see docs/configuration.md. */
+/** What a cloud can be told. Read from options and environment in bin/, checked there; see docs/reference/configuration.md. */
 export interface CloudConfig {
   /** Address of the API root as clients and QR codes use it, such as `https://shop.example/api/v1`. */
   readonly baseUrl: string

@@ -24,7 +24,7 @@ export interface ErrorDetail {
 }
 
 export interface FailureExtras {
-  /** A finer word than `code`, listed in docs/errors.md. */
+  /** A finer word than `code`, listed in docs/reference/errors.md. */
   reason?: string
   requiredUpgrade?: string
   currentPackage?: string

@@ -16,7 +16,7 @@ const request = {
     .min(1)
     .max(60)
     .regex(/^[A-Za-z][A-Za-z0-9_-]*$/)
-    .describe('Such as `transactions`; systems other than `generic` take what docs/integrations.md lists.'),
+    .describe('Such as `transactions`; systems other than `generic` take what docs/guides/integrations.md lists.'),
   records: z
     .array(z.record(z.string().max(120), z.unknown()))
     .min(1)

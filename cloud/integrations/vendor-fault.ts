@@ -1,6 +1,6 @@
 import { Failure, invalid } from '../foundation/failure.ts'
 
-/** Why a merchant's system did not do what it was asked; the words stand in docs/errors.md. */
+/** Why a merchant's system did not do what it was asked; the words stand in docs/reference/errors.md. */
 export type VendorFaultCode =
   | 'credentials_refused'
   | 'system_refused'

@@ -21,7 +21,7 @@ export interface OutgoingAnswer {
   readonly isCut: boolean
 }
 
-/** Why there is no answer at all; the words are listed in docs/errors.md. */
+/** Why there is no answer at all; the words are listed in docs/reference/errors.md. */
 export const OUTGOING_FAULTS = [
   'address_refused',
   'name_not_found',

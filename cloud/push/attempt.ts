@@ -17,7 +17,7 @@ export interface Outcome {
   readonly atMs: number
   /** Of the answer; null when there was none. */
   readonly status: number | null
-  /** Why there was no answer, in words of docs/errors.md. */
+  /** Why there was no answer, in words of docs/reference/errors.md. */
   readonly error: string | null
   /** `Retry-After` of the answer, ms. */
   readonly retryAfterMs: number | null

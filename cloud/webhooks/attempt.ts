@@ -20,7 +20,7 @@ export interface Outcome {
   tookMs: number
   /** Of the answer; null when there was none. */
   status: number | null
-  /** A word of docs/errors.md; null when there was an answer. */
+  /** A word of docs/reference/errors.md; null when there was an answer. */
   error: string | null
   answer: string | null
 }

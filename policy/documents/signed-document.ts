@@ -9,7 +9,7 @@ import { isSignedBy, signBytes, type KeyRing, type Signer, type VerificationKey 
  * claims, all of which would give one token many names.
  */
 
-/** Why a document is refused. Listed in docs/errors.md. */
+/** Why a document is refused. Listed in docs/reference/errors.md. */
 export type DocumentFault =
   | 'too_long'
   | 'malformed'

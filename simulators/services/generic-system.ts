@@ -9,7 +9,7 @@ import {
 } from './vendor-server.ts'
 
 /**
- * A till or ERP system of a merchant's own, as docs/integrations.md asks for one:
+ * A till or ERP system of a merchant's own, as docs/guides/integrations.md asks for one:
  *
  *   GET /articles · /stock · /orders · /suppliers ?cursor=   POST /{dataType} {records[]}
  *

@@ -7,7 +7,7 @@ import * as settings from '../../bin/settings.ts'
 import { configSchema, readConfig } from '../../edge-agent/config.ts'
 import { readSources, ROOT } from '../house/sources.ts'
 
-const FILE = join(ROOT, 'docs/configuration.md')
+const FILE = join(ROOT, 'docs/reference/configuration.md')
 const page = readFileSync(FILE, 'utf8')
 const UPDATE = 'Write the pages anew: npx vitest run test/bin/configuration-page.test.ts -u'
 const declared = Object.entries(settings).filter(([name]) => name.endsWith('_OPTIONS')) as [string, Options][]
@@ -50,7 +50,7 @@ describe('the pages about configuration', () => {
 
   it('have the schema as it is', async () => {
     await expect(`${JSON.stringify(configSchema(), null, 2)}\n`, UPDATE).toMatchFileSnapshot(
-      join(ROOT, 'docs/edge-config.schema.json'),
+      join(ROOT, 'docs/reference/edge-config.schema.json'),
     )
   })
 

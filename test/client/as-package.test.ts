@@ -97,10 +97,10 @@ describe('untag as a package', () => {
 
   it('gives its types to others without skipLibCheck, and runs', async () => {
     writeFileSync(join(folder, 'program.ts'), PROGRAM)
-    writeFileSync(join(folder, 'page.ts'), onPage('docs/api.md'))
+    writeFileSync(join(folder, 'page.ts'), onPage('docs/guides/api.md'))
     writeFileSync(join(folder, 'agent.ts'), AGENT_EXAMPLES)
-    writeFileSync(join(folder, 'till.ts'), onPage('docs/agent-api.md'))
-    expect(onPage('docs/api.md')).toContain('createClient')
+    writeFileSync(join(folder, 'till.ts'), onPage('docs/guides/agent-api.md'))
+    expect(onPage('docs/guides/api.md')).toContain('createClient')
     expect(compile('program.ts', 'page.ts', 'agent.ts', 'till.ts')).toBe('')
     expect(JSON.parse(await run('program.js'))).toEqual({ stores: 1, many: true, code: 'not-found' })
   })

@@ -10,12 +10,12 @@ export const REGISTERED: readonly string[] = [
   ...new Set([...DRIVER_NAMES, ...DeviceEntry.options.map(({ shape }) => shape.driver.value)]),
 ]
 
-const SCHEMA = 'docs/edge-config.schema.json'
+const SCHEMA = 'docs/reference/edge-config.schema.json'
 const read = (path: string) => (existsSync(join(ROOT, path)) ? readFileSync(join(ROOT, path), 'utf8') : '')
 
 /** What the driver lacks: one line for each missing part, with what to add and where. */
 export function missingParts(driver: string): string[] {
-  const page = `docs/hardware/${driver}.md`
+  const page = `docs/reference/hardware/${driver}.md`
   const ownFile = sources.find(
     ({ path, text }) => path.startsWith('device-drivers/drivers/') && text.includes(`name: '${driver}',\n  settings:`),
   )

@@ -390,7 +390,7 @@ describe('a stream with garbage in it', () => {
     expect(readTagReports(got[0]!.body)).toHaveLength(15_000)
   })
 
-  // UNTAG_LONG_FUZZ=1 runs the million chunks that the figure in docs/hardware/llrp.md is from.
+  // UNTAG_LONG_FUZZ=1 runs the million chunks that the figure in docs/reference/hardware/llrp.md is from.
   const CHUNKS = process.env['UNTAG_LONG_FUZZ'] ? 1_000_000 : 60_000
 
   test(`${CHUNKS.toLocaleString('en')} chunks of anything: bounded, never thrown at, and no slower at the end than at the beginning`, () => {

@@ -221,7 +221,7 @@ describe('packages for PC/SC', () => {
       throw new Error('Required addon dependency not found (@pcsc-mini/windows-x86_64-node):\nError')
     }
     expect(() => openSmartCards(PCSC_PACKAGES, load)).toThrow(
-      'no package for smart cards can be loaded (pcsc-mini: Required addon dependency not found (@pcsc-mini/windows-x86_64-node); nfc-pcsc: not installed); run npm install --no-save -O @pcsc-mini/windows-x86_64-node, see docs/hardware/pcsc.md',
+      'no package for smart cards can be loaded (pcsc-mini: Required addon dependency not found (@pcsc-mini/windows-x86_64-node); nfc-pcsc: not installed); run npm install --no-save -O @pcsc-mini/windows-x86_64-node, see docs/reference/hardware/pcsc.md',
     )
   })
 

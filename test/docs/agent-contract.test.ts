@@ -7,7 +7,7 @@ import { ROOT } from '../house/sources.ts'
 import { breakingChanges, undeclaredChanges, unnamedAdditions, type ContractDocument } from './breaking-changes.ts'
 import { readableJson } from './contract-page.ts'
 
-const FILE = 'docs/agent-openapi.json'
+const FILE = 'docs/reference/agent-openapi.json'
 const UPDATE = 'npx vitest run test/docs/agent-contract.test.ts -u'
 const committed = () => JSON.parse(readFileSync(join(ROOT, FILE), 'utf8')) as ContractDocument
 const current = JSON.parse(JSON.stringify(describeAgentApi())) as ContractDocument & { info: { version: string } }

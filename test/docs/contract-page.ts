@@ -8,7 +8,7 @@ const WIDTH = 120
 /** Fields that hold an example: one line each, however long. */
 const EXAMPLES: ReadonlySet<string> = new Set(['example', 'value'])
 
-/** docs/openapi.json as a value. Sorted by name where an operation or a schema may move in the code and stay the same. */
+/** docs/reference/openapi.json as a value. Sorted by name where an operation or a schema may move in the code and stay the same. */
 export function contractDocument(): ContractDocument & { servers: unknown } {
   const { openApi } = describeApi(OPERATION_TABLE, SERVER)
   const document = JSON.parse(JSON.stringify(openApi)) as ContractDocument & { servers: unknown }
@@ -24,7 +24,7 @@ function sorted<T>(byName: Readonly<Record<string, T>>): Record<string, T> {
   return Object.fromEntries(Object.entries(byName).toSorted(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-/** docs/openapi.json as text. */
+/** docs/reference/openapi.json as text. */
 export function contractPage(document: ContractDocument): string {
   return `${readableJson(document)}\n`
 }

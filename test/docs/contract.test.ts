@@ -6,7 +6,7 @@ import { ROOT } from '../house/sources.ts'
 import { breakingChanges, undeclaredChanges, unnamedAdditions, type ContractDocument } from './breaking-changes.ts'
 import { contractDocument, contractPage, readableJson } from './contract-page.ts'
 
-const FILE = 'docs/openapi.json'
+const FILE = 'docs/reference/openapi.json'
 const UPDATE = 'npx vitest run test/docs/contract.test.ts -u'
 const committed = () => JSON.parse(readFileSync(join(ROOT, FILE), 'utf8')) as ContractDocument
 const current = contractDocument()

@@ -3,7 +3,7 @@ import { EVENT_TYPES, TEST_EVENT } from '../../cloud/webhooks/event-types.ts'
 import { readSources, type Source } from '../house/sources.ts'
 
 /*
- * docs/coverage.md, made of the code as it is: what the specification and the decisions ask for, where it is, and what tests it.
+ * test/coverage.md, made of the code as it is: what the specification and the decisions ask for, where it is, and what tests it.
  * Only the names of what is asked for stand here; what is not there yet is listed as open.
  */
 const SPECIFIED = `

@@ -32,6 +32,6 @@ it('finds every operation of the table, each once', () => {
 it('is told by the page as it is', async () => {
   await expect(
     coveragePage(found),
-    'Write docs/coverage.md anew: npx vitest run test/docs/coverage.test.ts -u',
-  ).toMatchFileSnapshot(join(ROOT, 'docs/coverage.md'))
+    'Write test/coverage.md anew: npx vitest run test/docs/coverage.test.ts -u',
+  ).toMatchFileSnapshot(join(ROOT, 'test/coverage.md'))
 })

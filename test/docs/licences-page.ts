@@ -52,14 +52,14 @@ export function isAllowed(found: LockedPackage): boolean {
   return expression.split(' OR ').some(isFine)
 }
 
-/** docs/licences.md, made from the lock file. */
+/** docs/reference/licences.md, made from the lock file. */
 export function licencesPage(packages: readonly LockedPackage[]): string {
   const counts = new Map<string, number>()
   for (const { licence = 'none' } of packages) counts.set(licence, (counts.get(licence) ?? 0) + 1)
   const summary = [...counts].toSorted(([a, n], [b, m]) => m - n || (a < b ? -1 : 1))
   return `# Licences
 
-untag is under the [MIT licence](../LICENSE). This page lists the packages that it installs for production, as \`package-lock.json\` names them. A test writes the page (\`npx vitest run test/docs/licences.test.ts -u\`) and fails for a licence that is not allowed.
+untag is under the [MIT licence](../../LICENSE). This page lists the packages that it installs for production, as \`package-lock.json\` names them. A test writes the page (\`npx vitest run test/docs/licences.test.ts -u\`) and fails for a licence that is not allowed.
 
 Allowed are ${[...PERMISSIVE].join(', ')}. The LGPL is allowed for libvips alone: a shared library that the optional package \`sharp\` brings for one platform at a time. Without \`sharp\`, only image uploads are missing.
 

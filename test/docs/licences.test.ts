@@ -29,8 +29,8 @@ it.each([
 it('has the page as the lock file is', async () => {
   await expect(
     licencesPage(packages),
-    'Write docs/licences.md anew: npx vitest run test/docs/licences.test.ts -u',
-  ).toMatchFileSnapshot(join(ROOT, 'docs/licences.md'))
+    'Write docs/reference/licences.md anew: npx vitest run test/docs/licences.test.ts -u',
+  ).toMatchFileSnapshot(join(ROOT, 'docs/reference/licences.md'))
 })
 
 it('npm run sbom names the same packages, each with its licence', () => {

@@ -5,7 +5,7 @@ import { DENY_REASONS } from '../../policy/vocabulary.ts'
 import { ERROR_STATUS } from '../../cloud/foundation/failure.ts'
 import { readSources, ROOT } from './sources.ts'
 
-const page = readFileSync(join(ROOT, 'docs/errors.md'), 'utf8')
+const page = readFileSync(join(ROOT, 'docs/reference/errors.md'), 'utf8')
 const sources = readSources(['policy', 'device-drivers', 'edge-agent', 'cloud'])
 const text = sources.map((s) => s.text).join('\n')
 
@@ -19,7 +19,7 @@ function members(name: string): string[] {
   return all(/\| '([a-z_]+)'/g, body)
 }
 
-describe('docs/errors.md', () => {
+describe('docs/reference/errors.md', () => {
   it.each([
     ['reasons of refusals', all(/precondition\(\s*'([a-z_]+)'/g)],
     ['reasons in extras', all(/\{\s*reason: '([a-z_]+)'/g)],

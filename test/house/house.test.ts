@@ -119,8 +119,8 @@ describe('the house', () => {
     expect(left).toEqual([])
   })
 
-  it('lets each folder of cloud/ import only lower rows of the table in docs/development.md', () => {
-    const page = readFileSync(join(ROOT, 'docs/development.md'), 'utf8')
+  it('lets each folder of cloud/ import only lower rows of the table in docs/guides/development.md', () => {
+    const page = readFileSync(join(ROOT, 'docs/guides/development.md'), 'utf8')
     const section = /\n## Folders of the cloud\n(.*?)\n## /s.exec(page)?.[1] ?? ''
     const rows = [...section.matchAll(/^\| (`.*?) \|/gm)].map(([, cell = '']) => cell)
     const rowOf = new Map(

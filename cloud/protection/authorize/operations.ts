@@ -21,7 +21,7 @@ const AuthorizationFields = {
   authorizationToken: z
     .string()
     .nullable()
-    .describe('A signed token that the device can verify alone (docs/tokens.md).'),
+    .describe('A signed token that the device can verify alone (docs/reference/tokens.md).'),
   expiresAt: z.string().nullable(),
   redeemedAt: z.string().nullable(),
   replayProtectedNonce: z.string().nullable(),

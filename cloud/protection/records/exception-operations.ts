@@ -16,7 +16,7 @@ const STATES = ['open', 'acknowledged'] as const
 const Exception = z.strictObject({
   exceptionId: z.string(),
   storeId: z.string(),
-  kind: z.string().describe('A word of docs/errors.md, “Exceptions”.'),
+  kind: z.string().describe('A word of docs/reference/errors.md, “Exceptions”.'),
   subject: z.string().describe('What it is about; there is one exception for each kind and subject.'),
   state: z.enum(STATES),
   detail: z.string(),

@@ -17,7 +17,7 @@ export const WITHDRAWN = 'later evidence'
 
 export interface NewException {
   storeId: string
-  /** A word of docs/errors.md, such as `double_redeem`. */
+  /** A word of docs/reference/errors.md, such as `double_redeem`. */
   kind: string
   /** What it is about: raised once for each. */
   subject: string

@@ -37,7 +37,7 @@ export const PATH = /^(?:\$|[A-Za-z0-9_-]{1,64})(?:\.[A-Za-z0-9_-]{1,64}|\[\*\])
 /** Reads that are taken from one body; what is behind them is counted as strange. */
 export const MOST_READS_IN_BODY = 5_000
 
-/** AdvanNet's HTTP service with the body that docs/hardware/http-ingest.md gives it. */
+/** AdvanNet's HTTP service with the body that docs/reference/hardware/http-ingest.md gives it. */
 const KEONN: ReadMapping = {
   reads: 'reads[*]',
   epc: 'epc',

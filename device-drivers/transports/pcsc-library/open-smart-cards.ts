@@ -42,6 +42,6 @@ export function openSmartCards(names: readonly PcscPackage[], load: LoadPackage)
   // pcsc-mini names the package with the binary for this system.
   const binary = /@pcsc-mini\/[\w-]+/.exec(reasons.join(' '))?.[0]
   throw new Error(
-    `no package for smart cards can be loaded (${reasons.join('; ')}); run npm install --no-save -O ${binary ?? names[0]}, see docs/hardware/pcsc.md`,
+    `no package for smart cards can be loaded (${reasons.join('; ')}); run npm install --no-save -O ${binary ?? names[0]}, see docs/reference/hardware/pcsc.md`,
   )
 }

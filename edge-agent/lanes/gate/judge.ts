@@ -6,7 +6,7 @@ import type { KnownItem } from '../../items/item-table.ts'
 import { STALE_SECONDS } from '../../items/replica.ts'
 
 /**
- * Why a gate did what it did about a leaving tag. Listed in docs/gate.md.
+ * Why a gate did what it did about a leaving tag. Listed in docs/guides/gate.md.
  *
  * - `paid`: its status lets it leave · `receipt`: a receipt that was shown here covers it
  * - `released`: an agent of the store has released it, and the cloud has said nothing newer of it

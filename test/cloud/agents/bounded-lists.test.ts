@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { BATCHES_OF_AGENT, BATCHES_OF_ALL, waitingBatches } from '../../../cloud/messaging/waiting-batches.ts'
 import { recentlyUsed } from '../../../cloud/foundation/recently-used.ts'
 
-/** docs/limits.md lists all lists and tables of the cloud that callers fill. */
+/** docs/reference/limits.md lists all lists and tables of the cloud that callers fill. */
 describe('lists of the cloud', () => {
   it('takes 4 batches of one agent and 500 of all, and each again when one is stored', () => {
     const batches = waitingBatches()

@@ -119,8 +119,8 @@ describe('the description of the API', () => {
     }
   })
 
-  it('shows refusals by reasons that docs/errors.md explains', () => {
-    const page = readFileSync(join(ROOT, 'docs/errors.md'), 'utf8')
+  it('shows refusals by reasons that docs/reference/errors.md explains', () => {
+    const page = readFileSync(join(ROOT, 'docs/reference/errors.md'), 'utf8')
     const { content } = document.paths['/startCheckout'].post.responses['409']
     expect(Object.keys(content['application/json'].examples)).toEqual(
       expect.arrayContaining(['price_changed', 'item_mismatch']),

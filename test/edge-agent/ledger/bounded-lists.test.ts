@@ -7,7 +7,7 @@ import { watchReleases } from '../../../edge-agent/devices/release-watch.ts'
 import { limitedLog, LINES_A_MINUTE } from '../../../policy/limited-log.ts'
 import { virtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 
-/** docs/limits.md lists all lists and tables of the agent that callers fill. */
+/** docs/reference/limits.md lists all lists and tables of the agent that callers fill. */
 describe('lists of the agent', () => {
   it('lets 200 requests wait for decisions, and answers 503 with Retry-After to the next', async () => {
     const app = new Hono()

@@ -4,7 +4,7 @@ import type { Json } from '../../support/cloud.ts'
 import { openStore, type TestStore } from '../../support/store.ts'
 import { fakeDevice, type FakeDevice } from '../../support/fake-device.ts'
 
-/** docs/protection-events.md: which field an event of an agent has at which driver. */
+/** docs/reference/protection-events.md: which field an event of an agent has at which driver. */
 
 let store: TestStore
 let pad: FakeDevice

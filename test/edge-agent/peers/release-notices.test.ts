@@ -14,7 +14,7 @@ import { addAgent, type SecondAgent } from '../../support/second-agent.ts'
 import { openStore, type TestStore } from '../../support/store.ts'
 import { fakeReader } from '../../support/fake-reader.ts'
 
-/** Goods that are released while the cloud is offline pass the gates of the store (docs/gate.md). */
+/** Goods that are released while the cloud is offline pass the gates of the store (docs/guides/gate.md). */
 
 const quiet = { info: () => undefined, warn: () => undefined, error: () => undefined }
 const ADDRESS = 'http://gate.lan:8090'

@@ -59,7 +59,7 @@ describe('a receipt token', () => {
     expect(Buffer.from(receiptIdentity(Buffer.alloc(32, 7), 'pur_2'))).not.toEqual(Buffer.from(cti))
   })
 
-  it('matches its documented vector, byte for byte (docs/tokens.md)', () => {
+  it('matches its documented vector, byte for byte (docs/reference/tokens.md)', () => {
     const { record, signer } = testKey('receipt', { seed: 1 })
     const vector = signReceipt(
       {

@@ -59,7 +59,7 @@ describe('the facts of the units in a receipt', () => {
     expect(map.get(-65_542)).toEqual(Uint8Array.from([0b01010_000]))
   })
 
-  it('match their documented vector, byte for byte (docs/tokens.md)', () => {
+  it('match their documented vector, byte for byte (docs/reference/tokens.md)', () => {
     const claims: ReceiptClaims = {
       storeId: 'st_1',
       exp: 1_800_086_400,

@@ -3,7 +3,7 @@ import type { Clock } from '../../../policy/platform.ts'
 import { pspBooks, type PspBooks } from '../../../simulators/services/psp-books.ts'
 
 export const PSP = 'http://psp.sim'
-/** A till and a goods management that speak the generic protocol (docs/integrations.md). */
+/** A till and a goods management that speak the generic protocol (docs/guides/integrations.md). */
 export const TILL = 'http://till.sim'
 export const ERP = 'http://erp.sim'
 /** Takes webhooks. */

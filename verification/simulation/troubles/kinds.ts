@@ -62,7 +62,7 @@ const NEVER_WITH_LIAR: ReadonlySet<Trouble> = new Set<Trouble>([
 
 /**
  * When cloud and agent are both put back nobody knows any more what was used; what a lost cloud has paid out only its provider
- * knows; and an agent that it does not know people enrol once more (docs/backup.md). What a copy used goes with it when it is taken away.
+ * knows; and an agent that it does not know people enrol once more (docs/guides/backup.md). What a copy used goes with it when it is taken away.
  */
 const NEVER_TOGETHER: readonly (readonly Trouble[])[] = [
   ['restore', 'rollback'],

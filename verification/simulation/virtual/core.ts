@@ -15,7 +15,7 @@ export interface Core {
   crashRate: number
 }
 
-/** Names of what must always hold; texts in docs/simulation.md. */
+/** Names of what must always hold; texts in docs/guides/simulation.md. */
 export const INVARIANTS = {
   I1: 'a right is used at most once in its ledger',
   I2: 'nothing is released without a durable redemption, except ways out while an emergency input is active',
