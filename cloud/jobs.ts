@@ -16,8 +16,8 @@ import { pruneApprovals } from './protection/authorize/approvals.ts'
 import { pruneDecisions } from './protection/records/decisions.ts'
 import { pruneDenied } from './protection/rights/deny-list.ts'
 import { endDueMoves } from './protection/devices/due-moves.ts'
-import { pruneGiven } from './protection/rights/given-rights.ts'
-import { pruneGone } from './protection/items/item-sequence.ts'
+import { pruneDelegated } from './protection/rights/given-rights.ts'
+import { pruneRemovedNames } from './protection/items/item-sequence.ts'
 import type { AgentMessages } from './messaging/agent-messages.ts'
 import { startDuePayments } from './payments/due-payments.ts'
 import { releaseRefunds } from './payments/release-refunds.ts'
@@ -100,7 +100,7 @@ class Repeater {
   /** What is over by a clock that has just jumped may not be over at all: such work waits until the time is known again. */
   everyByTheClock(ms: number, name: string, work: () => Promise<void>): void {
     this.every(ms, name, async () => {
-      if (this.#services.authority.clock.doubt() === null) await work()
+      if (this.#services.authority.clock.untrustedReason() === null) await work()
     })
   }
 
@@ -122,12 +122,12 @@ function startSigning(
   let toldKeys = 0
   repeater.every(REFRESH_MS, 'refresh', async () => {
     await refresh('news')
-    const doubt = authority.clock.doubt()
+    const doubt = authority.clock.untrustedReason()
     if (doubt) log.warn({ doubt }, 'nothing is signed')
-    else await database.write((db) => authority.noteSigned(db, authority.clock.nowMs()))
+    else await database.write((db) => authority.storeLastSigned(db, authority.clock.nowMs()))
   })
   repeater.every(KEYS_MS, 'signing keys', async () => {
-    const generation = await authority.look()
+    const generation = await authority.refresh()
     if (generation === toldKeys) return
     toldKeys = generation
     await refresh('all')
@@ -144,11 +144,11 @@ const PRUNED: readonly ((db: Db, nowMs: number) => Promise<unknown>)[] = [
   pruneLogins,
   pruneCodes,
   pruneRequests,
-  pruneGone,
+  pruneRemovedNames,
   pruneDecisions,
   pruneApprovals,
   pruneDenied,
-  pruneGiven,
+  pruneDelegated,
   pruneFormerKeys,
 ]
 

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { addSealingKey, keepSealingKey } from '../../cloud/authority/key-files.ts'
+import { addSealingKey, discardOtherSealingKeys } from '../../cloud/authority/key-files.ts'
 import { resealAll } from '../../cloud/authority/sealed-columns.ts'
 import { sealer, sealingKeyId } from '../../cloud/authority/sealing.ts'
 import { counted } from '../counted.ts'
@@ -28,7 +28,7 @@ export async function runReseal(settings: Values<typeof RESEAL_OPTIONS>): Promis
       const [current] = keys
       if (!current) throw new Error('no key was made')
       const resealed = await resealAll(database, sealer(keys, random))
-      if (dropOldKeys) keepSealingKey(data, secretFiles, current)
+      if (dropOldKeys) discardOtherSealingKeys(data, secretFiles, current)
       const keyId = sealingKeyId(current)
       const oldKeys = dropOldKeys ? 0 : keys.length - 1
       process.stdout.write(

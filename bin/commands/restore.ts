@@ -2,7 +2,7 @@ import { existsSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { loadKeyFiles } from '../../cloud/authority/key-files.ts'
 import { assertNamedKeys } from '../../cloud/authority/key-names.ts'
-import { noteRestore, type Restored } from '../../cloud/restore/note-restore.ts'
+import { markRestored, type RestoreSummary } from '../../cloud/restore/note-restore.ts'
 import { copyFlushed, copyFolder, flush, makeFolder } from '../backup/files.ts'
 import { readBackup, type Manifest } from '../backup/manifest.ts'
 import { checkDump, dropTables, loadPostgres, lookAtPostgres } from '../backup/postgres-dump.ts'
@@ -53,13 +53,13 @@ export async function runRestore(settings: Settings): Promise<void> {
 }
 
 /** The database was put back by other means: all that is left to do is to say so. */
-async function afterwards(settings: Settings): Promise<Restored> {
+async function afterwards(settings: Settings): Promise<RestoreSummary> {
   assertRestored(settings.data)
   await refuseOthers(settings)
   return withKnownDatabase(settings, () => note(settings, settings.data))
 }
 
-async function fromBackup(settings: Settings, from: string, manifest: Manifest): Promise<Restored> {
+async function fromBackup(settings: Settings, from: string, manifest: Manifest): Promise<RestoreSummary> {
   const { data, databaseUrl } = settings
   const wanted = databaseUrl === undefined ? 'sqlite' : 'postgres'
   if (manifest.database !== wanted)
@@ -119,7 +119,7 @@ async function refuseOthers({ databaseUrl, force }: Settings): Promise<void> {
     )
 }
 
-async function stageSqlite(from: string, staging: string, keyFolder: string): Promise<Restored> {
+async function stageSqlite(from: string, staging: string, keyFolder: string): Promise<RestoreSummary> {
   const file = join(staging, 'cloud.db')
   copyFlushed(join(from, 'cloud.db'), file)
   checkCopy(file)
@@ -142,18 +142,18 @@ async function assertOfUse(from: string, { needs }: Manifest, withKeys: string):
   if (needs) assertNamedKeys(needs, await loadKeyFiles(withKeys, secretFiles, realPlatform().random))
 }
 
-async function fillPostgres(settings: Settings, url: string, from: string, keyFolder: string): Promise<Restored> {
+async function fillPostgres(settings: Settings, url: string, from: string, keyFolder: string): Promise<RestoreSummary> {
   await dropTables(url, (await lookAtPostgres(url)).tables)
   await loadPostgres(url, join(from, 'cloud.dump'))
   return note(settings, keyFolder)
 }
 
 /** Checks that these keys are the database's own, and raises the generation. */
-async function note(place: Place, keyFolder: string): Promise<Restored> {
+async function note(place: Place, keyFolder: string): Promise<RestoreSummary> {
   const platform = realPlatform()
   return withDatabase(place, async (database) => {
     const files = await loadKeyFiles(keyFolder, secretFiles, platform.random)
-    return database.write((db) => noteRestore(db, files, platform))
+    return database.write((db) => markRestored(db, files, platform))
   })
 }
 
@@ -176,7 +176,7 @@ function swap({ data, databaseUrl }: Settings, staging: string): void {
   flush(data)
 }
 
-function print({ json }: Settings, { generation, agents, revoked, lastSignedMs }: Restored): void {
+function print({ json }: Settings, { generation, agents, revoked, lastSignedMs }: RestoreSummary): void {
   const until = lastSignedMs === undefined ? undefined : new Date(lastSignedMs).toISOString()
   process.stderr.write(
     [

@@ -17,7 +17,7 @@ export function agentKeys({ agent_id, x, next_x: next }: AgentRow): KeyRing {
 }
 
 /** The agent's keys and those it had before: another agent may forward what it signed with them later. */
-export async function agentKeysEver(db: Db, agent: AgentRow, nowMs: number): Promise<KeyRing> {
+export async function currentAndFormerKeys(db: Db, agent: AgentRow, nowMs: number): Promise<KeyRing> {
   const former = await db
     .selectFrom('agent_former_key')
     .select('x')
@@ -57,7 +57,7 @@ function ringOf(iss: string, keys: readonly string[]): KeyRing {
 }
 
 /** The new key was used: the former counts no more. */
-export async function noteKeyUse(db: Db, agent: AgentRow, key: VerificationKey, nowMs: number): Promise<void> {
+export async function promoteNextKey(db: Db, agent: AgentRow, key: VerificationKey, nowMs: number): Promise<void> {
   if (key.x !== agent.next_x) return
   await db
     .insertInto('agent_former_key')
@@ -81,7 +81,7 @@ export async function isKeyTaken(db: Db, x: string, agentId: string): Promise<bo
 }
 
 /** The key that follows. The other agents of the store are told of it with the policy. */
-export async function changeToKey(db: Db, agentId: string, x: string): Promise<void> {
+export async function storeNextKey(db: Db, agentId: string, x: string): Promise<void> {
   const { store_id: storeId } = await db
     .updateTable('agent')
     .set({ next_x: x })

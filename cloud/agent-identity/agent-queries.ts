@@ -13,7 +13,7 @@ export async function revokedAmong(db: Db, agentIds: readonly string[]): Promise
 }
 
 /** The agent's ledger exists twice, since now or since before; answers since when. */
-export async function noteFork(db: Db, agentId: string, nowMs: number): Promise<number> {
+export async function markForked(db: Db, agentId: string, nowMs: number): Promise<number> {
   await db
     .updateTable('agent')
     .set({ fork_ms: nowMs })
@@ -29,7 +29,7 @@ export async function noteFork(db: Db, agentId: string, nowMs: number): Promise<
 }
 
 /** What the exception `agent_fork` is about: one for each time that somebody must decide. */
-export function forkSubject(agentId: string, forkMs: number): string {
+export function forkKey(agentId: string, forkMs: number): string {
   return `${agentId}/${forkMs}`
 }
 

@@ -6,7 +6,7 @@ import { openDocument } from '../../policy/documents/signed-document.ts'
 import { invalid, notFound, precondition } from '../foundation/failure.ts'
 import { Success } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'
-import { agentKeys, changeToKey, isKeyTaken } from './agent-keys.ts'
+import { agentKeys, storeNextKey, isKeyTaken } from './agent-keys.ts'
 import { findAgent } from './sessions.ts'
 
 export const rotateAgentKey = operation({
@@ -44,7 +44,7 @@ export const rotateAgentKey = operation({
     if (agent.x === x) return { success: true as const, kid: keyId(x) }
     if (await isKeyTaken(call.db, x, agent.agent_id))
       throw precondition('key_taken', 'an agent with this key is enrolled already: make another')
-    await changeToKey(call.db, agent.agent_id, x)
+    await storeNextKey(call.db, agent.agent_id, x)
     call.afterCommit(() => call.services.agents.storeChanged(agent.store_id))
     return { success: true as const, kid: keyId(x) }
   },

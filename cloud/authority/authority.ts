@@ -5,10 +5,10 @@ import type { Tenant } from '../foundation/caller.ts'
 import type { Database, Db } from '../persistence/database.ts'
 import { recentlyUsed } from '../foundation/recently-used.ts'
 import type { KeyFiles } from './key-files.ts'
-import { readKeyGeneration, readKeyMarks } from './key-generation.ts'
-import { INSTALLATION, KeyLoader, type Loaded, type Shared, type TenantKeys } from './key-loader.ts'
+import { readKeyGeneration, readKeyCounters } from './key-generation.ts'
+import { INSTALLATION, KeyLoader, type LoadedKeys, type InstallationKeys, type TenantKeys } from './key-loader.ts'
 import { assertKnownRoot } from './known-root.ts'
-import { noteSigned, readLastSigned } from './last-signed.ts'
+import { storeLastSigned, readLastSigned } from './last-signed.ts'
 import { rotateKey, type Rotation } from './rotate-key.ts'
 import { sealer, type Sealer } from './sealing.ts'
 import { signingClock, type SigningClock } from './signing-clock.ts'
@@ -37,7 +37,7 @@ export interface Authority {
   readonly cloudGeneration: number
   readonly restoredMs: number
   /** Looks whether keys were changed, by whatever process; answers the number of the last change. */
-  look(): Promise<number>
+  refresh(): Promise<number>
   /** Retires and follows up keys whose time has come, and signs key sets anew that would end. */
   advance(db: Db): Promise<void>
   /** Changes a key that signs, or takes one back; counts once the transaction is durable. */
@@ -49,7 +49,7 @@ export interface Authority {
   /** The tenant's keys; it must be ready. */
   keysOf(tenant: Tenant): TenantKeys
   /** Remembers that a time was signed, so that a restart with a clock behind it is noticed. */
-  noteSigned(db: Db, ms: number): Promise<void>
+  storeLastSigned(db: Db, ms: number): Promise<void>
 }
 
 /** Tenants whose keys are in memory; those not used for longest are loaded again. */
@@ -65,7 +65,7 @@ export async function assertOwnKeys(db: Db, files: KeyFiles, random: Randomness)
 export async function openAuthority(database: Database, files: KeyFiles, platform: Platform): Promise<Authority> {
   const seal = sealer(files.sealingKeys, platform.random)
   // Whoever put the cloud back trusted the clock: what was signed last may be older than that.
-  const { restoredMs } = await readKeyMarks(database.reads)
+  const { restoredMs } = await readKeyCounters(database.reads)
   const clock = signingClock(platform.clock, Math.max((await readLastSigned(database.reads)) ?? 0, restoredMs))
   const loader = new KeyLoader({ sealer: seal, platform, clock, root: files.root.signer })
   const shared = await database.write(async (db) => {
@@ -73,11 +73,11 @@ export async function openAuthority(database: Database, files: KeyFiles, platfor
     return loader.loadShared(db)
   })
   // From here on things are signed: a start with a clock from before must show, also when this process ends in a minute.
-  if (clock.doubt() === null) await database.write((db) => noteSigned(db, platform.clock.wall()))
-  return new HeldKeys({ database, files, loader, sealer: seal, clock }, shared)
+  if (clock.untrustedReason() === null) await database.write((db) => storeLastSigned(db, platform.clock.wall()))
+  return new CachedKeys({ database, files, loader, sealer: seal, clock }, shared)
 }
 
-interface HeldParts {
+interface AuthorityParts {
   database: Database
   files: KeyFiles
   loader: KeyLoader
@@ -86,18 +86,18 @@ interface HeldParts {
 }
 
 /** The keys that this process has in memory. */
-class HeldKeys implements Authority {
+class CachedKeys implements Authority {
   readonly clock: SigningClock
   readonly sealer: Sealer
   readonly rootX: string
   readonly rootThumbprint: Uint8Array
-  readonly noteSigned = noteSigned
+  readonly storeLastSigned = storeLastSigned
   readonly #database: Database
   readonly #loader: KeyLoader
   readonly #tenants = recentlyUsed<Tenant, { generation: number; keys: TenantKeys }>(TENANTS_LIMIT)
-  #shared: Shared
+  #shared: InstallationKeys
 
-  constructor({ database, files, loader, sealer: seal, clock }: HeldParts, shared: Shared) {
+  constructor({ database, files, loader, sealer: seal, clock }: AuthorityParts, shared: InstallationKeys) {
     this.clock = clock
     this.sealer = seal
     this.rootX = files.root.x
@@ -116,25 +116,25 @@ class HeldKeys implements Authority {
   }
 
   get timeEpoch(): number {
-    return this.#shared.marks.timeEpoch
+    return this.#shared.counters.timeEpoch
   }
 
   get documentEpoch(): number {
-    return this.#shared.marks.documentEpoch
+    return this.#shared.counters.documentEpoch
   }
 
   get cloudGeneration(): number {
-    return this.#shared.marks.cloudGeneration
+    return this.#shared.counters.cloudGeneration
   }
 
   get restoredMs(): number {
-    return this.#shared.marks.restoredMs
+    return this.#shared.counters.restoredMs
   }
 
-  async look(): Promise<number> {
-    if ((await readKeyGeneration(this.#database.reads)) !== this.#shared.marks.generation)
+  async refresh(): Promise<number> {
+    if ((await readKeyGeneration(this.#database.reads)) !== this.#shared.counters.generation)
       this.#use(await this.#database.write((db) => this.#loader.loadShared(db)))
-    return this.#shared.marks.generation
+    return this.#shared.counters.generation
   }
 
   advance(db: Db): Promise<void> {
@@ -164,15 +164,15 @@ class HeldKeys implements Authority {
   }
 
   /** These keys from now on. In a new time epoch what was signed before says nothing of the time. */
-  #use(loaded: Shared): void {
-    if (loaded.marks.timeEpoch > this.#shared.marks.timeEpoch) this.clock.begin(loaded.lastSignedMs)
+  #use(loaded: InstallationKeys): void {
+    if (loaded.counters.timeEpoch > this.#shared.counters.timeEpoch) this.clock.reset(loaded.lastSignedMs)
     this.#shared = loaded
   }
 
   /** What was loaded last counts, unless meanwhile somebody has seen more. */
-  #remember(loaded: Loaded, tenant: Tenant): TenantKeys {
-    const { generation } = loaded.shared.marks
-    if (generation >= this.#shared.marks.generation) this.#use(loaded.shared)
+  #remember(loaded: LoadedKeys, tenant: Tenant): TenantKeys {
+    const { generation } = loaded.shared.counters
+    if (generation >= this.#shared.counters.generation) this.#use(loaded.shared)
     const known = this.#tenants.get(tenant)
     if (known && known.generation > generation) return known.keys
     this.#tenants.set(tenant, { generation, keys: loaded.keys })

@@ -85,7 +85,7 @@ export function addSealingKey(dataDir: string, files: SecretFiles, random: Rando
 }
 
 /** Forgets every sealing key but this one: what others have sealed can never be opened again. */
-export function keepSealingKey(dataDir: string, files: SecretFiles, key: Uint8Array): void {
+export function discardOtherSealingKeys(dataDir: string, files: SecretFiles, key: Uint8Array): void {
   files.write(sealingFile(dataDir), textOf([key]))
 }
 

@@ -1,12 +1,12 @@
 import type { Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
-import { noteSigned } from './last-signed.ts'
+import { storeLastSigned } from './last-signed.ts'
 
 /**
  * Numbers of the whole installation that never fall. Every process looks at them before each request, so that none goes on with
  * a key that another has revoked.
  */
-export interface KeyMarks {
+export interface KeyCounters {
   /** Says that signing keys have changed. */
   generation: number
   /** Above every version of a policy that was signed with a stolen key, or by a cloud that was lost. */
@@ -28,16 +28,16 @@ const NAMES = {
   timeEpoch: 'time_epoch',
   cloudGeneration: 'cloud_generation',
   restoredMs: 'restored_ms',
-} as const satisfies Record<keyof KeyMarks, string>
+} as const satisfies Record<keyof KeyCounters, string>
 
-const marks = prepared((db) =>
+const countersQuery = prepared((db) =>
   db.selectFrom('installation').select(['name', 'value']).where('name', 'in', Object.values(NAMES)),
 )
 
 /** All of them as they stand. */
-export async function readKeyMarks(db: Db): Promise<KeyMarks> {
-  const rows = await marks(db, {})
-  const value = (name: keyof KeyMarks, first: number) =>
+export async function readKeyCounters(db: Db): Promise<KeyCounters> {
+  const rows = await countersQuery(db, {})
+  const value = (name: keyof KeyCounters, first: number) =>
     Number(rows.find((row) => row.name === NAMES[name])?.value ?? first)
   return {
     generation: value('generation', 0),
@@ -54,7 +54,7 @@ const generationMark = prepared((db) =>
 )
 
 /** The generation alone: what every request looks at. */
-export async function readKeyGeneration(db: Db): Promise<KeyMarks['generation']> {
+export async function readKeyGeneration(db: Db): Promise<KeyCounters['generation']> {
   const [row] = await generationMark(db, {})
   return Number(row?.value ?? 0)
 }
@@ -74,16 +74,16 @@ export function raiseDocumentEpoch(db: Db): Promise<void> {
  * and must revoke the same key once more comes above the epoch that it has forgotten.
  */
 export async function beginTimeEpoch(db: Db, nowMs: number): Promise<void> {
-  const { timeEpoch } = await readKeyMarks(db)
-  await writeKeyMark(db, 'timeEpoch', Math.max(timeEpoch + 1, Math.floor(nowMs / 1_000)))
-  await noteSigned(db, nowMs)
+  const { timeEpoch } = await readKeyCounters(db)
+  await writeKeyCounter(db, 'timeEpoch', Math.max(timeEpoch + 1, Math.floor(nowMs / 1_000)))
+  await storeLastSigned(db, nowMs)
 }
 
 /** Times count in this epoch, which a cloud that was put back has forgotten. Answers whether it had. */
 export async function resumeTimeEpoch(db: Db, epoch: number): Promise<boolean> {
-  const { timeEpoch } = await readKeyMarks(db)
+  const { timeEpoch } = await readKeyCounters(db)
   if (epoch <= timeEpoch) return false
-  await writeKeyMark(db, 'timeEpoch', epoch)
+  await writeKeyCounter(db, 'timeEpoch', epoch)
   await raiseKeyGeneration(db)
   return true
 }
@@ -94,12 +94,12 @@ export async function raiseKeySetEpoch(db: Db): Promise<void> {
   await raiseKeyGeneration(db)
 }
 
-async function raise(db: Db, name: keyof KeyMarks): Promise<void> {
-  await writeKeyMark(db, name, (await readKeyMarks(db))[name] + 1)
+async function raise(db: Db, name: keyof KeyCounters): Promise<void> {
+  await writeKeyCounter(db, name, (await readKeyCounters(db))[name] + 1)
 }
 
 /** Sets one of them; it is the caller's part that it does not fall. */
-export async function writeKeyMark(db: Db, name: keyof KeyMarks, number: number): Promise<void> {
+export async function writeKeyCounter(db: Db, name: keyof KeyCounters, number: number): Promise<void> {
   const value = String(number)
   await db
     .insertInto('installation')

@@ -3,7 +3,7 @@ import { keyRing, type KeyRecord, type KeyRing, type KeyUse, type Signer } from 
 import type { Platform } from '../../policy/platform.ts'
 import type { Tenant } from '../foundation/caller.ts'
 import type { Db } from '../persistence/database.ts'
-import { raiseKeyGeneration, readKeyMarks, type KeyMarks } from './key-generation.ts'
+import { raiseKeyGeneration, readKeyCounters, type KeyCounters } from './key-generation.ts'
 import { currentKeySet, dueKeySets, KEY_SET_LIFE, type SignedKeySet } from './key-sets.ts'
 import { readLastSigned } from './last-signed.ts'
 import { advanceKeys } from './rotate-key.ts'
@@ -32,8 +32,8 @@ export interface TenantKeys {
 }
 
 /** The keys of the installation, as this process last saw them. */
-export interface Shared {
-  marks: KeyMarks
+export interface InstallationKeys {
+  counters: KeyCounters
   lastSignedMs: number
   own: readonly SigningKey[]
   policy: Signer
@@ -41,8 +41,8 @@ export interface Shared {
 }
 
 /** A tenant's keys, with those of the installation that were read in the same transaction. */
-export interface Loaded {
-  shared: Shared
+export interface LoadedKeys {
+  shared: InstallationKeys
   keys: TenantKeys
 }
 
@@ -66,11 +66,11 @@ export class KeyLoader {
     return { sealer, random: platform.random, nowMs: platform.clock.wall() }
   }
 
-  async loadShared(db: Db): Promise<Shared> {
+  async loadShared(db: Db): Promise<InstallationKeys> {
     await makeMissingKeys(db, INSTALLATION, ['policy', 'freshness'], this.maker())
     const own = await readSigningKeys(db, INSTALLATION, this.#parts.sealer)
     return {
-      marks: await readKeyMarks(db),
+      counters: await readKeyCounters(db),
       lastSignedMs: (await readLastSigned(db)) ?? 0,
       own,
       policy: activeSigner(own, 'policy'),
@@ -78,7 +78,7 @@ export class KeyLoader {
     }
   }
 
-  async load(db: Db, tenant: Tenant): Promise<Loaded> {
+  async load(db: Db, tenant: Tenant): Promise<LoadedKeys> {
     const { sealer, clock } = this.#parts
     const shared = await this.loadShared(db)
     await makeMissingKeys(db, tenant, ['token', 'receipt'], this.maker())
@@ -93,8 +93,8 @@ export class KeyLoader {
       ring: keyRing(records),
       reading: keyRing(readable.map(({ record }) => ({ ...record, state: 'retiring' }))),
       records,
-      timeEpoch: shared.marks.timeEpoch,
-      keySet: await currentKeySet(db, { tenant, records, marks: shared.marks }, this.#parts),
+      timeEpoch: shared.counters.timeEpoch,
+      keySet: await currentKeySet(db, { tenant, records, marks: shared.counters }, this.#parts),
       receiptSecret: await this.#tenantSecret(db, `receipt-identity/${tenant}`),
     }
     return { shared, keys }

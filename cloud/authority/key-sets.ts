@@ -4,7 +4,7 @@ import { signDocument } from '../../policy/documents/signed-document.ts'
 import { contentHash, type KeySetClaims } from '../../policy/documents/store-documents.ts'
 import type { Tenant } from '../foundation/caller.ts'
 import type { Db } from '../persistence/database.ts'
-import type { KeyMarks } from './key-generation.ts'
+import type { KeyCounters } from './key-generation.ts'
 import type { SigningClock } from './signing-clock.ts'
 
 /** A tenant's key set as it was signed. */
@@ -25,7 +25,7 @@ const AHEAD = 60
 /** The signed key set: the kept one while it says the same and lives long enough, else the next version. */
 export async function currentKeySet(
   db: Db,
-  { tenant, records, marks: { keySetEpoch, timeEpoch } }: { tenant: Tenant; records: KeyRecord[]; marks: KeyMarks },
+  { tenant, records, marks: { keySetEpoch, timeEpoch } }: { tenant: Tenant; records: KeyRecord[]; marks: KeyCounters },
   { clock, root }: { clock: SigningClock; root: Signer },
 ): Promise<SignedKeySet> {
   const kept = await db
@@ -43,7 +43,7 @@ export async function currentKeySet(
     keys: records,
   }
   const isSame = kept?.hash === contentHash({ ...content, iat: 0, exp: 0 })
-  const isOfTheFuture = kept !== undefined && kept.iat - iat > AHEAD && clock.doubt() === null
+  const isOfTheFuture = kept !== undefined && kept.iat - iat > AHEAD && clock.untrustedReason() === null
   if (kept && isSame && !isOfTheFuture && iat - kept.iat < KEY_SET_LIFE - RENEW_BEFORE) return kept
   const next = { ...content, ver: kept ? kept.ver + 1 : 1 }
   const { aud, ...said } = next

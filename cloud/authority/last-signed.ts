@@ -5,7 +5,7 @@ import type { Db } from '../persistence/database.ts'
 const NAME = 'last_signed_ms'
 
 /** Remembers that this time (ms) was signed. */
-export async function noteSigned(db: Db, ms: number): Promise<void> {
+export async function storeLastSigned(db: Db, ms: number): Promise<void> {
   const value = String(ms)
   await db
     .insertInto('installation')

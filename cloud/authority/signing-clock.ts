@@ -9,11 +9,11 @@ export interface SigningClock {
   /** Now, ms since 1970. Throws `unavailable` while the clock is in doubt. */
   nowMs(): number
   /** Why nothing is signed at the moment, or null. */
-  doubt(): string | null
+  untrustedReason(): string | null
   /** Now by the wall clock, but while that has just jumped ahead the time that has passed: for what is signed whatever the clock says, and must not be of the future. */
   noLaterMs(): number
   /** What was signed before this (ms) counts no more. */
-  begin(lastSignedMs: number): void
+  reset(lastSignedMs: number): void
 }
 
 const TOLERANCE_MS = 60_000
@@ -28,7 +28,7 @@ export function signingClock(clock: Clock, lastSignedMs: number): SigningClock {
   /** What both clocks said when they last agreed. */
   let agreed: { wall: number; elapsed: number } | undefined
 
-  function doubt(): string | null {
+  function untrustedReason(): string | null {
     const wall = clock.wall()
     if (wall < behindUntil)
       return `the clock shows ${new Date(wall).toISOString()}, before the last time that was signed`
@@ -45,15 +45,15 @@ export function signingClock(clock: Clock, lastSignedMs: number): SigningClock {
   }
 
   return {
-    doubt,
+    untrustedReason,
     noLaterMs() {
-      const isSure = doubt() === null
+      const isSure = untrustedReason() === null
       const wall = clock.wall()
       return isSure || !agreed ? wall : Math.min(wall, agreed.wall + clock.elapsed() - agreed.elapsed)
     },
-    begin: (ms) => void (behindUntil = ms),
+    reset: (ms) => void (behindUntil = ms),
     nowMs() {
-      const why = doubt()
+      const why = untrustedReason()
       if (why)
         throw new Failure('unavailable', `nothing is signed now: ${why}`, { reason: 'clock_untrusted', retryAfter: 60 })
       return clock.wall()

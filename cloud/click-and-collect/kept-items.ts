@@ -4,8 +4,8 @@ import type { Call } from '../operations/operation.ts'
 import type { PickupOrderLineRow, PickupOrderRow } from '../persistence/tables/click-and-collect.ts'
 import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
 import { findItem } from '../protection/items/item-queries.ts'
-import { noteMoves } from '../protection/items/item-moves.ts'
-import { renumberItems, tellGates } from '../protection/items/item-sequence.ts'
+import { storeMoves } from '../protection/items/item-moves.ts'
+import { renumberItems, notifyGates } from '../protection/items/item-sequence.ts'
 import { deleteKept, insertKept, itemsOf, linesOf, sellableItems } from '../pickup-orders/queries.ts'
 
 /**
@@ -30,21 +30,21 @@ export async function keepItems(
       kept.map((item_id) => ({ order_id: order.order_id, item_id, line_no: line.line_no })),
     )
   }
-  tellGates(call, order.store_id)
+  notifyGates(call, order.store_id)
 }
 
 /** The goods leave with the customer. Items that staff have put aside meanwhile (on hold) stay as they are. */
 export async function handOver(call: Call, order: PickupOrderRow): Promise<void> {
   const { db, nowMs } = call
   await moveItems(db, await keptIds(db, order), 'reserved_bopis', 'picked_up', nowMs)
-  tellGates(call, order.store_id)
+  notifyGates(call, order.store_id)
 }
 
 /** The items of a cancelled order may be sold again. */
 export async function freeItems(call: Call, order: PickupOrderRow): Promise<void> {
   const { db, nowMs } = call
   await moveItems(db, await keptIds(db, order), 'reserved_bopis', 'sellable', nowMs)
-  tellGates(call, order.store_id)
+  notifyGates(call, order.store_id)
 }
 
 async function keptIds(db: Call['db'], { order_id }: PickupOrderRow): Promise<string[]> {
@@ -91,7 +91,7 @@ export async function pickItems(call: Call, order: PickupOrderRow, picked: Picke
       added.map((item_id) => ({ order_id: order.order_id, item_id, line_no: own[0]?.line_no ?? 0 })),
     )
   }
-  tellGates(call, order.store_id)
+  notifyGates(call, order.store_id)
   const stray = [...items.values()].find(({ item }) => item.product_id === null || !products.has(item.product_id))
   if (stray) throw precondition('item_mismatch', `${stray.path}: the item is of no product in the order`)
 }
@@ -142,7 +142,7 @@ async function moveItems(
         storeId,
         rows.filter((row) => row.store_id === storeId).map((row) => row.item_id),
       )
-    await noteMoves(db, rows, from, nowMs)
+    await storeMoves(db, rows, from, nowMs)
     moved.push(...rows.map((row) => row.item_id))
   }
   return moved

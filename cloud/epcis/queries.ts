@@ -1,7 +1,7 @@
 import type { Db } from '../persistence/database.ts'
 import type { ItemMoveRow } from '../persistence/tables/protection.ts'
 import type { PurchaseLineRow } from '../persistence/tables/purchases.ts'
-import type { After, Filter, Range } from '../protection/records/event-queries.ts'
+import type { EventPosition, EventFilter, EventRange } from '../protection/records/event-queries.ts'
 import type { Sold } from './events-of.ts'
 
 /** A move, and when the purchase that it names was paid. */
@@ -18,9 +18,9 @@ export function moveId({ item_id, rev }: ItemMoveRow): string {
 /** Moves of a store's items. */
 export function movesAfter(
   db: Db,
-  { storeId, purchaseId }: Filter,
-  { below, sinceMs }: Range,
-  { position, id }: After,
+  { storeId, purchaseId }: EventFilter,
+  { below, sinceMs }: EventRange,
+  { position, id }: EventPosition,
   limit: number,
 ): Promise<MoveOfPurchase[]> {
   const dot = id.lastIndexOf(DOT)
@@ -52,9 +52,9 @@ export type PlacedSale = Sold & { completed_position: number }
 /** Paid purchases of a store with what they are made of, whatever became of them later. */
 export async function salesAfter(
   db: Db,
-  { storeId, purchaseId }: Filter,
-  { below, sinceMs }: Range,
-  { position, id }: After,
+  { storeId, purchaseId }: EventFilter,
+  { below, sinceMs }: EventRange,
+  { position, id }: EventPosition,
   limit: number,
 ): Promise<PlacedSale[]> {
   let query = db

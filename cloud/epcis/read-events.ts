@@ -5,7 +5,12 @@ import { positionSince } from '../persistence/positions.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import type { EpcisEvent } from './event.ts'
 import { moveEvent, protectionEvent, soldEvent } from './events-of.ts'
-import { eventsAfter, type After, type Filter, type Range } from '../protection/records/event-queries.ts'
+import {
+  eventsAfter,
+  type EventPosition,
+  type EventFilter,
+  type EventRange,
+} from '../protection/records/event-queries.ts'
 import { eansOfLines, moveId, movesAfter, salesAfter } from './queries.ts'
 
 /**
@@ -27,7 +32,7 @@ type Kind = (typeof KINDS)[number]
 export const SOURCE_TYPES = ['checkout.completed', 'item.status_changed', ...PROTECTION_EVENT_TYPES] as const
 
 /** Where in the merged listing an entry stands. */
-export interface Position extends After {
+export interface Position extends EventPosition {
   kind: Kind
 }
 
@@ -37,7 +42,7 @@ export interface Placed extends Position {
 }
 
 type Store = Pick<StoreRow, 'store_id' | 'gln'>
-type Page = (db: Db, store: Store, filter: Filter, range: Range, after: After) => Promise<Placed[]>
+type Page = (db: Db, store: Store, filter: EventFilter, range: EventRange, after: EventPosition) => Promise<Placed[]>
 
 const PAGES: Readonly<Record<Kind, Page>> = {
   async checkout(db, store, filter, range, after) {
@@ -75,7 +80,7 @@ const PAGES: Readonly<Record<Kind, Page>> = {
 }
 
 /** Which listings hold anything that is asked for. */
-function kindsOf({ type, deviceId }: Filter): Kind[] {
+function kindsOf({ type, deviceId }: EventFilter): Kind[] {
   if (type === 'checkout.completed') return deviceId === undefined ? ['checkout'] : []
   if (type === 'item.status_changed') return deviceId === undefined ? ['item'] : []
   return type === undefined && deviceId === undefined ? [...KINDS] : ['protection']
@@ -85,8 +90,8 @@ function kindsOf({ type, deviceId }: Filter): Kind[] {
 export async function* readEvents(
   reading: Reading,
   store: Store,
-  filter: Filter,
-  range: Range,
+  filter: EventFilter,
+  range: EventRange,
   from: Position | undefined,
 ): AsyncGenerator<Placed> {
   const heads: { entries: AsyncGenerator<Placed>; head: Placed }[] = []
@@ -108,8 +113,8 @@ async function* listing(
   reading: Reading,
   kind: Kind,
   store: Store,
-  filter: Filter,
-  range: Range,
+  filter: EventFilter,
+  range: EventRange,
   position: Position | undefined,
 ): AsyncGenerator<Placed> {
   const since = await reading.read(({ db }) => positionSince(db, kind, filter.storeId, range.sinceMs))
@@ -125,7 +130,7 @@ async function* listing(
 }
 
 /** At that position, listings of a kind before its own are through, those behind it have not begun. */
-function startOf(kind: Kind, from: Position): After {
+function startOf(kind: Kind, from: Position): EventPosition {
   if (kind === from.kind) return from
   const isThrough = KINDS.indexOf(kind) < KINDS.indexOf(from.kind)
   return { position: from.position + (isThrough ? 1 : 0), id: '' }

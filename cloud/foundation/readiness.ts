@@ -16,7 +16,10 @@ export interface Unready {
 export interface ReadinessParts {
   platform: Platform
   reads: Db
-  authority: { readonly clock: { doubt(): string | null }; readonly freshnessSigner: { readonly kid: string } }
+  authority: {
+    readonly clock: { untrustedReason(): string | null }
+    readonly freshnessSigner: { readonly kid: string }
+  }
   /** Rejects if the data folder cannot be written. */
   probeDisk(): Promise<void>
   isBrokerListening(): boolean
@@ -48,7 +51,7 @@ export function readiness({ platform, reads, authority, probeDisk, isBrokerListe
   }
 
   async function checkAll(): Promise<readonly Unready[]> {
-    const doubt = authority.clock.doubt()
+    const untrusted = authority.clock.untrustedReason()
     const [database, disk] = await Promise.all([
       inTime('database', sql`select 1`.execute(reads)),
       inTime('disk', probeDisk()),
@@ -56,7 +59,7 @@ export function readiness({ platform, reads, authority, probeDisk, isBrokerListe
     return [
       ...database,
       ...disk,
-      ...(doubt === null ? [] : [{ check: 'clock' as const, reason: doubt }]),
+      ...(untrusted === null ? [] : [{ check: 'clock' as const, reason: untrusted }]),
       ...(authority.freshnessSigner.kid ? [] : [{ check: 'keys' as const, reason: 'no signing key is loaded' }]),
       ...(isBrokerListening() ? [] : [{ check: 'broker' as const, reason: 'the broker does not listen' }]),
     ]

@@ -19,8 +19,8 @@ export function signedTimeRoute(
     const nonce = c.req.query('nonce') ?? ''
     if (!/^[A-Za-z0-9_-]{16,64}$/.test(nonce))
       return access.refuse(c, invalid('nonce', 'must be 16 to 64 characters of base64url'))
-    await authority.look()
-    const why = authority.clock.doubt()
+    await authority.refresh()
+    const why = authority.clock.untrustedReason()
     if (why) return access.refuse(c, new Failure('unavailable', why))
     const timeMs = authority.clock.nowMs()
     const iat = Math.floor(timeMs / 1_000)

@@ -1,7 +1,7 @@
 import type { Services } from '../operations/operation.ts'
 import type { Database } from '../persistence/database.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
-import { gatesKnow } from '../protection/receipt-home/gates-know.ts'
+import { areGatesUpToDate } from '../protection/receipt-home/gates-know.ts'
 import { pause } from '../../policy/platform.ts'
 
 /** What a shopper who has paid is told about the gate; undefined: nothing. */
@@ -18,7 +18,7 @@ export async function wayOut(database: Database, { platform }: Services, purchas
   if (purchase.status !== 'SUCCESS' || purchase.completed_ms === null) return undefined
   const isFresh = platform.clock.wall() - purchase.completed_ms < FRESH_MS
   for (let waited = 0; ; waited += STEP_MS) {
-    const known = await gatesKnow(database.reads, purchase)
+    const known = await areGatesUpToDate(database.reads, purchase)
     if (known === undefined) return undefined
     if (known) return 'leave'
     if (!isFresh || waited >= WAIT_MS) return 'show_receipt'

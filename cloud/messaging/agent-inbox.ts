@@ -2,7 +2,7 @@ import { newId } from '../../policy/ids.ts'
 import { limitedLog, type LimitedLog } from '../../policy/limited-log.ts'
 import type { AgentAddress } from '../../policy/topics.ts'
 import { findAgent } from '../agent-identity/sessions.ts'
-import { noteState } from '../agents/documents/agent-state.ts'
+import { storeState } from '../agents/documents/agent-state.ts'
 import { reportProtectionEvents } from '../agents/journal/report-events.ts'
 import type { AgentCaller, Mode, Tenant } from '../foundation/caller.ts'
 import { Failure } from '../foundation/failure.ts'
@@ -51,7 +51,7 @@ export class AgentInbox {
     try {
       for (let next: string | undefined = first; next !== undefined; next = this.#states.get(agentId)) {
         const state = next
-        await this.#parts.database.write((db) => noteState(db, agentId, state))
+        await this.#parts.database.write((db) => storeState(db, agentId, state))
         if (this.#states.get(agentId) === state) this.#states.delete(agentId)
       }
     } finally {

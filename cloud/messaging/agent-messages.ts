@@ -1,6 +1,6 @@
 import { agentTopic, parseTopic, type AgentAddress } from '../../policy/topics.ts'
 import { revokedAmong } from '../agent-identity/agent-queries.ts'
-import { commandDocument } from '../agents/documents/commands.ts'
+import { signCommand } from '../agents/documents/commands.ts'
 import { assertAgent } from '../agents/login/agent-login.ts'
 import type { AgentChannel, AgentCommand } from '../foundation/agent-channel.ts'
 import { Failure } from '../foundation/failure.ts'
@@ -40,8 +40,8 @@ export function agentMessages(database: Database, services: () => Services): Age
   const inbox = new AgentInbox({ database, services, underWay, acknowledge: (to, ack) => publish(to, 'ack', ack) })
 
   function tell(agent: AgentAddress, command: AgentCommand): void {
-    if (!broker || services().authority.clock.doubt() !== null) return
-    publish(agent, 'command', commandDocument(agent.agentId, command, services()))
+    if (!broker || services().authority.clock.untrustedReason() !== null) return
+    publish(agent, 'command', signCommand(agent.agentId, command, services()))
   }
 
   return {

@@ -1,5 +1,5 @@
 import { storeTopic, type StoreTopic } from '../../policy/topics.ts'
-import { denyPage, freshDocument } from '../agents/documents/documents.ts'
+import { denyPage, freshnessDocument } from '../agents/documents/documents.ts'
 import { itemPage } from '../agents/documents/item-pages.ts'
 import type { Tenant } from '../foundation/caller.ts'
 import { recentlyUsed } from '../foundation/recently-used.ts'
@@ -110,7 +110,7 @@ export class StoreAnnouncements {
     const { authority, platform } = services
     const store = await findStore(reads, storeId)
     if (!store || !this.#broker) return
-    if (authority.clock.doubt() !== null) return
+    if (authority.clock.untrustedReason() !== null) return
     const { keySet } = await authority.ready(store.tenant as Tenant)
     const policy = await policyOfStore(reads, store, services)
     const nowMs = platform.clock.elapsed()
@@ -125,7 +125,7 @@ export class StoreAnnouncements {
     }
     const itemSeq = await this.#tellItems(store, known?.itemSeq)
     // Last, so that whoever hears it can have the rest already.
-    this.#publish(storeId, 'fresh', await freshDocument(reads, store, services, policy))
+    this.#publish(storeId, 'fresh', await freshnessDocument(reads, store, services, policy))
     this.#told.set(storeId, {
       keys: keySet.jws,
       policy: policyNow,
@@ -138,11 +138,11 @@ export class StoreAnnouncements {
   async #publishItems(storeId: string): Promise<void> {
     const services = this.#services()
     const store = this.#broker && (await findStore(this.#database.reads, storeId))
-    if (!store || !this.#broker || services.authority.clock.doubt() !== null) return
+    if (!store || !this.#broker || services.authority.clock.untrustedReason() !== null) return
     await services.authority.ready(store.tenant as Tenant)
     const known = this.#told.get(storeId)
     const itemSeq = await this.#tellItems(store, known?.itemSeq)
-    this.#publish(storeId, 'fresh', await freshDocument(this.#database.reads, store, services))
+    this.#publish(storeId, 'fresh', await freshnessDocument(this.#database.reads, store, services))
     if (known) this.#told.set(storeId, { ...known, itemSeq: Math.max(itemSeq, known.itemSeq) })
   }
 

@@ -1,7 +1,7 @@
 import type { Call } from '../operations/operation.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import { readItem, updateItem } from '../protection/items/item-queries.ts'
-import { tellGates } from '../protection/items/item-sequence.ts'
+import { notifyGates } from '../protection/items/item-sequence.ts'
 import { isItemOf, returnUnits } from '../protection/leases/return-units.ts'
 import { readUnits } from '../purchases/queries.ts'
 
@@ -21,5 +21,5 @@ export async function returnItems(
     const isHere = item.item_status === 'paid' || item.item_status === 'picked_up'
     if (isHere && isItemOf(item, unit)) await updateItem(db, item, { item_status: 'returned' }, nowMs)
   }
-  tellGates(call, purchase.store_id)
+  notifyGates(call, purchase.store_id)
 }

@@ -6,8 +6,8 @@ import { refundMissing, refundWhole } from '../purchases/refunds.ts'
 import { denyReceipt } from '../protection/rights/deny-list.ts'
 import { raiseException } from '../protection/records/exceptions.ts'
 import { readItem, updateItem } from '../protection/items/item-queries.ts'
-import { tellGates } from '../protection/items/item-sequence.ts'
-import { mayBeHonoured, revoke } from '../protection/leases/leases.ts'
+import { notifyGates } from '../protection/items/item-sequence.ts'
+import { mayBeHonoured, revokeAuthorization } from '../protection/leases/leases.ts'
 import { hasAgents } from '../protection/receipt-home/receipt-rights.ts'
 import { endUnpaid } from './end-unpaid.ts'
 import { noteTakenBack, readUnits, updatePurchase } from '../purchases/queries.ts'
@@ -44,7 +44,7 @@ export async function withdrawRights(call: Call, purchase: PurchaseRow): Promise
   await revokeAll(call, purchase)
   const denySeq = await denyReceipt(call, purchase)
   await takeBackItems(call, purchase)
-  tellGates(call, purchase.store_id)
+  notifyGates(call, purchase.store_id)
   return denySeq
 }
 
@@ -68,7 +68,7 @@ export async function authorizationsOf({ db }: Pick<Call, 'db'>, purchaseId: str
 
 async function revokeAll(call: Call, purchase: PurchaseRow): Promise<void> {
   for (const row of await authorizationsOf(call, purchase.purchase_id)) {
-    if (mayBeHonoured(row, call.nowMs)) await revoke(call, row, 'the purchase was cancelled')
+    if (mayBeHonoured(row, call.nowMs)) await revokeAuthorization(call, row, 'the purchase was cancelled')
   }
 }
 

@@ -8,10 +8,10 @@ import type { Db } from '../persistence/database.ts'
 import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
 import type { PurchaseLineRow, PurchaseRow } from '../persistence/tables/purchases.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
-import { receiptIsKnown } from '../protection/receipt-home/awaited-receipt.ts'
+import { retryEvidenceOfReceipt } from '../protection/receipt-home/awaited-receipt.ts'
 import { raiseException } from '../protection/records/exceptions.ts'
 import { readItem, updateItem } from '../protection/items/item-queries.ts'
-import { renumberItemsOf, tellGates } from '../protection/items/item-sequence.ts'
+import { renumberItemsOf, notifyGates } from '../protection/items/item-sequence.ts'
 import { itemFacts, lineFacts } from '../protection/authorize/item-facts.ts'
 import { consumeStock } from '../stock/reserve.ts'
 import { makeReceipt, type ReceiptUnit } from '../receipts/receipt-of-purchase.ts'
@@ -65,9 +65,9 @@ export async function completePurchase(call: Call, purchase: PurchaseRow, store:
     receipt_exp: receipt.exp,
     security_tag_status: purchase.security_tag_mode === 'none' ? null : units.length > 0 ? 'pending' : 'deactivated',
   })
-  await receiptIsKnown(call, store.store_id, receipt.cti)
+  await retryEvidenceOfReceipt(call, store.store_id, receipt.cti)
   // Also an item that somebody else paid faster: it is not being paid here any more.
-  if (await renumberItemsOf(db, purchase)) tellGates(call, store.store_id)
+  if (await renumberItemsOf(db, purchase)) notifyGates(call, store.store_id)
   await countCompleted(call, completed, allLines)
   call.emit({
     type: 'checkout.completed',

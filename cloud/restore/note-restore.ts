@@ -3,10 +3,10 @@ import type { Platform } from '../../policy/platform.ts'
 import { assertOwnKeys } from '../authority/authority.ts'
 import { readLastSigned } from '../authority/last-signed.ts'
 import type { KeyFiles } from '../authority/key-files.ts'
-import { readKeyMarks, writeKeyMark } from '../authority/key-generation.ts'
+import { readKeyCounters, writeKeyCounter } from '../authority/key-generation.ts'
 import type { Db } from '../persistence/database.ts'
 import { policyOf } from '../protection/store-documents/policy.ts'
-import { noteFormerHome } from '../protection/receipt-home/receipt-homes.ts'
+import { storeFormerHome } from '../protection/receipt-home/receipt-homes.ts'
 import { skipLostPositions } from '../persistence/positions.ts'
 
 /**
@@ -16,7 +16,7 @@ import { skipLostPositions } from '../persistence/positions.ts'
  * numbers a second time: agents would take its documents for old ones, and pass over its denials. So everything that is counted
  * goes on above whatever can have been given; the time of the restore is, also when one backup is restored twice.
  */
-export interface Restored {
+export interface RestoreSummary {
   /** The cloud's generation from now on. */
   generation: number
   /** Agents that have to tell again what they know. */
@@ -28,7 +28,7 @@ export interface Restored {
 }
 
 /** An agent that was not heard for so long before the backup is waited for no more: its ledger has forgotten it all. */
-const HEARD_WITHIN_MS = 14 * 86_400_000
+const SEEN_WITHIN_MS = 14 * 86_400_000
 const GUARD_MS = 60_000
 /** Nobody changes a store's settings so often between a backup and its restore. */
 const VERSIONS_SKIPPED = 10_000
@@ -37,22 +37,22 @@ const VERSIONS_SKIPPED = 10_000
  * Notes in a database that it was put back to an earlier state; no cloud may run on it meanwhile. Throws when these keys are not its own.
  * A restore signs nothing: the last time that was signed is the end of the backup, also for the restore that follows one that was cut off.
  */
-export async function noteRestore(
+export async function markRestored(
   db: Db,
   files: KeyFiles,
   { clock, random }: Pick<Platform, 'clock' | 'random'>,
-): Promise<Restored> {
+): Promise<RestoreSummary> {
   await assertOwnKeys(db, files, random)
   const nowMs = clock.wall()
-  const marks = await readKeyMarks(db)
+  const marks = await readKeyCounters(db)
   const generation = Math.max(marks.cloudGeneration + 1, Math.floor(nowMs))
   const above = (number: number) => Math.max(number + 1, generation)
   await skipLostPositions(db, nowMs)
-  await writeKeyMark(db, 'cloudGeneration', generation)
-  await writeKeyMark(db, 'restoredMs', nowMs)
-  await writeKeyMark(db, 'documentEpoch', above(marks.documentEpoch))
-  await writeKeyMark(db, 'keySetEpoch', above(marks.keySetEpoch))
-  await writeKeyMark(db, 'generation', above(marks.generation))
+  await writeKeyCounter(db, 'cloudGeneration', generation)
+  await writeKeyCounter(db, 'restoredMs', nowMs)
+  await writeKeyCounter(db, 'documentEpoch', above(marks.documentEpoch))
+  await writeKeyCounter(db, 'keySetEpoch', above(marks.keySetEpoch))
+  await writeKeyCounter(db, 'generation', above(marks.generation))
 
   const isAbove = sql<number>`CASE WHEN deny_seq >= ${sql.lit(generation)} THEN deny_seq + 1 ELSE ${sql.lit(generation)} END`
   await db
@@ -61,10 +61,10 @@ export async function noteRestore(
     .execute()
   await raiseHomeEpochs(db, above)
   const revoked = await revokeLive(db, nowMs)
-  await forgetLogins(db)
-  await doubtRefunds(db)
+  await discardLogins(db)
+  await markRefundsUncertain(db)
   const lastSignedMs = await readLastSigned(db)
-  const agents = await awaitAgents(db, (lastSignedMs ?? nowMs) - HEARD_WITHIN_MS)
+  const agents = await awaitAgents(db, (lastSignedMs ?? nowMs) - SEEN_WITHIN_MS)
   return { generation, agents, revoked, lastSignedMs }
 }
 
@@ -76,7 +76,7 @@ async function raiseHomeEpochs(db: Db, above: (number: number) => number): Promi
   const stores = await db.selectFrom('store').select(['store_id', 'policy']).execute()
   for (const store of stores) {
     const policy = policyOf(store)
-    await noteFormerHome(db, store)
+    await storeFormerHome(db, store)
     const raised = JSON.stringify({ ...policy, homeEpoch: above(policy.homeEpoch) })
     await db.updateTable('store').set({ policy: raised }).where('store_id', '=', store.store_id).execute()
   }
@@ -94,12 +94,12 @@ async function revokeLive(db: Db, nowMs: number): Promise<number> {
 }
 
 /** What was still to be sent then may have been sent since. */
-async function doubtRefunds(db: Db): Promise<void> {
+async function markRefundsUncertain(db: Db): Promise<void> {
   await db.updateTable('refund').set({ in_doubt: 1 }).where('state', 'in', ['held', 'due']).execute()
 }
 
 /** A challenge or a code of then may have been used since: all begin anew. */
-async function forgetLogins(db: Db): Promise<void> {
+async function discardLogins(db: Db): Promise<void> {
   await db.deleteFrom('agent_session').execute()
   await db.deleteFrom('agent_challenge').execute()
   await db.deleteFrom('enrolment_code').where('agent_id', 'is', null).execute()

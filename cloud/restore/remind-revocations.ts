@@ -11,7 +11,7 @@ import type { Call } from '../operations/operation.ts'
  * A cloud that was put back to a backup has forgotten which of its keys were revoked since, and would sign with them what every
  * agent that had heard of it refuses. Agents bring the key sets that say so. The root has signed them: no agent is believed here.
  */
-export async function remindRevocations(
+export async function repeatRevocations(
   call: Pick<Call, 'db' | 'services' | 'afterCommit'>,
   tenant: Tenant,
   keySets: readonly string[],

@@ -4,7 +4,7 @@ import { invalid, precondition } from '../foundation/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { PurchaseLineRow, PurchaseRow, ShoppingSessionRow } from '../persistence/tables/purchases.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
-import { renumberItemsOf, tellGates } from '../protection/items/item-sequence.ts'
+import { renumberItemsOf, notifyGates } from '../protection/items/item-sequence.ts'
 import { reserveStock } from '../stock/reserve.ts'
 import { approvalNeeded, firstState, stockKeptUntil } from '../purchase-lifecycle/approval.ts'
 import { depositLine } from '../purchases/deposit.ts'
@@ -55,7 +55,7 @@ export async function startPurchase(
   await db.insertInto('purchase').values(purchase).execute()
   let n = 0
   for (const line of priced) n += await insertLine(call, purchase, line, n)
-  if (await renumberItemsOf(db, purchase)) tellGates(call, store.store_id)
+  if (await renumberItemsOf(db, purchase)) notifyGates(call, store.store_id)
   const stock = priced.map(({ productId, name, quantity }, i) => ({ productId, name, quantity, path: `items[${i}]` }))
   await reserveStock(db, {
     ownerId: purchase.purchase_id,

@@ -60,7 +60,8 @@ export function startDispatcher(
 
   /** Once an hour. A clock that may have jumped must not prune what is still needed. */
   async function prune(): Promise<void> {
-    if (platform.clock.elapsed() - prunedMs < PRUNE_MS || getServices().authority.clock.doubt() !== null) return
+    if (platform.clock.elapsed() - prunedMs < PRUNE_MS || getServices().authority.clock.untrustedReason() !== null)
+      return
     prunedMs = platform.clock.elapsed()
     const nowMs = platform.clock.wall()
     await pruneDeliveries(database, nowMs)

@@ -12,8 +12,8 @@ import { ownStoreOf } from '../../stores/own-store.ts'
 import { ALL_STORES, ownScopes, pageOfScopes, storesById, Total } from '../../stores/store-scope.ts'
 import { AGENT_STATES, listAgents, listStateOf } from './agent-list.ts'
 import { stateOf } from '../documents/agent-state.ts'
-import { trustAgain } from '../login/greet-ledger.ts'
-import { acknowledgeFork, revoke } from '../enrolment/revoke-agent.ts'
+import { trustLedger } from '../login/greet-ledger.ts'
+import { acknowledgeFork, endAgent } from '../enrolment/revoke-agent.ts'
 import { findAgent } from '../../agent-identity/sessions.ts'
 
 /**
@@ -140,7 +140,7 @@ export const revokeAgent = operation({
     const { agent, store } = await ownAgent(call, agentId)
     return {
       success: true as const,
-      ...describe(call, agent.revoked_ms === null ? await revoke(call, agent, store) : agent, store),
+      ...describe(call, agent.revoked_ms === null ? await endAgent(call, agent, store) : agent, store),
     }
   },
 })
@@ -164,9 +164,9 @@ export const resolveAgentFork = operation({
     if (agent.revoked_ms !== null) throw precondition('agent_revoked', 'the agent was revoked')
     if (agent.fork_ms === null) throw precondition('no_fork', 'the ledger of this agent is not known to exist twice')
     if (decision === 'revoke')
-      return { success: true as const, ...describe(call, await revoke(call, agent, store), store) }
+      return { success: true as const, ...describe(call, await endAgent(call, agent, store), store) }
     await acknowledgeFork(call, agent)
-    const trusted = await trustAgain(call, agent)
+    const trusted = await trustLedger(call, agent)
     call.changed(agentId)
     call.afterCommit(() => call.services.agents.tell({ storeId: store.store_id, agentId }, { command: 'sync' }))
     return { success: true as const, ...describe(call, trusted, store) }

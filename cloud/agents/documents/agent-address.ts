@@ -2,7 +2,7 @@ import type { Call } from '../../operations/operation.ts'
 import { raiseDocumentVersion } from '../../stores/queries.ts'
 
 /** Where the agent says that others reach it. They are told with the signed policy. */
-export async function noteAddress(
+export async function storeAddress(
   { db, services, afterCommit }: Call,
   agentId: string,
   address: string,

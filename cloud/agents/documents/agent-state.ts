@@ -13,8 +13,8 @@ import type { AgentRow } from '../../persistence/tables/agents.ts'
  * What an agent says of itself, for people; nothing rests on it. Over the broker it says so when its line begins and ends,
  * with its looks at the documents every 15 s, broker or not.
  */
-const KeptState = AgentState.omit({ online: true }).extend({ release: Release.optional() }).strip()
-export type KeptState = z.infer<typeof KeptState>
+const StoredState = AgentState.omit({ online: true }).extend({ release: Release.optional() }).strip()
+export type KeptState = z.infer<typeof StoredState>
 
 /** Characters of a state that are looked at. */
 const STATE_LIMIT = 120_000
@@ -25,11 +25,11 @@ const SAME_MS = 60_000
 
 /** What is kept of an agent's words; undefined when there is nothing. */
 export function stateOf(text: string | null): KeptState | undefined {
-  return parsed(KeptState, text)
+  return parsed(StoredState, text)
 }
 
 /** Keeps what an agent said over the broker. What is not a state is passed over. */
-export async function noteState(db: Db, agentId: string, payload: string): Promise<void> {
+export async function storeState(db: Db, agentId: string, payload: string): Promise<void> {
   const told = parsed(AgentState, payload)
   if (!told) return
   const row = await db.selectFrom('agent').select('state').where('agent_id', '=', agentId).executeTakeFirst()
@@ -40,7 +40,7 @@ export async function noteState(db: Db, agentId: string, payload: string): Promi
   await write(db, agentId, isLater ? { ...kept, ...state } : { ...state, ...kept }, { online: online ? 1 : 0 })
 }
 
-export interface Look {
+export interface FetchReport {
   policyVersion: number | undefined
   /** The end of the agent's ledger. */
   ledgerSeq: number | undefined
@@ -49,7 +49,7 @@ export interface Look {
 }
 
 /** Keeps what a look at the documents tells. */
-export async function noteLook(db: Db, agent: AgentRow, look: Look, nowMs: number): Promise<void> {
+export async function storeFetchReport(db: Db, agent: AgentRow, look: FetchReport, nowMs: number): Promise<void> {
   const kept = stateOf(agent.state)
   const policyVersion = look.policyVersion ?? kept?.policyVersion
   const queueDepth = look.ledgerSeq === undefined ? kept?.queueDepth : Math.max(0, look.ledgerSeq - agent.last_seq)

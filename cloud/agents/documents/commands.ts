@@ -14,7 +14,7 @@ const GUARD_SECONDS = 60
 const VOIDS_AT_ONCE = 50
 
 /** `cmd+jwt` for this agent. */
-export function commandDocument(
+export function signCommand(
   agentId: string,
   command: AgentCommand,
   { authority, platform }: Pick<Services, 'authority' | 'platform'>,
@@ -38,7 +38,7 @@ const openVoids = prepared((db, p: { agentId: string; sinceS: number }) =>
 )
 
 /** What the agent was asked for and has not answered yet. */
-export async function openCommands({ db, nowMs, services }: Call, agentId: string): Promise<string[]> {
+export async function pendingCommands({ db, nowMs, services }: Call, agentId: string): Promise<string[]> {
   const rows = await openVoids(db, { agentId, sinceS: Math.floor(nowMs / 1_000) - GUARD_SECONDS })
-  return rows.map(({ nonce }) => commandDocument(agentId, { command: 'void', nonce }, services))
+  return rows.map(({ nonce }) => signCommand(agentId, { command: 'void', nonce }, services))
 }

@@ -30,7 +30,7 @@ const entriesBehind = prepared((db, p: { storeId: string; after: number; nowS: n
 )
 
 /** The heads of everything a store's agents should have, with the time. `policy`: as it was read for the same answer. */
-export async function freshDocument(
+export async function freshnessDocument(
   db: Db,
   store: StoreRow,
   services: Services,

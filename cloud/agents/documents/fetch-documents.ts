@@ -6,17 +6,17 @@ import { Success } from '../../operations/fields.ts'
 import { operation, type Call } from '../../operations/operation.ts'
 import type { StoreRow } from '../../persistence/tables/stores.ts'
 import { prepared } from '../../persistence/prepared.ts'
-import { remindRevocations } from '../../restore/remind-revocations.ts'
-import { noteResynced } from '../../protection/leases/resync.ts'
+import { repeatRevocations } from '../../restore/remind-revocations.ts'
+import { markResynced } from '../../protection/leases/resync.ts'
 import { ownStore } from '../../stores/own-store.ts'
-import { noteAddress } from './agent-address.ts'
-import { noteHasTold } from '../../protection/receipt-home/home-move.ts'
+import { storeAddress } from './agent-address.ts'
+import { endWaitForAgent } from '../../protection/receipt-home/home-move.ts'
 import { endMoves } from '../../protection/devices/move-device.ts'
-import { openCommands } from './commands.ts'
+import { pendingCommands } from './commands.ts'
 import { policyOfStore, signPolicy } from '../../protection/store-policy/store-policy.ts'
-import { denyPage, freshDocument } from './documents.ts'
+import { denyPage, freshnessDocument } from './documents.ts'
 import { itemPage, itemsEpoch, itemsHead } from './item-pages.ts'
-import { noteLook } from './agent-state.ts'
+import { storeFetchReport } from './agent-state.ts'
 import { findAgent } from '../../agent-identity/sessions.ts'
 
 /**
@@ -96,16 +96,16 @@ export const fetchSignedDocuments = operation({
     if (call.caller.kind !== 'agent') throw notFound('agent')
     const { caller } = call
     const agent = await findAgent(call.db, caller.agentId)
-    if (address !== undefined && address !== agent?.home_url) await noteAddress(call, caller.agentId, address)
-    if (revocations) await remindRevocations(call, caller.tenant, revocations)
-    if (resynced !== undefined) await noteResynced(call, caller.agentId, resynced)
+    if (address !== undefined && address !== agent?.home_url) await storeAddress(call, caller.agentId, address)
+    if (revocations) await repeatRevocations(call, caller.tenant, revocations)
+    if (resynced !== undefined) await markResynced(call, caller.agentId, resynced)
     const isOfNow = have?.policy?.[0] === call.services.authority.documentEpoch
     // Of one that exists twice the other copy may not have told.
     if (agent && agent.fork_ms === null && isOfNow && ledgerSeq !== undefined && ledgerSeq <= agent.last_seq)
-      await noteHasTold(call, caller.agentId, have?.policy?.[1] ?? 0)
+      await endWaitForAgent(call, caller.agentId, have?.policy?.[1] ?? 0)
     // The pages that follow are of the same look.
     if (agent && cursor === undefined)
-      await noteLook(call.db, agent, { policyVersion: have?.policy?.[1], ledgerSeq, release }, call.nowMs)
+      await storeFetchReport(call.db, agent, { policyVersion: have?.policy?.[1], ledgerSeq, release }, call.nowMs)
     await endMoves(call, caller.storeId)
     const store = await ownStore(call, caller.storeId)
     const { keySet } = call.services.authority.keysOf(caller.tenant)
@@ -119,7 +119,7 @@ export const fetchSignedDocuments = operation({
     if (page) documents.push(page.jws)
     const items = from.items === undefined ? undefined : await itemPages(call, store, from.items)
     if (items) documents.push(...items.pages)
-    documents.push(await freshDocument(call.db, store, call.services, policy))
+    documents.push(await freshnessDocument(call.db, store, call.services, policy))
     // A number that was never given is of whoever stole a key, and confirms nothing.
     if (have?.deny && have.deny[1] > (agent?.deny_seq ?? 0) && have.deny[1] <= store.deny_seq)
       await noteDenySeq(call.db, { agentId: caller.agentId, seq: have.deny[1] })
@@ -133,7 +133,7 @@ export const fetchSignedDocuments = operation({
       await noteItemSeq(call.db, { agentId: caller.agentId, seq: have.items[1] })
     const more = (page && page.ver < store.deny_seq) || items?.more
     const reached = page?.ver ?? from.deny
-    const commands = await openCommands(call, caller.agentId)
+    const commands = await pendingCommands(call, caller.agentId)
     return {
       success: true as const,
       documents,

@@ -8,7 +8,7 @@ import type { StoreRow } from '../../persistence/tables/stores.ts'
 import { ownStore } from '../../stores/own-store.ts'
 import { findStore } from '../../stores/queries.ts'
 import { policyOfStore, signPolicy } from '../../protection/store-policy/store-policy.ts'
-import { freshDocument } from '../documents/documents.ts'
+import { freshnessDocument } from '../documents/documents.ts'
 import { createCode, enrol } from './enrolment.ts'
 
 /**
@@ -102,7 +102,7 @@ async function firstDocuments(call: Call, store: StoreRow) {
     documents: [
       keySet.jws,
       signPolicy(policy, call.services),
-      await freshDocument(call.db, store, call.services, policy),
+      await freshnessDocument(call.db, store, call.services, policy),
     ],
   }
 }

@@ -13,7 +13,7 @@ import type { Call } from '../../operations/operation.ts'
 import type { Db } from '../../persistence/database.ts'
 import type { AgentRow, EnrolmentCodeRow } from '../../persistence/tables/agents.ts'
 import type { StoreRow } from '../../persistence/tables/stores.ts'
-import { formerOf, type Replacement } from './succession.ts'
+import { findPredecessor, type Replacement } from './succession.ts'
 
 /**
  * `XXXX-XXXX-XXXX-FFFF-FFFF-FFFF-FFFF`: 60 random bits that the agent shows, and 80 bits of the root's
@@ -92,7 +92,7 @@ export async function enrol(call: Call, request: EnrolmentRequest): Promise<Agen
     throw precondition('key_taken', 'an agent with this key is enrolled already: let the new one make its own')
   if (await isLedgerTaken(call.db, proof.ledger))
     throw precondition('ledger_taken', 'another agent tells of this ledger: begin a new one, with a name of its own')
-  const former = request.replaces && (await formerOf(call, code, request.replaces, proof.ledger))
+  const former = request.replaces && (await findPredecessor(call, code, request.replaces, proof.ledger))
   return makeAgent(call, code, request, { ledger: proof.ledger, replaces: former?.agent_id ?? null })
 }
 

@@ -2,21 +2,21 @@ import { actorOf } from '../../foundation/caller.ts'
 import type { Call } from '../../operations/operation.ts'
 import type { AgentRow } from '../../persistence/tables/agents.ts'
 import type { StoreRow } from '../../persistence/tables/stores.ts'
-import { homeGoneFrom } from '../../protection/devices/bind-device.ts'
+import { reassignHome } from '../../protection/devices/bind-device.ts'
 import { storeDocumentChanged } from '../../protection/store-documents/document-changed.ts'
-import { acknowledgeAbout } from '../../protection/records/exceptions.ts'
-import { waitNoMoreFor } from '../../protection/receipt-home/home-move.ts'
-import { callOffMovesTo } from '../../protection/devices/move-device.ts'
+import { acknowledgeOpenException } from '../../protection/records/exceptions.ts'
+import { cancelWaitForAgent } from '../../protection/receipt-home/home-move.ts'
+import { cancelMovesTo } from '../../protection/devices/move-device.ts'
 import { replaceStoreKey, storeKeyParts } from '../../protection/operators/store-keys.ts'
-import { forkSubject, writeRevoked } from '../../agent-identity/agent-queries.ts'
+import { forkKey, writeRevoked } from '../../agent-identity/agent-queries.ts'
 
 /** Ends an agent for good; answers it as it is then. `goesOn`: its ledger does, under another identity. */
-export async function revoke(call: Call, agent: AgentRow, store: StoreRow, goesOn = false): Promise<AgentRow> {
+export async function endAgent(call: Call, agent: AgentRow, store: StoreRow, hasSuccessor = false): Promise<AgentRow> {
   await writeRevoked(call.db, agent.agent_id, call.nowMs)
   await acknowledgeFork(call, agent)
-  await callOffMovesTo(call, agent.agent_id)
-  await waitNoMoreFor(call, agent.agent_id)
-  await homeGoneFrom(call, store, agent.agent_id, goesOn)
+  await cancelMovesTo(call, agent.agent_id)
+  await cancelWaitForAgent(call, agent.agent_id)
+  await reassignHome(call, store, agent.agent_id, hasSuccessor)
   // The agent knows the present key. Its copy must not open the verifiers of later policies.
   await replaceStoreKey(call.db, store.store_id, storeKeyParts(call.services))
   await storeDocumentChanged(call, store.store_id)
@@ -28,10 +28,10 @@ export async function revoke(call: Call, agent: AgentRow, store: StoreRow, goesO
 /** Somebody has decided about the two copies of its ledger, if there were. */
 export async function acknowledgeFork(call: Call, { agent_id, store_id: storeId, fork_ms }: AgentRow): Promise<void> {
   if (fork_ms === null) return
-  await acknowledgeAbout(call.db, {
+  await acknowledgeOpenException(call.db, {
     storeId,
     kind: 'agent_fork',
-    subject: forkSubject(agent_id, fork_ms),
+    subject: forkKey(agent_id, fork_ms),
     by: actorOf(call.caller),
     atMs: call.nowMs,
   })

@@ -4,12 +4,12 @@ import { openDocument } from '../../../policy/documents/signed-document.ts'
 import { isSameSecret } from '../../../policy/same-secret.ts'
 import type { Call } from '../../operations/operation.ts'
 import type { AgentRow, EnrolmentCodeRow } from '../../persistence/tables/agents.ts'
-import { takeHomeFrom } from '../../protection/devices/bind-device.ts'
-import { waitForHeir } from '../../protection/receipt-home/home-move.ts'
+import { inheritHome } from '../../protection/devices/bind-device.ts'
+import { waitForSuccessor } from '../../protection/receipt-home/home-move.ts'
 import { policyOf } from '../../protection/store-documents/policy.ts'
 import { findStore } from '../../stores/queries.ts'
 import { agentKeys } from '../../agent-identity/agent-keys.ts'
-import { revoke } from './revoke-agent.ts'
+import { endAgent } from './revoke-agent.ts'
 import { findAgent } from '../../agent-identity/sessions.ts'
 
 /**
@@ -26,7 +26,7 @@ export interface Replacement {
 }
 
 /** The agent of the same store whose key speaks for this enrolment; undefined where none does: a restored cloud may not know it. */
-export async function formerOf(
+export async function findPredecessor(
   call: Call,
   code: EnrolmentCodeRow,
   { agentId, proof }: Replacement,
@@ -48,7 +48,7 @@ export async function formerOf(
 }
 
 /** Enrolments in the same place that nobody came of, as when an answer was lost: refunds and homes need not wait for them. */
-function attemptsBeside({ db }: Call, { agent_id, store_id, replaces }: AgentRow): Promise<AgentRow[]> {
+function unusedEnrolments({ db }: Call, { agent_id, store_id, replaces }: AgentRow): Promise<AgentRow[]> {
   const others = db
     .selectFrom('agent')
     .selectAll()
@@ -59,30 +59,30 @@ function attemptsBeside({ db }: Call, { agent_id, store_id, replaces }: AgentRow
 }
 
 /** The agent has logged in: whose place it takes is over. */
-export function succeed(call: Call, agent: AgentRow): Promise<void> {
-  return takePlaceOf(call, agent, agent.agent_id)
+export function replacePredecessor(call: Call, agent: AgentRow): Promise<void> {
+  return takeOver(call, agent, agent.agent_id)
 }
 
 /** `heir`: who has come, and has all that is left behind. */
-async function takePlaceOf(call: Call, agent: AgentRow, heir: string): Promise<void> {
+async function takeOver(call: Call, agent: AgentRow, successor: string): Promise<void> {
   if (agent.replaces === null) return
   const former = await findAgent(call.db, agent.replaces)
   const store = await findStore(call.db, agent.store_id)
   if (!former || !store || former.replaced_by !== null) return
   const { db } = call
   await db.updateTable('agent').set({ replaced_by: agent.agent_id }).where('agent_id', '=', former.agent_id).execute()
-  for (const attempt of await attemptsBeside(call, agent)) await revoke(call, attempt, store)
+  for (const attempt of await unusedEnrolments(call, agent)) await endAgent(call, attempt, store)
   // One that was itself enrolled anew, and never came: its ledger is that of the one before it.
-  await takePlaceOf(call, former, heir)
+  await takeOver(call, former, successor)
   // Somebody was quicker: its devices are free, and come with the first report.
   if (former.revoked_ms !== null) return
   const wasHome = policyOf(store).home === former.agent_id
-  await db.updateTable('device').set({ agent_id: heir }).where('agent_id', '=', former.agent_id).execute()
+  await db.updateTable('device').set({ agent_id: successor }).where('agent_id', '=', former.agent_id).execute()
   // What others wait for from the former is in the ledger that the heir goes on with.
-  await waitForHeir(call, former.agent_id, heir)
+  await waitForSuccessor(call, former.agent_id, successor)
   if (former.resync !== null)
-    await db.updateTable('agent').set({ resync: former.resync }).where('agent_id', '=', heir).execute()
-  await revoke(call, former, store, true)
-  if (wasHome) await takeHomeFrom(call, agent.store_id, heir)
+    await db.updateTable('agent').set({ resync: former.resync }).where('agent_id', '=', successor).execute()
+  await endAgent(call, former, store, true)
+  if (wasHome) await inheritHome(call, agent.store_id, successor)
   call.afterCommit(() => call.services.agents.storeChanged(agent.store_id))
 }

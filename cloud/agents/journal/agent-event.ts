@@ -7,8 +7,8 @@ import type { ProtectedItemRow } from '../../persistence/tables/protection.ts'
 import { findAuthorization, unitsOfAuthorization } from '../../protection/leases/authorizations.ts'
 import type { EvidenceScope } from '../../protection/evidence/evidence-scope.ts'
 import { deviceFacts } from '../../protection/store-documents/device-queries.ts'
-import { noteReported } from '../../protection/records/exceptions.ts'
-import { raiseForeign } from '../../protection/evidence/foreign-evidence.ts'
+import { recordReportedException } from '../../protection/records/exceptions.ts'
+import { raiseForeignEvidence } from '../../protection/evidence/foreign-evidence.ts'
 import { readItem } from '../../protection/items/item-queries.ts'
 import { itemOfEvent, technologiesOf } from '../../protection/items/technologies.ts'
 
@@ -16,7 +16,7 @@ import { itemOfEvent, technologiesOf } from '../../protection/items/technologies
 const ABOUT_USE: ReadonlySet<string> = new Set(['protection.action.completed', 'protection.action.failed'])
 
 /** An agent's event with what only the cloud knows of it: the purchase, the line, the device's place, when it was taken in. To be kept by `storeEvents`. Undefined when another agent or store must report it: `foreign_evidence`. */
-export async function takeAgentEvent(
+export async function completeAgentEvent(
   scope: EvidenceScope,
   agent: AgentRow,
   reported: ProtectionEvent,
@@ -28,7 +28,7 @@ export async function takeAgentEvent(
   if (foreign !== undefined) {
     const witness = { agentId: agent.agent_id, storeId: agent.store_id }
     const detail = `an agent reported an event about ${foreign}`
-    await raiseForeign(scope, witness, { kind: event.type, about: event.eventId, detail })
+    await raiseForeignEvidence(scope, witness, { kind: event.type, about: event.eventId, detail })
     return undefined
   }
   const device = event.deviceId === undefined ? undefined : await scope.facts.device(event.deviceId)
@@ -42,7 +42,7 @@ export async function takeAgentEvent(
     firmwareVersion: device.firmware_version,
   }
   const { item: tokenItem, ...about } =
-    event.replayProtectedNonce === undefined ? {} : await subjectOf(scope, event.replayProtectedNonce)
+    event.replayProtectedNonce === undefined ? {} : await factsOfNonce(scope, event.replayProtectedNonce)
   const item = tokenItem ?? (await itemOfEvent(scope.db, scope.tenant, event))
   const tag = technologiesOf({ ...tagOf(event, item), item, device, store })
   // Object literals with three spreads cost up to forty times as much on Node 20.
@@ -50,7 +50,7 @@ export async function takeAgentEvent(
     storeId: agent.store_id,
     processedAt,
   })
-  await noteReported(scope, whole, agent.agent_id)
+  await recordReportedException(scope, whole, agent.agent_id)
   await raiseForEvent(scope, whole, Date.parse(whole.occurredAt))
   return whole
 }
@@ -89,7 +89,7 @@ interface AboutNonce extends Partial<Record<'purchaseId' | 'itemLineId' | 'epc' 
   item?: ProtectedItemRow | undefined
 }
 
-async function subjectOf({ db, tenant, facts }: EvidenceScope, nonce: string): Promise<AboutNonce> {
+async function factsOfNonce({ db, tenant, facts }: EvidenceScope, nonce: string): Promise<AboutNonce> {
   if (!(await facts.isAuthorization(nonce))) {
     const purchase = await facts.purchaseOfReceipt(nonce)
     return purchase?.tenant === tenant ? { purchaseId: purchase.purchase_id } : {}

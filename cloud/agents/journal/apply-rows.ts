@@ -8,16 +8,16 @@ import type { AgentRow } from '../../persistence/tables/agents.ts'
 import { applyClaim } from '../../protection/evidence/claims.ts'
 import { applyOutcome } from '../../protection/evidence/outcomes.ts'
 import { applyVoid } from '../../protection/evidence/voids.ts'
-import { applyGiven, applyGivenBack } from '../../protection/evidence/evidence-given.ts'
+import { applyDelegated, applyDelegationReturned } from '../../protection/evidence/evidence-given.ts'
 import {
   finishEvidence,
   openEvidence,
   type EvidenceScope,
-  type Witness,
+  type EvidenceSource,
 } from '../../protection/evidence/evidence-scope.ts'
 import { storeEvents, type EventScope } from '../../protection/records/events.ts'
 import { raiseException } from '../../protection/records/exceptions.ts'
-import { takeAgentEvent } from './agent-event.ts'
+import { completeAgentEvent } from './agent-event.ts'
 
 /**
  *   rows ─ all in one savepoint ─▶ applied                    one of them fails ─▶ undone ─ each in a savepoint of its own
@@ -76,7 +76,7 @@ async function applyAll(scope: EvidenceScope, agent: AgentRow, bodies: readonly 
   const lineIds = await scope.facts.prepare(noncesOf(bodies))
   // A row by itself reads what it needs; together they would read the same again and again.
   if (bodies.length > 1)
-    await scope.uses.prepare(
+    await scope.redemptions.prepare(
       bodies.flatMap(({ evidence }) => (evidence && 'redemptionId' in evidence ? evidence.redemptionId : [])),
       lineIds,
     )
@@ -85,7 +85,7 @@ async function applyAll(scope: EvidenceScope, agent: AgentRow, bodies: readonly 
   const processedAt = iso(scope.nowMs)
   for (const body of bodies) {
     const isKnown = await applyEvidence(scope, agent, body)
-    const event = body.event && (await takeAgentEvent(scope, agent, body.event, processedAt))
+    const event = body.event && (await completeAgentEvent(scope, agent, body.event, processedAt))
     if (event) events.push(event)
     if (!isKnown) await raiseUnapplied(scope, agent, body)
     applied.push(isKnown)
@@ -110,7 +110,12 @@ async function applyEvidence(
   { atMs, evidence, event }: JournalBody,
 ): Promise<boolean> {
   if (!evidence) return true
-  const witness: Witness = { agentId: agent.agent_id, storeId: agent.store_id, atMs, eventId: event?.eventId ?? '' }
+  const witness: EvidenceSource = {
+    agentId: agent.agent_id,
+    storeId: agent.store_id,
+    atMs,
+    eventId: event?.eventId ?? '',
+  }
   switch (evidence.kind) {
     case 'claim':
       return applyClaim(scope, witness, evidence)
@@ -119,14 +124,14 @@ async function applyEvidence(
     case 'void':
       return applyVoid(scope, witness, evidence.nonce)
     case 'given':
-      return applyGiven(scope, witness, evidence)
+      return applyDelegated(scope, witness, evidence)
     case 'given_back':
-      return applyGivenBack(scope, witness, evidence)
+      return applyDelegationReturned(scope, witness, evidence)
   }
 }
 
 /** What the exception `unapplied` of such a row is about. */
-export function unappliedSubject(agent: AgentRow, { evidence }: JournalBody): string {
+export function unappliedKey(agent: AgentRow, { evidence }: JournalBody): string {
   return evidence && 'redemptionId' in evidence ? evidence.redemptionId : (evidence?.nonce ?? agent.agent_id)
 }
 
@@ -142,7 +147,7 @@ export async function raiseUnapplied(
   await raiseException(scope, {
     storeId: agent.store_id,
     kind: 'unapplied',
-    subject: unappliedSubject(agent, body),
+    subject: unappliedKey(agent, body),
     detail,
   })
 }

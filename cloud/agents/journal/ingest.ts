@@ -15,8 +15,8 @@ import { preparedInsert } from '../../persistence/prepared-insert.ts'
 import { raiseException } from '../../protection/records/exceptions.ts'
 import { endMoves } from '../../protection/devices/move-device.ts'
 import { applyRows, raiseUnapplied } from './apply-rows.ts'
-import { agentKeys, noteKeyUse } from '../../agent-identity/agent-keys.ts'
-import { forkSubject, noteFork } from '../../agent-identity/agent-queries.ts'
+import { agentKeys, promoteNextKey } from '../../agent-identity/agent-keys.ts'
+import { forkKey, markForked } from '../../agent-identity/agent-queries.ts'
 import { readRow } from './read-row.ts'
 import { findAgent } from '../../agent-identity/sessions.ts'
 
@@ -33,8 +33,8 @@ export async function ingestBatch(
   const agent = await findAgent(call.db, caller.agentId)
   if (!agent || agent.revoked_ms !== null) throw new Failure('unauthenticated', 'this agent is no longer enrolled')
   const { claims, key } = openBatch(agent, batch)
-  await noteKeyUse(call.db, agent, key, call.nowMs)
-  if (claims.seqFrom > agent.last_seq + 1 && !(await isLostForGood(call, agent, claims)))
+  await promoteNextKey(call.db, agent, key, call.nowMs)
+  if (claims.seqFrom > agent.last_seq + 1 && !(await isGapFinal(call, agent, claims)))
     return { accepted: 0, duplicates: 0, ack: acknowledge(call, agent) }
   const texts = await checkChain(call, agent, claims)
 
@@ -81,7 +81,7 @@ export async function ingestBatch(
  * The agent may have forgotten, by its age, what the cloud had acknowledged and lost in a restore, or what only a stolen key had
  * acknowledged. Its own word of what is the oldest that it has decides: batches that only arrive in another order leave no hole.
  */
-async function isLostForGood(call: Call, agent: AgentRow, { seqFrom, resync }: SealedBatchClaims): Promise<boolean> {
+async function isGapFinal(call: Call, agent: AgentRow, { seqFrom, resync }: SealedBatchClaims): Promise<boolean> {
   const { authority, platform } = call.services
   if (resync?.cloudGeneration !== authority.cloudGeneration || resync.oldest !== seqFrom) return false
   const scope = { db: call.db, tenant: agent.tenant, platform, nowMs: call.nowMs }
@@ -147,11 +147,11 @@ async function checkChain(call: Call, agent: AgentRow, claims: SealedBatchClaims
     const { platform, agents } = call.services
     throw precondition('ledger_fork', 'the ledger says something else than before: it exists twice', {
       afterRefusal: async (db) => {
-        const forkMs = await noteFork(db, agentId, call.nowMs)
+        const forkMs = await markForked(db, agentId, call.nowMs)
         const detail = 'two copies of one ledger report: until resolveAgentFork each of its claims needs the cloud'
         await raiseException(
           { db, tenant, platform, nowMs: call.nowMs },
-          { storeId, kind: 'agent_fork', subject: forkSubject(agentId, forkMs), detail },
+          { storeId, kind: 'agent_fork', subject: forkKey(agentId, forkMs), detail },
         )
         return () => agents.tell({ storeId, agentId }, { command: 'sync' })
       },

@@ -7,7 +7,7 @@ import { Failure, invalid } from '../../foundation/failure.ts'
 import { iso, Success } from '../../operations/fields.ts'
 import { operation, type Call } from '../../operations/operation.ts'
 import { storeEvent } from '../../protection/records/events.ts'
-import { noteReported } from '../../protection/records/exceptions.ts'
+import { recordReportedException } from '../../protection/records/exceptions.ts'
 import { ownStore } from '../../stores/own-store.ts'
 import { ingestBatch } from './ingest.ts'
 
@@ -90,7 +90,7 @@ async function reportEvents(call: Call, events: readonly ReportedEvent[]) {
       const whole = { ...event, ...normal.identifiers, processedAt: iso(call.nowMs) }
       const scope = { db: call.db, tenant, platform: call.services.platform, nowMs: call.nowMs }
       await storeEvent(scope, whole)
-      await noteReported(scope, whole)
+      await recordReportedException(scope, whole)
       await raiseForEvent(scope, whole, Date.parse(whole.occurredAt))
       accepted++
     } catch (error) {

@@ -9,8 +9,8 @@ import type { Database, Db } from '../../persistence/database.ts'
 import type { AgentRow } from '../../persistence/tables/agents.ts'
 import type { JournalRowRow } from '../../persistence/tables/protection.ts'
 import { reportProtectionEvents } from './report-events.ts'
-import { acknowledgeAbout, WITHDRAWN } from '../../protection/records/exceptions.ts'
-import { applyRows, unappliedSubject, type IngestCall } from './apply-rows.ts'
+import { acknowledgeOpenException, WITHDRAWN } from '../../protection/records/exceptions.ts'
+import { applyRows, unappliedKey, type IngestCall } from './apply-rows.ts'
 import { readRow } from './read-row.ts'
 import { findAgent } from '../../agent-identity/sessions.ts'
 
@@ -130,7 +130,7 @@ async function retryPage(call: IngestCall, agentId: string, after: Place): Promi
     ;({ generation, seq } = row)
     const { body, fault } = readRow(JSON.parse(row.body))
     // What cannot be read at all is about the agent, whatever it turns out to be.
-    const subject = fault === undefined ? unappliedSubject(agent, body) : agentId
+    const subject = fault === undefined ? unappliedKey(agent, body) : agentId
     const [isApplied] = fault === undefined ? await applyRows(call, agent, [body]) : [false]
     if (!isApplied && subject === agentId) isAgentDone = false
     if (!isApplied) continue
@@ -150,7 +150,7 @@ async function retryPage(call: IngestCall, agentId: string, after: Place): Promi
 }
 
 function withdraw({ db, nowMs }: IngestCall, { store_id: storeId }: AgentRow, subject: string): Promise<void> {
-  return acknowledgeAbout(db, { storeId, kind: 'unapplied', subject, by: WITHDRAWN, atMs: nowMs })
+  return acknowledgeOpenException(db, { storeId, kind: 'unapplied', subject, by: WITHDRAWN, atMs: nowMs })
 }
 
 function unappliedRows(db: Db, agentId: string, sinceMs: number, { generation, seq }: Place): Promise<JournalRowRow[]> {

@@ -7,11 +7,11 @@ import { Id, iso, Success } from '../../operations/fields.ts'
 import { operation, type Call } from '../../operations/operation.ts'
 import type { AgentRow } from '../../persistence/tables/agents.ts'
 import { ensureStoreKey, storeKeyParts } from '../../protection/operators/store-keys.ts'
-import { agentKeys, noteKeyUse } from '../../agent-identity/agent-keys.ts'
-import { commandDocument } from '../documents/commands.ts'
-import { greetLedger } from './greet-ledger.ts'
+import { agentKeys, promoteNextKey } from '../../agent-identity/agent-keys.ts'
+import { signCommand } from '../documents/commands.ts'
+import { ledgerHandshake } from './greet-ledger.ts'
 import { writeLastSeen } from '../../agent-identity/last-seen.ts'
-import { succeed } from '../enrolment/succession.ts'
+import { replacePredecessor } from '../enrolment/succession.ts'
 import { findAgent, openChallenge, openLogin, useChallenge, type ChallengeFor } from '../../agent-identity/sessions.ts'
 
 /**
@@ -76,9 +76,9 @@ export const agentLogin = operation({
     const { agent, claims, openedMs } = await openAssertion(call, agentId, 'http', assertion)
     // It could go on with receipts for as long as it hears nothing: this it may believe, for it is signed.
     if (agent.revoked_ms !== null)
-      return { success: true as const, revoked: commandDocument(agentId, { command: 'revoke' }, call.services) }
-    await succeed(call, agent)
-    const ledger = await greetLedger(call, agent, claims, openedMs)
+      return { success: true as const, revoked: signCommand(agentId, { command: 'revoke' }, call.services) }
+    await replacePredecessor(call, agent)
+    const ledger = await ledgerHandshake(call, agent, claims, openedMs)
     await writeLastSeen(call.db, agentId, call.nowMs)
     call.afterCommit(() => call.services.lastSeen.note(agentId, call.nowMs))
     const { accessToken, expiresMs } = await openLogin(call.db, agentId, random, call.nowMs)
@@ -122,6 +122,6 @@ async function openAssertion(
   if (claims.data.ledger !== agent.ledger_id) throw REFUSED()
   const used = await useChallenge(call.db, agentId, where, claims.data.challenge, call.nowMs)
   if (!used) throw REFUSED()
-  if (opened.ok) await noteKeyUse(call.db, agent, opened.key, call.nowMs)
+  if (opened.ok) await promoteNextKey(call.db, agent, opened.key, call.nowMs)
   return { agent, claims: claims.data, openedMs: used.openedMs }
 }

@@ -6,10 +6,10 @@ import { Failure } from '../../foundation/failure.ts'
 import { iso } from '../../operations/fields.ts'
 import type { Call } from '../../operations/operation.ts'
 import type { AgentRow } from '../../persistence/tables/agents.ts'
-import { doubtHome } from '../../protection/devices/bind-device.ts'
+import { distrustHome } from '../../protection/devices/bind-device.ts'
 import { deny } from '../../protection/rights/deny-list.ts'
 import { raiseException } from '../../protection/records/exceptions.ts'
-import { forkSubject, noteFork } from '../../agent-identity/agent-queries.ts'
+import { forkKey, markForked } from '../../agent-identity/agent-queries.ts'
 import { knownHash } from '../journal/ingest.ts'
 import { endLogins } from '../../agent-identity/sessions.ts'
 
@@ -20,7 +20,7 @@ import { endLogins } from '../../agent-identity/sessions.ts'
  *
  * What an agent's hello says of its ledger (contracts §5).
  */
-export interface LedgerGreeting {
+export interface LedgerHandshake {
   generation: number
   /** How far the store's deny list goes: what it may have forgotten is in there. */
   denySeq: number
@@ -32,20 +32,24 @@ export interface LedgerGreeting {
 /** As long as a token and its guard can live, twice over, ms. */
 const ONLINE_ONLY_MS = 11 * 60_000
 /** Two copies of which one only listens take turns, one at each login: each would be put back by the other for ever, ms after the first time. */
-const TURNS_MS = 3_600_000
+const REPEATED_ROLLBACK_MS = 3_600_000
 const ROLLBACK = 'ledger_rollback'
 const GUARD_SECONDS = 60
 /** Rights that are told again; a store sells less in the life of a receipt. */
 const RIGHTS_LIMIT = 20_000
 
 /** Looks at the head of a ledger that says hello; heals one that was put back, raises one that exists twice. `openedMs`: when its challenge was opened. */
-export async function greetLedger(
+export async function ledgerHandshake(
   call: Call,
   agent: AgentRow,
-  hello: AssertionClaims,
+  assertion: AssertionClaims,
   openedMs: number,
-): Promise<LedgerGreeting> {
-  const { generation, online_only_until_ms: until, fork_ms: forkMs } = await look(call, agent, hello, openedMs)
+): Promise<LedgerHandshake> {
+  const {
+    generation,
+    online_only_until_ms: until,
+    fork_ms: forkMs,
+  } = await compareHead(call, agent, assertion, openedMs)
   // Behind what was put on the list for this ledger just now, and for the answer that was lost before.
   const { deny_seq: denySeq } = await call.db
     .selectFrom('store')
@@ -61,7 +65,7 @@ export async function greetLedger(
 }
 
 /** The agent as it is after its hello. */
-async function look(
+async function compareHead(
   call: Call,
   agent: AgentRow,
   { generation, seq, head, restored }: AssertionClaims,
@@ -70,7 +74,7 @@ async function look(
   if (generation > agent.generation) {
     // Only a cloud that was restored can know of an older one: the ledger had been put back since the backup.
     if (agent.resync === null) throw new Failure('unauthenticated', 'the assertion is not valid')
-    return follow(call, agent, generation)
+    return followGeneration(call, agent, generation)
   }
   if (seq === undefined || head === undefined) return agent
   if (generation < agent.generation) {
@@ -84,22 +88,25 @@ async function look(
     if (known !== head) return raiseFork(call, agent)
     if (!restored && (seq === agent.last_seq || (await isOvertaken(call, agent, openedMs)))) return agent
   }
-  return (await wasJustPutBack(call, agent)) ? raiseFork(call, agent) : beginAnew(call, agent, seq)
+  return (await wasRecentlyRolledBack(call, agent)) ? raiseFork(call, agent) : handleRollback(call, agent, seq)
 }
 
 /** Whether its generation began by being put back, and lately. */
-async function wasJustPutBack({ db, nowMs }: Call, { store_id, agent_id, generation }: AgentRow): Promise<boolean> {
+async function wasRecentlyRolledBack(
+  { db, nowMs }: Call,
+  { store_id, agent_id, generation }: AgentRow,
+): Promise<boolean> {
   const row = await db
     .selectFrom('protection_exception')
     .select('raised_ms')
     .where('store_id', '=', store_id)
     .where('kind', '=', ROLLBACK)
-    .where('subject', '=', rollbackSubject(agent_id, generation))
+    .where('subject', '=', rollbackKey(agent_id, generation))
     .executeTakeFirst()
-  return row !== undefined && nowMs - row.raised_ms < TURNS_MS
+  return row !== undefined && nowMs - row.raised_ms < REPEATED_ROLLBACK_MS
 }
 
-function rollbackSubject(agentId: string, generation: number): string {
+function rollbackKey(agentId: string, generation: number): string {
   return `${agentId}/${generation}`
 }
 
@@ -123,12 +130,12 @@ async function isOvertaken(
  * Goes on with the generation in which the agent's ledger is; all of its rows are still to come. What it had told the lost cloud in the
  * generation before went with that one's rows.
  */
-async function follow(call: Call, agent: AgentRow, generation: number): Promise<AgentRow> {
+async function followGeneration(call: Call, agent: AgentRow, generation: number): Promise<AgentRow> {
   const scope = { db: call.db, tenant: agent.tenant, platform: call.services.platform, nowMs: call.nowMs }
   await raiseException(scope, {
     storeId: agent.store_id,
     kind: 'ledger_gap',
-    subject: rollbackSubject(agent.agent_id, generation),
+    subject: rollbackKey(agent.agent_id, generation),
     detail: `since the backup the ledger went from generation ${agent.generation} to ${generation}: what it told after row ${agent.last_seq} of the former is lost with the restored cloud`,
   })
   const change = { generation, last_seq: 0, head_hash: genesisHash(agent.ledger_id, generation) }
@@ -138,10 +145,10 @@ async function follow(call: Call, agent: AgentRow, generation: number): Promise<
 
 async function raiseFork(call: Call, agent: AgentRow): Promise<AgentRow> {
   const { agent_id, tenant, store_id } = agent
-  const forkMs = await noteFork(call.db, agent_id, call.nowMs)
+  const forkMs = await markForked(call.db, agent_id, call.nowMs)
   const detail = 'two copies of one ledger report: until resolveAgentFork each of its claims needs the cloud'
   const scope = { db: call.db, tenant, platform: call.services.platform, nowMs: call.nowMs }
-  await raiseException(scope, { storeId: store_id, kind: 'agent_fork', subject: forkSubject(agent_id, forkMs), detail })
+  await raiseException(scope, { storeId: store_id, kind: 'agent_fork', subject: forkKey(agent_id, forkMs), detail })
   // The other copy may be the one that listens.
   call.afterCommit(() => call.services.agents.tell({ storeId: store_id, agentId: agent_id }, { command: 'sync' }))
   return { ...agent, fork_ms: forkMs }
@@ -151,7 +158,7 @@ async function raiseFork(call: Call, agent: AgentRow): Promise<AgentRow> {
  * Of two copies one was taken away: whichever is left goes on in a new generation, in which it tells all that it has not told.
  * What the other has used it does not know, as if it had been put back. Answers the agent as it is then.
  */
-export function trustAgain(call: Call, agent: AgentRow): Promise<AgentRow> {
+export function trustLedger(call: Call, agent: AgentRow): Promise<AgentRow> {
   return nextGeneration(call, agent, { fork_ms: null })
 }
 
@@ -165,20 +172,20 @@ async function nextGeneration(call: Call, agent: AgentRow, more: Partial<AgentRo
     online_only_until_ms: call.nowMs + ONLINE_ONLY_MS,
   }
   await call.db.updateTable('agent').set(change).where('agent_id', '=', agent.agent_id).execute()
-  if (!(await doubtHome(call, agent.store_id, agent.agent_id))) await tellUsedRights(call, agent)
+  if (!(await distrustHome(call, agent.store_id, agent.agent_id))) await denyUsedRights(call, agent)
   // It may be a copy that says hello, and the agent itself that goes on in the former generation, in which no token counts any more.
   await endLogins(call.db, agent.agent_id)
   return { ...agent, ...change }
 }
 
-async function beginAnew(call: Call, agent: AgentRow, seq: number): Promise<AgentRow> {
+async function handleRollback(call: Call, agent: AgentRow, seq: number): Promise<AgentRow> {
   const anew = await nextGeneration(call, agent)
   const { generation } = anew
   const scope = { db: call.db, tenant: agent.tenant, platform: call.services.platform, nowMs: call.nowMs }
   await raiseException(scope, {
     storeId: agent.store_id,
     kind: ROLLBACK,
-    subject: rollbackSubject(agent.agent_id, generation),
+    subject: rollbackKey(agent.agent_id, generation),
     detail:
       seq < agent.last_seq
         ? `the ledger was put back from row ${agent.last_seq} to ${seq}: it goes on as generation ${generation}`
@@ -188,7 +195,7 @@ async function beginAnew(call: Call, agent: AgentRow, seq: number): Promise<Agen
 }
 
 /** What the ledger has forgotten: every right of a receipt that still lives and was used up, by whomever. */
-async function tellUsedRights(call: Call, { store_id }: AgentRow): Promise<void> {
+async function denyUsedRights(call: Call, { store_id }: AgentRow): Promise<void> {
   const used = await call.db
     .selectFrom('unit_right')
     .innerJoin('purchase', 'purchase.purchase_id', 'unit_right.purchase_id')

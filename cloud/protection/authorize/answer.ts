@@ -3,7 +3,7 @@ import type { AuthorizationState } from '../../../policy/vocabulary.ts'
 import type { Call } from '../../operations/operation.ts'
 import type { ProtectionAuthorizationRow, RedemptionRow } from '../../persistence/tables/protection.ts'
 import { viewAuthorization } from '../leases/view.ts'
-import type { Asked } from './asking.ts'
+import type { RequestContext } from './asking.ts'
 
 /** The part of an answer that tells of an authorization. */
 export interface AuthorizationAnswer {
@@ -44,9 +44,13 @@ export function describeAuthorization(
 }
 
 /** `trace[]` and `warnings[]`, where there is something to say. */
-export function extras(asked: Asked, decision: Decision | undefined, explain: boolean | undefined) {
+export function traceAndWarnings(
+  context: RequestContext,
+  decision: Decision | undefined,
+  explain: boolean | undefined,
+) {
   return {
-    ...(asked.warnings.length > 0 && { warnings: asked.warnings }),
+    ...(context.warnings.length > 0 && { warnings: context.warnings }),
     ...(explain === true && decision && { trace: decision.trace }),
   }
 }

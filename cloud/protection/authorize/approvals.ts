@@ -4,7 +4,7 @@ import type { Call } from '../../operations/operation.ts'
 import type { Db } from '../../persistence/database.ts'
 import { fieldsOf, prepared } from '../../persistence/prepared.ts'
 import type { OperatorApprovalRow, ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
-import type { Asked } from './asking.ts'
+import type { RequestContext } from './asking.ts'
 import type { LeaseView } from '../leases/leases.ts'
 
 /**
@@ -19,7 +19,7 @@ const AHEAD_MS = 60_000
 const insert = prepared((db, p: OperatorApprovalRow) =>
   db.insertInto('operator_approval').values(fieldsOf(p, ['nonce', 'store_id', 'operator_id', 'at_ms'])),
 )
-const lately = prepared((db, p: { storeId: string; operatorId: string; fromMs: number; toMs: number }) =>
+const recentApprovals = prepared((db, p: { storeId: string; operatorId: string; fromMs: number; toMs: number }) =>
   db
     .selectFrom('operator_approval')
     .select((eb) => [eb.fn.countAll<number>().as('count'), eb.fn.min<number | null>('at_ms').as('first_ms')])
@@ -42,19 +42,19 @@ export interface Approvals {
  */
 export async function approvalsOf(
   { db, nowMs }: Call,
-  { store, operatorId, isPast, isApproved }: Asked,
+  { store, operatorId, isPast, wasApproved }: RequestContext,
   action: ProtectionAction,
 ): Promise<Approvals | undefined> {
   if (
     !store ||
     operatorId === null ||
     isPast ||
-    isApproved ||
+    wasApproved ||
     action === 'unlock_fixture' ||
     action === 'verify_item_status'
   )
     return undefined
-  const [row] = await lately(db, {
+  const [row] = await recentApprovals(db, {
     storeId: store.store_id,
     operatorId,
     fromMs: nowMs - HOUR_MS,
@@ -73,7 +73,7 @@ export function approvalFacts(
 }
 
 /** Counts a grant that rests on its operator's word. */
-export async function noteApproval(
+export async function recordApproval(
   { db, nowMs }: Call,
   { nonce, store_id, operator_id }: ProtectionAuthorizationRow,
 ): Promise<void> {

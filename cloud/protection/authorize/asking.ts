@@ -38,7 +38,7 @@ export interface Metadata {
 }
 
 /** Who asks, for which device, in which store, and about when. */
-export interface Asked {
+export interface RequestContext {
   caller: KnownCaller
   /** null: no such device, as far as the caller may know. */
   device: { row: DeviceRow; facts: DeviceFacts } | null
@@ -51,7 +51,7 @@ export interface Asked {
   pastMs: number | undefined
   operatorId: string | null
   /** Who is named as the operator had answered for the token that is shown, when that was given. */
-  isApproved?: boolean
+  wasApproved?: boolean
   warnings: string[]
 }
 
@@ -59,7 +59,7 @@ const LIVE_MS = 5 * 60_000
 const OLDEST_MS = 14 * 86_400_000
 
 /** Who asks, for which store and device. Throws invalid_request where these contradict each other. */
-export async function readAsked(call: Call, metadata: Metadata): Promise<Asked> {
+export async function readRequestContext(call: Call, metadata: Metadata): Promise<RequestContext> {
   const caller = knownCaller(call.caller)
   const occurredMs = occurredAt(metadata.occurredAt, call.nowMs)
   const named = metadata.storeId === undefined ? null : await ownStore(call, metadata.storeId)
@@ -81,7 +81,7 @@ export async function readAsked(call: Call, metadata: Metadata): Promise<Asked> 
     isPast,
     pastMs: isPast ? occurredMs : undefined,
     operatorId: metadata.operatorId ?? null,
-    warnings: device ? differences(device.row, metadata) : [],
+    warnings: device ? placeDifferences(device.row, metadata) : [],
   }
 }
 
@@ -108,7 +108,7 @@ async function noteFirmware({ db }: Call, device: DeviceRow, firmwareVersion: st
 }
 
 /** Places are recorded as sent; where they differ from the registry, the answer says so. */
-function differences(device: DeviceRow, metadata: Metadata): string[] {
+function placeDifferences(device: DeviceRow, metadata: Metadata): string[] {
   const places = [
     ['zoneId', metadata.zoneId, device.zone_id],
     ['laneId', metadata.laneId, device.lane_id],

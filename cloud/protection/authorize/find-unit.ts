@@ -9,9 +9,9 @@ import type { ProtectedItemRow, UnitRightRow } from '../../persistence/tables/pr
 import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow } from '../../persistence/tables/purchases.ts'
 import { findPurchase, readUnits } from '../../purchases/queries.ts'
 import { findItem } from '../items/item-queries.ts'
-import { ownUnitOf } from '../items/own-unit.ts'
+import { standaloneUnitOf } from '../items/own-unit.ts'
 import { itemAsOf, purchaseAsOf, rightAsOf } from '../rights/as-of.ts'
-import { viewGranting } from '../rights/given-rights.ts'
+import { viewGrantableRight } from '../rights/given-rights.ts'
 import { findRight, triesOf, type RightView, type Tries, type UnitKey } from '../rights/rights.ts'
 import { isPaid, itemBoundTo, itemFacts, lineFacts, readableBy, shopperPrice } from './item-facts.ts'
 import { lowestBy, unitToBind } from './unit-to-bind.ts'
@@ -24,7 +24,7 @@ import { lowestBy, unitToBind } from './unit-to-bind.ts'
  *
  * The one item, or the one unit of a purchase, behind the names of a request, with the right that it would use up.
  */
-export interface FoundUnit {
+export interface ResolvedUnit {
   facts: ItemFacts
   /** As it is answered; null when nothing registered stands behind it. */
   itemStatus: ItemStatus | null
@@ -63,10 +63,10 @@ const priceOfLine = prepared((db, p: { lineId: string }) =>
 )
 
 /** The item or unit behind the names of a request, or undefined when there is none in this store. */
-export async function findUnit(query: UnitQuery): Promise<FoundUnit | undefined> {
+export async function resolveUnit(query: UnitQuery): Promise<ResolvedUnit | undefined> {
   const { db, tenant, storeId, identifiers } = query
   const known = await findItem(db, tenant, identifiers)
-  const item = known && (await asItWas(query, known))
+  const item = known && (await itemAtQueryTime(query, known))
   if (item && item.store_id !== storeId) return undefined
   const line = identifiers.itemLineId === undefined ? undefined : await findLine(query, identifiers.itemLineId)
   if (identifiers.itemLineId !== undefined && !line) return undefined
@@ -76,7 +76,7 @@ export async function findUnit(query: UnitQuery): Promise<FoundUnit | undefined>
 }
 
 /** One that was bound to the purchase afterwards, by the very release or exit that this is about, is a part of it. */
-async function asItWas({ db, purchase, pastMs }: UnitQuery, item: ProtectedItemRow): Promise<ProtectedItemRow> {
+async function itemAtQueryTime({ db, purchase, pastMs }: UnitQuery, item: ProtectedItemRow): Promise<ProtectedItemRow> {
   if (pastMs === undefined) return item
   const then = await itemAsOf(db, item, pastMs)
   const isBoundSince =
@@ -98,7 +98,7 @@ export function rightOf(
   key: UnitKey,
   row: UnitRightRow | undefined,
 ): Promise<RightView> {
-  return pastMs === undefined ? viewGranting(db, key, row, nowMs, agentId) : rightAsOf(db, key, pastMs)
+  return pastMs === undefined ? viewGrantableRight(db, key, row, nowMs, agentId) : rightAsOf(db, key, pastMs)
 }
 
 interface Line {
@@ -116,9 +116,9 @@ async function findLine(query: UnitQuery, lineId: string): Promise<Line | undefi
 }
 
 /** By the item itself: its unit when it is bound to one, else the free unit of a paid purchase that it may be bound to. */
-async function byItem(query: UnitQuery, item: ProtectedItemRow, line: Line | undefined): Promise<FoundUnit> {
+async function byItem(query: UnitQuery, item: ProtectedItemRow, line: Line | undefined): Promise<ResolvedUnit> {
   const { db, action, pastMs } = query
-  const rights = usedUpBy(action)
+  const rights = rightUsedBy(action)
   if (item.purchase_id !== null && item.line_id !== null && item.unit_no !== null) {
     if (line && line.line.line_id !== item.line_id)
       throw invalid('itemLineId', 'names another item than the other identifier')
@@ -151,7 +151,7 @@ async function byItem(query: UnitQuery, item: ProtectedItemRow, line: Line | und
     }
     return withRight(query, { item, key: unit.key, facts, purchase, right: unit.right })
   }
-  const key = rights && { ...(await ownUnitOf(db, item.item_id)), rightClass: rights }
+  const key = rights && { ...(await standaloneUnitOf(db, item.item_id)), rightClass: rights }
   return {
     ...(await withRight(query, { item, key, facts: await itemFacts(db, item, undefined) })),
     ...(purchase && { named: purchase }),
@@ -159,11 +159,11 @@ async function byItem(query: UnitQuery, item: ProtectedItemRow, line: Line | und
 }
 
 /** By the line alone: its lowest free unit that the device could not read by itself. */
-async function byLine(query: UnitQuery, { line, purchase }: Line): Promise<FoundUnit | undefined> {
+async function byLine(query: UnitQuery, { line, purchase }: Line): Promise<ResolvedUnit | undefined> {
   const { db, action } = query
   const units = (await readUnits(db, purchase.purchase_id)).filter((u) => u.line_id === line.line_id)
   if (units.length === 0) return undefined
-  const rights = usedUpBy(action)
+  const rights = rightUsedBy(action)
   const candidates = await Promise.all(units.map((unit) => candidateOf(query, unit, rights, purchase)))
   const open = candidates.filter((c) => !c.readable)
   const chosen = lowestBy(open, (c) => c.rank) ?? candidates[0]
@@ -211,7 +211,7 @@ function rankOf({ deviceId }: UnitQuery, right: RightView | null, item: Protecte
   return right.deviceId === deviceId ? 0 : 2
 }
 
-function usedUpBy(action: ProtectionAction): RightClass | null {
+function rightUsedBy(action: ProtectionAction): RightClass | null {
   const rights = rightClass(action)
   return rights === 'fixture' ? null : rights
 }
@@ -225,20 +225,20 @@ interface Parts {
   purchase?: PurchaseRow
 }
 
-async function withRight(query: UnitQuery, { facts, key, item, purchase, ...found }: Parts): Promise<FoundUnit> {
-  const subject = {
+async function withRight(query: UnitQuery, { facts, key, item, purchase, ...found }: Parts): Promise<ResolvedUnit> {
+  const common = {
     itemStatus: facts.status,
     mustBeRead: false,
     ...(item && { item }),
     ...(purchase && { purchase }),
   }
-  if (!key) return { facts, ...subject }
+  if (!key) return { facts, ...common }
   const row = await findRight(query.db, key)
   const right = found.right ?? (await rightOf(query, key, row))
   const staffReason = facts.staffReason ?? (right.state === 'used' ? undefined : right.staffReason)
   return {
     facts: { ...facts, ...(staffReason !== undefined && { staffReason }) },
     unit: { key, right, tries: triesOf(row) },
-    ...subject,
+    ...common,
   }
 }

@@ -1,17 +1,17 @@
 import type { Call } from '../../operations/operation.ts'
 import { viewLease, type LeaseView } from '../leases/leases.ts'
-import { findUnit, type FoundUnit } from './find-unit.ts'
-import { withOverride } from './override-lease.ts'
-import { factsOfQuestion, type Question } from './question.ts'
-import type { Subject } from './subject.ts'
+import { resolveUnit, type ResolvedUnit } from './find-unit.ts'
+import { applyOverride } from './override-lease.ts'
+import { requestFacts, type AuthorizationRequest } from './question.ts'
+import type { AuthorizationTarget } from './subject.ts'
 
 /** Loads one item, or one unit of a purchase, with its right and the lease of that right. */
-export async function itemSubject(call: Call, question: Question): Promise<Subject> {
-  const { asked, identifiers } = question
-  const found = await findAsked(call, question)
-  const lease = withOverride(call, asked, await leaseOf(call, question, found))
+export async function loadItemTarget(call: Call, request: AuthorizationRequest): Promise<AuthorizationTarget> {
+  const { context, identifiers } = request
+  const found = await findRequested(call, request)
+  const lease = applyOverride(call, context, await leaseOf(call, request, found))
   const facts = {
-    ...factsOfQuestion(question),
+    ...requestFacts(request),
     item: found?.facts ?? null,
     identifiedBy: (['epc', 'tagUid', 'tagId', 'itemLineId'] as const).filter((kind) => identifiers[kind] !== undefined),
     mustBeRead: found?.mustBeRead ?? false,
@@ -27,13 +27,13 @@ export async function itemSubject(call: Call, question: Question): Promise<Subje
   }
 }
 
-async function findAsked(call: Call, question: Question): Promise<FoundUnit | undefined> {
-  const { asked, action, identifiers, purchase } = question
-  const { device, store } = asked
+async function findRequested(call: Call, request: AuthorizationRequest): Promise<ResolvedUnit | undefined> {
+  const { context, action, identifiers, purchase } = request
+  const { device, store } = context
   if (!device || !store) return undefined
-  return findUnit({
+  return resolveUnit({
     db: call.db,
-    tenant: asked.caller.tenant,
+    tenant: context.caller.tenant,
     storeId: device.row.store_id,
     deviceId: device.row.device_id,
     agentId: device.row.agent_id,
@@ -42,14 +42,14 @@ async function findAsked(call: Call, question: Question): Promise<FoundUnit | un
     identifiers,
     purchase: purchase?.store_id === device.row.store_id ? purchase : undefined,
     nowMs: call.nowMs,
-    pastMs: asked.pastMs,
+    pastMs: context.pastMs,
   })
 }
 
 async function leaseOf(
   call: Call,
-  { asked: { device }, action }: Question,
-  found: FoundUnit | undefined,
+  { context: { device }, action }: AuthorizationRequest,
+  found: ResolvedUnit | undefined,
 ): Promise<LeaseView> {
   if (!device || !found) return { right: 'free' }
   const itemId = found.item?.item_id ?? null

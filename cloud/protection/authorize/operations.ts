@@ -10,10 +10,10 @@ import {
 import { Id, Success, text } from '../../operations/fields.ts'
 import { operation } from '../../operations/operation.ts'
 import { StoreData } from '../../purchases/schema.ts'
-import { extras } from './answer.ts'
+import { traceAndWarnings } from './answer.ts'
 import { DeviceMetadata } from './asking.ts'
 import { authorize } from './authorize.ts'
-import { readItemQuestion } from './question.ts'
+import { readItemRequest } from './question.ts'
 import { verifyPurchase } from './verify-purchase.ts'
 
 const AuthorizationFields = {
@@ -78,13 +78,13 @@ export const verifyProtectedItem = operation({
   },
   emits: ['protection.authorization.requested', 'protection.authorization.granted', 'protection.authorization.denied'],
   async run(call, input) {
-    const question = await readItemQuestion(call, input)
-    const { answer, decision, subject } = await authorize(call, question)
+    const request = await readItemRequest(call, input)
+    const { answer, decision, target } = await authorize(call, request)
     return {
       success: true as const,
-      protectionAction: question.action,
-      itemStatus: subject.itemStatus,
-      ...extras(question.asked, decision, input.explain),
+      protectionAction: request.action,
+      itemStatus: target.itemStatus,
+      ...traceAndWarnings(request.context, decision, input.explain),
       ...answer,
     }
   },

@@ -1,14 +1,14 @@
 import type { Call } from '../../operations/operation.ts'
 import type { ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
-import type { Asked } from './asking.ts'
+import type { RequestContext } from './asking.ts'
 import { raiseException } from '../records/exceptions.ts'
-import { revoke, type LeaseView } from '../leases/leases.ts'
+import { revokeAuthorization, type LeaseView } from '../leases/leases.ts'
 
 /**
  * A paid customer stands at a device, and what would release the goods lies at an agent that is out of reach: it was asked to give that
  * up and cannot answer. An operator decides not to wait for its end (contracts §4); what it released meanwhile is told as an exception.
  */
-export function withOverride(call: Call, { device, operatorId, isPast }: Asked, lease: LeaseView): LeaseView {
+export function applyOverride(call: Call, { device, operatorId, isPast }: RequestContext, lease: LeaseView): LeaseView {
   const { held } = lease
   if (lease.right !== 'leased_elsewhere' || !held?.agent_id || operatorId === null || isPast) return lease
   const isOutOfReach = held.agent_id !== device?.row.agent_id && !call.services.agents.isConnected(held.agent_id)
@@ -22,7 +22,7 @@ export async function overrideLease(
   operatorId: string | null,
 ): Promise<void> {
   const { services, db, nowMs } = call
-  await revoke(call, row, 'an operator went past it')
+  await revokeAuthorization(call, row, 'an operator went past it')
   await raiseException(
     { db, tenant: row.tenant, platform: services.platform, nowMs },
     {

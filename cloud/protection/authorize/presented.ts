@@ -8,7 +8,7 @@ import type { Call } from '../../operations/operation.ts'
 import type { ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
 import type { PurchaseRow } from '../../persistence/tables/purchases.ts'
 import { findPurchase, findPurchaseOfReceipt } from '../../purchases/queries.ts'
-import type { Asked } from './asking.ts'
+import type { RequestContext } from './asking.ts'
 import { findAuthorization } from '../leases/authorizations.ts'
 
 /**
@@ -17,7 +17,7 @@ import { findAuthorization } from '../leases/authorizations.ts'
  * While the ledger of an agent is doubted, programs get tokens that only the cloud may honour. The agent that is shown one asks as
  * if it were shown the purchase: what is still free is given to it for this one request.
  */
-export interface Presented {
+export interface PresentedDocument {
   purchase?: PurchaseRow
   /** How the token failed. */
   token?: DecisionFacts['token']
@@ -27,7 +27,7 @@ export interface Presented {
   operatorId?: string
 }
 
-interface Shown {
+interface PresentedTokenRequest {
   authorizationToken: string
   protectionAction: string
 }
@@ -35,9 +35,9 @@ interface Shown {
 /** What a token that an agent was shown is for. Throws invalid_request for anybody else. */
 export async function readPresentedToken(
   call: Call,
-  { caller, device }: Asked,
-  { authorizationToken, protectionAction }: Shown,
-): Promise<Presented> {
+  { caller, device }: RequestContext,
+  { authorizationToken, protectionAction }: PresentedTokenRequest,
+): Promise<PresentedDocument> {
   if (caller.kind !== 'agent')
     throw invalid(
       'authorizationToken',
@@ -64,7 +64,7 @@ export async function readPresentedToken(
   }
 }
 
-function itemOf({ ith_kind, ith_id }: ProtectionAuthorizationRow): Pick<Presented, 'item'> {
+function itemOf({ ith_kind, ith_id }: ProtectionAuthorizationRow): Pick<PresentedDocument, 'item'> {
   return ith_kind === null || ith_id === null ? {} : { item: { kind: ith_kind as IdentifierKind, id: ith_id } }
 }
 

@@ -11,20 +11,20 @@ import { viewLease } from '../leases/leases.ts'
 import { rightsOfPurchase, triesOf, type UnitKey } from '../rights/rights.ts'
 import { rightOf, type UnitQuery } from './find-unit.ts'
 import { isPaid, itemBoundTo, itemFacts, lineFacts, mightRead, shopperPrice } from './item-facts.ts'
-import { withOverride } from './override-lease.ts'
-import { factsOfQuestion, type Question } from './question.ts'
-import type { AskedUnit, Subject } from './subject.ts'
+import { applyOverride } from './override-lease.ts'
+import { requestFacts, type AuthorizationRequest } from './question.ts'
+import type { TargetUnit, AuthorizationTarget } from './subject.ts'
 
 /** Loads each open unit of a purchase with its right and the lease of that right. */
-export async function purchaseSubject(call: Call, question: Question): Promise<Subject> {
-  const { asked, action, purchase } = question
-  const { device } = asked
+export async function loadPurchaseTarget(call: Call, request: AuthorizationRequest): Promise<AuthorizationTarget> {
+  const { context, action, purchase } = request
+  const { device } = context
   const isHere = purchase !== undefined && device !== null && purchase.store_id === device.row.store_id
   const [first, ...others] = isHere
-    ? await askedUnits(call, question, purchase, device.row, rightClass(action) as RightClass)
+    ? await loadOpenUnits(call, request, purchase, device.row, rightClass(action) as RightClass)
     : []
   return {
-    units: first ? [first, ...others] : [noUnit(question)],
+    units: first ? [first, ...others] : [closedPurchaseUnit(request)],
     isKnown: purchase !== undefined,
     purchase,
     itemStatus: null,
@@ -32,36 +32,36 @@ export async function purchaseSubject(call: Call, question: Question): Promise<S
   }
 }
 
-async function askedUnits(
+async function loadOpenUnits(
   call: Call,
-  question: Question,
+  request: AuthorizationRequest,
   purchase: PurchaseRow,
   device: DeviceRow,
   rights: RightClass,
-): Promise<AskedUnit[]> {
-  const { asked, action } = question
-  const query = { db: call.db, nowMs: call.nowMs, pastMs: asked.pastMs, agentId: device.agent_id }
+): Promise<TargetUnit[]> {
+  const { context, action } = request
+  const query = { db: call.db, nowMs: call.nowMs, pastMs: context.pastMs, agentId: device.agent_id }
   const open = await openUnits(query, purchase, rights)
   const lines = new Map((await readLines(call.db, purchase.purchase_id)).map((line) => [line.line_id, line]))
-  const units: AskedUnit[] = []
+  const units: TargetUnit[] = []
   for (const unit of open) {
-    const lease = withOverride(call, asked, await viewLease(call, unit.right, device, action, isPurchaseWide))
-    const item = await unitFacts(call, unit, lines.get(unit.key.lineId), purchase, asked.pastMs)
-    const facts = { ...factsOfQuestion(question), item, identifiedBy: [], right: lease.right }
+    const lease = applyOverride(call, context, await viewLease(call, unit.right, device, action, isPurchaseWide))
+    const item = await unitFacts(call, unit, lines.get(unit.key.lineId), purchase, context.pastMs)
+    const facts = { ...requestFacts(request), item, identifiedBy: [], right: lease.right }
     units.push({ facts, lease, right: { key: unit.key, tries: unit.tries } })
   }
   return units
 }
 
 /** Stands for a purchase without open units: it is unknown in this store, not paid, or all its rights are used. */
-function noUnit(question: Question): AskedUnit {
-  const { asked, purchase } = question
+function closedPurchaseUnit(request: AuthorizationRequest): TargetUnit {
+  const { context, purchase } = request
   const paid = purchase !== undefined && isPaid(purchase)
   const right = paid ? 'used' : 'free'
-  const isHere = purchase?.store_id === asked.device?.row.store_id
+  const isHere = purchase?.store_id === context.device?.row.store_id
   const item: ItemFacts | null =
     purchase && isHere ? { status: paid ? 'paid' : 'sellable', category: '', brand: '' } : null
-  return { facts: { ...factsOfQuestion(question), item, identifiedBy: [], right }, lease: { right } }
+  return { facts: { ...requestFacts(request), item, identifiedBy: [], right }, lease: { right } }
 }
 
 async function unitFacts(

@@ -5,15 +5,15 @@ import { raiseForEvent } from '../../assistance/raise-for-event.ts'
 import { canonicalJson, hashOf } from '../../operations/idempotency.ts'
 import type { Call } from '../../operations/operation.ts'
 import type { ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
-import { keepDecision } from '../records/decisions.ts'
+import { storeDecision } from '../records/decisions.ts'
 import { recordEvent } from '../records/events.ts'
-import type { Question } from './question.ts'
-import type { Subject } from './subject.ts'
+import type { AuthorizationRequest } from './question.ts'
+import type { AuthorizationTarget } from './subject.ts'
 
-/** A question with its subject, for its two events: `requested`, then `granted` or `denied`. */
-export interface Asking {
-  question: Question
-  subject: Pick<Subject, 'purchase' | 'itemStatus' | 'lineId'>
+/** A request with its target, for its two events: `requested`, then `granted` or `denied`. */
+export interface DecisionContext {
+  request: AuthorizationRequest
+  target: Pick<AuthorizationTarget, 'purchase' | 'itemStatus' | 'lineId'>
   /** The facts of the decision, one for each unit. `simulateProtectionPolicy` tries other policies on them. */
   facts: readonly DecisionFacts[]
   /** A token carries the second one. Both events have the same time and are listed by id, so the first sorts first. */
@@ -21,13 +21,23 @@ export interface Asking {
 }
 
 /**
- * Ids for the two events of a question. A record of something past is identified by its device, time, action and item: a device that
+ * Ids for the two events of a request. A record of something past is identified by its device, time, action and item: a device that
  * sends it twice adds nothing.
  */
-export function eventIdsOf({ services: { platform } }: Pick<Call, 'services'>, question: Question): Asking['eventIds'] {
-  const { asked, action, identifiers, purchase, metadata } = question
-  if (asked.isPast) {
-    const past = [asked.caller.tenant, metadata.deviceId, asked.occurredMs, action, identifiers, purchase?.purchase_id]
+export function eventIdsOf(
+  { services: { platform } }: Pick<Call, 'services'>,
+  request: AuthorizationRequest,
+): DecisionContext['eventIds'] {
+  const { context, action, identifiers, purchase, metadata } = request
+  if (context.isPast) {
+    const past = [
+      context.caller.tenant,
+      metadata.deviceId,
+      context.occurredMs,
+      action,
+      identifiers,
+      purchase?.purchase_id,
+    ]
     const name = `evt_${hashOf(canonicalJson(past))}`
     return { requested: `${name}-1`, decided: `${name}-2` }
   }
@@ -35,61 +45,65 @@ export function eventIdsOf({ services: { platform } }: Pick<Call, 'services'>, q
   return { requested, decided }
 }
 
-/** Records a denied question; returns the id of the second event. */
-export async function recordDenied(call: Call, asking: Asking, reason: DenyReason): Promise<string> {
-  const { asked } = asking.question
-  const fields = await recordRequested(call, asking)
+/** Records a denied request; returns the id of the second event. */
+export async function recordDenied(call: Call, decisionContext: DecisionContext, reason: DenyReason): Promise<string> {
+  const { context } = decisionContext.request
+  const fields = await recordRequested(call, decisionContext)
   const denied = {
     type: 'protection.authorization.denied',
     ...fields,
     reason,
-    eventId: asking.eventIds.decided,
+    eventId: decisionContext.eventIds.decided,
   } as const
-  await raiseForEvent(scopeOf(call, asking), denied, asked.occurredMs)
-  await recordEvent(scopeOf(call, asking), denied)
-  await keepFacts(call, asking, reason)
-  return asking.eventIds.decided
+  await raiseForEvent(scopeOf(call, decisionContext), denied, context.occurredMs)
+  await recordEvent(scopeOf(call, decisionContext), denied)
+  await storeFacts(call, decisionContext, reason)
+  return decisionContext.eventIds.decided
 }
 
-/** Records a granted question, with or without a token; returns the id of the second event, which the token carries. */
+/** Records a granted request, with or without a token; returns the id of the second event, which the token carries. */
 export async function recordGranted(
   call: Call,
-  asking: Asking,
+  decisionContext: DecisionContext,
   authorization: ProtectionAuthorizationRow | undefined,
 ): Promise<string> {
-  const fields = await recordRequested(call, asking)
-  await recordEvent(scopeOf(call, asking), {
+  const fields = await recordRequested(call, decisionContext)
+  await recordEvent(scopeOf(call, decisionContext), {
     type: 'protection.authorization.granted',
     ...fields,
-    eventId: asking.eventIds.decided,
+    eventId: decisionContext.eventIds.decided,
     ...(authorization && { replayProtectedNonce: authorization.nonce, authorizationState: 'issued' as const }),
   })
-  await keepFacts(call, asking, null)
-  return asking.eventIds.decided
+  await storeFacts(call, decisionContext, null)
+  return decisionContext.eventIds.decided
 }
 
-async function recordRequested(call: Call, asking: Asking) {
-  const fields = eventFields(asking)
-  await recordEvent(scopeOf(call, asking), {
+async function recordRequested(call: Call, decisionContext: DecisionContext) {
+  const fields = eventFields(decisionContext)
+  await recordEvent(scopeOf(call, decisionContext), {
     type: 'protection.authorization.requested',
     ...fields,
-    eventId: asking.eventIds.requested,
+    eventId: decisionContext.eventIds.requested,
   })
   return fields
 }
 
-async function keepFacts({ db, nowMs }: Call, { question, facts, eventIds }: Asking, reason: DenyReason | null) {
-  const { store } = question.asked
-  if (store) await keepDecision(db, store, { eventId: eventIds.decided, atMs: nowMs, reason, facts })
+async function storeFacts(
+  { db, nowMs }: Call,
+  { request, facts, eventIds }: DecisionContext,
+  reason: DenyReason | null,
+) {
+  const { store } = request.context
+  if (store) await storeDecision(db, store, { eventId: eventIds.decided, atMs: nowMs, reason, facts })
 }
 
-function scopeOf(call: Call, { question: { asked } }: Asking) {
-  return { db: call.db, tenant: asked.caller.tenant, platform: call.services.platform, nowMs: call.nowMs }
+function scopeOf(call: Call, { request: { context } }: DecisionContext) {
+  return { db: call.db, tenant: context.caller.tenant, platform: call.services.platform, nowMs: call.nowMs }
 }
 
-function eventFields({ question, subject }: Asking) {
-  const { asked, action, identifiers, metadata, scanSource } = question
-  const { device, store } = asked
+function eventFields({ request, target }: DecisionContext) {
+  const { context, action, identifiers, metadata, scanSource } = request
+  const { device, store } = context
   return {
     storeId: store?.store_id ?? 'unknown',
     protectionAction: action,
@@ -100,14 +114,14 @@ function eventFields({ question, subject }: Asking) {
     laneId: metadata.laneId ?? device?.row.lane_id ?? null,
     gateId: metadata.gateId ?? device?.row.gate_id ?? null,
     firmwareVersion: metadata.firmwareVersion ?? device?.row.firmware_version ?? null,
-    operatorId: asked.operatorId,
+    operatorId: context.operatorId,
     scanSource: scanSource ?? null,
-    purchaseId: subject.purchase?.purchase_id ?? null,
-    itemLineId: subject.lineId ?? identifiers.itemLineId ?? null,
+    purchaseId: target.purchase?.purchase_id ?? null,
+    itemLineId: target.lineId ?? identifiers.itemLineId ?? null,
     epc: identifiers.epc ?? null,
     tagUid: identifiers.tagUid ?? null,
     tagId: identifiers.tagId ?? null,
-    itemStatus: subject.itemStatus,
-    occurredMs: asked.occurredMs,
+    itemStatus: target.itemStatus,
+    occurredMs: context.occurredMs,
   }
 }

@@ -6,7 +6,7 @@ import type { GrantedUnit } from '../leases/authorizations.ts'
 import type { LeaseView } from '../leases/leases.ts'
 
 /** One unit of a question, for one decision. */
-export interface AskedUnit {
+export interface TargetUnit {
   facts: DecisionFacts
   /** Who holds its right. */
   lease: LeaseView
@@ -15,9 +15,9 @@ export interface AskedUnit {
 }
 
 /** The item or purchase of a question, as the database stores it. */
-export interface Subject {
+export interface AuthorizationTarget {
   /** One unit for a question about an item, all open units for a purchase. Never empty: `decide` needs one to refuse. */
-  units: readonly [AskedUnit, ...AskedUnit[]]
+  units: readonly [TargetUnit, ...TargetUnit[]]
   /** Whether the item or purchase exists in the store. */
   isKnown: boolean
   item?: ProtectedItemRow | undefined

@@ -4,7 +4,7 @@ import type { ProtectedItemRow } from '../../persistence/tables/protection.ts'
 import type { PurchaseLineRow, PurchaseRow } from '../../persistence/tables/purchases.ts'
 import { readLines, readUnits } from '../../purchases/queries.ts'
 import { findAuthorization } from '../leases/authorizations.ts'
-import { viewGranting } from '../rights/given-rights.ts'
+import { viewGrantableRight } from '../rights/given-rights.ts'
 import { findRight, viewRight, type RightView, type UnitKey } from '../rights/rights.ts'
 
 /** A unit of a purchase that an item may become. */
@@ -46,10 +46,10 @@ export async function unitToBind(
   for (const line of lines.filter((l) => l.product_id === item.product_id)) {
     for (const unit of units.filter((u) => u.line_id === line.line_id && u.bound === 0)) {
       const key = { lineId: line.line_id, unitNo: unit.unit_no, rightClass: rights, purchaseId: purchase.purchase_id }
-      const own = await viewGranting(db, key, await findRight(db, key), nowMs, agentId)
+      const own = await viewGrantableRight(db, key, await findRight(db, key), nowMs, agentId)
       if (own.state === 'used') continue
       const other = viewRight(await findRight(db, { ...key, rightClass: OTHER_CLASS[rights] }), nowMs)
-      const [lentOwn, lentOther] = [await lentFor(db, own), await lentFor(db, other)]
+      const [lentOwn, lentOther] = [await leasedFor(db, own), await leasedFor(db, other)]
       const isMine = lentOwn === item.item_id || lentOther === item.item_id
       // What was lent for the purchase as a whole is for no item in particular.
       const isOthers = typeof lentOther === 'string' && !isMine
@@ -61,7 +61,7 @@ export async function unitToBind(
 }
 
 /** The item that a right was lent for; null: for the unit, whichever item that is; undefined: it is not lent. */
-async function lentFor(db: Db, right: RightView): Promise<string | null | undefined> {
+async function leasedFor(db: Db, right: RightView): Promise<string | null | undefined> {
   return right.state === 'leased' ? ((await findAuthorization(db, right.nonce))?.item_id ?? null) : undefined
 }
 

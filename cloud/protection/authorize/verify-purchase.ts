@@ -12,13 +12,13 @@ import { storeDataOf } from '../../purchases/present.ts'
 import { findPurchase, readLines, readUnits } from '../../purchases/queries.ts'
 import { ownStoreOf } from '../../stores/own-store.ts'
 import { policyOf } from '../store-documents/policy.ts'
-import { extras, NO_AUTHORIZATION } from './answer.ts'
-import { readAsked, type Asked, type Metadata } from './asking.ts'
+import { traceAndWarnings, NO_AUTHORIZATION } from './answer.ts'
+import { readRequestContext, type RequestContext, type Metadata } from './asking.ts'
 import { authorize } from './authorize.ts'
 import { isPaid } from './item-facts.ts'
 import { readReceipt } from './presented.ts'
 import { mayHoldPurchaseWide, openUnits, type OpenUnit } from './purchase-subject.ts'
-import { factsOfQuestion, purchaseAsAsked, type Question } from './question.ts'
+import { requestFacts, purchaseAtRequestTime, type AuthorizationRequest } from './question.ts'
 import { eventIdsOf, recordDenied } from './record.ts'
 
 export interface PurchaseRequest extends Metadata {
@@ -29,21 +29,21 @@ export interface PurchaseRequest extends Metadata {
 }
 
 /** May the tags of this purchase come off? (specification, purchase-based path) */
-export async function verifyPurchase(call: Call, request: PurchaseRequest) {
-  const asked = await readAsked(call, request)
-  const { purchase: now, expired } = await namedPurchase(call, asked, request)
-  const purchase = await purchaseAsAsked(call, asked, now)
+export async function verifyPurchase(call: Call, input: PurchaseRequest) {
+  const context = await readRequestContext(call, input)
+  const { purchase: now, expired } = await namedPurchase(call, context, input)
+  const purchase = await purchaseAtRequestTime(call, context, now)
   const store = await ownStoreOf(call, purchase.store_id, 'purchase')
   const lines = await readLines(call.db, purchase.purchase_id)
   const units = await readUnits(call.db, purchase.purchase_id)
   const openNow = await openUnits(
-    { db: call.db, nowMs: call.nowMs, pastMs: asked.pastMs, agentId: asked.device?.row.agent_id ?? null },
+    { db: call.db, nowMs: call.nowMs, pastMs: context.pastMs, agentId: context.device?.row.agent_id ?? null },
     purchase,
     'release',
   )
   const open = new Set(openNow.map(({ unit }) => `${unit.line_id}/${unit.unit_no}`))
-  const mayCome = isPaid(purchase) && purchase.security_tag_mode !== 'none' && open.size > 0
-  if (mayCome && !expired) await assertResynced(call, purchase.store_id)
+  const mayDeactivate = isPaid(purchase) && purchase.security_tag_mode !== 'none' && open.size > 0
+  if (mayDeactivate && !expired) await assertResynced(call, purchase.store_id)
   const common = {
     status: statusOf(purchase),
     items: lines.map((line) => {
@@ -63,75 +63,78 @@ export async function verifyPurchase(call: Call, request: PurchaseRequest) {
     }),
     storeData: storeDataOf(store),
   }
-  if (request.deviceId === undefined) {
+  if (input.deviceId === undefined) {
     const reason = expired ? { reason: 'token_expired' as const } : {}
     return {
       ...common,
-      deactivationAuthorized: mayCome && !expired,
+      deactivationAuthorized: mayDeactivate && !expired,
       ...NO_AUTHORIZATION,
       ...reason,
-      ...extras(asked, undefined, false),
+      ...traceAndWarnings(context, undefined, false),
     }
   }
-  return { ...common, ...(await forDevice(call, asked, request, purchase, { mayCome, expired, open: openNow })) }
+  return {
+    ...common,
+    ...(await authorizeDevice(call, context, input, purchase, { mayDeactivate, expired, open: openNow })),
+  }
 }
 
-interface Standing {
-  mayCome: boolean
+interface PurchaseState {
+  mayDeactivate: boolean
   /** The receipt that names it has expired. */
   expired: boolean
   open: readonly OpenUnit[]
 }
 
-async function forDevice(
+async function authorizeDevice(
   call: Call,
-  asked: Asked,
-  request: PurchaseRequest,
+  context: RequestContext,
+  input: PurchaseRequest,
   purchase: PurchaseRow,
-  { mayCome, expired, open }: Standing,
+  { mayDeactivate, expired, open }: PurchaseState,
 ) {
-  const { device } = asked
+  const { device } = context
   const releaseAction = device && releaseActionOf(device.facts)
-  const question: Question = {
-    asked,
+  const request: AuthorizationRequest = {
+    context,
     action: releaseAction ?? 'deactivate_label',
     identifiers: {},
     item: undefined,
     purchase,
     token: expired ? 'token_expired' : undefined,
-    scanSource: request.scanSource,
-    metadata: request,
+    scanSource: input.scanSource,
+    metadata: input,
   }
-  const { action: protectionAction } = question
-  if (device && releaseAction && mayCome && !expired && !(await mayHoldPurchaseWide(call, device.facts, open))) {
-    return { protectionAction, ...(await askItemByItem(call, question, request.explain)) }
+  const { action: protectionAction } = request
+  if (device && releaseAction && mayDeactivate && !expired && !(await mayHoldPurchaseWide(call, device.facts, open))) {
+    return { protectionAction, ...(await requireItemRequests(call, request, input.explain)) }
   }
-  const { answer, decision } = await authorize(call, question)
+  const { answer, decision } = await authorize(call, request)
   const { authorized, ...rest } = answer
   return {
-    deactivationAuthorized: authorized && mayCome,
+    deactivationAuthorized: authorized && mayDeactivate,
     protectionAction,
     ...rest,
-    ...extras(asked, decision, request.explain),
+    ...traceAndWarnings(context, decision, input.explain),
   }
 }
 
 /** The purchase as a whole is fine, but a device that reads the items itself must ask about each of them. */
-async function askItemByItem(call: Call, question: Question, explain: boolean | undefined) {
-  const { asked, purchase } = question
+async function requireItemRequests(call: Call, request: AuthorizationRequest, explain: boolean | undefined) {
+  const { context, purchase } = request
   const facts: DecisionFacts = {
-    ...factsOfQuestion(question),
+    ...requestFacts(request),
     item: { status: 'paid', brand: '' },
     identifiedBy: [],
     mustBeRead: true,
     right: 'free',
   }
-  const decision = decide(facts, asked.store ? policyOf(asked.store) : DEFAULT_POLICY)
+  const decision = decide(facts, context.store ? policyOf(context.store) : DEFAULT_POLICY)
   const reason = decision.allowed ? 'technology_mismatch' : decision.reason
-  const subject = { purchase, itemStatus: null, lineId: null }
+  const target = { purchase, itemStatus: null, lineId: null }
   const eventId = await recordDenied(
     call,
-    { question, subject, facts: [facts], eventIds: eventIdsOf(call, question) },
+    { request, target, facts: [facts], eventIds: eventIdsOf(call, request) },
     reason,
   )
   return {
@@ -139,14 +142,14 @@ async function askItemByItem(call: Call, question: Question, explain: boolean | 
     ...NO_AUTHORIZATION,
     reason,
     eventId,
-    ...extras(asked, decision, explain),
+    ...traceAndWarnings(context, decision, explain),
   }
 }
 
 /** The purchase by either name; 404 for an unknown one and for a receipt that is not genuine. */
 async function namedPurchase(
   call: Call,
-  { caller, pastMs }: Asked,
+  { caller, pastMs }: RequestContext,
   { purchaseId, receiptToken }: PurchaseRequest,
 ): Promise<{ purchase: PurchaseRow; expired: boolean }> {
   if (purchaseId === undefined && receiptToken === undefined)

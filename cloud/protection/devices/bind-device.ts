@@ -5,10 +5,10 @@ import type { StoreRow } from '../../persistence/tables/stores.ts'
 import { findStore, raiseDocumentVersion } from '../../stores/queries.ts'
 import { beginHomeMove } from '../receipt-home/home-move.ts'
 import { policyOf } from '../store-documents/policy.ts'
-import { noteFormerHome } from '../receipt-home/receipt-homes.ts'
+import { storeFormerHome } from '../receipt-home/receipt-homes.ts'
 
 /** A device belongs to the first agent of its store that reports it (contracts §2); moving it is an operation of its own. */
-export async function bindToAgent(call: Call, device: DeviceRow, store: StoreRow, agentId: string): Promise<void> {
+export async function adoptDevice(call: Call, device: DeviceRow, store: StoreRow, agentId: string): Promise<void> {
   // One that is on its way here comes by itself.
   if (device.agent_id === agentId || device.moving_to === agentId) return
   if (device.agent_id !== null) {
@@ -17,11 +17,11 @@ export async function bindToAgent(call: Call, device: DeviceRow, store: StoreRow
       `device ${device.device_id} belongs to another agent of this store: give it to this one with updateDevice`,
     )
   }
-  await placeAt(call, device, store, agentId)
+  await setDeviceAgent(call, device, store, agentId)
 }
 
 /** Writes where a device is from now on. */
-export async function placeAt(call: Call, device: DeviceRow, store: StoreRow, agentId: string): Promise<void> {
+export async function setDeviceAgent(call: Call, device: DeviceRow, store: StoreRow, agentId: string): Promise<void> {
   await call.db
     .updateTable('device')
     .set({ agent_id: agentId, moving_to: null })
@@ -39,13 +39,13 @@ export async function placeAt(call: Call, device: DeviceRow, store: StoreRow, ag
 /** Receipts of the store are redeemed at the agent that owns its exit gates, or at the cloud. */
 async function makeHome({ db }: Call, store: StoreRow, agentId: string): Promise<void> {
   const policy = policyOf(store)
-  await noteFormerHome(db, store)
+  await storeFormerHome(db, store)
   const moved = JSON.stringify({ ...policy, home: agentId, homeEpoch: policy.homeEpoch + 1 })
   await db.updateTable('store').set({ policy: moved }).where('store_id', '=', store.store_id).execute()
 }
 
 /** The home of before is gone, and this agent goes on with its ledger. */
-export async function takeHomeFrom(call: Call, storeId: string, agentId: string): Promise<void> {
+export async function inheritHome(call: Call, storeId: string, agentId: string): Promise<void> {
   const store = await findStore(call.db, storeId)
   if (!store) return
   await beginHomeMove(call, store, agentId)
@@ -57,7 +57,7 @@ export async function takeHomeFrom(call: Call, storeId: string, agentId: string)
  * Its ledger may have forgotten what it used, and to whom it gave rights: where it is the home, it honours receipts from before when
  * all others have told what they used. Answers whether it is the home.
  */
-export async function doubtHome(call: Call, storeId: string, agentId: string): Promise<boolean> {
+export async function distrustHome(call: Call, storeId: string, agentId: string): Promise<boolean> {
   const store = await findStore(call.db, storeId)
   if (!store || policyOf(store).home !== agentId) return false
   await beginHomeMove(call, store, agentId)
@@ -71,7 +71,7 @@ export async function doubtHome(call: Call, storeId: string, agentId: string): P
  * what others have used with rights that the former gave them. `goesOn`: its ledger does, in which all of them stand; the cloud is home
  * until the one who has that takes it.
  */
-export async function homeGoneFrom(call: Call, store: StoreRow, agentId: string, goesOn: boolean): Promise<void> {
+export async function reassignHome(call: Call, store: StoreRow, agentId: string, goesOn: boolean): Promise<void> {
   if (policyOf(store).home !== agentId) return
   const home = goesOn ? 'cloud' : ((await ownerOfGates(call, store.store_id)) ?? 'cloud')
   if (!goesOn) await beginHomeMove(call, store, home)

@@ -11,8 +11,8 @@ import type { DeviceRow } from '../../persistence/tables/agents.ts'
 import type { StoreRow } from '../../persistence/tables/stores.ts'
 import { ownStore, ownStoreOf, ownStoreOrOnly } from '../../stores/own-store.ts'
 import { deviceFacts, findDevice } from '../store-documents/device-queries.ts'
-import { bindToAgent, placeAt } from './bind-device.ts'
-import { revoke } from '../leases/leases.ts'
+import { adoptDevice, setDeviceAgent } from './bind-device.ts'
+import { revokeAuthorization } from '../leases/leases.ts'
 import { assertPolicyFits } from '../store-policy/policy-size.ts'
 import { storeDocumentChanged } from '../store-documents/document-changed.ts'
 
@@ -135,7 +135,7 @@ export const registerDevice = operation({
     }
     await call.db.insertInto('device').values(row).execute()
     if (agentId === undefined) await storeDocumentChanged(call, storeId)
-    else await placeAt(call, row, store, agentId)
+    else await setDeviceAgent(call, row, store, agentId)
     await assertPolicyFits(call, storeId)
     call.changed(row.device_id)
     return { success: true as const, ...toDevice({ ...row, agent_id: agentId ?? null }, store) }
@@ -226,7 +226,7 @@ export const decommissionDevice = operation({
         .where('device_id', '=', deviceId)
         .where('exp', '>', Math.floor(call.nowMs / 1_000))
         .execute()
-      for (const authorization of live) await revoke(call, authorization, 'the device was decommissioned')
+      for (const authorization of live) await revokeAuthorization(call, authorization, 'the device was decommissioned')
       await storeDocumentChanged(call, store.store_id)
     }
     call.changed(deviceId)
@@ -259,7 +259,7 @@ export const reportDeviceHeartbeat = operation({
       .set({ last_seen_ms: seenMs, ...(firmwareVersion !== undefined && { firmware_version: firmwareVersion }) })
       .where('device_id', '=', deviceId)
       .execute()
-    if (call.caller.kind === 'agent') await bindToAgent(call, row, store, call.caller.agentId)
+    if (call.caller.kind === 'agent') await adoptDevice(call, row, store, call.caller.agentId)
     return { success: true as const, lastSeenAt: iso(seenMs) }
   },
 })

@@ -3,9 +3,9 @@ import type { DeviceRow } from '../../persistence/tables/agents.ts'
 import type { StoreRow } from '../../persistence/tables/stores.ts'
 import { findStore } from '../../stores/queries.ts'
 import { updateAuthorization } from '../leases/authorizations.ts'
-import { bindToAgent, placeAt } from './bind-device.ts'
+import { adoptDevice, setDeviceAgent } from './bind-device.ts'
 import { listDevices } from '../store-documents/device-queries.ts'
-import { revoke } from '../leases/leases.ts'
+import { revokeAuthorization } from '../leases/leases.ts'
 import { outstandingOf } from '../leases/outstanding.ts'
 
 /**
@@ -19,22 +19,22 @@ const GUARD_SECONDS = 60
 type Place = Pick<DeviceRow, 'agent_id' | 'moving_to'>
 
 /** Gives a device to an agent: at once where nobody can hold a token for it, else as soon as that is so. Naming its present agent calls a move off. */
-export async function giveToAgent(call: Call, device: DeviceRow, store: StoreRow, agentId: string): Promise<Place> {
+export async function moveToAgent(call: Call, device: DeviceRow, store: StoreRow, agentId: string): Promise<Place> {
   if (device.agent_id === null) {
-    await bindToAgent(call, device, store, agentId)
+    await adoptDevice(call, device, store, agentId)
     return { agent_id: agentId, moving_to: null }
   }
   const movingTo = device.agent_id === agentId ? null : agentId
   await call.db.updateTable('device').set({ moving_to: movingTo }).where('device_id', '=', device.device_id).execute()
   if (movingTo === null) return { agent_id: agentId, moving_to: null }
-  await withdrawTokens(call, device)
+  await revokeTokens(call, device)
   const moving = { ...device, moving_to: movingTo }
-  return (await arrive(call, moving, store))
+  return (await endMove(call, moving, store))
     ? { agent_id: movingTo, moving_to: null }
     : { agent_id: device.agent_id, moving_to: movingTo }
 }
 
-async function withdrawTokens(call: Call, device: DeviceRow): Promise<void> {
+async function revokeTokens(call: Call, device: DeviceRow): Promise<void> {
   const rows = await call.db
     .selectFrom('protection_authorization')
     .selectAll()
@@ -44,15 +44,15 @@ async function withdrawTokens(call: Call, device: DeviceRow): Promise<void> {
     .where('voided_ms', 'is', null)
     .execute()
   for (const row of rows) {
-    if (row.revoked_ms === null) await revoke(call, row, 'the device goes to another agent')
+    if (row.revoked_ms === null) await revokeAuthorization(call, row, 'the device goes to another agent')
     else if (row.void_asked_ms === null) await updateAuthorization(call.db, row, { void_asked_ms: call.nowMs })
   }
 }
 
 /** Ends the move when nobody can use a token of the device any more; answers whether it has ended. */
-async function arrive(call: Call, device: DeviceRow, store: StoreRow): Promise<boolean> {
+async function endMove(call: Call, device: DeviceRow, store: StoreRow): Promise<boolean> {
   if (device.moving_to === null || (await outstandingOf(call.db, device, call.nowMs)).length > 0) return false
-  await placeAt(call, device, store, device.moving_to)
+  await setDeviceAgent(call, device, store, device.moving_to)
   return true
 }
 
@@ -62,12 +62,12 @@ export async function endMoves(call: Call, storeId: string): Promise<number> {
   let ended = 0
   for (const device of moving) {
     const store = await findStore(call.db, storeId)
-    if (store && (await arrive(call, device, store))) ended++
+    if (store && (await endMove(call, device, store))) ended++
   }
   return ended
 }
 
 /** Nothing goes to an agent that is no more. */
-export async function callOffMovesTo({ db }: Pick<Call, 'db'>, agentId: string): Promise<void> {
+export async function cancelMovesTo({ db }: Pick<Call, 'db'>, agentId: string): Promise<void> {
   await db.updateTable('device').set({ moving_to: null }).where('moving_to', '=', agentId).execute()
 }

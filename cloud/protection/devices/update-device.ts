@@ -5,7 +5,7 @@ import { invalid, precondition } from '../../foundation/failure.ts'
 import { Id, Success, text } from '../../operations/fields.ts'
 import { operation } from '../../operations/operation.ts'
 import type { DeviceRow } from '../../persistence/tables/agents.ts'
-import { giveToAgent } from './move-device.ts'
+import { moveToAgent } from './move-device.ts'
 import { deviceFacts } from '../store-documents/device-queries.ts'
 import { assertPolicyFits } from '../store-policy/policy-size.ts'
 import { assertAgentOf, Device, optionalCapabilities, ownDevice, toDevice } from './device-operations.ts'
@@ -109,7 +109,7 @@ export const updateDevice = operation({
     // Read and sent back as it was, the present agent calls nothing off.
     const isMeant = agentId !== undefined && !(agentId === row.agent_id && movingToAgentId === row.moving_to)
     if (isMeant && agentId !== row.agent_id) await assertAgentOf(call, row.store_id, agentId)
-    const placed = isMeant ? await giveToAgent(call, row, store, agentId) : {}
+    const placed = isMeant ? await moveToAgent(call, row, store, agentId) : {}
     await storeDocumentChanged(call, row.store_id)
     call.changed(deviceId)
     return { success: true as const, ...toDevice({ ...row, ...set, ...placed }, store) }

@@ -1,6 +1,6 @@
 import type { Call, Services } from '../../operations/operation.ts'
 import { readItem, updateItem } from '../items/item-queries.ts'
-import { tellGates } from '../items/item-sequence.ts'
+import { notifyGates } from '../items/item-sequence.ts'
 import { type EventScope } from '../records/events.ts'
 import { raiseException } from '../records/exceptions.ts'
 import type { UnitKey } from '../rights/rights.ts'
@@ -51,7 +51,7 @@ export async function bindItem(
     },
     nowMs,
   )
-  tellGates(scope, item.store_id)
+  notifyGates(scope, item.store_id)
   await db
     .updateTable('purchase_unit')
     .set({ bound: 1, item_id: itemId, ...(takenBack === 'cancelled' && { taken_back: 'exception_hold' }) })

@@ -5,30 +5,30 @@ import { findAuthorization, unitsOfAuthorization } from '../leases/authorization
 import { bindItem } from './bind-item.ts'
 import { endLease, freeLeases } from './end-lease.ts'
 import type { ReceiptPurchase } from './evidence-facts.ts'
-import type { EvidenceScope, Witness } from './evidence-scope.ts'
+import type { EvidenceScope, EvidenceSource } from './evidence-scope.ts'
 import { raiseException } from '../records/exceptions.ts'
-import { raiseForeign, type Foreign } from './foreign-evidence.ts'
-import { raiseByState } from './raise-by-state.ts'
-import { holdReleased, raiseReleased } from './released-late.ts'
+import { raiseForeignEvidence, type ForeignReport } from './foreign-evidence.ts'
+import { raiseAuthorizationExceptions } from './raise-by-state.ts'
+import { holdItemsOfCancelled, raiseCancelledAfterRelease } from './released-late.ts'
 import type { UnitKey } from '../rights/rights.ts'
 import { settleUnit } from './settle-unit.ts'
-import { tellOthers } from './tell-others.ts'
+import { publishUsedRights } from './tell-others.ts'
 
 export type Claim = Extract<Evidence, { kind: 'claim' }>
 
 /** Takes a claim into account. Answers false when what it is about is unknown: kept, and tried again after an upgrade. */
-export async function applyClaim(scope: EvidenceScope, witness: Witness, claim: Claim): Promise<boolean> {
+export async function applyClaim(scope: EvidenceScope, witness: EvidenceSource, claim: Claim): Promise<boolean> {
   return claim.source === 'token' ? applyTokenClaim(scope, witness, claim) : applyReceiptClaim(scope, witness, claim)
 }
 
-async function applyTokenClaim(scope: EvidenceScope, witness: Witness, claim: Claim): Promise<boolean> {
+async function applyTokenClaim(scope: EvidenceScope, witness: EvidenceSource, claim: Claim): Promise<boolean> {
   const { db, tenant } = scope
   const row = await findAuthorization(db, claim.nonce)
   if (!row && claim.receipt && scope.services.authority.cloudGeneration > 1)
-    return applyForgotten(scope, witness, claim, claim.receipt)
+    return applyClaimOfLostToken(scope, witness, claim, claim.receipt)
   if (row?.tenant !== tenant) return false
   if (!(await scope.facts.isOwn(row.agent_id, witness)) || claim.ordinals.some((ordinal) => ordinal >= row.count)) {
-    await raiseForeign(scope, witness, foreignClaim(claim, `a claim of a token that is not this agent's`))
+    await raiseForeignEvidence(scope, witness, foreignClaim(claim, `a claim of a token that is not this agent's`))
     return true
   }
   const units = await unitsOfAuthorization(db, claim.nonce)
@@ -37,9 +37,9 @@ async function applyTokenClaim(scope: EvidenceScope, witness: Witness, claim: Cl
   for (const ordinal of claim.ordinals) {
     const unit = units.find((u) => u.ordinal === ordinal)
     const key = unit && { lineId: unit.line_id, unitNo: unit.unit_no }
-    if (await add(scope, witness, claim, ordinal, rightClass, key)) added.push(ordinal)
+    if (await addStep(scope, witness, claim, ordinal, rightClass, key)) added.push(ordinal)
   }
-  const raised = await raiseByState(scope, row)
+  const raised = await raiseAuthorizationExceptions(scope, row)
   if (added.length === 0) return true
 
   const used: UnitKey[] = []
@@ -54,36 +54,36 @@ async function applyTokenClaim(scope: EvidenceScope, witness: Witness, claim: Cl
   const isCancelled = purchase?.status === 'CANCELLED'
   if (row.item_id !== null)
     await bindItem(scope, row.item_id, used[0], isCancelled ? 'cancelled' : await returnedOf(scope, used[0]))
-  await holdReleased(scope, purchase, used)
+  await holdItemsOfCancelled(scope, purchase, used)
   if (purchase && isCancelled && !raised.has('redeemed_after_revocation'))
-    await raiseReleased(scope, purchase, claim.deviceId)
-  await tellOthers(scope, witness, purchase, used, claim.receipt !== undefined)
+    await raiseCancelledAfterRelease(scope, purchase, claim.deviceId)
+  await publishUsedRights(scope, witness, purchase, used, claim.receipt !== undefined)
   // One that was only taken back may still be honoured by an agent that has not heard of it.
   if (row.voided_ms !== null) await freeLeases(scope, row)
   return true
 }
 
 /** A claim of a token that was lost with the cloud which gave it: what it used up stands in the receipt. */
-async function applyForgotten(
+async function applyClaimOfLostToken(
   scope: EvidenceScope,
-  witness: Witness,
+  witness: EvidenceSource,
   claim: Claim,
   receipt: NonNullable<Claim['receipt']>,
 ): Promise<boolean> {
   const purchase = await scope.facts.purchaseOfReceipt(receipt.cti)
   if (purchase?.tenant !== scope.tenant) return false
   if (purchase.store_id !== witness.storeId) {
-    await raiseForeign(scope, witness, foreignClaim(claim, 'a claim of a receipt of another store'))
+    await raiseForeignEvidence(scope, witness, foreignClaim(claim, 'a claim of a receipt of another store'))
     return true
   }
-  return useUnits(scope, witness, claim, purchase, receipt.ordinals)
+  return useReceiptUnits(scope, witness, claim, purchase, receipt.ordinals)
 }
 
-async function applyReceiptClaim(scope: EvidenceScope, witness: Witness, claim: Claim): Promise<boolean> {
+async function applyReceiptClaim(scope: EvidenceScope, witness: EvidenceSource, claim: Claim): Promise<boolean> {
   const purchase = await scope.facts.purchaseOfReceipt(claim.nonce)
   if (purchase?.tenant !== scope.tenant) return false
   if (purchase.store_id !== witness.storeId) {
-    await raiseForeign(scope, witness, foreignClaim(claim, 'a claim of a receipt of another store'))
+    await raiseForeignEvidence(scope, witness, foreignClaim(claim, 'a claim of a receipt of another store'))
     return true
   }
   if (purchase.status === 'CANCELLED') {
@@ -108,13 +108,13 @@ async function applyReceiptClaim(scope: EvidenceScope, witness: Witness, claim: 
       purchase.purchase_id,
     )
   }
-  return useUnits(scope, witness, claim, purchase, claim.ordinals)
+  return useReceiptUnits(scope, witness, claim, purchase, claim.ordinals)
 }
 
 /** Uses up the units of a receipt with the numbers `entries`, one for each step of the claim. */
-async function useUnits(
+async function useReceiptUnits(
   scope: EvidenceScope,
-  witness: Witness,
+  witness: EvidenceSource,
   claim: Claim,
   purchase: ReceiptPurchase,
   entries: readonly number[],
@@ -130,25 +130,25 @@ async function useUnits(
       rightClass: claim.rightClass,
       purchaseId: purchase.purchase_id,
     }
-    if (!(await add(scope, witness, claim, ordinal, claim.rightClass, key))) continue
+    if (!(await addStep(scope, witness, claim, ordinal, claim.rightClass, key))) continue
     await endLease(scope, key, claim.nonce)
     await settleUnit(scope, witness.storeId, key, claim)
     used.push(key)
   }
-  await holdReleased(scope, purchase, used)
-  await tellOthers(scope, witness, purchase, used, true)
+  await holdItemsOfCancelled(scope, purchase, used)
+  await publishUsedRights(scope, witness, purchase, used, true)
   return true
 }
 
-function add(
+function addStep(
   scope: EvidenceScope,
-  witness: Witness,
+  witness: EvidenceSource,
   claim: Claim,
   ordinal: number,
   rightClass: RightClass,
   unit: { lineId: string; unitNo: number } | undefined,
 ): Promise<boolean> {
-  return scope.uses.add({
+  return scope.redemptions.add({
     nonce: claim.nonce,
     step: ordinal + 1,
     redemption_id: claim.redemptionId,
@@ -164,18 +164,18 @@ function add(
   })
 }
 
-async function returnedOf({ uses }: EvidenceScope, key: UnitKey | undefined): Promise<'returned' | undefined> {
-  const right = key && (await uses.right(key))
+async function returnedOf({ redemptions }: EvidenceScope, key: UnitKey | undefined): Promise<'returned' | undefined> {
+  const right = key && (await redemptions.right(key))
   return right && right.returned_by !== null ? 'returned' : undefined
 }
 
-function foreignClaim({ kind, nonce, deviceId }: Claim, detail: string): Foreign {
+function foreignClaim({ kind, nonce, deviceId }: Claim, detail: string): ForeignReport {
   return { kind, about: nonce, detail, deviceId }
 }
 
 async function raise(
   scope: EvidenceScope,
-  witness: Witness,
+  witness: EvidenceSource,
   kind: string,
   subject: string,
   detail: string,

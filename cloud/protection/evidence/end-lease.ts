@@ -1,27 +1,27 @@
 import type { ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
 import { findAuthorization } from '../leases/authorizations.ts'
-import { freeUnused, giveUpLease } from '../leases/leases.ts'
+import { freeUnusedRights, recallLease } from '../leases/leases.ts'
 import type { UnitKey } from '../rights/rights.ts'
 import type { EvidenceScope } from './evidence-scope.ts'
 
 /** A token whose unit was used by other means must not release it once more: it may lie in an answer that got lost. `exceptOf`: an agent that may keep its own. */
 export async function endLease(scope: EvidenceScope, key: UnitKey, by: string, exceptOf?: string): Promise<void> {
-  const right = await scope.uses.right(key)
+  const right = await scope.redemptions.right(key)
   if (right?.state !== 'leased' || right.nonce === null || right.nonce === by) return
   const lease = await findAuthorization(scope.db, right.nonce)
   if (!lease || (exceptOf !== undefined && lease.agent_id === exceptOf)) return
-  await handOver(scope)
-  await giveUpLease(scope, lease)
+  await flushAndReset(scope)
+  await recallLease(scope, lease)
 }
 
 /** Frees the rights that an authorization still leases, once no agent or device can honour it. */
 export async function freeLeases(scope: EvidenceScope, row: ProtectionAuthorizationRow): Promise<void> {
-  await handOver(scope)
-  await freeUnused(scope, row)
+  await flushAndReset(scope)
+  await freeUnusedRights(scope, row)
 }
 
 /** Rights are written by others now. */
-async function handOver({ uses }: EvidenceScope): Promise<void> {
-  await uses.flush()
-  uses.forget()
+async function flushAndReset({ redemptions }: EvidenceScope): Promise<void> {
+  await redemptions.flush()
+  redemptions.reset()
 }

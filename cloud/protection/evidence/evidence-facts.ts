@@ -38,7 +38,7 @@ const storeWith = prepared((db, p: { storeId: string }) =>
 )
 
 /** Who saw something: an agent, or null for a device without agent, in a store. */
-interface Seer {
+interface Reporter {
   agentId: string | null
   storeId: string
 }
@@ -109,13 +109,13 @@ export class EvidenceFacts {
   }
 
   /** Whether this agent was the receipt home of its store in this epoch, or goes on with the ledger of the one that was. */
-  async isHomeIn(epoch: number, witness: Seer): Promise<boolean> {
+  async isHomeIn(epoch: number, witness: Reporter): Promise<boolean> {
     const home = await this.#homeIn(witness.storeId, epoch)
     return home !== undefined && (await this.isOwn(home, witness))
   }
 
   /** Whether what was given to `owner` is this witness's to tell: its own, or of one whose ledger it goes on with. */
-  async isOwn(owner: string | null, { agentId, storeId }: Seer): Promise<boolean> {
+  async isOwn(owner: string | null, { agentId, storeId }: Reporter): Promise<boolean> {
     if (owner === agentId) return true
     if (owner === null || agentId === null) return false
     const known = await this.#successors(storeId)

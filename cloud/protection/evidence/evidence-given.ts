@@ -1,21 +1,25 @@
 import type { Evidence } from '../../../policy/journal.ts'
 import type { GivenRightRow } from '../../persistence/tables/protection.ts'
 import { endLease } from './end-lease.ts'
-import type { EvidenceScope, Witness } from './evidence-scope.ts'
-import { raiseForeign } from './foreign-evidence.ts'
-import { givenUnder, noteGiven, noteGivenBack } from '../rights/given-rights.ts'
+import type { EvidenceScope, EvidenceSource } from './evidence-scope.ts'
+import { raiseForeignEvidence } from './foreign-evidence.ts'
+import { findDelegated, storeDelegated, storeDelegationReturned } from '../rights/given-rights.ts'
 import { openOutcomeReport, type OutcomeReport } from './outcome-report.ts'
 import type { UnitKey } from '../rights/rights.ts'
 
 /** What receipt homes report of the rights that they give to other agents. Nobody else may report that: `foreign_evidence`. */
-export type Given = Extract<Evidence, { kind: 'given' }>
-export type GivenBack = Extract<Evidence, { kind: 'given_back' }>
+export type Delegated = Extract<Evidence, { kind: 'given' }>
+export type DelegationReturned = Extract<Evidence, { kind: 'given_back' }>
 
 /** After a receipt's end by another machine's clock. */
 const GUARD_SECONDS = 60
 
 /** A home has given rights to another agent. Answers false when the receipt is unknown: kept, and tried again after an upgrade. */
-export async function applyGiven(scope: EvidenceScope, witness: Witness, given: Given): Promise<boolean> {
+export async function applyDelegated(
+  scope: EvidenceScope,
+  witness: EvidenceSource,
+  given: Delegated,
+): Promise<boolean> {
   const { redemptionId, nonce, rightClass, ordinals, agentId, homeEpoch } = given
   const { agentId: homeAgentId, storeId } = witness
   const { facts, db } = scope
@@ -32,31 +36,35 @@ export async function applyGiven(scope: EvidenceScope, witness: Witness, given: 
   for (const unit of await facts.unitsOf(purchase.purchase_id)) {
     if (unit.receipt_index === null || !named.has(unit.receipt_index)) continue
     const key: UnitKey = { lineId: unit.line_id, unitNo: unit.unit_no, rightClass, purchaseId: purchase.purchase_id }
-    await noteGiven(db, { ...key, redemptionId, storeId, agentId, untilS, homeAgentId, homeEpoch })
+    await storeDelegated(db, { ...key, redemptionId, storeId, agentId, untilS, homeAgentId, homeEpoch })
     await endLease(scope, key, nonce, agentId)
   }
   return true
 }
 
 /** The asking agent reported to the home that it did not use the rights, or that the outcome is unknown. */
-export async function applyGivenBack(scope: EvidenceScope, witness: Witness, row: GivenBack): Promise<boolean> {
+export async function applyDelegationReturned(
+  scope: EvidenceScope,
+  witness: EvidenceSource,
+  row: DelegationReturned,
+): Promise<boolean> {
   const { redemptionId, outcome } = row
   const report = await openOutcomeReport(scope, witness, row)
   if (!report) return refuse(scope, witness, row, 'an outcome of given rights came without the report of their agent')
-  const given = await givenUnder(scope.db, redemptionId, witness.storeId)
+  const given = await findDelegated(scope.db, redemptionId, witness.storeId)
   const meant: GivenRightRow[] = []
   for (const right of given) if (await isAbout(scope, witness, report, right)) meant.push(right)
   // A home that never gave anything under this id has lost the question, or the memory of it.
   if (given.length > 0 && meant.length === 0)
     return refuse(scope, witness, row, 'an outcome report is about other rights than were given')
-  await noteGivenBack(scope.db, meant, outcome)
+  await storeDelegationReturned(scope.db, meant, outcome)
   return true
 }
 
 /** Whether this agent gave that right, in the epoch and to the agent of the report, which names its unit. */
 async function isAbout(
   { facts }: EvidenceScope,
-  witness: Witness,
+  witness: EvidenceSource,
   { iss, homeEpoch, cti, rightClass, candidates }: OutcomeReport,
   right: GivenRightRow,
 ): Promise<boolean> {
@@ -72,10 +80,10 @@ async function isAbout(
 
 async function refuse(
   scope: EvidenceScope,
-  witness: Witness,
-  { kind, redemptionId }: Given | GivenBack,
+  witness: EvidenceSource,
+  { kind, redemptionId }: Delegated | DelegationReturned,
   detail: string,
 ): Promise<true> {
-  await raiseForeign(scope, witness, { kind, about: redemptionId, detail })
+  await raiseForeignEvidence(scope, witness, { kind, about: redemptionId, detail })
   return true
 }

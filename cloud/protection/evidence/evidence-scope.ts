@@ -4,7 +4,7 @@ import { deny } from '../rights/deny-list.ts'
 import { EvidenceFacts } from './evidence-facts.ts'
 import type { EventScope } from '../records/events.ts'
 import { settlePurchases } from '../rights/settle-purchase.ts'
-import { Uses } from '../rights/uses.ts'
+import { RedemptionBatch } from '../rights/uses.ts'
 
 /**
  *   openEvidence ─ applyClaim · applyOutcome · applyVoid … of one row or a hundred ─ finishEvidence
@@ -18,13 +18,13 @@ export interface EvidenceScope extends EventScope {
   emit: Call['emit']
   afterCommit: Call['afterCommit']
   facts: EvidenceFacts
-  uses: Uses
+  redemptions: RedemptionBatch
   /** What `finishEvidence` writes. */
   due: Due
 }
 
 /** The agent or device that reports evidence, with store and time. */
-export interface Witness {
+export interface EvidenceSource {
   /** null: a device without agent, over HTTP. */
   agentId: string | null
   storeId: string
@@ -55,7 +55,7 @@ export function openEvidence(
     emit,
     afterCommit,
     facts: new EvidenceFacts(db, tenant),
-    uses: new Uses(db, tenant),
+    redemptions: new RedemptionBatch(db, tenant),
     due,
   }
 }
@@ -63,7 +63,7 @@ export function openEvidence(
 /** Writes what follows from all that was applied. */
 export async function finishEvidence(scope: EvidenceScope): Promise<void> {
   const { purchaseIds, denials } = scope.due
-  await scope.uses.flush()
+  await scope.redemptions.flush()
   await settlePurchases(scope, [...purchaseIds])
   purchaseIds.clear()
   for (const [storeId, entries] of denials) await deny(scope, storeId, entries)

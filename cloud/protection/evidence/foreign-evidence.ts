@@ -2,7 +2,7 @@ import type { EventScope } from '../records/events.ts'
 import { countException } from '../records/exceptions.ts'
 
 /** What an agent reported that only another one may report: a row of evidence, or the type of an event. */
-export interface Foreign {
+export interface ForeignReport {
   kind: string
   /** The token, redemption or event that it names. */
   about: string
@@ -17,10 +17,10 @@ const ABOUT_LIMIT = 128
  * Raises `foreign_evidence` once for each agent and kind of row, and counts the rows: an agent that lies sends any number of
  * them. The rows themselves are in its journal.
  */
-export async function raiseForeign(
+export async function raiseForeignEvidence(
   scope: EventScope,
   { agentId, storeId }: { agentId: string | null; storeId: string },
-  { kind, about, detail, deviceId }: Foreign,
+  { kind, about, detail, deviceId }: ForeignReport,
 ): Promise<void> {
   await countException(scope, {
     storeId,

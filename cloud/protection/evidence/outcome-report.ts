@@ -2,7 +2,7 @@ import { decodeClaims } from '../../../policy/documents/decode-claims.ts'
 import { HomeQuestion } from '../../../policy/documents/home-messages.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import { openDocument } from '../../../policy/documents/signed-document.ts'
-import { agentKeysEver } from '../../agent-identity/agent-keys.ts'
+import { currentAndFormerKeys } from '../../agent-identity/agent-keys.ts'
 import { findAgent } from '../../agent-identity/sessions.ts'
 import type { EvidenceScope } from './evidence-scope.ts'
 
@@ -35,7 +35,7 @@ export async function openOutcomeReport(
   if (!(await facts.isOwn(aud, home))) return undefined
   // No look at the times: a report is forwarded whenever the home reaches the cloud.
   const opened = openDocument<HomeQuestion>(report, DOCUMENT_KINDS.homeQuestion, {
-    keys: await agentKeysEver(db, agent, nowMs),
+    keys: await currentAndFormerKeys(db, agent, nowMs),
     audience: aud,
   })
   const claims = opened.ok ? HomeQuestion.safeParse(opened.claims).data : undefined

@@ -1,12 +1,12 @@
 import { joinOutcome } from '../../../policy/unit-uses.ts'
 import type { Outcome } from '../../../policy/vocabulary.ts'
 import type { RedemptionRow } from '../../persistence/tables/protection.ts'
-import { acknowledgeAbout, raiseException, WITHDRAWN } from '../records/exceptions.ts'
+import { acknowledgeOpenException, raiseException, WITHDRAWN } from '../records/exceptions.ts'
 import { updateRedemption } from '../rights/redemptions.ts'
 import type { UnitKey } from '../rights/rights.ts'
 import { unitOf } from '../rights/settle-right.ts'
-import type { EvidenceScope, Witness } from './evidence-scope.ts'
-import { raiseForeign } from './foreign-evidence.ts'
+import type { EvidenceScope, EvidenceSource } from './evidence-scope.ts'
+import { raiseForeignEvidence } from './foreign-evidence.ts'
 import { settleUnit } from './settle-unit.ts'
 
 /**
@@ -15,19 +15,19 @@ import { settleUnit } from './settle-unit.ts'
  */
 export async function applyOutcome(
   scope: EvidenceScope,
-  witness: Witness,
+  witness: EvidenceSource,
   redemptionId: string,
   outcome: Outcome,
   nonce?: string,
 ): Promise<boolean> {
-  const rows = (await scope.uses.ofId(redemptionId)).filter((row) => nonce === undefined || row.nonce === nonce)
+  const rows = (await scope.redemptions.ofId(redemptionId)).filter((row) => nonce === undefined || row.nonce === nonce)
   if (rows.length === 0) return false
   const own: RedemptionRow[] = []
   for (const row of rows) if (await scope.facts.isOwn(row.agent_id, witness)) own.push(row)
   const [first] = own
   if (!first) {
     const detail = `an outcome of a claim that is not this agent's`
-    await raiseForeign(scope, witness, { kind: 'outcome', about: redemptionId, detail })
+    await raiseForeignEvidence(scope, witness, { kind: 'outcome', about: redemptionId, detail })
     return true
   }
   const changed: RedemptionRow[] = []
@@ -37,13 +37,13 @@ export async function applyOutcome(
     if (joined.isConflict) await raiseConflict(scope, witness, row, outcome)
     if (row.resolved_by !== null) await updateRedemption(scope.db, row, { reported: outcome })
     else if (joined.outcome !== known) {
-      await scope.uses.setOutcome(row, joined.outcome)
+      await scope.redemptions.setOutcome(row, joined.outcome)
       changed.push(row)
     }
   }
   const purchases = await settleRedemptions(scope, witness, changed)
   if (outcome !== 'unknown' && changed.some((row) => row.outcome === 'unknown'))
-    await acknowledgeAbout(scope.db, {
+    await acknowledgeOpenException(scope.db, {
       storeId: witness.storeId,
       kind: 'outcome_unknown',
       subject: redemptionId,
@@ -64,7 +64,12 @@ export async function applyOutcome(
   return true
 }
 
-async function raiseConflict(scope: EvidenceScope, witness: Witness, row: RedemptionRow, told: Outcome): Promise<void> {
+async function raiseConflict(
+  scope: EvidenceScope,
+  witness: EvidenceSource,
+  row: RedemptionRow,
+  told: Outcome,
+): Promise<void> {
   const by = row.resolved_by === null ? 'the device said' : 'staff saw'
   await raiseException(scope, {
     storeId: witness.storeId,
@@ -79,13 +84,13 @@ async function raiseConflict(scope: EvidenceScope, witness: Witness, row: Redemp
 /** Brings rights, and at the end the purchases, to what these redemptions have become; answers the purchases. */
 export async function settleRedemptions(
   scope: EvidenceScope,
-  witness: Witness,
+  witness: EvidenceSource,
   changed: readonly RedemptionRow[],
 ): Promise<string[]> {
-  const { due, uses } = scope
+  const { due, redemptions } = scope
   const keys: UnitKey[] = []
   for (const row of changed) {
-    const key = await unitOf(uses, row)
+    const key = await unitOf(redemptions, row)
     if (!key) continue
     await settleUnit(scope, witness.storeId, key, undefined)
     keys.push(key)

@@ -5,11 +5,11 @@ import { raiseException } from '../records/exceptions.ts'
 import type { EvidenceScope } from './evidence-scope.ts'
 
 /** Raises what the whole evidence of an authorization comes to, and answers it; what was raised before is not raised again. */
-export async function raiseByState(
+export async function raiseAuthorizationExceptions(
   scope: EvidenceScope,
   row: ProtectionAuthorizationRow,
 ): Promise<ReadonlySet<string>> {
-  await scope.uses.flush()
+  await scope.redemptions.flush()
   const redemptions = await redemptionsOf(scope.db, row.nonce)
   const { exceptions } = viewAuthorization(row, redemptions, scope.nowMs)
   for (const kind of exceptions) {

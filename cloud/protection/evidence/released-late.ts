@@ -3,14 +3,14 @@ import { noteTakenBack, readUnits } from '../../purchases/queries.ts'
 import type { EvidenceScope } from './evidence-scope.ts'
 import { raiseException } from '../records/exceptions.ts'
 import { readItem, updateItem } from '../items/item-queries.ts'
-import { tellGates } from '../items/item-sequence.ts'
+import { notifyGates } from '../items/item-sequence.ts'
 import { isItemOf } from '../leases/return-units.ts'
 import type { UnitKey } from '../rights/rights.ts'
 
 type Cancelled = Pick<PurchaseRow, 'purchase_id' | 'store_id' | 'status'>
 
 /** Goods of a cancelled purchase turn out to have been released: their items are held, never silently sellable (decisions §8). */
-export async function holdReleased(
+export async function holdItemsOfCancelled(
   scope: EvidenceScope,
   purchase: Cancelled | undefined,
   released: readonly UnitKey[],
@@ -25,12 +25,16 @@ export async function holdReleased(
     if (item.item_status !== 'cancelled' || !isItemOf(item, unit)) continue
     await updateItem(db, item, { item_status: 'exception_hold' }, nowMs)
     await noteTakenBack(db, unit, 'exception_hold')
-    tellGates(scope, purchase.store_id)
+    notifyGates(scope, purchase.store_id)
   }
 }
 
 /** The same, told to people. */
-export async function raiseReleased(scope: EvidenceScope, purchase: Cancelled, deviceId: string): Promise<void> {
+export async function raiseCancelledAfterRelease(
+  scope: EvidenceScope,
+  purchase: Cancelled,
+  deviceId: string,
+): Promise<void> {
   await raiseException(scope, {
     storeId: purchase.store_id,
     kind: 'cancelled_after_release',
@@ -42,7 +46,7 @@ export async function raiseReleased(scope: EvidenceScope, purchase: Cancelled, d
 }
 
 /** A unit was released although its line was refunded or its item came back: its item is held while it still is `returned`. */
-export async function holdReturned(
+export async function holdReturnedItem(
   scope: EvidenceScope,
   storeId: string,
   { purchaseId, lineId, unitNo }: UnitKey,
@@ -55,5 +59,5 @@ export async function holdReturned(
   // A status that staff have set since stands.
   if (item.item_status !== 'returned' || !isItemOf(item, unit)) return
   await updateItem(db, item, { item_status: 'exception_hold' }, nowMs)
-  tellGates(scope, storeId)
+  notifyGates(scope, storeId)
 }

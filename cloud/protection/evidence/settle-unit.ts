@@ -1,6 +1,6 @@
 import type { EvidenceScope } from './evidence-scope.ts'
-import { acknowledgeAbout, raiseException, WITHDRAWN } from '../records/exceptions.ts'
-import { holdReturned } from './released-late.ts'
+import { acknowledgeOpenException, raiseException, WITHDRAWN } from '../records/exceptions.ts'
+import { holdReturnedItem } from './released-late.ts'
 import type { UnitKey } from '../rights/rights.ts'
 import { settleRight } from '../rights/settle-right.ts'
 
@@ -20,7 +20,7 @@ export async function settleUnit(
   key: UnitKey,
   claim: { deviceId: string } | undefined,
 ): Promise<void> {
-  const { isDouble, returned } = await settleRight(scope.uses, key)
+  const { isDouble, returned } = await settleRight(scope.redemptions, key)
   const subject = `${key.lineId}/${key.unitNo}/${key.rightClass}`
   const raise = (kind: keyof typeof UNIT_EXCEPTIONS) =>
     raiseException(scope, {
@@ -32,13 +32,13 @@ export async function settleUnit(
       purchaseId: key.purchaseId === '' ? undefined : key.purchaseId,
     })
   const withdraw = (kind: keyof typeof UNIT_EXCEPTIONS) =>
-    acknowledgeAbout(scope.db, { storeId, kind, subject, by: WITHDRAWN, atMs: scope.nowMs })
+    acknowledgeOpenException(scope.db, { storeId, kind, subject, by: WITHDRAWN, atMs: scope.nowMs })
 
   if (isDouble) await raise('double_redeem')
   else if (!claim) await withdraw('double_redeem')
   // A unit that was released before it came back counts as used for good: only a new claim makes an exception of it.
   if (returned === 'used' && claim) {
-    await holdReturned(scope, storeId, key)
+    await holdReturnedItem(scope, storeId, key)
     await raise('released_after_refund')
   } else if (returned === 'unused' && !claim) await withdraw('released_after_refund')
 }

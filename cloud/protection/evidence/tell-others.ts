@@ -6,7 +6,7 @@ import type { UnitKey } from '../rights/rights.ts'
 const GUARD_SECONDS = 60
 
 /** Agents of the store that do not know it themselves honour no receipt for these rights any more. `isKnown`: the witness knows which rights of the receipt it used. */
-export async function tellOthers(
+export async function publishUsedRights(
   { facts, due }: EvidenceScope,
   witness: { agentId: string | null; storeId: string },
   purchase: ReceiptPurchase | undefined,

@@ -1,16 +1,16 @@
 import { findAuthorization, updateAuthorization } from '../leases/authorizations.ts'
 import { freeLeases } from './end-lease.ts'
-import type { EvidenceScope, Witness } from './evidence-scope.ts'
-import { raiseForeign } from './foreign-evidence.ts'
-import { raiseByState } from './raise-by-state.ts'
+import type { EvidenceScope, EvidenceSource } from './evidence-scope.ts'
+import { raiseForeignEvidence } from './foreign-evidence.ts'
+import { raiseAuthorizationExceptions } from './raise-by-state.ts'
 
 /** An agent will never honour this token: the lease ends. */
-export async function applyVoid(scope: EvidenceScope, witness: Witness, nonce: string): Promise<boolean> {
+export async function applyVoid(scope: EvidenceScope, witness: EvidenceSource, nonce: string): Promise<boolean> {
   const row = await findAuthorization(scope.db, nonce)
   if (row?.tenant !== scope.tenant) return false
   if (!(await scope.facts.isOwn(row.agent_id, witness))) {
     const detail = `a token was voided that is not this agent's`
-    await raiseForeign(scope, witness, { kind: 'void', about: nonce, detail })
+    await raiseForeignEvidence(scope, witness, { kind: 'void', about: nonce, detail })
     return true
   }
   // The earliest word counts, in whatever order they come.
@@ -20,7 +20,7 @@ export async function applyVoid(scope: EvidenceScope, witness: Witness, nonce: s
     voided_ms: voidedMs,
     revoked_ms: Math.min(row.revoked_ms ?? voidedMs, voidedMs),
   })
-  await raiseByState(scope, voided)
+  await raiseAuthorizationExceptions(scope, voided)
   await freeLeases(scope, voided)
   return true
 }

@@ -3,12 +3,12 @@ import type { ItemStatus } from '../../../policy/vocabulary.ts'
 import { precondition } from '../../foundation/failure.ts'
 import type { Call } from '../../operations/operation.ts'
 import type { ProtectedItemRow } from '../../persistence/tables/protection.ts'
-import { noteMoves } from './item-moves.ts'
-import { nextItemSeq, tellGates, tellItemGone } from './item-sequence.ts'
-import { becomeNobodys } from './move-by-hand.ts'
+import { storeMoves } from './item-moves.ts'
+import { nextItemSeq, notifyGates, removeItemNames } from './item-sequence.ts'
+import { clearPurchaseLinks } from './move-by-hand.ts'
 
 /** Goods that were sent from another store of the account have come: from now on the item is this store's, and the other knows it no more. */
-export async function arrive(
+export async function receiveTransfer(
   call: Call,
   item: ProtectedItemRow,
   storeId: string,
@@ -21,8 +21,8 @@ export async function arrive(
     throw precondition('illegal_move', `an item that is ${from} cannot become ${itemStatus}`, {
       allowedNext: nextItemStatuses(from),
     })
-  const nobodys = await becomeNobodys(call, item)
-  await tellItemGone(db, item, nowMs)
+  const nobodys = await clearPurchaseLinks(call, item)
+  await removeItemNames(db, item, nowMs)
   const change = {
     ...stated,
     ...nobodys,
@@ -37,6 +37,6 @@ export async function arrive(
     .where('item_id', '=', item.item_id)
     .returningAll()
     .executeTakeFirstOrThrow()
-  await noteMoves(db, [arrived], from, nowMs)
-  tellGates(call, item.store_id)
+  await storeMoves(db, [arrived], from, nowMs)
+  notifyGates(call, item.store_id)
 }

@@ -14,7 +14,7 @@ export interface MovedBy {
 }
 
 /** Notes that items have another status than before (`from`; null for new ones), as they are now. Nothing for those that stayed. */
-export async function noteMoves(
+export async function storeMoves(
   db: Db,
   items: readonly ProtectedItemRow[],
   from: string | null,

@@ -14,9 +14,9 @@ import type { StoreRow } from '../../persistence/tables/stores.ts'
 import { ownStore } from '../../stores/own-store.ts'
 import { newestMoves } from './item-moves.ts'
 import { findItem, itemsOfLine } from './item-queries.ts'
-import { moveByHand } from './move-by-hand.ts'
+import { moveByStaff } from './move-by-hand.ts'
 import { NewItem, registerItem } from './register-item.ts'
-import { tellGates } from './item-sequence.ts'
+import { notifyGates } from './item-sequence.ts'
 
 const ITEMS_LIMIT = 500
 const BULK_BODY_LIMIT = 2 * 1024 * 1024
@@ -71,7 +71,7 @@ export const registerProtectedItems = operation({
       }
     }
     call.changed(storeId)
-    if (registered > 0) tellGates(call, storeId)
+    if (registered > 0) notifyGates(call, storeId)
     return {
       success: true as const,
       registered,
@@ -254,8 +254,8 @@ export const updateItemStatus = operation({
       })
     }
     call.changed(item.item_id)
-    const moved = from === itemStatus ? item : await moveByHand(call, item, itemStatus, { reason, operatorId })
-    tellGates(call, storeId)
+    const moved = from === itemStatus ? item : await moveByStaff(call, item, itemStatus, { reason, operatorId })
+    notifyGates(call, storeId)
     return { success: true as const, ...(await describeItem(call, store, moved)) }
   },
 })

@@ -3,9 +3,9 @@ import { invalid } from '../../foundation/failure.ts'
 import { assert } from '../../../policy/assert.ts'
 import type { Db } from '../../persistence/database.ts'
 import { prepared } from '../../persistence/prepared.ts'
-import { noteMoves, type MovedBy } from './item-moves.ts'
+import { storeMoves, type MovedBy } from './item-moves.ts'
 import type { ProtectedItemRow } from '../../persistence/tables/protection.ts'
-import { numberOfChange } from './item-sequence.ts'
+import { nextChangeSeq } from './item-sequence.ts'
 
 const byEpc = prepared((db, p: { tenant: string; id: string }) =>
   db.selectFrom('protected_item').selectAll().where('tenant', '=', p.tenant).where('epc', '=', p.id),
@@ -74,13 +74,13 @@ export async function updateItem(
   nowMs: number,
   by?: MovedBy,
 ): Promise<ProtectedItemRow> {
-  const seq = await numberOfChange(db, item, change, nowMs)
+  const seq = await nextChangeSeq(db, item, change, nowMs)
   const changed = await db
     .updateTable('protected_item')
     .set((eb) => ({ ...change, item_seq: seq, updated_ms: nowMs, rev: eb('rev', '+', 1) }))
     .where('item_id', '=', item.item_id)
     .returningAll()
     .executeTakeFirstOrThrow()
-  await noteMoves(db, [changed], item.item_status, nowMs, by)
+  await storeMoves(db, [changed], item.item_status, nowMs, by)
   return changed
 }

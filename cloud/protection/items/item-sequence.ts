@@ -45,7 +45,7 @@ export async function itemHead(db: Db, storeId: string): Promise<ItemHead> {
 const NAMES = ['epc', 'tag_uid', 'tag_id'] as const
 
 /** The number of a change of this item; the names that it gives up are told before it. */
-export async function numberOfChange(
+export async function nextChangeSeq(
   db: Db,
   item: ProtectedItemRow,
   change: Partial<ProtectedItemRow>,
@@ -53,14 +53,14 @@ export async function numberOfChange(
 ): Promise<number> {
   const given = namesOf(item).filter(({ kind, name }) => change[kind] !== undefined && change[kind] !== name)
   const first = await nextItemSeq(db, item.store_id, given.length + 1)
-  await tellGone(db, item.store_id, given, first, nowMs)
+  await storeRemovedNames(db, item.store_id, given, first, nowMs)
   return first + given.length
 }
 
 /** The item leaves its store: its gates are told that none of its names is here any more. */
-export async function tellItemGone(db: Db, item: ProtectedItemRow, nowMs: number): Promise<void> {
+export async function removeItemNames(db: Db, item: ProtectedItemRow, nowMs: number): Promise<void> {
   const names = namesOf(item)
-  await tellGone(db, item.store_id, names, await nextItemSeq(db, item.store_id, names.length), nowMs)
+  await storeRemovedNames(db, item.store_id, names, await nextItemSeq(db, item.store_id, names.length), nowMs)
 }
 
 interface NameOfItem {
@@ -72,7 +72,7 @@ function namesOf(item: ProtectedItemRow): NameOfItem[] {
   return NAMES.flatMap((kind) => (item[kind] === null ? [] : [{ kind, name: item[kind] }]))
 }
 
-async function tellGone(
+async function storeRemovedNames(
   db: Db,
   storeId: string,
   names: readonly NameOfItem[],
@@ -122,7 +122,7 @@ export async function renumberItemsOf(db: Db, purchase: { purchase_id: string; s
 }
 
 /** Has the store's gates told once the change is durable, and before whoever asked is answered. */
-export function tellGates(
+export function notifyGates(
   call: { services: Pick<Services, 'agents'>; afterCommit: Call['afterCommit'] },
   storeId: string,
 ): void {
@@ -130,7 +130,7 @@ export function tellGates(
 }
 
 /** Forgets names that were given up long ago. */
-export async function pruneGone(db: Db, nowMs: number): Promise<void> {
+export async function pruneRemovedNames(db: Db, nowMs: number): Promise<void> {
   const before = nowMs - GONE_KEPT_MS
   const stores = await db
     .selectFrom('item_gone')

@@ -6,7 +6,7 @@ import type { ProtectedItemRow } from '../../persistence/tables/protection.ts'
 import { findPurchase } from '../../purchases/queries.ts'
 import type { MovedBy } from './item-moves.ts'
 import { updateItem } from './item-queries.ts'
-import { endOwnUnit, takeBackOwn } from './own-unit.ts'
+import { endStandaloneUnit, revokeStandaloneLeases } from './own-unit.ts'
 import { returnUnits } from '../leases/return-units.ts'
 import { findRight } from '../rights/rights.ts'
 
@@ -17,7 +17,7 @@ const CAME_BACK: ReadonlySet<ItemStatus> = new Set(['returned', 'cancelled', 'se
  * Staff say what became of an item. One that came back releases nothing for whoever had bought it, in any way, and as `sellable` it is
  * nobody's: no purchase's, and no order's.
  */
-export async function moveByHand(
+export async function moveByStaff(
   call: Call,
   item: ProtectedItemRow,
   itemStatus: ItemStatus,
@@ -25,24 +25,24 @@ export async function moveByHand(
 ): Promise<ProtectedItemRow> {
   const { db, nowMs } = call
   if (itemStatus === 'sellable')
-    return updateItem(db, item, { item_status: itemStatus, ...(await becomeNobodys(call, item)) }, nowMs, by)
+    return updateItem(db, item, { item_status: itemStatus, ...(await clearPurchaseLinks(call, item)) }, nowMs, by)
   if (CAME_BACK.has(itemStatus)) await returnItem(call, item)
   return updateItem(db, item, { item_status: itemStatus }, nowMs, by)
 }
 
-const NOBODYS = { purchase_id: null, line_id: null, unit_no: null }
+const NO_PURCHASE = { purchase_id: null, line_id: null, unit_no: null }
 
 /** Ends all that purchases, orders and tokens have to do with an item; answers what is to be written of it. */
-export async function becomeNobodys(call: Call, item: ProtectedItemRow): Promise<typeof NOBODYS> {
+export async function clearPurchaseLinks(call: Call, item: ProtectedItemRow): Promise<typeof NO_PURCHASE> {
   await returnItem(call, item)
   await forgetKept(call.db, item.item_id)
-  await endOwnUnit(call, item.item_id, newId('ret', call.services.platform))
-  return NOBODYS
+  await endStandaloneUnit(call, item.item_id, newId('ret', call.services.platform))
+  return NO_PURCHASE
 }
 
 async function returnItem(call: Call, item: ProtectedItemRow): Promise<void> {
   const { db, services } = call
-  await takeBackOwn(call, item.item_id)
+  await revokeStandaloneLeases(call, item.item_id)
   const purchase = item.purchase_id === null ? undefined : await findPurchase(db, item.tenant, item.purchase_id)
   if (!purchase || item.line_id === null || item.unit_no === null) return
   const unit = { line_id: item.line_id, unit_no: item.unit_no }

@@ -11,8 +11,8 @@ import { centsOf, Euros, Id, present, text } from '../../operations/fields.ts'
 import type { Call } from '../../operations/operation.ts'
 import type { ProtectedItemRow } from '../../persistence/tables/protection.ts'
 import type { StoreRow } from '../../persistence/tables/stores.ts'
-import { arrive } from './arrive.ts'
-import { noteMoves } from './item-moves.ts'
+import { receiveTransfer } from './arrive.ts'
+import { storeMoves } from './item-moves.ts'
 import { findItem, updateItem } from './item-queries.ts'
 import { nextItemSeq } from './item-sequence.ts'
 
@@ -67,7 +67,13 @@ export async function registerItem(call: Call, store: StoreRow, item: NewItem): 
     price_cent: item.price === undefined ? null : centsOf(item.price),
   })
   if (isElsewhere) {
-    await arrive(call, known, store.store_id, item.itemStatus ?? 'sellable', stated as Partial<ProtectedItemRow>)
+    await receiveTransfer(
+      call,
+      known,
+      store.store_id,
+      item.itemStatus ?? 'sellable',
+      stated as Partial<ProtectedItemRow>,
+    )
     return
   }
   if (known) {
@@ -91,7 +97,7 @@ export async function registerItem(call: Call, store: StoreRow, item: NewItem): 
     })
     .returningAll()
     .executeTakeFirstOrThrow()
-  await noteMoves(call.db, [registered], null, call.nowMs)
+  await storeMoves(call.db, [registered], null, call.nowMs)
 }
 
 /** A row states the first status of an item only. Were another one left aside, its sender would think that gates heed it. */

@@ -10,11 +10,11 @@ const WAIT_MS = 1_000
 const STEP_MS = 25
 
 /** Asks the agents that hold these authorizations to give them up, before the caller is refused; nothing when they were waited for already. */
-export function askHolders(call: Call, held: readonly ProtectionAuthorizationRow[]): void {
-  if (held.length > 0) call.askFirst((db) => askEach(call, db, held))
+export function requestLeaseRelease(call: Call, held: readonly ProtectionAuthorizationRow[]): void {
+  if (held.length > 0) call.askFirst((db) => requestEach(call, db, held))
 }
 
-async function askEach(
+async function requestEach(
   { services, nowMs }: Call,
   db: Db,
   held: readonly ProtectionAuthorizationRow[],

@@ -136,7 +136,7 @@ export async function issueAuthorization(
   const { platform, authority } = services
   await assertResynced(call, grant.store.store_id)
   const iat = Math.floor(authority.clock.nowMs() / 1_000)
-  const { ledger } = await standingOf(call, grant.device)
+  const { ledger } = await tokenLedger(call, grant.device)
   const row: ProtectionAuthorizationRow = {
     nonce: Buffer.from(platform.random.bytes(16)).toString('base64url'),
     tenant,
@@ -177,7 +177,7 @@ export async function issueAuthorization(
  * exist twice, or has begun anew, its token is for the very request that asked, never handed out again and to nobody else. What
  * a program is given then is of our own ledger; the agent that is shown it asks us for another in its place (../authorize/presented.ts).
  */
-async function standingOf(call: Call, device: DeviceRow): Promise<{ ledger: string; isDoubted: boolean }> {
+async function tokenLedger(call: Call, device: DeviceRow): Promise<{ ledger: string; isDoubted: boolean }> {
   const [agent] = device.agent_id === null ? [] : await ledgerOfAgent(call.db, { agentId: device.agent_id })
   if (!agent || agent.revoked_ms !== null) return { ledger: CLOUD_LEDGER, isDoubted: false }
   const { fork_ms, online_only_until_ms } = agent
@@ -187,13 +187,13 @@ async function standingOf(call: Call, device: DeviceRow): Promise<{ ledger: stri
 }
 
 /** Whether each claim at this device needs our yes. */
-export async function isDoubted(call: Call, device: DeviceRow): Promise<boolean> {
-  return (await standingOf(call, device)).isDoubted
+export async function isLedgerUntrusted(call: Call, device: DeviceRow): Promise<boolean> {
+  return (await tokenLedger(call, device)).isDoubted
 }
 
 /** Whether an authorization may be given to its device again: it is for the ledger that one would be for now, and not for one request only. */
-export async function mayRepeat(call: Call, row: ProtectionAuthorizationRow, device: DeviceRow): Promise<boolean> {
-  const { ledger, isDoubted } = await standingOf(call, device)
+export async function mayReissue(call: Call, row: ProtectionAuthorizationRow, device: DeviceRow): Promise<boolean> {
+  const { ledger, isDoubted } = await tokenLedger(call, device)
   return row.ledger === ledger && (ledger === CLOUD_LEDGER || !isDoubted)
 }
 

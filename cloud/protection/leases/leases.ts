@@ -5,7 +5,7 @@ import type { DeviceRow } from '../../persistence/tables/agents.ts'
 import type { ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
 import {
   findAuthorization,
-  mayRepeat,
+  mayReissue,
   redemptionsOf,
   unitsOfAuthorization,
   updateAuthorization,
@@ -13,7 +13,7 @@ import {
 import { denyNonce } from '../rights/deny-list.ts'
 import { moveEndsAt } from './outstanding.ts'
 import { settleRight } from '../rights/settle-right.ts'
-import { Uses } from '../rights/uses.ts'
+import { RedemptionBatch } from '../rights/uses.ts'
 import { findRight, type RightView, type UnitKey } from '../rights/rights.ts'
 import type { RightClass } from '../../../policy/vocabulary.ts'
 
@@ -54,7 +54,7 @@ export async function viewLease(
   right: RightView | undefined,
   device: DeviceRow,
   action: ProtectionAction,
-  isForThat: (row: ProtectionAuthorizationRow) => boolean,
+  covers: (row: ProtectionAuthorizationRow) => boolean,
 ): Promise<LeaseView> {
   if (device.moving_to !== null && action !== 'verify_item_status' && right?.state !== 'used') {
     return { right: 'leased_elsewhere', endsAt: await moveEndsAt(call.db, device, call.nowMs) }
@@ -66,11 +66,11 @@ export async function viewLease(
   const isAhead = isOfFuture(row, call.nowMs)
   const endsAt = (isAhead ? Math.floor(call.nowMs / 1_000) : row.exp) + GUARD_SECONDS
   const isLive = !isAhead && row.exp * 1_000 > call.nowMs && row.revoked_ms === null && row.voided_ms === null
-  const isOwn = row.device_id === deviceId && row.action === action && isForThat(row)
+  const isOwn = row.device_id === deviceId && row.action === action && covers(row)
   if (isOwn && isLive) {
     // Its agent may have given it up already.
     if (row.void_asked_ms !== null) return { right: 'leased_elsewhere', endsAt, held: row }
-    if (await mayRepeat(call, row, device)) return { right: 'free', own: row }
+    if (await mayReissue(call, row, device)) return { right: 'free', own: row }
     if (row.agent_id !== null) return { right: 'leased_elsewhere', endsAt }
   }
   // Whoever has one of our own ledger asks us before they act. An agent that does not know that its token was taken back, or whose clock is
@@ -82,20 +82,20 @@ export async function viewLease(
 type Revoking = Pick<Call, 'db' | 'services' | 'afterCommit' | 'nowMs'>
 
 /** Takes what can be taken at once for another device; what the same device's agent is given instead is only exchanged (../authorize/presented.ts). */
-export async function take(
+export async function takeLease(
   call: Revoking,
   row: ProtectionAuthorizationRow,
   device: Pick<DeviceRow, 'device_id'>,
 ): Promise<void> {
   if (row.agent_id !== null || row.device_id !== device.device_id)
-    return void (await revoke(call, row, 'asked for by another device'))
+    return void (await revokeAuthorization(call, row, 'asked for by another device'))
   if (row.revoked_ms === null)
     await updateAuthorization(call.db, row, { revoked_ms: call.nowMs, voided_ms: call.nowMs })
-  await freeUnused(call, row)
+  await freeUnusedRights(call, row)
 }
 
 /** Takes an authorization back and frees the rights of its steps that were not used. */
-export async function revoke(
+export async function revokeAuthorization(
   call: Revoking,
   row: ProtectionAuthorizationRow,
   reason: string,
@@ -106,7 +106,7 @@ export async function revoke(
     revoked_ms: call.nowMs,
     ...(agentId !== null && { void_asked_ms: row.void_asked_ms ?? call.nowMs }),
   })
-  if (agentId === null) await freeUnused(call, row)
+  if (agentId === null) await freeUnusedRights(call, row)
   else {
     await denyNonce(call, row)
     // Every agent is told by the list; the one that may hold it answers for it.
@@ -120,16 +120,16 @@ export async function revoke(
  * Has an authorization given up whose unit was used by other means. What its agent did with it before it hears that is no
  * offence, so it is not taken back; a device without agent asks us, and hears no.
  */
-export async function giveUpLease(call: Revoking, row: ProtectionAuthorizationRow): Promise<void> {
+export async function recallLease(call: Revoking, row: ProtectionAuthorizationRow): Promise<void> {
   const { store_id: storeId, agent_id: agentId, nonce } = row
-  if (agentId === null) return void (await revoke(call, row, 'a unit of it was used by the receipt'))
+  if (agentId === null) return void (await revokeAuthorization(call, row, 'a unit of it was used by the receipt'))
   if (row.void_asked_ms !== null) return
   await updateAuthorization(call.db, row, { void_asked_ms: call.nowMs })
   call.afterCommit(() => call.services.agents.tell({ storeId, agentId }, { command: 'void', nonce }))
 }
 
 /** Frees what an authorization still leases: its steps without a redemption. */
-export async function freeUnused({ db }: Pick<Call, 'db'>, row: ProtectionAuthorizationRow): Promise<void> {
+export async function freeUnusedRights({ db }: Pick<Call, 'db'>, row: ProtectionAuthorizationRow): Promise<void> {
   const used = new Set((await redemptionsOf(db, row.nonce)).map((r) => r.step))
   for (const unit of await unitsOfAuthorization(db, row.nonce)) {
     if (used.has(unit.ordinal + 1)) continue
@@ -141,6 +141,6 @@ export async function freeUnused({ db }: Pick<Call, 'db'>, row: ProtectionAuthor
     }
     const right = await findRight(db, key)
     if (right?.nonce !== row.nonce || right.state !== 'leased') continue
-    await settleRight(new Uses(db, row.tenant), key, true)
+    await settleRight(new RedemptionBatch(db, row.tenant), key, true)
   }
 }

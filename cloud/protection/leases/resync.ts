@@ -32,7 +32,7 @@ export async function assertResynced(
 }
 
 /** The agent has told everything again that it knows, to the cloud as it was restored last. */
-export async function noteResynced(
+export async function markResynced(
   { db, services }: Pick<Call, 'db' | 'services'>,
   agentId: string,
   cloudGeneration: number,

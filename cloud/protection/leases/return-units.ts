@@ -3,8 +3,8 @@ import type { ProtectedItemRow } from '../../persistence/tables/protection.ts'
 import type { PurchaseRow, PurchaseUnitRow } from '../../persistence/tables/purchases.ts'
 import { findAuthorization } from './authorizations.ts'
 import { denyRights } from '../rights/deny-list.ts'
-import { mayBeHonoured, revoke } from './leases.ts'
-import { findRight, noteReturned, useRight, viewRight, type UnitKey } from '../rights/rights.ts'
+import { mayBeHonoured, revokeAuthorization } from './leases.ts'
+import { findRight, storeReturned, useRight, viewRight, type UnitKey } from '../rights/rights.ts'
 import { settlePurchases } from '../rights/settle-purchase.ts'
 
 const GUARD_SECONDS = 60
@@ -32,11 +32,11 @@ export async function returnUnits(
   for (const rightClass of ['release', 'exit'] as const) {
     for (const key of keys) {
       const right: UnitKey = { ...key, rightClass, purchaseId: purchase.purchase_id }
-      await takeBackLease(call, right, 'goods that it is for came back')
+      await revokeLease(call, right, 'goods that it is for came back')
       const row = await findRight(db, right)
       if (viewRight(row, nowMs).state !== 'used')
         await useRight(db, right, { nonce: by, deviceId: '', redemptionId: by }, row?.failures ?? 0)
-      await noteReturned(db, right, by)
+      await storeReturned(db, right, by)
     }
     if (purchase.receipt_exp !== null)
       await denyRights(call, purchase, rightClass, keys, purchase.receipt_exp + GUARD_SECONDS)
@@ -45,8 +45,8 @@ export async function returnUnits(
 }
 
 /** Takes back what was given for a right and is not used; what it covers besides is asked for anew. */
-export async function takeBackLease(call: Call, right: UnitKey, reason: string): Promise<void> {
+export async function revokeLease(call: Call, right: UnitKey, reason: string): Promise<void> {
   const row = await findRight(call.db, right)
   const lease = row?.state === 'leased' && row.nonce !== null ? await findAuthorization(call.db, row.nonce) : undefined
-  if (lease && mayBeHonoured(lease, call.nowMs)) await revoke(call, lease, reason)
+  if (lease && mayBeHonoured(lease, call.nowMs)) await revokeAuthorization(call, lease, reason)
 }

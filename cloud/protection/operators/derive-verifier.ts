@@ -9,7 +9,7 @@ const AT_WORK_LIMIT = 2
 let atWork = 0
 
 /** Does what derives keys when there is room for it; 503 when too many are at it. */
-export async function amongFew<T>(work: () => Promise<T>): Promise<T> {
+export async function withDerivationSlot<T>(work: () => Promise<T>): Promise<T> {
   if (atWork >= AT_WORK_LIMIT)
     throw new Failure('unavailable', 'too many PINs and cards are being taken; try again', { retryAfter: 1 })
   atWork++

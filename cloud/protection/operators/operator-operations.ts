@@ -15,7 +15,7 @@ import { Id, iso, Success, text } from '../../operations/fields.ts'
 import { operation, type Call } from '../../operations/operation.ts'
 import type { Db } from '../../persistence/database.ts'
 import { ownStore, ownStoreOf } from '../../stores/own-store.ts'
-import { amongFew, deriveVerifier } from './derive-verifier.ts'
+import { withDerivationSlot, deriveVerifier } from './derive-verifier.ts'
 import { storeDocumentChanged } from '../store-documents/document-changed.ts'
 import { assertPolicyFits } from '../store-policy/policy-size.ts'
 import { ensureStoreKey, findStoreKey, storeKeyParts, verifierColumns, type Verifiers } from './store-keys.ts'
@@ -74,7 +74,9 @@ export const registerOperator = operation({
     const operatorId = newId('op', call.services.platform)
     const secret = base32.encode(random.bytes(16))
     const slow =
-      pin === undefined && number === undefined ? {} : await amongFew(() => slowVerifiers(call, storeId, pin, number))
+      pin === undefined && number === undefined
+        ? {}
+        : await withDerivationSlot(() => slowVerifiers(call, storeId, pin, number))
     return {
       operatorId,
       badge: badgeText(operatorId, secret),

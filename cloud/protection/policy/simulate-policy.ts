@@ -73,7 +73,7 @@ export const simulateProtectionPolicy = operation({
     try {
       return {
         success: true as const,
-        ...(await tried(
+        ...(await simulate(
           call,
           storeId,
           since === undefined ? oldest : Math.max(oldest, Date.parse(since)),
@@ -86,11 +86,11 @@ export const simulateProtectionPolicy = operation({
   },
 })
 
-async function tried({ db }: Call, storeId: string, sinceMs: number, policy: ProtectionPolicy) {
-  const changed: ReturnType<typeof compare> = []
+async function simulate({ db }: Call, storeId: string, sinceMs: number, policy: ProtectionPolicy) {
+  const changed: ReturnType<typeof changesOf> = []
   let [decisions, changedTotal] = [0, 0]
   for await (const row of readDecisions(db, storeId, sinceMs, DECISIONS_LIMIT)) {
-    const differs = compare(row, policy)
+    const differs = changesOf(row, policy)
     decisions++
     changedTotal += differs.length
     if (changed.length < CHANGED_LIMIT) changed.push(...differs)
@@ -98,7 +98,7 @@ async function tried({ db }: Call, storeId: string, sinceMs: number, policy: Pro
   return { decisions, changedTotal, changed }
 }
 
-function compare(row: ProtectionDecisionRow, policy: ProtectionPolicy) {
+function changesOf(row: ProtectionDecisionRow, policy: ProtectionPolicy) {
   const [first, ...others] = JSON.parse(row.facts) as DecisionFacts[]
   if (!first) return []
   const before = { authorized: row.reason === null, ...present({ reason: row.reason as DenyReason | null }) }

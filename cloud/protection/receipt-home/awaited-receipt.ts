@@ -18,7 +18,7 @@ const isReported = prepared((db, p: { storeId: string; like: string }) =>
  * A receipt is known from now on. A restored cloud may have been told what was used of it before: that is applied at once, and
  * not with the next look, until which the same goods could be released again. `cti`: the receipt's identity, hex.
  */
-export async function receiptIsKnown(call: Call, storeId: string, cti: string): Promise<void> {
+export async function retryEvidenceOfReceipt(call: Call, storeId: string, cti: string): Promise<void> {
   const { authority, becameKnown } = call.services
   if (authority.cloudGeneration === 1) return
   if ((await isReported(call.db, { storeId, like: `%${cti}%` })).length > 0) call.afterCommit(becameKnown.give)

@@ -6,7 +6,7 @@ import type { PurchaseRow } from '../../persistence/tables/purchases.ts'
  * sound (contracts §4, "Gate freshness"). Undefined: nothing of it could make a gate sound, or there is no gate
  * with an agent.
  */
-export async function gatesKnow(
+export async function areGatesUpToDate(
   db: Db,
   purchase: Pick<PurchaseRow, 'purchase_id' | 'store_id'>,
 ): Promise<boolean | undefined> {

@@ -19,7 +19,7 @@ import { denyRights } from '../rights/deny-list.ts'
 const GUARD_SECONDS = 60
 
 /** Puts every used right of the store's receipts that still live on its deny list. */
-async function tellUsedRights(call: Call, storeId: string): Promise<void> {
+async function denyUsedRights(call: Call, storeId: string): Promise<void> {
   const nowS = Math.floor(call.nowMs / 1_000)
   const used = await call.db
     .selectFrom('unit_right')
@@ -60,8 +60,8 @@ const waitFor = prepared((db, p: { storeId: string; agentId: string; policyVer: 
 export async function beginHomeMove(call: Call, store: StoreRow, home: string): Promise<void> {
   const { db } = call
   const { store_id: storeId } = store
-  await tellUsedRights(call, storeId)
-  await noteHomeMove(call, storeId, Math.ceil(call.nowMs / 1_000))
+  await denyUsedRights(call, storeId)
+  await storeHomeMove(call, storeId, Math.ceil(call.nowMs / 1_000))
   // The next version of the documents names the new home.
   const policyVer = ((await findStore(db, storeId))?.document_version ?? store.document_version) + 1
   // The former home has given rights to others, too, and the cloud is no better: whoever was cut off from it may have honoured receipts. That only they can tell.
@@ -72,7 +72,7 @@ export async function beginHomeMove(call: Call, store: StoreRow, home: string): 
 }
 
 /** Until the home has taken the deny list as it is now, receipts from before then are for staff. */
-async function noteHomeMove({ db }: Call, storeId: string, movedS: number): Promise<void> {
+async function storeHomeMove({ db }: Call, storeId: string, movedS: number): Promise<void> {
   const { deny_seq } = await db
     .selectFrom('store')
     .select('deny_seq')
@@ -95,13 +95,13 @@ const endWait = prepared((db, p: { agentId: string; policyVer: number }) =>
 )
 
 /** A former home has the policy that says so, and the cloud has every row of its ledger: what it redeemed is on the deny list. */
-export async function noteHasTold(call: Call, agentId: string, policyVer: number): Promise<void> {
+export async function endWaitForAgent(call: Call, agentId: string, policyVer: number): Promise<void> {
   const done = await endWait(call.db, { agentId, policyVer })
-  for (const { store_id: storeId } of done) await endWaiting(call, storeId)
+  for (const { store_id: storeId } of done) await finishHomeMove(call, storeId)
 }
 
 /** Another agent goes on with its ledger, and tells what this one has not. */
-export async function waitForHeir({ db }: Call, agentId: string, heir: string): Promise<void> {
+export async function waitForSuccessor({ db }: Call, agentId: string, heir: string): Promise<void> {
   const waits = await db
     .deleteFrom('home_move_wait')
     .where('agent_id', '=', agentId)
@@ -112,26 +112,26 @@ export async function waitForHeir({ db }: Call, agentId: string, heir: string): 
 }
 
 /** An agent is gone for good and tells nothing more: nobody waits for it. */
-export async function waitNoMoreFor(call: Call, agentId: string): Promise<void> {
-  await noteHasTold(call, agentId, Number.MAX_SAFE_INTEGER)
+export async function cancelWaitForAgent(call: Call, agentId: string): Promise<void> {
+  await endWaitForAgent(call, agentId, Number.MAX_SAFE_INTEGER)
 }
 
-async function endWaiting(call: Call, storeId: string): Promise<void> {
+async function finishHomeMove(call: Call, storeId: string): Promise<void> {
   const { db, services } = call
-  if (await isAnyoneWaitedFor(db, storeId)) return
+  if (await hasAwaitedAgents(db, storeId)) return
   const move = await db.selectFrom('home_move').select('moved_s').where('store_id', '=', storeId).executeTakeFirst()
   if (!move) return
-  await tellUsedRights(call, storeId)
-  await noteHomeMove(call, storeId, move.moved_s)
+  await denyUsedRights(call, storeId)
+  await storeHomeMove(call, storeId, move.moved_s)
   await raiseDocumentVersion(db, storeId)
   call.afterCommit(() => services.agents.storeChanged(storeId))
 }
 
 /** Whether a former home may still have redeemed what nobody knows of. */
-export async function isAnyoneWaitedFor(db: Db, storeId: string): Promise<boolean> {
-  return (await waitedFor(db, { storeId })).length > 0
+export async function hasAwaitedAgents(db: Db, storeId: string): Promise<boolean> {
+  return (await awaitedAgents(db, { storeId })).length > 0
 }
 
-const waitedFor = prepared((db, p: { storeId: string }) =>
+const awaitedAgents = prepared((db, p: { storeId: string }) =>
   db.selectFrom('home_move_wait').select('agent_id').where('store_id', '=', p.storeId).limit(1),
 )

@@ -7,7 +7,7 @@ import { findAgent } from '../../agent-identity/sessions.ts'
 import { storeDocumentChanged } from '../store-documents/document-changed.ts'
 import { beginHomeMove } from './home-move.ts'
 import { policyOf } from '../store-documents/policy.ts'
-import { noteFormerHome } from './receipt-homes.ts'
+import { storeFormerHome } from './receipt-homes.ts'
 
 export const moveReceiptHome = operation({
   name: 'moveReceiptHome',
@@ -29,7 +29,7 @@ export const moveReceiptHome = operation({
     if (policy.home === home) return { success: true as const, home, homeEpoch: policy.homeEpoch }
     const moved = { ...policy, home, homeEpoch: policy.homeEpoch + 1 }
     await beginHomeMove(call, store, home)
-    await noteFormerHome(call.db, store)
+    await storeFormerHome(call.db, store)
     await call.db
       .updateTable('store')
       .set({ policy: JSON.stringify(moved), policy_version: store.policy_version + 1 })

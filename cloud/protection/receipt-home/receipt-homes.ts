@@ -11,7 +11,7 @@ const former = prepared((db, p: { storeId: string; epoch: number }) =>
 )
 
 /** Stores who is the home now. Call it before the policy names another epoch. */
-export async function noteFormerHome(db: Db, store: Pick<StoreRow, 'store_id' | 'policy'>): Promise<void> {
+export async function storeFormerHome(db: Db, store: Pick<StoreRow, 'store_id' | 'policy'>): Promise<void> {
   const { home, homeEpoch } = policyOf(store)
   await db
     .insertInto('former_home')

@@ -40,7 +40,7 @@ export async function receiptRights(db: Db, purchase: PurchaseRow, row: Protecti
  * While somebody else than the home holds a lease, the home honours no receipt for the same rights. An agent that asks for itself is
  * told by the answer which rights its token stands for; where a program asks, its agent learns it here, and so does the home.
  */
-export async function tellHome(
+export async function publishLease(
   call: Call,
   store: StoreRow,
   purchase: PurchaseRow,

@@ -20,7 +20,7 @@ const insert = prepared((db, p: ProtectionDecisionRow) =>
 )
 
 /** Keeps the facts of a decision beside its event; `reason` null: granted. */
-export async function keepDecision(
+export async function storeDecision(
   db: Db,
   { tenant, store_id }: Pick<StoreRow, 'tenant' | 'store_id'>,
   {

@@ -7,13 +7,13 @@ import { positionSince } from '../../persistence/positions.ts'
 import { ownStore } from '../../stores/own-store.ts'
 import { dispositionsOf } from './alarm-queries.ts'
 import { Disposition, toDisposition } from './dispose-alarm.ts'
-import { eventsAfter, type After } from './event-queries.ts'
-import { settledBelow } from './settled.ts'
+import { eventsAfter, type EventPosition } from './event-queries.ts'
+import { waitForFinalPosition } from './settled.ts'
 
 const DEFAULT_PAGE = 100
 
 /** An event as it is listed. */
-const KeptEvent = ProtectionEvent.extend({ eventId: z.string(), alarm: Disposition.optional() })
+const ListedEvent = ProtectionEvent.extend({ eventId: z.string(), alarm: Disposition.optional() })
 
 export const fetchProtectionEvents = operation({
   name: 'fetchProtectionEvents',
@@ -32,14 +32,14 @@ export const fetchProtectionEvents = operation({
     limit: Limit.optional(),
     cursor: z.string().optional().describe('The `nextCursor` of the page before.'),
   }),
-  response: z.strictObject({ ...Success, events: z.array(KeptEvent), nextCursor: z.string().optional() }),
+  response: z.strictObject({ ...Success, events: z.array(ListedEvent), nextCursor: z.string().optional() }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', type: 'protection.action.completed' },
   async run(call, { since, cursor, limit = DEFAULT_PAGE, ...filter }) {
     const { db } = call
     const from = cursor === undefined ? START : readCursor(cursor)
     const { tenant } = await ownStore(call, filter.storeId)
     const range = {
-      below: await settledBelow(call, filter.storeId),
+      below: await waitForFinalPosition(call, filter.storeId),
       sinceMs: since === undefined ? 0 : Date.parse(since),
     }
     const position = await positionSince(db, 'protection', filter.storeId, range.sinceMs)
@@ -61,14 +61,14 @@ export const fetchProtectionEvents = operation({
 })
 
 /** Before the first event. */
-const START: After = { position: 0, id: '' }
+const START: EventPosition = { position: 0, id: '' }
 
 function writeCursor({ position, event_id }: { position: number; event_id: string }): string {
   return Buffer.from(`${position}/${event_id}`).toString('base64url')
 }
 
 /** What `writeCursor` has written, whatever the event is called. */
-function readCursor(cursor: string): After {
+function readCursor(cursor: string): EventPosition {
   const match = /^(\d{1,16})\/([^\0]{1,128})$/u.exec(Buffer.from(cursor, 'base64url').toString())
   if (match?.[1] === undefined || match[2] === undefined) throw wrongCursor()
   return { position: Number(match[1]), id: match[2] }

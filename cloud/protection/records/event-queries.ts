@@ -2,7 +2,7 @@ import type { Db } from '../../persistence/database.ts'
 import type { ProtectionEventRow } from '../../persistence/tables/protection.ts'
 
 /** Which of what happened in a store is asked for. */
-export interface Filter {
+export interface EventFilter {
   storeId: string
   type?: string | undefined
   deviceId?: string | undefined
@@ -10,13 +10,13 @@ export interface Filter {
 }
 
 /** After which entry a page begins. Entries are in the order of their position, then of their id. */
-export interface After {
+export interface EventPosition {
   position: number
   id: string
 }
 
 /** The part of a listing that may be read. */
-export interface Range {
+export interface EventRange {
   /** Entries from this position on may still be joined by others (finalBelow). */
   below: number
   /** By the time at which the cloud took an entry in, ms. */
@@ -26,9 +26,9 @@ export interface Range {
 /** Protection events of a store in the order in which they became durable. */
 export function eventsAfter(
   db: Db,
-  { storeId, type, deviceId, purchaseId }: Filter,
-  { below, sinceMs }: Range,
-  { position, id }: After,
+  { storeId, type, deviceId, purchaseId }: EventFilter,
+  { below, sinceMs }: EventRange,
+  { position, id }: EventPosition,
   limit: number,
 ): Promise<ProtectionEventRow[]> {
   let query = db

@@ -106,7 +106,7 @@ async function recordRaised(scope: EventScope, exception: NewException, eventId:
  * Puts an exception that somebody else saw on the list. Told again about the same thing it is counted, and open again.
  * `reporter`: the agent; its word never stands in the way of what the cloud itself finds.
  */
-export async function noteReported(
+export async function recordReportedException(
   { db, tenant, platform, nowMs }: EventScope,
   event: ProtectionEvent,
   reporter?: string,
@@ -172,7 +172,7 @@ export async function writeAcknowledged(
 }
 
 /** Subjects may be ids that devices made up: what another store calls the same is another matter. */
-interface Seen {
+interface Acknowledgement {
   storeId: string
   kind: string
   subject: string
@@ -180,7 +180,7 @@ interface Seen {
   atMs: number
 }
 
-const acknowledge = prepared((db, p: Seen) =>
+const acknowledge = prepared((db, p: Acknowledgement) =>
   db
     .updateTable('protection_exception')
     .set({ acknowledged_ms: p.atMs, acknowledged_by: p.by })
@@ -191,6 +191,6 @@ const acknowledge = prepared((db, p: Seen) =>
 )
 
 /** What was wrong has been put right: its exception, if it is still open, needs nobody any more. */
-export async function acknowledgeAbout(db: Db, seen: Seen): Promise<void> {
+export async function acknowledgeOpenException(db: Db, seen: Acknowledgement): Promise<void> {
   await acknowledge(db, seen)
 }

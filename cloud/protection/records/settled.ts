@@ -9,7 +9,10 @@ const WAITS_MS = [2, 4, 8, 16, 32, 64, 128, 256]
  * Entries of this store below this position are final. A caller expects to see what was acknowledged before: where a row of the store
  * is held back by an older transaction, waits a moment for that to end.
  */
-export async function settledBelow({ db, services }: Pick<Call, 'db' | 'services'>, storeId: string): Promise<number> {
+export async function waitForFinalPosition(
+  { db, services }: Pick<Call, 'db' | 'services'>,
+  storeId: string,
+): Promise<number> {
   const { end, ...first } = await readFrontier(db)
   let { finalBelow } = first
   for (const ms of WAITS_MS) {

@@ -6,7 +6,7 @@ import { Id, Success, text, Timestamp } from '../../operations/fields.ts'
 import { operation } from '../../operations/operation.ts'
 import { ownStoreOf } from '../../stores/own-store.ts'
 import { findAuthorization, redemptionsOf } from '../leases/authorizations.ts'
-import { revoke } from '../leases/leases.ts'
+import { revokeAuthorization } from '../leases/leases.ts'
 import { viewAuthorization } from '../leases/view.ts'
 import { redeem } from './redeem.ts'
 
@@ -59,7 +59,9 @@ export const revokeProtectionAuthorization = operation({
     const redemptions = await redemptionsOf(call.db, row.nonce)
     const before = viewAuthorization(row, redemptions, call.nowMs)
     const current =
-      before.state === 'issued' || redemptions.length < row.count ? await revoke(call, row, reason ?? 'asked for') : row
+      before.state === 'issued' || redemptions.length < row.count
+        ? await revokeAuthorization(call, row, reason ?? 'asked for')
+        : row
     call.changed(row.nonce)
     return { success: true as const, authorizationState: viewAuthorization(current, redemptions, call.nowMs).state }
   },

@@ -6,11 +6,11 @@ import { invalid, notFound, precondition } from '../../foundation/failure.ts'
 import type { Call } from '../../operations/operation.ts'
 import type { ProtectionAuthorizationRow, RedemptionRow } from '../../persistence/tables/protection.ts'
 import { readUnits } from '../../purchases/queries.ts'
-import { readAsked, type Asked } from '../authorize/asking.ts'
+import { readRequestContext, type RequestContext } from '../authorize/asking.ts'
 import { findAuthorization, redemptionsOf, unitsOfAuthorization } from '../leases/authorizations.ts'
 import { applyClaim } from '../evidence/claims.ts'
 import { applyOutcome } from '../evidence/outcomes.ts'
-import { finishEvidence, openEvidence, type EvidenceScope, type Witness } from '../evidence/evidence-scope.ts'
+import { finishEvidence, openEvidence, type EvidenceScope, type EvidenceSource } from '../evidence/evidence-scope.ts'
 import { recordEvent } from '../records/events.ts'
 import { readItem } from '../items/item-queries.ts'
 import { technologiesOf } from '../items/technologies.ts'
@@ -35,8 +35,8 @@ export interface RedeemRequest {
  */
 export async function redeem(call: Call, request: RedeemRequest) {
   const caller = knownCaller(call.caller)
-  const asked = await readAsked(call, { deviceId: request.deviceId, occurredAt: request.occurredAt })
-  if (!asked.device) throw notFound('device')
+  const context = await readRequestContext(call, { deviceId: request.deviceId, occurredAt: request.occurredAt })
+  if (!context.device) throw notFound('device')
   const row = await findNamed(call, request, caller)
   if (row.device_id !== request.deviceId) throw precondition('token_invalid', 'the authorization is for another device')
   const agentId = caller.kind === 'agent' ? caller.agentId : null
@@ -53,15 +53,15 @@ export async function redeem(call: Call, request: RedeemRequest) {
   )
   const eventId = known?.event_id ?? newId('evt', call.services.platform)
   // A device whose clock is ahead redeems now all the same: nothing that is known was redeemed later.
-  const atMs = known?.at_ms ?? Math.min(asked.occurredMs, call.nowMs)
-  const witness: Witness = { agentId, storeId: row.store_id, atMs, eventId }
+  const atMs = known?.at_ms ?? Math.min(context.occurredMs, call.nowMs)
+  const witness: EvidenceSource = { agentId, storeId: row.store_id, atMs, eventId }
   if (!known) await assertUnitIsStillFor(call, row)
   if (!known) await claimStep(scope, witness, row, redemptions, request, call.nowMs)
   if (request.outcome !== undefined) {
     const isNew = known?.outcome === null || known === undefined
     await applyOutcome(scope, witness, request.redemptionId, request.outcome, row.nonce)
     if (isNew)
-      await recordOutcome(call, row, request, { ...asked, outcome: request.outcome, device: asked.device, eventId })
+      await recordOutcome(call, row, request, { ...context, outcome: request.outcome, device: context.device, eventId })
   }
   await finishEvidence(scope)
   call.changed(row.nonce)
@@ -113,7 +113,7 @@ async function assertUnitIsStillFor(call: Call, row: ProtectionAuthorizationRow)
 
 async function claimStep(
   scope: EvidenceScope,
-  witness: Witness,
+  witness: EvidenceSource,
   row: ProtectionAuthorizationRow,
   redemptions: readonly RedemptionRow[],
   request: RedeemRequest,
@@ -144,7 +144,7 @@ async function subjectOf(
   call: Call,
   row: ProtectionAuthorizationRow,
   redemptionId: string,
-  { device, store }: Pick<Asked, 'device' | 'store'>,
+  { device, store }: Pick<RequestContext, 'device' | 'store'>,
 ) {
   const redemption = (await redemptionsOf(call.db, row.nonce)).find((each) => each.redemption_id === redemptionId)
   const unit = (await unitsOfAuthorization(call.db, row.nonce)).find(
@@ -179,8 +179,8 @@ interface Reported {
   eventId: string
   outcome: Outcome
   occurredMs: number
-  device: NonNullable<Asked['device']>
-  store: Asked['store']
+  device: NonNullable<RequestContext['device']>
+  store: RequestContext['store']
 }
 
 async function recordOutcome(
@@ -190,7 +190,7 @@ async function recordOutcome(
   { eventId, outcome, occurredMs, device, store }: Reported,
 ): Promise<void> {
   const { tenant } = knownCaller(call.caller)
-  const subject = await subjectOf(call, row, redemptionId, { device, store })
+  const target = await subjectOf(call, row, redemptionId, { device, store })
   await recordEvent(
     { db: call.db, tenant, platform: call.services.platform, nowMs: call.nowMs },
     {
@@ -206,7 +206,7 @@ async function recordOutcome(
       gateId: device.row.gate_id,
       firmwareVersion: device.row.firmware_version,
       purchaseId: row.purchase_id || null,
-      ...subject,
+      ...target,
       authorizationState: 'redeemed',
       replayProtectedNonce: row.nonce,
       operatorId: row.operator_id || null,

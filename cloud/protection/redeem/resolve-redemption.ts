@@ -18,7 +18,7 @@ import { denyRights } from '../rights/deny-list.ts'
 import { recordEvent } from '../records/events.ts'
 import { settleRedemptions } from '../evidence/outcomes.ts'
 import { finishEvidence, openEvidence, type EvidenceScope } from '../evidence/evidence-scope.ts'
-import { acknowledgeAbout } from '../records/exceptions.ts'
+import { acknowledgeOpenException } from '../records/exceptions.ts'
 import { itemsOfLine } from '../items/item-queries.ts'
 import { hasAgents } from '../receipt-home/receipt-rights.ts'
 import { findRedemptions, updateRedemption } from '../rights/redemptions.ts'
@@ -133,7 +133,7 @@ async function resolve(
   await settleRedemptions(scope, { agentId: first.agent_id, storeId: about.storeId, atMs: nowMs, eventId: '' }, rows)
   await finishEvidence(scope)
   if (outcome === 'confirmed') await tellAgents(scope, about, rows)
-  await acknowledgeAbout(db, {
+  await acknowledgeOpenException(db, {
     storeId: about.storeId,
     kind: 'outcome_unknown',
     subject: first.redemption_id,
@@ -187,7 +187,7 @@ async function tellAgents(
   const purchase = await db.selectFrom('purchase').selectAll().where('purchase_id', '=', purchaseId).executeTakeFirst()
   if (!purchase?.receipt_exp) return
   for (const row of rows) {
-    const key = await unitOf(scope.uses, row)
+    const key = await unitOf(scope.redemptions, row)
     if (key) await denyRights(scope, purchase, key.rightClass, [key], purchase.receipt_exp + GUARD_SECONDS)
   }
 }

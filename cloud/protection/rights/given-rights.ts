@@ -1,14 +1,14 @@
 import type { Db } from '../../persistence/database.ts'
 import { prepared } from '../../persistence/prepared.ts'
 import type { GivenRightRow, UnitRightRow } from '../../persistence/tables/protection.ts'
-import { NOBODY_KNOWS, viewRight, type RightView, type UnitKey } from './rights.ts'
+import { UNKNOWN_OUTCOME_REASON, viewRight, type RightView, type UnitKey } from './rights.ts'
 
 /**
  *   home gives ─ told ─▶ nobody else is granted it ─ the other's own word of it comes, or the home's that nothing came of it ─▶ over
  *
  * Rights of receipts that their home has given to another agent of the store, which may be cut off from the cloud for long.
  */
-export interface GivenRight extends UnitKey {
+export interface DelegatedRight extends UnitKey {
   redemptionId: string
   storeId: string
   /** To whom. */
@@ -24,7 +24,7 @@ type GivenRightKey = 'line_id' | 'unit_no' | 'right_class' | 'redemption_id'
 /** Of what nobody has ever told anything, s after the receipt's end: much longer than an agent is away. */
 const KEEP_AFTER_END = 90 * 86_400
 
-const insert = prepared((db, p: GivenRight) =>
+const insert = prepared((db, p: DelegatedRight) =>
   db
     .insertInto('given_right')
     .values({
@@ -42,7 +42,7 @@ const insert = prepared((db, p: GivenRight) =>
     })
     .onConflict((c) => c.doNothing()),
 )
-const mark = prepared((db, p: UnitKey) =>
+const markDelegated = prepared((db, p: UnitKey) =>
   db
     .insertInto('unit_right')
     .values({
@@ -67,7 +67,7 @@ const setState = prepared((db, p: Pick<GivenRightRow, GivenRightKey> & { state: 
     .where('state', '<>', 'failed')
     .returning(['purchase_id', 'line_id']),
 )
-const under = prepared((db, p: { redemptionId: string; storeId: string }) =>
+const byRedemption = prepared((db, p: { redemptionId: string; storeId: string }) =>
   db
     .selectFrom('given_right')
     .selectAll()
@@ -75,7 +75,7 @@ const under = prepared((db, p: { redemptionId: string; storeId: string }) =>
     .where('store_id', '=', p.storeId),
 )
 /** Those of which whoever has them has not told anything. */
-const standing = prepared((db, p: { lineId: string; unitNo: number; rightClass: string }) =>
+const unresolved = prepared((db, p: { lineId: string; unitNo: number; rightClass: string }) =>
   db
     .selectFrom('given_right')
     .leftJoin('agent', 'agent.agent_id', 'given_right.agent_id')
@@ -94,18 +94,18 @@ const standing = prepared((db, p: { lineId: string; unitNo: number; rightClass: 
 )
 
 /** Keeps that a home has given this right away; nothing when that is known. */
-export async function noteGiven(db: Db, given: GivenRight): Promise<void> {
+export async function storeDelegated(db: Db, given: DelegatedRight): Promise<void> {
   await insert(db, given)
-  await mark(db, given)
+  await markDelegated(db, given)
 }
 
 /** The rights that homes of this store gave under this redemption id. */
-export async function givenUnder(db: Db, redemptionId: string, storeId: string): Promise<GivenRightRow[]> {
-  return under(db, { redemptionId, storeId })
+export async function findDelegated(db: Db, redemptionId: string, storeId: string): Promise<GivenRightRow[]> {
+  return byRedemption(db, { redemptionId, storeId })
 }
 
 /** Stores the outcome that was reported for these rights. Nothing follows after `failed`. */
-export async function noteGivenBack(
+export async function storeDelegationReturned(
   db: Db,
   rights: readonly GivenRightRow[],
   state: 'failed' | 'unknown',
@@ -118,7 +118,7 @@ export async function noteGivenBack(
  * has told itself what became of it. Nobody knows of one that was revoked, and tells nothing any more, nor once the receipt is over, when
  * agents and homes forget what was asked and never used.
  */
-export async function viewGranting(
+export async function viewGrantableRight(
   db: Db,
   key: UnitKey,
   row: UnitRightRow | undefined,
@@ -127,14 +127,14 @@ export async function viewGranting(
 ): Promise<RightView> {
   const right = viewRight(row, nowMs)
   if (!row?.was_given || right.state === 'used') return right
-  const others = (await standing(db, key)).filter((given) => given.agent_id !== agentId)
+  const others = (await unresolved(db, key)).filter((given) => given.agent_id !== agentId)
   if (others.some((given) => given.state === 'given' && given.revoked_ms === null && given.until_s * 1_000 > nowMs))
     return { state: 'used' }
-  return others.length === 0 ? right : { ...right, staffReason: right.staffReason ?? NOBODY_KNOWS }
+  return others.length === 0 ? right : { ...right, staffReason: right.staffReason ?? UNKNOWN_OUTCOME_REASON }
 }
 
 /** Forgets what was given of receipts that are over, once it is known what became of it, or nobody will ever tell. */
-export async function pruneGiven(db: Db, nowMs: number): Promise<void> {
+export async function pruneDelegated(db: Db, nowMs: number): Promise<void> {
   const nowS = Math.floor(nowMs / 1_000)
   await db
     .deleteFrom('given_right')

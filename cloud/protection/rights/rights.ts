@@ -28,7 +28,7 @@ export interface UnitKey {
 }
 
 /** After this many failed tries the next one is for staff (decisions §9). */
-export const TRIES = 2
+export const TRIES_BEFORE_STAFF = 2
 
 /** How long a lease outlives its token: the most that a device's clock may be wrong, ms. */
 export const LEASE_GUARD_MS = 60_000
@@ -123,7 +123,7 @@ export function rightsOfPurchase(db: Db, purchaseId: string, rightClass: RightCl
 }
 
 /** Why only staff go on with what may have been released. */
-export const NOBODY_KNOWS = 'nobody knows whether the last try worked'
+export const UNKNOWN_OUTCOME_REASON = 'nobody knows whether the last try worked'
 
 const NOTHING = { nonce: null, device_id: null, until_ms: null, redemption_id: null, outcome: null }
 
@@ -143,7 +143,7 @@ async function write(
 }
 
 /** The goods of a right that is used came back: whatever becomes of a use that was under way, it stays so. */
-export async function noteReturned(db: Db, { lineId, unitNo, rightClass }: UnitKey, by: string): Promise<void> {
+export async function storeReturned(db: Db, { lineId, unitNo, rightClass }: UnitKey, by: string): Promise<void> {
   await writeReturned(db, { lineId, unitNo, rightClass, by })
 }
 
@@ -199,7 +199,7 @@ export function freeRight(db: Db, key: UnitKey, failures: number): Promise<void>
 }
 
 /** Notes what became of the use of a right; nothing when the right was meanwhile used by something else. */
-export async function noteOutcome(
+export async function storeOutcome(
   db: Db,
   redemptionId: string,
   { lineId, unitNo, rightClass }: UnitKey,
@@ -219,7 +219,11 @@ export function viewRight(row: UnitRightRow | undefined, nowMs: number): RightVi
   if (!row) return { state: 'free' }
   const { failures, isUnknown } = triesOf(row)
   if (row.state === 'used' && !isUnknown) return { state: 'used' }
-  const staffReason = isUnknown ? NOBODY_KNOWS : failures >= TRIES ? `${failures} tries have failed` : undefined
+  const staffReason = isUnknown
+    ? UNKNOWN_OUTCOME_REASON
+    : failures >= TRIES_BEFORE_STAFF
+      ? `${failures} tries have failed`
+      : undefined
   const forStaff = staffReason !== undefined && { staffReason }
   if (row.state === 'leased' && (row.until_ms ?? 0) > nowMs)
     return { state: 'leased', nonce: row.nonce ?? '', deviceId: row.device_id ?? '', ...forStaff }

@@ -2,11 +2,11 @@ import { joinUses, type UnitUse } from '../../../policy/unit-uses.ts'
 import type { Outcome } from '../../../policy/vocabulary.ts'
 import type { RedemptionRow } from '../../persistence/tables/protection.ts'
 import { LEASE_GUARD_MS, triesOf, type UnitKey } from './rights.ts'
-import type { Uses } from './uses.ts'
+import type { RedemptionBatch } from './uses.ts'
 
 /** The unit that a redemption used up; undefined for a fixture. */
 export async function unitOf(
-  uses: Pick<Uses, 'right'>,
+  uses: Pick<RedemptionBatch, 'right'>,
   { line_id, unit_no, right_class }: RedemptionRow,
 ): Promise<UnitKey | undefined> {
   if (line_id === null || unit_no === null || right_class === null) return undefined
@@ -21,7 +21,7 @@ export async function unitOf(
  * `used`: some redemption of the right stands all the same.
  */
 export async function settleRight(
-  uses: Uses,
+  uses: RedemptionBatch,
   key: UnitKey,
   leaseEnded = false,
 ): Promise<{ isDouble: boolean; returned?: 'used' | 'unused' }> {
@@ -53,7 +53,7 @@ export async function settleRight(
       right.failures === failures
     const known = isSame ? right.outcome : null
     if (!isSame) await uses.use(key, use, failures)
-    if (use.outcome !== null && use.outcome !== known) await uses.noteOutcome(use.redemptionId, key, use.outcome)
+    if (use.outcome !== null && use.outcome !== known) await uses.storeOutcome(use.redemptionId, key, use.outcome)
   } else if (right) await uses.free(key, failures)
   return { isDouble }
 }

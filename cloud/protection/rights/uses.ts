@@ -17,7 +17,7 @@ import {
   freeRight,
   leasedRow,
   leaseRight,
-  noteOutcome,
+  storeOutcome,
   useRight,
   writeRights,
   type Lease,
@@ -35,7 +35,7 @@ const rightsOfLines = preparedForMany((db, ids) => db.selectFrom('unit_right').s
  * Redemptions and rights of units as they stand in a transaction. For a batch they are read together beforehand, and written
  * together at the end. What was not prepared is read when it is asked for, and written at once.
  */
-export class Uses {
+export class RedemptionBatch {
   readonly #db: Db
   readonly #tenant: string
   /** What was prepared. */
@@ -78,7 +78,7 @@ export class Uses {
   }
 
   /** Drops everything that was read, after other code has written rights or redemptions. */
-  forget(): void {
+  reset(): void {
     for (const known of [this.#ids, this.#lines, this.#redemptions, this.#byId, this.#byUnit]) known.clear()
     for (const known of [this.#rights, this.#added, this.#changed]) known.clear()
   }
@@ -146,8 +146,8 @@ export class Uses {
     return unusedLease(this.#db, key)
   }
 
-  async noteOutcome(redemptionId: string, key: UnitKey, outcome: Outcome): Promise<void> {
-    if (!this.#lines.has(key.lineId)) return noteOutcome(this.#db, redemptionId, key, outcome)
+  async storeOutcome(redemptionId: string, key: UnitKey, outcome: Outcome): Promise<void> {
+    if (!this.#lines.has(key.lineId)) return storeOutcome(this.#db, redemptionId, key, outcome)
     const right = this.#rights.get(nameOf(key))
     if (right?.redemption_id !== redemptionId) return
     right.outcome = outcome

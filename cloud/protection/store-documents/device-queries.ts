@@ -25,7 +25,7 @@ export function listDevices(db: Db, storeId: string): Promise<DeviceRow[]> {
 }
 
 /** Decommissioned devices that agents are told of, the last ones: any other is unknown to them, and refused for that. */
-const DECOMMISSIONED_TOLD = 50
+const DECOMMISSIONED_LIMIT = 50
 
 const inService = prepared((db, p: { storeId: string }) =>
   db
@@ -47,10 +47,10 @@ const decommissioned = prepared((db, p: { storeId: string; limit: number }) =>
 )
 
 /** The devices of a store that its agents are told of, the oldest first: those of years would fill their policy. */
-export async function devicesTold(db: Db, storeId: string): Promise<DeviceRow[]> {
+export async function publishedDevices(db: Db, storeId: string): Promise<DeviceRow[]> {
   const told = [
     ...(await inService(db, { storeId })),
-    ...(await decommissioned(db, { storeId, limit: DECOMMISSIONED_TOLD })),
+    ...(await decommissioned(db, { storeId, limit: DECOMMISSIONED_LIMIT })),
   ]
   return told.sort((a, b) => (a.device_id < b.device_id ? -1 : 1))
 }

@@ -18,22 +18,22 @@ export function policyOf(store: Pick<StoreRow, 'store_id' | 'policy'>): Protecti
   const known = parsed.get(store.store_id)
   if (known?.text === store.policy) return known.policy
   const policy = ProtectionPolicy.parse(JSON.parse(store.policy))
-  forget(store.store_id)
+  evict(store.store_id)
   parsed.set(store.store_id, { text: store.policy, policy })
   characters += store.policy.length
   for (const oldest of parsed.keys()) {
     if (characters <= MOST_CHARACTERS) break
-    forget(oldest)
+    evict(oldest)
   }
   return policy
 }
 
-function forget(storeId: string): void {
+function evict(storeId: string): void {
   characters -= parsed.get(storeId)?.text.length ?? 0
   parsed.delete(storeId)
 }
 
 /** What the policies that are kept take, characters of their texts. */
-export function charactersOfPolicies(): number {
+export function cachedPolicyCharacters(): number {
   return characters
 }

@@ -6,8 +6,8 @@ import type { Services } from '../../operations/operation.ts'
 import type { Db } from '../../persistence/database.ts'
 import { prepared } from '../../persistence/prepared.ts'
 import type { StoreRow } from '../../persistence/tables/stores.ts'
-import { isAnyoneWaitedFor } from '../receipt-home/home-move.ts'
-import { deviceFacts, devicesTold } from '../store-documents/device-queries.ts'
+import { hasAwaitedAgents } from '../receipt-home/home-move.ts'
+import { deviceFacts, publishedDevices } from '../store-documents/device-queries.ts'
 import { policyOf } from '../store-documents/policy.ts'
 
 /**
@@ -72,7 +72,10 @@ export async function policyClaims(
     storeName: store.trading_name,
     agents: await agentsOf(db, store.store_id),
     ...(await homeMoveOf(db, store.store_id)),
-    devices: (await devicesTold(db, store.store_id)).map((row) => ({ ...deviceFacts(row, store), name: row.name })),
+    devices: (await publishedDevices(db, store.store_id)).map((row) => ({
+      ...deviceFacts(row, store),
+      name: row.name,
+    })),
     operators: operators.map((row) => ({
       operatorId: row.operator_id,
       name: row.name,
@@ -105,6 +108,6 @@ async function homeMoveOf(db: Db, storeId: string): Promise<Pick<PolicyClaims, '
   const [row] = await moveOf(db, { storeId })
   if (!row) return {}
   // Nobody knows yet how far the list will go: further than any list does.
-  const denySeq = (await isAnyoneWaitedFor(db, storeId)) ? Number.MAX_SAFE_INTEGER : row.deny_seq
+  const denySeq = (await hasAwaitedAgents(db, storeId)) ? Number.MAX_SAFE_INTEGER : row.deny_seq
   return { homeMove: { atS: row.moved_s, denySeq } }
 }

@@ -2,7 +2,7 @@ import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { AckClaims } from '../../../policy/documents/agent-messages.ts'
 import { retryUnapplied } from '../../../cloud/agents/journal/retry-unapplied.ts'
-import { pruneGiven } from '../../../cloud/protection/rights/given-rights.ts'
+import { pruneDelegated } from '../../../cloud/protection/rights/given-rights.ts'
 import type { ProtectionEvent } from '../../../policy/events.ts'
 import type { Evidence } from '../../../policy/journal.ts'
 import type { Json } from '../../support/cloud.ts'
@@ -162,9 +162,9 @@ onEveryDatabase('the journal of an agent', (kind) => {
       .select('until_s')
       .where('redemption_id', '=', 'given-3')
       .executeTakeFirstOrThrow()
-    await database.write((db) => pruneGiven(db, untilS * 1_000 - 1))
+    await database.write((db) => pruneDelegated(db, untilS * 1_000 - 1))
     expect(await kept()).toEqual(['given-1', 'given-2', 'given-3'])
-    await database.write((db) => pruneGiven(db, untilS * 1_000))
+    await database.write((db) => pruneDelegated(db, untilS * 1_000))
     expect(await kept()).toEqual(['given-3'])
     await database.write((db) => db.updateTable('given_right').set({ until_s: 1_000_000_000 }).execute())
     expect(await asked()).toMatchObject({ authorizationToken: null, reason: 'manual_assistance_required' })

@@ -40,7 +40,7 @@ onEveryDatabase('epochs of time', (kind) => {
     await rotate({})
     expect(await epochs()).toEqual([undefined, 0, 0])
     await shop.cloud.db.database.write((db) =>
-      shop.cloud.cloud.services.authority.noteSigned(db, platform.clock.wall() + 400 * 86_400_000),
+      shop.cloud.cloud.services.authority.storeLastSigned(db, platform.clock.wall() + 400 * 86_400_000),
     )
     await shop.cloud.restart()
     expect((await agent.call('fetchSignedDocuments', { have: {} })).status).toBe(503)

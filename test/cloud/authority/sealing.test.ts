@@ -1,6 +1,6 @@
 import { createCipheriv, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { addSealingKey, keepSealingKey, loadKeyFiles } from '../../../cloud/authority/key-files.ts'
+import { addSealingKey, discardOtherSealingKeys, loadKeyFiles } from '../../../cloud/authority/key-files.ts'
 import { resealAll } from '../../../cloud/authority/sealed-columns.ts'
 import { sealer, sealingKeyId } from '../../../cloud/authority/sealing.ts'
 import { createCloud } from '../../../cloud/cloud.ts'
@@ -89,7 +89,7 @@ onEveryDatabase('changing the sealing key', (kind) => {
       expect([name, rows.includes(`${sealingKeyId(before)}.`)]).toEqual([name, false])
     }
 
-    keepSealingKey(cloud.keyFolder, secretFiles, current)
+    discardOtherSealingKeys(cloud.keyFolder, secretFiles, current)
     const keyFiles = await loadKeyFiles(cloud.keyFolder, secretFiles, random)
     expect(keyFiles.sealingKeys.map((each) => sealingKeyId(each))).toEqual([sealingKeyId(current)])
     const again = await cloud.db.again()

@@ -6,7 +6,7 @@ import { openAuthority } from '../../../cloud/authority/authority.ts'
 import { loadKeyFiles } from '../../../cloud/authority/key-files.ts'
 import { signingClock } from '../../../cloud/authority/signing-clock.ts'
 import { openDatabase } from '../../../cloud/persistence/open-database.ts'
-import { noteRestore } from '../../../cloud/restore/note-restore.ts'
+import { markRestored } from '../../../cloud/restore/note-restore.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 
 const NOW = 1_800_000_000_000
@@ -28,7 +28,7 @@ describe('the clock that signs', () => {
     const signing = signingClock(clock, 0)
     pass(3_600_000)
     expect(signing.nowMs()).toBe(wall)
-    expect(signing.doubt()).toBeNull()
+    expect(signing.untrustedReason()).toBeNull()
   })
 
   it('lets the wall clock be set by less than a minute', () => {
@@ -46,7 +46,7 @@ describe('the clock that signs', () => {
         expect.objectContaining({ code: 'unavailable', extras: { reason: 'clock_untrusted', retryAfter: 60 } }),
       )
       pass(59_999)
-      expect(signing.doubt()).toMatch(/jumped/)
+      expect(signing.untrustedReason()).toMatch(/jumped/)
       pass(1)
       expect(signing.nowMs()).toBe(wall)
     },
@@ -55,19 +55,19 @@ describe('the clock that signs', () => {
   it('begins the minute anew when the clock jumps again', () => {
     const signing = signingClock(clock, 0)
     wall += 3_600_000
-    signing.doubt()
+    signing.untrustedReason()
     pass(50_000)
     wall -= 3_600_000
-    expect(signing.doubt()).toMatch(/jumped/)
+    expect(signing.untrustedReason()).toMatch(/jumped/)
     pass(50_000)
-    expect(signing.doubt()).toMatch(/jumped/)
+    expect(signing.untrustedReason()).toMatch(/jumped/)
     pass(10_000)
-    expect(signing.doubt()).toBeNull()
+    expect(signing.untrustedReason()).toBeNull()
   })
 
   it('signs nothing at start while the clock is before the last time that was signed', () => {
     const signing = signingClock(clock, NOW + 10_000)
-    expect(signing.doubt()).toMatch(/before the last time/)
+    expect(signing.untrustedReason()).toMatch(/before the last time/)
     expect(() => signing.nowMs()).toThrow(/nothing is signed now/)
     pass(10_000)
     expect(signing.nowMs()).toBe(NOW + 10_000)
@@ -93,12 +93,12 @@ describe('the clock that signs', () => {
     await rotate()
     expect(await keySet()).toEqual({ ver: 2, iat: NOW + 10_000 })
     // Once it is believed for a minute it is the time, and then it turns out that it was not.
-    expect(authority.clock.doubt()).toMatch(/jumped/)
+    expect(authority.clock.untrustedReason()).toMatch(/jumped/)
     pass(60_000)
     await rotate()
     expect(await keySet()).toEqual({ ver: 3, iat: NOW + year + 70_000 })
     wall -= year
-    expect(authority.clock.doubt()).toMatch(/jumped/)
+    expect(authority.clock.untrustedReason()).toMatch(/jumped/)
     pass(60_000)
     await database.write((db) => authority.advance(db))
     expect(await keySet()).toEqual({ ver: 4, iat: NOW + 130_000 })
@@ -118,10 +118,10 @@ describe('the clock that signs', () => {
     await openAuthority(database, files, platform)
     pass(86_400_000)
     for (const _again of [1, 2])
-      expect(await database.write((db) => noteRestore(db, files, platform))).toMatchObject({ lastSignedMs: NOW })
+      expect(await database.write((db) => markRestored(db, files, platform))).toMatchObject({ lastSignedMs: NOW })
     wall -= 3_600_000
     const restarted = await openAuthority(database, files, platform)
-    expect(restarted.clock.doubt()).toMatch(/before the last time/)
+    expect(restarted.clock.untrustedReason()).toMatch(/before the last time/)
     await database.close()
   })
 })

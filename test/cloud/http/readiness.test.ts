@@ -72,6 +72,9 @@ describe('the probe of the data folder', () => {
   })
 })
 
-function authority(doubt: string | null): ReadinessParts['authority'] {
-  return { clock: { doubt: () => doubt }, freshnessSigner: { kid: 'k' } } as unknown as ReadinessParts['authority']
+function authority(untrusted: string | null): ReadinessParts['authority'] {
+  return {
+    clock: { untrustedReason: () => untrusted },
+    freshnessSigner: { kid: 'k' },
+  } as unknown as ReadinessParts['authority']
 }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { loadKeyFiles } from '../../../cloud/authority/key-files.ts'
-import { noteRestore } from '../../../cloud/restore/note-restore.ts'
+import { markRestored } from '../../../cloud/restore/note-restore.ts'
 import { secretFiles } from '../../../bin/secret-files.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
 import { openPaidStore, type PaidStore } from '../../support/paid-store.ts'
@@ -25,7 +25,7 @@ onEveryDatabase('a refund in a cloud that was put back', (kind) => {
       const row = { state, attempts: 0, due_ms: null, provider_ref: null, finished_ms: null }
       await database.write((db) => db.updateTable('refund').set(row).where('refund_id', '=', refund.refundId).execute())
       const files = await loadKeyFiles(store.cloud.keyFolder, secretFiles, store.platform.random)
-      await database.write((db) => noteRestore(db, files, store.platform))
+      await database.write((db) => markRestored(db, files, store.platform))
       const nowMs = store.platform.clock.wall()
       await database.write((db) =>
         db

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { loadKeyFiles } from '../../../cloud/authority/key-files.ts'
-import { noteRestore } from '../../../cloud/restore/note-restore.ts'
+import { markRestored } from '../../../cloud/restore/note-restore.ts'
 import type { Evidence } from '../../../policy/journal.ts'
 import { receiptIdentity } from '../../../policy/receipts/claims.ts'
 import { secretFiles } from '../../../bin/secret-files.ts'
@@ -17,9 +17,9 @@ onEveryDatabase('a cloud that was put back to before a payment', (kind) => {
     const shop = await openShop(kind, { platform })
     const { database } = shop.cloud.db
     const files = await loadKeyFiles(shop.cloud.keyFolder, secretFiles, platform.random)
-    await database.write((db) => noteRestore(db, files, platform))
+    await database.write((db) => markRestored(db, files, platform))
     const { services } = shop.cloud.cloud
-    await services.authority.look()
+    await services.authority.refresh()
     expect(services.authority.cloudGeneration).toBeGreaterThan(1)
     const agent = await enrolTestAgent(shop)
     const { sessionId } = await shop.ok('checkIn', { storeId: shop.storeId, userId: 'shopper-1' })

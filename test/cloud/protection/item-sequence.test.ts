@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { itemPage } from '../../../cloud/agents/documents/item-pages.ts'
-import { pruneGone, renumberItems } from '../../../cloud/protection/items/item-sequence.ts'
+import { pruneRemovedNames, renumberItems } from '../../../cloud/protection/items/item-sequence.ts'
 import { findStore } from '../../../cloud/stores/queries.ts'
 import { openItemFile } from '../../../edge-agent/items/item-file.ts'
 import { openReplica, type Replica } from '../../../edge-agent/items/replica.ts'
@@ -202,7 +202,9 @@ onEveryDatabase('the sequence of the items', (kind) => {
       items: [{ ean: product.ean, tagId: 'HT-late', epc: newEpc() }],
     })
     await shop.newItem(product)
-    await shop.cloud.db.database.write((db) => pruneGone(db, shop.cloud.platform.clock.wall() + 31 * 86_400_000))
+    await shop.cloud.db.database.write((db) =>
+      pruneRemovedNames(db, shop.cloud.platform.clock.wall() + 31 * 86_400_000),
+    )
     await fetchOnce()
     expect(replica.have()).toEqual([0, 0])
     expect(replica.isBehind).toBe(true)

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { charactersOfPolicies, policyOf } from '../../../cloud/protection/store-documents/policy.ts'
+import { cachedPolicyCharacters, policyOf } from '../../../cloud/protection/store-documents/policy.ts'
 import { DEFAULT_POLICY } from '../../../policy/store-policy.ts'
 
 const textOf = (value: number, brands = 0) =>
@@ -10,10 +10,10 @@ const textOf = (value: number, brands = 0) =>
   })
 
 it('a store has one policy that was read, the last', () => {
-  const before = charactersOfPolicies()
+  const before = cachedPolicyCharacters()
   for (let i = 1; i <= 500; i++)
     expect(policyOf({ store_id: 'st_one', policy: textOf(i) }).requiresManualOverrideAboveValue).toBe(i)
-  expect(charactersOfPolicies() - before).toBe(textOf(500).length)
+  expect(cachedPolicyCharacters() - before).toBe(textOf(500).length)
   const row = { store_id: 'st_one', policy: textOf(500) }
   expect(policyOf(row)).toBe(policyOf({ ...row }))
   expect(policyOf({ store_id: 'st_two', policy: row.policy })).toEqual(policyOf(row))
@@ -22,8 +22,8 @@ it('a store has one policy that was read, the last', () => {
 it('large policies of many stores are not all kept', () => {
   const policy = textOf(1, 500)
   for (let i = 0; i < 300; i++) policyOf({ store_id: `st_large_${i}`, policy })
-  expect(charactersOfPolicies()).toBeGreaterThan(4 * 1024 * 1024)
-  expect(charactersOfPolicies()).toBeLessThanOrEqual(8 * 1024 * 1024)
+  expect(cachedPolicyCharacters()).toBeGreaterThan(4 * 1024 * 1024)
+  expect(cachedPolicyCharacters()).toBeLessThanOrEqual(8 * 1024 * 1024)
   // Whoever was asked of last is still there.
   const last = { store_id: 'st_large_299', policy }
   expect(policyOf(last)).toBe(policyOf(last))

@@ -1,6 +1,6 @@
 import type { Database as Connection, Statement } from 'better-sqlite3'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { freshDocument } from '../../../cloud/agents/documents/documents.ts'
+import { freshnessDocument } from '../../../cloud/agents/documents/documents.ts'
 import { openSqlite, openConnection } from '../../../cloud/persistence/sqlite.ts'
 import { findStore } from '../../../cloud/stores/queries.ts'
 import { openLedgerFile } from '../../../edge-agent/ledger/file/ledger-file.ts'
@@ -52,7 +52,7 @@ describe('an agent in touch with its broker', () => {
     const fresh = async () => {
       const row = await findStore(database.reads, store.shop.storeId)
       if (!row) throw new Error('no store')
-      return freshDocument(database.reads, row, store.shop.cloud.cloud.services)
+      return freshnessDocument(database.reads, row, store.shop.cloud.cloud.services)
     }
     const topic = storeTopic(store.shop.storeId, 'fresh')
     await store.world.advance(1_000)

@@ -7,7 +7,7 @@ import { loadKeyFiles } from '../../../cloud/authority/key-files.ts'
 import { changeRoot } from '../../../cloud/authority/known-root.ts'
 import type { Tenant } from '../../../cloud/foundation/caller.ts'
 import type { Db } from '../../../cloud/persistence/database.ts'
-import { noteRestore } from '../../../cloud/restore/note-restore.ts'
+import { markRestored } from '../../../cloud/restore/note-restore.ts'
 import { watchKeys } from '../../../edge-agent/trust/key-set-expiry.ts'
 import type { Json } from '../../support/cloud.ts'
 import { replaceAgent } from '../../support/replace-agent.ts'
@@ -56,7 +56,7 @@ async function restore(also: (db: Db) => Promise<unknown> = async () => undefine
       copyFileSync(`${file()}.backup`, file())
       const database = await store.shop.cloud.db.again()
       const files = await loadKeyFiles(store.shop.cloud.keyFolder, secretFiles, store.world.random)
-      await database.write((db) => noteRestore(db, files, store.world))
+      await database.write((db) => markRestored(db, files, store.world))
       await database.write(also)
       await database.close()
     }),

@@ -6,7 +6,7 @@ import type { Log } from '../../../cloud/foundation/log.ts'
 import type { OutgoingHttp } from '../../../cloud/outgoing/outgoing-http.ts'
 import type { Database } from '../../../cloud/persistence/database.ts'
 import { openConnection, openSqlite } from '../../../cloud/persistence/sqlite.ts'
-import { noteRestore } from '../../../cloud/restore/note-restore.ts'
+import { markRestored } from '../../../cloud/restore/note-restore.ts'
 import { simBroker, type SimBroker } from '../virtual/broker.ts'
 import type { Core } from '../virtual/core.ts'
 import { newDisk, type Disk, type DiskWatcher } from '../virtual/disk.ts'
@@ -123,7 +123,7 @@ class SimulatedCloud implements CloudNode {
     if (this.#isPutBack) {
       // Who restores sets the clock first: the time of the restore counts the generations.
       this.machine.putRight()
-      const restored = await database.write((db) => noteRestore(db, this.#keyFiles, process.platform))
+      const restored = await database.write((db) => markRestored(db, this.#keyFiles, process.platform))
       if (!process.isAlive) return
       this.#isPutBack = false
       ;({ generation: this.#generation } = restored)

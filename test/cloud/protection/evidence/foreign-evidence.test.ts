@@ -4,7 +4,7 @@ import { keyId, newKey, publicJwk, signer, type Signer } from '../../../../polic
 import { signDocument } from '../../../../policy/documents/signed-document.ts'
 import type { ProtectionEvent } from '../../../../policy/events.ts'
 import type { Evidence } from '../../../../policy/journal.ts'
-import { noteRestore } from '../../../../cloud/restore/note-restore.ts'
+import { markRestored } from '../../../../cloud/restore/note-restore.ts'
 import { loadKeyFiles } from '../../../../cloud/authority/key-files.ts'
 import { realPlatform } from '../../../../bin/platform.ts'
 import { secretFiles } from '../../../../bin/secret-files.ts'
@@ -407,7 +407,7 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
     const lent = await lend()
     const platform = realPlatform()
     const files = await loadKeyFiles(keyFolder, secretFiles, platform.random)
-    await db.database.write((tx) => noteRestore(tx, files, platform))
+    await db.database.write((tx) => markRestored(tx, files, platform))
     const { policy } = await shop.ok('fetchProtectionPolicy', { storeId: shop.storeId })
     expect(policy).toMatchObject({ home: home.agentId })
     expect(policy.homeEpoch).toBeGreaterThan(epoch + 1_000)

@@ -347,7 +347,7 @@ onEveryDatabase('reconciliation', (kind) => {
                 const scope = openEvidence(call, purchaseTenant)
                 // As the rows of one batch, or as rows that come by themselves.
                 if (!isShuffled)
-                  await scope.uses.prepare(
+                  await scope.redemptions.prepare(
                     ['a', 'b', 'c', 'l', 'f'].map(id),
                     await scope.facts.prepare([nonce, cti ?? '']),
                   )
