@@ -56,8 +56,8 @@ import {
   getStoreLoyaltyPrograms,
   updateLoyaltyProgram,
 } from './loyalty/program-operations.ts'
-import { verifyProtectedItem, verifySecurityTagDeactivation } from './protection/authorize/operations.ts'
-import { redeemProtectionAuthorization, revokeProtectionAuthorization } from './protection/redeem/operations.ts'
+import { verifyProtectedItem, verifySecurityTagDeactivation } from './protection/authorize/authorize-operations.ts'
+import { redeemProtectionAuthorization, revokeProtectionAuthorization } from './protection/redeem/redeem-operations.ts'
 import { disposeAlarm } from './protection/records/dispose-alarm.ts'
 import { acknowledgeException, fetchExceptions } from './protection/records/exception-operations.ts'
 import { updateDevice } from './protection/devices/update-device.ts'

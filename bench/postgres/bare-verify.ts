@@ -3,7 +3,7 @@ import { decide, type DecisionFacts, type ItemFacts } from '../../policy/decide.
 import { newId } from '../../policy/ids.ts'
 import { riskClass } from '../../policy/store-policy.ts'
 import { deviceFacts } from '../../cloud/protection/store-documents/device-queries.ts'
-import { policyOf } from '../../cloud/protection/store-documents/policy.ts'
+import { policyOf } from '../../cloud/protection/store-documents/parsed-policy.ts'
 import type { DeviceRow } from '../../cloud/persistence/tables/agents.ts'
 import type { ProtectionAuthorizationRow } from '../../cloud/persistence/tables/protection.ts'
 import type { StoreRow } from '../../cloud/persistence/tables/stores.ts'

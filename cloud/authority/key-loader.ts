@@ -3,7 +3,7 @@ import { keyRing, type KeyRecord, type KeyRing, type KeyUse, type Signer } from 
 import type { Platform } from '../../policy/platform.ts'
 import type { Tenant } from '../foundation/caller.ts'
 import type { Db } from '../persistence/database.ts'
-import { raiseKeyGeneration, readKeyCounters, type KeyCounters } from './key-generation.ts'
+import { raiseKeyGeneration, readKeyCounters, type KeyCounters } from './key-counters.ts'
 import { currentKeySet, dueKeySets, KEY_SET_LIFE, type SignedKeySet } from './key-sets.ts'
 import { readLastSigned } from './last-signed.ts'
 import { advanceKeys } from './rotate-key.ts'

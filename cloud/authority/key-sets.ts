@@ -4,7 +4,7 @@ import { signDocument } from '../../policy/documents/signed-document.ts'
 import { contentHash, type KeySetClaims } from '../../policy/documents/store-documents.ts'
 import type { Tenant } from '../foundation/caller.ts'
 import type { Db } from '../persistence/database.ts'
-import type { KeyCounters } from './key-generation.ts'
+import type { KeyCounters } from './key-counters.ts'
 import type { SigningClock } from './signing-clock.ts'
 
 /** A tenant's key set as it was signed. */

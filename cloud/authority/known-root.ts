@@ -1,7 +1,7 @@
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { claimedKeyId } from '../../policy/documents/signed-document.ts'
 import type { Db } from '../persistence/database.ts'
-import { raiseKeySetEpoch } from './key-generation.ts'
+import { raiseKeySetEpoch } from './key-counters.ts'
 
 /** Which root signs the key sets of this database: agents believe the one that they were enrolled with, and no other. */
 

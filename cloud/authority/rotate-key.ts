@@ -2,7 +2,7 @@ import { assert } from '../../policy/assert.ts'
 import type { KeyState, KeyUse } from '../../policy/documents/keys.ts'
 import { notFound } from '../foundation/failure.ts'
 import type { Db } from '../persistence/database.ts'
-import { beginTimeEpoch, raiseDocumentEpoch, raiseKeyGeneration } from './key-generation.ts'
+import { beginTimeEpoch, raiseDocumentEpoch, raiseKeyGeneration } from './key-counters.ts'
 import { makeMissingKeys, type KeyMaker } from './signing-keys.ts'
 
 /**

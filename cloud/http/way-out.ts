@@ -1,7 +1,7 @@
 import type { Services } from '../operations/operation.ts'
 import type { Database } from '../persistence/database.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
-import { areGatesUpToDate } from '../protection/receipt-home/gates-know.ts'
+import { areGatesUpToDate } from '../protection/receipt-home/gate-freshness.ts'
 import { pause } from '../../policy/platform.ts'
 
 /** What a shopper who has paid is told about the gate; undefined: nothing. */

@@ -1,6 +1,6 @@
 import { agentTopic, parseTopic, type AgentAddress } from '../../policy/topics.ts'
 import { revokedAmong } from '../agent-identity/agent-queries.ts'
-import { signCommand } from '../agents/documents/commands.ts'
+import { signCommand } from '../agents/documents/pending-commands.ts'
 import { assertAgent } from '../agents/login/agent-login.ts'
 import type { AgentChannel, AgentCommand } from '../foundation/agent-channel.ts'
 import { Failure } from '../foundation/failure.ts'

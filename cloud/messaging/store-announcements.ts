@@ -1,5 +1,5 @@
 import { storeTopic, type StoreTopic } from '../../policy/topics.ts'
-import { denyPage, freshnessDocument } from '../agents/documents/documents.ts'
+import { denyPage, freshnessDocument } from '../agents/documents/freshness-and-denials.ts'
 import { itemPage } from '../agents/documents/item-pages.ts'
 import type { Tenant } from '../foundation/caller.ts'
 import { recentlyUsed } from '../foundation/recently-used.ts'

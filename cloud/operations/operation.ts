@@ -66,7 +66,7 @@ export interface Services {
   readonly webhooks: { readonly wake: () => void; readonly assertEvent: (event: OutgoingEvent) => void }
 }
 
-/** An event for webhooks; `protection.*` events go through cloud/protection/records/events.ts. */
+/** An event for webhooks; `protection.*` events go through cloud/protection/records/record-event.ts. */
 export interface OutgoingEvent {
   type: string
   storeId: string | null

@@ -123,7 +123,7 @@ function ownEvents(): string[] {
 function isSender({ path }: Source): boolean {
   return (
     !/^cloud\/(?:webhooks\/[a-z-]*events?(?:-types?)?\.ts|description\/|epcis\/|[a-z-]+\/events\.ts$)/.test(path) ||
-    path === 'cloud/protection/records/events.ts'
+    path === 'cloud/protection/records/record-event.ts'
   )
 }
 

@@ -8,7 +8,7 @@ import type { StoreRow } from '../../persistence/tables/stores.ts'
 import { ownStore } from '../../stores/own-store.ts'
 import { findStore } from '../../stores/queries.ts'
 import { policyOfStore, signPolicy } from '../../protection/store-policy/store-policy.ts'
-import { freshnessDocument } from '../documents/documents.ts'
+import { freshnessDocument } from '../documents/freshness-and-denials.ts'
 import { createCode, enrol } from './enrolment.ts'
 
 /**

@@ -5,17 +5,17 @@ import { Failure } from '../../foundation/failure.ts'
 import { iso } from '../../operations/fields.ts'
 import type { Call } from '../../operations/operation.ts'
 import type { AgentRow } from '../../persistence/tables/agents.ts'
-import { applyClaim } from '../../protection/evidence/claims.ts'
-import { applyOutcome } from '../../protection/evidence/outcomes.ts'
-import { applyVoid } from '../../protection/evidence/voids.ts'
-import { applyDelegated, applyDelegationReturned } from '../../protection/evidence/evidence-given.ts'
+import { applyClaim } from '../../protection/evidence/apply-claim.ts'
+import { applyOutcome } from '../../protection/evidence/apply-outcome.ts'
+import { applyVoid } from '../../protection/evidence/apply-void.ts'
+import { applyDelegated, applyDelegationReturned } from '../../protection/evidence/apply-delegated.ts'
 import {
   finishEvidence,
   openEvidence,
   type EvidenceScope,
   type EvidenceSource,
 } from '../../protection/evidence/evidence-scope.ts'
-import { storeEvents, type EventScope } from '../../protection/records/events.ts'
+import { storeEvents, type EventScope } from '../../protection/records/record-event.ts'
 import { raiseException } from '../../protection/records/exceptions.ts'
 import { completeAgentEvent } from './agent-event.ts'
 

@@ -4,7 +4,7 @@ import type { Call } from '../../operations/operation.ts'
 import type { Db } from '../../persistence/database.ts'
 import { fieldsOf, prepared } from '../../persistence/prepared.ts'
 import type { OperatorApprovalRow, ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
-import type { RequestContext } from './asking.ts'
+import type { RequestContext } from './request-context.ts'
 import type { LeaseView } from '../leases/leases.ts'
 
 /**

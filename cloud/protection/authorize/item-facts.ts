@@ -8,7 +8,7 @@ import type { ProtectedItemRow } from '../../persistence/tables/protection.ts'
 import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow } from '../../persistence/tables/purchases.ts'
 import { isComplete, productOf } from '../items/item-product.ts'
 import { readItem } from '../items/item-queries.ts'
-import { itemAsOf } from '../rights/as-of.ts'
+import { itemAsOf } from '../rights/past-state.ts'
 
 /** Builds the facts that `decide` needs about one item or one line, from their rows. */
 

@@ -4,7 +4,7 @@ import type { ProtectedItemRow } from '../../persistence/tables/protection.ts'
 import type { PurchaseLineRow, PurchaseRow } from '../../persistence/tables/purchases.ts'
 import { readLines, readUnits } from '../../purchases/queries.ts'
 import { findAuthorization } from '../leases/authorizations.ts'
-import { viewGrantableRight } from '../rights/given-rights.ts'
+import { viewGrantableRight } from '../rights/delegated-rights.ts'
 import { findRight, viewRight, type RightView, type UnitKey } from '../rights/rights.ts'
 
 /** A unit of a purchase that an item may become. */

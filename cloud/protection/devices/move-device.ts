@@ -3,10 +3,10 @@ import type { DeviceRow } from '../../persistence/tables/agents.ts'
 import type { StoreRow } from '../../persistence/tables/stores.ts'
 import { findStore } from '../../stores/queries.ts'
 import { updateAuthorization } from '../leases/authorizations.ts'
-import { adoptDevice, setDeviceAgent } from './bind-device.ts'
+import { adoptDevice, setDeviceAgent } from './adopt-device.ts'
 import { listDevices } from '../store-documents/device-queries.ts'
 import { revokeAuthorization } from '../leases/leases.ts'
-import { outstandingOf } from '../leases/outstanding.ts'
+import { outstandingOf } from '../leases/outstanding-tokens.ts'
 
 /**
  *   updateDevice ─ live tokens revoked, nothing new ─▶ all given up, or over for a minute ─▶ the device is the other agent's

@@ -1,7 +1,7 @@
 import type { Call, Services } from '../../operations/operation.ts'
 import { readItem, updateItem } from '../items/item-queries.ts'
 import { notifyGates } from '../items/item-sequence.ts'
-import { type EventScope } from '../records/events.ts'
+import { type EventScope } from '../records/record-event.ts'
 import { raiseException } from '../records/exceptions.ts'
 import type { UnitKey } from '../rights/rights.ts'
 

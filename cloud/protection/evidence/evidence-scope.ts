@@ -2,9 +2,9 @@ import type { DenyEntry } from '../../../policy/documents/store-documents.ts'
 import type { Call, Services } from '../../operations/operation.ts'
 import { deny } from '../rights/deny-list.ts'
 import { EvidenceFacts } from './evidence-facts.ts'
-import type { EventScope } from '../records/events.ts'
+import type { EventScope } from '../records/record-event.ts'
 import { settlePurchases } from '../rights/settle-purchase.ts'
-import { RedemptionBatch } from '../rights/uses.ts'
+import { RedemptionBatch } from '../rights/redemption-batch.ts'
 
 /**
  *   openEvidence ─ applyClaim · applyOutcome · applyVoid … of one row or a hundred ─ finishEvidence

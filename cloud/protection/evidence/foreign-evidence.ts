@@ -1,4 +1,4 @@
-import type { EventScope } from '../records/events.ts'
+import type { EventScope } from '../records/record-event.ts'
 import { countException } from '../records/exceptions.ts'
 
 /** What an agent reported that only another one may report: a row of evidence, or the type of an event. */

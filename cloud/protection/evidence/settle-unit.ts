@@ -1,6 +1,6 @@
 import type { EvidenceScope } from './evidence-scope.ts'
 import { acknowledgeOpenException, raiseException, WITHDRAWN } from '../records/exceptions.ts'
-import { holdReturnedItem } from './released-late.ts'
+import { holdReturnedItem } from './hold-late-releases.ts'
 import type { UnitKey } from '../rights/rights.ts'
 import { settleRight } from '../rights/settle-right.ts'
 

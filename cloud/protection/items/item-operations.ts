@@ -14,7 +14,7 @@ import type { StoreRow } from '../../persistence/tables/stores.ts'
 import { ownStore } from '../../stores/own-store.ts'
 import { newestMoves } from './item-moves.ts'
 import { findItem, itemsOfLine } from './item-queries.ts'
-import { moveByStaff } from './move-by-hand.ts'
+import { moveByStaff } from './move-by-staff.ts'
 import { NewItem, registerItem } from './register-item.ts'
 import { notifyGates } from './item-sequence.ts'
 

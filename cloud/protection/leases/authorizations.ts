@@ -175,7 +175,7 @@ export async function issueAuthorization(
 /**
  * The ledger that a token for this device may be claimed in, and whether each claim needs our yes: while an agent's ledger may
  * exist twice, or has begun anew, its token is for the very request that asked, never handed out again and to nobody else. What
- * a program is given then is of our own ledger; the agent that is shown it asks us for another in its place (../authorize/presented.ts).
+ * a program is given then is of our own ledger; the agent that is shown it asks us for another in its place (../authorize/presented-token.ts).
  */
 async function tokenLedger(call: Call, device: DeviceRow): Promise<{ ledger: string; isDoubted: boolean }> {
   const [agent] = device.agent_id === null ? [] : await ledgerOfAgent(call.db, { agentId: device.agent_id })

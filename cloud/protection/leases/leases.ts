@@ -11,9 +11,9 @@ import {
   updateAuthorization,
 } from './authorizations.ts'
 import { denyNonce } from '../rights/deny-list.ts'
-import { moveEndsAt } from './outstanding.ts'
+import { moveEndsAt } from './outstanding-tokens.ts'
 import { settleRight } from '../rights/settle-right.ts'
-import { RedemptionBatch } from '../rights/uses.ts'
+import { RedemptionBatch } from '../rights/redemption-batch.ts'
 import { findRight, type RightView, type UnitKey } from '../rights/rights.ts'
 import type { RightClass } from '../../../policy/vocabulary.ts'
 
@@ -81,7 +81,7 @@ export async function viewLease(
 
 type Revoking = Pick<Call, 'db' | 'services' | 'afterCommit' | 'nowMs'>
 
-/** Takes what can be taken at once for another device; what the same device's agent is given instead is only exchanged (../authorize/presented.ts). */
+/** Takes what can be taken at once for another device; what the same device's agent is given instead is only exchanged (../authorize/presented-token.ts). */
 export async function takeLease(
   call: Revoking,
   row: ProtectionAuthorizationRow,

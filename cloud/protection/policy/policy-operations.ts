@@ -9,7 +9,7 @@ import { ownStore } from '../../stores/own-store.ts'
 import { findStore } from '../../stores/queries.ts'
 import { deviceFacts } from '../store-documents/device-queries.ts'
 import { storeDocumentChanged } from '../store-documents/document-changed.ts'
-import { policyOf } from '../store-documents/policy.ts'
+import { policyOf } from '../store-documents/parsed-policy.ts'
 import { assertPolicyFits } from '../store-policy/policy-size.ts'
 
 const PolicyAnswer = z.strictObject({

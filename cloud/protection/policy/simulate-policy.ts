@@ -9,7 +9,7 @@ import { Id, iso, present, Success, Timestamp } from '../../operations/fields.ts
 import { operation, type Call } from '../../operations/operation.ts'
 import type { ProtectionDecisionRow } from '../../persistence/tables/protection.ts'
 import { ownStore } from '../../stores/own-store.ts'
-import { KEEP_DECISIONS_MS, readDecisions } from '../records/decisions.ts'
+import { KEEP_DECISIONS_MS, readDecisions } from '../records/decision-records.ts'
 
 /** Decisions that one simulation looks at, the newest. */
 const DECISIONS_LIMIT = 5_000

@@ -6,7 +6,7 @@ import { ownStore } from '../../stores/own-store.ts'
 import { findAgent } from '../../agent-identity/sessions.ts'
 import { storeDocumentChanged } from '../store-documents/document-changed.ts'
 import { beginHomeMove } from './home-move.ts'
-import { policyOf } from '../store-documents/policy.ts'
+import { policyOf } from '../store-documents/parsed-policy.ts'
 import { storeFormerHome } from './receipt-homes.ts'
 
 export const moveReceiptHome = operation({

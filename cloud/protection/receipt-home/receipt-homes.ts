@@ -2,7 +2,7 @@ import type { Db } from '../../persistence/database.ts'
 import { prepared } from '../../persistence/prepared.ts'
 import type { StoreRow } from '../../persistence/tables/stores.ts'
 import { findStore } from '../../stores/queries.ts'
-import { policyOf } from '../store-documents/policy.ts'
+import { policyOf } from '../store-documents/parsed-policy.ts'
 
 /** Which agent is, or was, the receipt home of a store in which epoch. The present one is in the store's policy, all others in `former_home`. */
 

@@ -7,7 +7,7 @@ import type { PurchaseRow } from '../../persistence/tables/purchases.ts'
 import type { StoreRow } from '../../persistence/tables/stores.ts'
 import { unitsOfAuthorization } from '../leases/authorizations.ts'
 import { denyRights, receiptOrdinals } from '../rights/deny-list.ts'
-import { policyOf } from '../store-documents/policy.ts'
+import { policyOf } from '../store-documents/parsed-policy.ts'
 
 /** Keeping the receipts' home in step with what is leased and used online (contracts §4). */
 

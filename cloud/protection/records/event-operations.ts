@@ -8,7 +8,7 @@ import { ownStore } from '../../stores/own-store.ts'
 import { dispositionsOf } from './alarm-queries.ts'
 import { Disposition, toDisposition } from './dispose-alarm.ts'
 import { eventsAfter, type EventPosition } from './event-queries.ts'
-import { waitForFinalPosition } from './settled.ts'
+import { waitForFinalPosition } from './final-position.ts'
 
 const DEFAULT_PAGE = 100
 

@@ -3,7 +3,7 @@ import { newId } from '../../../policy/ids.ts'
 import type { Db } from '../../persistence/database.ts'
 import { prepared } from '../../persistence/prepared.ts'
 import type { ProtectionExceptionRow } from '../../persistence/tables/protection.ts'
-import { recordEvent, type EventScope } from './events.ts'
+import { recordEvent, type EventScope } from './record-event.ts'
 
 /**
  *   evidence that should not be ─▶ raiseException ─┐

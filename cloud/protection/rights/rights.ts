@@ -6,7 +6,7 @@ import type { UnitRightRow } from '../../persistence/tables/protection.ts'
 
 /**
  * What authorizations use up: one row for each (line, unit, class). An item that is paid without a purchase of ours stands for its
- * own unit (../items/own-unit.ts): line = item.
+ * own unit (../items/standalone-unit.ts): line = item.
  *
  *   free ──lease──▶ leased ──claim──▶ used ──outcome failed──▶ free (a failure more)
  *   used ──outcome unknown──▶ free for staff
@@ -17,7 +17,7 @@ import type { UnitRightRow } from '../../persistence/tables/protection.ts'
  *     `viewLease`). The look and the new lease are one serializable transaction, that of the operation (operations/perform.ts).
  *   - A device without agent redeems each step of its token once (../redeem/redeem.ts, `claimStep`).
  *   - Agents redeem in their own ledgers (edge-agent/ledger/claims/claims.ts). What they report has happened: it uses the right up,
- *     ends other leases, and a double becomes an exception (../evidence/claims.ts, ../evidence/settle-unit.ts).
+ *     ends other leases, and a double becomes an exception (../evidence/apply-claim.ts, ../evidence/settle-unit.ts).
  */
 export interface UnitKey {
   lineId: string

@@ -2,7 +2,7 @@ import { joinUses, type UnitUse } from '../../../policy/unit-uses.ts'
 import type { Outcome } from '../../../policy/vocabulary.ts'
 import type { RedemptionRow } from '../../persistence/tables/protection.ts'
 import { LEASE_GUARD_MS, triesOf, type UnitKey } from './rights.ts'
-import type { RedemptionBatch } from './uses.ts'
+import type { RedemptionBatch } from './redemption-batch.ts'
 
 /** The unit that a redemption used up; undefined for a fixture. */
 export async function unitOf(

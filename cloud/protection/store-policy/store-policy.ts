@@ -8,7 +8,7 @@ import { prepared } from '../../persistence/prepared.ts'
 import type { StoreRow } from '../../persistence/tables/stores.ts'
 import { hasAwaitedAgents } from '../receipt-home/home-move.ts'
 import { deviceFacts, publishedDevices } from '../store-documents/device-queries.ts'
-import { policyOf } from '../store-documents/policy.ts'
+import { policyOf } from '../store-documents/parsed-policy.ts'
 
 /**
  *   store, operators, agents, home move, devices ─▶ policyClaims ─┬▶ policyOfStore: with its hash ─▶ signPolicy ─▶ agents

@@ -6,7 +6,7 @@ import { openAuthority } from '../../../cloud/authority/authority.ts'
 import { loadKeyFiles } from '../../../cloud/authority/key-files.ts'
 import { signingClock } from '../../../cloud/authority/signing-clock.ts'
 import { openDatabase } from '../../../cloud/persistence/open-database.ts'
-import { markRestored } from '../../../cloud/restore/note-restore.ts'
+import { markRestored } from '../../../cloud/restore/mark-restored.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 
 const NOW = 1_800_000_000_000

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { loadKeyFiles } from '../../../cloud/authority/key-files.ts'
-import { markRestored } from '../../../cloud/restore/note-restore.ts'
+import { markRestored } from '../../../cloud/restore/mark-restored.ts'
 import { secretFiles } from '../../../bin/secret-files.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
 import { openPaidStore, type PaidStore } from '../../support/paid-store.ts'

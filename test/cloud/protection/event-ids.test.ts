@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { storeEvent } from '../../../cloud/protection/records/events.ts'
+import { storeEvent } from '../../../cloud/protection/records/record-event.ts'
 import { KEPT_MS, pruneDeliveries } from '../../../cloud/webhooks/plan.ts'
 import type { Json } from '../../support/cloud.ts'
 import { onEveryDatabase } from '../../support/databases.ts'

@@ -1,6 +1,6 @@
 import type { Database as Connection, Statement } from 'better-sqlite3'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { freshnessDocument } from '../../../cloud/agents/documents/documents.ts'
+import { freshnessDocument } from '../../../cloud/agents/documents/freshness-and-denials.ts'
 import { openSqlite, openConnection } from '../../../cloud/persistence/sqlite.ts'
 import { findStore } from '../../../cloud/stores/queries.ts'
 import { openLedgerFile } from '../../../edge-agent/ledger/file/ledger-file.ts'

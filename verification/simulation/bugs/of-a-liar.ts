@@ -7,7 +7,7 @@ export const LIAR_BUGS: readonly Bug[] = [
     what: 'the cloud accepts `given` from any agent of the store',
     changes: [
       change(
-        'cloud/protection/evidence/evidence-given.js',
+        'cloud/protection/evidence/apply-delegated.js',
         '!(await facts.isHomeIn(homeEpoch, witness))',
         'homeEpoch < 0',
       ),
@@ -19,12 +19,12 @@ export const LIAR_BUGS: readonly Bug[] = [
     what: 'the cloud accepts `given` without the epoch of the home',
     changes: [
       change(
-        'cloud/protection/evidence/evidence-given.js',
+        'cloud/protection/evidence/apply-delegated.js',
         'homeEpoch === undefined || !(await facts.isHomeIn(homeEpoch, witness))',
         '(homeEpoch !== undefined && !(await facts.isHomeIn(homeEpoch, witness)))',
       ),
       change(
-        'cloud/protection/evidence/evidence-given.js',
+        'cloud/protection/evidence/apply-delegated.js',
         'homeAgentId, homeEpoch });',
         'homeAgentId, homeEpoch: homeEpoch ?? 0 });',
       ),
@@ -48,7 +48,7 @@ export const LIAR_BUGS: readonly Bug[] = [
     what: 'the cloud accepts the outcome of another agent’s redemption',
     changes: [
       change(
-        'cloud/protection/evidence/outcomes.js',
+        'cloud/protection/evidence/apply-outcome.js',
         'if (await scope.facts.isOwn(row.agent_id, witness))',
         'if (row.agent_id !== null)',
       ),

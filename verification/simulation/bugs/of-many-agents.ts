@@ -42,7 +42,11 @@ export const MANY_AGENTS_BUGS: readonly Bug[] = [
     name: 'given-and-granted',
     what: 'the cloud grants what a home has given to an agent that it does not hear of',
     changes: [
-      change('cloud/protection/rights/given-rights.js', "if (!row?.was_given || right.state === 'used')", 'if (right)'),
+      change(
+        'cloud/protection/rights/delegated-rights.js',
+        "if (!row?.was_given || right.state === 'used')",
+        'if (right)',
+      ),
     ],
     troubles: ['home', 'partition', 'lan'],
   },

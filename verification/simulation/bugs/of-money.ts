@@ -94,7 +94,7 @@ export const MONEY_BUGS: readonly Bug[] = [
     what: 'who brings goods back keeps the right to have them released',
     changes: [
       change(
-        'cloud/protection/items/move-by-hand.js',
+        'cloud/protection/items/move-by-staff.js',
         "await returnUnits(call, purchase, [unit], newId('ret', services.platform));",
         '',
       ),

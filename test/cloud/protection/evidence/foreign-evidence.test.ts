@@ -4,7 +4,7 @@ import { keyId, newKey, publicJwk, signer, type Signer } from '../../../../polic
 import { signDocument } from '../../../../policy/documents/signed-document.ts'
 import type { ProtectionEvent } from '../../../../policy/events.ts'
 import type { Evidence } from '../../../../policy/journal.ts'
-import { markRestored } from '../../../../cloud/restore/note-restore.ts'
+import { markRestored } from '../../../../cloud/restore/mark-restored.ts'
 import { loadKeyFiles } from '../../../../cloud/authority/key-files.ts'
 import { realPlatform } from '../../../../bin/platform.ts'
 import { secretFiles } from '../../../../bin/secret-files.ts'

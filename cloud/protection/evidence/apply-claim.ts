@@ -8,11 +8,11 @@ import type { ReceiptPurchase } from './evidence-facts.ts'
 import type { EvidenceScope, EvidenceSource } from './evidence-scope.ts'
 import { raiseException } from '../records/exceptions.ts'
 import { raiseForeignEvidence, type ForeignReport } from './foreign-evidence.ts'
-import { raiseAuthorizationExceptions } from './raise-by-state.ts'
-import { holdItemsOfCancelled, raiseCancelledAfterRelease } from './released-late.ts'
+import { raiseAuthorizationExceptions } from './raise-authorization-exceptions.ts'
+import { holdItemsOfCancelled, raiseCancelledAfterRelease } from './hold-late-releases.ts'
 import type { UnitKey } from '../rights/rights.ts'
 import { settleUnit } from './settle-unit.ts'
-import { publishUsedRights } from './tell-others.ts'
+import { publishUsedRights } from './publish-used-rights.ts'
 
 export type Claim = Extract<Evidence, { kind: 'claim' }>
 

@@ -7,7 +7,7 @@ import { operation } from '../../operations/operation.ts'
 import { ownStoreOf } from '../../stores/own-store.ts'
 import { findAuthorization, redemptionsOf } from '../leases/authorizations.ts'
 import { revokeAuthorization } from '../leases/leases.ts'
-import { viewAuthorization } from '../leases/view.ts'
+import { viewAuthorization } from '../leases/view-authorization.ts'
 import { redeem } from './redeem.ts'
 
 export const redeemProtectionAuthorization = operation({

@@ -1,9 +1,9 @@
 import type { Call } from '../../operations/operation.ts'
 import { viewLease, type LeaseView } from '../leases/leases.ts'
-import { resolveUnit, type ResolvedUnit } from './find-unit.ts'
+import { resolveUnit, type ResolvedUnit } from './resolve-unit.ts'
 import { applyOverride } from './override-lease.ts'
-import { requestFacts, type AuthorizationRequest } from './question.ts'
-import type { AuthorizationTarget } from './subject.ts'
+import { requestFacts, type AuthorizationRequest } from './authorization-request.ts'
+import type { AuthorizationTarget } from './authorization-target.ts'
 
 /** Loads one item, or one unit of a purchase, with its right and the lease of that right. */
 export async function loadItemTarget(call: Call, request: AuthorizationRequest): Promise<AuthorizationTarget> {

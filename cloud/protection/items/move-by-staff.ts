@@ -6,7 +6,7 @@ import type { ProtectedItemRow } from '../../persistence/tables/protection.ts'
 import { findPurchase } from '../../purchases/queries.ts'
 import type { MovedBy } from './item-moves.ts'
 import { updateItem } from './item-queries.ts'
-import { endStandaloneUnit, revokeStandaloneLeases } from './own-unit.ts'
+import { endStandaloneUnit, revokeStandaloneLeases } from './standalone-unit.ts'
 import { returnUnits } from '../leases/return-units.ts'
 import { findRight } from '../rights/rights.ts'
 

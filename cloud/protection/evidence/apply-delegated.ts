@@ -3,7 +3,7 @@ import type { GivenRightRow } from '../../persistence/tables/protection.ts'
 import { endLease } from './end-lease.ts'
 import type { EvidenceScope, EvidenceSource } from './evidence-scope.ts'
 import { raiseForeignEvidence } from './foreign-evidence.ts'
-import { findDelegated, storeDelegated, storeDelegationReturned } from '../rights/given-rights.ts'
+import { findDelegated, storeDelegated, storeDelegationReturned } from '../rights/delegated-rights.ts'
 import { openOutcomeReport, type OutcomeReport } from './outcome-report.ts'
 import type { UnitKey } from '../rights/rights.ts'
 

@@ -4,7 +4,7 @@ import type { DeviceRow } from '../../persistence/tables/agents.ts'
 import type { StoreRow } from '../../persistence/tables/stores.ts'
 import { findStore, raiseDocumentVersion } from '../../stores/queries.ts'
 import { beginHomeMove } from '../receipt-home/home-move.ts'
-import { policyOf } from '../store-documents/policy.ts'
+import { policyOf } from '../store-documents/parsed-policy.ts'
 import { storeFormerHome } from '../receipt-home/receipt-homes.ts'
 
 /** A device belongs to the first agent of its store that reports it (contracts §2); moving it is an operation of its own. */

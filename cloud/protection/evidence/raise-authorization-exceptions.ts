@@ -1,6 +1,6 @@
 import type { ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
 import { redemptionsOf } from '../leases/authorizations.ts'
-import { viewAuthorization } from '../leases/view.ts'
+import { viewAuthorization } from '../leases/view-authorization.ts'
 import { raiseException } from '../records/exceptions.ts'
 import type { EvidenceScope } from './evidence-scope.ts'
 

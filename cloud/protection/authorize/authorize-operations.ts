@@ -10,10 +10,10 @@ import {
 import { Id, Success, text } from '../../operations/fields.ts'
 import { operation } from '../../operations/operation.ts'
 import { StoreData } from '../../purchases/schema.ts'
-import { traceAndWarnings } from './answer.ts'
-import { DeviceMetadata } from './asking.ts'
+import { traceAndWarnings } from './authorization-answer.ts'
+import { DeviceMetadata } from './request-context.ts'
 import { authorize } from './authorize.ts'
-import { readItemRequest } from './question.ts'
+import { readItemRequest } from './authorization-request.ts'
 import { verifyPurchase } from './verify-purchase.ts'
 
 const AuthorizationFields = {

@@ -9,11 +9,11 @@ import { readLines, readUnits } from '../../purchases/queries.ts'
 import { readItem } from '../items/item-queries.ts'
 import { viewLease } from '../leases/leases.ts'
 import { rightsOfPurchase, triesOf, type UnitKey } from '../rights/rights.ts'
-import { rightOf, type UnitQuery } from './find-unit.ts'
+import { rightOf, type UnitQuery } from './resolve-unit.ts'
 import { isPaid, itemBoundTo, itemFacts, lineFacts, mightRead, shopperPrice } from './item-facts.ts'
 import { applyOverride } from './override-lease.ts'
-import { requestFacts, type AuthorizationRequest } from './question.ts'
-import type { TargetUnit, AuthorizationTarget } from './subject.ts'
+import { requestFacts, type AuthorizationRequest } from './authorization-request.ts'
+import type { TargetUnit, AuthorizationTarget } from './authorization-target.ts'
 
 /** Loads each open unit of a purchase with its right and the lease of that right. */
 export async function loadPurchaseTarget(call: Call, request: AuthorizationRequest): Promise<AuthorizationTarget> {

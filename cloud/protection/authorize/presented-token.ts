@@ -8,7 +8,7 @@ import type { Call } from '../../operations/operation.ts'
 import type { ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
 import type { PurchaseRow } from '../../persistence/tables/purchases.ts'
 import { findPurchase, findPurchaseOfReceipt } from '../../purchases/queries.ts'
-import type { RequestContext } from './asking.ts'
+import type { RequestContext } from './request-context.ts'
 import { findAuthorization } from '../leases/authorizations.ts'
 
 /**

@@ -5,10 +5,10 @@ import { raiseForEvent } from '../../assistance/raise-for-event.ts'
 import { canonicalJson, hashOf } from '../../operations/idempotency.ts'
 import type { Call } from '../../operations/operation.ts'
 import type { ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
-import { storeDecision } from '../records/decisions.ts'
-import { recordEvent } from '../records/events.ts'
-import type { AuthorizationRequest } from './question.ts'
-import type { AuthorizationTarget } from './subject.ts'
+import { storeDecision } from '../records/decision-records.ts'
+import { recordEvent } from '../records/record-event.ts'
+import type { AuthorizationRequest } from './authorization-request.ts'
+import type { AuthorizationTarget } from './authorization-target.ts'
 
 /** A request with its target, for its two events: `requested`, then `granted` or `denied`. */
 export interface DecisionContext {

@@ -2,7 +2,7 @@ import { findAuthorization, updateAuthorization } from '../leases/authorizations
 import { freeLeases } from './end-lease.ts'
 import type { EvidenceScope, EvidenceSource } from './evidence-scope.ts'
 import { raiseForeignEvidence } from './foreign-evidence.ts'
-import { raiseAuthorizationExceptions } from './raise-by-state.ts'
+import { raiseAuthorizationExceptions } from './raise-authorization-exceptions.ts'
 
 /** An agent will never honour this token: the lease ends. */
 export async function applyVoid(scope: EvidenceScope, witness: EvidenceSource, nonce: string): Promise<boolean> {

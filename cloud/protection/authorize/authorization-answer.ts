@@ -2,8 +2,8 @@ import type { Decision } from '../../../policy/decide.ts'
 import type { AuthorizationState } from '../../../policy/vocabulary.ts'
 import type { Call } from '../../operations/operation.ts'
 import type { ProtectionAuthorizationRow, RedemptionRow } from '../../persistence/tables/protection.ts'
-import { viewAuthorization } from '../leases/view.ts'
-import type { RequestContext } from './asking.ts'
+import { viewAuthorization } from '../leases/view-authorization.ts'
+import type { RequestContext } from './request-context.ts'
 
 /** The part of an answer that tells of an authorization. */
 export interface AuthorizationAnswer {

@@ -5,7 +5,7 @@ import type { Call } from '../../operations/operation.ts'
 import type { ProtectedItemRow } from '../../persistence/tables/protection.ts'
 import { storeMoves } from './item-moves.ts'
 import { nextItemSeq, notifyGates, removeItemNames } from './item-sequence.ts'
-import { clearPurchaseLinks } from './move-by-hand.ts'
+import { clearPurchaseLinks } from './move-by-staff.ts'
 
 /** Goods that were sent from another store of the account have come: from now on the item is this store's, and the other knows it no more. */
 export async function receiveTransfer(

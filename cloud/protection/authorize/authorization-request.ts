@@ -11,9 +11,9 @@ import { invalid, notFound } from '../../foundation/failure.ts'
 import type { Call } from '../../operations/operation.ts'
 import type { PurchaseRow } from '../../persistence/tables/purchases.ts'
 import { findPurchase } from '../../purchases/queries.ts'
-import { purchaseAsOf } from '../rights/as-of.ts'
-import { readRequestContext, type RequestContext, type Metadata } from './asking.ts'
-import { readPresentedToken, readReceipt, type PresentedDocument } from './presented.ts'
+import { purchaseAsOf } from '../rights/past-state.ts'
+import { readRequestContext, type RequestContext, type Metadata } from './request-context.ts'
+import { readPresentedToken, readReceipt, type PresentedDocument } from './presented-token.ts'
 
 /** The input of `authorize`: may this device perform this action on this item, or on the goods of this purchase? */
 export interface AuthorizationRequest {
