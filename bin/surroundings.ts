@@ -2,7 +2,7 @@ import { greetReader } from '../device-drivers/drivers/llrp/probe-reader.ts'
 import type { ListedReader } from '../device-drivers/drivers/pcsc/list-readers.ts'
 import { openTcp } from '../device-drivers/transports/tcp.ts'
 import { UNNAMED_DEVICE } from '../edge-agent/setup/config-file.ts'
-import type { Attached, Surroundings } from '../edge-agent/setup/surroundings.ts'
+import type { AttachedDevice, DeviceDiscovery } from '../edge-agent/setup/surroundings.ts'
 import type { Platform } from '../policy/platform.ts'
 import { seenReaders } from './pcsc-process.ts'
 import { foundSerial, type FoundSerial } from './found-serial.ts'
@@ -19,10 +19,10 @@ export function readerEntry({ stableName }: ListedReader): Record<string, unknow
 }
 
 /** Looks around on this machine: serial ports by their stable names, NFC readers, LLRP readers at an address. */
-export function surroundings(pcscdSocket: string, platform: Platform): Surroundings {
+export function surroundings(pcscdSocket: string, platform: Platform): DeviceDiscovery {
   return {
-    async look() {
-      const attached = foundSerial().map((port): Attached => ({
+    async findAttached() {
+      const attached = foundSerial().map((port): AttachedDevice => ({
         kind: 'serial',
         name: titleOf(port),
         at: port.path,
@@ -43,7 +43,7 @@ export function surroundings(pcscdSocket: string, platform: Platform): Surroundi
       }
       return { attached, notes }
     },
-    async llrpAt(address) {
+    async findLlrpReader(address) {
       const [host = '', port] = address.split(':')
       const at = `${host}:${port ?? LLRP_PORT}`
       try {

@@ -23,7 +23,7 @@ import { openHome, type Home } from './peers/home.ts'
 import { openReleaseNotices, type ReleaseNotices } from './peers/release-notices.ts'
 import { checkDevice } from './setup/check-device.ts'
 import type { ConfigFile } from './setup/config-file.ts'
-import type { Surroundings } from './setup/surroundings.ts'
+import type { DeviceDiscovery } from './setup/surroundings.ts'
 import { openCloud, type Cloud, type CloudParts } from './startup/connect-cloud.ts'
 import { LiveStatus } from './startup/live-status.ts'
 import { openStored, type Stored, type StoredParts } from './startup/stored.ts'
@@ -39,7 +39,7 @@ export interface AgentParts
     Pick<DevicesParts, 'openLink' | 'openDevice' | 'supervise'> {
   config: AgentConfig
   /** How the set-up page looks around; without it finds nothing. */
-  surroundings?: Surroundings
+  deviceDiscovery?: DeviceDiscovery
   /** Where the set-up page writes devices down; without it only shows what to write. */
   configFile?: ConfigFile
   /** The ledger cannot be trusted any more: the process must end and start again (P6). */
@@ -59,7 +59,7 @@ export class Agent {
   readonly identity: Identity
   readonly config: AgentConfig
   readonly platform: Platform
-  readonly surroundings: Surroundings | undefined
+  readonly deviceDiscovery: DeviceDiscovery | undefined
   readonly configFile: ConfigFile | undefined
   readonly feed: Feed = openFeed()
   readonly counters: Counters = newCounters()
@@ -89,7 +89,7 @@ export class Agent {
     this.platform = platform
     this.identity = identity
     this.config = config
-    this.surroundings = parts.surroundings
+    this.deviceDiscovery = parts.deviceDiscovery
     this.configFile = parts.configFile
     this.#liveStatus = new LiveStatus(platform.timers, () =>
       this.feed.publish({ type: 'status', status: this.status() }),
@@ -154,7 +154,7 @@ export class Agent {
     this.#liveStatus.stop()
     this.#devices.emergency.stop()
     this.#stopTidying()
-    this.#cloud.giveUp.stop()
+    this.#cloud.tokenVoider.stop()
     this.notices.stop()
     this.feed.close()
     this.lanes.stop()
@@ -223,7 +223,7 @@ export class Agent {
       ...this.#base,
       link: this.link,
       home: this.home,
-      giveUp: this.#cloud.giveUp,
+      tokenVoider: this.#cloud.tokenVoider,
       canRelease: this.#devices.wiring.canRelease,
       execute: this.#devices.execute,
       onReleased: (release) => {

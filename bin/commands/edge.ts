@@ -208,7 +208,7 @@ export async function startEdge(
       config,
       ...lanAddress({ host, port: server.port, hosts: config.hosts, cloud: identity.cloud }),
       openLink: deviceLinks(settings, pushes, platform, log, stops),
-      surroundings: surroundings(settings.pcscdSocket, platform),
+      deviceDiscovery: surroundings(settings.pcscdSocket, platform),
       ...parts,
     })
     stops.push(agent.stop)

@@ -11,16 +11,16 @@ import type { CloudLink } from '../link/cloud-link.ts'
 import type { Home } from '../peers/home.ts'
 import { ledgerDoubt } from '../trust/revocation/untrusted-ledger.ts'
 import { commandRelease, type CommandParts } from './command.ts'
-import { Decider, type DecideParts } from './decide.ts'
-import type { GiveUp } from './give-up.ts'
+import { Decider, type DeciderParts } from './decide.ts'
+import type { TokenVoider } from './give-up.ts'
 import type { Outcomes } from './outcomes.ts'
 import { DecisionRecords, type RecordParts } from './record.ts'
-import { releasesOf } from './released.ts'
+import { announcedReleases } from './released.ts'
 import {
-  knowledgeOf,
+  itemInfoOf,
   NOTHING_RELEASED,
-  withOutcome,
-  type Ask,
+  assertOutcome,
+  type RequestContext,
   type AuthorizeAnswer,
   type AuthorizeRequest,
   type Denial,
@@ -41,26 +41,26 @@ import {
  */
 export type Authorize = (request: AuthorizeRequest) => Promise<AuthorizeAnswer>
 
-export interface AuthorizeParts extends DecideParts, CommandParts, RecordParts {
+export interface AuthorizeParts extends DeciderParts, CommandParts, RecordParts {
   platform: Platform
   ledger: Ledger
   link: CloudLink
-  home: DecideParts['home'] & Pick<Home, 'settled'>
-  giveUp: Pick<GiveUp, 'unlessUsed' | 'ifUnused'>
+  home: DeciderParts['home'] & Pick<Home, 'settled'>
+  tokenVoider: Pick<TokenVoider, 'voidUnlessUsedSoon' | 'voidIfUnused'>
   outcomes: Pick<Outcomes, 'settle'>
   /** A tag came off: the gates of the store are to know. Returns at once. */
   onReleased(release: Release): void
 }
 
 /** How long a request waits for the cloud to take what happened just before it, ms. */
-const TOLD_WITHIN_MS = 2_000
+const SYNC_TIMEOUT_MS = 2_000
 /** How often a request asks the home for another unit, because another request at its device had the first. */
-const ASKED_AGAIN = 10
+const HOME_RETRIES = 10
 
 /** A grant on its way through claim, command and confirmation. */
 interface Redemption {
   redemptionId: string
-  ask: Ask
+  context: RequestContext
   grant: Grant
   offline: boolean
 }
@@ -76,7 +76,7 @@ interface NotClaimed {
 /** The one way to an actuation. */
 export function authorizer(parts: AuthorizeParts): Authorize {
   const steps = new Authorizer(parts)
-  return async (request) => withOutcome(await steps.authorize(request))
+  return async (request) => assertOutcome(await steps.authorize(request))
 }
 
 class Authorizer {
@@ -99,41 +99,41 @@ class Authorizer {
     }
     if (device.revoked || ledgerDoubt(ledger, clock.now().nowMs) === 'revoked')
       return this.#deny(request, device, { granted: false, reason: 'device_revoked' }, !link.isOnline)
-    const ask: Ask = { request, device }
-    const first = await this.#takeSteps(ask)
+    const context: RequestContext = { request, device }
+    const first = await this.#attempt(context)
     // The cloud gives the same device the same token until it has heard what became of it: of two units of a line
     // that are released within a moment, the second is asked for once more when the first has been told. So is one for
     // which the cloud gave a token without knowing what the ledger knows.
-    const isNews =
+    const mayHaveAnotherUnit =
       'refused' in first && first.refused.reason === 'already_redeemed' && request.token === undefined && !first.offline
-    if (isNews) await link.told(TOLD_WITHIN_MS)
-    let last = isNews ? await this.#takeSteps(ask) : first
+    if (mayHaveAnotherUnit) await link.told(SYNC_TIMEOUT_MS)
+    let last = mayHaveAnotherUnit ? await this.#attempt(context) : first
     // Two of one moment at one device ask the home under one id, and the other went on with what it gave: there may be more.
-    for (let n = 0; 'refused' in last && last.isTaken && n < ASKED_AGAIN; n++) last = await this.#takeSteps(ask)
+    for (let n = 0; 'refused' in last && last.isTaken && n < HOME_RETRIES; n++) last = await this.#attempt(context)
     return 'refused' in last ? this.#deny(request, device, last.refused, last.offline) : last
   }
 
   /** Decide, claim, command, confirm, report. */
-  async #takeSteps(ask: Ask): Promise<AuthorizeAnswer | NotClaimed> {
+  async #attempt(context: RequestContext): Promise<AuthorizeAnswer | NotClaimed> {
     const { trust, link, platform } = this.#parts
-    const { request, device } = ask
+    const { request, device } = context
     const { action } = request
-    const { verdict, offline } = await this.#decider.decide(ask)
+    const { verdict, offline } = await this.#decider.decide(context)
     // A token or receipt may name documents that are newer than the agent's.
     if (trust.isOvertaken) void link.catchUp()
     if (!verdict.granted) return this.#deny(request, device, verdict, offline)
     const { grant } = verdict
     if (!grant) {
       const { eventId } = verdict
-      return { authorized: true, action, ...NOTHING_RELEASED, eventId, offline, ...knowledgeOf(verdict) }
+      return { authorized: true, action, ...NOTHING_RELEASED, eventId, offline, ...itemInfoOf(verdict) }
     }
 
     // In the order of time, so that the index pages of claims that are written together are the same.
-    const redemptionId = grant.homeRedemption ?? newId(grant.source === 'override' ? OVERRIDE_ID : 'rdm', platform)
-    const redemption: Redemption = { redemptionId, ask, grant, offline }
+    const redemptionId = grant.homeRedemptionId ?? newId(grant.source === 'override' ? OVERRIDE_ID : 'rdm', platform)
+    const redemption: Redemption = { redemptionId, context, grant, offline }
     const { claimed, eventId } = await this.#claim(redemption)
     if (!claimed.ok) return this.#notClaimed(redemption, claimed)
-    const result = await commandRelease(this.#parts, redemptionId, ask)
+    const result = await commandRelease(this.#parts, redemptionId, context)
     await this.#confirm(redemption, claimed.ordinals, result)
     return {
       authorized: true,
@@ -144,15 +144,27 @@ class Authorizer {
       eventId: grant.eventId ?? eventId,
       offline,
       outcome: result.outcome,
-      ...knowledgeOf(grant),
+      ...itemInfoOf(grant),
     }
   }
 
   /** Uses up the rights and stores the event of an offline decision with them; resolves when both are durable. */
-  async #claim({ redemptionId, ask, grant, offline }: Redemption) {
+  async #claim({ redemptionId, context, grant, offline }: Redemption) {
     const { ledger, clock } = this.#parts
-    const { deviceId, action, operatorId } = ask.request
-    const { source, nonce, candidates, all, exp, receipt, issuedS, heardSeq, isolated, approval, homeAsk } = grant
+    const { deviceId, action, operatorId } = context.request
+    const {
+      source,
+      nonce,
+      candidates,
+      all,
+      exp,
+      receipt,
+      issuedS,
+      acknowledgedSeq,
+      isolated,
+      approval,
+      homeRequestId,
+    } = grant
     let event: ProtectionEvent | undefined
     const claimed: Claimed = await ledger.claim(
       {
@@ -166,17 +178,17 @@ class Authorizer {
         deviceId,
         receipt,
         issuedS,
-        heardSeq,
+        heardSeq: acknowledgedSeq,
         isolated,
         approval,
         operatorId,
-        homeAsk,
+        homeAsk: homeRequestId,
         holds: () => this.#decider.stillHolds(grant),
         nowMs: clock.now().nowMs,
       },
       () => {
         // A transaction that was undone in company is tried again alone: it is the same event.
-        if (offline) event ??= this.#records.offlineClaim(ask, grant)
+        if (offline) event ??= this.#records.offlineClaim(context, grant)
         return event
       },
     )
@@ -186,23 +198,27 @@ class Authorizer {
   async #notClaimed({ grant, offline }: Redemption, { reason }: Claimed & { ok: false }): Promise<NotClaimed> {
     const { unknownFacts } = grant
     // The ledger knows of a use that the cloud has not heard of: the unit must not wait for the end of a token that nobody will use.
-    if (grant.heardSeq !== undefined) await this.#parts.giveUp.ifUnused(grant.nonce)
-    const isTaken = reason === 'already_redeemed' && grant.homeAsk !== undefined
+    if (grant.acknowledgedSeq !== undefined) await this.#parts.tokenVoider.voidIfUnused(grant.nonce)
+    const isTaken = reason === 'already_redeemed' && grant.homeRequestId !== undefined
     return { refused: { granted: false, reason, ...(unknownFacts && { unknownFacts }) }, offline, isTaken }
   }
 
   /** Tells the gates of the store, stores the outcome, and tells the home. */
-  async #confirm({ redemptionId, ask, grant, offline }: Redemption, claimed: readonly number[], result: CommandResult) {
+  async #confirm(
+    { redemptionId, context, grant, offline }: Redemption,
+    claimed: readonly number[],
+    result: CommandResult,
+  ) {
     const { clock, home, outcomes, onReleased } = this.#parts
     const { outcome } = result
     if (outcome === 'confirmed')
-      for (const release of releasesOf(ask, grant, claimed, clock.now().nowMs)) onReleased(release)
-    const event = this.#records.outcome(ask, grant, result, offline)
+      for (const release of announcedReleases(context, grant, claimed, clock.now().nowMs)) onReleased(release)
+    const event = this.#records.outcome(context, grant, result, offline)
     await outcomes.settle(redemptionId, outcome, clock.now().nowMs, event)
-    if (grant.homeAsk === undefined) return
+    if (grant.homeRequestId === undefined) return
     const settled = home.settled()
     // A right that could not be used may be tried at another device at once. No request waits for a home that was unreachable a moment ago.
-    if (grant.homeRedemption !== undefined && outcome === 'failed') await settled
+    if (grant.homeRedemptionId !== undefined && outcome === 'failed') await settled
   }
 
   async #deny(
@@ -214,6 +230,6 @@ class Authorizer {
     const eventId = denial.eventId ?? (await this.#records.denied(request, device, denial, offline))
     const { action } = request
     const { reason } = denial
-    return { authorized: false, action, ...NOTHING_RELEASED, eventId, reason, offline, ...knowledgeOf(denial) }
+    return { authorized: false, action, ...NOTHING_RELEASED, eventId, reason, offline, ...itemInfoOf(denial) }
   }
 }

@@ -6,23 +6,23 @@ import { drivesOutput, type DenyReason } from '../../policy/vocabulary.ts'
 import { itemOf } from '../items/find-item.ts'
 import { STALE_SECONDS, type Replica } from '../items/replica.ts'
 import type { TokenParts } from './by-token.ts'
-import type { Ask, Grant, ItemKnowledge, Verdict } from './request.ts'
+import type { RequestContext, Grant, ItemInfo, Verdict } from './request.ts'
 
 /** For how long an override is worth something: it is used at once. */
 const OVERRIDE_SECONDS = 60
 
 /** What the policy says of a named item, with the item's status for the answer. `refusal` is undefined where the policy allows it. */
-export type ItemJudgement = { status: ItemKnowledge } & (
+export type ItemAssessment = { status: ItemInfo } & (
   | { refusal: DenyReason }
   | { refusal?: undefined; policy: ProtectionPolicy }
 )
 
 /** Judges a named item by the replica. The replica does not know which rights are used, so this alone authorizes nothing. */
-export function judgeItem(
+export function assessItem(
   { trust, clock }: Pick<TokenParts, 'trust' | 'clock'>,
   items: Pick<Replica, 'find' | 'confirmedMs'>,
-  { request, device }: Ask,
-): ItemJudgement {
+  { request, device }: RequestContext,
+): ItemAssessment {
   const policy = trust.policy?.policy
   if (!policy) return { refusal: 'policy_stale', status: {} }
   const item = itemOf(items, request.identifiers)
@@ -39,7 +39,7 @@ export function judgeItem(
   }
   const decision = decide(facts, policy)
   const ageSeconds = Math.round((clock.now().nowMs - items.confirmedMs) / 1_000)
-  const status: ItemKnowledge = {
+  const status: ItemInfo = {
     ...(item && { itemStatus: item.status }),
     ...(item && ageSeconds > STALE_SECONDS && { statusAgeSeconds: ageSeconds }),
     ...(decision.unknownFacts.length > 0 && { unknownFacts: decision.unknownFacts }),
@@ -55,10 +55,10 @@ export function judgeItem(
 export function decideByItem(
   parts: TokenParts & { platform: Pick<Platform, 'random'> },
   items: Pick<Replica, 'find' | 'confirmedMs'>,
-  ask: Ask,
+  context: RequestContext,
 ): Verdict {
-  const { action, operatorId } = ask.request
-  const { status, ...judged } = judgeItem(parts, items, ask)
+  const { action, operatorId } = context.request
+  const { status, ...judged } = assessItem(parts, items, context)
   if (judged.refusal !== undefined) return { granted: false, reason: judged.refusal, ...status }
   if (!drivesOutput(action)) return { granted: true, grant: null, eventId: null, ...status }
   if (action !== 'unlock_fixture' || operatorId === undefined)

@@ -15,14 +15,14 @@ import type { KnownItem } from '../items/item-table.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Trust } from '../trust/trust.ts'
 import type { TokenParts } from './by-token.ts'
-import type { Ask, Grant, Verdict } from './request.ts'
+import type { RequestContext, Grant, Verdict } from './request.ts'
 
 /** Where this agent stands towards the place where receipts are redeemed. */
-export interface HomeView {
+export interface HomeRole {
   /** This agent is the home. */
-  isHome: boolean
+  decidesAsHome: boolean
   /** And not only asks for its view of things. */
-  isOwn?: boolean
+  isThisAgent?: boolean
   /** How long the home could not be asked, seconds of trusted time. */
   isolatedSeconds: number
 }
@@ -46,9 +46,14 @@ export type ReceiptParts = TokenParts & { items: Pick<Replica, 'find'> }
  * Decides about a receipt with nothing but what is here (contracts §4, "Receipts" and "Isolated"): each unit by its own facts,
  * as the cloud does.
  */
-export function decideByReceipt(parts: ReceiptParts, home: HomeView, ask: Ask, scanned: string): Verdict {
+export function decideByReceipt(
+  parts: ReceiptParts,
+  home: HomeRole,
+  context: RequestContext,
+  scanned: string,
+): Verdict {
   const { trust, clock, ledger, items } = parts
-  const { request, device } = ask
+  const { request, device } = context
   const policy = trust.policy?.policy
   const rights = rightClass(request.action)
   const { nowMs, trust: clockTrust } = clock.now()
@@ -57,10 +62,12 @@ export function decideByReceipt(parts: ReceiptParts, home: HomeView, ask: Ask, s
   const token = opened.ok ? (ledger.claims.isDenied(cti) ? 'token_revoked' : undefined) : denyReasonOf(opened.fault)
   const stage = trust.stage()
   const covered =
-    opened.ok && (rights === 'release' || rights === 'exit') ? coveredBy(opened.claims, request.identifiers) : undefined
+    opened.ok && (rights === 'release' || rights === 'exit')
+      ? coveredUnits(opened.claims, request.identifiers)
+      : undefined
   const operator = request.operatorId !== undefined
   // A receipt at a gate is honoured once, and counted once, however many of its units it lets out.
-  const isCounted = request.isOpen !== true
+  const isCounted = request.isAlreadyOpen !== true
   const free = covered && rights ? covered.filter((n) => ledger.claims.isFree(cti, rights, n, nowMs, operator)) : []
   const facts: Omit<DecisionFacts, 'item' | 'right'> = {
     action: request.action,
@@ -72,7 +79,7 @@ export function decideByReceipt(parts: ReceiptParts, home: HomeView, ask: Ask, s
     identifiedBy: ITEM_IDENTIFIER_KINDS.filter((kind) => request.identifiers[kind] !== undefined),
     operator,
     limit:
-      opened.ok && policy && !home.isHome && isCounted
+      opened.ok && policy && !home.decidesAsHome && isCounted
         ? isolatedLimit(policy, {
             riskClass: opened.claims.riskClass,
             stage,
@@ -87,11 +94,14 @@ export function decideByReceipt(parts: ReceiptParts, home: HomeView, ask: Ask, s
     item: opened.ok ? unitFacts(opened.claims, n, known) : null,
     right: 'free',
   }))
-  const [first = { ...facts, item: noUnit(covered, request.identifiers), right: 'used' as const }, ...others] = units
+  const [
+    first = { ...facts, item: factsWithoutUnit(covered, request.identifiers), right: 'used' as const },
+    ...others
+  ] = units
   if (!policy) return { granted: false, reason: 'policy_stale' }
   if (opened.ok && rights === 'release' && !namesItem(request.identifiers) && releasesByTag(device))
     return { granted: false, reason: 'technology_mismatch' }
-  if (opened.ok && home.isHome && home.isOwn && trust.isImporting(opened.claims.exp))
+  if (opened.ok && home.decidesAsHome && home.isThisAgent && trust.isImporting(opened.claims.exp))
     return { granted: false, reason: 'manual_assistance_required' }
   const { decision, allowed, unknownFacts } = decideUnits([first, ...others], policy)
   const unknown = unknownFacts.length > 0 ? { unknownFacts } : {}
@@ -105,7 +115,7 @@ export function decideByReceipt(parts: ReceiptParts, home: HomeView, ask: Ask, s
     count: opened.claims.units,
     exp: opened.claims.exp,
     home: { agentId: policy.home, epoch: policy.homeEpoch },
-    ...(!home.isHome && isCounted && { isolated: { limit: limitAt(policy.offline.hardCount, stage) } }),
+    ...(!home.decidesAsHome && isCounted && { isolated: { limit: limitAt(policy.offline.hardCount, stage) } }),
     ...(isCounted &&
       units.some((unit, n) => allowed.includes(n) && restsOnOperator(unit, policy)) &&
       request.operatorId !== undefined && {
@@ -121,7 +131,7 @@ function namesItem(identifiers: ItemIdentifiers): boolean {
 }
 
 /** Which units of the receipt a request is about: those that the tag matches, or all when no tag is named. */
-function coveredBy(claims: ReceiptClaims, identifiers: ItemIdentifiers): number[] | undefined {
+function coveredUnits(claims: ReceiptClaims, identifiers: ItemIdentifiers): number[] | undefined {
   const all = Array.from({ length: claims.units }, (_, n) => n)
   if (!namesItem(identifiers)) return all
   // Over 32 units a receipt carries no entries: nobody can match a tag, so staff must look.
@@ -163,7 +173,7 @@ function unitFacts(claims: ReceiptClaims, n: number, known: KnownItem | undefine
 }
 
 /** Facts where no unit is free: the tag is none of the receipt's, or all is used up; null where a receipt is not for this action. */
-function noUnit(covered: readonly number[] | undefined, identifiers: ItemIdentifiers): ItemFacts | null {
+function factsWithoutUnit(covered: readonly number[] | undefined, identifiers: ItemIdentifiers): ItemFacts | null {
   if (covered === undefined) return null
   return covered.length > 0 || !namesItem(identifiers) ? { status: 'paid', paidBy: 'purchase' } : { status: 'sellable' }
 }

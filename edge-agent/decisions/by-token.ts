@@ -14,7 +14,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import type { CloudLink } from '../link/cloud-link.ts'
 import { judgedAt, type AgentClock } from '../trust/time/clock.ts'
 import type { Trust } from '../trust/trust.ts'
-import type { Ask, Verdict } from './request.ts'
+import type { RequestContext, Verdict } from './request.ts'
 
 export interface TokenParts {
   trust: Trust
@@ -23,9 +23,9 @@ export interface TokenParts {
 }
 
 /** Checks signature, device and time of a token that is shown at this device, or was fetched for it; what it says of the cloud's documents is heard. */
-export function openFor(
+export function openToken(
   { trust, clock }: Pick<TokenParts, 'trust' | 'clock'>,
-  { device }: Ask,
+  { device }: RequestContext,
   token: string,
 ): OpenedAuthorization {
   const opened = openAuthorization(token, { keys: trust.keys, audience: device.deviceId, ...judgedAt(clock) })
@@ -42,28 +42,30 @@ export function openFor(
  * The same for an agent that may be online: a key that it does not know may be a new one, which no message has brought yet.
  * Then it fetches what is newer than here, and looks once more.
  */
-export async function openByNewestKeys(
+export async function openWithNewestKeys(
   parts: Pick<TokenParts, 'trust' | 'clock'>,
   link: Pick<CloudLink, 'isOnline' | 'catchUp'>,
-  ask: Ask,
+  context: RequestContext,
   token: string,
 ): Promise<OpenedAuthorization> {
-  const opened = openFor(parts, ask, token)
+  const opened = openToken(parts, context, token)
   if (opened.ok || opened.fault !== 'unknown_key' || !link.isOnline) return opened
   await link.catchUp()
-  return openFor(parts, ask, token)
+  return openToken(parts, context, token)
 }
 
 /** Decides by a token that was opened, with nothing but what is here: ledger, action, item. */
 export function decideByToken(
   { trust, clock, ledger }: TokenParts,
-  ask: Ask,
+  context: RequestContext,
   opened: OpenedAuthorization,
-  fetchedForThis: boolean,
+  isFetchedForRequest: boolean,
 ): Verdict {
-  const { request, device } = ask
+  const { request, device } = context
   const { trust: clockTrust } = clock.now()
-  const failed = opened.ok ? mismatch(opened.authorization, ask, ledger, fetchedForThis) : denyReasonOf(opened.fault)
+  const failed = opened.ok
+    ? mismatch(opened.authorization, context, ledger, isFetchedForRequest)
+    : denyReasonOf(opened.fault)
   const facts: DecisionFacts = {
     action: request.action,
     storeId: device.storeId,
@@ -78,7 +80,7 @@ export function decideByToken(
     operator: request.operatorId !== undefined,
     grantedByCloud: true,
   }
-  const decision = decide(facts, allowingAll(ask))
+  const decision = decide(facts, policyThatAllows(context))
   if (!decision.allowed) return { granted: false, reason: decision.reason }
   if (!opened.ok) return { granted: false, reason: 'token_invalid' }
   const { jti, cnt, iat, exp, eid } = opened.authorization
@@ -90,30 +92,30 @@ export function decideByToken(
 }
 
 /** Whether this is a genuine token for what is asked, that only the cloud may honour: it was given while this ledger was doubted. */
-export function isForCloud(opened: OpenedAuthorization, { request }: Ask): boolean {
+export function isOnlyForCloud(opened: OpenedAuthorization, { request }: RequestContext): boolean {
   if (!opened.ok) return false
   const { led, act } = opened.authorization
-  return led === CLOUD_LEDGER && act === request.action && !isForOther(opened.authorization, request)
+  return led === CLOUD_LEDGER && act === request.action && !isForOtherItem(opened.authorization, request)
 }
 
 function mismatch(
   authorization: AuthorizationClaims,
-  { request }: Ask,
+  { request }: RequestContext,
   ledger: Ledger,
-  fetchedForThis: boolean,
+  isFetchedForRequest: boolean,
 ): Extract<DenyReason, 'token_invalid' | 'token_revoked'> | undefined {
   if (authorization.act !== request.action || authorization.led !== `${ledger.ledgerId}.${ledger.generation}`)
     return 'token_invalid'
   // Of the agent's own question the ledger decides with the claim: it may have voided the token because the right is used here.
-  if (!fetchedForThis && ledger.claims.isDenied(authorization.jti)) return 'token_revoked'
+  if (!isFetchedForRequest && ledger.claims.isDenied(authorization.jti)) return 'token_revoked'
   // Given by a cloud that was lost: the restored one knows nothing of it, and may give the right again.
   if (authorization.iat < ledger.cloudGeneration.tokensSince) return 'token_revoked'
   // What the cloud answered to our own question is for the item we asked about, by whichever of its names.
-  return !fetchedForThis && isForOther(authorization, request) ? 'token_invalid' : undefined
+  return !isFetchedForRequest && isForOtherItem(authorization, request) ? 'token_invalid' : undefined
 }
 
 /** Whether the request names an item, and the token is for another one. */
-function isForOther(authorization: AuthorizationClaims, { identifiers }: Ask['request']): boolean {
+function isForOtherItem(authorization: AuthorizationClaims, { identifiers }: RequestContext['request']): boolean {
   if (authorization.ith === undefined) return false
   const named = ITEM_IDENTIFIER_KINDS.flatMap((kind) => {
     const id = identifiers[kind]
@@ -122,6 +124,6 @@ function isForOther(authorization: AuthorizationClaims, { identifiers }: Ask['re
   return named.length > 0 && !named.includes(true)
 }
 
-function allowingAll({ request, device }: Ask): ProtectionPolicy {
+function policyThatAllows({ request, device }: RequestContext): ProtectionPolicy {
   return { ...DEFAULT_POLICY, allowedActionsByCategory: { '*': { [request.action]: [device.workflowType] } } }
 }

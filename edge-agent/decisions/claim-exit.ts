@@ -2,9 +2,9 @@ import type { TagName } from '../../device-drivers/drivers/device.ts'
 import { newId } from '../../policy/ids.ts'
 import type { DenyReason } from '../../policy/vocabulary.ts'
 import type { AuthorizeParts } from './authorize.ts'
-import { judgeItem } from './by-item.ts'
+import { assessItem } from './by-item.ts'
 import { decideOnline } from './online.ts'
-import type { Ask } from './request.ts'
+import type { RequestContext } from './request.ts'
 
 /**
  *   gone ─ would it be granted? ─▶ the cloud: which unit is it? ─▶ its exit right, used up and confirmed in one commit
@@ -16,17 +16,17 @@ import type { Ask } from './request.ts'
 export type ClaimExit = (deviceId: string, tag: TagName, leftMs: number) => Promise<'claimed' | 'refused' | 'later'>
 
 /** Reasons that may pass by themselves. */
-const PASSING: ReadonlySet<DenyReason> = new Set(['authorization_outstanding', 'clock_untrusted'])
+const TEMPORARY: ReadonlySet<DenyReason> = new Set(['authorization_outstanding', 'clock_untrusted'])
 
 /** Never throws but when the ledger does. */
 export function exitClaimer(
-  parts: Pick<AuthorizeParts, 'platform' | 'agentId' | 'ledger' | 'clock' | 'trust' | 'link' | 'items' | 'giveUp'>,
+  parts: Pick<AuthorizeParts, 'platform' | 'agentId' | 'ledger' | 'clock' | 'trust' | 'link' | 'items' | 'tokenVoider'>,
 ): ClaimExit {
-  const { platform, ledger, clock, trust, link, items, giveUp } = parts
+  const { platform, ledger, clock, trust, link, items, tokenVoider } = parts
   return async (deviceId, tag, leftMs) => {
     const device = trust.policy?.devices.find((d) => d.deviceId === deviceId)
     if (!device || device.revoked || (device.agentId !== null && device.agentId !== parts.agentId)) return 'refused'
-    const ask: Ask = {
+    const context: RequestContext = {
       device,
       request: {
         deviceId,
@@ -37,15 +37,15 @@ export function exitClaimer(
       },
     }
     // What would be refused need not be asked: a refusal may call staff, and nobody stands there any more.
-    const { refusal } = judgeItem(parts, items, ask)
-    if (refusal !== undefined) return PASSING.has(refusal) ? 'later' : 'refused'
+    const { refusal } = assessItem(parts, items, context)
+    if (refusal !== undefined) return TEMPORARY.has(refusal) ? 'later' : 'refused'
     if (!link.isOnline) return 'later'
-    const verdict = await decideOnline(parts, link, ask)
+    const verdict = await decideOnline(parts, link, context)
     if (!verdict) return 'later'
-    if (!verdict.granted) return PASSING.has(verdict.reason) ? 'later' : 'refused'
+    if (!verdict.granted) return TEMPORARY.has(verdict.reason) ? 'later' : 'refused'
     if (!verdict.grant) return 'refused'
-    const { source, nonce, candidates, all, exp, receipt, issuedS, heardSeq } = verdict.grant
-    giveUp.unlessUsed(nonce)
+    const { source, nonce, candidates, all, exp, receipt, issuedS, acknowledgedSeq } = verdict.grant
+    tokenVoider.voidUnlessUsedSoon(nonce)
     const claimed = await ledger.useUp({
       redemptionId: newId('rdm', platform),
       source,
@@ -57,13 +57,13 @@ export function exitClaimer(
       deviceId,
       receipt,
       issuedS,
-      heardSeq,
+      heardSeq: acknowledgedSeq,
       nowMs: clock.now().nowMs,
     })
     if (claimed.ok) return 'claimed'
     // The ledger knew of a use, or had given the token up, and the cloud had not heard of it: it may choose another once it has.
-    const isNews = heardSeq !== undefined && ledger.journal.head.seq > heardSeq
-    await giveUp.ifUnused(nonce)
-    return isNews ? 'later' : 'refused'
+    const isAheadOfCloud = acknowledgedSeq !== undefined && ledger.journal.head.seq > acknowledgedSeq
+    await tokenVoider.voidIfUnused(nonce)
+    return isAheadOfCloud ? 'later' : 'refused'
   }
 }

@@ -4,7 +4,7 @@ import type { ItemIdentifiers } from '../../policy/identifiers.ts'
 import { deadline, type Platform } from '../../policy/platform.ts'
 import type { Execute } from '../devices/release-watch.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import type { Ask } from './request.ts'
+import type { RequestContext } from './request.ts'
 
 export interface CommandParts {
   platform: Pick<Platform, 'timers'>
@@ -16,7 +16,7 @@ export interface CommandParts {
 }
 
 /** The answer comes when the outcome is known, ms at most (contracts §6). */
-const OUTCOME_WITHIN_MS = 10_000
+const OUTCOME_TIMEOUT_MS = 10_000
 
 const ALREADY_OPEN: CommandResult = {
   outcome: 'confirmed',
@@ -33,16 +33,16 @@ const NOTHING_TO_OPEN: CommandResult = {
 export async function commandRelease(
   { platform, ledger, canRelease, execute }: CommandParts,
   redemptionId: string,
-  { request, device }: Ask,
+  { request, device }: RequestContext,
 ): Promise<CommandResult> {
   const { deviceId, action } = request
   const tag = tagOf(request.identifiers, device)
-  if (request.isOpen === true) return ALREADY_OPEN
+  if (request.isAlreadyOpen === true) return ALREADY_OPEN
   const isExit = device.deviceType === 'exit_gate' && action === 'authorize_exit'
   if (isExit && !canRelease(deviceId, tag !== undefined)) return NOTHING_TO_OPEN
   // Only for people who read the ledger: no decision depends on it, so the command does not wait for it.
   ledger.commits.durably(() => ledger.claims.markCommanded(redemptionId)).catch(() => undefined)
-  const limit = deadline(platform.timers, OUTCOME_WITHIN_MS)
+  const limit = deadline(platform.timers, OUTCOME_TIMEOUT_MS)
   try {
     return await execute(deviceId, { kind: 'release', ...(tag && { tag }) }, limit.signal)
   } finally {

@@ -7,27 +7,27 @@ import type { Log } from '../log.ts'
  * Giving tokens up: a row of the ledger that refuses one for ever, and the word to the cloud that frees what it leased
  * (contracts §4). Steps that were used before stay used.
  */
-export interface GiveUp {
+export interface TokenVoider {
   /** Gives it up now. Said again, nothing more happens. */
-  now(nonce: string): void
+  voidNow(nonce: string): void
   /** The same, unless a step of it was used; resolves when that is written down, or cannot be. */
-  ifUnused(nonce: string): Promise<void>
+  voidIfUnused(nonce: string): Promise<void>
   /** It was fetched for a scan: it is given up unless it is used soon. */
-  unlessUsed(nonce: string): void
+  voidUnlessUsedSoon(nonce: string): void
   stop(): void
 }
 
 /** What was fetched for a scan and not used by then is given up, ms. */
-const UNUSED_MS = 30_000
+const VOID_AFTER_MS = 30_000
 /** As long as any token can live, with the guard, seconds. */
-const LONGEST_LIFE = 660
+const LONGEST_TOKEN_LIFE_S = 660
 /** Nonces that are remembered; to give one up twice does no harm. */
-const REMEMBERED = 1_000
+const VOIDED_LIMIT = 1_000
 /** Timers at once; a token beyond them ends by itself. */
-const WATCHED = 1_000
+const TIMERS_LIMIT = 1_000
 
 /** Gives up tokens of this ledger. */
-export function givingUp({
+export function openTokenVoider({
   ledger,
   timers,
   nowMs,
@@ -37,24 +37,24 @@ export function givingUp({
   timers: Timers
   nowMs(): number
   log: Log
-}): GiveUp {
-  const done = new Set<string>()
-  const watched = new Map<string, Cancel>()
+}): TokenVoider {
+  const voided = new Set<string>()
+  const timersByNonce = new Map<string, Cancel>()
 
-  function voidIt(nonce: string, onlyUnused: boolean): Promise<void> {
+  function voidToken(nonce: string, onlyUnused: boolean): Promise<void> {
     return ledger.commits
       .durably(() => {
         const used = ledger.claims.claimedSteps(nonce)
-        if (done.has(nonce) || (onlyUnused && used > 0)) return false
+        if (voided.has(nonce) || (onlyUnused && used > 0)) return false
         const atMs = nowMs()
-        ledger.claims.deny(nonce, Math.floor(atMs / 1_000) + LONGEST_LIFE)
+        ledger.claims.deny(nonce, Math.floor(atMs / 1_000) + LONGEST_TOKEN_LIFE_S)
         // A claim of the same moment came before it.
         ledger.journal.append({ atMs: Math.floor(atMs) + (used > 0 ? 1 : 0), evidence: { kind: 'void', nonce } })
         return true
       })
-      .then((isGivenUp) => {
-        if (done.size >= REMEMBERED) done.clear()
-        if (isGivenUp) done.add(nonce)
+      .then((isVoided) => {
+        if (voided.size >= VOIDED_LIMIT) voided.clear()
+        if (isVoided) voided.add(nonce)
       })
       .catch((error: unknown) => {
         if (error instanceof LedgerFull)
@@ -64,19 +64,19 @@ export function givingUp({
   }
 
   return {
-    now: (nonce) => void voidIt(nonce, false),
-    ifUnused: (nonce) => voidIt(nonce, true),
-    unlessUsed(nonce) {
-      if (watched.has(nonce) || watched.size >= WATCHED) return
-      const cancel = timers.after(UNUSED_MS, () => {
-        watched.delete(nonce)
-        void voidIt(nonce, true)
+    voidNow: (nonce) => void voidToken(nonce, false),
+    voidIfUnused: (nonce) => voidToken(nonce, true),
+    voidUnlessUsedSoon(nonce) {
+      if (timersByNonce.has(nonce) || timersByNonce.size >= TIMERS_LIMIT) return
+      const cancel = timers.after(VOID_AFTER_MS, () => {
+        timersByNonce.delete(nonce)
+        void voidToken(nonce, true)
       })
-      watched.set(nonce, cancel)
+      timersByNonce.set(nonce, cancel)
     },
     stop() {
-      for (const cancel of watched.values()) cancel()
-      watched.clear()
+      for (const cancel of timersByNonce.values()) cancel()
+      timersByNonce.clear()
     },
   }
 }

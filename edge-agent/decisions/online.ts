@@ -4,15 +4,19 @@ import { receiptTextIn } from '../../policy/receipts/receipt-token.ts'
 import { DENY_REASONS, rightClass, type DenyReason, type ItemStatus } from '../../policy/vocabulary.ts'
 import type { CloudLink } from '../link/cloud-link.ts'
 import { readReceipt } from './by-receipt.ts'
-import { decideByToken, openByNewestKeys, type TokenParts } from './by-token.ts'
-import type { Ask, Verdict } from './request.ts'
+import { decideByToken, openWithNewestKeys, type TokenParts } from './by-token.ts'
+import type { RequestContext, Verdict } from './request.ts'
 
 /** Asks the cloud, and believes what it signs. Undefined: nobody answered, so the agent decides alone. */
-export async function decideOnline(parts: TokenParts, link: CloudLink, ask: Ask): Promise<Verdict | undefined> {
-  const forged = isForged(parts, ask)
+export async function decideOnline(
+  parts: TokenParts,
+  link: CloudLink,
+  context: RequestContext,
+): Promise<Verdict | undefined> {
+  const forged = forgeryReason(parts, context)
   if (forged) return { granted: false, reason: forged }
-  const { operation, body } = question(ask)
-  const heardSeq = parts.ledger.journal.acked
+  const { operation, body } = cloudRequest(context)
+  const acknowledgedSeq = parts.ledger.journal.acked
   const answer = await link.ask(operation, body)
   if (answer.kind === 'unreachable') return undefined
   // That a login has ended says nothing of what was asked: nobody is sent away for it.
@@ -22,24 +26,26 @@ export async function decideOnline(parts: TokenParts, link: CloudLink, ask: Ask)
       : {
           granted: false,
           reason:
-            ask.request.receipt === undefined && ask.request.token === undefined ? 'item_unknown' : 'token_invalid',
+            context.request.receipt === undefined && context.request.token === undefined
+              ? 'item_unknown'
+              : 'token_invalid',
         }
-  return believe(parts, link, ask, answer.body, heardSeq)
+  return verdictOf(parts, link, context, answer.body, acknowledgedSeq)
 }
 
 /** What is plainly not genuine need not bother the cloud; a key that is not known here may be a new one. */
-function isForged({ trust }: TokenParts, { request, device }: Ask): DenyReason | undefined {
+function forgeryReason({ trust }: TokenParts, { request, device }: RequestContext): DenyReason | undefined {
   if (request.receipt === undefined) return undefined
   const opened = readReceipt(trust, request.receipt, device.storeId)
   return opened.ok || opened.fault === 'unknown_key' ? undefined : denyReasonOf(opened.fault)
 }
 
-function namesItem({ request }: Ask): boolean {
+function namesItem({ request }: RequestContext): boolean {
   return ITEM_IDENTIFIER_KINDS.some((kind) => request.identifiers[kind] !== undefined)
 }
 
-function question(ask: Ask): { operation: string; body: Record<string, unknown> } {
-  const { request, device } = ask
+function cloudRequest(context: RequestContext): { operation: string; body: Record<string, unknown> } {
+  const { request, device } = context
   const common = {
     deviceId: device.deviceId,
     // Only what was meant for us: around it may stand an address, or noise.
@@ -53,7 +59,7 @@ function question(ask: Ask): { operation: string; body: Record<string, unknown> 
       operation: 'verifyProtectedItem',
       body: { ...common, protectionAction: request.action, authorizationToken: request.token, ...request.identifiers },
     }
-  if (request.receipt !== undefined && !namesItem(ask) && rightClass(request.action) === 'release') {
+  if (request.receipt !== undefined && !namesItem(context) && rightClass(request.action) === 'release') {
     return { operation: 'verifySecurityTagDeactivation', body: common }
   }
   return {
@@ -62,19 +68,19 @@ function question(ask: Ask): { operation: string; body: Record<string, unknown> 
   }
 }
 
-async function believe(
+async function verdictOf(
   parts: TokenParts,
   link: CloudLink,
-  ask: Ask,
+  context: RequestContext,
   body: Record<string, unknown>,
-  heardSeq: number,
+  acknowledgedSeq: number,
 ): Promise<Verdict> {
   const token = body['authorizationToken']
   const eventId = typeof body['eventId'] === 'string' ? body['eventId'] : null
   const itemStatus = typeof body['itemStatus'] === 'string' ? { itemStatus: body['itemStatus'] as ItemStatus } : {}
   const reason = body['reason']
   if (typeof token !== 'string') {
-    const authorized = body['authorized'] === true && ask.request.action === 'verify_item_status'
+    const authorized = body['authorized'] === true && context.request.action === 'verify_item_status'
     if (authorized) return { granted: true, grant: null, eventId, ...itemStatus }
     return {
       granted: false,
@@ -83,10 +89,10 @@ async function believe(
       ...itemStatus,
     }
   }
-  const verdict = decideByToken(parts, ask, await openByNewestKeys(parts, link, ask, token), true)
+  const verdict = decideByToken(parts, context, await openWithNewestKeys(parts, link, context, token), true)
   if (!verdict.granted || verdict.grant === null) return verdict
-  const all = rightClass(ask.request.action) === 'exit' && !namesItem(ask)
-  return { granted: true, grant: { ...verdict.grant, token, all, heardSeq, ...receiptOf(body), ...itemStatus } }
+  const all = rightClass(context.request.action) === 'exit' && !namesItem(context)
+  return { granted: true, grant: { ...verdict.grant, token, all, acknowledgedSeq, ...receiptOf(body), ...itemStatus } }
 }
 
 function isReason(value: unknown): value is DenyReason {

@@ -14,7 +14,7 @@ export interface Outcomes {
   /** Resolves once it is on the disk, or waits for room there. */
   settle(redemptionId: string, outcome: Outcome, atMs: number, event: ProtectionEvent): Promise<void>
   /** There is no room now: it waits for some. */
-  later(redemptionId: string, outcome: Outcome, atMs: number, event?: ProtectionEvent): void
+  retryLater(redemptionId: string, outcome: Outcome, atMs: number, event?: ProtectionEvent): void
   /** Tries what waits a last time. */
   stop(): Promise<void>
 }
@@ -25,7 +25,7 @@ const RETRY_MS = 1_000
 const WAITING_LIMIT = 1_000
 
 /** Outcomes of this ledger's claims. */
-export function keepOutcomes({
+export function openOutcomes({
   ledger,
   timers,
   log,
@@ -75,7 +75,7 @@ export function keepOutcomes({
         wait(redemptionId, outcome, write)
       }
     },
-    later: (redemptionId, outcome, atMs, event) =>
+    retryLater: (redemptionId, outcome, atMs, event) =>
       wait(redemptionId, outcome, () => ledger.settle(redemptionId, outcome, atMs, event)),
     async stop() {
       cancel?.()

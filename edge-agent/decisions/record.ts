@@ -8,7 +8,7 @@ import { LedgerFull } from '../ledger/file/commit.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Log } from '../log.ts'
 import type { AgentClock } from '../trust/time/clock.ts'
-import type { Ask, AuthorizeRequest, Denial, Grant } from './request.ts'
+import type { RequestContext, AuthorizeRequest, Denial, Grant } from './request.ts'
 
 export interface RecordParts {
   platform: Pick<Platform, 'clock' | 'random'>
@@ -59,23 +59,23 @@ export class DecisionRecords {
   }
 
   /** The event of a claim that the agent decided without the cloud. */
-  offlineClaim({ request, device }: Ask, grant: Grant): ProtectionEvent {
+  offlineClaim({ request, device }: RequestContext, grant: Grant): ProtectionEvent {
     return {
       type: 'protection.device.offline',
       ...this.#base(request, device, true),
-      ...usedUp(grant),
+      ...authorizationFields(grant),
       ...(grant.itemStatus && { itemStatus: grant.itemStatus }),
       ...(grant.unknownFacts && { unknownFacts: [...grant.unknownFacts] }),
     }
   }
 
   /** The event of what the device did. */
-  outcome({ request, device }: Ask, grant: Grant, result: CommandResult, offline: boolean): ProtectionEvent {
+  outcome({ request, device }: RequestContext, grant: Grant, result: CommandResult, offline: boolean): ProtectionEvent {
     const { outcome, detail } = result
     return {
       type: outcome === 'confirmed' ? 'protection.action.completed' : 'protection.action.failed',
       ...this.#base(request, device, offline),
-      ...usedUp(grant),
+      ...authorizationFields(grant),
       outcome,
       // The word in front of a driver's detail.
       ...(outcome !== 'confirmed' && { reason: (detail.split(':')[0] ?? outcome).slice(0, 60) }),
@@ -116,6 +116,6 @@ export class DecisionRecords {
 }
 
 /** Which authorization was used up, as events say it: none by an override. */
-function usedUp({ source, nonce }: Grant) {
+function authorizationFields({ source, nonce }: Grant) {
   return source === 'override' ? {} : { replayProtectedNonce: nonce, authorizationState: 'redeemed' as const }
 }

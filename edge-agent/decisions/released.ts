@@ -1,12 +1,17 @@
 import type { Release } from '../../policy/documents/release-notice.ts'
 import { receiptTextIn } from '../../policy/receipts/receipt-token.ts'
-import type { Ask, Grant } from './request.ts'
+import type { RequestContext, Grant } from './request.ts'
 
 /**
  * What the gates of the store need to know of a confirmed release: the device, the tag where one was named, and the receipt
  * with the number of the unit, or the token, that verifies it. Empty for what takes no tag off, and for an operator's word alone.
  */
-export function releasesOf({ request }: Ask, grant: Grant, claimed: readonly number[], nowMs: number): Release[] {
+export function announcedReleases(
+  { request }: RequestContext,
+  grant: Grant,
+  claimed: readonly number[],
+  nowMs: number,
+): Release[] {
   const { action: protectionAction, deviceId, identifiers } = request
   if (protectionAction !== 'deactivate_label' && protectionAction !== 'detach_hard_tag') return []
   const { epc, tagUid } = identifiers
@@ -18,7 +23,11 @@ export function releasesOf({ request }: Ask, grant: Grant, claimed: readonly num
 }
 
 /** The receipt where one was shown, for it says which unit; a token says that only where it is for one item. */
-function proofOf({ receipt, token }: Ask['request'], grant: Grant, step: number): Release['proof'] | undefined {
+function proofOf(
+  { receipt, token }: RequestContext['request'],
+  grant: Grant,
+  step: number,
+): Release['proof'] | undefined {
   const text = receipt === undefined ? undefined : receiptTextIn(receipt)
   const ordinal = grant.source === 'receipt' ? step : grant.receipt?.ordinals[step]
   if (text !== undefined && ordinal !== undefined) return { receipt: text, ordinal }

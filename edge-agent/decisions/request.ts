@@ -27,7 +27,7 @@ export interface AuthorizeRequest {
   /** Who stands behind it: only ever out of an operator's session. */
   operatorId?: string | undefined
   /** What would move has moved already, under another right of the same receipt: this one is used up, and moves nothing. */
-  isOpen?: boolean | undefined
+  isAlreadyOpen?: boolean | undefined
   /** When that was, where it is not now; ISO 8601. */
   occurredAt?: string | undefined
 }
@@ -56,7 +56,7 @@ export interface AuthorizeAnswer {
 export const NOTHING_RELEASED = { expiresAt: null, itemCount: 0, remaining: 0, outcome: null } as const
 
 /** The answer as it is; throws where an action that drives an output is authorized without an outcome. */
-export function withOutcome(answer: AuthorizeAnswer): AuthorizeAnswer {
+export function assertOutcome(answer: AuthorizeAnswer): AuthorizeAnswer {
   assert(
     !answer.authorized || !drivesOutput(answer.action) || answer.outcome !== null,
     `${answer.action} is authorized without an outcome`,
@@ -83,14 +83,14 @@ export interface Grant {
   /** Of a token: when the cloud gave it, s by its clock. */
   issuedS?: number
   /** Of one that was fetched for this: up to which row the cloud had the ledger when it was asked. */
-  heardSeq?: number
+  acknowledgedSeq?: number
   isolated?: { limit: number }
   /** Of a receipt: whom this agent took for the home when it decided. */
   home?: { agentId: string; epoch: number }
   /** Under which id the home was asked. */
-  homeAsk?: string
+  homeRequestId?: string
   /** It has given these rights under this id, the same. */
-  homeRedemption?: string
+  homeRedemptionId?: string
   /** How many the home has left, where it was asked. */
   remaining?: number
   approval?: { operatorId: string; limit: number }
@@ -101,14 +101,14 @@ export interface Grant {
 }
 
 /** What is known of the item, for the answer. */
-export interface ItemKnowledge {
+export interface ItemInfo {
   itemStatus?: ItemStatus
   statusAgeSeconds?: number
   unknownFacts?: readonly ItemFact[]
 }
 
 /** What an answer says of the item. */
-export function knowledgeOf({ itemStatus, statusAgeSeconds, unknownFacts }: ItemKnowledge): ItemKnowledge {
+export function itemInfoOf({ itemStatus, statusAgeSeconds, unknownFacts }: ItemInfo): ItemInfo {
   return {
     ...(itemStatus && { itemStatus }),
     ...(statusAgeSeconds !== undefined && { statusAgeSeconds }),
@@ -119,16 +119,16 @@ export function knowledgeOf({ itemStatus, statusAgeSeconds, unknownFacts }: Item
 export type Verdict =
   | { granted: true; grant: Grant }
   /** Nothing is to be used up: asking for an item's status, the one action that drives no output. */
-  | ({ granted: true; grant: null; eventId: string | null } & ItemKnowledge)
+  | ({ granted: true; grant: null; eventId: string | null } & ItemInfo)
   /** `eventId`: the cloud has recorded it already. */
-  | ({ granted: false; reason: DenyReason; eventId?: string } & ItemKnowledge)
+  | ({ granted: false; reason: DenyReason; eventId?: string } & ItemInfo)
 
 /** The agent releases nothing by itself: staff must look. */
-export const FOR_STAFF: Verdict = { granted: false, reason: 'manual_assistance_required' }
+export const NEEDS_STAFF: Verdict = { granted: false, reason: 'manual_assistance_required' }
 
 export type Denial = Verdict & { granted: false }
 
-export interface Ask {
+export interface RequestContext {
   request: AuthorizeRequest
   device: DeviceFacts
 }

@@ -5,7 +5,7 @@ import { receiptTextIn } from '../../policy/receipts/receipt-token.ts'
 import { readBadge } from '../../policy/verifiers.ts'
 
 /** What a scanned text is, before anything in it is believed. */
-export type Scanned =
+export type ScannedCode =
   | { kind: 'receipt'; text: string }
   | { kind: 'token'; text: string }
   | { kind: 'badge'; text: string }
@@ -14,7 +14,7 @@ export type Scanned =
   | { kind: 'unknown' }
 
 /** Longest first: a receipt's Base32 could hold anything, a JWS has dots, an EPC is hex, an EAN digits. */
-export function classify(text: string): Scanned {
+export function classifyScan(text: string): ScannedCode {
   const trimmed = text.trim()
   const receipt = receiptTextIn(trimmed)
   if (receipt !== undefined) return { kind: 'receipt', text: receipt }

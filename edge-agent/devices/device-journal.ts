@@ -27,9 +27,9 @@ export interface DeviceJournalParts {
 
 const FLUSH_MS = 250
 /** Between tries while the disk is full, ms. */
-const FULL_MS = 5_000
+const RETRY_MS = 5_000
 /** Events of one gate in a minute; what a mad reader tells fills no disk. */
-const PER_MINUTE = 600
+const EVENTS_PER_MINUTE = 600
 const WAITING_LIMIT = 5_000
 
 /** Collects for a quarter of a second. */
@@ -58,19 +58,19 @@ export function openDeviceJournal({ platform, ledger, storeId, nowMs, log }: Dev
         for (const { atMs, event } of rows) ledger.journal.append({ atMs, event })
       })
     } catch (error) {
-      if (error instanceof LedgerFull && !isLast) return keepForLater(rows)
+      if (error instanceof LedgerFull && !isLast) return retryLater(rows)
       log.error({ err: error, events: rows.length }, 'what happened at a gate could not be written down')
     }
   }
 
   /** The disk is full: as many as there is room for in memory wait for room on it. */
-  function keepForLater(rows: typeof waiting): void {
+  function retryLater(rows: typeof waiting): void {
     log.warn({ events: rows.length }, 'the disk is full: what happened at a gate is written down when there is room')
     waiting = [...rows, ...waiting].slice(0, WAITING_LIMIT)
-    timer ??= platform.timers.after(FULL_MS, () => void flush())
+    timer ??= platform.timers.after(RETRY_MS, () => void flush())
   }
 
-  function put(event: DeviceRecord): void {
+  function enqueue(event: DeviceRecord): void {
     const atMs = nowMs()
     const { type, ...fields } = event
     waiting.push({
@@ -83,13 +83,13 @@ export function openDeviceJournal({ platform, ledger, storeId, nowMs, log }: Dev
   return {
     add(event) {
       const count = countOf(event.deviceId)
-      if (count > PER_MINUTE + 1 || waiting.length >= WAITING_LIMIT) return
-      if (count <= PER_MINUTE) return put(event)
-      put({
+      if (count > EVENTS_PER_MINUTE + 1 || waiting.length >= WAITING_LIMIT) return
+      if (count <= EVENTS_PER_MINUTE) return enqueue(event)
+      enqueue({
         type: 'protection.exception.raised',
         deviceId: event.deviceId,
         reason: 'gate_events_dropped',
-        detail: `over ${PER_MINUTE} events in a minute: the rest of the minute is only signalled`,
+        detail: `over ${EVENTS_PER_MINUTE} events in a minute: the rest of the minute is only signalled`,
       })
     },
     write: () => flush(),

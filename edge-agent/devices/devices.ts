@@ -9,11 +9,11 @@ import type { Log } from '../log.ts'
 import { openDeviceJournal, type DeviceJournal } from './device-journal.ts'
 import { openDoors, type DoorAlarm, type Doors } from './doors.ts'
 import { openEmergency, type Emergency } from './emergency.ts'
-import { watchReleases, type Execute, type ReleaseTrouble, type ReleaseWatch } from './release-watch.ts'
+import { watchReleases, type Execute, type ReleaseAnomaly, type ReleaseWatch } from './release-watch.ts'
 import { wiringOf, type Wiring } from './wiring.ts'
 
 /** A device moved or opened although the agent did not command it. */
-export type DeviceAlarm = Exclude<ReleaseTrouble, 'release_jammed'> | DoorAlarm
+export type DeviceAlarm = Exclude<ReleaseAnomaly, 'release_jammed'> | DoorAlarm
 
 export interface DevicesParts {
   devices: SupervisorOptions['devices']
@@ -40,7 +40,7 @@ export interface DevicesParts {
 /** Passes a command on and returns at once. */
 export type SendSignal = (deviceId: string, command: DeviceCommand) => void
 
-const SIGNAL_WITHIN_MS = 2_000
+const SIGNAL_TIMEOUT_MS = 2_000
 /** A release at a device that an emergency holds open: the way is open already. */
 const HELD_OPEN = result('confirmed', false, 'already_open', 'an emergency holds it open')
 const STARTING = result('failed', false, 'not_ready', 'the agent is starting')
@@ -74,7 +74,7 @@ export class Devices {
       execute: async (deviceId, command, signal) =>
         this.#supervisor ? this.#supervisor.execute(deviceId, command, signal) : STARTING,
       confirmInputOf: this.wiring.confirmInputOf,
-      onTrouble: (deviceId, reason, detail) => this.#noteTrouble(deviceId, reason, detail),
+      onAnomaly: (deviceId, reason, detail) => this.#onAnomaly(deviceId, reason, detail),
     })
     this.emergency = openEmergency({
       platform,
@@ -111,7 +111,7 @@ export class Devices {
   /** Switches a light or siren, or opens again what is open. Does not wait: the command ends after 2 s. */
   readonly signal: SendSignal = (deviceId, command) => {
     const within = new AbortController()
-    const cancel = this.#parts.platform.timers.after(SIGNAL_WITHIN_MS, () => within.abort())
+    const cancel = this.#parts.platform.timers.after(SIGNAL_TIMEOUT_MS, () => within.abort())
     void this.execute(deviceId, command, within.signal).finally(cancel)
   }
 
@@ -125,7 +125,7 @@ export class Devices {
       ...(openDevice && { openDevice }),
       onState: (status) => this.#onState(status),
       onEvent: (deviceId, event) => {
-        if (this.#take(deviceId, event)) onEvent(deviceId, event)
+        if (this.#handle(deviceId, event)) onEvent(deviceId, event)
       },
       onListenerError: (error) => log.error({ err: error }, 'a listener failed'),
     })
@@ -147,7 +147,7 @@ export class Devices {
   }
 
   /** Returns false for an emergency input, which no lane sees. */
-  #take(deviceId: string, event: DeviceEvent): boolean {
+  #handle(deviceId: string, event: DeviceEvent): boolean {
     if (event.type === 'emergency') {
       this.emergency.onLevel(deviceId, event.on)
       return false
@@ -160,7 +160,7 @@ export class Devices {
     return true
   }
 
-  #noteTrouble(deviceId: string, reason: ReleaseTrouble, detail: string): void {
+  #onAnomaly(deviceId: string, reason: ReleaseAnomaly, detail: string): void {
     const { log, isOnline, onAlarm } = this.#parts
     log.warn({ deviceId, reason, detail }, 'a release went otherwise than commanded')
     this.journal.add({

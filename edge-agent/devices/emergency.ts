@@ -3,7 +3,7 @@ import type { DeviceStatus } from '../../device-drivers/device-connection.ts'
 import type { Cancel, Platform } from '../../policy/platform.ts'
 import type { DeviceType } from '../../policy/vocabulary.ts'
 import type { DeviceRecord } from './device-journal.ts'
-import type { EmergencyInputOf, Wiring } from './wiring.ts'
+import type { EmergencyInput, Wiring } from './wiring.ts'
 
 export interface EmergencyState {
   /** Wall clock when it began, ms. */
@@ -35,7 +35,7 @@ export const UNREADABLE_AFTER_MS = 10_000
 
 const NEVER_OPENED: ReadonlySet<DeviceType> = new Set(['self_checkout_detacher', 'pos_deactivator', 'handheld_reader'])
 
-interface Input extends EmergencyInputOf {
+interface Input extends EmergencyInput {
   /** The last level; undefined before the first. */
   level: boolean | undefined
   isConnected: boolean
@@ -66,15 +66,15 @@ export class Emergency {
   readonly #parts: EmergencyParts
   readonly #inputs: ReadonlyMap<string, Input>
   /** The last command to each device. */
-  readonly #told = new Map<string, string>()
+  readonly #lastCommands = new Map<string, string>()
   #state: EmergencyState | null = null
   #isStopped = false
 
   constructor(parts: EmergencyParts) {
-    const begin = { level: undefined, isConnected: false, isFresh: false, isLost: false, cancel: undefined }
+    const initial = { level: undefined, isConnected: false, isFresh: false, isLost: false, cancel: undefined }
     this.#parts = parts
     this.#inputs = new Map(
-      [...parts.wiring.emergencyInputs].map(([deviceId, emergency]) => [deviceId, { ...emergency, ...begin }]),
+      [...parts.wiring.emergencyInputs].map(([deviceId, emergency]) => [deviceId, { ...emergency, ...initial }]),
     )
   }
 
@@ -90,7 +90,7 @@ export class Emergency {
 
   /** Starts to wait for the inputs; without one, releases every output from waiting. */
   start(): void {
-    for (const input of this.#inputs.values()) this.#settle(input)
+    for (const input of this.#inputs.values()) this.#updateInput(input)
     if (this.#inputs.size === 0) this.refresh()
   }
 
@@ -100,7 +100,7 @@ export class Emergency {
     if (!input) return
     input.level = on
     input.isFresh = true
-    this.#settle(input)
+    this.#updateInput(input)
   }
 
   /** The connection of a device changed. */
@@ -109,7 +109,7 @@ export class Emergency {
     if (!input || input.isConnected === (state === 'ready')) return
     input.isConnected = state === 'ready'
     if (!input.isConnected) input.isFresh = false
-    this.#settle(input)
+    this.#updateInput(input)
   }
 
   /** Compares which devices must be open. The one place that opens, closes and silences; call it when the policy changed. */
@@ -123,8 +123,8 @@ export class Emergency {
     const silent = active.some(([, { silenceSirens }]) => silenceSirens)
     const opened = active.length > 0 ? wiring.openInEmergency.filter((deviceId) => this.#mayOpen(deviceId)) : []
     for (const deviceId of new Set([...opened, ...wiring.openInEmergency, ...wiring.sirens]))
-      this.#tell(deviceId, opened.includes(deviceId), silent)
-    this.#note(active, opened, silent)
+      this.#commandDevice(deviceId, opened.includes(deviceId), silent)
+    this.#setState(active, opened, silent)
   }
 
   stop(): void {
@@ -132,7 +132,7 @@ export class Emergency {
     for (const input of this.#inputs.values()) input.cancel?.()
   }
 
-  #settle(input: Input): void {
+  #updateInput(input: Input): void {
     const { platform } = this.#parts
     if (input.isConnected && input.isFresh) {
       input.cancel?.()
@@ -152,20 +152,20 @@ export class Emergency {
     return type === undefined || !NEVER_OPENED.has(type)
   }
 
-  #tell(deviceId: string, open: boolean, silent: boolean): void {
+  #commandDevice(deviceId: string, open: boolean, silent: boolean): void {
     const { wiring, command } = this.#parts
     const key = `${open} ${silent}`
     // A device that never opens and may sound needs no word of it.
     const isWaiting = wiring.openInEmergency.includes(deviceId)
-    const before = this.#told.get(deviceId) ?? (isWaiting ? undefined : 'false false')
+    const before = this.#lastCommands.get(deviceId) ?? (isWaiting ? undefined : 'false false')
     if (before === key) return
-    this.#told.set(deviceId, key)
+    this.#lastCommands.set(deviceId, key)
     command(deviceId, { kind: 'emergency', open, silent })
   }
 
-  #note(active: readonly (readonly [string, Input])[], opened: string[], silent: boolean): void {
+  #setState(active: readonly (readonly [string, Input])[], opened: string[], silent: boolean): void {
     const before = this.#state
-    const state = active.length === 0 ? null : this.#begun(active, opened, silent)
+    const state = active.length === 0 ? null : this.#stateFor(active, opened, silent)
     this.#state = state
     if (JSON.stringify(before) === JSON.stringify(state)) return
     if (!before && state) this.#record(state, 'emergency_started')
@@ -173,7 +173,7 @@ export class Emergency {
     this.#parts.onChange(state)
   }
 
-  #begun(active: readonly (readonly [string, Input])[], opened: string[], silent: boolean): EmergencyState {
+  #stateFor(active: readonly (readonly [string, Input])[], opened: string[], silent: boolean): EmergencyState {
     return {
       sinceMs: this.#state?.sinceMs ?? this.#parts.platform.clock.wall(),
       inputs: active.map(([deviceId]) => deviceId),

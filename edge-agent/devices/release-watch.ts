@@ -6,7 +6,7 @@ import type { Platform } from '../../policy/platform.ts'
  *                                 └ once more, or with no release ─▶ unexpected_release
  *
  * Holds what the confirming inputs show against what was commanded. Whoever pulls a second tag off while the
- * lock is open, or opens it without the agent, is told of; so is an actuator that does not move.
+ * lock is open, or opens it without the agent, is outcome of; so is an actuator that does not move.
  */
 export interface ReleaseWatch {
   /** `execute`, with an eye on releases. */
@@ -18,70 +18,70 @@ export interface ReleaseWatch {
 }
 
 export type Execute = (deviceId: string, command: DeviceCommand, signal: AbortSignal) => Promise<CommandResult>
-export type ReleaseTrouble = 'unexpected_release' | 'release_jammed'
+export type ReleaseAnomaly = 'unexpected_release' | 'release_jammed'
 
 export interface ReleaseWatchParts {
   platform: Platform
   execute: Execute
   confirmInputOf(deviceId: string): number | undefined
-  onTrouble(deviceId: string, trouble: ReleaseTrouble, detail: string): void
+  onAnomaly(deviceId: string, anomaly: ReleaseAnomaly, detail: string): void
 }
 
 /** A movement may show so long after the outcome is known, ms. */
-const LATE_MS = 2_000
+const MOVEMENT_TIMEOUT_MS = 2_000
 /** A contact that falls and rises again within has bounced, ms. */
 const BOUNCE_MS = 100
 
-interface Seen {
+interface DeviceWatch {
   /** Until when each release that nothing has moved for yet may still move something, ms; Infinity: it runs. */
-  owed: { untilMs: number }[]
+  expected: { untilMs: number }[]
   fellMs: number
 }
 
 /** Knows of no release yet. */
-export function watchReleases({ platform, execute, confirmInputOf, onTrouble }: ReleaseWatchParts): ReleaseWatch {
+export function watchReleases({ platform, execute, confirmInputOf, onAnomaly }: ReleaseWatchParts): ReleaseWatch {
   const { clock } = platform
-  const devices = new Map<string, Seen>()
+  const devices = new Map<string, DeviceWatch>()
 
-  function seenAt(deviceId: string): Seen {
+  function watchOf(deviceId: string): DeviceWatch {
     const known = devices.get(deviceId)
     if (known) return known
-    const seen: Seen = { owed: [], fellMs: -BOUNCE_MS - 1 }
-    devices.set(deviceId, seen)
-    return seen
+    const watch: DeviceWatch = { expected: [], fellMs: -BOUNCE_MS - 1 }
+    devices.set(deviceId, watch)
+    return watch
   }
 
-  const owedAt = ({ owed }: Seen) => owed.filter(({ untilMs }) => untilMs >= clock.elapsed())
+  const stillExpected = ({ expected }: DeviceWatch) => expected.filter(({ untilMs }) => untilMs >= clock.elapsed())
 
   return {
     get pending() {
-      return [...devices.values()].reduce((sum, { owed }) => sum + owed.length, 0)
+      return [...devices.values()].reduce((sum, { expected }) => sum + expected.length, 0)
     },
     async execute(deviceId, command, signal) {
       if (command.kind !== 'release' || confirmInputOf(deviceId) === undefined)
         return execute(deviceId, command, signal)
-      const seen = seenAt(deviceId)
-      const due = { untilMs: Number.POSITIVE_INFINITY }
+      const watch = watchOf(deviceId)
+      const movement = { untilMs: Number.POSITIVE_INFINITY }
       // A contact that never moves must not let them pile up.
-      seen.owed = [...owedAt(seen), due]
-      const told = await execute(deviceId, command, signal)
-      due.untilMs = told.commanded ? clock.elapsed() + LATE_MS : -1
-      const isJam = told.detail.startsWith('input_stuck') || told.detail.startsWith('no_confirmation')
-      if (isJam) onTrouble(deviceId, 'release_jammed', told.detail)
-      return told
+      watch.expected = [...stillExpected(watch), movement]
+      const outcome = await execute(deviceId, command, signal)
+      movement.untilMs = outcome.commanded ? clock.elapsed() + MOVEMENT_TIMEOUT_MS : -1
+      const isJam = outcome.detail.startsWith('input_stuck') || outcome.detail.startsWith('no_confirmation')
+      if (isJam) onAnomaly(deviceId, 'release_jammed', outcome.detail)
+      return outcome
     },
     onInput(deviceId, input, on) {
       if (input !== confirmInputOf(deviceId)) return
-      const seen = seenAt(deviceId)
+      const watch = watchOf(deviceId)
       const nowMs = clock.elapsed()
       if (!on) {
-        seen.fellMs = nowMs
+        watch.fellMs = nowMs
         return
       }
-      if (nowMs - seen.fellMs <= BOUNCE_MS) return
-      seen.owed = owedAt(seen)
-      if (seen.owed.shift()) return
-      onTrouble(deviceId, 'unexpected_release', `input ${input} shows a release that nobody commanded`)
+      if (nowMs - watch.fellMs <= BOUNCE_MS) return
+      watch.expected = stillExpected(watch)
+      if (watch.expected.shift()) return
+      onAnomaly(deviceId, 'unexpected_release', `input ${input} shows a release that nobody commanded`)
     },
   }
 }

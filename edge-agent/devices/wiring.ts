@@ -14,9 +14,9 @@ export interface Wiring {
   /** Whether the cards that are held before this reader are those of staff. */
   readsStaffCards(sourceId: string): boolean
   /** Tags that this reader hears more weakly are not meant, dBm; undefined: all are. */
-  nearDbmOf(sourceId: string): number | undefined
+  minimumRssiOf(sourceId: string): number | undefined
   /** A tag that this reader has not told of for so long was taken away, ms; null: it says so itself. */
-  awayMsOf(sourceId: string): number | null
+  absentMsOf(sourceId: string): number | null
   /**
    * Whether a release does anything at a device, by an output or to the tag that it names. A device that is not configured
    * here is taken for one with an output, for its entry is missing.
@@ -27,7 +27,7 @@ export interface Wiring {
   /** The input that shows a release of the device; undefined: none does. */
   confirmInputOf(deviceId: string): number | undefined
   /** The devices with an emergency input. */
-  readonly emergencyInputs: ReadonlyMap<string, EmergencyInputOf>
+  readonly emergencyInputs: ReadonlyMap<string, EmergencyInput>
   /** The devices that an emergency opens. */
   readonly openInEmergency: readonly string[]
   /** The devices with a siren. */
@@ -37,7 +37,7 @@ export interface Wiring {
 /** How long an alarm sounds where the configuration says nothing of it, s. */
 export const SIREN_SECONDS = 5
 
-export type EmergencyInputOf = NonNullable<Capabilities['emergency']>
+export type EmergencyInput = NonNullable<Capabilities['emergency']>
 
 /** Wires the configured devices from the capabilities that their drivers declare. */
 export function wiringOf(devices: readonly DeviceEntry[]): Wiring {
@@ -54,8 +54,8 @@ export function wiringOf(devices: readonly DeviceEntry[]): Wiring {
       serving(deviceId).some(({ antennas, siren }) => antennas !== undefined || siren !== undefined),
     antennasOf: (sourceId) => byId.get(sourceId)?.antennas,
     readsStaffCards: (sourceId) => byId.get(sourceId)?.staffCards ?? false,
-    nearDbmOf: (sourceId) => byId.get(sourceId)?.minimumRssiDbm,
-    awayMsOf(sourceId) {
+    minimumRssiOf: (sourceId) => byId.get(sourceId)?.minimumRssiDbm,
+    absentMsOf(sourceId) {
       const departures = byId.get(sourceId)?.departures
       return departures === 'reported' ? null : (departures?.afterMs ?? TAG_ABSENT_MS)
     },

@@ -12,7 +12,7 @@ import {
 } from '../../policy/vocabulary.ts'
 import { looksLikePickupCode, type VerifiedCode } from '../decisions/pickup-code.ts'
 import type { AuthorizeRequest } from '../decisions/request.ts'
-import { classify, type Scanned } from '../decisions/scan.ts'
+import { classifyScan, type ScannedCode } from '../decisions/scan.ts'
 import type { LaneOperators } from './lane-operators.ts'
 import { sessionFor, type LaneState } from './lane-state.ts'
 import type { LaneStates } from './lane-states.ts'
@@ -62,7 +62,7 @@ export class LaneReader {
 
   async readScan(deviceId: string, text: string, { operatorId, byHand, from }: ScannedBy): Promise<ReadScan> {
     const { states, operators, laneOperators, deviceOf } = this.#parts
-    const scanned = classify(text)
+    const scanned = classifyScan(text)
     const device = deviceOf(deviceId)
     const state = states.of(deviceId)
     const session = sessionFor(state, from)
@@ -95,7 +95,7 @@ export class LaneReader {
 
   async #readPickupCode(
     device: DeviceFacts | undefined,
-    scanned: Scanned,
+    scanned: ScannedCode,
     text: string,
   ): Promise<ReadScan | undefined> {
     const mayBeCode = device?.deviceType === 'handheld_reader' && scanned.kind !== 'receipt'
@@ -117,7 +117,7 @@ export class LaneReader {
   }
 
   #presented(
-    scanned: Scanned,
+    scanned: ScannedCode,
     state: LaneState,
     action: ProtectionAction,
   ): Pick<AuthorizeRequest, 'identifiers' | 'receipt' | 'token'> {

@@ -148,8 +148,8 @@ export class Lanes {
     const { gates, wiring } = this.#parts
     if (this.#isGate(deviceId)) return gates.onReads(deviceId, sourceId, reads)
     if (!this.#deviceOf(deviceId)) return
-    const awayMs = wiring.awayMsOf(sourceId)
-    this.#presentations.onReads(deviceId, reads, { awayMs, nearDbm: wiring.nearDbmOf(sourceId) })
+    const awayMs = wiring.absentMsOf(sourceId)
+    this.#presentations.onReads(deviceId, reads, { awayMs, nearDbm: wiring.minimumRssiOf(sourceId) })
   }
 
   /** A tag lies at a lane. Returns whether it was authorized. */

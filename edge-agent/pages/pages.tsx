@@ -26,7 +26,7 @@ import { recentResults } from './recent.ts'
  *
  * The screens at the station and at the gate. They work with the cloud away, as everything comes from this agent.
  */
-export interface PagesAgent extends Pick<Agent, 'feed' | 'status' | 'config' | 'surroundings' | 'configFile'> {
+export interface PagesAgent extends Pick<Agent, 'feed' | 'status' | 'config' | 'deviceDiscovery' | 'configFile'> {
   platform: Pick<Platform, 'clock' | 'random'>
   trust: { readonly policy: PolicyClaims | undefined }
   lanes: Pick<Lanes, 'operatorAt'>
@@ -147,8 +147,8 @@ class Pages {
     if (!this.#access.callerOf(c)) return this.showPairing(c, reader)
     if (!isLoopback(c)) return show(c, () => <NotHere reader={reader} />, 401)
     this.#access.renewCookie(c)
-    const { surroundings, configFile } = this.#agent
-    const { attached, notes } = (await surroundings?.look()) ?? { attached: [], notes: [] }
+    const { deviceDiscovery, configFile } = this.#agent
+    const { attached, notes } = (await deviceDiscovery?.findAttached()) ?? { attached: [], notes: [] }
     const src = this.#programOf('setup')
     const { devices, ledgerDoubt } = this.#agent.status()
     const warning = ledgerDoubt === null ? undefined : reader.texts.ledgerDoubts[ledgerDoubt]

@@ -5,10 +5,10 @@ export interface ConfigFile {
   /** What people call it. */
   readonly name: string
   /** Writes one more device down, for the next start. Refuses, and changes nothing, when the whole would have a fault. */
-  add(entry: Readonly<Record<string, unknown>>): Added
+  add(entry: Readonly<Record<string, unknown>>): AddResult
 }
 
-export type Added = { ok: true } | { ok: false; faults: string[] }
+export type AddResult = { ok: true } | { ok: false; faults: string[] }
 
 /** What a suggestion has where the id belongs. */
 export const UNNAMED_DEVICE = 'dev_…'

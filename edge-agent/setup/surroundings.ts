@@ -1,5 +1,5 @@
 /** Something that is attached to this machine or answers in its network, and what to write about it. */
-export interface Attached {
+export interface AttachedDevice {
   kind: 'serial' | 'nfc' | 'llrp'
   /** As the plug, the driver or the address names it. */
   name: string
@@ -12,9 +12,9 @@ export interface Attached {
 }
 
 /** Looks around, for the set-up page; the agent itself knows only what its configuration names. */
-export interface Surroundings {
+export interface DeviceDiscovery {
   /** What is plugged in, and why something could not be looked for. Never rejects. */
-  look(): Promise<{ attached: Attached[]; notes: string[] }>
+  findAttached(): Promise<{ attached: AttachedDevice[]; notes: string[] }>
   /** The LLRP reader at `host` or `host:port`. Never rejects. */
-  llrpAt(address: string): Promise<{ found: Attached } | { fault: string }>
+  findLlrpReader(address: string): Promise<{ found: AttachedDevice } | { fault: string }>
 }

@@ -1,5 +1,5 @@
 import type { Platform } from '../../policy/platform.ts'
-import { givingUp, type GiveUp } from '../decisions/give-up.ts'
+import { openTokenVoider, type TokenVoider } from '../decisions/give-up.ts'
 import type { Devices } from '../devices/devices.ts'
 import { openAgentKey, type AgentKey } from '../identity/agent-key.ts'
 import type { Identity } from '../identity/identity.ts'
@@ -36,7 +36,7 @@ export interface CloudParts extends Stored {
 export interface Cloud {
   readonly key: AgentKey
   readonly link: Connection
-  readonly giveUp: GiveUp
+  readonly tokenVoider: TokenVoider
 }
 
 /** Wires the link: what it sends comes from the ledger, and what it receives goes to trust, ledger and status. */
@@ -46,7 +46,7 @@ export function openCloud(parts: CloudParts): Cloud {
   const key = openAgentKey(identity, (changed) => parts.keepIdentity(changed))
   const greeting = ledgerGreeting(ledger, log)
   const messages = messagesOf(identity, greeting.view, key.signer)
-  const giveUp = givingUp({ ledger, timers: platform.timers, nowMs, log })
+  const tokenVoider = openTokenVoider({ ledger, timers: platform.timers, nowMs, log })
   const link = connect({
     ...parts,
     mqttUrl,
@@ -62,7 +62,7 @@ export function openCloud(parts: CloudParts): Cloud {
     onForked(isForked) {
       if (greeting.takeForked(isForked)) onChange()
     },
-    onCommand: commandTaker({ agentId, trust, clock, giveUp: giveUp.now, onRevoked }),
+    onCommand: commandTaker({ agentId, trust, clock, giveUp: tokenVoider.voidNow, onRevoked }),
   })
 
   function onRevoked(kid: string): void {
@@ -71,7 +71,7 @@ export function openCloud(parts: CloudParts): Cloud {
     onChange()
   }
 
-  return { key, link, giveUp }
+  return { key, link, tokenVoider }
 }
 
 /** The retained state that a console shows. */

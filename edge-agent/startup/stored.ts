@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { keepOutcomes, type Outcomes } from '../decisions/outcomes.ts'
+import { openOutcomes, type Outcomes } from '../decisions/outcomes.ts'
 import type { Identity } from '../identity/identity.ts'
 import { openStoreKeys, type StoreKeys } from '../identity/store-keys.ts'
 import { openItemFile, type ItemFile } from '../items/item-file.ts'
@@ -53,8 +53,8 @@ export function openStored(
   })
   if (ledger.isBehindWatermark) keepRestored(ledger, log)
   const clock = openAgentClock(ledger, platform.clock)
-  const outcomes = keepOutcomes({ ledger, timers: platform.timers, log })
-  const recovered = recover(ledger, storeId, clock.now().nowMs, platform, outcomes.later)
+  const outcomes = openOutcomes({ ledger, timers: platform.timers, log })
+  const recovered = recover(ledger, storeId, clock.now().nowMs, platform, outcomes.retryLater)
   if (recovered > 0) log.warn({ claims: recovered }, 'claims without outcome were found: somebody must look')
   const file = join(dataDir, 'items.db')
   const itemFile = openItemFile(file, (error) =>

@@ -5,7 +5,7 @@ import { memoryPort } from '../../device-drivers/transports/memory.ts'
 import { scannerSimulator } from '../../simulators/devices/scanner.ts'
 import type { ScannerSimulatorOptions } from '../../simulators/devices/scanner.ts'
 import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
-import { classify } from '../../edge-agent/decisions/scan.ts'
+import { classifyScan } from '../../edge-agent/decisions/scan.ts'
 import { describeDriver } from './conformance.ts'
 import { ADDRESS, entries, forEver, RELEASE } from './workbench.ts'
 
@@ -171,6 +171,6 @@ describe('what scanners read, as a lane understands it', () => {
     await scanner.scan(text, aim)
     await world.advance(1)
     expect(texts()).toEqual([text])
-    expect(classify(texts()[0] ?? '')).toEqual(understood)
+    expect(classifyScan(texts()[0] ?? '')).toEqual(understood)
   })
 })

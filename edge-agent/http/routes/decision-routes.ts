@@ -1,6 +1,6 @@
 import type { Hono } from 'hono'
 import { normaliseIdentifiers } from '../../../policy/identifiers.ts'
-import { classify } from '../../decisions/scan.ts'
+import { classifyScan } from '../../decisions/scan.ts'
 import type { Agent } from '../../runtime.ts'
 import type { Access } from '../access.ts'
 import { failField, failUnpaired } from '../fail.ts'
@@ -45,7 +45,7 @@ export function decisionRoutes(app: Hono, agent: Agent, access: Access): void {
     const { deviceId, text, byHand } = body
     const from = access.callerOf(c) ?? 'unpaired'
     // A badge signs its operator in.
-    if (from === 'unpaired' && classify(text).kind === 'badge') return failUnpaired(c)
+    if (from === 'unpaired' && classifyScan(text).kind === 'badge') return failUnpaired(c)
     const operatorId = agent.operators.find(sessionOf(c))?.operatorId
     return reply(c, 'scan', await agent.lanes.scan(deviceId, text, { operatorId, byHand, from }))
   })
@@ -60,7 +60,7 @@ function presentedAs(
   if (token !== undefined) return { token }
   if (receipt !== undefined) return { receipt }
   if (scan === undefined) return {}
-  const scanned = classify(scan)
+  const scanned = classifyScan(scan)
   if (scanned.kind === 'token') return { token: scanned.text }
   return scanned.kind === 'epc' ? { epc: scanned.epc } : { receipt: scan }
 }

@@ -25,7 +25,7 @@ export function setupRoutes(app: Hono, agent: Agent): void {
     return body instanceof Response
       ? body
       : once(c, 'llrp', async () =>
-          reply(c, 'findLlrp', (await agent.surroundings?.llrpAt(body.address)) ?? { fault: '' }),
+          reply(c, 'findLlrp', (await agent.deviceDiscovery?.findLlrpReader(body.address)) ?? { fault: '' }),
         )
   })
   app.post('/v1/setup/devices', async (c) => {

@@ -130,7 +130,7 @@ export class GateRequests {
     const { deviceId } = request
     const { first, out } = await this.#leaveOneByOne(request, gates.withReceipt(deviceId, claims, unused))
     const isRestDue = first === undefined || (first.outcome === 'confirmed' && out.length < unused.length)
-    const rest = isRestDue ? await authorize({ ...request, isOpen: first !== undefined }) : undefined
+    const rest = isRestDue ? await authorize({ ...request, isAlreadyOpen: first !== undefined }) : undefined
     const answer = first ?? rest
     if (!answer) throw new Error('a receipt without an answer')
     const left = rest?.authorized === true ? unused : out.map(({ entry }) => entry)
@@ -156,7 +156,7 @@ export class GateRequests {
     for (const { tag, entry } of here) {
       // A person stands there: what cannot be told one by one in time leaves with the rest.
       if (platform.clock.elapsed() - beganMs > ONE_BY_ONE_MS) break
-      const answer = await authorize({ ...request, identifiers: tagNameOf(tag), isOpen: first !== undefined })
+      const answer = await authorize({ ...request, identifiers: tagNameOf(tag), isAlreadyOpen: first !== undefined })
       if (!answer.authorized) continue
       first ??= answer
       out.push({ tag, entry })

@@ -1,4 +1,4 @@
-import type { Attached } from '../../setup/surroundings.ts'
+import type { AttachedDevice } from '../../setup/surroundings.ts'
 import { deviceDetail, deviceState, deviceTitle } from '../model/status-view.ts'
 import type { PageDevice } from '../model/wire.ts'
 import type { Texts } from '../texts/texts.ts'
@@ -9,7 +9,7 @@ export interface SetupPageProps {
   reader: Reader
   script?: FrameProps['script']
   devices: readonly (PageDevice & { identity?: { description: string; firmwareVersion?: string } })[]
-  attached: readonly Attached[]
+  attached: readonly AttachedDevice[]
   /** The file that devices can be written to from here. */
   configFile: string | undefined
   /** What nobody may overlook about the agent itself. */

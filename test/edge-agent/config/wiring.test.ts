@@ -39,7 +39,7 @@ describe('the wiring of a device', () => {
       expect(wiring.antennasOf('dev')).toBeUndefined()
       expect(wiring.confirmInputOf('dev')).toBeUndefined()
       expect(wiring.readsStaffCards('dev')).toBe(false)
-      expect(wiring.nearDbmOf('dev')).toBeUndefined()
+      expect(wiring.minimumRssiOf('dev')).toBeUndefined()
       expect(wiring.sirenSecondsOf('dev')).toBe(5)
     },
   )
@@ -81,11 +81,11 @@ describe('the wiring of a device', () => {
     [2_000, PUSH],
     [2_000, OSDP],
   ])('waits %s ms without a read before a tag has left, null where the driver reports it: %o', (awayMs, device) => {
-    expect(wired(device).awayMsOf('dev')).toBe(awayMs)
+    expect(wired(device).absentMsOf('dev')).toBe(awayMs)
   })
 
   it.each([LLRP, IMPINJ, ZEBRA, PUSH, M100, THINGMAGIC])('ignores weak reads below nearDbm: $driver', (reader) => {
-    expect(wired({ ...reader, nearDbm: -45 }).nearDbmOf('dev')).toBe(-45)
+    expect(wired({ ...reader, nearDbm: -45 }).minimumRssiOf('dev')).toBe(-45)
   })
 
   it.each([SCANNER, PCSC, OSDP])('reads staff cards where they are configured: $driver', (reader) => {

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { givingUp } from '../../../edge-agent/decisions/give-up.ts'
+import { openTokenVoider } from '../../../edge-agent/decisions/give-up.ts'
 import { openLedger } from '../../../edge-agent/ledger/ledger.ts'
 import { letPromisesSettle, virtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 import { temporaryFolder } from '../../support/databases.ts'
@@ -17,7 +17,7 @@ it('gives up after 30 s what was fetched and not used, refuses it from then on, 
   })
   const errors: unknown[] = []
   const log = { info: () => undefined, warn: () => undefined, error: (fields: object) => void errors.push(fields) }
-  const giveUp = givingUp({ ledger, timers: world.timers, nowMs: () => world.clock.wall(), log })
+  const tokenVoider = openTokenVoider({ ledger, timers: world.timers, nowMs: () => world.clock.wall(), log })
   const exp = Math.floor(world.clock.wall() / 1_000) + 300
   const claim = (nonce: string) =>
     ledger.claim(
@@ -40,10 +40,10 @@ it('gives up after 30 s what was fetched and not used, refuses it from then on, 
   const voids = () =>
     ledger.journal.unsent(100).rows.flatMap(({ body }) => (body.evidence?.kind === 'void' ? [body.evidence.nonce] : []))
 
-  for (const nonce of ['used', 'unused']) giveUp.unlessUsed(nonce)
+  for (const nonce of ['used', 'unused']) tokenVoider.voidUnlessUsedSoon(nonce)
   expect((await claim('used')).ok).toBe(true)
   await world.advance(29_000)
-  giveUp.unlessUsed('unused')
+  tokenVoider.voidUnlessUsedSoon('unused')
   expect(voids()).toEqual([])
   await world.advance(1_500)
   await settle()
@@ -53,9 +53,9 @@ it('gives up after 30 s what was fetched and not used, refuses it from then on, 
 
   // Asked for, also what was used in part is given up, once; the row is of after the claim.
   await claim('part')
-  giveUp.now('part')
+  tokenVoider.voidNow('part')
   await settle()
-  giveUp.now('part')
+  tokenVoider.voidNow('part')
   await settle()
   expect(voids()).toEqual(['unused', 'part'])
   expect(await claim('part')).toEqual({ ok: false, reason: 'token_revoked' })
@@ -64,7 +64,7 @@ it('gives up after 30 s what was fetched and not used, refuses it from then on, 
     .rows.filter(({ body }) => body.evidence && 'nonce' in body.evidence && body.evidence.nonce === 'part')
   expect(rows[1]?.body.atMs).toBeGreaterThan(rows[0]?.body.atMs ?? Infinity)
   expect(errors).toEqual([])
-  giveUp.stop()
+  tokenVoider.stop()
   ledger.close()
   rmSync(folder, { recursive: true, force: true })
 })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { withOutcome, type AuthorizeAnswer } from '../../../edge-agent/decisions/request.ts'
+import { assertOutcome, type AuthorizeAnswer } from '../../../edge-agent/decisions/request.ts'
 import { BrokenInvariant } from '../../../policy/assert.ts'
 import { drivesOutput, PROTECTION_ACTIONS, type ProtectionAction } from '../../../policy/vocabulary.ts'
 
@@ -21,12 +21,12 @@ describe('an authorized action', () => {
   })
 
   it.each(PROTECTION_ACTIONS.filter(drivesOutput))('%s is never answered without an outcome', (action) => {
-    expect(() => withOutcome(answer(action))).toThrow(BrokenInvariant)
-    expect(withOutcome(answer(action, { outcome: 'unknown' }))).toMatchObject({ outcome: 'unknown' })
-    expect(withOutcome(answer(action, { authorized: false }))).toMatchObject({ outcome: null })
+    expect(() => assertOutcome(answer(action))).toThrow(BrokenInvariant)
+    expect(assertOutcome(answer(action, { outcome: 'unknown' }))).toMatchObject({ outcome: 'unknown' })
+    expect(assertOutcome(answer(action, { authorized: false }))).toMatchObject({ outcome: null })
   })
 
   it('has no outcome when it only asks for the status of an item', () => {
-    expect(withOutcome(answer('verify_item_status'))).toMatchObject({ authorized: true, outcome: null })
+    expect(assertOutcome(answer('verify_item_status'))).toMatchObject({ authorized: true, outcome: null })
   })
 })

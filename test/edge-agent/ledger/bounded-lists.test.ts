@@ -48,7 +48,7 @@ describe('lists of the agent', () => {
       platform: world,
       execute: () => Promise.resolve({ outcome: 'confirmed', commanded: true, detail: '' }),
       confirmInputOf: () => 1,
-      onTrouble: () => undefined,
+      onAnomaly: () => undefined,
     })
     for (let n = 0; n < 1_000; n++) {
       await releases.execute('dev_1', { kind: 'release' }, new AbortController().signal)

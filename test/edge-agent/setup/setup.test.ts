@@ -6,7 +6,7 @@ import { realPlatform } from '../../../bin/platform.ts'
 import { surroundings } from '../../../bin/surroundings.ts'
 import { readConfig } from '../../../edge-agent/config.ts'
 import { localApp } from '../../../edge-agent/http/local-app.ts'
-import type { Surroundings } from '../../../edge-agent/setup/surroundings.ts'
+import type { DeviceDiscovery } from '../../../edge-agent/setup/surroundings.ts'
 import { llrpReader } from '../../../simulators/devices/llrp.ts'
 import { serveTcp, type TcpService } from '../../../simulators/devices/serve.ts'
 import { violations } from '../../support/axe.ts'
@@ -35,18 +35,18 @@ const SERIAL = {
 }
 
 function setUpBench(
-  look: Surroundings['look'],
-  llrpAt: Surroundings['llrpAt'] = async () => ({ fault: 'no' }),
+  findAttached: DeviceDiscovery['findAttached'],
+  findLlrpReader: DeviceDiscovery['findLlrpReader'] = async () => ({ fault: 'no' }),
 ): PagesBench {
   const bench = pagesBench()
   const check = async (deviceId: string) =>
     deviceId === STATION
       ? { deviceId, driver: 'modbus', state: 'ready', since: 0, detail: 'Modbus TCP unit 1' }
       : undefined
-  Object.assign(bench.agent, { surroundings: { look, llrpAt }, check })
+  Object.assign(bench.agent, { deviceDiscovery: { findAttached, findLlrpReader }, check })
   return bench
 }
-const twoThings: Surroundings['look'] = async () => ({
+const twoThings: DeviceDiscovery['findAttached'] = async () => ({
   attached: [
     {
       kind: 'serial',
@@ -199,8 +199,8 @@ describe('a UHF reader at an address', () => {
     const platform = realPlatform()
     const reader = llrpReader({ platform })
     const service = await serveTcp({ port: 0, serve: (link) => reader.serve(link) })
-    const { llrpAt } = surroundings('/nonexistent/pcscd.comm', platform)
-    const found = await llrpAt(`127.0.0.1:${service.port}`)
+    const { findLlrpReader } = surroundings('/nonexistent/pcscd.comm', platform)
+    const found = await findLlrpReader(`127.0.0.1:${service.port}`)
     expect(found).toMatchObject({
       found: {
         kind: 'llrp',
@@ -214,11 +214,11 @@ describe('a UHF reader at an address', () => {
     // Nothing was asked of it, so nothing of it was changed.
     expect(reader.received).toEqual([])
     reader.occupy(true)
-    expect(await llrpAt(`127.0.0.1:${service.port}`)).toMatchObject({
+    expect(await findLlrpReader(`127.0.0.1:${service.port}`)).toMatchObject({
       found: { fix: expect.stringContaining('another program') },
     })
     await service.close()
-    expect(await llrpAt(`127.0.0.1:${service.port}`)).toEqual({
+    expect(await findLlrpReader(`127.0.0.1:${service.port}`)).toEqual({
       fault: expect.stringContaining('nothing listens there'),
     })
   })
@@ -235,7 +235,7 @@ describe.skipIf(NO_CHROMIUM)(`the set-up page in a browser (${NO_CHROMIUM ?? 'in
     const reader = llrpReader({ platform })
     service = await serveTcp({ port: 0, serve: (link) => reader.serve(link) })
     chromium = await startChromium()
-    const bench = setUpBench(twoThings, surroundings('/nonexistent', platform).llrpAt)
+    const bench = setUpBench(twoThings, surroundings('/nonexistent', platform).findLlrpReader)
     folder = temporaryFolder('setup')
     Object.assign(bench.agent, { configFile: configFile(join(folder, 'edge.json')) })
     served = await servePages(bench)

@@ -41,11 +41,11 @@ export const AGENT_BUGS: readonly Bug[] = [
       change(
         'edge-agent/decisions/authorize.js',
         'const redemption = {',
-        'const result = await commandRelease(this.#parts, redemptionId, ask);\nconst redemption = {',
+        'const result = await commandRelease(this.#parts, redemptionId, context);\nconst redemption = {',
       ),
       change(
         'edge-agent/decisions/authorize.js',
-        'return this.#notClaimed(redemption, claimed);\n        const result = await commandRelease(this.#parts, redemptionId, ask);',
+        'return this.#notClaimed(redemption, claimed);\n        const result = await commandRelease(this.#parts, redemptionId, context);',
         'return this.#notClaimed(redemption, claimed);',
       ),
     ],
