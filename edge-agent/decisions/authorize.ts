@@ -11,11 +11,11 @@ import type { CloudLink } from '../link/cloud-link.ts'
 import type { Home } from '../peers/home.ts'
 import { ledgerDoubt } from '../trust/revocation/untrusted-ledger.ts'
 import { commandRelease, type CommandParts } from './command.ts'
-import { Decider, type DeciderParts } from './decide.ts'
-import type { TokenVoider } from './give-up.ts'
+import { Decider, type DeciderParts } from './decider.ts'
+import type { TokenVoider } from './void-tokens.ts'
 import type { Outcomes } from './outcomes.ts'
-import { DecisionRecords, type RecordParts } from './record.ts'
-import { announcedReleases } from './released.ts'
+import { DecisionRecords, type RecordParts } from './decision-records.ts'
+import { announcedReleases } from './announced-releases.ts'
 import {
   itemInfoOf,
   NOTHING_RELEASED,
@@ -33,11 +33,11 @@ import {
  *
  * How the agent gets from a scan to the pulse of a relay. These steps are the same at a station, at a gate and for a program.
  *   scan, read   a device's event or an HTTP call becomes one request: lanes/lanes.ts, http/routes/decision-routes.ts
- *   decide       decide.ts: by a token, by the cloud, by a receipt or by the item. Nothing is used up yet.
+ *   decide       decider.ts: by a token, by the cloud, by a receipt or by the item. Nothing is used up yet.
  *   claim        ledger/claims/claims.ts: uses up the rights. Durable before the command; refuses a right that was used.
  *   command      command.ts: one command for each claim, never a second one.
  *   confirm      outcomes.ts: stores what the device did. After a power cut ledger/recovery.ts stores `unknown`.
- *   report       record.ts: the events in the ledger's journal, which link/reports sends to the cloud.
+ *   report       decision-records.ts: the events in the ledger's journal, which link/reports sends to the cloud.
  */
 export type Authorize = (request: AuthorizeRequest) => Promise<AuthorizeAnswer>
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { POINTER, type JsonSchema } from '../../policy/json-schema.ts'
 import { schemaWriter, type Io, type SchemaWriter } from '../../policy/schema-writer.ts'
-import { AgentFault } from './answers.ts'
+import { AgentFault } from './response-schemas.ts'
 import { AGENT_ERRORS, type AgentErrorCode } from './error-codes.ts'
 import { AGENT_OPERATIONS, errorsOf, type AgentOperation } from './operations.ts'
 

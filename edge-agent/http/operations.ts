@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import * as answers from './answers.ts'
+import * as answers from './response-schemas.ts'
 import type { AgentErrorCode } from './error-codes.ts'
-import * as requests from './requests.ts'
+import * as requests from './request-schemas.ts'
 
 /**
  * Every JSON operation of the agent's HTTP: the one source of validation, of the OpenAPI document and of the types of

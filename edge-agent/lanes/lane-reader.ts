@@ -12,7 +12,7 @@ import {
 } from '../../policy/vocabulary.ts'
 import { looksLikePickupCode, type VerifiedCode } from '../decisions/pickup-code.ts'
 import type { AuthorizeRequest } from '../decisions/request.ts'
-import { classifyScan, type ScannedCode } from '../decisions/scan.ts'
+import { classifyScan, type ScannedCode } from '../decisions/classify-scan.ts'
 import type { LaneOperators } from './lane-operators.ts'
 import { sessionFor, type LaneState } from './lane-state.ts'
 import type { LaneStates } from './lane-states.ts'

@@ -18,8 +18,8 @@ import { clockTime } from './model/clock-time.ts'
 import { gateLine, gateReady } from './model/gate-view.ts'
 import { resultView } from './model/result-view.ts'
 import type { PageDevice, PageStatus } from './model/wire.ts'
-import { openReaders } from './readers.ts'
-import { recentResults } from './recent.ts'
+import { openReaders } from './page-renderer.ts'
+import { recentResults } from './recent-results.ts'
 
 /**
  *   GET /station?device=  ·  /gate?device=  ──▶ server-rendered page ──▶ its program hears /v1/events and sends /v1/scan

@@ -1,5 +1,5 @@
 import type { Platform } from '../../policy/platform.ts'
-import { openTokenVoider, type TokenVoider } from '../decisions/give-up.ts'
+import { openTokenVoider, type TokenVoider } from '../decisions/void-tokens.ts'
 import type { Devices } from '../devices/devices.ts'
 import { openAgentKey, type AgentKey } from '../identity/agent-key.ts'
 import type { Identity } from '../identity/identity.ts'

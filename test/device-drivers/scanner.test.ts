@@ -5,7 +5,7 @@ import { memoryPort } from '../../device-drivers/transports/memory.ts'
 import { scannerSimulator } from '../../simulators/devices/scanner.ts'
 import type { ScannerSimulatorOptions } from '../../simulators/devices/scanner.ts'
 import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
-import { classifyScan } from '../../edge-agent/decisions/scan.ts'
+import { classifyScan } from '../../edge-agent/decisions/classify-scan.ts'
 import { describeDriver } from './conformance.ts'
 import { ADDRESS, entries, forEver, RELEASE } from './workbench.ts'
 

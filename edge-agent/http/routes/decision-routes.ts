@@ -1,13 +1,13 @@
 import type { Hono } from 'hono'
 import { normaliseIdentifiers } from '../../../policy/identifiers.ts'
-import { classifyScan } from '../../decisions/scan.ts'
+import { classifyScan } from '../../decisions/classify-scan.ts'
 import type { Agent } from '../../runtime.ts'
 import type { Access } from '../access.ts'
 import { failField, failUnpaired } from '../fail.ts'
-import { decideFew } from '../decide-few.ts'
+import { decideFew } from '../decision-limit.ts'
 import { readBody } from '../read-request.ts'
 import { reply } from '../reply.ts'
-import { AuthorizeRequest, ScanRequest } from '../requests.ts'
+import { AuthorizeRequest, ScanRequest } from '../request-schemas.ts'
 import { sessionOf } from './operator-routes.ts'
 
 /** `authorize`: a program asks for an action. `scan`: a text that was typed or scanned into a page. Both wait for the outcome. */

@@ -5,7 +5,7 @@ import type { Access } from '../access.ts'
 import { fail, failUnpaired } from '../fail.ts'
 import { readBody, readQuery } from '../read-request.ts'
 import { reply } from '../reply.ts'
-import { DeviceQuery, SignInRequest } from '../requests.ts'
+import { DeviceQuery, SignInRequest } from '../request-schemas.ts'
 
 /** When a sign-in without the store key is worth another try, s: the agent logs in again at once. */
 const KEY_RETRY_SECONDS = 5

@@ -7,7 +7,7 @@ import { fail } from '../fail.ts'
 import { readBody } from '../read-request.ts'
 import { refusedCallers } from '../refused-callers.ts'
 import { reply } from '../reply.ts'
-import { HomeRequest, NoticeRequest } from '../requests.ts'
+import { HomeRequest, NoticeRequest } from '../request-schemas.ts'
 
 /** What the agents of a store send each other: requests to the receipt home, and notices of releases. All are signed. */
 export function peerRoutes(app: Hono, agent: Agent, refusals: Pick<LimitedLog, 'write'>): void {

@@ -4,7 +4,7 @@ import { isLoopback } from '../connection.ts'
 import { fail } from '../fail.ts'
 import { readBody } from '../read-request.ts'
 import { reply } from '../reply.ts'
-import { AddDeviceRequest, CheckDeviceRequest, LlrpRequest } from '../requests.ts'
+import { AddDeviceRequest, CheckDeviceRequest, LlrpRequest } from '../request-schemas.ts'
 
 /** What the set-up page asks: only from this machine, one question of a kind at a time. */
 export function setupRoutes(app: Hono, agent: Agent): void {

@@ -4,9 +4,9 @@ import type { Clock } from '../../../policy/platform.ts'
 import type { DeviceRecord } from '../../devices/device-journal.ts'
 import type { KnownItem } from '../../items/item-table.ts'
 import { AMBER_SECONDS, GREEN_SECONDS } from '../gate-signals.ts'
-import { crowd, type Crowd } from './crowd.ts'
+import { crowd, type Crowd } from './bulk-detector.ts'
 import { incidents, RESOLVABLE_MS, type Incidents } from './incident.ts'
-import { explain, type Judgement } from './judge.ts'
+import { explain, type Judgement } from './assess-tag.ts'
 import { tagNameOf } from './tags/gate-tag.ts'
 
 export interface GateAlarmsParts {

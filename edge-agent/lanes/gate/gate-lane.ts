@@ -7,7 +7,7 @@ import { DEFAULT_POLICY, type ProtectionPolicy } from '../../../policy/store-pol
 import type { Replica } from '../../items/replica.ts'
 import type { DeviceRecord } from '../../devices/device-journal.ts'
 import { GateAlarms } from './gate-alarms.ts'
-import { judge, type Judgement } from './judge.ts'
+import { judge, type Judgement } from './assess-tag.ts'
 import type { ReleasedUnits } from './released-units.ts'
 import { receiptPasses, tagsOfReceipt, type ReceiptPasses, type TagEntry } from './receipt-pass.ts'
 import { deduplicator, type Deduplicator, type Zone } from './tags/deduplicate.ts'

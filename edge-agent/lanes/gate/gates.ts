@@ -13,7 +13,7 @@ import type { DeviceJournal } from '../../devices/device-journal.ts'
 import { openExitClaims, type ExitClaims } from './exit-claims.ts'
 import { gateTagOf, tagNameOf } from './tags/gate-tag.ts'
 import { openGate, type GateCounts, type GateLane } from './gate-lane.ts'
-import type { Judgement } from './judge.ts'
+import type { Judgement } from './assess-tag.ts'
 import type { TagEntry } from './receipt-pass.ts'
 import { openReleasedUnits, type ReleasedUnit, type ReleasedUnits } from './released-units.ts'
 

@@ -5,9 +5,9 @@ import type { LiveEvent } from '../model/wire.ts'
 import { keepAwake } from './awake.ts'
 import { openHeader } from './header.ts'
 import { keepUpToDate, listen } from './live.ts'
-import { placeOfPage } from './place.ts'
+import { placeOfPage } from './page-context.ts'
 import { after, now } from './platform.ts'
-import { made, slot, write } from './slots.ts'
+import { made, slot, write } from './elements.ts'
 
 /** The program of the display at the gate: it only tells. */
 const place = placeOfPage()

@@ -1,8 +1,8 @@
 import { lostView, statusView } from '../model/status-view.ts'
 import type { PageStatus } from '../model/wire.ts'
-import type { Place } from './place.ts'
+import type { Place } from './page-context.ts'
 import { every, now } from './platform.ts'
-import { made, slot } from './slots.ts'
+import { made, slot } from './elements.ts'
 
 /** Keeps badges and banners as they are; "seit 12 min" goes on by itself. */
 export interface Header {

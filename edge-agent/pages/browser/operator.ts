@@ -1,8 +1,8 @@
 import type { Texts } from '../texts/texts.ts'
 import { signOut, whoIsHere } from './api.ts'
-import type { Place } from './place.ts'
+import type { Place } from './page-context.ts'
 import { after } from './platform.ts'
-import { slot, writeOrHide } from './slots.ts'
+import { slot, writeOrHide } from './elements.ts'
 
 /** Who stands behind what is asked at this device. The agent keeps the session; the page knows the name only. */
 export interface Operator {

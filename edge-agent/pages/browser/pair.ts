@@ -1,7 +1,7 @@
 import { call } from './api.ts'
-import { placeOfPage } from './place.ts'
+import { placeOfPage } from './page-context.ts'
 import { ask, every } from './platform.ts'
-import { slot, write } from './slots.ts'
+import { slot, write } from './elements.ts'
 
 /**
  *   one-time link /pair#CODE ──▶ POST /v1/pair ──▶ the page that was wanted

@@ -1,8 +1,8 @@
 import { deviceDetail, deviceState } from '../model/status-view.ts'
 import type { PageDevice } from '../model/wire.ts'
 import { call } from './api.ts'
-import { placeOfPage } from './place.ts'
-import { slot, write, writeTechnical } from './slots.ts'
+import { placeOfPage } from './page-context.ts'
+import { slot, write, writeTechnical } from './elements.ts'
 
 /** The program of the set-up page: checks a device, looks for a reader at an address, and writes down what was found. */
 const { texts } = placeOfPage()

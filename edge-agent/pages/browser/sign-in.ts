@@ -1,8 +1,8 @@
 import { listOperators, signIn, type OperatorName } from './api.ts'
 import type { Operator } from './operator.ts'
-import type { Place } from './place.ts'
+import type { Place } from './page-context.ts'
 import { after } from './platform.ts'
-import { made, slot, write } from './slots.ts'
+import { made, slot, write } from './elements.ts'
 
 /** A dialog that somebody walked away from goes away too. */
 const LEFT_ALONE_MS = 60_000

@@ -2,7 +2,7 @@ import { clockTime } from '../model/clock-time.ts'
 import type { ResultView } from '../model/result-view.ts'
 import type { Texts } from '../texts/texts.ts'
 import { after, now } from './platform.ts'
-import { slot, write, writeOrHide } from './slots.ts'
+import { slot, write, writeOrHide } from './elements.ts'
 
 /** The middle of the station. */
 export interface Stage {

@@ -1,4 +1,4 @@
-import type { AttachedDevice } from '../../setup/surroundings.ts'
+import type { AttachedDevice } from '../../setup/device-discovery.ts'
 import { deviceDetail, deviceState, deviceTitle } from '../model/status-view.ts'
 import type { PageDevice } from '../model/wire.ts'
 import type { Texts } from '../texts/texts.ts'

@@ -1,6 +1,6 @@
 import { Hono } from 'hono'
 import { describe, expect, it, vi } from 'vitest'
-import { decideFew, DECIDING_LIMIT } from '../../../edge-agent/http/decide-few.ts'
+import { decideFew, DECIDING_LIMIT } from '../../../edge-agent/http/decision-limit.ts'
 import { refusedCallers } from '../../../edge-agent/http/refused-callers.ts'
 import { laneStates, STATES_LIMIT } from '../../../edge-agent/lanes/lane-states.ts'
 import { watchReleases } from '../../../edge-agent/devices/release-watch.ts'

@@ -1,6 +1,6 @@
 import type { Hono } from 'hono'
 import type { z } from 'zod'
-import { AgentFault } from '../../../edge-agent/http/answers.ts'
+import { AgentFault } from '../../../edge-agent/http/response-schemas.ts'
 import { AGENT_ERRORS, type AgentErrorCode } from '../../../edge-agent/http/error-codes.ts'
 import { AGENT_OPERATIONS, errorsOf, type AgentOperation } from '../../../edge-agent/http/operations.ts'
 import { findingsOf, findingText } from '../../../policy/findings.ts'

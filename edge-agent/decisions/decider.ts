@@ -4,10 +4,10 @@ import type { CloudLink } from '../link/cloud-link.ts'
 import { isRestored, ledgerDoubt } from '../trust/revocation/untrusted-ledger.ts'
 import { decideByItem } from './by-item.ts'
 import { decideByToken, isOnlyForCloud, openWithNewestKeys } from './by-token.ts'
-import type { TokenVoider } from './give-up.ts'
+import type { TokenVoider } from './void-tokens.ts'
 import { decideOnline } from './online.ts'
 import { NEEDS_STAFF, type RequestContext, type Grant, type Verdict } from './request.ts'
-import { offlineReceipts, type OfflineReceipts, type OfflineReceiptsParts } from './with-home.ts'
+import { offlineReceipts, type OfflineReceipts, type OfflineReceiptsParts } from './offline-receipts.ts'
 
 export interface DeciderParts extends OfflineReceiptsParts {
   platform: Pick<Platform, 'random'>
@@ -27,7 +27,7 @@ export interface Decided {
  *   token of this ledger ─▶ by-token.ts
  *   cloud in reach ─▶ online.ts
  *   offline: ledger in doubt, or a token that only the cloud may honour ─▶ staff
- *   offline: receipt ─▶ with-home.ts ─▶ by-receipt.ts
+ *   offline: receipt ─▶ offline-receipts.ts ─▶ by-receipt.ts
  *   offline: named item ─▶ by-item.ts
  *
  * Chooses who decides about a request. The first line that fits decides. A verdict uses up nothing.

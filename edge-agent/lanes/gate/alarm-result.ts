@@ -1,6 +1,6 @@
 import type { ScanResult } from '../scan-result.ts'
 import { tagNameOf } from './tags/gate-tag.ts'
-import type { Judgement } from './judge.ts'
+import type { Judgement } from './assess-tag.ts'
 
 /** An alarm as the gate's display shows it: as a request that was refused. */
 export function alarmShown(tag: string, { severity, item }: Judgement, offline: boolean): ScanResult {

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { openTokenVoider } from '../../../edge-agent/decisions/give-up.ts'
+import { openTokenVoider } from '../../../edge-agent/decisions/void-tokens.ts'
 import { openLedger } from '../../../edge-agent/ledger/ledger.ts'
 import { letPromisesSettle, virtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 import { temporaryFolder } from '../../support/databases.ts'
