@@ -5,8 +5,8 @@ import { LAST_SEEN_FLUSH_MS } from './agent-identity/last-seen.ts'
 import { pruneCodes } from './agents/enrolment/enrolment.ts'
 import { startRetrying } from './agents/journal/retry-unapplied.ts'
 import { pruneLogins } from './agent-identity/sessions.ts'
-import { cancelOverdueOrders } from './click-and-collect/expire.ts'
-import { expireEarnings } from './loyalty/expire.ts'
+import { cancelOverdueOrders } from './click-and-collect/cancel-overdue-orders.ts'
+import { expireEarnings } from './loyalty/expire-earnings.ts'
 import { startDueOffers } from './offers/due-offers.ts'
 import { pruneRequests } from './assistance/requests.ts'
 import { pruneAnswers } from './operations/idempotency.ts'
@@ -23,8 +23,8 @@ import { startDuePayments } from './payments/due-payments.ts'
 import { releaseRefunds } from './payments/release-refunds.ts'
 import type { Database, Db } from './persistence/database.ts'
 import { oldestOpen } from './persistence/positions.ts'
-import { cancelUnpaid } from './scan-and-go/cancel-unpaid.ts'
-import { lapseReservations } from './stock/lapse.ts'
+import { cancelOverduePurchases } from './scan-and-go/cancel-overdue-purchases.ts'
+import { lapseReservations } from './stock/lapse-reservations.ts'
 
 /** Work that is due by time. Each kind is safe to run twice, and in several processes. */
 
@@ -159,7 +159,7 @@ function startExpiry(repeater: Repeater, database: Database, services: Services)
     for (const prune of PRUNED) await database.write((db) => prune(db, nowMs))
   })
   everyMinute('moving devices', () => endDueMoves(database, services))
-  everyMinute('unpaid purchases', () => cancelUnpaid(database, services))
+  everyMinute('unpaid purchases', () => cancelOverduePurchases(database, services))
   everyMinute('overdue orders', () => cancelOverdueOrders(database, services))
   everyMinute('stock reservations', () => lapseReservations(database, services))
   everyMinute('loyalty expiry', () => expireEarnings(database, services))

@@ -1,7 +1,7 @@
 import { newId } from '../../policy/ids.ts'
 import { newProductRow, type NewProduct } from '../../cloud/catalogue/product-row.ts'
 import { renderListing } from '../../cloud/catalogue/render.ts'
-import { joinWords, wordsOf } from '../../cloud/catalogue/words.ts'
+import { joinTerms, searchTermsOf } from '../../cloud/catalogue/search-terms.ts'
 import { auditRow, outboxRow, Refused, type BareCall } from './bare-context.ts'
 import { INSERT_PRODUCT, PAGE } from './statements.ts'
 
@@ -39,8 +39,8 @@ export async function insertProduct(
     old_price_cent,
     updated_ms: nowMs,
   })
-  const words = wordsOf(row)
-  const joined = joinWords(words)
+  const words = searchTermsOf(row)
+  const joined = joinTerms(words)
   const { name, price } = input
   const [done] = await ask<{ stores: number; made: number }>(INSERT_PRODUCT, [
     storeId,

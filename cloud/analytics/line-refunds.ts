@@ -1,4 +1,4 @@
-import { hasGone } from '../purchases/shown-refunds.ts'
+import { isRefunded } from '../purchases/present-refunds.ts'
 import type { RefundRow } from '../persistence/tables/payments.ts'
 import type { PurchaseLineRow } from '../persistence/tables/purchases.ts'
 import type { CountedRefund } from './count-purchases.ts'
@@ -28,7 +28,7 @@ export function refundedByLine(lines: readonly Line[], refunds: readonly RefundR
   }
   // Who names lines gets them, whatever went back without a name before.
   for (const refund of refunds
-    .filter(hasGone)
+    .filter(isRefunded)
     .toSorted((a, b) => Number(a.line_ids === null) - Number(b.line_ids === null))) {
     const counted = refund.counted === null ? undefined : (JSON.parse(refund.counted) as CountedRefund)
     const named = new Set([...(JSON.parse(refund.line_ids ?? '[]') as string[]), ...(counted?.lineIds ?? [])])

@@ -3,7 +3,7 @@ import type { RefundRow } from '../persistence/tables/payments.ts'
 import type { PurchaseLineRow } from '../persistence/tables/purchases.ts'
 import { iso, present } from '../operations/fields.ts'
 import type { Reading } from '../operations/operation.ts'
-import { refundedCent, refundsOfMany, toShownRefund } from '../purchases/shown-refunds.ts'
+import { refundedCent, refundsOfMany, toRefundInCents } from '../purchases/present-refunds.ts'
 import { vatBreakdown } from '../purchases/vat.ts'
 import { refundedByLine } from './line-refunds.ts'
 import type { Sale } from './schema.ts'
@@ -113,6 +113,6 @@ function toSale(
 }
 
 function toExportedRefund(refund: RefundRow): Sale['refunds'][number] {
-  const { createdAt, completedAt, ...shown } = toShownRefund(refund)
+  const { createdAt, completedAt, ...shown } = toRefundInCents(refund)
   return { ...shown, createdAt: iso(createdAt), ...(completedAt !== undefined && { completedAt: iso(completedAt) }) }
 }

@@ -83,7 +83,7 @@ export const fetchZones = operation({
 })
 
 /** The zone, in a store that the caller may see and whose package has zones. */
-export async function ownZone(call: Call, zoneId: string): Promise<ZoneRow> {
+export async function zoneOfCaller(call: Call, zoneId: string): Promise<ZoneRow> {
   const zone = await findZone(call.db, zoneId)
   if (zone?.tenant !== knownCaller(call.caller).tenant) throw notFound('zone')
   await ownStoreOf(call, zone.store_id, 'zone')
@@ -105,7 +105,7 @@ export const requestAssistance = operation({
   response: z.strictObject({ ...Success, requestId: z.string(), url: z.string() }),
   example: { zoneId: 'zon_01KANX6Y7C3V9Q2M8R5T4W6Z1B', message: 'Gibt es das Hemd in L?' },
   async run(call, { zoneId, message, userId }) {
-    const zone = await ownZone(call, zoneId)
+    const zone = await zoneOfCaller(call, zoneId)
     const { platform } = call.services
     const ticket = newTicket(platform)
     const request = await openRequest({ db: call.db, nowMs: call.nowMs, platform }, zone, ticket, { message, userId })
@@ -147,8 +147,8 @@ export const fetchAssistanceRequests = operation({
   }),
   response: z.strictObject({ ...Success, requests: z.array(AssistanceRequest), nextCursor: z.string().optional() }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', status: 'open' },
-  async run(call, { storeId, status, cursor, ...asked }) {
-    const limit = Math.min(asked.limit ?? DEFAULT_PAGE, PAGE_LIMIT)
+  async run(call, { storeId, status, cursor, ...paging }) {
+    const limit = Math.min(paging.limit ?? DEFAULT_PAGE, PAGE_LIMIT)
     const store = await ownStore(call, storeId)
     const rows = await listRequests(call.db, { storeId: store.store_id, status, below: cursor, limit: limit + 1 })
     const { items, nextCursor } = nextOf(rows, (row) => row.request_id, { limit })

@@ -2,10 +2,10 @@ import type { ProtectionEvent } from '../../policy/events.ts'
 import { GATE_BEHAVIOUR } from '../../policy/item-status.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
 import type { Scope } from './requests.ts'
-import { requestForDenial } from './requests.ts'
+import { openRequestForDenial } from './requests.ts'
 
 /** Who stood there five minutes ago has been helped, or has left. */
-const STILL_THERE_MS = 5 * 60_000
+const RECENT_MS = 5 * 60_000
 
 type TagEvent = Pick<ProtectionEvent, 'type' | 'storeId'> & {
   [
@@ -29,8 +29,8 @@ export async function raiseForEvent(
   occurredMs: number,
 ): Promise<void> {
   if (!isDeniedForStaff(event) && !isHeldAtGate(event)) return
-  if (Math.abs(scope.nowMs - occurredMs) > STILL_THERE_MS) return
-  await requestForDenial(scope, {
+  if (Math.abs(scope.nowMs - occurredMs) > RECENT_MS) return
+  await openRequestForDenial(scope, {
     tenant: scope.tenant,
     storeId: event.storeId,
     deviceId: event.deviceId ?? null,

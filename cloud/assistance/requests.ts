@@ -14,7 +14,7 @@ import { MESSAGES_LIMIT, type AssistanceRequest } from './schema.ts'
  */
 const OPEN_LIMIT = 500
 /** Requests are removed this long after the last word, ms: what shoppers say is nobody's archive. */
-const KEPT_MS = 30 * 86_400_000
+const RETENTION_MS = 30 * 86_400_000
 const REMOVED_AT_ONCE = 200
 
 export interface Scope {
@@ -33,17 +33,17 @@ export async function openRequest(
   { db, platform, nowMs }: Scope,
   zone: ZoneRow,
   ticket: string,
-  said: { message?: string | undefined; userId?: string | undefined },
+  content: { message?: string | undefined; userId?: string | undefined },
 ): Promise<AssistanceRequestRow> {
   const known = await findRequestOfTicket(db, ticket)
   if (known) return known
-  await checkRoom(db, zone.store_id)
+  await checkOpenLimit(db, zone.store_id)
   const row: AssistanceRequestRow = {
     request_id: newId('hlp', platform),
     tenant: zone.tenant,
     store_id: zone.store_id,
     zone_id: zone.zone_id,
-    user_id: said.userId ?? null,
+    user_id: content.userId ?? null,
     reason: 'shopper',
     device_id: null,
     purchase_id: null,
@@ -55,10 +55,10 @@ export async function openRequest(
     updated_ms: nowMs,
   }
   await db.insertInto('assistance_request').values(row).execute()
-  return said.message === undefined ? row : addMessage({ db, nowMs }, row, 'shopper', said.message)
+  return content.message === undefined ? row : addMessage({ db, nowMs }, row, 'shopper', content.message)
 }
 
-async function checkRoom(db: Db, storeId: string): Promise<void> {
+async function checkOpenLimit(db: Db, storeId: string): Promise<void> {
   if ((await countOpen(db, storeId, 'shopper')) >= OPEN_LIMIT)
     throw precondition(
       'too_many_requests_open',
@@ -127,7 +127,7 @@ export interface Denial {
 }
 
 /** A tag needs staff: asks for them, unless that is so already for this device and purchase or item. */
-export async function requestForDenial({ db, platform, nowMs }: Scope, denial: Denial): Promise<void> {
+export async function openRequestForDenial({ db, platform, nowMs }: Scope, denial: Denial): Promise<void> {
   const subject = `${denial.deviceId ?? '-'} ${denial.purchaseId ?? denial.item ?? '-'}`
   const open = await db
     .selectFrom('assistance_request')
@@ -164,7 +164,7 @@ export async function pruneRequests(db: Db, nowMs: number): Promise<void> {
   const old = await db
     .selectFrom('assistance_request')
     .select('request_id')
-    .where('updated_ms', '<', nowMs - KEPT_MS)
+    .where('updated_ms', '<', nowMs - RETENTION_MS)
     .orderBy('updated_ms')
     .limit(REMOVED_AT_ONCE)
     .execute()

@@ -5,7 +5,7 @@ export const MESSAGE_LENGTH = 500
 export const MESSAGES_LIMIT = 50
 
 /** What somebody says; blank is nothing. */
-export const Message = text(MESSAGE_LENGTH).refine((said) => said.trim() !== '', 'must not be blank')
+export const Message = text(MESSAGE_LENGTH).refine((message) => message.trim() !== '', 'must not be blank')
 
 /** `answered` waits for the shopper, `open` for staff; `closed` is final. */
 export const REQUEST_STATUSES = ['open', 'answered', 'closed'] as const

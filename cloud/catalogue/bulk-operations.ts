@@ -66,13 +66,13 @@ export const bulkImportProducts = operation({
       if (first === undefined) indexOfEan.set(product.ean, index)
     }
     const { imported, updated } = await upsertProducts(call, store, upserts)
-    tellImport(call, storeId, { imported, updated, errorCount: errors.count() })
+    recordImport(call, storeId, { imported, updated, errorCount: errors.count() })
     const warnings = warningsOf(upserts)
     return {
       success: true as const,
       imported,
       updated,
-      errors: [...errors.kept],
+      errors: [...errors.listed],
       errorCount: errors.count(),
       ...(warnings.length > 0 && { warnings }),
     }
@@ -80,7 +80,7 @@ export const bulkImportProducts = operation({
 })
 
 /** Notes an import in the audit log and tells it to whoever listens. */
-export function tellImport(
+export function recordImport(
   call: Call,
   storeId: string,
   counts: { imported: number; updated: number; errorCount: number },

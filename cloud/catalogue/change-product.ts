@@ -10,10 +10,10 @@ import { writeProducts } from './write-products.ts'
 type Known = ReadonlyMap<string, readonly Listing[]>
 
 /** A product as it was put into a store. */
-export interface Inserted {
+export interface InsertedProduct {
   product: Product
   /** What was stated and not taken, because other stores sell the product with something else. */
-  kept: string[]
+  ignored: string[]
 }
 
 /** Puts a product into a store that does not sell it. Its fields are the new ones only where no other store sells it. */
@@ -21,7 +21,7 @@ export async function insertIntoStore(
   call: Call,
   store: StoreRow,
   input: ProductInput & { ean: string },
-): Promise<Inserted> {
+): Promise<InsertedProduct> {
   const before = await findSharedProduct(call.db, store.tenant, { ean: input.ean })
   const known: Known = before ? await listListings(call.db, [before.product_id]) : new Map<string, Listing[]>()
   const others = before ? (known.get(before.product_id) ?? []) : []
@@ -36,7 +36,7 @@ export async function insertIntoStore(
   const listing = { store_id: store.store_id, price_cent, old_price_cent, updated_ms: call.nowMs }
   await writeProducts(call.db, [{ before, after, known: others, listing }])
   const product = toProduct(pricedAt(after, { ...listing, product_id: after.product_id }))
-  return { product, kept: Object.keys(input).filter((name) => differs(input, product, name)) }
+  return { product, ignored: Object.keys(input).filter((name) => differs(input, product, name)) }
 }
 
 function differs(input: object, product: Product, name: string): boolean {

@@ -4,7 +4,7 @@ import { Id } from '../operations/fields.ts'
 import { operation, type Call, type Work } from '../operations/operation.ts'
 import { FileField, FormBoolean, UploadedFile } from '../operations/uploaded-file.ts'
 import { ownStore } from '../stores/own-store.ts'
-import { ImportAnswer, tellImport, warningsOf } from './bulk-operations.ts'
+import { ImportAnswer, recordImport, warningsOf } from './bulk-operations.ts'
 import { readProducts, type ReadProducts } from './import/read-products.ts'
 import { findByEans, listListings } from './queries.ts'
 import { BATCH_LIMIT, upsertProducts, type Upserted } from './upsert-products.ts'
@@ -12,17 +12,17 @@ import { BATCH_LIMIT, upsertProducts, type Upserted } from './upsert-products.ts
 /** The file and a few fields beside it. */
 const FORM_LIMIT = 20 * 1024 * 1024 + 64 * 1024
 /** Files that are read at a time; each takes up to 100 MB. */
-const AT_WORK_LIMIT = 3
-let atWork = 0
+const CONCURRENT_READS_LIMIT = 3
+let filesBeingRead = 0
 
-async function read(file: UploadedFile): Promise<ReadProducts> {
-  if (atWork >= AT_WORK_LIMIT)
+async function readFile(file: UploadedFile): Promise<ReadProducts> {
+  if (filesBeingRead >= CONCURRENT_READS_LIMIT)
     throw new Failure('unavailable', 'too many files are being read; try again', { retryAfter: 5 })
-  atWork++
+  filesBeingRead++
   try {
     return await readProducts(Buffer.from(file.bytes.buffer, file.bytes.byteOffset, file.bytes.byteLength))
   } finally {
-    atWork--
+    filesBeingRead--
   }
 }
 
@@ -32,13 +32,13 @@ function importBatch(
   work: Work,
   storeId: string,
   batch: Batch,
-  isLast: (batch: Upserted) => Parameters<typeof tellImport>[2] | undefined,
+  countsOfLast: (batch: Upserted) => Parameters<typeof recordImport>[2] | undefined,
 ): Promise<Upserted> {
   return work.step(async (call) => {
     const store = await ownStore(call, storeId)
     const upserted = await upsertProducts(call, store, batch)
-    const told = isLast(upserted)
-    if (told) tellImport(call, storeId, told)
+    const counts = countsOfLast(upserted)
+    if (counts) recordImport(call, storeId, counts)
     return upserted
   })
 }
@@ -76,24 +76,24 @@ export const importProducts = operation({
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', file: new UploadedFile('products.xlsx', new Uint8Array()) },
   async steps(work, { storeId, file, dryRun = false }) {
     await work.read((call) => ownStore(call, storeId))
-    const { rows, products, errors, warnings } = await read(file)
+    const { rows, products, errors, warnings } = await readFile(file)
     const sum: Upserted = { imported: 0, updated: 0 }
     for (let at = 0; at < products.length; at += BATCH_LIMIT) {
       const batch = products.slice(at, at + BATCH_LIMIT)
       const isLast = at + BATCH_LIMIT >= products.length
-      const told = ({ imported, updated }: Upserted) =>
+      const countsOfLast = ({ imported, updated }: Upserted) =>
         isLast
           ? { imported: sum.imported + imported, updated: sum.updated + updated, errorCount: errors.count() }
           : undefined
       const done = dryRun
         ? await work.read((call) => tryBatch(call, storeId, batch))
-        : await importBatch(work, storeId, batch, told)
+        : await importBatch(work, storeId, batch, countsOfLast)
       sum.imported += done.imported
       sum.updated += done.updated
       work.progress({ rows, done: at + batch.length, imported: sum.imported, errors: errors.count() })
     }
     const all = [...warnings, ...warningsOf(products)]
-    const counts = { ...sum, errors: [...errors.kept], errorCount: errors.count() }
+    const counts = { ...sum, errors: [...errors.listed], errorCount: errors.count() }
     return { success: true as const, ...counts, rows, dryRun, ...(all.length > 0 && { warnings: all }) }
   },
 })

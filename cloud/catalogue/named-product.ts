@@ -13,8 +13,8 @@ export interface ProductNames {
 }
 
 /** The EAN under whichever of its names it came. Throws 400 when there is none, or two that differ. */
-export function statedEan({ ean, barcode }: Pick<ProductNames, 'ean' | 'barcode'>): string {
-  const stated = agreeing('ean', ean, barcode)
+export function eanOfRequest({ ean, barcode }: Pick<ProductNames, 'ean' | 'barcode'>): string {
+  const stated = agreedValue('ean', ean, barcode)
   if (stated === undefined) throw invalid('ean', 'is missing', 'missing')
   return stated
 }
@@ -25,8 +25,8 @@ export function statedEan({ ean, barcode }: Pick<ProductNames, 'ean' | 'barcode'
  */
 export async function namedProduct(call: Call, names: ProductNames): Promise<ProductRow> {
   const caller = knownCaller(call.caller)
-  const productId = agreeing('productId', names.productId, names.id)
-  const ean = agreeing('ean', names.ean, names.barcode)
+  const productId = agreedValue('productId', names.productId, names.id)
+  const ean = agreedValue('ean', names.ean, names.barcode)
   if (productId === undefined && ean === undefined)
     throw invalid('productId', 'is missing: name the product by productId or barcode', 'missing')
   const bound = caller.kind === 'agent' ? [caller.storeId] : caller.storeIds
@@ -41,7 +41,7 @@ export async function namedProduct(call: Call, names: ProductNames): Promise<Pro
   return product
 }
 
-function agreeing(field: string, a: string | undefined, b: string | undefined): string | undefined {
+function agreedValue(field: string, a: string | undefined, b: string | undefined): string | undefined {
   if (a !== undefined && b !== undefined && a !== b) throw invalid(field, 'is given twice, with different values')
   return a ?? b
 }

@@ -6,7 +6,7 @@ import { cursorOf, nextOf, pageOf, type PageRequest } from '../operations/paging
 import { RawJson, rawList } from '../operations/raw-json.ts'
 import { ownStore, ownStoreOrOnly } from '../stores/own-store.ts'
 import { labelCent, type Label } from '../stores/in-store-code.ts'
-import { scannedProduct } from './labelled-product.ts'
+import { scannedProduct } from './scanned-product.ts'
 import { namedProduct } from './named-product.ts'
 import { countProducts, findDocument, findDocumentByEan, listDocuments } from './queries.ts'
 import { toProduct } from './render.ts'

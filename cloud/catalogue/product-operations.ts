@@ -7,12 +7,12 @@ import type { ProductRow } from '../persistence/tables/stores.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { changeProduct, insertIntoStore } from './change-product.ts'
 import { eanWarning } from './ean.ts'
-import { namedProduct, statedEan } from './named-product.ts'
+import { namedProduct, eanOfRequest } from './named-product.ts'
 import { endCounting, findDocument, findProduct, listListings } from './queries.ts'
 import { priceColumns } from './product-row.ts'
 import { toProduct } from './render.ts'
 import { BARCODE_FIELDS, Product, PRODUCT_CHANGES, PRODUCT_FIELDS, PRODUCT_NAMES } from './schema.ts'
-import { SYSTEM_FIELDS, settable } from './system-fields.ts'
+import { SYSTEM_FIELDS, settableFields } from './system-fields.ts'
 import { removeListing, writeProducts } from './write-products.ts'
 
 const EXAMPLE_STORE = 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B'
@@ -62,20 +62,20 @@ export const insertProduct = operation({
   },
   async run(call, { storeId, ...input }) {
     const store = await ownStore(call, storeId)
-    const ean = statedEan(input)
+    const ean = eanOfRequest(input)
     if (await findProduct(call.db, store.tenant, { ean }, storeId)) {
       throw new Failure('already-exists', `the store sells a product with the ean ${ean} already: use updateProduct`, {
         reason: 'product_exists',
       })
     }
-    const { product, kept } = await insertIntoStore(call, store, { ...input, ean })
+    const { product, ignored } = await insertIntoStore(call, store, { ...input, ean })
     call.changed(product.productId)
     call.emit({
       type: 'product.created',
       storeId,
       data: { productId: product.productId, storeId, ean, name: product.name, price: product.price },
     })
-    const warnings = kept.map(
+    const warnings = ignored.map(
       (name) => `${name} stays what it is: other stores sell this product too; use updateProduct to change it for all`,
     )
     const wrongDigit = eanWarning(ean)
@@ -102,7 +102,7 @@ export const updateProduct = operation({
     const product = await productOfStore(call, storeId, names)
     const priced = await findProduct(call.db, store.tenant, { productId: product.product_id }, storeId)
     if (!priced) throw notFound('product')
-    await changeProduct(call, store, product, settable(input, { ean, barcode }, toProduct(priced)))
+    await changeProduct(call, store, product, settableFields(input, { ean, barcode }, toProduct(priced)))
     call.changed(product.product_id)
     return answerProduct(call, storeId, product.product_id)
   },

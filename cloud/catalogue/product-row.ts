@@ -57,9 +57,9 @@ export function originColumns(pos: PosOrigin | undefined): Partial<ProductRow> {
 }
 
 /** What a till may say that it has no more: null. */
-type TakenBack = 'oldPrice' | 'deposit' | 'depositVat'
+type Clearable = 'oldPrice' | 'deposit' | 'depositVat'
 /** What a product may be made of. */
-export type NewProduct = Omit<ProductInput, 'barcode' | TakenBack> & Pick<ProductChanges, TakenBack>
+export type NewProduct = Omit<ProductInput, 'barcode' | Clearable> & Pick<ProductChanges, Clearable>
 
 /** A product that nobody had before. */
 export function newProductRow(

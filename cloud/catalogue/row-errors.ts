@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Failure } from '../foundation/failure.ts'
 import { validate } from '../operations/validation.ts'
-import { statedEan } from './named-product.ts'
+import { eanOfRequest } from './named-product.ts'
 import { ProductInput } from './schema.ts'
 
 /** What is wrong with one row of an import. */
@@ -21,7 +21,7 @@ export const ROW_ERRORS_LIMIT = 1_000
 const ERRORS_OF_ROW = 5
 
 export interface RowErrors {
-  readonly kept: readonly RowError[]
+  readonly listed: readonly RowError[]
   /** All of them, kept or not. */
   count(): number
   add(error: RowError): void
@@ -29,13 +29,13 @@ export interface RowErrors {
 
 /** A list of errors that does not grow without end. */
 export function rowErrors(): RowErrors {
-  const kept: RowError[] = []
+  const listed: RowError[] = []
   let count = 0
   return {
-    kept,
+    listed,
     count: () => count,
     add(error) {
-      if (++count <= ROW_ERRORS_LIMIT) kept.push(error)
+      if (++count <= ROW_ERRORS_LIMIT) listed.push(error)
     },
   }
 }
@@ -55,7 +55,7 @@ export function checkRow(
 ): (ProductInput & { ean: string }) | undefined {
   try {
     const { barcode, ean, ...product } = validate(ProductInput, raw)
-    return { ...product, ean: statedEan({ ean, barcode }) }
+    return { ...product, ean: eanOfRequest({ ean, barcode }) }
   } catch (error) {
     if (!(error instanceof Failure)) throw error
     const stated = raw as { ean?: unknown; barcode?: unknown } | null

@@ -1,6 +1,6 @@
 import type { Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
-import { QUESTION_LIMIT, wordsAsked } from './words.ts'
+import { QUERY_TERMS_LIMIT, queryTermsOf } from './search-terms.ts'
 
 /**
  *   rarest word of the question ─▶ range of (store, word, product) ─▶ are the other words beside it? ─▶ document
@@ -44,7 +44,7 @@ interface Range {
 }
 
 /** By the number of other words. */
-const found = Array.from({ length: QUESTION_LIMIT }, (_, others) =>
+const found = Array.from({ length: QUERY_TERMS_LIMIT }, (_, others) =>
   prepared((db, p: Range) => {
     const entries = db
       .selectFrom('product_word')
@@ -68,7 +68,7 @@ const found = Array.from({ length: QUESTION_LIMIT }, (_, others) =>
 
 /** Documents of at most `limit` products of which each word of `q` begins a word. None for a question without a word. */
 export async function searchDocuments(db: Db, storeId: string, q: string, limit: number): Promise<string[]> {
-  const [rarest, ...others] = await byRarity(db, storeId, wordsAsked(q))
+  const [rarest, ...others] = await byRarity(db, storeId, queryTermsOf(q))
   const page = found[others.length]
   if (rarest === undefined || !page) return []
   const patterns = Object.fromEntries(others.map((word, i) => [`other${i}`, `% ${word}%`]))
@@ -85,10 +85,10 @@ export async function searchDocuments(db: Db, storeId: string, q: string, limit:
 }
 
 /** The words with the rarest first; of equally rare ones the longest. */
-async function byRarity(db: Db, storeId: string, asked: readonly string[]): Promise<string[]> {
-  if (asked.length < 2) return [...asked]
+async function byRarity(db: Db, storeId: string, terms: readonly string[]): Promise<string[]> {
+  if (terms.length < 2) return [...terms]
   const counted = []
-  for (const word of asked) {
+  for (const word of terms) {
     const [row] = await countOf(db, { storeId, from: word, to: word + LAST, limit: COUNT_LIMIT })
     counted.push({ word, count: row?.count ?? 0 })
   }

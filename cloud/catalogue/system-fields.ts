@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { invalid } from '../foundation/failure.ts'
 import { text, Timestamp } from '../operations/fields.ts'
-import { statedEan } from './named-product.ts'
+import { eanOfRequest } from './named-product.ts'
 import { Ean } from './ean.ts'
 import type { Product } from './schema.ts'
 
@@ -27,7 +27,7 @@ const SAME_TIME = new Set(['createdAt', 'updatedAt'])
 type Sent = z.output<z.ZodObject<Omit<typeof SYSTEM_FIELDS, 'ean' | 'barcode'>>>
 
 /** What of the sent fields is to be set. Throws 400 for a system-set field that is not as it is. */
-export function settable<T extends Sent>(
+export function settableFields<T extends Sent>(
   sent: T,
   eans: { ean?: string | undefined; barcode?: string | undefined },
   product: Product,
@@ -52,7 +52,7 @@ export function settable<T extends Sent>(
       : JSON.stringify(value) === JSON.stringify(is)
     if (!isSame) throw invalid(name, 'is set by the system and cannot be changed', 'system_field')
   }
-  if ((eans.ean ?? eans.barcode) !== undefined && statedEan(eans) !== product.ean) {
+  if ((eans.ean ?? eans.barcode) !== undefined && eanOfRequest(eans) !== product.ean) {
     throw invalid('ean', 'cannot be changed: a product is what its EAN says. Insert the other one', 'system_field')
   }
   return fields

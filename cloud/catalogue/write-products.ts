@@ -3,7 +3,7 @@ import { inChunks } from '../persistence/in-chunks.ts'
 import { preparedInsert } from '../persistence/prepared-insert.ts'
 import type { ProductRow, ProductWordRow, StoreProductRow } from '../persistence/tables/stores.ts'
 import { renderListing, type Listing } from './render.ts'
-import { joinWords, wordsOf } from './words.ts'
+import { joinTerms, searchTermsOf } from './search-terms.ts'
 
 /**
  *   product ─┬─▶ store_product.doc of every store that sells it
@@ -36,12 +36,12 @@ export async function writeProducts(db: Db, writes: readonly ProductWrite[]): Pr
     counts.set(key, { store_id, category, products: (counts.get(key)?.products ?? 0) + by })
   }
   for (const { before, after, known, listing } of writes) {
-    const oldWords = before ? wordsOf(before) : []
-    const newWords = wordsOf(after)
-    const joined = joinWords(newWords)
-    const isSameWords = joined === joinWords(oldWords)
-    const touched = known.filter((row) => row.store_id !== listing?.store_id && before !== after)
-    for (const row of listing ? [...touched, listing] : touched) {
+    const oldTerms = before ? searchTermsOf(before) : []
+    const newTerms = searchTermsOf(after)
+    const joined = joinTerms(newTerms)
+    const isSameTerms = joined === joinTerms(oldTerms)
+    const repriced = known.filter((row) => row.store_id !== listing?.store_id && before !== after)
+    for (const row of listing ? [...repriced, listing] : repriced) {
       const isNew = !known.some(({ store_id }) => store_id === row.store_id)
       listings.push(renderListing(after, { ...row, product_id: after.product_id }))
       const word = (text: string): ProductWordRow => ({
@@ -50,16 +50,16 @@ export async function writeProducts(db: Db, writes: readonly ProductWrite[]): Pr
         product_id: after.product_id,
         words: joined,
       })
-      if (isNew || !isSameWords) words.come.push(...newWords.map(word))
-      if (!isNew) words.gone.push(...oldWords.filter((w) => !newWords.includes(w)).map(word))
+      if (isNew || !isSameTerms) words.come.push(...newTerms.map(word))
+      if (!isNew) words.gone.push(...oldTerms.filter((w) => !newTerms.includes(w)).map(word))
       if (isNew) count(row.store_id, '', 1)
       if (!isNew) count(row.store_id, before?.category ?? null, -1)
       count(row.store_id, after.category, 1)
     }
   }
   for (const rows of inChunks(listings)) await upsertListings(db, rows)
-  for (const rows of inChunks(words.gone)) await deleteWords(db, rows)
-  for (const rows of inChunks(words.come)) await insertWords(db, rows)
+  for (const rows of inChunks(words.gone)) await deleteTerms(db, rows)
+  for (const rows of inChunks(words.come)) await insertTerms(db, rows)
   await addToCounts(db, [...counts.values()])
 }
 
@@ -70,8 +70,13 @@ export async function removeListing(db: Db, storeId: string, product: ProductRow
     .where('store_id', '=', storeId)
     .where('product_id', '=', product.product_id)
     .execute()
-  const words = wordsOf(product).map((word) => ({ store_id: storeId, word, product_id: product.product_id, words: '' }))
-  for (const rows of inChunks(words)) await deleteWords(db, rows)
+  const words = searchTermsOf(product).map((word) => ({
+    store_id: storeId,
+    word,
+    product_id: product.product_id,
+    words: '',
+  }))
+  for (const rows of inChunks(words)) await deleteTerms(db, rows)
   const categories = ['', ...(product.category === null ? [] : [product.category])]
   await addToCounts(
     db,
@@ -107,7 +112,7 @@ const upsertListings = preparedInsert((db, rows: readonly StoreProductRow[]) =>
     ),
 )
 
-const insertWords = preparedInsert((db, rows: readonly ProductWordRow[]) =>
+const insertTerms = preparedInsert((db, rows: readonly ProductWordRow[]) =>
   db
     .insertInto('product_word')
     .values(rows)
@@ -116,7 +121,7 @@ const insertWords = preparedInsert((db, rows: readonly ProductWordRow[]) =>
     ),
 )
 
-async function deleteWords(db: Db, rows: readonly ProductWordRow[]): Promise<void> {
+async function deleteTerms(db: Db, rows: readonly ProductWordRow[]): Promise<void> {
   await db
     .deleteFrom('product_word')
     .where((eb) => eb.or(rows.map(({ store_id, word, product_id }) => eb.and({ store_id, word, product_id }))))

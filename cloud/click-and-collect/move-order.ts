@@ -7,11 +7,11 @@ import type { StoreRow } from '../persistence/tables/stores.ts'
 import { notifyOfOrder } from '../push/notify.ts'
 import { consumeStock, releaseStock } from '../stock/reserve.ts'
 import { extendReservations } from '../stock/queries.ts'
-import { freeItems, handOver, pickItems, type PickedItems } from './kept-items.ts'
+import { releaseItems, handOverItems, replaceReservedItems, type PickedItems } from './reserved-items.ts'
 import { isFinal, nextOrderStatuses, type OrderStatus } from '../pickup-orders/order-state.ts'
 import { isPickupCode } from '../pickup-orders/pickup-code.ts'
 import { updateOrder } from '../pickup-orders/queries.ts'
-import { keptUntil, stockKeptUntil } from './submit-order.ts'
+import { reservedUntil, stockReservedUntil } from './submit-order.ts'
 
 export interface Move extends PickedItems {
   to: OrderStatus
@@ -23,7 +23,7 @@ export interface Move extends PickedItems {
 }
 
 /** Of these moves the customer is told by push (specification, States). */
-const TOLD: ReadonlySet<OrderStatus> = new Set(['confirmed', 'ready', 'cancelled'])
+const NOTIFIED_STATUSES: ReadonlySet<OrderStatus> = new Set(['confirmed', 'ready', 'cancelled'])
 
 /** Moves an order, with its stock and its tagged items. 409 with `allowedNext` for a move that is none. */
 export async function moveOrder(
@@ -43,11 +43,11 @@ export async function moveOrder(
   if (pickupCode !== undefined && !isPickupCode(order, pickupCode))
     throw precondition('pickup_code_wrong', 'this is not the pick-up code of the order')
   if (to === 'cancelled') {
-    await freeItems(call, order)
+    await releaseItems(call, order)
     await releaseStock(db, order.order_id)
-  } else await pickItems(call, order, move)
+  } else await replaceReservedItems(call, order, move)
   if (to === 'picked_up') {
-    await handOver(call, order)
+    await handOverItems(call, order)
     await consumeStock(db, order.order_id)
     await earnAutomatically(call, store, {
       transactionId: order.order_id,
@@ -56,21 +56,21 @@ export async function moveOrder(
       source: 'click_collect',
     })
   }
-  if (estimatedMs !== order.estimated_ms) await extendReservations(db, order.order_id, stockKeptUntil(estimatedMs))
+  if (estimatedMs !== order.estimated_ms) await extendReservations(db, order.order_id, stockReservedUntil(estimatedMs))
   const moved = await updateOrder(db, order, {
     status: to,
     estimated_ms: estimatedMs,
-    expires_ms: isFinal(to) ? null : keptUntil(estimatedMs),
+    expires_ms: isFinal(to) ? null : reservedUntil(estimatedMs),
     updated_ms: nowMs,
     ...(to === 'cancelled' && { reason: reason ?? null }),
     ...(to === 'picked_up' && { picked_up_ms: nowMs }),
   })
-  tell(call, moved, from)
-  if (TOLD.has(to)) await notifyOfOrder(call, 'customer', moved)
+  emitMove(call, moved, from)
+  if (NOTIFIED_STATUSES.has(to)) await notifyOfOrder(call, 'customer', moved)
   return moved
 }
 
-function tell({ emit, nowMs }: Call, order: PickupOrderRow, previousStatus: OrderStatus): void {
+function emitMove({ emit, nowMs }: Call, order: PickupOrderRow, previousStatus: OrderStatus): void {
   const { order_id: orderId, store_id: storeId, user_id: userId, status } = order
   const about = { orderId, storeId, userId, estimatedPickupAt: iso(order.estimated_ms) }
   emit({ type: 'clickcollect.status_changed', storeId, data: { ...about, previousStatus, status } })

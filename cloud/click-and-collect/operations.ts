@@ -8,11 +8,11 @@ import { cursorOf, nextOf, pageOf } from '../operations/paging.ts'
 import type { PickupOrderRow } from '../persistence/tables/click-and-collect.ts'
 import { ownStore, ownStoreOf } from '../stores/own-store.ts'
 import { moveOrder } from './move-order.ts'
-import { isFinal, STATUS_WORDS, statusOf } from '../pickup-orders/order-state.ts'
+import { isFinal, STATUS_NAMES, statusOf } from '../pickup-orders/order-state.ts'
 import { toOrders } from '../pickup-orders/present.ts'
 import { countOrders, findOrder, listOrders } from '../pickup-orders/queries.ts'
 import { Order, OrderRequest } from '../pickup-orders/schema.ts'
-import { keptUntil, submitOrder } from './submit-order.ts'
+import { reservedUntil, submitOrder } from './submit-order.ts'
 import { orderOfCode } from './verify-code.ts'
 
 const DEFAULT_PAGE = 50
@@ -71,7 +71,7 @@ export const updateClickCollectStatus = operation({
   refusals: ['illegal_order_move', 'pickup_code_wrong', 'item_mismatch', 'item_not_sellable'],
   request: z.strictObject({
     orderId: Id,
-    status: z.enum(STATUS_WORDS),
+    status: z.enum(STATUS_NAMES),
     pickupCode: text(40).optional().describe('What the customer shows: checked when it is sent.'),
     estimatedPickupAt: Timestamp.optional().describe('A new estimate; goods are kept for 7 days after it.'),
     reason: text(300).optional().describe('With `cancelled`.'),
@@ -89,7 +89,7 @@ export const updateClickCollectStatus = operation({
     const estimatedMs = estimatedPickupAt === undefined ? undefined : Date.parse(estimatedPickupAt)
     if (estimatedMs !== undefined && estimatedMs > call.nowMs + AHEAD_LIMIT_MS)
       throw invalid('estimatedPickupAt', 'is more than a year ahead')
-    if (estimatedMs !== undefined && keptUntil(estimatedMs) <= call.nowMs && !isFinal(statusOf(status))) {
+    if (estimatedMs !== undefined && reservedUntil(estimatedMs) <= call.nowMs && !isFinal(statusOf(status))) {
       throw invalid('estimatedPickupAt', 'is 7 days ago or more: the order would be cancelled at once')
     }
     const moved = await moveOrder(call, order, store, { ...rest, to: statusOf(status), estimatedMs })
@@ -127,7 +127,7 @@ export const fetchClickCollectOrders = operation({
   changes: false,
   request: z.strictObject({
     storeId: Id,
-    status: z.enum(['pending', ...STATUS_WORDS]).optional(),
+    status: z.enum(['pending', ...STATUS_NAMES]).optional(),
     limit: Limit.optional(),
     offset: Offset.optional(),
     cursor: cursorOf('ord').optional(),

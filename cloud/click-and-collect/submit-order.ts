@@ -8,7 +8,7 @@ import type { StoreRow } from '../persistence/tables/stores.ts'
 import { notifyOfOrder } from '../push/notify.ts'
 import { priceLines, type PricedLine } from '../scan-and-go/price-lines.ts'
 import { reserveStock } from '../stock/reserve.ts'
-import { keepItems } from './kept-items.ts'
+import { reserveItems } from './reserved-items.ts'
 import { newPickupCode, pickupCodeHash } from '../pickup-orders/pickup-code.ts'
 import { insertOrder } from '../pickup-orders/queries.ts'
 import { UNITS_LIMIT, type OrderRequest } from '../pickup-orders/schema.ts'
@@ -16,17 +16,17 @@ import { UNITS_LIMIT, type OrderRequest } from '../pickup-orders/schema.ts'
 /** How long a store is given to get an order ready, ms. */
 const PREPARATION_MS = 30 * 60_000
 /** How long goods are kept after the estimated pick-up, ms: then the order is cancelled by itself. */
-const KEPT_MS = 7 * 86_400_000
+const RESERVATION_MS = 7 * 86_400_000
 const AHEAD_LIMIT_MS = 366 * 86_400_000
 
 /** Until when an order's goods are kept, ms. */
-export function keptUntil(estimatedMs: number): number {
-  return estimatedMs + KEPT_MS
+export function reservedUntil(estimatedMs: number): number {
+  return estimatedMs + RESERVATION_MS
 }
 
 /** Until when its stock is, ms: a day longer, so that the order always ends first and takes its stock with it. */
-export function stockKeptUntil(estimatedMs: number): number {
-  return keptUntil(estimatedMs) + 86_400_000
+export function stockReservedUntil(estimatedMs: number): number {
+  return reservedUntil(estimatedMs) + 86_400_000
 }
 
 type Submission = Omit<z.output<typeof OrderRequest>, 'storeId'>
@@ -61,7 +61,7 @@ export async function submitOrder(
     estimated_ms: estimatedMs,
     code_hash: pickupCodeHash(orderId, code),
     reason: null,
-    expires_ms: keptUntil(estimatedMs),
+    expires_ms: reservedUntil(estimatedMs),
     created_ms: nowMs,
     updated_ms: nowMs,
     picked_up_ms: null,
@@ -74,15 +74,15 @@ export async function submitOrder(
     ownerId: orderId,
     storeId: store.store_id,
     lines: stock,
-    expiresMs: stockKeptUntil(estimatedMs),
+    expiresMs: stockReservedUntil(estimatedMs),
   })
   if (store.security_tag_mode !== 'none')
-    await keepItems(
+    await reserveItems(
       call,
       order,
       rows.filter((_, n) => lines[n]?.tagged),
     )
-  tell(call, order, rows)
+  emitOrder(call, order, rows)
   await notifyOfOrder(call, 'store', order)
   return { order, code }
 }
@@ -117,7 +117,7 @@ function rowOf(orderId: string, line: OrderLine, n: number): PickupOrderLineRow 
   return { order_id: orderId, line_no: n, product_id: productId, ean, name, price_cent: priceCent, vat, quantity }
 }
 
-function tell({ emit }: Call, order: PickupOrderRow, lines: readonly PickupOrderLineRow[]): void {
+function emitOrder({ emit }: Call, order: PickupOrderRow, lines: readonly PickupOrderLineRow[]): void {
   const { order_id: orderId, store_id: storeId, user_id: userId } = order
   emit({
     type: 'clickcollect.order',

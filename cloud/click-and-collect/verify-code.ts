@@ -5,7 +5,7 @@ import { isPickupCode } from '../pickup-orders/pickup-code.ts'
 import { findOrder, orderCodes } from '../pickup-orders/queries.ts'
 
 /** What a customer may show: open orders, and those fetched a while ago, so that a second fetching is told as that. */
-const LOOKED_AT: readonly { statuses: readonly OrderStatus[]; limit: number }[] = [
+const SEARCHED_STATUSES: readonly { statuses: readonly OrderStatus[]; limit: number }[] = [
   { statuses: OPEN_STATUSES, limit: 5_000 },
   { statuses: ['picked_up'], limit: 1_000 },
 ]
@@ -20,7 +20,7 @@ export async function orderOfCode(
   storeId: string,
   code: string,
 ): Promise<PickupOrderRow | undefined> {
-  for (const { statuses, limit } of LOOKED_AT) {
+  for (const { statuses, limit } of SEARCHED_STATUSES) {
     const match = (await orderCodes(db, storeId, statuses, limit)).find((order) => isPickupCode(order, code))
     if (match) return findOrder(db, tenant, match.order_id)
   }

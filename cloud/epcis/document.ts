@@ -1,9 +1,9 @@
 import { CONTEXT, type EpcisEvent } from './event.ts'
-import { writeCursor, type Placed, type Position } from './read-events.ts'
+import { writeCursor, type SourceEntry, type Position } from './read-events.ts'
 
 /** At most so many events, and where to go on; without a limit all of them. */
 async function* limited(
-  entries: AsyncIterable<Placed>,
+  entries: AsyncIterable<SourceEntry>,
   limit: number | undefined,
 ): AsyncGenerator<EpcisEvent | Position> {
   let count = 0
@@ -26,7 +26,7 @@ function isEvent(part: EpcisEvent | Position): part is EpcisEvent {
 
 /** An EPCIS document in JSON-LD, event by event, with `also` beside its own fields: whole only when its last brace has come. */
 export async function* asDocument(
-  entries: AsyncIterable<Placed>,
+  entries: AsyncIterable<SourceEntry>,
   limit: number | undefined,
   createdAt: string,
   also: object,
@@ -47,7 +47,7 @@ export async function* asDocument(
 }
 
 /** One event a line, each an EPCIS event by itself; the last line names the cursor where there is more. */
-export async function* asLines(entries: AsyncIterable<Placed>, limit: number | undefined): AsyncGenerator<string> {
+export async function* asLines(entries: AsyncIterable<SourceEntry>, limit: number | undefined): AsyncGenerator<string> {
   for await (const part of limited(entries, limit)) {
     const line = isEvent(part) ? { '@context': CONTEXT, ...part } : { 'untag:nextCursor': writeCursor(part) }
     yield `${JSON.stringify(line)}\n`

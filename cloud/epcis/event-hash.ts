@@ -21,7 +21,7 @@ const VOCABULARY = 'https://ref.gs1.org/cbv/'
 
 const plain = (name: string): Field => ({ name, text: (value) => `${name}=${scalar(value)}` })
 /** A word of a standard vocabulary, which stands for a web address. */
-const word = (name: string, prefix: string): Field => ({
+const term = (name: string, prefix: string): Field => ({
   name,
   text: (value) => `${name}=${expanded(String(value), prefix)}`,
 })
@@ -35,7 +35,7 @@ const part = (name: string, fields: readonly Field[]): Field => ({
 })
 
 const QUANTITY = [plain('epcClass'), plain('quantity'), plain('uom')]
-const TRANSACTION = [word('type', `${VOCABULARY}BTT-`), plain('bizTransaction')]
+const TRANSACTION = [term('type', `${VOCABULARY}BTT-`), plain('bizTransaction')]
 const PLACE = [plain('id')]
 const METADATA = [
   'time',
@@ -49,7 +49,7 @@ const METADATA = [
 ].map(plain)
 const REPORT: Field[] = [
   plain('type'),
-  word('exception', 'https://gs1.org/voc/'),
+  term('exception', 'https://gs1.org/voc/'),
   ...[
     'deviceID',
     'deviceMetadata',
@@ -60,7 +60,7 @@ const REPORT: Field[] = [
     'chemicalSubstance',
     'value',
   ].map(plain),
-  word('component', `${VOCABULARY}Comp-`),
+  term('component', `${VOCABULARY}Comp-`),
   ...[
     'stringValue',
     'booleanValue',
@@ -90,15 +90,15 @@ const EVENT: Field[] = [
   list('epcList', (epc) => `epc=${scalar(epc)}`),
   list('quantityList', (element) => `quantityElement${inOrder(element as object, QUANTITY)}`),
   plain('action'),
-  word('bizStep', `${VOCABULARY}BizStep-`),
-  word('disposition', `${VOCABULARY}Disp-`),
+  term('bizStep', `${VOCABULARY}BizStep-`),
+  term('disposition', `${VOCABULARY}Disp-`),
   part('readPoint', PLACE),
   part('bizLocation', PLACE),
   list('bizTransactionList', (transaction) => inOrder(transaction as object, TRANSACTION)),
   list('sensorElementList', (element) => `sensorElement${inOrder(element as object, SENSOR)}`),
 ]
 /** Says nothing of the event itself. */
-const LEFT_OUT = new Set(['type', 'eventID', 'recordTime', '@context'])
+const NOT_HASHED = new Set(['type', 'eventID', 'recordTime', '@context'])
 
 /** The text that is hashed: the values of an event in the canonical order, without anything between them. */
 export function preHash(
@@ -106,7 +106,7 @@ export function preHash(
   namespaces: Readonly<Record<string, string>> = { [PREFIX]: NAMESPACE },
 ): string {
   const known = new Set(EVENT.map((field) => field.name))
-  const others = Object.keys(event).filter((name) => !known.has(name) && !LEFT_OUT.has(name))
+  const others = Object.keys(event).filter((name) => !known.has(name) && !NOT_HASHED.has(name))
   return `eventType=${event.type}${inOrder(event, EVENT)}${sorted(others.flatMap((name) => extension(name, event[name], namespaces)))}`
 }
 

@@ -6,8 +6,8 @@ import type { PurchaseLineRow } from '../persistence/tables/purchases.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { eventHashId } from './event-hash.ts'
 import { NAMESPACE, type EpcisEvent, type EventContent } from './event.ts'
-import { dispositionOf, stepOf } from './item-status-words.ts'
-import { deviceUri, itemUri, placeUri, productUri, purchaseUri, storeUri, urn } from './names.ts'
+import { dispositionOf, stepOf } from './dispositions.ts'
+import { deviceUri, itemUri, placeUri, productUri, purchaseUri, storeUri, urn } from './uris.ts'
 
 type Store = Pick<StoreRow, 'store_id' | 'gln'>
 
@@ -21,7 +21,7 @@ const ACTION_STEP: Readonly<Record<ProtectionAction, string>> = {
   verify_item_status: 'inspecting',
 }
 /** What is about goods that were paid, where the event does not say what the goods are. */
-const OF_PAID_GOODS: ReadonlySet<ProtectionAction> = new Set([
+const PAID_GOODS_ACTIONS: ReadonlySet<ProtectionAction> = new Set([
   'detach_hard_tag',
   'deactivate_label',
   'authorize_exit',
@@ -51,7 +51,7 @@ export function soldEvent(store: Store, { purchase_id, completed_ms, lines, move
     quantities.set(key, { epcClass, quantity: sum, ...(isWeighed && { uom: 'KGM' }) })
   }
   return identified({
-    ...at(completed_ms),
+    ...recordedAt(completed_ms),
     ...(epcs.length > 0 || quantities.size === 0 ? { epcList: epcs } : {}),
     ...(quantities.size > 0 && { quantityList: [...quantities.values()] }),
     action: 'OBSERVE',
@@ -69,7 +69,7 @@ export function moveEvent(store: Store, move: ItemMoveRow, purchaseCompletedMs: 
   const bizStep = stepOf(move.from_status, move.to_status)
   const disposition = dispositionOf(move.to_status)
   return identified({
-    ...at(move.at_ms),
+    ...recordedAt(move.at_ms),
     epcList: [epc],
     action: move.from_status === null ? 'ADD' : 'OBSERVE',
     ...(bizStep !== undefined && { bizStep }),
@@ -91,7 +91,7 @@ export function protectionEvent(store: Store, event: ProtectionEvent, ean: strin
   const epcClass = epc === undefined ? productUri(ean) : undefined
   const reason = /^[a-z]+(?:_[a-z]+)+$/.test(event.reason ?? '') ? event.reason : undefined
   return identified({
-    ...when(event.occurredAt),
+    ...occurredTimes(event.occurredAt),
     ...(event.processedAt !== undefined && { recordTime: event.processedAt }),
     ...(epcClass === undefined
       ? { epcList: epc === undefined ? [] : [epc] }
@@ -132,7 +132,7 @@ interface Meaning {
 
 function meaningOf({ type, protectionAction, itemStatus }: ProtectionEvent): Meaning | undefined {
   const bizStep = protectionAction === undefined ? 'other' : ACTION_STEP[protectionAction]
-  const isPaid = protectionAction !== undefined && OF_PAID_GOODS.has(protectionAction)
+  const isPaid = protectionAction !== undefined && PAID_GOODS_ACTIONS.has(protectionAction)
   if (type === 'protection.action.completed')
     return { bizStep, disposition: dispositionOf(itemStatus) ?? (isPaid ? 'retail_sold' : undefined) }
   if (type === 'protection.action.failed')
@@ -150,12 +150,12 @@ function identified(content: Omit<EventContent, 'type'>): EpcisEvent {
   return { eventID: eventHashId(event), ...event }
 }
 
-function at(ms: number): Pick<EventContent, 'eventTime' | 'eventTimeZoneOffset' | 'recordTime'> {
+function recordedAt(ms: number): Pick<EventContent, 'eventTime' | 'eventTimeZoneOffset' | 'recordTime'> {
   return { eventTime: iso(ms), eventTimeZoneOffset: '+00:00', recordTime: iso(ms) }
 }
 
 /** The moment in UTC, and the offset of the clock that told it, as far as EPCIS has that offset. */
-function when(occurredAt: string): Pick<EventContent, 'eventTime' | 'eventTimeZoneOffset'> {
+function occurredTimes(occurredAt: string): Pick<EventContent, 'eventTime' | 'eventTimeZoneOffset'> {
   const [offset] = /[+-](?:(?:0\d|1[0-3]):[0-5]\d|14:00)$/.exec(occurredAt) ?? []
   return { eventTime: iso(Date.parse(occurredAt)), eventTimeZoneOffset: offset ?? '+00:00' }
 }

@@ -47,7 +47,7 @@ export function movesAfter(
 }
 
 /** A paid purchase with its position. */
-export type PlacedSale = Sold & { completed_position: number }
+export type PositionedSale = Sold & { completed_position: number }
 
 /** Paid purchases of a store with what they are made of, whatever became of them later. */
 export async function salesAfter(
@@ -56,7 +56,7 @@ export async function salesAfter(
   { below, sinceMs }: EventRange,
   { position, id }: EventPosition,
   limit: number,
-): Promise<PlacedSale[]> {
+): Promise<PositionedSale[]> {
   let query = db
     .selectFrom('purchase')
     .select(['purchase_id', 'completed_ms', 'completed_position'])

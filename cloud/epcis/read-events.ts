@@ -36,13 +36,19 @@ export interface Position extends EventPosition {
   kind: Kind
 }
 
-export interface Placed extends Position {
+export interface SourceEntry extends Position {
   /** undefined: nothing that EPCIS is told. */
   event: EpcisEvent | undefined
 }
 
 type Store = Pick<StoreRow, 'store_id' | 'gln'>
-type Page = (db: Db, store: Store, filter: EventFilter, range: EventRange, after: EventPosition) => Promise<Placed[]>
+type Page = (
+  db: Db,
+  store: Store,
+  filter: EventFilter,
+  range: EventRange,
+  after: EventPosition,
+) => Promise<SourceEntry[]>
 
 const PAGES: Readonly<Record<Kind, Page>> = {
   async checkout(db, store, filter, range, after) {
@@ -93,8 +99,8 @@ export async function* readEvents(
   filter: EventFilter,
   range: EventRange,
   from: Position | undefined,
-): AsyncGenerator<Placed> {
-  const heads: { entries: AsyncGenerator<Placed>; head: Placed }[] = []
+): AsyncGenerator<SourceEntry> {
+  const heads: { entries: AsyncGenerator<SourceEntry>; head: SourceEntry }[] = []
   for (const kind of kindsOf(filter)) {
     const entries = listing(reading, kind, store, filter, range, from)
     const first = await entries.next()
@@ -116,7 +122,7 @@ async function* listing(
   filter: EventFilter,
   range: EventRange,
   position: Position | undefined,
-): AsyncGenerator<Placed> {
+): AsyncGenerator<SourceEntry> {
   const since = await reading.read(({ db }) => positionSince(db, kind, filter.storeId, range.sinceMs))
   const start = position && startOf(kind, position)
   for (let after = start && start.position >= since ? start : { position: since, id: '' }; ;) {

@@ -1,6 +1,6 @@
 import type { Context, Hono } from 'hono'
 import { isIdShaped, newId } from '../../policy/ids.ts'
-import { ownZone, requestAssistance } from '../assistance/operations.ts'
+import { zoneOfCaller, requestAssistance } from '../assistance/operations.ts'
 import { findRequestOfTicket, findZone, messagesOf } from '../assistance/queries.ts'
 import { addMessage, newTicket, openRequest, toRequest } from '../assistance/requests.ts'
 import { Message } from '../assistance/schema.ts'
@@ -126,7 +126,7 @@ class AssistancePages {
     // A store whose package has no zones any more has none here either.
     const caller = pageCaller(known.tenant as Tenant)
     const call = { db, services: this.#services, caller, operation: requestAssistance } as unknown as Call
-    const zone = await ownZone(call, zoneId)
+    const zone = await zoneOfCaller(call, zoneId)
     return { zone, view: { sandbox: isTest(zone.tenant), storeName: store.trading_name, zoneName: zone.name } }
   }
 

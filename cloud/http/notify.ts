@@ -8,7 +8,7 @@ import { connectionOf } from '../payments/connection.ts'
 import { processPayment } from '../payments/process-payment.ts'
 import { ProviderFault, type Notice } from '../payments/provider.ts'
 import { providerNamed } from '../payments/providers.ts'
-import { configsOf, findNoticed, findNoticedRefund } from '../payments/queries.ts'
+import { configsOf, findPaymentOfNotice, findRefundOfNotice } from '../payments/queries.ts'
 import { applyRefundNotice, changesRefund } from '../payments/refund-outcome.ts'
 import { refundPayment } from '../payments/refund-payment.ts'
 import { taskRunner } from '../payments/runner.ts'
@@ -47,7 +47,7 @@ export function notificationRoutes(
     if (!genuine)
       return refuse(c, new Failure('invalid-argument', 'the notification is not signed as this store’s provider signs'))
     for (const notice of genuine.notices) await apply(genuine.config, notice)
-    const heard = providerNamed(genuine.config.provider)?.heard
+    const heard = providerNamed(genuine.config.provider)?.acknowledgement
     return heard === undefined ? c.json({ received: true }, 200, JSON_HEADERS) : c.text(heard)
   })
 
@@ -63,10 +63,10 @@ export function notificationRoutes(
     let aboutNothing: { config: PspConfigRow; notices: readonly Notice[] } | undefined
     for (const config of await configsOf(database.reads, storeId, provider)) {
       const isOurs = async (sessionId: string, paymentId: string | null = null) =>
-        (await findNoticed(database.reads, config.config_id, { sessionId, paymentId: possible(paymentId) })) !==
+        (await findPaymentOfNotice(database.reads, config.config_id, { sessionId, paymentId: possible(paymentId) })) !==
         undefined
       const isOurRefund = async (refundRef: string, refundId: string | null) =>
-        (await findNoticedRefund(database.reads, config.config_id, { refundRef, refundId: possible(refundId) })) !==
+        (await findRefundOfNotice(database.reads, config.config_id, { refundRef, refundId: possible(refundId) })) !==
         undefined
       const notices = await connectionOf(config, services).readNotification({ ...notification, isOurs, isOurRefund })
       if (notices && notices.length > 0) return { config, notices }
@@ -77,14 +77,14 @@ export function notificationRoutes(
 
   async function apply(config: PspConfigRow, notice: Notice): Promise<void> {
     if ('refundRef' in notice) {
-      const refund = await findNoticedRefund(database.reads, config.config_id, notice)
+      const refund = await findRefundOfNotice(database.reads, config.config_id, notice)
       if (!refund || !changesRefund(refund, notice.state)) return
       await taskRunner(refundPayment, refund.tenant as Tenant, database, services).step((call) =>
         applyRefundNotice(call, refund.refund_id, notice),
       )
       return
     }
-    const payment = await findNoticed(database.reads, config.config_id, notice)
+    const payment = await findPaymentOfNotice(database.reads, config.config_id, notice)
     if (!payment || !changesAnything(payment, notice)) return
     const run = taskRunner(processPayment, payment.tenant as Tenant, database, services)
     await run.step((call) => applyNotice(call, payment.payment_id, notice))

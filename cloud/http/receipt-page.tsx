@@ -1,4 +1,4 @@
-import { takenBack } from '../receipts/taken-back.ts'
+import { refundSummaryOf } from '../receipts/refund-summary.ts'
 import type { TransactionData } from '../purchases/schema.ts'
 import type { Formats } from '../texts/catalogue.ts'
 import type { Texts } from '../texts/texts.ts'
@@ -9,7 +9,7 @@ export function ReceiptPage({ receipt, reader }: { receipt: TransactionData; rea
   const { texts, formats } = reader
   const t = texts.receipt
   const { money, moment } = formats
-  const back = takenBack(receipt)
+  const back = refundSummaryOf(receipt)
   const isExpired = back.hasGoods && receipt.receiptUrl !== undefined && receipt.receiptQrCode === undefined
   const rows = [
     { name: t.sum, amount: money(receipt.totalCent) },

@@ -49,7 +49,7 @@ export function productOfArticle(record: unknown, index: number): { upsert: Upse
   )
   if (product) return { upsert: { product: { ...product, ...takenBack }, pos: { posProductId: externalId } } }
   return {
-    errors: errors.kept.map(({ ean, field, code, message }) => ({
+    errors: errors.listed.map(({ ean, field, code, message }) => ({
       dataType: 'articles',
       index,
       ean,

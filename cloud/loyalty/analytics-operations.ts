@@ -6,7 +6,7 @@ import { operation, type Call } from '../operations/operation.ts'
 import type { LoyaltyProgramRow } from '../persistence/tables/loyalty.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { analyseLoyalty } from './analytics.ts'
-import { ownProgram } from './own-program.ts'
+import { ownProgram } from './program-of-caller.ts'
 import { listPrograms, programsOfStore } from './queries.ts'
 import { PROGRAM_TYPES } from './schema.ts'
 

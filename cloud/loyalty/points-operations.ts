@@ -3,11 +3,11 @@ import { invalid, notFound, precondition } from '../foundation/failure.ts'
 import { Id, iso, Success, text } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
 import { refundsOf } from '../purchases/refund-queries.ts'
-import { keptCent } from '../purchases/refunds.ts'
-import { ownPurchase } from '../purchases/own-purchase.ts'
+import { unrefundedCent } from '../purchases/refunds.ts'
+import { purchaseOfCaller } from '../purchases/purchase-of-caller.ts'
 import { checkInCustomer, type CheckIn } from './check-in.ts'
 import { earn, redeem, type Earning } from './ledger.ts'
-import { assertActive, ownProgram } from './own-program.ts'
+import { assertActive, ownProgram } from './program-of-caller.ts'
 import { amountOf, earnedByPurchase, tierOf, unitsOf, type Program } from './program.ts'
 import { findEarned } from './queries.ts'
 import { Amount, EARNING_SOURCES, UserId } from './schema.ts'
@@ -98,11 +98,11 @@ async function toAdd(
     if (amount === undefined) throw invalid('amount', 'is missing: say an amount or a purchaseId', 'missing')
     return { units: unitsOf(program.type, amount, 'amount') }
   }
-  const { purchase } = await ownPurchase(call, purchaseId)
+  const { purchase } = await purchaseOfCaller(call, purchaseId)
   if (purchase.store_id !== program.row.store_id) throw notFound('purchase')
   if (purchase.status !== 'SUCCESS' && purchase.status !== 'UNLOADED')
     throw precondition('purchase_not_paid', `a purchase that is ${purchase.status} earns nothing`)
-  const earnedOnCent = keptCent(purchase, await refundsOf(call.db, purchaseId))
+  const earnedOnCent = unrefundedCent(purchase, await refundsOf(call.db, purchaseId))
   if (amount !== undefined) return { units: unitsOf(program.type, amount, 'amount'), earnedOnCent }
   const isAllBack = earnedOnCent <= 0 && purchase.total_cent > 0
   const units = isAllBack ? 0 : earnedByPurchase(program, earnedOnCent)

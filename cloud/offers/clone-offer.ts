@@ -3,7 +3,7 @@ import { invalid } from '../foundation/failure.ts'
 import type { OfferGroupRow, OfferRow } from '../persistence/tables/offers.ts'
 import { makeOffer, type PricedBranches } from './make-offer.ts'
 import { adjusted, assertSold, type OfferProduct } from './offer-products.ts'
-import type { OwnOffer } from './own-offer.ts'
+import type { OfferOfCaller } from './offer-of-caller.ts'
 import { readList } from './queries.ts'
 import type { CloneOffer } from './schema.ts'
 
@@ -13,7 +13,7 @@ const HIGHEST_CENT = 100_000_000
 /** Makes a new offer like the named branch of another, at prices of their own where the stores want them. */
 export async function cloneOffer(
   call: Call,
-  { group, priced }: OwnOffer,
+  { group, priced }: OfferOfCaller,
   input: CloneOffer,
 ): Promise<{ group: OfferGroupRow; branches: OfferRow[] }> {
   const products = JSON.parse((await readList(call.db, priced.list_id)).products) as OfferProduct[]

@@ -2,7 +2,7 @@ import type { Validity } from './offer-status.ts'
 import { discountOf, type OfferProduct } from './offer-products.ts'
 
 /** Names that a description tells before it only counts. */
-const NAMES_TOLD = 2
+const NAMES_LISTED = 2
 
 const DATE = new Intl.DateTimeFormat('de-DE', {
   timeZone: 'Europe/Berlin',
@@ -13,7 +13,7 @@ const DATE = new Intl.DateTimeFormat('de-DE', {
 
 /** A short German sentence for an offer that came without one: what, how much less, how long. */
 export function describeOffer(products: readonly OfferProduct[], { fromMs, toMs }: Validity): string {
-  const names = products.slice(0, NAMES_TOLD).map((product) => product.name)
+  const names = products.slice(0, NAMES_LISTED).map((product) => product.name)
   const others = products.length - names.length
   const what =
     others > 0

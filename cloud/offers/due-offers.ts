@@ -4,7 +4,7 @@ import { carryOut, startDueLoop, type DueLoop } from '../operations/due-loop.ts'
 import type { Call, Services } from '../operations/operation.ts'
 import { performTask } from '../operations/perform.ts'
 import type { Database } from '../persistence/database.ts'
-import { publish } from './make-offer.ts'
+import { emitPublished } from './make-offer.ts'
 import { dueAfter, statusFrom, type OfferStatus } from './offer-status.ts'
 import { createOffer } from './operations.ts'
 import { readBranches, readDue, readGroup, updateGroup } from './queries.ts'
@@ -78,7 +78,7 @@ async function moveOffer(call: Call, groupId: string): Promise<boolean> {
   if (status === group.status) return false
   if (!(await updateGroup(call.db, group, { status, due_ms: dueAfter(status, validity) }))) return false
   if (status === 'ACTIVE')
-    publish(
+    emitPublished(
       call,
       (await readBranches(call.db, groupId)).filter((row) => row.is_active === 1),
     )

@@ -38,7 +38,7 @@ export async function makeOffer(
   await db.insertInto('offer_group').values(group).execute()
   const listOf = new Map<string, string>()
   for (const { storeIds: ids, products } of prices) {
-    const listId = await keepList(call, products)
+    const listId = await storeList(call, products)
     for (const id of ids) listOf.set(id, listId)
   }
   const branches = storeIds.map((storeId, i) => ({
@@ -46,7 +46,7 @@ export async function makeOffer(
     ...(i === 0 && { offer_id: group.lead_id }),
   }))
   await insertBranches(db, branches)
-  if (statusAt(validity, nowMs) === 'ACTIVE') publish(call, branches)
+  if (statusAt(validity, nowMs) === 'ACTIVE') emitPublished(call, branches)
   call.changed(group.lead_id)
   call.afterCommit(services.offersChanged.give)
   return { group, branches }
@@ -112,7 +112,7 @@ export function newBranch(
 }
 
 /** Keeps a list of products; answers its id. */
-export async function keepList(call: Call, products: readonly OfferProduct[]): Promise<string> {
+export async function storeList(call: Call, products: readonly OfferProduct[]): Promise<string> {
   const { tenant } = knownCaller(call.caller)
   const row = {
     list_id: newId('ofl', call.services.platform),
@@ -129,7 +129,7 @@ export async function keepList(call: Call, products: readonly OfferProduct[]): P
 }
 
 /** Tells that these documents have gone live. */
-export function publish(
+export function emitPublished(
   call: Pick<Call, 'emit'>,
   branches: readonly Pick<OfferRow, 'offer_id' | 'group_id' | 'store_id'>[],
 ): void {

@@ -19,7 +19,7 @@ export interface OfferProduct {
 
 /** EANs told at most in a refusal, and stores told of each. */
 const DETAILS_LIMIT = 20
-const STORES_TOLD = 5
+const STORES_LISTED = 5
 
 /** The products as they are kept. Those with an EAN must be sold in every store: 400 that names them. */
 export async function offerProducts(
@@ -63,8 +63,8 @@ export async function assertSold(
     if (ean === undefined || Number(sellers.get(ean)?.stores ?? 0) === storeIds.length) continue
     const having = await readSellers(call.db, tenant, ean, storeIds)
     const lacking = storeIds.filter((id) => !having.has(id))
-    const more = lacking.length > STORES_TOLD ? ` and ${lacking.length - STORES_TOLD} more` : ''
-    const message = `${pathOf(i)}: ${ean} is not in the catalogue of ${lacking.slice(0, STORES_TOLD).join(', ')}${more}`
+    const more = lacking.length > STORES_LISTED ? ` and ${lacking.length - STORES_LISTED} more` : ''
+    const message = `${pathOf(i)}: ${ean} is not in the catalogue of ${lacking.slice(0, STORES_LISTED).join(', ')}${more}`
     details.push({ path: pathOf(i), code: 'product_unknown', message })
     if (details.length >= DETAILS_LIMIT) break
   }

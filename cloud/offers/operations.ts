@@ -11,18 +11,18 @@ import { makeOffer, type OfferContent } from './make-offer.ts'
 import { discountOf, offerProducts } from './offer-products.ts'
 import { scopeOf } from './offer-scope.ts'
 import { OFFER_FILTERS, statusAt, type OfferFilter, type OfferStatus } from './offer-status.ts'
-import { offerIdOf, ownOffer } from './own-offer.ts'
+import { offerIdOf, offerOfCaller } from './offer-of-caller.ts'
 import { removeOffer } from './remove-offer.ts'
 import { listGroups } from './queries.ts'
 import { isSandboxOfferId } from './sandbox-id.ts'
-import { isSandbox, mockMade, mockOffer, mockOffers } from './sandbox-offers.ts'
+import { isSandbox, mockCreatedOffer, mockOffer, mockOffers } from './sandbox-offers.ts'
 import {
   CloneOffer,
   CreateOffer,
   DEFAULT_COLOR,
   DeleteOffer,
   ListedOffer,
-  Made,
+  CreatedOffer,
   Sandbox,
   UpdateOffer,
 } from './schema.ts'
@@ -33,7 +33,7 @@ const DEFAULT_PAGE = 50
 const OFFER = 'off_01KANX6Y7C3V9Q2M8R5T4W6Z1B'
 const STORE = 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B'
 
-function made(group: OfferGroupRow) {
+function createdOffer(group: OfferGroupRow) {
   return {
     success: true as const,
     groupId: group.group_id,
@@ -67,7 +67,7 @@ export const createOffer = operation({
   changes: true,
   emits: ['offer.published'],
   request: CreateOffer,
-  response: z.strictObject({ ...Made, offerId: z.string(), offerIds: z.array(z.string()) }),
+  response: z.strictObject({ ...CreatedOffer, offerId: z.string(), offerIds: z.array(z.string()) }),
   example: {
     storeIds: [STORE],
     title: 'Herbstwochen',
@@ -83,13 +83,13 @@ export const createOffer = operation({
     await ownStores(call, storeIds)
     const products = await offerProducts(call, input.products, storeIds)
     if (isSandbox(call)) {
-      const { group, offerIds } = await mockMade(call, contentOf(input), storeIds, {
+      const { group, offerIds } = await mockCreatedOffer(call, contentOf(input), storeIds, {
         discount_percent: discountOf(products),
       })
-      return { ...made(group), _sandbox: true as const, offerId: group.lead_id, offerIds }
+      return { ...createdOffer(group), _sandbox: true as const, offerId: group.lead_id, offerIds }
     }
     const { group, branches } = await makeOffer(call, contentOf(input), storeIds, [{ storeIds, products }])
-    return { ...made(group), offerId: group.lead_id, offerIds: branches.map((row) => row.offer_id) }
+    return { ...createdOffer(group), offerId: group.lead_id, offerIds: branches.map((row) => row.offer_id) }
   },
 })
 
@@ -116,7 +116,7 @@ export const updateOffer = operation({
   async run(call, input) {
     const offerId = offerIdOf(input)
     if (isSandbox(call)) return mockUpdate(call, offerId, input)
-    const offer = await ownOffer(call, offerId)
+    const offer = await offerOfCaller(call, offerId)
     await ownStores(call, input.storeIds ?? offer.active.map((row) => row.store_id))
     if (hasSystemFields(input)) {
       const [listed] = await presentOffers(call.db, [offer.group], null, call.nowMs)
@@ -168,7 +168,7 @@ export const deleteOffer = operation({
       await ownStores(call, storeIds)
       return { success: true as const, _sandbox: true as const, offerId: named, deletedCount: storeIds.length }
     }
-    const offer = await ownOffer(call, offerId)
+    const offer = await offerOfCaller(call, offerId)
     await ownStores(
       call,
       offer.active.map((row) => row.store_id),
@@ -262,7 +262,7 @@ export const cloneOffer = operation({
   changes: true,
   emits: ['offer.published'],
   request: CloneOffer,
-  response: z.strictObject({ ...Made, clonedOfferId: z.string(), clonedOfferIds: z.array(z.string()) }),
+  response: z.strictObject({ ...CreatedOffer, clonedOfferId: z.string(), clonedOfferIds: z.array(z.string()) }),
   example: {
     offerId: OFFER,
     targetStoreIds: [STORE],
@@ -282,12 +282,12 @@ export const cloneOffer = operation({
         quantity: null,
       }
       const validity = { fromMs: source.valid_from_ms, toMs: source.valid_to_ms }
-      const { group, offerIds } = await mockMade(call, { ...content, validity }, input.targetStoreIds, source)
-      return { ...made(group), _sandbox: true as const, clonedOfferId: group.lead_id, clonedOfferIds: offerIds }
+      const { group, offerIds } = await mockCreatedOffer(call, { ...content, validity }, input.targetStoreIds, source)
+      return { ...createdOffer(group), _sandbox: true as const, clonedOfferId: group.lead_id, clonedOfferIds: offerIds }
     }
-    const offer = await ownOffer(call, offerId)
+    const offer = await offerOfCaller(call, offerId)
     await ownStores(call, input.targetStoreIds)
     const { group, branches } = await makeClone(call, offer, input)
-    return { ...made(group), clonedOfferId: group.lead_id, clonedOfferIds: branches.map((row) => row.offer_id) }
+    return { ...createdOffer(group), clonedOfferId: group.lead_id, clonedOfferIds: branches.map((row) => row.offer_id) }
   },
 })

@@ -16,7 +16,7 @@ export interface SandboxId {
   branch: number
   /** Which of the offers that every sandbox has, or `CREATED`. */
   kind: number
-  chance: number
+  randomPart: number
 }
 
 export const CREATED = 255
@@ -32,13 +32,13 @@ function checkOf(tenant: string, payload: Uint8Array): Uint8Array {
   )
 }
 
-function encode(prefix: string, tenant: string, { createdMs, stores, branch, kind, chance }: SandboxId): string {
+function encode(prefix: string, tenant: string, { createdMs, stores, branch, kind, randomPart }: SandboxId): string {
   const payload = Buffer.alloc(PAYLOAD_BYTES)
   payload.writeUIntBE(createdMs, 0, 6)
   payload.writeUInt32BE(stores >>> 0, 6)
   payload.writeUInt16BE(branch, 10)
   payload.writeUInt8(kind, 12)
-  payload.writeUIntBE(chance, 13, 3)
+  payload.writeUIntBE(randomPart, 13, 3)
   return `${prefix}_${crockford.encode(Buffer.concat([payload, checkOf(tenant, payload)]))}`
 }
 
@@ -70,11 +70,11 @@ export function readSandboxId(tenant: string, text: string): SandboxId | undefin
     stores: payload.readUInt32BE(6),
     branch: branch === GROUP ? 0 : branch,
     kind: payload.readUInt8(12),
-    chance: payload.readUIntBE(13, 3),
+    randomPart: payload.readUIntBE(13, 3),
   }
 }
 
 /** Three bytes of chance, so that offers of one moment differ. */
-export function newChance(random: Randomness): number {
+export function newRandomPart(random: Randomness): number {
   return Buffer.from(random.bytes(3)).readUIntBE(0, 3)
 }

@@ -11,8 +11,8 @@ import { toListed } from './list-offers.ts'
 import { toDetail, type OfferDetail } from './offer-detail.ts'
 import { discountedPrice } from './price-rules.ts'
 import { newGroup, type OfferContent } from './make-offer.ts'
-import { assertWhole } from './own-offer.ts'
-import { branchId, CREATED, groupIdOf, newChance, readSandboxId, type SandboxId } from './sandbox-id.ts'
+import { assertMayChangeAllBranches } from './offer-of-caller.ts'
+import { branchId, CREATED, groupIdOf, newRandomPart, readSandboxId, type SandboxId } from './sandbox-id.ts'
 import { DEFAULT_COLOR } from './schema.ts'
 
 /** Offers with test keys: nothing is stored, what is answered looks like the real thing (decisions §4). */
@@ -75,7 +75,7 @@ export function isSandbox(call: Call): boolean {
 }
 
 /** What would have been made. */
-export async function mockMade(
+export async function mockCreatedOffer(
   call: Call,
   content: OfferContent,
   storeIds: readonly string[],
@@ -89,7 +89,7 @@ export async function mockMade(
     stores,
     branch: 0,
     kind: CREATED,
-    chance: newChance(call.services.platform.random),
+    randomPart: newRandomPart(call.services.platform.random),
   }
   const group = newGroup(call, content, storeIds, [])
   const offerIds = storeIds.map((_, branch) => branchId(tenant, { ...id, branch }))
@@ -107,7 +107,7 @@ export async function mockOffer(call: Call, offerId: string): Promise<SandboxOff
   const id = readSandboxId(knownCaller(call.caller).tenant, offerId)
   if (!id) throw notFound('offer')
   const offer = await offerOf(call, id)
-  assertWhole(call, offer.storeIds, offer.storeIds[0] ?? '')
+  assertMayChangeAllBranches(call, offer.storeIds, offer.storeIds[0] ?? '')
   return offer
 }
 
@@ -121,7 +121,7 @@ export async function mockOffers(call: Call): Promise<SandboxOffer[]> {
     stores: PRECONFIGURED,
     branch: 0,
     kind,
-    chance: 0,
+    randomPart: 0,
   }))
   const offers = await Promise.all(ids.map((id) => offerOf(call, id)))
   return offers.sort((a, b) => (a.group.lead_id < b.group.lead_id ? 1 : -1))

@@ -218,7 +218,7 @@ export type CloneOffer = z.output<typeof CloneOffer>
 export const Sandbox = { _sandbox: z.literal(true).optional().describe('With a test key nothing is created.') }
 
 /** What is told of an offer that has just been made. */
-export const Made = {
+export const CreatedOffer = {
   groupId: z.string(),
   storeCount: z.int(),
   scope: z.enum(OFFER_SCOPES),

@@ -18,8 +18,8 @@ export function assertUnchanged(
 ): void {
   const wrong = (field: string) => invalid(field, 'is set by the system and cannot be changed')
   for (const field of FIXED) {
-    const given = input[field]
-    if (given !== undefined && given !== offer[field] && !(field === 'groupId' && given === ids.groupId))
+    const sent = input[field]
+    if (sent !== undefined && sent !== offer[field] && !(field === 'groupId' && sent === ids.groupId))
       throw wrong(field)
   }
   for (const field of COUNTERS) if ((input[field] ?? 0) > offer[field]) throw wrong(field)

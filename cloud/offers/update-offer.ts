@@ -3,10 +3,10 @@ import { invalid } from '../foundation/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { OfferGroupRow, OfferRow } from '../persistence/tables/offers.ts'
 import { describeOffer } from './description.ts'
-import { keepList, newBranch, publish } from './make-offer.ts'
+import { storeList, newBranch, emitPublished } from './make-offer.ts'
 import { assertSold, discountOf, offerProducts, type OfferProduct } from './offer-products.ts'
 import { dueAfter, statusAt, statusFrom, type Validity } from './offer-status.ts'
-import type { OwnOffer } from './own-offer.ts'
+import type { OfferOfCaller } from './offer-of-caller.ts'
 import {
   deleteBranches,
   dropUnusedLists,
@@ -44,8 +44,8 @@ const UPDATABLE = [
 
 /** Names of the fields that an update sets, in the specification's words. */
 export function updatedFieldsOf({ validUntil, ...input }: UpdateOffer): string[] {
-  const given: Partial<UpdateOffer> = { ...input, validTo: input.validTo ?? validUntil }
-  return UPDATABLE.filter((field) => given[field] !== undefined)
+  const sent: Partial<UpdateOffer> = { ...input, validTo: input.validTo ?? validUntil }
+  return UPDATABLE.filter((field) => sent[field] !== undefined)
 }
 
 /** Which stores a new list brings, and which it drops. */
@@ -81,7 +81,7 @@ export function newValidity(
  */
 export async function updateOffer(
   call: Call,
-  { group, branches, active, named, priced }: OwnOffer,
+  { group, branches, active, named, priced }: OfferOfCaller,
   input: UpdateOffer,
 ): Promise<OfferUpdated> {
   const { db, nowMs } = call
@@ -101,7 +101,7 @@ export async function updateOffer(
       () => 'storeIds',
     )
 
-  const listId = input.products ? await keepList(call, products) : priced.list_id
+  const listId = input.products ? await storeList(call, products) : priced.list_id
   const status = statusAt(validity, nowMs)
   const next: OfferGroupRow = {
     ...group,
@@ -140,7 +140,7 @@ export async function updateOffer(
   const firstNo = Math.max(-1, ...branches.map((row) => row.branch_no)) + 1
   const added = changes.addedStores.map((storeId, i) => newBranch(call, next, firstNo + i, storeId, listId))
   await insertBranches(db, added)
-  await forgetOldest(call, [...branches.filter((row) => row.is_active === 0), ...gone])
+  await deleteOldestRemoved(call, [...branches.filter((row) => row.is_active === 0), ...gone])
   await dropUnusedLists(
     db,
     branches.map((row) => row.list_id),
@@ -150,7 +150,7 @@ export async function updateOffer(
 
   const stay = active.filter((row) => !gone.includes(row))
   const wasLive = group.status === 'ACTIVE' && statusFrom('ACTIVE', oldValidity, nowMs) === 'ACTIVE'
-  if (status === 'ACTIVE') publish(call, wasLive ? added : [...stay, ...added])
+  if (status === 'ACTIVE') emitPublished(call, wasLive ? added : [...stay, ...added])
   call.changed(group.lead_id)
   call.afterCommit(call.services.offersChanged.give)
   const siblings = stay.filter((row) => row.offer_id !== named.offer_id)
@@ -171,7 +171,7 @@ function sharedFields(input: UpdateOffer, group: OfferGroupRow): Partial<OfferGr
 }
 
 /** Bounds what toggling a store leaves behind. */
-async function forgetOldest({ db }: Call, removed: readonly OfferRow[]): Promise<void> {
+async function deleteOldestRemoved({ db }: Call, removed: readonly OfferRow[]): Promise<void> {
   const [first] = removed
   if (!first || removed.length <= REMOVED_LIMIT) return
   const oldest = [...removed].sort((a, b) => a.branch_no - b.branch_no).slice(0, removed.length - REMOVED_LIMIT)

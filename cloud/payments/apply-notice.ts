@@ -2,7 +2,7 @@ import type { Call } from '../operations/operation.ts'
 import type { PaymentRow } from '../persistence/tables/payments.ts'
 import { raiseException } from '../protection/records/exceptions.ts'
 import { completePurchase } from '../purchase-lifecycle/complete-purchase.ts'
-import { endUnpaid } from '../purchase-lifecycle/end-unpaid.ts'
+import { cancelUnpaidPurchase } from '../purchase-lifecycle/cancel-unpaid-purchase.ts'
 import { findStore } from '../stores/queries.ts'
 import type { PaymentNotice } from './provider.ts'
 import { findPayment, updatePayment } from './queries.ts'
@@ -20,7 +20,7 @@ export async function applyNotice(call: Call, paymentId: string, notice: Payment
   if (!payment || !changesAnything(payment, notice)) return undefined
   call.changed(payment.purchase_id)
   if (payment.state === 'paid') return (await updatePayment(call.db, payment, { charge_ref: notice.chargeId })) && true
-  if (notice.state === 'paid') return notePaid(call, payment, notice)
+  if (notice.state === 'paid') return recordPaid(call, payment, notice)
   await updatePayment(call.db, payment, {
     state: 'ended',
     due_ms: null,
@@ -28,7 +28,7 @@ export async function applyNotice(call: Call, paymentId: string, notice: Payment
   })
   const purchase = await purchaseOf(call, payment)
   if (purchase.status === 'CREATED' || purchase.status === 'PENDING_PAYMENT') {
-    await endUnpaid(call.db, purchase, { cancel_reason: 'the payment was declined, cancelled or expired' })
+    await cancelUnpaidPurchase(call.db, purchase, { cancel_reason: 'the payment was declined, cancelled or expired' })
   }
   return true
 }
@@ -41,7 +41,7 @@ export function changesAnything(payment: PaymentRow, notice: PaymentNotice): boo
   return notice.state === 'paid' || payment.state !== 'ended'
 }
 
-async function notePaid(call: Call, payment: PaymentRow, notice: PaymentNotice): Promise<true> {
+async function recordPaid(call: Call, payment: PaymentRow, notice: PaymentNotice): Promise<true> {
   const { db, nowMs, services } = call
   const purchase = await purchaseOf(call, payment)
   const amountCent = notice.amountCent ?? payment.amount_cent

@@ -5,7 +5,7 @@ import type { Database } from '../persistence/database.ts'
 import type { PaymentRow, RefundRow } from '../persistence/tables/payments.ts'
 import { applyNotice } from './apply-notice.ts'
 import { connectionOf } from './connection.ts'
-import { CHECK_MINUTES, giveUp } from './open-payment.ts'
+import { CHECK_MINUTES, endUnopenedPayment } from './open-payment.ts'
 import { processPayment } from './process-payment.ts'
 import { ProviderFault } from './provider.ts'
 import { duePayments, dueRefunds, readConfig, updatePayment } from './queries.ts'
@@ -30,30 +30,30 @@ export function startDuePayments(database: Database, services: Services): DueLoo
     name: NAME,
     changed: services.paymentsDue,
     pollMs: POLL_MS,
-    look: () => seeToPayments(database, services),
+    look: () => processDuePayments(database, services),
   })
 }
 
 /** Sees to a bounded number of what is due now; answers in how many ms to look again, 0 when there may be more. */
-export async function seeToPayments(database: Database, services: Services): Promise<number> {
+export async function processDuePayments(database: Database, services: Services): Promise<number> {
   const nowMs = services.platform.clock.wall()
   const refunds = await dueRefunds(database.reads, nowMs, READ_LIMIT)
   const payments = await duePayments(database.reads, nowMs, READ_LIMIT)
   const tasks = [
-    ...refunds.map((refund) => () => sendDue(refund, database, services)),
-    ...payments.map((payment) => () => lookAt(payment, database, services)),
+    ...refunds.map((refund) => () => sendDueRefund(refund, database, services)),
+    ...payments.map((payment) => () => checkPayment(payment, database, services)),
   ]
   const good = await carryOut(tasks, AT_ONCE, services, NAME)
   return good && (refunds.length === READ_LIMIT || payments.length === READ_LIMIT) ? 0 : POLL_MS
 }
 
-async function sendDue(refund: RefundRow, database: Database, services: Services): Promise<void> {
+async function sendDueRefund(refund: RefundRow, database: Database, services: Services): Promise<void> {
   await sendRefund(taskRunner(refundPayment, refund.tenant as Tenant, database, services), refund.refund_id)
 }
 
-async function lookAt(payment: PaymentRow, database: Database, services: Services): Promise<void> {
+async function checkPayment(payment: PaymentRow, database: Database, services: Services): Promise<void> {
   const run = taskRunner(processPayment, payment.tenant as Tenant, database, services)
-  if (payment.state === 'asking') return void (await run.step((call) => giveUp(call, payment.payment_id)))
+  if (payment.state === 'asking') return void (await run.step((call) => endUnopenedPayment(call, payment.payment_id)))
   const checks = payment.checks + 1
   const minutes = CHECK_MINUTES[checks]
   // One that a clock began which was ahead is as old as it can be known to be.

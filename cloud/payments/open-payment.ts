@@ -8,7 +8,7 @@ import type { PaymentRow, PspConfigRow } from '../persistence/tables/payments.ts
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { PAYMENT_MS } from '../purchase-lifecycle/approval.ts'
-import { endUnpaid } from '../purchase-lifecycle/end-unpaid.ts'
+import { cancelUnpaidPurchase } from '../purchase-lifecycle/cancel-unpaid-purchase.ts'
 import { updatePurchase } from '../purchases/queries.ts'
 import { connectionOf } from './connection.ts'
 import { ProviderFault, type Session } from './provider.ts'
@@ -75,7 +75,7 @@ export async function beginPayment(call: Call, purchase: PurchaseRow): Promise<P
 }
 
 /** Whether a payment that was begun can still be opened, or was: one that nobody opened has ended, and its purchase with it. */
-export async function isStillOpened({ db }: Pick<Call, 'db'>, paymentId: string | null): Promise<boolean> {
+export async function canStillBeOpened({ db }: Pick<Call, 'db'>, paymentId: string | null): Promise<boolean> {
   return paymentId === null || (await findPayment(db, paymentId))?.state !== 'ended'
 }
 
@@ -85,21 +85,21 @@ export async function openPayment(run: Runner, paymentId: string): Promise<Payme
   if (payment.state !== 'asking') return payment
   let session: Session
   try {
-    session = await ask(run, payment, purchase, store)
+    session = await createSession(run, payment, purchase, store)
   } catch (error) {
     if (!(error instanceof ProviderFault)) throw error
     run.services.log.warn(
       { paymentId: payment.payment_id, provider: payment.provider, fault: error.message },
       'a payment could not be opened',
     )
-    const open = await run.step((call) => giveUp(call, payment.payment_id))
+    const open = await run.step((call) => endUnopenedPayment(call, payment.payment_id))
     if (open?.state === 'open') return open
     throw new Failure('unavailable', 'the payment service provider does not answer; try again', {
       reason: 'psp_unavailable',
       retryAfter: 5,
     })
   }
-  const opened = await run.step((call) => noteOpened(call, payment.payment_id, session))
+  const opened = await run.step((call) => recordOpened(call, payment.payment_id, session))
   if (!opened?.url) throw precondition('checkout_ended', 'the purchase ended while its payment was being opened')
   return opened
 }
@@ -123,7 +123,12 @@ async function readPayment(
   return { payment, purchase, store }
 }
 
-async function ask(run: Runner, payment: PaymentRow, purchase: PurchaseRow, store: StoreRow): Promise<Session> {
+async function createSession(
+  run: Runner,
+  payment: PaymentRow,
+  purchase: PurchaseRow,
+  store: StoreRow,
+): Promise<Session> {
   const config = await run.read((db) => readConfig(db, payment.config_id))
   return connectionOf(config, run.services).createSession({
     paymentId: payment.payment_id,
@@ -136,7 +141,11 @@ async function ask(run: Runner, payment: PaymentRow, purchase: PurchaseRow, stor
   })
 }
 
-async function noteOpened(call: Call, paymentId: string, { sessionId, url }: Session): Promise<PaymentRow | undefined> {
+async function recordOpened(
+  call: Call,
+  paymentId: string,
+  { sessionId, url }: Session,
+): Promise<PaymentRow | undefined> {
   const payment = await findPayment(call.db, paymentId)
   if (!payment || payment.state === 'open') return payment
   if (payment.state !== 'asking') {
@@ -170,14 +179,14 @@ async function noteOpened(call: Call, paymentId: string, { sessionId, url }: Ses
 }
 
 /** Emits `payment.created` for a purchase of the sandbox: its test page is open. Nothing to pay has no payment. */
-export function noteTestPayment(call: Call, purchase: PurchaseRow): void {
+export function emitTestPayment(call: Call, purchase: PurchaseRow): void {
   const { purchase_id: transactionId, store_id: storeId, total_cent: amountCent, currency, status } = purchase
   if (status !== 'PENDING_PAYMENT' || amountCent === 0) return
   call.emit({ type: 'payment.created', storeId, data: { transactionId, storeId, amountCent, currency } })
 }
 
 /** Ends a payment that was never opened, and its purchase; answers it as it is when somebody has opened it meanwhile. */
-export async function giveUp(call: Call, paymentId: string): Promise<PaymentRow | undefined> {
+export async function endUnopenedPayment(call: Call, paymentId: string): Promise<PaymentRow | undefined> {
   const payment = await findPayment(call.db, paymentId)
   if (!payment || payment.state !== 'asking') return payment
   const ended = await updatePayment(call.db, payment, { state: 'ended', due_ms: null })
@@ -187,7 +196,7 @@ export async function giveUp(call: Call, paymentId: string): Promise<PaymentRow 
     .where('purchase_id', '=', payment.purchase_id)
     .executeTakeFirstOrThrow()
   if (purchase.status === 'CREATED')
-    await endUnpaid(call.db, purchase, { cancel_reason: 'the payment service provider did not answer' })
+    await cancelUnpaidPurchase(call.db, purchase, { cancel_reason: 'the payment service provider did not answer' })
   call.changed(payment.purchase_id)
   return ended
 }

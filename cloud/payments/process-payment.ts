@@ -6,10 +6,10 @@ import { operation, type Call } from '../operations/operation.ts'
 import type { PaymentRow } from '../persistence/tables/payments.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import { COMPLETION_EVENTS } from '../purchase-lifecycle/complete-purchase.ts'
-import { ownPurchase, purchaseIdOf } from '../purchases/own-purchase.ts'
+import { purchaseOfCaller, purchaseIdOf } from '../purchases/purchase-of-caller.ts'
 import { isTest } from '../purchases/present.ts'
 import { PURCHASE_STATUSES, type PurchaseStatus } from '../purchases/schema.ts'
-import { beginPayment, checkoutPageOf, isStillOpened, openPayment } from './open-payment.ts'
+import { beginPayment, checkoutPageOf, canStillBeOpened, openPayment } from './open-payment.ts'
 import { openPaymentOf } from './queries.ts'
 import { runnerOf } from './runner.ts'
 
@@ -45,17 +45,17 @@ export const processPayment = operation({
   async steps(work, input) {
     const { purchaseId, paymentId } = await work.once(
       async (call) => {
-        const { purchase } = await ownPurchase(call, purchaseIdOf(input))
+        const { purchase } = await purchaseOfCaller(call, purchaseIdOf(input))
         checkPayable(call, purchase)
         call.changed(purchase.purchase_id)
         const payment = await paymentOf(call, purchase)
         return { purchaseId: purchase.purchase_id, paymentId: payment?.payment_id ?? null }
       },
-      (call, made) => isStillOpened(call, made.paymentId),
+      (call, made) => canStillBeOpened(call, made.paymentId),
     )
     const opened = paymentId === null ? undefined : await openPayment(runnerOf(work), paymentId)
     return work.read(async (call) => {
-      const { purchase: now } = await ownPurchase(call, purchaseId)
+      const { purchase: now } = await purchaseOfCaller(call, purchaseId)
       return {
         success: true as const,
         transactionId: now.purchase_id,

@@ -5,7 +5,7 @@ import type { z } from 'zod'
  * The ids of our payments and refunds are the idempotency keys towards the other side: asking twice moves nothing twice.
  */
 
-export interface SessionWish {
+export interface SessionRequest {
   /** Our payment: what the provider's notifications name as reference, and the idempotency key. */
   readonly paymentId: string
   readonly amountCent: number
@@ -51,7 +51,7 @@ export interface RefundNotice {
 
 export type Notice = PaymentNotice | RefundNotice
 
-export interface RefundWish {
+export interface RefundRequest {
   /** Our refund: the idempotency key. */
   readonly refundId: string
   readonly sessionId: string
@@ -77,11 +77,11 @@ export interface Notification {
 
 export interface ProviderConnection {
   /** Throws a `ProviderFault`. */
-  createSession(wish: SessionWish): Promise<Session>
+  createSession(wish: SessionRequest): Promise<Session>
   /** What became of a session; undefined while it is open, or when the provider cannot be asked that. Throws a `ProviderFault`. */
   findSession(sessionId: string): Promise<PaymentNotice | undefined>
   /** Answers the provider's id once it has taken the refund. Throws a `ProviderFault`. */
-  refund(wish: RefundWish): Promise<string>
+  refund(wish: RefundRequest): Promise<string>
   /**
    * What a genuine notification says of payments and refunds, undefined when it is not genuine; nothing, when it is about none of ours.
    * Throws a `ProviderFault` where the provider must be asked and does not answer.
@@ -115,7 +115,7 @@ export interface PaymentProvider {
   addressOf(config: unknown): string
   connect(config: unknown, send: SendToProvider, nowMs: () => number): ProviderConnection
   /** What it wants to read when it has been heard; by default some JSON. */
-  readonly heard?: string
+  readonly acknowledgement?: string
   /** It knows no idempotency keys for refunds: of one payment it is asked for one at a time. */
   readonly refundsOneByOne?: boolean
 }
@@ -137,18 +137,18 @@ export function paymentProvider<C extends z.ZodType>(provider: {
   config: C
   addressOf(config: z.output<C>): string
   connect(config: z.output<C>, send: SendToProvider, nowMs: () => number): ProviderConnection
-  heard?: string
+  acknowledgement?: string
   refundsOneByOne?: boolean
 }): PaymentProvider {
   return provider as unknown as PaymentProvider
 }
 
 /** Statuses after which the same request may succeed, or may have: time-outs, conflicts of one key, too many requests. */
-const MAY_SUCCEED: ReadonlySet<number> = new Set([408, 409, 425, 429])
+const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([408, 409, 425, 429])
 
 /** The answer, read as this. Throws a `ProviderFault`: final when the provider has refused in so many words. */
 export function readAnswer<S extends z.ZodType>({ status, json }: ProviderAnswer, schema: S): z.output<S> {
-  if (status >= 400 && status < 500 && !MAY_SUCCEED.has(status))
+  if (status >= 400 && status < 500 && !RETRYABLE_STATUSES.has(status))
     throw new ProviderFault(`the provider answered ${status}`, true)
   if (status < 200 || status > 299) throw new ProviderFault(`the provider answered ${status}`, false)
   const read = schema.safeParse(json)

@@ -46,7 +46,7 @@ export function findPayment(db: Db, paymentId: string): Promise<PaymentRow | und
 }
 
 /** The payment that the provider means: by its session, or by our own id that it was given. */
-export async function findNoticed(
+export async function findPaymentOfNotice(
   db: Db,
   configId: string,
   notice: { sessionId: string | null; paymentId: string | null },
@@ -118,7 +118,7 @@ export function findRefund(db: Db, refundId: string): Promise<RefundRow | undefi
 }
 
 /** The refund that the provider means: by our own id that it was given, or by its own. */
-export async function findNoticedRefund(
+export async function findRefundOfNotice(
   db: Db,
   configId: string,
   { refundRef, refundId }: { refundRef: string; refundId: string | null },

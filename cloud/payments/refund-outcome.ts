@@ -2,14 +2,14 @@ import type { Call } from '../operations/operation.ts'
 import type { RefundRow } from '../persistence/tables/payments.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import { raiseException } from '../protection/records/exceptions.ts'
-import { hasOpenAuthorizations, uncancelPurchase, withdrawRights } from '../purchase-lifecycle/cancel-purchase.ts'
+import { hasOpenAuthorizations, restorePurchase, revokePurchaseRights } from '../purchase-lifecycle/cancel-purchase.ts'
 import { updatePurchase } from '../purchases/queries.ts'
 import { findPayment, findRefund } from './queries.ts'
 import { refundsOf, updateRefund } from '../purchases/refund-queries.ts'
-import { emitRefunded } from '../purchase-lifecycle/refunded.ts'
-import { isPending, keptCent } from '../purchases/refunds.ts'
-import { settleRefund, unsettleRefund } from '../purchase-lifecycle/settle-refund.ts'
-import { settleWhole } from '../purchase-lifecycle/settle-whole.ts'
+import { emitRefunded } from '../purchase-lifecycle/emit-refunded.ts'
+import { isPending, unrefundedCent } from '../purchases/refunds.ts'
+import { bookRefund, unbookRefund } from '../purchase-lifecycle/book-refund.ts'
+import { finishCancellation } from '../purchase-lifecycle/finish-cancellation.ts'
 
 /**
  *   due, failed ──done──▶ done       the figures and points follow; a whole one: CANCELLED
@@ -25,7 +25,11 @@ import { settleWhole } from '../purchase-lifecycle/settle-whole.ts'
  */
 
 /** The provider has taken it. */
-export async function noteDone(call: Call, refundId: string, providerRef: string): Promise<RefundRow | undefined> {
+export async function recordRefundDone(
+  call: Call,
+  refundId: string,
+  providerRef: string,
+): Promise<RefundRow | undefined> {
   const { db, nowMs } = call
   const refund = await findRefund(db, refundId)
   // Told to have failed, while the answer to the request was on its way: that is newer.
@@ -45,9 +49,9 @@ export async function noteDone(call: Call, refundId: string, providerRef: string
   })
   if (!done) return refund
   call.changed(refund.purchase_id)
-  const purchase = await cancelledBy(call, await purchaseOf(call, refund), refund)
-  await settleRefund(call, purchase, done)
-  if (refund.kind !== 'late' && purchase.status === 'CANCELLED') await settleCancelled(call, purchase)
+  const purchase = await cancelAfterLateSuccess(call, await purchaseOf(call, refund), refund)
+  await bookRefund(call, purchase, done)
+  if (refund.kind !== 'late' && purchase.status === 'CANCELLED') await updateCancelledPurchase(call, purchase)
   emitRefunded(
     call,
     done,
@@ -57,26 +61,28 @@ export async function noteDone(call: Call, refundId: string, providerRef: string
 }
 
 /** The purchase of a refund that is done. A whole one that was given up, so that the purchase stood again, cancels it after all. */
-async function cancelledBy(call: Call, purchase: PurchaseRow, refund: RefundRow): Promise<PurchaseRow> {
+async function cancelAfterLateSuccess(call: Call, purchase: PurchaseRow, refund: RefundRow): Promise<PurchaseRow> {
   if (refund.kind !== 'whole' || purchase.status === 'CANCELLED') return purchase
   return updatePurchase(call.db, purchase, {
     status: 'CANCELLED',
     refund_status: 'pending',
-    deny_seq: await withdrawRights(call, purchase),
+    deny_seq: await revokePurchaseRights(call, purchase),
   })
 }
 
 /** What follows for a cancelled purchase when one of its refunds has gone: nothing while others are under way, for the last one ends it. */
-async function settleCancelled(call: Call, purchase: PurchaseRow): Promise<void> {
+async function updateCancelledPurchase(call: Call, purchase: PurchaseRow): Promise<void> {
   const refunds = await refundsOf(call.db, purchase.purchase_id)
   if (refunds.some(isPending)) return
   if (refunds.some((refund) => refund.kind === 'whole' && refund.state === 'done')) {
-    await updatePurchase(call.db, purchase, { refund_status: keptCent(purchase, refunds) > 0 ? 'failed' : 'done' })
-  } else if (!(await hasOpenAuthorizations(call, purchase))) await settleWhole(call, purchase)
+    await updatePurchase(call.db, purchase, {
+      refund_status: unrefundedCent(purchase, refunds) > 0 ? 'failed' : 'done',
+    })
+  } else if (!(await hasOpenAuthorizations(call, purchase))) await finishCancellation(call, purchase)
 }
 
 /** The money stays where it is: a cancelled purchase stands again, and people must look. `inDoubt`: nobody knows, so only its own id may ask again. */
-export async function noteFailed(
+export async function recordRefundFailed(
   call: Call,
   refund: RefundRow,
   why: string,
@@ -92,8 +98,8 @@ export async function noteFailed(
   if (!failed) return undefined
   call.changed(refund.purchase_id)
   const purchase = await purchaseOf(call, refund)
-  await unsettleRefund(call, purchase, failed)
-  if (refund.kind !== 'late' && purchase.status === 'CANCELLED') await noteMissing(call, purchase)
+  await unbookRefund(call, purchase, failed)
+  if (refund.kind !== 'late' && purchase.status === 'CANCELLED') await recordMissingMoney(call, purchase)
   await raiseException(
     { db, tenant: refund.tenant, platform: services.platform, nowMs },
     {
@@ -108,10 +114,10 @@ export async function noteFailed(
 }
 
 /** Money of a cancelled purchase stays where it is: it stands again, unless other money of its cancellation has gone or is under way. */
-async function noteMissing(call: Call, purchase: PurchaseRow): Promise<void> {
+async function recordMissingMoney(call: Call, purchase: PurchaseRow): Promise<void> {
   const refunds = await refundsOf(call.db, purchase.purchase_id)
   if (!refunds.some((refund) => refund.kind === 'whole' && refund.state !== 'failed'))
-    await uncancelPurchase(call, purchase)
+    await restorePurchase(call, purchase)
   else await updatePurchase(call.db, purchase, { refund_status: refunds.some(isPending) ? 'pending' : 'failed' })
 }
 
@@ -123,9 +129,9 @@ export async function applyRefundNotice(
 ): Promise<true | undefined> {
   const refund = await findRefund(call.db, refundId)
   if (!refund || !changesRefund(refund, state)) return undefined
-  if (state === 'done') await noteDone(call, refundId, refundRef)
+  if (state === 'done') await recordRefundDone(call, refundId, refundRef)
   else if (refund.state === 'failed') await updateRefund(call.db, refund, { in_doubt: 0 })
-  else await noteFailed(call, refund, 'the provider told so afterwards', false)
+  else await recordRefundFailed(call, refund, 'the provider told so afterwards', false)
   call.changed(refund.purchase_id)
   return true
 }

@@ -7,27 +7,27 @@ import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import { assertOperator } from '../protection/operators/store-operator.ts'
 import { cancelPurchase } from '../purchase-lifecycle/cancel-purchase.ts'
 import { depositsOn } from '../purchases/deposit.ts'
-import { ownPurchase, purchaseIdOf } from '../purchases/own-purchase.ts'
+import { purchaseOfCaller, purchaseIdOf } from '../purchases/purchase-of-caller.ts'
 import { toPurchase, type WholePurchase } from '../purchases/present.ts'
 import { Purchase } from '../purchases/schema.ts'
 import { findRefund } from './queries.ts'
 import { appliedPaymentOf, refundsOf } from '../purchases/refund-queries.ts'
 import {
-  counts,
+  countsAgainstTotal,
   insertRefund,
   isPending,
-  refundMissing,
-  releaseRefund,
-  remainingCent,
+  retryMissingRefund,
+  releaseHeldRefunds,
+  refundableCent,
   returnedLines,
-  reviveRefund,
+  retryRefundInDoubt,
 } from '../purchases/refunds.ts'
 import { returnItems } from './return-items.ts'
-import { emitRefunded, REFUND_EVENTS } from '../purchase-lifecycle/refunded.ts'
+import { emitRefunded, REFUND_EVENTS } from '../purchase-lifecycle/emit-refunded.ts'
 import { runnerOf } from './runner.ts'
 import { sendRefund } from './send-refund.ts'
-import { settleRefund } from '../purchase-lifecycle/settle-refund.ts'
-import { settleWhole } from '../purchase-lifecycle/settle-whole.ts'
+import { bookRefund } from '../purchase-lifecycle/book-refund.ts'
+import { finishCancellation } from '../purchase-lifecycle/finish-cancellation.ts'
 
 const LINES_LIMIT = 500
 
@@ -78,7 +78,7 @@ export const refundPayment = operation({
   emits: [...REFUND_EVENTS, 'securityTag.deactivated'],
   async steps(work, input) {
     const { purchaseId, refundId } = await work.once(async (call) => {
-      const whole = await ownPurchase(call, purchaseIdOf(input))
+      const whole = await purchaseOfCaller(call, purchaseIdOf(input))
       call.changed(whole.purchase.purchase_id)
       const refund = await beginRefund(call, whole, input)
       return { purchaseId: whole.purchase.purchase_id, refundId: refund?.refund_id ?? null }
@@ -88,14 +88,14 @@ export const refundPayment = operation({
       const refund = refundId === null ? undefined : await findRefund(call.db, refundId)
       return {
         success: true as const,
-        ...toPurchase(await ownPurchase(call, purchaseId), call),
-        ...(refund && { refund: shown(refund) }),
+        ...toPurchase(await purchaseOfCaller(call, purchaseId), call),
+        ...(refund && { refund: presentRefund(refund) }),
       }
     })
   },
 })
 
-function shown(refund: RefundRow) {
+function presentRefund(refund: RefundRow) {
   const status: 'pending' | 'done' | 'failed' =
     refund.state === 'held' || refund.state === 'due' ? 'pending' : refund.state
   const lines = refund.line_ids === null ? {} : { itemLineIds: JSON.parse(refund.line_ids) as string[] }
@@ -121,12 +121,12 @@ async function beginRefund(
     await assertOperator(call, input.confirmedBy, purchase.store_id)
   }
   if (purchase.status === 'CANCELLED') {
-    const isDone = input.confirmedBy !== undefined && (await letGo(call, purchase)) === 'done'
+    const isDone = input.confirmedBy !== undefined && (await releaseConfirmedRefunds(call, purchase)) === 'done'
     return isDone ? undefined : refundAgain(call, whole, await refundsOf(call.db, purchase.purchase_id))
   }
   if (isPart) return refundPart(call, whole, await refundsOf(call.db, purchase.purchase_id), input)
   const cancelled = await cancelPurchaseOnce(call, whole, input.reason)
-  if (input.confirmedBy !== undefined) await letGo(call, cancelled)
+  if (input.confirmedBy !== undefined) await releaseConfirmedRefunds(call, cancelled)
   const refunds = await refundsOf(call.db, purchase.purchase_id)
   return (
     refunds.findLast((row) => row.kind === 'whole' && row.state !== 'failed' && row.amount_cent > 0) ??
@@ -135,11 +135,11 @@ async function beginRefund(
 }
 
 /** Staff vouch for the goods: what waits, waits no longer. `done`: nobody has to send anything, and nothing is under way. */
-async function letGo(call: Call, purchase: PurchaseRow): Promise<'done' | 'to_send' | 'nothing'> {
+async function releaseConfirmedRefunds(call: Call, purchase: PurchaseRow): Promise<'done' | 'to_send' | 'nothing'> {
   if (purchase.refund_status !== 'pending') return 'nothing'
-  const state = await releaseRefund(call, purchase)
+  const state = await releaseHeldRefunds(call, purchase)
   if (state !== 'none') return 'to_send'
-  await settleWhole(call, purchase)
+  await finishCancellation(call, purchase)
   return 'done'
 }
 
@@ -160,7 +160,7 @@ async function refundAgain(call: Call, { purchase }: WholePurchase, refunds: rea
   const failed = refunds.find(
     (refund) => refund.kind === 'late' && refund.state === 'failed' && !isRepeated(refund, refunds),
   )
-  if (failed?.in_doubt === 1) return (await reviveRefund(call, failed, 'due')) ?? failed
+  if (failed?.in_doubt === 1) return (await retryRefundInDoubt(call, failed, 'due')) ?? failed
   if (failed) {
     const payment = await call.db
       .selectFrom('payment')
@@ -177,7 +177,7 @@ async function refundAgain(call: Call, { purchase }: WholePurchase, refunds: rea
       reason: failed.reason ?? undefined,
     })
   }
-  await refundMissing(call, purchase)
+  await retryMissingRefund(call, purchase)
   const last = (await refundsOf(call.db, purchase.purchase_id)).findLast(
     (refund) => refund.state === 'held' || refund.state === 'due',
   )
@@ -190,7 +190,7 @@ function isRepeated(refund: RefundRow, refunds: readonly RefundRow[]): boolean {
   const others = refunds.filter(
     (other) => other.refund_id !== refund.refund_id && other.payment_id === refund.payment_id && other.kind === 'late',
   )
-  return others.some((other) => (refund.in_doubt === 1 ? other.state !== 'failed' : counts(other)))
+  return others.some((other) => (refund.in_doubt === 1 ? other.state !== 'failed' : countsAgainstTotal(other)))
 }
 
 async function refundPart(
@@ -210,7 +210,7 @@ async function refundPart(
   const amountCent = input.amount === undefined ? (costCent ?? 0) : centsOf(input.amount)
   if (costCent !== undefined && amountCent > costCent)
     throw invalid('amount', `is more than these lines cost: ${eurosOf(costCent)} EUR`)
-  const doubtful = refunds.find(
+  const inDoubt = refunds.find(
     (refund) =>
       refund.kind === 'part' &&
       refund.state === 'failed' &&
@@ -218,11 +218,11 @@ async function refundPart(
       refund.amount_cent === amountCent &&
       refund.line_ids === (lineIds ? JSON.stringify(lineIds) : null),
   )
-  if (doubtful) return (await reviveRefund(call, doubtful, 'due')) ?? doubtful
+  if (inDoubt) return (await retryRefundInDoubt(call, inDoubt, 'due')) ?? inDoubt
   const returned = returnedLines(refunds)
   if (lineIds?.some((lineId) => returned.has(lineId)))
     throw precondition('already_refunded', 'one of these lines was refunded before', { allowedNext: [] })
-  const leftCent = remainingCent(purchase, refunds)
+  const leftCent = refundableCent(purchase, refunds)
   if (amountCent > leftCent)
     throw precondition('refund_too_high', `only ${eurosOf(leftCent)} EUR are left to refund`, { allowedNext: [] })
   const payment = await appliedPaymentOf(call.db, purchase.purchase_id)
@@ -239,7 +239,7 @@ async function refundPart(
   })
   if (lineIds) await returnItems(call, purchase, new Set(lineIds), refund.refund_id)
   if (isSent) return refund
-  await settleRefund(call, purchase, refund)
+  await bookRefund(call, purchase, refund)
   emitRefunded(call, refund, payment?.provider)
   return refund
 }

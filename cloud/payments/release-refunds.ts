@@ -8,9 +8,9 @@ import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import { redemptionsOf } from '../protection/leases/authorizations.ts'
 import { authorizationsOf } from '../purchase-lifecycle/cancel-purchase.ts'
 import { refundPayment } from './refund-payment.ts'
-import { releaseRefund } from '../purchases/refunds.ts'
+import { releaseHeldRefunds } from '../purchases/refunds.ts'
 import { taskRunner } from './runner.ts'
-import { settleWhole } from '../purchase-lifecycle/settle-whole.ts'
+import { finishCancellation } from '../purchase-lifecycle/finish-cancellation.ts'
 
 /** Seconds after its end in which a token may still be honoured by a clock that is behind. */
 const GUARD_MS = 60_000
@@ -23,7 +23,7 @@ export async function releaseRefunds(database: Database, services: Services): Pr
   while (after !== undefined) {
     const page = await waitingAfter(database.reads, after)
     for (const purchase of page) {
-      if (!(await mayGo(database.reads, purchase, nowMs))) continue
+      if (!(await mayRelease(database.reads, purchase, nowMs))) continue
       await taskRunner(refundPayment, purchase.tenant as Tenant, database, services).step((call) =>
         releaseOne(call, purchase.purchase_id),
       )
@@ -67,32 +67,32 @@ async function releaseOne(call: Call, purchaseId: string): Promise<true | undefi
     .where('purchase_id', '=', purchaseId)
     .executeTakeFirstOrThrow()
   if (purchase.status !== 'CANCELLED' || purchase.refund_status !== 'pending') return undefined
-  if (!(await mayGo(db, purchase, nowMs))) return undefined
-  const state = await releaseRefund(call, purchase)
+  if (!(await mayRelease(db, purchase, nowMs))) return undefined
+  const state = await releaseHeldRefunds(call, purchase)
   // Sent already: the provider has the word, and the last of them ends it.
   if (state === 'sent') return undefined
   call.changed(purchaseId)
-  if (state === 'none') await settleWhole(call, purchase)
+  if (state === 'none') await finishCancellation(call, purchase)
   else call.afterCommit(() => call.services.paymentsDue.give())
   return true
 }
 
 /** Whether nobody can use a token of this purchase any more: each is void, redeemed or over. */
-async function mayGo(db: Db, purchase: PurchaseRow, nowMs: number): Promise<boolean> {
+async function mayRelease(db: Db, purchase: PurchaseRow, nowMs: number): Promise<boolean> {
   for (const row of await authorizationsOf({ db }, purchase.purchase_id)) {
-    if (row.voided_ms === null && row.exp * 1_000 + GUARD_MS > nowMs && !(await isSpent(db, row))) return false
+    if (row.voided_ms === null && row.exp * 1_000 + GUARD_MS > nowMs && !(await isUsedUp(db, row))) return false
   }
-  return denialTaken(db, purchase)
+  return isDenialAcknowledged(db, purchase)
 }
 
 /** No ledger honours it again. Ours is asked first, and says no to what was taken back; of an agent we know it by its evidence of every step. */
-async function isSpent(db: Db, row: ProtectionAuthorizationRow): Promise<boolean> {
+async function isUsedUp(db: Db, row: ProtectionAuthorizationRow): Promise<boolean> {
   if (row.agent_id === null) return row.revoked_ms !== null
   return new Set((await redemptionsOf(db, row.nonce)).map(({ step }) => step)).size >= row.count
 }
 
 /** Every agent of the store has taken the list of denials up to the one of this receipt. */
-async function denialTaken(db: Db, purchase: PurchaseRow): Promise<boolean> {
+async function isDenialAcknowledged(db: Db, purchase: PurchaseRow): Promise<boolean> {
   const agents = await db
     .selectFrom('agent')
     .select('deny_seq')

@@ -5,7 +5,7 @@ import { ProviderFault } from './provider.ts'
 import { providerNamed } from './providers.ts'
 import { findPayment, findRefund, isDue, readConfig, siblingsOf } from './queries.ts'
 import { updateRefund } from '../purchases/refund-queries.ts'
-import { noteDone, noteFailed } from './refund-outcome.ts'
+import { recordRefundDone, recordRefundFailed } from './refund-outcome.ts'
 import type { Runner } from './runner.ts'
 
 /** Minutes until the next try, after each one that nobody answered; after the last one people must look. */
@@ -23,27 +23,27 @@ export async function sendRefund(run: Runner, refundId: string): Promise<RefundR
   if (!begun) return undefined
   const { refund, payment, config, doneCents } = begun
   try {
-    const wish = {
+    const request = {
       refundId,
       sessionId: payment.provider_ref ?? '',
       chargeId: payment.charge_ref,
       amountCent: refund.amount_cent,
       currency: refund.currency,
-      isRepeated: mayBeMade(refund),
+      isRepeated: mayHaveSucceeded(refund),
       doneCents,
     }
-    const providerRef = await connectionOf(config, run.services).refund(wish)
-    return await run.step((call) => noteDone(call, refundId, providerRef))
+    const providerRef = await connectionOf(config, run.services).refund(request)
+    return await run.step((call) => recordRefundDone(call, refundId, providerRef))
   } catch (error) {
     if (!(error instanceof ProviderFault)) throw error
     run.services.log.warn({ refundId, provider: payment.provider, fault: error.message }, 'a refund was not taken')
     const isOver = error.isFinal || refund.attempts > RETRY_MINUTES.length
-    return isOver ? run.step((call) => noteRefused(call, refund, error)) : refund
+    return isOver ? run.step((call) => recordRefusal(call, refund, error)) : refund
   }
 }
 
 /** Whether the provider may have carried it out at a try before this one: tries that were given up count, too. */
-function mayBeMade({ attempts, in_doubt }: RefundRow): boolean {
+function mayHaveSucceeded({ attempts, in_doubt }: RefundRow): boolean {
   return attempts > 1 || in_doubt === 1
 }
 
@@ -71,8 +71,8 @@ async function beginTry(call: Call, refundId: string) {
 }
 
 /** Notes the failure of the try that is still the last one. */
-async function noteRefused(call: Call, tried: RefundRow, fault: ProviderFault): Promise<RefundRow | undefined> {
+async function recordRefusal(call: Call, tried: RefundRow, fault: ProviderFault): Promise<RefundRow | undefined> {
   const refund = await findRefund(call.db, tried.refund_id)
   if (!refund || refund.state !== 'due' || refund.attempts !== tried.attempts) return refund
-  return noteFailed(call, refund, fault.message, !fault.isFinal || mayBeMade(tried))
+  return recordRefundFailed(call, refund, fault.message, !fault.isFinal || mayHaveSucceeded(tried))
 }

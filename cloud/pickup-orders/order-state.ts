@@ -15,12 +15,12 @@ const MOVES: Record<OrderStatus, readonly OrderStatus[]> = {
 export const OPEN_STATUSES: readonly OrderStatus[] = ORDER_STATUSES.filter((status) => MOVES[status].length > 0)
 
 /** What `updateClickCollectStatus` takes: both vocabularies of the specification, `accepted` being `confirmed`. */
-export const STATUS_WORDS = ['accepted', 'confirmed', 'preparing', 'ready', 'picked_up', 'cancelled'] as const
-export type StatusWord = (typeof STATUS_WORDS)[number]
+export const STATUS_NAMES = ['accepted', 'confirmed', 'preparing', 'ready', 'picked_up', 'cancelled'] as const
+export type StatusName = (typeof STATUS_NAMES)[number]
 
 /** The status that a word of either vocabulary means. */
-export function statusOf(word: StatusWord | 'pending'): OrderStatus {
-  return word === 'accepted' ? 'confirmed' : word
+export function statusOf(name: StatusName | 'pending'): OrderStatus {
+  return name === 'accepted' ? 'confirmed' : name
 }
 
 /** The statuses that an order may move to. */

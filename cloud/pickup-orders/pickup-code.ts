@@ -13,7 +13,7 @@ export function newPickupCode(random: Randomness): string {
 
 /** What is kept of a code. The order's id in it keeps equal codes apart. */
 export function pickupCodeHash(orderId: string, code: string): string {
-  return hash('sha256', `pickup\0${orderId}\0${spelt(code)}`, 'base64url')
+  return hash('sha256', `pickup\0${orderId}\0${normalised(code)}`, 'base64url')
 }
 
 /** Whether this is the code of the order, however it was typed: case, spaces and hyphens do not matter, nor O for 0 and I or L for 1. */
@@ -21,6 +21,6 @@ export function isPickupCode(order: { order_id: string; code_hash: string }, cod
   return isSameSecret(order.code_hash, pickupCodeHash(order.order_id, code))
 }
 
-function spelt(code: string): string {
+function normalised(code: string): string {
   return code.toUpperCase().replaceAll(/[\s-]/g, '').replaceAll('O', '0').replaceAll(/[IL]/g, '1')
 }

@@ -2,7 +2,7 @@ import { eurosOf, iso, present } from '../operations/fields.ts'
 import type { Db } from '../persistence/database.ts'
 import type { PickupOrderLineRow, PickupOrderRow } from '../persistence/tables/click-and-collect.ts'
 import type { OrderStatus } from './order-state.ts'
-import { itemsOf, linesOf, type KeptItem } from './queries.ts'
+import { itemsOf, linesOf, type ReservedItem } from './queries.ts'
 import type { Order } from './schema.ts'
 
 /** Orders as the API shows them, with their lines and kept items. */
@@ -23,7 +23,7 @@ function byOrder<T extends { order_id: string }>(rows: readonly T[]): Map<string
   return found
 }
 
-function toOrder(order: PickupOrderRow, lines: readonly PickupOrderLineRow[], items: readonly KeptItem[]): Order {
+function toOrder(order: PickupOrderRow, lines: readonly PickupOrderLineRow[], items: readonly ReservedItem[]): Order {
   const isOver = order.status === 'cancelled'
   return {
     orderId: order.order_id,

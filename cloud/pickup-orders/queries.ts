@@ -103,10 +103,10 @@ export function linesOf(db: Db, orderIds: readonly string[]): Promise<PickupOrde
     .execute()
 }
 
-export type KeptItem = PickupOrderItemRow & Pick<ProtectedItemRow, 'epc' | 'tag_uid' | 'tag_id' | 'item_status'>
+export type ReservedItem = PickupOrderItemRow & Pick<ProtectedItemRow, 'epc' | 'tag_uid' | 'tag_id' | 'item_status'>
 
 /** The tagged items that are, or were, kept for these orders. */
-export function itemsOf(db: Db, orderIds: readonly string[]): Promise<KeptItem[]> {
+export function itemsOf(db: Db, orderIds: readonly string[]): Promise<ReservedItem[]> {
   return db
     .selectFrom('pickup_order_item')
     .innerJoin('protected_item', 'protected_item.item_id', 'pickup_order_item.item_id')
@@ -118,7 +118,7 @@ export function itemsOf(db: Db, orderIds: readonly string[]): Promise<KeptItem[]
 }
 
 /** Notes which items are kept for an order. */
-export async function insertKept(db: Db, rows: readonly PickupOrderItemRow[]): Promise<void> {
+export async function insertReservedItems(db: Db, rows: readonly PickupOrderItemRow[]): Promise<void> {
   if (rows.length > 0)
     await db
       .insertInto('pickup_order_item')
@@ -127,13 +127,13 @@ export async function insertKept(db: Db, rows: readonly PickupOrderItemRow[]): P
 }
 
 /** Forgets that these items are kept for the order. */
-export async function deleteKept(db: Db, orderId: string, itemIds: readonly string[]): Promise<void> {
+export async function deleteReservedItems(db: Db, orderId: string, itemIds: readonly string[]): Promise<void> {
   if (itemIds.length > 0)
     await db.deleteFrom('pickup_order_item').where('order_id', '=', orderId).where('item_id', 'in', itemIds).execute()
 }
 
 /** The item is kept for no order any more; orders that have ended keep on telling what they had. */
-export async function forgetKept(db: Db, itemId: string): Promise<void> {
+export async function deleteOpenReservations(db: Db, itemId: string): Promise<void> {
   const open = db.selectFrom('pickup_order').select('order_id').where('status', 'in', OPEN_STATUSES)
   await db.deleteFrom('pickup_order_item').where('item_id', '=', itemId).where('order_id', 'in', open).execute()
 }

@@ -4,10 +4,10 @@ import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { assertOperator } from '../protection/operators/store-operator.ts'
 import { extendReservations } from '../stock/queries.ts'
-import { endUnpaid } from './end-unpaid.ts'
+import { cancelUnpaidPurchase } from './cancel-unpaid-purchase.ts'
 import { isTest } from '../purchases/present.ts'
 import { updatePurchase } from '../purchases/queries.ts'
-import { isSpotChecked, noteLooked, type Shopper } from './spot-check.ts'
+import { needsSpotCheck, clearSpotCheck, type Shopper } from './spot-check.ts'
 
 /** How long a payment is awaited, ms; the clock stands still while staff must look first. */
 export const PAYMENT_MS = 30 * 60_000
@@ -18,7 +18,7 @@ const STOCK_MS = PAYMENT_MS + 5 * 60_000
 const STOCK_AWAITING_MS = 4 * 3_600_000
 
 /** Until when stock is kept for a new purchase, ms. */
-export function stockKeptUntil({ approval }: Pick<PurchaseRow, 'approval'>, nowMs: number): number {
+export function stockReservedUntil({ approval }: Pick<PurchaseRow, 'approval'>, nowMs: number): number {
   return nowMs + (approval === 'awaiting' ? STOCK_AWAITING_MS : STOCK_MS)
 }
 
@@ -32,7 +32,7 @@ export async function approvalNeeded(
   shopper: Shopper,
 ): Promise<ApprovalReason | null> {
   if (lines.some((line) => line.requiresHumanVerification)) return 'age'
-  return (await isSpotChecked(db, store, shopper, { random: services.platform.random, nowMs })) ? 'spot_check' : null
+  return (await needsSpotCheck(db, store, shopper, { random: services.platform.random, nowMs })) ? 'spot_check' : null
 }
 
 /** Where a new purchase stands: at its payment, or before it. In live mode the payment must be opened first. */
@@ -63,12 +63,12 @@ export async function decideApproval(
     throw precondition('not_awaiting_approval', `a purchase that is ${purchase.status} awaits no approval`)
   }
   if (!isApproved)
-    return endUnpaid(call.db, purchase, {
+    return cancelUnpaidPurchase(call.db, purchase, {
       approval: 'refused',
       approved_by: operatorId,
       cancel_reason: 'not approved by staff',
     })
-  await noteLooked(call.db, purchase)
+  await clearSpotCheck(call.db, purchase)
   await extendReservations(call.db, purchase.purchase_id, call.nowMs + STOCK_MS)
   const change = { approval: 'approved', approved_by: operatorId } as const
   // In live mode the payment is opened next, and the purchase moves on with it.

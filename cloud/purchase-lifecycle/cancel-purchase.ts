@@ -1,16 +1,16 @@
 import { precondition } from '../foundation/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
-import { settleWhole } from './settle-whole.ts'
-import { refundMissing, refundWhole } from '../purchases/refunds.ts'
+import { finishCancellation } from './finish-cancellation.ts'
+import { retryMissingRefund, createWholeRefund } from '../purchases/refunds.ts'
 import { denyReceipt } from '../protection/rights/deny-list.ts'
 import { raiseException } from '../protection/records/exceptions.ts'
 import { readItem, updateItem } from '../protection/items/item-queries.ts'
 import { notifyGates } from '../protection/items/item-sequence.ts'
 import { mayBeHonoured, revokeAuthorization } from '../protection/leases/leases.ts'
 import { hasAgents } from '../protection/receipt-home/receipt-rights.ts'
-import { endUnpaid } from './end-unpaid.ts'
-import { noteTakenBack, readUnits, updatePurchase } from '../purchases/queries.ts'
+import { cancelUnpaidPurchase } from './cancel-unpaid-purchase.ts'
+import { recordCancelledUnit, readUnits, updatePurchase } from '../purchases/queries.ts'
 import { isItemOf } from '../protection/leases/return-units.ts'
 import { findRight } from '../protection/rights/rights.ts'
 
@@ -25,38 +25,38 @@ export async function cancelPurchase(
 ): Promise<PurchaseRow> {
   const change = { status: 'CANCELLED', cancel_reason: reason ?? null }
   if (purchase.status === 'PENDING_PAYMENT' || purchase.status === 'CREATED')
-    return endUnpaid(call.db, purchase, change)
-  if (purchase.status === 'CANCELLED' && purchase.refund_status === 'failed') return refundMissing(call, purchase)
+    return cancelUnpaidPurchase(call.db, purchase, change)
+  if (purchase.status === 'CANCELLED' && purchase.refund_status === 'failed') return retryMissingRefund(call, purchase)
   if (purchase.status !== 'SUCCESS') {
     throw precondition('purchase_not_cancellable', `a purchase that is ${purchase.status} cannot be cancelled`, {
       allowedNext: [],
     })
   }
-  const denySeq = await withdrawRights(call, purchase)
+  const denySeq = await revokePurchaseRights(call, purchase)
   const isOpen = await hasOpenAuthorizations(call, purchase)
-  const refund = await refundWhole(call, { ...purchase, ...change }, isOpen ? 'held' : 'due')
+  const refund = await createWholeRefund(call, { ...purchase, ...change }, isOpen ? 'held' : 'due')
   const cancelled = await updatePurchase(call.db, purchase, { ...change, deny_seq: denySeq, refund_status: 'pending' })
-  return isOpen || refund ? cancelled : settleWhole(call, cancelled)
+  return isOpen || refund ? cancelled : finishCancellation(call, cancelled)
 }
 
 /** Nothing of this purchase is authorized any more; answers the number of the denial. */
-export async function withdrawRights(call: Call, purchase: PurchaseRow): Promise<number> {
+export async function revokePurchaseRights(call: Call, purchase: PurchaseRow): Promise<number> {
   await revokeAll(call, purchase)
   const denySeq = await denyReceipt(call, purchase)
-  await takeBackItems(call, purchase)
+  await cancelItems(call, purchase)
   notifyGates(call, purchase.store_id)
   return denySeq
 }
 
 /** The refund of a cancelled purchase failed: it stands again, and so do its items as far as nobody has moved them since. */
-export async function uncancelPurchase(call: Call, purchase: PurchaseRow): Promise<PurchaseRow> {
+export async function restorePurchase(call: Call, purchase: PurchaseRow): Promise<PurchaseRow> {
   const { db, nowMs } = call
   for (const unit of await readUnits(db, purchase.purchase_id)) {
     if (unit.item_id === null || unit.taken_back === null) continue
     const item = await readItem(db, unit.item_id)
     const isUntouched = item.item_status === unit.taken_back && isItemOf(item, unit)
     if (isUntouched) await updateItem(db, item, { item_status: 'paid' }, nowMs)
-    await noteTakenBack(db, unit, null)
+    await recordCancelledUnit(db, unit, null)
   }
   return updatePurchase(db, purchase, { status: 'SUCCESS', refund_status: 'failed', cancel_reason: null })
 }
@@ -73,7 +73,7 @@ async function revokeAll(call: Call, purchase: PurchaseRow): Promise<void> {
 }
 
 /** Goods that are still here become sellable again by hand; released ones are held, never silently sellable. */
-async function takeBackItems(call: Call, purchase: PurchaseRow): Promise<void> {
+async function cancelItems(call: Call, purchase: PurchaseRow): Promise<void> {
   const { db, nowMs, services } = call
   let released = 0
   for (const unit of await readUnits(db, purchase.purchase_id)) {
@@ -91,7 +91,7 @@ async function takeBackItems(call: Call, purchase: PurchaseRow): Promise<void> {
     if (item.item_status !== 'paid' || !isItemOf(item, unit)) continue
     const status = isReleased ? 'exception_hold' : 'cancelled'
     await updateItem(db, item, { item_status: status }, nowMs)
-    await noteTakenBack(db, unit, status)
+    await recordCancelledUnit(db, unit, status)
   }
   if (released === 0) return
   await raiseException(

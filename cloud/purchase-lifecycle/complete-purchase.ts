@@ -83,7 +83,7 @@ export async function completePurchase(call: Call, purchase: PurchaseRow, store:
       securityTagStatus: completed.security_tag_status,
     }),
   })
-  await consumePromised(call, purchase)
+  await consumeReservedStock(call, purchase)
   await earnAutomatically(call, store, {
     transactionId: purchase.purchase_id,
     userId: purchase.user_id,
@@ -100,7 +100,7 @@ async function receiptFacts(db: Db, line: PurchaseLineRow, item: ProtectedItemRo
 }
 
 /** Counted stock is used up; what had been promised to others meanwhile is told to staff, for the money has arrived. */
-async function consumePromised({ db, nowMs, services }: Call, purchase: PurchaseRow): Promise<void> {
+async function consumeReservedStock({ db, nowMs, services }: Call, purchase: PurchaseRow): Promise<void> {
   const oversold = await consumeStock(db, purchase.purchase_id)
   if (oversold.length === 0) return
   await raiseException(

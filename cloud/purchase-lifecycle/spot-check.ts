@@ -25,7 +25,7 @@ export interface Shopper {
 }
 
 /** Whether staff must look at this basket: it is picked at random, or one before it was and nobody has looked since. */
-export async function isSpotChecked(
+export async function needsSpotCheck(
   db: Db,
   store: StoreRow,
   shopper: Shopper,
@@ -55,7 +55,7 @@ async function isDueFor(db: Db, { session, userId }: Shopper, nowMs: number): Pr
 }
 
 /** Staff have looked at a basket of this shopper. */
-export async function noteLooked(
+export async function clearSpotCheck(
   db: Db,
   { tenant, store_id: storeId, session_id: sessionId, user_id: userId }: PurchaseRow,
 ): Promise<void> {

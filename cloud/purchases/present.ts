@@ -8,7 +8,7 @@ import type { PurchaseLineRow, PurchaseRow } from '../persistence/tables/purchas
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { qrPngBase64 } from '../foundation/qr-code.ts'
 import type { PriceOrigin, Purchase, PurchaseStatus, StoreData, TransactionData } from './schema.ts'
-import { refundedCent, toApiRefund, toShownRefund } from './shown-refunds.ts'
+import { refundedCent, toRefundInEuros, toRefundInCents } from './present-refunds.ts'
 import { vatBreakdown } from './vat.ts'
 
 /** What stands where a certified fiscal device would sign. Fixed, so that nobody takes it for evidence. */
@@ -103,7 +103,7 @@ export function toTransactionData(whole: WholePurchase, call: Call, audience: Au
     totalVatCent: Object.values(vat).reduce((sum, { tax }) => sum + tax, 0),
     totalCent: purchase.total_cent,
     refundedCent: refundedCent(refunds),
-    refunds: refunds.map(toShownRefund),
+    refunds: refunds.map(toRefundInCents),
     status: purchase.status as PurchaseStatus,
     createdAt: purchase.created_ms,
     ...present({
@@ -134,7 +134,7 @@ export function toPurchase(whole: WholePurchase, call: Call, audience: Audience 
     })),
     total: eurosOf(purchase.total_cent),
     refunded: eurosOf(refundedCent(refunds)),
-    refunds: refunds.map(toApiRefund),
+    refunds: refunds.map(toRefundInEuros),
     currency: purchase.currency,
     timestamp: iso(purchase.completed_ms ?? purchase.created_ms),
     status: purchase.status as PurchaseStatus,

@@ -53,7 +53,7 @@ export function readUnits(db: Db, purchaseId: string): Promise<PurchaseUnitRow[]
 }
 
 /** Notes what a cancellation made of a unit's item; null: it was undone. */
-export async function noteTakenBack(
+export async function recordCancelledUnit(
   db: Db,
   { line_id, unit_no }: PurchaseUnitRow,
   status: string | null,

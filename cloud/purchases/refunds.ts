@@ -47,24 +47,26 @@ export async function insertRefund(call: Call, refund: NewRefund): Promise<Refun
 }
 
 /** Whether the money of a refund is gone, going, or may be gone. */
-export function counts(refund: RefundRow): boolean {
+export function countsAgainstTotal(refund: RefundRow): boolean {
   return refund.state !== 'failed' || refund.in_doubt === 1
 }
 
 /** What of a purchase has not gone back yet, cents. Money that came too late was never the purchase's. */
-export function remainingCent(purchase: PurchaseRow, refunds: readonly RefundRow[]): number {
+export function refundableCent(purchase: PurchaseRow, refunds: readonly RefundRow[]): number {
   return refunds
-    .filter((refund) => refund.kind !== 'late' && counts(refund))
+    .filter((refund) => refund.kind !== 'late' && countsAgainstTotal(refund))
     .reduce((left, refund) => left - refund.amount_cent, purchase.total_cent)
 }
 
 /** Lines whose items came back already. */
 export function returnedLines(refunds: readonly RefundRow[]): Set<string> {
-  return new Set(refunds.filter(counts).flatMap((refund) => JSON.parse(refund.line_ids ?? '[]') as string[]))
+  return new Set(
+    refunds.filter(countsAgainstTotal).flatMap((refund) => JSON.parse(refund.line_ids ?? '[]') as string[]),
+  )
 }
 
 /** What the customer still pays for, cents: all but what has gone back for certain. */
-export function keptCent(purchase: PurchaseRow, refunds: readonly RefundRow[]): number {
+export function unrefundedCent(purchase: PurchaseRow, refunds: readonly RefundRow[]): number {
   return refunds
     .filter((refund) => refund.kind !== 'late' && refund.state === 'done')
     .reduce((left, refund) => left - refund.amount_cent, purchase.total_cent)
@@ -76,7 +78,11 @@ export function isPending({ kind, state }: RefundRow): boolean {
 }
 
 /** Sends a refund that failed in doubt once more, under its own id: then it cannot happen twice. It stays in doubt until somebody knows. */
-export function reviveRefund(call: Call, refund: RefundRow, state: 'held' | 'due'): Promise<RefundRow | undefined> {
+export function retryRefundInDoubt(
+  call: Call,
+  refund: RefundRow,
+  state: 'held' | 'due',
+): Promise<RefundRow | undefined> {
   return updateRefund(call.db, refund, {
     state,
     attempts: 0,
@@ -90,7 +96,7 @@ export function reviveRefund(call: Call, refund: RefundRow, state: 'held' | 'due
  * along under its own id. Answers the last refund that is under way then; undefined when there is none, or no provider was paid: in the
  * sandbox, and for baskets that cost nothing.
  */
-export async function refundWhole(
+export async function createWholeRefund(
   call: Call,
   purchase: PurchaseRow,
   state: 'held' | 'due',
@@ -101,9 +107,9 @@ export async function refundWhole(
   let last = refunds.findLast(isPending)
   for (const refund of refunds) {
     if (refund.kind !== 'late' && refund.state === 'failed' && refund.in_doubt === 1)
-      last = await reviveRefund(call, refund, state)
+      last = await retryRefundInDoubt(call, refund, state)
   }
-  const amountCent = remainingCent(purchase, refunds)
+  const amountCent = refundableCent(purchase, refunds)
   if (amountCent <= 0) return last
   return insertRefund(call, {
     purchase,
@@ -117,16 +123,16 @@ export async function refundWhole(
 }
 
 /** Sends what of a cancelled purchase has failed, and answers the purchase. */
-export async function refundMissing(call: Call, purchase: PurchaseRow): Promise<PurchaseRow> {
+export async function retryMissingRefund(call: Call, purchase: PurchaseRow): Promise<PurchaseRow> {
   const isHeld = (await refundsOf(call.db, purchase.purchase_id)).some((refund) => refund.state === 'held')
-  const refund = await refundWhole(call, purchase, isHeld ? 'held' : 'due')
+  const refund = await createWholeRefund(call, purchase, isHeld ? 'held' : 'due')
   return refund && purchase.refund_status !== 'pending'
     ? updatePurchase(call.db, purchase, { refund_status: 'pending' })
     : purchase
 }
 
 /** Lets the held refunds of a cancelled purchase go; `sent` when all that are left are on their way, `none` when there are none. */
-export async function releaseRefund(
+export async function releaseHeldRefunds(
   call: Pick<Call, 'db' | 'nowMs'>,
   purchase: PurchaseRow,
 ): Promise<'released' | 'sent' | 'none'> {

@@ -5,7 +5,7 @@ import { Failure, invalid, notFound, precondition } from '../foundation/failure.
 import type { Call } from '../operations/operation.ts'
 import { checkTarget } from '../outgoing/address-guard.ts'
 import type { PushSubscriptionRow } from '../persistence/tables/push.ts'
-import { ownSession } from '../purchases/own-session.ts'
+import { sessionOfCaller } from '../purchases/session-of-caller.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { rulesFor } from '../webhooks/register.ts'
 import { newSecret } from '../webhooks/secret.ts'
@@ -64,7 +64,7 @@ export async function whoseNotices(call: Call, kind: string, { userId, storeId, 
 
 /** The customer of a session. Anybody may claim a userId with a publishable key: only the merchant's server vouches for it. */
 async function userOfSession(call: Call, sessionId: string): Promise<string> {
-  const session = await ownSession(call, sessionId)
+  const session = await sessionOfCaller(call, sessionId)
   if (session.user_id === null || session.vouched !== 1)
     throw precondition(
       'session_without_customer',

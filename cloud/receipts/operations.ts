@@ -5,7 +5,7 @@ import type { Tenant } from '../foundation/caller.ts'
 import { notFound, precondition } from '../foundation/failure.ts'
 import { Id, Success, text } from '../operations/fields.ts'
 import { alsoNamed, operation, type Call } from '../operations/operation.ts'
-import { ownPurchase, purchaseIdOf, wholePurchase } from '../purchases/own-purchase.ts'
+import { purchaseOfCaller, purchaseIdOf, wholePurchase } from '../purchases/purchase-of-caller.ts'
 import { isReceiptExpired, toTransactionData } from '../purchases/present.ts'
 import { findPurchaseOfReceipt } from '../purchases/queries.ts'
 import { TransactionData } from '../purchases/schema.ts'
@@ -35,7 +35,7 @@ export const generateReceiptQR = operation({
   response: ReceiptQr,
   example: { purchaseId: 'pur_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
   async run(call, input) {
-    const { purchase } = await ownPurchase(call, purchaseIdOf(input))
+    const { purchase } = await purchaseOfCaller(call, purchaseIdOf(input))
     if (purchase.receipt_token === null || purchase.receipt_exp === null) {
       throw precondition('purchase_not_paid', `a purchase that is ${purchase.status} has no receipt`)
     }

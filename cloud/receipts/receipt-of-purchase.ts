@@ -37,7 +37,7 @@ export function makeReceipt(
   origin: string,
 ): NewReceipt {
   const cti = receiptIdentity(keys.receiptSecret, purchase.purchase_id)
-  const entries = units.map((u, n) => ({ n, entry: receiptEntry(cti, ...nameOf(u)), facts: u.facts }))
+  const entries = units.map((u, n) => ({ n, entry: receiptEntry(cti, ...matchKeyOf(u)), facts: u.facts }))
   const sorted = entries.toSorted((a, b) => Buffer.compare(a.entry, b.entry) || a.n - b.n)
   const exp = Math.floor(completedMs / 1_000) + RECEIPT_LIFE
   // Without entries nobody can match a tag: staff must look, also where the cloud cannot say so (decisions §8).
@@ -62,7 +62,7 @@ export function makeReceipt(
 }
 
 /** What a gate can match a unit by: the bound identifier, else the product, else the line. */
-function nameOf({ line, item }: ReceiptUnit): [kind: Parameters<typeof receiptEntry>[1], id: string] {
+function matchKeyOf({ line, item }: ReceiptUnit): [kind: Parameters<typeof receiptEntry>[1], id: string] {
   const bound = item && firstIdentifier(present({ epc: item.epc, tagUid: item.tag_uid, tagId: item.tag_id }))
   if (bound) return [bound.kind, bound.id]
   const gtin = line.ean === null ? undefined : toGtin14(line.ean)

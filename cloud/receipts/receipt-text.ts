@@ -1,6 +1,6 @@
 import type { TransactionData } from '../purchases/schema.ts'
 import { formatsOf } from '../texts/catalogue.ts'
-import { takenBack } from './taken-back.ts'
+import { refundSummaryOf } from './refund-summary.ts'
 
 /** Characters in a line of a receipt printer with 80 mm paper. */
 const WIDTH = 42
@@ -11,7 +11,7 @@ const moment = new Intl.DateTimeFormat('de-DE', { dateStyle: 'medium', timeStyle
 /** A receipt as plain text, as a till prints it. */
 export function receiptText(receipt: TransactionData): string {
   const money = (cents: number) => euros.format(cents / 100)
-  const back = takenBack(receipt)
+  const back = refundSummaryOf(receipt)
   const { weight } = formatsOf('de')
   const lines = receipt.items.flatMap((item) => {
     const amount = row(item.depositOf === undefined ? item.name : `  + ${item.name}`, money(item.totalCent))

@@ -2,10 +2,10 @@ import { z } from 'zod'
 import { Id, Success, text } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'
 import { decideApproval } from '../purchase-lifecycle/approval.ts'
-import { beginPayment, noteTestPayment, openPayment } from '../payments/open-payment.ts'
+import { beginPayment, emitTestPayment, openPayment } from '../payments/open-payment.ts'
 import { runnerOf } from '../payments/runner.ts'
 import { COMPLETION_EVENTS, completePurchase } from '../purchase-lifecycle/complete-purchase.ts'
-import { ownPurchase, purchaseIdOf } from '../purchases/own-purchase.ts'
+import { purchaseOfCaller, purchaseIdOf } from '../purchases/purchase-of-caller.ts'
 import { isTest, toPurchase } from '../purchases/present.ts'
 import { Purchase } from '../purchases/schema.ts'
 
@@ -32,10 +32,10 @@ export const approveCheckout = operation({
   example: { transactionId: 'pur_01KANX6Y7C3V9Q2M8R5T4W6Z1B', operatorId: 'op_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
   async steps(work, input) {
     const { purchaseId, paymentId } = await work.once(async (call) => {
-      const { purchase, store } = await ownPurchase(call, purchaseIdOf(input))
+      const { purchase, store } = await purchaseOfCaller(call, purchaseIdOf(input))
       const approved = await decideApproval(call, purchase, input.operatorId, input.approved ?? true)
       call.changed(purchase.purchase_id)
-      if (isTest(approved.tenant)) noteTestPayment(call, approved)
+      if (isTest(approved.tenant)) emitTestPayment(call, approved)
       const isToPay = approved.status === 'CREATED' && !isTest(approved.tenant)
       if (isToPay && approved.total_cent === 0) await completePurchase(call, approved, store)
       const payment = isToPay && approved.total_cent > 0 ? await beginPayment(call, approved) : undefined
@@ -44,7 +44,7 @@ export const approveCheckout = operation({
     if (paymentId !== null) await openPayment(runnerOf(work), paymentId)
     return work.read(async (call) => ({
       success: true as const,
-      ...toPurchase(await ownPurchase(call, purchaseId), call),
+      ...toPurchase(await purchaseOfCaller(call, purchaseId), call),
     }))
   },
 })

@@ -5,7 +5,7 @@ import type { PurchaseLineRow, PurchaseRow } from '../persistence/tables/purchas
 import { ownStore } from '../stores/own-store.ts'
 import { findStore } from '../stores/queries.ts'
 import type { WholePurchase } from '../purchases/present.ts'
-import { refundsOfMany } from '../purchases/shown-refunds.ts'
+import { refundsOfMany } from '../purchases/present-refunds.ts'
 
 /** Up to here a total is counted exactly; beyond, counting would cost more than the page. */
 const EXACT_TOTAL = 10_000

@@ -6,21 +6,21 @@ import { olderForm, operation, type Call } from '../operations/operation.ts'
 import {
   beginPayment,
   checkoutPageOf,
-  isStillOpened,
-  noteTestPayment,
+  canStillBeOpened,
+  emitTestPayment,
   openPayment,
   pspOf,
 } from '../payments/open-payment.ts'
-import { REFUND_EVENTS } from '../purchase-lifecycle/refunded.ts'
+import { REFUND_EVENTS } from '../purchase-lifecycle/emit-refunded.ts'
 import { runnerOf } from '../payments/runner.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { cancelPurchase } from '../purchase-lifecycle/cancel-purchase.ts'
 import { COMPLETION_EVENTS, completePurchase } from '../purchase-lifecycle/complete-purchase.ts'
-import { endUnpaid } from '../purchase-lifecycle/end-unpaid.ts'
-import { ownPurchase, purchaseIdOf, wholePurchase } from '../purchases/own-purchase.ts'
+import { cancelUnpaidPurchase } from '../purchase-lifecycle/cancel-unpaid-purchase.ts'
+import { purchaseOfCaller, purchaseIdOf, wholePurchase } from '../purchases/purchase-of-caller.ts'
 import { toPurchase, toTransactionData, type WholePurchase } from '../purchases/present.ts'
 import { CheckoutRequest, Purchase, TransactionData } from '../purchases/schema.ts'
-import { ownSession } from '../purchases/own-session.ts'
+import { sessionOfCaller } from '../purchases/session-of-caller.ts'
 import { openSession } from './sessions.ts'
 import { startPurchase } from './start-checkout.ts'
 
@@ -70,24 +70,24 @@ export const startCheckout = operation({
   example: { sessionId: 'ses_01KANX6Y7C3V9Q2M8R5T4W6Z1B', items: [{ ean: '4012345678901', quantity: 1 }] },
   async steps(work, { sessionId, storeId, items, userId }) {
     const start = async (call: Call) => {
-      const session = await ownSession(call, sessionId)
+      const session = await sessionOfCaller(call, sessionId)
       if (storeId !== undefined && storeId !== session.store_id) throw notFound('session')
       const store = await ownStore(call, session.store_id)
       const isLive = knownCaller(call.caller).mode === 'live'
       if (isLive) await pspOf(call, store.store_id)
       const purchase = await startPurchase(call, session, store, items, userId)
       call.changed(purchase.purchase_id)
-      if (!isLive) noteTestPayment(call, purchase)
+      if (!isLive) emitTestPayment(call, purchase)
       if (isLive && purchase.total_cent === 0 && purchase.approval === null)
         await completePurchase(call, purchase, store)
       const payment =
         isLive && purchase.total_cent > 0 && purchase.approval === null ? await beginPayment(call, purchase) : undefined
       return { purchaseId: purchase.purchase_id, paymentId: payment?.payment_id ?? null }
     }
-    const { purchaseId, paymentId } = await work.once(start, (call, made) => isStillOpened(call, made.paymentId))
+    const { purchaseId, paymentId } = await work.once(start, (call, made) => canStillBeOpened(call, made.paymentId))
     const opened = paymentId === null ? undefined : await openPayment(runnerOf(work), paymentId)
     return work.read(async (call) => {
-      const whole = await ownPurchase(call, purchaseId)
+      const whole = await purchaseOfCaller(call, purchaseId)
       return {
         success: true as const,
         ...toPurchase(whole, call),
@@ -106,7 +106,7 @@ const PurchaseNames = z.strictObject({
 
 /** A publishable key sees a purchase only together with its session. */
 async function readPurchase(call: Call, names: z.output<typeof PurchaseNames>): Promise<WholePurchase> {
-  const whole = await ownPurchase(call, purchaseIdOf(names))
+  const whole = await purchaseOfCaller(call, purchaseIdOf(names))
   const mustMatch = knownCaller(call.caller).kind === 'publishable' || names.sessionId !== undefined
   if (mustMatch && names.sessionId !== whole.purchase.session_id) throw notFound('purchase')
   return whole
@@ -155,7 +155,7 @@ export const markPurchaseCancelled = operation({
   example: { purchaseId: 'pur_01KANX6Y7C3V9Q2M8R5T4W6Z1B', reason: 'customer changed her mind' },
   emits: [...REFUND_EVENTS],
   async run(call, input) {
-    const { purchase } = await ownPurchase(call, purchaseIdOf(input))
+    const { purchase } = await purchaseOfCaller(call, purchaseIdOf(input))
     const cancelled = await cancelPurchase(call, purchase, input.reason)
     call.changed(purchase.purchase_id)
     call.afterCommit(() => call.services.paymentsDue.give())
@@ -187,7 +187,7 @@ export async function endTestCheckout(
     )
   }
   if (result === 'paid') await completePurchase(call, purchase, store)
-  else await endUnpaid(call.db, purchase, { cancel_reason: result })
+  else await cancelUnpaidPurchase(call.db, purchase, { cancel_reason: result })
   call.changed(purchase.purchase_id)
 }
 
@@ -212,8 +212,8 @@ export const completeTestCheckout = operation({
       throw new Failure('permission-denied', 'completeTestCheckout works with test keys only', {
         reason: 'test_keys_only',
       })
-    const whole = await ownPurchase(call, purchaseIdOf(input))
+    const whole = await purchaseOfCaller(call, purchaseIdOf(input))
     await endTestCheckout(call, whole, input.result ?? 'paid')
-    return { success: true as const, ...toPurchase(await ownPurchase(call, whole.purchase.purchase_id), call) }
+    return { success: true as const, ...toPurchase(await purchaseOfCaller(call, whole.purchase.purchase_id), call) }
   },
 })

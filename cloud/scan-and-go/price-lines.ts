@@ -1,7 +1,7 @@
 import { eanOfGtin14, toGtin14 } from '../../policy/gs1/gtin.ts'
 import { parseEpc } from '../../policy/gs1/epc.ts'
 import { normaliseIdentifiers, type ItemIdentifierInput } from '../../policy/identifiers.ts'
-import { scannedProduct, type Scanned } from '../catalogue/labelled-product.ts'
+import { scannedProduct, type Scanned } from '../catalogue/scanned-product.ts'
 import { findProduct } from '../catalogue/queries.ts'
 import type { PricedProduct } from '../catalogue/schema.ts'
 import { invalid, precondition, type ErrorDetail, type Failure } from '../foundation/failure.ts'
@@ -139,7 +139,7 @@ async function priceLine(
   path: string,
   whereOf: WhereOf,
 ): Promise<PricedLine> {
-  const scanned = await statedProduct(db, store, line, path)
+  const scanned = await productOfLine(db, store, line, path)
   const product = scanned?.product ?? (await productOfItems(db, store, items, whereOf))
   const common = { quantity: line.quantity, serialNumber: line.serialNumber ?? null, items: [...items] }
   if (product) {
@@ -161,7 +161,7 @@ async function priceLine(
       weighed,
     }
   }
-  const own = ownPrice(items, whereOf)
+  const own = registeredPrice(items, whereOf)
   const [first] = items
   if (line.name === undefined)
     throw invalid(`${path}.name`, 'is missing: the server does not know this product', 'missing')
@@ -185,7 +185,7 @@ async function priceLine(
   }
 }
 
-async function statedProduct(db: Db, store: StoreRow, line: CheckoutLine, path: string): Promise<Scanned | undefined> {
+async function productOfLine(db: Db, store: StoreRow, line: CheckoutLine, path: string): Promise<Scanned | undefined> {
   const scanned = line.ean === undefined ? undefined : await scannedProduct(db, store, line.ean)
   if (line.ean !== undefined && line.productId === undefined && !scanned)
     throw invalid(`${path}.ean`, 'is not in the catalogue of this store', 'product_unknown')
@@ -218,13 +218,13 @@ async function productOfItems(
 /** An item of which neither the registry nor its own SGTIN says what it is might be anything: a cheap line must not make it paid. */
 function assertAreOf(product: PricedProduct, items: readonly ProtectedItemRow[], whereOf: WhereOf): void {
   const wrong = items.flatMap((item) => {
-    const why = whyNotOf(product, item)
+    const why = mismatchOf(product, item)
     return why === undefined ? [] : [{ where: whereOf(item), why: `is not a ${product.name} (${product.ean}): ${why}` }]
   })
   if (wrong.length > 0) throw refused('item_mismatch', wrong)
 }
 
-function whyNotOf(product: PricedProduct, item: ProtectedItemRow): string | undefined {
+function mismatchOf(product: PricedProduct, item: ProtectedItemRow): string | undefined {
   const gtin = item.epc === null ? undefined : parseEpc(item.epc)?.gtin14
   if (gtin !== undefined && gtin !== toGtin14(product.ean)) return `its SGTIN says ${eanOfGtin14(gtin) ?? gtin}`
   if (item.product_id !== null && item.product_id !== product.product_id)
@@ -233,7 +233,7 @@ function whyNotOf(product: PricedProduct, item: ProtectedItemRow): string | unde
 }
 
 /** The price that the registry gives every item of a line; undefined when it gives them none. */
-function ownPrice(items: readonly ProtectedItemRow[], whereOf: WhereOf): number | undefined {
+function registeredPrice(items: readonly ProtectedItemRow[], whereOf: WhereOf): number | undefined {
   const price = items[0]?.price_cent
   const others = items.filter((item) => item.price_cent !== price)
   if (others.length > 0)

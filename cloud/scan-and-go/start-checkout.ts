@@ -6,7 +6,7 @@ import type { PurchaseLineRow, PurchaseRow, ShoppingSessionRow } from '../persis
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { renumberItemsOf, notifyGates } from '../protection/items/item-sequence.ts'
 import { reserveStock } from '../stock/reserve.ts'
-import { approvalNeeded, firstState, stockKeptUntil } from '../purchase-lifecycle/approval.ts'
+import { approvalNeeded, firstState, stockReservedUntil } from '../purchase-lifecycle/approval.ts'
 import { depositLine } from '../purchases/deposit.ts'
 import { priceLines, type PricedLine } from './price-lines.ts'
 import { UNITS_LIMIT, type CheckoutLine } from '../purchases/schema.ts'
@@ -61,7 +61,7 @@ export async function startPurchase(
     ownerId: purchase.purchase_id,
     storeId: store.store_id,
     lines: stock,
-    expiresMs: stockKeptUntil(purchase, nowMs),
+    expiresMs: stockReservedUntil(purchase, nowMs),
   })
   return purchase
 }

@@ -1,5 +1,5 @@
 import { labelCent, readLabel, type Label } from '../stores/in-store-code.ts'
-import { layoutsOf } from '../catalogue/labelled-product.ts'
+import { layoutsOf } from '../catalogue/scanned-product.ts'
 import type { PricedProduct } from '../catalogue/schema.ts'
 import { invalid } from '../foundation/failure.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'

@@ -60,7 +60,7 @@ interface Amount {
   quantity: number
 }
 
-const takeReserved = prepared((db, p: Amount) =>
+const addReserved = prepared((db, p: Amount) =>
   db
     .updateTable('stock_level')
     .set((eb) => ({ reserved: eb('reserved', '+', p.quantity) }))
@@ -72,11 +72,11 @@ const takeReserved = prepared((db, p: Amount) =>
 
 /** Promises this much if there is that much: one guarded statement, so that two can never promise the same piece. */
 export async function tryReserve(db: Db, amount: Amount): Promise<boolean> {
-  return (await takeReserved(db, amount)).length > 0
+  return (await addReserved(db, amount)).length > 0
 }
 
 /** Goods leave: never below zero, because what was counted may be wrong but what left has left. */
-function fewer(quantity: number) {
+function reducedOnHand(quantity: number) {
   return sql<
     number | null
   >`CASE WHEN on_hand IS NULL THEN NULL WHEN on_hand > ${quantity} THEN on_hand - ${quantity} ELSE 0 END`
@@ -86,18 +86,18 @@ function fewer(quantity: number) {
 export async function endReservation(db: Db, { storeId, productId, quantity }: Amount, gone: boolean): Promise<void> {
   await db
     .updateTable('stock_level')
-    .set((eb) => ({ reserved: eb('reserved', '-', quantity), ...(gone && { on_hand: fewer(quantity) }) }))
+    .set((eb) => ({ reserved: eb('reserved', '-', quantity), ...(gone && { on_hand: reducedOnHand(quantity) }) }))
     .where('store_id', '=', storeId)
     .where('product_id', '=', productId)
     .execute()
 }
 
 /** Takes goods that nothing is reserved of any more. False: others had been promised them. */
-export async function takeUnreserved(db: Db, { storeId, productId, quantity }: Amount): Promise<boolean> {
+export async function removeUnreserved(db: Db, { storeId, productId, quantity }: Amount): Promise<boolean> {
   const before = await findStock(db, storeId, productId)
   await db
     .updateTable('stock_level')
-    .set({ on_hand: fewer(quantity) })
+    .set({ on_hand: reducedOnHand(quantity) })
     .where('store_id', '=', storeId)
     .where('product_id', '=', productId)
     .execute()
@@ -161,6 +161,6 @@ export async function markLapsed(db: Db, { owner_id, product_id }: StockReservat
 }
 
 /** Forgets what lapsed before this moment. */
-export async function forgetLapsed(db: Db, beforeMs: number): Promise<void> {
+export async function deleteLapsed(db: Db, beforeMs: number): Promise<void> {
   await db.deleteFrom('stock_reservation').where('state', '=', 'lapsed').where('expires_ms', '<=', beforeMs).execute()
 }

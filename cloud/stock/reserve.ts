@@ -6,7 +6,7 @@ import {
   findStock,
   insertReservations,
   stockedProducts,
-  takeUnreserved,
+  removeUnreserved,
   tryReserve,
 } from './queries.ts'
 
@@ -92,7 +92,7 @@ export async function consumeStock(db: Db, ownerId: string): Promise<string[]> {
   const oversold: string[] = []
   for (const row of await deleteReservations(db, ownerId)) {
     if (row.state === 'held') await endReservation(db, amountOf(row), true)
-    else if (!(await takeUnreserved(db, amountOf(row)))) oversold.push(row.product_id)
+    else if (!(await removeUnreserved(db, amountOf(row)))) oversold.push(row.product_id)
   }
   return oversold
 }

@@ -26,11 +26,12 @@ export const insertStore = operation({
     address: { street: 'Schlachte 8', city: 'Bremen', postalCode: '28195', countryCode: 'DE' },
     phone: '+49421555010300',
   },
-  async run(call, { fields, package: wish }) {
+  async run(call, { fields, package: requestedPackage }) {
     const caller = keyCaller(call.caller)
     assertUnbound(caller)
-    if (caller.mode === 'live') return pendingAnswer(await registerStore(call, caller, { fields, package: wish }))
-    const store = await makeStore(call, caller.tenant, fields, wish ?? caller.package)
+    if (caller.mode === 'live')
+      return pendingAnswer(await registerStore(call, caller, { fields, package: requestedPackage }))
+    const store = await makeStore(call, caller.tenant, fields, requestedPackage ?? caller.package)
     call.changed(store.store_id)
     return { success: true as const, ...toStore(store) }
   },

@@ -5,7 +5,7 @@ import { notFound } from '../foundation/failure.ts'
 import { Id, Success } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'
 import { isAtLeast, type Package } from '../foundation/packages.ts'
-import { featuresOf } from '../stores/make-store.ts'
+import { defaultFeatures } from '../stores/make-store.ts'
 import { findStore, updateStoreRow } from '../stores/queries.ts'
 import { Store, toStore } from '../stores/schema.ts'
 import { AnyCasePackage } from '../stores/store-input.ts'
@@ -29,8 +29,8 @@ export const setStorePackage = operation({
     call.changed(storeId, tenant)
     const before = store.package as Package
     if (before === wanted) return { success: true as const, ...toStore(store) }
-    const had = featuresOf(tenant, before)
-    const has = featuresOf(tenant, wanted)
+    const had = defaultFeatures(tenant, before)
+    const has = defaultFeatures(tenant, wanted)
     // What the merchant switched off stays off, unless the package brings it for the first time.
     const set = {
       package: wanted,

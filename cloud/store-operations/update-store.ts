@@ -23,7 +23,7 @@ const SYSTEM_SET_SHAPE = {
 type SystemSet = z.output<z.ZodObject<typeof SYSTEM_SET_SHAPE>>
 
 /** What agents and gates go by: it travels in the signed policy document, or decides what it says. */
-const TOLD_TO_AGENTS = [
+const PUBLISHED_TO_AGENTS = [
   'trading_name',
   'security_tag_mode',
   'protection_technology',
@@ -56,7 +56,7 @@ export const updateStore = operation({
     assertPackageHas(store, fields)
     const next = { ...store, ...fields }
     if (Object.keys(fields).length > 0) await updateStoreRow(call.db, storeId, fields)
-    if (TOLD_TO_AGENTS.some((column) => next[column] !== store[column])) await storeDocumentChanged(call, storeId)
+    if (PUBLISHED_TO_AGENTS.some((column) => next[column] !== store[column])) await storeDocumentChanged(call, storeId)
     call.changed(storeId)
     return { success: true as const, ...toStore(next) }
   },

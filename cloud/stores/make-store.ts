@@ -12,7 +12,12 @@ import type { StoreFields } from './store-input.ts'
 const STORES_LIMIT = 10_000
 
 /** Makes a store with the default policy. 409 `too_many_stores` when the tenant has all it may have. */
-export async function makeStore(call: Call, tenant: Tenant, fields: StoreFields, wanted: Package): Promise<StoreRow> {
+export async function makeStore(
+  call: Call,
+  tenant: Tenant,
+  fields: StoreFields,
+  chosenPackage: Package,
+): Promise<StoreRow> {
   if ((await countStores(call.db, tenant)) >= STORES_LIMIT)
     throw precondition('too_many_stores', `the account has ${STORES_LIMIT} stores, which is the most`)
   const legalName = fields.legal_name ?? fields.trading_name ?? ''
@@ -41,9 +46,9 @@ export async function makeStore(call: Call, tenant: Tenant, fields: StoreFields,
     workflow_type: null,
     in_store_codes: null,
     gln: null,
-    ...featuresOf(tenant, wanted),
+    ...defaultFeatures(tenant, chosenPackage),
     ...fields,
-    package: wanted,
+    package: chosenPackage,
     receipt_count: 0,
     policy: JSON.stringify(ProtectionPolicy.parse({})),
     policy_version: 1,
@@ -56,10 +61,13 @@ export async function makeStore(call: Call, tenant: Tenant, fields: StoreFields,
 }
 
 /** What a store offers its shoppers unless its merchant says otherwise: what its package has. The sandbox has scan and go at any. */
-export function featuresOf(tenant: string, wanted: Package): Pick<StoreRow, 'has_scan_and_go' | 'has_offers'> {
+export function defaultFeatures(
+  tenant: string,
+  chosenPackage: Package,
+): Pick<StoreRow, 'has_scan_and_go' | 'has_offers'> {
   const inSandbox = tenant.endsWith('.test')
   return {
-    has_scan_and_go: inSandbox || isAtLeast(wanted, 'GROW') ? 1 : 0,
-    has_offers: isAtLeast(wanted, 'GO') ? 1 : 0,
+    has_scan_and_go: inSandbox || isAtLeast(chosenPackage, 'GROW') ? 1 : 0,
+    has_offers: isAtLeast(chosenPackage, 'GO') ? 1 : 0,
   }
 }

@@ -6,17 +6,17 @@ import { packageTooLow } from '../operations/perform.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 
 /** Ids in one query; both databases take many more parameters. */
-const AT_ONCE = 1_000
+const IDS_PER_QUERY = 1_000
 
 /** The caller's stores of these ids, in their order: as `ownStore`, for many at once. 404 when any is not the caller's. */
 export async function ownStores(call: Call, storeIds: readonly string[]): Promise<StoreRow[]> {
   const caller = knownCaller(call.caller)
   const byId = new Map<string, StoreRow>()
-  for (let i = 0; i < storeIds.length; i += AT_ONCE) {
+  for (let i = 0; i < storeIds.length; i += IDS_PER_QUERY) {
     const rows = await call.db
       .selectFrom('store')
       .selectAll()
-      .where('store_id', 'in', storeIds.slice(i, i + AT_ONCE))
+      .where('store_id', 'in', storeIds.slice(i, i + IDS_PER_QUERY))
       .execute()
     for (const row of rows) byId.set(row.store_id, row)
   }

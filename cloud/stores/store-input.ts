@@ -48,8 +48,8 @@ const Url = z.url({ protocol: /^https?$/, error: 'must be an address beginning w
 export const AnyCasePackage = z
   .string()
   .max(16)
-  .transform((word, ctx): Package => {
-    const known = PACKAGES.find((name) => name === word.toUpperCase())
+  .transform((sent, ctx): Package => {
+    const known = PACKAGES.find((name) => name === sent.toUpperCase())
     if (known) return known
     ctx.addIssue({ code: 'custom', message: `must be one of ${PACKAGES.join(', ')}, in either case` })
     return z.NEVER
@@ -205,7 +205,7 @@ function asBit(value: boolean | undefined): number | undefined {
   return value === undefined ? undefined : value ? 1 : 0
 }
 
-const NAMED: Partial<Record<keyof StoreFields, string>> = {
+const API_PATHS: Partial<Record<keyof StoreFields, string>> = {
   legal_name: 'companyName',
   trading_name: 'tradingName',
   street: 'address.street',
@@ -218,7 +218,7 @@ const NAMED: Partial<Record<keyof StoreFields, string>> = {
 /** Adds an issue for each of these fields that is missing. */
 export function requireFields(fields: StoreFields, names: readonly (keyof StoreFields)[], faults: Faults): void {
   for (const column of names) {
-    const path = NAMED[column]
+    const path = API_PATHS[column]
     if (path !== undefined && (fields[column] ?? undefined) === undefined)
       faults.addIssue({ code: 'custom', path: path.split('.'), message: 'is missing' })
   }

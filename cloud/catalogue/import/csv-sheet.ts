@@ -93,7 +93,7 @@ async function* rowsOf(text: string): AsyncGenerator<SheetRow> {
     if (error instanceof Failure || !(error instanceof CsvError)) throw error
     throw invalid(
       'file',
-      `cannot be read as CSV at row ${(error['records'] as number) + (error['empty_lines'] as number) + 1}: ${whatIsWrong(error.code)}`,
+      `cannot be read as CSV at row ${(error['records'] as number) + (error['empty_lines'] as number) + 1}: ${csvErrorText(error.code)}`,
       'damaged',
     )
   } finally {
@@ -101,7 +101,7 @@ async function* rowsOf(text: string): AsyncGenerator<SheetRow> {
   }
 }
 
-function whatIsWrong(code: string): string {
+function csvErrorText(code: string): string {
   if (code === 'CSV_QUOTE_NOT_CLOSED') return 'a quotation mark is never closed'
   if (code === 'CSV_MAX_RECORD_SIZE') return `it has over ${ROW_LIMIT} characters`
   return 'a quotation mark stands where none may'

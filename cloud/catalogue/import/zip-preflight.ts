@@ -72,7 +72,7 @@ export async function checkWorkbook(file: Buffer): Promise<void> {
     if (!isTexts && !isSheet && entry.size > SMALL_PART_LIMIT && !/drawings?\/|media\/|charts?\//i.test(entry.name)) {
       throw refuse('too_large_unpacked', `has a part of over ${SMALL_PART_LIMIT / 1024 / 1024} MB that is no sheet`)
     }
-    await lookInto(file, entry, isTexts)
+    await scanPart(file, entry, isTexts)
   }
 }
 
@@ -111,7 +111,7 @@ function findEnd(file: Buffer): number {
 }
 
 /** Looks for a DTD in a part and counts texts, on the way through: nothing is kept. A part that unpacks to more than it says is refused. */
-async function lookInto(file: Buffer, entry: Entry, isTexts: boolean): Promise<void> {
+async function scanPart(file: Buffer, entry: Entry, isTexts: boolean): Promise<void> {
   const { name, method, packed, size, offset } = entry
   if (offset + LOCAL_SIZE > file.length || file.readUInt32LE(offset) !== LOCAL_RECORD)
     throw refuse('damaged', 'is damaged: a part is missing')

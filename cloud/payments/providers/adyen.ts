@@ -81,7 +81,7 @@ export const adyen = paymentProvider({
   name: 'adyen',
   config: Config,
   addressOf,
-  heard: '[accepted]',
+  acknowledgement: '[accepted]',
   connect(config, send) {
     const { apiKey, merchantAccount, hmacKey } = config
     const api = `${addressOf(config)}/v71`
@@ -95,14 +95,14 @@ export const adyen = paymentProvider({
       })
     return {
       async createSession({ paymentId, amountCent, currency, returnUrl, title, untilMs }) {
-        const wish = {
+        const request = {
           reference: paymentId,
           amount: { value: amountCent, currency },
           description: title,
           returnUrl,
           expiresAt: new Date(untilMs).toISOString(),
         }
-        const { id, url } = readAnswer(await post('/paymentLinks', paymentId, wish), PaymentLink)
+        const { id, url } = readAnswer(await post('/paymentLinks', paymentId, request), PaymentLink)
         if (!url) throw new ProviderFault('the provider answered a link without its address', false)
         return { sessionId: id, url }
       },

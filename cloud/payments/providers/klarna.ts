@@ -7,10 +7,10 @@ import {
   type Notification,
   type PaymentNotice,
   type ProviderConnection,
-  type RefundWish,
+  type RefundRequest,
   type SendToProvider,
   type Session,
-  type SessionWish,
+  type SessionRequest,
 } from '../provider.ts'
 import { BaseUrl, basicOf, Credential, PageUrl, parseJson } from './fields.ts'
 
@@ -68,12 +68,12 @@ class Klarna implements ProviderConnection {
     this.#headers = { authorization: basicOf(username, password), accept: 'application/json' }
   }
 
-  async createSession(wish: SessionWish): Promise<Session> {
+  async createSession(request: SessionRequest): Promise<Session> {
     const payment = readAnswer(
-      await this.#post('/payments/v1/sessions', sessionOf(wish, this.#config.country ?? 'DE')),
+      await this.#post('/payments/v1/sessions', sessionOf(request, this.#config.country ?? 'DE')),
       PaymentSession,
     )
-    const { returnUrl, notifyUrl } = wish
+    const { returnUrl, notifyUrl } = request
     const urls = {
       success: returnUrl,
       cancel: returnUrl,
@@ -112,7 +112,7 @@ class Klarna implements ProviderConnection {
       : undefined
   }
 
-  async refund({ refundId, sessionId, chargeId, amountCent }: RefundWish): Promise<string> {
+  async refund({ refundId, sessionId, chargeId, amountCent }: RefundRequest): Promise<string> {
     const orderId = chargeId ?? (await this.findSession(sessionId))?.chargeId
     if (!orderId) throw new ProviderFault('the provider names no order of this page', true)
     const answer = await this.#post(
@@ -147,7 +147,7 @@ class Klarna implements ProviderConnection {
 }
 
 /** What the shopper is to pay, as Klarna wants it. */
-function sessionOf({ paymentId, amountCent, currency, title }: SessionWish, country: string) {
+function sessionOf({ paymentId, amountCent, currency, title }: SessionRequest, country: string) {
   const line = {
     name: title,
     quantity: 1,

@@ -89,14 +89,14 @@ export const mollie = paymentProvider({
       )
     return {
       async createSession({ paymentId, amountCent, currency, returnUrl, notifyUrl, title }) {
-        const wish = {
+        const request = {
           amount: amountOf(amountCent, currency),
           description: title,
           redirectUrl: returnUrl,
           webhookUrl: notifyUrl,
           metadata: { reference: paymentId },
         }
-        const payment = readAnswer(await post('/v2/payments', paymentId, wish), Payment)
+        const payment = readAnswer(await post('/v2/payments', paymentId, request), Payment)
         const url = payment._links?.checkout?.href
         if (url === undefined) throw new ProviderFault('the provider answered a payment without its page', false)
         return { sessionId: payment.id, url }
@@ -106,9 +106,9 @@ export const mollie = paymentProvider({
         const known = isRepeated
           ? (await find(sessionId))._embedded?.refunds?.find(({ metadata }) => ourIdOf(metadata) === refundId)
           : undefined
-        const wish = { amount: amountOf(amountCent, currency), metadata: { reference: refundId } }
+        const request = { amount: amountOf(amountCent, currency), metadata: { reference: refundId } }
         const { id, status } =
-          known ?? readAnswer(await post(`/v2/payments/${sessionId}/refunds`, refundId, wish), Refund)
+          known ?? readAnswer(await post(`/v2/payments/${sessionId}/refunds`, refundId, request), Refund)
         if (status === 'failed' || status === 'canceled')
           throw new ProviderFault(`the provider answered that the refund is ${status}`, true)
         return id

@@ -7,10 +7,10 @@ import {
   type Notification,
   type PaymentNotice,
   type ProviderConnection,
-  type RefundWish,
+  type RefundRequest,
   type SendToProvider,
   type Session,
-  type SessionWish,
+  type SessionRequest,
 } from '../provider.ts'
 import { BaseUrl, basicOf, centOf, Credential, Decimal, decimalOf, PageUrl, parseJson } from './fields.ts'
 
@@ -48,11 +48,11 @@ const Refund = z.object({ id: PayPalId, status: z.string().nullish(), custom_id:
 const Refusal = z.object({ details: z.array(z.object({ issue: z.string() })).nullish() })
 const Verdict = z.object({ verification_status: z.string() })
 const Event = z.object({ event_type: z.string(), resource: z.unknown() })
-const AboutOrder = z.object({
+const OrderResource = z.object({
   id: PayPalId,
   purchase_units: z.array(z.object({ custom_id: z.string().max(200).nullish() })).nullish(),
 })
-const AboutCapture = z.object({
+const CaptureResource = z.object({
   custom_id: z.string().max(200).nullish(),
   supplementary_data: z.object({ related_ids: z.object({ order_id: PayPalId }) }),
 })
@@ -87,9 +87,9 @@ function orderOf({
   event_type: type,
   resource,
 }: z.output<typeof Event>): { id: string; paymentId: string | null } | undefined {
-  const order = type.startsWith('CHECKOUT.ORDER.') ? AboutOrder.safeParse(resource).data : undefined
+  const order = type.startsWith('CHECKOUT.ORDER.') ? OrderResource.safeParse(resource).data : undefined
   if (order) return { id: order.id, paymentId: order.purchase_units?.[0]?.custom_id ?? null }
-  const capture = type.startsWith('PAYMENT.CAPTURE.') ? AboutCapture.safeParse(resource).data : undefined
+  const capture = type.startsWith('PAYMENT.CAPTURE.') ? CaptureResource.safeParse(resource).data : undefined
   return capture && { id: capture.supplementary_data.related_ids.order_id, paymentId: capture.custom_id ?? null }
 }
 
@@ -132,9 +132,9 @@ class PayPal implements ProviderConnection {
     this.#baseUrl = config.baseUrl ?? 'https://api-m.paypal.com'
   }
 
-  async createSession(wish: SessionWish): Promise<Session> {
+  async createSession(request: SessionRequest): Promise<Session> {
     const order = readAnswer(
-      await this.#call('POST', '/v2/checkout/orders', JSON.stringify(orderWish(wish)), wish.paymentId),
+      await this.#call('POST', '/v2/checkout/orders', JSON.stringify(orderRequest(request)), request.paymentId),
       Order,
     )
     const page = order.links?.find(({ rel }) => rel === 'payer-action' || rel === 'approve')
@@ -156,12 +156,12 @@ class PayPal implements ProviderConnection {
     return STILL_OPEN.has(issue) ? undefined : capturedOf(readAnswer(answer, Order))
   }
 
-  async refund({ refundId, sessionId, chargeId, amountCent, currency }: RefundWish): Promise<string> {
+  async refund({ refundId, sessionId, chargeId, amountCent, currency }: RefundRequest): Promise<string> {
     const captureId = chargeId ?? capturedOf(readAnswer(await this.#call('GET', orderPath(sessionId)), Order))?.chargeId
     if (!captureId) throw new ProviderFault('the provider names no capture of this order', true)
-    const wish = { amount: { currency_code: currency, value: decimalOf(amountCent) }, custom_id: refundId }
+    const request = { amount: { currency_code: currency, value: decimalOf(amountCent) }, custom_id: refundId }
     const { id, status } = readAnswer(
-      await this.#call('POST', `/v2/payments/captures/${captureId}/refund`, JSON.stringify(wish), refundId),
+      await this.#call('POST', `/v2/payments/captures/${captureId}/refund`, JSON.stringify(request), refundId),
       Refund,
     )
     if (REFUND_STATES[status ?? ''] === 'failed')
@@ -229,7 +229,7 @@ class PayPal implements ProviderConnection {
   }
 }
 
-function orderWish({ paymentId, amountCent, currency, returnUrl, title }: SessionWish) {
+function orderRequest({ paymentId, amountCent, currency, returnUrl, title }: SessionRequest) {
   const unit = {
     reference_id: paymentId,
     custom_id: paymentId,

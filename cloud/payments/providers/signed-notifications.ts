@@ -14,8 +14,8 @@ export function isStandardSigned({ header, body, nowMs }: SignedNotification, se
   const time = header('webhook-timestamp')
   if (id === undefined || time === undefined || !isRecent(time, nowMs)) return false
   const expected = createHmac('sha256', standardKey(secret)).update(`${id}.${time}.${body}`).digest()
-  const given = (header('webhook-signature') ?? '').slice(0, 2_000).split(' ')
-  return given.some(
+  const signatures = (header('webhook-signature') ?? '').slice(0, 2_000).split(' ')
+  return signatures.some(
     (signature) => signature.startsWith('v1,') && isSameSecret(expected, Buffer.from(signature.slice(3), 'base64')),
   )
 }
@@ -46,7 +46,7 @@ export interface AdyenItem {
 
 /** Whether an item is signed as Adyen does: HMAC-SHA256 in base64, with a key in hex, over its fields with colons between them, nothing escaped. */
 export function isAdyenSigned(item: AdyenItem, hmacKey: string): boolean {
-  const given = item.additionalData?.['hmacSignature']
+  const signature = item.additionalData?.['hmacSignature']
   const { value, currency } = item.amount
   const fields = [
     item.pspReference,
@@ -59,7 +59,7 @@ export function isAdyenSigned(item: AdyenItem, hmacKey: string): boolean {
     item.success,
   ]
   const expected = createHmac('sha256', Buffer.from(hmacKey, 'hex')).update(fields.join(':')).digest()
-  return typeof given === 'string' && isSameSecret(expected, Buffer.from(given.slice(0, 200), 'base64'))
+  return typeof signature === 'string' && isSameSecret(expected, Buffer.from(signature.slice(0, 200), 'base64'))
 }
 
 /** Whether a notification is signed as Worldline does: `X-GCS-Signature`, HMAC-SHA256 in base64 over the body. */

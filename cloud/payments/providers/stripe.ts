@@ -65,7 +65,7 @@ const ENDS = new Set(['checkout.session.expired', 'checkout.session.async_paymen
 const COMPLETES = new Set(['checkout.session.completed', 'checkout.session.async_payment_succeeded'])
 
 /** Refunds fail days later too, when the bank does not take them. */
-const TELLS_REFUND = new Set(['refund.failed', 'refund.updated', 'charge.refund.updated'])
+const REFUND_EVENTS = new Set(['refund.failed', 'refund.updated', 'charge.refund.updated'])
 const REFUND_STATES: Readonly<Record<string, RefundNotice['state']>> = {
   succeeded: 'done',
   failed: 'failed',
@@ -137,7 +137,7 @@ export const stripe = paymentProvider({
         if (!isStripeSigned(notification, webhookSecret)) return undefined
         const event = Event.safeParse(parseJson(notification.body))
         if (!event.success) return []
-        if (TELLS_REFUND.has(event.data.type)) return refundNotices(event.data.data.object)
+        if (REFUND_EVENTS.has(event.data.type)) return refundNotices(event.data.data.object)
         const session = CheckoutSession.safeParse(event.data.data.object)
         if (!session.success) return []
         if (ENDS.has(event.data.type)) return [noticeOf(session.data, 'ended')]

@@ -55,7 +55,7 @@ function noticeOf({
 }
 
 /** 409 means that what is asked for cannot be, not that it may be later. */
-function refusedFinally(answer: ProviderAnswer): void {
+function throwIfConflict(answer: ProviderAnswer): void {
   if (answer.status === 409) throw new ProviderFault('the provider answered 409', true)
 }
 
@@ -95,7 +95,7 @@ export const sumup = paymentProvider({
 
     return {
       async createSession({ paymentId, amountCent, currency, returnUrl, notifyUrl, title, untilMs }) {
-        const wish = {
+        const request = {
           checkout_reference: paymentId,
           amount: amountCent / 100,
           currency,
@@ -106,7 +106,7 @@ export const sumup = paymentProvider({
           valid_until: new Date(untilMs).toISOString(),
           hosted_checkout: { enabled: true },
         }
-        const answer = await post('/v0.1/checkouts', wish)
+        const answer = await post('/v0.1/checkouts', request)
         const isKnown = answer.status === 409
         const checkout = isKnown
           ? readAnswer(await get(`/v0.1/checkouts?checkout_reference=${paymentId}`), z.array(Checkout))[0]
@@ -124,7 +124,7 @@ export const sumup = paymentProvider({
         const answer = await post(`/v1.0/merchants/${merchantCode}/payments/${transactionId}/refunds`, {
           amount: amountCent / 100,
         })
-        refusedFinally(answer)
+        throwIfConflict(answer)
         readAnswer(answer, z.unknown())
         return refundId
       },

@@ -27,7 +27,7 @@ const Refund = z.object({
   status: z.string().nullish(),
   refundOutput: z.object({ references: References.nullish() }).nullish(),
 })
-const CheckoutMade = z.object({ hostedCheckoutId: WorldlineId, redirectUrl: PageUrl })
+const CreatedCheckout = z.object({ hostedCheckoutId: WorldlineId, redirectUrl: PageUrl })
 const Checkout = z.object({
   status: z.string(),
   createdPaymentOutput: z.object({ payment: Payment.nullish() }).nullish(),
@@ -121,7 +121,7 @@ export const worldline = paymentProvider({
           },
           cardPaymentMethodSpecificInput: { authorizationMode: 'SALE' },
         })
-        const { hostedCheckoutId, redirectUrl } = readAnswer(answer, CheckoutMade)
+        const { hostedCheckoutId, redirectUrl } = readAnswer(answer, CreatedCheckout)
         return { sessionId: hostedCheckoutId, url: redirectUrl }
       },
       async findSession(sessionId) {
@@ -142,11 +142,11 @@ export const worldline = paymentProvider({
           chargeId ??
           readAnswer(await call('GET', `hostedcheckouts/${sessionId}`), Checkout).createdPaymentOutput?.payment?.id
         if (known === undefined) throw new ProviderFault('the provider names no payment of this page', true)
-        const wish = {
+        const request = {
           amountOfMoney: { amount: amountCent, currencyCode: currency },
           references: { merchantReference: refundId },
         }
-        const { id, status } = readAnswer(await call('POST', `payments/${known}/refund`, refundId, wish), Refund)
+        const { id, status } = readAnswer(await call('POST', `payments/${known}/refund`, refundId, request), Refund)
         if (REFUND_FAILS.has(status ?? ''))
           throw new ProviderFault(`the provider answered that the refund is ${status}`, true)
         return id

@@ -1,5 +1,5 @@
 import type { PurchaseRow } from '../../persistence/tables/purchases.ts'
-import { noteTakenBack, readUnits } from '../../purchases/queries.ts'
+import { recordCancelledUnit, readUnits } from '../../purchases/queries.ts'
 import type { EvidenceScope } from './evidence-scope.ts'
 import { raiseException } from '../records/exceptions.ts'
 import { readItem, updateItem } from '../items/item-queries.ts'
@@ -24,7 +24,7 @@ export async function holdItemsOfCancelled(
     // What staff have said of it since stands.
     if (item.item_status !== 'cancelled' || !isItemOf(item, unit)) continue
     await updateItem(db, item, { item_status: 'exception_hold' }, nowMs)
-    await noteTakenBack(db, unit, 'exception_hold')
+    await recordCancelledUnit(db, unit, 'exception_hold')
     notifyGates(scope, purchase.store_id)
   }
 }

@@ -1,6 +1,6 @@
 import { newId } from '../../../policy/ids.ts'
 import type { ItemStatus } from '../../../policy/vocabulary.ts'
-import { forgetKept } from '../../pickup-orders/queries.ts'
+import { deleteOpenReservations } from '../../pickup-orders/queries.ts'
 import type { Call } from '../../operations/operation.ts'
 import type { ProtectedItemRow } from '../../persistence/tables/protection.ts'
 import { findPurchase } from '../../purchases/queries.ts'
@@ -35,7 +35,7 @@ const NO_PURCHASE = { purchase_id: null, line_id: null, unit_no: null }
 /** Ends all that purchases, orders and tokens have to do with an item; answers what is to be written of it. */
 export async function clearPurchaseLinks(call: Call, item: ProtectedItemRow): Promise<typeof NO_PURCHASE> {
   await returnItem(call, item)
-  await forgetKept(call.db, item.item_id)
+  await deleteOpenReservations(call.db, item.item_id)
   await endStandaloneUnit(call, item.item_id, newId('ret', call.services.platform))
   return NO_PURCHASE
 }

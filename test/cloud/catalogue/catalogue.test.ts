@@ -284,7 +284,7 @@ onEveryDatabase('the catalogue', (kind) => {
   it('keeps the kept documents as they would be written now', async () => {
     const { reads } = shop.cloud.db.database
     const { toProduct, pricedAt } = await import('../../../cloud/catalogue/render.ts')
-    const { joinWords, wordsOf } = await import('../../../cloud/catalogue/words.ts')
+    const { joinTerms, searchTermsOf } = await import('../../../cloud/catalogue/search-terms.ts')
     const products = new Map(
       (await reads.selectFrom('product').selectAll().execute()).map((row) => [row.product_id, row]),
     )
@@ -296,8 +296,8 @@ onEveryDatabase('the catalogue', (kind) => {
       expect(listing.doc).toBe(JSON.stringify(toProduct(pricedAt(product, listing))))
       expect(listing.category).toBe(product.category)
       words.push(
-        ...wordsOf(product).map(
-          (word) => `${listing.store_id} ${word} ${product.product_id} ${joinWords(wordsOf(product))}`,
+        ...searchTermsOf(product).map(
+          (word) => `${listing.store_id} ${word} ${product.product_id} ${joinTerms(searchTermsOf(product))}`,
         ),
       )
     }
@@ -317,7 +317,7 @@ onEveryDatabase('the catalogue', (kind) => {
 
   it('writes everything anew where an older version wrote it', async () => {
     const { database } = shop.cloud.db
-    const { refreshDocuments } = await import('../../../cloud/catalogue/documents.ts')
+    const { refreshDocuments } = await import('../../../cloud/catalogue/refresh-documents.ts')
     const dump = async () => ({
       documents: await database.reads
         .selectFrom('store_product')
@@ -410,7 +410,7 @@ onEveryDatabase('the catalogue', (kind) => {
     })
 
     it('says the same as looking through every product', async () => {
-      const { wordsAsked, wordsOf } = await import('../../../cloud/catalogue/words.ts')
+      const { queryTermsOf, searchTermsOf } = await import('../../../cloud/catalogue/search-terms.ts')
       const { products } = await shop.ok('fetchProducts', { storeId: here, limit: 500 })
       const words = products.flatMap((p: Json) => p.nameLower.split(' ')) as string[]
       const prefix = fc
@@ -422,12 +422,12 @@ onEveryDatabase('the catalogue', (kind) => {
           const found = (await shop.ok('searchProducts', { storeId: here, q, limit: 500 })).products.map(
             (p: Json) => p.productId,
           ) as string[]
-          const wanted = wordsAsked(q)
+          const wanted = queryTermsOf(q)
           const expected = products.filter(
             (p: Json) =>
               wanted.length > 0 &&
               wanted.every((w) =>
-                wordsOf({ name_lower: p.nameLower, brand_lower: p.brandLower ?? null, ean: p.ean }).some((x) =>
+                searchTermsOf({ name_lower: p.nameLower, brand_lower: p.brandLower ?? null, ean: p.ean }).some((x) =>
                   x.startsWith(w),
                 ),
               ),

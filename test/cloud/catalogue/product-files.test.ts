@@ -74,7 +74,7 @@ describe('a .csv file', () => {
       [2, 0],
       [8, 5],
     ])
-    expect(errors.kept.map(({ row, index, ean, field, code }) => [row, index, ean, field, code])).toEqual([
+    expect(errors.listed.map(({ row, index, ean, field, code }) => [row, index, ean, field, code])).toEqual([
       [4, 1, null, 'price', 'invalid_type'],
       [5, 2, '40123455', 'price', 'too_small'],
       [6, 3, 'not an ean', 'ean', 'custom'],
@@ -89,7 +89,9 @@ describe('a .csv file', () => {
       'ean,name,vat,price\n4012345678901,Milch,7,1,99\n96385074,Gut,19,1,,\n',
     )
     expect(found.map(({ product }) => [product.ean, product.price])).toEqual([['96385074', 1]])
-    expect(errors.kept.map(({ row, ean, code }) => [row, ean, code])).toEqual([[2, '4012345678901', 'too_many_cells']])
+    expect(errors.listed.map(({ row, ean, code }) => [row, ean, code])).toEqual([
+      [2, '4012345678901', 'too_many_cells'],
+    ])
   })
 
   it('says yes and no in several languages', async () => {
@@ -107,12 +109,12 @@ describe('a .csv file', () => {
       false,
       undefined,
     ])
-    expect(errors.kept).toMatchObject([{ field: 'is_organic', row: 10 }])
+    expect(errors.listed).toMatchObject([{ field: 'is_organic', row: 10 }])
   })
 
   it('keeps 1,000 errors and counts all', async () => {
     const { errors, rows } = await csv(...Array.from({ length: 3_000 }, () => 'x,y,1,7'))
-    expect([errors.kept.length, errors.count(), rows]).toEqual([1_000, 3_000, 3_000])
+    expect([errors.listed.length, errors.count(), rows]).toEqual([1_000, 3_000, 3_000])
   })
 
   it.each([
@@ -195,7 +197,7 @@ describe('an .xlsx workbook', () => {
 
   it('counts rows as the spreadsheet shows them', async () => {
     const file = makeZip(workbookParts([[null], HEADER, [null], ['x', 'y', 1, 7]]))
-    expect((await read(file)).errors.kept[0]).toMatchObject({ row: 4, index: 0, ean: 'x' })
+    expect((await read(file)).errors.listed[0]).toMatchObject({ row: 4, index: 0, ean: 'x' })
   })
 
   const textsOf = (count: number) =>

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { CLICK_AND_COLLECT_EVENTS } from '../../../cloud/click-and-collect/events.ts'
-import { cancelOverdueOrders } from '../../../cloud/click-and-collect/expire.ts'
+import { cancelOverdueOrders } from '../../../cloud/click-and-collect/cancel-overdue-orders.ts'
 import { checkDigit } from '../../../policy/gs1/gtin.ts'
 import { priceCheckDigit } from '../../../policy/gs1/price-check-digit.ts'
 import { enrolTestAgent } from '../../support/test-agent.ts'

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { itemUri } from '../../../cloud/epcis/names.ts'
+import { itemUri } from '../../../cloud/epcis/uris.ts'
 import { readDigitalLink } from '../../../policy/gs1/element-string.ts'
 
 it('a serial stands in an EPCIS name as the tools of GS1 write it, and is read back', () => {

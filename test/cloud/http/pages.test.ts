@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { qrPng } from '../../../cloud/foundation/qr-code.ts'
 import { OPERATION_TABLE } from '../../../cloud/operation-table.ts'
-import { takenBack } from '../../../cloud/receipts/taken-back.ts'
+import { refundSummaryOf } from '../../../cloud/receipts/refund-summary.ts'
 import type { TransactionData } from '../../../cloud/purchases/schema.ts'
 import type { Json } from '../../support/cloud.ts'
 import { endlessBody, endlessRequest } from '../../support/endless-body.ts'
@@ -197,7 +197,7 @@ describe('receipts and the test checkout', () => {
       const refundedCent = refunds
         .filter((each) => each.status === 'done' && each.kind !== 'late')
         .reduce((sum, each) => sum + each.amountCent, 0)
-      const { isReturned, ...rest } = takenBack({
+      const { isReturned, ...rest } = refundSummaryOf({
         status: 'SUCCESS',
         items,
         totalCent: 1_000,

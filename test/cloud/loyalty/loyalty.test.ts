@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { expireEarnings } from '../../../cloud/loyalty/expire.ts'
+import { expireEarnings } from '../../../cloud/loyalty/expire-earnings.ts'
 import { LOYALTY_EVENTS } from '../../../cloud/loyalty/events.ts'
 import { earnedByPurchase, expiryOf, openProgram, type Program } from '../../../cloud/loyalty/program.ts'
 import { adjustEarnings } from '../../../cloud/loyalty/earn-automatically.ts'

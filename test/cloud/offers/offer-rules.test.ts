@@ -129,7 +129,7 @@ describe('rules of offers', () => {
       stores: fc.integer({ min: 0, max: 2 ** 32 - 1 }),
       branch: fc.nat(1_000),
       kind: fc.nat(255),
-      chance: fc.nat(2 ** 24 - 1),
+      randomPart: fc.nat(2 ** 24 - 1),
     })
     fc.assert(
       fc.property(id, fc.nat(33), (one, at) => {

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { oneByOne } from '../../../cloud/operations/one-by-one.ts'
 import type { Services } from '../../../cloud/operations/operation.ts'
-import { cancelUnpaid } from '../../../cloud/scan-and-go/cancel-unpaid.ts'
-import { lapseReservations } from '../../../cloud/stock/lapse.ts'
+import { cancelOverduePurchases } from '../../../cloud/scan-and-go/cancel-overdue-purchases.ts'
+import { lapseReservations } from '../../../cloud/stock/lapse-reservations.ts'
 import type { Json } from '../../support/cloud.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
 import { movablePlatform } from '../../support/movable-platform.ts'
@@ -73,7 +73,7 @@ onEveryDatabase('jobs of the clock', (kind) => {
         .execute(),
     )
     forward(36 * 60_000)
-    await cancelUnpaid(database, shop.cloud.cloud.services)
+    await cancelOverduePurchases(database, shop.cloud.cloud.services)
     expect([await statusOf(first), await statusOf(second)]).toEqual(['PENDING_PAYMENT', 'CANCELLED'])
     await lapseReservations(database, shop.cloud.cloud.services)
     const states = await database.reads.selectFrom('stock_reservation').select(['owner_id', 'state']).execute()
@@ -88,7 +88,7 @@ onEveryDatabase('jobs of the clock', (kind) => {
     await database.write((db) =>
       db.updateTable('stock_level').set({ reserved: 1 }).where('product_id', '=', broken.productId).execute(),
     )
-    await cancelUnpaid(database, shop.cloud.cloud.services)
+    await cancelOverduePurchases(database, shop.cloud.cloud.services)
     expect(await statusOf(first)).toBe('CANCELLED')
   })
 })

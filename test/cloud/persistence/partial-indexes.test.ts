@@ -7,7 +7,7 @@ import { countOpen } from '../../../cloud/assistance/queries.ts'
 import { findEarned } from '../../../cloud/loyalty/queries.ts'
 import type { Db } from '../../../cloud/persistence/database.ts'
 import type { Schema } from '../../../cloud/persistence/schema.ts'
-import { isSpotChecked } from '../../../cloud/purchase-lifecycle/spot-check.ts'
+import { needsSpotCheck } from '../../../cloud/purchase-lifecycle/spot-check.ts'
 import { bringForward, lease } from '../../../cloud/webhooks/lease.ts'
 import { dropPending } from '../../../cloud/webhooks/queries.ts'
 import { newDatabase } from '../../support/databases.ts'
@@ -49,10 +49,10 @@ it('reads what waits by the index of what waits, not all that there ever was', a
   const shopper = {
     session: { session_id: 's', tenant: 't', store_id: 'st_1', spot_check_due: 0 },
     userId: 'u',
-  } as Parameters<typeof isSpotChecked>[2]
+  } as Parameters<typeof needsSpotCheck>[2]
   expect(
     await indexesOf(() =>
-      isSpotChecked(db, { policy: '{"spotCheckRate":0.000001}' } as Parameters<typeof isSpotChecked>[1], shopper, {
+      needsSpotCheck(db, { policy: '{"spotCheckRate":0.000001}' } as Parameters<typeof needsSpotCheck>[1], shopper, {
         random: seededRandom(1),
         nowMs: 0,
       }),

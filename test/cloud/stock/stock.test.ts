@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { cancelOverdueOrders } from '../../../cloud/click-and-collect/expire.ts'
-import { cancelUnpaid } from '../../../cloud/scan-and-go/cancel-unpaid.ts'
-import { lapseReservations } from '../../../cloud/stock/lapse.ts'
+import { cancelOverdueOrders } from '../../../cloud/click-and-collect/cancel-overdue-orders.ts'
+import { cancelOverduePurchases } from '../../../cloud/scan-and-go/cancel-overdue-purchases.ts'
+import { lapseReservations } from '../../../cloud/stock/lapse-reservations.ts'
 import type { Json } from '../../support/cloud.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
 import { movablePlatform } from '../../support/movable-platform.ts'
@@ -39,7 +39,7 @@ onEveryDatabase('stock', (kind) => {
   /** What the jobs do when time has passed. */
   const endLate = async () => {
     const { database } = shop.cloud.db
-    for (const job of [cancelUnpaid, lapseReservations, cancelOverdueOrders])
+    for (const job of [cancelOverduePurchases, lapseReservations, cancelOverdueOrders])
       await job(database, shop.cloud.cloud.services)
   }
 

@@ -33,8 +33,8 @@ export const MONEY_BUGS: readonly Bug[] = [
     changes: [
       change(
         'cloud/payments/send-refund.js',
-        'const wish = {\n            refundId,',
-        'const wish = {\n            refundId: `${refundId}-${refund.attempts}`,',
+        'const request = {\n            refundId,',
+        'const request = {\n            refundId: `${refundId}-${refund.attempts}`,',
       ),
     ],
     troubles: ['provider'],

@@ -1,7 +1,7 @@
 import type { TransactionData } from '../purchases/schema.ts'
 
 /** What has become of a receipt's purchase since: stands beside what was sold, and changes nothing of it. */
-export interface TakenBack {
+export interface RefundSummary {
   isCancelled: boolean
   /** Whether anything of it is still the buyer's. */
   hasGoods: boolean
@@ -14,23 +14,24 @@ export interface TakenBack {
 }
 
 /** What buyer and staff should see beside a receipt. */
-export function takenBack({
+export function refundSummaryOf({
   status,
   refundStatus,
   refunds,
   items,
   totalCent,
   refundedCent,
-}: TransactionData): TakenBack {
+}: TransactionData): RefundSummary {
   const own = refunds.filter((refund) => refund.kind !== 'late')
-  const standing = own.filter((refund) => refund.status !== 'failed')
-  const returned = new Set(standing.flatMap((refund) => refund.itemLineIds ?? []))
+  const effective = own.filter((refund) => refund.status !== 'failed')
+  const returned = new Set(effective.flatMap((refund) => refund.itemLineIds ?? []))
   const isCancelled = status === 'CANCELLED'
   const pendingCent = sum(own.filter((refund) => refund.status === 'pending'))
   // What was tried again since is told of once, as it ended.
   const failed = own.filter(
     (refund, i) =>
-      refund.status === 'failed' && !own.some((other, at) => isLater(other, refund, at > i) && isAgain(other, refund)),
+      refund.status === 'failed' &&
+      !own.some((other, at) => isLater(other, refund, at > i) && isRetryOf(other, refund)),
   )
   return {
     isCancelled,
@@ -51,7 +52,7 @@ function isLater(other: Refund, refund: Refund, isBehind: boolean): boolean {
   return other.status === 'failed' ? isBehind : other.createdAt >= refund.createdAt
 }
 
-function isAgain(later: Refund, { kind, amountCent, itemLineIds }: Refund): boolean {
+function isRetryOf(later: Refund, { kind, amountCent, itemLineIds }: Refund): boolean {
   return later.kind === kind && later.amountCent === amountCent && String(later.itemLineIds) === String(itemLineIds)
 }
 

@@ -6,29 +6,29 @@ import type { RefundRow } from '../persistence/tables/payments.ts'
 import type { PurchaseLineRow, PurchaseRow } from '../persistence/tables/purchases.ts'
 import { readLines } from '../purchases/queries.ts'
 import { refundsOf, updateRefund } from '../purchases/refund-queries.ts'
-import { counts, keptCent } from '../purchases/refunds.ts'
+import { countsAgainstTotal, unrefundedCent } from '../purchases/refunds.ts'
 
 /**
  * What follows for the figures and the customer's points once money has gone back; not before, for until then it may fail.
  * Money that came too late (`late`) was never the purchase's: nothing follows from it.
  */
-export async function settleRefund(call: Call, purchase: PurchaseRow, refund: RefundRow): Promise<void> {
+export async function bookRefund(call: Call, purchase: PurchaseRow, refund: RefundRow): Promise<void> {
   if (refund.kind === 'late' || refund.counted !== null) return
-  const counted = await countedBy(call, purchase, refund)
+  const counted = await figuresOf(call, purchase, refund)
   await updateRefund(call.db, refund, { counted: JSON.stringify(counted) })
   await countRefund(call, purchase, counted, 1)
-  await earnForRest(call, purchase)
+  await adjustPoints(call, purchase)
 }
 
 /** It came out that the money of a refund that was done did not go back. */
-export async function unsettleRefund(call: Call, purchase: PurchaseRow, refund: RefundRow): Promise<void> {
+export async function unbookRefund(call: Call, purchase: PurchaseRow, refund: RefundRow): Promise<void> {
   if (refund.counted === null) return
   await updateRefund(call.db, refund, { counted: null })
   await countRefund(call, purchase, JSON.parse(refund.counted) as CountedRefund, -1)
-  await earnForRest(call, purchase)
+  await adjustPoints(call, purchase)
 }
 
-async function countedBy({ db }: Call, purchase: PurchaseRow, refund: RefundRow): Promise<CountedRefund> {
+async function figuresOf({ db }: Call, purchase: PurchaseRow, refund: RefundRow): Promise<CountedRefund> {
   const lines = await readLines(db, purchase.purchase_id)
   const refunds = await refundsOf(db, purchase.purchase_id)
   const before = refunds.flatMap((row) => (row.counted === null ? [] : [JSON.parse(row.counted) as CountedRefund]))
@@ -36,37 +36,37 @@ async function countedBy({ db }: Call, purchase: PurchaseRow, refund: RefundRow)
     taxesOf(lines),
     before.flatMap((counted) => counted.shares),
   )
-  const own = ownLines(lines, refund, refunds)
-  const standing = own.filter((line) => !before.some((counted) => counted.lineIds.includes(line.line_id)))
-  const shares = shareRefund(left, taxesOf(refund.kind === 'whole' ? standing : own), refund.amount_cent)
+  const own = linesOfRefund(lines, refund, refunds)
+  const uncounted = own.filter((line) => !before.some((counted) => counted.lineIds.includes(line.line_id)))
+  const shares = shareRefund(left, taxesOf(refund.kind === 'whole' ? uncounted : own), refund.amount_cent)
   // A purchase leaves the figures once, however many refunds its rest takes.
   const isWhole = refund.kind === 'whole' && !before.some((counted) => counted.isWhole)
-  return { shares, units: unitsOf(standing), lineIds: standing.map((line) => line.line_id), isWhole }
+  return { shares, units: unitsOf(uncounted), lineIds: uncounted.map((line) => line.line_id), isWhole }
 }
 
 /** The lines that a refund is for; of a whole one all but those of parts that are under way: they count them themselves. */
-function ownLines(
+function linesOfRefund(
   lines: readonly PurchaseLineRow[],
   refund: RefundRow,
   refunds: readonly RefundRow[],
 ): PurchaseLineRow[] {
-  if (refund.kind !== 'whole') return lines.filter((line) => namedBy(refund).includes(line.line_id))
+  if (refund.kind !== 'whole') return lines.filter((line) => lineIdsOf(refund).includes(line.line_id))
   const underWay = new Set(
-    refunds.filter((row) => row.kind === 'part' && row.counted === null && counts(row)).flatMap(namedBy),
+    refunds.filter((row) => row.kind === 'part' && row.counted === null && countsAgainstTotal(row)).flatMap(lineIdsOf),
   )
   return lines.filter((line) => !underWay.has(line.line_id))
 }
 
-function namedBy(refund: RefundRow): string[] {
+function lineIdsOf(refund: RefundRow): string[] {
   return JSON.parse(refund.line_ids ?? '[]') as string[]
 }
 
-async function earnForRest(call: Call, purchase: PurchaseRow): Promise<void> {
+async function adjustPoints(call: Call, purchase: PurchaseRow): Promise<void> {
   const { tenant, purchase_id: transactionId, total_cent: totalCent } = purchase
   await adjustEarnings(call, {
     tenant,
     transactionId,
     totalCent,
-    remainingCent: keptCent(purchase, await refundsOf(call.db, transactionId)),
+    remainingCent: unrefundedCent(purchase, await refundsOf(call.db, transactionId)),
   })
 }

@@ -3,17 +3,17 @@ import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import { isTest } from '../purchases/present.ts'
 import { updatePurchase } from '../purchases/queries.ts'
 import { refundsOf } from '../purchases/refund-queries.ts'
-import { emitRefunded } from './refunded.ts'
-import { insertRefund, remainingCent } from '../purchases/refunds.ts'
-import { settleRefund } from './settle-refund.ts'
+import { emitRefunded } from './emit-refunded.ts'
+import { insertRefund, refundableCent } from '../purchases/refunds.ts'
+import { bookRefund } from './book-refund.ts'
 
 /**
  * Ends the cancellation of a purchase that no provider must give anything back for: in the sandbox, and where nothing is left to give.
  * A refund of nothing then says that the purchase has left the figures, whatever becomes of its parts.
  */
-export async function settleWhole(call: Call, purchase: PurchaseRow): Promise<PurchaseRow> {
+export async function finishCancellation(call: Call, purchase: PurchaseRow): Promise<PurchaseRow> {
   const amountCent = isTest(purchase.tenant)
-    ? remainingCent(purchase, await refundsOf(call.db, purchase.purchase_id))
+    ? refundableCent(purchase, await refundsOf(call.db, purchase.purchase_id))
     : 0
   const refund = await insertRefund(call, {
     purchase,
@@ -24,7 +24,7 @@ export async function settleWhole(call: Call, purchase: PurchaseRow): Promise<Pu
     lineIds: null,
     reason: purchase.cancel_reason ?? undefined,
   })
-  await settleRefund(call, purchase, refund)
+  await bookRefund(call, purchase, refund)
   if (amountCent > 0) emitRefunded(call, refund, undefined)
   return updatePurchase(call.db, purchase, { refund_status: 'done' })
 }

@@ -7,7 +7,7 @@ import { ownStoreOf } from '../stores/own-store.ts'
 import { findStore } from '../stores/queries.ts'
 import type { WholePurchase } from './present.ts'
 import { findPurchase, readLines } from './queries.ts'
-import { refundsBeside } from './shown-refunds.ts'
+import { refundsToShow } from './present-refunds.ts'
 
 /** A purchase goes by several names (decisions §1): all are read, and two must agree. */
 export function purchaseIdOf(names: {
@@ -15,15 +15,15 @@ export function purchaseIdOf(names: {
   purchaseId?: string | undefined
   id?: string | undefined
 }): string {
-  const given = [names.transactionId, names.purchaseId, names.id].filter((id) => id !== undefined)
-  const [first] = given
+  const ids = [names.transactionId, names.purchaseId, names.id].filter((id) => id !== undefined)
+  const [first] = ids
   if (first === undefined) throw invalid('transactionId', 'is missing', 'missing')
-  if (given.some((id) => id !== first)) throw invalid('transactionId', 'is given twice, with different values')
+  if (ids.some((id) => id !== first)) throw invalid('transactionId', 'is given twice, with different values')
   return first
 }
 
 /** The caller's purchase: 404 for an unknown one, and for one of a store that the caller may not see. */
-export async function ownPurchase(call: Call, purchaseId: string): Promise<WholePurchase> {
+export async function purchaseOfCaller(call: Call, purchaseId: string): Promise<WholePurchase> {
   const purchase = await findPurchase(call.db, knownCaller(call.caller).tenant, purchaseId)
   if (!purchase) throw notFound('purchase')
   const store = await ownStoreOf(call, purchase.store_id, 'purchase')
@@ -31,7 +31,7 @@ export async function ownPurchase(call: Call, purchaseId: string): Promise<Whole
     purchase,
     store,
     lines: await readLines(call.db, purchaseId),
-    refunds: await refundsBeside(call.db, purchase),
+    refunds: await refundsToShow(call.db, purchase),
   }
 }
 
@@ -43,6 +43,6 @@ export async function wholePurchase(call: Call, purchase: PurchaseRow): Promise<
     purchase,
     store,
     lines: await readLines(call.db, purchase.purchase_id),
-    refunds: await refundsBeside(call.db, purchase),
+    refunds: await refundsToShow(call.db, purchase),
   }
 }

@@ -3,21 +3,21 @@ import { oneByOne } from '../operations/one-by-one.ts'
 import type { Services } from '../operations/operation.ts'
 import type { Database, Db } from '../persistence/database.ts'
 import { PAYMENT_MS } from '../purchase-lifecycle/approval.ts'
-import { endUnpaid } from '../purchase-lifecycle/end-unpaid.ts'
+import { cancelUnpaidPurchase } from '../purchase-lifecycle/cancel-unpaid-purchase.ts'
 
 /** Ends what nobody paid in time, each in a transaction of its own. Safe to run twice and in several processes. */
-export async function cancelUnpaid(database: Database, services: Services): Promise<void> {
+export async function cancelOverduePurchases(database: Database, services: Services): Promise<void> {
   const nowMs = services.platform.clock.wall()
-  await database.write((db) => shortenWaits(db, nowMs))
+  await database.write((db) => capPaymentTimes(db, nowMs))
   await oneByOne(services, {
     job: 'unpaid purchases',
     read: (limit, failed) => unpaidPurchases(database.reads, nowMs, { limit, offset: failed }),
-    carryOut: ({ purchase_id: purchaseId }) => database.write((db) => cancelLate(db, purchaseId, nowMs)),
+    carryOut: ({ purchase_id: purchaseId }) => database.write((db) => cancelOverdue(db, purchaseId, nowMs)),
   })
 }
 
 /** Nobody is given longer than this, but by a clock that was ahead: the shopper may be paying, and has the usual time from now. */
-async function shortenWaits(db: Db, nowMs: number): Promise<void> {
+async function capPaymentTimes(db: Db, nowMs: number): Promise<void> {
   await db
     .updateTable('purchase')
     .set({ payment_by_ms: nowMs + PAYMENT_MS })
@@ -30,12 +30,12 @@ function unpaidPurchases(db: Db, nowMs: number, { limit, offset }: { limit: numb
   return late.orderBy('payment_by_ms').orderBy('purchase_id').limit(limit).offset(offset).execute()
 }
 
-async function cancelLate(db: Db, purchaseId: string, nowMs: number): Promise<void> {
+async function cancelOverdue(db: Db, purchaseId: string, nowMs: number): Promise<void> {
   const late = db
     .selectFrom('purchase')
     .selectAll()
     .where('purchase_id', '=', purchaseId)
     .where('payment_by_ms', '<=', nowMs)
   const purchase = await late.executeTakeFirst()
-  if (purchase) await endUnpaid(db, purchase, { cancel_reason: 'not paid within 30 minutes' })
+  if (purchase) await cancelUnpaidPurchase(db, purchase, { cancel_reason: 'not paid within 30 minutes' })
 }

@@ -7,10 +7,10 @@ import type { Purchase, TransactionData } from './schema.ts'
 
 /** What went back of a purchase, as it is shown beside it: the receipt itself stays what it was. */
 
-type Shown = TransactionData['refunds'][number]
+type RefundInCents = TransactionData['refunds'][number]
 
 /** The refunds to show beside a purchase. Nothing can have gone back of one that nobody has paid or ended. */
-export async function refundsBeside(
+export async function refundsToShow(
   db: Db,
   { purchase_id, status }: Pick<PurchaseRow, 'purchase_id' | 'status'>,
 ): Promise<RefundRow[]> {
@@ -37,17 +37,17 @@ export async function refundsOfMany(db: Db, purchaseIds: readonly string[]): Pro
 }
 
 /** Whether the money of a refund has gone, out of what the purchase was paid with: what came too late never was its own. */
-export function hasGone(refund: RefundRow): boolean {
+export function isRefunded(refund: RefundRow): boolean {
   return refund.state === 'done' && refund.kind !== 'late'
 }
 
 /** What has gone back of a purchase, cents. */
 export function refundedCent(refunds: readonly RefundRow[]): number {
-  return refunds.filter(hasGone).reduce((sum, refund) => sum + refund.amount_cent, 0)
+  return refunds.filter(isRefunded).reduce((sum, refund) => sum + refund.amount_cent, 0)
 }
 
 /** For the transaction data form: cents and ms. Why it went back is the merchant's own note. */
-export function toShownRefund(refund: RefundRow): Shown {
+export function toRefundInCents(refund: RefundRow): RefundInCents {
   return {
     refundId: refund.refund_id,
     kind: refund.kind,
@@ -61,8 +61,8 @@ export function toShownRefund(refund: RefundRow): Shown {
 }
 
 /** For the API form: EUR and ISO 8601. */
-export function toApiRefund(refund: RefundRow): Purchase['refunds'][number] {
-  const { amountCent, createdAt, completedAt, ...shown } = toShownRefund(refund)
+export function toRefundInEuros(refund: RefundRow): Purchase['refunds'][number] {
+  const { amountCent, createdAt, completedAt, ...shown } = toRefundInCents(refund)
   return {
     ...shown,
     amount: eurosOf(amountCent),

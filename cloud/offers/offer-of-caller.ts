@@ -4,7 +4,7 @@ import type { Call } from '../operations/operation.ts'
 import type { OfferGroupRow, OfferRow } from '../persistence/tables/offers.ts'
 import { findGroup, readBranches } from './queries.ts'
 
-export interface OwnOffer {
+export interface OfferOfCaller {
   group: OfferGroupRow
   /** All documents, in the order they were added in. */
   branches: OfferRow[]
@@ -23,7 +23,7 @@ export function offerIdOf({ offerId, id }: { offerId?: string | undefined; id?: 
 }
 
 /** The caller's offer with all its branches: 404 for an unknown one, 403 where a key may touch only some of its stores. */
-export async function ownOffer(call: Call, offerId: string): Promise<OwnOffer> {
+export async function offerOfCaller(call: Call, offerId: string): Promise<OfferOfCaller> {
   const caller = knownCaller(call.caller)
   const group = await findGroup(call.db, caller.tenant, offerId)
   if (!group) throw notFound('offer')
@@ -31,7 +31,7 @@ export async function ownOffer(call: Call, offerId: string): Promise<OwnOffer> {
   const named = branches.find((row) => row.offer_id === offerId) ?? branches.find((row) => row.is_active === 1)
   if (!named) throw notFound('offer')
   const active = branches.filter((row) => row.is_active === 1)
-  assertWhole(
+  assertMayChangeAllBranches(
     call,
     active.map((row) => row.store_id),
     named.store_id,
@@ -42,7 +42,7 @@ export async function ownOffer(call: Call, offerId: string): Promise<OwnOffer> {
 }
 
 /** A key that is bound to stores may change an offer only when all branches are in them. */
-export function assertWhole(call: Call, storeIds: readonly string[], namedStoreId: string): void {
+export function assertMayChangeAllBranches(call: Call, storeIds: readonly string[], namedStoreId: string): void {
   const caller = knownCaller(call.caller)
   if (caller.kind === 'agent' || caller.storeIds === null) return
   const { storeIds: own } = caller

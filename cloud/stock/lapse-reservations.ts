@@ -1,10 +1,10 @@
 import { oneByOne } from '../operations/one-by-one.ts'
 import type { Services } from '../operations/operation.ts'
 import type { Database } from '../persistence/database.ts'
-import { endReservation, forgetLapsed, markLapsed, overdueReservations } from './queries.ts'
+import { endReservation, deleteLapsed, markLapsed, overdueReservations } from './queries.ts'
 
 /** A lapsed reservation is remembered for as long as its checkout might still be paid. */
-const REMEMBERED_MS = 7 * 86_400_000
+const LAPSED_RETENTION_MS = 7 * 86_400_000
 
 /** Frees what was reserved for too long, each in a transaction of its own. Safe to run twice and in several processes: each row lapses once. */
 export async function lapseReservations(database: Database, services: Services): Promise<void> {
@@ -18,5 +18,5 @@ export async function lapseReservations(database: Database, services: Services):
           await endReservation(db, { storeId: row.store_id, productId: row.product_id, quantity: row.quantity }, false)
       }),
   })
-  await database.write((db) => forgetLapsed(db, nowMs - REMEMBERED_MS))
+  await database.write((db) => deleteLapsed(db, nowMs - LAPSED_RETENTION_MS))
 }

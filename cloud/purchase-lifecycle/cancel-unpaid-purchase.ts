@@ -5,7 +5,11 @@ import { releaseStock } from '../stock/reserve.ts'
 import { updatePurchase } from '../purchases/queries.ts'
 
 /** Ends a purchase that nobody has paid; what stock it kept is there for others. */
-export async function endUnpaid(db: Db, purchase: PurchaseRow, change: Partial<PurchaseRow>): Promise<PurchaseRow> {
+export async function cancelUnpaidPurchase(
+  db: Db,
+  purchase: PurchaseRow,
+  change: Partial<PurchaseRow>,
+): Promise<PurchaseRow> {
   await releaseStock(db, purchase.purchase_id)
   await renumberItemsOf(db, purchase)
   return updatePurchase(db, purchase, { ...change, status: 'CANCELLED' })

@@ -6,7 +6,7 @@ import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
 import { findItem } from '../protection/items/item-queries.ts'
 import { storeMoves } from '../protection/items/item-moves.ts'
 import { renumberItems, notifyGates } from '../protection/items/item-sequence.ts'
-import { deleteKept, insertKept, itemsOf, linesOf, sellableItems } from '../pickup-orders/queries.ts'
+import { deleteReservedItems, insertReservedItems, itemsOf, linesOf, sellableItems } from '../pickup-orders/queries.ts'
 
 /**
  *   sellable ─ keepItems ─▶ reserved_bopis ─ handOver ─▶ picked_up
@@ -16,7 +16,7 @@ import { deleteKept, insertKept, itemsOf, linesOf, sellableItems } from '../pick
  * The tagged items of an order (decisions §7). The server keeps the first it knows; whoever picks the goods from the shelf
  * may say which they really took.
  */
-export async function keepItems(
+export async function reserveItems(
   call: Call,
   order: PickupOrderRow,
   lines: readonly PickupOrderLineRow[],
@@ -24,30 +24,30 @@ export async function keepItems(
   const { db, nowMs } = call
   for (const line of lines) {
     const items = await sellableItems(db, order.store_id, line.product_id, line.quantity)
-    const kept = await moveItems(db, items, 'sellable', 'reserved_bopis', nowMs)
-    await insertKept(
+    const reserved = await moveItems(db, items, 'sellable', 'reserved_bopis', nowMs)
+    await insertReservedItems(
       db,
-      kept.map((item_id) => ({ order_id: order.order_id, item_id, line_no: line.line_no })),
+      reserved.map((item_id) => ({ order_id: order.order_id, item_id, line_no: line.line_no })),
     )
   }
   notifyGates(call, order.store_id)
 }
 
 /** The goods leave with the customer. Items that staff have put aside meanwhile (on hold) stay as they are. */
-export async function handOver(call: Call, order: PickupOrderRow): Promise<void> {
+export async function handOverItems(call: Call, order: PickupOrderRow): Promise<void> {
   const { db, nowMs } = call
-  await moveItems(db, await keptIds(db, order), 'reserved_bopis', 'picked_up', nowMs)
+  await moveItems(db, await reservedItemIds(db, order), 'reserved_bopis', 'picked_up', nowMs)
   notifyGates(call, order.store_id)
 }
 
 /** The items of a cancelled order may be sold again. */
-export async function freeItems(call: Call, order: PickupOrderRow): Promise<void> {
+export async function releaseItems(call: Call, order: PickupOrderRow): Promise<void> {
   const { db, nowMs } = call
-  await moveItems(db, await keptIds(db, order), 'reserved_bopis', 'sellable', nowMs)
+  await moveItems(db, await reservedItemIds(db, order), 'reserved_bopis', 'sellable', nowMs)
   notifyGates(call, order.store_id)
 }
 
-async function keptIds(db: Call['db'], { order_id }: PickupOrderRow): Promise<string[]> {
+async function reservedItemIds(db: Call['db'], { order_id }: PickupOrderRow): Promise<string[]> {
   return (await itemsOf(db, [order_id])).map((item) => item.item_id)
 }
 
@@ -59,12 +59,12 @@ export interface PickedItems {
 }
 
 /** These are the items that were really picked: they take the place of others of the same product that were kept. */
-export async function pickItems(call: Call, order: PickupOrderRow, picked: PickedItems): Promise<void> {
+export async function replaceReservedItems(call: Call, order: PickupOrderRow, picked: PickedItems): Promise<void> {
   const { db, nowMs } = call
   const items = await namedItems(call, order, picked)
   if (items.size === 0) return
   const lines = await linesOf(db, [order.order_id])
-  const kept = await itemsOf(db, [order.order_id])
+  const reserved = await itemsOf(db, [order.order_id])
   const products = new Set(lines.map((line) => line.product_id))
   for (const productId of products) {
     // A product has several lines where its units differ in price.
@@ -77,16 +77,16 @@ export async function pickItems(call: Call, order: PickupOrderRow, picked: Picke
         `is one more than the ${quantity} of its product in the order`,
         'too_many_items',
       )
-    const keptOfProduct = kept.filter((item) => own.some((line) => line.line_no === item.line_no))
-    const others = keptOfProduct.filter((item) => !items.has(item.item_id))
+    const reservedOfProduct = reserved.filter((item) => own.some((line) => line.line_no === item.line_no))
+    const others = reservedOfProduct.filter((item) => !items.has(item.item_id))
     const surplus = others.slice(Math.max(0, quantity - named.length)).map((item) => item.item_id)
     const added = named
       .map(({ item }) => item.item_id)
-      .filter((id) => !keptOfProduct.some((item) => item.item_id === id))
+      .filter((id) => !reservedOfProduct.some((item) => item.item_id === id))
     await moveItems(db, surplus, 'reserved_bopis', 'sellable', nowMs)
-    await deleteKept(db, order.order_id, surplus)
+    await deleteReservedItems(db, order.order_id, surplus)
     await moveItems(db, added, 'sellable', 'reserved_bopis', nowMs)
-    await insertKept(
+    await insertReservedItems(
       db,
       added.map((item_id) => ({ order_id: order.order_id, item_id, line_no: own[0]?.line_no ?? 0 })),
     )
@@ -102,7 +102,7 @@ async function namedItems({ db }: Call, order: PickupOrderRow, { epcs = [], tagU
     ...tagUids.map((tagUid, i) => ({ path: `tagUids[${i}]`, input: { tagUid } })),
     ...tagIds.map((tagId, i) => ({ path: `tagIds[${i}]`, input: { tagId } })),
   ] satisfies { path: string; input: ItemIdentifierInput }[]
-  const mine = new Set(await keptIds(db, order))
+  const mine = new Set(await reservedItemIds(db, order))
   const items = new Map<string, { path: string; item: ProtectedItemRow }>()
   for (const { path, input } of names) {
     const normal = normaliseIdentifiers(input)

@@ -5,7 +5,7 @@ import type { ShoppingSessionRow } from '../persistence/tables/purchases.ts'
 import { ownStoreOf } from '../stores/own-store.ts'
 
 /** The caller's session; its store must be one that the caller may see. */
-export async function ownSession(call: Call, sessionId: string): Promise<ShoppingSessionRow> {
+export async function sessionOfCaller(call: Call, sessionId: string): Promise<ShoppingSessionRow> {
   const { tenant } = knownCaller(call.caller)
   const session = await call.db
     .selectFrom('shopping_session')
