@@ -1,23 +1,15 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { temporaryFolder } from '../support/databases.ts'
 import { freePort } from '../support/ports.ts'
 import { startProcess, type RunningProcess } from '../support/processes.ts'
+import { pagesIn, ROOT } from './markdown-page.ts'
 
-const ROOT = join(import.meta.dirname, '../..')
 const PAGES = ['README.md', 'CONTRIBUTING.md', 'verification/README.md', ...pagesIn('docs')]
 const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: Record<string, string> }
-
-function pagesIn(folder: string): string[] {
-  return readdirSync(join(ROOT, folder), { withFileTypes: true }).flatMap((entry) => {
-    const path = `${folder}/${entry.name}`
-    if (entry.isDirectory()) return pagesIn(path)
-    return entry.name.endsWith('.md') ? [path] : []
-  })
-}
 
 /** The blocks of a page in one language. */
 function blocksOf(page: string, language: 'sh' | 'ts'): string[] {
@@ -104,14 +96,5 @@ describe('commands of the pages', () => {
     expect(code, said).toBe(0)
     expect(said, said).not.toMatch(/"error"|"success":false/)
     if (text.includes('till.mjs')) expect(said).toMatch(/"outcome":"confirmed"[^]*already_redeemed\nonline/)
-  })
-
-  it('link to files that exist', () => {
-    const broken = PAGES.flatMap((page) => {
-      const text = readFileSync(join(ROOT, page), 'utf8').replaceAll(/^```[\s\S]*?^```/gm, '')
-      const links = [...text.matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)(?:#[^)]*)?\)/g)].map((m) => m[1] ?? '')
-      return links.filter((link) => !existsSync(join(ROOT, dirname(page), link))).map((link) => `${page}: ${link}`)
-    })
-    expect(broken).toEqual([])
   })
 })

@@ -3,7 +3,7 @@ import { EVENT_TYPES, TEST_EVENT } from '../../cloud/webhooks/event-types.ts'
 import { readSources, type Source } from '../house/sources.ts'
 
 /*
- * test/coverage.md, made of the code as it is: what the specification and the decisions ask for, where it is, and what tests it.
+ * test/coverage.md, made of the code as it is: what the specification asks for and what untag adds, where it is, and what tests it.
  * Only the names of what is asked for stand here; what is not there yet is listed as open.
  */
 const SPECIFIED = `
@@ -114,7 +114,7 @@ export function coverage(): Coverage {
   }
 }
 
-/** Events that neither the specification nor the decisions ask for; `sendTestWebhook` sends the test event itself. */
+/** Events that the specification does not name; `sendTestWebhook` sends the test event itself. */
 function ownEvents(): string[] {
   return [...EVENT_TYPES.keys()].filter((name) => name !== TEST_EVENT && !words(EVENTS).includes(name))
 }
@@ -144,7 +144,7 @@ export function coveragePage({ specified, decided, own, events }: Coverage): str
   const open = [...specified, ...decided, ...events].filter(({ sources }) => sources.length === 0)
   return `# Coverage
 
-What the specification and the decisions ask for, where it is, and what tests it (of many tests those ${SHOWN} that name it most; tests of all operations alike, such as \`test/cloud/operations/every-operation.test.ts\`, are left out). Written by \`npx vitest run test/docs/coverage.test.ts -u\`.
+What the specification asks for and what untag adds, where it is, and what tests it (of many tests those ${SHOWN} that name it most; tests of all operations alike, such as \`test/cloud/operations/every-operation.test.ts\`, are left out). Written by \`npx vitest run test/docs/coverage.test.ts -u\`.
 
 ${specified.length + decided.length + words(EVENTS).length} operations and events are asked for; ${open.length === 0 ? 'none is open' : `${open.length} are open`}.
 
@@ -156,7 +156,7 @@ ${open.length === 0 ? 'Nothing.' : open.map(({ name }) => `- \`${name}\``).join(
 
 ${table('operation', specified)}
 
-## Operations of the decisions
+## Operations that untag adds
 
 ${table('operation', decided)}
 

@@ -3,7 +3,7 @@ import { dirname, join, relative, sep } from 'node:path'
 
 export const ROOT = join(import.meta.dirname, '../..')
 
-/** The rooms of docs/house.md, and which of them each may import. */
+/** The modules of the project, and which of them each may import. */
 export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   policy: [],
   'device-drivers': ['policy'],

@@ -356,7 +356,7 @@ const NO_NAMES: ReadonlySet<string> = new Set([
 ])
 /** The same of single operations, each with its reason. */
 const NOT_HERE: Record<string, string> = {
-  'insertProduct.ean': 'a product is one of the whole account: a known EAN keeps its productId (docs/decisions.md)',
+  'insertProduct.ean': 'a product belongs to the whole account: a known EAN keeps its productId (ADR 0006)',
   'insertProduct.barcode': 'as ean',
   'bulkImportProducts.ean': 'as insertProduct',
   'bulkImportProducts.barcode': 'as insertProduct',

@@ -1,0 +1,137 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, normalize } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { pagesIn, readPage, ROOT, wordsIn, type Block } from './markdown-page.ts'
+
+const PAGES = [
+  'README.md',
+  'CHANGELOG.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
+  'verification/README.md',
+  ...pagesIn('docs'),
+]
+const RECORDS = pagesIn('docs/adr').filter((page) => page !== 'docs/adr/README.md')
+/** Pages whose prose is checked. Add a page or folder when its text keeps the limits. */
+const PROSE_PAGES = [...pagesIn('docs/adr'), 'docs/glossary.md']
+
+const LINES_OF_A_RECORD = 60
+const WORDS_OF_A_PARAGRAPH = 80
+const WORDS_OF_A_CELL = 25
+const CHARACTERS_OF_A_LINE = 400
+
+/** References to pages that a reader of this project does not have. */
+const FOREIGN_REFERENCE = /\b(?:contracts|decisions),? \(?§|\bresearch(?:\/|\s…)|\b(?:contracts|decisions)\.md\b/i
+/** Files and folders whose comments still have such references. */
+const NOT_YET_MENDED = ['bin/', 'client/', 'cloud/', 'edge-agent/', 'policy/', 'test/', 'verification/']
+
+/** Names of pages that stand for any driver, in instructions and in tests. */
+const INVENTED = /\/(?:NAME|teleporter)\.md$/
+
+const isCheckout = existsSync(join(ROOT, '.git'))
+const textOf = (path: string) => readFileSync(join(ROOT, path), 'utf8')
+
+/** The tracked text files, without this test and the lock files. */
+function trackedFiles(): string[] {
+  return execFileSync('git', ['ls-files'], { cwd: ROOT, encoding: 'utf8' })
+    .split('\n')
+    .filter((path) => /\.(?:tsx?|js|mjs|md|json|ya?ml|sh|css|sql)$|^\.ci\//.test(path))
+    .filter((path) => !path.endsWith('package-lock.json') && path !== 'test/docs/references.test.ts')
+    .filter((path) => existsSync(join(ROOT, path)))
+}
+
+/** Each match of `pattern` in a tracked file, as `path: match`. */
+function findReferences(pattern: RegExp): { path: string; match: string; group: string }[] {
+  return trackedFiles().flatMap((path) =>
+    [...textOf(path).matchAll(pattern)].map((m) => ({ path, match: m[0], group: m[1] ?? '' })),
+  )
+}
+
+/** The number of a record, from its file name. */
+const numberOf = (record: string) => /\/(\d{4})-/.exec(record)?.[1] ?? record
+
+describe.runIf(isCheckout)('references in code, tests and docs', () => {
+  it('to "ADR NNNN" have a page in docs/adr', () => {
+    const numbers = new Set(RECORDS.map(numberOf))
+    const missing = findReferences(/\bADRs? (\d+)/g).filter(({ group }) => !numbers.has(group))
+    expect(missing).toEqual([])
+  })
+
+  it('to files in docs/ name files that exist', () => {
+    const missing = findReferences(/(?<![\w./-])(docs\/[\w./-]+\.(?:md|json|png|svg))\b/g).filter(
+      ({ group }) => !INVENTED.test(group) && !existsSync(join(ROOT, group)),
+    )
+    expect(missing).toEqual([])
+  })
+
+  it('lead to no page outside the project', () => {
+    const found = trackedFiles()
+      .filter((path) => !NOT_YET_MENDED.some((folder) => path.startsWith(folder)))
+      .flatMap((path) => {
+        const match = FOREIGN_REFERENCE.exec(textOf(path))
+        return match ? [`${path}: ${match[0]}`] : []
+      })
+    expect(found).toEqual([])
+  })
+})
+
+describe('links of the pages', () => {
+  it('lead to files and headings that exist', () => {
+    const broken = PAGES.flatMap((page) =>
+      readPage(page)
+        .links.filter((link) => !leadsSomewhere(page, link))
+        .map((link) => `${page}: ${link}`),
+    )
+    expect(broken).toEqual([])
+  })
+})
+
+function leadsSomewhere(page: string, link: string): boolean {
+  if (/^(?:https?|mailto|data):/.test(link)) return true
+  const [file = '', anchor] = link.split('#')
+  const target = file === '' ? page : normalize(join(dirname(page), file))
+  if (!existsSync(join(ROOT, target))) return false
+  return anchor === undefined || !target.endsWith('.md') || readPage(target).anchors.has(anchor)
+}
+
+describe('decision records', () => {
+  it.each(RECORDS)('%s has its number, its four headings and at most 60 lines', (record) => {
+    const { headings, lines } = readPage(record)
+    expect(headings[0]).toMatch(new RegExp(`^# ADR ${numberOf(record)}: \\S`))
+    expect(headings.slice(1)).toEqual(['## Status', '## Context', '## Decision', '## Consequences'])
+    expect(lines).toBeLessThanOrEqual(LINES_OF_A_RECORD)
+  })
+
+  it('have different numbers', () => {
+    const numbers = RECORDS.map(numberOf)
+    expect(numbers).toEqual([...new Set(numbers)])
+  })
+
+  it('are each listed once in the index, with their title', () => {
+    const index = textOf('docs/adr/README.md')
+    const expected = RECORDS.map((record) => {
+      const title = readPage(record).headings[0]?.replace('# ADR ', '').replace(':', '') ?? ''
+      return `- [${title}](${record.replace('docs/adr/', '')}): `
+    })
+    const listed = [...index.matchAll(/^- \[.*?\]\(.*?\): /gm)].map((m) => m[0])
+    expect(listed.toSorted()).toEqual(expected.toSorted())
+  })
+})
+
+describe('the prose of the pages', () => {
+  const tooLong = (blocks: Block[], isLong: (text: string) => boolean) =>
+    blocks.filter(({ text }) => isLong(text)).map(({ line, text }) => `${line}: ${text.slice(0, 80)}`)
+
+  it.each(PROSE_PAGES)('%s has short paragraphs, lines and table cells', (page) => {
+    const { paragraphs, proseLines, cells } = readPage(page)
+    expect(tooLong(paragraphs, (text) => wordsIn(text) > WORDS_OF_A_PARAGRAPH)).toEqual([])
+    expect(tooLong(proseLines, (text) => text.length > CHARACTERS_OF_A_LINE)).toEqual([])
+    expect(tooLong(cells, (text) => wordsIn(text) > WORDS_OF_A_CELL)).toEqual([])
+  })
+
+  it('is checked in pages that exist', () => {
+    expect(PROSE_PAGES.filter((page) => !existsSync(join(ROOT, page)))).toEqual([])
+    expect(readdirSync(join(ROOT, 'docs/adr')).length).toBeGreaterThan(1)
+  })
+})
