@@ -13,7 +13,7 @@ export const HTTP_LIMITS: HttpLimits = { most: 10_000, waiting: 2_000 }
 
 /** The limits of this process: smaller where it may open few files, so that its database can still open some. */
 export function connectionLimits(files = fileLimit()): { http: HttpLimits; broker: BrokerLimits } {
-  const strangers = Math.min(BROKER_LIMITS.strangers, Math.floor(files / 32))
+  const unauthenticated = Math.min(BROKER_LIMITS.unauthenticated, Math.floor(files / 32))
   return {
     http: {
       most: Math.min(HTTP_LIMITS.most, Math.floor(files / 2)),
@@ -21,8 +21,8 @@ export function connectionLimits(files = fileLimit()): { http: HttpLimits; broke
     },
     broker: {
       agents: Math.min(BROKER_LIMITS.agents, Math.floor(files / 4)),
-      strangers,
-      strangersOfNetwork: Math.min(BROKER_LIMITS.strangersOfNetwork, Math.ceil(strangers / 2)),
+      unauthenticated,
+      unauthenticatedPerNetwork: Math.min(BROKER_LIMITS.unauthenticatedPerNetwork, Math.ceil(unauthenticated / 2)),
     },
   }
 }

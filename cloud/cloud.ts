@@ -14,8 +14,8 @@ import type { Log } from './foundation/log.ts'
 import { agentMessages, type AgentMessages } from './messaging/agent-messages.ts'
 import type { Broker } from './messaging/embedded-broker.ts'
 import type { Services } from './operations/operation.ts'
-import { endRunningOfTheDead } from './operations/idempotency.ts'
-import { signal } from './operations/signal.ts'
+import { releaseAbandonedRequests } from './operations/idempotency.ts'
+import { notifier } from './operations/notifier.ts'
 import { OPERATION_TABLE } from './operation-table.ts'
 import type { OutgoingHttp } from './outgoing/outgoing-http.ts'
 import type { Database } from './persistence/database.ts'
@@ -58,7 +58,7 @@ export async function createCloud({
 }: CloudParts): Promise<Cloud> {
   await refreshDocuments(database)
   // SQLite's file is open in this process only (data-dir-lock.ts); PostgreSQL may serve others, whose leases end by themselves.
-  if (database.dialect === 'sqlite') await database.write(endRunningOfTheDead)
+  if (database.dialect === 'sqlite') await database.write(releaseAbandonedRequests)
   const authority = await openAuthority(database, keyFiles, platform)
   const messages = agentMessages(database, () => services)
   const services: Services = {
@@ -78,9 +78,9 @@ export async function createCloud({
       probeDisk,
       isBrokerListening: messages.isBrokerListening,
     }),
-    offersChanged: signal(),
-    becameKnown: signal(),
-    paymentsDue: signal(),
+    offersChanged: notifier(),
+    entityRegistered: notifier(),
+    paymentsDue: notifier(),
     outgoing,
     webhooks: { wake: () => dispatcher.wake(), assertEvent },
   }

@@ -9,7 +9,7 @@ import { cancelOverdueOrders } from './click-and-collect/cancel-overdue-orders.t
 import { expireEarnings } from './loyalty/expire-earnings.ts'
 import { startDueOffers } from './offers/due-offers.ts'
 import { pruneRequests } from './assistance/requests.ts'
-import { pruneAnswers } from './operations/idempotency.ts'
+import { pruneStoredResponses } from './operations/idempotency.ts'
 import { logJobFailure } from './foundation/log.ts'
 import type { Services } from './operations/operation.ts'
 import { pruneApprovals } from './protection/authorize/approvals.ts'
@@ -140,7 +140,7 @@ function startSigning(
 
 /** What is forgotten some time after its end, a transaction each. */
 const PRUNED: readonly ((db: Db, nowMs: number) => Promise<unknown>)[] = [
-  pruneAnswers,
+  pruneStoredResponses,
   pruneLogins,
   pruneCodes,
   pruneRequests,

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { keyCaller } from '../foundation/caller.ts'
-import { Id, iso, Limit, present, Success, Timestamp } from '../operations/fields.ts'
+import { Id, iso, Limit, definedFields, Success, Timestamp } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'
-import { cursorOf, nextOf } from '../operations/paging.ts'
+import { cursorField, toPage } from '../operations/paging.ts'
 import { listAuditEntries } from './audit-queries.ts'
 
 const DEFAULT_PAGE = 100
@@ -34,7 +34,7 @@ export const fetchAuditLog = operation({
     since: Timestamp.optional(),
     entityId: Id.optional(),
     limit: Limit.optional(),
-    cursor: cursorOf('aud').optional(),
+    cursor: cursorField('aud').optional(),
   }),
   response: z.strictObject({ ...Success, entries: z.array(AuditEntry), nextCursor: z.string().optional() }),
   example: { since: '2026-11-20T00:00:00Z' },
@@ -48,15 +48,15 @@ export const fetchAuditLog = operation({
       only: caller.storeIds === null ? undefined : { actor: caller.keyId, entityIds: caller.storeIds },
       limit: limit + 1,
     })
-    const { items, nextCursor } = nextOf(rows, (row) => row.entry_id, { limit })
+    const { items, nextCursor } = toPage(rows, (row) => row.entry_id, { limit })
     const entries = items.map((row) => ({
       entryId: row.entry_id,
       at: iso(row.at_ms),
       actor: row.actor,
       operation: row.operation,
-      ...present({ entityId: row.entity_id }),
+      ...definedFields({ entityId: row.entity_id }),
       requestId: row.request_id,
-      ...present({ number: row.seq, previousHash: row.prev_hash, hash: row.hash }),
+      ...definedFields({ number: row.seq, previousHash: row.prev_hash, hash: row.hash }),
     }))
     return { success: true as const, entries, ...(nextCursor !== undefined && { nextCursor }) }
   },

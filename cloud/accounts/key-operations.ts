@@ -38,7 +38,7 @@ export const createApiKey = operation({
     '`storeIds` bind it to some of your stores; a key that is bound itself makes keys for its own stores only, and one that ends makes none that ends later. Admin keys come from the command line.',
   refusals: ['too_many_keys'],
   changes: true,
-  secretAnswer: true,
+  secretResponse: true,
   request: z.strictObject({
     kind: z.enum(['secret', 'publishable']),
     name: text(120),
@@ -93,7 +93,7 @@ export const rollApiKey = operation({
   summary: 'Makes a new key in the place of another; both work until the overlap is over.',
   refusals: ['key_ended', 'too_many_keys'],
   changes: true,
-  secretAnswer: true,
+  secretResponse: true,
   request: z.strictObject({
     keyId: Id,
     overlapHours: z

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { iso, present } from '../operations/fields.ts'
+import { iso, definedFields } from '../operations/fields.ts'
 import type { ApiKeyRow } from '../persistence/tables/accounts.ts'
 import { KEY_KINDS, type KeyKind } from './api-keys.ts'
 import { statusOfKey } from './keys.ts'
@@ -35,7 +35,7 @@ export function toKeyRecord(row: ApiKeyRow, nowMs: number, usedMs?: number): z.i
     status: statusOfKey(row, nowMs),
     createdAt: iso(row.created_ms),
     lastUsedAt: isoOr(usedMs ?? row.last_used_ms),
-    ...present({
+    ...definedFields({
       storeIds: row.store_ids === null ? null : (JSON.parse(row.store_ids) as string[]),
       expiresAt: isoOr(row.expires_ms),
       revokedAt: isoOr(row.revoked_ms),

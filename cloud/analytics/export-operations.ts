@@ -22,7 +22,7 @@ export const exportSalesData = operation({
     'Both dates count. Store by store, oldest first; the answer is streamed and may be long. CSV has one row per line of a purchase. Amounts are cents. ' +
     'Purchases that were paid and taken back are in it as CANCELLED; `refundedCent` is what has gone back by now, of each line and of the whole. Nothing of the shopper is in it.',
   changes: false,
-  forms: [
+  formats: [
     {
       format: 'csv',
       contentType: 'text/csv',

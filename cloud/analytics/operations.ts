@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { invalid } from '../foundation/failure.ts'
 import { Id, Limit, Success, text } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'
-import { nextOf, wrongCursor } from '../operations/paging.ts'
+import { toPage, invalidCursor } from '../operations/paging.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { closeDay, listClosings } from './close-day.ts'
 import { daysBetween, PERIODS } from './days.ts'
@@ -115,7 +115,7 @@ export const fetchClosings = operation({
   response: z.strictObject({ ...Success, closings: z.array(Closing), nextCursor: z.string().optional() }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
   async run(call, { storeId, limit = DEFAULT_PAGE, cursor }) {
-    if (cursor !== undefined && !/^\d{1,9}$/.test(cursor)) throw wrongCursor()
+    if (cursor !== undefined && !/^\d{1,9}$/.test(cursor)) throw invalidCursor()
     const store = await ownStore(call, storeId)
     const rows = await listClosings(
       call.db,
@@ -123,7 +123,7 @@ export const fetchClosings = operation({
       cursor === undefined ? undefined : Number(cursor),
       limit + 1,
     )
-    const { items: closings, nextCursor } = nextOf(rows, (closing) => String(closing.number), { limit })
+    const { items: closings, nextCursor } = toPage(rows, (closing) => String(closing.number), { limit })
     return { success: true as const, closings, ...(nextCursor !== undefined && { nextCursor }) }
   },
 })

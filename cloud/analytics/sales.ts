@@ -1,8 +1,8 @@
 import type { Db } from '../persistence/database.ts'
 import type { RefundRow } from '../persistence/tables/payments.ts'
 import type { PurchaseLineRow } from '../persistence/tables/purchases.ts'
-import { iso, present } from '../operations/fields.ts'
-import type { Reading } from '../operations/operation.ts'
+import { iso, definedFields } from '../operations/fields.ts'
+import type { ReadContext } from '../operations/operation.ts'
 import { refundedCent, refundsOfMany, toRefundInCents } from '../purchases/present-refunds.ts'
 import { vatBreakdown } from '../purchases/vat.ts'
 import { refundedByLine } from './line-refunds.ts'
@@ -18,7 +18,7 @@ interface Position {
 
 /** Paid purchases of these stores from one moment (ms) to before another, store by store, the oldest first, a page at a time. */
 export async function* readSales(
-  reading: Reading,
+  reading: ReadContext,
   storeIds: readonly string[],
   fromMs: number,
   toMs: number,
@@ -100,14 +100,14 @@ function toSale(
     vatBreakdown: vatBreakdown(lines.map((line) => ({ cent: line.price_cent * line.quantity, rate: line.vat }))),
     items: lines.map((line) => ({
       itemLineId: line.line_id,
-      ...present({ ean: line.ean }),
+      ...definedFields({ ean: line.ean }),
       name: line.name,
       quantity: line.quantity,
       vat: line.vat,
       priceUnit: line.price_cent,
       totalCent: line.price_cent * line.quantity,
       refundedCent: gone.get(line.line_id) ?? 0,
-      ...present({ depositOf: line.deposit_of }),
+      ...definedFields({ depositOf: line.deposit_of }),
     })),
   }
 }

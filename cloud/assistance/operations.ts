@@ -5,7 +5,7 @@ import { knownCaller } from '../foundation/caller.ts'
 import { invalid, notFound, precondition } from '../foundation/failure.ts'
 import { Id, iso, Limit, Success, text } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
-import { cursorOf, nextOf } from '../operations/paging.ts'
+import { cursorField, toPage } from '../operations/paging.ts'
 import type { AssistanceRequestRow, ZoneRow } from '../persistence/tables/assistance.ts'
 import { qrPng } from '../foundation/qr-code.ts'
 import { ownStore, ownStoreOf } from '../stores/own-store.ts'
@@ -100,7 +100,7 @@ export const requestAssistance = operation({
   refusals: ['too_many_requests_open'],
   changes: true,
   audited: false,
-  secretAnswer: true,
+  secretResponse: true,
   request: z.strictObject({ zoneId: Id, message: Message.optional(), userId: text(128).optional() }),
   response: z.strictObject({ ...Success, requestId: z.string(), url: z.string() }),
   example: { zoneId: 'zon_01KANX6Y7C3V9Q2M8R5T4W6Z1B', message: 'Gibt es das Hemd in L?' },
@@ -143,7 +143,7 @@ export const fetchAssistanceRequests = operation({
     storeId: Id,
     status: z.enum(REQUEST_STATUSES).optional(),
     limit: Limit.optional().describe(`A page holds ${PAGE_LIMIT} at most; go on by cursor.`),
-    cursor: cursorOf('hlp').optional(),
+    cursor: cursorField('hlp').optional(),
   }),
   response: z.strictObject({ ...Success, requests: z.array(AssistanceRequest), nextCursor: z.string().optional() }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', status: 'open' },
@@ -151,7 +151,7 @@ export const fetchAssistanceRequests = operation({
     const limit = Math.min(paging.limit ?? DEFAULT_PAGE, PAGE_LIMIT)
     const store = await ownStore(call, storeId)
     const rows = await listRequests(call.db, { storeId: store.store_id, status, below: cursor, limit: limit + 1 })
-    const { items, nextCursor } = nextOf(rows, (row) => row.request_id, { limit })
+    const { items, nextCursor } = toPage(rows, (row) => row.request_id, { limit })
     return {
       success: true as const,
       requests: await present(call, items),

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { newId } from '../../policy/ids.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { precondition } from '../foundation/failure.ts'
-import { iso, present } from '../operations/fields.ts'
+import { iso, definedFields } from '../operations/fields.ts'
 import type { Db } from '../persistence/database.ts'
 import type { AssistanceMessageRow, AssistanceRequestRow, ZoneRow } from '../persistence/tables/assistance.ts'
 import { countOpen, deleteRequests, findRequestOfTicket, hashOfTicket } from './queries.ts'
@@ -185,7 +185,12 @@ export function toRequest(
     storeId: row.store_id,
     reason: row.reason,
     status: row.status,
-    ...present({ zoneId: row.zone_id, userId: row.user_id, deviceId: row.device_id, purchaseId: row.purchase_id }),
+    ...definedFields({
+      zoneId: row.zone_id,
+      userId: row.user_id,
+      deviceId: row.device_id,
+      purchaseId: row.purchase_id,
+    }),
     ...(zoneName !== undefined && { zoneName }),
     createdAt: iso(row.created_ms),
     updatedAt: iso(row.updated_ms),

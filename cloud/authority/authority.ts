@@ -3,7 +3,7 @@ import type { Signer } from '../../policy/documents/keys.ts'
 import type { Platform, Randomness } from '../../policy/platform.ts'
 import type { Tenant } from '../foundation/caller.ts'
 import type { Database, Db } from '../persistence/database.ts'
-import { recentlyUsed } from '../foundation/recently-used.ts'
+import { lruCache } from '../foundation/lru-cache.ts'
 import type { KeyFiles } from './key-files.ts'
 import { readKeyGeneration, readKeyCounters } from './key-counters.ts'
 import { INSTALLATION, KeyLoader, type LoadedKeys, type InstallationKeys, type TenantKeys } from './key-loader.ts'
@@ -94,7 +94,7 @@ class CachedKeys implements Authority {
   readonly storeLastSigned = storeLastSigned
   readonly #database: Database
   readonly #loader: KeyLoader
-  readonly #tenants = recentlyUsed<Tenant, { generation: number; keys: TenantKeys }>(TENANTS_LIMIT)
+  readonly #tenants = lruCache<Tenant, { generation: number; keys: TenantKeys }>(TENANTS_LIMIT)
   #shared: InstallationKeys
 
   constructor({ database, files, loader, sealer: seal, clock }: AuthorityParts, shared: InstallationKeys) {

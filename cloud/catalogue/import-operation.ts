@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Failure } from '../foundation/failure.ts'
 import { Id } from '../operations/fields.ts'
-import { operation, type Call, type Work } from '../operations/operation.ts'
+import { operation, type Call, type StepContext } from '../operations/operation.ts'
 import { FileField, FormBoolean, UploadedFile } from '../operations/uploaded-file.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { ImportAnswer, recordImport, warningsOf } from './bulk-operations.ts'
@@ -29,7 +29,7 @@ async function readFile(file: UploadedFile): Promise<ReadProducts> {
 type Batch = ReadProducts['products']
 
 function importBatch(
-  work: Work,
+  work: StepContext,
   storeId: string,
   batch: Batch,
   countsOfLast: (batch: Upserted) => Parameters<typeof recordImport>[2] | undefined,

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { notFound } from '../foundation/failure.ts'
 import { eurosOf, Id, Limit, Offset, QueryNumber, Success, text } from '../operations/fields.ts'
-import { olderForm, operation, type Call } from '../operations/operation.ts'
-import { cursorOf, nextOf, pageOf, type PageRequest } from '../operations/paging.ts'
+import { legacyForm, operation, type Call } from '../operations/operation.ts'
+import { cursorField, toPage, pageLimits, type PageRequest } from '../operations/paging.ts'
 import { RawJson, rawList } from '../operations/raw-json.ts'
 import { ownStore, ownStoreOrOnly } from '../stores/own-store.ts'
 import { labelCent, type Label } from '../stores/in-store-code.ts'
@@ -23,9 +23,9 @@ async function productPage(
   defaultLimit: number,
 ) {
   const store = await ownStoreOrOnly(call, input.storeId)
-  const page = pageOf(input, defaultLimit)
+  const page = pageLimits(input, defaultLimit)
   const rows = await listDocuments(call.db, store.store_id, { ...page, limit: page.limit + 1 }, input.category)
-  const { items, nextCursor } = nextOf(rows, (row) => row.product_id, page)
+  const { items, nextCursor } = toPage(rows, (row) => row.product_id, page)
   const total = await countProducts(call.db, store.store_id, input.category)
   return { products: rawList<Product>(items.map((row) => row.doc)), total, ...(nextCursor && { nextCursor }) }
 }
@@ -43,7 +43,7 @@ export const fetchProducts = operation({
     category: text(120).optional(),
     limit: Limit.optional(),
     offset: Offset.optional(),
-    cursor: cursorOf('prd').optional(),
+    cursor: cursorField('prd').optional(),
   }),
   response: z.strictObject({
     ...Success,
@@ -52,12 +52,12 @@ export const fetchProducts = operation({
     nextCursor: z.string().optional(),
   }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', limit: 20 },
-  get: olderForm({
+  get: legacyForm({
     request: z.strictObject({
       storeId: Id.optional(),
       category: text(120).optional(),
       limit: QueryNumber.pipe(Limit).optional(),
-      cursor: cursorOf('prd').optional(),
+      cursor: cursorField('prd').optional(),
     }),
     response: z.strictObject({ ...Success, data: z.array(Product), total: z.int(), nextCursor: z.string().optional() }),
     async run(call, input) {
@@ -127,7 +127,7 @@ export const fetchProduct = operation({
   request: OneProduct,
   response: OneProductAnswer,
   example: { barcode: '4012345678901' },
-  get: olderForm({ request: OneProduct, response: OneProductAnswer, run: oneProduct }),
+  get: legacyForm({ request: OneProduct, response: OneProductAnswer, run: oneProduct }),
   run: oneProduct,
 })
 

@@ -1,4 +1,4 @@
-import { eurosOf, iso, present } from '../operations/fields.ts'
+import { eurosOf, iso, definedFields } from '../operations/fields.ts'
 import type { ProductRow, StoreProductRow } from '../persistence/tables/stores.ts'
 import type { Nutrition, PricedProduct, Product } from './schema.ts'
 
@@ -13,13 +13,13 @@ export function toProduct(row: PricedProduct): Product {
   const flag = (value: number | null) => (value === null ? null : value === 1)
   return {
     productId: row.product_id,
-    ...present({ storeId: row.store_id }),
+    ...definedFields({ storeId: row.store_id }),
     ean: row.ean,
     name: row.name,
     price: eurosOf(row.price_cent),
-    ...present({ oldPrice: row.old_price_cent === null ? null : eurosOf(row.old_price_cent) }),
+    ...definedFields({ oldPrice: row.old_price_cent === null ? null : eurosOf(row.old_price_cent) }),
     vat: row.vat as 7 | 19,
-    ...present({
+    ...definedFields({
       brand: row.brand,
       category: row.category,
       unit: row.unit,
@@ -39,7 +39,7 @@ export function toProduct(row: PricedProduct): Product {
     fromPos: row.from_pos === 1,
     posProductId: row.pos_product_id,
     nameLower: row.name_lower,
-    ...present({ brandLower: row.brand_lower }),
+    ...definedFields({ brandLower: row.brand_lower }),
     createdAt: iso(row.created_ms),
     updatedAt: iso(Math.max(row.updated_ms, row.priced_ms)),
   }

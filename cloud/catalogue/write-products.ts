@@ -1,5 +1,5 @@
 import type { Db } from '../persistence/database.ts'
-import { inChunks } from '../persistence/in-chunks.ts'
+import { insertChunks } from '../persistence/insert-chunks.ts'
 import { preparedInsert } from '../persistence/prepared-insert.ts'
 import type { ProductRow, ProductWordRow, StoreProductRow } from '../persistence/tables/stores.ts'
 import { renderListing, type Listing } from './render.ts'
@@ -25,7 +25,7 @@ export interface ProductWrite {
 /** Writes products and prices, each product once (in one store each where it does not change itself), and all that follows from them. */
 export async function writeProducts(db: Db, writes: readonly ProductWrite[]): Promise<void> {
   const changed = writes.filter(({ before, after }) => before !== after)
-  for (const rows of inChunks(changed.map((write) => write.after))) await upsertProducts(db, rows)
+  for (const rows of insertChunks(changed.map((write) => write.after))) await upsertProducts(db, rows)
 
   const listings: StoreProductRow[] = []
   const words: { gone: ProductWordRow[]; come: ProductWordRow[] } = { gone: [], come: [] }
@@ -57,9 +57,9 @@ export async function writeProducts(db: Db, writes: readonly ProductWrite[]): Pr
       count(row.store_id, after.category, 1)
     }
   }
-  for (const rows of inChunks(listings)) await upsertListings(db, rows)
-  for (const rows of inChunks(words.gone)) await deleteTerms(db, rows)
-  for (const rows of inChunks(words.come)) await insertTerms(db, rows)
+  for (const rows of insertChunks(listings)) await upsertListings(db, rows)
+  for (const rows of insertChunks(words.gone)) await deleteTerms(db, rows)
+  for (const rows of insertChunks(words.come)) await insertTerms(db, rows)
   await addToCounts(db, [...counts.values()])
 }
 
@@ -76,7 +76,7 @@ export async function removeListing(db: Db, storeId: string, product: ProductRow
     product_id: product.product_id,
     words: '',
   }))
-  for (const rows of inChunks(words)) await deleteTerms(db, rows)
+  for (const rows of insertChunks(words)) await deleteTerms(db, rows)
   const categories = ['', ...(product.category === null ? [] : [product.category])]
   await addToCounts(
     db,
@@ -150,5 +150,5 @@ async function addToCounts(db: Db, counts: readonly Count[]): Promise<void> {
   const rows = counts
     .filter(({ products }) => products !== 0)
     .sort((a, b) => (a.store_id + a.category < b.store_id + b.category ? -1 : 1))
-  for (const chunk of inChunks(rows)) await addCounts(db, chunk)
+  for (const chunk of insertChunks(rows)) await addCounts(db, chunk)
 }

@@ -1,7 +1,7 @@
 import { newId } from '../../policy/ids.ts'
 import { systemCaller, type Tenant } from '../foundation/caller.ts'
 import type { Services } from '../operations/operation.ts'
-import { oneByOne } from '../operations/one-by-one.ts'
+import { processEach } from '../operations/process-each.ts'
 import { performTask } from '../operations/perform.ts'
 import type { Database } from '../persistence/database.ts'
 import { findStore } from '../stores/queries.ts'
@@ -12,10 +12,10 @@ import { findOrder, overdueOrders } from '../pickup-orders/queries.ts'
 
 /** Cancels the orders that nobody fetched in time, each in a transaction of its own. Safe to run twice and in several processes. */
 export function cancelOverdueOrders(database: Database, services: Services): Promise<void> {
-  return oneByOne(services, {
+  return processEach(services, {
     job: 'overdue orders',
     read: (limit, failed) => overdueOrders(database.reads, services.platform.clock.wall(), { limit, offset: failed }),
-    carryOut: ({ order_id, tenant }) => cancelOverdue(database, services, order_id, tenant as Tenant),
+    process: ({ order_id, tenant }) => cancelOverdue(database, services, order_id, tenant as Tenant),
   })
 }
 

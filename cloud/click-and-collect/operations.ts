@@ -4,7 +4,7 @@ import { knownCaller } from '../foundation/caller.ts'
 import { invalid, notFound } from '../foundation/failure.ts'
 import { Id, Limit, Offset, Success, text, Timestamp } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
-import { cursorOf, nextOf, pageOf } from '../operations/paging.ts'
+import { cursorField, toPage, pageLimits } from '../operations/paging.ts'
 import type { PickupOrderRow } from '../persistence/tables/click-and-collect.ts'
 import { ownStore, ownStoreOf } from '../stores/own-store.ts'
 import { moveOrder } from './move-order.ts'
@@ -36,7 +36,7 @@ export const submitClickCollectOrder = operation({
     'The pick-up code is told here only: show it to the customer, who shows it at the counter.',
   changes: true,
   refusals: ['out_of_stock'],
-  secretAnswer: true,
+  secretResponse: true,
   request: OrderRequest,
   response: Order.extend({
     ...Success,
@@ -130,16 +130,16 @@ export const fetchClickCollectOrders = operation({
     status: z.enum(['pending', ...STATUS_NAMES]).optional(),
     limit: Limit.optional(),
     offset: Offset.optional(),
-    cursor: cursorOf('ord').optional(),
+    cursor: cursorField('ord').optional(),
   }),
   response: z.strictObject({ ...Success, orders: z.array(Order), total: z.int(), nextCursor: z.string().optional() }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', status: 'ready' },
   async run(call, { storeId, status: word, ...paging }) {
     await ownStore(call, storeId)
     const status = word === undefined ? undefined : statusOf(word)
-    const page = pageOf(paging, DEFAULT_PAGE)
+    const page = pageLimits(paging, DEFAULT_PAGE)
     const rows = await listOrders(call.db, storeId, status, { ...page, limit: page.limit + 1 })
-    const { items, nextCursor } = nextOf(rows, (row) => row.order_id, page)
+    const { items, nextCursor } = toPage(rows, (row) => row.order_id, page)
     const orders = await toOrders(call.db, items)
     return {
       success: true as const,

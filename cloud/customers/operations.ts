@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { keyCaller, type Caller } from '../foundation/caller.ts'
 import { Failure } from '../foundation/failure.ts'
 import { Success, text } from '../operations/fields.ts'
-import { operation, type Reading } from '../operations/operation.ts'
+import { operation, type ReadContext } from '../operations/operation.ts'
 import type { Customer } from './personal-table.ts'
 import { PERSONAL_TABLES } from './personal-tables.ts'
 
@@ -44,7 +44,7 @@ export const exportCustomerData = operation({
   },
 })
 
-async function* asJson(reading: Reading, who: Customer): AsyncGenerator<string> {
+async function* asJson(reading: ReadContext, who: Customer): AsyncGenerator<string> {
   yield `{"success":true,"userId":${JSON.stringify(who.userId)},"records":{`
   let isFirst = true
   for (const { name, page } of PERSONAL_TABLES) {

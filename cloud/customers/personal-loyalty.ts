@@ -1,4 +1,4 @@
-import { iso, present } from '../operations/fields.ts'
+import { iso, definedFields } from '../operations/fields.ts'
 import { addToMonth } from '../loyalty/months.ts'
 import { amountOf } from '../loyalty/program.ts'
 import type { ProgramType } from '../loyalty/schema.ts'
@@ -69,7 +69,7 @@ export const loyaltyEntries: PersonalTable = {
         amount: amount(row.program_id, row.amount),
         balance: amount(row.program_id, row.balance),
         at: iso(row.at_ms),
-        ...present({ source: row.source, transactionId: row.transaction_id, rewardId: row.reward_id }),
+        ...definedFields({ source: row.source, transactionId: row.transaction_id, rewardId: row.reward_id }),
       }),
     )
   },

@@ -1,5 +1,5 @@
 import { newId } from '../../policy/ids.ts'
-import { iso, present } from '../operations/fields.ts'
+import { iso, definedFields } from '../operations/fields.ts'
 import { grouped, personalPage, ROWS_AT_ONCE, type PersonalTable } from './personal-table.ts'
 import { ordersOf, purchasesOf } from './queries.ts'
 
@@ -27,10 +27,10 @@ export const purchases: PersonalTable = {
         currency: row.currency,
         totalCent: row.total_cent,
         createdAt: iso(row.created_ms),
-        ...present({ completedAt: row.completed_ms === null ? null : iso(row.completed_ms) }),
+        ...definedFields({ completedAt: row.completed_ms === null ? null : iso(row.completed_ms) }),
         items: (items.get(row.purchase_id) ?? []).map((line) => ({
           name: line.name,
-          ...present({ ean: line.ean }),
+          ...definedFields({ ean: line.ean }),
           quantity: line.quantity,
           priceUnit: line.price_cent,
           vat: line.vat,
@@ -71,7 +71,7 @@ export const pickupOrders: PersonalTable = {
         status: row.status,
         currency: row.currency,
         totalCent: row.total_cent,
-        ...present({ note: row.note }),
+        ...definedFields({ note: row.note }),
         createdAt: iso(row.created_ms),
         items: (items.get(row.order_id) ?? []).map((line) => ({
           name: line.name,

@@ -4,7 +4,7 @@ import type { JsonSchema } from '../../policy/json-schema.ts'
 import type { SchemaWriter } from '../../policy/schema-writer.ts'
 import { apiSchemaWriter } from './schema-writer.ts'
 import { describeEvents } from '../webhooks/describe-events.ts'
-import type { Multipart, OlderForm, Operation } from '../operations/operation.ts'
+import type { Multipart, LegacyForm, Operation } from '../operations/operation.ts'
 
 /** The machine-readable description: OpenAPI 3.0.3 out of the table of operations. */
 
@@ -165,7 +165,7 @@ function getOnlyForm(described: DescribedOperation): Json {
   }
 }
 
-function olderForm(described: DescribedOperation, form: OlderForm, writer: SchemaWriter): Json {
+function olderForm(described: DescribedOperation, form: LegacyForm, writer: SchemaWriter): Json {
   const { operation } = described
   const response = writer.write(form.response, 'output')
   const answer = exampleAnswer(response, writer.components, operation.example)
@@ -198,7 +198,7 @@ function responses({ operation, errors }: DescribedOperation, ok: JsonSchema, ex
     ] as const
   })
   const headers = { 'X-Request-Id': { $ref: '#/components/headers/RequestId' } }
-  const forms = operation.forms.map(
+  const forms = operation.formats.map(
     ({ contentType, description }) => [contentType, { schema: { type: 'string', description } }] as const,
   )
   return {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Id, iso, Limit, Success, Timestamp } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'
-import { wrongCursor } from '../operations/paging.ts'
+import { invalidCursor } from '../operations/paging.ts'
 import { waitForFinalPosition } from '../protection/records/final-position.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { asDocument, asLines } from './document.ts'
@@ -18,7 +18,7 @@ export const exportEpcisEvents = operation({
     'The same event has the same `eventID` in every export: capturing it twice does no harm. `format` `ndjson` gives one event a line. With a `limit` there may be `untag:nextCursor`. ' +
     'With `format` `json-ld` the document is as the schema of EPCIS 2.0 has it, so without `success`. Nothing of shoppers or staff is in it.',
   changes: false,
-  forms: [
+  formats: [
     {
       format: 'json-ld',
       contentType: 'application/ld+json',
@@ -52,7 +52,7 @@ export const exportEpcisEvents = operation({
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', since: '2026-11-20T00:00:00Z' },
   async stream(reading, { storeId, since, cursor, limit, format, ...filter }) {
     const from = cursor === undefined ? undefined : readCursor(cursor)
-    if (cursor !== undefined && !from) throw wrongCursor()
+    if (cursor !== undefined && !from) throw invalidCursor()
     const store = await reading.read((call) => ownStore(call, storeId))
     const below = await reading.read((call) => waitForFinalPosition(call, storeId))
     const range = { below, sinceMs: since === undefined ? 0 : Date.parse(since) }

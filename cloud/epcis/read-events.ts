@@ -1,5 +1,5 @@
 import { PROTECTION_EVENT_TYPES, type ProtectionEvent } from '../../policy/events.ts'
-import type { Reading } from '../operations/operation.ts'
+import type { ReadContext } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'
 import { positionSince } from '../persistence/positions.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
@@ -94,7 +94,7 @@ function kindsOf({ type, deviceId }: EventFilter): Kind[] {
 
 /** Everything of a store in this range and after `from`, in order. Includes entries that are no EPCIS event, so that a reader knows how far it is. */
 export async function* readEvents(
-  reading: Reading,
+  reading: ReadContext,
   store: Store,
   filter: EventFilter,
   range: EventRange,
@@ -116,7 +116,7 @@ export async function* readEvents(
 }
 
 async function* listing(
-  reading: Reading,
+  reading: ReadContext,
   kind: Kind,
   store: Store,
   filter: EventFilter,

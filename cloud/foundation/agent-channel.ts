@@ -11,7 +11,7 @@ export interface AgentChannel {
   /** The agent was revoked: it is told so, and its line is cut. */
   agentRevoked(agent: AgentAddress): void
   /** Asks an agent to look now, or to give up a token of its own. */
-  tell(agent: AgentAddress, command: AgentCommand): void
+  sendCommand(agent: AgentAddress, command: AgentCommand): void
   /** Whether its line ends here and is open. */
   isConnected(agentId: string): boolean
 }
@@ -25,6 +25,6 @@ export const NO_CHANNEL: AgentChannel = {
   itemsChanged: () => Promise.resolve(),
   keysChanged: () => undefined,
   agentRevoked: () => undefined,
-  tell: () => undefined,
+  sendCommand: () => undefined,
   isConnected: () => false,
 }

@@ -1,4 +1,4 @@
-import { networkOf } from './network-of.ts'
+import { networkOf } from './client-network.ts'
 
 /**
  * Connections that the kernel accepts ahead. With fewer, a burst costs a caller its first packet, and the next one comes a

@@ -6,22 +6,22 @@ import { errorBody } from '../operations/error-body.ts'
 import { ERROR_STATUS, Failure } from '../foundation/failure.ts'
 import { readIdempotencyKey } from '../operations/idempotency.ts'
 import type { Operation, Services } from '../operations/operation.ts'
-import type { Request as OperationRequest } from '../operations/open-call.ts'
+import type { OperationRequest } from '../operations/call-context.ts'
 import { perform } from '../operations/perform.ts'
 import { performStream } from '../operations/perform-stream.ts'
-import type { Report } from '../operations/perform-steps.ts'
+import type { ReportProgress } from '../operations/perform-steps.ts'
 import type { Database } from '../persistence/database.ts'
 import { asFailure } from './as-failure.ts'
 import { authenticate } from './authentication.ts'
 import { readJsonBody } from './body.ts'
-import { readableByPages } from './browsers.ts'
+import { corsHeaders } from './cors.ts'
 import { clientAddress } from './client-address.ts'
 import { streamProgress } from './event-stream.ts'
 import { JSON_HEADERS } from './json-headers.ts'
 import { isMultipart, readMultipart } from './multipart.ts'
 import { OperationLimits } from './operation-limits.ts'
-import type { Readers } from './readers.ts'
-import { streamAnswer } from './stream-answer.ts'
+import type { PageRenderer } from './page-renderer.ts'
+import { streamResponse } from './stream-response.ts'
 
 /**
  *   401 ─ unknown operation 404 ─ 429 ─ key not allowed 403 ─ 413, 415, 400 ─ package 403 ─ the rest in `perform`
@@ -45,7 +45,7 @@ interface Called {
   operation: Operation
   form: 'post' | 'get'
   /** Called in its older listing form, `operation.get`. */
-  older: boolean
+  isLegacyForm: boolean
 }
 
 /** Answers `/v1/{operation}` for every operation of the table. */
@@ -53,7 +53,7 @@ export function apiHandler(
   operations: ReadonlyMap<string, Operation>,
   database: Database,
   services: Services,
-  readers: Pick<Readers, 'problemForBrowser'>,
+  readers: Pick<PageRenderer, 'problemForBrowser'>,
 ): ApiHandler {
   const handler = new OperationHandler(operations, database, services, readers)
   return (c, name) => handler.answer(c, name)
@@ -63,14 +63,14 @@ class OperationHandler {
   readonly #operations: ReadonlyMap<string, Operation>
   readonly #database: Database
   readonly #services: Services
-  readonly #readers: Pick<Readers, 'problemForBrowser'>
+  readonly #readers: Pick<PageRenderer, 'problemForBrowser'>
   readonly #limits: OperationLimits
 
   constructor(
     operations: ReadonlyMap<string, Operation>,
     database: Database,
     services: Services,
-    readers: Pick<Readers, 'problemForBrowser'>,
+    readers: Pick<PageRenderer, 'problemForBrowser'>,
   ) {
     this.#operations = operations
     this.#database = database
@@ -85,7 +85,7 @@ class OperationHandler {
     const headers: Record<string, string> = {
       ...JSON_HEADERS,
       'x-request-id': requestId,
-      ...readableByPages(this.#operations.get(name), c.req.header('authorization')),
+      ...corsHeaders(this.#operations.get(name), c.req.header('authorization')),
     }
     const incoming = { c, name, requestId, headers }
     try {
@@ -98,14 +98,14 @@ class OperationHandler {
   /** Checks everything that comes before `perform`. Throws a `Failure` if the request is refused. */
   async #admit({ c, name, requestId, headers }: Incoming): Promise<OperationRequest> {
     const caller = await this.#authenticate(c)
-    const { operation, form, older } = findOperation(this.#operations, c.req.method, name, caller)
+    const { operation, form, isLegacyForm } = findOperation(this.#operations, c.req.method, name, caller)
     const address = clientAddress(c, this.#services.config.trustedProxies)
     this.#limits.take(caller, operation, address, headers)
     return {
       operation,
       caller: pickCaller(caller, operation, address),
       input: form === 'get' ? c.req.query() : await readBody(c, operation),
-      older,
+      isLegacyForm,
       idempotencyKey: operation.changes ? readIdempotencyKey(c.req.header('idempotency-key')) : undefined,
       requestId,
     }
@@ -123,11 +123,11 @@ class OperationHandler {
   async #carryOut(request: OperationRequest, { c, name, requestId, headers }: Incoming): Promise<Response> {
     const [database, services] = [this.#database, this.#services]
     if (request.operation.stream) {
-      return streamAnswer(await performStream(request, database, services), headers, (err) =>
+      return streamResponse(await performStream(request, database, services), headers, (err) =>
         services.log.error({ requestId, operation: name, err }, 'an answer was broken off'),
       )
     }
-    const carryOut = (report?: Report) => perform(request, database, services, report)
+    const carryOut = (report?: ReportProgress) => perform(request, database, services, report)
     const isStream =
       request.operation.steps !== undefined && c.req.header('accept')?.includes('text/event-stream') === true
     const performed = isStream ? await streamProgress(carryOut, asFailure, requestId, headers) : await carryOut()
@@ -172,10 +172,11 @@ function findOperation(
       'not-found',
       `there is no operation ${method} ${name.slice(0, 80)}${didYouMean(name, operations.keys())}`,
     )
-  const older = form === 'get' && operation.get !== undefined
-  if (form === 'get' && !older && !operation.getOnly) throw new Failure('not-found', `${name} is called with POST`)
+  const isLegacyForm = form === 'get' && operation.get !== undefined
+  if (form === 'get' && !isLegacyForm && !operation.getOnly)
+    throw new Failure('not-found', `${name} is called with POST`)
   if (form === 'post' && operation.getOnly) throw new Failure('not-found', `${name} is called with GET`)
-  return { operation, form, older }
+  return { operation, form, isLegacyForm }
 }
 
 /** The body in the form that it says it has, if the operation takes that. */

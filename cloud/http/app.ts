@@ -6,31 +6,31 @@ import type { Database } from '../persistence/database.ts'
 import { apiHandler, type ApiHandler } from './api.ts'
 import { asFailure } from './as-failure.ts'
 import { assistanceRoutes } from './assistance.ts'
-import { answerPreflight } from './browsers.ts'
+import { answerPreflight } from './cors.ts'
 import { checkoutRoutes } from './checkout.ts'
 import { apiDocuments } from './docs/documents.ts'
 import { imageRoutes } from './images.ts'
 import { JSON_HEADERS } from './json-headers.ts'
 import { jwksRoutes } from './jwks.ts'
-import { notificationRoutes } from './notify.ts'
+import { notificationRoutes } from './payment-notifications.ts'
 import { PublicAccess } from './public-access.ts'
 import type { Allowance } from './rate-limit.ts'
-import { openReaders } from './readers.ts'
+import { pageRenderer } from './page-renderer.ts'
 import { ReceiptRoutes } from './receipts.ts'
 import { signedTimeRoute } from './signed-time.ts'
 import { templateRoutes } from './templates.ts'
 
 /** A page of a catalogue shows many at once. */
-const LOOKING_AT_IMAGES: Allowance = { perSecond: 100, burst: 500 }
+const IMAGE_ALLOWANCE: Allowance = { perSecond: 100, burst: 500 }
 /** Notifications of payments: providers send many at once from few addresses. */
-const NOTIFYING: Allowance = { perSecond: 100, burst: 500 }
+const NOTIFICATION_ALLOWANCE: Allowance = { perSecond: 100, burst: 500 }
 
 /** Everything that the cloud answers over HTTP. */
 export function createApp(operations: ReadonlyMap<string, Operation>, database: Database, services: Services): Hono {
   const { config } = services
   const app = new Hono()
   const base = new URL(config.baseUrl).pathname.replace(/\/$/, '')
-  const readers = openReaders(config.baseUrl.startsWith('https:'))
+  const readers = pageRenderer(config.baseUrl.startsWith('https:'))
   const access = new PublicAccess(services, readers)
   const receipts = new ReceiptRoutes(database, services, readers, access)
 
@@ -38,7 +38,7 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
   signedTimeRoute(app, base, services, access)
   receipts.addOperation(app, base, operations.get('getReceiptFromToken'))
   notificationRoutes(app, base, database, services, {
-    isTooFast: (c) => access.isTooFast(c, 'notify ', NOTIFYING),
+    isTooFast: (c) => access.isTooFast(c, 'notify ', NOTIFICATION_ALLOWANCE),
     refuse: (c, failure) => access.refuse(c, failure),
   })
   operationRoutes(app, base, operations, apiHandler(operations, database, services, readers))
@@ -48,7 +48,7 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
   healthRoutes(app, services)
   jwksRoutes(app, database, access)
   receipts.addPages(app)
-  imageRoutes(app, services.images, (c) => access.isTooFast(c, 'image ', LOOKING_AT_IMAGES))
+  imageRoutes(app, services.images, (c) => access.isTooFast(c, 'image ', IMAGE_ALLOWANCE))
   checkoutRoutes(app, database, services, readers, (c) => access.isTooFast(c, 'checkout '))
   templateRoutes(app)
   assistanceRoutes(app, database, services, readers)

@@ -1,10 +1,10 @@
 import type { Child } from 'hono/jsx'
 import { MESSAGE_LENGTH, MESSAGES_LIMIT, type AssistanceRequest } from '../assistance/schema.ts'
 import type { Texts } from '../texts/texts.ts'
-import { Page, type Reader } from './page.tsx'
+import { Page, type PageContext } from './page.tsx'
 
 export interface ZoneView {
-  reader: Reader
+  reader: PageContext
   sandbox: boolean
   /** Path of this page, without a query. */
   path: string
@@ -104,7 +104,7 @@ export function NoZonePage({
   text,
   back,
 }: {
-  reader: Reader
+  reader: PageContext
   text: keyof Texts['zone']
   back?: string | undefined
 }) {

@@ -16,15 +16,15 @@ import { ConversationPage, NoZonePage, ZonePage, type ZoneView } from './assista
 import { readBytes } from './body.ts'
 import { clientAddress } from './client-address.ts'
 import { rateLimiter, type Allowance, type RateLimiter } from './rate-limit.ts'
-import type { Readers } from './readers.ts'
+import type { PageRenderer } from './page-renderer.ts'
 
 const FORM_LIMIT = 8 * 1024
 /** A whole shop may be behind one address: reading is cheap, a request calls somebody. */
-const READING = { perSecond: 10, burst: 30 }
-const ASKING = { perSecond: 0.5, burst: 20 }
+const READ_ALLOWANCE = { perSecond: 10, burst: 30 }
+const WRITE_ALLOWANCE = { perSecond: 0.5, burst: 20 }
 
 const STATUS = { unknown: 404, tooFast: 429, tooLong: 400, busy: 503, full: 409, closed: 409 } as const
-const WHY: Record<string, keyof typeof STATUS> = {
+const REFUSALS: Record<string, keyof typeof STATUS> = {
   too_many_requests_open: 'busy',
   too_many_messages: 'full',
   request_closed: 'closed',
@@ -34,21 +34,21 @@ const WHY: Record<string, keyof typeof STATUS> = {
 type View = Omit<ZoneView, 'path' | 'reader'>
 
 /** The pages behind the QR codes of zones: whoever stands there may ask; whoever has a conversation's address may go on with it. */
-export function assistanceRoutes(app: Hono, database: Database, services: Services, readers: Readers): void {
+export function assistanceRoutes(app: Hono, database: Database, services: Services, readers: PageRenderer): void {
   const pages = new AssistancePages(database, services, readers)
-  app.get('/z/:zoneId', (c) => pages.answer(c, READING, () => pages.showZone(c)))
-  app.post('/z/:zoneId', (c) => pages.answer(c, ASKING, () => pages.openConversation(c)))
-  app.get('/z/:zoneId/:ticket', (c) => pages.answer(c, READING, () => pages.showConversation(c)))
-  app.post('/z/:zoneId/:ticket', (c) => pages.answer(c, ASKING, () => pages.continueConversation(c)))
+  app.get('/z/:zoneId', (c) => pages.answer(c, READ_ALLOWANCE, () => pages.showZone(c)))
+  app.post('/z/:zoneId', (c) => pages.answer(c, WRITE_ALLOWANCE, () => pages.openConversation(c)))
+  app.get('/z/:zoneId/:ticket', (c) => pages.answer(c, READ_ALLOWANCE, () => pages.showConversation(c)))
+  app.post('/z/:zoneId/:ticket', (c) => pages.answer(c, WRITE_ALLOWANCE, () => pages.continueConversation(c)))
 }
 
 class AssistancePages {
   readonly #database: Database
   readonly #services: Services
-  readonly #readers: Readers
+  readonly #readers: PageRenderer
   readonly #limiter: RateLimiter
 
-  constructor(database: Database, services: Services, readers: Readers) {
+  constructor(database: Database, services: Services, readers: PageRenderer) {
     this.#database = database
     this.#services = services
     this.#readers = readers
@@ -58,14 +58,14 @@ class AssistancePages {
   /** Limits by address, and puts refusals into words. */
   async answer(c: Context, allowance: Allowance, make: () => Promise<Response>): Promise<Response> {
     const { rateLimit, trustedProxies } = this.#services.config
-    const bucket = `${allowance === ASKING ? 'ask' : 'read'} ${clientAddress(c, trustedProxies)}`
+    const bucket = `${allowance === WRITE_ALLOWANCE ? 'ask' : 'read'} ${clientAddress(c, trustedProxies)}`
     if (rateLimit !== 0 && !this.#limiter.take(bucket, allowance).allowed) return this.#refuse(c, 'tooFast')
     try {
       return await make()
     } catch (error) {
       if (!(error instanceof Failure)) throw error
       if (error.code === 'invalid-argument' || error.code === 'payload-too-large') return this.#refuse(c, 'tooLong')
-      return this.#refuse(c, WHY[error.extras.reason ?? ''] ?? 'unknown')
+      return this.#refuse(c, REFUSALS[error.extras.reason ?? ''] ?? 'unknown')
     }
   }
 
@@ -82,7 +82,7 @@ class AssistancePages {
     const { zone } = await this.#viewOf(c)
     const form = await readForm(c)
     const ticket = /^[A-Za-z0-9_-]{22}$/.exec(form.get('ticket') ?? '')?.[0] ?? newTicket(platform)
-    const message = said(form)
+    const message = messageIn(form)
     await this.#task(zone, ({ db, nowMs }) => openRequest({ db, nowMs, platform }, zone, ticket, { message }))
     return c.redirect(`/z/${zone.zone_id}/${ticket}`, 303)
   }
@@ -102,7 +102,7 @@ class AssistancePages {
 
   async continueConversation(c: Context): Promise<Response> {
     const { zone, request } = await this.#conversationOf(c)
-    const message = said(await readForm(c))
+    const message = messageIn(await readForm(c))
     if (message !== undefined) {
       await this.#task(zone, async (call) => {
         const current = await findRequestOfTicket(call.db, ticketOf(c))
@@ -156,7 +156,7 @@ async function readForm(c: Context): Promise<URLSearchParams> {
 }
 
 /** What stands in the form; nothing, when it is blank. Throws 400 when it is too long. */
-function said(form: URLSearchParams): string | undefined {
+function messageIn(form: URLSearchParams): string | undefined {
   const text = (form.get('message') ?? '').replaceAll('\r\n', '\n').trim()
   if (text === '') return undefined
   const parsed = Message.safeParse(text)

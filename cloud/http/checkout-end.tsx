@@ -1,10 +1,10 @@
 import type { TransactionData } from '../purchases/schema.ts'
 import type { Texts } from '../texts/texts.ts'
 import { TagHint } from './receipt-page.tsx'
-import type { WayOut } from './way-out.ts'
+import type { ExitAdvice } from './exit-advice.ts'
 
 /** The end of a page of a checkout: the way out of the store, and the receipt. */
-export function CheckoutEnd({ purchase, way, texts }: { purchase: TransactionData; way: WayOut; texts: Texts }) {
+export function CheckoutEnd({ purchase, way, texts }: { purchase: TransactionData; way: ExitAdvice; texts: Texts }) {
   const t = texts.checkout
   const isPaid = purchase.status === 'SUCCESS' || purchase.status === 'UNLOADED'
   return (

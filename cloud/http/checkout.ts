@@ -14,8 +14,8 @@ import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import { readBytes } from './body.ts'
 import { CheckoutPage } from './checkout-page.tsx'
 import { PaymentPage } from './payment-page.tsx'
-import type { Readers } from './readers.ts'
-import { wayOut } from './way-out.ts'
+import type { PageRenderer } from './page-renderer.ts'
+import { exitAdvice } from './exit-advice.ts'
 
 /** Of the form: it says which button was pressed, bytes. */
 const FORM_LIMIT = 1_000
@@ -25,7 +25,7 @@ export function checkoutRoutes(
   app: Hono,
   database: Database,
   services: Services,
-  readers: Readers,
+  readers: PageRenderer,
   isTooFast: (c: Context) => boolean,
 ): void {
   app.get('/checkout/:id', async (c) => {
@@ -66,7 +66,7 @@ export function checkoutRoutes(
     if (!purchase) return c.notFound()
     if (!isTest(purchase.tenant)) return showLive(c, call, purchase)
     const data = toTransactionData(await wholePurchase(call, purchase), call, 'public')
-    const way = await wayOut(database, services, purchase)
+    const way = await exitAdvice(database, services, purchase)
     return readers.show(c, (reader) => CheckoutPage({ purchase: data, action: `/checkout/${id}`, way, reader }))
   }
 
@@ -77,7 +77,7 @@ export function checkoutRoutes(
       return c.redirect(payment.url, 303)
     const data = toTransactionData(await wholePurchase(call, purchase), call, 'public')
     const isAwaited = purchase.status === 'CREATED' && purchase.approval === 'awaiting'
-    const way = await wayOut(database, services, purchase)
+    const way = await exitAdvice(database, services, purchase)
     return readers.show(c, (reader) => PaymentPage({ purchase: data, isAwaited, way, reader }))
   }
 }

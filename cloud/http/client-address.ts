@@ -1,5 +1,5 @@
 import type { Context } from 'hono'
-import { networkOf } from '../foundation/network-of.ts'
+import { networkOf } from '../foundation/client-network.ts'
 
 /** Where a request came from, as requests are counted: an address, or its network. X-Forwarded-For counts only from proxies that are named in the configuration. */
 export function clientAddress(c: Context, trustedProxies: readonly string[]): string {

@@ -1,7 +1,7 @@
 import { errorBody } from '../operations/error-body.ts'
 import type { Failure } from '../foundation/failure.ts'
-import type { Performed } from '../operations/open-call.ts'
-import type { Report } from '../operations/perform-steps.ts'
+import type { OperationResult } from '../operations/call-context.ts'
+import type { ReportProgress } from '../operations/perform-steps.ts'
 
 /** Reports that wait for a slow reader at most; more are dropped, as each tells all that the one before it told. */
 const WAITING_LIMIT = 16
@@ -11,11 +11,11 @@ const WAITING_LIMIT = 16
  * was done is answered as everywhere, with its own status. A reader who leaves does not stop the work.
  */
 export async function streamProgress(
-  work: (report: Report) => Promise<Performed>,
+  work: (report: ReportProgress) => Promise<OperationResult>,
   asFailure: (error: unknown) => Failure,
   requestId: string,
   headers: Readonly<Record<string, string>>,
-): Promise<Response | Performed> {
+): Promise<Response | OperationResult> {
   const encoder = new TextEncoder()
   const reports: string[] = []
   let sink: ReadableStreamDefaultController<Uint8Array> | undefined

@@ -4,7 +4,7 @@ import type { Formats } from '../texts/catalogue.ts'
 import type { Texts } from '../texts/texts.ts'
 
 /** Who reads a page: the texts of their language, and the address of the same page in the other one. */
-export interface Reader {
+export interface PageContext {
   readonly texts: Texts
   readonly formats: Formats
   readonly other: Pick<Texts, 'language' | 'languageName'>
@@ -41,7 +41,7 @@ export function Page({
   children,
 }: {
   title: string
-  reader: Reader
+  reader: PageContext
   sandbox?: boolean
   children?: Child
 }) {

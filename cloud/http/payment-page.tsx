@@ -1,7 +1,7 @@
 import type { TransactionData } from '../purchases/schema.ts'
 import { CheckoutEnd } from './checkout-end.tsx'
-import { Page, type Reader } from './page.tsx'
-import type { WayOut } from './way-out.ts'
+import { Page, type PageContext } from './page.tsx'
+import type { ExitAdvice } from './exit-advice.ts'
 
 /** Where a shopper waits before the payment, and comes back to after it. */
 export function PaymentPage({
@@ -12,8 +12,8 @@ export function PaymentPage({
 }: {
   purchase: TransactionData
   isAwaited: boolean
-  way: WayOut
-  reader: Reader
+  way: ExitAdvice
+  reader: PageContext
 }) {
   const { texts, formats } = reader
   const t = texts.checkout

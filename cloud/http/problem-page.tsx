@@ -1,5 +1,5 @@
 import type { Problem } from '../texts/texts.ts'
-import { Page, type Reader } from './page.tsx'
+import { Page, type PageContext } from './page.tsx'
 
 /** What a browser gets instead of an error in JSON: what happened, and what to do. */
 export function ProblemPage({
@@ -7,7 +7,7 @@ export function ProblemPage({
   problem,
   requestId,
 }: {
-  reader: Reader
+  reader: PageContext
   problem: Problem
   requestId: string | undefined
 }) {

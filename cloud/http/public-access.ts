@@ -6,25 +6,25 @@ import type { Services } from '../operations/operation.ts'
 import { clientAddress } from './client-address.ts'
 import { JSON_HEADERS } from './json-headers.ts'
 import { rateLimiter, type Allowance, type RateLimiter } from './rate-limit.ts'
-import type { Readers } from './readers.ts'
+import type { PageRenderer } from './page-renderer.ts'
 
 /** What one address may ask of pages that anyone may open. */
-const LOOKING: Allowance = { perSecond: 10, burst: 30 }
+const PAGE_ALLOWANCE: Allowance = { perSecond: 10, burst: 30 }
 
 /** Limits and refuses requests to addresses that need no key. */
 export class PublicAccess {
   readonly #services: Services
-  readonly #readers: Pick<Readers, 'problemForBrowser'>
+  readonly #readers: Pick<PageRenderer, 'problemForBrowser'>
   readonly #limiter: RateLimiter
 
-  constructor(services: Services, readers: Pick<Readers, 'problemForBrowser'>) {
+  constructor(services: Services, readers: Pick<PageRenderer, 'problemForBrowser'>) {
     this.#services = services
     this.#readers = readers
     this.#limiter = rateLimiter(services.platform.clock)
   }
 
   /** Each `bucket` counts for itself: shoppers who pay are not in the way of agents that ask for the time from the same address. */
-  isTooFast(c: Context, bucket = '', allowance = LOOKING): boolean {
+  isTooFast(c: Context, bucket = '', allowance = PAGE_ALLOWANCE): boolean {
     const { rateLimit, trustedProxies } = this.#services.config
     if (rateLimit === 0) return false
     return !this.#limiter.take(`${bucket}${clientAddress(c, trustedProxies)}`, allowance).allowed

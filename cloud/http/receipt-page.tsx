@@ -2,10 +2,10 @@ import { refundSummaryOf } from '../receipts/refund-summary.ts'
 import type { TransactionData } from '../purchases/schema.ts'
 import type { Formats } from '../texts/catalogue.ts'
 import type { Texts } from '../texts/texts.ts'
-import { Page, type Reader } from './page.tsx'
+import { Page, type PageContext } from './page.tsx'
 
 /** The receipt as a phone shows it when the QR code is opened. What was taken back since is said first, and struck out below. */
-export function ReceiptPage({ receipt, reader }: { receipt: TransactionData; reader: Reader }) {
+export function ReceiptPage({ receipt, reader }: { receipt: TransactionData; reader: PageContext }) {
   const { texts, formats } = reader
   const t = texts.receipt
   const { money, moment } = formats

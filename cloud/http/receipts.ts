@@ -4,9 +4,9 @@ import type { Operation, Services } from '../operations/operation.ts'
 import type { Database } from '../persistence/database.ts'
 import { readPublicReceipt } from '../receipts/operations.ts'
 import { receiptText } from '../receipts/receipt-text.ts'
-import { readableByPages } from './browsers.ts'
+import { corsHeaders } from './cors.ts'
 import { tooManyRequests, type PublicAccess } from './public-access.ts'
-import { PAGE_HEADERS, type Readers } from './readers.ts'
+import { PAGE_HEADERS, type PageRenderer } from './page-renderer.ts'
 import { ReceiptPage } from './receipt-page.tsx'
 
 type Form = 'page' | 'text'
@@ -15,10 +15,10 @@ type Form = 'page' | 'text'
 export class ReceiptRoutes {
   readonly #database: Database
   readonly #services: Services
-  readonly #readers: Readers
+  readonly #readers: PageRenderer
   readonly #access: PublicAccess
 
-  constructor(database: Database, services: Services, readers: Readers, access: PublicAccess) {
+  constructor(database: Database, services: Services, readers: PageRenderer, access: PublicAccess) {
     this.#database = database
     this.#services = services
     this.#readers = readers
@@ -41,7 +41,7 @@ export class ReceiptRoutes {
       const wanted = /\b(?:text\/(html|plain)|application\/(json))\b/.exec(c.req.header('accept') ?? '')
       const token = c.req.query('token')
       if (!wanted || wanted[2] !== undefined || token === undefined || token.length > 4_096) return next()
-      for (const [name, value] of Object.entries(readableByPages(operation, c.req.header('authorization'))))
+      for (const [name, value] of Object.entries(corsHeaders(operation, c.req.header('authorization'))))
         c.header(name, value)
       return this.#show(c, token, wanted[1] === 'plain' ? 'text' : 'page')
     })

@@ -11,7 +11,7 @@ import { operation, type Call, type Services } from '../operations/operation.ts'
 import { FileField, type UploadedFile } from '../operations/uploaded-file.ts'
 import { imageQueue } from './image-queue.ts'
 import { IMAGE_TYPES } from '../foundation/image-store.ts'
-import { IMAGE_BYTES_LIMIT, reencode, type KeptImage } from './reencode.ts'
+import { IMAGE_BYTES_LIMIT, reencode, type EncodedImage } from './reencode.ts'
 
 const MULTIPART_LIMIT = IMAGE_BYTES_LIMIT + 64 * 1024
 const JSON_LIMIT = 11 * 1024 * 1024
@@ -47,7 +47,7 @@ function bytesOf({
   return { bytes: Buffer.from(text, 'base64'), field: 'imageBase64' }
 }
 
-async function store({ images, log }: Services, name: string, image: KeptImage): Promise<void> {
+async function store({ images, log }: Services, name: string, image: EncodedImage): Promise<void> {
   try {
     await images.put(name, image.bytes, IMAGE_TYPES[image.extension] ?? '')
   } catch (error) {

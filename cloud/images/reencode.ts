@@ -1,7 +1,7 @@
 import { Failure, invalid } from '../foundation/failure.ts'
 
 /** An image as it is kept: turned upright, bounded, without metadata. */
-export interface KeptImage {
+export interface EncodedImage {
   readonly bytes: Uint8Array
   readonly extension: 'jpg' | 'png' | 'webp'
   readonly width: number
@@ -56,7 +56,7 @@ function ascii(bytes: Uint8Array, at: number, text: string): boolean {
  * Checks an upload by its content and makes it anew, which leaves out metadata (where a photo was taken) and whatever
  * else hides in a file. Throws 400 for what is no such image, 413 for one that is too large.
  */
-export async function reencode(bytes: Uint8Array, field: string): Promise<KeptImage> {
+export async function reencode(bytes: Uint8Array, field: string): Promise<EncodedImage> {
   if (bytes.length > IMAGE_BYTES_LIMIT)
     throw new Failure('payload-too-large', `${field}: an image has at most ${IMAGE_BYTES_LIMIT} bytes`)
   const found = FORMATS.find((format) => format.begins(bytes))

@@ -1,7 +1,7 @@
 import { findByEans, findProduct, listListings } from '../catalogue/queries.ts'
 import { upsertProducts, type Upsert } from '../catalogue/upsert-products.ts'
 import type { Call } from '../operations/operation.ts'
-import { inChunks } from '../persistence/in-chunks.ts'
+import { insertChunks } from '../persistence/insert-chunks.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { setLevels } from '../stock/set-levels.ts'
 import { productOfArticle } from './article.ts'
@@ -136,7 +136,7 @@ async function applyKept(
     doc: JSON.stringify(doc),
     updated_ms: call.nowMs,
   }))
-  if (!dryRun) for (const chunk of inChunks(rows)) await upsertErpRecords(call.db, chunk)
+  if (!dryRun) for (const chunk of insertChunks(rows)) await upsertErpRecords(call.db, chunk)
   return { seen: records.length, taken: rows.length, errors, failed: records.length - rows.length }
 }
 

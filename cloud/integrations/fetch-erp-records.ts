@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Id, iso, Limit, Offset, Success } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'
-import { nextOf, pageOf, wrongCursor } from '../operations/paging.ts'
+import { toPage, pageLimits, invalidCursor } from '../operations/paging.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { listErpRecords } from './queries.ts'
 import { canonical, ERP_SYSTEMS } from './systems.ts'
@@ -32,14 +32,14 @@ export const fetchERPRecords = operation({
   },
   async run(call, { storeId, dataType, system = 'generic', ...paging }) {
     await ownStore(call, storeId)
-    const page = pageOf(paging, DEFAULT_PAGE)
+    const page = pageLimits(paging, DEFAULT_PAGE)
     const after = page.after === undefined ? undefined : readCursor(dataType, page.after)
     const rows = await listErpRecords(call.db, storeId, dataType, canonical(system), {
       ...page,
       after,
       limit: page.limit + 1,
     })
-    const { items, nextCursor } = nextOf(rows, (row) => row.external_id, page)
+    const { items, nextCursor } = toPage(rows, (row) => row.external_id, page)
     const records = items.map(({ doc, updated_ms }) => ({
       ...(JSON.parse(doc) as { externalId: string }),
       updatedAt: iso(updated_ms),
@@ -56,6 +56,6 @@ function writeCursor(dataType: string, externalId: string): string {
 function readCursor(dataType: string, cursor: string): string {
   const read = Buffer.from(cursor, 'base64url').toString()
   // No system's id holds a NUL, and PostgreSQL asks for none.
-  if (!read.startsWith(`${dataType}/`) || read.includes('\0')) throw wrongCursor()
+  if (!read.startsWith(`${dataType}/`) || read.includes('\0')) throw invalidCursor()
   return read.slice(dataType.length + 1)
 }

@@ -1,4 +1,4 @@
-import type { Work } from '../operations/operation.ts'
+import type { StepContext } from '../operations/operation.ts'
 import { applyBatch, BATCH_LIMIT } from './apply-batch.ts'
 import type { Credentials } from './connection.ts'
 import type { Connection, Page, Pull } from './connector.ts'
@@ -27,7 +27,7 @@ export interface Pulled {
 }
 
 interface Reading {
-  work: Work
+  work: StepContext
   round: Round
   connection: Connection
   budget: VendorBudget

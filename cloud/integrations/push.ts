@@ -3,7 +3,7 @@ import { deadline } from '../../policy/platform.ts'
 import { keyCaller } from '../foundation/caller.ts'
 import { invalid, precondition } from '../foundation/failure.ts'
 import { hashOf } from '../operations/idempotency.ts'
-import type { Call, Work } from '../operations/operation.ts'
+import type { Call, StepContext } from '../operations/operation.ts'
 import { ownStoreOrOnly } from '../stores/own-store.ts'
 import { keptCredentials, readCredentials, systemRules, type Credentials } from './connection.ts'
 import { findConnector } from './connectors.ts'
@@ -37,7 +37,7 @@ const BYTES_LIMIT = 64 * 1024 * 1024
 export type AnnouncePush = (call: Call, storeId: string, pushed: Pushed) => void
 
 /** Writes records to a till or an ERP system, batch by batch. Throws 503 when it does not answer: then the same key may try again. */
-export async function push(work: Work, side: Side, input: PushInput, announce: AnnouncePush): Promise<Pushed> {
+export async function push(work: StepContext, side: Side, input: PushInput, announce: AnnouncePush): Promise<Pushed> {
   const connector = findConnector(input.system, side)
   if (connector?.takesNoRecords !== undefined) throw invalid('system', connector.takesNoRecords, 'not_supported')
   if (keyCaller(work.caller).mode === 'test') return pushSandbox(work, input, connector, announce)
@@ -70,7 +70,7 @@ export async function push(work: Work, side: Side, input: PushInput, announce: A
 }
 
 async function pushWith(
-  work: Work,
+  work: StepContext,
   side: Side,
   connector: Connector,
   credentials: unknown,
@@ -102,7 +102,7 @@ function checkDataType(connector: Connector, to: Push | undefined, dataType: str
 }
 
 /** Under one key the same batches have the same keys, so that a system that knows them takes each once. */
-async function sendAll(work: Work, to: Push, { dataType, records }: PushInput): Promise<SyncError[]> {
+async function sendAll(work: StepContext, to: Push, { dataType, records }: PushInput): Promise<SyncError[]> {
   const errors: SyncError[] = []
   const key = work.repeatKey ?? newId('psh', work.services.platform)
   for (let from = 0; from < records.length; from += to.batch) {
@@ -124,7 +124,7 @@ async function sendAll(work: Work, to: Push, { dataType, records }: PushInput): 
 }
 
 function pushSandbox(
-  work: Work,
+  work: StepContext,
   input: PushInput,
   connector: Connector | undefined,
   announce: AnnouncePush,

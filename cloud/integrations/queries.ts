@@ -1,4 +1,4 @@
-import { CLOCKS_DIFFER_MS } from '../operations/clocks.ts'
+import { MAX_CLOCK_SKEW_MS } from '../operations/clock-skew.ts'
 import type { Page } from '../operations/paging.ts'
 import type { Db } from '../persistence/database.ts'
 import { preparedInsert } from '../persistence/prepared-insert.ts'
@@ -69,7 +69,7 @@ export async function takeLease(
         eb('lease_id', 'is', null),
         eb('lease_id', '=', lease.id),
         eb('lease_until_ms', '<=', lease.nowMs),
-        eb('lease_until_ms', '>', lease.untilMs + CLOCKS_DIFFER_MS),
+        eb('lease_until_ms', '>', lease.untilMs + MAX_CLOCK_SKEW_MS),
       ]),
     )
     .returning('connection_id')

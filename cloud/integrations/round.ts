@@ -1,7 +1,7 @@
 import { newId } from '../../policy/ids.ts'
 import { Failure } from '../foundation/failure.ts'
 import { hashOf } from '../operations/idempotency.ts'
-import type { Call, Work } from '../operations/operation.ts'
+import type { Call, StepContext } from '../operations/operation.ts'
 import type { IntegrationConnectionRow } from '../persistence/tables/integrations.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { ownStore } from '../stores/own-store.ts'
@@ -46,7 +46,7 @@ export interface Round {
 export const ROUND_LEASE_MS = 60_000
 
 /** Begins a round, or goes on with the one that was cut off. Throws 409 `sync_in_progress` while another is at it. */
-export async function beginRound(work: Work, which: Which, sourceText: string): Promise<Round> {
+export async function beginRound(work: StepContext, which: Which, sourceText: string): Promise<Round> {
   const source = hashOf(sourceText)
   const leaseId = newId('lse', work.services.platform)
   const { connection, states } = await work.step(async (call) => {

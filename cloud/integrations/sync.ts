@@ -1,7 +1,7 @@
 import { deadline } from '../../policy/platform.ts'
 import { keyCaller } from '../foundation/caller.ts'
 import { Failure, invalid } from '../foundation/failure.ts'
-import type { Work } from '../operations/operation.ts'
+import type { StepContext } from '../operations/operation.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { applyBatch } from './apply-batch.ts'
 import { keptCredentials, readCredentials, systemRules, type Credentials } from './connection.ts'
@@ -36,7 +36,10 @@ export interface Synced {
 }
 
 /** Tells the world of a whole round, within the step that ends it. */
-export type Announce = (call: Parameters<Parameters<Work['step']>[0]>[0], counts: ReadonlyMap<DataType, Counts>) => void
+export type Announce = (
+  call: Parameters<Parameters<StepContext['step']>[0]>[0],
+  counts: ReadonlyMap<DataType, Counts>,
+) => void
 
 /** A call has so long, ms; what is left is for the next. */
 const CALL_WITHIN_MS = 240_000
@@ -46,7 +49,7 @@ const AT_WORK_LIMIT = 16
 let atWork = 0
 
 /** Reads a till or an ERP system into a store: from the records of the call, or page by page from the system itself. */
-export async function sync(work: Work, side: Side, input: SyncInput, announce: Announce): Promise<Synced> {
+export async function sync(work: StepContext, side: Side, input: SyncInput, announce: Announce): Promise<Synced> {
   const isSandbox = keyCaller(work.caller).mode === 'test'
   const connector = findConnector(input.system, side)
   if (isSandbox) return syncSandbox(work, side, input, connector, announce)
@@ -97,7 +100,7 @@ function missingCredentials(): Failure {
 }
 
 async function pullWith(
-  work: Work,
+  work: StepContext,
   side: Side,
   round: Round,
   connector: Connector,
@@ -135,7 +138,7 @@ function typeOfRecords(side: Side, dataType: DataType | undefined): DataType {
 
 /** Takes the records of the call; no system is asked. */
 async function syncRecords(
-  work: Work,
+  work: StepContext,
   side: Side,
   input: SyncInput & { records: readonly unknown[] },
   connector: Connector,
@@ -161,7 +164,7 @@ async function syncRecords(
 
 /** Made-up counts; nothing is asked and nothing written but the event. */
 function syncSandbox(
-  work: Work,
+  work: StepContext,
   side: Side,
   input: SyncInput,
   connector: Connector | undefined,

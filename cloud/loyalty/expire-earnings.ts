@@ -1,7 +1,7 @@
 import { assert } from '../../policy/assert.ts'
 import { systemCaller, type Tenant } from '../foundation/caller.ts'
-import { oneByOne } from '../operations/one-by-one.ts'
-import { writeOutbox } from '../operations/open-call.ts'
+import { processEach } from '../operations/process-each.ts'
+import { writeOutbox } from '../operations/call-context.ts'
 import type { OutgoingEvent, Services } from '../operations/operation.ts'
 import type { Database } from '../persistence/database.ts'
 import type { LoyaltyMemberRow } from '../persistence/tables/loyalty.ts'
@@ -15,10 +15,10 @@ const EXPIRY = { name: 'loyalty-expiry', emits: ['loyalty.tier_changed'] } as co
 
 /** Expires what is due, member by member, each in a transaction of its own. Safe to run twice and in several processes. */
 export function expireEarnings(database: Database, services: Services): Promise<void> {
-  return oneByOne(services, {
+  return processEach(services, {
     job: 'loyalty expiry',
     read: (limit, failed) => membersToExpire(database.reads, services.platform.clock.wall(), { limit, offset: failed }),
-    carryOut: ({ program_id, user_id }) =>
+    process: ({ program_id, user_id }) =>
       database.write(async (db) => {
         const nowMs = services.platform.clock.wall()
         const member = await findMember(db, program_id, user_id)

@@ -1,6 +1,6 @@
 import { newId } from '../../policy/ids.ts'
 import { precondition } from '../foundation/failure.ts'
-import { present } from '../operations/fields.ts'
+import { definedFields } from '../operations/fields.ts'
 import type { Call } from '../operations/operation.ts'
 import type { LoyaltyEntryRow } from '../persistence/tables/loyalty.ts'
 import type { LoyaltyEvent } from './events.ts'
@@ -132,7 +132,7 @@ export async function redeem(
   scope.emit({
     type: 'loyalty.points_redeemed',
     storeId,
-    data: present({ userId, programId, storeId, ...amounts, ...(rewardId !== undefined && { rewardId }) }),
+    data: definedFields({ userId, programId, storeId, ...amounts, ...(rewardId !== undefined && { rewardId }) }),
   })
   tellCrossings(scope, program, userId, balance + units, balance)
   return moved

@@ -3,7 +3,7 @@ import { knownCaller } from '../foundation/caller.ts'
 import { Failure, invalid } from '../foundation/failure.ts'
 import { Id, iso, Limit, Offset, Success, text } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
-import { cursorOf, nextOf, pageOf } from '../operations/paging.ts'
+import { cursorField, toPage, pageLimits } from '../operations/paging.ts'
 import { qrPngBase64 } from '../foundation/qr-code.ts'
 import type { LoyaltyProgramRow } from '../persistence/tables/loyalty.ts'
 import { ownStore } from '../stores/own-store.ts'
@@ -165,15 +165,15 @@ export const getLoyaltyPrograms = operation({
     isActive: z.boolean().optional(),
     limit: Limit.optional(),
     offset: Offset.optional(),
-    cursor: cursorOf('loy').optional(),
+    cursor: cursorField('loy').optional(),
   }),
   response: Programs,
   example: { isActive: true },
   async run(call, { isActive, ...paging }) {
     const { tenant, ...caller } = knownCaller(call.caller)
     const filter = { tenant, storeIds: caller.kind === 'agent' ? [caller.storeId] : caller.storeIds, isActive }
-    const page = pageOf(paging, DEFAULT_PAGE)
-    const { items, nextCursor } = nextOf(
+    const page = pageLimits(paging, DEFAULT_PAGE)
+    const { items, nextCursor } = toPage(
       await listPrograms(call.db, filter, { ...page, limit: page.limit + 1 }),
       (row) => row.program_id,
       page,

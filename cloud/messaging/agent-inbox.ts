@@ -11,12 +11,12 @@ import { perform } from '../operations/perform.ts'
 import type { Database } from '../persistence/database.ts'
 import type { AgentRow } from '../persistence/tables/agents.ts'
 import { waitingBatches } from './waiting-batches.ts'
-import type { WorkUnderWay } from './work-under-way.ts'
+import type { BackgroundTasks } from './background-tasks.ts'
 
 export interface InboxParts {
   database: Database
   services: () => Services
-  underWay: WorkUnderWay
+  tasks: BackgroundTasks
   /** Sends the acknowledgement of a batch to its agent. */
   acknowledge(agent: AgentAddress, ack: string): void
 }
@@ -34,17 +34,17 @@ export class AgentInbox {
   }
 
   /** Takes in a batch of an agent's journal and acknowledges it; drops it if too many wait. */
-  takeBatch(from: AgentAddress, batch: string): void {
+  receiveBatch(from: AgentAddress, batch: string): void {
     const stored = this.#batches.add(from.agentId)
     if (stored)
-      void this.#parts.underWay.track(this.#inTurn(from.agentId, () => this.#takeIn(from, batch)).finally(stored))
+      void this.#parts.tasks.track(this.#inTurn(from.agentId, () => this.#takeIn(from, batch)).finally(stored))
   }
 
   /** One state of an agent is written at a time; of those that came meanwhile the last one counts. */
-  noteState(agentId: string, payload: string): void {
+  receiveState(agentId: string, payload: string): void {
     const isUnderWay = this.#states.has(agentId)
     this.#states.set(agentId, payload)
-    if (!isUnderWay) void this.#parts.underWay.track(this.#writeStates(agentId, payload))
+    if (!isUnderWay) void this.#parts.tasks.track(this.#writeStates(agentId, payload))
   }
 
   async #writeStates(agentId: string, first: string): Promise<void> {
@@ -81,7 +81,7 @@ export class AgentInbox {
       operation: reportProtectionEvents,
       caller: callerOf(agent),
       input: { batch },
-      older: false,
+      isLegacyForm: false,
       idempotencyKey: undefined,
       requestId: newId('req', services.platform),
     }

@@ -8,8 +8,8 @@ import type { Services } from '../operations/operation.ts'
 import type { Database } from '../persistence/database.ts'
 import { AgentInbox } from './agent-inbox.ts'
 import type { Broker, BrokerHooks } from './embedded-broker.ts'
-import { StoreAnnouncements, type Announced } from './store-announcements.ts'
-import { WorkUnderWay } from './work-under-way.ts'
+import { StoreAnnouncements, type AnnouncementScope } from './store-announcements.ts'
+import { BackgroundTasks } from './background-tasks.ts'
 
 /**
  *   agent ── events ──▶ ingest ──▶ ack ──▶ agent          store changed, or a minute passed ──▶ fresh · policy · keys · deny
@@ -20,7 +20,7 @@ export interface AgentMessages {
   readonly hooks: BrokerHooks
   readonly channel: AgentChannel
   /** Publishes the freshness of every store that has an agent connected, and what is newer than was told; `all`: everything anew. */
-  refresh(what: Announced): Promise<void>
+  refresh(what: AnnouncementScope): Promise<void>
   /** Cuts the lines of agents that were revoked, by this process or another. */
   cutRevoked(): Promise<void>
   attach(broker: Broker): void
@@ -33,13 +33,13 @@ export interface AgentMessages {
 /** Connects the broker with what agents publish (agent-inbox.ts) and what the cloud publishes for them (store-announcements.ts). */
 export function agentMessages(database: Database, services: () => Services): AgentMessages {
   let broker: Broker | undefined
-  const underWay = new WorkUnderWay(() => services().log)
-  const stores = new StoreAnnouncements({ database, services, underWay })
+  const tasks = new BackgroundTasks(() => services().log)
+  const stores = new StoreAnnouncements({ database, services, tasks })
   const publish = ({ storeId, agentId }: AgentAddress, name: 'ack' | 'command', payload: string) =>
     broker?.publish({ topic: agentTopic(storeId, agentId, name), payload, retain: false })
-  const inbox = new AgentInbox({ database, services, underWay, acknowledge: (to, ack) => publish(to, 'ack', ack) })
+  const inbox = new AgentInbox({ database, services, tasks, acknowledge: (to, ack) => publish(to, 'ack', ack) })
 
-  function tell(agent: AgentAddress, command: AgentCommand): void {
+  function sendCommand(agent: AgentAddress, command: AgentCommand): void {
     if (!broker || services().authority.clock.untrustedReason() !== null) return
     publish(agent, 'command', signCommand(agent.agentId, command, services()))
   }
@@ -48,13 +48,13 @@ export function agentMessages(database: Database, services: () => Services): Age
     channel: {
       storeChanged: (storeId) => stores.storeChanged(storeId),
       itemsChanged: (storeId) => stores.itemsChanged(storeId),
-      keysChanged: () => void underWay.track(stores.refresh('all')),
+      keysChanged: () => void tasks.track(stores.refresh('all')),
       agentRevoked(agent) {
         // Should the line end before this is out, its next login tells it.
-        tell(agent, { command: 'revoke' })
+        sendCommand(agent, { command: 'revoke' })
         broker?.disconnect(agent.agentId)
       },
-      tell,
+      sendCommand,
       isConnected: (agentId) => broker?.connected().has(agentId) ?? false,
     },
     isBrokerListening: () => broker?.isListening() ?? false,
@@ -68,7 +68,7 @@ export function agentMessages(database: Database, services: () => Services): Age
       if (connected.length === 0) return
       for (const agentId of await revokedAmong(database.reads, connected)) broker?.disconnect(agentId)
     },
-    settled: () => underWay.settled(),
+    settled: () => tasks.settled(),
     hooks: hooksOf({ database, services, stores, inbox }),
   }
 }
@@ -100,8 +100,8 @@ function hooksOf({ database, services, stores, inbox }: HookParts): BrokerHooks 
     onActivity: (agentId) => services().lastSeen.note(agentId, services().platform.clock.wall()),
     onMessage(from, topic, payload) {
       const { name } = parseTopic(topic) ?? {}
-      if (name === 'state') inbox.noteState(from.agentId, payload)
-      if (name === 'events') inbox.takeBatch(from, payload)
+      if (name === 'state') inbox.receiveState(from.agentId, payload)
+      if (name === 'events') inbox.receiveBatch(from, payload)
     },
   }
 }

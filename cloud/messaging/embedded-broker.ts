@@ -5,7 +5,7 @@ import type { Platform } from '../../policy/platform.ts'
 import { mayPublish, maySubscribe, type AgentAddress } from '../../policy/topics.ts'
 import { BACKLOG, waitingConnections, type WaitingConnections } from '../foundation/waiting-connections.ts'
 import type { Log } from '../foundation/log.ts'
-import { agentPlaces, type AgentPlaces } from './agent-places.ts'
+import { agentSlots, type AgentSlots } from './agent-slots.ts'
 import { BROKER_LIMITS, type BrokerLimits } from './broker-limits.ts'
 import { packetGuard, type PacketGuard } from './packet-guard.ts'
 
@@ -59,8 +59,8 @@ export async function startBroker(
 ): Promise<Broker> {
   const clients = new AgentClients(hooks, parts)
   const { aedes, refusals } = await mqttOf(clients, hooks, parts)
-  const { strangers, strangersOfNetwork } = parts.limits ?? BROKER_LIMITS
-  const waiting = waitingConnections({ most: strangers, mostOfNetwork: strangersOfNetwork })
+  const { unauthenticated, unauthenticatedPerNetwork } = parts.limits ?? BROKER_LIMITS
+  const waiting = waitingConnections({ most: unauthenticated, mostOfNetwork: unauthenticatedPerNetwork })
   const server = createServer((socket) => {
     const from = socket.remoteAddress ?? ''
     const onCut = (why: string) => refusals.write({ from, why }, 'a broker connection was cut')
@@ -114,8 +114,8 @@ async function mqttOf(
       done(null, agent && maySubscribe(agent, subscription.topic) ? subscription : null)
     },
   })
-  aedes.on('clientReady', (client) => clients.arrived(client))
-  aedes.on('clientDisconnect', (client) => clients.left(client))
+  aedes.on('clientReady', (client) => clients.ready(client))
+  aedes.on('clientDisconnect', (client) => clients.disconnected(client))
   aedes.on('publish', (packet, client) => {
     const agent = client && clients.agentOf(client)
     if (agent) hooks.onMessage(agent, packet.topic, packet.payload.toString())
@@ -135,13 +135,13 @@ class AgentClients {
   readonly #online = new Map<string, AgentAddress>()
   readonly #lines = new Map<string, Client>()
   readonly #guards = new WeakMap<object, { accept(agentId: string): void }>()
-  readonly #places: AgentPlaces
+  readonly #places: AgentSlots
 
   constructor(hooks: BrokerHooks, parts: BrokerParts) {
     this.#hooks = hooks
     this.#parts = parts
     this.#limits = parts.limits ?? BROKER_LIMITS
-    this.#places = agentPlaces(this.#limits.agents, parts.platform.clock, (agentId) => this.#lines.has(agentId))
+    this.#places = agentSlots(this.#limits.agents, parts.platform.clock, (agentId) => this.#lines.has(agentId))
   }
 
   get online(): ReadonlyMap<string, AgentAddress> {
@@ -194,7 +194,7 @@ class AgentClients {
     this.#hooks.authenticate(username, password.toString()).then(
       (agent) => {
         if (!agent) return done(refused, false)
-        if (!this.#places.take(agent.agentId)) return done(full, false)
+        if (!this.#places.reserve(agent.agentId)) return done(full, false)
         this.#agents.set(client, agent)
         this.#guards.get(client.conn)?.accept(agent.agentId)
         done(null, true)
@@ -206,7 +206,7 @@ class AgentClients {
     )
   }
 
-  arrived(client: Client): void {
+  ready(client: Client): void {
     const agent = this.#agents.get(client)
     if (!agent) return
     this.#online.set(agent.agentId, agent)
@@ -214,17 +214,17 @@ class AgentClients {
     this.#hooks.onConnected(agent)
   }
 
-  left(client: Client): void {
+  disconnected(client: Client): void {
     const agent = this.#agents.get(client)
     if (agent && this.#online.get(agent.agentId) === agent) this.#online.delete(agent.agentId)
     if (!agent || this.#lines.get(agent.agentId) !== client) return
     this.#lines.delete(agent.agentId)
-    this.#places.leave(agent.agentId)
+    this.#places.disconnected(agent.agentId)
   }
 
   /** Cuts the agent's connection and frees its place. */
   disconnect(agentId: string): void {
-    this.#places.forget(agentId)
+    this.#places.release(agentId)
     this.#lines.get(agentId)?.close()
   }
 }

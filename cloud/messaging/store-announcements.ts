@@ -2,7 +2,7 @@ import { storeTopic, type StoreTopic } from '../../policy/topics.ts'
 import { denyPage, freshnessDocument } from '../agents/documents/freshness-and-denials.ts'
 import { itemPage } from '../agents/documents/item-pages.ts'
 import type { Tenant } from '../foundation/caller.ts'
-import { recentlyUsed } from '../foundation/recently-used.ts'
+import { lruCache } from '../foundation/lru-cache.ts'
 import type { Services } from '../operations/operation.ts'
 import type { Database } from '../persistence/database.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
@@ -10,21 +10,21 @@ import { itemHead } from '../protection/items/item-sequence.ts'
 import { policyOfStore, signPolicy } from '../protection/store-policy/store-policy.ts'
 import { findStore } from '../stores/queries.ts'
 import type { Broker } from './embedded-broker.ts'
-import type { WorkUnderWay } from './work-under-way.ts'
+import type { BackgroundTasks } from './background-tasks.ts'
 
 /** Stores of which this process remembers what it published. Any other is published as a whole. */
 const STORES_LIMIT = 10_000
 /** Of the denials and of the items what is newer than was told goes to the broker, and so many before it, in case a message was lost. */
-const TOLD_AGAIN = 8
+const REPUBLISHED_ENTRIES = 8
 /** At most so many: who lacks more fetches it. */
-const TOLD_AT_ONCE = 100
+const PAGE_LIMIT = 100
 /** What the broker keeps is signed anew so often, ms: it is valid for 80 hours. */
-const TELL_ALL_MS = 3_600_000
+const REPUBLISH_ALL_MS = 3_600_000
 /** What was told whole so lately the broker hands to whoever connects, ms: after an outage a store's agents come all at once. */
-const STILL_TOLD_MS = 60_000
+const STILL_CURRENT_MS = 60_000
 
 /** What the broker has of a store; agents miss nothing by it, for the freshness names the newest of each kind. */
-interface Told {
+interface PublishedState {
   keys: string
   policy: string
   denySeq: number
@@ -33,28 +33,28 @@ interface Told {
 }
 
 /** `news`: what is newer than was published; `all`: everything anew. */
-export type Announced = 'news' | 'all'
+export type AnnouncementScope = 'news' | 'all'
 
 export interface AnnouncementParts {
   database: Database
   services: () => Services
-  underWay: WorkUnderWay
+  tasks: BackgroundTasks
 }
 
 /** Publishes the documents of stores that agents need: keys, policy, denials, items and their freshness. */
 export class StoreAnnouncements {
   readonly #database: Database
   readonly #services: () => Services
-  readonly #underWay: WorkUnderWay
-  readonly #told = recentlyUsed<string, Told>(STORES_LIMIT)
-  readonly #dirty = new Map<string, Announced>()
+  readonly #underWay: BackgroundTasks
+  readonly #told = lruCache<string, PublishedState>(STORES_LIMIT)
+  readonly #dirty = new Map<string, AnnouncementScope>()
   readonly #telling = new Map<string, Promise<void>>()
   #broker: Broker | undefined
 
-  constructor({ database, services, underWay }: AnnouncementParts) {
+  constructor({ database, services, tasks }: AnnouncementParts) {
     this.#database = database
     this.#services = services
-    this.#underWay = underWay
+    this.#underWay = tasks
   }
 
   /** A broker has nothing yet. */
@@ -64,7 +64,7 @@ export class StoreAnnouncements {
   }
 
   /** Changes that come together are told together. */
-  storeChanged(storeId: string, what: Announced = 'news'): void {
+  storeChanged(storeId: string, what: AnnouncementScope = 'news'): void {
     const isUnderWay = this.#dirty.has(storeId)
     if (!isUnderWay || what === 'all') this.#dirty.set(storeId, what)
     if (isUnderWay) return
@@ -94,17 +94,17 @@ export class StoreAnnouncements {
   /** An agent has connected. The broker may have begun anew with nothing. */
   connected(storeId: string): void {
     const before = this.#told.get(storeId)
-    if (!before || this.#services().platform.clock.elapsed() - before.allAtMs >= STILL_TOLD_MS)
+    if (!before || this.#services().platform.clock.elapsed() - before.allAtMs >= STILL_CURRENT_MS)
       this.storeChanged(storeId, 'all')
   }
 
   /** Publishes every store that has an agent connected. */
-  async refresh(what: Announced): Promise<void> {
+  async refresh(what: AnnouncementScope): Promise<void> {
     const stores = new Set([...(this.#broker?.connected().values() ?? [])].map((agent) => agent.storeId))
     for (const storeId of stores) await this.#publishStore(storeId, what)
   }
 
-  async #publishStore(storeId: string, what: Announced): Promise<void> {
+  async #publishStore(storeId: string, what: AnnouncementScope): Promise<void> {
     const { reads } = this.#database
     const services = this.#services()
     const { authority, platform } = services
@@ -115,12 +115,12 @@ export class StoreAnnouncements {
     const policy = await policyOfStore(reads, store, services)
     const nowMs = platform.clock.elapsed()
     const before = this.#told.get(storeId)
-    const known = what === 'news' && before && nowMs - before.allAtMs < TELL_ALL_MS ? before : undefined
+    const known = what === 'news' && before && nowMs - before.allAtMs < REPUBLISH_ALL_MS ? before : undefined
     const policyNow = `${authority.policySigner.kid} ${policy.hash}`
     if (known?.keys !== keySet.jws) this.#publish(storeId, 'keys', keySet.jws)
     if (known?.policy !== policyNow) this.#publish(storeId, 'policy', signPolicy(policy, services))
     if (known?.denySeq !== store.deny_seq) {
-      const { jws } = await denyPage(reads, store, toldBehind(known?.denySeq, store.deny_seq), services)
+      const { jws } = await denyPage(reads, store, pageStart(known?.denySeq, store.deny_seq), services)
       this.#publish(storeId, 'deny', jws)
     }
     const itemSeq = await this.#tellItems(store, known?.itemSeq)
@@ -151,7 +151,7 @@ export class StoreAnnouncements {
     const { reads } = this.#database
     const { seq } = await itemHead(reads, store.store_id)
     if (seq === before) return seq
-    const { jws, ver } = await itemPage(reads, store, toldBehind(before, seq), this.#services())
+    const { jws, ver } = await itemPage(reads, store, pageStart(before, seq), this.#services())
     this.#publish(store.store_id, 'items', jws)
     return ver
   }
@@ -162,6 +162,6 @@ export class StoreAnnouncements {
 }
 
 /** The number behind which the broker is told, when it has what goes up to `before`. */
-function toldBehind(before: number | undefined, now: number): number {
-  return Math.max(0, now - TOLD_AT_ONCE, Math.min(before ?? 0, now) - TOLD_AGAIN)
+function pageStart(before: number | undefined, now: number): number {
+  return Math.max(0, now - PAGE_LIMIT, Math.min(before ?? 0, now) - REPUBLISHED_ENTRIES)
 }

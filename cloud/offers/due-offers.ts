@@ -1,6 +1,6 @@
 import { newId } from '../../policy/ids.ts'
 import { systemCaller, type Tenant } from '../foundation/caller.ts'
-import { carryOut, startDueLoop, type DueLoop } from '../operations/due-loop.ts'
+import { runConcurrently, startDueLoop, type DueLoop } from '../operations/due-loop.ts'
 import type { Call, Services } from '../operations/operation.ts'
 import { performTask } from '../operations/perform.ts'
 import type { Database } from '../persistence/database.ts'
@@ -23,7 +23,7 @@ export function startDueOffers(database: Database, services: Services): DueLoop 
     name: NAME,
     changed: services.offersChanged,
     pollMs: POLL_MS,
-    look: () => moveDue(database, services),
+    processDue: () => moveDue(database, services),
   })
 }
 
@@ -32,7 +32,7 @@ export async function moveDue(database: Database, services: Services): Promise<n
   const rows = await readDue(database.reads, READ_LIMIT)
   const nowMs = services.platform.clock.wall()
   const due = rows.filter((row) => (row.due_ms ?? nowMs) <= nowMs)
-  const good = await carryOut(
+  const good = await runConcurrently(
     due.map((row) => () => moveAlone(database, services, row)),
     AT_ONCE,
     services,

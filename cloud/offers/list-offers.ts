@@ -1,4 +1,4 @@
-import { iso, present } from '../operations/fields.ts'
+import { iso, definedFields } from '../operations/fields.ts'
 import type { Db } from '../persistence/database.ts'
 import type { OfferGroupRow } from '../persistence/tables/offers.ts'
 import { scopeOf } from './offer-scope.ts'
@@ -54,7 +54,7 @@ export function toListed(
     validTo: iso(group.valid_to_ms),
     merchantColor: group.merchant_color,
     tags: group.tags === null ? [] : (JSON.parse(group.tags) as string[]),
-    ...present({ imageUrl: group.image_url, quantity: group.quantity }),
+    ...definedFields({ imageUrl: group.image_url, quantity: group.quantity }),
     productCount: group.product_count,
     isActive: status === 'ACTIVE',
     status,

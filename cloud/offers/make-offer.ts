@@ -48,7 +48,7 @@ export async function makeOffer(
   await insertBranches(db, branches)
   if (statusAt(validity, nowMs) === 'ACTIVE') emitPublished(call, branches)
   call.changed(group.lead_id)
-  call.afterCommit(services.offersChanged.give)
+  call.afterCommit(services.offersChanged.notify)
   return { group, branches }
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { eurosOf, present } from '../operations/fields.ts'
+import { eurosOf, definedFields } from '../operations/fields.ts'
 import type { Db } from '../persistence/database.ts'
 import type { OfferProduct } from './offer-products.ts'
 import { readLists, readPricedBranches } from './queries.ts'
@@ -60,7 +60,7 @@ export async function withProducts(
 /** Joins an offer with its products. All stores of an offer list the same products in the same order. */
 export function toDetail(listed: ListedOffer, stores: readonly StoreProducts[]): OfferDetail {
   const products = (stores[0]?.products ?? []).map((product, i) => ({
-    ...present({ ean: product.ean ?? null }),
+    ...definedFields({ ean: product.ean ?? null }),
     name: product.name,
     ...pricesOf(product),
     prices: stores.flatMap(({ storeId, products: own }) => {
@@ -73,7 +73,7 @@ export function toDetail(listed: ListedOffer, stores: readonly StoreProducts[]):
 
 function pricesOf({ priceCent, oldPriceCent }: OfferProduct) {
   return {
-    ...present({ originalPrice: oldPriceCent === undefined ? null : eurosOf(oldPriceCent) }),
+    ...definedFields({ originalPrice: oldPriceCent === undefined ? null : eurosOf(oldPriceCent) }),
     discountPrice: eurosOf(priceCent),
   }
 }

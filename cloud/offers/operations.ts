@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { knownCaller } from '../foundation/caller.ts'
 import { iso, Limit, Offset, Success } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
-import { cursorOf, nextOf, pageOf } from '../operations/paging.ts'
+import { cursorField, toPage, pageLimits } from '../operations/paging.ts'
 import { ownStores } from '../stores/own-stores.ts'
 import type { OfferGroupRow } from '../persistence/tables/offers.ts'
 import { cloneOffer as makeClone } from './clone-offer.ts'
@@ -191,7 +191,7 @@ export const getManagerOffers = operation({
     status: z.enum(Object.keys(OFFER_FILTERS) as [OfferFilter, ...OfferFilter[]]).optional(),
     limit: Limit.optional(),
     offset: Offset.optional(),
-    cursor: cursorOf('off', isSandboxOfferId).optional(),
+    cursor: cursorField('off', isSandboxOfferId).optional(),
   }),
   response: z.strictObject({
     ...Success,
@@ -202,7 +202,7 @@ export const getManagerOffers = operation({
   }),
   example: { status: 'active' },
   async run(call, input) {
-    const page = pageOf(input, DEFAULT_PAGE)
+    const page = pageLimits(input, DEFAULT_PAGE)
     const caller = knownCaller(call.caller)
     const storeIds = caller.kind === 'agent' ? [caller.storeId] : caller.storeIds
     if (isSandbox(call)) return mockPage(call, input.status, page, storeIds)
@@ -213,7 +213,7 @@ export const getManagerOffers = operation({
       nowMs: call.nowMs,
     }
     const { rows, total } = await listGroups(call.db, of, { ...page, limit: page.limit + 1 })
-    const { items, nextCursor } = nextOf(rows, (row) => row.lead_id, page)
+    const { items, nextCursor } = toPage(rows, (row) => row.lead_id, page)
     const offers = await presentOffers(call.db, items, storeIds, call.nowMs)
     return { success: true as const, offers, total, ...(nextCursor && { nextCursor }) }
   },
@@ -222,7 +222,7 @@ export const getManagerOffers = operation({
 async function mockPage(
   call: Call,
   filter: OfferFilter | undefined,
-  page: ReturnType<typeof pageOf>,
+  page: ReturnType<typeof pageLimits>,
   visible: readonly string[] | null,
 ) {
   const all = (await mockOffers(call)).filter(({ group, storeIds }) => {
@@ -234,7 +234,7 @@ async function mockPage(
   })
   const { after, offset } = page
   const rest = after === undefined ? all.slice(offset) : all.filter(({ group }) => group.lead_id < after)
-  const { items, nextCursor } = nextOf(rest, ({ group }) => group.lead_id, page)
+  const { items, nextCursor } = toPage(rest, ({ group }) => group.lead_id, page)
   const offers = items.map(({ group, storeIds }) =>
     toListed(
       group,

@@ -3,7 +3,7 @@ import { keyCaller } from '../foundation/caller.ts'
 import { invalid, notFound } from '../foundation/failure.ts'
 import { Id, Success } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
-import { cursorOf, nextOf, pageOf, type Page } from '../operations/paging.ts'
+import { cursorField, toPage, pageLimits, type Page } from '../operations/paging.ts'
 import { ownStores } from '../stores/own-stores.ts'
 import { presentOffers } from './list-offers.ts'
 import { OfferDetail, withProducts } from './offer-detail.ts'
@@ -70,7 +70,7 @@ export const fetchActiveOffers = operation({
   request: z.strictObject({
     storeId: Id,
     limit: z.int().min(1).max(LARGEST_PAGE).optional(),
-    cursor: cursorOf('off', isSandboxOfferId).optional(),
+    cursor: cursorField('off', isSandboxOfferId).optional(),
   }),
   response: z.strictObject({
     ...Success,
@@ -82,12 +82,12 @@ export const fetchActiveOffers = operation({
   example: { storeId: STORE },
   async run(call, { storeId, ...paging }) {
     await ownStores(call, [storeId])
-    const page = pageOf(paging, DEFAULT_PAGE)
+    const page = pageLimits(paging, DEFAULT_PAGE)
     const { tenant } = keyCaller(call.caller)
     if (isSandbox(call)) return mockPage(call, storeId, page)
     const of = { tenant, storeIds: [storeId], only: 'active' as const, nowMs: call.nowMs }
     const { rows, total } = await listGroups(call.db, of, { ...page, limit: page.limit + 1 })
-    const { items, nextCursor } = nextOf(rows, (row) => row.lead_id, page)
+    const { items, nextCursor } = toPage(rows, (row) => row.lead_id, page)
     const listed = await presentOffers(call.db, items, [storeId], call.nowMs)
     const named = listed.flatMap((offer, i) => {
       const groupId = items[i]?.group_id
@@ -105,7 +105,7 @@ async function mockPage(call: Call, storeId: string, page: Page) {
   })
   const { after } = page
   const rest = after === undefined ? active : active.filter(({ group }) => group.lead_id < after)
-  const { items, nextCursor } = nextOf(rest, ({ group }) => group.lead_id, page)
+  const { items, nextCursor } = toPage(rest, ({ group }) => group.lead_id, page)
   return {
     success: true as const,
     _sandbox: true as const,

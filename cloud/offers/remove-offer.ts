@@ -11,6 +11,6 @@ export async function removeOffer(call: Call, { group, branches, active }: Offer
     branches.map((row) => row.list_id),
   )
   call.changed(group.lead_id)
-  call.afterCommit(call.services.offersChanged.give)
+  call.afterCommit(call.services.offersChanged.notify)
   return active.length
 }

@@ -152,7 +152,7 @@ export async function updateOffer(
   const wasLive = group.status === 'ACTIVE' && statusFrom('ACTIVE', oldValidity, nowMs) === 'ACTIVE'
   if (status === 'ACTIVE') emitPublished(call, wasLive ? added : [...stay, ...added])
   call.changed(group.lead_id)
-  call.afterCommit(call.services.offersChanged.give)
+  call.afterCommit(call.services.offersChanged.notify)
   const siblings = stay.filter((row) => row.offer_id !== named.offer_id)
   return { updatedFields, siblingUpdates: updatedFields.length === 0 ? 0 : siblings.length, ...changes }
 }

@@ -1,7 +1,7 @@
 import type { Cancel } from '../../policy/platform.ts'
 import { logJobFailure } from '../foundation/log.ts'
 import type { Services } from './operation.ts'
-import type { Signal } from './signal.ts'
+import type { Notifier } from './notifier.ts'
 
 /**
  *   timer for the next due moment ─┐
@@ -16,19 +16,22 @@ export interface DueLoop {
   stop(): Promise<void>
 }
 
-export interface DueWork {
+export interface DueLoopOptions {
   /** What logs call it. */
   readonly name: string
   /** Given when there may be something new. */
-  readonly changed: Pick<Signal, 'on'>
+  readonly changed: Pick<Notifier, 'subscribe'>
   /** Other processes change things too, and clocks are set: looks at least this often, ms. */
   readonly pollMs: number
   /** Sees to a bounded number of what is due; answers in how many ms the next is, 0 or less when more are. */
-  look(): Promise<number>
+  processDue(): Promise<number>
 }
 
 /** Starts looking, at once and then again and again. */
-export function startDueLoop({ platform, log }: Services, { name, changed, pollMs, look }: DueWork): DueLoop {
+export function startDueLoop(
+  { platform, log }: Services,
+  { name, changed, pollMs, processDue }: DueLoopOptions,
+): DueLoop {
   let cancel: Cancel | undefined
   let running: Promise<void> | undefined
   let again = false
@@ -46,7 +49,7 @@ export function startDueLoop({ platform, log }: Services, { name, changed, pollM
       if (stopped) return
       again = false
       cancel?.()
-      waitMs = await look().catch((error: unknown) => {
+      waitMs = await processDue().catch((error: unknown) => {
         logJobFailure(log, error, name)
         return pollMs
       })
@@ -56,7 +59,7 @@ export function startDueLoop({ platform, log }: Services, { name, changed, pollM
     if (!stopped) cancel = platform.timers.after(Math.min(waitMs, pollMs), wake)
   }
 
-  const unsubscribe = changed.on(wake)
+  const unsubscribe = changed.subscribe(wake)
   wake()
   return {
     async stop() {
@@ -70,7 +73,7 @@ export function startDueLoop({ platform, log }: Services, { name, changed, pollM
 }
 
 /** Carries these out, so many at once; answers whether all went well. One that fails holds up no other. */
-export async function carryOut(
+export async function runConcurrently(
   tasks: readonly (() => Promise<void>)[],
   atOnce: number,
   { log }: Services,

@@ -5,12 +5,12 @@ import { isIdShaped } from '../../policy/ids.ts'
 /** Fields that many operations share. */
 
 /** What no row is ever named: an id of an impossible form is simply unknown (decisions §1). */
-const NOBODY = '-'
+const IMPOSSIBLE_ID = '-'
 
 /** An id as it comes in. Anything that cannot be one is left to be unknown: 404, not 400. */
 export const Id = z
   .string()
-  .transform((text) => (isIdShaped(text) ? text : NOBODY))
+  .transform((text) => (isIdShaped(text) ? text : IMPOSSIBLE_ID))
   .describe('An opaque id, 1–128 printable characters.')
 
 /** A time with offset, in ISO 8601. */
@@ -59,7 +59,7 @@ export function eurosOf(cents: number): number {
 }
 
 /** Leaves out what is null or undefined: optional fields are absent, not null. */
-export function present<T extends object>(fields: T): { [K in keyof T]: Exclude<T[K], null> } {
+export function definedFields<T extends object>(fields: T): { [K in keyof T]: Exclude<T[K], null> } {
   const kept: Partial<T> = {}
   for (const name in fields) if (fields[name] !== null && fields[name] !== undefined) kept[name] = fields[name]
   return kept as { [K in keyof T]: Exclude<T[K], null> }

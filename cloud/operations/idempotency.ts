@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import type { Db } from '../persistence/database.ts'
 import { fieldsOf, prepared } from '../persistence/prepared.ts'
 import type { IdempotencyRow } from '../persistence/tables/accounts.ts'
-import { CLOCKS_DIFFER_MS } from './clocks.ts'
+import { MAX_CLOCK_SKEW_MS } from './clock-skew.ts'
 import { Failure } from '../foundation/failure.ts'
 
 /** Answers kept so that the same request is executed once (decisions §9, P5). */
@@ -25,7 +25,7 @@ export interface RequestIdentity {
   requestHash: string
 }
 
-export interface KeptAnswer {
+export interface StoredResponse {
   status: number
   body: string
 }
@@ -66,7 +66,7 @@ const byIdentity = prepared((db, p: { tenant: string; operation: string; keyHash
     .where('key_hash', '=', p.keyHash),
 )
 
-const insertAnswer = prepared((db, p: IdempotencyRow) => {
+const insertResponse = prepared((db, p: IdempotencyRow) => {
   const kept = fieldsOf(p, ['request_hash', 'status', 'body', 'valid_until_ms', 'created_ms'])
   return db
     .insertInto('idempotency')
@@ -75,7 +75,11 @@ const insertAnswer = prepared((db, p: IdempotencyRow) => {
 })
 
 /** The kept answer to the same request within the window; throws when the key was used for another one. */
-export async function findAnswer(db: Db, request: RequestIdentity, nowMs: number): Promise<KeptAnswer | undefined> {
+export async function findStoredResponse(
+  db: Db,
+  request: RequestIdentity,
+  nowMs: number,
+): Promise<StoredResponse | undefined> {
   const [row] = await byIdentity(db, { tenant: request.tenant, operation: request.operation, keyHash: request.keyHash })
   if (!row || row.created_ms <= nowMs - IDEMPOTENCY_WINDOW_MS) return undefined
   if (row.request_hash !== request.requestHash) {
@@ -85,7 +89,7 @@ export async function findAnswer(db: Db, request: RequestIdentity, nowMs: number
   }
   if (row.status === RUNNING) {
     const leftMs = (row.valid_until_ms ?? 0) - nowMs
-    if (leftMs <= 0 || leftMs > RUNNING_LEASE_MS + CLOCKS_DIFFER_MS) return undefined
+    if (leftMs <= 0 || leftMs > RUNNING_LEASE_MS + MAX_CLOCK_SKEW_MS) return undefined
     const retryAfter = Math.ceil(leftMs / 1_000)
     throw new Failure('already-exists', 'the same request is being carried out', {
       reason: 'idempotency_in_progress',
@@ -96,47 +100,50 @@ export async function findAnswer(db: Db, request: RequestIdentity, nowMs: number
 }
 
 /** Marks a request of several transactions as being carried out, until its lease ends. What an earlier life of it remembers stays. */
-export async function claimRunning(db: Db, request: RequestIdentity, nowMs: number): Promise<void> {
+export async function claimRequest(db: Db, request: RequestIdentity, nowMs: number): Promise<void> {
   const [row] = await byIdentity(db, { tenant: request.tenant, operation: request.operation, keyHash: request.keyHash })
   const isSame =
     row?.status === RUNNING &&
     row.request_hash === request.requestHash &&
     row.created_ms > nowMs - IDEMPOTENCY_WINDOW_MS
-  await writeAnswer(db, request, { status: RUNNING, body: isSame ? row.body : '' }, nowMs, nowMs + RUNNING_LEASE_MS)
+  await writeResponse(db, request, { status: RUNNING, body: isSame ? row.body : '' }, nowMs, nowMs + RUNNING_LEASE_MS)
 }
 
 /**
  * What this request, in whichever life, has noted; '' for nothing, undefined when another life of it has ended it. Takes the row
  * for this transaction, so that a life that was only slow cannot do the same beside it.
  */
-export async function takeMemory(db: Db, request: RequestIdentity, nowMs: number): Promise<string | undefined> {
-  const row = await ofRunning(db.updateTable('idempotency').set({ valid_until_ms: nowMs + RUNNING_LEASE_MS }), request)
+export async function lockCheckpoint(db: Db, request: RequestIdentity, nowMs: number): Promise<string | undefined> {
+  const row = await whereRunning(
+    db.updateTable('idempotency').set({ valid_until_ms: nowMs + RUNNING_LEASE_MS }),
+    request,
+  )
     .returning('body')
     .executeTakeFirst()
   return row?.body
 }
 
 /** Notes, in the transaction of what was done, what a successor must know to go on from there. */
-export async function noteMemory(db: Db, request: RequestIdentity, memory: string): Promise<void> {
-  await ofRunning(db.updateTable('idempotency').set({ body: memory }), request).execute()
+export async function storeCheckpoint(db: Db, request: RequestIdentity, memory: string): Promise<void> {
+  await whereRunning(db.updateTable('idempotency').set({ body: memory }), request).execute()
 }
 
 /** The work goes on: its lease with it. */
-export async function renewRunning(db: Db, request: RequestIdentity, nowMs: number): Promise<void> {
-  await ofRunning(db.updateTable('idempotency').set({ valid_until_ms: nowMs + RUNNING_LEASE_MS }), request).execute()
+export async function renewRequestLease(db: Db, request: RequestIdentity, nowMs: number): Promise<void> {
+  await whereRunning(db.updateTable('idempotency').set({ valid_until_ms: nowMs + RUNNING_LEASE_MS }), request).execute()
 }
 
 /** The work has failed: the same key may try again at once. What was done once stays remembered. */
-export async function endRunning(db: Db, request: RequestIdentity, nowMs: number): Promise<void> {
-  await ofRunning(db.deleteFrom('idempotency'), request).where('body', '=', '').execute()
-  await ofRunning(db.updateTable('idempotency').set({ valid_until_ms: nowMs }), request).execute()
+export async function releaseRequest(db: Db, request: RequestIdentity, nowMs: number): Promise<void> {
+  await whereRunning(db.deleteFrom('idempotency'), request).where('body', '=', '').execute()
+  await whereRunning(db.updateTable('idempotency').set({ valid_until_ms: nowMs }), request).execute()
 }
 
 /**
  * Of a database that one process has to itself, when it begins: whoever was at work is gone, and waiting for the end of
  * a lease would keep the same requests from being carried out for nothing. What was done once stays remembered.
  */
-export async function endRunningOfTheDead(db: Db): Promise<void> {
+export async function releaseAbandonedRequests(db: Db): Promise<void> {
   // Written out: with a parameter SQLite would not see that the index of these rows will do.
   const isRunning = sql<boolean>`status = ${sql.lit(RUNNING)}`
   await db.deleteFrom('idempotency').where(isRunning).where('body', '=', '').execute()
@@ -144,7 +151,7 @@ export async function endRunningOfTheDead(db: Db): Promise<void> {
 }
 
 /** Of this request, while it is being carried out. */
-function ofRunning<
+function whereRunning<
   Q extends { where(column: 'tenant' | 'operation' | 'key_hash' | 'status', op: '=', value: string | number): Q },
 >(query: Q, request: RequestIdentity): Q {
   return query
@@ -155,22 +162,27 @@ function ofRunning<
 }
 
 /** Keeps the answer in the transaction of the work itself: both are there after a power cut, or neither. */
-export async function keepAnswer(db: Db, request: RequestIdentity, answer: KeptAnswer, nowMs: number): Promise<void> {
-  await writeAnswer(db, request, answer, nowMs, null)
+export async function storeResponse(
+  db: Db,
+  request: RequestIdentity,
+  answer: StoredResponse,
+  nowMs: number,
+): Promise<void> {
+  await writeResponse(db, request, answer, nowMs, null)
 }
 
-async function writeAnswer(
+async function writeResponse(
   db: Db,
   { tenant, operation, keyHash: key_hash, requestHash: request_hash }: RequestIdentity,
-  { status, body }: KeptAnswer,
+  { status, body }: StoredResponse,
   created_ms: number,
   valid_until_ms: number | null,
 ): Promise<void> {
-  await insertAnswer(db, { tenant, operation, key_hash, request_hash, status, body, valid_until_ms, created_ms })
+  await insertResponse(db, { tenant, operation, key_hash, request_hash, status, body, valid_until_ms, created_ms })
 }
 
 /** Forgets answers whose window is over. */
-export async function pruneAnswers(db: Db, nowMs: number): Promise<void> {
+export async function pruneStoredResponses(db: Db, nowMs: number): Promise<void> {
   await db
     .deleteFrom('idempotency')
     .where('created_ms', '<=', nowMs - IDEMPOTENCY_WINDOW_MS)

@@ -9,9 +9,9 @@ import type { OutgoingHttp } from '../outgoing/outgoing-http.ts'
 import type { Db } from '../persistence/database.ts'
 import type { Caller, Tenant } from '../foundation/caller.ts'
 import type { Package } from '../foundation/packages.ts'
-import type { Answerable } from './raw-json.ts'
-import type { WaitForIt } from './ask-first.ts'
-import type { Signal } from './signal.ts'
+import type { Serializable } from './raw-json.ts'
+import type { WaitForRelease } from './lease-recall.ts'
+import type { Notifier } from './notifier.ts'
 import type { KeyUsage, LastSeen, VapidKeys } from '../foundation/ports.ts'
 import type { Readiness } from '../foundation/readiness.ts'
 
@@ -55,11 +55,11 @@ export interface Services {
   /** Push notices: `wake` says that there may be new ones. */
   readonly push: { readonly wake: () => void; readonly vapid: VapidKeys }
   /** Given after a commit that changed offers: what is due next may have changed. */
-  readonly offersChanged: Signal
+  readonly offersChanged: Notifier
   /** Given after a commit by which something became known that agents had reported on before. */
-  readonly becameKnown: Signal
+  readonly entityRegistered: Notifier
   /** Given after a commit that leaves payments or refunds to be seen to. */
-  readonly paymentsDue: Signal
+  readonly paymentsDue: Notifier
   /** Requests to merchants' own systems. */
   readonly outgoing: OutgoingHttp
   /** Sends events; `wake` says that there may be new ones. `assertEvent` throws if an event or its data is not declared. */
@@ -95,17 +95,17 @@ export interface Call<C extends Caller = Caller> {
    * Before anybody is refused: undoes this transaction, makes `ask` durable in one of its own, waits as that says, and
    * runs the operation once more. That second time, and in steps and jobs, it does nothing.
    */
-  askFirst(ask: (db: Db) => Promise<WaitForIt>): void
+  recallLeaseAndRetry(ask: (db: Db) => Promise<WaitForRelease>): void
 }
 
 /** What a successor of a request that died is told. */
-export type Remembered = Readonly<Record<string, string | null>>
+export type Checkpoint = Readonly<Record<string, string | null>>
 
 /**
  * What an operation works with that is too long for one transaction, or that waits for more than the database. Each step is
  * durable by itself and sends its events; the whole may be begun again after a crash and must then do no harm.
  */
-export interface Work {
+export interface StepContext {
   readonly operation: Operation
   readonly caller: Caller
   readonly services: Services
@@ -120,7 +120,7 @@ export interface Work {
    * died: a successor gets the same result, and goes on from there. At most one in an operation; the result is kept as JSON, so
    * it is ids. `isStill` false: what was done has come to nothing since, and is done anew.
    */
-  once<T extends Remembered>(
+  once<T extends Checkpoint>(
     change: (call: Call) => Promise<T>,
     isStill?: (call: Call, made: T) => Promise<boolean>,
   ): Promise<T>
@@ -129,7 +129,7 @@ export interface Work {
 }
 
 /** An answer that is made part by part while it is sent. */
-export interface StreamedAnswer {
+export interface StreamedResponse {
   readonly contentType: string
   /** Under which name a browser keeps it. */
   readonly fileName?: string
@@ -137,14 +137,14 @@ export interface StreamedAnswer {
 }
 
 /** Another type of a streamed answer than JSON, for requests with this `format`. */
-export interface AnswerForm {
+export interface ResponseFormat {
   readonly format: string
   readonly contentType: string
   readonly description: string
 }
 
 /** What an operation with a streamed answer works with: every part looks for itself at what is committed. */
-export type Reading = Pick<Work, 'operation' | 'caller' | 'services' | 'read'>
+export type ReadContext = Pick<StepContext, 'operation' | 'caller' | 'services' | 'read'>
 
 /** How an operation takes multipart/form-data: text fields arrive as text, the file as an `UploadedFile`. */
 export interface Multipart {
@@ -155,7 +155,7 @@ export interface Multipart {
   readonly alsoJson: boolean
 }
 
-export interface OlderForm {
+export interface LegacyForm {
   readonly request: z.ZodType
   readonly response: z.ZodType
   run(call: Call, input: unknown): Promise<object>
@@ -183,14 +183,14 @@ export interface Operation {
   readonly refusals: readonly string[]
   /** Every event that the operation emits, or a job that runs in its name (`performTask`), except `protection.*` events of `recordEvent`. */
   readonly emits: readonly string[]
-  /** The answer holds a secret: a stored copy is sealed (stored-answers.ts). */
-  readonly secretAnswer: boolean
+  /** The answer holds a secret: a stored copy is sealed (response-sealer.ts). */
+  readonly secretResponse: boolean
   /** The request itself proves who asks, so that an Idempotency-Key works without an API key. */
   readonly proofInBody: boolean
   /** Body at most, bytes. */
   readonly bodyLimit: number
   /** The older listing form over GET, or GET as the only form (`only`). */
-  readonly get: OlderForm | undefined
+  readonly get: LegacyForm | undefined
   readonly getOnly: boolean
   readonly multipart: Multipart | undefined
   /**
@@ -200,11 +200,11 @@ export interface Operation {
   readonly prepare: ((call: Call, input: unknown) => Promise<unknown>) | undefined
   run(call: Call, input: unknown, prepared?: unknown): Promise<object>
   /** Instead of `run`: several transactions, with progress as server-sent events for who accepts them. */
-  readonly steps: ((work: Work, input: unknown) => Promise<object>) | undefined
+  readonly steps: ((work: StepContext, input: unknown) => Promise<object>) | undefined
   /** Instead of `run`, for what changes nothing: an answer of any length. `response` describes its JSON form. */
-  readonly stream: ((reading: Reading, input: unknown) => Promise<StreamedAnswer>) | undefined
+  readonly stream: ((reading: ReadContext, input: unknown) => Promise<StreamedResponse>) | undefined
   /** In which other types it is streamed. */
-  readonly forms: readonly AnswerForm[]
+  readonly formats: readonly ResponseFormat[]
 }
 
 const JSON_BODY_LIMIT = 1024 * 1024
@@ -231,26 +231,26 @@ interface Declaration<N extends string, I extends z.ZodType, O extends z.ZodType
   answer?: z.input<O> & Record<string, unknown>
   refusals?: readonly string[]
   emits?: readonly string[]
-  secretAnswer?: boolean
+  secretResponse?: boolean
   proofInBody?: boolean
   bodyLimit?: number
-  get?: OlderForm
+  get?: LegacyForm
   getOnly?: boolean
   multipart?: Multipart
-  forms?: readonly AnswerForm[]
+  formats?: readonly ResponseFormat[]
 }
 
-type Running<I extends z.ZodType, O extends z.ZodType, P> =
+type Implementation<I extends z.ZodType, O extends z.ZodType, P> =
   | {
       prepare?(call: Call, input: z.output<I>): Promise<P>
-      run(call: Call, input: z.output<I>, prepared: P): Promise<Answerable<z.input<O>>>
+      run(call: Call, input: z.output<I>, prepared: P): Promise<Serializable<z.input<O>>>
     }
-  | { steps(work: Work, input: z.output<I>): Promise<Answerable<z.input<O>>> }
-  | { stream(reading: Reading, input: z.output<I>): Promise<StreamedAnswer> }
+  | { steps(work: StepContext, input: z.output<I>): Promise<Serializable<z.input<O>>> }
+  | { stream(reading: ReadContext, input: z.output<I>): Promise<StreamedResponse> }
 
 /** Declares an operation. Routes, checks, documentation and tests all come from this. */
 export function operation<const N extends string, I extends z.ZodType, O extends z.ZodType, P = undefined>(
-  declaration: Declaration<N, I, O> & Running<I, O, P>,
+  declaration: Declaration<N, I, O> & Implementation<I, O, P>,
 ): TypedOperation<N, I, O> {
   return {
     answer: undefined,
@@ -259,27 +259,27 @@ export function operation<const N extends string, I extends z.ZodType, O extends
     callers: ['secret'],
     emits: [],
     audited: declaration.changes,
-    secretAnswer: false,
+    secretResponse: false,
     proofInBody: false,
     bodyLimit: JSON_BODY_LIMIT,
     get: undefined,
     getOnly: false,
     multipart: undefined,
-    forms: [],
+    formats: [],
     ...declaration,
     prepare: 'prepare' in declaration ? (declaration.prepare as Operation['prepare']) : undefined,
-    run: 'run' in declaration ? (declaration.run as Operation['run']) : otherwise,
+    run: 'run' in declaration ? (declaration.run as Operation['run']) : notRunDirectly,
     steps: 'steps' in declaration ? (declaration.steps as Operation['steps']) : undefined,
     stream: 'stream' in declaration ? (declaration.stream as Operation['stream']) : undefined,
   }
 }
 
-function otherwise(): never {
+function notRunDirectly(): never {
   throw new Error('this operation is carried out in steps, or its answer is streamed')
 }
 
 /** The same operation by another name. */
-export function alsoNamed<const N extends string, I extends z.ZodType, O extends z.ZodType>(
+export function operationAlias<const N extends string, I extends z.ZodType, O extends z.ZodType>(
   name: N,
   { name: first, ...operation }: TypedOperation<string, I, O>,
 ): TypedOperation<N, I, O> {
@@ -287,12 +287,12 @@ export function alsoNamed<const N extends string, I extends z.ZodType, O extends
 }
 
 /** Declares the older GET form of a listing (decisions §1). */
-export function olderForm<I extends z.ZodType, O extends z.ZodType>(form: {
+export function legacyForm<I extends z.ZodType, O extends z.ZodType>(form: {
   request: I
   response: O
-  run(call: Call, input: z.output<I>): Promise<Answerable<z.input<O>>>
-}): OlderForm {
-  return form as unknown as OlderForm
+  run(call: Call, input: z.output<I>): Promise<Serializable<z.input<O>>>
+}): LegacyForm {
+  return form as unknown as LegacyForm
 }
 
 /** Whether the package gate applies to this call at all. */

@@ -1,31 +1,31 @@
 import { assert } from '../../policy/assert.ts'
 import type { Database } from '../persistence/database.ts'
 import {
-  claimRunning,
-  endRunning,
-  findAnswer,
+  claimRequest,
+  releaseRequest,
+  findStoredResponse,
   hashOf,
-  keepAnswer,
-  noteMemory,
-  renewRunning,
-  takeMemory,
-  type KeptAnswer,
+  storeResponse,
+  storeCheckpoint,
+  renewRequestLease,
+  lockCheckpoint,
+  type StoredResponse,
   type RequestIdentity,
 } from './idempotency.ts'
 import { Failure } from '../foundation/failure.ts'
-import { keepRefusal } from './keep-refusal.ts'
+import { storeErrorResponse } from './store-error-response.ts'
 import {
-  answerOf,
+  serializeChecked,
   identityOf,
   openCall,
   writeAudit,
   writeOutbox,
   type ChangedEntity,
-  type OpenCall,
-  type Performed,
-  type Request,
-} from './open-call.ts'
-import type { Call, Remembered, Services, Work } from './operation.ts'
+  type CallContext,
+  type OperationResult,
+  type OperationRequest,
+} from './call-context.ts'
+import type { Call, Checkpoint, Services, StepContext } from './operation.ts'
 
 /**
  *   [ kept answer? ─ else: running ] ─ step ─ step ─ … ─ [ audit ─ keep answer ]
@@ -34,83 +34,86 @@ import type { Call, Remembered, Services, Work } from './operation.ts'
  * runs out and a successor begins again: what was to be done `once` it finds in the row, and goes on from there.
  */
 export async function performSteps(
-  request: Request,
+  request: OperationRequest,
   input: unknown,
   database: Database,
   services: Services,
-  report: Report,
-): Promise<Performed> {
+  report: ReportProgress,
+): Promise<OperationResult> {
   const { operation } = request
-  assert(operation.steps !== undefined && !operation.secretAnswer, `${operation.name} is not carried out in steps`)
+  assert(operation.steps !== undefined && !operation.secretResponse, `${operation.name} is not carried out in steps`)
   const identity = identityOf(request)
   const kept = identity && (await database.write((db) => findOrClaim(db, identity, services.platform.clock.wall())))
   if (kept) return { replayed: true, ...kept }
   const { work, entity } = openWork(request, identity, database, services, report)
   try {
-    const answer: KeptAnswer = { status: 200, body: answerOf(operation, await operation.steps(work, input), services) }
+    const answer: StoredResponse = {
+      status: 200,
+      body: serializeChecked(operation, await operation.steps(work, input), services),
+    }
     return await database.write(async (db) => {
       const nowMs = services.platform.clock.wall()
       // A life of it that was only slow: its successor's answer is the one that counts.
-      const isOurs = identity === undefined || (await takeMemory(db, identity, nowMs)) !== undefined
-      const answered = isOurs ? undefined : await findAnswer(db, identity, nowMs)
+      const isOurs = identity === undefined || (await lockCheckpoint(db, identity, nowMs)) !== undefined
+      const answered = isOurs ? undefined : await findStoredResponse(db, identity, nowMs)
       if (answered) return { replayed: true, ...answered }
       if (operation.audited) await writeAudit(db, request, entity(), nowMs, services)
-      if (identity) await keepAnswer(db, identity, answer, nowMs)
+      if (identity) await storeResponse(db, identity, answer, nowMs)
       return { replayed: false, ...answer }
     })
   } catch (error) {
-    if (identity) await database.write((db) => endRunning(db, identity, services.platform.clock.wall()))
-    return keepRefusal(error, identity, request, database, services)
+    if (identity) await database.write((db) => releaseRequest(db, identity, services.platform.clock.wall()))
+    return storeErrorResponse(error, identity, request, database, services)
   }
 }
 
 /** Hears how far the work is. */
-export type Report = (report: Readonly<Record<string, unknown>>) => void
+export type ReportProgress = (report: Readonly<Record<string, unknown>>) => void
 
 async function findOrClaim(
-  db: Parameters<typeof claimRunning>[0],
+  db: Parameters<typeof claimRequest>[0],
   identity: RequestIdentity,
   nowMs: number,
-): Promise<KeptAnswer | undefined> {
-  const kept = await findAnswer(db, identity, nowMs)
-  if (!kept) await claimRunning(db, identity, nowMs)
-  return kept
+): Promise<StoredResponse | undefined> {
+  const stored = await findStoredResponse(db, identity, nowMs)
+  if (!stored) await claimRequest(db, identity, nowMs)
+  return stored
 }
 
 function openWork(
-  request: Request,
+  request: OperationRequest,
   identity: RequestIdentity | undefined,
   database: Database,
   services: Services,
-  report: Report,
-): { work: Work; entity(): ChangedEntity | undefined } {
+  report: ReportProgress,
+): { work: StepContext; entity(): ChangedEntity | undefined } {
   let entity: ChangedEntity | undefined
   let isDone = false
 
-  async function commit<T>(change: (opened: OpenCall) => Promise<T>): Promise<T> {
-    let after: OpenCall['after'] = []
+  async function commit<T>(change: (opened: CallContext) => Promise<T>): Promise<T> {
+    let after: CallContext['afterCommit'] = []
     const made = await database.write(async (db) => {
       const nowMs = services.platform.clock.wall()
       const opened = openCall(request, db, services)
       const result = await change(opened)
       await writeOutbox(db, request, opened.events, nowMs, services)
-      if (identity) await renewRunning(db, identity, nowMs)
+      if (identity) await renewRequestLease(db, identity, nowMs)
       entity = opened.entity() ?? entity
-      after = opened.after
+      after = opened.afterCommit
       return result
     })
     await Promise.all(after.map((task) => task()))
     return made
   }
 
-  async function once<T extends Remembered>(
-    opened: OpenCall,
+  async function once<T extends Checkpoint>(
+    opened: CallContext,
     change: (call: Call) => Promise<T>,
     isStill?: (call: Call, made: T) => Promise<boolean>,
   ): Promise<T> {
     const { call } = opened
     if (!identity) return change(call)
-    const memory = await takeMemory(call.db, identity, call.nowMs)
+    const memory = await lockCheckpoint(call.db, identity, call.nowMs)
     if (memory === undefined)
       throw new Failure('already-exists', 'the same request is being carried out', {
         reason: 'idempotency_in_progress',
@@ -122,11 +125,11 @@ function openWork(
       return known.made
     }
     const made = await change(call)
-    await noteMemory(call.db, identity, JSON.stringify({ made, entity: opened.entity() }))
+    await storeCheckpoint(call.db, identity, JSON.stringify({ made, entity: opened.entity() }))
     return made
   }
 
-  const work: Work = {
+  const work: StepContext = {
     operation: request.operation,
     caller: request.caller,
     services,

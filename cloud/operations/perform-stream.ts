@@ -1,18 +1,22 @@
 import { assert } from '../../policy/assert.ts'
 import type { Database } from '../persistence/database.ts'
-import { openCall, type Request } from './open-call.ts'
-import type { Services, StreamedAnswer } from './operation.ts'
-import { admit } from './perform.ts'
+import { openCall, type OperationRequest } from './call-context.ts'
+import type { Services, StreamedResponse } from './operation.ts'
+import { validateRequest } from './perform.ts'
 
 /**
  * An answer too long to be held in memory. Refusals come before it begins, and so does its first part: a body that has
  * begun can only be broken off.
  */
-export async function performStream(request: Request, database: Database, services: Services): Promise<StreamedAnswer> {
+export async function performStream(
+  request: OperationRequest,
+  database: Database,
+  services: Services,
+): Promise<StreamedResponse> {
   const { operation, caller } = request
   const { stream } = operation
   assert(stream !== undefined && !operation.changes, `${operation.name} does not stream its answer`)
-  const input = await admit(request, services)
+  const input = await validateRequest(request, services)
   const { chunks, ...head } = await stream(
     { operation, caller, services, read: (look) => look(openCall(request, database.reads, services).call) },
     input,

@@ -1,14 +1,22 @@
 import type { Database, Db } from '../persistence/database.ts'
 import type { Caller } from '../foundation/caller.ts'
-import { AskFirst } from './ask-first.ts'
+import { LeaseRecallNeeded } from './lease-recall.ts'
 import { Failure } from '../foundation/failure.ts'
-import { findAnswer, keepAnswer, type KeptAnswer, type RequestIdentity } from './idempotency.ts'
-import { answerOf, identityOf, openCall, writeAudit, writeOutbox, type Performed, type Request } from './open-call.ts'
+import { findStoredResponse, storeResponse, type StoredResponse, type RequestIdentity } from './idempotency.ts'
+import {
+  serializeChecked,
+  identityOf,
+  openCall,
+  writeAudit,
+  writeOutbox,
+  type OperationResult,
+  type OperationRequest,
+} from './call-context.ts'
 import { needsPackage, type Call, type Operation, type Services } from './operation.ts'
 import { isAtLeast, type Package } from '../foundation/packages.ts'
-import { keepRefusal } from './keep-refusal.ts'
-import { performSteps, type Report } from './perform-steps.ts'
-import { storedAnswers, type StoredAnswers } from './stored-answers.ts'
+import { storeErrorResponse } from './store-error-response.ts'
+import { performSteps, type ReportProgress } from './perform-steps.ts'
+import { responseSealer, type ResponseSealer } from './response-sealer.ts'
 import { validate } from './validation.ts'
 
 /**
@@ -18,32 +26,35 @@ import { validate } from './validation.ts'
  * What takes several transactions goes through `perform-steps.ts`.
  */
 export async function perform(
-  request: Request,
+  request: OperationRequest,
   database: Database,
   services: Services,
-  report: Report = ignore,
-): Promise<Performed> {
+  report: ReportProgress = ignore,
+): Promise<OperationResult> {
   const { operation } = request
-  const form = request.older && operation.get ? operation.get : operation
-  const input = await admit(request, services)
+  const form = request.isLegacyForm && operation.get ? operation.get : operation
+  const input = await validateRequest(request, services)
   if (!operation.changes || form !== operation) {
     const call = openCall(request, database.reads, services)
-    return { status: 200, body: answerOf(form, await form.run(call.call, input), services), replayed: false }
+    return { status: 200, body: serializeChecked(form, await form.run(call.call, input), services), replayed: false }
   }
   if (operation.steps) return performSteps(request, input, database, services, report)
   return performChange(request, input, database, services)
 }
 
 /** The checks that come before any operation: its input, validated, or a refusal. */
-export async function admit({ operation, caller, input, older }: Request, services: Services): Promise<unknown> {
-  const form = older && operation.get ? operation.get : operation
+export async function validateRequest(
+  { operation, caller, input, isLegacyForm }: OperationRequest,
+  services: Services,
+): Promise<unknown> {
+  const form = isLegacyForm && operation.get ? operation.get : operation
   const valid = validate(form.request, input)
   checkAccountPackage(operation, caller)
   if (caller.kind !== 'anyone') await services.authority.ready(caller.tenant)
   return valid
 }
 
-const ignore: Report = () => undefined
+const ignore: ReportProgress = () => undefined
 
 function checkAccountPackage(operation: Operation, caller: Caller): void {
   if (caller.kind === 'anyone' || !needsPackage(operation, caller.mode)) return
@@ -76,61 +87,61 @@ export function packageMissing(what: string, needed: Package, have: string, hold
 }
 
 async function performChange(
-  request: Request,
+  request: OperationRequest,
   input: unknown,
   database: Database,
   services: Services,
-  mayAsk = true,
-): Promise<Performed> {
+  mayRetry = true,
+): Promise<OperationResult> {
   const { operation } = request
   const identity = identityOf(request)
-  const stored = storedAnswers(request, services)
-  const replay = (kept: KeptAnswer): Performed => ({ replayed: true, ...kept })
+  const stored = responseSealer(request, services)
+  const replay = (kept: StoredResponse): OperationResult => ({ replayed: true, ...kept })
   let after: (() => void | Promise<void>)[] = []
   try {
     const known =
       operation.prepare &&
       identity &&
-      (await findKept(database.reads, identity, stored, services.platform.clock.wall()))
+      (await findStored(database.reads, identity, stored, services.platform.clock.wall()))
     if (known) return replay(known)
     const prepared = await operation.prepare?.(openCall(request, database.reads, services).call, input)
     const performed = await database.write(async (db) => {
       const nowMs = services.platform.clock.wall()
-      const kept = identity && (await findKept(db, identity, stored, nowMs))
+      const kept = identity && (await findStored(db, identity, stored, nowMs))
       after = []
       if (kept) return replay(kept)
-      const opened = openCall(request, db, services, mayAsk)
-      const answer: KeptAnswer = {
+      const opened = openCall(request, db, services, mayRetry)
+      const answer: StoredResponse = {
         status: 200,
-        body: answerOf(operation, await operation.run(opened.call, input, prepared), services),
+        body: serializeChecked(operation, await operation.run(opened.call, input, prepared), services),
       }
       if (operation.audited) await writeAudit(db, request, opened.entity(), nowMs, services)
       await writeOutbox(db, request, opened.events, nowMs, services)
-      if (identity) await keepAnswer(db, identity, stored.seal(answer), nowMs)
-      after = opened.after
+      if (identity) await storeResponse(db, identity, stored.seal(answer), nowMs)
+      after = opened.afterCommit
       return { replayed: false, ...answer }
     })
     await Promise.all(after.map((task) => task()))
     return performed
   } catch (error) {
-    if (error instanceof AskFirst) {
-      const wait = await database.write(error.ask)
+    if (error instanceof LeaseRecallNeeded) {
+      const wait = await database.write(error.recall)
       await wait(database.reads)
       return performChange(request, input, database, services, false)
     }
     if (error instanceof Failure && error.extras.afterRefusal) (await database.write(error.extras.afterRefusal))?.()
-    return keepRefusal(error, identity, request, database, services)
+    return storeErrorResponse(error, identity, request, database, services)
   }
 }
 
 /** Carries out work that no API call asked for, with the same transaction, audit row and outbox. */
 export async function performTask(
-  who: Pick<Request, 'operation' | 'caller' | 'requestId'>,
+  who: Pick<OperationRequest, 'operation' | 'caller' | 'requestId'>,
   database: Database,
   services: Services,
   work: (call: Call) => Promise<void>,
 ): Promise<void> {
-  const request: Request = { ...who, input: {}, older: false, idempotencyKey: undefined }
+  const request: OperationRequest = { ...who, input: {}, isLegacyForm: false, idempotencyKey: undefined }
   if (who.caller.kind !== 'anyone') await services.authority.ready(who.caller.tenant)
   let after: (() => void | Promise<void>)[] = []
   await database.write(async (db) => {
@@ -139,17 +150,17 @@ export async function performTask(
     await work(opened.call)
     if (who.operation.audited) await writeAudit(db, request, opened.entity(), nowMs, services)
     await writeOutbox(db, request, opened.events, nowMs, services)
-    after = opened.after
+    after = opened.afterCommit
   })
   await Promise.all(after.map((task) => task()))
 }
 
-async function findKept(
+async function findStored(
   db: Db,
   identity: RequestIdentity,
-  stored: StoredAnswers,
+  stored: ResponseSealer,
   nowMs: number,
-): Promise<KeptAnswer | undefined> {
-  const kept = await findAnswer(db, identity, nowMs)
+): Promise<StoredResponse | undefined> {
+  const kept = await findStoredResponse(db, identity, nowMs)
   return kept && stored.open(kept)
 }

@@ -4,14 +4,14 @@
  */
 export class RawJson<T> {
   readonly text: string
-  declare readonly stands: T
+  declare readonly valueType: T
   constructor(text: string) {
     this.text = text
   }
 }
 
 /** What an operation may answer: a value with some fields as text, or a whole object as text. */
-export type Answerable<T> = RawJson<T> | { [K in keyof T]: T[K] | RawJson<T[K]> }
+export type Serializable<T> = RawJson<T> | { [K in keyof T]: T[K] | RawJson<T[K]> }
 
 /** A list of documents. */
 export function rawList<T>(documents: readonly string[]): RawJson<T[]> {
@@ -19,7 +19,7 @@ export function rawList<T>(documents: readonly string[]): RawJson<T[]> {
 }
 
 /** The body of an answer: `success`, then the fields. */
-export function writeAnswer(answer: object): string {
+export function serializeResponse(answer: object): string {
   if (answer instanceof RawJson)
     return answer.text === '{}' ? '{"success":true}' : `{"success":true,${answer.text.slice(1)}`
   let body = '{"success":true'

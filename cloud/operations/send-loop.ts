@@ -21,7 +21,7 @@ export interface Attempts {
   /** How many there are. */
   readonly size: number
   /** How many of them take a place of this name. */
-  placesOf(name: string): number
+  slotsInUse(name: string): number
   /**
    * Starts one in the background. It takes a place of each name until it ends.
    *
@@ -34,21 +34,21 @@ export interface SendLoopOptions {
   /** What logs call the loop, such as `webhooks`. */
   readonly name: string
   /** Most attempts at once. */
-  readonly overall: number
+  readonly maxAttempts: number
   readonly platform: Services['platform']
   getServices(): Services
   /** Sends what is due and fits. Resolves to the ms until the next look; 0 if there may be more now. */
-  look(attempts: Attempts): Promise<number>
+  sendDue(attempts: Attempts): Promise<number>
 }
 
 /** Longest time between two looks, ms: other processes enqueue, too. */
-export const LOOK_MS = 1_000
+export const POLL_MS = 1_000
 const STOP_WITHIN_MS = 5_000
 
 /** Starts looking, at once and then again and again. A look that fails is logged and repeated. */
-export function startSendLoop({ name, overall, platform, getServices, look }: SendLoopOptions): SendLoop {
+export function startSendLoop({ name, maxAttempts, platform, getServices, sendDue }: SendLoopOptions): SendLoop {
   const stopping = new AbortController()
-  setMaxListeners(overall + 1, stopping.signal)
+  setMaxListeners(maxAttempts + 1, stopping.signal)
   const running = new Set<Promise<void>>()
   const places = new Map<string, number>()
   let looking: Promise<void> | undefined
@@ -67,18 +67,18 @@ export function startSendLoop({ name, overall, platform, getServices, look }: Se
 
   async function lookAll(): Promise<void> {
     cancel?.()
-    let nextMs = LOOK_MS
+    let nextMs = POLL_MS
     while (again && !stopped) {
       again = false
       try {
-        nextMs = await look(attempts)
+        nextMs = await sendDue(attempts)
       } catch (error) {
-        nextMs = LOOK_MS
+        nextMs = POLL_MS
         logJobFailure(getServices().log, error, name)
       }
       again ||= nextMs === 0
     }
-    if (!stopped) cancel = platform.timers.after(Math.min(nextMs, LOOK_MS), wake)
+    if (!stopped) cancel = platform.timers.after(Math.min(nextMs, POLL_MS), wake)
   }
 
   function occupy(names: readonly string[], change: 1 | -1): void {
@@ -93,7 +93,7 @@ export function startSendLoop({ name, overall, platform, getServices, look }: Se
     get size() {
       return running.size
     },
-    placesOf: (each) => places.get(each) ?? 0,
+    slotsInUse: (each) => places.get(each) ?? 0,
     start(names, about, work) {
       occupy(names, 1)
       const run = work(stopping.signal)

@@ -24,7 +24,8 @@ export function validate<S extends z.ZodType>(schema: S, input: unknown): z.outp
 
 function detailOf(finding: Finding, schema: z.ZodType): ErrorDetail {
   const { path, code } = finding
-  const meant = code === 'unknown_field' ? closest(String(path.at(-1)), fieldsAt(schema, path.slice(0, -1))) : undefined
+  const meant =
+    code === 'unknown_field' ? closestName(String(path.at(-1)), fieldsAt(schema, path.slice(0, -1))) : undefined
   return { path: pathText(path), code, message: `${findingText(finding)}${meant ? `; did you mean "${meant}"?` : ''}` }
 }
 
@@ -48,7 +49,7 @@ function fieldsAt(schema: z.core.$ZodType, path: readonly PropertyKey[]): string
 }
 
 /** The known word that is at most two (of short words: one) edits away. */
-function closest(word: string, known: readonly string[]): string | undefined {
+function closestName(word: string, known: readonly string[]): string | undefined {
   let best: string | undefined
   let bestDistance = word.length <= 4 ? 1 : 2
   for (const candidate of known) {

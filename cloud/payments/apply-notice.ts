@@ -82,7 +82,7 @@ async function recordPaid(call: Call, payment: PaymentRow, notice: PaymentNotice
     reason: `the purchase was ${purchase.status}`,
     lineIds: null,
   })
-  call.afterCommit(() => services.paymentsDue.give())
+  call.afterCommit(() => services.paymentsDue.notify())
   await raiseException(scope, {
     ...about,
     kind: 'late_payment',

@@ -1,5 +1,5 @@
 import type { Tenant } from '../foundation/caller.ts'
-import { carryOut, startDueLoop, type DueLoop } from '../operations/due-loop.ts'
+import { runConcurrently, startDueLoop, type DueLoop } from '../operations/due-loop.ts'
 import type { Services } from '../operations/operation.ts'
 import type { Database } from '../persistence/database.ts'
 import type { PaymentRow, RefundRow } from '../persistence/tables/payments.ts'
@@ -30,7 +30,7 @@ export function startDuePayments(database: Database, services: Services): DueLoo
     name: NAME,
     changed: services.paymentsDue,
     pollMs: POLL_MS,
-    look: () => processDuePayments(database, services),
+    processDue: () => processDuePayments(database, services),
   })
 }
 
@@ -43,7 +43,7 @@ export async function processDuePayments(database: Database, services: Services)
     ...refunds.map((refund) => () => sendDueRefund(refund, database, services)),
     ...payments.map((payment) => () => checkPayment(payment, database, services)),
   ]
-  const good = await carryOut(tasks, AT_ONCE, services, NAME)
+  const good = await runConcurrently(tasks, AT_ONCE, services, NAME)
   return good && (refunds.length === READ_LIMIT || payments.length === READ_LIMIT) ? 0 : POLL_MS
 }
 

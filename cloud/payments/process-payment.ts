@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { knownCaller } from '../foundation/caller.ts'
 import { precondition } from '../foundation/failure.ts'
-import { eurosOf, Id, present, Success, text } from '../operations/fields.ts'
+import { eurosOf, Id, definedFields, Success, text } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
 import type { PaymentRow } from '../persistence/tables/payments.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
@@ -61,7 +61,7 @@ export const processPayment = operation({
         transactionId: now.purchase_id,
         status: now.status as PurchaseStatus,
         checkoutUrl: opened?.url ?? checkoutPageOf(now, call),
-        ...present({ paymentId: opened?.payment_id, provider: opened?.provider }),
+        ...definedFields({ paymentId: opened?.payment_id, provider: opened?.provider }),
         amount: eurosOf(now.total_cent),
         currency: now.currency,
       }

@@ -73,7 +73,7 @@ async function releaseOne(call: Call, purchaseId: string): Promise<true | undefi
   if (state === 'sent') return undefined
   call.changed(purchaseId)
   if (state === 'none') await finishCancellation(call, purchase)
-  else call.afterCommit(() => call.services.paymentsDue.give())
+  else call.afterCommit(() => call.services.paymentsDue.notify())
   return true
 }
 

@@ -1,6 +1,6 @@
 import { newId } from '../../policy/ids.ts'
 import { systemCaller, type Tenant } from '../foundation/caller.ts'
-import type { Call, Operation, Services, Work } from '../operations/operation.ts'
+import type { Call, Operation, Services, StepContext } from '../operations/operation.ts'
 import { performTask } from '../operations/perform.ts'
 import type { Database, Db } from '../persistence/database.ts'
 
@@ -14,7 +14,7 @@ export interface Runner {
 }
 
 /** An operation in steps as a runner. */
-export function runnerOf(work: Work): Runner {
+export function runnerOf(work: StepContext): Runner {
   return {
     services: work.services,
     read: (look) => work.read((call) => look(call.db)),

@@ -8,7 +8,7 @@ import { raisePositions, rememberOffset } from './positions.ts'
 import { guardedPool, POOL_LIMITS, type GuardedPool, type PoolLimits } from './postgres-pool.ts'
 import { retryQueue } from './retry-queue.ts'
 import type { Schema } from './schema.ts'
-import { storageStates, type OnStorageState } from './storage-state.ts'
+import { stateReporter, type OnStorageState } from './storage-state.ts'
 
 /** Serialization failures and deadlocks: the transaction did nothing and may run again (PostgreSQL manual §13.5). */
 const RETRYABLE = new Set(['40001', '40P01'])
@@ -31,7 +31,7 @@ export async function openPostgres(
   clock: Pick<Clock, 'elapsed'>,
   limits: PoolLimits = POOL_LIMITS,
 ): Promise<Database> {
-  const pool = guardedPool(url, TYPES, storageStates(onState), clock, limits)
+  const pool = guardedPool(url, TYPES, stateReporter(onState), clock, limits)
   const db = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) })
   await assertDurable(pool)
   await migrate(db, 'postgres')

@@ -7,7 +7,7 @@ import { groupCommit } from './group-commit.ts'
 import { migrate } from './migrate.ts'
 import { raisePositions } from './positions.ts'
 import type { Schema } from './schema.ts'
-import { noteRoom, storageStates, type OnStorageState } from './storage-state.ts'
+import { reportDiskState, stateReporter, type OnStorageState } from './storage-state.ts'
 
 /** Opens one connection; the simulated world has disks of its own. */
 export type OpenConnection = (file: string, options?: { readonly?: boolean }) => Connection
@@ -29,14 +29,14 @@ export async function openSqlite(
   const reading = open(file, { readonly: true })
   const tx = kyselyOn(writing)
   const transactions = numberTransactions(writing)
-  const note = storageStates(onState)
+  const note = stateReporter(onState)
   const groups = groupCommit(writing, onFailure, transactions.begin)
   await groups.run(() => raisePositions(tx))
   return {
     dialect: 'sqlite',
     reads: kyselyOn(reading),
     write: (work) =>
-      noteRoom(
+      reportDiskState(
         note,
         groups.run(() => work(tx)),
       ),

@@ -20,7 +20,7 @@ export function isStorageError(error: unknown): boolean {
 }
 
 /** Reports the state that results from each outcome to `onState`, if it is a new one. */
-export function storageStates(onState: OnStorageState): (state: StorageState, cause?: unknown) => void {
+export function stateReporter(onState: OnStorageState): (state: StorageState, cause?: unknown) => void {
   let last: StorageState = 'available'
   return (state, cause) => {
     if (state === last) return
@@ -30,7 +30,7 @@ export function storageStates(onState: OnStorageState): (state: StorageState, ca
 }
 
 /** Runs a write and reports whether there was room for it. */
-export async function noteRoom<T>(note: OnStorageState, write: Promise<T>): Promise<T> {
+export async function reportDiskState<T>(note: OnStorageState, write: Promise<T>): Promise<T> {
   try {
     const result = await write
     note('available')

@@ -1,4 +1,4 @@
-import { eurosOf, iso, present } from '../operations/fields.ts'
+import { eurosOf, iso, definedFields } from '../operations/fields.ts'
 import type { Db } from '../persistence/database.ts'
 import type { PickupOrderLineRow, PickupOrderRow } from '../persistence/tables/click-and-collect.ts'
 import type { OrderStatus } from './order-state.ts'
@@ -38,11 +38,11 @@ function toOrder(order: PickupOrderRow, lines: readonly PickupOrderLineRow[], it
       quantity: line.quantity,
       reservedTags: items
         .filter((item) => !isOver && item.line_no === line.line_no)
-        .map((item) => present({ epc: item.epc, tagUid: item.tag_uid, tagId: item.tag_id })),
+        .map((item) => definedFields({ epc: item.epc, tagUid: item.tag_uid, tagId: item.tag_id })),
     })),
     total: eurosOf(order.total_cent),
     currency: order.currency,
-    ...present({
+    ...definedFields({
       note: order.note,
       pickupTime: order.pickup_ms === null ? null : iso(order.pickup_ms),
       reason: order.reason,

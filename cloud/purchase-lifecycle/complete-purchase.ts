@@ -15,7 +15,7 @@ import { renumberItemsOf, notifyGates } from '../protection/items/item-sequence.
 import { itemFacts, lineFacts } from '../protection/authorize/item-facts.ts'
 import { consumeStock } from '../stock/reserve.ts'
 import { makeReceipt, type ReceiptUnit } from '../receipts/receipt-of-purchase.ts'
-import { present } from '../operations/fields.ts'
+import { definedFields } from '../operations/fields.ts'
 import { readLines, readUnits, updatePurchase } from '../purchases/queries.ts'
 
 /**
@@ -72,7 +72,7 @@ export async function completePurchase(call: Call, purchase: PurchaseRow, store:
   call.emit({
     type: 'checkout.completed',
     storeId: store.store_id,
-    data: present({
+    data: definedFields({
       transactionId: purchase.purchase_id,
       storeId: store.store_id,
       sessionId: purchase.session_id,

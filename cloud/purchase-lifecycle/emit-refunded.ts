@@ -1,5 +1,5 @@
 import { ADJUSTMENT_EVENTS } from '../loyalty/earn-automatically.ts'
-import { present } from '../operations/fields.ts'
+import { definedFields } from '../operations/fields.ts'
 import type { Call } from '../operations/operation.ts'
 import type { RefundRow } from '../persistence/tables/payments.ts'
 
@@ -11,7 +11,7 @@ export function emitRefunded(call: Call, refund: RefundRow, provider: string | u
   call.emit({
     type: 'payment.refunded',
     storeId: refund.store_id,
-    data: present({
+    data: definedFields({
       transactionId: refund.purchase_id,
       storeId: refund.store_id,
       refundId: refund.refund_id,

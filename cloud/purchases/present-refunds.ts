@@ -1,4 +1,4 @@
-import { eurosOf, iso, present } from '../operations/fields.ts'
+import { eurosOf, iso, definedFields } from '../operations/fields.ts'
 import { refundsOf } from './refund-queries.ts'
 import type { Db } from '../persistence/database.ts'
 import type { RefundRow } from '../persistence/tables/payments.ts'
@@ -56,7 +56,7 @@ export function toRefundInCents(refund: RefundRow): RefundInCents {
     ...(refund.state === 'failed' && refund.in_doubt === 1 && { inDoubt: true as const }),
     ...(refund.line_ids !== null && { itemLineIds: JSON.parse(refund.line_ids) as string[] }),
     createdAt: refund.created_ms,
-    ...present({ completedAt: refund.state === 'done' ? refund.finished_ms : null }),
+    ...definedFields({ completedAt: refund.state === 'done' ? refund.finished_ms : null }),
   }
 }
 

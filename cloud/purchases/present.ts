@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { receiptAddress } from '../../policy/receipts/receipt-token.ts'
 import { originOf } from '../foundation/config.ts'
-import { eurosOf, iso, present } from '../operations/fields.ts'
+import { eurosOf, iso, definedFields } from '../operations/fields.ts'
 import type { Call } from '../operations/operation.ts'
 import type { RefundRow } from '../persistence/tables/payments.ts'
 import type { PurchaseLineRow, PurchaseRow } from '../persistence/tables/purchases.ts'
@@ -30,7 +30,7 @@ export interface WholePurchase {
 
 function tagFields({ purchase, store }: WholePurchase) {
   if (purchase.security_tag_mode === 'none') return {}
-  return present({
+  return definedFields({
     securityTagMode: purchase.security_tag_mode as Purchase['securityTagMode'] | null,
     securityTagStatus: purchase.security_tag_status as Purchase['securityTagStatus'] | null,
     securityTagHint: store.security_tag_hint,
@@ -50,7 +50,7 @@ export function storeDataOf(store: StoreRow): z.infer<typeof StoreData> {
     name: store.trading_name,
     mode: isTest(store.tenant) ? 'demo' : 'live',
     address: `${store.street}, ${store.postal_code} ${store.city}, ${store.country_code}`,
-    ...present({ logo: media.logo }),
+    ...definedFields({ logo: media.logo }),
   }
 }
 
@@ -75,7 +75,7 @@ export function toTransactionData(whole: WholePurchase, call: Call, audience: Au
   const showsQrCode = audience !== 'list' && !isReceiptExpired(purchase, call.nowMs)
   return {
     id: purchase.purchase_id,
-    ...present({
+    ...definedFields({
       sessionId: audience === 'public' ? null : purchase.session_id,
       userId: audience === 'public' ? null : purchase.user_id,
       checkoutSessionId: audience === 'public' ? null : purchase.checkout_session_id,
@@ -84,12 +84,12 @@ export function toTransactionData(whole: WholePurchase, call: Call, audience: Au
     items: lines.map((line) => ({
       itemLineId: line.line_id,
       name: line.name,
-      ...present({ ean: line.ean }),
+      ...definedFields({ ean: line.ean }),
       priceUnit: line.price_cent,
       quantity: line.quantity,
       vat: line.vat as 7 | 19,
       totalCent: line.price_cent * line.quantity,
-      ...present({
+      ...definedFields({
         depositOf: line.deposit_of,
         barcode: line.barcode,
         weightGrams: line.weight_grams,
@@ -106,7 +106,7 @@ export function toTransactionData(whole: WholePurchase, call: Call, audience: Au
     refunds: refunds.map(toRefundInCents),
     status: purchase.status as PurchaseStatus,
     createdAt: purchase.created_ms,
-    ...present({
+    ...definedFields({
       refundStatus: purchase.refund_status as TransactionData['refundStatus'] | null,
       completedAt: purchase.completed_ms,
       receiptUrl: address,
@@ -125,11 +125,11 @@ export function toPurchase(whole: WholePurchase, call: Call, audience: Audience 
     storeId: purchase.store_id,
     items: lines.map((line) => ({
       itemLineId: line.line_id,
-      ...present({ productId: line.product_id }),
+      ...definedFields({ productId: line.product_id }),
       name: line.name,
       price: eurosOf(line.price_cent),
       quantity: line.quantity,
-      ...present({ depositOf: line.deposit_of, weightGrams: line.weight_grams }),
+      ...definedFields({ depositOf: line.deposit_of, weightGrams: line.weight_grams }),
       ...(audience !== 'public' && { priceOrigin: line.price_origin as PriceOrigin }),
     })),
     total: eurosOf(purchase.total_cent),
@@ -138,11 +138,11 @@ export function toPurchase(whole: WholePurchase, call: Call, audience: Audience 
     currency: purchase.currency,
     timestamp: iso(purchase.completed_ms ?? purchase.created_ms),
     status: purchase.status as PurchaseStatus,
-    ...present({ refundStatus: purchase.refund_status as Purchase['refundStatus'] | null }),
+    ...definedFields({ refundStatus: purchase.refund_status as Purchase['refundStatus'] | null }),
     ...(purchase.approval === 'awaiting' &&
       purchase.status === 'CREATED' && {
         awaitingApproval: true,
-        ...present({ approvalReason: purchase.approval_reason }),
+        ...definedFields({ approvalReason: purchase.approval_reason }),
       }),
     ...tagFields(whole),
     receipt: toTransactionData(whole, call, audience),

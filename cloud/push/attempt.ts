@@ -2,7 +2,7 @@ import webPush from 'web-push'
 import { deadline } from '../../policy/platform.ts'
 import type { Services } from '../operations/operation.ts'
 import { OutgoingFault, type OutgoingRequest } from '../outgoing/outgoing-http.ts'
-import { rulesFor } from '../webhooks/register.ts'
+import { targetRules } from '../webhooks/register.ts'
 import { signatureHeaders } from '../webhooks/signatures.ts'
 import type { Job } from './queue.ts'
 import { openTarget, type PushTarget } from './subscriptions.ts'
@@ -13,7 +13,7 @@ const ANSWER_WITHIN_MS = 10_000
 const ANSWER_LIMIT = 4_096
 
 /** What became of one attempt. */
-export interface Outcome {
+export interface AttemptOutcome {
   readonly atMs: number
   /** Of the answer; null when there was none. */
   readonly status: number | null
@@ -26,7 +26,7 @@ export interface Outcome {
 type Message = Pick<OutgoingRequest, 'headers' | 'body' | 'bytes'>
 
 /** Sends a notice once. Outside of any transaction; never throws. */
-export async function attempt(job: Job, services: Services, stop: AbortSignal): Promise<Outcome> {
+export async function attempt(job: Job, services: Services, stop: AbortSignal): Promise<AttemptOutcome> {
   const { clock, timers } = services.platform
   const atMs = clock.wall()
   const limit = deadline(timers, ANSWER_WITHIN_MS, stop)
@@ -40,7 +40,7 @@ export async function attempt(job: Job, services: Services, stop: AbortSignal): 
         method: 'POST',
         ...message,
         answerLimit: ANSWER_LIMIT,
-        rules: rulesFor(job.subscription.tenant, services.config),
+        rules: targetRules(job.subscription.tenant, services.config),
       },
       limit.signal,
     )

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { invalid } from '../foundation/failure.ts'
 import { Id, iso, Success, text } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'
-import { checkKeys, endpointOf, ownSubscription, registerEndpoint, whoseNotices } from './register.ts'
+import { checkKeys, endpointOf, ownSubscription, registerEndpoint, noticeTarget } from './register.ts'
 import { deleteSubscription } from './subscriptions.ts'
 
 const ENDPOINT_MAX = 2_048
@@ -41,7 +41,7 @@ export const registerPushSubscription = operation({
     'Registered again, a subscription is renewed. With test keys nothing is sent; the cloud logs `push notice` instead.',
   callers: ['secret', 'publishable'],
   refusals: ['session_without_customer', 'too_many_push_subscriptions'],
-  secretAnswer: true,
+  secretResponse: true,
   changes: true,
   request: z.strictObject({
     kind: Kind,
@@ -71,7 +71,7 @@ export const registerPushSubscription = operation({
     },
   },
   async run(call, { kind, endpoint: given, keys, ...named }) {
-    const whose = await whoseNotices(call, kind, named)
+    const whose = await noticeTarget(call, kind, named)
     const endpoint = endpointOf(call, given)
     if (kind === 'web' && !keys) throw invalid('keys', 'is missing: send keys of the PushSubscription', 'missing')
     if (kind === 'https' && keys) throw invalid('keys', 'is for browsers: leave it out with kind https')

@@ -10,14 +10,14 @@ export const RETRY_DELAYS_MS: readonly number[] = [10_000, 60_000, 300_000, 1_80
 const LONGEST_WAIT_MS = 24 * 3_600_000
 
 /** An account with notices, and when the first is due. */
-export interface Waiting {
+export interface PendingAccount {
   tenant: string
   due_ms: number
 }
 
 /** Every account with notices to send, now or later. Goes from one to the next in the index, however many wait for each. */
-export async function readWaiting(db: Db): Promise<Waiting[]> {
-  const { rows } = await sql<Waiting>`
+export async function readPending(db: Db): Promise<PendingAccount[]> {
+  const { rows } = await sql<PendingAccount>`
     with recursive waiting (tenant) as (
       select min(tenant) from push_delivery
       union all
@@ -80,7 +80,7 @@ export async function lease(db: Db, tenant: string, leaseId: string, count: numb
 }
 
 /** Forgets a notice; false when it is not ours any more. */
-export async function forget(db: Db, { delivery }: Job): Promise<boolean> {
+export async function deleteNotice(db: Db, { delivery }: Job): Promise<boolean> {
   const gone = await db
     .deleteFrom('push_delivery')
     .where('delivery_id', '=', delivery.delivery_id)
@@ -90,7 +90,7 @@ export async function forget(db: Db, { delivery }: Job): Promise<boolean> {
 }
 
 /** Puts a notice back until `dueMs`. */
-export async function putBack(db: Db, { delivery }: Job, dueMs: number, attempts: number): Promise<void> {
+export async function reschedule(db: Db, { delivery }: Job, dueMs: number, attempts: number): Promise<void> {
   await db
     .updateTable('push_delivery')
     .set({ lease_id: null, due_ms: dueMs, attempts })

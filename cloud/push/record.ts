@@ -1,7 +1,7 @@
 import type { Services } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'
-import type { Outcome } from './attempt.ts'
-import { forget, putBack, RETRY_DELAYS_MS, type Job } from './queue.ts'
+import type { AttemptOutcome } from './attempt.ts'
+import { deleteNotice, reschedule, RETRY_DELAYS_MS, type Job } from './queue.ts'
 import { deleteSubscription } from './subscriptions.ts'
 
 /** A subscription ends after this many undeliverable notices in a row. */
@@ -10,11 +10,11 @@ export const FAILED_LIMIT = 20
 const LATER: ReadonlySet<number> = new Set([408, 425, 429])
 
 /** Writes down what became of an attempt: the notice has arrived, waits for its next attempt, or is discarded. */
-export async function record(db: Db, job: Job, outcome: Outcome, services: Services): Promise<void> {
+export async function record(db: Db, job: Job, outcome: AttemptOutcome, services: Services): Promise<void> {
   const { status } = outcome
   const { subscription } = job
   if (status !== null && status >= 200 && status < 300) {
-    if (await forget(db, job)) await countFailed(db, job, 0)
+    if (await deleteNotice(db, job)) await countFailed(db, job, 0)
     return
   }
   if (isGone(subscription.kind, status)) {
@@ -23,10 +23,10 @@ export async function record(db: Db, job: Job, outcome: Outcome, services: Servi
   }
   const dueMs = nextAttempt(job, outcome)
   if (dueMs !== undefined) {
-    await putBack(db, job, dueMs, job.delivery.attempts + 1)
+    await reschedule(db, job, dueMs, job.delivery.attempts + 1)
     return
   }
-  if (!(await forget(db, job))) return
+  if (!(await deleteNotice(db, job))) return
   const failed = subscription.failed_in_row + 1
   const about = { subscriptionId: subscription.subscription_id, status, error: outcome.error }
   if (failed < FAILED_LIMIT) {
@@ -44,7 +44,7 @@ function isGone(kind: string, status: number | null): boolean {
 }
 
 /** When to try again; undefined: never. */
-function nextAttempt({ delivery }: Job, { atMs, status, retryAfterMs }: Outcome): number | undefined {
+function nextAttempt({ delivery }: Job, { atMs, status, retryAfterMs }: AttemptOutcome): number | undefined {
   const mayHelp = status === null || status >= 500 || LATER.has(status)
   const delayMs = RETRY_DELAYS_MS[delivery.attempts]
   if (!mayHelp || delayMs === undefined) return undefined

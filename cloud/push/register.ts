@@ -7,7 +7,7 @@ import { checkTarget } from '../outgoing/address-guard.ts'
 import type { PushSubscriptionRow } from '../persistence/tables/push.ts'
 import { sessionOfCaller } from '../purchases/session-of-caller.ts'
 import { ownStore } from '../stores/own-store.ts'
-import { rulesFor } from '../webhooks/register.ts'
+import { targetRules } from '../webhooks/register.ts'
 import { newSecret } from '../webhooks/secret.ts'
 import {
   deleteSubscription,
@@ -28,20 +28,24 @@ const P256DH_BYTES = 65
 const AUTH_BYTES = 16
 
 /** Whom a request names. */
-export interface Named {
+export interface NoticeTargetInput {
   userId?: string | undefined
   storeId?: string | undefined
   sessionId?: string | undefined
 }
 
 /** Whose notices are meant: one of the customer and the store, or neither for all of the account. */
-export interface Whose {
+export interface NoticeTarget {
   userId: string | null
   storeId: string | null
 }
 
 /** Whose notices the caller may have sent. A publishable key speaks for the customer of its session alone. */
-export async function whoseNotices(call: Call, kind: string, { userId, storeId, sessionId }: Named): Promise<Whose> {
+export async function noticeTarget(
+  call: Call,
+  kind: string,
+  { userId, storeId, sessionId }: NoticeTargetInput,
+): Promise<NoticeTarget> {
   const caller = keyCaller(call.caller)
   if (caller.kind === 'publishable' && sessionId === undefined) throw invalid('sessionId', 'is missing', 'missing')
   if ([userId, storeId, sessionId].filter((name) => name !== undefined).length > 1)
@@ -75,7 +79,7 @@ async function userOfSession(call: Call, sessionId: string): Promise<string> {
 
 /** The form of an endpoint by which two are the same. 400 when it is one that the cloud does not send to. */
 export function endpointOf(call: Call, text: string): string {
-  const checked = checkTarget(text, rulesFor(keyCaller(call.caller).tenant, call.services.config))
+  const checked = checkTarget(text, targetRules(keyCaller(call.caller).tenant, call.services.config))
   if ('refusal' in checked) throw invalid('endpoint', checked.refusal, 'url_refused')
   checked.url.hash = ''
   return checked.url.href
@@ -100,7 +104,7 @@ export function checkKeys({ p256dh, auth }: { p256dh: string; auth: string }): v
 /** Registers an endpoint, or renews it. A browser has one customer or store: the last that was registered. */
 export async function registerEndpoint(
   call: Call,
-  whose: Whose,
+  whose: NoticeTarget,
   wanted: { kind: 'web' | 'https'; endpoint: string; keys?: { p256dh: string; auth: string } | undefined },
 ): Promise<{ row: PushSubscriptionRow; secret: string | undefined }> {
   const { db, nowMs, services } = call
@@ -141,7 +145,7 @@ export async function registerEndpoint(
   return { row, secret }
 }
 
-function targetOf({ userId, storeId }: Whose): string {
+function targetOf({ userId, storeId }: NoticeTarget): string {
   if (userId !== null) return `user:${userId}`
   return storeId === null ? 'all' : `store:${storeId}`
 }

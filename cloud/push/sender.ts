@@ -1,9 +1,9 @@
 import { newId } from '../../policy/ids.ts'
 import type { Services } from '../operations/operation.ts'
-import { LOOK_MS, startSendLoop, type Attempts, type SendLoop } from '../operations/send-loop.ts'
+import { POLL_MS, startSendLoop, type Attempts, type SendLoop } from '../operations/send-loop.ts'
 import type { Database } from '../persistence/database.ts'
 import { attempt } from './attempt.ts'
-import { isDue, lease, putBack, readWaiting, type Job, type Waiting } from './queue.ts'
+import { isDue, lease, reschedule, readPending, type Job, type PendingAccount } from './queue.ts'
 import { record } from './record.ts'
 
 /** Most attempts at once: of all accounts, and of one. */
@@ -19,13 +19,13 @@ export function startPushSender(
   getServices: () => Services,
   platform: Services['platform'],
 ): SendLoop {
-  return startSendLoop({ name: 'push notices', overall: OVERALL, platform, getServices, look })
+  return startSendLoop({ name: 'push notices', maxAttempts: OVERALL, platform, getServices, sendDue })
 
-  async function look(attempts: Attempts): Promise<number> {
+  async function sendDue(attempts: Attempts): Promise<number> {
     const nowMs = platform.clock.wall()
-    const due = (await readWaiting(database.reads)).filter(({ due_ms }) => isDue(due_ms, nowMs))
+    const due = (await readPending(database.reads)).filter(({ due_ms }) => isDue(due_ms, nowMs))
     const wanted = choose(due, attempts)
-    if (wanted.length === 0) return LOOK_MS
+    if (wanted.length === 0) return POLL_MS
     const leaseId = newId('lea', platform)
     const jobs = await database.write(async (db) => {
       const taken: Job[] = []
@@ -36,7 +36,7 @@ export function startPushSender(
       const { tenant, subscription_id: subscriptionId } = job.subscription
       attempts.start([tenant], { subscriptionId }, (stop) => sendOne(job, stop))
     }
-    return jobs.length > 0 ? 0 : LOOK_MS
+    return jobs.length > 0 ? 0 : POLL_MS
   }
 
   async function sendOne(job: Job, stop: AbortSignal): Promise<void> {
@@ -44,16 +44,16 @@ export function startPushSender(
     const outcome = await attempt(job, services, stop)
     const wasCut = stop.aborted && outcome.status === null
     await database.write((db) =>
-      wasCut ? putBack(db, job, platform.clock.wall(), job.delivery.attempts) : record(db, job, outcome, services),
+      wasCut ? reschedule(db, job, platform.clock.wall(), job.delivery.attempts) : record(db, job, outcome, services),
     )
   }
 }
 
 /** How many places each account gets. */
-function choose(due: readonly Waiting[], attempts: Attempts): { tenant: string; places: number }[] {
+function choose(due: readonly PendingAccount[], attempts: Attempts): { tenant: string; places: number }[] {
   let free = OVERALL - attempts.size
   return due
-    .map(({ tenant }) => ({ tenant, has: attempts.placesOf(tenant) }))
+    .map(({ tenant }) => ({ tenant, has: attempts.slotsInUse(tenant) }))
     .sort((a, b) => a.has - b.has)
     .flatMap(({ tenant, has }) => {
       const places = Math.min(PER_ACCOUNT - has, free)

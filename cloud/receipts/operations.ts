@@ -4,7 +4,7 @@ import { originOf } from '../foundation/config.ts'
 import type { Tenant } from '../foundation/caller.ts'
 import { notFound, precondition } from '../foundation/failure.ts'
 import { Id, Success, text } from '../operations/fields.ts'
-import { alsoNamed, operation, type Call } from '../operations/operation.ts'
+import { operationAlias, operation, type Call } from '../operations/operation.ts'
 import { purchaseOfCaller, purchaseIdOf, wholePurchase } from '../purchases/purchase-of-caller.ts'
 import { isReceiptExpired, toTransactionData } from '../purchases/present.ts'
 import { findPurchaseOfReceipt } from '../purchases/queries.ts'
@@ -52,7 +52,7 @@ export const generateReceiptQR = operation({
 })
 
 /** The other name of the same operation (specification). */
-export const generateReceiptWithQR = alsoNamed('generateReceiptWithQR', generateReceiptQR)
+export const generateReceiptWithQR = operationAlias('generateReceiptWithQR', generateReceiptQR)
 
 /** The purchase behind a receipt token, whoever's it is: having the receipt is the permission. */
 export async function readPublicReceipt(

@@ -7,7 +7,7 @@ import type { TenantKeys } from '../authority/key-loader.ts'
 import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
 import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow } from '../persistence/tables/purchases.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
-import { present } from '../operations/fields.ts'
+import { definedFields } from '../operations/fields.ts'
 
 /** A tagged unit with the item it was bound to, if any, and what a policy reads of it. */
 export interface ReceiptUnit {
@@ -63,7 +63,7 @@ export function makeReceipt(
 
 /** What a gate can match a unit by: the bound identifier, else the product, else the line. */
 function matchKeyOf({ line, item }: ReceiptUnit): [kind: Parameters<typeof receiptEntry>[1], id: string] {
-  const bound = item && firstIdentifier(present({ epc: item.epc, tagUid: item.tag_uid, tagId: item.tag_id }))
+  const bound = item && firstIdentifier(definedFields({ epc: item.epc, tagUid: item.tag_uid, tagId: item.tag_id }))
   if (bound) return [bound.kind, bound.id]
   const gtin = line.ean === null ? undefined : toGtin14(line.ean)
   return gtin === undefined ? ['itemLineId', line.line_id] : ['gtin', gtin]

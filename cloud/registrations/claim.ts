@@ -28,7 +28,7 @@ export const claimRegistration = operation({
   callers: ['anyone'],
   refusals: ['registration_pending', 'registration_rejected', 'nothing_to_claim'],
   changes: true,
-  secretAnswer: true,
+  secretResponse: true,
   proofInBody: true,
   request: z.strictObject({ registrationId: Id, claimSecret: z.string().min(1).max(200) }),
   response: z.strictObject({

@@ -3,7 +3,7 @@ import { hashOf } from '../operations/idempotency.ts'
 import { keyCaller } from '../foundation/caller.ts'
 import { Limit, Success, text } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'
-import { cursorOf, nextOf } from '../operations/paging.ts'
+import { cursorField, toPage } from '../operations/paging.ts'
 import {
   ADDRESS_FIELDS,
   AddressInput,
@@ -87,7 +87,7 @@ export const fetchRegistrations = operation({
   request: z.strictObject({
     status: z.enum(REGISTRATION_STATUSES).optional(),
     limit: Limit.optional(),
-    cursor: cursorOf('reg').optional(),
+    cursor: cursorField('reg').optional(),
   }),
   response: z.strictObject({ ...Success, registrations: z.array(Registration), nextCursor: z.string().optional() }),
   example: { status: 'pending' },
@@ -102,7 +102,7 @@ export const fetchRegistrations = operation({
       limit: limit + 1,
     })
     // A test key sees nothing live, not even its id.
-    const { items, nextCursor } = nextOf(rows, (row) => row.registration_id, { limit })
+    const { items, nextCursor } = toPage(rows, (row) => row.registration_id, { limit })
     return {
       success: true as const,
       registrations: items.map((row) => toRegistration(caller.mode === 'test' ? { ...row, store_id: null } : row)),

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { iso, present, Success } from '../operations/fields.ts'
+import { iso, definedFields, Success } from '../operations/fields.ts'
 import type { RegistrationRow } from '../persistence/tables/accounts.ts'
 import type { RegistrationDetails } from './registrations.ts'
 
@@ -54,7 +54,7 @@ export function toRegistration(row: RegistrationRow): z.infer<typeof Registratio
     ...(role !== undefined && { role }),
     ...(contactEmail !== undefined && { contactEmail }),
     ...(wish !== undefined && { package: wish }),
-    ...present({
+    ...definedFields({
       phone: fields.phone ?? null,
       accountId: row.account_id,
       storeId: row.store_id,

@@ -1,5 +1,5 @@
-import { CLOCKS_DIFFER_MS } from '../operations/clocks.ts'
-import { oneByOne } from '../operations/one-by-one.ts'
+import { MAX_CLOCK_SKEW_MS } from '../operations/clock-skew.ts'
+import { processEach } from '../operations/process-each.ts'
 import type { Services } from '../operations/operation.ts'
 import type { Database, Db } from '../persistence/database.ts'
 import { PAYMENT_MS } from '../purchase-lifecycle/approval.ts'
@@ -9,10 +9,10 @@ import { cancelUnpaidPurchase } from '../purchase-lifecycle/cancel-unpaid-purcha
 export async function cancelOverduePurchases(database: Database, services: Services): Promise<void> {
   const nowMs = services.platform.clock.wall()
   await database.write((db) => capPaymentTimes(db, nowMs))
-  await oneByOne(services, {
+  await processEach(services, {
     job: 'unpaid purchases',
     read: (limit, failed) => unpaidPurchases(database.reads, nowMs, { limit, offset: failed }),
-    carryOut: ({ purchase_id: purchaseId }) => database.write((db) => cancelOverdue(db, purchaseId, nowMs)),
+    process: ({ purchase_id: purchaseId }) => database.write((db) => cancelOverdue(db, purchaseId, nowMs)),
   })
 }
 
@@ -21,7 +21,7 @@ async function capPaymentTimes(db: Db, nowMs: number): Promise<void> {
   await db
     .updateTable('purchase')
     .set({ payment_by_ms: nowMs + PAYMENT_MS })
-    .where('payment_by_ms', '>', nowMs + PAYMENT_MS + CLOCKS_DIFFER_MS)
+    .where('payment_by_ms', '>', nowMs + PAYMENT_MS + MAX_CLOCK_SKEW_MS)
     .execute()
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Id, Limit, Offset, QueryNumber, Success, text } from '../operations/fields.ts'
-import { olderForm, operation } from '../operations/operation.ts'
-import { cursorOf } from '../operations/paging.ts'
+import { legacyForm, operation } from '../operations/operation.ts'
+import { cursorField } from '../operations/paging.ts'
 import { readHistory } from './history.ts'
 import { toPurchase, toTransactionData } from '../purchases/present.ts'
 import { Purchase, TransactionData } from '../purchases/schema.ts'
@@ -23,16 +23,16 @@ export const fetchPurchaseHistory = operation({
     userId: text(128).optional(),
     limit: Limit.optional(),
     offset: Offset.optional(),
-    cursor: cursorOf('pur').optional(),
+    cursor: cursorField('pur').optional(),
   }),
   response: z.strictObject({ ...Success, purchases: z.array(Purchase), ...Paging }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', limit: 20 },
-  get: olderForm({
+  get: legacyForm({
     request: z.strictObject({
       storeId: Id.optional(),
       userId: text(128).optional(),
       limit: QueryNumber.pipe(Limit).optional(),
-      cursor: cursorOf('pur').optional(),
+      cursor: cursorField('pur').optional(),
     }),
     response: z.strictObject({ ...Success, data: z.array(TransactionData), ...Paging }),
     async run(call, input) {

@@ -1,6 +1,6 @@
 import { knownCaller } from '../foundation/caller.ts'
 import type { Call } from '../operations/operation.ts'
-import { nextOf, pageOf, type PageRequest } from '../operations/paging.ts'
+import { toPage, pageLimits, type PageRequest } from '../operations/paging.ts'
 import type { PurchaseLineRow, PurchaseRow } from '../persistence/tables/purchases.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { findStore } from '../stores/queries.ts'
@@ -24,7 +24,7 @@ export interface HistoryPage {
 
 /** Purchases of the caller's stores, the newest first. */
 export async function readHistory(call: Call, filter: HistoryFilter, defaultLimit: number): Promise<HistoryPage> {
-  const page = pageOf(filter, defaultLimit)
+  const page = pageLimits(filter, defaultLimit)
   const matching = await purchasesOf(call, filter)
   let query = matching.selectAll().orderBy('purchase_id', 'desc')
   if (page.after !== undefined) query = query.where('purchase_id', '<', page.after)
@@ -32,7 +32,7 @@ export async function readHistory(call: Call, filter: HistoryFilter, defaultLimi
     .limit(page.limit + 1)
     .offset(page.offset)
     .execute()
-  const { items, nextCursor } = nextOf(rows, (row) => row.purchase_id, page)
+  const { items, nextCursor } = toPage(rows, (row) => row.purchase_id, page)
   const counted = await call.db
     .selectFrom(
       matching

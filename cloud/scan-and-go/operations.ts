@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { knownCaller } from '../foundation/caller.ts'
 import { Failure, notFound, precondition } from '../foundation/failure.ts'
 import { Id, iso, Success, text } from '../operations/fields.ts'
-import { olderForm, operation, type Call } from '../operations/operation.ts'
+import { legacyForm, operation, type Call } from '../operations/operation.ts'
 import {
   beginPayment,
   checkoutPageOf,
@@ -124,7 +124,7 @@ export const fetchPurchase = operation({
   request: PurchaseNames,
   response: Purchase.extend(Success),
   example: { transactionId: 'pur_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
-  get: olderForm({
+  get: legacyForm({
     request: PurchaseNames,
     response: TransactionData.extend(Success),
     async run(call, input) {
@@ -158,7 +158,7 @@ export const markPurchaseCancelled = operation({
     const { purchase } = await purchaseOfCaller(call, purchaseIdOf(input))
     const cancelled = await cancelPurchase(call, purchase, input.reason)
     call.changed(purchase.purchase_id)
-    call.afterCommit(() => call.services.paymentsDue.give())
+    call.afterCommit(() => call.services.paymentsDue.notify())
     return { success: true as const, ...toPurchase(await wholePurchase(call, cancelled), call) }
   },
 })

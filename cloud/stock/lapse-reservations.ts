@@ -1,4 +1,4 @@
-import { oneByOne } from '../operations/one-by-one.ts'
+import { processEach } from '../operations/process-each.ts'
 import type { Services } from '../operations/operation.ts'
 import type { Database } from '../persistence/database.ts'
 import { endReservation, deleteLapsed, markLapsed, overdueReservations } from './queries.ts'
@@ -9,10 +9,10 @@ const LAPSED_RETENTION_MS = 7 * 86_400_000
 /** Frees what was reserved for too long, each in a transaction of its own. Safe to run twice and in several processes: each row lapses once. */
 export async function lapseReservations(database: Database, services: Services): Promise<void> {
   const nowMs = services.platform.clock.wall()
-  await oneByOne(services, {
+  await processEach(services, {
     job: 'stock reservations',
     read: (limit, failed) => overdueReservations(database.reads, nowMs, { limit, offset: failed }),
-    carryOut: (row) =>
+    process: (row) =>
       database.write(async (db) => {
         if (await markLapsed(db, row))
           await endReservation(db, { storeId: row.store_id, productId: row.product_id, quantity: row.quantity }, false)

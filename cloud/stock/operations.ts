@@ -3,7 +3,7 @@ import { findProduct } from '../catalogue/queries.ts'
 import { notFound } from '../foundation/failure.ts'
 import { Id, iso, Limit, Offset, Success } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'
-import { cursorOf, nextOf, pageOf } from '../operations/paging.ts'
+import { cursorField, toPage, pageLimits } from '../operations/paging.ts'
 import type { StockLevelRow } from '../persistence/tables/stock.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { countStock, findStock, listStock, writeStock } from './queries.ts'
@@ -72,19 +72,19 @@ export const fetchStock = operation({
     productId: Id.optional(),
     limit: Limit.optional(),
     offset: Offset.optional(),
-    cursor: cursorOf('prd').optional(),
+    cursor: cursorField('prd').optional(),
   }),
   response: z.strictObject({ ...Success, stock: z.array(Stock), total: z.int(), nextCursor: z.string().optional() }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
   async run(call, { storeId, productId, ...paging }) {
     await ownStore(call, storeId)
-    const page = pageOf(paging, DEFAULT_PAGE)
+    const page = pageLimits(paging, DEFAULT_PAGE)
     if (productId !== undefined) {
       const level = await findStock(call.db, storeId, productId)
       const stock = level === undefined || level.on_hand === null ? [] : [toStock(level)]
       return { success: true as const, stock, total: stock.length }
     }
-    const { items, nextCursor } = nextOf(
+    const { items, nextCursor } = toPage(
       await listStock(call.db, storeId, { ...page, limit: page.limit + 1 }),
       (row) => row.product_id,
       page,

@@ -1,5 +1,5 @@
 import type { Db } from '../persistence/database.ts'
-import { inChunks } from '../persistence/in-chunks.ts'
+import { insertChunks } from '../persistence/insert-chunks.ts'
 import { preparedInsert } from '../persistence/prepared-insert.ts'
 import type { StockLevelRow } from '../persistence/tables/stock.ts'
 
@@ -25,5 +25,5 @@ export async function setLevels(
   const rows = [...levels]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([product_id, on_hand]) => ({ store_id: storeId, product_id, on_hand, reserved: 0, updated_ms }))
-  for (const chunk of inChunks(rows)) await upsertLevels(db, chunk)
+  for (const chunk of insertChunks(rows)) await upsertLevels(db, chunk)
 }

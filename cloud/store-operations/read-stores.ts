@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { listDocuments } from '../catalogue/queries.ts'
 import { Product } from '../catalogue/schema.ts'
 import { Id, Limit, Offset, QueryNumber, Success, text } from '../operations/fields.ts'
-import { olderForm, operation, type Call } from '../operations/operation.ts'
-import { cursorOf, pageOf, slicePage } from '../operations/paging.ts'
+import { legacyForm, operation, type Call } from '../operations/operation.ts'
+import { cursorField, pageLimits, slicePage } from '../operations/paging.ts'
 import { rawList } from '../operations/raw-json.ts'
 import { findStores } from '../stores/find-stores.ts'
 import { ownStore } from '../stores/own-store.ts'
@@ -34,18 +34,18 @@ export const fetchStores = operation({
     lng: Longitude.optional(),
     limit: Limit.optional(),
     offset: Offset.optional(),
-    cursor: cursorOf('st').optional(),
+    cursor: cursorField('st').optional(),
   }),
   response: z.strictObject({ ...Success, stores: z.array(Store), total: z.int(), nextCursor: z.string().optional() }),
   example: { city: 'Hamburg' },
-  get: olderForm({
+  get: legacyForm({
     request: z.strictObject({
       city: text(120).optional(),
       radius: queryNumberOf(Radius).optional(),
       lat: queryNumberOf(Latitude).optional(),
       lng: queryNumberOf(Longitude).optional(),
       limit: QueryNumber.pipe(Limit).optional(),
-      cursor: cursorOf('st').optional(),
+      cursor: cursorField('st').optional(),
     }),
     response: z.strictObject({
       ...Success,
@@ -55,7 +55,7 @@ export const fetchStores = operation({
     }),
     async run(call, input) {
       const stores = await findStores(call, input)
-      const { items, nextCursor } = slicePage(stores, (s) => s.store_id, pageOf(input, DEFAULT_PAGE))
+      const { items, nextCursor } = slicePage(stores, (s) => s.store_id, pageLimits(input, DEFAULT_PAGE))
       return {
         success: true as const,
         data: items.map(toMasterData),
@@ -66,7 +66,7 @@ export const fetchStores = operation({
   }),
   async run(call, input) {
     const stores = await findStores(call, input)
-    const { items, nextCursor } = slicePage(stores, (s) => s.store_id, pageOf(input, DEFAULT_PAGE))
+    const { items, nextCursor } = slicePage(stores, (s) => s.store_id, pageLimits(input, DEFAULT_PAGE))
     return {
       success: true as const,
       stores: items.map(toStore),
@@ -92,7 +92,7 @@ export const fetchStore = operation({
   request: z.strictObject({ storeId: Id, includeProducts: z.boolean().optional() }),
   response: Store.extend({ ...Success, products: z.array(Product).optional() }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
-  get: olderForm({
+  get: legacyForm({
     request: z.strictObject({ storeId: Id }),
     response: StoreMasterData.extend({ ...Success, products: z.array(Product) }),
     async run(call, { storeId }) {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { DEVICE_TYPES, PROTECTION_TECHNOLOGIES, SECURITY_TAG_MODES, WORKFLOW_TYPES } from '../../policy/vocabulary.ts'
-import { present } from '../operations/fields.ts'
+import { definedFields } from '../operations/fields.ts'
 import { PACKAGES, type Package } from '../foundation/packages.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 
@@ -66,7 +66,7 @@ export type StoreMasterData = z.infer<typeof StoreMasterData>
 function protectionDimensions(row: StoreRow) {
   return {
     securityTagMode: row.security_tag_mode as Store['securityTagMode'],
-    ...present({
+    ...definedFields({
       securityTagHint: row.security_tag_hint,
       protectionTechnology: row.protection_technology as Store['protectionTechnology'] | null,
       deviceType: row.device_type as Store['deviceType'] | null,
@@ -76,7 +76,7 @@ function protectionDimensions(row: StoreRow) {
 }
 
 function additions(row: StoreRow) {
-  return present({ gln: row.gln, inStoreCodes: parsed<string[]>(row.in_store_codes) })
+  return definedFields({ gln: row.gln, inStoreCodes: parsed<string[]>(row.in_store_codes) })
 }
 
 /** A store as lists show it. */
@@ -105,7 +105,7 @@ export function toMasterData(row: StoreRow): StoreMasterData {
     name: { legal: row.legal_name, trading: row.trading_name },
     address: { street: row.street, city: row.city, postalCode: row.postal_code, countryCode: row.country_code },
     ...(row.lat !== null && row.lng !== null && { coordinates: { latitude: row.lat, longitude: row.lng } }),
-    ...present({
+    ...definedFields({
       phone: row.phone,
       email: row.email,
       website: row.website,

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { sql, type RawBuilder, type SqlBool } from 'kysely'
 import { knownCaller, maySee } from '../foundation/caller.ts'
 import { needsPackage, type Call } from '../operations/operation.ts'
-import { nextOf } from '../operations/paging.ts'
+import { toPage } from '../operations/paging.ts'
 import { isAtLeast, PACKAGES, type Package } from '../foundation/packages.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { ownStore } from './own-store.ts'
@@ -88,5 +88,5 @@ export async function pageOfScopes<R>(
   }
   const sign = order.newestFirst ? -1 : 1
   all.sort((a, b) => (order.idOf(a) < order.idOf(b) ? -sign : sign))
-  return { ...nextOf(all, order.idOf, order), total: Math.min(total, TOTAL_LIMIT) }
+  return { ...toPage(all, order.idOf, order), total: Math.min(total, TOTAL_LIMIT) }
 }

@@ -4,7 +4,7 @@ import { OutgoingFault } from '../outgoing/outgoing-http.ts'
 import type { WebhookRow } from '../persistence/tables/webhooks.ts'
 import { envelopeOf } from './envelope.ts'
 import type { Job } from './lease.ts'
-import { rulesFor } from './register.ts'
+import { targetRules } from './register.ts'
 import { openSecret } from './secret.ts'
 import { signatureHeaders, type Secrets } from './signatures.ts'
 
@@ -12,10 +12,10 @@ import { signatureHeaders, type Secrets } from './signatures.ts'
 export const ACKNOWLEDGE_WITHIN_MS = 10_000
 /** Of the answer, bytes: read at most, and kept in the log. */
 const ANSWER_LIMIT = 64 * 1024
-const ANSWER_KEPT = 1_024
+const STORED_ANSWER_LIMIT = 1_024
 
 /** What became of one attempt. */
-export interface Outcome {
+export interface AttemptOutcome {
   atMs: number
   tookMs: number
   /** Of the answer; null when there was none. */
@@ -26,16 +26,16 @@ export interface Outcome {
 }
 
 /** Whether the receiver has taken it. */
-export function isTaken({ status }: Outcome): boolean {
+export function isDelivered({ status }: AttemptOutcome): boolean {
   return status !== null && status >= 200 && status < 300
 }
 
 /** Sends a delivery once. Outside of any transaction; never throws. */
-export async function attempt({ webhook, event }: Job, services: Services, stop: AbortSignal): Promise<Outcome> {
+export async function attempt({ webhook, event }: Job, services: Services, stop: AbortSignal): Promise<AttemptOutcome> {
   const { clock, timers } = services.platform
   const atMs = clock.wall()
   const began = clock.elapsed()
-  const outcome = (result: Pick<Outcome, 'status' | 'error' | 'answer'>): Outcome => ({
+  const outcome = (result: Pick<AttemptOutcome, 'status' | 'error' | 'answer'>): AttemptOutcome => ({
     atMs,
     tookMs: Math.max(0, Math.round(clock.elapsed() - began)),
     ...result,
@@ -54,7 +54,7 @@ export async function attempt({ webhook, event }: Job, services: Services, stop:
         headers: { 'content-type': 'application/json', 'user-agent': 'untag-webhooks/1', accept: '*/*', ...signatures },
         body,
         answerLimit: ANSWER_LIMIT,
-        rules: rulesFor(webhook.tenant, services.config),
+        rules: targetRules(webhook.tenant, services.config),
       },
       limit.signal,
     )
@@ -85,7 +85,7 @@ function secretsOf(webhook: WebhookRow, { authority }: Services, nowMs: number):
 /** The beginning of an answer as text that any database can hold and any log show. */
 function shownAnswer(body: Uint8Array): string | null {
   const text = new TextDecoder()
-    .decode(body.subarray(0, ANSWER_KEPT))
+    .decode(body.subarray(0, STORED_ANSWER_LIMIT))
     .replaceAll(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g, '\ufffd')
   return text === '' ? null : text
 }

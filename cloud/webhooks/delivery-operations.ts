@@ -4,12 +4,12 @@ import { knownCaller } from '../foundation/caller.ts'
 import { Failure, notFound, precondition } from '../foundation/failure.ts'
 import { Id, Limit, Success, Timestamp } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
-import { cursorOf, nextOf, pageOf, wrongCursor } from '../operations/paging.ts'
+import { cursorField, toPage, pageLimits, invalidCursor } from '../operations/paging.ts'
 import { ownStore } from '../stores/own-store.ts'
 import type { WebhookRow } from '../persistence/tables/webhooks.ts'
 import { EVENT_TYPES, TEST_EVENT } from './event-types.ts'
 import { findDelivery, findEvent, listDeliveries, listEvents, readAttempts } from './queries.ts'
-import { namesOf, ownWebhook, ownWebhooks } from './register.ts'
+import { eventNames, ownWebhook, ownWebhooks } from './register.ts'
 import { Delivery, DELIVERY_STATUSES, Envelope, Events, toDelivery, toEnvelope } from './schema.ts'
 
 const DEFAULT_PAGE = 50
@@ -28,14 +28,14 @@ export const fetchWebhookDeliveries = operation({
     event: EventName.optional(),
     eventId: Id.optional(),
     limit: Limit.optional(),
-    cursor: cursorOf('whd').optional(),
+    cursor: cursorField('whd').optional(),
   }),
   response: z.strictObject({ ...Success, deliveries: z.array(Delivery), nextCursor: z.string().optional() }),
   example: { event: 'checkout.completed', limit: 20 },
   async run(call, { webhookId, storeId, limit, cursor, ...filter }) {
     if (storeId !== undefined) await ownStore(call, storeId)
     const webhooks = webhookId === undefined ? await ownWebhooks(call, storeId) : [await ownWebhook(call, webhookId)]
-    const page = pageOf({ limit, cursor }, DEFAULT_PAGE)
+    const page = pageLimits({ limit, cursor }, DEFAULT_PAGE)
     const webhookIds = webhooks.filter((w) => storeId === undefined || w.store_id === storeId).map((w) => w.webhook_id)
     const rows = await listDeliveries(
       call.db,
@@ -43,7 +43,7 @@ export const fetchWebhookDeliveries = operation({
       { webhookIds, ...filter },
       { limit: page.limit + 1, after: page.after },
     )
-    const { items, ...more } = nextOf(rows, (row) => row.delivery_id, page)
+    const { items, ...more } = toPage(rows, (row) => row.delivery_id, page)
     const attempts = await readAttempts(
       call.db,
       items.map((row) => row.delivery_id),
@@ -183,21 +183,21 @@ export const fetchWebhookEvents = operation({
   async run(call, { storeId, events, since, limit, cursor }) {
     const caller = knownCaller(call.caller)
     if (storeId !== undefined) await ownStore(call, storeId)
-    const page = pageOf({ limit, cursor }, DEFAULT_PAGE)
+    const page = pageLimits({ limit, cursor }, DEFAULT_PAGE)
     const bound = caller.kind === 'agent' ? [caller.storeId] : caller.storeIds
     const found = page.after === undefined ? undefined : await findEvent(call.db, caller.tenant, page.after)
     const last = bound === null || bound.includes(found?.store_id ?? '') ? found : undefined
     // Ids of merchants may have any form. One of ours that is not kept any more stands before everything that is.
     if (page.after !== undefined && !last && !OUR_IDS.some((prefix) => isIdOf(prefix, page.after ?? '')))
-      throw wrongCursor()
+      throw invalidCursor()
     const afterSeq = last?.seq ?? 0
     const filter = {
       storeIds: storeId === undefined ? bound : [storeId],
-      events: events && namesOf(events),
+      events: events && eventNames(events),
       sinceMs: since === undefined ? undefined : Date.parse(since),
     }
     const rows = await listEvents(call.db, caller.tenant, filter, { limit: page.limit + 1, afterSeq })
-    const { items, ...more } = nextOf(rows, (row) => row.event_id, page)
+    const { items, ...more } = toPage(rows, (row) => row.event_id, page)
     return { success: true as const, events: items.map(toEnvelope), ...more }
   },
 })

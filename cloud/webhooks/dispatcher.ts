@@ -1,9 +1,9 @@
 import { newId } from '../../policy/ids.ts'
 import type { Services } from '../operations/operation.ts'
-import { LOOK_MS, startSendLoop, type Attempts, type SendLoop } from '../operations/send-loop.ts'
+import { POLL_MS, startSendLoop, type Attempts, type SendLoop } from '../operations/send-loop.ts'
 import type { Database } from '../persistence/database.ts'
 import { attempt } from './attempt.ts'
-import { bringForward, lease, readWaiting, release, type Job, type Waiting } from './lease.ts'
+import { bringForward, lease, readPending, release, type Job, type PendingWebhook } from './lease.ts'
 import { planDeliveries, pruneDeliveries } from './plan.ts'
 import { record } from './record.ts'
 
@@ -30,11 +30,11 @@ export function startDispatcher(
   platform: Services['platform'],
 ): SendLoop {
   let prunedMs = platform.clock.elapsed()
-  return startSendLoop({ name: 'webhooks', overall: OVERALL, platform, getServices, look })
+  return startSendLoop({ name: 'webhooks', maxAttempts: OVERALL, platform, getServices, sendDue })
 
-  async function look(attempts: Attempts): Promise<number> {
+  async function sendDue(attempts: Attempts): Promise<number> {
     let isMore = await planDeliveries(database, platform)
-    const waiting = await readWaiting(database.reads)
+    const waiting = await readPending(database.reads)
     const nowMs = platform.clock.wall()
     const leaseId = newId('lea', platform)
     const wanted = choose(
@@ -55,7 +55,7 @@ export function startDispatcher(
     }
     await prune()
     const later = waiting.filter((w) => w.due_ms > nowMs).map((w) => w.due_ms - nowMs)
-    return isMore ? 0 : Math.min(LOOK_MS, ...later)
+    return isMore ? 0 : Math.min(POLL_MS, ...later)
   }
 
   /** Once an hour. A clock that may have jumped must not prune what is still needed. */
@@ -83,20 +83,20 @@ export function startDispatcher(
 
 /** How many places each webhook gets: working ones first, each at most its own. */
 function choose(
-  due: readonly Waiting[],
+  due: readonly PendingWebhook[],
   attempts: Attempts,
 ): { webhookId: string; places: number; isFailing: boolean }[] {
   let free = OVERALL - attempts.size
-  let freeFailing = OVERALL_FAILING - attempts.placesOf(FAILING)
+  let freeFailing = OVERALL_FAILING - attempts.slotsInUse(FAILING)
   const taken = new Map<string, number>()
-  const ofAccount = ({ tenant }: Waiting) => attempts.placesOf(tenant ?? '') + (taken.get(tenant ?? '') ?? 0)
+  const ofAccount = ({ tenant }: PendingWebhook) => attempts.slotsInUse(tenant ?? '') + (taken.get(tenant ?? '') ?? 0)
   const chosen: { webhookId: string; places: number; isFailing: boolean }[] = []
   for (const each of due
     .map((waiting) => ({ ...waiting, has: ofAccount(waiting) }))
     .sort((a, b) => a.is_failing - b.is_failing || a.has - b.has)) {
     const { webhook_id: webhookId, is_failing, tenant } = each
     const isFailing = is_failing === 1
-    const own = (isFailing ? PER_FAILING : PER_WEBHOOK) - attempts.placesOf(webhookId)
+    const own = (isFailing ? PER_FAILING : PER_WEBHOOK) - attempts.slotsInUse(webhookId)
     const places = Math.min(own, PER_ACCOUNT - ofAccount(each), free, isFailing ? freeFailing : free)
     if (places <= 0) continue
     free -= places

@@ -24,7 +24,7 @@ export async function bringForward(db: Db, nowMs: number): Promise<void> {
 }
 
 /** A webhook that something waits for. */
-export interface Waiting {
+export interface PendingWebhook {
   webhook_id: string
   /** Whose it is; null: it is gone. */
   tenant: string | null
@@ -35,8 +35,8 @@ export interface Waiting {
 }
 
 /** Every webhook with something to send, now or later. Goes from one to the next in the index, however much waits for each. */
-export async function readWaiting(db: Db): Promise<Waiting[]> {
-  const { rows } = await sql<Waiting>`
+export async function readPending(db: Db): Promise<PendingWebhook[]> {
+  const { rows } = await sql<PendingWebhook>`
     with recursive waiting (webhook_id) as (
       select min(webhook_id) from webhook_delivery where status = 'pending'
       union all

@@ -2,29 +2,29 @@ import { z } from 'zod'
 import { knownCaller } from '../foundation/caller.ts'
 import { invalid } from '../foundation/failure.ts'
 import { Id, Limit, QueryNumber, Success } from '../operations/fields.ts'
-import { olderForm, operation, type Call } from '../operations/operation.ts'
-import { cursorOf, pageOf, slicePage } from '../operations/paging.ts'
+import { legacyForm, operation, type Call } from '../operations/operation.ts'
+import { cursorField, pageLimits, slicePage } from '../operations/paging.ts'
 import { ownStore } from '../stores/own-store.ts'
 import type { WebhookRow } from '../persistence/tables/webhooks.ts'
 import { changeWebhook, dropPending, readEvents, writeEvents } from './queries.ts'
 import {
-  assertFree,
+  assertUrlUnused,
   DEFAULT_OVERLAP_HOURS,
   ownWebhook,
   ownWebhooks,
   register,
-  rolled,
+  rolledSecret,
   urlKey,
   WEBHOOKS_LIMIT,
-  type Registered,
+  type RegisteredWebhook,
 } from './register.ts'
-import { Events, Secret, TargetUrl, toWebhook, Webhook, WebhookMade } from './schema.ts'
+import { Events, Secret, TargetUrl, toWebhook, Webhook, CreatedWebhook } from './schema.ts'
 import { newSecret, sealSecret, secretWarnings } from './secret.ts'
 
 const OVERLAP_HOURS_MAX = 168
 const EXAMPLE_ID = 'whk_01KANX78K0V2X4Z6B8D0F2H4K6'
 
-function made(call: Call, { webhook, events, secret, warnings }: Registered): z.input<typeof WebhookMade> {
+function made(call: Call, { webhook, events, secret, warnings }: RegisteredWebhook): z.input<typeof CreatedWebhook> {
   return {
     success: true,
     ...toWebhook(webhook, events, call.nowMs),
@@ -62,9 +62,9 @@ export const registerWebhook = operation({
     'With `storeId` for the events of that store, else of the account. An address that is known already gets the events added and keeps its id. The secret is shown once.',
   refusals: ['too_many_webhooks'],
   changes: true,
-  secretAnswer: true,
+  secretResponse: true,
   request: z.strictObject({ url: TargetUrl, events: Events, storeId: Id.optional(), secret: Secret.optional() }),
-  response: WebhookMade,
+  response: CreatedWebhook,
   example: { url: 'https://shop.example/untag', events: ['checkout.completed', 'securityTag.deactivated'] },
   async run(call, { url, events, storeId, secret }) {
     const caller = knownCaller(call.caller)
@@ -85,20 +85,20 @@ export const getLoyaltyWebhookEvents = operation({
     'Another door to the webhooks of `registerWebhook`: an address that is known for the store gets the events added and keeps its id.',
   refusals: ['too_many_webhooks'],
   changes: true,
-  secretAnswer: true,
+  secretResponse: true,
   request: z.strictObject({ storeId: Id, url: TargetUrl, events: Events, secret: Secret }),
-  response: WebhookMade,
+  response: CreatedWebhook,
   example: {
     storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B',
     url: 'https://shop.example/untag',
     events: ['loyalty.points_earned'],
     secret: 'sixteen-characters-or-more',
   },
-  get: olderForm({
+  get: legacyForm({
     request: z.strictObject({
       storeId: Id.optional(),
       limit: QueryNumber.pipe(Limit).optional(),
-      cursor: cursorOf('whk').optional(),
+      cursor: cursorField('whk').optional(),
     }),
     response: z.strictObject({ ...Success, data: z.array(Webhook), total: z.int(), nextCursor: z.string().optional() }),
     async run(call, { storeId, limit, cursor }) {
@@ -106,7 +106,7 @@ export const getLoyaltyWebhookEvents = operation({
       const { items, ...more } = slicePage(
         all,
         (webhook) => webhook.webhookId,
-        pageOf({ limit, cursor }, WEBHOOKS_LIMIT),
+        pageLimits({ limit, cursor }, WEBHOOKS_LIMIT),
       )
       return { success: true as const, data: items, total: all.length, ...more }
     },
@@ -154,7 +154,7 @@ export const updateWebhook = operation({
     const change: Partial<WebhookRow> = { updated_ms: nowMs }
     if (url !== undefined) {
       const key = urlKey(call, url)
-      await assertFree(call, webhook, key)
+      await assertUrlUnused(call, webhook, key)
       Object.assign(change, { url, url_key: key, failed_in_row: 0, failing_since_ms: null })
     }
     if (enabled === true)
@@ -207,19 +207,19 @@ export const rollWebhookSecret = operation({
   summary: 'Gives a webhook a new secret; for a while the old one counts too.',
   description: `Until the overlap ends (${DEFAULT_OVERLAP_HOURS} hours unless \`overlapHours\` says otherwise; 0: at once) \`webhook-signature\` has a signature of each, and \`X-Untag-Signature\` is made with the old one.`,
   changes: true,
-  secretAnswer: true,
+  secretResponse: true,
   request: z.strictObject({
     webhookId: Id,
     overlapHours: z.number().min(0).max(OVERLAP_HOURS_MAX).optional(),
     secret: Secret.optional(),
   }),
-  response: WebhookMade,
+  response: CreatedWebhook,
   example: { webhookId: EXAMPLE_ID, overlapHours: 24 },
   async run(call, { webhookId, overlapHours = DEFAULT_OVERLAP_HOURS, secret }) {
     const known = await ownWebhook(call, webhookId)
     const next = secret ?? newSecret(call.services.platform.random)
     const webhook = await changeWebhook(call.db, webhookId, {
-      ...rolled(call, known, next, overlapHours),
+      ...rolledSecret(call, known, next, overlapHours),
       updated_ms: call.nowMs,
     })
     call.changed(webhookId)

@@ -157,12 +157,12 @@ function deliveryOf(event: OutboxEventRow, webhookId: string, nowMs: number, pla
 }
 
 /** Log and events are kept so long, ms. */
-export const KEPT_MS = 30 * 86_400_000
+export const RETENTION_MS = 30 * 86_400_000
 const PRUNE_BATCH = 1_000
 
 /** Clears what is older than 30 days, so much at a time. */
 export async function pruneDeliveries(database: Database, nowMs: number): Promise<void> {
-  const before = nowMs - KEPT_MS
+  const before = nowMs - RETENTION_MS
   for (;;) {
     const cleared = await database.write(async (db) => {
       const old = db

@@ -162,7 +162,7 @@ const receiverOf = prepared((db, p: { tenant: string; type: string }) =>
     .limit(1),
 )
 
-const insertOffered = prepared(
+const insertSubscribed = prepared(
   (db, p: { event_id: string; tenant: string; store_id: string; type: string; at_ms: number; data: string }) =>
     db
       .insertInto('outbox_event')
@@ -170,7 +170,7 @@ const insertOffered = prepared(
       .onConflict((c) => c.columns(['event_id', 'tenant']).doNothing()),
 )
 
-export interface OfferedEvent {
+export interface WebhookEvent {
   eventId: string
   tenant: string
   storeId: string
@@ -180,19 +180,19 @@ export interface OfferedEvent {
 }
 
 /** Puts an event into the outbox only if anybody is registered for it: of protection there are very many. One look-up where nobody is. */
-export async function offerEvent(db: Db, event: OfferedEvent): Promise<void> {
+export async function enqueueSubscribedEvent(db: Db, event: WebhookEvent): Promise<void> {
   const { eventId: event_id, storeId: store_id, atMs: at_ms, tenant, type, data } = event
   const [receiver] = await receiverOf(db, { tenant, type })
-  if (receiver) await insertOffered(db, { event_id, tenant, store_id, type, at_ms, data })
+  if (receiver) await insertSubscribed(db, { event_id, tenant, store_id, type, at_ms, data })
 }
 
 /** The same of many events of one tenant: one look-up for each type. */
-export async function offerEvents(db: Db, tenant: string, events: readonly OfferedEvent[]): Promise<void> {
+export async function enqueueSubscribedEvents(db: Db, tenant: string, events: readonly WebhookEvent[]): Promise<void> {
   const wanted = new Set<string>()
   for (const type of new Set(events.map((event) => event.type))) {
     if ((await receiverOf(db, { tenant, type })).length > 0) wanted.add(type)
   }
   for (const { eventId: event_id, storeId: store_id, atMs: at_ms, type, data } of events) {
-    if (wanted.has(type)) await insertOffered(db, { event_id, tenant, store_id, type, at_ms, data })
+    if (wanted.has(type)) await insertSubscribed(db, { event_id, tenant, store_id, type, at_ms, data })
   }
 }

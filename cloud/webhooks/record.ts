@@ -1,10 +1,10 @@
-import { writeAudit, type Request } from '../operations/open-call.ts'
+import { writeAudit, type OperationRequest } from '../operations/call-context.ts'
 import { systemCaller, type Tenant } from '../foundation/caller.ts'
 import type { Services } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'
 import type { WebhookRow } from '../persistence/tables/webhooks.ts'
 import { newId } from '../../policy/ids.ts'
-import { isTaken, type Outcome } from './attempt.ts'
+import { isDelivered, type AttemptOutcome } from './attempt.ts'
 import type { Job } from './lease.ts'
 import { updateWebhook } from './operations.ts'
 import { changeWebhook, dropPending, findWebhook } from './queries.ts'
@@ -21,15 +21,15 @@ const GIVE_UP_ANYWAY_MS = 5 * GIVE_UP_AFTER_MS
 const GONE = 410
 
 /** Writes down what became of an attempt and what follows, unless somebody else has taken the delivery over meanwhile. */
-export async function record(db: Db, job: Job, outcome: Outcome, services: Services): Promise<void> {
+export async function record(db: Db, job: Job, outcome: AttemptOutcome, services: Services): Promise<void> {
   const { delivery } = job
   const attempts = delivery.attempts + 1
   const nowMs = services.platform.clock.wall()
   const isGone = outcome.status === GONE
   const wait = SCHEDULE_MS[attempts]
-  const isOver = isTaken(outcome) || isGone || wait === undefined
+  const isOver = isDelivered(outcome) || isGone || wait === undefined
   const next = isOver
-    ? { status: isTaken(outcome) ? 'delivered' : 'failed', due_ms: null, finished_ms: nowMs }
+    ? { status: isDelivered(outcome) ? 'delivered' : 'failed', due_ms: null, finished_ms: nowMs }
     : { due_ms: Math.max(nowMs, (delivery.first_ms ?? nowMs) + wait) }
   const mine = await db
     .updateTable('webhook_delivery')
@@ -56,14 +56,14 @@ export async function record(db: Db, job: Job, outcome: Outcome, services: Servi
   await noteHealth(
     db,
     await findWebhook(db, delivery.webhook_id),
-    { outcome, isGone, isGivenUp: isOver && !isTaken(outcome) },
+    { outcome, isGone, isGivenUp: isOver && !isDelivered(outcome) },
     nowMs,
     services,
   )
 }
 
 interface Noted {
-  outcome: Outcome
+  outcome: AttemptOutcome
   isGone: boolean
   isGivenUp: boolean
 }
@@ -76,7 +76,7 @@ async function noteHealth(
   services: Services,
 ): Promise<void> {
   if (!webhook || webhook.enabled === 0) return
-  if (isTaken(outcome)) {
+  if (isDelivered(outcome)) {
     if (webhook.failing_since_ms !== null || webhook.failed_in_row > 0)
       await changeWebhook(db, webhook.webhook_id, { failing_since_ms: null, failed_in_row: 0 })
     return
@@ -117,13 +117,13 @@ async function disable(
 }
 
 /** What the audit log shows of what nobody asked for. */
-function dispatcherRequest(tenant: Tenant, { platform }: Services): Request {
+function dispatcherRequest(tenant: Tenant, { platform }: Services): OperationRequest {
   const caller = systemCaller(tenant, 'webhook-dispatcher')
   return {
     operation: updateWebhook,
     caller,
     input: {},
-    older: false,
+    isLegacyForm: false,
     idempotencyKey: undefined,
     requestId: newId('req', platform),
   }

@@ -29,13 +29,13 @@ export const DEFAULT_OVERLAP_HOURS = 24
 const HOUR_MS = 3_600_000
 
 /** What a target of this tenant must keep to. */
-export function rulesFor(tenant: string, config: CloudConfig): TargetRules {
+export function targetRules(tenant: string, config: CloudConfig): TargetRules {
   return { plainHttp: tenant.endsWith('.test'), privateTargets: config.allowPrivateTargets }
 }
 
 /** The form of an address by which two are the same. 400 when it is one that the cloud does not send to. */
 export function urlKey(call: Call, url: string): string {
-  const checked = checkTarget(url, rulesFor(knownCaller(call.caller).tenant, call.services.config))
+  const checked = checkTarget(url, targetRules(knownCaller(call.caller).tenant, call.services.config))
   if ('refusal' in checked) throw invalid('url', checked.refusal, 'url_refused')
   checked.url.hash = ''
   const { href } = checked.url
@@ -48,7 +48,7 @@ export function urlKey(call: Call, url: string): string {
   return href
 }
 
-export interface Registration {
+export interface WebhookRegistration {
   /** null: the events of every store of the account. */
   store: StoreRow | null
   url: string
@@ -56,7 +56,7 @@ export interface Registration {
   secret: string | undefined
 }
 
-export interface Registered {
+export interface RegisteredWebhook {
   webhook: WebhookRow
   events: string[]
   /** Only when it was made just now by us. */
@@ -68,7 +68,7 @@ export interface Registered {
  * Registers a target, or adds events to it when it is known: by whichever door, it stays one webhook. A secret other than the
  * known one is rolled in, so that the receiver that knows the old one goes on understanding.
  */
-export async function register(call: Call, wanted: Registration): Promise<Registered> {
+export async function register(call: Call, wanted: WebhookRegistration): Promise<RegisteredWebhook> {
   const { tenant } = knownCaller(call.caller)
   const key = urlKey(call, wanted.url)
   const storeId = wanted.store?.store_id ?? null
@@ -83,8 +83,8 @@ async function make(
   call: Call,
   tenant: string,
   key: string,
-  { store, url, events, secret }: Registration,
-): Promise<Registered> {
+  { store, url, events, secret }: WebhookRegistration,
+): Promise<RegisteredWebhook> {
   const { db, nowMs, services } = call
   if ((await listWebhooks(db, tenant, WEBHOOKS_LIMIT)).length >= WEBHOOKS_LIMIT) {
     throw precondition('too_many_webhooks', `an account has at most ${WEBHOOKS_LIMIT} webhooks; delete one first`)
@@ -118,14 +118,18 @@ async function make(
   }
 }
 
-async function merge(call: Call, known: WebhookRow, { events, secret }: Registration): Promise<Registered> {
+async function merge(
+  call: Call,
+  known: WebhookRow,
+  { events, secret }: WebhookRegistration,
+): Promise<RegisteredWebhook> {
   const { db, nowMs, services } = call
   const before = (await readEvents(db, [known.webhook_id])).get(known.webhook_id) ?? []
   const merged = [...new Set([...before, ...events])].toSorted()
   await writeEvents(db, known, merged)
   const isOther =
     secret !== undefined && !isSameSecret(openSecret(services.authority.sealer, known.webhook_id, known.secret), secret)
-  const roll = isOther ? rolled(call, known, secret, DEFAULT_OVERLAP_HOURS) : {}
+  const roll = isOther ? rolledSecret(call, known, secret, DEFAULT_OVERLAP_HOURS) : {}
   const webhook = await changeWebhook(db, known.webhook_id, { ...roll, updated_ms: nowMs })
   const until = webhook.old_until_ms
   const warnings =
@@ -136,7 +140,7 @@ async function merge(call: Call, known: WebhookRow, { events, secret }: Registra
 }
 
 /** The columns of a webhook whose secret is rolled; with no overlap the new one counts alone at once. */
-export function rolled(
+export function rolledSecret(
   { nowMs, services }: Call,
   known: WebhookRow,
   secret: string,
@@ -147,7 +151,7 @@ export function rolled(
   return { secret: sealed, old_secret: known.secret, old_until_ms: nowMs + overlapHours * HOUR_MS }
 }
 
-function packageWarnings(call: Call, { store, events }: Registration): string[] {
+function packageWarnings(call: Call, { store, events }: WebhookRegistration): string[] {
   const caller = knownCaller(call.caller)
   const have = (store?.package ?? caller.package) as Package
   return events.flatMap((name) => {
@@ -181,13 +185,13 @@ export async function ownWebhooks(call: Call, storeId: string | undefined): Prom
 }
 
 /** 409 when another webhook of the same store has this address. */
-export async function assertFree(call: Call, webhook: WebhookRow, key: string): Promise<void> {
+export async function assertUrlUnused(call: Call, webhook: WebhookRow, key: string): Promise<void> {
   const other = await findByTarget(call.db, webhook.tenant, webhook.store_id, key)
   if (other && other.webhook_id !== webhook.webhook_id)
     throw new Failure('already-exists', `${other.webhook_id} is registered for this URL already`)
 }
 
 /** Every event that a list of names stands for. */
-export function namesOf(events: readonly string[]): readonly string[] | undefined {
+export function eventNames(events: readonly string[]): readonly string[] | undefined {
   return events.includes(EVERY_EVENT) ? undefined : events
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { iso, present, Success } from '../operations/fields.ts'
+import { iso, definedFields, Success } from '../operations/fields.ts'
 import type { OutboxEventRow } from '../persistence/tables/accounts.ts'
 import type { WebhookAttemptRow, WebhookDeliveryRow, WebhookRow } from '../persistence/tables/webhooks.ts'
 import { EVENT_TYPES } from './event-types.ts'
@@ -45,7 +45,7 @@ export const Webhook = z.strictObject({
 })
 
 /** As it is answered when it was made: the secret is shown this once. */
-export const WebhookMade = Webhook.extend({
+export const CreatedWebhook = Webhook.extend({
   ...Success,
   secret: z.string().optional(),
   warnings: z.array(z.string()).optional(),
@@ -54,7 +54,7 @@ export const WebhookMade = Webhook.extend({
 /** A webhook as the API shows it: never with its secret. */
 export function toWebhook(row: WebhookRow, events: readonly string[], nowMs: number): z.input<typeof Webhook> {
   const overlap = row.old_until_ms !== null && row.old_until_ms > nowMs ? iso(row.old_until_ms) : null
-  return present({
+  return definedFields({
     webhookId: row.webhook_id,
     storeId: row.store_id,
     url: row.url,
@@ -95,7 +95,7 @@ export const Delivery = z.strictObject({
 
 /** A delivery with its attempts as the API shows it. */
 export function toDelivery(row: WebhookDeliveryRow, attempts: readonly WebhookAttemptRow[]): z.input<typeof Delivery> {
-  return present({
+  return definedFields({
     deliveryId: row.delivery_id,
     webhookId: row.webhook_id,
     eventId: row.event_id,
@@ -103,7 +103,7 @@ export function toDelivery(row: WebhookDeliveryRow, attempts: readonly WebhookAt
     storeId: row.store_id,
     status: row.status as (typeof DELIVERY_STATUSES)[number],
     attempts: attempts.map((a) =>
-      present({
+      definedFields({
         attempt: a.attempt,
         at: iso(a.at_ms),
         durationMs: a.took_ms,
@@ -130,7 +130,7 @@ export const Envelope = z.strictObject({
 /** An event as it is listed: the body of its deliveries, with the store it is about. */
 export function toEnvelope(row: OutboxEventRow): z.input<typeof Envelope> {
   const data = JSON.parse(row.data) as Record<string, unknown>
-  return present({
+  return definedFields({
     id: row.event_id,
     event: row.type,
     type: row.type,

@@ -92,7 +92,7 @@ export function coverage(): Coverage {
     name,
     minimumPackage: OPERATION_TABLE.get(name)?.minimumPackage,
     sources: OPERATION_TABLE.has(name)
-      ? filesWith(sources, new RegExp(`(?:^\\s*name: |alsoNamed\\()'${name}'`, 'gm'))
+      ? filesWith(sources, new RegExp(`(?:^\\s*name: |operationAlias\\()'${name}'`, 'gm'))
       : [],
     tests: filesWith(tests, new RegExp(`['"\`/]${name}['"\`]|\\.${name}\\(`, 'g')),
   })

@@ -2,9 +2,9 @@ import { z } from 'zod'
 import { isOlderRelease } from '../../../policy/release.ts'
 import { knownCaller } from '../../foundation/caller.ts'
 import { notFound, precondition } from '../../foundation/failure.ts'
-import { Id, iso, Limit, present, Success } from '../../operations/fields.ts'
+import { Id, iso, Limit, definedFields, Success } from '../../operations/fields.ts'
 import { operation, type Call } from '../../operations/operation.ts'
-import { cursorOf } from '../../operations/paging.ts'
+import { cursorField } from '../../operations/paging.ts'
 import type { AgentRow } from '../../persistence/tables/agents.ts'
 import type { StoreRow } from '../../persistence/tables/stores.ts'
 import { policyOf } from '../../protection/store-documents/parsed-policy.ts'
@@ -79,7 +79,7 @@ function describe({ services }: Pick<Call, 'services'>, row: AgentRow, store: St
     ...(row.online !== null && { online: row.online === 1 && row.revoked_ms === null }),
     ...(told && {
       stateAt: told.observedAt,
-      ...present({ release: told.release, policyVersion: told.policyVersion, queueDepth: told.queueDepth }),
+      ...definedFields({ release: told.release, policyVersion: told.policyVersion, queueDepth: told.queueDepth }),
     }),
     ...(told?.release !== undefined &&
       minAgent !== undefined &&
@@ -104,7 +104,7 @@ export const fetchAgents = operation({
       .optional()
       .describe('Agents that never had a connection to the broker match neither `true` nor `false`.'),
     limit: Limit.optional(),
-    cursor: cursorOf('agt').optional(),
+    cursor: cursorField('agt').optional(),
   }),
   response: z.strictObject({ ...Success, agents: z.array(Agent), total: Total, nextCursor: z.string().optional() }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
@@ -168,7 +168,7 @@ export const resolveAgentFork = operation({
     await acknowledgeFork(call, agent)
     const trusted = await trustLedger(call, agent)
     call.changed(agentId)
-    call.afterCommit(() => call.services.agents.tell({ storeId: store.store_id, agentId }, { command: 'sync' }))
+    call.afterCommit(() => call.services.agents.sendCommand({ storeId: store.store_id, agentId }, { command: 'sync' }))
     return { success: true as const, ...describe(call, trusted, store) }
   },
 })

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { AgentState } from '../../../policy/documents/agent-messages.ts'
 import { Release } from '../../../policy/release.ts'
-import { iso, present } from '../../operations/fields.ts'
+import { iso, definedFields } from '../../operations/fields.ts'
 import type { Db } from '../../persistence/database.ts'
 import type { AgentRow } from '../../persistence/tables/agents.ts'
 
@@ -61,7 +61,7 @@ export async function storeFetchReport(db: Db, agent: AgentRow, look: FetchRepor
   await write(db, agent.agent_id, {
     ...kept,
     observedAt: iso(nowMs),
-    ...present({ policyVersion, queueDepth, release }),
+    ...definedFields({ policyVersion, queueDepth, release }),
   })
 }
 

@@ -7,7 +7,7 @@ import {
 } from '../../../policy/documents/item-documents.ts'
 import { signDocument } from '../../../policy/documents/signed-document.ts'
 import type { ItemStatus, ProtectionTechnology } from '../../../policy/vocabulary.ts'
-import { present } from '../../operations/fields.ts'
+import { definedFields } from '../../operations/fields.ts'
 import type { Services } from '../../operations/operation.ts'
 import type { Db } from '../../persistence/database.ts'
 import { prepared } from '../../persistence/prepared.ts'
@@ -72,7 +72,7 @@ async function entriesAfter(db: Db, storeId: string, after: number, head: number
   const told = items.map((row): FullEntry => ({
     seq: row.seq,
     status: row.status as ItemStatus,
-    ...present({
+    ...definedFields({
       epc: row.epc,
       tagUid: row.tag_uid,
       tagId: row.tag_id,

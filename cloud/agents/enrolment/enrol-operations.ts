@@ -26,7 +26,7 @@ export const createEnrolmentCode = operation({
   summary: 'Makes a code with which one edge agent enrols in a store.',
   description: 'Good for 15 minutes and one agent. It carries the root’s thumbprint, which the agent checks.',
   changes: true,
-  secretAnswer: true,
+  secretResponse: true,
   request: z.strictObject({ storeId: Id, name: text(120).optional() }),
   response: z.strictObject({ ...Success, code: z.string(), expiresAt: z.string() }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', name: 'Kasse 1' },

@@ -9,7 +9,7 @@ import { Failure, invalid, precondition } from '../../foundation/failure.ts'
 import type { Call } from '../../operations/operation.ts'
 import type { JournalRowRow } from '../../persistence/tables/protection.ts'
 import type { AgentRow } from '../../persistence/tables/agents.ts'
-import { inChunks } from '../../persistence/in-chunks.ts'
+import { insertChunks } from '../../persistence/insert-chunks.ts'
 import { prepared } from '../../persistence/prepared.ts'
 import { preparedInsert } from '../../persistence/prepared-insert.ts'
 import { raiseException } from '../../protection/records/exceptions.ts'
@@ -62,7 +62,7 @@ export async function ingestBatch(
     applied: applied[i] && fault === undefined ? 1 : 0,
     received_ms: call.nowMs,
   }))
-  for (const chunk of inChunks(rows)) await insertRows(call.db, chunk)
+  for (const chunk of insertChunks(rows)) await insertRows(call.db, chunk)
   // A device on its way to another agent may have waited for this.
   if (fresh.some(({ body }) => body.evidence?.kind === 'void')) await endMoves(call, agent.store_id)
   const last = fresh.at(-1)?.row
@@ -153,7 +153,7 @@ async function checkChain(call: Call, agent: AgentRow, claims: SealedBatchClaims
           { db, tenant, platform, nowMs: call.nowMs },
           { storeId, kind: 'agent_fork', subject: forkKey(agentId, forkMs), detail },
         )
-        return () => agents.tell({ storeId, agentId }, { command: 'sync' })
+        return () => agents.sendCommand({ storeId, agentId }, { command: 'sync' })
       },
     })
   }

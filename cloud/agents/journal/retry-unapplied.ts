@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { newId } from '../../../policy/ids.ts'
 import { systemCaller, type Tenant } from '../../foundation/caller.ts'
 import { startDueLoop, type DueLoop } from '../../operations/due-loop.ts'
-import { oneByOne } from '../../operations/one-by-one.ts'
+import { processEach } from '../../operations/process-each.ts'
 import type { Services } from '../../operations/operation.ts'
 import { performTask } from '../../operations/perform.ts'
 import type { Database, Db } from '../../persistence/database.ts'
@@ -30,9 +30,9 @@ const NAME = 'unapplied events'
 export function startRetrying(database: Database, services: Services): DueLoop {
   return startDueLoop(services, {
     name: NAME,
-    changed: services.becameKnown,
+    changed: services.entityRegistered,
     pollMs: POLL_MS,
-    async look() {
+    async processDue() {
       await retryAllUnapplied(database, services)
       return POLL_MS
     },
@@ -42,7 +42,7 @@ export function startRetrying(database: Database, services: Services): DueLoop {
 /** Tries again what agents reported and nobody could apply: a newer release may know what it is about. */
 function retryAllUnapplied(database: Database, services: Services): Promise<void> {
   const seen = new Set<string>()
-  return oneByOne(services, {
+  return processEach(services, {
     job: NAME,
     // What stays unapplied is looked at once in a round.
     async read(limit) {
@@ -50,7 +50,7 @@ function retryAllUnapplied(database: Database, services: Services): Promise<void
       for (const { agent_id } of agents) seen.add(agent_id)
       return agents
     },
-    carryOut: ({ agent_id, tenant }) => {
+    process: ({ agent_id, tenant }) => {
       const who = {
         operation: reportProtectionEvents,
         caller: systemCaller(tenant as Tenant, 'reconciliation'),

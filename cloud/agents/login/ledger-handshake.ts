@@ -150,7 +150,9 @@ async function raiseFork(call: Call, agent: AgentRow): Promise<AgentRow> {
   const scope = { db: call.db, tenant, platform: call.services.platform, nowMs: call.nowMs }
   await raiseException(scope, { storeId: store_id, kind: 'agent_fork', subject: forkKey(agent_id, forkMs), detail })
   // The other copy may be the one that listens.
-  call.afterCommit(() => call.services.agents.tell({ storeId: store_id, agentId: agent_id }, { command: 'sync' }))
+  call.afterCommit(() =>
+    call.services.agents.sendCommand({ storeId: store_id, agentId: agent_id }, { command: 'sync' }),
+  )
   return { ...agent, fork_ms: forkMs }
 }
 

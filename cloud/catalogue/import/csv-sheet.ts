@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { CsvError, parse, type Info } from 'csv-parse'
 import { Failure, invalid } from '../../foundation/failure.ts'
-import { othersTurn } from '../../operations/others-turn.ts'
+import { yieldToEventLoop } from '../../operations/yield-to-event-loop.ts'
 import { COLUMNS_LIMIT, EMPTY_ROWS_LIMIT, isEmptyRow, ROWS_AT_A_TIME, type Sheet, type SheetRow } from './sheet.ts'
 
 /** Comma-separated text as spreadsheet programs save it: in several encodings, and with other separators than commas. */
@@ -56,7 +56,7 @@ function separatorOf(text: string): string {
 async function* pieces(text: string): AsyncGenerator<string> {
   for (let at = 0; at < text.length; at += PIECE) {
     yield text.slice(at, at + PIECE)
-    await othersTurn()
+    await yieldToEventLoop()
   }
 }
 
@@ -75,7 +75,7 @@ async function* rowsOf(text: string): AsyncGenerator<SheetRow> {
   try {
     for await (const { record: cells, info } of parser as AsyncIterable<{ record: string[]; info: Info }>) {
       const row = info.records + info.empty_lines
-      if (row % ROWS_AT_A_TIME === 0) await othersTurn()
+      if (row % ROWS_AT_A_TIME === 0) await yieldToEventLoop()
       if (isEmptyRow(cells)) {
         if (++empty > EMPTY_ROWS_LIMIT)
           throw invalid('file', `has over ${EMPTY_ROWS_LIMIT} empty rows: delete them`, 'too_many_rows')

@@ -1,6 +1,6 @@
 import { streamXlsxRows, XlsxStreamWriter } from 'hucre/xlsx'
 import { Failure, invalid } from '../../foundation/failure.ts'
-import { othersTurn } from '../../operations/others-turn.ts'
+import { yieldToEventLoop } from '../../operations/yield-to-event-loop.ts'
 import {
   COLUMNS_LIMIT,
   EMPTY_ROWS_LIMIT,
@@ -24,7 +24,7 @@ async function* rowsOf(file: Buffer): AsyncGenerator<SheetRow> {
   let [seen, empty] = [0, 0]
   try {
     for await (const { index, values } of streamXlsxRows(file, { sheet: 0 })) {
-      if (++seen % ROWS_AT_A_TIME === 0) await othersTurn()
+      if (++seen % ROWS_AT_A_TIME === 0) await yieldToEventLoop()
       if (isEmptyRow(values)) {
         if (++empty > EMPTY_ROWS_LIMIT)
           throw invalid('file', `has over ${EMPTY_ROWS_LIMIT} empty rows: delete them`, 'too_many_rows')

@@ -46,7 +46,7 @@ export const verifyProtectedItem = operation({
     'With `occurredAt` over five minutes back the answer records something past, is judged by how things stood then, and carries no token.',
   callers: ['secret', 'agent'],
   changes: true,
-  secretAnswer: true,
+  secretResponse: true,
   request: z.strictObject({
     deviceId: Id,
     protectionAction: z.enum(PROTECTION_ACTIONS),
@@ -98,7 +98,7 @@ export const verifySecurityTagDeactivation = operation({
   description: 'Name the purchase by `purchaseId` or `receiptToken`. Without a `deviceId` there is no token.',
   callers: ['secret', 'agent'],
   changes: true,
-  secretAnswer: true,
+  secretResponse: true,
   request: z.strictObject({
     purchaseId: Id.optional(),
     receiptToken: text(4_096).optional(),

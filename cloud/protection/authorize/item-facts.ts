@@ -2,7 +2,7 @@ import type { ItemFacts } from '../../../policy/decide.ts'
 import { canRead, type DeviceFacts } from '../../../policy/devices.ts'
 import { ITEM_IDENTIFIER_KINDS, type ItemIdentifierKind } from '../../../policy/identifiers.ts'
 import type { ItemStatus, ProtectionTechnology } from '../../../policy/vocabulary.ts'
-import { present } from '../../operations/fields.ts'
+import { definedFields } from '../../operations/fields.ts'
 import type { Db } from '../../persistence/database.ts'
 import type { ProtectedItemRow } from '../../persistence/tables/protection.ts'
 import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow } from '../../persistence/tables/purchases.ts'
@@ -55,7 +55,7 @@ export async function itemBoundTo(
 
 /** The ways in which a registered item can be named. */
 export function identifierKindsOf(item: ProtectedItemRow): ItemIdentifierKind[] {
-  const names = present({ epc: item.epc, tagUid: item.tag_uid, tagId: item.tag_id })
+  const names = definedFields({ epc: item.epc, tagUid: item.tag_uid, tagId: item.tag_id })
   return ITEM_IDENTIFIER_KINDS.filter((kind) => kind in names)
 }
 

@@ -4,7 +4,7 @@ import { DEFAULT_POLICY } from '../../../policy/store-policy.ts'
 import type { ScanSource, SecurityTagMode } from '../../../policy/vocabulary.ts'
 import { maySee } from '../../foundation/caller.ts'
 import { invalid, notFound } from '../../foundation/failure.ts'
-import { present } from '../../operations/fields.ts'
+import { definedFields } from '../../operations/fields.ts'
 import type { Call } from '../../operations/operation.ts'
 import type { PurchaseRow } from '../../persistence/tables/purchases.ts'
 import { assertResynced } from '../leases/resync.ts'
@@ -50,7 +50,7 @@ export async function verifyPurchase(call: Call, input: PurchaseRequest) {
       const own = units.filter((u) => u.line_id === line.line_id)
       return {
         itemLineId: line.line_id,
-        ...present({ productId: line.product_id }),
+        ...definedFields({ productId: line.product_id }),
         name: line.name,
         quantity: line.quantity,
         taggedUnits: own.length,

@@ -4,9 +4,9 @@ import { newId } from '../../../policy/ids.ts'
 import { DEVICE_TYPES, PROTECTION_TECHNOLOGIES, WORKFLOW_TYPES } from '../../../policy/vocabulary.ts'
 import { knownCaller } from '../../foundation/caller.ts'
 import { invalid, notFound } from '../../foundation/failure.ts'
-import { Id, iso, Limit, Offset, present, Success, text, Timestamp } from '../../operations/fields.ts'
+import { Id, iso, Limit, Offset, definedFields, Success, text, Timestamp } from '../../operations/fields.ts'
 import { operation, type Call } from '../../operations/operation.ts'
-import { cursorOf, pageOf } from '../../operations/paging.ts'
+import { cursorField, pageLimits } from '../../operations/paging.ts'
 import type { DeviceRow } from '../../persistence/tables/agents.ts'
 import type { StoreRow } from '../../persistence/tables/stores.ts'
 import { ownStore, ownStoreOf, ownStoreOrOnly } from '../../stores/own-store.ts'
@@ -59,7 +59,7 @@ export function toDevice(row: DeviceRow, store: StoreRow): z.infer<typeof Device
     deviceId: row.device_id,
     deviceType: facts.deviceType,
     storeId: row.store_id,
-    ...present({
+    ...definedFields({
       name: row.name,
       zoneId: row.zone_id,
       laneId: row.lane_id,
@@ -173,13 +173,13 @@ export const fetchDevices = operation({
     storeId: Id.optional(),
     limit: Limit.optional(),
     offset: Offset.optional(),
-    cursor: cursorOf('dev').optional(),
+    cursor: cursorField('dev').optional(),
   }),
   response: z.strictObject({ ...Success, devices: z.array(Device), total: z.int(), nextCursor: z.string().optional() }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
   async run(call, input) {
     const store = await ownStoreOrOnly(call, input.storeId)
-    const page = pageOf(input, DEFAULT_PAGE)
+    const page = pageLimits(input, DEFAULT_PAGE)
     const inStore = call.db.selectFrom('device').where('store_id', '=', store.store_id)
     let query = inStore
       .selectAll()

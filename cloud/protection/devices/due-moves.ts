@@ -1,6 +1,6 @@
 import { newId } from '../../../policy/ids.ts'
 import { systemCaller, type Tenant } from '../../foundation/caller.ts'
-import { oneByOne } from '../../operations/one-by-one.ts'
+import { processEach } from '../../operations/process-each.ts'
 import type { Services } from '../../operations/operation.ts'
 import { performTask } from '../../operations/perform.ts'
 import type { Database } from '../../persistence/database.ts'
@@ -10,7 +10,7 @@ import { updateDevice } from './update-device.ts'
 /** Ends moves of devices whose former agent has not been heard: its tokens have ended by themselves. */
 export function endDueMoves(database: Database, services: Services): Promise<void> {
   const seen = new Set<string>()
-  return oneByOne(services, {
+  return processEach(services, {
     job: 'moving devices',
     async read(limit) {
       const stores = await database.reads
@@ -25,7 +25,7 @@ export function endDueMoves(database: Database, services: Services): Promise<voi
       for (const { store_id: storeId } of stores) seen.add(storeId)
       return stores
     },
-    carryOut: ({ store_id: storeId, tenant }) => {
+    process: ({ store_id: storeId, tenant }) => {
       const who = {
         operation: updateDevice,
         caller: systemCaller(tenant as Tenant, 'moving devices'),

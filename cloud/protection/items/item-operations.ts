@@ -6,7 +6,7 @@ import { findProduct } from '../../catalogue/queries.ts'
 import { toProduct } from '../../catalogue/render.ts'
 import { Product } from '../../catalogue/schema.ts'
 import { Failure, invalid, notFound, precondition, type ErrorDetail } from '../../foundation/failure.ts'
-import { eurosOf, Id, iso, present, Success, text } from '../../operations/fields.ts'
+import { eurosOf, Id, iso, definedFields, Success, text } from '../../operations/fields.ts'
 import { operation, type Call } from '../../operations/operation.ts'
 import type { Db } from '../../persistence/database.ts'
 import type { ItemMoveRow, ProtectedItemRow } from '../../persistence/tables/protection.ts'
@@ -162,7 +162,7 @@ async function describeItem({ db }: Call, store: StoreRow, item: ProtectedItemRo
   return {
     itemId: item.item_id,
     storeId: item.store_id,
-    ...present({
+    ...definedFields({
       epc: item.epc,
       tagUid: item.tag_uid,
       tagId: item.tag_id,
@@ -192,9 +192,9 @@ function describeMove({
 }: ItemMoveRow): z.infer<typeof Move> {
   return {
     at: iso(at_ms),
-    ...present({ from: from_status as ItemStatus | null }),
+    ...definedFields({ from: from_status as ItemStatus | null }),
     to: to_status as ItemStatus,
-    ...present({ purchaseId: purchase_id, reason, operatorId: operator_id }),
+    ...definedFields({ purchaseId: purchase_id, reason, operatorId: operator_id }),
   }
 }
 

@@ -7,7 +7,7 @@ import { FIRST_ITEM_STATUSES } from '../../../policy/item-status.ts'
 import { PROTECTION_TECHNOLOGIES, TAG_TECHNOLOGIES, type ItemStatus } from '../../../policy/vocabulary.ts'
 import { findProduct } from '../../catalogue/queries.ts'
 import { invalid, precondition } from '../../foundation/failure.ts'
-import { centsOf, Euros, Id, present, text } from '../../operations/fields.ts'
+import { centsOf, Euros, Id, definedFields, text } from '../../operations/fields.ts'
 import type { Call } from '../../operations/operation.ts'
 import type { ProtectedItemRow } from '../../persistence/tables/protection.ts'
 import type { StoreRow } from '../../persistence/tables/stores.ts'
@@ -53,7 +53,7 @@ export async function registerItem(call: Call, store: StoreRow, item: NewItem): 
   const product = await productOf(call, store, item, epc)
   // What nobody states now stays as it is.
   if (epc !== undefined || product) assertSaysSame(epc ?? known?.epc, product?.ean ?? known?.ean)
-  const stated = present({
+  const stated = definedFields({
     epc: epc ?? null,
     tag_uid: tagUid ?? null,
     tag_id: tagId ?? null,

@@ -1,6 +1,6 @@
 import type { ProtectionEvent } from '../../../policy/events.ts'
 import type { ProtectionAction, ProtectionTechnology, TagTechnology } from '../../../policy/vocabulary.ts'
-import { present } from '../../operations/fields.ts'
+import { definedFields } from '../../operations/fields.ts'
 import type { Db } from '../../persistence/database.ts'
 import type { DeviceRow } from '../../persistence/tables/agents.ts'
 import type { ProtectedItemRow } from '../../persistence/tables/protection.ts'
@@ -32,7 +32,7 @@ export function technologiesOf(facts: TagFacts): EventTechnologies {
   const registered = item?.protection_technology as ProtectionTechnology | null | undefined
   const read = epc !== undefined ? 'uhf_rfid' : tagUid !== undefined ? 'hf_nfc' : undefined
   const tagTechnology = item?.tag_technology ?? (tagUid === undefined ? undefined : technologyOfUid(tagUid))
-  return present({
+  return definedFields({
     protectionTechnology: registered ?? read ?? technologyOfDevice(facts) ?? null,
     tagTechnology: (tagTechnology ?? null) as TagTechnology | null,
   })

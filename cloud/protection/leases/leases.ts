@@ -110,7 +110,7 @@ export async function revokeAuthorization(
   else {
     await denyNonce(call, row)
     // Every agent is told by the list; the one that may hold it answers for it.
-    call.afterCommit(() => call.services.agents.tell({ storeId, agentId }, { command: 'void', nonce }))
+    call.afterCommit(() => call.services.agents.sendCommand({ storeId, agentId }, { command: 'void', nonce }))
   }
   call.services.log.info({ nonce: row.nonce.slice(0, 8), reason }, 'an authorization was revoked')
   return revoked
@@ -125,7 +125,7 @@ export async function recallLease(call: Revoking, row: ProtectionAuthorizationRo
   if (agentId === null) return void (await revokeAuthorization(call, row, 'a unit of it was used by the receipt'))
   if (row.void_asked_ms !== null) return
   await updateAuthorization(call.db, row, { void_asked_ms: call.nowMs })
-  call.afterCommit(() => call.services.agents.tell({ storeId, agentId }, { command: 'void', nonce }))
+  call.afterCommit(() => call.services.agents.sendCommand({ storeId, agentId }, { command: 'void', nonce }))
 }
 
 /** Frees what an authorization still leases: its steps without a redemption. */

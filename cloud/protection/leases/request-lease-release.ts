@@ -1,5 +1,5 @@
 import { pause } from '../../../policy/platform.ts'
-import type { WaitForIt } from '../../operations/ask-first.ts'
+import type { WaitForRelease } from '../../operations/lease-recall.ts'
 import type { Call } from '../../operations/operation.ts'
 import type { Db } from '../../persistence/database.ts'
 import type { ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
@@ -11,14 +11,14 @@ const STEP_MS = 25
 
 /** Asks the agents that hold these authorizations to give them up, before the caller is refused; nothing when they were waited for already. */
 export function requestLeaseRelease(call: Call, held: readonly ProtectionAuthorizationRow[]): void {
-  if (held.length > 0) call.askFirst((db) => requestEach(call, db, held))
+  if (held.length > 0) call.recallLeaseAndRetry((db) => requestEach(call, db, held))
 }
 
 async function requestEach(
   { services, nowMs }: Call,
   db: Db,
   held: readonly ProtectionAuthorizationRow[],
-): Promise<WaitForIt> {
+): Promise<WaitForRelease> {
   const { agents, platform } = services
   for (const row of held) {
     if (row.void_asked_ms !== null) continue
@@ -26,7 +26,7 @@ async function requestEach(
   }
   return async (reads) => {
     for (const { store_id: storeId, agent_id: agentId, nonce } of held)
-      if (agentId !== null) agents.tell({ storeId, agentId }, { command: 'void', nonce })
+      if (agentId !== null) agents.sendCommand({ storeId, agentId }, { command: 'void', nonce })
     // Who is out of reach is not waited for: it hears of it when it comes back.
     const reachable = held.filter(({ agent_id: agentId }) => agentId !== null && agents.isConnected(agentId))
     for (let waited = 0; reachable.length > 0 && waited < WAIT_MS; waited += STEP_MS) {

@@ -47,7 +47,7 @@ export const registerOperator = operation({
     'At a station an operator opens a session with the badge, with name and PIN, or with a card at a reader that has `staffCards`. A PIN has 6 to 12 digits. Agents receive salted verifiers under a key of the store, and check them without the network.',
   refusals: ['policy_too_large'],
   changes: true,
-  secretAnswer: true,
+  secretResponse: true,
   request: z.strictObject({
     storeId: Id,
     name: text(80),

@@ -5,7 +5,7 @@ import { newStoreKey, publishedVerifier, storeKeyId } from '../../../policy/veri
 import type { Sealer } from '../../authority/sealing.ts'
 import type { Services } from '../../operations/operation.ts'
 import type { Db } from '../../persistence/database.ts'
-import { inChunks } from '../../persistence/in-chunks.ts'
+import { insertChunks } from '../../persistence/insert-chunks.ts'
 import { prepared } from '../../persistence/prepared.ts'
 import type { OperatorRow } from '../../persistence/tables/agents.ts'
 
@@ -85,7 +85,7 @@ export async function replaceStoreKey(db: Db, storeId: string, parts: StoreKeyPa
     return { ...row, verifiers: JSON.stringify(publishedVerifiers(base, storeKey)) }
   })
   // One statement for each chunk: a store may have 500 operators.
-  for (const chunk of inChunks(rows))
+  for (const chunk of insertChunks(rows))
     await db
       .insertInto('operator')
       .values([...chunk])

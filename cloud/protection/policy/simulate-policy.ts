@@ -5,7 +5,7 @@ import { decideOffline } from '../../../policy/offline.ts'
 import { ProtectionPolicy } from '../../../policy/store-policy.ts'
 import { DENY_REASONS, ITEM_FACTS, PROTECTION_ACTIONS, type DenyReason } from '../../../policy/vocabulary.ts'
 import { Failure } from '../../foundation/failure.ts'
-import { Id, iso, present, Success, Timestamp } from '../../operations/fields.ts'
+import { Id, iso, definedFields, Success, Timestamp } from '../../operations/fields.ts'
 import { operation, type Call } from '../../operations/operation.ts'
 import type { ProtectionDecisionRow } from '../../persistence/tables/protection.ts'
 import { ownStore } from '../../stores/own-store.ts'
@@ -101,7 +101,7 @@ async function simulate({ db }: Call, storeId: string, sinceMs: number, policy: 
 function changesOf(row: ProtectionDecisionRow, policy: ProtectionPolicy) {
   const [first, ...others] = JSON.parse(row.facts) as DecisionFacts[]
   if (!first) return []
-  const before = { authorized: row.reason === null, ...present({ reason: row.reason as DenyReason | null }) }
+  const before = { authorized: row.reason === null, ...definedFields({ reason: row.reason as DenyReason | null }) }
   const after: z.infer<typeof Verdict> = toldOf(decideUnits([first, ...others], policy).decision)
   if (after.authorized === before.authorized && after.reason === before.reason) return []
   return [

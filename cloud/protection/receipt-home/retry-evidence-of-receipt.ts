@@ -19,7 +19,7 @@ const isReported = prepared((db, p: { storeId: string; like: string }) =>
  * not with the next look, until which the same goods could be released again. `cti`: the receipt's identity, hex.
  */
 export async function retryEvidenceOfReceipt(call: Call, storeId: string, cti: string): Promise<void> {
-  const { authority, becameKnown } = call.services
+  const { authority, entityRegistered } = call.services
   if (authority.cloudGeneration === 1) return
-  if ((await isReported(call.db, { storeId, like: `%${cti}%` })).length > 0) call.afterCommit(becameKnown.give)
+  if ((await isReported(call.db, { storeId, like: `%${cti}%` })).length > 0) call.afterCommit(entityRegistered.notify)
 }

@@ -1,5 +1,5 @@
 import type { DecisionFacts } from '../../../policy/decide.ts'
-import { othersTurn } from '../../operations/others-turn.ts'
+import { yieldToEventLoop } from '../../operations/yield-to-event-loop.ts'
 import type { Db } from '../../persistence/database.ts'
 import { fieldsOf, prepared } from '../../persistence/prepared.ts'
 import type { ProtectionDecisionRow } from '../../persistence/tables/protection.ts'
@@ -57,7 +57,7 @@ export async function* readDecisions(
     left -= rows.length
     last = rows.at(-1)
     if (rows.length < AT_A_TIME) return
-    await othersTurn()
+    await yieldToEventLoop()
   }
 }
 

@@ -3,7 +3,7 @@ import type { ProtectionEvent } from '../../../policy/events.ts'
 import { ITEM_STATUSES } from '../../../policy/vocabulary.ts'
 import { knownCaller } from '../../foundation/caller.ts'
 import { invalid, notFound } from '../../foundation/failure.ts'
-import { centsOf, Euros, eurosOf, Id, iso, present, Success, text } from '../../operations/fields.ts'
+import { centsOf, Euros, eurosOf, Id, iso, definedFields, Success, text } from '../../operations/fields.ts'
 import { operation } from '../../operations/operation.ts'
 import type { AlarmDispositionRow } from '../../persistence/tables/protection.ts'
 import { ownStoreOf } from '../../stores/own-store.ts'
@@ -86,7 +86,11 @@ export const disposeAlarm = operation({
       eventId,
       storeId: store.store_id,
       reason: event.reason ?? 'gate_alarm',
-      ...present({ deviceId: event.deviceId ?? null, epc: event.epc ?? null, itemStatus: event.itemStatus ?? null }),
+      ...definedFields({
+        deviceId: event.deviceId ?? null,
+        epc: event.epc ?? null,
+        itemStatus: event.itemStatus ?? null,
+      }),
       occurredAt: event.occurredAt,
       ...toDisposition(said),
     }

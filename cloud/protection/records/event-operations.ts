@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { ProtectionEvent, PROTECTION_EVENT_TYPES } from '../../../policy/events.ts'
 import { Id, Limit, Success, Timestamp } from '../../operations/fields.ts'
 import { operation } from '../../operations/operation.ts'
-import { wrongCursor } from '../../operations/paging.ts'
+import { invalidCursor } from '../../operations/paging.ts'
 import { positionSince } from '../../persistence/positions.ts'
 import { ownStore } from '../../stores/own-store.ts'
 import { dispositionsOf } from './alarm-queries.ts'
@@ -70,6 +70,6 @@ function writeCursor({ position, event_id }: { position: number; event_id: strin
 /** What `writeCursor` has written, whatever the event is called. */
 function readCursor(cursor: string): EventPosition {
   const match = /^(\d{1,16})\/([^\0]{1,128})$/u.exec(Buffer.from(cursor, 'base64url').toString())
-  if (match?.[1] === undefined || match[2] === undefined) throw wrongCursor()
+  if (match?.[1] === undefined || match[2] === undefined) throw invalidCursor()
   return { position: Number(match[1]), id: match[2] }
 }

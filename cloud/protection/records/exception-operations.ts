@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { actorOf, knownCaller } from '../../foundation/caller.ts'
 import { notFound } from '../../foundation/failure.ts'
-import { Id, iso, Limit, present, Success, text, Timestamp } from '../../operations/fields.ts'
+import { Id, iso, Limit, definedFields, Success, text, Timestamp } from '../../operations/fields.ts'
 import { operation } from '../../operations/operation.ts'
-import { cursorOf } from '../../operations/paging.ts'
+import { cursorField } from '../../operations/paging.ts'
 import type { ProtectionExceptionRow } from '../../persistence/tables/protection.ts'
 import { ownStoreOf } from '../../stores/own-store.ts'
 import { ALL_STORES, ownScopes, pageOfScopes, Total } from '../../stores/store-scope.ts'
@@ -42,7 +42,7 @@ function describe(row: ProtectionExceptionRow): z.infer<typeof Exception> {
     raisedAt: iso(row.raised_ms),
     lastRaisedAt: iso(row.last_ms ?? row.raised_ms),
     times: row.times,
-    ...present({
+    ...definedFields({
       deviceId: row.device_id,
       purchaseId: row.purchase_id,
       eventId: row.event_id,
@@ -71,7 +71,7 @@ export const fetchExceptions = operation({
     since: Timestamp.optional().describe('First raised at this time or later (`raisedAt`).'),
     until: Timestamp.optional().describe('First raised before this time.'),
     limit: Limit.optional(),
-    cursor: cursorOf('exc').optional(),
+    cursor: cursorField('exc').optional(),
   }),
   response: z.strictObject({
     ...Success,

@@ -1,6 +1,6 @@
 import type { Outcome } from '../../../policy/vocabulary.ts'
 import type { Db } from '../../persistence/database.ts'
-import { inChunks } from '../../persistence/in-chunks.ts'
+import { insertChunks } from '../../persistence/insert-chunks.ts'
 import { preparedForMany } from '../../persistence/prepared-many.ts'
 import type { RedemptionRow, UnitRightRow } from '../../persistence/tables/protection.ts'
 import {
@@ -69,9 +69,9 @@ export class RedemptionBatch {
 
   /** Writes what has changed: before anybody else reads or writes rights or redemptions in this transaction. */
   async flush(): Promise<void> {
-    for (const chunk of inChunks([...this.#added].flatMap((name) => this.#redemptions.get(name) ?? [])))
+    for (const chunk of insertChunks([...this.#added].flatMap((name) => this.#redemptions.get(name) ?? [])))
       await addRedemptions(this.#db, chunk)
-    for (const chunk of inChunks([...this.#changed].flatMap((name) => this.#rights.get(name) ?? [])))
+    for (const chunk of insertChunks([...this.#changed].flatMap((name) => this.#rights.get(name) ?? [])))
       await writeRights(this.#db, chunk)
     this.#added.clear()
     this.#changed.clear()

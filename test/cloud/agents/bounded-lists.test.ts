@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { BATCHES_OF_AGENT, BATCHES_OF_ALL, waitingBatches } from '../../../cloud/messaging/waiting-batches.ts'
-import { recentlyUsed } from '../../../cloud/foundation/recently-used.ts'
+import { lruCache } from '../../../cloud/foundation/lru-cache.ts'
 
 /** docs/reference/limits.md lists all lists and tables of the cloud that callers fill. */
 describe('lists of the cloud', () => {
@@ -19,7 +19,7 @@ describe('lists of the cloud', () => {
   })
 
   it('keeps the keys and documents that were used last, and drops the others', () => {
-    const table = recentlyUsed<string, number>(3)
+    const table = lruCache<string, number>(3)
     for (const [n, name] of ['a', 'b', 'c'].entries()) table.set(name, n)
     expect(table.get('a')).toBe(0)
     table.set('d', 3)

@@ -174,7 +174,7 @@ onEveryDatabase('exportSalesData', (kind) => {
       operation,
       caller,
       input: { from: '2026-01-01', to: '2099-01-01', storeId: shop.storeId, format: 'csv' },
-      older: false,
+      isLegacyForm: false,
       idempotencyKey: undefined,
       requestId: 'r',
     }

@@ -41,7 +41,7 @@ describe('the description of the API', () => {
       expect(form.responses['200'].content['application/json'].example).toMatchObject({ success: true })
       expect(Object.keys(form.responses['200'].content)).toEqual([
         'application/json',
-        ...operation.forms.map((other) => other.contentType),
+        ...operation.formats.map((other) => other.contentType),
       ])
       expect(path.get !== undefined).toBe(operation.getOnly || operation.get !== undefined)
     }
@@ -52,7 +52,7 @@ describe('the description of the API', () => {
     const key = await cloud.key('secret', 'test', { package: 'PRIME' })
     const { stores } = await cloud.ok(key, 'fetchStores')
     const forms = [...OPERATION_TABLE.values()].flatMap((operation) =>
-      operation.forms.map((form) => ({ operation, ...form })),
+      operation.formats.map((form) => ({ operation, ...form })),
     )
     expect(forms.map(({ operation, format }) => [operation.name, format])).toEqual(
       expect.arrayContaining([

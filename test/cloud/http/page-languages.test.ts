@@ -2,8 +2,8 @@ import { Hono } from 'hono'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ERROR_STATUS, Failure, type ErrorCode } from '../../../cloud/foundation/failure.ts'
 import { PaymentPage } from '../../../cloud/http/payment-page.tsx'
-import type { Reader } from '../../../cloud/http/page.tsx'
-import { openReaders } from '../../../cloud/http/readers.ts'
+import type { PageContext } from '../../../cloud/http/page.tsx'
+import { pageRenderer } from '../../../cloud/http/page-renderer.ts'
 import { ReceiptPage } from '../../../cloud/http/receipt-page.tsx'
 import type { TransactionData } from '../../../cloud/purchases/schema.ts'
 import { formatsOf, textsOf } from '../../../cloud/texts/catalogue.ts'
@@ -133,7 +133,7 @@ describe('the pages of the cloud', () => {
   })
 
   it.each(LANGUAGES)('show every state of a payment and every problem (%s)', async (language) => {
-    const reader: Reader = {
+    const reader: PageContext = {
       texts: textsOf(language),
       formats: formatsOf(language),
       other: textsOf(otherLanguage(language)),
@@ -158,7 +158,7 @@ describe('the pages of the cloud', () => {
     for (const code of Object.keys(ERROR_STATUS) as ErrorCode[]) {
       const app = new Hono()
       const failure = new Failure(code, 'a text of the API', { retryAfter: 3 })
-      app.get('/', (c) => openReaders(false).problem(c, failure, 'req_1'))
+      app.get('/', (c) => pageRenderer(false).problem(c, failure, 'req_1'))
       const answer = await app.request(`/?lang=${language}`)
       expect([code, answer.status, answer.headers.get('retry-after')]).toEqual([code, ERROR_STATUS[code], '3'])
       const html = await answer.text()

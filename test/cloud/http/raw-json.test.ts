@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { RawJson, rawList, writeAnswer } from '../../../cloud/operations/raw-json.ts'
+import { RawJson, rawList, serializeResponse } from '../../../cloud/operations/raw-json.ts'
 
 describe('an answer', () => {
   it('is the same whether its parts were values or text', () => {
@@ -14,16 +14,16 @@ describe('an answer', () => {
             isText(name) ? new RawJson(JSON.stringify(value)) : value,
           ]),
         )
-        expect(JSON.parse(writeAnswer({ success: true, ...mixed }))).toEqual(JSON.parse(expected))
-        expect(JSON.parse(writeAnswer(new RawJson(JSON.stringify(fields))))).toEqual(JSON.parse(expected))
+        expect(JSON.parse(serializeResponse({ success: true, ...mixed }))).toEqual(JSON.parse(expected))
+        expect(JSON.parse(serializeResponse(new RawJson(JSON.stringify(fields))))).toEqual(JSON.parse(expected))
       }),
     )
   })
 
   it('leaves out what is undefined, and holds lists of documents', () => {
-    expect(writeAnswer({ a: undefined, b: rawList(['{"c":1}', '{"c":2}']), d: rawList([]) })).toBe(
+    expect(serializeResponse({ a: undefined, b: rawList(['{"c":1}', '{"c":2}']), d: rawList([]) })).toBe(
       '{"success":true,"b":[{"c":1},{"c":2}],"d":[]}',
     )
-    expect(writeAnswer({})).toBe('{"success":true}')
+    expect(serializeResponse({})).toBe('{"success":true}')
   })
 })

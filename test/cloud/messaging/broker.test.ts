@@ -322,7 +322,7 @@ describe('the broker', () => {
     const silent = Array.from({ length: 200 }, () => tcpConnect(broker.port, '127.0.0.1'))
     let cut = 0
     for (const socket of silent) socket.on('error', () => undefined).on('close', () => cut++)
-    await vi.waitFor(() => expect(cut).toBe(200 - BROKER_LIMITS.strangersOfNetwork), { timeout: 10_000 })
+    await vi.waitFor(() => expect(cut).toBe(200 - BROKER_LIMITS.unauthenticatedPerNetwork), { timeout: 10_000 })
     const client = await connect(agent)
     client.end(true)
     for (const socket of silent) socket.destroy()

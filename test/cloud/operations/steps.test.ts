@@ -2,13 +2,13 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { z } from 'zod'
 import { createApp } from '../../../cloud/http/app.ts'
 import { Failure, precondition } from '../../../cloud/foundation/failure.ts'
-import { operation, type Operation, type Work } from '../../../cloud/operations/operation.ts'
+import { operation, type Operation, type StepContext } from '../../../cloud/operations/operation.ts'
 import { virtualPlatform, type VirtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 import { startTestCloud, type TestCloud } from '../../support/cloud.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
 
 /** Work whose course the test decides. */
-type Course = (work: Work) => Promise<void>
+type Course = (work: StepContext) => Promise<void>
 
 onEveryDatabase('operations in steps', (kind) => {
   let cloud: TestCloud
@@ -49,7 +49,7 @@ onEveryDatabase('operations in steps', (kind) => {
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
       body: JSON.stringify(body),
     })
-  const step = (work: Work, n: number) =>
+  const step = (work: StepContext, n: number) =>
     work.step(async (c) => {
       c.emit({ type: 'product.bulk_imported', storeId: null, data: { storeId: 'st_x', imported: n } })
       c.changed(`entity_${n}`)

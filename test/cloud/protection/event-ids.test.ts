@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { storeEvent } from '../../../cloud/protection/records/record-event.ts'
-import { KEPT_MS, pruneDeliveries } from '../../../cloud/webhooks/plan.ts'
+import { RETENTION_MS, pruneDeliveries } from '../../../cloud/webhooks/plan.ts'
 import type { Json } from '../../support/cloud.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
 import { until } from '../../support/receiver.ts'
@@ -169,7 +169,7 @@ onEveryDatabase('an eventId that somebody else has used', (kind) => {
     await database.write((db) =>
       db
         .updateTable('outbox_event')
-        .set({ at_ms: now - KEPT_MS - 1 })
+        .set({ at_ms: now - RETENTION_MS - 1 })
         .where('tenant', '=', old)
         .where('event_id', '=', 'alarm-1')
         .execute(),

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { ensureConnection, takeLease } from '../../../cloud/integrations/queries.ts'
-import { claimRunning, findAnswer } from '../../../cloud/operations/idempotency.ts'
+import { claimRequest, findStoredResponse } from '../../../cloud/operations/idempotency.ts'
 import type { OutgoingAnswer } from '../../../cloud/outgoing/outgoing-http.ts'
 import { virtualPlatform, type VirtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 import { startTestCloud, type TestCloud } from '../../support/cloud.ts'
@@ -136,10 +136,10 @@ onEveryDatabase('leases that were given by a clock which was ahead', (kind) => {
 
   it('end with it: a request that was being carried out then can be repeated', async () => {
     const request = { tenant: 'tenant_a/live', operation: 'pushSaleToERP', keyHash: 'k', requestHash: 'r' }
-    await db().write((tx) => claimRunning(tx, request, START + YEAR_MS))
-    expect(await findAnswer(db().reads, request, START)).toBeUndefined()
-    await db().write((tx) => claimRunning(tx, request, START + 20_000))
-    await expect(findAnswer(db().reads, request, START)).rejects.toThrow('being carried out')
+    await db().write((tx) => claimRequest(tx, request, START + YEAR_MS))
+    expect(await findStoredResponse(db().reads, request, START)).toBeUndefined()
+    await db().write((tx) => claimRequest(tx, request, START + 20_000))
+    await expect(findStoredResponse(db().reads, request, START)).rejects.toThrow('being carried out')
   })
 
   it('end with it: a system can be synchronized', async () => {

@@ -236,7 +236,7 @@ async function readReference(folder: string): Promise<Reference> {
   const { random } = realPlatform()
   const { root, sealingKeys } = await loadKeyFiles(folder, secretFiles, random)
   const { isCurrent, open } = sealer(sealingKeys, random)
-  // Answers with tokens are stored sealed (cloud/operations/stored-answers); the caller got the plain text.
+  // Answers with tokens are stored sealed (cloud/operations/response-sealer.ts); the caller got the plain text.
   const plainText = (body: string) => (isCurrent(body) ? open(body, 'idempotency').toString() : body)
   // Where two requests got the same words nobody can tell which of them was answered.
   const times = new Map<string, number>()

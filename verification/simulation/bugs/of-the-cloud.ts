@@ -30,8 +30,8 @@ export const CLOUD_BUGS: readonly Bug[] = [
     changes: [
       change(
         'cloud/operations/idempotency.js',
-        'await insertAnswer(db, {',
-        'if (status === RUNNING) await insertAnswer(db, {',
+        'await insertResponse(db, {',
+        'if (status === RUNNING) await insertResponse(db, {',
       ),
     ],
   },
@@ -118,7 +118,7 @@ export const CLOUD_BUGS: readonly Bug[] = [
     changes: [
       change(
         'cloud/protection/operators/store-keys.js',
-        'for (const chunk of inChunks(rows))',
+        'for (const chunk of insertChunks(rows))',
         'for (const chunk of [])',
       ),
     ],

@@ -4,25 +4,25 @@ import type { Db } from '../persistence/database.ts'
 import { fieldsOf, prepared } from '../persistence/prepared.ts'
 import { preparedInsert } from '../persistence/prepared-insert.ts'
 import type { AuditEntryRow, OutboxEventRow } from '../persistence/tables/accounts.ts'
-import { AskFirst } from './ask-first.ts'
+import { LeaseRecallNeeded } from './lease-recall.ts'
 import { actorOf, type Caller, type KnownCaller, type Tenant } from '../foundation/caller.ts'
 import { canonicalJson, hashOf, hashOfBytes, type RequestIdentity } from './idempotency.ts'
 import type { Call, Operation, OutgoingEvent, Services } from './operation.ts'
-import { writeAnswer } from './raw-json.ts'
+import { serializeResponse } from './raw-json.ts'
 import { UploadedFile } from './uploaded-file.ts'
 
 /** A request, whatever wire it came over. */
-export interface Request {
+export interface OperationRequest {
   readonly operation: Operation
   readonly caller: Caller
   /** The parsed body, or the query of the older form. */
   readonly input: unknown
-  readonly older: boolean
+  readonly isLegacyForm: boolean
   readonly idempotencyKey: string | undefined
   readonly requestId: string
 }
 
-export interface Performed {
+export interface OperationResult {
   readonly status: number
   readonly body: string
   readonly replayed: boolean
@@ -31,7 +31,12 @@ export interface Performed {
 const NO_TENANT = '-'
 
 /** Identifies a request by its Idempotency-Key; undefined without one. */
-export function identityOf({ operation, caller, input, idempotencyKey }: Request): RequestIdentity | undefined {
+export function identityOf({
+  operation,
+  caller,
+  input,
+  idempotencyKey,
+}: OperationRequest): RequestIdentity | undefined {
   if (idempotencyKey === undefined || (caller.kind === 'anyone' && !operation.proofInBody)) return undefined
   const requestHash = hashOf(canonicalJson(withHashes(input)))
   // Without an account it is the secret in the body that keeps one caller's keys from another's.
@@ -43,7 +48,7 @@ export function identityOf({ operation, caller, input, idempotencyKey }: Request
       keyHash: hashOf(`body\0${requestHash}\0${idempotencyKey}`),
     }
   const scope = { tenant: caller.tenant, operation: operation.name, requestHash }
-  const who = sharersOf(caller)
+  const who = callerScope(caller)
   // Secret keys of the whole account have the hash without a name: under it stands what was answered before others had one of their own.
   return { keyHash: hashOf(who === 'secret' ? `key\0${idempotencyKey}` : `key\0${who}\0${idempotencyKey}`), ...scope }
 }
@@ -53,7 +58,7 @@ export function identityOf({ operation, caller, input, idempotencyKey }: Request
  * the same: one that took another's place (rollApiKey), or a second server, repeats its calls. A key of other stores, an app's
  * public key and an agent could not have been given that answer themselves, and it may hold a token: they ask for their own.
  */
-function sharersOf(caller: KnownCaller): string {
+function callerScope(caller: KnownCaller): string {
   if (caller.kind === 'agent') return caller.agentId
   return caller.storeIds === null ? caller.kind : [caller.kind, ...new Set([...caller.storeIds].sort())].join(' ')
 }
@@ -75,22 +80,22 @@ export interface ChangedEntity {
 }
 
 /** A call with what came of it. */
-export interface OpenCall {
+export interface CallContext {
   call: Call
   events: OutgoingEvent[]
-  after: (() => void | Promise<void>)[]
+  afterCommit: (() => void | Promise<void>)[]
   entity(): ChangedEntity | undefined
 }
 
 /** Opens the call of a request on this transaction. `mayAsk`: it can be run once more. */
 export function openCall(
-  { operation, caller, requestId }: Request,
+  { operation, caller, requestId }: OperationRequest,
   db: Db,
   services: Services,
-  mayAsk = false,
-): OpenCall {
+  mayRetry = false,
+): CallContext {
   const events: OutgoingEvent[] = []
-  const after: (() => void | Promise<void>)[] = []
+  const afterCommit: (() => void | Promise<void>)[] = []
   let entity: ChangedEntity | undefined
   const call: Call = {
     operation,
@@ -100,20 +105,24 @@ export function openCall(
     requestId,
     services,
     emit(event) {
-      if (events.push(event) === 1) after.push(services.webhooks.wake)
+      if (events.push(event) === 1) afterCommit.push(services.webhooks.wake)
     },
     changed: (id, owner) => void (entity = { id, owner }),
-    afterCommit: (task) => void after.push(task),
-    askFirst(ask) {
-      if (mayAsk) throw new AskFirst(ask)
+    afterCommit: (task) => void afterCommit.push(task),
+    recallLeaseAndRetry(ask) {
+      if (mayRetry) throw new LeaseRecallNeeded(ask)
     },
   }
-  return { call, events, after, entity: () => entity }
+  return { call, events, afterCommit, entity: () => entity }
 }
 
 /** The answer as it is sent: checked against its schema where tests ask for that. */
-export function answerOf({ response }: Pick<Operation, 'response'>, made: object, { config }: Services): string {
-  const body = writeAnswer(made)
+export function serializeChecked(
+  { response }: Pick<Operation, 'response'>,
+  made: object,
+  { config }: Services,
+): string {
+  const body = serializeResponse(made)
   if (config.checkAnswers) response.parse(JSON.parse(body))
   return body
 }
@@ -127,7 +136,7 @@ const insertAudit = prepared((db, p: AuditEntryRow) =>
 /** The audit row of a change, in the transaction of the change. */
 export async function writeAudit(
   db: Db,
-  request: Request,
+  request: OperationRequest,
   entity: ChangedEntity | undefined,
   nowMs: number,
   { platform }: Services,

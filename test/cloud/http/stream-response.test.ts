@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { streamAnswer } from '../../../cloud/http/stream-answer.ts'
+import { streamResponse } from '../../../cloud/http/stream-response.ts'
 
 /** An answer whose parts come when the test says so. */
 function slowly() {
@@ -18,7 +18,7 @@ function slowly() {
       isEnded = true
     }
   }
-  const { body } = streamAnswer({ contentType: 'text/plain', chunks: chunks() }, {}, (error) => failures.push(error))
+  const { body } = streamResponse({ contentType: 'text/plain', chunks: chunks() }, {}, (error) => failures.push(error))
   const reader = (body as ReadableStream<Uint8Array>).getReader()
   const settled = () => new Promise<void>((resolve) => setImmediate(resolve))
   return {

@@ -21,7 +21,7 @@ import { JSON_HEADERS } from './json-headers.ts'
 const BODY_LIMIT = 256 * 1024
 
 /** What all that anyone may call has in common. */
-interface Door {
+interface PublicDoor {
   isTooFast(c: Context): boolean
   refuse(c: Context, failure: Failure): Response
 }
@@ -35,13 +35,13 @@ export function notificationRoutes(
   base: string,
   database: Database,
   services: Services,
-  { isTooFast, refuse }: Door,
+  { isTooFast, refuse }: PublicDoor,
 ): void {
   app.post(`${base}/notify/:provider/:storeId`, async (c) => {
     if (isTooFast(c)) return refuse(c, new Failure('resource-exhausted', 'too many notifications', { retryAfter: 1 }))
     const body = await readBody(c)
     if (body instanceof Failure) return refuse(c, body)
-    const genuine = await verify(c, body).catch(cannotTell)
+    const genuine = await verify(c, body).catch(unknownIfSilent)
     if (genuine === 'unknown')
       return refuse(c, new Failure('unavailable', 'the provider does not answer; send it again', { retryAfter: 60 }))
     if (!genuine)
@@ -97,7 +97,7 @@ function possible(id: string | null): string | null {
 }
 
 /** Where the provider must be asked about its own notification, and does not answer. */
-function cannotTell(error: unknown): 'unknown' {
+function unknownIfSilent(error: unknown): 'unknown' {
   if (error instanceof ProviderFault) return 'unknown'
   throw error
 }

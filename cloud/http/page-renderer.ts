@@ -7,14 +7,14 @@ import type { ErrorCode, Failure } from '../foundation/failure.ts'
 import { ERROR_STATUS } from '../foundation/failure.ts'
 import { formatsOf, textsOf } from '../texts/catalogue.ts'
 import type { Problem } from '../texts/texts.ts'
-import type { Reader } from './page.tsx'
+import type { PageContext } from './page.tsx'
 import { ProblemPage } from './problem-page.tsx'
 
 type PageStatus = 200 | 400 | 404 | 409 | 429 | 503
 
 /** Answers browsers in the language of their reader (`policy/page-language.ts`). */
-export interface Readers {
-  show(c: Context, page: (reader: Reader) => JSX.Element, status?: PageStatus): Response | Promise<Response>
+export interface PageRenderer {
+  show(c: Context, page: (reader: PageContext) => JSX.Element, status?: PageStatus): Response | Promise<Response>
   /** A page about the failure. `requestId` is what the log has. */
   problem(c: Context, failure: Failure, requestId?: string, about?: Problem): Response
   /** The same, for callers without a key that prefer a page to JSON; undefined for all others. */
@@ -46,9 +46,9 @@ const PROBLEMS: Readonly<Record<ErrorCode, Problem>> = {
 }
 
 /** `isSecure`: the cloud is reached over HTTPS. */
-export function openReaders(isSecure: boolean): Readers {
+export function pageRenderer(isSecure: boolean): PageRenderer {
   /** The language that a reader chose is remembered until the browser ends. */
-  function readerOf(c: Context): Reader {
+  function readerOf(c: Context): PageContext {
     const asked = c.req.query('lang')
     const remembered = getCookie(c, LANGUAGE_COOKIE)
     const language = pageLanguage({ asked, remembered, accepted: c.req.header('accept-language') })

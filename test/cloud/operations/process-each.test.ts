@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { oneByOne } from '../../../cloud/operations/one-by-one.ts'
+import { processEach } from '../../../cloud/operations/process-each.ts'
 import type { Services } from '../../../cloud/operations/operation.ts'
 import { cancelOverduePurchases } from '../../../cloud/scan-and-go/cancel-overdue-purchases.ts'
 import { lapseReservations } from '../../../cloud/stock/lapse-reservations.ts'
@@ -18,12 +18,12 @@ describe('what is due, piece by piece', () => {
     const due = new Set(Array.from({ length: 350 }, (_, n) => n))
     const tried: number[] = []
     const logged: unknown[] = []
-    await oneByOne(
+    await processEach(
       { log: { error: (entry: unknown) => void logged.push(entry) } as unknown as Services['log'] },
       {
         job: 'a job',
         read: (limit, failed) => Promise.resolve([...due].slice(failed, failed + limit)),
-        async carryOut(n) {
+        async process(n) {
           tried.push(n)
           if (fails(n)) throw new Error('no')
           due.delete(n)

@@ -6,23 +6,26 @@ const READ_LIMIT = 100
 const ROUNDS = 10
 
 /** Work of the clock that is done piece by piece, each in a transaction of its own. */
-export interface DueWork<T> {
+export interface DueItems<T> {
   /** Its name in the log. */
   job: string
   /** What is due now, the oldest first, at most `limit`; what was done is no longer among it. `failed`: as many of the oldest have failed in this run, and are not wanted again. */
   read(limit: number, failed: number): Promise<readonly T[]>
   /** Does one piece; must do no harm when another process has done it meanwhile. */
-  carryOut(piece: T): Promise<void>
+  process(piece: T): Promise<void>
 }
 
 /** Carries out what is due. A piece that fails is logged, stays due, and keeps no other from its turn. */
-export async function oneByOne<T>({ log }: Pick<Services, 'log'>, { job, read, carryOut }: DueWork<T>): Promise<void> {
+export async function processEach<T>(
+  { log }: Pick<Services, 'log'>,
+  { job, read, process }: DueItems<T>,
+): Promise<void> {
   let failed = 0
   for (let round = 0; round < ROUNDS; round++) {
     const pieces = await read(READ_LIMIT, failed)
     for (const piece of pieces) {
       try {
-        await carryOut(piece)
+        await process(piece)
       } catch (error) {
         failed++
         logJobFailure(log, error, job)

@@ -1,5 +1,5 @@
 /** A table in memory that drops the entry that was not used for longest. */
-export interface RecentlyUsed<K, V> {
+export interface LruCache<K, V> {
   get(key: K): V | undefined
   set(key: K, value: V): void
   clear(): void
@@ -7,7 +7,7 @@ export interface RecentlyUsed<K, V> {
 }
 
 /** Keeps at most `limit` entries. */
-export function recentlyUsed<K, V>(limit: number): RecentlyUsed<K, V> {
+export function lruCache<K, V>(limit: number): LruCache<K, V> {
   /** The one used last comes last. */
   const entries = new Map<K, V>()
 

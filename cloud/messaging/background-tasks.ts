@@ -1,7 +1,7 @@
 import { logJobFailure, type Log } from '../foundation/log.ts'
 
 /** Work that no caller waits for. Its failures are logged. */
-export class WorkUnderWay {
+export class BackgroundTasks {
   readonly #log: () => Log
   readonly #work = new Set<Promise<void>>()
 

@@ -1,8 +1,8 @@
-import type { StreamedAnswer } from '../operations/operation.ts'
+import type { StreamedResponse } from '../operations/operation.ts'
 
 /** Sends an answer part by part, each made only when the reader has taken the one before. */
-export function streamAnswer(
-  { contentType, fileName, chunks }: StreamedAnswer,
+export function streamResponse(
+  { contentType, fileName, chunks }: StreamedResponse,
   headers: Readonly<Record<string, string>>,
   onFailure: (error: unknown) => void,
 ): Response {

@@ -1,24 +1,24 @@
 import type { Clock } from '../../policy/platform.ts'
 
 /** The places that a broker has for agents. */
-export interface AgentPlaces {
+export interface AgentSlots {
   /** Whether this agent, which has logged in, gets a place. */
-  take(agentId: string): boolean
+  reserve(agentId: string): boolean
   /** The agent's connection ended. Its place stays reserved. */
-  leave(agentId: string): void
+  disconnected(agentId: string): void
   /** The agent was revoked. */
-  forget(agentId: string): void
+  release(agentId: string): void
 }
 
 /** An agent that has been away for longer competes with new agents again, ms. */
 export const RESERVED_MS = 24 * 3_600_000
 
 /** Each agent has one place, which stays reserved for a day after its connection ended. A new agent gets one if there is room. */
-export function agentPlaces(
+export function agentSlots(
   limit: number,
   clock: Pick<Clock, 'elapsed'>,
   isConnected: (agentId: string) => boolean,
-): AgentPlaces {
+): AgentSlots {
   /** When each agent last took its place or left it, the longest ago first. */
   const seen = new Map<string, number>()
 
@@ -36,15 +36,15 @@ export function agentPlaces(
   }
 
   return {
-    take(agentId) {
+    reserve(agentId) {
       if (seen.size >= limit && !seen.has(agentId)) dropAbsent()
       if (seen.size >= limit && !seen.has(agentId)) return false
       note(agentId)
       return true
     },
-    leave(agentId) {
+    disconnected(agentId) {
       if (seen.has(agentId)) note(agentId)
     },
-    forget: (agentId) => void seen.delete(agentId),
+    release: (agentId) => void seen.delete(agentId),
   }
 }

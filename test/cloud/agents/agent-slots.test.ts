@@ -1,19 +1,19 @@
 import { expect, it } from 'vitest'
-import { agentPlaces, RESERVED_MS } from '../../../cloud/messaging/agent-places.ts'
+import { agentSlots, RESERVED_MS } from '../../../cloud/messaging/agent-slots.ts'
 import { virtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 
 function open(limit: number) {
   const world = virtualPlatform()
   const connected = new Set<string>()
-  const places = agentPlaces(limit, world.clock, (agentId) => connected.has(agentId))
+  const places = agentSlots(limit, world.clock, (agentId) => connected.has(agentId))
   const connect = (agentId: string) => {
-    const isTaken = places.take(agentId)
+    const isTaken = places.reserve(agentId)
     if (isTaken) connected.add(agentId)
     return isTaken
   }
   const end = (agentId: string) => {
     connected.delete(agentId)
-    places.leave(agentId)
+    places.disconnected(agentId)
   }
   return { world, places, connect, end }
 }
@@ -41,7 +41,7 @@ it('gives the place of an agent that was away for a day to a new one, and never 
 it('gives the place of a revoked agent to a new one', () => {
   const { places, connect, end } = open(1)
   connect('a')
-  places.forget('a')
+  places.release('a')
   end('a')
   expect(connect('b')).toBe(true)
 })

@@ -1,4 +1,4 @@
 /** Lets everybody else's work go on for a moment: for what computes longer than others should wait. */
-export function othersTurn(): Promise<void> {
+export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }

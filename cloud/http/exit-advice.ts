@@ -5,7 +5,7 @@ import { areGatesUpToDate } from '../protection/receipt-home/gate-freshness.ts'
 import { pause } from '../../policy/platform.ts'
 
 /** What a shopper who has paid is told about the gate; undefined: nothing. */
-export type WayOut = 'leave' | 'show_receipt' | undefined
+export type ExitAdvice = 'leave' | 'show_receipt' | undefined
 
 /** The gates are waited for this long, in such steps, ms (contracts §4). */
 const WAIT_MS = 2_000
@@ -14,7 +14,11 @@ const STEP_MS = 200
 const FRESH_MS = 60_000
 
 /** Looks whether the store's gates know of the payment, and waits shortly for it when it was made just now. */
-export async function wayOut(database: Database, { platform }: Services, purchase: PurchaseRow): Promise<WayOut> {
+export async function exitAdvice(
+  database: Database,
+  { platform }: Services,
+  purchase: PurchaseRow,
+): Promise<ExitAdvice> {
   if (purchase.status !== 'SUCCESS' || purchase.completed_ms === null) return undefined
   const isFresh = platform.clock.wall() - purchase.completed_ms < FRESH_MS
   for (let waited = 0; ; waited += STEP_MS) {
