@@ -63,7 +63,7 @@ async function run({ mode, folder, random }: Bench): Promise<Result> {
   const board = relayBoard({ platform, locks, onChange: ({ coil, on }) => void (on && waiting.get(coil)?.()) })
   const service = await serveTcp({ port: 0, serve: board.serve })
   const checked = checkDevices(BOARD.map((entry) => ({ ...entry, link: { tcp: `127.0.0.1:${service.port}` } })))
-  if ('faults' in checked) throw new Error(checked.faults.join('\n'))
+  if ('errors' in checked) throw new Error(checked.errors.join('\n'))
   let isReady = () => {}
   const ready = new Promise<void>((resolve) => (isReady = resolve))
   const supervisor = supervise({

@@ -74,7 +74,7 @@ async function recover({ entry, serve }: Thing, awayMs: number, seed: number): P
   const port = memoryPort((link) => void serve(world)(link))
   const tries: number[] = []
   const checked = checkDevices([{ deviceId: 'thing', ...entry }])
-  if ('faults' in checked) throw new Error(checked.faults.join('\n'))
+  if ('errors' in checked) throw new Error(checked.errors.join('\n'))
   const supervisor = supervise({
     devices: checked.devices,
     platform: world,

@@ -1,4 +1,4 @@
-import { greetReader } from '../device-drivers/drivers/llrp/probe-reader.ts'
+import { probeReader } from '../device-drivers/drivers/llrp/probe-reader.ts'
 import type { ListedReader } from '../device-drivers/drivers/pcsc/list-readers.ts'
 import { openTcp } from '../device-drivers/transports/tcp.ts'
 import { UNNAMED_DEVICE } from '../edge-agent/setup/config-file.ts'
@@ -47,7 +47,7 @@ export function surroundings(pcscdSocket: string, platform: Platform): DeviceDis
       const [host = '', port] = address.split(':')
       const at = `${host}:${port ?? LLRP_PORT}`
       try {
-        const refusal = await greetReader((signal) => openTcp(host, Number(port ?? LLRP_PORT), signal), platform)
+        const refusal = await probeReader((signal) => openTcp(host, Number(port ?? LLRP_PORT), signal), platform)
         const entry = {
           deviceId: UNNAMED_DEVICE,
           driver: 'llrp',

@@ -34,14 +34,14 @@ export interface DeviceStatus {
 }
 
 /** One device that is connected again and again until it is stopped. */
-export interface KeptDevice {
+export interface DeviceConnection {
   readonly status: DeviceStatus
   execute(command: DeviceCommand, signal: AbortSignal): Promise<CommandResult>
   restart(): void
   stop(): Promise<void>
 }
 
-export interface KeepOptions {
+export interface ConnectionOptions {
   readonly deviceId: string
   readonly driver: string
   readonly device: ProtectionDevice
@@ -61,13 +61,13 @@ const STEADY_AFTER_MS = 15_000
 const text = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 /** Starts to connect and returns at once. */
-export function keepDevice(options: KeepOptions): KeptDevice {
+export function maintainConnection(options: ConnectionOptions): DeviceConnection {
   const { device, platform } = options
   const { clock, timers } = platform
   const stopping = new AbortController()
-  const named = { deviceId: options.deviceId, driver: options.driver }
-  let status: DeviceStatus = { ...named, state: 'absent', since: clock.wall(), detail: 'not tried yet' }
-  let hurry = () => {}
+  const ids = { deviceId: options.deviceId, driver: options.driver }
+  let status: DeviceStatus = { ...ids, state: 'absent', since: clock.wall(), detail: 'not tried yet' }
+  let abortAttempt = () => {}
   let readyAt: number | null = null
   let stopped: Promise<void> | null = null
 
@@ -75,12 +75,12 @@ export function keepDevice(options: KeepOptions): KeptDevice {
     if (stopping.signal.aborted && state !== 'stopped') return
     if (status.state === state && status.detail === detail) return
     const since = status.state === state ? status.since : clock.wall()
-    status = { ...named, state, since, detail, ...(identity ? { identity } : {}) }
+    status = { ...ids, state, since, detail, ...(identity ? { identity } : {}) }
     options.onState(status)
   }
 
   /** One life of a connection; resolves when it is over. */
-  async function live(signal: AbortSignal): Promise<void> {
+  async function runConnection(signal: AbortSignal): Promise<void> {
     enter('opening', 'opening the link')
     await device.connect(signal, (detail) => enter('absent', detail))
     enter('identifying', 'asking the device')
@@ -94,16 +94,16 @@ export function keepDevice(options: KeepOptions): KeptDevice {
     enter('degraded', await Promise.race([device.untilLost(), interrupted]))
   }
 
-  async function keep(): Promise<void> {
+  async function reconnectForever(): Promise<void> {
     const newDelays = () => retryDelays(platform.random, FIRST_RETRY_MS, LONGEST_RETRY_MS)
     let delays = newDelays()
     while (!stopping.signal.aborted) {
-      const round = new AbortController()
-      hurry = () => round.abort(new Error('restarted by command'))
+      const attempt = new AbortController()
+      abortAttempt = () => attempt.abort(new Error('restarted by command'))
       readyAt = null
-      await live(round.signal).catch((error: unknown) => enter('degraded', text(error)))
+      await runConnection(attempt.signal).catch((error: unknown) => enter('degraded', text(error)))
       if (readyAt !== null && clock.elapsed() - readyAt > STEADY_AFTER_MS) delays = newDelays()
-      await pause(timers, delays.next().value, round.signal).catch(() => {})
+      await pause(timers, delays.next().value, attempt.signal).catch(() => {})
     }
   }
 
@@ -114,11 +114,11 @@ export function keepDevice(options: KeepOptions): KeptDevice {
   async function stop(): Promise<void> {
     stopping.abort()
     await device.close()
-    hurry()
+    abortAttempt()
     enter('stopped', 'stopped')
   }
 
-  void keep()
+  void reconnectForever()
   void passEvents()
   return {
     get status() {
@@ -130,7 +130,7 @@ export function keepDevice(options: KeepOptions): KeptDevice {
         return device.execute(command, signal)
       return result('failed', false, 'not_ready', `${status.state}: ${status.detail}`)
     },
-    restart: () => hurry(),
+    restart: () => abortAttempt(),
     stop() {
       stopped ??= stop()
       return stopped

@@ -4,8 +4,8 @@ import { result } from './drivers/device.ts'
 import type { CommandResult, DeviceCommand, DeviceEvent, ProtectionDevice } from './drivers/device.ts'
 import { openDevice } from './drivers/registry.ts'
 import type { DeviceEntry } from './drivers/registry.ts'
-import { keepDevice } from './device-connection.ts'
-import type { DeviceStatus, KeptDevice } from './device-connection.ts'
+import { maintainConnection } from './device-connection.ts'
+import type { DeviceStatus, DeviceConnection } from './device-connection.ts'
 import { openLink } from './transports/link-settings.ts'
 import { sharedLinks } from './transports/shared-links.ts'
 import type { OpenLink, SharedLinks } from './transports/shared-links.ts'
@@ -43,7 +43,7 @@ const STOP_WITHIN_MS = 3_000
 export function supervise(options: SupervisorOptions): Supervisor {
   const { platform } = options
   const links = sharedLinks(options.openLink ?? openLink, platform)
-  const kept = new Map<string, KeptDevice>()
+  const connections = new Map<string, DeviceConnection>()
   let stopped: Promise<void> | null = null
 
   function safely(call: () => void | Promise<void> | undefined): void {
@@ -62,7 +62,7 @@ export function supervise(options: SupervisorOptions): Supervisor {
   }
 
   for (const entry of options.devices) {
-    const device = keepDevice({
+    const device = maintainConnection({
       deviceId: entry.deviceId,
       driver: entry.driver,
       device: (options.openDevice ?? openDevice)(entry, links, platform),
@@ -70,12 +70,12 @@ export function supervise(options: SupervisorOptions): Supervisor {
       onState: (status) => safely(() => options.onState?.(status)),
       onEvent: (event) => safely(() => options.onEvent?.(entry.deviceId, event)),
     })
-    kept.set(entry.deviceId, device)
+    connections.set(entry.deviceId, device)
   }
 
   async function stopAll(limitMs: number): Promise<void> {
     const timeUp = new AbortController()
-    const closed = Promise.all([...kept.values()].map((device) => device.stop())).then(() => links.close())
+    const closed = Promise.all([...connections.values()].map((device) => device.stop())).then(() => links.close())
     await Promise.race([closed, pause(platform.timers, limitMs, timeUp.signal).catch(() => {})])
     timeUp.abort()
     void links.close()
@@ -83,17 +83,17 @@ export function supervise(options: SupervisorOptions): Supervisor {
 
   return {
     get statuses() {
-      return [...kept.values()].map((device) => device.status)
+      return [...connections.values()].map((device) => device.status)
     },
-    status: (deviceId) => kept.get(deviceId)?.status ?? null,
+    status: (deviceId) => connections.get(deviceId)?.status ?? null,
     async execute(deviceId, command, signal) {
-      const device = kept.get(deviceId)
+      const device = connections.get(deviceId)
       if (!device) return result('failed', false, 'not_ready', `no device ${deviceId} is configured here`)
       return device.execute(command, signal)
     },
     restart(deviceId) {
-      kept.get(deviceId)?.restart()
-      return kept.has(deviceId)
+      connections.get(deviceId)?.restart()
+      return connections.has(deviceId)
     },
     stop(limitMs = STOP_WITHIN_MS) {
       stopped ??= stopAll(limitMs)

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { checkDevices, MOST_DEVICES } from '../device-drivers/drivers/check-devices.ts'
+import { checkDevices, MAX_DEVICES } from '../device-drivers/drivers/check-devices.ts'
 import type { Language } from '../policy/page-language.ts'
 import { capabilitiesOf, DeviceEntry } from '../device-drivers/drivers/registry.ts'
 
@@ -30,7 +30,7 @@ export type CheckedConfig = { ok: true; config: AgentConfig } | { ok: false; fau
 
 /** The JSON Schema of a configuration file, for editors and other programs; what runs between devices is checked beyond it. */
 export function configSchema(): object {
-  const whole = Settings.extend({ devices: z.array(DeviceEntry).max(MOST_DEVICES).default([]) })
+  const whole = Settings.extend({ devices: z.array(DeviceEntry).max(MAX_DEVICES).default([]) })
   return { ...z.toJSONSchema(whole, { io: 'input' }), title: 'Configuration of the untag edge agent' }
 }
 
@@ -48,7 +48,7 @@ export function readConfig(text: string): CheckedConfig {
   const checked = checkDevices(devices)
   const settings = Settings.safeParse(rest)
   const faults = [
-    ...('faults' in checked ? checked.faults : []),
+    ...('errors' in checked ? checked.errors : []),
     ...(settings.success ? [] : settings.error.issues.flatMap(explain)),
   ]
   if (faults.length > 0 || !settings.success || !('devices' in checked)) return { ok: false, faults }

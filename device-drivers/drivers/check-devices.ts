@@ -4,14 +4,14 @@ import type { DeviceSettings } from './driver.ts'
 import { DeviceEntry, DRIVER_NAMES, driverOf } from './registry.ts'
 
 /** The devices of a configuration, or every fault in it as a line that names the key and the fix. */
-export type CheckedDevices = { readonly devices: readonly DeviceEntry[] } | { readonly faults: readonly string[] }
+export type CheckedDevices = { readonly devices: readonly DeviceEntry[] } | { readonly errors: readonly string[] }
 
 /** Devices that one agent drives at most. */
-export const MOST_DEVICES = 64
+export const MAX_DEVICES = 64
 
 type Issue = z.core.$ZodIssue
 
-const named = (path: readonly PropertyKey[]): string =>
+const pathText = (path: readonly PropertyKey[]): string =>
   path
     .map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`))
     .join('')
@@ -33,60 +33,61 @@ function explain(at: readonly PropertyKey[], issue: Issue, entry: unknown): stri
   const path = [...at, ...issue.path]
   const key = issue.path.at(-1)
   if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((k) => `${named([...path, k])}: no such setting; remove it or check its spelling`)
+    return issue.keys.map((k) => `${pathText([...path, k])}: no such setting; remove it or check its spelling`)
   }
   if (issue.code === 'invalid_union' && key === 'driver') {
-    return [`${named(path)}: give one of ${DRIVER_NAMES.map((name) => `"${name}"`).join(', ')}`]
+    return [`${pathText(path)}: give one of ${DRIVER_NAMES.map((name) => `"${name}"`).join(', ')}`]
   }
   if (issue.code === 'invalid_union' && key === 'link') {
     const link: unknown = Object(entry).link
     const meant = linkForm(link)?.safeParse(link).error?.issues ?? []
     if (meant.length > 0) return meant.flatMap((inner) => explain(path, inner, link))
   }
-  return [`${named(path)}: ${issue.message}`]
+  return [`${pathText(path)}: ${issue.message}`]
 }
 
 /** What is wrong between entries that are each right: doubled ids, outputs and links that cannot be shared. */
 function conflicts(entries: readonly { entry: DeviceSettings; at: string }[]): string[] {
-  const faults: string[] = []
+  const errors: string[] = []
   const ids = new Map<string, string>()
-  const claims = new Map<string, string>()
+  const owners = new Map<string, string>()
   const links = new Map<string, { at: string; use: string | null }>()
   for (const { entry, at } of entries) {
-    const twin = ids.get(entry.deviceId)
-    if (twin) faults.push(`${at}.deviceId: "${entry.deviceId}" is used by ${twin} already; give every device its own`)
+    const firstUse = ids.get(entry.deviceId)
+    if (firstUse)
+      errors.push(`${at}.deviceId: "${entry.deviceId}" is used by ${firstUse} already; give every device its own`)
     ids.set(entry.deviceId, at)
 
-    const { link, use, claims: claimed } = driverOf(entry).use(entry)
+    const { link, use, exclusiveResources } = driverOf(entry).use(entry)
     const other = links.get(link)
     if (!other) {
       links.set(link, { at, use })
     } else if (use === null || other.use === null) {
-      faults.push(`${at}.link: ${link} belongs to ${other.at} alone; give this device its own link`)
+      errors.push(`${at}.link: ${link} belongs to ${other.at} alone; give this device its own link`)
     } else if (other.use !== use) {
-      faults.push(`${at}.link: ${link} is used as ${other.use} by ${other.at}, here as ${use}; make them equal`)
+      errors.push(`${at}.link: ${link} is used as ${other.use} by ${other.at}, here as ${use}; make them equal`)
     }
 
-    for (const claim of claimed) {
-      const owner = claims.get(claim.on)
-      if (owner) faults.push(`${at}.${claim.setting}: ${claim.on} is taken by ${owner}; use another output`)
-      else claims.set(claim.on, `${at}.${claim.setting}`)
+    for (const resource of exclusiveResources) {
+      const owner = owners.get(resource.key)
+      if (owner) errors.push(`${at}.${resource.setting}: ${resource.key} is taken by ${owner}; use another output`)
+      else owners.set(resource.key, `${at}.${resource.setting}`)
     }
   }
-  return faults
+  return errors
 }
 
 /** Checks the value of `devices` in the agent's configuration. Never throws; lists all faults at once. */
 export function checkDevices(value: unknown): CheckedDevices {
-  if (!Array.isArray(value)) return { faults: ['devices: give a list, [] for none'] }
-  if (value.length > MOST_DEVICES) return { faults: [`devices: at most ${MOST_DEVICES} for one agent`] }
-  const faults: string[] = []
-  const good: { entry: DeviceEntry; at: string }[] = []
+  if (!Array.isArray(value)) return { errors: ['devices: give a list, [] for none'] }
+  if (value.length > MAX_DEVICES) return { errors: [`devices: at most ${MAX_DEVICES} for one agent`] }
+  const errors: string[] = []
+  const valid: { entry: DeviceEntry; at: string }[] = []
   value.forEach((item: unknown, i) => {
     const checked = DeviceEntry.safeParse(item)
-    if (checked.success) good.push({ entry: checked.data, at: `devices[${i}]` })
-    else faults.push(...checked.error.issues.flatMap((issue) => explain(['devices', i], issue, item)))
+    if (checked.success) valid.push({ entry: checked.data, at: `devices[${i}]` })
+    else errors.push(...checked.error.issues.flatMap((issue) => explain(['devices', i], issue, item)))
   })
-  faults.push(...conflicts(good))
-  return faults.length > 0 ? { faults } : { devices: good.map(({ entry }) => entry) }
+  errors.push(...conflicts(valid))
+  return errors.length > 0 ? { errors } : { devices: valid.map(({ entry }) => entry) }
 }

@@ -16,14 +16,15 @@ export interface CommandQueue {
 }
 
 /** A queue in which at most `most` commands wait. */
-export function commandQueue(most: number): CommandQueue {
+export function commandQueue(limit: number): CommandQueue {
   let tail: Promise<void> = Promise.resolve()
   let waiting = 0
 
   return {
     async run(signal, begin) {
       if (signal.aborted) return result('failed', false, 'cancelled')
-      if (waiting >= most) return result('failed', false, 'queue_full', `${most} commands wait for this device already`)
+      if (waiting >= limit)
+        return result('failed', false, 'queue_full', `${limit} commands wait for this device already`)
       const turn = tail
       let finish = () => {}
       tail = new Promise<void>((resolve) => {

@@ -7,46 +7,46 @@ import type { ExchangeAnswer } from './exchange.ts'
  * that they read when their power fails; but while they read they say something all the time, "no tag"
  * or a sign of life too. So whenever one is quiet it is stopped, which it answers, and started again.
  */
-export interface KeptReading {
+export interface ContinuousReading {
   /** The reader said something. */
-  heard(): void
+  noteActivity(): void
   /** Stops reading, for a command. False when the reader does not answer. */
-  hold(): Promise<boolean>
+  suspend(): Promise<boolean>
   /** Ends a `hold`. */
-  go(): Promise<void>
+  resume(): Promise<void>
 }
 
-export interface KeepReadingOptions {
+export interface ContinuousReadingOptions {
   readonly platform: Platform
   /** Without a word for so long it is stopped and started, ms. */
   readonly quietMs: number
   /** It was started already; else reading begins with the first `go`. */
-  readonly reads?: boolean
+  readonly isReading?: boolean
   /** Ends the reading. */
   readonly over: AbortSignal
   stop(): Promise<ExchangeAnswer<unknown>>
   /** `isWanted`: asked again before what makes it read, when that is not the first command: a `hold` may have come in between. */
   start(isWanted: () => boolean): Promise<unknown>
   /** The reader did not answer three stops in a row. */
-  onSilent(detail: string): void
+  onUnresponsive(detail: string): void
 }
 
-const LOOK_EVERY_MS = 250
-const MOST_MISSED = 3
+const CHECK_EVERY_MS = 250
+const MAX_MISSED = 3
 
 /** Starts to watch. */
-export function keepReading({
+export function startContinuousReading({
   platform,
   quietMs,
-  reads = false,
+  isReading = false,
   over,
   stop,
   start,
-  onSilent,
-}: KeepReadingOptions): KeptReading {
+  onUnresponsive,
+}: ContinuousReadingOptions): ContinuousReading {
   const { clock, timers } = platform
-  let holds = reads ? 0 : 1
-  let heardMs = clock.elapsed()
+  let suspensions = isReading ? 0 : 1
+  let lastActivityMs = clock.elapsed()
   let missed = 0
 
   async function stopNow(): Promise<boolean> {
@@ -55,35 +55,35 @@ export function keepReading({
       missed = 0
       return answer.kind === 'answered'
     }
-    if (++missed === MOST_MISSED && !over.aborted) onSilent(`${MOST_MISSED} times in a row: ${answer.detail}`)
+    if (++missed === MAX_MISSED && !over.aborted) onUnresponsive(`${MAX_MISSED} times in a row: ${answer.detail}`)
     return false
   }
 
-  const isWanted = () => holds === 0 && !over.aborted
+  const isWanted = () => suspensions === 0 && !over.aborted
 
   async function startNow(): Promise<void> {
-    heardMs = clock.elapsed()
+    lastActivityMs = clock.elapsed()
     // A hold that came meanwhile sends its stop behind this.
     if (isWanted()) await start(isWanted)
   }
 
   async function watch(): Promise<void> {
     while (!over.aborted) {
-      await pause(timers, LOOK_EVERY_MS, over).catch(() => {})
-      if (over.aborted || holds > 0 || clock.elapsed() - heardMs < quietMs) continue
+      await pause(timers, CHECK_EVERY_MS, over).catch(() => {})
+      if (over.aborted || suspensions > 0 || clock.elapsed() - lastActivityMs < quietMs) continue
       if (await stopNow()) await startNow()
     }
   }
 
   void watch()
   return {
-    heard: () => void (heardMs = clock.elapsed()),
-    hold() {
-      holds++
+    noteActivity: () => void (lastActivityMs = clock.elapsed()),
+    suspend() {
+      suspensions++
       return stopNow()
     },
-    go() {
-      holds--
+    resume() {
+      suspensions--
       return startNow()
     },
   }

@@ -20,8 +20,8 @@ export interface OutputOptions {
 }
 
 /** Outputs that are written again until the board has them. */
-export function wantedOutputs(options: OutputOptions): WantedOutputs {
-  return new WantedOutputs(options)
+export function desiredOutputs(options: OutputOptions): DesiredOutputs {
+  return new DesiredOutputs(options)
 }
 
 /**
@@ -29,7 +29,7 @@ export function wantedOutputs(options: OutputOptions): WantedOutputs {
  * except within a pulse and while an emergency holds it open; a signal is wanted on until its time is over. Whoever connects writes it
  * down to the board, and later looks whether it is still so.
  */
-export class WantedOutputs {
+export class DesiredOutputs {
   readonly #options: OutputOptions
   readonly #timers = new Map<Signal, Cancel>()
   #pulses = 0
@@ -87,7 +87,7 @@ export class WantedOutputs {
   }
 
   /** Every output with what it shall be now; without the releasing one while it is to be left as it is. */
-  wanted(): Map<number, boolean> {
+  desired(): Map<number, boolean> {
     return this.#outputsNow(this.#pulses > 0 || this.#hold.isOpen === true)
   }
 
@@ -131,8 +131,8 @@ export class WantedOutputs {
 
   #outputsNow(releaseOn: boolean): Map<number, boolean> {
     const { release, signals } = this.#options
-    const isLeft = release === undefined || (this.#hold.isOpen === undefined && !releaseOn)
-    const all = new Map(isLeft ? [] : [[release, releaseOn]])
+    const isUntouched = release === undefined || (this.#hold.isOpen === undefined && !releaseOn)
+    const all = new Map(isUntouched ? [] : [[release, releaseOn]])
     for (const [signal, output] of signals) all.set(output, this.#timers.has(signal))
     return all
   }
@@ -142,11 +142,11 @@ export class WantedOutputs {
     this.#timers.delete(signal)
     this.#version++
     if (seconds === 0) return
-    const over = () => {
+    const onTimeout = () => {
       this.#timers.delete(signal)
       this.#version++
       void this.#options.write(output, false)
     }
-    this.#timers.set(signal, this.#options.platform.timers.after(seconds * 1_000, over))
+    this.#timers.set(signal, this.#options.platform.timers.after(seconds * 1_000, onTimeout))
   }
 }

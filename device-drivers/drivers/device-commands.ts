@@ -6,9 +6,9 @@ import type { RunningCommand } from './command-queue.ts'
 import { result } from './device.ts'
 import type { CommandResult, DeviceCommand, Signal } from './device.ts'
 import { eitherSignal } from './either-signal.ts'
-import type { WantedOutputs } from './desired-outputs.ts'
+import type { DesiredOutputs } from './desired-outputs.ts'
 
-const MOST_RELEASES_WAITING = 8
+const MAX_RELEASES_WAITING = 8
 const CLOSE_WITHIN_MS = 2_000
 
 export type ReleaseCommand = Extract<DeviceCommand, { kind: 'release' }>
@@ -22,16 +22,16 @@ export interface DeviceCommandsOptions {
   /** What an emergency changes; left out for a device without outputs. */
   emergency?(open: boolean, silent: boolean): Promise<CommandResult> | undefined
   /** Called first when the device is closed, while a release may still run. */
-  closing?(): void
+  onClosing?(): void
   /** Switches off what can still be reached; no release runs any more. Given up when `signal` aborts. */
   switchOff(signal: AbortSignal): Promise<unknown> | undefined
   /** Leaves the link and stops everything that runs by itself. */
-  letGo(): void
+  dispose(): void
 }
 
 /** A command that ends without anything having begun. */
-export function settled(told: CommandResult): RunningCommand {
-  return { outcome: Promise.resolve(told), finished: Promise.resolve() }
+export function completedCommand(outcome: CommandResult): RunningCommand {
+  return { outcome: Promise.resolve(outcome), finished: Promise.resolve() }
 }
 
 /**
@@ -40,7 +40,7 @@ export function settled(told: CommandResult): RunningCommand {
  */
 export class DeviceCommands {
   readonly #options: DeviceCommandsOptions
-  readonly #releases = commandQueue(MOST_RELEASES_WAITING)
+  readonly #releases = commandQueue(MAX_RELEASES_WAITING)
   readonly #closing = new AbortController()
 
   constructor(options: DeviceCommandsOptions) {
@@ -52,21 +52,21 @@ export class DeviceCommands {
   /** Never rejects. */
   async execute(command: DeviceCommand, signal: AbortSignal): Promise<CommandResult> {
     if (this.#closing.signal.aborted) return result('failed', false, 'not_ready', 'the device is being closed')
-    const done = this.#begin(command, signal)
-    return done ?? result('failed', false, 'not_supported', 'the device has no such output')
+    const running = this.#begin(command, signal)
+    return running ?? result('failed', false, 'not_supported', 'the device has no such output')
   }
 
   /** Takes at most about 2 s. */
   async close(): Promise<void> {
     this.#closing.abort(new DOMException('the device is being closed', 'AbortError'))
-    this.#options.closing?.()
+    this.#options.onClosing?.()
     const limit = deadline(this.#options.platform.timers, CLOSE_WITHIN_MS)
     const outOfTime = new Promise<void>((resolve) =>
       limit.signal.addEventListener('abort', () => resolve(), { once: true }),
     )
     await Promise.race([this.#releases.idle().then(() => this.#options.switchOff(limit.signal)), outOfTime])
     limit.done()
-    this.#options.letGo()
+    this.#options.dispose()
   }
 
   #begin(command: DeviceCommand, signal: AbortSignal): Promise<CommandResult> | undefined {
@@ -81,18 +81,18 @@ export class DeviceCommands {
     signal: AbortSignal,
   ): Promise<CommandResult> {
     const both = eitherSignal(signal, this.#closing.signal)
-    const told = await this.#releases.run(both.signal, () => {
+    const commandResult = await this.#releases.run(both.signal, () => {
       const running = begin(command, both.signal)
       void running.finished.then(both.done)
       return running
     })
-    if (!told.commanded) both.done()
-    return told
+    if (!commandResult.commanded) both.done()
+    return commandResult
   }
 }
 
 export interface OutputCommandsOptions extends Omit<DeviceCommandsOptions, 'signal' | 'emergency' | 'closing'> {
-  readonly outputs: WantedOutputs
+  readonly outputs: DesiredOutputs
   /** An emergency opens the device, or ends. */
   onEmergency?(open: boolean): void
 }
@@ -106,6 +106,6 @@ export function outputCommands({ outputs, onEmergency, ...options }: OutputComma
       onEmergency?.(open)
       return outputs.emergency(open, silent)
     },
-    closing: () => outputs.allOff(),
+    onClosing: () => outputs.allOff(),
   })
 }

@@ -1,8 +1,8 @@
 import type { AnyLink } from '../transports/link-settings.ts'
-import type { LinkProtocol, Membership, SharedLinks, Speaker } from '../transports/shared-links.ts'
+import type { LinkProtocol, Membership, SharedLinks, ProtocolClient } from '../transports/shared-links.ts'
 
 /** The place of one device on its link. Every driver has one: `linkDevice` and `restClient` bring their own. */
-export interface DeviceLink<S extends Speaker> {
+export interface DeviceLink<S extends ProtocolClient> {
   /** Null before `connect`, and after the link was lost or left. */
   readonly member: Membership<S> | null
   /** Leaves the link that there was and joins again; tries for ever, telling each failure, until `signal` aborts. */
@@ -17,7 +17,7 @@ export interface DeviceLink<S extends Speaker> {
 const LOST = 'the link was lost'
 
 /** A device that has not joined its link yet. `onLost` is not called for a link that was left. */
-export function deviceLink<S extends Speaker>(
+export function deviceLink<S extends ProtocolClient>(
   links: SharedLinks,
   link: AnyLink,
   protocol: LinkProtocol<S>,

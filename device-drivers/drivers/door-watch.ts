@@ -41,8 +41,8 @@ export function doorWatch({ platform, openSeconds, pulseMs, onState }: DoorOptio
   let isHeld = false
   let cancel: Cancel = () => {}
 
-  function opened(known: boolean): void {
-    if (known && !isHeld && clock.elapsed() > allowedUntil) {
+  function opened(isKnown: boolean): void {
+    if (isKnown && !isHeld && clock.elapsed() > allowedUntil) {
       alarmed = true
       onState('forced', 'the door was opened without a release')
     } else onState('open')
@@ -61,10 +61,10 @@ export function doorWatch({ platform, openSeconds, pulseMs, onState }: DoorOptio
   return {
     set(now) {
       if (now === open) return
-      const known = open !== null
+      const isKnown = open !== null
       open = now
       cancel()
-      if (now) return opened(known)
+      if (now) return opened(isKnown)
       onState('shut', ...(alarmed ? [null] : []))
       alarmed = false
     },

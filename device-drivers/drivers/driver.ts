@@ -20,11 +20,11 @@ export interface DeviceSettings {
 }
 
 /** Something that two devices cannot both have, such as an output. */
-export interface Claim {
+export interface ExclusiveResource {
   /** The setting that claims it, such as `siren.output`. */
   readonly setting: string
   /** Equal for two claims to the same thing. */
-  readonly on: string
+  readonly key: string
 }
 
 /** What a driver's file exports: how its entry is written and how its device is made. */
@@ -36,7 +36,7 @@ export interface Driver<Settings extends DeviceSettings, Schema extends z.ZodTyp
   /** What the link is used for; devices with equal words may share one. Null: the link is this device's alone. */
   linkUse(settings: Settings): string | null
   /** The outputs and inputs that belong to this device. */
-  claims(settings: Settings): readonly Claim[]
+  exclusiveResources(settings: Settings): readonly ExclusiveResource[]
   /** Everything that the agent's wiring needs to know of a device with these settings. */
   capabilities(settings: Settings): Capabilities
   /** Makes the device; nothing is opened before `connect`. */
@@ -46,7 +46,7 @@ export interface Driver<Settings extends DeviceSettings, Schema extends z.ZodTyp
 /** A driver whose settings are checked again when it is opened, so that the table of drivers needs no types. */
 export interface AnyDriver {
   readonly name: string
-  use(entry: DeviceSettings): { link: string; use: string | null; claims: readonly Claim[] }
+  use(entry: DeviceSettings): { link: string; use: string | null; exclusiveResources: readonly ExclusiveResource[] }
   capabilities(entry: DeviceSettings): Capabilities
   open(entry: DeviceSettings, links: SharedLinks, platform: Platform): ProtectionDevice
 }
@@ -57,7 +57,11 @@ export function anyDriver<S extends DeviceSettings, Z extends z.ZodType<S>>(driv
     name: driver.name,
     use(entry) {
       const settings = driver.settings.parse(entry)
-      return { link: linkKey(settings.link), use: driver.linkUse(settings), claims: driver.claims(settings) }
+      return {
+        link: linkKey(settings.link),
+        use: driver.linkUse(settings),
+        exclusiveResources: driver.exclusiveResources(settings),
+      }
     },
     capabilities: (entry) => driver.capabilities(driver.settings.parse(entry)),
     open: (entry, links, platform) => driver.open(driver.settings.parse(entry), links, platform),

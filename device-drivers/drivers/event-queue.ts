@@ -1,13 +1,13 @@
 import type { DeviceEvent, TagRead } from './device.ts'
 
-const MOST_WAITING = 1_000
+const MAX_WAITING = 1_000
 /** In one event (device.ts). */
-const MOST_READS = 1_000
+const MAX_READS = 1_000
 /**
  * Reads that wait in all. A gate reads up to 1,500 tags a second and its reader may replay tens of thousands when the
  * network is back: this is a minute of the one and more than the other, and about 15 MB.
  */
-const MOST_READS_WAITING = 100_000
+const MAX_READS_WAITING = 100_000
 
 interface TagBatch {
   readonly type: 'tags'
@@ -45,14 +45,14 @@ export class EventQueue {
   /** Tag reads, in any number; those that nobody has taken yet travel together. */
   putReads(more: readonly TagRead[]): void {
     if (this.#ended) return
-    for (const one of more) {
-      if (!this.#open || this.#open.reads.length >= MOST_READS) {
+    for (const read of more) {
+      if (!this.#open || this.#open.reads.length >= MAX_READS) {
         this.#open = { type: 'tags', reads: [] }
         this.#push(this.#open)
       }
-      this.#open.reads.push(one)
+      this.#open.reads.push(read)
       this.#reads++
-      if (this.#reads > MOST_READS_WAITING) this.#dropAt(this.#waiting.findIndex((event) => event.type === 'tags'))
+      if (this.#reads > MAX_READS_WAITING) this.#dropAt(this.#waiting.findIndex((event) => event.type === 'tags'))
     }
   }
 
@@ -89,15 +89,15 @@ export class EventQueue {
   }
 
   #dropAt(index: number): void {
-    const [gone] = this.#waiting.splice(index, 1)
-    if (gone?.type !== 'tags') return void this.#droppedEvents++
-    this.#droppedReads += gone.reads.length
-    this.#reads -= gone.reads.length
-    if (gone === this.#open) this.#open = null
+    const [dropped] = this.#waiting.splice(index, 1)
+    if (dropped?.type !== 'tags') return void this.#droppedEvents++
+    this.#droppedReads += dropped.reads.length
+    this.#reads -= dropped.reads.length
+    if (dropped === this.#open) this.#open = null
   }
 
   #push(event: DeviceEvent): void {
-    if (this.#waiting.length >= MOST_WAITING) this.#dropAt(this.#waiting[0]?.type === 'emergency' ? 1 : 0)
+    if (this.#waiting.length >= MAX_WAITING) this.#dropAt(this.#waiting[0]?.type === 'emergency' ? 1 : 0)
     this.#waiting.push(event)
     this.#wake()
   }

@@ -2,23 +2,23 @@ import { deadline, pause } from '../../policy/platform.ts'
 import type { Cancel, Clock, Platform, Timers } from '../../policy/platform.ts'
 import type { Noise, ResyncingCodec } from '../protocols/codec.ts'
 import type { ByteLink } from '../transports/byte-link.ts'
-import type { Speaker } from '../transports/shared-links.ts'
+import type { ProtocolClient } from '../transports/shared-links.ts'
 
 /** One question on a link where one is under way at a time. */
-export interface Question<Frame> {
+export interface ExchangeRequest<Frame> {
   readonly frame: Frame
   /** Which device is asked, for a person. */
-  readonly who: string
+  readonly target: string
   /** How long to wait for the answer, ms. */
   readonly timeoutMs: number
   /** Whether this frame is the answer. Left out: none is waited for. */
-  answers?(frame: Frame): boolean
+  isAnswer?(frame: Frame): boolean
   /** Commands go before polls, so that a siren or the end of a pulse never waits behind them. Default: command. */
   readonly lane?: Lane
   /** Takes the question back while it waits; once its bytes are out it runs to its end. */
   readonly signal?: AbortSignal
   /** Called right before the first byte is handed to the link. */
-  readonly onHanded?: () => void
+  readonly onSend?: () => void
 }
 
 export type Lane = 'command' | 'poll'
@@ -26,7 +26,7 @@ export type Lane = 'command' | 'poll'
 /** No answer, or none that can be trusted. `handed`: the device may have received the question. */
 export interface LostAnswer {
   readonly kind: 'lost'
-  readonly handed: boolean
+  readonly possiblySent: boolean
   readonly detail: string
 }
 
@@ -46,12 +46,12 @@ export interface ExchangeOptions<Frame> {
   onStray(frame: Frame): Noise | null
 }
 
-const MOST_WAITING = 64
+const MAX_WAITING = 64
 /** Bytes that stop within a frame for so long will not go on: above what USB adapters hold back (16 ms). */
 const SILENCE_MS = 50
 
 interface Job<Frame> {
-  readonly question: Question<Frame>
+  readonly request: ExchangeRequest<Frame>
   readonly settle: (answer: ExchangeAnswer<Frame>) => void
 }
 
@@ -70,7 +70,7 @@ export function startExchange<Frame>(
  * Question and answer on one link, for protocols in which a device speaks when it is asked. Questions
  * wait in line; a frame that answers nothing goes to `onStray`.
  */
-export class Exchange<Frame> implements Speaker {
+export class Exchange<Frame> implements ProtocolClient {
   readonly #options: ExchangeOptions<Frame>
   readonly #link: ByteLink
   readonly #codec: ResyncingCodec<Frame>
@@ -80,12 +80,12 @@ export class Exchange<Frame> implements Speaker {
   readonly #listeners = new Set<(noise: Noise) => void>()
   #pending: Job<Frame> | null = null
   #working = false
-  #over: string | null = null
+  #endReason: string | null = null
   #quietUntil = 0
   #cancelSilence: Cancel = () => {}
-  #tellEnded = (_reason: string) => {}
+  #resolveEnded = (_reason: string) => {}
   readonly ended = new Promise<string>((resolve) => {
-    this.#tellEnded = resolve
+    this.#resolveEnded = resolve
   })
 
   constructor(options: ExchangeOptions<Frame>, link: ByteLink, platform: Platform) {
@@ -98,13 +98,13 @@ export class Exchange<Frame> implements Speaker {
   }
 
   /** Never rejects. */
-  ask(question: Question<Frame>): Promise<ExchangeAnswer<Frame>> {
+  request(request: ExchangeRequest<Frame>): Promise<ExchangeAnswer<Frame>> {
     return new Promise((settle) => {
-      const unsent = (detail: string) => settle({ kind: 'lost', handed: false, detail })
-      if (this.#over) return unsent(this.#over)
-      const lane = this.#lanes[question.lane ?? 'command']
-      if (lane.length >= MOST_WAITING) return unsent(`${MOST_WAITING} requests wait for this link already`)
-      lane.push({ question, settle })
+      const unsent = (detail: string) => settle({ kind: 'lost', possiblySent: false, detail })
+      if (this.#endReason) return unsent(this.#endReason)
+      const lane = this.#lanes[request.lane ?? 'command']
+      if (lane.length >= MAX_WAITING) return unsent(`${MAX_WAITING} requests wait for this link already`)
+      lane.push({ request, settle })
       void this.#work()
     })
   }
@@ -115,70 +115,70 @@ export class Exchange<Frame> implements Speaker {
     return () => void this.#listeners.delete(listener)
   }
 
-  #tellNoise(noise: Noise | null): void {
+  #emitNoise(noise: Noise | null): void {
     if (noise) for (const listener of this.#listeners) listener(noise)
   }
 
   #accept(frame: Frame): void {
-    if (this.#pending?.question.answers?.(frame)) this.#pending.settle({ kind: 'answered', frame })
-    else this.#tellNoise(this.#options.onStray(frame))
+    if (this.#pending?.request.isAnswer?.(frame)) this.#pending.settle({ kind: 'answered', frame })
+    else this.#emitNoise(this.#options.onStray(frame))
   }
 
-  #silence(): void {
+  #onSilence(): void {
     for (const frame of this.#codec.silence()) this.#accept(frame)
-    this.#tellNoise(this.#codec.takeNoise())
+    this.#emitNoise(this.#codec.takeNoise())
   }
 
-  #hear(chunk: Uint8Array): void {
+  #onChunk(chunk: Uint8Array): void {
     this.#cancelSilence()
     this.#quietUntil = Math.max(this.#quietUntil, this.#clock.elapsed() + this.#options.gapMs)
     for (const frame of this.#codec.push(chunk)) this.#accept(frame)
-    this.#tellNoise(this.#codec.takeNoise())
-    if (this.#codec.held > 0) this.#cancelSilence = this.#timers.after(SILENCE_MS, () => this.#silence())
+    this.#emitNoise(this.#codec.takeNoise())
+    if (this.#codec.held > 0) this.#cancelSilence = this.#timers.after(SILENCE_MS, () => this.#onSilence())
   }
 
   #end(reason: string): void {
-    if (this.#over) return
-    this.#over = reason
+    if (this.#endReason) return
+    this.#endReason = reason
     this.#cancelSilence()
-    this.#pending?.settle({ kind: 'lost', handed: true, detail: reason })
+    this.#pending?.settle({ kind: 'lost', possiblySent: true, detail: reason })
     for (const lane of Object.values(this.#lanes))
-      for (const job of lane.splice(0)) job.settle({ kind: 'lost', handed: false, detail: reason })
-    this.#tellEnded(reason)
+      for (const job of lane.splice(0)) job.settle({ kind: 'lost', possiblySent: false, detail: reason })
+    this.#resolveEnded(reason)
   }
 
   async #listen(): Promise<void> {
     try {
-      for await (const chunk of this.#link.bytes) this.#hear(chunk)
+      for await (const chunk of this.#link.bytes) this.#onChunk(chunk)
       this.#end('the other side closed the link')
     } catch (error) {
       this.#end(text(error))
     }
   }
 
-  async #exchange(question: Question<Frame>): Promise<ExchangeAnswer<Frame>> {
+  async #exchange(request: ExchangeRequest<Frame>): Promise<ExchangeAnswer<Frame>> {
     const wait = this.#quietUntil - this.#clock.elapsed()
     if (wait > 0) await pause(this.#timers, wait)
-    if (this.#over) return { kind: 'lost', handed: false, detail: this.#over }
-    if (question.signal?.aborted) return { kind: 'lost', handed: false, detail: 'taken back before it was sent' }
-    const limit = deadline(this.#timers, question.timeoutMs)
+    if (this.#endReason) return { kind: 'lost', possiblySent: false, detail: this.#endReason }
+    if (request.signal?.aborted) return { kind: 'lost', possiblySent: false, detail: 'taken back before it was sent' }
+    const limit = deadline(this.#timers, request.timeoutMs)
     const answer = await new Promise<ExchangeAnswer<Frame>>((settle) => {
-      this.#pending = { question, settle }
-      const lost = (detail: string) => settle({ kind: 'lost', handed: true, detail })
-      const onTimeout = () => lost(`${question.who} gave no answer within ${question.timeoutMs} ms`)
+      this.#pending = { request, settle }
+      const lost = (detail: string) => settle({ kind: 'lost', possiblySent: true, detail })
+      const onTimeout = () => lost(`${request.target} gave no answer within ${request.timeoutMs} ms`)
       limit.signal.addEventListener('abort', onTimeout, { once: true })
-      question.onHanded?.()
+      request.onSend?.()
       this.#link
-        .write(this.#codec.encode(question.frame), limit.signal)
+        .write(this.#codec.encode(request.frame), limit.signal)
         .then(() => {
-          if (!question.answers) settle({ kind: 'sent' })
+          if (!request.isAnswer) settle({ kind: 'sent' })
         })
         .catch((error: unknown) => lost(text(error)))
     })
     limit.done()
     this.#pending = null
     if (answer.kind === 'lost' && this.#options.quarantineMs > 0) {
-      this.#silence()
+      this.#onSilence()
       this.#quietUntil = this.#clock.elapsed() + this.#options.quarantineMs
     }
     return answer
@@ -192,7 +192,7 @@ export class Exchange<Frame> implements Speaker {
       job;
       job = this.#lanes.command.shift() ?? this.#lanes.poll.shift()
     ) {
-      job.settle(await this.#exchange(job.question))
+      job.settle(await this.#exchange(job.request))
     }
     this.#working = false
   }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 const feedsError = { error: 'give the deviceId of the device that this reader serves' }
-const nearError = { error: 'give dBm, -100 to 0, such as -45' }
+const minimumRssiError = { error: 'give dBm, -100 to 0, such as -45' }
 
 /** A setting of readers: whose eyes they are. */
 export const FEEDS = {
@@ -18,9 +18,9 @@ export const STAFF_CARDS = {
 }
 
 /** `FEEDS` for UHF readers, which hear tags from afar too. */
-export const FEEDS_FROM_NEAR = {
+export const FEEDS_WITH_MINIMUM_RSSI = {
   ...FEEDS,
-  nearDbm: z.number(nearError).min(-100, nearError).max(0, nearError).optional().meta({
+  nearDbm: z.number(minimumRssiError).min(-100, minimumRssiError).max(0, minimumRssiError).optional().meta({
     description: 'not at gates: a tag that is heard more weakly is not meant; left out: every tag is',
   }),
 }

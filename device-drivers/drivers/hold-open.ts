@@ -30,16 +30,16 @@ const DONE: WriteAnswer = { kind: 'answered' }
 /** Nothing is held open yet. */
 export function holdOpen({ timers, waits, isPulsing, write }: HoldOpenOptions): HoldOpen {
   let isOpen: boolean | undefined = waits ? undefined : false
-  let round = 0
+  let generation = 0
   let cancel: Cancel = () => {}
 
-  async function assert(mine: number): Promise<WriteAnswer> {
+  async function writeState(own: number): Promise<WriteAnswer> {
     const open = isOpen === true
     const answer = !open && isPulsing() ? DONE : await write(open)
-    if (mine !== round) return answer
+    if (own !== generation) return answer
     // A device that is away gets its outputs when it connects again.
-    const isTaken = answer.kind === 'answered' || (answer.kind === 'lost' && !answer.handed)
-    if (open || !isTaken) cancel = timers.after(REPEAT_MS, () => void assert(mine))
+    const isTaken = answer.kind === 'answered' || (answer.kind === 'lost' && !answer.possiblySent)
+    if (open || !isTaken) cancel = timers.after(REPEAT_MS, () => void writeState(own))
     return answer
   }
 
@@ -51,11 +51,11 @@ export function holdOpen({ timers, waits, isPulsing, write }: HoldOpenOptions): 
       if (isOpen === open) return DONE
       cancel()
       isOpen = open
-      return assert(++round)
+      return writeState(++generation)
     },
     stop() {
       cancel()
-      round++
+      generation++
     },
   }
 }

@@ -4,7 +4,7 @@ import { mapper } from '../protocols/ingest/mapping.ts'
 import type { Mapped, Mapper } from '../protocols/ingest/mapping.ts'
 import { jsonLines } from '../protocols/json-lines.ts'
 import type { ByteLink } from '../transports/byte-link.ts'
-import type { LinkProtocol, SharedLinks, Speaker } from '../transports/shared-links.ts'
+import type { LinkProtocol, SharedLinks, ProtocolClient } from '../transports/shared-links.ts'
 import { deviceLink } from './device-link.ts'
 import type { DeviceLink } from './device-link.ts'
 import { result } from './device.ts'
@@ -19,9 +19,9 @@ import type { NoiseReport } from './noise-report.ts'
 import { readOf } from './tag-read.ts'
 
 /** One body, as the agent's endpoint lets it through, in one line. */
-export const MOST_PUSHED_BYTES = 524_288
+export const MAX_PUSHED_BYTES = 524_288
 
-const LOOK_EVERY_MS = 1_000
+const CHECK_EVERY_MS = 1_000
 
 /** The tags of one reader that sends them by itself. */
 class IngestReader implements ProtectionDevice {
@@ -29,25 +29,28 @@ class IngestReader implements ProtectionDevice {
   readonly #platform: Platform
   readonly #queue = eventQueue()
   readonly #noise: NoiseReport
-  readonly #read: Mapper
+  readonly #map: Mapper
   readonly #clock: ReaderClock
   readonly #silenceMs: number
   #watching = new AbortController()
-  #heardAt: number
-  #isTimed = false
-  readonly #line: DeviceLink<Speaker>
+  #lastReceivedAt: number
+  #isClockSet = false
+  readonly #line: DeviceLink<ProtocolClient>
   readonly events: AsyncIterable<DeviceEvent>
 
   constructor(settings: HttpIngestSettings, links: SharedLinks, platform: Platform) {
     this.#settings = settings
     this.#platform = platform
     this.#noise = noiseReport(platform, this.#queue.put)
-    this.#read = mapper(settings.mapping)
+    this.#map = mapper(settings.mapping)
     this.#clock = readerClock(platform.clock)
     this.#silenceMs = settings.silentAfterSeconds === undefined ? Infinity : settings.silentAfterSeconds * 1_000
-    this.#heardAt = platform.clock.elapsed()
+    this.#lastReceivedAt = platform.clock.elapsed()
     // Made for this device alone: each has its own address.
-    const protocol: LinkProtocol<Speaker> = { name: 'http-ingest', start: (link) => ({ ended: this.#listen(link) }) }
+    const protocol: LinkProtocol<ProtocolClient> = {
+      name: 'http-ingest',
+      start: (link) => ({ ended: this.#listen(link) }),
+    }
     this.#line = deviceLink(links, settings.link, protocol)
     this.events = this.#queue.events
   }
@@ -55,10 +58,10 @@ class IngestReader implements ProtectionDevice {
   async connect(signal: AbortSignal, onFailure: (detail: string) => void): Promise<void> {
     // A reader that was silent goes on at the same address: nothing it sends meanwhile may be lost.
     if (this.#line.member) return
-    if (!this.#isTimed) {
+    if (!this.#isClockSet) {
       // Readers have their time from the network, as this machine has; what they send shows whether that is so.
       this.#clock.set({ utcUs: this.#platform.clock.wall() * 1_000 })
-      this.#isTimed = true
+      this.#isClockSet = true
     }
     await this.#line.connect(signal, onFailure)
   }
@@ -66,11 +69,11 @@ class IngestReader implements ProtectionDevice {
   // A reader that calls cannot be asked: before it has, an open address is all that can be known.
   async identify(signal: AbortSignal): Promise<DeviceIdentity> {
     while (this.#silentMs() >= this.#silenceMs) {
-      await pause(this.#platform.timers, LOOK_EVERY_MS, signal).catch(() => {
-        throw new Error(this.#silence())
+      await pause(this.#platform.timers, CHECK_EVERY_MS, signal).catch(() => {
+        throw new Error(this.#silenceText())
       })
     }
-    this.#line.joined().heard()
+    this.#line.joined().markResponsive()
     return { description: `reader that sends to /ingest/${this.#settings.link.push}` }
   }
 
@@ -92,7 +95,7 @@ class IngestReader implements ProtectionDevice {
     this.#queue.end()
   }
 
-  #tell({ sightings, faults, strange }: Mapped): void {
+  #emit({ sightings, faults, strange }: Mapped): void {
     for (const detail of faults) this.#queue.put({ type: 'fault', detail })
     if (strange > 0)
       this.#noise.add({ bytes: strange, detail: 'reads that are none; does the mapping fit what the reader sends?' })
@@ -101,11 +104,11 @@ class IngestReader implements ProtectionDevice {
   }
 
   async #listen(link: ByteLink): Promise<string> {
-    const lines = jsonLines(MOST_PUSHED_BYTES + 1)
+    const lines = jsonLines(MAX_PUSHED_BYTES + 1)
     try {
       for await (const chunk of link.bytes) {
-        this.#heardAt = this.#platform.clock.elapsed()
-        for (const body of lines.push(chunk)) this.#tell(this.#read(body))
+        this.#lastReceivedAt = this.#platform.clock.elapsed()
+        for (const body of lines.push(chunk)) this.#emit(this.#map(body))
         this.#noise.add(lines.takeNoise())
       }
       return 'nobody takes what is pushed any more'
@@ -115,10 +118,10 @@ class IngestReader implements ProtectionDevice {
   }
 
   #silentMs(): number {
-    return this.#platform.clock.elapsed() - this.#heardAt
+    return this.#platform.clock.elapsed() - this.#lastReceivedAt
   }
 
-  #silence(): string {
+  #silenceText(): string {
     return `nothing was pushed for ${this.#settings.silentAfterSeconds} s; is the reader on, and does it send to this agent?`
   }
 
@@ -127,7 +130,7 @@ class IngestReader implements ProtectionDevice {
       if (signal.aborted || this.#silenceMs === Infinity) return new Promise(() => {})
       await pause(this.#platform.timers, Math.max(1, this.#silenceMs - this.#silentMs()), signal).catch(() => {})
     }
-    return this.#silence()
+    return this.#silenceText()
   }
 }
 
@@ -136,7 +139,7 @@ export const httpIngestDriver: Driver<HttpIngestSettings, typeof HttpIngestSetti
   name: 'http-ingest',
   settings: HttpIngestSettings,
   linkUse: () => null,
-  claims: () => [],
+  exclusiveResources: () => [],
   capabilities: httpIngestCapabilities,
   open: (settings, links, platform) => new IngestReader(settings, links, platform),
 }

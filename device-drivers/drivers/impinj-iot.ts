@@ -10,16 +10,16 @@ import type { Driver } from './driver.ts'
 import { emergencyEvent } from './emergency-input.ts'
 import { eventQueue } from './event-queue.ts'
 import { basicAuth } from './http/conversation.ts'
-import { jsonOf, refusal, restClient } from './http/rest-client.ts'
+import { jsonOf, refusalDetail, restClient } from './http/rest-client.ts'
 import type { RestClient } from './http/rest-client.ts'
 import { dataStream } from './impinj-iot/data-stream.ts'
 import type { DataStream } from './impinj-iot/data-stream.ts'
 import { signalOutputs } from './reader-settings.ts'
-import { claimsOf, impinjIotCapabilities, ImpinjIotSettings, inputsOf } from './impinj-iot/settings.ts'
+import { exclusiveResourcesOf, impinjIotCapabilities, ImpinjIotSettings, inputsOf } from './impinj-iot/settings.ts'
 import { setUpReader } from './impinj-iot/set-up.ts'
 import { inputEvents } from './input-events.ts'
 import { watchLevel } from './level-watch.ts'
-import { outputCommands, settled } from './device-commands.ts'
+import { outputCommands, completedCommand } from './device-commands.ts'
 import type { DeviceCommands } from './device-commands.ts'
 import { startPulse } from './llrp/pulse.ts'
 import { readerClock } from './llrp/reader-clock.ts'
@@ -29,13 +29,13 @@ import type { NoiseReport } from './noise-report.ts'
 import { openSession } from './session.ts'
 import type { Session } from './session.ts'
 import { readOf } from './tag-read.ts'
-import { wantedOutputs } from './desired-outputs.ts'
-import type { WantedOutputs } from './desired-outputs.ts'
+import { desiredOutputs } from './desired-outputs.ts'
+import type { DesiredOutputs } from './desired-outputs.ts'
 import type { WriteAnswer } from './write-answer.ts'
 
 /** How often the reader is asked whether it still reads; the answer also keeps the connection open. */
-const LOOK_EVERY_MS = 2_000
-const MOST_MISSED = 2
+const CHECK_EVERY_MS = 2_000
+const MAX_MISSED = 2
 const KEEPALIVES_MISSED = 3
 const NOT_CONNECTED = 'the reader is not connected'
 
@@ -48,7 +48,7 @@ class ImpinjDevice implements ProtectionDevice {
   readonly #clock: ReaderClock
   readonly #rest: RestClient
   readonly #stream: DataStream
-  readonly #outputs: WantedOutputs
+  readonly #outputs: DesiredOutputs
   #session: Session | null = null
   #hasWarned = false
   readonly #commands: DeviceCommands
@@ -83,13 +83,13 @@ class ImpinjDevice implements ProtectionDevice {
         const ageMs = platform.clock.elapsed() - this.#clock.seenAt({ utcUs })
         for (const event of inputEvents({ input, on, ageMs }, settings.passageInput)) {
           this.#queue.put(event)
-          if (event.type === 'input') this.#tellEmergency(input, on)
+          if (event.type === 'input') this.#emitEmergency(input, on)
         }
       },
       onFault: this.#onFault,
       onNoise: this.#noise.add,
     })
-    this.#outputs = wantedOutputs({
+    this.#outputs = desiredOutputs({
       release: settings.release?.gpo,
       signals: signalOutputs(settings),
       opensInEmergency: settings.opensInEmergency,
@@ -101,8 +101,8 @@ class ImpinjDevice implements ProtectionDevice {
       platform,
       outputs: this.#outputs,
       release: (_command, signal) => this.#release(signal),
-      switchOff: (signal) => this.#sayGoodbye(signal),
-      letGo: () => this.#letGo(),
+      switchOff: (signal) => this.#stopReader(signal),
+      dispose: () => this.#dispose(),
     })
     this.events = this.#queue.events
   }
@@ -114,25 +114,25 @@ class ImpinjDevice implements ProtectionDevice {
 
   async identify(signal: AbortSignal): Promise<DeviceIdentity> {
     this.#session?.end('identified anew')
-    const begun = openSession()
-    this.#session = begun
+    const session = openSession()
+    this.#session = session
     try {
       const identity = await setUpReader({
         rest: this.#rest,
         settings: this.#settings,
         clock: this.#clock,
         signal,
-        wanted: () => this.#outputs.atConnect(),
+        desiredOutputs: () => this.#outputs.atConnect(),
       })
-      await this.#watchEmergency(begun)
-      await this.#stream.open(begun, signal)
+      await this.#watchEmergency(session)
+      await this.#stream.open(session, signal)
       if (signal.aborted) throw signal.reason as Error
-      if (begun.over.aborted) throw new Error(await begun.lost)
+      if (session.over.aborted) throw new Error(await session.lost)
       this.#warnOfFactoryPassword()
-      void this.#lookAfter(begun)
+      void this.#monitorReading(session)
       return identity
     } catch (error) {
-      begun.end('not identified')
+      session.end('not identified')
       throw error
     }
   }
@@ -150,9 +150,10 @@ class ImpinjDevice implements ProtectionDevice {
   }
 
   async #write(output: number, on: boolean, once: boolean = false): Promise<WriteAnswer> {
-    if (!this.#session || this.#session.over.aborted) return { kind: 'lost', handed: false, detail: NOT_CONNECTED }
+    if (!this.#session || this.#session.over.aborted)
+      return { kind: 'lost', possiblySent: false, detail: NOT_CONNECTED }
     const current = this.#session
-    const answer = await this.#rest.ask({
+    const answer = await this.#rest.request({
       method: 'PUT',
       path: IMPINJ_PATHS.gpos,
       body: gpoRequest([[output, on]]),
@@ -160,13 +161,17 @@ class ImpinjDevice implements ProtectionDevice {
     })
     if (answer.kind === 'answered' && answer.status >= 200 && answer.status < 300) return { kind: 'answered' }
     if (answer.kind === 'answered' && answer.status < 500)
-      return { kind: 'refused', detail: `the reader ${refusal(answer)}` }
+      return { kind: 'refused', detail: `the reader ${refusalDetail(answer)}` }
     // In which state the output is nobody knows: a new session writes all of them again.
-    if (answer.kind === 'answered' || answer.handed) current.end(refusal(answer))
-    return { kind: 'lost', handed: answer.kind === 'answered' || answer.handed, detail: refusal(answer) }
+    if (answer.kind === 'answered' || answer.possiblySent) current.end(refusalDetail(answer))
+    return {
+      kind: 'lost',
+      possiblySent: answer.kind === 'answered' || answer.possiblySent,
+      detail: refusalDetail(answer),
+    }
   }
 
-  #tellEmergency(input: number, level: boolean): void {
+  #emitEmergency(input: number, level: boolean): void {
     const event = emergencyEvent(this.#settings.emergency, input, level)
     if (event) this.#queue.put(event)
   }
@@ -176,28 +181,28 @@ class ImpinjDevice implements ProtectionDevice {
     if (!this.#settings.emergency) return
     const { input } = this.#settings.emergency
     const read = async () => {
-      const answer = objectOf(jsonOf(await this.#rest.ask({ method: 'GET', path: IMPINJ_PATHS.gpis })))
+      const answer = objectOf(jsonOf(await this.#rest.request({ method: 'GET', path: IMPINJ_PATHS.gpis })))
       return answer ? levelOf(answer, input) : null
     }
     const level = await read()
     if (level === null)
       throw new Error(`the reader does not tell the level of input (GPI) ${input}, so it cannot serve as "emergency"`)
-    this.#tellEmergency(input, level)
+    this.#emitEmergency(input, level)
     void watchLevel({
       timers: this.#timers,
       over: current.over,
       read,
-      onLevel: (now) => this.#tellEmergency(input, now),
-      onSilent: () => current.end(`the reader no longer tells the level of input (GPI) ${input}`),
+      onLevel: (now) => this.#emitEmergency(input, now),
+      onUnresponsive: () => current.end(`the reader no longer tells the level of input (GPI) ${input}`),
     })
   }
 
   /** Ends the session when the reader no longer answers, or no longer reads. */
-  async #lookAfter(current: Session): Promise<void> {
-    for (let missed = 0; missed < MOST_MISSED;) {
-      await pause(this.#timers, LOOK_EVERY_MS, current.over).catch(() => {})
+  async #monitorReading(current: Session): Promise<void> {
+    for (let missed = 0; missed < MAX_MISSED;) {
+      await pause(this.#timers, CHECK_EVERY_MS, current.over).catch(() => {})
       if (current.over.aborted) return
-      const answer = await this.#rest.ask({ method: 'GET', path: IMPINJ_PATHS.status })
+      const answer = await this.#rest.request({ method: 'GET', path: IMPINJ_PATHS.status })
       const status = objectOf(jsonOf(answer))?.['status']
       // Between two triggers it rests.
       if (status === 'idle' && !this.#settings.readWhile) {
@@ -205,7 +210,7 @@ class ImpinjDevice implements ProtectionDevice {
         return current.end('the reader no longer reads')
       }
       missed = status === undefined ? missed + 1 : 0
-      if (missed === MOST_MISSED) current.end(`the reader does not tell its status: ${refusal(answer)}`)
+      if (missed === MAX_MISSED) current.end(`the reader does not tell its status: ${refusalDetail(answer)}`)
     }
   }
 
@@ -221,10 +226,10 @@ class ImpinjDevice implements ProtectionDevice {
   }
 
   #release(signal: AbortSignal): RunningCommand {
-    const refuse = (...why: Parameters<typeof result>): RunningCommand => settled(result(...why))
+    const reject = (...why: Parameters<typeof result>): RunningCommand => completedCommand(result(...why))
     if (!this.#settings.release)
-      return refuse('failed', false, 'not_supported', 'no release is configured; add "release": { "gpo": … }')
-    if (!this.#session || this.#session.over.aborted) return refuse('failed', false, 'not_ready', NOT_CONNECTED)
+      return reject('failed', false, 'not_supported', 'no release is configured; add "release": { "gpo": … }')
+    if (!this.#session || this.#session.over.aborted) return reject('failed', false, 'not_ready', NOT_CONNECTED)
     const { gpo, pulseMs } = this.#settings.release
     return startPulse({
       gpo,
@@ -238,14 +243,15 @@ class ImpinjDevice implements ProtectionDevice {
     })
   }
 
-  async #sayGoodbye(signal: AbortSignal): Promise<void> {
+  async #stopReader(signal: AbortSignal): Promise<void> {
     if (!this.#session || this.#session.over.aborted) return
     const off = this.#outputs.toSwitchOff().map((output) => [output, false] as const)
-    if (off.length > 0) await this.#rest.ask({ method: 'PUT', path: IMPINJ_PATHS.gpos, body: gpoRequest(off), signal })
-    await this.#rest.ask({ method: 'POST', path: IMPINJ_PATHS.stop, signal })
+    if (off.length > 0)
+      await this.#rest.request({ method: 'PUT', path: IMPINJ_PATHS.gpos, body: gpoRequest(off), signal })
+    await this.#rest.request({ method: 'POST', path: IMPINJ_PATHS.stop, signal })
   }
 
-  #letGo(): void {
+  #dispose(): void {
     this.#session?.end('closed')
     this.#rest.leave()
     this.#noise.stop()
@@ -258,7 +264,7 @@ export const impinjIotDriver: Driver<ImpinjIotSettings, typeof ImpinjIotSettings
   name: 'impinj-iot',
   settings: ImpinjIotSettings,
   linkUse: () => null,
-  claims: claimsOf,
+  exclusiveResources: exclusiveResourcesOf,
   capabilities: impinjIotCapabilities,
   open: (settings, links, platform) => new ImpinjDevice(settings, links, platform),
 }

@@ -22,7 +22,7 @@ export interface WatchOptions {
   /** Pause between two rounds, ms. */
   readonly pollMs: number
   /** What `identify` read: changes are told from here on. */
-  readonly before: ReadonlyMap<number, boolean>
+  readonly initial: ReadonlyMap<number, boolean>
   /** Ends the watch. */
   readonly signal: AbortSignal
   onChange(input: number, on: boolean): void
@@ -32,12 +32,12 @@ export interface WatchOptions {
 export function watchInputs(options: WatchOptions): InputWatch {
   const { pollMs, signal } = options
   const { clock, timers } = options.platform
-  let state: ReadonlyMap<number, boolean> = options.before
-  let takers: ((reading: Reading) => void)[] = []
-  let hurry = () => {}
+  let state: ReadonlyMap<number, boolean> = options.initial
+  let waiters: ((reading: Reading) => void)[] = []
+  let endPause = () => {}
   let pauseMs = pollMs
 
-  async function round(): Promise<Reading> {
+  async function readOnce(): Promise<Reading> {
     const found = await options.read()
     if (!found) return { kind: 'missed' }
     for (const [input, on] of found) if (state.get(input) !== on && !signal.aborted) options.onChange(input, on)
@@ -49,24 +49,24 @@ export function watchInputs(options: WatchOptions): InputWatch {
     const from = clock.elapsed()
     for (let left = pauseMs; left > 0 && !signal.aborted; left = from + pauseMs - clock.elapsed()) {
       const early = new AbortController()
-      hurry = () => early.abort(signal.reason)
-      signal.addEventListener('abort', hurry, { once: true })
+      endPause = () => early.abort(signal.reason)
+      signal.addEventListener('abort', endPause, { once: true })
       await pause(timers, left, early.signal).catch(() => {})
-      signal.removeEventListener('abort', hurry)
+      signal.removeEventListener('abort', endPause)
     }
-    hurry = () => {}
+    endPause = () => {}
     pauseMs = pollMs
   }
 
   async function watch(): Promise<void> {
     while (!signal.aborted) {
-      const asked = takers
-      takers = []
-      const reading = await round()
-      for (const take of asked) take(reading)
+      const served = waiters
+      waiters = []
+      const reading = await readOnce()
+      for (const take of served) take(reading)
       if (!signal.aborted) await idle()
     }
-    for (const take of takers.splice(0)) take({ kind: 'over' })
+    for (const take of waiters.splice(0)) take({ kind: 'over' })
   }
 
   void watch()
@@ -74,10 +74,10 @@ export function watchInputs(options: WatchOptions): InputWatch {
     next: (withinMs = pollMs) =>
       new Promise((resolve) => {
         if (signal.aborted) return resolve({ kind: 'over' })
-        takers.push(resolve)
+        waiters.push(resolve)
         if (withinMs >= pauseMs) return
         pauseMs = withinMs
-        hurry()
+        endPause()
       }),
   }
 }

@@ -9,16 +9,16 @@ export interface LevelWatchOptions {
   read(): Promise<boolean | null>
   onLevel(level: boolean): void
   /** The reader did not answer three times in a row. */
-  onSilent(): void
+  onUnresponsive(): void
 }
 
 /** Readers report changes by themselves; this finds the level again where a report was lost, ms. */
 const READ_EVERY_MS = 1_000
-const MOST_MISSED = 3
+const MAX_MISSED = 3
 
 /** Reads an input again and again until `over`. */
-export async function watchLevel({ timers, over, read, onLevel, onSilent }: LevelWatchOptions): Promise<void> {
-  for (let missed = 0; missed < MOST_MISSED;) {
+export async function watchLevel({ timers, over, read, onLevel, onUnresponsive }: LevelWatchOptions): Promise<void> {
+  for (let missed = 0; missed < MAX_MISSED;) {
     await pause(timers, READ_EVERY_MS, over).catch(() => {})
     if (over.aborted) return
     const level = await read()
@@ -26,5 +26,5 @@ export async function watchLevel({ timers, over, read, onLevel, onSilent }: Leve
     missed = level === null ? missed + 1 : 0
     if (level !== null) onLevel(level)
   }
-  onSilent()
+  onUnresponsive()
 }

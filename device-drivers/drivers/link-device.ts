@@ -1,9 +1,9 @@
 import { setMaxListeners } from 'node:events'
 import type { Platform } from '../../policy/platform.ts'
 import type { LinkSettings } from '../transports/link-settings.ts'
-import type { LinkProtocol, Membership, SharedLinks, Speaker } from '../transports/shared-links.ts'
+import type { LinkProtocol, Membership, SharedLinks, ProtocolClient } from '../transports/shared-links.ts'
 import type { RunningCommand } from './command-queue.ts'
-import { DeviceCommands, settled } from './device-commands.ts'
+import { DeviceCommands, completedCommand } from './device-commands.ts'
 import type { ReleaseCommand } from './device-commands.ts'
 import { deviceLink } from './device-link.ts'
 import type { DeviceLink } from './device-link.ts'
@@ -14,19 +14,19 @@ import type { EventQueue } from './event-queue.ts'
 import { openSession } from './session.ts'
 
 /** From one `identify` to the loss of what it found. */
-export interface LinkSession<S extends Speaker> {
-  readonly speaker: S
+export interface LinkSession<S extends ProtocolClient> {
+  readonly client: S
   /** Aborts when the session is over. */
   readonly over: AbortSignal
   /** The device answered: the link is good. */
-  heard(): void
+  markResponsive(): void
   /** The device does not answer any more: the session is over, and the link when nobody else on it answers. */
-  silent(detail: string): void
+  markUnresponsive(detail: string): void
   /** The session is over for another reason. */
   end(reason: string): void
 }
 
-export interface LinkDeviceOptions<S extends Speaker> {
+export interface LinkDeviceOptions<S extends ProtocolClient> {
   readonly link: LinkSettings
   readonly links: SharedLinks
   readonly platform: Platform
@@ -47,11 +47,11 @@ export interface LinkDeviceOptions<S extends Speaker> {
 }
 
 /** The life of a device on a link, the same for every protocol: joins, sessions, commands, closing. */
-export function linkDevice<S extends Speaker>(options: LinkDeviceOptions<S>): ProtectionDevice {
+export function linkDevice<S extends ProtocolClient>(options: LinkDeviceOptions<S>): ProtectionDevice {
   return new LinkDevice(options)
 }
 
-class LinkDevice<S extends Speaker> implements ProtectionDevice {
+class LinkDevice<S extends ProtocolClient> implements ProtectionDevice {
   readonly events: AsyncIterable<DeviceEvent>
   readonly #options: LinkDeviceOptions<S>
   readonly #line: DeviceLink<S>
@@ -70,7 +70,7 @@ class LinkDevice<S extends Speaker> implements ProtectionDevice {
       signal: (signal, seconds) => options.signal?.(signal, seconds),
       emergency: (open, silent) => options.emergency?.(open, silent),
       switchOff: () => options.switchOff?.(this.#session?.over.aborted ? null : this.#session),
-      letGo: () => this.#letGo(),
+      dispose: () => this.#dispose(),
     })
   }
 
@@ -84,17 +84,17 @@ class LinkDevice<S extends Speaker> implements ProtectionDevice {
     const member = this.#line.joined()
     this.#session?.end('identified anew')
     this.#ready = false
-    const begun = this.#beginSession(member)
-    this.#session = begun
-    const either = eitherSignal(signal, begun.over)
+    const session = this.#beginSession(member)
+    this.#session = session
+    const either = eitherSignal(signal, session.over)
     try {
-      const identity = await this.#options.begin(begun, either.signal)
+      const identity = await this.#options.begin(session, either.signal)
       if (either.signal.aborted) throw either.signal.reason as Error
-      member.heard()
+      member.markResponsive()
       this.#ready = true
       return identity
     } catch (error) {
-      begun.end('not identified')
+      session.end('not identified')
       throw error
     } finally {
       either.done()
@@ -113,25 +113,25 @@ class LinkDevice<S extends Speaker> implements ProtectionDevice {
     return this.#commands.close()
   }
 
-  #beginSession({ speaker, heard, silent }: Membership<S>): LinkSession<S> {
+  #beginSession({ client, markResponsive, markUnresponsive }: Membership<S>): LinkSession<S> {
     const { over, lost, end } = openSession()
     setMaxListeners(0, over)
     this.#lost = lost
     const onSilent = (detail: string) => {
       end(detail)
-      silent(detail)
+      markUnresponsive(detail)
     }
-    return { speaker, over, heard, silent: onSilent, end }
+    return { client, over, markResponsive, markUnresponsive: onSilent, end }
   }
 
   #release(command: ReleaseCommand, signal: AbortSignal): RunningCommand {
     const session = this.#session
     const usable = this.#ready && session && !session.over.aborted
     const running = usable ? this.#options.release?.(command, session, signal) : undefined
-    return running ?? settled(result('failed', false, 'not_ready', 'the device is not connected'))
+    return running ?? completedCommand(result('failed', false, 'not_ready', 'the device is not connected'))
   }
 
-  #letGo(): void {
+  #dispose(): void {
     this.#session?.end('closed')
     this.#line.leave()
     this.#options.stopped?.()

@@ -14,7 +14,7 @@ import type { Driver } from './driver.ts'
 import { emergencyEvent } from './emergency-input.ts'
 import { eventQueue } from './event-queue.ts'
 import { watchLevel } from './level-watch.ts'
-import { outputCommands, settled } from './device-commands.ts'
+import { outputCommands, completedCommand } from './device-commands.ts'
 import type { DeviceCommands, ReleaseCommand } from './device-commands.ts'
 import type { ReaderCapabilities } from './llrp/capabilities.ts'
 import { startConversation } from './llrp/conversation.ts'
@@ -22,35 +22,35 @@ import type { LlrpConversation, LlrpListener } from './llrp/conversation.ts'
 import { switchEasOff } from './llrp/eas.ts'
 import { readInputLevel } from './llrp/input-level.ts'
 import { killTag } from './llrp/kill.ts'
-import { eventsIn, isClosing, refusalIn, stampOf } from './llrp/notifications.ts'
+import { eventsIn, isConnectionClose, connectionRefusal, stampOf } from './llrp/notifications.ts'
 import { startPulse } from './llrp/pulse.ts'
 import { readerClock } from './llrp/reader-clock.ts'
 import type { ReaderClock } from './llrp/reader-clock.ts'
 import { outputWrite } from './llrp/reader-settings.ts'
 import { signalOutputs } from './reader-settings.ts'
-import { claimsOf, llrpCapabilities, LlrpSettings } from './llrp/settings.ts'
+import { exclusiveResourcesOf, llrpCapabilities, LlrpSettings } from './llrp/settings.ts'
 import { setUpReader } from './llrp/set-up.ts'
 import { isEpc, tagAccess } from './llrp/tag-access.ts'
 import type { TagAccess } from './llrp/tag-access.ts'
 import { noiseReport } from './noise-report.ts'
 import type { NoiseReport } from './noise-report.ts'
-import { wantedOutputs } from './desired-outputs.ts'
-import type { WantedOutputs } from './desired-outputs.ts'
+import { desiredOutputs } from './desired-outputs.ts'
+import type { DesiredOutputs } from './desired-outputs.ts'
 import type { WriteAnswer } from './write-answer.ts'
 
-const GOODBYE_WITHIN_MS = 2_000
+const CLOSE_WITHIN_MS = 2_000
 const NOT_CONNECTED = 'the reader is not connected'
 const NO_PASSWORD = '00000000'
 
 /** One connection and what is known on it. */
 interface Connection {
   readonly conversation: LlrpConversation
-  readonly greeting: Promise<void>
+  readonly accepted: Promise<void>
   readonly access: TagAccess
   /** Null until the reader is set up. */
   reader: ReaderCapabilities | null
   /** The reader has its settings, so single outputs may be written. */
-  takesOutputs: boolean
+  isConfigured: boolean
 }
 
 /** The commands and tags of one LLRP reader. */
@@ -60,7 +60,7 @@ class LlrpDevice implements ProtectionDevice {
   readonly #queue = eventQueue()
   readonly #noise: NoiseReport
   readonly #connections = new WeakMap<LlrpConversation, Connection>()
-  readonly #outputs: WantedOutputs
+  readonly #outputs: DesiredOutputs
   readonly #line: DeviceLink<LlrpConversation>
   readonly #commands: DeviceCommands
   readonly events: AsyncIterable<DeviceEvent>
@@ -69,7 +69,7 @@ class LlrpDevice implements ProtectionDevice {
     this.#settings = settings
     this.#platform = platform
     this.#noise = noiseReport(platform, this.#queue.put)
-    this.#outputs = wantedOutputs({
+    this.#outputs = desiredOutputs({
       release: settings.release?.gpo,
       signals: signalOutputs(settings),
       opensInEmergency: settings.opensInEmergency,
@@ -84,14 +84,14 @@ class LlrpDevice implements ProtectionDevice {
       platform,
       outputs: this.#outputs,
       release: (command, signal) => this.#release(command, signal),
-      switchOff: (signal) => this.#sayGoodbye(signal),
-      letGo: () => this.#letGo(),
+      switchOff: (signal) => this.#closeReader(signal),
+      dispose: () => this.#dispose(),
     })
     this.events = this.#queue.events
   }
 
   async connect(signal: AbortSignal, onFailure: (detail: string) => void): Promise<void> {
-    this.#line.member?.speaker.end('connected anew')
+    this.#line.member?.client.end('connected anew')
     await this.#line.connect(signal, onFailure)
   }
 
@@ -99,24 +99,24 @@ class LlrpDevice implements ProtectionDevice {
     const member = this.#line.joined()
     const current = this.#connection()
     assert(current, 'each conversation has its connection')
-    const { conversation, greeting } = current
+    const { conversation, accepted } = current
     const { identity, reader } = await setUpReader({
       conversation,
-      greeting,
+      accepted,
       settings: this.#settings,
       signal,
-      wanted: () => this.#outputs.atConnect(),
+      desiredOutputs: () => this.#outputs.atConnect(),
       onOutputsWritten: () => {
-        current.takesOutputs = true
+        current.isConfigured = true
       },
     }).catch((error: unknown) => {
-      current.takesOutputs = false
+      current.isConfigured = false
       throw error
     })
     await this.#watchEmergency(current)
     if (conversation.isOver) throw new Error('the link was lost')
     current.reader = reader
-    member.heard()
+    member.markResponsive()
     return identity
   }
 
@@ -137,12 +137,12 @@ class LlrpDevice implements ProtectionDevice {
   }
 
   #connection(): Connection | null {
-    return this.#line.member ? (this.#connections.get(this.#line.member.speaker) ?? null) : null
+    return this.#line.member ? (this.#connections.get(this.#line.member.client) ?? null) : null
   }
 
   async #write(output: number, on: boolean): Promise<WriteAnswer> {
     const current = this.#connection()
-    if (!current?.takesOutputs) return { kind: 'lost', handed: false, detail: NOT_CONNECTED }
+    if (!current?.isConfigured) return { kind: 'lost', possiblySent: false, detail: NOT_CONNECTED }
     const answer = await current.conversation.request(
       'SET_READER_CONFIG_RESPONSE',
       (id) => outputWrite(id, output, on),
@@ -154,7 +154,7 @@ class LlrpDevice implements ProtectionDevice {
     return answer
   }
 
-  #tellEmergency(input: number, level: boolean): void {
+  #emitEmergency(input: number, level: boolean): void {
     const event = emergencyEvent(this.#settings.emergency, input, level)
     if (event) this.#queue.put(event)
   }
@@ -167,56 +167,56 @@ class LlrpDevice implements ProtectionDevice {
     const level = await read()
     if (level === null)
       throw new Error(`the reader does not tell the level of input (GPI) ${input}, so it cannot serve as "emergency"`)
-    this.#tellEmergency(input, level)
+    this.#emitEmergency(input, level)
     const over = new AbortController()
     void conversation.ended.then(() => over.abort())
     void watchLevel({
       timers: this.#platform.timers,
       over: over.signal,
       read,
-      onLevel: (now) => this.#tellEmergency(input, now),
-      onSilent: () => conversation.end(`the reader no longer tells the level of input (GPI) ${input}`),
+      onLevel: (now) => this.#emitEmergency(input, now),
+      onUnresponsive: () => conversation.end(`the reader no longer tells the level of input (GPI) ${input}`),
     })
   }
 
   #start(link: ByteLink): LlrpConversation {
-    let greet = (_refusal: string | null) => {}
-    const greeting = new Promise<void>((resolve, reject) => {
-      greet = (refusal) => (refusal === null ? resolve() : reject(new Error(refusal)))
+    let settle = (_refusal: string | null) => {}
+    const accepted = new Promise<void>((resolve, reject) => {
+      settle = (refusal) => (refusal === null ? resolve() : reject(new Error(refusal)))
     })
-    greeting.catch(() => {})
+    accepted.catch(() => {})
     const { clock, timers } = this.#platform
-    const listener = this.#listen(readerClock(clock), greet, (reason) => conversation.end(reason))
+    const listener = this.#listen(readerClock(clock), settle, (reason) => conversation.end(reason))
     const conversation: LlrpConversation = startConversation(link, this.#platform, listener)
     const access = tagAccess(conversation, listener, timers, this.#settings.requestTimeoutMs)
-    this.#connections.set(conversation, { conversation, greeting, access, reader: null, takesOutputs: false })
+    this.#connections.set(conversation, { conversation, accepted, access, reader: null, isConfigured: false })
     return conversation
   }
 
   /** Turns what a reader tells into events. */
-  #listen(readers: ReaderClock, greet: (refusal: string | null) => void, end: (reason: string) => void): LlrpListener {
+  #listen(stamps: ReaderClock, greet: (refusal: string | null) => void, end: (reason: string) => void): LlrpListener {
     const readOf = ({ epc, antenna, rssiDbm, utcUs, uptimeUs }: TagSighting): TagRead => ({
       tag: { epc },
-      seenAtMs: readers.seenAt({ utcUs, uptimeUs }),
+      seenAtMs: stamps.seenAt({ utcUs, uptimeUs }),
       ...(antenna === undefined ? {} : { antenna }),
       ...(rssiDbm === undefined ? {} : { rssiDbm }),
     })
-    let isGreeted = false
+    let isDecided = false
 
     const onNotification = (notification: Message<'READER_EVENT_NOTIFICATION'>): void => {
-      const refusal = refusalIn(notification)
-      if (refusal !== undefined && !isGreeted) {
-        isGreeted = true
-        readers.set(stampOf(notification))
+      const refusal = connectionRefusal(notification)
+      if (refusal !== undefined && !isDecided) {
+        isDecided = true
+        stamps.set(stampOf(notification))
         greet(refusal)
         if (refusal !== null) return end(refusal)
       } else if (refusal !== undefined && refusal !== null)
         this.#onFault('another program tried to connect to this reader')
-      if (isClosing(notification)) return end('the reader closes the connection')
-      const ageMs = this.#platform.clock.elapsed() - readers.seenAt(stampOf(notification))
+      if (isConnectionClose(notification)) return end('the reader closes the connection')
+      const ageMs = this.#platform.clock.elapsed() - stamps.seenAt(stampOf(notification))
       for (const event of eventsIn(notification, ageMs, this.#settings.passageInput)) {
         this.#queue.put(event)
-        if (event.type === 'input') this.#tellEmergency(event.input, event.on)
+        if (event.type === 'input') this.#emitEmergency(event.input, event.on)
       }
     }
 
@@ -225,8 +225,8 @@ class LlrpDevice implements ProtectionDevice {
 
   #release(command: ReleaseCommand, signal: AbortSignal): RunningCommand {
     const current = this.#connection()
-    const refuse = (...why: Parameters<typeof result>): RunningCommand => settled(result(...why))
-    if (!current?.reader || current.conversation.isOver) return refuse('failed', false, 'not_ready', NOT_CONNECTED)
+    const reject = (...why: Parameters<typeof result>): RunningCommand => completedCommand(result(...why))
+    if (!current?.reader || current.conversation.isOver) return reject('failed', false, 'not_ready', NOT_CONNECTED)
     if (this.#settings.release) {
       const { gpo, pulseMs } = this.#settings.release
       return startPulse({
@@ -242,11 +242,11 @@ class LlrpDevice implements ProtectionDevice {
     }
     const { kill, eas } = this.#settings
     if (!kill && !eas)
-      return refuse('failed', false, 'not_supported', 'no release is configured; add "release": { "gpo": … }')
+      return reject('failed', false, 'not_supported', 'no release is configured; add "release": { "gpo": … }')
     if (!current.reader.canReachTags)
-      return refuse('failed', false, 'not_supported', 'the reader says that it does no operations on single tags')
+      return reject('failed', false, 'not_supported', 'the reader says that it does no operations on single tags')
     if (!command.tag || !('epc' in command.tag) || !isEpc(command.tag.epc))
-      return refuse('failed', false, 'not_supported', 'the command must name the EPC of the tag')
+      return reject('failed', false, 'not_supported', 'the command must name the EPC of the tag')
     const { epc } = command.tag
     const { access } = current
     const done = kill
@@ -258,10 +258,10 @@ class LlrpDevice implements ProtectionDevice {
     return { outcome, finished: outcome }
   }
 
-  async #sayGoodbye(signal: AbortSignal): Promise<void> {
+  async #closeReader(signal: AbortSignal): Promise<void> {
     const current = this.#connection()
-    if (!current?.takesOutputs) return
-    const ask = { timeoutMs: GOODBYE_WITHIN_MS, signal }
+    if (!current?.isConfigured) return
+    const ask = { timeoutMs: CLOSE_WITHIN_MS, signal }
     const { conversation } = current
     // Sent in one go, so that the reader has all of it even when it answers late.
     await Promise.all([
@@ -275,8 +275,8 @@ class LlrpDevice implements ProtectionDevice {
     ])
   }
 
-  #letGo(): void {
-    this.#line.member?.speaker.end('closed')
+  #dispose(): void {
+    this.#line.member?.client.end('closed')
     this.#line.leave()
     this.#noise.stop()
     this.#queue.end()
@@ -289,7 +289,7 @@ export const llrpDriver: Driver<LlrpSettings, typeof LlrpSettings> = {
   settings: LlrpSettings,
   // A reader serves one client.
   linkUse: () => null,
-  claims: claimsOf,
+  exclusiveResources: exclusiveResourcesOf,
   capabilities: llrpCapabilities,
   open: (settings, links, platform) => new LlrpDevice(settings, links, platform),
 }

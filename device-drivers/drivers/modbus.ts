@@ -9,9 +9,9 @@ import type { CommandResult, DeviceCommand, DeviceEvent, DeviceIdentity, Protect
 import type { Driver } from './driver.ts'
 import { eventQueue } from './event-queue.ts'
 import { watchInputs } from './input-watch.ts'
-import { outputCommands, settled } from './device-commands.ts'
+import { outputCommands, completedCommand } from './device-commands.ts'
 import type { DeviceCommands } from './device-commands.ts'
-import { auditOutputs, writeDoubtful } from './modbus/audit.ts'
+import { auditOutputs, writeUncertain } from './modbus/audit.ts'
 import { switchAnswer } from './modbus/board.ts'
 import type { Board } from './modbus/board.ts'
 import { MODBUS_BUS } from './modbus/bus.ts'
@@ -21,13 +21,20 @@ import { modbusSensors } from './modbus/sensors.ts'
 import type { Sensors } from './modbus/sensors.ts'
 import { beginSession, misfit } from './modbus/session.ts'
 import type { ModbusSession } from './modbus/session.ts'
-import { claimsOf, framingOf, linkUseOf, modbusCapabilities, ModbusSettings, signalOutputs } from './modbus/settings.ts'
+import {
+  exclusiveResourcesOf,
+  framingOf,
+  linkUseOf,
+  modbusCapabilities,
+  ModbusSettings,
+  signalOutputs,
+} from './modbus/settings.ts'
 import { noiseReport } from './noise-report.ts'
 import type { NoiseReport } from './noise-report.ts'
 import { startRelease } from './release.ts'
 import type { SwitchOutput } from './release.ts'
-import { wantedOutputs } from './desired-outputs.ts'
-import type { WantedOutputs } from './desired-outputs.ts'
+import { desiredOutputs } from './desired-outputs.ts'
+import type { DesiredOutputs } from './desired-outputs.ts'
 import type { WriteAnswer } from './write-answer.ts'
 
 const NO_OUTPUT = 'the board releases nothing; give "output" in its settings'
@@ -41,7 +48,7 @@ class ModbusDevice implements ProtectionDevice {
   readonly #noise: NoiseReport
   readonly #line: DeviceLink<ModbusBus>
   #session: ModbusSession | null = null
-  readonly #outputs: WantedOutputs
+  readonly #outputs: DesiredOutputs
   readonly #sensors: Sensors
   readonly #commands: DeviceCommands
   readonly events: AsyncIterable<DeviceEvent>
@@ -55,7 +62,7 @@ class ModbusDevice implements ProtectionDevice {
     this.#line = deviceLink(links, settings.link, MODBUS_BUS[framingOf(settings)], (reason) =>
       this.#session?.end(reason),
     )
-    this.#outputs = wantedOutputs({
+    this.#outputs = desiredOutputs({
       release: settings.output,
       signals: signalOutputs(settings),
       opensInEmergency: settings.opensInEmergency,
@@ -66,7 +73,7 @@ class ModbusDevice implements ProtectionDevice {
     this.#sensors = modbusSensors({
       settings,
       platform,
-      tell: this.#queue.put,
+      emit: this.#queue.put,
       siren: (seconds) => void (settings.siren && this.#outputs.signal('siren', seconds)),
     })
     this.#commands = outputCommands({
@@ -75,7 +82,7 @@ class ModbusDevice implements ProtectionDevice {
       onEmergency: (open) => this.#sensors.heldOpen(open),
       release: (_command, signal) => this.#release(signal),
       switchOff: (signal) => this.#switchOff(signal),
-      letGo: () => this.#letGo(),
+      dispose: () => this.#dispose(),
     })
     this.events = this.#queue.events
   }
@@ -83,35 +90,35 @@ class ModbusDevice implements ProtectionDevice {
   async connect(signal: AbortSignal, onFailure: (detail: string) => void): Promise<void> {
     this.#session?.end('connected anew')
     const member = await this.#line.connect(signal, onFailure)
-    void member.lost.then(member.speaker.onNoise(this.#noise.add))
+    void member.lost.then(member.client.onNoise(this.#noise.add))
   }
 
   async identify(signal: AbortSignal): Promise<DeviceIdentity> {
     const member = this.#line.joined()
     this.#session?.end('identified anew')
-    const begun = beginSession(member, this.#settings)
-    this.#session = begun
+    const session = beginSession(member, this.#settings)
+    this.#session = session
     try {
-      await this.#writeWanted(member, begun, signal)
-      const before = await readInputs(begun.board, this.#sensors.watched)
+      await this.#writeDesired(member, session, signal)
+      const before = await readInputs(session.board, this.#sensors.watched)
       if (!(before instanceof Map))
         throw misfit(member, this.#settings, before, `input ${this.#sensors.watched.join(' or ')}`)
       if (signal.aborted) throw signal.reason as Error
-      if (begun.over.aborted) throw new Error('the link was lost')
-      member.heard()
-      const common = { board: begun.board, doubtful: begun.doubtful, signal: begun.over }
+      if (session.over.aborted) throw new Error('the link was lost')
+      member.markResponsive()
+      const common = { board: session.board, uncertain: session.uncertain, signal: session.over }
       const read = async () => {
-        const found = await readInputs(begun.board, this.#sensors.watched)
+        const found = await readInputs(session.board, this.#sensors.watched)
         return found instanceof Map ? found : null
       }
-      this.#sensors.found(before)
-      begun.inputs = watchInputs({
+      this.#sensors.initial(before)
+      session.inputs = watchInputs({
         platform: this.#platform,
-        signal: begun.over,
+        signal: session.over,
         read,
         pollMs: this.#settings.pollMs,
-        before,
-        onChange: this.#sensors.changed,
+        initial: before,
+        onChange: this.#sensors.onChange,
       })
       void auditOutputs({
         ...common,
@@ -122,7 +129,7 @@ class ModbusDevice implements ProtectionDevice {
         onFault: this.#onFault,
       })
     } catch (error) {
-      begun.end('not identified')
+      session.end('not identified')
       throw error
     }
     return {
@@ -143,21 +150,22 @@ class ModbusDevice implements ProtectionDevice {
   }
 
   async #write(output: number, on: boolean): Promise<WriteAnswer> {
-    if (!this.#session || this.#session.over.aborted) return { kind: 'lost', handed: false, detail: NOT_CONNECTED }
-    const { board, doubtful, over } = this.#session
+    if (!this.#session || this.#session.over.aborted)
+      return { kind: 'lost', possiblySent: false, detail: NOT_CONNECTED }
+    const { board, uncertain, over } = this.#session
     const answer = switchAnswer(await board.writeCoil(output, on))
     if (answer.kind === 'done') {
-      doubtful.delete(output)
+      uncertain.delete(output)
       return { kind: 'answered' }
     }
-    doubtful.add(output)
-    if (!over.aborted) void writeDoubtful({ board, doubtful, outputs: this.#outputs, release: this.#settings.output })
-    return answer.kind === 'refused' && answer.undecided
-      ? { kind: 'lost', handed: true, detail: answer.detail }
+    uncertain.add(output)
+    if (!over.aborted) void writeUncertain({ board, uncertain, outputs: this.#outputs, release: this.#settings.output })
+    return answer.kind === 'refused' && answer.outputMayHaveMoved
+      ? { kind: 'lost', possiblySent: true, detail: answer.detail }
       : answer
   }
 
-  async #writeWanted(member: Membership<ModbusBus>, { board }: ModbusSession, signal: AbortSignal): Promise<void> {
+  async #writeDesired(member: Membership<ModbusBus>, { board }: ModbusSession, signal: AbortSignal): Promise<void> {
     for (const output of this.#outputs.atConnect().keys()) {
       if (signal.aborted) throw signal.reason as Error
       // Looked up at the last moment: a signal that comes meanwhile is written behind this one.
@@ -170,17 +178,17 @@ class ModbusDevice implements ProtectionDevice {
   #release(signal: AbortSignal): RunningCommand {
     const current = this.#session
     if (!current?.inputs || current.over.aborted) {
-      return settled(result('failed', false, 'not_ready', NOT_CONNECTED))
+      return completedCommand(result('failed', false, 'not_ready', NOT_CONNECTED))
     }
-    const { board, inputs, over, doubtful } = current
+    const { board, inputs, over, uncertain } = current
     const { output, pulseMs } = this.#settings
-    if (output === undefined) return settled(result('failed', false, 'not_supported', NO_OUTPUT))
+    if (output === undefined) return completedCommand(result('failed', false, 'not_supported', NO_OUTPUT))
     const pulse: Board['writeCoil'] = (coil, on, options) =>
       on && this.#settings.hardwarePulse ? board.flashCoil(coil, pulseMs, options) : board.writeCoil(coil, on, options)
     const switchOutput: SwitchOutput = async (on, options) => {
       const answer = switchAnswer(await pulse(output, on, options))
-      if (answer.kind === 'done') doubtful.delete(output)
-      else doubtful.add(output)
+      if (answer.kind === 'done') uncertain.delete(output)
+      else uncertain.add(output)
       return answer
     }
     const onPulse = () => {
@@ -214,7 +222,7 @@ class ModbusDevice implements ProtectionDevice {
     await Promise.all(this.#outputs.toSwitchOff().map((output) => board?.writeCoil(output, false, { signal })))
   }
 
-  #letGo(): void {
+  #dispose(): void {
     this.#session?.end('closed')
     this.#line.leave()
     this.#noise.stop()
@@ -228,7 +236,7 @@ export const modbusDriver: Driver<ModbusSettings, typeof ModbusSettings> = {
   name: 'modbus',
   settings: ModbusSettings,
   linkUse: linkUseOf,
-  claims: claimsOf,
+  exclusiveResources: exclusiveResourcesOf,
   capabilities: modbusCapabilities,
   open: (settings, links, platform) => new ModbusDevice(settings, links, platform),
 }

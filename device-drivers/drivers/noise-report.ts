@@ -11,7 +11,7 @@ export interface NoiseReport {
 }
 
 /** Adds up noise and tells it at most once a second: a broken cable must not drown everything else. */
-export function noiseReport(platform: Platform, tell: (event: DeviceEvent) => void): NoiseReport {
+export function noiseReport(platform: Platform, emit: (event: DeviceEvent) => void): NoiseReport {
   let bytes = 0
   let detail = ''
   let cancel: Cancel | null = null
@@ -19,7 +19,7 @@ export function noiseReport(platform: Platform, tell: (event: DeviceEvent) => vo
   function flush(): void {
     cancel = null
     if (bytes === 0) return
-    tell({ type: 'noise', bytes, detail })
+    emit({ type: 'noise', bytes, detail })
     bytes = 0
     cancel = platform.timers.after(AT_MOST_EVERY_MS, flush)
   }

@@ -16,19 +16,19 @@ import { holdOpen } from './hold-open.ts'
 import type { HoldOpen } from './hold-open.ts'
 import { watchInputs } from './input-watch.ts'
 import type { InputWatch } from './input-watch.ts'
-import { settled } from './device-commands.ts'
+import { completedCommand } from './device-commands.ts'
 import type { ReleaseCommand } from './device-commands.ts'
 import { linkDevice } from './link-device.ts'
 import type { LinkDeviceOptions, LinkSession } from './link-device.ts'
 import { noiseReport } from './noise-report.ts'
 import type { NoiseReport } from './noise-report.ts'
-import { signalCommand, switched } from './osdp/commands.ts'
+import { signalCommand, switchAnswerOf } from './osdp/commands.ts'
 import { startDialogue } from './osdp/dialogue.ts'
 import type { Dialogue, SendOptions } from './osdp/dialogue.ts'
 import { expectReply, identifyDevice } from './osdp/identify.ts'
 import { OSDP_LINE } from './osdp/line.ts'
 import type { OsdpLine } from './osdp/line.ts'
-import { osdpCapabilities, osdpClaims, OsdpSettings } from './osdp/settings.ts'
+import { osdpCapabilities, exclusiveResourcesOf, OsdpSettings } from './osdp/settings.ts'
 import { watchDevice } from './osdp/watch-device.ts'
 import { startRelease } from './release.ts'
 import type { SwitchAnswer } from './release.ts'
@@ -36,7 +36,7 @@ import { timedSignals } from './timed-signals.ts'
 import type { TimedSignals } from './timed-signals.ts'
 import { writeResult } from './write-answer.ts'
 
-const NOT_CONNECTED: SwitchAnswer = { kind: 'lost', handed: false, detail: 'the device is not connected' }
+const NOT_CONNECTED: SwitchAnswer = { kind: 'lost', possiblySent: false, detail: 'the device is not connected' }
 const NO_INPUTS: InputWatch = { next: async () => ({ kind: 'missed' }) }
 
 /** The commands and events of one OSDP device. */
@@ -57,7 +57,7 @@ class OsdpDevice implements LinkDeviceOptions<OsdpLine> {
   readonly #configured: ReadonlySet<Signal>
   readonly #signals: TimedSignals
   readonly #hold: HoldOpen
-  readonly #doorOf: DoorWatch | undefined
+  readonly #doorWatch: DoorWatch | undefined
 
   readonly #onFault = (detail: string): void => this.queue.put({ type: 'fault', detail })
 
@@ -89,7 +89,7 @@ class OsdpDevice implements LinkDeviceOptions<OsdpLine> {
         return answer.kind === 'done' ? { kind: 'answered' } : answer
       },
     })
-    this.#doorOf =
+    this.#doorWatch =
       settings.door &&
       doorWatch({
         platform,
@@ -106,47 +106,47 @@ class OsdpDevice implements LinkDeviceOptions<OsdpLine> {
 
   async begin(session: LinkSession<OsdpLine>, signal: AbortSignal): Promise<DeviceIdentity> {
     this.#dialogue = null
-    const stopNoise = session.speaker.onNoise(this.#noise.add)
+    const stopNoise = session.client.onNoise(this.#noise.add)
     session.over.addEventListener('abort', stopNoise, { once: true })
     const start = () =>
       startDialogue({
-        line: session.speaker,
+        line: session.client,
         address: this.#settings.address,
         check: this.#settings.check,
         timeoutMs: this.#settings.requestTimeoutMs,
         timers: this.platform.timers,
         over: session.over,
-        onSilent: session.silent,
+        onUnresponsive: session.markUnresponsive,
         onBroken: session.end,
         onFault: this.#onFault,
       })
-    const { identity, dialogue: found } = await identifyDevice({
+    const { identity, dialogue } = await identifyDevice({
       settings: this.#settings,
       platform: this.platform,
       start,
       onFault: this.#onFault,
     })
-    session.heard()
+    session.markResponsive()
     if (this.#output !== undefined && this.#hold.isOpen !== undefined)
       await expectReply(
-        found,
+        dialogue,
         this.#hold.isOpen ? outputOn(this.#output) : outputOff(this.#output),
         [OSDP_REPLY.ack, OSDP_REPLY.outputStatus],
         `output ${this.#output}`,
       )
     // From here on a signal that comes meanwhile goes behind these.
-    this.#dialogue = found
+    this.#dialogue = dialogue
     for (const name of this.#signals.due().keys()) {
       // Looked up at the last moment, for it may have been switched while another was written.
       const command = signalCommand(this.#settings, name, this.#signals.due().get(name) ?? 0)
-      if (command) await expectReply(found, command, [OSDP_REPLY.ack, OSDP_REPLY.outputStatus], `the ${name}`)
+      if (command) await expectReply(dialogue, command, [OSDP_REPLY.ack, OSDP_REPLY.outputStatus], `the ${name}`)
     }
-    const before = await this.#readOnce(found)
+    const before = await this.#readOnce(dialogue)
     if (signal.aborted) throw signal.reason as Error
     const isOpen = this.#door && before.get(this.#door.input)
-    if (isOpen !== undefined) this.#doorOf?.set(isOpen)
-    before.forEach((on, input) => this.#tellEmergency(input, on))
-    this.#startWatching(found, before, session.over)
+    if (isOpen !== undefined) this.#doorWatch?.set(isOpen)
+    before.forEach((on, input) => this.#emitEmergency(input, on))
+    this.#startWatching(dialogue, before, session.over)
     const { vendor, model, version, serialNumber, firmwareVersion } = identity
     const secured = this.#settings.key === undefined ? 'without secure channel' : 'in secure channel'
     return {
@@ -159,7 +159,7 @@ class OsdpDevice implements LinkDeviceOptions<OsdpLine> {
   release(_command: ReleaseCommand, session: LinkSession<OsdpLine>, signal: AbortSignal): RunningCommand {
     const { output, confirmInput, pulseMs, door } = this.#settings
     if (output === undefined)
-      return settled(result('failed', false, 'not_supported', 'no output is configured; add "output": …'))
+      return completedCommand(result('failed', false, 'not_supported', 'no output is configured; add "output": …'))
     const switchOutput = (on: boolean, options?: SendOptions) =>
       this.#send(on ? outputOnFor(output, pulseMs) : outputOff(output), options)
     return startRelease({
@@ -185,7 +185,7 @@ class OsdpDevice implements LinkDeviceOptions<OsdpLine> {
   }
 
   async emergency(open: boolean, silent: boolean): Promise<CommandResult> {
-    this.#doorOf?.heldOpen(open)
+    this.#doorWatch?.heldOpen(open)
     const silenced = this.#signals.silence(silent)
     if (open && this.#output === undefined)
       return result('failed', false, 'not_supported', 'there is no output to open')
@@ -205,11 +205,11 @@ class OsdpDevice implements LinkDeviceOptions<OsdpLine> {
 
   stopped(): void {
     this.#noise.stop()
-    this.#doorOf?.stop()
+    this.#doorWatch?.stop()
   }
 
   async #send(command: OsdpCommand | null, options?: SendOptions): Promise<SwitchAnswer> {
-    return this.#dialogue && command ? switched(await this.#dialogue.send(command, options)) : NOT_CONNECTED
+    return this.#dialogue && command ? switchAnswerOf(await this.#dialogue.send(command, options)) : NOT_CONNECTED
   }
 
   #onCard({ bits, hex }: OsdpCard): void {
@@ -221,11 +221,11 @@ class OsdpDevice implements LinkDeviceOptions<OsdpLine> {
   #onInput(input: number, on: boolean): void {
     this.queue.put({ type: 'input', input, on })
     if (input === this.#settings.passageInput && on) this.queue.put({ type: 'passage' })
-    if (input === this.#door?.input) this.#doorOf?.set(on)
-    this.#tellEmergency(input, on)
+    if (input === this.#door?.input) this.#doorWatch?.set(on)
+    this.#emitEmergency(input, on)
   }
 
-  #tellEmergency(input: number, on: boolean): void {
+  #emitEmergency(input: number, on: boolean): void {
     const event = emergencyEvent(this.#settings.emergency, input, on)
     if (event) this.queue.put(event)
   }
@@ -234,10 +234,10 @@ class OsdpDevice implements LinkDeviceOptions<OsdpLine> {
     return new Map(this.#watched.map((input) => [input, data[input] === 1]))
   }
 
-  async #readOnce(asked: Dialogue): Promise<Map<number, boolean>> {
+  async #readOnce(dialogue: Dialogue): Promise<Map<number, boolean>> {
     if (this.#watched.length === 0) return new Map()
     const data = await expectReply(
-      asked,
+      dialogue,
       osdpCommand(OSDP_COMMAND.inputStatus),
       [OSDP_REPLY.inputStatus],
       'to tell its inputs',
@@ -251,9 +251,9 @@ class OsdpDevice implements LinkDeviceOptions<OsdpLine> {
     return this.#statesOf(data)
   }
 
-  #startWatching(found: Dialogue, before: ReadonlyMap<number, boolean>, over: AbortSignal): void {
+  #startWatching(dialogue: Dialogue, before: ReadonlyMap<number, boolean>, over: AbortSignal): void {
     const read = async () => {
-      const answer = await found.send(osdpCommand(OSDP_COMMAND.inputStatus), { lane: 'poll' })
+      const answer = await dialogue.send(osdpCommand(OSDP_COMMAND.inputStatus), { lane: 'poll' })
       return answer.kind === 'reply' && answer.code === OSDP_REPLY.inputStatus ? this.#statesOf(answer.data) : null
     }
     const { pollMs } = this.#settings
@@ -264,7 +264,7 @@ class OsdpDevice implements LinkDeviceOptions<OsdpLine> {
             platform: this.platform,
             read,
             pollMs,
-            before,
+            initial: before,
             signal: over,
             onChange: (input, on) => this.#onInput(input, on),
           })
@@ -273,7 +273,7 @@ class OsdpDevice implements LinkDeviceOptions<OsdpLine> {
         ? null
         : { output: this.#output, isOn: () => this.#pulses > 0 || this.#hold.isOpen !== false }
     void watchDevice({
-      dialogue: found,
+      dialogue,
       platform: this.platform,
       pollMs,
       over,
@@ -285,7 +285,7 @@ class OsdpDevice implements LinkDeviceOptions<OsdpLine> {
 
   #onPulse(): () => void {
     this.#pulses++
-    this.#doorOf?.released()
+    this.#doorWatch?.released()
     return () => void this.#pulses--
   }
 }
@@ -295,7 +295,7 @@ export const osdpDriver: Driver<OsdpSettings, typeof OsdpSettings> = {
   name: 'osdp',
   settings: OsdpSettings,
   linkUse: (settings) => `OSDP, ${linkMode(settings.link)}`,
-  claims: osdpClaims,
+  exclusiveResources: exclusiveResourcesOf,
   capabilities: osdpCapabilities,
   open: (settings, links, platform) => linkDevice(new OsdpDevice(settings, links, platform)),
 }

@@ -21,7 +21,7 @@ import { pcscCapabilities, PcscSettings } from './pcsc/settings.ts'
 import { tagWatch } from './pcsc/tag-watch.ts'
 import type { TagWatch } from './pcsc/tag-watch.ts'
 
-const MOST_RELEASES_WAITING = 8
+const MAX_RELEASES_WAITING = 8
 const CLOSE_WITHIN_MS = 2_000
 const FIRST_RETRY_MS = 250
 const LONGEST_RETRY_MS = 15_000
@@ -33,7 +33,7 @@ class PcscReader implements ProtectionDevice {
   readonly #timers: Timers
   readonly #service: string
   readonly #queue = eventQueue()
-  readonly #releases = commandQueue(MOST_RELEASES_WAITING)
+  readonly #releases = commandQueue(MAX_RELEASES_WAITING)
   readonly #tags: TagWatch
   readonly #line: DeviceLink<Pcscd>
   #reader = ''
@@ -53,14 +53,14 @@ class PcscReader implements ProtectionDevice {
   }
 
   async connect(signal: AbortSignal, onFailure: (detail: string) => void): Promise<void> {
-    this.#letGo('connected anew')
+    this.#dispose('connected anew')
     const delays = retryDelays(this.#platform.random, FIRST_RETRY_MS, LONGEST_RETRY_MS)
     for (;;) {
       const member = await this.#line.connect(signal, onFailure)
       try {
-        await member.speaker.greet()
-        this.#reader = await this.#untilPlugged(member.speaker, signal, onFailure)
-        member.heard()
+        await member.client.negotiate()
+        this.#reader = await this.#untilPlugged(member.client, signal, onFailure)
+        member.markResponsive()
         return
       } catch (error) {
         this.#line.leave()
@@ -72,7 +72,7 @@ class PcscReader implements ProtectionDevice {
   }
 
   async identify(): Promise<DeviceIdentity> {
-    const pcscd = this.#line.joined().speaker
+    const pcscd = this.#line.joined().client
     this.#session?.end('identified anew')
     this.#session = beginSession({ pcscd, reader: this.#reader, tags: this.#tags, timers: this.#timers })
     return { description: `NFC reader ${this.#reader}` }
@@ -94,11 +94,11 @@ class PcscReader implements ProtectionDevice {
     const timeUp = new AbortController()
     await Promise.race([this.#releases.idle(), pause(this.#timers, CLOSE_WITHIN_MS, timeUp.signal).catch(() => {})])
     timeUp.abort()
-    this.#letGo('closed')
+    this.#dispose('closed')
     this.#queue.end()
   }
 
-  #letGo(reason: string): void {
+  #dispose(reason: string): void {
     this.#session?.end(reason)
     this.#line.leave()
   }
@@ -130,9 +130,9 @@ class PcscReader implements ProtectionDevice {
     }
     if (!this.#session) return Promise.resolve(result('failed', false, 'not_ready', 'the reader is not there'))
     const current = this.#session
-    return new Promise((tell) => {
+    return new Promise((resolve) => {
       current.add({
-        refuse: () => {
+        precheck: () => {
           if (signal.aborted) return result('failed', false, 'cancelled')
           if (this.#tags.present?.uid !== wanted)
             return result('failed', false, 'not_ready', `the tag ${wanted} is not on the reader`)
@@ -145,7 +145,7 @@ class PcscReader implements ProtectionDevice {
           )
         },
         run: (card) => releaseEas(card, wanted, signal),
-        tell,
+        resolve,
       })
     })
   }
@@ -156,7 +156,7 @@ export const pcscDriver: Driver<PcscSettings, typeof PcscSettings> = {
   name: 'pcsc',
   settings: PcscSettings,
   linkUse: () => null,
-  claims: () => [],
+  exclusiveResources: () => [],
   capabilities: pcscCapabilities,
   open: (settings, links, platform) => new PcscReader(settings, links, platform),
 }

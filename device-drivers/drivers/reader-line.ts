@@ -37,7 +37,7 @@ export function readerLine<Frame>({
 }
 
 /** The frame of an answer, while a device is identified. Throws when there is none; the session then ends as silent. */
-export function frameOf<Frame>(
+export function frameOrThrow<Frame>(
   answer: ExchangeAnswer<Frame>,
   session: LinkSession<Exchange<Frame>>,
   signal: AbortSignal,
@@ -45,9 +45,9 @@ export function frameOf<Frame>(
   if (signal.aborted) throw signal.reason as Error
   if (answer.kind !== 'answered') {
     const detail = answer.kind === 'lost' ? answer.detail : 'no answer'
-    session.silent(detail)
+    session.markUnresponsive(detail)
     throw new Error(detail)
   }
-  session.heard()
+  session.markResponsive()
   return answer.frame
 }

@@ -1,17 +1,17 @@
 import { z } from 'zod'
 import { LONGEST_SIGNAL_S, SIGNALS, type Signal } from './device.ts'
-import type { Claim } from './driver.ts'
+import type { ExclusiveResource } from './driver.ts'
 
 /** What UHF readers with antennas, inputs and outputs of their own have in common in their settings. */
 
 /** A whole number within limits, with the word for people. */
-export function between(unit: string, from: number, to: number): z.ZodInt {
+export function boundedInt(unit: string, from: number, to: number): z.ZodInt {
   const error = `give ${unit}, ${from} to ${to}`
   return z.int({ error }).min(from, { error }).max(to, { error })
 }
 
 /** How a reader counts what of it is named. */
-export type Numbered = (what: string) => z.ZodInt
+export type NumberSetting = (what: string) => z.ZodInt
 
 /** Which antennas look where; `without` says what it means to leave them out. */
 export function antennaSettings(antenna: z.ZodInt, without: string) {
@@ -25,7 +25,7 @@ export function antennaSettings(antenna: z.ZodInt, without: string) {
 }
 
 /** The outputs for signals and for a release. */
-export function outputSettings(gpo: Numbered) {
+export function outputSettings(gpo: NumberSetting) {
   const lamp = z.strictObject({ gpo: gpo('lamp') }, { error: 'give { "gpo": … }' }).optional()
   const seconds = { error: `give seconds, 1 to ${LONGEST_SIGNAL_S}` }
   return {
@@ -39,7 +39,7 @@ export function outputSettings(gpo: Numbered) {
     green: lamp,
     release: z
       .strictObject(
-        { gpo: gpo('barrier or lock'), pulseMs: between('milliseconds', 20, 10_000).default(1_000) },
+        { gpo: gpo('barrier or lock'), pulseMs: boundedInt('milliseconds', 20, 10_000).default(1_000) },
         { error: 'give { "gpo": …, "pulseMs": 1000 }' },
       )
       .optional()
@@ -48,7 +48,7 @@ export function outputSettings(gpo: Numbered) {
 }
 
 /** The inputs that are told of. */
-export function inputSettings(gpi: Numbered, example: string) {
+export function inputSettings(gpi: NumberSetting, example: string) {
   return {
     passageInput: gpi('passage sensor').optional().meta({ description: 'its rising edge is a passage' }),
     inputs: z
@@ -64,17 +64,17 @@ interface Antennas {
 }
 
 /** Whether antennas are left out, or at least one is named. */
-export function namesAntennas({ antennas }: Antennas): boolean {
+export function hasAntennas({ antennas }: Antennas): boolean {
   return !antennas || antennas.inside.length + antennas.outside.length > 0
 }
 
 /** The antennas that are named, in order. */
-export function namedAntennas({ antennas }: Antennas): number[] {
-  return inOrder([...(antennas?.inside ?? []), ...(antennas?.outside ?? [])])
+export function configuredAntennas({ antennas }: Antennas): number[] {
+  return sortedUnique([...(antennas?.inside ?? []), ...(antennas?.outside ?? [])])
 }
 
 /** Each of these numbers once, in order. */
-export function inOrder(numbers: readonly number[]): number[] {
+export function sortedUnique(numbers: readonly number[]): number[] {
   return [...new Set(numbers)].sort((a, b) => a - b)
 }
 
@@ -86,10 +86,13 @@ export function signalOutputs(settings: Outputs): Map<Signal, number> {
 }
 
 /** An output belongs to one purpose; `where` says of what it is one. */
-export function outputClaims(settings: Outputs, where: string): Claim[] {
-  const claim = (setting: string, gpo: number): Claim => ({ setting: `${setting}.gpo`, on: `GPO ${gpo} ${where}` })
+export function outputResources(settings: Outputs, where: string): ExclusiveResource[] {
+  const resource = (setting: string, gpo: number): ExclusiveResource => ({
+    setting: `${setting}.gpo`,
+    key: `GPO ${gpo} ${where}`,
+  })
   return [
-    ...(settings.release ? [claim('release', settings.release.gpo)] : []),
-    ...[...signalOutputs(settings)].map(([signal, gpo]) => claim(signal, gpo)),
+    ...(settings.release ? [resource('release', settings.release.gpo)] : []),
+    ...[...signalOutputs(settings)].map(([signal, gpo]) => resource(signal, gpo)),
   ]
 }

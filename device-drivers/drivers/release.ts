@@ -10,13 +10,13 @@ import type { InputWatch } from './input-watch.ts'
 export type SwitchAnswer =
   | { readonly kind: 'done' }
   /** `undecided`: it refuses, and yet the output may have moved. */
-  | { readonly kind: 'refused'; readonly detail: string; readonly undecided: boolean }
+  | { readonly kind: 'refused'; readonly detail: string; readonly outputMayHaveMoved: boolean }
   | LostAnswer
 
 /** Switches the releasing output. */
 export type SwitchOutput = (
   on: boolean,
-  options?: { signal?: AbortSignal; onHanded?: () => void },
+  options?: { signal?: AbortSignal; onSend?: () => void },
 ) => Promise<SwitchAnswer>
 
 /**
@@ -69,9 +69,9 @@ const CONFIRM_WITHIN_MS = 1_000
 /** While a release waits for its input it looks more often than `pollMs`, so that short movements are seen. */
 const WATCH_EVERY_MS = 5
 
-const MOST_OFF_TRIES = 3
+const MAX_OFF_TRIES = 3
 
-type Seen = 'changed' | 'unchanged' | 'lost'
+type InputObservation = 'changed' | 'unchanged' | 'lost'
 
 async function inputIsFree(o: ReleaseOptions, input: number): Promise<CommandResult | null> {
   const limit = deadline(o.timers, CONFIRM_WITHIN_MS, o.signal)
@@ -90,9 +90,9 @@ async function inputIsFree(o: ReleaseOptions, input: number): Promise<CommandRes
   }
 }
 
-async function watchInput(o: ReleaseOptions, input: number, until: AbortSignal): Promise<Seen> {
+async function watchInput(o: ReleaseOptions, input: number, until: AbortSignal): Promise<InputObservation> {
   let missed = false
-  let lookedAt = o.clock.elapsed()
+  let lastReadAt = o.clock.elapsed()
   while (!until.aborted) {
     const reading = await o.inputs.next(WATCH_EVERY_MS)
     if (reading.kind === 'over') return 'lost'
@@ -100,8 +100,8 @@ async function watchInput(o: ReleaseOptions, input: number, until: AbortSignal):
     else if (reading.isOn(input)) return 'changed'
     const now = o.clock.elapsed()
     // An agent that stood still, or a slow bus: the whole movement may lie between two looks.
-    if (o.deviceEnds && now - lookedAt >= o.pulseMs) missed = true
-    lookedAt = now
+    if (o.deviceEnds && now - lastReadAt >= o.pulseMs) missed = true
+    lastReadAt = now
   }
   return missed ? 'lost' : 'unchanged'
 }
@@ -133,14 +133,14 @@ async function verifyOff(o: ReleaseOptions, input: number): Promise<void> {
   o.onFault(`output ${o.output} was switched off and its contact (input ${input}) still shows on: is the relay stuck?`)
 }
 
-function undecided(answer: SwitchAnswer): answer is Exclude<SwitchAnswer, { kind: 'done' }> {
-  return answer.kind === 'lost' || (answer.kind === 'refused' && answer.undecided)
+function mayHaveMoved(answer: SwitchAnswer): answer is Exclude<SwitchAnswer, { kind: 'done' }> {
+  return answer.kind === 'lost' || (answer.kind === 'refused' && answer.outputMayHaveMoved)
 }
 
 /** OFF may be sent again and again, unlike ON. */
 async function switchOff(o: ReleaseOptions): Promise<SwitchAnswer> {
   let off: SwitchAnswer = { kind: 'done' }
-  for (let tries = 0; tries < MOST_OFF_TRIES && !o.isHeldOpen(); tries++) {
+  for (let tries = 0; tries < MAX_OFF_TRIES && !o.isHeldOpen(); tries++) {
     off = await o.switchOutput(false)
     if (off.kind === 'done' || o.over.aborted) break
   }
@@ -148,48 +148,48 @@ async function switchOff(o: ReleaseOptions): Promise<SwitchAnswer> {
 }
 
 /** The last look: what was seen of the input up to 1 s after the pulse. */
-async function lastSeen(
+async function finalObservation(
   o: ReleaseOptions,
-  seen: Promise<Seen>,
-  enough: AbortController,
+  observed: Promise<InputObservation>,
+  stopWatching: AbortController,
   ended: AbortSignal,
-): Promise<Seen> {
+): Promise<InputObservation> {
   const limit = deadline(o.timers, CONFIRM_WITHIN_MS, ended)
-  const stop = () => enough.abort()
+  const stop = () => stopWatching.abort()
   if (limit.signal.aborted) stop()
   limit.signal.addEventListener('abort', stop, { once: true })
-  const last = await seen
+  const last = await observed
   limit.done()
   return last
 }
 
-async function run(o: ReleaseOptions, ended: AbortSignal, tell: (known: CommandResult) => void): Promise<void> {
+async function run(o: ReleaseOptions, ended: AbortSignal, report: (known: CommandResult) => void): Promise<void> {
   const notFree = o.confirmInput === undefined ? null : await inputIsFree(o, o.confirmInput)
-  if (notFree) return tell(notFree)
-  if (o.signal.aborted) return tell(result('failed', false, 'cancelled'))
+  if (notFree) return report(notFree)
+  if (o.signal.aborted) return report(result('failed', false, 'cancelled'))
 
-  const enough = new AbortController()
-  const changed = () => tell(result('confirmed', true, 'input_changed', `input ${o.confirmInput} changed to 1`))
-  let seen: Promise<Seen> = Promise.resolve('unchanged')
+  const stopWatching = new AbortController()
+  const changed = () => report(result('confirmed', true, 'input_changed', `input ${o.confirmInput} changed to 1`))
+  let observed: Promise<InputObservation> = Promise.resolve('unchanged')
   const donePulse = o.onPulse()
   const on = await o.switchOutput(true, {
     signal: o.signal,
-    onHanded: () => {
+    onSend: () => {
       if (o.confirmInput === undefined) return
-      seen = watchInput(o, o.confirmInput, enough.signal)
-      void seen.then((what) => what === 'changed' && changed())
+      observed = watchInput(o, o.confirmInput, stopWatching.signal)
+      void observed.then((what) => what === 'changed' && changed())
     },
   })
-  if (on.kind === 'lost' && !on.handed) {
+  if (on.kind === 'lost' && !on.possiblySent) {
     donePulse()
-    return tell(
+    return report(
       o.signal.aborted ? result('failed', false, 'cancelled') : result('failed', false, 'not_ready', on.detail),
     )
   }
-  const refused = on.kind === 'refused' && !on.undecided
-  if (on.kind === 'refused' && refused) tell(result('failed', true, 'refused', on.detail))
+  const refused = on.kind === 'refused' && !on.outputMayHaveMoved
+  if (on.kind === 'refused' && refused) report(result('failed', true, 'refused', on.detail))
   if (on.kind === 'done') {
-    if (o.confirmInput === undefined) tell(result('confirmed', true, 'acknowledged'))
+    if (o.confirmInput === undefined) report(result('confirmed', true, 'acknowledged'))
     await pulse(o, ended)
   }
 
@@ -200,28 +200,31 @@ async function run(o: ReleaseOptions, ended: AbortSignal, tell: (known: CommandR
       `output ${o.output} may still be on (${off.detail}); it is switched off again as soon as the board answers`,
     )
   }
-  if (refused) return enough.abort()
+  if (refused) return stopWatching.abort()
 
-  const last = await lastSeen(o, seen, enough, ended)
+  const last = await finalObservation(o, observed, stopWatching, ended)
   if (last === 'changed') return changed()
-  const lost = [on, off].find(undecided)
-  if (lost) return tell(result('unknown', true, 'answer_lost', lost.detail))
-  if (o.signal.aborted) return tell(result('unknown', true, 'cancelled'))
-  if (last === 'lost') return tell(result('unknown', true, 'answer_lost', `input ${o.confirmInput} could not be read`))
-  tell(result('failed', true, 'no_confirmation', `input ${o.confirmInput} did not change`))
+  const lost = [on, off].find(mayHaveMoved)
+  if (lost) return report(result('unknown', true, 'answer_lost', lost.detail))
+  if (o.signal.aborted) return report(result('unknown', true, 'cancelled'))
+  if (last === 'lost')
+    return report(result('unknown', true, 'answer_lost', `input ${o.confirmInput} could not be read`))
+  report(result('failed', true, 'no_confirmation', `input ${o.confirmInput} did not change`))
 }
 
 /** Begins a release. */
 export function startRelease(options: ReleaseOptions): Release {
-  let tell = (_known: CommandResult) => {}
+  let resolveOutcome = (_known: CommandResult) => {}
   const outcome = new Promise<CommandResult>((resolve) => {
-    tell = resolve
+    resolveOutcome = resolve
   })
   const ended = eitherSignal(options.signal, options.over)
   const { feedbackInput } = options
-  const finished = run(options, ended.signal, tell)
+  const finished = run(options, ended.signal, resolveOutcome)
     .then(() => (feedbackInput === undefined ? undefined : verifyOff(options, feedbackInput)))
-    .catch((error: unknown) => tell(result('unknown', true, 'answer_lost', `fault in the driver: ${String(error)}`)))
+    .catch((error: unknown) =>
+      resolveOutcome(result('unknown', true, 'answer_lost', `fault in the driver: ${String(error)}`)),
+    )
     .finally(ended.done)
   return { outcome, finished }
 }

@@ -1,6 +1,6 @@
 import type { Clock } from '../../policy/platform.ts'
 
-const MOST_REMEMBERED = 32
+const MAX_REMEMBERED = 32
 
 /**
  * Tells repeats of the same text within `withinMs` of the time it was last let through. Scanners
@@ -15,8 +15,8 @@ export function repeatFilter(clock: Clock, withinMs: number): (text: string) => 
     if (last !== undefined && now - last < withinMs) return true
     seen.delete(text)
     seen.set(text, now)
-    if (seen.size > MOST_REMEMBERED)
-      for (const oldest of [...seen.keys()].slice(0, seen.size - MOST_REMEMBERED)) seen.delete(oldest)
+    if (seen.size > MAX_REMEMBERED)
+      for (const oldest of [...seen.keys()].slice(0, seen.size - MAX_REMEMBERED)) seen.delete(oldest)
     return false
   }
 }

@@ -4,7 +4,7 @@ import { lineCodec } from '../protocols/scanner/lines.ts'
 import { splitSymbology } from '../protocols/scanner/symbology.ts'
 import type { ByteLink } from '../transports/byte-link.ts'
 import { linkKey, LinkSettings } from '../transports/link-settings.ts'
-import type { LinkProtocol, SharedLinks, Speaker } from '../transports/shared-links.ts'
+import type { LinkProtocol, SharedLinks, ProtocolClient } from '../transports/shared-links.ts'
 import type { Capabilities } from './capabilities.ts'
 import type { ProtectionDevice } from './device.ts'
 import { DeviceId } from './driver.ts'
@@ -100,7 +100,7 @@ function openScanner(settings: ScannerSettings, links: SharedLinks, platform: Pl
   }
 
   // Made for this device alone: a scanner shares its link with nobody.
-  const protocol: LinkProtocol<Speaker> = { name: 'scanner', start: (link) => ({ ended: listen(link) }) }
+  const protocol: LinkProtocol<ProtocolClient> = { name: 'scanner', start: (link) => ({ ended: listen(link) }) }
 
   return linkDevice({
     link: settings.link,
@@ -119,7 +119,7 @@ export const scannerDriver: Driver<ScannerSettings, typeof ScannerSettings> = {
   name: 'scanner',
   settings: ScannerSettings,
   linkUse: () => null,
-  claims: () => [],
+  exclusiveResources: () => [],
   capabilities: scannerCapabilities,
   open: openScanner,
 }

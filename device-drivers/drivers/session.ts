@@ -9,9 +9,9 @@ export interface Session {
 
 /** A session that lasts until somebody ends it; only the first reason counts. */
 export function openSession(): Session {
-  let tell = (_reason: string) => {}
+  let resolveLost = (_reason: string) => {}
   const lost = new Promise<string>((resolve) => {
-    tell = resolve
+    resolveLost = resolve
   })
   const over = new AbortController()
   return {
@@ -20,7 +20,7 @@ export function openSession(): Session {
     end(reason) {
       if (over.signal.aborted) return
       over.abort(new DOMException(reason, 'AbortError'))
-      tell(reason)
+      resolveLost(reason)
     },
   }
 }

@@ -19,23 +19,23 @@ export interface PresenceOptions {
   readonly repeatMs: number
   /** A tag that was not seen for so long has gone, ms. */
   readonly goneMs: number
-  tell(event: DeviceEvent): void
+  emit(event: DeviceEvent): void
 }
 
 interface Present {
   readonly tag: TagName
   seenMs: number
   /** When it was told last, by antenna. */
-  readonly toldMs: Map<number, number>
+  readonly reportedMs: Map<number, number>
 }
 
 /** More tags at a time than any pad or station reads; then the oldest counts as gone. */
-const MOST_PRESENT = 1_000
+const MAX_PRESENT = 1_000
 
 const keyOf = (tag: TagName): string => ('epc' in tag ? `epc ${tag.epc}` : `uid ${tag.tagUid}`)
 
 /** Keeps at most 1,000 tags. */
-export function tagPresence({ platform, repeatMs, goneMs, tell }: PresenceOptions): TagPresence {
+export function tagPresence({ platform, repeatMs, goneMs, emit }: PresenceOptions): TagPresence {
   const { clock, timers } = platform
   /** Oldest sighting first. */
   const present = new Map<string, Present>()
@@ -43,7 +43,7 @@ export function tagPresence({ platform, repeatMs, goneMs, tell }: PresenceOption
 
   function leave(key: string, { tag }: Present): void {
     present.delete(key)
-    tell({ type: 'tag_gone', tag })
+    emit({ type: 'tag_gone', tag })
   }
 
   function sweep(): void {
@@ -61,23 +61,23 @@ export function tagPresence({ platform, repeatMs, goneMs, tell }: PresenceOption
   function isDue(read: TagRead): boolean {
     const now = clock.elapsed()
     const key = keyOf(read.tag)
-    const entry = present.get(key) ?? { tag: read.tag, seenMs: now, toldMs: new Map<number, number>() }
+    const entry = present.get(key) ?? { tag: read.tag, seenMs: now, reportedMs: new Map<number, number>() }
     present.delete(key)
     present.set(key, entry)
     entry.seenMs = now
     const antenna = read.antenna ?? 0
-    const told = entry.toldMs.get(antenna)
-    if (told !== undefined && now - told < repeatMs) return false
-    entry.toldMs.set(antenna, now)
+    const lastReportedMs = entry.reportedMs.get(antenna)
+    if (lastReportedMs !== undefined && now - lastReportedMs < repeatMs) return false
+    entry.reportedMs.set(antenna, now)
     return true
   }
 
   return {
     seen(reads) {
       const due = reads.filter(isDue)
-      if (due.length > 0) tell({ type: 'tags', reads: due })
+      if (due.length > 0) emit({ type: 'tags', reads: due })
       for (const [key, entry] of present) {
-        if (present.size <= MOST_PRESENT) break
+        if (present.size <= MAX_PRESENT) break
         leave(key, entry)
       }
       if (present.size > 0) cancel ??= timers.after(goneMs, sweep)

@@ -28,14 +28,14 @@ import type { CommandResult, DeviceIdentity, Signal } from './device.ts'
 import type { Driver } from './driver.ts'
 import { eventQueue } from './event-queue.ts'
 import type { Exchange, ExchangeAnswer } from './exchange.ts'
-import { keepReading } from './continuous-reading.ts'
-import type { KeptReading } from './continuous-reading.ts'
-import { settled } from './device-commands.ts'
+import { startContinuousReading } from './continuous-reading.ts'
+import type { ContinuousReading } from './continuous-reading.ts'
+import { completedCommand } from './device-commands.ts'
 import { linkDevice } from './link-device.ts'
 import type { LinkDeviceOptions, LinkSession } from './link-device.ts'
 import { noiseReport } from './noise-report.ts'
 import type { NoiseReport } from './noise-report.ts'
-import { frameOf, readerLine } from './reader-line.ts'
+import { frameOrThrow, readerLine } from './reader-line.ts'
 import type { SwitchAnswer } from './release.ts'
 import { thingMagicCapabilities, ThingMagicSettings } from './thingmagic/settings.ts'
 import { tagPresence } from './tag-presence.ts'
@@ -49,13 +49,13 @@ type Line = Exchange<ThingMagicFrame>
 const QUIET_MS = 2_500
 /** Heat is told once, and again when it had been over for so long. */
 const HEAT_OVER_MS = 60_000
-const MOST_OFF_TRIES = 3
-const NOT_CONNECTED: SwitchAnswer = { kind: 'lost', handed: false, detail: 'the reader is not connected' }
+const MAX_OFF_TRIES = 3
+const NOT_CONNECTED: SwitchAnswer = { kind: 'lost', possiblySent: false, detail: 'the reader is not connected' }
 
 /** One that reads. */
 interface Reader {
-  readonly reading: KeptReading
-  ask(frame: ThingMagicFrame): Promise<ExchangeAnswer<ThingMagicFrame>>
+  readonly reading: ContinuousReading
+  request(frame: ThingMagicFrame): Promise<ExchangeAnswer<ThingMagicFrame>>
   end(reason: string): void
 }
 
@@ -86,7 +86,7 @@ class ThingMagicReader implements LinkDeviceOptions<Line> {
       platform,
       repeatMs: settings.repeatMs,
       goneMs: settings.goneMs,
-      tell: this.queue.put,
+      emit: this.queue.put,
     })
     this.protocol = readerLine({
       name: 'ThingMagic reader',
@@ -102,71 +102,71 @@ class ThingMagicReader implements LinkDeviceOptions<Line> {
 
   async begin(session: LinkSession<Line>, signal: AbortSignal): Promise<DeviceIdentity> {
     this.#current = null
-    const ask = async (frame: ThingMagicFrame): Promise<ExchangeAnswer<ThingMagicFrame>> => {
-      const answer = await session.speaker.ask({
+    const request = async (frame: ThingMagicFrame): Promise<ExchangeAnswer<ThingMagicFrame>> => {
+      const answer = await session.client.request({
         frame,
-        who: 'the reader',
+        target: 'the reader',
         timeoutMs: this.#settings.requestTimeoutMs,
         signal: session.over,
-        answers: ({ opcode }) => opcode === frame.opcode,
+        isAnswer: ({ opcode }) => opcode === frame.opcode,
       })
-      if (answer.kind === 'answered') this.#current?.reading.heard()
+      if (answer.kind === 'answered') this.#current?.reading.noteActivity()
       return answer
     }
-    const asked = async (frame: ThingMagicFrame, what: string | null): Promise<ThingMagicFrame> => {
-      const answer = await ask(frame)
-      const got = frameOf(answer, session, signal)
-      if (what !== null && got.status !== 0) {
+    const requestOrThrow = async (frame: ThingMagicFrame, what: string | null): Promise<ThingMagicFrame> => {
+      const answer = await request(frame)
+      const reply = frameOrThrow(answer, session, signal)
+      if (what !== null && reply.status !== 0) {
         throw new Error(
-          `the reader refuses ${what}: ${statusText(got.status ?? 0)}; check the settings of ${this.#settings.deviceId}`,
+          `the reader refuses ${what}: ${statusText(reply.status ?? 0)}; check the settings of ${this.#settings.deviceId}`,
         )
       }
-      return got
+      return reply
     }
 
     // It may still be reading from before. One that does not read may refuse to stop.
-    await asked(STOP_READING, null)
-    if (isBootLoader(await asked(thingMagicCommand(THINGMAGIC.currentProgram), 'to tell its program'))) {
-      await asked(thingMagicCommand(THINGMAGIC.bootFirmware), 'to start its firmware')
+    await requestOrThrow(STOP_READING, null)
+    if (isBootLoader(await requestOrThrow(thingMagicCommand(THINGMAGIC.currentProgram), 'to tell its program'))) {
+      await requestOrThrow(thingMagicCommand(THINGMAGIC.bootFirmware), 'to start its firmware')
     }
-    const version = decodeVersion(await asked(thingMagicCommand(THINGMAGIC.version), 'to tell its version'))
+    const version = decodeVersion(await requestOrThrow(thingMagicCommand(THINGMAGIC.version), 'to tell its version'))
     if (!version) throw new Error('the reader does not tell its version')
-    await asked(USE_GEN2, 'Gen2 tags')
-    await asked(
+    await requestOrThrow(USE_GEN2, 'Gen2 tags')
+    await requestOrThrow(
       thingMagicCommand(THINGMAGIC.setRegion, [THINGMAGIC_REGIONS[this.#settings.region]]),
       `region ${this.#settings.region}`,
     )
-    await asked(setAntennas(this.#settings.antennas), `antennas ${this.#settings.antennas.join(', ')}`)
+    await requestOrThrow(setAntennas(this.#settings.antennas), `antennas ${this.#settings.antennas.join(', ')}`)
     if (this.#settings.powerDbm !== undefined)
-      await asked(setReadPower(this.#settings.powerDbm), `a power of ${this.#settings.powerDbm} dBm`)
-    await asked(TELL_EVERY_READ, 'to tell every read')
+      await requestOrThrow(setReadPower(this.#settings.powerDbm), `a power of ${this.#settings.powerDbm} dBm`)
+    await requestOrThrow(TELL_EVERY_READ, 'to tell every read')
     const written = new Map<Signal, boolean>()
     for (const [name, ms] of this.#signals.due()) {
       const pin = this.#settings[name]?.output
       if (pin === undefined) continue
-      await asked(useAsOutput(pin, ms > 0), `pin ${pin} as an output`)
+      await requestOrThrow(useAsOutput(pin, ms > 0), `pin ${pin} as an output`)
       // Not all firmware takes the level together with the direction.
-      await asked(setOutput(pin, ms > 0), `pin ${pin}`)
+      await requestOrThrow(setOutput(pin, ms > 0), `pin ${pin}`)
       written.set(name, ms > 0)
     }
-    await asked(START_READING, 'to read')
+    await requestOrThrow(START_READING, 'to read')
     async function start(): Promise<void> {
-      const answer = await ask(START_READING)
+      const answer = await request(START_READING)
       // Without power for a moment, it has forgotten its region and everything else.
       if (answer.kind === 'answered' && answer.frame.status !== 0) {
         session.end(`the reader does not read any more: ${statusText(answer.frame.status ?? 0)}`)
       }
     }
-    const reading = keepReading({
+    const reading = startContinuousReading({
       platform: this.platform,
       quietMs: QUIET_MS,
-      reads: true,
+      isReading: true,
       over: session.over,
-      stop: () => ask(STOP_READING),
+      stop: () => request(STOP_READING),
       start,
-      onSilent: session.silent,
+      onUnresponsive: session.markUnresponsive,
     })
-    this.#current = { reading, ask, end: session.end }
+    this.#current = { reading, request, end: session.end }
     // What has changed meanwhile found nobody to write it.
     for (const [name, ms] of this.#signals.due()) if (written.get(name) !== ms > 0) void this.#write(name, ms)
     return {
@@ -176,7 +176,7 @@ class ThingMagicReader implements LinkDeviceOptions<Line> {
   }
 
   release(): RunningCommand {
-    return settled(result('failed', false, 'not_supported', 'this reader only reads'))
+    return completedCommand(result('failed', false, 'not_supported', 'this reader only reads'))
   }
 
   signal(name: Signal, seconds: number): Promise<CommandResult> {
@@ -193,8 +193,8 @@ class ThingMagicReader implements LinkDeviceOptions<Line> {
     this.#offTimers.clear()
     const reader = this.#current
     if (!session || !reader) return
-    for (const name of this.#configured) await this.#putOff(reader, this.#settings[name]?.output)
-    await reader.reading.hold()
+    for (const name of this.#configured) await this.#switchOffForGood(reader, this.#settings[name]?.output)
+    await reader.reading.suspend()
   }
 
   stopped(): void {
@@ -203,7 +203,7 @@ class ThingMagicReader implements LinkDeviceOptions<Line> {
   }
 
   #onStray(frame: ThingMagicFrame): { bytes: number; detail: string } | null {
-    this.#current?.reading.heard()
+    this.#current?.reading.noteActivity()
     const tag = decodeThingMagicTag(frame)
     if (tag) {
       const { epc, ...seen } = tag
@@ -224,11 +224,11 @@ class ThingMagicReader implements LinkDeviceOptions<Line> {
   }
 
   /** Reading is stopped for it, as the modules take no other command while they read. */
-  async #put({ reading, ask }: Reader, pin: number, on: boolean): Promise<SwitchAnswer> {
-    const answer = (await reading.hold()) ? await ask(setOutput(pin, on)) : NOT_CONNECTED
+  async #writePin({ reading, request }: Reader, pin: number, on: boolean): Promise<SwitchAnswer> {
+    const answer = (await reading.suspend()) ? await request(setOutput(pin, on)) : NOT_CONNECTED
     if (answer.kind !== 'answered') return answer.kind === 'lost' ? answer : NOT_CONNECTED
     if (answer.frame.status === 0) return { kind: 'done' }
-    return { kind: 'refused', detail: statusText(answer.frame.status ?? 0), undecided: false }
+    return { kind: 'refused', detail: statusText(answer.frame.status ?? 0), outputMayHaveMoved: false }
   }
 
   /** The pin as it shall be. */
@@ -243,18 +243,18 @@ class ThingMagicReader implements LinkDeviceOptions<Line> {
     const pin = this.#settings[signal]?.output
     const reader = this.#current
     if (!reader || pin === undefined) return NOT_CONNECTED
-    const answer = await this.#put(reader, pin, ms > 0)
+    const answer = await this.#writePin(reader, pin, ms > 0)
     // How the pin is nobody knows, or it stays on: a new session writes all of them again.
     if (answer.kind === 'lost' || (answer.kind === 'refused' && ms === 0)) reader.end(`pin ${pin}: ${answer.detail}`)
-    await reader.reading.go()
+    await reader.reading.resume()
     return answer
   }
 
   /** For the last time: nobody writes it again. */
-  async #putOff(reader: Reader, pin: number | undefined): Promise<void> {
+  async #switchOffForGood(reader: Reader, pin: number | undefined): Promise<void> {
     if (pin === undefined) return
-    for (let tries = 0; tries < MOST_OFF_TRIES; tries++)
-      if ((await this.#put(reader, pin, false)).kind === 'done') return
+    for (let tries = 0; tries < MAX_OFF_TRIES; tries++)
+      if ((await this.#writePin(reader, pin, false)).kind === 'done') return
   }
 }
 
@@ -263,10 +263,10 @@ export const thingMagicDriver: Driver<ThingMagicSettings, typeof ThingMagicSetti
   name: 'thingmagic',
   settings: ThingMagicSettings,
   linkUse: () => null,
-  claims: ({ deviceId, ...settings }) =>
+  exclusiveResources: ({ deviceId, ...settings }) =>
     SIGNALS.flatMap((signal) => {
       const lamp = settings[signal]
-      return lamp ? [{ setting: `${signal}.output`, on: `pin ${lamp.output} of ${deviceId}` }] : []
+      return lamp ? [{ setting: `${signal}.output`, key: `pin ${lamp.output} of ${deviceId}` }] : []
     }),
   capabilities: thingMagicCapabilities,
   open: (settings, links, platform) => linkDevice(new ThingMagicReader(settings, links, platform)),

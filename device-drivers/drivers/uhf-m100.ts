@@ -22,19 +22,19 @@ import type { DeviceIdentity } from './device.ts'
 import type { Driver } from './driver.ts'
 import { eventQueue } from './event-queue.ts'
 import type { Exchange } from './exchange.ts'
-import { keepReading } from './continuous-reading.ts'
-import type { KeptReading } from './continuous-reading.ts'
-import { settled } from './device-commands.ts'
+import { startContinuousReading } from './continuous-reading.ts'
+import type { ContinuousReading } from './continuous-reading.ts'
+import { completedCommand } from './device-commands.ts'
 import type { ReleaseCommand } from './device-commands.ts'
 import { linkDevice } from './link-device.ts'
 import type { LinkDeviceOptions, LinkSession } from './link-device.ts'
-import { askOn } from './uhf-m100/requests.ts'
-import type { AskM100 } from './uhf-m100/requests.ts'
+import { m100Requests } from './uhf-m100/requests.ts'
+import type { SendM100 } from './uhf-m100/requests.ts'
 import { deactivateTag } from './uhf-m100/deactivate.ts'
 import { m100Capabilities, M100Settings } from './uhf-m100/settings.ts'
 import { noiseReport } from './noise-report.ts'
 import type { NoiseReport } from './noise-report.ts'
-import { frameOf, readerLine } from './reader-line.ts'
+import { frameOrThrow, readerLine } from './reader-line.ts'
 import { tagPresence } from './tag-presence.ts'
 import type { TagPresence } from './tag-presence.ts'
 
@@ -43,7 +43,7 @@ type Line = Exchange<M100Frame>
 /** The EPC is as long as a select can name it: its length has 8 bits. */
 const LONGEST_EPC_DIGITS = 62
 
-const MOST_POLLS = 65_535
+const MAX_POLLS = 65_535
 /** A full round of polls without a tag takes some 10 ms. */
 const QUIET_MS = 500
 
@@ -60,8 +60,8 @@ class M100Reader implements LinkDeviceOptions<Line> {
   readonly queue = eventQueue()
   readonly #noise: NoiseReport
   readonly #presence: TagPresence
-  #polling: KeptReading | null = null
-  #ask: AskM100 | null = null
+  #polling: ContinuousReading | null = null
+  #request: SendM100 | null = null
   readonly #setUp: { frame: M100Frame; what: string }[]
   readonly protocol: LinkProtocol<Exchange<M100Frame>>
   readonly link: LinkSettings
@@ -75,7 +75,7 @@ class M100Reader implements LinkDeviceOptions<Line> {
       platform,
       repeatMs: settings.repeatMs,
       goneMs: settings.goneMs,
-      tell: this.queue.put,
+      emit: this.queue.put,
     })
     this.#setUp = [
       ...(settings.region
@@ -97,39 +97,45 @@ class M100Reader implements LinkDeviceOptions<Line> {
 
   async begin(session: LinkSession<Line>, signal: AbortSignal): Promise<DeviceIdentity> {
     this.#polling = null
-    const asking = askOn(session.speaker, this.#settings.requestTimeoutMs, () => this.#polling?.heard())
+    const request = m100Requests(session.client, this.#settings.requestTimeoutMs, () => this.#polling?.noteActivity())
 
-    const asked = async (frame: M100Frame, what: string): Promise<M100Frame> => {
-      const answer = await asking(frame, { signal })
-      const got = frameOf(answer, session, signal)
-      const refusal = refusalOf(got)
+    const requestOrThrow = async (frame: M100Frame, what: string): Promise<M100Frame> => {
+      const answer = await request(frame, { signal })
+      const reply = frameOrThrow(answer, session, signal)
+      const refusal = refusalOf(reply)
       if (refusal !== null) {
         throw new Error(
           `the reader refuses ${what}: ${refusalText(refusal)}; check the settings of ${this.#settings.deviceId}`,
         )
       }
-      return got
+      return reply
     }
 
     // It may still be polling from before, and its tags are no answers.
-    await asked(m100Command(M100.stop), 'to stop')
-    const hardware = await asked(m100Command(M100.information, [M100_INFORMATION.hardware]), 'to tell its model')
-    const software = await asked(m100Command(M100.information, [M100_INFORMATION.software]), 'to tell its version')
-    for (const { frame, what } of this.#setUp) await asked(frame, what)
-    this.#ask = asking
-    this.#polling = keepReading({
+    await requestOrThrow(m100Command(M100.stop), 'to stop')
+    const hardware = await requestOrThrow(
+      m100Command(M100.information, [M100_INFORMATION.hardware]),
+      'to tell its model',
+    )
+    const software = await requestOrThrow(
+      m100Command(M100.information, [M100_INFORMATION.software]),
+      'to tell its version',
+    )
+    for (const { frame, what } of this.#setUp) await requestOrThrow(frame, what)
+    this.#request = request
+    this.#polling = startContinuousReading({
       platform: this.platform,
       quietMs: QUIET_MS,
       over: session.over,
-      stop: () => asking(m100Command(M100.stop)),
+      stop: () => request(m100Command(M100.stop)),
       start: async (isWanted) => {
         // It may have been without power for a moment and have forgotten them.
-        for (const { frame } of this.#setUp) await asking(frame)
-        return isWanted() ? asking(pollMany(MOST_POLLS)) : undefined
+        for (const { frame } of this.#setUp) await request(frame)
+        return isWanted() ? request(pollMany(MAX_POLLS)) : undefined
       },
-      onSilent: session.silent,
+      onUnresponsive: session.markUnresponsive,
     })
-    await this.#polling.go()
+    await this.#polling.resume()
     const model = printable(hardware.parameters.subarray(1))
     const firmwareVersion = printable(software.parameters.subarray(1))
     return {
@@ -139,19 +145,20 @@ class M100Reader implements LinkDeviceOptions<Line> {
   }
 
   release({ tag }: ReleaseCommand, _session: LinkSession<Line>, signal: AbortSignal): RunningCommand {
-    const failed = (text: string) => settled(result('failed', false, 'not_supported', text))
-    const how = this.#settings.deactivate
-    if (!how || !this.#ask || !this.#polling) return failed('this reader only reads; add "deactivate" to its settings')
+    const failed = (text: string) => completedCommand(result('failed', false, 'not_supported', text))
+    const { deactivate } = this.#settings
+    if (!deactivate || !this.#request || !this.#polling)
+      return failed('this reader only reads; add "deactivate" to its settings')
     if (!tag || !('epc' in tag)) return failed('a tag is deactivated by its EPC, and none was given')
     const epc = tag.epc.toUpperCase()
     if (epc.length > LONGEST_EPC_DIGITS) return failed('an EPC this long cannot be selected')
     const onFault = (detail: string) => this.queue.put({ type: 'fault', detail })
     const outcome = deactivateTag({
-      ask: this.#ask,
+      request: this.#request,
       polling: this.#polling,
       presence: this.#presence,
       platform: this.platform,
-      how,
+      settings: deactivate,
       epc,
       signal,
       onFault,
@@ -161,7 +168,7 @@ class M100Reader implements LinkDeviceOptions<Line> {
 
   /** Switches the field off: the agent no longer listens. */
   async switchOff(session: LinkSession<Line> | null): Promise<void> {
-    if (session) await this.#ask?.(m100Command(M100.stop))
+    if (session) await this.#request?.(m100Command(M100.stop))
   }
 
   stopped(): void {
@@ -170,7 +177,7 @@ class M100Reader implements LinkDeviceOptions<Line> {
   }
 
   #onStray(frame: M100Frame): { bytes: number; detail: string } | null {
-    this.#polling?.heard()
+    this.#polling?.noteActivity()
     const tag = decodeTag(frame)
     if (tag) {
       this.#presence.seen([{ tag: { epc: tag.epc }, rssiDbm: tag.rssiDbm, seenAtMs: this.platform.clock.elapsed() }])
@@ -187,7 +194,7 @@ export const m100Driver: Driver<M100Settings, typeof M100Settings> = {
   name: 'uhf-m100',
   settings: M100Settings,
   linkUse: () => null,
-  claims: () => [],
+  exclusiveResources: () => [],
   capabilities: m100Capabilities,
   open: (settings, links, platform) => linkDevice(new M100Reader(settings, links, platform)),
 }

@@ -6,7 +6,7 @@ export type WriteAnswer =
   | { readonly kind: 'answered' }
   | { readonly kind: 'refused'; readonly detail: string }
   /** No answer. `handed`: the device may have received it. */
-  | { readonly kind: 'lost'; readonly handed: boolean; readonly detail: string }
+  | { readonly kind: 'lost'; readonly possiblySent: boolean; readonly detail: string }
 
 /** A siren that an emergency keeps off. */
 export const SILENCED = result('failed', false, 'silenced', 'an emergency keeps the siren off')
@@ -15,6 +15,7 @@ export const SILENCED = result('failed', false, 'silenced', 'an emergency keeps 
 export function writeResult(answer: WriteAnswer, until: string): CommandResult {
   if (answer.kind === 'answered') return result('confirmed', true, 'acknowledged')
   if (answer.kind === 'refused') return result('failed', true, 'refused', answer.detail)
-  if (answer.handed) return result('unknown', true, 'answer_lost', `${answer.detail}; it is written again ${until}`)
+  if (answer.possiblySent)
+    return result('unknown', true, 'answer_lost', `${answer.detail}; it is written again ${until}`)
   return result('failed', false, 'not_ready', `${answer.detail}; it is written as soon as the device is back ${until}`)
 }

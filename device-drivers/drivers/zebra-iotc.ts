@@ -12,7 +12,7 @@ import { result } from './device.ts'
 import type { CommandResult, DeviceCommand, DeviceEvent, DeviceIdentity, ProtectionDevice } from './device.ts'
 import type { Driver } from './driver.ts'
 import { eventQueue } from './event-queue.ts'
-import { outputCommands, settled } from './device-commands.ts'
+import { outputCommands, completedCommand } from './device-commands.ts'
 import type { DeviceCommands } from './device-commands.ts'
 import { startPulse } from './llrp/pulse.ts'
 import { readerClock } from './llrp/reader-clock.ts'
@@ -24,21 +24,27 @@ import type { NoiseReport } from './noise-report.ts'
 import { openSession } from './session.ts'
 import type { Session } from './session.ts'
 import { readOf } from './tag-read.ts'
-import { wantedOutputs } from './desired-outputs.ts'
-import type { WantedOutputs } from './desired-outputs.ts'
+import { desiredOutputs } from './desired-outputs.ts'
+import type { DesiredOutputs } from './desired-outputs.ts'
 import type { WriteAnswer } from './write-answer.ts'
 import { zebraCommands } from './zebra-iotc/commands.ts'
 import type { ZebraAnswer, ZebraCommands } from './zebra-iotc/commands.ts'
 import { signalOutputs } from './reader-settings.ts'
-import { claimsOf, hasCommands, topicsOf, zebraIotcCapabilities, ZebraIotcSettings } from './zebra-iotc/settings.ts'
+import {
+  exclusiveResourcesOf,
+  hasCommands,
+  topicsOf,
+  zebraIotcCapabilities,
+  ZebraIotcSettings,
+} from './zebra-iotc/settings.ts'
 
-const LOOK_EVERY_MS = 3_000
-const MOST_MISSED = 2
+const CHECK_EVERY_MS = 3_000
+const MAX_MISSED = 2
 /** Between two rounds a radio may be shown as inactive. */
-const MOST_INACTIVE = 3
+const MAX_INACTIVE = 3
 const NOT_CONNECTED = 'the reader is not connected'
 
-interface Conversation extends Session {
+interface ZebraSession extends Session {
   readonly commands: ZebraCommands
 }
 
@@ -52,9 +58,9 @@ class ZebraDevice implements ProtectionDevice {
   readonly #queue = eventQueue()
   readonly #noise: NoiseReport
   readonly #clock: ReaderClock
-  readonly #outputs: WantedOutputs
+  readonly #outputs: DesiredOutputs
   readonly #line: DeviceLink<MqttLine>
-  #session: Conversation | null = null
+  #session: ZebraSession | null = null
   readonly #commands: DeviceCommands
   readonly events: AsyncIterable<DeviceEvent>
 
@@ -66,7 +72,7 @@ class ZebraDevice implements ProtectionDevice {
     this.#isControlled = hasCommands(this.#topics, 'control') && settings.start
     this.#noise = noiseReport(platform, this.#queue.put)
     this.#clock = readerClock(platform.clock)
-    this.#outputs = wantedOutputs({
+    this.#outputs = desiredOutputs({
       release: settings.release?.gpo,
       signals: signalOutputs(settings),
       opensInEmergency: settings.opensInEmergency,
@@ -79,8 +85,8 @@ class ZebraDevice implements ProtectionDevice {
       platform,
       outputs: this.#outputs,
       release: (_command, signal) => this.#release(signal),
-      switchOff: () => this.#sayGoodbye(),
-      letGo: () => this.#letGo(),
+      switchOff: () => this.#stopReader(),
+      dispose: () => this.#dispose(),
     })
     this.events = this.#queue.events
   }
@@ -93,18 +99,18 @@ class ZebraDevice implements ProtectionDevice {
   async identify(signal: AbortSignal): Promise<DeviceIdentity> {
     const member = this.#line.joined()
     this.#session?.end('identified anew')
-    const commands = zebraCommands(member.speaker, this.#topics, this.#platform, this.#settings.requestTimeoutMs)
-    const current: Conversation = { ...openSession(), commands }
+    const commands = zebraCommands(member.client, this.#topics, this.#platform, this.#settings.requestTimeoutMs)
+    const current: ZebraSession = { ...openSession(), commands }
     this.#session = current
     void current.lost.then((reason) => commands.end(reason))
     const tooLate = () => current.end('no answer in time')
     signal.addEventListener('abort', tooLate, { once: true })
     try {
-      const given = current.lost.then((reason): never => {
+      const sessionLost = current.lost.then((reason): never => {
         throw new Error(reason)
       })
-      const identity = await Promise.race([this.#begin(current, member), given])
-      if (this.#isManaged) void this.#lookAfter(current)
+      const identity = await Promise.race([this.#begin(current, member), sessionLost])
+      if (this.#isManaged) void this.#monitorReading(current)
       return identity
     } catch (error) {
       current.end('not identified')
@@ -130,16 +136,17 @@ class ZebraDevice implements ProtectionDevice {
     return this.#queue.put({ type: 'fault', detail })
   }
 
-  #setGpo({ commands }: Conversation, port: number, state: boolean): Promise<ZebraAnswer> {
-    return commands.ask(this.#settings.gpoBy, 'set_gpo', { port, state })
+  #setGpo({ commands }: ZebraSession, port: number, state: boolean): Promise<ZebraAnswer> {
+    return commands.request(this.#settings.gpoBy, 'set_gpo', { port, state })
   }
 
   async #write(output: number, on: boolean): Promise<WriteAnswer> {
-    if (!this.#session || this.#session.over.aborted) return { kind: 'lost', handed: false, detail: NOT_CONNECTED }
+    if (!this.#session || this.#session.over.aborted)
+      return { kind: 'lost', possiblySent: false, detail: NOT_CONNECTED }
     const current = this.#session
     const answer = await this.#setGpo(current, output, on)
     // In which state the output is nobody knows: a new session writes all of them again.
-    if (answer.kind === 'lost' && answer.handed) current.end(answer.detail)
+    if (answer.kind === 'lost' && answer.possiblySent) current.end(answer.detail)
     return answer
   }
 
@@ -156,7 +163,7 @@ class ZebraDevice implements ProtectionDevice {
     this.#queue.putReads(sightings.map((sighting) => readOf(sighting, this.#clock)))
   }
 
-  async #must(what: string, asked: Promise<ZebraAnswer>): Promise<Record<string, unknown>> {
+  async #expectAnswer(what: string, asked: Promise<ZebraAnswer>): Promise<Record<string, unknown>> {
     const answer = await asked
     if (answer.kind === 'answered') return answer.payload
     throw new Error(
@@ -165,44 +172,48 @@ class ZebraDevice implements ProtectionDevice {
   }
 
   /** Ends the session when the reader no longer answers, or no longer reads. */
-  async #lookAfter(current: Conversation): Promise<void> {
+  async #monitorReading(current: ZebraSession): Promise<void> {
     let missed = 0
     let inactive = 0
     for (;;) {
-      await pause(this.#platform.timers, LOOK_EVERY_MS, current.over).catch(() => {})
+      await pause(this.#platform.timers, CHECK_EVERY_MS, current.over).catch(() => {})
       if (current.over.aborted) return
-      const answer = await current.commands.ask('management', 'get_status')
+      const answer = await current.commands.request('management', 'get_status')
       missed = answer.kind === 'answered' ? 0 : missed + 1
-      if (answer.kind !== 'answered' && missed === MOST_MISSED) return current.end(answer.detail)
+      if (answer.kind !== 'answered' && missed === MAX_MISSED) return current.end(answer.detail)
       if (answer.kind !== 'answered' || !this.#isControlled) continue
       inactive = isActive(answer.payload) === false ? inactive + 1 : 0
-      if (inactive === MOST_INACTIVE) {
+      if (inactive === MAX_INACTIVE) {
         this.#onFault('the reader had stopped to read; it is started again')
         return current.end('the reader no longer reads')
       }
     }
   }
 
-  async #begin(current: Conversation, member: Membership<MqttLine>): Promise<DeviceIdentity> {
+  async #begin(current: ZebraSession, member: Membership<MqttLine>): Promise<DeviceIdentity> {
     const { commands } = current
-    await member.speaker.accepted
-    const heard = [this.#topics.data, this.#topics.managementResponse, this.#topics.controlResponse].filter(
+    await member.client.accepted
+    const topics = [this.#topics.data, this.#topics.managementResponse, this.#topics.controlResponse].filter(
       (topic) => topic !== undefined,
     )
-    const leave = await member.speaker.subscribe([...new Set(heard)], (topic, payload) =>
+    const leave = await member.client.subscribe([...new Set(topics)], (topic, payload) =>
       this.#onMessage(topic, payload, commands),
     )
     current.over.addEventListener('abort', leave, { once: true })
     if (current.over.aborted) leave()
-    member.heard()
-    const version = this.#isManaged ? await this.#must('its version', commands.ask('management', 'get_version')) : {}
-    const status = this.#isManaged ? await this.#must('its status', commands.ask('management', 'get_status')) : {}
+    member.markResponsive()
+    const version = this.#isManaged
+      ? await this.#expectAnswer('its version', commands.request('management', 'get_version'))
+      : {}
+    const status = this.#isManaged
+      ? await this.#expectAnswer('its status', commands.request('management', 'get_status'))
+      : {}
     const utcUs = utcUsOf(status['systemTime'])
     if (utcUs !== null) this.#clock.set({ utcUs })
     for (const output of this.#outputs.atConnect().keys()) {
       // Looked up at the last moment: a signal that comes meanwhile is written behind this one.
       const on = this.#outputs.atConnect().get(output) === true
-      await this.#must(`output ${output}`, this.#setGpo(current, output, on))
+      await this.#expectAnswer(`output ${output}`, this.#setGpo(current, output, on))
     }
     if (this.#isControlled) await this.#startReading(commands)
     const text = (key: string) => (typeof version[key] === 'string' ? version[key].slice(0, 100) : undefined)
@@ -216,18 +227,19 @@ class ZebraDevice implements ProtectionDevice {
 
   /** A reader that reads already refuses to be started. */
   async #startReading(commands: ZebraCommands): Promise<void> {
-    const started = await commands.ask('control', 'start', { doNotPersistState: true })
+    const started = await commands.request('control', 'start', { doNotPersistState: true })
     if (started.kind === 'answered') return
-    const status = started.kind === 'refused' && this.#isManaged ? await commands.ask('management', 'get_status') : null
+    const status =
+      started.kind === 'refused' && this.#isManaged ? await commands.request('management', 'get_status') : null
     if (status?.kind !== 'answered' || isActive(status.payload) !== true)
-      await this.#must('starting to read', Promise.resolve(started))
+      await this.#expectAnswer('starting to read', Promise.resolve(started))
   }
 
   #release(signal: AbortSignal): RunningCommand {
-    const refuse = (...why: Parameters<typeof result>): RunningCommand => settled(result(...why))
+    const reject = (...why: Parameters<typeof result>): RunningCommand => completedCommand(result(...why))
     if (!this.#settings.release)
-      return refuse('failed', false, 'not_supported', 'no release is configured; add "release": { "gpo": … }')
-    if (!this.#session || this.#session.over.aborted) return refuse('failed', false, 'not_ready', NOT_CONNECTED)
+      return reject('failed', false, 'not_supported', 'no release is configured; add "release": { "gpo": … }')
+    if (!this.#session || this.#session.over.aborted) return reject('failed', false, 'not_ready', NOT_CONNECTED)
     const { gpo, pulseMs } = this.#settings.release
     return startPulse({
       gpo,
@@ -241,14 +253,14 @@ class ZebraDevice implements ProtectionDevice {
     })
   }
 
-  async #sayGoodbye(): Promise<void> {
+  async #stopReader(): Promise<void> {
     const current = this.#session
     if (!current || current.over.aborted) return
-    const stop = this.#isControlled ? [current.commands.ask('control', 'stop')] : []
+    const stop = this.#isControlled ? [current.commands.request('control', 'stop')] : []
     await Promise.all([...this.#outputs.toSwitchOff().map((output) => this.#setGpo(current, output, false)), ...stop])
   }
 
-  #letGo(): void {
+  #dispose(): void {
     this.#session?.end('closed')
     this.#line.leave()
     this.#noise.stop()
@@ -258,8 +270,8 @@ class ZebraDevice implements ProtectionDevice {
 
 /** Whether the radio is on; readers spell the field in two ways. Null when it is not told. */
 function isActive(status: Record<string, unknown>): boolean | null {
-  const told = status['radioActivity'] ?? status['radioActivitiy']
-  return typeof told === 'string' ? told === 'active' : null
+  const activity = status['radioActivity'] ?? status['radioActivitiy']
+  return typeof activity === 'string' ? activity === 'active' : null
 }
 
 /** Zebra readers with the IoT Connector: tag reads, sirens and lamps, barriers, over an MQTT broker. */
@@ -267,7 +279,7 @@ export const zebraIotcDriver: Driver<ZebraIotcSettings, typeof ZebraIotcSettings
   name: 'zebra-iotc',
   settings: ZebraIotcSettings,
   linkUse: ({ link }) => brokerUse(link),
-  claims: claimsOf,
+  exclusiveResources: exclusiveResourcesOf,
   capabilities: zebraIotcCapabilities,
   open: (settings, links, platform) => new ZebraDevice(settings, links, platform),
 }

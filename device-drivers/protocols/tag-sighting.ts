@@ -9,7 +9,7 @@ export interface TagSighting {
 }
 
 /** An EPC has at most 496 bits. */
-const MOST_EPC_HEX = 124
+const MAX_EPC_HEX = 124
 
 /** A JSON object, or null. */
 export function objectOf(value: unknown): Record<string, unknown> | null {
@@ -20,13 +20,13 @@ export function objectOf(value: unknown): Record<string, unknown> | null {
 
 /** Whole 16-bit words of hex in upper case, or null. */
 export function epcOfHex(value: unknown): string | null {
-  if (typeof value !== 'string' || value.length > MOST_EPC_HEX || !/^(?:[0-9A-Fa-f]{4})+$/.test(value)) return null
+  if (typeof value !== 'string' || value.length > MAX_EPC_HEX || !/^(?:[0-9A-Fa-f]{4})+$/.test(value)) return null
   return value.toUpperCase()
 }
 
 /** The same from base64 or base64url, or null. */
 export function epcOfBase64(value: unknown): string | null {
-  if (typeof value !== 'string' || value.length > MOST_EPC_HEX || !/^[A-Za-z0-9+/_-]+={0,2}$/.test(value)) return null
+  if (typeof value !== 'string' || value.length > MAX_EPC_HEX || !/^[A-Za-z0-9+/_-]+={0,2}$/.test(value)) return null
   return epcOfHex(Buffer.from(value, 'base64').toString('hex'))
 }
 

@@ -9,18 +9,18 @@ export interface ByteQueue {
   readonly bytes: AsyncIterable<Uint8Array>
 }
 
-const MOST_CHUNKS = 1_024
-const MOST_WRITERS = 64
+const MAX_CHUNKS = 1_024
+const MAX_WRITERS = 64
 
 /** A queue of at most `limit` bytes (one larger chunk is let into an empty queue). */
 export function byteQueue(limit: number): ByteQueue {
   const chunks: Uint8Array[] = []
-  let held = 0
+  let size = 0
   let ended: { fault: LinkFault | undefined } | null = null
   let wakeReader = () => {}
   let writers: (() => void)[] = []
 
-  const full = () => chunks.length >= MOST_CHUNKS || (held > 0 && held >= limit)
+  const full = () => chunks.length >= MAX_CHUNKS || (size > 0 && size >= limit)
   const wakeWriters = () => {
     const waiting = writers
     writers = []
@@ -32,14 +32,14 @@ export function byteQueue(limit: number): ByteQueue {
     ended = { fault }
     if (fault) {
       chunks.length = 0
-      held = 0
+      size = 0
     }
     wakeReader()
     wakeWriters()
   }
 
   async function room(signal: AbortSignal): Promise<void> {
-    if (writers.length >= MOST_WRITERS) throw new LinkFault('lost', `${MOST_WRITERS} writers wait already`)
+    if (writers.length >= MAX_WRITERS) throw new LinkFault('lost', `${MAX_WRITERS} writers wait already`)
     let wake = () => {}
     const woken = new Promise<void>((resolve) => {
       wake = resolve
@@ -60,7 +60,7 @@ export function byteQueue(limit: number): ByteQueue {
     }
     if (chunk.length === 0) return
     chunks.push(chunk)
-    held += chunk.length
+    size += chunk.length
     wakeReader()
   }
 
@@ -69,7 +69,7 @@ export function byteQueue(limit: number): ByteQueue {
       for (;;) {
         const chunk = chunks.shift()
         if (chunk) {
-          held -= chunk.length
+          size -= chunk.length
           wakeWriters()
           yield chunk
         } else if (ended) {

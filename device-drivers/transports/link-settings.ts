@@ -7,7 +7,7 @@ import { openTls } from './tls.ts'
 
 const ADDRESS = /^(\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._-]+):(\d{1,5})$/
 
-function parts(address: string): { host: string; port: number } | null {
+function splitAddress(address: string): { host: string; port: number } | null {
   const match = ADDRESS.exec(address)
   const port = Number(match?.[2])
   if (!match?.[1] || port < 1 || port > 65_535) return null
@@ -18,7 +18,7 @@ function parts(address: string): { host: string; port: number } | null {
 export const TcpLink = z.strictObject({
   tcp: z
     .string({ error: 'give host and port, for example "10.0.0.7:502"' })
-    .refine((value) => parts(value) !== null, {
+    .refine((value) => splitAddress(value) !== null, {
       error: 'give host and port, for example "10.0.0.7:502" or "[fe80::1]:502"',
     })
     .meta({ description: 'host:port of the device or serial device server' }),
@@ -102,7 +102,7 @@ const hostError = {
 const host = z
   .string(hostError)
   .regex(HOST, hostError)
-  .refine((value) => parts(value) !== null || parts(`${value}:1`) !== null, hostError)
+  .refine((value) => splitAddress(value) !== null || splitAddress(`${value}:1`) !== null, hostError)
 const fingerprintError = { error: 'give the SHA-256 of the certificate, 64 hex digits with or without colons' }
 const Fingerprint = z
   .string(fingerprintError)
@@ -180,7 +180,7 @@ export type AnyLink = LinkSettings | PcscLink | WebChannel | PushLink | MqttLink
 
 /** Host and port of a link by name. */
 function hostAndPort(link: WebLink | MqttLink): { scheme: string; host: string; port: number; text: string } {
-  const [scheme, given, usual] =
+  const [scheme, address, defaultPort] =
     'https' in link
       ? (['https', link.https, 443] as const)
       : 'http' in link
@@ -188,7 +188,8 @@ function hostAndPort(link: WebLink | MqttLink): { scheme: string; host: string; 
         : 'mqtts' in link
           ? (['mqtts', link.mqtts, 8_883] as const)
           : (['mqtt', link.mqtt, 1_883] as const)
-  const { host: name, port } = parts(given) ?? parts(`${given}:${usual}`) ?? { host: given, port: usual }
+  const { host: name, port } = splitAddress(address) ??
+    splitAddress(`${address}:${defaultPort}`) ?? { host: address, port: defaultPort }
   return { scheme, host: name, port, text: `${name.includes(':') ? `[${name}]` : name}:${port}`.toLowerCase() }
 }
 
@@ -229,7 +230,7 @@ export async function openLink(settings: AnyLink, signal: AbortSignal): Promise<
     return openPcscd(settings.socket ?? PCSCD_SOCKET, signal)
   }
   if ('tcp' in settings) {
-    const { host, port } = parts(settings.tcp) ?? { host: settings.tcp, port: 0 }
+    const { host, port } = splitAddress(settings.tcp) ?? { host: settings.tcp, port: 0 }
     return openTcp(host, port, signal)
   }
   if ('https' in settings || 'http' in settings || 'mqtts' in settings || 'mqtt' in settings) {

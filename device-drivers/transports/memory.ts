@@ -2,7 +2,7 @@ import { LinkFault } from './byte-link.ts'
 import type { ByteLink, LinkFactory } from './byte-link.ts'
 import { byteQueue } from './byte-queue.ts'
 
-const MOST_UNREAD_BYTES = 65_536
+const MAX_UNREAD_BYTES = 65_536
 
 /** Two ends in one process: what one writes the other reads. */
 export interface MemoryPair {
@@ -14,8 +14,8 @@ export interface MemoryPair {
 
 /** A link within the process, for tests, simulation and `npm start`. */
 export function memoryPair(): MemoryPair {
-  const toNear = byteQueue(MOST_UNREAD_BYTES)
-  const toFar = byteQueue(MOST_UNREAD_BYTES)
+  const toNear = byteQueue(MAX_UNREAD_BYTES)
+  const toFar = byteQueue(MAX_UNREAD_BYTES)
   const side = (incoming: typeof toNear, outgoing: typeof toFar): ByteLink => ({
     bytes: incoming.bytes,
     write: (bytes, signal) => outgoing.push(bytes.slice(), signal),

@@ -1,12 +1,12 @@
 import { readdir, readFile, readlink, realpath } from 'node:fs/promises'
 
-const MOST_PROCESSES = 4_096
-const MOST_FILES = 1_024
+const MAX_PROCESSES = 4_096
+const MAX_FILES = 1_024
 
-async function holds(pid: string, device: string): Promise<boolean> {
+async function hasOpen(pid: string, device: string): Promise<boolean> {
   const folder = `/proc/${pid}/fd`
   const files = await readdir(folder).catch(() => [])
-  for (const file of files.slice(0, MOST_FILES)) {
+  for (const file of files.slice(0, MAX_FILES)) {
     if ((await readlink(`${folder}/${file}`).catch(() => '')) === device) return true
   }
   return false
@@ -21,8 +21,8 @@ export async function portOwner(path: string): Promise<string | null> {
   const processes = (await readdir('/proc').catch(() => [])).filter(
     (name) => /^\d+$/.test(name) && name !== String(process.pid),
   )
-  for (const pid of processes.slice(0, MOST_PROCESSES)) {
-    if (!(await holds(pid, device))) continue
+  for (const pid of processes.slice(0, MAX_PROCESSES)) {
+    if (!(await hasOpen(pid, device))) continue
     const name = await readFile(`/proc/${pid}/comm`, 'utf8').catch(() => 'a program')
     return `${name.trim()} (process ${pid})`
   }

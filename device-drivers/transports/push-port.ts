@@ -11,7 +11,7 @@ export interface PushPort {
   push(name: string, bytes: Uint8Array, signal: AbortSignal): Promise<boolean>
 }
 
-const MOST_NAMES = 64
+const MAX_NAMES = 64
 
 /** A port that nobody listens at yet. */
 export function pushPort(): PushPort {
@@ -20,8 +20,8 @@ export function pushPort(): PushPort {
   return {
     async open(name, signal) {
       if (signal.aborted) throw signal.reason as Error
-      if (open.size >= MOST_NAMES && !open.has(name))
-        throw new LinkFault('busy', `${MOST_NAMES} devices are pushed to already`)
+      if (open.size >= MAX_NAMES && !open.has(name))
+        throw new LinkFault('busy', `${MAX_NAMES} devices are pushed to already`)
       open.get(name)?.cut()
       const pair = memoryPair()
       open.set(name, pair)

@@ -16,7 +16,7 @@ export interface SerialLine {
   readonly stopBits: 1 | 2
 }
 
-const MOST_UNSENT_BYTES = 65_536
+const MAX_UNSENT_BYTES = 65_536
 const STABLE_NAMES = '/dev/serial/by-id'
 
 /** The serial ports of this machine by their stable names; empty when there are none. */
@@ -96,7 +96,7 @@ function portLink(port: SerialPort, path: string): ByteLink {
       new Promise((resolve, reject) => {
         if (signal.aborted) return reject(signal.reason as Error)
         if (!port.isOpen) return reject(lost())
-        if (port.writableLength > MOST_UNSENT_BYTES)
+        if (port.writableLength > MAX_UNSENT_BYTES)
           return reject(new LinkFault('lost', `${path}: the port takes no more bytes`))
         const finish = (act: () => void) => {
           signal.removeEventListener('abort', onAbort)

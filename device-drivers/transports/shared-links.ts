@@ -6,33 +6,33 @@ import { linkKey } from './link-settings.ts'
 import type { AnyLink } from './link-settings.ts'
 
 /** Whatever speaks a protocol on an open link, made once for all devices on it. */
-export interface Speaker {
+export interface ProtocolClient {
   /** Resolves with the reason when the link has ended. Never rejects. */
   readonly ended: Promise<string>
 }
 
 /** How to begin speaking on a link. Devices share a link when they bring the same protocol object. */
-export interface LinkProtocol<S extends Speaker> {
+export interface LinkProtocol<S extends ProtocolClient> {
   readonly name: string
   start(link: ByteLink, settings: AnyLink, platform: Platform): S
 }
 
 /** One device's part in an open link. */
-export interface Membership<S extends Speaker> {
-  readonly speaker: S
+export interface Membership<S extends ProtocolClient> {
+  readonly client: S
   /** Resolves with the reason when the link is gone. */
   readonly lost: Promise<string>
   /** The device answered. */
-  heard(): void
+  markResponsive(): void
   /**
    * The device does not answer. The link is opened anew only when nobody on it answers: one dead
    * device must not disturb its neighbours.
    */
-  silent(detail: string): void
+  markUnresponsive(detail: string): void
   leave(): void
 }
 
-type Tell = (detail: string) => void
+type OnFailure = (detail: string) => void
 
 export type OpenLink = (settings: AnyLink, signal: AbortSignal) => Promise<ByteLink>
 
@@ -43,7 +43,7 @@ const LONGEST_RETRY_MS = 15_000
 const FLUSH_WITHIN_MS = 500
 
 interface Session {
-  readonly speaker: Speaker
+  readonly client: ProtocolClient
   readonly link: ByteLink
   readonly lost: Promise<string>
   readonly members: Set<{ silent: boolean }>
@@ -52,12 +52,12 @@ interface Session {
 }
 
 interface Entry {
-  readonly protocol: LinkProtocol<Speaker>
+  readonly protocol: LinkProtocol<ProtocolClient>
   session: Session | null
-  opening: { done: Promise<void>; stop: AbortController; waiting: Set<Tell> } | null
+  opening: { done: Promise<void>; stop: AbortController; waiting: Set<OnFailure> } | null
   delays: Generator<number, never>
   /** Why the last session ended. */
-  ending: string
+  endReason: string
   /** The last link letting go of its port, which nobody else can open before. */
   closing: Promise<void>
 }
@@ -81,11 +81,11 @@ export class SharedLinks {
   }
 
   /** Joins a link, opening it when nobody has; tries for ever, telling each failure, until `signal` aborts. */
-  async join<S extends Speaker>(
+  async join<S extends ProtocolClient>(
     settings: AnyLink,
     protocol: LinkProtocol<S>,
     signal: AbortSignal,
-    onFailure: Tell,
+    onFailure: OnFailure,
   ): Promise<Membership<S>> {
     const key = linkKey(settings)
     let entry = this.#entries.get(key)
@@ -95,7 +95,7 @@ export class SharedLinks {
         session: null,
         opening: null,
         delays: this.#newDelays(),
-        ending: '',
+        endReason: '',
         closing: Promise.resolve(),
       }
       this.#entries.set(key, entry)
@@ -104,12 +104,12 @@ export class SharedLinks {
       entry.protocol === protocol,
       `${key} is used for ${entry.protocol.name} and cannot carry ${protocol.name} too`,
     )
-    for (let again = false; ; again = true) {
+    for (let isRetry = false; ; isRetry = true) {
       if (signal.aborted) throw signal.reason as Error
       if (entry.session) return this.#enter<S>(entry, entry.session)
       // It opened and ended before anybody could use it.
-      if (again) {
-        onFailure(entry.ending)
+      if (isRetry) {
+        onFailure(entry.endReason)
         await pause(this.#platform.timers, entry.delays.next().value, signal)
       }
       await this.#waitUntilOpen(entry, settings, signal, onFailure)
@@ -136,14 +136,14 @@ export class SharedLinks {
   }
 
   #begin(entry: Entry, link: ByteLink, settings: AnyLink): void {
-    const speaker = entry.protocol.start(link, settings, this.#platform)
+    const client = entry.protocol.start(link, settings, this.#platform)
     let over = false
     let tell = (_reason: string) => {}
     const lost = new Promise<string>((resolve) => {
       tell = resolve
     })
     const session: Session = {
-      speaker,
+      client,
       link,
       lost,
       members: new Set(),
@@ -151,13 +151,13 @@ export class SharedLinks {
         if (over) return
         over = true
         if (entry.session === session) entry.session = null
-        entry.ending = reason
+        entry.endReason = reason
         tell(reason)
         entry.closing = inOrder ? this.#closeInOrder(link) : link.close()
       },
     }
     entry.session = session
-    void speaker.ended.then((reason) => session.end(reason))
+    void client.ended.then((reason) => session.end(reason))
   }
 
   async #openForEver(entry: Entry, settings: AnyLink, signal: AbortSignal): Promise<void> {
@@ -183,12 +183,12 @@ export class SharedLinks {
     const done = this.#openForEver(entry, settings, stop.signal).finally(() => {
       if (entry.opening === opening) entry.opening = null
     })
-    const opening = { done, stop, waiting: new Set<Tell>() }
+    const opening = { done, stop, waiting: new Set<OnFailure>() }
     entry.opening = opening
     return opening
   }
 
-  async #waitUntilOpen(entry: Entry, settings: AnyLink, signal: AbortSignal, onFailure: Tell): Promise<void> {
+  async #waitUntilOpen(entry: Entry, settings: AnyLink, signal: AbortSignal, onFailure: OnFailure): Promise<void> {
     const opening = entry.opening ?? this.#startOpening(entry, settings)
     let giveUp = () => {}
     const aborted = new Promise<void>((resolve) => {
@@ -205,23 +205,23 @@ export class SharedLinks {
     }
   }
 
-  #enter<S extends Speaker>(entry: Entry, session: Session): Membership<S> {
-    const me = { silent: false }
-    session.members.add(me)
+  #enter<S extends ProtocolClient>(entry: Entry, session: Session): Membership<S> {
+    const member = { silent: false }
+    session.members.add(member)
     return {
       // The entry belongs to one protocol object, checked in `join`, and only that makes its speakers.
-      speaker: session.speaker as S,
+      client: session.client as S,
       lost: session.lost,
-      heard: () => {
-        me.silent = false
+      markResponsive: () => {
+        member.silent = false
         entry.delays = this.#newDelays()
       },
-      silent(detail) {
-        me.silent = true
+      markUnresponsive(detail) {
+        member.silent = true
         if ([...session.members].every((member) => member.silent)) session.end(detail)
       },
       leave() {
-        session.members.delete(me)
+        session.members.delete(member)
         if (session.members.size === 0) session.end('no device uses the link any more', true)
       },
     }

@@ -3,7 +3,7 @@ import { LinkFault } from './byte-link.ts'
 import type { ByteLink } from './byte-link.ts'
 
 /** Bytes that may wait to be sent; a device that reads nothing for so long is not listening. */
-const MOST_UNSENT_BYTES = 65_536
+const MAX_UNSENT_BYTES = 65_536
 
 /** A TCP connection in Node, with its switch for the way it goes. */
 type TcpSocket = Socket & { resetAndClosing?: boolean }
@@ -23,11 +23,11 @@ export function socketLink(socket: Socket, { address, tcp, explain }: SocketLink
   let closed = false
   let unwritten = 0
   let onWritten = () => {}
-  let onGone = () => {}
-  const gone = new Promise<void>((resolve) => {
-    onGone = resolve
+  let resolveClosed = () => {}
+  const closedPromise = new Promise<void>((resolve) => {
+    resolveClosed = resolve
   })
-  socket.once('close', onGone)
+  socket.once('close', resolveClosed)
   // A socket may fail while nobody reads or writes; the reader finds the error later.
   socket.on('error', () => {})
 
@@ -55,7 +55,7 @@ export function socketLink(socket: Socket, { address, tcp, explain }: SocketLink
     const isEnding = socket.writableEnded && socket.writableLength === 0 && !socket.writableFinished
     if (!isEnding) return destroy()
     socket.once('finish', destroy)
-    onGone()
+    resolveClosed()
   }
 
   function closeInOrder(flush: AbortSignal): void {
@@ -74,7 +74,7 @@ export function socketLink(socket: Socket, { address, tcp, explain }: SocketLink
         if (signal.aborted) return reject(signal.reason as Error)
         if (socket.destroyed || !socket.writable)
           return reject(new LinkFault('lost', `${address}: the connection is closed`))
-        if (socket.writableLength > MOST_UNSENT_BYTES)
+        if (socket.writableLength > MAX_UNSENT_BYTES)
           return reject(new LinkFault('lost', `${address}: the device reads nothing`))
         const onAbort = () => reject(signal.reason as Error)
         signal.addEventListener('abort', onAbort, { once: true })
@@ -89,10 +89,10 @@ export function socketLink(socket: Socket, { address, tcp, explain }: SocketLink
       }),
     close(flush) {
       closed = true
-      if (socket.closed) onGone()
+      if (socket.closed) resolveClosed()
       else if (flush && !flush.aborted) closeInOrder(flush)
       else giveUp()
-      return gone
+      return closedPromise
     },
   }
 }

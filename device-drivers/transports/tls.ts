@@ -6,23 +6,23 @@ import type { ByteLink } from './byte-link.ts'
 import { socketLink } from './socket-link.ts'
 import { explainSocket, KEEPALIVE_AFTER_MS } from './tcp.ts'
 
-const plain = (fingerprint: string): string => fingerprint.replaceAll(':', '').toUpperCase()
+const normalizeFingerprint = (fingerprint: string): string => fingerprint.replaceAll(':', '').toUpperCase()
 
 /** Null when the certificate is the one that is meant, else why not. */
-function objection(socket: TLSSocket, address: string, fingerprint: string | undefined): LinkFault | null {
-  const seen = (socket.getPeerCertificate() as { fingerprint256?: string }).fingerprint256 ?? ''
+function certificateFault(socket: TLSSocket, address: string, fingerprint: string | undefined): LinkFault | null {
+  const actual = (socket.getPeerCertificate() as { fingerprint256?: string }).fingerprint256 ?? ''
   if (fingerprint !== undefined) {
-    if (seen !== '' && plain(seen) === plain(fingerprint)) return null
+    if (actual !== '' && normalizeFingerprint(actual) === normalizeFingerprint(fingerprint)) return null
     return new LinkFault(
       'forbidden',
-      `${address}: shows another certificate than the settings name (${plain(seen)}); is it the right device?`,
+      `${address}: shows another certificate than the settings name (${normalizeFingerprint(actual)}); is it the right device?`,
     )
   }
   if (socket.authorized) return null
   const why = String(socket.authorizationError)
   return new LinkFault(
     'forbidden',
-    `${address}: this machine does not trust its certificate (${why}); if it is the device’s own, set "fingerprint": "${plain(seen)}"`,
+    `${address}: this machine does not trust its certificate (${why}); if it is the device’s own, set "fingerprint": "${normalizeFingerprint(actual)}"`,
   )
 }
 
@@ -60,7 +60,7 @@ export function openTls(
       )
     const onError = (error: Error) => giveUp(explainSocket(address, error, 'unreachable'))
     const onConnect = () => {
-      const fault = objection(socket, address, fingerprint)
+      const fault = certificateFault(socket, address, fingerprint)
       if (fault) giveUp(fault)
       else
         finish(() =>

@@ -19,36 +19,36 @@ export function tracedLinks(open: OpenLink, write: WriteTrace, clock: Clock): Op
 
   return async (settings: AnyLink, signal): Promise<ByteLink> => {
     const name = linkKey(settings)
-    const note = (kind: TraceRecord['kind'], bytes = nothing) =>
+    const record = (kind: TraceRecord['kind'], bytes = nothing) =>
       write(name, traceLine({ atMs: clock.elapsed() - from, kind, bytes }))
     const link = await open(settings, signal)
-    note('open')
-    let isOver = false
-    const over = () => {
-      if (isOver) return
-      isOver = true
-      note('close')
+    record('open')
+    let isClosed = false
+    const recordClose = () => {
+      if (isClosed) return
+      isClosed = true
+      record('close')
     }
 
     async function* bytes(): AsyncGenerator<Uint8Array, void> {
       try {
         for await (const chunk of link.bytes) {
-          note('in', chunk)
+          record('in', chunk)
           yield chunk
         }
       } finally {
-        over()
+        recordClose()
       }
     }
 
     return {
       bytes: { [Symbol.asyncIterator]: bytes },
       write(data, abort) {
-        note('out', data)
+        record('out', data)
         return link.write(data, abort)
       },
       close(flush) {
-        over()
+        recordClose()
         return link.close(flush)
       },
     }

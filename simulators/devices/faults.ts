@@ -41,7 +41,7 @@ export interface FaultSwitches {
   hitting(unit: number, functionCode: number): Fault[]
 }
 
-const MOST_FAULTS = 100
+const MAX_FAULTS = 100
 
 /** All faults off. */
 export function faultSwitches(): FaultSwitches {
@@ -49,7 +49,7 @@ export function faultSwitches(): FaultSwitches {
 
   return {
     on(fault) {
-      if (active.size >= MOST_FAULTS) throw new RangeError(`at most ${MOST_FAULTS} faults at a time`)
+      if (active.size >= MAX_FAULTS) throw new RangeError(`at most ${MAX_FAULTS} faults at a time`)
       const key = {}
       active.set(key, { fault, seen: 0 })
       return () => void active.delete(key)

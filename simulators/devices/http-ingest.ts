@@ -32,8 +32,8 @@ interface Read {
 /** Behind each request so long is waited, and what comes meanwhile goes together (wiki.keonn.com, HTTP service). */
 const BATCH_MS = 100
 const RETRY_MS = 1_000
-const MOST_WAITING = 10_000
-const MOST_IN_BATCH = 500
+const MAX_WAITING = 10_000
+const MAX_IN_BATCH = 500
 
 const BODIES: Readonly<Record<PushFormat, (reads: readonly Read[]) => string>> = {
   keonn: (reads) =>
@@ -80,7 +80,7 @@ export function pushingReader({ platform, format, post, lingerMs }: PushingReade
   async function send(evenEmpty = false): Promise<void> {
     if (isSending || isStopped || (waiting.length === 0 && !evenEmpty)) return
     isSending = true
-    const batch = waiting.slice(0, MOST_IN_BATCH)
+    const batch = waiting.slice(0, MAX_IN_BATCH)
     const isTaken = await post(BODIES[format](batch))
     if (isTaken) waiting = waiting.slice(batch.length)
     linger()
@@ -94,7 +94,7 @@ export function pushingReader({ platform, format, post, lingerMs }: PushingReade
   return {
     see(epc, { antenna = 1, rssiDbm = -55 } = {}) {
       waiting.push({ epc, antenna, rssiDbm, atMs: clock.wall() + offsetMs })
-      if (waiting.length > MOST_WAITING) waiting = waiting.slice(-MOST_WAITING)
+      if (waiting.length > MAX_WAITING) waiting = waiting.slice(-MAX_WAITING)
       void send()
     },
     setClock: (offset) => void (offsetMs = offset),

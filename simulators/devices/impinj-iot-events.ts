@@ -1,7 +1,7 @@
 import type { Cancel, Timers } from '../../policy/platform.ts'
 import type { OpenBody } from './serve-http.ts'
 
-const MOST_KEPT = 10_000
+const MAX_KEPT = 10_000
 const KEEPALIVE = '\r\n'
 
 /** The event stream of a simulated Impinj reader: it keeps events while no client listens, and sends keepalives. */
@@ -64,7 +64,7 @@ export class ImpinjEvents {
       return this.#scheduleKeepalive()
     }
     this.#kept.push(line)
-    if (this.#kept.length > MOST_KEPT) this.#kept = this.#kept.slice(-MOST_KEPT)
+    if (this.#kept.length > MAX_KEPT) this.#kept = this.#kept.slice(-MAX_KEPT)
   }
 
   /** Forgets the kept events. */

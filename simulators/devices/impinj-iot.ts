@@ -21,8 +21,8 @@ export interface ImpinjReaderOptions {
   onChange?(change: { gpo: number; on: boolean }): void
 }
 
-const MOST_REQUESTS = 10_000
-const MOST_LINKS = 8
+const MAX_REQUESTS = 10_000
+const MAX_LINKS = 8
 const GPOS = [1, 2, 3]
 const GPIS = [1, 2]
 
@@ -186,7 +186,7 @@ export class ImpinjReader {
   }
 
   readonly serve = async (link: ByteLink): Promise<void> => {
-    if (this.#links.size >= MOST_LINKS) return link.close()
+    if (this.#links.size >= MAX_LINKS) return link.close()
     this.#links.add(link)
     let mine: OpenBody | null = null
     let answers = 0
@@ -266,7 +266,7 @@ export class ImpinjReader {
   #answer(request: SimulatedRequest): SimulatedAnswer {
     if (this.#events.isMute) return 'silence'
     const { method, path, body } = request
-    if (this.requests.length < MOST_REQUESTS) this.requests.push({ method, path, body })
+    if (this.requests.length < MAX_REQUESTS) this.requests.push({ method, path, body })
     const expected = `Basic ${Buffer.from(`${this.#user}:${this.#password}`).toString('base64')}`
     if (request.headers.get('authorization') !== expected)
       return { status: 401, body: JSON.stringify({ message: 'unauthorized' }) }

@@ -42,10 +42,10 @@ const OUTSIDE_AT = 0.7
 const BEAM_AT = 0.5
 const WEAKEST_DBM = -72
 /** Most walkers carry something, some carry nothing. */
-const MOST_CARRIED = 3
+const MAX_CARRIED = 3
 const LEAVING = 0.7
 const STRAY_SHARE = 0.03
-const MOST_STRAYS = 20
+const MAX_STRAYS = 20
 const STRAY_EVERY_MS = 2_000
 
 /** The EPCs of a shop of one company prefix, 50 pieces of each article. */
@@ -103,7 +103,7 @@ export function crowd(options: CrowdOptions): Crowd {
     while (!signal.aborted) {
       await pause(timers, everyMs * (0.5 + fraction(random)), signal).catch(() => {})
       if (signal.aborted) return
-      const carried = Array.from({ length: below(MOST_CARRIED + 1) }, () => epcs[below(epcs.length)] ?? '').filter(
+      const carried = Array.from({ length: below(MAX_CARRIED + 1) }, () => epcs[below(epcs.length)] ?? '').filter(
         (epc) => epc !== '',
       )
       void walk({ epcs: [...new Set(carried)], direction: fraction(random) < LEAVING ? 'out' : 'in' })
@@ -118,6 +118,6 @@ export function crowd(options: CrowdOptions): Crowd {
   }
 
   if (options.walkersPerMinute > 0) void comeAndGo()
-  for (const epc of epcs.slice(0, Math.min(MOST_STRAYS, Math.ceil(epcs.length * STRAY_SHARE)))) void stray(epc)
+  for (const epc of epcs.slice(0, Math.min(MAX_STRAYS, Math.ceil(epcs.length * STRAY_SHARE)))) void stray(epc)
   return { epcs, walk, stop: () => stopping.abort(new DOMException('the crowd goes home', 'AbortError')) }
 }

@@ -39,7 +39,7 @@ export interface LlrpReaderOptions extends Partial<Abilities> {
   readonly onChange?: (change: OutputChange) => void
 }
 
-const MOST_LOGGED = 10_000
+const MAX_LOGGED = 10_000
 const FOR_EVER = new AbortController().signal
 const EVENT = { gpi: 1, exception: 4, antenna: 8 } as const
 
@@ -52,7 +52,7 @@ interface Client {
 
 function log<T>(list: T[], entry: T): void {
   list.push(entry)
-  if (list.length > MOST_LOGGED) list.shift()
+  if (list.length > MAX_LOGGED) list.shift()
 }
 
 /** The type and id are right, and what is in it is not. */

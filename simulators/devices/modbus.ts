@@ -40,7 +40,7 @@ export interface RelayBoardOptions {
 }
 
 const SIZE = 8
-const MOST_LOGGED = 10_000
+const MAX_LOGGED = 10_000
 const DEFAULT_LOCKS: readonly LockModel[] = [{ coil: 0, input: 0, openMs: 30, closeMs: 30 }]
 
 /** Makes a board. It does nothing until a link is served to it. */
@@ -108,7 +108,7 @@ export class RelayBoard {
 
   #note(list: CoilChange[], change: CoilChange): void {
     list.push(change)
-    if (list.length > MOST_LOGGED) list.shift()
+    if (list.length > MAX_LOGGED) list.shift()
   }
 
   #setCoil(coil: number, on: boolean): void {

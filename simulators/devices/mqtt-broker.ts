@@ -18,7 +18,7 @@ export interface MqttBroker extends MessageBus {
   readonly clients: number
 }
 
-const MOST_CLIENTS = 64
+const MAX_CLIENTS = 64
 const FOR_EVER = new AbortController().signal
 
 /** Makes a broker; its devices use it directly, clients by links. */
@@ -77,7 +77,7 @@ export function mqttBroker(): MqttBroker {
       return clients.size
     },
     async serve(link) {
-      if (clients.size >= MOST_CLIENTS) return link.close()
+      if (clients.size >= MAX_CLIENTS) return link.close()
       const reading = mqttCodec()
       const topics = new Set<string>()
       try {

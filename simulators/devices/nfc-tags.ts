@@ -22,7 +22,7 @@ export interface IcodeTag extends SimulatedTag {
   readonly eas: boolean
 }
 
-const MOST_LOGGED = 1_000
+const MAX_LOGGED = 1_000
 const OK = [0x90, 0x00]
 const NO_SUCH_FUNCTION = Uint8Array.of(0x6a, 0x81)
 const NO_SUCH_ADDRESS = Uint8Array.of(0x6a, 0x82)
@@ -77,7 +77,7 @@ function tag({ atr, uid, told, read, other }: Parts): SimulatedTag {
     log,
     answer(apdu) {
       log.push(hex(apdu))
-      if (log.length > MOST_LOGGED) log.shift()
+      if (log.length > MAX_LOGGED) log.shift()
       if (apdu[0] === 0xff && apdu[1] === 0xca) return Uint8Array.from([...told, ...OK])
       if (apdu[0] === 0xff && apdu[1] === 0xb0 && read) {
         const bytes = read((apdu[2] ?? 0) * 256 + (apdu[3] ?? 0), apdu[4] ?? 0)

@@ -24,8 +24,8 @@ export interface OsdpDeviceOptions {
 }
 
 const SIZE = 4
-const MOST_LOGGED = 10_000
-const MOST_CARDS = 100
+const MAX_LOGGED = 10_000
+const MAX_CARDS = 100
 const DEFAULT_LOCKS: readonly LockModel[] = [{ coil: 0, input: 0, openMs: 30, closeMs: 30 }]
 /** Vendor, model 1.2, serial 1234567, firmware 3.4.5. */
 const IDENTITY = Uint8Array.of(0xca, 0xfe, 0x01, 1, 2, 0x87, 0xd6, 0x12, 0x00, 3, 4, 5)
@@ -78,7 +78,7 @@ export class OsdpDevice {
   readonly #onOutput = ([output = 0, control = 0, low = 0, high = 0]: Uint8Array): Said => {
     if (output >= SIZE || control > 6) return nak(OSDP_NAK.cannotProcess)
     this.outputCommands.push({ output, control })
-    if (this.outputCommands.length > MOST_LOGGED) this.outputCommands.shift()
+    if (this.outputCommands.length > MAX_LOGGED) this.outputCommands.shift()
     this.#endTimers.get(output)?.()
     this.#endTimers.delete(output)
     const on = control === 2 || control === 4 || control === 5
@@ -154,7 +154,7 @@ export class OsdpDevice {
 
   /** A card is held before the reader; it is told at the next poll. At most 100 wait. */
   card(data: Uint8Array, count: number | undefined = data.length * 8): void {
-    if (this.#cards.length < MOST_CARDS) this.#cards.push(Uint8Array.from([0, 0, count & 0xff, count >> 8, ...data]))
+    if (this.#cards.length < MAX_CARDS) this.#cards.push(Uint8Array.from([0, 0, count & 0xff, count >> 8, ...data]))
   }
 
   readonly setInput = (input: number, on: boolean): void => {

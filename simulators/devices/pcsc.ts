@@ -42,8 +42,8 @@ interface Client {
   send(bytes: Uint8Array): Promise<void>
 }
 
-const MOST_CLIENTS = 200
-const MOST_LOGGED = 10_000
+const MAX_CLIENTS = 200
+const MAX_LOGGED = 10_000
 const T1 = 2
 const RESET = 1
 const sendForEver = new AbortController().signal
@@ -124,7 +124,7 @@ export class PcscdSimulator {
 
   /** Answers one client until it goes. */
   readonly serve = async (link: ByteLink): Promise<void> => {
-    if (this.faults.closed || this.#clients.size >= MOST_CLIENTS) {
+    if (this.faults.closed || this.#clients.size >= MAX_CLIENTS) {
       for await (const _ of link.bytes) break
       return link.close()
     }
@@ -238,7 +238,7 @@ export class PcscdSimulator {
   async #handle(request: PcscRequest, client: Client): Promise<void> {
     const { command } = request
     this.log.push(command)
-    if (this.log.length > MOST_LOGGED) this.log.shift()
+    if (this.log.length > MAX_LOGGED) this.log.shift()
     if (this.faults.mute.has(command)) return
     if (this.faults.refuse?.command === command && this.faults.refuse.times-- > 0) {
       return client.send(encodeBody(PCSC_BODIES[command], { ...request.body, rv: this.faults.refuse.code }))

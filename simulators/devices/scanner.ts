@@ -29,7 +29,7 @@ export interface ScannerSimulator {
   serve(link: ByteLink): Promise<void>
 }
 
-const MOST_LISTENERS = 16
+const MAX_LISTENERS = 16
 const SEND_FOR_EVER = new AbortController().signal
 
 /** Makes a scanner. It reaches nobody until a link is served to it. */
@@ -61,7 +61,7 @@ export function scannerSimulator(options: ScannerSimulatorOptions): ScannerSimul
       return links.size
     },
     async serve(link) {
-      if (links.size >= MOST_LISTENERS) return link.close()
+      if (links.size >= MAX_LISTENERS) return link.close()
       links.add(link)
       try {
         // A scanner takes no orders; reading shows when the other side is gone.

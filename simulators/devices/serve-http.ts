@@ -23,7 +23,7 @@ export type SimulatedAnswer =
   /** Nothing at all. */
   | 'silence'
 
-const MOST_BODY_BYTES = 1_048_576
+const MAX_BODY_BYTES = 1_048_576
 const FOR_EVER = new AbortController().signal
 
 /** Answers requests on one link, one after the other, until it ends. */
@@ -72,7 +72,7 @@ export async function serveHttp(
           size = 0
         } else if (piece.kind === 'data') {
           size += piece.bytes.length
-          if (size > MOST_BODY_BYTES) return
+          if (size > MAX_BODY_BYTES) return
           body.push(piece.bytes)
         } else if (head && !(await respond({ ...head, body: Buffer.concat(body).toString('utf8') }))) return
       }

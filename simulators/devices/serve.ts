@@ -29,7 +29,7 @@ export interface TcpServiceOptions {
   serve(link: ByteLink): Promise<void>
 }
 
-const MOST_CONNECTIONS = 64
+const MAX_CONNECTIONS = 64
 
 function socketLink(socket: Socket): ByteLink {
   return {
@@ -56,7 +56,7 @@ async function listenAt(
     socket.once('close', () => sockets.delete(socket))
     void serve(socketLink(socket)).finally(() => socket.destroySoon())
   })
-  server.maxConnections = MOST_CONNECTIONS
+  server.maxConnections = MAX_CONNECTIONS
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(where, () => {

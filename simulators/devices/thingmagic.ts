@@ -18,7 +18,7 @@ export interface ThingMagicReaderOptions {
   readonly bootLoader?: boolean
 }
 
-const MOST_TAGS = 1_000
+const MAX_TAGS = 1_000
 const KEEP_ALIVE_MS = 1_000
 const OK = 0
 const WRONG_COMMAND = 0x0101
@@ -106,7 +106,7 @@ export class ThingMagicReader {
 
   /** Lays a tag down. At most 1,000. */
   put(tag: SimulatedTag): void {
-    if (this.#tags.size >= MOST_TAGS) throw new RangeError(`at most ${MOST_TAGS} tags`)
+    if (this.#tags.size >= MAX_TAGS) throw new RangeError(`at most ${MAX_TAGS} tags`)
     this.#tags.set(tag.epc, tag)
   }
 

@@ -36,8 +36,8 @@ const TEXTS: Readonly<Record<number, string>> = {
   [M100_INFORMATION.software]: 'V2.3.5',
   [M100_INFORMATION.maker]: 'MagicRf',
 }
-const MOST_DONE = 1_000
-const MOST_TAGS = 1_000
+const MAX_DONE = 1_000
+const MAX_TAGS = 1_000
 const OK = Uint8Array.of(0)
 
 const ascii = (kind: number, text: string) => Uint8Array.from([kind, ...new TextEncoder().encode(text)])
@@ -115,7 +115,7 @@ export class M100Pad {
 
   /** Lays a tag down; one with the same EPC is replaced. */
   put({ epc, rssiDbm = -55, killPassword = '00000000', accessPassword = '00000000' }: SimulatedTag): void {
-    if (this.#tags.size >= MOST_TAGS) throw new RangeError(`at most ${MOST_TAGS} tags`)
+    if (this.#tags.size >= MAX_TAGS) throw new RangeError(`at most ${MAX_TAGS} tags`)
     this.#taken.delete(epc)
     this.#tags.set(epc, { epc, rssiDbm, killPassword, accessPassword, alive: true, eas: true })
   }
@@ -123,7 +123,7 @@ export class M100Pad {
   take(epc: string): void {
     const tag = this.#tags.get(epc)
     if (tag) this.#taken.set(epc, tag)
-    for (const oldest of [...this.#taken.keys()].slice(0, -MOST_TAGS)) this.#taken.delete(oldest)
+    for (const oldest of [...this.#taken.keys()].slice(0, -MAX_TAGS)) this.#taken.delete(oldest)
     this.#tags.delete(epc)
   }
 
@@ -208,7 +208,7 @@ export class M100Pad {
     if (what === 'kill') tag.alive = false
     else tag.eas = parameters[4] === 1
     this.done.push({ what, epc: tag.epc })
-    if (this.done.length > MOST_DONE) this.done.shift()
+    if (this.done.length > MAX_DONE) this.done.shift()
     return this.#aboutTag(command, tag)
   }
 

@@ -12,7 +12,7 @@ export interface ZebraReaderOptions {
 }
 
 const GPOS = [1, 2, 3, 4]
-const MOST_KEPT = 10_000
+const MAX_KEPT = 10_000
 /** Zebra writes its own time with an offset and no colon in it. */
 const ZONE_MS = -6 * 3_600_000
 const ZONE = '-0600'
@@ -98,7 +98,7 @@ export class ZebraReader {
     const text = JSON.stringify(message)
     if (!this.#isAway && !this.#isMute) return this.#bus.publish(this.#topics.data, text)
     this.#kept.push(text)
-    if (this.#kept.length > MOST_KEPT) this.#kept = this.#kept.slice(-MOST_KEPT)
+    if (this.#kept.length > MAX_KEPT) this.#kept = this.#kept.slice(-MAX_KEPT)
   }
 
   #event(epc: string, { antenna = 1, rssiDbm = -55 }: { antenna?: number; rssiDbm?: number } = {}): object {

@@ -17,7 +17,7 @@ const SCANNER = { deviceId: 'dev_b', driver: 'scanner', link: SERIAL, feeds: 'de
 
 const faults = (...entries: unknown[]) => {
   const checked = checkDevices(entries)
-  return 'faults' in checked ? checked.faults : []
+  return 'errors' in checked ? checked.errors : []
 }
 
 describe('devices of the configuration', () => {
@@ -110,7 +110,7 @@ describe('devices of the configuration', () => {
   })
 
   test.each([undefined, null, {}, 'x'])('%j is no list', (value) => {
-    expect(checkDevices(value)).toEqual({ faults: ['devices: give a list, [] for none'] })
+    expect(checkDevices(value)).toEqual({ errors: ['devices: give a list, [] for none'] })
   })
 
   test('an OSDP device has a key of its own, or says that it has none; a pad that kills has a password', () => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { deviceLink } from '../../device-drivers/drivers/device-link.ts'
 import { memoryPort } from '../../device-drivers/transports/memory.ts'
 import { sharedLinks } from '../../device-drivers/transports/shared-links.ts'
-import type { LinkProtocol, Speaker } from '../../device-drivers/transports/shared-links.ts'
+import type { LinkProtocol, ProtocolClient } from '../../device-drivers/transports/shared-links.ts'
 import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 import { forEver } from './workbench.ts'
 
@@ -10,7 +10,7 @@ function bench() {
   const world = virtualPlatform()
   const port = memoryPort(() => {})
   const lost: string[] = []
-  const protocol: LinkProtocol<Speaker> = {
+  const protocol: LinkProtocol<ProtocolClient> = {
     name: 'test',
     start: (link) => ({
       ended: (async () => {

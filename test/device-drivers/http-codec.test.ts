@@ -129,9 +129,9 @@ describe('HTTP messages', () => {
       headers: {},
     })
     await rest.connect(new AbortController().signal, () => {})
-    const chunks = await rest.ask({ method: 'GET', path: '/chunks' })
+    const chunks = await rest.request({ method: 'GET', path: '/chunks' })
     expect(chunks).toMatchObject({ kind: 'answered', status: 200, body: 'eins zwei drei' })
-    const put = await rest.ask({ method: 'PUT', path: '/a?b=c', body: { ä: 1 } })
+    const put = await rest.request({ method: 'PUT', path: '/a?b=c', body: { ä: 1 } })
     expect(
       put.kind === 'answered' && Buffer.from(put.headers.get('x-seen') ?? '', 'latin1').toString('latin1'),
     ).toContain(`PUT /a?b=c 127.0.0.1:${port} {`)

@@ -3,7 +3,7 @@ import { Hono } from 'hono'
 import pino from 'pino'
 import { describe, expect, test } from 'vitest'
 import type { DeviceEvent } from '../../device-drivers/drivers/device.ts'
-import { MOST_PUSHED_BYTES } from '../../device-drivers/drivers/http-ingest.ts'
+import { MAX_PUSHED_BYTES } from '../../device-drivers/drivers/http-ingest.ts'
 import { mapper } from '../../device-drivers/protocols/ingest/mapping.ts'
 import { supervise } from '../../device-drivers/supervisor.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
@@ -157,7 +157,7 @@ describe('http-ingest', () => {
     await b.ready()
     expect((await b.post('{')).status).toBe(400)
     expect((await b.post('{}', { 'content-type': 'text/plain' })).status).toBe(415)
-    expect((await b.post(`"${'x'.repeat(MOST_PUSHED_BYTES)}"`)).status).toBe(413)
+    expect((await b.post(`"${'x'.repeat(MAX_PUSHED_BYTES)}"`)).status).toBe(413)
     const endless = new ReadableStream<Uint8Array>({ pull: (to) => to.enqueue(new Uint8Array(65_536).fill(0x20)) })
     const streamed = new Request('http://x/ingest/gate-1', {
       method: 'POST',

@@ -75,7 +75,7 @@ describe('killing a tag', () => {
     [5, 'unknown'],
   ])('of which the reader tells result %i: %s', async (Result, outcome) => {
     const access: TagAccess = {
-      ask: async () => ({ kind: 'told', results: [parameter('C1G2KillOpSpecResult', { Result, OpSpecID: 1 })] }),
+      run: async () => ({ kind: 'told', results: [parameter('C1G2KillOpSpecResult', { Result, OpSpecID: 1 })] }),
     }
     expect(await killTag(access, EPC, '12AB34CD', new AbortController().signal)).toMatchObject({
       outcome,

@@ -67,7 +67,7 @@ describe.each(['rtu', 'tcp'] as const)('bus over %s', (framing) => {
     const { world, heard, ask, say } = scripted(framing)
     const first = ask(inputs)
     await world.advance(500)
-    expect(await first).toEqual({ kind: 'lost', handed: true, detail: 'unit 1 gave no answer within 500 ms' })
+    expect(await first).toEqual({ kind: 'lost', possiblySent: true, detail: 'unit 1 gave no answer within 500 ms' })
     const late = heard[0]?.transaction ?? 0
     const second = ask(inputs)
     await world.advance(50)
@@ -110,7 +110,7 @@ describe.each(['rtu', 'tcp'] as const)('bus over %s', (framing) => {
       5,
     )
     expect(heard).toHaveLength(1)
-    expect(answers.map((answer) => answer.kind === 'lost' && answer.handed)).toEqual(
+    expect(answers.map((answer) => answer.kind === 'lost' && answer.possiblySent)).toEqual(
       Array.from({ length: 70 }, (_, i) => i === 0),
     )
   })
@@ -122,10 +122,10 @@ describe.each(['rtu', 'tcp'] as const)('bus over %s', (framing) => {
     cut()
     const detail = 'the memory link was cut'
     expect(await world.settle(both)).toEqual([
-      { kind: 'lost', handed: true, detail },
-      { kind: 'lost', handed: false, detail },
+      { kind: 'lost', possiblySent: true, detail },
+      { kind: 'lost', possiblySent: false, detail },
     ])
-    expect(await ask(coil(2))).toEqual({ kind: 'lost', handed: false, detail })
+    expect(await ask(coil(2))).toEqual({ kind: 'lost', possiblySent: false, detail })
     expect(await bus.ended).toBe(detail)
   })
 

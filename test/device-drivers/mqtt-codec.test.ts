@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { MOST_PACKET_BYTES, mqttCodec } from '../../device-drivers/protocols/mqtt/packet.ts'
+import { MAX_PACKET_BYTES, mqttCodec } from '../../device-drivers/protocols/mqtt/packet.ts'
 import type { MqttPacket } from '../../device-drivers/protocols/mqtt/packet.ts'
 import { seededRandom } from '../../verification/simulation/virtual/virtual-platform.ts'
 import { chopped, concat } from './pieces.ts'
@@ -199,7 +199,7 @@ describe('MQTT codec', () => {
 
   test('reads a packet of the greatest length in single bytes without keeping each of them', () => {
     const codec = mqttCodec()
-    const length = MOST_PACKET_BYTES
+    const length = MAX_PACKET_BYTES
     const head = Uint8Array.of(0x30, (length & 0x7f) | 0x80, ((length >> 7) & 0x7f) | 0x80, length >> 14, 0, 1, 0x61)
     codec.push(head)
     const byte = Uint8Array.of(0x62)

@@ -1,7 +1,7 @@
 import { createCipheriv } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { MOST_OSDP_BYTES, osdpChecksum, osdpCodec, osdpCrc } from '../../device-drivers/protocols/osdp/frame.ts'
+import { MAX_OSDP_BYTES, osdpChecksum, osdpCodec, osdpCrc } from '../../device-drivers/protocols/osdp/frame.ts'
 import type { OsdpFrame } from '../../device-drivers/protocols/osdp/frame.ts'
 import {
   buzzer,
@@ -164,7 +164,7 @@ describeCodec<OsdpFrame>('OSDP', {
   frames,
   sample: (n) =>
     frameOf({ reply: true, sequence: 1, code: 0x50, data: Uint8Array.of(0, 0, 32, 0, 0xde, 0xad, 0xbe, n) }),
-  mostHeld: MOST_OSDP_BYTES + 1,
+  mostHeld: MAX_OSDP_BYTES + 1,
   begin: 0x53,
   unchecked: 1,
 })

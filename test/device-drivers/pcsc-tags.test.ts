@@ -4,7 +4,7 @@ import { goodData, splitAnswer, statusText } from '../../device-drivers/protocol
 import { parseAtr, tagTechnology } from '../../device-drivers/protocols/pcsc/atr.ts'
 import { hex, unhex } from '../../device-drivers/protocols/pcsc/hex.ts'
 import { easAlarmFrame, easFrame, isIcodeSli, tagAnswer } from '../../device-drivers/protocols/pcsc/icode-eas.ts'
-import { MOST_NDEF_BYTES, readType2, readType5 } from '../../device-drivers/protocols/pcsc/ndef-memory.ts'
+import { MAX_NDEF_BYTES, readType2, readType5 } from '../../device-drivers/protocols/pcsc/ndef-memory.ts'
 import type { NdefRead } from '../../device-drivers/protocols/pcsc/ndef-memory.ts'
 import { ndefTexts } from '../../device-drivers/protocols/pcsc/ndef.ts'
 import { transceive, transparentAnswer } from '../../device-drivers/protocols/pcsc/transparent.ts'
@@ -220,9 +220,9 @@ describe('NDEF', () => {
             const memory = noise.slice()
             memory.set([0xe1, 0x10, size, 0], first)
             const { message, asked } = readFrom(read, memory, unit)
-            expect(message?.length ?? 0).toBeLessThanOrEqual(MOST_NDEF_BYTES)
+            expect(message?.length ?? 0).toBeLessThanOrEqual(MAX_NDEF_BYTES)
             expect(Math.max(...asked) * unit).toBeLessThan(first + 4 + size * 8)
-            expect(asked.length).toBeLessThanOrEqual(1 + Math.ceil((MOST_NDEF_BYTES * 3 + 20) / each))
+            expect(asked.length).toBeLessThanOrEqual(1 + Math.ceil((MAX_NDEF_BYTES * 3 + 20) / each))
           }
         },
       ),

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { lineCodec, MOST_LINE_BYTES } from '../../device-drivers/protocols/scanner/lines.ts'
+import { lineCodec, MAX_LINE_BYTES } from '../../device-drivers/protocols/scanner/lines.ts'
 import type { LineOptions, ScannerSuffix } from '../../device-drivers/protocols/scanner/lines.ts'
 import { splitSymbology } from '../../device-drivers/protocols/scanner/symbology.ts'
 import { seededRandom } from '../../verification/simulation/virtual/virtual-platform.ts'
@@ -72,10 +72,10 @@ describe('lines', () => {
 
   test.each(SUFFIXES)('the longest line passes and one byte more is thrown away and told (%s)', (suffix) => {
     const codec = make({ suffix })
-    const longest = 'x'.repeat(MOST_LINE_BYTES)
+    const longest = 'x'.repeat(MAX_LINE_BYTES)
     expect(codec.push(codec.encode(longest))).toEqual([longest])
     expect(codec.push(codec.encode(`${longest}y`))).toEqual([])
-    expect(codec.takeNoise()?.bytes).toBeGreaterThan(MOST_LINE_BYTES)
+    expect(codec.takeNoise()?.bytes).toBeGreaterThan(MAX_LINE_BYTES)
     expect(codec.push(codec.encode('next'))).toEqual(['next'])
   })
 
@@ -97,7 +97,7 @@ describe('lines', () => {
       most = Math.max(most, codec.held)
     }
     expect(found).toBe(250)
-    expect(most).toBeLessThanOrEqual(MOST_LINE_BYTES)
+    expect(most).toBeLessThanOrEqual(MAX_LINE_BYTES)
   })
 })
 

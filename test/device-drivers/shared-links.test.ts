@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import { memoryPort } from '../../device-drivers/transports/memory.ts'
 import { sharedLinks } from '../../device-drivers/transports/shared-links.ts'
-import type { LinkProtocol, Speaker } from '../../device-drivers/transports/shared-links.ts'
+import type { LinkProtocol, ProtocolClient } from '../../device-drivers/transports/shared-links.ts'
 import { pause } from '../../policy/platform.ts'
 import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 import { forEver } from './workbench.ts'
@@ -10,7 +10,7 @@ import { forEver } from './workbench.ts'
 const LINK = { tcp: 'board:502' }
 const quiet = () => {}
 
-function protocol(name: string): LinkProtocol<Speaker> {
+function protocol(name: string): LinkProtocol<ProtocolClient> {
   const drain = async (link: ByteLink) => {
     try {
       for await (const _ of link.bytes) continue
@@ -37,7 +37,7 @@ describe('shared links', () => {
       shared.join(LINK, one, forEver(), quiet),
     ])
     expect(port.opened).toBe(1)
-    expect(a.speaker).toBe(b.speaker)
+    expect(a.client).toBe(b.client)
   })
 
   test('another protocol on the same link is a fault of ours', async () => {
@@ -79,7 +79,7 @@ describe('shared links', () => {
     ;(await shared.join(LINK, one, forEver(), quiet)).leave()
     await world.advance(500)
     const silent = await shared.join(LINK, one, forEver(), quiet)
-    silent.silent('no answer')
+    silent.markUnresponsive('no answer')
     silent.leave()
     await shared.join(LINK, one, forEver(), quiet)
     const all = shared.close()
@@ -91,11 +91,11 @@ describe('shared links', () => {
   test('given up only when everybody on it is silent', async () => {
     const { shared, one } = links()
     const [a, b] = [await shared.join(LINK, one, forEver(), quiet), await shared.join(LINK, one, forEver(), quiet)]
-    a.silent('a is silent')
-    a.heard()
-    b.silent('b is silent')
+    a.markUnresponsive('a is silent')
+    a.markResponsive()
+    b.markUnresponsive('b is silent')
     expect(await Promise.race([a.lost, Promise.resolve('still open')])).toBe('still open')
-    a.silent('both are silent')
+    a.markUnresponsive('both are silent')
     expect(await b.lost).toBe('both are silent')
   })
 
@@ -116,7 +116,7 @@ describe('shared links', () => {
     }, world)
     const one = protocol('one')
     const first = await shared.join(LINK, one, forEver(), quiet)
-    first.silent('gone')
+    first.markUnresponsive('gone')
     await world.settle(shared.join(LINK, one, forEver(), quiet))
     expect([port.opened, most]).toEqual([2, 1])
   })

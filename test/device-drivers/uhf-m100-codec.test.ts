@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { m100Codec, MOST_M100_PARAMETERS } from '../../device-drivers/protocols/uhf-m100/frame.ts'
+import { m100Codec, MAX_M100_PARAMETERS } from '../../device-drivers/protocols/uhf-m100/frame.ts'
 import type { M100Frame } from '../../device-drivers/protocols/uhf-m100/frame.ts'
 import {
   changeEas,
@@ -87,7 +87,7 @@ describe('golden answers', () => {
   })
 })
 
-const parameters = fc.uint8Array({ maxLength: MOST_M100_PARAMETERS })
+const parameters = fc.uint8Array({ maxLength: MAX_M100_PARAMETERS })
 describeCodec<M100Frame>('M100', {
   make: () => m100Codec('host'),
   frames: fc.record({
@@ -100,6 +100,6 @@ describeCodec<M100Frame>('M100', {
     command: M100.poll,
     parameters: hex(`C9 34 00 ${EPC} ${n.toString(16).padStart(2, '0')} 76`),
   }),
-  mostHeld: MOST_M100_PARAMETERS + 7,
+  mostHeld: MAX_M100_PARAMETERS + 7,
   begin: 0xbb,
 })

@@ -22,7 +22,7 @@ export const forEver = (): AbortSignal => new AbortController().signal
 /** Entries as a configuration file has them, with the defaults filled in. */
 export function entries(...raw: Record<string, unknown>[]): readonly DeviceEntry[] {
   const checked = checkDevices(raw)
-  if ('faults' in checked) throw new Error(checked.faults.join('\n'))
+  if ('errors' in checked) throw new Error(checked.errors.join('\n'))
   return checked.devices
 }
 

@@ -3,7 +3,7 @@ import { PATH } from '../../protocols/ingest/mapping.ts'
 import { PushLink } from '../../transports/link-settings.ts'
 import { TAG_ABSENT_MS, type Capabilities } from '../capabilities.ts'
 import { DeviceId } from '../driver.ts'
-import { FEEDS_FROM_NEAR } from '../feeds-settings.ts'
+import { FEEDS_WITH_MINIMUM_RSSI } from '../feeds-settings.ts'
 
 const pathError = { error: 'give a path such as "data.reads[*]", "epc" or "$"' }
 const path = z.string(pathError).regex(PATH, pathError)
@@ -43,7 +43,7 @@ export const HttpIngestSettings = z.strictObject({
   mapping: z
     .union([z.enum(['keonn', 'impinj']), Mapping], { error: 'use "keonn", "impinj", or { "reads": "…", "epc": "…" }' })
     .meta({ description: 'where the reads stand in what the reader sends' }),
-  ...FEEDS_FROM_NEAR,
+  ...FEEDS_WITH_MINIMUM_RSSI,
   antennas: z
     .strictObject({ inside: antennaList, outside: antennaList }, { error: 'give { "inside": [1], "outside": [2] }' })
     .optional()

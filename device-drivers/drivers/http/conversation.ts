@@ -3,7 +3,7 @@ import type { Platform } from '../../../policy/platform.ts'
 import { encodeRequest, httpParser } from '../../protocols/http/message.ts'
 import type { HttpHeaders, HttpPiece } from '../../protocols/http/message.ts'
 import type { ByteLink } from '../../transports/byte-link.ts'
-import type { Speaker } from '../../transports/shared-links.ts'
+import type { ProtocolClient } from '../../transports/shared-links.ts'
 
 export interface HttpRequest {
   readonly method: 'GET' | 'POST' | 'PUT'
@@ -23,10 +23,10 @@ export interface HttpRequest {
 export type HttpAnswer =
   | { readonly kind: 'answered'; readonly status: number; readonly headers: HttpHeaders; readonly body: string }
   /** No answer. `handed`: the device may have received the request. */
-  | { readonly kind: 'lost'; readonly handed: boolean; readonly detail: string }
+  | { readonly kind: 'lost'; readonly possiblySent: boolean; readonly detail: string }
 
-const MOST_WAITING = 32
-const MOST_BODY_BYTES = 1_048_576
+const MAX_WAITING = 32
+const MAX_BODY_BYTES = 1_048_576
 
 interface Job {
   readonly request: HttpRequest
@@ -47,17 +47,17 @@ export function startHttp(link: ByteLink, platform: Platform): HttpConversation 
 }
 
 /** Requests and answers on one connection, one after the other. */
-export class HttpConversation implements Speaker {
+export class HttpConversation implements ProtocolClient {
   readonly #link: ByteLink
   readonly #platform: Platform
   readonly #parser = httpParser('responses')
   readonly #waiting: Job[] = []
   #open: Open | null = null
   #working = false
-  #over: string | null = null
-  #tellEnded = (_reason: string) => {}
+  #endReason: string | null = null
+  #resolveEnded = (_reason: string) => {}
   readonly ended = new Promise<string>((resolve) => {
-    this.#tellEnded = resolve
+    this.#resolveEnded = resolve
   })
 
   constructor(link: ByteLink, platform: Platform) {
@@ -67,29 +67,29 @@ export class HttpConversation implements Speaker {
   }
 
   end(reason: string): void {
-    if (this.#over !== null) return
-    this.#over = reason
-    this.#open?.settle({ kind: 'lost', handed: true, detail: reason })
-    for (const job of this.#waiting.splice(0)) job.settle({ kind: 'lost', handed: false, detail: reason })
-    this.#tellEnded(reason)
+    if (this.#endReason !== null) return
+    this.#endReason = reason
+    this.#open?.settle({ kind: 'lost', possiblySent: true, detail: reason })
+    for (const job of this.#waiting.splice(0)) job.settle({ kind: 'lost', possiblySent: false, detail: reason })
+    this.#resolveEnded(reason)
   }
 
   get isOver(): boolean {
-    return this.#over !== null
+    return this.#endReason !== null
   }
 
   /** Never rejects. */
   request(request: HttpRequest): Promise<HttpAnswer> {
     return new Promise((settle) => {
-      const unsent = (detail: string) => settle({ kind: 'lost', handed: false, detail })
-      if (this.#over !== null) return unsent(this.#over)
-      if (this.#waiting.length >= MOST_WAITING) return unsent(`${MOST_WAITING} requests wait for this device already`)
+      const unsent = (detail: string) => settle({ kind: 'lost', possiblySent: false, detail })
+      if (this.#endReason !== null) return unsent(this.#endReason)
+      if (this.#waiting.length >= MAX_WAITING) return unsent(`${MAX_WAITING} requests wait for this device already`)
       this.#waiting.push({ request, settle })
       void this.#work()
     })
   }
 
-  #onPiece(piece: HttpPiece): void {
+  #onPart(piece: HttpPiece): void {
     if (!this.#open) return this.end('an answer that nobody asked for')
     if (piece.kind === 'response') {
       this.#open.status = piece.status
@@ -100,7 +100,7 @@ export class HttpConversation implements Speaker {
     } else if (piece.kind === 'data') {
       if (this.#open.isStream) return this.#open.request.onData?.(piece.bytes)
       this.#open.size += piece.bytes.length
-      if (this.#open.size > MOST_BODY_BYTES) return this.end(`an answer over ${MOST_BODY_BYTES} bytes`)
+      if (this.#open.size > MAX_BODY_BYTES) return this.end(`an answer over ${MAX_BODY_BYTES} bytes`)
       this.#open.body.push(piece.bytes)
     } else if (this.#open.isStream) this.end('the device ended the stream')
     else {
@@ -115,11 +115,11 @@ export class HttpConversation implements Speaker {
   async #listen(): Promise<void> {
     try {
       for await (const chunk of this.#link.bytes) {
-        for (const piece of this.#parser.push(chunk)) if (this.#over === null) this.#onPiece(piece)
+        for (const piece of this.#parser.push(chunk)) if (this.#endReason === null) this.#onPart(piece)
         if (this.#parser.fault !== null) this.end(`what answers is no HTTP server (${this.#parser.fault})`)
-        if (this.#over !== null) return
+        if (this.#endReason !== null) return
       }
-      for (const piece of this.#parser.end()) if (this.#over === null) this.#onPiece(piece)
+      for (const piece of this.#parser.end()) if (this.#endReason === null) this.#onPart(piece)
       this.end(this.#parser.fault ?? 'the other side closed the connection')
     } catch (error) {
       this.end(error instanceof Error ? error.message : String(error))
@@ -127,7 +127,8 @@ export class HttpConversation implements Speaker {
   }
 
   async #exchange({ request, settle }: Job): Promise<void> {
-    if (request.signal?.aborted) return settle({ kind: 'lost', handed: false, detail: 'taken back before it was sent' })
+    if (request.signal?.aborted)
+      return settle({ kind: 'lost', possiblySent: false, detail: 'taken back before it was sent' })
     const limit = deadline(this.#platform.timers, request.timeoutMs)
     await new Promise<void>((done) => {
       const answered = (answer: HttpAnswer) => {
@@ -149,7 +150,7 @@ export class HttpConversation implements Speaker {
     if (this.#working) return
     this.#working = true
     for (let job = this.#waiting.shift(); job; job = this.#waiting.shift()) {
-      if (this.#over !== null) job.settle({ kind: 'lost', handed: false, detail: this.#over })
+      if (this.#endReason !== null) job.settle({ kind: 'lost', possiblySent: false, detail: this.#endReason })
       else await this.#exchange(job)
     }
     this.#working = false

@@ -21,7 +21,7 @@ export interface RestClient {
   /** Opens a connection; tries for ever, telling each failure, until `signal` aborts. */
   connect(signal: AbortSignal, onFailure: (detail: string) => void): Promise<void>
   /** Never rejects. */
-  ask(request: RestRequest): Promise<HttpAnswer>
+  request(request: RestRequest): Promise<HttpAnswer>
   leave(): void
 }
 
@@ -52,13 +52,13 @@ export function restClient({ link, links, platform, timeoutMs, headers }: RestOp
     }
   }
 
-  async function once(
+  async function send(
     current: Membership<HttpConversation>,
     { method, path, body, signal }: RestRequest,
   ): Promise<HttpAnswer> {
     const json = body === undefined ? {} : { body: JSON.stringify(body) }
     const type = body === undefined ? {} : { 'content-type': 'application/json' }
-    const answer = await current.speaker.request({
+    const answer = await current.client.request({
       method,
       path,
       headers: { ...common, ...type },
@@ -66,7 +66,7 @@ export function restClient({ link, links, platform, timeoutMs, headers }: RestOp
       timeoutMs,
       ...(signal && { signal }),
     })
-    if (answer.kind === 'answered') current.heard()
+    if (answer.kind === 'answered') current.markResponsive()
     return answer
   }
 
@@ -74,19 +74,25 @@ export function restClient({ link, links, platform, timeoutMs, headers }: RestOp
     async connect(signal, onFailure) {
       await line.connect(signal, onFailure)
     },
-    async ask(request) {
+    async request(request) {
       const from = platform.clock.elapsed()
-      const kept = line.member?.speaker.isOver === false ? line.member : null
-      if (kept) {
-        const answer = await once(kept, request)
+      const open = line.member?.client.isOver === false ? line.member : null
+      if (open) {
+        const answer = await send(open, request)
         const isStale =
-          answer.kind === 'lost' && !(answer.handed && request.once) && platform.clock.elapsed() - from < timeoutMs
+          answer.kind === 'lost' &&
+          !(answer.possiblySent && request.once) &&
+          platform.clock.elapsed() - from < timeoutMs
         if (!isStale || request.signal?.aborted) return answer
       }
       try {
-        return await once(await reopened(), request)
+        return await send(await reopened(), request)
       } catch (error) {
-        return { kind: 'lost', handed: kept !== null, detail: error instanceof Error ? error.message : String(error) }
+        return {
+          kind: 'lost',
+          possiblySent: open !== null,
+          detail: error instanceof Error ? error.message : String(error),
+        }
       }
     },
     leave: line.leave,
@@ -94,10 +100,10 @@ export function restClient({ link, links, platform, timeoutMs, headers }: RestOp
 }
 
 /** What a device said about a request that it did not carry out, in words. */
-export function refusal(answer: HttpAnswer): string {
+export function refusalDetail(answer: HttpAnswer): string {
   if (answer.kind === 'lost') return answer.detail
-  const said = answer.body.replaceAll(/\s+/g, ' ').slice(0, 200)
-  return `answered ${answer.status}${said === '' ? '' : `: ${said}`}`
+  const text = answer.body.replaceAll(/\s+/g, ' ').slice(0, 200)
+  return `answered ${answer.status}${text === '' ? '' : `: ${text}`}`
 }
 
 /** The JSON of a good answer, or undefined. */

@@ -10,7 +10,7 @@ import type { WebChannel } from '../../transports/link-settings.ts'
 import type { LinkProtocol, Membership, SharedLinks } from '../../transports/shared-links.ts'
 import { startHttp } from '../http/conversation.ts'
 import type { HttpConversation } from '../http/conversation.ts'
-import { refusal } from '../http/rest-client.ts'
+import { refusalDetail } from '../http/rest-client.ts'
 import type { Session } from '../session.ts'
 
 export interface DataStreamOptions {
@@ -28,7 +28,7 @@ export interface DataStreamOptions {
 }
 
 /** An event of the reader is some hundred bytes; with data of the tag's memory it may be some thousand. */
-const MOST_EVENT_BYTES = 65_536
+const MAX_EVENT_BYTES = 65_536
 
 /** The reader's stream of events, on a connection of its own. */
 export interface DataStream {
@@ -45,20 +45,20 @@ export function dataStream(options: DataStreamOptions): DataStream {
     start: (opened) => startHttp(opened, platform),
   }
 
-  function watchSilence(session: Session, heardAt: () => number): void {
-    const look = () => {
-      const left = heardAt() + silenceMs - clock.elapsed()
+  function watchSilence(session: Session, lastReceivedAt: () => number): void {
+    const check = () => {
+      const left = lastReceivedAt() + silenceMs - clock.elapsed()
       if (left <= 0) return session.end(`the reader's stream has been silent for ${silenceMs / 1_000} s`)
       const cancel = timers.after(left, () => {
         session.over.removeEventListener('abort', cancel)
-        look()
+        check()
       })
       session.over.addEventListener('abort', cancel, { once: true })
     }
-    if (!session.over.aborted) look()
+    if (!session.over.aborted) check()
   }
 
-  function take(values: readonly unknown[]): void {
+  function onEvents(values: readonly unknown[]): void {
     const sightings: TagSighting[] = []
     for (const value of values) {
       const event = impinjEvent(value)
@@ -71,23 +71,24 @@ export function dataStream(options: DataStreamOptions): DataStream {
     if (sightings.length > 0) options.onTags(sightings)
   }
 
-  async function ask(member: Membership<HttpConversation>, session: Session): Promise<void> {
-    const lines = jsonLines(MOST_EVENT_BYTES)
-    let heardAt = clock.elapsed()
-    const answer = await member.speaker.request({
+  async function requestStream(member: Membership<HttpConversation>, session: Session): Promise<void> {
+    const lines = jsonLines(MAX_EVENT_BYTES)
+    let lastReceivedAt = clock.elapsed()
+    const answer = await member.client.request({
       method: 'GET',
       path: IMPINJ_PATHS.stream,
       headers: { host: webHost(link), authorization: options.authorization },
       timeoutMs,
       onData(data) {
-        heardAt = clock.elapsed()
-        take(lines.push(data))
+        lastReceivedAt = clock.elapsed()
+        onEvents(lines.push(data))
         options.onNoise(lines.takeNoise())
       },
     })
-    if (answer.kind === 'lost' || answer.status !== 200) throw new Error(`its stream: the reader ${refusal(answer)}`)
-    member.heard()
-    watchSilence(session, () => heardAt)
+    if (answer.kind === 'lost' || answer.status !== 200)
+      throw new Error(`its stream: the reader ${refusalDetail(answer)}`)
+    member.markResponsive()
+    watchSilence(session, () => lastReceivedAt)
   }
 
   return {
@@ -97,7 +98,7 @@ export function dataStream(options: DataStreamOptions): DataStream {
       void member.lost.then((reason) => session.end(reason))
       if (session.over.aborted) member.leave()
       try {
-        await ask(member, session)
+        await requestStream(member, session)
       } catch (error) {
         member.leave()
         throw error

@@ -10,7 +10,7 @@ import { utcUsOf } from '../../protocols/timestamps.ts'
 import { webHost } from '../../transports/link-settings.ts'
 import type { DeviceIdentity } from '../device.ts'
 import type { HttpAnswer } from '../http/conversation.ts'
-import { jsonOf, refusal } from '../http/rest-client.ts'
+import { jsonOf, refusalDetail } from '../http/rest-client.ts'
 import type { RestClient, RestRequest } from '../http/rest-client.ts'
 import type { ReaderClock } from '../llrp/reader-clock.ts'
 import { antennasOf, inputsOf } from './settings.ts'
@@ -22,10 +22,10 @@ export interface SetUpOptions {
   readonly clock: ReaderClock
   readonly signal: AbortSignal
   /** The outputs as they shall be now. */
-  wanted(): ReadonlyMap<number, boolean>
+  desiredOutputs(): ReadonlyMap<number, boolean>
 }
 
-function reasonOf(what: string, answer: HttpAnswer, settings: ImpinjIotSettings): Error {
+function setUpError(what: string, answer: HttpAnswer, settings: ImpinjIotSettings): Error {
   if (answer.kind === 'answered' && (answer.status === 401 || answer.status === 403)) {
     return new Error(`the reader refuses user "${settings.user}" (${answer.status}); check user and password`)
   }
@@ -38,7 +38,7 @@ function reasonOf(what: string, answer: HttpAnswer, settings: ImpinjIotSettings)
     )
   }
   return new Error(
-    `${what}: the reader ${answer.kind === 'answered' ? refusal(answer) : `gave no answer (${answer.detail})`}`,
+    `${what}: the reader ${answer.kind === 'answered' ? refusalDetail(answer) : `gave no answer (${answer.detail})`}`,
   )
 }
 
@@ -49,38 +49,49 @@ const textOf = (value: unknown): string | undefined =>
  * From an open connection to a reader that reads: who it is, what its clock shows, its outputs as wanted, then the
  * inventory begun anew, as nobody knows with which settings one that runs was begun. Rejects with what is wrong.
  */
-export async function setUpReader({ rest, settings, clock, signal, wanted }: SetUpOptions): Promise<DeviceIdentity> {
-  async function must(
+export async function setUpReader({
+  rest,
+  settings,
+  clock,
+  signal,
+  desiredOutputs,
+}: SetUpOptions): Promise<DeviceIdentity> {
+  async function requestOrThrow(
     what: string,
     request: RestRequest,
     alsoGood: readonly number[] = [],
   ): Promise<Record<string, unknown>> {
     if (signal.aborted) throw signal.reason as Error
-    const answer = await rest.ask({ ...request, signal })
+    const answer = await rest.request({ ...request, signal })
     const isGood =
       answer.kind === 'answered' && ((answer.status >= 200 && answer.status < 300) || alsoGood.includes(answer.status))
-    if (!isGood) throw reasonOf(what, answer, settings)
+    if (!isGood) throw setUpError(what, answer, settings)
     return objectOf(jsonOf(answer)) ?? {}
   }
 
-  const system = await must('its description', { method: 'GET', path: IMPINJ_PATHS.system })
-  const image = await must('its firmware', { method: 'GET', path: IMPINJ_PATHS.image }, [404])
-  const status = await must('its status', { method: 'GET', path: IMPINJ_PATHS.status })
+  const system = await requestOrThrow('its description', { method: 'GET', path: IMPINJ_PATHS.system })
+  const image = await requestOrThrow('its firmware', { method: 'GET', path: IMPINJ_PATHS.image }, [404])
+  const status = await requestOrThrow('its status', { method: 'GET', path: IMPINJ_PATHS.status })
   const utcUs = utcUsOf(status['time'])
   if (utcUs !== null) clock.set({ utcUs })
-  const outputs = wanted()
-  if (outputs.size > 0) await must('its outputs', { method: 'PUT', path: IMPINJ_PATHS.gpos, body: gpoRequest(outputs) })
+  const outputs = desiredOutputs()
+  if (outputs.size > 0)
+    await requestOrThrow('its outputs', { method: 'PUT', path: IMPINJ_PATHS.gpos, body: gpoRequest(outputs) })
 
   const inputs = inputsOf(settings)
   if (inputs.length > 0) {
-    const asked = gpiRequest(await must('its inputs', { method: 'GET', path: IMPINJ_PATHS.gpis }), inputs)
-    if ('missing' in asked)
-      throw new Error(`there is no input (GPI) ${asked.missing}; check the settings of ${settings.deviceId}`)
-    await must('its inputs', { method: 'PUT', path: IMPINJ_PATHS.gpis, body: asked.body })
+    const gpi = gpiRequest(await requestOrThrow('its inputs', { method: 'GET', path: IMPINJ_PATHS.gpis }), inputs)
+    if ('missing' in gpi)
+      throw new Error(`there is no input (GPI) ${gpi.missing}; check the settings of ${settings.deviceId}`)
+    await requestOrThrow('its inputs', { method: 'PUT', path: IMPINJ_PATHS.gpis, body: gpi.body })
   }
-  const stream = await must('its stream settings', { method: 'GET', path: IMPINJ_PATHS.streamSettings }, [404])
+  const stream = await requestOrThrow(
+    'its stream settings',
+    { method: 'GET', path: IMPINJ_PATHS.streamSettings },
+    [404],
+  )
   if (stream['keepAliveIntervalSeconds'] !== settings.keepaliveSeconds) {
-    await must(
+    await requestOrThrow(
       'its stream settings',
       {
         method: 'PUT',
@@ -91,15 +102,15 @@ export async function setUpReader({ rest, settings, clock, signal, wanted }: Set
     )
   }
   // 409: nothing was running.
-  await must('stopping what it does', { method: 'POST', path: IMPINJ_PATHS.stop }, [409])
+  await requestOrThrow('stopping what it does', { method: 'POST', path: IMPINJ_PATHS.stop }, [409])
   const { preset } = settings
   if (preset === undefined)
-    await must('starting to read', {
+    await requestOrThrow('starting to read', {
       method: 'POST',
       path: IMPINJ_PATHS.start,
       body: inventoryRequest({ ...settings, antennas: antennasOf(settings), readWhile: settings.readWhile?.gpi }),
     })
-  else await must(`starting the preset ${preset}`, { method: 'POST', path: presetPath(preset), body: {} })
+  else await requestOrThrow(`starting the preset ${preset}`, { method: 'POST', path: presetPath(preset), body: {} })
 
   const model = textOf(system['productModel']) ?? textOf(system['productDescription']) ?? 'reader'
   const serialNumber = textOf(system['serialNumber']) ?? textOf(status['serialNumber'])

@@ -1,23 +1,23 @@
 import { z } from 'zod'
 import { linkKey, WebLink } from '../../transports/link-settings.ts'
 import { TAG_ABSENT_MS, type Capabilities } from '../capabilities.ts'
-import { DeviceId, type Claim } from '../driver.ts'
+import { DeviceId, type ExclusiveResource } from '../driver.ts'
 import { emergencySetting, OPENS_IN_EMERGENCY } from '../emergency-input.ts'
-import { FEEDS_FROM_NEAR } from '../feeds-settings.ts'
+import { FEEDS_WITH_MINIMUM_RSSI } from '../feeds-settings.ts'
 import {
   antennaSettings,
-  between,
-  inOrder,
+  boundedInt,
+  sortedUnique,
   inputSettings,
-  namedAntennas,
-  namesAntennas,
-  outputClaims,
+  configuredAntennas,
+  hasAntennas,
+  outputResources,
   outputSettings,
 } from '../reader-settings.ts'
 
-const gpi = (what: string) => between(`the number of the input (GPI) of the ${what}`, 1, 64)
-const gpo = (what: string) => between(`the number of the output (GPO) of the ${what}`, 1, 64)
-const word = (error: string, most = 128) => z.string({ error }).min(1, { error }).max(most, { error })
+const gpi = (what: string) => boundedInt(`the number of the input (GPI) of the ${what}`, 1, 64)
+const gpo = (what: string) => boundedInt(`the number of the output (GPO) of the ${what}`, 1, 64)
+const textSetting = (error: string, most = 128) => z.string({ error }).min(1, { error }).max(most, { error })
 
 /** One Impinj reader with the IoT device interface (R700, R720), over its REST interface. */
 export const ImpinjIotSettings = z
@@ -25,13 +25,13 @@ export const ImpinjIotSettings = z
     deviceId: DeviceId,
     driver: z.literal('impinj-iot'),
     link: WebLink,
-    user: word('give the user name on the reader')
+    user: textSetting('give the user name on the reader')
       .refine((name) => !name.includes(':'), { error: 'a user name has no colon' })
       .default('root'),
-    password: word('give the password of that user on the reader'),
-    ...FEEDS_FROM_NEAR,
-    antennas: antennaSettings(between('the number of an antenna port', 1, 64), ''),
-    preset: word('give the name of an inventory preset on the reader', 64)
+    password: textSetting('give the password of that user on the reader'),
+    ...FEEDS_WITH_MINIMUM_RSSI,
+    antennas: antennaSettings(boundedInt('the number of an antenna port', 1, 64), ''),
+    preset: textSetting('give the name of an inventory preset on the reader', 64)
       .optional()
       .meta({ description: 'an inventory that is kept on the reader; without it one is made of the settings below' }),
     transmitPowerDbm: z
@@ -39,10 +39,10 @@ export const ImpinjIotSettings = z
       .min(0, { error: 'give dBm, 0 to 36, within what your country allows' })
       .max(36, { error: 'give dBm, 0 to 36, within what your country allows' })
       .default(30),
-    rfMode: between('a mode of the reader', 0, 65_535)
+    rfMode: boundedInt('a mode of the reader', 0, 65_535)
       .default(1002)
       .meta({ description: 'RF mode; which ones there are depends on the region' }),
-    session: between('a Gen2 session', 0, 3).default(1),
+    session: boundedInt('a Gen2 session', 0, 3).default(1),
     searchMode: z
       .enum(
         [
@@ -57,7 +57,7 @@ export const ImpinjIotSettings = z
         },
       )
       .default('dual-target'),
-    tagPopulation: between('a number of tags', 1, 32_768)
+    tagPopulation: boundedInt('a number of tags', 1, 32_768)
       .default(32)
       .meta({ description: 'tags that are in the field at a time, roughly' }),
     ...outputSettings(gpo),
@@ -68,16 +68,16 @@ export const ImpinjIotSettings = z
       .strictObject({ gpi: gpi('beam') }, { error: 'give { "gpi": … }' })
       .optional()
       .meta({ description: 'the reader transmits only while this input is high; without it always' }),
-    keepaliveSeconds: between('seconds', 1, 60)
+    keepaliveSeconds: boundedInt('seconds', 1, 60)
       .default(5)
       .meta({ description: 'how often an idle stream shows that it is there; three times nothing means lost' }),
-    requestTimeoutMs: between('milliseconds', 100, 10_000).default(2_000).meta({ description: 'for one answer' }),
+    requestTimeoutMs: boundedInt('milliseconds', 100, 10_000).default(2_000).meta({ description: 'for one answer' }),
   })
   .refine(({ preset, readWhile }) => preset === undefined || !readWhile, {
     error: 'an inventory that is kept on the reader has its own triggers: remove one',
     path: ['readWhile'],
   })
-  .refine(namesAntennas, {
+  .refine(hasAntennas, {
     error: 'name at least one antenna, or leave antennas out',
     path: ['antennas'],
   })
@@ -85,13 +85,13 @@ export type ImpinjIotSettings = z.infer<typeof ImpinjIotSettings>
 
 /** The antennas to be used; port 1 when none is named. */
 export function antennasOf(settings: ImpinjIotSettings): number[] {
-  const named = namedAntennas(settings)
+  const named = configuredAntennas(settings)
   return named.length === 0 ? [1] : named
 }
 
 /** The inputs to be told of. */
 export function inputsOf({ passageInput, inputs, emergency, readWhile }: ImpinjIotSettings): number[] {
-  return inOrder([
+  return sortedUnique([
     ...inputs,
     ...(passageInput === undefined ? [] : [passageInput]),
     ...(emergency ? [emergency.input] : []),
@@ -100,8 +100,8 @@ export function inputsOf({ passageInput, inputs, emergency, readWhile }: ImpinjI
 }
 
 /** An output belongs to one purpose. */
-export function claimsOf(settings: ImpinjIotSettings): Claim[] {
-  return outputClaims(settings, `at ${linkKey(settings.link)}`)
+export function exclusiveResourcesOf(settings: ImpinjIotSettings): ExclusiveResource[] {
+  return outputResources(settings, `at ${linkKey(settings.link)}`)
 }
 
 /** Releases by an output; the reader reports each tag as often as it reads it. */

@@ -14,7 +14,7 @@ import type { TagSighting } from '../../protocols/llrp/tag-reports.ts'
 import { answerTo } from '../../protocols/llrp/tables.ts'
 import { statusText } from '../../protocols/llrp/status.ts'
 import type { ByteLink } from '../../transports/byte-link.ts'
-import type { Speaker } from '../../transports/shared-links.ts'
+import type { ProtocolClient } from '../../transports/shared-links.ts'
 
 /** What became of a request. */
 export type LlrpAnswer<N extends MessageName = MessageName> =
@@ -22,14 +22,14 @@ export type LlrpAnswer<N extends MessageName = MessageName> =
   /** The reader says no, and why. */
   | { readonly kind: 'refused'; readonly detail: string }
   /** No answer, or none that can be understood. `handed`: the reader may have received the request. */
-  | { readonly kind: 'lost'; readonly handed: boolean; readonly detail: string }
+  | { readonly kind: 'lost'; readonly possiblySent: boolean; readonly detail: string }
 
 export interface RequestOptions {
   readonly timeoutMs: number
   /** Gives the request up. */
   readonly signal?: AbortSignal
   /** Called right before the first byte is handed to the link. */
-  readonly onHanded?: () => void
+  readonly onSend?: () => void
 }
 
 /** Who listens to a connection; called in the order of the wire. */
@@ -43,9 +43,9 @@ export interface LlrpListener {
 
 const REPORT = MESSAGES.RO_ACCESS_REPORT.type
 const KEEPALIVE = MESSAGES.KEEPALIVE.type
-const MOST_PENDING = 64
+const MAX_PENDING = 64
 /** Bytes in a row without a message after which this is no LLRP reader. */
-const MOST_NOISE = 65_536
+const MAX_NOISE = 65_536
 /** While the codec has lost its place, what a false beginning holds up is given free after so long, ms. */
 const FREE_AFTER_MS = 1_000
 
@@ -60,7 +60,7 @@ export function startConversation(link: ByteLink, platform: Platform, listener: 
 }
 
 /** One connection to a reader. */
-export class LlrpConversation implements Speaker {
+export class LlrpConversation implements ProtocolClient {
   readonly #link: ByteLink
   readonly #platform: Platform
   readonly #listener: LlrpListener
@@ -69,13 +69,13 @@ export class LlrpConversation implements Speaker {
   readonly #pending = new Map<number, Pending>()
   readonly #over = new AbortController()
   #lastId = 0
-  #heardAt: number
+  #lastReceivedAt: number
   #noiseInARow = 0
   #stopWatch: Cancel = () => {}
   #stopSilence: Cancel = () => {}
-  #tellEnd = (_reason: string) => {}
+  #resolveEnded = (_reason: string) => {}
   readonly ended = new Promise<string>((resolve) => {
-    this.#tellEnd = resolve
+    this.#resolveEnded = resolve
   })
 
   constructor(link: ByteLink, platform: Platform, listener: LlrpListener) {
@@ -83,9 +83,9 @@ export class LlrpConversation implements Speaker {
     this.#platform = platform
     this.#listener = listener
     this.#timers = platform.timers
-    // Every request that waits listens for the end; MOST_PENDING bounds them.
+    // Every request that waits listens for the end; MAX_PENDING bounds them.
     setMaxListeners(0, this.#over.signal)
-    this.#heardAt = platform.clock.elapsed()
+    this.#lastReceivedAt = platform.clock.elapsed()
     void this.#listen()
   }
 
@@ -95,10 +95,10 @@ export class LlrpConversation implements Speaker {
     make: (id: number) => Message,
     options: RequestOptions,
   ): Promise<LlrpAnswer<A>> {
-    const notHanded = (detail: string): LlrpAnswer<A> => ({ kind: 'lost', handed: false, detail })
-    if (this.#over.signal.aborted) return notHanded((this.#over.signal.reason as Error).message)
-    if (options.signal?.aborted) return notHanded('given up')
-    if (this.#pending.size >= MOST_PENDING) return notHanded(`${MOST_PENDING} requests wait for this reader already`)
+    const unsent = (detail: string): LlrpAnswer<A> => ({ kind: 'lost', possiblySent: false, detail })
+    if (this.#over.signal.aborted) return unsent((this.#over.signal.reason as Error).message)
+    if (options.signal?.aborted) return unsent('given up')
+    if (this.#pending.size >= MAX_PENDING) return unsent(`${MAX_PENDING} requests wait for this reader already`)
     const id = this.#newId()
     const said = make(id)
     const bytes = encodeMessage(said)
@@ -107,11 +107,11 @@ export class LlrpConversation implements Speaker {
       this.#pending.set(id, { answer: answerTo(said.name) ?? answer, settle: resolve })
       const giveUp = () => {
         const detail = options.signal?.aborted ? 'given up' : `no answer to ${said.name} within ${options.timeoutMs} ms`
-        resolve({ kind: 'lost', handed: true, detail })
+        resolve({ kind: 'lost', possiblySent: true, detail })
       }
       limit.signal.addEventListener('abort', giveUp, { once: true })
     })
-    options.onHanded?.()
+    options.onSend?.()
     void this.#write(bytes, limit.signal)
     const result = await got
     limit.done()
@@ -121,16 +121,16 @@ export class LlrpConversation implements Speaker {
   }
 
   /** Says something that has no answer. */
-  tell(make: (id: number) => Message): void {
+  send(make: (id: number) => Message): void {
     if (!this.#over.signal.aborted) void this.#write(encodeMessage(make(this.#newId())), this.#over.signal)
   }
 
   /** From now on, so long without a sign of life ends the connection, ms. */
-  expectLifeWithin(ms: number): void {
+  expectMessageWithin(ms: number): void {
     this.#stopWatch()
     if (this.#over.signal.aborted) return
     const look = () => {
-      const quietMs = this.#platform.clock.elapsed() - this.#heardAt
+      const quietMs = this.#platform.clock.elapsed() - this.#lastReceivedAt
       if (quietMs >= ms) this.end(`nothing from the reader for ${Math.round(ms / 1_000)} s`)
       else this.#stopWatch = this.#timers.after(ms - quietMs, look)
     }
@@ -143,9 +143,9 @@ export class LlrpConversation implements Speaker {
     this.#over.abort(new DOMException(reason, 'AbortError'))
     this.#stopWatch()
     this.#stopSilence()
-    for (const { settle } of this.#pending.values()) settle({ kind: 'lost', handed: true, detail: reason })
+    for (const { settle } of this.#pending.values()) settle({ kind: 'lost', possiblySent: true, detail: reason })
     this.#pending.clear()
-    this.#tellEnd(reason)
+    this.#resolveEnded(reason)
   }
 
   get isOver(): boolean {
@@ -166,11 +166,10 @@ export class LlrpConversation implements Speaker {
   #noise(more: Noise): void {
     this.#noiseInARow += more.bytes
     this.#listener.onNoise(more)
-    if (this.#noiseInARow > MOST_NOISE)
-      this.end('what answers there does not speak LLRP; check address and port (5084)')
+    if (this.#noiseInARow > MAX_NOISE) this.end('what answers there does not speak LLRP; check address and port (5084)')
   }
 
-  #answerArrived(said: Message, id: number): void {
+  #onAnswer(said: Message, id: number): void {
     const asked = this.#pending.get(id)
     if (!asked || (said.name !== asked.answer && said.name !== 'ERROR_MESSAGE')) return
     this.#pending.delete(id)
@@ -180,19 +179,19 @@ export class LlrpConversation implements Speaker {
     else asked.settle({ kind: 'refused', detail: statusText(status) })
   }
 
-  #take(frame: LlrpFrame): void {
+  #onFrame(frame: LlrpFrame): void {
     const said = decodeMessage(frame)
     if (said.name === 'malformed') {
       this.#noise({ bytes: frame.body.length, detail: `a message that makes no sense: ${said.fault}` })
       this.#pending
         .get(frame.id)
-        ?.settle({ kind: 'lost', handed: true, detail: `the answer makes no sense: ${said.fault}` })
+        ?.settle({ kind: 'lost', possiblySent: true, detail: `the answer makes no sense: ${said.fault}` })
       this.#pending.delete(frame.id)
     } else if (said.name === 'READER_EVENT_NOTIFICATION') this.#listener.onNotification(said)
-    else if (said.name !== 'unknown') this.#answerArrived(said, frame.id)
+    else if (said.name !== 'unknown') this.#onAnswer(said, frame.id)
   }
 
-  #takeReport(frame: LlrpFrame, seen: TagSighting[]): void {
+  #onReport(frame: LlrpFrame, seen: TagSighting[]): void {
     const tags = readTagReports(frame.body)
     if (!tags) return this.#noise({ bytes: frame.body.length, detail: 'a tag report that makes no sense' })
     for (const tag of tags) seen.push(tag)
@@ -201,7 +200,7 @@ export class LlrpConversation implements Speaker {
     if (said.name === 'RO_ACCESS_REPORT') this.#listener.onReport(said)
   }
 
-  #takeAll(frames: readonly LlrpFrame[]): void {
+  #onFrames(frames: readonly LlrpFrame[]): void {
     // Readers send a message for every tag: those that came together are passed on together.
     let seen: TagSighting[] = []
     const flush = () => {
@@ -209,16 +208,16 @@ export class LlrpConversation implements Speaker {
       seen = []
     }
     for (const frame of frames) {
-      if (frame.type === REPORT) this.#takeReport(frame, seen)
-      else if (frame.type === KEEPALIVE) this.tell(() => message('KEEPALIVE_ACK', frame.id, {}))
+      if (frame.type === REPORT) this.#onReport(frame, seen)
+      else if (frame.type === KEEPALIVE) this.send(() => message('KEEPALIVE_ACK', frame.id, {}))
       else {
         flush()
-        this.#take(frame)
+        this.#onFrame(frame)
       }
     }
     flush()
     if (frames.length > 0) {
-      this.#heardAt = this.#platform.clock.elapsed()
+      this.#lastReceivedAt = this.#platform.clock.elapsed()
       this.#noiseInARow = 0
     }
     const thrownAway = this.#codec.takeNoise()
@@ -229,10 +228,10 @@ export class LlrpConversation implements Speaker {
     try {
       for await (const chunk of this.#link.bytes) {
         this.#stopSilence()
-        this.#takeAll(this.#codec.push(chunk))
+        this.#onFrames(this.#codec.push(chunk))
         if (this.#over.signal.aborted) return
         if (this.#codec.held > 0 && this.#noiseInARow > 0)
-          this.#stopSilence = this.#timers.after(FREE_AFTER_MS, () => this.#takeAll(this.#codec.silence()))
+          this.#stopSilence = this.#timers.after(FREE_AFTER_MS, () => this.#onFrames(this.#codec.silence()))
       }
       this.end('the reader closed the connection')
     } catch (error) {

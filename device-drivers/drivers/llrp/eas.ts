@@ -24,35 +24,38 @@ export interface EasOptions {
   readonly signal: AbortSignal
 }
 
-type Look =
+type ChipReading =
   | { readonly kind: 'seen'; readonly tid: readonly number[]; readonly word: number }
   | { readonly kind: 'unseen'; readonly why: CommandResult }
 
-const unseen = (detail: string): Look => ({ kind: 'unseen', why: result('failed', false, 'not_ready', detail) })
+const notReadable = (detail: string): ChipReading => ({
+  kind: 'unseen',
+  why: result('failed', false, 'not_ready', detail),
+})
 const wordsOf = (read: OperationResult | undefined): readonly number[] | null =>
   read?.name === 'C1G2ReadOpSpecResult' && read.fields.Result === 0 ? read.fields.ReadData : null
 
 /** Reads which chip it is and its configuration word. Changes nothing. */
-async function look({ access, epc, password, signal }: EasOptions): Promise<Look> {
+async function readChip({ access, epc, password, signal }: EasOptions): Promise<ChipReading> {
   const AccessPassword = Number.parseInt(password, 16)
   const read = (OpSpecID: number, { bank: MB, word: WordPointer }: { bank: number; word: number }, WordCount: number) =>
     parameter('C1G2Read', { OpSpecID, AccessPassword, MB, WordPointer, WordCount })
-  const answer = await access.ask(
+  const answer = await access.run(
     epc,
     (nextId) => [read(nextId(), TID_WORDS, TID_WORDS.count), read(nextId(), EAS_WORD, 1)],
     signal,
   )
   if (answer.kind === 'undone') return { kind: 'unseen', why: { ...answer.result, commanded: false } }
   if (answer.kind === 'silent')
-    return unseen(signal.aborted ? 'it was given up before the tag came' : 'the tag did not come into the field')
+    return notReadable(signal.aborted ? 'it was given up before the tag came' : 'the tag did not come into the field')
   const tid = wordsOf(answer.results[0])
-  if (!tid || tid.length < TID_WORDS.count) return unseen('the tag does not let its TID be read; hold it closer')
+  if (!tid || tid.length < TID_WORDS.count) return notReadable('the tag does not let its TID be read; hold it closer')
   // A chip without such a word says no to this one: what chip it is says then more than that.
   const word = wordsOf(answer.results[1])?.[0]
   const eas = easOfChip(tid)
   if (eas.kind === 'none') return { kind: 'unseen', why: result('failed', false, 'not_supported', eas.why) }
   return word === undefined
-    ? unseen(`the ${eas.chip} does not let its configuration word be read; hold it closer`)
+    ? notReadable(`the ${eas.chip} does not let its configuration word be read; hold it closer`)
     : { kind: 'seen', tid, word }
 }
 
@@ -65,13 +68,13 @@ const isOn = (word: number): boolean => (word & EAS_WORD.mask) !== 0
  */
 export async function switchEasOff(options: EasOptions): Promise<CommandResult> {
   const { access, epc, password, signal } = options
-  const before = await look(options)
+  const before = await readChip(options)
   if (before.kind === 'unseen') return before.why
   if (!isOn(before.word)) return result('confirmed', true, 'acknowledged', 'its EAS bit was off already')
 
   const { bank: MB, word: WordPointer, mask } = EAS_WORD
   const AccessPassword = Number.parseInt(password, 16)
-  const answer = await access.ask(
+  const answer = await access.run(
     epc,
     (nextId) => [parameter('C1G2Write', { OpSpecID: nextId(), AccessPassword, MB, WordPointer, WriteData: [mask] })],
     signal,
@@ -81,7 +84,7 @@ export async function switchEasOff(options: EasOptions): Promise<CommandResult> 
   if (signal.aborted && told !== WRITTEN)
     return result('unknown', true, 'cancelled', 'it was given up before the tag showed what became of it')
 
-  const after = await look({ ...options, signal: new AbortController().signal })
+  const after = await readChip({ ...options, signal: new AbortController().signal })
   if (after.kind === 'seen' && !isOn(after.word))
     return result('confirmed', true, 'acknowledged', 'the tag shows that its EAS bit is off')
   const refusal = told === undefined || told === WRITTEN ? undefined : (REFUSALS[told] ?? `result ${told}`)

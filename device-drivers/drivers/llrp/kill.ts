@@ -25,7 +25,7 @@ export async function killTag(
   signal: AbortSignal,
 ): Promise<CommandResult> {
   const KillPassword = Number.parseInt(password, 16)
-  const answer = await access.ask(
+  const answer = await access.run(
     epc,
     (nextId) => [parameter('C1G2Kill', { OpSpecID: nextId(), KillPassword })],
     signal,

@@ -29,14 +29,14 @@ const REFUSALS: Readonly<Record<number, string>> = {
 }
 
 /** Why the reader does not want us; null when it does, undefined when this is no greeting. */
-export function refusalIn(notification: Message<'READER_EVENT_NOTIFICATION'>): string | null | undefined {
+export function connectionRefusal(notification: Message<'READER_EVENT_NOTIFICATION'>): string | null | undefined {
   const status = first(first(notification, 'ReaderEventNotificationData'), 'ConnectionAttemptEvent')?.fields.Status
   if (status === undefined) return undefined
   return status === 0 ? null : (REFUSALS[status] ?? `the reader refuses the connection (${status})`)
 }
 
 /** Whether the reader says good-bye. */
-export function isClosing(notification: Message<'READER_EVENT_NOTIFICATION'>): boolean {
+export function isConnectionClose(notification: Message<'READER_EVENT_NOTIFICATION'>): boolean {
   return first(first(notification, 'ReaderEventNotificationData'), 'ConnectionCloseEvent') !== undefined
 }
 

@@ -20,21 +20,21 @@ export interface PulseOptions {
 }
 
 /** OFF may be sent again and again, unlike ON. */
-const MOST_OFF_TRIES = 3
+const MAX_OFF_TRIES = 3
 
 /** Opens a barrier or a lock: the output on, once, and off again. The outcome is known as soon as the reader has taken the ON. */
 export function startPulse(options: PulseOptions): RunningCommand {
   const { gpo, timers, signal } = options
-  let tell = (_known: CommandResult) => {}
+  let report = (_known: CommandResult) => {}
   const outcome = new Promise<CommandResult>((resolve) => {
-    tell = resolve
+    report = resolve
   })
 
   async function switchOff(): Promise<void> {
-    for (let tries = 0; tries < MOST_OFF_TRIES && !options.isHeldOpen(); tries++) {
+    for (let tries = 0; tries < MAX_OFF_TRIES && !options.isHeldOpen(); tries++) {
       const off = await options.write(false)
       if (off.kind === 'answered') return
-      if (off.kind === 'lost' || tries === MOST_OFF_TRIES - 1) {
+      if (off.kind === 'lost' || tries === MAX_OFF_TRIES - 1) {
         options.onFault(
           `output ${gpo} may still be on (${off.detail}); it is switched off again as soon as the reader is back`,
         )
@@ -47,17 +47,17 @@ export function startPulse(options: PulseOptions): RunningCommand {
     const done = options.onPulse()
     const on = await options.write(true)
     if (on.kind === 'answered') {
-      tell(result('confirmed', true, 'acknowledged'))
+      report(result('confirmed', true, 'acknowledged'))
       await pause(timers, options.pulseMs, signal).catch(() => {})
-    } else if (on.kind === 'refused') tell(result('failed', true, 'refused', on.detail))
-    else if (on.handed) tell(result('unknown', true, 'answer_lost', on.detail))
-    else tell(result('failed', false, 'not_ready', on.detail))
+    } else if (on.kind === 'refused') report(result('failed', true, 'refused', on.detail))
+    else if (on.possiblySent) report(result('unknown', true, 'answer_lost', on.detail))
+    else report(result('failed', false, 'not_ready', on.detail))
     done()
-    if (on.kind !== 'lost' || on.handed) await switchOff()
+    if (on.kind !== 'lost' || on.possiblySent) await switchOff()
   }
 
   const finished = run().catch((error: unknown) =>
-    tell(result('unknown', true, 'answer_lost', `fault in the driver: ${String(error)}`)),
+    report(result('unknown', true, 'answer_lost', `fault in the driver: ${String(error)}`)),
   )
   return { outcome, finished }
 }

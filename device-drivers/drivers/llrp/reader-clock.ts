@@ -19,7 +19,7 @@ export interface ReaderClock {
  * than these bounds, and what waits in a reader ever later; what a wrong clock stamps stays late by the same. Readers that send
  * in batches tell of some reads later than of others: only the freshest of each window count.
  */
-interface Rule {
+interface DriftRule {
   /** A window lasts so long at least from its first read on, ms. */
   readonly windowMs: number
   /** So many windows in a row whose least lateness is the same, within so many ms. */
@@ -28,7 +28,7 @@ interface Rule {
   /** Or one in which all are late by the same, within so many ms. */
   readonly allWithinMs: number
 }
-const RULES: readonly Rule[] = [
+const RULES: readonly DriftRule[] = [
   { windowMs: 750, windows: 4, withinMs: 100, allWithinMs: 0 },
   { windowMs: 10_000, windows: 2, withinMs: 500, allWithinMs: 1_000 },
 ]
@@ -37,8 +37,8 @@ const SMALL_MS = 50
 /** A window has so many reads at least. */
 const FEWEST_IN_WINDOW = 5
 
-interface Watch {
-  readonly rule: Rule
+interface DriftWatch {
+  readonly rule: DriftRule
   /** When its first read came. */
   from: number
   count: number
@@ -51,10 +51,10 @@ interface Watch {
 interface Scale {
   /** What makes reader's ms the agent's elapsed ms. */
   offsetMs: number
-  watches: readonly Watch[]
+  watches: readonly DriftWatch[]
 }
 
-const beginWatch = (rule: Rule, leasts: readonly number[] = []): Watch => ({
+const beginWatch = (rule: DriftRule, leasts: readonly number[] = []): DriftWatch => ({
   rule,
   from: 0,
   count: 0,
@@ -64,7 +64,7 @@ const beginWatch = (rule: Rule, leasts: readonly number[] = []): Watch => ({
 })
 
 /** By how much the reader's clock is behind, as this stamp shows, ms; 0: it does not show. */
-function behindMs(watch: Watch, lateMs: number, now: number): number {
+function behindMs(watch: DriftWatch, lateMs: number, now: number): number {
   const { windowMs, windows, withinMs, allWithinMs } = watch.rule
   if (watch.count++ === 0) watch.from = now
   watch.least = Math.min(watch.least, lateMs)
@@ -95,29 +95,29 @@ export function readerClock(clock: Clock): ReaderClock {
     if (behind > 0) Object.assign(scale, begin(scale.offsetMs + behind))
   }
 
-  const named = ({ utcUs, uptimeUs }: ReaderStamp): { name: keyof ReaderStamp; ms: number } | null => {
+  const scaleOf = ({ utcUs, uptimeUs }: ReaderStamp): { name: keyof ReaderStamp; ms: number } | null => {
     if (utcUs !== undefined) return { name: 'utcUs', ms: utcUs / 1_000 }
     return uptimeUs === undefined ? null : { name: 'uptimeUs', ms: uptimeUs / 1_000 }
   }
 
   return {
     set(stamp) {
-      const given = named(stamp)
-      if (given) scales.set(given.name, begin(clock.elapsed() - given.ms))
+      const stamped = scaleOf(stamp)
+      if (stamped) scales.set(stamped.name, begin(clock.elapsed() - stamped.ms))
     },
     seenAt(stamp) {
       const now = clock.elapsed()
-      const given = named(stamp)
-      if (!given) return now
-      let scale = scales.get(given.name)
+      const stamped = scaleOf(stamp)
+      if (!stamped) return now
+      let scale = scales.get(stamped.name)
       if (!scale) {
-        scale = begin(now - given.ms)
-        scales.set(given.name, scale)
+        scale = begin(now - stamped.ms)
+        scales.set(stamped.name, scale)
       }
-      const lateMs = now - (given.ms + scale.offsetMs)
+      const lateMs = now - (stamped.ms + scale.offsetMs)
       if (lateMs < 0) scale.offsetMs += lateMs
       watch(scale, Math.max(0, lateMs), now)
-      return Math.min(now, given.ms + scale.offsetMs)
+      return Math.min(now, stamped.ms + scale.offsetMs)
     },
   }
 }

@@ -25,7 +25,7 @@ export function readerConfig(
   outputs: ReadonlyMap<number, boolean>,
 ): Message<'SET_READER_CONFIG'> {
   const inputs = inputsOf(settings)
-  const wanted: readonly (readonly [number, boolean])[] = [
+  const notifications: readonly (readonly [number, boolean])[] = [
     [EVENTS.hopping, false],
     [EVENTS.gpi, inputs.length > 0],
     [EVENTS.roSpec, false],
@@ -34,7 +34,7 @@ export function readerConfig(
     [EVENTS.aiSpec, false],
     [EVENTS.antenna, true],
   ]
-  const states = wanted.map(([EventType, NotificationState]) =>
+  const states = notifications.map(([EventType, NotificationState]) =>
     parameter('EventNotificationState', { EventType, NotificationState }),
   )
   return message(

@@ -14,11 +14,11 @@ export interface SetUpOptions {
   readonly conversation: LlrpConversation
   readonly settings: LlrpSettings
   /** Resolves when the reader has greeted; rejects with its refusal. */
-  readonly greeting: Promise<void>
+  readonly accepted: Promise<void>
   /** Gives up. */
   readonly signal: AbortSignal
   /** The outputs as they are wanted; asked right before they are written. */
-  wanted(): ReadonlyMap<number, boolean>
+  desiredOutputs(): ReadonlyMap<number, boolean>
   /** The reader's outputs are as wanted from here on: later changes are to be written one by one. */
   onOutputsWritten(): void
 }
@@ -28,7 +28,7 @@ const IDENTIFICATION = 1
 const ALL_SPECS = 0
 
 /** Waits for the greeting, unless the connection ends or the time is up before it. */
-async function greeted({ conversation, greeting, signal }: SetUpOptions): Promise<void> {
+async function untilAccepted({ conversation, accepted, signal }: SetUpOptions): Promise<void> {
   let giveUp = () => {}
   const timeUp = new Promise<never>((_, reject) => {
     giveUp = () =>
@@ -45,7 +45,7 @@ async function greeted({ conversation, greeting, signal }: SetUpOptions): Promis
   timeUp.catch(() => {})
   signal.addEventListener('abort', giveUp, { once: true })
   try {
-    await Promise.race([greeting, over, timeUp])
+    await Promise.race([accepted, over, timeUp])
   } finally {
     signal.removeEventListener('abort', giveUp)
   }
@@ -78,7 +78,7 @@ export async function setUpReader(
     throw new Error(got.kind === 'refused' ? `the reader refuses ${asked}: ${got.detail}` : got.detail)
   }
 
-  await greeted(options)
+  await untilAccepted(options)
   const told = await ask('GET_READER_CAPABILITIES_RESPONSE', (id) =>
     message('GET_READER_CAPABILITIES', id, { RequestedData: EVERYTHING }),
   )
@@ -91,16 +91,16 @@ export async function setUpReader(
   if ((settings.kill || settings.eas) && reader.canReachTags)
     await ask('DELETE_ACCESSSPEC_RESPONSE', (id) => message('DELETE_ACCESSSPEC', id, { AccessSpecID: ALL_SPECS }))
   await ask('SET_READER_CONFIG_RESPONSE', (id) => {
-    const config = readerConfig(id, settings, reader, options.wanted())
+    const config = readerConfig(id, settings, reader, options.desiredOutputs())
     // The reader works off what it is sent in order, so whatever is written from now on comes after this.
     options.onOutputsWritten()
     return config
   })
-  conversation.expectLifeWithin(3 * settings.keepaliveMs)
+  conversation.expectMessageWithin(3 * settings.keepaliveMs)
   const serialNumber = await serialOf(options)
   await ask('ADD_ROSPEC_RESPONSE', (id) => addRoSpec(id, settings, reader))
   await ask('ENABLE_ROSPEC_RESPONSE', (id) => message('ENABLE_ROSPEC', id, { ROSpecID: ROSPEC_ID }))
-  conversation.tell((id) => message('ENABLE_EVENTS_AND_REPORTS', id, {}))
+  conversation.send((id) => message('ENABLE_EVENTS_AND_REPORTS', id, {}))
   const identity: DeviceIdentity = {
     description: `${reader.maker} UHF reader (model ${reader.model}, ${reader.antennas} antennas) at ${linkKey(settings.link)}`,
     firmwareVersion: reader.firmwareVersion,

@@ -1,26 +1,26 @@
 import { z } from 'zod'
 import { linkKey, TcpLink } from '../../transports/link-settings.ts'
 import { TAG_ABSENT_MS, type Capabilities } from '../capabilities.ts'
-import { DeviceId, type Claim } from '../driver.ts'
+import { DeviceId, type ExclusiveResource } from '../driver.ts'
 import { emergencySetting, OPENS_IN_EMERGENCY } from '../emergency-input.ts'
-import { FEEDS_FROM_NEAR } from '../feeds-settings.ts'
+import { FEEDS_WITH_MINIMUM_RSSI } from '../feeds-settings.ts'
 import {
   antennaSettings,
-  between,
-  inOrder,
+  boundedInt,
+  sortedUnique,
   inputSettings,
-  namedAntennas,
-  namesAntennas,
-  outputClaims,
+  configuredAntennas,
+  hasAntennas,
+  outputResources,
   outputSettings,
 } from '../reader-settings.ts'
 
-const numbered = (what: string) => {
+const portNumber = (what: string) => {
   const error = `give the number of the ${what} as the reader counts them, from 1`
   return z.int({ error }).min(1, { error }).max(65_535, { error })
 }
-const gpo = (what: string) => numbered(`output (GPO) of the ${what}`)
-const gpi = (what: string) => numbered(`input (GPI) of the ${what}`)
+const gpo = (what: string) => portNumber(`output (GPO) of the ${what}`)
+const gpi = (what: string) => portNumber(`input (GPI) of the ${what}`)
 const accessPassword = { error: 'give the access password of the tags, 8 hex digits; all 0 for tags without one' }
 const killPassword = { error: 'give the kill password of the tags, 8 hex digits that are not all 0' }
 
@@ -30,8 +30,8 @@ export const LlrpSettings = z
     deviceId: DeviceId,
     driver: z.literal('llrp'),
     link: TcpLink.meta({ description: 'the reader; LLRP listens on port 5084' }),
-    ...FEEDS_FROM_NEAR,
-    antennas: antennaSettings(numbered('antenna'), 'all are used and '),
+    ...FEEDS_WITH_MINIMUM_RSSI,
+    antennas: antennaSettings(portNumber('antenna'), 'all are used and '),
     ...outputSettings(gpo),
     kill: z
       .strictObject(
@@ -57,7 +57,7 @@ export const LlrpSettings = z
     opensInEmergency: OPENS_IN_EMERGENCY,
     readOnBeam: z
       .strictObject(
-        { gpi: gpi('beam'), seconds: between('seconds', 1, 600).default(10) },
+        { gpi: gpi('beam'), seconds: boundedInt('seconds', 1, 600).default(10) },
         { error: 'give { "gpi": …, "seconds": 10 }' },
       )
       .optional()
@@ -68,19 +68,19 @@ export const LlrpSettings = z
       .max(36, { error: 'give dBm, 0 to 36, within what your country allows' })
       .optional()
       .meta({ description: 'at most so much at each antenna port; without it as set on the reader' }),
-    session: between('a Gen2 session', 0, 3)
+    session: boundedInt('a Gen2 session', 0, 3)
       .default(1)
       .meta({ description: 'Gen2 session: 1 tells a tag again every few seconds, 0 at every look, 2 and 3 once' }),
-    tagPopulation: between('a number of tags', 1, 65_535)
+    tagPopulation: boundedInt('a number of tags', 1, 65_535)
       .default(32)
       .meta({ description: 'tags that are in the field at a time, roughly' }),
-    rfMode: between('a mode of the reader', 0, 65_535)
+    rfMode: boundedInt('a mode of the reader', 0, 65_535)
       .optional()
       .meta({ description: 'the reader’s mode index; without it as set on the reader' }),
-    keepaliveMs: between('milliseconds', 1_000, 60_000)
+    keepaliveMs: boundedInt('milliseconds', 1_000, 60_000)
       .default(5_000)
       .meta({ description: 'how often the reader shows that it is there; three times nothing means lost' }),
-    requestTimeoutMs: between('milliseconds', 100, 10_000).default(3_000).meta({ description: 'for one answer' }),
+    requestTimeoutMs: boundedInt('milliseconds', 100, 10_000).default(3_000).meta({ description: 'for one answer' }),
   })
   .refine(({ release, kill }) => !release || !kill, {
     error: 'a release either pulses an output or kills the tag: remove one',
@@ -90,7 +90,7 @@ export const LlrpSettings = z
     error: 'a release does one thing, pulse an output, kill the tag or switch its EAS bit off: leave one',
     path: ['eas'],
   })
-  .refine(namesAntennas, {
+  .refine(hasAntennas, {
     error: 'name at least one antenna, or leave antennas out to use all',
     path: ['antennas'],
   })
@@ -98,12 +98,12 @@ export type LlrpSettings = z.infer<typeof LlrpSettings>
 
 /** The antennas to be used; empty for all that the reader has. */
 export function antennasOf(settings: LlrpSettings): number[] {
-  return namedAntennas(settings)
+  return configuredAntennas(settings)
 }
 
 /** The inputs to be watched. */
 export function inputsOf({ passageInput, inputs, emergency, readOnBeam }: LlrpSettings): number[] {
-  return inOrder([
+  return sortedUnique([
     ...inputs,
     ...(passageInput === undefined ? [] : [passageInput]),
     ...(emergency ? [emergency.input] : []),
@@ -112,8 +112,8 @@ export function inputsOf({ passageInput, inputs, emergency, readOnBeam }: LlrpSe
 }
 
 /** An output belongs to one purpose. */
-export function claimsOf(settings: LlrpSettings): Claim[] {
-  return outputClaims(settings, `at ${linkKey(settings.link)}`)
+export function exclusiveResourcesOf(settings: LlrpSettings): ExclusiveResource[] {
+  return outputResources(settings, `at ${linkKey(settings.link)}`)
 }
 
 /** Time without a read after which a tag counts as gone, by Gen2 session, ms: sessions 1 to 3 silence a tag after each read. */

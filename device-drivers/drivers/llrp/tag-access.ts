@@ -14,7 +14,7 @@ const ANY = 0
 const AFTER_SO_MANY = 1
 const WITH_THE_TAG_REPORT = 0
 const SPEC = 1
-const MOST_OPERATION_IDS = 65_535
+const MAX_OPERATION_IDS = 65_535
 const RESULTS = ['C1G2ReadOpSpecResult', 'C1G2WriteOpSpecResult', 'C1G2KillOpSpecResult'] as const
 
 /** How long the tag may take to come into the field, ms. */
@@ -35,7 +35,7 @@ export type AccessAnswer =
 /** Operations on single tags over one connection, one after the other. */
 export interface TagAccess {
   /** Carries `operations` out at the tag of this EPC, once. `operations` gets a number for each that no other has had. Never rejects. */
-  ask(
+  run(
     epc: string,
     operations: (nextId: () => number) => readonly TagOperation[],
     signal: AbortSignal,
@@ -97,7 +97,7 @@ export function tagAccess(
 ): TagAccess {
   let lastId = 0
   const nextId = () => {
-    lastId = (lastId % MOST_OPERATION_IDS) + 1
+    lastId = (lastId % MAX_OPERATION_IDS) + 1
     return lastId
   }
 
@@ -113,31 +113,31 @@ export function tagAccess(
       conversation.end(`an operation on a tag could not be taken back: ${gone.detail}`)
   }
 
-  async function ask(
+  async function run(
     epc: string,
     operations: (nextId: () => number) => readonly TagOperation[],
     signal: AbortSignal,
   ): Promise<AccessAnswer> {
-    const todo = operations(nextId)
+    const pending = operations(nextId)
     const notDone = (...why: Parameters<typeof result>): AccessAnswer => ({ kind: 'undone', result: result(...why) })
-    const added = await conversation.request('ADD_ACCESSSPEC_RESPONSE', (id) => accessSpec(id, epc, todo), {
+    const added = await conversation.request('ADD_ACCESSSPEC_RESPONSE', (id) => accessSpec(id, epc, pending), {
       timeoutMs,
       signal,
     })
     if (added.kind === 'refused') return notDone('failed', false, 'refused', added.detail)
     if (added.kind === 'lost') {
       // The reader may have it all the same, and takes no other of this number while it has.
-      if (added.handed) await remove(false)
+      if (added.possiblySent) await remove(false)
       return notDone('failed', false, signal.aborted ? 'cancelled' : 'not_ready', added.detail)
     }
 
-    let told: readonly OperationResult[] | null = null
+    let reported: readonly OperationResult[] | null = null
     const waiting = new AbortController()
     const stopWaiting = () => waiting.abort(new DOMException('there is nothing more to wait for', 'AbortError'))
-    const ids = todo.map(({ fields }) => fields.OpSpecID)
+    const ids = pending.map(({ fields }) => fields.OpSpecID)
     listener.onReport = (report) => {
-      told ??= resultsIn(report, epc, ids)
-      if (told) stopWaiting()
+      reported ??= resultsIn(report, epc, ids)
+      if (reported) stopWaiting()
     }
     void conversation.ended.then(stopWaiting)
     signal.addEventListener('abort', stopWaiting, { once: true })
@@ -148,17 +148,17 @@ export function tagAccess(
         { timeoutMs, signal },
       )
       if (enabled.kind === 'refused') return notDone('failed', true, 'refused', enabled.detail)
-      if (enabled.kind === 'lost' && !enabled.handed)
+      if (enabled.kind === 'lost' && !enabled.possiblySent)
         return notDone('failed', false, signal.aborted ? 'cancelled' : 'not_ready', enabled.detail)
-      if (!told) await pause(timers, WITHIN_MS, waiting.signal).catch(() => {})
+      if (!reported) await pause(timers, WITHIN_MS, waiting.signal).catch(() => {})
     } finally {
       signal.removeEventListener('abort', stopWaiting)
       // What was not done yet must not be done later, when nobody asks for it any more.
-      await remove(told !== null)
+      await remove(reported !== null)
       listener.onReport = undefined
     }
-    return told ? { kind: 'told', results: told } : { kind: 'silent' }
+    return reported ? { kind: 'told', results: reported } : { kind: 'silent' }
   }
 
-  return { ask }
+  return { run }
 }

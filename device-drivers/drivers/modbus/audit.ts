@@ -3,21 +3,21 @@ import type { Timers } from '../../../policy/platform.ts'
 import { ILLEGAL_FUNCTION } from '../../protocols/modbus/functions.ts'
 import type { Board } from './board.ts'
 import { readSpans } from './inputs.ts'
-import type { WantedOutputs } from '../desired-outputs.ts'
+import type { DesiredOutputs } from '../desired-outputs.ts'
 
 /** How often the outputs are read back, which also shows that a board without inputs is still there. */
 const AUDIT_EVERY_MS = 1_000
 
-export interface DoubtOptions {
+export interface UncertainOptions {
   readonly board: Board
-  readonly outputs: WantedOutputs
+  readonly outputs: DesiredOutputs
   /** The releasing output: switched off when it is on, and on only where an emergency holds it open. */
   readonly release: number | undefined
   /** Outputs whose last write was lost or refused. */
-  readonly doubtful: Set<number>
+  readonly uncertain: Set<number>
 }
 
-export interface AuditOptions extends DoubtOptions {
+export interface AuditOptions extends UncertainOptions {
   readonly timers: Timers
   /** Ends the audit. */
   readonly signal: AbortSignal
@@ -27,13 +27,13 @@ export interface AuditOptions extends DoubtOptions {
 }
 
 /** A board that has never told its outputs is asked ever more seldom, at last once in so many audits. */
-const MOST_SKIPPED = 64
+const MAX_SKIPPED = 64
 
-type Told = 'told' | 'unable' | 'silent'
+type AuditResult = 'compared' | 'unable' | 'silent'
 
-async function auditOnce({ board, outputs, release, onFault }: AuditOptions): Promise<Told> {
+async function auditOnce({ board, outputs, release, onFault }: AuditOptions): Promise<AuditResult> {
   const { version } = outputs
-  const wanted = outputs.wanted()
+  const wanted = outputs.desired()
   for (const { first, quantity } of readSpans([...wanted.keys()])) {
     const answer = await board.readCoils(first, quantity)
     if (answer.kind === 'exception' && answer.code === ILLEGAL_FUNCTION) return 'unable'
@@ -47,19 +47,19 @@ async function auditOnce({ board, outputs, release, onFault }: AuditOptions): Pr
       await board.writeCoil(output, on)
     }
   }
-  return 'told'
+  return 'compared'
 }
 
 /** Writes the outputs in doubt once more, as they shall be now: a second ON of a siren does no harm. */
-export async function writeDoubtful({ board, outputs, release, doubtful }: DoubtOptions): Promise<void> {
+export async function writeUncertain({ board, outputs, release, uncertain }: UncertainOptions): Promise<void> {
   // A copy: one that is refused again comes back into the set.
-  const inDoubt = [...doubtful]
-  for (const output of inDoubt) {
-    const on = outputs.wanted().get(output) === true
+  const toWrite = [...uncertain]
+  for (const output of toWrite) {
+    const on = outputs.desired().get(output) === true
     if (output === release && on && !outputs.isHeldOpen) continue
-    doubtful.delete(output)
+    uncertain.delete(output)
     const answer = await board.writeCoil(output, on)
-    if (answer.kind !== 'answered') doubtful.add(output)
+    if (answer.kind !== 'answered') uncertain.add(output)
   }
 }
 
@@ -71,18 +71,18 @@ export async function writeDoubtful({ board, outputs, release, doubtful }: Doubt
 export async function auditOutputs(options: AuditOptions): Promise<void> {
   const { signal, timers, alone } = options
   let isUnable = false
-  let everySo = alone ? 1 : 0
+  let everyNth = alone ? 1 : 0
   // Boards that ignore Read Coils hold up the bus each time; noise on the line may look the same.
   let skipped = 1
   for (let left = 1; ;) {
     await pause(timers, AUDIT_EVERY_MS, signal).catch(() => {})
     if (signal.aborted) return
-    await writeDoubtful(options)
+    await writeUncertain(options)
     if (isUnable || --left > 0 || signal.aborted) continue
-    const told = await auditOnce(options)
-    if (told === 'told') everySo = 1
-    isUnable = told === 'unable' && !alone
-    skipped = Math.min(skipped * 2, MOST_SKIPPED)
-    left = everySo || skipped
+    const audited = await auditOnce(options)
+    if (audited === 'compared') everyNth = 1
+    isUnable = audited === 'unable' && !alone
+    skipped = Math.min(skipped * 2, MAX_SKIPPED)
+    left = everyNth || skipped
   }
 }

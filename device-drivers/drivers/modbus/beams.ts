@@ -27,13 +27,13 @@ export function beamCounter({ platform, onPerson, onBlocked }: BeamOptions): Bea
   let first: { beam: Beam; atMs: number } | null = null
 
   return {
-    set(beam, now) {
+    set(beam, isBroken) {
       const before = broken.get(beam)
-      if (before === now) return
-      broken.set(beam, now)
+      if (before === isBroken) return
+      broken.set(beam, isBroken)
       blocked.get(beam)?.()
       blocked.delete(beam)
-      if (!now) return
+      if (!isBroken) return
       blocked.set(
         beam,
         timers.after(BLOCKED_MS, () => onBlocked(beam)),

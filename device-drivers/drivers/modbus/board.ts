@@ -6,32 +6,38 @@ import type { BusAnswer, BusRequest, FailedAnswer, ModbusBus } from './bus.ts'
 
 /** One unit on a bus, as its driver sees it: coils and inputs, and whether it still answers. */
 export interface Board {
-  writeCoil(address: number, on: boolean, options?: { signal?: AbortSignal; onHanded?: () => void }): Promise<BusAnswer>
+  writeCoil(address: number, on: boolean, options?: { signal?: AbortSignal; onSend?: () => void }): Promise<BusAnswer>
   /** On, and off again by the board itself after `ms` (whole 100 ms). */
-  flashCoil(address: number, ms: number, options?: { signal?: AbortSignal; onHanded?: () => void }): Promise<BusAnswer>
+  flashCoil(address: number, ms: number, options?: { signal?: AbortSignal; onSend?: () => void }): Promise<BusAnswer>
   readCoils(address: number, quantity: number): Promise<BusAnswer>
   readInputs(address: number, quantity: number, lane?: BusRequest['lane']): Promise<BusAnswer>
 }
 
 /** Requests in a row that may go unanswered before the board counts as gone. */
-export const MOST_MISSED = 3
+export const MAX_MISSED = 3
 
 /** `onSilent` is called once, when three requests in a row got no answer. */
-export function board(bus: ModbusBus, unit: number, timeoutMs: number, onSilent: (detail: string) => void): Board {
+export function board(
+  bus: ModbusBus,
+  unit: number,
+  timeoutMs: number,
+  onUnresponsive: (detail: string) => void,
+): Board {
   let missed = 0
 
-  async function ask(message: ModbusMessage, options: Partial<BusRequest>): Promise<BusAnswer> {
+  async function request(message: ModbusMessage, options: Partial<BusRequest>): Promise<BusAnswer> {
     const answer = await bus.request({ unit, message, timeoutMs, lane: 'command', ...options })
     if (answer.kind !== 'lost') missed = 0
-    else if (answer.handed && ++missed === MOST_MISSED) onSilent(`${MOST_MISSED} requests in a row: ${answer.detail}`)
+    else if (answer.possiblySent && ++missed === MAX_MISSED)
+      onUnresponsive(`${MAX_MISSED} requests in a row: ${answer.detail}`)
     return answer
   }
 
   return {
     writeCoil: (address, on, options) =>
-      ask({ name: 'writeSingleCoil', address, quantity: 1, values: [on ? 1 : 0] }, options ?? {}),
+      request({ name: 'writeSingleCoil', address, quantity: 1, values: [on ? 1 : 0] }, options ?? {}),
     flashCoil: (address, ms, options) =>
-      ask(
+      request(
         {
           name: 'writeSingleCoil',
           address: FLASH_COILS + address,
@@ -41,9 +47,9 @@ export function board(bus: ModbusBus, unit: number, timeoutMs: number, onSilent:
         },
         options ?? {},
       ),
-    readCoils: (address, quantity) => ask({ name: 'readCoils', address, quantity, values: [] }, { lane: 'poll' }),
+    readCoils: (address, quantity) => request({ name: 'readCoils', address, quantity, values: [] }, { lane: 'poll' }),
     readInputs: (address, quantity, lane = 'poll') =>
-      ask({ name: 'readDiscreteInputs', address, quantity, values: [] }, { lane }),
+      request({ name: 'readDiscreteInputs', address, quantity, values: [] }, { lane }),
   }
 }
 
@@ -62,5 +68,5 @@ const DECIDED_EXCEPTIONS: ReadonlySet<number> = new Set([1, 2, 3, 6, 10])
 export function switchAnswer(answer: BusAnswer): SwitchAnswer {
   if (answer.kind === 'answered') return { kind: 'done' }
   if (answer.kind === 'lost') return answer
-  return { kind: 'refused', detail: answerText(answer), undecided: !DECIDED_EXCEPTIONS.has(answer.code) }
+  return { kind: 'refused', detail: answerText(answer), outputMayHaveMoved: !DECIDED_EXCEPTIONS.has(answer.code) }
 }

@@ -7,7 +7,7 @@ import { rtuCodec } from '../../protocols/modbus/rtu.ts'
 import { tcpCodec } from '../../protocols/modbus/tcp.ts'
 import type { ByteLink } from '../../transports/byte-link.ts'
 import type { AnyLink } from '../../transports/link-settings.ts'
-import type { LinkProtocol, Speaker } from '../../transports/shared-links.ts'
+import type { LinkProtocol, ProtocolClient } from '../../transports/shared-links.ts'
 import { startExchange } from '../exchange.ts'
 import type { Lane, LostAnswer } from '../exchange.ts'
 
@@ -22,7 +22,7 @@ export interface BusRequest {
   /** Takes the request back while it waits; once its bytes are out it runs to its end. */
   readonly signal?: AbortSignal
   /** Called right before the first byte is handed to the link. */
-  readonly onHanded?: () => void
+  readonly onSend?: () => void
 }
 
 export type BusAnswer =
@@ -33,7 +33,7 @@ export type BusAnswer =
 export type FailedAnswer = Exclude<BusAnswer, { kind: 'answered' }>
 
 /** All boards on one link: requests wait in line and one is under way at a time. */
-export interface ModbusBus extends Speaker {
+export interface ModbusBus extends ProtocolClient {
   /** Never rejects. */
   request(request: BusRequest): Promise<BusAnswer>
   /** `listener` is told of bytes that are no answer. */
@@ -58,33 +58,30 @@ interface Wire {
 }
 
 function startBus({ codec, numbered, gapMs }: Wire, link: ByteLink, platform: Platform): ModbusBus {
-  const stray = (frame: ModbusFrame) => ({ bytes: frame.pdu.length, detail: 'a frame that answers no open request' })
-  const exchange = startExchange(
-    { codec, gapMs, quarantineMs: numbered ? 0 : QUARANTINE_MS, onStray: stray },
-    link,
-    platform,
-  )
+  const onStray = (frame: ModbusFrame) => ({ bytes: frame.pdu.length, detail: 'a frame that answers no open request' })
+  const exchange = startExchange({ codec, gapMs, quarantineMs: numbered ? 0 : QUARANTINE_MS, onStray }, link, platform)
   let transaction = 0
 
   async function request({ unit, message, ...rest }: BusRequest): Promise<BusAnswer> {
     if (numbered) transaction = (transaction + 1) & 0xffff
-    const asked = transaction
-    let said: BusAnswer | null = null
-    const told = await exchange.ask({
+    const transactionId = transaction
+    let decoded: BusAnswer | null = null
+    const outcome = await exchange.request({
       ...rest,
-      frame: { transaction: asked, unit, pdu: encodePdu('request', message) },
-      who: `unit ${unit}`,
-      answers(frame) {
+      frame: { transaction: transactionId, unit, pdu: encodePdu('request', message) },
+      target: `unit ${unit}`,
+      isAnswer(frame) {
         const answer = decodeAnswer(frame.pdu)
-        if (!answer || frame.unit !== unit || frame.transaction !== asked || !answers(answer, message)) return false
-        said =
+        if (!answer || frame.unit !== unit || frame.transaction !== transactionId || !answers(answer, message))
+          return false
+        decoded =
           'exception' in answer
             ? { kind: 'exception', code: answer.exception }
             : { kind: 'answered', values: answer.values }
         return true
       },
     })
-    return said ?? (told.kind === 'lost' ? told : { kind: 'lost', handed: true, detail: 'no answer' })
+    return decoded ?? (outcome.kind === 'lost' ? outcome : { kind: 'lost', possiblySent: true, detail: 'no answer' })
   }
 
   return { ended: exchange.ended, request, onNoise: (listener) => exchange.onNoise(listener) }

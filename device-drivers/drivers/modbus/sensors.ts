@@ -11,9 +11,9 @@ export interface Sensors {
   /** The inputs that are read. */
   readonly watched: readonly number[]
   /** As they were found after a (re)connect. */
-  found(states: ReadonlyMap<number, boolean>): void
+  initial(states: ReadonlyMap<number, boolean>): void
   /** An input changed. */
-  changed(input: number, on: boolean): void
+  onChange(input: number, on: boolean): void
   /** A release begins. */
   released(): void
   /** An emergency holds the lock open, or no longer. */
@@ -24,7 +24,7 @@ export interface Sensors {
 export interface SensorOptions {
   readonly settings: ModbusSettings
   readonly platform: Platform
-  tell(event: DeviceEvent): void
+  emit(event: DeviceEvent): void
   /** The siren for so many seconds, 0: off. */
   siren(seconds: number): void
 }
@@ -32,17 +32,17 @@ export interface SensorOptions {
 const BEAMS: readonly Beam[] = ['outside', 'inside']
 
 /** Passage sensor, door and people counter. */
-export function modbusSensors({ settings, platform, tell, siren }: SensorOptions): Sensors {
+export function modbusSensors({ settings, platform, emit, siren }: SensorOptions): Sensors {
   const { confirmInput, passageInput, door, beams, interlock, emergency } = settings
-  const onFault = (detail: string) => tell({ type: 'fault', detail })
-  const doorOf =
+  const onFault = (detail: string) => emit({ type: 'fault', detail })
+  const watchedDoor =
     door &&
     doorWatch({
       platform,
       openSeconds: door.openSeconds,
       pulseMs: settings.pulseMs,
       onState(state, alarm) {
-        tell({ type: 'door', state })
+        emit({ type: 'door', state })
         if (alarm) onFault(alarm)
         if (alarm !== undefined) siren(alarm === null ? 0 : (settings.siren?.seconds ?? 0))
       },
@@ -52,8 +52,8 @@ export function modbusSensors({ settings, platform, tell, siren }: SensorOptions
     beamCounter({
       platform,
       onPerson(direction) {
-        tell({ type: 'person', direction })
-        if (direction === 'out') tell({ type: 'passage' })
+        emit({ type: 'person', direction })
+        if (direction === 'out') emit({ type: 'passage' })
       },
       onBlocked: (beam) =>
         onFault(`the ${beam} beam has been broken for 30 s: is something in the way, or is it dirty?`),
@@ -61,8 +61,8 @@ export function modbusSensors({ settings, platform, tell, siren }: SensorOptions
 
   function set(input: number, on: boolean): void {
     const event = emergencyEvent(emergency, input, on)
-    if (event) tell(event)
-    if (input === door?.input) doorOf?.set(on)
+    if (event) emit(event)
+    if (input === door?.input) watchedDoor?.set(on)
     for (const beam of BEAMS) if (input === beams?.[beam]) counter?.set(beam, on)
   }
 
@@ -76,16 +76,16 @@ export function modbusSensors({ settings, platform, tell, siren }: SensorOptions
       beams?.outside,
       beams?.inside,
     ].filter((input) => input !== undefined),
-    found: (states) => states.forEach((on, input) => set(input, on)),
-    changed(input, on) {
-      tell({ type: 'input', input, on })
-      if (input === passageInput && on) tell({ type: 'passage' })
+    initial: (states) => states.forEach((on, input) => set(input, on)),
+    onChange(input, on) {
+      emit({ type: 'input', input, on })
+      if (input === passageInput && on) emit({ type: 'passage' })
       set(input, on)
     },
-    released: () => doorOf?.released(),
-    heldOpen: (held) => doorOf?.heldOpen(held),
+    released: () => watchedDoor?.released(),
+    heldOpen: (held) => watchedDoor?.heldOpen(held),
     stop() {
-      doorOf?.stop()
+      watchedDoor?.stop()
       counter?.stop()
     },
   }

@@ -13,17 +13,17 @@ export interface ModbusSession extends Session {
   /** Null until the board is identified. */
   inputs: InputWatch | null
   /** Outputs whose last write was not carried out, as far as is known. */
-  readonly doubtful: Set<number>
+  readonly uncertain: Set<number>
 }
 
 /** Begins to speak with the board of `settings`; the session ends by itself when the board falls silent. */
 export function beginSession(member: Membership<ModbusBus>, settings: ModbusSettings): ModbusSession {
   const session = openSession()
-  const board = boardOn(member.speaker, settings.unit, settings.requestTimeoutMs, (detail) => {
+  const board = boardOn(member.client, settings.unit, settings.requestTimeoutMs, (detail) => {
     session.end(detail)
-    member.silent(detail)
+    member.markUnresponsive(detail)
   })
-  return { ...session, board, inputs: null, doubtful: new Set() }
+  return { ...session, board, inputs: null, uncertain: new Set() }
 }
 
 /** Why the board is not what the settings say; the link is told whether it answers at all. */
@@ -34,11 +34,11 @@ export function misfit(
   what: string,
 ): Error {
   if (answer.kind === 'exception') {
-    member.heard()
+    member.markResponsive()
     return new Error(
       `unit ${settings.unit} refuses ${what}: ${answerText(answer)}; check the settings of ${settings.deviceId}`,
     )
   }
-  member.silent(answer.detail)
+  member.markUnresponsive(answer.detail)
   return new Error(answer.detail)
 }

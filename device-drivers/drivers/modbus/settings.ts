@@ -6,7 +6,7 @@ import type { Signal } from '../device.ts'
 import { LONGEST_SIGNAL_S, SIGNALS } from '../device.ts'
 import { OpenSeconds } from '../door-watch.ts'
 import { DeviceId } from '../driver.ts'
-import type { Claim } from '../driver.ts'
+import type { ExclusiveResource } from '../driver.ts'
 import { emergencySetting, OPENS_IN_EMERGENCY } from '../emergency-input.ts'
 
 const address = (what: string) => {
@@ -46,7 +46,7 @@ const Beams = z.strictObject(
 )
 
 /** Settings of which a board needs at least one, or it would have nothing to do. */
-const USES = ['output', 'siren', 'amber', 'green', 'passageInput', 'beams', 'emergency'] as const
+const PURPOSES = ['output', 'siren', 'amber', 'green', 'passageInput', 'beams', 'emergency'] as const
 
 /** One relay and input board, or a part of one that belongs to one device. */
 export const ModbusSettings = z
@@ -110,11 +110,11 @@ export const ModbusSettings = z
         message: `belongs to a release; give "output" too, or remove it`,
       })
     }
-    if (!USES.some((key) => settings[key] !== undefined))
+    if (!PURPOSES.some((key) => settings[key] !== undefined))
       context.addIssue({
         code: 'custom',
         path: ['output'],
-        message: `give one of ${USES.map((key) => `"${key}"`).join(', ')}`,
+        message: `give one of ${PURPOSES.map((key) => `"${key}"`).join(', ')}`,
       })
   })
 export type ModbusSettings = z.infer<typeof ModbusSettings>
@@ -143,13 +143,13 @@ export function signalOutputs(settings: ModbusSettings): Map<Signal, number> {
 }
 
 /** Outputs belong to one purpose; an input may be watched by several devices. */
-export function claimsOf(settings: ModbusSettings): Claim[] {
-  const on = (output: number) => `output ${output} of unit ${settings.unit} at ${linkKey(settings.link)}`
+export function exclusiveResourcesOf(settings: ModbusSettings): ExclusiveResource[] {
+  const key = (output: number) => `output ${output} of unit ${settings.unit} at ${linkKey(settings.link)}`
   const signals = [...signalOutputs(settings)].map(([signal, output]) => ({
     setting: `${signal}.output`,
-    on: on(output),
+    key: key(output),
   }))
-  const release = settings.output === undefined ? [] : [{ setting: 'output', on: on(settings.output) }]
+  const release = settings.output === undefined ? [] : [{ setting: 'output', key: key(settings.output) }]
   return [...release, ...signals]
 }
 

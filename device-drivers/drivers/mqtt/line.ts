@@ -4,43 +4,43 @@ import type { MqttPacket } from '../../protocols/mqtt/packet.ts'
 import type { ByteLink } from '../../transports/byte-link.ts'
 import { linkKey } from '../../transports/link-settings.ts'
 import type { AnyLink } from '../../transports/link-settings.ts'
-import type { LinkProtocol, Speaker } from '../../transports/shared-links.ts'
+import type { LinkProtocol, ProtocolClient } from '../../transports/shared-links.ts'
 
 /** A message that was handed to the link. */
 export interface Published {
   /** Whether the broker has it by now; what it has it passes on, or has lost. */
-  taken(): boolean
+  isAcknowledged(): boolean
 }
 
 const KEEPALIVE_SECONDS = 10
 /** Nothing heard for so many keepalives: the line is gone. */
 const MISSED = 2
-const MOST_LISTENERS = 1_024
-const FOR_EVER = new AbortController().signal
+const MAX_LISTENERS = 1_024
+const NEVER_ABORTED = new AbortController().signal
 
 /** One connection to a broker, for all devices on it. */
-export class MqttLine implements Speaker {
+export class MqttLine implements ProtocolClient {
   readonly #link: ByteLink
   readonly #platform: Platform
   readonly #codec = mqttCodec()
   readonly #listeners = new Map<string, Set<(topic: string, payload: Uint8Array) => void>>()
-  readonly #asked = new Map<number, { done: () => void; fail: (why: Error) => void }>()
-  #heardAt: number
+  readonly #pendingSubscriptions = new Map<number, { done: () => void; fail: (why: Error) => void }>()
+  #lastReceivedAt: number
   #id = 0
   #pings = 0
   #pongs = 0
-  #over: string | null = null
-  #cancelBeat: Cancel = () => {}
-  #tellEnded = (_reason: string) => {}
-  #accept = () => {}
-  #refuse = (_why: Error) => {}
+  #endReason: string | null = null
+  #cancelKeepalive: Cancel = () => {}
+  #resolveEnded = (_reason: string) => {}
+  #resolveAccepted = () => {}
+  #rejectAccepted = (_why: Error) => {}
   readonly ended = new Promise<string>((resolve) => {
-    this.#tellEnded = resolve
+    this.#resolveEnded = resolve
   })
   /** Resolves when the broker has accepted us; rejects with its reason. */
   readonly accepted = new Promise<void>((resolve, reject) => {
-    this.#accept = resolve
-    this.#refuse = reject
+    this.#resolveAccepted = resolve
+    this.#rejectAccepted = reject
   })
 
   constructor(link: ByteLink, settings: AnyLink, platform: Platform) {
@@ -48,7 +48,7 @@ export class MqttLine implements Speaker {
     this.#platform = platform
     const { user, password }: { user?: string | undefined; password?: string | undefined } =
       'mqtt' in settings || 'mqtts' in settings ? settings : {}
-    this.#heardAt = platform.clock.elapsed()
+    this.#lastReceivedAt = platform.clock.elapsed()
     this.accepted.catch(() => {})
     void this.#listen()
     const clientId = `untag-${Buffer.from(platform.random.bytes(6)).toString('hex')}`
@@ -59,16 +59,16 @@ export class MqttLine implements Speaker {
       ...(user !== undefined && { username: user }),
       ...(password !== undefined && { password: Buffer.from(password) }),
     })
-    this.#beat()
+    this.#scheduleKeepalive()
   }
 
   /** Hears what is published to exactly these topics. Rejects when the broker refuses or the line is gone. */
   async subscribe(topics: readonly string[], listener: (topic: string, payload: Uint8Array) => void): Promise<Cancel> {
-    if (this.#over !== null) throw new Error(this.#over)
-    if (this.#listeners.size + topics.length > MOST_LISTENERS)
-      throw new Error(`${MOST_LISTENERS} topics are listened to already`)
-    const mine = this.#nextId()
-    const told = new Promise<void>((done, fail) => this.#asked.set(mine, { done, fail }))
+    if (this.#endReason !== null) throw new Error(this.#endReason)
+    if (this.#listeners.size + topics.length > MAX_LISTENERS)
+      throw new Error(`${MAX_LISTENERS} topics are listened to already`)
+    const messageId = this.#nextId()
+    const granted = new Promise<void>((done, fail) => this.#pendingSubscriptions.set(messageId, { done, fail }))
     for (const topic of topics) this.#listeners.set(topic, (this.#listeners.get(topic) ?? new Set()).add(listener))
     const leave = () => {
       for (const topic of topics) {
@@ -76,9 +76,13 @@ export class MqttLine implements Speaker {
         if (this.#listeners.get(topic)?.size === 0) this.#listeners.delete(topic)
       }
     }
-    told.catch(leave)
-    await this.#send({ cmd: 'subscribe', messageId: mine, subscriptions: topics.map((topic) => ({ topic, qos: 1 })) })
-    await told
+    granted.catch(leave)
+    await this.#send({
+      cmd: 'subscribe',
+      messageId,
+      subscriptions: topics.map((topic) => ({ topic, qos: 1 })),
+    })
+    await granted
     return leave
   }
 
@@ -94,25 +98,25 @@ export class MqttLine implements Speaker {
       dup: false,
     })
     // Nothing confirms QoS 0, but a broker that answers what came behind it has it.
-    const mine = this.#ping()
-    return (await message) && { taken: () => this.#pongs >= mine }
+    const pingNumber = this.#ping()
+    return (await message) && { isAcknowledged: () => this.#pongs >= pingNumber }
   }
 
   /** Ends the line: what the broker has not taken is thrown away. */
   end(reason: string): void {
-    if (this.#over !== null) return
-    this.#over = reason
-    this.#cancelBeat()
-    this.#refuse(new Error(reason))
-    for (const { fail } of this.#asked.values()) fail(new Error(reason))
-    this.#asked.clear()
-    this.#tellEnded(reason)
+    if (this.#endReason !== null) return
+    this.#endReason = reason
+    this.#cancelKeepalive()
+    this.#rejectAccepted(new Error(reason))
+    for (const { fail } of this.#pendingSubscriptions.values()) fail(new Error(reason))
+    this.#pendingSubscriptions.clear()
+    this.#resolveEnded(reason)
   }
 
   async #send(packet: MqttPacket): Promise<boolean> {
-    if (this.#over !== null) return false
+    if (this.#endReason !== null) return false
     try {
-      await this.#link.write(this.#codec.encode(packet), FOR_EVER)
+      await this.#link.write(this.#codec.encode(packet), NEVER_ABORTED)
       return true
     } catch (error) {
       this.end(error instanceof Error ? error.message : String(error))
@@ -125,24 +129,24 @@ export class MqttLine implements Speaker {
     return ++this.#pings
   }
 
-  #beat(): void {
-    this.#cancelBeat = this.#platform.timers.after(KEEPALIVE_SECONDS * 1_000, () => {
-      if (this.#platform.clock.elapsed() - this.#heardAt > KEEPALIVE_SECONDS * MISSED * 1_000)
+  #scheduleKeepalive(): void {
+    this.#cancelKeepalive = this.#platform.timers.after(KEEPALIVE_SECONDS * 1_000, () => {
+      if (this.#platform.clock.elapsed() - this.#lastReceivedAt > KEEPALIVE_SECONDS * MISSED * 1_000)
         return this.end('the broker says nothing any more')
       this.#ping()
-      this.#beat()
+      this.#scheduleKeepalive()
     })
   }
 
   #onPacket(packet: MqttPacket): void {
-    if (packet.cmd === 'connack' && packet.returnCode === 0) this.#accept()
+    if (packet.cmd === 'connack' && packet.returnCode === 0) this.#resolveAccepted()
     else if (packet.cmd === 'connack')
       this.end(
         `the broker refuses the connection: ${CONNECT_REFUSALS[packet.returnCode] ?? `code ${packet.returnCode}`}`,
       )
     else if (packet.cmd === 'suback') {
-      const open = this.#asked.get(packet.messageId)
-      this.#asked.delete(packet.messageId)
+      const open = this.#pendingSubscriptions.get(packet.messageId)
+      this.#pendingSubscriptions.delete(packet.messageId)
       if (packet.granted.some((code) => code > 2))
         open?.fail(new Error('the broker does not let this user read a topic; check its access list'))
       else open?.done()
@@ -158,10 +162,10 @@ export class MqttLine implements Speaker {
   async #listen(): Promise<void> {
     try {
       for await (const chunk of this.#link.bytes) {
-        this.#heardAt = this.#platform.clock.elapsed()
-        for (const packet of this.#codec.push(chunk)) if (this.#over === null) this.#onPacket(packet)
+        this.#lastReceivedAt = this.#platform.clock.elapsed()
+        for (const packet of this.#codec.push(chunk)) if (this.#endReason === null) this.#onPacket(packet)
         if (this.#codec.fault !== null) this.end(`what answers is no MQTT broker (${this.#codec.fault})`)
-        if (this.#over !== null) return
+        if (this.#endReason !== null) return
       }
       this.end('the broker closed the connection')
     } catch (error) {

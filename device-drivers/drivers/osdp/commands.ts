@@ -6,11 +6,12 @@ import type { OsdpAnswer } from './dialogue.ts'
 import type { OsdpSettings } from './settings.ts'
 
 /** What an answer says about the output. */
-export function switched(answer: OsdpAnswer): SwitchAnswer {
+export function switchAnswerOf(answer: OsdpAnswer): SwitchAnswer {
   if (answer.kind === 'lost') return answer
-  if (answer.kind === 'nak') return { kind: 'refused', detail: nakText(answer.code), undecided: answer.repeated }
+  if (answer.kind === 'nak')
+    return { kind: 'refused', detail: nakText(answer.code), outputMayHaveMoved: answer.repeated }
   if (answer.code === OSDP_REPLY.ack || answer.code === OSDP_REPLY.outputStatus) return { kind: 'done' }
-  return { kind: 'refused', detail: `an answer of another kind (code ${answer.code})`, undecided: true }
+  return { kind: 'refused', detail: `an answer of another kind (code ${answer.code})`, outputMayHaveMoved: true }
 }
 
 /** The command that starts a signal for `ms`, or ends it with 0. Null if it is not configured. */

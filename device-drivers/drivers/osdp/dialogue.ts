@@ -13,7 +13,7 @@ export interface SendOptions {
   /** Takes the command back before its first byte. */
   readonly signal?: AbortSignal
   /** Called right before its first byte, once. */
-  readonly onHanded?: () => void
+  readonly onSend?: () => void
   /** The security block of the handshake. */
   readonly security?: readonly number[]
 }
@@ -32,15 +32,15 @@ export interface DialogueOptions {
   readonly timers: Timers
   readonly over: AbortSignal
   /** The device does not answer any more. */
-  onSilent(detail: string): void
+  onUnresponsive(detail: string): void
   /** It answers, and the dialogue cannot go on. */
   onBroken(detail: string): void
   /** Something that a person should look at. */
   onFault(detail: string): void
 }
 
-const MOST_TRIES = 3
-const MOST_BUSY = 20
+const MAX_TRIES = 3
+const MAX_BUSY = 20
 const BUSY_PAUSE_MS = 100
 
 const NOT_OURS =
@@ -76,8 +76,8 @@ export class Dialogue {
   /** One command at a time. Never rejects. */
   send(command: OsdpCommand, options: SendOptions = {}): Promise<OsdpAnswer> {
     const answer = this.#turn.then((): Promise<OsdpAnswer> | OsdpAnswer => {
-      if (this.#o.over.aborted) return { kind: 'lost', handed: false, detail: 'the connection was lost' }
-      if (options.signal?.aborted) return { kind: 'lost', handed: false, detail: 'taken back before it was sent' }
+      if (this.#o.over.aborted) return { kind: 'lost', possiblySent: false, detail: 'the connection was lost' }
+      if (options.signal?.aborted) return { kind: 'lost', possiblySent: false, detail: 'taken back before it was sent' }
       if (!options.signal) return this.#transmit(command, options, this.#o.over)
       const either = eitherSignal(options.signal, this.#o.over)
       return this.#transmit(command, options, either.signal).finally(either.done)
@@ -108,7 +108,7 @@ export class Dialogue {
   }
 
   #lost(detail: string): LostAnswer {
-    return { kind: 'lost', handed: true, detail }
+    return { kind: 'lost', possiblySent: true, detail }
   }
 
   #broken(detail: string): LostAnswer {
@@ -137,39 +137,39 @@ export class Dialogue {
     for (let tries = 1; ; tries++) {
       const repeats = sent !== null
       const next = () => (sent ??= this.#numbered(command, options.security))
-      const answer: ExchangeAnswer<OsdpFrame> = await this.#o.line.ask({
+      const answer: ExchangeAnswer<OsdpFrame> = await this.#o.line.request({
         // Numbered and sealed when its turn comes: a command taken back before leaves no gap.
         get frame() {
           return next()
         },
-        who: `address ${this.#o.address}`,
+        target: `address ${this.#o.address}`,
         timeoutMs: this.#o.timeoutMs,
-        answers: (frame) =>
+        isAnswer: (frame) =>
           frame.reply &&
           frame.address === this.#o.address &&
           (frame.sequence === sent?.sequence || isUnnumbered(frame)),
         lane: options.lane ?? 'command',
         signal: repeats ? this.#o.over : signal,
-        ...(!repeats && options.onHanded ? { onHanded: options.onHanded } : {}),
+        ...(!repeats && options.onSend ? { onSend: options.onSend } : {}),
       })
       if (answer.kind === 'lost') {
         if (!sent) return answer
-        if (this.#o.over.aborted || !answer.handed) return this.#lost(answer.detail)
-        if (tries < MOST_TRIES) continue
-        this.#o.onSilent(`${MOST_TRIES} times: ${answer.detail}`)
+        if (this.#o.over.aborted || !answer.possiblySent) return this.#lost(answer.detail)
+        if (tries < MAX_TRIES) continue
+        this.#o.onUnresponsive(`${MAX_TRIES} times: ${answer.detail}`)
         return this.#lost(answer.detail)
       }
       if (answer.kind === 'sent') return this.#lost('no answer')
       const { frame } = answer
       if (isBusy(frame)) {
-        if (++busy > MOST_BUSY) return this.#broken('the device was busy for too long')
+        if (++busy > MAX_BUSY) return this.#broken('the device was busy for too long')
         tries--
         await pause(this.#o.timers, BUSY_PAUSE_MS, this.#o.over).catch(() => {})
         if (this.#o.over.aborted) return this.#lost('the connection was lost')
         continue
       }
       // It did not get the frame whole, so it has not carried it out.
-      if (!this.#channel && frame.code === OSDP_REPLY.nak && frame.data[0] === OSDP_NAK.check && tries < MOST_TRIES)
+      if (!this.#channel && frame.code === OSDP_REPLY.nak && frame.data[0] === OSDP_NAK.check && tries < MAX_TRIES)
         continue
       return this.#read(frame, repeats)
     }

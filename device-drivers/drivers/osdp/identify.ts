@@ -36,7 +36,7 @@ export async function expectReply(
   return answer.data
 }
 
-async function introduced(dialogue: Dialogue): Promise<OsdpIdentity> {
+async function readIdentity(dialogue: Dialogue): Promise<OsdpIdentity> {
   const identity = decodeIdentity(
     await expectReply(dialogue, osdpCommand(OSDP_COMMAND.id, [0]), [OSDP_REPLY.id], 'to name itself'),
   )
@@ -45,9 +45,9 @@ async function introduced(dialogue: Dialogue): Promise<OsdpIdentity> {
 }
 
 /** With the default key just long enough to give the device its own. */
-async function install({ settings, platform, start, onFault }: IdentifyOptions, key: Uint8Array): Promise<void> {
+async function installKey({ settings, platform, start, onFault }: IdentifyOptions, key: Uint8Array): Promise<void> {
   const dialogue = start()
-  await introduced(dialogue)
+  await readIdentity(dialogue)
   const first = await secureDialogue(dialogue, DEFAULT_KEY, platform.random)
   if (first.kind !== 'secured') throw new Error(`neither its own key nor the default key: ${first.detail}`)
   onFault(`${settings.deviceId} was reached with the default key, which everybody knows, and is given its own now`)
@@ -58,7 +58,7 @@ async function install({ settings, platform, start, onFault }: IdentifyOptions, 
 export async function identifyDevice(o: IdentifyOptions): Promise<{ identity: OsdpIdentity; dialogue: Dialogue }> {
   const { settings, platform, start, onFault } = o
   const dialogue = start()
-  const identity = await introduced(dialogue)
+  const identity = await readIdentity(dialogue)
   if (settings.key === undefined) {
     onFault(`${settings.deviceId} is driven without a secure channel: whoever reaches its line can open it`)
     return { identity, dialogue }
@@ -72,10 +72,10 @@ export async function identifyDevice(o: IdentifyOptions): Promise<{ identity: Os
     const fix = own.kind === 'wrong key' ? '; check "key", or set "installMode" while a new device is installed' : ''
     throw new Error(`${own.detail}${fix}`)
   }
-  await install(o, key)
-  const anew = start()
-  await introduced(anew)
-  const again = await secureDialogue(anew, key, platform.random)
+  await installKey(o, key)
+  const secondDialogue = start()
+  await readIdentity(secondDialogue)
+  const again = await secureDialogue(secondDialogue, key, platform.random)
   if (again.kind !== 'secured') throw new Error(`the device took its own key and does not use it: ${again.detail}`)
-  return { identity, dialogue: anew }
+  return { identity, dialogue: secondDialogue }
 }

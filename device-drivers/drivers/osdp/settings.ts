@@ -6,7 +6,7 @@ import { TAG_ABSENT_MS, type Capabilities } from '../capabilities.ts'
 import { LONGEST_SIGNAL_S } from '../device.ts'
 import { OpenSeconds } from '../door-watch.ts'
 import { DeviceId } from '../driver.ts'
-import type { Claim } from '../driver.ts'
+import type { ExclusiveResource } from '../driver.ts'
 import { emergencySetting, OPENS_IN_EMERGENCY } from '../emergency-input.ts'
 import { FEEDS, STAFF_CARDS } from '../feeds-settings.ts'
 
@@ -86,14 +86,15 @@ export const OsdpSettings = z
 export type OsdpSettings = z.infer<typeof OsdpSettings>
 
 /** Outputs belong to one purpose; so does an address. */
-export function osdpClaims(settings: OsdpSettings): Claim[] {
+export function exclusiveResourcesOf(settings: OsdpSettings): ExclusiveResource[] {
   const at = `address ${settings.address} at ${linkKey(settings.link)}`
   const { siren: sounder } = settings
   const siren =
-    sounder && 'output' in sounder ? [{ setting: 'siren.output', on: `output ${sounder.output} of ${at}` }] : []
-  const release = settings.output === undefined ? [] : [{ setting: 'output', on: `output ${settings.output} of ${at}` }]
+    sounder && 'output' in sounder ? [{ setting: 'siren.output', key: `output ${sounder.output} of ${at}` }] : []
+  const release =
+    settings.output === undefined ? [] : [{ setting: 'output', key: `output ${settings.output} of ${at}` }]
   // Two devices with one address would count each other's numbers.
-  return [{ setting: 'address', on: at }, ...release, ...siren]
+  return [{ setting: 'address', key: at }, ...release, ...siren]
 }
 
 /** A lock releases by its output; cards count as tags. */

@@ -19,18 +19,18 @@ export interface WatchDeviceOptions {
 }
 
 /** How often the device is asked for its housing, its power and its outputs; it tells changes of the first two by itself if it can. */
-const LOOK_EVERY_MS = 2_000
+const CHECK_EVERY_MS = 2_000
 
 const STATES = ['its housing is open or its sensor says so (tamper)', 'its power fails'] as const
 
 /** Polls a device until `over`: it speaks of cards and tampering only when it is asked. */
 export async function watchDevice(o: WatchDeviceOptions): Promise<void> {
   const { clock, timers } = o.platform
-  const told = [0, 0]
+  const reported = [0, 0]
   const refused = new Set<number>()
-  let lookedMs = -LOOK_EVERY_MS
+  let lastCheckMs = -CHECK_EVERY_MS
 
-  function heard(answer: OsdpAnswer): void {
+  function onAnswer(answer: OsdpAnswer): void {
     if (answer.kind !== 'reply') return
     if (answer.code === OSDP_REPLY.card) {
       const card = decodeCard(answer.data)
@@ -40,12 +40,12 @@ export async function watchDevice(o: WatchDeviceOptions): Promise<void> {
     if (answer.code !== OSDP_REPLY.localStatus) return
     STATES.forEach((text, i) => {
       const now = answer.data[i] ?? 0
-      if (now !== told[i] && now !== 0) o.onFault(text)
-      told[i] = now
+      if (now !== reported[i] && now !== 0) o.onFault(text)
+      reported[i] = now
     })
   }
 
-  async function ask(code: number): Promise<OsdpAnswer | null> {
+  async function requestIfSupported(code: number): Promise<OsdpAnswer | null> {
     if (refused.has(code)) return null
     const answer = await o.dialogue.send(osdpCommand(code), { lane: 'poll' })
     // Not every device knows every question.
@@ -53,10 +53,10 @@ export async function watchDevice(o: WatchDeviceOptions): Promise<void> {
     return answer
   }
 
-  async function lookAtOutput(): Promise<void> {
+  async function checkOutput(): Promise<void> {
     const { release } = o
     if (!release || release.isOn()) return
-    const answer = await ask(OSDP_COMMAND.outputStatus)
+    const answer = await requestIfSupported(OSDP_COMMAND.outputStatus)
     if (
       answer?.kind !== 'reply' ||
       answer.code !== OSDP_REPLY.outputStatus ||
@@ -69,12 +69,12 @@ export async function watchDevice(o: WatchDeviceOptions): Promise<void> {
   }
 
   while (!o.over.aborted) {
-    heard(await o.dialogue.send(osdpCommand(OSDP_COMMAND.poll), { lane: 'poll' }))
-    if (clock.elapsed() - lookedMs >= LOOK_EVERY_MS) {
-      lookedMs = clock.elapsed()
-      const status = await ask(OSDP_COMMAND.localStatus)
-      if (status) heard(status)
-      await lookAtOutput()
+    onAnswer(await o.dialogue.send(osdpCommand(OSDP_COMMAND.poll), { lane: 'poll' }))
+    if (clock.elapsed() - lastCheckMs >= CHECK_EVERY_MS) {
+      lastCheckMs = clock.elapsed()
+      const status = await requestIfSupported(OSDP_COMMAND.localStatus)
+      if (status) onAnswer(status)
+      await checkOutput()
     }
     if (!o.over.aborted) await pause(timers, o.pollMs, o.over).catch(() => {})
   }

@@ -9,7 +9,7 @@ export interface Card {
   /** Sends a command and gives the answer, status and all. Rejects with `PcscRefusal` when the reader could not. */
   transmit(apdu: Uint8Array): Promise<Uint8Array>
   /** The card is to be reset when it is let go of: after a refused address it may listen to nothing else. */
-  spoil(): void
+  resetOnRelease(): void
 }
 
 const SHARED = 2
@@ -18,14 +18,14 @@ const ANY_PROTOCOL = 3
 const LEAVE = 0
 const RESET = 1
 const PCI_BYTES = 16
-const MOST_ANSWER_BYTES = 258
+const MAX_ANSWER_BYTES = 258
 
 /** How often another program's turn is waited for. */
 const TURNS = 20
 const TURN_MS = 100
 
 /** Asks until no other program is using the card, for 2 s at most. */
-async function inTurn<T>(timers: Timers, over: AbortSignal, ask: () => Promise<T>): Promise<T> {
+async function retryWhileShared<T>(timers: Timers, over: AbortSignal, ask: () => Promise<T>): Promise<T> {
   for (let turn = 1; ; turn++) {
     try {
       return await ask()
@@ -37,7 +37,7 @@ async function inTurn<T>(timers: Timers, over: AbortSignal, ask: () => Promise<T
 }
 
 /** A refusal here leaves nothing to be done: the card or its reader is gone, which the table of readers shows next. */
-async function unlessRefused(ask: Promise<unknown>): Promise<void> {
+async function ignoreRefusal(ask: Promise<unknown>): Promise<void> {
   try {
     await ask
   } catch (error) {
@@ -57,11 +57,11 @@ export async function withCard<T>(
   work: (card: Card) => Promise<T>,
 ): Promise<T> {
   const request = { context: pcscd.context, reader, shareMode: SHARED, protocols: ANY_PROTOCOL }
-  const { body } = await inTurn(timers, over, () => pcscd.ask('connect', request))
+  const { body } = await retryWhileShared(timers, over, () => pcscd.request('connect', request))
   const { card = 0, protocol = 0 } = body
   let disposition = LEAVE
   try {
-    await inTurn(timers, over, () => pcscd.ask('beginTransaction', { card }))
+    await retryWhileShared(timers, over, () => pcscd.request('beginTransaction', { card }))
     try {
       return await work({
         async transmit(apdu) {
@@ -72,19 +72,19 @@ export async function withCard<T>(
             receivePciLength: PCI_BYTES,
           }
           return (
-            await pcscd.ask(
+            await pcscd.request(
               'transmit',
-              { card, ...pci, sendLength: apdu.length, receiveLength: MOST_ANSWER_BYTES },
+              { card, ...pci, sendLength: apdu.length, receiveLength: MAX_ANSWER_BYTES },
               apdu,
             )
           ).data
         },
-        spoil: () => void (disposition = RESET),
+        resetOnRelease: () => void (disposition = RESET),
       })
     } finally {
-      await unlessRefused(pcscd.ask('endTransaction', { card, disposition: LEAVE }))
+      await ignoreRefusal(pcscd.request('endTransaction', { card, disposition: LEAVE }))
     }
   } finally {
-    await unlessRefused(pcscd.ask('disconnect', { card, disposition }))
+    await ignoreRefusal(pcscd.request('disconnect', { card, disposition }))
   }
 }

@@ -19,7 +19,7 @@ export async function listReaders(open: LinkFactory, platform: Platform): Promis
   const link = await open(limit.signal).finally(limit.done)
   try {
     const pcscd = startPcscd(link, platform)
-    await pcscd.greet()
+    await pcscd.negotiate()
     const states = await pcscd.readers()
     return states.map(({ name, cardPresent }) => {
       // pcscd counts readers in the order of plugging in, and their slots: `… 00 00`. Windows and macOS count readers: `… 0`.

@@ -5,7 +5,7 @@ import {
   CHANGE_FIELDS,
   decodeBody,
   encodeRequest,
-  MOST_APDU_BYTES,
+  MAX_APDU_BYTES,
   PCSC_BODIES,
 } from '../../protocols/pcsc/messages.ts'
 import type { PcscBody, PcscCommand } from '../../protocols/pcsc/messages.ts'
@@ -14,7 +14,7 @@ import type { ReaderState } from '../../protocols/pcsc/reader-states.ts'
 import { returnText, SERVICE_STOPPED, SUCCESS } from '../../protocols/pcsc/return-codes.ts'
 import type { ByteLink } from '../../transports/byte-link.ts'
 import { PCSCD } from '../../transports/link-settings.ts'
-import type { Speaker } from '../../transports/shared-links.ts'
+import type { ProtocolClient } from '../../transports/shared-links.ts'
 
 /** pcscd did not do it; the conversation goes on. */
 export class PcscRefusal extends Error {
@@ -46,7 +46,7 @@ const TABLE_WITHIN_MS = 10_000
 const CARD_WITHIN_MS = 6_000
 const ANSWER_WITHIN_MS = 2_000
 /** After this long without news pcscd is asked, to see that it still answers. */
-const ASK_EVERY_MS = 10_000
+const CHECK_EVERY_MS = 10_000
 
 const WITHIN_MS: Partial<Record<PcscCommand, number>> = {
   connect: CARD_WITHIN_MS,
@@ -55,11 +55,11 @@ const WITHIN_MS: Partial<Record<PcscCommand, number>> = {
   disconnect: CARD_WITHIN_MS,
 }
 const CHANGE_BYTES = bodyBytes(CHANGE_FIELDS)
-const MOST_HELD_BYTES = 2 * (READER_STATES_BYTES + CHANGE_BYTES) + MOST_APDU_BYTES
+const MAX_HELD_BYTES = 2 * (READER_STATES_BYTES + CHANGE_BYTES) + MAX_APDU_BYTES
 
 const never = new AbortController().signal
 
-interface Wanted {
+interface PendingRead {
   readonly length: number
   readonly resolve: (bytes: Uint8Array) => void
   readonly reject: (error: Error) => void
@@ -74,17 +74,17 @@ export function startPcscd(link: ByteLink, platform: Platform, service = PCSCD):
  * One conversation with pcscd, one question at a time. A question that is not answered in time, or not as it must
  * be, ends it: without headers on answers nobody could tell later bytes apart. Then every call rejects with `ConversationOver`.
  */
-export class Pcscd implements Speaker {
+export class Pcscd implements ProtocolClient {
   readonly #link: ByteLink
   readonly #service: string
   readonly #timers: Timers
-  readonly #buffer = answerBuffer(MOST_HELD_BYTES)
-  #wanted: Wanted | null = null
-  #over: ConversationOver | null = null
+  readonly #buffer = answerBuffer(MAX_HELD_BYTES)
+  #pendingRead: PendingRead | null = null
+  #endError: ConversationOver | null = null
   #context = 0
-  #tell = (_reason: string) => {}
+  #resolveEnded = (_reason: string) => {}
   readonly ended = new Promise<string>((resolve) => {
-    this.#tell = resolve
+    this.#resolveEnded = resolve
   })
 
   constructor(link: ByteLink, platform: Platform, service: string) {
@@ -95,7 +95,7 @@ export class Pcscd implements Speaker {
   }
 
   /** Agrees on the version and opens a context. Call it once, first. */
-  async greet(): Promise<void> {
+  async negotiate(): Promise<void> {
     let { body } = await this.#exchange('version', { major: MAJOR, minor: FIRST_OFFER })
     if (body.rv === SERVICE_STOPPED && body.major === MAJOR && body.minor === SECOND_OFFER) {
       body = (await this.#exchange('version', { major: MAJOR, minor: SECOND_OFFER })).body
@@ -104,13 +104,17 @@ export class Pcscd implements Speaker {
       this.#end(
         `pcscd speaks protocol ${body.major}:${body.minor}; this agent speaks 4:4 and 4:5 (pcscd 1.8.24 and later)`,
       )
-      throw this.#over ?? new ConversationOver('over')
+      throw this.#endError ?? new ConversationOver('over')
     }
-    this.#context = (await this.ask('establishContext', { scope: SCOPE_SYSTEM })).body.context ?? 0
+    this.#context = (await this.request('establishContext', { scope: SCOPE_SYSTEM })).body.context ?? 0
   }
 
   /** Rejects with `PcscRefusal` when pcscd answers anything but success. `data`: only of transmit. */
-  async ask(command: PcscCommand, body: PcscBody, data?: Uint8Array): Promise<{ body: PcscBody; data: Uint8Array }> {
+  async request(
+    command: PcscCommand,
+    body: PcscBody,
+    data?: Uint8Array,
+  ): Promise<{ body: PcscBody; data: Uint8Array }> {
     const answer = await this.#exchange(command, body, data)
     if (answer.body.rv !== SUCCESS) throw new PcscRefusal(answer.body.rv ?? 0)
     return answer
@@ -118,7 +122,7 @@ export class Pcscd implements Speaker {
 
   /** The readers and their cards now. */
   async readers(): Promise<readonly ReaderState[]> {
-    this.#say('getReadersState')
+    this.#sendRequest('getReadersState')
     return decodeReaderStates(await this.#readWithin(READER_STATES_BYTES, TABLE_WITHIN_MS, 'getReadersState'))
   }
 
@@ -130,15 +134,15 @@ export class Pcscd implements Speaker {
    * compared, and what it shows is fetched anew when nobody waits.
    */
   async untilChange(known: readonly ReaderState[], wake: AbortSignal): Promise<void> {
-    this.#say('waitReaderStateChange')
+    this.#sendRequest('waitReaderStateChange')
     const table = decodeReaderStates(
       await this.#readWithin(READER_STATES_BYTES, TABLE_WITHIN_MS, 'waitReaderStateChange'),
     )
-    let told = false
-    const change = this.#read(CHANGE_BYTES).then(() => void (told = true))
+    let isChanged = false
+    const change = this.#read(CHANGE_BYTES).then(() => void (isChanged = true))
     change.catch(() => {})
-    if (sameStates(table, known)) await firstOf(this.#timers, change, wake, ASK_EVERY_MS)
-    if (told) return
+    if (sameStates(table, known)) await firstOf(this.#timers, change, wake, CHECK_EVERY_MS)
+    if (isChanged) return
     this.#write('stopWaitingReaderStateChange')
     await within(this.#timers, change, ANSWER_WITHIN_MS, () =>
       this.#end(`${this.#service} does not answer stopWaitingReaderStateChange`),
@@ -151,18 +155,18 @@ export class Pcscd implements Speaker {
   }
 
   #end(reason: string): void {
-    if (this.#over) return
-    this.#over = new ConversationOver(reason)
-    this.#wanted?.reject(this.#over)
-    this.#wanted = null
-    this.#tell(reason)
+    if (this.#endError) return
+    this.#endError = new ConversationOver(reason)
+    this.#pendingRead?.reject(this.#endError)
+    this.#pendingRead = null
+    this.#resolveEnded(reason)
   }
 
-  #serve(): void {
-    const bytes = this.#wanted ? this.#buffer.take(this.#wanted.length) : null
-    if (!bytes || !this.#wanted) return
-    const { resolve } = this.#wanted
-    this.#wanted = null
+  #resolveRead(): void {
+    const bytes = this.#pendingRead ? this.#buffer.take(this.#pendingRead.length) : null
+    if (!bytes || !this.#pendingRead) return
+    const { resolve } = this.#pendingRead
+    this.#pendingRead = null
     resolve(bytes)
   }
 
@@ -171,16 +175,16 @@ export class Pcscd implements Speaker {
       for await (const chunk of this.#link.bytes) {
         if (!this.#buffer.push(chunk))
           return this.#end(`${this.#service} says more than any answer has; is another program on this socket?`)
-        this.#serve()
+        this.#resolveRead()
       }
-      this.#broke(`${this.#service} hung up`)
+      this.#onLinkEnd(`${this.#service} hung up`)
     } catch (error) {
-      this.#broke(error instanceof Error ? error.message : String(error))
+      this.#onLinkEnd(error instanceof Error ? error.message : String(error))
     }
   }
 
   /** A client that pcscd does not let in is not told so: the connection just ends. */
-  #broke(reason: string): void {
+  #onLinkEnd(reason: string): void {
     const isRejected = this.#context === 0 && this.#service === PCSCD
     this.#end(
       isRejected ? 'pcscd hung up at once; it may not let this user in (polkit), or has too many clients' : reason,
@@ -189,9 +193,9 @@ export class Pcscd implements Speaker {
 
   #read(length: number): Promise<Uint8Array> {
     return new Promise((resolve, reject) => {
-      if (this.#over) return reject(this.#over)
-      this.#wanted = { length, resolve, reject }
-      this.#serve()
+      if (this.#endError) return reject(this.#endError)
+      this.#pendingRead = { length, resolve, reject }
+      this.#resolveRead()
     })
   }
 
@@ -203,13 +207,13 @@ export class Pcscd implements Speaker {
 
   // Not waited for: a pcscd that reads nothing is found by the limit on its answer.
   #write(command: PcscCommand, body?: PcscBody, data?: Uint8Array): void {
-    this.#link.write(encodeRequest(command, body, data), never).catch((error: Error) => this.#broke(error.message))
+    this.#link.write(encodeRequest(command, body, data), never).catch((error: Error) => this.#onLinkEnd(error.message))
   }
 
   /** Says something that is to be answered, when nothing else is. */
-  #say(command: PcscCommand, body?: PcscBody, data?: Uint8Array): void {
+  #sendRequest(command: PcscCommand, body?: PcscBody, data?: Uint8Array): void {
     if (this.#buffer.held > 0) this.#end(`${this.#service} says what nobody asked`)
-    if (this.#over) throw this.#over
+    if (this.#endError) throw this.#endError
     this.#write(command, body, data)
   }
 
@@ -218,7 +222,7 @@ export class Pcscd implements Speaker {
     body: PcscBody,
     data?: Uint8Array,
   ): Promise<{ body: PcscBody; data: Uint8Array }> {
-    this.#say(command, body, data)
+    this.#sendRequest(command, body, data)
     const ms = WITHIN_MS[command] ?? ANSWER_WITHIN_MS
     const answer = decodeBody(
       PCSC_BODIES[command],
@@ -226,7 +230,7 @@ export class Pcscd implements Speaker {
     )
     if (command !== 'transmit' || answer.rv !== SUCCESS) return { body: answer, data: new Uint8Array(0) }
     const length = answer.receiveLength ?? 0
-    if (length > MOST_APDU_BYTES) this.#end(`${this.#service} announces an answer of ${length} bytes`)
+    if (length > MAX_APDU_BYTES) this.#end(`${this.#service} announces an answer of ${length} bytes`)
     return { body: answer, data: await this.#readWithin(length, ms, command) }
   }
 }
@@ -243,17 +247,17 @@ async function within<T>(timers: Timers, promise: Promise<T>, ms: number, tooLat
 
 /** Resolves with the first of the three; rejects only with the promise. */
 async function firstOf(timers: Timers, promise: Promise<void>, wake: AbortSignal, ms: number): Promise<void> {
-  let go = () => {}
+  let finish = () => {}
   const other = new Promise<void>((resolve) => {
-    go = resolve
+    finish = resolve
   })
-  const cancel = timers.after(ms, go)
-  wake.addEventListener('abort', go, { once: true })
-  if (wake.aborted) go()
+  const cancel = timers.after(ms, finish)
+  wake.addEventListener('abort', finish, { once: true })
+  if (wake.aborted) finish()
   try {
     await Promise.race([promise, other])
   } finally {
     cancel()
-    wake.removeEventListener('abort', go)
+    wake.removeEventListener('abort', finish)
   }
 }

@@ -39,7 +39,7 @@ export async function readTexts(card: Card, technology: TagTechnology | undefine
   let step = reading.next()
   while (!step.done) {
     const bytes = await readMemory(card, step.value.address, step.value.length)
-    if (!bytes) card.spoil()
+    if (!bytes) card.resetOnRelease()
     step = reading.next(bytes)
   }
   return step.value ? ndefTexts(step.value) : []

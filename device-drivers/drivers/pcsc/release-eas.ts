@@ -15,7 +15,7 @@ const lost = (why: string) => result('unknown', true, 'answer_lost', why)
 const text = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 /** What the tag says to a frame: its answer, or null when nothing whole came back. A refusal of the reader ends it. */
-async function say(
+async function exchange(
   card: Card,
   frame: Uint8Array,
 ): Promise<{ readonly frame: Uint8Array | null } | { readonly refused: string }> {
@@ -25,27 +25,26 @@ async function say(
 }
 
 /** Whether the tag answers with its EAS sequence, which it does only while its bit is on; null when the reader does not ask it. */
-async function stillAlarms(card: Card, uid: string): Promise<boolean | null> {
+async function isEasOn(card: Card, uid: string): Promise<boolean | null> {
   try {
-    const said = await say(card, easAlarmFrame(uid))
+    const said = await exchange(card, easAlarmFrame(uid))
     return 'refused' in said ? null : said.frame !== null && tagAnswer(said.frame)?.refused === null
   } catch {
     return false
   }
 }
 
-async function reset(card: Card, uid: string): Promise<CommandResult> {
-  const said = await say(card, easFrame('reset', uid)).catch((error: unknown) => lost(text(error)))
+async function resetEas(card: Card, uid: string): Promise<CommandResult> {
+  const said = await exchange(card, easFrame('reset', uid)).catch((error: unknown) => lost(text(error)))
   if ('outcome' in said) return said
   if ('refused' in said) {
     // One that passes this frame through and refused the other has perhaps said no after the tag had heard it.
     const why = `the reader: ${said.refused}`
-    return (await stillAlarms(card, uid)) === false ? lost(why) : result('failed', true, 'refused', why)
+    return (await isEasOn(card, uid)) === false ? lost(why) : result('failed', true, 'refused', why)
   }
   const answer = said.frame && tagAnswer(said.frame)
   if (answer?.refused) return result('failed', true, 'refused', answer.refused)
-  if (await stillAlarms(card, uid))
-    return result('failed', true, 'no_confirmation', 'the EAS bit of the tag is still on')
+  if (await isEasOn(card, uid)) return result('failed', true, 'no_confirmation', 'the EAS bit of the tag is still on')
   return answer
     ? result('confirmed', true, 'acknowledged', 'the tag has switched its EAS bit off')
     : lost('the tag did not answer')
@@ -71,7 +70,7 @@ export async function releaseEas(card: Card, uid: string, signal: AbortSignal): 
     if (turned.kind !== 'done')
       return result('failed', false, 'not_supported', 'this reader passes no ISO 15693 commands through')
     if (signal.aborted) return result('failed', false, 'cancelled')
-    return await reset(card, uid)
+    return await resetEas(card, uid)
   } finally {
     await card.transmit(END_SESSION).catch(() => {})
   }

@@ -10,10 +10,10 @@ import type { TagWatch } from './tag-watch.ts'
 /** Something to do with the card on the reader. Told with its result exactly once. */
 export interface Job {
   /** Says why it cannot be done with what is there now, before the card is spoken to; null: it can. */
-  refuse(): CommandResult | null
+  precheck(): CommandResult | null
   /** Rejects only while nothing has been commanded. */
   run(card: Card): Promise<CommandResult>
-  tell(known: CommandResult): void
+  resolve(known: CommandResult): void
 }
 
 /** From `identify` to the loss of the reader. */
@@ -48,37 +48,37 @@ export function beginSession({ pcscd, reader, tags, timers }: SessionParts): Ses
   const over = ending.signal
   const jobs: Job[] = []
   let wake = new AbortController()
-  let tellLost = (_reason: string) => {}
+  let resolveLost = (_reason: string) => {}
   const lost = new Promise<string>((resolve) => {
-    tellLost = resolve
+    resolveLost = resolve
   })
 
   function end(reason: string): void {
     if (over.aborted) return
     ending.abort(new DOMException(reason, 'AbortError'))
     wake.abort()
-    tellLost(reason)
-    for (const job of jobs.splice(0)) job.tell(result('failed', false, 'not_ready', reason))
+    resolveLost(reason)
+    for (const job of jobs.splice(0)) job.resolve(result('failed', false, 'not_ready', reason))
   }
 
   async function work(job: Job): Promise<void> {
-    let known = job.refuse()
-    if (known) return job.tell(known)
+    let outcome = job.precheck()
+    if (outcome) return job.resolve(outcome)
     try {
       // Told before the card is let go of: nothing that happens then changes what is known.
       await withCard(pcscd, reader, timers, over, async (card) => {
-        known = await job.run(card)
-        job.tell(known)
+        outcome = await job.run(card)
+        job.resolve(outcome)
       })
     } catch (error) {
-      if (known) throw error
-      job.tell(result('failed', false, 'not_ready', text(error)))
+      if (outcome) throw error
+      job.resolve(result('failed', false, 'not_ready', text(error)))
     } finally {
-      tags.doubt()
+      tags.invalidate()
     }
   }
 
-  async function keep(): Promise<void> {
+  async function loop(): Promise<void> {
     while (!over.aborted) {
       wake = new AbortController()
       const states: readonly ReaderState[] = await pcscd.readers()
@@ -87,21 +87,21 @@ export function beginSession({ pcscd, reader, tags, timers }: SessionParts): Ses
         tags.gone()
         return end(`the reader ${reader} was unplugged`)
       }
-      await tags.look(pcscd, state, over)
+      await tags.update(pcscd, state, over)
       const job = jobs.shift()
       if (job) await work(job)
       else if (!over.aborted) await pcscd.untilChange(states, wake.signal)
     }
   }
 
-  tags.doubt()
+  tags.invalidate()
   void pcscd.ended.then(end)
-  void keep().catch((error: unknown) => end(text(error)))
+  void loop().catch((error: unknown) => end(text(error)))
   return {
     over,
     lost,
     add(job) {
-      if (over.aborted) return job.tell(result('failed', false, 'not_ready', 'the reader is not there'))
+      if (over.aborted) return job.resolve(result('failed', false, 'not_ready', 'the reader is not there'))
       jobs.push(job)
       wake.abort()
     },

@@ -20,62 +20,62 @@ export interface PresentTag {
 export interface TagWatch {
   readonly present: PresentTag | null
   /** Looks at what pcscd shows of the reader, and reads the card when it is another one. Rejects when the conversation is over. */
-  look(pcscd: Pcscd, state: ReaderState, over: AbortSignal): Promise<void>
+  update(pcscd: Pcscd, state: ReaderState, over: AbortSignal): Promise<void>
   /** The next look reads again, and tells nothing when the same tag is there. */
-  doubt(): void
+  invalidate(): void
   /** The reader is gone, and its tag with it. */
   gone(): void
 }
 
-const MOST_TRIES = 3
+const MAX_TRIES = 3
 const TRY_AGAIN_MS = 150
 
 /** Tells what comes and goes to `tell`. `withTexts`: links and texts on tags too. */
 export function tagWatch(
   { clock, timers }: Platform,
   withTexts: boolean,
-  tell: (event: DeviceEvent) => void,
+  emit: (event: DeviceEvent) => void,
 ): TagWatch {
   let present: PresentTag | null = null
   /** The card that has been dealt with, as pcscd counts them. */
   let handled: number | null = null
-  let inDoubt = false
+  let isStale = false
 
   function gone(): void {
     handled = null
-    inDoubt = false
+    isStale = false
     if (!present) return
-    tell({ type: 'tag_gone', tag: { tagUid: present.uid } })
+    emit({ type: 'tag_gone', tag: { tagUid: present.uid } })
     present = null
   }
 
-  function arrived(seen: SeenTag, mayBeSame: boolean): boolean {
+  function report(seen: SeenTag, mayBeSame: boolean): boolean {
     const isSame = 'uid' in seen && present?.uid === seen.uid
     if (isSame && mayBeSame) return false
     gone()
     if ('refused' in seen) return false
     const technology = seen.technology ? { technology: seen.technology } : {}
     present = { uid: seen.uid, ...technology }
-    tell({ type: 'tags', reads: [{ tag: { tagUid: seen.uid }, ...technology, seenAtMs: clock.elapsed() }] })
+    emit({ type: 'tags', reads: [{ tag: { tagUid: seen.uid }, ...technology, seenAtMs: clock.elapsed() }] })
     return true
   }
 
   async function read(pcscd: Pcscd, state: ReaderState, mayBeSame: boolean, over: AbortSignal): Promise<void> {
     await withCard(pcscd, state.name, timers, over, async (card) => {
       const seen = await readTag(card, state.atr).catch((error: unknown) => {
-        card.spoil()
+        card.resetOnRelease()
         throw error
       })
-      if (!arrived(seen, mayBeSame) || !withTexts) return
-      for (const text of await readTexts(card, present?.technology)) tell({ type: 'scan', text })
+      if (!report(seen, mayBeSame) || !withTexts) return
+      for (const text of await readTexts(card, present?.technology)) emit({ type: 'scan', text })
     })
   }
 
-  async function look(pcscd: Pcscd, state: ReaderState, over: AbortSignal): Promise<void> {
+  async function update(pcscd: Pcscd, state: ReaderState, over: AbortSignal): Promise<void> {
     if (!state.cardPresent) return gone()
     // Still powered up, or mute: pcscd tells when there is more.
-    if (state.atr.length === 0 || (handled === state.eventCounter && !inDoubt)) return
-    const mayBeSame = inDoubt
+    if (state.atr.length === 0 || (handled === state.eventCounter && !isStale)) return
+    const mayBeSame = isStale
     for (let tries = 1; ; tries++) {
       try {
         await read(pcscd, state, mayBeSame, over)
@@ -83,9 +83,9 @@ export function tagWatch(
       } catch (error) {
         if (over.aborted || error instanceof ConversationOver) throw error
         if (error instanceof PcscRefusal && (error.rv === NO_CARD || error.rv === REMOVED)) return gone()
-        if (tries >= MOST_TRIES) {
+        if (tries >= MAX_TRIES) {
           gone()
-          tell({
+          emit({
             type: 'fault',
             detail: `the card on ${state.name} cannot be read: ${error instanceof Error ? error.message : String(error)}`,
           })
@@ -95,15 +95,15 @@ export function tagWatch(
       }
     }
     handled = state.eventCounter
-    inDoubt = false
+    isStale = false
   }
 
   return {
     get present() {
       return present
     },
-    look,
-    doubt: () => void (inDoubt = true),
+    update,
+    invalidate: () => void (isStale = true),
     gone,
   }
 }

@@ -4,7 +4,7 @@ import type { ThingMagicRegion } from '../../protocols/thingmagic/messages.ts'
 import { LinkSettings } from '../../transports/link-settings.ts'
 import type { Capabilities } from '../capabilities.ts'
 import { DeviceId } from '../driver.ts'
-import { FEEDS_FROM_NEAR } from '../feeds-settings.ts'
+import { FEEDS_WITH_MINIMUM_RSSI } from '../feeds-settings.ts'
 
 const whole = (from: number, to: number, error: string) => z.int({ error }).min(from, { error }).max(to, { error })
 const REGION_NAMES = Object.keys(THINGMAGIC_REGIONS) as [ThingMagicRegion, ...ThingMagicRegion[]]
@@ -19,7 +19,7 @@ export const ThingMagicSettings = z.strictObject({
   deviceId: DeviceId,
   driver: z.literal('thingmagic'),
   link: LinkSettings,
-  ...FEEDS_FROM_NEAR,
+  ...FEEDS_WITH_MINIMUM_RSSI,
   region: z.enum(REGION_NAMES, {
     error: `give the region that the law of the place asks for: ${REGION_NAMES.map((name) => `"${name}"`).join(', ')}`,
   }),

@@ -10,17 +10,17 @@ import {
 } from '../../protocols/uhf-m100/messages.ts'
 import { result } from '../device.ts'
 import type { CommandResult } from '../device.ts'
-import type { KeptReading } from '../continuous-reading.ts'
+import type { ContinuousReading } from '../continuous-reading.ts'
 import type { TagPresence } from '../tag-presence.ts'
-import type { AskM100 } from './requests.ts'
+import type { SendM100 } from './requests.ts'
 import type { M100Settings } from './settings.ts'
 
 export interface DeactivateOptions {
-  readonly ask: AskM100
-  readonly polling: KeptReading
+  readonly request: SendM100
+  readonly polling: ContinuousReading
   readonly presence: TagPresence
   readonly platform: Platform
-  readonly how: NonNullable<M100Settings['deactivate']>
+  readonly settings: NonNullable<M100Settings['deactivate']>
   /** Upper-case hex. */
   readonly epc: string
   /** Nothing begins after it. */
@@ -33,11 +33,11 @@ const KILL_FAILED = 0x12
 /** The reader heard nothing from the tag after it had told it to change its EAS bit. */
 const EAS_FAILED = 0x1b
 /** So long a tag that still lives has time to be read again. */
-const LOOK_AGAIN_MS = 500
+const REREAD_MS = 500
 
 /** The reader heard nothing from the tag: if it is read again, it was not killed; else nobody can tell. */
-async function lookAgain(o: DeactivateOptions, sinceMs: number): Promise<CommandResult> {
-  await pause(o.platform.timers, LOOK_AGAIN_MS)
+async function checkStillAlive(o: DeactivateOptions, sinceMs: number): Promise<CommandResult> {
+  await pause(o.platform.timers, REREAD_MS)
   const seen = o.presence.lastSeenMs({ epc: o.epc })
   if (seen !== null && seen > sinceMs) return result('failed', true, 'no_confirmation', 'the tag still answers')
   return result(
@@ -49,7 +49,7 @@ async function lookAgain(o: DeactivateOptions, sinceMs: number): Promise<Command
 }
 
 async function command(o: DeactivateOptions): Promise<CommandResult> {
-  const select = await o.ask(selectTag(o.epc), { signal: o.signal })
+  const select = await o.request(selectTag(o.epc), { signal: o.signal })
   if (o.signal.aborted) return result('failed', false, 'cancelled')
   if (select.kind !== 'answered')
     return result('failed', false, 'not_ready', select.kind === 'lost' ? select.detail : 'no answer')
@@ -63,18 +63,18 @@ async function command(o: DeactivateOptions): Promise<CommandResult> {
     )
   }
 
-  const { method, password } = o.how
+  const { method, password } = o.settings
   const frame = method === 'kill' ? killTag(password) : changeEas(password, false)
-  const answer = await o.ask(frame, { signal: o.signal })
+  const answer = await o.request(frame, { signal: o.signal })
   if (answer.kind === 'lost') {
-    if (answer.handed) return result('unknown', true, 'answer_lost', answer.detail)
+    if (answer.possiblySent) return result('unknown', true, 'answer_lost', answer.detail)
     return result('failed', false, o.signal.aborted ? 'cancelled' : 'not_ready', answer.detail)
   }
   if (answer.kind === 'sent') return result('unknown', true, 'answer_lost', 'no answer')
   const refusal = refusalOf(answer.frame)
   if (refusal === KILL_FAILED && method === 'kill') {
-    await o.polling.go()
-    return lookAgain(o, o.platform.clock.elapsed()).finally(() => o.polling.hold())
+    await o.polling.resume()
+    return checkStillAlive(o, o.platform.clock.elapsed()).finally(() => o.polling.suspend())
   }
   if (refusal === EAS_FAILED && method !== 'kill') return result('unknown', true, 'answer_lost', refusalText(refusal))
   if (refusal !== null) return result('failed', true, 'refused', refusalText(refusal))
@@ -88,12 +88,12 @@ async function command(o: DeactivateOptions): Promise<CommandResult> {
 export async function deactivateTag(o: DeactivateOptions): Promise<CommandResult> {
   if (!o.presence.has({ epc: o.epc }))
     return result('failed', false, 'not_ready', `the tag ${o.epc} does not lie on the reader`)
-  const held = await o.polling.hold()
+  const isStopped = await o.polling.suspend()
   try {
     if (o.signal.aborted) return result('failed', false, 'cancelled')
-    if (!held) return result('failed', false, 'not_ready', 'the reader does not answer')
+    if (!isStopped) return result('failed', false, 'not_ready', 'the reader does not answer')
     return await command(o)
   } finally {
-    await o.polling.go()
+    await o.polling.resume()
   }
 }

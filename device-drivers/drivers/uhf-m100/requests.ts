@@ -3,13 +3,13 @@ import { M100, NO_TAG, refusalOf } from '../../protocols/uhf-m100/messages.ts'
 import type { Exchange, ExchangeAnswer } from '../exchange.ts'
 
 /** Asks the reader. A start of many polls is only sent: nothing answers it but the tags. */
-export type AskM100 = (
+export type SendM100 = (
   frame: M100Frame,
-  options?: { signal?: AbortSignal; onHanded?: () => void },
+  options?: { signal?: AbortSignal; onSend?: () => void },
 ) => Promise<ExchangeAnswer<M100Frame>>
 
 /** Whether `frame` answers `command`: the same code, or a refusal that is not the "no tag" of a poll still under way. */
-export function answersM100(frame: M100Frame, command: number): boolean {
+export function isM100Answer(frame: M100Frame, command: number): boolean {
   if (frame.type !== 'answer') return false
   if (frame.command === command) return true
   const refusal = refusalOf(frame)
@@ -17,11 +17,11 @@ export function answersM100(frame: M100Frame, command: number): boolean {
 }
 
 /** Asking on one exchange. `onHeard` is called for every answer. */
-export function askOn(exchange: Exchange<M100Frame>, timeoutMs: number, onHeard: () => void): AskM100 {
+export function m100Requests(exchange: Exchange<M100Frame>, timeoutMs: number, onHeard: () => void): SendM100 {
   return async (frame, options = {}) => {
     const waits = frame.command !== M100.pollMany
-    const answers = waits ? { answers: (said: M100Frame) => answersM100(said, frame.command) } : {}
-    const answer = await exchange.ask({ frame, who: 'the reader', timeoutMs, ...answers, ...options })
+    const isAnswer = waits ? { isAnswer: (reply: M100Frame) => isM100Answer(reply, frame.command) } : {}
+    const answer = await exchange.request({ frame, target: 'the reader', timeoutMs, ...isAnswer, ...options })
     if (answer.kind === 'answered') onHeard()
     return answer
   }

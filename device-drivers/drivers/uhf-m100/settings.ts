@@ -4,7 +4,7 @@ import type { M100Region } from '../../protocols/uhf-m100/messages.ts'
 import { LinkSettings } from '../../transports/link-settings.ts'
 import type { Capabilities } from '../capabilities.ts'
 import { DeviceId } from '../driver.ts'
-import { FEEDS_FROM_NEAR } from '../feeds-settings.ts'
+import { FEEDS_WITH_MINIMUM_RSSI } from '../feeds-settings.ts'
 
 const ms = (from: number, to: number) => {
   const error = `give milliseconds, ${from} to ${to}`
@@ -34,7 +34,7 @@ export const M100Settings = z.strictObject({
   deviceId: DeviceId,
   driver: z.literal('uhf-m100'),
   link: LinkSettings,
-  ...FEEDS_FROM_NEAR,
+  ...FEEDS_WITH_MINIMUM_RSSI,
   powerDbm: z.number(powerError).min(0, powerError).max(30, powerError).optional().meta({
     description: 'transmitting power; by default as the reader keeps it',
   }),

@@ -7,19 +7,19 @@ export type ZebraAnswer =
   | { readonly kind: 'answered'; readonly payload: Record<string, unknown> }
   | { readonly kind: 'refused'; readonly detail: string }
   /** No answer. `handed`: the reader may have received the command. */
-  | { readonly kind: 'lost'; readonly handed: boolean; readonly detail: string }
+  | { readonly kind: 'lost'; readonly possiblySent: boolean; readonly detail: string }
 
 /** Commands to one reader and the responses that belong to them. */
 export interface ZebraCommands {
   /** Never rejects. */
-  ask(by: 'management' | 'control', command: ZebraCommand, payload?: object): Promise<ZebraAnswer>
+  request(by: 'management' | 'control', command: ZebraCommand, payload?: object): Promise<ZebraAnswer>
   /** A message of a response topic. */
   onResponse(value: unknown): void
   /** What waits is lost. */
   end(reason: string): void
 }
 
-const MOST_WAITING = 64
+const MAX_WAITING = 64
 
 /** Each command goes out once; its answer is known by its id. */
 export function zebraCommands(
@@ -46,24 +46,26 @@ export function zebraCommands(
       : { kind: 'refused', detail: `the reader refuses: ${JSON.stringify(payload).slice(0, 200)}` }
 
   return {
-    ask(by, command, payload = {}) {
+    request(by, command, payload = {}) {
       const topic = topics[`${by}Command`]
-      const unsent = (detail: string): Promise<ZebraAnswer> => Promise.resolve({ kind: 'lost', handed: false, detail })
+      const unsent = (detail: string): Promise<ZebraAnswer> =>
+        Promise.resolve({ kind: 'lost', possiblySent: false, detail })
       if (over !== null) return unsent(over)
       if (topic === undefined) return unsent(`no topic for ${by} is configured`)
-      if (waiting.size >= MOST_WAITING) return unsent(`${MOST_WAITING} commands wait for this reader already`)
+      if (waiting.size >= MAX_WAITING) return unsent(`${MAX_WAITING} commands wait for this reader already`)
       const id = `${prefix}-${++count}`
       return new Promise((settled) => {
         let published: Published | false = false
         const late = () => {
-          settle(id, { kind: 'lost', handed: true, detail: `no answer to ${command} within ${timeoutMs} ms` })
+          settle(id, { kind: 'lost', possiblySent: true, detail: `no answer to ${command} within ${timeoutMs} ms` })
           // It may still be on its way, and would act when nobody expects it any more; others on a broker that answers go on.
-          if (!published || !published.taken()) line.end(`the broker did not take ${command} within ${timeoutMs} ms`)
+          if (!published || !published.isAcknowledged())
+            line.end(`the broker did not take ${command} within ${timeoutMs} ms`)
         }
         waiting.set(id, { settle: settled, cancel: platform.timers.after(timeoutMs, late) })
-        void line.publish(topic, zebraCommand(command, id, payload)).then((handed) => {
-          published = handed
-          if (!handed) settle(id, { kind: 'lost', handed: true, detail: 'the line to the broker broke' })
+        void line.publish(topic, zebraCommand(command, id, payload)).then((message) => {
+          published = message
+          if (!message) settle(id, { kind: 'lost', possiblySent: true, detail: 'the line to the broker broke' })
         })
       })
     },
@@ -73,7 +75,7 @@ export function zebraCommands(
     },
     end(reason) {
       over = reason
-      for (const id of waiting.keys()) settle(id, { kind: 'lost', handed: true, detail: reason })
+      for (const id of waiting.keys()) settle(id, { kind: 'lost', possiblySent: true, detail: reason })
     },
   }
 }

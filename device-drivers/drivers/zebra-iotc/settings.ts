@@ -3,12 +3,12 @@ import { zebraTopics } from '../../protocols/zebra-iotc/messages.ts'
 import type { ZebraTopics } from '../../protocols/zebra-iotc/messages.ts'
 import { linkKey, MqttLink } from '../../transports/link-settings.ts'
 import { TAG_ABSENT_MS, type Capabilities } from '../capabilities.ts'
-import { DeviceId, type Claim } from '../driver.ts'
+import { DeviceId, type ExclusiveResource } from '../driver.ts'
 import { OPENS_IN_EMERGENCY } from '../emergency-input.ts'
-import { FEEDS_FROM_NEAR } from '../feeds-settings.ts'
-import { antennaSettings, between, outputClaims, outputSettings } from '../reader-settings.ts'
+import { FEEDS_WITH_MINIMUM_RSSI } from '../feeds-settings.ts'
+import { antennaSettings, boundedInt, outputResources, outputSettings } from '../reader-settings.ts'
 
-const gpo = (what: string) => between(`the number of the output (GPO) of the ${what}`, 1, 64)
+const gpo = (what: string) => boundedInt(`the number of the output (GPO) of the ${what}`, 1, 64)
 const topicError = { error: 'give a topic without + and #, such as "zebra/FX9600F0F4B5/data"' }
 const topic = z.string(topicError).regex(/^[^+#\0]{1,256}$/, topicError)
 const Topics = z.strictObject({
@@ -32,8 +32,8 @@ export const ZebraIotcSettings = z
       .meta({
         description: 'as set on the reader; a base stands for …/data, …/mgmt/cmd, …/mgmt/res, …/ctrl/cmd, …/ctrl/res',
       }),
-    ...FEEDS_FROM_NEAR,
-    antennas: antennaSettings(between('the number of an antenna', 1, 64), ''),
+    ...FEEDS_WITH_MINIMUM_RSSI,
+    antennas: antennaSettings(boundedInt('the number of an antenna', 1, 64), ''),
     ...outputSettings(gpo),
     opensInEmergency: OPENS_IN_EMERGENCY,
     gpoBy: z
@@ -41,7 +41,7 @@ export const ZebraIotcSettings = z
       .default('management')
       .meta({ description: 'on which interface the reader takes set_gpo' }),
     start: z.boolean({ error: 'use true (the reader is told to read) or false (it reads by itself)' }).default(true),
-    requestTimeoutMs: between('milliseconds', 100, 10_000).default(2_000).meta({ description: 'for one answer' }),
+    requestTimeoutMs: boundedInt('milliseconds', 100, 10_000).default(2_000).meta({ description: 'for one answer' }),
   })
   .refine((s) => !(s.siren || s.amber || s.green || s.release) || hasCommands(topicsOf(s), s.gpoBy), {
     error: 'outputs need the topics of the commands and of their responses',
@@ -60,10 +60,13 @@ export function hasCommands(topics: ZebraTopics, by: 'management' | 'control'): 
 }
 
 /** An output belongs to one purpose, and a reader to one device. */
-export function claimsOf(settings: ZebraIotcSettings): Claim[] {
+export function exclusiveResourcesOf(settings: ZebraIotcSettings): ExclusiveResource[] {
   const { data } = topicsOf(settings)
   const reader = linkKey(settings.link)
-  return [{ setting: 'topics', on: `topic ${data} at ${reader}` }, ...outputClaims(settings, `of ${data} at ${reader}`)]
+  return [
+    { setting: 'topics', key: `topic ${data} at ${reader}` },
+    ...outputResources(settings, `of ${data} at ${reader}`),
+  ]
 }
 
 /** Releases by an output; the IoT Connector reports no inputs. */

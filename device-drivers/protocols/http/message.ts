@@ -8,8 +8,8 @@ export type HttpPiece =
   | { readonly kind: 'data'; readonly bytes: Uint8Array }
   | { readonly kind: 'end' }
 
-const MOST_LINE_BYTES = 8_192
-const MOST_HEADERS = 100
+const MAX_LINE_BYTES = 8_192
+const MAX_HEADERS = 100
 const LF = 0x0a
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 
@@ -32,7 +32,7 @@ export function httpParser(reads: 'responses' | 'requests'): HttpParser {
 /** HTTP/1.1 as it is read from one connection (RFC 9112). Holds at most one line and the headers of one head. */
 export class HttpParser {
   readonly #reads: 'responses' | 'requests'
-  readonly #line = new Uint8Array(MOST_LINE_BYTES)
+  readonly #line = new Uint8Array(MAX_LINE_BYTES)
   #length = 0
   #state: State = 'start'
   #fault: string | null = null
@@ -104,7 +104,7 @@ export class HttpParser {
     const colon = text.indexOf(':')
     const name = text.slice(0, colon).toLowerCase()
     if (colon < 1 || !TOKEN.test(name)) return this.#broken('a header without a name')
-    if (++this.#count > MOST_HEADERS) return this.#broken(`more than ${MOST_HEADERS} headers`)
+    if (++this.#count > MAX_HEADERS) return this.#broken(`more than ${MAX_HEADERS} headers`)
     const value = text.slice(colon + 1).trim()
     const before = this.#headers.get(name)
     this.#headers.set(name, before === undefined ? value : `${before}, ${value}`)
@@ -153,12 +153,12 @@ export class HttpParser {
     if (this.#state === 'chunk-end' && text !== '') return this.#broken('a chunk longer than it says')
     if (this.#state === 'chunk-end') this.#state = 'chunk-size'
     else if (text === '') this.#finish(pieces)
-    else if (++this.#count > MOST_HEADERS) this.#broken(`more than ${MOST_HEADERS} trailers`)
+    else if (++this.#count > MAX_HEADERS) this.#broken(`more than ${MAX_HEADERS} trailers`)
   }
 
   #takeLine(byte: number, pieces: HttpPiece[]): void {
     if (byte !== LF) {
-      if (this.#length === MOST_LINE_BYTES) return this.#broken(`a line over ${MOST_LINE_BYTES} bytes`)
+      if (this.#length === MAX_LINE_BYTES) return this.#broken(`a line over ${MAX_LINE_BYTES} bytes`)
       this.#line[this.#length++] = byte
       return
     }

@@ -35,7 +35,7 @@ type Step = string | '*'
 export const PATH = /^(?:\$|[A-Za-z0-9_-]{1,64})(?:\.[A-Za-z0-9_-]{1,64}|\[\*\]){0,15}$/
 
 /** Reads that are taken from one body; what is behind them is counted as strange. */
-export const MOST_READS_IN_BODY = 5_000
+export const MAX_READS_IN_BODY = 5_000
 
 /** AdvanNet's HTTP service with the body that docs/reference/hardware/http-ingest.md gives it. */
 const KEONN: ReadMapping = {
@@ -61,11 +61,11 @@ function follow(value: unknown, steps: readonly Step[]): unknown[] {
     const next: unknown[] = []
     for (const one of here) {
       if (step === '*' && Array.isArray(one))
-        for (const item of one.slice(0, MOST_READS_IN_BODY + 1)) next.push(item as unknown)
+        for (const item of one.slice(0, MAX_READS_IN_BODY + 1)) next.push(item as unknown)
       else if (step !== '*' && typeof one === 'object' && one !== null && Object.hasOwn(one, step))
         next.push((one as Record<string, unknown>)[step])
     }
-    here = next.slice(0, MOST_READS_IN_BODY + 1)
+    here = next.slice(0, MAX_READS_IN_BODY + 1)
   }
   return here
 }
@@ -88,8 +88,8 @@ function byMapping(mapping: ReadMapping): Mapper {
   return (body) => {
     const found = follow(body, reads)
     const sightings: TagSighting[] = []
-    let strange = Math.max(0, found.length - MOST_READS_IN_BODY)
-    for (const read of found.slice(0, MOST_READS_IN_BODY)) {
+    let strange = Math.max(0, found.length - MAX_READS_IN_BODY)
+    for (const read of found.slice(0, MAX_READS_IN_BODY)) {
       if (mapping.only && String(only?.(read)) !== mapping.only.equals) continue
       const code = epcOf(epc?.(read))
       const utcUs = utcUsOf(seenAt?.(read))
@@ -111,8 +111,8 @@ function byImpinj(body: unknown): Mapped {
   const events = Array.isArray(body) ? (body as unknown[]) : [body]
   const sightings: TagSighting[] = []
   const faults: string[] = []
-  let strange = Math.max(0, events.length - MOST_READS_IN_BODY)
-  for (const value of events.slice(0, MOST_READS_IN_BODY)) {
+  let strange = Math.max(0, events.length - MAX_READS_IN_BODY)
+  for (const value of events.slice(0, MAX_READS_IN_BODY)) {
     const event = impinjEvent(value)
     if (event === null) strange++
     else if (event.kind === 'tag') sightings.push(event.sighting)

@@ -29,7 +29,7 @@ const COUNT = TV('TagSeenCount')
 const REPORT = PARAMETERS.TagReportData.type
 const EPC_DATA = PARAMETERS.EPCData.type
 /** Gen2 tells the length of an EPC in five bits, as words: what is longer is none, and no event may carry it. */
-const MOST_EPC_BYTES = 62
+const MAX_EPC_BYTES = 62
 
 const word = (bytes: Uint8Array, at: number): number => ((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0)
 const micros = (bytes: Uint8Array, at: number): number =>
@@ -78,7 +78,7 @@ function hex96(b: Uint8Array, at: number): string {
 /** The EPC of an EPCData parameter that lies from `at` to `end`, or null. */
 function epcData(bytes: Uint8Array, at: number, end: number): string | null {
   const length = Math.ceil(word(bytes, at + 4) / 8)
-  return length > 0 && length <= MOST_EPC_BYTES && at + 6 + length <= end
+  return length > 0 && length <= MAX_EPC_BYTES && at + 6 + length <= end
     ? upperHex(bytes, at + 6, at + 6 + length)
     : null
 }

@@ -34,7 +34,7 @@ export interface MqttCodec extends Codec<MqttPacket> {
 }
 
 /** Readers send at most 256 KB at a time. */
-export const MOST_PACKET_BYTES = 1_048_576
+export const MAX_PACKET_BYTES = 1_048_576
 
 /** Why a broker refuses a connection, by the code of its answer. */
 export const CONNECT_REFUSALS: Readonly<Record<number, string>> = {
@@ -45,8 +45,8 @@ export const CONNECT_REFUSALS: Readonly<Record<number, string>> = {
   5: 'this user may not connect',
 }
 
-const MOST_FIELD_BYTES = 65_535
-const MOST_ID = 65_535
+const MAX_FIELD_BYTES = 65_535
+const MAX_ID = 65_535
 const EMPTY = Buffer.alloc(0)
 
 /** The fields of a packet that have a length of two bytes: texts and binary data (§1.5.3). */
@@ -86,11 +86,11 @@ function assertPacket(packet: Packet): asserts packet is MqttPacket {
   }
   for (const field of fieldsOf(packet)) {
     if (typeof field === 'string' && field.includes('\0')) throw new RangeError('a text with a null character')
-    if (Buffer.byteLength(field) > MOST_FIELD_BYTES) throw new RangeError(`a field over ${MOST_FIELD_BYTES} bytes`)
+    if (Buffer.byteLength(field) > MAX_FIELD_BYTES) throw new RangeError(`a field over ${MAX_FIELD_BYTES} bytes`)
   }
 }
 
-const isId = (id: number) => id >= 1 && id <= MOST_ID
+const isId = (id: number) => id >= 1 && id <= MAX_ID
 
 /** Reads packets one at a time: given more bytes, mqtt-packet reads a field that is missing from the next packet. */
 function packetReader(): (bytes: Buffer) => MqttPacket {
@@ -113,7 +113,7 @@ function packetReader(): (bytes: Buffer) => MqttPacket {
 
 /** Packets in both directions: mqtt-packet, behind a limit that holds before anything is buffered. */
 export function mqttCodec(): MqttCodec {
-  const lengths = packetLengths(MOST_PACKET_BYTES)
+  const lengths = packetLengths(MAX_PACKET_BYTES)
   const readPacket = packetReader()
   let buffer = EMPTY
   let held = 0

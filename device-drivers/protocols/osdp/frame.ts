@@ -42,7 +42,7 @@ const REPLY_BIT = 0x80
 const CRC_BIT = 0x04
 const SECURITY_BIT = 0x08
 /** What is longer is noise: nothing that a panel asks a reader or lock for comes near it. */
-export const MOST_OSDP_BYTES = 512
+export const MAX_OSDP_BYTES = 512
 
 const CRC_TABLE = Uint16Array.from({ length: 256 }, (_, byte) => {
   let crc = byte << 8
@@ -121,7 +121,7 @@ function parse(bytes: Uint8Array, start: number, end: number, check: OsdpCheck):
 }
 
 const SHAPE: FrameShape<OsdpFrame> = {
-  maxLength: 1 + MOST_OSDP_BYTES,
+  maxLength: 1 + MAX_OSDP_BYTES,
   read(bytes, from) {
     const marked = bytes[from] === MARK
     const start = marked ? from + 1 : from
@@ -132,7 +132,7 @@ const SHAPE: FrameShape<OsdpFrame> = {
     const control = bytes[start + 4] ?? 0
     const length = (bytes[start + 2] ?? 0) | ((bytes[start + 3] ?? 0) << 8)
     const check: OsdpCheck = control & CRC_BIT ? 'crc' : 'checksum'
-    if ((control & 0xf0) !== 0 || length > MOST_OSDP_BYTES || length < HEAD + 1 + checkLength(check)) return 'none'
+    if ((control & 0xf0) !== 0 || length > MAX_OSDP_BYTES || length < HEAD + 1 + checkLength(check)) return 'none'
     if (there < length) return 'more'
     const frame = checkHolds(bytes, start, start + length, check) ? parse(bytes, start, start + length, check) : null
     return frame ? { frame, length: length + (marked ? 1 : 0) } : 'none'

@@ -158,12 +158,12 @@ export interface OsdpCard {
 }
 
 /** No card has so many: it becomes the name of a tag, for which events have as much room as for an EPC. */
-const MOST_CARD_BITS = 496
+const MAX_CARD_BITS = 496
 
 /** Reader 1, format 1, bits 2, data. Null when it is not well formed. */
 export function decodeCard(data: Uint8Array): OsdpCard | null {
   const bits = (data[2] ?? 0) | ((data[3] ?? 0) << 8)
   const length = Math.ceil(bits / 8)
-  if (bits === 0 || bits > MOST_CARD_BITS || data.length < 4 + length) return null
+  if (bits === 0 || bits > MAX_CARD_BITS || data.length < 4 + length) return null
   return { bits, hex: hexOfBytes(data.subarray(4, 4 + length)) }
 }

@@ -27,7 +27,7 @@ export const NAME_BYTES = 128
 /** Bytes of `{size, command}` before every request. */
 export const HEADER_BYTES = 8
 /** A card takes and gives no more with short APDUs: 255 bytes, header and status. */
-export const MOST_APDU_BYTES = 264
+export const MAX_APDU_BYTES = 264
 
 const HANDLE = ['card', 'rv'] as const
 
@@ -144,7 +144,7 @@ export function decodeRequest(bytes: Uint8Array): PcscRequest | null | 'bad' {
   if (bytes.length < end) return null
   const body = decodeBody(PCSC_BODIES[command], bytes.subarray(HEADER_BYTES, end))
   const follows = command === 'transmit' ? (body.sendLength ?? 0) : 0
-  if (follows > MOST_APDU_BYTES) return 'bad'
+  if (follows > MAX_APDU_BYTES) return 'bad'
   if (bytes.length < end + follows) return null
   return { command, body, data: bytes.slice(end, end + follows), length: end + follows }
 }

@@ -8,7 +8,7 @@ export interface MemoryRead {
 export type NdefRead = Generator<MemoryRead, Uint8Array | null, Uint8Array | null>
 
 /** Longer messages are neither receipts nor links to items, and would keep the reader busy. */
-export const MOST_NDEF_BYTES = 1_024
+export const MAX_NDEF_BYTES = 1_024
 
 const MAGIC = 0xe1
 const NULL_TLV = 0x00
@@ -66,7 +66,7 @@ function* readMessage({ first, step, each }: Layout): NdefRead {
       length = at(from) * 256 + at(from + 1)
       from += 2
     }
-    if (length > MOST_NDEF_BYTES || from + length > size) return null
+    if (length > MAX_NDEF_BYTES || from + length > size) return null
     if (tag === NDEF_TLV)
       return length > 0 && (yield* fetchTo(from + length)) ? Uint8Array.from(held.slice(from, from + length)) : null
     from += length

@@ -40,7 +40,7 @@ export const URI_PREFIXES = [
   'urn:nfc:',
 ] as const
 
-const MOST_RECORDS = 16
+const MAX_RECORDS = 16
 const WELL_KNOWN = 0x01
 
 interface NdefRecord {
@@ -96,7 +96,7 @@ function textOf({ format, type, payload }: NdefRecord): string | null {
 export function ndefTexts(message: Uint8Array): string[] {
   const texts: string[] = []
   let at = 0
-  for (let i = 0; i < MOST_RECORDS && at < message.length; i++) {
+  for (let i = 0; i < MAX_RECORDS && at < message.length; i++) {
     const record = recordAt(message, at)
     if (!record) break
     const text = textOf(record)?.replaceAll(/\p{Cc}/gu, '')

@@ -2,7 +2,7 @@ import { assert } from '../../../policy/assert.ts'
 import { NAME_BYTES, nameAt } from './messages.ts'
 
 /** pcscd up to protocol 4:5 knows 16 readers; each slot of a reader counts as one. */
-export const MOST_READERS = 16
+export const MAX_READERS = 16
 
 /**
  *     offset  0        128           132          136      140      173  176        180
@@ -11,8 +11,8 @@ export const MOST_READERS = 16
  * `struct pubReaderStatesList` of pcsc-lite `src/eventhandler.h`. 16 of them answer GET_READERS_STATE.
  */
 const STATE_BYTES = 184
-export const READER_STATES_BYTES = MOST_READERS * STATE_BYTES
-const MOST_ATR_BYTES = 33
+export const READER_STATES_BYTES = MAX_READERS * STATE_BYTES
+const MAX_ATR_BYTES = 33
 
 const PRESENT = 0x04
 const ABSENT = 0x02
@@ -42,7 +42,7 @@ export function decodeReaderStates(bytes: Uint8Array): ReaderState[] {
     // Longer than possible: a card that is still being powered up.
     const atrLength = view.getUint32(at + 176, LITTLE)
     const atr =
-      cardPresent && atrLength <= MOST_ATR_BYTES ? bytes.slice(at + 140, at + 140 + atrLength) : new Uint8Array(0)
+      cardPresent && atrLength <= MAX_ATR_BYTES ? bytes.slice(at + 140, at + 140 + atrLength) : new Uint8Array(0)
     states.push({ name, eventCounter: view.getUint32(at + NAME_BYTES, LITTLE), cardPresent, atr })
   }
   return states
@@ -50,7 +50,7 @@ export function decodeReaderStates(bytes: Uint8Array): ReaderState[] {
 
 /** Writes the table as pcscd does, with the readers in its first places. */
 export function encodeReaderStates(states: readonly ReaderState[]): Uint8Array {
-  assert(states.length <= MOST_READERS, 'pcscd knows 16 readers')
+  assert(states.length <= MAX_READERS, 'pcscd knows 16 readers')
   const bytes = new Uint8Array(READER_STATES_BYTES)
   const view = new DataView(bytes.buffer)
   states.forEach((state, i) => {
@@ -58,7 +58,7 @@ export function encodeReaderStates(states: readonly ReaderState[]): Uint8Array {
     bytes.set(new TextEncoder().encode(state.name).subarray(0, NAME_BYTES - 1), at)
     view.setUint32(at + NAME_BYTES, state.eventCounter, LITTLE)
     view.setUint32(at + 132, state.cardPresent ? PRESENT : ABSENT, LITTLE)
-    bytes.set(state.atr.subarray(0, MOST_ATR_BYTES), at + 140)
+    bytes.set(state.atr.subarray(0, MAX_ATR_BYTES), at + 140)
     view.setUint32(at + 176, state.atr.length, LITTLE)
   })
   return bytes

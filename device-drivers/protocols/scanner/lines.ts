@@ -12,7 +12,7 @@ export interface LineOptions {
 }
 
 /** No code that can be printed on a label is longer; QR 40-L holds 2,953 bytes. */
-export const MOST_LINE_BYTES = 4_096
+export const MAX_LINE_BYTES = 4_096
 
 const STX = 0x02
 const ETX = 0x03
@@ -64,7 +64,7 @@ class LineCodec implements ResyncingCodec<string> {
 
   constructor(options: LineOptions) {
     this.#options = options
-    this.#room = MOST_LINE_BYTES + (options.suffix === 'CRLF' ? 1 : 0)
+    this.#room = MAX_LINE_BYTES + (options.suffix === 'CRLF' ? 1 : 0)
     this.#buffer = new Uint8Array(this.#room)
     this.#ends = options.stx ? (byte: number) => byte === ETX : ENDS[options.suffix]
     this.#inside = !options.stx
@@ -121,7 +121,7 @@ class LineCodec implements ResyncingCodec<string> {
     if (this.#tooLong > 0)
       this.#throwAway(
         this.#length + this.#tooLong,
-        `a line over ${MOST_LINE_BYTES} bytes; is the suffix set on the scanner?`,
+        `a line over ${MAX_LINE_BYTES} bytes; is the suffix set on the scanner?`,
       )
     else if (text !== '') lines.push(text)
     this.#restart()

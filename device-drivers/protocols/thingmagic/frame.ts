@@ -36,7 +36,7 @@ export const THINGMAGIC = {
 
 const OPCODES: ReadonlySet<number> = new Set(Object.values(THINGMAGIC))
 const BEGIN = 0xff
-const MOST_DATA = 0xff
+const MAX_DATA = 0xff
 /** Begin, length, opcode, CRC; and in replies the status. */
 const COMMAND_EXTRA = 5
 const REPLY_EXTRA = 7
@@ -57,7 +57,7 @@ const word = (bytes: Uint8Array, at: number): number => ((bytes[at] ?? 0) << 8) 
 function shape(isReply: boolean): FrameShape<ThingMagicFrame> {
   const extra = isReply ? REPLY_EXTRA : COMMAND_EXTRA
   return {
-    maxLength: MOST_DATA + extra,
+    maxLength: MAX_DATA + extra,
     read(bytes, start) {
       if (bytes[start] !== BEGIN) return 'none'
       const there = bytes.length - start

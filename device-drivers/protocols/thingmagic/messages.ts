@@ -129,7 +129,7 @@ export interface ThingMagicTag {
 }
 
 /** An EPC has at most 496 bits. */
-const MOST_EPC_BYTES = 62
+const MAX_EPC_BYTES = 62
 
 /** Length of each metadatum in bytes, lowest bit first; data brings its own. */
 const LENGTHS: readonly (readonly [number, number])[] = [
@@ -160,7 +160,7 @@ export function decodeThingMagicTag({ opcode, status, data }: ThingMagicFrame): 
   }
   const bytes = (((data[at] ?? 0) << 8) | (data[at + 1] ?? 0)) / 8
   const epcLength = bytes - 4
-  const isEpc = Number.isInteger(bytes) && epcLength >= 2 && epcLength <= MOST_EPC_BYTES && epcLength % 2 === 0
+  const isEpc = Number.isInteger(bytes) && epcLength >= 2 && epcLength <= MAX_EPC_BYTES && epcLength % 2 === 0
   if (!isEpc || data.length !== at + 2 + bytes) return null
   const epc = hexOfBytes(data.subarray(at + 4, at + 4 + epcLength))
   return { epc, ...(rssiDbm === undefined ? {} : { rssiDbm }), ...(antenna ? { antenna } : {}) }

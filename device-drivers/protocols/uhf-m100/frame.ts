@@ -25,7 +25,7 @@ const HEAD = 5
 const TAIL = 2
 
 /** The longest that these readers send holds a tag's whole user memory; a longer one is noise. */
-export const MOST_M100_PARAMETERS = 512
+export const MAX_M100_PARAMETERS = 512
 
 function sum(bytes: Uint8Array, from: number, to: number): number {
   let total = 0
@@ -35,7 +35,7 @@ function sum(bytes: Uint8Array, from: number, to: number): number {
 
 function shape(receives: ReadonlySet<M100Type>): FrameShape<M100Frame> {
   return {
-    maxLength: HEAD + MOST_M100_PARAMETERS + TAIL,
+    maxLength: HEAD + MAX_M100_PARAMETERS + TAIL,
     read(bytes, start) {
       if (bytes[start] !== BEGIN) return 'none'
       const there = bytes.length - start
@@ -43,7 +43,7 @@ function shape(receives: ReadonlySet<M100Type>): FrameShape<M100Frame> {
       if (there >= 2 && (type === undefined || !receives.has(type))) return 'none'
       if (there < HEAD) return 'more'
       const length = ((bytes[start + 3] ?? 0) << 8) | (bytes[start + 4] ?? 0)
-      if (length > MOST_M100_PARAMETERS) return 'none'
+      if (length > MAX_M100_PARAMETERS) return 'none'
       const sumAt = start + HEAD + length
       if (bytes.length < sumAt + TAIL) return 'more'
       if (type === undefined || bytes[sumAt + 1] !== END || bytes[sumAt] !== sum(bytes, start + 1, sumAt)) return 'none'

@@ -57,7 +57,7 @@ export interface ZebraTags {
 }
 
 /** Taken from one message; readers send at most 256 KB. */
-const MOST_TAGS = 5_000
+const MAX_TAGS = 5_000
 
 /** Other memory banks than the EPC's: no name of a tag. */
 const OTHER_BANKS: ReadonlySet<unknown> = new Set(['tid', 'user', 'reserved'])
@@ -70,12 +70,12 @@ export function zebraTags(value: unknown): ZebraTags {
   const sightings: TagSighting[] = []
   let strange = 0
   const events = Array.isArray(value) ? (value as unknown[]) : [value]
-  for (const item of events.slice(0, MOST_TAGS)) {
+  for (const item of events.slice(0, MAX_TAGS)) {
     const event = objectOf(item)
     if (!event) strange++
     const data = event?.['data'] ?? null
     const tags = tagsIn(data)
-    for (const tag of tags.slice(0, MOST_TAGS - sightings.length)) {
+    for (const tag of tags.slice(0, MAX_TAGS - sightings.length)) {
       const record = objectOf(tag)
       if (record && OTHER_BANKS.has(record['format'])) continue
       const epc = epcOfHex(record?.['idHex']) ?? epcOfHex(record?.['EPCid']) ?? epcOfHex(record?.['EPC'])

@@ -8,11 +8,11 @@ export type StartPcscChild = () => ChildProcess
 /** The line on stderr with which the process says that the package works. Any other line explains what is wrong. */
 export const READY = 'ready'
 
-const MOST_UNSENT_BYTES = 65_536
-const MOST_STDERR_CHARS = 2_000
+const MAX_UNSENT_BYTES = 65_536
+const MAX_STDERR_CHARS = 2_000
 
 /** Its last line that explains something. */
-function lastLine(text: string): string | undefined {
+function lastExplanation(text: string): string | undefined {
   const lines = text.split('\n').map((line) => line.trim())
   return lines.findLast((line) => line !== '' && line !== READY)
 }
@@ -27,13 +27,13 @@ export async function openPcscChild(start: StartPcscChild, signal: AbortSignal):
   const child = start()
   const { stdin, stdout, stderr } = child
   if (!stdin || !stdout || !stderr) throw new TypeError('the process has no pipes')
-  let said = ''
+  let stderrText = ''
   let closed = false
   const exited = new Promise<string>((resolve) => {
     child.once('error', (error) => resolve(`the process for smart cards cannot be started (${error.message})`))
     // `close` comes after the last of stderr.
     child.once('close', (code, killedBy) =>
-      resolve(lastLine(said) ?? `the process for smart cards ended (${killedBy ?? `exit code ${code}`})`),
+      resolve(lastExplanation(stderrText) ?? `the process for smart cards ended (${killedBy ?? `exit code ${code}`})`),
     )
   })
   const kill = (): Promise<void> => {
@@ -48,8 +48,8 @@ export async function openPcscChild(start: StartPcscChild, signal: AbortSignal):
 
   const ready = new Promise<void>((resolve) => {
     stderr.setEncoding('utf8').on('data', (text: string) => {
-      said = (said + text).slice(-MOST_STDERR_CHARS)
-      if (said.split('\n').includes(READY)) resolve()
+      stderrText = (stderrText + text).slice(-MAX_STDERR_CHARS)
+      if (stderrText.split('\n').includes(READY)) resolve()
     })
   })
   const aborted = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
@@ -79,7 +79,7 @@ export async function openPcscChild(start: StartPcscChild, signal: AbortSignal):
       new Promise((resolve, reject) => {
         if (closed || stdin.destroyed || !stdin.writable)
           return reject(new LinkFault('lost', 'the process for smart cards has ended'))
-        if (stdin.writableLength > MOST_UNSENT_BYTES)
+        if (stdin.writableLength > MAX_UNSENT_BYTES)
           return reject(new LinkFault('lost', 'the process for smart cards reads nothing'))
         stdin.write(bytes, (error) =>
           error ? reject(new LinkFault('lost', 'the process for smart cards has ended', { cause: error })) : resolve(),

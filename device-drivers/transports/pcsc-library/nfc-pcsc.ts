@@ -32,7 +32,7 @@ interface NfcReader {
   transmit(apdu: Buffer, mostAnswerBytes: number): Promise<Buffer>
 }
 
-const MOST_ANSWER_BYTES = 258
+const MAX_ANSWER_BYTES = 258
 
 /** The package puts the code of PC/SC into the text of the error before: `… error: …(0x80100069)`. */
 function smartCardError(error: unknown): SmartCardError {
@@ -42,7 +42,7 @@ function smartCardError(error: unknown): SmartCardError {
   return new SmartCardError(code === undefined ? rv.INTERNAL_ERROR : Number.parseInt(code, 16), text)
 }
 
-async function asked<T>(call: () => Promise<T>): Promise<T> {
+async function withSmartCardError<T>(call: () => Promise<T>): Promise<T> {
   try {
     return await call()
   } catch (error) {
@@ -59,13 +59,13 @@ function connectedCard(reader: NfcReader, protocol: number): ConnectedCard {
     async transmit(apdu) {
       // The package has noticed that the card was taken away, and would throw an error without a code.
       if (!reader.card) throw new SmartCardError(rv.REMOVED, 'the card was taken away')
-      return asked(() => reader.transmit(Buffer.from(apdu), MOST_ANSWER_BYTES))
+      return withSmartCardError(() => reader.transmit(Buffer.from(apdu), MAX_ANSWER_BYTES))
     },
     async disconnect(reset) {
       if (!reader.connection) return
-      if (!reset) return void (await asked(() => reader.disconnect()))
+      if (!reset) return void (await withSmartCardError(() => reader.disconnect()))
       reader.connection = null
-      await asked(
+      await withSmartCardError(
         () =>
           new Promise<void>((resolve, reject) => {
             reader.reader.disconnect(reader.reader.SCARD_RESET_CARD, (error) => (error ? reject(error) : resolve()))
@@ -113,7 +113,7 @@ export function nfcPcscCards(nfcPcsc: NfcPcsc): SmartCards {
       const reader = readers.get(name)
       if (!reader) throw new SmartCardError(rv.UNKNOWN_READER, 'no such reader')
       if (!reader.card) throw new SmartCardError(rv.NO_CARD, 'no card')
-      const { protocol } = reader.connection ?? (await asked(() => reader.connect()))
+      const { protocol } = reader.connection ?? (await withSmartCardError(() => reader.connect()))
       return connectedCard(reader, protocol)
     },
     ended,

@@ -8,13 +8,13 @@ import type { SmartCards } from './smart-cards.ts'
 /** Loads a package by its name; throws when it is not installed or does not fit this system. */
 export type LoadPackage = (name: PcscPackage) => unknown
 
-const MOST_REASON_CHARS = 300
+const MAX_REASON_CHARS = 300
 
 /** Such as `not installed`, for a package that could not be loaded. */
-function whyNot(error: unknown, name: string): string {
+function loadFailure(error: unknown, name: string): string {
   const { code, message } = error as NodeJS.ErrnoException
   if (code === 'MODULE_NOT_FOUND' && message.includes(`'${name}'`)) return 'not installed'
-  return (message.split('\n')[0] ?? '').replace(/:$/, '').slice(0, MOST_REASON_CHARS)
+  return (message.split('\n')[0] ?? '').replace(/:$/, '').slice(0, MAX_REASON_CHARS)
 }
 
 const OPEN: Readonly<Record<PcscPackage, (loaded: unknown) => SmartCards>> = {
@@ -30,7 +30,7 @@ export function openSmartCards(names: readonly PcscPackage[], load: LoadPackage)
     try {
       loaded = load(name)
     } catch (error) {
-      reasons.push(`${name}: ${whyNot(error, name)}`)
+      reasons.push(`${name}: ${loadFailure(error, name)}`)
       continue
     }
     try {

@@ -63,7 +63,7 @@ function smartCardError(error: unknown): SmartCardError {
 }
 
 /** A promise of the package, with its rejection as a `SmartCardError`. */
-async function asked<T>(promise: Promise<T>): Promise<T> {
+async function withSmartCardError<T>(promise: Promise<T>): Promise<T> {
   try {
     return await promise
   } catch (error) {
@@ -76,15 +76,15 @@ function connectedCard(card: MiniCard): ConnectedCard {
   return {
     protocol: card.protocol(),
     async begin() {
-      transaction = await asked(card.transaction())
+      transaction = await withSmartCardError(card.transaction())
     },
     async end() {
       if (!transaction) throw new SmartCardError(rv.NOT_TRANSACTED, 'no transaction')
-      await asked(transaction.end(LEAVE))
+      await withSmartCardError(transaction.end(LEAVE))
       transaction = null
     },
-    transmit: (apdu) => asked(card.transmit(apdu)),
-    disconnect: (reset) => asked(card.disconnect(reset ? RESET : LEAVE)),
+    transmit: (apdu) => withSmartCardError(card.transmit(apdu)),
+    disconnect: (reset) => withSmartCardError(card.disconnect(reset ? RESET : LEAVE)),
   }
 }
 
@@ -114,8 +114,8 @@ export function pcscMiniCards(pcsc: PcscMini): SmartCards {
     if (table.readers.find((row) => row.name === name)?.atr.length !== 0) return
     try {
       const card = await connect(name)
-      const atr = await asked(card.state()).then((state) => Uint8Array.from(state.atr))
-      await asked(card.disconnect(LEAVE))
+      const atr = await withSmartCardError(card.state()).then((state) => Uint8Array.from(state.atr))
+      await withSmartCardError(card.disconnect(LEAVE))
       table.setAtr(name, eventCounter, atr)
     } catch {
       // The card has gone, or another program keeps it for itself: its next change of state leads here again.

@@ -1,12 +1,6 @@
-import {
-  CHANGE_FIELDS,
-  decodeRequest,
-  encodeBody,
-  MOST_APDU_BYTES,
-  PCSC_BODIES,
-} from '../../protocols/pcsc/messages.ts'
+import { CHANGE_FIELDS, decodeRequest, encodeBody, MAX_APDU_BYTES, PCSC_BODIES } from '../../protocols/pcsc/messages.ts'
 import type { PcscBody, PcscRequest } from '../../protocols/pcsc/messages.ts'
-import { encodeReaderStates, MOST_READERS } from '../../protocols/pcsc/reader-states.ts'
+import { encodeReaderStates, MAX_READERS } from '../../protocols/pcsc/reader-states.ts'
 import * as rv from '../../protocols/pcsc/return-codes.ts'
 import type { ByteLink } from '../byte-link.ts'
 import { SmartCardError } from './smart-cards.ts'
@@ -17,7 +11,7 @@ const MINOR = 4
 const CONTEXT = 1
 const RESET = 1
 /** The driver has one card connected at a time. */
-const MOST_CARDS = 4
+const MAX_CARDS = 4
 
 const never = new AbortController().signal
 
@@ -47,13 +41,13 @@ class SmartCardServer {
   async run(): Promise<void> {
     this.#cards.onChange(() => void this.#sendChange().catch(() => {}))
     void this.#cards.ended.then(() => this.#link.close())
-    let held: Uint8Array = new Uint8Array(0)
+    let unread: Uint8Array = new Uint8Array(0)
     try {
       for await (const chunk of this.#link.bytes) {
-        held = Uint8Array.from([...held, ...chunk])
-        for (let request = decodeRequest(held); request; request = decodeRequest(held)) {
+        unread = Uint8Array.from([...unread, ...chunk])
+        for (let request = decodeRequest(unread); request; request = decodeRequest(unread)) {
           if (request === 'bad') return
-          held = held.slice(request.length)
+          unread = unread.slice(request.length)
           await this.#handle(request)
         }
       }
@@ -69,7 +63,7 @@ class SmartCardServer {
   }
 
   #table(): Uint8Array {
-    return encodeReaderStates(this.#cards.readers.slice(0, MOST_READERS))
+    return encodeReaderStates(this.#cards.readers.slice(0, MAX_READERS))
   }
 
   async #sendChange(): Promise<void> {
@@ -85,7 +79,7 @@ class SmartCardServer {
   }
 
   async #connect({ reader = '' }: PcscBody): Promise<PcscBody> {
-    if (this.#connected.size >= MOST_CARDS) throw new SmartCardError(rv.INTERNAL_ERROR, 'too many connections')
+    if (this.#connected.size >= MAX_CARDS) throw new SmartCardError(rv.INTERNAL_ERROR, 'too many connections')
     const card = await this.#cards.connect(reader)
     this.#connected.set(++this.#lastHandle, card)
     return { card: this.#lastHandle, protocol: card.protocol }
@@ -111,11 +105,11 @@ class SmartCardServer {
 
   async #transmit({ body, data }: PcscRequest): Promise<readonly [PcscBody, Uint8Array]> {
     const bytes = await this.#cardOf(body).transmit(data)
-    if (bytes.length > MOST_APDU_BYTES) throw new SmartCardError(rv.INSUFFICIENT_BUFFER, 'the answer is too long')
+    if (bytes.length > MAX_APDU_BYTES) throw new SmartCardError(rv.INSUFFICIENT_BUFFER, 'the answer is too long')
     return [{ receiveLength: bytes.length }, bytes]
   }
 
-  async #ask(request: PcscRequest): Promise<readonly [PcscBody, Uint8Array]> {
+  async #answerOrError(request: PcscRequest): Promise<readonly [PcscBody, Uint8Array]> {
     try {
       return request.command === 'transmit'
         ? await this.#transmit(request)
@@ -132,7 +126,7 @@ class SmartCardServer {
       this.#waiting = true
       return this.#send(this.#table())
     }
-    const [body, data] = await this.#ask(request)
+    const [body, data] = await this.#answerOrError(request)
     await this.#send(encodeBody(PCSC_BODIES[request.command], { ...request.body, rv: rv.SUCCESS, ...body }))
     if (data.length > 0) await this.#send(data)
   }

@@ -1,4 +1,4 @@
-import { MOST_READERS } from '../../protocols/pcsc/reader-states.ts'
+import { MAX_READERS } from '../../protocols/pcsc/reader-states.ts'
 import type { ReaderState } from '../../protocols/pcsc/reader-states.ts'
 
 /** The machine's smart-card readers, as a native PC/SC package shows them. */
@@ -58,11 +58,11 @@ export function readerTable(): ReaderTable {
     get readers() {
       return [...rows.values()]
     },
-    onChange: (given) => void (listener = given),
+    onChange: (newListener) => void (listener = newListener),
     set(name, cardPresent, mark) {
       const row = rows.get(name)
       if (row && row.cardPresent === cardPresent && row.mark === mark) return row.eventCounter
-      if (!row && rows.size >= MOST_READERS) return 0
+      if (!row && rows.size >= MAX_READERS) return 0
       changes = (changes + 1) & COUNTER_MASK
       rows.set(name, { name, cardPresent, mark, eventCounter: changes, atr: new Uint8Array(0) })
       listener()

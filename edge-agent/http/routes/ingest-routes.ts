@@ -1,5 +1,5 @@
 import type { Context, Hono } from 'hono'
-import { MOST_PUSHED_BYTES } from '../../../device-drivers/drivers/http-ingest.ts'
+import { MAX_PUSHED_BYTES } from '../../../device-drivers/drivers/http-ingest.ts'
 import type { WebhookCapability } from '../../../device-drivers/drivers/capabilities.ts'
 import { capabilitiesOf, type DeviceEntry } from '../../../device-drivers/drivers/registry.ts'
 import type { PushPort } from '../../../device-drivers/transports/push-port.ts'
@@ -41,12 +41,12 @@ function secretIn(c: Context): string | undefined {
 /** The body, or null when it is too long, whatever its length said. */
 async function readBody(c: Context): Promise<Buffer | null> {
   const stream = c.req.raw.body
-  if (!stream || Number(c.req.header('content-length') ?? 0) > MOST_PUSHED_BYTES) return stream ? null : Buffer.alloc(0)
+  if (!stream || Number(c.req.header('content-length') ?? 0) > MAX_PUSHED_BYTES) return stream ? null : Buffer.alloc(0)
   const parts: Uint8Array[] = []
   let size = 0
   for await (const part of stream as unknown as AsyncIterable<Uint8Array>) {
     size += part.length
-    if (size > MOST_PUSHED_BYTES) return null
+    if (size > MAX_PUSHED_BYTES) return null
     parts.push(part)
   }
   return Buffer.concat(parts)
@@ -104,7 +104,7 @@ export function ingestRoutes(app: Hono, { devices, port, platform, refusals }: I
     if (!/^application\/json *(;|$)/i.test(c.req.header('content-type') ?? ''))
       return fail(c, 415, 'unsupported-media-type', 'send application/json')
     const body = await readBody(c)
-    if (!body) return fail(c, 413, 'payload-too-large', `send at most ${MOST_PUSHED_BYTES} bytes at a time`)
+    if (!body) return fail(c, 413, 'payload-too-large', `send at most ${MAX_PUSHED_BYTES} bytes at a time`)
     const text = body.toString('utf8')
     try {
       JSON.parse(text)

@@ -120,7 +120,7 @@ describe('the pieces of a gate', () => {
     ]
     for (const [alone, withTag, entries] of cases) {
       const checked = checkDevices(entries)
-      if (!('devices' in checked)) throw new Error(checked.faults.join())
+      if (!('devices' in checked)) throw new Error(checked.errors.join())
       const wiring = wiringOf(checked.devices)
       expect([wiring.canRelease('gate', false), wiring.canRelease('gate', true)], JSON.stringify(entries)).toEqual([
         alone,
